@@ -5,13 +5,13 @@
  *     calling thread; GP_ENOMEM is possible wherever something is made, and not repeated below;
  *   - results go through the last pointer parameters, which are untouched on failure;
  *   - what `new`, `build` or `load` return belongs to the caller, who gives it back with `free`
- *     (NULL is fine); what `retain` counts is given back as often;
+ *     (NULL is fine); every `retain` needs one more `free`;
  *   - parameters are borrowed for the call unless a comment says taken or retained;
- *   - an object is used by one thread at a time; reference counts may be touched by any.
+ *   - an object is used by one thread at a time; any thread may touch reference counts.
  *
  * The headers, one per subject, follow the data: values, where they come from, what is computed
  * from them, the model, its pipeline, the update, the files that remain. Bindings include this one;
- * the runtime includes only the subjects that it is about.
+ * a file of the runtime includes only the subjects that it needs.
  *
  * Dimension letters used in comments: B batch, T time, C channels, V vocabulary, N rows, M
  * micro-batches, S stages. */

@@ -1,6 +1,7 @@
 /* base/bits.h - the bits of a float and back, without breaking C's aliasing rules.
  *
- * memcpy of four bytes: compilers make one register move of it, also inside vector loops. */
+ * It copies four bytes by memcpy, of which compilers make one register move, also
+ * inside vector loops. */
 #ifndef GP_BASE_BITS_H
 #define GP_BASE_BITS_H
 

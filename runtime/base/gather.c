@@ -44,8 +44,8 @@ gp_status gp_data_rows(const gp_tensor *tensor, const gp_tensor *positions, gp_t
 
 /* ---- windows ------------------------------------------------------------------------------- */
 
-/* Bytes become ids: the widening loop is all the work there is, and vectorises. Those of several
- * bytes may lie at odd addresses. */
+/* Widen bytes to ids: this loop is all the work there is, and it vectorises. Ids of several bytes
+ * may lie at odd addresses. */
 static void copy_ids(int64_t *to, const unsigned char *from, int width, int64_t count) {
   if (width == 1)
     for (int64_t i = 0; i < count; i++) to[i] = from[i];
@@ -59,7 +59,7 @@ static void copy_ids(int64_t *to, const unsigned char *from, int width, int64_t 
     }
 }
 
-/* Both tensors or none. */
+/* Make both tensors, or neither. */
 static gp_status make_pair(const gp_shape *shape, gp_tensor **x, gp_tensor **y) {
   gp_tensor *first;
   GP_TRY(gp_tensor_new(GP_I64, shape, &first));
@@ -98,7 +98,7 @@ gp_status gp_data_windows(const gp_tensor *bytes, int width, const gp_tensor *st
 
 /* ---- joining ------------------------------------------------------------------------------- */
 
-/* The sum of the sizes is checked, and known before the one allocation. */
+/* Join parts; the sum of their sizes is checked, and known before the one allocation. */
 gp_status gp_data_join(gp_tensor *const *parts, size_t count, gp_tensor **joined) {
   gp_shape shape = {.rank = 1};
   for (size_t i = 0; i < count; i++) {

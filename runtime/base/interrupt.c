@@ -1,4 +1,4 @@
-/* base/interrupt.c - one flag that a signal handler sets and that running steps look at.
+/* base/interrupt.c - one flag that a signal handler sets and that running steps read.
  *
  * A lock-free atomic is the only kind of state that a handler may share with threads. */
 #include <stdatomic.h>

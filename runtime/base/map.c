@@ -14,7 +14,7 @@ static uint64_t mix(uint64_t x) {
   return x ^ x >> 29;
 }
 
-/* Kind and part are mixed before they meet the thing: things are addresses and small numbers, which
+/* Mix kind and part before the thing is added: things are addresses and small numbers, which
  * differ in few bits. */
 static size_t hash(gp_map_key key) {
   uint64_t pair = (uint64_t)(uint32_t)key.kind << 32 | (uint32_t)key.part;
@@ -25,7 +25,8 @@ static bool is_same(gp_map_key a, gp_map_key b) {
   return a.thing == b.thing && a.kind == b.kind && a.part == b.part;
 }
 
-/* Where the key lies, or the empty place where it would. There is one: half of them are empty. */
+/* Find where the key lies, or the empty place where it would. There is one: half of
+ * them are empty. */
 static size_t place_of(const gp_map *map, gp_map_key key) {
   size_t at = hash(key) & (map->room - 1);
   while (map->entries[at].value && !is_same(map->entries[at].key, key))
@@ -37,7 +38,8 @@ int32_t gp_map_get(const gp_map *map, gp_map_key key) {
   return map->room ? map->entries[place_of(map, key)].value - 1 : -1;
 }
 
-/* To a power of two, so that a mask takes the remainder. After a failure the map is as before. */
+/* Double the room: a power of two, so that a mask takes the remainder. After a failure the
+ * map is as before. */
 static gp_status grow(gp_map *map) {
   gp_map larger = {.count = map->count, .room = map->room ? 2 * map->room : 16};
   GP_TRY(gp_alloc_array(larger.room, sizeof(gp_map_entry), (void **)&larger.entries));

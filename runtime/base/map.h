@@ -22,10 +22,10 @@ typedef struct gp_map {
   size_t count, room;
 } gp_map;
 
-/* The number stored for a key; -1: none. */
+/* Return the number stored for a key, or -1. */
 int32_t gp_map_get(const gp_map *map, gp_map_key key);
 /* Store a number from 0 on for a key that has none. */
 gp_status gp_map_put(gp_map *map, gp_map_key key, int32_t value);
-void gp_map_free(gp_map *map); /* what it holds; not the struct */
+void gp_map_free(gp_map *map); /* frees what it holds, not the struct */
 
 #endif

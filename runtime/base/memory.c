@@ -38,7 +38,7 @@ gp_memory_info gp_memory(void) {
 
 void gp_memory_fail_at(uint64_t n) { atomic_store(&fail_countdown, n); }
 
-/* Count down to the allocation that a test wants to fail; true when this is the one. */
+/* Count down to the allocation that a test wants to fail; return true for that one. */
 static bool is_injected_failure(void) {
   uint64_t left = atomic_load_explicit(&fail_countdown, memory_order_relaxed);
   while (left > 0)
@@ -54,9 +54,9 @@ static void count_block(size_t bytes) {
   }
 }
 
-/* Large blocks in large pages where the kernel has some: their first use costs a fraction of the
- * faults, and walks along columns find their translations. Whole pages within the block only, so
- * that no more memory is taken. A kernel that refuses changes nothing. */
+/* Advise large pages for a large block, if the kernel has some: their first use costs a fraction of
+ * the faults, and walks along columns find their translations. Only whole pages within the block
+ * are advised, so that it takes no more memory. A kernel that refuses changes nothing. */
 static void ask_for_large_pages(char *raw, size_t bytes) {
 #if defined(__linux__)
   if (bytes < LARGE) return;
@@ -88,7 +88,7 @@ gp_status gp_alloc(size_t bytes, void **memory) {
   size_t total = 0;
   GP_TRY(gp_size_add(bytes, ALIGNMENT, &total));
   char *raw = calloc(1, total);
-  if (!raw) return gp_fail(GP_ENOMEM, "memory: %zu bytes could not be had", bytes);
+  if (!raw) return gp_fail(GP_ENOMEM, "out of memory: %zu bytes", bytes);
   ask_for_large_pages(raw, total);
   uintptr_t first = (uintptr_t)raw + sizeof(header);
   char *aligned = raw + sizeof(header) + (-first & (ALIGNMENT - 1));
@@ -113,7 +113,7 @@ gp_status gp_alloc_array(size_t count, size_t size, void **memory) {
   return gp_alloc(bytes, memory);
 }
 
-/* Not realloc: a block moved by it need not keep its alignment. */
+/* realloc would not do: a block that it moves need not keep its alignment. */
 gp_status gp_resize_array(size_t old_count, size_t new_count, size_t size, void **memory) {
   void *fresh;
   GP_TRY(gp_alloc_array(new_count, size, &fresh));
@@ -124,7 +124,7 @@ gp_status gp_resize_array(size_t old_count, size_t new_count, size_t size, void 
   return GP_OK;
 }
 
-/* Doubling: n appended elements cost O(n) copies in all. */
+/* The capacity doubles, so n appended elements cost O(n) copies in all. */
 gp_status gp_grow_array(size_t count, size_t *capacity, size_t size, void **memory) {
   enum { FIRST = 32 };
   if (count < *capacity) return GP_OK;
@@ -144,7 +144,7 @@ gp_status gp_copy_string(const char *text, char **copy) {
 
 /* ---- checked sizes ---- */
 
-/* The result is left alone on failure, so the builtin does not get the caller's pointer. */
+/* A failure leaves the result untouched, so the builtin does not get the caller's pointer. */
 
 gp_status gp_size_add(size_t a, size_t b, size_t *sum) {
   size_t value;

@@ -8,7 +8,7 @@
 
 /* Zeroed memory, 64-byte aligned, with its size remembered. Errors: GP_ENOMEM naming the bytes. */
 gp_status gp_alloc(size_t bytes, void **memory);
-/* An array of count elements, checked for overflow. */
+/* Make an array of count elements; the product is checked for overflow. */
 gp_status gp_alloc_array(size_t count, size_t size, void **memory);
 /* Grow or shrink an array from gp_alloc_array (NULL: a new one); new elements are zero. On failure
  * the old one stays. */
@@ -19,11 +19,12 @@ gp_status gp_grow_array(size_t count, size_t *capacity, size_t size, void **memo
 gp_status gp_copy_string(const char *text, char **copy);
 void gp_free(void *memory);
 
-/* Zeros in memory of gp_alloc that may not be written again soon: of a large block the pages are
- * given back, and the kernel makes zeros of those that are. */
+/* Zero memory of gp_alloc that may not be written again soon: the pages of a large block are given
+ * back to the kernel, which makes them zeros when they are touched again. */
 void gp_memory_clear(void *memory, size_t bytes);
 
-/* a + b, a * b and rounding up to a multiple, refused instead of wrapped. Errors: GP_ENOMEM. */
+/* Compute a + b, a * b, and a size rounded up to a multiple; a result that overflows is refused.
+ * Errors: GP_ENOMEM. */
 gp_status gp_size_add(size_t a, size_t b, size_t *sum);
 gp_status gp_size_mul(size_t a, size_t b, size_t *product);
 gp_status gp_size_align(size_t size, size_t alignment, size_t *aligned);

@@ -2,7 +2,7 @@
 #ifndef GP_BASE_ON_DEVICE_H
 #define GP_BASE_ON_DEVICE_H
 
-/* Stands before the return type. Only .cu files are C++: their headers define __device__. */
+/* It stands before the return type. Only .cu files are C++: their headers define __device__. */
 #ifdef __cplusplus
 #define GP_ON_DEVICE __device__
 #else

@@ -9,7 +9,7 @@
 
 /* ---- shapes ---- */
 
-/* The shape is in the text: what a script sees is often far from where it was made. */
+/* The text names the shape: a script often sees the error far from where the shape was made. */
 static gp_status fail_shape(const gp_shape *shape, const char *what) {
   char text[128];
   return gp_fail(GP_ESHAPE, "shape: %s %s", gp_shape_print(shape, text, sizeof text), what);
@@ -33,7 +33,8 @@ gp_status gp_shape_numel(const gp_shape *shape, int64_t *numel) {
   return GP_OK;
 }
 
-/* Dimensions behind the rank may hold anything: memcmp would not do. */
+/* Compare dimension by dimension: those behind the rank may hold anything, so memcmp would not
+ * do. */
 bool gp_shape_equal(const gp_shape *a, const gp_shape *b) {
   if (a->rank != b->rank) return false;
   for (int i = 0; i < a->rank; i++)
@@ -41,7 +42,7 @@ bool gp_shape_equal(const gp_shape *a, const gp_shape *b) {
   return true;
 }
 
-/* Cut off, never overrun, where the text is too small: it is for messages. */
+/* Cut the text off where it is too small; it is for messages. */
 char *gp_shape_print(const gp_shape *shape, char *text, size_t size) {
   if (size == 0) return text;
   snprintf(text, size, "%s", shape->rank == 0 ? "scalar" : "");
@@ -56,7 +57,7 @@ char *gp_shape_print(const gp_shape *shape, char *text, size_t size) {
 /* ---- metas ---- */
 
 /* Strides are made as if empty dims were 1, so that numel 0 does not hide a product that is too
- * large; the byte count of that is the last check. */
+ * large; the byte count of that shape is checked last. */
 gp_status gp_meta_make(gp_dtype dtype, const gp_shape *shape, gp_meta *meta) {
   int64_t numel, bytes;
   GP_TRY(gp_shape_numel(shape, &numel));
@@ -109,7 +110,8 @@ bool gp_meta_equal(const gp_meta *a, const gp_meta *b) {
   return a->dtype == b->dtype && gp_shape_equal(&a->shape, &b->shape);
 }
 
-/* The product of some dims of a checked shape. Zeros first: what surrounds one may not fit. */
+/* Multiply some dims of a checked shape. Look for zeros first: the product around one may not
+ * fit. */
 static int64_t product(const int64_t *dim, int count) {
   int64_t total = 1;
   for (int i = 0; i < count; i++)

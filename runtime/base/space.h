@@ -1,9 +1,9 @@
-/* base/space.h - where the memory of a tensor lies when the host cannot read it: that of a GPU.
+/* base/space.h - a memory space that the host cannot read: that of a GPU.
  *
- * Tensors know their space and nothing else of devices: values are brought to the host to be looked
- * at and taken back to be changed. device/ makes spaces, one for each GPU, and they stay until
- * every tensor that lives there has gone. All functions wait for what was enqueued before and
- * return when they are done. Threads: any, one at a time per space. */
+ * Tensors know their space and nothing else of devices: values are brought to the host to be read
+ * and taken back to be changed. device/ makes spaces, one for each GPU, and they stay until the
+ * last tensor in them is gone. All functions wait for what was enqueued before and return when they
+ * are done. Threads: any, one at a time per space. */
 #ifndef GP_BASE_SPACE_H
 #define GP_BASE_SPACE_H
 

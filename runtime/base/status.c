@@ -43,7 +43,8 @@ gp_status gp_fail_prefix(gp_status status, const char *prefix) {
   return gp_fail(status, "%s: %s", prefix, error_text);
 }
 
-/* The only place that ends the process: a broken invariant means that nothing can be trusted. */
+/* End the process, the only place that does: a broken invariant means that nothing can be
+ * trusted. */
 void gp_broken(const char *condition, const char *file, int line) {
   char text[512];
   int length =

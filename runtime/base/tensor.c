@@ -1,8 +1,8 @@
-/* base/tensor.c - tensors: counted views of counted storage.
+/* base/tensor.c - tensors: reference-counted views of reference-counted storage.
  *
- * Views are cheap and share storage; the storage knows how to give itself back, so memory of an
- * arena or of a mapped file serves as well as memory of our own. Both counts are atomic: a worker
- * may drop the last reference. A view is checked against its storage once, when it is made. */
+ * Views are cheap and share storage. A storage knows how to release its memory, so that of an arena
+ * or of a mapped file serves as well as memory of our own. Both counts are atomic: a worker may
+ * drop the last reference. A view is checked against its storage once, when it is made. */
 #include "base/tensor.h"
 
 #include <stdatomic.h>
@@ -27,8 +27,8 @@ struct gp_tensor {
 
 /* ---- bounds ---- */
 
-/* Lowest and highest element that a view touches, counted from the start of the storage.
- * Returns false where 64 bits are not enough. */
+/* Find the lowest and the highest element that a view touches, counted from the start of the
+ * storage. Return false if 64 bits are not enough. */
 static bool view_range(const gp_meta *meta, int64_t *lowest, int64_t *highest) {
   *lowest = *highest = meta->offset;
   for (int i = 0; i < meta->shape.rank; i++) {
@@ -40,8 +40,8 @@ static bool view_range(const gp_meta *meta, int64_t *lowest, int64_t *highest) {
   return true;
 }
 
-/* Everything that could make a later access wrong: shape, bounds of the storage, alignment. Metas
- * come from mapped files and arenas too, so none is believed. */
+/* Check everything that could make a later access wrong: shape, bounds of the storage, alignment.
+ * Metas come from mapped files and arenas too, so none is trusted. */
 static gp_status check_view(const gp_meta *meta, const void *data, size_t bytes) {
   gp_meta contiguous; /* made only for its checks of shape and dtype */
   GP_TRY(gp_meta_make(meta->dtype, &meta->shape, &contiguous));
@@ -62,7 +62,7 @@ static gp_status check_view(const gp_meta *meta, const void *data, size_t bytes)
 
 /* ---- life ---- */
 
-/* A tensor that takes over one reference of the storage. */
+/* Make a tensor that takes over one reference of the storage. */
 static gp_status make_tensor(storage *owner, const gp_meta *meta, gp_tensor **tensor) {
   void *memory;
   GP_TRY(gp_alloc(sizeof(gp_tensor), &memory));
@@ -76,7 +76,7 @@ static gp_status make_tensor(storage *owner, const gp_meta *meta, gp_tensor **te
   return GP_OK;
 }
 
-/* On failure nothing is released: the caller still has the memory that it offered. */
+/* Wrap the caller's memory. A failure releases nothing: the caller still has the memory. */
 gp_status gp_tensor_wrap(const gp_meta *meta, const gp_extent *memory, gp_tensor **tensor) {
   GP_TRY(check_view(meta, memory->data, memory->bytes));
   void *block;
@@ -100,7 +100,7 @@ gp_status gp_tensor_new(gp_dtype dtype, const gp_shape *shape, gp_tensor **tenso
   return status;
 }
 
-/* The storage is counted up last, when nothing can fail any more. */
+/* Count the storage up last, when nothing can fail any more. */
 gp_status gp_tensor_view(gp_tensor *base, const gp_meta *meta, gp_tensor **tensor) {
   storage *owner = base->storage;
   GP_TRY(check_view(meta, owner->memory.data, owner->memory.bytes));
@@ -109,8 +109,8 @@ gp_status gp_tensor_view(gp_tensor *base, const gp_meta *meta, gp_tensor **tenso
   return GP_OK;
 }
 
-/* Taking a reference orders nothing: the taker holds one already. Giving one back does (acq_rel):
- * whoever frees the memory must see what the others did to it. */
+/* Taking a reference orders nothing, since its taker holds one already. Giving one back does
+ * (acq_rel): the thread that frees the memory must see what the others did to it. */
 gp_tensor *gp_tensor_retain(gp_tensor *tensor) {
   atomic_fetch_add_explicit(&tensor->references, 1, memory_order_relaxed);
   return tensor;
@@ -149,7 +149,8 @@ uint64_t gp_tensor_writes(const gp_tensor *tensor) {
   return atomic_load_explicit(&tensor->storage->writes, memory_order_relaxed);
 }
 
-/* Without an atomic addition, which single elements would feel: scripts write on one thread. */
+/* This is no atomic addition, which would slow single elements down: scripts write on one
+ * thread. */
 void gp_tensor_touch(gp_tensor *tensor) {
   atomic_store_explicit(&tensor->storage->writes, gp_tensor_writes(tensor) + 1,
                         memory_order_relaxed);
@@ -163,7 +164,7 @@ bool gp_tensor_overlaps(const gp_tensor *a, const gp_tensor *b) { return a->stor
 
 /* ---- elements ---- */
 
-/* Where the element at flat row-major position index is, counted from element 0. */
+/* Find the element at flat row-major position index, counted from element 0. */
 static int64_t place_of(const gp_tensor *tensor, int64_t index) {
   GP_ASSERT(index >= 0 && index < tensor->numel);
   const gp_meta *meta = &tensor->meta;
@@ -175,7 +176,7 @@ static int64_t place_of(const gp_tensor *tensor, int64_t index) {
   return place;
 }
 
-/* That element as a line of one. */
+/* Return that element as a line of one. */
 static gp_line element(const gp_tensor *tensor, int64_t index) {
   GP_ASSERT(!gp_tensor_space(tensor));
   int64_t size = (int64_t)gp_dtype_size(tensor->meta.dtype);
@@ -189,7 +190,7 @@ gp_status gp_tensor_element(gp_tensor *tensor, int64_t index, gp_tensor **scalar
   return gp_tensor_view(tensor, &meta, scalar);
 }
 
-/* Through the conversion loop with n = 1: one set of rounding rules for elements and tensors. */
+/* Read by the conversion loop with n = 1: elements and tensors have one set of rounding rules. */
 double gp_tensor_get_double(const gp_tensor *tensor, int64_t index) {
   double value;
   gp_convert((gp_line){&value, 1, GP_F64}, element(tensor, index), 1);
@@ -212,7 +213,7 @@ void gp_tensor_set_int(gp_tensor *tensor, int64_t index, int64_t value) {
   gp_convert(element(tensor, index), (gp_line){&value, 1, GP_I64}, 1);
 }
 
-/* Compare dimensions level.. of two views at the given bytes. */
+/* Compare dimensions level.. of two views at the given addresses. */
 static bool equal_level(const gp_tensor *a, const gp_tensor *b, int level, const char *x,
                         const char *y) {
   size_t size = gp_dtype_size(a->meta.dtype);

@@ -1,9 +1,10 @@
 /* base/tensor_copy.c - strided copies with conversion.
  *
- * A copy is first put into its simplest form: dimensions of size 1 go, the rest are ordered by the
- * destination's strides and neighbours that are one run in both views are merged. Two contiguous
- * views become a single line. What is left is walked recursively; when lines are dense in the
- * destination but not in the source (a transposition), tiles keep both in the cache. */
+ * A copy is first put into its simplest form: dimensions of size 1 are dropped, the rest are
+ * ordered by the destination's strides, and neighbours that are one run in both views are
+ * merged. Two contiguous views become a single line. The axes that are left are walked
+ * recursively; when lines are dense in the destination but not in the source (a transposition),
+ * tiles keep both in the cache. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,7 +25,7 @@ typedef struct walk {
   int64_t to_size, from_size; /* bytes of an element */
 } walk;
 
-/* Insert in descending order of the destination's stride; equal ones keep their order. */
+/* Insert an axis in descending order of the destination's stride; equal ones keep their order. */
 static void add_axis(walk *w, axis a) {
   int place = w->rank++;
   while (place > 0 && llabs(w->axis[place - 1].to) < llabs(a.to)) {
@@ -47,8 +48,8 @@ static void merge_axes(walk *w) {
   w->rank = kept + 1;
 }
 
-/* Any order of the outer axes will do: put the one that is dense in the source beside the line, for
- * tiles to work on. */
+/* Put the axis that is dense in the source beside the line, for tiles to work on. The order of the
+ * other axes does not matter. */
 static void bring_together(walk *w) {
   int last = w->rank - 1;
   if (last < 2 || w->axis[last].from == 1) return;
@@ -84,8 +85,8 @@ static void copy_line(const walk *w, int64_t n, char *to, const char *from) {
   gp_convert(line_of(to, a->to, w->to_dtype), line_of(from, a->from, w->from_dtype), n);
 }
 
-/* A tile of a transposition: height lines of the destination, width elements each. It is read in
- * the source's order into a small buffer first: rows that lie a power of two apart share a few
+/* Copy a tile of a transposition: height lines of the destination, width elements each. It is read
+ * in the source's order into a small buffer first: rows that lie a power of two apart share a few
  * places in the cache and would push each other out. */
 static void copy_tile(const walk *w, int64_t height, int64_t width, char *to, const char *from) {
   _Alignas(64) char buffer[TILE * TILE * 8];
@@ -98,7 +99,7 @@ static void copy_tile(const walk *w, int64_t height, int64_t width, char *to, co
                line_of(buffer + r * w->from_size, TILE, w->from_dtype), width);
 }
 
-/* The last two axes, tile by tile. */
+/* Copy the last two axes, tile by tile. */
 static void copy_tiles(const walk *w, char *to, const char *from) {
   axis rows = w->axis[w->rank - 2], line = w->axis[w->rank - 1];
   for (int64_t r = 0; r < rows.dim; r += TILE)
@@ -110,17 +111,14 @@ static void copy_tiles(const walk *w, char *to, const char *from) {
     }
 }
 
-/* ---- transposing words of four bytes: weights are, once in every step
- * ------------------------- */
+/* ---- transposing words of four bytes: for weights, once in every step ---------------------- */
 
-enum {
-  SIDE = 64,
-  PITCH = SIDE + 16
-}; /* a tile, and its rows in the buffer: no power of two apart */
+/* The side of a tile, and the pitch of its rows in the buffer: not a power of two. */
+enum { SIDE = 64, PITCH = SIDE + 16 };
 
 typedef uint32_t words __attribute__((vector_size(16)));
 
-/* Four lines of four words become four columns of them. */
+/* Transpose four lines of four words. */
 static void turn_4x4(const uint32_t *from, int64_t pitch, uint32_t *to) {
   words a, b, c, d;
   memcpy(&a, from, sizeof a);
@@ -137,7 +135,8 @@ static void turn_4x4(const uint32_t *from, int64_t pitch, uint32_t *to) {
   for (int r = 0; r < 4; r++) memcpy(to + r * PITCH, &rows[r], sizeof rows[r]);
 }
 
-/* height lines of the destination, width words each; buffer[r][c] = from[c][r]. */
+/* Transpose a tile: height lines of the destination, width words each; buffer[r][c] =
+ * from[c][r]. */
 static void turn_tile(const uint32_t *from, int64_t pitch, int64_t height, int64_t width,
                       uint32_t *buffer) {
   int64_t r4 = height / 4 * 4, c4 = width / 4 * 4;
@@ -199,7 +198,7 @@ static bool is_broadcast(const gp_meta *meta) {
   return false;
 }
 
-/* The first one and the one after the last. */
+/* range[0] is the address of the first byte, range[1] that behind the last. */
 void gp_tensor_range(const gp_tensor *tensor, uintptr_t range[2]) {
   const gp_meta *meta = gp_tensor_meta(tensor);
   int64_t size = (int64_t)gp_dtype_size(meta->dtype), low = 0, high = size;
@@ -211,7 +210,7 @@ void gp_tensor_range(const gp_tensor *tensor, uintptr_t range[2]) {
   range[1] = (uintptr_t)gp_tensor_data(tensor) + (uintptr_t)high;
 }
 
-/* Two views may be parts of one arena that have nothing in common. */
+/* Two views of one arena may have no byte in common. */
 static bool may_share_bytes(const gp_tensor *a, const gp_tensor *b) {
   uintptr_t x[2], y[2];
   gp_tensor_range(a, x);
@@ -219,7 +218,7 @@ static bool may_share_bytes(const gp_tensor *a, const gp_tensor *b) {
   return x[0] < y[1] && y[0] < x[1];
 }
 
-/* Copy through a contiguous tensor: the two views share memory. */
+/* Copy through a contiguous tensor, since the two views share memory. */
 static gp_status copy_apart(gp_tensor *to, const gp_tensor *from) {
   const gp_meta *meta = gp_tensor_meta(from);
   gp_tensor *apart;

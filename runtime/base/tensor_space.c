@@ -1,5 +1,5 @@
-/* base/tensor_space.c - tensors whose memory the host cannot read: made, brought here and taken
- * back.
+/* base/tensor_space.c - tensors whose memory the host cannot read: they are made, brought to the
+ * host and taken back.
  *
  * Whatever looks at values or converts them is done on the host with the bytes that a view
  * touches: scripts print, load and save this way, training moves no tensor so. Only plain copies
@@ -9,7 +9,7 @@
 
 /* ---- making -------------------------------------------------------------------------------- */
 
-/* What a storage gives back when its last tensor goes. */
+/* What a storage releases when its last tensor goes. */
 typedef struct owned {
   gp_space *space;
   void *memory;
@@ -41,14 +41,14 @@ gp_status gp_tensor_new_at(gp_space *space, gp_dtype dtype, const gp_shape *shap
   return status;
 }
 
-/* ---- here and there ------------------------------------------------------------------------ */
+/* ---- to the host and back ------------------------------------------------------------------ */
 
-/* Bytes from the first that a view touches, here. */
+/* A copy on the host of the bytes that a view touches. */
 typedef struct window {
   char *bytes;
   size_t size;
-  void *there;
-  void *element; /* the first element, here */
+  void *there;   /* in the space */
+  void *element; /* the first element, on the host */
 } window;
 
 static gp_status open_window(const gp_tensor *tensor, window *w) {
@@ -64,7 +64,7 @@ static gp_status open_window(const gp_tensor *tensor, window *w) {
   return status;
 }
 
-/* Between a host view and a tensor elsewhere: what lies between its elements stays as it is. */
+/* Write a host view into a tensor elsewhere: the bytes between the tensor's elements stay. */
 static gp_status put(gp_tensor *to, const gp_tensor *from) {
   window w;
   gp_space *space = gp_tensor_space(to);

@@ -1,8 +1,9 @@
 /* base/thread.c - starting threads, waiting on a word, the clock.
  *
- * Every thread of the runtime starts in one known state, because a library loaded with fast-math
- * changes the floating-point mode of the thread that loaded it and new threads inherit that mode:
- * the bits of a result would depend on who made the thread. Signals stay with the main thread. */
+ * Every thread of the runtime starts in one known state, because a library loaded with
+ * fast-math changes the floating-point mode of the thread that loaded it and new threads
+ * inherit that mode: the bits of a result would depend on the thread that started them. Signals
+ * stay with the main thread. */
 #include "base/thread.h"
 
 #include <errno.h>
@@ -21,7 +22,7 @@
 
 /* ---- start ---- */
 
-/* What the new thread needs, on the stack of the maker, who waits until it is copied. */
+/* What the new thread needs; on the stack of its creator, which waits until it is copied. */
 typedef struct start {
   void *(*run)(void *);
   void *context;
@@ -33,7 +34,8 @@ static _Thread_local bool ours;
 
 bool gp_thread_is_ours(void) { return ours; }
 
-/* First code of every thread: the state described above, then the caller's function. */
+/* The first code of every thread: set the state described above, then call the caller's
+ * function. */
 static void *begin(void *argument) {
   start *s = argument;
   void *(*run)(void *) = s->run, *context = s->context;
@@ -41,11 +43,11 @@ static void *begin(void *argument) {
   gp_float_mode_reset();
   if (s->name[0]) pthread_setname_np(pthread_self(), s->name);
   atomic_store(&s->copied, 1);
-  gp_wake_word(&s->copied, 1); /* by its address, which need not be there any more */
+  gp_wake_word(&s->copied, 1); /* only the address is used: the word may be gone by now */
   return run(context);
 }
 
-/* The new thread inherits the mask of the one that makes it. */
+/* Create the thread with all signals blocked: it inherits the mask of its creator. */
 static int create_masked(pthread_t *thread, const pthread_attr_t *attr, start *s) {
   sigset_t all, before;
   sigfillset(&all);
@@ -55,7 +57,8 @@ static int create_masked(pthread_t *thread, const pthread_attr_t *attr, start *s
   return error;
 }
 
-/* A refusal is a lack of resources (EAGAIN): the limit of processes, or no memory for a stack. */
+/* A refusal means a lack of resources (EAGAIN): the limit of processes, or no memory for a
+ * stack. */
 static gp_status create(pthread_t *thread, const pthread_attr_t *attr, start *s) {
   int error = create_masked(thread, attr, s);
   if (error == 0) return GP_OK;
@@ -105,7 +108,7 @@ void gp_wake_word(_Atomic uint32_t *word, int count) {
   syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0);
 }
 #else
-/* Without a futex: look again every 50 microseconds. */
+/* Without a futex, look again every 50 microseconds. */
 void gp_wait_word(_Atomic uint32_t *word, uint32_t value, int64_t timeout_ns) {
   int64_t end = timeout_ns < 0 ? INT64_MAX : gp_now_ns() + timeout_ns;
   struct timespec nap = to_timespec(50000);

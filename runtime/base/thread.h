@@ -19,8 +19,8 @@ typedef struct gp_thread_options {
 gp_status gp_thread_start(pthread_t *thread, const gp_thread_options *options, void *(*run)(void *),
                           void *context);
 
-/* Whether the calling thread was started by gp_thread_start, so that no signal is delivered to
- * it. */
+/* Tell whether gp_thread_start started the calling thread: no signal is delivered to
+ * such a thread. */
 bool gp_thread_is_ours(void);
 
 /* Set the calling thread's floating-point mode: denormals kept, round to nearest, no traps. Threads
@@ -30,11 +30,11 @@ void gp_float_mode_reset(void);
 /* Wait while *word == value, at most timeout_ns (negative: no limit); wakes may be spurious. Futex
  * on Linux. */
 void gp_wait_word(_Atomic uint32_t *word, uint32_t value, int64_t timeout_ns);
-void gp_wake_word(_Atomic uint32_t *word, int count); /* INT_MAX: everybody */
+void gp_wake_word(_Atomic uint32_t *word, int count); /* INT_MAX: all threads */
 
 int64_t gp_now_ns(void); /* CLOCK_MONOTONIC */
 
-/* One hint to the core in a spin loop. */
+/* Tell the core that this is a spin loop. */
 static inline void gp_pause(void) {
 #if defined(__x86_64__) || defined(__i386__)
   __builtin_ia32_pause();

@@ -10,7 +10,7 @@
 #include "gpipe/tensor.h"
 
 typedef enum gp_gelu_mode { GP_GELU_ERF, GP_GELU_TANH } gp_gelu_mode;
-/* How an image becomes one of another size: windows (of pools), samples, padding. */
+/* How one image becomes another of a different size: pooling windows, sampling, padding. */
 typedef enum gp_resample_mode {
   GP_RESAMPLE_WINDOW,
   GP_RESAMPLE_ADAPTIVE,

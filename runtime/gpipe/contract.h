@@ -11,34 +11,35 @@
 
 /* ---- operands and outputs ------------------------------------------------------------------- */
 
-/* What a value is. Of an op all operands of the first four kinds have one dtype, its own. */
+/* Which dtypes an operand or output may have. All operands of an op that are of the first four
+ * kinds have one dtype: the op's. */
 typedef enum gp_kind {
   GP_KIND_FLOAT,  /* f32, f64, bf16, f16 */
   GP_KIND_NUMBER, /* those, i64 and i32 */
-  /* f32, f64, bf16, f16, or what an op with a PACKED output made of such a value */
+  /* f32, f64, bf16, f16, or such a value as an op with a PACKED output has packed it */
   GP_KIND_PACKABLE,
   GP_KIND_ALIKE, /* any dtype */
-  GP_KIND_ANY,   /* any dtype, whatever the others have */
+  GP_KIND_ANY,   /* any dtype, whatever the other operands have */
   GP_KIND_WIDE,  /* the op's dtype; f32 where that is a half */
   GP_KIND_MASK,  /* bool, the op's dtype, or its wide one */
   GP_KIND_IDS,   /* i64, i32 or u8 */
   GP_KIND_BOOL,
   GP_KIND_COUNT, /* i64 */
-  /* Of outputs only: the dtype of the op (of its first operand where it has none), the one an
-   * attribute asks for, and that of a sum: floats keep theirs, others are counted in i64. */
+  /* Outputs only. SAME: the op's dtype (its first operand's if the op has none); ASKED: the dtype
+   * that an attribute asks for; SUM: floats keep their dtype, the others are summed in i64. */
   GP_KIND_SAME,
   GP_KIND_ASKED,
   GP_KIND_SUM,
-  /* An opaque value: u8 of one dimension, as many bytes as infer says, in an order that is between
-   * the op that made it and the PACKABLE operands that take it. It is made of weights alone, once
-   * for every change of them (graph/pack.c). */
+  /* An opaque value: u8 of one dimension, with as many bytes as infer says. Only the op that made
+   * it and the PACKABLE operands that take it know its order. It is made from weights alone, once
+   * each time they change (graph/pack.c). */
   GP_KIND_PACKED
 } gp_kind;
 
 typedef enum gp_presence { GP_REQUIRED, GP_LEFT_OUT, GP_REPEATED } gp_presence;
 
 typedef struct gp_operand {
-  const char *role; /* one letter: not told to users */
+  const char *role; /* a role of one letter is not shown to users */
   gp_kind kind;
   gp_presence presence;
 } gp_operand;
@@ -46,7 +47,7 @@ typedef struct gp_operand {
 typedef struct gp_output {
   const char *role;
   gp_kind kind;
-  bool kept; /* for the gradient alone: callers do not see it */
+  bool kept; /* only the gradient reads it; callers do not see it */
 } gp_output;
 
 /* ---- attributes ----------------------------------------------------------------------------- */
@@ -70,10 +71,10 @@ typedef struct gp_attr {
   size_t offset;      /* of the field in gp_attrs */
   double otherwise;   /* default of an INT or REAL */
   double least, most; /* of a REAL */
-  const char *names;  /* of a CHOICE, in the order of its values, one space between two */
+  const char *names;  /* of a CHOICE, in the order of its values, separated by spaces */
 } gp_attr;
 
-/* The field of an attribute, of the type that its kind has in gpipe/attrs.h. */
+/* Return the field of an attribute; gpipe/attrs.h gives its kind a type. */
 static inline void *gp_attr_field(gp_attrs *attrs, const gp_attr *attr) {
   return (char *)attrs + attr->offset;
 }
@@ -81,45 +82,46 @@ static inline void *gp_attr_field(gp_attrs *attrs, const gp_attr *attr) {
 const gp_attr *gp_op_attrs(gp_op op);
 /* Set every attribute to the default of its row. */
 void gp_attrs_default(gp_op op, gp_attrs *attrs);
-/* The number of a name among those of a choice; -1: there is none. */
+/* Return the number of a name among a choice's names, or -1. */
 int gp_attr_choice(const gp_attr *attr, const char *name);
-/* How many values a choice has. */
+/* Count the values of a choice. */
 int gp_attr_choices(const gp_attr *attr);
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
 enum {
   GP_OP_VIEW = 1, /* out[0] is in[0]'s memory under another meta; no kernel */
-  /* Row-wise: cut is (rows, GP_ROW_BLOCK); unit r writes elements [r * n / rows, (r + 1) * n /
-   * rows) of every output of n elements and, of the inputs in row_inputs that are contiguous and
-   * not broadcast, reads the same range only; other inputs are read whole. */
+  /* Row-wise: the op is cut into (rows, GP_ROW_BLOCK). Unit r writes elements [r * n / rows, (r +
+   * 1) * n / rows) of every output of n elements. Of an input in row_inputs that is contiguous and
+   * not broadcast it reads the same range only; it may read all of any other input. */
   GP_OP_ROWS = 2,
   GP_OP_STRIDED = 4, /* inputs may be strided or broadcast; others get contiguous copies */
-  /* out[0] may be the memory of any input like it, which dies here (plan/memory/temp.c). */
+  /* out[0] may reuse the memory of any input of its kind that dies here (plan/memory/temp.c). */
   GP_OP_INPLACE = 8,
   GP_OP_ACCUMULATES = 16, /* honours call->accumulate */
   GP_OP_RANDOM = 32,      /* reads attr->random, the number of the random op in the trace */
   GP_OP_EFFECT = 64,      /* writes in[0]'s memory (accumulate, assign): never removed as dead */
-  /* The CPU's kernel takes bf16 and f16 as they are, also eagerly; around others halves are
+  /* The CPU kernel takes bf16 and f16 as they are, also eagerly; for other ops the halves are
    * converted (ops/half, ops/eager/half.c). On a GPU every op takes halves. */
   GP_OP_HALVES = 128,
-  GP_OP_SPARES = 256,   /* works without its last output where nobody reads it: n_out is one less */
+  GP_OP_SPARES = 256,   /* works without its last output if nothing reads it: n_out is one less */
   GP_OP_METHOD = 512,   /* a method of tensors, under its name */
-  GP_OP_NUMBERS = 1024, /* from Lua a number may stand for an operand: it takes the others' dtype */
-  /* Treats elements one by one, wherever they lie: operands and output may be in any order, best in
-   * the same one. Ops that draw (GP_OP_RANDOM) go by the index, and keep row-major outputs. */
+  GP_OP_NUMBERS = 1024, /* from Lua, a number may be an operand: it takes the others' dtype */
+  /* Works on elements one by one, wherever they lie: operands and output may be in any order, and
+   * one order for all is fastest. Random ops (GP_OP_RANDOM) draw by the element's index and keep
+   * row-major outputs. */
   GP_OP_ANY_ORDER = 2048,
-  /* Wants operands of four dimensions, N x C x H x W, channels-last: others are copied so. What it
-   * makes lies as its infer says (gp_infer_channels_last). */
+  /* Wants its operands of four dimensions, N x C x H x W, channels-last; one in another order is
+   * copied. infer says how its outputs lie (gp_infer_channels_last). */
   GP_OP_CHANNELS_LAST = 4096,
-  /* What it adds to a gradient is summed before, in one order, and added once: on devices with
-   * memory of their own. On CPUs sums go on from what is there. */
+  /* On devices with memory of their own, its contribution to a gradient is summed first, in one
+   * order, and added once. On CPUs the sum goes on from the gradient that is there. */
   GP_OP_ADDS_ONCE = 8192,
-  /* What the elementwise ops are made of. */
+  /* The flags that elementwise ops are made of. */
   GP_OP_MAPS = GP_OP_ROWS | GP_OP_STRIDED | GP_OP_INPLACE | GP_OP_ANY_ORDER,
   GP_OP_UNARY = GP_OP_MAPS | GP_OP_METHOD,
   GP_OP_BINARY = GP_OP_UNARY | GP_OP_NUMBERS,
-  /* Those that answer with bool. */
+  /* Ops that answer with bool. */
   GP_OP_ASKS = GP_OP_ROWS | GP_OP_STRIDED | GP_OP_ANY_ORDER | GP_OP_HALVES | GP_OP_METHOD,
   GP_OP_COMPARES = GP_OP_ASKS | GP_OP_NUMBERS
 };
@@ -132,7 +134,7 @@ typedef struct gp_contract {
   const gp_output *outputs;
 } gp_contract;
 
-/* NULL for none. */
+/* NULL if there is no such op. */
 const gp_contract *gp_op_contract(gp_op op);
 
 #endif

@@ -5,11 +5,12 @@
 #include "gpipe/tokenizer.h"
 
 /* Refuse a file that is recognised as another kind of file (a pointer of Git LFS, an HTML page, a
- * pickle ...) or is no UTF-8. Shapes: bytes u8 [size], what `path` holds. Errors: GP_EFORMAT with
+ * pickle ...) or is not UTF-8. Shapes: bytes u8 [size], what `path` holds. Errors: GP_EFORMAT with
  * path and byte. */
 gp_status gp_text_check(const char *path, const gp_tensor *bytes);
-/* The same for ids of `width` bytes (2 or 4), which may begin with any: what is recognised has a
- * mark that ids hardly have by chance. Errors: also a size that is no multiple of width. */
+/* The same for ids of `width` bytes (2 or 4). Ids may begin with any bytes, so only a file with a
+ * signature that ids hardly have by chance is refused. Errors: GP_EFORMAT, also for a size that is
+ * no multiple of width. */
 gp_status gp_tokens_check(const char *path, const gp_tensor *bytes, int width);
 
 /* ---- packing ------------------------------------------------------------------------------- */
@@ -26,7 +27,7 @@ int gp_corpus_width(const gp_corpus *pack);
 gp_status gp_corpus_text(gp_corpus *pack, const char *text, size_t size,
                          const gp_encode_options *options);
 gp_status gp_corpus_id(gp_corpus *pack, int64_t id);
-/* The bytes of all ids as they are, u8 [size]; the pack is empty then. No copy is made. */
+/* Take the bytes of all ids, u8 [size], without a copy; the pack is empty afterwards. */
 gp_status gp_corpus_take(gp_corpus *pack, gp_tensor **bytes);
 
 /* ---- SQuAD --------------------------------------------------------------------------------- */
@@ -40,13 +41,13 @@ typedef struct gp_squad_question {
   size_t answers;
 } gp_squad_question;
 
-/* Errors: GP_EIO; GP_EFORMAT with path and byte. Cost: the file is mapped and its strings are
- * decoded in place, so about the file in memory, and 24 bytes for each question. */
+/* Errors: GP_EIO; GP_EFORMAT with path and byte. Cost: about the file's size in memory, since it is
+ * mapped and its strings are decoded in place, and 24 bytes for each question. */
 gp_status gp_squad_load(const char *path, gp_squad **squad);
 void gp_squad_free(gp_squad *squad);
 size_t gp_squad_contexts(const gp_squad *squad);
 size_t gp_squad_questions(const gp_squad *squad);
-/* The i-th, i from 0 and below the count. */
+/* i counts from 0 and is below the count. */
 const char *gp_squad_context(const gp_squad *squad, size_t i);
 void gp_squad_question_at(const gp_squad *squad, size_t i, gp_squad_question *question);
 /* Answer k of question i; *start is the character of the context where it begins, from 0. */
@@ -54,7 +55,7 @@ const char *gp_squad_answer(const gp_squad *squad, size_t i, size_t k, int64_t *
 
 /* ---- JSONL --------------------------------------------------------------------------------- */
 
-/* A JSON object on each line, of which some fields are read. */
+/* A JSON object on each line; the caller names the fields that are read. */
 typedef struct gp_jsonl gp_jsonl;
 
 typedef enum gp_jsonl_kind {
@@ -72,7 +73,7 @@ typedef struct gp_jsonl_value {
   const char *text;
   const double *list; /* [count] */
   size_t count;
-  bool whole; /* all of the list are whole numbers that an i64 holds exactly */
+  bool whole; /* every element is a whole number that an i64 holds exactly */
 } gp_jsonl_value;
 
 /* Map a file and check all of it: each line that is not blank is an object with the fields
@@ -83,9 +84,9 @@ gp_status gp_jsonl_load(const char *path, const char *const *names, size_t count
 void gp_jsonl_free(gp_jsonl *file);
 size_t gp_jsonl_rows(const gp_jsonl *file);
 gp_jsonl_kind gp_jsonl_field_kind(const gp_jsonl *file, size_t field);
-/* All fields of a row; what they point to is valid until the next call. values has one place for
- * each field. Errors: GP_ERANGE; as gp_jsonl_load where the file has changed meanwhile. Threads:
- * one at a time. */
+/* Read all fields of a row; what they point to is valid until the next call. values has one place
+ * for each field. Errors: GP_ERANGE; those of gp_jsonl_load if the file has changed meanwhile.
+ * Threads: one at a time. */
 gp_status gp_jsonl_read(gp_jsonl *file, size_t row, gp_jsonl_value *values);
 
 #endif

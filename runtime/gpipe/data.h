@@ -6,28 +6,29 @@
 
 /* Read a whole file into a u8 tensor of one dimension. Errors: GP_EIO. */
 gp_status gp_file_read(const char *path, gp_tensor **bytes);
-/* The same without reading it: pages come when they are touched. Errors: GP_EIO. */
+/* Map a file instead of reading it: its pages are loaded when they are touched. Errors: GP_EIO. */
 gp_status gp_file_map(const char *path, gp_tensor **bytes);
-/* Whether the file is still as long as it was: before mapped bytes are used. Errors: GP_EIO. */
+/* Check, before mapped bytes are used, that the file is still as long as it was. Errors: GP_EIO. */
 gp_status gp_file_unchanged(const char *path, int64_t bytes);
-/* Write bytes as a file, whole or not at all: the old one stays on any failure. Errors: GP_EIO. */
+/* Write bytes as a file, atomically: the old file stays on any failure. Errors: GP_EIO. */
 gp_status gp_file_write(const char *path, const void *data, size_t bytes);
 /* names[count] receives the paths of the regular files below path (itself if a file), sorted by
  * bytes, hidden ones left out. Ownership: gp_file_list_free. Errors: GP_EIO. */
 gp_status gp_file_list(const char *path, char ***names, size_t *count);
 void gp_file_list_free(char **names, size_t count);
 
-/* A number as a foreign file has it. */
+/* The form in which a foreign file stores a number. */
 typedef struct gp_element {
   char kind; /* 'b' truth, 'i' and 'u' integers with and without a sign, 'f' floats */
   int bytes; /* 1, 2, 4 or 8 */
   bool big;  /* the highest byte comes first */
 } gp_element;
 
-/* Whether there is a dtype that holds all values of the form, and which. */
+/* Tell whether some dtype holds all values of the form, and which. */
 bool gp_element_known(gp_element form, gp_dtype *dtype);
-/* Make a tensor of the elements that fill `bytes` from `offset` on. Shapes: bytes u8 [size].
- * Errors: GP_EFORMAT for another number of bytes, a bool that is none, a u64 of 2^63 or more. */
+/* Make a tensor of the elements that fill `bytes` from `offset` on. Shapes: bytes u8
+ * [size]. Errors: GP_EFORMAT for another number of bytes, a bool that is not 0 or 1, a u64
+ * of 2^63 or more. */
 gp_status gp_elements_read(const gp_tensor *bytes, int64_t offset, gp_element form,
                            const gp_shape *shape, gp_tensor **values);
 
@@ -43,7 +44,7 @@ typedef enum gp_json_event {
   GP_JSON_NULL,
 } gp_json_event;
 
-/* Gets what stands in a text, in its order; another status than GP_OK ends the walk. */
+/* Called for each part of a text, in order; a status other than GP_OK ends the walk. */
 typedef gp_status (*gp_json_see)(void *context, gp_json_event event, const char *text,
                                  size_t bytes);
 
@@ -75,14 +76,14 @@ typedef struct gp_csv_table {
   size_t *word_count;
 } gp_csv_table;
 
-/* The fields of the first line that is not blank and of the next one (none: NULL and 0). Ownership:
- * gp_file_list_free. Errors: GP_EIO; GP_EFORMAT. */
+/* Read the fields of the first line that is not blank and of the next one (NULL and 0 if there is
+ * none). Ownership: gp_file_list_free. Errors: GP_EIO; GP_EFORMAT. */
 gp_status gp_csv_head(const char *path, char separator, char ***first, size_t *first_count,
                       char ***second, size_t *second_count);
 /* Read a table, one row a line, every line with `count` columns. Quoted fields, CRLF, a byte order
- * mark and blank lines are understood. ids: y is i64 where all targets are whole numbers; it is f32
- * otherwise. The text is not held: memory is that of the tensors. Errors: GP_EIO; GP_EFORMAT with
- * file:line and column. Source: RFC 4180. */
+ * mark and blank lines are understood. ids: y is i64 if all targets are whole numbers, else f32.
+ * Errors: GP_EIO; GP_EFORMAT with file:line and column. Cost: the memory of the tensors; the text
+ * is not kept. Source: RFC 4180. */
 gp_status gp_csv_read(const char *path, const gp_csv_options *options, const gp_csv_column *columns,
                       size_t count, bool ids, gp_csv_table *table);
 

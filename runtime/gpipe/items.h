@@ -19,7 +19,8 @@ gp_status gp_cifar_read(const char *const *paths, size_t count, bool fine, gp_te
 
 /* ---- items ----------------------------------------------------------------------------------- */
 
-/* Items by position, counted; nothing changes them, so any thread may make batches of them. */
+/* Items, addressed by position; reference-counted. They never change, so any thread may make
+ * batches of them. */
 typedef struct gp_items gp_items;
 
 enum {
@@ -38,15 +39,16 @@ typedef struct gp_image_rule {
   float deviation[GP_IMAGE_CHANNELS]; /* > 0 */
 } gp_image_rule;
 
-/* What random numbers of an item are a function of, besides its position. */
+/* Random numbers of an item are a function of this key and of the item's position. */
 typedef struct gp_items_key {
   uint64_t seed, stream;
 } gp_items_key;
 
-/* Rows of two contiguous tensors (retained) with as many rows. Errors: GP_ESHAPE. */
+/* Make items of the rows of two contiguous tensors (retained) that have equally many rows.
+ * Errors: GP_ESHAPE. */
 gp_status gp_items_rows(gp_tensor *x, gp_tensor *y, gp_items **items);
-/* Images of bytes as f32. Shapes: x u8 [N, C, H, W] (retained), y [N, ..] (retained); batches are
- * f32 [n, C, H, W]. Errors: GP_ESHAPE; GP_EDTYPE. */
+/* Make items of images of bytes, as f32. Shapes: x u8 [N, C, H, W] (retained), y [N, ..]
+ * (retained); batches are f32 [n, C, H, W]. Errors: GP_ESHAPE; GP_EDTYPE. */
 gp_status gp_items_pixels(gp_tensor *x, gp_tensor *y, const gp_image_rule *rule, gp_items **items);
 /* Windows of context + 1 ids, every `stride` ids, of bytes (retained); see gp_data_windows. path:
  * the file that the bytes are mapped from, checked before each batch; NULL for none. Errors:
@@ -59,20 +61,21 @@ typedef struct gp_windows {
 } gp_windows;
 gp_status gp_items_windows(const gp_windows *windows, gp_items **items);
 
-/* Image files, PNG or JPEG, read for each batch. Shapes: y i64 [N] (retained), as many paths
- * (copied); batches are f32 [n, 3, size, size]. Errors: GP_ESHAPE for the rule's size. */
+/* Make items of image files, PNG or JPEG, read for each batch. Shapes: y i64 [N] (retained), as
+ * many paths (copied); batches are f32 [n, 3, size, size]. Errors: GP_ESHAPE for the rule's
+ * size. */
 gp_status gp_items_files(const char *const *paths, gp_tensor *y, const gp_image_rule *rule,
                          gp_items **items);
 
-/* Some items of others: `count` from `base` on, or at base + order - 1. */
+/* A selection of other items: `count` of them from `base` on, or those at base + order - 1. */
 typedef struct gp_items_part {
   gp_items *items;  /* retained */
   gp_tensor *order; /* retained, optional: i64 [>= count], from 1 */
   int64_t base, count;
 } gp_items_part;
-/* Items of several parts one after the other; none at first. A part is added before the first batch
- * is made. Batches are of one shape and dtype, else GP_ESHAPE when one is made. Errors: GP_EINVAL
- * for an empty part, an order that is none. */
+/* Items of several parts, one after the other. `new` makes them empty; all parts are added before
+ * the first batch is made. The parts give batches of one shape and dtype, else making a batch fails
+ * with GP_ESHAPE. Errors: GP_EINVAL for a part without items, or whose order does not fit. */
 gp_status gp_items_joined_new(gp_items **items);
 gp_status gp_items_joined_add(gp_items *items, const gp_items_part *part);
 

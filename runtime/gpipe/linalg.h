@@ -4,8 +4,8 @@
 
 #include "gpipe/tensor.h"
 
-/* X(name, what its tensors are): the last dimensions of each by letters, upper-case ones written.
- * Leading dimensions, a batch of matrices, are the same for all. */
+/* X(name, dims of each tensor): the last dimensions of each tensor by letters, inputs before
+ * results. Leading dimensions, a batch of matrices, are the same for all. */
 #define GP_LINALG_LIST(X)                                                                          \
   X(det, "nn", "", "", "")      /* A -> determinant, its sign, log of its size */                  \
   X(solve, "nn", "nk", "nk")    /* A, B -> A^-1 B */                                               \
@@ -21,7 +21,7 @@ typedef enum gp_linalg {
       GP_LINALG_COUNT
 } gp_linalg;
 
-/* Which matrix of the batch (0-based) has no answer, and what LAPACK's info is of it: the pivot
+/* The matrix of the batch (0-based) that has no answer, and LAPACK's info for it: the pivot
  * (1-based) that is 0 (solve) or not above 0 (cholesky); -1: an element is not finite. */
 typedef struct gp_linalg_fault {
   int64_t matrix;

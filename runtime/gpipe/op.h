@@ -25,16 +25,16 @@ gp_status gp_op_find(const char *name, gp_op *op);
  * tensors; that of a view shares its input's storage. Errors: those of the op, after its name. */
 gp_status gp_eager_apply(gp_op op, const gp_attrs *attrs, gp_tensor *const *inputs, int n_inputs,
                          gp_tensor **outputs, int *n_outputs);
-/* Seed of the random ops that the calling thread runs eagerly; each application of one advances
- * their clock. */
+/* Seed the random ops that the calling thread runs eagerly; each application of one
+ * advances their clock. */
 void gp_eager_seed(uint64_t seed);
-/* Where the calling thread's random ops stand. */
+/* The state of the calling thread's random ops. */
 typedef struct gp_random_state {
   uint64_t seed;
   uint32_t clock;
 } gp_random_state;
 gp_random_state gp_eager_random(void);
-/* Let them draw from there on, the same numbers as then. */
+/* Go back to a state: random ops then draw the same numbers as they did from there. */
 void gp_eager_set_random(gp_random_state state);
 
 #endif

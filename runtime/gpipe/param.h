@@ -15,7 +15,7 @@ typedef struct gp_param_spec {
   uint64_t seed, number; /* number: how many parameters were declared before it */
   bool buffer;           /* state without gradient, written by `assign` in forward */
   bool frozen;           /* no gradient and no moments */
-  bool borrowed;         /* it stands for a tensor of the script's: gp_leaf_new */
+  bool borrowed;         /* it stands for a tensor of the script: gp_leaf_new */
 } gp_param_spec;
 
 /* Declare one; nothing is drawn yet. Errors: GP_EDTYPE, GP_ESHAPE. */
@@ -28,15 +28,15 @@ bool gp_param_is_frozen(const gp_param *param);
 bool gp_param_is_borrowed(const gp_param *param);
 /* Errors: GP_ESTATE while a pipeline owns it. */
 gp_status gp_param_set_frozen(gp_param *param, bool frozen);
-/* The current value, drawn where it does not exist yet; receives a new reference. It sees later
- * updates until a pipeline takes the parameter and moves its value. */
+/* Return the current value, drawn if it does not exist yet; receives a new reference. It shows
+ * later updates until a pipeline takes the parameter and moves its value. */
 gp_status gp_param_value(gp_param *param, gp_tensor **value);
-/* The gradient of the last step; receives a new reference, or NULL where there is none. */
+/* Return the gradient of the last step; receives a new reference, or NULL if there is none. */
 void gp_param_grad(const gp_param *param, gp_tensor **grad);
-/* Forget the gradient; that of a parameter in a pipeline stays. */
+/* Drop the gradient, unless the parameter is in a pipeline. */
 void gp_param_clear_grad(gp_param *param);
-/* Whether ops that are run at once are noted for its gradient: neither frozen nor a buffer, and in
- * no pipeline. */
+/* Tell whether eager ops record their history for its gradient: it is neither frozen nor a buffer,
+ * and in no pipeline. */
 bool gp_param_has_gradient(const gp_param *param);
 
 #endif

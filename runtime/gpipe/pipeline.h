@@ -10,19 +10,20 @@
 /* A model cut into stages, each on a device, and the workers that run it. */
 typedef struct gp_pipeline gp_pipeline;
 
-/* Dynamic loss scaling, of f16: all gradients are computed times `scale`. Where they are not finite
- * the update is skipped and the scale becomes smaller, after `window` runs without that it
- * grows. */
+/* Dynamic loss scaling, for f16: all gradients are computed times `scale`. If they are not
+ * finite, the update is skipped and the scale shrinks; after `window` runs in a row without
+ * that, it grows. */
 typedef struct gp_loss_scale {
   double scale; /* now; 0: gradients are not scaled */
   double growth, backoff, min;
   int64_t window;
-  int64_t good, stuck; /* runs in a row: whose gradients were finite; that failed at the minimum */
+  int64_t good, stuck; /* runs in a row: with finite gradients; that failed at the minimum */
   int64_t skipped;     /* so far */
 } gp_loss_scale;
 
-/* What becomes of gradients that are not finite: the step updates nothing and is counted; it fails,
- * and so does any that makes a value that is not finite; they are applied. */
+/* What happens to gradients that are not finite. SKIP: the step updates nothing and is
+ * counted; RAISE: the step fails, and so does any that makes a value that is not finite;
+ * IGNORE: they are applied. */
 typedef enum gp_finite { GP_FINITE_SKIP, GP_FINITE_RAISE, GP_FINITE_IGNORE } gp_finite;
 
 typedef struct gp_pipeline_spec {
@@ -37,8 +38,8 @@ typedef struct gp_pipeline_spec {
   uint64_t seed; /* of dropout */
   gp_finite finite;
   double watchdog; /* seconds without progress after which a run is given up; 0: never */
-  bool unfused;    /* every op runs by itself: for comparisons */
-  bool added;      /* gradients start from zeros that are added to: for comparisons */
+  bool unfused;    /* run every op separately, without fusing; for comparisons */
+  bool added;      /* zero the gradients, then add to them; for comparisons */
   bool tf32;       /* GPUs may round the inputs of products of f32 matrices */
   gp_loss_scale loss_scale;
 } gp_pipeline_spec;
@@ -47,8 +48,8 @@ typedef struct gp_pipeline_spec {
  * device, its team besides. Errors: GP_ESTATE when another live pipeline owns the model; GP_EINVAL
  * for GPIPE_FAULT in the environment. */
 gp_status gp_pipeline_new(const gp_pipeline_spec *spec, gp_pipeline **pipeline);
-/* Run what was given to its end, stop the workers, drop the plans and give the model back;
- * parameters keep their values. */
+/* Run the mini-batches that were given to their end, stop the workers, drop the plans and give the
+ * model back; parameters keep their values. */
 void gp_pipeline_free(gp_pipeline *pipeline);
 
 #endif

@@ -1,5 +1,5 @@
-/* gpipe/run.h - mini-batches through a pipeline, and what is known of them afterwards. See gpipe.h
- * for what holds everywhere. */
+/* gpipe/run.h - mini-batches through a pipeline, and the figures of the last run. See gpipe.h for
+ * what holds everywhere. */
 #ifndef GP_PUBLIC_RUN_H
 #define GP_PUBLIC_RUN_H
 
@@ -12,9 +12,9 @@ typedef struct gp_run_args {
   /* Receive the rows of all micro-batches (FORWARD, SPLIT), as many as were traced; contiguous. */
   gp_tensor *const *outputs;
   int output_count;
-  gp_tensor *const *out_grads; /* GP_PLAN_SPLIT: not NULL runs the backward half; like outputs */
-  /* Receive the rows of the inputs' gradients, in the backward half of GP_PLAN_SPLIT: one an input,
-   * NULL where gp_plan_input_grad_meta says so. */
+  gp_tensor *const *out_grads; /* GP_PLAN_SPLIT: if given, run the backward half; like outputs */
+  /* Receive the rows of the inputs' gradients, in the backward half of GP_PLAN_SPLIT: one per
+   * input, NULL where gp_plan_input_grad_meta says so. */
   gp_tensor *const *input_grads;
   const gp_optim_hyper *hyper; /* per group of the optimizer in use; NULL without one */
   bool accumulate;             /* add to the gradients that are there */
@@ -32,20 +32,20 @@ gp_status gp_pipeline_run(gp_pipeline *pipeline, gp_plan *plan, const gp_run_arg
                           gp_run_result *result);
 
 /* Give the mini-batch to the workers and return while they go on: for asynchronous schedules, and
- * for synchronous ones without a barrier. Asynchronous: returns when the first stage has taken it
- * in; the losses that are known then depend on the schedule alone. Without a barrier: when its loss
- * is known.
- * The first one opens a stream, which runs this plan only. Ownership: tensors are retained until
- * the workers are done with them. Errors: as gp_pipeline_run; the stream is over then, and where
+ * for synchronous ones without a barrier. An asynchronous one returns when the first stage has
+ * taken the mini-batch in; the losses that are known then depend on the schedule alone. Without a
+ * barrier, it returns when the mini-batch's loss is known.
+ *
+ * The first call opens a stream, which runs this plan only. Ownership: tensors are retained until
+ * the workers are done with them. Errors: as gp_pipeline_run; the stream is over then, and if
  * stages were updated already the pipeline refuses to go on until gp_pipeline_mend. */
 gp_status gp_pipeline_submit(gp_pipeline *pipeline, gp_plan *plan, const gp_run_args *args);
-/* Run what was given to its end and close the stream; nothing to do without one. */
+/* Run the mini-batches of the stream to their end and close it; without a stream, do nothing. */
 gp_status gp_pipeline_drain(gp_pipeline *pipeline);
 /* The plan of the open stream; NULL without one. */
 const gp_plan *gp_pipeline_stream(const gp_pipeline *pipeline);
-/* Losses that became known and were not taken yet, one for each mini-batch of the schedule, in
- * order:
- * losses[room] receives them; returns how many. */
+/* Take the losses that became known and were not taken yet, one for each mini-batch of the
+ * schedule, in order: losses[room] receives them; returns how many. */
 int gp_pipeline_losses(gp_pipeline *pipeline, double *losses, int room);
 
 typedef struct gp_use_options {
@@ -53,42 +53,42 @@ typedef struct gp_use_options {
   gp_update_mode update; /* GP_UPDATE_BARRIER or GP_UPDATE_FREE; NONE ends the use */
 } gp_use_options;
 
-/* Make the update an action of the schedule, on the devices of the stages; plans built before are
- * of no use afterwards: drop them. Ownership: the pipeline keeps the optimizer until another one is
- * used or it closes. Errors: GP_EINVAL where it has parameters of another pipeline. */
+/* Make the update an action of the schedule, on the devices of the stages. Drop the plans that were
+ * built before: they are of no use afterwards. Ownership: the pipeline keeps the optimizer until
+ * another one is used or it closes. Errors: GP_EINVAL if it has parameters of another pipeline. */
 gp_status gp_pipeline_use(gp_pipeline *pipeline, gp_optimizer *optimizer,
                           const gp_use_options *options);
-/* Some stages were updated and others not: the pipeline wants a state to be loaded. */
+/* Tell whether some stages were updated and others not: a state must be loaded then. */
 bool gp_pipeline_is_broken(const gp_pipeline *pipeline);
 void gp_pipeline_mend(gp_pipeline *pipeline); /* after a state was loaded */
 
-/* What every device did, and waited for, when the last run was given up (GP_ETIMEOUT,
- * GP_EINTERRUPT): lines of text, borrowed; "" where it was not. */
+/* Say what every device did, and waited for, when the last run was given up (GP_ETIMEOUT,
+ * GP_EINTERRUPT): lines of text, borrowed; "" if it was not given up. */
 const char *gp_pipeline_report(const gp_pipeline *pipeline);
-/* A worker never came back from such a run: nothing works any more but to close it, and what the
- * worker may use is never given back. */
+/* Tell whether a worker never came back from such a run: the pipeline can only be closed then, and
+ * memory that the worker may use is never freed. */
 bool gp_pipeline_is_lost(const gp_pipeline *pipeline);
 
 void gp_pipeline_zero_grad(gp_pipeline *pipeline);
-/* Training passes so far: the clock of dropout, so it belongs to a checkpoint. */
+/* Count the training passes so far: the clock of dropout, so a saved state has it. */
 uint32_t gp_pipeline_step_count(const gp_pipeline *pipeline);
 void gp_pipeline_set_step_count(gp_pipeline *pipeline, uint32_t steps);
-/* Tell whether GPIPE_FAULT names a device or a stage that this pipeline has not: worth saying, but
- * no mistake where a process has several. Errors: GP_EINVAL with the number. */
+/* Check whether GPIPE_FAULT names a device or a stage that this pipeline does not have: worth
+ * saying, but no mistake in a process with several pipelines. Errors: GP_EINVAL with the number. */
 gp_status gp_pipeline_check_faults(const gp_pipeline *pipeline);
-/* Updates that were left out so far because gradients were not finite, f16 apart; settable as the
- * counter is. */
+/* Count the updates that were skipped so far because gradients were not finite, f16's loss scaling
+ * apart; settable like the step count. */
 int64_t gp_pipeline_skipped(const gp_pipeline *pipeline);
 void gp_pipeline_set_skipped(gp_pipeline *pipeline, int64_t skipped);
-/* Loss scaling as it stands; settable between runs: it belongs to a checkpoint too. */
+/* Loss scaling as it stands; settable between runs: a saved state has it too. */
 void gp_pipeline_loss_scale(const gp_pipeline *pipeline, gp_loss_scale *scale);
 void gp_pipeline_set_loss_scale(gp_pipeline *pipeline, const gp_loss_scale *scale);
 
 typedef struct gp_device_stats {
   double busy, span; /* seconds of the last run: inside actions; from first begin to last end */
   int peak_live;     /* activations (of a stage and micro-batch) kept at once */
-  /* The most that the device has held at once for passes: everything but the parameters with their
-   * gradients and moments. Memory of all plans that are kept, packed weights, scratch. */
+  /* The most that the device has held at once for passes: memory of all plans that are kept, packed
+   * weights, workspaces; not the parameters with their gradients and moments. */
   size_t peak_bytes;
 } gp_device_stats;
 
@@ -104,7 +104,7 @@ typedef struct gp_timed_action {
   double wait, begin, end;
 } gp_timed_action;
 
-/* Actions of a device in the order they ran; of a stream the last ones. i: from 0. */
+/* Actions of a device in the order they ran; for a stream, the last ones. i: from 0. */
 int gp_pipeline_event_count(const gp_pipeline *pipeline, int device);
 void gp_pipeline_event(const gp_pipeline *pipeline, int device, int i, gp_timed_action *timed);
 

@@ -83,28 +83,27 @@ typedef struct gp_schedule_fault {
 gp_status gp_schedule_new(const gp_schedule_spec *spec, gp_schedule **schedule,
                           gp_schedule_fault *fault);
 void gp_schedule_free(gp_schedule *schedule);
-/* Another schedule, of this one's forward passes alone, or of these first and then its backward
- * passes.
- */
+/* Make a schedule of this one's forward passes alone, or (backward) of its forward passes first and
+ * then its backward passes. */
 gp_status gp_schedule_part(const gp_schedule *schedule, bool backward, gp_schedule **part);
 int gp_schedule_device_count(const gp_schedule *schedule);
 /* Actions of a device as they were given. */
 const gp_action *gp_schedule_get(const gp_schedule *schedule, int device, int *count);
 
-/* What a schedule may take beside being one; negative fields (or NULL) are not checked. */
+/* Resources that a schedule may take; negative fields (or NULL) are not checked. */
 typedef struct gp_schedule_limits {
-  int capacity;             /* messages a channel holds before its sender blocks; 0: they meet */
+  int capacity;             /* messages a channel holds before its sender blocks; 0: rendezvous */
   int versions;             /* of a stage's weights alive at once, the newest included */
-  int buffers;              /* of a stage: micro-batch i takes number i mod buffers */
+  int buffers;              /* per stage; micro-batch i takes number i mod buffers */
   const int32_t *peak_live; /* per device: activations of a (stage, micro-batch) alive at once */
 } gp_schedule_limits;
 
 /* Check the limits. Errors: GP_ESCHEDULE, as gp_schedule_new. */
 gp_status gp_schedule_limit(const gp_schedule *schedule, const gp_schedule_limits *limits,
                             gp_schedule_fault *fault);
-/* The smallest capacity with which the schedule ends, and with which (at unit costs) it is as fast
- * as with any; channels are those of an edge, direction and pair of devices. Cost: a run per
- * guess. */
+/* Find the smallest capacity with which the schedule ends, and the smallest with which (at unit
+ * costs) it is as fast as with any. There is a channel per edge, direction and pair of devices.
+ * Cost: a run per guess. */
 gp_status gp_schedule_capacity(const gp_schedule *schedule, int *works, int *full_speed);
 /* The most activations alive at once, per device and [stage][copy]. */
 gp_status gp_schedule_peaks(const gp_schedule *schedule, int32_t *per_device, int32_t *per_stage);
@@ -117,22 +116,22 @@ int gp_schedule_stage_count(const gp_schedule *schedule);
 int gp_schedule_micro_count(const gp_schedule *schedule);
 int gp_schedule_copy_count(const gp_schedule *schedule);
 
-/* Passes: rows (new, the caller's) made of a schedule's.
- * comms: with the sends and receives of every edge that crosses devices and has none, where
- * torch.distributed.pipelining puts them; empty cells delay receives and go. merged: B for each I
- * that its W directly follows; empty cells go. compute: without sends, receives, shards and
- * reductions. */
+/* Passes that make rows (new, the caller's) of a schedule:
+ *   - comms adds the sends and receives of every edge that crosses devices and has none, where
+ *     torch.distributed.pipelining puts them; empty cells delay receives and are dropped;
+ *   - merged makes B of each I that its W directly follows, and drops empty cells;
+ *   - compute drops sends, receives, shards and reductions. */
 gp_status gp_schedule_comms(const gp_schedule *schedule, gp_rows **rows);
 gp_status gp_schedule_merged(const gp_schedule *schedule, gp_rows **rows);
 gp_status gp_schedule_compute(const gp_schedule *schedule, gp_rows **rows);
-/* Steps it takes when each device does one action a step: torch's dry run. step (optional) receives
- * the step of each action, device after device. Cost: steps x devices. */
+/* Count the steps it takes when each device does one action a step, as in torch's dry run. step
+ * (optional) receives the step of each action, device after device. Cost: steps x devices. */
 gp_status gp_schedule_steps(const gp_schedule *schedule, int32_t *step, int *steps);
 
 /* ---- lowering ------------------------------------------------------------------------------ */
 
 /* X(NAME, text): what is recomputed instead of kept, and its name in scripts, the mode that keeps
- * most first. EXCEPT_LAST: nothing where backward directly follows forward. */
+ * most first. EXCEPT_LAST recomputes nothing where backward directly follows forward. */
 #define GP_REMAT_LIST(X)                                                                           \
   X(NEVER, "never")                                                                                \
   X(EXCEPT_LAST, "except_last")                                                                    \
@@ -147,7 +146,7 @@ typedef enum gp_update_mode { GP_UPDATE_NONE, GP_UPDATE_BARRIER, GP_UPDATE_FREE 
 
 /* tied: a parameter is used by layers of several stages, or by several of one. norm: updates wait
  * for the norm of all gradients, or for its being finite. clip: they are scaled when it is known.
- * All three are for what ends a synchronous mini-batch of all stages together: without a barrier
+ * All three concern the end of a synchronous mini-batch of all stages together: without a barrier
  * none of them is added. */
 typedef struct gp_lower_options {
   gp_remat remat;

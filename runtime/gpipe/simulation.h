@@ -45,15 +45,16 @@ typedef struct gp_critical {
 /* A schedule run with costs instead of devices. It borrows the schedule. */
 typedef struct gp_simulation gp_simulation;
 
-/* Each device runs its list in order; an action begins when its device is free and its inputs have
- * arrived; joined actions begin and end together; empty cells take no time.
- * Cost: linear in the number of actions; 16 bytes each stay. Errors: GP_ERANGE for a cost that is
- * no number from 0 on; GP_ESCHEDULE where devices wait for each other, as with channels too
- * small. */
+/* Run a schedule with costs: each device runs its list in order; an action begins when its
+ * device is free and its inputs have arrived; joined actions begin and end together; empty cells
+ * take no time. Cost: linear in the number of actions; 16 bytes each stay. Errors: GP_ERANGE for
+ * a cost that is negative or no number; GP_ESCHEDULE where devices wait for each other, as with
+ * channels too small. */
 gp_status gp_simulation_new(const gp_schedule *schedule, const gp_costs *costs,
                             gp_simulation **simulation);
 void gp_simulation_free(gp_simulation *simulation);
-/* From 0 to the end of the last action; and the longest that one device took, first to last. */
+/* The makespan goes from 0 to the end of the last action; the span is the longest time that one
+ * device took from its first action to its last. */
 double gp_simulation_makespan(const gp_simulation *simulation);
 double gp_simulation_span(const gp_simulation *simulation);
 const gp_device_load *gp_simulation_device(const gp_simulation *simulation, int device);

@@ -14,7 +14,7 @@
   X(ESHAPE,       "shape",       "shapes do not fit")                          \
   X(EDTYPE,       "dtype",       "dtypes do not fit")                          \
   X(ERANGE,       "range",       "a value is outside its range")               \
-  X(ENOMEM,       "memory",      "memory could not be had")                    \
+  X(ENOMEM,       "memory",      "memory could not be allocated")                    \
   X(EIO,          "io",          "the operating system refused an input or output operation") \
   X(EFORMAT,      "format",      "a file is not what it should be")            \
   X(EDEVICE,      "device",      "a device is missing or failed")              \

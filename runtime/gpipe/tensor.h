@@ -1,5 +1,5 @@
-/* gpipe/tensor.h - dtypes, shapes, and views of storage that is counted. See gpipe.h for what holds
- * everywhere. */
+/* gpipe/tensor.h - dtypes, shapes, and views of reference-counted storage. See gpipe.h for what
+ * holds everywhere. */
 #ifndef GP_PUBLIC_TENSOR_H
 #define GP_PUBLIC_TENSOR_H
 
@@ -7,9 +7,8 @@
 
 enum { GP_MAX_RANK = 8 }; /* dimensions of a shape */
 
-/* X(NAME, "name", bytes, is_float) in the order of the enum. On CPUs f32 and f64 compute and the
- * others are stored and converted; on GPUs the halves, bf16 and f16, are computed with in f32
- * too. */
+/* X(NAME, "name", bytes, is_float) in the order of the enum. CPUs compute in f32 and f64, and store
+ * and convert the others; GPUs also compute with the halves, bf16 and f16, in f32. */
 /* clang-format off */
 #define GP_DTYPE_LIST(X)  \
   X(F32,  "f32",  4, 1)   \
@@ -62,15 +61,15 @@ gp_status gp_tensor_new(gp_dtype dtype, const gp_shape *shape, gp_tensor **tenso
 /* Make another view (meta copied) of the same storage, which both keep alive. Errors: GP_ESHAPE if
  * it leaves the storage, GP_EINVAL if elements would not be aligned. */
 gp_status gp_tensor_view(gp_tensor *base, const gp_meta *meta, gp_tensor **tensor);
-/* Make a scalar that is its element at flat row-major position `index`, which the caller has
- * checked. */
+/* Make a scalar view of the element at flat row-major position `index`, which the
+ * caller has checked. */
 gp_status gp_tensor_element(gp_tensor *tensor, int64_t index, gp_tensor **scalar);
 gp_tensor *gp_tensor_retain(gp_tensor *tensor);
 void gp_tensor_free(gp_tensor *tensor); /* gives one reference back */
 
 const gp_meta *gp_tensor_meta(const gp_tensor *tensor); /* borrowed from the tensor */
 int64_t gp_tensor_numel(const gp_tensor *tensor);
-/* Address of element 0, offset applied; of a tensor on a GPU the host can do nothing with it. */
+/* Address of element 0, offset applied; the host cannot use that of a tensor on a GPU. */
 void *gp_tensor_data(const gp_tensor *tensor);
 const char *gp_tensor_device(const gp_tensor *tensor); /* "cpu", "cuda:0" */
 bool gp_tensor_is_host(const gp_tensor *tensor);
@@ -81,9 +80,9 @@ gp_status gp_tensor_move(gp_tensor *tensor, const char *device, gp_tensor **move
 bool gp_tensor_is_contiguous(const gp_tensor *tensor);
 size_t gp_tensor_bytes(const gp_tensor *tensor); /* bytes of the whole storage it keeps alive */
 bool gp_tensor_overlaps(const gp_tensor *a, const gp_tensor *b); /* same storage */
-/* Whether another tensor is a view of the same storage. */
+/* Tell whether another tensor is a view of the same storage. */
 bool gp_tensor_is_shared(const gp_tensor *tensor);
-/* Shape, dtype, every bit; on the host. */
+/* Compare shape, dtype and every bit; on the host. */
 bool gp_tensor_equal(const gp_tensor *a, const gp_tensor *b);
 
 /* Copy elements with conversion: floats round to nearest even, become integers by truncation.

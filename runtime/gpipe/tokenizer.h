@@ -30,9 +30,9 @@ gp_status gp_tokenizer_load(const char *path, const gp_tokenizer_options *option
 gp_tokenizer *gp_tokenizer_retain(gp_tokenizer *tokenizer);
 void gp_tokenizer_free(gp_tokenizer *tokenizer);
 
-/* One more than the highest id: rows of an embedding for it. */
+/* One more than the highest id: the rows that an embedding for it needs. */
 size_t gp_tokenizer_count(const gp_tokenizer *tokenizer);
-/* The ids of a text, which may hold any bytes: what is no UTF-8 becomes tokens of its own, so that
+/* The ids of a text, which may hold any bytes: bytes that are not UTF-8 become tokens too, so
  * nothing is lost. Shapes: ids i64 [n]. Errors: GP_EFORMAT for a byte that no token stands for. */
 gp_status gp_tokenizer_encode(gp_tokenizer *tokenizer, const char *text, size_t size,
                               const gp_encode_options *options, gp_tensor **ids);
@@ -42,10 +42,10 @@ gp_status gp_tokenizer_decode(const gp_tokenizer *tokenizer, const gp_tensor *id
                               bool skip_specials, char **text, size_t *size);
 void gp_tokenizer_text_free(char *text);
 
-/* The bytes of an id, borrowed; false: it stands for nothing. */
+/* The bytes of an id, borrowed; false if it stands for nothing. */
 bool gp_tokenizer_token(const gp_tokenizer *tokenizer, int64_t id, const char **bytes,
                         size_t *size);
-/* The id of bytes that are a token; false: they are none. */
+/* The id of bytes that are a token; false if they are none. */
 bool gp_tokenizer_find(const gp_tokenizer *tokenizer, const char *bytes, size_t size, int64_t *id);
 /* The i-th added token, i from 0; false after the last one. */
 bool gp_tokenizer_added(const gp_tokenizer *tokenizer, size_t i, const char **text, int64_t *id,

@@ -10,7 +10,7 @@ typedef struct gp_trace gp_trace;
 typedef enum gp_input_kind { GP_INPUT_BATCH, GP_INPUT_TARGET } gp_input_kind;
 enum { GP_MAX_BATCH_TENSORS = 8 }; /* inputs, targets and outputs that a mini-batch may have */
 
-/* training: what dropout and its kin are to do; the tracer asks for it. */
+/* training: whether dropout and its kin are active; the tracer asks for it. */
 gp_status gp_trace_new(bool training, gp_trace **trace);
 gp_trace *gp_trace_retain(gp_trace *trace);
 void gp_trace_free(gp_trace *trace);
@@ -23,7 +23,7 @@ gp_dtype gp_trace_reads(const gp_trace *trace, const gp_param *param);
 /* Multiply the gradient that the backward pass starts from with the pipeline's loss scale. */
 void gp_trace_set_scaled(gp_trace *trace);
 
-/* Declare the next input of the micro-batch, or the next target. Of meta the strides do not count:
+/* Declare the next input of the micro-batch, or the next target. The strides of meta are ignored:
  * the value will be contiguous. Errors: GP_ESHAPE, GP_EDTYPE. */
 gp_status gp_trace_input(gp_trace *trace, gp_input_kind kind, const gp_meta *meta, gp_ref *ref);
 /* Read a parameter or buffer (retained). The same one gives the same ref; a buffer that was written
@@ -34,9 +34,9 @@ gp_status gp_trace_constant(gp_trace *trace, gp_tensor *tensor, gp_ref *ref);
 /* Append an op. outputs[GP_MAX_OUTPUTS] receives *n_outputs refs. Errors: those of the op. */
 gp_status gp_trace_apply(gp_trace *trace, gp_op op, const gp_attrs *attrs, const gp_ref *inputs,
                          int n_inputs, gp_ref *outputs, int *n_outputs);
-/* What follows belongs to layer `layer` (0-based, of the outermost Sequential), and to the module
- * with this label (copied), e.g. "3.fc (Linear 256 -> 10)"; both are kept with each op, the label
- * is what failures name. */
+/* Let the ops that follow belong to layer `layer` (0-based, of the outermost Sequential), and to
+ * the module with this label (copied), e.g. "3.fc (Linear 256 -> 10)". Both are kept with each op;
+ * errors name the label. */
 void gp_trace_set_layer(gp_trace *trace, int layer);
 gp_status gp_trace_set_label(gp_trace *trace, const char *label);
 

@@ -21,7 +21,7 @@ typedef enum gp_optim_kind {
 } gp_optim_kind;
 enum { GP_OPTIM_KINDS = GP_OPTIM_RPROP + 1 };
 
-/* Moments of one element at most: those of RMSprop that is centered and has momentum. */
+/* Most moments of one element: RMSprop, centered and with momentum, has three. */
 enum { GP_OPTIM_MOMENTS = 3 };
 
 /* Names and meaning as in torch.optim; what a kind does not use is ignored. RMSprop's alpha and
@@ -34,7 +34,7 @@ typedef struct gp_optim_hyper {
   double grow, shrink;   /* Rprop: what a step is multiplied by where the sign stays, and turns */
   double least, most;    /* Rprop: bounds of a step */
   double dampening;      /* SGD: what a gradient adds to the velocity is 1 minus this */
-  int64_t since;         /* steps before these parameters were there */
+  int64_t since;         /* steps made before these parameters were added */
   bool nesterov, centered;
   bool amsgrad;   /* Adam, AdamW: divide by the greatest mean of squares so far */
   bool decoupled; /* NAdam, RAdam: weight decay shrinks values, as AdamW's */

@@ -1,14 +1,14 @@
 /* linalg/factor.c - determinants, solutions, and the factors of matrices, for f32 and f64.
  *
- * LAPACK's matrices lie column by column, ours row by row: what lies here as A is A^T there. Where
- * that answers the same question nothing is moved. */
+ * LAPACK stores matrices column by column, we row by row: our A is its A^T. Where the answer for
+ * A^T does as well, nothing is transposed. */
 #include <math.h>
 #include <string.h>
 
 #include "base/status.h"
 #include "linalg/job.h"
 
-/* Leading dimensions are at least 1, of empty matrices too. */
+/* Leading dimensions are at least 1, even those of empty matrices. */
 #define LEAD(n) ((n) > 0 ? (n) : 1)
 
 #define REAL         float

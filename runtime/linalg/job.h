@@ -1,4 +1,4 @@
-/* linalg/job.h - one factorization of one matrix: where it lies, its sizes, room to work in. */
+/* linalg/job.h - one factorization of one matrix: the matrices, their sizes, the workspace. */
 #ifndef GP_LINALG_JOB_H
 #define GP_LINALG_JOB_H
 
@@ -6,17 +6,17 @@
 #include "linalg/lapack.h"
 
 typedef struct gp_linalg_job {
-  void
-      *at[GP_LINALG_MAX_TENSORS]; /* the matrices, row-major; of tensors in the order of the list */
+  /* The matrices, row-major, in the order of the list. */
+  void *at[GP_LINALG_MAX_TENSORS];
   const gp_lapack_f32 *f32;
   const gp_lapack_f64 *f64;
   int size['z' + 1]; /* by letter */
-  int info;          /* what LAPACK says of this matrix */
-  void *room;        /* grows, and serves all matrices of a batch */
+  int info;          /* LAPACK's info for this matrix */
+  void *room;        /* workspace; it grows, and serves all matrices of a batch */
   size_t bytes;
 } gp_linalg_job;
 
-/* Make room for `bytes`; *room is 64-byte aligned, its values are of no meaning. */
+/* Make the workspace hold at least `bytes`; *room is 64-byte aligned, its content is undefined. */
 gp_status gp_linalg_reserve(gp_linalg_job *job, size_t bytes);
 
 typedef gp_status (*gp_linalg_body)(gp_linalg_job *job);

@@ -1,7 +1,7 @@
 /* linalg/lapack.c - loads LAPACK: the reference library, or OpenBLAS in its place.
  *
  * OpenBLAS would start threads of its own, which take cores from devices and whose number changes
- * bits: it is held to the calling one. */
+ * bits: it is limited to the calling thread. */
 #include "linalg/lapack.h"
 
 #include <dlfcn.h>
@@ -11,11 +11,11 @@
 
 #include "base/thread.h"
 
-/* Written once, before opened says so. */
+/* Written once, by open_once. */
 static struct {
   gp_lapack_f32 f32;
   gp_lapack_f64 f64;
-  char why[256]; /* "" where it is there */
+  char why[256]; /* "" if the library is there */
 } library;
 
 static pthread_once_t opened = PTHREAD_ONCE_INIT;

@@ -1,7 +1,7 @@
 /* linalg/lapack.h - LAPACK, opened when a factorization is first asked for.
  *
- * Most scripts need none of it, and programs start without it. Fortran takes everything by address,
- * matrices column by column, and the lengths of strings behind all arguments. */
+ * Most scripts need none of it, and programs start without it. Fortran takes every argument by
+ * address, matrices column by column, and the lengths of strings after all arguments. */
 #ifndef GP_LINALG_LAPACK_H
 #define GP_LINALG_LAPACK_H
 
@@ -31,8 +31,8 @@ typedef struct gp_lapack_f64 {
   GP_LAPACK_LIST(GP_LAPACK_MEMBER, double)
 } gp_lapack_f64;
 
-/* Set both to the library's functions. Errors: GP_EUNSUPPORTED: there is none, and why. Threads:
- * any. */
+/* Set both to the library's functions. Errors: GP_EUNSUPPORTED, with the reason, if there is
+ * none. Threads: any. */
 gp_status gp_lapack_open(const gp_lapack_f32 **f32, const gp_lapack_f64 **f64);
 
 #endif

@@ -35,8 +35,8 @@ gp_status gp_linalg_reserve(gp_linalg_job *job, size_t bytes) {
 
 /* ---- shapes --------------------------------------------------------------------------------- */
 
-/* LAPACK counts in int: its workspaces grow with the square of the less of two dimensions, and with
- * some dozens of the larger one. */
+/* LAPACK counts in int: its workspaces grow with the square of the smaller of two dimensions, and
+ * with some dozens of the larger one. */
 enum { MOST = 1 << 24, MOST_LEAST = 16384 };
 
 static gp_status bind_letter(gp_linalg_job *job, bool *seen, char letter, int64_t size) {
@@ -51,7 +51,7 @@ static gp_status bind_letter(gp_linalg_job *job, bool *seen, char letter, int64_
   return GP_OK;
 }
 
-/* The batch of a tensor is that of the first. */
+/* Bind the letters of a tensor's last dimensions; its batch must be that of the first tensor. */
 static gp_status bind_tensor(gp_linalg_job *job, bool *seen, const char *dims,
                              const gp_tensor *first, int batch_rank, const gp_tensor *tensor) {
   const gp_meta *meta = gp_tensor_meta(tensor), *like = gp_tensor_meta(first);
@@ -69,7 +69,7 @@ static gp_status bind_tensor(gp_linalg_job *job, bool *seen, const char *dims,
   return GP_OK;
 }
 
-/* What is too large, and p, q and r of what is reduced, or not. */
+/* Check that no matrix is too large, and that p, q and r fit a whole or a reduced factorization. */
 static gp_status check_sizes(gp_linalg what, const gp_linalg_job *job, bool has_rows) {
   const int n = job->size['n'], m = has_rows ? job->size['m'] : n, least = m < n ? m : n;
   const int p = job->size['p'], q = job->size['q'], r = job->size['r'];

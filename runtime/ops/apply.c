@@ -1,8 +1,8 @@
-/* ops/apply.c - what is asked before an op is applied: types of its outputs, and how its inputs
- * have to lie.
+/* ops/apply.c - what must be known before an op is applied: the types of its outputs, and the order
+ * that its inputs must have.
  *
- * Eager tensors and traces ask the same questions, so that a script sees the same text and the same
- * strides in both. */
+ * Eager tensors and traces call the same functions, so that a script sees the same text and the
+ * same strides in both. */
 #include "base/status.h"
 #include "base/tensor.h"
 #include "ops/contract.h"
@@ -17,7 +17,8 @@ static gp_status check_count(const gp_op_def *def, int n_in) {
   return gp_fail(GP_EINVAL, "got %d inputs, expected %d to %d", n_in, def->min_in, def->max_in);
 }
 
-/* The op's name goes in front of every text here, so that the texts of infer need not carry it. */
+/* Infer the types of an op's outputs. The op's name goes in front of every text here, so the texts
+ * of infer need not carry it. */
 gp_status gp_op_infer(gp_op op, gp_sig *sig) {
   if ((unsigned)op >= GP_OP_COUNT) return gp_fail(GP_EINVAL, "op: there is no op %d", (int)op);
   const gp_op_def *def = gp_op_get(op);

@@ -20,7 +20,7 @@ static inline gp_axis gp_axis_of(const gp_shape *shape, int64_t dim) {
   return axis;
 }
 
-/* Units are the outer indices of the result around the dim: one piece of memory each. */
+/* Cut along the outer indices of the result around the dim: each is one piece of memory. */
 static inline gp_cut gp_cut_outer(const gp_call *call, int64_t dim) {
   gp_axis axis = gp_axis_of(&call->out[0].meta->shape, dim);
   return (gp_cut){.units = axis.outer, .grain = GP_ROW_BLOCK};

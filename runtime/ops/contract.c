@@ -1,7 +1,8 @@
 /* ops/contract.c - the rows of ops.def as tables, and the checks that follow from them.
  *
- * Dtypes of operands and ranges of attributes are the same few questions for every op, so they are
- * asked here, once, before an op's own infer, which looks at shapes. One wording per mistake. */
+ * Dtypes of operands and ranges of attributes are the same few checks for every op, so they are
+ * made here, once, before an op's own infer, which looks at shapes. Each mistake has one
+ * wording. */
 #include "ops/contract.h"
 
 #include <math.h>
@@ -12,8 +13,7 @@
 #include "base/tensor.h"
 #include "ops/infer.h"
 
-/* ---- tables: one list of each kind per op
- * ----------------------------------------------------- */
+/* ---- tables: one list of each kind per op -------------------------------------------------- */
 
 #define GP_IN(role, kind)       {#role, GP_KIND_##kind, GP_REQUIRED},
 #define GP_OPTIONAL(role, kind) {#role, GP_KIND_##kind, GP_LEFT_OUT},
@@ -30,8 +30,8 @@
 #include "ops/rows.def"
 #undef GP_OP
 
-/* The words of the attributes' column do not know whose they are: a type of the function's own
- * tells them. */
+/* The macros of the attributes' column do not know their op: the function around each table
+ * declares a type `owner` that tells it. */
 #define GP_FIELD(kind, name, ...)                                                                  \
   {#name, GP_ATTR_##kind, offsetof(gp_attrs, add) + offsetof(owner, name), __VA_ARGS__},
 #define GP_NO_ATTRS
@@ -77,8 +77,7 @@ const gp_attr *gp_op_attrs(gp_op op) {
   return attributes[op]();
 }
 
-/* ---- attributes
- * -------------------------------------------------------------------------------- */
+/* ---- attributes ---------------------------------------------------------------------------- */
 
 void gp_attrs_default(gp_op op, gp_attrs *attrs) {
   memset(attrs, 0, sizeof *attrs);
@@ -112,7 +111,7 @@ static gp_status check_real(const gp_attr *a, double value) {
   return gp_fail(GP_ERANGE, "%s is %g, expected %g to %g", a->name, value, a->least, a->most);
 }
 
-/* What is right for every op: whether a dimension exists is the op's to say. */
+/* Check what holds for every op; whether a dimension exists is for the op to say. */
 static gp_status check_attr(const gp_attr *a, const void *field) {
   switch (a->kind) {
   case GP_ATTR_REAL: return check_real(a, *(const double *)field);
@@ -133,10 +132,9 @@ gp_status gp_contract_check_attrs(gp_op op, const gp_attrs *attrs) {
   return GP_OK;
 }
 
-/* ---- operands
- * ---------------------------------------------------------------------------------- */
+/* ---- operands ------------------------------------------------------------------------------ */
 
-/* A repeated operand stands for all from its place on. */
+/* Return the contract of operand i; a repeated operand stands for all from its place on. */
 static const gp_operand *operand_at(const gp_contract *contract, int i) {
   const gp_operand *o = contract->operands;
   for (int k = 0; k < i && o->presence != GP_REPEATED; k++) o++;
@@ -153,11 +151,11 @@ int gp_contract_lead(const gp_contract *contract, int n_in) {
   return -1;
 }
 
-/* The dtypes that a kind allows by itself, in words; NULL: the dtype is one of them. */
+/* Return in words which dtypes a kind allows by itself, or NULL if the dtype is one of them. */
 static const char *wanted(gp_kind kind, gp_dtype dtype) {
   bool whole = dtype == GP_I64 || dtype == GP_I32;
   switch (kind) {
-  /* Whether it is packed is for infer to say: gp_operand_plain. */
+  /* infer says whether it is packed: gp_operand_plain. */
   case GP_KIND_PACKABLE: return dtype == GP_U8 ? NULL : wanted(GP_KIND_FLOAT, dtype);
   case GP_KIND_FLOAT: return gp_dtype_is_float(dtype) ? NULL : "f32 or f64";
   case GP_KIND_NUMBER: return gp_dtype_is_float(dtype) || whole ? NULL : "f32, f64, i64 or i32";
@@ -169,7 +167,7 @@ static const char *wanted(gp_kind kind, gp_dtype dtype) {
   }
 }
 
-/* Light ops' operands have no names that users know: the advice names the wide dtype of the two. */
+/* Operands of light ops have no names that users know, so the advice names the wider dtype. */
 static gp_status fail_differ(gp_dtype a, gp_dtype b) {
   gp_dtype to = a == gp_infer_wide(a) && gp_dtype_is_float(a)   ? a
                 : b == gp_infer_wide(b) && gp_dtype_is_float(b) ? b
@@ -178,7 +176,7 @@ static gp_status fail_differ(gp_dtype a, gp_dtype b) {
                  gp_dtype_name(b), gp_dtype_name(to));
 }
 
-/* What to do about a dtype, where no better advice is known. */
+/* The advice about a dtype where no better one is known. */
 #define CONVERTS " (to(dtype) converts)"
 
 static gp_status check_kind(const gp_operand *o, gp_dtype dtype) {
@@ -191,7 +189,7 @@ static gp_status check_kind(const gp_operand *o, gp_dtype dtype) {
                  expected);
 }
 
-/* Booleans, or the op's dtype, or f32 where that is a half. */
+/* A mask may be bool, of the op's dtype, or f32 if that is a half. */
 static gp_status check_mask(const gp_operand *o, gp_dtype mask, gp_dtype own) {
   const gp_dtype wide = gp_infer_wide(own);
   if (mask == GP_BOOL || mask == own || mask == wide) return GP_OK;
@@ -200,7 +198,7 @@ static gp_status check_mask(const gp_operand *o, gp_dtype mask, gp_dtype own) {
                  wide == own ? "" : gp_dtype_name(wide));
 }
 
-/* Operand o against the one that the op has its dtype from. */
+/* Check operand o against the operand that gives the op its dtype. */
 static gp_status check_against(const gp_operand *o, gp_dtype dtype, const gp_operand *lead,
                                gp_dtype own) {
   if (o->kind == GP_KIND_MASK) return check_mask(o, dtype, own);
@@ -213,7 +211,7 @@ static gp_status check_against(const gp_operand *o, gp_dtype dtype, const gp_ope
                  gp_dtype_name(dtype), gp_dtype_name(want), lead->role, gp_dtype_name(own));
 }
 
-/* Of light ops two dtypes that differ are told before one that is wrong: the advice settles
+/* For a light op, report two dtypes that differ before one that is wrong: the advice settles
  * both. */
 static gp_status check_light(const gp_contract *contract, const gp_sig *sig, int lead) {
   for (int i = lead + 1; i < sig->n_in; i++) {

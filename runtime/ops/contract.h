@@ -6,11 +6,11 @@
 #include "gpipe/contract.h"
 #include "ops/op.h"
 
-/* Every operand has a dtype of its kind. Errors: GP_EDTYPE. */
+/* Check that every operand has a dtype of its kind. Errors: GP_EDTYPE. */
 gp_status gp_contract_check_operands(gp_op op, const gp_sig *sig);
-/* Every attribute is in its range. Errors: GP_ERANGE, GP_EDTYPE, GP_EINVAL. */
+/* Check that every attribute is in its range. Errors: GP_ERANGE, GP_EDTYPE, GP_EINVAL. */
 gp_status gp_contract_check_attrs(gp_op op, const gp_attrs *attrs);
-/* The operand that the op has its dtype from; -1: none of the first n_in. */
+/* Return the operand that gives the op its dtype; -1 if none of the first n_in does. */
 int gp_contract_lead(const gp_contract *contract, int n_in);
 
 #endif

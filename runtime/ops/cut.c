@@ -46,7 +46,7 @@ gp_cut gp_cut_rows(const gp_call *call) {
   return (gp_cut){.units = gp_rows_count(call->out[0].meta), .grain = GP_ROW_BLOCK};
 }
 
-/* gp_meta_rows, not gp_rows_count: a vector is one row here, however long. */
+/* Use gp_meta_rows, not gp_rows_count: a vector is one row here, however long. */
 gp_cut gp_cut_whole_rows(const gp_call *call) {
   return (gp_cut){.units = gp_meta_rows(call->in[0].meta), .grain = GP_ROW_BLOCK};
 }

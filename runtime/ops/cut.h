@@ -8,25 +8,27 @@
 
 #include "ops/op.h"
 
-/* The cut of an op's CPU kernel, at least one unit to a piece. Where no output has elements it is
- * one unit at most: a shape can name more empty rows than anybody can walk over. */
+/* Cut an op's CPU kernel into pieces of at least one unit. If no output has elements there is at
+ * most one unit: a shape can have more empty rows than a loop could ever walk over. */
 gp_cut gp_op_cut(const gp_op_def *def, const gp_call *call);
 
-/* Units of a row-wise value: the product of the dims before the last. A value of one dimension is
- * one row; a long one is taken as rows of about 256 elements, so that it can be shared too. */
+/* Count the units of a row-wise value: the product of the dims before the last. A value of
+ * one dimension is one row; a long one counts as rows of about 256 elements, so that
+ * threads can share it. */
 int64_t gp_rows_count(const gp_meta *meta);
-/* Elements [*first, *last) of a value of n elements that belong to units [span.first, span.last)
- * of units: r * n / units, without overflow. */
+/* Find the elements [*first, *last) of a value of n elements that belong to units [span.first,
+ * span.last) of units: r * n / units, without overflow. */
 void gp_rows_elements(int64_t n, int64_t units, gp_span span, int64_t *first, int64_t *last);
 
-/* Rows of out[0] in blocks: ops that treat elements alone, so that a row may be cut too. */
+/* Cut out[0] into blocks of rows: for ops that treat elements alone, so that a row may be cut
+ * too. */
 gp_cut gp_cut_rows(const gp_call *call);
-/* Rows of in[0] in blocks: ops that need a whole row at once (norms, products). */
+/* Cut in[0] into blocks of rows: for ops that need a whole row at once (norms, products). */
 gp_cut gp_cut_whole_rows(const gp_call *call);
-/* Columns of in[0] in pieces of 64: every piece walks all rows, so sums over rows keep one
- * order. */
+/* Cut in[0] into pieces of 64 columns: every piece walks all rows, so sums over rows
+ * keep one order. */
 gp_cut gp_cut_columns(const gp_call *call);
-/* One unit: a sum over everything in one order, or a scalar. */
+/* Cut nothing: for a sum over everything in one order, or a scalar. */
 gp_cut gp_cut_once(const gp_call *call);
 
 #endif

@@ -10,12 +10,11 @@
 #include "base/on_device.h"
 #include "device/call.h"
 
-/* Bits that are left to the local index: more elements than a value can have. 2^24 rows are
- * left. */
+/* Bits for the local index, which leave 2^24 rows: more elements than a value can have. */
 enum { GP_LOCAL_BITS = 40 };
 
-/* Number of element 0 of a value of n elements whose first dimension is `leading` (1 for a
- * scalar). */
+/* Return the number of element 0 of a value of n elements whose first dimension is `leading` (1
+ * for a scalar). */
 static GP_ON_DEVICE inline uint64_t gp_first_element(const gp_step_block *step, int64_t leading,
                                                      int64_t n) {
   if (step->rows > 0 && leading % step->rows == 0)

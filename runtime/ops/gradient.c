@@ -35,7 +35,7 @@ gp_status gp_vjp_expand(gp_vjp *v, gp_ref a, const gp_shape *shape, gp_ref *out)
   return change_shape(v, GP_OP_expand, a, &attrs, shape, out);
 }
 
-/* Constants are scalars; the product broadcasts them. */
+/* The constant is a scalar, which the product broadcasts. */
 gp_status gp_vjp_scale(gp_vjp *v, gp_ref a, double c, gp_ref *out) {
   gp_ref factor;
   GP_TRY(gp_build_constant(v->builder, gp_vjp_meta(v, a)->dtype, c, &factor));
@@ -52,7 +52,7 @@ gp_status gp_vjp_first_output_only(const gp_vjp *v) {
 
 /* ---- broadcasting -------------------------------------------------------------------------- */
 
-/* Bit d: dim d of `wide` is one along which `narrow` is repeated. */
+/* Return a mask: bit d is set if `narrow` is repeated along dim d of `wide`. */
 static int64_t broadcast_dims(const gp_shape *narrow, const gp_shape *wide) {
   int64_t mask = 0;
   for (int d = 0; d < wide->rank; d++) {
@@ -63,7 +63,7 @@ static int64_t broadcast_dims(const gp_shape *narrow, const gp_shape *wide) {
   return mask;
 }
 
-/* [.., N] summed to [N] has an op that can add to a parameter's gradient as it goes. */
+/* A sum of [.., N] to [N] has an op that can add to a parameter's gradient as it goes. */
 static bool is_row_sum(const gp_shape *narrow, const gp_shape *wide) {
   return narrow->rank == 1 && wide->rank > 1 && narrow->dim[0] == wide->dim[wide->rank - 1];
 }

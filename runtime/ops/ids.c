@@ -6,7 +6,7 @@
 #include "base/status.h"
 #include "base/tensor.h"
 
-/* The index is taken apart from the last dim on; a broadcast dim has stride 0. */
+/* Take the index apart from the last dim on; a broadcast dim has stride 0. */
 int64_t gp_meta_offset(const gp_meta *meta, int64_t index) {
   int64_t offset = 0;
   for (int d = meta->shape.rank - 1; d >= 0; d--) {
@@ -18,7 +18,7 @@ int64_t gp_meta_offset(const gp_meta *meta, int64_t index) {
   return offset;
 }
 
-/* bool is no id: infer has refused it (ops/contract.c). */
+/* bool cannot come here: infer has refused it (ops/contract.c). */
 int64_t gp_id_at(const gp_arg *ids, int64_t offset) {
   switch (ids->meta->dtype) {
   case GP_I64: return ((const int64_t *)ids->data)[offset];
@@ -27,8 +27,8 @@ int64_t gp_id_at(const gp_arg *ids, int64_t offset) {
   }
 }
 
-/* An op sees one micro-batch: the step block tells where that lies in the mini-batch. Rows count
- * from 1, as everywhere in Lua: that ids do not is worth saying. */
+/* Name a bad id. An op sees one micro-batch, and the step block tells where that lies in the
+ * mini-batch. Rows count from 1, as everywhere in Lua; ids do not, so the text says so. */
 static gp_status fail_at(const gp_call *call, const gp_ids_role *role, int64_t index, int64_t id) {
   const gp_meta *meta = call->in[role->input].meta;
   const char *note = role->first == 0 ? " (ids count from 0)" : "";
@@ -45,7 +45,8 @@ static gp_status fail_at(const gp_call *call, const gp_ids_role *role, int64_t i
                  role->what, id, row, index % width + 1, role->first, last, note);
 }
 
-/* For a kernel that has the ids at hand; gp_id_fault is for one that only reported what it read. */
+/* This is for a kernel that has the ids at hand; gp_id_fault is for one that only
+ * reported what it read. */
 gp_status gp_id_fail(const gp_call *call, const gp_ids_role *role, int64_t index) {
   const gp_arg *ids = &call->in[role->input];
   return fail_at(call, role, index, gp_id_at(ids, gp_meta_offset(ids->meta, index)));

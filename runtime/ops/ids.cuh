@@ -1,9 +1,9 @@
 /* ops/ids.cuh - class and token ids on a GPU: read in any integer dtype, checked one by one.
  *
- * A bad id cannot stop a kernel, and the context must stay alive: the kernel leaves that row out
- * and lowers the fault's key to (tag, position), so the first one stays whatever the order of the
+ * A bad id cannot stop a kernel, and the context must stay alive. So the kernel leaves that row out
+ * and lowers the fault's key to (tag, position): the first fault stays, whatever the order of the
  * threads. A kernel of one thread then notes which id that is, so that key and value agree. The
- * host makes the text of it. */
+ * host writes the error text. */
 #ifndef GP_OPS_IDS_CUH
 #define GP_OPS_IDS_CUH
 
@@ -20,7 +20,7 @@ struct gp_ids {
   uint32_t tag;
 };
 
-/* Input k of a call, without an ignored id. */
+/* The ids of input k of a call; none is ignored. */
 static inline gp_ids gp_ids_of(const gp_gpu_call *call, int k, int64_t count) {
   const gp_arg *in = &call->op.in[k];
   return {in->data,    in->meta->dtype, gp_strides_of(in->meta, in->meta->shape.rank),
@@ -32,7 +32,7 @@ static __device__ inline int64_t gp_id_at(const gp_ids &ids, int64_t position) {
   return gp_get<int64_t>(ids.data, ids.dtype, gp_offset_of(ids.at, position));
 }
 
-/* The id, or -1 where it is ignored or out of range; `first`: this thread is to report that. */
+/* Return the id, or -1 if it is ignored or out of range; `first`: this thread reports that. */
 static __device__ inline int64_t gp_id_check(const gp_ids &ids, int64_t position, bool first) {
   const int64_t id = gp_id_at(ids, position);
   if (ids.has_ignore && id == ids.ignore) return -1;
@@ -43,7 +43,7 @@ static __device__ inline int64_t gp_id_check(const gp_ids &ids, int64_t position
   return -1;
 }
 
-/* One thread: the id that the key stands for, if this application lowered it. */
+/* Note the id that the key stands for, if this application lowered the key. Runs on one thread. */
 static __global__ void gp_ids_note(gp_ids ids) {
   gp_kernel_begin();
   const uint64_t key = ids.fault->key;
@@ -51,7 +51,7 @@ static __global__ void gp_ids_note(gp_ids ids) {
     ids.fault->value = gp_id_at(ids, (int64_t)(uint32_t)key);
 }
 
-/* After the kernel that checks. */
+/* Launch this after the kernel that checks. */
 static inline gp_status gp_ids_finish(gp_gpu *gpu, const gp_ids &ids) {
   return GP_LAUNCH(gpu, gp_ids_note, 1, 1, 0, ids);
 }

@@ -1,6 +1,6 @@
 /* ops/infer.c - shared checks of shape inference; see infer.h.
  *
- * One wording per mistake, so that scripts see the same sentence whatever the op, and so that it is
+ * Each mistake has one wording, so scripts see the same sentence whatever the op, and it is
  * improved in one place. Nothing here knows a particular op. */
 #include "ops/infer.h"
 
@@ -92,7 +92,7 @@ gp_status gp_infer_rank(const gp_shape *shape) {
 
 /* ---- operands with roles --------------------------------------------------------------------- */
 
-/* Like gp_shape_print, with "?" for a dimension of any size. */
+/* Print like gp_shape_print, with "?" for a dimension of any size. */
 static char *print_pattern(const gp_shape *shape, char *text, size_t size) {
   size_t used = 0;
   (void)snprintf(text, size, "%s", shape->rank == 0 ? "scalar" : "");
@@ -125,7 +125,7 @@ gp_status gp_operand_shape(const gp_sig *sig, gp_op op, int i, const gp_shape *e
                  gp_op_role(op, because), other);
 }
 
-/* One wording for 1 and for more dimensions. */
+/* One wording serves for one dimension and for more. */
 gp_status gp_operand_rank(const gp_sig *sig, gp_op op, int i, int rank) {
   if (sig->in[i]->shape.rank >= rank) return GP_OK;
   char is[GP_SHAPE_TEXT];
@@ -151,12 +151,13 @@ gp_status gp_infer_packed(gp_sig *sig, size_t bytes) {
   return gp_infer_out(sig, GP_U8, &(gp_shape){1, {(int64_t)bytes}});
 }
 
-/* An output of the shape and dtype of input i. */
+/* Append an output of the shape and dtype of input i. */
 gp_status gp_infer_like(gp_sig *sig, int i) {
   return gp_infer_out(sig, sig->in[i]->dtype, &sig->in[i]->shape);
 }
 
-/* No copy: whether the strides stay inside the storage is checked when a tensor is made of them. */
+/* A view copies nothing; whether its strides stay inside the storage is checked when a tensor
+ * is made of them. */
 gp_status gp_infer_view(gp_sig *sig, const gp_shape *shape, const int64_t *stride) {
   GP_TRY(gp_infer_out(sig, sig->in[0]->dtype, shape));
   gp_meta *out = &sig->out[sig->n_out - 1];

@@ -18,42 +18,42 @@ enum {
 
 /* ---- operands without names ---------------------------------------------------------------- */
 
-/* The shape that all inputs broadcast to, as in NumPy. Errors: GP_ESHAPE names both shapes. */
+/* Find the shape that all inputs broadcast to, as in NumPy. Errors: GP_ESHAPE names both shapes. */
 gp_status gp_infer_broadcast(const gp_sig *sig, gp_shape *shape);
-/* Fold another shape into *shape as broadcasting does; false where two sizes differ and neither
- * is 1. */
+/* Fold another shape into *shape as broadcasting does; return false if two sizes differ
+ * and neither is 1. */
 bool gp_shape_broadcast(gp_shape *shape, const gp_shape *other);
-/* Two inputs have equal shapes. Errors: GP_ESHAPE. */
+/* Check that two inputs have equal shapes. Errors: GP_ESHAPE. */
 gp_status gp_infer_same_shape(const gp_sig *sig, int a, int b);
-/* dim (from 0) is a dimension of the shape. Errors: GP_ERANGE. */
+/* Check that dim (from 0) is a dimension of the shape. Errors: GP_ERANGE. */
 gp_status gp_infer_dim(const gp_shape *shape, int64_t dim);
 
-/* ---- operands of an op, whose row has their names
- * --------------------------------------------------------------------------------- */
+/* ---- operands of an op, whose row has their names ------------------------------------------ */
 
 /* The dtype of statistics and of parameters' gradients: f32 for the halves, else the same. */
 gp_dtype gp_infer_wide(gp_dtype dtype);
-/* What the row calls operand i. */
+/* Return what the row calls operand i. */
 const char *gp_op_role(gp_op op, int i);
-/* Input i has this shape. because: the input whose shape asks for it, printed too; -1: none.
- * Errors: GP_ESHAPE. */
+/* Check that input i has this shape. because: the input whose shape demands it, printed too; -1:
+ * none. Errors: GP_ESHAPE. */
 gp_status gp_operand_shape(const gp_sig *sig, gp_op op, int i, const gp_shape *expected,
                            int because);
-/* Input i, of kind PACKABLE, is as it was declared, of the dtype of in[0]. Errors: GP_EDTYPE. */
+/* Check that input i, of kind PACKABLE, is not packed but of the dtype of in[0].
+ * Errors: GP_EDTYPE. */
 gp_status gp_operand_plain(const gp_sig *sig, gp_op op, int i);
-/* Input i is a packed value of so many bytes. Errors: GP_ESHAPE. */
+/* Check that input i is a packed value of so many bytes. Errors: GP_ESHAPE. */
 gp_status gp_operand_packed(const gp_sig *sig, gp_op op, int i, size_t bytes);
-/* Input i has at least this rank. Errors: GP_ESHAPE. */
+/* Check that input i has at least this rank. Errors: GP_ESHAPE. */
 gp_status gp_operand_rank(const gp_sig *sig, gp_op op, int i, int rank);
 
 /* ---- shapes -------------------------------------------------------------------------------- */
 
-/* The shape without the dims of the mask (0: all), or with 1 in their place. */
+/* Drop the dims of the mask (0: all) from the shape, or put 1 in their place. */
 gp_status gp_infer_reduced(const gp_shape *shape, int64_t dims, bool keep, gp_shape *reduced);
-/* The shape without its last dimension, and with another last dimension. Rank >= 1. */
+/* Return the shape without its last dimension, and with another last dimension. Rank >= 1. */
 gp_shape gp_shape_drop_last(const gp_shape *shape);
 gp_shape gp_shape_with_last(const gp_shape *shape, int64_t last);
-/* A shape that a caller gave has a possible rank. Errors: GP_ESHAPE. */
+/* Check that a shape that a caller gave has a possible rank. Errors: GP_ESHAPE. */
 gp_status gp_infer_rank(const gp_shape *shape);
 
 /* ---- outputs and costs --------------------------------------------------------------------- */
@@ -64,16 +64,17 @@ gp_status gp_infer_packed(gp_sig *sig, size_t bytes);
 gp_status gp_infer_out(gp_sig *sig, gp_dtype dtype, const gp_shape *shape);
 /* Append an output of four dimensions that lies channels-last. Errors: GP_ESHAPE. */
 gp_status gp_infer_channels_last(gp_sig *sig, gp_dtype dtype, const gp_shape *shape);
-/* One output like input i. */
+/* Append an output like input i. */
 gp_status gp_infer_like(gp_sig *sig, int i);
-/* One output that sees in[0]'s memory under another shape: strides as given, the same offset. */
+/* Append an output that views in[0]'s memory under another shape: strides as given,
+ * the same offset. */
 gp_status gp_infer_view(gp_sig *sig, const gp_shape *shape, const int64_t *stride);
 
-/* These floating-point operations in all; every operand is read or written once. */
+/* Count so many floating-point operations in all; every operand is read or written once. */
 gp_cost gp_cost_of(const gp_sig *sig, double flop);
 /* The same, with `flop` operations per element of out[0]. */
 gp_cost gp_cost_elements(const gp_sig *sig, double flop);
 gp_cost gp_cost_copy(const gp_sig *sig); /* bytes only */
-gp_cost gp_cost_none(const gp_sig *sig); /* of views */
+gp_cost gp_cost_none(const gp_sig *sig); /* for views */
 
 #endif

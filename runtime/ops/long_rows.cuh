@@ -1,20 +1,19 @@
-/* ops/long_rows.cuh - rows longer than GP_SHORT_ROW: one block a row, 16 bytes of it a thread at a
- * time.
+/* ops/long_rows.cuh - rows longer than GP_SHORT_ROW: a block works on a row, each thread on 16
+ * bytes at a time.
  *
- * A thread takes its row in groups of as many elements as 16 bytes hold. Where the length is a
+ * A thread takes its row in groups of as many elements as 16 bytes hold. If the length is a
  * multiple of that, the elements of a group are neighbours; else (a vocabulary of 50257) they lie a
- * block's threads apart, so that a warp still reads neighbours. Which of the two it is depends on
- * the length alone, never on the address, and so do the sums: a value that lies elsewhere in memory
- * has the same bits. A row that fits is kept in shared memory and read from the GPU's memory
- * once. */
+ * block's threads apart, so that a warp still reads neighbours. The choice depends on the length
+ * alone, never on the address, and so do the sums: a value has the same bits wherever it lies in
+ * memory. A row that fits is kept in shared memory and read from the GPU's memory once. */
 #ifndef GP_OPS_LONG_ROWS_CUH
 #define GP_OPS_LONG_ROWS_CUH
 
 #include "device/cuda/kernel/lanes.cuh"
 
 enum {
-  GP_LONG_KEPT =
-      48 * 1024,        /* bytes that every GPU gives a block, and that leave it room for others */
+  /* Bytes that every GPU gives a block, and that leave it room for others. */
+  GP_LONG_KEPT = 48 * 1024,
   GP_LONG_THREADS = 512 /* at most: four such blocks hide each other's barriers */
 };
 
@@ -34,13 +33,13 @@ static inline int gp_long_threads(int64_t n, size_t item) {
   return groups <= 512 ? 128 : groups <= 2048 ? 256 : GP_LONG_THREADS;
 }
 
-/* Groups of a thread, the last one perhaps partly or wholly past the end. */
+/* Count the groups of a thread; the last one may be partly or wholly past the end. */
 static inline __host__ __device__ int64_t gp_long_groups(int64_t n, size_t item, int threads) {
   const int64_t all = (int64_t)(16 / item) * threads;
   return (n + all - 1) / all;
 }
 
-/* Shared bytes to keep `rows` rows of n; 0 where they do not fit. */
+/* Return the shared bytes that keep `rows` rows of n; 0 if they do not fit. */
 static inline size_t gp_long_shared(int64_t n, size_t item, int rows) {
   const int threads = gp_long_threads(n, item);
   const int64_t bytes = gp_long_groups(n, item, threads) * threads * 16 * rows;
@@ -55,17 +54,17 @@ static __device__ inline gp_long_row<T> gp_long_row_of(const T *data, int64_t n,
   return {const_cast<T *>(data), kept, n, spread, !spread && ((uintptr_t)data & 15) == 0};
 }
 
-/* Number of groups that this block's threads have. */
+/* Count the groups of each of this block's threads. */
 template <typename T> static __device__ inline int gp_long_count(const gp_long_row<T> &row) {
   return (int)gp_long_groups(row.n, sizeof(T), (int)blockDim.x);
 }
 
-/* Where another row of the same length is kept, behind this one's. */
+/* Return where another row of the same length is kept, behind this one. */
 template <typename T> static __device__ inline gp_pack<T> *gp_long_next(const gp_long_row<T> &row) {
   return row.kept ? row.kept + gp_long_count(row) * blockDim.x : NULL;
 }
 
-/* Element k of this thread's group i; may be past the end. */
+/* Return the position of element k of this thread's group i; it may be past the end. */
 template <typename T>
 static __device__ inline int64_t gp_long_at(const gp_long_row<T> &row, int i, int k) {
   const int64_t count = gp_pack<T>::count;
@@ -73,7 +72,7 @@ static __device__ inline int64_t gp_long_at(const gp_long_row<T> &row, int i, in
                     : ((int64_t)i * blockDim.x + threadIdx.x) * count + k;
 }
 
-/* Read group i; elements past the end are `rest`. */
+/* Read group i; elements past the end read as `rest`. */
 template <typename T>
 static __device__ inline gp_pack<T> gp_long_read(const gp_long_row<T> &row, int i, T rest) {
   gp_pack<T> group;
@@ -87,8 +86,8 @@ static __device__ inline gp_pack<T> gp_long_read(const gp_long_row<T> &row, int 
   return group;
 }
 
-/* The first read of a group keeps it; later ones take it from there. A thread only meets its own,
- * so no barrier is needed. */
+/* Read a group for the first time, and keep it; later reads take it from there. A thread only reads
+ * its own groups, so no barrier is needed. */
 template <typename T>
 static __device__ inline gp_pack<T> gp_long_first(const gp_long_row<T> &row, int i, T rest) {
   const gp_pack<T> group = gp_long_read(row, i, rest);
@@ -118,10 +117,11 @@ static __device__ inline void gp_long_write(const gp_long_row<T> &row, int i,
 
 /* ---- the largest and the sum of exponentials in one pass ------------------------------------ */
 
-/* sum of exp(x - top) over what was met; top is -inf at first. */
+/* The sum of exp(x - top) over the elements so far; top is -inf at first. */
 template <typename A> struct gp_online { A top, sum; };
 
-/* exp(x - top), where a top of -inf (nothing but -inf was met) must not make NaN of them yet. */
+/* Return exp(x - top); a top of -inf (all elements so far are -inf) must not make NaN of them
+ * yet. */
 template <typename T>
 static __device__ inline gp_compute<T> gp_exp_below(gp_compute<T> x, gp_compute<T> top) {
   return gp_exp_of<T>(x - (top == -INFINITY ? 0 : top));
@@ -138,7 +138,7 @@ static __device__ inline void gp_online_add(gp_online<gp_compute<T>> *o, const g
     o->sum = gp_plus(o->sum, gp_exp_below<T>(gp_load(group.at[k]), top));
 }
 
-/* What the threads of a block met; a row of nothing but -inf has no sum (NaN), as on the CPU. */
+/* Join the sums of a block's threads; a row of nothing but -inf has no sum (NaN), as on the CPU. */
 template <typename T>
 static __device__ inline gp_online<gp_compute<T>> gp_online_join(gp_online<gp_compute<T>> o) {
   const gp_compute<T> top = gp_block_max(o.top);

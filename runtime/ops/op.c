@@ -1,4 +1,4 @@
-/* ops/op.c - the table of ops, made from ops.def, and what is asked of it by number or by name.
+/* ops/op.c - the table of ops, made from ops.def, and its lookup by number or by name.
  *
  * The table holds pointers because every definition lives in its op's own file; a row without a
  * definition does not link. */

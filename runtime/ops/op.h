@@ -2,7 +2,7 @@
  *
  * One table serves eager tensors, traced models and gradients alike: eager.c runs an op at once,
  * graph/ appends it to a trace and asks its vjp for gradient nodes, the engine runs its kernel on a
- * device. An op never looks at who calls it. */
+ * device. An op does not know its caller. */
 #ifndef GP_OPS_OP_H
 #define GP_OPS_OP_H
 
@@ -35,7 +35,7 @@ typedef struct gp_builder gp_builder;
 gp_status gp_build(gp_builder *builder, gp_op op, const gp_attrs *attrs, const gp_ref *in, int n_in,
                    gp_ref *out);
 const gp_meta *gp_build_meta(const gp_builder *builder, gp_ref ref);
-/* A scalar constant of the given float dtype. */
+/* Make a scalar constant of the given float dtype. */
 gp_status gp_build_constant(gp_builder *builder, gp_dtype dtype, double value, gp_ref *out);
 
 /* One question to a gradient rule: given the gradients of the outputs, what are those of the
@@ -68,12 +68,12 @@ typedef struct gp_cut {
 typedef struct gp_span {
   int64_t first, last; /* units [first, last) */
   void *scratch;       /* 64-byte aligned, of the size scratch() asked for; NULL if none */
-  /* Whether a unit that takes long should end where it stands, with GP_EINTERRUPT; NULL: never. */
+  /* Tells whether a unit that takes long should stop early, with GP_EINTERRUPT; NULL: never. */
   bool (*stop)(const void *context);
   const void *context; /* of stop */
 } gp_span;
 
-/* Units [first, last) with the scratch and the stop of a span. */
+/* Return units [first, last) with the scratch and the stop of a span. */
 static inline gp_span gp_span_part(gp_span span, int64_t first, int64_t last) {
   span.first = first;
   span.last = last;
@@ -84,11 +84,11 @@ static inline bool gp_span_stops(const gp_span *span) {
   return span->stop && span->stop(span->context);
 }
 
-/* State (optional) is what a kernel works out once for an instruction of a plan and reads whenever
- * that runs: a library's primitive, how its operands lie. state says how many bytes of it a call
- * needs (0: none), from attributes and metas alone and whatever the number of outputs is; the plan
- * counts them. prepare fills them in when the plan is bound, where operands have no addresses yet;
- * destroy gives back what prepare took beside them. On a device all programs in which an
+/* State (optional) is what a kernel works out once for an instruction of a plan and reads in every
+ * run of it: a library's primitive, the order of its operands. state returns how many bytes of it a
+ * call needs (0: none), from attributes and metas alone and whatever the number of outputs is; the
+ * plan counts them. prepare fills them in when the plan is bound, while operands have no addresses
+ * yet; destroy frees what prepare allocated besides. On a device, all programs in which an
  * instruction occurs share one state, and so do all micro-batches. A device runs one program at a
  * time, but its threads run the pieces of an instruction at once: so run may only read the state,
  * and writes to its scratch. Outside of plans (eager calls, kernels that call others) call->state
@@ -100,33 +100,33 @@ typedef struct gp_cpu_kernel {
   size_t (*state)(const gp_call *call);                   /* NULL: no state */
   gp_status (*prepare)(const gp_call *call, void *state); /* 64-byte aligned, zeroed */
   void (*destroy)(void *state);                           /* NULL: prepare takes nothing */
-  /* Bit d: operands of dtype d, bf16 or f16, are read and written as they are (ops/half/half.h).
-   * Those of ops with GP_OP_HALVES are in any case. */
+  /* Bit d is set if operands of dtype d, bf16 or f16, are read and written as they are
+   * (ops/half/half.h). Ops with GP_OP_HALVES do that in any case. */
   unsigned halves;
 } gp_cpu_kernel;
 
 enum { GP_ALL_HALVES = 1u << GP_BF16 | 1u << GP_F16 };
 
-/* Row-wise ops cut [.., N] values by rows of this many. One constant for all: consecutive row-wise
- * ops can then be run block by block while a block is in the cache, and the bits do not depend on
- * which ops were run together. */
+/* Row-wise ops cut [.., N] values into blocks of this many rows. One constant serves all ops:
+ * consecutive row-wise ops can then be run block by block while a block is in the cache, and the
+ * bits do not depend on which ops were run together. */
 enum { GP_ROW_BLOCK = 64 };
 
-/* Floating-point operations of a piece, at most where an op can be cut so: what Ctrl-C waits for, a
- * tenth of a second of a core. */
+/* The most floating-point operations of a piece, if an op can be cut so finely: Ctrl-C waits for a
+ * piece, a tenth of a second of a core. */
 #define GP_MOST_OF_A_PIECE 1e10
 
 /* ---- definition ---------------------------------------------------------------------------- */
 
-/* Which input holds ids, what they are called, how many there are, and which is the first. */
+/* The input that holds ids, what the ids are called, how many there are, and which is the first. */
 typedef struct gp_ids_role {
   int input;
   const char *what; /* "id", "class", "position" */
   int64_t count;
-  int64_t first; /* 0, or 1 of positions */
+  int64_t first; /* 0, or 1 for positions */
 } gp_ids_role;
 
-/* GP_OP_ROW(name) gives the first four fields, which the row of ops.def says. */
+/* GP_OP_ROW(name) gives the first four fields, which come from the row of ops.def. */
 typedef struct gp_op_def {
   const char *name;
   int min_in, max_in;
@@ -136,11 +136,11 @@ typedef struct gp_op_def {
   gp_status (*vjp)(gp_vjp *vjp); /* NULL: no gradient flows through */
   gp_cost (*cost)(const gp_sig *sig);
   gp_cpu_kernel cpu; /* zero for views */
-  gp_ids_role (*ids)(
-      const gp_call *call); /* of ops that take ids: what a kernel on a GPU cannot say */
+  /* For ops that take ids: what a kernel on a GPU cannot say. */
+  gp_ids_role (*ids)(const gp_call *call);
 } gp_op_def;
 
-/* What of a row the definition needs at compile time: GP_OP_ROW(add) in it fills these in. */
+/* What the definition needs of a row at compile time: GP_OP_ROW(add) in it fills this in. */
 #define GP_IN(role, kind)       +1
 #define GP_OPTIONAL(role, kind) +1
 #define GP_MANY(role, kind)     +GP_MAX_INPUTS
@@ -164,16 +164,17 @@ typedef struct gp_op_def {
   .name = #op, .min_in = GP_LEAST_##op, .max_in = GP_MOST_##op, .flags = GP_FLAGS_##op
 
 const gp_op_def *gp_op_get(gp_op op);
-/* Is what the op makes opaque (GP_KIND_PACKED)? And may input i be such a value? */
+/* Tell whether the op's output is opaque (GP_KIND_PACKED), and whether input i may
+ * be such a value. */
 bool gp_op_packs(gp_op op);
 bool gp_op_takes_packed(gp_op op, int i);
-/* Is input i f32 beside halves (GP_KIND_WIDE)? */
+/* Tell whether input i is f32 beside halves (GP_KIND_WIDE). */
 bool gp_op_takes_wide(gp_op op, int i);
 /* Check the number of inputs and infer. Errors: the op's own, prefixed by its name. */
 gp_status gp_op_infer(gp_op op, gp_sig *sig);
-/* Which copy of this input whoever applies the op must give instead: ops without GP_OP_STRIDED read
- * contiguous inputs, reshape cannot view every strided one, and ops with GP_OP_CHANNELS_LAST want
- * images so. */
+/* The copy of an input that the caller of an op must pass instead of it: ops without GP_OP_STRIDED
+ * read contiguous inputs, reshape cannot view every strided one, and ops with GP_OP_CHANNELS_LAST
+ * want images channels-last. */
 typedef enum gp_copy { GP_COPY_NONE, GP_COPY_ROW_MAJOR, GP_COPY_CHANNELS_LAST } gp_copy;
 gp_copy gp_op_needs_copy(gp_op op, const gp_attrs *attrs, int input, const gp_meta *meta);
 

@@ -1,9 +1,8 @@
-/* ops/short_rows.cuh - rows of up to GP_SHORT_ROW elements: one warp a row, which stays in its
- * registers.
+/* ops/short_rows.cuh - rows of up to GP_SHORT_ROW elements: a warp works on a row, which stays in
+ * its registers.
  *
- * Reading and writing go by pairs of neighbours, the two lanes of a thread; a warp then moves whole
- * lines of the cache, and all of a row is under way at once. Blocks are (GP_WARP,
- * GP_SHORT_BLOCK). */
+ * A thread reads and writes pairs of neighbours, its two lanes; so a warp moves whole lines of the
+ * cache, and all of a row is in flight at once. Blocks are (GP_WARP, GP_SHORT_BLOCK). */
 #ifndef GP_OPS_SHORT_ROWS_CUH
 #define GP_OPS_SHORT_ROWS_CUH
 
@@ -17,14 +16,14 @@ enum {
 /* Two neighbours by one access. */
 template <typename T> struct alignas(2 * sizeof(T)) gp_pair { T at[2]; };
 
-/* Can the rows of n elements that begin at p be read by pairs? */
+/* Tell whether the rows of n elements that begin at p can be read by pairs. */
 template <typename T> static inline bool gp_is_paired(const void *p, int64_t n) {
   return n % 2 == 0 && ((uintptr_t)p & (2 * sizeof(T) - 1)) == 0;
 }
 
-/* For __launch_bounds__ of a kernel whose threads keep so many values: blocks that an SM's 64 Ki
- * registers hold. Left alone the compiler loads everything at once and leaves room for half as
- * many. f64 is slow whatever is done. */
+/* For __launch_bounds__ of a kernel whose threads keep so many values: the number of blocks that an
+ * SM's 64 Ki registers hold. Without it the compiler loads everything at once and leaves room for
+ * half as many. f64 is slow in any case. */
 template <typename T> static constexpr int gp_short_resident(int values) {
   return sizeof(T) == sizeof(double) ? 2 : 512 / (64 + values);
 }
@@ -40,12 +39,12 @@ static __device__ inline int64_t gp_short_row(void) {
   return (int64_t)blockIdx.x * GP_SHORT_BLOCK + threadIdx.y;
 }
 
-/* The element of the row that is number e of this thread. */
+/* Return the place in the row of this thread's element e. */
 static __device__ inline int gp_lane_at(int e) {
   return e / 2 * GP_WARP_LANES + 2 * (int)threadIdx.x + e % 2;
 }
 
-/* Read a row; elements past its end are `rest`. E: how many a thread has. */
+/* Read a row; elements past its end read as `rest`. E: elements of a thread. */
 template <typename T, int E>
 static __device__ inline void gp_lanes_read(gp_compute<T> (&x)[E], const T *from, int n,
                                             bool paired, gp_compute<T> rest = 0) {
@@ -80,7 +79,7 @@ static __device__ inline void gp_lanes_write(T *to, const gp_compute<T> (&y)[E],
   }
 }
 
-/* Sums and maxima of what the threads hold; elements past the end must be 0 or -inf. */
+/* Add up what the threads hold, or take its maximum; elements past the end must be 0 or -inf. */
 template <typename A, int E> static __device__ inline A gp_lanes_total(const A (&x)[E]) {
   A even = 0, odd = 0;
 #pragma unroll

@@ -1,9 +1,8 @@
-/* optim/batch.cuh - one launch over many tensors: the list of them travels with the launch.
+/* optim/batch.cuh - one launch over many tensors, whose list travels with the launch.
  *
  * A model has hundreds of parameters, most of them small: a launch for each would take longer than
- * the work.
- * Every tensor is cut into tiles by its own length alone, and a block works on one tile, so that
- * neither the bits nor the order of a sum depend on what else is in the list. */
+ * the work. Every tensor is cut into tiles by its own length alone, and a block works on one tile,
+ * so that neither the bits nor the order of a sum depend on what else is in the list. */
 #ifndef GP_OPTIM_BATCH_CUH
 #define GP_OPTIM_BATCH_CUH
 
@@ -26,7 +25,7 @@ template <typename Item> struct gp_batch {
     count++;
   }
 
-  /* The tensor that a block works on, and which tile of it. */
+  /* Find the tensor that a block works on, and its tile. */
   __device__ int find(int block, int64_t *tile) const {
     int low = 0, high = count - 1;
     while (low < high) {
@@ -41,7 +40,7 @@ template <typename Item> struct gp_batch {
   }
 };
 
-/* How many of a list one launch takes: neighbours of one dtype. */
+/* Count how many of a list one launch takes: neighbours of one dtype. */
 template <typename Tensor> static int gp_batch_alike(const Tensor *list, int count) {
   int n = 1;
   while (n < count && n < GP_BATCH && list[n].dtype == list[0].dtype) n++;

@@ -13,7 +13,8 @@ enum { PIECE = 32768 }; /* elements that one thread looks at or scales at a time
 
 /* ---- making -------------------------------------------------------------------------------- */
 
-/* Lists that live as long as their pipeline have sums that come without a copy of their own. */
+/* Allocate the sums. A list that lives as long as its pipeline has them in pinned memory, into
+ * which a GPU copies without a staging buffer. */
 static gp_status take_sums(gp_gradients *list, size_t count, bool stays) {
   const gp_lane_ops *ops = list->lane->ops;
   size_t bytes = count * sizeof *list->sums;
@@ -85,14 +86,14 @@ void gp_gradients_free_some(gp_gradients *some) {
 
 /* ---- pieces -------------------------------------------------------------------------------- */
 
-/* Elements of one tensor. */
+/* Some elements of one tensor. */
 typedef struct part {
   int run;
   int64_t n;
   void *data;
 } part;
 
-/* The piece of that number through all tensors. */
+/* Find the piece of that number in all tensors. */
 static part part_of(const gp_gradients *list, int64_t piece) {
   int low = 0, high = list->count;
   while (high - low > 1) {
@@ -102,7 +103,7 @@ static part part_of(const gp_gradients *list, int64_t piece) {
     else
       high = middle;
   }
-  while (list->first[low + 1] <= piece) low++; /* behind tensors without elements */
+  while (list->first[low + 1] <= piece) low++; /* pass over tensors without elements */
   const gp_lane_run *run = &list->runs[low];
   int64_t begin = (piece - list->first[low]) * PIECE, n = run->n - begin;
   return (part){low, n < PIECE ? n : PIECE,
@@ -116,7 +117,7 @@ typedef struct work {
   atomic_bool bad; /* some element is not finite */
 } work;
 
-/* What the lane is asked to do with every piece. Sums begin at 0; scaling leaves them alone. */
+/* Describe to the lane what to do with every piece. Sums begin at 0; scaling leaves them alone. */
 static gp_lane_sweep sweep_of(gp_gradients *list, int64_t pieces, gp_piece piece, work *w) {
   for (int i = 0; i < list->count && !w->factor; i++) list->sums[i] = 0;
   return (gp_lane_sweep){.runs = list->runs,
@@ -131,7 +132,8 @@ static gp_lane_sweep sweep_of(gp_gradients *list, int64_t pieces, gp_piece piece
 
 /* ---- sums ---------------------------------------------------------------------------------- */
 
-/* In f64 squares of finite numbers may overflow: that is told apart. */
+/* In f64, squares of finite numbers may overflow, which must not pass for a gradient that
+ * is not finite. */
 static gp_status sum_tensor(void *context, int64_t index, int thread) {
   const work *w = context;
   const gp_lane_run *run = &w->list->runs[index];
@@ -142,7 +144,7 @@ static gp_status sum_tensor(void *context, int64_t index, int thread) {
   return GP_OK;
 }
 
-/* A tensor is a piece: its sum has one order. */
+/* A tensor is one piece, so that its sum has one order. */
 gp_status gp_gradients_squares(gp_gradients *list) {
   work w = {.list = list};
   gp_lane_sweep sweep = sweep_of(list, list->count, sum_tensor, &w);
@@ -155,7 +157,7 @@ gp_status gp_gradients_squares_at(const gp_gradients *list, double *sums) {
   return list->lane->ops->squares(list->lane, &sweep);
 }
 
-/* The first piece that is not finite ends the search. */
+/* The first piece with an element that is not finite ends the search. */
 static gp_status look_at_piece(void *context, int64_t index, int thread) {
   work *w = context;
   (void)thread;
@@ -166,7 +168,7 @@ static gp_status look_at_piece(void *context, int64_t index, int thread) {
   return GP_OK;
 }
 
-/* Queues have sums of squares in the same time. */
+/* On a queue, the sums of squares take no longer. */
 gp_status gp_gradients_look(gp_gradients *list) {
   work w = {.list = list};
   gp_lane_sweep sweep = sweep_of(list, list->first[list->count], look_at_piece, &w);
@@ -175,7 +177,7 @@ gp_status gp_gradients_look(gp_gradients *list) {
   return GP_OK;
 }
 
-/* After either of the two above: a sum that is not finite stands for its tensor. */
+/* For either function above: a sum that is not finite means that its tensor is not. */
 bool gp_gradients_are_finite(const gp_gradients *list) {
   for (int i = 0; i < list->count; i++)
     if (!isfinite(list->sums[i])) return false;

@@ -1,7 +1,7 @@
-/* optim/gradients.cu - gradients as a whole on a GPU: added, scaled, and the sums of their squares.
+/* optim/gradients.cu - all gradients on a GPU: added, scaled, and the sums of their squares.
  *
  * add and scale are one pass at the speed of memory, 16 bytes at a time. sum_squares has a second
- * one over few partial sums, cut by the length of each tensor alone. */
+ * pass over few partial sums, cut by the length of each tensor alone. */
 #include "device/cuda/kernel/lanes.cuh"
 #include "device/cuda/kernel/work.h"
 #include "optim/batch.cuh"
@@ -10,7 +10,7 @@ enum {
   THREADS = GP_BATCH_THREADS,
   SUM_BLOCKS = 1024, /* partial sums of one tensor, at most */
   SUM_GROUPS = 4,    /* 16-byte groups of a thread, at least */
-  SCALE_BLOCKS = 8   /* for a multiprocessor, where a verdict says whether to scale: they fill it */
+  SCALE_BLOCKS = 8   /* per multiprocessor, which they fill, if a verdict decides */
 };
 static_assert(sizeof(double) * GP_BATCH * SUM_BLOCKS <= GP_GPU_SUM_SCRATCH,
               "scratch holds a batch");
@@ -59,8 +59,8 @@ template <typename T> static __global__ void change_kernel(gp_batch<change<T>> l
   change_tile(list.item[k], number, r);
 }
 
-/* By a verdict in memory. Most steps have nothing to scale: few blocks look for it, and take the
- * tiles by turns where there is. */
+/* Scale by a verdict in memory. Most steps scale nothing: so a few blocks read it, and share all
+ * tiles if there is something to scale. */
 template <typename T>
 static __global__ void scale_kernel(gp_batch<change<T>> list, const gp_verdict *verdict) {
   gp_kernel_begin();
@@ -73,7 +73,7 @@ static __global__ void scale_kernel(gp_batch<change<T>> list, const gp_verdict *
   }
 }
 
-/* From is NULL, and so aligned, for a scale. */
+/* For a scale, from is NULL, which counts as aligned. */
 template <typename T> static change<T> change_of(void *to, const void *from, int64_t n) {
   return {(T *)to, (const T *)from, n, gp_is_packed(to) && gp_is_packed(from)};
 }
@@ -96,7 +96,7 @@ gp_status gp_gpu_work_add(gp_gpu *gpu, gp_dtype dtype, int64_t n, void *to, cons
   return GP_OK;
 }
 
-/* By a factor, or by a verdict. */
+/* Scale by a factor, or by a verdict. */
 template <typename T>
 static gp_status scale(gp_gpu *gpu, const gp_gpu_run *runs, int count, double factor,
                        const gp_verdict *verdict) {
@@ -118,8 +118,8 @@ template <typename T> struct squares {
   bool packed;
 };
 
-/* A block adds `each` elements; thread t those of every 16-byte group t, t + THREADS, .. whether or
- * not it can read them at once. */
+/* A block adds `each` elements; thread t adds those of the 16-byte groups t, t + THREADS, ..,
+ * whether or not it can read each group at once. */
 template <typename T>
 static __global__ void squares_kernel(gp_batch<squares<T>> list, double *part) {
   gp_kernel_begin();
@@ -147,7 +147,7 @@ static __global__ void squares_kernel(gp_batch<squares<T>> list, double *part) {
   if (threadIdx.x == 0) part[blockIdx.x] = sum;
 }
 
-/* Block k adds the partial sums of tensor k; one without elements has none. */
+/* Block k adds the partial sums of tensor k; a tensor without elements has none. */
 template <typename T>
 static __global__ void join_kernel(gp_batch<squares<T>> list, const double *part, double *sums) {
   gp_kernel_begin();
@@ -158,7 +158,8 @@ static __global__ void join_kernel(gp_batch<squares<T>> list, const double *part
   if (threadIdx.x == 0) sums[blockIdx.x] = sum;
 }
 
-/* Few large partial sums: as many elements each as keep their number within the scratch. */
+/* Cut a tensor into few large partial sums: each adds as many elements as it takes to keep their
+ * number within the scratch. */
 template <typename T> static void push_squares(gp_batch<squares<T>> *list, const gp_gpu_run *run) {
   const int64_t tile = (int64_t)THREADS * gp_pack<T>::count, least = tile * SUM_GROUPS;
   int64_t each = (run->n + SUM_BLOCKS - 1) / SUM_BLOCKS;
@@ -179,7 +180,7 @@ static gp_status sum_squares(gp_gpu *gpu, const gp_gpu_run *runs, int count, dou
 
 /* ---- lists of any length --------------------------------------------------------------------- */
 
-/* By launches of one dtype. */
+/* Scale a list of any length; one launch takes tensors of one dtype. */
 static gp_status scale_all(gp_gpu *gpu, const gp_gpu_run *runs, int count, double factor,
                            const gp_verdict *verdict) {
   gp_status status = GP_OK;
@@ -199,7 +200,7 @@ gp_status gp_gpu_work_scale_by(gp_gpu *gpu, const gp_verdict *verdict, const gp_
   return scale_all(gpu, runs, count, 1, verdict);
 }
 
-/* One after the other on the stream: they share the scratch. */
+/* Launch one batch after the other on the stream: they share the scratch. */
 gp_status gp_gpu_work_sum_squares(gp_gpu *gpu, const gp_gpu_run *runs, int count, double *sums,
                                   void *scratch) {
   gp_status status = GP_OK;

@@ -1,4 +1,4 @@
-/* optim/gradients.h - the gradients of one device, looked at and scaled by its own team or GPU.
+/* optim/gradients.h - the gradients of one device, checked and scaled by its own team or GPU.
  *
  * A list is made once and works on the same memory in every step; nothing is allocated then. Sums
  * of squares are those of gp_optim_sum_squares of each tensor as a whole: neither the number of
@@ -13,8 +13,8 @@ typedef struct gp_gradients {
   gp_lane_run *runs;   /* one for each tensor */
   int count;
   int64_t *first; /* per tensor, and the total: pieces of the tensors before it */
-  double *sums;   /* per tensor: what was found last */
-  bool pinned;    /* they lie where a GPU's copies hold nobody up */
+  double *sums;   /* per tensor: the last result */
+  bool pinned;    /* sums is pinned memory: a GPU's copies into it block no thread */
   void *scratch;  /* on a GPU: its sums and what it needs for them */
   size_t scratch_bytes;
 } gp_gradients;
@@ -22,24 +22,24 @@ typedef struct gp_gradients {
 /* Make a list of count tensors in the lane's memory (runs are copied). Errors: GP_ENOMEM. */
 gp_status gp_gradients_new(const gp_lane *lane, const gp_lane_run *runs, int count,
                            gp_gradients *list);
-void gp_gradients_free(gp_gradients *list); /* what it holds; not the struct */
-/* Make a list of some of another's tensors, which works in its scratch and is gone before it;
- * among: per tensor. Free it by the other function. Errors: GP_ENOMEM. */
+void gp_gradients_free(gp_gradients *list); /* frees what it holds, not the struct */
+/* Make a list of some tensors of another list; it uses that list's scratch and is freed before it.
+ * among: per tensor. Free it by gp_gradients_free_some. Errors: GP_ENOMEM. */
 gp_status gp_gradients_some(const gp_gradients *all, const bool *among, gp_gradients *some);
 void gp_gradients_free_some(gp_gradients *some);
 
 /* Let sums[i] be the sum of the squares of tensor i: not finite where one of its elements is not,
  * and only then. Waits. Threads: those that drive the lane. */
 gp_status gp_gradients_squares(gp_gradients *list);
-/* The same question without the sum, in less time on a CPU: sums[i] is 0 or infinity. */
+/* Check for elements that are not finite, in less time on a CPU: sums[i] is 0 or infinity. */
 gp_status gp_gradients_look(gp_gradients *list);
-/* The same of a queue, not waited for: the sums stay in its memory, where `sums` says. */
+/* Compute the sums of squares on a queue without waiting: they stay in its memory, at `sums`. */
 gp_status gp_gradients_squares_at(const gp_gradients *list, double *sums);
 /* Multiply all by a factor: enqueued on a GPU. */
 gp_status gp_gradients_scale(const gp_gradients *list, double factor);
-/* Of a queue: by the factors of a verdict in its memory. */
+/* Multiply all, on a queue, by the factors of a verdict in its memory. */
 gp_status gp_gradients_scale_by(const gp_gradients *list, const gp_verdict *verdict);
-/* Are all sums finite numbers? */
+/* Tell whether all sums are finite. */
 bool gp_gradients_are_finite(const gp_gradients *list);
 
 #endif

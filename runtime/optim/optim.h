@@ -10,9 +10,9 @@
 #include "device/call.h"
 #include "gpipe/update.h"
 
-/* How many moments the rule reads per element: SGD 1 where it has momentum, Adam and its kin and
- * Rprop 2, Adam and AdamW 3 with amsgrad, Adagrad and Lion 1, RMSprop the mean of squares, then the
- * velocity where it has momentum, then the mean where it is centered. */
+/* Count the moments that the rule reads per element. SGD: 1 if it has momentum. Adam and its kin,
+ * Adadelta, Rprop: 2. Adam and AdamW with amsgrad: 3. Adagrad, Lion: 1. RMSprop: the mean of
+ * squares, then the velocity if it has momentum, then the mean if it is centered. */
 int gp_optim_moments(const gp_optim_hyper *hyper);
 
 /* Update elements [first, last) of the slice; step counts from 1. Errors: GP_EDTYPE, GP_EINVAL
@@ -22,10 +22,10 @@ int gp_optim_moments(const gp_optim_hyper *hyper);
 gp_status gp_optim_update(const gp_optim_hyper *hyper, int64_t step, const gp_optim_slice *slice,
                           int64_t first, int64_t last);
 
-/* Sum of squares in double precision: lane i % 64 adds element i, then a tree over the 64 lanes.
+/* Add the squares in double precision: lane i % 64 adds element i, then a tree adds the 64 lanes.
  * For a fixed result cut an arena at boundaries that depend on its layout only. */
 double gp_optim_sum_squares(gp_dtype dtype, int64_t n, const void *data);
-/* Is every element a finite number? */
+/* Tell whether every element is finite. */
 bool gp_optim_is_finite(gp_dtype dtype, int64_t n, const void *data);
 /* Multiply by a factor, in the elements' own precision. */
 void gp_optim_scale(gp_dtype dtype, int64_t n, void *data, double factor);

@@ -58,7 +58,7 @@ int gp_optim_moments(const gp_optim_hyper *h) {
   return GP_OPTIM_MOMENTS;
 }
 
-/* Hyperparameters that would turn every value into NaN, or that torch refuses. */
+/* Refuse hyperparameters that would turn every value into NaN, or that torch refuses. */
 static gp_status check_hyper(const gp_optim_hyper *h) {
   if (!(h->lr >= 0) || !(h->weight_decay >= 0) || !isfinite(h->lr) || !isfinite(h->weight_decay))
     return gp_fail(GP_EINVAL, "optimizer: lr is %g and weight_decay %g, expected finite and >= 0",
@@ -91,7 +91,7 @@ static bool has_moments(const gp_optim_slice *s, int count) {
   return true;
 }
 
-/* Moments are asked for only where the kind and its settings read them. */
+/* A slice needs only the moments that the kind and its settings read. */
 static gp_status check_slice(const gp_optim_hyper *hyper, const gp_optim_slice *s) {
   int moments = gp_optim_moments(hyper);
   if (s->dtype != GP_F32 && s->dtype != GP_F64)
@@ -120,20 +120,20 @@ gp_status gp_optim_update(const gp_optim_hyper *hyper, int64_t step, const gp_op
   return GP_OK;
 }
 
-/* In double precision for f32 too: the norm of a large model must not lose its small gradients. */
+/* Sum in double precision for f32 too: the norm of a large model must not lose its
+ * small gradients. */
 double gp_optim_sum_squares(gp_dtype dtype, int64_t n, const void *data) {
   GP_ASSERT(dtype == GP_F32 || dtype == GP_F64);
   return dtype == GP_F32 ? sum_squares_f32(data, n) : sum_squares_f64(data, n);
 }
 
-/* By the exponents alone, so that a comparison of integers does it: a quarter of the time of the
- * squares. */
+/* Look at the exponents alone, by comparing integers: a quarter of the time of the squares. */
 bool gp_optim_is_finite(gp_dtype dtype, int64_t n, const void *data) {
   GP_ASSERT(dtype == GP_F32 || dtype == GP_F64);
   return dtype == GP_F32 ? is_finite_f32(data, n) : is_finite_f64(data, n);
 }
 
-/* Clipping: one factor for all gradients of a model. */
+/* Scale, for clipping: one factor for all gradients of a model. */
 void gp_optim_scale(gp_dtype dtype, int64_t n, void *data, double factor) {
   GP_ASSERT(dtype == GP_F32 || dtype == GP_F64);
   if (dtype == GP_F32)

@@ -1,9 +1,9 @@
 /* optim/update.cu - see optim.h: updates of parameters, on a GPU.
  *
- * The operations of an element and their order are those of kernels.inc; factors are made on the
- * host, in double precision. One pass at the speed of memory, 16 bytes at a time, over many
- * parameters at once. What is read in halves is rounded and written in the same pass: values are
- * not read once more to be cast. */
+ * The operations of an element and their order are those of kernels.inc; the host computes the
+ * factors, in double precision. An update is one pass at the speed of memory, 16 bytes at a time,
+ * over many parameters at once. Parameters that kernels read in halves are rounded and written in
+ * the same pass, so that they are not read once more to be cast. */
 #include <math.h>
 
 #include "device/cuda/kernel/lanes.cuh"
@@ -20,12 +20,12 @@ template <typename T> struct factors {
   T lr, weight_decay, keep;                           /* keep: 1 - lr weight_decay */
   T momentum, damped, beta1, weight1, beta2, weight2; /* damped: 1 - dampening */
   T step_size, lead, correction2, eps;
-  T plain, rectified; /* RAdam: the rate of the mean; times what the squares are worth */
+  T plain, rectified; /* RAdam: the rate of the mean; the same times the rectification */
   T grow, shrink, least, most;
   bool far1, decay, first, nesterov, decoupled; /* far1: weight1 >= 0.5 */
 };
 
-/* In f64, rounded once: as the CPU makes them. */
+/* Compute factors in f64 and round them once, as the CPU does. */
 template <typename T> static factors<T> make_factors(const gp_optim_hyper *h, int64_t all_steps) {
   const int64_t step = all_steps - h->since;
   factors<T> f = {};
@@ -48,7 +48,7 @@ template <typename T> static factors<T> make_factors(const gp_optim_hyper *h, in
   return f;
 }
 
-/* The gradient to use: with decay, which is added to it. */
+/* Compute the gradient to use: weight decay is added to it. */
 template <typename T> static __device__ T gradient(const factors<T> &f, T p, T g) {
   return f.decay ? g + f.weight_decay * p : g;
 }
@@ -76,7 +76,8 @@ template <typename T> static __device__ T lerp(const factors<T> &f, T m, T d) {
   return f.far1 ? d - (d - m) * (1 - f.weight1) : m + f.weight1 * (d - m);
 }
 
-/* What Adam and AdamW share; d is the gradient to use. Ams: by the greatest mean of squares. */
+/* Update as Adam and AdamW both do; d is the gradient to use. Ams: divide by the greatest
+ * mean of squares. */
 template <bool Ams, typename T>
 static __device__ void adam_core(const factors<T> &f, T *p, T d, T *m) {
   m[0] = lerp(f, m[0], d);
@@ -100,7 +101,8 @@ template <bool Ams> struct adamw {
   }
 };
 
-/* m: mean of squares; the velocity, then the mean of gradients follow where there are such. */
+/* m: mean of squares; then the velocity if it has momentum, and the mean of gradients if
+ * it is centered. */
 template <bool Moves, bool Centered> struct rmsprop {
   static const int moments = 1 + Moves + Centered;
   template <typename T> static __device__ void apply(const factors<T> &f, T *p, T g, T *m) {
@@ -133,7 +135,8 @@ struct adagrad {
   }
 };
 
-/* m: mean of gradients. It steps by the sign of one that is nearer to the last gradient. */
+/* m: mean of gradients. The step is the sign of another mean, which weighs the last gradient
+ * more. */
 struct lion {
   static const int moments = 1;
   template <typename T> static __device__ void apply(const factors<T> &f, T *p, T g, T *m) {
@@ -144,7 +147,7 @@ struct lion {
   }
 };
 
-/* m: mean of gradients, and their greatest size, which shrinks. */
+/* m: mean of gradients, and their greatest size, which decays. */
 struct adamax {
   static const int moments = 2;
   template <typename T> static __device__ void apply(const factors<T> &f, T *p, T g, T *m) {
@@ -168,7 +171,7 @@ struct adadelta {
   }
 };
 
-/* Adam whose step is that of the next mean, as far as it is known. */
+/* Adam with Nesterov momentum: it steps by the mean of the next step, as far as that is known. */
 struct nadam {
   static const int moments = 2;
   template <typename T> static __device__ void apply(const factors<T> &f, T *p, T g, T *m) {
@@ -182,7 +185,8 @@ struct nadam {
   }
 };
 
-/* Adam that divides by the root of squares as far as those are worth it. */
+/* Adam that divides by the root of the mean of squares, rectified by how far that can be
+ * trusted. */
 struct radam {
   static const int moments = 2;
   template <typename T> static __device__ void apply(const factors<T> &f, T *p, T g, T *m) {
@@ -196,7 +200,7 @@ struct radam {
   }
 };
 
-/* m: the last gradient, 0 where its sign had turned; the size of the step. */
+/* m: the last gradient, 0 if its sign turned; the size of the step. */
 struct rprop {
   static const int moments = 2;
   template <typename T> static __device__ void apply(const factors<T> &f, T *p, T g, T *m) {
@@ -222,10 +226,10 @@ template <typename T> struct slice {
   bool packed;
 };
 
-/* No form beside the values' own. */
+/* Stands for H in a launch that writes no halves. */
 struct nothing {};
 
-/* What is made of the values beside them, and how a pack of it is written. */
+/* How a launch writes halves of the values beside them, a pack at a time. */
 template <typename H> struct beside {
   template <typename T> static __device__ void write(void *half, int64_t i, const T *p) {
     struct alignas(gp_pack<T>::count * sizeof(H)) group {
@@ -244,11 +248,11 @@ template <> struct beside<nothing> {
   template <typename T> static __device__ void write_one(void *, int64_t, T) {}
 };
 
-/* What a launch goes by: its own factors, or those in device memory, and a verdict there. */
+/* Where a launch finds its factors, in its arguments or in device memory, and its verdict there. */
 template <typename T> struct course {
   factors<T> own;
   const factors<T> *at;      /* NULL: own */
-  const gp_verdict *verdict; /* NULL: go */
+  const gp_verdict *verdict; /* NULL: always update */
 };
 
 template <typename Rule, typename T, typename H>
@@ -291,7 +295,7 @@ static __global__ void update_kernel(gp_batch<slice<T>> list, course<T> by) {
   }
 }
 
-/* All that the rule touches must be aligned, or none is read by 16 bytes. */
+/* Read by 16 bytes only if all that the rule touches is aligned. */
 template <typename Rule, typename T> static slice<T> slice_of(const gp_optim_slice *s) {
   uintptr_t addresses = (uintptr_t)s->value | (uintptr_t)s->grad;
   if (s->half) addresses |= 2 * (uintptr_t)s->half; /* written by 8 bytes */
@@ -304,7 +308,7 @@ template <typename Rule, typename T> static slice<T> slice_of(const gp_optim_sli
   return made;
 }
 
-/* Slices of one T and one H. */
+/* Launch over slices of one T and one H. */
 template <typename Rule, typename H, typename T>
 static gp_status launch_list(gp_gpu *gpu, const course<T> &by, const gp_optim_slice *slices,
                              int count) {
@@ -368,7 +372,7 @@ static gp_status update(gp_gpu *gpu, const gp_optim_hyper *hyper, const course<T
   }
 }
 
-/* All of them before any is changed. */
+/* Check all slices before any is changed. */
 static gp_status check_slices(const gp_optim_slice *slices, int count) {
   for (int i = 0; i < count; i++)
     if (slices[i].dtype != GP_F32 && slices[i].dtype != GP_F64)
@@ -382,18 +386,18 @@ static gp_status check_step(int64_t step) {
   return gp_gpu_fail(GP_ERANGE, "optimizer: step %lld, expected 1 or more", (long long)step);
 }
 
-/* Are halves of both written alike? */
+/* Tell whether both write halves of the same dtype, or both none. */
 static bool are_alike(const gp_optim_slice *a, const gp_optim_slice *b) {
   return !a->half == !b->half && (!a->half || a->half_dtype == b->half_dtype);
 }
 
-/* What all launches of a call go by, in both types. */
+/* Where all launches of a call find their factors, in both types. */
 struct both {
   course<double> f64;
   course<float> f32;
 };
 
-/* Neighbours of one dtype share a launch. */
+/* Update all slices; neighbours of one dtype share a launch. */
 static gp_status update_all(gp_gpu *gpu, const gp_optim_hyper *hyper, const both &by,
                             const gp_optim_slice *slices, int count) {
   gp_status status = check_slices(slices, count);
@@ -414,9 +418,9 @@ gp_status gp_gpu_work_update(gp_gpu *gpu, const gp_optim_hyper *hyper, int64_t s
   return update_all(gpu, hyper, by, slices, count);
 }
 
-/* ---- by what lies in device memory ----------------------------------------------------------- */
+/* ---- factors in device memory -------------------------------------------------------------- */
 
-/* Of one group, as write_factors makes them. */
+/* The factors of one group, as gp_gpu_work_factors writes them. */
 struct image {
   factors<double> f64;
   factors<float> f32;

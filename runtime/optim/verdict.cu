@@ -1,14 +1,14 @@
-/* optim/verdict.cu - see device/verdict.h: what becomes of a step's gradients, decided on a GPU.
+/* optim/verdict.cu - see device/verdict.h: a GPU decides what happens to a step's gradients.
  *
- * One block: the words are a few hundred. The squares are added by one thread in the order that the
- * host adds them in (engine/update/norm.c); roots and quotients of f64 are rounded correctly on
- * both. */
+ * One block does it, since there are only a few hundred words. One thread adds the squares, in the
+ * order in which the host adds them (engine/update/norm.c); roots and quotients of f64 are rounded
+ * correctly on both. */
 #include "device/cuda/kernel/device.cuh"
 #include "device/cuda/kernel/work.h"
 
 enum { THREADS = 256 };
 
-/* Has one of the devices found something wrong? Every thread gets the answer. */
+/* Tell every thread whether a device has found something wrong. */
 static __device__ bool find_fault(const double *words, const int32_t *first, int32_t parts) {
   bool found = false;
   for (int32_t k = threadIdx.x; k < parts; k += THREADS)
@@ -18,7 +18,7 @@ static __device__ bool find_fault(const double *words, const int32_t *first, int
 
 static __device__ bool is_finite(double x) { return x - x == 0; }
 
-/* Is one of the sums not finite? Heads are no sums. */
+/* Tell whether one of the sums is not finite. Heads are no sums. */
 static __device__ bool find_broken(const double *words, const int32_t *first, int32_t parts) {
   bool found = false;
   for (int32_t k = 0; k < parts; k++)
@@ -28,7 +28,7 @@ static __device__ bool find_broken(const double *words, const int32_t *first, in
   return __syncthreads_or(found) != 0;
 }
 
-/* The sum of the listed words, one after the other; right in thread 0. */
+/* Add the listed words, one after the other; thread 0 has the sum. */
 static __device__ double add_listed(const double *words, const int32_t *listed, int32_t count) {
   __shared__ double line[THREADS];
   double sum = 0;

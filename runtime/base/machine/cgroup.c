@@ -17,7 +17,7 @@
 
 /* ---- files ---- */
 
-/* Read the first line of folder/file; false where there is none. */
+/* Read the first line of folder/file; false if there is none. */
 static bool read_line(const char *folder, const char *file, char *line, int size) {
   char path[PATH_MAX];
   if (snprintf(path, sizeof path, "%s/%s", folder, file) >= (int)sizeof path) return false;
@@ -28,7 +28,7 @@ static bool read_line(const char *folder, const char *file, char *line, int size
   return found;
 }
 
-/* Whether the comma-separated list has this member. */
+/* Tell whether the comma-separated list has this member. */
 static bool list_has(const char *list, const char *member) {
   size_t length = strlen(member);
   for (const char *at = list; at; at = strchr(at, ','), at = at ? at + 1 : NULL)
@@ -91,7 +91,7 @@ static bool scan(place *p, const char *file, bool (*match)(place *, char *)) {
   return found;
 }
 
-/* The group's path below the mount point: "" where the mount shows the group itself or less. */
+/* Return the group's path below the mount point: "" if the mount shows the group itself or less. */
 static const char *visible_path(const place *p) {
   size_t length = strcmp(p->mount_root, "/") == 0 ? 0 : strlen(p->mount_root);
   if (strncmp(p->group, p->mount_root, length) != 0 || strstr(p->group, "/..")) return "";
@@ -122,7 +122,7 @@ static void limit_cores(gp_cgroup_limits *limits, double quota, double period) {
   if (limits->cores <= 0 || cores < limits->cores) limits->cores = cores;
 }
 
-/* "max", or version 1's huge number: no limit. */
+/* Text like "max", or version 1's huge number, means no limit. */
 static void limit_memory(gp_cgroup_limits *limits, const char *text) {
   char *end;
   unsigned long long bytes = strtoull(text, &end, 10);

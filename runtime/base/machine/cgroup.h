@@ -10,7 +10,7 @@ typedef struct gp_cgroup_limits {
 } gp_cgroup_limits;
 
 /* Read the limits of control groups version 1 and 2, the tightest on the way to the root. root is
- * put before every path ("" but in tests). What cannot be read is no limit. */
+ * put before every path ("" except in tests). A limit that cannot be read counts as none. */
 gp_cgroup_limits gp_cgroup_read(const char *root);
 
 #endif

@@ -1,8 +1,8 @@
 /* base/machine/cores.c - core masks.
  *
- * Positions, not the kernel's core numbers, are what the rest of the runtime uses: under taskset or
- * in a container the numbers have gaps. A mask has a fixed size well above any machine's, because
- * the C library's own type ends at 1024 cores. */
+ * The rest of the runtime uses positions, not the kernel's core numbers: under taskset or in a
+ * container the numbers have gaps. A mask has a fixed size well above any machine's, because the C
+ * library's own type ends at 1024 cores. */
 #include "base/machine/cores.h"
 
 #include <sched.h>
@@ -18,7 +18,7 @@ static const cpu_set_t *const_mask_of(const gp_cores *cores) {
 gp_cores gp_cores_allowed(void) {
   gp_cores cores = {0};
   if (sched_getaffinity(getpid(), sizeof cores.bits, mask_of(&cores)) == 0) return cores;
-  /* The system does not say: take what it counts. */
+  /* The system does not tell the mask: take as many cores as it counts. */
   long online = sysconf(_SC_NPROCESSORS_ONLN);
   for (size_t i = 0; i == 0 || ((long)i < online && i < GP_CORES_MAX); i++)
     CPU_SET_S(i, sizeof cores.bits, mask_of(&cores));
@@ -29,7 +29,7 @@ int gp_cores_count(const gp_cores *cores) {
   return CPU_COUNT_S(sizeof cores->bits, const_mask_of(cores));
 }
 
-/* The kernel's number of the core at a position. Errors: GP_ERANGE. */
+/* Find the kernel's number of the core at a position. Errors: GP_ERANGE. */
 static gp_status find_core(const gp_cores *allowed, int position, size_t *core) {
   int seen = 0;
   for (size_t i = 0; i < GP_CORES_MAX; i++)

@@ -25,7 +25,7 @@ static const char *find_isa(void) {
   return "baseline";
 }
 
-/* The value of the first line of /proc/cpuinfo that begins with "model name". */
+/* Read the value of the first line of /proc/cpuinfo that begins with "model name". */
 static void find_model(char *model, size_t size) {
   char line[256];
   snprintf(model, size, "unknown processor");
@@ -41,7 +41,7 @@ static void find_model(char *model, size_t size) {
   if (f) fclose(f);
 }
 
-/* A quota of 1.5 cores keeps two threads busy for most of the time: round up. */
+/* Round up: a quota of 1.5 cores keeps two threads busy for most of the time. */
 static int count_cores(double quota) {
   gp_cores allowed = gp_cores_allowed();
   int cores = gp_cores_count(&allowed);
@@ -56,7 +56,7 @@ static size_t count_memory(size_t limit) {
   return memory;
 }
 
-/* The number behind a name in a file of /proc, in KiB; 0 where there is none. */
+/* Read the number behind a name in a file of /proc, in KiB; 0 if it is not there. */
 static size_t read_kib(const char *path, const char *name) {
   char line[256];
   unsigned long long kib = 0;
@@ -69,8 +69,8 @@ static size_t read_kib(const char *path, const char *name) {
 
 static size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
 
-/* What the system has, within the limits of the group and of the process (ulimit -v). The group's
- * limit is for all of its processes; what this one holds is taken off. */
+/* Count what the system has, within the limits of the group and of the process (ulimit -v). The
+ * group's limit is for all of its processes; what this one holds is subtracted. */
 static size_t count_available(size_t memory) {
   size_t held = read_kib("/proc/self/status", "VmRSS:"),
          space = read_kib("/proc/self/status", "VmSize:");

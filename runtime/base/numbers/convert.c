@@ -1,9 +1,9 @@
-/* base/numbers/convert.c - every dtype into every other, without a function for each of the
- * 64 pairs.
+/* base/numbers/convert.c - every dtype into every other, without a function for each of the 64
+ * pairs.
  *
  * A line is read block by block into one of three wide types that hold the source exactly (float,
- * double, int64), and written from there: 8 readers and 3 x 8 writers. Where the source is already
- * wide and dense the writer reads it directly. */
+ * double, int64), and written from there: 8 readers and 3 x 8 writers. If the source is already
+ * wide and dense, the writer reads it directly. */
 #include "base/numbers/convert.h"
 
 #include <math.h>
@@ -17,7 +17,7 @@ typedef enum wide_kind { WIDE_F32, WIDE_F64, WIDE_I64, WIDE_COUNT } wide_kind;
 /* ---- single values ---- */
 
 /* Two roundings in a row can differ from one: double to float to bf16 would turn a value just above
- * a tie into the tie. The first one therefore keeps a mark of what it dropped in the last bit. */
+ * a tie into the tie. So the first one keeps a mark, in the last bit, of what it dropped. */
 
 /* Round to odd: a later rounding to fewer bits then gives what one rounding would have given. */
 static inline float odd_float(double value) {
@@ -77,8 +77,8 @@ READER(i32, int32_t, int64_t, v)
 READER(u8, uint8_t, int64_t, v)
 READER(bool, uint8_t, int64_t, v != 0)
 
-/* The second branch of each loop is the same with a stride: the compiler makes vector code only of
- * the first. */
+/* The second branch of each loop is the same with a stride: the compiler vectorises
+ * only the first. */
 #define WRITER(name, W, T, expression)                                                             \
   static void write_##name(const void *wide, int64_t n, void *to, int64_t stride) {                \
     const W *x = wide;                                                                             \
@@ -103,7 +103,7 @@ WRITER(f32_i32, float, int32_t, f32_to_i32(v))
 WRITER(f32_u8, float, uint8_t, f32_to_u8(v))
 WRITER(f32_bool, float, uint8_t, v != 0)
 
-/* f64_f32 rounds by itself; only the way to 16 bits goes through float. */
+/* f64_f32 rounds once as it is; only the way to 16 bits goes through float. */
 WRITER(f64_f32, double, float, v)
 WRITER(f64_f64, double, double, v)
 WRITER(f64_bf16, double, uint16_t, gp_bf16_narrow(odd_float(v)))
@@ -173,7 +173,7 @@ static void move_line(gp_line to, gp_line from, int64_t n) {
     move_eight(to, from, n);
 }
 
-/* Address of the element at an index of a line. */
+/* Return the address of the element at an index of a line. */
 static void *line_at(const gp_line *line, int64_t index) {
   return (char *)line->data + index * line->stride * (int64_t)gp_dtype_size(line->dtype);
 }

@@ -1,7 +1,7 @@
 /* base/numbers/dtype.c - the table of element types.
  *
- * Made from the one list in gpipe.h, so a dtype cannot be half there. Callers hold checked dtypes
- * (gp_meta_make refuses others): the accessors below do not look again. */
+ * It is made from the one list in gpipe/tensor.h, so a dtype cannot be there by halves. Callers
+ * hold checked dtypes (gp_meta_make refuses others), so the accessors below do not check again. */
 #include "base/status.h"
 #include "gpipe/tensor.h"
 
@@ -18,7 +18,7 @@ static const struct {
 };
 _Static_assert(sizeof dtypes / sizeof *dtypes == GP_DTYPE_COUNT, "a row for every dtype");
 
-/* What a refused name is answered with. */
+/* The end of the error for a name that is no dtype. */
 #define NAME(ID, text, size, real) " " text
 static const char all_names[] = GP_DTYPE_LIST(NAME);
 #undef NAME

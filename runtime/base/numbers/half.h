@@ -1,7 +1,7 @@
-/* base/numbers/half.h - bf16 and f16 bits <-> float, inline: the loops of convert.c and of
- * kernels must vectorise over them. base/tensor.h declares the same as ordinary functions.
+/* base/numbers/half.h - bf16 and f16 bits <-> float, inline: the loops of convert.c and of kernels
+ * must vectorise over them. base/tensor.h declares the same as ordinary functions.
  *
- * Integer arithmetic only where denormals matter, so the result does not depend on the mode of the
+ * Denormals are computed with integers only, so the result does not depend on the mode of the
  * thread; rounding is to nearest even; a NaN keeps its sign and leading payload and becomes
  * quiet. */
 #ifndef GP_BASE_NUMBERS_HALF_H
@@ -28,7 +28,7 @@ static inline float gp_f16_widen(uint16_t bits) {
   uint32_t normal = body + rebias;
   /* Exponent 31 means infinity or NaN: the float's exponent must become 255. */
   uint32_t special = (body + 2 * rebias) | ((body & 0x007fffffu) ? 0x00400000u : 0);
-  /* Exponent 0 is mantissa * 2^-24: put the mantissa under an implicit one and take that away. */
+  /* Exponent 0 is mantissa * 2^-24: put an implicit one before the mantissa and subtract it. */
   float small = gp_float_of(body + rebias + (1u << 23)) - gp_float_of(113u << 23);
   uint32_t result = body >= (31u << 23) ? special
                     : body < (1u << 23) ? gp_float_bits(small)

@@ -1,7 +1,7 @@
 /* base/numbers/number.c - see number.h.
  *
- * A script may call os.setlocale("de_DE"), and strtod then reads "0.5" as 0: the locale of a
- * process belongs to the program around us, so numbers are read in one of our own. */
+ * A script may call os.setlocale("de_DE"), and strtod then reads "0.5" as 0. The locale of a
+ * process belongs to the program around us, so numbers are read in a locale of our own. */
 #include "base/numbers/number.h"
 
 #include <locale.h>

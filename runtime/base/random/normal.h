@@ -3,8 +3,8 @@
  *
  * A math library's log, sin and cos differ between versions and between machines (it picks other
  * code where there are fused operations). The initial values of a model should not, nor what a GPU
- * draws: IEEE 754 settles every operation below, so they are the same bits everywhere. Whoever
- * includes this must be compiled without contraction of products and sums.
+ * draws: IEEE 754 settles every operation below, so they are the same bits everywhere. Compile
+ * files that include this header without contraction of products and sums.
  *
  * Source: Box and Muller 1958; the series are Taylor's, long enough for the reduced arguments. */
 #ifndef GP_BASE_NORMAL_H
@@ -23,7 +23,7 @@ static GP_ON_DEVICE inline double gp_natural_log(double x) {
   const uint64_t sqrt_half = 0x3fe6a09e667f3bcd;
   uint64_t bits;
   memcpy(&bits, &x, sizeof bits);
-  /* The exponent moves into the mantissa of 2^52 + 2^51: an integer becomes a double so. */
+  /* Move the exponent into the mantissa of 2^52 + 2^51: that makes a double of an integer. */
   uint64_t shifted = bits - sqrt_half + (UINT64_C(2048) << 52);
   uint64_t magic = (shifted >> 52) | 0x4338000000000000;
   uint64_t reduced = (shifted & 0x000fffffffffffff) + sqrt_half;
@@ -67,7 +67,7 @@ static GP_ON_DEVICE inline double gp_short_cos(double a) {
   return 1 - 0.5 * z + z * z * series;
 }
 
-/* Two independent normals from two uniforms in [0, 1): the radius is of u, the turn v. */
+/* Compute two independent normals from two uniforms in [0, 1): u gives the radius, v the turn. */
 static GP_ON_DEVICE inline void gp_normal_pair(double u, double v, double *even, double *odd) {
   double radius = sqrt(-2 * gp_natural_log(1 - u)); /* u < 1 */
   /* Quarter turns are exact: what remains is at most an eighth of a turn. */

@@ -40,8 +40,8 @@ void gp_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]
 
 #ifdef __AVX2__
 
-/* Blocks in lanes of 64 bits, of which the lower halves count: mul reads no more of them, so what
- * products leave in the upper ones need not be cleared. */
+/* Each block is in a lane of 64 bits, of which only the lower half counts: mul reads no more than
+ * that, so what products leave in the upper half need not be cleared. */
 #ifdef __AVX512F__
 typedef __m512i vector;
 #define VECTOR_MUL(a, b)     _mm512_mul_epu32(a, b)
@@ -73,7 +73,8 @@ static inline void round_of_part(vector word[WORDS], vector key_0, vector key_1)
   word[3] = p0;
 }
 
-/* Word w of all blocks. Whole vectors, so that who reads them again need not wait for two. */
+/* Store word w of all blocks, as whole vectors: a vector load of them need not wait
+ * for two stores. */
 static inline void store_words(uint32_t *to, vector word[PARTS][WORDS], int w) {
 #ifdef __AVX512F__
   const __m512i lower = _mm512_set_epi32(30, 28, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 4, 2, 0);
@@ -83,7 +84,8 @@ static inline void store_words(uint32_t *to, vector word[PARTS][WORDS], int w) {
 #endif
 }
 
-/* The 64 words of chunk number `chunk`, in element order: word w of lane b is element 16 w + b. */
+/* Compute the 64 words of chunk number `chunk`, in element order: word w of lane b is
+ * element 16 w + b. */
 static void chunk_words(uint64_t keys[ROUNDS][2], const uint32_t stream[2], uint64_t chunk,
                         uint32_t out[CHUNK]) {
   vector word[PARTS][WORDS];
@@ -119,7 +121,8 @@ static void round_of_lanes(lanes *s, const uint64_t key[2]) {
   }
 }
 
-/* The 64 words of chunk number `chunk`, in element order: word w of lane b is element 16 w + b. */
+/* Compute the 64 words of chunk number `chunk`, in element order: word w of lane b is
+ * element 16 w + b. */
 static void chunk_words(uint64_t keys[ROUNDS][2], const uint32_t stream[2], uint64_t chunk,
                         uint32_t out[CHUNK]) {
   lanes s;

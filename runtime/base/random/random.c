@@ -45,7 +45,7 @@ static void box_muller(int64_t n, double *values) {
   for (int64_t i = 0; i < n / 2; i++) values[2 * i] = even[i], values[2 * i + 1] = odd[i];
 }
 
-/* Scale to the asked distribution; rounding must not reach the open end of [a, b). */
+/* Scale to the distribution that is asked for; rounding must not reach the open end of [a, b). */
 static void scale_uniform(const gp_init *init, gp_dtype dtype, int64_t n, double *u) {
   for (int64_t i = 0; i < n; i++) {
     double value = init->a + u[i] * (init->b - init->a);
@@ -58,7 +58,7 @@ static void scale_uniform(const gp_init *init, gp_dtype dtype, int64_t n, double
   }
 }
 
-/* Elements first .. first + n - 1, first and n even, n at most BLOCK. */
+/* Draw elements first .. first + n - 1; first and n are even, n is at most BLOCK. */
 static void draw_block(const gp_random_stream *stream, const gp_init *init, gp_dtype dtype,
                        uint64_t first, int64_t n, double *values) {
   if (init->kind == GP_INIT_CONSTANT) {
@@ -89,7 +89,7 @@ static gp_status check_draw(const gp_draw *draw) {
   return GP_OK;
 }
 
-/* skipped: an element before an odd `first`, whose pair it belongs to. */
+/* An odd `first` begins in the middle of a pair: draw the element before it too, and skip it. */
 void gp_random_values(const gp_random_stream *stream, const gp_init *init, gp_dtype dtype,
                       uint64_t first, int64_t n, void *out) {
   double values[BLOCK];
@@ -117,7 +117,8 @@ gp_status gp_random_draw(const gp_draw *draw, int64_t first, int64_t n, void *ou
   return GP_OK;
 }
 
-/* Piece by piece through the host: the same bits, and no need for as much memory here. */
+/* Fill a tensor piece by piece through the host: the bits are the same, and the host
+ * needs less memory. */
 static gp_status fill_elsewhere(const gp_draw *draw, gp_tensor *tensor) {
   enum { PIECE = 1 << 20 };
   gp_space *space = gp_tensor_space(tensor);
@@ -145,7 +146,7 @@ gp_status gp_tensor_fill(gp_tensor *tensor, const gp_init *init, uint64_t seed, 
   return gp_random_draw(&draw, 0, gp_tensor_numel(tensor), gp_tensor_data(tensor));
 }
 
-/* floor(word * bound / 2^64): below bound, its bias at most bound / 2^64. */
+/* floor(word * bound / 2^64) is below bound; its bias is at most bound / 2^64. */
 static uint64_t scale_word(uint64_t word, uint64_t bound) {
   __extension__ typedef unsigned __int128 wide;
   return (uint64_t)((wide)word * bound >> 64);

@@ -1,9 +1,8 @@
-/* base/random/random.h - values drawn from Philox streams, piece by piece where a whole is too
- * large.
+/* base/random/random.h - values drawn from Philox streams, piece by piece if there are too many.
  *
- * Streams are told apart by the last two words of the Philox counter. Ops that draw on a device
- * (dropout, rand) keep the two highest bits of word 3 clear; what the host draws has them set as
- * below, so that no two uses of one seed ever share a word. */
+ * The last two words of the Philox counter tell streams apart. Ops that draw on a device (dropout,
+ * rand) keep the two highest bits of word 3 clear; what the host draws has them set as below, so
+ * that no two uses of one seed ever share a word. */
 #ifndef GP_BASE_RANDOM_H
 #define GP_BASE_RANDOM_H
 
@@ -16,7 +15,7 @@ enum gp_random_domain {
   GP_RANDOM_PERMUTATION = 3 /* gp_random_permutation */
 };
 
-/* Elements first .. first + n - 1 of the values that gp_tensor_fill would write, into out. */
+/* A piece of the values that gp_tensor_fill would write: elements first .. first + n - 1. */
 typedef struct gp_draw {
   gp_dtype dtype; /* f32 or f64 */
   gp_init init;

@@ -12,8 +12,9 @@ template <typename C> static __device__ inline C gp_sigmoid(C x) {
   return (x < C(0) ? e : C(1)) / (C(1) + e);
 }
 
-/* What functors are made of: the sigmoid of their type, or one as exact as halves are stored, whose
- * instructions take no longer than memory does. Its exponential may overflow: 1 / infinity is 0. */
+/* Functors are made with one of these: the sigmoid of their type, or one only as exact as halves
+ * are stored, whose instructions take no longer than the memory does. Its exponential may overflow:
+ * 1 / infinity is 0. */
 struct gp_gate {
   template <typename C> __device__ C operator()(C x) const { return gp_sigmoid(x); }
 };
@@ -23,7 +24,7 @@ struct gp_half_gate {
   }
 };
 
-/* The `run` of an op with a functor for floats and one for halves. */
+/* Run an op with a functor for floats and one for halves. */
 template <int N, typename F, typename Half>
 static gp_status gp_map_gated(gp_gpu *gpu, const gp_gpu_call *call) {
   switch (call->op.out[0].meta->dtype) {
@@ -34,7 +35,7 @@ static gp_status gp_map_gated(gp_gpu *gpu, const gp_gpu_call *call) {
   }
 }
 
-/* x between -bound and bound. NaN stays NaN: fmin would hide it. */
+/* Clamp x to -bound .. bound. NaN stays NaN: fmin would hide it. */
 template <typename C> static __device__ inline C gp_bounded(C x, C bound) {
   x = x < -bound ? -bound : x;
   return x > bound ? bound : x;

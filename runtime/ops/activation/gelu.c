@@ -7,7 +7,7 @@
 #include "ops/elementwise/loops.h"
 #include "ops/math/falling_exp.h"
 
-/* The factor is bounded where the result is x or 0 exactly: 0 * infinity would be NaN. */
+/* Bound the factor where the result is x or 0 exactly: 0 * infinity would be NaN. */
 static inline double bounded64(double x) {
   x = x < -GP_GELU_BOUND_F64 ? -GP_GELU_BOUND_F64 : x;
   return x > GP_GELU_BOUND_F64 ? GP_GELU_BOUND_F64 : x;
@@ -32,7 +32,7 @@ static inline float tail32(float u) {
   return u > 9.0f ? 0.0f : half;
 }
 
-/* P(x): below 0 it keeps its digits. */
+/* P(x), which keeps its digits below 0. */
 static inline float normal32(float x) {
   const float tail = tail32(fabsf(x));
   return x < 0.0f ? tail : 1.0f - tail;

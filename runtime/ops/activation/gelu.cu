@@ -10,7 +10,7 @@
 static __device__ inline float gelu_bound(float) { return GP_GELU_BOUND_F32; }
 static __device__ inline double gelu_bound(double) { return GP_GELU_BOUND_F64; }
 
-/* P(x): in double, below 0, erfc keeps the digits. */
+/* P(x); in double, erfc keeps the digits below 0. */
 static __device__ inline float normal(float x) {
   return 0.5f * (1.0f + erff(x * (float)GP_ROOT_HALF));
 }
@@ -21,7 +21,7 @@ template <typename Gate, typename C> static __device__ inline C gate(C x) {
   return Gate()(C(GP_TWICE_SLOPE) * (x + C(GP_GELU_CUBIC) * x * x * x));
 }
 
-/* A factor that does not make NaN of 0 times -infinity. */
+/* Bound a factor, so that 0 times -infinity does not make NaN. */
 template <typename C> static __device__ inline C low(C x) {
   return x < -gelu_bound(x) ? -gelu_bound(x) : x;
 }

@@ -44,7 +44,7 @@ GP_UNARY(hardsigmoid, GP_NO_SET, RELU6(a + 3) / 6.0f, RELU6(a + 3) / 6.0, light,
  * 5.2. */
 #define VALUE(x, T) ((x) <= (T)-3 ? (T)0 : (x) >= (T)3 ? (x) : (x) * ((x) + (T)3) * ((T)1 / (T)6))
 
-/* x / 3 + 1 / 2 between -3 and 3; at the ends 0 and 1, as what lies beyond them. */
+/* x / 3 + 1 / 2 between -3 and 3; 0 and 1 at the ends, as beyond them. */
 #define RISE(x, T) ((x) <= (T)-3 ? (T)0 : (x) >= (T)3 ? (T)1 : (x) * ((T)1 / (T)3) + (T)0.5)
 
 GP_SLOPE(hardswish, GP_NO_SET, in, (a * RISE(b, float)), (a * RISE(b, double)), light)

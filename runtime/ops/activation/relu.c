@@ -1,8 +1,7 @@
 /* ops/activation/relu.c - x -> max(x, 0), and its gradient.
  *
- * Written so that NaN stays NaN (fmaxf would hide it): a broken value is to be seen where it
- * arises.
- * The gradient reads the output, whose sign says all. */
+ * It keeps NaN, which fmaxf would hide: a broken value should show where it arises. The gradient
+ * reads the output, whose sign is all that it needs. */
 #include "ops/elementwise/loops.h"
 
 GP_MAP1(relu_f32, float, float, a <= 0.0f ? 0.0f : a)

@@ -1,6 +1,6 @@
 /* ops/activation/relu.cu - x -> max(x, 0) on a GPU, and its gradient.
  *
- * Written so that NaN stays NaN, as on the CPU. */
+ * It keeps NaN, as on the CPU. */
 #include "ops/elementwise/map.cuh"
 
 struct relu {

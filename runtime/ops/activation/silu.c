@@ -1,11 +1,11 @@
 /* ops/activation/silu.c - x -> x sigmoid(x), and its gradient.
  *
- * One op instead of sigmoid and mul: the factor must be bounded where the sigmoid is exactly 0, and
- * the middle value need not be kept. The gradient reads the input. */
+ * It is one op instead of sigmoid and mul: the factor must be bounded where the sigmoid is exactly
+ * 0, and the value between them need not be kept. The gradient reads the input. */
 #include "ops/constants.h"
 #include "ops/elementwise/loops.h"
 
-/* The factor x is bounded where the sigmoid is 0 or 1 exactly: 0 * infinity would be NaN. */
+/* Bound the factor x where the sigmoid is 0 or 1 exactly: 0 * infinity would be NaN. */
 static inline float bounded32(float x, float bound) {
   x = x < -bound ? -bound : x;
   return x > bound ? bound : x;

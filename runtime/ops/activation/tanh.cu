@@ -1,6 +1,6 @@
 /* ops/activation/tanh.cu - the hyperbolic tangent on a GPU, and its gradient.
  *
- * The accurate function of the CUDA library, not the instruction tanh.approx. */
+ * It is the accurate function of the CUDA library, not the instruction tanh.approx. */
 #include "ops/elementwise/map.cuh"
 
 struct tangent {

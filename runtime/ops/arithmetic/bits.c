@@ -1,7 +1,7 @@
 /* ops/arithmetic/bits.c - and, or, exclusive or, and shifts of the 64 bits of integers.
  *
- * A shift by 64 or more, or by less than 0, moves all bits out: 0 is left, of a right shift of
- * negative numbers -1, for the sign moves in. Nothing here has a gradient. */
+ * A shift by 64 or more, or by less than 0, moves all bits out: that leaves 0, or -1 after a right
+ * shift of a negative number, since the sign moves in. Nothing here has a gradient. */
 #include "ops/elementwise/loops.h"
 
 static inline bool moves_all(int64_t count) { return count < 0 || count > 63; }

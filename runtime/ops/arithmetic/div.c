@@ -1,4 +1,4 @@
-/* ops/arithmetic/div.c - a, b -> a / b; shapes broadcast. Division by 0 is IEEE's.
+/* ops/arithmetic/div.c - a, b -> a / b; shapes broadcast. Division by 0 follows IEEE 754.
  *
  * The gradient of b is made from that of a and the output, which saves a second division. */
 #include "ops/elementwise/loops.h"

@@ -1,6 +1,6 @@
 /* ops/arithmetic/mul.c - a, b -> a * b; shapes broadcast.
  *
- * Both inputs are kept for the gradient, unless the other side wants none. */
+ * An input is kept for the gradient of the other, if that is wanted. */
 #include "ops/elementwise/loops.h"
 
 GP_MAP2(mul_f32, float, float, (a * b))

@@ -1,6 +1,6 @@
 /* ops/arithmetic/mul.cu - a, b -> a * b on a GPU.
  *
- * Rounded once: there is nothing to contract it with. */
+ * It rounds once: there is nothing to contract the product with. */
 #include "ops/elementwise/map.cuh"
 
 struct times {

@@ -1,6 +1,6 @@
 /* ops/arithmetic/neg.c - x -> -x.
  *
- * An op of its own, not a product with -1: it is what the gradients of sub and div are made of, and
+ * It is an op of its own, not a product with -1: the gradients of sub and div are made of it, and
  * it keeps the sign of zero. */
 #include "ops/elementwise/loops.h"
 

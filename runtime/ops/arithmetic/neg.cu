@@ -1,6 +1,6 @@
 /* ops/arithmetic/neg.cu - x -> -x on a GPU.
  *
- * Of integers, 0 - x modulo 2^bits. */
+ * For integers it is 0 - x modulo 2^bits. */
 #include "ops/elementwise/map.cuh"
 
 struct negative {

@@ -1,7 +1,8 @@
 /* ops/arithmetic/pow.c - a ^ b.
  *
- * The general case is libm's. Squares, which are most of what models raise to a power, are a
- * product; the choice is made per element, so the bits do not depend on how the exponent lies. */
+ * The general case is libm's. Squares, which are most of what models raise to a power,
+ * are a product; the choice is made per element, so the bits do not depend on the layout
+ * of the exponent. */
 #include "ops/elementwise/loops.h"
 
 GP_MAP2(pow_f32, float, float, b == 2.0f ? a * a : powf(a, b))
@@ -9,7 +10,7 @@ GP_MAP2(pow_f64, double, double, b == 2.0 ? a * a : pow(a, b))
 GP_MAP1(square_f32, float, float, (a * a))
 GP_MAP1(square_f64, double, double, (a * a))
 
-/* One exponent for the whole run, and it is 2: a loop that vectorises. */
+/* If the whole run has one exponent and it is 2, use a loop that vectorises. */
 static void power_f32(const gp_row_run *run) {
   bool square = run->step[1] == 0 && *(const float *)run->in[1] == 2.0f;
   (square ? square_f32 : pow_f32)(run);

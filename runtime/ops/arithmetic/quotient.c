@@ -1,17 +1,17 @@
-/* ops/arithmetic/quotient.c - whole quotients and what they leave: floor_divide, remainder, fmod.
+/* ops/arithmetic/quotient.c - whole quotients and remainders: floor_divide, remainder, fmod.
  *
  * Remainders are C's fmod, which is exact however large the quotient is; x - floor(x / y) * y is
  * not. remainder has the sign of b, fmod that of a. Integers divide natively: all 64 bits count, a
- * divisor of 0 gives 0 (scripts are told before, where values are known), and the least integer by
- * -1 wraps around. */
+ * divisor of 0 gives 0 (scripts get an error before, where values are known), and the least integer
+ * by -1 wraps around. */
 #include "ops/elementwise/loops.h"
 
 /* ---- floats --------------------------------------------------------------------------------- */
 
-/* The remainder with the sign of b, from that with the sign of a. */
+/* Make the remainder with the sign of b from that with the sign of a. */
 #define WITH_SIGN(r, b) ((r) != 0 && ((r) < 0) != ((b) < 0) ? (r) + (b) : (r))
 
-/* The quotient is rounded after what it leaves was taken off, so it is whole up to rounding. */
+/* Round the quotient after the remainder was subtracted, so that it is whole up to rounding. */
 #define FLOORED(T, fmod_of, floor_of, sign_of)                                                     \
   static inline T floored_##T(T a, T b) {                                                          \
     if (b == 0) return a / b;                                                                      \

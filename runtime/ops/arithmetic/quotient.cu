@@ -1,7 +1,7 @@
 /* ops/arithmetic/quotient.cu - floor_divide, remainder and fmod on a GPU; see quotient.c. */
 #include "ops/elementwise/map.cuh"
 
-/* What division leaves with the sign of a. */
+/* The remainder of a division, with the sign of a. */
 struct left {
   __device__ float operator()(float a, float b) const { return fmodf(a, b); }
   __device__ double operator()(double a, double b) const { return fmod(a, b); }

@@ -1,6 +1,6 @@
 /* ops/arithmetic/sub.c - a, b -> a - b; shapes broadcast.
  *
- * Not a + (-b): the same bits, but one pass over memory instead of two. */
+ * a + (-b) would give the same bits, but in two passes over memory instead of one. */
 #include "ops/elementwise/loops.h"
 
 GP_MAP2(sub_f32, float, float, a - b)

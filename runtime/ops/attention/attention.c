@@ -3,8 +3,8 @@
  *
  * The operands may be views with any strides: heads split off by reshape and permute need no copy,
  * nor does a mask that is the same for all queries. Keys and values may have fewer heads than
- * queries: each serves as many neighbouring ones (Ainslie et al., "GQA", 2023). No gradient flows
- * into a mask. */
+ * queries: each of them then serves several neighbouring heads (Ainslie et al., "GQA", 2023). No
+ * gradient flows into a mask. */
 #include "ops/attention/flash.h"
 #include "base/tensor.h"
 #include "ops/gradient.h"
@@ -14,7 +14,7 @@
 
 enum { MASK = 3, DX_MASK = 6 }; /* the inputs that may be left out */
 
-/* Each head of keys serves a run of heads of queries, all runs of one length. */
+/* Check that each head of keys serves a run of heads of queries, all runs of one length. */
 static gp_status check_groups(const gp_sig *sig, gp_op op, int first) {
   const gp_shape *q = &sig->in[first]->shape, *k = &sig->in[first + 1]->shape;
   char text[GP_SHAPE_TEXT], other[GP_SHAPE_TEXT];
@@ -27,7 +27,7 @@ static gp_status check_groups(const gp_sig *sig, gp_op op, int first) {
                  gp_op_role(op, first + 1), gp_shape_print(k, text, sizeof text));
 }
 
-/* q [B, H, Tq, D], k and v [B, G, Tk, D], from input `first` on. */
+/* Check q [B, H, Tq, D], k and v [B, G, Tk, D], from input `first` on. */
 static gp_status check_qkv(const gp_sig *sig, gp_op op, int first) {
   gp_shape any = {4, {GP_ANY_DIM, GP_ANY_DIM, GP_ANY_DIM, GP_ANY_DIM}};
   GP_TRY(gp_operand_shape(sig, op, first, &any, -1));
@@ -38,7 +38,7 @@ static gp_status check_qkv(const gp_sig *sig, gp_op op, int first) {
   return check_groups(sig, op, first);
 }
 
-/* [B, H, Tq, Tk], where the first three may be 1. */
+/* Check the mask, [B, H, Tq, Tk], whose first three dims may be 1. */
 static gp_status check_mask(const gp_sig *sig, gp_op op, int query, int i) {
   if (sig->n_in <= i) return GP_OK;
   const gp_shape *mask = &sig->in[i]->shape;
@@ -53,8 +53,8 @@ static gp_status check_mask(const gp_sig *sig, gp_op op, int query, int i) {
                  gp_shape_print(&all, full, sizeof full));
 }
 
-/* q, k, v, mask -> o like q, and lse [B, H, Tq], the log of each query's sum of exponentials: all
- * that the gradient needs to make the scores again. */
+/* q, k, v, mask -> o like q, and lse [B, H, Tq], the log of each query's sum of exponentials, which
+ * is all that the gradient needs to compute the scores again. */
 static gp_status infer(gp_sig *sig) {
   GP_TRY(check_qkv(sig, GP_OP_attention, 0));
   GP_TRY(check_mask(sig, GP_OP_attention, 0, MASK));
@@ -77,7 +77,8 @@ static gp_status infer_dx(gp_sig *sig) {
   return GP_OK;
 }
 
-/* One node for all three gradients: they share the scores. Those that nobody needs are not read. */
+/* One node makes all three gradients, since they share the scores. Gradients that are not
+ * needed are not read. */
 static gp_status vjp(gp_vjp *v) {
   GP_TRY(gp_vjp_first_output_only(v));
   const bool masked = v->n_in > MASK;
@@ -101,7 +102,8 @@ static gp_status vjp(gp_vjp *v) {
   return GP_OK;
 }
 
-/* Two products forward, five backward; an exponential and what belongs to it count as 13. */
+/* Count two products forward, five backward; an exponential with the operations around
+ * it counts as 13. */
 static gp_cost cost_of(const gp_sig *sig, int q, double products) {
   const gp_shape *s = &sig->in[q]->shape;
   double pairs =
@@ -124,7 +126,7 @@ static gp_heads heads(const gp_arg *arg) {
   return (gp_heads){arg->data, m->stride[0], m->stride[1], m->stride[2], lse ? 0 : m->stride[3]};
 }
 
-/* Distances of a mask: 0 along what it is the same for. */
+/* Distances of a mask are 0 along dims for which it is the same. */
 static gp_flash_mask mask_of(const gp_call *call, int i) {
   if (call->n_in <= i) return (gp_flash_mask){0};
   const gp_meta *m = call->in[i].meta;
@@ -133,7 +135,7 @@ static gp_flash_mask mask_of(const gp_call *call, int i) {
   return (gp_flash_mask){{call->in[i].data, step[0], step[1], step[2], step[3]}, m->dtype};
 }
 
-/* All but the operands. */
+/* Describe everything but the operands. */
 static gp_flash describe_shape(const gp_call *call, const gp_shape *q, const gp_shape *k) {
   gp_flash f = {.batches = q->dim[0],
                 .heads = q->dim[1],

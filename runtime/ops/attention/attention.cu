@@ -1,7 +1,8 @@
 /* ops/attention/attention.cu - softmax(q k^T * scale + mask) v on separate q, k and v, and its
  * gradient.
  *
- * The operands may be views with any strides. Also here: what both attention ops decide alike. */
+ * The operands may be views with any strides. This file also decides for both attention ops
+ * which kernels run. */
 #include <math.h>
 #include <stdio.h>
 
@@ -23,7 +24,7 @@ static const char *path_of(const gp_gpu *gpu, const gp_attention *a) {
   return gp_tensor_takes(gpu, a) ? "own kernels, tensor cores" : "own kernels";
 }
 
-/* For reports. why: why cuDNN does not compute it, or NULL. */
+/* Note the path for reports. why: why cuDNN does not compute it, or NULL. */
 static void note_path(gp_gpu *gpu, const gp_attention *a, const char *why) {
   char shape[112];
   snprintf(shape, sizeof shape, "%s %s B=%lld H=%lld/%lld Tq=%lld Tk=%lld D=%lld%s%s%s",
@@ -34,7 +35,8 @@ static void note_path(gp_gpu *gpu, const gp_attention *a, const char *why) {
   gp_gpu_note_path(gpu, "attention", shape, why ? path_of(gpu, a) : "cuDNN", why);
 }
 
-/* Scratch for either way: which one it is can change where an address is not aligned. */
+/* Ask for scratch that serves either way: an address that is not aligned can change
+ * which one runs. */
 gp_status gp_attention_prepare(gp_gpu *gpu, const gp_attention *a, size_t *scratch) {
   const char *why;
   size_t other = 0;
@@ -66,7 +68,7 @@ static gp_attention_value value(const gp_arg *arg) {
   return {arg->data, m->stride[0], m->stride[1], m->stride[2], lse ? 0 : m->stride[3]};
 }
 
-/* Input i, which may be missing. */
+/* Set the mask to input i, which may be missing. */
 static void set_mask(gp_attention *a, const gp_call *call, int i) {
   if (call->n_in <= i) return;
   const gp_meta *m = call->in[i].meta;
@@ -76,7 +78,7 @@ static void set_mask(gp_attention *a, const gp_call *call, int i) {
   a->mask = {call->in[i].data, step[0], step[1], step[2], step[3]};
 }
 
-/* From q on: q, k, v. */
+/* Describe q, k and v, which begin at input `first`. */
 static gp_attention describe_qkv(const gp_call *call, int first) {
   const gp_shape *q = &call->in[first].meta->shape, *k = &call->in[first + 1].meta->shape;
   gp_attention a = {};

@@ -11,7 +11,7 @@
 
 /* ---- shapes -------------------------------------------------------------------------------- */
 
-/* Where no number of heads of keys is given there are as many as of queries. */
+/* If no number of heads of keys is given, there are as many as of queries. */
 static gp_status check_heads(const gp_attrs *attr) {
   const gp_maybe asked = attr->attention_qkv.groups;
   const long long heads = attr->attention_qkv.heads, groups = asked.value;
@@ -21,7 +21,7 @@ static gp_status check_heads(const gp_attrs *attr) {
                  groups, heads);
 }
 
-/* In the shortest words for the heads that there are. */
+/* Fail in the shortest words for the heads that there are. */
 static gp_status wrong_width(const gp_qkv *p, const char *role, const gp_shape *qkv) {
   const long long heads = p->heads, groups = p->groups;
   char text[GP_SHAPE_TEXT];
@@ -33,7 +33,7 @@ static gp_status wrong_width(const gp_qkv *p, const char *role, const gp_shape *
                  role, text, heads, groups);
 }
 
-/* o [B, T, H D] and lse [B, H, T] of qkv, input i. */
+/* Check qkv, input i, and return the shapes of o [B, T, H D] and lse [B, H, T]. */
 static gp_status check_qkv(const gp_sig *sig, gp_op op, int i, gp_shape out[2]) {
   gp_shape any = {3, {GP_ANY_DIM, GP_ANY_DIM, GP_ANY_DIM}};
   GP_TRY(gp_operand_shape(sig, op, i, &any, -1));
@@ -54,7 +54,7 @@ static gp_status infer(gp_sig *sig) {
   return gp_infer_out(sig, gp_infer_wide(sig->in[0]->dtype), &out[1]);
 }
 
-/* do, qkv, o, lse -> dqkv, as packed as qkv. */
+/* do, qkv, o, lse -> dqkv, packed like qkv. */
 static gp_status infer_dx(gp_sig *sig) {
   gp_shape out[2];
   GP_TRY(check_qkv(sig, GP_OP_attention_qkv_dx, 1, out));
@@ -71,7 +71,7 @@ static gp_status vjp(gp_vjp *v) {
   return gp_build(v->builder, GP_OP_attention_qkv_dx, v->attr, in, 4, &v->din[0]);
 }
 
-/* As in attention.c: `products` matrix products, and the exponentials. */
+/* Count, as in attention.c, `products` matrix products and the exponentials. */
 static gp_cost cost_of(const gp_sig *sig, const gp_shape *qkv, double products) {
   double pairs = gp_flash_pairs(qkv->dim[1], qkv->dim[1], sig->attr->attention_qkv.causal);
   const gp_qkv p = gp_qkv_of(sig->attr, qkv->dim[2]);
@@ -85,7 +85,7 @@ static gp_cost cost_dx(const gp_sig *sig) { return cost_of(sig, &sig->in[1]->sha
 
 /* ---- kernels ------------------------------------------------------------------------------- */
 
-/* Heads in a value [B, T, row], from element `first` of each row on. */
+/* Describe heads in a value [B, T, row], from element `first` of each row on. */
 static gp_heads heads(const gp_flash *f, const gp_arg *arg, int64_t first) {
   int64_t row = gp_meta_width(arg->meta);
   char *data = (char *)arg->data + (size_t)first * gp_dtype_size(arg->meta->dtype);

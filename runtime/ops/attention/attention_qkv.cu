@@ -10,8 +10,8 @@ static size_t element_of(gp_dtype dtype) {
   return dtype == GP_F64 ? sizeof(double) : dtype == GP_F32 ? sizeof(float) : sizeof(uint16_t);
 }
 
-/* Heads in a value [B, T, row], from element `first` of each row on. prepare has no addresses, but
- * needs to know how far apart the three parts are. */
+/* Describe heads in a value [B, T, row], from element `first` of each row on. prepare has no
+ * addresses, but needs to know how far apart the three parts are. */
 static gp_attention_value heads(const gp_attention *a, const gp_arg *arg, int64_t first) {
   const int64_t row = arg->meta->shape.dim[2];
   const uintptr_t data = (uintptr_t)arg->data + (size_t)first * element_of(a->dtype);

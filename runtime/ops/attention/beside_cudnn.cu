@@ -1,9 +1,9 @@
 /* ops/attention/beside_cudnn.cu - what cuDNN's graphs of attention leave to us, see
  * device/cuda/attention.h.
  *
- * Their arithmetic has no infinities to spare: a hidden key gets GP_MASK_HIDDEN, in which every
- * score disappears. A query that has such keys only is known by its lse, and gets what mask.h
- * promises; backward, its lse of 0 makes all of its probabilities 0. */
+ * The graphs cannot compute with infinities: a hidden key gets GP_MASK_HIDDEN, in which every score
+ * disappears. A query whose keys are all hidden is known by its lse, and gets what mask.h promises;
+ * backward, its lse of 0 makes all of its probabilities 0. */
 #include "ops/attention/flash.cuh"
 #include "ops/attention/flash_scores.cuh"
 
@@ -13,16 +13,17 @@ static int64_t blocks_for(int64_t n, int per_block) { return (n + per_block - 1)
 
 /* ---- masks --------------------------------------------------------------------------------- */
 
-/* What there is one of along a dimension that the mask is the same for. */
+/* Count the elements along a dimension: one if the mask is the same for all of it. */
 static int64_t count_of(int64_t distance, int64_t size) { return distance == 0 ? 1 : size; }
 
-/* The dimensions of a mask without what it is the same for; elements from one row to the next. */
+/* The dimensions of a mask, 1 where it is the same for all; row: elements from one
+ * row to the next. */
 struct mask_extent {
   int64_t batches, heads, queries, row;
 };
 
-/* A thread an element; blocks of one row are neighbours. What lies between rows is hidden keys: the
- * library may fetch it with the row. */
+/* One thread copies one element; blocks of one row are neighbours. The gap between rows is filled
+ * with hidden keys, since the library may fetch it with the row. */
 template <typename T>
 static __global__ void attention_stage_mask(gp_attention a, gp_attention_value to, mask_extent e) {
   gp_kernel_begin();
@@ -100,7 +101,8 @@ gp_status gp_attention_write_kept(gp_gpu *gpu, const gp_attention *a,
 
 /* ---- rows without keys --------------------------------------------------------------------- */
 
-/* A warp a row. Only such rows have an lse anywhere near; cuDNN may compute it to other bits. */
+/* A warp clears a row. Only rows without keys have an lse anywhere near; cuDNN may compute it
+ * to other bits. */
 static __global__ void attention_clear_rows(gp_attention a) {
   gp_kernel_begin();
   const int64_t row = (int64_t)blockIdx.x * (THREADS / LANES) + threadIdx.x / LANES;

@@ -36,10 +36,10 @@ double gp_flash_pairs(int64_t queries, int64_t keys, bool causal) {
   return short_rows * (short_rows + 1) / 2 + full_rows * (double)keys;
 }
 
-/* Heads that share keys and values. */
+/* Count the heads that share keys and values. */
 static int64_t sharers(const gp_flash *f) { return f->groups > 0 ? f->heads / f->groups : 1; }
 
-/* Heads of queries that are one unit of work. */
+/* Count the heads of queries that are one unit of work. */
 static int64_t heads_of_unit(const gp_flash *f) { return f->backward ? sharers(f) : 1; }
 
 gp_cut gp_flash_cut(const gp_flash *f) {
@@ -48,10 +48,10 @@ gp_cut gp_flash_cut(const gp_flash *f) {
 
 /* ---- scratch ------------------------------------------------------------------------------- */
 
-/* Where things lie in the scratch of a thread, in bytes from its start. */
+/* Where the parts of a thread's scratch lie, in bytes from its start. */
 typedef struct layout {
   size_t scores, score_gradients, row_values, words, packed[GP_FLASH_OPERANDS], bytes;
-  size_t dq, dk, dv; /* of halves: in f32 until a head, or a unit, is done */
+  size_t dq, dk, dv; /* for halves: in f32 until a head, or a unit, is done */
   int64_t stride;    /* elements between rows of scores */
 } layout;
 
@@ -61,15 +61,15 @@ static size_t take(layout *l, size_t bytes) {
   return at;
 }
 
-/* Whether heads may share it: keys and values. */
+/* Tell whether heads may share the operand, as they do keys and values. */
 static bool is_shared(int operand) { return operand == GP_FLASH_K || operand == GP_FLASH_V; }
 
 static int64_t rows_of(const gp_flash *f, int operand) {
   return is_shared(operand) ? f->keys : f->queries;
 }
 
-/* A matrix product wants adjacent elements in a row and rows that do not overlap, and f32. What the
- * forward pass writes lies in f32 first where it is to be halves. */
+/* A matrix product wants adjacent elements in a row, rows that do not overlap, and f32. The forward
+ * pass writes in f32 first what is to be halves. */
 static bool needs_packing(const gp_flash *f, int operand) {
   const gp_heads *h = &f->in[operand];
   if (operand == GP_FLASH_O) return gp_half_is(f->half) && !f->backward;
@@ -111,14 +111,14 @@ static block block_at(const gp_flash *f, int64_t first) {
   return b;
 }
 
-/* Keys that query i of a block sees. */
+/* Count the keys that query i of a block sees. */
 static int64_t keys_seen(const gp_flash *f, const block *b, int64_t i) {
   return f->causal && b->first + i + 1 < b->keys ? b->first + i + 1 : b->keys;
 }
 
 /* ---- halves -------------------------------------------------------------------------------- */
 
-/* Between a head of halves and [rows, width] of f32. */
+/* Copy between a head of halves and [rows, width] of f32. */
 static void move_halves(const gp_flash *f, const gp_heads *h, int64_t b, int64_t head, int64_t rows,
                         float *wide, bool back) {
   uint16_t *at = (uint16_t *)h->data + b * h->batch + head * h->head;

@@ -1,8 +1,8 @@
 /* ops/attention/flash.cu - the forward pass of flash.cuh.
  *
  * A block makes the outputs of one tile of queries, walking over the keys with a running maximum
- * and sum. Wide heads (over CHUNKS tiles) are cut into groups of output columns that make their
- * scores each anew. */
+ * and sum. Wide heads (over CHUNKS tiles) are cut into groups of output columns, each of which
+ * computes the scores again. */
 #include "ops/attention/flash.cuh"
 
 #include "ops/attention/flash_scores.cuh"
@@ -12,7 +12,7 @@ template <typename C> struct running { C top[STEP], sum[STEP]; };
 
 /* ---- a tile of scores ---------------------------------------------------------------------- */
 
-/* Products to scores. */
+/* Turn products into scores. */
 template <typename T, int N>
 static __device__ void scale_and_mask(const gp_attention &a, const char *mask, int64_t query,
                                       int64_t key, gp_compute<T> s[STEP][STEP]) {
@@ -25,7 +25,7 @@ static __device__ void scale_and_mask(const gp_attention &a, const char *mask, i
       s[i][j] = score_of<T>(a, mask, query + at.y + i * span, key + at.x + j * span, s[i][j]);
 }
 
-/* The threads of a row are neighbours in a warp: the same tree for all of them. */
+/* The threads of a row are neighbours in a warp; all of them reduce by the same tree. */
 template <typename C, int N> static __device__ C row_max(C x) {
 #pragma unroll
   for (int lane = place<N>::span / 2; lane > 0; lane /= 2) {
@@ -42,8 +42,8 @@ template <typename C, int N> static __device__ C row_sum(C x) {
   return x;
 }
 
-/* Scores of row i become exponentials. Returns what sums and outputs so far are to be multiplied
- * by. Where no key has been seen yet there is no largest score: any number serves, and all
+/* Turn the scores of row i into exponentials. Return the factor for the sums and outputs so
+ * far. If no key has been seen yet there is no largest score: any number serves, and all
  * exponentials are 0. */
 template <typename C, int N> static __device__ C exponentials(running<C> &r, int i, C s[STEP]) {
   C top = s[0];
@@ -60,7 +60,7 @@ template <typename C, int N> static __device__ C exponentials(running<C> &r, int
   return factor;
 }
 
-/* After the sums: what is dropped counts in them. */
+/* Drop after the sums: what is dropped counts in them. */
 template <typename C, int N>
 static __device__ void drop(const dropout<C> &d, int64_t query, int64_t key, C s[STEP][STEP]) {
   const place<N> at;
@@ -75,7 +75,7 @@ static __device__ void drop(const dropout<C> &d, int64_t query, int64_t key, C s
 
 /* ---- kernel -------------------------------------------------------------------------------- */
 
-/* The outputs of a block, and the way to them. */
+/* The outputs of a block, and the running sums on the way to them. */
 template <typename T, int N, int CHUNKS> struct forward_state {
   typedef gp_compute<T> C;
   running<C> rows;
@@ -87,7 +87,7 @@ template <typename T, int N, int CHUNKS> struct forward_state {
       for (int i = 0; i < STEP * STEP; i++) out[c][i / STEP][i % STEP] = 0;
   }
 
-  /* Takes scaled scores; leaves exponentials, and outputs so far in their measure. */
+  /* Turn scaled scores into exponentials, and rescale the outputs so far. */
   __device__ void soften(C s[STEP][STEP]) {
 #pragma unroll
     for (int i = 0; i < STEP; i++) {
@@ -110,7 +110,7 @@ template <typename T, int N, int CHUNKS> struct forward_state {
     }
   }
 
-  /* A row that a mask left nothing has the sum 0, and zeros as it is. */
+  /* A row whose keys are all masked has the sum 0; its zeros stay as they are. */
   __device__ void finish(const matrix<T> &o, int64_t query, int64_t column) {
 #pragma unroll
     for (int c = 0; c < CHUNKS; c++) {
@@ -123,7 +123,7 @@ template <typename T, int N, int CHUNKS> struct forward_state {
   }
 };
 
-/* lse is written by one thread a row of the first group of columns. */
+/* Write lse, by one thread a row of the first group of columns. */
 template <typename C, int N>
 static __device__ void write_lse(const gp_attention &a, const work &w, const running<C> &rows) {
   const place<N> at;
@@ -136,7 +136,7 @@ static __device__ void write_lse(const gp_attention &a, const work &w, const run
   }
 }
 
-/* Keys that the queries of a tile see. */
+/* Count the keys that the queries of a tile see. */
 static __device__ inline int64_t keys_seen(const gp_attention &a, int64_t query, int n) {
   return a.causal && query + n < a.keys ? query + n : a.keys;
 }
@@ -186,7 +186,7 @@ template <typename T, int CHUNKS> static gp_status launch(gp_gpu *gpu, const gp_
                    sizeof(tiles<gp_compute<T>, side_of<T>::rows>), *a);
 }
 
-/* As many columns of the output at once as the registers hold. */
+/* Choose how many columns of the output to make at once: as many as the registers hold. */
 template <typename T> static gp_status launch_by_width(gp_gpu *gpu, const gp_attention *a) {
   const int n = side_of<T>::rows;
   if (a->width <= n) return launch<T, 1>(gpu, a);

@@ -1,13 +1,13 @@
-/* ops/attention/flash.cuh - attention on a GPU: who computes it, and our own kernels.
+/* ops/attention/flash.cuh - attention on a GPU: what computes it, and our own kernels.
  *
- * The counterpart of flash.h. The ops describe their operands as a gp_attention; where cuDNN has a
- * plan for that, it runs (halves), else halves of up to 128 channels go to the
- * tensor cores (tensor/tensor.cuh), and all else to the kernels of flash.cu and flash_backward.cu:
- * any type and width.
+ * It is the counterpart of flash.h. The ops describe their operands as a gp_attention. If cuDNN has
+ * a plan for that, which it has for halves only, cuDNN runs; else halves of up to 128 channels go
+ * to the tensor cores (tensor/tensor.cuh), and everything else goes to the kernels of flash.cu and
+ * flash_backward.cu, which take any type and width.
  *
  * In these, scores exist for one tile of queries and keys at a time, in registers and shared
- * memory; only the log of their sums (lse) is kept, and the backward pass makes them again: once by
- * tiles of keys for dk and dv, once by tiles of queries for dq, so that every sum belongs to one
+ * memory; only the log of their sums (lse) is kept, and the backward pass computes them again: once
+ * by tiles of keys for dk and dv, once by tiles of queries for dq, so that every sum belongs to one
  * thread and has one order.
  *
  * Source: Dao et al., "FlashAttention" (2022), algorithms 1 and 4; Dao, "FlashAttention-2" (2023),
@@ -20,19 +20,19 @@
 
 /* ---- our kernels --------------------------------------------------------------------------- */
 
-/* Bytes of scratch: rowsum(do * o) of every query, backward. */
+/* Return the bytes of scratch: backward, for rowsum(do * o) of every query. */
 size_t gp_flash_scratch(const gp_attention *a);
-/* Enqueue. Errors: GP_EUNSUPPORTED where there are more tiles than a grid has blocks. */
+/* Enqueue. Errors: GP_EUNSUPPORTED if there are more tiles than a grid has blocks. */
 gp_status gp_flash_forward(gp_gpu *gpu, const gp_attention *a);
-/* Fill the scratch; before any of the backward passes of ours. */
+/* Fill the scratch; before any of our backward passes. */
 gp_status gp_flash_delta(gp_gpu *gpu, const gp_attention *a);
 gp_status gp_flash_backward(gp_gpu *gpu, const gp_attention *a);
-/* That error. */
+/* Fail with that error. */
 gp_status gp_flash_too_many(const gp_attention *a);
 
 /* ---- the ops ------------------------------------------------------------------------------- */
 
-/* What the attributes say; width must be set. */
+/* Set what the attributes say; width must be set. */
 void gp_attention_set_attrs(gp_attention *a, const gp_call *call);
 gp_status gp_attention_prepare(gp_gpu *gpu, const gp_attention *a, size_t *scratch);
 gp_status gp_attention_run(gp_gpu *gpu, const gp_attention *a);

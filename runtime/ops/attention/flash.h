@@ -2,8 +2,8 @@
  *
  * attention and attention_qkv differ only in how their operands are laid out, so both describe them
  * by strides and share this core. Scores exist for 64 queries at a time, in scratch; only the log
- * of their sums (lse) is kept, and the backward pass makes them again. A head is one unit of work;
- * backward, all heads that share keys and values are, so that their sums have one order.
+ * of their sums (lse) is kept, and the backward pass computes them again. A head is one unit of
+ * work; backward, all heads that share keys and values are one, so that their sums have one order.
  *
  * Source: Dao et al., "FlashAttention" (2022), algorithms 1 and 4, with whole rows of scores: a
  * block of them fits the second-level cache, and rows need no rescaling. */
@@ -29,7 +29,7 @@ typedef struct gp_flash_mask {
 
 enum { GP_FLASH_Q, GP_FLASH_K, GP_FLASH_V, GP_FLASH_O, GP_FLASH_DO, GP_FLASH_OPERANDS };
 
-/* One application. Of o, lse and the gradients the rows of D are adjacent elements in memory. */
+/* One application. In o, lse and the gradients, the D elements of a row are adjacent in memory. */
 typedef struct gp_flash {
   const gp_call *call; /* seed, step and number of the random op */
   gp_dtype dtype;      /* of the arithmetic */
@@ -44,18 +44,18 @@ typedef struct gp_flash {
   gp_heads dq, dk, dv;            /* backward only */
 } gp_flash;
 
-/* By the dtype of the operands: halves are computed in f32. */
+/* Set the dtypes by that of the operands: halves are computed in f32. */
 void gp_flash_set_dtype(gp_flash *f, gp_dtype dtype);
 /* Fill in what the attributes say; the other fields stay. width must be set. */
 void gp_flash_set_attrs(gp_flash *f, const gp_call *call);
-/* Whether this many heads of queries can share this many of keys and values. */
+/* Tell whether this many heads of queries can share this many of keys and values. */
 bool gp_flash_can_share(int64_t heads, int64_t groups);
 
 gp_cut gp_flash_cut(const gp_flash *f);
 size_t gp_flash_scratch(const gp_flash *f);
 gp_status gp_flash_run(const gp_flash *f, gp_span span);
 
-/* Pairs (query, key) that attend to each other, in one head. */
+/* Count the pairs (query, key) that attend to each other, in one head. */
 double gp_flash_pairs(int64_t queries, int64_t keys, bool causal);
 
 /* The kernel of an op (cut, scratch and run with this suffix) whose describe_call(call) is a

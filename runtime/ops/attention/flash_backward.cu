@@ -1,9 +1,10 @@
 /* ops/attention/flash_backward.cu - the backward pass of flash.cuh, in three kernels without
  * atomics.
  *
- * delta = rowsum(do * o) first. Then dk and dv by tiles of keys, walking over the queries that see
- * them (of all heads that share the keys, one after the other), and dq by tiles of queries, walking
- * over the keys. Scores are made twice, and so each sum has one thread and one order. */
+ * The first computes delta = rowsum(do * o). The second makes dk and dv by tiles of keys, walking
+ * over the queries that see them (of all heads that share the keys, one after the other), and the
+ * third dq by tiles of queries, walking over the keys. Scores are computed twice, so that each sum
+ * has one thread and one order. */
 #include "ops/attention/flash.cuh"
 
 #include "ops/attention/flash_scores.cuh"
@@ -12,7 +13,7 @@
 
 enum { WARP = 32, DELTA_WARPS = 8 };
 
-/* A warp a query: lanes take every 32nd column, then a tree. */
+/* A warp works on a query: lanes take every 32nd column, then a tree adds them. */
 template <typename T> static __global__ void attention_delta(gp_attention a) {
   gp_kernel_begin();
   typedef gp_compute<T> C;
@@ -58,7 +59,7 @@ static __device__ head<T> open_head(const gp_attention &a, int64_t b, int64_t h)
   return x;
 }
 
-/* exp(score - lse), 0 where the query does not see the key or one of them does not exist. */
+/* Return exp(score - lse), or 0 if the query does not see the key or one of them does not exist. */
 template <typename T>
 static __device__ inline gp_compute<T> probability(const gp_attention &a, const head<T> &x,
                                                    int64_t query, int64_t key, gp_compute<T> s) {
@@ -67,7 +68,7 @@ static __device__ inline gp_compute<T> probability(const gp_attention &a, const 
   return score == -C(INFINITY) ? C(0) : exponential(score - x.lse.at[query * x.lse.row]);
 }
 
-/* From a score and do v^T to what dv and dq, dk are products of. factor: of dropout. */
+/* Turn a score and do v^T into what dv, and dq and dk, are products of. factor: that of dropout. */
 template <typename T>
 static __device__ inline void gradient(const gp_attention &a, const head<T> &x, int64_t query,
                                        int64_t key, gp_compute<T> factor, gp_compute<T> &s,
@@ -78,7 +79,7 @@ static __device__ inline void gradient(const gp_attention &a, const head<T> &x, 
   ds = p * (ds * factor - delta);
 }
 
-/* The gradient of a score is scaled as the score was; here, where there are fewer numbers. */
+/* Scale the gradient of a score as the score was; at this place there are fewer numbers. */
 template <typename C> static __device__ inline void scale_tile(C o[STEP][STEP], double scale) {
   for (int i = 0; i < STEP * STEP; i++) o[i / STEP][i % STEP] *= C(scale);
 }
@@ -110,8 +111,8 @@ static __device__ void write_rows(const matrix<T> &to, const work &w,
 
 /* ---- dq ------------------------------------------------------------------------------------ */
 
-/* The tile that begins at (row, column). by_key: its rows are keys and its columns queries; else
- * the other way around. */
+/* Compute s and ds of the tile that begins at (row, column). by_key: its rows are keys and its
+ * columns queries; else the other way around. */
 template <typename T, int N, bool by_key>
 static __device__ void gradients(const gp_attention &a, const head<T> &x, int64_t row,
                                  int64_t column, gp_compute<T> s[STEP][STEP],
@@ -158,8 +159,8 @@ static __global__ void __launch_bounds__(threads_of<T>(), resident<T>(CHUNKS))
 
 /* ---- dk and dv ----------------------------------------------------------------------------- */
 
-/* A causal walk begins at the first query that sees the first key of the tile. A block has its keys
- * to itself for all heads that share them: the order of the sums is that of the loops. */
+/* A causal walk begins at the first query that sees the first key of the tile. One block owns its
+ * keys for all heads that share them, so the order of the sums is that of the loops. */
 template <typename T, int CHUNKS>
 static __global__ void __launch_bounds__(threads_of<T>(), resident<T>(2 * CHUNKS))
     attention_dk_dv(gp_attention a) {
@@ -195,7 +196,7 @@ template <typename T> static gp_status launch_delta(gp_gpu *gpu, const gp_attent
   return GP_LAUNCH(gpu, attention_delta<T>, (unsigned)blocks, DELTA_WARPS * WARP, 0, *a);
 }
 
-/* There is at least one key (infer sees to that): no blocks are too many. */
+/* There is at least one key (infer checks it), so a count of 0 blocks means too many. */
 template <typename T, int CHUNKS>
 static gp_status launch_dk_dv(gp_gpu *gpu, const gp_attention *a) {
   const int n = side_of<T>::rows, threads = (n / STEP) * (n / STEP);
@@ -214,7 +215,8 @@ template <typename T, int CHUNKS> static gp_status launch_dq(gp_gpu *gpu, const 
                    sizeof(tiles<gp_compute<T>, side_of<T>::rows>), *a);
 }
 
-/* Two outputs need twice the registers: fewer columns at once than in the forward pass. */
+/* Two outputs need twice the registers, so there are fewer columns at once than in
+ * the forward pass. */
 template <typename T> static gp_status launch_all(gp_gpu *gpu, const gp_attention *a) {
   const int n = side_of<T>::rows;
   const bool narrow = a->width <= n;

@@ -1,7 +1,7 @@
-/* ops/attention/flash_scores.cuh - what happens to scores beside products: who sees whom, masks,
- * dropout.
+/* ops/attention/flash_scores.cuh - what happens to scores besides products: which query sees which
+ * key, masks, dropout.
  *
- * Also here: which scores a block works on. */
+ * It also says which scores a block works on. */
 #ifndef GP_OPS_ATTENTION_FLASH_SCORES_CUH
 #define GP_OPS_ATTENTION_FLASH_SCORES_CUH
 
@@ -21,10 +21,10 @@ static __device__ inline double logarithm(double x) { return log(x); }
 
 /* ---- masks --------------------------------------------------------------------------------- */
 
-/* Heads that share keys and values. */
+/* Count the heads that share keys and values. */
 static __device__ inline int64_t sharers(const gp_attention &a) { return a.heads / a.groups; }
 
-/* Where the mask of a head begins; NULL: there is none. */
+/* Return where the mask of a head begins, or NULL if there is none. */
 template <typename T>
 static __device__ inline const char *mask_of(const gp_attention &a, int64_t b, int64_t h) {
   if (!a.masked) return NULL;
@@ -33,7 +33,7 @@ static __device__ inline const char *mask_of(const gp_attention &a, int64_t b, i
   return (const char *)a.mask.data + first * (a.mask_dtype == GP_BOOL ? 1 : wide);
 }
 
-/* What is added to a scaled score; minus infinity hides its key. */
+/* Return what is added to a scaled score; minus infinity hides its key. */
 template <typename T>
 static __device__ inline gp_compute<T> bias_of(const gp_attention &a, const char *mask,
                                                int64_t query, int64_t key) {
@@ -45,8 +45,8 @@ static __device__ inline gp_compute<T> bias_of(const gp_attention &a, const char
   return bias <= C(GP_MASK_HIDDEN) ? -C(INFINITY) : bias;
 }
 
-/* The score that a product means: minus infinity where the query does not see the key, or one of
- * them does not exist. */
+/* Turn a product into a score: minus infinity if the query does not see the key, or one of them
+ * does not exist. */
 template <typename T>
 static __device__ inline gp_compute<T> score_of(const gp_attention &a, const char *mask,
                                                 int64_t query, int64_t key, gp_compute<T> product) {
@@ -58,7 +58,7 @@ static __device__ inline gp_compute<T> score_of(const gp_attention &a, const cha
 
 /* ---- dropout ------------------------------------------------------------------------------- */
 
-/* What drops: keep iff word >= threshold, scaled. */
+/* The rule of dropout: keep iff word >= threshold, scaled. */
 template <typename C> struct dropout {
   uint64_t seed;
   uint32_t step, random, threshold;
@@ -83,8 +83,8 @@ static __device__ inline dropout<C> dropout_of(const gp_attention &a, int64_t b,
   return d;
 }
 
-/* The words of the keys key + i N / 4 of a query. Those of one block of Philox where they lie so,
- * which they do where the number of keys is a multiple of 64. */
+/* Draw the words of the keys key + i N / 4 of a query: from one block of Philox if they lie in one,
+ * which they do if the number of keys is a multiple of 64. */
 template <typename C, int N>
 static __device__ void draw_words(const dropout<C> &d, int64_t query, int64_t key,
                                   uint32_t word[STEP]) {
@@ -100,7 +100,7 @@ static __device__ void draw_words(const dropout<C> &d, int64_t query, int64_t ke
   }
 }
 
-/* factor[i] for those keys: 0 or the scale. */
+/* Set factor[i] for those keys to 0 or the scale. */
 template <typename C, int N>
 static __device__ void draw(const dropout<C> &d, int64_t query, int64_t key, C factor[STEP]) {
   uint32_t word[STEP];
@@ -122,7 +122,7 @@ struct outputs {
   int64_t heads, rows, columns;
 };
 
-/* Causal work on queries starts with the longest rows. */
+/* Find the work of this block; causal work on queries starts with the longest rows. */
 template <int N>
 static __device__ inline work work_of(const gp_attention &a, const outputs &all, bool backwards) {
   const int64_t blocks = (all.rows + N - 1) / N, parts = (a.width + all.columns - 1) / all.columns;
@@ -132,7 +132,7 @@ static __device__ inline work work_of(const gp_attention &a, const outputs &all,
   return {i / all.heads, i % all.heads, block * N, part * all.columns};
 }
 
-/* Number of blocks with tiles of n rows, or 0 where a grid has fewer. */
+/* Count the blocks with tiles of n rows; return 0 if a grid has fewer. */
 static inline int64_t count_blocks(const gp_attention *a, const outputs &all, int n) {
   const int64_t most = INT32_MAX, blocks = (all.rows + n - 1) / n;
   const int64_t parts = (a->width + all.columns - 1) / all.columns;

@@ -12,11 +12,11 @@
 
 enum { STEP = 4 };
 
-/* Rows of a tile: what fits the registers and shared memory of sm_80 twice over. */
+/* Rows of a tile: as many as fit the registers and shared memory of sm_80 twice. */
 template <typename T> struct side_of { static const int rows = 64; };
 template <> struct side_of<double> { static const int rows = 32; };
 
-/* Blocks that a multiprocessor is to hold at least, which bounds the registers: two hide each
+/* Blocks that a multiprocessor must hold at least, which bounds the registers: two hide each
  * other's waits for memory, unless a thread has too many outputs for that. outputs: tiles of
  * them. */
 template <typename T> static constexpr int resident(int outputs) { return outputs <= 2 ? 2 : 1; }
@@ -25,7 +25,7 @@ template <typename T> static constexpr int threads_of() {
   return (side_of<T>::rows / STEP) * (side_of<T>::rows / STEP);
 }
 
-/* Rows are 4 elements further apart than their length, for the banks. */
+/* Rows lie 4 elements further apart than their length, against bank conflicts. */
 template <typename C, int N> struct alignas(16) tile { C at[N][N + STEP]; };
 
 template <typename C> struct alignas(16) quad { C at[STEP]; };
@@ -89,7 +89,7 @@ static __device__ void load_elements(tile<gp_compute<T>, N> &to, const matrix<T>
   }
 }
 
-/* The square that begins at (row, column); zeros outside of the matrix. */
+/* Load the square that begins at (row, column); zeros outside of the matrix. */
 template <typename T, int N>
 static __device__ void load(tile<gp_compute<T>, N> &to, const matrix<T> &from, int64_t row,
                             int64_t column) {
@@ -143,7 +143,7 @@ static __device__ void add_product(C o[STEP][STEP], const tile<C, N> &p, const t
   }
 }
 
-/* Scores, as a thread holds them, for all to read. */
+/* Put the scores that a thread holds where all threads can read them. */
 template <typename C, int N> static __device__ void put(tile<C, N> &to, const C s[STEP][STEP]) {
   const place<N> at;
   const int span = place<N>::span;
@@ -153,7 +153,7 @@ template <typename C, int N> static __device__ void put(tile<C, N> &to, const C 
     for (int j = 0; j < STEP; j++) to.at[at.y + i * span][at.x + j * span] = s[i][j];
 }
 
-/* A square of outputs, of what lies inside of the matrix. */
+/* Write a square of outputs, as far as it lies inside of the matrix. */
 template <typename T, int N>
 static __device__ void write(const matrix<T> &to, int64_t row, int64_t column,
                              const gp_compute<T> o[STEP][STEP]) {
@@ -171,9 +171,9 @@ static __device__ void write(const matrix<T> &to, int64_t row, int64_t column,
 
 template <typename C, int N> struct tiles { tile<C, N> left, right, scores; };
 
-/* s = a b^T of rows from `row` of a and from `other` of b, over all of the width. Ends with the
- * tiles free to be written. A left operand of one tile is read once: where `reload` is false it is
- * there. */
+/* Compute s = a b^T of rows from `row` of a and from `other` of b, over all of the width. At the
+ * end the tiles are free to be written. A left operand of one tile is read once: if `reload` is
+ * false it is there already. */
 template <typename T, int N>
 static __device__ void outer(gp_compute<T> s[STEP][STEP], tiles<gp_compute<T>, N> &t,
                              const matrix<T> &a, int64_t row, const matrix<T> &b, int64_t other,

@@ -9,7 +9,7 @@ typedef struct gp_qkv {
   int64_t heads, groups, width; /* H, G, D; width 0: the heads do not divide a row */
 } gp_qkv;
 
-/* By the attributes of attention_qkv; row: elements of one. heads must be above 0. */
+/* Divide a row of `row` elements as the attributes of attention_qkv say; heads must be above 0. */
 static inline gp_qkv gp_qkv_of(const gp_attrs *attr, int64_t row) {
   const gp_attr_attention_qkv *a = &attr->attention_qkv;
   const int64_t heads = a->heads, groups = a->groups.given ? a->groups.value : heads;

@@ -1,17 +1,17 @@
 /* ops/channels/channel_norm.c - y = (x - mean) / sqrt(variance + eps) w + b over the channels of an
  * image, and its gradients: what batch, instance and group norm are made of.
  *
- * The statistics are operands, so that running ones fit too. Where they were made of the input the
- * gradient of the input is complete in channel_norm_dx, and none flows into them. The sums of the
- * backward pass are made by parts (channel_norm_sums): those of all parts give the input's gradient
- * what it needs, and the weight's and the bias's are sums of them. */
+ * The statistics are operands, so that running ones fit too. If they were computed from the input,
+ * channel_norm_dx gives the whole gradient of the input, and none flows into them. The backward
+ * pass makes its sums by parts (channel_norm_sums): the input's gradient reads the totals of all
+ * parts, and the gradients of weight and bias are sums of them. */
 #include "base/status.h"
 #include "base/tensor.h"
 #include "ops/channels/infer.h"
 #include "ops/gradient.h"
 
-/* Channels whose statistics are at hand at once: as many as keep rows whole and the statistics in
- * the cache; and as many as registers hold. */
+/* Channels whose statistics are held at once: as many as keep rows whole and the statistics in the
+ * cache (COLUMNS); and as many as registers hold (FEW). */
 enum { COLUMNS = 1024, FEW = 64 };
 
 #define GP_REAL_SOURCE "ops/channels/channel_norm.inc"
@@ -36,7 +36,7 @@ gp_channels gp_channels_of_call(const gp_call *call, int image, int mean) {
   return gp_channels_of(&call->in[image].meta->shape, m->dim[0], m->dim[1]);
 }
 
-/* Operands i, .. are there and [C], or not there. */
+/* Check that operands i, .. are [C], or left out. */
 static gp_status check_columns(const gp_sig *sig, gp_op op, int i) {
   const gp_shape column = {1, {sig->in[0]->shape.dim[1]}};
   for (; i < sig->n_in; i++) GP_TRY(gp_operand_shape(sig, op, i, &column, 0));
@@ -71,7 +71,7 @@ static gp_status run(const gp_call *call, gp_span span) {
   return GP_OK;
 }
 
-/* The sums of all parts: [2, S P, C] -> [2, S, C]. */
+/* Add up the sums of all parts: [2, S P, C] -> [2, S, C]. */
 static gp_status sum_parts(gp_vjp *v, gp_ref *sums) {
   const gp_attr_channel_norm *a = &v->attr->channel_norm;
   const gp_shape mean = gp_vjp_meta(v, v->in[1])->shape;
@@ -85,7 +85,7 @@ static gp_status sum_parts(gp_vjp *v, gp_ref *sums) {
   return gp_build(v->builder, GP_OP_sum, &sum, &parts, 1, sums);
 }
 
-/* List `which` of the sums, over all sets: [C]. */
+/* Add up list `which` of the sums over all sets: [C]. */
 static gp_status sum_sets(gp_vjp *v, gp_ref sums, int which, gp_ref *out) {
   const gp_attrs one = {.narrow = {.dim = 0, .start = which, .length = 1}};
   const gp_shape from = gp_vjp_meta(v, sums)->shape, rows = {2, {from.dim[1], from.dim[2]}};

@@ -36,7 +36,7 @@ static __global__ void __launch_bounds__(GP_COLUMNS_THREADS)
   }
 }
 
-/* The channels of in[image] and of the statistics in[mean]. */
+/* Return the channels of in[image] and of the statistics in[mean]. */
 static gp_channels channels_of(const gp_call *call, int image, int mean) {
   const gp_shape *m = &call->in[mean].meta->shape;
   return gp_channels_of(&call->in[image].meta->shape, m->dim[0], m->dim[1]);
@@ -124,7 +124,8 @@ const gp_gpu_kernel gp_gpu_channel_norm_sums = {run_sums, NULL};
 
 /* ---- gradient of the input ------------------------------------------------------------------- */
 
-/* A warp for each group of a set: the means of dy w, and of dy w h, from the sums [2, S, C]. */
+/* A warp works on a group of a set: it makes the means of dy w, and of dy w h, from the
+ * sums [2, S, C]. */
 template <typename T>
 static __global__ void group_means_kernel(const gp_compute<T> *sums, const T *w, gp_channels c,
                                           gp_compute<T> *means) {
@@ -145,7 +146,7 @@ static __global__ void group_means_kernel(const gp_compute<T> *sums, const T *w,
   if (threadIdx.x == 0) means[unit] = g / n, means[units + unit] = gh / n;
 }
 
-/* dx = rstd (g - mean_g - h mean_gh), or rstd g where the statistics were given. */
+/* dx = rstd (g - mean_g - h mean_gh), or rstd g if the statistics were given. */
 template <typename T, bool PACKED>
 static __global__ void __launch_bounds__(GP_COLUMNS_THREADS)
     input_gradient_kernel(backward<T> a, gp_columns p) {

@@ -1,15 +1,16 @@
 /* ops/channels/channel_stats.c - means and variances of the channels of an image.
  *
- * Two ops: statistics of neighbouring positions, which threads make side by side, and those of all
- * of them, merged in double and in the order of the parts. The mean of a part stays apart from the
- * element it is counted from: their sum would be rounded like the large numbers it may be.
- * Source: Chan, Golub, LeVeque, "Algorithms for computing the sample variance" (1983). */
+ * There are two ops: one makes statistics of parts, runs of neighbouring positions that threads
+ * share out; the other merges those of all parts, in double and in the order of the parts. The mean
+ * of a part is kept as a distance from the element that it is counted from: their sum would be
+ * rounded like the large number that it may be. Source: Chan, Golub, LeVeque, "Algorithms for
+ * computing the sample variance" (1983). */
 #include "base/prefetch.h"
 #include "base/status.h"
 #include "base/tensor.h"
 #include "ops/channels/infer.h"
 
-enum { UNITS = 16 }; /* statistics of a piece: a cache line of f32 in every part */
+enum { UNITS = 16 }; /* statistics of one piece of work: a cache line of f32 in every part */
 
 #define GP_REAL_SOURCE "ops/channels/channel_stats.inc"
 #include "ops/math/real.h"
@@ -55,7 +56,7 @@ const gp_op_def gp_def_channel_stats = {GP_OP_ROW(channel_stats), .infer = infer
 
 /* ---- of sets --------------------------------------------------------------------------------- */
 
-/* Both attributes are sizes of images that exist; the channels come from the parts. */
+/* Both attributes must be sizes that an image can have; the channels come from the parts. */
 static gp_status infer_join(gp_sig *sig) {
   const gp_attr_channel_stats_join *a = &sig->attr->channel_stats_join;
   const gp_shape *parts = &sig->in[0]->shape;

@@ -3,7 +3,7 @@
 
 /* ---- of parts -------------------------------------------------------------------------------- */
 
-/* Distances from the first row of the part, and their squares. */
+/* Add up distances from the first row of the part, and their squares. */
 template <typename T, bool PACKED>
 static __global__ void __launch_bounds__(GP_COLUMNS_THREADS)
     part_stats_kernel(const T *x, gp_compute<T> *to, gp_columns p) {
@@ -60,7 +60,8 @@ const gp_gpu_kernel gp_gpu_channel_stats = {run, NULL};
 
 /* ---- of sets --------------------------------------------------------------------------------- */
 
-/* A block has few statistics and many threads deep, since parts are many and channels few. */
+/* A block has few statistics across and many threads deep, since parts are many and channels
+ * few. */
 enum { UNITS = 8, DEEP = 64 };
 
 template <typename T> struct joined {
@@ -69,7 +70,7 @@ template <typename T> struct joined {
   int64_t units, groups, each, rows, parts, channels;
 };
 
-/* The sum over threads that stand behind one another, for all of them. */
+/* Add x over the threads that stand behind one another; all of them get the sum. */
 static __device__ inline double sum_deep(double x, double (*kept)[UNITS]) {
   kept[threadIdx.y][threadIdx.x] = x;
   __syncthreads();
@@ -83,7 +84,7 @@ static __device__ inline double sum_deep(double x, double (*kept)[UNITS]) {
   return sum;
 }
 
-/* Items of a set and group: the channels of the group in each part. */
+/* The items of a set and group are the channels of the group in each part. */
 template <typename T>
 static __global__ void __launch_bounds__(UNITS *DEEP) join_kernel(joined<T> a) {
   gp_kernel_begin();

@@ -33,7 +33,8 @@ static __device__ inline gp_channel_place gp_channel_place_of(const gp_columns &
           gp_column_group_of<COUNT>(p, tile)};
 }
 
-/* Statistics [S, G] that have `each` channels in a group; of the type that T is computed in. */
+/* Statistics [S, G] that have `each` channels in a group; their type is the one that T
+ * is computed in. */
 template <typename T> struct gp_channel_stats {
   const gp_compute<T> *mean, *variance;
   gp_compute<T> eps;
@@ -47,7 +48,7 @@ static gp_channel_stats<T> gp_channel_stats_of(const gp_arg *mean, double eps,
   return {(const A *)mean[0].data, (const A *)mean[1].data, (A)eps, c.groups, c.each};
 }
 
-/* What the thread's channels are less, and what they are multiplied by; 0 past the last one. */
+/* Read the mean and 1 / deviation of the thread's channels; 0 past the last one. */
 template <typename T>
 static __device__ inline void gp_channel_stats_read(const gp_channel_stats<T> &s,
                                                     const gp_channel_place &at, gp_compute<T> *mean,
@@ -63,7 +64,7 @@ static __device__ inline void gp_channel_stats_read(const gp_channel_stats<T> &s
   }
 }
 
-/* Launch KERNEL<T, PACKED> for all parts of an image: `packed` where every row can be moved by
+/* Launch KERNEL<T, PACKED> for all parts of an image; `packed` if every row can be moved by
  * packs. */
 #define GP_LAUNCH_PARTS(gpu, KERNEL, p, shared, packed, ...)                                       \
   const int64_t blocks = (p).outer * (p).segments * (p).tiles;                                     \

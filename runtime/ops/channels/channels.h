@@ -1,5 +1,5 @@
-/* ops/channels/channels.h - how the positions of an image are shared out where its channels are
- * normalised: the same on every device, since sums go by it.
+/* ops/channels/channels.h - how the positions of an image are cut into parts to normalise its
+ * channels: the same on every device, since the cut decides the order of the sums.
  *
  * An image N x C x H x W lies as rows of C channels, one a position. Its rows are one set, or one
  * set a sample; a set is cut into parts of neighbouring rows, which threads take. A part begins
@@ -10,7 +10,7 @@
 
 #include "gpipe/op.h"
 
-enum { GP_CHANNEL_ROWS = 64 }; /* of a part: its sums keep a precision of 2^-18 in f32 */
+enum { GP_CHANNEL_ROWS = 64 }; /* per part: its sums keep a precision of 2^-18 in f32 */
 
 typedef struct gp_channels {
   int64_t sets, rows, parts;      /* rows and parts of a set */

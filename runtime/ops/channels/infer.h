@@ -6,19 +6,19 @@
 #include "ops/channels/channels.h"
 #include "ops/infer.h"
 
-/* in[i] is N x C x H x W. Errors: GP_ESHAPE. */
+/* Check that in[i] is N x C x H x W. Errors: GP_ESHAPE. */
 static inline gp_status gp_channels_check_image(const gp_sig *sig, gp_op op, int i) {
   static const gp_shape any = {4, {GP_ANY_DIM, GP_ANY_DIM, GP_ANY_DIM, GP_ANY_DIM}};
   return gp_operand_shape(sig, op, i, &any, -1);
 }
 
-/* The image in[image] with the statistics in[mean], [S, G]. Errors: GP_ESHAPE. */
+/* Check the image in[image] with the statistics in[mean], [S, G]. Errors: GP_ESHAPE. */
 gp_status gp_channels_check(const gp_sig *sig, gp_op op, int image, int mean);
 gp_channels gp_channels_of_call(const gp_call *call, int image, int mean);
 /* [lists, S P, C] */
 gp_shape gp_channels_parts_shape(const gp_channels *c, int64_t lists);
 
-/* Units are the parts of all sets. */
+/* One unit is one part; all sets are cut. */
 static inline gp_cut gp_channels_cut(const gp_channels *c) {
   return (gp_cut){.units = c->sets * c->parts, .grain = 1};
 }

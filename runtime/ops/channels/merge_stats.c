@@ -1,9 +1,9 @@
 /* ops/channels/merge_stats.c - the statistics of a mini-batch from those of its micro-batches, one
  * after the other.
  *
- * What is pending lies in a buffer of the layer, which the first micro-batch of a mini-batch begins
- * anew: nothing is left of a mini-batch that broke off.
- * Source: Chan, Golub, LeVeque, "Algorithms for computing the sample variance" (1983), (2.1). */
+ * The pending statistics lie in a buffer of the layer, which the first micro-batch of a mini-batch
+ * starts anew: a mini-batch that broke off leaves nothing behind. Source: Chan, Golub, LeVeque,
+ * "Algorithms for computing the sample variance" (1983), (2.1). */
 #include "base/status.h"
 #include "base/tensor.h"
 #include "ops/cut.h"

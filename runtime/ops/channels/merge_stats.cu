@@ -1,6 +1,7 @@
 /* ops/channels/merge_stats.cu - see merge_stats.c: statistics of a mini-batch on a GPU.
  *
- * Which micro-batch is the first is read from the step block: a captured step is replayed. */
+ * The kernel reads from the step block which micro-batch is the first: a captured
+ * step is replayed. */
 #include "device/cuda/kernel/meta.cuh"
 
 enum { THREADS = 128 };

@@ -1,6 +1,6 @@
 /* ops/choice/compare.c - eq ne lt le gt ge: two values of any one dtype -> bool.
  *
- * A comparison with NaN is false, except ne. */
+ * A comparison with NaN is false, except by ne. */
 #include "ops/choice/predicate.h"
 
 #define EQ(p, q) (p) == (q)

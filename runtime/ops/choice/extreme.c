@@ -1,12 +1,12 @@
 /* ops/choice/extreme.c - the larger and the smaller of two, and the nearest between two bounds.
  *
- * NaN passes. Where two are equal each gets half of the gradient; a bound lets the gradient of what
- * lies on it pass, as in PyTorch. */
+ * NaN is passed on. If two elements are equal each gets half of the gradient; a bound lets the
+ * gradient of an element that lies on it pass, as in PyTorch. */
 #include "ops/elementwise/unary.h"
 
 /* ---- maximum, minimum ----------------------------------------------------------------------- */
 
-/* a where it is the larger one or NaN; b where that is. */
+/* a if it is the larger one or NaN, else b, which may be NaN. */
 #define LARGER(a, b)  ((a) > (b) || !((a) == (a)) ? (a) : (b))
 #define SMALLER(a, b) ((a) < (b) || !((a) == (a)) ? (a) : (b))
 
@@ -19,7 +19,7 @@ GP_MAP2(minimum_f64, double, double, SMALLER(a, b))
 GP_MAP2(minimum_i64, int64_t, int64_t, a < b ? a : b)
 GP_MAP2(minimum_i32, int32_t, int32_t, a < b ? a : b)
 
-/* What of the gradient a goes to b where the larger of b and c is taken. */
+/* The part of the gradient a that b gets if the larger of b and c is taken. */
 #define SHARE(a, b, c) ((b) == (c) ? (a) / 2 : (b) < (c) ? 0 : (a))
 
 GP_MAP3(maximum_dx_f32, float, float, SHARE(a, b, c))
@@ -29,7 +29,8 @@ GP_MAP_NUMBER_KERNEL(maximum)
 GP_MAP_NUMBER_KERNEL(minimum)
 GP_MAP_KERNEL(maximum_dx, maximum_dx_f32, maximum_dx_f64)
 
-/* din[i] is what operand i gets where `mine`, it, and `other` met, the larger of which is taken. */
+/* Set din[i] to the gradient that operand i, `mine`, gets if the larger of it and
+ * `other` is taken. */
 static gp_status set_share(gp_vjp *v, int i, gp_ref mine, gp_ref other) {
   const gp_attrs none = {0};
   const gp_ref in[] = {v->dout[0], mine, other};
@@ -61,7 +62,7 @@ GP_MAP_OP(maximum_dx, 3, .infer = gp_map_infer, .cost = gp_map_cost_light)
   const gp_attr_clamp *attr = &run->call->attr->clamp;                                             \
   const T low = (T)attr->min, high = (T)attr->max
 
-/* The nearest integer bounds that T has: infinities are none. */
+/* The nearest integer bounds that T has; an infinity becomes the end of T. */
 #define WHOLE_BOUNDS(T)                                                                            \
   const gp_attr_clamp *attr = &run->call->attr->clamp;                                             \
   const T low = (T)whole_bound(attr->min, sizeof(T)), high = (T)whole_bound(attr->max, sizeof(T))
@@ -84,7 +85,7 @@ GP_MAP_NUMBER_KERNEL(clamp)
 
 GP_SLOPE(clamp, BOUNDS, in, b >= low && b <= high ? a : 0, b >= low && b <= high ? a : 0, light)
 
-/* A bound of integers is one itself. */
+/* Check that a bound of integers is an integer. */
 static gp_status check_whole(const gp_sig *sig, const char *name, double bound) {
   if (isinf(bound) || bound == rint(bound)) return GP_OK;
   return gp_fail(GP_ERANGE, "%s is %g, expected an integer as the input is %s", name, bound,

@@ -16,7 +16,7 @@ struct smaller {
   }
 };
 
-/* What of the gradient goes to `mine` where the larger one is taken. */
+/* The part of the gradient that `mine` gets if the larger one is taken. */
 struct share {
   template <typename C> __device__ C operator()(C dy, C mine, C other) const {
     return mine == other ? dy / C(2) : mine < other ? C(0) : dy;
@@ -29,7 +29,7 @@ const gp_gpu_kernel gp_gpu_maximum_dx = {gp_map_float<3, share>, NULL};
 
 /* ---- clamp ---------------------------------------------------------------------------------- */
 
-/* As a number of type C: those beyond its ends are the ends of an integer. */
+/* Return a bound as a number of type C; one beyond the ends of an integer type becomes that end. */
 template <typename C> static __device__ inline C bound_in(double x) { return C(x); }
 template <> __device__ inline int64_t bound_in<int64_t>(double x) {
   return x >= 0x1p63 ? INT64_MAX : x < -0x1p63 ? INT64_MIN : int64_t(x);

@@ -1,9 +1,9 @@
-/* ops/choice/finite.c - isnan, isinf, isfinite: is an element a number, and of some size? -> bool.
+/* ops/choice/finite.c - isnan, isinf, isfinite -> bool.
  *
- * Integers and booleans always are. */
+ * Integers and booleans are always finite. */
 #include "ops/choice/predicate.h"
 
-/* A number less itself is 0, but for infinities and NaN. */
+/* x - x is 0, except for infinities and NaN. */
 #define IS_NAN(p)    (p) != (p)
 #define IS_INF(p)    (p) - (p) != 0 && (p) == (p)
 #define IS_FINITE(p) (p) - (p) == 0

@@ -1,6 +1,6 @@
 /* ops/choice/logical.c - and, or, xor, not of values of any one dtype -> bool.
  *
- * All but 0 is true, NaN too. */
+ * Everything but 0 is true, NaN too. */
 #include "ops/choice/predicate.h"
 
 #define AND(p, q) (p) != 0 && (q) != 0

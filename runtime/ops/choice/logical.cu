@@ -1,4 +1,4 @@
-/* ops/choice/logical.cu - and, or, xor, not on a GPU; all but 0 is true. */
+/* ops/choice/logical.cu - and, or, xor, not on a GPU; everything but 0 is true. */
 #include "ops/choice/predicate.cuh"
 
 GP_GPU_PREDICATE2(logical_and, a != C(0) && b != C(0))

@@ -1,12 +1,12 @@
-/* ops/choice/predicate.cuh - questions about elements of any one dtype on a GPU -> bool.
+/* ops/choice/predicate.cuh - predicates of elements of any one dtype on a GPU -> bool.
  *
- * Halves are asked as the floats they stand for, as on the CPU. */
+ * A half is tested as the float that it stands for, as on the CPU. */
 #ifndef GP_OPS_CHOICE_PREDICATE_CUH
 #define GP_OPS_CHOICE_PREDICATE_CUH
 
 #include "ops/elementwise/map.cuh"
 
-/* Stored floats as what they are computed in. */
+/* Convert stored floats to the type that they are computed in, and test those. */
 template <typename F> struct gp_asked_floats {
   template <typename... T> __device__ bool operator()(T... a) const { return F()(gp_load(a)...); }
 };
@@ -18,7 +18,7 @@ static gp_status gp_ask_as(gp_gpu *gpu, const gp_gpu_call *call) {
   if constexpr (N == 2) return gp_map<uint8_t, T, T>(gpu, F(), &call->op.out[0], call->op.in);
 }
 
-/* The `run` of the op that asks F of N elements. */
+/* Run the op that tests N elements by F. */
 template <int N, typename F> static gp_status gp_ask(gp_gpu *gpu, const gp_gpu_call *call) {
   const gp_dtype dtype = call->op.in[0].meta->dtype;
   switch (dtype) {
@@ -31,7 +31,7 @@ template <int N, typename F> static gp_status gp_ask(gp_gpu *gpu, const gp_gpu_c
   return GP_OK;
 }
 
-/* gp_gpu_<op>: the answer of the formula about a, or about a and b. */
+/* Define gp_gpu_<op>: the value of the formula for a, or for a and b. */
 #define GP_GPU_PREDICATE1(op, formula)                                                             \
   struct op##_asked {                                                                              \
     template <typename C> __device__ bool operator()(C a) const { return formula; }                \

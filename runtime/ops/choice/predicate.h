@@ -1,14 +1,14 @@
-/* ops/choice/predicate.h - ops that ask of elements of any one dtype, and answer with bool.
+/* ops/choice/predicate.h - predicates: ops on elements of any one dtype that answer with bool.
  *
- * Every pair of (question, stored type) is a loop, so they are written by a macro; the half types
- * are asked as the floats they stand for. No gradient flows through an answer. */
+ * Every pair of (predicate, stored type) is a loop, so a macro writes them; a half is tested as the
+ * float that it stands for. No gradient flows through an answer. */
 #ifndef GP_OPS_CHOICE_PREDICATE_H
 #define GP_OPS_CHOICE_PREDICATE_H
 
 #include "base/tensor.h"
 #include "ops/elementwise/loops.h"
 
-/* The op that asks the macro OF(p, q) of two elements. */
+/* Define the op that tests two elements by the macro OF(p, q). */
 #define GP_PREDICATE2(op, OF)                                                                      \
   GP_MAP2(op##_f32, float, uint8_t, OF(a, b))                                                      \
   GP_MAP2(op##_f64, double, uint8_t, OF(a, b))                                                     \
@@ -19,7 +19,7 @@
   GP_MAP2(op##_u8, uint8_t, uint8_t, OF(a, b))                                                     \
   GP_PREDICATE(op, 2)
 
-/* The op that asks OF(p) of an element, and WHOLE(p) of an integer or a bool. */
+/* Define the op that tests a float by OF(p), and an integer or a bool by WHOLE(p). */
 #define GP_PREDICATE1(op, OF, WHOLE)                                                               \
   GP_MAP1(op##_f32, float, uint8_t, OF(a))                                                         \
   GP_MAP1(op##_f64, double, uint8_t, OF(a))                                                        \
@@ -30,7 +30,7 @@
   GP_MAP1(op##_u8, uint8_t, uint8_t, WHOLE(a))                                                     \
   GP_PREDICATE(op, 1)
 
-/* The table of the loops above by dtype, and the definition of an op of n operands. */
+/* Define the table of the loops above by dtype, and the op of n operands. */
 #define GP_PREDICATE(op, n)                                                                        \
   static const gp_loop op##_loops[GP_DTYPE_COUNT] = {                                              \
       [GP_F32] = op##_f32, [GP_F64] = op##_f64, [GP_BF16] = op##_bf16, [GP_F16] = op##_f16,        \

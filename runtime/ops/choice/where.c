@@ -1,11 +1,12 @@
 /* ops/choice/where.c - c ? a : b, for a and b of any one dtype.
  *
- * Only moves bits, so the loops know sizes, not types. Both sides are read and one is selected. */
+ * It only moves bits, so the loops know sizes, not types. Both sides are read and one is
+ * selected. */
 #include "ops/elementwise/loops.h"
 
 #define SELECT(ia, ib) GP_MAP_LOOP y[i] = c[i] ? a[ia] : b[ib];
 
-/* The condition, as a mask, is mostly as large as the result; a side is often a constant. */
+/* The condition, a mask, is mostly as large as the result; a side is often a constant. */
 #define WHERE(name, T)                                                                             \
   static void name(const gp_row_run *run) {                                                        \
     const uint8_t *c = run->in[0];                                                                 \
@@ -24,7 +25,7 @@
     }                                                                                              \
   }
 
-/* 0 and other bytes are the condition; elements are moved as bits. */
+/* A byte of the condition is 0 or not; elements are moved as bits. */
 WHERE(where_1, uint8_t)
 WHERE(where_2, uint16_t)
 WHERE(where_4, uint32_t)
@@ -37,7 +38,7 @@ static gp_status infer(gp_sig *sig) {
   return gp_infer_out(sig, sig->in[1]->dtype, &shape);
 }
 
-/* By the size of an element. */
+/* Choose the loop by the size of an element. */
 static gp_status run_where(const gp_call *call, gp_span span) {
   static const gp_loop loops[] = {[1] = where_1, [2] = where_2, [4] = where_4, [8] = where_8};
   return gp_map(call, span, loops[gp_dtype_size(call->out[0].meta->dtype)]);

@@ -1,6 +1,6 @@
 /* ops/choice/where.cu - c ? a : b on a GPU, for a and b of any one dtype.
  *
- * Only moves bits, so there is a kernel for each size of an element, not for each dtype. */
+ * It only moves bits, so there is a kernel for each size of an element, not for each dtype. */
 #include "ops/math/bits.cuh"
 #include "ops/elementwise/map.cuh"
 

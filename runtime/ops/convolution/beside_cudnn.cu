@@ -5,7 +5,7 @@
 
 enum { THREADS = 256 };
 
-/* Elements of a weight: O x `read` x `taps` as the op has it, O x taps x read as the graph does. */
+/* The elements of a weight: O x `read` x `taps` in the op, O x taps x read in cuDNN's graph. */
 struct turned_weight {
   int64_t outputs, read, taps;
   int64_t count() const { return outputs * read * taps; }
@@ -17,7 +17,7 @@ static turned_weight turned_of(const gp_convolution *c) {
 
 /* ---- weights ------------------------------------------------------------------------------- */
 
-/* Elements are only moved. */
+/* Elements are only moved, so their size is all that counts. */
 template <typename T>
 static __global__ void convolution_turn(const T *w, T *to, turned_weight o, int64_t n) {
   gp_kernel_begin();
@@ -82,7 +82,7 @@ template <typename T> static gp_status write_bias(gp_gpu *gpu, const gp_convolut
                    (T *)(map ? c->map : c->image), (const T *)c->bias, channels, n);
 }
 
-/* Elements are only moved. */
+/* Elements are only moved, so their size is all that counts. */
 gp_status gp_convolution_write_bias(gp_gpu *gpu, const gp_convolution *c) {
   return gp_item_of(c->dtype) == 4 ? write_bias<uint32_t>(gpu, c) : write_bias<uint16_t>(gpu, c);
 }

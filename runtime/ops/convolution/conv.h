@@ -1,5 +1,5 @@
-/* ops/convolution/conv.h - where the elements of a convolution meet: the one description that all
- * of its ops go by, on every device.
+/* ops/convolution/conv.h - which elements of a convolution meet: the one description that all of
+ * its ops use, on every device.
  *
  * A convolution joins an image (the input of conv2d) and a map (its output). Position m of the map
  * meets position m * stride - before + k * dilation of the image at tap k of the kernel. conv2d
@@ -21,7 +21,7 @@ typedef struct gp_conv {
   gp_conv_axis h, w;
 } gp_conv;
 
-/* Attributes that all ops of a convolution have; lists without numbers are the defaults. */
+/* Attributes that all ops of a convolution have; an empty list means the defaults. */
 typedef struct gp_conv_attrs {
   const gp_list *stride, *padding, *dilation;
   int64_t groups;
@@ -34,7 +34,8 @@ static inline int64_t gp_list_at(const gp_list *list, int i, int64_t otherwise) 
   return i < list->count ? list->at[i] : otherwise;
 }
 
-/* axis: 0 of the height, 1 of the width. padding: before and behind the height, then the width. */
+/* axis: 0 for the height, 1 for the width. padding: before and behind the height, then the same
+ * for the width. */
 static inline gp_conv_axis gp_conv_axis_of(gp_conv_attrs a, int axis, int64_t image, int64_t map,
                                            int64_t kernel) {
   gp_conv_axis made;
@@ -55,7 +56,7 @@ static inline gp_conv gp_conv_of(gp_conv_attrs a, const gp_shape *image, const g
   return c;
 }
 
-/* ---- of calls ------------------------------------------------------------------------------- */
+/* ---- calls --------------------------------------------------------------------------------- */
 
 static inline const gp_shape *gp_conv_weight(const gp_call *call, const gp_shape *packed) {
   return packed->rank ? packed : &call->in[1].meta->shape;

@@ -1,7 +1,7 @@
 /* ops/convolution/conv2d.c - y = x * w + b: windows of an image weighed by a kernel.
  *
- * Blocks of positions of the map, each a few products (conv_walk.h). A plan packs the weight once
- * for every change of it; one that is not packed is turned here, by each piece of the work. */
+ * The map is made in blocks of positions, each by a few products (conv_walk.h). A plan packs the
+ * weight once for every change of it; each piece of the work packs a weight that is not packed. */
 #include "base/tensor.h"
 #include "ops/cut.h"
 #include "ops/convolution/walk/conv_call.h"

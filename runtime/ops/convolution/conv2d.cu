@@ -32,7 +32,7 @@ template <typename T> static gp_status launch(gp_gpu *gpu, const gp_call *call) 
   return gp_each_pixel(gpu, f, call->out[0].meta);
 }
 
-/* Plans of GPUs pack no weights. */
+/* Plans of GPUs do not pack weights. */
 static gp_convolution describe(const gp_call *call) {
   const gp_conv_values values = {&call->in[0], &call->out[0], &call->in[1],
                                  call->n_in == 3 ? &call->in[2] : NULL};

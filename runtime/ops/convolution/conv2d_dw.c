@@ -1,10 +1,10 @@
 /* ops/convolution/conv2d_dw.c - the gradient of a convolution's weight, summed over all rows and
  * positions.
  *
- * dw is cut by its columns, taps times input channels; a piece walks all positions, block by block
- * in one order: dy^T times what the block meets of the image is added to sums of the piece's own.
- * The image is read where it lies where channels fill vectors of f32, else it is gathered. The sums
- * are added to dw at the end, once, since dw lies in another order. */
+ * dw is cut by its columns, which are taps times input channels. A piece walks all positions, block
+ * by block in one order, and adds dy^T times what the block meets of the image to sums of its own.
+ * If channels fill vectors of f32 it reads the image in place, else it gathers it. At the end the
+ * piece adds its sums to dw, once, since dw lies in another order. */
 #include <string.h>
 
 #include "device/cpu/scattered.h"
@@ -14,12 +14,12 @@
 
 enum {
   BLOCK = 512,        /* positions: what they meet is a megabyte, and sums are read once for them */
-  DIRECT_BLOCK = 256, /* of those that are read where they lie */
+  DIRECT_BLOCK = 256, /* the same where they are read in place */
   CHANNELS = 512,     /* of a piece, at most */
   COLUMNS = 256,      /* at least, where there are as many: fewer make slow products */
   OUTPUTS = 64,       /* of a piece, at least */
   TAP_PIECES = 4,     /* at least, of kernels with as many columns */
-  PIECES = 2          /* in all, where there are as many outputs: teams are to be busy */
+  PIECES = 2          /* in all, if there are as many outputs: they keep a team busy */
 };
 
 /* dy [N, O, OH, OW], x [N, I, H, W] -> dw [O, I / groups, kernel]. */
@@ -59,7 +59,8 @@ typedef struct shares {
 
 static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-/* Outputs of a piece that takes no more than so many operations: Ctrl-C waits for it. */
+/* Return the outputs of a piece that takes no more than so many operations: Ctrl-C
+ * waits for a piece. */
 static int64_t most_outputs(const shares *s) {
   const gp_conv_lattice lattice = gp_conv_map_lattice(&s->c);
   const double columns = (double)(s->tap_share * s->channel_share);
@@ -90,7 +91,7 @@ static shares shares_of(const gp_call *call) {
   return s;
 }
 
-/* A rule of the whole call: the last piece of the channels may have fewer. */
+/* Decide for the whole call, since the last piece of the channels may have fewer. */
 static bool is_direct(const gp_call *call, const shares *s) {
   return call->out[0].meta->dtype == GP_F32 && gp_scattered_fits(s->channels) &&
          gp_scattered_fits(s->channel_share);
@@ -138,7 +139,7 @@ static gp_status add_gathered(const piece *p, int64_t first, int64_t last) {
   return gp_multiply(dy->meta->dtype, g, gp_arg_at(dy, first * depth + p->output), b, p->sums);
 }
 
-/* Reads both where they lie: only positions that meet the tap count, in their order. */
+/* Read both in place: only positions that meet the tap count, in their order. */
 static void add_direct(const piece *p, int64_t first, int64_t last) {
   const gp_arg *dy = &p->call->in[0], *x = &p->call->in[1];
   const int64_t columns = p->part.taps * p->part.channels, depth = p->s->c.map_c;
@@ -164,7 +165,8 @@ static void add_direct(const piece *p, int64_t first, int64_t last) {
   }
 }
 
-/* The sums lie taps outermost, dw channels. Zeros that are added make a gradient that was zero. */
+/* Add the sums, whose taps are outermost, to dw, whose channels are. Where nothing accumulates they
+ * are added to 0: the bits are those of a gradient that was zeroed. */
 #define ADD_SUMS(name, T)                                                                          \
   static void name(const piece *p) {                                                               \
     const int64_t all = p->s->taps, taps = p->part.taps, channels = p->part.channels;              \

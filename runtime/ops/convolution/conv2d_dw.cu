@@ -1,7 +1,7 @@
 /* ops/convolution/conv2d_dw.cu - see conv2d_dw.c: the gradient of a convolution's weight on a GPU.
  *
- * By cuDNN, or here: a warp makes an element, each lane sums every 32nd position, then the lanes
- * are added as a tree. One order for every grid. */
+ * cuDNN computes it, or the kernel here: a warp makes an element, each lane sums every 32nd
+ * position, then a tree adds the lanes. The order is the same for every grid. */
 #include "device/cuda/kernel/lanes.cuh"
 #include "ops/convolution/library/library.cuh"
 
@@ -13,7 +13,7 @@ template <typename T> struct weights {
   gp_sink dw;
 };
 
-/* Which element of dw, O x I / groups x KH x KW: what of dy and of x it is made of. */
+/* An element of dw, O x I / groups x KH x KW: it says which elements of dy and of x are read. */
 struct tap {
   int64_t o, i, h, w;
 };

@@ -1,15 +1,14 @@
-/* ops/convolution/conv_transpose2d.c - the transposed convolution: what conv2d's input gets of a
- * map.
+/* ops/convolution/conv_transpose2d.c - the transposed convolution, from a map to an image.
  *
- * It is the gradient of conv2d's input and a layer of its own. One position of the result meets
- * taps of one remainder by the stride only, so it is made lattice by lattice (conv_walk.h):
- * nothing is multiplied with zeros between the elements of the map. */
+ * It is the gradient of conv2d's input, and a layer of its own. A position of the result meets only
+ * taps of one remainder by the stride, so the result is made lattice by lattice (conv_walk.h):
+ * nothing is multiplied by zeros between the elements of the map. */
 #include "base/tensor.h"
 #include "ops/cut.h"
 #include "ops/convolution/walk/conv_call.h"
 #include "ops/convolution/infer_conv.h"
 
-/* The map of an image of the asked size must be in[0]. */
+/* Check that in[0] is the map of an image of the size that is asked for. */
 static gp_status check_size(const gp_sig *sig, const gp_shape *w) {
   const gp_attr_conv_transpose2d *a = &sig->attr->conv_transpose2d;
   gp_shape want = {4, {GP_ANY_DIM, w->dim[0], 0, 0}};
@@ -37,7 +36,7 @@ static gp_status infer(gp_sig *sig) {
   return gp_infer_channels_last(sig, sig->in[0]->dtype, &out);
 }
 
-/* conv2d turned round: its image is dy, its map x. */
+/* It is conv2d the other way around: the image is dy, the map is x. */
 static gp_status vjp(gp_vjp *v) {
   const gp_attr_conv_transpose2d *a = &v->attr->conv_transpose2d;
   const gp_ref dy = v->dout[0];

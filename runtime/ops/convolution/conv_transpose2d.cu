@@ -1,4 +1,4 @@
-/* ops/convolution/conv_transpose2d.cu - see conv_transpose2d.c: an image of a map on a GPU, by
+/* ops/convolution/conv_transpose2d.cu - see conv_transpose2d.c: from a map to an image on a GPU, by
  * cuDNN or element by element. */
 #include "ops/convolution/library/library.cuh"
 

@@ -65,7 +65,7 @@ gp_cost gp_conv_cost(const gp_sig *sig, const gp_shape *map, const gp_shape *wei
   return gp_cost_of(sig, 2 * places * products);
 }
 
-/* Channels-last memory is rows of channels already: the view costs nothing then. */
+/* Channels-last memory is rows of channels already, so the view costs nothing. */
 gp_status gp_conv_bias_gradient(gp_vjp *v, gp_ref dy, gp_ref *db) {
   const gp_attrs last = {.permute = {{4, {0, 2, 3, 1}}}};
   gp_ref rows;

@@ -1,8 +1,8 @@
 /* ops/convolution/pack_conv2d.c - a convolution's weight in the order that its products want.
  *
  * conv2d reads [KH KW, I, O], conv_transpose2d [KH KW, O, I]: taps outermost, and the channels of
- * what is made side by side, in panels where they are read so (conv_product.c). Groups and strides
- * make no difference. */
+ * the result side by side, in panels where the products read panels (conv_product.c). Groups and
+ * strides make no difference. */
 #include "base/tensor.h"
 #include "ops/cut.h"
 #include "ops/convolution/walk/conv_walk.h"

@@ -1,12 +1,13 @@
-/* ops/convolution/pack_conv2d.cu - O x I x KH x KW -> [KH KW, I, O], or [KH KW, O, I] where
+/* ops/convolution/pack_conv2d.cu - O x I x KH x KW -> [KH KW, I, O], or [KH KW, O, I] if
  * transposed.
  *
- * No plan of a GPU packs weights; the op means the same all the same. Elements are only moved. */
+ * No plan of a GPU packs weights, but the op must mean the same there. It only moves elements. */
 #include "device/cuda/kernel/meta.cuh"
 
 enum { THREADS = 256 };
 
-/* Taps and channels of the weight: of the middle dim of what is made, and of its last one. */
+/* The taps and channels of the weight: those of the middle dim of the result, and of its last
+ * one. */
 struct order {
   int64_t taps, middle, last, middle_step, last_step;
 };

@@ -7,22 +7,22 @@
 #include "device/cuda/gemm/gemm.h"
 #include "device/cuda/kernel/meta.cuh"
 
-/* Address of an element. prepare has no addresses, but how far one lies from a multiple of 16 bytes
- * is known then too: hence numbers, not pointers. */
+/* Return the address of an element. prepare has no addresses, but it knows how far one lies from a
+ * multiple of 16 bytes: hence numbers, not pointers. */
 static inline void *address_of(const gp_arg *arg, int64_t index) {
   return (void *)((uintptr_t)arg->data + (size_t)index * gp_item_of(arg->meta->dtype));
 }
 
-/* The steps of prepare and run are the same, but for the last one. */
+/* A step of prepare or of run: all but the last ones are the same. */
 typedef gp_status (*gp_gemm_step)(gp_gpu *gpu, const gp_gpu_gemm *gemm);
 
-/* As gp_gemm_prepare and gp_gemm_run, by way of padded copies where that is faster or the only way
- * (product.cu). prepare raises *scratch to the bytes that run wants there. */
+/* Work as gp_gemm_prepare and gp_gemm_run do, by way of padded copies where that is faster or the
+ * only way (product.cu). prepare raises *scratch to the bytes that run wants there. */
 gp_status gp_product_prepare(gp_gpu *gpu, const gp_gpu_gemm *gemm, size_t *scratch);
 gp_status gp_product_run(gp_gpu *gpu, const gp_gpu_gemm *gemm, void *scratch);
 
-/* While it lives, another way than the first one is prepared, which had this status: where it is
- * fine the other one waits for a refusal, and no report names it. */
+/* While it lives, prepare another way than the first, which returned this status. If that was fine,
+ * the other way is a spare for a run that is refused, and no report names it. */
 struct gp_other_way {
   gp_gpu *gpu;
   bool was;

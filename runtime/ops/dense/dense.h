@@ -11,8 +11,8 @@
 
 static inline int64_t gp_at_least_one(int64_t stride) { return stride > 0 ? stride : 1; }
 
-/* A product in either dtype; an empty result needs none, and rows without elements have some
- * distance too. */
+/* Multiply in either dtype. An empty result needs no product, and rows without elements still
+ * need a distance. */
 static inline gp_status gp_multiply(gp_dtype dtype, gp_gemm g, const void *a, const void *b,
                                     void *c) {
   if (g.m == 0 || g.n == 0) return GP_OK;
@@ -21,20 +21,20 @@ static inline gp_status gp_multiply(gp_dtype dtype, gp_gemm g, const void *a, co
   return dtype == GP_F32 ? gp_gemm_f32(&g, a, b, c) : gp_gemm_f64(&g, a, b, c);
 }
 
-/* The piece of `grain` units that starts at first: what one product covers, however many pieces
- * the caller runs at once, so that the bits are those of the pieces. */
+/* Return the piece of `grain` units that starts at first. One product covers it, however many
+ * pieces the caller runs at once, so that the bits are those of the pieces. */
 static inline gp_span gp_piece_at(gp_span span, int64_t first, int64_t grain) {
   int64_t last = span.last - first < grain ? span.last : first + grain;
   return gp_span_part(span, first, last);
 }
 
-/* Address of element `index` of a contiguous argument. */
+/* Return the address of element `index` of a contiguous argument. */
 static inline void *gp_arg_at(const gp_arg *arg, int64_t index) {
   return (char *)arg->data + (size_t)index * gp_dtype_size(arg->meta->dtype);
 }
 
-/* An elementwise op on rows of contiguous values of one shape: its units are those of the product
- * that made them, also where they have one dimension. */
+/* Run an elementwise op on rows of contiguous values of one shape: its units are those of the
+ * product that made them, even if they have one dimension. */
 static inline gp_status gp_follow_rows(const gp_op_def *op, gp_call call, gp_span span) {
   const gp_meta *meta = call.out[0].meta;
   int64_t rows = gp_meta_rows(meta), n = gp_meta_width(meta);

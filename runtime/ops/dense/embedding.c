@@ -33,7 +33,7 @@ static gp_cost cost(const gp_sig *sig) {
   return (gp_cost){0, 2 * copied + (double)gp_meta_bytes(sig->in[0])};
 }
 
-/* One id a row of the output, whatever the rank of the ids. */
+/* One row of the output is one id, whatever the rank of the ids. */
 static gp_cut cut(const gp_call *call) {
   return (gp_cut){.units = gp_meta_rows(call->out[0].meta), .grain = GP_ROW_BLOCK};
 }

@@ -1,7 +1,7 @@
 /* ops/dense/embedding.cu - see embedding.c: rows of a table by id.
  *
- * Elements are moved and not looked at, so the kernel knows their size only. A warp copies a row,
- * by 16 bytes a thread where rows allow that. The gradient of the table is in embedding_dw.cu. */
+ * Elements are only moved, so the kernel knows nothing but their size. A warp copies a row, 16
+ * bytes a thread if rows allow that. The gradient of the table is in embedding_dw.cu. */
 #include "ops/ids.cuh"
 #include "device/cuda/kernel/lanes.cuh"
 

@@ -1,25 +1,25 @@
 /* ops/dense/embedding_dw.cu - see embedding.c: the gradient of the table, dw[id] += dy.
  *
  * Positions are sorted by id (sort.cuh, stable: those of one id ascend). A block then adds the rows
- * of a window of sorted entries. A run of one id that lies within a window is done there; the sums
- * of a run that crosses windows go to scratch, and the window where it began adds them up. So
- * nothing is slow when every id is the same, nothing is atomic, and the order depends on the ids
- * alone. */
+ * of a window of sorted entries. It finishes a run of one id that lies within its window; the sums
+ * of a run that crosses windows go to scratch, and the block of the window where the run began adds
+ * them up. So nothing is slow when every id is the same, nothing is atomic, and the order depends
+ * on the ids alone. */
 #include "ops/dense/sort.cuh"
 #include "ops/ids.cuh"
 #include "ops/reduce/columns.cuh"
 
 enum {
-  WINDOW = 32,   /* entries of a block: as few as keep the sums that go to scratch few beside dy */
-  AHEAD = 4,     /* rows under way at a time */
+  WINDOW = 32,   /* entries of a block: so many that the sums in scratch are few beside dy */
+  AHEAD = 4,     /* rows in flight at a time */
   THREADS = 128, /* at most: 16 bytes of dy each */
   FILL_THREADS = 256
 };
 
 /* ---- entries -------------------------------------------------------------------------------- */
 
-/* (id, position), in the order of positions; ids that are out of range become `count`, after all
- * others. */
+/* Make (id, position), in the order of positions; ids that are out of range become `count`,
+ * after all others. */
 static __global__ void entries_kernel(gp_ids ids, gp_entry *entries, int64_t n) {
   gp_kernel_begin();
   const int64_t i = (int64_t)blockIdx.x * FILL_THREADS + threadIdx.x;
@@ -40,7 +40,7 @@ template <typename T> struct scatter {
   __device__ int64_t id(int64_t at) const { return gp_entry_id(sorted[at]); }
 };
 
-/* What is done with one entry of a window: add this row of dy, then, where the run ends here, put
+/* What to do with one entry of a window: add this row of dy, then, if the run ends here, write
  * the sum there. */
 template <typename T> struct step {
   const T *from; /* NULL: no entry, or an id out of range */
@@ -67,7 +67,7 @@ template <typename T> static __device__ step<T> step_of(const scatter<T> &s, int
   return todo;
 }
 
-/* Can the sums of a group be moved by 16 bytes? */
+/* Tell whether the sums of a group can be moved by 16 bytes. */
 template <typename A>
 static __device__ bool is_aligned(const A *row, const gp_column_group &group) {
   return group.packed && ((uintptr_t)(row + group.first) & 15) == 0;
@@ -105,7 +105,8 @@ static __device__ void store_sums(A *to, const A (&sum)[COUNT], const gp_column_
     if (group.at(k) < group.width) to[group.at(k)] = sum[k];
 }
 
-/* Some rows are read ahead, and so are the sums that they end in: neither waits for the other. */
+/* Some rows are read ahead, and so are the sums that they end in, so that neither waits
+ * for the other. */
 template <typename T> static __global__ void windows_kernel(scatter<T> s, gp_columns p) {
   gp_kernel_begin();
   typedef gp_compute<T> A;
@@ -142,8 +143,8 @@ template <typename T> static __global__ void windows_kernel(scatter<T> s, gp_col
 
 /* ---- runs that cross windows ---------------------------------------------------------------- */
 
-/* How many windows after this one the run goes on in that began in this one; 0: there is none.
- * Every thread of the block gets it. */
+/* Count the windows after this one into which the run goes on that began in this one; 0 if there is
+ * none. Every thread of the block gets the count. */
 template <typename T> static __device__ int64_t windows_after(const scatter<T> &s, int64_t index) {
   const int64_t begin = index * WINDOW, end = begin + WINDOW;
   if (end >= s.n) return 0;
@@ -158,8 +159,8 @@ template <typename T> static __device__ int64_t windows_after(const scatter<T> &
   }
 }
 
-/* The window's own sum of the run, then those of the windows after it, in the order of
- * columns.cuh. */
+/* Add the window's own sum of the run, then those of the windows after it, in the order
+ * of columns.cuh. */
 template <typename T> static __global__ void join_kernel(scatter<T> s, gp_columns p) {
   gp_kernel_begin();
   typedef gp_compute<T> A;
@@ -195,7 +196,8 @@ struct parts {
 
 static size_t round_up(size_t bytes) { return (bytes + 255) & ~(size_t)255; }
 
-/* `windows` is at least the runs that cross a boundary: each window has two sums to put down. */
+/* `windows` is at least the number of runs that cross a boundary: each window has two
+ * sums to write. */
 static parts parts_of(const gp_call *call, const gp_sort *sort) {
   const int64_t width = gp_width_of(call->in[0].meta), windows = (sort->n + WINDOW - 1) / WINDOW;
   const size_t item = gp_sum_bytes(call->in[0].meta->dtype);
@@ -211,7 +213,7 @@ static gp_sort sort_of(const gp_call *call) {
   return gp_sort_plan(gp_numel_of(call->in[1].meta), (uint64_t)call->out[0].meta->shape.dim[0]);
 }
 
-/* n times 16 bytes, then `bytes` more. */
+/* Zero n times 16 bytes, then `bytes` more. */
 static __global__ void zero_kernel(gp_pack<uint32_t> *packs, int64_t n, char *rest, int64_t bytes) {
   gp_kernel_begin();
   const int64_t me = (int64_t)blockIdx.x * FILL_THREADS + threadIdx.x;

@@ -1,13 +1,13 @@
 /* ops/dense/linear.c - y = x w^T + b and its two gradients.
  *
- * All three are one matrix product a piece. y and dx are row-wise: 64 rows at a time, so that the
- * ops around them can follow while the block is in the cache. dw is cut by rows of the weight, and
- * accumulates inside the product (beta = 1), the one way that gives the same bits everywhere.
+ * Each piece of all three is one matrix product. y and dx are row-wise, 64 rows at a time, so that
+ * the ops around them can follow while the block is in the cache. dw is cut by rows of the weight,
+ * and accumulates inside the product (beta = 1), the one way that gives the same bits everywhere.
  *
- * A product with a transposed weight transposes it anew for every 64 rows, a tenth of the time of a
- * training step. So y is always computed from w stored as [K, N]: a plan packs every weight so,
- * once for every change of it (pack_linear, graph/pack.c); a weight that is not packed is turned
- * here, part by part. Products of bf16 are those of ops/half/product.h. */
+ * A product with a transposed weight transposes it again for every 64 rows, which takes a tenth of
+ * the time of a training step. So y is always computed from w stored as [K, N]: a plan packs every
+ * weight that way, once for every change of it (pack_linear, graph/pack.c); a weight that is not
+ * packed is transposed here, part by part. Products of bf16 are those of ops/half/product.h. */
 #include "ops/dense/dense.h"
 
 #include "base/memory.h"
@@ -16,7 +16,7 @@
 
 /* ---- linear -------------------------------------------------------------------------------- */
 
-/* A packed weight has lost its shape: the attribute says N, and x says K. */
+/* A packed weight has lost its shape: the attribute gives N, and x gives K. */
 static gp_status check_packed(const gp_sig *sig) {
   const gp_meta *x = sig->in[0];
   size_t bytes;
@@ -70,15 +70,15 @@ static gp_cost cost_linear(const gp_sig *sig) {
   return gp_cost_of(sig, products + (sig->n_in == 3 ? out : 0));
 }
 
-/* The product is added to rows that hold the bias already: no second pass over y. */
+/* Fill the rows with the bias; the product is added to them, without a second pass over y. */
 static void fill_rows(const gp_arg *y, const gp_arg *bias, gp_span span, int64_t n) {
   size_t bytes = (size_t)n * gp_dtype_size(y->meta->dtype);
-  if (bytes == 0) return; /* memory of nothing has no address */
+  if (bytes == 0) return; /* memory of no bytes has no address */
   for (int64_t r = span.first; r < span.last; r++) memcpy(gp_arg_at(y, r * n), bias->data, bytes);
 }
 
-/* Outputs of one product: bounds the copy of an unpacked weight. The same with a packed one, so
- * that the bits are the same. */
+/* Outputs of one product, which bounds the copy of an unpacked weight. A packed weight has the same
+ * parts, so that the bits are the same. */
 enum { PART = 768 };
 
 /* Rows of x, and the part of the weight that is multiplied now: [k, part.last - part.first]. */
@@ -102,7 +102,7 @@ static gp_status run_rows(const gp_call *call, gp_span rows, gp_span part, facto
                      gp_arg_at(y, rows.first * n + part.first));
 }
 
-/* The part of the weight as [K, part]: a view of a packed one, else a copy in scratch. */
+/* Return the part of the weight as [K, part]: a view of a packed one, else a copy in scratch. */
 static factor factor_of(const gp_call *call, gp_span part) {
   const gp_arg *w = &call->in[1];
   int64_t k = gp_meta_width(call->in[0].meta), n = part.last - part.first;
@@ -148,7 +148,7 @@ const gp_op_def gp_def_linear = {GP_OP_ROW(linear),
 
 /* ---- gradient of the input ----------------------------------------------------------------- */
 
-/* Packed in bf16, and for linear_dx: the attribute says K, dy N. */
+/* A weight packed for linear_dx, in bf16: the attribute gives K, and dy gives N. */
 static gp_status infer_packed_dx(gp_sig *sig) {
   const gp_meta *dy = sig->in[0];
   const int64_t packed = sig->attr->linear_dx.packed;
@@ -224,8 +224,8 @@ static gp_cost cost_linear_dw(const gp_sig *sig) {
   return gp_cost_of(sig, 2 * rows * (double)gp_meta_numel(&sig->out[0]));
 }
 
-/* About eight pieces, so that a team stays busy; 64 rows or more each, where the product is fast,
- * and no more than Ctrl-C may wait for. */
+/* Cut into about eight pieces, so that a team stays busy; of 64 rows or more each, where the
+ * product is fast, and no longer than Ctrl-C may wait for. */
 static gp_cut cut_linear_dw(const gp_call *call) {
   if (gp_half_multiplies(call)) return gp_half_linear_dw_cut(call);
   const gp_shape *shape = &call->out[0].meta->shape;
@@ -236,9 +236,9 @@ static gp_cut cut_linear_dw(const gp_call *call) {
   return (gp_cut){n, grain > 0 ? grain : 1};
 }
 
-/* Rows [first, last) of dw: the sum over the rows of dy and x is inside the product. What is not
- * added to is filled with zeros while it is in the cache, not in a product without beta: its bits
- * are those of a gradient that was zero, down to the sign of a zero. */
+/* Compute rows [first, last) of dw; the product itself sums over the rows of dy and x. If nothing
+ * accumulates, dw is zeroed while it is in the cache and the product is added, instead of one
+ * without beta: the bits are those of a gradient that was zero, down to the sign of a zero. */
 static gp_status run_outputs(const gp_call *call, gp_span part) {
   const gp_arg *dy = &call->in[0], *x = &call->in[1], *dw = &call->out[0];
   int64_t n = dw->meta->shape.dim[0], k = dw->meta->shape.dim[1], rows = gp_meta_rows(dy->meta);

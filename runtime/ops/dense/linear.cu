@@ -1,15 +1,15 @@
 /* ops/dense/linear.cu - y = x w^T + b and its two gradients: one product each, of all rows.
  *
- * The bias is added where the product is written. Some cannot have it so: f64, for which the
- * library has no such epilogue, K = 0, which is no product, and what else it refuses. Their rows
- * are filled with the bias first, as on the CPU. */
+ * The product adds the bias as it is written. Some products cannot: f64, for which the library has
+ * no such epilogue, K = 0, which is no product, and others that the library refuses. Their rows are
+ * filled with the bias first, as on the CPU. */
 #include "ops/dense/dense.cuh"
 
 /* ---- rows of bias -------------------------------------------------------------------------- */
 
-enum { FILL_BLOCK = 256 }; /* threads: full occupancy without registers to speak of */
+enum { FILL_BLOCK = 256 }; /* threads: full occupancy, since it uses hardly any registers */
 
-/* y [rows, N] = bias [N]. By size of the elements: they are only moved. */
+/* Fill y [rows, N] with bias [N]. W is a type of the elements' size: they are only moved. */
 template <typename W>
 static __global__ void fill_rows(W *y, const W *bias, int64_t n, int64_t count) {
   gp_kernel_begin();
@@ -39,14 +39,14 @@ static bool needs_filling(const gp_gpu_gemm *g) {
   return g->biased && (g->k == 0 || g->type == GP_F64);
 }
 
-/* The other way: to be added to rows that hold the bias already. */
+/* The other way: a product that is added to rows that hold the bias already. */
 static gp_gpu_gemm without_bias(const gp_gpu_gemm *g) {
   gp_gpu_gemm plain = *g;
   plain.biased = false, plain.accumulate = true;
   return plain;
 }
 
-/* The other way is prepared too: a run may be refused. */
+/* Prepare the other way too: a run may be refused. */
 static gp_status prepare(gp_gpu *gpu, const gp_call *call, size_t *scratch) {
   const gp_gpu_gemm g = gp_linear_product(call), plain = without_bias(&g);
   *scratch = 0;

@@ -1,11 +1,10 @@
-/* ops/dense/linear_add.c - what goes around a block of layers plus what its last linear layer
- * makes.
+/* ops/dense/linear_add.c - the output of a linear layer plus a value that bypasses it (a residual).
  *
  * The sum is made where the product is written, in the CPU's cache or the GPU's registers. On a CPU
  * it is the sum of the two rounded values, as the two ops give it. */
 #include "ops/dense/dense.h"
 
-/* Without the addend, which stands before the bias. */
+/* Leave out the addend, which stands before the bias. */
 static gp_sig product_of(const gp_sig *sig) {
   gp_sig product = *sig;
   product.in[2] = sig->in[3];

@@ -1,9 +1,8 @@
-/* ops/dense/linear_add.cu - what goes around a block of layers plus what its last linear layer
- * makes, on a GPU.
+/* ops/dense/linear_add.cu - the output of a linear layer plus a value that bypasses it, on a GPU.
  *
- * The product is added to the other value as it is written: rounded once, where the two ops round
- * twice. Where no product does it (f64 with a bias, K = 0) the kernels of the two ops run one after
- * the other. */
+ * The product is added to the other value as it is written, so it is rounded once, where the two
+ * ops round twice. If no product can do that (f64 with a bias, K = 0) the kernels of the two ops
+ * run one after the other. */
 #include "ops/dense/dense.cuh"
 
 /* x, w, r, b: the addend stands before the bias. */

@@ -1,9 +1,9 @@
 /* ops/dense/linear_bias_dw.c - the gradients of a linear layer's weight and bias, from one reading
  * of dy.
  *
- * A GPU's product sums the rows of dy as it reads them (linear_bias_dw.cu). On a CPU the pieces of
- * the two ops that this one stands for are handed out together: those of the weight first, which
- * are longer. */
+ * A GPU's product sums the rows of dy as it reads them (linear_bias_dw.cu). On a CPU, threads take
+ * the pieces of the two ops that this one stands for from one list: those of the weight first,
+ * which are longer. */
 #include "ops/dense/dense.h"
 
 /* dy [.., N], x [.., K] -> dw [N, K], db [N]. */
@@ -36,7 +36,7 @@ static gp_call bias_call(const gp_call *call) {
 
 static int64_t pieces_of(gp_cut cut) { return (cut.units + cut.grain - 1) / cut.grain; }
 
-/* A unit is a piece of one of them. */
+/* A unit is a piece of one of the two ops. */
 static gp_cut cut(const gp_call *call) {
   gp_call weight = weight_call(call), bias = bias_call(call);
   int64_t units =

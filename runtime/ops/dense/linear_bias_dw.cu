@@ -1,13 +1,13 @@
 /* ops/dense/linear_bias_dw.cu - the gradients of a linear layer's weight and bias on a GPU.
  *
- * The product sums the rows of dy as it reads them. The library stores those sums and adds them to
- * nothing, so where gradients are added to what is there they go to scratch first, and a kernel
- * over [N] adds them: next to nothing beside another pass over dy. Where no product does it, there
- * is a kernel that makes that pass. */
+ * The product sums the rows of dy as it reads them. The library stores those sums and cannot add
+ * them to what is there. So if gradients accumulate, the sums go to scratch first, and a kernel
+ * over [N] adds them: that is next to nothing beside another pass over dy. If no product can do it,
+ * a kernel makes that pass. */
 #include "device/cuda/kernel/work.h"
 #include "ops/dense/dense.cuh"
 
-/* dy [.., N], x [.., K] -> dw [N, K], db [N]; sums: where those of the rows go. */
+/* dy [.., N], x [.., K] -> dw [N, K], db [N]; sums: where the sums of dy's rows go. */
 static gp_gpu_gemm with_sums(const gp_call *call, void *sums) {
   gp_gpu_gemm g = gp_linear_dw_product(call);
   g.epilogue = GP_GEMM_ROW_SUMS;
@@ -22,10 +22,10 @@ static gp_gpu_call bias_of(const gp_gpu_call *call) {
   return bias;
 }
 
-/* Also where the weight is empty: the bias is not. */
+/* An empty weight takes two ops too: the bias is not empty. */
 static bool is_two_ops(const gp_gpu_gemm *g) { return g->n == 0; }
 
-/* For either way: which one is taken depends on addresses too, which prepare does not know. */
+/* Prepare both ways: addresses, which prepare does not know, decide too which one is taken. */
 static gp_status prepare(gp_gpu *gpu, const gp_call *call, size_t *scratch) {
   gp_gpu_call whole = {};
   whole.op = *call;

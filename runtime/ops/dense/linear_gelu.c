@@ -1,9 +1,9 @@
 /* ops/dense/linear_gelu.c - a linear layer and the GELU behind it, and the way back, as one op
  * each.
  *
- * What a product writes need not be read again to be changed. On a CPU a block of rows is changed
- * while it is in the cache, by the loops of the two ops that this one stands for: so with their
- * bits. On a GPU the product's own epilogue does it where that pays (linear_gelu.cu). */
+ * What a product writes need not be read again to be changed. On a CPU, a block of rows goes
+ * through GELU while it is in the cache, by the loops of the two ops that this one stands for, and
+ * so with their bits. On a GPU the product's own epilogue does it if that pays (linear_gelu.cu). */
 #include "ops/dense/dense.h"
 
 enum { GELU_FLOP = 30 }; /* an exponential and a division, as the elementwise op counts them */
@@ -13,7 +13,7 @@ static const gp_attrs tanh_form_dx = {.gelu_dx = {.mode = GP_GELU_TANH}};
 
 /* ---- forward ------------------------------------------------------------------------------- */
 
-/* x, w, b as of linear -> y [.., N], h [.., N]: the gradient reads h. */
+/* x, w, b as for linear -> y [.., N], h [.., N]: the gradient reads h. */
 static gp_status infer(gp_sig *sig) {
   GP_TRY(gp_def_linear.infer(sig));
   sig->out[sig->n_out++] = sig->out[0];
@@ -26,7 +26,7 @@ static gp_cost cost(const gp_sig *sig) {
   return c;
 }
 
-/* Where nobody reads h it lies where y will. */
+/* If nothing reads h, it lies where y will. */
 static gp_status run(const gp_call *call, gp_span span) {
   const gp_arg *y = &call->out[0], *h = call->n_out == 2 ? &call->out[1] : y;
   gp_call product = *call;
@@ -44,7 +44,7 @@ const gp_op_def gp_def_linear_gelu = {
 
 /* ---- gradient of the input ------------------------------------------------------------------ */
 
-/* The product alone: without the last input. */
+/* Leave the product alone, without the last input. */
 static gp_sig product_of(const gp_sig *sig) {
   gp_sig product = *sig;
   product.n_in--;

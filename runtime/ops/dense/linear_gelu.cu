@@ -1,7 +1,7 @@
 /* ops/dense/linear_gelu.cu - a linear layer and the GELU behind it on a GPU, and the way back.
  *
- * The product's epilogue does it where it can and where that is faster
- * (device/cuda/gemm/epilogue.c). Elsewhere the kernels of the two ops run one after the other: GELU
+ * The product's epilogue does it if it can and if that is faster
+ * (device/cuda/gemm/epilogue.c). Else the kernels of the two ops run one after the other: GELU
  * over the product, or its slope in place. */
 #include "ops/dense/dense.cuh"
 
@@ -16,7 +16,7 @@ static const gp_attrs tanh_form = by_tanh();
 
 /* ---- forward ------------------------------------------------------------------------------- */
 
-/* x, w, b as of linear -> y, h; without h where nobody reads it. */
+/* x, w, b as for linear -> y, h; without h if nothing reads it. */
 static gp_gpu_gemm with_gelu(const gp_call *call) {
   gp_gpu_gemm g = gp_linear_product(call);
   g.epilogue = GP_GEMM_GELU;

@@ -8,7 +8,7 @@
 
 /* ---- shapes -------------------------------------------------------------------------------- */
 
-/* Stored sizes of the last two dimensions, as the product sees them. */
+/* Return the stored sizes of the last two dimensions, as the product sees them. */
 static int64_t rows_of(const gp_meta *meta, bool transposed) {
   return meta->shape.dim[meta->shape.rank - (transposed ? 1 : 2)];
 }
@@ -17,14 +17,14 @@ static int64_t columns_of(const gp_meta *meta, bool transposed) {
   return rows_of(meta, !transposed);
 }
 
-/* The leading dims: what is left when the matrices are taken off. */
+/* Return the leading dims: those left when the matrices are taken off. */
 static gp_shape stack_of(const gp_meta *meta) {
   gp_shape stack = meta->shape;
   stack.rank -= 2;
   return stack;
 }
 
-/* The right operand must have as many rows as the left one has columns. */
+/* Check that the right operand has as many rows as the left one has columns. */
 static gp_status check_inner(const gp_sig *sig, bool ta, bool tb) {
   gp_shape want = sig->in[1]->shape;
   for (int d = 0; d < want.rank; d++) want.dim[d] = GP_ANY_DIM;
@@ -40,8 +40,8 @@ static gp_status fail_stacks(const gp_sig *sig) {
                  gp_op_role(GP_OP_matmul, 1), b, gp_op_role(GP_OP_matmul, 0), a);
 }
 
-/* a [.., M, K], b [.., K, N] -> [.., M, N], as the product sees them: the attributes say which
- * of the two is stored transposed. */
+/* a [.., M, K], b [.., K, N] -> [.., M, N], as the product sees them: the attributes tell which of
+ * the two is stored transposed. */
 static gp_status infer(gp_sig *sig) {
   GP_TRY(gp_operand_rank(sig, GP_OP_matmul, 0, 2));
   GP_TRY(gp_operand_rank(sig, GP_OP_matmul, 1, 2));
@@ -57,7 +57,7 @@ static gp_status infer(gp_sig *sig) {
 
 /* ---- gradient ------------------------------------------------------------------------------ */
 
-/* No stack, or one of a single matrix. */
+/* Tell whether there is no stack, or one of a single matrix. */
 static bool is_one_matrix(const gp_meta *meta) {
   gp_shape stack = stack_of(meta);
   for (int d = 0; d < stack.rank; d++)
@@ -70,7 +70,7 @@ static gp_status product(gp_vjp *v, gp_ref a, bool ta, gp_ref b, bool tb, gp_ref
   return gp_build(v->builder, GP_OP_matmul, &attrs, (gp_ref[]){a, b}, 2, out);
 }
 
-/* All rows of a stack as one matrix. */
+/* Reshape all rows of a stack into one matrix. */
 static gp_status flatten(gp_vjp *v, gp_ref x, gp_ref *out) {
   const gp_meta *meta = gp_vjp_meta(v, x);
   gp_shape flat = {2, {gp_meta_rows(meta), gp_meta_width(meta)}};
@@ -87,8 +87,8 @@ static gp_status vjp_shared_matrix(gp_vjp *v, bool tb) {
   return gp_vjp_reshape(v, db, &shape, &v->din[1]);
 }
 
-/* da = dy b^T, db = a^T dy; an operand stored transposed gets the transposed product instead, so
- * no transposed copy is made. Stacks that were broadcast are summed. */
+/* da = dy b^T, db = a^T dy. An operand that is stored transposed gets the transposed product
+ * instead, so no transposed copy is made. Gradients of stacks that were broadcast are summed. */
 static gp_status vjp(gp_vjp *v) {
   bool ta = v->attr->matmul.transpose_a, tb = v->attr->matmul.transpose_b;
   gp_ref a = v->in[0], b = v->in[1], dy = v->dout[0], g;
@@ -133,14 +133,14 @@ static gp_cost cost(const gp_sig *sig) {
 
 static int64_t blocks_of(const stack *s) { return (s->m + GP_ROW_BLOCK - 1) / GP_ROW_BLOCK; }
 
-/* Each piece of bf16 packs what it multiplies with: no more than eight pieces, where they are not
- * too long. */
+/* A piece of bf16 packs what it multiplies by, so there are eight pieces at most, unless they
+ * would be too long. */
 static int64_t half_grain(int64_t units) {
   const int64_t most = GP_HALF_MATRIX_ROWS / GP_ROW_BLOCK, eighth = (units + 7) / 8;
   return eighth < most ? eighth : most;
 }
 
-/* Units are row blocks; small ones are handed out in bunches of about a million operations. */
+/* Units are row blocks; small ones are grouped into pieces of about a million operations. */
 static gp_cut cut(const gp_call *call) {
   stack s = describe_call(call);
   double rows = (double)(s.m < GP_ROW_BLOCK ? s.m : GP_ROW_BLOCK);
@@ -151,7 +151,7 @@ static gp_cut cut(const gp_call *call) {
   return (gp_cut){s.batch * blocks_of(&s), grain < 1 ? 1 : grain};
 }
 
-/* Number of the operand's matrix that output matrix `index` uses. */
+/* Return the number of the operand's matrix that output matrix `index` uses. */
 static int64_t matrix_of(const gp_meta *operand, const gp_meta *out, int64_t index) {
   int64_t number = 0, step = 1;
   int lead = operand->shape.rank - 2;
@@ -166,7 +166,7 @@ static int64_t matrix_of(const gp_meta *operand, const gp_meta *out, int64_t ind
   return number;
 }
 
-/* Up to 64 rows of one matrix of the stack. */
+/* Multiply up to 64 rows of one matrix of the stack. */
 static gp_status run_block(const gp_call *call, const stack *s, int64_t unit) {
   const gp_arg *a = &call->in[0], *b = &call->in[1], *out = &call->out[0];
   int64_t batch = unit / blocks_of(s), row = unit % blocks_of(s) * GP_ROW_BLOCK;
@@ -186,7 +186,7 @@ static gp_status run_block(const gp_call *call, const stack *s, int64_t unit) {
                      gp_arg_at(b, first_b), gp_arg_at(out, (batch * s->m + row) * s->n));
 }
 
-/* The matrices that block `unit` belongs to. */
+/* Describe the matrices that block `unit` belongs to. */
 static gp_half_matrices half_matrices(const gp_call *call, const stack *s, int64_t unit) {
   const gp_meta *a = call->in[0].meta, *b = call->in[1].meta, *out = call->out[0].meta;
   const int64_t batch = unit / blocks_of(s);
@@ -208,7 +208,7 @@ static size_t scratch(const gp_call *call) {
   return gp_half_multiplies(call) ? gp_half_multiply_scratch(&x) : 0;
 }
 
-/* Blocks of one matrix at a time. */
+/* Multiply blocks of one matrix at a time. */
 static void run_halves(const gp_call *call, const stack *s, gp_span span) {
   const int64_t most = GP_HALF_MATRIX_ROWS / GP_ROW_BLOCK;
   for (int64_t unit = span.first, next; unit < span.last; unit = next) {

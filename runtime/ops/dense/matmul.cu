@@ -1,9 +1,9 @@
 /* ops/dense/matmul.cu - products of stacks of matrices, either operand stored transposed.
  *
- * Leading dimensions broadcast: seen as strides, 0 where an operand has one matrix for many.
- * Dimensions that go on in step for all three values are one; of what remains, the longest is the
- * stack of one call and the others are a loop. A right operand without a stack is one product: the
- * stack of the left one is folded into its rows. */
+ * Leading dimensions broadcast: as strides, which are 0 where an operand has one matrix for many.
+ * Dimensions that continue each other in all three values are merged; of those left, the longest is
+ * the stack of one call and the others are a loop. A right operand without a stack makes one
+ * product: the stack of the left one is folded into its rows. */
 #include "ops/dense/dense.cuh"
 
 /* A leading dimension: matrices between neighbours, of a, b and the output. */
@@ -28,8 +28,8 @@ static bool is_one_matrix(const gp_meta *meta) {
   return true;
 }
 
-/* Matrices between neighbours along leading dimension d of the output, counted from the last
- * one. */
+/* Count the matrices between neighbours along leading dimension d of the output, counted
+ * from the last one. */
 static int64_t lead_stride(const gp_meta *meta, int d) {
   const int at = meta->shape.rank - 3 - d;
   int64_t stride = 1;
@@ -38,13 +38,14 @@ static int64_t lead_stride(const gp_meta *meta, int d) {
   return stride;
 }
 
-/* Does `outer` go on where `inner` ends? */
+/* Tell whether `outer` continues where `inner` ends. */
 static bool continues(const lead *outer, const lead *inner) {
   return outer->a == inner->a * inner->size && outer->b == inner->b * inner->size &&
          outer->out == inner->out * inner->size;
 }
 
-/* The leading dimensions from the last one on, sizes of 1 left out, neighbours merged. */
+/* Collect the leading dimensions from the last one on, leaving out sizes of 1, merging
+ * neighbours. */
 static void set_leads(stack *s, const gp_call *call) {
   const gp_meta *out = call->out[0].meta;
   for (int d = 0; d < out->shape.rank - 2; d++) {
@@ -59,7 +60,7 @@ static void set_leads(stack *s, const gp_call *call) {
   }
 }
 
-/* The longest dimension becomes the stack of one product. */
+/* Make the longest dimension the stack of one product. */
 static void take_longest(stack *s) {
   int longest = 0;
   for (int d = 1; d < s->rank; d++)
@@ -104,7 +105,7 @@ static bool is_empty(const stack *s) {
   return s->gemm.m == 0 || s->gemm.n == 0 || s->gemm.batch == 0;
 }
 
-/* The product at a place of the loop over the remaining dimensions. */
+/* Return the product at a place of the loop over the remaining dimensions. */
 static gp_gpu_gemm product_at(const stack *s, const gp_call *call, int64_t place) {
   gp_gpu_gemm g = s->gemm;
   int64_t a = 0, b = 0, out = 0;

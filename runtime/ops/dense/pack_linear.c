@@ -1,12 +1,12 @@
-/* ops/dense/pack_linear.c - w [N, K] -> the bytes of its transpose, [K, N], which linear multiplies
- * with.
+/* ops/dense/pack_linear.c - w [N, K] -> the bytes of its transpose, [K, N], by which linear
+ * multiplies.
  *
- * The value is opaque, so that what is best for the products may change without anybody else
- * knowing: linear is told N by its attribute and K by its input. */
+ * The value is opaque, so its order may change to whatever suits the products best, without changes
+ * elsewhere: linear gets N from its attribute and K from its input. */
 #include "ops/dense/dense.h"
 #include "ops/shape/boxes.h"
 
-/* Panels for the products of bf16, see device/cpu/bf16/bf16.h. */
+/* Tell whether it makes panels for the products of bf16, see device/cpu/bf16/bf16.h. */
 static bool makes_panels(gp_dtype weight, const gp_attrs *attr) {
   return weight == GP_BF16 || attr->pack_linear.half;
 }
@@ -19,7 +19,7 @@ static gp_status infer(gp_sig *sig) {
   return gp_infer_packed(sig, gp_meta_bytes(sig->in[0]));
 }
 
-/* What is read, and what is written: both [K, N]. */
+/* The source and the result of the transposition: both are [K, N]. */
 typedef struct turn {
   gp_meta from, to;
   gp_call call;

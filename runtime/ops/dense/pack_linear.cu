@@ -1,7 +1,7 @@
 /* ops/dense/pack_linear.cu - w [N, K] -> [K, N], the order of a packed weight.
  *
- * Products on a GPU take either order at the same speed, so no plan packs weights there; the op
- * means the same all the same. */
+ * Products on a GPU take either order at the same speed, so no plan packs weights there, but the op
+ * must mean the same there. */
 #include "ops/dense/dense.cuh"
 #include "ops/shape/boxes.cuh"
 

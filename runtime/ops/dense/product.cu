@@ -2,12 +2,12 @@
  * padded copies.
  *
  * Rows of halves that do not begin at multiples of 16 bytes (a vocabulary of 50,257) leave the
- * library slow algorithms, or none. Where the product is long enough to pay for it, what lies so is
- * copied to rows that begin at multiples of 128 bytes, and what comes out is copied back: values
- * and gradients outside stay as they are. The copies are made in pieces of some rows, so that they
- * take a bounded place. Whether it is done depends on the shape alone, pieces too: so do the bits.
- * GPIPE_GEMM_PAD is another bound in KiB; 0 leaves copies out but for products that the library
- * refuses. */
+ * library slow algorithms, or none. If the product is long enough to pay for it, such an operand is
+ * copied to rows that begin at multiples of 128 bytes, and such a result is copied back: values and
+ * gradients outside stay as they are. The copies are made in pieces of some rows, so that they take
+ * bounded memory. The shape alone decides whether it is done, and by which pieces, so the bits
+ * depend on nothing else. GPIPE_GEMM_PAD is another bound in KiB; 0 allows copies only for products
+ * that the library refuses. */
 #include <stdlib.h>
 
 #include "ops/dense/dense.cuh"
@@ -18,11 +18,11 @@ enum {
   PART = 256    /* bytes: parts of the scratch */
 };
 
-static const int64_t ROUND = 128; /* rows of a piece come in such numbers: whole tiles */
+static const int64_t ROUND = 128; /* rows of a piece are a multiple of this: whole tiles */
 /* KiB of the copies of a piece: large enough for whole waves of tiles, small beside the values. */
 static const int64_t MOST = 512 << 10;
 
-/* ---- whether ------------------------------------------------------------------------------- */
+/* ---- the decision -------------------------------------------------------------------------- */
 
 /* A matrix as it is stored. */
 typedef struct matrix {
@@ -61,7 +61,7 @@ static int64_t all_bytes(const gp_gpu_gemm *g) {
   return padded_bytes(&a) + padded_bytes(&b) + padded_bytes(&d);
 }
 
-/* KiB; the same for the life of a process. */
+/* Return the bound in KiB; it is the same for the life of a process. */
 static int64_t asked_bound() {
   const char *asked = getenv("GPIPE_GEMM_PAD");
   return asked && *asked ? strtoll(asked, NULL, 10) : MOST;
@@ -76,7 +76,8 @@ static bool pays(const gp_gpu_gemm *g) {
          operations >= 128.0 * (double)all_bytes(g);
 }
 
-/* Also what the library refused as it lies; that was settled when it was first asked. */
+/* Also copy for a product that the library refused as it lies; it was asked in the first
+ * prepare. */
 static bool is_copied(gp_gpu *gpu, const gp_gpu_gemm *g) {
   const bool whole = g->batch <= 1 && g->m > 0 && g->n > 0 && g->k > 0;
   if (!whole || all_bytes(g) == 0) return false;
@@ -85,7 +86,7 @@ static bool is_copied(gp_gpu *gpu, const gp_gpu_gemm *g) {
 
 /* ---- pieces -------------------------------------------------------------------------------- */
 
-/* Rows of the left operand as stored: of D, or with a transposed one steps of K. */
+/* Count the rows of the left operand as stored: rows of D or, if it is transposed, steps of K. */
 static int64_t stored_rows(const gp_gpu_gemm *g) { return g->transpose_a ? g->k : g->m; }
 
 static gp_gpu_gemm piece_of(const gp_gpu_gemm *g, int64_t rows) {
@@ -94,7 +95,7 @@ static gp_gpu_gemm piece_of(const gp_gpu_gemm *g, int64_t rows) {
   return piece;
 }
 
-/* As many as the bound allows. */
+/* Take as many rows as the bound allows. */
 static int64_t rows_of_piece(const gp_gpu_gemm *g) {
   const int64_t rows = stored_rows(g), asked = asked_bound(), bound = asked > 0 ? asked : MOST;
   const gp_gpu_gemm some = piece_of(g, ROUND), none = piece_of(g, 0);
@@ -105,7 +106,7 @@ static int64_t rows_of_piece(const gp_gpu_gemm *g) {
 }
 
 /* A piece with its copies in the scratch; addresses may be NULL. The right operand comes first:
- * with pieces of rows it is the same for all, whatever their size. */
+ * with pieces of rows, all pieces share it, whatever their size. */
 typedef struct copies {
   gp_gpu_gemm gemm;
   matrix a, b, d;
@@ -171,7 +172,7 @@ static const void *element(const void *of, int64_t at, size_t size) {
   return of ? (const char *)of + (size_t)at * size : NULL;
 }
 
-/* The product from row `at` of the left operand on. */
+/* Return the product from row `at` of the left operand on. */
 static gp_gpu_gemm from_row(const gp_gpu_gemm *g, int64_t at) {
   gp_gpu_gemm piece = *g;
   const size_t item = gp_item_of(g->type), out = gp_item_of(g->d_type);
@@ -187,7 +188,7 @@ static gp_gpu_gemm from_row(const gp_gpu_gemm *g, int64_t at) {
   return piece;
 }
 
-/* A right operand that every piece has is copied by the first. */
+/* Only the first piece copies a right operand that every piece has. */
 static gp_status run_piece(gp_gpu *gpu, const gp_gpu_gemm *g, int64_t at, int64_t rows,
                            void *scratch) {
   const gp_gpu_gemm part = from_row(g, at);
@@ -209,7 +210,8 @@ static gp_status refuse(const gp_gpu_gemm *g) {
                      (long long)g->n);
 }
 
-/* A bias alone goes along with pieces of rows; pieces of K would add it each. */
+/* Tell whether a product does more than pieces can: pieces of rows can take a bias, but pieces of K
+ * would each add it. */
 static bool is_more(const gp_gpu_gemm *g) {
   return g->epilogue != GP_GEMM_PLAIN || (g->biased && (g->transpose_a || g->accumulate));
 }
@@ -221,7 +223,7 @@ static void note(gp_gpu *gpu, const gp_gpu_gemm *g) {
                    "rows do not begin at multiples of 16 bytes");
 }
 
-/* All pieces but the last are alike. */
+/* Prepare two products: all pieces but the last are alike. */
 gp_status gp_product_prepare(gp_gpu *gpu, const gp_gpu_gemm *g, size_t *scratch) {
   if (!is_copied(gpu, g)) return gp_gemm_prepare(gpu, g);
   if (is_more(g)) return refuse(g);

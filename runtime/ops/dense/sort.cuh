@@ -3,9 +3,9 @@
  *
  * A pass sorts by one digit of the id, lowest first: blocks count the digits of their tiles, one
  * block adds the counts up, blocks put entries where they belong. Within a tile warps own
- * neighbouring entries and rank equal digits by votes, so nothing depends on who comes first.
- * Source: Merrill and Grimshaw, "High performance and scalable radix sorting" (2011), without its
- * fused scan. */
+ * neighbouring entries and rank equal digits by votes, so nothing depends on which warp comes
+ * first. Source: Merrill and Grimshaw, "High performance and scalable radix sorting" (2011),
+ * without its fused scan. */
 #ifndef GP_OPS_DENSE_SORT_CUH
 #define GP_OPS_DENSE_SORT_CUH
 
@@ -27,7 +27,7 @@ static __host__ __device__ inline uint32_t gp_entry_id(gp_entry entry) {
   return (uint32_t)(entry >> 32);
 }
 
-/* A sort of n entries whose ids are 0 .. most; passes goes to and fro between two arrays. */
+/* A sort of n entries whose ids are 0 .. most; its passes alternate between two arrays. */
 struct gp_sort {
   int64_t n, tiles;
   int passes, bits; /* bits: of a digit */
@@ -73,7 +73,7 @@ static __global__ void gp_sort_count(gp_sort_pass p) {
   p.counts[threadIdx.x * p.tiles + blockIdx.x] = count[threadIdx.x];
 }
 
-/* Sum of the values of the threads before this one; part: one value a warp. */
+/* Add up the values of the threads before this one; part: one value a warp. */
 static __device__ inline uint32_t gp_sort_before(uint32_t mine, uint32_t *part) {
   const int lane = threadIdx.x % GP_WARP, warp = threadIdx.x / GP_WARP;
   uint32_t sum = mine;
@@ -87,7 +87,7 @@ static __device__ inline uint32_t gp_sort_before(uint32_t mine, uint32_t *part) 
   return sum - mine;
 }
 
-/* counts[i] becomes the sum of all counts before it. One block. */
+/* Make counts[i] the sum of all counts before it. Runs on one block. */
 static __global__ void gp_sort_add_up(uint32_t *counts, int64_t n) {
   gp_kernel_begin();
   __shared__ uint32_t part[GP_SORT_SCAN / GP_WARP];
@@ -103,7 +103,7 @@ static __global__ void gp_sort_add_up(uint32_t *counts, int64_t n) {
   }
 }
 
-/* Lanes of the warp that are in use and have this digit. */
+/* Return the lanes of the warp that are in use and have this digit. */
 static __device__ inline uint32_t gp_sort_peers(uint32_t digit, bool used, int bits) {
   uint32_t peers = __ballot_sync(0xffffffffu, used);
   for (int b = 0; b < bits; b++) {
@@ -113,7 +113,7 @@ static __device__ inline uint32_t gp_sort_peers(uint32_t digit, bool used, int b
   return peers;
 }
 
-/* Entry r of this thread; whether there is one. */
+/* Read entry r of this thread; return whether there is one. */
 static __device__ inline bool gp_sort_entry(const gp_sort_pass &p, int r, gp_entry *entry) {
   const int64_t warp = (int64_t)blockIdx.x * GP_SORT_WARPS + threadIdx.x / GP_WARP;
   const int64_t at = (warp * GP_SORT_ROUNDS + r) * GP_WARP + threadIdx.x % GP_WARP;
@@ -121,8 +121,8 @@ static __device__ inline bool gp_sort_entry(const gp_sort_pass &p, int r, gp_ent
   return at < p.n;
 }
 
-/* next[digit]: of this warp, a count at first, then where its next entry of that digit goes. The
- * lowest lane of those with one digit moves it on. Returns the place of this thread's entry. */
+/* Return the place of this thread's entry. next[digit] belongs to this warp: a count at first, then
+ * where its next entry of that digit goes. The lowest lane of those with one digit advances it. */
 static __device__ inline uint32_t gp_sort_advance(uint32_t *next, uint32_t digit, uint32_t peers) {
   const uint32_t lane = threadIdx.x % GP_WARP, below = peers & ((1u << lane) - 1);
   const bool used = peers >> lane & 1;

@@ -1,6 +1,6 @@
 /* ops/eager/eager.c - run one op at once: what a script's tensors do outside a trace.
  *
- * The kernels are those of the engine, run on the calling thread piece by piece, or on the GPU
+ * The kernels are those of the engine. They run on the calling thread piece by piece, or on the GPU
  * where the inputs lie (gpu.c); halves are computed in f32 (half.c). Views share the storage of
  * their input. Random ops draw from a (seed, clock) of the calling thread; each application of one
  * advances the clock, so the same script gives the same numbers. */
@@ -16,7 +16,7 @@ void gp_eager_seed(uint64_t seed) { random_state = (gp_random_state){.seed = see
 gp_random_state gp_eager_random(void) { return random_state; }
 void gp_eager_set_random(gp_random_state state) { random_state = state; }
 
-/* Give back whatever is held: all of it after a failure, all but the outputs after success. */
+/* Release whatever is held: all of it after a failure, all but the outputs after success. */
 static void release(gp_application *a) {
   for (int i = 0; i < GP_MAX_INPUTS; i++) gp_tensor_free(a->in[i]);
   for (int i = 0; i < GP_MAX_OUTPUTS; i++) gp_tensor_free(a->out[i]);
@@ -32,7 +32,7 @@ gp_status gp_eager_new(gp_space *space, const gp_meta *meta, gp_tensor **tensor)
   return status;
 }
 
-/* What the `copy` op would give. */
+/* Make the copy that the `copy` op would give. */
 static gp_status copy_for(gp_copy wish, const gp_tensor *from, gp_tensor **to) {
   gp_meta meta;
   gp_tensor *copy;
@@ -45,12 +45,12 @@ static gp_status copy_for(gp_copy wish, const gp_tensor *from, gp_tensor **to) {
   return GP_OK;
 }
 
-/* An op that writes in[0] must not read what it has written already. */
+/* Tell whether an op that writes in[0] would read what it has written already. */
 static bool reads_what_it_writes(const gp_application *a, const gp_tensor *const *inputs, int i) {
   return (a->def->flags & GP_OP_EFFECT) && i > 0 && gp_tensor_overlaps(inputs[0], inputs[i]);
 }
 
-/* The GPU that one of them lies on; all do, but for scalars, which are taken there. */
+/* Find the GPU that the inputs lie on. All do, except scalars, which are copied there. */
 static gp_status find_space(gp_application *a, gp_tensor *const *inputs, int n) {
   for (int i = 0; i < n; i++)
     if (gp_tensor_space(inputs[i])) a->space = gp_tensor_space(inputs[i]);
@@ -106,8 +106,8 @@ static bool is_interrupted(const void *context) {
   return gp_interrupt_pending();
 }
 
-/* The same pieces as on a team of threads, one after the other. Between two of them Ctrl-C is
- * noticed, but not where an op writes into its input: the script would be left with half of it. */
+/* Run the pieces that a team of threads would run, one after the other. Look for Ctrl-C between two
+ * of them, unless the op writes into its input: the script would be left with half of it. */
 static gp_status run_pieces(const gp_op_def *def, const gp_call *call, void *scratch) {
   gp_cut cut = gp_op_cut(def, call);
   bool whole = def->flags & GP_OP_EFFECT;
@@ -135,7 +135,7 @@ gp_status gp_eager_run_host(const gp_application *a, const gp_step_block *step) 
   return status;
 }
 
-/* Outside a pipeline there are no rows and no count: the step block says so. */
+/* Outside a pipeline there are no rows and no count, and the step block says so. */
 static gp_status run_kernel(const gp_application *a) {
   const gp_step_block step = {
       .seed = random_state.seed, .step = random_state.clock, .inverse_count = 1, .scale = 1};

@@ -1,5 +1,5 @@
-/* ops/eager/eager.h - one application of an op outside a trace, as eager.c and its two helpers
- * share it. */
+/* ops/eager/eager.h - one application of an op outside a trace, which eager.c and its two
+ * helpers share. */
 #ifndef GP_OPS_EAGER_H
 #define GP_OPS_EAGER_H
 
@@ -14,16 +14,16 @@ typedef struct gp_application {
   gp_space *space; /* where all of them lie; NULL: on the host */
 } gp_application;
 
-/* A new tensor that lies as the meta says, which is dense. */
+/* Make a tensor that lies as the meta says, which is dense. */
 gp_status gp_eager_new(gp_space *space, const gp_meta *meta, gp_tensor **tensor);
-/* The kernel's view: raw addresses and metas, borrowed from the tensors. */
+/* Return the kernel's view: raw addresses and metas, borrowed from the tensors. */
 gp_call gp_application_call(const gp_application *a, const gp_step_block *step);
-/* Run its CPU kernel. */
+/* Run the CPU kernel. */
 gp_status gp_eager_run_host(const gp_application *a, const gp_step_block *step);
-/* Is it one of halves that the CPU has no kernel for? Run it in f32, then. */
+/* Tell whether the application has halves that the CPU has no kernel for; then run it in f32. */
 bool gp_eager_is_half(const gp_application *a);
 gp_status gp_eager_run_half(const gp_application *a, const gp_step_block *step);
-/* Run it on the GPU of its space and wait. */
+/* Run the application on the GPU of its space and wait. */
 gp_status gp_eager_run_gpu(const gp_application *a, const gp_step_block *step);
 
 #endif

@@ -1,8 +1,8 @@
 /* ops/eager/gpu.c - an op at once on the GPU that its inputs lie on: for scripts and for tests of
  * kernels.
  *
- * What a pipeline keeps ready for all of its ops (step block, fault word, scratch) is made here for
- * one, and the end is waited for. */
+ * A pipeline keeps a step block, a fault word and scratch ready for all of its ops; here they are
+ * made for one op, which is then waited for. */
 #include "base/tensor.h"
 #include "device/gpus.h"
 #include "ops/eager/eager.h"
@@ -17,7 +17,7 @@ typedef struct bench {
 enum { SCRATCH_AT = GP_GPU_ALIGNMENT }; /* behind the bench */
 _Static_assert(sizeof(bench) <= SCRATCH_AT, "the bench lies in front of the scratch");
 
-/* Run and look for what the kernel found. */
+/* Run the kernel, wait, and read the fault that it may have found. */
 static gp_status run(const gp_application *a, const gp_step_block *step, char *memory) {
   const gp_gpu_api *api;
   gp_gpu *gpu = gp_space_gpu(a->space);

@@ -1,9 +1,8 @@
 /* ops/eager/half.c - an op on bf16 or f16 tensors of the host: converted to f32, computed,
  * converted back.
  *
- * That is what a GPU does too, which loads halves, computes in f32 and rounds once: so a script may
- * look at the same numbers without a GPU. Pipelines have a way of their own, which converts a few
- * rows at a time (ops/half). */
+ * A GPU does the same: it loads halves, computes in f32 and rounds once. So a script may see the
+ * same numbers without a GPU. Pipelines convert in another way, a few rows at a time (ops/half). */
 #include "base/tensor.h"
 #include "ops/eager/eager.h"
 
@@ -19,8 +18,8 @@ bool gp_eager_is_half(const gp_application *a) {
   return any && !(a->def->flags & GP_OP_HALVES);
 }
 
-/* The same in f32, row-major or, for ops that want images so, channels-last; anything else as it
- * is. */
+/* Make the same tensor in f32, row-major or, for ops that want images so, channels-last; anything
+ * but halves is retained as it is. */
 static gp_status widen(const gp_op_def *def, gp_tensor *from, bool with_values, gp_tensor **to) {
   if (!is_half(from)) return *to = gp_tensor_retain(from), GP_OK;
   gp_tensor *made;

@@ -31,13 +31,14 @@ typedef void (*gp_loop)(const gp_row_run *run);
 
 /* Call the loop for all runs of the units. */
 gp_status gp_map(const gp_call *call, gp_span span, gp_loop loop);
-/* The loop for f32 or f64, as in[n_in - 1] has it; for halves that of f32, a strip at a time. */
+/* Run the loop for f32 or f64, as in[n_in - 1] has it; for halves run that of f32, a
+ * strip at a time. */
 gp_status gp_map_float(const gp_call *call, gp_span span, gp_loop f32, gp_loop f64);
 
-/* The loop for f32, f64, i64 or i32, in this order. */
+/* Run the loop for f32, f64, i64 or i32, in this order. */
 gp_status gp_map_number(const gp_call *call, gp_span span, const gp_loop loops[4]);
 
-/* The state that all of these read: how broadcast and strided operands lie (walk.c). */
+/* The state that all of these read: the layout of broadcast and strided operands (walk.c). */
 size_t gp_map_state(const gp_call *call);
 gp_status gp_map_prepare(const gp_call *call, void *state);
 #define GP_MAP_STATE .state = gp_map_state, .prepare = gp_map_prepare, .halves = GP_ALL_HALVES
@@ -53,20 +54,20 @@ gp_cost gp_map_cost_heavy(const gp_sig *sig);
 
 /* ---- what every elementwise op defines ------------------------------------------------------ */
 
-/* run_<op>: the kernel made of a loop for f32 and one for f64. */
+/* Define run_<op>: the kernel made of a loop for f32 and one for f64. */
 #define GP_MAP_KERNEL(op, f32, f64)                                                                \
   static gp_status run_##op(const gp_call *call, gp_span span) {                                   \
     return gp_map_float(call, span, f32, f64);                                                     \
   }
 
-/* The same where integers compute too: loops <op>_f32, _f64, _i64 and _i32. */
+/* The same if integers compute too: loops <op>_f32, _f64, _i64 and _i32. */
 #define GP_MAP_NUMBER_KERNEL(op)                                                                   \
   static gp_status run_##op(const gp_call *call, gp_span span) {                                   \
     return gp_map_number(call, span, (const gp_loop[]){op##_f32, op##_f64, op##_i64, op##_i32});   \
   }
 
-/* The definition of an op that reads its n inputs element by element and has the kernel run_<op>;
- * what is its own (infer, vjp, cost) is given as designated initialisers. */
+/* Define an op that reads its n inputs element by element and has the kernel run_<op>; the rest
+ * (infer, vjp, cost) is given as designated initialisers. */
 #define GP_MAP_OP(op, n, ...)                                                                      \
   const gp_op_def gp_def_##op = {GP_OP_ROW(op), .row_inputs = (1u << n) - 1,                       \
                                  .cpu = {.cut = gp_cut_rows, .run = run_##op, GP_MAP_STATE},       \
@@ -80,8 +81,8 @@ gp_cost gp_map_cost_heavy(const gp_sig *sig);
  * b`. */
 #define GP_MAP1(name, T, TO, expr) GP_MAP1_WITH(name, T, TO, (void)0, expr)
 
-/* The same where expr reads names that `set`, one declaration, makes of run->call->attr before the
- * loop. */
+/* The same if expr reads names that `set`, one declaration, makes of run->call->attr
+ * before the loop. */
 #define GP_MAP1_WITH(name, T, TO, set, expr)                                                       \
   static void name(const gp_row_run *run) {                                                        \
     set;                                                                                           \

@@ -6,10 +6,10 @@
  *   };
  *   const gp_gpu_kernel gp_gpu_add = {gp_map_number<2, plus>, NULL};
  *
- * A thread takes a unit of the walk: so many neighbouring elements that the widest operand's fill
- * 16 bytes (or one, where operands are not aligned for that). An element's bits never depend on its
- * unit. All of a unit's inputs are read before its outputs are written, so the output may be an
- * input's memory. Functors of all files share one namespace: their names differ. */
+ * A thread takes a unit of the walk: as many neighbouring elements as fill 16 bytes of the widest
+ * operand (or one element, if operands are not aligned for that). An element's bits never depend on
+ * its unit. All of a unit's inputs are read before its outputs are written, so the output may be an
+ * input's memory. Functors of all files share one namespace, so their names must differ. */
 #ifndef GP_OPS_ELEMENTWISE_MAP_CUH
 #define GP_OPS_ELEMENTWISE_MAP_CUH
 
@@ -27,8 +27,8 @@ enum { GP_MAP_THREADS = 256 };
 /* Neighbouring elements that move at once. */
 template <typename T, int LANES> struct alignas(LANES * sizeof(T)) gp_lanes { T at[LANES]; };
 
-/* The first `count` of LANES elements that lie `step` apart: together (1), the same (0) or
- * neither. */
+/* Read the first `count` of LANES elements that lie `step` apart: side by side (1), all the same
+ * one (0), or neither. */
 template <typename T, int LANES>
 static __device__ inline gp_lanes<T, LANES> gp_read_lanes(const T *from, int64_t step, int count) {
   if (step == 1 && count == LANES) return *reinterpret_cast<const gp_lanes<T, LANES> *>(from);
@@ -39,8 +39,8 @@ static __device__ inline gp_lanes<T, LANES> gp_read_lanes(const T *from, int64_t
   return x;
 }
 
-/* All lanes by one access. 16 bytes are stored by name: of a struct of elements nvcc makes smaller
- * stores here and there. */
+/* Write all lanes by one access. 16 bytes are stored as a uint4: for a struct of elements nvcc
+ * sometimes makes smaller stores. */
 template <typename T, int LANES>
 static __device__ inline void gp_write_whole(T *to, const gp_lanes<T, LANES> &x) {
   if constexpr (sizeof x == sizeof(uint4)) {
@@ -115,7 +115,7 @@ template <typename... More> constexpr int gp_most(int a, int b, More... more) {
   return gp_most(a > b ? a : b, more...);
 }
 
-/* out = f(in[0], in[1], ..) for elements of these types, at most three inputs. */
+/* Compute out = f(in[0], in[1], ..) for elements of these types, at most three inputs. */
 template <typename Out, typename... In, typename F>
 static gp_status gp_map(gp_gpu *gpu, F f, const gp_arg *out, const gp_arg *in) {
   constexpr int count = sizeof...(In), lanes = 16 / gp_most(sizeof(Out), sizeof(In)...);
@@ -130,7 +130,7 @@ static gp_status gp_map(gp_gpu *gpu, F f, const gp_arg *out, const gp_arg *in) {
 
 /* ---- ops whose N inputs and output have one type ------------------------------------------- */
 
-/* f for stored floats: computed in f32 where they are halves. */
+/* Compute f on stored floats: in f32 if they are halves. */
 template <typename F> struct gp_computed {
   F f;
   template <typename T, typename... More> __device__ T operator()(T a, More... b) const {
@@ -146,19 +146,19 @@ static gp_status gp_map_same(gp_gpu *gpu, F f, const gp_gpu_call *call) {
   if constexpr (N == 3) return gp_map<T, T, T, T>(gpu, f, out, in);
 }
 
-/* An op with attributes, which stand in f, on f32, f64, bf16 and f16. */
+/* Run an op with attributes, which f holds, on f32, f64, bf16 and f16. */
 template <int N, typename F>
 static gp_status gp_map_float_with(gp_gpu *gpu, F f, const gp_gpu_call *call) {
   GP_BY_FLOAT(call->op.out[0].meta->dtype, return (gp_map_same<N, T>(gpu, gp_computed<F>{f}, call)))
   return GP_OK;
 }
 
-/* The `run` of an op without attributes. */
+/* Run an op without attributes. */
 template <int N, typename F> static gp_status gp_map_float(gp_gpu *gpu, const gp_gpu_call *call) {
   return gp_map_float_with<N>(gpu, F(), call);
 }
 
-/* And of one on i64 and i32 too: unsigned ones, which wrap around instead of being undefined. */
+/* Run one on i64 and i32 too: as unsigned ones, which wrap around instead of being undefined. */
 template <int N, typename F> static gp_status gp_map_number(gp_gpu *gpu, const gp_gpu_call *call) {
   const gp_dtype dtype = call->op.out[0].meta->dtype;
   if (dtype == GP_I64) return gp_map_same<N, uint64_t>(gpu, F(), call);
@@ -166,7 +166,7 @@ template <int N, typename F> static gp_status gp_map_number(gp_gpu *gpu, const g
   return gp_map_float<N, F>(gpu, call);
 }
 
-/* The same where the sign counts, with attributes or without. */
+/* The same for ops in which the sign counts, with attributes or without. */
 template <int N, typename F>
 static gp_status gp_map_signed_with(gp_gpu *gpu, F f, const gp_gpu_call *call) {
   const gp_dtype dtype = call->op.out[0].meta->dtype;

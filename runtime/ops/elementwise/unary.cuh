@@ -6,21 +6,22 @@
 
 #include "ops/elementwise/map.cuh"
 
-/* gp_gpu_<op>: the value of the formula at a. */
+/* Define gp_gpu_<op>: the value of the formula at a. */
 #define GP_GPU_UNARY(op, formula)                                                                  \
   struct op##_of {                                                                                 \
     template <typename C> __device__ C operator()(C a) const { return formula; }                   \
   };                                                                                               \
   const gp_gpu_kernel gp_gpu_##op = {gp_map_float<1, op##_of>, NULL};
 
-/* gp_gpu_<op>_dx: what the formula makes of a, the gradient dy, and b, the input or the output. */
+/* Define gp_gpu_<op>_dx: the value of the formula at a, the gradient dy, and b, the input
+ * or the output. */
 #define GP_GPU_SLOPE(op, formula)                                                                  \
   struct op##_slope {                                                                              \
     template <typename C> __device__ C operator()(C a, C b) const { return formula; }              \
   };                                                                                               \
   const gp_gpu_kernel gp_gpu_##op##_dx = {gp_map_float<2, op##_slope>, NULL};
 
-/* The same of an op with one real attribute, which formulas read as p. */
+/* The same for an op with one real attribute, which formulas read as p. */
 #define GP_GPU_UNARY_WITH(name, attribute, formula)                                                \
   struct name##_of {                                                                               \
     double real;                                                                                   \

@@ -1,8 +1,8 @@
 /* ops/elementwise/walk.c - from shapes and strides to long runs with constant steps; see loops.h.
  *
  * A walk depends on shapes and strides alone. Contiguous operands of one shape are one run, which
- * is seen at once; where operands are broadcast or strided, the walk is an instruction's state: in
- * a plan it is worked out once, and not for every piece of every micro-batch. */
+ * is quickly recognised. If operands are broadcast or strided, the walk is an instruction's state:
+ * a plan computes it once, and not for every piece of every micro-batch. */
 #include "base/tensor.h"
 #include "ops/elementwise/loops.h"
 #include "ops/half/half.h"
@@ -17,14 +17,14 @@ typedef struct walk {
   int64_t size[OPERANDS];                /* bytes of one element */
 } walk;
 
-/* Stride of an operand along dim d of the output; 0 where it is broadcast. */
+/* Return the stride of an operand along dim d of the output; 0 if it is broadcast. */
 static int64_t aligned_stride(const gp_meta *meta, int rank, int d) {
   int own = d - (rank - meta->shape.rank);
   return own < 0 || meta->shape.dim[own] == 1 ? 0 : meta->stride[own];
 }
 
-/* Dim `size` with these strides can be one with the dim before it: in every operand, a step of that
- * one is `size` steps of this one. */
+/* Tell whether dim `size` with these strides can be one with the dim before it: in every operand, a
+ * step of that dim is `size` steps of this one. */
 static bool merges(const walk *w, int64_t size, const int64_t *stride) {
   if (w->rank == 0) return false;
   for (int k = 0; k < w->operands; k++)
@@ -32,7 +32,7 @@ static bool merges(const walk *w, int64_t size, const int64_t *stride) {
   return true;
 }
 
-/* Add a dim behind the others, merged into the last one where that is possible. */
+/* Add a dim behind the others, merged into the last one if that is possible. */
 static void append_dim(walk *w, int64_t size, const int64_t *stride) {
   bool merged = merges(w, size, stride);
   int d = merged ? w->rank - 1 : w->rank++;
@@ -61,7 +61,7 @@ static void plan_walk(walk *w, const gp_call *call) {
   if (w->rank == 0) append_dim(w, 1, (const int64_t[OPERANDS]){1, 1, 1, 1});
 }
 
-/* Contiguous operands of one shape: a run. */
+/* Tell whether the operands are contiguous and of one shape, and so one run. */
 static bool is_flat(const gp_call *call) {
   const gp_meta *out = call->out[0].meta;
   bool flat = gp_meta_is_contiguous(out);
@@ -71,14 +71,14 @@ static bool is_flat(const gp_call *call) {
   return flat;
 }
 
-/* Position of an operand's element at the index, in bytes from its first one. */
+/* Return the position of an operand's element at the index, in bytes from its first one. */
 static int64_t position(const walk *w, int k, const int64_t *index) {
   int64_t at = 0;
   for (int d = 0; d < w->rank; d++) at += index[d] * w->stride[k][d];
   return at * w->size[k];
 }
 
-/* Index of element `flat` in row-major order. */
+/* Split position `flat`, in row-major order, into an index. */
 static void split_index(const walk *w, int64_t flat, int64_t *index) {
   for (int d = w->rank - 1; d >= 0; d--) {
     index[d] = flat % w->dim[d];
@@ -86,7 +86,7 @@ static void split_index(const walk *w, int64_t flat, int64_t *index) {
   }
 }
 
-/* After a run that ended at the end of the last dim: carry into the dims before it. */
+/* Carry into the outer dims, after a run that ended at the end of the last dim. */
 static void next_index(const walk *w, int64_t *index) {
   index[w->rank - 1] = 0;
   for (int d = w->rank - 2; d >= 0; d--) {
@@ -107,8 +107,8 @@ static void set_run(const walk *w, const int64_t *index, gp_row_run *run) {
 
 enum { STRIP = 512 }; /* elements: strips of all operands stay in the first-level cache */
 
-/* Elements [at, at + n) of an input: in f32 in the buffer where they are halves, else where they
- * are. One that is broadcast stays one. */
+/* Return elements [at, at + n) of an input: in f32 in the buffer if they are halves, else in place.
+ * One that is broadcast stays one element. */
 static const void *input_strip(const gp_row_run *run, int k, int64_t at, int64_t n, float *buffer,
                                int64_t *step) {
   const gp_dtype dtype = run->call->in[k].meta->dtype;
@@ -120,8 +120,8 @@ static const void *input_strip(const gp_row_run *run, int k, int64_t at, int64_t
   return buffer;
 }
 
-/* A loop for f32 where operands are halves: it computes strips of them in f32, and each element is
- * rounded once. */
+/* Run a loop for f32 on operands that are halves: it computes strips of them in f32, and each
+ * element is rounded once. */
 static void run_strips(const gp_row_run *run, gp_loop loop) {
   float buffers[OPERANDS][STRIP];
   const gp_dtype dtype = run->call->out[0].meta->dtype;
@@ -147,7 +147,8 @@ static bool has_halves(const gp_call *call) {
 
 /* ---- runs ----------------------------------------------------------------------------------- */
 
-/* Elements [first, last) in flat order: the rest of a line, whole lines, the beginning of one. */
+/* Run over elements [first, last) in flat order: the rest of a line, whole lines, the
+ * beginning of one. */
 static void run_range(const walk *w, gp_row_run *run, int64_t first, int64_t last, gp_loop loop,
                       bool strips) {
   int64_t index[GP_MAX_RANK];

@@ -5,14 +5,14 @@
 
 /* ---- merging dims -------------------------------------------------------------------------- */
 
-/* Stride of an operand along dim d of the output; 0 where it is broadcast. */
+/* Return the stride of an operand along dim d of the output; 0 if it is broadcast. */
 static int64_t aligned_stride(const gp_meta *meta, int rank, int d) {
   const int own = d - (rank - meta->shape.rank);
   return own < 0 || meta->shape.dim[own] == 1 ? 0 : meta->stride[own];
 }
 
-/* Dim `size` with these strides can be one with the dim before it: in every operand, a step of that
- * one is `size` steps of this one. */
+/* Tell whether dim `size` with these strides can be one with the dim before it: in every operand, a
+ * step of that dim is `size` steps of this one. */
 static bool merges(const gp_walk *w, int64_t size, const int64_t *stride) {
   if (w->rank == 0) return false;
   for (int k = 0; k < w->operands; k++)
@@ -20,7 +20,7 @@ static bool merges(const gp_walk *w, int64_t size, const int64_t *stride) {
   return true;
 }
 
-/* Add a dim behind the others, merged into the last one where that is possible. */
+/* Add a dim behind the others, merged into the last one if that is possible. */
 static void append_dim(gp_walk *w, int64_t size, const int64_t *stride) {
   const bool merged = merges(w, size, stride);
   const int d = merged ? w->rank - 1 : w->rank++;
@@ -30,9 +30,9 @@ static void append_dim(gp_walk *w, int64_t size, const int64_t *stride) {
 
 /* ---- units --------------------------------------------------------------------------------- */
 
-/* Can `lanes` neighbours of the last dim be had from operand k? By one access where they lie
- * together, which then must be aligned in every row; one by one where they are apart or the
- * same. */
+/* Tell whether operand k can give `lanes` neighbours of the last dim. It gives them by one
+ * access if they lie side by side, which then must be aligned in every row; one by one if they
+ * are apart or the same. */
 static bool gives_lanes(const gp_walk *w, int k, int lanes) {
   if (w->stride[w->rank - 1][k] != 1) return true;
   if ((uintptr_t)w->data[k] % (uintptr_t)(lanes * w->size[k]) != 0) return false;
@@ -67,7 +67,7 @@ gp_walk gp_walk_make(const gp_arg *const *args, const int *sizes, int operands, 
   return w;
 }
 
-/* Along dim d. */
+/* Count the units along dim d. */
 static int64_t units_of(const gp_walk *w, int d) {
   return d < w->rank - 1 ? w->dim[d] : (w->dim[d] + w->lanes - 1) / w->lanes;
 }
@@ -78,7 +78,7 @@ int64_t gp_walk_units(const gp_walk *walk) {
   return units;
 }
 
-/* Along the longest dim. */
+/* Halve along the longest dim. */
 gp_walk gp_walk_halve(gp_walk *walk) {
   int longest = 0;
   for (int d = 1; d < walk->rank; d++)

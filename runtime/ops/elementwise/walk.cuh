@@ -2,9 +2,9 @@
  *
  * As on the CPU, dims of size 1 are dropped and dims that lie one behind the other in every operand
  * are merged: contiguous operands are one long dim, a bias under rows is two. The last dim is cut
- * into units of `lanes` elements, what a thread handles at a time; lanes is 1 where some operand
+ * into units of `lanes` elements, and a thread handles a unit at a time; lanes is 1 if some operand
  * cannot be accessed by so many at once. Indices of a unit come from multiplications instead of
- * divisions, for which there are less than 2^31 units in a launch: a larger walk is halved.
+ * divisions, which needs less than 2^31 units in a launch: a larger walk is halved.
  *
  * Operand 0 is the output; the others broadcast to its shape. */
 #ifndef GP_OPS_ELEMENTWISE_WALK_CUH
@@ -28,11 +28,11 @@ typedef struct gp_walk {
   int size[GP_WALK_OPERANDS]; /* bytes of an element */
 } gp_walk;
 
-/* The walk over args[operands], whose elements have these sizes; `lanes` are what units should
- * have. */
+/* Make the walk over args[operands], whose elements have these sizes; `lanes` is what
+ * units should have. */
 gp_walk gp_walk_make(const gp_arg *const *args, const int *sizes, int operands, int lanes);
 int64_t gp_walk_units(const gp_walk *walk); /* 0 where there are no elements */
-/* Leave the first half of a walk of more than one unit; returns the second one. */
+/* Cut a walk of more than one unit down to its first half; return the second one. */
 gp_walk gp_walk_halve(gp_walk *walk);
 
 /* ---- in the kernel ------------------------------------------------------------------------- */
@@ -43,7 +43,7 @@ typedef struct gp_divisor {
   uint32_t by, factor, shift;
 } gp_divisor;
 
-/* A walk as a kernel gets it, by value. */
+/* A walk as it is passed to a kernel, by value. */
 typedef struct gp_grid {
   int rank;
   uint32_t units;
@@ -54,7 +54,7 @@ typedef struct gp_grid {
   void *data[GP_WALK_OPERANDS];
 } gp_grid;
 
-/* Of a walk of at most GP_WALK_MOST units. */
+/* Make the grid of a walk of at most GP_WALK_MOST units. */
 gp_grid gp_grid_make(const gp_walk *walk);
 gp_divisor gp_divisor_make(uint32_t by);
 
@@ -64,7 +64,7 @@ static __device__ inline uint32_t gp_divide(uint32_t n, const gp_divisor &d) {
   return (high + n) >> d.shift;
 }
 
-/* at[k] receives the position of a unit's first element in operand k. Returns its lanes: fewer than
+/* at[k] receives the position of a unit's first element in operand k. Return its lanes: fewer than
  * LANES at the end of the last dim. */
 template <int LANES, int OPERANDS>
 static __device__ inline int gp_grid_locate(const gp_grid &grid, uint32_t unit,

@@ -14,7 +14,7 @@ struct angle {
   template <typename C> __device__ C operator()(C a, C b) const { return atan2(a, b); }
 };
 
-/* What of the gradient goes to `mine`, one coordinate of the point. */
+/* The part of the gradient that `mine` gets, one coordinate of the point. */
 struct angle_dx {
   template <typename C> __device__ C operator()(C dy, C mine, C other) const {
     return dy * (other / (mine * mine + other * other));

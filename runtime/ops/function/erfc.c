@@ -1,5 +1,5 @@
-/* ops/function/erfc.c - 1 minus the error function of x, which keeps its digits where that is near
- * 1, and its gradient. */
+/* ops/function/erfc.c - 1 minus the error function of x, and its gradient. The result keeps its
+ * digits where the error function is near 1. */
 #include "ops/constants.h"
 #include "ops/elementwise/unary.h"
 

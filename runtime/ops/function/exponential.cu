@@ -1,6 +1,7 @@
 /* ops/function/exponential.cu - e^x and e^x - 1 on a GPU.
  *
- * The accurate functions of the CUDA library (2 units in the last place), not the fast ones. */
+ * They are the accurate functions of the CUDA library (2 units in the last place), not
+ * the fast ones. */
 #include "ops/elementwise/unary.cuh"
 
 GP_GPU_UNARY(exp, exp(a))

@@ -1,6 +1,6 @@
 /* ops/function/hyperbola.c - hyperbolic sine and cosine, their inverses and that of tanh.
  *
- * libm's, which keep the digits of a small x and overflow only where the result does. */
+ * They are libm's, which keep the digits of a small x and overflow only where the result does. */
 #include "ops/elementwise/unary.h"
 
 GP_SLOPE(sinh, GP_NO_SET, in, (a * coshf(b)), (a * cosh(b)), heavy)

@@ -1,6 +1,6 @@
 /* ops/function/logarithm.c - the natural logarithm of x, and of 1 + x with the digits of a small x.
  *
- * -inf at 0 and NaN below, as in libm: what a script then sees says what went wrong. */
+ * It gives -inf at 0 and NaN below, as in libm: a script then sees what went wrong. */
 #include "ops/elementwise/unary.h"
 
 /* dx = dy / x. */

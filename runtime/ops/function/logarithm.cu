@@ -1,6 +1,6 @@
 /* ops/function/logarithm.cu - the natural logarithms of x and 1 + x on a GPU.
  *
- * The accurate functions of the CUDA library; -inf at 0 and NaN below. */
+ * They are the accurate functions of the CUDA library; -inf at 0 and NaN below. */
 #include "ops/elementwise/unary.cuh"
 
 GP_GPU_UNARY(log, log(a))

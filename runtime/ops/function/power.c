@@ -17,6 +17,6 @@ GP_MAP_NUMBER_KERNEL(square)
 
 GP_MAP_OP(square, 1, .infer = gp_map_infer, .vjp = square_vjp, .cost = gp_map_cost_light)
 
-/* dx = -dy y y: the input need not be kept. */
+/* dx = -dy y y, so the input need not be kept. */
 GP_SLOPE(reciprocal, GP_NO_SET, out, (-a * b * b), (-a * b * b), light)
 GP_UNARY(reciprocal, GP_NO_SET, 1 / a, 1 / a, light, .vjp = reciprocal_vjp)

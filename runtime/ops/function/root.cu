@@ -1,7 +1,7 @@
 /* ops/function/root.cu - the square root and its inverse on a GPU.
  *
- * Correctly rounded (the default of nvcc), the inverse by a division instead of the approximate
- * instruction: so the bits are those of the CPU. */
+ * The root is correctly rounded (the default of nvcc), and the inverse is a division instead of the
+ * approximate instruction, so the bits are those of the CPU. */
 #include "ops/elementwise/unary.cuh"
 
 GP_GPU_UNARY(sqrt, sqrt(a))

@@ -1,9 +1,10 @@
-/* ops/function/rounding.cu - size, sign and the whole numbers around x on a GPU; see rounding.c. */
+/* ops/function/rounding.cu - absolute value, sign and the whole numbers around x on a GPU;
+ * see rounding.c. */
 #include "ops/elementwise/unary.cuh"
 
 struct abs_of {
   template <typename C> __device__ C operator()(C a) const { return fabs(a); }
-  /* Unsigned: the least integer, whose size is none, stays what it is. */
+  /* Unsigned: the least integer, whose absolute value does not exist, stays what it is. */
   __device__ uint64_t operator()(uint64_t a) const { return a >> 63 ? 0 - a : a; }
   __device__ uint32_t operator()(uint32_t a) const { return a >> 31 ? 0 - a : a; }
 };

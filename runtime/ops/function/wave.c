@@ -1,7 +1,7 @@
 /* ops/function/wave.c - sine and cosine of x in radians, and their gradients.
  *
- * libm's, which are right for the largest arguments too: positions times frequencies need not be
- * reduced before. */
+ * They are libm's, which are right for the largest arguments too: positions times frequencies need
+ * not be reduced before. */
 #include "ops/elementwise/unary.h"
 
 GP_SLOPE(sin, GP_NO_SET, in, (a * cosf(b)), (a * cos(b)), heavy)

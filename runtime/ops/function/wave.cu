@@ -1,6 +1,6 @@
 /* ops/function/wave.cu - sine and cosine on a GPU, and their gradients.
  *
- * The accurate functions of the CUDA library, which reduce arguments of any size. */
+ * They are the accurate functions of the CUDA library, which reduce arguments of any size. */
 #include "ops/elementwise/unary.cuh"
 
 GP_GPU_UNARY(sin, sin(a))

@@ -1,10 +1,11 @@
-/* ops/half/half.c - see half.h: where the converted operands lie, and the way there and back.
+/* ops/half/half.c - see half.h: where the converted operands lie, and the conversion in both
+ * directions.
  *
- * Of row-wise ops a few rows are converted at a time, so that they stay in the cache: the kernel is
- * told the whole operand's shape and an address so far before the scratch that its rows come to
- * lie there. Operands that are not read by rows are converted once a piece. Ops of another cut get
+ * A row-wise op has a few rows converted at a time, so that they stay in the cache: the kernel gets
+ * the whole operand's shape, and an address so far before the scratch that its rows lie there.
+ * Operands that are not read by rows are converted once a piece. Ops with another cut get
  * everything at once: threads convert the operands, run the pieces that the kernel has in f32, and
- * convert what it made. */
+ * convert the results. */
 #include "ops/half/half.h"
 
 #include "base/status.h"
@@ -32,7 +33,7 @@ typedef struct layout {
   operand list[OPERANDS];
   int count;
   int64_t rows; /* units converted at a time; 0: all */
-  size_t own;   /* scratch of the kernel itself: at the front, but for calls with phases */
+  size_t own;   /* scratch of the kernel itself: at the front, except for calls with phases */
   size_t bytes; /* for each thread; with phases for all of them */
 } layout;
 
@@ -58,7 +59,8 @@ bool gp_half_has_phases(const gp_op_def *def, const gp_call *call) {
 
 /* ---- layout -------------------------------------------------------------------------------- */
 
-/* In f32: in the same order where that is dense, else row-major. */
+/* Return the meta in f32: channels-last if the op wants that and the operand is so,
+ * else row-major. */
 static gp_meta widen_meta(const gp_op_def *def, const gp_meta *meta) {
   gp_meta wide = {0};
   (void)gp_meta_make(GP_F32, &meta->shape, &wide); /* it has as many elements */
@@ -83,7 +85,7 @@ static size_t take(layout *l, int64_t elements) {
   return at;
 }
 
-/* The call with the f32 metas; of the operands that stay, with their addresses. */
+/* Return the call with the f32 metas; operands that are not converted keep their addresses. */
 static gp_call widen_call(const layout *l, const gp_call *call) {
   gp_call wide = *call;
   wide.state = NULL;
@@ -94,7 +96,7 @@ static gp_call widen_call(const layout *l, const gp_call *call) {
   return wide;
 }
 
-/* As many rows as 64 KiB hold, a block at most: by the shapes alone. */
+/* Take as many rows as 64 KiB hold, a block at most; the shapes alone decide. */
 static int64_t rows_at_once(const layout *l) {
   int64_t bytes = 1;
   for (int i = 0; i < l->count; i++) bytes += l->list[i].row * (int64_t)sizeof(float);
@@ -133,13 +135,13 @@ size_t gp_half_shared(const gp_op_def *def, const gp_call *call) {
   return l.bytes;
 }
 
-/* ---- there and back -------------------------------------------------------------------------- */
+/* ---- conversion in both directions --------------------------------------------------------- */
 
 static float *wide_of(const operand *o, char *scratch) {
   return (float *)(void *)(scratch + o->offset);
 }
 
-/* Elements [first, first + n) of dense values, which lie at `wide` in f32. */
+/* Convert elements [first, first + n) of dense values, which lie at `wide` in f32. */
 static void convert(const operand *o, float *wide, int64_t first, int64_t n, bool back) {
   uint16_t *at = (uint16_t *)o->from->data + first;
   if (back)
@@ -150,20 +152,20 @@ static void convert(const operand *o, float *wide, int64_t first, int64_t n, boo
 
 static void convert_whole(const operand *o, char *scratch, bool back) {
   gp_meta half = *o->from->meta;
-  half.offset = 0; /* the address has it */
+  half.offset = 0; /* the address includes it */
   if (back)
     gp_view_copy(&half, o->from->data, &o->meta, wide_of(o, scratch));
   else
     gp_view_copy(&o->meta, wide_of(o, scratch), &half, o->from->data);
 }
 
-/* Inputs, and outputs that are added to; or back, outputs. */
+/* Tell whether operand i is converted: inputs, and outputs that are added to; or, back, outputs. */
 static bool is_converted(const layout *l, const gp_call *call, int i, bool back) {
   const bool output = i >= call->n_in;
   return l->list[i].widened && (back ? output : !output || call->accumulate);
 }
 
-/* Operands that are read by rows, or those that are not. */
+/* Convert the operands that are read by rows, or those that are not. */
 static void convert_all(const layout *l, const gp_call *call, gp_span rows, bool by_row,
                         bool back) {
   char *scratch = rows.scratch;
@@ -177,8 +179,8 @@ static void convert_all(const layout *l, const gp_call *call, gp_span rows, bool
   }
 }
 
-/* Where element 0 would lie if all rows before `first` were there. Integer arithmetic: nothing of
- * the sort is read. */
+/* Return where element 0 would lie if all rows before `first` were there. This is integer
+ * arithmetic: no such address is read. */
 static void *address(const operand *o, char *scratch, int64_t first) {
   const size_t before = (size_t)(first * o->row) * sizeof(float);
   return (void *)((uintptr_t)(scratch + o->offset) - before);
@@ -227,7 +229,8 @@ typedef struct phases {
   bool back;
 } phases;
 
-/* In the same order in both forms, so that pieces can be cut anywhere. */
+/* Tell whether the operand is in the same order in both forms, so that pieces can be cut
+ * anywhere. */
 static bool is_dense(const operand *o) {
   return gp_meta_is_contiguous(o->from->meta) ||
          (gp_meta_is_channels_last(o->from->meta) && gp_meta_is_channels_last(&o->meta));
@@ -245,7 +248,7 @@ static int64_t conversions(const phases *p) {
   return count;
 }
 
-/* Pieces are numbered through the operands one after the other. */
+/* Convert a piece; pieces are numbered through the operands, one after the other. */
 static gp_status convert_piece(void *context, int64_t piece, int member) {
   const phases *p = context;
   int i = 0;

@@ -13,7 +13,7 @@
 
 enum {
   COLUMNS = GP_BF16_COLUMNS,
-  BLOCK = 4 * COLUMNS, /* rows of dw in a piece: what packing x costs is spread over so many */
+  BLOCK = 4 * COLUMNS, /* rows of dw in a piece: they share the cost of packing x */
   DEPTH = 1024         /* rows of dy and x that are packed at once */
 };
 
@@ -30,7 +30,7 @@ typedef struct weight {
   void *scratch; /* of one panel */
 } weight;
 
-/* Panel j, packed now if it was not before. */
+/* Return panel j, which is packed now if the weight is not. */
 static const void *panel_at(const weight *w, int64_t j) {
   const size_t bytes = gp_bf16_panel_bytes(w->k);
   if (w->panels) return w->panels + (size_t)j * bytes;
@@ -40,7 +40,7 @@ static const void *panel_at(const weight *w, int64_t j) {
 
 /* ---- rows ---------------------------------------------------------------------------------- */
 
-/* In each row the bias of the columns from `first` on, or zeros. */
+/* Start each row with the bias of the columns from `first` on, or with zeros. */
 static void start(sums s, int64_t rows, const gp_arg *bias, int64_t first, int64_t count) {
   const uint16_t *from = bias ? (const uint16_t *)bias->data + first : NULL;
   float row[COLUMNS] = {0};
@@ -84,7 +84,7 @@ gp_status gp_half_linear(const gp_call *call, gp_span span) {
   return GP_OK;
 }
 
-/* Of a weight that is not packed: one panel. */
+/* A weight that is not packed needs scratch for one panel. */
 static size_t panel_scratch(const gp_call *call) {
   if (call->attr->linear.packed) return 0;
   return gp_bf16_panel_bytes(gp_meta_width(call->in[0].meta));
@@ -112,19 +112,19 @@ gp_cut gp_half_linear_dw_cut(const gp_call *call) {
   return (gp_cut){call->out[0].meta->shape.dim[0], BLOCK};
 }
 
-/* Panels of the piece's columns of dy, and one of x. */
+/* The scratch holds panels of the piece's columns of dy, and one panel of x. */
 size_t gp_half_linear_dw_scratch(const gp_call *call) {
   const int64_t rows = gp_meta_rows(call->in[0].meta);
   return (BLOCK / COLUMNS + 1) * gp_bf16_panel_bytes(smaller(rows, DEPTH));
 }
 
-/* The sums so far, between dw and the tile. */
+/* Move the sums so far between dw and the tile. */
 static void move_sums(sums s, float *dw, int64_t step, int64_t rows, int64_t count, bool back) {
   const size_t bytes = (size_t)count * sizeof(float);
   for (int64_t i = 0; i < rows; i++, dw += step) memcpy(back ? dw : s[i], back ? s[i] : dw, bytes);
 }
 
-/* `depth` rows of dy and x, which are packed now, into rows [span.first, span.last) of dw. */
+/* Pack `depth` rows of dy and x, and add their product to rows [span.first, span.last) of dw. */
 static void add_rows(const gp_call *call, gp_span span, int64_t first, int64_t depth, bool adds) {
   const int64_t n = gp_meta_width(call->in[0].meta), k = gp_meta_width(call->in[1].meta);
   const size_t bytes = gp_bf16_panel_bytes(depth);
@@ -166,7 +166,7 @@ gp_status gp_half_linear_dw(const gp_call *call, gp_span span) {
 
 /* ---- matrices ------------------------------------------------------------------------------ */
 
-/* A panel of b; and, where a is stored transposed, panels of its columns. */
+/* The scratch holds a panel of b and, if a is stored transposed, panels of its columns. */
 size_t gp_half_multiply_scratch(const gp_half_matrices *x) {
   const int64_t rows = x->ta ? smaller(x->m, GP_HALF_MATRIX_ROWS) : 0;
   return (size_t)(1 + panels_of(rows)) * gp_bf16_panel_bytes(x->k);
@@ -201,7 +201,7 @@ void gp_half_multiply(const gp_half_matrices *x, int64_t first, int64_t last, vo
 
 /* ---- packing ------------------------------------------------------------------------------- */
 
-/* What a product reads of w [N, K]: [rows, columns]. */
+/* Return the sides of what a product reads of w [N, K]: [rows, columns]. */
 static void sides(const gp_shape *w, bool transposed, int64_t *rows, int64_t *columns) {
   *rows = w->dim[transposed ? 0 : 1];
   *columns = w->dim[transposed ? 1 : 0];

@@ -1,16 +1,17 @@
 /* ops/half/product.h - the products of linear layers on bf16 operands; see device/cpu/bf16/bf16.h.
  *
  * Sums are f32 and every result is rounded once, with the bias in it. An element's bits depend on
- * no cut: rows and columns are summed apart, and rows that are added up (dw) in ascending order. */
+ * no cut: each row and column has its own sum, and rows that are added up (dw) are added in
+ * ascending order. */
 #ifndef GP_OPS_HALF_PRODUCT_H
 #define GP_OPS_HALF_PRODUCT_H
 
 #include "ops/op.h"
 
-/* What the kernels below take, in gp_cpu_kernel.halves. */
+/* The dtypes that the kernels below take, for gp_cpu_kernel.halves. */
 enum { GP_HALF_PRODUCTS = 1u << GP_BF16 };
 
-/* Does the call multiply bf16? */
+/* Tell whether the call multiplies bf16. */
 static inline bool gp_half_multiplies(const gp_call *call) {
   return call->in[0].meta->dtype == GP_BF16;
 }
@@ -38,8 +39,8 @@ enum { GP_HALF_MATRIX_ROWS = 512 };
 void gp_half_multiply(const gp_half_matrices *x, int64_t first, int64_t last, void *scratch);
 size_t gp_half_multiply_scratch(const gp_half_matrices *x);
 
-/* pack_linear: w [N, K] of f32 or bf16 -> panels, of w^T for linear, of w for linear_dx. Units are
- * panels. */
+/* pack_linear: w [N, K] of f32 or bf16 -> panels, those of w^T for linear, those of w for
+ * linear_dx. Units are panels. */
 size_t gp_half_packed_bytes(const gp_shape *weight, bool transposed);
 gp_cut gp_half_pack_cut(const gp_call *call);
 gp_status gp_half_pack(const gp_call *call, gp_span span);

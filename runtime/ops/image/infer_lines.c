@@ -5,7 +5,7 @@
 #include "base/tensor.h"
 #include "ops/convolution/infer_conv.h"
 
-enum { GRAIN = 4 }; /* lines: of wide images a megabyte */
+enum { GRAIN = 4 }; /* lines: a megabyte of a wide image */
 
 static bool wants_size(gp_resample_mode mode) {
   return mode == GP_RESAMPLE_ADAPTIVE || mode == GP_RESAMPLE_NEAREST ||
@@ -26,7 +26,7 @@ static gp_status check_lists(const gp_lines_wish *w) {
   return GP_OK;
 }
 
-/* With more padding a window could meet no element at all. */
+/* Check that padding is at most half a window: with more, a window could meet no element at all. */
 static gp_status check_window(const gp_lines *l, const char *axis) {
   const int64_t window = l->dilation * (l->kernel - 1) + 1;
   const int64_t padded = l->image + l->before + l->behind;
@@ -38,7 +38,7 @@ static gp_status check_window(const gp_lines *l, const char *axis) {
                  (long long)window, axis, (long long)padded);
 }
 
-/* A last window that is not whole begins in the image or before it. */
+/* Count the windows. A last window that is not whole must begin in the image or before it. */
 static int64_t windows(const gp_lines *l, bool ceil) {
   const int64_t rest = l->image + l->before + l->behind - l->dilation * (l->kernel - 1) - 1;
   int64_t count = (ceil ? gp_lines_up(rest, l->stride) : rest / l->stride) + 1;

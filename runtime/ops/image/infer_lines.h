@@ -1,5 +1,5 @@
-/* ops/image/infer_lines.h - sizes of images that are pooled, padded or sampled, with one wording
- * for what is wrong. */
+/* ops/image/infer_lines.h - sizes of images that are pooled, padded or sampled, checked with one
+ * wording for each mistake. */
 #ifndef GP_OPS_IMAGE_INFER_LINES_H
 #define GP_OPS_IMAGE_INFER_LINES_H
 
@@ -13,16 +13,17 @@ typedef struct gp_lines_wish {
   bool ceil;
 } gp_lines_wish;
 
-/* What of an N x C x H x W image is made. Errors: GP_EINVAL, GP_ERANGE, GP_ESHAPE. */
+/* Infer the shape that is made of an N x C x H x W image. Errors: GP_EINVAL, GP_ERANGE,
+ * GP_ESHAPE. */
 gp_status gp_lines_infer(gp_lines_wish wish, const gp_shape *image, gp_shape *result);
-/* in[0] is the gradient of what is made of an image of these sizes: *shape receives that of the
- * image. */
+/* Check that in[0] is the gradient of what is made of an image of these sizes; *shape receives the
+ * shape of the image. */
 gp_status gp_lines_infer_dx(const gp_sig *sig, gp_op op, gp_lines_wish wish, const gp_list *image,
                             gp_shape *shape);
-/* in[0] is N x C x H x W. */
+/* Check that in[0] is N x C x H x W. */
 gp_status gp_lines_check_image(const gp_sig *sig, gp_op op);
 
-/* Lines of the result, N x H of them. */
+/* Cut by lines of the result, N x H of them. */
 gp_cut gp_lines_cut(const gp_call *call);
 
 #endif

@@ -1,9 +1,10 @@
-/* ops/image/lines.h - which rows and columns of an image meet, and with which weight, where an
- * image is pooled, padded or made larger: along each axis by itself, on every device.
+/* ops/image/lines.h - which rows and columns of an image meet, and with which weight, when an image
+ * is pooled, padded or resized: along each axis separately, on every device.
  *
  * An element of the result is a sum of products: elements of the image, weights of the row, weights
- * of the column. `made` is a position of the result, `read` one of the image. Both directions are
- * asked by candidates, so that gradients gather too and nobody adds to what another one adds to. */
+ * of the column. `made` is a position of the result, `read` one of the image. In either direction
+ * these functions give the candidates, so gradients gather too, and no thread adds to an element
+ * that another adds to. */
 #ifndef GP_OPS_IMAGE_LINES_H
 #define GP_OPS_IMAGE_LINES_H
 
@@ -24,12 +25,13 @@ typedef struct gp_lines {
 
 GP_LINES_CALL int64_t gp_lines_least(int64_t a, int64_t b) { return a < b ? a : b; }
 GP_LINES_CALL int64_t gp_lines_most(int64_t a, int64_t b) { return a > b ? a : b; }
-/* Rounded up; of numbers that are not negative. */
+/* Divide and round up; for numbers that are not negative. */
 GP_LINES_CALL int64_t gp_lines_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 /* ---- windows -------------------------------------------------------------------------------- */
 
-/* Where the window of `made` begins, padding counted as negative positions, and where it ends. */
+/* Return where the window of `made` begins, padding counted as negative positions, and
+ * where it ends. */
 GP_LINES_CALL int64_t gp_lines_first(const gp_lines *l, int64_t made) {
   return l->mode == GP_RESAMPLE_ADAPTIVE ? made * l->image / l->result
                                          : made * l->stride - l->before;
@@ -40,7 +42,7 @@ GP_LINES_CALL int64_t gp_lines_end(const gp_lines *l, int64_t made) {
   return gp_lines_first(l, made) + l->dilation * (l->kernel - 1) + 1;
 }
 
-/* What an average over the window divides by along this axis. */
+/* Return what an average over the window divides by along this axis. */
 GP_LINES_CALL int64_t gp_lines_divisor(const gp_lines *l, int64_t made) {
   const int64_t first = gp_lines_first(l, made), end = gp_lines_end(l, made);
   if (l->inside) return gp_lines_least(end, l->image) - gp_lines_most(first, 0);
@@ -49,13 +51,13 @@ GP_LINES_CALL int64_t gp_lines_divisor(const gp_lines *l, int64_t made) {
 
 /* ---- samples -------------------------------------------------------------------------------- */
 
-/* Twice the place of `made` in the image times the size of the result, from the middle of its first
- * element: whole numbers, so every device finds the same neighbours. */
+/* Return twice the place of `made` in the image times the size of the result, from the middle of
+ * its first element: whole numbers, so every device finds the same neighbours. */
 GP_LINES_CALL int64_t gp_lines_place(const gp_lines *l, int64_t made) {
   return gp_lines_most((2 * made + 1) * l->image - l->result, 0);
 }
 
-/* The one element that is read where nothing is averaged; -1: none, a zero of the padding. */
+/* Return the one element that is read if nothing is averaged; -1: a zero of the padding. */
 GP_LINES_CALL int64_t gp_lines_source(const gp_lines *l, int64_t made) {
   const int64_t at = made - l->before;
   if (l->mode == GP_RESAMPLE_NEAREST) return made * l->image / l->result;
@@ -70,7 +72,7 @@ GP_LINES_CALL int32_t gp_lines_is_window(const gp_lines *l) {
   return l->mode == GP_RESAMPLE_WINDOW || l->mode == GP_RESAMPLE_ADAPTIVE;
 }
 
-/* 0 where they do not meet. */
+/* Return the weight of `read` in `made`; 0 if they do not meet. */
 GP_LINES_CALL double gp_lines_weight(const gp_lines *l, int64_t made, int64_t read) {
   if (gp_lines_is_window(l)) {
     const int64_t first = gp_lines_first(l, made), end = gp_lines_end(l, made);
@@ -108,7 +110,7 @@ GP_LINES_CALL gp_lines_range gp_lines_read(const gp_lines *l, int64_t made) {
 }
 
 /* Positions [first, end) of the result that may read `read`: all but those of a reflection, which
- * gp_lines_mirrored tells. */
+ * gp_lines_mirrored returns. */
 GP_LINES_CALL gp_lines_range gp_lines_made(const gp_lines *l, int64_t read) {
   gp_lines_range r;
   r.step = 1;
@@ -130,15 +132,15 @@ GP_LINES_CALL gp_lines_range gp_lines_made(const gp_lines *l, int64_t read) {
   return r;
 }
 
-/* The position of the result on the other side of the edge, 0: the first one, 1: the last one; -1:
- * none. */
+/* Return the position of the result on the other side of an edge, 0: the first one, 1: the last
+ * one; -1 if there is none. */
 GP_LINES_CALL int64_t gp_lines_mirrored(const gp_lines *l, int64_t read, int side) {
   const int64_t at = side ? l->before + 2 * (l->image - 1) - read : l->before - read;
   if (l->mode != GP_RESAMPLE_REFLECT || at < 0 || at >= l->result) return -1;
   return (side ? read == l->image - 1 : read == 0) ? -1 : at;
 }
 
-/* ---- of calls ------------------------------------------------------------------------------- */
+/* ---- calls --------------------------------------------------------------------------------- */
 
 typedef struct gp_lines_attrs {
   gp_resample_mode mode;
@@ -159,7 +161,7 @@ GP_LINES_CALL gp_lines gp_lines_of(gp_lines_attrs a, int axis, const gp_shape *i
   return l;
 }
 
-/* Attributes of the same names in each op. */
+/* The attributes have the same names in each op. */
 #define GP_RESAMPLE_ATTRS(a)                                                                       \
   { (a).mode, &(a).kernel, &(a).stride, &(a).padding, NULL, (a).inside }
 #define GP_POOL_ATTRS(a)                                                                           \

@@ -1,6 +1,7 @@
 /* ops/image/max_pool2d.c - the largest element of each window of an image, and its gradient.
  *
- * The position of each is kept: the gradient goes there, and the image itself is not needed. */
+ * The position of each largest element is kept: the gradient goes there, and the image itself
+ * is not needed. */
 #include <string.h>
 
 #include "base/tensor.h"
@@ -14,7 +15,7 @@ static gp_status check_mode(gp_resample_mode mode) {
   return gp_fail(GP_EINVAL, "mode is no window, expected \"window\" or \"adaptive\"");
 }
 
-/* A comparison for each element of the image, about. */
+/* Count about one comparison for each element of the image. */
 static gp_cost cost(const gp_sig *sig) {
   const double in = (double)gp_meta_numel(sig->in[0]), out = (double)gp_meta_numel(&sig->out[0]);
   return gp_cost_of(sig, in > out ? in : out);

@@ -15,7 +15,8 @@ template <typename T> struct pool {
 
 /* ---- forward -------------------------------------------------------------------------------- */
 
-/* The position of the first of the largest elements, or of the first NaN; -1: of none. */
+/* Return the position of the first of the largest elements, or of the first NaN; -1 if the
+ * window has none. */
 template <typename T> static __device__ int64_t find_largest(const pool<T> &s, gp_pixel p) {
   const gp_lines_range rows = gp_lines_read(&s.h, p.y), columns = gp_lines_read(&s.w, p.x);
   const T *image = s.from + p.row * s.h.image * s.w.image * s.channels + p.c;
@@ -62,7 +63,7 @@ const gp_gpu_kernel gp_gpu_max_pool2d = {run, NULL};
 
 /* ---- gradient ------------------------------------------------------------------------------- */
 
-/* All windows that meet the element may have taken it. */
+/* Sum over all windows that meet the element: each may have taken it. */
 template <typename T> static __device__ gp_compute<T> collect(const pool<T> &s, gp_pixel p) {
   const gp_lines_range rows = gp_lines_made(&s.h, p.y), columns = gp_lines_made(&s.w, p.x);
   const int64_t own = p.y * s.w.image + p.x;

@@ -8,7 +8,7 @@
  *   };
  *   return gp_each_pixel(gpu, doubled<T>{x, y}, call->out[0].meta);
  *
- * Functors of all files share one namespace: their names differ. */
+ * Functors of all files share one namespace, so their names must differ. */
 #ifndef GP_OPS_IMAGE_PIXELS_CUH
 #define GP_OPS_IMAGE_PIXELS_CUH
 
@@ -16,7 +16,7 @@
 
 enum { GP_PIXEL_THREADS = 256 };
 
-/* Where an element of N x H x W x C in memory belongs. */
+/* The coordinates of an element of N x H x W x C in memory. */
 struct gp_pixel {
   int64_t row, y, x, c;
 };
@@ -40,7 +40,7 @@ template <typename F> static __global__ void gp_pixels_kernel(F f, gp_pixels of,
     f(at, gp_pixel_at(at, of));
 }
 
-/* f(at, pixel) for each element of what is made, [N, C, H, W] that lies channels last. */
+/* Call f(at, pixel) for each element of the result, [N, C, H, W] that lies channels-last. */
 template <typename F> static gp_status gp_each_pixel(gp_gpu *gpu, const F &f, const gp_meta *made) {
   const int64_t n = gp_numel_of(made), *dim = made->shape.dim;
   const gp_pixels of = {dim[2], dim[3], dim[1]};

@@ -1,8 +1,8 @@
 /* ops/image/resample2d.c - averages over windows, samples and padding of images, and the gradient
  * of all of them.
  *
- * One kernel: lines.h says what meets, each way round. The channels of one position are added at
- * once, as they lie in memory. */
+ * One kernel serves all: lines.h tells which elements meet, in either direction. The channels of
+ * one position are added at once, as they lie in memory. */
 #include <string.h>
 
 #include "base/tensor.h"
@@ -19,7 +19,7 @@ static gp_lines_wish wish_of_dx(const gp_attr_resample2d_dx *a) {
   return (gp_lines_wish){GP_RESAMPLE_ATTRS(*a), &a->size, a->ceil};
 }
 
-/* An addition and a product for each element that is met. */
+/* Count an addition and a product for each element that is met. */
 static gp_cost cost(const gp_sig *sig) {
   const double in = (double)gp_meta_numel(sig->in[0]), out = (double)gp_meta_numel(&sig->out[0]);
   return gp_cost_of(sig, 2 * (in > out ? in : out));

@@ -56,7 +56,7 @@ const gp_gpu_kernel gp_gpu_resample2d = {run, NULL};
 
 /* ---- gradient ------------------------------------------------------------------------------- */
 
-/* What row i of the result gives. */
+/* Return what row i of the result gives. */
 template <typename T>
 static __device__ gp_compute<T> give_row(const resample<T> &s, gp_pixel p, int64_t i) {
   const gp_lines_range made = gp_lines_made(&s.w, p.x);

@@ -23,7 +23,7 @@ static gp_cut cut(const gp_call *call) {
   return gp_cut_lines(call->in[0].meta, call->attr->cumsum.dim);
 }
 
-/* A: what is added in. */
+/* A: the type of the sum. */
 #define CUMSUM(name, T, A)                                                                         \
   static gp_status name(const gp_call *call, const gp_axis *axis, gp_lines lines) {                \
     const int64_t first = gp_lines_offset(axis, &lines);                                           \

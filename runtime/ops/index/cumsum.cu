@@ -1,8 +1,8 @@
 /* ops/index/cumsum.cu - see cumsum.c: sums of the elements of lines up to each one.
  *
- * Neighbouring lines have a thread each, which adds in order. A line of its own has a warp, which
- * takes 32 elements at a time: each lane adds those of the lanes before it by doubling steps, and
- * the sum so far. Both orders depend on the shape alone. */
+ * Neighbouring lines have a thread each, which adds in order. A line without neighbours has a warp,
+ * which takes 32 elements at a time: each lane adds those of the lanes before it by doubling steps,
+ * and the sum so far. Both orders depend on the shape alone. */
 #include "ops/index/number.cuh"
 
 template <typename T> struct scan {
@@ -12,7 +12,7 @@ template <typename T> struct scan {
   bool reverse;
 };
 
-/* Where the i-th element on the way lies. */
+/* Return where the i-th element on the way lies. */
 template <typename T>
 static __device__ inline int64_t place(const scan<T> &s, int64_t base, int64_t i) {
   return base + (s.reverse ? s.axis.size - 1 - i : i) * s.axis.inner;

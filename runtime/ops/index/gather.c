@@ -1,8 +1,8 @@
-/* ops/index/gather.c - elements of a line by their positions, and sums of elements that have one
+/* ops/index/gather.c - elements of a line by their positions, and sums of elements that share a
  * position.
  *
- * Each is the gradient of the other. A line is summed by one unit in the order of its positions, so
- * a position that is met twice gives the same bits with any number of threads. */
+ * Each is the gradient of the other. One unit sums a line, in the order of its positions, so a
+ * position that comes twice gives the same bits with any number of threads. */
 #include "base/status.h"
 #include "base/tensor.h"
 #include "ops/gradient.h"
@@ -10,13 +10,13 @@
 #include "ops/index/lines.h"
 #include "ops/infer.h"
 
-/* Positions have the sizes of `shape` but along the dim, where they may have any. */
+/* Check that positions have the sizes of `shape`, except along the dim, where they may have any. */
 static gp_status check_positions(const gp_sig *sig, gp_op op, gp_shape shape, int64_t dim) {
   shape.dim[dim] = GP_ANY_DIM;
   return gp_operand_shape(sig, op, 1, &shape, 0);
 }
 
-/* Positions of an empty dim name nothing. */
+/* Refuse positions of an empty dim: they name nothing. */
 static gp_status check_size(const gp_sig *sig, int64_t size, int64_t dim) {
   if (size > 0 || gp_meta_numel(sig->in[1]) == 0) return GP_OK;
   return gp_fail(GP_ESHAPE, "dimension %lld has size %lld, expected at least 1 for positions",
@@ -50,7 +50,7 @@ static gp_ids_role role_of(const gp_call *call) {
   return (gp_ids_role){1, "position", call->in[0].meta->shape.dim[call->attr->gather.dim], 1};
 }
 
-/* Elements are moved and not looked at, so the loops know sizes only. */
+/* Elements are only moved, so the loops know nothing but their size. */
 #define GATHER(name, T)                                                                            \
   static gp_status name(const gp_call *call, const gp_axis *to, gp_lines lines) {                  \
     const gp_axis from = gp_axis_of(&call->in[0].meta->shape, call->attr->gather.dim);             \

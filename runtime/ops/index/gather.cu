@@ -1,14 +1,14 @@
 /* ops/index/gather.cu - see gather.c: elements of lines by positions, and sums by positions.
  *
- * A thread makes one element of the result. A sum goes through all positions of its line and adds
- * those that are its own, in order: nothing is atomic, and no bit depends on which thread comes
- * first. */
+ * A thread makes one element of the result. For a sum it goes through all positions of its line
+ * and adds those that are its own, in order: nothing is atomic, and no bit depends on which
+ * thread comes first. */
 #include "ops/ids.cuh"
 #include "ops/index/number.cuh"
 
 enum { THREADS = 256 };
 
-/* Positions from 1: what gp_id_check knows counts from 0. */
+/* Check a position, which counts from 1; gp_id_check takes numbers from 0. */
 static __device__ inline bool is_position(const gp_ids &ids, const int64_t *positions, int64_t at) {
   const int64_t position = positions[at];
   if (position >= 1 && position <= ids.count) return true;
@@ -55,7 +55,7 @@ template <typename T> static gp_status launch(gp_gpu *gpu, const gp_gpu_call *ca
   return gp_ids_finish(gpu, g.ids);
 }
 
-/* By the size of an element. */
+/* Choose the kernel by the size of an element. */
 static gp_status run(gp_gpu *gpu, const gp_gpu_call *call) {
   switch (gp_item_of(call->op.out[0].meta->dtype)) {
   case 1: return launch<uint8_t>(gpu, call);

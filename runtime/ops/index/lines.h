@@ -9,13 +9,13 @@
 
 #include "ops/axis.h"
 
-enum { GP_LINES = 64 }; /* walked side by side: what sums of them fit into the nearest cache */
+enum { GP_LINES = 64 }; /* walked side by side: their sums fit into the first-level cache */
 
 typedef struct gp_lines {
   int64_t outer, column, n; /* lines (outer, column .. column + n - 1) */
 } gp_lines;
 
-/* The lines from number r on that are walked together, of those before `last`. */
+/* Return the lines from number r on, before `last`, that are walked together. */
 static inline gp_lines gp_lines_at(int64_t inner, int64_t r, int64_t last) {
   gp_lines lines = {r / inner, r % inner, inner - r % inner};
   if (lines.n > last - r) lines.n = last - r;
@@ -23,7 +23,7 @@ static inline gp_lines gp_lines_at(int64_t inner, int64_t r, int64_t last) {
   return lines;
 }
 
-/* Where the first element of the lines lies. */
+/* Return where the first element of the lines lies. */
 static inline int64_t gp_lines_offset(const gp_axis *axis, const gp_lines *lines) {
   return lines->outer * axis->size * axis->inner + lines->column;
 }
@@ -35,10 +35,10 @@ static inline gp_cut gp_cut_lines(const gp_meta *meta, int64_t dim) {
   return (gp_cut){.units = axis.outer * axis.inner, .grain = grain > GP_LINES ? grain : GP_LINES};
 }
 
-/* What walks some neighbouring lines of a call. */
+/* A kernel that walks some neighbouring lines of a call. */
 typedef gp_status gp_lines_kernel(const gp_call *call, const gp_axis *axis, gp_lines lines);
 
-/* All lines of a span, those of `axis`. */
+/* Run the kernel over all lines of a span of `axis`. */
 static inline gp_status gp_lines_run(const gp_call *call, gp_axis axis, gp_span span,
                                      gp_lines_kernel *kernel) {
   for (int64_t r = span.first; r < span.last;) {
@@ -49,7 +49,7 @@ static inline gp_status gp_lines_run(const gp_call *call, gp_axis axis, gp_span 
   return GP_OK;
 }
 
-/* One for each dtype of in[0]; NULL: the op has no such. */
+/* One kernel for each dtype of in[0]; NULL if the op has none for it. */
 typedef struct gp_lines_kernels {
   gp_lines_kernel *f32, *f64, *i64, *i32;
 } gp_lines_kernels;

@@ -1,4 +1,4 @@
-/* ops/index/number.cuh - numbers of any dtype as scans compute them.
+/* ops/index/number.cuh - numbers of any dtype, in the type that scans compute them in.
  *
  * Halves are added and multiplied in f32, integers modulo 2^N as unsigned ones, as on the CPU. */
 #ifndef GP_OPS_INDEX_NUMBER_CUH
@@ -36,11 +36,12 @@ template <> struct gp_number<int32_t> {
 enum {
   GP_LINE_THREADS = 256,
   GP_LINE_WARPS = GP_LINE_THREADS / GP_WARP,
-  /* From so many neighbouring lines on, each has a thread: a warp then reads memory in order. */
+  /* With so many neighbouring lines or more, each has a thread: a warp then reads memory in
+   * order. */
   GP_LINE_NEIGHBOURS = 16
 };
 
-/* Blocks for so many lines: one thread or one warp each. */
+/* Count the blocks for so many lines: one thread or one warp each. */
 static inline dim3 gp_line_blocks(const gp_axis *axis) {
   const int64_t lines = axis->outer * axis->inner;
   const int64_t each = axis->inner >= GP_LINE_NEIGHBOURS ? GP_LINE_THREADS : GP_LINE_WARPS;

@@ -35,7 +35,7 @@ static gp_cut cut(const gp_call *call) {
   return gp_cut_lines(call->in[0].meta, call->attr->prod.dim);
 }
 
-/* A: what is multiplied in. */
+/* A: the type of the product. */
 #define PROD(name, T, A)                                                                           \
   static gp_status name(const gp_call *call, const gp_axis *axis, gp_lines lines) {                \
     const T *x = (const T *)call->in[0].data + gp_lines_offset(axis, &lines);                      \

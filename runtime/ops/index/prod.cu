@@ -1,9 +1,9 @@
 /* ops/index/prod.cu - see prod.c: products of lines, and their gradient.
  *
- * Neighbouring lines have a thread each; a line of its own has a warp, whose lanes take every 32nd
- * element and then multiply what they have, in one order. An element of
- * the gradient has a thread, which multiplies all others: quadratic in the length of a line, and no
- * thread waits for another. */
+ * Neighbouring lines have a thread each; a line without neighbours has a warp, whose lanes take
+ * every 32nd element and then multiply what they have, in one order. An element of the gradient
+ * has a thread, which multiplies all others: quadratic in the length of a line, and no thread
+ * waits for another. */
 #include "ops/index/number.cuh"
 
 template <typename T> struct product {

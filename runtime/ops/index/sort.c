@@ -1,8 +1,8 @@
 /* ops/index/sort.c - x -> its elements in order along a dim, and their positions; any dtype.
  *
- * Elements become keys of 64 bits whose order as integers is theirs (NaN the greatest, 0 and -0
- * equal), so one stable merge of (key, position) serves every dtype and, with the bits of keys
- * turned, both directions. The gradient goes back to the positions. */
+ * Elements become keys of 64 bits that sort as integers in the order of the elements (NaN the
+ * greatest, 0 and -0 equal). So one stable merge of (key, position) serves every dtype and, with
+ * the bits of keys inverted, both directions. The gradient goes back to the positions. */
 #include <string.h>
 
 #include "base/status.h"
@@ -25,7 +25,7 @@ static gp_status vjp(gp_vjp *v) {
                   &v->din[0]);
 }
 
-/* About 16 comparisons an element. */
+/* Count about 16 comparisons an element. */
 static gp_cost cost(const gp_sig *sig) { return gp_cost_elements(sig, 16); }
 
 static gp_cut cut(const gp_call *call) {
@@ -40,7 +40,7 @@ typedef struct entry {
   int64_t key, position; /* position: from 0 */
 } entry;
 
-/* Adding 0 makes 0 of -0. */
+/* Adding 0 turns -0 into 0. */
 static int64_t key_of(double value) {
   int64_t bits;
   if (value != value) return INT64_MAX;
@@ -74,7 +74,8 @@ static void insert(entry *e, int64_t n) {
   }
 }
 
-/* Join a[0 .. na) and b[0 .. nb), which follows it in memory, into `to`; of equals a's first. */
+/* Merge a[0 .. na) and b[0 .. nb), which follows it in memory, into `to`; of equal keys a's
+ * first. */
 static void merge(const entry *a, int64_t na, int64_t nb, entry *to) {
   const entry *b = a + na, *const a_end = b, *const b_end = b + nb;
   while (a < a_end && b < b_end) *to++ = b->key < a->key ? *b++ : *a++;
@@ -82,7 +83,7 @@ static void merge(const entry *a, int64_t na, int64_t nb, entry *to) {
   while (b < b_end) *to++ = *b++;
 }
 
-/* Sort n entries with as many spare ones; returns which of the two arrays holds them. */
+/* Sort n entries with as many spare ones; return the one of the two arrays that holds them. */
 static entry *sort(entry *from, entry *spare, int64_t n) {
   for (int64_t i = 0; i < n; i += RUN) insert(from + i, n - i < RUN ? n - i : RUN);
   for (int64_t run = RUN; run < n; run *= 2) {

@@ -35,7 +35,7 @@ static __device__ inline int64_t key_at(const sorting<T> &s, int64_t base, int64
   return s.descending ? ~key : key;
 }
 
-/* A block has one tile of a line; neighbouring blocks have those of one line. */
+/* A block takes one tile of a line; neighbouring blocks take those of one line. */
 template <typename T> static __global__ void sort_kernel(sorting<T> s) {
   gp_kernel_begin();
   __shared__ int64_t keys[THREADS];

@@ -1,13 +1,14 @@
-/* ops/loss/bce.c - binary cross-entropy of each element, of a probability and of a score.
+/* ops/loss/bce.c - binary cross-entropy of each element, for a probability and for a score.
  *
- * The losses stay apart: summing and counting are the caller's. Of scores only exponentials of
- * negative numbers are taken, so that nothing overflows, and a score far on the side of its target
- * keeps the digits of its small loss. */
+ * The losses are not summed: summing and counting are the caller's. For scores, exponentials are
+ * taken of negative numbers only, so that nothing overflows, and a score far on the side of its
+ * target keeps the digits of its small loss. */
 #include "ops/elementwise/loops.h"
 
-/* ---- of probabilities ----------------------------------------------------------------------- */
+/* ---- probabilities ------------------------------------------------------------------------- */
 
-/* Logarithms end here: the loss of what should be impossible is finite. A quotient ends there. */
+/* Lower bounds of logarithms, so that the loss of what should be impossible is finite, and of the
+ * divisor in the slope. */
 #define LOWEST      (-100)
 #define SMALLEST    1e-12
 #define AT_LEAST(x) ((x) < LOWEST ? LOWEST : (x))
@@ -41,7 +42,7 @@ GP_MAP3(bce_dx_f64, double, double, (a * slope64(b, c)))
 GP_MAP_KERNEL(bce, bce_f32, bce_f64)
 GP_MAP_KERNEL(bce_dx, bce_dx_f32, bce_dx_f64)
 
-/* The gradient op of the first operand applied to dy and both. */
+/* Apply the first operand's gradient op to dy and both operands. */
 static gp_status set_slope(gp_vjp *v, gp_op op) {
   const gp_attrs none = {0};
   const gp_ref in[] = {v->dout[0], v->in[0], v->in[1]};
@@ -54,7 +55,7 @@ static gp_status bounded_log(gp_vjp *v, gp_op op, gp_ref x, gp_ref *out) {
   return gp_build(v->builder, GP_OP_clamp, &least, (gp_ref[]){*out}, 1, out);
 }
 
-/* To the target it is dy (log(1 - p) - log(p)). */
+/* The gradient of the target is dy (log(1 - p) - log(p)). */
 static gp_status bce_vjp(gp_vjp *v) {
   gp_ref minus, yes, no, g;
   GP_TRY(set_slope(v, GP_OP_bce_dx));
@@ -69,9 +70,9 @@ static gp_status bce_vjp(gp_vjp *v) {
 GP_MAP_OP(bce, 2, .infer = gp_map_dx_infer, .vjp = bce_vjp, .cost = gp_map_cost_heavy)
 GP_MAP_OP(bce_dx, 3, .infer = gp_map_infer, .cost = gp_map_cost_light)
 
-/* ---- of scores ------------------------------------------------------------------------------ */
+/* ---- scores -------------------------------------------------------------------------------- */
 
-/* log(1 + e^-|x|), and what a score on the wrong side costs. */
+/* Besides log(1 + e^-|x|), a loss has the cost of a score on the wrong side. */
 #define COST(x, t) ((x) > 0 ? (x) * (1 - (t)) : -(x) * (t))
 
 static inline float score_loss32(float x, float t) {
@@ -95,7 +96,7 @@ GP_MAP3(bce_logits_dx_f64, double, double, (a * score_slope64(b, c)))
 GP_MAP_KERNEL(bce_logits, bce_logits_f32, bce_logits_f64)
 GP_MAP_KERNEL(bce_logits_dx, bce_logits_dx_f32, bce_logits_dx_f64)
 
-/* To the target it is -dy x. */
+/* The gradient of the target is -dy x. */
 static gp_status bce_logits_vjp(gp_vjp *v) {
   gp_ref g;
   GP_TRY(set_slope(v, GP_OP_bce_logits_dx));

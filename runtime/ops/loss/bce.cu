@@ -1,9 +1,9 @@
 /* ops/loss/bce.cu - binary cross-entropy of each element on a GPU; see bce.c. */
 #include "ops/activation/gate.cuh"
 
-/* ---- of probabilities ----------------------------------------------------------------------- */
+/* ---- probabilities ------------------------------------------------------------------------- */
 
-/* Logarithms end at -100. NaN passes. */
+/* Bound a logarithm at -100. NaN is passed on. */
 template <typename C> static __device__ inline C at_least(C x) { return x < C(-100) ? C(-100) : x; }
 
 struct bce_of {
@@ -22,7 +22,7 @@ struct bce_slope {
 const gp_gpu_kernel gp_gpu_bce = {gp_map_float<2, bce_of>, NULL};
 const gp_gpu_kernel gp_gpu_bce_dx = {gp_map_float<3, bce_slope>, NULL};
 
-/* ---- of scores ------------------------------------------------------------------------------ */
+/* ---- scores -------------------------------------------------------------------------------- */
 
 struct bce_logits_of {
   template <typename C> __device__ C operator()(C x, C t) const {

@@ -1,8 +1,8 @@
 /* ops/loss/cross_entropy.c - negative log likelihood of class ids under a softmax, row by row.
  *
  * The loss stays one value a row: summing and the count of rows are the caller's, so that a
- * mini-batch in pieces gives the same result as a whole one. With label smoothing e a row costs
- * (1 - e) nll(id) + e mean of nll over the classes; an ignored row costs 0 and has gradient 0. */
+ * mini-batch in pieces gives the same result as a whole one. With label smoothing e a row costs (1
+ * - e) nll(id) + e mean of nll over the classes; an ignored row costs 0 and has gradient 0. */
 #include "base/status.h"
 #include "base/tensor.h"
 #include "ops/cut.h"
@@ -10,7 +10,7 @@
 #include "ops/infer.h"
 #include "ops/loss/targets.h"
 
-/* What the attributes and operands say, read once a piece. */
+/* The attributes and operands, read once a piece. */
 typedef struct targets {
   gp_targets ids;
   int64_t classes;
@@ -25,7 +25,7 @@ static targets describe(const gp_call *call) {
 
 /* ---- forward ------------------------------------------------------------------------------- */
 
-/* What the gradient needs of a row: see row_loss. */
+/* Return the shape of what the gradient needs of a row: see row_loss. */
 static gp_shape stats_of(const gp_shape *logits) { return gp_shape_with_last(logits, 2); }
 
 /* logits [.., V], ids [..] -> losses [..] and stats [.., 2]. */
@@ -39,7 +39,7 @@ static gp_status infer(gp_sig *sig) {
   return gp_infer_out(sig, wide, &stats);
 }
 
-/* Stats are kept and not the softmax: two values a row instead of V. */
+/* Stats are kept instead of the softmax: two values a row instead of V. */
 static gp_status vjp(gp_vjp *v) {
   GP_TRY(gp_vjp_first_output_only(v));
   if (!v->need[0] || v->dout[0] == GP_NONE) return GP_OK;
@@ -47,12 +47,12 @@ static gp_status vjp(gp_vjp *v) {
                   (gp_ref[]){v->in[0], v->in[1], v->out[1], v->dout[0]}, 4, &v->din[0]);
 }
 
-/* An exponential counts as ten operations, three more go with it. */
+/* Count an exponential as ten operations, and three more with it. */
 static gp_cost cost(const gp_sig *sig) {
   return gp_cost_of(sig, 13 * (double)gp_meta_numel(sig->in[0]));
 }
 
-/* One row: the exponentials, or logits that are not adjacent in memory. */
+/* The scratch holds one row: the exponentials, or logits that are not adjacent in memory. */
 static size_t scratch(const gp_call *call) {
   return (size_t)gp_meta_width(call->in[0].meta) * gp_dtype_size(call->in[0].meta->dtype);
 }
@@ -99,8 +99,8 @@ const gp_op_def gp_def_cross_entropy_dx = {
 
 /* ---- count --------------------------------------------------------------------------------- */
 
-/* ids -> how many are not ignored. Depends on the targets alone, so it is known before the forward
- * pass: every micro-batch is scaled by the whole mini-batch's count. */
+/* Count the ids that are not ignored. The count depends on the targets alone, so it is known before
+ * the forward pass: every micro-batch is scaled by the whole mini-batch's count. */
 static gp_status infer_count(gp_sig *sig) { return gp_infer_out(sig, GP_I64, &(gp_shape){0}); }
 
 static gp_status run_count(const gp_call *call, gp_span span) {

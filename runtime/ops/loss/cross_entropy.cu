@@ -18,9 +18,9 @@ template <typename T> struct losses {
   bool paired;
 };
 
-/* nll = log(sum exp(x - top)) + top - x[class]; the parts in this order keep their digits, and so
- * do they apart: added, a large logit would swallow the log. below: the sum of top - x over all
- * logits. */
+/* nll = log(sum exp(x - top)) + top - x[class]. In this order the parts keep their digits, and they
+ * keep them in stats because they are stored separately: added, a large logit would swallow the
+ * log. below: the sum of top - x over all logits. */
 template <typename T>
 static __device__ void put_loss(const losses<T> &a, int64_t row, gp_online<gp_compute<T>> o,
                                 gp_compute<T> below) {
@@ -36,7 +36,7 @@ static __device__ void put_loss(const losses<T> &a, int64_t row, gp_online<gp_co
   gp_put(a.stats, a.dtype, 2 * row + 1, o.sum);
 }
 
-/* A row per warp. The distances from the top are summed before x becomes its exponentials. */
+/* A warp works on a row. It sums the distances from the top before x becomes its exponentials. */
 template <typename T, int E>
 static __global__ void GP_SHORT_BOUNDS(T, E) losses_short(losses<T> a) {
   gp_kernel_begin();
@@ -61,7 +61,7 @@ static __global__ void GP_SHORT_BOUNDS(T, E) losses_short(losses<T> a) {
   if (threadIdx.x == 0) put_loss(a, row, o, below);
 }
 
-/* Sum of top - x over a row, as a pass of its own: without smoothing nobody asks for it. */
+/* Sum top - x over a row. It is a pass of its own, since only smoothing needs it. */
 template <typename T>
 static __device__ gp_compute<T> long_below(const gp_long_row<T> &x, gp_compute<T> top) {
   gp_compute<T> below = 0;
@@ -74,8 +74,8 @@ static __device__ gp_compute<T> long_below(const gp_long_row<T> &x, gp_compute<T
   return gp_block_sum(below);
 }
 
-/* A row per block, read once unless labels are smoothed: nothing is kept, since a vocabulary is too
- * long for shared memory. The loss and the statistics are one thread's work. */
+/* A block works on a row, and reads it once unless labels are smoothed: it keeps nothing, since a
+ * vocabulary is too long for shared memory. One thread makes the loss and the statistics. */
 template <typename T> static __global__ void losses_long(losses<T> a) {
   gp_kernel_begin();
   typedef gp_compute<T> A;
@@ -131,7 +131,7 @@ template <typename T> struct gradients {
   double smoothing;
 };
 
-/* A group of the row whose elements may lie x_step apart. */
+/* Read a group of the row, whose elements may lie x_step apart. */
 template <typename T>
 static __device__ gp_pack<T> logits_of(const gp_long_row<T> &x, int i, int64_t step) {
   gp_pack<T> group;
@@ -144,11 +144,11 @@ static __device__ gp_pack<T> logits_of(const gp_long_row<T> &x, int i, int64_t s
   return group;
 }
 
-/* d logits = dloss (softmax - target), the target being smoothed one-hot. What all classes share is
- * multiplied before. A block has one row for each threadIdx.y; elements do not meet, so long and
- * short rows are the same here. Rows whose id is ignored, or no class, get zeros. dx may be x, or,
- * of two classes, the statistics: all lanes of a row that short have read them before one
- * writes. */
+/* d logits = dloss (softmax - target), the target being smoothed one-hot. Factors that all classes
+ * share are multiplied before. A block has one row for each threadIdx.y; elements are independent,
+ * so long and short rows are treated alike. Rows whose id is ignored, or is no class, get zeros. dx
+ * may be x or, with two classes, the statistics: all lanes of a row that short have read them
+ * before one writes. */
 template <typename T> static __global__ void gradients_kernel(gradients<T> a) {
   gp_kernel_begin();
   typedef gp_compute<T> A;
@@ -176,8 +176,8 @@ template <typename T> static __global__ void gradients_kernel(gradients<T> a) {
   }
 }
 
-/* The logits of a gradient may be a view, of every position but the last, say; dx is row-major.
- * Which kernel runs depends on the width alone, as in the forward direction. */
+/* The logits of a gradient may be a view, such as that of every position but the last; dx is
+ * row-major. The width alone decides which kernel runs, as in the forward direction. */
 template <typename T> static gp_status backward(gp_gpu *gpu, const gp_gpu_call *call) {
   const gp_arg *in = call->op.in;
   const gp_meta *x = in[0].meta;

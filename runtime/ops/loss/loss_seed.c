@@ -1,6 +1,6 @@
 /* ops/loss/loss_seed.c - the gradient that a backward pass starts from.
  *
- * Either 1 / (count of the whole mini-batch), which changes from step to step and lies in the step
+ * It is 1 / (count of the whole mini-batch), which changes from step to step and lies in the step
  * block, or a constant; times the loss scale of f16, which lies there too. */
 #include "base/status.h"
 #include "ops/cut.h"

@@ -1,7 +1,7 @@
 /* ops/loss/loss_seed.cu - see loss_seed.c: the gradient that a backward pass starts from.
  *
- * The step block lies in the GPU's memory, so the kernel reads it: the host does not know what it
- * will hold when a captured step is replayed. */
+ * The kernel reads the step block, in the GPU's memory: the host does not know what it will hold
+ * when a captured step is replayed. */
 #include "device/cuda/kernel/meta.cuh"
 
 static __global__ void seed_kernel(const gp_step_block *step, bool counted, double value,

@@ -1,6 +1,6 @@
 /* ops/loss/mse.c - the sum of squared differences, and its gradient.
  *
- * The sum is one unit of work: its order over all elements is the fixed 64-lane one. */
+ * The sum is one unit of work: it adds all elements in the fixed order of 64 lanes. */
 #include "base/status.h"
 #include "base/tensor.h"
 #include "ops/cut.h"
@@ -22,7 +22,8 @@ static gp_status infer(gp_sig *sig) {
   return gp_infer_out(sig, gp_infer_wide(sig->in[0]->dtype), &(gp_shape){0});
 }
 
-/* d sum (a - b)^2: to a it is 2 (a - b), to b the same with the operands exchanged. */
+/* The gradient of sum (a - b)^2 for a is 2 (a - b); for b it is the same with the
+ * operands exchanged. */
 static gp_status vjp(gp_vjp *v) {
   gp_ref a = v->in[0], b = v->in[1], dsum = v->dout[0];
   if (dsum == GP_NONE) return GP_OK;

@@ -1,7 +1,7 @@
 /* ops/loss/mse.cu - see mse.c: the sum of squared differences, and its gradient.
  *
- * The sum is the one of ops/reduce, over terms that are made as they are read, so its order is that
- * of a sum: it depends on the number of elements alone. */
+ * The sum is the one of ops/reduce, over terms that are computed as they are read, so its order is
+ * that of any sum: it depends on the number of elements alone. */
 #include "ops/reduce/lines.cuh"
 
 /* ---- forward ------------------------------------------------------------------------------- */
@@ -9,7 +9,7 @@
 template <typename T> struct square_terms {
   typedef gp_compute<T> sum;
   const T *a, *b;
-  /* Whether elements from `base` on can be read two at a time, of both operands. */
+  /* Tell whether elements from `base` on can be read two at a time, from both operands. */
   __device__ bool paired(int64_t base) const {
     return (((uintptr_t)(a + base) | (uintptr_t)(b + base)) & (2 * sizeof(T) - 1)) == 0;
   }
@@ -57,7 +57,8 @@ template <typename T> struct differences {
   int64_t n;
 };
 
-/* da = 2 dsum (a - b), by 16 bytes as far as `packs` says, then one by one. da may be a or b. */
+/* da = 2 dsum (a - b), by 16 bytes for the first `packs` groups, then one by one. da
+ * may be a or b. */
 template <typename T> static __global__ void differences_kernel(differences<T> d, int64_t packs) {
   gp_kernel_begin();
   typedef gp_compute<T> A;
@@ -77,7 +78,7 @@ template <typename T> static __global__ void differences_kernel(differences<T> d
     d.da[i] = gp_store<T>(scale * (gp_load(d.a[i]) - gp_load(d.b[i])));
 }
 
-/* Elements do not meet here, so the alignment of the operands may choose how they are moved. */
+/* Elements are independent here, so the alignment of the operands may choose how they are moved. */
 template <typename T> static gp_status backward(gp_gpu *gpu, const gp_gpu_call *call) {
   const gp_arg *in = call->op.in;
   const differences<T> d = {

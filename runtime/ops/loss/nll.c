@@ -1,4 +1,4 @@
-/* ops/loss/nll.c - negative log likelihood of class ids, of logarithms of probabilities by row.
+/* ops/loss/nll.c - negative log likelihood of class ids, from logarithms of probabilities, by row.
  *
  * The loss stays one value a row: summing and the count of rows are the caller's, as with
  * cross_entropy. An ignored row costs 0 and has gradient 0. */
@@ -25,7 +25,7 @@ static gp_cost cost(const gp_sig *sig) {
   return gp_cost_of(sig, (double)gp_meta_numel(&sig->out[0]));
 }
 
-/* Element `i` of an operand of floats, strided or broadcast. */
+/* Return element `i` of an operand of floats, strided or broadcast. */
 static double element(const gp_arg *arg, int64_t i) {
   const int64_t at = gp_meta_offset(arg->meta, i);
   return arg->meta->dtype == GP_F32 ? (double)((const float *)arg->data)[at]
@@ -63,7 +63,7 @@ static gp_status infer_dx(gp_sig *sig) {
   return gp_infer_out(sig, sig->in[0]->dtype, &sig->in[0]->shape);
 }
 
-/* Zeros, and minus the gradient of the row's loss at its class. */
+/* Write zeros, and minus the gradient of the row's loss at its class. */
 static gp_status run_dx(const gp_call *call, gp_span span) {
   const gp_targets t = gp_targets_of(call, call->attr->nll_dx.ignore);
   const size_t row = (size_t)t.classes * gp_dtype_size(call->out[0].meta->dtype);

@@ -3,7 +3,7 @@
  * The loss of half logarithms is f32. */
 #include "ops/loss/rows.cuh"
 
-enum { THREADS = 256 }; /* as elementwise ops: little work, a lot of memory */
+enum { THREADS = 256 }; /* like elementwise ops: little work, a lot of memory */
 
 /* ---- forward ------------------------------------------------------------------------------- */
 
@@ -15,7 +15,7 @@ struct nll_losses {
   int64_t rows, n;
 };
 
-/* A: what is computed in. A thread takes a row. */
+/* A: the type it computes in. A thread takes a row. */
 template <typename A> static __global__ void nll_kernel(nll_losses a) {
   gp_kernel_begin();
   const int64_t row = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
@@ -54,7 +54,7 @@ template <typename T> struct nll_gradients {
   int64_t count, n; /* elements, in a row */
 };
 
-/* Zeros, and minus the gradient of the row's loss at its class. */
+/* Write zeros, and minus the gradient of the row's loss at its class. */
 template <typename T> static __global__ void nll_dx_kernel(nll_gradients<T> g) {
   gp_kernel_begin();
   typedef gp_compute<T> A;

@@ -4,7 +4,7 @@
 
 #include "ops/ids.cuh"
 
-/* What there is one or two of a row, of any layout. */
+/* An operand with one or two values a row, in any layout. */
 struct gp_row_values {
   const void *data;
   gp_dtype dtype;
@@ -19,7 +19,7 @@ template <typename A> static __device__ A gp_row_value(const gp_row_values &v, i
   return gp_get<A>(v.data, v.dtype, gp_offset_of(v.at, i));
 }
 
-/* The class ids, operand 1, with the one that attributes say is ignored. */
+/* Return the class ids, operand 1, with the id that attributes say is ignored. */
 static inline gp_ids gp_targets_of(const gp_gpu_call *call, gp_maybe ignore) {
   gp_ids ids = gp_ids_of(call, 1, gp_width_of(call->op.in[0].meta));
   ids.has_ignore = ignore.given;

@@ -7,7 +7,7 @@
 #include "ops/ids.h"
 #include "ops/infer.h"
 
-/* What the attributes and operands say, read once a piece. */
+/* The attributes and operands, read once a piece. */
 typedef struct gp_targets {
   const gp_call *call;
   const gp_arg *ids;
@@ -28,7 +28,7 @@ static inline gp_ids_role gp_targets_role(const gp_call *call) {
   return (gp_ids_role){1, "class", gp_meta_width(call->in[0].meta), 0};
 }
 
-/* The class of a row, or -1 where the row is ignored. Errors: GP_ERANGE. */
+/* Return the class of a row, or -1 if the row is ignored. Errors: GP_ERANGE. */
 static inline gp_status gp_target_class(const gp_targets *t, int64_t row, int64_t *class) {
   int64_t id = gp_id_at(t->ids, t->flat_ids ? row : gp_meta_offset(t->ids->meta, row));
   bool ignored = t->ignore.given && id == t->ignore.value;
@@ -40,7 +40,7 @@ static inline gp_status gp_target_class(const gp_targets *t, int64_t row, int64_
   return GP_OK;
 }
 
-/* Operand 0 has a last dim of classes, operand 1 the shape without it: *rows. */
+/* Check that operand 0 has a last dim of classes, and operand 1 the shape without it: *rows. */
 static inline gp_status gp_targets_infer(const gp_sig *sig, gp_op op, gp_shape *rows) {
   GP_TRY(gp_operand_rank(sig, op, 0, 1));
   *rows = gp_shape_drop_last(&sig->in[0]->shape);

@@ -1,4 +1,4 @@
-/* ops/math/bits.cuh - elements that are moved and not looked at: only their size counts.
+/* ops/math/bits.cuh - elements that are only moved: nothing but their size counts.
  *
  * Four kernels then serve eight dtypes, and bits (NaN payloads, bools) pass unchanged. */
 #ifndef GP_OPS_MATH_BITS_CUH

@@ -1,16 +1,16 @@
 /* ops/math/falling_exp.h - exp and 2^x for what softmax and gelu need: arguments not above 0.
  *
- * gp_expf of ops/math/vmath.h without what such arguments never need: no overflow, no denormal
- * results (0 instead), so the power of two takes two operations at most. */
+ * It is gp_expf of ops/math/vmath.h without what such arguments never need: no overflow, no
+ * denormal results (0 instead), so the power of two takes two operations at most. */
 #ifndef GP_OPS_MATH_FALLING_EXP_H
 #define GP_OPS_MATH_FALLING_EXP_H
 
 #include "ops/math/vmath.h"
 
-/* exp(x) for x <= 80 (NaN passes), 0 for x < -87: right for small positive arguments too, which
- * rounding may leave. 0.75 of gp_expf's time. */
+/* Return exp(x) for x <= 80 (NaN is passed on), 0 for x < -87. It is right for small positive
+ * arguments too, which rounding may leave. It takes 0.75 of gp_expf's time. */
 static inline float gp_falling_expf(float x) {
-  /* 1.5 * 2^23 more: n = round(x / ln 2) lies in the low bits, and 2^n is those moved up. */
+  /* Add 1.5 * 2^23: n = round(x / ln 2) then lies in the low bits, and 2^n is those moved up. */
   float shifted = GP_MADDF(x, 1.44269504f, 12582912.0f);
   float whole = shifted - 12582912.0f;
   float r = GP_MADDF(whole, 2.12194440e-4f, GP_MADDF(whole, -0.693359375f, x));
@@ -19,7 +19,7 @@ static inline float gp_falling_expf(float x) {
   return x < -87.0f ? 0.0f : y;
 }
 
-/* 2^x for x <= 0, 0 for x < -126; of a NaN anything. Half of gp_expf's time. */
+/* Return 2^x for x <= 0, 0 for x < -126, anything for a NaN. It takes half of gp_expf's time. */
 static inline float gp_falling_exp2f(float x) {
   float shifted = x + 12582912.0f;
   float r = x - (shifted - 12582912.0f);

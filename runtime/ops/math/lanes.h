@@ -13,8 +13,8 @@
 
 enum { GP_LANES = 64 };
 
-/* Set result to the 64 lanes folded by op as a tree: 32, 16, .. 1. Written level by level, so that
- * it stays in registers. */
+/* Set result to the 64 lanes folded by op as a tree: 32, 16, .. 1. It is written level by level, so
+ * that it stays in registers. */
 #define GP_LANE_FOLD(T, result, lane, op)                                                          \
   do {                                                                                             \
     T gp_fold16[16], gp_fold8[8], gp_fold4[4];                                                     \
@@ -32,8 +32,8 @@ enum { GP_LANES = 64 };
 #define GP_LANE_MAX(a, b)  ((b) > (a) ? (b) : (a))
 
 /* Set result (a variable of type T) to the sum of term(i) for i = 0 .. n - 1. The lanes are four
- * unrolled rows of 16, which the compiler keeps in registers (2 to 3 times faster at -O2);
- * "unroll 1" keeps -O3 from taking such a row, one vector instruction, apart. */
+ * unrolled rows of 16, which the compiler keeps in registers (2 to 3 times faster at -O2); "unroll
+ * 1" keeps -O3 from splitting such a row, which is one vector instruction. */
 #define GP_LANE_SUM(T, result, n, i, term)                                                         \
   do {                                                                                             \
     T gp_lane_part[4][16] = {{0}};                                                                 \

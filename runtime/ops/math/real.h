@@ -11,7 +11,7 @@
 
 #ifndef GP_BY_REAL
 #define GP_BY_REAL(dtype, name) ((dtype) == GP_F32 ? name##_f32 : name##_f64)
-/* Define kernel `run` by the void loops of this name: those cannot fail. */
+/* Define kernel `run` by the loops of this name, which return void: they cannot fail. */
 #define GP_REAL_KERNEL(run, name)                                                                  \
   static gp_status run(const gp_call *call, gp_span span) {                                        \
     GP_BY_REAL(call->in[0].meta->dtype, name)(call, span);                                         \

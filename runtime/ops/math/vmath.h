@@ -23,7 +23,7 @@
 #define GP_MADDF(a, b, c) ((a) * (b) + (c))
 #endif
 
-/* 2^n for -126 <= n <= 127; other n (they come with a NaN only) give anything. */
+/* Return 2^n for -126 <= n <= 127; other n (they come with a NaN only) give anything. */
 static inline float gp_pow2f(int32_t n) { return gp_float_of((uint32_t)(n + 127) << 23); }
 
 /* x = n ln 2 + r with |r| <= ln 2 / 2, for |x| <= 128. Adding 1.5 * 2^23 rounds to an integer that
@@ -49,8 +49,8 @@ static inline float gp_exp_nearf(float r) {
   return GP_MADDF(GP_MADDF(gp_exp_curvef(r), r, 1.0f), r, 1.0f);
 }
 
-/* exp(x) for x <= 89. What lies outside the range of the arithmetic is put right at the end: one
- * bound before it and one behind it cost gcc's vectors less than two before it. */
+/* Return exp(x) for x <= 89. Results outside the range of the arithmetic are corrected at the end:
+ * one bound before it and one behind it cost gcc's vectors less than two before it. */
 static inline float gp_exp_belowf(float x) {
   int32_t n;
   float r = gp_split_ln2f(x, &n);
@@ -64,7 +64,7 @@ static inline float gp_expf(float x) {
   return x > 89.0f ? INFINITY : y;
 }
 
-/* exp(x) - 1 for |x| <= 40 (NaN passes), exact to the last places near 0 too. */
+/* Return exp(x) - 1 for |x| <= 40 (NaN is passed on), exact to the last places near 0 too. */
 static inline float gp_expm1_smallf(float x) {
   int32_t n;
   float r = gp_split_ln2f(x, &n);
@@ -72,7 +72,7 @@ static inline float gp_expm1_smallf(float x) {
   return GP_MADDF(scale, r + gp_exp_curvef(r) * (r * r), scale - 1.0f);
 }
 
-/* exp(x) - 1: exact to the last places near 0, and the sign of zero kept. */
+/* Return exp(x) - 1, exact to the last places near 0, and keep the sign of zero. */
 static inline float gp_expm1f(float x) {
   float small = x < -40.0f ? -40.0f : x; /* -1 from -17.4 on */
   float near = gp_expm1_smallf(small > 40.0f ? 40.0f : small);
@@ -88,14 +88,14 @@ static inline float gp_tanhf(float x) {
   return copysignf(e / (e + 2.0f), x);
 }
 
-/* 1 / (1 + exp(-x)), with exp of a negative number only: right down to the denormals. */
+/* Return 1 / (1 + exp(-x)), with exp of a negative number only: right down to the denormals. */
 static inline float gp_sigmoidf(float x) {
   float e = gp_exp_belowf(-fabsf(x));
   float top = x < 0.0f ? e : 1.0f;
   return top / (1.0f + e);
 }
 
-/* The same for a double: exp is libm's there. */
+/* The same for a double, with libm's exp. */
 static inline double gp_sigmoid(double x) {
   double e = exp(-fabs(x));
   return (x < 0 ? e : 1.0) / (1.0 + e);
@@ -130,7 +130,7 @@ static inline float gp_log_restf(float f) {
   return p * (f * (f * f));
 }
 
-/* x = 2^n (1 + f), the exponent taken so that 1 + f lies around 1. */
+/* Split x = 2^n (1 + f), with the exponent chosen so that 1 + f lies around 1. */
 static inline float gp_logf(float x) {
   const uint32_t root = 0x3f3504f3u; /* sqrt(1/2) */
   float denormal = x < 1.17549435e-38f ? 23.0f : 0.0f;
@@ -145,10 +145,9 @@ static inline float gp_logf(float x) {
   return x < INFINITY ? y : x; /* infinity and NaN */
 }
 
-/* log(1 + x) with the digits of a small x: u - 1 is x as the sum rounded it. Above 2^24 the sum is
- * the number next to x, and a product could overflow.
- * Source: Goldberg, "What every computer scientist should know about floating-point" (1991),
- * theorem 4. */
+/* Return log(1 + x) with the digits of a small x: u - 1 is x as the sum rounded it. Above 2^24 the
+ * sum is the number next to x, and a product could overflow. Source: Goldberg, "What every computer
+ * scientist should know about floating-point" (1991), theorem 4. */
 static inline float gp_log1pf(float x) {
   const float u = 1.0f + x;
   const float y = gp_logf(u) * x / (u - 1.0f);

@@ -1,7 +1,7 @@
 /* ops/norm/layer_norm.c - y = (x - mean) * rstd * w + b over the last dimension, and its gradients.
  *
  * Mean and variance take two passes over a row that is in the cache: exact, and in the fixed lane
- * order. A row whose sum or squares overflow is made smaller first, so that every finite row is
+ * order. A row whose sum or squares overflow is scaled down first, so that every finite row is
  * normalised (gradients need that its differences do not overflow). dx is row-wise; dw is cut by
  * columns, so the sum over rows keeps one order whatever the number of threads. The gradient of b
  * is sum_rows_dw. */
@@ -15,8 +15,8 @@
 #include "ops/infer.h"
 #include "ops/norm/parts.h"
 
-/* The squares of what these make of any number can be added up; what they make 0 does not count
- * beside squares that cannot. */
+/* Factors for rows whose squares overflow: after them any squares can be added up, and numbers that
+ * they turn into 0 do not count beside such squares. */
 static const float shrink_f32 = 0x1p-96f;
 static const double shrink_f64 = 0x1p-600;
 
@@ -25,7 +25,7 @@ static const double shrink_f64 = 0x1p-600;
 
 /* ---- forward ------------------------------------------------------------------------------- */
 
-/* x [.., C], w [C], b [C] -> y [.., C], mean [..], rstd [..]; those are for the gradient. */
+/* x [.., C], w [C], b [C] -> y [.., C], mean [..], rstd [..]; the gradient reads mean and rstd. */
 static gp_status infer(gp_sig *sig) {
   GP_TRY(gp_operand_rank(sig, GP_OP_layer_norm, 0, 1));
   gp_shape column = {1, {gp_meta_width(sig->in[0])}};
@@ -66,8 +66,8 @@ const gp_op_def gp_def_layer_norm = {
 
 /* ---- gradient of the input ----------------------------------------------------------------- */
 
-/* dy [.., C], x [.., C], w [C], mean [..], rstd [..], optional a [.., C] -> dx [.., C], plus a:
- * what goes around the layer (graph/fuse.c). */
+/* dy [.., C], x [.., C], w [C], mean [..], rstd [..], optional a [.., C] -> dx [.., C], plus a: the
+ * gradient that bypasses the layer (graph/fuse.c). */
 static gp_status infer_dx(gp_sig *sig) {
   GP_TRY(gp_operand_rank(sig, GP_OP_layer_norm_dx, 0, 1));
   const gp_shape *dy = &sig->in[0]->shape;
@@ -107,7 +107,7 @@ static gp_cost cost_dw(const gp_sig *sig) {
   return gp_cost_of(sig, 4 * (double)gp_meta_numel(sig->in[0]));
 }
 
-/* dw[j] += dy h of rows of halves, in the order of weight_gradient. */
+/* Add dw[j] += dy h over rows of halves, in the order of weight_gradient. */
 #define HALF_WEIGHT_GRADIENT(half)                                                                 \
   static void weight_gradient_##half(const gp_call *call, gp_span span) {                          \
     const int64_t c = gp_meta_width(call->in[0].meta), rows = gp_meta_rows(call->in[0].meta);      \
@@ -153,8 +153,8 @@ static gp_cost cost_bias_dw(const gp_sig *sig) {
   return gp_cost_of(sig, 5 * (double)gp_meta_numel(sig->in[0]));
 }
 
-/* The columns of the span, while they are in the cache; of f32 and f64 row by row for both, unless
- * one parameter is weight and bias: its sum has the weight's rows first. */
+/* Sum both over the columns of the span, while they are in the cache. f32 and f64 go row by row for
+ * both, unless one parameter is weight and bias: its sum has the weight's rows first. */
 static gp_status run_bias_dw(const gp_call *call, gp_span span) {
   const gp_dtype dtype = call->in[0].meta->dtype;
   const bool apart = call->out[0].data != call->out[1].data;
@@ -173,7 +173,7 @@ const gp_op_def gp_def_layer_norm_bias_dw = {
     GP_OP_ROW(layer_norm_bias_dw), .infer = infer_bias_dw, .cost = cost_bias_dw,
     .cpu = {.cut = gp_cut_columns, .run = run_bias_dw, .halves = GP_ALL_HALVES}};
 
-/* ---- gradients of all, for one pass over dy and x -------------------------------------------- */
+/* ---- all gradients, in one pass over dy and x ---------------------------------------------- */
 
 /* dy, x, w, mean, rstd, optional a as for layer_norm_dx -> dx [.., C], parts [2, P, C]. */
 static gp_status infer_parts(gp_sig *sig) {

@@ -1,24 +1,23 @@
 /* ops/norm/layer_norm.cu - see layer_norm.c: normalisation of rows, and its gradients.
  *
- * Short rows are a warp's and stay in its registers, long ones a block's in shared memory: x is
- * read once. Statistics of halves are f32. The gradient of the weight is a sum over rows
- * (columns.cuh) whose terms are made as they are read; layer_norm_parts.cu has all gradients in
- * one pass. */
+ * A warp keeps a short row in its registers, a block a long one in shared memory: x is read once.
+ * Statistics of halves are f32. The gradient of the weight is a sum over rows (columns.cuh) whose
+ * terms are computed as they are read; layer_norm_parts.cu makes all gradients in one pass. */
 #include "ops/norm/layer_norm.cuh"
 #include "ops/norm/rows.cuh"
 
 /* ---- forward ------------------------------------------------------------------------------- */
 
-/* The backward pass reads them in place of x's sums: it makes one pass less. */
+/* Write the statistics: the backward pass reads them in place of x's sums and saves a pass. */
 template <typename A, typename T>
 static __device__ void put_stats(const layer<T> &a, int64_t row, A mean, A rstd) {
   gp_put(a.mean, a.stats, row, mean);
   gp_put(a.rstd, a.stats, row, rstd);
 }
 
-/* How the elements of a row are read: times a power of two, less one of them. Rows whose sum or
- * squares are too large for the type are made smaller, as in layer_norm.inc; all others are read as
- * they are, which changes no bit. */
+/* How the elements of a row are read: times `power`, a power of two, minus `zero`, one of them.
+ * Rows whose sum or squares are too large for the type are scaled down, as in layer_norm.inc; all
+ * others are read as they are, which changes no bit. */
 template <typename T> struct scale {
   gp_compute<T> power, zero;
   T rest; /* in place of elements past the end: 0 once it is read */
@@ -42,7 +41,7 @@ template <typename T> static __device__ inline scale<T> small_scale(T first) {
 }
 template <typename A> static __device__ inline bool is_finite(A x) { return x - x == 0; }
 
-/* What elements, read so and less the mean, are multiplied by, and what the gradient gets. */
+/* The factor for elements that are read so, minus the mean; and what the gradient gets. */
 template <typename A> struct row_stats { A factor, mean, rstd; };
 
 template <typename T, typename A>
@@ -55,9 +54,9 @@ static __device__ inline row_stats<A> stats_of(A mean, A variance, A eps, const 
   return {factor, (mean + s.zero) / s.power, variance > 0 ? factor * s.power : 1 / gp_sqrt(eps)};
 }
 
-/* A row per warp, E elements a lane in registers. The second turn of the loop is for rows that are
- * too large for squares, so it is hardly ever taken. A lane sums in two chains, even and odd, in an
- * order that E alone decides. */
+/* A warp works on a row, E elements a lane in registers. The second turn of the loop is for rows
+ * that are too large for squares, so it is hardly ever taken. A lane sums in two chains, even and
+ * odd, in an order that E alone decides. */
 template <typename T, int E>
 static __global__ void GP_SHORT_BOUNDS(T, E + 8) normalise_short(layer<T> a) {
   gp_kernel_begin();
@@ -93,7 +92,7 @@ static __global__ void GP_SHORT_BOUNDS(T, E + 8) normalise_short(layer<T> a) {
   if (threadIdx.x == 0) put_stats(a, row, stats.mean, stats.rstd);
 }
 
-/* Sum of x; the first pass over a row keeps it. */
+/* Sum x over a row, in the first pass, which keeps the row. */
 template <typename T>
 static __device__ gp_compute<T> long_sum(const gp_long_row<T> &x, const scale<T> &s) {
   gp_compute<T> sum = 0;
@@ -105,7 +104,7 @@ static __device__ gp_compute<T> long_sum(const gp_long_row<T> &x, const scale<T>
   return gp_block_sum(sum);
 }
 
-/* Sum of (x - mean)^2; elements past the end do not count. */
+/* Sum (x - mean)^2; elements past the end do not count. */
 template <typename T>
 static __device__ gp_compute<T> long_spread(const gp_long_row<T> &x, gp_compute<T> mean,
                                             const scale<T> &s) {
@@ -121,8 +120,8 @@ static __device__ gp_compute<T> long_spread(const gp_long_row<T> &x, gp_compute<
   return gp_block_sum(sum);
 }
 
-/* A row per block. `keep` says that there is shared memory for the row; else it is read three
- * times, from the cache as far as that holds it. */
+/* A block works on a row. `keep`: there is shared memory for the row; else it is read three times,
+ * from the cache as far as that holds it. */
 template <typename T> static __global__ void normalise_long(layer<T> a, bool keep) {
   gp_kernel_begin();
   typedef gp_compute<T> A;
@@ -174,8 +173,8 @@ const gp_gpu_kernel gp_gpu_layer_norm = {run, NULL};
 
 /* ---- gradient of the input ----------------------------------------------------------------- */
 
-/* With h = (x - mean) rstd and g = dy w: dx = rstd (g - mean(g) - h mean(g h)), plus `more` where
- * it is. */
+/* With h = (x - mean) rstd and g = dy w: dx = rstd (g - mean(g) - h mean(g h)), plus `more`
+ * if it is given. */
 template <typename T, int E>
 static __global__ void GP_SHORT_BOUNDS(T, 2 * E) gradient_short(layer<T> a) {
   gp_kernel_begin();
@@ -209,7 +208,7 @@ static __global__ void GP_SHORT_BOUNDS(T, 2 * E) gradient_short(layer<T> a) {
   gp_lanes_write(a.to + row * n, g, n, a.paired);
 }
 
-/* The same with a block per row: the second pass makes the terms again from what shared memory
+/* The same with a block per row: the second pass computes the terms again from what shared memory
  * kept, which costs less than keeping them too. */
 template <typename T> static __global__ void gradient_long(layer<T> a, bool keep) {
   gp_kernel_begin();
@@ -254,7 +253,7 @@ template <typename T> static gp_status backward(gp_gpu *gpu, const gp_gpu_call *
   GP_LAUNCH_ROWS(gpu, a, gradient_short, gradient_long, 2);
 }
 
-/* The sixth operand is the gradient that goes around the layer, where graph/fuse.c joined it. */
+/* The sixth operand is the gradient that bypasses the layer, if graph/fuse.c joined it. */
 static gp_status run_dx(gp_gpu *gpu, const gp_gpu_call *call) {
   GP_BY_FLOAT(call->op.in[0].meta->dtype, return backward<T>(gpu, call));
   return GP_OK;
@@ -285,7 +284,8 @@ template <int SUMS> static gp_status run_dw(gp_gpu *gpu, const gp_gpu_call *call
   return GP_OK;
 }
 
-/* Partial sums of the blocks that share a column; the run joins them in ascending order. */
+/* Reserve scratch for the partial sums of the blocks that share a column; the run joins them in
+ * ascending order. */
 template <int SUMS> static gp_status prepare_dw(gp_gpu *gpu, const gp_call *call, size_t *scratch) {
   (void)gpu;
   const gp_columns p = plan_dw(call);

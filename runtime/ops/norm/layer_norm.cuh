@@ -5,10 +5,10 @@
 #include "ops/reduce/columns.cuh"
 #include "ops/short_rows.cuh"
 
-/* What the kernels of one direction share; mean and rstd are of dtype `stats`. */
+/* The operands of the kernels of one direction; mean and rstd are of dtype `stats`. */
 template <typename T> struct layer {
   const T *dy, *x, *w, *b;
-  const T *more; /* added to dx; NULL */
+  const T *more; /* added to dx; or NULL */
   T *to;         /* y or dx */
   void *mean, *rstd;
   gp_dtype stats;
@@ -17,7 +17,7 @@ template <typename T> struct layer {
   double eps;
 };
 
-/* The operands of a gradient of the input: dy, x, w, mean, rstd, and what is added to it. */
+/* Return the operands of a gradient of the input: dy, x, w, mean, rstd, and what is added to it. */
 template <typename T> static layer<T> gp_layer_norm_backward(const gp_gpu_call *call) {
   const gp_arg *in = call->op.in;
   layer<T> a = {};
@@ -31,8 +31,8 @@ template <typename T> static layer<T> gp_layer_norm_backward(const gp_gpu_call *
   return a;
 }
 
-/* Terms dy (x - mean) rstd of a sum over rows; and dy itself, where the bias is wanted beside the
- * weight. */
+/* Terms dy (x - mean) rstd of a sum over rows; and dy itself, if the bias is wanted
+ * beside the weight. */
 template <typename T, int SUMS> struct weight_terms {
   typedef gp_compute<T> sum;
   struct terms {

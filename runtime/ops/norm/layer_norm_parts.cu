@@ -1,22 +1,23 @@
 /* ops/norm/layer_norm_parts.cu - the gradients of layer norm in one pass over dy and x.
  *
- * A block has the rows of a part (norm/parts.h), four of them at a time. A thread stands at the
- * same 16 bytes of each: it keeps the weight there and the sums of dy h and dy in registers, and
- * has eight such reads under way. The four rows' two sums go through the block together. Rows too
- * long for a block take two passes. Which it is depends on the width and the dtype alone. */
+ * A block takes the rows of a part (norm/parts.h), four at a time. A thread works on the same 16
+ * bytes of each row: it keeps the weight there and the sums of dy h and dy in registers, and has
+ * eight such reads in flight. The block reduces the two sums of all four rows together. Rows too
+ * long for a block take two passes. The width and the dtype alone decide which it is. */
 #include <string.h>
 
 #include "ops/norm/layer_norm.cuh"
 #include "ops/norm/parts.h"
 
-enum { GP_PARTS_THREADS = 512 }; /* at most: 128 registers are left to each */
+enum { GP_PARTS_THREADS = 512 }; /* at most: that leaves each 128 registers */
 
 template <typename T> static int64_t threads_of(int64_t n) {
   const int64_t groups = (n + gp_pack<T>::count - 1) / gp_pack<T>::count;
   return (groups + GP_WARP - 1) / GP_WARP * GP_WARP;
 }
 
-/* Every thread gets the sums of `values` over the block. buffer: not the one of the call before. */
+/* Give every thread the sums of `values` over the block. buffer: another one than in
+ * the last call. */
 template <int COUNT, typename A>
 static __device__ void sum_values(A (&values)[COUNT], A (*buffer)[GP_WARP]) {
   const int warp = threadIdx.x / GP_WARP, warps = blockDim.x / GP_WARP;
@@ -32,7 +33,7 @@ static __device__ void sum_values(A (&values)[COUNT], A (*buffer)[GP_WARP]) {
   }
 }
 
-/* A pack as it lies in memory. Taken apart it would need a register for every half. */
+/* A pack as it lies in memory. Split up, it would need a register for every half. */
 struct words {
   uint4 of;
 };
@@ -43,13 +44,13 @@ template <typename T> static __device__ inline gp_pack<T> pack_of(const words &w
   return pack;
 }
 
-/* What a thread reads of some rows. */
+/* The values of some rows that a thread reads. */
 template <typename T> struct row_group {
   words dy[GP_NORM_ROWS], x[GP_NORM_ROWS], more[GP_NORM_ROWS];
   gp_compute<T> mean[GP_NORM_ROWS], rstd[GP_NORM_ROWS];
 };
 
-/* The columns of a thread: neighbours, or a block's threads apart, as gp_long_row has them. */
+/* Read the columns of a thread: neighbours, or a block's threads apart, as gp_long_row has them. */
 template <typename T, bool PACKED>
 static __device__ inline words columns_of(const T *row, const gp_column_group &group) {
   if constexpr (PACKED) {
@@ -68,7 +69,7 @@ static __device__ void read_rows(const layer<T> &a, int64_t row, int64_t end,
                                  const gp_column_group &group, row_group<T> *to) {
 #pragma unroll
   for (int u = 0; u < GP_NORM_ROWS; u++) {
-    const int64_t at = row + u < end ? row + u : end - 1; /* once more; it does not count */
+    const int64_t at = row + u < end ? row + u : end - 1; /* past the end: the last row again */
     to->dy[u] = columns_of<T, PACKED>(a.dy + at * a.n, group);
     to->x[u] = columns_of<T, PACKED>(a.x + at * a.n, group);
     to->mean[u] = gp_get<gp_compute<T>>(a.mean, a.stats, at);
@@ -76,7 +77,7 @@ static __device__ void read_rows(const layer<T> &a, int64_t row, int64_t end,
   }
 }
 
-/* What goes around the layer: on the way while the block adds its sums. */
+/* Read the gradient that bypasses the layer: it is in flight while the block adds its sums. */
 template <typename T, bool PACKED>
 static __device__ void read_more(const layer<T> &a, int64_t row, int64_t end,
                                  const gp_column_group &group, row_group<T> *to) {
@@ -87,8 +88,8 @@ static __device__ void read_more(const layer<T> &a, int64_t row, int64_t end,
   }
 }
 
-/* The compiler forgets what it made of a pack: 64 numbers more would not fit the registers until
- * they are wanted again. */
+/* Make the compiler forget what it computed from a pack: 64 more numbers would not fit the
+ * registers until they are needed again. */
 static __device__ inline void forget(words *w) {
 #ifndef GP_CUDA_ON_HOST
   asm volatile("" : "+r"(w->of.x), "+r"(w->of.y), "+r"(w->of.z), "+r"(w->of.w));
@@ -102,7 +103,7 @@ template <typename T> struct part_sums {
   int64_t rows;           /* of a part */
 };
 
-/* The rows' dx, with the means of g = dy w and of g h over each row. */
+/* Write the rows' dx, with the means of g = dy w and of g h over each row. */
 template <typename T, bool PACKED>
 static __device__ void write_rows(const layer<T> &a, int64_t row, int64_t end,
                                   const gp_column_group &group, const row_group<T> &r,
@@ -170,7 +171,7 @@ static __global__ void __launch_bounds__(GP_PARTS_THREADS)
 
 /* ---- launching ----------------------------------------------------------------------------- */
 
-/* dx first, then the sums of the parts. */
+/* Make dx first, then the sums of the parts. */
 template <typename T>
 static gp_status in_two_passes(gp_gpu *gpu, const gp_gpu_call *call, const layer<T> &a,
                                const part_sums<T> &parts) {
@@ -204,7 +205,7 @@ static gp_status run(gp_gpu *gpu, const gp_gpu_call *call) {
 
 const gp_gpu_kernel gp_gpu_layer_norm_parts_dx = {run, NULL};
 
-/* ---- the sum of the parts -------------------------------------------------------------------- */
+/* ---- joining the parts --------------------------------------------------------------------- */
 
 template <typename T> static gp_status join(gp_gpu *gpu, const gp_gpu_call *call) {
   const gp_shape *shape = &call->op.in[0].meta->shape;

@@ -2,7 +2,7 @@
  * gradients.
  *
  * Source: Zhang, Sennrich, "Root mean square layer normalization" (2019). Rows whose squares
- * overflow are made smaller first, as in layer_norm.c. dw is cut by columns, so that the sum over
+ * overflow are scaled down first, as in layer_norm.c. dw is cut by columns, so that the sum over
  * rows keeps one order. */
 #include <string.h>
 
@@ -12,7 +12,7 @@
 #include "ops/gradient.h"
 #include "ops/infer.h"
 
-/* The squares of what these make of any number can be added up. */
+/* Factors after which the squares of any numbers can be added up. */
 static const float shrink_f32 = 0x1p-96f;
 static const double shrink_f64 = 0x1p-600;
 

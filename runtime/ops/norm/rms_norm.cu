@@ -1,8 +1,8 @@
 /* ops/norm/rms_norm.cu - see rms_norm.c: rows divided by the root of their mean square on a GPU,
  * and the gradients.
  *
- * Short rows are a warp's and stay in its registers, long ones a block's in shared memory. The
- * gradient of the weight is a sum over rows (columns.cuh). */
+ * A warp keeps a short row in its registers, a block a long one in shared memory. The gradient of
+ * the weight is a sum over rows (columns.cuh). */
 #include "ops/norm/rows.cuh"
 #include "ops/reduce/columns.cuh"
 
@@ -16,7 +16,7 @@ template <typename T> struct rms {
   gp_compute<T> eps;
 };
 
-/* Squares of what this makes of any number can be added up. */
+/* A factor after which the squares of any numbers can be added up. */
 template <typename A> static __device__ inline A shrink(void) {
   return sizeof(A) == sizeof(float) ? A(0x1p-96) : A(0x1p-600);
 }
@@ -87,7 +87,7 @@ template <typename T> static __global__ void normalise_long(rms<T> a, bool keep)
   if (threadIdx.x == 0) a.rstd[row] = rstd;
 }
 
-/* The operands of both directions: in[x] and in[x + 1] are x and w. */
+/* Return the operands of either direction: in[x] and in[x + 1] are x and w. */
 template <typename T> static rms<T> rms_of(const gp_call *call, int x) {
   rms<T> a = {};
   a.dy = x > 0 ? (const T *)call->in[0].data : NULL;

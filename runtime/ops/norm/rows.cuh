@@ -1,14 +1,14 @@
-/* ops/norm/rows.cuh - which of two kernels takes rows: a warp a row where they are short, else a
- * block a row. */
+/* ops/norm/rows.cuh - the choice between two kernels for rows: a warp per short row, or a
+ * block per long one. */
 #ifndef GP_OPS_NORM_ROWS_CUH
 #define GP_OPS_NORM_ROWS_CUH
 
 #include "ops/long_rows.cuh"
 #include "ops/short_rows.cuh"
 
-/* Returns from a launcher of T with the status of SHORT<T, E>(a) or LONG<T>(a, keep), which keeps
- * so many rows in shared memory where they fit. The width alone chooses, so that bits do not depend
- * on how many rows a micro-batch has. */
+/* Return from a launcher of T with the status of SHORT<T, E>(a) or LONG<T>(a, keep), which keeps so
+ * many rows in shared memory if they fit. The width alone chooses, so that bits do not depend on
+ * how many rows a micro-batch has. */
 #define GP_LAUNCH_ROWS(gpu, a, SHORT, LONG, kept_rows)                                             \
   if (a.rows == 0) return GP_OK;                                                                   \
   if (a.n <= GP_SHORT_ROW)                                                                         \

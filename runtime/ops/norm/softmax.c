@@ -1,13 +1,13 @@
 /* ops/norm/softmax.c - softmax and log_softmax over the last dimension, and their gradients.
  *
- * Row-wise. The largest value is taken off first, so nothing overflows; entries of -inf give 0, a
- * row of -inf only gives NaN. */
+ * They are row-wise. The largest value is subtracted first, so nothing overflows; entries of -inf
+ * give 0, and a row of nothing but -inf gives NaN. */
 #include "base/status.h"
 #include "base/tensor.h"
 #include "ops/cut.h"
 #include "ops/infer.h"
 
-enum { AHEAD = 4096 }; /* bytes between what is written and what is asked for */
+enum { AHEAD = 4096 }; /* bytes between what is written and what is prefetched */
 
 #define GP_REAL_SOURCE "ops/norm/softmax.inc"
 #include "ops/math/real.h"
@@ -25,7 +25,7 @@ static gp_status infer_dx(gp_sig *sig) {
   return gp_infer_out(sig, sig->in[0]->dtype, &sig->in[0]->shape);
 }
 
-/* Exponentials count as ten operations. */
+/* Count an exponential as ten operations. */
 static gp_cost cost(const gp_sig *sig) {
   return gp_cost_of(sig, 13 * (double)gp_meta_numel(sig->in[0]));
 }

@@ -1,7 +1,7 @@
 /* ops/norm/softmax.cu - see softmax.c: softmax and log_softmax of rows, and their gradients.
  *
- * A short row stays in the registers of a warp. Of a long one the largest value and the sum of
- * exponentials are found in one pass; the second pass reads what the first one kept. Results may be
+ * A short row stays in the registers of a warp. For a long one, one pass finds the largest value
+ * and the sum of exponentials; the second pass reads what the first one kept. Results may be
  * written over an input: a thread writes only elements that it has read for the last time. */
 #include "ops/norm/rows.cuh"
 #include "device/cuda/kernel/meta.cuh"
@@ -62,13 +62,13 @@ template <typename T> static __global__ void softmax_long(soft<T> a, bool keep) 
 
 /* ---- gradients ----------------------------------------------------------------------------- */
 
-/* What dx takes from a row: the sum of dy y, or of dy for log_softmax. */
+/* Return the term that a row sums for dx: dy y, or dy for log_softmax. */
 template <typename T>
 static __device__ gp_compute<T> term(const soft<T> &a, gp_compute<T> dy, gp_compute<T> y) {
   return a.log ? dy : dy * y;
 }
 
-/* The gradient of one element, `total` being the sum of the row's terms. */
+/* Return the gradient of one element; `total` is the sum of the row's terms. */
 template <typename T>
 static __device__ gp_compute<T> gradient(const soft<T> &a, gp_compute<T> dy, gp_compute<T> y,
                                          gp_compute<T> total) {
@@ -96,7 +96,7 @@ static __global__ void GP_SHORT_BOUNDS(T, 2 * E) gradient_short(soft<T> a) {
   gp_lanes_write(a.to + row * n, dy, n, a.paired);
 }
 
-/* Both y and dy are read twice, so both are kept where shared memory holds them. */
+/* Both y and dy are read twice, so both are kept if shared memory holds them. */
 template <typename T> static __global__ void gradient_long(soft<T> a, bool keep) {
   gp_kernel_begin();
   typedef gp_compute<T> A;

@@ -1,10 +1,9 @@
-/* ops/random/dropout.c - set elements to 0 with probability p and scale the others by 1/(1 -
- * p).
+/* ops/random/dropout.c - set elements to 0 with probability p and scale the others by 1/(1 - p).
  *
- * Whether an element is kept is a function of (seed, step, number of the op, global element index),
- * so recomputation, any cut and any micro-batch size give the same mask, and the gradient applies
- * the same op to dy: no mask is saved. The test is on integers, word >= p 2^32: exact on every
- * device. */
+ * Whether an element is kept is a function of (seed, step, number of the op, global element
+ * index), so recomputation, any cut and any micro-batch size give the same mask, and the
+ * gradient applies the same op to dy: no mask is saved. The test is on integers, word >= p 2^32:
+ * exact on every device. */
 #include "base/prefetch.h"
 #include "base/random/philox.h"
 #include "base/tensor.h"
@@ -19,12 +18,12 @@ typedef struct rule {
   double scale;
 } rule;
 
-/* p = 0 keeps everything: threshold 0. p = 1 is not a rule. */
+/* p = 0 keeps everything: threshold 0. p = 1 has no rule. */
 static rule make_rule(double p) {
   return (rule){.threshold = (uint32_t)(p * GP_WORD_RANGE), .scale = 1.0 / (1.0 - p)};
 }
 
-/* The words of n <= WORDS elements from position i of the run on. */
+/* Draw the words of n <= WORDS elements from position i of the run on. */
 static void draw(const gp_row_run *run, int64_t i, int64_t n, uint32_t *words) {
   const gp_step_block *step = run->call->step;
   const gp_meta *meta = run->call->out[0].meta;

@@ -1,19 +1,17 @@
 /* ops/random/dropout.cu - dropout on a GPU: the mask has the bits that it has on the CPU.
  *
  * Random words come in blocks of four, for elements 16 apart (base/random/philox.h), so a thread
- * takes as many neighbouring blocks as make accesses of 16 bytes: four of them. Where elements do
- * not lie on such boundaries (a micro-batch may begin anywhere in the mini-batch) it takes one
- * block, and single elements.
- * The step block is read here: a captured graph serves every step. */
+ * takes as many neighbouring blocks as make accesses of 16 bytes, four of them. If elements do not
+ * lie on such boundaries (a micro-batch may begin anywhere in the mini-batch) it takes one block,
+ * and single elements. The kernel reads the step block: a captured graph serves every step. */
 #include "device/cuda/kernel/philox.cuh"
 #include "ops/constants.h"
 #include "ops/elementwise/map.cuh"
 #include "ops/elements.h"
 #include "ops/shape/boxes.cuh"
 
-/* Eight warps, as in map.cuh. Four such blocks on an SM have 64 KiB on the way, and 64 registers a
- * thread:
- * enough for the words of a unit of halves. */
+/* Eight warps, as in map.cuh. Four such blocks on an SM have 64 KiB in flight, and 64 registers a
+ * thread: enough for the words of a unit of halves. */
 enum { THREADS = 256, BLOCKS = 4 };
 
 typedef struct rule {
@@ -30,14 +28,14 @@ static rule make_rule(const gp_attrs *attr) {
 static __device__ inline float times(float x, float scale) { return __fmul_rn(x, scale); }
 static __device__ inline double times(double x, double scale) { return __dmul_rn(x, scale); }
 
-/* Where the random numbers of this launch come from. */
+/* The stream that the random numbers of this launch come from. */
 typedef struct draw {
   uint64_t seed;
   uint32_t step;
   uint64_t first; /* number of element 0 */
 } draw;
 
-/* The values of one dtype, and what happens to each. */
+/* The values of one dtype, and the rule for each. */
 template <typename T> struct dropper {
   const T *x;
   T *y;
@@ -51,9 +49,9 @@ template <typename T> struct dropper {
   __device__ bool is_inside(int64_t i) const { return i >= 0 && i < n; }
 };
 
-/* LANES neighbouring blocks from number `block` on: as many elements from position i on, and those
- * 16, 32 and 48 behind them, none of which may lie outside where LANES is not 1. They are read
- * first: making the words then hides the way to memory. */
+/* Drop by LANES neighbouring blocks from number `block` on: as many elements from position i on,
+ * and those 16, 32 and 48 behind them, none of which may lie outside if LANES is not 1. The
+ * elements are read first: computing the words then hides the latency of memory. */
 template <int LANES, typename T>
 static __device__ inline void drop_unit(const dropper<T> &d, const draw &stream, uint64_t block,
                                         int64_t i) {
@@ -75,8 +73,8 @@ static __device__ inline void drop_unit(const dropper<T> &d, const draw &stream,
   }
 }
 
-/* This thread's share, LANES blocks at a time, counted from the chunk in which the first element
- * lies. */
+/* Drop this thread's share, LANES blocks at a time, counted from the chunk in which the
+ * first element lies. */
 template <int LANES, typename T>
 static __device__ inline void drop_share(const dropper<T> &d, const draw &stream) {
   const int reach = (GP_PHILOX_WORDS - 1) * GP_PHILOX_BLOCKS + LANES; /* of a unit */

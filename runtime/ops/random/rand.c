@@ -1,9 +1,10 @@
-/* ops/random/rand.c - what forward draws: rand (uniform in [0, 1)) and randn (standard normals).
+/* ops/random/rand.c - random values in `forward`: rand (uniform in [0, 1)) and randn (standard
+ * normals).
  *
  * They have no input: a value is a function of (seed, step, number of the op, element), as the
  * words of dropout are. So every step draws anew, and neither the cut, recomputation nor the number
- * of threads changes a bit; where the first dimension carries the rows of the micro-batch, nor does
- * the way in which the mini-batch is split (ops/elements.h). No gradient flows into them. */
+ * of threads changes a bit; nor does the way in which the mini-batch is split, if the first
+ * dimension carries the rows of the micro-batch (ops/elements.h). No gradient flows into them. */
 #include "base/random/random.h"
 #include "base/status.h"
 #include "base/tensor.h"
@@ -42,7 +43,8 @@ static gp_status run_randn(const gp_call *call, gp_span span) {
   return draw(call, span, (gp_init){GP_INIT_NORMAL, 0, 1});
 }
 
-/* Ten rounds of Philox; the logarithm, sine and cosine of normals count as much again thrice. */
+/* Count ten rounds of Philox; the logarithm, sine and cosine of normals cost three times
+ * as much besides. */
 static gp_cost cost_rand(const gp_sig *sig) { return gp_cost_elements(sig, 10); }
 static gp_cost cost_randn(const gp_sig *sig) { return gp_cost_elements(sig, 40); }
 

@@ -1,18 +1,19 @@
 /* ops/random/rand.cu - rand and randn on a GPU, see rand.c: the bits that they have on the CPU.
  *
  * Kernels are compiled without contraction (scripts/cmake/cuda.cmake), as base/random/normal.h
- * asks. A thread takes as many neighbouring blocks of words as an element, or a pair of normals, is
- * made of: four elements or pairs, 16 words apart. The step block is read here: a captured graph
- * serves every step. */
+ * requires. A thread takes as many neighbouring blocks of words as make an element, or a pair of
+ * normals: four elements or pairs, 16 words apart. The kernel reads the step block: a captured
+ * graph serves every step. */
 #include "device/cuda/kernel/meta.cuh"
 #include "device/cuda/kernel/philox.cuh"
 
-#include "base/random/normal.h" /* after what says __device__ */
+#include "base/random/normal.h" /* after the headers that define __device__ */
 #include "ops/elements.h"
 
 enum { THREADS = 256 }; /* eight warps */
 
-/* Words of an element, and the uniform that they are: 24 bits for f32, exact there, else 53. */
+/* The words of an element, and the uniform number that they make: 24 bits for f32, exact
+ * there, else 53. */
 template <typename T> struct words_of { static const int count = sizeof(T) / sizeof(uint32_t); };
 
 template <typename T> static __device__ inline double uniform_of(const uint32_t *words);
@@ -23,14 +24,14 @@ template <> __device__ inline double uniform_of<double>(const uint32_t *words) {
   return (double)((uint64_t)(words[0] >> 5) << 26 | words[1] >> 6) * 0x1p-53;
 }
 
-/* What a launch fills. */
+/* The values that a launch fills. */
 template <typename T> struct drawing {
   T *out;
   int64_t n, leading; /* elements; the first dimension */
   uint32_t number;    /* of the random op */
 };
 
-/* Elements from number `element` on of those words; 0 + is what random.c adds as mean. */
+/* Write the elements from position i on from those words; 0 + is the mean that random.c adds. */
 template <typename T, bool normal>
 static __device__ inline void put(const drawing<T> &d, int64_t i, const uint32_t *words) {
   double value[2] = {uniform_of<T>(words), 0};

@@ -1,7 +1,7 @@
 /* ops/reduce/argmax.c - x -> position of the largest element along a dim; any dtype.
  *
- * Positions are i64 and count from 1, as everywhere in scripts; of equals the first one, NaN before
- * all others. No gradient flows through a position. */
+ * Positions are i64 and count from 1, as everywhere in scripts; of equal elements the first one
+ * counts, and NaN before all others. No gradient flows through a position. */
 #include "base/status.h"
 #include "ops/infer.h"
 #include "ops/reduce/extreme.h"

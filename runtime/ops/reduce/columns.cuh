@@ -1,15 +1,15 @@
 /* ops/reduce/columns.cuh - sums over rows: [rows, width] -> [width], in two passes of a fixed
  * order.
  *
- * A block takes a tile of neighbouring columns and a segment of the rows; its threads stand `depth`
- * deep, thread y adding rows y, y + depth, .. of the segment, and are then added as a tree. Where
- * there are several segments their sums go to scratch and are rows again, for a second pass. Tiles
- * and segments depend on the shapes only. What a term is, is the source's: an element of x, or dy
- * (x - mean) rstd.
+ * A block takes a tile of neighbouring columns and a segment of the rows. Its threads stand `depth`
+ * deep: thread y adds rows y, y + depth, .. of the segment, and a tree adds the threads. If there
+ * are several segments, their sums go to scratch and are rows again, for a second pass. Tiles and
+ * segments depend on the shapes only. The source defines what a term is: an element of x, or dy (x
+ * - mean) rstd.
  *
  * Memory is the bound, so a thread reads several rows before it adds the first: an H200 has 25 KB
- * under way per multiprocessor at 4.8 TB/s and 700 ns; three blocks whose threads wait for 64 bytes
- * each have 48. */
+ * in flight per multiprocessor at 4.8 TB/s and 700 ns; three blocks whose threads wait for 64
+ * bytes each have 48. */
 #ifndef GP_OPS_REDUCE_COLUMNS_CUH
 #define GP_OPS_REDUCE_COLUMNS_CUH
 
@@ -18,8 +18,8 @@
 enum {
   GP_COLUMNS_THREADS = 256,
   GP_COLUMNS_LOADS = 8, /* rows a thread adds at least: more segments are more partial sums */
-  /* At most, where rows are long: several times what a GPU runs at once, so that those which run
-   * last keep few multiprocessors waiting. */
+  /* At most, if rows are long: several times what a GPU runs at once, so that the last ones to run
+   * keep few multiprocessors waiting. */
   GP_COLUMNS_BLOCKS = 4096,
   GP_COLUMNS_JOINED = 64 /* threads that stand behind one another in the second pass, at most */
 };
@@ -30,10 +30,10 @@ struct gp_columns {
   int64_t tiles, segments, per_segment; /* per_segment: rows */
   int wide, deep;                       /* threads: each has a group of `count` columns */
   bool spread; /* the columns of a group lie `wide` apart, since width is no multiple of count */
-  int lists;   /* of results, each with a sink of its own: the outer dim is all of them */
+  int lists;   /* lists of results, each with a sink of its own: the outer dim covers all of them */
 };
 
-/* Threads of a block: as wide as a warp or the groups, the rest behind one another. */
+/* Choose the threads of a block: as wide as a warp or the groups, the rest behind one another. */
 static inline void gp_columns_stand(gp_columns *p, int count, int widest) {
   const int64_t groups = (p->width + count - 1) / count;
   for (p->wide = 1; p->wide < widest && p->wide < groups;) p->wide *= 2;
@@ -42,7 +42,7 @@ static inline void gp_columns_stand(gp_columns *p, int count, int widest) {
   p->tiles = (groups + p->wide - 1) / p->wide;
 }
 
-/* count: columns of a group, one access where they are neighbours. */
+/* count: columns of a group, which are one access if they are neighbours. */
 static inline gp_columns gp_columns_plan(int64_t outer, int64_t rows, int64_t width, int count) {
   gp_columns p = {};
   p.outer = outer, p.rows = rows, p.width = width, p.lists = 1;
@@ -55,7 +55,7 @@ static inline gp_columns gp_columns_plan(int64_t outer, int64_t rows, int64_t wi
   return p;
 }
 
-/* The second pass, of `lists` sums: few columns a block and many threads deep, so that all
+/* Plan the second pass, of `lists` sums: few columns a block and many threads deep, so that all
  * multiprocessors take part and a thread reads few rows. */
 static inline gp_columns gp_columns_join_plan(const gp_columns *first, int lists, int count) {
   gp_columns p = {};
@@ -68,7 +68,7 @@ static inline gp_columns gp_columns_join_plan(const gp_columns *first, int lists
   return p;
 }
 
-/* Bytes for the segments' sums; 0 where one pass does. item: of a sum. */
+/* Return the bytes for the segments' sums; 0 if one pass is enough. item: bytes of a sum. */
 static inline size_t gp_columns_scratch(const gp_columns *p, size_t item) {
   return p->segments > 1 ? (size_t)(p->outer * p->segments * p->width) * item : 0;
 }
@@ -89,7 +89,7 @@ static __device__ inline gp_column_group gp_column_group_of(const gp_columns &p,
   return {base + (int64_t)threadIdx.x * COUNT, 1, p.width, true};
 }
 
-/* Columns of `from`, by one access or one by one; 0 past the last one. */
+/* Load the columns of `from`, by one access or one by one; 0 past the last one. */
 template <bool PACKED, typename T>
 static __device__ inline gp_pack<T> gp_columns_load(const T *from, const gp_column_group &group) {
   if constexpr (PACKED) {
@@ -115,7 +115,7 @@ static __device__ inline void gp_columns_store(T *to, const gp_pack<T> &x,
     if (group.at(k) < group.width) to[group.at(k)] = x.at[k];
 }
 
-/* The same by what the address at hand allows. */
+/* The same, by whichever way the address allows. */
 template <typename T>
 static __device__ inline gp_pack<T> gp_columns_read(const T *from, const gp_column_group &group) {
   const bool aligned = ((uintptr_t)(from + group.first) & 15) == 0;
@@ -141,11 +141,14 @@ template <typename A, int COUNT> static __device__ inline void gp_columns_fold(A
 /* Where the sums of a column go. */
 template <int SUMS> struct gp_column_sinks { gp_sink of[SUMS]; };
 
-/* A source has `sum` (the type of sums), `count` (columns of a group), `sums` (of each column:
- * those of a group stand behind one another), `terms` (what is read of a row), `ahead` (rows that a
- * thread reads before it adds them), read<PACKED>(outer, row, group), add(sums, terms), and, on the
- * host, packed(): all rows can be read by packs. The rows ahead of the end are the last one once
- * more, so that no read waits for a condition. */
+/* A source has
+ *   - sum: the type of sums; count: columns of a group; sums: sums of each column, where those of a
+ *     group stand behind one another; terms: what it reads of a row;
+ *   - ahead: rows that a thread reads before it adds them;
+ *   - read<PACKED>(outer, row, group) and add(sums, terms);
+ *   - packed(), on the host: whether all rows can be read by packs.
+ * Past the end, the rows ahead are the last row once more, so that no read waits for a
+ * condition. */
 template <typename Source, bool PACKED, int SINKS>
 static __global__ void __launch_bounds__(GP_COLUMNS_THREADS)
     gp_columns_kernel(Source source, gp_columns p, gp_column_sinks<SINKS> out) {
@@ -158,7 +161,7 @@ static __global__ void __launch_bounds__(GP_COLUMNS_THREADS)
   const gp_column_group group = gp_column_group_of<Source::count>(p, tile);
   const int ahead = Source::ahead;
   A sum[Source::sums * Source::count] = {};
-  const int64_t first = group.first < p.width ? begin : end; /* past the last column: nothing */
+  const int64_t first = group.first < p.width ? begin : end; /* none past the last column */
   for (int64_t row = first + threadIdx.y; row < end; row += ahead * blockDim.y) {
     typename Source::terms terms[ahead];
 #pragma unroll
@@ -223,7 +226,7 @@ static gp_status gp_columns_launch(gp_gpu *gpu, const Source &source, const gp_c
                    out);
 }
 
-/* The second pass: [lists, outer, segments, width] in scratch. */
+/* Run the second pass: [lists, outer, segments, width] in scratch. */
 template <typename A, int SUMS>
 static gp_status gp_columns_join(gp_gpu *gpu, const A *parts, const gp_columns &p,
                                  const gp_column_sinks<SUMS> &out) {
@@ -234,7 +237,7 @@ static gp_status gp_columns_join(gp_gpu *gpu, const A *parts, const gp_columns &
   return gp_columns_launch(gpu, again, second, out);
 }
 
-/* Both passes. scratch: of all sums. */
+/* Run both passes. scratch: of all sums. */
 template <typename Source>
 static gp_status gp_columns_run_all(gp_gpu *gpu, const Source &source, const gp_columns &p,
                                     const gp_column_sinks<Source::sums> &out, void *scratch) {

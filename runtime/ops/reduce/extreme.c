@@ -1,8 +1,8 @@
 /* ops/reduce/extreme.c - the largest element along a dim; see extreme.h.
  *
- * NaN is larger than everything, so a broken value is seen; of equals the first one counts. Results
- * with neighbours (inner > 1) are searched side by side. A line of its own is searched by 64 lanes
- * for the value and then for the first position of it. Both vectorise. */
+ * NaN counts as larger than everything, so a broken value shows; of equal elements the first one
+ * counts. Results with neighbours (inner > 1) are searched side by side. 64 lanes search a line
+ * without neighbours, for the value and then for its first position. Both loops vectorise. */
 #include "ops/reduce/extreme.h"
 
 #include "base/status.h"
@@ -12,18 +12,18 @@
 
 enum { COLUMNS = 64 }; /* results searched side by side */
 
-/* size elements, `step` apart, for each of n neighbours. */
+/* A search through `size` elements, `step` apart, for each of n neighbours. */
 typedef struct search {
   const void *x;
   int64_t size, step, n;
-  void *values; /* NULL: not wanted */
+  void *values; /* NULL: not needed */
   int64_t *positions;
 } search;
 
 #define IS_NAN(v)    ((v) != (v))
 #define NEVER_NAN(v) ((void)(v), false)
 
-/* b is larger than a; `load` makes a stored T comparable. */
+/* Tell whether b is larger than a; `load` makes a stored T comparable. */
 #define LARGER(b, a, load, is_nan) (load(b) > load(a) || (is_nan(load(b)) && !is_nan(load(a))))
 
 #define SEARCH(name, T, load, is_nan)                                                              \
@@ -61,7 +61,7 @@ typedef struct search {
   }                                                                                                \
   static void name(const search *s) { (s->step == 1 ? name##_line : name##_columns)(s); }
 
-/* Half types are compared as the floats they stand for. */
+/* A half is compared as the float that it stands for. */
 SEARCH(search_f32, float, , IS_NAN)
 SEARCH(search_f64, double, , IS_NAN)
 SEARCH(search_bf16, uint16_t, gp_bf16_to_float, IS_NAN)
@@ -86,14 +86,15 @@ gp_status gp_extreme_shape(const gp_sig *sig, gp_shape *shape) {
   return gp_infer_reduced(&sig->in[0]->shape, INT64_C(1) << dim, sig->attr->max.keep, shape);
 }
 
-/* About 16384 comparisons to a piece. */
+/* Cut into pieces of about 16384 comparisons. */
 gp_cut gp_extreme_cut(const gp_call *call) {
   gp_axis axis = gp_axis_of(&call->in[0].meta->shape, call->attr->max.dim);
   int64_t grain = 16384 / axis.size;
   return (gp_cut){.units = axis.outer * axis.inner, .grain = grain > COLUMNS ? grain : COLUMNS};
 }
 
-/* Result r lies at (r / inner, r % inner); up to COLUMNS neighbours of one outer index at once. */
+/* Result r lies at (r / inner, r % inner); search up to COLUMNS neighbours of one outer
+ * index at once. */
 void gp_extreme_run(const gp_call *call, gp_span span, void *values, int64_t *positions) {
   gp_dtype dtype = call->in[0].meta->dtype;
   gp_axis axis = gp_axis_of(&call->in[0].meta->shape, call->attr->max.dim);
@@ -114,7 +115,7 @@ void gp_extreme_run(const gp_call *call, gp_span span, void *values, int64_t *po
   }
 }
 
-/* One comparison per element of the input. */
+/* Count one comparison per element of the input. */
 gp_cost gp_extreme_cost(const gp_sig *sig) {
   gp_cost cost = gp_cost_elements(sig, 0);
   cost.flop = (double)gp_meta_numel(sig->in[0]);

@@ -1,10 +1,10 @@
 /* ops/reduce/extreme.cuh - the largest element along a dim, shared by max.cu and argmax.cu; see
  * extreme.c.
  *
- * NaN is larger than everything and of equals the first one counts, so "larger" is an order in
- * which no two elements are equal: any split among threads finds the same element. A block has
- * `wide` neighbouring results, searched by `deep` threads each; where results have no neighbours a
- * line is searched by all. */
+ * NaN counts as larger than everything, and of equal elements the first one counts. So "larger" is
+ * an order in which no two elements are equal, and any split among threads finds the same element.
+ * A block searches `wide` neighbouring results with `deep` threads each; if results have no
+ * neighbours, all its threads search a line. */
 #ifndef GP_OPS_REDUCE_EXTREME_CUH
 #define GP_OPS_REDUCE_EXTREME_CUH
 
@@ -14,7 +14,7 @@
 
 enum { GP_EXTREME_THREADS = 256 };
 
-/* Integers are compared as they are, halves as the floats they stand for. */
+/* Integers are compared as they are, a half as the float that it stands for. */
 template <typename T> static __device__ inline gp_compute<T> gp_comparable(T x) {
   return gp_load(x);
 }
@@ -22,7 +22,7 @@ static __device__ inline int64_t gp_comparable(int64_t x) { return x; }
 static __device__ inline int32_t gp_comparable(int32_t x) { return x; }
 static __device__ inline uint8_t gp_comparable(uint8_t x) { return x; }
 
-/* An element and where it was; position -1: none yet. */
+/* An element and its position; position -1: none found yet. */
 template <typename T> struct gp_found {
   T value;
   int64_t position;
@@ -40,13 +40,13 @@ static __device__ inline bool gp_is_better(const gp_found<T> &b, const gp_found<
 
 template <typename T> struct gp_search {
   const T *x;
-  T *values; /* NULL: not wanted */
+  T *values; /* NULL: not needed */
   int64_t *positions;
   gp_axis axis;
   int64_t tiles; /* blocks per outer index */
 };
 
-/* The best one of this thread's elements: every deep-th of the column. */
+/* Find the best of this thread's elements, which are every deep-th of the column. */
 template <typename T>
 static __device__ gp_found<T> gp_search_column(const gp_search<T> &s, int64_t outer,
                                                int64_t column) {

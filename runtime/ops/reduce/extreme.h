@@ -5,7 +5,8 @@
 
 #include "ops/op.h"
 
-/* The shape of the results: the dim gone, or 1 with keep. Errors: an empty dim has no largest. */
+/* Infer the shape of the results: without the dim, or with 1 in its place if `keep`. Errors: an
+ * empty dim has no largest element. */
 gp_status gp_extreme_shape(const gp_sig *sig, gp_shape *shape);
 gp_cut gp_extreme_cut(const gp_call *call);
 /* Write the positions (from 1), and the values unless NULL, of the results in the span. */

@@ -1,16 +1,16 @@
 /* ops/reduce/lines.cuh - sums over runs of memory: [results, terms] -> [results], in a fixed order.
  *
- * The terms of a result, in row-major order, are cut into pieces of fixed length; a warp adds each
- * in the 64-lane order, and the sums of pieces, where there are several, are terms again. The bits
- * depend on the shape alone. What a term is, is the source's: an element, or a squared difference
- * of two. */
+ * The terms of a result, in row-major order, are cut into pieces of fixed length. A warp adds each
+ * piece in the 64-lane order; if there are several, the sums of pieces are terms again. The bits
+ * depend on the shape alone. The source defines what a term is: an element, or a squared
+ * difference of two. */
 #ifndef GP_OPS_REDUCE_LINES_CUH
 #define GP_OPS_REDUCE_LINES_CUH
 
 #include "ops/reduce/terms.cuh"
 #include "ops/short_rows.cuh"
 
-enum { GP_PIECE = 2048 }; /* terms a warp adds: 64 a thread, enough to have many loads under way */
+enum { GP_PIECE = 2048 }; /* terms that a warp adds: 64 a thread, enough for many loads in flight */
 
 /* Result k has its terms at kept(k) + reduced(line) + 0 .. width - 1 for all lines. */
 struct gp_lines {
@@ -23,14 +23,14 @@ static inline int64_t gp_pieces_of(int64_t terms) {
   return terms > GP_PIECE ? (terms + GP_PIECE - 1) / GP_PIECE : 1;
 }
 
-/* Every term of one result, neighbours in memory. */
+/* All terms of one result, neighbours in memory. */
 static inline gp_lines gp_lines_flat(int64_t terms) {
   gp_lines l = {};
   l.results = 1, l.terms = l.width = terms, l.pieces = gp_pieces_of(terms);
   return l;
 }
 
-/* Sums that have to be kept between the passes. */
+/* Count the sums that must be kept between the passes. */
 static inline size_t gp_lines_scratch(int64_t results, int64_t terms) {
   int64_t sums = 0;
   for (int64_t n = gp_pieces_of(terms); n > 1; n = gp_pieces_of(n)) sums += results * n;
@@ -39,8 +39,8 @@ static inline size_t gp_lines_scratch(int64_t results, int64_t terms) {
 
 /* ---- kernel --------------------------------------------------------------------------------- */
 
-/* Plain elements. A source has `sum` (the type of sums), paired(base): whether pair(at) can be used
- * for even distances from base; one(at) and pair(at) give terms. */
+/* Plain elements. A source has `sum` (the type of sums); paired(base): whether pair(at) can be used
+ * for even distances from base; one(at) and pair(at), which return terms. */
 template <typename T> struct gp_plain_terms {
   typedef typename gp_sum_of<T>::type sum;
   const T *x;
@@ -54,7 +54,7 @@ template <typename T> struct gp_plain_terms {
   }
 };
 
-/* Terms [first, last) from base on that are neighbours; first is even. */
+/* Sum terms [first, last) from base on that are neighbours; first is even. */
 template <typename Source>
 static __device__ typename Source::sum gp_sum_run(const Source &source, int64_t base, int64_t first,
                                                   int64_t last) {
@@ -75,7 +75,7 @@ static __device__ typename Source::sum gp_sum_run(const Source &source, int64_t 
   return gp_lanes_sum(even, odd);
 }
 
-/* Terms that lie in several lines. */
+/* Sum terms that lie in several lines. */
 template <typename Source>
 static __device__ typename Source::sum gp_sum_lines(const Source &source, const gp_lines &l,
                                                     int64_t base, int64_t first) {
@@ -91,7 +91,7 @@ static __device__ typename Source::sum gp_sum_lines(const Source &source, const 
   return gp_lanes_sum(lane[0], lane[1]);
 }
 
-/* A warp per piece. */
+/* A warp adds a piece. */
 template <typename Source>
 static __global__ void gp_lines_kernel(Source source, gp_lines l, gp_sink out) {
   gp_kernel_begin();
@@ -116,7 +116,7 @@ static gp_status gp_lines_launch(gp_gpu *gpu, const Source &source, const gp_lin
                    l, out);
 }
 
-/* All passes: the sums of pieces, [results, pieces] in scratch, are lines until one is left. */
+/* Run all passes: the sums of pieces, [results, pieces] in scratch, are lines until one is left. */
 template <typename Source>
 static gp_status gp_lines_run(gp_gpu *gpu, const Source &source, const gp_lines &l, gp_sink out,
                               void *scratch) {

@@ -1,7 +1,7 @@
 /* ops/reduce/max.c - x -> the largest elements along a dim, and their positions; any dtype.
  *
- * Positions are i64 and count from 1. The gradient goes to the one position
- * that was taken, so it needs the positions and not x. */
+ * Positions are i64 and count from 1. The gradient goes to the one position that was taken, so it
+ * needs the positions and not x. */
 #include "base/status.h"
 #include "ops/axis.h"
 #include "ops/gradient.h"

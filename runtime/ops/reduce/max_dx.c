@@ -1,12 +1,12 @@
 /* ops/reduce/max_dx.c - dy, positions -> dy at each position along a dim, 0 elsewhere.
  *
- * Every element of
- * the result is written once, in order: no clearing before, no scattered writes. */
+ * Every element of the result is written once, in order: nothing is cleared before, and no
+ * write is scattered. */
 #include "base/status.h"
 #include "ops/axis.h"
 #include "ops/infer.h"
 
-/* dy has the dim as 1 (keep) or lacks it; the result has its size there. */
+/* dy has size 1 along the dim (keep) or lacks it; the result has its `size` there. */
 static gp_status infer(gp_sig *sig) {
   const int64_t dim = sig->attr->max_dx.dim;
   const bool keep = sig->attr->max_dx.keep;
@@ -26,13 +26,13 @@ static gp_status infer(gp_sig *sig) {
   return gp_infer_out(sig, sig->in[0]->dtype, &shape);
 }
 
-/* Units are the indices of the dims before the one that was searched. */
+/* Units are the indices of the dims before the searched one. */
 static gp_cut cut(const gp_call *call) {
   gp_axis axis = gp_axis_of(&call->out[0].meta->shape, call->attr->max_dx.dim);
   return (gp_cut){.units = axis.outer, .grain = GP_ROW_BLOCK};
 }
 
-/* Zero bits are 0 in every float type, so the loops know sizes only. */
+/* Zero bits are 0 in every float type, so the loops know nothing but sizes. */
 #define SPREAD(name, T)                                                                            \
   static void name(const gp_call *call, gp_span span) {                                            \
     gp_axis axis = gp_axis_of(&call->out[0].meta->shape, call->attr->max_dx.dim);                  \
@@ -50,7 +50,7 @@ SPREAD(spread_2, uint16_t)
 SPREAD(spread_4, uint32_t)
 SPREAD(spread_8, uint64_t)
 
-/* By the size of an element. */
+/* Choose the loop by the size of an element. */
 static gp_status run(const gp_call *call, gp_span span) {
   switch (gp_dtype_size(call->out[0].meta->dtype)) {
   case 2: spread_2(call, span); break;

@@ -1,7 +1,7 @@
 /* ops/reduce/max_dx.cu - see max_dx.c: dy at the positions of the largest elements, 0 elsewhere.
  *
  * Every element of the result is written once; zero bits are 0 in every float type, so the kernel
- * knows sizes only. */
+ * knows nothing but sizes. */
 #include "ops/axis.h"
 #include "device/cuda/kernel/meta.cuh"
 
@@ -14,8 +14,8 @@ template <typename T> struct spread {
   gp_axis axis;
 };
 
-/* Element (outer, i, j) of the result asks the position of (outer, j). Divisions of 32 bits where
- * they do. */
+/* Element (outer, i, j) of the result reads the position of (outer, j). Divisions are of 32 bits if
+ * that is enough. */
 template <typename T> static __global__ void spread_kernel(spread<T> s, int64_t n) {
   gp_kernel_begin();
   const int64_t size = s.axis.size, inner = s.axis.inner;

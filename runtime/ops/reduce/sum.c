@@ -2,9 +2,9 @@
  *
  * Neighbouring dims that are all kept or all reduced are merged. Then either the last dim is
  * reduced and every result adds rows, each summed in the 64-lane order; or it is kept and every
- * result adds single elements, vectorised over the kept ones. Outer reduced indices ascend. A
- * result is made by one unit, so the cut changes no bit. f32 and f64 add in their own type, half
- * types in f32, integers exactly (modulo 2^64) in i64. */
+ * result adds single elements, vectorised over the kept ones. Outer reduced indices ascend. One
+ * unit makes a result, so the cut changes no bit. f32 and f64 add in their own type, half types in
+ * f32, integers exactly (modulo 2^64) in i64. */
 #include <string.h>
 
 #include "base/status.h"
@@ -21,7 +21,8 @@ typedef union accumulators {
   uint64_t u64[COLUMNS];
 } accumulators;
 
-/* What a dtype does: add a row to the first accumulator, add n elements to n of them, store n. */
+/* The loops of a dtype: add a row to the first accumulator, add n elements to n of them, store
+ * n. */
 typedef struct adder {
   void (*row)(const void *x, int64_t n, accumulators *sum);
   void (*columns)(const void *x, int64_t n, accumulators *sum);
@@ -97,7 +98,7 @@ static plan make_plan(const gp_call *call) {
   return p;
 }
 
-/* Element position of the flat index over the dims. */
+/* Return the element position of a flat index over the dims. */
 static int64_t position(const dims *list, int64_t flat) {
   int64_t at = 0;
   for (int d = list->count - 1; d > 0; d--) {
@@ -107,7 +108,7 @@ static int64_t position(const dims *list, int64_t flat) {
   return list->count > 0 ? at + flat * list->stride[0] : 0;
 }
 
-/* Results are sums of whole lines. */
+/* Make results that are sums of whole lines. */
 static void sum_lines(const gp_call *call, const plan *p, gp_span span) {
   const adder *add = &adders[call->in[0].meta->dtype];
   size_t item = gp_dtype_size(call->in[0].meta->dtype),
@@ -124,7 +125,7 @@ static void sum_lines(const gp_call *call, const plan *p, gp_span span) {
   }
 }
 
-/* Results lie in lines: `n` of them from the given one on, within one line. */
+/* Make results that lie in lines: `n` of them from the given one on, within one line. */
 static void sum_columns(const gp_call *call, const plan *p, int64_t result, int64_t n) {
   const adder *add = &adders[call->in[0].meta->dtype];
   size_t item = gp_dtype_size(call->in[0].meta->dtype),
@@ -157,7 +158,7 @@ static gp_status run(const gp_call *call, gp_span span) {
   return GP_OK;
 }
 
-/* About 16384 terms to a piece, and a cache line of neighbours at least. */
+/* Cut into pieces of about 16384 terms, but of at least a cache line of neighbours. */
 static gp_cut cut(const gp_call *call) {
   int64_t results = gp_meta_numel(call->out[0].meta), terms = gp_meta_numel(call->in[0].meta);
   int64_t per_result = results > 0 && terms > results ? terms / results : 1;
@@ -165,7 +166,7 @@ static gp_cut cut(const gp_call *call) {
   return (gp_cut){.units = results, .grain = grain > GP_LANES ? grain : GP_LANES};
 }
 
-/* Floats keep their dtype; integers and bools are counted in i64. */
+/* Floats keep their dtype; integers and bools are summed in i64. */
 static gp_status infer(gp_sig *sig) {
   gp_shape shape;
   gp_dtype dtype = sig->in[0]->dtype;
@@ -173,7 +174,7 @@ static gp_status infer(gp_sig *sig) {
   return gp_infer_out(sig, gp_dtype_is_float(dtype) ? dtype : GP_I64, &shape);
 }
 
-/* One addition for each element read. */
+/* Count one addition for each element read. */
 static gp_cost cost(const gp_sig *sig) {
   gp_cost c = gp_cost_elements(sig, 0);
   c.flop = (double)gp_meta_numel(sig->in[0]);

@@ -1,7 +1,7 @@
 /* ops/reduce/sum.cu - see sum.c: sums over any set of dims of a contiguous value.
  *
- * Neighbouring dims that are all kept or all reduced are one. Either the last of them is kept: then
- * results are columns (columns.cuh). Or it is reduced: then each result adds lines (lines.cuh). */
+ * Neighbouring dims that are all kept or all reduced are merged. If the last of them is kept,
+ * results are columns (columns.cuh); if it is reduced, each result adds lines (lines.cuh). */
 #include "ops/reduce/columns.cuh"
 #include "ops/reduce/lines.cuh"
 
@@ -17,8 +17,8 @@ static int64_t total_of(const gp_strides *list) {
   return n;
 }
 
-/* The shape and the dims decide all of it, and with it the order in which elements are added. Dims
- * of size 1 are of either kind: they never end a line. */
+/* The shape and the dims decide the whole plan, and with it the order in which elements are added.
+ * Dims of size 1 count as either kind: they never end a line. */
 static sum_plan plan_of(const gp_call *call) {
   const gp_meta *in = call->in[0].meta;
   const int64_t *dim = in->shape.dim, mask = call->attr->sum.dims ? call->attr->sum.dims : -1;
@@ -44,7 +44,7 @@ static gp_lines lines_of(const sum_plan *p) {
   return {p->kept, p->reduced, total_of(&p->kept), terms, p->width, gp_pieces_of(terms)};
 }
 
-/* The same plan as prepare() made the scratch for: nothing is remembered between the two. */
+/* Make the plan that prepare() made the scratch for: nothing is remembered between the two. */
 template <typename T> static gp_status launch(gp_gpu *gpu, const gp_gpu_call *call) {
   const gp_arg *in = &call->op.in[0];
   const gp_sink out = gp_sink_of(&call->op, 0);

@@ -1,8 +1,8 @@
 /* ops/reduce/sum_rows_dw.c - dy [.., N] -> [N]: the sum over all rows, the gradient of a bias.
  *
- * Separate from `sum` because it adds to the gradient of a parameter as it goes: the value that is
- * there already is the start of the same ascending sum, so micro-batches added one after the other
- * give the bits of their rows added in one go. */
+ * It is separate from `sum` because it adds to the gradient of a parameter as it goes: the value
+ * that is there already is the start of the same ascending sum, so micro-batches added one after
+ * the other give the bits of their rows added in one go. */
 #include <string.h>
 
 #include "base/numbers/half.h"
@@ -12,7 +12,7 @@
 #include "ops/gradient.h"
 #include "ops/infer.h"
 
-/* A unit's sums stay in registers; as many rows as a processor follows streams. */
+/* A unit's sums stay in registers; ROWS is the number of streams that a processor follows. */
 enum { COLUMNS = 64, ROWS = 8 };
 
 static gp_status infer(gp_sig *sig) {
@@ -22,7 +22,8 @@ static gp_status infer(gp_sig *sig) {
   return gp_infer_out(sig, gp_infer_wide(sig->in[0]->dtype), &columns);
 }
 
-/* out[j] += x[row, j] for the rows of a block and n <= COLUMNS columns, first the first of them. */
+/* out[j] += x[row, j] for the rows of a block and n <= COLUMNS columns; `first` is the
+ * first of them. */
 #define SUM_ROWS(name, T, E, WIDE)                                                                 \
   static void name(const gp_call *call, gp_span rows, int64_t first, int64_t n) {                  \
     T *out = (T *)call->out[0].data + first, sum[COLUMNS];                                         \
@@ -44,8 +45,8 @@ SUM_ROWS(sum_rows_f64, double, double, AS_IT_IS)
 SUM_ROWS(sum_rows_bf16, float, uint16_t, gp_bf16_widen)
 SUM_ROWS(sum_rows_f16, float, uint16_t, gp_f16_widen)
 
-/* Of more columns than a unit's a few rows at a time, so that memory is read in long runs; each sum
- * has the same order either way. */
+/* If there are more columns than a unit's, take a few rows at a time, so that memory is read in
+ * long runs; each sum has the same order either way. */
 static gp_status run(const gp_call *call, gp_span span) {
   static void (*const sums[GP_DTYPE_COUNT])(const gp_call *, gp_span, int64_t,
                                             int64_t) = {[GP_F32] = sum_rows_f32,
@@ -67,7 +68,7 @@ static gp_status run(const gp_call *call, gp_span span) {
   return GP_OK;
 }
 
-/* One addition for each element read. */
+/* Count one addition for each element read. */
 static gp_cost cost(const gp_sig *sig) {
   gp_cost c = gp_cost_elements(sig, 0);
   c.flop = (double)gp_meta_numel(sig->in[0]);

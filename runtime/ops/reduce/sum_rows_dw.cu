@@ -1,10 +1,10 @@
 /* ops/reduce/sum_rows_dw.cu - see sum_rows_dw.c and columns.cuh.
  *
- * The value that is there already is added to the sum of the rows: one rounding more than on the
- * CPU, where it is the start of the sum, but the rows can be cut among blocks. */
+ * The value that is there already is added to the sum of the rows. That is one rounding more than
+ * on the CPU, where it is the start of the sum, but it lets blocks share the rows. */
 #include "ops/reduce/columns.cuh"
 
-/* Halves count as 16-byte groups of 8 columns, so the plan needs the dtype of dy. */
+/* A group is 16 bytes, 8 columns of halves, so the plan needs the dtype of dy. */
 static gp_columns plan_of(const gp_call *call) {
   const gp_meta *dy = call->in[0].meta;
   return gp_columns_plan(1, gp_rows_of(dy), gp_width_of(dy), 16 / (int)gp_item_of(dy->dtype));

@@ -1,13 +1,13 @@
 /* ops/shape/boxes.c - a span of rows as boxes of the last two dims; see boxes.h.
  *
- * gp_view_copy knows how to walk boxes (tiles for transpositions, long lines), and a span of rows
- * is a few of them: a ragged beginning, whole blocks, a ragged end. */
+ * gp_view_copy can walk boxes (tiles for transpositions, long lines), and a span of rows is a few
+ * of them: a ragged beginning, whole blocks, a ragged end. */
 #include "ops/shape/boxes.h"
 
 #include "base/tensor.h"
 #include "ops/cut.h"
 
-/* Both sides under the output's shape, without dims of size 1 before the last. */
+/* Both sides in the output's shape, without dims of size 1 before the last. */
 typedef struct pair {
   gp_meta to, from;
   char *to_data;
@@ -34,7 +34,7 @@ static pair align(const gp_arg *to, const gp_arg *from) {
   return p;
 }
 
-/* The part of a side from dim `first` on, with `n` in place of the first size. */
+/* Return the part of a side from dim `first` on, with `n` in place of the first size. */
 static gp_meta inner_meta(const gp_meta *meta, int first, int64_t n) {
   gp_meta box = {.dtype = meta->dtype};
   for (int d = first; d < meta->shape.rank; d++)
@@ -53,7 +53,7 @@ static void copy_box(const pair *p, int d, int64_t n, const int64_t position[2])
                p->from_data + byte_offset(&from, position[1]));
 }
 
-/* Element positions in both sides of step `flat` counted over dims 0 .. d. */
+/* Find the element positions, in both sides, of step `flat` counted over dims 0 .. d. */
 static void locate(const pair *p, int d, int64_t flat, int64_t position[2]) {
   position[0] = position[1] = 0;
   for (; d >= 0; d--) {
@@ -64,8 +64,8 @@ static void locate(const pair *p, int d, int64_t flat, int64_t position[2]) {
   }
 }
 
-/* Steps [first, last) counted over dims 0 .. d, in the largest boxes that they hold: a box is some
- * steps of one dim with all of the dims behind it. */
+/* Copy steps [first, last), counted over dims 0 .. d, in the largest boxes that they hold: a box is
+ * some steps of one dim with all of the dims behind it. */
 static void copy_steps(const pair *p, int d, int64_t first, int64_t last) {
   while (first < last) {
     int level = d;
@@ -100,18 +100,18 @@ void gp_copy_units(const gp_call *call, gp_span span, const gp_arg *from) {
 
 /* ---- cut ------------------------------------------------------------------------------------ */
 
-/* Steps of a block: those of gp_view_copy's tiles are no longer. Of a dim of a few steps (colours)
- * each line is as well copied by itself. */
+/* Steps of a block: the tiles of gp_view_copy are no longer. If a dim has few steps (colours) each
+ * line may as well be copied alone. */
 enum { TILE = 64, FEW = 16 };
 
-/* The dim whose neighbours lie side by side; -1: none. */
+/* Return the dim whose neighbours lie side by side; -1 if there is none. */
 static int dense_dim(const gp_meta *meta) {
   for (int d = meta->shape.rank - 1; d >= 0; d--)
     if (meta->stride[d] == 1 && meta->shape.dim[d] > 1) return d;
   return -1;
 }
 
-/* Rows in a block of steps of dim d. */
+/* Count the rows in a block of steps of dim d. */
 static int64_t rows_of_steps(const gp_shape *shape, int d) {
   if (d < 0 || d >= shape->rank - 1 || shape->dim[d] < FEW) return 1;
   int64_t rows = shape->dim[d] < TILE ? shape->dim[d] : TILE;

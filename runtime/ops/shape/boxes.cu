@@ -1,8 +1,8 @@
 /* ops/shape/boxes.cu - the strided copy, as bits of an element's size; see boxes.cuh.
  *
- * Where the source is contiguous along another dim than the result (a transposition), neighbours of
- * one side are far apart on the other: then tiles go through shared memory, so that both sides see
- * whole lines. Everything else is the walk of the elementwise ops. */
+ * If the source is contiguous along another dim than the result (a transposition), neighbours of
+ * one side are far apart on the other: then tiles go through shared memory, so that both sides
+ * access whole lines. Everything else is the walk of the elementwise ops. */
 #include "ops/elementwise/map.cuh"
 #include "ops/shape/boxes.cuh"
 
@@ -75,8 +75,8 @@ static __global__ void __launch_bounds__(TILE_THREADS) transpose_kernel(tiling t
   }
 }
 
-/* The dim along which the source is contiguous while the result is so along the last one; -1 where
- * this is no transposition, or one so narrow that tiles would be mostly empty. */
+/* Return the dim along which the source is contiguous while the result is so along the last one; -1
+ * if this is no transposition, or one so narrow that tiles would be mostly empty. */
 static int transposed_dim(const gp_walk *w) {
   const int last = w->rank - 1;
   if (w->stride[last][0] != 1 || w->stride[last][1] <= 1 || w->dim[last] < 8) return -1;
@@ -85,7 +85,7 @@ static int transposed_dim(const gp_walk *w) {
   return -1;
 }
 
-/* The walk without two of its dims. */
+/* Return the walk without two of its dims. */
 static gp_walk without(const gp_walk *w, int a, int b) {
   gp_walk rest = *w;
   rest.rank = 0;
@@ -100,7 +100,7 @@ static gp_walk without(const gp_walk *w, int a, int b) {
   return rest;
 }
 
-/* False where the tiles cannot be counted in 31 bits. */
+/* Plan the tiles; return false if they cannot be counted in 31 bits. */
 static bool plan_tiles(const gp_walk *w, int across, int side, tiling *t) {
   const int last = w->rank - 1;
   const gp_walk outer = without(w, across, last);

@@ -12,7 +12,7 @@ static gp_status infer(gp_sig *sig) {
   return gp_infer_out(sig, sig->attr->cast.dtype, &sig->in[0]->shape);
 }
 
-/* Back to the input's dtype, if it is not in it; integers have no gradient. */
+/* Cast back to the input's dtype, unless dy has it already; integers have no gradient. */
 static gp_status vjp(gp_vjp *v) {
   gp_dtype from = gp_vjp_meta(v, v->in[0])->dtype;
   if (!v->need[0] || !gp_dtype_is_float(from)) return GP_OK;

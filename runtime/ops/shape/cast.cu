@@ -1,6 +1,6 @@
 /* ops/shape/cast.cu - x -> the same values in another dtype, on a GPU; all pairs.
  *
- * The rules are those of base/numbers/convert.c, by the same way: an element is read into one of
+ * The rules are those of base/numbers/convert.c, and so is the way: an element is read into one of
  * three wide types that hold it exactly (float, double, int64) and written from there, rounded once
  * to nearest even. */
 #include <type_traits>
@@ -8,7 +8,7 @@
 #include "ops/elementwise/map.cuh"
 #include "ops/shape/boxes.cuh"
 
-/* A bool: one byte, any but 0 is true. */
+/* A bool: one byte, true unless it is 0. */
 struct truth {
   uint8_t byte;
 };
@@ -32,15 +32,15 @@ static __device__ inline double odd_double(int64_t value) {
   return value < 0 ? -magnitude : magnitude;
 }
 
-/* As the float from which a half is rounded. */
+/* Return the float from which a half is rounded. */
 static __device__ inline float before_half(float value) { return value; }
 static __device__ inline float before_half(double value) { return odd_float(value); }
 static __device__ inline float before_half(int64_t value) { return odd_float(odd_double(value)); }
 
 /* ---- truncation ---------------------------------------------------------------------------- */
 
-/* To an integer of type T: saturated, NaN gives 0. `above` is the first value beyond T; `below` the
- * last one that is too low. */
+/* Convert to an integer of type T: saturated, NaN gives 0. `above` is the first value beyond T;
+ * `below` is the last one that is too low. */
 template <typename T, typename W>
 static __device__ inline T truncated(W value, W below, W above, T low, T high) {
   if (value >= above) return high;

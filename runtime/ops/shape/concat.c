@@ -16,7 +16,7 @@ static gp_status refuse(const gp_shape *a, const gp_shape *b, int64_t dim) {
                  (long long)dim + 1);
 }
 
-/* All sizes but that of the dim agree. */
+/* Tell whether all sizes agree, except that of the dim. */
 static bool equal_outside(const gp_shape *a, const gp_shape *b, int64_t dim) {
   if (a->rank != b->rank) return false;
   for (int d = 0; d < a->rank; d++)
@@ -24,7 +24,7 @@ static bool equal_outside(const gp_shape *a, const gp_shape *b, int64_t dim) {
   return true;
 }
 
-/* Sizes along the dim add up. */
+/* Add up the sizes along the dim. */
 static gp_status infer(gp_sig *sig) {
   int64_t dim = sig->attr->concat.dim;
   gp_shape shape = sig->in[0]->shape;
@@ -41,7 +41,7 @@ static gp_status infer(gp_sig *sig) {
 
 static gp_cut cut(const gp_call *call) { return gp_cut_outer(call, call->attr->concat.dim); }
 
-/* Input by input: each fills its column of every unit. */
+/* Copy input by input: each fills its column of every unit. */
 static gp_status run(const gp_call *call, gp_span span) {
   size_t item = gp_dtype_size(call->out[0].meta->dtype);
   gp_axis whole = gp_axis_of(&call->out[0].meta->shape, call->attr->concat.dim);
@@ -58,7 +58,7 @@ static gp_status run(const gp_call *call, gp_span span) {
   return GP_OK;
 }
 
-/* Every input gets its part of dy. */
+/* Give every input its part of dy. */
 static gp_status vjp(gp_vjp *v) {
   int64_t dim = v->attr->concat.dim, start = 0;
   for (int i = 0; i < v->n_in; i++) {

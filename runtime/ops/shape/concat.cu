@@ -1,4 +1,4 @@
-/* ops/shape/concat.cu - values one behind the other along dim i[0], on a GPU; any one dtype.
+/* ops/shape/concat.cu - values one behind the other along a dim, on a GPU; any one dtype.
  *
  * Around the dim, inputs and result are rows, and each input is a box of columns of the result: one
  * launch an input. */

@@ -1,7 +1,7 @@
 /* ops/shape/copy.c - x (strided, broadcast) -> the same elements, contiguous; any dtype.
  *
- * Whoever applies ops puts it in front of those that read contiguous values only; a script's
- * clone() and contiguous() are it too. */
+ * Eager ops and traces put it in front of ops that read contiguous values only; a script's clone()
+ * and contiguous() call it too. */
 #include "base/status.h"
 #include "ops/infer.h"
 #include "ops/cut.h"

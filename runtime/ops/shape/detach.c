@@ -1,7 +1,7 @@
 /* ops/shape/detach.c - the same elements, through which no gradient flows; a view of any dtype.
  *
- * Straight-through estimators, targets that are taken as given. Eagerly a tensor without a history
- * does that; a trace needs a node at which gradients end. */
+ * It serves straight-through estimators, and targets that are taken as given. Eagerly a tensor
+ * without a history does that; a trace needs a node at which gradients end. */
 #include "ops/infer.h"
 
 static gp_status infer(gp_sig *sig) {

@@ -1,7 +1,7 @@
 /* ops/shape/expand.c - repeat a value along dims of size 1 and along new leading dims.
  *
- * A view with stride 0 there: the repetition costs no memory. The gradient sums what
- * was repeated. */
+ * It is a view with stride 0 in those dims, so the repetition costs no memory. The gradient
+ * sums over them. */
 #include "base/status.h"
 #include "ops/infer.h"
 

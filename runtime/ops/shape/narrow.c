@@ -1,6 +1,6 @@
 /* ops/shape/narrow.c - positions [start, start + length) of one dim; a view of any dtype.
  *
- * Slices, selections and the parts of a concat are all it. */
+ * It makes slices, selections and the parts of a concat. */
 #include "base/status.h"
 #include "base/tensor.h"
 #include "ops/gradient.h"
@@ -18,12 +18,12 @@ static gp_status infer(gp_sig *sig) {
   gp_shape shape = in->shape;
   shape.dim[dim] = length;
   GP_TRY(gp_infer_view(sig, &shape, in->stride));
-  /* A view without elements may begin anywhere: at the beginning it surely is inside. */
+  /* A view without elements may begin anywhere: offset 0 is surely inside. */
   if (gp_meta_numel(&sig->out[0]) > 0) sig->out[0].offset += start * in->stride[dim];
   return GP_OK;
 }
 
-/* What was left out had no influence: zeros around dy. */
+/* What was left out had no influence, so its gradient is zeros around dy. */
 static gp_status vjp(gp_vjp *v) {
   int64_t dim = v->attr->narrow.dim;
   int64_t full = gp_vjp_meta(v, v->in[0])->shape.dim[dim];

@@ -21,7 +21,7 @@ static gp_status infer(gp_sig *sig) {
 
 static gp_cut cut(const gp_call *call) { return gp_cut_outer(call, call->attr->pad.dim); }
 
-/* A unit is zeros | x | zeros. All dtypes have 0 as zero bits. */
+/* A unit is zeros | x | zeros. In all dtypes 0 is zero bits. */
 static gp_status run(const gp_call *call, gp_span span) {
   size_t item = gp_dtype_size(call->out[0].meta->dtype);
   gp_axis to = gp_axis_of(&call->out[0].meta->shape, call->attr->pad.dim);

@@ -4,7 +4,7 @@
 #include "ops/axis.h"
 #include "ops/shape/boxes.cuh"
 
-/* `part` columns of out from `first` on: x, or zeros where x is NULL. */
+/* Fill `part` columns of out from `first` on: with x, or with zeros if x is NULL. */
 static gp_status fill_columns(gp_gpu *gpu, const gp_call *op, int64_t first, int64_t part,
                               const gp_arg *x) {
   const gp_arg *out = &op->out[0];

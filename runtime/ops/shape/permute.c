@@ -1,11 +1,10 @@
 /* ops/shape/permute.c - dims in another order; a view of any dtype.
  *
- * Dim d of the result is dim order[d] of the input. The gradient is the
- * inverse order. */
+ * Dim d of the result is dim order[d] of the input. The gradient is the inverse order. */
 #include "base/status.h"
 #include "ops/infer.h"
 
-/* Every dim exactly once. */
+/* Check that the order names every dim exactly once. */
 static gp_status check_order(const gp_list *order, int rank) {
   unsigned seen = 0;
   if (order->count != rank)

@@ -1,7 +1,7 @@
 /* ops/shape/reshape.c - the same elements in row-major order under another shape; a view.
  *
  * A strided value can be viewed when every run of its dims that lie behind one another is cut or
- * joined within itself. Where it cannot, whoever applies the op makes a contiguous copy first
+ * joined within itself. If it cannot be, the code that applies the op makes a contiguous copy first
  * (gp_op_needs_copy). */
 #include "ops/shape/reshape.h"
 
@@ -10,13 +10,14 @@
 #include "ops/gradient.h"
 #include "ops/infer.h"
 
-/* The dims of a value after merging those that lie behind one another; dims of size 1 are gone. */
+/* The dims of a value after merging those that lie behind one another; dims of size 1 are
+ * dropped. */
 typedef struct runs {
   int count;
   int64_t size[GP_MAX_RANK], step[GP_MAX_RANK];
 } runs;
 
-/* A dim joins the run before it when one step of that is all steps of this. */
+/* A dim joins the run before it if one step of that run is all steps of this dim. */
 static runs merge_dims(const gp_meta *meta) {
   runs r = {0};
   for (int d = 0; d < meta->shape.rank; d++) {
@@ -33,7 +34,7 @@ static runs merge_dims(const gp_meta *meta) {
   return r;
 }
 
-/* Strides that show the runs under the shape of as many elements; false where none do. */
+/* Find strides that show the runs under the shape of as many elements; false if there are none. */
 static bool cut_runs(const runs *r, const gp_shape *to, int64_t *stride) {
   int64_t left = 1, step = 1;
   int run = r->count;
@@ -50,7 +51,7 @@ static bool cut_runs(const runs *r, const gp_shape *to, int64_t *stride) {
   return true;
 }
 
-/* Strides of a view under the shape of as many elements; false where there is none. */
+/* Find strides of a view under the shape of as many elements; false if there are none. */
 static bool view_strides(const gp_meta *in, const gp_shape *to, int64_t *stride) {
   if (gp_meta_numel(in) > 0) {
     runs r = merge_dims(in);
@@ -77,7 +78,8 @@ static gp_status fill_unknown(gp_shape *to, int d, int64_t n) {
   return GP_OK;
 }
 
-/* Both shapes and both counts are told: one of them is what the caller got wrong. */
+/* Compare the counts. The error names both shapes and both counts: the caller got one
+ * of them wrong. */
 static gp_status check_numel(const gp_shape *from, int64_t n, const gp_shape *to) {
   int64_t wanted;
   GP_TRY(gp_shape_numel(to, &wanted));
@@ -115,7 +117,7 @@ static gp_status infer(gp_sig *sig) {
   return gp_infer_view(sig, &to, stride);
 }
 
-/* dy under the shape that x had. */
+/* The gradient is dy under the shape that x had. */
 static gp_status vjp(gp_vjp *v) {
   gp_shape from = gp_vjp_meta(v, v->in[0])->shape;
   return gp_vjp_reshape(v, v->dout[0], &from, &v->din[0]);

@@ -1,14 +1,14 @@
-/* ops/state/accumulate.c - slot, g -> slot += g, in the slot's own memory; out[0] is the slot.
- * Where call->fresh, slot = g.
+/* ops/state/accumulate.c - slot, g -> slot += g, in the slot's own memory; out[0] is the slot. If
+ * call->fresh, slot = g.
  *
- * Gradients of several micro-batches, or of several readers of a value, meet here. The shapes are
- * equal: summing over repeated dims is done before. */
+ * It adds up gradients of several micro-batches, or of several readers of a value. The shapes are
+ * equal: sums over repeated dims are made before. */
 #include "base/tensor.h"
 #include "ops/elementwise/loops.h"
 
 GP_MAP2(accumulate_f32, float, float, a + b)
 GP_MAP2(accumulate_f64, double, double, a + b)
-/* Added to zero, so that a fresh slot holds the bits of one that was filled with zeros: no -0. */
+/* Add to zero, so that a fresh slot holds the bits of one that was filled with zeros: no -0. */
 GP_MAP1(first_f32, float, float, 0 + a)
 GP_MAP1(first_f64, double, double, 0 + a)
 

@@ -1,8 +1,8 @@
 /* ops/state/accumulate.cu - slot, g -> slot += g, in the slot's own memory, on a GPU; out[0] is the
  * slot.
  *
- * The slot may be f32 where g is a half: gradients are summed in f32 whatever they are computed
- * in. */
+ * The slot may be f32 where g is a half: gradients are summed in f32, whatever they
+ * are computed in. */
 #include "ops/elementwise/map.cuh"
 
 /* S: type of the slot; the sum is rounded to it once. */
@@ -12,7 +12,7 @@ struct sum {
   }
 };
 
-/* Of a fresh slot, which is not read: what a sum with zero gives. */
+/* A fresh slot is not read; it gets what a sum with zero gives. */
 template <typename S> struct first {
   template <typename T> __device__ S operator()(T g) const {
     return gp_store<S>(0 + gp_compute<S>(gp_load(g)));

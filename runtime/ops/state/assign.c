@@ -1,12 +1,12 @@
 /* ops/state/assign.c - slot, value -> slot = value, in the slot's own memory; out[0] is the slot.
  *
- * How `forward` writes a buffer. The value may be broadcast to the slot; dtypes are equal. */
+ * `forward` writes a buffer by it. The value may be broadcast to the slot; dtypes are equal. */
 #include "base/status.h"
 #include "ops/infer.h"
 #include "ops/cut.h"
 #include "ops/shape/boxes.h"
 
-/* The slot may not grow: what value and slot broadcast to must be the slot's shape. */
+/* The slot may not grow: value and slot must broadcast to the slot's shape. */
 static gp_status infer(gp_sig *sig) {
   gp_shape shape;
   GP_TRY(gp_infer_broadcast(sig, &shape));
@@ -21,7 +21,7 @@ static gp_status infer(gp_sig *sig) {
   return GP_OK;
 }
 
-/* Only the span's rows of the slot are written. */
+/* Write only the span's rows of the slot. */
 static gp_status run(const gp_call *call, gp_span span) {
   gp_copy_units(call, span, &call->in[1]);
   return GP_OK;

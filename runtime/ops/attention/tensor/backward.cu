@@ -1,20 +1,20 @@
 /* ops/attention/tensor/backward.cu - the backward pass of tensor.cuh, as flash_backward.cu does it.
  *
- * dk and dv by tiles of keys, walking over the queries that see them, of all heads that share the
- * keys; dq by tiles of queries, walking over the keys. Rows of scores are keys in the one walk and
- * queries in the other. */
+ * One kernel makes dk and dv by tiles of keys, walking over the queries that see them, of all heads
+ * that share the keys; the other makes dq by tiles of queries, walking over the keys. Rows of
+ * scores are keys in the first walk and queries in the second. */
 #include "ops/attention/tensor/tensor.cuh"
 
 #include "ops/attention/tensor/tile.cuh"
 
 /* ---- a head -------------------------------------------------------------------------------- */
 
-/* rowsum(do * o) of a head's queries. */
+/* Return rowsum(do * o) of a head's queries. */
 static __device__ inline matrix<float> deltas_of(const gp_attention &a, int64_t b, int64_t h) {
   return {(float *)a.scratch + (b * a.heads + h) * a.queries, 1, 1, a.queries, 1, false};
 }
 
-/* From scores and do v^T to what dv and dq, dk are products of; lse is times log2(e). */
+/* Turn a score and do v^T into what dv, and dq and dk, are products of; lse is times log2(e). */
 static __device__ inline void gradient(float lse, float delta, float factor, float &s, float &ds) {
   const float p = gp_exp2(s - lse);
   s = p * factor;
@@ -28,7 +28,7 @@ template <typename T, int D> struct dq_tiles {
   half_tile<T, OTHERS, D> k[2], v[2];
 };
 
-/* Of a lane's two rows. */
+/* The numbers of a lane's two rows. */
 struct row_numbers {
   float lse[2], delta[2];
 };
@@ -90,7 +90,8 @@ static __global__ void __launch_bounds__(THREADS, 3) attention_tensor_dq(gp_atte
 /* ---- dk and dv ----------------------------------------------------------------------------- */
 
 /* What a step of the walk over queries reads of them. kept: which of a query's probabilities are
- * kept; bit n of byte i is key i + 16 n of the block, as the words of a block of Philox lie. */
+ * kept; bit n of byte i is key i + 16 n of the block, the order of the words of a block of
+ * Philox. */
 template <typename T, int D> struct query_tiles {
   half_tile<T, OTHERS, D> q, d_o;
   float lse[OTHERS], delta[OTHERS];
@@ -123,7 +124,7 @@ static __device__ inline void fetch_queries(const gp_attention &a, head_at at, q
   }
 }
 
-/* The lane's gradients; its rows are keys, its columns queries. */
+/* Compute the lane's gradients; its rows are keys, its columns queries. */
 template <typename T, int D>
 static __device__ inline void gradients(const gp_attention &a, const query_tiles<T, D> &t,
                                         float keep, strip<OTHERS> &s, strip<OTHERS> &ds) {
@@ -138,7 +139,7 @@ static __device__ inline void gradients(const gp_attention &a, const query_tiles
     }
 }
 
-/* Those of one head of the queries, added. */
+/* Add the gradients that come from one head of the queries. */
 template <typename T, int D>
 static __device__ inline void walk_queries(const gp_attention &a, head_at at, dk_dv_tiles<T, D> &t,
                                            int key, float d_kv[2][D / 8][4]) {
@@ -162,7 +163,7 @@ static __device__ inline void walk_queries(const gp_attention &a, head_at at, dk
   }
 }
 
-/* Blocks that a multiprocessor is to hold: bounds the registers. */
+/* Blocks that a multiprocessor must hold, which bounds the registers. */
 template <int D> static constexpr int dk_dv_blocks() { return D <= 64 ? 3 : 2; }
 
 template <typename T, int D>
@@ -181,7 +182,7 @@ static __global__ void __launch_bounds__(THREADS, dk_dv_blocks<D>())
     if (i > 0) __syncthreads(); /* the tiles of the head before are no longer read */
     walk_queries(a, {(int)w.batch, first + i}, *t, row, d_kv);
   }
-  gp_copies_wait(); /* where no query sees the keys */
+  gp_copies_wait(); /* needed if no query sees the keys */
   const float one[] = {1, 1}, scale[] = {(float)a.scale, (float)a.scale};
   write_rows<T, D>(head_of<T>(a.d_k, w.batch, w.head, a.keys, a.width), row, d_kv[0], scale);
   write_rows<T, D>(head_of<T>(a.d_v, w.batch, w.head, a.keys, a.width), row, d_kv[1], one);

@@ -13,13 +13,13 @@ template <typename T, int D> struct forward_tiles {
 
 /* ---- softmax ------------------------------------------------------------------------------- */
 
-/* Of a lane's two rows: the largest score so far, the same in the four lanes of a row, and the sum
- * of the exponentials of its own columns. */
+/* For each of a lane's two rows: the largest score so far, the same in the four lanes of a row, and
+ * the sum of the exponentials of its own columns. */
 struct running_rows {
   float top[2], sum[2];
 };
 
-/* The largest score of a row that a lane has, together with the other three. */
+/* Return the largest score of a row, over the four lanes that share it. */
 template <int N> static __device__ inline float top_of(const strip<N> &s, int half) {
   float top = s[0][2 * half];
 #pragma unroll
@@ -31,9 +31,8 @@ template <int N> static __device__ inline float top_of(const strip<N> &s, int ha
   return top;
 }
 
-/* Scores of one of the rows become exponentials. Returns what its sums and outputs so far are to be
- * multiplied by.
- * Where no key has been seen yet, any number serves in place of the largest score. */
+/* Turn the scores of one of the rows into exponentials. Return the factor for its sums and outputs
+ * so far. If no key has been seen yet, any number serves in place of the largest score. */
 template <int N> static __device__ inline float soften_row(running_rows &r, int half, strip<N> &s) {
   const float top = fmaxf(r.top[half], top_of<N>(s, half));
   const float base = top == -INFINITY ? 0 : top, factor = gp_exp2(r.top[half] - base);
@@ -59,7 +58,7 @@ static __device__ inline void soften(running_rows &r, strip<N> &s, float out[D /
   }
 }
 
-/* After the sums: what is dropped counts in them. */
+/* Drop after the sums: what is dropped counts in them. */
 template <int N> static __device__ inline void drop(float keep, uint32_t kept, strip<N> &s) {
 #pragma unroll
   for (int c = 0; c < N / 8; c++)
@@ -69,8 +68,8 @@ template <int N> static __device__ inline void drop(float keep, uint32_t kept, s
 
 /* ---- kernel -------------------------------------------------------------------------------- */
 
-/* One over the sum of a row, 0 where there is none; the four lanes of a row add up theirs. lse is
- * written by the first of them. */
+/* Return one over the sum of a row, 0 if there is none; the four lanes of a row add up their sums.
+ * The first of them writes lse. */
 static __device__ inline float finish_row(const gp_attention &a, const work &w, running_rows &r,
                                           int half) {
 #pragma unroll
@@ -123,7 +122,7 @@ static __global__ void __launch_bounds__(THREADS, 3) attention_tensor_forward(gp
 
 bool gp_tensor_takes(const gp_gpu *gpu, const gp_attention *a) {
   const bool halves = a->dtype == GP_BF16 || a->dtype == GP_F16;
-  const bool counted = a->queries < 1 << 30 && a->keys < 1 << 30; /* by int */
+  const bool counted = a->queries < 1 << 30 && a->keys < 1 << 30; /* int counts them */
   return halves && counted && a->width <= 128 && gp_has_mma(gpu);
 }
 

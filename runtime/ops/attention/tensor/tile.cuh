@@ -1,11 +1,12 @@
 /* ops/attention/tensor/tile.cuh - tiles of halves in shared memory, and products of them by tensor
  * cores.
  *
- * A block has four warps and works on the scores of 64 rows of its own; each warp has 16 of them,
- * and as many columns as the tile that the block walks over has rows, in the registers that
- * products leave them in (mma.cuh): scores become halves there and are the left operand of the next
- * product.
- * The tile that comes next is on its way while one is worked on: there are two of each, and one
+ * A block has four warps and works on the scores of 64 rows. Each warp has 16 of the rows and as
+ * many columns as the tile that the block walks over has rows. The scores stay in the registers
+ * that products leave them in (mma.cuh): they become halves there and are the left operand of the
+ * next product.
+ *
+ * The next tile is on its way while the block works on this one: there are two of each, and one
  * barrier for each step of the walk. Tiles have all of the width, filled up with zeros to D. Sums
  * run in ascending order. */
 #ifndef GP_OPS_ATTENTION_TENSOR_TILE_CUH
@@ -18,27 +19,28 @@
 
 enum { SIDE = 64, WARPS = 4, LANES = 32, THREADS = WARPS * LANES, STRIP = SIDE / WARPS };
 
-/* Rows of the tile that a walk brings at once. Numbers of rows are below 2^30 (gp_tensor_takes). */
+/* Rows of the tile that one step of a walk brings. Numbers of rows are below 2^30
+ * (gp_tensor_takes). */
 template <int D> struct keys_of { static const int at_once = D <= 64 ? 64 : 32; }; /* forward */
 enum { OTHERS = 32 }; /* backward: a lane has two strips of scores */
 
-/* Rows are 16 bytes further apart than their length: the eight that a warp reads at once lie in
- * other banks. */
+/* Rows lie 16 bytes further apart than their length: the eight that a warp reads at once lie in
+ * different banks. */
 template <typename T, int ROWS, int D> struct alignas(16) half_tile { T at[ROWS][D + 8]; };
 
 /* Scores of a warp: 16 rows, and N / 8 times 8 columns. */
 template <int N> using strip = float[N / 8][4];
 
-/* Where element e of the c-th 8 columns of a lane lies in its block's tile. */
+/* Return the row and the column, in its block's tile, of element e of a lane's c-th 8 columns. */
 static __device__ inline int row_of(int e) {
   return threadIdx.x / LANES * STRIP + threadIdx.x % LANES / 4 + e / 2 * 8;
 }
 static __device__ inline int column_of(int c, int e) { return 8 * c + threadIdx.x % 4 * 2 + e % 2; }
-/* The first of the warp's rows. */
+/* Return the first of the warp's rows. */
 static __device__ inline int first_row() { return threadIdx.x / LANES * STRIP; }
 
-/* A head of the queries. What is read of it is found from the kernel's argument where it is read:
- * addresses that live through a walk cost registers. */
+/* A head of the queries. Addresses are computed from the kernel's argument where they are used:
+ * those that live through a walk cost registers. */
 struct head_at {
   int batch, head;
 };
@@ -55,14 +57,14 @@ static __device__ inline gp_pack<T> pack_at(const matrix<T> &from, int64_t row, 
   return pack;
 }
 
-/* Begin to bring ROWS rows from `row` on; zeros outside of the matrix. There after gp_copies_wait
- * and a barrier. Rows that are not packed are brought at once. */
+/* Begin to copy ROWS rows from `row` on, with zeros outside of the matrix. They are there after
+ * gp_copies_wait and a barrier. Rows that are not packed are copied at once. */
 template <typename T, int ROWS, int D>
 static __device__ inline void fetch_rows(half_tile<T, ROWS, D> &to, const matrix<T> &from,
                                          int row) {
   const int count = gp_pack<T>::count, packs = D / count, step = THREADS / packs;
   const int first = threadIdx.x / packs, column = threadIdx.x % packs * count;
-  const int left = column < (int)from.width ? (int)from.rows - row : 0; /* rows that there are */
+  const int left = column < (int)from.width ? (int)from.rows - row : 0; /* rows that exist */
   if (from.packed) {
     const T *at = from.at + (int64_t)(row + first) * from.row + column;
 #pragma unroll
@@ -75,7 +77,7 @@ static __device__ inline void fetch_rows(half_tile<T, ROWS, D> &to, const matrix
   }
 }
 
-/* The keys and values that a head attends to. */
+/* Fetch the keys and values that a head attends to. */
 template <typename T, int ROWS, int D>
 static __device__ inline void fetch_keys(const gp_attention &a, head_at at,
                                          half_tile<T, ROWS, D> &k, half_tile<T, ROWS, D> &v,
@@ -85,7 +87,7 @@ static __device__ inline void fetch_keys(const gp_attention &a, head_at at,
   fetch_rows(v, head_of<T>(a.v, at.batch, group, a.keys, a.width), row);
 }
 
-/* Begin to bring N numbers from `row` on; zeros where there are none. */
+/* Begin to copy N numbers from `row` on, with zeros past the last one. */
 template <int N>
 static __device__ inline void fetch_numbers(float to[N], const matrix<float> &from, int row,
                                             int thread) {
@@ -94,7 +96,7 @@ static __device__ inline void fetch_numbers(float to[N], const matrix<float> &fr
   gp_copy_async<4>(&to[thread], from.at + (there ? (row + thread) * from.row : 0), there);
 }
 
-/* Two halves in a register. */
+/* Pack two halves into a register. */
 template <typename T> static __device__ inline uint32_t two_halves(float low, float high) {
   const T pair[2] = {gp_store<T>(low), gp_store<T>(high)};
   uint32_t bits;
@@ -102,8 +104,8 @@ template <typename T> static __device__ inline uint32_t two_halves(float low, fl
   return bits;
 }
 
-/* A strip of outputs, those of rows from `row` on, times a factor for each of the lane's two
- * rows. */
+/* Write a strip of outputs, those of rows from `row` on, times a factor for each of the
+ * lane's two rows. */
 template <typename T, int D>
 static __device__ inline void write_rows(const matrix<T> &to, int row, const float out[D / 8][4],
                                          const float factor[2]) {
@@ -129,7 +131,7 @@ static __device__ inline void write_rows(const matrix<T> &to, int row, const flo
 
 /* ---- products ------------------------------------------------------------------------------ */
 
-/* s = a b^T of the warp's rows of a, and all N rows of b. */
+/* Compute s = a b^T of the warp's rows of a, and all N rows of b. */
 template <typename T, int N, int D>
 static __device__ inline void outer_product(strip<N> &s, const half_tile<T, SIDE, D> &a,
                                             const half_tile<T, N, D> &b) {
@@ -150,7 +152,7 @@ static __device__ inline void outer_product(strip<N> &s, const half_tile<T, SIDE
   }
 }
 
-/* out += s b: the warp's rows of scores, rounded to halves, times all rows of b. */
+/* Compute out += s b: the warp's rows of scores, rounded to halves, times all rows of b. */
 template <typename T, int N, int D>
 static __device__ inline void add_rows(float out[D / 8][4], const strip<N> &s,
                                        const half_tile<T, N, D> &b) {
@@ -172,14 +174,14 @@ static __device__ inline void add_rows(float out[D / 8][4], const strip<N> &s,
 
 /* ---- scores -------------------------------------------------------------------------------- */
 
-/* Scores are kept times log2(e): the exponential is then one instruction. */
+/* Scores are kept times log2(e), so that the exponential is one instruction. */
 #define LOG2_E 1.44269504088896340736f
 #define LN_2   0.69314718055994530942f
 
-/* The warp's products of a tile of rows from `row` and columns from `column` on. by_key: rows are
- * keys and columns queries. Pairs that do not see each other get minus infinity; rows that do not
- * exist any numbers, and so do columns that are queries: nobody reads them, or they are multiplied
- * by zeros. */
+/* Hide scores among the warp's products of a tile of rows from `row` and columns from `column` on.
+ * by_key: rows are keys and columns queries. Pairs that do not see each other get minus infinity.
+ * Rows that do not exist keep any numbers, and so do columns that are queries: these are not read,
+ * or are multiplied by zeros. */
 template <int N, bool by_key>
 static __device__ inline void hide(const gp_attention &a, int row, int column, strip<N> &s) {
   const int columns = by_key ? N : (int)a.keys - column, diagonal = row - column;
@@ -222,9 +224,9 @@ static __device__ inline void to_scores(const gp_attention &a, head_at at, int r
 
 /* ---- dropout ------------------------------------------------------------------------------- */
 
-/* Which of the probabilities of 64 keys from `key` on (a multiple of 64) a lane keeps: bit 4 c + e
- * is element e of the c-th 8 columns. The four words of a block of Philox belong to keys 16 apart,
- * which one lane has: nobody else draws them. Rows are queries, from `query` on. */
+/* Return which of the probabilities of 64 keys from `key` on (a multiple of 64) a lane keeps: bit 4
+ * c + e is element e of the c-th 8 columns. The four words of a block of Philox belong to keys 16
+ * apart, which lie in one lane, so no other lane draws them. Rows are queries, from `query` on. */
 static __device__ inline uint32_t draw_kept(const dropout<float> &d, int query, int key) {
   uint32_t kept = 0;
 #pragma unroll 1

@@ -1,5 +1,5 @@
 /* ops/convolution/library/library.cu - see library.cuh: what the ops of a convolution decide
- * alike. */
+ * in the same way. */
 #include "ops/convolution/library/library.cuh"
 
 #include <stdio.h>
@@ -22,7 +22,7 @@ gp_convolution gp_convolution_of(gp_convolution_pass pass, const gp_conv &c,
   return made;
 }
 
-/* "NxM", once where both are the same. */
+/* Write "NxM", or one number if both are the same. */
 static void write_pair(char *text, size_t size, int64_t h, int64_t w) {
   if (h == w)
     snprintf(text, size, "%lld", (long long)h);
@@ -30,7 +30,7 @@ static void write_pair(char *text, size_t size, int64_t h, int64_t w) {
     snprintf(text, size, "%lldx%lld", (long long)h, (long long)w);
 }
 
-/* For reports. why: why cuDNN does not compute it, or NULL. */
+/* Note the path for reports. why: why cuDNN does not compute it, or NULL. */
 static void note_path(gp_gpu *gpu, const gp_convolution *c, const char *why) {
   static const char *const passes[] = {"map", "image", "weight"};
   char kernel[32], stride[32], shape[112];

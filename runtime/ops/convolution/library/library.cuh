@@ -5,19 +5,21 @@
 #include "device/cuda/convolution.h"
 #include "ops/convolution/conv.cuh"
 
-/* An op's image, map, weight and bias (NULL: none); its description decides which is made. */
+/* An op's image, map, weight and bias (NULL: none); its description says which of them
+ * is the result. */
 struct gp_conv_values {
   const gp_arg *image, *map, *weight, *bias;
 };
 
 gp_convolution gp_convolution_of(gp_convolution_pass pass, const gp_conv &c,
                                  const gp_conv_values &v, const gp_call *call);
-/* Settle who computes it, and note that for reports. */
+/* Decide whether cuDNN or our own kernels compute it, and note that for reports. */
 gp_status gp_convolution_prepare(gp_gpu *gpu, const gp_convolution *c, size_t *scratch);
-/* *done: the library did; else our own kernels are to. */
+/* *done: the library has run; else our own kernels must. */
 gp_status gp_convolution_run(gp_gpu *gpu, const gp_convolution *c, bool *done);
 
-/* `const gp_gpu_kernel gp_gpu_<name>`: by the library, else by launch<T>(gpu, &call->op). */
+/* Define `const gp_gpu_kernel gp_gpu_<name>`: it runs the library, else launch<T>(gpu,
+ * &call->op). */
 #define GP_CONVOLUTION_KERNEL(name, describe)                                                      \
   static gp_status prepare_##name(gp_gpu *gpu, const gp_call *call, size_t *scratch) {             \
     const gp_convolution c = describe(call);                                                       \

@@ -3,9 +3,10 @@
 
 #include "base/tensor.h"
 
-enum { PIECES = 8 }; /* where each piece has to pack the weight for itself */
+enum { PIECES = 8 }; /* pieces of a call, if each has to pack the weight for itself */
 
-/* The weight is that of the call where it is packed, else NULL until gp_conv_run has packed it. */
+/* Describe a call. The weight is that of the call if it is packed, else NULL until gp_conv_run
+ * has packed it. */
 static gp_conv_job job_of(const gp_call *call, bool transposed) {
   const bool packed = transposed ? call->attr->conv_transpose2d.packed.rank > 0
                                  : call->attr->conv2d.packed.rank > 0;
@@ -18,7 +19,7 @@ static gp_conv_job job_of(const gp_call *call, bool transposed) {
                        .result = call->out[0].data};
 }
 
-/* Metas tell packed weights: calls that are only cut have no addresses. */
+/* Tell packed weights by their meta: calls that are only cut have no addresses. */
 static bool is_packed(const gp_call *call) { return call->in[1].meta->dtype == GP_U8; }
 
 gp_cut gp_conv_cut(const gp_call *call, bool transposed) {
@@ -29,7 +30,7 @@ gp_cut gp_conv_cut(const gp_call *call, bool transposed) {
 
 static size_t align_up(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
-/* Of blocks, and behind it a weight that is not packed yet. */
+/* Return the scratch of a block, and behind it that of a weight that is not packed yet. */
 size_t gp_conv_call_scratch(const gp_call *call, bool transposed) {
   const gp_conv_job job = job_of(call, transposed);
   const size_t bytes = align_up(gp_conv_scratch(&job));

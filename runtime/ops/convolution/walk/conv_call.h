@@ -4,7 +4,7 @@
 
 #include "ops/convolution/walk/conv_walk.h"
 
-/* One unit a block. transposed: of conv_transpose2d. */
+/* One unit is one block. transposed: the call is one of conv_transpose2d. */
 gp_cut gp_conv_cut(const gp_call *call, bool transposed);
 size_t gp_conv_call_scratch(const gp_call *call, bool transposed);
 gp_status gp_conv_run(const gp_call *call, bool transposed, gp_span span);

@@ -1,5 +1,5 @@
-/* ops/convolution/walk/conv_direct.c - blocks of a convolution's result that read the source where
- * it lies; see conv_walk.h.
+/* ops/convolution/walk/conv_direct.c - blocks of a convolution's result that read the source in
+ * place; see conv_walk.h.
  *
  * For each tap a table says where every position finds its channels, or zeros outside of the
  * source. The result is summed in passes over parts of the depth, each small enough that its panel
@@ -28,12 +28,12 @@ static size_t row_bytes(int64_t channels) {
   return ((size_t)channels * sizeof(float) + 63) / 64 * 64;
 }
 
-/* Behind the tables: a row of zeros, and one that takes what tiles make beyond the block. */
+/* Behind the tables lie a row of zeros, and a row that takes what tiles make beyond the block. */
 size_t gp_conv_direct_scratch(const gp_conv_job *job) {
   return sizeof(tables) + row_bytes(gp_conv_read(job)) + row_bytes(gp_conv_made(job));
 }
 
-/* Rows of the result. */
+/* Find the rows of the result. */
 static void find_rows(const gp_conv_block *b, tables *t, float *beyond) {
   const gp_conv_job *job = b->job;
   const int64_t n = gp_conv_made(job), depth = n * job->c.groups;
@@ -46,7 +46,7 @@ static void find_rows(const gp_conv_block *b, tables *t, float *beyond) {
   }
 }
 
-/* Taps [tap, tap + taps) of the lattice. */
+/* Point the tables at taps [tap, tap + taps) of the lattice. */
 static void point(const gp_conv_block *b, tables *t, const float *zeros, int64_t tap,
                   int64_t taps) {
   const int64_t k = gp_conv_read(b->job);
@@ -59,8 +59,8 @@ static void point(const gp_conv_block *b, tables *t, const float *zeros, int64_t
   }
 }
 
-/* One pass: channels [s->at, s->at + s->depth) of s->taps taps; where no tap meets the lattice, the
- * bias alone. */
+/* Run one pass: channels [s->at, s->at + s->depth) of s->taps taps; if no tap meets the lattice, it
+ * writes the bias alone. */
 static void run_pass(const gp_conv_block *b, const tables *t, gp_scattered *s, int64_t tap) {
   const int64_t n = gp_conv_made(b->job), rows = b->last - b->first;
   for (int64_t column = 0; column < n;) {

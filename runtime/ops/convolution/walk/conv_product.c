@@ -1,8 +1,8 @@
 /* ops/convolution/walk/conv_product.c - the packed weight, and blocks of a convolution's result,
  * map or image, as products of gathered rows; see conv_walk.h.
  *
- * Both directions are one thing: the source is gathered by the lattice and multiplied with the
- * weight, packed so that the channels of the result lie side by side. */
+ * Both directions work alike: the source is gathered by the lattice and multiplied by the weight,
+ * packed so that the channels of the result lie side by side. */
 #include <string.h>
 
 #include "device/cpu/scattered.h"
@@ -15,14 +15,14 @@ static char *element(const void *data, int64_t index, size_t item) {
 
 /* ---- the packed weight ---------------------------------------------------------------------- */
 
-/* Columns of a panel. Those of a convolution that is gathered may be one. */
+/* Count the columns of a panel. A convolution that is gathered has one panel of all columns. */
 static int64_t panel_of(gp_dtype dtype, int64_t width) {
   return dtype == GP_F32 && gp_scattered_fits(width) ? GP_SCATTERED_PANEL : width;
 }
 
 static int64_t at_most(int64_t a, int64_t b) { return a < b ? a : b; }
 
-/* Rows [first, last) of one tap. */
+/* Pack rows [first, last) of one tap. */
 static void pack_rows(const gp_shape *w, bool transposed, gp_dtype dtype, const void *from,
                       void *to, int64_t tap, int64_t first, int64_t last) {
   const int64_t taps = w->dim[2] * w->dim[3], in = w->dim[1] * taps; /* in: of one output */
@@ -89,8 +89,8 @@ int64_t gp_conv_blocks(const gp_conv *c, bool transposed) {
   return blocks;
 }
 
-/* Taps of one product. Those of a lattice that leaves some out are not neighbours in the packed
- * weight, nor are those of a group of several where the result is the image. */
+/* Count the taps of one product. Those of a lattice that leaves some out are not neighbours in the
+ * packed weight, nor are those of one group of several if the result is the image. */
 static int64_t taps_together(const gp_conv_job *job) {
   const int64_t channels = gp_conv_read(job);
   if (job->transposed && (job->c.groups > 1 || gp_conv_phases(&job->c) > 1)) return 1;
@@ -108,7 +108,7 @@ size_t gp_conv_scratch(const gp_conv_job *job) {
   return (size_t)(GP_CONV_BLOCK * width) * gp_dtype_size(job->dtype);
 }
 
-/* Of a gathered block: where its result is made, and how far its rows are apart. */
+/* A gathered block: where its result is made, and how far apart its rows are. */
 typedef struct block {
   gp_conv_block of;
   void *made;
@@ -141,7 +141,7 @@ static gp_status add_taps(const block *b, int64_t tap, int64_t taps, bool first)
   return GP_OK;
 }
 
-/* What products are added to, or all there is where no tap meets the block. */
+/* Write what products are added to; if no tap meets the block, that is the whole result. */
 static void begin_rows(const block *b, int64_t n, size_t item) {
   const char *bias = b->of.job->bias ? element(b->of.job->bias, b->of.group * n, item) : NULL;
   for (int64_t r = 0; r < b->of.last - b->of.first && n > 0; r++) {
@@ -163,7 +163,8 @@ static gp_status make_group(const block *b) {
   return GP_OK;
 }
 
-/* Positions of every second row or column lie apart: they are made in scratch. */
+/* Copy rows to their places: positions of every second row or column lie apart, so they are
+ * made in scratch. */
 static void spread_rows(const block *b, int64_t n, int64_t depth) {
   const gp_conv *c = &b->of.job->c;
   const size_t item = gp_dtype_size(b->of.job->dtype);

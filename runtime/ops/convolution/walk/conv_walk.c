@@ -20,13 +20,13 @@ gp_conv_lattice gp_conv_map_lattice(const gp_conv *c) {
   return (gp_conv_lattice){map_line(&c->h), map_line(&c->w)};
 }
 
-/* Which remainder by the stride the positions of the image have that meet tap k. */
+/* Return which remainder by the stride the positions of the image have that meet tap k. */
 static int64_t remainder_of(const gp_conv_axis *a, int64_t k) {
   int64_t rest = (k * a->dilation - a->before) % a->stride;
   return rest < 0 ? rest + a->stride : rest;
 }
 
-/* Taps of one remainder lie equally far apart: the first two say how far. */
+/* Taps of one remainder are equally far apart: the first two tell how far. */
 static gp_conv_line image_line(const gp_conv_axis *a, int64_t phase) {
   gp_conv_line l = {.first = phase, .step = a->stride, .source = a->map, .pace = 1, .tap_step = 1};
   l.count = phase < a->image ? (a->image - phase + a->stride - 1) / a->stride : 0;
@@ -69,7 +69,7 @@ typedef struct run {
   int64_t tap, taps;
 } run;
 
-/* Taps that meet neighbours of the source, all their channels, are one copy. */
+/* Copy a run of taps at once: they meet neighbours of the source, with all their channels. */
 static char *copy_run(const gp_conv_line *w, const gp_conv_part *part, run r, char *to) {
   const size_t pixel = (size_t)part->channels * part->item;
   const int64_t at = r.j * w->pace + w->at + r.tap;
@@ -120,7 +120,8 @@ void gp_conv_gather(const gp_conv_lattice *l, gp_conv_part part, const void *sou
   for (int64_t p = part.first; p < part.last; p++) at = gather_position(l, &part, source, p, at);
 }
 
-/* Positions of one line that a tap meets inside of the source are neighbours: [first, last). */
+/* Find the positions of one line that a tap meets inside of the source: the neighbours
+ * [first, last). */
 static void inside_of(const gp_conv_line *w, int64_t x0, int64_t *first, int64_t *last) {
   const int64_t room = w->source - x0; /* j * pace < room */
   *first = x0 < 0 ? (w->pace - 1 - x0) / w->pace : 0;

@@ -1,12 +1,12 @@
 /* ops/convolution/walk/conv_walk.h - convolutions on CPUs as products of matrices: which positions
- * are made together, and how what they read is gathered.
+ * are made together, and how their sources are gathered.
  *
- * A lattice is a set of positions of the result that meet the same taps: all positions of a map; of
- * an image those with the same remainder by the stride. Its positions are made in blocks of a fixed
- * size. Where the channels fill vectors of f32 (gp_scattered_fits) a block reads the source where
- * it lies (conv_direct.c); else it is one product for as many taps as fit: the gathered source
- * [positions, taps, channels] times the packed weight. Blocks depend on the shapes only, so the
- * bits do too. */
+ * A lattice is a set of positions of the result that meet the same taps: all positions of a map, or
+ * those positions of an image that have the same remainder by the stride. Its positions are made in
+ * blocks of a fixed size. If the channels fill vectors of f32 (gp_scattered_fits) a block reads the
+ * source in place (conv_direct.c); else it is one product for as many taps as fit: the gathered
+ * source [positions, taps, channels] times the packed weight. Blocks depend on the shapes only, so
+ * the bits do too. */
 #ifndef GP_OPS_CONVOLUTION_WALK_CONV_WALK_H
 #define GP_OPS_CONVOLUTION_WALK_CONV_WALK_H
 
@@ -31,9 +31,9 @@ typedef struct gp_conv_lattice {
   gp_conv_line h, w;
 } gp_conv_lattice;
 
-/* Of a result that is a map: one lattice. */
+/* The one lattice of a result that is a map. */
 gp_conv_lattice gp_conv_map_lattice(const gp_conv *c);
-/* Of a result that is an image: number 0 .. gp_conv_phases - 1. */
+/* The lattices of a result that is an image, numbered 0 .. gp_conv_phases - 1. */
 int64_t gp_conv_phases(const gp_conv *c);
 gp_conv_lattice gp_conv_image_lattice(const gp_conv *c, int64_t number);
 
@@ -50,13 +50,14 @@ typedef struct gp_conv_part {
 
 /* Copy the part to [positions, taps, channels]; what lies outside of the source is zero. */
 void gp_conv_gather(const gp_conv_lattice *l, gp_conv_part part, const void *source, void *to);
-/* The addresses of channel part->channel of an f32 source where the positions of the part meet tap
- * part->tap; `outside` where there is nothing. */
+/* Find the addresses of channel part->channel of an f32 source where the positions of the part meet
+ * tap part->tap; `outside` where they meet nothing. */
 void gp_conv_point(const gp_conv_lattice *l, const gp_conv_part *part, const void *source,
                    const float *outside, const float **to);
-/* Does a gather copy whole rows of a source as they lie: one tap that meets every position? */
+/* Tell whether a gather copies whole rows of a source as they lie: one tap that meets
+ * every position. */
 bool gp_conv_is_plain(const gp_conv_lattice *l);
-/* Where position p of the lattice lies in a result of sizes height x width, in positions. */
+/* Return where position p of the lattice lies in a result of sizes height x width, in positions. */
 int64_t gp_conv_place(const gp_conv_lattice *l, int64_t p, int64_t height, int64_t width);
 
 /* ---- both products with a weight ------------------------------------------------------------ */
@@ -71,12 +72,12 @@ typedef struct gp_conv_job {
   void *result;
 } gp_conv_job;
 
-/* Blocks of all lattices. */
+/* Count the blocks of all lattices. */
 int64_t gp_conv_blocks(const gp_conv *c, bool transposed);
 size_t gp_conv_scratch(const gp_conv_job *job);
 gp_status gp_conv_run_block(const gp_conv_job *job, int64_t block, void *scratch);
 
-/* One block of one group: what both ways of making it share. */
+/* One block of one group, as both ways of making it use it. */
 typedef struct gp_conv_block {
   const gp_conv_job *job;
   gp_conv_lattice lattice;
@@ -84,7 +85,7 @@ typedef struct gp_conv_block {
   void *scratch;
 } gp_conv_block;
 
-/* Channels of a group of what is read, and of what is made. */
+/* Count the channels of a group of the source, and of the result. */
 static inline int64_t gp_conv_read(const gp_conv_job *job) {
   return (job->transposed ? job->c.map_c : job->c.image_c) / job->c.groups;
 }
@@ -93,22 +94,22 @@ static inline int64_t gp_conv_made(const gp_conv_job *job) {
   return (job->transposed ? job->c.image_c : job->c.map_c) / job->c.groups;
 }
 
-/* Number in the kernel of tap t of a lattice. */
+/* Return the number, in the kernel, of tap t of a lattice. */
 static inline int64_t gp_conv_tap(const gp_conv_block *b, int64_t t) {
   const gp_conv_line *h = &b->lattice.h, *w = &b->lattice.w;
   return (h->tap + t / w->taps * h->tap_step) * b->job->c.w.kernel + w->tap +
          t % w->taps * w->tap_step;
 }
 
-/* Blocks that read the source where it lies. */
+/* Blocks that read the source in place. */
 bool gp_conv_is_direct(const gp_conv_job *job);
 size_t gp_conv_direct_scratch(const gp_conv_job *job);
 void gp_conv_run_direct(const gp_conv_block *b);
 
 /* ---- the packed weight ---------------------------------------------------------------------- */
 
-/* O x I x KH x KW to panels of columns, each [KH KW, I, columns], of O; or of I, each
- * [KH KW, O, columns], where transposed. Rows [first, last) of all panels, counted in taps times
+/* Pack O x I x KH x KW into panels of columns, each [KH KW, I, columns], of O; or of I, each [KH
+ * KW, O, columns], if transposed. Packs rows [first, last) of all panels, counted in taps times
  * the middle dim. */
 void gp_conv_pack(const gp_shape *weight, bool transposed, gp_dtype dtype, const void *from,
                   void *to, gp_span rows);
