@@ -1,11 +1,11 @@
-/* device/cuda/cudnn/attention.c - attention as graphs of cuDNN: matrix products with what lies
- * between.
+/* device/cuda/cudnn/attention.c - attention as cuDNN graphs: matrix products and the operations
+ * between them.
  *
- * The library recognises these shapes of graph and makes one kernel of each. K and V come in
- * transposed by their strides, as it wants them. The backward graph writes dq by a plain product:
- * the form with an accumulator of its own would be faster, but adds by atomics. Where heads share
- * keys and values it gives dk and dv of every head: who adds them up is then our kernel, in an
- * order of ours.
+ * The library recognises graphs of these shapes and makes one kernel of each. K and V enter
+ * transposed by their strides, as it requires. The backward graph writes dq with a plain product:
+ * the form with a separate accumulator would be faster, but it adds with atomics. Where heads share
+ * keys and values, the graph writes dk and dv of every head, and our own kernel adds them up in a
+ * fixed order.
  *
  * Source: NVIDIA's description of the attention graphs in cuDNN's documentation, "Fused
  * attention". */
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Heads and rows of an operand. */
+/* The number of heads and of rows of an operand. */
 typedef struct extent {
   int64_t heads, rows;
 } extent;
@@ -26,7 +26,7 @@ static extent keys_of(const gp_attention *a) { return (extent){a->groups, a->key
 
 /* ---- what fits ----------------------------------------------------------------------------- */
 
-/* Rows of D adjacent halves, all 16 bytes apart, none of them shared. */
+/* Rows of D adjacent halves that start at multiples of 16 bytes; no two dimensions share memory. */
 static bool fits_value(const gp_attention *a, const gp_attention_value *v, extent e) {
   const int64_t dim[] = {a->batches, e.heads, e.rows}, stride[] = {v->batch, v->head, v->row};
   if (v->column != 1 || (uintptr_t)v->data % 16 != 0) return false;
@@ -44,7 +44,7 @@ static bool fits_values(const gp_attention *a) {
   return true;
 }
 
-/* To compare them with the library, where both could. */
+/* Lets users compare our own kernels with the library, on inputs that both can compute. */
 static bool asks_for_own(void) {
   const char *asked = getenv("GPIPE_ATTENTION");
   return asked && strcmp(asked, "own") == 0;
@@ -63,7 +63,7 @@ const char *gp_cudnn_attention_refusal(const gp_attention *a) {
 
 /* ---- values -------------------------------------------------------------------------------- */
 
-/* A graph being described. */
+/* A graph while it is described. */
 typedef struct sketch {
   gp_cudnn_graph *graph;
   const gp_attention *a;
@@ -86,14 +86,15 @@ static node between(const sketch *s, cudnnDataType_t type, extent e, int64_t col
   return gp_cudnn_add_tensor(s->graph, &t);
 }
 
-/* One for each pair of a query and a key, and one for each query. */
+/* Scores have one element for each pair of query and key; per_query has one for each query. */
 static node scores(const sketch *s, cudnnDataType_t type) {
   return between(s, type, queries_of(s->a), s->a->keys);
 }
 
 static node per_query(const sketch *s) { return between(s, CUDNN_DATA_FLOAT, queries_of(s->a), 1); }
 
-/* Distances of dimensions of one element are arbitrary; the library checks them all the same. */
+/* Set the strides of dimensions with more than one element. Others are arbitrary, but the library
+ * checks them all the same, so they keep their dense ones. */
 static void set_strides(gp_cudnn_tensor *t, const gp_attention_value *v) {
   const int64_t given[] = {v->batch, v->head, v->row};
   for (int d = 0; d < 3; d++)
@@ -108,7 +109,7 @@ static gp_cudnn_tensor operand(const sketch *s, int64_t id, const gp_attention_v
   return t;
 }
 
-/* By the queries, or by the keys. */
+/* An operand with the queries' rows, or with the keys'. */
 static node stored(const sketch *s, int64_t id, const gp_attention_value *v) {
   const gp_cudnn_tensor t = operand(s, id, v, queries_of(s->a));
   return gp_cudnn_add_tensor(s->graph, &t);
@@ -119,7 +120,7 @@ static node stored_keys(const sketch *s, int64_t id, const gp_attention_value *v
   return gp_cudnn_add_tensor(s->graph, &t);
 }
 
-/* dk or dv: of every head, in f32, where they are still to be added up. */
+/* dk or dv. If heads share keys, it has every head, in f32, and is still to be added up. */
 static node stored_gradient(const sketch *s, int64_t id, const gp_attention_value *v) {
   gp_cudnn_tensor t = operand(s, id, v, (extent){s->a->heads, s->a->keys});
   if (s->a->groups < s->a->heads) t.type = CUDNN_DATA_FLOAT;
@@ -138,7 +139,7 @@ static node stored_transposed(const sketch *s, int64_t id, const gp_attention_va
   return gp_cudnn_add_tensor(s->graph, &t);
 }
 
-/* f32 [B, H, Tq, 1] in memory. */
+/* An f32 value [B, H, Tq, 1] in memory. */
 static node stored_per_query(const sketch *s, int64_t id, const gp_attention_value *v) {
   gp_cudnn_tensor t = shaped(s, CUDNN_DATA_FLOAT, queries_of(s->a), 1);
   t.id = id, t.storage = GP_CUDNN_STORED;
@@ -146,7 +147,7 @@ static node stored_per_query(const sketch *s, int64_t id, const gp_attention_val
   return gp_cudnn_add_tensor(s->graph, &t);
 }
 
-/* f32 [B, H, Tq, Tk] in memory; 1 in place of what it is the same for. */
+/* The f32 mask [B, H, Tq, Tk] in memory; a dimension along which it repeats is 1. */
 static node stored_mask(const sketch *s) {
   const gp_attention_value *m = &s->a->mask;
   gp_cudnn_tensor t = shaped(s, CUDNN_DATA_FLOAT, queries_of(s->a), s->a->keys);
@@ -159,7 +160,7 @@ static node stored_mask(const sketch *s) {
   return gp_cudnn_add_tensor(s->graph, &t);
 }
 
-/* What dropout keeps: 1 or 0 for each pair, in memory. */
+/* The dropout mask in memory: 1 or 0 for each pair. */
 static node stored_kept(const sketch *s) {
   gp_cudnn_tensor t = shaped(s, s->half, queries_of(s->a), s->a->keys);
   t.id = GP_CUDNN_KEPT, t.storage = GP_CUDNN_STORED;
@@ -194,14 +195,14 @@ static node multiply(const sketch *s, node a, node b, node c) {
   return c;
 }
 
-/* Over the keys, or the columns. */
+/* Reduce over the last dimension: the keys, or the columns. */
 static node reduce(const sketch *s, cudnnReduceTensorOp_t op, node x) {
   node y = per_query(s);
   gp_cudnn_add_reduction(s->graph, op, x, y);
   return y;
 }
 
-/* One number for each pair between operations, by keys. */
+/* Swap keys and queries of a virtual value with one number for each pair. */
 static node transpose(const sketch *s, node x) {
   const gp_cudnn_tensor t = transposed(shaped(s, s->half, queries_of(s->a), s->a->keys));
   node y = gp_cudnn_add_tensor(s->graph, &t);
@@ -209,7 +210,7 @@ static node transpose(const sketch *s, node x) {
   return y;
 }
 
-/* Number of the query (axis 2) or key (axis 3) of every score. */
+/* The number of the query (axis 2) or key (axis 3), for every score. */
 static node position(const sketch *s, node x, int64_t axis) {
   const gp_cudnn_pointwise op = {
       .mode = CUDNN_POINTWISE_GEN_INDEX, .x = x, .axis = axis, .y = scores(s, CUDNN_DATA_INT32)};
@@ -217,7 +218,7 @@ static node position(const sketch *s, node x, int64_t axis) {
   return op.y;
 }
 
-/* Scores of keys after their query become minus infinity. */
+/* Set the scores of keys after their query to minus infinity. */
 static node hide(const sketch *s, node x) {
   node query = position(s, x, 2), key = position(s, x, 3);
   node seen = combine(s, CUDNN_POINTWISE_CMP_GE, query, key, scores(s, CUDNN_DATA_BOOLEAN));
@@ -230,7 +231,7 @@ static node hide(const sketch *s, node x) {
   return op.y;
 }
 
-/* q k^T * scale, with the masks. */
+/* q k^T * scale, with the masks applied. */
 static node masked_scores(const sketch *s, node q, node k_transposed, node scale) {
   node x = multiply(s, q, k_transposed, scores(s, CUDNN_DATA_FLOAT));
   x = combine(s, CUDNN_POINTWISE_MUL, x, scale, scores(s, CUDNN_DATA_FLOAT));
@@ -241,9 +242,9 @@ static node masked_scores(const sketch *s, node q, node k_transposed, node scale
 
 /* ---- dropout ------------------------------------------------------------------------------- */
 
-/* The numbers that the CPU would draw, not the library's: so they come from memory. */
+/* Dropout draws the same numbers as on the CPU, not the library's, so they come from memory. */
 typedef struct dropout {
-  node kept, keep; /* NULL: there is none */
+  node kept, keep; /* NULL: no dropout */
 } dropout;
 
 static dropout dropout_of(const sketch *s) {
@@ -251,13 +252,13 @@ static dropout dropout_of(const sketch *s) {
   return (dropout){stored_kept(s), scalar(s, GP_CUDNN_KEEP)};
 }
 
-/* f32 values of pairs; y receives them. */
+/* Apply dropout to f32 values of pairs; y receives the result. */
 static node drop(const sketch *s, const dropout *d, node x, node y) {
   x = combine(s, CUDNN_POINTWISE_MUL, x, d->kept, scores(s, CUDNN_DATA_FLOAT));
   return combine(s, CUDNN_POINTWISE_MUL, x, d->keep, y);
 }
 
-/* The type of probabilities between operations: dropout takes them in f32. */
+/* The type of probabilities between operations: dropout needs f32. */
 static cudnnDataType_t probability(const sketch *s) {
   return s->a->dropout > 0 ? CUDNN_DATA_FLOAT : s->half;
 }
@@ -283,7 +284,7 @@ static void describe_forward(const sketch *s) {
 
 /* ---- backward ------------------------------------------------------------------------------ */
 
-/* rowsum(do * o). A graph has to have it in memory to read it in several places. */
+/* rowsum(do * o). It is read in several places, so the graph must keep it in memory. */
 static node rowsum(const sketch *s, node d_o) {
   const gp_attention *a = s->a;
   node o = stored(s, GP_CUDNN_O, &a->o);
@@ -293,7 +294,7 @@ static node rowsum(const sketch *s, node d_o) {
                  scalar(s, GP_CUDNN_ONE), stored_per_query(s, GP_CUDNN_ROWSUM, NULL));
 }
 
-/* p (do v^T - rowsum) scale: the gradient of the scores. What was dropped has none of do v^T. */
+/* p (do v^T - rowsum) scale: the gradient of the scores. For dropped pairs, do v^T counts as 0. */
 static node score_gradients(const sketch *s, const dropout *d, node d_o, node p, node sum,
                             node scale) {
   node v = stored_transposed(s, GP_CUDNN_V, &s->a->v);

@@ -1,7 +1,7 @@
-/* device/cuda/cudnn/attention_run.c - which attention cuDNN computes, and running its plans.
+/* device/cuda/cudnn/attention_run.c - choose which attention cuDNN computes, and run its plans.
  *
- * Around the plan our own kernels do what graphs cannot: bring a mask into their form, clear the
- * rows that it left nothing to, and add up the gradients of keys that heads share. */
+ * Around the plan our own kernels do what graphs cannot: they convert the mask, clear rows in which
+ * the mask hides every key, and add up the gradients of keys that heads share. */
 #include <math.h>
 #include <string.h>
 
@@ -13,13 +13,14 @@ enum { KEY_ATTENTION = 1 };
 
 /* ---- plans --------------------------------------------------------------------------------- */
 
-/* A plan is found by all that its graph was made of: sizes, layouts, and what it computes. */
+/* The key of a plan holds everything that its graph depends on: sizes, layouts, and what it
+ * computes. */
 static int add_strides(int64_t *field, const gp_attention_value *v) {
   field[0] = v->batch, field[1] = v->head, field[2] = v->row;
   return 3;
 }
 
-/* Of a piece as its graph has it. */
+/* `a` is a piece as its graph describes it. */
 static gp_cudnn_key key_of(const gp_attention *a) {
   const gp_attention_value *values[] = {&a->q,   &a->k,   &a->v,   &a->o,   &a->lse,
                                         &a->d_o, &a->d_q, &a->d_k, &a->d_v, &a->mask};
@@ -34,7 +35,7 @@ static void describe(gp_cudnn_graph *graph, const void *what) {
   gp_cudnn_attention_describe(graph, what);
 }
 
-/* Where cuDNN has no plan, *why says so and our own kernels compute: that is no error. */
+/* If cuDNN has no plan, *why says so and our own kernels compute: that is no error. */
 gp_status gp_cudnn_attention_prepare(gp_gpu *gpu, const gp_attention *a, size_t *scratch,
                                      const char **why) {
   *why = gp_cudnn_attention_refusal(a);
@@ -66,7 +67,8 @@ static void *in_scratch(const gp_attention *a, size_t at) {
   return scratch ? scratch + at : NULL;
 }
 
-/* What the graph of a piece names: some in both directions, some in one. */
+/* List the operands that the graph of a piece names: some in both directions, some only
+ * backward. */
 static int list_operands(const gp_attention *a, const scalars *s, const gp_cudnn_scratch *at,
                          gp_cudnn_operand *list) {
   void *rowsum = in_scratch(a, at->rowsum);
@@ -86,7 +88,7 @@ static int list_operands(const gp_attention *a, const scalars *s, const gp_cudnn
   return n;
 }
 
-/* A plan that wants no workspace ignores where it lies. */
+/* Run one piece. A plan without a workspace ignores its address. */
 static gp_status run_piece(gp_gpu *gpu, const gp_cudnn_key *key, const gp_attention *piece,
                            const char **why) {
   const scalars s = {(float)piece->scale, -INFINITY, 1, (float)(1 / (1 - piece->dropout))};
@@ -101,7 +103,7 @@ static gp_status run_piece(gp_gpu *gpu, const gp_cudnn_key *key, const gp_attent
   return gp_attention_add_heads(gpu, piece, by_head);
 }
 
-/* A piece has the words of its own heads, one after the other. */
+/* Write the dropout mask of a piece: the words of its heads, one after the other. */
 static gp_status write_kept(gp_gpu *gpu, const gp_attention *a, const gp_attention *piece,
                             int64_t batch, int64_t group) {
   const gp_cudnn_scratch at = gp_cudnn_lay_out(piece);
@@ -111,7 +113,7 @@ static gp_status write_kept(gp_gpu *gpu, const gp_attention *a, const gp_attenti
   return gp_attention_write_kept(gpu, a, &words, in_scratch(piece, at.kept));
 }
 
-/* All pieces have the shape of the first one, so one plan and one scratch serve them in turn. */
+/* Run all pieces. They have the shape of the first one, so one plan and one scratch serve all. */
 static gp_status run_pieces(gp_gpu *gpu, const gp_cudnn_key *key, const gp_attention *a,
                             const gp_attention *first, const char **why) {
   for (int64_t b = 0; b < a->batches; b += first->batches)
@@ -130,7 +132,7 @@ static gp_cudnn_key find_key(const gp_attention *first) {
   return key_of(&graph);
 }
 
-/* A refusal in the middle leaves nothing that our own kernels would not write again. */
+/* If a plan is refused half-way, our own kernels write everything again. */
 gp_status gp_cudnn_attention_run(gp_gpu *gpu, const gp_attention *a, bool *done, const char **why) {
   *done = false, *why = NULL;
   if (gp_cudnn_attention_refusal(a)) return GP_OK;
