@@ -185,8 +185,8 @@ static bool is_kept_wide(const gp_graph *graph, gp_ref ref) {
 }
 
 /* If an operand is a half, constants and buffers of f32 are cast to halves, as parameters are,
- * except where the op wants statistics. attention is
- * excluded: its mask may be f32, because the numbers that hide a key may exceed the range of f16. */
+ * except where the op wants statistics. attention is excluded: its mask may be f32, because the
+ * numbers that hide a key may exceed the range of f16. */
 static gp_status narrow_beside_halves(gp_trace *trace, gp_op op, gp_ref *in, int n) {
   gp_attrs attrs = {.cast = {.dtype = trace->half}};
   bool half = false;

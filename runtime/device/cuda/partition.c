@@ -102,7 +102,8 @@ static split *splits; /* of the process, guarded by the lock */
 static pthread_mutex_t splits_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* Get *step and *least: sizes of groups are multiples of *step, and at least *least. Newer drivers
- * report both; for older ones the numbers are NVIDIA's. Source: CUDA driver API, green contexts. */
+ * report both; for older ones the numbers are NVIDIA's.
+ * Source: CUDA driver API, green contexts. */
 static void get_grain(const gp_gpu *gpu, const CUdevResource *all, unsigned *least,
                       unsigned *step) {
   *least = gpu->info.major >= 9 ? 8 : 4;
