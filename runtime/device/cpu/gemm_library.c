@@ -174,7 +174,7 @@ static gp_status load(void) {
 static gp_status hold_to_one_thread(void) {
   void *probe = malloc(FIRST_CALLS);
   if (!probe) {
-    gp_fail(GP_ENOMEM, "memory: %d bytes could not be had", FIRST_CALLS);
+    gp_fail(GP_ENOMEM, "out of memory: %d bytes", FIRST_CALLS);
     return no_memory();
   }
   free(probe);

@@ -45,7 +45,7 @@ static set_new_handler *find_set_handler(void) {
 
 gp_status gp_headroom_begin(size_t bytes) {
   void *probe = malloc(bytes + RESERVE);
-  if (!probe) return gp_fail(GP_ENOMEM, "memory: %zu bytes could not be had", bytes + RESERVE);
+  if (!probe) return gp_fail(GP_ENOMEM, "out of memory: %zu bytes", bytes + RESERVE);
   free(probe);
   headroom.reserve = malloc(RESERVE);
   headroom.retries = RETRIES;
