@@ -49,7 +49,8 @@ static lua_Integer element(lua_State *L, int list, lua_Integer at) {
   return value;
 }
 
-/* Read three integers per column: its part (0 none, 1 input, 2 target), its place there, 1 for words. */
+/* Read three integers per column: its part (0 none, 1 input, 2 target), its place there, and 1 for
+ * words. */
 static void check_columns(lua_State *L, int list, table_box *box) {
   for (size_t i = 0; i < box->columns; i++) {
     lua_Integer part = element(L, list, (lua_Integer)(3 * i) + 1);

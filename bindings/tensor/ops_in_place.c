@@ -1,5 +1,6 @@
 /* bindings/tensor/ops_in_place.c - methods that write their result into the tensor: add_, clamp_,
  * masked_fill_.
+ *
  * t:add_(o) is t:copy_(t:add(o)): it refuses what copy_ refuses (values of a trace that are no
  * nn.Buffer, values that a gradient needs) and what the op refuses, and then writes nothing. Every
  * elementwise op that keeps the dtype has such a form. */

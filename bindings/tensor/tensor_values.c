@@ -1,5 +1,6 @@
 /* bindings/tensor/tensor_values.c - methods that read or write elements: item, totable, copy_,
  * sizes.
+ *
  * Values of a trace cannot be read: a script cannot branch on a number that is not known yet. */
 #include <string.h>
 

@@ -1,5 +1,6 @@
 /* io/safetensors/archive.c - named tensors and string metadata in memory, between a script and a
  * file.
+ *
  * Invariant: every name and text is valid UTF-8 of a size that the format accepts, and no name
  * appears twice; so saving can fail only for reasons outside the archive, such as a full disk. */
 #include "io/safetensors/archive.h"
