@@ -15,7 +15,7 @@
 /* Registry key: was the last error the interrupt? */
 static const char interrupted_key;
 
-/* A long recursion shows so many frames from the top and from the bottom. Only the NEAR levels at
+/* A long recursion shows HEAD frames from the top and TAIL from the bottom. Only the NEAR levels at
  * each end are examined: a stack overflow has hundreds of thousands of levels, and Lua walks to
  * each level that it looks up. */
 enum { HEAD = 12, TAIL = 10, NEAR = 50 };

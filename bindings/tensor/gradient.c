@@ -195,7 +195,7 @@ static int gradients(lua_State *L) {
   gp_tensor **grads = lua_newuserdatauv(L, (size_t)(count + 1) * sizeof *grads, 0);
   lua_createtable(L, count, 0);
   const int list = lua_gettop(L);
-  for (int k = 0; k < count; k++) gp_lua_new_box(L); /* before anything is looked at */
+  for (int k = 0; k < count; k++) gp_lua_new_box(L); /* before the leaves are looked at */
   for (int k = 0; k < count; k++) {
     lua_rawgeti(L, 3, k + 1);
     leaves[k] = leaf_of(gp_lua_check_box(L, lua_gettop(L), "gradients: a leaf"));

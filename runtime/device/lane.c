@@ -1,7 +1,7 @@
 /* device/lane.c - see lane.h: the kinds of lanes, and what is the same for all.
  *
  * This file and link/link.c are the only places that know which kinds there are. A lane works on
- * its memory space or, without one, on host memory: that alone decides who can read what. */
+ * its memory space or, without one, on host memory: that alone decides which lanes read what. */
 #include "device/lane.h"
 
 #include <stdio.h>

@@ -1,5 +1,4 @@
-/* device/cpu/gemm.c - matrix products: checks, the cases without a product, and the choice of who
- * computes.
+/* device/cpu/gemm.c - matrix products: checks, the cases without a product, the choice of kernel.
  *
  * The cases k = 0 and alpha = 0 are handled here, so that their result does not depend on the
  * library in use: C = beta * C, and zeros if beta = 0, whatever C held before. */

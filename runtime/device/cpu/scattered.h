@@ -16,7 +16,7 @@ enum {
   GP_SCATTERED_TAPS = 16   /* most taps of a call */
 };
 
-/* Does the instruction set of this build multiply so many columns well? */
+/* Can the instruction set of this build multiply this many columns efficiently? */
 bool gp_scattered_fits(int64_t columns);
 
 /* Rows times matrices, summed over taps. */

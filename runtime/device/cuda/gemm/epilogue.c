@@ -11,7 +11,7 @@
 
 #include "device/cuda/gemm/plan.h"
 
-enum { HOPPER = 9, AUX_COLUMNS = 8 }; /* aux has a multiple of so many columns */
+enum { HOPPER = 9, AUX_COLUMNS = 8 }; /* aux has a multiple of this number of columns */
 
 /* ---- whether ------------------------------------------------------------------------------- */
 

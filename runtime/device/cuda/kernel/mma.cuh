@@ -45,7 +45,7 @@ static inline float gp_exp2(float x) { return exp2f(x); }
 
 /* Begin to copy 4 or 16 bytes, aligned to their size, from device to shared memory; zeros if
  * `there` is false (`from` must still be a device address). The thread sees them after
- * gp_copies_wait, the block after a barrier behind that. */
+ * gp_copies_wait, the block after a following barrier. */
 template <int BYTES>
 static __device__ inline void gp_copy_async(void *to, const void *from, bool there) {
 #if __CUDA_ARCH__ >= 800
