@@ -4,10 +4,10 @@
  * with longjmp, so they come before anything is acquired; what is acquired goes straight into a box
  * that the collector knows. Functions here that raise do so at the line of the user's code.
  *
- * Whatever makes an object in Lua (a box, a table, a string) may run the collector, and with it a
+ * Making any object in Lua (a box, a table, a string) may run the collector, and with it a
  * finalizer of the script that frees a tensor or closes a pipeline. So a binding makes its outputs
- * first and looks at its inputs last; what it must know earlier it copies (gp_lua_check_meta) or
- * holds by a reference that the script cannot reach (gp_lua_check_tensor, gp_lua_push_params). */
+ * first and looks at its inputs last. Facts that it needs earlier it copies (gp_lua_check_meta), or
+ * it holds a reference that the script cannot reach (gp_lua_check_tensor, gp_lua_push_params). */
 #ifndef GP_BINDING_H
 #define GP_BINDING_H
 
@@ -71,99 +71,100 @@ int luaopen_gpipe_core(lua_State *L);
 typedef struct gp_lua {
   gp_trace *trace;  /* retained; NULL while no layer is being traced */
   int depth;        /* module scopes that are open */
-  bool labelled;    /* the label of the innermost one was put together */
-  bool no_grad;     /* ops are not noted for gradients: gp.no_grad */
+  bool labelled;    /* the innermost module's label has been put together */
+  bool no_grad;     /* ops are not recorded for gradients: gp.no_grad */
   bool listing;     /* new boxes are listed: gp.scope */
-  bool relabel;     /* the trace has the label of a module that was left, or none */
+  bool relabel;     /* the trace's label is that of a module that was left, or missing */
   size_t limit;     /* bytes held by the runtime beyond which garbage is collected */
-  size_t collects;  /* how often that happened */
-  gp_status failed; /* of the last runtime call that raised */
+  size_t collects;  /* how often the limit made it collect */
+  gp_status failed; /* status of the last runtime call that raised */
 } gp_lua;
 
 gp_lua *gp_lua_state(lua_State *L);
-/* Make `trace` (retained) the one that applications are recorded in; NULL ends tracing. */
+/* Record applications in `trace` (retained) from now on; NULL ends tracing. */
 void gp_lua_set_trace(lua_State *L, gp_trace *trace);
 gp_trace *gp_lua_trace(lua_State *L);
 /* The innermost open module, "3.fc (Linear 256 -> 10)", or "". Valid while the scope is open. */
 const char *gp_lua_label(lua_State *L);
-/* Before something is recorded: the trace takes the label of the innermost module. */
+/* Call it before an op is recorded: the trace takes the label of the innermost module. */
 gp_status gp_lua_note_label(lua_State *L);
-/* Push what the Lua side gave to core.hook(name, value), or nil. */
+/* Push what the Lua side registered with core.hook(name, value), or nil; returns its type. */
 int gp_lua_push_hook(lua_State *L, const char *name);
 
 /* ---- the box ------------------------------------------------------------------------------- */
 
-/* A Lua tensor is one of: a real tensor, a parameter or buffer, a value of a trace. A freed one is
- * none. A real one may come from ops that are noted for gradients, or be a leaf where they end. */
+/* A Lua tensor is a real tensor, a parameter or buffer, or a value of a trace; a freed one is none
+ * of these. A real one may come from ops that are recorded for gradients, or be a leaf where
+ * gradients end. */
 typedef struct gp_box {
-  const void *kind; /* tells boxes from other userdata: box.c */
+  const void *kind; /* identifies boxes among other userdata: box.c */
   gp_tensor *tensor;
   gp_param *param;
   gp_trace *trace; /* with ref */
   gp_ref ref;
-  int output;          /* of the history */
-  gp_history *history; /* what made the tensor, where a gradient may be asked for */
-  gp_param *leaf;      /* of a tensor that was asked to have a gradient */
+  int output;          /* number among the history's outputs */
+  gp_history *history; /* the op that made the tensor, if it may have a gradient */
+  gp_param *leaf;      /* for a tensor that was asked to have a gradient */
 } gp_box;
 
-/* Collect garbage when the runtime holds more than the adaptive limit: before what holds much of
- * it. */
+/* Collect garbage if the runtime holds more than the adaptive limit. Call it before making
+ * something large. */
 void gp_lua_collect_when_due(lua_State *L);
-/* Make the metatable of another type of userdata and push it: with its finalizer, which has to be
- * idempotent, and closed to scripts. Methods are the caller's to add. */
+/* Make the metatable of a type of userdata and push it. It has its finalizer, which must be
+ * idempotent, and scripts cannot reach it. The caller adds the methods. */
 void gp_lua_push_type(lua_State *L, const char *name, lua_CFunction clear);
-/* Push the metatable of boxes: before the first of them is made. */
+/* Push the metatable of boxes; call it before the first box is made. */
 void gp_lua_new_class(lua_State *L);
 /* Add list_made to the table on top. */
 void gp_lua_open_boxes(lua_State *L);
-/* Push an empty box, to be filled by the next call into the runtime: what it makes cannot leak.
- * Collects garbage first when the runtime holds more than the adaptive limit. */
+/* Push an empty box for the next runtime call to fill, so that its result cannot leak. Collects
+ * garbage first if the runtime holds more than the adaptive limit. */
 gp_box *gp_lua_new_box(lua_State *L);
-/* Push a box with another reference to `tensor`, borrowed from what no finalizer can free. */
+/* Push a box with another reference to `tensor`, whose owner no finalizer can free meanwhile. */
 void gp_lua_push_tensor(lua_State *L, gp_tensor *tensor);
-/* Give back what the box holds; it is freed then. */
+/* Release what the box holds; the tensor counts as freed then. */
 void gp_box_clear(gp_box *box);
 
-gp_box *gp_lua_to_box(lua_State *L, int index); /* NULL where it is not a tensor */
-/* Of a box that is not freed; valid until the next object is made in Lua. */
+gp_box *gp_lua_to_box(lua_State *L, int index); /* NULL if it is not a tensor */
+/* The meta of a box that is not freed; valid until the next object is made in Lua. */
 const gp_meta *gp_box_meta(const gp_box *box);
-/* What an op applied now sees: of a parameter, maybe that of a model in halves. */
+/* The dtype that an op sees now: a parameter may be read as a half. */
 gp_dtype gp_lua_dtype(lua_State *L, const gp_box *box);
 bool gp_meta_is_dense(const gp_meta *meta); /* row-major without gaps, whatever the offset */
 
-/* Whether a gradient may be asked for: of a leaf, of a parameter outside of pipelines, of what came
- * from them. */
+/* May a gradient be asked for? Yes for a leaf, for a parameter outside of pipelines, and for values
+ * computed from them. */
 bool gp_box_has_gradient(const gp_box *box);
-/* Errors: the box's elements may not be written in place: a gradient goes through them. */
+/* Errors: the box's elements may not be written in place, because a gradient depends on them. */
 void gp_lua_check_writable(lua_State *L, const gp_box *box, const char *who);
-/* Whether writing the value (NULL: a number or a table) is an op of which a gradient may be asked:
- * then t takes the value over (gp_lua_take_value) instead of being written over. */
+/* Is writing the value (NULL: a number or a table) an op that may have a gradient? Then t takes
+ * over a new value (gp_lua_take_value) instead of being overwritten. */
 bool gp_lua_write_is_noted(lua_State *L, const gp_box *to, const gp_box *value);
-/* Let t be the value that was computed for it, of its shape and dtype. Errors: other tensors view
- * t's memory. */
+/* Let t become the value that was computed for it, of its shape and dtype. Errors: other tensors
+ * view t's memory. */
 void gp_lua_take_value(lua_State *L, int to_index, int from_index, const char *who);
 
 /* ---- errors -------------------------------------------------------------------------------- */
 
-/* Raise the text of a failed runtime call, prefixed by the open module. For mistakes of the
- * caller. */
+/* Raise the text of a failed runtime call, prefixed by the open module. Use it for the caller's
+ * mistakes. */
 int gp_lua_fail(lua_State *L, gp_status status);
-/* core.failure(message) -> the code of a message that gp_lua_fail raised last, else nil: errors are
- * told apart by what failed, never by their wording. */
+/* core.failure(message) -> the code of the message if gp_lua_fail raised it last, else nil: code
+ * recognises errors by what failed, never by their wording. */
 int gp_lua_failure(lua_State *L);
-/* Push nil, text, code and return 3. For failures of the world (files, devices). */
+/* Push nil, text, code and return 3. Use it for failures outside the script (files, devices). */
 int gp_lua_return_failure(lua_State *L, gp_status status);
 /* Raise `who: what is, what was wanted` in the format of lua_pushfstring. */
 int gp_lua_error(lua_State *L, const char *format, ...);
 /* Raise "<who> is <the value at index>, expected <wanted>". */
 int gp_lua_bad_value(lua_State *L, int index, const char *who, const char *wanted);
-/* The same for a name that is no dtype, with the one that other libraries call so. */
+/* The same for a name that is no dtype; if other libraries use it, the text suggests ours. */
 int gp_lua_bad_dtype(lua_State *L, int index, const char *who, const char *wanted);
 
-/* The tokenizer of an object of core.tokenizer_load. Errors: another value. */
+/* The tokenizer behind an object of core.tokenizer_load. Errors: any other value. */
 gp_tokenizer *gp_lua_check_tokenizer(lua_State *L, int index);
 
-/* ---- checks: `who` is "function: parameter" ------------------------------------------------- */
+/* ---- checks; `who` is "function: parameter" ------------------------------------------------- */
 
 gp_box *gp_lua_check_box(lua_State *L, int index, const char *who);
 gp_box *gp_lua_check_live(lua_State *L, gp_box *box, const char *who); /* not freed */
@@ -171,30 +172,29 @@ gp_box *gp_lua_check_live(lua_State *L, gp_box *box, const char *who); /* not fr
 gp_box *gp_lua_check_known(lua_State *L, int index, const char *who);
 /* A copy of dtype, shape and strides. Errors: not a tensor, a freed one. */
 gp_meta gp_lua_check_meta(lua_State *L, int index, const char *who);
-/* The real tensor behind a known box: of a parameter its value. It is pushed in a box of its own,
- * so that it lives as long as the call whatever the script's finalizers free. */
+/* The real tensor behind a known box; for a parameter, its value. It is pushed in a new box, so
+ * that it lives as long as the call whatever the script's finalizers free. */
 gp_tensor *gp_lua_check_tensor(lua_State *L, int index, const char *who);
-/* The same, on the host: of a tensor on a GPU a copy. */
+/* The same on the host: a tensor on a GPU is copied. */
 gp_tensor *gp_lua_check_host_tensor(lua_State *L, int index, const char *who);
-/* The same tensor without a box of its own, for single elements: valid until the next object is
- * made in Lua. Only of a parameter the value is pushed. */
+/* The same tensor without a new box, for single elements: valid until the next object is made in
+ * Lua. For a parameter the value is pushed all the same. */
 gp_tensor *gp_lua_peek_tensor(lua_State *L, int index, const char *who);
 int64_t gp_lua_check_int(lua_State *L, int index, const char *who, int64_t low, int64_t high);
 double gp_lua_check_number(lua_State *L, int index, const char *who);
 /* 1-based or negative position among `size` -> 0-based. */
 int64_t gp_lua_check_position(lua_State *L, int index, const char *who, int64_t size);
 int gp_lua_check_dim(lua_State *L, int index, const char *who, int rank);
-/* Refuse a list that has fields with names. */
+/* Refuse a list that also has named fields. */
 void gp_lua_check_no_names(lua_State *L, int index, const char *who, const char *wanted);
 /* A table of sizes, or sizes as arguments from `index` on; each >= low (0, or -1 for "infer"). */
 void gp_lua_check_shape(lua_State *L, int index, const char *who, int64_t low, gp_shape *shape);
 gp_dtype gp_lua_check_dtype(lua_State *L, int index, const char *who);
 const char *gp_lua_check_string(lua_State *L, int index, const char *who);
 
-/* Write the number or boolean at `index` into element `at`; false where the dtype cannot hold
- * it. */
+/* Write the number or boolean at `index` into element `at`; false if the dtype cannot hold it. */
 bool gp_lua_try_store(lua_State *L, int index, gp_tensor *tensor, int64_t at);
-/* The same, raising. */
+/* The same, but raise if it cannot. */
 void gp_lua_store(lua_State *L, int index, const char *who, gp_tensor *tensor, int64_t at);
 /* Push what elements of the dtype are: "a number", "an integer that u8 can hold". */
 const char *gp_lua_push_wanted(lua_State *L, gp_dtype dtype);
@@ -210,8 +210,9 @@ typedef struct gp_lua_call {
   int n_out;                   /* outputs to push; 0 means 1 */
 } gp_lua_call;
 
-/* Apply an op: record it where an input is symbolic (or a parameter while tracing), run it at once
- * otherwise. Pushes the outputs asked for. Errors: those of the op; values of another trace. */
+/* Apply an op. It is recorded if an input is symbolic (or a parameter while tracing), and runs at
+ * once otherwise. Pushes the requested outputs. Errors: those of the op; values of another
+ * trace. */
 void gp_lua_apply(lua_State *L, const gp_lua_call *use);
 void gp_lua_apply1(lua_State *L, gp_op op, int a);
 void gp_lua_apply2(lua_State *L, gp_op op, int a, int b);
@@ -224,8 +225,8 @@ void gp_lua_check_operands(lua_State *L, int a, int b, const char *who);
 /* Write the value at `from` (tensor, number or nested table) into `to` (held by the caller),
  * broadcast and converted; `who` is the function. */
 void gp_lua_copy_into(lua_State *L, gp_tensor *to, int from, const char *who);
-/* Push a tensor built from a number, boolean or nested table. dtype GP_DTYPE_COUNT: f32, or bool
- * where the first value is a boolean. */
+/* Push a tensor built from a number, boolean or nested table. dtype GP_DTYPE_COUNT: f32, or bool if
+ * the first value is a boolean. */
 void gp_lua_push_table(lua_State *L, int index, const char *who, gp_dtype dtype);
 
 #endif

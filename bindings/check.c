@@ -1,6 +1,8 @@
-/* bindings/check.c - argument checks: each returns the value or raises with what is and what was
- * wanted. Strings are no numbers here, and a float with an integer value is an integer: sizes often
- * come from a division. */
+/* bindings/check.c - argument checks: each returns the value, or raises with what is and what was
+ * wanted.
+ *
+ * Strings are not accepted as numbers, and a float with an integer value counts as an integer,
+ * because sizes often come from a division. */
 #include <string.h>
 
 #include "binding.h"
@@ -19,7 +21,7 @@ gp_box *gp_lua_check_live(lua_State *L, gp_box *box, const char *who) {
   return box;
 }
 
-/* Parameters count as unknown while tracing: what is read now would be frozen into every step. */
+/* Parameters count as unknown while tracing: a value read now would be frozen into every step. */
 gp_box *gp_lua_check_known(lua_State *L, int index, const char *who) {
   gp_box *box = gp_lua_check_box(L, index, who);
   if (box->trace || (box->param && gp_lua_trace(L)))
@@ -34,7 +36,7 @@ gp_meta gp_lua_check_meta(lua_State *L, int index, const char *who) {
   return *gp_box_meta(gp_lua_check_box(L, index, who));
 }
 
-/* The box is made before the argument is looked at: making it may free what the argument holds. */
+/* Make the box before looking at the argument: making it may free what the argument holds. */
 gp_tensor *gp_lua_check_tensor(lua_State *L, int index, const char *who) {
   index = lua_absindex(L, index);
   gp_box *held = gp_lua_new_box(L);
@@ -55,7 +57,7 @@ gp_tensor *gp_lua_check_host_tensor(lua_State *L, int index, const char *who) {
   return here->tensor;
 }
 
-/* Without a box of its own: for calls that make nothing in Lua before they are done with it. */
+/* No new box: for calls that finish with the tensor before they make anything in Lua. */
 gp_tensor *gp_lua_peek_tensor(lua_State *L, int index, const char *who) {
   gp_box *box = gp_lua_check_known(L, index, who);
   return box->tensor ? box->tensor : gp_lua_check_tensor(L, index, who);
@@ -63,8 +65,8 @@ gp_tensor *gp_lua_peek_tensor(lua_State *L, int index, const char *who) {
 
 /* ---- numbers ------------------------------------------------------------------------------- */
 
-/* The absolute position of an argument. One that was left out becomes nil: else its place would be
- * taken by the words of the error about it. */
+/* The absolute position of an argument. A missing one becomes nil, or else the text of an error
+ * about it would take its place. */
 static int argument(lua_State *L, int index) {
   if (index > lua_gettop(L)) lua_settop(L, index);
   return lua_absindex(L, index);
@@ -109,7 +111,7 @@ int64_t gp_lua_check_position(lua_State *L, int index, const char *who, int64_t 
   return gp_lua_bad_value(L, index, who, wanted);
 }
 
-/* Dimensions are positions too; a scalar has none to name. */
+/* A dimension is a position too; a scalar has none. */
 int gp_lua_check_dim(lua_State *L, int index, const char *who, int rank) {
   if (rank == 0) gp_lua_error(L, "%s: the tensor is a scalar, it has no dimensions", who);
   return (int)gp_lua_check_position(L, index, who, rank);
@@ -117,7 +119,7 @@ int gp_lua_check_dim(lua_State *L, int index, const char *who, int rank) {
 
 /* ---- shapes, dtypes, strings --------------------------------------------------------------- */
 
-/* `gp.zeros {dtype = "f64"}` would be a scalar: options stand in a table of their own. */
+/* `gp.zeros {dtype = "f64"}` would make a scalar: options belong in a separate table. */
 void gp_lua_check_no_names(lua_State *L, int index, const char *who, const char *wanted) {
   index = lua_absindex(L, index);
   lua_pushnil(L);
@@ -128,7 +130,7 @@ void gp_lua_check_no_names(lua_State *L, int index, const char *who, const char 
   }
 }
 
-/* lua_geti, not rawgeti: a shape may be a table with __index. */
+/* This uses lua_geti, not rawgeti: a shape may be a table with __index. */
 void gp_lua_check_shape(lua_State *L, int index, const char *who, int64_t low, gp_shape *shape) {
   bool table = lua_type(L, index) == LUA_TTABLE;
   if (!table && lua_type(L, index) != LUA_TNUMBER)
@@ -148,7 +150,7 @@ void gp_lua_check_shape(lua_State *L, int index, const char *who, int64_t low, g
 
 const char *gp_lua_check_string(lua_State *L, int index, const char *who) {
   if (lua_type(L, index) != LUA_TSTRING) gp_lua_bad_value(L, index, who, "a string");
-  size_t length; /* C would cut a text at a zero, and mean another file or device */
+  size_t length; /* C would cut a text at a zero and use another file or device */
   const char *text = lua_tolstring(L, index, &length);
   if (strlen(text) != length) gp_lua_bad_value(L, index, who, "a text without zeros");
   return text;
@@ -166,7 +168,7 @@ int gp_lua_bad_dtype(lua_State *L, int index, const char *who, const char *wante
   return gp_lua_bad_value(L, index, who, wanted);
 }
 
-/* One text for a wrong type and for an unknown name: both list what there is. */
+/* One text serves for a wrong type and for an unknown name: it lists all dtypes. */
 gp_dtype gp_lua_check_dtype(lua_State *L, int index, const char *who) {
   gp_dtype dtype = GP_F32;
   if (lua_type(L, index) != LUA_TSTRING) gp_lua_bad_value(L, index, who, "a dtype like \"f32\"");
@@ -177,14 +179,14 @@ gp_dtype gp_lua_check_dtype(lua_State *L, int index, const char *who) {
 
 /* ---- elements ------------------------------------------------------------------------------ */
 
-/* Whether an integer dtype holds the value: nothing wraps silently. */
+/* Can an integer dtype hold the value? Nothing wraps silently. */
 static bool fits(gp_dtype dtype, int64_t value) {
   if (dtype == GP_I32) return value >= INT32_MIN && value <= INT32_MAX;
   if (dtype == GP_U8) return value >= 0 && value <= UINT8_MAX;
   return true;
 }
 
-/* Booleans go into every dtype as 0 and 1; numbers into bool as "not zero". */
+/* Booleans go into every dtype as 0 and 1; numbers go into bool as "not zero". */
 static bool store_here(lua_State *L, int index, gp_tensor *tensor, int64_t at) {
   gp_dtype dtype = gp_tensor_meta(tensor)->dtype;
   int type = lua_type(L, index);
@@ -206,7 +208,8 @@ static bool store_here(lua_State *L, int index, gp_tensor *tensor, int64_t at) {
   return true;
 }
 
-/* Elsewhere: a scalar of the same dtype here, copied there. Nothing raises while it is held. */
+/* Store in another memory space: into a scalar of the same dtype on the host, which is copied
+ * there. Nothing raises while it is held. */
 static gp_status store_there(lua_State *L, int index, gp_tensor *tensor, int64_t at, bool *good) {
   gp_tensor *there, *here;
   gp_status status = gp_tensor_element(tensor, at, &there);
@@ -253,7 +256,7 @@ static void push_here(lua_State *L, const gp_tensor *tensor, int64_t at) {
     lua_pushinteger(L, gp_tensor_get_int(tensor, at));
 }
 
-/* Of a tensor on a GPU one element is fetched. */
+/* For a tensor on a GPU, one element is fetched. */
 void gp_lua_push_element(lua_State *L, gp_tensor *tensor, int64_t at) {
   gp_tensor *there = NULL, *here = NULL;
   if (gp_tensor_is_host(tensor)) {

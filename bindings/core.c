@@ -1,7 +1,7 @@
 /* bindings/core.c - the C module gpipe.core: one table of functions, made once per Lua state.
  *
  * The table, the state and the class tables live in the registry: test runners reset package.loaded
- * between files, and two copies of a class would not know each other. */
+ * between files, and objects of one copy of a class would be foreign to another copy. */
 #include "binding.h"
 
 static const char core_key, state_key, hooks_key;
@@ -16,7 +16,7 @@ static int state_free(lua_State *L) {
   return 0;
 }
 
-/* Made before everything else: finalizers run in reverse order, so it outlives every box. */
+/* Make the state first: finalizers run in reverse order, so it outlives every box. */
 static void state_new(lua_State *L) {
   gp_lua *state = lua_newuserdatauv(L, sizeof *state, 0);
   *state = (gp_lua){0};
@@ -46,7 +46,7 @@ void gp_lua_set_trace(lua_State *L, gp_trace *trace) {
 
 gp_trace *gp_lua_trace(lua_State *L) { return gp_lua_state(L)->trace; }
 
-/* ---- hooks: what the Lua side does for the C side ------------------------------------------- */
+/* ---- hooks: what the Lua side does for C ---------------------------------------------------- */
 
 int gp_lua_push_hook(lua_State *L, const char *name) {
   if (lua_rawgetp(L, LUA_REGISTRYINDEX, &hooks_key) != LUA_TTABLE) return LUA_TNIL; /* no core */
@@ -55,10 +55,10 @@ int gp_lua_push_hook(lua_State *L, const char *name) {
   return type;
 }
 
-/* core.hook(name, value): "tostring" (t -> text), "missing" (key, names -> hint), "dtype" (word ->
- * the dtype that is called so elsewhere), "option" (word, "a, b" -> one of them), "own_prefix" (of
- * the sources whose lines errors do not name), "post_mortem" (text), "failed" (text: the error that
- * ends a script). */
+/* core.hook(name, value) registers: "tostring" (t -> text), "missing" (key, names -> hint), "dtype"
+ * (word -> our dtype for another library's name), "option" (word, "a, b" -> one of them),
+ * "own_prefix" (of the sources whose lines errors do not name), "post_mortem" (text), "failed"
+ * (text: the error that ends a script). */
 static int hook(lua_State *L) {
   luaL_checkstring(L, 1);
   luaL_checkany(L, 2);

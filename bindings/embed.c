@@ -1,15 +1,15 @@
-/* bindings/embed.c - serve the embedded Lua sources to `require`.
+/* bindings/embed.c - serves the embedded Lua sources to `require`.
  *
- * The searcher stands before Lua's own search of package.path, so that a file gpipe.lua that
- * happens to lie in the current folder replaces nothing, and before the search for C modules, so
- * that an installed gpipe.so is not loaded into a program that holds a runtime already. What
- * LUA_PATH in the environment names wins: whoever sets it to a checkout's sources wants to run
- * these. Every module is loaded once per Lua state, whatever happens to package.loaded (busted
- * empties it for each spec file): class tables stay the same.
+ * The searcher comes before Lua's own search of package.path, so that a file gpipe.lua in the
+ * current folder replaces nothing, and before the search for C modules, so that an installed
+ * gpipe.so is not loaded into a program that already contains the runtime. Files that LUA_PATH in
+ * the environment names come first: a user who sets it to a checkout's sources wants to run these.
+ * Every module is loaded once per Lua state, whatever happens to package.loaded (busted empties it
+ * for each spec file), so class tables stay the same.
  *
- * A script may write to globals: `table = {}` at the prompt must not take the library from under
- * our modules. So they run in an environment of their own, which holds Lua's functions and
- * libraries as they were at the start and reads everything else from the script's globals. */
+ * A script may write to globals: `table = {}` at the prompt must not take the library away from our
+ * modules. So they run in an environment of their own, which holds Lua's functions and libraries as
+ * they were at the start, and reads everything else from the script's globals. */
 #include "embed.h"
 
 #include <stdlib.h>
@@ -39,8 +39,7 @@ bool gp_lua_is_embedded(const char *chunk) {
 
 /* ---- loading once --------------------------------------------------------------------------- */
 
-/* Replace the function on top, a loader, by what it returned the first time it ran in this
- * state. */
+/* Replace the loader on top by what it returned when it first ran in this state. */
 static void load_once(lua_State *L, const char *name) {
   lua_rawgetp(L, LUA_REGISTRYINDEX, &loaded_key);
   if (lua_getfield(L, -1, name) == LUA_TNIL) {
@@ -58,8 +57,8 @@ static void load_once(lua_State *L, const char *name) {
 /* Registry key of the environment of embedded modules. */
 static const char environment_key;
 
-/* print(...) of our modules: a script that replaces print means ours too, where it is a
- * function. */
+/* print(...) for our modules: if a script replaces print by another function, our output goes there
+ * too. */
 static int print_by_script(lua_State *L) {
   lua_pushglobaltable(L);
   lua_pushliteral(L, "print");
@@ -73,7 +72,7 @@ static int print_by_script(lua_State *L) {
   return 0;
 }
 
-/* Push the environment; made of the globals that Lua's libraries have set by now. */
+/* Push the environment, which copies the globals of Lua's libraries when it is made. */
 static void push_environment(lua_State *L) {
   if (lua_rawgetp(L, LUA_REGISTRYINDEX, &environment_key) == LUA_TTABLE) return;
   lua_pop(L, 1);
@@ -85,7 +84,7 @@ static void push_environment(lua_State *L) {
     lua_pushvalue(L, -2);
     lua_rawset(L, -6);
   }
-  lua_pushnil(L); /* the script's, and a sweep's file has its own */
+  lua_pushnil(L); /* arg belongs to the script, and a sweep's file has its own */
   lua_setfield(L, -3, "arg");
   lua_getfield(L, -2, "print");
   lua_pushcclosure(L, print_by_script, 1);
@@ -122,7 +121,7 @@ static int load_builtin(lua_State *L) {
   return 1;
 }
 
-/* LUA_PATH as Lua reads it, or NULL; -E of the program leaves a mark in the registry. */
+/* LUA_PATH as Lua reads it, or NULL; the program's -E leaves a mark in the registry. */
 static const char *path_of_environment(lua_State *L) {
   lua_getfield(L, LUA_REGISTRYINDEX, "LUA_NOENV");
   bool ignored = lua_toboolean(L, -1);
@@ -131,8 +130,8 @@ static const char *path_of_environment(lua_State *L) {
   return ignored ? NULL : path ? path : getenv("LUA_PATH");
 }
 
-/* Push the file of the module that LUA_PATH names; false (nothing pushed) where there is none. The
- * ";;" that stands for the default path names no file here. */
+/* Push the file of the module that LUA_PATH names; false (nothing pushed) if there is none. The
+ * ";;" for the default path names no file here. */
 static bool push_file_of_environment(lua_State *L) {
   const char *path = path_of_environment(L);
   if (!path) return false;
@@ -188,7 +187,8 @@ static void add_searcher(lua_State *L, lua_Integer at) {
   lua_pop(L, 3);
 }
 
-/* What the command line said, for the Lua layer: {devices = list or nil, seed = integer or nil}. */
+/* The command line's settings, for the Lua layer: {devices = list or nil, seed = integer or
+ * nil}. */
 static int open_config(lua_State *L) {
   lua_newtable(L);
   return 1;

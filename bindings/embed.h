@@ -9,7 +9,7 @@
 
 typedef struct gp_lua_source {
   const char *module; /* "gpipe.nn.layer.linear" */
-  const char *chunk;  /* "@gpipe/nn/layer/linear.lua": what messages and tracebacks show */
+  const char *chunk;  /* "@gpipe/nn/layer/linear.lua": shown in messages and tracebacks */
   const unsigned char *text;
   const size_t *size; /* bytes of text */
 } gp_lua_source;
@@ -17,7 +17,7 @@ typedef struct gp_lua_source {
 /* Made by scripts/cmake/embed.cmake; ends with a row whose module is NULL. */
 extern const gp_lua_source gp_lua_sources[];
 
-/* Whether a chunk name ("@gpipe/init.lua") is one of ours: such frames are hidden from users. */
+/* Is a chunk name ("@gpipe/init.lua") one of ours? Users do not see such frames. */
 bool gp_lua_is_embedded(const char *chunk);
 /* Make `require` find the embedded modules, gpipe.core and gpipe.config. A second call does
  * nothing. */

@@ -1,8 +1,7 @@
-/* bindings/error.c - how bindings raise: at the user's line, prefixed by the module that was
- * called.
+/* bindings/error.c - raises errors at the user's line, prefixed by the module that was called.
  *
- * An error from a layer deep in our own Lua code would otherwise point into it. Our own sources are
- * told by the prefix that lua/gpipe/init.lua gives to core.hook. */
+ * Otherwise an error from a layer deep in our own Lua code would point into it. lua/gpipe/init.lua
+ * gives core.hook the prefix by which our own sources are recognised. */
 #include <stdarg.h>
 #include <string.h>
 
@@ -14,7 +13,7 @@ static const char failed_key;
 
 enum { QUOTED = 40 }; /* characters of a string value that an error text shows */
 
-/* Push "file:line: " of the nearest function of the user, or "". */
+/* Push "file:line: " of the nearest function of the user's code, or "". */
 static void push_where(lua_State *L) {
   gp_lua_push_hook(L, "own_prefix");
   const char *own = lua_tostring(L, -1);
@@ -32,7 +31,7 @@ static void push_where(lua_State *L) {
   lua_pushliteral(L, "");
 }
 
-/* Replace the text at the top of the stack by the whole message: where, which layer, what. */
+/* Replace the text on top of the stack by the whole message: where, which layer, what. */
 static void push_located(lua_State *L) {
   push_where(L);
   const char *label = gp_lua_label(L);
@@ -63,7 +62,8 @@ int gp_lua_failure(lua_State *L) {
   return 1;
 }
 
-/* What the operating system refuses is no mistake of the script: it gets to decide. */
+/* A refusal of the operating system is not the script's mistake, so it is returned and not
+ * raised. */
 int gp_lua_return_failure(lua_State *L, gp_status status) {
   lua_pushnil(L);
   lua_pushstring(L, gp_error_text());
@@ -80,7 +80,7 @@ int gp_lua_error(lua_State *L, const char *format, ...) {
   return raise(L);
 }
 
-/* Push a text with what ends a C string made visible. */
+/* Push a text with its zero bytes made visible. */
 static void push_printable(lua_State *L, const char *text, size_t length) {
   luaL_Buffer b;
   luaL_buffinit(L, &b);

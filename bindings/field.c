@@ -1,6 +1,6 @@
 /* bindings/field.c - fields of an options table, and lists as arrays; see field.h.
  *
- * Memory for arrays is userdata and not ours: a check that raises half way leaks nothing. */
+ * Lua owns the memory of arrays, as userdata: a check that raises half-way leaks nothing. */
 #include "field.h"
 
 /* ---- fields --------------------------------------------------------------------------------- */
@@ -29,7 +29,7 @@ int gp_lua_range_field(lua_State *L, int index, const char *name, int otherwise,
   return value;
 }
 
-/* As everywhere in Lua: all but nil and false is true. */
+/* As everywhere in Lua, all values except nil and false are true. */
 bool gp_lua_flag_field(lua_State *L, int index, const char *name) {
   lua_getfield(L, index, name);
   bool value = lua_toboolean(L, -1);
@@ -55,7 +55,7 @@ void gp_lua_set_text(lua_State *L, const char *name, const char *value) {
 
 /* ---- lists ---------------------------------------------------------------------------------- */
 
-/* The length of a list; positions in it are counted by int. */
+/* The length of a list; it must fit an int. */
 static int check_list(lua_State *L, int index) {
   luaL_checktype(L, index, LUA_TTABLE);
   size_t n = lua_rawlen(L, index);
@@ -63,7 +63,7 @@ static int check_list(lua_State *L, int index) {
   return (int)n;
 }
 
-/* One element more than the list has, since 0 bytes are no memory. */
+/* Allocate one element more than the list has, so that it is never empty. */
 int32_t *gp_lua_push_ints(lua_State *L, int index, const char *who, int *count) {
   *count = check_list(L, index);
   int32_t *values = lua_newuserdatauv(L, ((size_t)*count + 1) * sizeof *values, 0);
@@ -81,13 +81,14 @@ gp_param *gp_lua_check_param(lua_State *L, int index, const char *who) {
   return box->param;
 }
 
-/* Parameters that a call holds: a finalizer of the script may free theirs meanwhile. */
+/* Parameters that a call holds, because a finalizer of the script may release its own
+ * references. */
 typedef struct held_params {
-  int count; /* those that are retained */
+  int count; /* parameters retained so far */
   gp_param *param[];
 } held_params;
 
-/* __gc, and before it where the call is done with them. */
+/* __gc; also called earlier, when the call is done with the parameters. */
 static int held_params_free(lua_State *L) {
   held_params *held = lua_touserdata(L, 1);
   while (held->count > 0) gp_param_free(held->param[--held->count]);

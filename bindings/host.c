@@ -1,5 +1,5 @@
-/* bindings/host.c - what a training script asks of the operating system and Lua cannot tell: the
- * time to better than a second, and whether somebody is watching. */
+/* bindings/host.c - what a training script needs from the operating system and Lua lacks: the time
+ * to better than a second, and whether output goes to a terminal. */
 #include <locale.h>
 #include <string.h>
 #include <time.h>
@@ -8,7 +8,8 @@
 
 #include "binding.h"
 
-/* core.seconds() -> wall-clock seconds since some moment; only differences mean something */
+/* core.seconds() -> wall-clock seconds since an arbitrary moment; only differences are
+ * meaningful */
 static int seconds(lua_State *L) {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
@@ -16,7 +17,7 @@ static int seconds(lua_State *L) {
   return 1;
 }
 
-/* core.variables(prefix) -> names of the environment's variables that begin so */
+/* core.variables(prefix) -> names of the environment variables that begin with it */
 static int variables(lua_State *L) {
   size_t length;
   const char *prefix = luaL_checklstring(L, 1, &length);
@@ -29,8 +30,8 @@ static int variables(lua_State *L) {
   return 1;
 }
 
-/* core.plain_numbers(f) -> what f returns; numbers become text with a point meanwhile, whatever
- * locale the script has set: for what is written to files */
+/* core.plain_numbers(f) -> what f returns; meanwhile numbers print with a decimal point, whatever
+ * locale the script has set: for text that goes to files */
 static int plain_numbers(lua_State *L) {
   static locale_t plain; /* made once, kept */
   lua_settop(L, 1);
@@ -41,15 +42,15 @@ static int plain_numbers(lua_State *L) {
   return status == LUA_OK ? lua_gettop(L) : lua_error(L);
 }
 
-/* core.is_terminal(file) -> whether the file (io.stderr) is a terminal; false for a closed one */
+/* core.is_terminal(file) -> is the file (io.stderr) a terminal? false for a closed one */
 static int is_terminal(lua_State *L) {
   luaL_Stream *stream = luaL_checkudata(L, 1, LUA_FILEHANDLE);
   lua_pushboolean(L, stream->closef && isatty(fileno(stream->f)));
   return 1;
 }
 
-/* core.terminal_size(file) -> columns, rows of the terminal, or nothing where there is none that
- * says so */
+/* core.terminal_size(file) -> columns, rows of the terminal; nothing if it is none or does not
+ * say */
 static int terminal_size(lua_State *L) {
   luaL_Stream *stream = luaL_checkudata(L, 1, LUA_FILEHANDLE);
   struct winsize size;
@@ -59,7 +60,7 @@ static int terminal_size(lua_State *L) {
   return 2;
 }
 
-/* core.process() -> the number of this process, the name of this host ("" where it has none) */
+/* core.process() -> the number of this process, the name of this host ("" if it has none) */
 static int process(lua_State *L) {
   char host[HOST_NAME_MAX + 1] = "";
   if (gethostname(host, sizeof host)) host[0] = '\0';

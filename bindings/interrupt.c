@@ -1,7 +1,7 @@
 /* bindings/interrupt.c - stop Lua code and the runtime on request, and raise that as a Lua error.
  *
- * Hooks belong to one coroutine, so the one that runs is remembered. The first press raises once;
- * a loop of pcalls would swallow that, so from the second press on the hook stays and raises again
+ * Hooks belong to one coroutine, so the running one is remembered. The first press raises once; a
+ * loop of pcalls would swallow that, so from the second press on the hook stays and raises again
  * and again until the program has unwound. */
 #include "interrupt.h"
 
@@ -18,12 +18,12 @@ enum {
   EVERYTHING = LUA_MASKCALL | LUA_MASKRET | LUA_MASKLINE | LUA_MASKCOUNT
 };
 
-/* A signal handler has no argument: this is the only way it can reach what runs. */
+/* Global, because a signal handler has no argument and can reach the running code only this way. */
 static struct {
   lua_State *volatile current; /* the coroutine that runs */
   volatile sig_atomic_t presses, waiting;
   volatile time_t last;
-  lua_Hook volatile hook; /* of the script (debugger, coverage), put back afterwards */
+  lua_Hook volatile hook; /* the script's own (debugger, coverage), restored afterwards */
   volatile int mask, count;
 } interrupt;
 
@@ -37,7 +37,7 @@ static void stop(lua_State *L, lua_Debug *ar) {
   gp_lua_raise_interrupt(L);
 }
 
-/* The hook that is there is remembered once: arming twice must not remember our own. */
+/* Set our hook. The existing one is saved once: a second call must not save our own. */
 static void arm(lua_State *L) {
   if (lua_gethook(L) != stop) {
     interrupt.hook = lua_gethook(L);
@@ -59,7 +59,8 @@ lua_State *gp_lua_interrupt_watch(lua_State *L) {
   return before;
 }
 
-/* Called by the signal handler: only lua_sethook, stores and time, which are safe there. */
+/* The signal handler calls this: it uses only lua_sethook, stores and time, which are safe
+ * there. */
 int gp_lua_interrupt_request(void) {
   time_t now = time(NULL);
   if (!interrupt.waiting && now - interrupt.last > ROW_SECONDS) interrupt.presses = 0;
@@ -112,7 +113,7 @@ static void make_object(lua_State *L) {
   lua_setmetatable(L, -2);
 }
 
-/* Made on first use and kept, so that it can be told by identity. */
+/* Push the error object, made on first use and kept, so that it is recognised by identity. */
 static void push_object(lua_State *L) {
   if (lua_rawgetp(L, LUA_REGISTRYINDEX, &object_key) != LUA_TNIL) return;
   lua_pop(L, 1);

@@ -1,6 +1,6 @@
 /* bindings/interrupt.h - Ctrl-C as a Lua error.
  *
- * A binding that got GP_EINTERRUPT from the runtime releases what it holds and returns
+ * A binding that gets GP_EINTERRUPT from the runtime releases what it holds and returns
  * gp_lua_raise_interrupt(L). Everything else here is for the program, which has a signal handler;
  * in gpipe.so the host's own handler stays in charge. */
 #ifndef GP_BINDINGS_INTERRUPT_H
@@ -15,18 +15,18 @@
 int gp_lua_raise_interrupt(lua_State *L);
 bool gp_lua_is_interrupt(lua_State *L, int index);
 
-/* Tell which coroutine runs from now on (NULL: none); returns the one that ran before. */
+/* Say which coroutine runs from now on (NULL: none); returns the one that ran before. */
 lua_State *gp_lua_interrupt_watch(lua_State *L);
-/* Ask what runs to stop; returns how often it was asked in this row of presses. Async-signal-safe
+/* Ask the running code to stop; returns how many presses there were in this row. Async-signal-safe
  * to the degree that lua_sethook is (a comment in ldebug.c). */
 int gp_lua_interrupt_request(void);
-/* Asked for and not raised yet. */
+/* Is there a request that has not been raised yet? */
 bool gp_lua_interrupt_waiting(void);
-/* `from` stopped running before it noticed: `to` shall notice. */
+/* `from` stopped running before it noticed the request: `to` shall notice it. */
 void gp_lua_interrupt_hand_over(lua_State *from, lua_State *to);
-/* Take back what was asked for and not raised, and forget the presses; what runs goes on. */
+/* Withdraw a request that has not been raised, and forget the presses; the running code goes on. */
 void gp_lua_interrupt_calm(lua_State *L);
-/* Forget all of it: nothing runs. */
+/* Forget everything: no code runs. */
 void gp_lua_interrupt_reset(lua_State *L);
 
 #endif

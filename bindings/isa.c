@@ -1,7 +1,7 @@
-/* bindings/isa.c - compare the processor with what the compiler was told to use.
+/* bindings/isa.c - compares the processor with what the compiler was told to use.
  *
- * A build for -march=native dies of SIGILL on an older machine, in the middle of some loop. This
- * file is compiled for the oldest processor and asked before anything else runs. */
+ * A build for -march=native dies from SIGILL on an older machine, in the middle of some loop. This
+ * file is compiled for the oldest processor and called before anything else runs. */
 #include "isa.h"
 
 #include <stddef.h>

@@ -1,8 +1,8 @@
-/* bindings/load.c - load Lua sources from files: text only.
+/* bindings/load.c - loads Lua sources from files: text only.
  *
- * Lua's own loader also takes precompiled chunks, which it trusts: one flipped bit in such a file
- * can crash the process. What luaL_loadfile does besides is done here too: a byte-order mark and a
- * first line that begins with # are skipped, and no name stands for standard input. */
+ * Lua's own loader also accepts precompiled chunks, which it trusts: one flipped bit in such a file
+ * can crash the process. Like luaL_loadfile, this skips a byte-order mark and a first line that
+ * begins with #, and reads standard input if there is no name. */
 #include "load.h"
 
 #include <errno.h>
@@ -13,11 +13,11 @@
 
 typedef struct source {
   FILE *file;
-  size_t ready; /* bytes of buffer that the next read hands out */
+  size_t ready; /* bytes of buffer for the next read to return */
   char buffer[4096];
 } source;
 
-/* Hands out what was looked at while the beginning was skipped, then the rest of the file. */
+/* Return the bytes that were read while the beginning was skipped, then the rest of the file. */
 static const char *read_source(lua_State *L, void *context, size_t *size) {
   source *s = context;
   (void)L;
@@ -26,8 +26,8 @@ static const char *read_source(lua_State *L, void *context, size_t *size) {
   return *size ? s->buffer : NULL;
 }
 
-/* Skips the mark; returns the first character behind it. A part of a mark is handed out as it
- * stands. */
+/* Skip the byte-order mark; returns the first character after it. An incomplete mark is returned as
+ * text. */
 static int skip_mark(source *s) {
   static const unsigned char mark[] = {0xEF, 0xBB, 0xBF};
   for (size_t i = 0; i < sizeof mark; i++) {
@@ -39,8 +39,8 @@ static int skip_mark(source *s) {
   return getc(s->file);
 }
 
-/* Skips a line that begins with #, for the system that runs the script; its end stays, so that
- * lines keep their numbers. Returns the first character of the source. */
+/* Skip a first line that begins with #, which is for the system; its end stays, so that line
+ * numbers are right. Returns the first character of the source. */
 static int skip_first_line(source *s, int c) {
   if (c != '#') return c;
   while (c != EOF && c != '\n') c = getc(s->file);
@@ -48,8 +48,7 @@ static int skip_first_line(source *s, int c) {
   return getc(s->file);
 }
 
-/* Push "cannot open NAME: why"; the name of a chunk begins with a character that says what it is.
- * */
+/* Push "cannot open NAME: why"; a chunk's name begins with a character for its kind. */
 static int refuse(lua_State *L, const char *what, const char *chunk) {
   lua_pushfstring(L, "cannot %s %s: %s", what, chunk + 1, strerror(errno));
   return LUA_ERRFILE;
@@ -92,7 +91,7 @@ int gp_load_text(lua_State *L, const char *text, const char *chunk) {
   return luaL_loadbufferx(L, text, strlen(text), chunk, "t");
 }
 
-/* Return the chunk on top and the name of its file, as a searcher does. */
+/* Return the chunk on top and its file's name, as a searcher does. */
 int gp_load_module(lua_State *L, const char *module, const char *file) {
   if (gp_load_file(L, file) != LUA_OK)
     return luaL_error(L, "error loading module '%s' from file '%s':\n\t%s", module, file,

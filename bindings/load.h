@@ -6,10 +6,10 @@
 
 #include <lua.h>
 
-/* Push the chunk of a file, NULL for standard input, or the text of what is wrong; returns Lua's
+/* Push the chunk of a file (NULL: standard input), or the text of the error; returns Lua's
  * status. */
 int gp_load_file(lua_State *L, const char *name);
-/* The same for a text that ends with a zero; `chunk` is its name as lua_load takes it. */
+/* The same for a text that ends with a zero; `chunk` is its name, as for lua_load. */
 int gp_load_text(lua_State *L, const char *text, const char *chunk);
 /* Push the chunk of a module's file and the file's name; returns 2, as a searcher does. Errors:
  * raises. */

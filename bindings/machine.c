@@ -14,7 +14,7 @@ static int memory(lua_State *L) {
   return 1;
 }
 
-/* core.memory_fail_at(n): let the n-th allocation from now on fail; for tests */
+/* core.memory_fail_at(n): make the n-th allocation from now on fail; for tests */
 static int memory_fail_at(lua_State *L) {
   gp_memory_fail_at((uint64_t)gp_lua_check_int(L, 1, "memory_fail_at", 0, INT64_MAX));
   return 0;
@@ -47,8 +47,7 @@ static void push_gpu(lua_State *L, const gp_gpu_info *info, const gp_gpu_use *us
 }
 
 /* core.gpus(known) -> list of {model, capability, multiprocessors, memory, live, peak} | nil, why
- * not; known:
- * nil too where nobody has asked for a GPU yet */
+ * not; known: nil too if no GPU has been used yet */
 static int gpus(lua_State *L) {
   gp_gpu_info info = {.name = ""};
   gp_gpu_use use = {0};
@@ -81,8 +80,8 @@ static int gpu_libraries(lua_State *L) {
   return 1;
 }
 
-/* core.device(name) -> {name in full, kind = "cpu" or "cuda", memory = "cpu" or "cuda:0"} | nil,
- * why it is no device's name */
+/* core.device(name) -> {full name, kind = "cpu" or "cuda", memory = "cpu" or "cuda:0"} | nil, why
+ * it is no device's name */
 static int device(lua_State *L) {
   gp_device_facts facts;
   if (gp_device_describe(gp_lua_check_string(L, 1, "device"), &facts)) {
@@ -109,8 +108,8 @@ static int device_check(lua_State *L) {
   return 2;
 }
 
-/* core.bf16_path() -> how CPU devices multiply bf16, and what faster ways lack or nil. The first
- * call tries them. */
+/* core.bf16_path() -> how CPU devices multiply bf16, and why not a faster way, or nil. The first
+ * call tries the ways. */
 static int bf16_path(lua_State *L) {
   const char *why, *name = gp_bf16_path_name(&why);
   lua_pushstring(L, name);

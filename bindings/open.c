@@ -1,7 +1,6 @@
 /* bindings/open.c - the entry point of gpipe.so: `require "gpipe"` in a stock lua5.4.
  *
- * The program does not come through here: its `require "gpipe"` meets the embedded sources
- * first. */
+ * The program does not use it: there `require "gpipe"` finds the embedded sources first. */
 #include <lauxlib.h>
 
 #include "embed.h"

@@ -1,10 +1,10 @@
 /* bindings/stop.c - how signals end a training run.
  *
- * A batch system sends SIGTERM before it takes a machine away (or SIGUSR1, as SLURM is asked to), a
- * lost connection SIGHUP, a person SIGINT. By default the first and the third end the process at
- * once, after a line that says so. A script that asked for it (gp.on_stop, gp.run) finishes its
- * step first: the signal is only remembered, and gpipe/stop.lua looks for it between steps. A
- * second signal does what it would have done had nobody asked. */
+ * A batch system sends SIGTERM before it takes a machine away (or SIGUSR1, as SLURM can be told
+ * to), a lost connection sends SIGHUP, a user sends SIGINT. By default SIGTERM and SIGHUP end the
+ * process at once, after a line that says so. A script that asks for it (gp.on_stop, gp.run)
+ * finishes its step first: the signal is only remembered, and gpipe/stop.lua checks for it between
+ * steps. A second signal then has its usual effect. */
 #include "stop.h"
 
 #include <signal.h>
@@ -19,10 +19,10 @@ enum { SIGNALS = 4 };
 static const int numbers[SIGNALS] = {SIGTERM, SIGHUP, SIGINT, SIGUSR1};
 static const char *const names[SIGNALS + 1] = {"SIGTERM", "SIGHUP", "SIGINT", "SIGUSR1", NULL};
 
-/* A signal handler has no argument: this is the only way it can reach what was asked. */
-static volatile sig_atomic_t caught;         /* its number */
+/* Global, because a signal handler has no argument and can reach the requests only this way. */
+static volatile sig_atomic_t caught;         /* number of the signal that was caught */
 static volatile sig_atomic_t asked[SIGNALS]; /* kept for the end of a step */
-static struct sigaction before[SIGNALS];     /* what a signal did before it was asked for */
+static struct sigaction before[SIGNALS];     /* the handlers before the script asked */
 
 static int index_of(int number) {
   int i = 0;
@@ -30,7 +30,7 @@ static int index_of(int number) {
   return i;
 }
 
-/* Only what a signal handler may call. */
+/* Print with calls that a signal handler may use. */
 static void say(const char *text) {
   ssize_t written = write(STDERR_FILENO, text, strlen(text));
   (void)written;
@@ -44,18 +44,18 @@ static void tell(int number, const char *what) {
 
 static void die(int number) {
   signal(number, SIG_DFL);
-  raise(number); /* in a handler: delivered when it returns */
+  raise(number); /* inside a handler, it is delivered on return */
 }
 
-/* SIGTERM and SIGHUP that nobody asked for. */
+/* Handles SIGTERM and SIGHUP if the script has not asked for them. */
 static void on_end(int number) {
   caught = number;
   tell(number, ": ended\n");
   die(number);
 }
 
-/* A signal that was asked for. The second one goes where it would have gone: Ctrl-C to the
- * program's own handler, which stops the script. */
+/* Handles a signal that the script asked for. A second signal goes to the earlier handler: Ctrl-C
+ * to the program's own, which stops the script. */
 static void on_asked(int number) {
   int i = index_of(number);
   if (!caught) {
@@ -73,7 +73,8 @@ static void on_asked(int number) {
   raise(number);
 }
 
-/* What the process was started to ignore (nohup) stays ignored. SA_RESTART: the script goes on. */
+/* Signals that the process was started to ignore (nohup) stay ignored. SA_RESTART lets the script's
+ * system calls go on. */
 static void catch_signal(int number, void (*handler)(int), struct sigaction *old) {
   struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART};
   sigemptyset(&action.sa_mask);
@@ -96,8 +97,8 @@ static void ask(int i, bool whether) {
     sigaction(numbers[i], &before[i], NULL);
 }
 
-/* core.stop_ask({"SIGTERM", ...}): from now on keep the first of these signals, and no other, for
- * the end of a step. What was caught and not acted upon is forgotten. */
+/* core.stop_ask({"SIGTERM", ...}): from now on keep the first of these signals that arrives, and no
+ * other, for the end of a step. A caught signal that has had no effect yet is forgotten. */
 static int stop_ask(lua_State *L) {
   bool wanted[SIGNALS] = {false};
   luaL_checktype(L, 1, LUA_TTABLE);
@@ -118,7 +119,7 @@ static int stop_caught(lua_State *L) {
   return 1;
 }
 
-/* core.stop_now(): die by the signal that was caught, with what was printed written out */
+/* core.stop_now(): flush the output and die from the signal that was caught */
 static int stop_now(lua_State *L) {
   (void)L;
   fflush(NULL);

@@ -15,7 +15,7 @@ enum { GP_EXIT_OK = 0, GP_EXIT_ERROR = 1, GP_EXIT_USAGE = 2, GP_EXIT_INTERRUPT =
 /* ---- options.c ------------------------------------------------------------------------------ */
 
 typedef enum gp_switch {
-  GP_SWITCH_END, /* what follows is the script */
+  GP_SWITCH_END, /* the script follows */
   GP_SWITCH_EXECUTE,
   GP_SWITCH_LIBRARY,
   GP_SWITCH_INTERACTIVE,
@@ -31,12 +31,12 @@ typedef enum gp_switch {
   GP_SWITCH_BAD /* a message has been printed */
 } gp_switch;
 
-/* Read the switch at argv[*at] and move *at behind it and its argument; *value receives the
- * argument, if it takes one. Prints to stderr what is wrong. */
+/* Read the switch at argv[*at] and move *at past it and its argument; *value receives the argument,
+ * if it takes one. If the switch is bad, print why to stderr. */
 gp_switch gp_switch_next(char **argv, int *at, const char **value);
 
 typedef struct gp_options {
-  int script;    /* position in argv; where argv ends if there is none */
+  int script;    /* position in argv; the end of argv if there is none */
   gp_switch run; /* what to do instead of running a script: VERSION, LIST_DEVICES, HELP; else END */
   bool interactive, banner, execute, no_environment, has_seed;
   lua_Integer seed;
@@ -49,30 +49,30 @@ void gp_options_print_help(void);
 
 /* ---- run.c ---------------------------------------------------------------------------------- */
 
-/* Call the function below its n arguments, as lua_pcall does, with tracebacks and Ctrl-C. After a
- * failure the text is on the stack. */
+/* Call the function below its n arguments, like lua_pcall, with tracebacks and Ctrl-C. After a
+ * failure its text is on the stack. */
 int gp_run_call(lua_State *L, int arguments, int results);
-/* Print the text on top, if status is a failure, and pop it; returns the exit code. */
+/* If status is a failure, print the text on top and pop it; returns the exit code. */
 int gp_run_report(lua_State *L, int status);
-/* Whether the last failure was an interrupt (traceback.c). */
+/* Was the last failure an interrupt (traceback.c)? */
 bool gp_run_interrupted(lua_State *L);
 /* Do what the command line says; returns the exit code. */
 int gp_run_options(lua_State *L, char **argv, const gp_options *options);
 
 /* ---- the rest ------------------------------------------------------------------------------- */
 
-/* traceback.c: message handler: makes the text and traceback of the error object. */
+/* traceback.c: the message handler, which makes the text and traceback of the error object. */
 int gp_traceback(lua_State *L);
 void gp_traceback_forget(lua_State *L); /* nothing has failed yet */
-/* loaders.c: make require, dofile and loadfile take sources only. */
+/* loaders.c: make require, dofile and loadfile accept source text only. */
 void gp_loaders_install(lua_State *L);
-/* output.c: say when output cannot be written. */
+/* output.c: report output that cannot be written. */
 void gp_output_install(void);
-/* warning.c: print errors in finalizers always, other warnings when asked. */
+/* warning.c: always print errors in finalizers, and other warnings if the script asks. */
 void gp_warning_install(lua_State *L);
-/* sigint.c: catch Ctrl-C, and follow coroutines so that it reaches the one that runs. */
+/* sigint.c: catch Ctrl-C, and track coroutines so that it reaches the running one. */
 void gp_sigint_install(lua_State *L);
-/* terminal.c: what gpipe/shell/repl.lua needs, as module "gpipe.terminal". */
+/* terminal.c: module "gpipe.terminal" for gpipe/shell/repl.lua. */
 void gp_terminal_install(lua_State *L);
 /* version.c: --version, -v, --list-devices. */
 void gp_version_print(void);

@@ -1,6 +1,7 @@
-/* bindings/cli/loaders.c - require, dofile and loadfile of the program: they take sources only.
+/* bindings/cli/loaders.c - the program's require, dofile and loadfile, which accept source text
+ * only.
  *
- * `load` is left as it is: the text that it gets is the script's own. */
+ * `load` stays as it is: its text comes from the script itself. */
 #include <lauxlib.h>
 
 #include "cli.h"
@@ -18,7 +19,7 @@ static int search_path(lua_State *L) {
   return gp_load_module(L, name, lua_tostring(L, -2));
 }
 
-/* Where dofile goes on after the file has yielded: only what it returned is on the stack. */
+/* Continue dofile after the file has yielded: the stack holds only what the file returned. */
 static int file_done(lua_State *L, int status, lua_KContext context) {
   (void)status, (void)context;
   return lua_gettop(L) - 1;
@@ -33,7 +34,8 @@ static int do_file(lua_State *L) {
   return file_done(L, LUA_OK, 0);
 }
 
-/* loadfile([name [, mode [, env]]]): upvalue 1 is Lua's own, for a script that asks for a mode. */
+/* loadfile([name [, mode [, env]]]): upvalue 1 is Lua's own function, for scripts that pass a
+ * mode. */
 static int load_file(lua_State *L) {
   const char *name = luaL_optstring(L, 1, NULL);
   bool own = lua_isnoneornil(L, 2) && lua_isnone(L, 3);

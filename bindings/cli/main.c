@@ -1,7 +1,7 @@
 /* bindings/cli/main.c - the program gpipe-lua: a Lua 5.4 interpreter that holds the runtime.
  *
- * This file and isa.c are compiled for the oldest processor: they run before it is known that the
- * machine has the instructions that the rest was built with. */
+ * This file and isa.c are compiled for the oldest processor: they run before the program knows that
+ * the machine has the instructions that the rest was built with. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -15,7 +15,8 @@
 #include "isa.h"
 #include "stop.h"
 
-/* An illegal instruction would be the alternative, and tell nobody why. */
+/* Say what the processor lacks: otherwise the program would die from an illegal instruction without
+ * a reason. */
 static int refuse_processor(const char *missing) {
   fprintf(stderr,
           GP_PROGRAM
@@ -41,7 +42,7 @@ static int program(lua_State *L) {
   gp_warning_install(L);
   gp_sigint_install(L);
   gp_stop_install();
-  signal(SIGXFSZ, SIG_IGN); /* a file at its limit is an error of write, not the end */
+  signal(SIGXFSZ, SIG_IGN); /* write returns an error at a file's size limit */
   gp_loaders_install(L);
   gp_lua_install(L);
   gp_terminal_install(L);
@@ -49,7 +50,7 @@ static int program(lua_State *L) {
   return 0;
 }
 
-/* What runs in pcall may raise; only luaL_newstate and the report happen outside. */
+/* What may raise runs in pcall; only luaL_newstate and the report are outside. */
 static int run(char **argv, const gp_options *options) {
   lua_State *L = luaL_newstate();
   if (!L) {
@@ -67,14 +68,14 @@ static int run(char **argv, const gp_options *options) {
   return code;
 }
 
-/* A daemon's parent may have closed standard input, output or error: then a file of ours would take
- * the number, and what is printed would go into it. */
+/* Open standard input, output and error if a daemon's parent has closed them: otherwise a file of
+ * ours would get their number, and printed text would go into it. */
 static void fill_descriptors(void) {
   for (int fd = 0; fd <= 2; fd++)
     if (fcntl(fd, F_GETFD) == -1 && errno == EBADF) (void)open("/dev/null", O_RDWR);
 }
 
-/* --help and --version need no Lua state, so that they work whatever is wrong with it. */
+/* --help and --version work without a Lua state, whatever may be wrong with that. */
 int main(int argc, char **argv) {
   (void)argc;
   fill_descriptors();

@@ -1,4 +1,4 @@
-/* bindings/cli/nearest.c - what was probably meant by a word that is not known. */
+/* bindings/cli/nearest.c - guesses the word that was meant by an unknown one. */
 #include "nearest.h"
 
 #include <dirent.h>
@@ -6,13 +6,13 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Of the three ways to change one text into the other by one more step. */
+/* The smallest of three: the ways to insert, leave out or change a letter. */
 static int smallest(int a, int b, int c) {
   int m = a < b ? a : b;
   return m < c ? m : c;
 }
 
-/* One row of the table of distances at a time; `diagonal` is what the row above had to the left.
+/* The table of distances is kept one row at a time; `diagonal` is the entry above to the left.
  * Texts that are too long are far from everything. Source: Wagner and Fischer 1974. */
 int gp_edit_distance(const char *a, const char *b) {
   int row[GP_NEAREST_LENGTH];
@@ -32,19 +32,19 @@ int gp_edit_distance(const char *a, const char *b) {
   return row[width];
 }
 
-/* A name that only lacks its ending is nearer than any slip. */
+/* A name that only lacks its ending is nearer than any typing error. */
 static int distance_of(const char *typed, const char *name) {
   size_t length = strlen(typed);
   if (strncmp(name, typed, length) == 0 && strcmp(name + length, ".lua") == 0) return 0;
   return gp_edit_distance(typed, name);
 }
 
-/* Hidden files are never meant. Of equally near names the first in the alphabet is taken, so that
- * the order of the folder does not show. */
+/* Hidden files are never suggested. Among equally near names the first in the alphabet wins, so
+ * that the folder's order does not matter. */
 void gp_nearest_file(const char *missing, char *found, unsigned size) {
   const char *slash = strrchr(missing, '/'), *typed = slash ? slash + 1 : missing;
   char folder[1024];
-  int least = strlen(typed) > 4 ? 3 : 2; /* one slip in a short name, two in a longer one */
+  int least = strlen(typed) > 4 ? 3 : 2; /* one error in a short name, two in a longer one */
   *found = 0;
   snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - missing + 1) : 2,
            slash ? missing : "./");

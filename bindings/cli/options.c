@@ -1,7 +1,8 @@
-/* bindings/cli/options.c - the command line: Lua's own switches, and ours, which are all long.
+/* bindings/cli/options.c - the command line: Lua's own switches, and ours, which all have long
+ * names.
  *
- * The line is read twice with the same function: once to check all of it before anything runs,
- * once by run.c for -e, -l and -W, which act in the order given. */
+ * The same function reads the line twice: once to check all of it before anything runs, and once in
+ * run.c for -e, -l and -W, which act in the order given. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +14,7 @@
 typedef struct switch_name {
   const char *name;
   gp_switch kind;
-  const char *argument; /* what it takes, NULL for nothing */
+  const char *argument; /* its argument in the help text, or NULL */
 } switch_name;
 
 static const switch_name short_names[] = {
@@ -51,9 +52,9 @@ static const char usage[] =
     "  --list-devices  devices that are there, and why others are not\n"
     "  --help          this text\n";
 
-/* ---- what is wrong -------------------------------------------------------------------------- */
+/* ---- error messages ------------------------------------------------------------------------- */
 
-/* The long switch that was probably meant, or NULL: one or two slips, or one dash too few. */
+/* The long switch that was probably meant, or NULL: one or two typing errors, or a missing dash. */
 static const char *suggestion(const char *text, size_t length) {
   char typed[GP_NEAREST_LENGTH];
   if (length >= sizeof typed) return NULL;
@@ -68,7 +69,7 @@ static const char *suggestion(const char *text, size_t length) {
   return best;
 }
 
-/* The usage follows, as in lua: the line of the mistake stands first. */
+/* Report an unknown switch, then print the usage, as lua does. */
 static gp_switch refuse(const char *text, size_t length) {
   const char *meant = suggestion(text, length);
   fprintf(stderr, GP_PROGRAM ": unrecognized option '%.*s'", (int)length, text);
@@ -77,7 +78,7 @@ static gp_switch refuse(const char *text, size_t length) {
   return GP_SWITCH_BAD;
 }
 
-/* Either an argument where none is taken (got), or none where one is needed (NULL). */
+/* Report an argument where none is accepted (got), or a missing argument (NULL). */
 static gp_switch refuse_argument(const switch_name *s, const char *got) {
   if (got)
     fprintf(stderr, GP_PROGRAM ": '%s' takes no argument, got '%s'\n", s->name, got);
@@ -89,22 +90,22 @@ static gp_switch refuse_argument(const switch_name *s, const char *got) {
 
 /* ---- one switch ----------------------------------------------------------------------------- */
 
-/* A switch by its exact text of `length` characters. Abbreviations are refused: they would break
- * when a switch is added. */
+/* Find a switch by its exact text of `length` characters. Abbreviations are refused: a new switch
+ * could break them. */
 static const switch_name *find(const switch_name *names, const char *text, size_t length) {
   for (const switch_name *s = names; s->name; s++)
     if (strlen(s->name) == length && memcmp(s->name, text, length) == 0) return s;
   return NULL;
 }
 
-/* The argument of s: what is attached, else (required) the next word. */
+/* Take the argument of s: the attached one, or else the next word, which is required. */
 static gp_switch take(char **argv, int *at, const switch_name *s, const char **value) {
   if (s->argument && !*value) *value = argv[(*at)++];
   if (!s->argument != !*value) return refuse_argument(s, *value);
   return s->kind;
 }
 
-/* --name or --name=value. */
+/* Read --name or --name=value. */
 static gp_switch next_long(char **argv, int *at, const char **value) {
   const char *text = argv[(*at)++], *equals = strchr(text, '=');
   size_t length = equals ? (size_t)(equals - text) : strlen(text);
@@ -114,13 +115,13 @@ static gp_switch next_long(char **argv, int *at, const char **value) {
   return take(argv, at, s, value);
 }
 
-/* -x, -xvalue or -x value; switches are not bundled, as in lua. */
+/* Read -x, -xvalue or -x value; switches cannot be bundled, as in lua. */
 static gp_switch next_short(char **argv, int *at, const char **value) {
   const char *text = argv[(*at)++];
   const switch_name *s = find(short_names, text, 2);
   if (!s || (text[2] && !s->argument)) return refuse(text, strlen(text));
   *value = text[2] ? text + 2 : NULL;
-  /* `-e -i` is a forgotten argument, as in lua: another switch is not taken for one */
+  /* `-e -i` means a forgotten argument, as in lua: a switch is not taken as one */
   if (!*value && s->argument && argv[*at] && argv[*at][0] == '-') return refuse_argument(s, NULL);
   return take(argv, at, s, value);
 }
@@ -138,7 +139,7 @@ gp_switch gp_switch_next(char **argv, int *at, const char **value) {
 
 /* ---- the whole line ------------------------------------------------------------------------- */
 
-/* The whole text must be a number that 64 bits hold. */
+/* The whole text must be an integer of 64 bits. */
 static bool parse_seed(const char *text, gp_options *o) {
   char *end;
   errno = 0;
@@ -152,7 +153,7 @@ static bool parse_seed(const char *text, gp_options *o) {
   return true;
 }
 
-/* Take one switch into o; false when it cannot be. */
+/* Take one switch into o; false if it is bad. */
 static bool apply(gp_options *o, gp_switch kind, const char *value) {
   switch (kind) {
   case GP_SWITCH_EXECUTE: o->execute = true; return true;
@@ -169,7 +170,7 @@ static bool apply(gp_options *o, gp_switch kind, const char *value) {
                      "script: " GP_PROGRAM " train.lua --dry-run\n",
           stderr);
     return false;
-  default: return kind != GP_SWITCH_BAD; /* -l and -W act when run.c comes to them */
+  default: return kind != GP_SWITCH_BAD; /* run.c handles -l and -W later, in order */
   }
 }
 

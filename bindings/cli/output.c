@@ -1,7 +1,7 @@
-/* bindings/cli/output.c - what the program says when its output cannot be written.
+/* bindings/cli/output.c - reports output that cannot be written.
  *
- * C buffers standard output, so that a full disk is often seen at the very end only, when nobody
- * looks any more; and a pipe whose reader has ended kills the process without a word. */
+ * C buffers standard output, so a full disk often shows only at the very end, after the last check;
+ * and a pipe whose reader has ended kills the process silently. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -11,8 +11,8 @@
 
 #include "cli.h"
 
-/* Only what a signal handler may call. The process still dies by the signal: whoever started it
- * asks. */
+/* This calls only what a signal handler may call. The process still dies from the signal, because
+ * its parent may check for that. */
 static void on_broken_pipe(int number) {
   static const char text[] =
       GP_PROGRAM ": stopped, because the reader of a pipe that it writes to has ended (SIGPIPE)\n";
@@ -22,7 +22,7 @@ static void on_broken_pipe(int number) {
   raise(number); /* delivered when this handler returns */
 }
 
-/* The last thing that the program does. An error that came earlier has left no reason. */
+/* Runs as the program's last action. If the error came earlier, its reason is lost. */
 static void close_output(void) {
   errno = 0;
   bool lost = ferror(stdout) != 0, failed = fflush(stdout) != 0;
@@ -32,7 +32,7 @@ static void close_output(void) {
   _exit(GP_EXIT_ERROR);
 }
 
-/* A process that was started with SIGPIPE ignored gets an error from its writes instead. */
+/* If the process was started with SIGPIPE ignored, its writes return an error instead. */
 void gp_output_install(void) {
   struct sigaction action = {.sa_handler = on_broken_pipe}, old;
   sigemptyset(&action.sa_mask);

@@ -1,5 +1,5 @@
-/* bindings/cli/run.c - run what the command line names, in the order and with the rules of lua 5.4:
- * LUA_INIT, then -e and -l and -W as they come, then the script, then the interactive mode. */
+/* bindings/cli/run.c - runs what the command line names, in the order and with the rules of lua
+ * 5.4: LUA_INIT, then -e, -l and -W in their order, then the script, then the interactive mode. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@
 /* ---- calling and reporting ------------------------------------------------------------------ */
 
 int gp_run_call(lua_State *L, int arguments, int results) {
-  int base = lua_gettop(L) - arguments; /* where the function is, then the handler */
+  int base = lua_gettop(L) - arguments; /* position of the function, later of the handler */
   lua_pushcfunction(L, gp_traceback);
   lua_insert(L, base);
   gp_traceback_forget(L);
@@ -29,13 +29,13 @@ int gp_run_call(lua_State *L, int arguments, int results) {
   return status;
 }
 
-/* What a script's runs write down of its end; the error object stays on top. */
+/* Let gp.run note in its records how the script ended; the error object stays on top. */
 static void tell_failure(lua_State *L) {
   if (gp_lua_push_hook(L, "failed") == LUA_TFUNCTION) {
     lua_pushvalue(L, -2);
     if (lua_pcall(L, 1, 0, 0) == LUA_OK) return;
   }
-  lua_pop(L, 1); /* what is no hook, or why it failed */
+  lua_pop(L, 1); /* a value that is no hook, or its error */
 }
 
 int gp_run_report(lua_State *L, int status) {
@@ -43,7 +43,7 @@ int gp_run_report(lua_State *L, int status) {
   tell_failure(L);
   size_t length = 0;
   const char *text = lua_tolstring(L, -1, &length);
-  fflush(stdout); /* what the script printed comes before why it ended */
+  fflush(stdout); /* show the script's output before its error */
   fputs(GP_PROGRAM ": ", stderr);
   fwrite(text ? text : "", 1, length, stderr); /* whole: it may hold zeros */
   fputs(text ? "\n" : "(error object is not a string)\n", stderr);
@@ -51,7 +51,7 @@ int gp_run_report(lua_State *L, int status) {
   return gp_run_interrupted(L) ? GP_EXIT_INTERRUPT : GP_EXIT_ERROR;
 }
 
-/* Call the chunk on top if it was loaded; `loaded` is the status of that. */
+/* Call the chunk on top if it was loaded; `loaded` is the status of loading. */
 static int run_chunk(lua_State *L, int loaded) {
   return gp_run_report(L, loaded == LUA_OK ? gp_run_call(L, 0, 0) : loaded);
 }
@@ -60,10 +60,9 @@ static int run_text(lua_State *L, const char *text, const char *name) {
   return run_chunk(L, gp_load_text(L, text, name));
 }
 
-/* ---- switches that act in order
- * --------------------------------------------------------------- */
+/* ---- switches that act in order ------------------------------------------------------------- */
 
-/* -l mod, -l g=mod; of "mod-version" the global's name is "mod". */
+/* Run -l mod or -l g=mod; the global for "mod-version" is "mod". */
 static int run_library(lua_State *L, const char *value) {
   const char *equals = strchr(value, '='), *module = equals ? equals + 1 : value;
   size_t length = equals ? (size_t)(equals - value) : strcspn(value, "-");
@@ -83,7 +82,8 @@ static int run_library(lua_State *L, const char *value) {
   return code;
 }
 
-/* -e, -l and -W in the order given; the others were taken when the line was checked. */
+/* Run -e, -l and -W in the order given; the other switches were handled when the line was
+ * checked. */
 static int run_switches(lua_State *L, char **argv) {
   int at = argv[0] ? 1 : 0, code = GP_EXIT_OK;
   const char *value;
@@ -96,7 +96,7 @@ static int run_switches(lua_State *L, char **argv) {
   return code;
 }
 
-/* LUA_INIT_5_4 wins over LUA_INIT; "@file" runs a file. */
+/* Run LUA_INIT_5_4, or else LUA_INIT; "@file" names a file. */
 static int run_init(lua_State *L) {
   const char *name = "=LUA_INIT" LUA_VERSUFFIX, *init = getenv(name + 1);
   if (!init) name = "=LUA_INIT", init = getenv(name + 1);
@@ -105,8 +105,7 @@ static int run_init(lua_State *L) {
   return run_text(L, init, name);
 }
 
-/* ---- our switches
- * ----------------------------------------------------------------------------- */
+/* ---- our switches --------------------------------------------------------------------------- */
 
 /* Append "cpu:0,cpu:1" as a list to the table on top. Errors: raises for an empty name. */
 static void push_devices(lua_State *L, const char *list) {
@@ -122,7 +121,7 @@ static void push_devices(lua_State *L, const char *list) {
   }
 }
 
-/* math.randomseed(seed), so that a script's own random numbers follow the seed too. */
+/* Call math.randomseed(seed), so that the script's own random numbers follow the seed too. */
 static void seed_lua(lua_State *L, lua_Integer seed) {
   lua_getglobal(L, "math");
   lua_getfield(L, -1, "randomseed");
@@ -152,7 +151,7 @@ static int apply_defaults(lua_State *L) {
   return seed_lua(L, o->seed), 0;
 }
 
-/* Protected like a script: a wrong device name is reported, not a crash. */
+/* This runs protected like a script, so that a wrong device name is reported. */
 static int run_defaults(lua_State *L, const gp_options *options) {
   if (!options->devices && !options->has_seed) return GP_EXIT_OK; /* no need to load gpipe */
   lua_pushcfunction(L, apply_defaults);
@@ -160,10 +159,9 @@ static int run_defaults(lua_State *L, const gp_options *options) {
   return gp_run_report(L, gp_run_call(L, 1, 0));
 }
 
-/* ---- the script
- * --------------------------------------------------------------------------------- */
+/* ---- the script ----------------------------------------------------------------------------- */
 
-/* The global arg: the script at 0, its arguments from 1, what stands before it below 0. */
+/* Make the global arg: the script at 0, its arguments from 1, earlier words below 0. */
 static void make_arg(lua_State *L, char **argv, int script) {
   int end = 0;
   while (argv[end]) end++;
@@ -179,7 +177,7 @@ static void make_arg(lua_State *L, char **argv, int script) {
 static const char *const commands[] = {"plot", "runs", "sweep", "watch"};
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
-/* The command that a word begins with, or is the beginning of: `plots`; NULL: none. */
+/* The command of which the word is a beginning, or which begins the word (`plots`); NULL: none. */
 static const char *near_command(const char *word) {
   for (size_t i = 0; i < COMMANDS; i++) {
     const size_t length = strlen(commands[i]), given = strlen(word);
@@ -190,7 +188,7 @@ static const char *near_command(const char *word) {
   return NULL;
 }
 
-/* Add the name of a file or command that may be meant to the text on top, "cannot open ...". */
+/* Append to the text on top, "cannot open ...", the file or command that may be meant. */
 static void suggest_script(lua_State *L, const char *name) {
   char near[1024];
   gp_nearest_file(name, near, sizeof near);
@@ -201,7 +199,7 @@ static void suggest_script(lua_State *L, const char *name) {
   lua_remove(L, -2);
 }
 
-/* The chunk gets the arguments as `...` too. "-" after "--" is a file of that name. */
+/* Run the script with its arguments as `...`. "-" after "--" is a file with that name. */
 static int run_script(lua_State *L, char **argv, int script) {
   const char *name = argv[script];
   bool from_stdin = strcmp(name, "-") == 0 && strcmp(argv[script - 1], "--") != 0;
@@ -215,8 +213,9 @@ static int run_script(lua_State *L, char **argv, int script) {
   return gp_run_report(L, status == LUA_OK ? gp_run_call(L, count, 0) : status);
 }
 
-/* A word that stands where a script would. Its module, gpipe/command/<word>.lua, is a function that
- * takes the words behind it and returns the exit code. A file of that name is run as ./word. */
+/* Run a command, a word in the script's place. Its module, gpipe/command/<word>.lua, is a function
+ * that gets the words after it and returns the exit code. To run a file with that name, write
+ * ./word. */
 static int run_command(lua_State *L, char **argv, int at) {
   lua_getglobal(L, "require");
   lua_pushfstring(L, "gpipe.command.%s", argv[at]);
@@ -242,7 +241,7 @@ static bool is_command(char **argv, int at) {
   return false;
 }
 
-/* The interactive mode is a Lua module; it catches what goes wrong inside. */
+/* Run the interactive mode, a Lua module that catches its own errors. */
 static int run_interactive(lua_State *L) {
   lua_getglobal(L, "require");
   lua_pushliteral(L, "gpipe.shell.repl");
@@ -255,10 +254,9 @@ static int run_interactive(lua_State *L) {
   return gp_run_report(L, status);
 }
 
-/* ---- all of it
- * ---------------------------------------------------------------------------------- */
+/* ---- everything ----------------------------------------------------------------------------- */
 
-/* What lua does when the line names no script. */
+/* Do what lua does if the line names no script. */
 static int run_without_script(lua_State *L, const gp_options *o) {
   if (o->execute || o->banner) return GP_EXIT_OK;
   if (isatty(STDIN_FILENO)) return run_interactive(L);

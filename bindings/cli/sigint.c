@@ -1,8 +1,9 @@
 /* bindings/cli/sigint.c - Ctrl-C in the program.
  *
- * Once stops what runs with a Lua error, twice gets out of loops that catch errors, three times
- * ends the process. Lua's hooks belong to one coroutine, so coroutine.resume, wrap and close are
- * replaced by versions that tell which one runs (stock lua cannot stop a loop in a coroutine). */
+ * The first press stops the running code with a Lua error, the second breaks out of loops that
+ * catch errors, the third ends the process. Lua's hooks belong to one coroutine, so
+ * coroutine.resume, wrap and close are replaced by versions that note which coroutine runs (stock
+ * lua cannot stop a loop in a coroutine). */
 #include <signal.h>
 #include <stddef.h>
 
@@ -20,8 +21,8 @@ static void on_signal(int number) {
   }
 }
 
-/* No SA_RESTART: a script that waits for input is woken. A process started with SIGINT ignored
- * (a shell's background job) goes on ignoring it. */
+/* Catch SIGINT without SA_RESTART, so that it wakes a script that waits for input. A process that
+ * was started with SIGINT ignored (a shell's background job) keeps ignoring it. */
 static void catch_signal(void) {
   struct sigaction action = {.sa_handler = on_signal}, old;
   sigemptyset(&action.sa_mask);
@@ -29,8 +30,7 @@ static void catch_signal(void) {
   sigaction(SIGINT, &action, NULL);
 }
 
-/* ---- coroutines
- * ------------------------------------------------------------------------------- */
+/* ---- coroutines ----------------------------------------------------------------------------- */
 
 static lua_State *check_thread(lua_State *L) {
   lua_State *co = lua_tothread(L, 1);
@@ -38,7 +38,7 @@ static lua_State *check_thread(lua_State *L) {
   return co;
 }
 
-/* Run co until it yields, ends or fails, and see to it that an interrupt is not lost with it. */
+/* Run co until it yields, ends or fails, and pass on an interrupt that it did not notice. */
 static int resume_watched(lua_State *L, lua_State *co, int arguments, int *results) {
   lua_State *before = gp_lua_interrupt_watch(co);
   int status = lua_resume(co, L, arguments, results);
@@ -54,7 +54,7 @@ static int refuse(lua_State *L, const char *reason) {
 }
 
 /* Move the arguments on top of L into co, run it and move its results back. Returns their number,
- * or -1 with the error object on top of L. An interrupt is an error of L too. */
+ * or -1 with the error object on top of L. An interrupt also becomes an error in L. */
 static int resume_across(lua_State *L, lua_State *co, int arguments) {
   if (!lua_checkstack(co, arguments)) return refuse(L, "too many arguments to resume");
   lua_xmove(L, co, arguments);
@@ -82,8 +82,8 @@ static int resume(lua_State *L) {
   return below + 1;
 }
 
-/* Raise the error of a wrapped coroutine: its variables are closed, a text gets the position of
- * who called, as in lua. */
+/* Raise the error of a wrapped coroutine. As in lua, its variables are closed first, and a text
+ * gets the caller's position. */
 static int raise_wrapped(lua_State *L, lua_State *co) {
   int status = lua_status(co);
   if (status != LUA_OK && status != LUA_YIELD && lua_resetthread(co) != LUA_OK) {
@@ -114,7 +114,8 @@ static int wrap(lua_State *L) {
   return 1;
 }
 
-/* coroutine.close(co): upvalue 1 is Lua's own; closing runs the script's __close functions. */
+/* coroutine.close(co): upvalue 1 is Lua's own function; closing runs the script's __close
+ * functions. */
 static int close_watched(lua_State *L) {
   lua_State *co = check_thread(L);
   lua_pushvalue(L, lua_upvalueindex(1));
@@ -123,7 +124,7 @@ static int close_watched(lua_State *L) {
   int status = lua_pcall(L, lua_gettop(L) - 1, LUA_MULTRET, 0);
   gp_lua_interrupt_watch(before);
   if (gp_lua_interrupt_waiting()) gp_lua_interrupt_hand_over(co, L);
-  if (gp_lua_is_interrupt(L, -1)) gp_lua_raise_interrupt(L); /* close() would return it */
+  if (gp_lua_is_interrupt(L, -1)) gp_lua_raise_interrupt(L); /* close() would return it instead */
   return status == LUA_OK ? lua_gettop(L) : lua_error(L);
 }
 

@@ -1,9 +1,9 @@
-/* bindings/cli/terminal.c - module "gpipe.terminal": reading lines and running them, for
+/* bindings/cli/terminal.c - module "gpipe.terminal": reads lines and runs them, for
  * gpipe/shell/repl.lua.
  *
- * Line editing comes from libedit when the machine has it; it is opened at run time, so that the
- * program does not need it. It decodes what is typed by the locale of its thread, which is "C" in a
- * Lua program: it gets a locale of its own, so that the script's is left alone. */
+ * Line editing comes from libedit if the machine has it; it is opened at run time, so that the
+ * program does not depend on it. libedit decodes typed text by its thread's locale, which is "C" in
+ * a Lua program, so it gets a separate locale and the script's stays unchanged. */
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -22,18 +22,18 @@
 #include "embed.h"
 #include "interrupt.h"
 
-/* The part of libedit's readline interface that is used; in the userdata that is upvalue 1 of every
- * function here, whose finalizer frees the locale. All NULL where there is no libedit. */
+/* The part of libedit's readline interface that we use. It lies in the userdata that is upvalue 1
+ * of every function here; its finalizer frees the locale. All fields are NULL without libedit. */
 typedef struct line_editor {
   char *(*readline)(const char *prompt); /* receives a malloc'ed line */
   int (*add_history)(const char *line);
   char **(**complete)(const char *text, int start, int end); /* rl_attempted_completion_function */
-  int *complete_over;    /* libedit adds no names of files of its own */
-  int *append_character; /* after a completed word */
-  const char **breaks;   /* what ends a word */
-  char **line;           /* what is typed */
+  int *complete_over;    /* when set, libedit adds no file names of its own */
+  int *append_character; /* the character after a completed word */
+  const char **breaks;   /* the characters that end a word */
+  char **line;           /* the text typed so far */
   int *point;            /* bytes of line before the cursor */
-  locale_t locale;       /* of what is typed; 0 where the machine has none for UTF-8 */
+  locale_t locale;       /* for typed text; 0 if the machine has no UTF-8 locale */
 } line_editor;
 
 static line_editor *get_editor(lua_State *L) { return lua_touserdata(L, lua_upvalueindex(1)); }
@@ -43,7 +43,8 @@ static void find_function(void *library, const char *name, void *function) {
   *(void **)function = dlsym(library, name);
 }
 
-/* What the environment says of the terminal; UTF-8 where it says nothing, as in containers. */
+/* The terminal's locale from the environment; UTF-8 if the environment has none, as in
+ * containers. */
 static locale_t locale_of_terminal(void) {
   locale_t locale = newlocale(LC_CTYPE_MASK, "", (locale_t)0);
   if (locale && strcmp(nl_langinfo_l(CODESET, locale), "ANSI_X3.4-1968") != 0) return locale;
@@ -65,7 +66,7 @@ static void open_editor(line_editor *editor) {
   editor->locale = locale_of_terminal();
 }
 
-/* __gc: a function that is called later, by another finalizer, goes without the locale. */
+/* __gc: clear the locale, because another finalizer may still call a function later. */
 static int close_editor(lua_State *L) {
   line_editor *editor = lua_touserdata(L, 1);
   if (editor->locale) freelocale(editor->locale);
@@ -75,7 +76,7 @@ static int close_editor(lua_State *L) {
 
 /* ---- reading -------------------------------------------------------------------------------- */
 
-/* A malloc'ed line without its end, or NULL. */
+/* Read a line without editing: malloc'ed, without its end, or NULL. */
 static char *read_plain(const char *prompt) {
   fputs(prompt, stdout);
   fflush(stdout);
@@ -84,14 +85,15 @@ static char *read_plain(const char *prompt) {
   ssize_t length = getline(&line, &size, stdin);
   if (length < 0) {
     free(line);
-    clearerr(stdin); /* an interrupted read is no end of file */
+    clearerr(stdin); /* an interrupted read is not the end of the file */
     return NULL;
   }
   if (length > 0 && line[length - 1] == '\n') line[length - 1] = 0;
   return line;
 }
 
-/* Around every call of libedit: its thread gets the terminal's locale, and its own one back. */
+/* Surround every call of libedit with this and leave_locale: the thread gets the terminal's locale,
+ * and then its own one back. */
 static locale_t enter_locale(const line_editor *editor) {
   return editor->locale ? uselocale(editor->locale) : (locale_t)0;
 }
@@ -100,10 +102,11 @@ static void leave_locale(locale_t before) {
   if (before) uselocale(before);
 }
 
-/* The state that reads: libedit calls back without an argument. */
+/* The Lua state that is reading, because libedit's callbacks have no argument. */
 static _Thread_local lua_State *reading;
 
-/* The list on top of the stack as libedit frees it; NULL where it is none or memory is short. */
+/* Convert the list on top of the stack to what libedit frees; NULL if it is no list or memory is
+ * short. */
 static char **to_matches(lua_State *L) {
   lua_Unsigned count = lua_istable(L, -1) ? lua_rawlen(L, -1) : 0;
   char **matches = count > 0 ? calloc((size_t)count + 1, sizeof *matches) : NULL;
@@ -117,7 +120,7 @@ static char **to_matches(lua_State *L) {
   return matches;
 }
 
-/* What Tab may put in the place of text: argument 2 of read_line knows. */
+/* The completions of a word for Tab, from argument 2 of read_line. */
 static char **complete_word(const char *text, int start, int end) {
   (void)start, (void)end;
   lua_State *L = reading;
@@ -142,7 +145,7 @@ static void prepare_completion(lua_State *L, line_editor *editor) {
   reading = L;
 }
 
-/* A malloc'ed line, or NULL. */
+/* Read a line with editing: malloc'ed, or NULL. */
 static char *read_edited(lua_State *L, line_editor *editor, const char *prompt) {
   locale_t before = enter_locale(editor);
   prepare_completion(L, editor);
@@ -162,16 +165,16 @@ static int read_line(lua_State *L) {
   if (gp_lua_interrupt_waiting()) {
     free(line);
     gp_lua_interrupt_reset(L);
-    if (isatty(STDIN_FILENO)) puts(""); /* the next prompt starts a line */
+    if (isatty(STDIN_FILENO)) puts(""); /* so that the next prompt begins a line */
     lua_pushboolean(L, 0);
     return 1;
   }
-  lua_pushstring(L, line); /* NULL is nil */
+  lua_pushstring(L, line); /* NULL becomes nil */
   free(line);
   return 1;
 }
 
-/* terminal.remember(text): a line of the history. */
+/* terminal.remember(text): add a line to the history. */
 static int remember(lua_State *L) {
   const char *text = luaL_checkstring(L, 1);
   line_editor *editor = get_editor(L);
@@ -184,7 +187,7 @@ static int remember(lua_State *L) {
 
 /* ---- the history's file --------------------------------------------------------------------- */
 
-/* Push nil and the reason of the system, or true. */
+/* Push true, or nil and the system's reason. */
 static int push_outcome(lua_State *L, bool good) {
   if (good) return lua_pushboolean(L, 1), 1;
   lua_pushnil(L);
@@ -192,18 +195,19 @@ static int push_outcome(lua_State *L, bool good) {
   return 2;
 }
 
-/* terminal.make_folder(path) -> true | nil, why not; an absolute path, folders above it too */
+/* terminal.make_folder(path) -> true | nil, why not; makes an absolute path and its missing
+ * parents */
 static int make_folder(lua_State *L) {
   const char *path = luaL_checkstring(L, 1);
   for (const char *slash = path; slash; slash = strchr(slash + 1, '/')) {
     lua_pushlstring(L, path, (size_t)(slash - path));
-    if (slash > path) mkdir(lua_tostring(L, -1), S_IRWXU); /* the last one decides */
+    if (slash > path) mkdir(lua_tostring(L, -1), S_IRWXU); /* only the last one's result counts */
     lua_pop(L, 1);
   }
   return push_outcome(L, mkdir(path, S_IRWXU) == 0 || errno == EEXIST);
 }
 
-/* terminal.list(path) -> names in a folder, folders with a "/" behind */
+/* terminal.list(path) -> names in a folder; folders end with a "/" */
 static int list_folder(lua_State *L) {
   const char *path = luaL_checkstring(L, 1);
   lua_newtable(L);
@@ -222,7 +226,7 @@ static int list_folder(lua_State *L) {
   return 1;
 }
 
-/* terminal.append(path, text) -> true | nil, why not; nobody else can read a file that is made */
+/* terminal.append(path, text) -> true | nil, why not; a new file is readable by its owner only */
 static int append(lua_State *L) {
   const char *path = luaL_checkstring(L, 1);
   size_t length;
@@ -236,15 +240,15 @@ static int append(lua_State *L) {
 
 /* ---- running -------------------------------------------------------------------------------- */
 
-/* The debug hook of what was typed, while the prompt's own code runs: one that raises would end
- * it. */
+/* The debug hook that typed code has set, kept away while the prompt's own code runs: a hook that
+ * raises would end the prompt. */
 static struct {
   lua_Hook hook;
   int mask, count;
 } held;
 
 static void hold_hook(lua_State *L) {
-  if (gp_lua_interrupt_waiting()) return; /* then the hook is Ctrl-C's */
+  if (gp_lua_interrupt_waiting()) return; /* the hook is Ctrl-C's */
   held.hook = lua_gethook(L), held.mask = lua_gethookmask(L), held.count = lua_gethookcount(L);
   lua_sethook(L, NULL, 0, 0);
 }
@@ -271,7 +275,7 @@ static int interactive(lua_State *L) {
   return 1;
 }
 
-/* terminal.complain(text): one message on stderr, after what was printed. */
+/* terminal.complain(text): print a message on stderr, after all earlier output. */
 static int complain(lua_State *L) {
   size_t length;
   const char *text = luaL_checklstring(L, 1, &length);
@@ -319,7 +323,7 @@ static int open_terminal(lua_State *L) {
   luaL_newlibtable(L, functions);
   line_editor *editor = lua_newuserdatauv(L, sizeof *editor, 0);
   *editor = (line_editor){0};
-  lua_createtable(L, 0, 1); /* not registered under a name: nothing else makes an editor */
+  lua_createtable(L, 0, 1); /* not registered under a name, so that no other code makes an editor */
   lua_pushcfunction(L, close_editor);
   lua_setfield(L, -2, "__gc");
   lua_setmetatable(L, -2);

@@ -1,8 +1,8 @@
-/* bindings/cli/traceback.c - what a person reads when a script fails.
+/* bindings/cli/traceback.c - what users read when a script fails.
  *
- * The first line names the script's own file and line, the frames below are the script's own too:
- * C functions and the Lua inside the program say nothing about the script. GPIPE_TRACEBACK=full in
- * the environment shows everything, for those who work on gpipe itself. */
+ * The first line names the script's own file and line, and the frames below are the script's own
+ * too: C functions and the Lua code inside the program say nothing about the script.
+ * GPIPE_TRACEBACK=full in the environment shows everything, for developers of gpipe itself. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,15 +12,15 @@
 #include "embed.h"
 #include "interrupt.h"
 
-/* Registry key: whether the last error was the interrupt. */
+/* Registry key: was the last error the interrupt? */
 static const char interrupted_key;
 
-/* Of a long recursion so many frames are shown from the top and from the bottom. Only the NEAR
- * levels at each end are looked at: a stack overflow has hundreds of thousands of levels, and Lua
- * finds a level by walking to it. */
+/* A long recursion shows HEAD frames from the top and TAIL from the bottom. Only the NEAR levels at
+ * each end are examined: a stack overflow has hundreds of thousands of levels, and Lua walks to
+ * each level that it looks up. */
 enum { HEAD = 12, TAIL = 10, NEAR = 50 };
 
-/* The levels that are looked at: first to gap - 1, and after to end - 1. */
+/* The levels that are examined: first to gap - 1, and after to end - 1. */
 typedef struct window {
   int first, gap, after, end;
 } window;
@@ -55,8 +55,7 @@ static void add_frame(lua_State *L, luaL_Buffer *b, const lua_Debug *ar) {
   if (ar->istailcall) luaL_addstring(b, "\n\t(...tail calls...)");
 }
 
-/* The number of levels; in steps that double and then halve, because each look walks to its level.
- * */
+/* Count the levels in steps that double and then halve, because each look-up walks to its level. */
 static int count_levels(lua_State *L) {
   lua_Debug ar;
   int below = 0, above = 1;
@@ -77,12 +76,12 @@ static window window_from(lua_State *L, int level) {
   return (window){level, whole ? end : level + NEAR, whole ? end : end - NEAR, end};
 }
 
-/* The level after this one; moves over the gap. */
+/* The level after this one; it skips the gap. */
 static int next_level(const window *w, int level) {
   return level + 1 == w->gap ? w->after : level + 1;
 }
 
-/* Fill ar for the level; whether its frame is to be shown. */
+/* Fill ar for the level, and say whether its frame is to be shown. */
 static bool get_frame(lua_State *L, int level, bool all, lua_Debug *ar) {
   if (!lua_getstack(L, level, ar)) return false;
   lua_getinfo(L, "Slnt", ar);
@@ -97,7 +96,7 @@ static int count_frames(lua_State *L, const window *w, bool all) {
   return count;
 }
 
-/* Push the traceback from level on; an empty string where no frame is worth showing. */
+/* Push the traceback from `level` on; an empty string if no frame is to be shown. */
 static void push_frames(lua_State *L, int level) {
   bool all = show_all(), skipping = false;
   window w = window_from(L, level);
@@ -121,7 +120,8 @@ static void push_frames(lua_State *L, int level) {
 
 /* ---- the message ---------------------------------------------------------------------------- */
 
-/* Push "train.lua:12: " of the script's innermost frame; false (nothing pushed) if it has none. */
+/* Push "train.lua:12: " for the script's innermost frame; false (nothing pushed) if there is
+ * none. */
 static bool push_user_position(lua_State *L, int level) {
   lua_Debug ar;
   window w = window_from(L, level);
@@ -133,8 +133,8 @@ static bool push_user_position(lua_State *L, int level) {
   return false;
 }
 
-/* The message behind a position inside the program ("gpipe/nn/layer/linear.lua:33: "), else
- * NULL. */
+/* The message after a position inside the program ("gpipe/nn/layer/linear.lua:33: "), or NULL if it
+ * has none. */
 static const char *behind_our_position(const char *message) {
   const char *colon = strchr(message, ':');
   char chunk[128];
@@ -148,7 +148,7 @@ static const char *behind_our_position(const char *message) {
   return gp_lua_is_embedded(chunk) ? colon + digits + 3 : NULL;
 }
 
-/* show(value) -> its contents, by the printer of the interactive mode. */
+/* show(value) -> its contents, as the interactive mode prints them. */
 static int show_contents(lua_State *L) {
   gp_lua_push_embedded(L, "gpipe.show");
   lua_getfield(L, -1, "value");
@@ -157,7 +157,7 @@ static int show_contents(lua_State *L) {
   return 1;
 }
 
-/* Push what an error object without a text of its own is: a table with its fields. */
+/* Push a description of an error object without a text: a table with its fields. */
 static void push_description(lua_State *L) {
   lua_pushcfunction(L, show_contents);
   lua_pushvalue(L, 1);
@@ -166,7 +166,7 @@ static void push_description(lua_State *L) {
                   shown ? lua_tostring(L, -1) : "");
 }
 
-/* Push the text of the error object at index 1, whole: it may hold zeros. */
+/* Push the whole text of the error object at index 1; it may hold zeros. */
 static void push_text(lua_State *L, int level) {
   if (lua_isstring(L, 1)) {
     size_t length;

@@ -1,6 +1,6 @@
-/* bindings/cli/version.c - what this program is and what it found: -v, --version, --list-devices.
+/* bindings/cli/version.c - describes the program and what it found: -v, --version, --list-devices.
  *
- * The lines of --version are what a bug report needs: they name what may change bits. */
+ * The lines of --version are those that a bug report needs: they name what may change bits. */
 #include <stdio.h>
 
 #include <lauxlib.h>
@@ -11,7 +11,7 @@
 
 void gp_banner_print(void) { printf(GP_PROGRAM " " GP_VERSION ", " LUA_COPYRIGHT "\n"); }
 
-/* Asks no GPU, which would take seconds: --list-devices does. */
+/* Do not ask the GPUs, which would take seconds: --list-devices does. */
 static void print_cuda(void) {
   char path[512];
   gp_status status = gp_gpus_find(path, sizeof path);
@@ -21,7 +21,7 @@ static void print_cuda(void) {
     printf("CUDA: %s%s\n", path, status ? ", but no NVIDIA driver is installed" : "");
 }
 
-/* Loads oneDNN to ask for its version: what would be used, not what is installed. */
+/* Load oneDNN to get its version: the one that would be used, not just one that is installed. */
 void gp_version_print(void) {
   const char *why = "", *gemm = gp_gemm_library(&why);
   gp_machine machine = gp_machine_info();
@@ -36,7 +36,7 @@ void gp_version_print(void) {
   print_cuda();
 }
 
-/* list(): the table is made in Lua, from gp.devices{why = true}. */
+/* list(): Lua makes the table, from gp.devices{why = true}. */
 static int list(lua_State *L) {
   lua_getglobal(L, "require");
   lua_pushliteral(L, "gpipe.shell.command");

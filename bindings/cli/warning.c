@@ -1,8 +1,8 @@
-/* bindings/cli/warning.c - Lua's warnings on stderr.
+/* bindings/cli/warning.c - prints Lua's warnings on stderr.
  *
- * Lua turns an error in a finalizer into a warning and shows no warnings by default: a checkpoint
- * that could not be written would go unnoticed. Those are always shown; what a script says with
- * warn() follows Lua's rule (-W, warn("@on")). */
+ * Lua turns an error in a finalizer into a warning, and shows no warnings by default: a checkpoint
+ * that could not be written would go unnoticed. So those are always shown; a script's own warn()
+ * follows Lua's rule (-W, warn("@on")). */
 #include <stdio.h>
 #include <string.h>
 
@@ -10,16 +10,17 @@
 
 #include "cli.h"
 
-/* Registry key of the state, which must live as long as the Lua state: its closing may warn. */
+/* Registry key of the state, which must live as long as the Lua state, because closing that may
+ * warn. */
 static const char state_key;
 
 typedef struct warning_state {
-  bool on;      /* warn() is heard */
-  bool inside;  /* more pieces of the same message follow */
-  bool showing; /* ... and they are printed */
+  bool on;      /* the script's warnings are shown */
+  bool inside;  /* a message continues in the next call */
+  bool showing; /* and the message is printed */
 } warning_state;
 
-/* Lua's own word for an error in __gc (lstate.c, luaE_warnerror). */
+/* Lua's text for an error in __gc (lstate.c, luaE_warnerror). */
 static bool is_finalizer_error(const char *message) { return strcmp(message, "error in ") == 0; }
 
 static void show(void *context, const char *message, int to_be_continued) {

@@ -1,7 +1,7 @@
 /* bindings/data/archive.c - files: archives of tensors, whole files, lists of files.
  *
- * What the world refuses comes back as nil, message, code; wrong arguments raise. An archive and a
- * list of names live in boxes of their own while Lua functions that may raise are called. */
+ * Failures outside the script come back as nil, message, code; wrong arguments raise. An archive or
+ * a list of names lives in a box while Lua functions that may raise are called. */
 #include <string.h>
 
 #include "data/archive.h"
@@ -50,7 +50,7 @@ static names_box *push_names(lua_State *L) {
 
 /* ---- archives ------------------------------------------------------------------------------ */
 
-/* Add tensors[i] as names[i]; parameters are added with the values that they have now. */
+/* Add tensors[i] under the name names[i]; parameters are added with their current values. */
 static void add_tensors(lua_State *L, gp_archive *archive, int names, int tensors) {
   int top = lua_gettop(L);
   for (lua_Integer i = 1; i <= (lua_Integer)lua_rawlen(L, names); i++) {
@@ -78,7 +78,7 @@ static void add_texts(lua_State *L, gp_archive *archive, int pairs) {
   }
 }
 
-/* In a box while anything may raise; out of it at the end. */
+/* The archive is in a box while anything may raise, and leaves it at the end. */
 gp_archive *gp_lua_new_archive(lua_State *L, int names, int tensors) {
   luaL_checktype(L, names, LUA_TTABLE);
   luaL_checktype(L, tensors, LUA_TTABLE);
@@ -112,7 +112,8 @@ static int archive_save(lua_State *L) {
   return 1;
 }
 
-/* The tensors are shared with the archive, not copied; it goes away when they are all in Lua. */
+/* The tensors are shared with the archive, not copied; the archive is freed when they are all in
+ * Lua. */
 static void push_tensors(lua_State *L, const gp_archive *archive) {
   lua_newtable(L);
   for (size_t i = 0; i < gp_archive_count(archive); i++) {
@@ -158,7 +159,7 @@ static int file_map(lua_State *L) {
   return status == GP_OK ? 1 : gp_lua_return_failure(L, status);
 }
 
-/* core.file_unchanged(path, bytes): raises where the file has become shorter */
+/* core.file_unchanged(path, bytes): raise if the file has become shorter */
 static int file_unchanged(lua_State *L) {
   const char *path = gp_lua_check_string(L, 1, "unchanged: the path");
   gp_status status = gp_file_unchanged(path, luaL_checkinteger(L, 2));

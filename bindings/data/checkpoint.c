@@ -1,4 +1,4 @@
-/* bindings/data/checkpoint.c - checkpoints that are written on threads of their own, and read. */
+/* bindings/data/checkpoint.c - checkpoints: written by threads in the background, and read. */
 #include "binding.h"
 #include "data/archive.h"
 
@@ -27,7 +27,7 @@ static int writer_is_done(lua_State *L) {
   return 1;
 }
 
-/* writer:finish() -> true | nil, message, code: waits */
+/* writer:finish() -> true | nil, message, code; waits until it is written */
 static int writer_finish(lua_State *L) {
   gp_status status = gp_checkpoint_finish(check_writer(L));
   if (status != GP_OK) return gp_lua_return_failure(L, status);
@@ -47,8 +47,8 @@ static void add_file(lua_State *L, gp_checkpoint *checkpoint) {
   lua_settop(L, file - 1);
 }
 
-/* core.checkpoint_save(folder, state, {{file, names, tensors}, ...}) -> writer | nil, message, code
- * The tensors must not change until it has finished. */
+/* core.checkpoint_save(folder, state, {{file, names, tensors}, ...}) -> writer | nil, message,
+ * code. The tensors must not change before it has finished. */
 static int checkpoint_save(lua_State *L) {
   const char *folder = gp_lua_check_string(L, 1, "checkpoint: the folder");
   const char *state = gp_lua_check_string(L, 2, "checkpoint: the state");
@@ -75,7 +75,7 @@ static int checkpoint_read(lua_State *L) {
   char *state;
   gp_status status = gp_checkpoint_read(folder, &names, &count, &state);
   if (status != GP_OK) return gp_lua_return_failure(L, status);
-  gp_lua_push_names(L, names, count); /* owned from here on */
+  gp_lua_push_names(L, names, count); /* Lua owns them now */
   lua_pushstring(L, state);
   gp_checkpoint_free_state(state);
   lua_insert(L, -2);

@@ -48,7 +48,8 @@ static void *check_object(lua_State *L, const char *type) {
 
 /* ---- checks -------------------------------------------------------------------------------- */
 
-/* core.corpus_check(path, bytes, width) -> true | nil, message, code: of text (width 1) or ids */
+/* core.corpus_check(path, bytes, width) -> true | nil, message, code; checks text (width 1) or
+ * ids */
 static int corpus_check(lua_State *L) {
   const char *path = gp_lua_check_string(L, 1, "check: the path");
   int64_t width = gp_lua_check_int(L, 3, "check: width", 1, 4);
@@ -62,7 +63,7 @@ static int corpus_check(lua_State *L) {
 
 /* ---- packs --------------------------------------------------------------------------------- */
 
-/* core.pack_new(tokenizer) -> pack, bytes of an id */
+/* core.pack_new(tokenizer) -> pack, bytes per id */
 static int pack_new(lua_State *L) {
   gp_tokenizer *tokenizer = gp_lua_check_tokenizer(L, 1);
   corpus_box *box = push_box(L, PACK);
@@ -74,7 +75,7 @@ static int pack_new(lua_State *L) {
   return 2;
 }
 
-/* core.pack_text(pack, text or u8 tensor, specials_as_text): the ids of a text, nothing around */
+/* core.pack_text(pack, text or u8 tensor, specials_as_text): append a text's ids, without bounds */
 static int pack_text(lua_State *L) {
   gp_encode_options options = {.specials_as_text = lua_toboolean(L, 3), .no_bounds = true};
   gp_corpus *pack = check_object(L, PACK);
@@ -178,7 +179,7 @@ static int jsonl_load(lua_State *L) {
   if (count < 1 || count > FIELDS_MOST)
     gp_lua_error(L, "jsonl: %I fields, expected 1 to %d", (LUAI_UACINT)count, FIELDS_MOST);
   luaL_checkstack(L, FIELDS_MOST + 8, "too many fields");
-  for (size_t i = 0; i < count; i++) { /* kept alive on the stack */
+  for (size_t i = 0; i < count; i++) { /* the stack keeps them alive */
     lua_rawgeti(L, 2, (lua_Integer)i + 1);
     names[i] = gp_lua_check_string(L, lua_gettop(L), "jsonl: a field");
   }
@@ -191,7 +192,8 @@ static int jsonl_load(lua_State *L) {
   return 2;
 }
 
-/* Push what holds n values like this one: a list for texts, else a tensor [n] or [n, count]. */
+/* Push a container for n values like this one: a list for texts, else a tensor [n] or [n,
+ * count]. */
 static void push_holder(lua_State *L, const gp_jsonl_value *value, gp_jsonl_kind kind, int64_t n) {
   if (kind == GP_JSONL_TEXT) {
     lua_createtable(L, (int)n, 0);
@@ -206,7 +208,7 @@ static void push_holder(lua_State *L, const gp_jsonl_value *value, gp_jsonl_kind
   if (status != GP_OK) gp_lua_fail(L, status);
 }
 
-/* The holder at `index` takes value i of n, counted from 0. */
+/* Store value i of n, counted from 0, in the container at `index`. */
 static void store(lua_State *L, int index, const gp_jsonl_value *value, int64_t i) {
   if (value->kind == GP_JSONL_TEXT) {
     lua_pushstring(L, value->text);

@@ -4,7 +4,7 @@
 
 #define TABLE "gpipe.CsvTable"
 
-/* What a table holds beside its tensors, until it is in Lua. The arrays are [columns]. */
+/* A table's data besides its tensors, until Lua has it. The arrays are [columns]. */
 typedef struct table_box {
   size_t columns;
   gp_csv_column *column;
@@ -22,7 +22,7 @@ static int table_clear(lua_State *L) {
   return 0;
 }
 
-/* Push a box with room for the columns, in uservalues that live as long. */
+/* Push a box with room for the columns, in user values that live as long as the box. */
 static table_box *push_table(lua_State *L, size_t columns) {
   table_box *box = lua_newuserdatauv(L, sizeof *box, 3);
   *box = (table_box){0};
@@ -49,7 +49,8 @@ static lua_Integer element(lua_State *L, int list, lua_Integer at) {
   return value;
 }
 
-/* Three integers a column: its part (0 none, 1 input, 2 target), its place there, 1 for words. */
+/* Read three integers per column: its part (0 none, 1 input, 2 target), its place there, and 1 for
+ * words. */
 static void check_columns(lua_State *L, int list, table_box *box) {
   for (size_t i = 0; i < box->columns; i++) {
     lua_Integer part = element(L, list, (lua_Integer)(3 * i) + 1);
@@ -91,7 +92,7 @@ static int csv_head(lua_State *L) {
 }
 
 /* core.csv_read(path, header, separator, missing or nil, columns, ids) -> f32 [rows, inputs],
- * [rows, targets] (i64 where ids are wanted and all are whole, else f32), {[column] = {word, ...}}
+ * [rows, targets] (i64 if ids are wanted and all are whole, else f32), {[column] = {word, ...}}
  * | nil, message, code */
 static int csv_read(lua_State *L) {
   const char *path = gp_lua_check_string(L, 1, "csv: the path");

@@ -7,7 +7,7 @@ static gp_element check_element(lua_State *L, int index) {
                       .big = lua_toboolean(L, index + 2)};
 }
 
-/* core.element_dtype(kind, bytes) -> the dtype that holds such numbers, nil where none does */
+/* core.element_dtype(kind, bytes) -> the dtype that holds such numbers, or nil */
 static int element_dtype(lua_State *L) {
   gp_dtype dtype;
   lua_settop(L, 2);

@@ -1,4 +1,4 @@
-/* bindings/data/folder.c - folders and files that a run keeps, and the lock of a run. */
+/* bindings/data/folder.c - the folders and files that a run keeps, and its lock. */
 #include <string.h>
 
 #include "binding.h"
@@ -74,7 +74,7 @@ static int folder_remove(lua_State *L) {
   return answer(L, gp_folder_remove(gp_lua_check_string(L, 1, "folder: the path")));
 }
 
-/* core.file_cut(path, bytes) -> what it has then | nil, message, code */
+/* core.file_cut(path, bytes) -> bytes left | nil, message, code */
 static int file_cut(lua_State *L) {
   uint64_t left = 0;
   const char *path = gp_lua_check_string(L, 1, "file: the path");
@@ -90,14 +90,14 @@ static int file_sync(lua_State *L) {
   return answer(L, gp_file_sync(gp_lua_check_string(L, 1, "file: the path")));
 }
 
-/* core.file_text(path, most) -> text | nil (there is none) | nil, message, code */
+/* core.file_text(path, most) -> text | nil (there is no file) | nil, message, code */
 static int file_text(lua_State *L) {
   char *bytes = NULL;
   size_t size = 0;
   bool there;
   const char *path = gp_lua_check_string(L, 1, "file: the path");
   const size_t most = (size_t)gp_lua_check_int(L, 2, "file: the most bytes", 0, INT64_MAX);
-  text_box *box = lua_newuserdatauv(L, sizeof *box, 0); /* freed whatever raises below */
+  text_box *box = lua_newuserdatauv(L, sizeof *box, 0); /* freed even if something below raises */
   *box = (text_box){0};
   luaL_setmetatable(L, TEXT);
   gp_status status = gp_file_text(path, most, &there, &bytes, &size);
@@ -110,7 +110,7 @@ static int file_text(lua_State *L) {
   return 1;
 }
 
-/* core.folder_is_own(path) -> whether there is a folder of this name itself, no link to one */
+/* core.folder_is_own(path) -> is there a folder with this name that is not a link? */
 static int folder_is_own(lua_State *L) {
   lua_pushboolean(L, gp_folder_is_own(gp_lua_check_string(L, 1, "folder: the path")));
   return 1;

@@ -1,6 +1,6 @@
-/* bindings/data/gather.c - batches out of data in memory: what gpipe.data calls once a batch.
+/* bindings/data/gather.c - makes batches from data in memory: gpipe.data calls it once per batch.
  *
- * Positions count from 1 here as everywhere in Lua: a list of integers or an i64 tensor. */
+ * Positions count from 1, as everywhere in Lua: a list of integers or an i64 tensor. */
 #include "binding.h"
 
 /* Push a fresh i64 tensor of n elements. */
@@ -17,7 +17,7 @@ static void check_limit(lua_State *L, const char *who, int64_t at, int64_t limit
     gp_lua_error(L, "%s: position %I, expected 1 to %I", who, (LUAI_UACINT)at, (LUAI_UACINT)limit);
 }
 
-/* Push the positions at `index`, each in 1..limit, as a tensor that counts from 0. */
+/* Push the positions at `index`, each in 1..limit, as a tensor of positions from 0. */
 static gp_tensor *check_positions(lua_State *L, int index, const char *who, int64_t limit) {
   bool list = lua_type(L, index) == LUA_TTABLE;
   gp_tensor *from = list ? NULL : gp_lua_check_host_tensor(L, index, who);
@@ -41,7 +41,7 @@ static int64_t first_dim(const gp_tensor *tensor) {
   return meta->shape.rank ? meta->shape.dim[0] : 0;
 }
 
-/* core.gather_rows(tensor, positions) -> the rows in that order */
+/* core.gather_rows(tensor, positions) -> the rows in the order of the positions */
 static int gather_rows(lua_State *L) {
   gp_tensor *tensor = gp_lua_check_host_tensor(L, 1, "gather_rows: the data");
   gp_tensor *positions = check_positions(L, 2, "gather_rows", first_dim(tensor));
@@ -49,8 +49,8 @@ static int gather_rows(lua_State *L) {
   return status == GP_OK ? 1 : gp_lua_fail(L, status);
 }
 
-/* core.gather_windows(bytes, starts, context, width) -> x, y (i64 [n, context]): ids of `width`
- * bytes (1), start .. start + context - 1, and the same one further */
+/* core.gather_windows(bytes, starts, context, width) -> x, y (i64 [n, context]): x has ids start ..
+ * start + context - 1, each of `width` bytes (default 1), y those one further */
 static int gather_windows(lua_State *L) {
   int64_t width = lua_isnoneornil(L, 4) ? 1 : gp_lua_check_int(L, 4, "gather_windows: width", 1, 4);
   int64_t context = gp_lua_check_int(L, 3, "gather_windows: context", 1, INT64_MAX);

@@ -24,7 +24,7 @@ static int items_clear(lua_State *L) {
   return 0;
 }
 
-/* core.loader_close(loader), and __gc: its threads have ended when this returns */
+/* core.loader_close(loader), and __gc: the loader's threads have ended when this returns */
 static int loader_clear(lua_State *L) {
   loader_box *box = luaL_checkudata(L, 1, LOADER);
   gp_loader *loader = box->loader;
@@ -64,7 +64,7 @@ static int cifar_read(lua_State *L) {
   size_t count = lua_rawlen(L, 1);
   if (count > PATHS_MOST) gp_lua_error(L, "cifar: more than %d files", PATHS_MOST);
   luaL_checkstack(L, PATHS_MOST + 8, "too many files");
-  for (size_t i = 0; i < count; i++) { /* kept alive on the stack */
+  for (size_t i = 0; i < count; i++) { /* the stack keeps them alive */
     lua_rawgeti(L, 1, (lua_Integer)i + 1);
     path[i] = gp_lua_check_string(L, lua_gettop(L), "cifar: a path");
   }
@@ -85,7 +85,7 @@ static int items_rows(lua_State *L) {
   return status == GP_OK ? 1 : gp_lua_fail(L, status);
 }
 
-/* The numbers of a list field, the last one for the channels beyond it. */
+/* The numbers of a list field; the last one also serves all further channels. */
 static void get_channels(lua_State *L, int index, const char *field, float *to) {
   lua_getfield(L, index, field);
   luaL_checktype(L, -1, LUA_TTABLE);
@@ -112,7 +112,7 @@ static bool get_flag(lua_State *L, int index, const char *field) {
   return value;
 }
 
-/* {size, crop, flip, random_crop, mean = {...}, deviation = {...}}, which lua/gpipe/data checked */
+/* {size, crop, flip, random_crop, mean = {...}, deviation = {...}}, checked by lua/gpipe/data */
 static gp_image_rule check_rule(lua_State *L, int index) {
   luaL_checktype(L, index, LUA_TTABLE);
   gp_image_rule rule = {.size = (int)get_integer(L, index, "size"),
@@ -172,7 +172,7 @@ static int items_windows(lua_State *L) {
   return status == GP_OK ? 1 : gp_lua_fail(L, status);
 }
 
-/* The part at the top of the stack: {items, order or false, base, count} */
+/* The part on top of the stack: {items, order or false, base, count} */
 static gp_items_part check_part(lua_State *L) {
   int at = lua_gettop(L);
   luaL_checktype(L, at, LUA_TTABLE);
@@ -244,7 +244,7 @@ static int items_batch(lua_State *L) {
 static int loader_new(lua_State *L) {
   gp_items *items = check_items(L, 1);
   int64_t base = gp_lua_check_int(L, 3, "batches: base", 0, INT64_MAX);
-  int64_t most = lua_isnil(L, 2) ? gp_items_count(items) : INT64_MAX; /* an order may repeat some */
+  int64_t most = lua_isnil(L, 2) ? gp_items_count(items) : INT64_MAX; /* an order may repeat */
   int64_t count = gp_lua_check_int(L, 4, "batches: count", 0, most);
   gp_loader_options options = {.first = gp_lua_check_int(L, 5, "batches: first", 0, INT64_MAX),
                                .size = gp_lua_check_int(L, 6, "batches: n", 1, INT64_MAX / 2),
@@ -273,7 +273,7 @@ static int loader_next(lua_State *L) {
   return x->tensor ? 2 : 0;
 }
 
-/* core.order_mark(order or nil, base, count) -> integer that tells one order from another */
+/* core.order_mark(order or nil, base, count) -> integer that identifies the order */
 static int order_mark(lua_State *L) {
   int64_t base = luaL_checkinteger(L, 2), count = luaL_checkinteger(L, 3);
   uint64_t mark = 0xcbf29ce484222325u; /* FNV-1a over whole numbers */

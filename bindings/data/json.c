@@ -1,25 +1,24 @@
 /* bindings/data/json.c - a JSON text as Lua values, for small files such as a model's config.json.
  *
- * The text is not trusted: the runtime's strict reader checks every byte, and a key that occurs
- * twice is an error. What is decoded lies in a copy of the text that Lua owns, so raising loses
- * nothing. */
+ * The text is not trusted: the runtime's strict reader checks every byte, and a duplicate key is an
+ * error. Decoding writes into a copy of the text that Lua owns, so raising leaks nothing. */
 #include <string.h>
 
 #include "binding.h"
 
-/* The open containers lie on the stack from the first on; above each, in an object, its key. */
+/* The open containers are on the stack, outermost first; above an object is its current key. */
 typedef struct reader {
   lua_State *L;
   int base;          /* the stack's height before the first value */
-  const char *fault; /* the key that is there twice, in the copy of the text; else NULL */
+  const char *fault; /* the duplicate key, in the copy of the text, or NULL */
 } reader;
 
 static bool is_in_object(const reader *r) {
   return lua_gettop(r->L) > r->base + 1 && lua_type(r->L, -2) == LUA_TSTRING;
 }
 
-/* The value on top goes into its container. Fields that are null are left out; elements that are
- * null are false, so that a list has no holes. */
+/* Store the value on top in its container. A field that is null is left out; an element that is
+ * null becomes false, so that a list has no holes. */
 static gp_status store(const reader *r) {
   lua_State *L = r->L;
   if (is_in_object(r)) {
@@ -44,7 +43,7 @@ static gp_status push_key(reader *r, const char *key) {
   return r->fault ? GP_EFORMAT : GP_OK;
 }
 
-/* Integers that fit 64 bits stay integers, as in Lua's own texts. */
+/* Integers that fit 64 bits stay integers, as in Lua. */
 static void push_number(lua_State *L, const char *text, size_t bytes) {
   lua_pushlstring(L, text, bytes);
   if (lua_stringtonumber(L, lua_tostring(L, -1))) lua_remove(L, -2);

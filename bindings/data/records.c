@@ -1,4 +1,4 @@
-/* bindings/data/records.c - the records of a run, as lists and tensors of numbers. */
+/* bindings/data/records.c - the records of a run as lists and tensors of numbers. */
 #include <string.h>
 
 #include "binding.h"
@@ -24,12 +24,12 @@ static gp_records *check_records(lua_State *L, int index) {
   return box->records;
 }
 
-/* The column of the name at `index`; false where there is none. */
+/* The column with the name at `index`; false if there is none. */
 static bool check_column(lua_State *L, int index, const gp_records *records, size_t *column) {
   return gp_records_find(records, gp_lua_check_string(L, index, "records: the name"), column);
 }
 
-/* core.records_open(path) -> records, nothing of which is read yet */
+/* core.records_open(path) -> records, of which nothing has been read yet */
 static int records_open(lua_State *L) {
   const char *path = gp_lua_check_string(L, 1, "records: the path");
   records_box *box = lua_newuserdatauv(L, sizeof *box, 0);
@@ -39,8 +39,7 @@ static int records_open(lua_State *L) {
   return status == GP_OK ? 1 : gp_lua_fail(L, status);
 }
 
-/* core.records_update(records) -> how many there are, whether all were read again | nil, message,
- * code */
+/* core.records_update(records) -> number of records, were all read again? | nil, message, code */
 static int records_update(lua_State *L) {
   gp_records *records = check_records(L, 1);
   bool anew;
@@ -51,7 +50,7 @@ static int records_update(lua_State *L) {
   return 2;
 }
 
-/* core.records_damage(records) -> lines that were left out, why the first of them */
+/* core.records_damage(records) -> number of skipped lines, the first one's error */
 static int records_damage(lua_State *L) {
   const char *text;
   lua_pushinteger(L, (lua_Integer)gp_records_damage(check_records(L, 1), &text));
@@ -59,7 +58,7 @@ static int records_damage(lua_State *L) {
   return 2;
 }
 
-/* core.records_names(records) -> {name, ...} of columns with values */
+/* core.records_names(records) -> {name, ...} of the columns that have values */
 static int records_names(lua_State *L) {
   const gp_records *records = check_records(L, 1);
   const double *steps, *values;
@@ -103,7 +102,7 @@ static int records_column(lua_State *L) {
   return 2;
 }
 
-/* A field of all points as a list. */
+/* Push one field of all points as a list. */
 static void push_list(lua_State *L, const gp_curve_point *points, size_t count, size_t offset) {
   lua_createtable(L, (int)count, 0);
   for (size_t i = 0; i < count; i++) {
@@ -114,9 +113,8 @@ static void push_list(lua_State *L, const gp_curve_point *points, size_t count, 
   }
 }
 
-/* core.records_curve(records, name, most, smoothing, clock or nil, positive)
- * -> x, low, high, mean, smooth (lists), values left out; nothing without that column | nil,
- * message, code */
+/* core.records_curve(records, name, most, smoothing, clock or nil, positive) -> x, low, high, mean,
+ * smooth (lists), number of values left out; nothing without that column | nil, message, code */
 static int records_curve(lua_State *L) {
   lua_settop(L, 6);
   gp_curve_rule rule = {.most = (size_t)gp_lua_check_int(L, 3, "curve: most", 2, MOST_POINTS),

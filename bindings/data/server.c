@@ -1,4 +1,4 @@
-/* bindings/data/server.c - pages for a browser on this machine. */
+/* bindings/data/server.c - serves pages to a browser on this machine. */
 #include "binding.h"
 
 #define SERVER "gpipe.Server"
@@ -33,8 +33,8 @@ static int server_open(lua_State *L) {
   return 2;
 }
 
-/* core.server_wait(server, milliseconds) -> path, or false where nothing was asked for | nil,
- * message, code */
+/* core.server_wait(server, milliseconds) -> path, or false if no request came | nil, message,
+ * code */
 static int server_wait(lua_State *L) {
   gp_server *server = check_server(L);
   const char *path;

@@ -1,5 +1,5 @@
-/* bindings/data/tokenizer.c - tokenizers: texts to tensors of ids and back. What they are called
- * and what is left out is settled in lua/gpipe/tokenizer. */
+/* bindings/data/tokenizer.c - tokenizers: texts to tensors of ids and back. lua/gpipe/tokenizer
+ * sets the names and defaults. */
 #include <string.h>
 
 #include "binding.h"
@@ -25,7 +25,7 @@ gp_tokenizer *gp_lua_check_tokenizer(lua_State *L, int index) {
   return box->tokenizer;
 }
 
-/* Leave the list's strings on the stack, where they stay alive. */
+/* The list's strings stay on the stack, which keeps them alive. */
 static size_t check_specials(lua_State *L, int index, const char **special) {
   size_t count = lua_rawlen(L, index);
   if (count > SPECIALS_MOST)
@@ -76,7 +76,7 @@ static int tokenizer_decode(lua_State *L) {
   gp_tensor *ids = gp_lua_check_host_tensor(L, 2, "decode: the ids");
   char *text;
   size_t size;
-  luaL_Buffer buffer; /* made before the text, which a raised error would lose */
+  luaL_Buffer buffer; /* made before the text, which would leak if this raised */
   gp_status status = gp_tokenizer_decode(tokenizer, ids, lua_toboolean(L, 3), &text, &size);
   if (status != GP_OK) return gp_lua_fail(L, status);
   char *to = luaL_buffinitsize(L, &buffer, size);

@@ -4,7 +4,7 @@
 
 #include "field.h"
 
-/* Of what is described: a pipeline, or a plan without one. */
+/* The numbers of the object at 1: a pipeline, or a plan without one. */
 static const gp_lua_pipeline *numbers_of(lua_State *L) {
   const gp_lua_pipeline *apart = luaL_testudata(L, 1, GP_LUA_PLAN);
   return apart ? apart : gp_lua_pipeline_box(L);
@@ -21,7 +21,7 @@ static int plan_row(lua_State *L) {
   return 1;
 }
 
-/* Push the table of an edge. What the plan lends is read after the tables are made, its label
+/* Push the table of an edge. The plan's own memory is read after the tables are made, the label
  * last. */
 static void push_edge(lua_State *L, int e) {
   gp_edge_info info;
@@ -72,7 +72,7 @@ static int plan_stage(lua_State *L) {
   return 1;
 }
 
-/* p:cost(plan, stage, "F") -> FLOP, bytes of that action; 0, 0 where the plan does not run it */
+/* p:cost(plan, stage, "F") -> FLOP, bytes of that action; 0, 0 if the plan does not run it */
 static int plan_cost(lua_State *L) {
   static const char *const letters[] = {"F", "B", "I", "W", "R", "U", "C", "P", NULL};
   double flop, bytes;

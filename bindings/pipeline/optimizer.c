@@ -13,7 +13,7 @@ typedef struct optimizer_box {
 
 /* ---- check --------------------------------------------------------------------------------- */
 
-/* The fields of gp_optim_hyper by their names; what is absent is 0. */
+/* The fields of gp_optim_hyper by name; missing ones are 0. */
 static gp_optim_hyper check_hyper(lua_State *L, int index, gp_optim_kind kind) {
   luaL_checktype(L, index, LUA_TTABLE);
   return (gp_optim_hyper){.kind = kind,
@@ -39,7 +39,7 @@ static gp_optim_hyper check_hyper(lua_State *L, int index, gp_optim_kind kind) {
 
 /* ---- methods ------------------------------------------------------------------------------- */
 
-/* Of the optimizer at one index the hyper-parameters in the list at the other. */
+/* Push the hyper-parameters that the list has for each group of the optimizer. */
 const gp_optim_hyper *gp_lua_push_hyper(lua_State *L, int optimizer, int list) {
   optimizer_box *box = luaL_checkudata(L, optimizer, OPTIMIZER);
   luaL_checktype(L, list, LUA_TTABLE);
@@ -55,14 +55,14 @@ const gp_optim_hyper *gp_lua_push_hyper(lua_State *L, int optimizer, int list) {
   return hyper;
 }
 
-/* After __gc, which a script can call by hand, the box is empty. */
+/* Errors: the box is empty, because __gc has run, which a script can call too. */
 gp_optimizer *gp_lua_check_optimizer(lua_State *L, int index) {
   optimizer_box *box = luaL_checkudata(L, index, OPTIMIZER);
   if (!box->optimizer) gp_lua_error(L, "optimizer: it was freed, expected a live one");
   return box->optimizer;
 }
 
-/* o:step{hyper of group 1, ...} -> was it left out, because gradients are not finite? */
+/* o:step{hyper of group 1, ...} -> was it skipped, because gradients are not finite? */
 static int optimizer_step(lua_State *L) {
   bool skipped;
   const gp_optim_hyper *hyper = gp_lua_push_hyper(L, 1, 2);
@@ -72,21 +72,21 @@ static int optimizer_step(lua_State *L) {
   return 1;
 }
 
-/* o:steps() -> how many there were */
+/* o:steps() -> the number of steps so far */
 static int optimizer_steps(lua_State *L) {
   lua_pushinteger(L, gp_optimizer_steps(gp_lua_check_optimizer(L, 1)));
   return 1;
 }
 
-/* o:set_steps(n); half of what an int64 holds leaves room for the steps to come */
+/* o:set_steps(n); at most half of an int64's range, so that there is room for further steps */
 static int optimizer_set_steps(lua_State *L) {
   gp_optimizer *optimizer = gp_lua_check_optimizer(L, 1);
   gp_optimizer_set_steps(optimizer, gp_lua_check_int(L, 2, "set_steps", 0, INT64_MAX / 2));
   return 0;
 }
 
-/* o:moment(parameter, k) -> a tensor with the same memory, or nil where there is none; k counts
- * from 1 */
+/* o:moment(parameter, k) -> a tensor with the same memory, or nil if there is none; k counts from
+ * 1 */
 static int optimizer_moment(lua_State *L) {
   int k = (int)gp_lua_check_int(L, 3, "moment: k", 1, GP_OPTIM_MOMENTS);
   gp_box *moment = gp_lua_new_box(L);
@@ -98,7 +98,7 @@ static int optimizer_moment(lua_State *L) {
   return 1;
 }
 
-/* Idempotent: a finalizer may run again when the state is closed. */
+/* Idempotent, because a finalizer may run again when the state is closed. */
 static int optimizer_free(lua_State *L) {
   optimizer_box *box = luaL_checkudata(L, 1, OPTIMIZER);
   gp_optimizer *optimizer = box->optimizer;
@@ -110,7 +110,7 @@ static int optimizer_free(lua_State *L) {
 /* ---- functions ----------------------------------------------------------------------------- */
 
 /* core.optimizer_new(kind, {{parameter, ...}, ...}, moments) -> optimizer; moments: the most that
- * the settings of any group read */
+ * any group's settings need */
 static int optimizer_new(lua_State *L) {
   static const char *const kinds[GP_OPTIM_KINDS + 1] = {
       [GP_OPTIM_SGD] = "sgd",         [GP_OPTIM_ADAM] = "adam",         [GP_OPTIM_ADAMW] = "adamw",

@@ -1,8 +1,9 @@
 /* bindings/pipeline/pipeline.c - the pipeline's C side: made from checked tables, run with checked
  * tensors.
  *
- * Defaults, tracing and messages for users live in lua/gpipe/pipeline; what comes here is complete.
- * Pipeline, plan and schedule are looked up when all of Lua's part is done (binding.h says why). */
+ * Defaults, tracing and messages for users live in lua/gpipe/pipeline; the tables that arrive here
+ * are complete. Pipeline, plan and schedule are looked up after all of Lua's part is done
+ * (binding.h says why). */
 #include "pipeline/pipeline.h"
 
 #include "field.h"
@@ -19,8 +20,8 @@ gp_pipeline *gp_lua_check_pipeline(lua_State *L) {
 
 /* ---- new ----------------------------------------------------------------------------------- */
 
-/* What the runtime indexes by comes from Lua, and core is open to scripts: so ranges are checked
- * here. */
+/* Limits of the numbers that the runtime uses as indices: they come from Lua, and scripts can call
+ * core directly, so they are checked here. */
 enum { MOST_STAGES = 999999, MOST_THREADS = 4096 };
 
 static void check_below(lua_State *L, const char *name, const int32_t *values, int count,
@@ -31,7 +32,7 @@ static void check_below(lua_State *L, const char *name, const int32_t *values, i
                    limit);
 }
 
-/* Layers come stage after stage, and the loss belongs to the last one. */
+/* Layers must be in the order of stages, with the loss in the last stage. */
 static void check_stages(lua_State *L, const gp_pipeline_spec *spec) {
   for (int i = 1; i <= spec->layer_count; i++)
     if (spec->stage_of[i] < spec->stage_of[i - 1])
@@ -50,7 +51,7 @@ static const gp_device_spec *devices_field(lua_State *L, int *count) {
     int device = lua_gettop(L);
     devices[i].threads = gp_lua_range_field(L, device, "threads", 1, 1, MOST_THREADS);
     lua_getfield(L, device, "name");
-    devices[i].name = gp_lua_check_string(L, -1, "devices: a name"); /* kept on the stack */
+    devices[i].name = gp_lua_check_string(L, -1, "devices: a name"); /* the stack keeps it */
     lua_remove(L, device);
   }
   *count = n;
@@ -66,8 +67,8 @@ static gp_finite finite_field(lua_State *L) {
   return mode;
 }
 
-/* Of argument 1: stage_of (per layer and one for the loss), params, param_layer, devices,
- * stages, placement (stage after stage), copies, checkpoint, seed, finite, unfused, added,
+/* The fields of argument 1: stage_of (per layer and one for the loss), params, param_layer,
+ * devices, stages, placement (stage after stage), copies, checkpoint, seed, finite, unfused, added,
  * watchdog (seconds, 0: off), tf32, loss_scale = {scale, growth, backoff, min, window} or nil. */
 void gp_lua_check_pipeline_spec(lua_State *L, gp_pipeline_spec *spec) {
   luaL_checktype(L, 1, LUA_TTABLE);
@@ -120,8 +121,8 @@ static int pipeline_new(lua_State *L) {
 
 /* ---- plans --------------------------------------------------------------------------------- */
 
-/* A value of the trace being planned, or none. A real tensor here means that the model ignored its
- * input, which only the one who traced it can correct. */
+/* A value of the trace being planned. A real tensor means that the model ignores its input, which
+ * only its author can correct. */
 static gp_ref check_ref(lua_State *L, const char *name, const gp_trace *trace) {
   gp_box *box = gp_lua_check_box(L, lua_gettop(L), name);
   if (!box->trace) gp_lua_error(L, "pipeline: the %s does not depend on the input", name);
@@ -136,7 +137,7 @@ static gp_ref ref_field(lua_State *L, int index, const char *name, const gp_trac
   return ref;
 }
 
-/* The values of a field's list. */
+/* The values in the list of a field. */
 static int refs_field(lua_State *L, int index, const char *name, const gp_trace *trace,
                       gp_ref *refs) {
   int type = lua_getfield(L, index, name), list = lua_gettop(L);
@@ -166,7 +167,8 @@ static void check_plan_shape(lua_State *L, int index, gp_traced_shape *shape) {
   lua_pop(L, 1);
 }
 
-/* Last before the build, which takes traces even when it fails: nothing raises in between. */
+/* Take the traces right before the build, which owns them even if it fails: nothing raises in
+ * between. */
 static void take_traces(lua_State *L, int shapes, gp_plan_spec *spec) {
   for (int k = 0; k < 2; k++) {
     if (lua_rawgeti(L, shapes, k + 1) == LUA_TTABLE) {
@@ -178,7 +180,7 @@ static void take_traces(lua_State *L, int shapes, gp_plan_spec *spec) {
   }
 }
 
-/* The fields of argument 2, for the pipeline at argument 1 or for none. Nothing of Lua may run
+/* Check the fields of argument 2, for the pipeline at argument 1 or for none. No Lua may run
  * between this and the build. */
 void gp_lua_check_plan_spec(lua_State *L, bool pipeline, gp_plan_spec *spec) {
   static const char *const kinds[] = {"step", "split", "evaluate", "forward", NULL};
@@ -230,7 +232,7 @@ static int pipeline_measure(lua_State *L) {
   return 1;
 }
 
-/* p:free_bytes(device from 1) -> bytes; nil where they are not known */
+/* p:free_bytes(device from 1) -> bytes; nil if unknown */
 static int pipeline_free_bytes(lua_State *L) {
   gp_pipeline *pipeline = gp_lua_check_pipeline(L);
   int devices = gp_lua_pipeline_box(L)->devices;
@@ -243,8 +245,8 @@ static int pipeline_free_bytes(lua_State *L) {
   return 1;
 }
 
-/* A light pointer has no type, and its plan may be dropped meanwhile: the pipeline knows its own. A
- * plan without a pipeline lives as long as its object. */
+/* Check a plan. A light pointer has no type, and its plan may have been dropped, so the pipeline is
+ * asked whether it is one of its own. A plan without a pipeline lives as long as its object. */
 gp_plan *gp_lua_check_plan(lua_State *L, int index) {
   gp_lua_pipeline *apart = luaL_testudata(L, index, GP_LUA_PLAN);
   if (apart && apart->plan && lua_rawequal(L, 1, index)) return apart->plan;
@@ -261,7 +263,7 @@ static int pipeline_drop(lua_State *L) {
   return 0;
 }
 
-/* Push shape and dtype, or nothing where there is none; returns how many. */
+/* Push shape and dtype, or nothing if there is none; returns how many values. */
 static int push_meta(lua_State *L, const gp_meta *found) {
   if (!found) return 0;
   gp_meta meta = *found;
@@ -274,14 +276,14 @@ static int push_meta(lua_State *L, const gp_meta *found) {
   return 2;
 }
 
-/* p:output_shape(plan, k) -> shape of one larger micro-batch's k-th output, dtype; nothing where
+/* p:output_shape(plan, k) -> shape of the k-th output of a larger micro-batch, dtype; nothing if
  * there is no such output */
 static int pipeline_output_shape(lua_State *L) {
   int k = (int)gp_lua_check_int(L, 3, "output_shape: output", 1, INT32_MAX);
   return push_meta(L, gp_plan_output_meta(gp_lua_check_plan(L, 2), k - 1));
 }
 
-/* p:input_grad_shape(plan, k) -> the same of the gradient of the k-th input */
+/* p:input_grad_shape(plan, k) -> the same for the gradient of the k-th input */
 static int pipeline_input_grad_shape(lua_State *L) {
   int k = (int)gp_lua_check_int(L, 3, "input_grad_shape: input", 1, INT32_MAX);
   return push_meta(L, gp_plan_input_grad_meta(gp_lua_check_plan(L, 2), k - 1));

@@ -1,14 +1,14 @@
-/* bindings/pipeline/plan.c - a plan without a pipeline: for devices that are not there, or for one
+/* bindings/pipeline/plan.c - a plan without a pipeline: for devices that do not exist, or for one
  * of many.
  *
- * It is described by the methods that a pipeline describes its plans with (describe.c): the object
- * stands for both. It holds no memory of a device and is thrown away by the collector. */
+ * The methods by which a pipeline describes its plans (describe.c) also describe it: one object
+ * serves as pipeline and plan. It holds no device memory, and the collector frees it. */
 #include "pipeline/pipeline.h"
 
 #include "field.h"
 
-/* {{own = its memory is its own, halves = its updates write halves of the weights, scratch = bytes
- * that its libraries want beside}, ...}, one a device. */
+/* The list {{own = it has a memory space of its own, halves = its updates write the weights' halves
+ * too, scratch = further bytes that its libraries need}, ...}, one table per device. */
 static const gp_plan_device_spec *push_devices(lua_State *L, int list, int count) {
   luaL_checktype(L, list, LUA_TTABLE);
   gp_plan_device_spec *devices = lua_newuserdatauv(L, ((size_t)count + 1) * sizeof *devices, 0);
@@ -29,7 +29,7 @@ static const gp_plan_device_spec *push_devices(lua_State *L, int list, int count
   return devices;
 }
 
-/* core.plan_new(pipeline's fields, plan's fields, devices, device from 0 or -1: all) -> plan */
+/* core.plan_new(pipeline's fields, plan's fields, devices, device from 0, or -1 for all) -> plan */
 static int plan_new(lua_State *L) {
   gp_pipeline_spec pipeline;
   gp_plan_spec spec;
@@ -50,15 +50,15 @@ static int plan_new(lua_State *L) {
   return 1;
 }
 
-/* A finalizer may come upon one that the collector has freed. */
+/* Check a plan: a finalizer may get one that the collector has already freed. */
 static gp_lua_pipeline *check_box(lua_State *L) {
   gp_lua_pipeline *box = luaL_checkudata(L, 1, GP_LUA_PLAN);
   if (!box->plan) gp_lua_error(L, "plan: it is freed, expected a live one");
   return box;
 }
 
-/* p:bytes(plan, device) -> of its memory; p:tasks(plan, device) -> actions; 0 where its share is
- * not planned */
+/* p:bytes(plan, device) -> bytes of its memory; p:tasks(plan, device) -> actions; 0 if the device
+ * is not planned */
 static int plan_bytes(lua_State *L) {
   gp_lua_pipeline *box = check_box(L);
   int device = (int)gp_lua_check_int(L, 3, "bytes: the device", 0, box->devices - 1);

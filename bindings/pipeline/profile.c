@@ -1,7 +1,8 @@
-/* bindings/pipeline/profile.c - what each instruction took, as tables for
+/* bindings/pipeline/profile.c - the time of each instruction, as tables for
  * lua/gpipe/pipeline/profile/init.lua.
  *
- * The pipeline is looked at again after every table made: a finalizer may have closed it. */
+ * The pipeline is checked again after each table is made, because a finalizer may have closed
+ * it. */
 #include "pipeline/pipeline.h"
 
 #include "field.h"
@@ -44,7 +45,7 @@ static int profile_end(lua_State *L) {
 }
 
 /* p:profile_entries(device) -> {{phase, op, what, dtype, seconds, bytes, flop, action, stage,
- * micro}, ...} in the order of the device; action to micro where it is part of one */
+ * micro}, ...} in the device's order; action, stage and micro only if it is part of an action */
 static int profile_entries(lua_State *L) {
   int last = gp_lua_pipeline_box(L)->devices - 1;
   int device = (int)gp_lua_check_int(L, 2, "profile: the device", 0, last);
@@ -65,8 +66,8 @@ static int profile_drop(lua_State *L) {
   return 0;
 }
 
-/* p:ceiling(device, dtype) -> what a product in it reaches, FLOP a second; without one, bytes a
- * second of a copy; nil where the device has no room to measure */
+/* p:ceiling(device, dtype) -> FLOP per second that a product in the dtype reaches; without a dtype,
+ * bytes per second of a copy; nil if the device has no room to measure */
 static int ceiling(lua_State *L) {
   double per_second;
   gp_pipeline *pipeline = gp_lua_check_pipeline(L);
@@ -81,7 +82,7 @@ static int ceiling(lua_State *L) {
   return 1;
 }
 
-/* p:ran_warm() -> was the last run an ordinary one of a plan that had run before? */
+/* p:ran_warm() -> was the last run an ordinary one, of a plan that had run before? */
 static int ran_warm(lua_State *L) {
   lua_pushboolean(L, gp_pipeline_ran_warm(gp_lua_check_pipeline(L)));
   return 1;

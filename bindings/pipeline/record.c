@@ -1,6 +1,7 @@
-/* bindings/pipeline/record.c - what ran when, and what it came to.
+/* bindings/pipeline/record.c - what ran when, and its totals.
  *
- * The pipeline is looked at again after every table made: a finalizer may have closed it. */
+ * The pipeline is checked again after each table is made, because a finalizer may have closed
+ * it. */
 #include "pipeline/pipeline.h"
 
 #include "field.h"

@@ -1,5 +1,5 @@
-/* bindings/pipeline/run.c - mini-batches for a pipeline's workers: one and wait, or a stream of
- * them. */
+/* bindings/pipeline/run.c - gives mini-batches to a pipeline's workers: one at a time, or a
+ * stream. */
 #include <stdio.h>
 
 #include "pipeline/pipeline.h"
@@ -8,7 +8,7 @@
 
 /* ---- arguments ----------------------------------------------------------------------------- */
 
-/* The tensors of a field's list. They stay on the stack, where no finalizer can free them. */
+/* The tensors in the list of a field. They stay on the stack, where no finalizer can free them. */
 static int tensors_field(lua_State *L, int index, const char *name, gp_tensor **tensors) {
   lua_getfield(L, index, name);
   int list = lua_gettop(L), n = lua_istable(L, list) ? (int)lua_rawlen(L, list) : 0;
@@ -22,7 +22,7 @@ static int tensors_field(lua_State *L, int index, const char *name, gp_tensor **
   return n;
 }
 
-/* Of a list with a tensor or false for each input; false where there is no list. */
+/* The tensors of a list with a tensor or false for each input; false if there is no list. */
 static bool input_grads_field(lua_State *L, int index, int n, gp_tensor **tensors) {
   if (lua_getfield(L, index, "input_grads") != LUA_TTABLE) return false;
   int list = lua_gettop(L);
@@ -34,8 +34,8 @@ static bool input_grads_field(lua_State *L, int index, int n, gp_tensor **tensor
   return true;
 }
 
-/* What a run is given: {inputs, targets, outputs or out_grads with input_grads, accumulate, hyper}.
- * hyper has a table per group of the optimizer in use. */
+/* The arguments of a run: {inputs, targets, outputs or out_grads with input_grads, accumulate,
+ * hyper}. hyper has a table for each group of the optimizer in use. */
 typedef struct arguments {
   gp_tensor *inputs[GP_MAX_BATCH_TENSORS], *targets[GP_MAX_BATCH_TENSORS];
   gp_tensor *outputs[GP_MAX_BATCH_TENSORS], *out_grads[GP_MAX_BATCH_TENSORS];
@@ -62,11 +62,11 @@ static void check_arguments(lua_State *L, int index, arguments *a) {
   a->args.hyper = gp_lua_push_hyper(L, lua_gettop(L), lua_gettop(L) - 1);
 }
 
-/* What the devices did goes to the Lua side, which shows it, before the short text of it is
- * raised. */
+/* Raise a failure. After a timeout the Lua side first gets the report of what the devices did,
+ * which it shows. */
 static int fail(lua_State *L, const gp_pipeline *pipeline, gp_status status) {
   if (status == GP_ETIMEOUT && gp_lua_push_hook(L, "post_mortem") == LUA_TFUNCTION) {
-    char text[512]; /* the hook may use the runtime */
+    char text[512]; /* a copy, because the hook may use the runtime */
     snprintf(text, sizeof text, "%s", gp_error_text());
     lua_pushstring(L, gp_pipeline_report(pipeline));
     lua_call(L, 1, 0);
@@ -91,7 +91,7 @@ static int pipeline_run(lua_State *L) {
   return 2;
 }
 
-/* p:submit(plan, arguments): what it makes known is for p:losses() */
+/* p:submit(plan, arguments): p:losses() returns its results later */
 static int pipeline_submit(lua_State *L) {
   arguments a;
   gp_lua_check_pipeline(L);
@@ -108,7 +108,7 @@ static int pipeline_drain(lua_State *L) {
   return status ? fail(L, pipeline, status) : 0;
 }
 
-/* p:losses(list): appends those that became known to the list */
+/* p:losses(list): append the losses that have become known to the list */
 static int pipeline_losses(lua_State *L) {
   gp_pipeline *pipeline = gp_lua_check_pipeline(L);
   luaL_checktype(L, 2, LUA_TTABLE);
@@ -139,7 +139,7 @@ static int pipeline_use(lua_State *L) {
   gp_status status = gp_pipeline_use(pipeline, optimizer, &options);
   if (status) return gp_lua_fail(L, status);
   lua_settop(L, 2);
-  lua_setiuservalue(L, 1, 1); /* borrowed by the runtime, so kept here */
+  lua_setiuservalue(L, 1, 1); /* the runtime borrows it, so it is kept here */
   return 0;
 }
 
@@ -149,13 +149,13 @@ static int pipeline_broken(lua_State *L) {
   return 1;
 }
 
-/* p:mend(): a state was loaded */
+/* p:mend(): call it when a state was loaded */
 static int pipeline_mend(lua_State *L) {
   gp_pipeline_mend(gp_lua_check_pipeline(L));
   return 0;
 }
 
-/* pipeline:check_faults() -> nil, or what GPIPE_FAULT names that is not there */
+/* pipeline:check_faults() -> nil, or the part of GPIPE_FAULT that does not exist */
 static int pipeline_check_faults(lua_State *L) {
   if (!gp_pipeline_check_faults(gp_lua_check_pipeline(L))) return 0;
   lua_pushstring(L, gp_error_text());
@@ -165,11 +165,11 @@ static int pipeline_check_faults(lua_State *L) {
 /* p:report() -> what every device did when the last run was given up, or nil */
 static int pipeline_report(lua_State *L) {
   const char *text = gp_pipeline_report(gp_lua_check_pipeline(L));
-  lua_pushstring(L, *text ? text : NULL); /* nil for none */
+  lua_pushstring(L, *text ? text : NULL); /* nil if there is none */
   return 1;
 }
 
-/* p:lost() -> did a device never come back? */
+/* p:lost() -> has a device never returned? */
 static int pipeline_lost(lua_State *L) {
   lua_pushboolean(L, gp_pipeline_is_lost(gp_lua_check_pipeline(L)));
   return 1;
@@ -195,7 +195,7 @@ static int pipeline_set_steps(lua_State *L) {
   return 0;
 }
 
-/* p:skipped() -> updates left out so far, because gradients were not finite */
+/* p:skipped() -> updates skipped so far, because gradients were not finite */
 static int pipeline_skipped(lua_State *L) {
   lua_pushinteger(L, gp_pipeline_skipped(gp_lua_check_pipeline(L)));
   return 1;

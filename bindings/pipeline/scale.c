@@ -13,7 +13,7 @@ gp_loss_scale gp_lua_scale_fields(lua_State *L, int index) {
                          .skipped = gp_lua_int_field(L, index, "skipped", 0)};
 }
 
-/* p:loss_scale() -> {scale, growth, backoff, min, window, good, skipped}; nil where nothing is
+/* p:loss_scale() -> {scale, growth, backoff, min, window, good, skipped}; nil if gradients are not
  * scaled */
 static int pipeline_loss_scale(lua_State *L) {
   gp_loss_scale s;

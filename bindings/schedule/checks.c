@@ -1,7 +1,7 @@
-/* bindings/schedule/checks.c - what a verified schedule is asked: limits, capacity, memory,
+/* bindings/schedule/checks.c - questions to a verified schedule: limits, capacity, memory,
  * versions.
  *
- * Tables count devices and stages as Lua lists do, from 1; schedule/verify.lua gives them their
+ * Tables count devices and stages from 1, like Lua lists; schedule/verify.lua gives them their
  * names. */
 #include "schedule/schedule_binding.h"
 
@@ -47,7 +47,7 @@ static int schedule_limit(lua_State *L) {
   return 1;
 }
 
-/* schedule:capacity() -> the smallest that ends, the smallest at full speed */
+/* schedule:capacity() -> the smallest that finishes, the smallest at full speed */
 static int schedule_capacity(lua_State *L) {
   int works, full_speed;
   gp_status status = gp_schedule_capacity(gp_lua_check_schedule(L, 1), &works, &full_speed);

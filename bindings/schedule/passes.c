@@ -1,4 +1,4 @@
-/* bindings/schedule/passes.c - schedules made of schedules: sends and receives added, I and W
+/* bindings/schedule/passes.c - schedules made from schedules: sends and receives added, I and W
  * merged. */
 #include "field.h"
 #include "schedule/schedule_binding.h"
@@ -12,7 +12,7 @@ static int push_pass(lua_State *L, gp_status (*pass)(const gp_schedule *s, gp_ro
 /* schedule:comms() -> rows with the sends and receives */
 static int schedule_comms(lua_State *L) { return push_pass(L, gp_schedule_comms); }
 
-/* schedule:merged() -> rows with B for I and W that directly follow each other */
+/* schedule:merged() -> rows with B in place of I and W that directly follow each other */
 static int schedule_merged(lua_State *L) { return push_pass(L, gp_schedule_merged); }
 
 /* schedule:compute() -> rows without what lowering adds */
@@ -49,7 +49,7 @@ static int schedule_lowered(lua_State *L) {
   return status == GP_OK ? 1 : gp_lua_fail(L, status);
 }
 
-/* schedule:steps() -> how many steps, one action of a device each, it takes */
+/* schedule:steps() -> the number of steps, in which each device runs one action */
 static int schedule_steps(lua_State *L) {
   int steps;
   gp_status status = gp_schedule_steps(gp_lua_check_schedule(L, 1), NULL, &steps);

@@ -1,8 +1,8 @@
-/* bindings/schedule/rows.c - lists of actions that generators append to: `rows:F(device, stage,
+/* bindings/schedule/rows.c - lists of actions to which generators append: `rows:F(device, stage,
  * micro)`.
  *
- * Millions of calls build a schedule of a thousand devices, so a method does nothing but check its
- * numbers and append. */
+ * Building a schedule of a thousand devices takes millions of calls, so a method only checks its
+ * numbers and appends. */
 #include <string.h>
 
 #include "schedule/schedule_binding.h"
@@ -15,7 +15,7 @@ gp_rows *gp_lua_check_rows(lua_State *L, int index) {
   return *box;
 }
 
-/* A number from 0 on, or -1 where it is absent and may be. */
+/* A number from 0 on; -1 if it is missing and optional. */
 static int32_t check_number(lua_State *L, int index, const char *what, bool optional) {
   int whole;
   lua_Integer n = lua_tointegerx(L, index, &whole);
@@ -37,7 +37,7 @@ static void append(lua_State *L, gp_rows *rows, const gp_action *action) {
   if (status) gp_lua_fail(L, status);
 }
 
-/* rows:F(device, stage, micro, version | nil) and its kin; upvalue 1: the op */
+/* rows:F(device, stage, micro, version | nil) and the other letters; upvalue 1: the op */
 static int rows_add(lua_State *L) {
   gp_rows *rows = gp_lua_check_rows(L, 1);
   gp_action action = check_action(L, 3, (int)lua_tointeger(L, lua_upvalueindex(1)));
@@ -53,7 +53,7 @@ static int rows_idle(lua_State *L) {
   return 0;
 }
 
-/* rows:join(device, "F", stage, micro, "B", stage, micro): one action of two */
+/* rows:join(device, "F", stage, micro, "B", stage, micro): join two actions into one */
 static int rows_join(lua_State *L) {
   static const char *const letters[] = {"F", "B", "I", "W", NULL};
   gp_rows *rows = gp_lua_check_rows(L, 1);
@@ -65,7 +65,8 @@ static int rows_join(lua_State *L) {
   return 0;
 }
 
-/* rows:read(device, text) -> true, or nil, text, position (from 1) of what is no action */
+/* rows:read(device, text) -> true, or nil, text, position (from 1) of the first text that is no
+ * action */
 static int rows_read(lua_State *L) {
   int position = 0, device = check_number(L, 2, "rows: the device", false);
   size_t length;
@@ -85,7 +86,7 @@ static int rows_read(lua_State *L) {
   return 3;
 }
 
-/* #rows: devices */
+/* #rows: the number of devices */
 static int rows_length(lua_State *L) {
   lua_pushinteger(L, gp_rows_device_count(gp_lua_check_rows(L, 1)));
   return 1;
@@ -134,7 +135,7 @@ static int rows_new(lua_State *L) {
   return status == GP_OK ? 1 : gp_lua_fail(L, status);
 }
 
-/* Idempotent: a finalizer may run again when the state is closed. */
+/* Idempotent, because a finalizer may run again when the state is closed. */
 static int rows_free(lua_State *L) {
   gp_rows **box = luaL_checkudata(L, 1, GP_LUA_ROWS);
   gp_rows *rows = *box;

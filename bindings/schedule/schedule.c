@@ -1,7 +1,7 @@
-/* bindings/schedule/schedule.c - lists of actions and a placement -> a verified schedule.
+/* bindings/schedule/schedule.c - makes a verified schedule from lists of actions and a placement.
  *
- * A schedule that is wrong is an ordinary answer here, not an error: whoever writes one (a person,
- * a search) asks in a loop, so the fault comes back as values. */
+ * A wrong schedule is an ordinary answer here, not an error: a user or a search tries schedules in
+ * a loop, so the fault is returned as values. */
 #include "schedule/schedule_binding.h"
 
 #include "field.h"
@@ -26,8 +26,9 @@ int gp_lua_push_fault(lua_State *L, const gp_schedule_fault *fault) {
 
 /* core.schedule(rows, placement, {copies, batch, micros}) -> schedule, or nil, text, check, device,
  * position.
+ *
  * placement: stage after stage, `copies` devices each; batch: micro-batches per update, 0:
- * synchronous; micros: how many micro-batches there must be, 0: as many as there are */
+ * synchronous; micros: how many micro-batches there must be, 0: any number */
 static int schedule_new(lua_State *L) {
   gp_schedule_spec spec = {.rows = gp_lua_check_rows(L, 1)};
   int entries;
@@ -47,7 +48,7 @@ static int schedule_new(lua_State *L) {
   return status == GP_OK ? 1 : gp_lua_fail(L, status);
 }
 
-/* Idempotent: a finalizer may run again when the state is closed. */
+/* Idempotent, because a finalizer may run again when the state is closed. */
 static int schedule_free(lua_State *L) {
   gp_schedule **box = luaL_checkudata(L, 1, GP_LUA_SCHEDULE);
   gp_schedule *schedule = *box;
@@ -56,7 +57,8 @@ static int schedule_free(lua_State *L) {
   return 0;
 }
 
-/* schedule:part(backward) -> a schedule of its forward passes, and then its backward passes */
+/* schedule:part(backward) -> a schedule of its forward passes alone, or of these first and then its
+ * backward passes */
 static int schedule_part(lua_State *L) {
   lua_settop(L, 2);
   gp_schedule **box = lua_newuserdatauv(L, sizeof *box, 0);

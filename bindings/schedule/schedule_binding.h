@@ -1,5 +1,5 @@
 /* bindings/schedule/schedule_binding.h - the Lua objects of schedules: lists of actions, verified
- * ones, simulations. */
+ * schedules, simulations. */
 #ifndef GP_BINDINGS_SCHEDULE_H
 #define GP_BINDINGS_SCHEDULE_H
 
@@ -11,18 +11,18 @@
 
 /* The lists of actions at index, borrowed. */
 gp_rows *gp_lua_check_rows(lua_State *L, int index);
-/* Push a box for lists of actions, empty yet. */
+/* Push a box for lists of actions, still empty. */
 gp_rows **gp_lua_new_rows(lua_State *L);
-/* Push {op, stage, micro, version, begin, finish}; numbers that the action lacks are left out. */
+/* Push {op, stage, micro, version, begin, finish}, without the numbers that the action lacks. */
 void gp_lua_push_timed(lua_State *L, const gp_action *action, double begin, double finish);
 /* The verified schedule at index, borrowed. */
 gp_schedule *gp_lua_check_schedule(lua_State *L, int index);
 /* Push nil, text, check, device and position (from 1; nil: none) of a fault; returns 5. */
 int gp_lua_push_fault(lua_State *L, const gp_schedule_fault *fault);
-/* The mode of recomputation named at index; push a list of all names. Defaults are Lua's. */
+/* The recomputation mode named at index; and push a list of all names. Lua sets the default. */
 gp_remat gp_lua_check_remat(lua_State *L, int index);
 void gp_lua_push_remats(lua_State *L);
-/* What can be asked of a verified schedule, as methods: checks.c and passes.c. */
+/* The methods of a verified schedule: checks.c and passes.c. */
 extern const luaL_Reg gp_lua_schedule_checks[], gp_lua_schedule_passes[];
 
 #endif

@@ -1,4 +1,4 @@
-/* bindings/schedule/simulate.c - a verified schedule and costs -> when everything runs.
+/* bindings/schedule/simulate.c - computes when everything runs, from a verified schedule and costs.
  *
  * Results stay in C: a thousand devices have millions of actions, and a script looks at a few. */
 #include "field.h"
@@ -10,7 +10,7 @@ static gp_simulation *check_simulation(lua_State *L, int index) {
   return *box;
 }
 
-/* The simulation at 1 and its schedule, for a device of it at 2. */
+/* The simulation at 1 and its schedule; *device receives its device at 2. */
 static gp_simulation *check_device(lua_State *L, int *device, const gp_schedule **schedule) {
   gp_simulation *simulation = check_simulation(L, 1);
   lua_getiuservalue(L, 1, 1);
@@ -23,7 +23,7 @@ static gp_simulation *check_device(lua_State *L, int *device, const gp_schedule 
 
 /* ---- costs ----------------------------------------------------------------------------------- */
 
-/* The list in a field as an array, which stays on the stack; NULL where it is absent. */
+/* The list in a field as an array, which stays on the stack; NULL if it is missing. */
 static const double *push_numbers(lua_State *L, int index, const char *name, size_t count) {
   luaL_checkstack(L, 4, "costs");
   if (lua_getfield(L, index, name) == LUA_TNIL) return lua_pop(L, 1), NULL;
@@ -41,7 +41,7 @@ static const double *push_numbers(lua_State *L, int index, const char *name, siz
   return values;
 }
 
-/* Arrays are pushed: they live until the caller returns. */
+/* The arrays are pushed, so they live until the caller returns. */
 static gp_costs push_costs(lua_State *L, int index) {
 #define TEXT(name, text) text,
   static const char *const ops[] = {GP_ACT_LIST(TEXT)};
@@ -63,10 +63,10 @@ static gp_costs push_costs(lua_State *L, int index) {
   return costs;
 }
 
-/* The schedule is the user value of the simulation, which reads its actions.
+/* core.simulate(schedule, costs) -> simulation; costs: {stages =, F = {...}, hop_forward = {...},
+ * ...}, lists with one number per stage, for edges one less.
  *
- * core.simulate(schedule, costs) -> simulation; costs: {stages =, F = {...}, hop_forward = {...},
- * ...}, lists with one number per stage, of edges one less */
+ * The simulation keeps the schedule as its user value, because it reads its actions. */
 static int simulate(lua_State *L) {
   gp_lua_check_schedule(L, 1);
   luaL_checktype(L, 2, LUA_TTABLE);
@@ -108,8 +108,8 @@ static int simulation_device(lua_State *L) {
   return 6;
 }
 
-/* simulation:timeline(device) -> list of {op, stage, micro, version, begin, finish, joined}; empty
- * cells are left out; joined: with the next one */
+/* simulation:timeline(device) -> list of {op, stage, micro, version, begin, finish, joined},
+ * without empty cells; joined: with the next one */
 static int simulation_timeline(lua_State *L) {
   int device, count;
   const gp_schedule *schedule;
@@ -130,7 +130,8 @@ static int simulation_timeline(lua_State *L) {
   return 1;
 }
 
-/* simulation:critical(limit) -> list of {op, ..., device, after}, length of the whole path */
+/* simulation:critical(limit) -> list of {op, ..., device, after}, length of the whole critical
+ * path */
 static int simulation_critical(lua_State *L) {
   static const char *const reasons[] = {
       [GP_BY_START] = "start",
@@ -159,7 +160,7 @@ static int simulation_critical(lua_State *L) {
   return 2;
 }
 
-/* Idempotent: a finalizer may run again when the state is closed. */
+/* Idempotent, because a finalizer may run again when the state is closed. */
 static int simulation_free(lua_State *L) {
   gp_simulation **box = luaL_checkudata(L, 1, GP_LUA_SIMULATION);
   gp_simulation *simulation = *box;

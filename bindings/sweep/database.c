@@ -1,9 +1,9 @@
 /* bindings/sweep/database.c - an SQLite file: statements with bound values, rows as Lua tables.
  *
- * Statements are prepared once for a text and kept with the connection, in its user value, so that
- * the collector finalizes both, in any order (sqlite3_close_v2 waits for the last statement). A
- * statement is reset before its call returns, whatever happens meanwhile: one that is half read
- * would hold the file's lock. */
+ * A statement is prepared once for each text and kept with the connection, in its user value, so
+ * that the collector finalizes both, in any order (sqlite3_close_v2 waits for the last statement).
+ * A statement is reset before its call returns, whatever happens meanwhile, because one that is
+ * half read would hold the file's lock. */
 #include <string.h>
 
 #include <sqlite3.h>
@@ -13,7 +13,7 @@
 #define DATABASE  "gpipe.Database"
 #define STATEMENT "gpipe.Statement"
 
-/* How long a process waits for another one that writes; each holds the file for milliseconds. */
+/* How long a process waits for another one that is writing, which takes milliseconds. */
 enum { BUSY_MILLISECONDS = 30000 };
 
 typedef struct database_box {
@@ -65,7 +65,7 @@ static sqlite3 *check_database(lua_State *L) {
   return box->db;
 }
 
-/* core.database(path) -> database | nil, message, code: opened, and made where it is not there */
+/* core.database(path) -> database | nil, message, code; makes the file if it is missing */
 static int database_open(lua_State *L) {
   const char *path = gp_lua_check_string(L, 1, "database: the path");
   database_box *box = lua_newuserdatauv(L, sizeof *box, 1);
@@ -83,7 +83,7 @@ static int database_open(lua_State *L) {
 
 /* ---- statements ---------------------------------------------------------------------------- */
 
-/* Push the prepared statement of the text at stack position 2; false: `result` says why not. */
+/* Push the prepared statement of the text at stack position 2; false: *result says why not. */
 static bool push_statement(lua_State *L, sqlite3 *db, int *result) {
   size_t bytes;
   const char *text = lua_tolstring(L, 2, &bytes);
@@ -136,8 +136,8 @@ static void push_column(lua_State *L, sqlite3_stmt *statement, int i) {
   }
 }
 
-/* read(statement, &result) -> list of rows, each a table by the names of its columns. Protected:
- * making tables may fail. */
+/* read(statement, &result) -> list of rows, each a table keyed by column names. Runs protected,
+ * because making tables may fail. */
 static int read_rows(lua_State *L) {
   sqlite3_stmt *statement = lua_touserdata(L, 1);
   int *result = lua_touserdata(L, 2), columns = sqlite3_column_count(statement);
@@ -153,7 +153,8 @@ static int read_rows(lua_State *L) {
   return 1;
 }
 
-/* db:run(sql, ...) -> rows | nil, message, code: one statement; ... are bound to its ? in order */
+/* db:run(sql, ...) -> rows | nil, message, code: run one statement with ... bound to its ? in
+ * order */
 static int database_run(lua_State *L) {
   sqlite3 *db = check_database(L);
   luaL_checktype(L, 2, LUA_TSTRING);
@@ -168,7 +169,7 @@ static int database_run(lua_State *L) {
   lua_pushlightuserdata(L, statement);
   lua_pushlightuserdata(L, &result);
   int status = lua_pcall(L, 2, 1, 0);
-  /* the message is that of the failure until the next call */
+  /* sqlite3_errmsg is valid until the next call */
   int count = result == SQLITE_DONE || status != LUA_OK
                   ? 1
                   : push_failure(L, db, result, sqlite3_db_filename(db, "main"));
@@ -176,13 +177,13 @@ static int database_run(lua_State *L) {
   return status == LUA_OK ? count : lua_error(L);
 }
 
-/* db:changes() -> rows that the last statement wrote */
+/* db:changes() -> number of rows that the last statement wrote */
 static int database_changes(lua_State *L) {
   lua_pushinteger(L, sqlite3_changes(check_database(L)));
   return 1;
 }
 
-/* db:is_busy() -> whether a transaction is open */
+/* db:is_busy() -> is a transaction open? */
 static int database_is_busy(lua_State *L) {
   lua_pushboolean(L, !sqlite3_get_autocommit(check_database(L)));
   return 1;

@@ -1,8 +1,8 @@
 /* bindings/sweep/heartbeat.c - a thread that runs one SQL statement every few seconds.
  *
- * A trial may compute for hours without a call into the sweep, and processes of other machines see
- * nothing of this one but the file. So a thread with a connection of its own says there that the
- * process lives. What goes wrong is not said: the next beat tries again. */
+ * A trial may compute for hours without a call into the sweep, and processes on other machines see
+ * nothing of this one except the file. So a thread with its own connection writes there that the
+ * process is alive. A failed beat is not reported: the next one tries again. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <time.h>
@@ -50,7 +50,7 @@ static void *beat(void *context) {
   return NULL;
 }
 
-/* Ends the thread and closes its connection. */
+/* End the thread and close its connection. */
 static int heartbeat_clear(lua_State *L) {
   heartbeat *h = luaL_checkudata(L, 1, HEARTBEAT);
   if (h->started) {

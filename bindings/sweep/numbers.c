@@ -1,5 +1,7 @@
-/* bindings/sweep/numbers.c - arrays of numbers for densities of many kernels: a suggestion looks at
- * each of a thousand kernels for every candidate and parameter, which in Lua takes milliseconds. */
+/* bindings/sweep/numbers.c - arrays of numbers for densities of many kernels.
+ *
+ * A suggestion evaluates each of a thousand kernels for every candidate and parameter, which takes
+ * milliseconds in Lua. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,8 +11,8 @@
 #define NUMBERS "gpipe.Numbers"
 
 enum {
-  FAR = 6,   /* deviations: beyond them lies less than 1e-8 */
-  REMOTE = 9 /* deviations: beyond them lies less than 1e-18 */
+  FAR = 6,   /* deviations: less than 1e-8 lies beyond */
+  REMOTE = 9 /* deviations: less than 1e-18 lies beyond */
 };
 
 static const double ROOT = 0.3989422804014327; /* 1 / sqrt(2 pi) */
@@ -28,7 +30,7 @@ static numbers *push_numbers(lua_State *L, size_t count) {
   return made;
 }
 
-/* Another array of as many numbers as the one at position 1. */
+/* The array at `index`, which must have as many numbers as the one at position 1. */
 static const numbers *check_like(lua_State *L, int index, size_t count) {
   const numbers *other = luaL_checkudata(L, index, NUMBERS);
   if (other->count != count)
@@ -54,22 +56,22 @@ static int make(lua_State *L) {
 
 /* ---- kernels ------------------------------------------------------------------------------- */
 
-enum { SHARPEST = 100 }; /* kernels are no narrower than this part of the range */
+enum { SHARPEST = 100 }; /* no kernel is narrower than this part of the range */
 
 typedef struct place {
   double at;
   size_t kernel;
 } place;
 
-/* Equal values in the order of their kernels, so that the order is one whatever qsort does. */
+/* Sort by value. Equal values are sorted by kernel, so that the order does not depend on qsort. */
 static int compare(const void *a, const void *b) {
   const place *x = a, *y = b;
   if (x->at != y->at) return x->at < y->at ? -1 : 1;
   return x->kernel < y->kernel ? -1 : x->kernel > y->kernel;
 }
 
-/* The width of each: as far as the farther neighbour; of the first and the last as far as the only
- * one, so that they are not blurred by a far end of the range. */
+/* Find the width of each kernel: the distance to its farther neighbour. The first and the last use
+ * their only neighbour, so that a distant end of the range does not blur them. */
 static void find_widths(const place *sorted, size_t count, double low, double high,
                         double *widths) {
   double range = high - low, least = range / fmin(SHARPEST, (double)count + 2);
@@ -82,8 +84,8 @@ static void find_widths(const place *sorted, size_t count, double low, double hi
   }
 }
 
-/* core.kernels(trials, name, is_log, low, high) -> means, widths, scales (1 / width): of a kernel
- * around the value of each trial, and of one over the whole range behind them */
+/* core.kernels(trials, name, is_log, low, high) -> means, widths, scales (1 / width): a kernel
+ * around the value of each trial, and one over the whole range after them */
 static int kernels(lua_State *L) {
   luaL_checktype(L, 1, LUA_TTABLE);
   const char *name = gp_lua_check_string(L, 2, "kernels: name");
@@ -113,7 +115,7 @@ static int kernels(lua_State *L) {
 
 /* ---- arithmetic ---------------------------------------------------------------------------- */
 
-/* n:get(i) -> its i-th, from 1 */
+/* n:get(i) -> the i-th number, from 1 */
 static int get(lua_State *L) {
   const numbers *n = luaL_checkudata(L, 1, NUMBERS);
   int64_t i = gp_lua_check_int(L, 2, "numbers: i", 1, (int64_t)n->count);
@@ -129,7 +131,7 @@ static int copy(lua_State *L) {
   return 1;
 }
 
-/* n:add(other): in place */
+/* n:add(other): add the other's numbers, in place */
 static int add(lua_State *L) {
   numbers *n = luaL_checkudata(L, 1, NUMBERS);
   const numbers *other = check_like(L, 2, n->count);
@@ -137,7 +139,7 @@ static int add(lua_State *L) {
   return 0;
 }
 
-/* n:add_logs(other): add the logarithms of the other's, in place */
+/* n:add_logs(other): add the logarithms of the other's numbers, in place */
 static int add_logs(lua_State *L) {
   numbers *n = luaL_checkudata(L, 1, NUMBERS);
   const numbers *other = check_like(L, 2, n->count);
@@ -157,10 +159,10 @@ static int add_normal(lua_State *L) {
   return 0;
 }
 
-/* The logarithm of the share of the standard normal distribution between a and b >= a. Most are
- * short intervals: the density of the middle with the second term of its series. Far out it is the
- * density of the near end over its distance, which is right to two digits, where nothing depends on
- * more. */
+/* The logarithm of the standard normal distribution's share between a and b >= a. Most intervals
+ * are short: for them it uses the density in the middle with the second term of its series. Far out
+ * it uses the density at the near end over its distance, which is right to two digits; nothing
+ * depends on more there. */
 static double log_share(double a, double b) {
   double low = a > 0 ? -b : a, high = a > 0 ? -a : b;
   double width = high - low, z = (low + high) / 2;
@@ -172,8 +174,8 @@ static double log_share(double a, double b) {
   return log(fmax(share, 1e-300));
 }
 
-/* n:add_share(sign, from, to, means, scales): add sign times the logarithm of what a normal
- * distribution has between two points, in place */
+/* n:add_share(sign, from, to, means, scales): add sign times the logarithm of each normal
+ * distribution's share between two points, in place */
 static int add_share(lua_State *L) {
   numbers *n = luaL_checkudata(L, 1, NUMBERS);
   double sign = gp_lua_check_number(L, 2, "numbers: sign");
@@ -187,7 +189,7 @@ static int add_share(lua_State *L) {
   return 0;
 }
 
-/* n:log_sum() -> the logarithm of the sum of their exponentials */
+/* n:log_sum() -> the logarithm of the sum of the numbers' exponentials */
 static int log_sum(lua_State *L) {
   const numbers *n = luaL_checkudata(L, 1, NUMBERS);
   double most = -INFINITY, sum = 0;

@@ -1,8 +1,8 @@
 /* bindings/sweep/process.c - child processes that end with their parent, and an alarm for Lua code.
  *
- * A sweep runs trials in processes of their own. A child gets a share of the cores by its affinity
- * mask, which is what the runtime counts; it dies when the process that started it does, however
- * that ended (PR_SET_PDEATHSIG). Between fork and exec only what is safe there is called. */
+ * A sweep runs each trial in a process. A child gets a share of the cores through its affinity
+ * mask, which the runtime counts. It dies when the process that started it ends, in whatever way
+ * (PR_SET_PDEATHSIG). Between fork and exec only functions that are safe there are called. */
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -25,24 +25,24 @@ typedef struct process_box {
   pid_t pid; /* 0 when it has ended and was waited for */
 } process_box;
 
-/* ---- how a child is started ---------------------------------------------------------------- */
+/* ---- starting a child ---------------------------------------------------------------------- */
 
 typedef struct launch {
-  const char *program;             /* its file */
+  const char *program;             /* path of the executable */
   char **arguments, **environment; /* end with NULL */
-  const char *output;              /* of both streams, appended to */
+  const char *output;              /* a file to which both streams are appended */
   cpu_set_t cores;
   bool has_cores;
 } launch;
 
-/* Push memory for `count` pointers and a NULL behind them. */
+/* Push memory for `count` pointers and a NULL after them. */
 static char **push_pointers(lua_State *L, size_t count) {
   char **list = lua_newuserdatauv(L, (count + 1) * sizeof *list, 0);
   memset(list, 0, (count + 1) * sizeof *list);
   return list;
 }
 
-/* The strings of the list at `index`, which keeps them; the pointers lie on the stack. */
+/* The strings of the list at `index`, which keeps them alive; the pointers are on the stack. */
 static char **push_strings(lua_State *L, int index) {
   size_t count = lua_rawlen(L, index);
   char **list = push_pointers(L, count);
@@ -54,7 +54,8 @@ static char **push_strings(lua_State *L, int index) {
   return list;
 }
 
-/* The environment of this process with NAME=value of the list at `index` added or put in place. */
+/* This process's environment, with the NAME=value strings of the list at `index` added or
+ * replaced. */
 static char **push_environment(lua_State *L, int index) {
   size_t added = lua_rawlen(L, index), kept = 0, there = 0;
   while (environ && environ[there]) there++;
@@ -74,7 +75,8 @@ static char **push_environment(lua_State *L, int index) {
   return list;
 }
 
-/* Share `part` (from 0) of `parts` of the cores that this process may use; at least one. */
+/* Choose share `part` (from 0) of `parts` among the cores that this process may use; at least
+ * one. */
 static void choose_cores(launch *l, int64_t part, int64_t parts) {
   cpu_set_t all;
   if (sched_getaffinity(0, sizeof all, &all)) return;
@@ -88,13 +90,13 @@ static void choose_cores(launch *l, int64_t part, int64_t parts) {
   l->has_cores = true;
 }
 
-/* In the child. What fails is told by the exit code, as a shell does. */
+/* Runs in the child. As in a shell, the exit code reports failures. */
 static void become(const launch *l, pid_t parent) {
   static const int caught[] = {SIGINT, SIGTERM, SIGHUP, SIGALRM, SIGPIPE};
   for (size_t i = 0; i < sizeof caught / sizeof *caught; i++) signal(caught[i], SIG_DFL);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != parent) _exit(127); /* it died before */
-  setpgid(0, 0);                       /* Ctrl-C is for the parent, which tells its children */
+  if (getppid() != parent) _exit(127); /* the parent died before prctl */
+  setpgid(0, 0);                       /* Ctrl-C goes to the parent, which signals its children */
   if (l->has_cores) sched_setaffinity(0, sizeof l->cores, &l->cores);
   int in = open("/dev/null", O_RDONLY);
   int out = open(l->output, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
@@ -103,8 +105,8 @@ static void become(const launch *l, pid_t parent) {
   _exit(127);
 }
 
-/* core.spawn(program, arguments, variables, output, part, parts) -> process | nil, message, code
- * arguments[1] is what the program is called. */
+/* core.spawn(program, arguments, variables, output, part, parts) -> process | nil, message, code.
+ * arguments[1] is the program's name. */
 static int spawn(lua_State *L) {
   luaL_checktype(L, 2, LUA_TTABLE);
   luaL_checktype(L, 3, LUA_TTABLE);
@@ -142,7 +144,7 @@ static int process_clear(lua_State *L) {
   return 0;
 }
 
-/* process:poll() -> nil while it runs | "exit", code | "signal", number: once */
+/* process:poll() -> nil while it runs | "exit", code | "signal", number; reports the end once */
 static int process_poll(lua_State *L) {
   process_box *box = luaL_checkudata(L, 1, PROCESS);
   int status = 0;
@@ -153,7 +155,7 @@ static int process_poll(lua_State *L) {
   return 2;
 }
 
-/* process:kill(number): send a signal, while it runs */
+/* process:kill(number): send a signal if it still runs */
 static int process_kill(lua_State *L) {
   process_box *box = luaL_checkudata(L, 1, PROCESS);
   int number = (int)gp_lua_check_int(L, 2, "process: the signal", 0, 64);
@@ -161,7 +163,7 @@ static int process_kill(lua_State *L) {
   return 0;
 }
 
-/* process:pid() -> integer, 0 when it has ended */
+/* process:pid() -> integer; 0 after it has ended */
 static int process_pid(lua_State *L) {
   lua_pushinteger(L, ((process_box *)luaL_checkudata(L, 1, PROCESS))->pid);
   return 1;
@@ -169,7 +171,7 @@ static int process_pid(lua_State *L) {
 
 /* ---- this process -------------------------------------------------------------------------- */
 
-/* core.sleep(seconds): wait; a signal ends it early */
+/* core.sleep(seconds): wait; a signal ends the wait early */
 static int sleep_for(lua_State *L) {
   double seconds = gp_lua_check_number(L, 1, "sleep: seconds");
   if (!(seconds > 0)) return 0;
@@ -187,8 +189,8 @@ static void on_alarm(int number) {
   gp_lua_interrupt_request();
 }
 
-/* core.alarm(seconds) -> whether the one before rang: after so many seconds what runs is
- * interrupted, as by Ctrl-C; 0 takes it back. In the program only. */
+/* core.alarm(seconds) -> did the previous alarm go off? After so many seconds the running code is
+ * interrupted, as by Ctrl-C; 0 cancels the alarm. In the program only. */
 static int set_alarm(lua_State *L) {
   double seconds = fmin(gp_lua_check_number(L, 1, "alarm: seconds"), 1e8);
   struct itimerval timer = {0};
@@ -206,7 +208,7 @@ static int set_alarm(lua_State *L) {
   return 1;
 }
 
-/* core.file_system(path) -> the number by which Linux tells the kind of file system, or nil */
+/* core.file_system(path) -> Linux's number for the kind of file system, or nil */
 static int file_system(lua_State *L) {
   struct statfs info;
   if (statfs(gp_lua_check_string(L, 1, "file_system: the path"), &info)) return 0;
@@ -214,7 +216,7 @@ static int file_system(lua_State *L) {
   return 1;
 }
 
-/* core.seconds_since_1970() -> by the clock on the wall, with its fraction */
+/* core.seconds_since_1970() -> wall-clock time, with its fraction */
 static int since_1970(lua_State *L) {
   struct timespec now;
   clock_gettime(CLOCK_REALTIME, &now);

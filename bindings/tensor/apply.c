@@ -2,13 +2,14 @@
  * otherwise.
  *
  * Every method, operator and layer function ends here, so that a layer's forward means the same in
- * the REPL and in a pipeline. Outputs are boxed before the inputs are looked at, since a finalizer
- * may free an input while a box is made; then nothing of Lua runs until the outputs are in them. */
+ * the REPL and in a pipeline. Outputs are boxed before the inputs are looked at, because a
+ * finalizer may free an input while a box is made; then no Lua code runs until the outputs are in
+ * their boxes. */
 #include "binding.h"
 
-/* ---- at once ------------------------------------------------------------------------------- */
+/* ---- running ------------------------------------------------------------------------------- */
 
-/* A reference of our own: a parameter's value may move into a pipeline's arena meanwhile. */
+/* Take a reference: a parameter's value may move into a pipeline's arena meanwhile. */
 static gp_status hold(gp_box *box, gp_tensor **tensor) {
   if (box->param) return gp_param_value(box->param, tensor);
   *tensor = gp_tensor_retain(box->tensor);
@@ -21,7 +22,7 @@ static bool is_noted(const gp_lua_call *use, gp_box *const *in) {
   return false;
 }
 
-/* Let the outputs remember what they came from. */
+/* Make the outputs remember the inputs that they came from. */
 static gp_status note(gp_applied *a, gp_box *const *in, gp_tensor *const *inputs, int n_out,
                       gp_box *const *out) {
   gp_history_input from[GP_MAX_INPUTS];
@@ -46,7 +47,7 @@ static gp_status note(gp_applied *a, gp_box *const *in, gp_tensor *const *inputs
   return status;
 }
 
-/* Make no Lua call between the first reference taken and the last one given back. */
+/* No Lua call may come between taking the first reference and releasing the last. */
 static gp_status run_eager(const gp_lua_call *use, bool noted, gp_box *const *in,
                            gp_box *const *out) {
   gp_tensor *inputs[GP_MAX_INPUTS] = {0};
@@ -72,9 +73,10 @@ static gp_status run_eager(const gp_lua_call *use, bool noted, gp_box *const *in
   return status;
 }
 
-/* ---- recorded ------------------------------------------------------------------------------ */
+/* ---- recording ----------------------------------------------------------------------------- */
 
-/* A constant is what the tensor holds now: the script may write to it later. */
+/* Record a copy of the tensor's contents as a constant: the script may write to the tensor
+ * later. */
 static gp_status record_constant(gp_trace *trace, gp_tensor *tensor, gp_ref *ref) {
   const gp_meta *meta = gp_tensor_meta(tensor);
   gp_tensor *copy = NULL;
@@ -85,7 +87,7 @@ static gp_status record_constant(gp_trace *trace, gp_tensor *tensor, gp_ref *ref
   return status;
 }
 
-/* Parameters enter a trace as themselves, so that their gradients are found. */
+/* Record an input. A parameter is recorded as itself, so that it gets a gradient. */
 static gp_status record_input(gp_trace *trace, gp_box *box, gp_ref *ref) {
   if (box->param) return gp_trace_param(trace, box->param, ref);
   if (box->tensor) return record_constant(trace, box->tensor, ref);
@@ -111,7 +113,7 @@ static gp_status record(gp_trace *trace, const gp_lua_call *use, gp_box *const *
 
 /* ---- apply --------------------------------------------------------------------------------- */
 
-/* True where the op has to be recorded. Errors: a value of a trace that is not the current one. */
+/* Must the op be recorded? Errors: a value of a trace that is not the current one. */
 static bool is_recorded(lua_State *L, const gp_lua_call *use, gp_box *const *in,
                         const gp_trace *trace) {
   bool recorded = use->n_in == 0 && trace;
@@ -126,7 +128,7 @@ static bool is_recorded(lua_State *L, const gp_lua_call *use, gp_box *const *in,
   return recorded;
 }
 
-/* By its role where the row has one that users know. */
+/* Name an operand by its role, if users know the role. */
 static const char *push_operand_name(lua_State *L, const gp_lua_call *use, int i) {
   const gp_contract *row = gp_op_contract(use->op);
   const gp_operand *o = row->operands;
@@ -135,15 +137,15 @@ static const char *push_operand_name(lua_State *L, const gp_lua_call *use, int i
   return lua_pushfstring(L, "%s: input %d", row->name, i + 1);
 }
 
-/* Ops count their inputs; layers rarely get them wrong, scripts that call core do. */
+/* Check an input of an op. Layers rarely pass a wrong one, scripts that call core may. */
 static gp_box *check_input(lua_State *L, const gp_lua_call *use, int i) {
   gp_box *box = gp_lua_to_box(L, use->in[i]);
   if (!box) gp_lua_bad_value(L, use->in[i], push_operand_name(L, use, i), "a tensor");
   return gp_lua_check_live(L, box, gp_op_name(use->op));
 }
 
-/* Push empty boxes for the outputs. Inputs that the caller left out become nil: an output must not
- * take their place. */
+/* Push empty boxes for the outputs. Inputs that the caller left out become nil, so that no output
+ * takes their place. */
 static void push_outputs(lua_State *L, const gp_lua_call *use, gp_box **out) {
   int top = lua_gettop(L);
   for (int i = 0; i < use->n_in; i++)
@@ -152,7 +154,7 @@ static void push_outputs(lua_State *L, const gp_lua_call *use, gp_box **out) {
   for (int i = 0; i < use->n_out; i++) out[i] = gp_lua_new_box(L);
 }
 
-/* Run or record the op on inputs that are looked at now: nothing makes objects in Lua any more. */
+/* Run or record the op on its inputs, checked now: no more objects are made in Lua. */
 static gp_status apply_once(lua_State *L, const gp_lua_call *use, gp_trace *trace,
                             gp_box *const *out, bool *recorded) {
   gp_box *in[GP_MAX_INPUTS];
@@ -162,7 +164,7 @@ static gp_status apply_once(lua_State *L, const gp_lua_call *use, gp_trace *trac
   return *recorded ? record(trace, use, in, out) : run_eager(use, noted, in, out);
 }
 
-/* Where memory could not be had, garbage may hold it: collect and try once more. */
+/* If memory is short, garbage may hold it: collect and try once more. */
 void gp_lua_apply(lua_State *L, const gp_lua_call *asked) {
   gp_lua_call use = *asked;
   if (use.n_out == 0) use.n_out = 1;
@@ -171,7 +173,7 @@ void gp_lua_apply(lua_State *L, const gp_lua_call *asked) {
   push_outputs(L, &use, out);
   gp_status status = GP_OK;
   gp_trace *trace = gp_lua_trace(L);
-  if (trace) { /* noting may collect garbage, whose finalizers may do anything */
+  if (trace) { /* it may collect garbage, and finalizers may do anything */
     status = gp_lua_note_label(L);
     trace = gp_lua_trace(L);
   }

@@ -31,12 +31,12 @@ void gp_lua_collect_when_due(lua_State *L) {
 
 /* ---- making -------------------------------------------------------------------------------- */
 
-/* Its address is the key of the metatable of boxes in the registry, and what every box begins
- * with. */
+/* The address is the key of the boxes' metatable in the registry, and the first field of every
+ * box. */
 static const char class_key = 0;
 static const gp_box empty = {.kind = &class_key, .ref = GP_NONE};
 
-/* Its address is the key of the list of boxes that are made while gp.scope is open. */
+/* The address is the key of the list of boxes that are made while gp.scope is open. */
 static const char made_key = 0;
 
 static void list_box(lua_State *L) {
@@ -47,7 +47,7 @@ static void list_box(lua_State *L) {
   lua_pop(L, 1);
 }
 
-/* core.list_made(list or nil) -> what was before: a table whose keys are the boxes made from now */
+/* core.list_made(list or nil) -> the list before; from now on, new boxes become keys of the list */
 static int list_made(lua_State *L) {
   lua_settop(L, 1);
   gp_lua_state(L)->listing = lua_istable(L, 1);
@@ -57,7 +57,7 @@ static int list_made(lua_State *L) {
   return 1;
 }
 
-/* core.is_plain(t) -> whether it is a real tensor, no parameter and no value of a trace */
+/* core.is_plain(t) -> is it a real tensor, not a parameter or a value of a trace? */
 static int is_plain(lua_State *L) {
   const gp_box *box = gp_lua_to_box(L, 1);
   lua_pushboolean(L, box && box->tensor != NULL);
@@ -104,8 +104,9 @@ void gp_box_clear(gp_box *box) {
 
 /* ---- reading ------------------------------------------------------------------------------- */
 
-/* luaL_testudata, which makes a string of the class's name, was a quarter of `t + t`. A userdata of
- * this size that begins with an address of ours is a box whatever its metatable is. */
+/* Recognise a box. luaL_testudata, which makes a string of the class's name, took a quarter of the
+ * time of `t + t`. A userdata of this size that begins with our address is a box, whatever its
+ * metatable. */
 gp_box *gp_lua_to_box(lua_State *L, int index) {
   if (lua_type(L, index) != LUA_TUSERDATA || lua_rawlen(L, index) != sizeof(gp_box)) return NULL;
   gp_box *box = lua_touserdata(L, index);

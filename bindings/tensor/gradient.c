@@ -10,13 +10,13 @@ bool gp_box_has_gradient(const gp_box *box) {
 
 /* ---- writing in place ---------------------------------------------------------------------- */
 
-/* The leaf that a box is, or is a view of. */
+/* The leaf that a box is, or views. */
 static const gp_param *leaf_below(const gp_box *box) {
   return box->history ? gp_history_viewed(box->history) : box->leaf;
 }
 
-/* A view of a leaf is as good as the leaf. Parameters may be written to at any time, as before a
- * gradient was thought of: backward() tells where it needs what they were. */
+/* Check that a box may be written in place. A view of a leaf counts as the leaf. Parameters may
+ * always be written: backward() raises if it needs their old values. */
 void gp_lua_check_writable(lua_State *L, const gp_box *box, const char *who) {
   const gp_param *leaf = leaf_below(box);
   if (leaf && gp_param_is_borrowed(leaf) && !gp_lua_state(L)->no_grad)
@@ -26,14 +26,15 @@ void gp_lua_check_writable(lua_State *L, const gp_box *box, const char *who) {
                  who);
 }
 
-/* Parameters, and views of leaves, are written to without a gradient in mind. */
+/* Is the write recorded as an op? Parameters, leaves and their views are written without a
+ * record. */
 bool gp_lua_write_is_noted(lua_State *L, const gp_box *to, const gp_box *value) {
   if (gp_lua_state(L)->no_grad || gp_lua_trace(L) || !to->tensor || leaf_below(to)) return false;
   return to->history || (value && gp_box_has_gradient(value));
 }
 
-/* Other tensors that view the memory would keep what was written before. Those that only wait for
- * the collector do not count. */
+/* Check that no other tensor views the memory: it would keep the old contents. Tensors that only
+ * wait for the collector do not count. */
 static void check_alone(lua_State *L, const gp_box *to, const char *who) {
   if (gp_tensor_is_shared(to->tensor)) lua_gc(L, LUA_GCCOLLECT);
   if (to->tensor && gp_tensor_is_shared(to->tensor))
@@ -44,7 +45,8 @@ static void check_alone(lua_State *L, const gp_box *to, const char *who) {
                  who);
 }
 
-/* What read the old value keeps it: the box gets the new value's memory, none is written over. */
+/* Give the box the new value's memory. The old memory is not overwritten, because ops that read it
+ * keep it. */
 void gp_lua_take_value(lua_State *L, int to_index, int from_index, const char *who) {
   gp_box *to = gp_lua_to_box(L, to_index), *from = gp_lua_to_box(L, from_index);
   check_alone(L, to, who);
@@ -57,7 +59,7 @@ void gp_lua_take_value(lua_State *L, int to_index, int from_index, const char *w
   gp_history_free(before);
 }
 
-/* core.write_is_noted(t, value) -> whether writing the value into t is an op with a gradient */
+/* core.write_is_noted(t, value) -> is writing the value into t an op with a gradient? */
 static int write_is_noted(lua_State *L) {
   const gp_box *to = gp_lua_check_box(L, 1, "write");
   lua_pushboolean(L, gp_lua_write_is_noted(L, to, gp_lua_to_box(L, 2)));
@@ -66,10 +68,10 @@ static int write_is_noted(lua_State *L) {
 
 /* ---- fields -------------------------------------------------------------------------------- */
 
-/* Where the gradients of a value end; NULL where it is computed or needs none. */
+/* The leaf where the gradients of a value end; NULL if the value is computed or needs none. */
 static gp_param *leaf_of(const gp_box *box) { return box->leaf ? box->leaf : box->param; }
 
-/* t.grad -> the gradient so far, or nil; t may be collected meanwhile, its leaf not */
+/* Push t.grad -> the gradient so far, or nil. t may be collected meanwhile, but not its leaf. */
 static int push_grad(lua_State *L, const gp_box *box) {
   gp_param *leaf = leaf_of(box);
   if (!leaf) return lua_pushnil(L), 1;
@@ -88,7 +90,7 @@ int gp_lua_push_gradient_field(lua_State *L, const gp_box *box, const char *key)
   return 1;
 }
 
-/* A tensor of the script's becomes a leaf, or is none any more. */
+/* Make a tensor of the script a leaf, or stop it being one. */
 static void set_leaf(lua_State *L, bool wanted) {
   gp_tensor *tensor = gp_lua_check_tensor(L, 1, "requires_grad");
   gp_box *box = gp_lua_to_box(L, 1);
@@ -127,7 +129,7 @@ bool gp_lua_set_gradient_field(lua_State *L, const char *key) {
 
 /* ---- backward ------------------------------------------------------------------------------ */
 
-/* Push the seed: what was given at `index`, or 1 for a scalar, where the tensor at 1 lies. */
+/* Push the seed: the one given at `index`, or 1 for a scalar, on the device of the tensor at 1. */
 static gp_tensor *push_seed(lua_State *L, const gp_meta *meta, int index) {
   if (!lua_isnoneornil(L, index)) {
     gp_tensor *seed = gp_lua_check_tensor(L, index, "backward: the seed");
@@ -157,7 +159,7 @@ static gp_tensor *push_seed(lua_State *L, const gp_meta *meta, int index) {
   return moved->tensor;
 }
 
-/* The box at index 1, whose gradient exists. */
+/* The box at index 1, which must have a gradient. */
 static gp_box *check_root(lua_State *L) {
   gp_box *box = gp_lua_check_known(L, 1, "backward");
   if (box->history) return box;
@@ -170,7 +172,7 @@ static gp_box *check_root(lua_State *L) {
          box;
 }
 
-/* t:backward(seed): add the gradients of t to those of all it came from */
+/* t:backward(seed): add t's gradients to all leaves that it was computed from */
 static int backward(lua_State *L) {
   lua_settop(L, 2);
   const gp_meta meta = *gp_box_meta(check_root(L));
@@ -180,8 +182,8 @@ static int backward(lua_State *L) {
   return status == GP_OK ? 0 : gp_lua_fail(L, status);
 }
 
-/* core.gradients(t, seed, {leaf, ...}) -> a list of gradients, false where t does not depend on
- * one; nothing is stored */
+/* core.gradients(t, seed, {leaf, ...}) -> a list of gradients, false for a leaf that t does not
+ * depend on; stores nothing */
 static int gradients(lua_State *L) {
   luaL_checktype(L, 3, LUA_TTABLE);
   lua_settop(L, 3);
@@ -193,7 +195,7 @@ static int gradients(lua_State *L) {
   gp_tensor **grads = lua_newuserdatauv(L, (size_t)(count + 1) * sizeof *grads, 0);
   lua_createtable(L, count, 0);
   const int list = lua_gettop(L);
-  for (int k = 0; k < count; k++) gp_lua_new_box(L); /* before anything is looked at */
+  for (int k = 0; k < count; k++) gp_lua_new_box(L); /* before the leaves are looked at */
   for (int k = 0; k < count; k++) {
     lua_rawgeti(L, 3, k + 1);
     leaves[k] = leaf_of(gp_lua_check_box(L, lua_gettop(L), "gradients: a leaf"));
@@ -212,7 +214,7 @@ static int gradients(lua_State *L) {
   return 1;
 }
 
-/* t:detach() -> the same elements, come from nowhere */
+/* t:detach() -> a tensor with the same elements and without a history */
 static int detach(lua_State *L) {
   lua_settop(L, 1);
   gp_box *box = gp_lua_check_box(L, 1, "detach");
@@ -225,7 +227,7 @@ static int detach(lua_State *L) {
   return 1;
 }
 
-/* core.no_grad(flag) -> what it was: whether ops are left unnoted */
+/* core.no_grad(flag) -> the flag before; while it is set, ops are not recorded for gradients */
 static int no_grad(lua_State *L) {
   gp_lua *state = gp_lua_state(L);
   luaL_checktype(L, 1, LUA_TBOOLEAN);

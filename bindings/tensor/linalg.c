@@ -1,6 +1,6 @@
-/* bindings/tensor/linalg.c - factors of matrices: gpipe.linalg makes tensors, LAPACK fills them.
+/* bindings/tensor/linalg.c - matrix factorizations: gpipe.linalg makes tensors, LAPACK fills them.
  *
- * Shapes, batches and what is told to users are settled in lua/gpipe/linalg. */
+ * lua/gpipe/linalg handles shapes, batches and messages to users. */
 #include <string.h>
 
 #include "binding.h"
@@ -13,8 +13,8 @@ static gp_linalg check_what(lua_State *L) {
   return GP_LINALG_COUNT;
 }
 
-/* core.linalg(name, ...): read and write the tensors that gpipe/linalg.h says -> nothing, or where
- * a matrix has no answer its number (from 1) and what LAPACK says of it */
+/* core.linalg(name, ...): read and write the tensors that gpipe/linalg.h names -> nothing, or, if a
+ * matrix has no answer, its number (from 1) and LAPACK's reason */
 static int linalg(lua_State *L) {
   const gp_linalg what = check_what(L);
   const int count = gp_linalg_n_tensors(what);

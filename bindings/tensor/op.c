@@ -1,15 +1,15 @@
-/* bindings/tensor/op.c - the one way from Lua to an op, for every row of ops.def.
+/* bindings/tensor/op.c - calls an op from Lua, for every row of ops.def.
  *
- * core.<op>(operands.., attributes..): operands in the order of the row, nil for one that is left
- * out; then attributes in the order of the row, or one table that names them (and optional operands
- * by their role). Ops that are methods are called so too: t:gelu "tanh", t:gelu {mode = "tanh"}.
- * Friendlier forms (reductions, shapes) are in ops_shape.c and ops_reduce.c. */
+ * core.<op>(operands.., attributes..): operands in the order of the row, nil for a missing one;
+ * then attributes in the order of the row, or a table with their names (and optional operands by
+ * role). Methods take the same arguments: t:gelu "tanh", t:gelu {mode = "tanh"}. ops_shape.c and
+ * ops_reduce.c have friendlier forms (reductions, shapes). */
 #include <stdlib.h>
 #include <string.h>
 
 #include "tensor/tensor.h"
 
-/* One call: what was asked for, and where on the stack the names of attributes are; 0: nowhere. */
+/* One call: the request, and the stack position of the table with attributes' names; 0: none. */
 typedef struct request {
   const gp_contract *row;
   gp_lua_call use;
@@ -18,10 +18,11 @@ typedef struct request {
 
 /* ---- operands ------------------------------------------------------------------------------ */
 
-/* Operands whose dtype is the op's: a number can stand for one of them. */
+/* Has the operand the op's dtype? A number may take the place of one such operand. */
 static bool is_alike(const gp_operand *operand) { return operand->kind <= GP_KIND_ALIKE; }
 
-/* Make tensors of the numbers among the op's operands; of two numbers the first is f32. */
+/* Turn the numbers among the op's operands into tensors; if both are numbers, the first becomes
+ * f32. */
 static void promote_numbers(lua_State *L, const gp_contract *row) {
   int at[2] = {0}, count = 0;
   for (int i = 0; row->operands[i].role; i++)
@@ -31,8 +32,7 @@ static void promote_numbers(lua_State *L, const gp_contract *row) {
   gp_lua_check_operands(L, at[0], at[1], row->name);
 }
 
-/* A table of options ends the operands; one that is left out takes its place, as nil or not at
- * all. */
+/* Take the operands, up to a table of options. A missing operand is nil, or its place is absent. */
 static int take_operands(lua_State *L, request *r) {
   int at = 1;
   for (const gp_operand *o = r->row->operands; o->role; o++, at++) {
@@ -44,7 +44,7 @@ static int take_operands(lua_State *L, request *r) {
 
 /* ---- attributes ---------------------------------------------------------------------------- */
 
-/* `"erf" or "tanh"` */
+/* Push `"erf" or "tanh"` */
 static const char *push_names(lua_State *L, const char *names) {
   luaL_Buffer text;
   luaL_buffinit(L, &text);
@@ -76,7 +76,7 @@ static gp_list read_list(lua_State *L, int index, const char *who) {
   return list;
 }
 
-/* Dimensions count from 1 in Lua and are those of the first operand. */
+/* Dimensions count from 1 in Lua and refer to the first operand. */
 static void read_dims(lua_State *L, int index, const char *who, const gp_attr *attr,
                       int64_t *field) {
   int rank = gp_lua_check_meta(L, 1, who).shape.rank;
@@ -86,7 +86,7 @@ static void read_dims(lua_State *L, int index, const char *who, const gp_attr *a
     *field = gp_lua_check_dim(L, index, who, rank);
 }
 
-/* What needs no words is read without making any: numbers and flags, on every call of a layer. */
+/* Read numbers and flags without making a string: every call of a layer does this. */
 static bool read_plain(lua_State *L, int index, const gp_attr *attr, void *field) {
   if (attr->kind == GP_ATTR_FLAG) return *(bool *)field = lua_toboolean(L, index), true;
   if (lua_type(L, index) != LUA_TNUMBER) return false;
@@ -118,7 +118,7 @@ static void read_attr(lua_State *L, int index, const request *r, const gp_attr *
   lua_pop(L, 1);
 }
 
-/* Attributes by position from `at` on; nil is "left out". */
+/* Read attributes by position from `at` on; nil means "left out". */
 static void read_positions(lua_State *L, request *r, int at) {
   for (const gp_attr *a = gp_op_attrs(r->use.op); a->name; a++, at++)
     if (!lua_isnoneornil(L, at)) read_attr(L, at, r, a, gp_attr_field(&r->use.attrs, a));
@@ -150,7 +150,7 @@ static const char *push_options(lua_State *L, const request *r) {
   return *between ? lua_tostring(L, -1) : "none";
 }
 
-/* Push what is added to the error about an unknown option: the name that may be meant, or "". */
+/* Push a hint for the error about an unknown option: the name that was probably meant, or "". */
 static const char *push_near(lua_State *L, const char *name, const char *options) {
   if (gp_lua_push_hook(L, "option") != LUA_TFUNCTION) return "";
   lua_pushstring(L, name);
@@ -171,7 +171,7 @@ static void check_names(lua_State *L, const request *r) {
   }
 }
 
-/* Optional operands stay on the stack: the op reads them there. */
+/* Read the options. Optional operands stay on the stack, where the op reads them. */
 static void read_options(lua_State *L, request *r) {
   check_names(L, r);
   for (const gp_operand *o = r->row->operands; o->role; o++) {
@@ -193,7 +193,7 @@ static int count_seen(const gp_contract *row) {
   return count;
 }
 
-/* clamp with neither bound does nothing: a bound of another name, or nil, was meant. */
+/* clamp without a bound does nothing, so it is an error: the script misspelt one, or passed nil. */
 static void check_bounds(lua_State *L, int at) {
   bool given = !lua_isnoneornil(L, at) && !lua_istable(L, at);
   given |= !lua_isnoneornil(L, at + 1);
@@ -227,7 +227,7 @@ int gp_lua_call_op(lua_State *L, gp_op op) {
   return r.use.n_out;
 }
 
-/* core.<op>(..) -> its outputs but those that are kept for the gradient; upvalue 1 is the op */
+/* core.<op>(..) -> the op's outputs, except those kept for the gradient; upvalue 1 is the op */
 static int call_op(lua_State *L) {
   return gp_lua_call_op(L, (gp_op)lua_tointeger(L, lua_upvalueindex(1)));
 }
@@ -330,8 +330,7 @@ static void set_ops(lua_State *L, unsigned flags) {
 
 void gp_methods_ops(lua_State *L) { set_ops(L, GP_OP_METHOD); }
 
-/* The functions of the core table that are ops of tensors. A list to join is friendlier than many
- * arguments. */
+/* Add the ops to the core table. concat takes a list, which is friendlier than many arguments. */
 int gp_open_ops(lua_State *L) {
   set_ops(L, 0);
   lua_pushcfunction(L, gp_lua_concat);

@@ -1,8 +1,8 @@
 /* bindings/tensor/ops_in_place.c - methods that write their result into the tensor: add_, clamp_,
  * masked_fill_.
  *
- * t:add_(o) is t:copy_(t:add(o)): what copy_ refuses (values of a trace that are no nn.Buffer, what
- * a gradient needs) and what the op refuses is refused, and nothing is written then. Every
+ * t:add_(o) is t:copy_(t:add(o)): it refuses what copy_ refuses (values of a trace that are no
+ * nn.Buffer, values that a gradient needs) and what the op refuses, and then writes nothing. Every
  * elementwise op that keeps the dtype has such a form. */
 #include <stdio.h>
 
@@ -10,8 +10,8 @@
 
 /* ---- writing ------------------------------------------------------------------------------- */
 
-/* Write the value at the top of the stack, which was made for it, into the tensor at index 1, whose
- * shape it must have. Its memory is given back at once: the collector would be late. */
+/* Write the result on top of the stack into the tensor at index 1, which must have its shape. The
+ * result's memory is freed at once, because the collector would be late. */
 static int write_result(lua_State *L, const char *who) {
   char have[128], want[128];
   lua_insert(L, 2);
@@ -45,7 +45,7 @@ static void bad_mask(lua_State *L, const char *who) {
   gp_lua_bad_value(L, 2, lua_pushfstring(L, "%s: mask", who), "a tensor of dtype bool");
 }
 
-/* With the stack t, mask, value: push value where the mask is true, else t. */
+/* The stack is t, mask, value: push a tensor with value where the mask is true, else t. */
 static void apply_mask(lua_State *L, const char *who) {
   lua_settop(L, 3);
   gp_dtype dtype = gp_lua_dtype(L, gp_lua_check_box(L, 1, who));

@@ -1,8 +1,8 @@
 /* bindings/tensor/ops_reduce.c - methods along dimensions: sum, mean, max, argmax, softmax; and
  * matmul.
  *
- * The ops know one form each (softmax: the last dimension; matmul: matrices); the other forms are
- * put together here from permute and reshape, for real and symbolic values alike. */
+ * Each op has one form (softmax: the last dimension; matmul: matrices); the other forms are built
+ * here from permute and reshape, for real and symbolic values alike. */
 #include <string.h>
 
 #include "tensor/tensor.h"
@@ -29,7 +29,7 @@ int gp_lua_check_dims(lua_State *L, int index, const char *who, int rank, int64_
   return count;
 }
 
-/* Elements that are folded into one. */
+/* The number of elements that are folded into one. */
 static int64_t count_folded(const gp_shape *shape, int64_t mask) {
   int64_t count = 1;
   for (int d = 0; d < shape->rank; d++)
@@ -45,7 +45,8 @@ static void push_cast(lua_State *L, int index, gp_dtype dtype) {
   gp_lua_apply(L, &use);
 }
 
-/* Integers are added as i64, booleans counted: no sum wraps in 8 bits. */
+/* Cast integers to i64 before they are added, and booleans before they are counted: no sum wraps in
+ * 8 bits. */
 static void widen(lua_State *L) {
   gp_dtype dtype = gp_lua_check_meta(L, 1, "sum").dtype;
   if (gp_dtype_is_float(dtype) || dtype == GP_I64) return;
@@ -53,8 +54,8 @@ static void widen(lua_State *L) {
   lua_replace(L, 1);
 }
 
-/* Push the sum of argument 1 over the dims of argument 2, kept with argument 3; returns its
- * mask. */
+/* Push the sum of argument 1 over the dims of argument 2, which are kept if argument 3 says so;
+ * returns the mask of dims. */
 static int64_t push_sum(lua_State *L, const char *who) {
   gp_lua_call use = {.op = GP_OP_sum, .n_in = 1, .in = {1}};
   int rank = gp_lua_check_meta(L, 1, who).shape.rank;
@@ -72,7 +73,8 @@ static int reduce_sum(lua_State *L) {
   return 1;
 }
 
-/* t:mean(dim, keep). Halves are added and divided in f32: their sum may be none of theirs. */
+/* t:mean(dim, keep). Halves are added and divided in f32, because their sum may exceed their
+ * range. */
 static int reduce_mean(lua_State *L) {
   lua_settop(L, 3);
   gp_meta meta = gp_lua_check_meta(L, 1, "mean");
@@ -106,8 +108,8 @@ static void flatten(lua_State *L, const char *who) {
   lua_replace(L, 1);
 }
 
-/* The greatest along every dimension of the list at 2, one after the other from the last one: those
- * before keep their number. */
+/* Take the maximum along every dimension of the list at 2, from the last to the first, so that
+ * earlier dimensions keep their numbers. */
 static int max_over_dims(lua_State *L) {
   int64_t mask = 0;
   int rank = gp_lua_check_meta(L, 1, "max").shape.rank;
@@ -124,9 +126,8 @@ static int max_over_dims(lua_State *L) {
   return 1;
 }
 
-/* t:max(dim, keep) -> values, positions; t:max() -> the greatest element of all; t:max({d, e},
- * keep)
- * -> values */
+/* t:max(dim, keep) -> values, positions; t:max() -> the greatest of all elements; t:max({d, e},
+ * keep) -> values */
 static int reduce_max(lua_State *L) {
   lua_settop(L, 3);
   if (lua_type(L, 2) == LUA_TTABLE) return max_over_dims(L);
@@ -140,7 +141,7 @@ static int reduce_max(lua_State *L) {
   return use.n_out;
 }
 
-/* t:argmax(dim, keep) -> positions, from 1; without dim the position among all elements */
+/* t:argmax(dim, keep) -> positions, from 1; without dim, the position among all elements */
 static int reduce_argmax(lua_State *L) {
   lua_settop(L, 3);
   bool all = lua_isnil(L, 2);
@@ -183,14 +184,14 @@ static int softmax(lua_State *L) {
 
 /* ---- matmul -------------------------------------------------------------------------------- */
 
-/* Make the vector at argument `index` a matrix of one row or one column. */
+/* Turn the vector at argument `index` into a matrix of one row or one column. */
 static void vector_to_matrix(lua_State *L, int index, bool row) {
   int64_t size = gp_lua_check_meta(L, index, "matmul").shape.dim[0];
   gp_lua_reshape(L, index, &(gp_shape){.rank = 2, .dim = {row ? 1 : size, row ? size : 1}});
   lua_replace(L, index);
 }
 
-/* Where the operand is a transposed view, undo it and tell the kernel: no copy is made. */
+/* If the operand is a transposed view, undo that and tell the kernel instead: no copy is made. */
 static bool take_transposed(lua_State *L, int index) {
   gp_meta meta = gp_lua_check_meta(L, index, "matmul"), swapped = meta;
   int rank = meta.shape.rank;
@@ -205,7 +206,7 @@ static bool take_transposed(lua_State *L, int index) {
   return true;
 }
 
-/* Drop the dimensions of size 1 that vectors were given. */
+/* Drop the dimensions of size 1 that were added to vectors. */
 static void drop_vectors(lua_State *L, bool a_vector, bool b_vector) {
   gp_shape shape = gp_lua_check_meta(L, -1, "matmul").shape;
   if (b_vector) shape.rank--;
@@ -217,7 +218,7 @@ static void drop_vectors(lua_State *L, bool a_vector, bool b_vector) {
 }
 
 /* t:matmul(o): [.., M, K] x [.., K, N] -> [.., M, N]; a vector is a row on the left, a column on
- * the right, and its dimension is dropped again */
+ * the right, and the added dimension is dropped again */
 static int matmul(lua_State *L) {
   lua_settop(L, 2);
   int a_rank = gp_lua_check_meta(L, 1, "matmul: left").shape.rank;

@@ -1,13 +1,13 @@
 /* bindings/tensor/ops_shape.c - methods that change shape, dtype or layout.
  *
- * Of a real tensor, what can be a view is one: t:select(1, 2):copy_(x) writes into t. */
+ * For a real tensor, the result is a view where possible: t:select(1, 2):copy_(x) writes into t. */
 #include <string.h>
 
 #include "tensor/tensor.h"
 
 /* ---- reshape ------------------------------------------------------------------------------- */
 
-/* Replace the one -1 of a shape by what makes the number of elements right. */
+/* Replace the one -1 of a shape by the size that makes the number of elements right. */
 static void infer_size(lua_State *L, const gp_meta *meta, const char *who, gp_shape *shape) {
   int64_t numel = 0, known = 1;
   int open = -1;
@@ -30,8 +30,7 @@ static void infer_size(lua_State *L, const gp_meta *meta, const char *who, gp_sh
                  gp_shape_print(&meta->shape, have, sizeof have));
 }
 
-/* t:reshape(shape) -> t's elements in row-major order under another shape; a copy where t has
- * gaps */
+/* t:reshape(shape) -> t's elements in row-major order with another shape; a copy if t has gaps */
 static int shape_reshape(lua_State *L) {
   gp_meta meta = gp_lua_check_meta(L, 1, "reshape");
   gp_shape shape;
@@ -56,7 +55,7 @@ static int shape_view(lua_State *L) {
 
 /* ---- permute, narrow, select --------------------------------------------------------------- */
 
-/* order counts from 0. */
+/* Apply permute; order counts from 0. */
 static void apply_permute(lua_State *L, const int64_t *order, int rank) {
   gp_lua_call use = {.op = GP_OP_permute, .n_in = 1, .in = {1}};
   use.attrs.permute.order.count = rank;
@@ -91,7 +90,7 @@ static int shape_permute(lua_State *L) {
   return 1;
 }
 
-/* t:transpose(a, b): two dimensions exchanged; the last two by default */
+/* t:transpose(a, b): exchange two dimensions; the last two by default */
 static int shape_transpose(lua_State *L) {
   int rank = gp_lua_check_meta(L, 1, "transpose").shape.rank;
   lua_settop(L, 3);
@@ -119,7 +118,7 @@ static int shape_narrow(lua_State *L) {
   gp_shape shape = gp_lua_check_meta(L, 1, "narrow").shape;
   int dim = gp_lua_check_dim(L, 2, "narrow: dim", shape.rank);
   int64_t size = shape.dim[dim];
-  /* Of nothing, nothing may be taken from its beginning. */
+  /* an empty dimension allows an empty range at its beginning */
   const bool nothing = size == 0 && lua_isinteger(L, 3) && lua_tointeger(L, 3) == 1;
   int64_t first = nothing ? 0 : gp_lua_check_position(L, 3, "narrow: first", size);
   int64_t length = gp_lua_check_int(L, 4, "narrow: length", 0, size - first);
@@ -127,14 +126,14 @@ static int shape_narrow(lua_State *L) {
   return 1;
 }
 
-/* The shape of a slice. */
+/* The shape of a slice at one position of `dim`. */
 static gp_shape without_dim(const gp_shape *shape, int dim) {
   gp_shape less = {.rank = shape->rank - 1};
   for (int d = 0; d < less.rank; d++) less.dim[d] = shape->dim[d + (d >= dim)];
   return less;
 }
 
-/* A view without one dimension; the op table has none that keeps gaps, so it is made here. The box
+/* Push a view without one dimension. No op does this and keeps gaps, so it is made here. The box
  * that holds the tensor for us takes the view instead. */
 void gp_lua_select_view(lua_State *L, int index, int dim, int64_t at) {
   gp_tensor *tensor = gp_lua_check_tensor(L, index, "select");
@@ -148,8 +147,8 @@ void gp_lua_select_view(lua_State *L, int index, int dim, int64_t at) {
   if (status != GP_OK) gp_lua_fail(L, status);
 }
 
-/* Of a symbolic value, and of one whose gradient may be asked for, the slice is narrowed, then
- * reshaped (with a copy where it has gaps). */
+/* Select a slice. For a symbolic value, or one with a gradient, it is narrowed and then reshaped
+ * (with a copy if it has gaps). */
 void gp_lua_select(lua_State *L, int index, int dim, int64_t at) {
   gp_box *box = gp_lua_check_box(L, index, "select");
   const bool noted = gp_box_has_gradient(box) && !gp_lua_state(L)->no_grad;
@@ -163,7 +162,7 @@ void gp_lua_select(lua_State *L, int index, int dim, int64_t at) {
   lua_remove(L, -2);
 }
 
-/* t:select(d, i): position i of dimension d, which disappears */
+/* t:select(d, i): position i of dimension d, which is dropped */
 static int shape_select(lua_State *L) {
   gp_shape shape = gp_lua_check_meta(L, 1, "select").shape;
   int dim = gp_lua_check_dim(L, 2, "select: dim", shape.rank);
@@ -176,8 +175,8 @@ typedef struct steps {
   int64_t first, count, step;
 } steps;
 
-/* Each step-th position of the value at 1 by ops: the steps become a dimension of their own, of
- * which the first position stays. */
+/* Take every step-th position of the value at 1 with ops: the steps become a separate dimension, of
+ * which only the first position is kept. */
 static void apply_steps(lua_State *L, gp_shape shape, const steps *s) {
   const int64_t reach = (s->count - 1) * s->step + 1, full = s->count * s->step;
   apply_narrow(L, 1, s->dim, (int64_t[2]){s->first, reach});
@@ -192,7 +191,7 @@ static void apply_steps(lua_State *L, gp_shape shape, const steps *s) {
   gp_lua_select(L, lua_gettop(L), s->dim + 1, 0);
 }
 
-/* core.every(t, d, first, count, step): each step-th position of dimension d from `first` on: a
+/* core.every(t, d, first, count, step): every step-th position of dimension d from `first` on: a
  * view of a real tensor, else a copy. */
 int gp_lua_every(lua_State *L) {
   gp_shape shape = gp_lua_check_meta(L, 1, "every").shape;
@@ -225,7 +224,7 @@ static int shape_expand(lua_State *L) {
 
 /* ---- copies -------------------------------------------------------------------------------- */
 
-/* t:contiguous() -> t itself where it is, else a copy */
+/* t:contiguous() -> t itself if it is contiguous, else a copy */
 static int shape_contiguous(lua_State *L) {
   lua_settop(L, 1);
   gp_meta meta = gp_lua_check_meta(L, 1, "contiguous");
@@ -233,13 +232,14 @@ static int shape_contiguous(lua_State *L) {
   return 1;
 }
 
-/* t:clone() -> a copy with memory of its own */
+/* t:clone() -> a copy with new memory */
 static int shape_clone(lua_State *L) {
   gp_lua_apply1(L, GP_OP_copy, 1);
   return 1;
 }
 
-/* On another device; where a layer is being traced, the pipeline decides where its values lie. */
+/* Move to another device. While a layer is traced this does nothing, because the pipeline places
+ * its values. */
 static int move_to(lua_State *L, const char *device) {
   gp_box *box = gp_lua_check_box(L, 1, "to");
   if (box->trace || (box->param && gp_lua_trace(L))) return lua_settop(L, 1), 1;
@@ -254,7 +254,7 @@ static int move_to(lua_State *L, const char *device) {
   return 1;
 }
 
-/* t:to(dtype or device) -> converted; t itself where nothing is to do */
+/* t:to(dtype or device) -> converted; t itself if there is nothing to do */
 static int shape_to(lua_State *L) {
   lua_settop(L, 2);
   gp_box *box = gp_lua_check_box(L, 1, "to");
@@ -274,9 +274,8 @@ static int shape_to(lua_State *L) {
 
 /* ---- concat -------------------------------------------------------------------------------- */
 
-/* Joins the tensors of the list at index LIST, as many at a time as an op takes, and replaces it
- * by the list of what they became. The stack never holds more than one group, however long the
- * list. */
+/* Join the tensors of the list at index LIST, as many at a time as an op takes, and replace the
+ * list by the results. The stack never holds more than one group, however long the list is. */
 enum { LIST = 1, DIM = 2, FIRST = 3 };
 
 static void concat_level(lua_State *L, int64_t count, int dim) {
@@ -295,7 +294,7 @@ static void concat_level(lua_State *L, int64_t count, int dim) {
   lua_replace(L, LIST);
 }
 
-/* Raises where an element of the list is no tensor. */
+/* Raise if an element of the list is no tensor. */
 static void check_elements(lua_State *L, int64_t count) {
   for (int64_t i = 1; i <= count; i++) {
     lua_rawgeti(L, LIST, i);
@@ -304,7 +303,7 @@ static void check_elements(lua_State *L, int64_t count) {
   }
 }
 
-/* core.concat({a, b, ...}, d): along dimension d, the first by default */
+/* core.concat({a, b, ...}, d): join along dimension d, by default the first */
 int gp_lua_concat(lua_State *L) {
   lua_settop(L, DIM);
   if (lua_type(L, LIST) != LUA_TTABLE)

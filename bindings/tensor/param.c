@@ -1,13 +1,13 @@
 /* bindings/tensor/param.c - parameters and buffers as Lua tensors: declaration and their own
  * methods.
  *
- * A parameter is used like any tensor; what it has besides are its value, gradient and freezing. */
+ * A parameter is used like any tensor; besides, it has a value, a gradient and can be frozen. */
 #include "field.h"
 #include "tensor/tensor.h"
 
 /* ---- declaration --------------------------------------------------------------------------- */
 
-/* How the values begin; the bits are drawn when they are first needed (runtime/graph/param.c). */
+/* The initial values; the bits are drawn when they are first needed (runtime/graph/param.c). */
 static gp_init init_fields(lua_State *L) {
   static const char *const kinds[] = {"constant", "uniform", "normal", NULL};
   lua_getfield(L, 1, "kind");
@@ -17,8 +17,8 @@ static gp_init init_fields(lua_State *L) {
                    gp_lua_number_field(L, 1, "b")};
 }
 
-/* core.parameter{shape, dtype, kind, a, b, seed, number, buffer, frozen} -> parameter
- * kind "constant" (a), "uniform" [a, b), "normal" (mean a, deviation b) */
+/* core.parameter{shape, dtype, kind, a, b, seed, number, buffer, frozen} -> parameter; kind is
+ * "constant" (a), "uniform" [a, b), "normal" (mean a, deviation b) */
 static int make_parameter(lua_State *L) {
   luaL_checktype(L, 1, LUA_TTABLE);
   gp_param_spec spec = {.dtype = GP_F32, .init = init_fields(L)};
@@ -60,7 +60,7 @@ static int param_is_frozen(lua_State *L) {
   return 1;
 }
 
-/* p:set_frozen(b) -> p. Errors: while a pipeline owns it */
+/* p:set_frozen(b) -> p. Errors: a pipeline owns it */
 static int param_set_frozen(lua_State *L) {
   gp_param *param = check_param(L, "set_frozen");
   luaL_checkany(L, 2);
@@ -69,7 +69,7 @@ static int param_set_frozen(lua_State *L) {
   return status == GP_OK ? 1 : gp_lua_fail(L, status);
 }
 
-/* p:value() -> the values now: a tensor with the same memory */
+/* p:value() -> the current values: a tensor with the same memory */
 static int param_value(lua_State *L) {
   lua_settop(L, 1);
   gp_box *box = gp_lua_new_box(L);

@@ -2,12 +2,14 @@
  * text.
  *
  * nn.Module's call wrapper opens a scope and closes it through a to-be-closed variable, so an error
- * closes it too. The innermost label prefixes error texts and goes with every op that is recorded.
- * A coroutine that died of an error closes nothing: its scopes are dropped when they are next
- * looked at. One registry table holds it all: [2d - 1] the key of depth d in the module around it,
- * [2d] its description, [-d] its handle, reused, whose user value is the coroutine. The label is
- * put together when somebody asks for it, and kept in [0] until another module is the innermost:
- * so calls make no garbage, and modules nested to any depth cost what they hold. */
+ * closes it too. The innermost label prefixes error texts, and every recorded op gets it. A
+ * coroutine that died from an error closes nothing: its scopes are dropped at the next look at
+ * them.
+ *
+ * One registry table holds everything: [2d - 1] is the key of depth d in the module around it, [2d]
+ * its description, [-d] its handle, which is reused and whose user value is the coroutine. The
+ * label is built on demand and kept in [0] until the innermost module changes. So calls make no
+ * garbage, and nested modules need only the memory of their scopes. */
 #include "binding.h"
 
 static const char scopes_key;
@@ -18,7 +20,7 @@ typedef struct gp_scope {
 
 static void push_scopes(lua_State *L) { lua_rawgetp(L, LUA_REGISTRYINDEX, &scopes_key); }
 
-/* Whether the coroutine that opened the scope of this depth ended with an error. */
+/* Did the coroutine that opened the scope of this depth end with an error? */
 static bool is_left_behind(lua_State *L, int scopes, int depth) {
   lua_rawgeti(L, scopes, -depth);
   lua_getiuservalue(L, -1, 1);
@@ -27,7 +29,7 @@ static bool is_left_behind(lua_State *L, int scopes, int depth) {
   return opener && opener != L && lua_status(opener) > LUA_YIELD;
 }
 
-/* Another module is the innermost one from now on. */
+/* Set the depth: the innermost module changes. */
 static void set_depth(gp_lua *state, int depth) {
   state->depth = depth;
   state->labelled = false;
@@ -65,7 +67,7 @@ static void push_path(lua_State *L, int scopes, int depth) {
   luaL_pushresult(&path);
 }
 
-/* "3.fc (Linear 256 -> 10)", or what there is of it. */
+/* Push "3.fc (Linear 256 -> 10)", or the part of it that is known. */
 static void push_label(lua_State *L, int scopes, int depth) {
   push_path(L, scopes, depth);
   if (is_empty(L, scopes, 2 * depth)) return;
@@ -98,7 +100,7 @@ gp_status gp_lua_note_label(lua_State *L) {
   return gp_trace_set_label(state->trace, gp_lua_label(L));
 }
 
-/* The handle of a depth, made when that depth is first reached. */
+/* Push the handle of a depth, made when that depth is first reached. */
 static void push_handle(lua_State *L, int scopes, int depth) {
   if (lua_rawgeti(L, scopes, -depth) == LUA_TUSERDATA) return;
   lua_pop(L, 1);
@@ -139,8 +141,8 @@ static int leave(lua_State *L) {
   return 0; /* else it was closed with an outer one */
 }
 
-/* core.whole(f, ...) -> what f returns; inside, coroutine.yield raises: whoever went on meanwhile
- * would find the scopes, and the trace, of a call that has not ended. */
+/* core.whole(f, ...) -> what f returns. Inside f, coroutine.yield raises, because code that runs
+ * meanwhile would see the scopes and the trace of an unfinished call. */
 static int whole(lua_State *L) {
   luaL_checkany(L, 1);
   lua_call(L, lua_gettop(L) - 1, LUA_MULTRET);

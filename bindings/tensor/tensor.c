@@ -1,8 +1,7 @@
 /* bindings/tensor/tensor.c - the Lua type gpipe.Tensor: fields, indexing, metamethods.
  *
- * Facts are fields (t.shape), work is a method. Both go through one __index function: integers
- * select along the first dimension, strings are a field or a method of the table in its upvalue
- * 1. */
+ * Facts are fields (t.shape), work is a method. One __index function serves both: integers select
+ * along the first dimension, strings name a field, or a method in the table that is upvalue 1. */
 #include <string.h>
 
 #include "tensor/tensor.h"
@@ -38,7 +37,7 @@ static int shape_tostring(lua_State *L) {
   return 1;
 }
 
-/* a.shape == b.shape -> whether the sizes are the same; each is a table of its own */
+/* a.shape == b.shape -> are the sizes equal? (each access makes a new table) */
 static int shape_eq(lua_State *L) {
   const lua_Integer rank = lua_istable(L, 1) ? (lua_Integer)lua_rawlen(L, 1) : -1;
   bool equal = lua_istable(L, 2) && rank == (lua_Integer)lua_rawlen(L, 2);
@@ -78,7 +77,7 @@ static int push_field(lua_State *L, const gp_box *box, const char *key) {
   return gp_lua_push_gradient_field(L, box, key);
 }
 
-/* Raise for a name that is neither: the Lua side knows how to suggest one. */
+/* Raise for an unknown name: the Lua side suggests one. */
 static int missing(lua_State *L, const char *key) {
   if (strncmp(key, "__", 2) == 0) return lua_pushnil(L), 1; /* other libraries probe for these */
   if (gp_lua_push_hook(L, "missing") != LUA_TFUNCTION)
@@ -91,7 +90,7 @@ static int missing(lua_State *L, const char *key) {
 
 /* ---- indexing ------------------------------------------------------------------------------ */
 
-/* The 0-based position that t[i] asks for. */
+/* The 0-based position of t[i]. */
 static int64_t check_first(lua_State *L, const gp_box *box, const char *who) {
   const gp_shape *shape = &gp_box_meta(box)->shape;
   if (shape->rank == 0)
@@ -99,7 +98,8 @@ static int64_t check_first(lua_State *L, const gp_box *box, const char *who) {
   return gp_lua_check_position(L, 2, who, shape->dim[0]);
 }
 
-/* ipairs ends where t[i] is nil. Anywhere else a position after the last one is a mistake. */
+/* Is this the end of ipairs, where t[i] must be nil? Anywhere else, a position after the last is an
+ * error. */
 static bool is_end_of_ipairs(lua_State *L, const gp_box *box) {
   const gp_shape *shape = &gp_box_meta(box)->shape;
   lua_Debug ar;
@@ -112,7 +112,7 @@ static bool is_end_of_ipairs(lua_State *L, const gp_box *box) {
   return same && lua_tocfunction(L, lua_upvalueindex(2));
 }
 
-/* t[i]: a number where t has one dimension, else a view */
+/* t[i]: a number if t has one dimension, else a view */
 static int index_position(lua_State *L, gp_box *box) {
   if (is_end_of_ipairs(L, box)) return lua_pushnil(L), 1;
   int64_t at = check_first(L, box, "t[i]: i");
@@ -128,7 +128,7 @@ static bool is_compound(lua_State *L, int index) {
   return lua_istable(L, index) || gp_lua_to_box(L, index);
 }
 
-/* t[{..}], t[mask], t[positions]: the Lua side puts them together. */
+/* t[{..}], t[mask], t[positions]: the Lua side builds them. */
 static int index_compound(lua_State *L) {
   gp_lua_check_box(L, 1, "t[i]: t");
   if (gp_lua_push_hook(L, "index") != LUA_TFUNCTION)
@@ -147,7 +147,7 @@ static int newindex_compound(lua_State *L) {
   return 0;
 }
 
-/* Methods first: they are what is asked for most. */
+/* Look for methods first, because they are used most. */
 static int tensor_index(lua_State *L) {
   gp_box *box = gp_lua_to_box(L, 1);
   if (!box) gp_lua_bad_value(L, 1, "t[i]: t", "a tensor");
@@ -198,7 +198,8 @@ static int tensor_len(lua_State *L) {
   return 1;
 }
 
-/* a < b, a <= b: Lua would make true or false of it, which many elements (or none yet) are not. */
+/* a < b, a <= b: Lua would turn the result into true or false, but a tensor has many elements, or
+ * unknown ones. */
 static int tensor_order(lua_State *L) {
   return gp_lua_error(
       L,
@@ -209,7 +210,7 @@ static int tensor_order(lua_State *L) {
                       : "");
 }
 
-/* The Lua side prints values; what is not known or freed has only a type. */
+/* The Lua side prints values; a freed or unknown tensor shows its type only. */
 static int tensor_tostring(lua_State *L) {
   gp_box *box = luaL_checkudata(L, 1, GP_LUA_TENSOR);
   char shape[128];
@@ -227,7 +228,7 @@ static int tensor_tostring(lua_State *L) {
   return 1;
 }
 
-/* t:free(), __gc, __close: give the memory back now; harmless when done already */
+/* t:free(), __gc, __close: free the memory now; harmless if already done */
 static int tensor_free(lua_State *L) {
   gp_box *box = gp_lua_to_box(L, 1);
   if (!box) return luaL_typeerror(L, 1, GP_LUA_TENSOR);
@@ -235,7 +236,7 @@ static int tensor_free(lua_State *L) {
   return 0;
 }
 
-/* a % b and a // b, in Lua: formulas of several ops. */
+/* a % b and a // b: Lua computes them with several ops. */
 static int by_hook(lua_State *L, const char *name) {
   lua_settop(L, 2);
   gp_lua_push_hook(L, name);
@@ -255,7 +256,7 @@ static const luaL_Reg metamethods[] = {
     {"__le", tensor_order},          {"__mod", tensor_mod},
     {"__idiv", tensor_idiv},         {NULL, NULL}};
 
-/* Operators are the methods of the same meaning. */
+/* Operators call the methods of the same meaning. */
 static const char *const operators[][2] = {{"__add", "add"}, {"__sub", "sub"}, {"__mul", "mul"},
                                            {"__div", "div"}, {"__pow", "pow"}, {"__unm", "neg"}};
 
@@ -271,14 +272,14 @@ static void add_methods(lua_State *L) {
   gp_methods_gradient(L);
 }
 
-/* Push the function that ipairs returns, which indexes; nil where the host has no ipairs. */
+/* Push the step function of ipairs, which indexes t; nil if the host has no ipairs. */
 static void push_ipairs_step(lua_State *L) {
   if (lua_getglobal(L, "ipairs") != LUA_TFUNCTION) return;
   lua_newtable(L);
   lua_call(L, 1, 1);
 }
 
-/* The class is complete before the first box exists: a __gc added later would be ignored. */
+/* Complete the class before the first box exists: a __gc added later would be ignored. */
 int gp_open_tensor(lua_State *L) {
   gp_lua_open_boxes(L);
   open_shapes(L);

@@ -1,8 +1,9 @@
-/* bindings/tensor/tensor_make.c - making tensors: from numbers and nested tables, filled, counted,
+/* bindings/tensor/tensor_make.c - makes tensors: from numbers and nested tables, filled, counted,
  * drawn.
  *
- * Functions of the core table; lua/gpipe/tensor/create.lua gives them their options and defaults.
- * A nested table is walked twice: once along its first elements for the shape, once to fill. */
+ * These are functions of the core table; lua/gpipe/tensor/create.lua gives them options and
+ * defaults. A nested table is walked twice: once along its first elements for the shape, once to
+ * fill. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -12,12 +13,12 @@
 
 /* ---- from tables --------------------------------------------------------------------------- */
 
-/* A walk through a nested table; position[] is where it is, for error texts. */
+/* A walk through a nested table; position[] is where it has got to, for error texts. */
 typedef struct table_walk {
   const char *who;
   gp_tensor *tensor;
   gp_shape shape;
-  int64_t position[GP_MAX_RANK]; /* from 1, of the elements above this one */
+  int64_t position[GP_MAX_RANK]; /* from 1, of the elements around the current one */
   int64_t at;                    /* flat position of the next element */
 } table_walk;
 
@@ -32,7 +33,7 @@ static const char *push_path(lua_State *L, const table_walk *walk, int depth) {
   return lua_pushfstring(L, "%s: element %s", walk->who, text);
 }
 
-/* Follow first elements down from the value at the top; leaves the first leaf in its place. */
+/* Follow first elements down from the value on top, and replace it by the first leaf. */
 static void find_shape(lua_State *L, table_walk *walk) {
   while (lua_type(L, -1) == LUA_TTABLE) {
     if (walk->shape.rank == GP_MAX_RANK)
@@ -56,7 +57,7 @@ static void fill_element(lua_State *L, table_walk *walk, int index) {
   gp_lua_bad_value(L, index, path, gp_lua_push_wanted(L, gp_tensor_meta(walk->tensor)->dtype));
 }
 
-/* Every table at one depth has the length of the first one. */
+/* Check that a table has the length of the first one at its depth. */
 static void check_row(lua_State *L, const table_walk *walk, int index, int depth) {
   int64_t size = walk->shape.dim[depth];
   if (lua_type(L, index) != LUA_TTABLE) {
@@ -69,7 +70,7 @@ static void check_row(lua_State *L, const table_walk *walk, int index, int depth
                  push_path(L, walk, depth), (LUAI_UACINT)found, (LUAI_UACINT)size);
 }
 
-/* Fill from the value at the top of the stack, row-major. */
+/* Fill from the value on top of the stack, row-major. */
 static void fill_walk(lua_State *L, table_walk *walk, int depth) {
   int index = lua_gettop(L);
   if (depth == walk->shape.rank) {
@@ -133,14 +134,14 @@ static int make_full(lua_State *L) {
   gp_lua_check_shape(L, 2, lua_pushfstring(L, "%s: shape", who), 0, &shape);
   gp_tensor *tensor = push_new(L, dtype, &shape);
   int made = lua_gettop(L);
-  bool zero = lua_isinteger(L, 3) && lua_tointeger(L, 3) == 0; /* as it is made */
+  bool zero = lua_isinteger(L, 3) && lua_tointeger(L, 3) == 0; /* new tensors are zero already */
   if (!zero) gp_lua_copy_into(L, tensor, 3, who);
   lua_settop(L, made);
   return 1;
 }
 
-/* Positions in first, first + step .. last. The small allowance keeps `last` where a step such as
- * 0.1 is not exact. */
+/* The number of positions first, first + step .. last. The small allowance keeps `last` if a step
+ * such as 0.1 is not exact. */
 static int64_t count_steps(double first, double last, double step) {
   double steps = floor((last - first) / step + 1e-9);
   return steps < 0 ? 0 : (int64_t)steps + 1;
@@ -180,7 +181,7 @@ static void check_drawn(lua_State *L, const char *who, gp_dtype dtype) {
     gp_lua_error(L, "%s: dtype is %s, expected f32, f64, bf16 or f16", who, gp_dtype_name(dtype));
 }
 
-/* Halves are drawn in f32. The value is on top of the stack. */
+/* Cast a drawn value, on top of the stack, to halves: these are drawn in f32. */
 static int cast_drawn(lua_State *L, gp_dtype dtype) {
   if (dtype == GP_F64 || dtype == GP_F32) return 1;
   gp_lua_call cast = {.op = GP_OP_cast, .n_in = 1, .in = {lua_gettop(L)}};
@@ -208,8 +209,8 @@ static int make_random(lua_State *L) {
   return cast_drawn(L, dtype);
 }
 
-/* core.draw(who, shape, "uniform" | "normal", dtype) -> what every step draws anew; while
- * tracing */
+/* core.draw(who, shape, "uniform" | "normal", dtype) -> a value that every step draws anew; only
+ * while tracing */
 static int record_draw(lua_State *L) {
   gp_shape shape = {0};
   const char *who = gp_lua_check_string(L, 1, "core.draw: who");
@@ -223,13 +224,14 @@ static int record_draw(lua_State *L) {
   return cast_drawn(L, dtype);
 }
 
-/* core.eager_seed(seed): of the random ops that run at once (dropout in the REPL) */
+/* core.eager_seed(seed): seed the random ops that run at once (dropout in the REPL) */
 static int eager_seed(lua_State *L) {
   gp_eager_seed((uint64_t)gp_lua_check_int(L, 1, "gp.seed", INT64_MIN, INT64_MAX));
   return 0;
 }
 
-/* core.eager_clock([clock]) -> how often random ops ran at once since the seed was set; sets it */
+/* core.eager_clock([clock]) -> number of random ops that ran at once since the seed was set; sets
+ * it */
 static int eager_clock(lua_State *L) {
   gp_random_state state = gp_eager_random();
   lua_Integer clock = state.clock;

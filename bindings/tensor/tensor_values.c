@@ -1,8 +1,7 @@
 /* bindings/tensor/tensor_values.c - methods that read or write elements: item, totable, copy_,
  * sizes.
  *
- * Reading is refused for values of a trace: a number that is not known yet cannot steer a
- * script. */
+ * Values of a trace cannot be read: a script cannot branch on a number that is not known yet. */
 #include <string.h>
 
 #include "tensor/tensor.h"
@@ -41,7 +40,7 @@ static int values_is_contiguous(lua_State *L) {
 
 /* ---- reading ------------------------------------------------------------------------------- */
 
-/* t:item() -> the one element */
+/* t:item() -> the only element */
 static int values_item(lua_State *L) {
   gp_tensor *tensor = gp_lua_peek_tensor(L, 1, "item");
   int64_t numel = gp_tensor_numel(tensor);
@@ -51,7 +50,7 @@ static int values_item(lua_State *L) {
   return 1;
 }
 
-/* Push the elements from flat position *at on as a table of the dimensions from `dim` on. */
+/* Push the elements from flat position *at on, nested by the dimensions from `dim` on. */
 static void push_nested(lua_State *L, gp_tensor *tensor, int dim, int64_t *at) {
   const gp_shape *shape = &gp_tensor_meta(tensor)->shape;
   if (dim == shape->rank) {
@@ -75,7 +74,7 @@ static int values_totable(lua_State *L) {
   return 1;
 }
 
-/* t:bytes() -> the elements in row-major order, as they lie in memory */
+/* t:bytes() -> the elements in row-major order, as raw bytes */
 static int values_bytes(lua_State *L) {
   lua_settop(L, 1);
   gp_lua_check_known(L, 1, "bytes");
@@ -88,7 +87,7 @@ static int values_bytes(lua_State *L) {
   return 1;
 }
 
-/* core.frombytes(text, shape, dtype) -> what t:bytes() of such a tensor gave */
+/* core.frombytes(text, shape, dtype) -> a tensor with the elements of t:bytes() */
 static int from_bytes(lua_State *L) {
   size_t length;
   const char *text = luaL_checklstring(L, 1, &length);
@@ -113,13 +112,13 @@ static int from_bytes(lua_State *L) {
   return 1;
 }
 
-/* core.dtype_size(name) -> bytes of an element */
+/* core.dtype_size(name) -> bytes per element */
 static int dtype_size(lua_State *L) {
   lua_pushinteger(L, (lua_Integer)gp_dtype_size(gp_lua_check_dtype(L, 1, "dtype_size")));
   return 1;
 }
 
-/* gp.equal(a, b) -> boolean: same shape, dtype and every bit */
+/* gp.equal(a, b) -> boolean: are shape, dtype and every bit the same? */
 static int values_equal(lua_State *L) {
   lua_settop(L, 2);
   gp_tensor *a = gp_lua_check_host_tensor(L, 1, "equal: a");
@@ -130,7 +129,7 @@ static int values_equal(lua_State *L) {
 
 /* ---- writing ------------------------------------------------------------------------------- */
 
-/* Make the box at the top of the stack a view of `shape` by repetition. */
+/* Expand the box on top of the stack to `shape`, as a view that repeats elements. */
 static void expand_top(lua_State *L, const gp_shape *shape) {
   gp_meta meta = gp_lua_check_meta(L, -1, "expand");
   if (gp_shape_equal(&meta.shape, shape)) return;
@@ -150,7 +149,7 @@ void gp_lua_copy_into(lua_State *L, gp_tensor *to, int from, const char *who) {
   if (status != GP_OK) gp_lua_fail(L, status);
 }
 
-/* Is it known now, and no part of the trace that is recorded? */
+/* Is the value known now, and outside the trace that is being recorded? */
 static bool is_apart(const gp_box *box) { return !box || (!box->trace && !box->param); }
 
 static bool is_buffer(const gp_box *box) { return box->param && gp_param_is_buffer(box->param); }
@@ -161,7 +160,7 @@ void gp_lua_check_assignable(lua_State *L, const char *who) {
     gp_lua_error(L, "%s: only an nn.Buffer can be written while a layer is being traced", who);
 }
 
-/* Record `buffer = value`: the engine commits it when the step has succeeded. */
+/* Record `buffer = value`: the engine writes the buffer when the step has succeeded. */
 static int record_assign(lua_State *L, const gp_box *box, const char *who) {
   if (!is_buffer(box))
     return gp_lua_error(L, "%s: only an nn.Buffer can be written while a layer is being traced",
@@ -217,10 +216,11 @@ int gp_lua_write(lua_State *L, const char *who) {
   return 1;
 }
 
-/* t:copy_(other) -> t: elements of a tensor, number or nested table, converted and broadcast */
+/* t:copy_(other) -> t: write the elements of a tensor, number or nested table, converted and
+ * broadcast */
 static int values_copy(lua_State *L) { return gp_lua_write(L, "copy_"); }
 
-/* t:fill_(value) -> t: every element a number or a scalar tensor */
+/* t:fill_(value) -> t: write a number or a scalar tensor to every element */
 static int values_fill(lua_State *L) {
   lua_settop(L, 2);
   gp_box *box = gp_lua_to_box(L, 2);

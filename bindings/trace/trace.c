@@ -1,5 +1,4 @@
-/* bindings/trace/trace.c - recording a model: traces as Lua objects, one of them active at a
- * time. */
+/* bindings/trace/trace.c - records a model: traces as Lua objects, one of them active at a time. */
 #include "binding.h"
 #include "trace/trace_binding.h"
 
@@ -25,7 +24,7 @@ static int trace_new(lua_State *L) {
   return status == GP_OK ? 1 : gp_lua_fail(L, status);
 }
 
-/* core.trace_begin(trace): what is applied from now on is recorded */
+/* core.trace_begin(trace): record the ops that are applied from now on */
 static int trace_begin(lua_State *L) {
   gp_lua_set_trace(L, *check_trace(L, 1));
   return 0;
@@ -51,15 +50,15 @@ static int trace_input(lua_State *L) {
   return 1;
 }
 
-/* core.trace_layer(trace, layer): what follows belongs to it; layers count from 0 */
+/* core.trace_layer(trace, layer): the following ops belong to it; layers count from 0 */
 static int trace_layer(lua_State *L) {
   gp_trace *trace = *check_trace(L, 1);
   gp_trace_set_layer(trace, (int)gp_lua_check_int(L, 2, "trace_layer: layer", 0, INT32_MAX));
   return 0;
 }
 
-/* core.trace_half(trace, "bf16" | "f16" | "f32", scaled): f32 parameters are read so from now on;
- * scaled: the loss scale is in all gradients */
+/* core.trace_half(trace, "bf16" | "f16" | "f32", scaled): read f32 parameters in this dtype from
+ * now on; scaled: all gradients contain the loss scale */
 static int trace_half(lua_State *L) {
   static const char *const names[] = {"bf16", "f16", "f32", NULL};
   static const gp_dtype dtypes[] = {GP_BF16, GP_F16, GP_F32};
@@ -69,7 +68,7 @@ static int trace_half(lua_State *L) {
   return 0;
 }
 
-/* A pipeline that took the trace holds a reference of its own. */
+/* Release the trace. A pipeline that took it has its own reference. */
 static int trace_free(lua_State *L) {
   gp_trace **box = luaL_checkudata(L, 1, GP_LUA_TRACE);
   gp_trace *trace = *box;

@@ -8,7 +8,7 @@
 
 /* The trace at index, borrowed until the next object is made in Lua. */
 const gp_trace *gp_lua_check_trace(lua_State *L, int index);
-/* Another reference to the trace at index. */
+/* Get another reference to the trace at index. */
 gp_trace *gp_lua_take_trace(lua_State *L, int index);
 
 #endif

@@ -1,7 +1,7 @@
 /* bindings/trace/trace_cost.c - what Lua code makes and costs on given shapes, from a trace of it.
  *
- * The trace is taken away again whatever happens: a to-be-closed guard below the call does it, and
- * not a protected call, so that the traceback of an error stays whole. */
+ * Tracing ends whatever happens: a to-be-closed guard below the call ends it, rather than a
+ * protected call, so that the traceback of an error stays complete. */
 #include "tensor/tensor.h"
 
 /* ---- calling ------------------------------------------------------------------------------- */
@@ -25,7 +25,7 @@ static int insert_guard(lua_State *L, int n_args) {
   return position;
 }
 
-/* Call the function below its n_args arguments, for all of its results, while `trace` records. */
+/* Call the function below its n_args arguments, with all of its results, while `trace` records. */
 static void call_traced(lua_State *L, gp_trace *trace, int n_args) {
   if (gp_lua_trace(L)) gp_lua_error(L, "trace: a layer is being traced already");
   int guard = insert_guard(L, n_args);
@@ -46,7 +46,7 @@ static gp_trace *push_trace(lua_State *L, bool training) {
   return box->trace;
 }
 
-/* Push a symbolic input as described by the {shape=, dtype=} at the top, in its place. */
+/* Replace the {shape=, dtype=} on top by a symbolic input with that description. */
 static void push_input(lua_State *L, gp_trace *trace) {
   int spec = lua_gettop(L);
   gp_meta meta = {.dtype = GP_F32};

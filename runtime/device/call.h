@@ -13,14 +13,14 @@ typedef struct gp_arg {
   const gp_meta *meta; /* borrowed */
 } gp_arg;
 
-/* What changes from step to step. On CUDA it lies in device memory. */
+/* What changes from step to step; on CUDA it lies in device memory. */
 typedef struct gp_step_block {
   uint64_t seed;
-  uint32_t step;        /* training passes so far: the random numbers' clock */
+  uint32_t step;        /* training passes so far: the counter of the random numbers */
   int64_t rows;         /* rows of this micro-batch; 0 outside a pipeline */
   int64_t first_row;    /* position of its first row in the mini-batch */
   double inverse_count; /* 1 / (loss count of the whole mini-batch); 0 when the count is 0 */
-  double scale;         /* of the gradients: what loss_seed multiplies with; 1 but for f16 */
+  double scale;         /* loss_seed multiplies the gradients with it; 1 except for f16 */
 } gp_step_block;
 
 typedef struct gp_call {
@@ -30,8 +30,8 @@ typedef struct gp_call {
   gp_arg in[GP_MAX_INPUTS];
   gp_arg out[GP_MAX_OUTPUTS];
   bool accumulate;   /* outputs += results; only for ops with GP_OP_ACCUMULATES */
-  bool fresh;        /* accumulate only: what the slot holds counts as zero and is not read */
-  const void *state; /* of a CPU kernel that has some, in a plan (ops/op.h); else NULL */
+  bool fresh;        /* accumulate only: the slot's contents count as zero, unread */
+  const void *state; /* of a CPU kernel that has some (ops/op.h), in a plan; else NULL */
 } gp_call;
 
 /* One arena (or a part of it): n elements of value, gradient and moments. */
@@ -41,7 +41,7 @@ typedef struct gp_optim_slice {
   void *value;
   const void *grad;
   void *moments[GP_OPTIM_MOMENTS]; /* may be NULL where they are not read; zero before step 1 */
-  void *half; /* receives the new values rounded to half_dtype; NULL: nobody reads them so */
+  void *half;          /* receives the new values rounded to half_dtype; NULL: not wanted */
   gp_dtype half_dtype; /* bf16 or f16, of an f32 slice */
 } gp_optim_slice;
 

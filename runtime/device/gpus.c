@@ -17,8 +17,8 @@ enum { MOST_GPUS = 64 };
 typedef struct gpu_space {
   gp_space space;
   gp_gpu *gpu;
-  char *bounce; /* pinned: few bytes pass through it, so that a step copies no pageable memory */
-  pthread_mutex_t bouncing; /* the script reads, and workers of CPU devices do */
+  char *bounce; /* pinned: small copies pass through it, so that a step copies no pageable memory */
+  pthread_mutex_t bouncing; /* the script reads through it, and so do workers of CPU devices */
   void *scratch;
   size_t scratch_bytes;
   int64_t blocks;
@@ -26,9 +26,9 @@ typedef struct gpu_space {
 } gpu_space;
 
 static struct {
-  pthread_mutex_t lock; /* of what follows */
+  pthread_mutex_t lock; /* guards what follows */
   bool tried;
-  const gp_gpu_api *api; /* NULL: why says why not */
+  const gp_gpu_api *api; /* NULL: `why` says why not */
   char why[400];
   gpu_space *spaces[MOST_GPUS];
 } gpus = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -37,7 +37,7 @@ static struct {
 
 static gp_status fail(gp_status status, const char *text) { return gp_fail_text(status, text); }
 
-/* Where the code is that runs now: the program, or the module that a stock Lua has loaded. */
+/* The folder of the running code: of the program, or of the module that a stock Lua has loaded. */
 static void folder_of_code(char *folder, size_t size) {
   Dl_info info = {0};
   *folder = 0;
@@ -48,14 +48,16 @@ static void folder_of_code(char *folder, size_t size) {
   free(real);
 }
 
-/* The plugin takes a tenth of a second to load: machines without a driver need not wait for it. */
+/* Look for the driver before loading the plugin, which takes a tenth of a second: machines without
+ * a driver need not wait for it. */
 static bool has_driver(void) {
   void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
   if (driver) dlclose(driver);
   return driver != NULL;
 }
 
-/* The file that was asked for, or the first place that has one; false where there is none. */
+/* Find the file that GPIPE_CUDA_PLUGIN names, or else the first place that has one; false if there
+ * is none. */
 static bool find_file(char *path, size_t size) {
   static const char *const places[] = {"%s/libgpipe_cuda.so", "%s/../lib/gpipe/libgpipe_cuda.so"};
   const char *named = getenv("GPIPE_CUDA_PLUGIN");
@@ -83,7 +85,7 @@ static const char no_plugin[] =
     "this build has no CUDA part (libgpipe_cuda.so is not beside the program; scripts/build --cuda "
     "makes it)";
 
-/* A plugin that was named may be one for tests, which needs no driver. */
+/* A plugin that the environment names may be one for tests, which needs no driver. */
 gp_status gp_gpus_find(char *path, size_t size) {
   if (!find_file(path, size)) return *path = 0, gp_fail_text(GP_EDEVICE, no_plugin);
   return is_named() || has_driver() ? GP_OK : gp_fail_text(GP_EDEVICE, no_driver);
@@ -99,7 +101,7 @@ static void *open_file(char *why, size_t size) {
   return handle;
 }
 
-/* It is never closed: its libraries do not like to go. */
+/* Never closed: its libraries cannot be unloaded safely. */
 static void open_plugin(void) {
   const gp_plugin_host host = {GP_PLUGIN_VERSION, gp_rows_version(), fail};
   void *handle = open_file(gpus.why, sizeof gpus.why);
@@ -113,7 +115,7 @@ static void open_plugin(void) {
     snprintf(gpus.why, sizeof gpus.why, "%s", gp_error_text());
 }
 
-/* Tried once: a machine does not get a driver while a process runs. */
+/* Look for the plugin once: a machine gets no driver while a process runs. */
 gp_status gp_gpus_api(const gp_gpu_api **api) {
   pthread_mutex_lock(&gpus.lock);
   if (!gpus.tried) open_plugin();
@@ -153,7 +155,7 @@ gp_status gp_gpu_describe(int ordinal, gp_gpu_info *info, gp_gpu_use *use) {
 
 /* ---- names --------------------------------------------------------------------------------- */
 
-/* Says how many there are: positions count from 0. */
+/* Check that the GPU exists; the error says how many there are, because positions count from 0. */
 static gp_status check_ordinal(int ordinal) {
   int count;
   GP_TRY(gp_gpus_count(&count));
@@ -173,7 +175,8 @@ gp_status gp_device_check(const char *text) {
 static gpu_space *of(gp_space *space) { return (gpu_space *)space; }
 gp_gpu *gp_space_gpu(gp_space *space) { return of(space)->gpu; }
 
-/* What gp.memory tells: of all that the core took on this GPU, tensors and others. */
+/* Count all memory that the core allocates on this GPU, for tensors and everything else: gp.memory
+ * reports it. */
 static void count(gpu_space *h, int64_t blocks, int64_t bytes) {
   pthread_mutex_lock(&gpus.lock);
   h->blocks += blocks;
@@ -182,19 +185,19 @@ static void count(gpu_space *h, int64_t blocks, int64_t bytes) {
   pthread_mutex_unlock(&gpus.lock);
 }
 
-/* Waits: whoever gets the memory may use it on another stream. */
+/* Waits, because the new owner of the memory may use it on another stream. */
 static gp_status space_zero(gp_space *space, void *to, size_t bytes) {
   GP_TRY(gpus.api->fill(gp_space_gpu(space), GP_STREAM_COMPUTE, to, 0, bytes));
   return gpus.api->sync(gp_space_gpu(space), GP_STREAM_COMPUTE);
 }
 
-/* The driver waits for work that still uses it. */
+/* Free at once: the driver waits for work that still uses the memory. */
 static void space_free(gp_space *space, void *memory, size_t bytes) {
   gpus.api->free(gp_space_gpu(space), memory);
   count(of(space), -1, -(int64_t)bytes);
 }
 
-/* Tensors without elements have memory too: an address of their own. */
+/* A tensor without elements gets a byte, so that it has a unique address. */
 static gp_status space_alloc(gp_space *space, size_t bytes, void **memory) {
   void *made;
   GP_TRY(gpus.api->alloc(gp_space_gpu(space), bytes ? bytes : 1, &made));
@@ -207,15 +210,15 @@ static gp_status space_alloc(gp_space *space, size_t bytes, void **memory) {
 
 enum { BOUNCE = 1 << 16 };
 
-/* On the compute stream: behind all that was enqueued there. */
+/* Copy in the order of the compute stream, after all that was enqueued there, and wait. */
 static gp_status copy_and_wait(gp_space *space, void *to, const void *from, size_t bytes) {
   if (!bytes) return GP_OK;
   GP_TRY(gpus.api->copy(gp_space_gpu(space), GP_STREAM_COMPUTE, to, from, bytes));
   return gpus.api->sync(gp_space_gpu(space), GP_STREAM_COMPUTE);
 }
 
-/* Much is read into the memory that was given, which may be pageable; scripts do so outside
- * steps. */
+/* Small reads pass through the pinned buffer. Large ones go straight into the given memory, which
+ * may be pageable; scripts make them outside steps. */
 static gp_status space_read(gp_space *space, void *to, const void *from, size_t bytes) {
   gpu_space *h = of(space);
   if (bytes > BOUNCE) return copy_and_wait(space, to, from, bytes);
@@ -226,7 +229,7 @@ static gp_status space_read(gp_space *space, void *to, const void *from, size_t 
   return status;
 }
 
-/* Where it came from may go as soon as this returns. */
+/* The source may be freed as soon as this returns. */
 static gp_status space_write(gp_space *space, void *to, const void *from, size_t bytes) {
   gpu_space *h = of(space);
   if (bytes > BOUNCE) return copy_and_wait(space, to, from, bytes);
@@ -237,7 +240,7 @@ static gp_status space_write(gp_space *space, void *to, const void *from, size_t
   return status;
 }
 
-/* Kept until more is wanted: who uses it waits for the end of its use. */
+/* Keep the scratch memory until more is asked for: each user waits until its use is over. */
 gp_status gp_space_scratch(gp_space *space, size_t bytes, void **scratch) {
   gpu_space *h = of(space);
   if (bytes > h->scratch_bytes) {
@@ -252,7 +255,7 @@ gp_status gp_space_scratch(gp_space *space, size_t bytes, void **scratch) {
   return GP_OK;
 }
 
-/* Also of a space whose opening stopped half-way. */
+/* Close a space, even one whose opening stopped half-way. */
 static void close_space(gpu_space *h) {
   if (h->scratch) gpus.api->free(h->gpu, h->scratch);
   if (h->bounce) gpus.api->host_free(h->bounce);
@@ -261,7 +264,8 @@ static void close_space(gpu_space *h) {
   gp_free(h);
 }
 
-/* A GPU of its own beside the lanes: the script's thread does not share a stream with workers. */
+/* The space opens a gp_gpu for itself beside those of lanes: the script's thread does not share a
+ * stream with workers. */
 static gp_status open_space(int ordinal) {
   gpu_space *made;
   GP_TRY(gp_alloc(sizeof *made, (void **)&made));
@@ -280,7 +284,7 @@ static gp_status open_space(int ordinal) {
   return GP_OK;
 }
 
-/* Spaces are made by the script's thread alone. */
+/* Only the script's thread makes spaces. */
 gp_status gp_gpus_space(int ordinal, gp_space **space) {
   GP_TRY(check_ordinal(ordinal));
   if (!gpus.spaces[ordinal]) GP_TRY(open_space(ordinal));
@@ -288,7 +292,7 @@ gp_status gp_gpus_space(int ordinal, gp_space **space) {
   return GP_OK;
 }
 
-/* A space that still has blocks stays: somebody holds a tensor there. */
+/* A space that still has blocks stays open: a tensor there is still alive. */
 void gp_gpus_close(void) {
   for (int i = 0; i < MOST_GPUS; i++) {
     gpu_space *h = gpus.spaces[i];
@@ -298,7 +302,7 @@ void gp_gpus_close(void) {
   }
 }
 
-/* By the name that scripts use; "cpu" is the host's memory. */
+/* `device` is the name that scripts use; "cpu" is the host's memory. */
 gp_status gp_tensor_move(gp_tensor *tensor, const char *device, gp_tensor **moved) {
   gp_device_name name;
   gp_space *space = NULL;

@@ -1,7 +1,7 @@
 /* device/lane.c - see lane.h: the kinds of lanes, and what is the same for all.
  *
- * This and link/link.c are the only places that know which kinds there are. What a lane works on is
- * its memory space or, without one, memory of the host: that alone decides who can read what. */
+ * This file and link/link.c are the only places that know which kinds there are. A lane works on
+ * its memory space or, without one, on host memory: that alone decides which lanes read what. */
 #include "device/lane.h"
 
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "device/cpu/places.h"
 #include "device/gpus.h"
 
-/* By how the names of their devices begin. */
+/* The kinds, by the beginning of their devices' names. */
 static const struct {
   const char *prefix;
   gp_status (*open)(const char *name, const gp_lane_options *options, gp_lane *lane);

@@ -2,9 +2,10 @@
  *
  * A lane is a table of functions and the state of one kind of device: a team of threads of this
  * process (cpu/lane.c), or the streams of a GPU (gpu/lane.c). The engine asks a lane for memory and
- * for work in order and never what kind it is; where a queue keeps the order, calls return at once.
- * Addresses of a device's memory may be handed about, but only lanes touch what lies there. A
- * further kind of device is a new file with such a table and a row in lane.c.
+ * for work in order, and never asks which kind it is; if a queue keeps the order, calls return at
+ * once. Any code may pass addresses of a device's memory on, but only lanes touch what lies there.
+ * To add a kind of device, write a file with such a table and add a row in lane.c.
+ *
  * Threads: one at a time per lane. */
 #ifndef GP_DEVICE_LANE_H
 #define GP_DEVICE_LANE_H
@@ -14,41 +15,40 @@
 #include "gpipe/device.h"
 
 typedef struct gp_lane gp_lane;
-/* Something in a lane's queue that others wait for. NULL where work is over before the call
- * returns. */
+/* An event in a lane's queue that others wait for. NULL if work is over before the call returns. */
 typedef struct gp_lane_event gp_lane_event;
-/* What a lane keeps of a job to run it again in less time. NULL where that gains nothing. */
+/* What a lane keeps of a job to run it faster the next time. NULL if that gains nothing. */
 typedef struct gp_lane_replay gp_lane_replay;
 
 typedef struct gp_lane_options {
   int threads;
-  const int *cores; /* borrowed: of thread i cores[i % core_count]; count 0: anywhere */
+  const int *cores; /* borrowed: thread i runs on cores[i % core_count]; count 0: anywhere */
   int core_count;
   bool spin; /* threads may spin before they sleep */
 } gp_lane_options;
 
-/* The functions of one kind of lane. All but those whose comment says so enqueue and return. */
+/* The functions of one kind of lane. They enqueue work and return, except those marked "waits". */
 typedef struct gp_lane_ops {
   void (*close)(gp_lane *lane); /* waits */
 
-  /* Facts. reaches: fetch takes what lies with the other without a detour through the host. */
+  /* Facts. reaches: fetch can read the other lane's memory without a detour through the host. */
   bool packs_weights; /* products are faster from a packed copy of the weights */
-  bool sums_parts;    /* rows are added up by parts, on the way of what else they are read for */
-  bool writes_halves; /* update writes a slice's halves, too */
-  /* work is over when a call returns: done by threads of this process, which are pinned */
+  bool sums_parts;    /* rows are summed in parts, while a kernel reads them for another purpose */
+  bool writes_halves; /* update also writes a slice's halves */
+  /* work is over when a call returns: pinned threads of this process do it */
   bool at_once;
   bool (*reaches)(const gp_lane *lane, const gp_lane *other);
   gp_status (*free_bytes)(const gp_lane *lane,
                           size_t *bytes); /* of its memory; SIZE_MAX: no limit */
   void (*set_precision)(const gp_lane *lane, bool tf32);
 
-  /* Memory of the host that lanes of the kind copy from and to without holding anybody up; it may
-   * outlive them. NULL: any memory of the host is. */
+  /* Host memory that lanes of this kind copy from and to without blocking; it may outlive them.
+   * NULL: any host memory serves. */
   gp_status (*host_alloc)(size_t bytes, void **memory);
   void (*host_free)(void *memory);
 
-  /* In the order of a stream. copy: in the lane's memory, or between it and host_alloc's. fetch:
-   * from the memory of a lane that it reaches. */
+  /* Copies, in the order of a stream. copy: within the lane's memory, or between it and memory of
+   * host_alloc. fetch: from the memory of a lane that it reaches. */
   gp_status (*copy)(const gp_lane *lane, gp_stream stream, void *to, const void *from,
                     size_t bytes);
   gp_status (*fetch)(const gp_lane *lane, gp_stream stream, void *to, const gp_lane *other,
@@ -56,8 +56,9 @@ typedef struct gp_lane_ops {
   gp_status (*fill)(const gp_lane *lane, gp_stream stream, void *to, int byte, size_t bytes);
   gp_status (*sync)(const gp_lane *lane, gp_stream stream); /* waits */
 
-  /* Events. record: after what the stream has so far. wait: the stream goes on when the event
-   * happened, whosever it is. is_done asks. seconds: between two timed events that happened. */
+  /* Events. record: marks what the stream has so far. wait: the stream goes on once the event has
+   * happened, on whichever lane it was recorded. is_done asks without waiting. seconds: the time
+   * between two timed events that have happened. */
   gp_status (*event_new)(const gp_lane *lane, bool timed, gp_lane_event **event);
   void (*event_free)(const gp_lane *lane, gp_lane_event *event);
   gp_status (*record)(const gp_lane *lane, gp_stream stream, gp_lane_event *event);
@@ -66,19 +67,19 @@ typedef struct gp_lane_ops {
   gp_status (*seconds)(const gp_lane *lane, gp_lane_event *from, gp_lane_event *to,
                        double *seconds);
 
-  /* A second queue of ops, GP_STREAM_SIDE, for jobs: open_side makes what it needs beside a stream,
-   * once. inner_event_new: one that is recorded and waited for in one run of a job, and that a
-   * replay keeps to. NULL: the lane has one queue. */
+  /* A second queue of ops, GP_STREAM_SIDE, for jobs. open_side makes, once, what it needs beside a
+   * stream. inner_event_new makes an event that is recorded and waited for within one run of a job,
+   * and that a replay respects. NULL: the lane has one queue. */
   gp_status (*open_side)(const gp_lane *lane);
   gp_status (*inner_event_new)(const gp_lane *lane, gp_lane_event **event);
 
-  /* Work, in the order of its stream. prepare settles what a launch would have to look up,
-   * and gives the scratch that it needs. run: a job; with replay (optional) one whose addresses are
-   * those of the last time. */
+  /* Work, in the order of its stream. prepare looks up what a launch would otherwise have to, and
+   * returns the scratch bytes that it needs. run: a job; with replay (optional) one whose addresses
+   * are the same as last time. */
   gp_status (*prepare)(const gp_lane *lane, gp_op op, const gp_call *call, size_t *scratch);
   gp_status (*run)(const gp_lane *lane, const gp_lane_job *job, gp_lane_replay *replay);
   gp_status (*replay_new)(const gp_lane *lane, gp_lane_replay **replay);
-  /* again: of the same job; it need not wait for a first run where `like` had one. */
+  /* again: for the same job; the first run may be captured if `like` has run before */
   gp_status (*replay_again)(const gp_lane *lane, const gp_lane_replay *like,
                             gp_lane_replay **replay);
   void (*replay_forget)(const gp_lane *lane, gp_lane_replay *replay); /* addresses have changed */
@@ -94,8 +95,8 @@ typedef struct gp_lane_ops {
   gp_status (*squares)(const gp_lane *lane, const gp_lane_sweep *sweep); /* waits: job.h */
   gp_status (*scale)(const gp_lane *lane, const gp_lane_sweep *sweep);
   size_t sum_scratch; /* 0: squares needs none */
-  /* Of queues (NULL on others): what becomes of gradients is decided in the lane's memory
-   * (device/verdict.h). write_factors makes factor_bytes bytes of a group of an update's, on the
+  /* For queues (NULL on others): the device decides in its own memory what becomes of gradients
+   * (device/verdict.h). write_factors writes factor_bytes bytes for one group of an update, on the
    * host. */
   gp_status (*decide)(const gp_lane *lane, const gp_verdict_terms *terms, const double *words,
                       gp_verdict *verdict);
@@ -104,10 +105,10 @@ typedef struct gp_lane_ops {
   size_t factor_bytes;
   gp_status (*add)(const gp_lane *lane, gp_dtype dtype, int64_t n, void *to, const void *from);
 
-  /* Reports: the i-th way in which the lane does work; false after the last. Threads: any. */
+  /* Reports: the i-th way in which the lane works; false after the last. Threads: any. */
   bool (*path)(const gp_lane *lane, int i, gp_work_path *path);
 
-  /* Named ranges for profilers, on the calling thread. NULL: nobody would see them. */
+  /* Named ranges for profilers, on the calling thread. NULL: no profiler would show them. */
   void (*range_push)(const char *name, int64_t payload);
   void (*range_pop)(void);
 } gp_lane_ops;
@@ -115,16 +116,17 @@ typedef struct gp_lane_ops {
 struct gp_lane {
   const gp_lane_ops *ops;
   char name[32];   /* "cpu:0", "cuda:1/0of2" */
-  gp_space *space; /* the memory that it works on; NULL: the host's */
-  void *self;      /* of the kind */
-  void *recorder;  /* of who times its work (engine/profile); NULL */
+  gp_space *space; /* the memory space that it works on; NULL: the host's */
+  void *self;      /* state of this kind */
+  void *recorder;  /* the recorder that times its work (engine/profile), or NULL */
 };
 
-/* Open the device of that name. Errors: GP_EINVAL, GP_EDEVICE, GP_ERANGE. */
+/* Open the device with that name. Errors: GP_EINVAL, GP_EDEVICE, GP_ERANGE. */
 gp_status gp_lane_open(const char *name, const gp_lane_options *options, gp_lane *lane);
-void gp_lane_close(gp_lane *lane); /* of a zero one: nothing */
+void gp_lane_close(gp_lane *lane); /* does nothing if the lane is all zeros */
 
-/* The first core of each device's threads, which take those that follow (cpu/places.h). */
+/* The first core of each device's threads; its other threads take the cores that follow
+ * (cpu/places.h). */
 void gp_lane_places(const gp_device_spec *devices, int32_t count, int cores, int *first);
 
 /* Can b's kernels read what lies in a's memory? */
@@ -132,20 +134,20 @@ static inline bool gp_lane_shares(const gp_lane *a, const gp_lane *b) {
   return a->space == b->space;
 }
 
-/* Zeroed memory; waits. Threads: the script's. */
+/* Allocate zeroed memory; waits. Threads: the script's. */
 gp_status gp_lane_alloc(const gp_lane *lane, size_t bytes, void **memory);
 void gp_lane_free(const gp_lane *lane, void *memory, size_t bytes);
 
-/* In the order of the compute stream. From and to are both in its memory. */
+/* Copy and fill in the order of the compute stream. Both addresses are in the lane's memory. */
 gp_status gp_lane_copy(const gp_lane *lane, void *to, const void *from, size_t bytes);
 gp_status gp_lane_fill(const gp_lane *lane, void *to, int byte, size_t bytes);
-/* From another lane's memory, which nobody writes meanwhile, into this one's. A lane that works in
- * the host's memory waits for it. */
+/* Copy from another lane's memory, which no thread may write meanwhile, into this one's. A lane
+ * that works in host memory waits for the copy. */
 gp_status gp_lane_take(const gp_lane *lane, void *to, const gp_lane *other, const void *from,
                        size_t bytes);
-/* to += from, n elements of f32 or f64, both in its memory. */
+/* to += from, n elements of f32 or f64, both in the lane's memory. */
 gp_status gp_lane_add(const gp_lane *lane, gp_dtype dtype, int64_t n, void *to, const void *from);
-/* Wait for everything so far. */
+/* Wait for everything enqueued so far. */
 gp_status gp_lane_sync(const gp_lane *lane);
 
 /* The kinds. */

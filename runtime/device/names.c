@@ -1,14 +1,14 @@
-/* device/names.c - what devices are called: the one place that reads their names.
+/* device/names.c - the names of devices: the one place that reads them.
  *
- * "cpu" and "cuda" stand for the first one. Whether a device is there is another question, which
- * gp_device_check asks. */
+ * "cpu" and "cuda" stand for the first device of their kind. gp_device_check says whether a device
+ * exists. */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/status.h"
 #include "device/gpus.h"
 
-/* A number without signs, spaces or overflow; moves *text behind it. */
+/* Read a number without sign, spaces or overflow, and move *text behind it. */
 static bool take_number(const char **text, int *number) {
   *number = 0;
   if (**text < '0' || **text > '9') return false;
@@ -19,7 +19,7 @@ static bool take_number(const char **text, int *number) {
   return true;
 }
 
-/* "/1of4"; nothing is the whole GPU. */
+/* Read "/1of4"; no such part means the whole GPU. */
 static bool take_part(const char **text, gp_gpu_spec *spec) {
   spec->part = 0;
   spec->parts = 1;
@@ -30,7 +30,7 @@ static bool take_part(const char **text, gp_gpu_spec *spec) {
   return take_number(text, &spec->parts) && spec->part < spec->parts;
 }
 
-/* Whether the device is there is asked by gp_device_check. */
+/* This does not ask whether the device exists: gp_device_check does. */
 gp_status gp_device_parse(const char *text, gp_device_name *name) {
   const char *at = text;
   gp_device_name made = {.spec = {.parts = 1}};

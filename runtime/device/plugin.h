@@ -1,14 +1,15 @@
-/* device/plugin.h - what the core and a device plugin (libgpipe_cuda.so) know of each other.
+/* device/plugin.h - the interface between the core and a device plugin (libgpipe_cuda.so).
  *
- * The core links nothing of CUDA: it opens the plugin with dlopen and asks its one entry point for
- * a table of functions. The plugin imports nothing from the core: what it may call is handed to it.
- * Both are made from the same rows of ops.def and compare what they mean (device/rows_version.h).
+ * The core links nothing of CUDA: it opens the plugin with dlopen and calls its one entry point to
+ * get a table of functions. The plugin imports nothing from the core: the core hands it the
+ * functions that it may call. Both are built from the same rows of ops.def and compare what these
+ * mean (device/rows_version.h).
  *
  * A gp_gpu is a logical device: a GPU, or a part of one with streams of its own. Functions that
- * take one and a stream enqueue and return; only those whose comment says so wait. Threads: one at
- * a time per gp_gpu; a function makes the device current for its thread itself. Errors: GP_EDEVICE
- * with CUDA's name for it; GP_ENOMEM. After a sticky error every call on that GPU gives the text of
- * the first one. */
+ * take one and a stream enqueue and return; only those marked "waits" wait. Threads: one at a time
+ * per gp_gpu; each function makes the device current for its thread. Errors: GP_EDEVICE with CUDA's
+ * name for it; GP_ENOMEM. After a sticky error every call on that GPU returns the text of the first
+ * one. */
 #ifndef GP_DEVICE_PLUGIN_H
 #define GP_DEVICE_PLUGIN_H
 
@@ -27,7 +28,7 @@ typedef struct gp_gpu gp_gpu;
 typedef struct gp_gpu_event gp_gpu_event;
 typedef struct gp_gpu_graph gp_gpu_graph;
 
-/* What a plugin may call. */
+/* The functions that a plugin may call. */
 typedef struct gp_plugin_host {
   uint32_t version;
   uint64_t ops;                                          /* gp_rows_version() */
@@ -38,7 +39,7 @@ typedef enum gp_stream {
   GP_STREAM_COMPUTE,
   GP_STREAM_SEND,
   GP_STREAM_RECEIVE,
-  GP_STREAM_SIDE, /* of ops beside the compute stream */
+  GP_STREAM_SIDE, /* ops that run beside the compute stream */
   GP_STREAMS
 } gp_stream;
 
@@ -50,20 +51,20 @@ typedef struct gp_gpu_spec {
 /* Precision of products of f32 matrices. */
 typedef enum gp_gpu_math { GP_GPU_F32, GP_GPU_TF32 } gp_gpu_math;
 
-/* In device memory: the first id out of range or value that is not finite. Kernels lower `key` with
- * an atomic minimum, so the smallest (tag, position) is what stays. */
+/* In device memory: the first id out of range, or the first value that is not finite. Kernels lower
+ * `key` with an atomic minimum, so the smallest (tag, position) remains. */
 typedef struct gp_gpu_fault {
   uint64_t key;  /* tag << 32 | position of the element; GP_GPU_NO_FAULT: none */
   int64_t value; /* the id */
 } gp_gpu_fault;
 #define GP_GPU_NO_FAULT UINT64_MAX
 
-/* An application of an op: what the CPU kernels see, with addresses of the device (the step block's
- * too, which the host must not read). */
+/* An application of an op: what CPU kernels get, with addresses in device memory (also the step
+ * block's, which the host must not read). */
 typedef struct gp_gpu_call {
   gp_call op;
   gp_stream stream;    /* GP_STREAM_COMPUTE, or GP_STREAM_SIDE after open_side */
-  void *scratch;       /* as large as prepare asked for, aligned to 256 bytes */
+  void *scratch;       /* as large as prepare said, aligned to 256 bytes */
   gp_gpu_fault *fault; /* device memory */
   uint32_t tag;        /* names this application in *fault */
 } gp_gpu_call;
@@ -75,12 +76,12 @@ typedef struct gp_gpu_run {
   void *data;
 } gp_gpu_run;
 
-/* What a plugin gives: sections as in the comments above each group. */
+/* The plugin's functions, in groups with a comment above each. */
 typedef struct gp_gpu_api {
   uint32_t version;
   const char *kind; /* "cuda" */
 
-  /* The machine. count fails with the reason where there is no GPU (GP_EDEVICE). */
+  /* The machine. count fails if there is no GPU, and says why (GP_EDEVICE). */
   gp_status (*count)(int *count);
   gp_status (*describe)(int ordinal, gp_gpu_info *info);
 
@@ -90,16 +91,17 @@ typedef struct gp_gpu_api {
   void (*info)(const gp_gpu *gpu, gp_gpu_info *info);
   void (*set_math)(gp_gpu *gpu, gp_gpu_math math);
 
-  /* Memory. host_alloc gives pinned host memory that every device reaches. free bytes: of the GPU
-   * now. */
+  /* Memory. host_alloc returns pinned host memory that every device reaches. The free bytes are
+   * those of the whole GPU at this moment. */
   gp_status (*alloc)(gp_gpu *gpu, size_t bytes, void **memory);
   void (*free)(gp_gpu *gpu, void *memory);
   gp_status (*host_alloc)(size_t bytes, void **memory);
   void (*host_free)(void *memory);
   gp_status (*free_bytes)(gp_gpu *gpu, size_t *bytes);
 
-  /* Streams. copy: between host (pinned, else it blocks) and device, or on the device. copy_peer:
-   * from another GPU; reaches says whether that works without a detour through the host. */
+  /* Streams. copy: between host and device, or within the device; host memory should be pinned,
+   * else it blocks. copy_peer: from another GPU; reaches says whether that works without a detour
+   * through the host. */
   gp_status (*copy)(gp_gpu *gpu, gp_stream stream, void *to, const void *from, size_t bytes);
   gp_status (*copy_peer)(gp_gpu *gpu, gp_stream stream, void *to, const gp_gpu *source,
                          const void *from, size_t bytes);
@@ -108,10 +110,11 @@ typedef struct gp_gpu_api {
   bool (*same_memory)(const gp_gpu *a, const gp_gpu *b); /* logical devices of one GPU */
   gp_status (*sync)(gp_gpu *gpu, gp_stream stream);      /* waits */
 
-  /* Events. wait: the stream waits for what the event was last recorded after; on any device.
-   * finish waits on the host; done asks. seconds: between two timed events that happened. An inner
-   * event orders the compute and the side stream: recorded before each wait, and where they are
-   * captured both times in the same capture, whose graph keeps the order. */
+  /* Events. wait: the stream waits for the work before the event's last record, on any device.
+   * finish waits on the host; done asks without waiting. seconds: the time between two timed events
+   * that have happened. An inner event orders the compute and the side stream: it is recorded
+   * before each wait. If record and wait are captured, both are in the same capture, whose graph
+   * keeps the order. */
   gp_status (*event_new)(gp_gpu *gpu, bool timed, gp_gpu_event **event);
   gp_status (*inner_event_new)(gp_gpu *gpu, gp_gpu_event **event);
   void (*event_free)(gp_gpu_event *event);
@@ -121,18 +124,19 @@ typedef struct gp_gpu_api {
   gp_status (*done)(gp_gpu_event *event, bool *done);
   gp_status (*seconds)(gp_gpu_event *from, gp_gpu_event *to, double *seconds);
 
-  /* Ops, on the compute stream or beside it. prepare settles everything that run would have to look
-   * up (plans and algorithms of libraries) and the scratch it needs; its addresses may be NULL.
-   * open_side makes what products of the side stream need, once: a workspace of their own. */
+  /* Ops, on the compute stream or beside it. prepare looks up everything that run would have to
+   * (plans and algorithms of libraries), and returns the scratch bytes that run needs; the call's
+   * addresses may be NULL. open_side makes, once, what products on the side stream need: a
+   * workspace of their own. */
   gp_status (*prepare)(gp_gpu *gpu, gp_op op, const gp_call *call, size_t *scratch);
   gp_status (*open_side)(gp_gpu *gpu);
   gp_status (*run)(gp_gpu *gpu, gp_op op, const gp_gpu_call *call);
-  /* Lower fault->key where one of the values is not finite. */
+  /* Lower fault->key if one of the values is not finite. */
   gp_status (*check_finite)(gp_gpu *gpu, const gp_arg *value, gp_gpu_fault *fault, uint32_t tag);
   /* blocks[count] (device) get inverse_count = 1 / sum(counts[count]); 0 where the sum is 0. */
   gp_status (*settle)(gp_gpu *gpu, const int64_t *counts, gp_step_block *blocks, int count);
 
-  /* Updates, on the compute stream: as in optim/optim.h, of many tensors in few launches.
+  /* Updates, on the compute stream: as in optim/optim.h, but many tensors in few launches.
    * sum_squares writes one f64 for each run to sums (device); scratch holds GP_GPU_SUM_SCRATCH
    * bytes. */
   gp_status (*update)(gp_gpu *gpu, const gp_optim_hyper *hyper, int64_t step,
@@ -141,9 +145,9 @@ typedef struct gp_gpu_api {
   gp_status (*scale)(gp_gpu *gpu, const gp_gpu_run *runs, int count, double factor);
   gp_status (*sum_squares)(gp_gpu *gpu, const gp_gpu_run *runs, int count, double *sums,
                            void *scratch);
-  /* The same by what lies in device memory when they run (device/verdict.h). write_factors makes
-   * GP_GPU_FACTORS bytes, on the host; of hyper update_by reads the kind, and whether there is
-   * momentum. */
+  /* The same, directed by a verdict that lies in device memory when they run (device/verdict.h).
+   * write_factors writes GP_GPU_FACTORS bytes on the host. update_by reads only two facts of
+   * `hyper`: the kind, and whether there is momentum. */
   gp_status (*decide)(gp_gpu *gpu, const gp_verdict_terms *terms, const double *words,
                       gp_verdict *verdict);
   gp_status (*scale_by)(gp_gpu *gpu, const gp_verdict *verdict, const gp_gpu_run *runs, int count);
@@ -151,16 +155,16 @@ typedef struct gp_gpu_api {
   gp_status (*update_by)(gp_gpu *gpu, const gp_steer *by, const gp_optim_hyper *hyper,
                          const gp_optim_slice *slices, int count);
 
-  /* Graphs: what is enqueued on the compute stream between begin and end, and on the side stream
-   * between two inner events of the compute stream, is not run but kept. end
-   * gives NULL where this device cannot (the work then was lost: run it again). */
+  /* Graphs: work that is enqueued on the compute stream between begin and end, and on the side
+   * stream between two inner events of the compute stream, is recorded and does not run. end
+   * returns NULL if this device cannot record it; the work is lost then: run it again. */
   gp_status (*capture_begin)(gp_gpu *gpu);
   gp_status (*capture_end)(gp_gpu *gpu, gp_gpu_graph **graph);
   gp_status (*launch)(gp_gpu *gpu, gp_gpu_graph *graph);
   void (*graph_free)(gp_gpu_graph *graph);
 
-  /* Reports: the i-th library, and the i-th way in which this device does work; false after the
-   * last. Threads: any. */
+  /* Reports: the i-th library, and the i-th way in which this device works; false after the last.
+   * Threads: any. */
   bool (*library)(int i, gp_gpu_library *library);
   bool (*path)(const gp_gpu *gpu, int i, gp_work_path *path);
 
@@ -171,7 +175,7 @@ typedef struct gp_gpu_api {
 
 enum { GP_GPU_SUM_SCRATCH = 1 << 19, GP_GPU_FACTORS = 256 };
 
-/* The entry point, by this name. Errors: GP_EUNSUPPORTED where versions or hashes differ. */
+/* The entry point has this name. Errors: GP_EUNSUPPORTED if versions or hashes differ. */
 typedef gp_status (*gp_plugin_open)(const gp_plugin_host *host, const gp_gpu_api **api);
 #define GP_PLUGIN_ENTRY "gp_cuda_plugin_open"
 

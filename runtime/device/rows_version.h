@@ -1,10 +1,10 @@
-/* device/rows_version.h - a hash of what the rows of ops.def mean, and of the structs that core and
- * plugin hand each other, which the two compare.
+/* device/rows_version.h - a hash of the meaning of ops.def's rows and of the structs that core and
+ * plugin exchange, which both sides compare.
  *
- * It is of the rows as the compiler sees them: comments, blanks and the texts for people do not
- * count, so that editing those refuses no plugin. A struct that grows, or loses a field, changes it
- * by its size; whoever changes the meaning of a field alone raises GP_PLUGIN_VERSION. Included only
- * where it is compared. */
+ * It hashes the rows as the compiler sees them: comments, blanks and texts for users do not count,
+ * so editing those invalidates no plugin. A struct that gains or loses a field changes the hash by
+ * its size; if you change only the meaning of a field, raise GP_PLUGIN_VERSION. Include this header
+ * only where the hash is compared. */
 #ifndef GP_DEVICE_ROWS_VERSION_H
 #define GP_DEVICE_ROWS_VERSION_H
 

@@ -35,12 +35,12 @@ typedef struct helper {
   int member;
 } helper;
 
-/* The words that threads write are on cache lines of their own. */
+/* The words that several threads write lie on separate cache lines. */
 struct gp_team {
   int size, started; /* helpers that run: size - 1 once it is made */
   bool spin;
   helper *helpers;
-  /* The job: written while the word is closed and nobody is inside. */
+  /* The job: written while the word is closed and no helper is inside. */
   gp_piece piece;
   void *context;
   int64_t pieces;
@@ -51,7 +51,7 @@ struct gp_team {
   _Atomic uint32_t sleepers;
   atomic_bool quit;
   _Alignas(64) atomic_bool failed;
-  pthread_mutex_t failure_lock; /* guards the three below */
+  pthread_mutex_t failure_lock; /* guards the three fields below */
   gp_status failure;
   int64_t failure_index;
   char failure_text[FAILURE_TEXT];
@@ -118,7 +118,7 @@ static void *help(void *argument) {
       work(team, self->member);
       leave_job(team);
     }
-    /* quit is set before the epoch moves: looking at it again here would not lose it. */
+    /* quit is set before the epoch moves, so a later look at it here would not miss it. */
     if (!atomic_load(&team->quit)) await_epoch(team, seen);
   }
   return NULL;
@@ -173,7 +173,7 @@ gp_status gp_team_run(gp_team *team, int64_t pieces, gp_piece piece, void *conte
 static gp_status start_helper(gp_team *team, int member, const int *cores, int core_count) {
   helper *h = &team->helpers[member - 1];
   *h = (helper){.team = team, .member = member};
-  char name[32]; /* gp_thread_start cuts it */
+  char name[32]; /* gp_thread_start shortens it if needed */
   snprintf(name, sizeof name, "gp-team-%d", member);
   gp_thread_options options = {.name = name};
   if (core_count > 0) {
@@ -194,7 +194,7 @@ gp_status gp_team_new(int threads, const int *cores, int core_count, bool spin, 
   made->spin = spin;
   pthread_mutex_init(&made->failure_lock, NULL);
   gp_status status =
-      gp_alloc_array((size_t)threads, sizeof(helper), &memory); /* one spare: not empty */
+      gp_alloc_array((size_t)threads, sizeof(helper), &memory); /* one to spare: never empty */
   if (status == GP_OK) made->helpers = memory;
   for (int i = 1; status == GP_OK && i < threads; i++)
     status = start_helper(made, i, cores, core_count);

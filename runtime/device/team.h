@@ -11,9 +11,9 @@
 
 typedef struct gp_team gp_team;
 
-/* threads >= 1 members, thread 0 being the caller of gp_team_run; helpers are pinned to cores[1..]
- * when count > 0. spin: helpers may spin briefly before they sleep (false where cores are
- * shared). */
+/* Make a team of threads >= 1 members; the caller of gp_team_run is thread 0. Helpers are pinned to
+ * cores[1..] if core_count > 0. spin: helpers may spin briefly before they sleep (false if cores
+ * are shared). */
 gp_status gp_team_new(int threads, const int *cores, int core_count, bool spin, gp_team **team);
 void gp_team_free(gp_team *team);
 int gp_team_size(const gp_team *team);

@@ -1,35 +1,35 @@
-/* graph/arrange.c - elementwise ops leave values in the order that their inputs lie in, where that
- * saves passes over memory.
+/* graph/arrange.c - let elementwise ops leave values in the order of their inputs, where that saves
+ * passes over memory.
  *
  * While a model is traced every op writes row-major values: a permuted input is read in long steps,
- * and who needs a row-major value of a permuted view gets a copy. Ops that treat elements one by
- * one (GP_OP_ANY_ORDER) can write any order, so chains of them can stay in the order of what they
- * read, and a view back, or a reader that wants this very order, needs no copy then. Gradients
+ * and an op that needs a row-major value of a permuted view gets a copy. Ops that treat elements
+ * one by one (GP_OP_ANY_ORDER) can write any order, so chains of them can stay in the order of what
+ * they read; then a view back, or a reader that wants this very order, needs no copy. Gradients
  * belong to the same chains: relu_dx reads what relu made.
  *
- * The values of such a chain are chosen together. A trial gives one of them an order, which spreads
- * along the chain, through permuted views as well; it is taken where it costs less than row-major
- * values do: an operand of another order costs a read in long steps, a copy two passes more.
- * Whoever is no elementwise op sees what it saw in the trace, so no bit changes; nor do edges,
- * because what another stage reads stays as it is. Graphs without permuted values are left alone.
- */
+ * The orders of such a chain are chosen together. A trial gives an order to one value, from which
+ * it spreads along the chain, also through permuted views. The trial is accepted if it costs less
+ * than row-major values: an operand in another order costs a read in long steps, a copy costs two
+ * more passes. Ops that are not elementwise see the same values as in the trace, so no bit changes.
+ * Edges do not change either, because a value that another stage reads keeps its order. Graphs
+ * without permuted values are left alone. */
 #include "graph/arrange.h"
 
 #include "base/memory.h"
 #include "base/tensor.h"
 
-/* A chain gets so many trials: all of them cost no more than the graph is long. */
+/* The number of trials per chain: so all of them together cost no more than the graph is long. */
 enum { TRIALS = 4 };
 
-/* A cost that nothing is worth: an op would have to take strides that it was not traced with. */
+/* A cost that no gain outweighs: an op would get strides that it was not traced with. */
 #define NEVER 1e300
 
 typedef struct search {
   gp_arranger *a;
-  int32_t now;    /* number of the trial; 0 of none */
+  int32_t now;    /* number of the trial; 0: none */
   int32_t *trial; /* per value: the trial that reached it */
   int32_t *seen;  /* per node: the trial that listed it */
-  int8_t *failed; /* per value: trials that were not taken */
+  int8_t *failed; /* per value: trials that were rejected */
   gp_ref *members;
   int32_t *touched; /* nodes that read or make a member */
   int32_t member_count, touched_count;
@@ -39,7 +39,8 @@ static int32_t stage_of(const gp_arranger *a, int32_t layer) { return a->spec->s
 
 /* ---- which values may lie in any order ------------------------------------------------------ */
 
-/* What is drawn goes by the index of an element, so such ops read any order and write rows. */
+/* An op that draws random numbers draws by the index of an element, so it reads any order but must
+ * write rows. */
 static bool may_move(const gp_arranger *a, gp_ref r) {
   const gp_value *value = gp_arranged(a, r);
   if (value->kind != GP_VALUE_NODE || value->base != r || value->node < 0) return false;
@@ -50,7 +51,7 @@ static bool may_move(const gp_arranger *a, gp_ref r) {
          gp_meta_is_contiguous(&value->meta);
 }
 
-/* Values that leave the graph or their stage stay as they are. */
+/* Find the values that may be reordered: those that leave the graph or their stage may not. */
 static void find_free(const gp_arranger *a) {
   const gp_graph *graph = a->graph;
   for (gp_ref r = 0; r < a->count; r++) a->free[r] = may_move(a, r);
@@ -71,7 +72,7 @@ static bool is_fixed(const gp_arranger *a, gp_ref r) {
   return false;
 }
 
-/* Not of what may be written to: buffers and accumulators. */
+/* A copy of memory that may be written to (buffers and accumulators) must stay. */
 bool gp_arranger_elides(const gp_arranger *a, const gp_node *node) {
   if (node->op != GP_OP_copy || !a->free[node->out]) return false;
   gp_ref base = gp_graph_base(a->graph, node->in[0]);
@@ -83,7 +84,7 @@ bool gp_arranger_elides(const gp_arranger *a, const gp_node *node) {
 
 /* ---- orders in a trial ---------------------------------------------------------------------- */
 
-/* How the value lies in the trial; false where it has gaps or repeats elements. */
+/* How the value lies in the trial; false if it has gaps or repeats elements. */
 static bool order_at(const search *s, gp_ref ref, gp_order *order) {
   const gp_arranger *a = s->a;
   gp_ref root = a->root[ref];
@@ -99,7 +100,7 @@ static void note_node(search *s, int32_t n) {
   s->touched[s->touched_count++] = n;
 }
 
-/* The first order that reaches a value is its own. */
+/* Give a value its order in this trial; the first order that reaches it stays. */
 static void reach(search *s, gp_ref ref, const gp_order *order) {
   if (!s->a->free[ref] || s->a->chosen[ref] || s->trial[ref] == s->now) return;
   s->trial[ref] = s->now;
@@ -107,14 +108,14 @@ static void reach(search *s, gp_ref ref, const gp_order *order) {
   s->members[s->member_count++] = ref;
 }
 
-/* What the value is made of, seen through permuted views. */
+/* Spread the order to the value that `ref` shows, also through permuted views. */
 static void reach_input(search *s, gp_ref ref, const gp_order *order) {
   gp_ref root = s->a->root[ref];
   gp_order own = gp_order_before(&s->a->turn[ref], order, &gp_arranged(s->a, root)->meta.shape);
   reach(s, root, &own);
 }
 
-/* What one of its readers makes of the value. */
+/* Spread the order to what one reader of the value makes. */
 static void reach_output(search *s, gp_ref ref, const gp_node *node, const gp_order *order) {
   const gp_arranger *a = s->a;
   for (int i = 0; gp_arranger_maps(node) && i < node->n_in; i++) {
@@ -125,7 +126,7 @@ static void reach_output(search *s, gp_ref ref, const gp_node *node, const gp_or
   }
 }
 
-/* All values that the order of one spreads to. */
+/* Find all values to which the order of one spreads. */
 static void spread(search *s, gp_ref seed, const gp_order *order) {
   s->member_count = s->touched_count = 0;
   reach(s, seed, order);
@@ -150,7 +151,7 @@ static double elements(const gp_arranger *a, gp_ref ref) {
   return (double)gp_meta_numel(&gp_arranged(a, ref)->meta);
 }
 
-/* Operands of another order are read in long steps. */
+/* The cost of an elementwise node: operands in another order are read in long steps. */
 static double cost_of_map(const search *s, const gp_node *node) {
   gp_order in, out;
   double cost = 0;
@@ -165,7 +166,8 @@ static double cost_of_map(const search *s, const gp_node *node) {
   return cost + 2 * elements(s->a, node->out);
 }
 
-/* Everybody else is given what it saw in the trace: a copy where that was row-major. */
+/* The cost of any other node: it must see what it saw in the trace, so an input that was row-major
+ * is copied. */
 static double cost_of_others(const search *s, const gp_node *node) {
   double cost = 0;
   for (int i = 0; i < node->n_in; i++) {
@@ -178,7 +180,7 @@ static double cost_of_others(const search *s, const gp_node *node) {
   return cost;
 }
 
-/* Of the nodes that the last trial touched. */
+/* The cost of the nodes that the last trial touched. */
 static double cost(const search *s) {
   double sum = 0;
   for (int32_t i = 0; i < s->touched_count; i++) {
@@ -190,7 +192,7 @@ static double cost(const search *s) {
 
 /* ---- the search ----------------------------------------------------------------------------- */
 
-/* Is the value to lie in this order, and what it spreads to? */
+/* Try an order: does the value, with all values that the order spreads to, cost less in it? */
 static bool try_order(search *s, int32_t number, gp_ref seed, const gp_order *order) {
   s->now = number;
   spread(s, seed, order);
@@ -204,8 +206,8 @@ static bool try_order(search *s, int32_t number, gp_ref seed, const gp_order *or
   return taken;
 }
 
-/* The order that a node would best be in by itself: that of an input which stays as it is, or, of
- * copies, their own, so that the input need not be copied. */
+/* The order that suits a node best on its own: that of an input which keeps its order. For a copy
+ * it is the copy's own order, so that its input need not be copied. */
 static bool find_seed(const search *s, const gp_node *node, gp_order *order) {
   const gp_shape *shape = &gp_arranged(s->a, node->out)->meta.shape;
   for (int i = 0; i < node->n_in; i++) {
@@ -217,7 +219,7 @@ static bool find_seed(const search *s, const gp_node *node, gp_order *order) {
   return false;
 }
 
-/* Copies are tried in both orders: their own, and that of what they copy. */
+/* Try both orders for copies: their own, and that of their input. */
 static bool find_orders(search *s) {
   const gp_graph *graph = s->a->graph;
   bool any = false;
@@ -236,9 +238,9 @@ static bool find_orders(search *s) {
   return any;
 }
 
-/* ---- all of it ------------------------------------------------------------------------------ */
+/* ---- preparing ------------------------------------------------------------------------------ */
 
-/* Permuted views stand behind what they show. */
+/* Find the roots: a permuted view comes after the value that it shows. */
 static gp_status find_roots(gp_arranger *a) {
   const gp_graph *graph = a->graph;
   size_t values = (size_t)a->count + 1;
@@ -261,7 +263,8 @@ static gp_status find_roots(gp_arranger *a) {
 
 static bool is_read(const gp_node *node) { return node->op != GP_OP_permute; }
 
-/* Counts first, then places: readers of a value stand in the order of the nodes. */
+/* List the readers, counts first, then places: the readers of a value are in the order of the
+ * nodes. */
 static gp_status list_readers(gp_arranger *a) {
   const gp_graph *graph = a->graph;
   size_t reads = 0, values = (size_t)a->count;
@@ -312,7 +315,7 @@ static gp_status arrange(gp_arranger *a) {
   return any ? gp_arranger_rewrite(a) : GP_OK;
 }
 
-/* Is there anything but row-major values? */
+/* Is any value not row-major? */
 static bool has_permuted(const gp_graph *graph) {
   gp_order order;
   for (gp_ref r = 0; r < graph->value_count; r++) {

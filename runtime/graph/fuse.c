@@ -1,39 +1,43 @@
 /* graph/fuse.c - neighbours in a layer become one op, where that saves passes over memory.
  *
- *   gelu(linear(x))             -> linear_gelu         what a product makes is changed as it is
- *   written gelu_dx(linear_dx(dy), h)   -> linear_gelu_dx
+ * A product's result is changed while it is written:
+ *
+ *   gelu(linear(x))             -> linear_gelu
+ *   gelu_dx(linear_dx(dy), h)   -> linear_gelu_dx
  *   r + linear(x)               -> linear_add
  *   a + layer_norm_dx(..)       -> layer_norm_dx with a
- *   linear_dw, sum_rows_dw      -> linear_bias_dw      dy is read once for weight and bias
+ *
+ * dy is read once for weight and bias:
+ *
+ *   linear_dw, sum_rows_dw      -> linear_bias_dw
  *   layer_norm_dw, sum_rows_dw  -> layer_norm_bias_dw
  *
- * Both nodes belong to one layer and one phase, and what is between them is read by nobody else (a
- * value before GELU by the backward pass too): so the same nodes become one however the model is
- * cut. Sums reach an accumulator in the order in which they did, and nodes that draw keep their
- * numbers.
- */
+ * Both nodes belong to one layer and one phase, and no other node reads the value between them
+ * (except the backward pass, for the value before GELU). So the same nodes are fused wherever the
+ * model is cut. Sums reach an accumulator in the same order as before, and nodes that draw random
+ * numbers keep their stream numbers. */
 #include "base/memory.h"
 #include "base/tensor.h"
 #include "graph/graph.h"
 
-/* Who reads a value. */
+/* The readers of a value. */
 typedef struct readers {
   int32_t forward, backward;
-  bool beyond; /* another layer too */
-  bool varies; /* it is no function of parameters alone, which is made once per step */
+  bool beyond; /* another layer reads it too */
+  bool varies; /* it depends on more than parameters; otherwise it is made once per step */
 } readers;
 
 typedef struct fuser {
   gp_graph *graph;
-  gp_ref count;  /* of values when it began; those behind it are outputs of new ops */
+  gp_ref count;  /* number of values at the beginning; later ones are outputs of new ops */
   readers *read; /* per value */
-  gp_ref *now;   /* per value: what its readers read instead */
-  int32_t *at;   /* per node: its place in the new list; -1: it went into another one */
+  gp_ref *now;   /* per value: the value that its readers read instead */
+  int32_t *at;   /* per node: its place in the new list; -1: fused into another */
 } fuser;
 
-/* ---- what may become one ------------------------------------------------------------------- */
+/* ---- what may be fused --------------------------------------------------------------------- */
 
-/* Views are readers too: what they show is not seen through. */
+/* Count the node's inputs as read. Views count as readers too: we do not look through them. */
 static void note_node(const fuser *f, const gp_node *node) {
   bool varies = gp_op_get(node->op)->flags & GP_OP_RANDOM;
   for (int i = 0; i < node->n_in; i++) {
@@ -56,7 +60,8 @@ static void note_readers(const fuser *f) {
   for (int32_t n = 0; n < graph->node_count; n++) note_node(f, &graph->nodes[n]);
 }
 
-/* The node of that op that made ref for this node's layer and pass; -1 where another made it. */
+/* The node with that op that made `ref` in the same layer and phase as `node`; -1 if another made
+ * it. */
 static int32_t maker_of(const fuser *f, const gp_node *node, gp_ref ref, gp_op op) {
   int32_t n = f->graph->values[ref].node;
   if (n < 0) return -1;
@@ -69,17 +74,17 @@ static bool is_read_once(const fuser *f, gp_ref ref) {
   return f->read[ref].forward + f->read[ref].backward == 1;
 }
 
-/* Can the second value go into the op that makes the first: element by element, as it lies in
- * memory, and as often as that is made? */
+/* Can the op that makes the first value take in the second one, element by element? The second must
+ * have the same shape, be contiguous, and be made at least as often as the first. */
 static bool go_together(const fuser *f, gp_ref made, gp_ref other) {
   const gp_meta *a = &f->graph->values[made].meta, *b = &f->graph->values[other].meta;
   bool as_often = f->read[made].varies || !f->read[other].varies;
   return as_often && gp_meta_equal(a, b) && gp_meta_is_contiguous(b);
 }
 
-/* ---- making one ---------------------------------------------------------------------------- */
+/* ---- fusing -------------------------------------------------------------------------------- */
 
-/* Node `second` does the work of `first` too, with the inputs of that and one more. */
+/* Let node `second` do the work of `first` too, with the inputs of `first` and one more. */
 static void absorb(const fuser *f, int32_t first, int32_t second, gp_op op, gp_ref more) {
   gp_node *into = &f->graph->nodes[second];
   const gp_node *from = &f->graph->nodes[first];
@@ -88,13 +93,13 @@ static void absorb(const fuser *f, int32_t first, int32_t second, gp_op op, gp_r
   into->n_in = from->n_in + 1;
   for (int i = 0; i < from->n_in; i++) into->in[i] = from->in[i];
   into->in[from->n_in] = more;
-  f->graph->values[from->out].node = second; /* nobody reads it now */
+  f->graph->values[from->out].node = second; /* no node reads it now */
   f->at[first] = -1;
 }
 
-/* Node `first` does the work of `second` too and makes what both made, in the given order: outputs
- * stand side by side, so they are new values, in the memory of the old ones where that is an
- * accumulator. */
+/* Let node `first` do the work of `second` too and make both values, in the given order. Outputs of
+ * a node have consecutive refs, so they are new values; one that lies in an accumulator stays
+ * there. */
 static gp_status join(fuser *f, int32_t first, int32_t second, gp_op op, const gp_ref made[2]) {
   gp_graph *graph = f->graph;
   gp_ref out = graph->value_count;
@@ -118,8 +123,8 @@ static gp_status join(fuser *f, int32_t first, int32_t second, gp_op op, const g
 
 /* ---- the ops ------------------------------------------------------------------------------- */
 
-/* Not where another layer reads the result: a stage that hands it on would have to keep what was
- * before GELU beside it, instead of making it again. */
+/* Fuse a GELU with its linear, unless another layer reads the result: a stage that passes it on
+ * would have to keep the value before GELU too, instead of recomputing it. */
 static gp_status visit_gelu(fuser *f, int32_t n) {
   const gp_node *node = &f->graph->nodes[n];
   gp_ref h = node->in[0];
@@ -138,8 +143,7 @@ static void visit_gelu_dx(const fuser *f, int32_t n) {
   absorb(f, linear, n, GP_OP_linear_gelu_dx, h);
 }
 
-/* The sum of what `op` made and something like it: the number of the summand that may go into it;
- * -1. */
+/* Which summand was made by `op`, so that the other one can go into it? -1: neither. */
 static int find_summand(const fuser *f, const gp_node *sum, gp_op op) {
   for (int k = 1; k >= 0; k--) {
     int32_t maker = maker_of(f, sum, sum->in[k], op);
@@ -149,7 +153,7 @@ static int find_summand(const fuser *f, const gp_node *sum, gp_op op) {
   return -1;
 }
 
-/* The addend stands before a bias. */
+/* Fuse the addend into the linear; it comes before the bias. */
 static void add_to_linear(const fuser *f, int32_t n, int32_t linear, gp_ref addend) {
   absorb(f, linear, n, GP_OP_linear_add, addend);
   gp_node *node = &f->graph->nodes[n];
@@ -164,11 +168,12 @@ static void visit_add(const fuser *f, int32_t n) {
   int32_t maker = f->graph->values[node->in[k]].node;
   if (forward)
     add_to_linear(f, n, maker, node->in[1 - k]);
-  else if (f->graph->nodes[maker].n_in == 5) /* not yet with an addend */
+  else if (f->graph->nodes[maker].n_in == 5) /* only if it has no addend yet */
     absorb(f, maker, n, GP_OP_layer_norm_dx, node->in[1 - k]);
 }
 
-/* The gradient of a bias right behind that of its weight: nothing is added to either in between. */
+/* Fuse the gradient of a bias with that of its weight, which is the node right before: nothing is
+ * added to either in between. */
 static gp_status visit_sum_rows(fuser *f, int32_t n) {
   const gp_node *bias = &f->graph->nodes[n], *weight = n ? bias - 1 : bias;
   bool linear = weight->op == GP_OP_linear_dw, norm = weight->op == GP_OP_layer_norm_dw;
@@ -194,7 +199,7 @@ static gp_status visit(fuser *f, int32_t n) {
 
 static gp_ref current(const fuser *f, gp_ref ref) { return ref < f->count ? f->now[ref] : ref; }
 
-/* Close the gaps; everybody reads what is now made. */
+/* Remove the gaps from the list, and let every node read the new values. */
 static void renumber(const fuser *f) {
   gp_graph *graph = f->graph;
   int32_t kept = 0;

@@ -9,8 +9,8 @@
  *     descending node order.
  *
  * Where a model computes in halves, the gradients of its f32 parameters go past the casts into
- * accumulators of f32; the others have the dtype of their value, but where several meet of which
- * one is f32 (the sum is f32 then).
+ * accumulators of f32; other gradients have the dtype of their value, except that a sum with one
+ * term of f32 is f32.
  */
 #include "base/memory.h"
 #include "base/tensor.h"
@@ -26,7 +26,7 @@ typedef struct share {
 typedef struct gradient {
   gp_graph *graph;
   gp_builder builder;
-  bool *needs;           /* per forward value: depends on what a gradient is wanted of */
+  bool *needs;           /* per forward value: does it depend on something that wants a gradient? */
   int32_t *first, *last; /* per forward value: its list of shares, layers descending */
   share *shares;
   int32_t fresh; /* nodes from here on were made by the rule being visited */
@@ -34,7 +34,7 @@ typedef struct gradient {
   size_t share_room;
 } gradient;
 
-/* Parameters only: buffers and frozen ones stop the gradient. */
+/* Is it a parameter to train? Buffers and frozen parameters stop the gradient. */
 static bool trainable(const gp_graph *graph, const gp_value *value) {
   if (value->kind != GP_VALUE_PARAM) return false;
   const gp_param *param = graph->params[value->index];
@@ -46,7 +46,7 @@ static bool asked_input(const gp_graph *graph, const gp_value *value) {
          gp_dtype_is_float(value->meta.dtype);
 }
 
-/* needs[v] for every value of the forward pass. */
+/* Set needs[v] for every value of the forward pass. */
 static void mark(gradient *g, int32_t nodes) {
   const gp_graph *graph = g->graph;
   for (gp_ref r = 0; r < graph->value_count; r++)
@@ -61,8 +61,8 @@ static void mark(gradient *g, int32_t nodes) {
   }
 }
 
-/* The trainable parameter behind a value, which is it or a cast of it for readers in halves; or
- * GP_NONE. */
+/* The trainable parameter behind a value: the value itself, or the parameter of which it is a cast
+ * for readers in halves; or GP_NONE. */
 static gp_ref parameter_of(const gp_graph *graph, gp_ref ref) {
   const gp_value *value = &graph->values[ref];
   if (value->node >= 0 && graph->nodes[value->node].master) ref = graph->nodes[value->node].in[0];
@@ -71,14 +71,14 @@ static gp_ref parameter_of(const gp_graph *graph, gp_ref ref) {
 
 static gp_dtype dtype_of(const gradient *g, gp_ref ref) { return g->graph->values[ref].meta.dtype; }
 
-/* The same values in another dtype, made where the builder stands. */
+/* Convert to another dtype; the cast belongs to the builder's layer. */
 static gp_status convert(gradient *g, gp_dtype dtype, gp_ref *ref) {
   gp_attrs attrs = {.cast = {.dtype = dtype}};
   if (*ref == GP_NONE || dtype_of(g, *ref) == dtype) return GP_OK;
   return gp_build(&g->builder, GP_OP_cast, &attrs, ref, 1, ref);
 }
 
-/* One partial sum; it belongs to the layer that the builder stands in. */
+/* Add two partial sums; the sum belongs to the builder's layer. */
 static gp_status add(gradient *g, gp_ref a, gp_ref b, gp_ref *sum) {
   bool differ = dtype_of(g, a) != dtype_of(g, b);
   if (differ) GP_TRY(convert(g, GP_F32, &a));
@@ -103,7 +103,7 @@ static gp_status send(gradient *g, gp_ref value, int32_t layer, gp_ref grad) {
   return GP_OK;
 }
 
-/* The whole gradient of a value, folded at its own layer; GP_NONE when nobody sent any. */
+/* The whole gradient of a value, folded at its own layer; GP_NONE if no reader sent any. */
 static gp_status fold(gradient *g, gp_ref value, gp_ref *total) {
   *total = GP_NONE;
   for (int32_t s = g->first[value]; s >= 0; s = g->shares[s].next) {
@@ -115,7 +115,7 @@ static gp_status fold(gradient *g, gp_ref value, gp_ref *total) {
   return GP_OK;
 }
 
-/* Add a contribution to the accumulator of (param, current layer): in place where its op can. */
+/* Add a contribution to the accumulator of (param, current layer): in place if its op can. */
 static gp_status into_slot(gradient *g, gp_ref param, gp_ref grad) {
   gp_graph *graph = g->graph;
   gp_ref slot, ignored;
@@ -133,7 +133,7 @@ static gp_status into_slot(gradient *g, gp_ref param, gp_ref grad) {
   return gp_build(&g->builder, GP_OP_accumulate, &(gp_attrs){0}, in, 2, &ignored);
 }
 
-/* What the rule answered goes to accumulators or on towards the inputs. */
+/* Pass on the gradients that a rule returned: to accumulators, or towards the inputs. */
 static gp_status deliver(gradient *g, const gp_node *node, const gp_ref *din) {
   for (int i = 0; i < node->n_in; i++) {
     if (din[i] == GP_NONE) continue;
@@ -146,14 +146,14 @@ static gp_status deliver(gradient *g, const gp_node *node, const gp_ref *din) {
   return GP_OK;
 }
 
-/* Rules expect the gradient in the dtype of the output. Those of views and casts take any, so that
- * what is f32 stays it on the way to a parameter. */
+/* Convert a gradient to the dtype of the output, which rules expect. The rules of views and casts
+ * accept any dtype, so that f32 stays f32 on the way to a parameter. */
 static gp_status settle_dtype(gradient *g, const gp_node *node, int k, gp_ref *dout) {
   bool any = node->op == GP_OP_cast || gp_op_get(node->op)->flags & GP_OP_VIEW;
   return any ? GP_OK : convert(g, dtype_of(g, node->out + k), dout);
 }
 
-/* Ask the rule of node n. */
+/* Ask the rule of node n for its gradients. */
 static gp_status visit(gradient *g, int32_t n) {
   gp_node node = g->graph->nodes[n]; /* a copy: the list grows below */
   gp_ref out[GP_MAX_OUTPUTS], dout[GP_MAX_OUTPUTS], din[GP_MAX_INPUTS];
@@ -183,7 +183,7 @@ static gp_status visit(gradient *g, int32_t n) {
   return deliver(g, &node, din);
 }
 
-/* Times the loss scale, or without it: what loss_seed gives for a constant of 1. */
+/* Multiply with the loss scale, or divide by it: loss_seed of a constant 1 gives the scale. */
 static gp_status scale(gradient *g, gp_op mul_or_div, gp_ref *grad) {
   gp_attrs one = {.loss_seed = {.dtype = dtype_of(g, *grad), .value = 1}}, none = {0};
   gp_ref factor;
@@ -211,8 +211,8 @@ static gp_status seed(gradient *g, gp_gradient_root *root, int index) {
   return send(g, root->value, g->builder.layer, grad);
 }
 
-/* What reached an input, in its dtype, as a value that the script gets: at layer 0, whichever
- * layers read the input. */
+/* Make the gradient of an input a value that the script gets: in the input's dtype, at layer 0,
+ * whichever layers read the input. */
 static gp_status settle_input(gradient *g, gp_ref input) {
   const gp_value value = g->graph->values[input];
   gp_ref grad;
@@ -233,7 +233,7 @@ static gp_status settle_inputs(gradient *g) {
   return GP_OK;
 }
 
-/* Nodes in reverse: every reader has sent before a value is folded. */
+/* Visit nodes in reverse order: every reader has sent before a value is folded. */
 static gp_status run(gradient *g, gp_gradient_root *roots, int count) {
   int32_t nodes = g->graph->node_count;
   bool any = false;

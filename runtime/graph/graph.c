@@ -1,7 +1,7 @@
 /* graph/graph.c - growing and freeing a graph; everything else is built from these few appends.
  *
- * Nodes are appended in the order in which they can run, and nothing is ever taken out: an index is
- * a name for good, and one pass forwards or backwards sees makers before or after readers.
+ * Nodes are appended in an order in which they can run, and none is ever removed: so an index names
+ * a node for good, and a pass in either direction sees makers before readers, or after them.
  */
 #include "graph/graph.h"
 
@@ -9,7 +9,8 @@
 
 #include "base/memory.h"
 
-/* Parameters and constants are counted; the rest is the graph's own. */
+/* Release parameters and constants, which are reference-counted, and free the graph's own
+ * memory. */
 void gp_graph_free(gp_graph *graph) {
   for (int32_t i = 0; i < graph->label_count; i++) gp_free(graph->labels[i]);
   for (int32_t i = 0; i < graph->param_count; i++) gp_param_free(graph->params[i]);
@@ -23,8 +24,8 @@ void gp_graph_free(gp_graph *graph) {
   memset(graph, 0, sizeof *graph);
 }
 
-/* Refs are indices, so they stay valid while the array moves; the meta may be that of a value in
- * it, so it is copied first. */
+/* Append a value. Refs are indices, so they stay valid when the array moves. `meta` may point into
+ * the array, so it is copied first. */
 gp_status gp_graph_value(gp_graph *graph, gp_value_kind kind, const gp_meta *meta, int32_t index,
                          gp_ref *ref) {
   const gp_ref made = graph->value_count;
@@ -69,7 +70,7 @@ gp_status gp_graph_param_value(gp_graph *graph, int32_t index, gp_ref *ref) {
   return gp_graph_note(graph, GP_FOUND_VALUE, (uint64_t)index, 0, *ref);
 }
 
-/* Taken before anything else can fail: the graph frees its constants. */
+/* The graph owns the tensor from the first step that can fail: it frees its constants. */
 gp_status gp_graph_constant(gp_graph *graph, gp_tensor *tensor, gp_ref *ref) {
   int32_t index = graph->constant_count;
   gp_status status = gp_grow_array((size_t)index, &graph->constant_room, sizeof(gp_tensor *),
@@ -79,7 +80,7 @@ gp_status gp_graph_constant(gp_graph *graph, gp_tensor *tensor, gp_ref *ref) {
   return gp_graph_value(graph, GP_VALUE_CONST, gp_tensor_meta(tensor), index, ref);
 }
 
-/* The value of an accumulator stands for memory that outlives every program. */
+/* An accumulator's value stands for memory that outlives every program. */
 gp_status gp_graph_slot(gp_graph *graph, int32_t param, int32_t layer, gp_ref *slot) {
   *slot = gp_graph_find(graph, GP_FOUND_SLOT, (uint64_t)param, layer);
   if (*slot >= 0) return GP_OK;
@@ -106,7 +107,7 @@ static gp_status append_outputs(gp_graph *graph, const gp_sig *sig, const gp_nod
   return GP_OK;
 }
 
-/* Packed values are bytes to all but the operands that they were packed for. */
+/* Only operands that a value was packed for may read it: to any other op it is just bytes. */
 static gp_status check_opaque(const gp_graph *graph, const gp_node *node) {
   for (int i = 0; i < node->n_in; i++) {
     int32_t maker = graph->values[node->in[i]].node;
@@ -134,13 +135,13 @@ static gp_status append_node(gp_builder *b, gp_node *node) {
   return GP_OK;
 }
 
-/* Valid until the next append. */
+/* The result is valid until the next append. */
 const gp_meta *gp_build_meta(const gp_builder *b, gp_ref ref) {
   return &gp_graph_at(b->graph, ref)->meta;
 }
 
-/* A copy that the op at hand asked for; it belongs to the same layer. One that lies channels-last
- * is a row-major copy of turned dimensions, seen from the other side. */
+/* Make the copy that an op needs, in the op's layer. A channels-last copy is a row-major copy of
+ * permuted dimensions, permuted back. */
 static gp_status copy_for(gp_builder *b, gp_copy wish, gp_ref in, gp_ref *out) {
   static const gp_attrs none, there = {.permute = {{4, {0, 2, 3, 1}}}},
                               back = {.permute = {{4, {0, 3, 1, 2}}}};
@@ -150,7 +151,7 @@ static gp_status copy_for(gp_builder *b, gp_copy wish, gp_ref in, gp_ref *out) {
   return gp_build(b, GP_OP_permute, &back, out, 1, out);
 }
 
-/* Strided inputs are copied here, once, so that no kernel has to be ready for them. */
+/* Append a node. Strided inputs are copied here, once, so that kernels need not handle them. */
 gp_status gp_build(gp_builder *b, gp_op op, const gp_attrs *attrs, const gp_ref *in, int n_in,
                    gp_ref *out) {
   gp_node node = {.op = op,
@@ -172,7 +173,7 @@ gp_status gp_build(gp_builder *b, gp_op op, const gp_attrs *attrs, const gp_ref 
   return GP_OK;
 }
 
-/* Scalars of gradient rules; 0-d tensors broadcast everywhere. */
+/* A scalar for a gradient rule; 0-d tensors broadcast everywhere. */
 gp_status gp_build_constant(gp_builder *b, gp_dtype dtype, double value, gp_ref *out) {
   gp_tensor *tensor;
   GP_TRY(gp_tensor_new(dtype, &(gp_shape){0}, &tensor));
@@ -182,9 +183,9 @@ gp_status gp_build_constant(gp_builder *b, gp_dtype dtype, double value, gp_ref 
 
 /* ---- reachability -------------------------------------------------------------------------- */
 
-/* One pass from the last node: every node stands after what it reads. */
+/* One pass from the last node suffices: every node comes after what it reads. */
 gp_status gp_graph_reach(const gp_graph *graph, const gp_ref *roots, int32_t count, bool *keep) {
-  bool *wanted; /* per value: somebody needs its memory */
+  bool *wanted; /* per value: a kept node reads it */
   GP_TRY(gp_alloc_array((size_t)graph->value_count + 1, sizeof *wanted, (void **)&wanted));
   for (int32_t i = 0; i < count; i++) wanted[roots[i]] = true;
   for (int32_t n = graph->node_count - 1; n >= 0; n--) {

@@ -25,11 +25,11 @@ typedef enum gp_value_kind {
 typedef struct gp_value {
   gp_value_kind kind;
   gp_meta meta;
-  gp_ref base;    /* the value whose memory this one lies in: itself unless a view */
-  int32_t node;   /* producer; -1 when not a node's output */
-  int32_t output; /* which output of it */
+  gp_ref base;    /* the value in whose memory this one lies: itself unless a view */
+  int32_t node;   /* the node that made it; -1 if none did */
+  int32_t output; /* its number among that node's outputs */
   int32_t index;  /* see gp_value_kind */
-  int32_t layer;  /* of the producer, or of the accumulator */
+  int32_t layer;  /* of the node, or of the accumulator */
 } gp_value;
 
 typedef enum gp_phase { GP_FORWARD, GP_BACKWARD } gp_phase;
@@ -43,7 +43,7 @@ typedef struct gp_node {
   int32_t layer, label;
   gp_phase phase;
   bool accumulate; /* out[0] is added into the accumulator it lies in */
-  bool snapshot;   /* copy of a buffer as it was: never recomputed */
+  bool snapshot;   /* copy of a buffer's contents: never recomputed */
   bool master;     /* a parameter, cast to the dtype that its readers compute in: see trace.c */
 } gp_node;
 
@@ -63,24 +63,24 @@ typedef struct gp_graph {
   gp_tensor **constants;
   int32_t constant_count;
   size_t constant_room;
-  gp_map found;         /* what is looked up while the graph grows: by gp_found */
+  gp_map found;         /* for lookups while the graph grows: see gp_found */
   int32_t random_count; /* random ops so far */
-  bool scaled;          /* gradients are multiplied with the step block's scale, all of them */
-  bool asks_inputs;     /* gradients of the inputs are wanted too */
-  gp_ref input_grads[GP_MAX_BATCH_TENSORS]; /* those, without the scale; GP_NONE: none flows */
+  bool scaled;          /* all gradients are multiplied with the step block's scale */
+  bool asks_inputs;     /* the script also wants gradients of the inputs */
+  gp_ref input_grads[GP_MAX_BATCH_TENSORS]; /* these, without the scale; GP_NONE: no gradient */
 } gp_graph;
 
-/* What graph->found knows: numbers of things and pairs of them. */
+/* What graph->found maps: numbers, or pairs of numbers. */
 typedef enum gp_found {
   GP_FOUND_PARAM,    /* parameter -> its index */
   GP_FOUND_VALUE,    /* index of a parameter -> its value */
   GP_FOUND_CONSTANT, /* tensor -> its value */
   GP_FOUND_SLOT,     /* (index of a parameter, layer) -> its accumulator */
   GP_FOUND_CAST,     /* (value of a parameter, layer) -> its cast */
-  GP_FOUND_PACK      /* (gp_graph_pack_key, layer) -> the packed one */
+  GP_FOUND_PACK      /* (gp_graph_pack_key, layer) -> the packed weight */
 } gp_found;
 
-/* The number of a thing, or of a pair; -1 (of values: GP_NONE) where there is none. */
+/* Look up a number or a pair; -1 (for values: GP_NONE) if it is not there. */
 static inline int32_t gp_graph_find(const gp_graph *graph, gp_found kind, uint64_t thing,
                                     int32_t part) {
   return gp_map_get(&graph->found, (gp_map_key){thing, (int32_t)kind, part});
@@ -90,7 +90,7 @@ static inline gp_status gp_graph_note(gp_graph *graph, gp_found kind, uint64_t t
   return gp_map_put(&graph->found, (gp_map_key){thing, (int32_t)kind, part}, number);
 }
 
-/* Where the next node goes. */
+/* The place of the next node. */
 struct gp_builder {
   gp_graph *graph;
   int32_t layer, label;
@@ -100,7 +100,7 @@ struct gp_builder {
 struct gp_trace {
   _Atomic int references;
   bool training;
-  gp_dtype half; /* what parameters are read in; F32: as they are */
+  gp_dtype half; /* the dtype in which parameters are read; F32: their own */
   gp_graph graph;
   struct gp_builder at;
   gp_ref *param_refs; /* per param: the current value; GP_NONE: read it anew */
@@ -109,17 +109,17 @@ struct gp_trace {
   int32_t input_count, target_count;
 };
 
-void gp_graph_free(gp_graph *graph); /* what it holds; not the struct */
-/* Append a value that no node makes; base is itself. */
+void gp_graph_free(gp_graph *graph); /* frees its contents, not the struct */
+/* Append a value that no node makes; its base is itself. */
 gp_status gp_graph_value(gp_graph *graph, gp_value_kind kind, const gp_meta *meta, int32_t index,
                          gp_ref *ref);
 gp_status gp_graph_label(gp_graph *graph, const char *text, int32_t *label);
 gp_status gp_graph_param(gp_graph *graph, gp_param *param, int32_t *index); /* retained, unique */
-/* The value of kind PARAM for params[index]; one each. */
+/* The value of kind PARAM for params[index]; each has one. */
 gp_status gp_graph_param_value(gp_graph *graph, int32_t index, gp_ref *ref);
-/* Append a constant; the graph takes the tensor, also on failure. */
+/* Append a constant; the graph takes the tensor, even on failure. */
 gp_status gp_graph_constant(gp_graph *graph, gp_tensor *tensor, gp_ref *ref);
-/* The accumulator of (param, layer), made when missing. */
+/* The accumulator of (param, layer), made if it is missing. */
 gp_status gp_graph_slot(gp_graph *graph, int32_t param, int32_t layer, gp_ref *slot);
 
 static inline const gp_value *gp_graph_at(const gp_graph *graph, gp_ref ref) {
@@ -129,49 +129,49 @@ static inline gp_ref gp_graph_base(const gp_graph *graph, gp_ref ref) {
   return graph->values[ref].base;
 }
 
-/* What a gradient starts from: a scalar sum times loss_seed, or the gradient of an output given by
- * the caller (receives its value). */
+/* Where a gradient starts: at a scalar sum times loss_seed, or at an output's gradient, which the
+ * caller gives (receives its value). */
 typedef struct gp_gradient_root {
   gp_ref value;
-  int32_t layer; /* that the seed belongs to: the loss's own, whose stage knows the count */
+  int32_t layer; /* of the seed: the loss's own layer, whose stage knows the count */
   bool is_loss;
   double factor;   /* loss without a count: its constant weight (0: use the step's 1 / count) */
   gp_ref out_grad; /* receives the GP_VALUE_OUT_GRAD value when !is_loss; GP_NONE: unneeded */
 } gp_gradient_root;
 
-/* Append the gradient of all roots together with respect to every parameter that is not frozen,
- * and to the inputs of floats where graph->asks_inputs (those belong to layer 0). Contributions are
- * folded per (value, reading layer), layers descending; parameters accumulate per (param,
- * layer). */
+/* Append the gradient of all roots together with respect to every parameter that is not frozen, and
+ * also to float inputs if graph->asks_inputs is set (those gradients belong to layer 0).
+ * Contributions are folded per (value, reading layer), layers descending; parameters accumulate per
+ * (param, layer). */
 gp_status gp_graph_gradient(gp_graph *graph, gp_gradient_root *roots, int count);
 
-/* Make one op of neighbours in a layer where that saves passes over memory (fuse.c). After the
- * gradient, before packing; refs of values that leave the graph stay. */
+/* Fuse neighbours in a layer into one op where that saves passes over memory (fuse.c). Call it
+ * after the gradient and before packing; refs of values that leave the graph stay valid. */
 gp_status gp_graph_fuse(gp_graph *graph);
-/* After fusing, where sums of rows by parts are wanted: see parts.c. Other bits. */
+/* Call it after fusing, if sums of rows by parts are wanted: see parts.c. It changes bits. */
 gp_status gp_graph_split_norms(gp_graph *graph);
 
-/* What stays as it is while values are put into other orders. */
+/* What must not change while values are put into other orders. */
 typedef struct gp_arrange_spec {
-  const int32_t *stage_of; /* per layer: what another stage reads is not touched */
-  const gp_ref *fixed;     /* values that leave the graph; GP_NONE among them is none */
+  const int32_t *stage_of; /* per layer: values that another stage reads keep their order */
+  const gp_ref *fixed;     /* values that leave the graph; GP_NONE entries are ignored */
   int32_t fixed_count;
 } gp_arrange_spec;
 
-/* Let chains of elementwise ops keep the order that their inputs lie in where that saves copies
- * (arrange.c). After fusing, before packing; refs of values stay. */
+/* Let chains of elementwise ops keep the order of their inputs where that saves copies (arrange.c).
+ * Call it after fusing and before packing; refs of values stay valid. */
 gp_status gp_graph_arrange(gp_graph *graph, const gp_arrange_spec *spec);
 
-/* Let linears and convolutions read their weights packed, made once per change of them (pack.c).
- * Before the cut. */
+/* Let linears and convolutions read packed weights, made once per change of the weights (pack.c).
+ * Call it before the cut. */
 gp_status gp_graph_pack(gp_graph *graph);
-/* Names what the op packs of a weight: the value of the parameter and the form. */
+/* The key of a packed weight: the parameter's value and the form. */
 uint64_t gp_graph_pack_key(gp_ref weight, gp_op op, const gp_attrs *attrs);
 
 /* What one node costs, from shapes alone. */
 gp_cost gp_node_cost(const gp_graph *graph, const gp_node *node);
 
-/* Mark in keep[node] the nodes that the given values need, and what those need. */
+/* Set keep[node] for the nodes that the given values need, and for all nodes that those need. */
 gp_status gp_graph_reach(const gp_graph *graph, const gp_ref *roots, int32_t count, bool *keep);
 
 #endif

@@ -1,14 +1,15 @@
 /* graph/order.c - see order.h.
  *
- * An order is read off the strides and never stored beside them: a meta says all of it. Every
- * result is settled, so that two orders of one shape are equal exactly where memory is. */
+ * An order is computed from the strides and never stored beside them: a meta says all of it. Every
+ * result is in a normal form, so that two orders of one shape are equal exactly if memory is. */
 #include "graph/order.h"
 
 #include <string.h>
 
 #include "base/tensor.h"
 
-/* Dimensions of size 1 go to the front; the order of the others stays. */
+/* Put an order into normal form: dimensions of size 1 go to the front; the others keep their
+ * order. */
 static gp_order settle(const gp_order *order, const gp_shape *shape) {
   gp_order settled = {.rank = order->rank};
   int n = 0;
@@ -25,7 +26,7 @@ gp_order gp_order_row_major(const gp_shape *shape) {
   return settle(&order, shape);
 }
 
-/* The longest steps first; an insertion, because ranks are small. */
+/* Sort the longest steps first, by insertion, because ranks are small. */
 bool gp_order_of(const gp_meta *meta, gp_order *order) {
   const gp_shape *shape = &meta->shape;
   gp_order found = {.rank = shape->rank};
@@ -68,15 +69,15 @@ gp_attrs gp_order_from_memory(const gp_order *order) {
   return attrs;
 }
 
-/* `turn` names for each dimension the one that it comes from; a view's order follows it back to the
- * dimensions of what is viewed. */
+/* turn[d] names the dimension that dimension d of the view comes from: follow it back to the
+ * dimensions of the input. */
 gp_order gp_order_before(const gp_order *turn, const gp_order *view, const gp_shape *shape) {
   gp_order order = {.rank = view->rank};
   for (int i = 0; i < view->rank; i++) order.at[i] = turn->at[view->at[i]];
   return settle(&order, shape);
 }
 
-/* The other way: dimensions of an input as the turned result numbers them. */
+/* The other direction: number the input's dimensions as the turned result does. */
 gp_order gp_order_behind(const gp_order *turn, const gp_order *input, const gp_shape *shape) {
   gp_order order = {.rank = input->rank};
   int8_t behind[GP_MAX_RANK];

@@ -1,18 +1,17 @@
-/* graph/pack.c - weights in the order that their products want, once per change of them instead of
- * per product.
+/* graph/pack.c - weights in the order that their products want, made once per change of the weight
+ * instead of once per product.
  *
- * Every forward `linear` whose weight is a parameter gets it packed instead, in bf16 every
- * `linear_dx` too, and so does every convolution, forward or not: an opaque value that pack_linear
- * or pack_conv2d makes. It depends on parameters only, so the cut makes it once before the first
- * micro-batch (graph/stages.c); its memory is shared by all plans of a pipeline. The gradient still
- * names the parameter itself, and so does what packs a weight that is read as bf16: nothing else
- * needs the cast then.
- */
+ * Every forward `linear` whose weight is a parameter reads a packed weight instead; so does every
+ * `linear_dx` in bf16, and every convolution, forward or not. A packed weight is an opaque value
+ * that pack_linear or pack_conv2d makes. It depends on parameters only, so the cut makes it once
+ * before the first micro-batch (graph/stages.c), and all plans of a pipeline share its memory. The
+ * gradient still names the parameter itself. So does an op that packs a weight which is read as
+ * bf16: then no other op needs the cast. */
 #include "base/memory.h"
 #include "base/tensor.h"
 #include "graph/graph.h"
 
-/* linear, or it and what follows it: graph/fuse.c. */
+/* Is it a linear, or one fused with what follows it (graph/fuse.c)? */
 static bool is_linear(gp_op op) {
   return op == GP_OP_linear || op == GP_OP_linear_gelu || op == GP_OP_linear_add;
 }
@@ -21,7 +20,7 @@ static bool is_linear_dx(gp_op op) { return op == GP_OP_linear_dx || op == GP_OP
 
 static bool is_convolution(gp_op op) { return op == GP_OP_conv2d || op == GP_OP_conv_transpose2d; }
 
-/* The attribute that says what the weight was, of an op that takes packed ones. */
+/* Does the op already read a packed weight? Its attribute then holds the weight's form. */
 static bool is_packed(const gp_node *node) {
   if (node->op == GP_OP_conv2d) return node->attr.conv2d.packed.rank > 0;
   if (node->op == GP_OP_conv_transpose2d) return node->attr.conv_transpose2d.packed.rank > 0;
@@ -43,7 +42,7 @@ uint64_t gp_graph_pack_key(gp_ref weight, gp_op op, const gp_attrs *attrs) {
   return (uint64_t)weight << 1 | transposed;
 }
 
-/* The parameter that a node reads as its weight, be it as bf16, or GP_NONE. */
+/* The parameter that a node reads as its weight, directly or cast to bf16; or GP_NONE. */
 static gp_ref weight_of(const gp_graph *graph, const gp_node *node) {
   gp_ref ref = node->in[1];
   const gp_value *value = &graph->values[ref];
@@ -57,7 +56,7 @@ static bool reads_bf16(const gp_graph *graph, const gp_node *node) {
   return graph->values[node->in[0]].meta.dtype == GP_BF16;
 }
 
-/* The packed weight that an earlier node of the same layer reads too is made once. */
+/* Find the packed weight, or make it: nodes of one layer share it. */
 static gp_status find_or_make(gp_graph *graph, const gp_node *reader, gp_ref *copy) {
   gp_builder at = {.graph = graph, .layer = reader->layer, .label = reader->label};
   gp_op op = is_convolution(reader->op) ? GP_OP_pack_conv2d : GP_OP_pack_linear;
@@ -73,7 +72,7 @@ static gp_status find_or_make(gp_graph *graph, const gp_node *reader, gp_ref *co
   return gp_graph_note(graph, GP_FOUND_PACK, key, reader->layer, *copy);
 }
 
-/* Products of bf16 want the weight in panels for dx, too; f16 has none of its own. */
+/* bf16 products want the weight in panels for dx too; f16 has no panels. */
 static bool wants_copy(const gp_graph *graph, const gp_node *node) {
   const bool half = is_linear(node->op) || is_linear_dx(node->op) ? reads_bf16(graph, node) : false;
   bool linear =
@@ -86,8 +85,8 @@ static bool wants_copy(const gp_graph *graph, const gp_node *node) {
          !gp_param_is_buffer(graph->params[value->index]);
 }
 
-/* Move the nodes from `first` on to the front: they depend on parameters only, and every node
- * stands after what it reads. */
+/* Move the nodes from `first` on to the front: they depend on parameters only, so every node still
+ * comes after what it reads. */
 static gp_status move_to_front(gp_graph *graph, int32_t first) {
   int32_t moved = graph->node_count - first;
   size_t room = (size_t)graph->node_room;

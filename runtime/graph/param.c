@@ -1,9 +1,8 @@
-/* graph/param.c - parameters and buffers: drawn when first needed, then a view of wherever they
- * live.
+/* graph/param.c - parameters and buffers: drawn when first needed, then a view of the memory that
+ * their owner gives them.
  *
- * A value depends on (seed, number) only, so a model may be declared that no single machine could
- * hold: each stage draws the parameters it owns straight into its arena.
- */
+ * A value depends on (seed, number) only, so a script may declare a model that no single machine
+ * could hold: each stage draws its own parameters straight into its arena. */
 #include "graph/param.h"
 
 #include <stdatomic.h>
@@ -16,11 +15,11 @@ struct gp_param {
   gp_param_spec spec;
   gp_meta meta;
   gp_tensor *value, *grad; /* NULL until drawn; NULL without a gradient */
-  const void *owner;       /* the pipeline it lives in */
-  int32_t stage;           /* of the owner */
+  const void *owner;       /* the pipeline that it belongs to */
+  int32_t stage;           /* its stage in the owner */
 };
 
-/* Nothing is drawn yet: declaring a model costs no memory. */
+/* Nothing is drawn yet: declaring a model needs no memory for values. */
 gp_status gp_param_new(const gp_param_spec *spec, gp_param **param) {
   gp_param *made;
   gp_meta meta;
@@ -54,7 +53,7 @@ bool gp_param_is_buffer(const gp_param *param) { return param->spec.buffer; }
 bool gp_param_is_frozen(const gp_param *param) { return param->spec.frozen; }
 bool gp_param_is_borrowed(const gp_param *param) { return param->spec.borrowed; }
 
-/* A pipeline has laid out gradients by then. */
+/* A parameter of a pipeline cannot change: gradients are laid out already. */
 gp_status gp_param_set_frozen(gp_param *param, bool frozen) {
   if (param->owner && param->spec.frozen != frozen)
     return gp_fail(GP_ESTATE, "freeze: the parameter belongs to a pipeline; close it first");
@@ -62,7 +61,8 @@ gp_status gp_param_set_frozen(gp_param *param, bool frozen) {
   return GP_OK;
 }
 
-/* The stream is the number of the parameter: adding one at the end changes no earlier value. */
+/* The parameter's number selects the random stream, so adding one at the end changes no earlier
+ * value. */
 static gp_status draw(const gp_param *param, gp_tensor *to) {
   return gp_tensor_fill(to, &param->spec.init, param->spec.seed, param->spec.number);
 }
@@ -79,7 +79,7 @@ gp_status gp_param_value(gp_param *param, gp_tensor **value) {
   return GP_OK;
 }
 
-/* The old memory goes when the last view of it does. */
+/* The old memory is freed with its last view. */
 gp_status gp_param_move(gp_param *param, gp_tensor *to) {
   GP_TRY(param->value ? gp_tensor_copy(to, param->value) : draw(param, to));
   gp_tensor_free(param->value);
@@ -107,7 +107,7 @@ void gp_param_set_grad(gp_param *param, gp_tensor *grad) {
   param->grad = grad;
 }
 
-/* The text is for the user who made two pipelines of one model. */
+/* The error addresses a user who made two pipelines of one model. */
 gp_status gp_param_own(gp_param *param, const void *owner, int32_t stage) {
   if (owner && param->owner && param->owner != owner)
     return gp_fail(GP_ESTATE,

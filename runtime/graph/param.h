@@ -1,18 +1,17 @@
-/* graph/param.h - what a pipeline does with parameters beside the public functions. */
+/* graph/param.h - what a pipeline does with parameters, beyond the public functions. */
 #ifndef GP_GRAPH_PARAM_H
 #define GP_GRAPH_PARAM_H
 
 #include "gpipe/param.h"
 
-/* Write the initial or current value into `to` (contiguous, same dtype and shape) and let the param
- * live there from now on. */
+/* Write the initial or current value into `to` (contiguous, same dtype and shape), and let the
+ * parameter live there from now on. */
 gp_status gp_param_move(gp_param *param, gp_tensor *to);
-/* Let a parameter that was not drawn yet live in this tensor (retained) of its shape. */
+/* Let a parameter that is not drawn yet live in this tensor (retained), which has its shape. */
 void gp_param_hold(gp_param *param, gp_tensor *value);
 void gp_param_set_grad(gp_param *param, gp_tensor *grad); /* retained; NULL: none */
-/* One owner at a time, and the stage of its that the parameter belongs to; owner NULL gives it
- * back.
- * Errors: GP_ESTATE. */
+/* Set the owner, of which there can be one at a time, and the owner's stage that the parameter
+ * belongs to; owner NULL releases it. Errors: GP_ESTATE. */
 gp_status gp_param_own(gp_param *param, const void *owner, int32_t stage);
 int32_t gp_param_stage(const gp_param *param);
 

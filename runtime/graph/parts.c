@@ -1,12 +1,11 @@
-/* graph/parts.c - gradients of a layer norm's parameters from sums that its input's gradient makes
- * on the way.
+/* graph/parts.c - gradients of a layer norm's parameters from sums that the gradient of its input
+ * makes on the way.
  *
  *   layer_norm_dx, layer_norm_bias_dw  ->  layer_norm_parts_dx, layer_norm_parts_dw
  *
- * Both read all of dy and x. The first goes to I and the second to W still: what crosses are the
- * sums over some hundred parts of the rows, and no longer dy. Sums by parts have other bits than
- * those by rows, so all devices of a plan have to want them.
- */
+ * Both read all of dy and x. The first stays in I and the second in W, but now only the sums over
+ * some hundred parts of the rows pass between them, instead of dy. Sums by parts have other bits
+ * than sums by rows, so all devices of a plan must agree on them. */
 #include "base/memory.h"
 #include "base/tensor.h"
 #include "graph/graph.h"
@@ -14,14 +13,14 @@
 
 typedef struct splitter {
   gp_graph *graph;
-  gp_ref count;   /* of values when it began */
-  gp_ref *now;    /* per value: what its readers read instead */
-  int32_t *dx_of; /* per mean of a layer norm: number + 1 of the layer_norm_dx that reads it */
-  int32_t *next;  /* per node: number + 1 of one before it that has to follow it */
-  bool *late;     /* per node: it follows such a one */
+  gp_ref count;   /* number of values at the beginning */
+  gp_ref *now;    /* per value: the value that its readers read instead */
+  int32_t *dx_of; /* per mean of a layer norm: number + 1 of its layer_norm_dx */
+  int32_t *next;  /* per node: number + 1 of an earlier node that must follow it */
+  bool *late;     /* per node: it must follow a later one */
 } splitter;
 
-/* The operands of a layer_norm_dx and of the gradient of its parameters. */
+/* Operand numbers of the mean in layer_norm_dx and in the gradient of its parameters. */
 enum { DX_MEAN = 3, DW_MEAN = 2 };
 
 static int32_t input_gradient_of(const splitter *s, const gp_node *dw) {
@@ -32,7 +31,7 @@ static int32_t input_gradient_of(const splitter *s, const gp_node *dw) {
   return same ? n : -1;
 }
 
-/* An output of node n that is a new value. */
+/* Append a new value that is an output of node n. */
 static gp_status add_output(const splitter *s, int32_t n, int output, const gp_meta *meta,
                             gp_ref *ref) {
   GP_TRY(gp_graph_value(s->graph, GP_VALUE_NODE, meta, 0, ref));
@@ -43,7 +42,7 @@ static gp_status add_output(const splitter *s, int32_t n, int output, const gp_m
   return GP_OK;
 }
 
-/* Outputs stand side by side, so dx is a new value too. */
+/* Outputs of a node have consecutive refs, so dx is a new value too. */
 static gp_status split(splitter *s, int32_t dx, int32_t dw) {
   gp_graph *graph = s->graph;
   gp_node *wide = &graph->nodes[dx], *sum = &graph->nodes[dw];
@@ -68,7 +67,7 @@ static gp_status split(splitter *s, int32_t dx, int32_t dw) {
 
 static gp_ref current(const splitter *s, gp_ref ref) { return ref < s->count ? s->now[ref] : ref; }
 
-/* Nodes that read what is now made behind them go there. at: per node, its new number. */
+/* Move nodes behind the node whose new outputs they read. at: per node, its new number. */
 static void move(const splitter *s, gp_node *nodes, int32_t *at) {
   gp_graph *graph = s->graph;
   for (int32_t n = 0, placed = 0; n < graph->node_count; n++) {

@@ -1,12 +1,12 @@
-/* graph/rewrite.c - the list of nodes anew, with every value in the order that was chosen for it.
+/* graph/rewrite.c - rebuilds the list of nodes, with every value in the order that was chosen for
+ * it.
  *
- * To compute elements that lie in some order is to compute a row-major value of permuted
- * dimensions: the node gets permuted views of its inputs, makes such a value, and the value that it
- * made before becomes a view of that. So kernels, memory and programs see nothing but row-major
- * values and views, one long run where all operands lie in one order. Copies that change no order
- * any more become views too. Who is no elementwise op reads a row-major copy where what it read has
- * another order now.
- */
+ * To compute elements in some order is to compute a row-major value with permuted dimensions. So
+ * the node gets permuted views of its inputs and makes such a value, and the value that it made
+ * before becomes a view of that. Kernels, memory and programs still see only row-major values and
+ * views; if all operands have one order, the op is one long run. Copies that no longer change the
+ * order become views too. An op that is not elementwise reads a row-major copy if its input has
+ * another order now. */
 #include "base/memory.h"
 #include "base/tensor.h"
 #include "graph/arrange.h"
@@ -17,13 +17,14 @@ typedef struct rewriter {
   gp_node *list;
   int32_t count;
   size_t room;
-  gp_meta *before; /* per value: as it was traced */
-  gp_ref *copy;    /* per value: its row-major copy; GP_NONE */
+  gp_meta *before; /* per value: the meta in the trace */
+  gp_ref *copy;    /* per value: its row-major copy, or GP_NONE */
 } rewriter;
 
 /* ---- appending ------------------------------------------------------------------------------ */
 
-/* Views, whose inputs may lie otherwise now, and new nodes are inferred. */
+/* Infer the outputs' metas: for new nodes, and for views, whose inputs may have another order
+ * now. */
 static gp_status infer(const rewriter *r, const gp_node *node) {
   gp_sig sig = {.attr = &node->attr, .n_in = node->n_in};
   for (int i = 0; i < node->n_in; i++) sig.in[i] = &r->graph->values[node->in[i]].meta;
@@ -42,7 +43,7 @@ static gp_status append(rewriter *r, const gp_node *node) {
   return GP_OK;
 }
 
-/* A node of one input beside `near`, in its layer and pass. */
+/* A node with one input, in the layer and phase of `near`. */
 static gp_node node_beside(const gp_node *near, gp_op op, const gp_attrs *attrs, gp_ref in) {
   return (gp_node){.op = op,
                    .attr = *attrs,
@@ -54,7 +55,7 @@ static gp_node node_beside(const gp_node *near, gp_op op, const gp_attrs *attrs,
                    .phase = near->phase};
 }
 
-/* A value of it that is new. */
+/* Append the node with a new value as its output. */
 static gp_status append_new(rewriter *r, gp_node *node, gp_ref *out) {
   GP_TRY(gp_graph_value(r->graph, GP_VALUE_NODE, &r->graph->values[node->in[0]].meta, 0, out));
   r->graph->values[*out].layer = node->layer;
@@ -71,7 +72,7 @@ static gp_status append_beside(rewriter *r, const gp_node *near, gp_op op, const
 
 /* ---- elementwise ops ------------------------------------------------------------------------ */
 
-/* An operand as the memory of the result has its dimensions. Scalars fit as they are. */
+/* Permute an operand to the dimensions of the result's memory. Scalars need no change. */
 static gp_status turn_operand(rewriter *r, const gp_node *node, const gp_order *order, gp_ref *in) {
   gp_attrs turn = gp_order_to_memory(order), widen = {0};
   const gp_shape shape = r->graph->values[*in].meta.shape;
@@ -84,7 +85,7 @@ static gp_status turn_operand(rewriter *r, const gp_node *node, const gp_order *
   return append_beside(r, node, GP_OP_permute, &turn, *in, in);
 }
 
-/* `made` becomes the row-major value of turned dimensions, and the old one a view of it. */
+/* Make the row-major value of permuted dimensions, and turn the old value into a view of it. */
 static gp_status append_turned(rewriter *r, gp_node node, const gp_order *order) {
   gp_attrs back = gp_order_from_memory(order);
   gp_ref old = node.out, made;
@@ -96,7 +97,7 @@ static gp_status append_turned(rewriter *r, gp_node node, const gp_order *order)
   return append(r, &view);
 }
 
-/* The copy's readers read its input. */
+/* Drop a copy: its readers read its input, through a view. */
 static gp_status append_elided(rewriter *r, const gp_node *node) {
   const gp_shape *shape = &r->graph->values[node->out].meta.shape;
   gp_attrs same = {.permute = {.order = {.count = shape->rank}}};
@@ -107,7 +108,7 @@ static gp_status append_elided(rewriter *r, const gp_node *node) {
   return append(r, &view);
 }
 
-/* Does the input lie in the order that was chosen for the copy of it? */
+/* Does the input already have the order that was chosen for its copy? */
 static bool changes_nothing(const rewriter *r, const gp_node *node) {
   gp_order in;
   return gp_arranger_elides(r->a, node) && gp_order_of(&r->graph->values[node->in[0]].meta, &in) &&
@@ -122,7 +123,7 @@ static gp_status append_map(rewriter *r, const gp_node *node) {
   return append_turned(r, *node, &order);
 }
 
-/* ---- everybody else ------------------------------------------------------------------------- */
+/* ---- all other ops -------------------------------------------------------------------------- */
 
 static bool lies_as_before(const rewriter *r, gp_ref ref) {
   const gp_meta *now = &r->graph->values[ref].meta, *then = &r->before[ref];
@@ -131,7 +132,8 @@ static bool lies_as_before(const rewriter *r, gp_ref ref) {
   return now->offset == then->offset;
 }
 
-/* One copy serves all such readers; the search has seen to it that a row-major one will do. */
+/* Append a node that is not elementwise. One row-major copy serves them all; the search has
+ * made sure that row-major is what they saw before. */
 static gp_status append_other(rewriter *r, gp_node node) {
   for (int i = 0; i < node.n_in; i++) {
     gp_ref in = node.in[i];
@@ -145,7 +147,7 @@ static gp_status append_other(rewriter *r, gp_node node) {
   return append(r, &node);
 }
 
-/* Permuted views show whatever order there is. */
+/* Append any node. A permuted view shows its input in whatever order it has. */
 static gp_status append_any(rewriter *r, const gp_node *node) {
   if (node->op == GP_OP_permute) {
     GP_TRY(infer(r, node));
@@ -154,7 +156,7 @@ static gp_status append_any(rewriter *r, const gp_node *node) {
   return gp_arranger_maps(node) ? append_map(r, node) : append_other(r, *node);
 }
 
-/* ---- all of it ------------------------------------------------------------------------------ */
+/* ---- rewriting ------------------------------------------------------------------------------ */
 
 static gp_status rewrite(rewriter *r) {
   size_t values = (size_t)r->a->count + 1;

@@ -1,9 +1,9 @@
-/* graph/stages.c - the cut: which stage runs a node, in which of its programs, and what crosses.
+/* graph/stages.c - the cut: which stage runs a node, in which of its programs, and which values
+ * cross.
  *
- * Everything is reachability. P is what depends on parameters and constants only, I is what
- * gradients leaving the stage need, W the rest, R the forward nodes behind values that the backward
- * pass reads. No layer author has to say any of it.
- */
+ * Everything follows from reachability. P is what depends on parameters and constants only, I is
+ * what gradients that leave the stage need, W the rest of the backward pass, R the forward nodes
+ * behind values that the backward pass reads. Authors of layers need not declare any of it. */
 #include "graph/stages.h"
 
 #include "base/memory.h"
@@ -12,7 +12,7 @@ typedef struct cutter {
   const gp_cut_spec *spec;
   const gp_graph *graph;
   gp_stages *out;
-  bool *live;  /* per node: not dead */
+  bool *live;  /* per node: not dead code */
   bool *input; /* per node: in I */
   bool *again; /* per node: in R */
   bool *once;  /* per node: in P */
@@ -26,7 +26,7 @@ static bool is_view(const gp_node *node) { return gp_op_get(node->op)->flags & G
 
 /* ---- what lives ---------------------------------------------------------------------------- */
 
-/* Roots: exports, written buffers, gradient accumulators. */
+/* Find the nodes that are needed. Roots: exports, written buffers, gradient accumulators. */
 static gp_status find_live(cutter *c) {
   const gp_graph *graph = c->graph;
   gp_ref *roots;
@@ -45,7 +45,7 @@ static gp_status find_live(cutter *c) {
   return status;
 }
 
-/* Views live where their base does. */
+/* A view lies where its base lies. */
 static void find_spaces(cutter *c) {
   const gp_graph *graph = c->graph;
   for (gp_ref r = 0; r < graph->value_count; r++) {
@@ -56,7 +56,7 @@ static void find_spaces(cutter *c) {
 
 /* ---- what is the same for all micro-batches ------------------------------------------------- */
 
-/* Is the value known before any micro-batch is? */
+/* Is the value known before any micro-batch arrives? */
 static bool is_invariant(const cutter *c, gp_ref ref) {
   const gp_value *value = &c->graph->values[ref];
   switch (value->kind) {
@@ -67,7 +67,7 @@ static bool is_invariant(const cutter *c, gp_ref ref) {
   }
 }
 
-/* In order of the nodes, so inputs are settled before. */
+/* Visit nodes in order: the answer for inputs is known already. */
 static void find_invariant_node(const cutter *c, int32_t n) {
   const gp_node *node = &c->graph->nodes[n];
   unsigned moving = GP_OP_RANDOM | GP_OP_EFFECT;
@@ -76,7 +76,7 @@ static void find_invariant_node(const cutter *c, int32_t n) {
   for (int i = 0; i < node->n_in; i++) c->once[n] = c->once[n] && is_invariant(c, node->in[i]);
 }
 
-/* once[n] is cleared first for values that leave: exports, and what other stages read. */
+/* Clear once[n] first for values that leave the stage: exports, and what other stages read. */
 static void find_invariant(cutter *c) {
   const gp_graph *graph = c->graph;
   for (int32_t n = 0; n < graph->node_count; n++) c->once[n] = true;
@@ -94,7 +94,7 @@ static void find_invariant(cutter *c) {
 
 /* ---- edges --------------------------------------------------------------------------------- */
 
-/* Edges are few; the table per value finds them at once. */
+/* Edges are few, so the array grows by one; a table per value finds them. */
 static gp_status add_edge(cutter *c, gp_ref value, gp_edge **edge) {
   gp_stages *out = c->out;
   size_t n = (size_t)out->edge_count;
@@ -107,7 +107,7 @@ static gp_status add_edge(cutter *c, gp_ref value, gp_edge **edge) {
   return GP_OK;
 }
 
-/* Stage `to` reads value: keep the readers ascending and unique. */
+/* Add stage `to` as a reader of the value; readers are ascending and unique. */
 static gp_status add_reader(cutter *c, gp_ref value, int32_t to) {
   int32_t known = c->out->edge_of[value];
   gp_edge *edge = known < 0 ? NULL : &c->out->edges[known];
@@ -123,7 +123,7 @@ static gp_status add_reader(cutter *c, gp_ref value, int32_t to) {
   return GP_OK;
 }
 
-/* Views are no reads: they cost nothing, their readers read the base. */
+/* Views do not count as readers: they cost nothing, and their own readers read the base. */
 static gp_status find_edges(cutter *c) {
   const gp_graph *graph = c->graph;
   for (int32_t n = 0; n < graph->node_count; n++) {
@@ -140,13 +140,13 @@ static gp_status find_edges(cutter *c) {
 
 /* ---- I, W and R ---------------------------------------------------------------------------- */
 
-/* The stage of an export that the backward pass makes, a gradient of an input; -1 of others. */
+/* The stage of an export that the backward pass makes (the gradient of an input); -1 for others. */
 static int32_t stage_of_gradient(const cutter *c, gp_ref ref) {
   const gp_node *node = &c->graph->nodes[c->graph->values[ref].node];
   return node->phase == GP_BACKWARD ? stage_of_node(c, node) : -1;
 }
 
-/* Does a gradient leave each stage? */
+/* For each stage: does a gradient leave it? */
 static void find_open_stages(const cutter *c, bool *open) {
   for (int32_t i = 0; i < c->spec->export_count; i++) {
     int32_t stage = stage_of_gradient(c, c->spec->exports[i]);
@@ -156,9 +156,10 @@ static void find_open_stages(const cutter *c, bool *open) {
     if (c->out->edges[e].phase == GP_BACKWARD) open[c->out->edges[e].from] = true;
 }
 
-/* Gradients that leave their stage. Where none does (the first one, or one behind frozen layers
- * only), those that its accumulations read stand for them: so W is weight gradients alone in every
- * stage, and what may not wait for its turn is half of the work there too. */
+/* The roots of I: gradients that leave their stage. In a stage that none leaves (the first one, or
+ * one with only frozen layers before it), the gradients that its accumulations read take their
+ * place. So W consists of weight gradients in every stage, and there too, the work that cannot be
+ * postponed is half of it. */
 static int32_t find_roots(const cutter *c, const bool *open, gp_ref *roots) {
   const gp_graph *graph = c->graph;
   int32_t count = 0;
@@ -179,7 +180,7 @@ static int32_t find_roots(const cutter *c, const bool *open, gp_ref *roots) {
   return count;
 }
 
-/* Everything behind those. */
+/* Mark all nodes that these roots need. */
 static gp_status find_input_gradients(cutter *c) {
   gp_ref *roots;
   bool *open;
@@ -197,8 +198,9 @@ static gp_status find_input_gradients(cutter *c) {
   return status;
 }
 
-/* May this node run again instead of keeping what it made? Snapshots and effects may not; nor what
- * another stage may be reading: its other outputs (statistics of its rows) are kept beside it. */
+/* May this node run again, instead of keeping its results? Snapshots and effects may not, nor may a
+ * node with a value that another stage may be reading: its other outputs (statistics of its rows)
+ * are kept beside that. */
 static bool repeatable(const cutter *c, const gp_node *node) {
   for (int k = 0; k < node->n_out; k++)
     if (c->out->edge_of[gp_graph_base(c->graph, node->out + k)] >= 0) return false;
@@ -206,8 +208,8 @@ static bool repeatable(const cutter *c, const gp_node *node) {
          !(gp_op_get(node->op)->flags & GP_OP_EFFECT);
 }
 
-/* Forward nodes of a stage behind values that its backward nodes read, from last to first. Values
- * on an edge stay in its slot until the backward pass is done: they are never made again. */
+/* Mark the forward nodes behind values that a stage's backward nodes read, from last to first. A
+ * value on an edge stays in its slot until the backward pass is done, so it is never recomputed. */
 static gp_status find_recomputed(cutter *c) {
   const gp_graph *graph = c->graph;
   bool *wanted;
@@ -242,7 +244,7 @@ static gp_status append(gp_node_list *list, int32_t node) {
   return GP_OK;
 }
 
-/* Views have no kernel, so they are in no list. */
+/* Fill the lists. Views have no kernel, so they are in none. */
 static gp_status fill_lists(cutter *c) {
   for (int32_t n = 0; n < c->graph->node_count; n++) {
     const gp_node *node = &c->graph->nodes[n];

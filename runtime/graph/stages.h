@@ -13,13 +13,12 @@ typedef struct gp_node_list {
 typedef struct gp_stage_nodes {
   gp_node_list prepare;   /* P: forward nodes that depend on parameters only: once per run */
   gp_node_list forward;   /* F */
-  gp_node_list recompute; /* R: what F made and I or W read, where nothing was kept */
+  gp_node_list recompute; /* R: values of F that I or W read and that were not kept */
   gp_node_list input;     /* I: ancestors of gradients that leave the stage */
   gp_node_list weight;    /* W: the rest of the backward pass */
 } gp_stage_nodes;
 
-/* A value made by stage `from` and read by others. Always a base value: its views travel with
- * it. */
+/* A value that stage `from` makes and others read. Always a base value: its views go with it. */
 typedef struct gp_edge {
   gp_ref value;
   int32_t from;
@@ -34,11 +33,12 @@ typedef struct gp_stages {
   gp_edge *edges;
   int32_t edge_count;
   int32_t *edge_of; /* per value: index of its edge, or -1 */
-  int32_t *space;   /* per value: stage that makes its base; -1: an input, parameter or constant */
+  int32_t *space;   /* per value: the stage that makes its base; -1: input, parameter or constant */
 } gp_stages;
 
-/* Cut graph: layer l belongs to stage stage_of[l]. exports: values that must exist after F beside
- * what the backward pass needs (loss sum, outputs). Nodes that nothing needs are dropped. */
+/* Cut the graph: layer l belongs to stage stage_of[l]. exports: values that must exist after F, in
+ * addition to what the backward pass needs (loss sum, outputs). Nodes that nothing needs are
+ * dropped. */
 typedef struct gp_cut_spec {
   const gp_graph *graph;
   const int32_t *stage_of;

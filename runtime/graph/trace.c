@@ -1,9 +1,8 @@
-/* graph/trace.c - recording one forward pass: what Lua's symbolic tensors call.
+/* graph/trace.c - records one forward pass: Lua's symbolic tensors call this.
  *
- * Two rules keep the bits independent of where a model is cut: a value that another layer reads is
- * contiguous (a strided view gets one copy, owned by the layer that made the view), and a buffer is
- * read through a snapshot, so that recomputation sees what the first pass saw.
- */
+ * Two rules keep the bits independent of where a model is cut. A value that another layer reads is
+ * contiguous: a strided view gets one copy, owned by the layer that made the view. And a buffer is
+ * read through a snapshot, so that recomputation sees what the first pass saw. */
 #include <stdatomic.h>
 
 #include "base/memory.h"
@@ -51,7 +50,8 @@ const gp_meta *gp_trace_meta(const gp_trace *trace, gp_ref ref) {
   return &gp_graph_at(&trace->graph, ref)->meta;
 }
 
-/* Inputs are contiguous whatever the user's tensor was: the pipeline copies where it must. */
+/* Inputs are contiguous, whatever layout the user's tensor has: the pipeline copies it if
+ * needed. */
 gp_status gp_trace_input(gp_trace *trace, gp_input_kind kind, const gp_meta *meta, gp_ref *ref) {
   bool batch = kind == GP_INPUT_BATCH;
   int32_t *count = batch ? &trace->input_count : &trace->target_count;
@@ -63,8 +63,8 @@ gp_status gp_trace_input(gp_trace *trace, gp_input_kind kind, const gp_meta *met
   return GP_OK;
 }
 
-/* The same tensor captured twice is one constant. Constants lie on the host: each stage takes them
- * to its own device. One from a GPU is fetched each time that it is used, so it is not
+/* A tensor that is captured twice is one constant. Constants lie on the host, and each stage copies
+ * them to its device. A tensor on a GPU is fetched each time that it is used, so it is not
  * recognised. */
 gp_status gp_trace_constant(gp_trace *trace, gp_tensor *tensor, gp_ref *ref) {
   gp_graph *graph = &trace->graph;
@@ -72,7 +72,7 @@ gp_status gp_trace_constant(gp_trace *trace, gp_tensor *tensor, gp_ref *ref) {
   *ref = gp_graph_find(graph, GP_FOUND_CONSTANT, (uintptr_t)tensor, 0);
   if (*ref >= 0) return GP_OK;
   GP_TRY(gp_tensor_fetch(tensor, &here));
-  bool held = here == tensor; /* whose address stays its own while the graph lives */
+  bool held = here == tensor; /* its address stays unique while the graph lives */
   GP_TRY(gp_graph_constant(graph, here, ref));
   return held ? gp_graph_note(graph, GP_FOUND_CONSTANT, (uintptr_t)tensor, 0, *ref) : GP_OK;
 }
@@ -89,19 +89,20 @@ static gp_status room_for(gp_ref **table, int32_t *room, int32_t count) {
   return GP_OK;
 }
 
-/* Buffers are state that a layer writes, which halves would not hold. */
+/* The dtype in which a parameter is read. Buffers keep their own: layers write them, and halves
+ * would lose precision. */
 gp_dtype gp_trace_reads(const gp_trace *trace, const gp_param *param) {
   gp_dtype dtype = gp_param_meta(param)->dtype;
   return dtype == GP_F32 && !gp_param_is_buffer(param) ? trace->half : dtype;
 }
 
-/* The cast of it that this layer made before; GP_NONE if there is none. */
+/* The cast that this layer made before; GP_NONE if there is none. */
 static gp_ref find_cast(const gp_trace *trace, gp_ref param) {
   return gp_graph_find(&trace->graph, GP_FOUND_CAST, (uint64_t)param, trace->at.layer);
 }
 
-/* An f32 parameter in the dtype that the pipeline computes in. One a layer, so that none crosses a
- * cut; it depends on the parameter only, so it is made once per step. */
+/* Cast an f32 parameter to the dtype that the pipeline computes in. Each layer has its own cast, so
+ * that none crosses a cut; it depends on the parameter only, so it is made once per step. */
 static gp_status cast_master(gp_trace *trace, gp_ref *ref) {
   gp_attrs attrs = {.cast = {.dtype = trace->half}};
   gp_ref param = *ref;
@@ -112,14 +113,14 @@ static gp_status cast_master(gp_trace *trace, gp_ref *ref) {
   return gp_graph_note(&trace->graph, GP_FOUND_CAST, (uint64_t)param, trace->at.layer, *ref);
 }
 
-/* What readers of a buffer see from here on: a copy that belongs to this layer. */
+/* Make the copy of a buffer that later readers in this layer see. */
 static gp_status take_snapshot(gp_trace *trace, int32_t index, gp_ref buffer) {
   GP_TRY(gp_build(&trace->at, GP_OP_copy, &(gp_attrs){0}, &buffer, 1, &trace->param_refs[index]));
   trace->graph.nodes[trace->graph.node_count - 1].snapshot = true;
   return GP_OK;
 }
 
-/* A buffer is read through a snapshot; writing it ends the snapshot. */
+/* Read a parameter. A buffer is read through a snapshot; writing it ends the snapshot. */
 gp_status gp_trace_param(gp_trace *trace, gp_param *param, gp_ref *ref) {
   int32_t index;
   gp_ref value;
@@ -142,8 +143,8 @@ static gp_ref buffer_of(const gp_graph *graph, gp_ref ref) {
   return graph->nodes[value->node].in[0];
 }
 
-/* Later layers read what was written from a copy, never from the buffer: it may lie in another
- * stage, where the next micro-batch is writing it already. */
+/* Write a buffer. Later layers read the written value from a copy, never from the buffer: it may
+ * lie in another stage, where the next micro-batch already writes it. */
 static gp_status assign(gp_trace *trace, const gp_ref *inputs, gp_ref *output) {
   gp_ref in[2] = {buffer_of(&trace->graph, inputs[0]), inputs[1]};
   if (in[0] == GP_NONE) return gp_fail(GP_EINVAL, "copy_: only a Buffer may be written in forward");
@@ -153,7 +154,7 @@ static gp_status assign(gp_trace *trace, const gp_ref *inputs, gp_ref *output) {
 
 /* ---- ops ----------------------------------------------------------------------------------- */
 
-/* Inputs from other layers are contiguous: see the top of the file. */
+/* Make a value from another layer contiguous: see the top of the file. */
 static gp_status across_layers(gp_trace *trace, gp_ref in, gp_ref *out) {
   const gp_value *value = gp_graph_at(&trace->graph, in);
   *out = in;
@@ -169,7 +170,7 @@ static gp_status across_layers(gp_trace *trace, gp_ref in, gp_ref *out) {
   return GP_OK;
 }
 
-/* A constant, or a buffer as this layer sees it, or what forward drew, or a view of one. */
+/* Is it a constant, a buffer's snapshot, a tensor that forward drew, or a view of one? */
 static bool is_kept_wide(const gp_graph *graph, gp_ref ref) {
   const gp_value *value = gp_graph_at(graph, ref);
   if (value->meta.dtype != GP_F32) return false;
@@ -183,9 +184,9 @@ static bool is_kept_wide(const gp_graph *graph, gp_ref ref) {
   return true;
 }
 
-/* Beside halves, constants and buffers of f32 are read as halves, as parameters are;
- * not where the op wants statistics. Masks of attention may be f32, in which more than f16 has
- * hides a key. */
+/* If an operand is a half, constants and buffers of f32 are cast to halves, as parameters are,
+ * except where the op wants statistics. attention is excluded: its mask may be f32, because the
+ * numbers that hide a key may exceed the range of f16. */
 static gp_status narrow_beside_halves(gp_trace *trace, gp_op op, gp_ref *in, int n) {
   gp_attrs attrs = {.cast = {.dtype = trace->half}};
   bool half = false;

@@ -4,8 +4,8 @@
 
 #include "base/memory.h"
 
-/* Make room for element `count` of `array`, which has room for `room` of them (both are changed
- * when it grows); returns from the calling function on failure. */
+/* Make room for element `count` of `array`, which has room for `room` elements (both change when it
+ * grows). On failure it returns from the calling function. */
 #define GP_GROW(array, count, room)                                                                \
   do {                                                                                             \
     void *gp_grown_ = (array);                                                                     \

@@ -1,7 +1,7 @@
-/* device/cpu/gemm.c - matrix products: checks, the cases without a product, and who computes.
+/* device/cpu/gemm.c - matrix products: checks, the cases without a product, the choice of kernel.
  *
- * The cases k = 0 and alpha = 0 are settled here, so that what they give does not depend on the
- * library at hand: C = beta * C, and with beta = 0 zeros, whatever C held before. */
+ * The cases k = 0 and alpha = 0 are handled here, so that their result does not depend on the
+ * library in use: C = beta * C, and zeros if beta = 0, whatever C held before. */
 #include "device/cpu/gemm.h"
 
 #include "device/cpu/gemm_library.h"
@@ -22,7 +22,7 @@ static gp_status check(const gp_gemm *g) {
   return check_stride("ldc", g->ldc, g->n);
 }
 
-/* C *= beta; a beta of 0 forgets C, NaN and all. */
+/* C *= beta. If beta is 0, C is set to zero, even where it holds NaN. */
 #define SCALE(name, T)                                                                             \
   static void name(const gp_gemm *g, T *c) {                                                       \
     T beta = (T)g->beta;                                                                           \
@@ -34,7 +34,7 @@ static gp_status check(const gp_gemm *g) {
 SCALE(scale_f32, float)
 SCALE(scale_f64, double)
 
-/* Whether anything is to be added to beta * C. */
+/* Is there anything to add to beta * C? */
 static bool has_product(const gp_gemm *g) {
   return g->m > 0 && g->n > 0 && g->k > 0 && g->alpha != 0;
 }

@@ -1,14 +1,16 @@
 /* device/cpu/gemm_library.c - loading oneDNN and calling dnnl_sgemm.
  *
- * Five traps are handled here and nowhere else. libgomp reads OMP_WAIT_POLICY when it is loaded,
- * and its spinning waits would take cores from the other devices. A library's own threads change
- * the bits of a sum, and their number is a setting of each calling thread: every thread sets it to
- * one before its first product. Loading may change the floating-point mode of the loading thread.
- * And the kernels use the stack pointer as a plain register: the frame of a signal's handler would
- * lie in the middle of their workspace, on the heap. While the library starts and generates its
- * kernels it allocates with operator new, whose failure would end the process: so all kernels are
- * generated at once, with memory set aside. After that a product takes one workspace, and says so
- * when it cannot have it. */
+ * Five traps are handled here and nowhere else:
+ *   - libgomp reads OMP_WAIT_POLICY when it is loaded, and its spinning waits would take cores from
+ *     the other devices;
+ *   - a library's own threads change the bits of a sum, and their number is a setting of each
+ *     calling thread: every thread sets it to one before its first product;
+ *   - loading may change the floating-point mode of the loading thread;
+ *   - the kernels use the stack pointer as a plain register: the frame of a signal handler would
+ *     lie in the middle of their workspace, on the heap;
+ *   - while the library starts and generates its kernels it allocates with operator new, whose
+ *     failure would end the process: so all kernels are generated at once, with memory set aside.
+ *     After that a product allocates one workspace and reports when it cannot. */
 #include "device/cpu/gemm_library.h"
 
 #include <dlfcn.h>
@@ -39,13 +41,13 @@ enum { OUT_OF_MEMORY = 1 };                              /* dnnl_out_of_memory o
 
 /* Bytes of address space: loading takes 45 MB, all kernels 18 MB more (oneDNN 2.6.3). */
 enum { LOADING = 80 << 20, STARTING = 32 << 20 };
-enum { FIRST_CALLS = 64 << 10 }; /* what libgomp and the loader keep per thread is far below */
+enum { FIRST_CALLS = 64 << 10 }; /* bytes; libgomp and the loader keep far less per thread */
 
-/* Written under the lock before the state says so, read only after it. */
+/* Written under the lock before `progress` says so, read only afterwards. */
 static struct {
   sgemm_function *sgemm;
   void (*set_threads)(int); /* NULL where the library has no threads */
-  char name[32];            /* "" when there is none, and then why */
+  char name[32];            /* "" if there is no library; `why` then says why */
   char why[256];
 } library;
 
@@ -63,13 +65,14 @@ static void *open_library(void) {
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
     void *handle = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
     if (handle) return handle;
-    const char *reason = dlerror(); /* of the last name: the others are only newer or older ones */
+    const char *reason = dlerror(); /* of the last name: the others are just newer or older */
     explain(reason ? reason : "the loader gave no reason");
   }
   return NULL;
 }
 
-/* Load with a quiet libgomp; the environment is put back for what the script may start. */
+/* Load the library with a libgomp that does not spin, then restore the environment, because the
+ * script may start other programs. */
 static void *open_quietly(void) {
   bool ours = getenv("OMP_WAIT_POLICY") == NULL && setenv("OMP_WAIT_POLICY", "passive", 1) == 0;
   void *handle = open_library();
@@ -78,13 +81,14 @@ static void *open_quietly(void) {
   return handle;
 }
 
-/* dlsym gives an object pointer; POSIX lets it hold a function's address. */
+/* dlsym returns an object pointer; POSIX lets it hold a function's address. */
 static void find_symbol(void *handle, const char *name, void *function) {
   void *address = dlsym(handle, name);
   memcpy(function, &address, sizeof address);
 }
 
-/* Every way out either sets library.sgemm or says in library.why what was missing. */
+/* Each path through this function either sets library.sgemm or writes to library.why what was
+ * missing. */
 static void open_and_check(void) {
   void *handle = open_quietly();
   if (!handle) return;
@@ -104,15 +108,15 @@ static void open_and_check(void) {
     return;
   }
   library.sgemm = sgemm;
-  explain(""); /* forget the names that were tried in vain */
+  explain(""); /* the failed attempts with other names do not matter */
   snprintf(library.name, sizeof library.name, "oneDNN %d.%d.%d", v->major, v->minor, v->patch);
 }
 
 /* ---- calling --------------------------------------------------------------------------------- */
 
-/* Hold signals back on the script's thread, whoever handles them (the program, or a host that
- * loaded gpipe.so). Not those that a fault of this very thread raises: held back, they kill at
- * once. */
+/* Block signals on the script's thread, whoever handles them (the program, or a host that loaded
+ * gpipe.so). Signals that a fault of this very thread raises stay open: if they are blocked, they
+ * kill the process at once. */
 static void hold_signals(sigset_t *before) {
   static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT};
   sigset_t held;
@@ -149,7 +153,8 @@ static gp_status no_memory(void) {
   return gp_fail_prefix(GP_ENOMEM, "gemm: cannot start oneDNN (GPIPE_GEMM=plain does without)");
 }
 
-/* Under the lock. A lack of memory leaves the state as it is, so that a later call tries again. */
+/* The caller holds the lock. If memory is short, the state stays as it is, so that a later call
+ * tries again. */
 static gp_status load(void) {
   const char *wish = getenv("GPIPE_GEMM");
   if (progress != UNTRIED) return GP_OK;
@@ -164,12 +169,12 @@ static gp_status load(void) {
   return GP_OK;
 }
 
-/* The number of threads is a setting of the calling thread. The first one costs memory, and libgomp
- * ends the process where there is none: so it is looked for before. */
+/* Set the calling thread's number of threads, which is a setting of each thread. The first call
+ * allocates, and libgomp ends the process if it cannot: so look for memory first. */
 static gp_status hold_to_one_thread(void) {
   void *probe = malloc(FIRST_CALLS);
   if (!probe) {
-    gp_fail(GP_ENOMEM, "memory: %d bytes could not be had", FIRST_CALLS);
+    gp_fail(GP_ENOMEM, "out of memory: %d bytes", FIRST_CALLS);
     return no_memory();
   }
   free(probe);
@@ -177,8 +182,8 @@ static gp_status hold_to_one_thread(void) {
   return GP_OK;
 }
 
-/* One product of each kind that the library has kernels of its own for: transpositions, vectors,
- * small and large matrices, beta 0 and not 0. */
+/* Run one product of each kind that the library generates separate kernels for: transpositions,
+ * vectors, small and large matrices, beta 0 and not 0. */
 static void generate_kernels(void) {
   enum { SIDE = 64 };
   static const int sizes[][3] = {{8, 8, 8}, {1, 8, 8}, {8, 1, 8}, {4, 16, 2}, {SIDE, SIDE, SIDE}};
@@ -199,7 +204,7 @@ static void generate_kernels(void) {
     }
 }
 
-/* Under the lock. */
+/* The caller holds the lock. */
 static gp_status start(void) {
   GP_TRY(load());
   if (progress != LOADED) return GP_OK;
@@ -215,7 +220,7 @@ static gp_status start(void) {
 
 /* ---- what gemm.c asks ----------------------------------------------------------------------- */
 
-/* Without memory to look for it there is none to be named. */
+/* Return the library's name, "" if there is none or if memory to load it is lacking. */
 const char *gp_gemm_library(const char **why) {
   pthread_mutex_lock(&lock);
   gp_status status = load();

@@ -1,9 +1,9 @@
 /* device/cpu/gemm_plain.c - vector arithmetic for the blocked product, which gemm_plain.inc holds
  * once for both dtypes.
  *
- * Contraction is off in the whole build, because bits are promised; here the fused multiply-add is
- * asked for by name, where the instruction set of the build has it: it is the same on every run of
- * one binary, and twice as fast. */
+ * Contraction is off in the whole build, because bits are promised. Here the code names the fused
+ * multiply-add where the build's instruction set has it: it gives the same bits in every run of one
+ * binary, and is twice as fast. */
 #include "device/cpu/gemm_plain.h"
 
 #include "base/loop.h"
@@ -17,7 +17,7 @@ enum { VECTOR_BYTES = 64, TILE_ROWS = 8 }; /* 16 of 32 registers hold sums */
 #define FUSED_F32(a, b, c) _mm512_fmadd_ps(a, b, c)
 #define FUSED_F64(a, b, c) _mm512_fmadd_pd(a, b, c)
 #elif defined(__FMA__)
-enum { VECTOR_BYTES = 32, TILE_ROWS = 6 }; /* 12 of 16 */
+enum { VECTOR_BYTES = 32, TILE_ROWS = 6 }; /* 12 of 16 registers hold sums */
 #define FUSED_F32(a, b, c) _mm256_fmadd_ps(a, b, c)
 #define FUSED_F64(a, b, c) _mm256_fmadd_pd(a, b, c)
 #else

@@ -1,4 +1,4 @@
-/* device/cpu/gemm_plain.h - our own matrix product: what runs without oneDNN, and for f64. */
+/* device/cpu/gemm_plain.h - our own matrix product: for f64, and for f32 without oneDNN. */
 #ifndef GP_DEVICE_CPU_GEMM_PLAIN_H
 #define GP_DEVICE_CPU_GEMM_PLAIN_H
 

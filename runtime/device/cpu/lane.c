@@ -1,6 +1,6 @@
 /* device/cpu/lane.c - a lane of threads: every call does its work before it returns.
  *
- * So streams are one, events need no waiting, and nothing is kept for a replay. Ops are cut into
+ * So it has one stream, events need no waiting, and nothing is kept for a replay. Ops are cut into
  * pieces whose boundaries depend on the shapes only; the team runs them. */
 #include "device/lane.h"
 
@@ -20,14 +20,14 @@ static bool reaches(const gp_lane *lane, const gp_lane *other) {
   return gp_lane_shares(lane, other);
 }
 
-/* The system says no when there is none left. */
+/* There is no limit to report: the system fails an allocation when no memory is left. */
 static gp_status free_bytes(const gp_lane *lane, size_t *bytes) {
   (void)lane;
   *bytes = SIZE_MAX;
   return GP_OK;
 }
 
-/* Products of f32 have one precision: tf32 is a choice of GPUs alone. */
+/* f32 products have one precision here: only GPUs offer tf32. */
 static void set_precision(const gp_lane *lane, bool tf32) {
   (void)lane;
   (void)tf32;
@@ -76,7 +76,8 @@ static void event_free(const gp_lane *lane, gp_lane_event *event) {
   (void)event;
 }
 
-/* What was before is over. Also the wait for an event of another lane of threads. */
+/* Nothing to wait for: earlier work is over. This also serves as the wait for another CPU lane's
+ * event. */
 static gp_status pass(const gp_lane *lane, gp_stream stream, gp_lane_event *event) {
   (void)lane;
   (void)stream;
@@ -101,7 +102,7 @@ static gp_status seconds(const gp_lane *lane, gp_lane_event *from, gp_lane_event
 
 /* ---- work ---------------------------------------------------------------------------------- */
 
-/* Kernels settle nothing before they run; their scratch is each thread's own. */
+/* Kernels look nothing up before they run, and each thread has its own scratch. */
 static gp_status prepare(const gp_lane *lane, gp_op op, const gp_call *call, size_t *scratch) {
   (void)lane;
   (void)op;
@@ -110,14 +111,14 @@ static gp_status prepare(const gp_lane *lane, gp_op op, const gp_call *call, siz
   return GP_OK;
 }
 
-/* The caller's own thread goes through the job and hands out each group of pieces. */
+/* Run the job on the calling thread, which hands out each group of pieces to the team. */
 static gp_status run(const gp_lane *lane, const gp_lane_job *job, gp_lane_replay *replay) {
   (void)lane;
   (void)replay;
   return job->run(job->context);
 }
 
-/* The hand-out to the team is also the barrier between groups of pieces. */
+/* Handing out pieces to the team is also the barrier between groups of pieces. */
 static gp_status pieces(const gp_lane *lane, int64_t count, gp_piece piece, void *context) {
   return gp_team_run(team_of(lane), count, piece, context);
 }
@@ -167,7 +168,7 @@ typedef struct part {
   const gp_optim_slice *slice;
 } part;
 
-/* Elementwise: the bits do not depend on where a slice is cut. */
+/* The update is elementwise: the bits do not depend on where a slice is cut. */
 static gp_status update_piece(void *context, int64_t index, int thread) {
   const part *p = context;
   int64_t first = index * PIECE, last = first + PIECE;
@@ -184,12 +185,12 @@ static gp_status update(const gp_lane *lane, const gp_lane_update *u) {
   return GP_OK;
 }
 
-/* Squares and factors alike: the pieces know what to do. */
+/* Serves both squares and scale: the pieces know what to do. */
 static gp_status sweep(const gp_lane *lane, const gp_lane_sweep *s) {
   return gp_team_run(team_of(lane), s->pieces, s->piece, s->context);
 }
 
-/* n elements of one type to be added, from one memory to another. */
+/* n elements of one type to be added to those at another address. */
 typedef struct sum {
   gp_dtype dtype;
   int64_t n;
@@ -210,7 +211,7 @@ static gp_status add_piece(void *context, int64_t index, int thread) {
   return GP_OK;
 }
 
-/* Element by element: the bits do not depend on who adds which. */
+/* The sum is elementwise: the bits do not depend on which thread adds which piece. */
 static gp_status add(const gp_lane *lane, gp_dtype dtype, int64_t n, void *to, const void *from) {
   sum s = {dtype, n, to, from};
   return gp_team_run(team_of(lane), (n + PIECE - 1) / PIECE, add_piece, &s);
@@ -218,7 +219,7 @@ static gp_status add(const gp_lane *lane, gp_dtype dtype, int64_t n, void *to, c
 
 /* ---- open and close ------------------------------------------------------------------------ */
 
-/* All products go the same way here. */
+/* Report the one path: all products go the same way on this machine. */
 static bool path(const gp_lane *lane, int i, gp_work_path *found) {
   const char *why = "", *library;
   (void)lane;
@@ -270,7 +271,7 @@ static const gp_lane_ops ops = {
     .path = path,
 };
 
-/* The library for products starts here, where the device's threads do not compete for memory. */
+/* Start the library for products here, before the device's threads compete for memory. */
 gp_status gp_lane_open_cpu(const char *name, const gp_lane_options *options, gp_lane *lane) {
   gp_team *team;
   bool usable;

@@ -1,9 +1,9 @@
 /* device/cpu/places.c - see places.h.
  *
- * "cpu:3" is a place: the cores behind those of cpu:0 to cpu:2, whether a script lists these or
- * not, so that two scripts on one host that name different devices do not meet. Where that would
- * put two listed devices on one core, as numbers of cores differ, they follow each other in the
- * order of the list instead. */
+ * "cpu:3" takes the cores that follow those of cpu:0 to cpu:2, whether a script lists these or not.
+ * So two scripts on one host that name different devices share no core. If the listed devices have
+ * different numbers of cores and this rule would put two of them on one core, they take cores one
+ * after the other in the order of the list instead. */
 #include "device/cpu/places.h"
 
 #include <string.h>
@@ -11,14 +11,14 @@
 #include "base/machine/cores.h"
 #include "device/gpus.h"
 
-/* N of "cpu:N"; -1: of another kind. */
+/* N of "cpu:N"; -1 if the device is of another kind. */
 static int number_of(const gp_device_spec *device) {
   gp_device_name name;
   if (gp_device_parse(device->name, &name) || name.gpu) return -1;
   return name.spec.ordinal;
 }
 
-/* Threads of the listed device cpu:n, else as many as asked. */
+/* The threads of the listed device cpu:n; `otherwise` if it is not listed. */
 static int threads_of(const gp_device_spec *devices, int32_t count, int n, int otherwise) {
   for (int32_t d = 0; d < count; d++)
     if (number_of(&devices[d]) == n) return devices[d].threads;
@@ -32,7 +32,7 @@ static int by_number(const gp_device_spec *devices, int32_t count, int32_t d, in
   return (int)(first % cores);
 }
 
-/* Does a core belong to two of them? */
+/* Do two devices share a core? */
 static bool they_meet(const gp_device_spec *devices, int32_t count, int cores, const int *first) {
   unsigned char taken[GP_CORES_MAX / 8] = {0};
   for (int32_t d = 0; d < count; d++)

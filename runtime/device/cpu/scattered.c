@@ -1,7 +1,7 @@
 /* device/cpu/scattered.c - tiles of sums in registers; see scattered.h.
  *
- * Contraction is off in the whole build; the fused multiply-add is asked for by name, as in
- * gemm_plain.c. Processors without one have too little to gain: there nothing fits. */
+ * Contraction is off in the whole build; the code names the fused multiply-add, as in gemm_plain.c.
+ * On processors without one this gains too little: there gp_scattered_fits says no. */
 #include "device/cpu/scattered.h"
 
 #include "base/loop.h"
@@ -32,7 +32,7 @@ enum { ROWS = GP_SCATTERED_ROWS };
 
 bool gp_scattered_fits(int64_t columns) { return columns > 0 && columns % LANES == 0; }
 
-/* The most vectors of a tile whose columns are no more than those that are left. */
+/* The most vectors that a tile can have without exceeding the columns that are left. */
 static int64_t vectors_of(int64_t columns) {
   int64_t vectors = VECTORS;
   while (vectors * LANES > columns) vectors /= 2;
@@ -113,7 +113,8 @@ INLINE void outer_rows(const gp_scattered_outer *s, int64_t row, int64_t column,
   }
 }
 
-/* Column by column: what the places hold of them stays in the first-level cache for all rows. */
+/* Go column by column: the elements of `right` that a column needs stay in the first-level cache
+ * for all rows. */
 void gp_scattered_outer_multiply(const gp_scattered_outer *s, float *sums) {
   for (int64_t column = 0; column < s->columns;) {
     const int64_t vectors = vectors_of(s->columns - column);

@@ -1,7 +1,7 @@
 /* device/cuda/copy.c - moving bytes on a stream, between host, GPU and GPU.
  *
- * Two GPUs copy to each other directly where the bus and the driver let them; the process asks once
- * per pair and remembers. */
+ * Two GPUs copy to each other directly if the bus and the driver allow it; the process asks once
+ * per pair and remembers the answer. */
 #include <stdatomic.h>
 
 #include "device/cuda/table.h"
@@ -44,8 +44,8 @@ bool gp_cuda_same_memory(const gp_gpu *a, const gp_gpu *b) {
   return a->spec.ordinal == b->spec.ordinal;
 }
 
-/* Let the GPU read the other one's memory. Access belongs to the process: somebody else (a library)
- * may have been first. */
+/* Let the GPU read the other one's memory. Access belongs to the process: a library may have
+ * enabled it before. */
 static bool enable(const gp_gpu *gpu, const gp_gpu *other) {
   int can = 0;
   cudaError_t error = cudaDeviceCanAccessPeer(&can, gpu->spec.ordinal, other->spec.ordinal);
@@ -61,7 +61,7 @@ static bool enable(const gp_gpu *gpu, const gp_gpu *other) {
 
 bool gp_cuda_reaches(const gp_gpu *gpu, const gp_gpu *other) {
   enum { UNKNOWN, YES, NO };
-  static atomic_char known[GP_CUDA_MOST][GP_CUDA_MOST]; /* [who][whose memory] */
+  static atomic_char known[GP_CUDA_MOST][GP_CUDA_MOST]; /* [reader][owner of the memory] */
   if (gp_cuda_same_memory(gpu, other)) return true;
   atomic_char *pair = &known[gpu->spec.ordinal][other->spec.ordinal];
   char answer = atomic_load(pair);

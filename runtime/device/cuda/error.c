@@ -1,9 +1,9 @@
 /* device/cuda/error.c - CUDA's errors as statuses with a text.
  *
- * Most errors concern one call. After some (a kernel that touched what is not its own, a GPU that
- * fell off the bus) every further call of the process on that GPU fails: such an error is kept per
- * GPU, and gp_cuda_alive gives its text again, so that the user reads what happened first and not
- * its echo. */
+ * Most errors concern one call. After some (a kernel that touched foreign memory, a GPU that fell
+ * off the bus) every further call of the process on that GPU fails. Such an error is kept per GPU,
+ * and gp_cuda_alive returns its text again, so that users read what happened first and not its
+ * consequences. */
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -14,7 +14,7 @@
 
 enum { TEXT = 512 };
 
-/* The core keeps the text of the thread. */
+/* The text goes to the core, which keeps one per thread. */
 gp_status gp_gpu_fail(gp_status status, const char *format, ...) {
   char text[TEXT];
   va_list args;
@@ -36,7 +36,7 @@ const char *gp_cuda_name(const gp_gpu_spec *spec, char text[GP_CUDA_NAME]) {
 
 /* ---- GPUs that are lost ---------------------------------------------------------------------- */
 
-/* The context of a GPU is the process's, and so is its loss. A text is written once, before
+/* A GPU's context belongs to the process, and so does its loss. A text is written once, before
  * `set`. */
 static struct {
   atomic_bool set;
@@ -66,7 +66,7 @@ bool gp_cuda_is_sticky(cudaError_t error) {
   }
 }
 
-/* The context is gone: what is said first is said from now on. */
+/* The context is gone: keep the first text, and report it from now on. */
 static gp_status lose(int ordinal, const char *what) {
   pthread_mutex_lock(&lost_lock);
   if (!atomic_load(&lost[ordinal].set)) {
@@ -108,7 +108,7 @@ gp_status gp_gpu_refused(const gp_gpu *gpu, const char *doing) {
 
 /* ---- launches -------------------------------------------------------------------------------- */
 
-/* A bad launch shows at once; what a kernel does wrong, at a later call. */
+/* Check a launch. A bad launch fails at once; a kernel's own fault shows at a later call. */
 gp_status gp_gpu_launched(gp_gpu *gpu, const char *kernel) {
   cudaError_t error = cudaGetLastError();
   gp_gpu_gave(gpu, error == cudaSuccess ? GP_GPU_KERNEL : GP_GPU_OTHER);
@@ -122,8 +122,8 @@ gp_status gp_gpu_launched(gp_gpu *gpu, const char *kernel) {
   return gp_gpu_check(gpu, error, doing);
 }
 
-/* How much a kernel may have at most on this GPU: what a block can have less what the kernel's own
- * arrays take. The same for every caller, so that threads cannot lower each other's. */
+/* The most shared memory that a kernel may request on this GPU: the limit of a block minus the
+ * kernel's own arrays. Every caller gets the same number, so threads cannot lower each other's. */
 static gp_status most_shared(gp_gpu *gpu, const void *kernel, size_t *bytes) {
   int most;
   GP_GPU_TRY(gp_gpu_check(
@@ -144,7 +144,7 @@ gp_status gp_gpu_allow_shared(gp_gpu *gpu, const void *kernel, size_t bytes) {
     const void *kernel;
     int ordinal;
     size_t bytes;
-  } known[KNOWN]; /* what was allowed already: asking takes microseconds */
+  } known[KNOWN]; /* what was allowed already, because asking takes microseconds */
   if (bytes <= ALWAYS) return GP_OK;
   size_t slot = ((uintptr_t)kernel >> 4) % KNOWN;
   if (known[slot].kernel == kernel && known[slot].ordinal == gpu->spec.ordinal &&

@@ -1,9 +1,9 @@
 /* device/cuda/event.c - points in a stream that other streams, and the host, can wait for.
  *
  * The host sleeps while it waits (blocking synchronisation): a spinning wait would take a core from
- * the stages that run on the CPU. In a captured stretch, events become nodes that mean "outside":
- * the graph then waits for, and records, what the event holds at each launch. Inner events are no
- * nodes there: they become the graph's own edges. */
+ * the stages that run on the CPU. In captured work, an ordinary event becomes a node that refers to
+ * the event outside the graph: each launch waits for it, or records it. Inner events become edges
+ * of the graph instead. */
 #include <stdlib.h>
 
 #include "device/cuda/table.h"
@@ -11,7 +11,7 @@
 struct gp_gpu_event {
   cudaEvent_t event;
   bool inner;
-  gp_gpu_spec spec; /* where it is recorded: an event may be freed after its device was closed */
+  gp_gpu_spec spec; /* where it is recorded; the event may outlive that device */
 };
 
 static gp_status make(gp_gpu *gpu, bool timed, bool inner, gp_gpu_event **event) {
@@ -48,7 +48,7 @@ void gp_cuda_event_free(gp_gpu_event *event) {
 
 /* ---- streams --------------------------------------------------------------------------------- */
 
-/* Does the event mean something outside of the graph that is being captured? */
+/* Does the event refer to something outside the graph that is being captured? */
 static bool is_outside(const gp_gpu *gpu, gp_stream stream, const gp_gpu_event *event) {
   const bool works = stream == GP_STREAM_COMPUTE || stream == GP_STREAM_SIDE;
   return gpu->capturing && works && !event->inner;
@@ -94,7 +94,7 @@ gp_status gp_cuda_done(gp_gpu_event *event, bool *done) {
   return GP_OK;
 }
 
-/* CUDA tells times in single-precision milliseconds. */
+/* CUDA reports times as milliseconds in single precision. */
 gp_status gp_cuda_seconds(gp_gpu_event *from, gp_gpu_event *to, double *seconds) {
   GP_GPU_TRY(use_event(from));
   float milliseconds = 0;

@@ -1,8 +1,8 @@
 /* device/cuda/gpu.c - open and close a logical device, and make it a thread's current one.
  *
- * The runtime keeps the current GPU per thread. Every function of the table sets it, so that
- * callers need not know; a thread remembers what it set last, because setting it costs more than a
- * launch may. */
+ * The CUDA runtime keeps the current GPU per thread. Every function of the table sets it, so that
+ * callers need not care; a thread remembers what it set last, because setting it can cost more than
+ * a launch. */
 #include <stdatomic.h>
 #include <stdlib.h>
 
@@ -12,13 +12,13 @@
 #include "device/cuda/table.h"
 
 #ifndef GP_CUDA_OLDEST
-#define GP_CUDA_OLDEST 0 /* compute capability that there are kernels for, 80 for 8.0; 0: unknown */
+#define GP_CUDA_OLDEST 0 /* compute capability of the oldest kernels, 80 for 8.0; 0: unknown */
 #endif
 
 /* ---- the current GPU ------------------------------------------------------------------------- */
 
 static _Thread_local int current = -1; /* of this thread; -1: not set yet */
-static atomic_int opened;              /* last by this process */
+static atomic_int opened;              /* the GPU that this process opened last */
 
 int gp_cuda_current(void) { return current >= 0 ? current : atomic_load(&opened); }
 
@@ -27,7 +27,7 @@ gp_status gp_cuda_switch(int ordinal) {
   cudaError_t error = cudaSetDevice(ordinal);
   if (error != cudaSuccess) {
     int count;
-    GP_GPU_TRY(gp_cuda_count(&count)); /* says it better where there is none at all */
+    GP_GPU_TRY(gp_cuda_count(&count)); /* its text is better if there is no GPU at all */
     gp_gpu_spec spec = {.ordinal = ordinal, .parts = 1};
     return gp_cuda_check_spec(&spec, error, "making it current");
   }
@@ -49,7 +49,7 @@ static gp_status check_spec(const gp_gpu_spec *spec) {
                      spec->parts);
 }
 
-/* An older GPU would fail at the first kernel, with a worse text. */
+/* Refuse a GPU older than the kernels: it would fail at the first kernel, with a worse text. */
 static gp_status check_age(const gp_gpu *gpu) {
   if (gpu->info.major * 10 + gpu->info.minor >= GP_CUDA_OLDEST) return GP_OK;
   return gp_gpu_fail(GP_EDEVICE,
@@ -85,7 +85,7 @@ gp_status gp_cuda_open(const gp_gpu_spec *spec, gp_gpu **gpu) {
 
 /* ---- close ----------------------------------------------------------------------------------- */
 
-/* What fails here has failed before, or leaves nothing to be done about it. */
+/* Errors are ignored: what fails here has failed before, or nothing can be done about it. */
 void gp_cuda_close(gp_gpu *gpu) {
   if (!gpu) return;
   (void)gp_cuda_switch(gpu->spec.ordinal);

@@ -31,11 +31,12 @@ typedef struct gp_cudnn_cache gp_cudnn_cache; /* cudnn.c */
 
 typedef struct gp_noted_path gp_noted_path; /* paths.c */
 
-/* What a stream was given last, as far as the next kernel needs to know (kernel/overlap.cu). */
+/* The last work that a stream was given, as far as the next kernel needs to know
+ * (kernel/overlap.cu). */
 typedef enum gp_gpu_last {
   GP_GPU_OTHER,   /* a copy, an event, a graph, or nothing */
   GP_GPU_LIBRARY, /* a call of a library, which ends with a kernel */
-  GP_GPU_KERNEL   /* a kernel of ours */
+  GP_GPU_KERNEL   /* one of our own kernels */
 } gp_gpu_last;
 
 struct gp_gpu {
@@ -43,42 +44,42 @@ struct gp_gpu {
   gp_gpu_info info;
   cudaStream_t streams[GP_STREAMS];
   gp_gpu_math math;
-  void *green;           /* CUgreenCtx of a part with SMs of its own; NULL */
-  gp_stream now;         /* that ops are enqueued on: the compute stream, but within gp_cuda_run */
-  void *gemm_workspace;  /* of products on the compute stream; NULL until the first */
-  void *side_workspace;  /* likewise on the side stream; NULL until that is opened */
+  void *green;           /* CUgreenCtx of a part with its own SMs, or NULL */
+  gp_stream now;         /* the stream that ops use; the compute stream except within gp_cuda_run */
+  void *gemm_workspace;  /* for products on the compute stream; NULL until the first */
+  void *side_workspace;  /* for products on the side stream; NULL until it is opened */
   gp_cudnn_cache *cudnn; /* NULL until the first graph */
   gp_noted_path *paths;  /* NULL until the first note */
   bool capturing;        /* the compute stream is being captured, and the side stream with it */
   gp_gpu_last last[GP_STREAMS];
-  gp_gpu_last overlaps;  /* a kernel may begin early after this, and what stands below it;
-                            GP_GPU_OTHER: after nothing */
-  bool captures_overlap; /* in captured work too */
-  bool spare;            /* what is prepared now is for a refusal: no report names it */
+  gp_gpu_last overlaps;  /* a kernel may begin early after this and after the values below;
+                          * GP_GPU_OTHER: never */
+  bool captures_overlap; /* also in captured work */
+  bool spare;            /* prepare runs for a fallback now: no report mentions it */
 };
 
-/* Where ops are enqueued now. */
+/* The stream that ops use now. */
 static inline cudaStream_t gp_gpu_stream(const gp_gpu *gpu) { return gpu->streams[gpu->now]; }
 
-/* That stream was given this; the next kernel asks. */
+/* Note what that stream was given last; the next kernel reads it. */
 static inline void gp_gpu_gave(gp_gpu *gpu, gp_gpu_last what) { gpu->last[gpu->now] = what; }
 
 extern gp_plugin_host gp_host; /* handed over by the core */
 
-/* As in base/status.h, which this library does not link. */
+/* Like gp_fail of base/status.h, which this library does not link. */
 gp_status gp_gpu_fail(gp_status status, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* GP_OK for cudaSuccess; else a text "cuda:0: <doing>: <what CUDA says>". */
 gp_status gp_gpu_check(const gp_gpu *gpu, cudaError_t error, const char *doing);
 
-/* After a refusal of a library: leave no error of CUDA behind that the next launch would report.
- * Errors: GP_EDEVICE where it is one after which the GPU is lost. */
+/* After a library has refused, clear the CUDA error that the next launch would report. Errors:
+ * GP_EDEVICE if the GPU is lost. */
 gp_status gp_gpu_refused(const gp_gpu *gpu, const char *doing);
 
-/* Remember, for reports, how work of a kind (gp_work_path) is done on operands of a shape; why: why
- * a faster path was not taken, NULL or "" where this is the fastest. Where a path is settled
- * (prepare), not in every step. The same kind, shape and path again is counted; the why stays that
- * of the first. Threads: any. */
+/* Remember, for reports, how work of a kind (gp_work_path) is done on operands of a shape. why: the
+ * reason that a faster path was not taken; NULL or "" if this is the fastest. Call it when a path
+ * is decided (prepare), not in every step. If kind, shape and path are known already, only their
+ * count grows, and the first `why` stays. Threads: any. */
 void gp_gpu_note_path(gp_gpu *gpu, const char *kind, const char *shape, const char *path,
                       const char *why);
 const char *gp_gpu_dtype_name(gp_dtype dtype); /* "bf16" */

@@ -1,9 +1,8 @@
 /* device/cuda/graph.c - captured work: launched again in one call instead of one call per kernel.
  *
- * Capture is thread-local: what other threads do meanwhile (allocate, wait) does not spoil it. A
- * stretch that cannot be captured is no error: end gives NULL, the stream is as before, and the
- * caller runs the work as it always did. While a capture is spoilt, calls on the stream fail; end
- * must still be called. */
+ * Capture is thread-local: other threads may allocate or wait meanwhile. Work that cannot be
+ * captured is no error: end returns NULL, the stream is as before, and the caller runs the work as
+ * usual. Once a capture is invalid, calls on the stream fail; end must still be called. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,10 +13,10 @@ struct gp_gpu_graph {
   gp_gpu_spec spec;
 };
 
-/* No kernel of a graph follows one outside of it, and the other way round. */
+/* Forget the last work: no kernel in a graph may overlap one outside, nor the other way round. */
 static void forget_last(gp_gpu *gpu) { memset(gpu->last, 0, sizeof gpu->last); }
 
-/* Relaxed would let unsafe calls pass: thread-local mode refuses them on this thread alone. */
+/* Thread-local mode refuses unsafe calls on this thread alone; relaxed mode would let them pass. */
 gp_status gp_cuda_capture_begin(gp_gpu *gpu) {
   GP_GPU_TRY(gp_cuda_use(gpu));
   cudaError_t error =
@@ -28,15 +27,15 @@ gp_status gp_cuda_capture_begin(gp_gpu *gpu) {
   return GP_OK;
 }
 
-/* Errors that say "not this work" or "not here", after which the work can still be run
- * uncaptured. */
+/* Is it an error that says "not this work" or "not here", after which the work can still run
+ * without capture? */
 static bool is_refusal(cudaError_t error) {
   return error == cudaErrorNotSupported || error == cudaErrorNotPermitted ||
          error == cudaErrorMemoryAllocation ||
          (error >= cudaErrorStreamCaptureUnsupported && error <= cudaErrorStreamCaptureWrongThread);
 }
 
-/* GP_OK with *refused set for a refusal, which leaves no error behind. */
+/* Return GP_OK and set *refused for a refusal, which leaves no error behind. */
 static gp_status judge(const gp_gpu *gpu, cudaError_t error, const char *doing, bool *refused) {
   *refused = is_refusal(error);
   if (!*refused) return gp_gpu_check(gpu, error, doing);
@@ -44,7 +43,7 @@ static gp_status judge(const gp_gpu *gpu, cudaError_t error, const char *doing, 
   return GP_OK;
 }
 
-/* *exec receives NULL for a refusal. Uploading ahead keeps the first launch from doing it. */
+/* *exec receives NULL for a refusal. Uploading now saves the first launch from doing it. */
 static gp_status instantiate(gp_gpu *gpu, cudaGraph_t graph, cudaGraphExec_t *exec) {
   bool refused;
   cudaGraphExec_t made = NULL;
@@ -60,7 +59,7 @@ static gp_status instantiate(gp_gpu *gpu, cudaGraph_t graph, cudaGraphExec_t *ex
   return status;
 }
 
-/* The executable graph is what is launched; the one it was made from is gone. */
+/* Keep the executable graph; the one that it was made from is gone. */
 static gp_status keep(gp_gpu *gpu, cudaGraphExec_t exec, gp_gpu_graph **graph) {
   gp_gpu_graph *made = malloc(sizeof *made);
   if (!made) {
@@ -86,7 +85,8 @@ void gp_cuda_capture_drop(gp_gpu *gpu) {
   forget_last(gpu);
 }
 
-/* *captured receives NULL for a refusal; either way the stream is out of its capture. */
+/* End the capture; *captured receives NULL for a refusal. Either way the stream is no longer
+ * capturing. */
 static gp_status end(gp_gpu *gpu, cudaGraph_t *captured) {
   bool refused;
   *captured = NULL;
@@ -114,7 +114,7 @@ gp_status gp_cuda_capture_end(gp_gpu *gpu, gp_gpu_graph **graph) {
   return status == GP_OK && exec ? keep(gpu, exec, graph) : status;
 }
 
-/* One call, however many kernels. */
+/* Launch the graph: one call, however many kernels. */
 gp_status gp_cuda_launch(gp_gpu *gpu, gp_gpu_graph *graph) {
   GP_GPU_TRY(gp_cuda_use(gpu));
   cudaError_t error = cudaGraphLaunch(graph->exec, gpu->streams[GP_STREAM_COMPUTE]);

@@ -1,4 +1,5 @@
-/* device/cuda/libraries.c - the versions of what GPUs work with: the first lines of a report. */
+/* device/cuda/libraries.c - the versions of the libraries that GPUs need: the first lines of a
+ * report. */
 #include <stdio.h>
 
 #include "device/cuda/cudnn/cudnn.h"
@@ -17,7 +18,7 @@ static void write_version(gp_gpu_library *to, const char *name, cudaError_t erro
   (void)cudaGetLastError();
 }
 
-/* The newest CUDA that the driver knows. */
+/* The newest CUDA version that the driver supports. */
 static void ask_driver(gp_gpu_library *to) {
   int version = 0;
   const cudaError_t error = cudaDriverGetVersion(&version);

@@ -1,8 +1,8 @@
 /* device/cuda/machine.c - which GPUs there are, or why there is none.
  *
- * Without a driver, with an old one or inside a container the runtime answers with a number. What
- * it means, and what to do about it, is said here in a sentence: it is what --list-devices
- * prints. */
+ * Without a driver, with an old one or inside a container, the runtime answers with a number. This
+ * file turns it into a sentence that says what it means and what to do about it, which
+ * --list-devices prints. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +35,7 @@ static const struct {
 /* 13 from 13000. */
 static int major_of(int version) { return version / 1000; }
 
-/* The runtime says "insufficient" both where there is no driver and where it is too old. */
+/* The runtime reports "insufficient" both if there is no driver and if it is too old. */
 static gp_status fail_driver(void) {
   int driver = 0;
   if (cudaDriverGetVersion(&driver) != cudaSuccess || driver == 0)

@@ -1,7 +1,7 @@
 /* device/cuda/memory.c - memory of the GPU and pinned memory of the host.
  *
- * Few large pieces are asked for, before the first step; so a refusal can afford to say what was
- * wanted and what was there. */
+ * The engine allocates few large blocks, before the first step; so a refusal has the time to say
+ * what was asked for and what was free. */
 #include <stdio.h>
 
 #include "device/cuda/table.h"
@@ -20,7 +20,7 @@ static const char *print_size(size_t bytes, char text[SIZE_TEXT]) {
   return text;
 }
 
-/* ---- of the GPU ------------------------------------------------------------------------------ */
+/* ---- memory of the GPU ---------------------------------------------------------------------- */
 
 static gp_status fail_memory(const gp_gpu *gpu, size_t bytes) {
   (void)cudaGetLastError();
@@ -60,10 +60,10 @@ gp_status gp_cuda_free_bytes(gp_gpu *gpu, size_t *bytes) {
   return GP_OK;
 }
 
-/* ---- of the host ----------------------------------------------------------------------------- */
+/* ---- memory of the host --------------------------------------------------------------------- */
 
-/* Portable: pinned for every GPU. The call needs a context; a thread without one takes that of a
- * GPU in use, because GPU 0 may be none of ours. */
+/* Allocate memory that is pinned for every GPU ("portable"). The call needs a context; a thread
+ * without one uses that of a GPU in use, because GPU 0 may be none of ours. */
 gp_status gp_cuda_host_alloc(size_t bytes, void **memory) {
   int ordinal = gp_cuda_current();
   GP_GPU_TRY(gp_cuda_alive(ordinal));

@@ -1,13 +1,13 @@
-/* device/cuda/partition.c - several logical devices on one GPU, each on multiprocessors of its own.
+/* device/cuda/partition.c - several logical devices on one GPU, each with its own multiprocessors.
  *
- * The driver's green contexts do it: the multiprocessors of a GPU are split into groups, and a
- * stream made in the context of a group runs there only. Memory, events and the primary context
- * stay common, so pieces of memory and events are valid in every part. The functions are taken from
- * the driver at run time: nothing here links libcuda, and where driver, GPU or toolkit cannot do
- * it, parts are plain streams that share all multiprocessors and say so (info.isolated).
+ * This uses the driver's green contexts: the multiprocessors of a GPU are split into groups, and a
+ * stream made in the context of a group runs only there. Memory, events and the primary context
+ * stay common, so memory and events are valid in every part. The functions come from the driver at
+ * run time: nothing here links libcuda. If driver, GPU or toolkit cannot do it, parts are plain
+ * streams that share all multiprocessors, and info.isolated says so.
  *
- * Parts 0..n-1 of n come from one split, kept while any of them is open: asking the driver twice
- * need not give groups that are disjoint. Parts of different n overlap. */
+ * Parts 0..n-1 of n come from one split, which is kept while any of them is open, because two
+ * splits by the driver may not give disjoint groups. Parts of different n overlap. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,7 +55,8 @@ typedef struct driver {
   PFN_cuGreenCtxStreamCreate_v12050 stream;
 } driver;
 
-/* A runtime's entry point as a function's address, into *function; false: this driver has none. */
+/* Get the address of a driver function from the runtime, into *function; false if this driver has
+ * none. */
 static bool find(const char *name, unsigned version, void *function) {
   void *address = NULL;
   enum cudaDriverEntryPointQueryResult found;
@@ -77,10 +78,10 @@ static bool find_driver(driver *d) {
          find("cuGreenCtxStreamCreate", 12050, &d->stream);
 }
 
-/* The runtime's errors have the driver's numbers. */
+/* The runtime's errors have the same numbers as the driver's. */
 static cudaError_t as_runtime(CUresult result) { return (cudaError_t)result; }
 
-/* Answers that say "not on this GPU", after which parts share it. */
+/* Does the answer mean "not on this GPU", so that parts share it? */
 static bool is_refusal(CUresult result) {
   return result == CUDA_ERROR_NOT_SUPPORTED || result == CUDA_ERROR_INVALID_RESOURCE_TYPE ||
          result == CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION;
@@ -91,17 +92,17 @@ static bool is_refusal(CUresult result) {
 typedef struct split {
   struct split *next;
   int ordinal, parts;
-  int users;    /* parts that are open */
-  unsigned sms; /* of each part; 0: they share all */
+  int users;    /* how many of its parts are open */
+  unsigned sms; /* of each part; 0: all parts share them */
   driver driver;
   CUdevResource groups[]; /* [parts] */
 } split;
 
-static split *splits; /* of the process, under the lock */
+static split *splits; /* of the process, guarded by the lock */
 static pthread_mutex_t splits_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Sizes of groups are multiples of *step, and at least *least. Newer drivers say what they are; the
- * numbers for the others are NVIDIA's.
+/* Get *step and *least: sizes of groups are multiples of *step, and at least *least. Newer drivers
+ * report both; for older ones the numbers are NVIDIA's.
  * Source: CUDA driver API, green contexts. */
 static void get_grain(const gp_gpu *gpu, const CUdevResource *all, unsigned *least,
                       unsigned *step) {
@@ -115,8 +116,8 @@ static void get_grain(const gp_gpu *gpu, const CUdevResource *all, unsigned *lea
 #endif
 }
 
-/* Groups as large as there can be `parts` of: the driver may make fewer of a size than division
- * says, because groups keep to the GPU's own clusters. */
+/* Make `parts` groups, as large as possible. The driver may make fewer groups of a size than
+ * division suggests, because groups follow the GPU's own clusters. */
 static CUresult split_groups(split *s, const gp_gpu *gpu) {
   CUdevice device;
   CUdevResource all = {0};
@@ -158,7 +159,7 @@ static split **find_split(const gp_gpu_spec *spec) {
   return at;
 }
 
-/* The split that the part belongs to, with one more user. */
+/* Get the split that the part belongs to, with one more user. */
 static gp_status take_split(const gp_gpu *gpu, split **out) {
   gp_status status = GP_OK;
   pthread_mutex_lock(&splits_lock);

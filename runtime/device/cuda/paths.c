@@ -1,8 +1,8 @@
 /* device/cuda/paths.c - which path each kind of work takes on a device, and why not a faster one.
  *
- * Whoever settles a path notes it: a library's plan, our own kernels, what was tried before. A list
- * per device, without repetitions, is what reports read. A model has a few dozens of shapes; a
- * script that makes ever new ones fills the list, and what comes then is only counted. */
+ * The code that decides on a path notes it: a library's plan, our own kernels, what was tried
+ * before. Reports read a list per device, without repetitions. A model has a few dozens of shapes;
+ * if a script makes ever new ones, the list gets full, and later ones are only counted. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,22 +10,23 @@
 
 #include "device/cuda/table.h"
 
-enum { MOST = 256 }; /* of a device */
+enum { MOST = 256 }; /* notes per device */
 
 struct gp_noted_path {
   gp_work_path path;
   gp_noted_path *next;
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of every device's list */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards every device's list */
 
-/* Texts are compared as they are kept: cut off. */
+/* Compare texts as they are kept, which may be shortened. */
 static bool same(const gp_work_path *a, const gp_work_path *b) {
   return strcmp(a->kind, b->kind) == 0 && strcmp(a->shape, b->shape) == 0 &&
          strcmp(a->path, b->path) == 0;
 }
 
-/* The place of an equal note, or of a new one; the last place of a full list takes all others. */
+/* Find the place of an equal note, or of a new one; the last place of a full list stands for all
+ * others. */
 static gp_noted_path **find(gp_gpu *gpu, gp_work_path *path) {
   gp_noted_path **at = &gpu->paths;
   for (int i = 0; *at && !same(&(*at)->path, path); i++) {
@@ -42,7 +43,7 @@ const char *gp_gpu_dtype_name(gp_dtype dtype) {
   return names[dtype];
 }
 
-/* A note that finds no memory is left out: a report is not worth a failing step. */
+/* If there is no memory for a note, leave it out: a step should not fail for a report. */
 void gp_gpu_note_path(gp_gpu *gpu, const char *kind, const char *shape, const char *path,
                       const char *why) {
   gp_work_path note = {.count = 0};

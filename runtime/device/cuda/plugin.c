@@ -1,7 +1,8 @@
 /* device/cuda/plugin.c - the entry point and the table: all that the core sees of this library.
  *
- * It is the only visible symbol. Core and plugin may come from different builds (a module installed
- * long ago beside a new program), so both say first what they were made from. */
+ * The entry point is the only visible symbol. Core and plugin may come from different builds (a
+ * module installed long ago beside a new program), so they first compare what they were made
+ * from. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -66,8 +67,9 @@ static const gp_gpu_api api = {
 
 /* ---- the entry point ------------------------------------------------------------------------- */
 
-/* Work of different pipelines on one GPU shares hardware queues, 8 unless the driver is told before
- * its first call; parts of a GPU would then wait for each other. A user's own number stands. */
+/* Ask for 32 hardware queues before the driver's first call. The default is 8, so pipelines on one
+ * GPU would share queues, and parts of a GPU would wait for each other. A number set by the user
+ * stays. */
 static void widen_queues(void) { (void)setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0); }
 
 __attribute__((visibility("default"))) gp_status gp_cuda_plugin_open(const gp_plugin_host *host,

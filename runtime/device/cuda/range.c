@@ -1,7 +1,7 @@
 /* device/cuda/range.c - named ranges for NVIDIA's profilers.
  *
- * NVTX is headers only and costs a test of a pointer where no profiler listens. Where the toolkit
- * came without them, ranges are nothing. */
+ * NVTX consists of headers only, and costs a pointer test if no profiler listens. If the toolkit
+ * came without them, ranges do nothing. */
 #include "device/cuda/table.h"
 
 #if __has_include(<nvtx3/nvToolsExt.h>)
@@ -9,7 +9,7 @@
 
 #include <nvtx3/nvToolsExt.h>
 
-static nvtxDomainHandle_t domain; /* written once under pthread_once */
+static nvtxDomainHandle_t domain; /* written once, under pthread_once */
 
 static void make_domain(void) { domain = nvtxDomainCreateA("gpipe"); }
 

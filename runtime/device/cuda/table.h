@@ -1,22 +1,21 @@
-/* device/cuda/table.h - the functions of the table, by the file that they are in, and what those
- * files share.
+/* device/cuda/table.h - the functions of the table, grouped by file, and what those files share.
  *
- * What they promise is said in device/plugin.h. Each makes its GPU the thread's current one first
- * (gp_cuda_use), which is also where a GPU that is lost refuses. */
+ * device/plugin.h says what they promise. Each first makes its GPU the thread's current one
+ * (gp_cuda_use), which also fails if the GPU is lost. */
 #ifndef GP_DEVICE_CUDA_TABLE_H
 #define GP_DEVICE_CUDA_TABLE_H
 
 #include "device/cuda/gpu.h"
 
-enum { GP_CUDA_MOST = 64 }; /* GPUs of a machine: more are not looked at */
+enum { GP_CUDA_MOST = 64 }; /* most GPUs of a machine; further ones are ignored */
 
 /* ---- error.c ------------------------------------------------------------------------------- */
 
-/* As gp_gpu_check, for what may outlive its gp_gpu; spec NULL: no GPU in particular. */
+/* Like gp_gpu_check, for objects that may outlive their gp_gpu; spec NULL: no GPU in particular. */
 gp_status gp_cuda_check_spec(const gp_gpu_spec *spec, cudaError_t error, const char *doing);
-/* Does it leave a context in which nothing runs any more? */
+/* Does the error leave a context in which nothing runs any more? */
 bool gp_cuda_is_sticky(cudaError_t error);
-/* GP_OK, or the text of the error after which the GPU of this number cannot be used. */
+/* Return GP_OK, or the text of the error after which this GPU cannot be used. */
 gp_status gp_cuda_alive(int ordinal);
 /* Write "cuda:1/0of4", or "cuda" for NULL; returns text. */
 enum { GP_CUDA_NAME = 48 };
@@ -33,21 +32,21 @@ gp_status gp_cuda_open(const gp_gpu_spec *spec, gp_gpu **gpu);
 void gp_cuda_close(gp_gpu *gpu);
 void gp_cuda_info(const gp_gpu *gpu, gp_gpu_info *info);
 void gp_cuda_set_math(gp_gpu *gpu, gp_gpu_math math);
-/* Make the GPU current for this thread. Cost: a comparison where it is. Errors: it is lost. */
+/* Make the GPU current for this thread. Cost: a comparison if it is current. Errors: it is lost. */
 gp_status gp_cuda_use(const gp_gpu *gpu);
-/* As above for the GPU of this number, lost or not: to give things back. */
+/* The same for the GPU of this number, even if it is lost: to free resources. */
 gp_status gp_cuda_switch(int ordinal);
 /* The GPU that this thread used last, else the one that the process opened last, else 0. */
 int gp_cuda_current(void);
 
 /* ---- partition.c --------------------------------------------------------------------------- */
 
-/* Make the streams of a part, on SMs of its own where the driver can; sets green, isolated
- * and sm_count. On failure nothing is left. */
+/* Make the streams of a part, on SMs of its own if the driver can; sets green, isolated and
+ * sm_count. On failure nothing is left to free. */
 gp_status gp_cuda_part_open(gp_gpu *gpu);
-/* Give back what part_open made but for the streams, which must be destroyed already. */
+/* Free what part_open made, except the streams, which must be destroyed already. */
 void gp_cuda_part_close(gp_gpu *gpu);
-/* Streams that share all SMs. On failure nothing is left. */
+/* Make streams that share all SMs. On failure nothing is left to free. */
 gp_status gp_cuda_streams_open(gp_gpu *gpu);
 void gp_cuda_streams_close(gp_gpu *gpu);
 
@@ -107,7 +106,7 @@ gp_status gp_cuda_capture_begin(gp_gpu *gpu);
 gp_status gp_cuda_capture_end(gp_gpu *gpu, gp_gpu_graph **graph);
 gp_status gp_cuda_launch(gp_gpu *gpu, gp_gpu_graph *graph);
 void gp_cuda_graph_free(gp_gpu_graph *graph);
-/* Leave a capture that nobody will end, or that would not end: its work is lost. */
+/* Leave a capture that will not be ended, or could not be: its work is lost. */
 void gp_cuda_capture_drop(gp_gpu *gpu);
 
 /* ---- libraries.c, paths.c ------------------------------------------------------------------ */

@@ -1,8 +1,8 @@
 /* device/gpu/lane.c - a lane of streams: a logical device of a GPU, by the functions of the plugin.
  *
- * Calls enqueue. The first run of a job launches its ops; the second is captured, the following
- * ones replay the graph: by then libraries have loaded what they need. A job whose addresses change
- * is always launched. */
+ * Calls enqueue and return. The first run of a job launches its ops, which makes the libraries load
+ * what they need; the second run is captured, and the following ones replay the graph. A job whose
+ * addresses change is always launched. */
 #include "device/lane.h"
 
 #include "base/memory.h"
@@ -17,7 +17,7 @@ typedef struct gpu_lane {
 struct gp_lane_replay {
   gp_gpu_graph *graph;
   int64_t runs; /* so far */
-  bool tried;   /* once, also where the device cannot */
+  bool tried;   /* capture was tried, even if the device could not */
 };
 
 static const gpu_lane *of(const gp_lane *lane) { return lane->self; }
@@ -27,7 +27,7 @@ static gp_gpu_event *native(gp_lane_event *event) { return (gp_gpu_event *)event
 
 /* ---- facts --------------------------------------------------------------------------------- */
 
-/* Memory of the host is: what is sent from there is pinned (host_alloc). */
+/* A GPU lane reaches the host's memory: what is sent from there is pinned (host_alloc). */
 static bool reaches(const gp_lane *lane, const gp_lane *other) {
   if (!other->space || gp_lane_shares(lane, other)) return true;
   return other->ops->reaches == lane->ops->reaches &&
@@ -42,7 +42,7 @@ static void set_precision(const gp_lane *lane, bool tf32) {
   api_of(lane)->set_math(gpu_of(lane), tf32 ? GP_GPU_TF32 : GP_GPU_F32);
 }
 
-/* The plugin stays for the life of the process. */
+/* No reference to the plugin is needed: it stays loaded for the life of the process. */
 static gp_status host_alloc(size_t bytes, void **memory) {
   const gp_gpu_api *api;
   GP_TRY(gp_gpus_api(&api));
@@ -93,7 +93,8 @@ static gp_status record(const gp_lane *lane, gp_stream stream, gp_lane_event *ev
   return api_of(lane)->record(gpu_of(lane), stream, native(event));
 }
 
-/* What threads did was over before they said so. */
+/* Without an event there is nothing to wait for: the work of threads was over when they published
+ * it. */
 static gp_status wait_for(const gp_lane *lane, gp_stream stream, gp_lane_event *event) {
   return event ? api_of(lane)->wait(gpu_of(lane), stream, native(event)) : GP_OK;
 }
@@ -114,7 +115,7 @@ static gp_status prepare(const gp_lane *lane, gp_op op, const gp_call *call, siz
   return api_of(lane)->prepare(gpu_of(lane), op, call, scratch);
 }
 
-/* The half of a job that threads work by: who asks a GPU for it has mixed up the two. */
+/* Only CPU lanes run pieces. */
 static gp_status pieces(const gp_lane *lane, int64_t count, gp_piece piece, void *context) {
   (void)count;
   (void)piece;
@@ -137,9 +138,10 @@ static gp_status launch_all(const gp_lane_job *job) {
   return GP_OK;
 }
 
-/* What was captured did not run: it is launched right after. A device that cannot capture says so
- * once. Without a graph nothing was enqueued, so what failed meanwhile is no error: the work is run
- * as it always was, and fails again where it does not lie in the capture. */
+/* Capture a job. This does not run it: the caller launches the graph right after. If the device
+ * cannot capture, replay->graph stays NULL, nothing was enqueued, and `tried` keeps later runs from
+ * trying again. A failure of launch_all is no error then: the caller launches the ops as usual, and
+ * they fail again unless the capture was the cause. */
 static gp_status capture(const gp_lane *lane, const gp_lane_job *job, gp_lane_replay *replay) {
   replay->tried = true;
   GP_TRY(api_of(lane)->capture_begin(gpu_of(lane)));
@@ -149,8 +151,8 @@ static gp_status capture(const gp_lane *lane, const gp_lane_job *job, gp_lane_re
   return replay->graph ? status : GP_OK;
 }
 
-/* The first run loads modules and chooses algorithms, which no capture allows: the second is
- * captured. */
+/* Launch the first run, because it loads modules and chooses algorithms, which no capture allows;
+ * capture the second. */
 static gp_status run(const gp_lane *lane, const gp_lane_job *job, gp_lane_replay *replay) {
   if (!replay || !replay->runs++) return launch_all(job);
   if (!replay->graph && !replay->tried) GP_TRY(capture(lane, job, replay));
@@ -197,7 +199,8 @@ static gp_status update(const gp_lane *lane, const gp_lane_update *u) {
   return api_of(lane)->update(gpu_of(lane), u->hyper, u->step, u->slices, u->count);
 }
 
-/* All sums come to the host at once, with what was enqueued before; or they stay. */
+/* Copy all sums to the host at once, after the work enqueued before; or leave them in device
+ * memory. */
 static gp_status squares(const gp_lane *lane, const gp_lane_sweep *s) {
   double *own = (double *)((char *)s->scratch + GP_GPU_SUM_SCRATCH);
   double *there = s->there ? s->there : own;
@@ -298,7 +301,8 @@ static const gp_lane_ops ops = {
     .range_pop = range_pop,
 };
 
-/* A GPU of its own beside the one that scripts use: they do not share a stream. */
+/* The lane opens a gp_gpu for itself beside the one that scripts use: they do not share a
+ * stream. */
 gp_status gp_lane_open_gpu(const char *name, const gp_lane_options *options, gp_lane *lane) {
   gp_device_name parsed;
   gpu_lane *own;

@@ -1,9 +1,9 @@
-/* device/link/host.c - values that pass through memory of the host: from a device that the reader
- * does not reach.
+/* device/link/host.c - values that pass through host memory, because the reader cannot reach the
+ * maker's device.
  *
- * A courier, a lane of the reader's own on the maker's device, brings them there. A reader that
- * works in the host's memory takes them straight into its slots and asks until they have come; any
- * other has staging slots, and its receive stream takes them on. */
+ * A courier, which is a lane of the reader's own on the maker's device, brings them to the host. A
+ * reader that works in host memory has them copied straight into its slots and asks until they have
+ * arrived; any other reader has staging buffers, from which its receive stream copies them on. */
 #include "base/memory.h"
 #include "device/link/pool.h"
 #include "device/link/slots.h"
@@ -31,7 +31,7 @@ static void close_link(gp_link *link) {
   gp_link_slots_free(link);
 }
 
-/* To memory of the host, behind the maker's work. */
+/* Copy the value to host memory, after the maker's work. */
 static gp_status bring(const gp_link *link, gp_link_turn turn, const gp_link_slot *slot, char *to) {
   const gp_lane *courier = gp_link_slots_of(link)->courier;
   const char *from = link->spec.made + (size_t)turn.slot * link->spec.bytes;
@@ -40,8 +40,8 @@ static gp_status bring(const gp_link *link, gp_link_turn turn, const gp_link_slo
   return courier->ops->record(courier, GP_STREAM_COMPUTE, slot->brought);
 }
 
-/* Two hops; what was in the staging slot has gone on before it is written, and what was in the
- * reader's slot was used. */
+/* Copy the value in two hops. The courier waits until the last use of the reader's slot is over; by
+ * then the staging buffer has been copied on as well. */
 static gp_status take_on(const gp_link *link, gp_link_turn turn, const gp_link_slot *slot) {
   const gp_lane *to = link->spec.to, *courier = gp_link_slots_of(link)->courier;
   size_t at = (size_t)turn.slot * link->spec.bytes;
@@ -54,7 +54,8 @@ static gp_status take_on(const gp_link *link, gp_link_turn turn, const gp_link_s
   return to->ops->wait(to, GP_STREAM_COMPUTE, slot->arrived);
 }
 
-/* A copy that nothing waits for is over before the slot is released. */
+/* If a step failed, wait for the copies that were begun: no later event covers them, and they must
+ * be over before the slot is released. */
 static gp_status or_wait(const gp_link *link, gp_status status) {
   const gp_lane *to = link->spec.to;
   if (!status) return GP_OK;
@@ -63,7 +64,8 @@ static gp_status or_wait(const gp_link *link, gp_status status) {
   return status;
 }
 
-/* Begun once; the host works on what came as soon as it is there, so it asks. */
+/* The copy begins once. A reader that works on the host may use the value only when it has arrived,
+ * so it is told whether the copy is done. */
 static gp_status receive(gp_link *link, gp_link_turn turn, bool *ready) {
   const gp_lane *courier = gp_link_slots_of(link)->courier;
   gp_link_slot *slot = gp_link_slot_of(link, turn);
@@ -76,7 +78,7 @@ static gp_status receive(gp_link *link, gp_link_turn turn, bool *ready) {
   return courier->ops->is_done(courier, slot->brought, ready);
 }
 
-/* What a courier has begun may outlive a run that was given up. */
+/* A copy that a courier has begun may outlive a run that was given up. */
 static gp_status settle(gp_link *link, gp_link_end end) {
   return end == GP_LINK_READER ? gp_lane_sync(gp_link_slots_of(link)->courier) : GP_OK;
 }

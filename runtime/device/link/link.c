@@ -1,8 +1,8 @@
 /* device/link/link.c - see link.h: choosing the kind of a link, and what is the same for all.
  *
- * A kind is asked whether it joins two lanes, so that no list of pairs of devices is kept anywhere.
- * The order says which is best: in place, by a copy of the reader's queue, by way of the host. A
- * library that a test or a user brings comes before all of them. */
+ * Each kind is asked whether it joins two lanes, so that there is no list of pairs of devices. The
+ * order says which is best: in place, by a copy of the reader's queue, by way of the host. The
+ * library of a test or a user comes before all of them. */
 #include "device/link/link.h"
 
 #include <dlfcn.h>
@@ -14,20 +14,20 @@
 #include "base/memory.h"
 #include "device/link/library.h"
 
-/* The first that joins two lanes is taken. */
+/* The first kind that joins the two lanes is taken. */
 static const gp_link_ops *const kinds[] = {&gp_link_local, &gp_link_peer, &gp_link_host};
 
 /* ---- the library ---------------------------------------------------------------------------- */
 
 static struct {
   pthread_once_t once;
-  const gp_link_ops *ops; /* NULL: why says why not, or nothing was named */
+  const gp_link_ops *ops; /* NULL: no library is named, or `why` says what is wrong */
   char why[400];
 } plugin = {.once = PTHREAD_ONCE_INIT};
 
 static gp_status fail(gp_status status, const char *text) { return gp_fail_text(status, text); }
 
-/* It stays open: links of it may live as long as the process. */
+/* The library stays open: links that it made may live as long as the process. */
 static void open_plugin(void) {
   static const gp_link_host_functions host = {GP_LINK_VERSION, fail};
   const char *path = getenv("GPIPE_LINK_PLUGIN");
@@ -78,7 +78,7 @@ void gp_link_close(gp_link *link) {
   gp_free(link);
 }
 
-/* The ticket that starts the run publishes this. */
+/* Reset the words; the ticket that starts the run publishes this to the workers. */
 void gp_link_begin(gp_link *link) {
   for (int32_t k = 0; k < link->spec.slots; k++) {
     atomic_store_explicit(&link->words[k].published, 0, memory_order_relaxed);

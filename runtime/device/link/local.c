@@ -1,19 +1,21 @@
 /* device/link/local.c - values that are read where they were made: both lanes work in one memory.
  *
- * Between CPU devices, between logical devices of one GPU, and within a device. The words say all
- * between lanes that finish their work before they return; queues wait for each other's events. */
+ * This joins CPU devices, logical devices of one GPU, and a device with itself. Between lanes that
+ * finish their work before they return, the words say everything; queues wait for each other's
+ * events. */
 #include "device/link/slots.h"
 
 static bool joins(const gp_lane *from, const gp_lane *to) { return gp_lane_shares(from, to); }
 
-/* A queue is in order with itself; a lane that finishes its work says so by the word. */
+/* A queue is in order with itself, and a lane that finishes its work at once needs only the
+ * word. */
 static gp_status open_link(gp_link *link) {
   const gp_lane *from = link->spec.from, *to = link->spec.to;
   link->plain = from == to || (from->ops->at_once && to->ops->at_once);
   return gp_link_slots_new(link);
 }
 
-/* Published: once for all stages of the reader. */
+/* Wait for the event once, for all stages of the reader. */
 static gp_status receive(gp_link *link, gp_link_turn turn, bool *ready) {
   const gp_lane *to = link->spec.to;
   gp_link_slot *slot = gp_link_slot_of(link, turn);

@@ -1,8 +1,8 @@
 /* device/link/peer.c - values that the reader's queue copies from where they were made: between
- * GPUs that reach each other, and from pinned memory of the host.
+ * GPUs that reach each other, and from pinned host memory.
  *
- * On the receive stream of the reader, behind the maker's work and the last use of what was in the
- * slot; the compute stream goes on when the value is there. */
+ * The reader's receive stream copies a value after the maker's work and after the last use of the
+ * slot's old value; the compute stream goes on when the new value is there. */
 #include "device/link/slots.h"
 
 static bool joins(const gp_lane *from, const gp_lane *to) { return to->ops->reaches(to, from); }
@@ -18,8 +18,8 @@ static gp_status fetch(const gp_link *link, gp_link_turn turn, const gp_link_slo
   return to->ops->wait(to, GP_STREAM_COMPUTE, slot->arrived);
 }
 
-/* Stages of one device that read the same value fetch it once. A copy that nothing waits for is
- * over before the slot is released. */
+/* Stages of one device that read the same value fetch it once. If fetch fails, no later event
+ * covers its copy, so wait: the copy must be over before the slot is released. */
 static gp_status receive(gp_link *link, gp_link_turn turn, bool *ready) {
   const gp_lane *to = link->spec.to;
   gp_link_slot *slot = gp_link_slot_of(link, turn);

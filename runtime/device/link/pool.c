@@ -1,15 +1,15 @@
 /* device/link/pool.c - lanes that the links of one plan share.
  *
- * A device that cannot fetch from another one by itself has a lane of its own over there, which
- * brings values to memory of the host. One serves all edges between the two: a lane is dear
- * (streams, library handles). */
+ * A device that cannot fetch from another one gets an extra lane on that device, which brings
+ * values to host memory. One such courier serves all edges between the two devices, because a lane
+ * is expensive (streams, library handles). */
 #include <stdlib.h>
 
 #include "base/memory.h"
 #include "device/link/pool.h"
 
 typedef struct courier {
-  const gp_lane *from, *to; /* whom it serves: borrowed */
+  const gp_lane *from, *to; /* the lanes that it serves: borrowed */
   gp_lane lane;
 } courier;
 

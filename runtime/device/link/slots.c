@@ -1,14 +1,14 @@
 /* device/link/slots.c - see slots.h.
  *
- * A word of a slot says that the maker's worker has come so far; an event, that its queue has. Only
- * a queue can wait for an event without holding up its worker, so a lane that works at once asks
+ * A slot's word says that the maker's worker has reached a point; an event says that its queue has.
+ * Only a queue can wait for an event without blocking its worker, so a lane that works at once asks
  * for it again and again (quiet). Between two lanes that work at once there are no events, and the
- * words say all. */
+ * words say everything. */
 #include "device/link/slots.h"
 
 #include "base/memory.h"
 
-/* Within one lane its queue keeps the order: there are no events. */
+/* Make the slot's events. Within one lane the queue keeps the order, so it needs none. */
 static gp_status make_events(const gp_link_spec *spec, gp_link_slot *slot) {
   if (spec->from == spec->to) return GP_OK;
   GP_TRY(spec->from->ops->event_new(spec->from, false, &slot->made));
@@ -48,8 +48,8 @@ void gp_link_slots_begin(gp_link *link) {
   }
 }
 
-/* The engine has seen that all last uses are released; of a queue that says that they are enqueued.
- * A lane without a queue works at once, so it asks until they are over. */
+/* The engine has seen that all last uses are released; if the reader has a queue, that only means
+ * that they are enqueued. A lane without a queue works at once, so it asks until they are over. */
 gp_status gp_link_slots_acquire(gp_link *link, const gp_lane *lane, gp_link_turn turn,
                                 bool *ready) {
   const gp_lane *reader = link->spec.to;
@@ -60,7 +60,7 @@ gp_status gp_link_slots_acquire(gp_link *link, const gp_lane *lane, gp_link_turn
   return lane->ops->wait(lane, GP_STREAM_COMPUTE, slot->freed);
 }
 
-/* Who could not record an event waits in its place: then nobody need wait for it. */
+/* Record an event. If that fails, wait for the stream instead, so that no lane needs the event. */
 static gp_status record(const gp_lane *lane, gp_lane_event *event) {
   gp_status status = event ? lane->ops->record(lane, GP_STREAM_COMPUTE, event) : GP_OK;
   if (status) lane->ops->sync(lane, GP_STREAM_COMPUTE);
@@ -74,7 +74,8 @@ gp_status gp_link_slots_publish(gp_link *link, gp_link_turn turn) {
   return status;
 }
 
-/* An older record stays good where this one fails: what it does not cover is over. */
+/* If this record fails, an older one stays valid: `record` has waited for what it does not
+ * cover. */
 gp_status gp_link_slots_release(gp_link *link, gp_link_turn turn) {
   gp_link_slot *slot = gp_link_slot_of(link, turn);
   gp_status status = record(link->spec.to, slot->freed);

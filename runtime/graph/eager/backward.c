@@ -1,9 +1,9 @@
 /* graph/eager/backward.c - gradients of a value that was computed at once.
  *
- * The applications that it came from become the nodes of a graph, whose gradient is made by the
- * rules that pipelines use (graph/gradient.c); the new nodes then run one after the other. What
- * they read must still be as it was: how often each tensor was written to is compared.
- */
+ * The applications that the value came from become the nodes of a graph. Its gradient is made by
+ * the rules that pipelines use (graph/gradient.c), and the new nodes then run one after the other.
+ * The values that they read must not have changed since: each tensor's count of writes is
+ * compared. */
 #include <stdlib.h>
 
 #include "base/memory.h"
@@ -15,13 +15,13 @@
 
 typedef struct pass {
   gp_graph graph;
-  gp_history **list; /* what the value came from, in the order in which it was made */
+  gp_history **list; /* the applications that the value came from, oldest first */
   int32_t count;
   size_t room;
-  gp_kept *known;   /* per value: what it is, as far as it was there before; borrowed */
-  gp_tensor **made; /* per value: what this pass made; a slot's sum */
-  int32_t *uses;    /* per value: reads to come */
-  int32_t values;   /* room of these three */
+  gp_kept *known;   /* per value: the tensor from before this pass, if there is one; borrowed */
+  gp_tensor **made; /* per value: the tensor that this pass made; for a slot, its sum */
+  int32_t *uses;    /* per value: reads that are still to come */
+  int32_t values;   /* elements of the three arrays above */
 } pass;
 
 /* ---- what the value came from -------------------------------------------------------------- */
@@ -47,7 +47,7 @@ static gp_status collect(pass *p, gp_history *root) {
   return GP_OK;
 }
 
-/* ---- their graph --------------------------------------------------------------------------- */
+/* ---- the graph of the applications --------------------------------------------------------- */
 
 static gp_status add_leaf(pass *p, gp_param *leaf, gp_ref *ref) {
   int32_t index;
@@ -66,7 +66,7 @@ static gp_status add_input(pass *p, const gp_history *h, int i, gp_ref *ref) {
   return gp_graph_constant(&p->graph, gp_tensor_retain(h->read[i].tensor), ref);
 }
 
-/* The label of a node is its number among the applications: what its rule builds inherits it. */
+/* A node's label is the number of its application; the nodes that its rule builds inherit it. */
 static gp_status add_node(pass *p, int32_t n) {
   gp_graph *graph = &p->graph;
   gp_history *h = p->list[n];
@@ -89,8 +89,8 @@ static gp_status add_node(pass *p, int32_t n) {
 
 /* ---- values -------------------------------------------------------------------------------- */
 
-/* A parameter is one value, however often it was read: if it changed in between, nobody can have
- * it as it was. */
+/* Note a value's tensor. A parameter is one value, however often it was read: if it changed between
+ * reads, no node can get the old contents. */
 static void know(pass *p, gp_ref ref, const gp_kept *kept) {
   gp_kept *known = &p->known[ref];
   if (known->tensor && known->tensor != kept->tensor)
@@ -99,7 +99,8 @@ static void know(pass *p, gp_ref ref, const gp_kept *kept) {
     *known = *kept;
 }
 
-/* After the gradient was made: the forward nodes are those of the applications, in their order. */
+/* Note the tensors of all values. Call this after the gradient was made: the forward nodes are the
+ * applications, in their order. */
 static gp_status know_values(pass *p) {
   p->values = p->graph.value_count;
   GP_TRY(gp_alloc_array((size_t)p->values, sizeof *p->known, (void **)&p->known));
@@ -136,7 +137,7 @@ static void release(pass *p, gp_ref ref) {
 
 /* ---- running ------------------------------------------------------------------------------- */
 
-/* sum += term, in memory of its own; the first term is the sum. */
+/* sum += term, in new memory; the first term itself becomes the sum. */
 static gp_status add(gp_tensor **sum, gp_tensor *term) {
   gp_tensor *in[2] = {*sum, term}, *out[GP_MAX_OUTPUTS];
   int count;
@@ -157,7 +158,7 @@ static gp_status apply(const pass *p, const gp_node *node, gp_tensor **in, gp_te
   return status;
 }
 
-/* What adds into an accumulator elsewhere is computed and then added here. */
+/* Run a node. If its op would add into an accumulator, compute its result and add that here. */
 static gp_status run_node(pass *p, const gp_node *node) {
   gp_tensor *in[GP_MAX_INPUTS], *out[GP_MAX_OUTPUTS] = {0};
   for (int i = 0; i < node->n_in; i++) GP_TRY(find_value(p, node, node->in[i], &in[i]));
@@ -178,7 +179,7 @@ static gp_status run_node(pass *p, const gp_node *node) {
 
 /* ---- results ------------------------------------------------------------------------------- */
 
-/* A copy: the sum may be a view of what the script holds. */
+/* Copy the gradient, because the sum may be a view of a tensor that the script holds. */
 static gp_status copy_of(gp_tensor *tensor, gp_tensor **copy) {
   gp_tensor *out[GP_MAX_OUTPUTS];
   int count;
@@ -197,7 +198,7 @@ static gp_status store(gp_param *leaf, gp_tensor *sum) {
   return status;
 }
 
-/* What the value came from through ops that let no gradient pass (sign, floor) has gradient 0. */
+/* Store a gradient of 0 for a leaf that only ops without gradient (sign, floor) read. */
 static gp_status store_zero(gp_param *leaf) {
   gp_tensor *value = NULL, *grad = NULL, *known = NULL;
   gp_param_grad(leaf, &known);

@@ -59,14 +59,14 @@ gp_history *gp_history_retain(gp_history *history) {
   return history;
 }
 
-/* Put it before `list` where nobody holds it any more. */
+/* Put the history before `list` if this was its last reference. */
 static gp_history *drop(gp_history *history, gp_history *list) {
   if (!history || atomic_fetch_sub(&history->references, 1) > 1) return list;
   history->next = list;
   return history;
 }
 
-/* A loop of a script may be a million applications long: a list, and no recursion. */
+/* Free with a list instead of recursion: a script's loop may be a million applications long. */
 void gp_history_free(gp_history *history) {
   gp_history *list = drop(history, NULL);
   while (list) {

@@ -1,7 +1,7 @@
-/* io/bpe/added.c - the leftmost, longest of a list of texts, by narrowing down a sorted list.
+/* io/bpe/added.c - finds the leftmost, longest of a list of texts, by narrowing down a sorted list.
  *
- * Source: AddedVocabulary of Hugging Face's tokenizers 0.23, whose Aho-Corasick automaton finds
- * the same. */
+ * Source: AddedVocabulary of Hugging Face's tokenizers 0.23, whose Aho-Corasick automaton finds the
+ * same. */
 #include "io/bpe/added.h"
 
 #include <stdlib.h> /* qsort */
@@ -43,7 +43,8 @@ void gp_added_list_close(gp_added_list *list) {
 
 /* ---- finding ------------------------------------------------------------------------------- */
 
-/* The first of tokens low .. high - 1, all of more than `at` bytes, with one >= `wanted` there. */
+/* The first of tokens low .. high - 1 whose byte `at` is >= `wanted`; all of them are longer than
+ * `at`. */
 static size_t bound(const gp_added_list *list, size_t low, size_t high, size_t at, int wanted) {
   while (low < high) {
     size_t middle = low + (high - low) / 2;
@@ -55,8 +56,8 @@ static size_t bound(const gp_added_list *list, size_t low, size_t high, size_t a
   return low;
 }
 
-/* The longest token that the text begins with. Of those that share the bytes so far, the one that
- * ends here is the first. */
+/* The longest token that the text begins with. Among tokens that share the bytes so far, one that
+ * ends here comes first. */
 static const gp_added *longest(const gp_added_list *list, const char *text, size_t size) {
   const gp_added *best = NULL;
   size_t low = 0, high = list->count;
@@ -72,14 +73,14 @@ static const gp_added *longest(const gp_added_list *list, const char *text, size
 
 /* ---- neighbours ---------------------------------------------------------------------------- */
 
-/* White_Space of Unicode, which has not changed since 6.3. */
+/* Unicode's White_Space, which has not changed since 6.3. */
 static bool is_space(unsigned code) {
   return (code >= 9 && code <= 13) || code == ' ' || code == 0x85 || code == 0xa0 ||
          code == 0x1680 || (code >= 0x2000 && code <= 0x200a) || code == 0x2028 || code == 0x2029 ||
          code == 0x202f || code == 0x205f || code == 0x3000;
 }
 
-/* Where the character before `at` begins; `at` where bytes there are no character. */
+/* Where the character before `at` begins; `at` if the bytes there are no character. */
 static size_t before(const char *text, size_t at) {
   for (size_t n = 1; n <= 4 && n <= at; n++)
     if (gp_utf8_valid(text + at - n, n) && gp_utf8_step((unsigned char)text[at - n]) == n)
@@ -87,7 +88,7 @@ static size_t before(const char *text, size_t at) {
   return at;
 }
 
-/* Where the one at `at` ends. */
+/* Where the character at `at` ends. */
 static size_t after(const char *text, size_t size, size_t at) {
   if (at == size) return at;
   size_t step = gp_utf8_step((unsigned char)text[at]);
@@ -117,7 +118,8 @@ static size_t skip_forward(const char *text, size_t size, size_t at) {
   }
 }
 
-/* A token that does not count is passed over as a whole: none is looked for inside of it. */
+/* Find the next token that counts. One that does not count is skipped as a whole: no token is
+ * looked for inside it. */
 void gp_added_find(const gp_added_list *list, const char *text, size_t size, size_t from,
                    size_t taken, bool specials, gp_added_match *match) {
   *match = (gp_added_match){.start = size, .end = size, .next = size};

@@ -1,6 +1,7 @@
-/* io/bpe/alphabet.c - GPT-2 writes the 256 bytes as 256 printable characters: those that are
- * printable in Latin-1 as themselves, the others, in ascending order, as U+0100 and up.
- * Source: Radford et al., 2019, bytes_to_unicode of encoder.py. */
+/* io/bpe/alphabet.c - GPT-2's alphabet of 256 printable characters for the 256 bytes.
+ *
+ * Bytes that are printable in Latin-1 stand for themselves; the others, in ascending order, are
+ * U+0100 and up. Source: Radford et al., 2019, bytes_to_unicode of encoder.py. */
 #include "io/bpe/alphabet.h"
 
 #include "io/text/utf8.h"
@@ -10,7 +11,8 @@ static bool is_printable(unsigned code) {
          (code >= 0xae && code <= 0xff);
 }
 
-/* The byte of a code point, -1 for none: bytes 0..32, 127..160 and 173 have those from 256 on. */
+/* The byte of a code point, or -1: bytes 0..32, 127..160 and 173 have the code points from 256
+ * on. */
 static int byte_of(unsigned code) {
   if (code < 0x100) return is_printable(code) ? (int)code : -1;
   if (code < 0x100 + 33) return (int)(code - 0x100);

@@ -1,13 +1,13 @@
 /* io/bpe/encoder.c - from bytes to ids: added tokens, then well-formed runs, then pieces, words,
  * merges.
  *
- * The original knows only well-formed text. Here a run of bytes that are none is a word of its own,
- * so that every byte comes back from decoding; what lies before and after is cut as if the text
- * ended and began there.
+ * The original accepts only well-formed text. Here a run of ill-formed bytes is a word by itself,
+ * so that decoding returns every byte; the text before it is cut as if it ended there, and the text
+ * after it as if it began there.
  *
- * An encoder is what one thread needs: matcher, room for merging, and a cache of words. Text has
- * few words, used again and again, so a cache of a fixed size answers most. Encoders that are idle
- * wait in the tokenizer for the next call. */
+ * An encoder is what one thread needs: a matcher, room for merging, and a cache of words. A text
+ * has few words, which come again and again, so a cache of fixed size answers most of them. Idle
+ * encoders wait in the tokenizer for the next call. */
 #include <string.h>
 
 #include "base/memory.h"
@@ -37,7 +37,7 @@ struct gp_encoder {
   size_t spaced_room;
 };
 
-/* One call. */
+/* One call of the encoder. */
 typedef struct run {
   gp_tokenizer *t;
   gp_encoder *e;
@@ -46,11 +46,11 @@ typedef struct run {
   void *context;
 } run;
 
-/* Pieces that go on to rule `rule`. */
+/* The context of pieces that go on to rule `rule`. */
 typedef struct step {
   const run *r;
   size_t rule;
-  bool spaced; /* the space is there already */
+  bool spaced; /* the space was put already */
 } step;
 
 /* ---- words --------------------------------------------------------------------------------- */
@@ -65,7 +65,7 @@ static gp_status put_merged(const run *r, const char *bytes, size_t size) {
   return r->put(r->context, word->id, word->ids);
 }
 
-/* A long word, or one of many tokens, is not kept. */
+/* Encode a word. The cache keeps only short words with few tokens. */
 static gp_status put_word(const run *r, const char *bytes, size_t size) {
   if (size > CACHED_BYTES) return put_merged(r, bytes, size);
   cached *c = &r->e->cache[gp_bytes_hash(bytes, size) % CACHE_WORDS];
@@ -104,8 +104,8 @@ static gp_status add_space(gp_encoder *e, const char *text, size_t size) {
   return GP_OK;
 }
 
-/* A piece meets rule `rule`; behind the last one it is a word. No rule that follows the space puts
- * another, so one buffer is enough. */
+/* Pass a piece to rule `rule`; after the last rule it is a word. Only one rule puts a space, so one
+ * buffer is enough. */
 static gp_status put_piece(void *context, const char *text, size_t size) {
   const step *s = context;
   const gp_tokenizer *t = s->r->t;
@@ -120,7 +120,7 @@ static gp_status put_piece(void *context, const char *text, size_t size) {
   return gp_split_run(&t->split[s->rule], &s->r->e->matcher, text, size, put_piece, &next);
 }
 
-/* Text without added tokens. */
+/* Encode text that contains no added tokens. */
 static gp_status put_text(const run *r, const char *text, size_t size) {
   step first = {.r = r};
   for (size_t at = 0; at < size;) {
@@ -137,7 +137,7 @@ static gp_status put_text(const run *r, const char *text, size_t size) {
 
 /* ---- added tokens -------------------------------------------------------------------------- */
 
-/* Text between the added tokens of the first list is searched for those of the second. */
+/* Encode text: search it for tokens of the first list, and the text between them for the second. */
 static gp_status put_listed(const run *r, const char *text, size_t size, bool second) {
   const gp_added_list *list = second ? &r->t->second : &r->t->first;
   bool specials = !(r->options && r->options->specials_as_text);

@@ -1,9 +1,9 @@
-/* io/bpe/pattern.c - one pass over a pattern, left to right.
+/* io/bpe/pattern.c - translates a pattern in one pass, left to right.
  *
  * The two libraries agree on most of the syntax and differ in single letters: \h is a hexadecimal
- * digit here and a blank there, \s knows U+180E or does not, ^ begins a line or the text. What is
- * known to be the same is copied, what is known to differ is written out, and all else is an error
- * that shows it: a rule that is read differently would give other tokens without a word.
+ * digit in one and a blank in the other, \s includes U+180E or not, ^ begins a line or the text.
+ * What is known to mean the same is copied, what is known to differ is rewritten, and everything
+ * else is an error that shows it: a rule that is misread would silently give other tokens.
  * Source: doc/RE of Oniguruma 6.9; pcre2pattern(3) of 10.42. */
 #include "io/bpe/pattern.h"
 
@@ -40,8 +40,9 @@ static gp_status put(translator *t, size_t consumed, const char *text) {
 static bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/* Unicode 15 and 16 gave categories to these; PCRE2 10.42 knows Unicode 14, the original 16. Code
- * points do not change their category later. tests/golden/tokenizer.py --new prints the table. */
+/* Unicode 15 and 16 gave these code points their categories; PCRE2 10.42 knows Unicode 14, the
+ * original knows 16. Code points do not change their category later. tests/golden/tokenizer.py
+ * --new prints this table. */
 static const struct {
   char category[3];
   const char *items;
@@ -82,17 +83,17 @@ static const struct {
     {"Cf", "\\x{13439}-\\x{1343F}"},
 };
 
-/* A category by two letters, or by the first of them. */
+/* Is this a category by its two letters, or by the first of them? */
 static bool is_recent(size_t i, const char *name, size_t size) {
   return name[0] == recent[i].category[0] && (size == 1 || name[1] == recent[i].category[1]);
 }
 
-/* A category as items of a class. */
+/* Write a category as items of a class. */
 static gp_status put_category(translator *t, const char *name, size_t size, bool inverse) {
   bool within = !t->in_class;
   for (size_t i = 0; within && i < sizeof recent / sizeof *recent; i++)
     within = !is_recent(i, name, size);
-  bool open = !t->in_class && !within; /* in brackets of its own */
+  bool open = !t->in_class && !within; /* it needs brackets around it */
   if (open) GP_TRY(gp_text_string(t->to, inverse ? "[^" : "["));
   GP_TRY(gp_text_string(t->to, inverse && !open ? "\\P{" : "\\p{"));
   GP_TRY(gp_text_bytes(t->to, name, size));
@@ -102,8 +103,8 @@ static gp_status put_category(translator *t, const char *name, size_t size, bool
   return open ? gp_text_string(t->to, "]") : GP_OK;
 }
 
-/* Names of one or two letters are categories. A longer one is a script, which PCRE2 would take for
- * the extended script, or one of few properties. */
+/* Translate \p{..}. Names of one or two letters are categories. A longer name is one of a few
+ * properties, or a script; PCRE2 would read a bare script name as the extended script. */
 static gp_status put_property(translator *t) {
   static const char *const properties[] = {"White_Space", "Alphabetic", "Uppercase", "Lowercase"};
   const char *p = t->pattern + t->at;
@@ -132,7 +133,7 @@ static bool is_hex(char c) {
   return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }
 
-/* \x41, \x{1F600} and \uFFFF. Two digits above 7f would be a byte of an encoding. */
+/* Translate \x41, \x{1F600} and \uFFFF. Two digits above 7f would mean a byte of an encoding. */
 static gp_status put_code(translator *t) {
   const char *p = t->pattern + t->at;
   size_t digits = p[2] == '{' ? 3 : 2, end = digits;
@@ -176,14 +177,15 @@ static gp_status put_escape(translator *t) {
   }
   if (c == '\0') return unsupported(t, t->at, 1);
   if ((is_letter(c) && !strchr("rntf", c)) || is_digit(c)) return unsupported(t, t->at, 2);
-  if ((unsigned char)c >= 0x80) return put(t, 1, ""); /* an escape that says nothing */
+  if ((unsigned char)c >= 0x80) return put(t, 1, ""); /* an escape without effect */
   return copy(t, 2);
 }
 
 /* ---- classes, groups, intervals ------------------------------------------------------------ */
 
-/* A class in a class adds its items to it, so it needs no brackets of its own; one of what is not
- * in it, the end of a range, and classes of names like [:alpha:] are another matter. */
+/* Begin a class within a class. It adds its items to the outer one, so it needs no brackets. A
+ * negated class, the end of a range, and named classes like [:alpha:] would need more and are
+ * refused. */
 static gp_status open_inner(translator *t, int *depth) {
   const char *p = t->pattern + t->at;
   if (strchr("^:]", p[1]) || p[-1] == '-') return unsupported(t, t->at, p[1] ? 2 : 1);
@@ -224,8 +226,8 @@ static gp_status put_group(translator *t) {
   return p[1] == '?' || p[1] == '*' ? unsupported(t, t->at, 3) : copy(t, 1);
 }
 
-/* {n}, {n,} and {n,m}. A + after it repeats it here and makes it possessive there; a ? after {n}
- * makes it optional here. */
+/* Copy {n}, {n,} and {n,m}. Refuse those followed by +, which repeats the interval in Oniguruma and
+ * makes it possessive in PCRE2, and {n}?, which is optional in Oniguruma only. */
 static gp_status put_interval(translator *t) {
   const char *p = t->pattern + t->at;
   size_t end = 1;
@@ -247,7 +249,7 @@ gp_status gp_pattern_translate(const char *pattern, gp_text *to) {
     case '[': GP_TRY(put_class(&t)); break;
     case '(': GP_TRY(put_group(&t)); break;
     case '{': GP_TRY(put_interval(&t)); break;
-    case '^': GP_TRY(put(&t, 1, "(?:\\A|(?<=\\n)(?!\\z))")); break; /* a line, not only the text */
+    case '^': GP_TRY(put(&t, 1, "(?:\\A|(?<=\\n)(?!\\z))")); break; /* begins a line, too */
     case '$': GP_TRY(put(&t, 1, "(?=\\n|\\z)")); break;
     default: GP_TRY(copy(&t, 1));
     }

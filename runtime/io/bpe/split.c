@@ -1,9 +1,9 @@
-/* io/bpe/split.c - cutting by a pattern with PCRE2, compiled to machine code where the system
- * allows it.
+/* io/bpe/split.c - cuts text by a pattern with PCRE2, compiled to machine code if the system allows
+ * it.
  *
- * Where nothing comes of the matches but pieces, as in the rules of all usual models, they are
- * handed on at once. Other kinds join a match with a neighbour, so one piece waits for the next.
- * Source: Split and SplitDelimiterBehavior of Hugging Face's tokenizers 0.23. */
+ * If matches are simply pieces, as in the rules of all usual models, they are passed on at once.
+ * The other kinds join a match with a neighbour, so a piece waits for the next one. Source: Split
+ * and SplitDelimiterBehavior of Hugging Face's tokenizers 0.23. */
 #include "io/bpe/split.h"
 
 #include "base/memory.h"
@@ -62,7 +62,7 @@ void gp_matcher_close(gp_matcher *matcher) {
 
 /* ---- matching ------------------------------------------------------------------------------ */
 
-/* span receives the first match from `at` on; *found is false where there is none. */
+/* Find the first match from `at` on and store it in span; *found is false if there is none. */
 static gp_status find(const gp_split *split, gp_matcher *m, const char *text, size_t size,
                       size_t at, size_t span[2], bool *found) {
   PCRE2_SPTR subject = (PCRE2_SPTR)text;
@@ -83,7 +83,7 @@ static gp_status find(const gp_split *split, gp_matcher *m, const char *text, si
   return GP_OK;
 }
 
-/* Without memory for an answer: no. */
+/* Without memory the answer is no. */
 bool gp_split_matches(const gp_split *split, const char *text, size_t size) {
   pcre2_match_data *data = pcre2_match_data_create(1, NULL);
   bool matches = data && pcre2_match(split->code, (PCRE2_SPTR)text, size, 0, PCRE2_NO_UTF_CHECK,
@@ -99,15 +99,15 @@ typedef struct joiner {
   const char *text;
   gp_piece_fn *piece;
   void *context;
-  size_t start, end; /* the piece that waits */
-  bool waits, match; /* whether it is a match */
+  size_t start, end; /* the piece that waits for the next one */
+  bool waits, match; /* match: the waiting piece is a match */
 } joiner;
 
 static gp_status give(joiner *j, size_t start, size_t end) {
   return end > start ? j->piece(j->context, j->text + start, end - start) : GP_OK;
 }
 
-/* Whether the piece that waits takes the next one in. */
+/* Does the waiting piece absorb the next one? */
 static bool joins(const joiner *j, bool match) {
   if (!j->waits) return false;
   switch (j->split->kind) {
@@ -135,7 +135,8 @@ static gp_status next_piece(joiner *j, size_t start, size_t end, bool match) {
   return status;
 }
 
-/* An empty match ends the piece before it; the search goes on one character further. */
+/* Cut the text. An empty match ends the piece before it; the search continues one character
+ * later. */
 gp_status gp_split_run(const gp_split *split, gp_matcher *matcher, const char *text, size_t size,
                        gp_piece_fn *piece, void *context) {
   joiner j = {.split = split, .text = text, .piece = piece, .context = context};

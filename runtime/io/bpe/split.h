@@ -1,4 +1,4 @@
-/* io/bpe/split.h - one rule that cuts a text into pieces, and what becomes of its matches. */
+/* io/bpe/split.h - a rule that cuts a text into pieces, and what it does with its matches. */
 #ifndef GP_IO_BPE_SPLIT_H
 #define GP_IO_BPE_SPLIT_H
 
@@ -7,7 +7,7 @@
 
 #include "base/status.h"
 
-/* X(NAME, "name in files"): what is done with the matches of a rule. */
+/* X(NAME, "name in files"): what a rule does with its matches. */
 #define GP_SPLITS(X)                                                                               \
   X(ISOLATED, "Isolated")                                                                          \
   X(REMOVED, "Removed")                                                                            \
@@ -21,18 +21,18 @@ typedef enum gp_split_kind { GP_SPLITS(GP_SPLIT_ENUM) GP_SPLIT_COUNT } gp_split_
 typedef struct gp_split {
   pcre2_code *code;
   gp_split_kind kind;
-  bool invert; /* what lies between the matches counts as a match */
-  bool jit;    /* it was compiled to machine code */
+  bool invert; /* text between the matches counts as a match */
+  bool jit;    /* the pattern was compiled to machine code */
 } gp_split;
 
 /* Compile a pattern, or a text that stands for itself. Errors: GP_EFORMAT, GP_EUNSUPPORTED. */
 gp_status gp_split_open(gp_split *split, const char *pattern, bool literal);
 void gp_split_close(gp_split *split);
 
-/* Whether the pattern matches somewhere in well-formed text: for a question now and then. */
+/* Does the pattern match anywhere in well-formed text? Slow: for occasional questions. */
 bool gp_split_matches(const gp_split *split, const char *text, size_t size);
 
-/* What one thread needs to match. */
+/* What one thread needs for matching. */
 typedef struct gp_matcher {
   pcre2_match_data *data;
   pcre2_match_context *context;
@@ -42,7 +42,7 @@ typedef struct gp_matcher {
 gp_status gp_matcher_open(gp_matcher *matcher);
 void gp_matcher_close(gp_matcher *matcher);
 
-/* Takes a piece of a text; size > 0. */
+/* Receives a piece of a text; size > 0. */
 typedef gp_status gp_piece_fn(void *context, const char *text, size_t size);
 
 /* Cut well-formed UTF-8 into pieces, in order. Errors: those of `piece`; GP_EFORMAT when the

@@ -1,4 +1,4 @@
-/* io/bpe/tokenizer.c - loading, encoding into tensors, decoding, looking tokens up. */
+/* io/bpe/tokenizer.c - loads a tokenizer, encodes into tensors, decodes, looks tokens up. */
 #include "io/bpe/tokenizer.h"
 
 #include <string.h>
@@ -20,7 +20,7 @@ static bool is_there(const char *path) {
   return stat(path, &info) == 0;
 }
 
-/* A folder's tokenizer.json says more than its vocab.json and merges.txt. */
+/* Prefer a folder's tokenizer.json: it holds more than vocab.json and merges.txt. */
 static gp_status read(gp_draft *draft, const char *path, const gp_tokenizer_options *options) {
   if (!is_folder(path)) return gp_draft_read_tokenizer(draft, path);
   gp_text file = {0};

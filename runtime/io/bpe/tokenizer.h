@@ -1,4 +1,4 @@
-/* io/bpe/tokenizer.h - a tokenizer from inside. */
+/* io/bpe/tokenizer.h - the tokenizer's internals. */
 #ifndef GP_IO_BPE_TOKENIZER_H
 #define GP_IO_BPE_TOKENIZER_H
 
@@ -18,27 +18,27 @@ struct gp_tokenizer {
   atomic_int references;
   gp_vocabulary vocabulary;
   gp_merges merges;
-  uint32_t byte[256];             /* ids of single bytes; GP_NO_TOKEN */
-  gp_split split[GP_SPLITS_MOST]; /* rules, each for the pieces of the one before */
+  uint32_t byte[256];             /* the id of each byte, or GP_NO_TOKEN */
+  gp_split split[GP_SPLITS_MOST]; /* rules; each cuts the pieces of the one before */
   size_t splits;
-  size_t prefix_at;      /* the space is put before pieces that reach this rule */
-  bool add_prefix_space; /* before pieces that begin with none */
-  bool ignore_merges;    /* a word that is a token is that token, whatever merges say */
+  size_t prefix_at;      /* pieces that reach this rule get the space */
+  bool add_prefix_space; /* before pieces that do not begin with one */
+  bool ignore_merges;    /* a word that is a token is encoded as it, whatever merges say */
   gp_added *added;       /* [addeds] owned; their texts lie in added_text */
   size_t addeds;
   char *added_text;
-  gp_added_list first, second; /* added ones: those found in the text as it is, and the others */
+  gp_added_list first, second; /* added tokens that are not normalized, and those that are */
   uint32_t *before, *after;    /* ids that every text begins and ends with */
   size_t befores, afters;
-  pthread_mutex_t lock; /* of idle */
-  gp_encoder *idle;     /* encoders that no thread uses now */
+  pthread_mutex_t lock; /* guards `idle` */
+  gp_encoder *idle;     /* encoders that no thread is using */
 };
 
-/* Takes ids in order. */
+/* Receives ids, in order. */
 typedef gp_status gp_id_fn(void *context, const uint32_t *ids, size_t count);
 
-/* Encode `size` bytes; ids go to `put` as they are known. Errors: GP_EFORMAT for a byte that the
- * vocabulary does not have. Threads: any number, each with its own call. */
+/* Encode `size` bytes; `put` receives ids as they become known. Errors: GP_EFORMAT for a byte that
+ * the vocabulary lacks. Threads: any number, each with its own call. */
 gp_status gp_tokenizer_run(gp_tokenizer *t, const char *text, size_t size,
                            const gp_encode_options *options, gp_id_fn *put, void *context);
 

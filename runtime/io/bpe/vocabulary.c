@@ -1,5 +1,7 @@
-/* io/bpe/vocabulary.c - two tables with open addressing. At most four fifths of the slots are
- * used: fewer would be faster for rare words, but the tables are as large as the files as it is. */
+/* io/bpe/vocabulary.c - the two tables, with open addressing.
+ *
+ * At most four fifths of the slots are used: fewer would be faster for rare words, but the tables
+ * are as large as the files already. */
 #include "io/bpe/vocabulary.h"
 
 #include <string.h>
@@ -51,8 +53,8 @@ gp_status gp_vocabulary_open(gp_vocabulary *v, size_t count, size_t tokens, size
   return make_slots(tokens, &v->slot, &v->slots);
 }
 
-/* The slot of a token, or the empty one where it would go. Added tokens and strings that are none
- * of the alphabet are of one kind here: both are what files spell. */
+/* The slot of a token, or the empty one where it belongs. `spelt`: the token is kept as files spell
+ * it, which holds for added tokens and for strings outside the alphabet. */
 static size_t find_slot(const gp_vocabulary *v, bool spelt, const char *bytes, size_t size) {
   size_t at = gp_bytes_hash(bytes, size) & (v->slots - 1);
   for (; v->slot[at]; at = (at + 1) & (v->slots - 1)) {
@@ -90,7 +92,7 @@ uint32_t gp_vocabulary_find(const gp_vocabulary *v, gp_token_kind kind, const ch
   return id ? id - 1 : GP_NO_TOKEN;
 }
 
-/* Decoded behind what is used: nothing is kept there. */
+/* Look a string up. It is decoded into the free memory behind the tokens, and not kept. */
 uint32_t gp_vocabulary_string(const gp_vocabulary *v, const char *string) {
   size_t size = strlen(string), bytes = size;
   bool stands =

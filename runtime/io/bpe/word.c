@@ -1,8 +1,9 @@
-/* io/bpe/word.c - merging with a heap of candidates.
+/* io/bpe/word.c - merges the bytes of a word, with a heap of candidates.
  *
- * A candidate may be out of date when its turn comes: its symbols have merged with others. It still
- * counts where the pair that stands there now makes the same token, as in the original, whose
- * results this repeats to the last case. Source: Word::merge_all of Hugging Face's tokenizers. */
+ * A candidate may be out of date when its turn comes, because its symbols have merged with others.
+ * It still counts if the pair that is there now makes the same token. The original does so too, and
+ * this gives the same results in every case. Source: Word::merge_all of Hugging Face's
+ * tokenizers. */
 #include "io/bpe/word.h"
 
 #include "base/memory.h"
@@ -66,7 +67,7 @@ static gp_status fill(gp_word *w, const gp_tokenizer *t, const char *bytes, size
   return GP_OK;
 }
 
-/* The pair that begins at `at`, where it merges. */
+/* Add the pair that begins at `at` as a candidate, if it can merge. */
 static gp_status consider(gp_word *w, const gp_merges *m, int32_t at) {
   const gp_symbol *left = &w->symbol[at];
   if (left->after < 0) return GP_OK;

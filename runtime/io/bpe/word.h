@@ -6,17 +6,17 @@
 
 typedef struct gp_symbol {
   uint32_t id;
-  int32_t before, after; /* neighbours that are left; -1 is none */
+  int32_t before, after; /* remaining neighbours, or -1 */
   bool gone;             /* merged into the one before */
 } gp_symbol;
 
-/* Two neighbours that may merge. */
+/* Two neighbours that can merge. */
 typedef struct gp_candidate {
   uint32_t rank, into;
-  int32_t at; /* the left one */
+  int32_t at; /* index of the left one */
 } gp_candidate;
 
-/* Room that is used again from word to word. */
+/* Memory that is reused from word to word. */
 typedef struct gp_word {
   gp_symbol *symbol;
   size_t symbols, symbol_room;
@@ -26,8 +26,8 @@ typedef struct gp_word {
   size_t ids, id_room;
 } gp_word;
 
-/* Leaves the ids of the bytes in word->id. Errors: GP_EFORMAT for a byte without a token, or a word
- * beyond all measure. Cost: O(n log n). */
+/* Leave the ids of the bytes in word->id. Errors: GP_EFORMAT for a byte without a token, or a word
+ * that is too long. Cost: O(n log n). */
 gp_status gp_word_merge(gp_word *word, const gp_tokenizer *t, const char *bytes, size_t size);
 void gp_word_close(gp_word *word);
 

@@ -1,7 +1,8 @@
-/* io/checkpoint/folder.c - the whole-or-nothing folder: filled beside its place, synced, exchanged.
+/* io/checkpoint/folder.c - replaces a folder all at once: it is filled beside the target, synced,
+ * and exchanged with it.
  *
- * Two folders change places in one step where the file system can (RENAME_EXCHANGE); elsewhere the
- * old one steps aside first, under a name that gp_folder_open would put back. */
+ * If the file system can (RENAME_EXCHANGE), two folders change places in one step. Otherwise the
+ * old one is first renamed aside, to a name from which gp_folder_open would restore it. */
 #include "io/checkpoint/folder.h"
 
 #include <dirent.h>
@@ -34,7 +35,7 @@ gp_status gp_folder_path(const char *folder, const char *file, char **path) {
 
 /* ---- removing ------------------------------------------------------------------------------ */
 
-/* What cannot be removed stays behind under a name that no reader looks for. */
+/* Remove a folder; if that fails, it stays under a name that no reader looks for. */
 static void remove_folder(const char *path) { (void)gp_folder_remove(path); }
 
 static const char *name_in(const char *path) {
@@ -51,7 +52,7 @@ static gp_status parent_of(const char *path, char **parent) {
   return GP_OK;
 }
 
-/* The process of a temporary folder of `name`, from the folder's own name; 0: it is none. */
+/* The process that made a temporary folder of `name`, from the folder's own name; 0: it is none. */
 static pid_t owner_of(const char *temporary, const char *name) {
   size_t length = strlen(name);
   long pid, n;
@@ -61,7 +62,7 @@ static pid_t owner_of(const char *temporary, const char *name) {
   return pid > 0 && pid <= INT_MAX ? (pid_t)pid : 0;
 }
 
-/* What killed processes have left of saves to this very place. */
+/* Remove what killed processes have left of saves to this very target. */
 static void remove_stale(const char *parent, const char *name) {
   DIR *dir = opendir(parent);
   for (struct dirent *item; dir && (item = readdir(dir));) {
@@ -75,9 +76,9 @@ static void remove_stale(const char *parent, const char *name) {
   if (dir) closedir(dir);
 }
 
-/* ---- the one that stepped aside -------------------------------------------------------------- */
+/* ---- the old folder ------------------------------------------------------------------------- */
 
-/* Where the old folder is between two steps: ".NAME.old". Ownership: gp_free. */
+/* The old folder's name between the two steps: ".NAME.old". Ownership: gp_free. */
 static gp_status aside_of(const char *target, const char *parent, char **aside) {
   char name[NAME_MAX + 8];
   snprintf(name, sizeof name, ".%.*s.old", NAME_MAX - 8, name_in(target));
@@ -89,8 +90,8 @@ static bool is_there(const char *path) {
   return stat(path, &info) == 0;
 }
 
-/* A process that was killed between the two steps has left nothing at the target: the old one goes
- * back. One that was killed later has left the old one, which nobody needs. */
+/* Repair what a killed process left. If it was killed between the two steps, the target is missing:
+ * restore the old folder. If it was killed later, the old folder is still there: remove it. */
 static gp_status recover(const char *target, const char *parent) {
   char *aside;
   GP_TRY(aside_of(target, parent, &aside));
@@ -102,7 +103,7 @@ static gp_status recover(const char *target, const char *parent) {
   return GP_OK;
 }
 
-/* The target without slashes behind it. */
+/* Copy the target's path without trailing slashes. */
 static gp_status copy_target(const char *target, char **copy) {
   size_t length = strlen(target);
   while (length > 1 && target[length - 1] == '/') length--;
@@ -169,8 +170,8 @@ gp_status gp_folder_open(gp_folder *folder, const char *target) {
 
 /* ---- committing ---------------------------------------------------------------------------- */
 
-/* Some file systems cannot sync a folder (EINVAL), and one that may not be read cannot be opened:
- * neither is a failure. */
+/* Sync a folder. Some file systems cannot (EINVAL), and a folder without read permission cannot be
+ * opened: neither is a failure. */
 static gp_status sync_folder(const char *path) {
   int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0 && errno == EACCES) return GP_OK;
@@ -187,7 +188,7 @@ static gp_status step_aside(const gp_folder *folder, const char *parent, char **
   return refused(folder->target, "put the old one aside");
 }
 
-/* For file systems that cannot exchange two folders. */
+/* Replace the target on a file system that cannot exchange two folders. */
 static gp_status replace_by_two_steps(gp_folder *folder, const char *parent) {
   char *aside = NULL;
   gp_status status = step_aside(folder, parent, &aside);
@@ -207,7 +208,7 @@ static gp_status put_in_place(gp_folder *folder, const char *parent) {
     return refused(folder->target, "put the folder in place");
   }
   if (renameat2(AT_FDCWD, folder->temporary, AT_FDCWD, folder->target, RENAME_EXCHANGE) == 0) {
-    remove_folder(folder->temporary); /* which is the old one now */
+    remove_folder(folder->temporary); /* it is the old folder now */
     return GP_OK;
   }
   return replace_by_two_steps(folder, parent);
@@ -220,7 +221,7 @@ gp_status gp_folder_commit(gp_folder *folder) {
   GP_TRY(parent_of(folder->target, &parent));
   gp_status status = put_in_place(folder, parent);
   if (!status) {
-    gp_free(folder->temporary); /* there is none any more */
+    gp_free(folder->temporary); /* the temporary folder is gone */
     folder->temporary = NULL;
     status = sync_folder(parent);
     if (status) status = gp_fail_prefix(status, "saved, but it may not survive a power cut");

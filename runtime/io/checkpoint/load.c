@@ -1,4 +1,4 @@
-/* io/checkpoint/load.c - a checkpoint is what its manifest says, to the last bit, or none. */
+/* io/checkpoint/load.c - loads a checkpoint only if it matches its manifest to the last bit. */
 #include <string.h>
 #include <zlib.h>
 
@@ -9,7 +9,7 @@
 #include "io/checkpoint/manifest.h"
 #include "io/file/reader.h"
 
-enum { PIECE = 1 << 20 }; /* bytes that are looked at in one go */
+enum { PIECE = 1 << 20 }; /* bytes that are read at a time */
 
 static gp_status checksum(const gp_reader *file, char *piece, uint64_t *sum) {
   uLong crc = crc32_z(0, NULL, 0);
@@ -45,7 +45,7 @@ static gp_status verify(const char *path, const gp_manifest_file *said) {
   return status;
 }
 
-/* What is there is checked before any of it is handed out. */
+/* Check every file before any of them is passed on. */
 static gp_status collect(const char *folder, const gp_manifest *manifest, char **names) {
   for (size_t i = 0; i < manifest->count; i++) {
     GP_TRY(gp_folder_path(folder, manifest->files[i].name, &names[i]));

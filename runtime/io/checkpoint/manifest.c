@@ -1,4 +1,4 @@
-/* io/checkpoint/manifest.c - writing and reading a checkpoint's list of files. */
+/* io/checkpoint/manifest.c - writes and reads a checkpoint's list of files. */
 #include "io/checkpoint/manifest.h"
 
 #include <stdio.h> /* snprintf */
@@ -86,7 +86,7 @@ gp_status gp_manifest_save(const gp_manifest *manifest, const char *path) {
 
 /* ---- reading ------------------------------------------------------------------------------- */
 
-/* The next key of an object, which must be this one. */
+/* Read the next key of an object, which must be `wanted`. */
 static gp_status want_key(gp_json *json, bool first, const char *wanted) {
   bool more;
   const char *key = "nothing";
@@ -149,7 +149,7 @@ static gp_status parse(gp_json *json, gp_manifest *manifest, uint64_t sum) {
                  (unsigned long long)sum, (unsigned long long)said);
 }
 
-/* Bytes before the last key. */
+/* The number of bytes before the last key. */
 static size_t before_checksum(const char *text, size_t size) {
   size_t key = sizeof checksum_key - 1;
   for (size_t at = size; at >= key; at--)
@@ -157,15 +157,15 @@ static size_t before_checksum(const char *text, size_t size) {
   return size;
 }
 
-/* Whether the last key, its number and the end are as they were written: what JSON also allows
- * there would hide a changed bit. */
+/* Are the last key, its number and the end exactly as they were written? Other forms that JSON
+ * allows could hide a changed bit. */
 static bool ends_as_written(const char *end, size_t size, uint64_t sum) {
   char tail[40];
   int length = snprintf(tail, sizeof tail, "%s%llu}\n", checksum_key, (unsigned long long)sum);
   return (size_t)length == size && memcmp(end, tail, size) == 0;
 }
 
-/* The reader decodes strings in place, so the text is looked at as it is before. */
+/* Parse the text. The JSON reader decodes strings in place, so the checksum is computed first. */
 static gp_status parse_text(char *text, size_t size, gp_manifest *manifest) {
   size_t end = before_checksum(text, size);
   uint64_t sum = checksum(text, end);

@@ -1,7 +1,8 @@
-/* io/checkpoint/save.c - the files of a checkpoint, written side by side.
+/* io/checkpoint/save.c - writes the files of a checkpoint in parallel.
  *
- * One thread leads: it makes the folder, starts a thread for each further file, writes the first
- * itself, joins, writes the manifest and puts the folder in place. So whoever asked may go on. */
+ * A leading thread makes the folder, starts a thread for each further file, writes the first file
+ * itself, joins the others, writes the manifest and puts the folder in place. So the caller can go
+ * on at once. */
 #include <string.h>
 
 #include "base/memory.h"
@@ -14,12 +15,12 @@
 typedef struct shard {
   char *name, *path;
   gp_archive *archive;
-  uint64_t bytes; /* of the file */
+  uint64_t bytes; /* size of the file */
   uint32_t crc32;
   pthread_t thread;
   bool started;
   gp_status status;
-  char *reason; /* of a failure, from its own thread */
+  char *reason; /* of a failure, from the shard's own thread */
 } shard;
 
 struct gp_checkpoint {
@@ -62,8 +63,8 @@ gp_status gp_checkpoint_add(gp_checkpoint *c, const char *file, gp_archive *arch
 
 /* ---- writing ------------------------------------------------------------------------------- */
 
-/* The text of a thread's last failure, for the thread that asked. Without memory for it the code
- * has to do. */
+/* Keep the text of this thread's last failure for the thread that asked. Without memory for it,
+ * only the status code is reported. */
 static void keep_reason(char **reason) {
   if (gp_copy_string(gp_error_text(), reason) != GP_OK) *reason = NULL;
 }
@@ -96,7 +97,7 @@ static gp_status first_failure(const gp_checkpoint *c) {
   return GP_OK;
 }
 
-/* Files that no thread could be had for are written here. */
+/* Write all files; those for which no thread could be started are written by this one. */
 static gp_status write_shards(gp_checkpoint *c, const gp_folder *folder) {
   for (size_t i = 0; i < c->count; i++)
     GP_TRY(gp_folder_path(folder->temporary, c->shards[i].name, &c->shards[i].path));
@@ -123,8 +124,8 @@ static gp_status write_manifest(const gp_checkpoint *c, const gp_folder *folder)
   return status;
 }
 
-/* The files of a failure are under a name that is gone when it is told: the text begins with the
- * target's. */
+/* Fill the folder. Its name is temporary and gone when an error is shown, so the error's text
+ * begins with the target's name. */
 static gp_status fill(gp_checkpoint *c, const gp_folder *folder) {
   gp_status status = write_shards(c, folder);
   if (!status) status = write_manifest(c, folder);
@@ -144,7 +145,7 @@ static void *lead(void *context) {
   gp_checkpoint *c = context;
   c->status = write_all(c);
   if (c->status) keep_reason(&c->reason);
-  for (size_t i = 0; i < c->count; i++) { /* copies of the state are freed as early as can be */
+  for (size_t i = 0; i < c->count; i++) { /* free copies of the state as early as possible */
     gp_archive_free(c->shards[i].archive);
     c->shards[i].archive = NULL;
   }

@@ -1,4 +1,4 @@
-/* io/corpus/check.c - is a file what it was given as: text, or ids. */
+/* io/corpus/check.c - checks that a file is what the script says: text, or ids. */
 #include <string.h>
 
 #include "base/status.h"
@@ -16,7 +16,8 @@ static gp_status refuse(const char *path, const char *name, const char *wanted) 
   return gp_fail(GP_EFORMAT, "%s: byte 0: it is %s, expected %s", path, name, wanted);
 }
 
-/* JSON is text, and so is a page whose name says that it is one. */
+/* Check that a file is text. JSON is text, and so is an HTML page if the file's name says that it
+ * is one. */
 gp_status gp_text_check(const char *path, const gp_tensor *bytes) {
   const char *text = gp_tensor_data(bytes);
   size_t size = (size_t)gp_tensor_numel(bytes);
@@ -30,8 +31,8 @@ gp_status gp_text_check(const char *path, const gp_tensor *bytes) {
                  path, good, (unsigned)(unsigned char)text[good]);
 }
 
-/* Two bytes are one id, so marks of two bytes count only where more speaks for them: a pickle ends
- * with a full stop, gzip names its method, JSON is printable. */
+/* Two bytes are also one id, so a mark of two bytes counts only with further evidence: a pickle
+ * ends with a full stop, gzip names its method, JSON is printable. */
 static bool is_sure(const unsigned char *first, size_t size) {
   if (first[0] == 0x80) return first[size - 1] == '.';
   if (first[0] == 0x1f) return size > 2 && first[2] == 8;

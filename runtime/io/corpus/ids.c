@@ -1,7 +1,7 @@
 /* io/corpus/ids.c - the ids of a corpus in as little memory as they need.
  *
  * The buffer is mapped memory, which grows by moving pages instead of copying them, and becomes the
- * tensor as it is. So at no time are there two copies of the ids. */
+ * tensor without a copy. So there are never two copies of the ids. */
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -42,7 +42,7 @@ void gp_corpus_free(gp_corpus *pack) {
 
 int gp_corpus_width(const gp_corpus *pack) { return pack->width; }
 
-/* Room for this many bytes more. */
+/* Make room for `more` further bytes. */
 static gp_status reserve(gp_corpus *pack, size_t more) {
   size_t wanted, room = pack->room ? pack->room : FIRST_ROOM;
   GP_TRY(gp_size_add(pack->used, more, &wanted));
@@ -81,7 +81,8 @@ gp_status gp_corpus_id(gp_corpus *pack, int64_t id) {
   return put(pack, &one, 1);
 }
 
-/* A pack of its own keeps the memory, since the caller's goes on. */
+/* Turn the ids into a tensor. A new gp_corpus takes the memory over, because the caller goes on
+ * using its own. */
 gp_status gp_corpus_take(gp_corpus *pack, gp_tensor **bytes) {
   gp_shape shape = {.rank = 1, .dim = {(int64_t)pack->used}};
   if (!pack->used) return gp_tensor_new(GP_U8, &shape, bytes);

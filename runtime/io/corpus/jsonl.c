@@ -1,8 +1,8 @@
-/* io/corpus/jsonl.c - lines of JSON: checked as a whole once, then read row by row.
+/* io/corpus/jsonl.c - lines of JSON: all are checked once, then read row by row.
  *
- * The file stays mapped and unchanged; a row is copied before it is decoded, since decoding writes
- * into the text. Loading reads every row in the same way, so a row that was good then is good
- * later. */
+ * The file stays mapped and unchanged; a row is copied before it is decoded, because decoding
+ * writes into the text. Loading reads every row in the same way, so a row that was good then is
+ * good later. */
 #include <locale.h>
 #include <math.h>
 #include <stdlib.h> /* strtod_l */
@@ -20,9 +20,9 @@ enum { SHOWN = 40 }; /* characters of a number that a message shows */
 typedef struct field {
   char *name;
   gp_jsonl_kind kind;
-  bool known;   /* a row was read */
-  bool whole;   /* of lists: all rows hold whole numbers */
-  bool present; /* in the row that is being read */
+  bool known;   /* some row has been read */
+  bool whole;   /* for lists: all rows hold whole numbers */
+  bool present; /* in the current row */
 } field;
 
 struct gp_jsonl {
@@ -30,19 +30,19 @@ struct gp_jsonl {
   gp_tensor *file;
   const char *text;
   size_t size;
-  uint64_t *start; /* [rows] bytes where rows begin */
+  uint64_t *start; /* [rows] the byte where each row begins */
   size_t rows;
   field *field; /* [fields] */
   size_t fields;
   locale_t locale; /* "C" */
-  char *row;       /* [row_room] the row that is being read */
+  char *row;       /* [row_room] the current row */
   size_t row_room;
-  double *list; /* all lists of the row, one after the other */
+  double *list; /* all lists of the current row, one after the other */
   size_t listed, list_room;
-  bool loaded; /* before, elements are looked at but not kept */
+  bool loaded; /* while false, elements of lists are checked but not kept */
 };
 
-/* One row while it is read. */
+/* The state of reading one row. */
 typedef struct reading {
   gp_jsonl *file;
   gp_jsonl_value *value; /* [fields] */
@@ -51,14 +51,14 @@ typedef struct reading {
 
 /* ---- values -------------------------------------------------------------------------------- */
 
-/* A whole number beyond 64 bits is a number like any other. */
+/* Read a whole number; one beyond 64 bits is treated like any other number. */
 static bool to_integer(const char *text, size_t length, int64_t *value) {
   bool negative = text[0] == '-';
   *value = 0;
   for (size_t i = negative; i < length; i++) {
     int digit = text[i] - '0';
     if (__builtin_mul_overflow(*value, 10, value) ||
-        __builtin_sub_overflow(*value, digit, value)) /* below zero there is one value more */
+        __builtin_sub_overflow(*value, digit, value)) /* there is one more value below zero */
       return false;
   }
   return negative || !__builtin_mul_overflow(*value, -1, value);
@@ -95,7 +95,8 @@ static gp_status read_element(gp_json *json, void *context) {
   return GP_OK;
 }
 
-/* The array moves while it grows, so a list remembers in `integer` where it begins. */
+/* Read a list. The array moves while it grows, so the value stores in `integer` where its list
+ * begins. */
 static gp_status read_list(gp_json *json, reading *r) {
   r->value[r->at].kind = GP_JSONL_LIST;
   r->value[r->at].integer = (int64_t)r->file->listed;
@@ -136,7 +137,7 @@ static const char *const kinds[] = {[GP_JSONL_INTEGER] = "a whole number",
 
 static bool is_number(gp_jsonl_kind kind) { return kind <= GP_JSONL_NUMBER; }
 
-/* The kind that a field has in all rows, this one too. */
+/* Determine the kind that a field has in all rows, including this one. */
 static gp_status join_kind(field *f, const gp_jsonl_value *value) {
   gp_jsonl_kind kind = f->known ? f->kind : value->kind;
   if (is_number(kind) && is_number(value->kind))
@@ -150,7 +151,7 @@ static gp_status join_kind(field *f, const gp_jsonl_value *value) {
   return GP_OK;
 }
 
-/* Of a key that comes twice the last one counts, as elsewhere. */
+/* Read the fields of a row. If a key comes twice, the last one counts, as in other JSON readers. */
 static gp_status read_fields(gp_json *json, reading *r) {
   gp_jsonl *f = r->file;
   GP_TRY(gp_json_expect(json, '{'));

@@ -1,8 +1,8 @@
-/* io/corpus/squad.c - SQuAD's JSON: titles, paragraphs, questions, answers.
+/* io/corpus/squad.c - reads SQuAD's JSON: titles, paragraphs, questions, answers.
  *
- * The mapped file is decoded in place (the mapping is private), so the tables hold offsets only.
- * What a file has beyond the fields of the format is skipped. Source: Rajpurkar et al., 2016 and
- * 2018; the files train-v1.1.json and train-v2.0.json. */
+ * The mapped file is decoded in place (the mapping is private), so the tables hold only offsets.
+ * Fields that are not part of the format are skipped. Source: Rajpurkar et al., 2016 and 2018; the
+ * files train-v1.1.json and train-v2.0.json. */
 #include <string.h>
 
 #include "base/memory.h"
@@ -33,12 +33,12 @@ struct gp_squad {
   const char *text;
   paragraph *paragraph;
   size_t paragraphs, paragraph_room;
-  question *question; /* one more at the end, for the number of its answers */
+  question *question; /* one more at the end marks where the last answers end */
   size_t questions, question_room;
   answer *answer;
   size_t answers, answer_room;
-  uint32_t title; /* of the article that is being read */
-  bool data;      /* it was there */
+  uint32_t title; /* of the current article */
+  bool data;      /* the field "data" has been seen */
 };
 
 /* ---- growing ------------------------------------------------------------------------------- */
@@ -150,7 +150,7 @@ static gp_status read_paragraph(gp_json *json, void *context) {
   return GP_OK;
 }
 
-/* The title may come after the paragraphs. */
+/* Read the title, which may come after the paragraphs. */
 static gp_status read_title(gp_json *json, void *context) {
   gp_squad *s = context;
   return read_text(json, s, &s->title);

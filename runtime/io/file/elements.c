@@ -1,8 +1,7 @@
-/* io/file/elements.c - numbers of a foreign file as a tensor: of any width, in either order of
- * bytes.
+/* io/file/elements.c - turns numbers of a foreign file, of any width and byte order, into a tensor.
  *
- * What no dtype is becomes the smallest one that holds all its values: i8 and i16 become i32, u16
- * i32, u32 and u64 i64. */
+ * A type that no dtype has becomes the smallest dtype that holds all its values: i8 and i16 become
+ * i32, u16 i32, u32 and u64 i64. */
 #include <string.h>
 
 #include "base/memory.h"
@@ -27,7 +26,7 @@ bool gp_element_known(gp_element form, gp_dtype *dtype) {
   return false;
 }
 
-/* The bits of an element, the sign carried up to the highest one. */
+/* The bits of an element, sign-extended to 64. */
 static uint64_t load(const unsigned char *from, gp_element form) {
   uint64_t bits = 0;
   for (int b = 0; b < form.bytes; b++) bits = bits << 8 | from[form.big ? b : form.bytes - 1 - b];
@@ -35,7 +34,8 @@ static uint64_t load(const unsigned char *from, gp_element form) {
   return form.kind == 'i' ? (uint64_t)((int64_t)(bits << unused) >> unused) : bits;
 }
 
-/* The low bytes of the bits are the element, as memory is little-endian on all our machines. */
+/* Convert the elements. The low bytes of the bits are the element, because all our machines are
+ * little-endian. */
 static gp_status convert(const unsigned char *from, gp_element form, int64_t count, gp_dtype dtype,
                          unsigned char *to) {
   size_t size = gp_dtype_size(dtype);
@@ -56,7 +56,7 @@ static gp_status convert(const unsigned char *from, gp_element form, int64_t cou
   return GP_OK;
 }
 
-/* The bytes of the elements must be all that follows `offset`. */
+/* Check that the elements take exactly the bytes after `offset`. */
 static gp_status check_size(const gp_tensor *bytes, int64_t offset, gp_element form,
                             const gp_shape *shape, int64_t *count) {
   int64_t have = gp_tensor_numel(bytes) - offset, wanted;

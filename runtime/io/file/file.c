@@ -1,4 +1,4 @@
-/* io/file/file.c - a file as bytes, read or written, and the files below a folder.
+/* io/file/file.c - reads and writes whole files, and lists the files below a folder.
  *
  * Lists are sorted by bytes, so that a data set has one order on every file system and in every
  * locale: the order of rows decides the bits of a training run. */
@@ -17,7 +17,7 @@
 
 /* ---- reading ------------------------------------------------------------------------------- */
 
-/* The tensor is made once, with the size that the file has now. */
+/* The tensor gets the size that the file has now. */
 static gp_status read_bytes(const gp_reader *file, gp_tensor **bytes) {
   if (file->size > INT64_MAX / 2)
     return gp_fail(GP_EIO, "%s: cannot read: its size is not credible", file->path);
@@ -61,12 +61,12 @@ typedef struct list {
   size_t count, capacity;
 } list;
 
-/* errno is read here: nothing may come between the failed call and this. */
+/* Call this right after the failed call: it reads errno. */
 static gp_status refused(const char *path) {
   return gp_fail(GP_EIO, "%.1000s: cannot read: %s", path, strerrordesc_np(errno));
 }
 
-/* Append "folder/name", or the folder itself where the name is empty. */
+/* Append "folder/name", or the folder itself if the name is empty. */
 static gp_status append(list *l, const char *folder, const char *name) {
   void *array = l->path;
   GP_TRY(gp_grow_array(l->count, &l->capacity, sizeof *l->path, &array));
@@ -80,8 +80,9 @@ static gp_status append(list *l, const char *folder, const char *name) {
   return GP_OK;
 }
 
-/* Files are listed, folders wait in `folders`. A link to a file counts as a file; a link to a
- * folder is not followed: it could lead in a circle. What vanished meanwhile is not there. */
+/* Add files to `files`, and folders to `folders` for a later visit. A link to a file counts as a
+ * file; a link to a folder is not followed, because it could lead in a circle. What has vanished
+ * meanwhile is skipped. */
 static gp_status sort_in(list *files, list *folders, const char *folder, const char *name) {
   GP_TRY(append(files, folder, name));
   char *path = files->path[files->count - 1];
@@ -96,7 +97,7 @@ static gp_status sort_in(list *files, list *folders, const char *folder, const c
   return status;
 }
 
-/* Errors of readdir show in errno only, so it is cleared before each call. */
+/* Only errno tells an error of readdir from the end, so it is cleared before each call. */
 static gp_status read_folder(list *files, list *folders, const char *folder) {
   DIR *dir = opendir(folder);
   if (!dir) return refused(folder);
@@ -112,7 +113,7 @@ static gp_status read_folder(list *files, list *folders, const char *folder) {
   return status;
 }
 
-/* The folders are a growing list and not a recursion: a deep tree must not exhaust the stack. */
+/* Folders wait in a list that grows, because recursion into a deep tree could exhaust the stack. */
 static gp_status collect(list *files, list *folders, const char *path) {
   struct stat info;
   if (stat(path, &info)) return refused(path);
@@ -127,7 +128,7 @@ static int by_bytes(const void *a, const void *b) {
   return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* What is half collected is freed with the lists; the folders are needed for the walk only. */
+/* On failure a partial list is freed; `folders` is needed only for the walk. */
 gp_status gp_file_list(const char *path, char ***names, size_t *count) {
   list files = {0}, folders = {0};
   gp_status status = collect(&files, &folders, path);

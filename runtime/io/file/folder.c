@@ -61,7 +61,7 @@ static gp_status append(list *names, const char *name) {
 
 static bool is_self(const char *name) { return strcmp(name, ".") == 0 || strcmp(name, "..") == 0; }
 
-/* Errors of readdir show in errno only, so it is cleared before each call. */
+/* Only errno tells an error of readdir from the end, so it is cleared before each call. */
 static gp_status read_names(DIR *dir, const char *path, list *names) {
   for (;;) {
     errno = 0;

@@ -1,4 +1,4 @@
-/* io/file/lock.c - a file that one process holds, and what a file keeps when a process ends. */
+/* io/file/lock.c - a file that one process locks, and what a file keeps when a process ends. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "base/memory.h"
 #include "gpipe/folder.h"
 
-enum { TRIES = 50 }; /* a second */
+enum { TRIES = 50 }; /* per second */
 
 struct gp_lock {
   int fd;
@@ -28,12 +28,12 @@ static void read_holder(int fd, char *holder, size_t size) {
   holder[bytes > 0 ? bytes : 0] = '\0';
 }
 
-/* The text is for people: where it cannot be written the lock holds all the same. */
+/* Write who holds the lock, for users to read; if that fails the lock holds all the same. */
 static void write_holder(int fd, const char *text) {
   if (ftruncate(fd, 0) == 0) (void)!pwrite(fd, text, strlen(text), 0);
 }
 
-/* Errors are in errno. */
+/* Wait up to `seconds` for the lock; false with the reason in errno. */
 static bool lock_within(int fd, double seconds) {
   const struct timespec pause = {.tv_nsec = 1000000000 / TRIES};
   for (int left = (int)(seconds * TRIES);; left--) {

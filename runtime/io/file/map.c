@@ -1,10 +1,10 @@
-/* io/file/map.c - a file as a tensor without reading it: its pages come when they are touched, and
- * the system may drop them again.
+/* io/file/map.c - a file as a tensor without reading it: the system loads its pages when they are
+ * accessed, and may drop them again.
  *
- * The mapping is private: what is written into the tensor stays in this process. A file that is cut
- * short while it is mapped would end the process at the next touch behind its end (SIGBUS), so
- * those who hold mapped data for long ask gp_file_unchanged before each use; only what happens
- * between the question and the use is not seen. */
+ * The mapping is private: what is written into the tensor stays in this process. If a file is
+ * truncated while it is mapped, the next access behind its end would kill the process (SIGBUS). So
+ * code that holds mapped data for long calls gp_file_unchanged before each use; only a change
+ * between that call and the use goes unnoticed. */
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -26,7 +26,7 @@ static void release(void *context) {
   gp_free(m);
 }
 
-/* There is no mapping of nothing. */
+/* An empty file cannot be mapped. */
 static gp_status wrap_empty(gp_tensor **bytes) {
   gp_shape shape = {.rank = 1, .dim = {0}};
   return gp_tensor_new(GP_U8, &shape, bytes);
@@ -65,8 +65,8 @@ gp_status gp_file_map(const char *path, gp_tensor **bytes) {
   return status;
 }
 
-/* One that was replaced by another file of at least its size is not told apart: its pages are still
- * there. */
+/* Check that a mapped file is not shorter than it was. A file that replaced it is accepted if it is
+ * long enough: the old pages are still there. */
 gp_status gp_file_unchanged(const char *path, int64_t bytes) {
   struct stat info;
   if (stat(path, &info)) /* removed: the mapping keeps it */

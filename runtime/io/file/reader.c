@@ -1,5 +1,5 @@
-/* io/file/reader.c - positioned reads. Not mmap: a file that somebody truncates meanwhile would
- * kill the process with SIGBUS, while a short read can be reported. */
+/* io/file/reader.c - positioned reads. Not mmap: if another process truncates the file meanwhile, a
+ * mapping would kill this process with SIGBUS, while a short read can be reported. */
 #include "io/file/reader.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The system's words, with the file's name before them: cut, so that they are not. */
+/* The system's message after the file's name, which is shortened so that the message is not. */
 static gp_status refused(const gp_reader *reader) {
   return gp_fail(GP_EIO, "%.1000s: cannot read: %s", reader->path, strerrordesc_np(errno));
 }
@@ -34,8 +34,8 @@ gp_status gp_reader_open_own(gp_reader *reader, const char *path) {
   return open_with(reader, path, O_NOFOLLOW);
 }
 
-/* A signal that interrupts the read, or a read that brings less than asked for, is no failure; the
- * end of the file is one, since the size was known. */
+/* Read exactly `bytes`. An interrupting signal or a short read is no failure. The end of the file
+ * is one, because the size was known. */
 gp_status gp_reader_get(const gp_reader *reader, uint64_t at, void *data, size_t bytes) {
   char *to = data;
   while (bytes) {

@@ -10,11 +10,11 @@ typedef struct gp_reader {
   int fd;           /* -1 when closed */
 } gp_reader;
 
-/* Errors: GP_EIO when it is not there, not readable, not a regular file. */
+/* Open a file. Errors: GP_EIO if it is missing, not readable, or not a regular file. */
 gp_status gp_reader_open(gp_reader *reader, const char *path);
-/* The same, where a link is no regular file: of folders that others can write to. */
+/* The same, but a link is refused: for folders that other users can write to. */
 gp_status gp_reader_open_own(gp_reader *reader, const char *path);
-/* Read exactly `bytes` at `at`. Errors: GP_EIO, also when the file has become shorter. */
+/* Read exactly `bytes` at `at`. Errors: GP_EIO, also if the file has become shorter. */
 gp_status gp_reader_get(const gp_reader *reader, uint64_t at, void *data, size_t bytes);
 void gp_reader_close(gp_reader *reader);
 

@@ -1,7 +1,7 @@
-/* io/file/whole.c - a small file as a whole, from a folder that others may write to.
+/* io/file/whole.c - reads a small file as a whole, from a folder that others may write to.
  *
- * A pipe would make the reader wait, a device never ends, a link shows a file of someone else's
- * choice: only a regular file of this very name is read, and no more than was asked for. */
+ * A pipe would block the reader, a device never ends, a link opens a file that another user chose:
+ * so only a regular file with this very name is read, and no more than the caller allows. */
 #include <errno.h>
 #include <sys/stat.h>
 

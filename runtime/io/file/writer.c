@@ -57,7 +57,7 @@ static const char *name_in(const char *path) {
   return slash ? slash + 1 : path;
 }
 
-/* What the link at `path` names, from where the link lies; NULL: no link, or errno says why. */
+/* The target of the link at `path`, relative to the link's folder; NULL: no link, or see errno. */
 static char *read_link(const char *path) {
   char to[PATH_MAX];
   ssize_t length = readlink(path, to, sizeof to - 1);
@@ -69,9 +69,9 @@ static char *read_link(const char *path) {
   return asprintf(&joined, "%.*s%s", folder, path, to) < 0 ? NULL : joined;
 }
 
-/* Where a link leads whose end does not exist yet: the file is made there, and the link stays. */
+/* Follow a link whose target does not exist yet: the file is made there, and the link stays. */
 static char *follow_dangling(const char *path) {
-  enum { MOST_LINKS = 40 }; /* as the system has it */
+  enum { MOST_LINKS = 40 }; /* as in Linux */
   char *at = strdup(path);
   for (int i = 0; at && i < MOST_LINKS; i++) {
     char *next = read_link(at);
@@ -84,7 +84,7 @@ static char *follow_dangling(const char *path) {
   return NULL;
 }
 
-/* Follow links, so that a link stays one. What does not exist yet is taken as it is. */
+/* Follow links, so that a link stays a link. A path that does not exist yet is used as it is. */
 static gp_status resolve(gp_writer *writer) {
   char *real = realpath(writer->path, NULL);
   if (!real && errno == ENOENT) real = follow_dangling(writer->path);
@@ -94,8 +94,8 @@ static gp_status resolve(gp_writer *writer) {
   return status;
 }
 
-/* The permissions that the file will have: those of the one it replaces. Renaming over a device or
- * a pipe would destroy it, so only a regular file is replaced. */
+/* Get the permissions for the new file: those of the file that it replaces. Only a regular file is
+ * replaced, because renaming over a device or a pipe would destroy it. */
 static gp_status target_mode(const gp_writer *writer, mode_t *mode, bool *exists) {
   struct stat info;
   *exists = stat(writer->target, &info) == 0;
@@ -104,7 +104,7 @@ static gp_status target_mode(const gp_writer *writer, mode_t *mode, bool *exists
   return gp_fail(GP_EIO, "%s: cannot save: it exists and is not a regular file", writer->path);
 }
 
-/* "folder/.name.tmp.PID.N"; a long name is cut so that the new one is not too long either. */
+/* Make "folder/.name.tmp.PID.N"; a long name is shortened so that the new one is not too long. */
 static void name_temporary(gp_writer *writer, size_t size, int n) {
   const char *name = name_in(writer->target);
   snprintf(writer->temporary, size, "%.*s.%.*s.tmp.%ld.%d", (int)(name - writer->target),
@@ -122,9 +122,9 @@ static pid_t owner_of(const char *temporary, const char *name) {
   return pid > 0 && pid <= INT_MAX ? (pid_t)pid : 0;
 }
 
-/* Remove what processes that are gone have left of saves to this very file: killed while they
- * wrote, they could not. A process of another user is there too (EPERM). One of another machine
- * that shares the folder is taken for gone: its save then fails, and its old file is whole. */
+/* Remove temporary files that dead processes left of saves to this very file. A process of another
+ * user counts as alive (EPERM). A process on another machine that shares the folder counts as dead:
+ * its save then fails, and its old file stays whole. */
 static void remove_stale(const gp_writer *writer) {
   const char *name = name_in(writer->target);
   char *folder = name > writer->target ? strndup(writer->target, (size_t)(name - writer->target))
@@ -196,7 +196,7 @@ static gp_status flush(gp_writer *writer) {
   return write_all(writer, writer->buffer, used);
 }
 
-/* Small pieces are gathered, large ones go straight to the system. */
+/* Gather small pieces in the buffer; large ones go straight to the system. */
 gp_status gp_writer_put(gp_writer *writer, const void *data, size_t bytes) {
   if (!bytes) return GP_OK;
   if (bytes > BUFFER_BYTES - writer->used) GP_TRY(flush(writer));
@@ -208,7 +208,7 @@ gp_status gp_writer_put(gp_writer *writer, const void *data, size_t bytes) {
 
 /* ---- committing ---------------------------------------------------------------------------- */
 
-/* Everything is on the disk, and as long as it was meant to be. */
+/* Make sure that everything is on the disk, and that the file has the right length. */
 static gp_status settle(gp_writer *writer) {
   GP_TRY(flush(writer));
   if (fsync(writer->fd)) return refused(writer, "write to the disk");
@@ -222,11 +222,11 @@ static gp_status settle(gp_writer *writer) {
   return close(fd) ? refused(writer, "write to the disk") : GP_OK;
 }
 
-/* Some file systems cannot sync a folder (EINVAL), and one that may not be read cannot be opened:
- * neither is a failure of the save. */
+/* Sync the folder. Some file systems cannot (EINVAL), and a folder without read permission cannot
+ * be opened: neither is a failure of the save. */
 static gp_status sync_folder(gp_writer *writer) {
   char *slash = strrchr(writer->target, '/');
-  if (slash) slash[slash == writer->target] = '\0'; /* keeps "/" of "/name" */
+  if (slash) slash[slash == writer->target] = '\0'; /* keeps the "/" of "/name" */
   int fd = open(slash ? writer->target : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0 && errno == EACCES) return GP_OK;
   bool failed = fd < 0 || (fsync(fd) && errno != EINVAL);
@@ -241,7 +241,7 @@ static gp_status sync_folder(gp_writer *writer) {
 gp_status gp_writer_place(gp_writer *writer) {
   GP_TRY(settle(writer));
   if (rename(writer->temporary, writer->target)) return refused(writer, "put the file in place");
-  gp_free(writer->temporary); /* there is none any more */
+  gp_free(writer->temporary); /* the temporary file is gone */
   writer->temporary = NULL;
   return GP_OK;
 }

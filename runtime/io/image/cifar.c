@@ -1,6 +1,8 @@
-/* io/image/cifar.c - binary files of CIFAR: records of one or two labels and 3072 bytes of red,
- * green and blue. A record has no mark of its own: what can be checked is that the file is a
- * multiple of it, and that the labels are classes. */
+/* io/image/cifar.c - reads CIFAR's binary files: records of one or two labels and 3072 bytes of
+ * red, green and blue.
+ *
+ * A record has no mark. What can be checked is that the file consists of whole records, and that
+ * the labels are valid classes. */
 #include <string.h>
 
 #include "base/tensor.h"
@@ -10,7 +12,7 @@
 
 enum { SIDE = 32, IMAGE = 3 * SIDE * SIDE, RECORD_MOST = IMAGE + 2, RECORDS = 1 << 20 };
 
-/* Bytes before the image, and the classes that the last of them can be. */
+/* How many label bytes come before the image, and how many classes the last of them has. */
 typedef struct form {
   size_t labels;
   int classes;
@@ -39,7 +41,7 @@ static gp_status count_records(const char *path, size_t record, int64_t *count) 
   return status;
 }
 
-/* Records until the end of the file, or of the room for them: it may have grown. */
+/* Read records up to the end of the file, or up to `room`: the file may have grown. */
 static gp_status read_records(const gp_reader *file, form f, int64_t room, unsigned char *image,
                               int64_t *label) {
   unsigned char record[RECORD_MOST];

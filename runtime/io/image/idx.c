@@ -1,8 +1,8 @@
-/* io/image/idx.c - files of MNIST: a header of big-endian sizes, then bytes; often packed by gzip.
+/* io/image/idx.c - reads MNIST's files: a header of big-endian sizes, then bytes; often gzipped.
  *
- * Nothing is allocated for what a header claims until the file is known to be large enough for it:
- * a plain one must have exactly that size, and a packed one at least a thousandth of it, which is
- * the most that deflate can do. */
+ * Nothing is allocated for what a header claims before the file is known to be large enough: a
+ * plain file must have exactly that size, and a packed one at least a thousandth of it, which is
+ * the most that deflate can compress. */
 #include <string.h>
 #include <zlib.h>
 
@@ -14,15 +14,15 @@
 
 enum {
   PIECE = 65536,
-  RATIO = 1032,         /* bytes that a byte of deflate can stand for, at most */
-  GZIP = 16 + MAX_WBITS /* zlib: a gzip header, and its checksum at the end */
+  RATIO = 1032,         /* most bytes that a byte of deflate can stand for */
+  GZIP = 16 + MAX_WBITS /* for zlib: gzip's header and checksum */
 };
 
-/* A file's bytes one after the other, unpacked where they are packed. */
+/* A file's bytes in order, unpacked if they are packed. */
 typedef struct source {
   gp_reader file;
-  bool packed, open, ended; /* ended: the checksum was right */
-  uint64_t at;              /* bytes of the file that were read */
+  bool packed, open, ended; /* ended: the checksum was correct */
+  uint64_t at;              /* bytes read from the file */
   z_stream z;
   unsigned char *piece; /* [PIECE], owned */
 } source;
@@ -68,7 +68,7 @@ static gp_status get(source *s, void *data, size_t bytes) {
   return GP_OK;
 }
 
-/* Packed data closes with its checksum; nothing may follow. */
+/* Check the checksum that ends packed data; nothing may follow. */
 static gp_status finish(source *s) {
   if (!s->packed) return GP_OK;
   unsigned char rest;
@@ -110,7 +110,7 @@ static void close_source(source *s) {
 
 /* ---- the header ------------------------------------------------------------------------------ */
 
-/* Whether so many bytes can be in the file. */
+/* Can the file hold as many bytes as the header says? */
 static gp_status check_size(const source *s, const gp_shape *shape, size_t header) {
   int64_t count;
   uint64_t most = s->packed ? s->file.size * RATIO : s->file.size - header;

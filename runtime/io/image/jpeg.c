@@ -1,8 +1,10 @@
-/* io/image/jpeg.c - JPEG by libjpeg. Its errors jump back here; what it would only warn of and fill
- * with grey (data that is cut off, codes that are none) is an error too.
+/* io/image/jpeg.c - decodes JPEG with libjpeg.
  *
- * Files of four components are CMYK or YCCK, which the library turns into CMYK; as Pillow does, all
- * of them are taken for inverted, as Adobe's programs write them. */
+ * libjpeg's errors jump back here. Damage that it would only warn about and fill with grey
+ * (truncated data, invalid codes) is an error too.
+ *
+ * Files with four components are CMYK or YCCK, which the library converts to CMYK. Like Pillow, we
+ * take all of them as inverted, as Adobe's programs write them. */
 #include <setjmp.h>
 #include <stdio.h> /* jpeglib.h needs FILE */
 #include <string.h>
@@ -18,14 +20,14 @@
 enum { SCANS_MOST = 500, SCANS_OF_LARGEST = 16 };
 
 typedef struct decoder {
-  struct jpeg_decompress_struct jpeg; /* first: the library hands its address back */
+  struct jpeg_decompress_struct jpeg; /* first, because the library passes its address back */
   struct jpeg_error_mgr errors;
   struct jpeg_progress_mgr progress;
   jmp_buf back;
   char text[JMSG_LENGTH_MAX];
   const gp_picture_file *file;
   gp_picture *picture;
-  gp_status status; /* of our own calls */
+  gp_status status; /* of our own functions */
 } decoder;
 
 static void give_up(j_common_ptr jpeg) {
@@ -40,8 +42,8 @@ static void on_message(j_common_ptr jpeg, int level) {
     give_up(jpeg);
 }
 
-/* The scans that a picture may have, so that scans times pixels stay within what the largest one
- * may take. */
+/* How many scans a picture may have, so that scans times pixels stay within the limit that the
+ * largest picture gets. */
 static int scans_most(const gp_picture *picture) {
   int64_t pixels = (int64_t)picture->width * picture->height;
   int64_t most = (int64_t)SCANS_OF_LARGEST * GP_PICTURE_PIXELS / pixels;
@@ -64,14 +66,15 @@ static int over_255(int product) {
   return (rounded + (rounded >> 8)) >> 8;
 }
 
-/* A row of inverted CMYK, 255 is no ink: 3 bytes of every 4. Source: Pillow's cmyk2rgb. */
+/* Convert a row of inverted CMYK, in which 255 means no ink: 3 bytes for every 4. Source: Pillow's
+ * cmyk2rgb. */
 static void to_rgb(const unsigned char *cmyk, size_t width, unsigned char *rgb) {
   for (size_t i = 0; i < width; i++, cmyk += 4, rgb += 3)
     for (int c = 0; c < 3; c++)
       rgb[c] = (unsigned char)(cmyk[3] - over_255((255 - cmyk[c]) * cmyk[3]));
 }
 
-/* Whether the components can become red, green and blue. */
+/* Can the components become red, green and blue? */
 static bool choose_colours(decoder *d) {
   int components = d->jpeg.num_components;
   if (components != 1 && components != 3 && components != 4) {
@@ -87,7 +90,7 @@ static void read_rows(decoder *d) {
   struct jpeg_decompress_struct *jpeg = &d->jpeg;
   size_t width = jpeg->output_width;
   bool cmyk = jpeg->out_color_space == JCS_CMYK;
-  JSAMPARRAY four = NULL; /* the library's own memory, given back with it */
+  JSAMPARRAY four = NULL; /* memory of the library, freed with it */
   if (cmyk)
     four = jpeg->mem->alloc_sarray((j_common_ptr)jpeg, JPOOL_IMAGE, (JDIMENSION)(4 * width), 1);
   while (jpeg->output_scanline < jpeg->output_height) {
@@ -104,7 +107,7 @@ static void read_pixels(decoder *d) {
   if (!choose_colours(d)) return;
   d->status = gp_picture_room(d->file, jpeg->image_width, jpeg->image_height, d->picture);
   if (d->status) return;
-  jpeg->progress = &d->progress; /* from here on the size is known */
+  jpeg->progress = &d->progress; /* now the size is known */
   jpeg->dct_method = JDCT_ISLOW;
   jpeg_start_decompress(jpeg);
   read_rows(d);
@@ -113,7 +116,7 @@ static void read_pixels(decoder *d) {
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
-/* What is right as a JPEG but not among what the library reads. */
+/* Is the file a valid JPEG of a kind that the library cannot read? */
 static bool is_unsupported(int code) {
   return code == JERR_BAD_PRECISION || code == JERR_SOF_UNSUPPORTED ||
          code == JERR_CONVERSION_NOTIMPL;
@@ -125,7 +128,7 @@ gp_status gp_jpeg_decode(const gp_picture_file *file, gp_picture *picture) {
   d.errors.error_exit = give_up;
   d.errors.emit_message = on_message;
   d.progress.progress_monitor = on_progress;
-  if (setjmp(d.back)) { /* how far the library has read tells where the damage is */
+  if (setjmp(d.back)) { /* the library's position tells where the damage is */
     size_t left = d.jpeg.src ? d.jpeg.src->bytes_in_buffer : file->bytes;
     bool damaged = !is_unsupported(d.errors.msg_code);
     jpeg_destroy_decompress(&d.jpeg);

@@ -1,4 +1,5 @@
-/* io/image/picture.c - image files by their first bytes, and the limits that all of them share. */
+/* io/image/picture.c - recognises image files by their first bytes, and keeps the limits they
+ * share. */
 #include "io/image/picture.h"
 
 #include <string.h>

@@ -1,6 +1,8 @@
-/* io/image/png.c - PNG by libpng. The values are taken as Pillow takes them: the high byte of 16
- * bits, no correction by gamma or a colour profile, and the colour that stands under transparency.
- * So an image has the same values whichever of the forms it is written in. */
+/* io/image/png.c - decodes PNG with libpng.
+ *
+ * Values are read as Pillow reads them: the high byte of 16 bits, no correction by gamma or a
+ * colour profile, and the colour under transparency. So an image has the same values in whichever
+ * form it is written. */
 #include <png.h>
 #include <setjmp.h>
 #include <stdio.h> /* snprintf */
@@ -15,8 +17,8 @@ typedef struct decoder {
   char text[128];
   const gp_picture_file *file;
   gp_picture *picture;
-  size_t at;        /* bytes that the library has read: tells where the damage is */
-  gp_status status; /* of our own calls */
+  size_t at;        /* bytes that the library has read: shows where damage is */
+  gp_status status; /* of our own functions */
 } decoder;
 
 static void give_up(png_structp png, png_const_charp text) {
@@ -37,7 +39,7 @@ static void read_bytes(png_structp png, png_bytep to, size_t bytes) {
   d->at += bytes;
 }
 
-/* All forms become red, green and blue bytes. */
+/* Convert all forms to red, green and blue bytes. */
 static void convert(png_structp png) {
   png_set_expand(png); /* palettes, and grey of less than 8 bits */
   png_set_strip_16(png);
@@ -70,7 +72,7 @@ static gp_status decode(decoder *d) {
   return d->status;
 }
 
-/* The library stops at the last row: the mark of the end is looked for here. */
+/* Decode a PNG. The library stops at the last row, so the end mark is looked for here. */
 gp_status gp_png_decode(const gp_picture_file *file, gp_picture *picture) {
   if (!memmem(file->data, file->bytes, "IEND\xae\x42\x60\x82", 8))
     return gp_fail(GP_EFORMAT, "%s: byte %zu: the PNG ends too early", file->path, file->bytes);

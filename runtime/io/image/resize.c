@@ -1,13 +1,13 @@
 /* io/image/resize.c - a part of a picture at another size, with a triangle filter.
  *
- * Each row of the result is first put together from the rows of the picture, then its columns from
- * theirs: what is needed in between is one row, however tall the picture is. */
+ * Each row of the result is first mixed from rows of the picture, then its columns from that row's:
+ * so only one row is needed in between, however tall the picture is. */
 #include <math.h>
 
 #include "base/memory.h"
 #include "io/image/picture.h"
 
-/* For element i of the result: count[i] pixels from first[i] on, with weights at weight + at[i]. */
+/* Element i of the result uses count[i] pixels from first[i] on, with weights at weight + at[i]. */
 typedef struct filter {
   int *first, *count, *at; /* [size] each, one block */
   float *weight;
@@ -18,7 +18,7 @@ static void free_filter(filter *f) {
   gp_free(f->weight);
 }
 
-/* The weights of one element, of sum 1; returns how many. */
+/* Compute the weights of one element, which sum to 1; returns how many. */
 static int fill_weights(double centre, double reach, int low, int high, int *first, float *weight) {
   int from = (int)floor(centre - reach), to = (int)ceil(centre + reach), n = 0;
   if (from < low) from = low;
@@ -31,7 +31,7 @@ static int fill_weights(double centre, double reach, int low, int high, int *fir
   return n;
 }
 
-/* The filter along one side: `length` pixels from `start` on become `size`. */
+/* Make the filter along one side: `length` pixels from `start` on become `size`. */
 static gp_status make_filter(double start, double length, int side, int size, filter *f) {
   double scale = length / size, reach = fmax(scale, 1);
   int low = (int)fmax(0, floor(start)), high = (int)fmin(side, ceil(start + length));
@@ -49,7 +49,7 @@ static gp_status make_filter(double start, double length, int side, int size, fi
   return GP_OK;
 }
 
-/* row[width, 3] receives row i of the result before its columns are put together. */
+/* row[width, 3] receives row i of the result before its columns are mixed. */
 static void mix_rows(const gp_picture *p, const filter *rows, int i, float *row) {
   int64_t n = (int64_t)p->width * 3;
   for (int64_t j = 0; j < n; j++) row[j] = 0;

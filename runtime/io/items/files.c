@@ -1,7 +1,7 @@
-/* io/items/files.c - image files as items: decoded, cropped, resized when a batch is made.
+/* io/items/files.c - image files as items: decoded, cropped and resized when a batch is made.
  *
- * For training a random area of 8 to 100 % with sides of 3:4 to 4:3 is cut out, and one image in
- * two is mirrored; otherwise the centre is taken, 224 of 256 parts of the shorter side. Source:
+ * For training, a random area of 8 to 100 % with sides of 3:4 to 4:3 is cut out, and every second
+ * image on average is mirrored. Otherwise the centre is used, 224/256 of the shorter side. Source:
  * torchvision's RandomResizedCrop, and the usual evaluation of ImageNet. */
 #include <math.h>
 
@@ -27,7 +27,7 @@ static gp_picture_box centre(const gp_picture *p, double part) {
   return (gp_picture_box){(p->width - side) / 2, (p->height - side) / 2, side, side};
 }
 
-/* An area that does not fit is drawn again; after ten the centre is taken. */
+/* Draw an area; one that does not fit is drawn again, and after ten tries the centre is used. */
 static gp_picture_box draw_box(const gp_picture *p, const uint32_t *word) {
   for (int i = 0; i < TRIES; i++, word += 4) {
     double area = (0.08 + 0.92 * unit(word[0])) * p->width * p->height;

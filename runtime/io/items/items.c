@@ -1,4 +1,4 @@
-/* io/items/items.c - batches of items: positions are checked here once for all kinds. */
+/* io/items/items.c - batches of items: positions are checked here for all kinds. */
 #include "io/items/items.h"
 
 #include "base/memory.h"
@@ -45,7 +45,7 @@ gp_status gp_items_batch(const gp_items *items, const gp_tensor *positions, gp_i
   return items->ops->make(items, &call, x, y);
 }
 
-/* A chunk of 64 elements of the stream belongs to each position. */
+/* Each position has a chunk of 64 elements of the random stream. */
 void gp_items_words(gp_items_key key, int64_t position, int n, uint32_t *word) {
   uint32_t high = (uint32_t)(key.stream >> 32) & 0x3fffffffu;
   gp_philox_words(key.seed, (uint32_t)key.stream, high | (uint32_t)GP_RANDOM_ITEMS << 30,

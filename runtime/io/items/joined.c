@@ -1,7 +1,7 @@
-/* io/items/joined.c - items of several data sets one after the other, so that threads can load what
- * was joined.
+/* io/items/joined.c - items of several data sets one after the other, so that threads can load
+ * joined data sets.
  *
- * A batch is made by each part that has items in it, and its rows are copied to their places. */
+ * Each part that has items in a batch makes them, and its rows are copied to their places. */
 #include <string.h>
 
 #include "base/memory.h"
@@ -11,11 +11,11 @@
 typedef struct joined {
   gp_items items;
   gp_items_part *part; /* [parts], items and order retained */
-  int64_t *first;      /* [parts] item of the whole that a part begins with */
+  int64_t *first;      /* [parts] the first item of each part, in the whole */
   size_t parts, room, first_room;
 } joined;
 
-/* The items of a batch that one part has. */
+/* The items of a batch that lie in one part. */
 typedef struct share {
   const joined *of;
   const gp_items_call *call;
@@ -52,7 +52,7 @@ static void find_rows(share *s) {
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-/* The whole batch, made when its first part is known. Errors: GP_ESHAPE where a part's rows are of
+/* Make the whole batch, once its first part is known. Errors: GP_ESHAPE if a part's rows have
  * another shape or dtype. */
 static gp_status fit(const gp_tensor *rows, int64_t n, gp_tensor **whole) {
   const gp_meta *meta = gp_tensor_meta(rows);
@@ -145,7 +145,7 @@ gp_status gp_items_joined_new(gp_items **items) {
   return gp_items_new(&ops, sizeof(joined), 0, items);
 }
 
-/* The arrays grow first: once the part is there, nothing can fail any more. */
+/* The arrays grow first: once the part is added, nothing can fail any more. */
 gp_status gp_items_joined_add(gp_items *items, const gp_items_part *part) {
   joined *j = (joined *)items;
   if (items->ops != &ops) return gp_fail(GP_EINVAL, "gp.data.concat: these items were not joined");

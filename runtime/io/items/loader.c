@@ -1,8 +1,8 @@
 /* io/items/loader.c - threads that make the batches of a walk ahead of time.
  *
- * Batch k is made by whichever thread is free and handed out in order from slot k % prefetch, so
- * what a script sees does not depend on how many threads there are. At most `prefetch` batches are
- * ready or being made: a thread begins batch k when batch k - prefetch was handed out. */
+ * Any free thread makes batch k, and the loader returns batches in order from slot k % prefetch: so
+ * what a script sees does not depend on the number of threads. At most `prefetch` batches are ready
+ * or being made: a thread begins batch k only after batch k - prefetch was returned. */
 #include <limits.h>
 #include <pthread.h>
 #include <string.h>
@@ -20,7 +20,7 @@ typedef struct slot {
   gp_tensor *x, *y;
   bool ready;
   gp_status status;
-  char *text; /* owned: of a failure; NULL where there was no memory for it */
+  char *text; /* owned: the text of a failure; NULL if there was no memory for it */
 } slot;
 
 struct gp_loader {
@@ -28,10 +28,10 @@ struct gp_loader {
   gp_tensor *positions;
   gp_loader_options options;
   int64_t batches;       /* of the walk */
-  pthread_mutex_t mutex; /* of what follows */
+  pthread_mutex_t mutex; /* guards what follows */
   pthread_cond_t room, ready;
   bool stop;
-  int64_t begun, taken; /* batches that a thread has begun, that were handed out */
+  int64_t begun, taken; /* batches that threads have begun, and that were returned */
   int started;
   slot *slot;        /* [prefetch] */
   pthread_t *thread; /* [workers] */
@@ -81,7 +81,7 @@ static void *work(void *context) {
 
 /* ---- the script's side ----------------------------------------------------------------------- */
 
-/* Batch `taken`, when it is ready; the mutex is held. */
+/* Wait until batch `taken` is ready; the caller holds the mutex. */
 static gp_status wait_for(gp_loader *l, const slot *next) {
   while (!next->ready) {
     if (gp_interrupt_pending()) return gp_fail(GP_EINTERRUPT, "batches: interrupted");

@@ -1,7 +1,7 @@
-/* io/items/pixels.c - images of bytes in memory as f32, a table lookup for each value.
+/* io/items/pixels.c - images of bytes in memory as f32, with a table lookup for each value.
  *
- * The bytes stay as they are in the file, a quarter of the floats; random crops and flips are drawn
- * by (key, position), so that a batch has the same bits whichever thread makes it. */
+ * The bytes stay as they are in the file, a quarter of the floats. Random crops and flips are drawn
+ * by (key, position), so a batch has the same bits whichever thread makes it. */
 #include "base/tensor.h"
 #include "gpipe/gather.h"
 #include "io/items/items.h"
@@ -13,10 +13,10 @@ typedef struct pixels {
   gp_tensor *x, *y;
   int64_t channels, height, width;
   gp_image_rule rule;
-  float table[GP_IMAGE_CHANNELS][LEVELS]; /* of a byte in a channel */
+  float table[GP_IMAGE_CHANNELS][LEVELS]; /* the f32 of each byte, per channel */
 } pixels;
 
-/* Where the result's corner lies in the image; negative or beyond: the padding. */
+/* The result's corner in the image; it may lie in the padding (negative, or beyond the image). */
 typedef struct place {
   int64_t top, left;
   bool mirrored;
@@ -34,7 +34,7 @@ static place draw_place(const pixels *p, gp_items_key key, int64_t position) {
   return where;
 }
 
-/* One row of a channel; `from` NULL: a row of the padding. */
+/* Fill one row of a channel; `from` NULL: a row of the padding. */
 static void fill_row(const float *table, const unsigned char *from, const place *where,
                      int64_t width, float *to) {
   for (int64_t j = 0; j < width; j++) {

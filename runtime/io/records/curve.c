@@ -1,19 +1,19 @@
 /* io/records/curve.c - a column as the points of a picture.
  *
- * A picture has a thousand places, a column a million values: what falls on one place becomes one
- * point that keeps the least, the largest and the mean. Where a column has no more values than
- * places each is a point of its own. */
+ * A picture has a thousand places, a column may have a million values: the values at one place
+ * become one point with their minimum, maximum and mean. If a column has no more values than there
+ * are places, each value is a point. */
 #include <math.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "io/records/records.h"
 
-/* Where x comes from: the steps, or the times that a clock gives them. */
+/* The source of x: the steps, or the times that a clock column gives them. */
 typedef struct axis {
-  const double *step, *time; /* of the clock, [count] */
+  const double *step, *time; /* the clock's, [count] */
   size_t count, at;
-  double zero; /* the time that is 0 */
+  double zero; /* the time that counts as 0 */
 } axis;
 
 static gp_status open_axis(const gp_records *clock, axis *a) {
@@ -28,8 +28,8 @@ static gp_status open_axis(const gp_records *clock, axis *a) {
   return GP_OK;
 }
 
-/* Between two records of the clock time passes evenly; outside it stands still. Steps ascend, so
- * the place is near the last one. */
+/* The x of a step. Between two records of the clock, time passes evenly; outside it stands still.
+ * Steps ascend, so the search starts at the last place. */
 static double place(axis *a, double step) {
   if (!a->count) return step;
   if (step < a->step[a->at]) a->at = 0;
@@ -60,7 +60,7 @@ static bool is_shown(double value, bool positive) {
   return isfinite(value) && (!positive || value > 0);
 }
 
-/* The range of x of what is shown, and how many values that are; false where there are none. */
+/* The range of x and the number of the values that are shown; false if there are none. */
 static bool range_of(const double *step, const double *value, size_t n, axis *a, bool positive,
                      double range[2], size_t *shown) {
   *shown = 0;
@@ -74,7 +74,7 @@ static bool range_of(const double *step, const double *value, size_t n, axis *a,
   return *shown > 0;
 }
 
-/* While values are added, x and mean are sums and counts[] says of how many. */
+/* Add a value to a point. Until the end x and mean are sums, and *held counts the values. */
 static void put(gp_curve_point *point, size_t *held, double x, double value, double smoothed) {
   if (!(*held)++) *point = (gp_curve_point){.low = value, .high = value};
   if (value < point->low) point->low = value;

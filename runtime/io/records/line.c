@@ -1,7 +1,7 @@
-/* io/records/line.c - one record: a JSON object whose numbers go to the columns of their names.
+/* io/records/line.c - one record: a JSON object whose numbers go to the columns with their names.
  *
- * The text comes from outside: the strict reader of io/text checks all of it. Values wait until the
- * whole line was good, so that half of a damaged one is never taken. */
+ * The text comes from outside: the strict reader of io/text checks all of it. Values stay pending
+ * until the whole line is read, so that half of a damaged line is never added. */
 #include <math.h>
 #include <stdio.h>  /* snprintf */
 #include <stdlib.h> /* strtod_l */
@@ -18,9 +18,9 @@ static const double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
                                 1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
                                 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
 
-/* Digits and a point, at most 2^53 without the point: then both that and the power of ten are exact
- * and one division rounds once, as strtod would. Source: Clinger, How to read floating point
- * numbers accurately, 1990. */
+/* Read a number of digits and a point, at most 2^53 without the point: then both the digits and the
+ * power of ten are exact, and one division rounds once, as strtod would. Source: Clinger, How to
+ * read floating point numbers accurately, 1990. */
 static bool read_short(const char *text, size_t length, double *value) {
   uint64_t digits = 0;
   size_t at = text[0] == '-', point = length;
@@ -62,7 +62,7 @@ static gp_status add(gp_records *r, const char *name, double value) {
 
 static bool starts_number(char c) { return c == '-' || (c >= '0' && c <= '9'); }
 
-/* A number, true, false or null; else *is_value is false and the value is passed over. */
+/* Read a number, true, false or null; for any other value *is_value is false and it is skipped. */
 static gp_status read_value(gp_json *json, const gp_records *r, double *value, bool *is_value) {
   char first = gp_json_peek(json);
   bool yes;
@@ -79,7 +79,7 @@ static gp_status read_value(gp_json *json, const gp_records *r, double *value, b
   return gp_json_skip(json);
 }
 
-/* The pending value of a name; NULL: the line has none. */
+/* The pending value with this name; NULL if the line has none. */
 static gp_records_pending *pending_of(gp_records *r, const char *name) {
   size_t column;
   if (!gp_records_seek(r, name, strlen(name), &column)) return NULL;
@@ -87,7 +87,7 @@ static gp_records_pending *pending_of(gp_records *r, const char *name) {
   return at < r->n_pending && r->pending[at].column == column ? &r->pending[at] : NULL;
 }
 
-/* {"loss": "nan"}: what the null of that name was. */
+/* Read {"loss": "nan"}: it says what the null under that name was. */
 static gp_status read_nonfinite(gp_json *json, gp_records *r) {
   GP_TRY(gp_json_expect(json, '{'));
   for (bool first = true, more;; first = false) {
@@ -104,7 +104,7 @@ static gp_status read_nonfinite(gp_json *json, gp_records *r) {
   }
 }
 
-/* The key lies before the list in the text, and stays there. */
+/* Read a list. The key lies before it in the text, so decoding does not overwrite the key. */
 static gp_status read_list(gp_json *json, gp_records *r, const char *key) {
   GP_TRY(gp_json_expect(json, '['));
   int place = 0;
@@ -123,7 +123,7 @@ static gp_status read_list(gp_json *json, gp_records *r, const char *key) {
 
 /* ---- the line ------------------------------------------------------------------------------- */
 
-/* One key and its value; *step is set where it is that. */
+/* Read one key and its value; *step receives the step. */
 static gp_status read_field(gp_json *json, gp_records *r, double *step) {
   const char *key;
   double value;

@@ -1,7 +1,8 @@
-/* io/records/records.c - the file of records: read in blocks, again from where it ended before.
+/* io/records/records.c - a file of records, read in blocks, each time from where the last read
+ * ended.
  *
- * The file is read and not mapped: a run that resumes cuts it while others look at it. Invariant:
- * `offset` stands behind a newline, and the columns hold what the lines before it hold. */
+ * The file is read and not mapped, because a run that resumes truncates it while others read.
+ * Invariant: `offset` lies right after a newline, and the columns hold the lines before it. */
 #include "io/records/records.h"
 
 #include <errno.h>
@@ -73,7 +74,8 @@ static bool is_blank(const char *text, size_t size) {
   return true;
 }
 
-/* A damaged line is counted and left out; what the reader itself cannot do ends the reading. */
+/* Take a line. A damaged one is counted and skipped; a failure of the reader itself ends
+ * reading. */
 static gp_status take_line(gp_records *r, char *text, size_t size) {
   r->lines++;
   if (is_blank(text, size)) return GP_OK;
@@ -85,7 +87,7 @@ static gp_status take_line(gp_records *r, char *text, size_t size) {
   return GP_OK;
 }
 
-/* Take the whole lines of text[size]; *used receives their bytes. */
+/* Take the whole lines of text[size]; *used receives the number of their bytes. */
 static gp_status take_lines(gp_records *r, char *text, size_t size, size_t *used) {
   *used = 0;
   while (*used < size) {
@@ -100,7 +102,8 @@ static gp_status take_lines(gp_records *r, char *text, size_t size, size_t *used
 
 /* ---- the file ------------------------------------------------------------------------------- */
 
-/* Before lines are taken, which overwrites them. */
+/* Remember the last bytes of the whole lines. Call it before they are taken, which overwrites
+ * them. */
 static void note_tail(gp_records *r, const char *text, size_t size) {
   const char *end = size ? memrchr(text, '\n', size) : NULL;
   if (!end) return;
@@ -109,7 +112,7 @@ static void note_tail(gp_records *r, const char *text, size_t size) {
   memcpy(r->tail, end + 1 - r->tail_size, r->tail_size);
 }
 
-/* Whether what was read before still stands there. */
+/* Are the bytes before `offset` still the same? */
 static gp_status is_same(const gp_records *r, const gp_reader *file, bool *same) {
   char now[GP_RECORDS_TAIL];
   *same = file->size >= r->offset;
@@ -119,8 +122,8 @@ static gp_status is_same(const gp_records *r, const gp_reader *file, bool *same)
   return GP_OK;
 }
 
-/* A block that ends in the middle of a line is read again from the line's begin, with twice the
- * room where it held no whole line. */
+/* Read blocks. If a block ends within a line, the next begins at that line, with twice the room if
+ * it held no whole line. */
 static gp_status read_blocks(gp_records *r, const gp_reader *file) {
   void *block = NULL;
   size_t room = BLOCK;
@@ -154,7 +157,7 @@ static gp_status read_file(gp_records *r, const gp_reader *file, bool *anew) {
   return status == GP_EFORMAT ? gp_fail_prefix(status, r->path) : status;
 }
 
-/* Whether there is no file at all: nothing was logged yet. */
+/* Is there no file at all? Then nothing was logged yet. */
 static bool is_missing(const char *path) {
   struct stat info;
   return stat(path, &info) != 0 && errno == ENOENT;

@@ -1,8 +1,8 @@
 /* io/safetensors/archive.c - named tensors and string metadata in memory, between a script and a
  * file.
  *
- * Invariant: every name and text is valid UTF-8 of a size that the format takes, and no name is
- * there twice; so saving can fail only for reasons of the world. */
+ * Invariant: every name and text is valid UTF-8 of a size that the format accepts, and no name
+ * appears twice; so saving can fail only for reasons outside the archive, such as a full disk. */
 #include "io/safetensors/archive.h"
 
 #include <string.h>
@@ -50,7 +50,7 @@ gp_status gp_archive_new(gp_archive **archive) {
   return GP_OK;
 }
 
-/* An archive that failed while it was built is freed like any other. */
+/* Free an archive, even one that failed while it was built. */
 void gp_archive_free(gp_archive *archive) {
   if (!archive) return;
   for (size_t i = 0; i < archive->names.count; i++) gp_tensor_free(archive->tensor[i]);
@@ -63,7 +63,7 @@ void gp_archive_free(gp_archive *archive) {
 
 /* ---- adding -------------------------------------------------------------------------------- */
 
-/* What the reader would refuse is refused here already, at the script's line. */
+/* Refuse here what the reader would refuse, so that the error points to the script's line. */
 static gp_status check_name(const char *name) {
   size_t size = strlen(name);
   if (size > GP_ARCHIVE_MAX_NAME)

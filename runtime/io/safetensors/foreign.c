@@ -1,9 +1,9 @@
-/* io/safetensors/foreign.c - files that people give where weights are expected, by their first
- * bytes.
+/* io/safetensors/foreign.c - recognises files that users give by mistake instead of weights, by
+ * their first bytes.
  *
- * Downloads fail in the same few ways: a page about an error, a pointer to a file that was not
- * fetched, the same weights in another format. Read as a number, their first bytes would say that
- * the header has 2e18 bytes. */
+ * Downloads fail in the same few ways: an error page, a pointer to a file that was not fetched, the
+ * same weights in another format. Read as a number, their first bytes would say that the header has
+ * 2e18 bytes. */
 #include "io/safetensors/foreign.h"
 
 #include <string.h>

@@ -1,9 +1,9 @@
-/* io/safetensors/load.c - a safetensors file as an archive. The file is not trusted.
+/* io/safetensors/load.c - loads a safetensors file as an archive. The file is not trusted.
  *
  * Everything is checked before the first tensor is made: the header against the file, each tensor's
  * bytes against its shape, and that the tensors cover the data exactly, without hole, overlap or
- * trailer. So what is allocated is never more than the file is long. Order of the checks: length,
- * text, header, layout, data. Source: safetensors format description and the rules of its reference
+ * trailer. So no more memory is allocated than the file is long. Order of the checks: length, text,
+ * header, layout, data. Source: safetensors format description and the rules of its reference
  * reader (tensor.rs). */
 #include <inttypes.h>
 #include <stdlib.h> /* qsort */
@@ -30,14 +30,14 @@ typedef struct loader {
   gp_json header;
   uint64_t data;                   /* where the tensors' bytes begin in the file */
   entry *entry;                    /* in the header's order */
-  size_t count, capacity, without; /* entries; those without bytes */
+  size_t count, capacity, without; /* entries; entries without bytes */
   gp_archive *archive;
-  gp_tensor *empty[GP_DTYPE_COUNT]; /* whose storage all tensors without bytes share */
+  gp_tensor *empty[GP_DTYPE_COUNT]; /* all tensors without bytes share its storage */
 } loader;
 
 /* ---- the header's text --------------------------------------------------------------------- */
 
-/* No header has such a length: say what the file is, where that is known. */
+/* Fail because no header has such a length; say what the file is, if that is known. */
 static gp_status not_a_header(const loader *l, uint64_t size) {
   char first[GP_FOREIGN_BYTES];
   size_t bytes = l->file.size < sizeof first ? (size_t)l->file.size : sizeof first;
@@ -50,7 +50,7 @@ static gp_status not_a_header(const loader *l, uint64_t size) {
                  size, l->file.size, GP_ARCHIVE_MAX_HEADER);
 }
 
-/* The length is compared with what is left of the file before anything is allocated for it. */
+/* Read the header. Its length is compared with the rest of the file before memory is allocated. */
 static gp_status read_header(loader *l) {
   uint64_t size = 0;
   if (l->file.size < GP_ARCHIVE_PREFIX)
@@ -71,7 +71,7 @@ static gp_status read_header(loader *l) {
 
 /* ---- one tensor of the header -------------------------------------------------------------- */
 
-/* Names of other dtypes of the format (F8_E4M3, I16, ..) are an error, not a guess. */
+/* Parse a dtype. The format's other dtypes (F8_E4M3, I16, ..) are an error, not a guess. */
 static gp_status parse_dtype(loader *l, entry *e) {
   const char *name;
   GP_TRY(gp_json_string(&l->header, &name));
@@ -82,7 +82,7 @@ static gp_status parse_dtype(loader *l, entry *e) {
       e->name, name);
 }
 
-/* A list of at most `limit` numbers. */
+/* Parse a list of at most `limit` numbers. */
 static gp_status parse_list(loader *l, const entry *e, uint64_t *values, int limit, int *count) {
   GP_TRY(gp_json_expect(&l->header, '['));
   bool more;
@@ -96,7 +96,7 @@ static gp_status parse_list(loader *l, const entry *e, uint64_t *values, int lim
   }
 }
 
-/* Dimensions are read as 64 bits without sign, as the format has them, and kept with one. */
+/* Parse a shape. The format's dimensions are unsigned 64-bit numbers; ours are signed. */
 static gp_status parse_shape(loader *l, entry *e) {
   uint64_t dims[GP_MAX_RANK];
   GP_TRY(parse_list(l, e, dims, GP_MAX_RANK, &e->shape.rank));
@@ -108,7 +108,7 @@ static gp_status parse_shape(loader *l, entry *e) {
   return GP_OK;
 }
 
-/* Begin and end, from the start of the data; check_size and check_places judge them. */
+/* Parse begin and end, from the start of the data; check_size and check_places check them. */
 static gp_status parse_offsets(loader *l, entry *e) {
   uint64_t offsets[2];
   int count;
@@ -120,14 +120,14 @@ static gp_status parse_offsets(loader *l, entry *e) {
   return GP_OK;
 }
 
-/* The three keys of a tensor. Order in the file is free, so each is found by name. */
+/* The three keys of a tensor, found by name because their order is free. */
 static const struct field {
   const char *key;
   gp_status (*parse)(loader *, entry *);
 } fields[] = {{"dtype", parse_dtype}, {"shape", parse_shape}, {"data_offsets", parse_offsets}};
 enum { FIELDS = sizeof fields / sizeof *fields };
 
-/* A key given twice would let two readers see two different tensors, so it is refused. */
+/* Parse one key. A repeated key is refused: two readers could see two different tensors. */
 static gp_status parse_field(loader *l, entry *e, const char *key, unsigned *seen) {
   for (unsigned i = 0; i < FIELDS; i++) {
     if (strcmp(key, fields[i].key)) continue;
@@ -138,7 +138,7 @@ static gp_status parse_field(loader *l, entry *e, const char *key, unsigned *see
   return gp_fail(GP_EFORMAT, "tensor '%.100s' has an unknown key '%.100s'", e->name, key);
 }
 
-/* All three keys, once each. */
+/* Parse a tensor, which must have all three keys once. */
 static gp_status parse_entry(loader *l, entry *e) {
   unsigned seen = 0;
   bool more;
@@ -158,7 +158,7 @@ static gp_status parse_entry(loader *l, entry *e) {
 
 /* ---- the whole header ---------------------------------------------------------------------- */
 
-/* Anything but texts is refused by the reader of strings, so depth needs no limit of its own. */
+/* Parse the metadata. Only texts are accepted, so nesting needs no limit. */
 static gp_status parse_metadata(loader *l) {
   bool more;
   GP_TRY(gp_json_expect(&l->header, '{'));
@@ -173,7 +173,7 @@ static gp_status parse_metadata(loader *l) {
   }
 }
 
-/* The entry's name points into the header, which lives as long as the loader. */
+/* Append an entry. Its name points into the header, which lives as long as the loader. */
 static gp_status append_entry(loader *l, const char *name) {
   if (l->count >= GP_ARCHIVE_MAX_TENSORS)
     return gp_fail(GP_EFORMAT, "the header has more than %d tensors", GP_ARCHIVE_MAX_TENSORS);
@@ -192,7 +192,7 @@ static gp_status append_entry(loader *l, const char *name) {
                  GP_ARCHIVE_MAX_EMPTY);
 }
 
-/* The metadata may stand anywhere among the tensors. */
+/* Parse the header; the metadata may come anywhere among the tensors. */
 static gp_status parse_header(loader *l) {
   bool more, metadata = false;
   GP_TRY(gp_json_expect(&l->header, '{'));
@@ -215,14 +215,14 @@ static int by_name(const void *a, const void *b) {
   return strcmp((*(entry *const *)a)->name, (*(entry *const *)b)->name);
 }
 
-/* Empty tensors share their offset with the next one: the shorter comes first. */
+/* Sort by place. An empty tensor has the same offset as the next one: the shorter comes first. */
 static int by_place(const void *a, const void *b) {
   const entry *x = *(entry *const *)a, *y = *(entry *const *)b;
   if (x->begin != y->begin) return x->begin < y->begin ? -1 : 1;
   return (x->end > y->end) - (x->end < y->end);
 }
 
-/* The bytes of the shape are the bytes of the range, without overflow on the way. */
+/* Check that the shape needs exactly the bytes of the range, without overflow. */
 static gp_status check_size(const entry *e) {
   bool overflow = false;
   uint64_t bytes = gp_dtype_size(e->dtype);
@@ -241,7 +241,8 @@ static gp_status check_size(const entry *e) {
   return GP_OK;
 }
 
-/* In order of place, each begins where the one before ended; the last ends where the file does. */
+/* Check the places: each tensor begins where the one before ended, and the last ends with the
+ * file. */
 static gp_status check_places(const loader *l, entry *const *order) {
   uint64_t end = 0;
   for (size_t i = 0; i < l->count; i++) {
@@ -259,7 +260,7 @@ static gp_status check_places(const loader *l, entry *const *order) {
                  end, l->file.size - l->data);
 }
 
-/* After sorting by name equal ones are neighbours. */
+/* Check for duplicate names: after sorting by name they are neighbours. */
 static gp_status check_names(const loader *l, entry *const *order) {
   for (size_t i = 1; i < l->count; i++)
     if (!strcmp(order[i - 1]->name, order[i]->name))
@@ -267,7 +268,8 @@ static gp_status check_names(const loader *l, entry *const *order) {
   return GP_OK;
 }
 
-/* The entries keep the header's order, which is the archive's; an array of pointers is sorted. */
+/* Check the layout. The entries stay in the header's order, which is the archive's, so an array of
+ * pointers is sorted instead. */
 static gp_status check_layout(const loader *l) {
   void *memory = NULL;
   GP_TRY(gp_alloc_array(l->count + 1, sizeof(entry *), &memory));
@@ -289,7 +291,7 @@ static gp_status check_layout(const loader *l) {
 
 /* ---- data ---------------------------------------------------------------------------------- */
 
-/* A byte that is neither 0 nor 1 would be undefined behaviour wherever it is read as a bool. */
+/* Check bools: a byte other than 0 or 1 would be undefined behaviour when it is read as a bool. */
 static gp_status check_bools(const entry *e, const unsigned char *bytes, size_t count) {
   for (size_t i = 0; e->dtype == GP_BOOL && i < count; i++)
     if (bytes[i] > 1)
@@ -298,7 +300,7 @@ static gp_status check_bools(const entry *e, const unsigned char *bytes, size_t 
   return GP_OK;
 }
 
-/* A tensor without bytes: a file may hold very many. */
+/* Make a tensor without bytes. They share storage, because a file may hold very many. */
 static gp_status make_empty(loader *l, const entry *e, gp_tensor **tensor) {
   gp_tensor **empty = &l->empty[e->dtype];
   gp_meta meta;
@@ -307,7 +309,7 @@ static gp_status make_empty(loader *l, const entry *e, gp_tensor **tensor) {
   return gp_tensor_view(*empty, &meta, tensor);
 }
 
-/* Straight into the tensor's memory: a file is never held twice. */
+/* Read a tensor's bytes straight into its memory, so that the file is never held twice. */
 static gp_status load_tensor(loader *l, const entry *e) {
   gp_tensor *tensor;
   size_t bytes = (size_t)(e->end - e->begin);
@@ -328,13 +330,13 @@ static gp_status load(loader *l) {
   return GP_OK;
 }
 
-/* Failures of the reader name the file already; all others know what is wrong, not where. */
+/* Load an archive. The reader's errors already name the file; to all others the name is added. */
 gp_status gp_archive_load(const char *path, gp_archive **archive) {
   loader l = {0};
   gp_status status = gp_reader_open(&l.file, path);
   if (!status) {
     status = load(&l);
-    if (status == GP_ESHAPE || status == GP_EINVAL) status = GP_EFORMAT; /* the file asked for it */
+    if (status == GP_ESHAPE || status == GP_EINVAL) status = GP_EFORMAT; /* the file's fault */
     if (status && status != GP_EIO) gp_fail_prefix(status, path); /* the reader names the file */
   }
   gp_reader_close(&l.file);

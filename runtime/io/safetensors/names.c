@@ -1,9 +1,9 @@
 /* io/safetensors/names.c - the ordered set: an array of names and an open-addressing table of
  * positions.
  *
- * A checkpoint may hold a million tensors, so finding a name given twice must not be quadratic.
- * Invariant: every name of the array is in the table, and the table has a free slot. Texts lie one
- * after another in blocks: an allocation of its own would cost a short name ten times its bytes. */
+ * A checkpoint may hold a million tensors, so finding duplicate names must not be quadratic.
+ * Invariant: every name in the array is in the table, and the table has a free slot. Texts lie one
+ * after another in blocks: a separate allocation would cost a short name ten times its bytes. */
 #include "io/safetensors/names.h"
 
 #include <string.h>
@@ -32,7 +32,7 @@ static size_t find_slot(const gp_names *names, const char *name) {
   return at;
 }
 
-/* The table doubles before it is more than half full: so searches stay short. */
+/* Double the table before it is more than half full, so that searches stay short. */
 static gp_status grow_table(gp_names *names) {
   if (2 * (names->count + 1) <= names->slots) return GP_OK;
   size_t slots = names->slots ? 2 * names->slots : FIRST_SLOTS;
@@ -54,7 +54,8 @@ static gp_status grow_array(gp_names *names) {
   return GP_OK;
 }
 
-/* Blocks double, so that few names take little and many take few blocks. */
+/* Add a block. Sizes double, so that few names take little memory and many names take few
+ * blocks. */
 static gp_status add_block(gp_names *names, size_t wanted) {
   size_t size = names->blocks ? 2 * names->blocks->size : FIRST_BLOCK, bytes = 0;
   if (size > LARGEST_BLOCK) size = LARGEST_BLOCK;

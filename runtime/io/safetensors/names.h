@@ -1,4 +1,5 @@
-/* io/safetensors/names.h - an ordered set of names: position by name and name by position. */
+/* io/safetensors/names.h - an ordered set of names: it finds positions by name and names by
+ * position. */
 #ifndef GP_IO_SAFETENSORS_NAMES_H
 #define GP_IO_SAFETENSORS_NAMES_H
 
@@ -12,9 +13,9 @@ typedef struct gp_names {
   struct gp_names_block *blocks; /* newest first */
 } gp_names;
 
-/* Append a copy. Errors: GP_EINVAL for a name given twice. */
+/* Append a copy of the name. Errors: GP_EINVAL for a duplicate. */
 gp_status gp_names_add(gp_names *names, const char *name);
-/* Another text that is to live as long as the names. */
+/* Copy another text that shall live as long as the names. */
 gp_status gp_names_store(gp_names *names, const char *text, char **copy);
 void gp_names_clear(gp_names *names);
 

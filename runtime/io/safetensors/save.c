@@ -1,7 +1,7 @@
-/* io/safetensors/save.c - an archive as a safetensors file: u64 length of the header, JSON header
- * padded with spaces to 8 bytes, the tensors' bytes without a gap.
+/* io/safetensors/save.c - saves an archive as a safetensors file: u64 length of the header, JSON
+ * header padded with spaces to 8 bytes, the tensors' bytes without a gap.
  *
- * The data lies in descending order of element size, as the reference writer does it, so that every
+ * The data is in descending order of element size, as the reference writer has it, so that every
  * tensor is aligned to its elements for readers that map the file; the header keeps the archive's
  * order. Source: safetensors format description. */
 
@@ -19,7 +19,7 @@ static const gp_meta *meta_of(const gp_archive *archive, size_t index) {
 
 /* ---- layout -------------------------------------------------------------------------------- */
 
-/* offset[i] receives where tensor i begins; tensors of larger elements come first. */
+/* offset[i] receives the place of tensor i; tensors with larger elements come first. */
 static gp_status lay_out(const gp_archive *archive, uint64_t *offset) {
   size_t end = 0;
   for (size_t size = 8; size; size /= 2)
@@ -90,8 +90,8 @@ static gp_status write_header(gp_text *header, const gp_archive *archive, const 
 
 /* ---- data ---------------------------------------------------------------------------------- */
 
-/* A view with gaps, and what lies on a GPU, is written through a contiguous copy, one tensor at a
- * time. */
+/* Write a tensor. A view with gaps, or a tensor on a GPU, goes through a contiguous copy, one
+ * tensor at a time. */
 static gp_status write_tensor(gp_writer *writer, gp_tensor *tensor) {
   const gp_meta *meta = gp_tensor_meta(tensor);
   size_t bytes = gp_meta_bytes(meta);
@@ -105,7 +105,7 @@ static gp_status write_tensor(gp_writer *writer, gp_tensor *tensor) {
   return status;
 }
 
-/* The order of lay_out, by the same two loops: offsets and bytes cannot disagree. */
+/* Write the data with the same two loops as lay_out, so that offsets and bytes agree. */
 static gp_status write_data(gp_writer *writer, const gp_archive *archive) {
   for (size_t size = 8; size; size /= 2)
     for (size_t i = 0; i < gp_archive_count(archive); i++)
@@ -121,7 +121,7 @@ static gp_status write_file(gp_writer *writer, const gp_archive *archive, const 
   return write_data(writer, archive);
 }
 
-/* All that can fail without writing comes first. */
+/* Everything that can fail without writing comes first. */
 gp_status gp_archive_put(const gp_archive *archive, gp_writer *writer) {
   void *offset = NULL;
   gp_text header = {0};

@@ -1,8 +1,8 @@
-/* io/serve/request.c - the head of a request: one line and its fields.
+/* io/serve/request.c - parses the head of a request: one line and its fields.
  *
- * Anybody on this machine can send anything: every byte is looked at, nothing is allocated, and
- * only paths of plain characters are let through. The host is checked, since a page elsewhere may
- * have a name that points to 127.0.0.1 and would then read what is served here. */
+ * Any program on this machine can send anything: every byte is checked, nothing is allocated, and
+ * only paths of plain characters are accepted. The host is checked because a foreign web page may
+ * use a name that points to 127.0.0.1, and could then read what is served here. */
 #include "io/serve/request.h"
 
 #include <stdio.h> /* snprintf */
@@ -23,7 +23,7 @@ static bool is_plain(char c) {
          (c != '\0' && strchr("._-/", c) != NULL);
 }
 
-/* "/path HTTP/1.1" up to the end of the line; a query behind the path is left out. */
+/* Read "/path HTTP/1.1" up to the end of the line; a query after the path is ignored. */
 static int read_target(const char *text, size_t size, gp_request *request) {
   size_t length = 0;
   while (length < size && is_plain(text[length])) length++;
@@ -38,8 +38,8 @@ static int read_target(const char *text, size_t size, gp_request *request) {
   return starts(space + 1, left, "HTTP/1.") ? 0 : 505;
 }
 
-/* Bytes of the first line; a newline alone ends one too (RFC 9112, 2.2). *next: where the next one
- * begins. */
+/* The bytes of the first line; a newline alone also ends a line (RFC 9112, 2.2). *next: where the
+ * next line begins. */
 static size_t line_of(const char *text, size_t size, size_t *next) {
   const char *end = memchr(text, '\n', size);
   size_t line = end ? (size_t)(end - text) : size;
@@ -47,7 +47,7 @@ static size_t line_of(const char *text, size_t size, size_t *next) {
   return line > 0 && end && text[line - 1] == '\r' ? line - 1 : line;
 }
 
-/* The value of the field, without spaces around it; false where the head has none, or two. */
+/* Find the host field's value, without spaces around it; false if the head has none, or two. */
 static bool find_host(const char *text, size_t size, const char **value, size_t *length) {
   int found = 0;
   for (size_t at = 0, next; at < size; at += next) {

@@ -1,10 +1,10 @@
-/* io/serve/serve.c - the server: one socket that listens and some connections, none of which is
- * ever waited for.
+/* io/serve/serve.c - the server: one listening socket and some connections; it never blocks on any
+ * of them.
  *
- * A connection reads until its head is whole, waits for its answer, writes it, and is closed. What
- * takes longer than SECONDS is closed before, or sooner while all places are taken and others wait
- * in the system's queue. Invariant: at most one connection is `asked`, the one that gp_server_wait
- * returned. */
+ * A connection reads until its head is whole, waits for its answer, writes it, and is closed. A
+ * connection that takes longer than SECONDS is closed early, or even sooner if all places are taken
+ * and others wait in the system's queue. Invariant: at most one connection is `asked`, the one that
+ * gp_server_wait returned. */
 #include "gpipe/serve.h"
 
 #include <arpa/inet.h>
@@ -23,8 +23,8 @@
 enum {
   PLACES = 32,
   HEAD = 4096,  /* bytes of a request's head */
-  SECONDS = 10, /* that a client has to send its request, and again to read a part of the answer */
-  PATIENCE = 1, /* seconds without a byte after which it has to give way to others */
+  SECONDS = 10, /* for a client to send its request, and again to read a part of the answer */
+  PATIENCE = 1, /* seconds without a byte after which a client may lose its place */
   QUEUE = 16
 };
 
@@ -70,8 +70,8 @@ static gp_status listen_on(gp_server *server, int port) {
   if (server->fd < 0) return refused("make a socket");
   setsockopt(server->fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
   if (bind(server->fd, (struct sockaddr *)&address, sizeof address))
-    return gp_fail(GP_EIO, "server: port %d is not to be had: %s, expected a free one (0: any)",
-                   port, strerrordesc_np(errno));
+    return gp_fail(GP_EIO, "server: port %d cannot be used: %s, expected a free one (0: any)", port,
+                   strerrordesc_np(errno));
   if (listen(server->fd, QUEUE)) return refused("listen");
   if (getsockname(server->fd, (struct sockaddr *)&address, &length))
     return refused("learn the port");
@@ -114,7 +114,7 @@ void gp_server_free(gp_server *server) {
 
 static bool is_active(const connection *c) { return c->phase == READING || c->phase == WRITING; }
 
-/* A free place, or that of a client which did nothing for a while: it has to give way. */
+/* A free place, or that of a client which did nothing for a while and loses its place. */
 static connection *find_place(gp_server *server) {
   connection *idle = NULL;
   int64_t time = now() + (SECONDS - PATIENCE) * 1000;
@@ -130,7 +130,7 @@ static void accept_new(gp_server *server) {
   connection *c;
   while ((c = find_place(server))) {
     int fd = accept4(server->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (fd < 0) return; /* none is there, or it went away */
+    if (fd < 0) return; /* none is waiting, or it has gone */
     end(c);
     c->phase = READING;
     c->fd = fd;
@@ -151,7 +151,7 @@ static const char *reason_of(int code) {
   }
 }
 
-/* Put head and body together; the connection writes from now on. */
+/* Join head and body; the connection writes from now on. */
 static gp_status prepare(connection *c, int code, const char *type, const void *body, size_t size) {
   char head[512];
   int length =
@@ -198,13 +198,13 @@ static void read_more(const gp_server *server, connection *c) {
   }
 }
 
-/* What was sent and not read would make the system cut the answer off. */
+/* Read what the client still sends: unread bytes would make the system cut the answer off. */
 static void drain(const connection *c) {
   char rest[HEAD];
   for (int i = 0; i < 16 && recv(c->fd, rest, sizeof rest, 0) > 0; i++) continue;
 }
 
-/* A client that reads a little has time again. */
+/* Write more of the answer. A client that reads a part of it gets new time. */
 static void write_more(connection *c) {
   ssize_t sent = send(c->fd, c->answer + c->written, c->size - c->written, MSG_NOSIGNAL);
   if (sent < 0 && is_later()) return;
@@ -227,11 +227,11 @@ static connection *ready_place(gp_server *server) {
   return NULL;
 }
 
-/* What to wait for, polls[i + 1] for place i; returns the milliseconds to wait. */
+/* List what to wait for, polls[i + 1] for place i; returns the milliseconds to wait. */
 static int set_polls(gp_server *server, struct pollfd *polls, int milliseconds) {
   int64_t time = now(), wait = milliseconds;
   bool room = find_place(server) != NULL;
-  if (!room && wait > 100) wait = 100; /* somebody may have become idle */
+  if (!room && wait > 100) wait = 100; /* by then a client may be idle */
   polls[0] = (struct pollfd){.fd = room ? server->fd : -1, .events = POLLIN};
   for (int i = 0; i < PLACES; i++) {
     connection *c = &server->place[i];

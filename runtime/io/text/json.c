@@ -1,8 +1,7 @@
 /* io/text/json.c - the strict JSON reader: scanning, numbers, strings with their escapes.
  *
- * Invariant: at <= size always, and every read of text[at] is behind a test of it. The depth of
- * what is read is that of the caller's own calls, so nothing here recurses.
- * Source: RFC 8259. */
+ * Invariant: at <= size always, and every read of text[at] comes after a test of it. Nesting
+ * follows the caller's own calls, so nothing here recurses. Source: RFC 8259. */
 #include "io/text/json.h"
 
 #include <stdio.h> /* snprintf */
@@ -10,14 +9,14 @@
 
 /* ---- characters ---------------------------------------------------------------------------- */
 
-/* strchr finds the terminating 0 too, hence the test before it. */
+/* strchr also finds the terminating 0, hence the test before it. */
 static void skip_space(gp_json *json) {
   while (json->at < json->size && json->text[json->at] != '\0' &&
          strchr(" \t\r\n", json->text[json->at]))
     json->at++;
 }
 
-/* The character under the cursor as words for a message. */
+/* Describe the character at the cursor for a message. */
 static const char *found(const gp_json *json, char text[32]) {
   if (json->at >= json->size) return "the end";
   unsigned char byte = (unsigned char)json->text[json->at];
@@ -44,7 +43,7 @@ gp_status gp_json_expect(gp_json *json, char wanted) {
   return GP_OK;
 }
 
-/* A comma before the closing character is found by the caller, who then expects a value there. */
+/* A trailing comma is not detected here: the caller then expects a value, and fails there. */
 gp_status gp_json_more(gp_json *json, bool first, char close, bool *more) {
   skip_space(json);
   char text[] = "',' or ' '";
@@ -70,7 +69,7 @@ static bool is_digit(const gp_json *json) {
   return json->at < json->size && json->text[json->at] >= '0' && json->text[json->at] <= '9';
 }
 
-/* Never through a double: offsets beyond 2^53 would be rounded. */
+/* Read a whole number, never through a double, which would round offsets beyond 2^53. */
 gp_status gp_json_uint(gp_json *json, uint64_t *value) {
   skip_space(json);
   if (!is_digit(json)) return unexpected(json, "a whole number");
@@ -99,7 +98,7 @@ static int hex_value(char c) {
   return -1;
 }
 
-/* Four hexadecimal digits under the cursor. */
+/* Read four hexadecimal digits at the cursor. */
 static gp_status read_hex(gp_json *json, uint32_t *code) {
   *code = 0;
   for (int i = 0; i < 4; i++, json->at++) {
@@ -110,7 +109,7 @@ static gp_status read_hex(gp_json *json, uint32_t *code) {
   return GP_OK;
 }
 
-/* The code point of a \u escape whose "\u" is consumed; a pair of surrogates is one. */
+/* Read the code point of a \u escape whose "\u" is consumed; a pair of surrogates is one. */
 static gp_status read_code_point(gp_json *json, uint32_t *code) {
   size_t start = json->at;
   GP_TRY(read_hex(json, code));
@@ -129,7 +128,7 @@ static gp_status read_code_point(gp_json *json, uint32_t *code) {
   return GP_OK;
 }
 
-/* The form is never longer than the escape that it replaces (six bytes give three, twelve four). */
+/* Write UTF-8, which is never longer than the escape (six bytes give three, twelve four). */
 static char *put_utf8(char *to, uint32_t code) {
   static const struct {
     uint32_t below;
@@ -142,7 +141,7 @@ static char *put_utf8(char *to, uint32_t code) {
   return to;
 }
 
-/* One escape, its backslash consumed; *to advances past what it stands for. */
+/* Read one escape, whose backslash is consumed; *to advances past the decoded bytes. */
 static gp_status read_escape(gp_json *json, char **to) {
   static const char names[] = "\"\\/bfnrt", values[] = "\"\\/\b\f\n\r\t";
   char c = json->at < json->size ? json->text[json->at] : '\0';
@@ -160,7 +159,7 @@ static gp_status read_escape(gp_json *json, char **to) {
   return GP_OK;
 }
 
-/* Reading and writing share the text; the writing end never overtakes the reading one. */
+/* Read a string and decode it in place; writing never overtakes reading. */
 gp_status gp_json_string(gp_json *json, const char **text) {
   skip_space(json);
   if (json->at >= json->size || json->text[json->at] != '"') return unexpected(json, "a string");
@@ -255,7 +254,7 @@ static gp_status skip_scalar(gp_json *json) {
   return gp_json_number(json, &text, &length, &whole);
 }
 
-/* An own stack of closing characters in place of recursion: its size is the limit on depth. */
+/* Skip a value. A stack of closing characters replaces recursion; its size limits the depth. */
 gp_status gp_json_skip(gp_json *json) {
   char close[GP_JSON_DEPTH];
   int depth = 0;

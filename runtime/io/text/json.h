@@ -1,11 +1,11 @@
-/* io/text/json.h - a strict JSON reader that hands out one token at a time.
+/* io/text/json.h - a strict JSON reader that returns one token at a time.
  *
- * The headers we read come from outside, may be 100 MB long and hold 64-bit offsets. A tree of a
- * library would cost many times the text and start-up time, reads numbers as doubles or signed
- * integers, and knows no limit of its own on depth: so this reader pulls tokens from the text in
- * place. It allocates nothing and its stack use is constant. Strings are decoded inside the text
- * (they only shrink) and stay valid as long as the text does. Every error is GP_EFORMAT and names
- * the byte. */
+ * The headers that we read come from outside, may be 100 MB long and hold 64-bit offsets. A
+ * library's tree would take many times the memory of the text and time to build, would read numbers
+ * as doubles or signed integers, and has no limit on depth: so this reader takes tokens from the
+ * text in place. It allocates nothing and its stack use is constant. Strings are decoded inside the
+ * text (they only shrink) and stay valid as long as the text does. Every error is GP_EFORMAT and
+ * names the byte. */
 #ifndef GP_IO_TEXT_JSON_H
 #define GP_IO_TEXT_JSON_H
 
@@ -16,39 +16,39 @@ typedef struct gp_json {
   size_t size, at;
 } gp_json;
 
-/* Skip white space and consume the wanted character: '{', '[' or ':'. */
+/* Skip white space and consume the expected character: '{', '[' or ':'. */
 gp_status gp_json_expect(gp_json *json, char wanted);
 /* Inside an object or array: consume the comma (unless first) or the closing character. */
 gp_status gp_json_more(gp_json *json, bool first, char close, bool *more);
-/* A string, NUL-terminated in place. A \u0000 in it is an error: names are C strings. */
+/* Read a string, NUL-terminated in place. A \u0000 in it is an error: names are C strings. */
 gp_status gp_json_string(gp_json *json, const char **text);
-/* A key and its colon. */
+/* Read a key and its colon. */
 gp_status gp_json_key(gp_json *json, const char **key);
-/* A number without sign, fraction and exponent that fits 64 bits. */
+/* Read a number without sign, fraction and exponent that fits 64 bits. */
 gp_status gp_json_uint(gp_json *json, uint64_t *value);
-/* Nothing but white space may be left. */
+/* Check that only white space is left. */
 gp_status gp_json_end(gp_json *json);
 
-/* The character that the next value begins with; 0 at the end. */
+/* The first character of the next value; 0 at the end. */
 char gp_json_peek(gp_json *json);
-/* Consume true, false or null where it stands next. */
+/* Consume true, false or null if it comes next. */
 bool gp_json_word(gp_json *json, const char *word);
 gp_status gp_json_bool(gp_json *json, bool *value);
-/* The text of any number; whole: it has neither fraction nor exponent. */
+/* Read the text of any number; whole: it has neither fraction nor exponent. */
 gp_status gp_json_number(gp_json *json, const char **text, size_t *length, bool *whole);
-/* Any value, checked and left out. Errors: also one that is nested deeper than GP_JSON_DEPTH. */
+/* Check and skip any value. Errors: also for one nested deeper than GP_JSON_DEPTH. */
 enum { GP_JSON_DEPTH = 100 };
 gp_status gp_json_skip(gp_json *json);
 
-/* What reads the value of a key. */
+/* The function that reads the value of a key. */
 typedef struct gp_json_field {
   const char *key;
   gp_status (*read)(gp_json *json, void *context);
 } gp_json_field;
 
-/* A whole object: the fields with these keys are read, others skipped. */
+/* Read a whole object: call the functions of these keys and skip the others. */
 gp_status gp_json_object(gp_json *json, const gp_json_field *fields, size_t count, void *context);
-/* A whole array, each element by `read`. */
+/* Read a whole array, each element with `read`. */
 gp_status gp_json_array(gp_json *json, gp_status (*read)(gp_json *, void *), void *context);
 
 #endif

@@ -1,5 +1,5 @@
-/* io/text/json_walk.c - a JSON text as a sequence of events, for callers that build values of their
- * own of it. It allocates nothing; depth is bounded by GP_JSON_DEPTH. */
+/* io/text/json_walk.c - a JSON text as a sequence of events, for callers that build their own
+ * values. It allocates nothing; GP_JSON_DEPTH limits the depth. */
 #include "gpipe/data.h"
 #include "io/text/json.h"
 
@@ -24,7 +24,7 @@ static gp_status walk_scalar(gp_json *json, gp_json_see see, void *context) {
   return walk_number(json, see, context);
 }
 
-/* What a container begins with; depth counts those that are open. */
+/* Begin a container; *depth counts those that are open. */
 static gp_status walk_open(gp_json *json, char *close, int *depth, gp_json_see see, void *context) {
   char open = gp_json_peek(json);
   if (*depth == GP_JSON_DEPTH)

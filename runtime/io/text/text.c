@@ -9,7 +9,7 @@
 
 enum { FIRST_CAPACITY = 4096 };
 
-/* Make room for more bytes. On failure the text stays as it is: the caller clears it. */
+/* Make room for `more` bytes. On failure the text stays as it is: the caller clears it. */
 static gp_status reserve(gp_text *text, size_t more) {
   size_t wanted;
   GP_TRY(gp_size_add(text->size, more, &wanted));
@@ -25,7 +25,7 @@ static gp_status reserve(gp_text *text, size_t more) {
   return GP_OK;
 }
 
-/* Nothing to append must not touch data, which is NULL at first. */
+/* Append bytes. With none, data must not be touched: it is NULL at first. */
 gp_status gp_text_bytes(gp_text *text, const char *bytes, size_t count) {
   if (!count) return GP_OK;
   GP_TRY(reserve(text, count));
@@ -38,18 +38,18 @@ gp_status gp_text_string(gp_text *text, const char *string) {
   return gp_text_bytes(text, string, strlen(string));
 }
 
-/* Digits as such: printf of a double would round beyond 2^53. */
+/* Append a number. It is printed as an integer: a double would round beyond 2^53. */
 gp_status gp_text_uint(gp_text *text, uint64_t value) {
   char digits[24];
   snprintf(digits, sizeof digits, "%" PRIu64, value);
   return gp_text_string(text, digits);
 }
 
-/* Characters that JSON does not allow as they stand. */
+/* Does JSON require an escape for this character? */
 static bool needs_escape(char c) { return (unsigned char)c < 0x20 || c == '"' || c == '\\'; }
 
-/* Runs of plain characters are copied whole; names hardly ever need an escape. What is above ASCII
- * stands as it is: the header is UTF-8. */
+/* Append a JSON string. Plain characters are copied in runs, because names hardly ever need an
+ * escape. Characters above ASCII stay as they are: the header is UTF-8. */
 gp_status gp_text_quote(gp_text *text, const char *string) {
   GP_TRY(gp_text_string(text, "\""));
   while (*string) {

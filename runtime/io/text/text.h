@@ -1,4 +1,4 @@
-/* io/text/text.h - a text that grows: what a header is written into before it goes to a file. */
+/* io/text/text.h - a text that grows: for headers that are built before they go to a file. */
 #ifndef GP_IO_TEXT_TEXT_H
 #define GP_IO_TEXT_TEXT_H
 

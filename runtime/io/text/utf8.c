@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Bytes of the well-formed sequence at p (of n > 0 bytes), 0 if there is none. */
+/* The length of the well-formed sequence at p (of n > 0 bytes); 0 if there is none. */
 static size_t sequence_length(const unsigned char *p, size_t n) {
   if (p[0] < 0x80) return 1;
   size_t length = p[0] >= 0xf0 ? 4 : p[0] >= 0xe0 ? 3 : 2;
@@ -16,7 +16,7 @@ static size_t sequence_length(const unsigned char *p, size_t n) {
   return overlong || outside ? 0 : length;
 }
 
-/* Most text is ASCII, so eight bytes at a time are looked at first. */
+/* Look at eight bytes at a time first, because most text is ASCII. */
 size_t gp_utf8_prefix(const char *text, size_t size) {
   size_t at = 0;
   while (at < size) {

@@ -1,7 +1,8 @@
 /* device/cpu/bf16/amx.c - products of bf16 operands by tdpbf16ps on tiles of 16 rows of 64 bytes.
  *
- * Three tiles hold the sums of 16 rows and the panel's 48 columns. What is not a whole tile (the
- * last rows, the end of k, an A whose pairs are not adjacent) is copied into one, with zeros. */
+ * Three tiles hold the sums of 16 rows and the panel's 48 columns. Data that does not fill a tile
+ * (the last rows, the end of k, an A whose pairs are not adjacent) is copied into a whole one and
+ * padded with zeros. */
 #include <string.h>
 
 #include "device/cpu/bf16/tiles.h"
@@ -25,7 +26,7 @@ bool gp_bf16_has_amx(void) {
   return syscall(SYS_arch_prctl, REQ_XCOMP_PERM, TILE_DATA) == 0;
 }
 
-/* As the instruction reads it. */
+/* The operand of ldtilecfg, as the instruction reads it. */
 typedef struct configuration {
   uint8_t palette, start_row, reserved[14];
   uint16_t row_bytes[16];
@@ -38,7 +39,7 @@ TARGET static void configure(void) {
   _tile_loadconfig(&c);
 }
 
-/* Pairs of `count` rows of A and of B, as whole tiles. */
+/* A whole tile each for `count` rows of A and of B, padded with zeros. */
 typedef struct padded {
   uint32_t a[ROWS][PAIRS], b[PAIRS][GP_BF16_COLUMNS];
 } padded;
@@ -51,7 +52,7 @@ static void copy_a(const char *a, const gp_bf16_rows *rows, int64_t count, int64
       to->a[r][p] = gp_bf16_pair(a + r * rows->row_bytes + p * rows->pair_bytes, 2 * p + 1 < depth);
 }
 
-/* 32 rows of the panel, or the fewer that are left. */
+/* Add the products of 32 rows of the panel, or of the fewer that are left. */
 TARGET static void add_block(const char *a, const gp_bf16_rows *rows, int64_t count, int64_t depth,
                              const char *panel) {
   padded own;
@@ -75,7 +76,8 @@ TARGET static void add_block(const char *a, const gp_bf16_rows *rows, int64_t co
   _tile_dpbf16ps(2, 3, 6);
 }
 
-/* Rows of `out` beyond the last of A are there, and stay: those of A are zeros. */
+/* Tiles always have ROWS rows: `out` has room beyond A's last row, and the zeros that pad A leave
+ * what is there unchanged. */
 TARGET void gp_bf16_amx(const gp_bf16_rows *rows, int64_t k, const void *panel,
                         float out[GP_BF16_ROWS][GP_BF16_COLUMNS]) {
   enum { STEP = 4 * GP_BF16_COLUMNS };

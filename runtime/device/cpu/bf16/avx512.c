@@ -1,9 +1,9 @@
 /* device/cpu/bf16/avx512.c - products of bf16 operands by vdpbf16ps, which adds the products of a
  * pair to a sum of f32.
  *
- * Compiled for processors that have it, whatever the rest is compiled for; asked for at run time. A
- * tile of 8 rows and 48 columns: 24 of 32 registers hold sums, and one word of A meets three
- * vectors of B. */
+ * This file is compiled for processors that have the instruction, whatever the rest of the build is
+ * compiled for; the caller checks the processor at run time. A tile has 8 rows and 48 columns: 24
+ * of 32 registers hold sums, and one word of A is multiplied with three vectors of B. */
 #include "base/loop.h"
 #include "device/cpu/bf16/tiles.h"
 
@@ -23,7 +23,7 @@ bool gp_bf16_has_avx512(void) {
 
 bool gp_bf16_likes_avx512(void) { return __builtin_cpu_is("amd"); }
 
-/* One pair of rows of B. */
+/* Add the products of one pair of rows of B. */
 TARGET static inline __attribute__((always_inline)) void
 add_pair(const char *a, int64_t row_bytes, bool both, const char *panel, __m512 *sum, int count) {
   const __m512bh b0 = (__m512bh)_mm512_loadu_si512(panel);

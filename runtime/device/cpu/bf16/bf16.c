@@ -1,5 +1,5 @@
-/* device/cpu/bf16/bf16.c - which path products take, and what is the same for all: panels, and
- * blocks of k that stay in the cache. */
+/* device/cpu/bf16/bf16.c - chooses the path of products, and does what all paths share: it packs
+ * panels, and cuts k into blocks that stay in the cache. */
 #include "device/cpu/bf16/bf16.h"
 
 #include <pthread.h>
@@ -10,7 +10,7 @@
 #include "device/cpu/bf16/tiles.h"
 #include "device/cpu/bf16/trial.h"
 
-enum { DEPTH = 1024 }; /* rows of a panel that are multiplied at once: 96 KiB of it */
+enum { DEPTH = 1024 }; /* rows of a panel that one call of a path multiplies: 96 KiB */
 
 /* ---- the path ------------------------------------------------------------------------------ */
 
@@ -30,8 +30,8 @@ static struct {
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-/* Why a path is not taken; NULL: it is. The choice is a matter of the make of the processor, never
- * of the clock: it decides on bits. */
+/* Say why a path cannot be taken; NULL if it can. The paths give different bits, so the choice
+ * depends on the make of the processor and never on a measured time. */
 static const char *objection(gp_bf16_path path, bool asked) {
   if (path == GP_BF16_AMX && !(gp_bf16_has_amx() && gp_bf16_try(gp_bf16_amx)))
     return "AMX is missing, or did not run in a child process";
@@ -41,8 +41,8 @@ static const char *objection(gp_bf16_path path, bool asked) {
   return NULL;
 }
 
-/* Down from the best path, or from the one that is asked for, to one that is taken. That AMX is
- * not there is said where it is asked for. */
+/* Start at the best path, or at the one that GPIPE_CPU_BF16 names, and go down to the first that
+ * can be taken. If the variable names a path, chosen.why also explains a missing AMX. */
 static void choose(void) {
   const char *wish = getenv("GPIPE_CPU_BF16"), *why;
   int path = GP_BF16_AMX;
@@ -75,7 +75,8 @@ size_t gp_bf16_packed_bytes(int64_t k, int64_t n) {
   return panels * gp_bf16_panel_bytes(k);
 }
 
-/* One column after the other: elements of a column lie close to each other or the columns do. */
+/* Pack two rows of B at a time. The first loop reads adjacent elements, which compilers
+ * vectorize. */
 #define PACK(name, T, ROUNDED)                                                                     \
   static void name(const gp_bf16_source *from, int64_t k, int64_t count, uint32_t *to) {           \
     const T *b = from->data;                                                                       \

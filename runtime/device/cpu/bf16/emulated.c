@@ -1,8 +1,8 @@
 /* device/cpu/bf16/emulated.c - products of bf16 operands in f32 arithmetic.
  *
- * A product of two bf16 numbers is exact in f32, so a fused multiply-add rounds as an addition of
- * it does: the bits are those of every instruction set. Of each pair the first product is added
- * first. */
+ * A product of two bf16 numbers is exact in f32, so a fused multiply-add rounds just as the
+ * addition of the product would: every instruction set gives the same bits. The first product of a
+ * pair is added before the second. */
 #include "base/loop.h"
 #include "device/cpu/bf16/tiles.h"
 
@@ -19,7 +19,7 @@ enum { LANES = 4, VECTORS = 2 };
 #define ADD_PRODUCT(a, b, c) ((a) * (b) + (c))
 #endif
 
-enum { ROWS = 4, WIDTH = LANES * VECTORS }; /* of a tile, whose sums are registers */
+enum { ROWS = 4, WIDTH = LANES * VECTORS }; /* the size of a tile, whose sums stay in registers */
 
 typedef float vector __attribute__((vector_size(4 * LANES), may_alias, aligned(4)));
 typedef uint32_t words __attribute__((vector_size(4 * LANES), may_alias, aligned(4)));
@@ -27,14 +27,15 @@ typedef uint32_t words __attribute__((vector_size(4 * LANES), may_alias, aligned
 #define UNROLL GP_UNROLL(4)
 #define INLINE static inline __attribute__((always_inline))
 
-/* sum += A's column of `count` elements times B's row; second: of the two in each word. */
+/* sum += A's column of `count` elements times B's row; `second` picks the upper element of each
+ * pair. */
 INLINE void add_row(const uint32_t *a, const words *b, bool second, vector (*sum)[VECTORS],
                     int count) {
   vector row[VECTORS];
   UNROLL for (int v = 0; v < VECTORS; v++) row[v] =
       (vector)(b[v] << (second ? 0 : 16) & 0xffff0000u);
   UNROLL for (int r = 0; r < count; r++) {
-    const words pair = a[r] - (words){0}; /* in every lane */
+    const words pair = a[r] - (words){0}; /* the pair in every lane */
     const vector x = (vector)(pair << (second ? 0 : 16) & 0xffff0000u);
     UNROLL for (int v = 0; v < VECTORS; v++) sum[r][v] = ADD_PRODUCT(x, row[v], sum[r][v]);
   }

@@ -10,7 +10,7 @@
 
 enum { DEPTH = 70, ROWS = 37 }; /* neither divides into tiles */
 
-/* Written before the child begins: it allocates nothing. */
+/* Filled before the child is forked, so that the child allocates nothing. */
 static struct {
   uint16_t a[ROWS][DEPTH], panel[DEPTH / 2][GP_BF16_COLUMNS][2];
   float got[GP_BF16_ROWS][GP_BF16_COLUMNS], want[GP_BF16_ROWS][GP_BF16_COLUMNS];
@@ -32,7 +32,7 @@ static gp_bf16_rows rows(void) {
   return (gp_bf16_rows){trial.a, ROWS, sizeof trial.a[0], 2 * sizeof(uint16_t)};
 }
 
-/* In the child: no core file, and no handler of the host's. */
+/* Run the tiles in the child: without a core file, and without the host's signal handlers. */
 static _Noreturn void run(gp_bf16_tiles *tiles) {
   const gp_bf16_rows a = rows();
   setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});

@@ -4,8 +4,8 @@
 
 #include "device/cpu/bf16/tiles.h"
 
-/* Whether a child process gets the right product from the tiles. Some virtual machines report AMX
- * and end programs that use it with SIGILL. Costs about a millisecond. */
+/* Ask a child process whether the tiles give the right product there. Some virtual machines report
+ * AMX and kill programs that use it with SIGILL. Cost: about a millisecond. */
 bool gp_bf16_try(gp_bf16_tiles *tiles);
 
 #endif

@@ -1,5 +1,5 @@
-/* device/cuda/cudnn/attention.c - attention as graphs of cuDNN: matrix products with what lies
- * between.
+/* device/cuda/cudnn/attention.c - attention as cuDNN graphs: matrix products and the operations
+ * between them.
  *
  * The library recognises these shapes of graph and makes one kernel of each. K and V come in
  * transposed by their strides, as it wants them. The backward graph writes dq by a plain product:
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Heads and rows of an operand. */
+/* The number of heads and of rows of an operand. */
 typedef struct extent {
   int64_t heads, rows;
 } extent;
@@ -26,7 +26,7 @@ static extent keys_of(const gp_attention *a) { return (extent){a->groups, a->key
 
 /* ---- what fits ----------------------------------------------------------------------------- */
 
-/* Rows of D adjacent halves, all 16 bytes apart, none of them shared. */
+/* Rows of D adjacent halves that start at multiples of 16 bytes; no two dimensions share memory. */
 static bool fits_value(const gp_attention *a, const gp_attention_value *v, extent e) {
   const int64_t dim[] = {a->batches, e.heads, e.rows}, stride[] = {v->batch, v->head, v->row};
   if (v->column != 1 || (uintptr_t)v->data % 16 != 0) return false;
@@ -66,7 +66,7 @@ const char *gp_cudnn_attention_refusal(const gp_attention *a) {
 
 /* ---- values -------------------------------------------------------------------------------- */
 
-/* A graph being described. */
+/* A graph while it is described. */
 typedef struct sketch {
   gp_cudnn_graph *graph;
   const gp_attention *a;
@@ -89,14 +89,15 @@ static node between(const sketch *s, cudnnDataType_t type, extent e, int64_t col
   return gp_cudnn_add_tensor(s->graph, &t);
 }
 
-/* One for each pair of a query and a key, and one for each query. */
+/* Scores have one element for each pair of query and key; per_query has one for each query. */
 static node scores(const sketch *s, cudnnDataType_t type) {
   return between(s, type, queries_of(s->a), s->a->keys);
 }
 
 static node per_query(const sketch *s) { return between(s, CUDNN_DATA_FLOAT, queries_of(s->a), 1); }
 
-/* Distances of dimensions of one element are arbitrary; the library checks them all the same. */
+/* Set the strides of dimensions with more than one element. Others are arbitrary, but the library
+ * checks them all the same, so they keep their dense ones. */
 static void set_strides(gp_cudnn_tensor *t, const gp_attention_value *v) {
   const int64_t given[] = {v->batch, v->head, v->row};
   for (int d = 0; d < 3; d++)
@@ -111,7 +112,7 @@ static gp_cudnn_tensor operand(const sketch *s, int64_t id, const gp_attention_v
   return t;
 }
 
-/* By the queries, or by the keys. */
+/* An operand with the queries' rows, or with the keys'. */
 static node stored(const sketch *s, int64_t id, const gp_attention_value *v) {
   const gp_cudnn_tensor t = operand(s, id, v, queries_of(s->a));
   return gp_cudnn_add_tensor(s->graph, &t);
@@ -134,7 +135,7 @@ static node stored_transposed(const sketch *s, int64_t id, const gp_attention_va
   return gp_cudnn_add_tensor(s->graph, &t);
 }
 
-/* f32 [B, H, Tq, 1] in memory. */
+/* An f32 value [B, H, Tq, 1] in memory. */
 static node stored_per_query(const sketch *s, int64_t id, const gp_attention_value *v) {
   gp_cudnn_tensor t = shaped(s, CUDNN_DATA_FLOAT, queries_of(s->a), 1);
   t.id = id, t.storage = GP_CUDNN_STORED;
@@ -142,7 +143,7 @@ static node stored_per_query(const sketch *s, int64_t id, const gp_attention_val
   return gp_cudnn_add_tensor(s->graph, &t);
 }
 
-/* f32 [B, H, Tq, Tk] in memory; 1 in place of what it is the same for. */
+/* The f32 mask [B, H, Tq, Tk] in memory; a dimension along which it repeats is 1. */
 static node stored_mask(const sketch *s) {
   const gp_attention_value *m = &s->a->mask;
   gp_cudnn_tensor t = shaped(s, CUDNN_DATA_FLOAT, queries_of(s->a), s->a->keys);
@@ -155,7 +156,7 @@ static node stored_mask(const sketch *s) {
   return gp_cudnn_add_tensor(s->graph, &t);
 }
 
-/* What dropout keeps: 1 or 0 for each pair, in memory. */
+/* The dropout mask in memory: 1 or 0 for each pair. */
 static node stored_kept(const sketch *s) {
   gp_cudnn_tensor t = shaped(s, s->half, queries_of(s->a), s->a->keys);
   t.id = GP_CUDNN_KEPT, t.storage = GP_CUDNN_STORED;
@@ -190,14 +191,14 @@ static node multiply(const sketch *s, node a, node b, node c) {
   return c;
 }
 
-/* Over the keys, or the columns. */
+/* Reduce over the last dimension: the keys, or the columns. */
 static node reduce(const sketch *s, cudnnReduceTensorOp_t op, node x) {
   node y = per_query(s);
   gp_cudnn_add_reduction(s->graph, op, x, y);
   return y;
 }
 
-/* One number for each pair between operations, by keys. */
+/* Swap keys and queries of a virtual value with one number for each pair. */
 static node transpose(const sketch *s, node x) {
   const gp_cudnn_tensor t = transposed(shaped(s, s->half, queries_of(s->a), s->a->keys));
   node y = gp_cudnn_add_tensor(s->graph, &t);
@@ -205,7 +206,7 @@ static node transpose(const sketch *s, node x) {
   return y;
 }
 
-/* Number of the query (axis 2) or key (axis 3) of every score. */
+/* The number of the query (axis 2) or key (axis 3), for every score. */
 static node position(const sketch *s, node x, int64_t axis) {
   const gp_cudnn_pointwise op = {
       .mode = CUDNN_POINTWISE_GEN_INDEX, .x = x, .axis = axis, .y = scores(s, CUDNN_DATA_INT32)};
@@ -213,7 +214,7 @@ static node position(const sketch *s, node x, int64_t axis) {
   return op.y;
 }
 
-/* Scores of keys after their query become minus infinity. */
+/* Set the scores of keys after their query to minus infinity. */
 static node hide(const sketch *s, node x) {
   node query = position(s, x, 2), key = position(s, x, 3);
   node seen = combine(s, CUDNN_POINTWISE_CMP_GE, query, key, scores(s, CUDNN_DATA_BOOLEAN));
@@ -226,7 +227,7 @@ static node hide(const sketch *s, node x) {
   return op.y;
 }
 
-/* q k^T * scale, with the masks. */
+/* q k^T * scale, with the masks applied. */
 static node masked_scores(const sketch *s, node q, node k_transposed, node scale) {
   node x = multiply(s, q, k_transposed, scores(s, CUDNN_DATA_FLOAT));
   x = combine(s, CUDNN_POINTWISE_MUL, x, scale, scores(s, CUDNN_DATA_FLOAT));
@@ -237,9 +238,9 @@ static node masked_scores(const sketch *s, node q, node k_transposed, node scale
 
 /* ---- dropout ------------------------------------------------------------------------------- */
 
-/* The numbers that the CPU would draw, not the library's: so they come from memory. */
+/* Dropout draws the same numbers as on the CPU, not the library's, so they come from memory. */
 typedef struct dropout {
-  node kept, keep; /* NULL: there is none */
+  node kept, keep; /* NULL: no dropout */
 } dropout;
 
 static dropout dropout_of(const sketch *s) {
@@ -247,13 +248,13 @@ static dropout dropout_of(const sketch *s) {
   return (dropout){stored_kept(s), scalar(s, GP_CUDNN_KEEP)};
 }
 
-/* f32 values of pairs; y receives them. */
+/* Apply dropout to f32 values of pairs; y receives the result. */
 static node drop(const sketch *s, const dropout *d, node x, node y) {
   x = combine(s, CUDNN_POINTWISE_MUL, x, d->kept, scores(s, CUDNN_DATA_FLOAT));
   return combine(s, CUDNN_POINTWISE_MUL, x, d->keep, y);
 }
 
-/* The type of probabilities between operations: dropout takes them in f32. */
+/* The type of probabilities between operations: dropout needs f32. */
 static cudnnDataType_t probability(const sketch *s) {
   return s->a->dropout > 0 ? CUDNN_DATA_FLOAT : s->half;
 }
@@ -279,7 +280,7 @@ static void describe_forward(const sketch *s) {
 
 /* ---- backward ------------------------------------------------------------------------------ */
 
-/* rowsum(do * o). A graph has to have it in memory to read it in several places. */
+/* rowsum(do * o). It is read in several places, so the graph must keep it in memory. */
 static node rowsum(const sketch *s, node d_o) {
   const gp_attention *a = s->a;
   node o = stored(s, GP_CUDNN_O, &a->o);
@@ -289,7 +290,7 @@ static node rowsum(const sketch *s, node d_o) {
                  scalar(s, GP_CUDNN_ONE), stored_per_query(s, GP_CUDNN_ROWSUM, NULL));
 }
 
-/* p (do v^T - rowsum) scale: the gradient of the scores. What was dropped has none of do v^T. */
+/* p (do v^T - rowsum) scale: the gradient of the scores. For dropped pairs, do v^T counts as 0. */
 static node score_gradients(const sketch *s, const dropout *d, node d_o, node p, node sum,
                             node scale) {
   node v = stored_transposed(s, GP_CUDNN_V, &s->a->v);

@@ -1,8 +1,8 @@
 /* device/cuda/cudnn/attention_piece.c - see attention_piece.h.
  *
  * A deterministic backward plan keeps all scores of the heads that it works on: two bytes for each
- * pair of a query and a key; dropout takes as many for what is kept, forward too. So as many of the
- * batch's heads as fit a bound are taken at once, in equal pieces, one after the other in the same
+ * pair of a query and a key. Dropout keeps as many bytes for its mask, forward too. So the batch's
+ * heads are cut into equal pieces that fit a bound, which run one after the other in the same
  * scratch. */
 #include "device/cuda/cudnn/attention_piece.h"
 
@@ -12,8 +12,8 @@ enum {
   PIECE = 256 /* MiB of scores at once: enough heads to fill the largest GPU at 1,024 tokens */
 };
 
-/* In bytes; GPIPE_ATTENTION_PIECE names another bound, in MiB. Heads do not know of each other, so
- * the bound changes no bit as long as the library takes the same engine for more heads and less. */
+/* The bound in bytes; GPIPE_ATTENTION_PIECE sets another, in MiB. Heads are independent, so the
+ * bound changes no bit as long as the library chooses the same engine for any number of heads. */
 static double most_scores(void) {
   const char *asked = getenv("GPIPE_ATTENTION_PIECE");
   const long mib = asked ? strtol(asked, NULL, 10) : 0;
@@ -31,8 +31,8 @@ static int64_t largest_divisor(int64_t n, double most) {
   return d;
 }
 
-/* Elements of the mask in the scratch, without what it is the same for; *to receives its
- * distances. */
+/* Return how many elements of the mask lie in the scratch, without dimensions along which it
+ * repeats; *to receives their strides. */
 static int64_t stage(const gp_attention *a, gp_attention_value *to) {
   const int64_t count[] = {a->batches, a->heads, a->queries};
   const int64_t given[] = {a->mask.batch, a->mask.head, a->mask.row};

@@ -1,4 +1,4 @@
-/* device/cuda/cudnn/attention_run.c - which attention cuDNN computes, and running its plans.
+/* device/cuda/cudnn/attention_run.c - choose which attention cuDNN computes, and run its plans.
  *
  * Around the plan our own kernels do what graphs cannot: bring a mask into their form, and clear
  * the rows that it left nothing to. */
@@ -13,7 +13,8 @@ enum { KEY_ATTENTION = 1 };
 
 /* ---- plans --------------------------------------------------------------------------------- */
 
-/* A plan is found by all that its graph was made of: sizes, layouts, and what it computes. */
+/* The key of a plan holds everything that its graph depends on: sizes, layouts, and what it
+ * computes. */
 static int add_strides(int64_t *field, const gp_attention_value *v) {
   field[0] = v->batch, field[1] = v->head, field[2] = v->row;
   return 3;
@@ -34,7 +35,7 @@ static void describe(gp_cudnn_graph *graph, const void *what) {
   gp_cudnn_attention_describe(graph, what);
 }
 
-/* Where cuDNN has no plan, *why says so and our own kernels compute: that is no error. */
+/* If cuDNN has no plan, *why says so and our own kernels compute: that is no error. */
 gp_status gp_cudnn_attention_prepare(gp_gpu *gpu, const gp_attention *a, size_t *scratch,
                                      const char **why) {
   *why = gp_cudnn_attention_refusal(a);
@@ -65,7 +66,8 @@ static void *in_scratch(const gp_attention *a, size_t at) {
   return scratch ? scratch + at : NULL;
 }
 
-/* What the graph of a piece names: some in both directions, some in one. */
+/* List the operands that the graph of a piece names: some in both directions, some only
+ * backward. */
 static int list_operands(const gp_attention *a, const scalars *s, const gp_cudnn_scratch *at,
                          gp_cudnn_operand *list) {
   void *rowsum = in_scratch(a, at->rowsum);
@@ -85,7 +87,7 @@ static int list_operands(const gp_attention *a, const scalars *s, const gp_cudnn
   return n;
 }
 
-/* A plan that wants no workspace ignores where it lies. */
+/* Run one piece. A plan without a workspace ignores its address. */
 static gp_status run_piece(gp_gpu *gpu, const gp_cudnn_key *key, const gp_attention *piece,
                            const char **why) {
   const scalars s = {(float)piece->scale, -INFINITY, 1, (float)(1 / (1 - piece->dropout))};
@@ -96,7 +98,7 @@ static gp_status run_piece(gp_gpu *gpu, const gp_cudnn_key *key, const gp_attent
   return gp_cudnn_run(gpu, key, &work, why);
 }
 
-/* A piece has the words of its own heads, one after the other. */
+/* Write the dropout mask of a piece: the words of its heads, one after the other. */
 static gp_status write_kept(gp_gpu *gpu, const gp_attention *a, const gp_attention *piece,
                             int64_t batch, int64_t group) {
   const gp_cudnn_scratch at = gp_cudnn_lay_out(piece);
@@ -106,7 +108,7 @@ static gp_status write_kept(gp_gpu *gpu, const gp_attention *a, const gp_attenti
   return gp_attention_write_kept(gpu, a, &words, in_scratch(piece, at.kept));
 }
 
-/* All pieces have the shape of the first one, so one plan and one scratch serve them in turn. */
+/* Run all pieces. They have the shape of the first one, so one plan and one scratch serve all. */
 static gp_status run_pieces(gp_gpu *gpu, const gp_cudnn_key *key, const gp_attention *a,
                             const gp_attention *first, const char **why) {
   for (int64_t b = 0; b < a->batches; b += first->batches)

@@ -1,5 +1,5 @@
-/* device/cuda/cudnn/cache.h - the plans that a device uses: found or made by prepare, found again
- * by run. */
+/* device/cuda/cudnn/cache.h - the plans that a device uses: prepare finds or makes them, run finds
+ * them again. */
 #ifndef GP_DEVICE_CUDA_CUDNN_CACHE_H
 #define GP_DEVICE_CUDA_CUDNN_CACHE_H
 
@@ -8,7 +8,7 @@
 
 enum { GP_CUDNN_KEY = 48 };
 
-/* All that a graph depends on, the kind of graph first; unused fields are 0. */
+/* Everything that a graph depends on, starting with the kind of graph; unused fields are 0. */
 typedef struct gp_cudnn_key {
   int64_t field[GP_CUDNN_KEY];
 } gp_cudnn_key;
@@ -22,14 +22,14 @@ typedef struct gp_cudnn_request {
 } gp_cudnn_request;
 
 typedef struct gp_cudnn_answer {
-  const char *why;  /* NULL: there is a plan; else why there is none, for the device's life */
+  const char *why;  /* NULL: there is a plan; else why there is none, valid for the device's life */
   size_t workspace; /* bytes */
 } gp_cudnn_answer;
 
-/* Find the plan, or make it. A library that is missing or refuses is an answer, and kept. Errors:
- * GP_ENOMEM; GP_EDEVICE where the GPU is lost. */
+/* Find the plan, or make it. If the library is missing or refuses, the answer says so and is kept.
+ * Errors: GP_ENOMEM; GP_EDEVICE if the GPU is lost. */
 gp_status gp_cudnn_prepare(gp_gpu *gpu, const gp_cudnn_request *request, gp_cudnn_answer *answer);
-/* Was a plan prepared, and never refused to run? */
+/* Was a plan prepared, and did every run of it succeed? */
 bool gp_cudnn_has(const gp_gpu *gpu, const gp_cudnn_key *key);
 
 typedef struct gp_cudnn_work {
@@ -39,9 +39,9 @@ typedef struct gp_cudnn_work {
   const char *doing; /* for the text of an error */
 } gp_cudnn_work;
 
-/* Enqueue the plan of a key, which there is, on the compute stream. *why receives NULL, or why the
- * library refused: nobody gets the plan any more then, and what it writes is undefined. Errors:
- * GP_EDEVICE where the GPU is lost. */
+/* Enqueue the plan of a key, which must exist, on the compute stream. *why receives NULL, or why
+ * the library refused: then the plan is not used any more, and its outputs are undefined. Errors:
+ * GP_EDEVICE if the GPU is lost. */
 gp_status gp_cudnn_run(gp_gpu *gpu, const gp_cudnn_key *key, const gp_cudnn_work *work,
                        const char **why);
 

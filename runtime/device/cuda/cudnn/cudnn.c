@@ -1,9 +1,9 @@
 /* device/cuda/cudnn/cudnn.c - see cudnn.h and cache.h.
  *
  * Plans belong to the process (shared.c); a device has a handle, which enqueues on its stream, and
- * a list of the plans that it uses. Nothing that the library refuses is an error: the answer "not
- * by cuDNN" is kept with its reason, and our own kernels compute. Only a GPU that is lost, and no
- * memory on the host, end anything. */
+ * a list of the plans that it uses. A refusal of the library is no error: the answer "not by cuDNN"
+ * is kept with its reason, and our own kernels compute. Only a lost GPU, or a lack of host memory,
+ * is an error. */
 #include "device/cuda/cudnn/cache.h"
 
 #include <stdio.h>
@@ -12,33 +12,33 @@
 
 #include "device/cuda/cudnn/shared.h"
 
-/* An answer, as this device has it. */
+/* An answer that this device has received. */
 typedef struct entry {
   gp_cudnn_shared *shared;
-  bool usable;   /* there is a plan, and no run of it was refused */
-  char why[300]; /* not usable */
+  bool usable;   /* there is a plan, and none of its runs was refused */
+  char why[300]; /* why it is not usable */
   struct entry *next;
 } entry;
 
 struct gp_cudnn_cache {
-  const gp_cudnn_library *library; /* NULL: there is none */
-  cudnnHandle_t handle;            /* NULL: there is none, because: */
-  cudaStream_t stream;             /* that it enqueues on */
+  const gp_cudnn_library *library; /* NULL: there is no library */
+  cudnnHandle_t handle;            /* NULL: there is no handle, and `missing` says why */
+  cudaStream_t stream;             /* the stream that the handle enqueues on */
   char missing[300];
   entry *entries;
 };
 
 /* ---- opening ------------------------------------------------------------------------------- */
 
-/* Where ops go now. */
+/* Point the handle at the stream that ops use now. */
 static cudnnStatus_t set_stream(const gp_gpu *gpu, gp_cudnn_cache *cache) {
   const cudnnStatus_t s = cache->library->cudnnSetStream(cache->handle, gp_gpu_stream(gpu));
   cache->stream = s == CUDNN_STATUS_SUCCESS ? gp_gpu_stream(gpu) : NULL;
   return s;
 }
 
-/* The handle enqueues on one stream at a time. The library may refuse the stream of a part of a
- * GPU; there is no other that keeps to the part. */
+/* Make the handle, which enqueues on one stream at a time. The library may refuse the stream of a
+ * part of a GPU; no other stream would keep to the part. */
 static cudnnStatus_t make_handle(gp_gpu *gpu, gp_cudnn_cache *cache, const char **call) {
   *call = "cudnnCreate";
   cudnnStatus_t s = cache->library->cudnnCreate(&cache->handle);
@@ -51,7 +51,8 @@ static cudnnStatus_t make_handle(gp_gpu *gpu, gp_cudnn_cache *cache, const char 
   return s;
 }
 
-/* Failing is an answer too. Errors: the GPU is lost. */
+/* Open the library and a handle. If that fails, cache->missing says why. Errors: the GPU is
+ * lost. */
 static gp_status open_handle(gp_gpu *gpu, gp_cudnn_cache *cache) {
   const char *why, *call;
   cache->library = gp_cudnn_library_get(&why);
@@ -66,7 +67,8 @@ static gp_status open_handle(gp_gpu *gpu, gp_cudnn_cache *cache) {
   return gp_gpu_refused(gpu, call);
 }
 
-/* gpu->cudnn->handle says whether there is a library. Errors: GP_ENOMEM; the GPU is lost. */
+/* Open the cache; gpu->cudnn->handle is NULL if cuDNN cannot be used. Errors: GP_ENOMEM; the GPU is
+ * lost. */
 static gp_status open_library(gp_gpu *gpu) {
   if (gpu->cudnn) return GP_OK;
   gpu->cudnn = calloc(1, sizeof *gpu->cudnn);
@@ -74,7 +76,7 @@ static gp_status open_library(gp_gpu *gpu) {
   return open_handle(gpu, gpu->cudnn);
 }
 
-/* 91900 is 9.19.0. */
+/* The version number 91900 means 9.19.0. */
 void gp_cudnn_describe(gp_gpu_library *library) {
   const char *why;
   const gp_cudnn_library *found = gp_cudnn_library_get(&why);
@@ -103,7 +105,7 @@ void gp_cudnn_close(gp_gpu *gpu) {
 
 /* ---- plans --------------------------------------------------------------------------------- */
 
-/* A model has a few kinds of attention: a list is enough. */
+/* A linear search is enough: a model has a few kinds of attention. */
 static entry *find(const gp_cudnn_cache *cache, const gp_cudnn_key *key) {
   for (entry *e = cache->entries; e; e = e->next)
     if (memcmp(&e->shared->key, key, sizeof *key) == 0) return e;
@@ -141,8 +143,8 @@ bool gp_cudnn_has(const gp_gpu *gpu, const gp_cudnn_key *key) {
 
 /* ---- running ------------------------------------------------------------------------------- */
 
-/* Not usable from now on, here and for devices that are opened later; others that use it now go on
- * as they began. */
+/* Do not use this plan any more, here and on devices that are opened later; devices that use it now
+ * go on as they began. */
 static void refuse(gp_gpu *gpu, entry *e, cudnnStatus_t status) {
   const gp_cudnn_library *library = gpu->cudnn->library;
   char text[160] = "";

@@ -1,15 +1,14 @@
 /* device/cuda/cudnn/graph.c - see graph.h: descriptors, attribute by attribute.
  *
- * A call on a graph that refused something does nothing: so descriptions read from the top to the
- * bottom, and the reason that is told is that of the first mistake.
+ * After a graph has refused a call, later calls on it do nothing: so descriptions need no checks in
+ * between, and the reported reason is that of the first mistake.
  *
- * Source: the order of calls is that of NVIDIA's documentation of the backend API,
- * "cudnnBackend". */
+ * Source: the order of calls follows NVIDIA's documentation of the backend API, "cudnnBackend". */
 #include "device/cuda/cudnn/graph.h"
 
 /* ---- descriptors --------------------------------------------------------------------------- */
 
-/* Every descriptor belongs to its graph from the start: nothing is lost on a refusal. */
+/* Every descriptor belongs to its graph from the start, so that none leaks after a refusal. */
 gp_cudnn_node gp_cudnn_make(gp_cudnn_graph *g, cudnnBackendDescriptorType_t type) {
   gp_cudnn_node node = NULL;
   if (g->status != CUDNN_STATUS_SUCCESS) return NULL;
@@ -41,7 +40,7 @@ void gp_cudnn_finish(gp_cudnn_graph *g, gp_cudnn_node node) {
   if (g->status == CUDNN_STATUS_SUCCESS) g->status = g->library->cudnnBackendFinalize(node);
 }
 
-/* The order of operations is free, but that of their making is one in which they can run. */
+/* Finish an operation and append it. Graphs accept any order; this is one in which they can run. */
 void gp_cudnn_finish_op(gp_cudnn_graph *g, gp_cudnn_node node) {
   gp_cudnn_finish(g, node);
   if (g->status == CUDNN_STATUS_SUCCESS && g->n_ops == GP_CUDNN_OPS)
@@ -49,7 +48,7 @@ void gp_cudnn_finish_op(gp_cudnn_graph *g, gp_cudnn_node node) {
   if (g->status == CUDNN_STATUS_SUCCESS) g->op[g->n_ops++] = node;
 }
 
-/* Last made, first given back: what is made of others goes before them. */
+/* Release in reverse order: a descriptor goes before those that it was made of. */
 void gp_cudnn_release(gp_cudnn_graph *g, int mark) {
   while (g->n_nodes > mark) g->library->cudnnBackendDestroyDescriptor(g->node[--g->n_nodes]);
 }
@@ -58,7 +57,7 @@ void gp_cudnn_release(gp_cudnn_graph *g, int mark) {
 
 gp_cudnn_node gp_cudnn_add_tensor(gp_cudnn_graph *g, const gp_cudnn_tensor *t) {
   const bool is_virtual = t->storage == GP_CUDNN_VIRTUAL, by_value = t->storage == GP_CUDNN_SCALAR;
-  /* Virtual ones want ids too: from far beyond those that a graph gives. */
+  /* virtual tensors need ids too: take them far beyond those that graphs use */
   const int64_t id = t->id ? t->id : 1000 + g->n_nodes;
   const int64_t usual = t->type == CUDNN_DATA_FLOAT ? 4 : 16;
   const int64_t alignment = t->alignment ? t->alignment : usual;
@@ -78,7 +77,7 @@ gp_cudnn_node gp_cudnn_add_tensor(gp_cudnn_graph *g, const gp_cudnn_tensor *t) {
 
 static const cudnnDataType_t computed_in = CUDNN_DATA_FLOAT;
 
-/* What an operation does; the operation itself says with which values. */
+/* Describe what an operation does; the operation itself names its values. */
 static gp_cudnn_node make_mode(gp_cudnn_graph *g, const gp_cudnn_pointwise *op) {
   gp_cudnn_node mode = gp_cudnn_make(g, CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
   gp_cudnn_set(g, mode, CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, &op->mode);
@@ -149,7 +148,7 @@ static gp_cudnn_node make_windows(gp_cudnn_graph *g, const gp_cudnn_convolve *op
   return node;
 }
 
-/* What the passes call the same things. */
+/* The attributes of each pass, which mean the same but have different names. */
 typedef struct names {
   cudnnBackendDescriptorType_t type;
   cudnnBackendAttributeName_t x, w, y, windows, alpha, beta;

@@ -1,7 +1,6 @@
 /* device/cuda/cudnn/library.c - see library.h.
  *
- * The library is never unloaded: it opens others behind its back and registers code with the
- * driver. */
+ * The library is never unloaded: it opens other libraries and registers code with the driver. */
 #include "device/cuda/cudnn/library.h"
 
 #include <dlfcn.h>
@@ -20,7 +19,7 @@ static bool find(void *opened, const char *name, void *function) {
   return found != NULL;
 }
 
-/* All or none: a library without one of them is too old. */
+/* Find all functions: a library that lacks one of them is too old. */
 static bool find_all(void *opened, gp_cudnn_library *library, char *text, size_t size) {
 #define FIND(name)                                                                                 \
   if (!find(opened, #name, &library->name)) {                                                      \
@@ -44,7 +43,7 @@ bool gp_cudnn_library_open(gp_cudnn_library *library, char *text, size_t size) {
   return found;
 }
 
-/* ---- of the process ------------------------------------------------------------------------ */
+/* ---- the library of the process ------------------------------------------------------------- */
 
 static struct {
   gp_cudnn_library library;

@@ -1,4 +1,4 @@
-/* device/cuda/cudnn/library.h - libcudnn's functions, by dlopen. */
+/* device/cuda/cudnn/library.h - libcudnn's functions, found with dlopen. */
 #ifndef GP_DEVICE_CUDA_CUDNN_LIBRARY_H
 #define GP_DEVICE_CUDA_CUDNN_LIBRARY_H
 
@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* All that are called. */
+/* Every function that we call. */
 #define GP_CUDNN_FUNCTIONS(X)                                                                      \
   X(cudnnGetVersion)                                                                               \
   X(cudnnGetErrorString)                                                                           \
@@ -27,10 +27,10 @@ typedef struct gp_cudnn_library {
 #undef GP_CUDNN_FIELD
 } gp_cudnn_library;
 
-/* The library of this process, opened at the first call and never closed; NULL, and *why (optional)
- * receives the reason. Threads: any. */
+/* Get the library of this process, opened at the first call and never closed. NULL if there is
+ * none; *why (optional) receives the reason. Threads: any. */
 const gp_cudnn_library *gp_cudnn_library_get(const char **why);
-/* Fill in the functions; where that fails, write why into text. The library stays loaded. */
+/* Fill in the functions; if that fails, write the reason into text. The library stays loaded. */
 bool gp_cudnn_library_open(gp_cudnn_library *library, char *text, size_t size);
 
 #endif

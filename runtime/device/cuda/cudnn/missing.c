@@ -1,6 +1,6 @@
-/* device/cuda/cudnn/missing.c - cudnn.h where the plugin is built without cuDNN's headers.
+/* device/cuda/cudnn/missing.c - cudnn.h for plugins that are built without cuDNN's headers.
  *
- * Takes the place of the other cudnn files, and is empty beside them: our own kernels compute. */
+ * This replaces the other cudnn files, and is empty if they are built: our own kernels compute. */
 #include "device/cuda/cudnn/cudnn.h"
 
 #ifndef GP_HAVE_CUDNN

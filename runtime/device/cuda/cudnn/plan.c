@@ -1,19 +1,20 @@
 /* device/cuda/cudnn/plan.c - see plan.h.
  *
- * The library offers engines; whether one accepts a graph shows only when its plan is finalized, so
- * they are tried one after the other. Engines that say of themselves that their sums have no fixed
- * order are passed over, and those beyond the limits of the plan. */
+ * The library offers engines. Whether one accepts a graph is known only when its plan is finalized,
+ * so they are tried one after the other. Engines are skipped if they report that their sums have no
+ * fixed order, or if they exceed the limits of the plan. */
 #include "device/cuda/cudnn/plan.h"
 
 enum { ENGINES = 24 };
 
-/* Who asks: in older versions graphs and plans want the handle, later ones a description does. */
+/* Set the device: older versions want the handle for graphs and plans, later ones accept a
+ * description of the device instead. */
 static void set_target(gp_cudnn_graph *g, gp_cudnn_node node, cudnnBackendAttributeName_t handle,
                        const gp_cudnn_target *target) {
   if (target->handle) gp_cudnn_set(g, node, handle, CUDNN_TYPE_HANDLE, &target->handle);
 }
 
-/* The graph that was described so far, for one handle or one described device. */
+/* Finalize the graph that was described so far, for a handle or a described device. */
 static gp_cudnn_node make_operations(gp_cudnn_graph *g, const gp_cudnn_target *target) {
   gp_cudnn_node node = gp_cudnn_make(g, CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
   if (g->status == CUDNN_STATUS_SUCCESS)
@@ -39,7 +40,7 @@ static gp_cudnn_node make_heuristic(gp_cudnn_graph *g, gp_cudnn_node operations,
   return node;
 }
 
-/* configurations[ENGINES] receives the offers; returns their number. */
+/* list[ENGINES] receives the engines that are offered; returns their number. */
 static int64_t list_engines(gp_cudnn_graph *g, gp_cudnn_node heuristic, gp_cudnn_node *list) {
   int64_t count = 0;
   for (int i = 0; i < ENGINES; i++) list[i] = gp_cudnn_make(g, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
@@ -50,7 +51,7 @@ static int64_t list_engines(gp_cudnn_graph *g, gp_cudnn_node heuristic, gp_cudnn
   return g->status == CUDNN_STATUS_SUCCESS ? (count < ENGINES ? count : ENGINES) : 0;
 }
 
-/* Engines say in their notes how they compute; those that add with atomics never will do. */
+/* Engines report in notes how they compute. Those that add with atomics are never acceptable. */
 static bool is_wanted(gp_cudnn_graph *g, gp_cudnn_node configuration, uint32_t unwanted) {
   cudnnBackendNumericalNote_t notes[CUDNN_NUMERICAL_NOTE_TYPE_COUNT];
   int64_t count = 0;
@@ -91,7 +92,8 @@ static bool try_engine(gp_cudnn_plan *plan, gp_cudnn_node configuration,
   return true;
 }
 
-/* A refusal is one engine's: the next starts anew; the last one stays where none accepts. */
+/* Try engines in order. After a refusal the next engine starts afresh; if none accepts, the graph
+ * keeps the last refusal. */
 static bool try_engines(gp_cudnn_plan *plan, gp_cudnn_node operations, cudnnBackendHeurMode_t mode,
                         const gp_cudnn_target *target) {
   gp_cudnn_graph *g = &plan->graph;
@@ -124,9 +126,8 @@ static bool try_modes(gp_cudnn_plan *plan, gp_cudnn_node operations,
   return false;
 }
 
-/* Engines that compile their code (attention) refuse any number of multiprocessors but the GPU's
- * own:
- * on a part of a GPU they get none rather than no plan. */
+/* Choose an engine. Engines that compile their code (attention) accept only the number of
+ * multiprocessors of the whole GPU: if none accepts that of a part, ask again without a number. */
 bool gp_cudnn_plan_build(gp_cudnn_plan *plan, const gp_cudnn_target *target) {
   gp_cudnn_graph *g = &plan->graph;
   gp_cudnn_node operations = make_operations(g, target);

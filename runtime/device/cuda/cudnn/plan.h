@@ -4,33 +4,33 @@
 
 #include "device/cuda/cudnn/graph.h"
 
-/* For whom: a device that is there, or the description of one. */
+/* The target of a plan: an open device, or the description of one. */
 typedef struct gp_cudnn_target {
-  cudnnHandle_t handle;     /* or NULL, with: */
+  cudnnHandle_t handle;     /* or NULL, and properties is set */
   gp_cudnn_node properties; /* a device properties descriptor */
-  int32_t sm_count;         /* of a part of a GPU; 0: all */
+  int32_t sm_count;         /* multiprocessors of a part of a GPU; 0: all */
 } gp_cudnn_target;
 
-/* Which engines will do, besides that they are deterministic; zeros: any. */
+/* Which deterministic engines are acceptable; zeros: any. */
 typedef struct gp_cudnn_limits {
-  uint32_t notes;   /* bits of cudnnBackendNumericalNote_t: engines that say one are passed over */
-  size_t workspace; /* bytes at most */
+  uint32_t notes;   /* bits of cudnnBackendNumericalNote_t: engines that report one are skipped */
+  size_t workspace; /* bytes, at most */
 } gp_cudnn_limits;
 
 typedef struct gp_cudnn_plan {
-  gp_cudnn_graph graph; /* what the plan was made of, for as long as it lives */
+  gp_cudnn_graph graph; /* the plan's descriptors, for as long as it lives */
   gp_cudnn_limits limits;
-  gp_cudnn_node node; /* borrowed from there; NULL: no engine takes the graph */
+  gp_cudnn_node node; /* borrowed from graph; NULL: no engine accepts it */
   size_t workspace;   /* bytes */
 } gp_cudnn_plan;
 
 /* Take the first engine within the limits that accepts plan->graph, in the library's order of
- * expected speed. False where there is none: plan->graph.status and the library's last error say
+ * expected speed. False if there is none: plan->graph.status and the library's last error say
  * why. */
 bool gp_cudnn_plan_build(gp_cudnn_plan *plan, const gp_cudnn_target *target);
-void gp_cudnn_plan_close(gp_cudnn_plan *plan); /* what it holds */
+void gp_cudnn_plan_close(gp_cudnn_plan *plan); /* free what the plan holds */
 
-/* Where the value of an id lies: on the device, scalars on the host. */
+/* The address of the value with an id: on the device, or on the host for scalars. */
 typedef struct gp_cudnn_operand {
   int64_t id;
   const void *data;

@@ -7,12 +7,12 @@
 
 #include "device/cuda/table.h"
 
-/* Plans that no device holds any more are kept for the next pipeline, up to so many: ResNet-50 has
- * 68 kinds of convolution. */
+/* How many plans without users are kept for the next pipeline: ResNet-50 has 68 kinds of
+ * convolution. */
 enum { KEPT = 192 };
 
 static struct {
-  pthread_mutex_t lock; /* of what follows, and of making plans */
+  pthread_mutex_t lock; /* guards what follows, and the making of plans */
   gp_cudnn_shared *first;
   uint64_t clock;
   cudnnHandle_t makers[GP_CUDA_MOST]; /* per GPU; never destroyed */
@@ -20,7 +20,8 @@ static struct {
 
 /* ---- making --------------------------------------------------------------------------------- */
 
-/* The library's own words end in where its sources lie, and in line breaks. */
+/* Write why there is no plan. The library's own text ends with line breaks and its source's path,
+ * so only its first line is used. */
 static void write_refusal(gp_cudnn_shared *s, const gp_cudnn_library *library) {
   char text[200] = "";
   library->cudnnGetLastErrorString(text, sizeof text);
@@ -30,7 +31,7 @@ static void write_refusal(gp_cudnn_shared *s, const gp_cudnn_library *library) {
            *text ? ")" : "");
 }
 
-/* A graph without a plan holds nothing. */
+/* Make the plan; a graph for which there is none is released. */
 static void make_plan(gp_cudnn_shared *s, const gp_cudnn_library *library,
                       const gp_cudnn_request *request) {
   cudnnHandle_t *maker = &plans.makers[s->ordinal];
@@ -57,7 +58,7 @@ static void free_shared(gp_cudnn_shared *s) {
   free(s);
 }
 
-/* Under the lock. The oldest without users goes where there are too many of them. */
+/* The caller holds the lock. Drop the plan that was unused for longest, if too many are unused. */
 static void drop_oldest(void) {
   gp_cudnn_shared **oldest = NULL;
   int idle = 0;
@@ -81,7 +82,7 @@ static gp_cudnn_shared *find(int ordinal, int32_t sm_count, const gp_cudnn_key *
   return NULL;
 }
 
-/* Under the lock. A refusal that the GPU's end was behind is no answer to be kept. */
+/* The caller holds the lock. Do not keep a refusal if its cause is that the GPU was lost. */
 static gp_status add(gp_gpu *gpu, const gp_cudnn_library *library, const gp_cudnn_request *request,
                      int32_t sm_count, gp_cudnn_shared **added) {
   gp_cudnn_shared *s = calloc(1, sizeof *s);

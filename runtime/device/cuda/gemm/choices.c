@@ -1,9 +1,9 @@
 /* device/cuda/gemm/choices.c - see choices.h.
  *
- * A line is a kind, an algorithm and a sum of both, in hexadecimal words. A new file takes the
- * place of the old one by rename, so that no reader sees half of one; a lock beside it makes
- * processes that add at once wait for each other, so that none drops what another added. Whatever
- * cannot be read or written is left: a choice that is not kept is made again. */
+ * A line holds a kind, an algorithm and a checksum of both, in hexadecimal words. A new file
+ * replaces the old one by rename, so that no reader sees half of one. A lock file beside it makes
+ * processes that add at the same time wait for each other, so that none drops another's line. If
+ * the file cannot be read or written, nothing happens: a choice that is not kept is made again. */
 #include "device/cuda/gemm/choices.h"
 
 #include <ctype.h>
@@ -51,7 +51,7 @@ static bool write_line(FILE *to, const gp_gemm_choice *choice) {
 
 /* ---- place --------------------------------------------------------------------------------- */
 
-/* All folders of a path; those that are there already stay. */
+/* Make all folders of a path; existing ones stay. */
 static void make_folders(char *path) {
   for (char *at = strchr(path + 1, '/'); at; at = strchr(at + 1, '/')) {
     *at = '\0';
@@ -62,7 +62,7 @@ static void make_folders(char *path) {
 
 bool gp_gemm_choices_path(const char *gpu, size_t version, char *path, size_t size) {
   const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-  const bool given = cache && *cache == '/'; /* relative ones do not count, as its rules say */
+  const bool given = cache && *cache == '/'; /* relative paths do not count, as the XDG rules say */
   char name[96];
   size_t n = 0;
   if (!given && !(home && *home == '/')) return false;
@@ -96,7 +96,7 @@ bool gp_gemm_choices_find(const char *path, gp_gemm_choice *choice) {
 
 /* ---- writing ------------------------------------------------------------------------------- */
 
-/* The whole lines of the old file; what is damaged is left behind. */
+/* Copy the whole lines of the old file; damaged ones are dropped. */
 static bool copy_lines(FILE *to, const char *path) {
   char line[LINE + 1];
   gp_gemm_choice read;
@@ -108,7 +108,7 @@ static bool copy_lines(FILE *to, const char *path) {
   return good;
 }
 
-/* The old lines and one more, under another name first. */
+/* Write the old lines and a new one under another name, then rename the file. */
 static void replace(const char *path, const gp_gemm_choice *choice) {
   char other[PATH];
   if (snprintf(other, sizeof other, "%s.new", path) >= (int)sizeof other) return;

@@ -1,18 +1,17 @@
-/* device/cuda/gemm/epilogue.c - what a product does to its result as it writes it, and whether it
- * should.
+/* device/cuda/gemm/epilogue.c - what a product does to its result while it writes it, and whether
+ * it should.
  *
- * The library's GELU is the tanh form, in the precision of halves: products of f32 and f64 keep to
- * our own kernel. Before Hopper a product with GELU was measured slower than the two apart (llm.c),
- * so only from there on it is taken unasked. GPIPE_GEMM_EPILOGUES names what may be taken: a list
- * of gelu, gelu_dx and row_sums; empty: nothing. A choice is fixed for a GPU, so that bits are;
- * with GPIPE_GEMM_TUNE the clock decides.
- */
+ * The library's GELU is the tanh form, in the precision of halves; for f32 and f64 our own kernel
+ * is used. Before Hopper, a product with GELU was measured slower than the two separately (llm.c),
+ * so only Hopper and later use it by default. GPIPE_GEMM_EPILOGUES lists the epilogues that may be
+ * used: gelu, gelu_dx, row_sums; empty: none. The choice is fixed for a GPU, so that the bits are;
+ * with GPIPE_GEMM_TUNE, measured times decide. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "device/cuda/gemm/plan.h"
 
-enum { HOPPER = 9, AUX_COLUMNS = 8 }; /* columns of aux come in such numbers */
+enum { HOPPER = 9, AUX_COLUMNS = 8 }; /* aux has a multiple of this number of columns */
 
 /* ---- whether ------------------------------------------------------------------------------- */
 
@@ -61,7 +60,7 @@ static cublasLtEpilogue_t epilogue_of(const gp_gpu_gemm *g) {
   }
 }
 
-/* Sums take the place of the bias. */
+/* The address of the bias; row sums use the same slot. */
 static const void *row_of(const gp_gpu_gemm *g) {
   return g->epilogue == GP_GEMM_ROW_SUMS ? g->aux : g->bias;
 }
@@ -81,7 +80,8 @@ cublasStatus_t gp_gemm_epilogue_point(const gp_gpu_gemm *g, cublasLtMatmulDesc_t
   return s;
 }
 
-/* Asking for algorithms wants some addresses that are as aligned as those of the runs. */
+/* Give the product some addresses, which the library wants when it is asked for algorithms, aligned
+ * as those of the runs. */
 static gp_gpu_gemm with_addresses(const gp_gpu_gemm *g) {
   gp_gpu_gemm made = *g;
   void *some = (void *)(uintptr_t)4096;

@@ -1,9 +1,9 @@
-/* device/cuda/gemm/gemm.c - see gemm.h: the plans of the process, found again by what decides them.
+/* device/cuda/gemm/gemm.c - see gemm.h: the plans of the process, found by the kind of product.
  *
  * A plan stays until the process ends: a training run has some dozens of them, however many steps
- * and pipelines it makes, and asking the library anew would cost each of them its first step. All
- * logical devices of a GPU share them; parts of one with so many multiprocessors have their own.
- * What a run writes is never shared: the workspace belongs to a gp_gpu. */
+ * and pipelines it makes, and asking the library again would slow the first step of each pipeline.
+ * All logical devices of a GPU share plans; its parts with the same number of multiprocessors share
+ * their own. Memory that runs write is never shared: the workspace belongs to a gp_gpu. */
 #include "device/cuda/gemm/gemm.h"
 
 #include <pthread.h>
@@ -20,17 +20,17 @@ enum { BUCKETS = 256, FULL_ALIGNMENT = 16, MOST_PATH = 4096 };
 typedef struct entry {
   int ordinal;
   gp_gemm_kind kind;
-  pthread_mutex_t lock; /* of the plan: a run writes addresses into it, and may change its way */
+  pthread_mutex_t lock; /* guards the plan: a run writes addresses, and may change its way */
   gp_gemm_plan plan;
-  bool refused; /* by the library, when it was first asked */
+  bool refused; /* the library refused when it was first asked */
   struct entry *next;
 } entry;
 
-/* Of the process. lock: of all of it but the plans. */
+/* The plans of the process. lock guards everything except the contents of plans. */
 static struct {
   pthread_mutex_t lock;
   bool open[GP_CUDA_MOST];
-  gp_gemm_tools tools[GP_CUDA_MOST]; /* of a GPU; written once, before `open` */
+  gp_gemm_tools tools[GP_CUDA_MOST]; /* per GPU; written once, before `open` */
   entry *bucket[BUCKETS];
 } known = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -43,10 +43,10 @@ int64_t gp_gemm_alignment(const gp_gpu_gemm *g) {
   return (int64_t)(bits & (~bits + 1)); /* the lowest bit that is set */
 }
 
-/* The multiprocessors that algorithms are chosen for; 0: all of the GPU. */
+/* The number of multiprocessors that algorithms are chosen for; 0: all of the GPU. */
 static int64_t target_of(const gp_gpu *gpu) { return gpu->spec.parts > 1 ? gpu->info.sm_count : 0; }
 
-/* Whether D is added to is no part of it: the library does not ask. */
+/* `accumulate` is not part of the kind: the library does not ask for it. */
 gp_gemm_kind gp_gemm_kind_of(const gp_gpu *gpu, const gp_gpu_gemm *g) {
   const int64_t flags = (int64_t)g->transpose_a | (int64_t)g->transpose_b << 1 |
                         (int64_t)g->biased << 2 | (int64_t)g->keeps << 3 |
@@ -65,19 +65,19 @@ static size_t bucket_of(const gp_gemm_kind *k) {
 
 /* ---- opening ------------------------------------------------------------------------------- */
 
-/* NVIDIA's own defaults: what the algorithms were chosen for. */
+/* NVIDIA's own defaults, which the algorithms were chosen for. */
 static size_t workspace_bytes(const gp_gpu *gpu) {
   return (size_t)(gpu->info.major >= 9 ? 32 : 4) << 20;
 }
 
-/* NULL: there is no place for one, or no memory. */
+/* The path of the file of choices; NULL if there is no place for it, or no memory. */
 static char *choices_path(const gp_gpu *gpu) {
   char path[MOST_PATH];
   const size_t version = cublasLtGetVersion();
   return gp_gemm_choices_path(gpu->info.name, version, path, sizeof path) ? strdup(path) : NULL;
 }
 
-/* A library that does not start refuses everything. */
+/* Open the tools of a GPU. If the library does not start, every product counts as refused. */
 static void open_tools(const gp_gpu *gpu, gp_gemm_tools *tools) {
   const char *tune = getenv("GPIPE_GEMM_TUNE");
   tools->tuning = tune && strcmp(tune, "1") == 0;
@@ -90,7 +90,7 @@ static void open_tools(const gp_gpu *gpu, gp_gemm_tools *tools) {
 
 static gp_gemm_tools *tools_of(const gp_gpu *gpu) { return &known.tools[gpu->spec.ordinal]; }
 
-/* The GPU's tools, and the workspace of this logical device. The lock is held. */
+/* Open the GPU's tools and the workspace of this logical device. The caller holds the lock. */
 static gp_status open_gpu(gp_gpu *gpu) {
   gp_gemm_tools *tools = tools_of(gpu);
   if (!known.open[gpu->spec.ordinal]) open_tools(gpu, tools);
@@ -100,7 +100,8 @@ static gp_status open_gpu(gp_gpu *gpu) {
                       "workspace of matrix products");
 }
 
-/* Products that run at once share none. It is as large, so that the algorithms are the same. */
+/* Make the second workspace: products that run at once share none. It has the same size, so that
+ * the algorithms are the same. */
 gp_status gp_gemm_open_side(gp_gpu *gpu) {
   if (gpu->side_workspace) return GP_OK;
   return gp_gpu_check(gpu, cudaMalloc(&gpu->side_workspace, workspace_bytes(gpu)),
@@ -113,7 +114,7 @@ void gp_gemm_close(gp_gpu *gpu) {
   gpu->gemm_workspace = gpu->side_workspace = NULL;
 }
 
-/* 130100 is 13.1.0. */
+/* The version number 130100 means 13.1.0. */
 void gp_gemm_describe(gp_gpu_library *library) {
   const size_t version = cublasLtGetVersion();
   snprintf(library->name, sizeof library->name, "cuBLASLt");
@@ -146,7 +147,7 @@ static gp_status add(gp_gpu *gpu, const gp_gpu_gemm *gemm, const gp_gemm_kind *k
   return GP_OK;
 }
 
-/* A kind is asked about once, by whoever comes first; the others wait for the answer. */
+/* Find a plan, or make it. The first thread asks the library; others wait for its answer. */
 static gp_status find(gp_gpu *gpu, const gp_gpu_gemm *gemm, entry **found) {
   const gp_gemm_kind k = gp_gemm_kind_of(gpu, gemm);
   pthread_mutex_lock(&known.lock);
@@ -159,7 +160,8 @@ static gp_status find(gp_gpu *gpu, const gp_gpu_gemm *gemm, entry **found) {
 
 /* ---- products ------------------------------------------------------------------------------ */
 
-/* The library wants rows at some distance, also where they have no elements or there is one row. */
+/* The library wants a row distance of at least the width, even if rows are empty or there is only
+ * one. */
 static int64_t distance(int64_t ld, int64_t width) { return ld < width ? width : ld; }
 
 static gp_gpu_gemm normal(const gp_gpu_gemm *gemm) {
@@ -172,14 +174,14 @@ static gp_gpu_gemm normal(const gp_gpu_gemm *gemm) {
   return g;
 }
 
-/* A sum of nothing has no epilogue: the caller does it apart. */
+/* A product with k = 0 has no epilogue: the caller computes what would follow it. */
 static gp_status check_empty(gp_gpu *gpu, const gp_gpu_gemm *g) {
   return g->epilogue == GP_GEMM_PLAIN ? GP_OK : gp_gemm_refuse(gpu, g);
 }
 
 static bool is_empty(const gp_gpu_gemm *g) { return g->m == 0 || g->n == 0; }
 
-/* A sum of nothing. */
+/* Write zeros: the result of a product with k = 0. */
 static gp_status clear(gp_gpu *gpu, const gp_gpu_gemm *g) {
   const size_t size = gp_gemm_element(g->d_type);
   const size_t width = (size_t)g->n * size, pitch = (size_t)g->ldd * size;

@@ -1,8 +1,8 @@
-/* device/cuda/gemm/layout.c - a product as the library's descriptors.
+/* device/cuda/gemm/layout.c - describes a product to the library.
  *
- * The library counts columns first. What lies in memory as a row-major D = A B is to it D^T = B^T
- * A^T by columns, so the operands trade places and nothing else changes; the bias, one value a
- * column of ours, is one a row of its D, as it wants it. */
+ * The library is column-major. A row-major D = A B is to it D^T = B^T A^T, so the operands change
+ * places and nothing else changes. Our bias has one value per column, which is one per row of the
+ * library's D, as it requires. */
 #include "device/cuda/gemm/plan.h"
 
 /* ---- types --------------------------------------------------------------------------------- */
@@ -16,7 +16,7 @@ static cudaDataType_t data_type(gp_dtype dtype) {
   }
 }
 
-/* True f32 unless asked: TF32 keeps 10 bits of each factor. */
+/* True f32 unless the script allows TF32, which keeps 10 bits of each factor. */
 static cublasComputeType_t compute_type(const gp_gpu *gpu, const gp_gpu_gemm *gemm) {
   if (gemm->type == GP_F64) return CUBLAS_COMPUTE_64F;
   if (gemm->type == GP_F32 && gpu->math == GP_GPU_TF32) return CUBLAS_COMPUTE_32F_FAST_TF32;
@@ -48,7 +48,7 @@ static cublasStatus_t make_product(const gp_gpu *gpu, const gp_gpu_gemm *gemm,
   if (s != CUBLAS_STATUS_SUCCESS) return s;
   gp_gemm_set(&s, *product, CUBLASLT_MATMUL_DESC_TRANSA, first, sizeof *first);
   gp_gemm_set(&s, *product, CUBLASLT_MATMUL_DESC_TRANSB, second, sizeof *second);
-  /* A hint: where the library does not take it, it tiles for the whole GPU. */
+  /* a hint: if the library refuses it, it plans for the whole GPU */
   if (gpu->spec.parts > 1 && s == CUBLAS_STATUS_SUCCESS)
     (void)cublasLtMatmulDescSetAttribute(*product, CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET, &sms,
                                          sizeof sms);
@@ -57,7 +57,7 @@ static cublasStatus_t make_product(const gp_gpu *gpu, const gp_gpu_gemm *gemm,
              : s;
 }
 
-/* A stack of row-major matrices, as the library sees it: `rows` are our columns. */
+/* A stack of row-major matrices as the library sees it: `rows` are our columns. */
 typedef struct stack {
   gp_dtype dtype;
   int64_t rows, columns, ld, stride;
@@ -76,7 +76,7 @@ static cublasStatus_t make_layout(const gp_gpu_gemm *gemm, stack s,
                                           &s.stride, sizeof s.stride);
 }
 
-/* The right operand is the first one of the library. */
+/* Make the layouts. Our right operand is the library's first one. */
 static cublasStatus_t make_layouts(const gp_gpu_gemm *g, gp_gemm_plan *plan) {
   const bool ta = g->transpose_a, tb = g->transpose_b;
   const stack b = {g->type, tb ? g->k : g->n, tb ? g->n : g->k, g->ldb, g->stride_b};

@@ -1,23 +1,24 @@
-/* device/cuda/gemm/own.cu - a product of matrices by a kernel of ours: where cuBLASLt has none.
+/* device/cuda/gemm/own.cu - our own kernel for matrix products that cuBLASLt refuses.
  *
- * Slow (f32 arithmetic, no tensor cores), so that it is right whatever the library refuses: any
+ * It is slow (f32 arithmetic, no tensor cores) but handles whatever the library refuses: any
  * distance between rows, any alignment. Each element is one sum over k in ascending order, in f64
- * for f64, else in f32; then what is added to, then the bias. */
+ * for f64, else in f32; then the old value is added, then the bias. */
 #include "device/cuda/gemm/own.h"
 #include "device/cuda/kernel/device.cuh"
 
-/* A block makes a square of D of which each thread has 4 x 4 elements, 16 apart so that neighbours
- * read and write neighbours; DEPTH steps of k lie in shared memory at a time. */
+/* A block computes a square of D, of which each thread has 4 x 4 elements, 16 apart, so that
+ * neighbouring threads access neighbouring elements. DEPTH steps of k lie in shared memory at a
+ * time. */
 enum { SIDE = 16, EACH = 4, TILE = SIDE * EACH, DEPTH = 16, BLOCK = SIDE * SIDE };
 
-/* Rows and columns of an operand as op() gives them: element (i, j) is at i * row + j * column. */
+/* An operand as op() presents it: element (i, j) is at i * row + j * column. */
 typedef struct view {
   int64_t rows, columns, row, column;
 } view;
 
 /* ---- kernel -------------------------------------------------------------------------------- */
 
-/* Rows from `row` on, by k: element (k, i) of the square; zeros beyond the edge. */
+/* Load the square of rows from `row` on and of k: element (k, i); zeros beyond the edge. */
 template <typename T>
 static __device__ inline void load(gp_compute<T> (*to)[TILE + 1], const T *from, const view &v,
                                    int64_t row, int64_t k) {
@@ -48,7 +49,7 @@ static __device__ inline void store(const gp_gpu_gemm &g, int64_t matrix, int64_
   ((D *)g.d)[at] = gp_store<D>(sum);
 }
 
-/* Blocks that a multiprocessor is to hold: bounds the registers. */
+/* How many blocks a multiprocessor should hold: this bounds the registers. */
 template <typename T> static constexpr int blocks_of() { return sizeof(T) > 4 ? 1 : 2; }
 
 template <typename T, typename D>
@@ -87,7 +88,7 @@ template <typename T, typename D> static gp_status launch(gp_gpu *gpu, const gp_
                    squares);
 }
 
-/* Halves go to halves or to f32. */
+/* The result of halves is of the same type, or f32. */
 template <typename T> static gp_status launch_half(gp_gpu *gpu, const gp_gpu_gemm *g) {
   return g->d_type == GP_F32 ? launch<T, float>(gpu, g) : launch<T, T>(gpu, g);
 }

@@ -1,4 +1,4 @@
-/* device/cuda/gemm/own.h - a product by a kernel of ours (own.cu), the last of all ways. */
+/* device/cuda/gemm/own.h - our own kernel for products (own.cu), used when all else is refused. */
 #ifndef GP_DEVICE_CUDA_GEMM_OWN_H
 #define GP_DEVICE_CUDA_GEMM_OWN_H
 
@@ -8,7 +8,7 @@
 extern "C" {
 #endif
 
-/* Enqueue a product without epilogue, of at least one element; a bias is no matter. */
+/* Enqueue a product without epilogue, with at least one element; the bias is optional. */
 gp_status gp_gemm_own(gp_gpu *gpu, const gp_gpu_gemm *gemm);
 
 #ifdef __cplusplus

@@ -1,8 +1,8 @@
 /* device/cuda/gemm/plan.c - see plan.h.
  *
- * No refusal of the library ends a training: there is always another way, down to a kernel of ours
- * (own.cu). Which one is decided when a product is prepared, by its shape alone; a run that is
- * refused all the same takes the next one, and keeps it.
+ * A refusal of the library never ends a training: there is always another way, down to our own
+ * kernel (own.cu). The way is decided when a product is prepared, by its shape alone. If a run is
+ * refused all the same, the plan takes the next way and keeps it.
  *
  * Reduction schemes: sums over parts of K go through the workspace in the type of the computation,
  * never by atomics into D. */
@@ -43,8 +43,9 @@ gp_status gp_gemm_refuse(const gp_gpu *gpu, const gp_gpu_gemm *gemm) {
                      gpu->spec.ordinal, name);
 }
 
-/* The library has a runtime of its own, whose last error is not ours: the GPU is asked. While a
- * stream is captured only the capture may be asked after. */
+/* Ask the GPU whether it is lost: the library has its own copy of the CUDA runtime, whose last
+ * error we cannot see. While a stream is captured, only the state of the capture may be asked
+ * for. */
 gp_status gp_gemm_alive(gp_gpu *gpu) {
   cudaStream_t stream = gp_gpu_stream(gpu);
   enum cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
@@ -84,7 +85,7 @@ static cublasStatus_t make_preference(const gp_gemm_plan *plan,
   return s;
 }
 
-/* Candidates in the library's order of expected speed. */
+/* Find candidates, in the library's order of expected speed. */
 static cublasStatus_t find(const gp_gemm_tools *tools, gp_gemm_plan *plan) {
   cublasLtMatmulHeuristicResult_t found[GP_GEMM_CANDIDATES];
   cublasLtMatmulPreference_t preference = NULL;
@@ -101,7 +102,8 @@ static cublasStatus_t find(const gp_gemm_tools *tools, gp_gemm_plan *plan) {
   return plan->count > 0 ? s : CUBLAS_STATUS_NOT_SUPPORTED;
 }
 
-/* Those for the plan's workspace, or for ever smaller ones; none in the end. */
+/* Ask for algorithms with the plan's workspace, then with smaller and smaller ones, last with
+ * none. */
 static void ask(const gp_gemm_tools *tools, gp_gemm_plan *plan) {
   enum { SMALL = 1 << 22, SMALLER = 8 };
   for (;;) {
@@ -115,13 +117,13 @@ static void ask(const gp_gemm_tools *tools, gp_gemm_plan *plan) {
 
 /* ---- ways ---------------------------------------------------------------------------------- */
 
-/* Without the library. */
+/* Choose a way without the library. */
 static void give_up(gp_gemm_plan *plan, const gp_gpu_gemm *g) {
   gp_gemm_plan_free(plan);
   plan->way = g->epilogue != GP_GEMM_PLAIN || g->biased ? GP_GEMM_APART : GP_GEMM_OWN;
 }
 
-/* Why the library is not even asked; NULL: it is. */
+/* Say why the library is not even asked; NULL if it is. */
 static const char *find_obstacle(const gp_gemm_tools *tools, const gp_gpu_gemm *g) {
   if (!tools->handle) return "cublasLtCreate";
   if (g->batch > INT32_MAX) return "a stack that is too high";
@@ -201,7 +203,8 @@ cublasStatus_t gp_gemm_plan_try(gp_gpu *gpu, const gp_gemm_tools *tools, const g
                         tools->workspace_bytes, gp_gpu_stream(gpu));
 }
 
-/* Nothing is asked while a stream is captured: what is known decides. */
+/* After a refused run, take the next candidate. While a stream is captured the library cannot be
+ * asked again: what is known decides. */
 static void move_on(const gp_gpu *gpu, const gp_gemm_tools *tools, const gp_gpu_gemm *gemm,
                     gp_gemm_plan *plan) {
   if (++plan->at < plan->count) return;

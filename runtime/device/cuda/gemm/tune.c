@@ -1,9 +1,12 @@
-/* device/cuda/gemm/tune.c - order algorithms by the clock instead of by the library's guess.
+/* device/cuda/gemm/tune.c - order algorithms by measured time instead of by the library's guess.
  *
- * Off unless GPIPE_GEMM_TUNE=1: which algorithm wins can differ from run to run, and with it the
- * bits; so what won is kept in a file (choices.h), and taken unasked the next time.
- * The operands are zeros of its own, so that nothing of the caller's is touched. Sizes count here,
- * values do not, but for power: zeros run a little faster, all candidates alike. */
+ * Off unless GPIPE_GEMM_TUNE=1: the fastest algorithm can differ from run to run, and with it the
+ * bits; so the choice is kept in a file (choices.h), and the next process takes it without
+ * measuring.
+ *
+ * The operands are zeros in memory of our own, so that the caller's data stays untouched. Only
+ * sizes matter, values do not, except for power: with zeros all candidates run a little faster
+ * alike. */
 #include "device/cuda/gemm/plan.h"
 
 #include <math.h>
@@ -18,19 +21,19 @@ typedef struct bench {
 
 /* ---- operands ------------------------------------------------------------------------------ */
 
-/* Bytes of a stack of matrices, the last one without the distance to a next. */
+/* Bytes of a stack of matrices; the last matrix does not include the distance to a next one. */
 static size_t stack_bytes(gp_dtype dtype, int64_t rows, int64_t ld, int64_t batch, int64_t stride) {
   return (size_t)(rows * ld + (batch - 1) * stride) * gp_gemm_element(dtype);
 }
 
-/* What a pass of its own would read once: D before GELU, or the left operand, whose rows are
+/* Bytes that a separate pass would read once: D before GELU, or the left operand, whose rows are
  * summed. */
 static size_t pass_bytes(const gp_gpu_gemm *g) {
   return g->epilogue == GP_GEMM_ROW_SUMS ? stack_bytes(g->type, g->k, g->lda, 1, 0)
                                          : stack_bytes(g->d_type, g->m, g->ldd, 1, 0);
 }
 
-/* Room for that, and for sums. */
+/* Room for that value, and for row sums. */
 static size_t aux_bytes(const gp_gpu_gemm *g) {
   const size_t sums = (size_t)g->m * gp_gemm_element(g->d_type);
   return g->epilogue == GP_GEMM_PLAIN ? 0 : pass_bytes(g) + sums;
@@ -67,7 +70,7 @@ static void close_bench(bench *b) {
 
 /* ---- the clock ----------------------------------------------------------------------------- */
 
-/* Something that is enqueued again and again. */
+/* The work that is enqueued again and again. */
 typedef struct timed {
   gp_gpu *gpu;
   const gp_gemm_tools *tools;
@@ -76,8 +79,8 @@ typedef struct timed {
   const cublasLtMatmulAlgo_t *algorithm; /* NULL: the pass over memory that an epilogue saves */
 } timed;
 
-/* A copy reads and writes as GELU alone does; its slope reads another value, sums of rows write
- * none. */
+/* Enqueue one run. The separate pass is a copy, which reads and writes as much as GELU alone; the
+ * slope of GELU would read another value, and row sums would write nothing. */
 static bool enqueue(const timed *t) {
   const gp_gpu_gemm *g = &t->bench->gemm;
   if (t->algorithm)
@@ -92,7 +95,7 @@ static bool enqueue(const timed *t) {
   return e == cudaSuccess;
 }
 
-/* Milliseconds of some runs; infinite for an algorithm that does not run. */
+/* The milliseconds of some runs; infinite if the algorithm does not run. */
 static float time_runs(const timed *t) {
   cudaStream_t stream = t->gpu->streams[GP_STREAM_COMPUTE];
   float milliseconds = INFINITY;
@@ -108,7 +111,7 @@ static float time_runs(const timed *t) {
   return milliseconds;
 }
 
-/* The same product without its epilogue, and the pass that it saves. */
+/* Time the same product without its epilogue, plus the pass that the epilogue saves. */
 static gp_status time_apart(const timed *fused, float *milliseconds) {
   bench b = *fused->bench;
   gp_gemm_plan plan;
@@ -122,7 +125,7 @@ static gp_status time_apart(const timed *fused, float *milliseconds) {
   return GP_OK;
 }
 
-/* By time; where two take the same the library's order stays. */
+/* Insert by time; candidates that take the same time keep the library's order. */
 static void insert(gp_gemm_plan *plan, float *times, int at, float time) {
   const cublasLtMatmulAlgo_t algorithm = plan->candidates[at];
   for (; at > 0 && time < times[at - 1]; at--)
@@ -130,7 +133,7 @@ static void insert(gp_gemm_plan *plan, float *times, int at, float time) {
   times[at] = time, plan->candidates[at] = algorithm;
 }
 
-/* Milliseconds of the first one. */
+/* Sort the candidates; returns the milliseconds of the fastest. */
 static float sort(const timed *t, gp_gemm_plan *plan) {
   float times[GP_GEMM_CANDIDATES];
   for (int i = 0; i < plan->count; i++) {
@@ -155,7 +158,7 @@ static gp_gemm_choice choice_of(const gp_gpu *gpu, const gp_gpu_gemm *gemm) {
 
 static void drop_all(gp_gemm_plan *plan) { plan->count = 0, plan->refused_at = "the clock"; }
 
-/* First of all, where the library still takes it. */
+/* Put the algorithm first, if the library still accepts it. */
 static bool take_algorithm(const gp_gemm_tools *tools, const cublasLtMatmulAlgo_t *algorithm,
                            gp_gemm_plan *plan) {
   cublasLtMatmulHeuristicResult_t result;

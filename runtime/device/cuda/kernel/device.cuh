@@ -1,7 +1,7 @@
 /* device/cuda/kernel/device.cuh - what kernels share: launching, element types, 16-byte accesses.
  *
- * Half-precision elements are stored as they are and computed in f32. One place decides how a
- * launch is written, so that the same kernels can be compiled for the host (tests/cuda). */
+ * Half-precision elements are stored as halves and computed in f32. Launches are written in one
+ * place, so that the same kernels can be compiled for the host (tests/cuda). */
 #ifndef GP_DEVICE_CUDA_DEVICE_CUH
 #define GP_DEVICE_CUDA_DEVICE_CUH
 
@@ -18,10 +18,10 @@
 
 /* ---- launching ----------------------------------------------------------------------------- */
 
-/* The first statement of every kernel: waits until the kernel before it in the stream has ended and
- * what it wrote is visible, where this one was allowed to begin early (overlap.cu), and then lets
- * the next one begin early. In this order: the next one could otherwise begin before the kernel
- * before this one has ended. */
+/* The first statement of every kernel. If this kernel was allowed to begin early (overlap.cu), it
+ * waits until the previous kernel of the stream has ended and its writes are visible; then it lets
+ * the next one begin early. The order matters: otherwise the next kernel could begin before the
+ * previous one has ended. */
 static __device__ __forceinline__ void gp_kernel_begin() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   cudaGridDependencySynchronize();
@@ -32,7 +32,7 @@ static __device__ __forceinline__ void gp_kernel_begin() {
 #ifndef GP_CUDA_ON_HOST
 template <typename T> struct gp_launch_given { typedef T type; };
 
-/* The kernel alone says what its parameters are; arguments are converted as in a call. */
+/* Only the kernel determines the types of its parameters; arguments are converted as in a call. */
 template <typename... P>
 static inline void gp_launch(gp_gpu *gpu, void (*kernel)(P...), dim3 grid, dim3 block,
                              size_t shared, typename gp_launch_given<P>::type... arguments) {
@@ -47,9 +47,8 @@ static inline void gp_launch(gp_gpu *gpu, void (*kernel)(P...), dim3 grid, dim3 
   (void)cudaLaunchKernelExC(&config, (const void *)kernel, pointers); /* gp_gpu_launched asks */
 }
 
-/* GP_LAUNCH(gpu, kernel, grid, block, shared bytes, arguments...): where ops go now; a
- * gp_status.
- * A kernel with two template arguments stands in parentheses. */
+/* GP_LAUNCH(gpu, kernel, grid, block, shared bytes, arguments...) launches on the stream that ops
+ * use now, and returns a gp_status. Put a kernel with two template arguments in parentheses. */
 #define GP_LAUNCH(gpu, kernel, grid, block, shared, ...)                                           \
   ([&]() -> gp_status {                                                                            \
     auto *gp_kernel = kernel;                                                                      \
@@ -58,14 +57,14 @@ static inline void gp_launch(gp_gpu *gpu, void (*kernel)(P...), dim3 grid, dim3 
     return gp_gpu_launched(gpu, #kernel);                                                          \
   }())
 
-/* Shared memory whose size the launch gives: `T *name`, aligned to 16 bytes. */
+/* Shared memory whose size the launch sets: `T *name`, aligned to 16 bytes. */
 #define GP_SHARED(T, name)                                                                         \
   extern __shared__ __align__(16) unsigned char gp_shared_bytes[];                                 \
   T *name = reinterpret_cast<T *>(gp_shared_bytes)
 #endif
 
-/* Blocks of `block` threads for n units of work, at least one and at most what a grid-stride loop
- * needs to fill the largest GPU several times: results never depend on it. */
+/* Blocks of `block` threads for n units of work: at least one, at most what a grid-stride loop
+ * needs to fill the largest GPU several times. Results never depend on it. */
 static inline unsigned gp_blocks(int64_t n, int block) {
   const int64_t most = 1 << 14, blocks = (n + block - 1) / block;
   return (unsigned)(blocks < 1 ? 1 : blocks < most ? blocks : most);
@@ -76,7 +75,7 @@ static inline unsigned gp_blocks(int64_t n, int block) {
 typedef __nv_bfloat16 gp_bf16;
 typedef __half gp_f16;
 
-/* What elements of type T are computed in. */
+/* The type in which elements of type T are computed. */
 template <typename T> struct gp_compute_of { typedef float type; };
 template <> struct gp_compute_of<double> { typedef double type; };
 template <typename T> using gp_compute = typename gp_compute_of<T>::type;
@@ -93,7 +92,7 @@ template <> __device__ inline double gp_store<double>(double x) { return x; }
 template <> __device__ inline gp_bf16 gp_store<gp_bf16>(float x) { return __float2bfloat16_rn(x); }
 template <> __device__ inline gp_f16 gp_store<gp_f16>(float x) { return __float2half_rn(x); }
 
-/* Run the statement with T as the element type of a float dtype. */
+/* Run the statement with T as the C type of a float dtype. */
 /* clang-format off */
 #define GP_BY_FLOAT(dtype, statement)                                                              \
   switch (dtype) {                                                                                 \
@@ -106,13 +105,13 @@ template <> __device__ inline gp_f16 gp_store<gp_f16>(float x) { return __float2
 
 /* ---- 16 bytes at a time -------------------------------------------------------------------- */
 
-/* As many elements as one access moves. */
+/* The elements that one access moves. */
 template <typename T> struct alignas(16) gp_pack {
   static const int count = 16 / sizeof(T);
   T at[count];
 };
 
-/* Can p be read and written by packs? */
+/* Can p be accessed in packs? */
 static inline bool gp_is_packed(const void *p) { return ((uintptr_t)p & 15) == 0; }
 
 #endif

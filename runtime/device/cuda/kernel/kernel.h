@@ -6,24 +6,24 @@
  *   }
  *   const gp_gpu_kernel gp_gpu_exp = {run, NULL};
  *
- * A kernel begins with gp_kernel_begin() (scripts/check_kernels.lua): what stands before it could
- * run while the kernel before it still writes.
+ * A kernel begins with gp_kernel_begin() (scripts/check_kernels.lua): statements before it could
+ * run while the previous kernel still writes.
+ *
  * A launcher computes the grid, launches on the compute stream through GP_LAUNCH and returns its
- * status:
- * no allocation, no synchronisation, no other stream. Sums have a fixed order that depends on the
- * shapes only, never on the number of SMs; no floating-point atomics. The same source is compiled a
- * second time for the host (tests/cuda), where GP_LAUNCH runs the threads of each block as fibers:
- * so no inline PTX (tensor cores are in mma.cuh), no dynamic parallelism, and shared memory by
- * `__shared__` arrays or GP_SHARED. */
+ * status: no allocation, no synchronisation, no other stream. Sums have a fixed order that depends
+ * on the shapes only, never on the number of SMs; no floating-point atomics. The same source is
+ * compiled a second time for the host (tests/cuda), where GP_LAUNCH runs the threads of each block
+ * as fibers: so it has no inline PTX (tensor cores are in mma.cuh), no dynamic parallelism, and
+ * shared memory only as `__shared__` arrays or GP_SHARED. */
 #ifndef GP_DEVICE_CUDA_KERNEL_H
 #define GP_DEVICE_CUDA_KERNEL_H
 
 #include "device/cuda/gpu.h"
 
-/* One op on a GPU. Views have none: {NULL, NULL}. */
+/* One op on a GPU. Views need none: {NULL, NULL}. */
 typedef struct gp_gpu_kernel {
   gp_status (*run)(gp_gpu *gpu, const gp_gpu_call *call);
-  /* Optional: plans of libraries, and bytes of scratch; see gp_gpu_api.prepare. */
+  /* Optional: find plans of libraries, and the bytes of scratch; see gp_gpu_api.prepare. */
   gp_status (*prepare)(gp_gpu *gpu, const gp_call *call, size_t *scratch);
 } gp_gpu_kernel;
 
@@ -31,22 +31,22 @@ typedef struct gp_gpu_kernel {
 extern "C" {
 #endif
 
-/* `const gp_gpu_kernel gp_gpu_<op>`: a forgotten one is a link error that names it. */
+/* One `const gp_gpu_kernel gp_gpu_<op>` for each op: if one is forgotten, a link error names it. */
 #define GP_OP(name, ...) extern const gp_gpu_kernel gp_gpu_##name;
 #include "ops/rows.def"
 #undef GP_OP
 
-/* Settle whether kernels on this GPU may begin while the one before them ends (overlap.cu). */
+/* Decide whether kernels on this GPU may begin while the previous one ends (overlap.cu). */
 void gp_gpu_overlap_open(gp_gpu *gpu);
-/* May the next one, where ops go now? */
+/* May the next kernel on the current stream begin early? */
 static inline bool gp_gpu_overlaps(const gp_gpu *gpu) {
   return gpu->overlaps != GP_GPU_OTHER && gpu->last[gpu->now] >= gpu->overlaps &&
          (!gpu->capturing || gpu->captures_overlap);
 }
 
-/* The status of the last launch of this thread; the text names the kernel. */
+/* Return the status of this thread's last launch; the text names the kernel. */
 gp_status gp_gpu_launched(gp_gpu *gpu, const char *kernel);
-/* Let a kernel have more than 48 KiB of shared memory, where it asks for that. */
+/* Let a kernel use more than 48 KiB of shared memory, if it asks for that. */
 gp_status gp_gpu_allow_shared(gp_gpu *gpu, const void *kernel, size_t bytes);
 
 #ifdef __cplusplus

@@ -1,8 +1,8 @@
-/* device/cuda/kernel/kernels.c - the table of kernels, made from ops.def, and the other work of a
- * device.
+/* device/cuda/kernel/kernels.c - the table of kernels, made from ops.def, and the device's other
+ * work.
  *
- * A kernel that nobody wrote is a missing symbol, which the linker names. Kernels find their GPU
- * current: the functions here see to it. */
+ * A kernel that is not written is a missing symbol, which the linker names. The functions here make
+ * the GPU current, so kernels need not. */
 #include "device/cuda/gemm/gemm.h"
 #include "device/cuda/kernel/kernel.h"
 #include "device/cuda/table.h"
@@ -14,7 +14,7 @@ static const gp_gpu_kernel *const kernels[GP_OP_COUNT] = {
 };
 #undef GP_OP
 
-/* NULL, with a text, for a number that is no op. */
+/* Find an op's kernel; NULL, with a text, if the number is no op. */
 static const gp_gpu_kernel *find(gp_op op) {
   if ((unsigned)op < GP_OP_COUNT) return kernels[op];
   gp_gpu_fail(GP_EINVAL, "cuda: op %d is none of the %d in the table", (int)op, (int)GP_OP_COUNT);
@@ -37,7 +37,7 @@ gp_status gp_cuda_open_side(gp_gpu *gpu) {
   return gp_gemm_open_side(gpu);
 }
 
-/* A view has nothing to run. */
+/* Run an op; a view has nothing to run. */
 gp_status gp_cuda_run(gp_gpu *gpu, gp_op op, const gp_gpu_call *call) {
   const gp_gpu_kernel *kernel = find(op);
   if (!kernel) return GP_EINVAL;
@@ -48,8 +48,7 @@ gp_status gp_cuda_run(gp_gpu *gpu, gp_op op, const gp_gpu_call *call) {
   return status;
 }
 
-/* ---- work that is no op (work.h)
- * --------------------------------------------------------------- */
+/* ---- work that is no op (work.h) ------------------------------------------------------------ */
 
 gp_status gp_cuda_check_finite(gp_gpu *gpu, const gp_arg *value, gp_gpu_fault *fault,
                                uint32_t tag) {

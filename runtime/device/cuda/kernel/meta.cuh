@@ -1,10 +1,9 @@
-/* device/cuda/kernel/meta.cuh - shapes, strides and single values as launchers and kernels need
- * them.
+/* device/cuda/kernel/meta.cuh - shapes, strides and single values for launchers and kernels.
  *
- * The plugin links nothing of base/, so the questions that launchers ask about a meta are answered
- * here. Values of which there is one a row (means, ids, losses) are read and written by their dtype
- * at run time: one kernel then serves halves whose statistics are f32 and floats whose statistics
- * are their own type. */
+ * The plugin does not link base/, so this file has the functions on metas that launchers need.
+ * Values with one element per row (means, ids, losses) are read and written by their dtype at run
+ * time: so one kernel serves both halves, whose statistics are f32, and floats, whose statistics
+ * have their own type. */
 #ifndef GP_DEVICE_CUDA_META_CUH
 #define GP_DEVICE_CUDA_META_CUH
 
@@ -18,12 +17,12 @@ static inline int64_t gp_numel_of(const gp_meta *meta) {
   return n;
 }
 
-/* The last dim; 1 for a scalar. */
+/* The size of the last dim; 1 for a scalar. */
 static inline int64_t gp_width_of(const gp_meta *meta) {
   return meta->shape.rank > 0 ? meta->shape.dim[meta->shape.rank - 1] : 1;
 }
 
-/* Product of the dims before the last; rows of width 0 count too. */
+/* The product of the dims before the last; also right if the width is 0. */
 static inline int64_t gp_rows_of(const gp_meta *meta) {
   int64_t n = 1;
   for (int d = 0; d + 1 < meta->shape.rank; d++) n *= meta->shape.dim[d];
@@ -39,9 +38,9 @@ static inline size_t gp_item_of(gp_dtype dtype) {
 
 /* ---- strides ------------------------------------------------------------------------------- */
 
-/* Dims with their strides in elements, outermost first; those of size 1 are left out and neighbours
- * that lie as one dim are one, so a contiguous value has at most one dim. Passed to kernels by
- * value. */
+/* Dims with their strides in elements, outermost first. Dims of size 1 are left out, and adjacent
+ * dims that are contiguous are merged, so a contiguous value has at most one dim. Passed to kernels
+ * by value. */
 struct gp_strides {
   int rank;
   int64_t size[GP_MAX_RANK], stride[GP_MAX_RANK];
@@ -59,7 +58,7 @@ static inline void gp_strides_push(gp_strides *list, int64_t size, int64_t strid
   list->stride[list->rank++] = stride;
 }
 
-/* The first `dims` dims of a meta. */
+/* The strides of a meta's first `dims` dims. */
 static inline gp_strides gp_strides_of(const gp_meta *meta, int dims) {
   gp_strides list = {};
   for (int d = 0; d < dims; d++) gp_strides_push(&list, meta->shape.dim[d], meta->stride[d]);
@@ -71,8 +70,8 @@ static inline bool gp_is_flat(const gp_meta *meta) {
   return list.rank == 0 || (list.rank == 1 && list.stride[0] == 1) || gp_numel_of(meta) == 0;
 }
 
-/* Where element `index` (row-major) lies. Divisions of 32 bits where they do: they are several
- * times faster. */
+/* The offset of element `index` (row-major). It divides with 32 bits if the numbers fit: that is
+ * several times faster. */
 static __device__ inline int64_t gp_offset_of(const gp_strides &list, int64_t index) {
   int64_t offset = 0;
   for (int d = list.rank - 1; d > 0; d--) {
@@ -111,7 +110,7 @@ static __device__ inline void gp_put(void *data, gp_dtype dtype, int64_t i, A va
   }
 }
 
-/* Where results go that are few beside what they are made of. */
+/* A destination for results that are few compared with their inputs. */
 struct gp_sink {
   void *data;
   gp_dtype dtype;

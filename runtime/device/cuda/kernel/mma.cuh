@@ -1,15 +1,16 @@
-/* device/cuda/kernel/mma.cuh - products of small matrices of halves, by the tensor cores of a warp,
- * and what feeds them: copies that are on their way while the thread goes on.
+/* device/cuda/kernel/mma.cuh - products of small matrices of halves on a warp's tensor cores, and
+ * the asynchronous copies that feed them.
  *
- * The one place with inline PTX. Products: all 32 lanes come together, each with its part of the
- * matrices.
- * Lane l has of
+ * This is the only file with inline PTX. In a product all 32 lanes of a warp take part, each with
+ * its part of the matrices. Lane l has of
+ *
  *   a [16, 16]: rows l/4 (a[0], a[2]) and l/4 + 8 (a[1], a[3]), columns 2 (l%4) and the next
  *               (a[0], a[1]), and 8 further (a[2], a[3])
  *   b [16, 8]:  column l/4, rows 2 (l%4) and the next (b[0]), and 8 further (b[1])
  *   c [16, 8]:  rows l/4 (c[0], c[1]) and l/4 + 8 (c[2], c[3]), columns 2 (l%4) and the next
- * two halves in a register, the lower one first; c is f32. GPUs before compute capability 8.0 have
- * no such products: whoever launches asks first.
+ *
+ * A register holds two halves, the lower one first; c is f32. GPUs before compute capability 8.0
+ * have no such products: a launcher must ask gp_has_mma first.
  *
  * Source: PTX ISA, "Matrix Fragments for mma.m16n8k16", "ldmatrix", "cp.async". */
 #ifndef GP_DEVICE_CUDA_KERNEL_MMA_CUH
@@ -42,9 +43,9 @@ static inline float gp_exp2(float x) { return exp2f(x); }
 
 #else
 
-/* Begin to copy 4 or 16 bytes, aligned so, from device to shared memory; zeros where there is
- * nothing (an address of the device all the same). They are there for this thread after
- * gp_copies_wait, for the block after a barrier behind that. */
+/* Begin to copy 4 or 16 bytes, aligned to their size, from device to shared memory; zeros if
+ * `there` is false (`from` must still be a device address). The thread sees them after
+ * gp_copies_wait, the block after a following barrier. */
 template <int BYTES>
 static __device__ inline void gp_copy_async(void *to, const void *from, bool there) {
 #if __CUDA_ARCH__ >= 800
@@ -68,15 +69,15 @@ static __device__ inline void gp_copies_wait() {
 #endif
 }
 
-/* 2^x, 0 for numbers below 2^-126: one instruction. */
+/* 2^x in one instruction; 0 for results below 2^-126. */
 static __device__ inline float gp_exp2(float x) {
   float y;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
   return y;
 }
 
-/* Four matrices of 8 x 8 halves in shared memory: lane 8 i + r brings the address of row r of
- * matrix i, 16 bytes aligned. to[i]: row l/4, columns 2 (l%4) and the next of matrix i. */
+/* Load four matrices of 8 x 8 halves from shared memory: lane 8 i + r passes the address of row r
+ * of matrix i, aligned to 16 bytes. to[i]: row l/4, columns 2 (l%4) and the next of matrix i. */
 static __device__ inline void gp_load_matrices(uint32_t to[4], const void *row) {
 #if __CUDA_ARCH__ >= 800
   const uint32_t at = (uint32_t)__cvta_generic_to_shared(row);
@@ -87,7 +88,7 @@ static __device__ inline void gp_load_matrices(uint32_t to[4], const void *row) 
 #endif
 }
 
-/* The same of their transposes. */
+/* The same for the transposed matrices. */
 static __device__ inline void gp_load_transposed(uint32_t to[4], const void *row) {
 #if __CUDA_ARCH__ >= 800
   const uint32_t at = (uint32_t)__cvta_generic_to_shared(row);

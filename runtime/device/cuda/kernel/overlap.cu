@@ -1,17 +1,17 @@
-/* device/cuda/kernel/overlap.cu - kernels that begin while the one before them ends.
+/* device/cuda/kernel/overlap.cu - kernels that begin while the previous one ends.
  *
- * From compute capability 9.0 on ("programmatic dependent launch") the blocks of a kernel may move
- * in as soon as each block of the kernel before it has begun or is gone; they wait in
- * gp_kernel_begin until that kernel has ended and all that it wrote is visible. What is gained is
- * the time from the end of one kernel to the first instruction of the next.
+ * From compute capability 9.0 on ("programmatic dependent launch") the blocks of a kernel may start
+ * as soon as each block of the previous kernel has begun or ended; they wait in gp_kernel_begin
+ * until that kernel has ended and all its writes are visible. This saves the time from the end of
+ * one kernel to the first instruction of the next.
  *
- * That is correct as long as every kernel waits, also one that needs nothing of the kernel before:
- * the end of a kernel stands for the ends of all before it. So it needs code for 9.0, where
- * gp_kernel_begin is not empty, and a kernel right before it in the stream: ours, which wait, or a
- * library's. A library's kernel is launched in the ordinary way, after all that comes before it has
- * ended, or waits as ours do; where it does not ask for early successors, ours begins when all its
- * blocks are gone. After a copy, an event or a graph a launch is an ordinary one. In captured work
- * the relation becomes an edge of the graph, which drivers know from CUDA 12.3 on. */
+ * It is correct only if every kernel waits, even one that does not depend on the previous kernel:
+ * the end of a kernel implies that all kernels before it have ended. So it needs code for 9.0,
+ * where gp_kernel_begin is not empty, and a kernel right before it in the stream: ours, which wait,
+ * or a library's. A library's kernel is either launched in the ordinary way, after all earlier work
+ * has ended, or waits as ours do; if it does not ask for early successors, ours begins when all its
+ * blocks have ended. After a copy, an event or a graph, a launch is an ordinary one. In captured
+ * work the relation becomes an edge of the graph, which drivers support from CUDA 12.3 on. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,14 +20,14 @@
 
 enum {
   OLDEST = 90,              /* compute capability, of the GPU and of the code: 9.0 */
-  DRIVER_OF_GRAPHS = 12030, /* knows such edges in graphs */
+  DRIVER_OF_GRAPHS = 12030, /* the first to support such edges in graphs */
   WHY = 96
 };
 
-/* Its code stands for that of all kernels: they are compiled together. */
+/* This kernel's code stands for all kernels: they are compiled together. */
 static __global__ void code_of_all() { gp_kernel_begin(); }
 
-/* NULL, or why kernels of this GPU cannot begin early. */
+/* Say why kernels of this GPU cannot begin early; NULL if they can. */
 static const char *find_obstacle(const gp_gpu *gpu, char why[WHY]) {
   const int capability = gpu->info.major * 10 + gpu->info.minor;
   struct cudaFuncAttributes attributes = {};
@@ -52,7 +52,8 @@ static bool graphs_can(void) {
          driver >= DRIVER_OF_GRAPHS;
 }
 
-/* GPIPE_GPU_PDL=1: after every kernel; own: after our own ones; else after none. */
+/* What kernels may begin early after. GPIPE_GPU_PDL=1: any kernel; own: our own kernels; else
+ * none. */
 static gp_gpu_last wish(void) {
   const char *text = getenv("GPIPE_GPU_PDL");
   if (text && strcmp(text, "1") == 0) return GP_GPU_LIBRARY;

@@ -1,9 +1,9 @@
 /* device/cuda/kernel/philox.cuh - the random words of base/random/philox.h, computed where they are
  * used.
  *
- * The same bits as on the CPU: a word is a function of (seed, stream words, element), so a kernel
- * may ask for any of them in any order and keeps no state. A block makes four words, those of
- * elements 16 apart: a thread that wants several elements asks for blocks.
+ * The bits are the same as on the CPU: a word is a function of (seed, stream words, element), so a
+ * kernel may compute any of them in any order and keeps no state. A block makes four words, for
+ * elements 16 apart; a thread that wants several elements computes whole blocks.
  *
  * Source: Salmon et al. 2011, section 3.3 and table 2 (rounds, multipliers, Weyl constants). */
 #ifndef GP_DEVICE_CUDA_PHILOX_CUH
@@ -35,7 +35,8 @@ static __device__ inline void gp_philox_block(uint64_t seed, uint32_t word2, uin
   out[3] = c3;
 }
 
-/* The word of one element. Four times the work of a block's share: for scattered elements. */
+/* The word of one element. It costs four times a block's share, so use it for scattered
+ * elements. */
 static __device__ inline uint32_t gp_philox_word(uint64_t seed, uint32_t word2, uint32_t word3,
                                                  uint64_t element) {
   uint32_t words[GP_PHILOX_WORDS];

@@ -1,8 +1,8 @@
-/* device/cuda/kernel/status.cu - what the host would otherwise have to look at: values that are not
- * finite, and the count of a mini-batch.
+/* device/cuda/kernel/status.cu - facts that the host would otherwise have to read back: values that
+ * are not finite, and the count of a mini-batch.
  *
- * Both stay on the GPU, so that a step needs no round trip. A broken value is usually not alone: a
- * block lowers the key once, with the first one that it has. */
+ * Both stay on the GPU, so that a step needs no round trip. Broken values rarely come alone, so
+ * each block lowers the key only once, with the first that it has. */
 #include "device/cuda/kernel/work.h"
 #include "device/cuda/kernel/meta.cuh"
 
@@ -20,7 +20,7 @@ template <typename T> static __device__ bool is_finite(T x) {
 template <typename T> struct values {
   const T *x;
   gp_strides at;
-  int64_t n, packs; /* packs: as many groups can be read by 16 bytes */
+  int64_t n, packs; /* packs: how many groups can be read as 16 bytes */
 };
 
 /* The first of this thread's elements that is not finite. */

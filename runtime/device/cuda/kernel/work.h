@@ -1,7 +1,7 @@
-/* device/cuda/kernel/work.h - what a GPU does for the engine beside ops: updates, checks, counts.
+/* device/cuda/kernel/work.h - what a GPU does for the engine besides ops: updates, checks, counts.
  *
- * Signatures and meaning are those of gp_gpu_api; all of it is enqueued on the compute stream. The
- * plugin makes the GPU current before. (gp_gpu_add is an op.)
+ * Signatures and meaning are those of gp_gpu_api. All of it is enqueued on the compute stream, and
+ * the plugin makes the GPU current first. (gp_gpu_add is an op.)
  *
  *   optim/update.cu                update, update_by, write_factors
  *   optim/gradients.cu             add, scale, scale_by, sum_squares
@@ -16,15 +16,15 @@
 extern "C" {
 #endif
 
-/* Errors: GP_EDTYPE for other dtypes than f32 and f64, GP_ERANGE for a step before the first. */
+/* Errors: GP_EDTYPE for dtypes other than f32 and f64, GP_ERANGE for a step before the first. */
 gp_status gp_gpu_work_update(gp_gpu *gpu, const gp_optim_hyper *hyper, int64_t step,
                              const gp_optim_slice *slices, int count);
-/* to[n] += from[n]; any float dtype, as the two below. */
+/* to[n] += from[n], in any float dtype; so are the next two functions. */
 gp_status gp_gpu_work_add(gp_gpu *gpu, gp_dtype dtype, int64_t n, void *to, const void *from);
 gp_status gp_gpu_work_scale(gp_gpu *gpu, const gp_gpu_run *runs, int count, double factor);
 gp_status gp_gpu_work_sum_squares(gp_gpu *gpu, const gp_gpu_run *runs, int count, double *sums,
                                   void *scratch);
-/* By what lies in device memory. Errors: as gp_gpu_work_update. */
+/* The same, directed by values in device memory. Errors: as gp_gpu_work_update. */
 gp_status gp_gpu_work_decide(gp_gpu *gpu, const gp_verdict_terms *terms, const double *words,
                              gp_verdict *verdict);
 gp_status gp_gpu_work_scale_by(gp_gpu *gpu, const gp_verdict *verdict, const gp_gpu_run *runs,
@@ -32,7 +32,7 @@ gp_status gp_gpu_work_scale_by(gp_gpu *gpu, const gp_verdict *verdict, const gp_
 gp_status gp_gpu_work_factors(const gp_optim_hyper *hyper, int64_t step, void *factors);
 gp_status gp_gpu_work_update_by(gp_gpu *gpu, const gp_steer *by, const gp_optim_hyper *hyper,
                                 const gp_optim_slice *slices, int count);
-/* Values that are no floats are finite. */
+/* Values that are not floats count as finite. */
 gp_status gp_gpu_work_check_finite(gp_gpu *gpu, const gp_arg *value, gp_gpu_fault *fault,
                                    uint32_t tag);
 gp_status gp_gpu_work_settle(gp_gpu *gpu, const int64_t *counts, gp_step_block *blocks, int count);

@@ -1,7 +1,7 @@
-/* io/bpe/read/draft.c - the growing draft, and the tokenizer that is made of it.
+/* io/bpe/read/draft.c - grows a draft.
  *
- * Sizes that come from the file (ids, above all) are held against its number of tokens before
- * anything is allocated by them. */
+ * Numbers from the file (ids above all) are compared with its number of tokens before anything is
+ * allocated by them. */
 #include "io/bpe/read/draft.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* io/bpe/read/finish.c - from a draft to the tables: tokens, merges, added tokens, the ids around a
+/* io/bpe/read/finish.c - makes a draft's tables: tokens, merges, added tokens, the ids around a
  * text. */
 #include <string.h>
 
@@ -7,7 +7,7 @@
 
 /* ---- tokens -------------------------------------------------------------------------------- */
 
-/* Ids may have gaps, but not so many that a damaged one asks for gigabytes. */
+/* Ids may have gaps, but few enough that a damaged id cannot ask for gigabytes. */
 static gp_status check_ids(const gp_draft *d, size_t *count) {
   uint32_t highest = 0;
   const char *text = "";
@@ -30,8 +30,7 @@ static gp_status check_ids(const gp_draft *d, size_t *count) {
   return GP_OK;
 }
 
-/* Bytes of all strings, and room for the longest twice more: what is looked up by its string is
- * put there for a moment. */
+/* The bytes of all strings, and twice the longest: a string that is looked up is decoded there. */
 static size_t room_for(const gp_draft *d) {
   size_t sum = 0, longest = 0;
   for (size_t i = 0; i < d->tokens; i++) {
@@ -57,7 +56,7 @@ static gp_status make_tokens(gp_draft *d, gp_vocabulary *v) {
   return GP_OK;
 }
 
-/* An added token is one of the vocabulary, with its id, or a new one. */
+/* An added token is in the vocabulary, with the same id, or it is a new token. */
 static gp_status add_to_tokens(const gp_draft *d, gp_vocabulary *v) {
   for (size_t i = 0; i < d->addeds; i++) {
     const gp_added *added = &d->added[i];
@@ -73,7 +72,7 @@ static gp_status add_to_tokens(const gp_draft *d, gp_vocabulary *v) {
 
 /* ---- merges -------------------------------------------------------------------------------- */
 
-/* The offsets of a merge become ids; `joined` has room for both strings. */
+/* Replace a merge's offsets by ids; `joined` has room for both strings. */
 static gp_status merge_ids(const gp_draft *d, const gp_vocabulary *v, size_t i, char *joined,
                            gp_merges *m) {
   const char *left = d->text + m->merge[i].left, *right = d->text + m->merge[i].right;
@@ -93,7 +92,7 @@ static gp_status merge_ids(const gp_draft *d, const gp_vocabulary *v, size_t i, 
                  left, right, missing);
 }
 
-/* The pairs stay where they were read: a list of them is a third of the file. */
+/* Keep the pairs where they were read: the list is a third of the file. */
 static gp_status make_merges(gp_draft *d, const gp_vocabulary *v, gp_merges *m) {
   void *joined = NULL, *into = NULL;
   m->merge = d->merge;
@@ -111,7 +110,7 @@ static gp_status make_merges(gp_draft *d, const gp_vocabulary *v, gp_merges *m) 
 
 /* ---- added tokens, bounds ------------------------------------------------------------------ */
 
-/* The texts get a home of their own, since that of the draft goes. */
+/* Copy the texts of added tokens, because the draft's text is freed. */
 static gp_status keep_added(const gp_draft *d, gp_tokenizer *t) {
   size_t bytes = 0;
   for (size_t i = 0; i < d->addeds; i++) bytes += d->added[i].size + 1;
@@ -144,7 +143,7 @@ static gp_status bound_id(const gp_draft *d, const gp_tokenizer *t, const gp_dra
                  bound->known ? (long long)bound->id : -1);
 }
 
-/* Ids before the text itself, and after it. */
+/* Collect the ids before the text itself, and those after it. */
 static gp_status make_bounds(const gp_draft *d, gp_tokenizer *t) {
   void *memory = NULL;
   GP_TRY(gp_alloc_array(2 * d->bounds + 1, sizeof *t->before, &memory));

@@ -1,13 +1,13 @@
-/* io/bpe/read/folder.c - GPT-2's pair of files: vocab.json and merges.txt.
+/* io/bpe/read/folder.c - reads GPT-2's pair of files: vocab.json and merges.txt.
  *
- * The rule by which texts are cut is GPT-2's; the files do not say it. */
+ * Texts are cut by GPT-2's rule, which the files do not contain. */
 #include <string.h>
 
 #include "base/memory.h"
 #include "io/bpe/read/draft.h"
 #include "io/text/text.h"
 
-/* One line "left right" of n bytes, its end already a zero byte. */
+/* Read a line "left right" at byte `at`, which ends with a zero byte already. */
 static gp_status read_line(gp_draft *draft, const char *path, long line, char *text, size_t at) {
   char *space = strchr(text, ' ');
   if (space && space != text && space[1] && !strchr(space + 1, ' ')) {
@@ -18,7 +18,7 @@ static gp_status read_line(gp_draft *draft, const char *path, long line, char *t
                  line, at, text);
 }
 
-/* The first line names the version; blank lines are left out. */
+/* Read merges.txt: the first line names the version, blank lines are skipped. */
 static gp_status read_merges(gp_draft *draft, const char *path) {
   size_t start;
   GP_TRY(gp_draft_read(draft, path, &start));
@@ -36,7 +36,7 @@ static gp_status read_merges(gp_draft *draft, const char *path) {
   return GP_OK;
 }
 
-/* Special tokens have to be in the vocabulary; their texts are borrowed from the options. */
+/* Add a special token, which must be in the vocabulary; its text is borrowed from the options. */
 static gp_status add_special(gp_draft *draft, const char *special) {
   for (size_t i = 0; i < draft->tokens; i++) {
     if (strcmp(draft->text + draft->token[i].at, special) != 0) continue;
@@ -58,7 +58,7 @@ static gp_status finish(gp_draft *draft, const gp_tokenizer_options *options) {
   return gp_draft_finish(draft);
 }
 
-/* "folder/name"; the texts end with a zero byte. */
+/* Make "folder/name", with a zero byte at the end. */
 static gp_status join_path(gp_text *path, const char *folder, const char *name) {
   GP_TRY(gp_text_string(path, folder));
   GP_TRY(gp_text_string(path, "/"));

@@ -69,7 +69,7 @@ static gp_status read_type(gp_json *json, void *context) {
              : gp_fail(GP_EUNSUPPORTED, "model: '%.40s' is not supported, expected BPE", type);
 }
 
-/* {"token": id, ...}: shared with vocab.json. */
+/* Read {"token": id, ...}, also for vocab.json. */
 static gp_status read_vocabulary(gp_json *json, void *context) {
   GP_TRY(gp_json_expect(json, '{'));
   for (bool first = true, more;; first = false) {
@@ -83,7 +83,7 @@ static gp_status read_vocabulary(gp_json *json, void *context) {
   }
 }
 
-/* "left right", the form of old files. */
+/* Read "left right", the form in old files. */
 static gp_status read_joined(gp_json *json, void *context) {
   const char *left;
   size_t at = json->at;
@@ -142,8 +142,8 @@ static gp_status read_ignore_merges(gp_json *json, void *context) {
   return gp_json_bool(json, &((gp_draft *)context)->tokenizer->ignore_merges);
 }
 
-/* unk_token, fuse_unk and byte_fallback are for what the vocabulary lacks: encoding a byte that it
- * lacks is an error here, so they say nothing. */
+/* Read the model. unk_token, fuse_unk and byte_fallback concern text that the vocabulary lacks;
+ * here a byte that it lacks is an error, so they are ignored. */
 static gp_status read_model(gp_json *json, void *context) {
   static const gp_json_field fields[] = {
       {"type", read_type},
@@ -168,7 +168,8 @@ static gp_status read_version(gp_json *json, void *context) {
              : gp_fail(GP_EUNSUPPORTED, "version: '%.20s', expected 1.0", version);
 }
 
-/* Ids cut off, or padded, in every call: a choice for training that some files have kept. */
+/* Accept only null: a setting would truncate or pad ids in every call. It was meant for training,
+ * and some files have kept it. */
 static gp_status read_none(gp_json *json, const char *what) {
   if (gp_json_word(json, "null")) return GP_OK;
   return gp_fail(GP_EUNSUPPORTED, "%s: it is set, expected null (remove it from the file)", what);

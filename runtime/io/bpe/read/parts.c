@@ -1,8 +1,8 @@
-/* io/bpe/read/parts.c - what tokenizer.json says of normalizing, splitting, framing and decoding.
+/* io/bpe/read/parts.c - reads how tokenizer.json normalizes, splits, frames and decodes.
  *
- * Each part is an object with a type, null, or a sequence of such objects. All fields that any type
- * has are collected first, since the type may come last; then the type decides. What we do not do
- * is an error that names it: done silently in another way it would give other tokens. */
+ * Each part is an object with a type, null, or a sequence of such objects. The fields of all types
+ * are collected first, because the type may come last; then the type decides. A part that we do not
+ * implement is an error that names it: to ignore it would silently give other tokens. */
 #include <string.h>
 
 #include "io/bpe/read/draft.h"
@@ -10,10 +10,10 @@
 typedef struct part {
   gp_draft *draft;
   const char *which; /* "pre_tokenizer" */
-  const char *type;  /* NULL until it was read */
+  const char *type;  /* NULL until it has been read */
   const char *pattern, *behavior;
   bool literal, invert, add_prefix_space, use_regex, individual_digits;
-  size_t parts; /* of a sequence */
+  size_t parts; /* parts of a sequence around this one */
   gp_status (*finish)(struct part *part);
 } part;
 
@@ -64,8 +64,8 @@ static gp_status read_pattern(gp_json *json, void *context) {
   return gp_json_object(json, fields, 2, context);
 }
 
-/* A sequence of parts of the same kind. A sequence in a sequence has the rules of its own parts, in
- * their place; GP_JSON_DEPTH does not bound this, so its depth is bounded by the parts it is in. */
+/* Read a sequence of parts of one kind. The rules of a nested sequence take its place.
+ * GP_JSON_DEPTH does not limit the nesting, so the number of enclosing parts does. */
 static gp_status read_sequence(gp_json *json, void *context) {
   return gp_json_array(json, read_part, context);
 }
@@ -124,7 +124,7 @@ static gp_status read_part(gp_json *json, void *context) {
   const part *outer = context;
   part inner = {.draft = outer->draft,
                 .which = outer->which,
-                .add_prefix_space = true, /* the default of the format, as the next one */
+                .add_prefix_space = true, /* the format's default, like the next one */
                 .use_regex = true,
                 .parts = outer->parts + 1,
                 .finish = outer->finish};

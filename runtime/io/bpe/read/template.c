@@ -1,8 +1,8 @@
-/* io/bpe/read/template.c - the post_processor of tokenizer.json: which tokens stand before and
- * after every text.
+/* io/bpe/read/template.c - the post_processor of tokenizer.json: which tokens come before and after
+ * every text.
  *
- * Only the form for one text is of interest, not that for a pair. The names in a template are
- * looked up in its own table of special tokens, which may come after it. */
+ * Only the form for one text is read, not that for a pair. The names in a template are looked up in
+ * its own table of special tokens, which may come after it. */
 #include <string.h>
 
 #include "base/memory.h"
@@ -14,12 +14,12 @@ typedef struct template {
   gp_draft *draft;
   int depth;
   const char *type;
-  uint32_t special_at[SPECIALS_MOST]; /* names of the table */
+  uint32_t special_at[SPECIALS_MOST]; /* the names in the table */
   size_t special_first[SPECIALS_MOST + 1];
   size_t specials;
   uint32_t id[SPECIALS_MOST];
   size_t ids;
-  gp_draft_bound piece[GP_BOUNDS_MOST]; /* of the template for one text */
+  gp_draft_bound piece[GP_BOUNDS_MOST]; /* the template for one text */
   size_t pieces;
   gp_draft_bound sep, cls;
 }
@@ -51,7 +51,7 @@ static gp_status read_special_piece(gp_json *json, void *context) {
   return GP_OK;
 }
 
-/* The text itself: "A" is the only one that a template for one text has. */
+/* The text itself: a template for one text has only "A". */
 static gp_status read_text_piece(gp_json *json, void *context) {
   template *f = context;
   if (f->pieces == GP_BOUNDS_MOST) return too_many();

@@ -1,9 +1,9 @@
-/* io/text/csv/csv.c - files of separated values as tensors.
+/* io/text/csv/csv.c - reads files of separated values as tensors.
  *
- * The file is read twice: first its lines and fields are counted, then they become numbers where
- * these will lie. Numbers are read in the "C" locale whatever the script set, and only in decimal
- * form: "nan", "inf" and hexadecimal are errors, since in such files they stand for missing values.
- * Every error names file:line and column. */
+ * The file is read twice: first its lines and fields are counted, then they become numbers in their
+ * final place. Numbers are read in the "C" locale whatever the script has set, and only in decimal
+ * form: "nan", "inf" and hexadecimal are errors, because in such files they stand for missing
+ * values. Every error names file:line and column. */
 #include <locale.h>
 #include <math.h>
 #include <stdlib.h> /* strtod_l */
@@ -26,7 +26,7 @@ typedef struct csv {
   const gp_csv_column *column; /* [columns], borrowed */
   size_t columns;
   gp_csv_words *words; /* [columns], owned */
-  char **name;         /* [names], owned: of the header */
+  char **name;         /* [names], owned: the header's */
   size_t names;
   int64_t rows, width[2]; /* columns of inputs and of targets */
   gp_tensor *part[2];     /* [rows, width] */
@@ -35,7 +35,8 @@ typedef struct csv {
 
 /* ---- messages ------------------------------------------------------------------------------ */
 
-/* Names the column by its header, and guesses the usual reason when the first field is wrong. */
+/* Fail with the column's name from the header, and with the usual reason if the first field is
+ * wrong. */
 static gp_status wrong_field(const csv *c, long line, size_t column, const char *wanted) {
   const char *name = column < c->names ? c->name[column] : NULL, *field = c->fields.field;
   bool first = !c->names && c->rows == 0;
@@ -51,7 +52,8 @@ static gp_tensor *part_of(const csv *c, const gp_csv_column *column) {
 
 /* ---- fields as numbers --------------------------------------------------------------------- */
 
-/* The characters are checked first: strtod would also take "inf", "nan(1)" and "0x1p4". */
+/* Is the field a number? Its characters are checked first: strtod would also accept "inf", "nan(1)"
+ * and "0x1p4". */
 static bool is_number(const csv *c, double *value) {
   const char *field = c->fields.field;
   size_t length = c->fields.length;
@@ -61,7 +63,7 @@ static bool is_number(const csv *c, double *value) {
   return end == field + length && isfinite(*value);
 }
 
-/* Whether a target is written as an id, yet too large to be told from its neighbours. */
+/* Is a target written as an id, yet too large to differ from its neighbours? */
 static bool is_inexact_id(const csv *c, size_t column, double value) {
   const gp_csv_column *of = &c->column[column];
   return of->part == GP_CSV_TARGET && gp_tensor_meta(part_of(c, of))->dtype == GP_I64 &&
@@ -96,7 +98,7 @@ static gp_status read_number(csv *c, long line, size_t column, double *value) {
   return GP_OK;
 }
 
-/* Where a value lies: in an f32, or in the eight bytes that will hold an id. */
+/* Get a value: from an f32, or from the eight bytes that will hold an id. */
 static double get(const gp_tensor *tensor, int64_t at) {
   double value;
   if (gp_tensor_meta(tensor)->dtype != GP_I64) return ((float *)gp_tensor_data(tensor))[at];
@@ -132,7 +134,7 @@ static gp_status check_width(const csv *c, long line, size_t width) {
                  c->fields.path, line, width, c->columns);
 }
 
-/* One line; counting it only, or also keeping its values. */
+/* Read one line: count it, and with `values` also keep its values. */
 static gp_status read_line(csv *c, bool values) {
   long line = c->fields.line;
   size_t column = 0;
@@ -140,12 +142,12 @@ static gp_status read_line(csv *c, bool values) {
     GP_TRY(gp_csv_next(&c->fields, &last));
     if (values && column < c->columns) GP_TRY(read_field(c, line, column));
   }
-  if (values) GP_TRY(check_width(c, line, column)); /* the first fault of the file is told */
+  if (values) GP_TRY(check_width(c, line, column)); /* so that the file's first fault is reported */
   c->rows++;
   return GP_OK;
 }
 
-/* The fields of the next line that is not blank; none at the end of the file. */
+/* Read the fields of the next line that is not blank; none at the end of the file. */
 static gp_status read_texts(gp_csv_fields *f, char ***text, size_t *count, size_t *room) {
   bool found, last = false;
   GP_TRY(gp_csv_line(f, &found));
@@ -189,7 +191,7 @@ static gp_status make_parts(csv *c, bool ids) {
   return GP_OK;
 }
 
-/* Ids in the order of the words, whatever the order of the rows. */
+/* Number the ids by the sorted words, whatever the order of the rows. */
 static gp_status sort_classes(csv *c, size_t column) {
   const gp_csv_column *of = &c->column[column];
   gp_tensor *tensor = part_of(c, of);
@@ -213,7 +215,7 @@ static bool are_whole(const gp_tensor *tensor) {
   return true;
 }
 
-/* The eight bytes of each target become an id where they are, or an f32 in another tensor. */
+/* Turn the eight bytes of each target into an id in place, or into an f32 in another tensor. */
 static gp_status settle_targets(csv *c) {
   gp_tensor *y = c->part[1], *values;
   int64_t count = gp_tensor_numel(y);
@@ -247,7 +249,7 @@ static gp_status read_table(csv *c, bool ids) {
 
 /* ---- public -------------------------------------------------------------------------------- */
 
-/* The words of the columns become the caller's. */
+/* Pass the results to the caller, who now owns the words of the columns. */
 static void give(csv *c, gp_csv_table *table) {
   table->x = c->part[0];
   table->y = c->part[1];
@@ -269,7 +271,7 @@ static void clear(csv *c) {
   gp_csv_close(&c->fields);
 }
 
-/* strtod_l instead of setlocale: the locale of a process belongs to the program around us. */
+/* Read a table. It uses strtod_l instead of setlocale, because the host program owns the locale. */
 gp_status gp_csv_read(const char *path, const gp_csv_options *options, const gp_csv_column *columns,
                       size_t count, bool ids, gp_csv_table *table) {
   csv c = {.options = options, .column = columns, .columns = count};

@@ -1,4 +1,4 @@
-/* io/text/csv/fields.c - cut a file into lines and fields. */
+/* io/text/csv/fields.c - cuts a file into lines and fields. */
 #include "io/text/csv/fields.h"
 
 #include <string.h>
@@ -6,11 +6,12 @@
 #include "io/grow.h"
 #include "io/safetensors/foreign.h"
 
-enum { PIECE = 1 << 18, LONGEST = 1 << 20 }; /* bytes read at once, and of a field */
+enum { PIECE = 1 << 18, LONGEST = 1 << 20 }; /* bytes read at once; most bytes of a field */
 
 /* ---- bytes --------------------------------------------------------------------------------- */
 
-/* What the first piece of a file with zeros is: UTF-16 and UTF-32 begin with a mark. */
+/* What is a file with zero bytes? UTF-16 and UTF-32 begin with a mark; others are recognised by
+ * their first bytes. */
 static const char *kind_of(const gp_csv_fields *f) {
   if (f->next > PIECE || f->end < 2) return NULL;
   if (!memcmp(f->buffer, "\xff\xfe", 2) || !memcmp(f->buffer, "\xfe\xff", 2) ||
@@ -19,7 +20,7 @@ static const char *kind_of(const gp_csv_fields *f) {
   return gp_foreign_name(f->buffer, f->end);
 }
 
-/* A zero byte would end a field early and hide what follows. */
+/* Refuse zero bytes: one would end a field early and hide what follows. */
 static gp_status check_text(const gp_csv_fields *f, size_t from) {
   const char *zero = memchr(f->buffer + from, '\0', f->end - from);
   if (!zero) return GP_OK;
@@ -29,7 +30,7 @@ static gp_status check_text(const gp_csv_fields *f, size_t from) {
                  (unsigned long long)(f->next - (uint64_t)(f->buffer + f->end - zero)));
 }
 
-/* What was used makes room for the next piece of the file. */
+/* Read the next piece of the file over the bytes that were used. */
 static gp_status read_piece(gp_csv_fields *f) {
   memmove(f->buffer, f->buffer + f->at, f->end - f->at);
   f->end -= f->at;
@@ -42,8 +43,8 @@ static gp_status read_piece(gp_csv_fields *f) {
   return check_text(f, from);
 }
 
-/* The byte at `ahead` (0 or 1) behind the next one; -1 at the end of the file, and after a
- * failure. */
+/* Look at the next byte, or at the one after it (ahead 0 or 1); -1 at the end of the file and after
+ * a failure. */
 static int peek(gp_csv_fields *f, size_t ahead) {
   if (f->at + ahead >= f->end) {
     if (f->failure || f->next >= f->file.size) return -1;
@@ -53,7 +54,7 @@ static int peek(gp_csv_fields *f, size_t ahead) {
   return (unsigned char)f->buffer[f->at + ahead];
 }
 
-/* A tab may be what separates. */
+/* Is it a blank? A tab is none if it is the separator. */
 static bool is_blank(const gp_csv_fields *f, int byte) {
   return byte == ' ' || (byte == '\t' && f->separator != '\t');
 }
@@ -62,7 +63,7 @@ static void skip_blanks(gp_csv_fields *f) {
   while (is_blank(f, peek(f, 0))) f->at++;
 }
 
-/* A line ends with LF, with CR LF, or with the file. */
+/* Is this the end of a line? A line ends with LF, with CR LF, or with the file. */
 static bool is_end_of_line(gp_csv_fields *f) {
   int byte = peek(f, 0);
   if (byte == '\r') {
@@ -88,7 +89,7 @@ static gp_status keep(gp_csv_fields *f, int byte) {
   return GP_OK;
 }
 
-/* Leave the field whose text was kept: past its separator, or past the line. */
+/* End the field: move past its separator, or past the line's end. */
 static gp_status leave_field(gp_csv_fields *f, bool *last) {
   f->field[f->length] = '\0';
   *last = is_end_of_line(f);
@@ -104,7 +105,7 @@ static gp_status leave_field(gp_csv_fields *f, bool *last) {
   return GP_OK;
 }
 
-/* A field in quotes, the first one consumed; a doubled quote stands for one. */
+/* Read a field in quotes, whose first quote is consumed; a doubled quote stands for one. */
 static gp_status quoted_field(gp_csv_fields *f, bool *last) {
   long first_line = f->line;
   for (int byte; (byte = peek(f, 0)) >= 0; f->at++) {

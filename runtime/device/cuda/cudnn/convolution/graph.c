@@ -1,8 +1,8 @@
-/* device/cuda/cudnn/convolution/graph.c - the passes of a convolution as graphs of cuDNN of one
+/* device/cuda/cudnn/convolution/graph.c - each pass of a convolution as a cuDNN graph with one
  * operation.
  *
- * All values lie channels last, the weight too: engines of tensor cores take nothing else. Groups
- * are not said: the library sees them by the channels of image and weight.
+ * All values are channels-last, also the weight: tensor-core engines accept nothing else. The graph
+ * does not name groups: the library derives them from the channels of image and weight.
  *
  * Source: NVIDIA's documentation of the backend API, "CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR". */
 #include "device/cuda/cudnn/convolution/graph.h"
@@ -13,8 +13,8 @@
 
 /* ---- what fits ----------------------------------------------------------------------------- */
 
-/* Padding behind that gives a map of its size: as before where that does, else the least; -1 where
- * a part of the image behind the last window is longer than a stride. */
+/* The padding at the end of an axis that gives its map size: the same as at the beginning if that
+ * fits, else the least. -1 if the image goes on for more than a stride after the last window. */
 static int64_t behind(const gp_convolution_axis *a) {
   const int64_t least =
       (a->map - 1) * a->stride + (a->kernel - 1) * a->dilation + 1 - a->image - a->before;
@@ -35,7 +35,7 @@ static bool is_aligned(const gp_convolution *c) {
   return true;
 }
 
-/* To compare them with the library, where both could. */
+/* Lets users compare our own kernels with the library, on inputs that both can compute. */
 static bool asks_for_own(void) {
   const char *asked = getenv("GPIPE_CONVOLUTION");
   return asked && strcmp(asked, "own") == 0;
@@ -53,9 +53,9 @@ const char *gp_cudnn_convolution_refusal(const gp_convolution *c) {
 
 /* ---- engines ------------------------------------------------------------------------------- */
 
-enum { WORKSPACE = 256 /* MiB of one convolution at most */ };
+enum { WORKSPACE = 256 /* MiB, the most for one convolution */ };
 
-/* What costs more than a rounding of each operand is left out: sums in halves, transforms, and
+/* Exclude engines that lose more than a rounding of each operand: sums in halves, transforms, and
  * tensor cores for f32. */
 gp_cudnn_limits gp_cudnn_convolution_limits(const gp_convolution *c, bool tf32) {
   gp_cudnn_limits limits = {.workspace = (size_t)WORKSPACE << 20,
@@ -78,7 +78,7 @@ static cudnnDataType_t type_of(gp_dtype dtype) {
   return dtype == GP_F16 ? CUDNN_DATA_HALF : CUDNN_DATA_BFLOAT16;
 }
 
-/* [n, c, h, w] that lies n x h x w x c. */
+/* A tensor [n, c, h, w] that is stored as n x h x w x c. */
 static gp_cudnn_tensor channels_last(int64_t id, gp_dtype dtype, int64_t n, int64_t c, int64_t h,
                                      int64_t w) {
   return (gp_cudnn_tensor){.type = type_of(dtype),
@@ -98,8 +98,8 @@ static gp_cudnn_tensor map_of(const gp_convolution *c) {
   return channels_last(GP_CUDNN_MAP, c->dtype, c->rows, c->map_c, c->h.map, c->w.map);
 }
 
-/* A gradient too: engines of halves that leave sums in f32 are offered for graphs of two operations
- * alone, without a word about the order of their sums. */
+/* Gradients of weights use this type as well. Engines that leave their sums in f32 exist only for
+ * graphs of two operations, and say nothing about the order of their sums. */
 static gp_cudnn_tensor weight_of(const gp_convolution *c) {
   return channels_last(GP_CUDNN_WEIGHT, c->dtype, c->map_c, c->image_c / c->groups, c->h.kernel,
                        c->w.kernel);
@@ -107,7 +107,8 @@ static gp_cudnn_tensor weight_of(const gp_convolution *c) {
 
 /* ---- operations ---------------------------------------------------------------------------- */
 
-/* A bias lies in the result before: engines take that for every shape, and round the sum once. */
+/* The bias is already in the result, and the convolution adds to it: engines accept that for every
+ * shape, and round the sum once. */
 void gp_cudnn_convolution_describe(gp_cudnn_graph *graph, const gp_convolution *c) {
   static const gp_cudnn_convolving passes[] = {[GP_CONVOLUTION_MAP] = GP_CUDNN_CONVOLVE,
                                                [GP_CONVOLUTION_IMAGE] = GP_CUDNN_CONVOLVE_DX,

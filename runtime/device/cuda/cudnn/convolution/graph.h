@@ -1,5 +1,5 @@
-/* device/cuda/cudnn/convolution/graph.h - the graphs of a convolution, for those that run and those
- * that test them. */
+/* device/cuda/cudnn/convolution/graph.h - the graphs of a convolution, for the code that runs them
+ * and the code that tests them. */
 #ifndef GP_DEVICE_CUDA_CUDNN_CONVOLUTION_GRAPH_H
 #define GP_DEVICE_CUDA_CUDNN_CONVOLUTION_GRAPH_H
 
@@ -13,13 +13,14 @@ typedef enum gp_cudnn_convolution_id {
   GP_CUDNN_WEIGHT /* O x KH x KW x I / groups */
 } gp_cudnn_convolution_id;
 
-/* Why cuDNN cannot take it, as far as can be said without asking; NULL: it might. Addresses may be
- * NULL. */
+/* Say why cuDNN cannot compute this convolution, as far as that is known without asking it; NULL:
+ * it might. Addresses may be NULL. */
 const char *gp_cudnn_convolution_refusal(const gp_convolution *c);
-/* Add its operation. Where there is a bias, it adds to what lies where the result goes. Addresses
- * are not looked at. */
+/* Add the convolution to the graph. With a bias, it adds to the values at its result's address.
+ * Other addresses are ignored. */
 void gp_cudnn_convolution_describe(gp_cudnn_graph *graph, const gp_convolution *c);
-/* Which engines may compute it: their workspace, and how exact they are. tf32: of f32 alone. */
+/* Limit the engines: how much workspace they may use, and how exact they must be. tf32 counts for
+ * f32 only. */
 gp_cudnn_limits gp_cudnn_convolution_limits(const gp_convolution *c, bool tf32);
 
 #endif

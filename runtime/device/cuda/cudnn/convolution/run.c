@@ -1,7 +1,8 @@
-/* device/cuda/cudnn/convolution/run.c - which convolutions cuDNN computes, and running its plans.
+/* device/cuda/cudnn/convolution/run.c - choose which convolutions cuDNN computes, and run its
+ * plans.
  *
- * Before a plan our own kernels turn weights into the order that it wants and write the bias to
- * which it adds; behind it they turn gradients of weights back. */
+ * Before a plan, our own kernels reorder the weights as it requires and write the bias that it adds
+ * to; after it they reorder the weights' gradients back. */
 #include "device/cuda/cudnn/cache.h"
 #include "device/cuda/cudnn/convolution/graph.h"
 
@@ -18,7 +19,8 @@ static bool is_tf32(const gp_gpu *gpu, const gp_convolution *c) {
   return c->dtype == GP_F32 && gpu->math == GP_GPU_TF32;
 }
 
-/* A plan is found by all that its graph was made of, and by the engines that may compute it. */
+/* The key of a plan holds everything that its graph depends on, and which engines may compute
+ * it. */
 static gp_cudnn_key key_of(const gp_gpu *gpu, const gp_convolution *c) {
   gp_cudnn_key key = {{KEY_CONVOLUTION, c->pass, c->dtype, c->biased, is_tf32(gpu, c), c->rows,
                        c->groups, c->image_c, c->map_c}};
@@ -38,7 +40,7 @@ static bool turns(const gp_convolution *c) {
   return c->pass == GP_CONVOLUTION_WEIGHT || (taps > 1 && c->image_c > c->groups);
 }
 
-/* The weight as the graph has it comes first, the library's workspace behind it. */
+/* The scratch holds the weight as the graph reads it, then the library's workspace. */
 static size_t weight_bytes(const gp_convolution *c) {
   const int64_t elements = c->map_c * (c->image_c / c->groups) * c->h.kernel * c->w.kernel;
   const size_t bytes = (size_t)elements * (c->dtype == GP_F32 ? 4 : 2);
@@ -62,7 +64,7 @@ gp_status gp_cudnn_convolution_prepare(gp_gpu *gpu, const gp_convolution *c, siz
 
 /* ---- running ------------------------------------------------------------------------------- */
 
-/* A plan that wants no workspace ignores where it lies. */
+/* Run the plan. A plan without a workspace ignores its address. */
 static gp_status run_plan(gp_gpu *gpu, const gp_cudnn_key *key, const gp_convolution *c,
                           const char **why) {
   char *scratch = c->scratch;
@@ -78,7 +80,7 @@ static gp_status run_plan(gp_gpu *gpu, const gp_cudnn_key *key, const gp_convolu
   return made && !*why ? gp_convolution_turn_back(gpu, c, weight) : GP_OK;
 }
 
-/* A refusal leaves nothing that our own kernels would not write again. */
+/* If the plan is refused, our own kernels write everything again. */
 gp_status gp_cudnn_convolution_run(gp_gpu *gpu, const gp_convolution *c, bool *done,
                                    const char **why) {
   *done = false, *why = NULL;
