@@ -1,4 +1,4 @@
--- lua/gpipe/models/unet.lua - the U-Net with a choice of depth and of convolutions a level, flat.
+-- lua/gpipe/models/unet.lua - a flat U-Net with any depth and any number of convolutions a level.
 --
 -- Source: Ronneberger et al. 2015, as torchgpipe's benchmark builds it.
 
@@ -20,7 +20,8 @@ local function add_cell(layers, name, widths, count)
   end
 end
 
--- What was halved from an odd size comes back one short: zeros to the right and below.
+-- Join x to the skip. An odd size that was halved and doubled comes back one short: add zeros to
+-- the right and below.
 local function join(x, skip)
   local h, w = skip.shape[3] - x.shape[3], skip.shape[4] - x.shape[4]
   return core.concat({ (h > 0 or w > 0) and x:pad { 0, w, 0, h } or x, skip }, 2)
