@@ -132,8 +132,7 @@ end
 local function check_arguments(info, first)
   if info.builtin and is_tensor(first) then
     errors.raise("%s: the first argument is a tensor, but %s is a class: expected an instance to "
-      .. "be "
-      .. "called, %s(...)(x)", info.shown, info.shown, info.shown)
+      .. "be called, %s(...)(x)", info.shown, info.shown, info.shown)
   end
   if info.builtin and first ~= nil and not info.class.init then
     errors.raise("%s: the first argument is %s, expected none", info.shown, errors.show(first))

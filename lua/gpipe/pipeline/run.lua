@@ -235,8 +235,7 @@ function methods:backward(grad, opts)
   local pending = self.pending
   if not pending then
     errors.raise("backward: there is no forward to go back through: call it once after each "
-      .. "forward in "
-      .. "training mode, with no step in between")
+      .. "forward in training mode, with no step in between")
   end
   local grads = check_grads(grad, pending.outputs)
   self.pending = nil

@@ -30,21 +30,18 @@ local function check_use(pipe, o)
   local free = pipe.asynchronous or o.barrier == false
   if o.clip_norm and free then
     errors.raise("use: clip_norm needs the gradients of all stages, and stages are updated at "
-      .. "different times: "
-      .. "expected a synchronous schedule with a barrier")
+      .. "different times: expected a synchronous schedule with a barrier")
   end
   if pipe.asynchronous and o.barrier then
     errors.raise("use: an asynchronous schedule has no barrier: leave the option out")
   end
   if pipe.copies > 1 and o.barrier == false then
     errors.raise("use: the schedule runs every stage on two devices, whose gradients are added "
-      .. "before the "
-      .. "update: it needs the barrier")
+      .. "before the update: it needs the barrier")
   end
   if pipe.precision.scale and free then
     errors.raise("use: precision 'f16' skips updates whose gradients overflow, which no stage may "
-      .. "do alone: it needs "
-      .. "the barrier")
+      .. "do alone: it needs the barrier")
   end
   return free
 end

@@ -50,8 +50,7 @@ local function resolve(pipe, m, opts)
   if not good then errors.raise("step: %s", report) end
   if made.chunks ~= m then
     errors.raise("step: the batch has rows for %d micro-batches, the schedule is for %d: expected "
-      .. "at "
-      .. "least %d rows (a schedule's name fits itself)", m, made.chunks, made.chunks)
+      .. "at least %d rows (a schedule's name fits itself)", m, made.chunks, made.chunks)
   end
   if not opts then pipe.built[m] = made end
   return made

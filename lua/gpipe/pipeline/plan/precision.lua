@@ -53,8 +53,7 @@ function precision.resolve(who, opts, asynchronous)
   local scale = check_scale(who, opts)
   if scale and asynchronous then
     errors.raise("%s: precision 'f16' skips updates whose gradients overflow, for which all stages "
-      .. "have to wait "
-      .. "for each other: expected a synchronous schedule, or precision 'bf16'", who)
+      .. "have to wait for each other: expected a synchronous schedule, or precision 'bf16'", who)
   end
   return { name = name, half = HALVES[name] and name or nil, tf32 = name == "tf32", scale = scale }
 end
