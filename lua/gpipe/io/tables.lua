@@ -152,7 +152,7 @@ local function string_at(reader)
   local last = first
   while true do
     last = reader.text:find('["\\]', last)
-    if not last then fault(reader, "a text without end") end
+    if not last then fault(reader, "an unfinished string") end
     if reader.text:sub(last, last) == '"' then break end
     last = last + 2
   end
@@ -163,7 +163,7 @@ local function string_at(reader)
     wrong = wrong or #digits < 2 or byte > 255
     return wrong and "" or string.char(byte)
   end)
-  if wrong then fault(reader, "an escape that is none") end
+  if wrong then fault(reader, "an invalid escape") end
   reader.at = last + 1
   return value
 end

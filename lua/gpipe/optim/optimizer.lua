@@ -74,7 +74,7 @@ local optimizer = {}
 --- Say that an update was skipped; the caller sees to it that this is said once.
 function optimizer.say_skipped()
   io.stderr:write("gpipe: the gradients of this step are not finite, so nothing was updated "
-    .. "(said once; pipe.stats.skipped counts such steps, finite = true names the layer)\n")
+    .. "(reported once; pipe.stats.skipped counts such steps, finite = true names the layer)\n")
 end
 
 --- Update all parameters from their gradients. If these are not finite, nothing is updated, which

@@ -16,7 +16,7 @@ local function is_finite(x) return x == x and x ~= math.huge and x ~= -math.huge
 function stream.note_loss(pipe, loss)
   if not is_finite(loss) and not pipe.warned then
     pipe.warned = true
-    io.stderr:write(("gpipe: the loss is %s at step %d (said once; finite = true names the "
+    io.stderr:write(("gpipe: the loss is %s at step %d (reported once; finite = true names the "
       .. "layer)\n")
       :format(loss ~= loss and "nan" or loss, pipe.core:steps()))
   end

@@ -88,7 +88,7 @@ end
 
 local function say_skipped()
   io.stderr:write("gpipe: a loss or gradient of optim.LBFGS is not finite, so the parameters stay "
-    .. "where they were; more such steps are not said (opt.skipped counts them)\n")
+    .. "where they were; further such steps are not reported (opt.skipped counts them)\n")
 end
 
 -- Put the parameters back to the last finite point.

@@ -68,7 +68,7 @@ end
 
 local function say_skipped(who)
   io.stderr:write(("gpipe: the gradients of this step of %s are not finite, so nothing was updated "
-    .. "(said once)\n"):format(who))
+    .. "(reported once)\n"):format(who))
 end
 
 --- Update all parameters. If gradients are not finite, nothing is updated, which is said once.

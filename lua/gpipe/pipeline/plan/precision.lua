@@ -94,7 +94,7 @@ function precision.loss_scale(inner, values)
   local now = inner:loss_scale()
   if values == nil then return now end
   if not now then
-    errors.raise("loss_scale: the precision is not 'f16', so there is none to set")
+    errors.raise("loss_scale: the precision is not 'f16', expected 'f16' to set a scale")
   end
   local rules = {}
   for name, rule in pairs(FIELDS) do
