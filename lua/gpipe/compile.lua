@@ -157,7 +157,7 @@ local OPTIONS = { device = { type = "string", default = "cpu" } }
 --- they come; the plans of the six sets of shapes that were used last are kept.
 --- opts: `device = "cpu"` (or `"cuda:0"`): where it runs; results come back to the host.
 --- Returns a callable with `close()`. It gives no gradients.
---- Errors: what fn raises, with its line; arguments that are no tensors, or require a gradient.
+--- Errors: those of fn, with its line; arguments that are not tensors, or require a gradient.
 --- ```lua
 --- local norm <close> = gp.compile(function(x) return (x * x):sum():sqrt() end, gp.ones {2})
 --- assert(norm(gp.tensor {3, 4}):item() == 5)

@@ -125,8 +125,8 @@ end
 --- ```
 ---@param spec gpipe.Flag[]
 ---@param words string[]
----@param operands? string[] receives the words that are no options, and all behind "--"; without it
----  they are faults
+---@param operands? string[] receives the words that are not options, and all words after "--";
+---  without it they are faults
 ---@return table<string, any>? values by name; nil where something is wrong
 ---@return string? fault
 function flags.read(spec, words, operands)

@@ -106,7 +106,7 @@ function random.next_shuffle(own)
   return seed, shuffled == 1 and 0 or SHUFFLES + shuffled - 1
 end
 
--- ---- what would freeze ------------------------------------------------------------------------
+-- ---- math.random in forward -------------------------------------------------------------------
 
 local Guard = { __close = function(guard) rawset(math, "random", guard.random) end }
 

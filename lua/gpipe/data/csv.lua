@@ -67,7 +67,7 @@ local function others(columns, targets)
   return rest
 end
 
--- ---- what the lines are ------------------------------------------------------------------------
+-- ---- the header --------------------------------------------------------------------------------
 
 local function is_number(field)
   return field:find "^%s*[+-]?[%d.]+[eE]?[+-]?%d*%s*$" ~= nil and tonumber(field) ~= nil

@@ -13,7 +13,7 @@ local tables = require "gpipe.io.tables"
 
 local io = {}
 
--- The keys of a table of texts or tensors, sorted. Errors: a key that is no string.
+-- The keys of a table of texts or tensors, sorted. Errors: a key that is not a string.
 local function sorted_keys(who, what, t)
   local keys = {}
   for key in pairs(t) do

@@ -56,7 +56,7 @@ local function of_matrices(x, order, rows, columns, keep)
   return y:reshape(shape)
 end
 
--- ---- which -------------------------------------------------------------------------------------
+-- ---- choice of the norm ------------------------------------------------------------------------
 
 -- The dimensions in the order in which they are given.
 local function dimensions(x, dim)

@@ -141,7 +141,7 @@ local OPTIONS = {
 ---
 --- Shapes: [N, 3, 224, 224] -> [N, classes]; every boundary between cells carries two tensors. With
 --- 18 layers and 256 filters 122,470,120 parameters.
---- Errors: layers that are no multiple of 3, filters that are none of 16; an unknown option.
+--- Errors: layers that are not a multiple of 3, filters not a multiple of 16; an unknown option.
 --- ```lua
 --- local model = gp.models.amoebanetd {classes = 10, layers = 3, filters = 32}
 --- assert(#model == 9)

@@ -37,7 +37,7 @@ local OPTIONS = { depth = count(5), convs = count(5), channels = count(64), inpu
 ---
 --- Shapes: [N, input, H, W] -> [N, output, H, W], H and W above 2^depth. `channels` is even. The
 --- default has 241 layers and 232,687,328 parameters; skips are isolated level by level.
---- Errors: sizes that are no positive integers, an unknown option.
+--- Errors: sizes that are not positive integers, an unknown option.
 --- ```lua
 --- local model = gp.models.unet {depth = 2, convs = 1, channels = 8}
 --- assert(model(gp.zeros {1, 3, 8, 9}).shape[4] == 9)

@@ -91,7 +91,7 @@ function attributes.walk(module, visit)
   walk(module, path, 1, visit)
 end
 
--- ---- what was replaced -----------------------------------------------------------------------
+-- ---- replaced values -------------------------------------------------------------------------
 
 -- Record the place of a value, and the places of the values in a plain table; inside: the place of
 -- the module.

@@ -17,7 +17,7 @@ class.PATHS = {} -- cache of nn/scope.lua: module -> its path from here
 class.MODE = {}  -- "train" or "eval"
 class.SKIPS = {} -- nn.Skips: what it stashes and pops; false for most
 class.TAKES = {} -- of classes: function(self) -> the function whose parameters the inputs are, and
-                 -- how many of those are no inputs; nn/arity.lua
+                 -- how many of those are not inputs; nn/arity.lua
 class.SPACES = {} -- [name of a skip] = namespace, where isolate() gave it one
 
 -- The information about each class and each instance metatable.
@@ -33,7 +33,7 @@ local of_meta = setmetatable({}, { __mode = "k" })  ---@type table<table, nn.Cla
 ---@field skips? nn.Skips what every instance stashes and pops
 ---@field meta table of the instances
 
--- ---- what a class is -------------------------------------------------------------------------
+-- ---- class information -----------------------------------------------------------------------
 
 --- The class of a module; nil for any other value.
 ---@param value any

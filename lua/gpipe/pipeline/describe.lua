@@ -79,7 +79,7 @@ function describe.lowered(pipe)
   return rows
 end
 
--- ---- what ran -----------------------------------------------------------------------------------
+-- ---- the last run -------------------------------------------------------------------------------
 
 --- When each action of the last training pass began and ended (of the last pass, if none trained):
 --- {name, devices, makespan, unit = "s", [1 ... devices] = list of {op, stage, micro, version,

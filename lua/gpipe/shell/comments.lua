@@ -125,7 +125,7 @@ function comments.of_class(class)
   return { signature = short .. takes, comment = comment }
 end
 
--- ---- what is C ------------------------------------------------------------------------------
+-- ---- functions in C -------------------------------------------------------------------------
 
 -- Add the functions of a source that a pattern finds to a table, name -> entry.
 local function add_stubs(found, lines, pattern, section)

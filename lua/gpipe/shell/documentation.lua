@@ -81,7 +81,7 @@ end
 
 local function of_value(value, path) return text_of(entry_of(value), path) end
 
--- ---- what has no comment of its own ------------------------------------------------------------
+-- ---- values without a comment ------------------------------------------------------------------
 
 local function in_line(title, list)
   return #list > 0 and ("%s: %s"):format(title, table.concat(list, " ")) or nil

@@ -30,7 +30,7 @@ local Trouble = { __name = "gpipe.Trouble" }
 Trouble.__index = function() end
 function Trouble:__tostring() return self.text end
 
--- ---- what was ----------------------------------------------------------------------------------
+-- ---- earlier values ----------------------------------------------------------------------------
 
 -- The first place in a sorted list whose value is not less.
 local function place_of(sorted, value)
@@ -84,7 +84,7 @@ local function usual(self)
     math.max(SCALE * median_distance(sorted, middle), LEAST_SHARE * math.abs(middle))
 end
 
--- ---- what is said ------------------------------------------------------------------------------
+-- ---- messages ----------------------------------------------------------------------------------
 
 local SUGGESTION = "go on from a checkpoint before it with a lower learning rate or more warmup, "
   .. "or clip gradients"

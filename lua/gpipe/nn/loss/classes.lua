@@ -46,7 +46,7 @@ local function check_weights(self, output)
   end
 end
 
--- ---- what such losses share ------------------------------------------------------------------
+-- ---- the base class --------------------------------------------------------------------------
 
 --- A loss on class ids. A subclass defines `losses`: the loss of each row, not weighted.
 ---@class nn.ClassLoss: nn.Loss

@@ -34,7 +34,7 @@ local NEVER = -1e30 -- the logarithm of an impossible path: finite, so that grad
 --- one after the other in one dimension; input_lengths and target_lengths [N], or lists of them. In
 --- a pipeline the targets are {targets, input_lengths, target_lengths}. A row whose labels do not
 --- fit into its time has an infinite loss, or 0 with `zero_infinity`.
---- Errors: shapes that do not fit; lengths above T or S; labels that are no classes (eager).
+--- Errors: shapes that do not fit; lengths above T or S; labels that are not classes (eager).
 --- ```lua
 --- local log_probs = gp.full({1, 3, 2}, math.log(0.5))
 --- local ids = gp.tensor({{1}}, {dtype = "i64"})
@@ -51,7 +51,7 @@ function CTCLoss:init(opts)
   for name, value in pairs(options.check("CTCLoss", opts, spec)) do self[name] = value end
 end
 
--- ---- what it is given ------------------------------------------------------------------------
+-- ---- arguments -------------------------------------------------------------------------------
 
 local function lengths_of(self, what, given, rows, most)
   local t = is_tensor(given) and given or type(given) == "table" and core.tensor(given, "i64")

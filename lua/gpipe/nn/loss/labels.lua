@@ -16,7 +16,7 @@ local scope = require "gpipe.nn.scope"
 
 local labels = {}
 
--- ---- what they share -------------------------------------------------------------------------
+-- ---- the base class --------------------------------------------------------------------------
 
 -- A loss that gives one number for each row of scores.
 ---@class nn.LabelsLoss: nn.Loss
@@ -107,7 +107,7 @@ end
 --- The score of the right class shall exceed each other score by a margin. The loss is the sum over
 --- the other classes of max(0, margin - right + other)^p / classes, times the weight of the right
 --- class. Shapes: [.., classes], ids [..] from 0.
---- Errors: shapes that do not fit; ids that are no classes (eager).
+--- Errors: shapes that do not fit; ids that are not classes (eager).
 --- ```lua
 --- local scores = gp.tensor {{0.1, 0.2, 0.4, 0.8}}
 --- local loss = nn.MultiMarginLoss()(scores, gp.tensor({3}, {dtype = "i64"}))
@@ -142,7 +142,7 @@ labels.MultiLabelMarginLoss = MultiLabelMarginLoss
 --- The score of each right class shall exceed that of each other class by 1. The loss is the sum
 --- over the pairs of max(0, 1 - right + other) / classes. Shapes: [.., classes], ids of the same
 --- shape; the ids of a row end at its first -1.
---- Errors: shapes that do not fit; ids that are no classes (eager).
+--- Errors: shapes that do not fit; ids that are not classes (eager).
 --- ```lua
 --- local scores = gp.tensor {{0.1, 0.2, 0.4, 0.8}}
 --- local loss = nn.MultiLabelMarginLoss()(scores, gp.tensor({{3, 0, -1, 1}}, {dtype = "i64"}))

@@ -87,7 +87,7 @@ local LSTMCell = new("LSTMCell", recurrent.LSTM)
 --- One step of an nn.LSTM: called with (x, h, c) it returns the next h and c.
 ---
 --- Shapes: x [B, in], h and c [B, hidden]; without them it starts from zeros.
---- Errors: sizes that are no positive integers; when called, other shapes, an h without c.
+--- Errors: sizes that are not positive integers; when called, other shapes, an h without c.
 --- Source: PyTorch nn.LSTMCell.
 --- ```lua
 --- local cell = nn.LSTMCell(3, 5)

@@ -47,7 +47,7 @@ for name, option in pairs(OPTIONS) do CARRYING[name] = option end
 ---@field eps? number 1e-5, of the norms
 ---@field dtype? "f32"|"f64"
 
--- ---- what both layers have -------------------------------------------------------------------
+-- ---- parts of both layers --------------------------------------------------------------------
 
 local FEED_FORWARD = 2048 -- PyTorch's default
 

@@ -41,7 +41,7 @@ local DryRun = {}
 DryRun.__index = DryRun
 DryRun.__name = "gpipe.DryRun"
 
--- ---- what it tells ---------------------------------------------------------------------------
+-- ---- results ---------------------------------------------------------------------------------
 
 --- What each device would run, as text; see pipe:lowered.
 ---@return string[] rows of devices whose share is not planned are ""

@@ -89,7 +89,7 @@ function fields.source_of(opts, made)
   return made.batch > 0 and made.recipe or opts.schedule
 end
 
--- ---- what the runtime wants ------------------------------------------------------------------
+-- ---- data for the runtime --------------------------------------------------------------------
 
 -- The stage of each layer (from 0), and one more entry for the loss, which belongs to the last
 -- stage.

@@ -118,7 +118,7 @@ end
 --- A list of views with size positions of dimension d each, the last one with the rest; or with as
 --- many as a list says. `#gp.arange(1, 5):split(2) == 3`
 ---@param size integer|integer[] positions in a part
----@param d? integer 1 unless said
+---@param d? integer 1 by default
 ---@return gpipe.Tensor[]
 function Tensor:split(size, d)
   local shape = self.shape
@@ -140,7 +140,7 @@ end
 --- A list of at most n views of dimension d, of equal size except the last.
 --- `#gp.arange(1, 5):chunk(2) == 2`
 ---@param n integer
----@param d? integer 1 unless said
+---@param d? integer 1 by default
 ---@return gpipe.Tensor[]
 function Tensor:chunk(n, d)
   n = check.count("chunk: n", n, 1)

@@ -80,7 +80,7 @@ function running.note(layer, mean, variance, rows)
     rows)
 end
 
--- ---- what pipelines ask ----------------------------------------------------------------------
+-- ---- for pipelines ---------------------------------------------------------------------------
 
 --- The layers of a model that keep running statistics, with their names.
 ---@param model nn.Module
