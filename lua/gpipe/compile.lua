@@ -1,7 +1,7 @@
 -- lua/gpipe/compile.lua - `gp.compile`: a function of tensors, recorded and planned.
 --
--- What runs is the forward pass of a pipeline of one stage. Tensors pass through it as its only
--- row, so that shapes of any rank, scalars too, go in and out.
+-- A compiled function runs as the forward pass of a pipeline of one stage. Each tensor is passed as
+-- a batch of one row, so that tensors of any rank, scalars included, can go in and come out.
 
 local class = require "gpipe.nn.class"
 local core = require "gpipe.core"
@@ -44,10 +44,10 @@ local function check_outputs(outputs)
   end
 end
 
-local MOST_DEEP = 8 -- functions within functions that are looked into
+local MOST_DEEP = 8 -- how deep functions within functions are searched
 
--- Modules and parameters that a function reads from around it: what is recorded needs them as its
--- own.
+-- Collect the modules and parameters among a function's upvalues; the recorded module must own
+-- them.
 local function captured(fn, found, seen, depth)
   if type(fn) ~= "function" or seen[fn] or depth > MOST_DEEP then return end
   seen[fn] = true
@@ -120,7 +120,7 @@ function Compiled:__call(...)
     self.outputs))
 end
 
---- Give its memory back; also at the end of a `<close>` scope and at collection.
+--- Free its memory. This also happens at the end of a `<close>` scope and when it is collected.
 function Compiled:close()
   if self.pipe then self.pipe:close() end
   self.pipe = nil
@@ -140,25 +140,24 @@ function Compiled:__tostring()
   return ("compiled function: %s%s"):format(self.text, self.pipe and "" or " (closed)")
 end
 
-local compiled = 0 -- functions so far, each with draws of its own
+local compiled = 0 -- compiled functions so far; each draws its own random numbers
 
 local OPTIONS = { device = { type = "string", default = "cpu" } }
 
---- The recorded, planned version of a function of tensors: the function runs once for each set of
---- shapes, on symbolic tensors; calls then run the plan, fused and in memory that is taken once.
---- The same bits as the function itself in f32 and f64.
+--- Compile a function of tensors. The function runs once for each set of shapes, on symbolic
+--- tensors, and is recorded; calls then run the plan, fused, in memory that is allocated once. In
+--- f32 and f64 the results have the same bits as those of the function itself.
 ---
---- fn: a function, or a module (`nn`), which is compiled as it evaluates: without dropout, buffers
---- are not written. It may not branch on values. Modules and parameters that a function reads from
---- around it become its own until it is closed, as those of a pipeline; other tensors are
---- constants.
---- What it draws (gp.rand) differs from call to call and from one compiled function to the next, by
---- gp.seed; it is not what the function itself would draw.
---- example_inputs: one tensor, or a list of up to eight; calls with other shapes plan anew, and the
---- plans of the six sets of shapes that were used last are kept.
+--- fn: a function, or a module (`nn`), which is compiled in evaluation mode: without dropout and
+--- without writing buffers. It may not branch on values. The compiled function owns the modules and
+--- parameters that fn refers to until it is closed, as a pipeline does; other tensors are
+--- constants. Random numbers (gp.rand) differ from call to call and from one compiled function to
+--- the next. They follow gp.seed, but they are not those that fn itself would draw.
+--- example_inputs: one tensor, or a list of up to eight. Calls with other shapes are planned when
+--- they come; the plans of the six sets of shapes that were used last are kept.
 --- opts: `device = "cpu"` (or `"cuda:0"`): where it runs; results come back to the host.
 --- Returns a callable with `close()`. It gives no gradients.
---- Errors: what fn raises, with its line; arguments that are no tensors, or require a gradient.
+--- Errors: those of fn, with its line; arguments that are not tensors, or require a gradient.
 --- ```lua
 --- local norm <close> = gp.compile(function(x) return (x * x):sum():sqrt() end, gp.ones {2})
 --- assert(norm(gp.tensor {3, 4}):item() == 5)

@@ -1,5 +1,5 @@
--- lua/gpipe/elsewhere.lua - methods of PyTorch's modules that have no counterpart of one name here:
--- what does the same.
+-- lua/gpipe/elsewhere.lua - says what replaces those methods of PyTorch's modules that have no
+-- direct counterpart here.
 
 local ways = {}
 

@@ -1,23 +1,23 @@
--- lua/gpipe/environment.lua - the variables GPIPE_… of the environment: which there are, and what
--- they take.
+-- lua/gpipe/environment.lua - the environment variables GPIPE_…: their names and the values they
+-- take.
 --
--- A variable that is misspelt, or a value that nobody knows, would be ignored without a word: both
--- are said once, on standard error, when gpipe is loaded. What is read when it is used
--- (GPIPE_FAULT, GPIPE_WATCHDOG, GPIPE_CUDA_PLUGIN, GPIPE_LINK_PLUGIN) raises there if it cannot be
--- understood.
+-- A misspelt variable, or a value that is not known, would be ignored silently. Both are reported
+-- once, on standard error, when gpipe is loaded. Variables that are read when they are used
+-- (GPIPE_FAULT, GPIPE_WATCHDOG, GPIPE_CUDA_PLUGIN, GPIPE_LINK_PLUGIN) raise there if their value
+-- cannot be understood.
 
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"
 
 local environment = {}
 
---- Names, and the values that are known where these are few; "" is as if the variable were not set.
+--- Names, and the known values where there are only a few; "" counts as unset.
 environment.variables = {
   GPIPE_ASSIGN = { "0", "1" },          -- 0: gradients start from zeros that are added to
   -- attention by our own kernels where cuDNN could, or by cuDNN with dropout too
   GPIPE_ATTENTION = { "own", "cudnn" },
   GPIPE_ATTENTION_PIECE = { "32", "64", "128", "256" }, -- MiB of scores that cuDNN keeps at once
-  GPIPE_CONVOLUTION = { "own" },        -- convolutions by our own kernels where cuDNN could
+  GPIPE_CONVOLUTION = { "own" },        -- own: convolutions by our own kernels, not by cuDNN
   GPIPE_CPU_BF16 = { "emulate", "avx512", "amx" }, -- how CPU devices multiply bf16, where it runs
   GPIPE_CUDA_PLUGIN = true,             -- the file of the CUDA plugin
   GPIPE_FAULT = true,                   -- failures on request, for tests
@@ -38,7 +38,7 @@ environment.variables = {
   GPIPE_WATCHDOG = true,                -- seconds without progress before a pass is given up
 }
 
--- Those of scripts/ and of the tests.
+-- Variables of scripts/ and of the tests.
 local TOOLS = {
   "GPIPE_BUILD", "GPIPE_CUDA", "GPIPE_FUZZ", "GPIPE_GPU_ARCHITECTURES", "GPIPE_GPU_BUILD",
   "GPIPE_GPU_PACK", "GPIPE_GPU_SWITCHES", "GPIPE_LUA", "GPIPE_MODULE", "GPIPE_PACK_BUILD",
@@ -59,7 +59,7 @@ local function names()
   return list
 end
 
--- What is wrong with a variable, or nil.
+-- Say what is wrong with a variable, or return nil.
 local function fault_of(name, value)
   local choices = environment.variables[name]
   if is_of_tools(name) or choices == true or value == "" then return nil end
@@ -74,7 +74,7 @@ local function fault_of(name, value)
     table.concat(choices, " or "))
 end
 
---- What is wrong with the variables of the environment, in the order of their names.
+--- The faults in the environment's variables, in the order of their names.
 ---@return string[]
 function environment.faults()
   local found, faults = core.variables "GPIPE_", {}
@@ -83,7 +83,7 @@ function environment.faults()
   return faults
 end
 
---- Say what is wrong on standard error.
+--- Report the faults on standard error.
 function environment.check()
   for _, fault in ipairs(environment.faults()) do io.stderr:write("gpipe: ", fault, "\n") end
 end

@@ -1,7 +1,7 @@
 -- lua/gpipe/errors.lua - how our Lua code raises: at the user's line, with a hint where one helps.
 --
--- Errors point at the user's line whatever the number of our own functions between it and here, so
--- no module counts levels. Every text reads `who: what is, what was wanted`.
+-- Errors point at the user's line, however many of our own functions lie between it and here, so no
+-- module counts levels. Every text reads `who: what is, what was wanted`.
 
 local errors = {}
 
@@ -11,8 +11,8 @@ local own_prefix = debug.getinfo(1, "S").source:match("^(.*)errors%.lua$") or "@
 errors.own_prefix = own_prefix
 
 local QUOTED = 40 -- characters of a string value that an error text shows
-local LISTED = 200 -- names of a list
-local PATH = 300 -- characters of a path, beyond what people type
+local LISTED = 200 -- names that a list shows
+local PATH = 300 -- characters of a path that are shown, more than people type
 local COMPARED = 2000 -- names that a misspelt one is compared with
 
 -- ---- raising -------------------------------------------------------------------------------
@@ -67,7 +67,7 @@ end
 
 -- ---- suggestions -----------------------------------------------------------------------------
 
--- Edit distance with swaps of neighbours (optimal string alignment), over bytes.
+-- The edit distance with swaps of neighbouring bytes (optimal string alignment).
 local function distance(a, b)
   local before, last = {}, {}
   for j = 0, #b do last[j] = j end
@@ -84,7 +84,7 @@ local function distance(a, b)
   return last[#b]
 end
 
--- What the word means elsewhere, where the names have it.
+-- Find the name that the word has in another library, if it is among the names.
 local function by_habit(word, names)
   local meant = require("gpipe.habits")[word]
   if not meant then return nil end
@@ -95,7 +95,7 @@ local function by_habit(word, names)
   end
 end
 
--- The only name that begins with the word: "MSE" of "MSELoss".
+-- Find the only name that begins with the word: "MSELoss" for "MSE".
 local function by_beginning(word, names)
   local found
   for _, name in ipairs(names) do
@@ -107,8 +107,8 @@ local function by_beginning(word, names)
   return found
 end
 
---- The name that was probably meant: by habits of other libraries, by spelling (one slip in a short
---- name, two in a longer one), by its beginning; nil where none is near.
+--- The name that was probably meant: one that another library calls so, one with similar spelling
+--- (one slip in a short name, two in a longer one), or one that begins so; nil if there is none.
 ---@param word string
 ---@param names string[]
 ---@return string?
@@ -128,7 +128,8 @@ function errors.suggest(word, names)
   return best or by_beginning(word, names)
 end
 
---- Refuse a name that is not there and is nearly one that is; others are nil as in any table.
+--- Refuse a name that does not exist but resembles one that does; other names are nil as in any
+--- table.
 ---@param who string
 ---@param key any
 ---@param names string[]
@@ -139,8 +140,8 @@ function errors.refuse_near(who, key, names)
   end
 end
 
---- A name as an error text shows it between its own quotes: without control characters, cut where
---- it is long.
+--- A name for an error text that puts quotes around it: without control characters, and cut if it
+--- is long.
 ---@param text string
 ---@param most? integer characters
 ---@return string
@@ -149,12 +150,12 @@ function errors.name(text, most)
   return (#text > most and text:sub(1, most) .. "..." or text):gsub("%c", "?") .. ""
 end
 
---- A path, which is cut where no system would take it.
+--- A path for an error text, cut if it is longer than any system takes.
 ---@param path string
 ---@return string
 function errors.path(path) return errors.name(path, PATH) end
 
---- Names with commas between, the first ones of many.
+--- Names separated by commas; of many only the first ones.
 ---@param names string[]
 ---@param most? integer
 ---@return string
@@ -166,7 +167,8 @@ function errors.list(names, most)
   return table.concat(shown, ", ") .. (rest > 0 and (" and %d more"):format(rest) or "")
 end
 
---- What to say after an unknown name: " (did you mean 'kernel'?)", or the list of what there is.
+--- The text that follows an unknown name: " (did you mean 'kernel'?)", or the list of the names
+--- that exist.
 ---@param word any
 ---@param names string[]
 ---@param plural string what the names are: "options", "schedules"

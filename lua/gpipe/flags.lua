@@ -1,8 +1,8 @@
 -- gpipe/flags.lua - command-line options of training scripts.
 --
--- A script says what it takes in one table; the types are those of the defaults. A flag that is
--- unknown or malformed ends the script with the usage on standard error and status 2: a run of
--- hours with `--stpes 10000` ignored would be worse.
+-- A script declares its options in one table; the defaults give the types. A flag that is unknown
+-- or malformed ends the script with the usage on standard error and status 2: a run of hours in
+-- which `--stpes 10000` was ignored would be worse.
 
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"
@@ -14,11 +14,11 @@ local flags = {}
 ---@field [2] any default: its type is that of the option; nil is a string that may be left out
 ---@field [3] string what it is for
 ---@field min? number smallest value; 1 for integers, 0 for other numbers
----@field writes? "file"|"folder" its value names a place to write: it is looked at here, before the
---- work whose result it is for; a folder is made
----@field number? boolean of an option that may be left out (no default): its value is a number
+---@field writes? "file"|"folder" its value names a place to write. It is checked here, before the
+--- work whose result goes there; a folder is created
+---@field number? boolean for an option without a default: its value is a number
 
--- What every script with a gp.run understands.
+-- The flags of every script that has a gp.run.
 local RUN = {
   { "--run-dir DIR", nil, "keep records and checkpoints there, and go on from the newest" },
   { "--resume", false, "there must be a checkpoint to go on from" },
@@ -68,8 +68,8 @@ local function convert(flag, text)
   return nil, ("%s of at least %g"):format(what, least)
 end
 
--- Why nothing can be written there; nil: something can. A file that was not there is not there
--- afterwards.
+-- Say why nothing can be written there; nil if something can. A file that did not exist before does
+-- not exist afterwards.
 local function fault_of_place(kind, path)
   if kind == "folder" then
     local made, message = core.folder_make(path)
@@ -125,8 +125,8 @@ end
 --- ```
 ---@param spec gpipe.Flag[]
 ---@param words string[]
----@param operands? string[] receives the words that are no options, and all behind "--"; without it
----  they are faults
+---@param operands? string[] receives the words that are not options, and all words after "--";
+---  without it they are faults
 ---@return table<string, any>? values by name; nil where something is wrong
 ---@return string? fault
 function flags.read(spec, words, operands)
@@ -148,8 +148,8 @@ function flags.read(spec, words, operands)
   return values
 end
 
--- The flags of a script, with those of gp.run behind them where it asks for these; one of its own
--- of the same name stays.
+-- The flags of a script, followed by those of gp.run if it asks for them. A flag of the script
+-- replaces one of gp.run with the same name.
 local function all_of(spec, opts)
   if not (opts and opts.run) then return spec end
   local all = table.move(spec, 1, #spec, 1, {})

@@ -1,8 +1,8 @@
--- lua/gpipe/habits.lua - names that people bring from PyTorch and NumPy, and what does the same
+-- lua/gpipe/habits.lua - names that people know from PyTorch and NumPy, and their counterparts
 -- here.
 --
--- Spelling alone would mislead: `t` is nearer to `gt` than to `transpose`. Of several names the
--- first one that exists where the word was used is suggested.
+-- Spelling alone would mislead: `t` is nearer to `gt` than to `transpose`. If a name has several
+-- counterparts, the first one that exists where the word was used is suggested.
 
 return {
   -- tensors

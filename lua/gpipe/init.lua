@@ -1,7 +1,7 @@
 -- lua/gpipe/init.lua - `require "gpipe"`: the table that scripts start from.
 --
--- Tensors and the machine are here at once; nn, optim, data, schedule, pipeline and what is asked
--- for once in a while are loaded when they are first named, so that a script pays for what it uses.
+-- Tensors and the machine are loaded at once. nn, optim, data, schedule, pipeline and rarely used
+-- parts are loaded when they are first named, so that a script pays only for what it uses.
 
 local attention = require "gpipe.tensor.attention"
 local core = require "gpipe.core"
@@ -100,7 +100,7 @@ local gp = {
   load = io.load,
 }
 
--- Names of the parts, and what each module returns for them.
+-- Names of the parts, and the functions that load them.
 local parts = {
   nn = function() return require "gpipe.nn" end,
   optim = function() return require "gpipe.optim" end,

@@ -1,4 +1,5 @@
--- lua/gpipe/machine.lua - `gp.devices` and `gp.memory`: what there is to run on, and what is held.
+-- lua/gpipe/machine.lua - `gp.devices` and `gp.memory`: the devices of the machine, and the memory
+-- in use.
 
 local core = require "gpipe.core"
 local options = require "gpipe.options"
@@ -98,7 +99,7 @@ end
 ---@field version? string "9.19.0"; nil where it is missing
 ---@field why? string why it is missing
 
---- The libraries that GPUs work with, found or missing: an empty list without the CUDA plugin.
+--- The libraries that GPUs use, found or missing: an empty list without the CUDA plugin.
 ---@return gpipe.Library[]
 function machine.libraries() return core.gpu_libraries() end
 
@@ -111,12 +112,12 @@ function machine.library_text(library)
     why)
 end
 
---- Bytes that the runtime holds per device: now, and at most so far.
+--- Bytes that the runtime holds on each device: now, and the most so far.
 ---
---- Of `cpu`, `limit` is what may be held before Lua's garbage is collected, `collects` how often it
---- was; `allocations` counts calls, and is flat while a pipeline steps. GPUs that were used have
---- `live` and `peak` by the runtime's own account (what libraries hold besides is not in it) and
---- `total`.
+--- For `cpu`, `limit` is how many bytes may be held before Lua's garbage is collected, and
+--- `collects` is how often that happened; `allocations` counts allocations, and does not grow while
+--- a pipeline steps. GPUs that were used have `live` and `peak`, counted by the runtime (without
+--- what libraries hold), and `total`.
 --- ```lua
 --- print(gp.memory().cpu.live)
 --- ```

@@ -1,6 +1,6 @@
 ---@meta gpipe
--- lua/gpipe/meta.lua - what the functions of gp are that come from C, for readers, editors and
--- tests.
+-- lua/gpipe/meta.lua - documents the functions of gp that are written in C, for readers, editors
+-- and tests.
 -- luacheck: ignore 212
 
 local gp = {}
@@ -16,8 +16,7 @@ local gp = {}
 ---@return gpipe.Tensor
 function gp.where(condition, a, b) end
 
---- Tensors one after the other along a dimension, the first unless said; their other sizes are the
---- same.
+--- Join tensors along a dimension, the first by default; their other sizes must be equal.
 --- ```lua
 --- assert(gp.concat({gp.ones {2, 3}, gp.zeros {1, 3}}).shape[1] == 3)
 --- ```

@@ -1,5 +1,5 @@
--- lua/gpipe/namespace.lua - tables of names such as gp.nn: one that is not there is an error, with
--- the name that may be meant, and printing one lists what there is.
+-- lua/gpipe/namespace.lua - strict tables of names such as gp.nn: a missing name is an error that
+-- suggests the probable one, and printing the table lists its names.
 
 local errors = require "gpipe.errors"
 local show = require "gpipe.show"
@@ -14,7 +14,7 @@ end
 --- Make a table of names strict, and readable when it is printed.
 ---@param title string as users write it: "gp.optim"
 ---@param t table<string, any>
----@param ways? table<string, string> what does the same as names of other libraries
+---@param ways? table<string, string> counterparts of names from other libraries
 ---@return table t
 return function(title, t, ways)
   local meta = { __name = title }

@@ -1,8 +1,8 @@
 -- lua/gpipe/options.lua - the one checker of option tables.
 --
--- An option that is misspelt must never be ignored: ten hours of training with `momentun = 0.9` are
--- worse than an error. Every public function that takes options describes them in a spec and passes
--- them through `check`; the defaults then live beside the names.
+-- A misspelt option must never be ignored: ten hours of training with `momentun = 0.9` are worse
+-- than an error. Every public function that takes options describes them in a spec and passes them
+-- through `check`, so the defaults are next to the names.
 
 local errors = require "gpipe.errors"
 local is_tensor = require "gpipe.tensor.is"
@@ -11,11 +11,11 @@ local options = {}
 
 -- ---- types -----------------------------------------------------------------------------------
 
--- Each test returns the value to keep, or nil where the value is not of the type.
+-- Each test returns the value to keep, or nil if the value is not of the type.
 local types = {
   any = function(v) return v end,
   number = function(v) return type(v) == "number" and v or nil end,
-  -- Sizes that come from a division arrive as 5.0: taken, as the integer they are.
+  -- A size that comes from a division arrives as 5.0; it is accepted as an integer.
   integer = function(v) return type(v) == "number" and math.tointeger(v) or nil end,
   string = function(v) return type(v) == "string" and v or nil end,
   table = function(v) return type(v) == "table" and v or nil end,
@@ -36,7 +36,7 @@ local wanted = {
 local function of_type(rule, value)
   local kinds = type(rule.type) == "table" and rule.type or { rule.type or "any" }
   for _, kind in ipairs(kinds) do
-    if kind == "boolean" then -- apart: false is a value here, not "no"
+    if kind == "boolean" then -- separate, because here false is a value
       if type(value) == "boolean" then return true, value end
     else
       local kept = types[kind](value)
@@ -110,17 +110,17 @@ end
 
 ---@class gpipe.OptionRule
 ---@field type? string|string[] any number integer string boolean table function callable tensor
----@field default? any value where the option is left out (not checked, not copied)
+---@field default? any the value if the option is left out (not checked, not copied)
 ---@field required? boolean
 ---@field choices? any[] the only values allowed
 ---@field min? number smallest value
 ---@field max? number largest value
 ---@field above? number the value must be greater
 ---@field below? number the value must be less (NaN fails every bound)
----@field check? fun(value: any): string? returns what was wanted where the value is not good
+---@field check? fun(value: any): string? returns what was expected if the value is wrong
 
---- Check an option table against a spec and return a fresh table with the defaults filled in.
---- The rule `["..."]` is for the elements 1, 2, ...; one with an integer key is for that element.
+--- Check an option table against a spec and return a fresh table with the defaults filled in. The
+--- rule `["..."]` is for the elements 1, 2, ...; a rule with an integer key is for that element.
 --- Errors: unknown key (with a suggestion), wrong type, out of range, missing: at the user's line.
 ---
 --- Example: `local o = options.check("nn.Dropout", opts, {inplace = {type = "boolean"}})`
@@ -151,7 +151,7 @@ function options.check(who, opts, spec)
   return checked
 end
 
---- Check one positional argument in the same words.
+--- Check one positional argument, with the same messages.
 ---
 --- Example: `dim = options.argument("nn.Linear", "in_features", dim, {type = "integer", min = 1})`
 ---@param who string

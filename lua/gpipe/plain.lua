@@ -1,5 +1,5 @@
--- lua/gpipe/plain.lua - which tables are plain: those of a script, and ours that only print
--- themselves (shapes, figures).
+-- lua/gpipe/plain.lua - says whether a table is plain: a script's own, or one of ours that only
+-- prints itself (shapes, figures).
 
 local PRINTED = { ["gpipe.Shape"] = true, ["gpipe.Readable"] = true }
 

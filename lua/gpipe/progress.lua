@@ -1,9 +1,9 @@
--- gpipe/progress.lua - one line that tells how a training run goes.
+-- gpipe/progress.lua - a line that shows the progress of a training run.
 --
--- On a terminal the line is rewritten in place and fitted to its width: what matters least is left
--- out first. Elsewhere (a log file, a pipe, TERM=dumb) a plain line is written now and then,
--- without control characters. There are no colours. It goes to standard error: results go to
--- standard output.
+-- On a terminal the line is rewritten in place and fitted to its width: the least important parts
+-- are left out first. Elsewhere (a log file, a pipe, TERM=dumb) a plain line is written now and
+-- then, without control characters. There are no colours. The line goes to standard error, because
+-- results go to standard output.
 
 local core = require "gpipe.core"
 local options = require "gpipe.options"
@@ -11,26 +11,26 @@ local screen = require "gpipe.screen"
 local sizes = require "gpipe.sizes"
 local smooth = require "gpipe.train.smooth"
 
-local SHARES = 20     -- plain lines of a whole run
+local SHARES = 20     -- plain lines in a whole run
 local LONGEST = 60    -- seconds between two plain lines
-local UNKNOWN = 10    -- the same where the number of steps is not known
+local UNKNOWN = 10    -- the same if the number of steps is not known
 local REDRAWN = 0.1   -- seconds between two changes of the line on a terminal
 local MEMORY = 0.98   -- share of the past in the smoothed loss
 
 ---@class gpipe.Progress
----@field steps integer? nil where it is not known
+---@field steps integer? nil if it is not known
 ---@field started number
 ---@field terminal boolean
----@field every integer? steps between two lines where there is no terminal
+---@field every integer? steps between two lines if there is no terminal
 ---@field quiet boolean
----@field unit string what is counted a second
+---@field unit string the unit of rates
 ---@field width integer of the last line on the terminal
 ---@field first integer? the step before the first one of this process
 ---@field shown integer? the last step that was shown
 ---@field shown_at number? when it was
 ---@field mean gpipe.Smooth of the loss
 ---@field counted integer? the last step whose loss is in the mean
----@field latest table? step and facts of an update that was not shown
+---@field latest table? step and facts of the last update if it was not shown
 local Progress = {}
 Progress.__index = Progress
 
@@ -42,7 +42,7 @@ progress.now = core.seconds
 
 -- ---- words -----------------------------------------------------------------------------------
 
---- A number in a few characters.
+--- Write a number in a few characters.
 --- ```lua
 --- assert(require("gpipe.progress").short(12345.6) == "12.3k")
 --- ```
@@ -55,7 +55,7 @@ function progress.short(n)
   return ("%.0f"):format(n)
 end
 
---- Seconds as a clock shows them.
+--- Write seconds like a clock.
 --- ```lua
 --- assert(require("gpipe.progress").clock(75) == "1:15")
 --- ```
@@ -67,7 +67,7 @@ function progress.clock(seconds)
   return ("%d:%02d"):format(s // 60, s % 60)
 end
 
---- A loss or a rate in a few characters.
+--- Write a loss or a rate in a few characters.
 --- ```lua
 --- local number = require("gpipe.progress").number
 --- assert(number(2.5) == "2.500" and number(6e-4) == "0.0006" and number(0 / 0) == "nan")
@@ -80,7 +80,7 @@ function progress.number(x)
   return ((size >= 0.01 and size < 1000) and "%.3f" or "%.3g"):format(x)
 end
 
---- The share of time that devices were idle in the last step, in percent; nil before the first.
+--- The share of the last step in which devices were idle, in percent; nil before the first step.
 --- ```lua
 --- assert(require("gpipe.progress").bubble {bubble = {0, 0.5}} == 25)
 --- ```
@@ -107,8 +107,8 @@ end
 --- line:finish()
 --- ```
 ---@param opts? {steps?: integer, every?: integer, quiet?: boolean, unit?: string} every: steps
----  between two lines where there is no terminal; default: twenty in all, and one a minute; unit:
----  of rates, "tok"
+--- between two lines if there is no terminal, by default twenty lines in all, and one a minute;
+--- unit: of rates, "tok"
 ---@return gpipe.Progress
 function progress.new(opts)
   opts = options.check("progress.new", opts, {
@@ -127,7 +127,7 @@ end
 ---@return number
 function Progress:elapsed() return progress.now() - self.started end
 
--- A run that goes on in the middle has seen its own steps only.
+-- Estimate the remaining time; a resumed run knows only the speed of its own steps.
 local function seconds_left(self, step)
   local own = step - self.first
   return own > 0 and self:elapsed() / own * (self.steps - step) or nil
@@ -140,8 +140,8 @@ local function most(memory)
   return bytes
 end
 
--- The parts of the line in their order: {text, rank, shorter text}. Of those that do not fit the
--- highest rank is left out, or made shorter, first.
+-- The parts of the line in their order: {text, rank, shorter text}. If they do not fit, the part
+-- with the highest rank is left out, or shortened, first.
 local function parts_of(self, step, facts)
   local parts = {}
   local function add(rank, form, value, short)
@@ -173,7 +173,7 @@ local function joined(parts)
   return table.concat(texts, " | ")
 end
 
--- The part with the highest rank; nil where all that is left has to stay.
+-- The part with the highest rank; nil if all remaining parts have to stay.
 local function least(parts)
   local found
   for i, part in ipairs(parts) do
@@ -194,7 +194,7 @@ local function fitted(parts, columns)
   return text
 end
 
--- Whether it is time for a plain line.
+-- Return whether it is time for a plain line.
 local function is_due(self, step)
   if self.every then return step % self.every == 0 end
   local before = self.shown or self.first
@@ -203,7 +203,7 @@ local function is_due(self, step)
   return SHARES * step // self.steps > SHARES * before // self.steps or since >= LONGEST
 end
 
-local on_screen ---@type gpipe.Progress? whose line stands on the terminal
+local on_screen ---@type gpipe.Progress? the one whose line is on the terminal
 
 local function write_over(self, text)
   io.stderr:write("\r", text, (" "):rep(self.width - #text))
@@ -211,8 +211,8 @@ local function write_over(self, text)
   on_screen = #text > 0 and self or nil
 end
 
---- Take the line off the terminal, so that something else can be printed there; it is drawn again
---- with the next step.
+--- Remove the line from the terminal, so that something else can be printed there; the next step
+--- draws it again.
 function progress.clear()
   local line = on_screen
   if not line then return end
@@ -222,7 +222,7 @@ function progress.clear()
   line.shown_at = nil
 end
 
---- Say something on standard error, on a line of its own; the line of progress goes on below.
+--- Print a line on standard error; the progress line continues below it.
 --- ```lua
 --- require("gpipe.progress").say "the data is read again"
 --- ```
@@ -249,7 +249,7 @@ FACTS.memory = { type = { "number", "table" } }
 
 local function draw(self, step, facts)
   local parts = parts_of(self, step, options.check("progress", facts, FACTS))
-  if self.terminal then -- a line that wraps could not be rewritten
+  if self.terminal then -- a line that wraps cannot be rewritten
     write_over(self, fitted(parts, screen.columns(io.stderr) - 1))
   else
     io.stderr:write(joined(parts), "\n")
@@ -258,7 +258,7 @@ local function draw(self, step, facts)
   self.shown, self.shown_at, self.latest = step, progress.now(), nil
 end
 
---- Show where the run is. Facts left out are not shown.
+--- Show the progress of the run. Facts that are left out are not shown.
 ---@param step integer from 1
 ---@param facts gpipe.ProgressFacts
 function Progress:update(step, facts)
@@ -275,7 +275,7 @@ function Progress:update(step, facts)
   if due or step == self.steps then draw(self, step, facts) else self.latest = { step, facts } end
 end
 
---- End the line, with the last step, so that what is printed next starts on its own.
+--- End the line, with the last step, so that the next output starts on a new line.
 function Progress:finish()
   if self.latest and self.terminal then draw(self, table.unpack(self.latest)) end
   if self.terminal and self.width > 0 then io.stderr:write("\n") end

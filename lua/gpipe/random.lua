@@ -1,7 +1,9 @@
--- lua/gpipe/random.lua - `gp.seed`, and the streams of what is drawn without a seed of its own.
+-- lua/gpipe/random.lua - `gp.seed`, and the streams of random numbers for everything without its
+-- own seed.
 --
--- A draw is a function of (seed, stream number), and the number counts the draws since the seed was
--- set: the same script gives the same bits, and one more draw changes none of the earlier ones.
+-- A draw is a function of (seed, stream number), where the number counts the draws since the seed
+-- was set. So the same script gives the same bits, and one more draw changes none of the earlier
+-- ones.
 
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"
@@ -10,17 +12,17 @@ local parameters = require "gpipe.nn.random"
 
 local random = {}
 
--- Tensors and parameters are numbered apart: streams of tensors begin here.
+-- Tensors and parameters are numbered separately: the streams of tensors begin here.
 local FIRST_STREAM = 1 << 40
--- The first shuffle is stream 0 of its seed, whether the seed was given or is that of gp.seed;
--- later ones follow here.
+-- The first shuffle is stream 0 of its seed, whether the seed was given or comes from gp.seed; the
+-- streams of later ones begin here.
 local SHUFFLES = 1 << 41
 
 local DEFAULT_SEED = 0
 local seed, drawn, shuffled = DEFAULT_SEED, 0, 0
 
---- Set the seed of everything that is drawn later without its own: initial values, dropout, rand,
---- randn, shuffles. The seed is 0, or the command line's `--seed`, until then.
+--- Set the seed of everything that is drawn later without its own seed: initial values, dropout,
+--- rand, randn, shuffles. Until then the seed is 0, or the command line's `--seed`.
 --- ```lua
 --- gp.seed(1)
 --- local a = gp.randn {3}
@@ -39,11 +41,11 @@ function random.seed(n)
   core.eager_seed(seed)
 end
 
---- The seed that counts now.
+--- The current seed.
 ---@return integer
 function random.current() return seed end
 
---- Where all streams stand, as a plain table of numbers: what a checkpoint holds.
+--- The positions of all streams, as a plain table of numbers for a checkpoint.
 --- ```lua
 --- local random = require "gpipe.random"
 --- local before = random.state()
@@ -62,7 +64,7 @@ end
 
 local COUNTS = { "seed", "drawn", "shuffled", "parameter_seed", "declared", "clock" }
 
---- Raise where a state is not one of random.state().
+--- Raise if a value is not a state of random.state().
 ---@param s any
 function random.check(s)
   for _, name in ipairs(COUNTS) do
@@ -73,7 +75,7 @@ function random.check(s)
   end
 end
 
---- Go on from there.
+--- Continue from a state.
 ---@param s table of random.state()
 function random.restore(s)
   random.seed(s.seed)
@@ -82,7 +84,8 @@ function random.restore(s)
   core.eager_clock(s.clock)
 end
 
---- Seed and stream number of the next draw; with a seed of its own a draw is always the first one.
+--- Return the seed and stream number of the next draw; a draw with its own seed is always the first
+--- one.
 ---@param own? integer
 ---@return integer seed
 ---@return integer stream
@@ -92,8 +95,8 @@ function random.next(own)
   return seed, FIRST_STREAM + drawn - 1
 end
 
---- Seed and stream number of the next shuffle. Shuffles are counted apart from draws, so that one
---- more of them changes no tensor.
+--- Return the seed and stream number of the next shuffle. Shuffles are counted separately from
+--- draws, so that one more shuffle changes no tensor.
 ---@param own? integer
 ---@return integer seed
 ---@return integer stream
@@ -103,13 +106,13 @@ function random.next_shuffle(own)
   return seed, shuffled == 1 and 0 or SHUFFLES + shuffled - 1
 end
 
--- ---- what would freeze ------------------------------------------------------------------------
+-- ---- math.random in forward -------------------------------------------------------------------
 
 local Guard = { __close = function(guard) rawset(math, "random", guard.random) end }
 
---- Let math.random raise while forward is traced: it would run once, and every step would see that
---- number. Until the returned value is closed; a coroutine that stopped in a forward may never do
---- so, and then the library's own function answers.
+--- Let math.random raise while forward is traced: it would run once, and every step would get that
+--- number. This holds until the returned value is closed. A coroutine that stopped inside a forward
+--- may never close it; then the library's own function answers.
 --- ```lua
 --- local _guard <close> = require("gpipe.random").guard()
 --- ```

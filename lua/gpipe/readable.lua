@@ -1,6 +1,6 @@
--- lua/gpipe/readable.lua - tables of ours that print their contents: figures, costs, bytes.
+-- lua/gpipe/readable.lua - lets our tables of figures, costs and bytes print their contents.
 --
--- They stay plain tables in every other way; print(pipe.stats) is what people type first, and
+-- In every other way they stay plain tables. print(pipe.stats) is what people type first, and
 -- "table: 0x55e6" tells them nothing.
 
 local show = require "gpipe.show"

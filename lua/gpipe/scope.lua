@@ -1,7 +1,8 @@
 -- lua/gpipe/scope.lua - `gp.scope`: a function whose tensors are freed when it returns.
 --
--- The bindings list the boxes that are made meanwhile, by weak keys: what the collector took before
--- is none of ours. Memory itself is counted: a view that is returned keeps what it looks at.
+-- The bindings list the boxes that are made inside the scope, with weak keys, so boxes that were
+-- collected earlier need no attention. Memory itself is reference-counted: a view that is returned
+-- keeps the memory that it shows.
 
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"
@@ -9,7 +10,8 @@ local is_tensor = require "gpipe.tensor.is"
 
 local WEAK = { __mode = "k" }
 
--- Put the tensors of a value into a set: itself, and what tables and functions hold, at any depth.
+-- Put the tensors of a value into a set: the value itself, and those in tables and functions at any
+-- depth.
 local function add_tensors(value, kept, seen)
   if is_tensor(value) then kept[value] = true return end
   local kind = type(value)
@@ -29,8 +31,8 @@ local function add_tensors(value, kept, seen)
   end
 end
 
--- Free what was made and is not kept; the rest belongs to the scope around this one. Parameters are
--- their model's, and values of a trace the trace's.
+-- Free the tensors that were made and are not kept; the others belong to the enclosing scope.
+-- Parameters belong to their model, and values of a trace to the trace.
 local function close(scope)
   core.list_made(scope.outer)
   for tensor in pairs(scope.made) do
@@ -50,14 +52,15 @@ local function open()
   return scope
 end
 
---- Call a function and free the tensors that it made and does not return, at once and without the
---- collector; after an error all of them.
+--- Call a function, and free the tensors that it made and does not return, at once and without the
+--- collector; after an error free all of them.
 ---
---- What is returned may be tensors, and tables and functions that hold some, at any depth. A tensor
---- that was put elsewhere (a global, a field of something older) is freed as well: using it says
---- so. Parameters of models are left alone, so is what pipelines and optimizers hold; data sets and
---- other objects that are to live on are made outside. Scopes may lie in each other.
---- Errors: what the function raises; `coroutine.yield` in it.
+--- The function may return tensors, and tables and functions that hold tensors, at any depth. A
+--- tensor that was stored elsewhere (in a global, in a field of an older object) is freed too, and
+--- using it is an error that says so. Parameters of models, and the memory of pipelines and
+--- optimizers, are left alone. Make data sets and other objects that shall survive outside the
+--- scope. Scopes may be nested.
+--- Errors: those of the function; `coroutine.yield` in it.
 --- ```lua
 --- local norm = gp.scope(function()
 ---   local x = gp.randn {100, 100}

@@ -1,4 +1,4 @@
--- lua/gpipe/screen.lua - how much fits on the terminal.
+-- lua/gpipe/screen.lua - how much text fits on the terminal, and whether it has colours.
 
 local core = require "gpipe.core"
 
@@ -11,8 +11,8 @@ local function size_of(name, measured)
   return math.tointeger(tonumber(os.getenv(name))) or measured
 end
 
---- Characters of a line of a file, standard output where none is given. COLUMNS is set by shells
---- that want it obeyed.
+--- The number of characters in a line of a file's terminal, by default of standard output. Shells
+--- set COLUMNS to override it.
 ---@param file? file*
 ---@return integer
 function screen.columns(file)
@@ -20,23 +20,23 @@ function screen.columns(file)
   return math.max(LEAST_COLUMNS, size_of("COLUMNS", columns) or COLUMNS)
 end
 
---- Lines of the terminal, with LINES as COLUMNS; where standard output is none, as many as are read
---- at a glance.
+--- The number of lines of the terminal; LINES overrides it. If standard output is not a terminal,
+--- it is as many as one reads at a glance.
 ---@return integer
 function screen.rows()
   local _, rows = core.terminal_size(io.stdout)
   return math.max(LEAST_ROWS, size_of("LINES", rows) or ROWS)
 end
 
---- Whether somebody may read on a screen what is printed: a terminal, or a shell that says how
---- wide.
+--- Return whether output may be read on a screen: standard output is a terminal, or a shell sets
+--- COLUMNS.
 ---@return boolean
 function screen.is_bounded()
   return core.terminal_size(io.stdout) ~= nil or os.getenv "COLUMNS" ~= nil
 end
 
---- Whether what is written to a file may have colours: it is a terminal that knows them, and
---- NO_COLOR does not forbid.
+--- Return whether output to a file may have colours: it is a terminal that supports them, and
+--- NO_COLOR is not set.
 ---@param file file*
 ---@return boolean
 function screen.has_colours(file)
@@ -44,7 +44,7 @@ function screen.has_colours(file)
   return not (refused and refused ~= "") and os.getenv "TERM" ~= "dumb" and core.is_terminal(file)
 end
 
--- Whether the locale has the characters of braille.
+-- Return whether the locale has braille characters.
 local function has_unicode()
   for _, name in ipairs { "LC_ALL", "LC_CTYPE", "LANG" } do
     local value = os.getenv(name)
@@ -64,7 +64,7 @@ screen.PICTURE = {
   unicode = { type = "boolean" },
 }
 
---- Settle those of them that were not given, by the terminal that standard output is.
+--- Fill in the options that were not given, from the size of standard output's terminal.
 ---@param o table
 function screen.fill_in(o)
   o.width = o.width or screen.columns()
@@ -73,7 +73,7 @@ function screen.fill_in(o)
   if o.unicode == nil then o.unicode = has_unicode() end
 end
 
--- One line broken between words.
+-- Break one line between words.
 local function fold_line(line, columns)
   local lines, at = {}, line:match "^%s*"
   for word in line:gmatch "%S+" do
@@ -88,7 +88,7 @@ local function fold_line(line, columns)
   return table.concat(lines, "\n")
 end
 
---- A text whose lines fit the terminal: longer ones are broken between words.
+--- Fit the lines of a text to the terminal: longer ones are broken between words.
 ---@param text string
 ---@return string
 function screen.fold(text)

@@ -1,8 +1,9 @@
--- lua/gpipe/show.lua - the contents of a table as text: what the interactive mode prints, and what
--- a traceback says of an error object.
+-- lua/gpipe/show.lua - writes the contents of a table as text, for the interactive mode and for
+-- error objects in tracebacks.
 --
--- The text is bounded, whatever the table holds: so many entries of each table, so deep, and one
--- that holds itself is shown once. It looks like the constructor that would make the table.
+-- The text is bounded, whatever the table holds: the number of entries of each table and the depth
+-- are limited, and a table that contains itself is shown once. It looks like the constructor that
+-- would make the table.
 
 local is_tensor = require "gpipe.tensor.is"
 local screen = require "gpipe.screen"
@@ -13,7 +14,7 @@ local ENTRIES = 24 -- of one table
 local DEPTH = 4
 local TEXT = 60 -- characters of a text in a table
 
-local WORDS = {} -- that are no names of fields
+local WORDS = {} -- keywords, which cannot be names of fields
 for word in ([[and break do else elseif end false for function goto if in local nil not or repeat
   return then true until while]]):gmatch "%a+" do
   WORDS[word] = true
@@ -31,7 +32,7 @@ local function quoted(text)
   end) .. '"'
 end
 
--- What is no plain table: one line.
+-- Write a value that is not a plain table in one line.
 local function leaf(value)
   if type(value) == "string" then return quoted(value) end
   if is_tensor(value) then
@@ -44,7 +45,7 @@ local function leaf(value)
   return (text:match "^[^\n]*") .. (text:find "\n" and " ..." or "")
 end
 
--- Positions first, then the names in alphabetical order, then the other keys.
+-- The keys of a table: positions first, then the names in alphabetical order, then the other keys.
 local function keys_of(value)
   local keys, length = {}, rawlen(value)
   for key in next, value do
@@ -64,7 +65,8 @@ end
 
 -- ---- tables ----------------------------------------------------------------------------------
 
--- Whether the contents say more than tostring does: a table whose type does not print itself.
+-- Return whether the contents say more than tostring does: true for a table whose type does not
+-- print itself.
 local function is_plain(value)
   if type(value) ~= "table" then return false end
   local meta = getmetatable(value)
@@ -97,7 +99,7 @@ local function text_of(value, indent, depth, seen, whole)
   return join(parts, indent)
 end
 
---- A value as text: of a table its contents, of anything else what tostring says.
+--- A value as text: the contents of a table, tostring of anything else.
 --- ```lua
 --- local show = require "gpipe.show"
 --- assert(show.value {1, 2, name = "x"} == '{1, 2, name = "x"}')
@@ -109,7 +111,7 @@ function show.value(value)
   return text_of(value, "", DEPTH, {})
 end
 
---- The contents of a table, also where it has a way of its own to print itself.
+--- The contents of a table, even if it has its own way to print itself.
 --- ```lua
 --- local show = require "gpipe.show"
 --- assert(show.contents({1, 2}) == "{1, 2}")
@@ -118,7 +120,7 @@ end
 ---@return string
 function show.contents(value) return text_of(value, "", DEPTH, {}, true) end
 
---- A title and names below it, in lines that fit the terminal: what a module is when it is printed.
+--- A title and the names below it, in lines that fit the terminal: the printed form of a module.
 ---@param title string
 ---@param names string[]
 ---@return string

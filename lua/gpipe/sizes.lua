@@ -1,11 +1,11 @@
--- lua/gpipe/sizes.lua - numbers of bytes as people read them. (The CUDA plugin, which imports
--- nothing, writes its own in the same form.)
+-- lua/gpipe/sizes.lua - writes numbers of bytes for people. (The CUDA plugin imports nothing, so it
+-- writes its own in the same form.)
 
 local sizes = {}
 
 local UNITS = { "bytes", "KiB", "MiB", "GiB", "TiB" }
 
---- "1.5 GiB"; below a KiB as they are: "64 bytes".
+--- "1.5 GiB"; below a KiB the plain number: "64 bytes".
 ---@param bytes number
 ---@return string
 function sizes.text(bytes)
@@ -16,7 +16,7 @@ end
 
 local WIDTHS = { f64 = 8, i64 = 8, f32 = 4, i32 = 4, f16 = 2, bf16 = 2, u8 = 1, bool = 1 }
 
---- Bytes of elements of a shape and dtype.
+--- The bytes of the elements of a shape in a dtype.
 ---@param shape integer[]
 ---@param dtype gpipe.dtype
 ---@return integer
@@ -26,7 +26,7 @@ function sizes.bytes(shape, dtype)
   return bytes
 end
 
---- Bytes of the elements of a tensor.
+--- The bytes of the elements of a tensor.
 ---@param tensor gpipe.Tensor
 ---@return integer
 function sizes.of(tensor) return tensor:numel() * WIDTHS[tensor.dtype] end

@@ -1,8 +1,8 @@
--- lua/gpipe/stop.lua - `gp.on_stop`: a run that is told to end finishes its step first.
+-- lua/gpipe/stop.lua - `gp.on_stop`: lets a run finish its step before a signal ends it.
 --
--- SIGTERM and SIGHUP end a process at once. A script that wants to save before asks for it here;
--- the signal is then kept until the next step, evaluation or forward pass begins, when nothing is
--- half done.
+-- SIGTERM and SIGHUP end a process at once. A script that wants to save first asks for it here. The
+-- signal is then held until the next step, evaluation or forward pass begins, when no work is half
+-- done.
 
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"
@@ -11,8 +11,9 @@ local stop = {}
 
 local handler ---@type function?
 
---- Ask to be called when SIGTERM or SIGHUP arrives: before the next pass of a pipeline begins, on
---- the script's own thread. The process then ends by the signal; a second signal ends it at once.
+--- Register a function that is called when SIGTERM or SIGHUP arrives: on the script's own thread,
+--- before the next pass of a pipeline begins. The process then ends by the signal; a second signal
+--- ends it at once.
 --- ```lua
 --- gp.on_stop(function(signal) print("saving, because of " .. signal) end)
 --- gp.on_stop(nil) -- end at once again
@@ -26,7 +27,7 @@ function stop.on_stop(f)
   core.stop_ask(f and { "SIGTERM", "SIGHUP" } or {})
 end
 
---- What a pass does before it begins: nothing, unless a signal was caught.
+--- Handle a caught signal; every pass calls this before it begins.
 function stop.check()
   local signal = handler and core.stop_caught()
   if not signal then return end

@@ -1,9 +1,9 @@
--- gpipe/data/batches.lua - walking over items some at a time, with the generic `for`.
+-- gpipe/data/batches.lua - walks over items batch by batch, with the generic `for`.
 --
--- `for x, y in b do` calls b(nil, control): a nil control begins anew, so a walk that was left
--- early can be begun again. Each control value belongs to a walk, so two loops over the same object
--- do not disturb one another. A walk over items that are made in C has threads of its own; they end
--- with the loop, with close, or with the collector.
+-- `for x, y in b do` calls b(nil, control). A nil control begins a new walk, so a walk that was
+-- left early can be started over. Each control value belongs to one walk, so two loops over the
+-- same object do not disturb each other. A walk over items that are made in C has its own threads;
+-- they end with the loop, with close, or when the walk is collected.
 
 local core = require "gpipe.core"
 local check_state = require "gpipe.data.state"
@@ -17,16 +17,16 @@ Batches.__index = Batches
 ---@field count integer items
 ---@field size integer items in a batch
 ---@field gather fun(first: integer, count: integer): any, any
----@field mark fun(): integer tells the order of the items from others
----@field loader? fun(first: integer): any threads that make the batches from item `first` on
+---@field mark fun(): integer identifies the order of the items
+---@field loader? fun(first: integer): any starts the threads that make batches from item `first` on
 
 ---@param spec gpipe.BatchesSpec
 ---@return gpipe.Batches
 local function new(spec)
   return setmetatable({
     spec = spec, count = spec.count, size = spec.size,
-    after = setmetatable({}, { __mode = "k" }), -- [x] = the walk that gave x, and what follows
-    walk = nil, -- the last walk that was begun
+    after = setmetatable({}, { __mode = "k" }), -- the walk that gave x, and its next item
+    walk = nil, -- the walk that was begun last
     start = 1, -- first item of the next walk
     pulled = nil, -- the walk of calls without arguments
   }, Batches)
@@ -75,7 +75,8 @@ local function first_item(self)
   return first
 end
 
--- The walk to go on with after x. One that went further meanwhile is left alone.
+-- Return a walk that continues after x. If the walk that gave x has moved on meanwhile, begin
+-- another one at that place and leave it alone.
 local function walk_after(self, x)
   local place = self.after[x]
   if not place then return nil end
@@ -83,8 +84,8 @@ local function walk_after(self, x)
   return begin(self, place.next)
 end
 
---- The batch after x; the first one where x is nil. Without arguments: the next one of a walk of
---- its own, which begins anew after its end.
+--- The batch after x, or the first one if x is nil. A call without arguments gives the next batch
+--- of a separate walk, which begins anew after its end.
 ---@return any x
 ---@return any y
 function Batches.__call(self, ...)
@@ -103,8 +104,8 @@ end
 
 -- ---- position ----------------------------------------------------------------------------------
 
---- Where the walk that was begun last stands, as a table of numbers that can be saved: what was
---- handed out counts, what threads made ahead does not.
+--- The position of the walk that was begun last, as a table of numbers that can be saved. Batches
+--- that were handed out count; those that threads have only prepared do not.
 --- ```lua
 --- local d = gp.data.tensors(gp.arange(1, 10), gp.ones{10})
 --- local it = d:shuffle(1):batches(4)
@@ -127,9 +128,9 @@ local STATE = {
 }
 
 --- Begin the next walk where a state was taken: the same batches follow, whatever the number of
---- workers then and now. The end of an epoch is a place too: the next walk is empty then.
---- Errors: a state of other data, of another batch size or of another order of the items (shuffle
---- with a seed, so that the order can be made again).
+--- workers then and now. If the state was taken at the end of an epoch, the next walk is empty.
+--- Errors: the state belongs to other data, to another batch size or to another order of the items
+--- (shuffle with a seed, so that the same order can be made again).
 ---@param state table of state()
 ---@return gpipe.Batches self
 function Batches:restore(state)
@@ -152,8 +153,8 @@ function Batches:restore(state)
   return self
 end
 
---- End the threads of the walk that was begun last. Where a loop `for x, y in d:batches(n) do` is
---- left, this happens by itself.
+--- End the threads of the walk that was begun last. A loop `for x, y in d:batches(n) do` does this
+--- by itself when it is left.
 function Batches:close()
   stop(self.walk)
   stop(self.pulled)

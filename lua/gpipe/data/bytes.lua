@@ -1,7 +1,7 @@
--- lua/gpipe/data/bytes.lua - files as windows of bytes, for models that predict the next byte.
+-- lua/gpipe/data/bytes.lua - reads files as windows of bytes, for models that predict the next
+-- byte.
 --
--- The files are put one after the other in the order of their names, so the data depends on their
--- content alone.
+-- The files are joined in the order of their names, so the data depends only on their content.
 
 local files = require "gpipe.data.files"
 local options = require "gpipe.options"
@@ -23,10 +23,10 @@ for name, rule in pairs(files.SPEC) do SPEC[name] = rule end
 ---@field context integer bytes of input in a window
 ---@field stride? integer bytes from one window to the next; default context
 
---- Open files as windows of `context` + 1 bytes: the inputs are the first `context`, the targets
---- the last ones, as i64 ids from 0 to 255. Folders are searched for files, hidden ones left out;
---- files follow one another in the order of their names. One file is mapped, not read: its pages
---- come when they are used.
+--- Open files as windows of `context` + 1 bytes: the inputs are the first `context` bytes, the
+--- targets are the last ones, as i64 ids from 0 to 255. Folders are searched for files, without
+--- hidden ones, and the files are joined in the order of their names. A single file is mapped, not
+--- read: its pages are loaded when they are used.
 --- Errors: wrong options raise; nil, message, code for files that cannot be read or hold too
 --- little. A file that becomes shorter while it is in use raises at the next batch.
 --- ```lua

@@ -40,7 +40,7 @@ local function numbered_column(columns, target, what)
   return at
 end
 
--- The column that a name or a number means.
+-- Find the column that a name or a number stands for.
 local function column_of(columns, given, what)
   if type(given) == "string" then return named_column(columns, given, what) end
   local at = math.tointeger(given)
@@ -67,7 +67,7 @@ local function others(columns, targets)
   return rest
 end
 
--- ---- what the lines are ------------------------------------------------------------------------
+-- ---- the header --------------------------------------------------------------------------------
 
 local function is_number(field)
   return field:find "^%s*[+-]?[%d.]+[eE]?[+-]?%d*%s*$" ~= nil and tonumber(field) ~= nil
@@ -80,8 +80,8 @@ local function are_numbers(fields, may_miss)
   return #fields > 0
 end
 
--- Whether the first line names the columns, its fields, and those of the first row. A header of
--- numbers is none: it would be a row that is lost without a word.
+-- Return whether the first line names the columns, its fields, and the fields of the first row. A
+-- first line of numbers is not taken for a header: a row would be lost silently.
 local function head_of(opts)
   local first, second, code = core.csv_head(opts.path, opts.separator)
   if not first then return nil, second, code end
@@ -94,7 +94,8 @@ end
 
 local INPUT, TARGET = 1, 2
 
--- What core.csv_read wants of each column: its part, its place there, and whether it has words.
+-- Lay out the columns for core.csv_read: for each one its part, its place in that part, and whether
+-- it holds words.
 local function layout(names, width, features, targets, words)
   local flat = {}
   for at = 1, width do
@@ -112,7 +113,7 @@ local function layout(names, width, features, targets, words)
   return flat
 end
 
--- The columns whose words are classes: those that were named, and a single target whose first
+-- Find the columns whose words are classes: those that were named, and a single target whose first
 -- value is a word.
 local function words_of(opts, columns, row, targets)
   local words = {}
@@ -146,17 +147,17 @@ local SPEC = {
 --- of them: y is f32 [N, columns], {"price"} gives [N, 1] for regression
 ---@field columns? table names or numbers of the features; default: all but the target
 ---@field words? table names or numbers of columns of words, which become numbers of classes
----@field missing? number what an empty field is; left out: an error
+---@field missing? number the value of an empty field; left out: an empty field is an error
 ---@field header? boolean whether the first line names the columns; left out: it does unless it
 --- holds numbers only
 ---@field separator? string between fields; default ","
 
---- Open a file of numbers separated by commas. x: f32, the columns but the target; y: the target,
---- as i64 ids where all its values are whole numbers, else f32. A target of words is i64 ids, from
---- 0 in the order of the words, which are `d.classes`. Other columns may hold anything. The file is
---- read in pieces: four bytes a feature are what it takes.
---- Errors: wrong options raise, also a target that is not in the file; nil, message, code for a
---- file that cannot be read, with file:line and column for what is no number.
+--- Open a file of numbers separated by commas. x: f32, all columns but the target; y: the target,
+--- as i64 ids if all its values are whole numbers, else as f32. A target of words becomes i64 ids,
+--- from 0 in the order of the words, which are `d.classes`. Columns that are not used may hold
+--- anything. The file is read in pieces and takes four bytes of memory a feature.
+--- Errors: wrong options raise, and so does a target that is not in the file; nil, message, code
+--- for a file that cannot be read, with file:line and column of a field that is not a number.
 --- ```lua
 --- local d = assert(gp.data.csv{path = "examples/data/digits.csv", target = "label"})
 --- local train, test = d:shuffle(1):split(0.8)

@@ -1,5 +1,5 @@
--- gpipe/data/elsewhere.lua - names of PyTorch's data sets, loaders and samplers that have no
--- counterpart of one name here: what does the same.
+-- gpipe/data/elsewhere.lua - says what replaces those names of PyTorch's data sets, loaders and
+-- samplers that have no direct counterpart here.
 
 local errors = require "gpipe.errors"
 
@@ -10,7 +10,7 @@ local CONCAT = "gp.data.concat {a, b} joins data sets"
 local SAMPLE = "d:sample {weights = {...}, seed = 1} draws items"
 local SPLIT = "d:shuffle(seed):split(0.8) gives the parts"
 
---- Names that stand behind gp.data.
+--- Names that are looked up in gp.data.
 elsewhere.names = {
   DataLoader = "d:batches(n, {workers = 2}) walks over a data set",
   Dataset = "gp.data.from(function(i) return x, y end, {count = n}) asks for item i",
@@ -31,7 +31,7 @@ elsewhere.names = {
   num_workers = "d:batches(n, {workers = 2})",
 }
 
---- Names that stand behind a data set.
+--- Names that are looked up in a dataset.
 elsewhere.methods = {
   subset = SUBSET, concat = CONCAT, select = SUBSET, take = "gp.data.subset(d, {1, n})",
   skip = "gp.data.subset(d, {n + 1, -1})",
@@ -50,7 +50,7 @@ local OPTIONS = {
   worker_init_fn = "threads of workers run no Lua", generator = "d:shuffle(seed) has the seed",
 }
 
---- Refuse an option of PyTorch's loader with what does the same.
+--- Refuse an option of PyTorch's loader, and name what to use instead.
 ---@param who string
 ---@param opts any
 function elsewhere.check_options(who, opts)

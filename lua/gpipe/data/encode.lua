@@ -1,5 +1,5 @@
--- lua/gpipe/data/encode.lua - what data of text shares: the tokenizer among the options, and texts
--- one after the other as ids.
+-- lua/gpipe/data/encode.lua - shared by text data: the tokenizer option, and texts encoded one
+-- after the other.
 
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"
@@ -20,8 +20,8 @@ encode.SPEC = {
   special = { type = "boolean", default = true },
 }
 
---- The id that stands between texts: the option separator's, else that of <|endoftext|> where the
---- tokenizer has it; nil for none.
+--- The id that is put between texts: that of the option separator, else that of <|endoftext|> if
+--- the tokenizer has it; nil for none.
 ---@param who string
 ---@param opts table
 ---@return integer?

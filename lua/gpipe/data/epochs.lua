@@ -1,5 +1,5 @@
--- lua/gpipe/data/epochs.lua - `gp.data.epochs`: batches of a dataset, epoch after epoch, each in an
--- order of its own, as one walk whose place can be saved.
+-- lua/gpipe/data/epochs.lua - `gp.data.epochs`: walks over a dataset epoch after epoch, each in
+-- another order, as one walk whose place can be saved.
 
 local check_state = require "gpipe.data.state"
 local errors = require "gpipe.errors"
@@ -28,7 +28,7 @@ local function is_dataset(value)
   return good and type(method) == "function"
 end
 
--- The data of an epoch: the same one, or what a function of its number gives.
+-- The data of an epoch: always the same dataset, or what a function of the epoch's number returns.
 local function data_of(self)
   if is_dataset(self.data) then return self.data end
   local data = self.data(self.epoch)
@@ -76,11 +76,11 @@ function Epochs:__call() return self:next() end
 ---@return integer?
 function Epochs:steps()
   local batches = self.batches or open(self)
-  if batches.unknown then return nil end -- of a stream
+  if batches.unknown then return nil end -- a stream: the number is not known
   return self.opts.epochs and self.opts.epochs * #batches
 end
 
---- Where the walk stands, as a table that can be saved.
+--- The position of the walk, as a table that can be saved.
 ---@return table
 function Epochs:state()
   local batches = self.batches or open(self)
@@ -93,8 +93,8 @@ local STATE = {
   batches = { type = "table", required = true },
 }
 
---- Go on where a state was taken: the same batches follow.
---- Errors: a state of another seed, of other data or of another batch size.
+--- Continue where a state was taken: the same batches follow.
+--- Errors: the state belongs to another seed, to other data or to another batch size.
 ---@param state table of state()
 ---@return gpipe.Epochs self
 function Epochs:restore(state)
@@ -132,11 +132,11 @@ end
 ---@field pad? number
 ---@field sort_by? fun(x: any, y: any): number
 
---- Batches of a dataset, epoch after epoch, without end or for `epochs` of them: every epoch is
+--- Batches of a dataset, epoch after epoch, without end or for `epochs` of them. Every epoch is
 --- shuffled by `seed` and its number, unless `shuffle = false`. The object has `state()` and
---- `restore()`, so that `gp.run` and `gp.checkpoint` carry the place in the data.
---- The other options are those of `d:batches`. Where each epoch has other items, as a new sample,
---- data is a function of its number: `function(epoch) return d:sample {weights = w, seed = 1,
+--- `restore()`, so that `gp.run` and `gp.checkpoint` save the place in the data. The other options
+--- are those of `d:batches`. If each epoch has other items, for example a new sample, pass a
+--- function of the epoch's number as data: `function(epoch) return d:sample {weights = w, seed = 1,
 --- epoch = epoch} end`.
 --- ```lua
 --- local data = gp.data.tensors(gp.arange(1, 10), gp.ones{10})

@@ -1,5 +1,5 @@
--- lua/gpipe/data/files.lua - the files that the options path, dir, files and match name, and their
--- bytes without reading them.
+-- lua/gpipe/data/files.lua - finds the files that the options path, dir, files and match name, and
+-- maps their bytes.
 
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"
@@ -35,7 +35,7 @@ local function roots_of(who, opts)
   return opts.files
 end
 
---- What messages call the data.
+--- The name of the data in messages.
 ---@param who string
 ---@param opts table
 ---@return string
@@ -44,8 +44,8 @@ function files.name(who, opts)
   return ("%s: %s"):format(who, path and errors.path(path) or ("%d files"):format(#opts.files))
 end
 
---- The files in the order of their names, those of folders whose paths fit the pattern, at least
---- one; nil, message, code.
+--- The files in the order of their names, at least one. In folders only the files whose paths match
+--- the pattern count. Otherwise nil, message, code.
 ---@param who string
 ---@param opts table
 ---@return string[]?

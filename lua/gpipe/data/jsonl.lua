@@ -1,4 +1,4 @@
--- lua/gpipe/data/jsonl.lua - a file with a JSON object on each line as a dataset of some fields.
+-- lua/gpipe/data/jsonl.lua - a dataset of some fields of a file with a JSON object on each line.
 
 local collate = require "gpipe.data.item.collate"
 local core = require "gpipe.core"
@@ -12,7 +12,7 @@ local jsonl = {}
 local Source = { gap = 0, apart = true } -- lists of numbers differ in length
 Source.__index = Source
 
--- With one field, it is both input and target.
+-- A single field is both input and target.
 function Source:gather(positions)
   local x, y = core.jsonl_read(self.file, positions, #self.fields)
   return x, #self.fields == 1 and x or y
@@ -48,11 +48,11 @@ end
 ---@field path string
 ---@field fields string[] one or two names: input and target
 
---- Open a file with a JSON object on each line. Values of a field are of one kind in all lines:
---- whole numbers are i64, other numbers f32, true and false bool, lists of numbers i64 or f32 of
---- one more dimension (of one length within a batch, or with `pad`), and texts a Lua list of
---- strings. Blank lines are left out. All lines are checked when the file is opened, which maps it;
---- they are read again when they are used. Texts as ids: gp.data.text with `field`.
+--- Open a file with a JSON object on each line. A field has values of one kind in all lines: whole
+--- numbers become i64, other numbers f32, true and false bool, lists of numbers i64 or f32 with one
+--- more dimension (they have one length within a batch, or `pad` is given), and texts a Lua list of
+--- strings. Blank lines are skipped. The file is mapped and all its lines are checked when it is
+--- opened; lines are read again when they are used. For texts as ids see gp.data.text with `field`.
 --- Errors: wrong options raise; nil, message, code for a file that cannot be read or is damaged,
 --- with path:line and byte.
 --- ```lua

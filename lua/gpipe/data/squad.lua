@@ -1,4 +1,5 @@
--- lua/gpipe/data/squad.lua - SQuAD: its contexts as windows of ids, or its questions as items.
+-- lua/gpipe/data/squad.lua - SQuAD as data: its contexts as windows of ids, or its questions as
+-- items.
 
 local core = require "gpipe.core"
 local dataset = require "gpipe.data.dataset"
@@ -9,7 +10,7 @@ local windows = require "gpipe.data.windows"
 
 local squad = {}
 
-local IGNORED = -100 -- the target that nn.CrossEntropyLoss {ignore_index = -100} leaves out
+local IGNORED = -100 -- the target that nn.CrossEntropyLoss {ignore_index = -100} ignores
 
 -- ---- questions ---------------------------------------------------------------------------------
 
@@ -24,8 +25,8 @@ local function check_text(value, what)
     errors.show(value), what)
 end
 
--- The ids of an item and how many of them are the prompt. What is too long loses the beginning of
--- its prompt, or where there is none, its end.
+-- Return the ids of an item and how many of them are the prompt. An item that is too long loses the
+-- beginning of its prompt, or its end if there is no prompt.
 local function ids_of(self, i)
   local prompt, answer = self.text(core.squad_question(self.squad, i))
   local opts = { special = self.special, add_special = false }
@@ -81,20 +82,20 @@ end
 ---@field tokenizer gpipe.Tokenizer
 ---@field context integer ids of input in an item
 ---@field stride? integer of windows; default context
----@field text? fun(example: table): string, string? the items are the questions, as this says them
+---@field text? fun(example: table): string, string? makes each question an item: returns its text
 ---@field separator? string|boolean a token that follows each text; default `<|endoftext|>` where
 --- the tokenizer has it; false: none
 ---@field special? boolean special tokens in the texts become their ids (true)
 
---- Open SQuAD's JSON (versions 1.1 and 2.0). Without `text`: all contexts, one after the other with
---- the separator after each, as windows of `context` + 1 ids whose targets are moved by one, for
---- fine-tuning a language model on them.
+--- Open SQuAD's JSON (versions 1.1 and 2.0). Without `text` the data is all contexts, one after the
+--- other with the separator after each, as windows of `context` + 1 ids whose targets are shifted
+--- by one, for fine-tuning a language model on them.
 ---
 --- With `text` each question is an item: the function gets {id, title, context, question,
---- impossible, answers = {{text, start}, ...}} (start: the character of the context, from 1) and
---- returns a text, or a prompt and an answer. Targets are -100 in the prompt and behind the end
---- (nn.CrossEntropyLoss {ignore_index = -100}); what is longer than context + 1 ids loses the
---- beginning of the prompt, or without one its end.
+--- impossible, answers = {{text, start}, ...}} (start: the position of a character in the context,
+--- from 1) and returns a text, or a prompt and an answer. Targets are -100 in the prompt and behind
+--- the end (nn.CrossEntropyLoss {ignore_index = -100}). An item that is longer than context + 1 ids
+--- loses the beginning of its prompt, or its end if there is no prompt.
 --- Errors: wrong options raise; nil, message, code for a file that cannot be read or is damaged,
 --- with the byte.
 --- ```lua

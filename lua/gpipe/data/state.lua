@@ -1,10 +1,10 @@
--- gpipe/data/state.lua - what every restore(state) of a walk checks first: the table that its
--- state() gave, whole.
+-- gpipe/data/state.lua - the check that every restore(state) of a walk makes first: that the table
+-- is complete, as its state() returned it.
 
 local errors = require "gpipe.errors"
 local options = require "gpipe.options"
 
---- The state, checked. Errors: something else, or a table without one of the fields.
+--- Check a state and return it. Errors: something else, or a table that lacks one of the fields.
 ---@param who string "batches:restore"
 ---@param state any
 ---@param spec table<string, gpipe.OptionRule>

@@ -1,9 +1,9 @@
--- lua/gpipe/data/stream.lua - `gp.data.stream`: items that come one after the other, without a
--- number and without an end that is known before it is reached.
+-- lua/gpipe/data/stream.lua - `gp.data.stream`: items that come one after the other; their number
+-- is unknown until the end is reached.
 --
--- A stream is a function that begins a pass and gives an iterator; map, filter, shard and shuffle
--- wrap it. A place in it is a number of items: going on from there makes those before it again, and
--- drops them.
+-- A stream is a function that begins a pass and returns an iterator; map, filter, shard and shuffle
+-- wrap it. A place in a stream is a number of items: to continue there, the items before it are
+-- made again and dropped.
 
 local check_state = require "gpipe.data.state"
 local collate = require "gpipe.data.item.collate"
@@ -27,7 +27,7 @@ end
 
 -- ---- wrapping ----------------------------------------------------------------------------------
 
---- Each item as fn(x, y) gives it.
+--- Replace each item by what fn(x, y) returns.
 --- ```lua
 --- local s = gp.data.stream(function()
 ---   local i = 0
@@ -64,7 +64,7 @@ function Stream:filter(fn)
   end, self.buffer, self.key)
 end
 
---- Every n-th item from item i + 1 on: one process's share.
+--- Every n-th item from item i + 1 on: the share of one process.
 ---@param i integer from 0
 ---@param n integer
 ---@return gpipe.Stream
@@ -85,7 +85,8 @@ function Stream:shard(i, n)
   end, self.buffer, self.key)
 end
 
--- splitmix64, so that an order depends on nothing but the seed. Source: Steele, Lea and Flood 2014.
+-- Draw numbers by splitmix64, so that an order depends only on the seed. Source: Steele, Lea and
+-- Flood 2014.
 local function draws(state)
   return function(count)
     state = state + 0x9E3779B97F4A7C15
@@ -95,7 +96,7 @@ local function draws(state)
   end
 end
 
--- The next item takes the place of the one that is drawn.
+-- Draw from a buffer of items; the next item takes the place of the drawn one.
 local function shuffled(following, size, draw)
   local waiting, over = {}, false
   local function fill()
@@ -113,8 +114,8 @@ local function shuffled(following, size, draw)
   end
 end
 
---- The items in another order: each is drawn from `buffer` that wait (option of gp.data.stream).
---- The order is a function of seed and epoch.
+--- The items in another order: each is drawn from a buffer of `buffer` items (option of
+--- gp.data.stream). The order is a function of seed and epoch.
 ---@param seed integer
 ---@param epoch? integer default 0
 ---@return gpipe.Stream
@@ -157,15 +158,15 @@ local function step(self)
   return collate.join(inputs, self.pad), collate.join(targets, self.pad)
 end
 
---- The next batch; a loop begins a pass. Without arguments: the next one, which begins a pass after
---- the end of the one before.
+--- The next batch; a loop begins a new pass. A call without arguments gives the next batch, and
+--- begins a new pass after the end of the last one.
 function Batches.__call(self, ...)
   local begins = select("#", ...) > 0 and select(2, ...) == nil
   if begins or not self.following then begin(self) end
   return step(self)
 end
 
---- Where it stands, as a table that can be saved.
+--- The position, as a table that can be saved.
 ---@return {items: integer, size: integer, key: string}
 function Batches:state()
   local items = self.following and self.given or self.start
@@ -178,7 +179,7 @@ local STATE = {
 }
 
 --- Begin the next pass where a state was taken. The items before it are made again and dropped.
---- Errors: a state of another order or another batch size.
+--- Errors: the state belongs to another order or to another batch size.
 ---@param state table of state()
 ---@return gpipe.StreamBatches self
 function Batches:restore(state)
@@ -221,7 +222,7 @@ function Stream:__tostring() return ("Stream(%s)"):format(self.key) end
 
 -- ---- making one --------------------------------------------------------------------------------
 
--- After its end an iterator is not called again, as `for` does not: a coroutine would raise.
+-- Do not call an iterator again after its end, as `for` does not: a coroutine would raise.
 local function once_over(following)
   local over = false
   return function()
@@ -232,13 +233,13 @@ local function once_over(following)
   end
 end
 
---- Items of which nobody knows how many there are: lines of a file that is larger than memory,
---- what another program writes, what is made up on the way. `make()` begins a pass and returns a
---- function that gives input and target of the next item, and nil at the end; it must give the same
---- items in every pass for training to go on after a stop.
+--- Items whose number is not known in advance: lines of a file that is larger than memory, the
+--- output of another program, items that are generated. `make()` begins a pass and returns a
+--- function that returns input and target of the next item, and nil at the end. It must give the
+--- same items in every pass, so that training can continue after a stop.
 ---
---- A stream has `map`, `filter`, `shard`, `shuffle` (among `buffer` items that wait) and `batches`,
---- as a dataset has; gp.data.epochs walks over it epoch after epoch.
+--- A stream has `map`, `filter`, `shard`, `shuffle` (within a buffer of `buffer` items) and
+--- `batches`, as a dataset has; gp.data.epochs walks over it epoch after epoch.
 --- ```lua
 --- local path = os.tmpname()
 --- assert(io.open(path, "w")):write("1 2\n3 4\n5 6\n"):close()
@@ -250,7 +251,7 @@ end
 --- os.remove(path)
 --- ```
 ---@param make fun(): fun(): any, any
----@param opts? {buffer?: integer} items that wait when it is shuffled; default 1024
+---@param opts? {buffer?: integer} items in the buffer that shuffle draws from; default 1024
 ---@return gpipe.Stream
 return function(make, opts)
   check_function("gp.data.stream", make)

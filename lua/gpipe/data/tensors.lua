@@ -23,7 +23,8 @@ function Source:gather(positions)
   return rows_of(self.x, positions), rows_of(self.y, positions)
 end
 
--- Threads load pairs; rows of more tensors are gathered on the script's own.
+-- Make items for the loader's threads, which load pairs; rows of more tensors are gathered on the
+-- script's thread.
 local function open_items(self) return core.items_rows(self.x, self.y) end
 
 local function shape_of(value)
@@ -58,7 +59,7 @@ local function check(name, value)
   return list
 end
 
--- The rows that all tensors have. Errors: another number of rows.
+-- Count the rows, which all tensors must share. Errors: tensors with another number of rows.
 local function count_rows(x, y)
   local rows = (is_tensor(x) and x or x[1]):size(1)
   for name, value in pairs { x = x, y = y } do
@@ -73,8 +74,9 @@ local function count_rows(x, y)
   return rows
 end
 
---- Tensors with the same number of rows as a dataset. They are kept, not copied. A list of them is
---- several inputs (or targets): a batch's x is then a list, as `pipe:step(x, y)` takes it.
+--- A dataset over tensors with the same number of rows. The tensors are kept, not copied. A list of
+--- tensors is several inputs (or targets): a batch's x is then a list, as `pipe:step(x, y)` takes
+--- it.
 --- ```lua
 --- local d = gp.data.tensors(gp.rand{100, 8}, gp.zeros({100}, {dtype = "i64"}))
 --- for x, y in d:shuffle(1):batches(10) do print(x, y) end

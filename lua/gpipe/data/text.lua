@@ -1,4 +1,4 @@
--- lua/gpipe/data/text.lua - files of text as windows of ids.
+-- lua/gpipe/data/text.lua - reads files of text as windows of ids.
 
 local core = require "gpipe.core"
 local encode = require "gpipe.data.encode"
@@ -25,7 +25,7 @@ local function give_file(path, take)
   return good, message, code
 end
 
--- The texts of a field of JSONL.
+-- Give the texts in a field of a JSONL file.
 local function give_lines(path, field, take)
   local file, rows, code = core.jsonl_load(path, { field })
   if not file then return nil, rows, code end
@@ -68,11 +68,11 @@ end
 ---@field special? boolean special tokens in the texts become their ids (true)
 
 --- Open files of text as windows of `context` + 1 ids of a tokenizer: the inputs are the first
---- `context`, the targets the last ones, i64. The texts follow one another in the order of their
---- files' names, the separator after each. All is encoded at once, 2 bytes for an id where the
---- vocabulary has at most 65,536, else 4.
+--- `context` ids, the targets are the last ones, i64. The texts follow one another in the order of
+--- their files' names, with the separator after each. All texts are encoded at once; an id takes 2
+--- bytes if the vocabulary has at most 65,536 tokens, else 4.
 --- Errors: wrong options raise; nil, message, code for files that cannot be read, hold too little,
---- are no UTF-8 or another kind of file, with the byte.
+--- are not UTF-8 or are another kind of file, with the position of the byte.
 --- ```lua
 --- local tok = assert(gp.tokenizer "examples/data/tokenizer")
 --- local d = assert(gp.data.text{path = "LICENSE", tokenizer = tok, context = 32})

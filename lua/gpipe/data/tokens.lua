@@ -1,4 +1,4 @@
--- lua/gpipe/data/tokens.lua - files of ids of two or four bytes each, as windows.
+-- lua/gpipe/data/tokens.lua - reads files of ids of two or four bytes each as windows.
 
 local core = require "gpipe.core"
 local files = require "gpipe.data.files"
@@ -26,8 +26,8 @@ for name, rule in pairs(files.SPEC) do SPEC[name] = rule end
 ---@field dtype? string "u16" (the default) or "u32", the lowest byte first
 
 --- Open files of ids, as `array.tofile` of NumPy writes them (nanoGPT's train.bin), as windows of
---- `context` + 1 ids: the inputs are the first `context`, the targets the last ones, i64. One file
---- is mapped, not read: its pages come when they are used.
+--- `context` + 1 ids: the inputs are the first `context` ids, the targets are the last ones, i64. A
+--- single file is mapped, not read: its pages are loaded when they are used.
 --- Errors: wrong options raise; nil, message, code for files that cannot be read, hold too little,
 --- end within an id, or are another kind of file. A file that becomes shorter while it is in use
 --- raises at the next batch.

@@ -1,8 +1,8 @@
--- lua/gpipe/data/windows.lua - ids that follow one another as windows of context + 1, for models
--- that predict the next one.
+-- lua/gpipe/data/windows.lua - a dataset of windows of context + 1 consecutive ids, for models that
+-- predict the next id.
 --
--- Window i begins at id (i - 1) * stride; its targets are its ids moved by one. The ids are bytes
--- of a tensor, often a mapped file, `width` bytes each.
+-- Window i begins at id (i - 1) * stride; its targets are its ids shifted by one. The ids lie in a
+-- tensor of bytes, often a mapped file, `width` bytes each.
 
 local core = require "gpipe.core"
 local dataset = require "gpipe.data.dataset"
@@ -35,7 +35,7 @@ function Source:describe() return ("%d %s"):format(self.context, self.unit) end
 ---@field name string for messages
 ---@field files integer how many there are, for messages
 
---- A dataset of windows; nil, message, code where there is not even one.
+--- Make a dataset of windows; nil, message, code if there is not even one.
 ---@param spec gpipe.WindowsSpec
 ---@return gpipe.Dataset?
 ---@return string? message
@@ -50,7 +50,7 @@ function windows.new(spec)
   return dataset(setmetatable({
     ids = spec.ids, width = spec.width, context = spec.context, stride = stride, unit = spec.unit,
     path = spec.path, count = (total - spec.context - 1) // stride + 1,
-    -- The next window that shares no target with the last one of the part before.
+    -- The number of windows to skip so that two parts share no target.
     gap = (spec.context + stride - 1) // stride - 1,
   }, Source))
 end

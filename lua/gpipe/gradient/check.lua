@@ -1,7 +1,8 @@
--- lua/gpipe/gradient/check.lua - gp.gradcheck: gradients of a function against differences.
+-- lua/gpipe/gradient/check.lua - gp.gradcheck: compares the gradients of a function with
+-- differences.
 --
--- Each element of each input is moved by eps both ways, and the output is weighted by fixed numbers
--- that differ, so that errors of two outputs do not hide each other.
+-- Each element of each input is moved by eps both ways. The outputs are weighted by fixed numbers
+-- that all differ, so that errors of two outputs cannot cancel.
 
 local create = require "gpipe.tensor.create"
 local errors = require "gpipe.errors"
@@ -74,7 +75,7 @@ local function compare(fn, inputs, leaf, grad, o, faults)
   for e = 1, leaf.tensor:numel() do
     local want, have = difference(fn, inputs, leaf.tensor, e, o.eps), flat[e]
     local close = math.abs(have - want) <= o.atol + o.rtol * math.abs(want)
-    if not close then -- also where one of them is no number
+    if not close then -- also if one of them is NaN
       faults[#faults + 1] = ("input %d, element %d: gradient %.9g, difference %.9g"):format(
         leaf.at, e, have, want)
     end
@@ -85,8 +86,8 @@ local SHOWN = 10
 
 --- Compare the gradients of a function with differences, element by element.
 ---
---- Inputs of f64 are checked, others are passed on. Each is moved by eps, so the function has to be
---- smooth there and give the same each time (no dropout).
+--- Inputs of f64 are checked, others are passed on. Each element is moved by eps, so the function
+--- must be smooth there and give the same value each time (no dropout).
 --- ```lua
 --- assert(gp.gradcheck(function(x) return (x * x):sum() end, {gp.randn({3}, {dtype = "f64"})}))
 --- ```

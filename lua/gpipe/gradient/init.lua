@@ -1,9 +1,9 @@
--- lua/gpipe/gradient/init.lua - gp.no_grad and gp.grad: gradients of what a script computes by
--- itself.
+-- lua/gpipe/gradient/init.lua - gp.no_grad and gp.grad: gradients of what a script computes outside
+-- of pipelines.
 --
 -- Ops on tensors that require a gradient, and on parameters of models that no pipeline owns, are
--- noted as they run; `loss:backward()` goes back through them. In a pipeline gradients are planned,
--- and none of this is in the way.
+-- recorded as they run; `loss:backward()` goes back through them. A pipeline plans its gradients
+-- and uses none of this.
 
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"
@@ -17,13 +17,13 @@ local function check_function(who, fn)
   errors.raise("%s: the first argument is %s, expected a function", who, errors.show(fn))
 end
 
--- While the returned value is open, ops are noted or not.
+-- Switch the recording of ops on or off until the returned value is closed.
 local Mode = { __close = function(mode) core.no_grad(mode.before) end }
 local function mode(off) return setmetatable({ before = core.no_grad(off) }, Mode) end
 
 local go_on
 
--- What a resumption of fn's coroutine gave, after the mode was put back.
+-- Handle the results of resuming fn's coroutine, after the mode was restored.
 local function settle(thread, good, ...)
   if not good then error((...), 0) end
   if coroutine.status(thread) == "dead" then return ... end
@@ -37,7 +37,8 @@ function go_on(thread, ...)
   return settle(thread, table.unpack(results, 1, results.n))
 end
 
---- Call a function whose ops leave nothing behind for gradients: evaluation, updates by hand.
+--- Call a function without recording its ops for gradients: for evaluation, and for updates by
+--- hand.
 --- ```lua
 --- local w = gp.ones {2}
 --- w.requires_grad = true
@@ -49,8 +50,8 @@ end
 ---@return any ... what it returns
 function gradient.no_grad(fn, ...)
   check_function("gp.no_grad", fn)
-  -- In a coroutine fn may yield, and never be resumed: so it runs in one of its own, and nothing is
-  -- noted while that runs.
+  -- Inside a coroutine fn may yield and never be resumed. So fn runs in a coroutine of its own, and
+  -- recording is off only while that one runs.
   if coroutine.isyieldable() then
     return go_on(coroutine.create(function(...) return fn(...) end), ...)
   end
@@ -60,7 +61,7 @@ end
 
 local FLOATS = { f32 = true, f64 = true, bf16 = true, f16 = true }
 
--- Arguments as leaves of their own: what the script holds keeps its gradients.
+-- Make new leaves of the arguments, so that the script's own tensors keep their gradients.
 local function leaves_of(arguments)
   local leaves = {}
   for i = 1, arguments.n do
@@ -74,11 +75,12 @@ local function leaves_of(arguments)
   return leaves
 end
 
-local inside = setmetatable({}, { __mode = "k" }) -- coroutines that are within fn of a gp.grad
+local inside = setmetatable({}, { __mode = "k" }) -- coroutines that are running the fn of a gp.grad
 
 local Inside = { __close = function(mark) inside[mark.thread] = nil end }
 
--- The gradients of an inner gp.grad are numbers to the outer one, whose own would miss a term.
+-- Refuse a gp.grad inside another: its gradients are plain numbers to the outer one, whose own
+-- gradient would lack a term.
 local function enter()
   local thread = coroutine.running()
   local taking = not core.no_grad(false)
@@ -93,12 +95,12 @@ local function enter()
   return setmetatable({ thread = thread }, Inside)
 end
 
---- The function that returns what fn returns, and its gradients for each argument that is a tensor
---- of floats, in order.
+--- Return a function that returns what fn returns, followed by its gradients for each argument that
+--- is a tensor of floats, in order.
 ---
---- fn's first value is what is differentiated, a tensor of one element; of more, the gradient of
---- their sum. Nothing is added to any `grad`. An argument that the value does not depend on has
---- gradient zero.
+--- fn's first value is differentiated. It is a tensor of one element; if it has more, the gradients
+--- are those of their sum. Nothing is added to any `grad`. The gradient of an argument that the
+--- value does not depend on is zero.
 --- Errors: fn returns no tensor; a gp.grad within fn, as there are no second derivatives.
 --- ```lua
 --- local value, dx = gp.grad(function(x) return (x * x):sum() end)(gp.tensor {1, 2, 3})
@@ -126,7 +128,8 @@ function gradient.grad(fn)
   end
 end
 
---- The gradients of (the sum of) a value for each leaf; zeros where it does not depend on one.
+--- The gradients of a value (of its sum) for each leaf; zeros for a leaf that it does not depend
+--- on.
 ---@param value gpipe.Tensor
 ---@param leaves gpipe.Tensor[]
 ---@param seed? gpipe.Tensor

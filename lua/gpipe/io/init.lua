@@ -13,7 +13,7 @@ local tables = require "gpipe.io.tables"
 
 local io = {}
 
--- The keys of a table of texts or tensors, sorted. Errors: a key that is no string.
+-- The keys of a table of texts or tensors, sorted. Errors: a key that is not a string.
 local function sorted_keys(who, what, t)
   local keys = {}
   for key in pairs(t) do
@@ -32,7 +32,7 @@ local function check_path(who, path)
   end
 end
 
--- Names in sorted order, their tensors, and the text of what are no tensors.
+-- The names in sorted order, their tensors, and the text of all other values.
 local function check_tensors(given)
   if not is_plain(given) then
     errors.raise("gp.save: tensors is %s, expected a table {name = tensor}", errors.show(given))
@@ -72,7 +72,7 @@ local FOREIGN = {
   [".json"] = "JSON text", [".pkl"] = "a pickle", [".h5"] = "HDF5",
 }
 
--- Errors: a table for a path whose ending promises something else.
+-- Check the ending of the path. Errors: a table is saved under an ending of another format.
 local function check_ending(path)
   local holds = FOREIGN[ending(path)]
   if not holds then return end
@@ -81,14 +81,14 @@ local function check_ending(path)
     or "another ending (.safetensors)")
 end
 
---- Save named tensors as a safetensors file, or one tensor as a .npy file where the path ends so;
---- whole or not at all.
+--- Save named tensors as a safetensors file, or one tensor as a .npy file if the path ends in .npy.
+--- A file is written whole or not at all.
 ---
---- Beside the tensors may stand strings, numbers, booleans and tables of all these at any depth;
---- gp.load gives back the same. A table that is in two places comes back as two. They lie as a
---- text in the metadata of the file (`gpipe.tables`).
---- Errors: raises for what cannot be saved, by its place, and for a table under an ending that
---- promises another format (.npy, .npz, .json); nil, message, code where the system refuses.
+--- The table may also hold strings, numbers, booleans and tables of all these at any depth; gp.load
+--- returns the same values. A table that is in two places comes back as two tables. These values
+--- are stored as text in the metadata of the file (`gpipe.tables`).
+--- Errors: raises for a value that cannot be saved, and names its place, and for a table under an
+--- ending of another format (.npy, .npz, .json); nil, message, code if the system refuses.
 --- ```lua
 --- local path = os.tmpname()
 --- assert(gp.save(path, {weight = gp.ones{2, 3}}, {note = "first try"}))
@@ -121,15 +121,15 @@ end
 -- The metadata tables that gp.load returned.
 local metadata_of_files = setmetatable({}, { __mode = "k" })
 
---- Whether a table is the metadata of a file: `load_state_dict(assert(gp.load(path)))` hands it on,
---- where the options would be.
+--- Return whether a table is the metadata of a file: `load_state_dict(assert(gp.load(path)))`
+--- passes it where the options would be.
 ---@param value any
 ---@return boolean
 function io.is_metadata(value) return metadata_of_files[value] ~= nil end
 
---- Load the tensors of a safetensors file and what was saved beside them, or the one tensor of a
---- .npy file. The file is not trusted: everything is checked. Numbers of a .npy file that no dtype
---- is are converted: i1, i2, u2 to i32, u4 and u8 to i64, also where the highest byte comes first.
+--- Load the tensors of a safetensors file and the values saved beside them, or the one tensor of a
+--- .npy file. The file is not trusted: everything is checked. Elements of a .npy file whose type is
+--- no dtype here are converted: i1, i2, u2 to i32, u4 and u8 to i64, also from big-endian files.
 --- Errors: nil, message, code.
 --- ```lua
 --- local path = os.tmpname()

@@ -1,7 +1,7 @@
--- lua/gpipe/io/json.lua - Lua values as JSON texts (RFC 8259), for what other programs read.
+-- lua/gpipe/io/json.lua - Lua values as JSON texts (RFC 8259), for other programs to read.
 --
--- Equal tables make equal texts: keys are sorted, numbers are the shortest that read back as they
--- were. A number that is not finite is null.
+-- Equal tables make equal texts: keys are sorted, and a number is written in the shortest form that
+-- reads back as the same number. A number that is not finite is written as null.
 
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"
@@ -49,7 +49,7 @@ function encode(value)
   if kind == "boolean" then return tostring(value) end
   if kind == "table" then return is_list(value) and list(value) or object(value) end
   if kind == "nil" then return "null" end
-  return escape.json(tostring(value)) -- a function, a tensor: for people
+  return escape.json(tostring(value)) -- a function or a tensor, as people read it
 end
 
 --- A value as JSON: tables with keys 1 .. n are arrays, others objects (also the empty one).
@@ -59,7 +59,8 @@ function json.encode(value)
   return core.plain_numbers(function() return encode(value) end)
 end
 
---- A flat record on one line, `first` (a list of keys) before the others, without the braces' end.
+--- Write a flat record on one line, the keys in `first` before the others, without the closing
+--- brace.
 ---@param first string[]
 ---@param fields table<string, any>
 ---@return string
@@ -88,8 +89,8 @@ end
 ---@return string? code
 function json.decode(text) return core.json_decode(text) end
 
---- The value of a file that holds one JSON text; nil where there is none or it is damaged, with the
---- reason.
+--- Read the value of a file that holds one JSON text; nil and the reason if there is no file or it
+--- is damaged.
 ---@param path string
 ---@return any
 ---@return string? message

@@ -1,8 +1,8 @@
 -- lua/gpipe/io/npy.lua - one tensor in a .npy file, NumPy's own format.
 --
 -- Source: numpy.lib.format, versions 1 to 3: a magic word, the length of a header, the header (a
--- dictionary as Python prints it), the elements. The file is not trusted. Numbers that no dtype is
--- are converted where one holds them all: i1, i2 and u2 become i32, u4 and u8 i64.
+-- dictionary as Python prints it), the elements. The file is not trusted. Elements whose type is no
+-- dtype here are converted if a dtype can hold them all: i1, i2 and u2 become i32, u4 and u8 i64.
 
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"
@@ -10,15 +10,15 @@ local errors = require "gpipe.errors"
 local npy = {}
 
 local MAGIC = "\x93NUMPY"
-local ALIGN = 64 -- bytes: the elements begin at a multiple
-local LONGEST = 10000 -- bytes of a header, as NumPy has it
+local ALIGN = 64 -- bytes: the elements begin at a multiple of this
+local LONGEST = 10000 -- bytes of a header, the same limit as NumPy's
 local MOST = 8 -- dimensions
 
 local TYPES = {
   f32 = "<f4", f64 = "<f8", f16 = "<f2", i64 = "<i8", i32 = "<i4", u8 = "|u1", bool = "|b1",
 }
 
---- The text of a file that holds the tensor.
+--- The contents of a file that holds the tensor.
 ---@param tensor gpipe.Tensor
 ---@return string
 function npy.encode(tensor)
@@ -54,7 +54,7 @@ local function read_header(bytes)
   return text:sub(first, first + length - 1), first + length - 1
 end
 
--- The sizes of "(2, 3)" in front of `at`; nil where it is no tuple of so few sizes.
+-- Read the sizes of "(2, 3)"; nil if the text is no tuple, or has more than MOST sizes.
 local function read_shape(text)
   local shape = {}
   for word in text:gmatch "[^,]+" do
@@ -65,7 +65,8 @@ local function read_shape(text)
   return #shape <= MOST and shape or nil
 end
 
--- How the values of the three keys are written. Each pattern is tried at one place.
+-- How the values of the three keys are written. The patterns of a key are tried one after the other
+-- at the same place.
 local VALUES = {
   descr = { "^'([^']*)'()", '^"([^"]*)"()', "^(%[.*%])()" },
   fortran_order = { "^(True)()", "^(False)()" },
@@ -79,7 +80,7 @@ local function read_value(header, key, at)
   end
 end
 
--- The texts behind the keys of a Python dictionary; nil where it has no such form.
+-- Read the text of each value in a Python dictionary; nil if it does not have that form.
 local function read_dictionary(header)
   local found, at = {}, header:match "^%s*{%s*()"
   while at do
@@ -95,7 +96,7 @@ end
 
 -- ---- elements ----------------------------------------------------------------------------------
 
--- What NumPy writes and no tensor holds, by the letter of its type.
+-- Types that NumPy writes but no tensor can hold, by their letter.
 local REFUSED = {
   O = "Python objects (a pickle)", S = "bytes", U = "texts", V = "records", c = "complex numbers",
   M = "dates", m = "spans of time",
@@ -135,7 +136,7 @@ local function from_columns(tensor, shape)
   return tensor:permute(order):contiguous()
 end
 
--- The tensor that the bytes of a file hold; or nil and what is wrong with it.
+-- Decode the bytes of a file into a tensor; or return nil and what is wrong.
 local function decode(bytes)
   local header, first = read_header(bytes)
   if not header then return nil, first --[[@as string]] end
@@ -149,16 +150,16 @@ local function decode(bytes)
   return fields.columns and #shape > 1 and from_columns(tensor, shape) or tensor
 end
 
---- The tensor that the text of a file holds; or nil and what is wrong with it.
+--- Decode the contents of a file into a tensor; or return nil and what is wrong.
 ---@param text string
 ---@return gpipe.Tensor?
 ---@return string? why
 function npy.decode(text) return decode(core.frombytes(text, { #text }, "u8")) end
 
---- Write one tensor, whole or not at all. Errors: nil, message, code.
+--- Write one tensor, the file whole or not at all. Errors: nil, message, code.
 function npy.save(path, tensor) return core.file_write(path, npy.encode(tensor)) end
 
---- Read one. Errors: nil, message, code: "format" with what is wrong.
+--- Read one tensor. Errors: nil, message, code: "format" with what is wrong.
 function npy.load(path)
   local bytes, message, code = core.file_read(path)
   if not bytes then return nil, message, code end

@@ -1,12 +1,12 @@
--- lua/gpipe/io/tables.lua - Lua tables beside the tensors of a file: what gp.save makes of them and
--- the way back.
+-- lua/gpipe/io/tables.lua - Lua tables beside the tensors of a file: how gp.save writes them and
+-- gp.load reads them.
 --
--- Tensors of the outermost table keep their names, so a state dictionary makes the file that other
--- programs know. All else is one text in the file's metadata:
+-- Tensors of the outermost table keep their names, so a state dictionary becomes the file that
+-- other programs know. Everything else is one text in the file's metadata:
 --
 --   value  = true | false | integer | float | string | tensor | table
 --   float  = hexadecimal as C prints it, 0x1.8p+0, or inf, -inf, nan
---   string = "..." with \", \\ and \ddd for bytes that are no text
+--   string = "..." with \", \\ and \ddd for bytes that are not text
 --   tensor = @ and a string, the name of a tensor in the file
 --   table  = { key = value , ... }, where a key is anything but a tensor, a table or nan
 --
@@ -35,10 +35,10 @@ local function number(value)
   if math.type(value) == "integer" then return ("%d"):format(value) end
   if value ~= value then return "nan" end
   if value == math.huge or value == -math.huge then return value > 0 and "inf" or "-inf" end
-  return (("%a"):format(value):gsub("[^%w+-]", ".")) -- whatever the locale's point is
+  return (("%a"):format(value):gsub("[^%w+-]", ".")) -- whatever decimal point the locale has
 end
 
--- What users call a place: config.layers[2].
+-- A place in the table as users write it: config.layers[2].
 local function place(path, key)
   if type(key) == "string" then return path == "" and key or path .. "." .. key end
   return ("%s[%s]"):format(path, tostring(key))
@@ -46,7 +46,7 @@ end
 
 local KEYS = { string = 1, number = 2, boolean = 3 }
 
--- In one order whatever the table went through, so that equal tables make the same file.
+-- Sort the keys, so that equal tables make the same file however they were filled.
 local function sorted_keys(value, path)
   local keys = {}
   for key in next, value do
@@ -111,7 +111,7 @@ function text_of(made, value, path, depth)
     path, errors.show(value))
 end
 
---- Take a table apart: the tensors of the file by name, and the text of all else.
+--- Split a table into the tensors of the file, by name, and the text of everything else.
 --- Errors: what cannot be saved, by its place.
 ---@param given table
 ---@return table<string, gpipe.Tensor> tensors
@@ -130,7 +130,7 @@ end
 
 -- ---- reading ---------------------------------------------------------------------------------
 
--- Raised as it is, and caught by tables.decode: a fault of the file.
+-- Thrown as an error value, and caught by tables.decode: a fault of the file.
 local Fault = {}
 
 local function fault(reader, what)
@@ -152,7 +152,7 @@ local function string_at(reader)
   local last = first
   while true do
     last = reader.text:find('["\\]', last)
-    if not last then fault(reader, "a text without end") end
+    if not last then fault(reader, "an unfinished string") end
     if reader.text:sub(last, last) == '"' then break end
     last = last + 2
   end
@@ -163,7 +163,7 @@ local function string_at(reader)
     wrong = wrong or #digits < 2 or byte > 255
     return wrong and "" or string.char(byte)
   end)
-  if wrong then fault(reader, "an escape that is none") end
+  if wrong then fault(reader, "an invalid escape") end
   reader.at = last + 1
   return value
 end
@@ -216,7 +216,7 @@ function value_at(reader, depth)
   return word_at(reader)
 end
 
---- Put back what a text says, beside the tensors that have names of their own.
+--- Restore the values that a text holds, beside the tensors that have names of their own.
 ---@param text string
 ---@param tensors table<string, gpipe.Tensor> all of the file; changed
 ---@return table? given as it was saved

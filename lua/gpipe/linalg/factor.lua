@@ -1,4 +1,4 @@
--- lua/gpipe/linalg/factor.lua - products of triangular and orthogonal factors.
+-- lua/gpipe/linalg/factor.lua - matrices as products of triangular and orthogonal factors.
 
 local errors = require "gpipe.errors"
 local matrices = require "gpipe.linalg.matrices"
@@ -8,18 +8,19 @@ local factor = {}
 
 local transpose = matrices.transpose
 
--- The lower triangle, half of the diagonal.
+-- The lower triangle, with half of the diagonal.
 local function lower_half(t) return (t:tril() + t:tril(-1)) / 2 end
 
--- What changes of a symmetric A make of L: L lower_half(L^-1 dA L^-T).
+-- The change of L that a change dA of a symmetric A causes: L lower_half(L^-1 dA L^-T).
 local function cholesky_slope(l, change)
   local inverse = require("gpipe.linalg.solve").inv(l)
   local symmetric = (change + transpose(change)) / 2
   return l:matmul(lower_half(inverse:matmul(symmetric):matmul(transpose(inverse))))
 end
 
---- L of A = L L^T, lower triangular, for symmetric positive definite A, of which the lower half is
---- read; with upper the transpose of L, and the upper half is read. Shapes: [.., n, n] -> the same.
+--- The lower triangular L with A = L L^T, for a symmetric positive definite A, of which only the
+--- lower half is read. With upper it is the transpose of L, and only the upper half is read.
+--- Shapes: [.., n, n] -> the same.
 --- Errors: not square, not positive definite.
 --- ```lua
 --- local l = gp.linalg.cholesky(gp.tensor {{4, 2}, {2, 2}})
@@ -42,7 +43,8 @@ end
 
 -- ---- QR ----------------------------------------------------------------------------------------
 
--- Of A = Q R, R square: Q^T dA R^-1 is a skew matrix and the upper triangular dR R^-1.
+-- The changes of Q and R in A = Q R, with R square: Q^T dA R^-1 is the sum of a skew matrix and the
+-- upper triangular dR R^-1.
 local function qr_slopes(q, r, change)
   local inverse = require("gpipe.linalg.solve").inv(r)
   local both = transpose(q):matmul(change):matmul(inverse)
@@ -50,18 +52,18 @@ local function qr_slopes(q, r, change)
   return (change - q:matmul(dr)):matmul(inverse), dr
 end
 
---- Q and R of A = Q R: orthogonal columns, and an upper triangle. "reduced": Q has as many columns
---- as A has rows or columns, whichever are fewer; "complete": Q is square; "r": R alone, as of
---- "reduced". Shapes: [.., m, n] -> [.., m, k], [.., k, n].
---- Errors: a gradient of "complete", or of matrices with fewer rows than columns or without full
---- rank, which have none.
+--- The factors Q and R of A = Q R: Q has orthogonal columns, R is an upper triangle. "reduced": Q
+--- has as many columns as A has rows or columns, whichever are fewer; "complete": Q is square; "r":
+--- only R, as with "reduced". Shapes: [.., m, n] -> [.., m, k], [.., k, n].
+--- Errors: a gradient is asked for in mode "complete", or for matrices with fewer rows than columns
+--- or without full rank, where there is none.
 --- ```lua
 --- local q, r = gp.linalg.qr(gp.tensor {{3, 1}, {4, 2}})
 --- assert(math.abs(q:matmul(r)[2][1] - 4) < 1e-5)
 --- ```
 ---@param a gpipe.Tensor
 ---@param mode? "reduced"|"complete"|"r"
----@return gpipe.Tensor Q or R, of mode "r"
+---@return gpipe.Tensor Q or, in mode "r", R
 ---@return gpipe.Tensor? R
 function factor.qr(a, mode)
   local who = "gp.linalg.qr"

@@ -1,7 +1,7 @@
 -- lua/gpipe/linalg/init.lua - gp.linalg: linear algebra by the names of torch.linalg.
 --
--- For tensors of f32 and f64 that have values; the last two dimensions are matrices, those before
--- a batch of them. LAPACK computes on the host, wherever the tensors lie.
+-- The functions take tensors of f32 and f64 that have values. The last two dimensions are matrices,
+-- those before are a batch of them. LAPACK computes on the host, wherever the tensors lie.
 
 local factor = require "gpipe.linalg.factor"
 local namespace = require "gpipe.namespace"

@@ -1,9 +1,9 @@
--- lua/gpipe/linalg/matrices.lua - what all of gp.linalg does: checks matrices, has LAPACK compute,
--- and gives the results their gradients.
+-- lua/gpipe/linalg/matrices.lua - shared by all of gp.linalg: checks matrices, calls LAPACK, and
+-- gives the results their gradients.
 --
--- LAPACK computes on the host and knows of no gradients. Where one is wanted, a result y of A
--- becomes y + slope(A - A'), A' being A without its history: the term is zero, and its gradient,
--- made by the ops that it is written in, is the one of y.
+-- LAPACK computes on the host and knows nothing of gradients. If a gradient is wanted, a result y
+-- of A is replaced by y + slope(A - A'), where A' is A without its history. The added term is zero,
+-- and the ops that slope consists of give it the gradient of y.
 
 local core = require "gpipe.core"
 local create = require "gpipe.tensor.create"
@@ -19,7 +19,7 @@ function matrices.shape_of(t) return table.concat(t.shape, "x") end
 --- Whether LAPACK takes the elements.
 function matrices.is_float(t) return t.dtype == "f32" or t.dtype == "f64" end
 
---- Refuse what is no matrix, or batch of matrices, of floats that LAPACK takes.
+--- Refuse anything but a matrix, or a batch of matrices, of floats that LAPACK takes.
 ---@param who string
 ---@param name string
 ---@param t any
@@ -69,12 +69,12 @@ function matrices.join(batch, ...)
   return table.move({ ... }, 1, select("#", ...), #shape + 1, shape)
 end
 
---- A fresh tensor on the host for results for `t`: [batch, ...].
+--- Allocate a tensor on the host for results for `t`: [batch, ...].
 function matrices.room(t, ...)
   return create.zeros(matrices.join(matrices.batch_of(t), ...), { dtype = t.dtype })
 end
 
--- Row by row, on the host, without a history.
+-- The values row-major, on the host, without a history.
 local function plain(t) return t:detach():to("cpu"):contiguous() end
 
 local function fail(who, a, reasons, number, info)
@@ -87,10 +87,11 @@ local function fail(who, a, reasons, number, info)
     (reasons:gsub("#", tostring(info))))
 end
 
---- Have LAPACK compute `what` (runtime/gpipe/linalg.h) of the inputs into tensors of `room`.
+--- Let LAPACK compute `what` (runtime/gpipe/linalg.h) from the inputs into tensors of `room`.
 ---@param who string
 ---@param what string
----@param reasons string what a matrix without an answer is; # stands for the number of the pivot
+---@param reasons string says what is wrong with a matrix without a result; # stands for the pivot's
+--- number
 ---@param inputs gpipe.Tensor[]
 ---@param outputs gpipe.Tensor[]
 ---@return gpipe.Tensor ... the outputs, on the device of the first input
@@ -104,13 +105,13 @@ function matrices.compute(who, what, reasons, inputs, outputs)
   return table.unpack(outputs)
 end
 
---- What is zero and has the history of t.
+--- A tensor that is zero and has the history of t.
 function matrices.change(t) return t - t:detach() end
 
 --- The transposes.
 function matrices.transpose(t) return t:transpose(-2, -1) end
 
---- [batch, n] times the columns of [batch, m, n].
+--- Multiply the columns of [batch, m, n] by [batch, n].
 function matrices.scale(t, factors) return t * factors:unsqueeze(-2) end
 
 --- The identity.
@@ -119,7 +120,7 @@ function matrices.eye(t, n)
   return more.eye(n, { dtype = t.dtype }):to(t.device)
 end
 
---- 1 / x, 0 where x is 0: what has no slope counts as flat.
+--- 1 / x, or 0 where x is 0: where there is no slope, the function counts as flat.
 function matrices.inverse_or_zero(x)
   local none = x:eq(0)
   return core.where(none, 0, 1 / core.where(none, 1, x))

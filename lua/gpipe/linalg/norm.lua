@@ -28,7 +28,7 @@ local function singular_values(x)
   return s
 end
 
--- Of the last two dimensions.
+-- Matrix norms over the last two dimensions.
 local ORDERS = {
   fro = function(x) return of_vectors(x, 2, { -2, -1 }) end,
   nuc = function(x) return singular_values(x):sum(-1) end,
@@ -56,7 +56,7 @@ local function of_matrices(x, order, rows, columns, keep)
   return y:reshape(shape)
 end
 
--- ---- which -------------------------------------------------------------------------------------
+-- ---- choice of the norm ------------------------------------------------------------------------
 
 -- The dimensions in the order in which they are given.
 local function dimensions(x, dim)
@@ -68,7 +68,7 @@ local function dimensions(x, dim)
   return list
 end
 
--- With an order, no dim means all of a vector or a matrix.
+-- Resolve the dimensions: if an order is given without dim, A must be one vector or matrix.
 local function meant(x, order, dim)
   if dim ~= nil then
     local list = dimensions(x, dim)
@@ -90,12 +90,13 @@ local function check_order(order)
   errors.raise('%s: ord is %s, expected a number, "fro" or "nuc"', who, errors.show(order))
 end
 
---- The norm of vectors along a dimension, or of the matrices of two dimensions. Without ord the
---- 2-norm of all elements (of those along dim). Of vectors ord is any number: 0 counts what is not
---- zero, math.huge and -math.huge are the greatest and the least size. Of matrices: "fro", "nuc"
---- (the sum of the singular values), 2 and -2 (the greatest and the least of them), 1 and -1 (the
---- greatest and the least sum of sizes in a column), math.huge and -math.huge (in a row).
---- Errors: an ord that is none of these; ord without dim where A is no vector or matrix.
+--- The norm of vectors along one dimension, or of matrices over two. Without ord it is the 2-norm
+--- of all elements (of those along dim). For vectors ord is any number: 0 counts the elements that
+--- are not zero, math.huge and -math.huge are the largest and the smallest absolute value. For
+--- matrices it is "fro", "nuc" (the sum of the singular values), 2 and -2 (the largest and the
+--- smallest of them), 1 and -1 (the largest and the smallest sum of absolute values in a column),
+--- math.huge and -math.huge (in a row).
+--- Errors: another ord; ord without dim if A is neither a vector nor a matrix.
 --- ```lua
 --- assert(gp.linalg.norm(gp.tensor {3, 4}):item() == 5)
 --- assert(gp.linalg.norm(gp.tensor {{1, 2}, {3, 4}}, 1):item() == 6)

@@ -20,11 +20,11 @@ local function determinants(who, a)
     { matrices.room(a), matrices.room(a), matrices.room(a) })
 end
 
--- Of an orthogonal matrix: 1 or -1.
+-- The determinant of an orthogonal matrix: 1 or -1.
 local function parity(q) return (determinants("gp.linalg.det", q):round()) end
 
--- The slopes of the determinant, which singular matrices have too: U diag(e) V^T, e being the
--- products of the other singular values.
+-- The slopes of the determinant, which exist for singular matrices too: U diag(e) V^T, where e_i is
+-- the product of the other singular values.
 local function cofactors(a)
   local u, s, vh = require("gpipe.linalg.spectrum").svd(a:detach(), { full_matrices = false })
   local _, others = gradient.grad(function(x) return x:prod(-1):sum() end)(s)
@@ -44,9 +44,9 @@ function solve.det(a)
   return det + (cofactors(a) * matrices.change(a)):sum { -2, -1 }
 end
 
---- The sign of the determinant and the logarithm of its size: those of 0 are 0 and -inf. Shapes:
---- [.., n, n] -> [..], [..]. The sign has no gradient.
---- Errors: not square; singular where a gradient is asked for.
+--- The sign of the determinant and the logarithm of its absolute value; for a determinant of 0 they
+--- are 0 and -inf. Shapes: [.., n, n] -> [..], [..]. The sign has no gradient.
+--- Errors: not square; singular if a gradient is asked for.
 --- ```lua
 --- local sign, size = gp.linalg.slogdet(gp.tensor {{-1, 0}, {0, 1}})
 --- assert(sign:item() == -1 and size:item() == 0)
@@ -63,7 +63,7 @@ end
 
 -- ---- solutions ---------------------------------------------------------------------------------
 
--- The batch that two broadcast to, or nil.
+-- The batch that two batches broadcast to, or nil.
 local function broadcast(a, b)
   local joint, rank = {}, math.max(#a, #b)
   for d = 1, rank do
@@ -74,7 +74,7 @@ local function broadcast(a, b)
   return joint
 end
 
--- Whether B of a pair is vectors, one for each matrix, rather than matrices.
+-- Return whether B holds one vector for each matrix, rather than matrices.
 local function is_vectors(a, b)
   if b:dim() == 1 then return true end
   if b:dim() ~= a:dim() - 1 then return false end
@@ -90,7 +90,7 @@ local function check_right(who, a, b)
   if b:dim() == 0 then errors.raise_as("shape", "%s: B is a scalar, expected [.., n, k]", who) end
 end
 
--- A [.., n, n] and B [.., n, k] as one batch.
+-- Expand A [.., n, n] and B [.., n, k] to one batch.
 local function as_batch(who, a, b)
   local joint = broadcast(matrices.batch_of(a), matrices.batch_of(b))
   if a:size(-1) ~= b:size(-2) or not joint then
@@ -101,7 +101,7 @@ local function as_batch(who, a, b)
     b:expand(matrices.join(joint, b:size(-2), b:size(-1)))
 end
 
--- X of A X = B.
+-- Solve A X = B for X.
 local function solution(who, a, b)
   a, b = as_batch(who, a, b)
   local x = matrices.compute(who, "solve", SINGULAR, { a, b },
@@ -111,9 +111,9 @@ local function solution(who, a, b)
   return x + inverse:matmul(matrices.change(b) - matrices.change(a):matmul(x))
 end
 
---- X of A X = B, or of X A = B where left is false. B is matrices, or vectors where it has one
---- dimension less than A and the shape of its rows. Shapes: [.., n, n], [.., n, k] -> [.., n, k];
---- leading dimensions broadcast.
+--- Solve A X = B for X, or X A = B if left is false. B holds matrices; it holds vectors if it has
+--- one dimension less than A and the shape of A's rows. Leading dimensions
+--- broadcast. Shapes: [.., n, n], [.., n, k] -> [.., n, k].
 --- Errors: not square, singular, other shapes.
 --- ```lua
 --- local x = gp.linalg.solve(gp.tensor {{2, 0}, {0, 4}}, gp.tensor {2, 8})
@@ -140,7 +140,7 @@ function solve.solve(a, b, opts)
 end
 
 --- The inverse of square matrices. Shapes: [.., n, n] -> the same. To solve equations, solve is
---- quicker and more exact.
+--- faster and more accurate.
 --- Errors: not square, singular.
 --- ```lua
 --- assert(gp.linalg.inv(gp.tensor {{2, 0}, {0, 4}})[1][1] == 0.5)
@@ -157,9 +157,9 @@ function solve.inv(a)
   return inverse - inverse:matmul(matrices.change(a)):matmul(inverse)
 end
 
---- The n-th power of square matrices, by products; of negative n that of the inverse. Shapes:
+--- The n-th power of square matrices, by products; for negative n the power of the inverse. Shapes:
 --- [.., n, n] -> the same.
---- Errors: not square; singular where n is negative.
+--- Errors: not square; singular if n is negative.
 --- ```lua
 --- assert(gp.linalg.matrix_power(gp.tensor {{1, 1}, {0, 1}}, 5)[1][2] == 5)
 --- ```
@@ -182,8 +182,7 @@ end
 
 -- ---- least squares -----------------------------------------------------------------------------
 
--- The sums of squares of what is left, where there are more rows than columns and no rank is
--- missing.
+-- The sums of squared residuals, if there are more rows than columns and no matrix lacks rank.
 local function residuals(a, b, x, rank)
   local m, n = a:size(-2), a:size(-1)
   if m <= n or not rank:eq(n):all():item() then
@@ -193,10 +192,10 @@ local function residuals(a, b, x, rank)
   return (rest * rest):sum(-2)
 end
 
---- The least solutions X of those that make |A X - B| least. Singular values below rcond times the
---- largest count as zero (rcond: the rounding of the dtype times the larger of m and n). Shapes:
---- [.., m, n], [.., m, k] -> [.., n, k]; residuals [.., k], or empty where m <= n or a matrix lacks
---- rank; rank [..], i64; singular values [.., min(m, n)].
+--- The X that minimizes |A X - B|; if there are several, the smallest one. Singular values below
+--- rcond times the largest count as zero (rcond: the rounding of the dtype times the larger of m
+--- and n). Shapes: [.., m, n], [.., m, k] -> [.., n, k]; residuals [.., k], or empty if m <= n or a
+--- matrix lacks rank; rank [..], i64; singular values [.., min(m, n)].
 --- ```lua
 --- local a = gp.tensor {{1, 0}, {1, 1}, {1, 2}}
 --- local x = gp.linalg.lstsq(a, gp.tensor {{1}, {3}, {5}})

@@ -1,4 +1,4 @@
--- lua/gpipe/linalg/spectrum.lua - singular values, eigenvalues, and what they decide.
+-- lua/gpipe/linalg/spectrum.lua - singular values, eigenvalues, pseudo-inverse and rank.
 
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"
@@ -9,19 +9,19 @@ local spectrum = {}
 
 local transpose, scale = matrices.transpose, matrices.scale
 
--- values_j - values_i at [i, j], inverted; 0 where they are equal.
+-- 1 / (values_j - values_i) at [i, j]; 0 where they are equal.
 local function inverse_gaps(values)
   return matrices.inverse_or_zero(values:unsqueeze(-2) - values:unsqueeze(-1))
 end
 
 -- ---- singular values ---------------------------------------------------------------------------
 
--- What the columns of U lack of spanning everything, of dA V S^-1.
+-- The part of dA V S^-1 that the columns of U do not span.
 local function outside(u, change)
   return change - u:matmul(transpose(u):matmul(change))
 end
 
--- Of A = U S V^T, with as many columns as singular values.
+-- The changes of U, S and V in A = U S V^T, with as many columns as singular values.
 local function svd_slopes(u, s, vh, change)
   local v, gaps = transpose(vh), inverse_gaps(s * s)
   local inner = transpose(u):matmul(change):matmul(v)
@@ -34,11 +34,12 @@ local function svd_slopes(u, s, vh, change)
   return du, inner:diagonal(), transpose(dv)
 end
 
---- U, S and V^T of A = U diag(S) V^T: orthogonal columns and rows, and singular values from the
---- largest on. With full_matrices U and V are square, else they have min(m, n) columns. Shapes:
---- [.., m, n] -> [.., m, m], [.., min(m, n)], [.., n, n]. Signs of the vectors are LAPACK's choice;
---- between vectors of equal singular values the gradient is taken as 0.
---- Errors: elements that are not finite; a gradient of full_matrices where A is not square.
+--- The factors of A = U diag(S) V^T: U has orthogonal columns, V^T orthogonal rows, and the
+--- singular values descend. With full_matrices U and V are square, else they have min(m, n)
+--- columns. Shapes: [.., m, n] -> [.., m, m], [.., min(m, n)], [.., n, n]. The signs of the vectors
+--- are LAPACK's choice. Between vectors of equal singular values the gradient is taken as 0.
+--- Errors: elements that are not finite; a gradient is asked for with full_matrices and an A that
+--- is not square.
 --- ```lua
 --- local _, s = gp.linalg.svd(gp.tensor {{3, 0}, {0, -4}})
 --- assert(math.abs(s[1] - 4) < 1e-6 and math.abs(s[2] - 3) < 1e-6)
@@ -73,9 +74,9 @@ end
 
 -- ---- eigenvalues -------------------------------------------------------------------------------
 
---- Eigenvalues, ascending, and eigenvectors (columns) of symmetric matrices, of which one half is
---- read: the lower one ("L") or the upper one ("U"). Shapes: [.., n, n] -> [.., n], [.., n, n].
---- Signs of the vectors are LAPACK's choice; between vectors of equal eigenvalues the gradient is
+--- Ascending eigenvalues, and eigenvectors (as columns), of symmetric matrices. Only one half is
+--- read: the lower one ("L") or the upper one ("U"). Shapes: [.., n, n] -> [.., n], [.., n, n]. The
+--- signs of the vectors are LAPACK's choice. Between vectors of equal eigenvalues the gradient is
 --- taken as 0.
 --- Errors: not square, elements that are not finite.
 --- ```lua
@@ -106,14 +107,14 @@ local TOLERANCES = {
   rtol = { type = "number", min = 0 }, atol = { type = "number", min = 0, default = 0 },
 }
 
--- Which singular values count: those above atol and rtol times the largest.
+-- Which singular values count as nonzero: those above both atol and rtol times the largest.
 local function counting(a, s, o)
   local larger = math.max(a:size(-2), a:size(-1))
   local rtol = o.rtol or (o.atol > 0 and 0 or larger * ROUNDING[a.dtype])
   return s:gt((s:narrow(-1, 1, 1) * rtol):maximum(o.atol))
 end
 
--- A^+ A and A A^+ are projections: what changes of A make of A^+.
+-- The change of the pseudo-inverse A^+ that a change of A causes; A^+ A and A A^+ are projections.
 local function inverse_slope(a, inverse, change)
   local left = inverse:matmul(inverse:transpose(-2, -1)):matmul(transpose(change))
   local right = transpose(change):matmul(transpose(inverse)):matmul(inverse)
@@ -138,9 +139,9 @@ function spectrum.inverse_of_rank(who, a, o)
   return inverse, counts:to "i64":sum(-1), s
 end
 
---- The pseudo-inverse (Moore and Penrose): what makes |A X - 1| least. Singular values not above
---- the larger of atol and rtol times the largest count as zero (rtol: where atol is 0, the rounding
---- of the dtype times the larger of m and n). Shapes: [.., m, n] -> [.., n, m].
+--- The pseudo-inverse (Moore and Penrose): the matrix X that minimizes |A X - 1|. Singular values
+--- that are not above the larger of atol and rtol times the largest count as zero (rtol: if atol is
+--- 0, the rounding of the dtype times the larger of m and n). Shapes: [.., m, n] -> [.., n, m].
 --- ```lua
 --- local p = gp.linalg.pinv(gp.tensor {{2, 0}, {0, 4}, {0, 0}})
 --- assert(math.abs(p[2][2] - 0.25) < 1e-6)
@@ -153,7 +154,7 @@ function spectrum.pinv(a, opts)
   return (spectrum.inverse_of_rank("gp.linalg.pinv", a, o))
 end
 
---- How many singular values of matrices are not zero, by the bounds of pinv. Shapes: [.., m, n] ->
+--- The number of singular values that are not zero, by the bounds of pinv. Shapes: [.., m, n] ->
 --- [..], i64.
 --- ```lua
 --- assert(gp.linalg.matrix_rank(gp.tensor {{1, 2}, {2, 4}}):item() == 1)

@@ -20,7 +20,8 @@ local function unit(from, to, kernel, stride)
   return nn.Sequential { nn.ReLU(), conv, nn.BatchNorm2d(to) }
 end
 
--- Half of the size: one half of the channels sees the pixels between those of the other.
+-- Halve the image: one half of the output channels reads the pixels between those that the other
+-- half reads.
 local Reduce = nn.class("FactorizedReduce")
 function Reduce:init(from, to)
   self.conv1 = nn.Conv2d(from, to // 2, 1, { stride = 2, bias = false })
@@ -56,7 +57,8 @@ local OPERATIONS = {
 
 -- ---- cells --------------------------------------------------------------------------------------
 
--- States 0 and 1 are the inputs; each line makes one more of two operations on states before it.
+-- States 0 and 1 are the inputs. Each line makes one more state from two operations on earlier
+-- states.
 local NORMAL = {
   { 1, "conv_1x1", 1, "max_pool_3x3" },
   { 1, "none", 0, "conv_1x7_7x1" },
@@ -94,7 +96,8 @@ function Cell:init(widths, reduction, reduced_before)
   end
 end
 
--- What the cell before made, and the one before that; the next cell wants both of these.
+-- `last` is the output of the previous cell, `before` that of the one before it; the next cell
+-- needs both of these.
 function Cell:forward(last, before)
   before = before or last
   local states = { [0] = self.reduce1(last), self.reduce2 and self.reduce2(before) or before }
@@ -111,7 +114,7 @@ local Classify = nn.class("Classify")
 function Classify:init(width, classes)
   self.pool, self.fc = nn.AvgPool2d(7), nn.Linear(width, classes)
 end
--- The last cell's state alone counts; the one before it, which every cell hands on, ends here.
+-- Only the last cell's state is used; the state before it, which every cell passes on, ends here.
 function Classify:forward(x, _) return self.fc(self.pool(x):reshape { x.shape[1], -1 }) end
 
 -- ---- the model ----------------------------------------------------------------------------------
@@ -138,7 +141,7 @@ local OPTIONS = {
 ---
 --- Shapes: [N, 3, 224, 224] -> [N, classes]; every boundary between cells carries two tensors. With
 --- 18 layers and 256 filters 122,470,120 parameters.
---- Errors: layers that are no multiple of 3, filters that are none of 16; an unknown option.
+--- Errors: layers that are not a multiple of 3, filters not a multiple of 16; an unknown option.
 --- ```lua
 --- local model = gp.models.amoebanetd {classes = 10, layers = 3, filters = 32}
 --- assert(#model == 9)

@@ -1,9 +1,9 @@
--- lua/gpipe/models/context.lua - how many ids a language model takes: what it says itself, else
--- what its table of positions has rows for.
+-- lua/gpipe/models/context.lua - how many ids a language model takes: its own `context` field, or
+-- the number of rows in its table of positions.
 
 local attributes = require "gpipe.nn.attributes"
 
--- Names that people give to tables of positions, or to the embeddings that hold them.
+-- Usual names of tables of positions, or of the embeddings that hold them.
 local POSITIONS = {}
 for name in ([[pos wpe position positions positional pos_emb pos_embed pos_embedding
   pos_embeddings position_embedding position_embeddings positional_embedding
@@ -29,7 +29,7 @@ local function stated(module)
   return math.type(context) == "integer" and context > 0 and context or nil
 end
 
---- The most ids that a model takes; nil where nothing in it tells. Of several the least.
+--- The most ids that a model takes, the least if several parts tell; nil if nothing in it tells.
 ---@param model nn.Module
 ---@return integer?
 return function(model)

@@ -1,8 +1,9 @@
--- lua/gpipe/models/generate.lua - `gp.models.generate`: a language model goes on with ids.
+-- lua/gpipe/models/generate.lua - `gp.models.generate`: lets a language model continue a sequence
+-- of ids.
 --
--- The window that the model sees is filled up behind to a multiple of STEP: causal attention does
--- not look there, and a pipeline needs one plan for STEP lengths. What is drawn depends on the seed
--- and the scores alone, so it is the same wherever the model is cut.
+-- The model's window is padded at its end to a multiple of STEP: causal attention does not look
+-- there, and a pipeline needs only one plan for STEP lengths. The choice of ids depends only on the
+-- seed and the scores, so it is the same wherever the model is cut.
 
 local context_of = require "gpipe.models.context"
 local create = require "gpipe.tensor.create"
@@ -32,7 +33,7 @@ local function is_pipeline(model)
   return type(meta) == "table" and meta.__name == "gpipe.Pipeline"
 end
 
--- Run `work` while the model evaluates, and leave it in the mode that it was in.
+-- Run `work` with the model in evaluation mode, and restore its mode afterwards.
 local function evaluating(model, work)
   local training = is_pipeline(model) and model.mode == "train"
     or not is_pipeline(model) and model:is_training()
@@ -43,7 +44,7 @@ local function evaluating(model, work)
   return table.unpack(results, 2, results.n)
 end
 
--- Scores [B, T, V] of windows that are filled up to `filled` ids.
+-- The scores [B, T, V] for windows that are padded to `filled` ids.
 local function run(model, windows, filled)
   for _, window in ipairs(windows) do
     for i = #window + 1, filled do window[i] = 0 end
@@ -60,7 +61,7 @@ local function run(model, windows, filled)
   return scores
 end
 
--- The same where the model's context is not known: what is filled up may be too much for it.
+-- The same if the model's context is not known: the padded window may be too long for it.
 local function try(model, windows, filled, length)
   local good, scores = pcall(run, model, windows, filled)
   if not good and filled > length then good, scores = pcall(run, model, windows, length) end
@@ -71,7 +72,7 @@ local function try(model, windows, filled, length)
     tostring(scores))
 end
 
--- Scores [B, V] of what follows the windows, which are lists of ids of one length.
+-- The scores [B, V] of the ids that may follow the windows, which are lists of ids of one length.
 local function scores_of(model, windows, context)
   local length = #windows[1]
   local filled = math.min((length + STEP - 1) // STEP * STEP, context or math.maxinteger)
@@ -81,7 +82,7 @@ end
 
 -- ---- choosing -----------------------------------------------------------------------------------
 
--- How many of the shares, the greatest first, may be drawn.
+-- How many of the probabilities, in descending order, may be drawn.
 local function allowed(shares, o)
   local most = math.min(o.top_k or #shares, #shares)
   if not o.top_p then return most end
@@ -94,7 +95,7 @@ local function allowed(shares, o)
   return most
 end
 
--- The place among the first `count` shares that a number from 0 to 1 points at.
+-- The place among the first `count` probabilities that a number from 0 to 1 selects.
 local function place(shares, count, number)
   local whole, sum = 0, 0
   for i = 1, count do whole = whole + shares[i] end
@@ -105,7 +106,7 @@ local function place(shares, count, number)
   return count
 end
 
--- An id for each row of scores [B, V]; numbers are drawn, one a row.
+-- Choose an id for each row of scores [B, V], by one random number a row.
 local function choose(scores, o, numbers)
   if o.temperature == 0 then return (scores:argmax(2) - 1):totable() end
   local sorted, positions = (scores / o.temperature):sort(2, { descending = true })
@@ -138,7 +139,8 @@ local function windows_of(rows, context)
   return windows
 end
 
--- Append an id to each row; rows that have stopped get the id of stopping. Are all stopped?
+-- Append an id to each row; rows that have stopped get the stop id. Return whether all have
+-- stopped.
 local function append(rows, chosen, stop, stopped)
   local all = stop ~= nil
   for b, row in ipairs(rows) do
@@ -161,14 +163,14 @@ end
 
 --- Let a language model continue one sequence of ids, or several of one length.
 ---
---- Shapes: ids [T] or [B, T] -> [T + n] or [B, T + n], the given ones first; n is `length`, or less
---- where every row came to the id `stop` (rows that stopped earlier are filled with it). The model
---- maps ids [B, T] to scores [B, T, V], is causal, and evaluates meanwhile. It sees the last
---- `context` ids: default what the model tells, by a field `context` in it or the rows of its
---- table of positions (`pos`, `wpe`, `position_embeddings` and the like), else all. Temperature 0
---- takes the most likely id. With `seed`, or after gp.seed, the same ids come again, wherever the
---- model is cut.
---- Errors: no such ids, an unknown option, a model that fails where no context is known.
+--- Shapes: ids [T] or [B, T] -> [T + n] or [B, T + n], the given ids first. n is `length`, or less
+--- if every row has reached the id `stop` (rows that stopped earlier are filled with it). The model
+--- maps ids [B, T] to scores [B, T, V], is causal, and is in evaluation mode meanwhile. It sees the
+--- last `context` ids. By default that is what the model tells, by a field `context` or the rows of
+--- its table of positions (`pos`, `wpe`, `position_embeddings` and the like), else all ids.
+--- Temperature 0 takes the most likely id. With the same `seed`, or after the same gp.seed, the ids
+--- are the same wherever the model is cut.
+--- Errors: ids of another kind, an unknown option, a model that fails while no context is known.
 --- ```lua
 --- local model = gp.models.gpt2 {layers = 1, width = 8, heads = 2, context = 8, vocabulary = 20}
 --- local ids = gp.models.generate(model, gp.tensor({1, 2, 3}, {dtype = "i64"}),

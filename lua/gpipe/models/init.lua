@@ -1,5 +1,5 @@
--- lua/gpipe/models/init.lua - `gp.models`: networks of the field, each an nn.Sequential that can be
--- cut between any two layers. A file is read when its model is first named.
+-- lua/gpipe/models/init.lua - `gp.models`: well-known networks, each an nn.Sequential that can be
+-- cut between any two layers. A file is loaded when its model is first named.
 
 local errors = require "gpipe.errors"
 

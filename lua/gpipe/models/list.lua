@@ -1,4 +1,4 @@
--- lua/gpipe/models/list.lua - layers under names, put together part by part.
+-- lua/gpipe/models/list.lua - a list of named layers that is built part by part.
 
 local List = {}
 List.__index = List

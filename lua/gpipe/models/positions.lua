@@ -1,4 +1,4 @@
--- lua/gpipe/models/positions.lua - ids become vectors that know their positions.
+-- lua/gpipe/models/positions.lua - turns ids into vectors that encode their positions.
 
 local check = require "gpipe.nn.check"
 local errors = require "gpipe.errors"

@@ -28,7 +28,7 @@ local function conv(from, to, kernel, stride)
   return layer
 end
 
--- The end of a block: its input, halved and widened where the block does that, is added.
+-- The end of a block: adds the block's input, halved and widened if the block does that.
 local Shortcut = nn.class("Shortcut", nil, { pop = { "identity" } })
 function Shortcut:init(from, to, stride)
   if from == to and stride == 1 then return end
@@ -41,7 +41,7 @@ end
 
 -- ---- blocks -------------------------------------------------------------------------------------
 
--- Convolutions as {width, kernel, stride}, all but the last with a ReLU behind.
+-- Add a block: convolutions as {width, kernel, stride}, each but the last followed by a ReLU.
 local function add_block(layers, name, from, convs, stride)
   local names, width = nn.namespace(), from
   layers:add({ name, "identity" }, nn.Stash("identity", { namespace = names }))
@@ -100,8 +100,8 @@ local OPTIONS = { classes = { type = "integer", default = 1000, min = 1 } }
 --- A ResNet for images of 3 channels: 224 x 224 in the paper, any size from 32 on.
 ---
 --- Shapes: [N, 3, H, W] -> [N, classes]. ResNet-101 has 370 layers and 44,549,160 parameters.
---- Layers are named as `layer3_0_conv2`; cuts may fall inside a block, whose input then goes
---- straight to the stage of its end.
+--- Layers have names such as `layer3_0_conv2`. A cut may fall inside a block; the block's input
+--- then goes straight to the stage that holds its end.
 --- Errors: another depth, an unknown option.
 --- ```lua
 --- local model = gp.models.resnet(18, {classes = 10})

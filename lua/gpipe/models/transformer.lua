@@ -1,8 +1,8 @@
 -- lua/gpipe/models/transformer.lua - the Transformer of encoder and decoder.
 --
--- Source: Vaswani et al. 2017, figure 1; norms in front: Xiong et al. 2020. What one half does not
--- use is handed through it: target ids through the encoder, the memory through the decoder, and the
--- mask of a padded source through both.
+-- Source: Vaswani et al. 2017, figure 1; norms in front: Xiong et al. 2020. Values that one half
+-- does not use pass through it: target ids through the encoder, the memory through the decoder, and
+-- the mask of a padded source through both.
 
 local Positions = require "gpipe.models.positions"
 local nn = require "gpipe.nn"
@@ -16,7 +16,7 @@ function Source:init(o)
   self.padding = o.padding
 end
 
-local HIDDEN = -1e9 -- what exp makes 0 beside any score
+local HIDDEN = -1e9 -- exp makes this 0 beside any score
 
 -- Added to the scores of attention: [B, 1, 1, S].
 local function mask_of(source, padding)
@@ -29,7 +29,7 @@ function Source:forward(source, target)
   return self.positions(source), target, mask_of(source, self.padding)
 end
 
--- A layer for the first of two values; attention sees the mask.
+-- Apply a layer to the first of several values and pass the others on; attention gets the mask.
 local Beside = nn.class("TransformerEncoding")
 function Beside:init(layer, is_norm) self.layer, self.is_norm = layer, is_norm end
 function Beside:forward(x, target, mask)
@@ -45,7 +45,7 @@ function Target:forward(memory, target, mask)
   return self.positions(target), memory, mask
 end
 
--- A layer of the decoder that sees no padding of the memory.
+-- A layer of the decoder that does not attend to padding in the memory.
 local Masked = nn.class("TransformerDecoding")
 function Masked:init(layer, is_last) self.layer, self.is_last = layer, is_last end
 function Masked:forward(x, memory, mask)
@@ -69,13 +69,13 @@ local OPTIONS = {
 
 --- A Transformer with encoder and decoder, for translation and the like.
 ---
---- Shapes: source ids [B, S] and target ids [B, T] -> scores [B, T, vocabulary]; called with both,
---- in a pipeline as `pipe:step({source, target}, next_target)`. An nn.Sequential of
+--- Shapes: source ids [B, S] and target ids [B, T] -> scores [B, T, vocabulary]; it is called with
+--- both, in a pipeline as `pipe:step({source, target}, next_target)`. It is an nn.Sequential of
 --- encoder_layers + decoder_layers + 3 entries (with `norm_first` two norms more) that can be cut
 --- between any two. With `tied` the tables of source and target and the head's matrix are one
 --- parameter. `padding` is an id that fills up sources of different lengths: no attention sees it.
---- (Targets are padded behind, where causal attention does not look; `ignore_index` of the loss
---- leaves them out.)
+--- (Targets are padded at the end, where causal attention does not look; `ignore_index` of the loss
+--- ignores the padding.)
 --- Errors: no vocabulary, heads that do not divide width, an unknown option.
 --- ```lua
 --- local model = gp.models.transformer {vocabulary = 50, width = 16, heads = 2, ff = 32,

@@ -1,7 +1,7 @@
 -- lua/gpipe/models/transformer_lm.lua - a Transformer that predicts the next token.
 --
--- Source: Vaswani et al. 2017, one half of figure 1, with a causal mask; the layers of PyTorch's
--- tutorial on language models, nn.TransformerEncoderLayer.
+-- Source: Vaswani et al. 2017, one half of figure 1, with a causal mask. The layers are those of
+-- PyTorch's tutorial on language models, nn.TransformerEncoderLayer.
 
 local Positions = require "gpipe.models.positions"
 local nn = require "gpipe.nn"

@@ -1,4 +1,4 @@
--- lua/gpipe/models/unet.lua - the U-Net with a choice of depth and of convolutions a level, flat.
+-- lua/gpipe/models/unet.lua - a flat U-Net with any depth and any number of convolutions a level.
 --
 -- Source: Ronneberger et al. 2015, as torchgpipe's benchmark builds it.
 
@@ -20,7 +20,8 @@ local function add_cell(layers, name, widths, count)
   end
 end
 
--- What was halved from an odd size comes back one short: zeros to the right and below.
+-- Join x to the skip. An odd size that was halved and doubled comes back one short: add zeros to
+-- the right and below.
 local function join(x, skip)
   local h, w = skip.shape[3] - x.shape[3], skip.shape[4] - x.shape[4]
   return core.concat({ (h > 0 or w > 0) and x:pad { 0, w, 0, h } or x, skip }, 2)
@@ -36,7 +37,7 @@ local OPTIONS = { depth = count(5), convs = count(5), channels = count(64), inpu
 ---
 --- Shapes: [N, input, H, W] -> [N, output, H, W], H and W above 2^depth. `channels` is even. The
 --- default has 241 layers and 232,687,328 parameters; skips are isolated level by level.
---- Errors: sizes that are no positive integers, an unknown option.
+--- Errors: sizes that are not positive integers, an unknown option.
 --- ```lua
 --- local model = gp.models.unet {depth = 2, convs = 1, channels = 8}
 --- assert(model(gp.zeros {1, 3, 8, 9}).shape[4] == 9)

@@ -1,4 +1,5 @@
--- lua/gpipe/models/vgg.lua - stacks of 3x3 convolutions between poolings, and three products.
+-- lua/gpipe/models/vgg.lua - VGG: stacks of 3x3 convolutions between poolings, and three linear
+-- layers.
 --
 -- Source: Simonyan & Zisserman 2014, table 1: configurations A, B, D, E.
 
@@ -31,8 +32,8 @@ local function add_classifier(layers, classes)
   layers:add("fc3", nn.Linear(width, classes))
 end
 
---- A VGG network for images of 3 channels; other sizes than 224 x 224 are averaged to 7 x 7 before
---- the products.
+--- A VGG network for images of 3 channels. Sizes other than 224 x 224 are averaged to 7 x 7 before
+--- the linear layers.
 ---
 --- Shapes: [N, 3, H, W] -> [N, classes], H and W from 32 on. VGG-16 has 138,357,544 parameters.
 --- Errors: another depth, an unknown option.

@@ -1,9 +1,9 @@
--- lua/gpipe/nn/arity.lua - how many inputs a module takes: more than its forward declares are an
--- error, since Lua drops them without a word, a mask for instance.
+-- lua/gpipe/nn/arity.lua - checks how many inputs a module is given. Lua drops superfluous
+-- arguments silently (a mask, for instance), so here they are an error.
 --
--- What a forward takes is read off the function itself, so that classes of users are checked as
--- ours are. `...` takes any number: containers pass it on, and their parts check. So does a forward
--- without any input: a layer that makes its values by itself.
+-- The parameters of a forward are read from the function itself, so classes of users are checked as
+-- ours are. `...` takes any number: containers pass it on, and their parts check it. A forward
+-- without any input is not checked either: such a layer makes its values itself.
 
 local class = require "gpipe.nn.class"
 local errors = require "gpipe.errors"
@@ -13,7 +13,7 @@ local arity = {}
 
 local ANY = math.huge
 
--- [function] = parameters that it declares, or ANY
+-- [function] = the number of parameters that it declares, or ANY
 local known = setmetatable({}, { __mode = "k" })
 
 local function parameters_of(fn)
@@ -25,14 +25,14 @@ local function parameters_of(fn)
   return count
 end
 
--- Nils at the end are options that are left out.
+-- Count the arguments; nils at the end are options that were left out.
 local function given(...)
   local count = select("#", ...)
   while count > 0 and (select(count, ...)) == nil do count = count - 1 end
   return count
 end
 
--- How many values a function gets, where they are more than it takes; and how many it takes.
+-- If a function gets more values than it takes, return both numbers.
 local function surplus(fn, own, ...)
   local takes = parameters_of(fn) - own
   if takes < 1 or select("#", ...) <= takes then return end
@@ -45,8 +45,8 @@ local function refuse(who, count, takes)
     takes == 1 and "1" or ("at most %d"):format(takes))
 end
 
---- Raise where a loss gets more outputs and targets than it takes. A function that takes no target
---- at all leaves them out on purpose.
+--- Raise if a loss gets more outputs and targets than it takes. A function that takes no target at
+--- all ignores targets on purpose.
 ---@param loss table|function
 ---@param outputs integer how many of the values are outputs
 ---@param ... any
@@ -58,8 +58,8 @@ function arity.check_loss(loss, outputs, ...)
   refuse(("loss (%s), outputs and targets"):format(shown), count, takes)
 end
 
---- Raise where a module that runs now is called with more values than it takes. A class whose
---- forward takes `...` for another function names that in class.TAKES.
+--- Raise if the module that runs now is called with more values than it takes. If a class's forward
+--- passes `...` to another function, class.TAKES names that function.
 ---@param module nn.Module
 ---@param ... any
 function arity.check_call(module, ...)

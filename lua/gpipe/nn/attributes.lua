@@ -1,9 +1,9 @@
 -- lua/gpipe/nn/attributes.lua - what a module holds: parameters, buffers and sub-modules by name.
 --
 -- Everything that needs names (parameters, state dictionaries, freezing, printing, labels of
--- errors) is a walk over what this file lists. Plain tables are looked into, so a list of blocks
--- assigned to `self.blocks` gives `blocks.1`, `blocks.2`: forgetting them would leave them
--- untrained in silence.
+-- errors) walks over the lists of this file. Plain tables are searched too, so a list of blocks
+-- assigned to `self.blocks` gives `blocks.1`, `blocks.2`; without that they would silently stay
+-- untrained.
 
 local class = require "gpipe.nn.class"
 local errors = require "gpipe.errors"
@@ -11,8 +11,8 @@ local parameter = require "gpipe.nn.parameter"
 
 local attributes = {}
 
---- Levels that modules may be nested: about a hundred slots of Lua's stack of a million each, which
---- is what the frames of a level's `forward` take at most.
+--- How many levels modules may be nested. Lua's stack has a million slots, and the frames of one
+--- level's `forward` take about a hundred at most.
 attributes.LEVELS = 10000
 
 ---@alias nn.Kind "module"|"parameter"|"buffer"
@@ -23,7 +23,7 @@ local function kind_of(value)
   return class.of(value) and "module" or parameter.kind(value)
 end
 
--- Positions first, in order; then the other names in alphabetical order.
+-- The keys of a table: positions first, in order, then the other names in alphabetical order.
 local function table_keys(list)
   local keys = {}
   for key in pairs(list) do
@@ -39,7 +39,7 @@ local function add(found, name, value, seen)
   if kind then
     found[#found + 1] = { name = name, value = value, kind = kind }
   elseif type(value) == "table" and getmetatable(value) == nil and not seen[value] then
-    seen[value] = true -- tables of users' may hold themselves
+    seen[value] = true -- a user's table may contain itself
     for _, key in ipairs(table_keys(value)) do
       add(found, name .. "." .. key, value[key], seen)
     end
@@ -80,9 +80,9 @@ local function walk(module, path, depth, visit)
   end
 end
 
---- Visit everything below a module, in order of declaration: a module before what it holds. Names
---- are put together where the visitor asks, so that a walk costs what the model holds however
---- deeply it is nested.
+--- Visit everything below a module, in order of declaration; a module comes before its contents. A
+--- name is built only when the visitor asks for it, so a walk costs as much as there are entries,
+--- however deeply the model is nested.
 ---@param module nn.Module
 ---@param visit fun(name_of: (fun(): string), value: any, kind: nn.Kind) name_of: during the visit
 function attributes.walk(module, visit)
@@ -91,9 +91,10 @@ function attributes.walk(module, visit)
   walk(module, path, 1, visit)
 end
 
--- ---- what was replaced -----------------------------------------------------------------------
+-- ---- replaced values -------------------------------------------------------------------------
 
--- Notes the place of a value, and of what a plain table holds; inside: the place of the module.
+-- Record the place of a value, and the places of the values in a plain table; inside: the place of
+-- the module.
 local function note(slots, inside, holder, key, name, seen)
   local value = rawget(holder, key)
   local kind = kind_of(value)
@@ -123,8 +124,9 @@ local function note_module(slots, module, inside, seen)
   end
 end
 
---- Where everything below a module is held, for attributes.replaced. Names are put together where
---- they are asked for, so that places cost what the module holds however deeply it is nested.
+--- The places where everything below a module is stored, for attributes.replaced. Names are built
+--- only when they are asked for, so places cost as much as there are entries, however deeply the
+--- model is nested.
 ---@param module nn.Module
 ---@return table[]
 function attributes.places(module)
@@ -142,7 +144,7 @@ local function path_of(slot)
   return table.concat(names, ".")
 end
 
---- The first of the places that holds another thing than it did. Looking costs a table access each.
+--- The first place whose value was replaced. The check costs one table access for each place.
 ---@param slots table[]
 ---@return string? name
 ---@return nn.Kind? kind

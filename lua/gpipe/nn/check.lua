@@ -79,7 +79,7 @@ function check.shape(who, name, value)
   return shape
 end
 
---- An instance of a module class; a class itself is nearly one, and told apart.
+--- An instance of a module class. A class itself is a frequent mistake and has its own message.
 ---@return nn.Module
 function check.module(who, name, value)
   class.refuse(who, name, value)

@@ -1,10 +1,9 @@
--- lua/gpipe/nn/class.lua - `nn.class`: classes whose instances remember what was assigned to them.
+-- lua/gpipe/nn/class.lua - `nn.class`: classes whose instances remember the order of assignments.
 --
 -- A class is a callable table; calling it makes an instance and runs `init`. Parameters, buffers
--- and sub-modules are found by assignment, in the order of the first assignment to each name,
--- because that order is the order of `parameters()` and of files. Two things are kept beside the
--- user's own names under private keys, so that no attribute of a user's class can collide with
--- ours.
+-- and sub-modules are found in the order of the first assignment to each name, because
+-- `parameters()` and files use that order. Our own fields have private keys beside the user's
+-- names, so that no attribute of a user's class can collide with them.
 
 local errors = require "gpipe.errors"
 local is_tensor = require "gpipe.tensor.is"
@@ -18,10 +17,10 @@ class.PATHS = {} -- cache of nn/scope.lua: module -> its path from here
 class.MODE = {}  -- "train" or "eval"
 class.SKIPS = {} -- nn.Skips: what it stashes and pops; false for most
 class.TAKES = {} -- of classes: function(self) -> the function whose parameters the inputs are, and
-                 -- how many of those are no inputs; nn/arity.lua
+                 -- how many of those are not inputs; nn/arity.lua
 class.SPACES = {} -- [name of a skip] = namespace, where isolate() gave it one
 
--- What is known of each class and of each instance metatable.
+-- The information about each class and each instance metatable.
 local of_class = setmetatable({}, { __mode = "k" }) ---@type table<table, nn.ClassInfo>
 local of_meta = setmetatable({}, { __mode = "k" })  ---@type table<table, nn.ClassInfo>
 
@@ -34,7 +33,7 @@ local of_meta = setmetatable({}, { __mode = "k" })  ---@type table<table, nn.Cla
 ---@field skips? nn.Skips what every instance stashes and pops
 ---@field meta table of the instances
 
--- ---- what a class is -------------------------------------------------------------------------
+-- ---- class information -----------------------------------------------------------------------
 
 --- The class of a module; nil for any other value.
 ---@param value any
@@ -43,7 +42,7 @@ function class.of(value)
   return type(value) == "table" and of_meta[getmetatable(value)] or nil
 end
 
---- What is known of a class; nil for a value that is not a class.
+--- The information about a class; nil for a value that is not a class.
 ---@param value any
 ---@return nn.ClassInfo?
 function class.info(value)
@@ -61,7 +60,7 @@ function class.is(value, wanted)
 end
 
 --- Refuse a class where an instance is wanted: `nn.ReLU` without its parentheses. Other values
---- pass, whoever asked says better what was wanted.
+--- pass, because the caller has a better message for them.
 ---@param who string the public function, as the user writes it
 ---@param name string the parameter
 ---@param value any
@@ -75,7 +74,7 @@ end
 
 -- ---- instances -------------------------------------------------------------------------------
 
-local changes = 0 -- of modes, in all modules
+local changes = 0 -- changes of a mode, in all modules
 
 --- Set the mode of one module; nn/mode.lua says what it means.
 ---@param object nn.Module
@@ -90,7 +89,7 @@ end
 ---@return integer
 function class.mode_changes() return changes end
 
--- The first assignment to a name: remember its place.
+-- Assign an attribute, and remember its place in the order if the name is new.
 local function assign(object, key, value)
   if key == "training" then return class.set_mode(object, value and "train" or "eval") end
   local order, known = object[class.ORDER], object[class.KNOWN]
@@ -101,8 +100,8 @@ local function assign(object, key, value)
   rawset(object, key, value)
 end
 
--- A misspelt method of one of our classes is worth an error; attributes of users' classes that were
--- never set are nil as in any table.
+-- Look up a missing name. A misspelt method of one of our classes is an error; attributes of a
+-- user's class that were never set are nil, as in any table.
 local function missing(info, object, key)
   if key == "training" then return object:is_training() end
   if not info.builtin or type(key) ~= "string" then return nil end
@@ -128,13 +127,12 @@ local function index(info)
   end
 end
 
--- nn.ReLU(x) would make a layer and leave x: none of our classes is made from a tensor. What has no
--- init takes nothing.
+-- Check the arguments of a constructor. nn.ReLU(x) would make a layer and ignore x: none of our
+-- classes is made from a tensor. A class without init takes no arguments.
 local function check_arguments(info, first)
   if info.builtin and is_tensor(first) then
     errors.raise("%s: the first argument is a tensor, but %s is a class: expected an instance to "
-      .. "be "
-      .. "called, %s(...)(x)", info.shown, info.shown, info.shown)
+      .. "be called, %s(...)(x)", info.shown, info.shown, info.shown)
   end
   if info.builtin and first ~= nil and not info.class.init then
     errors.raise("%s: the first argument is %s, expected none", info.shown, errors.show(first))
@@ -152,7 +150,7 @@ local function construct(made, ...)
   return object
 end
 
--- Metamethods are inherited by copying: Lua looks for them in the metatable itself only.
+-- Copy the base's metamethods: Lua looks for metamethods only in the metatable itself.
 local function instance_meta(info)
   local meta = {}
   for name, value in pairs(info.base and info.base.meta or {}) do meta[name] = value end
@@ -162,7 +160,8 @@ end
 
 -- ---- classes ---------------------------------------------------------------------------------
 
--- `function Gate:__len()` belongs to the instances' metatable.
+-- Define a field of a class; a metamethod such as `function Gate:__len()` goes to the metatable of
+-- the instances.
 local function define(made, key, value)
   if type(key) == "string" and key:sub(1, 2) == "__" then
     of_class[made].meta[key] = value

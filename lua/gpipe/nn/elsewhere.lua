@@ -1,5 +1,5 @@
--- lua/gpipe/nn/elsewhere.lua - names of torch.nn that are something else here, and what does the
--- same.
+-- lua/gpipe/nn/elsewhere.lua - says what replaces those names of torch.nn that have no direct
+-- counterpart here.
 
 local ways = {}
 

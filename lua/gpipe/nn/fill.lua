@@ -1,8 +1,8 @@
 -- lua/gpipe/nn/fill.lua - the functions of `nn.init` that write into a tensor or a parameter at
--- once, by PyTorch's names with "_".
+-- once; they have PyTorch's names, which end in "_".
 --
--- A recipe (initial.lua) draws when a value is first needed; these draw now, from gp.seed's streams
--- or a seed of their own, and give the tensor back.
+-- A recipe (initial.lua) draws when a value is first needed. These functions draw now, from
+-- gp.seed's streams or from their own seed, and return the tensor.
 -- Source: PyTorch 2.x torch/nn/init.py; Saxe et al. 2013 (orthogonal); Martens 2010 (sparse).
 
 local core = require "gpipe.core"
@@ -30,10 +30,11 @@ local function check_float(who, t)
   end
 end
 
--- The seed of the options, which are the last argument.
+-- The seed in the options, which are the last argument.
 local function seed_of(who, opts) return options.check(who, opts, SEED).seed end
 
--- Values computed on the host, into the tensor where it lies; no gradient remembers them.
+-- Copy values that were computed on the host into the tensor, on whatever device it lies; no
+-- gradient records this.
 local function put(t, values)
   return require("gpipe.gradient").no_grad(function() return t:copy_(values:to(t.dtype)) end)
 end
@@ -48,7 +49,7 @@ local FILLS = {
   end,
 }
 
--- What a recipe says for the tensor's shape.
+-- Fill the tensor as a recipe says for its shape.
 local function follow(who, t, recipe, opts)
   check_float(who, t)
   local seed = seed_of(who, opts)
@@ -131,7 +132,7 @@ function fill.xavier_normal_(t, gain, opts)
   return follow("nn.init.xavier_normal_", t, initial.xavier_normal(gain), opts)
 end
 
--- The options of a kaiming recipe, and those of drawing.
+-- Split the options into those of a kaiming recipe and the seed.
 local function parted(opts)
   if type(opts) ~= "table" then return opts end
   local recipe = {}
@@ -141,7 +142,7 @@ local function parted(opts)
   return recipe, { seed = opts.seed }
 end
 
---- Uniform with variance gain^2 / fan; for relu and its kin.
+--- Uniform with variance gain^2 / fan; for relu and similar functions.
 --- ```lua
 --- local w = nn.init.kaiming_uniform_(nn.Linear(4, 2).weight, {nonlinearity = "relu"})
 --- ```
@@ -165,10 +166,10 @@ function fill.kaiming_normal_(t, opts)
   return follow("nn.init.kaiming_normal_", t, initial.kaiming_normal(recipe), drawn)
 end
 
--- Of the normal distribution, the part below x.
+-- The probability that a normally distributed number is below x.
 local function part_below(x) return core.tensor(-x / math.sqrt(2), "f64"):erfc():item() / 2 end
 
---- Normal numbers that lie between low and high; others are drawn again.
+--- Normal numbers between low and high; numbers outside are drawn again.
 --- ```lua
 --- assert(nn.init.trunc_normal_(gp.zeros {100}, 0, 1, -2, 2):abs():max():item() <= 2)
 --- ```
@@ -188,7 +189,7 @@ function fill.trunc_normal_(t, mean, std, low, high, opts)
   if low >= high then
     errors.raise("%s: the range is %g to %g, expected low < high", who, low, high)
   end
-  -- By the inverse of the distribution, from the side where its tail is the thinner one.
+  -- Invert the distribution function, on the side where the range lies in the thinner tail.
   local turned = low + high > 2 * mean
   local from, to = (low - mean) / std, (high - mean) / std
   if turned then from, to = -to, -from end
@@ -199,8 +200,8 @@ function fill.trunc_normal_(t, mean, std, low, high, opts)
   return put(t, y:clamp(low, high))
 end
 
---- Rows (or columns, where there are fewer) that are orthogonal and of length gain; dimensions
---- behind the first count as one.
+--- Orthogonal rows of length gain (or columns, if there are fewer); dimensions behind the first
+--- count as one.
 --- ```lua
 --- local w = nn.init.orthogonal_(gp.zeros {2, 3})
 --- assert(w:matmul(w:t()):allclose(gp.eye(2), {atol = 1e-5}))
@@ -241,8 +242,8 @@ function fill.eye_(t)
   return put(t, rows:unsqueeze(2):eq(columns):to "f32")
 end
 
---- The weight of a convolution that passes its channels on: a one in the middle of window i of
---- output i, of each group.
+--- The weight of a convolution that passes its channels through: a one in the middle of window i of
+--- output i, in each group.
 --- ```lua
 --- local c = nn.Conv1d(2, 2, 3, {padding = 1, bias = false})
 --- nn.init.dirac_(c.weight)
@@ -273,7 +274,7 @@ function fill.dirac_(t, groups)
   return put(t, values)
 end
 
---- Normal numbers, of which a part of each column is 0.
+--- Normal numbers; a part of each column is set to 0.
 --- ```lua
 --- assert(nn.init.sparse_(gp.ones {10, 2}, 0.3):eq(0):sum():item() == 6)
 --- ```

@@ -1,6 +1,6 @@
--- lua/gpipe/nn/init.lua - `gp.nn`: the table of everything that models are declared with.
+-- lua/gpipe/nn/init.lua - `gp.nn`: the table of everything that models are built from.
 --
--- One line a name; what each is, is in the file it comes from.
+-- One line for each name; the file that it comes from documents it.
 
 local errors = require "gpipe.errors"
 local activation = require "gpipe.nn.layer.activation"
@@ -189,18 +189,17 @@ local nn = {
 ---
 --- Parameters, buffers and modules assigned to `self` are found under the names they were assigned
 --- to, also in plain tables (`self.blocks[i]` is "blocks.1", "blocks.2", ...). A class that
---- inherits calls its base's init itself: `Base.init(self, ...)`.
---- Errors: a name that is no word; a base that is no class.
+--- inherits calls its base's init itself: `Base.init(self, ...)`. With `stash` and `pop` a class
+--- declares the skip connections that its forward begins and ends with self:stash(name, tensor) and
+--- self:pop(name); gp.pipeline checks that they match before anything runs.
+--- Errors: a name that is not a word; a base that is not a class.
 --- ```lua
 --- local Gate = nn.class("Gate")
 --- function Gate:init(n) self.w = nn.Parameter({n}, nn.init.normal(0, 0.02)) end
 --- function Gate:forward(x) return x * (x * self.w):sigmoid() end
 --- local y = Gate(4)(gp.ones {2, 4})
 --- ```
----@param name string what messages and printouts call it
---- With `stash` and `pop` it declares the skip connections that its forward begins and ends with
---- self:stash(name, tensor) and self:pop(name): gp.pipeline checks that they match before anything
---- runs.
+---@param name string the name in messages and printouts
 ---@param base? table a class; nn.Module
 ---@param opts? {stash?: string[], pop?: string[]}
 ---@return table class
@@ -216,7 +215,7 @@ function nn.class(name, base, opts)
   return made
 end
 
---- What a module is, in the words of error texts.
+--- The description of a module in error texts.
 --- ```lua
 --- assert(nn.describe(nn.Linear(4, 8)) == "Linear 4 -> 8")
 --- ```

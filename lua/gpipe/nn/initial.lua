@@ -1,7 +1,8 @@
 -- lua/gpipe/nn/initial.lua - `nn.init`: how a parameter gets its first value.
 --
--- An initialiser is a recipe, not numbers: for a shape it resolves to (kind, a, b), which the
--- runtime draws when the value is first needed. So a model larger than host memory can be declared.
+-- An initialiser is a recipe, not numbers: for a shape it resolves to (kind, a, b), from which the
+-- runtime draws when the value is first needed. So a model that is larger than host memory can be
+-- declared.
 -- Source: PyTorch 2.x torch/nn/init.py for fans and gains; Glorot & Bengio 2010; He et al. 2015.
 
 local errors = require "gpipe.errors"
@@ -18,7 +19,7 @@ Initializer.__index = Initializer
 Initializer.__name = "nn.Initializer"
 function Initializer:__tostring() return self.text end
 
--- A recipe whose text is `name(numbers)`.
+-- Make a recipe whose text is `name(numbers)`.
 local function recipe(name, numbers, resolve)
   local shown = {}
   for i, number in ipairs(numbers) do shown[i] = ("%.6g"):format(number) end
@@ -89,7 +90,7 @@ function initial.uniform(low, high)
   return fixed("uniform", "uniform", low, high)
 end
 
--- Inputs and outputs of one unit: [out, in, window...].
+-- The numbers of inputs and outputs of one unit: [out, in, window...].
 local function fans(who, shape)
   if #shape < 2 then
     errors.raise("%s: shape is %s, expected at least two dimensions (fans need [out, in])", who,
@@ -164,7 +165,7 @@ local function kaiming(name, opts, draw)
   end)
 end
 
---- Uniform with variance gain^2 / fan; for relu and its kin.
+--- Uniform with variance gain^2 / fan; for relu and similar functions.
 --- Errors: a shape of fewer than two dimensions.
 --- ```lua
 --- local p = nn.Parameter({10, 4}, nn.init.kaiming_uniform{nonlinearity = "relu"})

@@ -1,9 +1,10 @@
--- lua/gpipe/nn/mode.lua - training and evaluation: which of the two a module is in.
+-- lua/gpipe/nn/mode.lua - the mode of a module: training or evaluation.
 --
--- Called by the script, a module is in the mode that train() or eval() gave it. A pipeline chooses
--- the mode of its passes; in one that trains, a part that was switched to evaluation by itself
--- (`model[2]:eval()`, a frozen batch norm) stays in evaluation. Where the whole model was switched
--- to evaluation, the pipeline's choice stands: so one may look at a model eagerly between steps.
+-- When the script calls a module, it has the mode that train() or eval() gave it. A pipeline
+-- chooses the mode of its passes; but if the pipeline trains, a part that was switched to
+-- evaluation separately (`model[2]:eval()`, a frozen batch norm) stays in evaluation. If the whole
+-- model was switched to evaluation, the pipeline's choice stands, so a script may use the model
+-- eagerly between steps.
 
 local core = require "gpipe.core"
 local attributes = require "gpipe.nn.attributes"
@@ -12,7 +13,7 @@ local scope = require "gpipe.nn.scope"
 
 local mode = {}
 
---- Switch a module and all below.
+--- Switch a module and all modules below it.
 ---@param module nn.Module
 ---@param value "train"|"eval"
 ---@return nn.Module module
@@ -25,7 +26,7 @@ function mode.set(module, value)
   return module
 end
 
---- Whether a module trains now.
+--- Return whether a module is in training mode now.
 ---@param module nn.Module
 ---@return boolean
 function mode.is_training(module)
@@ -36,8 +37,8 @@ function mode.is_training(module)
   return not outermost or outermost.module[class.MODE] ~= "train"
 end
 
---- Which parts of a model stay in evaluation while it trains: what was traced with other ones has
---- to be traced anew. "" for most models.
+--- A text that says which parts of a model stay in evaluation while it trains. If the text changes,
+--- the model has to be traced again. It is "" for most models.
 ---@param model nn.Module
 ---@return string
 function mode.key(model)

@@ -1,8 +1,8 @@
 -- lua/gpipe/nn/module.lua - `nn.Module`, the base class of every layer and model.
 --
--- A module holds parameters, buffers and modules under names and computes with them in `forward`.
--- Calling it runs `forward` inside a scope that lets every failure below name its layer. The longer
--- methods (names, state, printing, summary) live in files of their own.
+-- A module holds parameters, buffers and modules under names and computes with them in `forward`. A
+-- call runs `forward` inside a scope that lets every failure below name its layer. The longer
+-- methods (names, state, printing, summary) are in their own files.
 
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"
@@ -16,8 +16,8 @@ local state = require "gpipe.nn.state"
 local summary = require "gpipe.nn.summary"
 local values = require "gpipe.nn.skip.values"
 
---- What all layers and models are: parameters, buffers and modules under names, and `forward`.
---- nn.class makes more of them.
+--- The base of all layers and models: parameters, buffers and modules under names, and `forward`.
+--- nn.class makes subclasses.
 --- ```lua
 --- local Scale = nn.class("Scale")
 --- function Scale:init() self.factor = nn.Parameter({1}, 1) end
@@ -25,7 +25,7 @@ local values = require "gpipe.nn.skip.values"
 --- assert(Scale()(gp.ones {2}).shape[1] == 2)
 --- ```
 ---@class nn.Module
----@field training boolean whether dropout and its kin are active; follows train() and eval()
+---@field training boolean whether dropout and similar layers are active; follows train() and eval()
 local Module = class.new("Module", nil, true)
 
 -- ---- running ---------------------------------------------------------------------------------
@@ -51,7 +51,7 @@ end
 
 Module.__tostring = print.text
 
---- What follows the class name in printouts and messages, e.g. "256 -> 10"; "" by default.
+--- The text behind the class name in printouts and messages, e.g. "256 -> 10"; "" by default.
 --- ```lua
 --- local Scale = nn.class("Scale")
 --- function Scale:describe() return "by 2" end
@@ -60,7 +60,7 @@ Module.__tostring = print.text
 ---@return string
 function Module:describe() return "" end -- luacheck: ignore 212
 
--- The name of the attribute `key` in paths. Sequential has its own.
+-- The name of the attribute `key` in paths. Sequential overrides it.
 function Module:attribute_name(key) return tostring(key) end -- luacheck: ignore 212
 
 --- Whether the module is an instance of a class or of one that inherits from it.
@@ -73,17 +73,17 @@ function Module:is(wanted) return class.is(self, wanted) end
 
 -- ---- training and evaluation -----------------------------------------------------------------
 
---- Switch the module and all below to training: dropout drops. The mode of a new module. Pipelines
---- choose the mode of their own runs themselves; see eval().
+--- Switch the module and all modules below it to training mode, in which dropout drops. New modules
+--- are in this mode. Pipelines choose the mode of their own runs themselves; see eval().
 --- ```lua
 --- local model = nn.Sequential {nn.Dropout(0.5)}:train()
 --- ```
 ---@return nn.Module self
 function Module:train() return mode.set(self, "train") end
 
---- Switch the module and all below to evaluation. A part of a model that is switched by itself
---- (`model[2]:eval()`: a frozen batch norm) stays so in the steps of a pipeline too; the mode of
---- the whole model is the pipeline's own choice.
+--- Switch the module and all modules below it to evaluation mode. A part of a model that is
+--- switched separately (`model[2]:eval()`: a frozen batch norm) stays in this mode in the steps of
+--- a pipeline too; the pipeline itself chooses the mode of the whole model.
 --- ```lua
 --- local model = nn.Sequential {nn.Dropout(0.5)}:eval()
 --- assert(gp.equal(model(gp.ones{3}), gp.ones{3}))
@@ -91,8 +91,8 @@ function Module:train() return mode.set(self, "train") end
 ---@return nn.Module self
 function Module:eval() return mode.set(self, "eval") end
 
---- Whether the module runs in training mode: its own, or that of the pipeline's pass which is being
---- recorded, where the module was not switched to evaluation by itself.
+--- Return whether the module runs in training mode. That is its own mode, or, while a pipeline's
+--- pass is recorded, the mode of the pass, unless the module was switched to evaluation separately.
 --- ```lua
 --- assert(nn.Dropout(0.5):is_training())
 --- ```

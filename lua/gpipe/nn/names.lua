@@ -1,8 +1,9 @@
--- lua/gpipe/nn/names.lua - the lists of a model by path name, and choosing from them by pattern.
+-- lua/gpipe/nn/names.lua - lists the contents of a model by path name, and selects from them by
+-- pattern.
 --
--- A name is the path from the model, "3.attn.qkv.weight": it does not depend on how the model is
--- cut into stages, so files and optimizer groups do not either. What is shared is listed once,
--- under its first name.
+-- A name is the path from the model, "3.attn.qkv.weight". It does not depend on how the model is
+-- cut into stages, so neither do files and optimizer groups. A shared value is listed once, under
+-- its first name.
 
 local errors = require "gpipe.errors"
 local attributes = require "gpipe.nn.attributes"
@@ -11,7 +12,7 @@ local parameter = require "gpipe.nn.parameter"
 
 local names = {}
 
--- A Lua pattern as a test of names; no pattern takes all.
+-- Turn a Lua pattern into a test of names; without a pattern all names pass.
 local function matcher(who, pattern)
   if pattern == nil then return function() return true end end
   local good = type(pattern) == "string" and pcall(string.find, "", pattern)
@@ -86,9 +87,9 @@ function names.children(model)
   end
 end
 
---- Call a function with every module below and then with the module itself: parts come before what
---- holds them. Returns the module.
---- Errors: no function.
+--- Call a function with every module below and then with the module itself; parts come before the
+--- module that holds them. Returns the module.
+--- Errors: fn is not a function.
 --- ```lua
 --- nn.Sequential {nn.Linear(4, 2)}:apply(function(m)
 ---   if m:is(nn.Linear) then m:freeze "bias" end
@@ -112,8 +113,8 @@ function names.apply(model, fn)
   return model
 end
 
---- The module, parameter or buffer of a path, as parameters() and modules() name them; nil where
---- there is none. The path "" is the module itself.
+--- The module, parameter or buffer at a path, named as in parameters() and modules(); nil if there
+--- is none. The path "" is the module itself.
 --- ```lua
 --- local model = nn.Sequential {nn.ReLU(), {"head", nn.Linear(4, 2)}}
 --- assert(model:get "head.weight" == model[2].weight)
@@ -154,7 +155,7 @@ end
 ---@return nn.Module self
 function names.freeze(model, pattern) return set_frozen("freeze", model, pattern, true) end
 
---- Take back what freeze did.
+--- Undo freeze.
 --- ```lua
 --- local model = nn.Sequential {nn.Linear(4, 8)}:freeze():unfreeze("bias$")
 --- ```

@@ -1,7 +1,7 @@
 -- lua/gpipe/nn/parameter.lua - `nn.Parameter` and `nn.Buffer`: tensors that belong to a model.
 --
--- A parameter is a tensor like any other in `forward`; what makes it one is that it was declared
--- here, which is remembered outside of the tensor (the table below does not keep it alive).
+-- In `forward` a parameter is a tensor like any other. It is a parameter because it was declared
+-- here; the table below remembers that outside of the tensor, without keeping the tensor alive.
 
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"
@@ -15,7 +15,7 @@ local parameter = {}
 
 local kinds = setmetatable({}, { __mode = "k" }) ---@type table<userdata, "parameter"|"buffer">
 
---- What a value was declared as; nil for anything else.
+--- The kind that a value was declared as; nil for anything else.
 ---@param value any
 ---@return "parameter"|"buffer"|nil
 function parameter.kind(value)
@@ -53,13 +53,14 @@ end
 
 local DTYPE = { choices = { "f32", "f64" }, default = "f32" }
 
--- Buffers count, too.
+-- Buffers may also hold counts.
 local STATE = { choices = { "f32", "f64", "i64" }, default = "f32" }
 
 --- Declare a parameter: a tensor that training changes.
 ---
---- Its first value is a function of the seed at this moment and of how many were declared since.
---- Errors: sizes that are not positive integers; an init that is none.
+--- Its first value is a function of the current seed and of how many parameters were declared since
+--- that seed was set.
+--- Errors: sizes that are not positive integers; an init that is not an initialiser.
 --- ```lua
 --- local w = nn.Parameter({4, 8}, nn.init.normal(0, 0.02))
 --- assert(w:numel() == 32)
@@ -76,7 +77,7 @@ function parameter.Parameter(shape, init, opts)
 end
 
 --- Declare a buffer: state that is saved with the model but has no gradient. `forward` may write it
---- with `copy_`; the writes of a step are kept when the step has succeeded.
+--- with `copy_`; the writes of a step are kept if the step succeeds.
 --- ```lua
 --- local mean = nn.Buffer({8}, nn.init.zeros())
 --- ```
@@ -92,8 +93,8 @@ end
 
 -- ---- listing ---------------------------------------------------------------------------------
 
--- `value` and `grad` are asked for when they are read: so a list made before training shows the
--- gradients of the last step, and listing a model draws nothing.
+-- `value` and `grad` are fetched when they are read: so a list that was made before training shows
+-- the gradients of the last step, and listing a model draws no values.
 local Entry = {}
 
 function Entry.__index(entry, key)

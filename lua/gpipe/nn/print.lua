@@ -1,14 +1,15 @@
--- lua/gpipe/nn/print.lua - `tostring(model)`: a model as a text that looks like its declaration.
+-- lua/gpipe/nn/print.lua - `tostring(model)`: prints a model as a text that looks like its
+-- declaration.
 --
--- The form is Torch7's, which Lua users know:
+-- The format is Torch7's, which Lua users know:
 --   nn.Sequential {
 --     [input -> (1) -> (2) -> output]
 --     (1): nn.Linear(784 -> 256)  200,960 parameters
 --     (2): nn.ReLU
 --   }  200,960 parameters
 --
--- Lines are written one after the other, and what is nested very deeply is left out, since the
--- indents alone would be as long as the square of the depth.
+-- Lines are written one after the other. Deeply nested modules are left out, because the indents
+-- alone would grow with the square of the depth.
 
 local attributes = require "gpipe.nn.attributes"
 local class = require "gpipe.nn.class"
@@ -46,14 +47,14 @@ local function grouped(count)
   return (text:reverse():gsub("(%d%d%d)", "%1,"):reverse():gsub("^,", ""))
 end
 
--- "  200,960 parameters"; "" of none.
+-- "  200,960 parameters"; "" if there are none.
 local function counted_text(count)
   if count == 0 then return "" end
   return ("  %s parameter%s"):format(grouped(count), count == 1 and "" or "s")
 end
 
--- Elements of the parameters of a module and all below: those shared with what was printed before
--- are left out, since the model has them once.
+-- Count the elements of the parameters of a module and all below it. Parameters that were counted
+-- before are left out, because the model holds shared ones once.
 local function count_parameters(module, counted)
   local total = 0
   local function visit(_, value, kind)
@@ -61,11 +62,11 @@ local function count_parameters(module, counted)
     counted[value] = true
     total = total + value:numel()
   end
-  pcall(attributes.walk, module, visit) -- too deep a model is printed without what is too deep
+  pcall(attributes.walk, module, visit) -- a model that is too deep is printed in part
   return total
 end
 
--- What a module with parts holds itself; its parts say the rest.
+-- The text for the parameters that a module with parts holds itself; its parts print their own.
 local function own_text(module, counted)
   local own = 0
   for _, entry in ipairs(attributes.list(module)) do
@@ -88,7 +89,8 @@ local function add_parts(out, parts, depth, module)
   out[#out + 1] = ("%s}%s"):format(indent, depth > 0 and own_text(module, out.counted) or "")
 end
 
--- out: the lines so far; open: the modules that the line lies within; counted: parameters.
+-- out: the lines so far; open: the modules around the current line; counted: parameters counted so
+-- far.
 function add_module(out, module, depth, before)
   local info, extra = class.of(module), module:describe()
   local head = before .. (extra == "" and info.shown or ("%s(%s)"):format(info.shown, extra))
@@ -100,14 +102,14 @@ function add_module(out, module, depth, before)
     out[#out + 1] = ("%s { ... }%s"):format(head,
       counted_text(count_parameters(module, out.counted)))
   else
-    out.open[module] = true -- a module that holds itself is printed once
+    out.open[module] = true -- a module that contains itself is printed once
     out[#out + 1] = head .. " {"
     add_parts(out, parts, depth, module)
     out.open[module] = nil
   end
 end
 
---- The text of a module and all below it, with counts of parameters where it has parts.
+--- The text of a module and all below it, with parameter counts for modules that have parts.
 ---@param module nn.Module
 ---@return string
 function print.text(module)

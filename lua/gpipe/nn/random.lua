@@ -1,14 +1,15 @@
--- lua/gpipe/nn/random.lua - which random numbers a new parameter is drawn from.
+-- lua/gpipe/nn/random.lua - the seed and number that a new parameter is drawn from.
 --
--- An initial value is a function of (seed, number): the seed at the moment of declaration, and how
--- many parameters were declared since that seed was set. So the same script gives the same model,
--- whatever the cut and the devices, and a second model built after gp.seed(n) equals the first.
+-- An initial value is a function of (seed, number): the seed at the time of the declaration, and
+-- the number of parameters declared since that seed was set. So the same script makes the same
+-- model, whatever the cut and the devices, and a second model built after gp.seed(n) equals the
+-- first.
 
 local random = {}
 
 local seed, number = 0, 0
 
---- Set the seed of the parameters that are declared from now on, and start counting anew.
+--- Set the seed of the parameters that are declared from now on, and restart the count.
 --- `gp.seed(n)` calls this.
 --- ```lua
 --- require("gpipe.nn.random").seed(1)
@@ -19,7 +20,7 @@ function random.seed(n, declared)
   seed, number = n, declared or 0
 end
 
---- The state: what the next parameter will get.
+--- The state: the seed and number of the next parameter.
 --- ```lua
 --- local seed, number = require("gpipe.nn.random").state()
 --- ```

@@ -1,8 +1,8 @@
--- lua/gpipe/nn/scope.lua - which module is running: what errors and traces name.
+-- lua/gpipe/nn/scope.lua - tracks which module is running, so that errors and traces can name it.
 --
--- A module does not know its own path: it may sit in several models. The caller knows: when a
--- module is called while another one runs, its path is looked up among what that one holds. The
--- runtime is told the same path through core.enter, so that a failing op names the layer it was
+-- A module does not know its own path, because it may be part of several models. But when a module
+-- is called while another one runs, its path is looked up among the contents of that one. The
+-- runtime receives the same path through core.enter, so that a failing op names the layer it was
 -- traced in.
 
 local core = require "gpipe.core"
@@ -24,7 +24,8 @@ local Frame = {}
 
 local stack, depth = {}, 0 ---@type nn.Frame[], integer
 
--- Leaving is by depth, and entering drops what coroutines that died inside a module left behind.
+-- Leave by depth: coroutines that died inside a module leave frames behind, and entering drops
+-- them.
 function Frame.__close(frame)
   while depth >= frame.depth do
     stack[depth], depth = nil, depth - 1
@@ -32,8 +33,8 @@ function Frame.__close(frame)
   local _inner <close> = frame.inner
 end
 
--- Names of the modules that one holds itself: mostly it calls no others, and nobody lists all that
--- is below every module of a deeply nested model.
+-- The names of the modules that a module holds itself. It mostly calls no others, so there is no
+-- need to list everything below every module of a deeply nested model.
 local function own_paths(module)
   local paths = setmetatable({}, { __mode = "k" })
   for _, entry in ipairs(attributes.list(module)) do
@@ -43,7 +44,7 @@ local function own_paths(module)
   return paths
 end
 
--- The path of a module further below, or its class where it was never assigned.
+-- The path of a module further below, or its class name if it was never assigned.
 local function find_below(parent, module)
   local path = class.of(module).name
   attributes.walk(parent, function(name_of, value)
@@ -52,8 +53,8 @@ local function find_below(parent, module)
   return path
 end
 
--- The path of a module from the one that calls it. What is kept is looked up again where it is not
--- there: modules may be assigned at any time.
+-- The path of a module from the one that calls it. A cached path is used if there is one; otherwise
+-- the path is looked up again, because modules may be assigned at any time.
 local function key_of(parent, module)
   local paths = parent[class.PATHS]
   local key = paths and paths[module]
@@ -63,7 +64,7 @@ local function key_of(parent, module)
   return paths[module]
 end
 
--- "3.fc"; "" where only the outermost module runs.
+-- "3.fc"; "" if only the outermost module runs.
 local function path_of(deepest)
   local keys = {}
   for d = 1, deepest do
@@ -72,7 +73,7 @@ local function path_of(deepest)
   return table.concat(keys, ".")
 end
 
---- Enter a module until the returned value is closed; nil when it is the innermost one already.
+--- Enter a module until the returned value is closed; nil if it is the innermost one already.
 ---@param module nn.Module
 ---@return nn.Frame?
 function scope.enter(module)
@@ -93,15 +94,15 @@ function scope.enter(module)
   return frame
 end
 
---- The frame of the module that runs now; nil where none does.
+--- The frame of the module that runs now; nil if none runs.
 ---@return nn.Frame?
 function scope.innermost() return stack[depth] end
 
---- The frame of the module that the script itself called; nil where none runs.
+--- The frame of the module that the script itself called; nil if none runs.
 ---@return nn.Frame?
 function scope.outermost() return stack[1] end
 
---- What a module is, in words: "Linear 256 -> 10".
+--- The description of a module: "Linear 256 -> 10".
 ---@param module nn.Module
 ---@return string
 function scope.describe(module)
@@ -113,7 +114,7 @@ function scope.describe(module)
   return extra == "" and name or name .. " " .. extra
 end
 
---- How messages name a module that runs now: "3.fc (Linear 256 -> 10)".
+--- The name of a running module in messages: "3.fc (Linear 256 -> 10)".
 ---@param module nn.Module
 ---@return string
 function scope.label(module)

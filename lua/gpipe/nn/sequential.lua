@@ -1,7 +1,8 @@
--- lua/gpipe/nn/sequential.lua - `nn.Sequential`: layers one after the other, what a pipeline cuts.
+-- lua/gpipe/nn/sequential.lua - `nn.Sequential`: layers one after the other, the list that a
+-- pipeline cuts.
 --
--- The layers are attributes with the keys 1, 2, ...: so `#model`, `model[i]` and `ipairs` are Lua's
--- own. A layer's name is the one it was given, else its position; several values may pass between
+-- The layers are attributes with the keys 1, 2, ..., so `#model`, `model[i]` and `ipairs` are Lua's
+-- own. A layer's name is the one it was given, else its position. Several values may pass between
 -- layers.
 
 local errors = require "gpipe.errors"
@@ -19,7 +20,7 @@ local NAMES = {} -- private key: [i] = name, [name] = i; unnamed layers are not 
 
 -- ---- construction ----------------------------------------------------------------------------
 
--- One past the last position that is set: `{a, nil, c}` has a hole, which is an error, not an end.
+-- The last position that is set. `{a, nil, c}` has a hole, which is an error, not an end.
 local function last_position(layers)
   local last = 0
   for key in pairs(layers) do
@@ -59,7 +60,7 @@ local function check_next(self, i, layer)
   check_layer(i, layer)
 end
 
--- `layer` or {"name", layer} -> layer, name, whether it was the second
+-- Split `layer` or {"name", layer} into layer, name, and whether it was the second form.
 local function split_entry(entry)
   if type(entry) == "table" and not class.of(entry) and not class.info(entry) then
     return entry[2], entry[1], true
@@ -81,7 +82,7 @@ end
 
 --- Make a model from a list of layers; entries may be named: {"head", nn.Linear(8, 2)}.
 ---
---- Errors: an entry that is no module, or a module that occurs twice.
+--- Errors: an entry that is not a module, or a module that occurs twice.
 --- ```lua
 --- local model = nn.Sequential {nn.Linear(4, 8), nn.ReLU(), {"head", nn.Linear(8, 2)}}
 --- assert(#model == 3 and model[3] == model.head)
@@ -117,7 +118,7 @@ function Sequential.__index(self, key)
   return look_up(self, key)
 end
 
--- What completion offers besides methods: layers by their names.
+-- The names that completion offers besides methods: those of the layers.
 class.info(Sequential).meta.fields = function(self)
   local found = {}
   local named = rawget(self, NAMES) or {}
@@ -139,7 +140,7 @@ function Sequential.__newindex(self, key, value)
   end
 end
 
---- A layer by position (negative: from the end) or name, or what is below by its path; nil where
+--- A layer by position (negative: from the end) or name, or anything below by its path; nil if
 --- there is none.
 --- ```lua
 --- local model = nn.Sequential {nn.ReLU(), {"head", nn.Linear(8, 2)}}
@@ -155,12 +156,12 @@ function Sequential:get(key)
   return rawget(self, key)
 end
 
--- pairs(model) shows the layers and nothing of ours.
+-- pairs(model) iterates over the layers, without our own fields.
 function Sequential.__pairs(self) return ipairs(self) end
 
---- The same layers with nested Sequentials unpacked, under the same parameter names: a nested one
---- is a single layer to `balance`, its parts are layers of their own. The layers are shared, not
---- copied.
+--- The same layers with nested Sequentials unpacked, under the same parameter names. For `balance`
+--- a nested one is a single layer; unpacked, each of its parts is a layer. The layers are shared,
+--- not copied.
 --- ```lua
 --- local block = nn.Sequential {nn.Linear(4, 4), nn.ReLU()}
 --- local model = nn.Sequential {nn.Linear(4, 4), block}
@@ -188,7 +189,7 @@ end
 
 -- ---- running ---------------------------------------------------------------------------------
 
--- What a layer returned goes into the next one: only tensors make sense there.
+-- Check that a layer returned tensors, because its outputs go into the next layer.
 local function check_outputs(layer, ...)
   local count = select("#", ...)
   for i = 1, math.max(count, 1) do
@@ -220,8 +221,8 @@ local function check_range(self, first, last)
     errors.show(last), #self)
 end
 
---- Run the layers first..last only: how a pipeline traces a stage. The layers' names in messages
---- and traces are those of the whole model. Where last is below first there are none.
+--- Run only the layers first..last, as a pipeline does to trace a stage. The layers' names in
+--- messages and traces are those in the whole model. If last is below first, no layer runs.
 --- Errors: layers that the model does not have.
 --- ```lua
 --- local model = nn.Sequential {nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2)}

@@ -1,8 +1,8 @@
 -- lua/gpipe/nn/state.lua - `state_dict` and `load_state_dict`: a model's values by name.
 --
--- Loading first compares everything and then copies, so a wrong file changes nothing, and its error
--- names every fault at once. The two functions work on any list of entries {name, value}, so that a
--- pipeline can use them too.
+-- Loading first compares everything and then copies, so a wrong file changes nothing, and the error
+-- names all faults at once. The functions work on any list of entries {name, value}, so pipelines
+-- use them too.
 
 local errors = require "gpipe.errors"
 local check = require "gpipe.nn.check"
@@ -13,7 +13,7 @@ local options = require "gpipe.options"
 
 local state = {}
 
--- Parameters, then buffers.
+-- The entries of a model: parameters, then buffers.
 local function entries_of(model)
   local entries, buffers = names.parameters(model), names.buffers(model)
   return table.move(buffers, 1, #buffers, #entries + 1, entries)
@@ -30,7 +30,7 @@ end
 
 local function type_text(tensor) return tensor.dtype .. " " .. check.shape_text(tensor.shape) end
 
--- What is wrong with one given value, or nil.
+-- Say what is wrong with one given value; nil if nothing is.
 local function fault_of(entry, given)
   if not is_tensor(given) then
     return ("wrong: %s is %s, expected a tensor"):format(entry.name, errors.show(given))
@@ -65,7 +65,7 @@ local function faults_of(entries, given, strict)
   return faults
 end
 
---- Raise where named tensors do not fit the entries that bear their names: all faults in one text.
+--- Raise if named tensors do not fit the entries with these names; one text names all faults.
 ---@param entries {name: string, value: gpipe.Tensor}[]
 ---@param given table<string, gpipe.Tensor>
 ---@param opts? {strict?: boolean} false: names that only one side has are skipped
@@ -82,8 +82,8 @@ function state.check(entries, given, opts)
   end
 end
 
---- Copy named tensors into the entries that bear their names.
---- Errors: all faults in one text, and nothing is changed.
+--- Copy named tensors into the entries with these names.
+--- Errors: one text names all faults, and nothing is changed.
 ---@param entries {name: string, value: gpipe.Tensor}[]
 ---@param given table<string, gpipe.Tensor>
 ---@param opts? {strict?: boolean} false: names that only one side has are skipped
@@ -103,8 +103,9 @@ end
 ---@return table<string, gpipe.Tensor> by name
 function state.get(model) return state.copy(entries_of(model)) end
 
---- Copy named tensors into the parameters and buffers of that name.
---- Errors: all faults (missing, unexpected, wrong shape or dtype) in one text; nothing is changed.
+--- Copy named tensors into the parameters and buffers with these names.
+--- Errors: one text names all faults (missing, unexpected, wrong shape or dtype); nothing is
+--- changed.
 --- ```lua
 --- local a, b = nn.Linear(4, 2), nn.Linear(4, 2)
 --- b:load_state_dict(a:state_dict())

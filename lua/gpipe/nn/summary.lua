@@ -1,8 +1,9 @@
--- lua/gpipe/nn/summary.lua - `model:summary(input_shape)`: what each layer makes, holds and costs.
+-- lua/gpipe/nn/summary.lua - `model:summary(input_shape)`: output shape, parameters and cost of
+-- each layer.
 --
--- One row for each layer of the outermost Sequential, because those are what `balance` counts.
+-- There is one row for each layer of the outermost Sequential, because `balance` counts those.
 -- Shapes and FLOP come from tracing each layer with a value that has a type and no data, so a model
--- larger than this machine can be summed up.
+-- that is larger than this machine can be summarized.
 
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"
@@ -26,7 +27,7 @@ local summary = {}
 
 -- ---- rows ------------------------------------------------------------------------------------
 
--- Elements of the parameters below a module that were not counted before.
+-- Count the elements of parameters below a module that were not counted before.
 local function count_parameters(module, counted)
   local total = 0
   attributes.walk(module, function(_, value, kind)
@@ -38,7 +39,7 @@ local function count_parameters(module, counted)
   return total
 end
 
--- Models that begin with an Embedding take ids.
+-- Guess the dtype of the input: models that begin with an Embedding take ids.
 local function guess_dtype(model)
   local first
   attributes.walk(model, function(_, value, kind)
@@ -65,9 +66,10 @@ local function layers_of(model)
   return layers
 end
 
--- What goes from layer to layer: {outputs = a list of {shape, dtype}, kept = skips on their way}.
--- core.trace_cost(fn, inputs) traces fn in evaluation mode on values of the given types. Each layer
--- has a trace of its own, so tensors on a skip go into it and out of it like the others.
+-- Trace one layer. `flow` is what passes from layer to layer: {outputs = a list of {shape, dtype},
+-- kept = skips that are not yet popped}. core.trace_cost(fn, inputs) traces fn in evaluation mode
+-- on values of the given types. Each layer has a trace of its own, so tensors on a skip go into it
+-- and out of it like the others.
 local function cost_of(run, flow)
   local inputs, count = table.move(flow.outputs, 1, #flow.outputs, 1, {}), #flow.outputs
   local tensors = {} -- positions in flow.kept of those that are tensors and not nil

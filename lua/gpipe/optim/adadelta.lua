@@ -1,4 +1,5 @@
--- gpipe/optim/adadelta.lua - Adadelta: steps as large as those before, in relation to gradients.
+-- gpipe/optim/adadelta.lua - Adadelta: the size of a step follows from the sizes of earlier steps
+-- and gradients.
 -- Source: Zeiler 2012, "ADADELTA: an adaptive learning rate method", algorithm 1; formulas as in
 -- PyTorch.
 
@@ -19,9 +20,9 @@ local kind = {
   moments = function() return 2 end,
 }
 
---- Adadelta: with d = gradient + weight_decay * value and means v of d^2 and u of squared steps
---- (each mean = rho * mean + (1 - rho) * new), a step is sqrt(u + eps) / sqrt(v + eps) * d, times
---- lr.
+--- Adadelta: with d = gradient + weight_decay * value, it keeps means v of d^2 and u of the squared
+--- steps (each mean = rho * mean + (1 - rho) * new). A step is lr * sqrt(u + eps) / sqrt(v + eps) *
+--- d.
 --- Errors: a negative or NaN setting, a rho outside [0, 1), a parameter in two groups.
 --- ```lua
 --- local model = nn.Sequential {nn.Linear(4, 2)}

@@ -27,9 +27,9 @@ local kind = {
   first = function(group) return group.initial_accumulator_value end,
 }
 
---- Adagrad: with d = gradient + weight_decay * value, a sum of all d^2 (which begins at
---- initial_accumulator_value) and steps of d / (sqrt(sum) + eps). Step t has the rate
---- lr / (1 + lr_decay * (t - 1)).
+--- Adagrad: with d = gradient + weight_decay * value, it keeps the sum of all d^2, which begins at
+--- initial_accumulator_value, and a step is the rate times d / (sqrt(sum) + eps). The rate of step
+--- t is lr / (1 + lr_decay * (t - 1)).
 --- Errors: a negative or NaN setting, a parameter in two groups.
 --- ```lua
 --- local model = nn.Sequential {nn.Linear(4, 2)}

@@ -29,8 +29,8 @@ local greatest = kind_of("Adamax", 0, 2e-3)
 ---@field lr? number 0.001
 ---@field betas? number[] {0.9, 0.999}
 ---@field eps? number 1e-8
----@field weight_decay? number of Adam 0, of AdamW 0.01
----@field amsgrad? boolean divide by the greatest mean of squares so far (Reddi et al. 2018)
+---@field weight_decay? number Adam: 0, AdamW: 0.01
+---@field amsgrad? boolean divide by the largest mean of squares so far (Reddi et al. 2018)
 
 --- Adam: means of the gradient and of its square, corrected for their start at zero. The weight
 --- decay is added to the gradient.
@@ -44,7 +44,7 @@ local greatest = kind_of("Adamax", 0, 2e-3)
 ---@return gpipe.Optimizer
 function adam.Adam(params, opts) return new(plain, params, opts) end
 
---- AdamW: Adam whose weight decay (0.01 unless said) shrinks the values directly.
+--- AdamW: Adam with a weight decay (0.01 by default) that shrinks the values directly.
 --- Errors: as Adam.
 --- ```lua
 --- local model = nn.Sequential {nn.Linear(4, 2)}
@@ -58,8 +58,8 @@ function adam.Adam(params, opts) return new(plain, params, opts) end
 ---@return gpipe.Optimizer
 function adam.AdamW(params, opts) return new(decoupled, params, opts) end
 
---- Adamax: Adam that divides by the greatest size of a gradient, which shrinks by the second beta
---- from step to step: u = max(b2 * u, |gradient| + eps).
+--- Adamax: Adam that divides by the largest absolute value of a gradient, which shrinks by the
+--- second beta from step to step: u = max(b2 * u, |gradient| + eps).
 --- Errors: as Adam.
 --- ```lua
 --- local model = nn.Sequential {nn.Linear(4, 2)}

@@ -1,4 +1,4 @@
--- gpipe/optim/clip.lua - clipping of gradients by their joint norm, or one by one.
+-- gpipe/optim/clip.lua - clips gradients by their joint norm, or element by element.
 
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"
@@ -27,7 +27,7 @@ end
 --- local norm = gp.optim.clip_grad_norm(pipe:parameters(), 1.0)
 --- ```
 ---@param list table `pipe:parameters()`
----@param max number math.huge measures only
+---@param max number math.huge: only measure
 ---@return number norm before clipping
 function clip.clip_grad_norm(list, max)
   local who = "optim.clip_grad_norm"

@@ -1,6 +1,6 @@
--- gpipe/optim/cycles.lua - learning rates that rise as well as fall: one cycle, cycles, restarts.
+-- gpipe/optim/cycles.lua - learning rates that also rise: one cycle, cycles, restarts.
 --
--- Functions of the step, counted from 1, as those of schedule.lua.
+-- They are functions of the step, counted from 1, like those of schedule.lua.
 
 local errors = require "gpipe.errors"
 local options = require "gpipe.options"
@@ -11,7 +11,7 @@ local MAX = { type = "number", min = 0, below = math.huge, required = true }
 local MIN = { type = "number", min = 0, below = math.huge, default = 0 }
 local STEPS = { type = "integer", min = 1, required = true }
 
--- From 1 to 0 along the way p from 0 to 1.
+-- Curves from 1 to 0, as p goes from 0 to 1.
 local CURVES = {
   cosine = function(p) return (1 + math.cos(math.pi * p)) / 2 end,
   linear = function(p) return 1 - p end,
@@ -28,7 +28,7 @@ local function counted(rate)
   end
 end
 
--- Where the phases of a cycle end, counted from 0, and the rates between which they go.
+-- The ends of a cycle's phases, counted from 0, and the rates at these points.
 local function phases_of(opts)
   local first = opts.first or opts.max / 25
   local last, top = opts.last or first / 1e4, opts.rise * opts.steps - 1
@@ -48,9 +48,9 @@ end
 ---@field last? number first / 10^4
 ---@field three_phases? boolean
 
---- One cycle (Smith and Topin 2019): from `first` up to `max` during the part `rise` of the steps,
---- then down to `last`. With three phases it comes down to `first` as fast as it rose, and to
---- `last` in the steps that are left. Momentum stays as it is.
+--- One cycle (Smith and Topin 2019): the rate rises from `first` to `max` during the share `rise`
+--- of the steps, then falls to `last`. With three phases it falls to `first` as fast as it rose,
+--- and to `last` in the remaining steps. Momentum does not change.
 --- Errors: a rise that is not between 0 and 1, or too short for the steps.
 --- ```lua
 --- local lr = gp.optim.schedule.one_cycle{max = 0.1, steps = 10}
@@ -82,7 +82,7 @@ function cycles.one_cycle(opts)
   end)
 end
 
--- How high a cycle is, by its number from 1 and the step from 0.
+-- The height of a cycle, by its number from 1 and the step from 0.
 local HEIGHTS = {
   triangular = function() return 1 end,
   triangular2 = function(cycle) return 0.5 ^ (cycle - 1) end,
@@ -93,12 +93,12 @@ local HEIGHTS = {
 ---@field max number
 ---@field min? number 0
 ---@field up? integer steps from min to max: 2000
----@field down? integer steps back: as many
----@field mode? "triangular"|"triangular2"|"exp_range" all cycles alike; each half as high as the one
---- before; multiplied by factor after every step
----@field factor? number of "exp_range": 1
+---@field down? integer steps back to min: as many as up
+---@field mode? "triangular"|"triangular2"|"exp_range" all cycles alike; each half as high as the
+--- previous one; multiplied by factor after every step
+---@field factor? number for "exp_range": 1
 
---- Up and down between min and max (Smith 2015), in straight lines. Momentum stays as it is.
+--- Rise and fall between min and max (Smith 2015), in straight lines. Momentum does not change.
 --- Errors: a min above max.
 --- ```lua
 --- local lr = gp.optim.schedule.cyclic{min = 0, max = 1, up = 4, down = 2}
@@ -126,7 +126,7 @@ function cycles.cyclic(opts)
   end)
 end
 
--- Where a step, from 0, lies: steps into its period, and the length of that.
+-- Find the period that a step (from 0) lies in: the steps since it began, and its length.
 local function period_of(at, steps, times)
   if times == 1 then return at % steps, steps end
   local n = math.floor(math.log(at / steps * (times - 1) + 1, times))
@@ -135,8 +135,8 @@ local function period_of(at, steps, times)
   return at - first, length
 end
 
---- Half a cosine wave from max to min, again and again (Loshchilov and Hutter 2017): after `steps`
---- steps it starts from max anew, each time for `times` as many steps as before.
+--- Half a cosine wave from max to min, repeated (Loshchilov and Hutter 2017): after `steps` steps
+--- it starts again from max, each time for `times` as many steps as before.
 --- ```lua
 --- local lr = gp.optim.schedule.warm_restarts{max = 1, steps = 10, times = 2}
 --- assert(lr(1) == 1 and lr(6) == 0.5 and lr(11) == 1 and lr(21) == 0.5 and lr(31) == 1)

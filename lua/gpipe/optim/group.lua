@@ -1,4 +1,4 @@
--- gpipe/optim/group.lua - parameters that share settings, and what a setting may be.
+-- gpipe/optim/group.lua - groups of parameters that share settings, and the checks of settings.
 --
 -- A setting is looked up in the group, then in the optimizer. Settings are checked when they are
 -- set, so that a step cannot fail for them.
@@ -8,10 +8,10 @@ local options = require "gpipe.options"
 
 local groups = {}
 
--- Settings that may change while training; the others decide what state there is.
+-- Settings that may change while training; the others determine the shape of the state.
 groups.MUTABLE = { lr = true, weight_decay = true }
 
--- The object's own fields, apart from what users index.
+-- The object's own fields, kept apart from what users index.
 local fields = setmetatable({}, { __mode = "k" }) ---@type table<table, table>
 groups.fields = fields
 
@@ -34,7 +34,7 @@ function groups.set(who, settings, spec, key, value)
   settings[key] = options.argument(who, key, value, rule)
 end
 
--- What is read by a name that is neither setting nor method: nil, but for a slip of the pen.
+-- Read a name that is neither a setting nor a method: nil, unless it looks like a misspelt one.
 function groups.missing(f, key, more)
   local names = table.move(more, 1, #more, 1, {})
   for name in pairs(f.spec) do names[#names + 1] = name end
@@ -53,7 +53,7 @@ function Group.__index(group, key)
   return groups.missing(f, key, { "params" })
 end
 
--- What completion offers.
+-- The names that completion offers.
 function Group.fields(group)
   local f = fields[group]
   local found = { params = f.entries }
@@ -66,7 +66,7 @@ function Group.__newindex(group, key, value)
   groups.set(f.who, f.own, f.spec, key, value)
 end
 
--- What the C side takes for one group: of the settings those that the rule has.
+-- The settings of one group for the C side: those that the rule has.
 function groups.hyper(group)
   local f, found = fields[group], {}
   for name in pairs(f.spec) do found[name] = group[name] end
@@ -81,7 +81,8 @@ function groups.hyper(group)
   return found
 end
 
--- One object per group, which the optimizer and the user share. since: steps before it was there.
+-- Make the object of a group, which the optimizer and the user share. since: steps made before the
+-- group was added.
 function groups.make(who, number, given, defaults, spec, since)
   local object = setmetatable({}, Group)
   fields[object] = {
@@ -91,7 +92,8 @@ function groups.make(who, number, given, defaults, spec, since)
   return object
 end
 
---- Steps before each group was there, as a list; nil where all were from the start.
+--- The number of steps before each group was added, as a list; nil if all groups were there from
+--- the start.
 ---@param list table[]
 ---@return integer[]?
 function groups.since(list)
@@ -103,7 +105,7 @@ function groups.since(list)
   return any and since or nil
 end
 
---- Take them back; those that are not said were there from the start.
+--- Restore these numbers; a group without one was there from the start.
 ---@param list table[]
 ---@param since integer[]
 function groups.set_since(list, since)

@@ -1,8 +1,8 @@
 -- gpipe/optim/init.lua - `gp.optim`: optimizers, learning-rate schedules, clipping of gradients.
 --
--- Most optimizers are option checks and names; the updates are fused passes in C over the arenas of
--- each stage, on the stage's device. Those that look at whole matrices are in whole/. Formulas and
--- their order of operations are PyTorch's.
+-- Most optimizers consist of option checks and names; the updates are fused passes in C over the
+-- arenas of each stage, on the stage's device. Optimizers that work on whole matrices are in
+-- whole/. The formulas and their order of operations are PyTorch's.
 
 local adadelta = require "gpipe.optim.adadelta"
 local adafactor = require "gpipe.optim.whole.adafactor"

@@ -1,4 +1,4 @@
--- gpipe/optim/lion.lua - Lion: steps of one size for every element, along the sign of a mean.
+-- gpipe/optim/lion.lua - Lion: every element steps by the same size, along the sign of a mean.
 -- Source: Chen et al. 2023, "Symbolic discovery of optimization algorithms", algorithm 2.
 
 local new = require("gpipe.optim.optimizer").new
@@ -17,9 +17,9 @@ local kind = {
   moments = function() return 1 end,
 }
 
---- Lion: value = (1 - lr * weight_decay) * value - lr * sign(b1 * m + (1 - b1) * gradient), then
---- m = b2 * m + (1 - b2) * gradient. It keeps one moment where Adam keeps two. Rates are three to
---- ten times smaller than Adam's, the weight decay larger by as much.
+--- Lion: value = (1 - lr * weight_decay) * value - lr * sign(b1 * m + (1 - b1) * gradient), then m
+--- = b2 * m + (1 - b2) * gradient. It keeps one moment; Adam keeps two. Its rates are three to ten
+--- times smaller than Adam's, and its weight decay is larger by the same factor.
 --- Errors: a negative or NaN setting, a beta outside [0, 1), a parameter in two groups.
 --- ```lua
 --- local model = nn.Sequential {nn.Linear(4, 2)}

@@ -29,9 +29,9 @@ local kind = {
   moments = function() return 2 end,
 }
 
---- NAdam: Adam that steps along the mean of gradients as it will be in the next step, with momentum
---- b1 * (1 - 0.96^(step * momentum_decay) / 2). The weight decay is added to the gradient unless it
---- is decoupled.
+--- NAdam: Adam that steps along the mean of gradients predicted for the next step, with momentum b1
+--- * (1 - 0.96^(step * momentum_decay) / 2). The weight decay is added to the gradient unless it is
+--- decoupled.
 --- Errors: a negative or NaN setting, a beta outside [0, 1), a parameter in two groups.
 --- ```lua
 --- local model = nn.Sequential {nn.Linear(4, 2)}

@@ -1,9 +1,9 @@
--- gpipe/optim/optimizer.lua - what all optimizers have in common: groups, settings, steps.
+-- gpipe/optim/optimizer.lua - the object that all optimizers share: groups, settings, steps.
 --
--- A setting is looked up in the group, then in the optimizer: `opt.lr = x` moves every group that
+-- A setting is looked up in the group, then in the optimizer: `opt.lr = x` changes every group that
 -- has no learning rate of its own. Settings are checked when they are set, so that a step cannot
--- fail for them. The object behind it (core.optimizer_new) holds the moments and the number of
--- steps.
+-- fail because of them. The object behind the optimizer (core.optimizer_new) holds the moments and
+-- the number of steps.
 
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"
@@ -36,7 +36,7 @@ function Optimizer.__index(opt, key)
   return grouping.missing(f, key, names)
 end
 
--- What completion offers: settings by their names.
+-- The names that completion offers: the settings.
 function Optimizer.fields(opt)
   local f = fields[opt]
   local found = { groups = f.groups }
@@ -64,22 +64,22 @@ local function hypers_of(f)
   return hypers
 end
 
--- A pipeline that makes the updates may be in the middle of them.
+-- Wait for a pipeline that makes the updates and may be in the middle of them.
 local function settle(f)
   if f.settle then f.settle() end
 end
 
 local optimizer = {}
 
---- Say that an update was left out; who calls it says it once.
+--- Say that an update was skipped; the caller sees to it that this is said once.
 function optimizer.say_skipped()
   io.stderr:write("gpipe: the gradients of this step are not finite, so nothing was updated "
-    .. "(said once; pipe.stats.skipped counts such steps, finite = true names the layer)\n")
+    .. "(reported once; pipe.stats.skipped counts such steps, finite = true names the layer)\n")
 end
 
---- Update all parameters from their gradients. Where these are not finite nothing is updated, which
---- is said once and counted in `pipe.stats.skipped`; twenty such steps in a row raise (option
---- `finite` of gp.pipeline).
+--- Update all parameters from their gradients. If these are not finite, nothing is updated, which
+--- is said once and counted in `pipe.stats.skipped`; twenty such steps in a row raise an error
+--- (option `finite` of gp.pipeline).
 --- ```lua
 --- local model = nn.Sequential {nn.Linear(4, 2)}
 --- local pipe <close> = gp.pipeline(model, {loss = nn.MSELoss()})
@@ -106,8 +106,8 @@ function methods:zero_grad()
 end
 
 --- Copy the state: the moments as `NAME.moment1`, `NAME.moment2` and so on, as many as the rule
---- keeps, and `step`, all tensors, ready for `gp.save`. The settings are not in it: they belong to
---- the script.
+--- keeps, and `step`; all are tensors, ready for `gp.save`. The settings are not included, because
+--- they belong to the script.
 --- ```lua
 --- local opt = gp.optim.Adam(nn.Linear(4, 2):parameters(), {lr = 0.1})
 --- assert(gp.save(os.tmpname(), opt:state_dict()))
@@ -118,8 +118,9 @@ function methods:state_dict()
   return state.get(fields[self])
 end
 
---- Take back a state, made with any cut of the model into stages.
---- Errors: all faults in one text (missing, unexpected, wrong shape or dtype), and nothing changed.
+--- Restore a state, which may come from any cut of the model into stages.
+--- Errors: one text names all faults (missing, unexpected, wrong shape or dtype); nothing is
+--- changed.
 --- ```lua
 --- local opt = gp.optim.Adam(nn.Linear(4, 2):parameters(), {lr = 0.1})
 --- opt:load_state_dict(opt:state_dict())
@@ -141,7 +142,7 @@ local function boxes_of(groups)
   return boxes
 end
 
--- The object behind, with as many moments as any group needs.
+-- Make the object behind the optimizer, with as many moments as any group needs.
 local function make_handle(kind, groups)
   local moments = 0
   if kind.rule then return whole.new(kind.who, kind.rule, groups) end
@@ -156,7 +157,7 @@ local function make_handle(kind, groups)
   return handle
 end
 
--- Moments of the object before go on in that of now.
+-- Copy the moments of the previous object into the new one.
 local function take_over(f, before)
   local held = { groups = f.groups, moments = f.moments, handle = before }
   for _, entry in ipairs(state.entries(held)) do
@@ -165,16 +166,17 @@ local function take_over(f, before)
   f.handle:set_steps(before:steps())
 end
 
---- Train more parameters from the next step on, as a group of their own: what was frozen at first,
---- a part that grew. Their moments and their count of steps begin at 0.
---- Errors: a parameter that is in a group; an optimizer that pipe:use has (use it again behind).
+--- Train more parameters from the next step on, as a new group: parameters that were frozen before,
+--- or a part that was added. Their moments and their count of steps begin at 0.
+--- Errors: a parameter that is in a group already; an optimizer that pipe:use has (add the group,
+--- then call it again).
 --- ```lua
 --- local model = nn.Sequential {nn.Linear(4, 2), nn.Linear(2, 1)}
 --- local opt = gp.optim.Adam(model[2]:parameters(), {lr = 1e-3})
 --- opt:add_param_group {params = model[1]:parameters(), lr = 1e-4}
 --- assert(#opt.groups == 2)
 --- ```
----@param given {params: table, lr?: number, weight_decay?: number} as one of the groups at first
+---@param given {params: table, lr?: number, weight_decay?: number} like a group of the constructor
 function methods:add_param_group(given)
   local f = fields[self]
   if f.settle then
@@ -198,14 +200,15 @@ end
 ---@field kind? string "sgd", "adam" and so on, as core.optimizer_new has them
 ---@field spec table<string, gpipe.OptionRule>
 ---@field check? fun(who: string, group: table) for settings that depend on one another
----@field rule? gpipe.WholeRule one in tensor operations, in place of `kind` of the runtime
----@field moments fun(group: table): integer how many the rule keeps by the group's settings
----@field first? fun(group: table): number what the first moment begins with; 0
+---@field rule? gpipe.WholeRule a rule in tensor operations, in place of `kind` of the runtime
+---@field moments fun(group: table): integer how many the rule keeps with the group's settings
+---@field first? fun(group: table): number the initial value of the first moment; 0
 
---- What pipe:use needs: the object behind an optimizer and what gives its settings of now.
---- Errors: an optimizer that looks at whole matrices, which no stage can do alone.
+--- Return what pipe:use needs: the object behind an optimizer, and a function that returns its
+--- current settings.
+--- Errors: an optimizer that works on whole matrices, which no stage can do alone.
 ---@param opt any
----@return table? handle nil where it is no optimizer
+---@return table? handle nil if opt is not an optimizer
 ---@return function? hypers
 function optimizer.open(opt)
   local f = getmetatable(opt) == Optimizer and fields[opt]
@@ -217,16 +220,16 @@ function optimizer.open(opt)
   return f.handle, function() return hypers_of(f) end
 end
 
---- The moments of an optimizer as entries {name, param, value}, after what is under way: value
---- shares its memory with the moment, param is the parameter's name.
+--- The moments of an optimizer as entries {name, param, value}, after running updates have
+--- finished. value shares its memory with the moment; param is the parameter's name.
 ---@return table[]
 function optimizer.entries(opt)
   settle(fields[opt])
   return state.entries(fields[opt])
 end
 
---- What beside the moments goes on where it was: the number of steps, and the settings that may
---- change while training, as a plain table.
+--- The rest of the state, beside the moments, as a plain table: the number of steps, and the
+--- settings that may change while training.
 ---@return table
 function optimizer.settings(opt)
   local f = fields[opt]
@@ -239,7 +242,7 @@ function optimizer.settings(opt)
   return settings
 end
 
---- Raise where settings are those of another optimizer.
+--- Raise if the settings are those of another optimizer.
 ---@param who string
 ---@param settings table of optimizer.settings()
 function optimizer.check(who, opt, settings)
@@ -250,7 +253,7 @@ function optimizer.check(who, opt, settings)
   end
 end
 
---- Go on with such settings.
+--- Restore such settings.
 function optimizer.restore(opt, settings)
   local f = fields[opt]
   f.handle:set_steps(settings.steps)
@@ -263,7 +266,7 @@ function optimizer.restore(opt, settings)
   end
 end
 
---- Call `settle` before the state is read or set.
+--- Register `settle_it`, which is called before the state is read or set.
 function optimizer.attach(opt, settle_it) fields[opt].settle = settle_it end
 
 --- Make an optimizer of a kind.

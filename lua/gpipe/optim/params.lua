@@ -1,8 +1,8 @@
--- gpipe/optim/params.lua - the parameters that an optimizer is given: one list, or groups of them.
+-- gpipe/optim/params.lua - reads the parameters that an optimizer is given: one list, or groups.
 --
--- What comes out are groups of entries {name, param}, without frozen ones, no parameter twice.
--- Names are the keys of the state: one that is there already, as "weight" of two layers that were
--- asked for their parameters one by one, becomes "weight#2".
+-- The result is groups of entries {name, param}, without frozen parameters and without duplicates.
+-- Names are the keys of the state. If a name occurs again ("weight" of two layers whose parameters
+-- were listed one by one), it becomes "weight#2".
 
 local errors = require "gpipe.errors"
 local is_tensor = require "gpipe.tensor.is"
@@ -12,7 +12,7 @@ local params = {}
 
 -- ---- one entry -------------------------------------------------------------------------------
 
--- The declared parameter of an entry of model:parameters() or pipe:parameters().
+-- The declared parameter in an entry of model:parameters() or pipe:parameters().
 local function param_of(entry)
   if type(entry) ~= "table" then return nil end
   if is_tensor(entry.param) then return entry.param end
@@ -20,7 +20,7 @@ local function param_of(entry)
   return is_tensor(value) and value:is_parameter() and value or nil
 end
 
---- The declared parameter and the name of one entry; raises where it is none.
+--- The declared parameter and the name of one entry; raises if it is not an entry.
 ---@param who string
 ---@param where string "params" or "group 2"
 ---@param i integer
@@ -47,7 +47,7 @@ end
 
 -- ---- groups ----------------------------------------------------------------------------------
 
--- Each parameter once, each name once; returns the name to use.
+-- Check that each parameter and each name occurs once; return the name to use.
 local function check_unique(who, seen, group, param, name)
   local before, given, times = seen[param], name, 1
   if before == group then
@@ -63,7 +63,7 @@ local function check_unique(who, seen, group, param, name)
   return name
 end
 
--- Frozen parameters count as given, but are not kept.
+-- Read a list. Frozen parameters count for the check of duplicates, but are not kept.
 local function read_list(who, where, list, group, seen)
   local kept = {}
   for i, entry in ipairs(check_list(who, where, list)) do
@@ -86,7 +86,7 @@ local function read_groups(who, given, spec)
 end
 
 --- Read the first argument of an optimizer.
---- Errors: what is no entry; a parameter given twice; nothing to train.
+--- Errors: something that is not an entry; a parameter given twice; nothing to train.
 ---@param who string
 ---@param given table a list of entries, or of groups {params = list, option = value, ...}
 ---@param spec table<string, gpipe.OptionRule> of a group
@@ -106,8 +106,8 @@ function params.read(who, given, spec)
   return groups
 end
 
---- Read one group more, for an optimizer that has groups.
---- Errors: as read; a parameter of one of those.
+--- Read one more group, for an optimizer that already has groups.
+--- Errors: those of read; a parameter that one of the groups has.
 ---@param who string
 ---@param groups table[] with `params`, lists of {name, param}
 ---@param given table {params = list, option = value, ...}

@@ -1,4 +1,4 @@
--- gpipe/optim/plateau.lua - a learning rate that falls when what is measured stops getting better.
+-- gpipe/optim/plateau.lua - a learning rate that falls when the measured value stops improving.
 -- Source: torch.optim.lr_scheduler.ReduceLROnPlateau, in its order of operations.
 
 local errors = require "gpipe.errors"
@@ -6,7 +6,7 @@ local options = require "gpipe.options"
 
 local plateau = {}
 
-local LEAST_CHANGE = 1e-8 -- of a rate that is worth to be changed
+local LEAST_CHANGE = 1e-8 -- smaller changes of a rate are not made
 
 ---@class gpipe.PlateauOptions
 ---@field max number the rate at first
@@ -41,7 +41,7 @@ function Plateau.__tostring(object)
   return ("plateau(lr %g, best %g, %d without progress)"):format(state.lr, state.best, state.bad)
 end
 
--- The best is infinite at first: nothing is taken from it as a part of it.
+-- Compare with the best so far. It is infinite at first, so no share of it is added or subtracted.
 local function is_better(opts, value, best)
   local by = opts.rising and opts.threshold or -opts.threshold
   local bound = opts.relative and best * (1 + by) or best + by
@@ -68,7 +68,7 @@ function Plateau.__call(object, value)
   return state.lr
 end
 
---- A copy of what it remembers: numbers, which gp.save takes.
+--- A copy of its memory: numbers, which gp.save takes.
 --- ```lua
 --- local lr = gp.optim.schedule.plateau{max = 0.1}
 --- lr(2.5)
@@ -81,8 +81,8 @@ function methods:state_dict()
   return copy
 end
 
---- Go on from a state.
---- Errors: what is no such state.
+--- Continue from a state.
+--- Errors: something that is not such a state.
 --- ```lua
 --- local lr = gp.optim.schedule.plateau{max = 0.1}
 --- lr:load_state_dict{lr = 0.05, best = 2, bad = 0, cooling = 0}
@@ -97,15 +97,15 @@ function methods:load_state_dict(state)
   })
 end
 
-methods.state, methods.restore = methods.state_dict, methods.load_state_dict -- as gp.run asks
+methods.state, methods.restore = methods.state_dict, methods.load_state_dict -- for gp.run
 
---- A rate that is multiplied by `factor` when what is measured got no better for more than
---- `patience` calls in a row. The object is called with the measure and returns the rate:
---- `opt.lr = lr(pipe:evaluate(x, y))`, once for an epoch.
+--- A rate that is multiplied by `factor` when the measured value has not improved for more than
+--- `patience` calls in a row. Call the object with the value, once an epoch; it returns the rate:
+--- `opt.lr = lr(pipe:evaluate(x, y))`.
 ---
---- Better is less by more than the part `threshold` of the best so far (or by `threshold` itself
---- where `relative` is false); more, where `rising` is true. For `cooldown` calls after a change it
---- does not count.
+--- A value is better if it is smaller than the best so far by more than the share `threshold` of
+--- the best (or by `threshold` itself if `relative` is false); if `rising` is true, it has to be
+--- larger. For `cooldown` calls after a change nothing is counted.
 --- ```lua
 --- local lr = gp.optim.schedule.plateau{max = 0.1, factor = 0.5, patience = 1}
 --- assert(lr(2) == 0.1 and lr(2) == 0.1 and lr(2) == 0.05)

@@ -1,4 +1,5 @@
--- gpipe/optim/radam.lua - RAdam: Adam that divides by the root of squares as far as it knows them.
+-- gpipe/optim/radam.lua - RAdam: Adam that divides by the root of squares only as far as it is
+-- known.
 -- Source: Liu et al. 2020, "On the variance of the adaptive learning rate", algorithm 2; formulas
 -- as in PyTorch.
 
@@ -27,8 +28,8 @@ local kind = {
   moments = function() return 2 end,
 }
 
---- RAdam: in its first steps it follows the mean of gradients alone, since the mean of squares
---- rests on too few; then it divides as Adam does, at first by less. No warm-up is needed.
+--- RAdam: in its first steps it follows only the mean of gradients, because the mean of squares
+--- rests on too few of them. Then it divides as Adam does, at first by less. No warm-up is needed.
 --- Errors: a negative or NaN setting, a beta outside [0, 1), a parameter in two groups.
 --- ```lua
 --- local model = nn.Sequential {nn.Linear(4, 2)}

@@ -31,12 +31,12 @@ local kind = {
   end,
 }
 
---- RMSprop: with d = gradient + weight_decay * value, v = alpha * v + (1 - alpha) * d^2 and steps
---- of d / (sqrt(v) + eps), along a velocity with momentum. `centered` takes the square of the mean
---- gradient from v.
+--- RMSprop: with d = gradient + weight_decay * value and v = alpha * v + (1 - alpha) * d^2, a step
+--- is d / (sqrt(v) + eps); with momentum it goes along a velocity. `centered` subtracts the square
+--- of the mean gradient from v.
 ---
---- It keeps one moment for each element, the mean of squares; one more with momentum, the velocity;
---- and last one more when centered, the mean of gradients.
+--- It keeps one moment for each element, the mean of squares; with momentum also the velocity; if
+--- centered also, as the last one, the mean of gradients.
 --- Errors: a negative or NaN setting, an alpha outside [0, 1), a parameter in two groups.
 --- ```lua
 --- local model = nn.Sequential {nn.Linear(4, 2)}

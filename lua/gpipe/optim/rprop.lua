@@ -1,4 +1,4 @@
--- gpipe/optim/rprop.lua - Rprop: steps by the signs of gradients, for whole data sets as one batch.
+-- gpipe/optim/rprop.lua - Rprop: steps by the signs of gradients, for training on all data at once.
 -- Source: Riedmiller and Braun 1993; formulas as in PyTorch.
 
 local errors = require "gpipe.errors"
@@ -7,7 +7,7 @@ local rules = require "gpipe.optim.rules"
 
 local rprop = {}
 
--- Two numbers, the first below the second, within what `fits` says.
+-- Make a check for two numbers, the first below the second, that `fits` accepts.
 local function pair(wanted, fits)
   return function(value)
     for key in pairs(value) do
@@ -36,9 +36,10 @@ local kind = {
   moments = function() return 2 end,
 }
 
---- Rprop: each element steps by a size of its own against the sign of its gradient. The size, at
---- first lr, grows by etas[2] while the sign stays, and shrinks by etas[1] when it turns, when the
---- element rests for a step. For gradients of all data: those of mini-batches turn by chance.
+--- Rprop: each element has its own step size, and steps against the sign of its gradient. The size
+--- starts at lr. It grows by etas[2] while the sign stays; when the sign turns, it shrinks by
+--- etas[1], and the element does not move in that step. Use it with gradients of all data: the
+--- signs of mini-batch gradients turn by chance.
 --- Errors: a negative or NaN setting, a parameter in two groups.
 --- ```lua
 --- local model = nn.Sequential {nn.Linear(4, 2)}

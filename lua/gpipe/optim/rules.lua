@@ -4,12 +4,12 @@ local errors = require "gpipe.errors"
 
 local rules = {}
 
--- Infinity is no learning rate; NaN fails the lower bound already.
+-- Refuse infinity, which is no learning rate; NaN fails the lower bound already.
 local function finite(value)
   if value == math.huge then return "a finite number >= 0" end
 end
 
--- Two numbers in [0, 1): at 1 a mean would never move, and its correction divides by 0.
+-- Check two numbers in [0, 1): at 1 a mean would never move, and its correction would divide by 0.
 local function betas(value)
   for key in pairs(value) do
     if key ~= 1 and key ~= 2 then return "two numbers such as {0.9, 0.999}" end
@@ -37,14 +37,14 @@ function rules.betas(first, second)
   return { type = "table", check = betas, default = { first, second } }
 end
 
---- The weight of a mean's past: in [0, 1).
+--- The weight of the past in a mean: in [0, 1).
 ---@param default number
 ---@return gpipe.OptionRule
 function rules.weight(default)
   return { type = "number", min = 0, below = 1, default = default }
 end
 
---- The same rules without their defaults: what a group leaves out it has from the optimizer.
+--- The same rules without their defaults: a group takes missing settings from the optimizer.
 ---@param spec table<string, gpipe.OptionRule>
 ---@return table<string, gpipe.OptionRule>
 function rules.of_group(spec)

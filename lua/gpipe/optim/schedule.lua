@@ -1,9 +1,9 @@
 -- gpipe/optim/schedule.lua - learning rates as plain functions of the step, counted from 1.
 --
--- Each maker checks its options and returns a function; `opt.lr = lr(step)` before `opt:step()` is
--- all there is to using one. (Plateau's goes by what was measured, not by the step.) During the
--- first `warmup` steps the rate rises in a straight line to `max`, which step number `warmup`
--- reaches; step number `steps` reaches `min`, and it stays there.
+-- Each function here checks its options and returns a function of the step; to use it, set
+-- `opt.lr = lr(step)` before `opt:step()`. (The rate of plateau depends on a measured value, not on
+-- the step.) During the first `warmup` steps the rate rises in a straight line to `max`, which it
+-- reaches at step `warmup`. It reaches `min` at step `steps`, and stays there.
 
 local cycles = require "gpipe.optim.cycles"
 local errors = require "gpipe.errors"
@@ -23,7 +23,7 @@ local STEPS = { type = "integer", min = 1, required = true }
 
 local CURVES = cycles.CURVES
 
--- The part of the way from the end of the warm-up to the last step, 0 to 1.
+-- The progress from the end of the warm-up to the last step, 0 to 1.
 local function progress(opts, step)
   local length = opts.steps - opts.warmup
   return math.min(math.max((step - opts.warmup) / math.max(length, 1), 0), 1)
@@ -52,7 +52,7 @@ local function falling(who, opts, shape)
   end)
 end
 
---- The same rate always.
+--- A constant rate.
 --- ```lua
 --- assert(gp.optim.schedule.constant{max = 0.1}(1000) == 0.1)
 --- ```
@@ -85,8 +85,8 @@ function schedule.cosine(opts)
   return falling("schedule.cosine", opts, CURVES.cosine)
 end
 
---- A staircase: after every `every` steps (the warm-up not counted) the rate is multiplied by
---- factor.
+--- A staircase: the rate is multiplied by factor after every `every` steps (not counting the
+--- warm-up).
 --- ```lua
 --- local lr = gp.optim.schedule.step{max = 1, every = 10, factor = 0.5}
 --- assert(lr(10) == 1 and lr(11) == 0.5)
@@ -103,7 +103,7 @@ function schedule.step(opts)
   end)
 end
 
--- Steps, each behind the one before.
+-- Check that the steps are in ascending order.
 local function rising_steps(list)
   local before = 0
   for _, step in ipairs(list) do
@@ -115,8 +115,8 @@ local function rising_steps(list)
   if before == 0 then return "steps in rising order such as {30, 80}" end
 end
 
---- A staircase with steps of one's own: multiplied by factor after each of the steps `at` (the
---- warm-up not counted).
+--- A staircase with given steps: the rate is multiplied by factor after each of the steps `at` (not
+--- counting the warm-up).
 --- Errors: steps that do not rise.
 --- ```lua
 --- local lr = gp.optim.schedule.multi_step{max = 1, at = {30, 80}, factor = 0.5}
@@ -138,7 +138,8 @@ function schedule.multi_step(opts)
   end)
 end
 
---- From max at step 1 down to min, which the step behind `steps` reaches, as (1 - p)^power does.
+--- A rate that falls like (1 - p)^power from max at step 1 to min, which it reaches at the step
+--- after `steps`.
 --- ```lua
 --- local lr = gp.optim.schedule.polynomial{max = 1, steps = 4, power = 2}
 --- assert(lr(1) == 1 and lr(3) == 0.25 and lr(5) == 0)
@@ -156,7 +157,7 @@ function schedule.polynomial(opts)
   end)
 end
 
--- Each a function, but for the last with the steps that it is used for.
+-- Check the parts: each has a function, and all but the last the number of steps it is used for.
 local function parts(list)
   for i, part in ipairs(list) do
     local wanted = i < #list and 2 or 1
@@ -169,9 +170,9 @@ local function parts(list)
   if #list == 0 then return "a list of {schedule, steps}" end
 end
 
---- One schedule behind the other: a list of {schedule, steps}, of which each counts its own steps
---- from 1. The last one goes on for good and needs no number.
---- Errors: a part that is none.
+--- Several schedules one after the other: a list of {schedule, steps}. Each counts its own steps
+--- from 1. The last one continues without end and needs no number.
+--- Errors: a part that is not such a pair.
 --- ```lua
 --- local s = gp.optim.schedule
 --- local lr = s.sequential {{s.constant(0.1), 5}, {s.exponential{max = 1, factor = 0.5}}}
@@ -191,7 +192,8 @@ function schedule.sequential(list)
   end
 end
 
---- Multiplied by factor after every step, the warm-up not counted; never below min.
+--- A rate that is multiplied by factor after every step (not counting the warm-up), but never falls
+--- below min.
 --- ```lua
 --- local lr = gp.optim.schedule.exponential{max = 1, factor = 0.5}
 --- assert(lr(1) == 1 and lr(3) == 0.25)
@@ -208,8 +210,8 @@ function schedule.exponential(opts)
   end)
 end
 
---- A warm-up alone: up to `max` in `steps` steps, then constant; or before another schedule, whose
---- rate is multiplied by step / steps meanwhile.
+--- A warm-up: the rate rises to `max` in `steps` steps and then stays constant. With another
+--- schedule, the rate of that one is multiplied by step / steps during the warm-up.
 --- ```lua
 --- local lr = gp.optim.schedule.warmup{steps = 10, schedule = function(step) return 1 / step end}
 --- assert(lr(5) == 0.1 and lr(20) == 0.05)

@@ -1,4 +1,4 @@
--- gpipe/optim/sgd.lua - stochastic gradient descent, with momentum and Nesterov's look ahead.
+-- gpipe/optim/sgd.lua - stochastic gradient descent, with momentum and Nesterov's look-ahead.
 
 local errors = require "gpipe.errors"
 local new = require("gpipe.optim.optimizer").new
@@ -35,9 +35,9 @@ local kind = {
 ---@field nesterov? boolean
 ---@field weight_decay? number 0
 
---- Gradient descent. With d = gradient + weight_decay * value: momentum keeps m = momentum * m +
---- (1 - dampening) * d, the first one is d, and steps along m, or with Nesterov along d + momentum
---- * m.
+--- Gradient descent. With d = gradient + weight_decay * value and momentum it keeps m = momentum *
+--- m + (1 - dampening) * d, where the first m is d, and steps along m; with Nesterov it steps along
+--- d + momentum * m.
 --- Errors: a negative or NaN setting, Nesterov without momentum or with dampening, a parameter in
 --- two groups.
 --- ```lua

@@ -1,8 +1,8 @@
 -- gpipe/optim/state.lua - the state of an optimizer as tensors by name.
 --
 -- The names come from the parameters' paths, so a state fits every cut of the model into stages.
--- The number of steps is a scalar i64 tensor among them, and where groups were added later `since`
--- says how many there were before each: what `gp.save` takes is the whole state.
+-- The number of steps is a scalar i64 tensor among them. If groups were added later, `since` has
+-- the number of steps before each. So the table that `gp.save` takes is the whole state.
 
 local errors = require "gpipe.errors"
 local grouping = require "gpipe.optim.group"
@@ -12,7 +12,7 @@ local create = require "gpipe.tensor.create"
 
 local state = {}
 
---- The moments as entries {name, param, value}: value shares its memory with the moment, param is
+--- The moments as entries {name, param, value}: value shares its memory with the moment; param is
 --- the parameter's name.
 ---@param optimizer table handle, groups, moments
 ---@return table[]
@@ -46,7 +46,8 @@ function state.get(optimizer)
   return copies
 end
 
--- Beyond 2^53 a step more is none for the powers of Adam's betas; at last the counter overflows.
+-- Beyond 2^53 the powers of Adam's betas cannot tell one step from the next, and finally the
+-- counter overflows.
 local MOST_STEPS = 1 << 53
 
 local function is_outside(step)

@@ -1,4 +1,4 @@
--- lua/gpipe/pipeline/accuracy.lua - how many scores have their greatest value at the right class.
+-- lua/gpipe/pipeline/accuracy.lua - counts the rows whose largest score is at the right class.
 
 local errors = require "gpipe.errors"
 local is_tensor = require "gpipe.tensor.is"
@@ -21,7 +21,7 @@ end
 --- See pipe:accuracy.
 ---@param scores gpipe.Tensor [.., classes]
 ---@param targets gpipe.Tensor [..] ids
----@param loss any its ignore_index is of targets that do not count
+---@param loss any targets equal to its ignore_index do not count
 ---@return number share
 ---@return integer right
 ---@return integer count

@@ -1,7 +1,7 @@
--- lua/gpipe/pipeline/advice.lua - what is worth saying about a pipeline that is no mistake: devices
--- that nothing runs on, devices that will mostly wait, and running statistics of micro-batches.
+-- lua/gpipe/pipeline/advice.lua - hints about a pipeline that is correct but probably not intended:
+-- devices without a stage, devices that will mostly wait, and running statistics of micro-batches.
 --
--- It goes to standard error, each text once: a sweep makes a thousand pipelines.
+-- Hints go to standard error, each text once: a sweep makes a thousand pipelines.
 
 local running = require "gpipe.nn.layer.norm.running"
 
@@ -20,8 +20,8 @@ end
 
 local function name_of(entry) return type(entry) == "table" and entry[1] or entry end
 
---- Say which of the devices that were named get no stage.
----@param named table? option `devices`, or what the command line named
+--- Say which of the named devices get no stage.
+---@param named table? option `devices`, or the devices of the command line
 ---@param made gpipe.Schedule
 function advice.unused_devices(named, made)
   if not named or #named <= made.devices then return end
@@ -41,12 +41,12 @@ end
 
 -- ---- idle devices ----------------------------------------------------------------------------
 
-local HUGE = 0.8         -- share of idle time that is worth a line
--- actions of a schedule that is simulated for it; of a larger one the formula is enough
+local HUGE = 0.8         -- share of idle time from which a hint is given
+-- actions up to which a schedule is simulated for this; for a larger one the formula is enough
 local SIMULATED = 4096
-local MICROS = 4         -- micro-batches per device that leave about a fifth idle
+local MICROS = 4         -- micro-batches per device with which about a fifth is idle
 
--- Of p devices with m micro-batches, v stages on each, as GPipe and 1F1B have it.
+-- The idle share of p devices with m micro-batches and v stages on each, under GPipe and 1F1B.
 local function formula(p, m, v) return (p - 1) / (m * v + p - 1) end
 
 local function bubble_of(made)
@@ -74,8 +74,7 @@ end
 
 -- ---- batch norm ------------------------------------------------------------------------------
 
---- Say that running statistics follow micro-batches, which are smaller than the batch that was
---- asked for.
+--- Say that running statistics follow micro-batches, which are smaller than the mini-batch.
 ---@param model nn.Module
 ---@param chunks integer
 function advice.batch_norm(model, chunks)

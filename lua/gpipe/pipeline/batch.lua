@@ -1,12 +1,12 @@
--- lua/gpipe/pipeline/batch.lua - the tensors that a pass is given: dense, with as many rows as each
--- other, and in the host's memory, from where every stage takes what it reads.
+-- lua/gpipe/pipeline/batch.lua - checks the tensors of a pass: they are dense, have the same number
+-- of rows, and lie in host memory, from where every stage takes its inputs.
 
 local errors = require "gpipe.errors"
 local is_tensor = require "gpipe.tensor.is"
 
 local batch = {}
 
---- Contiguous, on the host.
+--- Make a tensor contiguous, on the host.
 ---@param t gpipe.Tensor
 function batch.dense(t) return t:to("cpu"):contiguous() end
 
@@ -30,7 +30,7 @@ function batch.tensors(who, what, value)
   return dense
 end
 
---- No gradient leaves a step, so an input that waits for one would wait in vain.
+--- Refuse inputs that require a gradient, because no gradient leaves a step.
 function batch.check_gradients(who, value)
   for i, t in ipairs(is_tensor(value) and { value } or value) do
     if t.requires_grad then
@@ -40,7 +40,7 @@ function batch.check_gradients(who, value)
   end
 end
 
---- All have the same number of rows, and at least one.
+--- Check that all have the same number of rows, and at least one.
 function batch.check_rows(who, inputs, targets)
   local rows = inputs[1].shape[1]
   if rows == 0 then errors.raise("%s: the batch is empty, expected at least one row", who) end

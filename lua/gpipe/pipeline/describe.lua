@@ -1,5 +1,5 @@
--- lua/gpipe/pipeline/describe.lua - what a pipeline's plan runs and what ran: lowered schedule,
--- timeline, costs.
+-- lua/gpipe/pipeline/describe.lua - shows what a pipeline's plan will run and what ran: lowered
+-- schedule, timeline, costs.
 
 local errors = require "gpipe.errors"
 local draw = require "gpipe.schedule.draw"
@@ -30,7 +30,7 @@ local function edge_line(edge)
     edge.label, edge.from, to, edge.slots, edge.slots == 1 and "" or "s", sizes.text(edge.bytes))
 end
 
--- What a stage holds beside its parameters, where it is worth a line.
+-- Describe what a stage holds beside its parameters.
 local function stage_line(pipe, plan, stage, copy)
   local info = pipe.core:stage(plan.handle, stage, copy)
   local parts = {}
@@ -51,9 +51,10 @@ local function stage_line(pipe, plan, stage, copy)
   return ("  %s: %s"):format(name, #parts > 0 and table.concat(parts, "; ") or "nothing kept")
 end
 
---- Print what the workers run for a step: per device the actions with recomputation, updates, sends
---- and receives, then the edges with their capacities and what each stage keeps. Sends and receives
---- name the stage they belong to; ">3" where the value goes to another stage than the next.
+--- Print what the workers run in a step: for each device its actions, with recomputation, updates,
+--- sends and receives, then the edges with their capacities and what each stage keeps. Sends and
+--- receives name the stage they belong to, with ">3" if the value goes to another stage than the
+--- next.
 --- ```lua
 --- local pipe <close> = gp.pipeline(nn.Sequential {nn.Linear(4, 4), nn.Linear(4, 2)},
 ---   {balance = {1, 1}, loss = nn.MSELoss()})
@@ -78,12 +79,12 @@ function describe.lowered(pipe)
   return rows
 end
 
--- ---- what ran -----------------------------------------------------------------------------------
+-- ---- the last run -------------------------------------------------------------------------------
 
---- When each action of the last training pass (where none trained, of the last pass) began and
---- ended: {name, devices, makespan, unit = "s", [1 ... devices] = list of {op, stage, micro,
---- version, wait, begin, finish}}, element 1 for device 0; wait: when the device began to wait for
---- it. The form that drawing takes.
+--- When each action of the last training pass began and ended (of the last pass, if none trained):
+--- {name, devices, makespan, unit = "s", [1 ... devices] = list of {op, stage, micro, version,
+--- wait, begin, finish}}, element 1 for device 0. wait is when the device began to wait for the
+--- action. Drawing functions take this form.
 ---@return table
 function describe.timeline(pipe)
   local timeline = {
@@ -130,7 +131,7 @@ end
 -- ---- costs --------------------------------------------------------------------------------------
 
 local OPS = { "F", "B", "I", "W", "R", "U", "REDUCE", "TIE", "NORM", "CLIP", "P" }
--- of what is called otherwise in the text form
+-- names that differ in the text form
 local NAMES = { REDUCE = "REDUCE_GRAD", TIE = "REDUCE_TIED" }
 
 local function sum(list)
@@ -145,8 +146,8 @@ local function median(list)
   return #list % 2 == 1 and list[middle + 1] or (list[middle] + list[middle + 1]) / 2
 end
 
--- Per op and stage the median of what its actions took in the last step; of P the sum: it comes
--- once.
+-- The median time of an op's actions for each stage in the last step; for P the sum, because each
+-- happens once.
 local function measured(pipe)
   local times = {}
   for d = 1, #pipe.devices do
@@ -165,7 +166,7 @@ local function measured(pipe)
   end
 end
 
--- From FLOP and bytes of the programs, and what the device does of them a second.
+-- Estimate costs from FLOP and bytes of the programs and from the rates of the device.
 local function modelled(pipe, o)
   local plan = step_plan(pipe, "costs")
   return function(op, stage)
@@ -182,7 +183,7 @@ local SPEC = {
   bandwidth = { type = "number", min = 1, default = 1e10 },
 }
 
--- Backward as B, or as I and W: whatever the plan ran; the other form follows from it.
+-- Complete the costs of backward: the plan ran B, or I and W; the other form is computed from it.
 local function complete(costs, s)
   local i, w = costs.I[s], costs.W[s]
   costs.B[s] = costs.B[s] or (i or 0) + (w or 0)
@@ -192,9 +193,9 @@ local function complete(costs, s)
   for _, op in ipairs(OPS) do costs[op][s] = costs[op][s] or 0 end
 end
 
---- What the actions of each stage cost, for s:simulate(pipe:costs()): lists per stage (element 1 is
---- stage 0) of seconds. From the last step (medians), or from the cost model: FLOP and bytes of the
---- programs over what a device does of them a second.
+--- The cost of the actions of each stage, for s:simulate(pipe:costs()): lists of seconds per stage
+--- (element 1 is stage 0). They come from the last step (medians), or from the cost model: FLOP and
+--- bytes of the programs divided by the device's rates.
 --- ```lua
 --- local pipe <close> = gp.pipeline(nn.Sequential {nn.Linear(4, 4), nn.Linear(4, 2)},
 ---   {balance = {1, 1}, chunks = 2, loss = nn.MSELoss()})

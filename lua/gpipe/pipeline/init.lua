@@ -1,7 +1,7 @@
 -- lua/gpipe/pipeline/init.lua - `gp.pipeline(model, options)`: a model cut into stages that run.
 --
--- This file checks what the user asked for and makes the object; running is in run.lua, tracing and
--- plans in files of their own.
+-- This file checks the options and makes the object; running is in run.lua, tracing and plans are
+-- in their own files.
 
 local advice = require "gpipe.pipeline.advice"
 local attributes = require "gpipe.nn.attributes"
@@ -35,7 +35,7 @@ local RULES = fields.rules {
 
 -- ---- options ---------------------------------------------------------------------------------
 
--- GPIPE_FUSE=0 in the environment, for scripts that say nothing.
+-- Read GPIPE_FUSE=0 from the environment for scripts that do not set the option.
 local function fuses(option)
   if option ~= nil then return option end
   return os.getenv "GPIPE_FUSE" ~= "0"
@@ -43,7 +43,7 @@ end
 
 -- ---- making one ------------------------------------------------------------------------------
 
--- A fault on request that can never strike is said of the first pipeline of a process; others may
+-- If a requested fault can never occur, say so for the first pipeline of a process; later ones may
 -- be smaller than the one that it is meant for.
 local checked_faults = false
 local function note_faults(inner)
@@ -52,7 +52,7 @@ local function note_faults(inner)
   if fault then io.stderr:write("gpipe: ", fault, "\n") end
 end
 
--- A sample that cannot be planned for leaves no pipeline behind that owns the model.
+-- Plan for the sample. If that fails, close the pipeline, so that it does not keep the model.
 local function plan_for_sample(pipe, sample)
   local good, message = pcall(pipe.prepare, pipe, table.unpack(sample))
   if good then return end
@@ -62,9 +62,9 @@ end
 
 --- Cut a model into stages, place each on a device and start the workers.
 ---
---- Errors: the conditions of torchgpipe (balance of the wrong sum, entries below one, too few
---- devices, chunks < 1, unknown checkpoint mode, not a Sequential) with both numbers; a model that
---- another live pipeline owns.
+--- Errors: those of torchgpipe (a balance with the wrong sum, entries below one, too few devices,
+--- chunks < 1, an unknown checkpoint mode, not a Sequential) with both numbers; a model that
+--- another open pipeline owns.
 --- ```lua
 --- local model = nn.Sequential {nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2)}
 --- local pipe <close> = gp.pipeline(model, {

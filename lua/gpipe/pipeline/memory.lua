@@ -1,8 +1,8 @@
--- lua/gpipe/pipeline/memory.lua - what to do where a device has too little memory for a plan.
+-- lua/gpipe/pipeline/memory.lua - what to do if a device has too little memory for a plan.
 --
--- Plans of other shapes and garbage hold memory too, so they go first. If that does not help, the
--- error says which number of micro-batches or which checkpoint mode would fit: both are tried
--- without taking memory.
+-- Plans of other shapes and garbage hold memory too, so they are freed first. If that does not
+-- help, the error says which number of micro-batches or which checkpoint mode would fit; both are
+-- tried without allocating.
 
 local core = require "gpipe.core"
 local sizes = require "gpipe.sizes"
@@ -11,7 +11,7 @@ local memory = {}
 
 local TRIES = 8 -- doublings of the number of micro-batches
 
--- The modes that keep less than this one, the one that keeps most of them first.
+-- The modes that keep less than this one, in descending order of what they keep.
 local function thriftier(mode)
   local modes = core.checkpoints -- in the order of what they keep
   for i, name in ipairs(modes) do
@@ -19,8 +19,8 @@ local function thriftier(mode)
   end
 end
 
--- What each GPU has left, and the machine for its CPU devices. Parts of a GPU, and devices named
--- twice, share its memory.
+-- The free memory of each GPU, and of the machine for its CPU devices. Parts of a GPU, and devices
+-- named twice, share its memory.
 local function free_bytes(pipe)
   local free = {}
   for d, device in ipairs(pipe.devices) do
@@ -29,7 +29,8 @@ local function free_bytes(pipe)
   return free
 end
 
--- The largest share of a device, and whether all of them fit; nil where there can be no such plan.
+-- The largest share of a device's memory that is needed, and whether all devices fit; nil if no
+-- such plan is possible.
 local function try(pipe, free, specify, chunks, mode)
   local good, wanted = pcall(function()
     local spec = specify(chunks)
@@ -72,11 +73,12 @@ local function more_chunks(pipe, free, specify, rows, mode)
   return nil, least
 end
 
---- What would fit, as the end of an error text.
+--- The settings that would fit, as the end of an error text.
 ---@param pipe table
----@param specify fun(chunks: integer): table the specification of the plan, for so many micro-batches
----@param rows integer of the mini-batch
----@param training boolean checkpoint modes matter
+---@param specify fun(chunks: integer): table the specification of the plan for this number of
+--- micro-batches
+---@param rows integer rows of the mini-batch
+---@param training boolean whether checkpoint modes matter
 ---@return string
 function memory.advise(pipe, specify, rows, training)
   local free, found = free_bytes(pipe), {}

@@ -1,10 +1,9 @@
--- lua/gpipe/pipeline/object.lua - the pipeline as a script holds it: methods and facts, nothing to
--- write to.
+-- lua/gpipe/pipeline/object.lua - the read-only object that a script holds: the methods and facts
+-- of a pipeline.
 --
--- A field that could be written, `pipe.chunks = 4`, would be ignored without a word: what a
--- pipeline is was decided when it was made. So a script holds an empty table in front of the one
--- that the methods work on, which can be read through it, and every write is an error that says
--- what to do instead.
+-- If a field could be written, `pipe.chunks = 4` would be ignored silently, because a pipeline is
+-- fixed when it is made. So a script holds an empty table in front of the one that the methods work
+-- on. It reads through to that table, and every write is an error that says what to do instead.
 
 local errors = require "gpipe.errors"
 
@@ -12,20 +11,20 @@ local object = {}
 
 local INNER = {} -- private key of the table that the methods work on
 
--- Fields that may be nil: to ask for them is no mistake.
+-- Fields that may be nil: reading them is not an error.
 local MAYBE = {
   loss = true, pending = true, kept = true, trained = true,
   hypers = true, free = true, warned = true,
 }
 
--- What is decided by gp.pipeline: the options, and what follows from them.
+-- The fields that gp.pipeline decides: the options, and what follows from them.
 local OPTIONS = {
   balance = true, devices = true, chunks = true, schedule = true, checkpoint = true, loss = true,
   sample = true, precision = true, loss_scale = true, finite = true, fuse = true, seed = true,
   watchdog = true, deferred_batch_norm = true,
 }
 
--- What belongs to something else: what to write there.
+-- Names that belong to something else, and what to write there.
 local ELSEWHERE = {
   lr = "opt.lr = x sets the learning rate of an optimizer",
   training = "pipe:train() and pipe:eval() set the mode",
@@ -42,7 +41,8 @@ local function inner_of(pipe, name)
   return inner
 end
 
--- Methods return the pipeline itself where calls may be chained.
+-- If a method returns the inner table, return the public object instead, so that calls can be
+-- chained.
 local function outward(pipe, inner, first, ...)
   if first == inner then return pipe, ... end
   return first, ...
@@ -69,21 +69,20 @@ local function refuse_write(key)
   if type(key) == "string" then name = ("'%s'"):format(key) end
   if OPTIONS[key] then
     errors.raise("pipeline: %s cannot be set, it is decided when the pipeline is made: close it "
-      .. "and "
-      .. "make another, gp.pipeline(model, {%s = ...})", name, key)
+      .. "and make another, gp.pipeline(model, {%s = ...})", name, key)
   end
   errors.raise("pipeline: %s cannot be set: %s", name, ELSEWHERE[key]
     or "a pipeline has no fields of the script's (a variable or a table beside it would do)")
 end
 
--- Reading: methods, then what is computed when it is asked for, then facts.
+-- Look up a field: first methods, then fields that are computed when they are read, then facts.
 local function reader(public, computed)
   return function(pipe, key)
     local inner = rawget(pipe, INNER)
     if public[key] then return public[key] end
     if computed[key] then return computed[key](inner) end
     local value = nil
-    if key ~= "core" then value = inner[key] end -- what runs below is not the script's to call
+    if key ~= "core" then value = inner[key] end -- scripts must not call the runtime's object
     if value ~= nil or MAYBE[key] or OPTIONS[key] or type(key) ~= "string" then return value end
     local near = errors.suggest(key, names_of(public, computed))
     local way = require("gpipe.elsewhere")[key]
@@ -92,9 +91,9 @@ local function reader(public, computed)
   end
 end
 
---- Make a function that wraps a table of fields as a pipeline.
+--- Return a function that wraps a table of fields as a pipeline.
 ---@param methods table<string, function> each gets the table of fields
----@param computed table<string, fun(inner: table): any> fields made anew whenever they are read
+---@param computed table<string, fun(inner: table): any> fields that are computed at every read
 ---@param text fun(inner: table): string
 ---@return fun(inner: table): gpipe.Pipeline
 function object.class(methods, computed, text)
@@ -114,7 +113,7 @@ function object.class(methods, computed, text)
   return function(inner) return setmetatable({ [INNER] = setmetatable(inner, inside) }, meta) end
 end
 
---- The table of fields behind a pipeline: for tests and measurements that look at what runs below.
+--- The table of fields behind a pipeline, for tests and measurements of its internals.
 ---@param pipe gpipe.Pipeline
 ---@return table
 function object.inside(pipe) return inner_of(pipe, "inside") end

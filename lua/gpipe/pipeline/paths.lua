@@ -1,8 +1,9 @@
--- lua/gpipe/pipeline/paths.lua - `pipe:describe()`: what a pipeline runs on, and by which paths.
+-- lua/gpipe/pipeline/paths.lua - `pipe:describe()`: the devices of a pipeline, and the path that
+-- computes each kind of work.
 --
--- Libraries refuse shapes, and some are missing: what is done then is slower, never wrong, and said
--- here. Paths are settled when a batch shape is planned, so a pipeline that has planned nothing
--- has none.
+-- Libraries may refuse a shape, or be missing. The work is then slower, never wrong, and this
+-- report says so. Paths are chosen when a batch shape is planned, so a pipeline that has planned
+-- nothing has none.
 
 local core = require "gpipe.core"
 local machine = require "gpipe.machine"
@@ -12,12 +13,12 @@ local machine = require "gpipe.machine"
 ---@field shape string
 ---@field path string "cuDNN", "own kernels, tensor cores"
 ---@field why? string why a faster path was not taken
----@field count integer how often it was settled
+---@field count integer how often it was chosen
 
 ---@class gpipe.Description
 ---@field text string all of it, as tostring gives it
 ---@field devices {name: string, paths: gpipe.Path[]}[]
----@field libraries gpipe.Library[] that GPUs work with; empty where the pipeline is on CPUs alone
+---@field libraries gpipe.Library[] the libraries of GPUs; empty if the pipeline is on CPUs only
 
 local function path_line(path)
   local why = path.why and ("; %s"):format(path.why) or ""
@@ -39,7 +40,7 @@ end
 
 local meta = { __name = "gpipe.Description", __tostring = function(self) return self.text end }
 
---- The paths of a device. On CPU devices products of bf16 have ways of their own.
+--- The paths of a device. On CPU devices, products of bf16 have their own paths.
 ---@param pipe table
 ---@param d integer
 ---@return table[]
@@ -53,9 +54,9 @@ local function paths_of(pipe, d)
   return list
 end
 
---- What the pipeline runs on: stages, and per device by which path each kind of work is done
---- (attention, products), how often, and why a faster path was not taken; then the libraries of
---- GPUs. A table, which prints as text.
+--- Describe what the pipeline runs on: its stages, and for each device the path of each kind of
+--- work (attention, products), how often it is taken, and why a faster one is not; then the
+--- libraries of GPUs. The result is a table that prints as text.
 --- ```lua
 --- local pipe <close> = gp.pipeline(nn.Sequential {nn.Linear(4, 4)}, {loss = nn.MSELoss()})
 --- pipe:step(gp.ones {8, 4}, gp.ones {8, 4})

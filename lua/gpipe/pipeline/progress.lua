@@ -1,8 +1,8 @@
--- lua/gpipe/pipeline/progress.lua - the counters of a pipeline, which a checkpoint holds beside its
--- tensors.
+-- lua/gpipe/pipeline/progress.lua - the counters of a pipeline, which a checkpoint holds together
+-- with its tensors.
 --
--- Dropout draws by the number of the training pass, and the loss scale of f16 moves with every
--- step: without them a resumed run has other bits than one that never stopped.
+-- Dropout draws by the number of the training pass, and the loss scale of f16 changes from step to
+-- step: without these counters a resumed run has other bits than one that never stopped.
 
 local errors = require "gpipe.errors"
 local options = require "gpipe.options"
@@ -21,9 +21,10 @@ local RULES = {
 ---@field steps integer training passes so far: the clock of dropout
 ---@field skipped integer updates that were left out so far, because gradients were not finite
 ---@field loss_scale gpipe.LossScale? in f16
----@field losses number[]? of an asynchronous schedule: those that the next step returns too
+---@field losses number[]? of an asynchronous schedule: losses that the next step still has to
+--- return
 
----@param pipe table fields of a pipeline whose workers rest
+---@param pipe table fields of a pipeline whose workers are idle
 ---@return gpipe.Progress
 function progress.get(pipe)
   local inner, owed = pipe.core, pipe.missing
@@ -41,8 +42,8 @@ local function check_losses(who, losses)
   end
 end
 
---- The progress, checked; nothing is set. Of a checkpoint (`drop`) a loss scale is left out where
---- the precision has none: training in another precision goes on without it.
+--- Check a progress, and set nothing. With `drop`, for a checkpoint, a loss scale is left out if
+--- the precision has none: training continues in another precision without it.
 ---@param pipe table fields of a pipeline
 ---@param given gpipe.Progress
 ---@param drop? boolean
@@ -59,8 +60,8 @@ function progress.check(pipe, given, drop)
   return o
 end
 
---- Nothing is set where anything is wrong.
----@param pipe table fields of a pipeline whose workers rest
+--- Set a progress; if anything is wrong, nothing is set.
+---@param pipe table fields of a pipeline whose workers are idle
 ---@param given gpipe.Progress
 ---@param drop? boolean see progress.check
 function progress.set(pipe, given, drop)

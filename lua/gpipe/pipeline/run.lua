@@ -1,4 +1,4 @@
--- lua/gpipe/pipeline/run.lua - what a pipeline does: steps, evaluation, state, figures.
+-- lua/gpipe/pipeline/run.lua - the methods of a pipeline: steps, evaluation, state, figures.
 --
 -- Each method checks its tensors, finds the plan for their shape and hands them to the runtime; no
 -- Lua runs inside a step. The methods work on the pipeline's own fields, which scripts can read
@@ -26,11 +26,11 @@ local update = require "gpipe.pipeline.update"
 local create = require "gpipe.tensor.create"
 
 ---@class gpipe.Pipeline
----@field stats table of the last training pass: seconds, bubble, peak_live, peak_bytes; so far:
+---@field stats table of the last training pass: seconds, bubble, peak_live, peak_bytes; in total:
 --- skipped; in f16 loss_scale
 local methods = {}
 
--- Asked for once in a while.
+-- Loaded when it is needed, which is rare.
 local function automatic() return require "gpipe.pipeline.profile.automatic" end
 
 -- ---- checks ----------------------------------------------------------------------------------
@@ -52,7 +52,7 @@ local function need_loss(pipe, who)
   end
 end
 
--- A live pipeline with nothing under way: what everything but step wants.
+-- Check that the pipeline is open, and wait until nothing is running, as all methods but step need.
 local function quiet(pipe, who)
   live(pipe, who)
   stream.settle(pipe)
@@ -60,17 +60,18 @@ end
 
 -- ---- training and evaluation -----------------------------------------------------------------
 
---- Forward and backward of all micro-batches; gradients are ready afterwards. After pipe:use(opt)
---- the update is part of it.
+--- Run forward and backward of all micro-batches; the gradients are ready afterwards. After
+--- pipe:use(opt) the update is part of the step.
 ---
---- An asynchronous schedule returns a list: the losses that became known, one for each of its
---- mini-batches, in order; the pipeline stays full, pipe:flush() returns the rest.
---- Shapes: x and y have the rows in the first dimension; lists of tensors where there are several.
---- Errors: shapes, dtypes, an id out of range, a failing op: named with the layer; the next step
---- works.
+--- With an asynchronous schedule a step returns a list: the losses that have become known, one for
+--- each of its mini-batches, in order. The pipeline stays full; pipe:flush() returns the rest.
+--- Shapes: x and y have the rows in the first dimension; they are lists if there are several
+--- tensors.
+--- Errors: shapes, dtypes, an id out of range, a failing op; the error names the layer, and the
+--- next step works.
 ---@param x gpipe.Tensor|gpipe.Tensor[]
 ---@param y gpipe.Tensor|gpipe.Tensor[]
----@param opts? {accumulate?: boolean} add to the gradients that are there
+---@param opts? {accumulate?: boolean} add to the existing gradients
 ---@return number|number[] loss the mean over the mini-batch
 function methods:step(x, y, opts)
   live(self, "step")
@@ -93,12 +94,12 @@ function methods:step(x, y, opts)
   return loss
 end
 
---- Let an asynchronous pipeline, or one without a barrier, finish what it was given.
+--- Let an asynchronous pipeline, or one without a barrier, finish all its mini-batches.
 --- ```lua
 --- local pipe <close> = gp.pipeline(nn.Sequential {nn.Linear(4, 2)}, {loss = nn.MSELoss()})
 --- assert(#pipe:flush() == 0)
 --- ```
----@return number[] losses that no step returned yet
+---@return number[] losses that no step has returned yet
 function methods:flush()
   quiet(self, "flush")
   return stream.take_missing(self)
@@ -110,7 +111,7 @@ function methods:use(opt, opts)
   return update.use(self, opt, opts)
 end
 
---- Forward only, in evaluation mode; returns the mean loss. Gradients stay as they are.
+--- Run only forward, in evaluation mode, and return the mean loss. Gradients stay as they are.
 ---@param x gpipe.Tensor|gpipe.Tensor[]
 ---@param y gpipe.Tensor|gpipe.Tensor[]
 ---@return number loss
@@ -126,11 +127,11 @@ function methods:evaluate(x, y)
   return (self.core:run(plan.handle, { inputs = inputs, targets = targets }))
 end
 
---- The share of rows that are classified right, in evaluation mode: rows whose greatest score is
+--- The share of rows that are classified right, in evaluation mode: rows whose largest score is
 --- that of their class. Targets with more dimensions (a class for each token) count one by one;
---- those of the loss's ignore_index do not.
---- Shapes: scores [.., classes], y [..] ids from 0.
---- Errors: targets that are no ids of the scores' shape; none that counts.
+--- targets equal to the loss's ignore_index do not count. Shapes: scores [.., classes], y [..] ids
+--- from 0.
+--- Errors: targets that are not ids of the scores' shape; no target that counts.
 --- ```lua
 --- local pipe <close> = gp.pipeline(nn.Sequential {nn.Linear(4, 3)}, {})
 --- local share = pipe:accuracy(gp.ones {8, 4}, gp.randint(0, 3, {8}))
@@ -140,7 +141,7 @@ end
 ---@param y gpipe.Tensor i64
 ---@return number share from 0 to 1
 ---@return integer right
----@return integer count of those that count
+---@return integer count number of targets that count
 function methods:accuracy(x, y)
   local mode = self.mode
   self.mode = "eval"
@@ -150,7 +151,7 @@ function methods:accuracy(x, y)
   return accuracy(scores, y, self.loss)
 end
 
--- A tensor for all rows of the batch: what a micro-batch gives, as often as its rows go into them.
+-- Allocate a tensor for all rows of the batch, from the shape that a micro-batch gives.
 local function room_for(plan, rows, shape, dtype)
   if not shape then return nil end
   shape[1] = shape[1] // plan.rows * rows
@@ -166,7 +167,7 @@ local function outputs_for(pipe, plan, rows)
   return outputs
 end
 
--- One an input, false of those that have no gradient.
+-- Allocate a gradient for each input; false for inputs that have none.
 local function input_grads_for(pipe, plan, inputs)
   local grads = {}
   for k, input in ipairs(inputs) do
@@ -177,7 +178,7 @@ local function input_grads_for(pipe, plan, inputs)
 end
 
 --- The outputs for all rows, as many as the model returns. In training mode backward may follow;
---- dropout follows the mode.
+--- dropout depends on the mode.
 ---@param x gpipe.Tensor|gpipe.Tensor[]
 ---@return gpipe.Tensor ...
 function methods:forward(x, ...)
@@ -201,7 +202,7 @@ function methods:forward(x, ...)
   return table.unpack(outputs)
 end
 
--- A gradient per output of the last forward, without gaps.
+-- Check that there is a gradient for each output of the last forward, without gaps.
 local function check_grads(grad, outputs)
   local grads = batch.tensors("backward", "gradient", grad)
   if #grads ~= #outputs then
@@ -218,25 +219,25 @@ local function check_grads(grad, outputs)
   return grads
 end
 
---- Backward of the last forward, once, in training mode. Returns the gradient of each input, so
---- that what made the input can go on from there: another pipeline, or eager tensors.
+--- Run backward of the last forward, once, in training mode. It returns the gradient of each input,
+--- so that the source of an input (another pipeline, or eager tensors) can continue from there.
 --- ```lua
 --- local pipe <close> = gp.pipeline(nn.Sequential {nn.Linear(3, 2), nn.Tanh()}, {})
 --- local y = pipe:forward(gp.ones {4, 3})
 --- assert(pipe:backward(gp.ones(y.shape)).shape == gp.ones {4, 3}.shape)
 --- ```
----@param grad gpipe.Tensor|gpipe.Tensor[] gradient of the output; of a model that returns several
+---@param grad gpipe.Tensor|gpipe.Tensor[] gradient of the output; for a model that returns several
 --- values a list with one for each (zeros where there is none)
 ---@param opts? {accumulate?: boolean}
----@return gpipe.Tensor? ... as the inputs; nil of ids and of what no output depends on
+---@return gpipe.Tensor? ... one for each input; nil for ids and for inputs that no output depends
+--- on
 function methods:backward(grad, opts)
   live(self, "backward")
   local o = options.check("backward", opts, { accumulate = { type = "boolean", default = false } })
   local pending = self.pending
   if not pending then
     errors.raise("backward: there is no forward to go back through: call it once after each "
-      .. "forward in "
-      .. "training mode, with no step in between")
+      .. "forward in training mode, with no step in between")
   end
   local grads = check_grads(grad, pending.outputs)
   self.pending = nil
@@ -247,7 +248,7 @@ function methods:backward(grad, opts)
   return table.unpack(input_grads, 1, #pending.inputs)
 end
 
---- Plan for a batch of these shapes now, so that memory is taken (or refused) before the first
+--- Plan for a batch of these shapes now, so that memory is allocated (or refused) before the first
 --- step.
 function methods:prepare(x, y)
   local inputs = batch.tensors("sample", "input", x)
@@ -256,8 +257,8 @@ function methods:prepare(x, y)
   plans.get(self, self.loss and "step" or "split", inputs, targets)
 end
 
---- Let `forward` train: dropout drops, batch norms take the batch's own figures. `step` does so
---- always.
+--- Switch `forward` to training: dropout drops, batch norms use the batch's own statistics. `step`
+--- always trains.
 --- ```lua
 --- local pipe <close> = gp.pipeline(nn.Sequential {nn.Dropout(0.5)}, {})
 --- pipe:train():forward(gp.ones {2, 2})
@@ -265,7 +266,7 @@ end
 ---@return gpipe.Pipeline self
 function methods:train() self.mode = "train" return self end
 
---- Let `forward` evaluate: nothing is dropped, batch norms take their running figures.
+--- Switch `forward` to evaluation: nothing is dropped, batch norms use their running statistics.
 --- ```lua
 --- local pipe <close> = gp.pipeline(nn.Sequential {nn.Dropout(0.5)}, {})
 --- assert(pipe:eval():forward(gp.ones {2, 2}):sum():item() == 4)
@@ -292,7 +293,7 @@ local function with_stage(pipe, entry)
   return entry
 end
 
---- A list of {name, value, grad, stage}, ordered as model:parameters(); pattern filters names.
+--- A list of {name, value, grad, stage} in the order of model:parameters(); pattern filters names.
 ---@param pattern? string
 ---@return table[]
 function methods:parameters(pattern)
@@ -301,7 +302,8 @@ function methods:parameters(pattern)
   return list
 end
 
---- Copies of all parameters and buffers by name: model:state_dict() after what is under way.
+--- Copies of all parameters and buffers by name: model:state_dict(), after running work has
+--- finished.
 --- ```lua
 --- local pipe <close> = gp.pipeline(nn.Sequential {nn.Linear(4, 2)}, {})
 --- assert(pipe:state_dict()["1.weight"].shape[1] == 2)
@@ -312,9 +314,10 @@ function methods:state_dict()
   return self.model:state_dict()
 end
 
---- Copy named tensors into the parameters and buffers of that name, whatever the cut that they are
---- from. Optimizer state stays.
---- Errors: all faults (missing, unexpected, wrong shape or dtype) in one text; nothing is changed.
+--- Copy named tensors into the parameters and buffers of that name, from whatever cut they come.
+--- Optimizer state stays.
+--- Errors: one text names all faults (missing, unexpected, wrong shape or dtype); nothing is
+--- changed.
 --- ```lua
 --- local pipe <close> = gp.pipeline(nn.Sequential {nn.Linear(4, 2)}, {})
 --- pipe:load_state_dict(pipe:state_dict())
@@ -330,8 +333,7 @@ function methods:load_state_dict(t, opts)
 end
 
 --- The counters that a checkpoint holds beside state_dict() and opt:state_dict(): a plain table of
---- numbers.
---- With all three, training goes on with the same bits as if it had never stopped.
+--- numbers. With all three, training continues with the same bits as if it had never stopped.
 --- ```lua
 --- local model = nn.Sequential {nn.Linear(4, 2), nn.Dropout(0.1)}
 --- local pipe <close> = gp.pipeline(model, {loss = nn.MSELoss()})
@@ -344,9 +346,9 @@ function methods:progress()
   return progress.get(self)
 end
 
---- Take back what progress() returned, for example of a run before this one.
---- Errors: unknown fields, numbers out of range, a loss scale where the precision has none; nothing
---- is set then.
+--- Restore what progress() returned, for example in an earlier run.
+--- Errors: unknown fields, numbers out of range, a loss scale if the precision has none; nothing is
+--- set then.
 --- ```lua
 --- local pipe <close> = gp.pipeline(nn.Sequential {nn.Linear(4, 2)}, {loss = nn.MSELoss()})
 --- pipe:load_progress {steps = 1000}
@@ -367,9 +369,8 @@ function methods:close()
   self.core, self.plans, self.pending = nil, {}, nil
 end
 
---- The loss scale of a pipeline in f16 as it stands, nil in others; given a table, sets these
---- fields of it.
---- It belongs to a checkpoint beside state_dict() and opt:state_dict().
+--- The current loss scale of a pipeline in f16, nil in other precisions. Given a table, it first
+--- sets these fields. It belongs in a checkpoint, beside state_dict() and opt:state_dict().
 --- ```lua
 --- local pipe <close> = gp.pipeline(nn.Sequential {nn.Linear(4, 2)}, {loss = nn.MSELoss()})
 --- assert(pipe:loss_scale() == nil)
@@ -384,7 +385,7 @@ end
 -- ---- figures ---------------------------------------------------------------------------------
 
 --- What every device did, and what it waited for, when the last pass was given up: because it made
---- no progress for the time of option `watchdog`, or because of Ctrl-C. nil where it was not.
+--- no progress for the time of option `watchdog`, or because of Ctrl-C. nil if it was not given up.
 --- ```lua
 --- local pipe <close> = gp.pipeline(nn.Sequential {nn.Linear(4, 2)}, {loss = nn.MSELoss(), watchdog
 --- = 60}) assert(pipe:post_mortem() == nil)
@@ -402,7 +403,7 @@ for _, name in ipairs { "lowered", "timeline", "costs", "draw", "svg", "html", "
   end
 end
 
---- Tell what each instruction takes in a step, or in what a function does; see
+--- Return the time of each instruction in a step, or in a function's work; see
 --- gpipe.pipeline.profile.
 function methods:profile(...)
   quiet(self, "profile")
@@ -428,7 +429,7 @@ local function stats_of(pipe)
   return stats
 end
 
---- What the pipeline runs on, and by which paths: see gpipe.pipeline.paths.
+--- Describe what the pipeline runs on, and by which paths: see gpipe.pipeline.paths.
 function methods:describe()
   quiet(self, "describe")
   return paths.describe(self, text_of(self))
@@ -436,7 +437,7 @@ end
 
 local wrap = object.class(methods, { stats = stats_of }, text_of)
 
---- Make a pipeline of what gp.pipeline has put together.
+--- Make a pipeline from the facts that gp.pipeline has collected.
 ---@param facts table
 ---@return gpipe.Pipeline
 local function new(facts)

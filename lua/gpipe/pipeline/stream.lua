@@ -1,8 +1,9 @@
--- lua/gpipe/pipeline/stream.lua - steps that return while the workers go on, and the losses they
--- owe.
+-- lua/gpipe/pipeline/stream.lua - steps that return while the workers still run, and the losses
+-- that they return later.
 --
--- Asynchronous schedules, and synchronous ones without a barrier, are given one mini-batch after
--- another; the losses that became known wait in pipe.missing until a step or flush returns them.
+-- Asynchronous schedules, and synchronous ones without a barrier, receive one mini-batch after
+-- another. Losses that have become known are kept in pipe.missing until a step or flush returns
+-- them.
 
 local optimizer = require "gpipe.optim.optimizer"
 local plans = require "gpipe.pipeline.plan.plans"
@@ -11,18 +12,18 @@ local stream = {}
 
 local function is_finite(x) return x == x and x ~= math.huge and x ~= -math.huge end
 
---- A loss that is not finite is returned as it is, and said once.
+--- Report once that a loss is not finite; it is returned as it is.
 function stream.note_loss(pipe, loss)
   if not is_finite(loss) and not pipe.warned then
     pipe.warned = true
-    io.stderr:write(("gpipe: the loss is %s at step %d (said once; finite = true names the "
+    io.stderr:write(("gpipe: the loss is %s at step %d (reported once; finite = true names the "
       .. "layer)\n")
       :format(loss ~= loss and "nan" or loss, pipe.core:steps()))
   end
   return loss
 end
 
---- Updates that were left out because gradients were not finite are said once; pipe.stats.skipped
+--- Report once that updates were skipped because gradients were not finite; pipe.stats.skipped
 --- counts them.
 function stream.note_skips(pipe)
   if pipe.skip_said or pipe.core:skipped() == pipe.skips then return end
@@ -30,14 +31,14 @@ function stream.note_skips(pipe)
   optimizer.say_skipped()
 end
 
--- Losses that became known go to the list that the next step or flush returns.
+-- Append the losses that have become known to the list that the next step or flush returns.
 local function collect(pipe)
   local first = #pipe.missing + 1
   pipe.core:losses(pipe.missing)
   for i = first, #pipe.missing do stream.note_loss(pipe, pipe.missing[i]) end
 end
 
---- Let the workers finish what was given; nothing to do without a stream.
+--- Let the workers finish their mini-batches; without a stream there is nothing to do.
 function stream.settle(pipe)
   if not pipe.core:stream() then return end
   pipe.core:drain()
@@ -45,15 +46,15 @@ function stream.settle(pipe)
   stream.note_skips(pipe)
 end
 
---- The losses that no step returned yet.
+--- Take the losses that no step has returned yet.
 function stream.take_missing(pipe)
   local losses = pipe.missing
   pipe.missing = {}
   return losses
 end
 
---- Give the workers a mini-batch; returns the losses that became known, or its own without
---- asynchrony.
+--- Submit a mini-batch to the workers; return the losses that have become known, or, in a
+--- synchronous pipeline, its own loss.
 function stream.submit(pipe, inputs, targets, hyper)
   if not plans.is_open(pipe, "step", inputs, targets) then stream.settle(pipe) end
   local plan = plans.get(pipe, "step", inputs, targets)

@@ -1,4 +1,5 @@
--- lua/gpipe/pipeline/text.lua - a pipeline as it is printed: its options, and a line for a stage.
+-- lua/gpipe/pipeline/text.lua - the printed form of a pipeline: its options, and a line for each
+-- stage.
 
 -- "stage 0 on cpu:0 (1 thread): layers 1-3, 1,234 parameters"
 local function stage_line(pipe, stage, first)
@@ -12,7 +13,7 @@ local function stage_line(pipe, stage, first)
     first + pipe.balance[stage] - 1, count)
 end
 
---- What a pipeline says of itself when it is printed.
+--- The printed form of a pipeline.
 ---@param pipe table its fields
 ---@return string
 local function text_of(pipe)

@@ -8,7 +8,7 @@ local stream = require "gpipe.pipeline.stream"
 
 local update = {}
 
---- Whether a step may run with what was said about updates.
+--- Check that a step may run with the settings for updates.
 function update.check_step(pipe, accumulate)
   if pipe.asynchronous and not pipe.hypers then
     errors.raise("step: schedule '%s' is asynchronous, its updates are part of it: call "
@@ -30,38 +30,35 @@ local function check_use(pipe, o)
   local free = pipe.asynchronous or o.barrier == false
   if o.clip_norm and free then
     errors.raise("use: clip_norm needs the gradients of all stages, and stages are updated at "
-      .. "different times: "
-      .. "expected a synchronous schedule with a barrier")
+      .. "different times: expected a synchronous schedule with a barrier")
   end
   if pipe.asynchronous and o.barrier then
     errors.raise("use: an asynchronous schedule has no barrier: leave the option out")
   end
   if pipe.copies > 1 and o.barrier == false then
     errors.raise("use: the schedule runs every stage on two devices, whose gradients are added "
-      .. "before the "
-      .. "update: it needs the barrier")
+      .. "before the update: it needs the barrier")
   end
   if pipe.precision.scale and free then
     errors.raise("use: precision 'f16' skips updates whose gradients overflow, which no stage may "
-      .. "do alone: it needs "
-      .. "the barrier")
+      .. "do alone: it needs the barrier")
   end
   return free
 end
 
---- Make the update an action of the schedule, U, on the device of each stage: step() then also
+--- Make the update an action of the schedule, U, on the device of each stage. Then step() also
 --- updates, and opt:step() is an error. Settings such as opt.lr are read at every step.
 ---
---- clip_norm: clip the gradients to this global norm before. barrier (default true): all stages
---- update or none. barrier = false: a stage updates as soon as its own gradients are there, and the
---- next step may begin meanwhile, which schedules such as zb_h2 and zbv want; after a failure some
---- stages may be updated and others not: the pipeline then refuses to go on until a state is
---- loaded. Until the next flush (or whatever drains) the batches given are still read, and
---- parameters still change: neither write the ones nor rely on the others, model:state_dict()
---- included.
+--- clip_norm: first clip the gradients to this global norm. barrier (default true): all stages
+--- update or none. barrier = false: a stage updates as soon as its own gradients are ready, and the
+--- next step may begin meanwhile, which schedules such as zb_h2 and zbv need. After a failure some
+--- stages may be updated and others not; the pipeline then refuses to continue until a state is
+--- loaded. Until the next flush (or another call that drains) the pipeline still reads the batches
+--- and still changes the parameters: do not write the batches, and do not rely on the parameters,
+--- not even through model:state_dict().
 ---
---- Where gradients are not finite nothing is updated (option `finite` of gp.pipeline); without a
---- barrier each stage sees to its own gradients, as the others may be updated by then.
+--- If gradients are not finite, nothing is updated (option `finite` of gp.pipeline). Without a
+--- barrier each stage checks only its own gradients, because the others may be updated by then.
 --- ```lua
 --- local pipe <close> = gp.pipeline(nn.Sequential {nn.Linear(4, 2)}, {loss = nn.MSELoss()})
 --- pipe:use(gp.optim.SGD(pipe:parameters(), {lr = 0.1}))

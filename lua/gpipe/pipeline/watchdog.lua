@@ -1,7 +1,8 @@
 -- lua/gpipe/pipeline/watchdog.lua - how long a pass may make no progress, and where its post-mortem
--- goes.
+-- is printed.
 --
--- The runtime prints nothing: it hands the text over here before it raises the short form of it.
+-- The runtime prints nothing: it passes the text to this module before it raises the short form as
+-- an error.
 
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"
@@ -14,7 +15,7 @@ local MOST = 1e9
 --- The rule of the option: seconds, or false for none.
 watchdog.rule = { type = { "number", "boolean" }, min = 0, max = MOST }
 
--- What the environment says, for scripts that say nothing.
+-- Read the environment, for scripts that do not set the option.
 local function from_environment(who)
   local text = os.getenv "GPIPE_WATCHDOG"
   if not text or text == "" then return DEFAULT end

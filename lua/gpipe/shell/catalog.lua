@@ -1,8 +1,8 @@
--- lua/gpipe/shell/catalog.lua - every public name by subject: what the reference, the definitions
--- for editors and the test of their completeness walk over.
+-- lua/gpipe/shell/catalog.lua - lists every public name by subject, for the reference, for the
+-- definitions for editors, and for the test that they are complete.
 --
--- Names are found by looking, so a new one needs a comment and nothing here. The sections of layers
--- are the files that they stand in.
+-- Names are found by inspection, so a new one needs a comment and no entry here. The sections of
+-- layers are the files that define them.
 
 local comments = require "gpipe.shell.comments"
 local documentation = require "gpipe.shell.documentation"
@@ -12,10 +12,10 @@ local catalog = {}
 
 ---@class gpipe.DocName
 ---@field name string "zeros"
----@field path string as it is looked up: "gp.zeros", "nn.Linear", "pipe:step", "t:matmul"
+---@field path string the name to look up: "gp.zeros", "nn.Linear", "pipe:step", "t:matmul"
 ---@field class? string of a method: "gpipe.Pipeline"
 ---@field section string
----@field entry? gpipe.DocEntry nil where nothing is written
+---@field entry? gpipe.DocEntry nil if nothing is documented
 
 -- ---- sections ----------------------------------------------------------------------------------
 
@@ -36,7 +36,7 @@ local FOLDERS = {
   gradient = "Gradients", models = "Models", gpt2 = "Models",
 }
 
--- A function of a value, whose source tells where the value is from.
+-- A function of a value; its source tells where the value is defined.
 local function function_of(value)
   if type(value) ~= "table" then return value end
   for _, held in next, value do
@@ -54,7 +54,7 @@ end
 
 -- ---- names -------------------------------------------------------------------------------------
 
--- What is written of: a table that is called, as gp.models.gpt2, names its function `call`.
+-- The function to document: a table that can be called, such as gp.models.gpt2, has it as `call`.
 local function callee(value)
   local meta = type(value) == "table" and getmetatable(value)
   return type(meta) == "table" and rawget(meta, "call") or value
@@ -78,7 +78,7 @@ local function of_table(prefix, place, otherwise, only)
   return list
 end
 
--- What is written of a method, without the object itself.
+-- The documentation of a method, without the object itself.
 local function entry_of_method(value)
   local entry = documentation.entry(value)
   if not entry or entry.colon then return entry end
@@ -90,7 +90,7 @@ local function entry_of_method(value)
   return { signature = entry.signature:gsub("%([%w_]+,? ?", "("), comment = lines, colon = true }
 end
 
--- The methods of an object or class: `hidden` are those that are not the user's to call.
+-- The methods of an object or class; `hidden` are those that users do not call.
 local function of_methods(prefix, place, section, class, hidden)
   local list = {}
   for _, name in ipairs(names.list(place, true)) do
@@ -126,16 +126,16 @@ end
 
 -- ---- pages -------------------------------------------------------------------------------------
 
-local MODULE = { init = true, attribute_name = true } -- of these the first is the class itself
+local MODULE = { init = true, attribute_name = true } -- init documents the class itself
 
-local OF_GP = { -- that stand on pages of their own; the others are about tensors
+local OF_GP = { -- names on other pages; the rest are about tensors
   pipeline = "pipeline", dry_run = "pipeline", compile = "pipeline", on_stop = "machine",
   devices = "machine", memory = "machine", scope = "machine", save = "machine", load = "machine",
   tokenizer = "data", sweep = "sweep", runs = "runs", run = "runs",
 }
 
--- The class of that name which a function makes objects of: among what it and the functions that it
--- calls hold.
+-- Find the class, by name, of the objects that a function makes: among the upvalues of that
+-- function and of those it calls.
 local function class_of(f, name, depth)
   for i = 1, math.huge do
     local upvalue, held = debug.getupvalue(f, i)
@@ -255,7 +255,7 @@ function catalog.pages()
   return pages
 end
 
---- What is written of a name: as it is looked up, else the first of that name.
+--- The documentation of a name, given as a full path; else that of the first name that is equal.
 ---@param path string "pipe:step" or "step"
 ---@return gpipe.DocEntry?
 function catalog.find(path)

@@ -1,6 +1,6 @@
--- gpipe/shell/command.lua - what stands behind the switches of gpipe-lua that print something.
+-- gpipe/shell/command.lua - implements those switches of gpipe-lua that print something.
 --
--- The program's C decides when; what to say about devices is known here.
+-- The program's C code decides when to call it; this module knows what to say about devices.
 
 local sizes = require "gpipe.sizes"
 
@@ -20,8 +20,8 @@ local function describe(device)
   return ("%-10s %s"):format(device.name, table.concat(facts, ", "))
 end
 
----Print one line per device: what it has, or why it is not there; then how CPU devices multiply
----bf16, and the libraries that GPUs work with.
+--- Print one line per device: its properties, or why it is not available; then how CPU devices
+--- multiply bf16, and the libraries that GPUs use.
 function command.list_devices()
   local gp = require "gpipe"
   local machine = require "gpipe.machine"

@@ -1,4 +1,4 @@
--- lua/gpipe/shell/commands.lua - lines of the interactive mode that are not Lua: `?name`,
+-- lua/gpipe/shell/commands.lua - those lines of the interactive mode that are not Lua: `?name`,
 -- `$ command`, and `exit` or `quit` typed alone.
 
 local documentation = require "gpipe.shell.documentation"
@@ -10,7 +10,7 @@ local function explain(name)
   return function() print(screen.fold(documentation.of_name(name))) end
 end
 
--- The command writes to the terminal itself; its exit code is said where it is not 0.
+-- Run a shell command, which writes to the terminal itself; print its exit code if it is not 0.
 local function run_shell(command)
   return function()
     io.stdout:flush()
@@ -28,7 +28,7 @@ commands.leave = setmetatable({}, {
   __call = function(_, code) os.exit(code == nil or code, true) end,
 })
 
---- The command that a line is, as a function without arguments; nil where the line is Lua.
+--- The command in a line, as a function without arguments; nil if the line is Lua.
 ---@param line string
 ---@return function?
 function commands.find(line)

@@ -1,7 +1,8 @@
--- lua/gpipe/shell/comments.lua - the comment above a function or class in its source, which the
--- program holds; what C brings has its own in meta.lua, tensor/meta.lua and the rows of ops.def.
+-- lua/gpipe/shell/comments.lua - finds the comment above a function or class in its source, which
+-- the program contains. Functions written in C have theirs in meta.lua, tensor/meta.lua and the
+-- rows of ops.def.
 --
--- An entry is {signature = "zeros(shape, opts)", comment = the lines as they stand}.
+-- An entry is {signature = "zeros(shape, opts)", comment = the lines as they are}.
 
 local core = require "gpipe.core"
 local terminal = require "gpipe.terminal"
@@ -12,7 +13,7 @@ local comments = {}
 ---@field signature string
 ---@field comment string[]
 ---@field colon? boolean its first argument is not in the signature
----@field section? string the heading that it stands under, of methods of tensors
+---@field section? string the heading above it, for methods of tensors
 
 -- ---- sources ---------------------------------------------------------------------------------
 
@@ -22,7 +23,7 @@ local function lines_of(text)
   return lines
 end
 
--- The lines of a chunk: the program's own, else of its file (LUA_PATH, a script).
+-- The lines of a chunk: of the program's own source, else of its file (LUA_PATH, a script).
 local function source(chunk)
   local text = terminal.source(chunk)
   if not text and chunk:sub(1, 1) == "@" then
@@ -47,7 +48,8 @@ local function comment_above(lines, number)
   return found
 end
 
--- `function create.zeros(shape)` reads `zeros(shape)`, `function Linear:init(n)` `Linear(n)`.
+-- Shorten a line to a signature: `function create.zeros(shape)` to `zeros(shape)`,
+-- `function Linear:init(n)` to `Linear(n)`.
 local function signature(line)
   return (line:gsub("^%s*return%s+function", "function"):gsub("^%s*local%s+", "")
     :gsub("%s+%-%- luacheck.*$", ""):gsub("^%s*function%s*", ""):gsub("(%b()).*$", "%1")
@@ -56,7 +58,7 @@ end
 
 -- ---- functions and classes ---------------------------------------------------------------------
 
--- What a wrapper calls: it holds it as `method`.
+-- The function that a wrapper calls; the wrapper holds it as `method`.
 local function wrapped(f)
   for i = 1, math.huge do
     local name, value = debug.getupvalue(f, i)
@@ -81,7 +83,7 @@ function comments.of_function(f)
   return inner and comments.of_function(inner)
 end
 
--- The block of comments in which a class is named, where it says more than that.
+-- The comment block that declares a class, if it says more than that.
 local function of_declaration(class, shown)
   for _, held in next, class do
     local lines = type(held) == "function" and source(debug.getinfo(held, "S").source) or {}
@@ -102,7 +104,7 @@ local function says_something(comment)
   return false
 end
 
---- A class of modules: the comment above its init, else the one in which it is named.
+--- The comment of a class of modules: above its init, else the block that declares it.
 ---@param class table
 ---@return gpipe.DocEntry?
 function comments.of_class(class)
@@ -123,9 +125,9 @@ function comments.of_class(class)
   return { signature = short .. takes, comment = comment }
 end
 
--- ---- what is C ------------------------------------------------------------------------------
+-- ---- functions in C -------------------------------------------------------------------------
 
--- Add the functions of a source to a table, name -> entry: those that a pattern finds.
+-- Add the functions of a source that a pattern finds to a table, name -> entry.
 local function add_stubs(found, lines, pattern, section)
   for number, line in ipairs(lines) do
     section = line:match "^%-%- %-%-%-%- (.-) %-+$" or section
@@ -137,7 +139,7 @@ local function add_stubs(found, lines, pattern, section)
   end
 end
 
--- Methods that are written in Lua, by the headings of their files.
+-- Methods that are written in Lua, by the headings in their files.
 local SECTIONS = { choose = "choosing elements", reduce = "along dimensions" }
 
 local function add_written(found)
@@ -170,7 +172,7 @@ end
 
 local declared -- class -> its fields, and the class that it extends
 
--- Note the classes of one source, with their fields.
+-- Collect the classes that one source declares, with their fields.
 local function add_classes(lines)
   local at
   for _, line in ipairs(lines) do
@@ -181,14 +183,14 @@ local function add_classes(lines)
     elseif not line:find "^%-%-%-" then at = nil
     elseif at and line:find "^%-%-%-@field" then
       at[#at + 1] = line:match "^%-%-%-@field%s+(.*)$"
-    elseif at and #at > 0 and not line:find "^%-%-%-%s*@" then -- goes on
+    elseif at and #at > 0 and not line:find "^%-%-%-%s*@" then -- a continuation line
       at[#at] = at[#at] .. line:gsub("^%-%-%-", "")
     end
   end
 end
 
---- The fields of a class that is declared in a comment, "name? type what it is", and those of what
---- it extends; empty where there is no such class.
+--- The fields of a class that is declared in a comment, "name? type what it is", and those of the
+--- class it extends; empty if there is no such class.
 ---@param class string "nn.ConvOptions"
 ---@return string[]
 function comments.fields(class)
@@ -205,7 +207,7 @@ function comments.fields(class)
 end
 
 local functions
---- The functions of gp that are C, name -> entry.
+--- The functions of gp that are written in C, name -> entry.
 ---@return table<string, gpipe.DocEntry>
 function comments.of_gp()
   if functions then return functions end

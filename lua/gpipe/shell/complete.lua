@@ -1,7 +1,7 @@
--- lua/gpipe/shell/complete.lua - what Tab may stand for: names of globals, fields and methods,
--- files inside a string.
+-- lua/gpipe/shell/complete.lua - completion by Tab: names of globals, fields and methods, and files
+-- inside a string.
 --
--- Nothing of the user's runs: names.lua calls no metamethod.
+-- No code of the user runs: names.lua calls no metamethod.
 
 local names = require "gpipe.shell.names"
 local terminal = require "gpipe.terminal"
@@ -12,7 +12,7 @@ for word in ([[and break do else elseif end false for function goto if in local 
   KEYWORDS[#KEYWORDS + 1] = word
 end
 
--- The text of the string that the line ends in; nil where it ends in none.
+-- The text of the string that is open at the end of the line; nil if none is.
 local function open_string(line)
   local quote, begin
   local i = 1
@@ -54,7 +54,7 @@ local function files_for(text)
   return word or text, terminal.list(folder or ".")
 end
 
--- What the word before the cursor may become, and that word; nothing where Tab is itself.
+-- The candidates for the word before the cursor, and that word; nothing if Tab inserts a tab.
 local function candidates(line)
   local text = open_string(line)
   if text and (text == "" or text:find "%s$") then return nil end
@@ -70,11 +70,11 @@ local function common_beginning(list)
   return first:sub(1, n)
 end
 
---- What Tab puts in the place of a text, the end of a line: what all candidates begin with, then
---- the candidates.
+--- The replacements for a text at the end of a line: first the common beginning of all candidates,
+--- then the candidates.
 ---@param line string up to the cursor
----@param text string that is replaced
----@return string[]? nil where there is no candidate
+---@param text string the text to replace
+---@return string[]? nil if there is no candidate
 return function(line, text)
   local list, word = candidates(line)
   if not list then return { text .. "\t" } end

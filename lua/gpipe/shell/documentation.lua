@@ -1,7 +1,7 @@
--- lua/gpipe/shell/documentation.lua - the documentation of a function or class: the comment above
--- it in the sources, which the program holds.
+-- lua/gpipe/shell/documentation.lua - shows the documentation of a function or class: the comment
+-- above it in the sources, which the program contains.
 --
--- catalog.lua lists what is public; comments.lua finds what is written.
+-- catalog.lua lists the public names; comments.lua finds their comments.
 
 local comments = require "gpipe.shell.comments"
 local errors = require "gpipe.errors"
@@ -11,7 +11,7 @@ local documentation = {}
 
 -- ---- comments --------------------------------------------------------------------------------
 
--- `---@param x gpipe.Tensor what` reads `  x gpipe.Tensor what`.
+-- Turn `---@param x gpipe.Tensor what` into `  x gpipe.Tensor what`.
 local function readable(line)
   local text = line:gsub("^%s*%-%-%- ?", "")
   local word, rest = text:match "^@(%a+)%s*(.*)$"
@@ -20,15 +20,15 @@ local function readable(line)
   if word == "return" then return "  returns " .. rest end
 end
 
-local WRAPPED = 70 -- characters: a line of prose that is longer goes on in the next one
+local WRAPPED = 70 -- characters: a longer line of prose continues in the next one
 
--- Whether a line goes on with the one before: a terminal has other columns than the sources.
+-- Return whether a line continues the one before: a terminal is not as wide as the sources.
 local function continues(before, line)
   return #before >= WRAPPED and before:find "^%S" and line:find "^%S" and not line:find "^%u%a+: "
     and not line:find "^```" and not line:find "^[-|*] "
 end
 
--- The signature under the name that was asked for, where the sources call it by another one.
+-- The signature under the name that was asked for, if the sources use another name.
 local function signature_of(entry, path)
   local own = entry.signature:match "^[%w_.:]*"
   if not path or own:match "[%w_]*$" == path:match "[%w_]+$" then
@@ -37,7 +37,7 @@ local function signature_of(entry, path)
   return path .. entry.signature:sub(#own + 1)
 end
 
--- The fields of a table of options, below the argument that is one.
+-- Add the fields of an option table below the argument that takes it.
 local function add_options(lines, comment)
   local class = comment:match "^%-%-%-@param%s+%S+%s+(nn%.%w*Options)"
     or comment:match "^%-%-%-@param%s+%S+%s+(gpipe%.%w*Options)"
@@ -65,7 +65,7 @@ end
 
 -- ---- looking up --------------------------------------------------------------------------------
 
--- What is written of a value, or nil.
+-- The documentation of a value, or nil.
 local function entry_of(value)
   local meta = type(value) == "table" and getmetatable(value)
   if type(meta) == "table" and rawget(meta, "call") then value = meta.call end -- gp.models.gpt2
@@ -81,13 +81,13 @@ end
 
 local function of_value(value, path) return text_of(entry_of(value), path) end
 
--- ---- what has no comment of its own ------------------------------------------------------------
+-- ---- values without a comment ------------------------------------------------------------------
 
 local function in_line(title, list)
   return #list > 0 and ("%s: %s"):format(title, table.concat(list, " ")) or nil
 end
 
--- Class, fields and methods of an object; the names of a table of names.
+-- List the class, fields and methods of an object, or the names of a table of names.
 local function listed(value, path)
   local meta = debug.getmetatable(value)
   local kind = type(meta) == "table" and rawget(meta, "__name")
@@ -108,7 +108,7 @@ local function listed(value, path)
     methods[1] and ("?%s:%s explains one of them"):format(shown, methods[1]) or nil }, "\n")
 end
 
--- Where a bare name is looked for.
+-- The tables in which a bare name is looked up.
 local function places()
   local gp = require "gpipe"
   return { _G, gp, gp.nn, gp.optim, gp.data, gp.schedule }
@@ -127,7 +127,7 @@ end
 
 --- The documentation of a name: `gp.pipeline`, `Linear`, `t:matmul`, `matmul`.
 ---@param path string
----@return string text says what may be meant where there is none
+---@return string text if there is none, it says what may be meant
 function documentation.of_name(path)
   local value = names.resolve(path)
   local text = value ~= nil and of_value(value, path)
@@ -152,7 +152,7 @@ function documentation.of_name(path)
     near and (" (did you mean '%s'?)"):format(near) or "")
 end
 
---- What is written of a value: its signature and comment.
+--- The documentation of a value: its signature and comment.
 ---@param value any
 ---@return gpipe.DocEntry?
 documentation.entry = entry_of

@@ -1,4 +1,5 @@
--- lua/gpipe/shell/help.lua - `help` of the interactive mode: where to begin; help(x) explains x.
+-- lua/gpipe/shell/help.lua - `help` in the interactive mode: says where to begin; help(x) explains
+-- x.
 
 local documentation = require "gpipe.shell.documentation"
 local screen = require "gpipe.screen"

@@ -1,9 +1,10 @@
--- lua/gpipe/shell/history.lua - what was typed in the interactive mode, kept from one session to
+-- lua/gpipe/shell/history.lua - keeps what was typed in the interactive mode from one session to
 -- the next.
 --
--- One entry a line, in $XDG_STATE_HOME/gpipe-lua/history or ~/.local/state/gpipe-lua/history, which
--- only its owner can read. Every entry is appended as it is typed: a session that is killed loses
--- nothing, and two at a time lose nothing of each other.
+-- The file has one entry a line and is $XDG_STATE_HOME/gpipe-lua/history or
+-- ~/.local/state/gpipe-lua/history, which only its owner can read. Every entry is appended as it is
+-- typed, so a session that is killed loses nothing, and two sessions at once do not lose each
+-- other's entries.
 
 local terminal = require "gpipe.terminal"
 
@@ -11,7 +12,7 @@ local history = {}
 
 local KEPT = 1000 -- entries; the file is cut when it holds twice as many
 
--- The folder of the file, or nil where the environment names none.
+-- The folder of the file; nil if the environment names none.
 local function folder()
   local state, home = os.getenv "XDG_STATE_HOME", os.getenv "HOME"
   if state and state:sub(1, 1) == "/" then return state .. "/gpipe-lua" end
@@ -32,14 +33,14 @@ local function read(path)
   return lines
 end
 
--- A session that was killed, or an editor, may have left the last line without its end.
+-- Return whether the last line has no newline, which a killed session or an editor may cause.
 local function ends_within_line(path)
   local file <close> = io.open(path, "rb")
   if not file or not file:seek("end", -1) then return false end
   return file:read(1) ~= "\n"
 end
 
--- Leave the last entries in the file.
+-- Keep only the last entries in the file.
 local function shorten(path, lines)
   local kept = table.concat(lines, "\n", #lines - KEPT + 1) .. "\n"
   local new = path .. ".new"
@@ -47,7 +48,8 @@ local function shorten(path, lines)
   if terminal.append(new, kept) then os.rename(new, path) end
 end
 
---- Take the entries of earlier sessions into the line editor; returns what keeps the next ones.
+--- Load the entries of earlier sessions into the line editor; return a function that saves the next
+--- ones.
 ---@return fun(text: string): boolean?, string? true, or nil and why the entry could not be written
 function history.open()
   local where = folder()

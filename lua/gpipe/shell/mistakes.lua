@@ -1,21 +1,21 @@
--- lua/gpipe/shell/mistakes.lua - what the interactive mode adds to an error: the lines that it
--- names, and the name that was probably meant.
+-- lua/gpipe/shell/mistakes.lua - what the interactive mode adds to an error: the source lines that
+-- it mentions, and the name that was probably meant.
 --
--- Lines are numbered over the session, so that "stdin:7" is one line, whatever was typed since.
+-- Lines are numbered through the session, so that "stdin:7" always means the same line.
 
 local errors = require "gpipe.errors"
 local names = require "gpipe.shell.names"
 
 local mistakes = {}
 
-local lines = {} -- all that were typed
-local began = 1 -- the first one of the text that was typed last
+local lines = {} -- all lines typed so far
+local began = 1 -- the first line of the latest text
 
---- The number of lines that were typed before.
+--- The number of lines typed before.
 ---@return integer
 function mistakes.count() return #lines end
 
---- Take a text that was typed.
+--- Record a text that was typed.
 ---@param text string
 function mistakes.note(text)
   began = #lines + 1
@@ -27,14 +27,15 @@ local function suggest(word, value)
   return near and (" (did you mean '%s'?)"):format(near)
 end
 
--- What a name is a field of, by the line that uses it; nil where that is no path of globals.
+-- The value whose field a name is, according to the line that uses it; nil if that is no path of
+-- globals.
 local function holder(line, word)
   for path, field in (line or ""):gmatch "([%a_][%w_.]*)[.:]([%a_][%w_]*)" do
     if field == word then return names.resolve(path) end
   end
 end
 
--- The name that is nil in the first line of a message, and what may be meant.
+-- Suggest another name for the one that is nil in the first line of a message.
 local function meant(message)
   local number = message:match "^stdin:(%d+):"
   local kind, word = message:match "nil value %((%a+) '([%a_][%w_]*)'%)"
@@ -44,7 +45,7 @@ local function meant(message)
   return value ~= nil and value and suggest(word, value)
 end
 
--- The line below each frame of the traceback, where it is not the one that was just typed.
+-- Add the source line below each frame of the traceback, unless it is the line just typed.
 local function with_lines(traceback)
   local only = began == #lines and #lines
   return (traceback:gsub("(\n\tstdin:(%d+):[^\n]*)", function(frame, number)
@@ -54,7 +55,7 @@ local function with_lines(traceback)
   end))
 end
 
---- An error's text with what helps to find the mistake.
+--- The text of an error, with hints that help to find the mistake.
 ---@param message string
 ---@return string
 function mistakes.explain(message)
@@ -62,7 +63,7 @@ function mistakes.explain(message)
   return first .. (meant(first) or "") .. with_lines(rest)
 end
 
---- What may be meant where a name typed alone stands for nothing; nil where no name is near.
+--- Suggest another name if one that was typed alone has no value; nil if no name is similar.
 ---@param text string
 ---@return string?
 function mistakes.nothing(text)

@@ -1,11 +1,12 @@
--- lua/gpipe/shell/names.lua - what a name typed at the prompt stands for, and the names in a value.
+-- lua/gpipe/shell/names.lua - finds the value of a name typed at the prompt, and the names in a
+-- value.
 --
--- Looking must run nothing of the user's: no metamethod is called. Where the __index of a userdata
+-- A lookup must run no code of the user, so no metamethod is called. If the __index of a userdata
 -- is a function, the names are those of the tables that the function holds.
 
 local names = {}
 
-local DEEP = 20 -- tables behind each other through __index
+local DEEP = 20 -- length of a chain of tables through __index
 
 local function each_held(index, see)
   for i = 1, math.huge do
@@ -15,8 +16,8 @@ local function each_held(index, see)
   end
 end
 
--- The fields that an object of ours makes when they are asked for (meta.fields, by name: a function
--- of the object), as a table; nil where it has none.
+-- The fields that one of our objects makes on demand (meta.fields: a function of the object), as a
+-- table by name; nil if it has none.
 local function made_fields(value, meta)
   local fields = meta and rawget(meta, "fields")
   local kind = meta and tostring(rawget(meta, "__name")) or ""
@@ -26,14 +27,14 @@ local function made_fields(value, meta)
   return good and type(found) == "table" and found or nil
 end
 
--- Call see(table) for each table in which the fields of a value are looked up, nearest first.
+-- Call see(table) for each table that is searched for the fields of a value, nearest first.
 local function each_table(value, see)
   for _ = 1, DEEP do
     if type(value) == "table" and see(value) then return true end
     local meta = debug.getmetatable(value)
     local made = made_fields(value, meta)
     if made and see(made) then return true end
-    -- those of modules, pipelines, optimizers, data sets
+    -- the methods of modules, pipelines, optimizers, data sets
     local methods = type(value) == "table" and meta and rawget(meta, "methods")
     if type(methods) == "table" and each_table(methods, see) then return true end
     local index = meta and rawget(meta, "__index")
@@ -45,14 +46,14 @@ local function each_table(value, see)
   end
 end
 
--- What gp loads at its first use, by name.
+-- The parts that gp loads at first use, by name.
 local function parts_of(value)
   local meta = type(value) == "table" and debug.getmetatable(value)
   local own = meta and tostring(rawget(meta, "__name")):match "^gpipe[%l.]*$"
   return own and rawget(meta, "parts") or {}
 end
 
---- A field of a value, nil where there is none.
+--- A field of a value; nil if there is none.
 ---@param value any
 ---@param key any
 ---@return any
@@ -66,9 +67,9 @@ function names.field(value, key)
   return found
 end
 
---- What a path such as `gp.nn.Linear`, `pipe:step` or `model[2].weight` stands for.
+--- The value of a path such as `gp.nn.Linear`, `pipe:step` or `model[2].weight`.
 ---@param path string
----@return any value nil where there is no such thing
+---@return any value nil if there is no such thing
 function names.resolve(path)
   local value = _G
   for name in path:gmatch "[%w_]+" do
@@ -80,9 +81,9 @@ function names.resolve(path)
   return value
 end
 
---- The names of a value's fields that are words, sorted.
+--- The sorted names of a value's fields, as far as they are identifiers.
 ---@param value any
----@param methods? boolean only what can be called
+---@param methods? boolean only names of functions
 ---@return string[]
 function names.list(value, methods)
   local list, seen = {}, {}

@@ -1,8 +1,8 @@
--- lua/gpipe/shell/paint.lua - colours of what the interactive mode prints.
+-- lua/gpipe/shell/paint.lua - colours the output of the interactive mode.
 --
--- A value becomes its text first, as everywhere; colours are added to that text and change none of
--- its letters, so that what is printed without a terminal is the same. Texts that bring colours of
--- their own (drawings) are left alone.
+-- A value is first converted to text, as everywhere. Colours are added to that text without
+-- changing its characters, so the output without a terminal is the same. Texts that have their own
+-- colours (drawings) are left alone.
 
 local is_tensor = require "gpipe.tensor.is"
 local show = require "gpipe.show"
@@ -31,7 +31,7 @@ local function end_of_text(text, at)
   return i
 end
 
--- What stands at a position: the kind of colour (nil for none) and the last position.
+-- The token at a position: its kind of colour (nil for none) and its last position.
 local function token(text, at)
   if text:find('^"', at) then return "text", end_of_text(text, at) end
   local last = select(2, text:find("^tensor %w+ [%dx]+", at)) or
@@ -46,7 +46,7 @@ local function token(text, at)
   return nil, at
 end
 
--- Numbers, texts and words of a text that looks like Lua.
+-- Colour the numbers, texts and words of a text that looks like Lua.
 local function paint_code(text)
   local parts, at = {}, 1
   while at <= #text do
@@ -60,7 +60,7 @@ end
 
 -- ---- tensors, models ---------------------------------------------------------------------------
 
--- Values stay plain, but for those that are no numbers; the last line says what it is.
+-- Colour NaN and infinities; other values stay plain. The last line says what the tensor is.
 local function paint_tensor(text)
   local values, footer = text:match "^(.-)(%[[^%]]*%])$"
   values = values:gsub("%-?%f[%a]%a+", function(word)
@@ -86,7 +86,7 @@ function paint.value(value)
   return paint_code(text)
 end
 
---- An error text with its first line in colour.
+--- Colour the first line of an error text.
 ---@param text string
 ---@return string
 function paint.error(text)

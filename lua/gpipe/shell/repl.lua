@@ -1,10 +1,10 @@
--- lua/gpipe/shell/repl.lua - the interactive mode of gpipe-lua: read a chunk, run it, print what it
--- returned.
+-- lua/gpipe/shell/repl.lua - the interactive mode of gpipe-lua: reads a chunk, runs it, prints what
+-- it returned.
 --
--- It follows lua's own: a line that is an expression prints its values, a chunk goes on to the next
--- line only while it is incomplete. Beyond that, top-level locals survive their line, and `_` is
--- the last value, `_1`, `_2` ... the values of the session in their order. Reading and running
--- (Ctrl-C, tracebacks) are C: module gpipe.terminal.
+-- It works like lua's own: a line that is an expression prints its values, and a chunk continues on
+-- the next line only while it is incomplete. In addition, top-level locals survive their line, `_`
+-- is the last value, and `_1`, `_2` ... are the values of the session in their order. Reading and
+-- running (Ctrl-C, tracebacks) are in C: module gpipe.terminal.
 
 local commands = require "gpipe.shell.commands"
 local complete = require "gpipe.shell.complete"
@@ -32,8 +32,8 @@ local function is_incomplete(message)
   return message:sub(-5) == "<eof>"
 end
 
--- Runs at the end of a chunk, called by it: its locals become globals. A closure over such a local
--- keeps its own variable. Values of an expression pass through.
+-- Turn the locals of a chunk into globals; the chunk calls this at its end. A closure over such a
+-- local keeps its own variable. The values of an expression are passed through.
 local function keep_locals(...)
   for i = 1, math.huge do
     local name, value = debug.getlocal(2, i)
@@ -42,20 +42,21 @@ local function keep_locals(...)
   end
 end
 
--- `local pipe <close> = ...` would close at the end of its line; here the prompt's life is meant.
+-- Remove <close> from a local at the prompt: it would close at the end of its line, but should live
+-- as long as the prompt.
 local function without_close(text)
   return (text:gsub("^(%s*local%s+[%a_][%w_]*%s*)<%s*close%s*>", "%1"))
 end
 
--- Say what went wrong.
+-- Print what went wrong.
 local function complain(message)
   terminal.complain(screen.has_colours(io.stderr) and paint.error(message) or message)
 end
 
--- Compile text as an expression, else as statements; its lines are those of the session. The chunk
--- is called with keep_locals, by a statement added to the text (the ";" keeps it from being
--- the arguments of what is before). The values of an expression are its arguments: were they
--- returned, a call would be a tail call, whose errors have no line.
+-- Compile text as an expression, else as statements; its lines have the session's numbers. A
+-- statement is added to the text that calls keep_locals (after a ";", so that it is not taken as
+-- the arguments of the text before). The values of an expression are the arguments of that call: if
+-- the chunk returned them instead, a call would be a tail call, whose errors have no line.
 local function compile(text)
   local before = ("\n"):rep(mistakes.count())
   local expression = text:gsub("^%s*=", "")
@@ -67,7 +68,7 @@ local function compile(text)
   return load(before .. without_close(text) .. "\n;(...)()", "=stdin", "t") or plain
 end
 
--- Keep a text for the next sessions too. What cannot be kept is said once.
+-- Keep a text for later sessions too. If it cannot be kept, say so once.
 local keep
 local function remember(text)
   terminal.remember(text)
@@ -78,9 +79,8 @@ local function remember(text)
   complain("the history cannot be written: " .. why)
 end
 
--- Read lines until they make a chunk, or until it is clear that they will not.
--- Returns the chunk and its text, or nil and a message (false where there is nothing to say); nil
--- at the end.
+-- Read lines until they form a chunk, or until it is clear that they will not. Return the chunk and
+-- its text, or nil and a message (false if there is nothing to say); nil at the end.
 local function read_chunk(prompt, prompt2)
   local text = terminal.read(prompt, complete)
   if not text then return text, false end
@@ -106,18 +106,19 @@ end
 
 -- Printing --------------------------------------------------------------------------------------
 
-local printed = 0 -- values so far, the number of the last `_n`
+local printed = 0 -- values so far: the number of the last `_n`
 
 local LONGEST = 10000 -- bytes of a string that are printed
 
--- Both ends of a long string: a slip of the pen should not flood the screen.
+-- Show both ends of a long string, so that a mistake does not flood the screen.
 local function shortened(text)
   local half = LONGEST // 4
   return ("%s\n... (%d bytes in all; print(_) shows them)\n%s"):format(text:sub(1, half), #text,
     text:sub(-half))
 end
 
--- What is printed of values: plain tables with their contents, all in colours on a terminal.
+-- The texts of values as printed: plain tables show their contents; on a terminal everything is
+-- coloured.
 local function texts_of(results)
   local coloured, texts = screen.has_colours(io.stdout), {}
   for i = 2, results.n do
@@ -131,7 +132,7 @@ local function texts_of(results)
   return table.unpack(texts, 1, results.n - 1)
 end
 
--- Print results as lua does; an error in a __tostring or in print itself is only a message.
+-- Print results as lua does; an error in a __tostring or in print itself becomes a message.
 local function print_results(results, text)
   if results.n < 2 then return end
   rawset(_G, "_", results[2])
@@ -145,7 +146,7 @@ local function print_results(results, text)
   if near then complain(near) end
 end
 
--- Say how long a chunk ran, where that is longer than the global `_SLOW` (seconds).
+-- Print how long a chunk ran if it took longer than the global `_SLOW` (seconds).
 local function say_time(seconds)
   local least = rawget(_G, "_SLOW")
   if seconds < (type(least) == "number" and least or SLOW) then return end
@@ -180,8 +181,8 @@ local function set_globals()
   return gp
 end
 
--- Make the globals of the interactive mode and say what there is. Where something fails, it is said
--- and the mode goes on: it is still Lua.
+-- Make the globals of the interactive mode and print a greeting. If something fails, report it and
+-- go on: plain Lua still works.
 local function greet(typing)
   local ok, gp = terminal.call(set_globals)
   if not ok then return complain(gp) end
@@ -193,12 +194,12 @@ end
 
 local of_strings = getmetatable "" -- a session can lose it: debug.setmetatable("", nil)
 
--- What a prompt says: a global of the script's, where it has one.
+-- The text of a prompt: the script's global, if it has set one.
 local function prompt_of(name, default, typing)
   return typing and tostring(rawget(_G, name) or default) or ""
 end
 
--- One chunk; false at the end of the input.
+-- Run one chunk; return false at the end of the input.
 local function turn(typing)
   if getmetatable "" ~= of_strings then debug.setmetatable("", of_strings) end
   local prompt, prompt2 = prompt_of("_PROMPT", "> ", typing), prompt_of("_PROMPT2", ">> ", typing)
@@ -210,9 +211,10 @@ local function turn(typing)
   return true
 end
 
-local MOST_FAULTS = 3 -- turns in a row that fail: the session cannot go on
+local MOST_FAULTS = 3 -- failing turns in a row after which the session ends
 
--- A turn that fails in the prompt itself, because the session took something from under it.
+-- Recover from a failure of the prompt itself, when the session has removed something that it
+-- needs.
 local function recover(message)
   complain("the prompt: " .. tostring(message))
 end

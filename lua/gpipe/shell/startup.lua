@@ -1,5 +1,5 @@
--- lua/gpipe/shell/startup.lua - the user's own file that the interactive mode runs when it starts:
--- init.lua in $XDG_CONFIG_HOME/gpipe-lua, without that variable in ~/.config/gpipe-lua.
+-- lua/gpipe/shell/startup.lua - runs the user's init.lua when the interactive mode starts: in
+-- $XDG_CONFIG_HOME/gpipe-lua, without that variable in ~/.config/gpipe-lua.
 
 local terminal = require "gpipe.terminal"
 
@@ -11,7 +11,7 @@ local function path()
   if home and home:sub(1, 1) == "/" then return home .. "/.config/gpipe-lua/init.lua" end
 end
 
---- Run the file where there is one. Its errors are said, and the mode begins all the same.
+--- Run the file if there is one. Its errors are reported, and the mode starts all the same.
 function startup.run()
   local name = path()
   local file = name and io.open(name)

@@ -1,4 +1,4 @@
--- lua/gpipe/shell/who.lua - `who()` of the interactive mode: the user's own globals.
+-- lua/gpipe/shell/who.lua - `who()` in the interactive mode: lists the user's own globals.
 
 local screen = require "gpipe.screen"
 local sizes = require "gpipe.sizes"
@@ -7,7 +7,7 @@ local who = {}
 
 local before = {} -- the globals that the session began with
 
---- Take the globals that are there now for the program's own.
+--- Treat the globals that exist now as the program's own.
 function who.begin()
   for name in next, _G do before[name] = true end
 end
@@ -16,7 +16,7 @@ local function is_own(name)
   return type(name) == "string" and not before[name] and not name:find "^_%d*$"
 end
 
--- Kind, shape, bytes; the last two only of tensors.
+-- The kind, shape and bytes of a value; the last two only for tensors.
 local function describe(value)
   local meta = debug.getmetatable(value)
   local kind = meta and rawget(meta, "__name")

@@ -1,8 +1,8 @@
--- lua/gpipe/tensor/attention.lua - gp.attention: what layers of one's own make attention of.
+-- lua/gpipe/tensor/attention.lua - gp.attention: attention for layers that users write.
 --
--- One fused op, at once or recorded in a layer's forward: no T x S table of probabilities is ever
--- kept. Where gradients flow into what is added to the scores, or values have a width of their own,
--- it is made of products and a softmax, which keep that table.
+-- It is one fused op, run at once or recorded in a layer's forward, and it never keeps a T x S
+-- table of probabilities. If gradients flow into what is added to the scores, or the values have
+-- another width, it is composed of products and a softmax, which keep that table.
 -- nn.MultiheadAttention and nn.CausalSelfAttention are the ready-made layers.
 
 local check = require "gpipe.tensor.methods.check"
@@ -23,15 +23,15 @@ local OPTIONS = {
 
 -- ---- of products and a softmax ---------------------------------------------------------------
 
-local HIDES = -1e30 -- what masks of numbers hide keys with
-local HIDDEN = -6e4 -- the score of a hidden key: in reach of f16, its share is 0 beside others
+local HIDES = -1e30 -- numbers in a mask up to this hide a key
+local HIDDEN = -6e4 -- the score of a hidden key: within f16, and its probability is 0
 
 local function refuse(name, have, want)
   errors.raise_as("shape", "%s: %s is %s, expected %s", WHO, name, table.concat(have, "x"),
     table.concat(want, "x"))
 end
 
--- The sizes {B, H, G, T, S, D, E}, E: the width of values. Errors: shapes that do not fit.
+-- The sizes {B, H, G, T, S, D, E}, where E is the width of values. Errors: shapes that do not fit.
 local function sizes_of(q, k, v)
   local sq, sk, sv = q.shape, k.shape, v.shape
   if #sq ~= 4 then refuse("query", sq, { "?", "?", "?", "?" }) end
@@ -45,7 +45,7 @@ local function sizes_of(q, k, v)
   return { B = sq[1], H = sq[2], G = groups, T = sq[3], S = sk[3], D = sq[4], E = sv[4] }
 end
 
--- Which scores are seen, bool and as broad as what says so; nil: all.
+-- Which scores are visible, as bool, only as large as the options require; nil: all.
 local function seen_scores(o, size)
   local seen
   if o.causal then
@@ -57,7 +57,7 @@ local function seen_scores(o, size)
   return seen and seen:logical_and(allowed) or allowed
 end
 
--- softmax(q k^T scale + bias + mask) v, heads [B, G, H / G, ..] side by side.
+-- softmax(q k^T scale + bias + mask) v, with heads arranged as [B, G, H / G, ..].
 local function composed(q, k, v, o)
   local n = sizes_of(q, k, v)
   local shared = n.H // n.G
@@ -73,7 +73,7 @@ local function composed(q, k, v, o)
   local seen = seen_scores(o, n)
   if seen then scores = core.where(seen, scores, HIDDEN) end
   local shares = scores:softmax(-1)
-  if seen then shares = core.where(seen, shares, 0) end -- a query without keys gives zeros
+  if seen then shares = core.where(seen, shares, 0) end -- a query without keys returns zeros
   if o.dropout > 0 then shares = core.dropout(shares, o.dropout) end
   local values = v:reshape { n.B, n.G, 1, n.S, n.E }
   return shares:reshape({ n.B, n.G, shared, n.T, n.S }):matmul(values)
@@ -87,14 +87,13 @@ end
 --- Shapes: q [B, H, T, D], k [B, G, S, D], v [B, G, S, E] -> [B, H, T, E]. G divides H: each head
 --- of keys and values serves H / G neighbouring heads of queries (G = 1: multi-query attention).
 ---
---- mask: [B, H, T, S], where the first three may be 1; bool, true where a query may attend to a
---- key, or of the dtype of q (for bf16 and f16 also f32), added to the scaled scores, where -1e30
---- and less hides the key. No gradient flows into it. A query that is left without keys gives
---- zeros, and takes and gives no gradient.
---- With causal, query i sees the keys 1 .. i, counted from the first of each also where T and S
---- differ; with a mask too, both must allow.
---- bias is added to the scaled scores too, broadcast, and takes gradients: of distances, for
---- example. With it, and where E is not D, the T x S probabilities are kept for the gradient.
+--- mask: [B, H, T, S], where the first three may be 1. It is bool, true where a query may attend to
+--- a key, or has the dtype of q (for bf16 and f16 also f32) and is added to the scaled scores,
+--- where -1e30 or less hides the key. No gradient flows into it. A query that is left without keys
+--- returns zeros, and neither takes nor gives a gradient. With causal, query i sees the keys 1 ..
+--- i, both counted from the first, also if T and S differ; with a mask too, both must allow a key.
+--- bias is also added to the scaled scores, broadcast, and takes gradients, for example a bias of
+--- distances. With a bias, or if E is not D, the T x S probabilities are kept for the gradient.
 ---
 --- Errors: shapes and dtypes that do not fit, by name; a mask that depends on trained parameters.
 --- ```lua
@@ -107,8 +106,8 @@ end
 ---@param k gpipe.Tensor
 ---@param v gpipe.Tensor
 ---@param opts? {causal?: boolean, mask?: gpipe.Tensor, bias?: gpipe.Tensor, dropout?: number,
----  scale?: number} dropout of the probabilities, always: whether a layer trains is its own to ask
----  (self:is_training()); scale: 1 / sqrt(D) unless said
+--- scale?: number} dropout of the probabilities is always applied: a layer has to ask whether it
+--- trains (self:is_training()); scale: 1 / sqrt(D) by default
 ---@return gpipe.Tensor
 return function(q, k, v, opts)
   check.tensor(WHO, q, "query")

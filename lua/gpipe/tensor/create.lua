@@ -1,7 +1,7 @@
 -- lua/gpipe/tensor/create.lua - gp.tensor, zeros, ones, full, arange, rand, randn.
 --
--- Only options and defaults are decided here: dtype is f32 unless said, and what is drawn without a
--- seed comes from gp.seed's streams.
+-- This module decides only options and defaults: dtype is f32 by default, and a draw without a seed
+-- comes from gp.seed's streams.
 
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"
@@ -18,7 +18,7 @@ local function check_device(name)
   return not good and "a device that is here: " .. why or nil
 end
 
--- Values are made in the host's memory, and taken from there.
+-- Values are made in host memory, and moved to the device from there.
 local function placed(tensor, o)
   local made = o.device == "cpu" and tensor or tensor:to(o.device)
   if o.requires_grad then made.requires_grad = true end
@@ -38,8 +38,8 @@ local function with_leaf(rules)
   return all
 end
 
---- Options of functions that are put together from these: of all, and of what is drawn; then with
---- requires_grad.
+--- The options of functions that are built on these: those of all functions and those of draws;
+--- then the same with requires_grad.
 create.rules = { common = common, drawn = drawn,
   filled_leaf = with_leaf(common), drawn_leaf = with_leaf(drawn) }
 common, drawn = create.rules.filled_leaf, create.rules.drawn_leaf
@@ -47,12 +47,12 @@ local taken = with_leaf { dtype = { type = "string", choices = DTYPES }, device 
 
 ---@alias gpipe.dtype "f32"|"f64"|"bf16"|"f16"|"i64"|"i32"|"u8"|"bool"
 ---@class gpipe.TensorOptions
----@field dtype? gpipe.dtype "f32" unless said
----@field device? string "cpu" unless said, or "cuda:0"
+---@field dtype? gpipe.dtype "f32" by default
+---@field device? string "cpu" by default, or "cuda:0"
 ---@field requires_grad? boolean true: gradients reach it, in t.grad after loss:backward()
 
 ---@class gpipe.DrawnOptions: gpipe.TensorOptions
----@field seed? integer of what is drawn; gp.seed's streams unless said
+---@field seed? integer seed of the draw; by default gp.seed's streams
 
 -- A shape is a table; a lone integer is taken as {n}.
 local function check_shape(who, shape)
@@ -71,9 +71,9 @@ end
 
 -- ---- from values -----------------------------------------------------------------------------
 
---- Make a tensor of a number or of nested tables; a tensor is copied.
+--- Make a tensor from a number or nested tables; a tensor is copied.
 ---
---- Values become f32 (bool where the first one is a boolean) unless opts.dtype says otherwise.
+--- Values become f32 (bool if the first one is a boolean) unless opts.dtype says otherwise.
 --- Errors: tables that are ragged, with the path of the element; values the dtype cannot hold.
 --- ```lua
 --- local t = gp.tensor {{1, 2, 3}, {4, 5, 6}}             -- f32 2x3
@@ -135,15 +135,15 @@ function create.ones(shape, opts, ...)
   return placed(core.full("gp.ones", check_shape("gp.ones", shape), 1, o.dtype), o)
 end
 
---- Make the row first, first + step, ... up to and with `last` (where the steps meet it); of one
---- number n the row 1, 2, ... n.
+--- Make the vector first, first + step, ... up to `last`, which is included if the steps reach it;
+--- given one number n, the vector 1, 2, ... n.
 --- ```lua
 --- local t = gp.arange(1, 10)             -- 1, 2, ... 10
 --- local u = gp.arange(0, 1, 0.25)        -- 0, 0.25, 0.5, 0.75, 1
 --- ```
 ---@param first number
----@param last? number left out: from 1 to the number that is given
----@param step? number 1 unless given; not 0
+---@param last? number if it is left out, the range goes from 1 to the given number
+---@param step? number 1 by default; not 0
 ---@param opts? gpipe.TensorOptions
 ---@return gpipe.Tensor
 function create.arange(first, last, step, opts)
@@ -158,8 +158,7 @@ end
 
 -- ---- drawn -----------------------------------------------------------------------------------
 
--- In forward a draw is an op of the step's own stream, but for one that has a seed: that is a
--- constant.
+-- In forward a draw becomes an op of the step's own stream; a draw with a seed becomes a constant.
 local function record(who, kind, shape, o, device)
   if device then
     errors.raise("%s: device is %q in forward, expected none: values lie where their stage runs",

@@ -1,7 +1,7 @@
 -- lua/gpipe/tensor/einsum.lua - gp.einsum: sums of products by the letters of dimensions.
 --
--- Two operands at a time become one batched product of matrices: letters of both that stay are the
--- batch, letters of both that go are summed, the others are rows and columns.
+-- Two operands at a time become one batched product of matrices: letters of both that remain are
+-- the batch, letters of both that disappear are summed, and the others are rows and columns.
 
 local errors = require "gpipe.errors"
 
@@ -9,7 +9,7 @@ local WHO = "gp.einsum"
 
 -- ---- letters ---------------------------------------------------------------------------------
 
--- The dimensions that "..." stands for, counted from the last one: their letters are "...1" and so
+-- The letters for the dimensions that "..." stands for, counted from the last one: "...1" and so
 -- on.
 local function dots(count)
   local letters = {}
@@ -17,7 +17,7 @@ local function dots(count)
   return letters
 end
 
--- Letters of a text, in which "..." stands for so many dimensions.
+-- The letters of a text in which "..." stands for this many dimensions.
 local function letters_of(text, more)
   local before, after = text:match "^(%a*)%.%.%.(%a*)$"
   if not before and not text:match "^%a*$" then
@@ -32,7 +32,7 @@ local function letters_of(text, more)
   return letters
 end
 
--- A letter that an operand has twice is the diagonal of both dimensions.
+-- Take the diagonal of two dimensions if an operand has their letter twice.
 local function diagonals(tensor, letters)
   local at = {}
   for d, letter in ipairs(letters) do
@@ -50,7 +50,7 @@ local function diagonals(tensor, letters)
   return tensor, letters
 end
 
--- One operand: its letters, and its sizes among all.
+-- Read one operand: its letters, and its sizes, which must agree with the others.
 local function read_operand(text, t, i, sizes)
   if getmetatable(t) ~= "gpipe.Tensor" then
     errors.raise("%s: operand %d is %s, expected a tensor", WHO, i, errors.show(t))
@@ -72,7 +72,7 @@ local function read_operand(text, t, i, sizes)
   return { tensor = t, letters = letters, more = more }
 end
 
--- Of a text without "->": "..." and the letters that occur once, in their order.
+-- The result of a text without "->": "..." and the letters that occur once, in alphabetical order.
 local function implied(left, more)
   local counts, once = {}, {}
   for letter in left:gmatch "%a" do counts[letter] = (counts[letter] or 0) + 1 end
@@ -131,7 +131,7 @@ local function set_of(letters)
   return set
 end
 
--- Sum over the letters that nobody wants any more.
+-- Sum over the letters that are not needed any more.
 local function drop(side, wanted)
   local dims, kept = {}, {}
   for d, letter in ipairs(side.letters) do
@@ -141,7 +141,7 @@ local function drop(side, wanted)
   return { tensor = side.tensor:sum(dims), letters = kept }
 end
 
--- The tensor with its dimensions in the order of the letters.
+-- Permute a tensor's dimensions into the order of the letters.
 local function ordered(side, letters)
   local at, order, same = set_of(side.letters), {}, true
   for i, letter in ipairs(letters) do
@@ -165,7 +165,7 @@ local function joined(...)
   return all
 end
 
--- One product of matrices; wanted: letters that are read later.
+-- Multiply two operands as matrices; wanted: letters that are needed later.
 local function multiply(a, b, wanted, sizes)
   local in_a, in_b = set_of(a.letters), set_of(b.letters)
   local needed_a, needed_b = {}, {}
@@ -190,9 +190,10 @@ local function multiply(a, b, wanted, sizes)
   return { tensor = left:matmul(right):reshape(shape), letters = letters }
 end
 
---- Sums of products by letters: each letter is a dimension, those that the result lacks are summed.
---- "..." stands for the dimensions that have no letter, a letter twice in an operand for diagonals.
---- Without "->" the letters that occur once are the result, in their order.
+--- Sums of products by letters: each letter is a dimension, and dimensions whose letters the result
+--- lacks are summed. "..." stands for the dimensions without a letter; a letter twice in an operand
+--- means a diagonal. Without "->" the result has the letters that occur once, in alphabetical
+--- order.
 ---
 --- Operands are joined from left to right, each time by one batched product of matrices.
 --- Errors: another number of operands or dimensions than the text says; sizes that differ.

@@ -1,5 +1,5 @@
--- lua/gpipe/tensor/elsewhere.lua - names of tensors and functions in PyTorch, NumPy and Torch7 that
--- have no counterpart of one name here, and what does the same.
+-- lua/gpipe/tensor/elsewhere.lua - says what replaces those names of tensors and functions in
+-- PyTorch, NumPy and Torch7 that have no direct counterpart here.
 
 local ways = {}
 
@@ -15,7 +15,7 @@ local WAYS = {
   { "autograd", "t:backward(), gp.grad(fn), gp.gradcheck(fn, inputs)" },
   { "jit script", "gp.compile(fn, example_inputs)" },
   { "distributed", "gp.pipeline spreads a model over the devices of one machine" },
-  -- what is not there
+  -- features that do not exist here
   { "complex complex64 complex128 cfloat cdouble chalf real imag angle conj conj_physical "
     .. "view_as_real view_as_complex polar isreal resolve_conj resolve_neg H mH",
     "there are no complex numbers: keep two tensors" },
@@ -30,7 +30,7 @@ local WAYS = {
   { "digamma polygamma mvlgamma igamma igammac i0 zeta", "t:lgamma() is there, others are not" },
   { "eig eigvals", "gp.linalg.eigh is for symmetric matrices; others have complex eigenvalues" },
   { "nextafter frexp", "t:bytes() has the bits, gp.frombytes makes a tensor of them" },
-  -- one name, several things
+  -- names with several counterparts
   { "stride as_strided data_ptr storage set_ storage_offset",
     "how a tensor lies is its own affair: t:is_contiguous(), t:contiguous(), t[{{1, -1, 2}}]" },
   { "is_cuda is_sparse is_leaf retain_grad grad_fn",

@@ -1,4 +1,4 @@
--- lua/gpipe/tensor/is.lua - whether a value is a tensor, real or symbolic.
+-- lua/gpipe/tensor/is.lua - says whether a value is a tensor, real or symbolic.
 
 ---@param value any
 ---@return boolean

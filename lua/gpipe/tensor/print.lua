@@ -1,21 +1,21 @@
--- lua/gpipe/tensor/print.lua - tostring(tensor): its values, summarised, and a line that says what
--- it is.
+-- lua/gpipe/tensor/print.lua - tostring(tensor): its values, summarized, and a line with its dtype
+-- and shape.
 --
--- Printing must be safe whatever the size: never more than a screen, and only the elements that are
--- shown are read. Large tensors show three items at each edge.
+-- Printing must be safe for any size: it prints never more than a screen, and reads only the
+-- elements that are shown. Large tensors show three items at each edge.
 
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"
 local screen = require "gpipe.screen"
 
-local LINES = 20 -- of values; the footer comes on top
+local LINES = 20 -- lines of values; the footer comes in addition
 local EDGE = 3 -- items shown at each end of a dimension that is summarised
-local SUMMARISED = 1000 -- elements from which on a tensor is summarised
+local SUMMARISED = 1000 -- number of elements above which a tensor is summarised
 local GAP = 0 -- stands for "..." in a list of positions
 
 -- ---- what to show ----------------------------------------------------------------------------
 
--- Positions 1 .. size, with `edge` at each end and a gap where they are more than `limit`.
+-- The positions 1 .. size; if there are more than `limit`, only `edge` at each end and a gap.
 local function pick(size, limit, edge)
   local positions = {}
   for i = 1, size <= limit and size or edge do positions[i] = i end
@@ -26,7 +26,7 @@ local function pick(size, limit, edge)
   return positions
 end
 
--- Values of the shown rows of a matrix: a list of rows, each a list of numbers (GAP for a gap).
+-- Read the values of the rows to show: a list of rows, each a list of numbers (GAP for a gap).
 local function read_matrix(matrix, row_picks, column_picks)
   local rows = {}
   for i, r in ipairs(row_picks) do
@@ -45,7 +45,8 @@ end
 
 local function is_finite(v) return v == v and v ~= math.huge and v ~= -math.huge end
 
--- The format of all numbers shown: integers bare, else four decimals, else exponents.
+-- The common format of all numbers shown: integers without a point, else four decimals, else
+-- exponents.
 local function number_format(blocks)
   local whole, low, high = true, math.huge, 0
   for _, block in ipairs(blocks) do
@@ -76,7 +77,7 @@ end
 
 -- ---- rows as text ----------------------------------------------------------------------------
 
--- The widest text, over the cells of all blocks.
+-- The width of the widest cell in all blocks.
 local function cell_width(blocks, format)
   local width = 1
   for _, block in ipairs(blocks) do
@@ -90,7 +91,7 @@ local function cell_width(blocks, format)
   return width
 end
 
--- The cells that fit a line too narrow for both ends of a row: the first ones, and a gap.
+-- Fit a row into a line that is too narrow for both ends: the first cells, and a gap.
 local function fit_beginning(cells, capacity)
   local kept = table.move(cells, 1, math.max(1, capacity - 1), 1, {})
   kept[#kept] = kept[#kept] .. " .."
@@ -109,7 +110,7 @@ local function fit(cells, capacity)
   return kept
 end
 
--- One line; cells are right-aligned, so that signs and points stand below each other.
+-- Write one row; cells are right-aligned, so that signs and points are below each other.
 local function row_text(row, width)
   if row == GAP then return " ..." end
   local cells = fit(row, (screen.columns() - 1) // (width + 2))
@@ -149,7 +150,7 @@ local function slice_at(tensor, at)
   return matrix, "(" .. table.concat(name, ",") .. ",.,.)"
 end
 
--- A list of blocks {title, rows}; one without a title for one and two dimensions.
+-- Read the blocks {title, rows}; tensors of one and two dimensions have one block without a title.
 local function read_blocks(tensor)
   local shape = tensor.shape
   local large = tensor:numel() > SUMMARISED
@@ -179,7 +180,7 @@ local function read_blocks(tensor)
   return blocks
 end
 
--- A parameter prints as its value does, but for the last line.
+-- A parameter prints like its value, except for the last line.
 local text_of
 function text_of(tensor)
   if tensor:is_parameter() then
@@ -204,7 +205,7 @@ end
 
 -- ---- misspelt methods ------------------------------------------------------------------------
 
--- Called for a name that is no field and no method; returns the end of the error text.
+-- Called for a name that is neither a field nor a method; returns the end of the error text.
 local function missing(key, methods)
   local way = require("gpipe.tensor.elsewhere")[key]
   if way then return (" (%s)"):format(way) end
@@ -226,7 +227,7 @@ end)
 core.hook("tostring", text_of)
 core.hook("missing", missing)
 
--- What completion offers besides methods.
+-- The names that completion offers besides methods.
 local meta = debug.getmetatable(core.full("tensor", { 1 }, 0, "f32"))
 function meta.fields(tensor)
   return { shape = tensor.shape, dtype = tensor.dtype, device = tensor.device,

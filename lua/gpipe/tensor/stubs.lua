@@ -1,8 +1,8 @@
--- lua/gpipe/tensor/stubs.lua - the annotations of the methods that are ops, from their rows of
--- ops.def.
+-- lua/gpipe/tensor/stubs.lua - writes the annotations of those methods that are ops, from their
+-- rows in ops.def.
 --
--- meta.lua has the methods with forms of their own; the others say all there is in their row, so
--- that a new op is known to editors, to readers and to the test of examples without another edit.
+-- meta.lua documents the methods with special forms. The rows of ops.def say everything about the
+-- others, so that editors, readers and the test of examples know a new op without another edit.
 -- scripts/reference.lua writes the text to a file.
 
 local core = require "gpipe.core"
@@ -28,7 +28,7 @@ local function default_of(attribute)
   return ""
 end
 
--- The first operand is the tensor itself.
+-- The parameters of a method; the first operand is the tensor itself.
 local function parameters(row)
   local lines, names = {}, {}
   local function add(name, rest)
@@ -58,7 +58,8 @@ local function stub(row)
   return table.concat(lines, "\n")
 end
 
--- t:add_(o), which is t:copy_(t:add(o)). While a layer is traced only Buffers are written.
+-- The stub of t:add_(o), which is t:copy_(t:add(o)). While a layer is traced, only Buffers can be
+-- written.
 local function stub_in_place(row)
   local lines, names = parameters(row)
   local example = row.text:match("`[^`]*`"):gsub(":" .. row.name .. "%(", ":" .. row.name .. "_(")

@@ -1,5 +1,5 @@
--- lua/gpipe/tensor/together.lua - functions of several tensors at once, by torch's names: beside
--- each other, in one shape, in all combinations.
+-- lua/gpipe/tensor/together.lua - functions of several tensors with torch's names: they stack
+-- tensors, broadcast them, and form combinations.
 
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"
@@ -8,7 +8,7 @@ local check = require "gpipe.tensor.methods.check"
 
 local together = {}
 
-local MOST_ROWS = 1 << 26 -- of combinations: more are a mistake
+local MOST_ROWS = 1 << 26 -- rows of combinations: more are a mistake
 
 local function check_list(who, list)
   if is_tensor(list) or type(list) ~= "table" or #list == 0 then
@@ -73,7 +73,7 @@ local function beside_each_other(who, list, most, d)
   return core.concat(parts, d)
 end
 
---- Beside each other: along the second dimension, vectors along their one.
+--- Join tensors side by side: along the second dimension, vectors along the only one.
 --- ```lua
 --- assert(gp.hstack({gp.ones {2}, gp.ones {3}}).shape[1] == 5)
 --- ```
@@ -84,7 +84,7 @@ function together.hstack(list)
   return beside_each_other("gp.hstack", list, 1, list[1]:dim() < 2 and 1 or 2)
 end
 
---- Below each other: along the first dimension, vectors as rows.
+--- Join tensors one below the other: along the first dimension, with vectors as rows.
 --- ```lua
 --- assert(gp.vstack({gp.ones {3}, gp.ones {3}}).shape[1] == 2)
 --- ```
@@ -92,7 +92,7 @@ end
 ---@return gpipe.Tensor
 function together.vstack(list) return beside_each_other("gp.vstack", list, 2, 1) end
 
---- Behind each other: along the third dimension.
+--- Join tensors one behind the other: along the third dimension.
 --- ```lua
 --- assert(gp.dstack({gp.ones {2, 3}, gp.ones {2, 3}}).shape[3] == 2)
 --- ```
@@ -100,7 +100,7 @@ function together.vstack(list) return beside_each_other("gp.vstack", list, 2, 1)
 ---@return gpipe.Tensor
 function together.dstack(list) return beside_each_other("gp.dstack", list, 3, 3) end
 
---- Beside each other, vectors as columns.
+--- Join tensors side by side, with vectors as columns.
 --- ```lua
 --- assert(gp.column_stack({gp.ones {3}, gp.ones {3, 2}}).shape[2] == 3)
 --- ```
@@ -115,7 +115,7 @@ end
 
 -- ---- in one shape ----------------------------------------------------------------------------
 
---- All tensors in the one shape that they broadcast to. Views.
+--- Expand all tensors to the shape that they broadcast to. Views.
 --- ```lua
 --- local a, b = gp.broadcast_tensors(gp.ones {3, 1}, gp.ones {4})
 --- assert(a.shape[2] == 4 and b.shape[1] == 3)
@@ -153,13 +153,13 @@ local function check_rows(who, rows)
     MOST_ROWS)
 end
 
---- All rows of one element of each vector, the last one changing first.
+--- All rows that take one element from each vector; the last element changes first.
 --- ```lua
 --- assert(gp.cartesian_prod(gp.tensor {1, 2}, gp.tensor {3, 4, 5})[4][1] == 2)
 --- ```
 ---@param first gpipe.Tensor of one dimension, as the others
 ---@param ... gpipe.Tensor
----@return gpipe.Tensor [rows, vectors], of one vector itself
+---@return gpipe.Tensor [rows, vectors]; for one vector the vector itself
 function together.cartesian_prod(first, ...)
   local list, rows, before, columns = { first, ... }, 1.0, 1, {}
   for i = 1, select("#", ...) + 1 do
@@ -178,8 +178,8 @@ function together.cartesian_prod(first, ...)
   return core.concat(columns, 2)
 end
 
--- The next r ascending positions below n + 1 in their order (repeated ones allowed or not), in
--- place; false behind the last.
+-- Advance to the next r ascending positions up to n (repeated positions are allowed or not), in
+-- place; return false after the last.
 local function advance(at, n, repeated)
   for k = #at, 1, -1 do
     if at[k] < (repeated and n or n - #at + k) then
@@ -197,8 +197,8 @@ local function count_of(n, r)
   return math.max(count, 0)
 end
 
---- All rows of r elements of a vector, in their order; with `with_replacement` also the same one
---- again.
+--- All rows of r elements of a vector, in their order; with `with_replacement` an element may
+--- repeat.
 --- ```lua
 --- assert(gp.combinations(gp.tensor {1, 2, 3})[3][2] == 3)
 --- ```

@@ -1,7 +1,7 @@
--- lua/gpipe/tokenizer/class.lua - a tokenizer's methods: texts as ids and back, tokens by id.
+-- lua/gpipe/tokenizer/class.lua - the methods of a tokenizer: texts to ids and back, tokens by id.
 --
--- The work is done in C (runtime/io/bpe). A tokenizer never changes: what encode leaves out or adds
--- is said by each call.
+-- The work is done in C (runtime/io/bpe). A tokenizer never changes: each call says what encode
+-- leaves out or adds.
 
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"
@@ -14,7 +14,7 @@ local options = require "gpipe.options"
 local Tokenizer = { __name = "gpipe.Tokenizer", methods = {} }
 local methods = Tokenizer.methods
 
--- The object in C, apart from what users index.
+-- The object in C, kept apart from what users index.
 local cores = setmetatable({}, { __mode = "k" })
 
 local NAMES = { "encode", "decode", "token", "id", "special", "path" }
@@ -40,13 +40,13 @@ local ENCODE = {
   add_special = { type = "boolean", default = true },
 }
 
---- The ids of a text, i64 [n]. The text may hold any bytes: what is no UTF-8 becomes ids too, so
---- that `decode` gives the same bytes back. Special tokens in the text become their ids, and those
---- that the tokenizer's file puts before and after every text (BOS, EOS) are put there, as the
---- original does.
+--- The ids of a text, i64 [n]. The text may hold any bytes: bytes that are not UTF-8 become ids
+--- too, so that `decode` returns the same bytes. Special tokens in the text become their ids. The
+--- tokens that the tokenizer's file puts before and after every text (BOS, EOS) are added, as in
+--- the original.
 ---
---- opts: `special = false`: special tokens in the text are text like any other (of texts that are
---- not trusted); `add_special = false`: nothing is put before and after.
+--- opts: `special = false`: special tokens in the text are treated as plain text (for texts that
+--- are not trusted); `add_special = false`: nothing is added before and after.
 --- Errors: a byte that the vocabulary lacks.
 --- ```lua
 --- local tok = assert(gp.tokenizer "examples/data/tokenizer")
@@ -63,7 +63,7 @@ function methods:encode(text, opts)
   return core.tokenizer_encode(cores[self], text, not o.special, not o.add_special)
 end
 
--- A list of ids or a tensor of integers as i64 [n].
+-- Convert a list of ids or a tensor of integers to i64 [n].
 local function ids_of(ids)
   if math.type(ids) == "integer" then ids = { ids } end
   if is_tensor(ids) then
@@ -84,8 +84,8 @@ local function ids_of(ids)
   return core.tensor(ids, "i64")
 end
 
---- The bytes that ids stand for, one after the other. A character that is cut off at an end stays
---- cut off: its bytes come as they are.
+--- The bytes that ids stand for, one after the other. If a character is cut off at an end, its
+--- remaining bytes are returned as they are.
 ---
 --- ids: a tensor of integers of any shape, a list, or one id. opts: `skip_special = true` leaves
 --- special tokens out.
@@ -102,7 +102,7 @@ function methods:decode(ids, opts)
   return core.tokenizer_decode(cores[self], ids_of(ids), o.skip_special)
 end
 
---- The bytes of one id; nil where it stands for nothing.
+--- The bytes of one id; nil if it stands for nothing.
 --- ```lua
 --- local tok = assert(gp.tokenizer "examples/data/tokenizer")
 --- assert(tok:token(tok:id " the") == " the")
@@ -114,7 +114,7 @@ function methods:token(id)
     options.argument("token", "id", id, { type = "integer", required = true }))
 end
 
---- The id of bytes that are one token; nil where they are none.
+--- The id of bytes that form one token; nil if they do not.
 --- ```lua
 --- local tok = assert(gp.tokenizer "examples/data/tokenizer")
 --- assert(tok:id "<|endoftext|>" == #tok - 1)
@@ -136,7 +136,7 @@ local function new(loaded, path)
   return tokenizer
 end
 
--- The object in C; nil where it is no tokenizer.
+-- The object in C; nil if the value is not a tokenizer.
 local function core_of(value) return cores[value] end
 
 return { new = new, methods = methods, core_of = core_of }

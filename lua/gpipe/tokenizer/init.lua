@@ -1,4 +1,4 @@
--- lua/gpipe/tokenizer/init.lua - `gp.tokenizer`: a byte-level vocabulary from its files.
+-- lua/gpipe/tokenizer/init.lua - `gp.tokenizer`: loads a byte-level vocabulary from its files.
 
 local class = require "gpipe.tokenizer.class"
 local core = require "gpipe.core"
@@ -17,14 +17,14 @@ local SPEC = {
 }
 
 --- Load a byte-level BPE tokenizer: a `tokenizer.json`, a folder with one, or a folder with GPT-2's
---- `vocab.json` and `merges.txt`. Ids are those of the original (Hugging Face's tokenizers).
---- `#tok` is one more than the highest id, `tok.special` has the ids of special tokens by text.
+--- `vocab.json` and `merges.txt`. The ids are those of the original (Hugging Face's tokenizers).
+--- `#tok` is one more than the highest id; `tok.special` maps special tokens to their ids.
 ---
---- opts, for `vocab.json` and `merges.txt`, which do not say these: `special`, a list of tokens of
---- the vocabulary that are found in texts whole (`<|endoftext|>` where it is there);
---- `add_prefix_space`, as if a space stood before every text (false).
+--- opts are for `vocab.json` and `merges.txt`, which lack this information: `special` is a list of
+--- tokens of the vocabulary that are found in texts as a whole (by default `<|endoftext|>` if the
+--- vocabulary has it); `add_prefix_space` treats every text as if it began with a space (false).
 --- Errors: nil, message, code for files that cannot be read, are damaged ("format", with the
---- offset), or ask for what is not done here ("unsupported", with its name).
+--- offset), or need a feature that is not supported ("unsupported", with its name).
 --- ```lua
 --- local tok = assert(gp.tokenizer "examples/data/tokenizer")
 --- print(#tok, tok:encode "Hello, world!")

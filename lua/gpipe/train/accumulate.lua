@@ -1,9 +1,9 @@
 -- lua/gpipe/train/accumulate.lua - `gp.train.accumulate`: one update for several mini-batches.
 --
--- pipe:step adds the gradients of each mini-batch's mean loss; after the last one they are divided
--- by the number of mini-batches, so that they are those of the mean over all rows. A power of two
--- divides without rounding, and micro-batches are added in their order: the same bits as one batch
--- with all rows, cut into the same micro-batches.
+-- pipe:step adds up the gradients of each mini-batch's mean loss. After the last one they are
+-- divided by the number of mini-batches, so they become those of the mean over all rows. Division
+-- by a power of two does not round, and micro-batches are added in their order, so the bits are
+-- those of one batch with all rows, cut into the same micro-batches.
 
 local errors = require "gpipe.errors"
 local options = require "gpipe.options"
@@ -18,7 +18,7 @@ local new = part.class {
   who = "gp.train.accumulate", methods = methods, call = "step", fields = {},
 }
 
--- What has a gradient, on the device where it is.
+-- Call fn for each gradient, on the gradient's device.
 local function each_gradient(acc, fn)
   for _, entry in ipairs(acc.entries) do
     local grad = entry.grad
@@ -26,9 +26,9 @@ local function each_gradient(acc, fn)
   end
 end
 
---- Forward and backward of one mini-batch; calling the object does the same. After the last of a
---- round the gradients are ready for `opt:step()`, which the script calls then.
---- Errors: as those of pipe:step; the gradients are zero then, and the round begins anew.
+--- Run forward and backward of one mini-batch; calling the object does the same. After the last
+--- mini-batch of a round the gradients are ready for `opt:step()`, which the script then calls.
+--- Errors: those of pipe:step; the gradients are zero then, and the round starts over.
 --- ```lua
 --- local pipe <close> = gp.pipeline(nn.Sequential {nn.Linear(4, 2)}, {loss = nn.MSELoss()})
 --- local accumulate = gp.train.accumulate(pipe, 2)
@@ -50,7 +50,7 @@ function methods:step(x, y)
   return mean
 end
 
---- What it remembers, as a plain table: within a round the gradients so far too.
+--- The state, as a plain table; within a round it includes the gradients so far.
 --- ```lua
 --- local pipe <close> = gp.pipeline(nn.Sequential {nn.Linear(4, 2)}, {loss = nn.MSELoss()})
 --- local accumulate = gp.train.accumulate(pipe, 2)
@@ -66,7 +66,7 @@ function methods:state()
   return { count = self.count, sum = self.sum, gradients = gradients }
 end
 
---- Go on from a state, made with any cut of the model.
+--- Continue from a state, which may come from any cut of the model.
 --- ```lua
 --- local pipe <close> = gp.pipeline(nn.Sequential {nn.Linear(4, 2)}, {loss = nn.MSELoss()})
 --- local accumulate = gp.train.accumulate(pipe, 2)
@@ -87,13 +87,13 @@ function methods:restore(state)
   return self
 end
 
---- Make one update of several mini-batches: a larger batch than the memory holds.
+--- Make one update from several mini-batches, as from a larger batch than memory holds.
 ---
---- The gradients are those of the mean over the `n` mini-batches, which is the mean over all rows
---- where all have as many (of a loss with an ignore index: as many tokens that count). They have
---- the same bits as those of one mini-batch of all rows with n times the micro-batches where n is a
---- power of two, and differ in the last bits for other n; batch norms still see one micro-batch,
---- and dropout draws anew for each mini-batch.
+--- The gradients are those of the mean over the `n` mini-batches. That is the mean over all rows if
+--- all mini-batches have the same number of rows (for a loss with an ignore index: of tokens that
+--- count). If n is a power of two they have the same bits as those of one mini-batch of all rows
+--- with n times the micro-batches; for other n the last bits differ. Batch norms still see one
+--- micro-batch, and dropout draws anew for each mini-batch.
 --- Errors: a pipeline that updates by itself (pipe:use), or an asynchronous one: pipe:step raises.
 --- ```lua
 --- local pipe <close> = gp.pipeline(nn.Sequential {nn.Linear(4, 2)}, {loss = nn.MSELoss()})
@@ -105,7 +105,7 @@ end
 --- end
 --- ```
 ---@param pipe gpipe.Pipeline
----@param n integer mini-batches for an update
+---@param n integer mini-batches in an update
 ---@return gpipe.Accumulate
 local function accumulate(pipe, n)
   local who = "gp.train.accumulate"

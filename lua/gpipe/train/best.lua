@@ -1,4 +1,4 @@
--- lua/gpipe/train/best.lua - `gp.train.best`: the best value of a measure so far.
+-- lua/gpipe/train/best.lua - `gp.train.best`: remembers the best value of a measure so far.
 
 local options = require "gpipe.options"
 local part = require "gpipe.train.part"
@@ -13,14 +13,14 @@ local new = part.class {
   fields = { value = { type = "number" }, step = { type = "number" } },
 }
 
---- Note a value; calling the object does the same.
+--- Record a value; calling the object does the same.
 --- ```lua
 --- local best = gp.train.best()
 --- assert(best:update(2.5, 100) and not best(3, 200) and best.step == 100)
 --- ```
----@param value number one that is not a number is never better
+---@param value number NaN is never better
 ---@param step? integer
----@return boolean better than all before
+---@return boolean whether it is better than all before
 function methods:update(value, step)
   part.number("gp.train.best", "value", value)
   step = options.argument("gp.train.best", "step", step, { type = "integer" })
@@ -32,13 +32,13 @@ function methods:update(value, step)
 end
 
 --- Remember the best value of a measure and its step: `if best(loss, step) then gp.save(...) end`.
---- (`run:best` of gp.run does so and keeps the model.)
---- Errors: a mode that is none.
+--- (`run:best` of gp.run does this and keeps the model.)
+--- Errors: an unknown mode.
 --- ```lua
 --- local best = gp.train.best "max"
 --- assert(best(0.5, 1) and not best(0.4, 2) and best.value == 0.5)
 --- ```
----@param mode? "min"|"max" what is better; "min"
+---@param mode? "min"|"max" which values are better; "min"
 ---@return gpipe.Best
 local function best(mode)
   return new { mode = options.argument("gp.train.best", "mode", mode, part.MODE) }

@@ -1,16 +1,16 @@
--- lua/gpipe/train/divergence.lua - `gp.train.divergence`: notices a loss that is not finite, or
+-- lua/gpipe/train/divergence.lua - `gp.train.divergence`: detects a loss that is not finite, or
 -- that jumps.
 --
--- A value is compared with the median of those before it, in units of their median deviation: one
--- spike moves neither, and what is not finite never enters (in running sums a single NaN would stay
--- for good and every later jump would pass).
+-- A value is compared with the median of earlier values, in units of their median deviation. One
+-- spike changes neither, and values that are not finite are never included (in running sums a
+-- single NaN would stay forever, and every later jump would pass).
 
 local options = require "gpipe.options"
 local part = require "gpipe.train.part"
 
-local LEAST = 10      -- values before a jump can be told
+local LEAST = 10      -- values before a jump can be detected
 local SCALE = 1.4826  -- median deviation to standard deviation of normal values
-local LEAST_SHARE = 1e-3 -- of the median: less than that is no jump, however quiet it was
+local LEAST_SHARE = 1e-3 -- of the median: a smaller change is never a jump
 
 ---@class gpipe.Divergence
 ---@field nonfinite integer values in a row that were not finite
@@ -30,7 +30,7 @@ local Trouble = { __name = "gpipe.Trouble" }
 Trouble.__index = function() end
 function Trouble:__tostring() return self.text end
 
--- ---- what was ----------------------------------------------------------------------------------
+-- ---- earlier values ----------------------------------------------------------------------------
 
 -- The first place in a sorted list whose value is not less.
 local function place_of(sorted, value)
@@ -42,7 +42,7 @@ local function place_of(sorted, value)
   return low
 end
 
--- The window in order: kept from step to step, made again after a restore.
+-- The sorted window; it is updated from step to step, and made again after a restore.
 local function sorted_of(self)
   if self.sorted_from ~= self.values then
     self.sorted = table.move(self.values, 1, #self.values, 1, {})
@@ -61,7 +61,7 @@ local function remember(self, value)
   self.values[self.at] = value
 end
 
--- The median distance from the middle: the nearest values are taken from both sides in turn.
+-- The median distance from the middle, found by taking the nearest values from both sides.
 local function median_distance(sorted, middle)
   local n = #sorted
   local right = place_of(sorted, middle)
@@ -84,7 +84,7 @@ local function usual(self)
     math.max(SCALE * median_distance(sorted, middle), LEAST_SHARE * math.abs(middle))
 end
 
--- ---- what is said ------------------------------------------------------------------------------
+-- ---- messages ----------------------------------------------------------------------------------
 
 local SUGGESTION = "go on from a checkpoint before it with a lower learning rate or more warmup, "
   .. "or clip gradients"
@@ -111,7 +111,7 @@ local function jump(self, step, value)
   }
 end
 
---- Look at the loss of a step; calling the object does the same.
+--- Check the loss of a step; calling the object does the same.
 --- ```lua
 --- local watch = gp.train.divergence()
 --- assert(watch:update(1, 2.5) == nil)
@@ -119,7 +119,7 @@ end
 --- ```
 ---@param step integer
 ---@param value number the loss, or the norm of the gradients
----@return gpipe.Trouble? trouble nil where all is well; prints as a sentence
+---@return gpipe.Trouble? trouble nil if all is well; it prints as a sentence
 function methods:update(step, value)
   local who = "gp.train.divergence"
   step = options.argument(who, "step", step, { type = "integer", required = true })
@@ -146,11 +146,11 @@ end
 ---@field suggestion string
 ---@field text string
 
---- Notice a loss that is not finite, or that jumps: by more than `z` usual distances (1.48 times
---- the median deviation) over the median of the last `window` values, from the tenth on; with
---- `factor` only where it is also so many times the median. What to do is the script's to decide.
+--- Detect a loss that is not finite, or that jumps: that exceeds the median of the last `window`
+--- values by more than `z` usual distances (1.48 times the median deviation), from the tenth value
+--- on. With `factor` it must also exceed the median that many times. The script decides what to do.
 --- Cost: 4 microseconds a step with a window of 100.
---- Errors: unknown options, a value that is no number.
+--- Errors: unknown options, a value that is not a number.
 --- ```lua
 --- local watch = gp.train.divergence {window = 50, z = 8}
 --- for step = 1, 20 do assert(not watch(step, 3 - step / 100)) end

@@ -1,4 +1,4 @@
--- lua/gpipe/train/early_stopping.lua - `gp.train.early_stopping`: tells when to end training.
+-- lua/gpipe/train/early_stopping.lua - `gp.train.early_stopping`: says when to end training.
 -- Source: the rules of Lightning's EarlyStopping (patience, min_delta, thresholds, finite values).
 
 local options = require "gpipe.options"
@@ -18,7 +18,7 @@ local new = part.class {
   },
 }
 
--- Whether a is better than b; by more than `delta` where it is given.
+-- Return whether a is better than b, by more than `delta` if it is given.
 local function better(self, a, b, delta)
   if self.mode == "max" then return a > b + (delta or 0) end
   return a < b - (delta or 0)
@@ -45,7 +45,7 @@ local function reason_of(self, value)
   return ("no value was better than %g %d times in a row"):format(self.best, self.bad)
 end
 
---- Note a value; calling the object does the same. Once it has said to stop it goes on saying so.
+--- Record a value; calling the object does the same. Once it has said to stop, it keeps saying so.
 --- ```lua
 --- local stop = gp.train.early_stopping {patience = 1}
 --- assert(not stop:update(0.5) and stop:update(0.7))
@@ -63,17 +63,16 @@ end
 local finite = { type = "number", above = -math.huge, below = math.huge }
 
 ---@class gpipe.EarlyStoppingOptions
----@field patience? integer values in a row that may be no better; 3
+---@field patience? integer values in a row that may bring no improvement; 3
 ---@field min_delta? number a value is better by more than this; 0
----@field mode? "min"|"max" what is better; "min"
+---@field mode? "min"|"max" which values are better; "min"
 ---@field threshold? number good enough: stop when it is reached
 ---@field divergence? number too bad: stop when a value is worse
 
---- Say when to end training: after `patience` values in a row that are no better than the best by
---- more than `min_delta`; at a value that is good enough or too bad; at one that is not finite.
---- Call it with each value of the measure: `if stop(pipe:evaluate(x, y)) then break end`; `reason`
---- then says why.
---- Errors: unknown options, a value that is no number.
+--- Say when to end training: after `patience` values in a row that do not improve the best by more
+--- than `min_delta`; at a value that is good enough, too bad or not finite. Call it with each value
+--- of the measure: `if stop(pipe:evaluate(x, y)) then break end`; `reason` then says why.
+--- Errors: unknown options, a value that is not a number.
 --- ```lua
 --- local stop = gp.train.early_stopping {patience = 2, mode = "max"}
 --- local steps = 0

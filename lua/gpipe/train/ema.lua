@@ -1,10 +1,10 @@
--- lua/gpipe/train/ema.lua - `gp.train.ema`: the mean of the weights over the last steps.
+-- lua/gpipe/train/ema.lua - `gp.train.ema`: an exponential moving average of the weights.
 -- Source: Polyak and Juditsky 1992; the growing decay is that of TensorFlow's
 -- ExponentialMovingAverage (num_updates).
 --
--- An average lies where its parameter lies, in the parameter's own type (f32 or f64, whatever the
--- precision of the pipeline), and is updated there element by element: the same bits for every cut
--- of the model into stages.
+-- An average lies on the device of its parameter, in the parameter's own type (f32 or f64, whatever
+-- the precision of the pipeline), and is updated there element by element. So it has the same bits
+-- for every cut of the model into stages.
 
 local errors = require "gpipe.errors"
 local nn_state = require "gpipe.nn.state"
@@ -13,21 +13,21 @@ local parameters = require "gpipe.train.parameters"
 local part = require "gpipe.train.part"
 
 ---@class gpipe.Ema
----@field updates integer how many there were
----@field swapped boolean whether the model has the averages now
+---@field updates integer number of updates
+---@field swapped boolean whether the model currently holds the averages
 local methods = {}
 
 local new = part.class { who = "gp.train.ema", methods = methods, fields = {} }
 
--- Elements of a parameter on the host that are averaged in one go: what lies between stays in the
--- cache, and its memory is at hand.
+-- Elements of a parameter on the host that are averaged at once: intermediate values stay in the
+-- cache, and their memory is reused.
 local SLICE = 1 << 16
 
 local function move(average, value, share)
   average:add_((value - average):mul_(share))
 end
 
--- On a GPU fewer and larger operations are better.
+-- Move in slices on the host; on a GPU fewer and larger operations are better.
 local function move_in_slices(average, value, share)
   local count = value:numel()
   local sliced = count > SLICE and value.device == "cpu" and value:is_contiguous()
@@ -40,7 +40,7 @@ local function move_in_slices(average, value, share)
   end
 end
 
--- The average of an entry, on the device where the values are: a model leaves a GPU when its
+-- The average of an entry, on the device where the values are now: a model leaves a GPU when its
 -- pipeline is closed.
 local function average_of(ema, i, value)
   local average = ema.averages[i]
@@ -58,8 +58,8 @@ local function check_own(ema, name)
   end
 end
 
---- Take the weights in, after each update of them.
---- Errors: while the model has the averages.
+--- Update the averages; call it after each update of the weights.
+--- Errors: the model currently holds the averages.
 --- ```lua
 --- local model = nn.Sequential {nn.Linear(4, 2)}
 --- local ema = gp.train.ema(model, {decay = 0.9})
@@ -78,8 +78,8 @@ function methods:update()
   end
 end
 
---- Exchange the weights and their averages; once more puts them back, every bit. Buffers, such as
---- the running figures of batch norms, stay as they are.
+--- Exchange the weights and their averages; a second call restores every bit. Buffers, such as the
+--- running statistics of batch norms, do not change.
 --- ```lua
 --- local model = nn.Sequential {nn.Linear(4, 2)}
 --- local ema = gp.train.ema(model)
@@ -98,9 +98,8 @@ function methods:swap()
   self.swapped = not self.swapped
 end
 
---- Call a function while the model has the averages; they are exchanged again whatever happens in
---- it.
---- Errors: those of the function, after the model has its own weights again.
+--- Call a function while the model holds the averages; they are exchanged back in any case.
+--- Errors: those of the function, raised after the model has its own weights again.
 --- ```lua
 --- local pipe <close> = gp.pipeline(nn.Sequential {nn.Linear(4, 2)}, {loss = nn.MSELoss()})
 --- local ema = gp.train.ema(pipe)
@@ -119,8 +118,8 @@ function methods:apply(fn, ...)
   return fn(...)
 end
 
---- The averages by the names of the parameters, as copies on the host: what gp.save takes and
---- `load_state_dict` of a model without buffers.
+--- The averages by parameter name, as copies on the host, for gp.save and for `load_state_dict` of
+--- a model without buffers.
 --- ```lua
 --- local model = nn.Sequential {nn.Linear(4, 2)}
 --- local ema = gp.train.ema(model)
@@ -136,7 +135,7 @@ function methods:state_dict()
   return copies
 end
 
---- What it remembers, as a plain table with tensors: what a checkpoint of gp.run carries.
+--- The state, as a plain table with tensors, for checkpoints of gp.run.
 --- ```lua
 --- local ema = gp.train.ema(nn.Sequential {nn.Linear(4, 2)})
 --- ema:restore(ema:state())
@@ -144,8 +143,8 @@ end
 ---@return {updates: integer, averages: table<string, gpipe.Tensor>}
 function methods:state() return { updates = self.updates, averages = self:state_dict() } end
 
---- Go on from a state, made with any cut of the model.
---- Errors: averages that do not fit, all in one text; nothing is changed then.
+--- Continue from a state, which may come from any cut of the model.
+--- Errors: averages that do not fit; one text names all of them, and nothing is changed.
 --- ```lua
 --- local ema = gp.train.ema(nn.Sequential {nn.Linear(4, 2)})
 --- local state = ema:state()
@@ -167,15 +166,15 @@ function methods:restore(state)
   return self
 end
 
---- Keep the exponential mean of the weights, which often evaluates better than the last ones: every
---- update each average moves to its weight by the share 1 - decay. Call `ema:update()` after
---- `opt:step()`, and evaluate with `ema:apply(function() ... end)`.
+--- Keep an exponential moving average of the weights, which often evaluates better than the last
+--- weights: each update moves the average towards the weight by the share 1 - decay. Call
+--- `ema:update()` after `opt:step()`, and evaluate with `ema:apply(function() ... end)`.
 ---
 --- With `warmup = true` the n-th update has the decay min(decay, (1 + n) / (10 + n)), so that the
---- averages do not drag the initial weights along. They are as large as the weights and lie on the
---- same devices; an update takes about as long as `opt:step()` of AdamW. Of a pipeline with
---- `barrier = false` each update waits for the steps under way.
---- Errors: what has no parameters; a decay outside of [0, 1).
+--- initial weights do not weigh on the averages. Averages are as large as the weights and lie on
+--- the same devices; an update takes about as long as `opt:step()` of AdamW. With a pipeline that
+--- has `barrier = false`, each update waits for the running steps.
+--- Errors: a value without parameters; a decay outside of [0, 1).
 --- ```lua
 --- local pipe <close> = gp.pipeline(nn.Sequential {nn.Linear(4, 2)}, {loss = nn.MSELoss()})
 --- local opt = gp.optim.SGD(pipe:parameters(), {lr = 0.1})

@@ -1,4 +1,4 @@
--- lua/gpipe/train/event_bytes.lua - the bytes of TensorBoard's event files.
+-- lua/gpipe/train/event_bytes.lua - encodes the records of TensorBoard's event files.
 --
 --   record = u64 length, u32 masked crc of these 8 bytes, data, u32 masked crc of the data
 --   data   = an Event in protocol buffers: wall_time 1, step 2, file_version 3, summary 5,
@@ -20,7 +20,7 @@ for i = 0, 255 do
   TABLE[i] = c
 end
 
-local AT_ONCE = 128 -- bytes that are taken from a string in one call
+local AT_ONCE = 128 -- bytes read from a string in one call
 
 --- The CRC-32C of a text.
 ---@param text string
@@ -34,7 +34,7 @@ function bytes.crc32c(text)
   return crc ~ 0xFFFFFFFF
 end
 
--- A crc of data that holds crcs must not be one of them.
+-- Mask a CRC, so that the CRC of data that contains CRCs differs from them.
 local function masked(text)
   local crc = bytes.crc32c(text)
   return (crc >> 15 | crc << 17) + 0xA282EAD8 & 0xFFFFFFFF
@@ -83,14 +83,14 @@ end
 ---@return string
 function bytes.version(time) return double(1, time) .. text(3, "brain.Event:2") end
 
--- A step of 0 is not written, as TensorFlow does not.
+-- Begin an event; a step of 0 is not written, as in TensorFlow.
 local function begin(time, step) return double(1, time) .. (step > 0 and whole(2, step) or "") end
 
 local function value(time, step, tag, content)
   return begin(time, step) .. text(5, text(1, text(1, tag) .. content))
 end
 
---- A process begins at a step: what is in files before from this step on does not count.
+--- Mark that a process begins at a step: records in earlier files from this step on do not count.
 ---@param time number
 ---@param step integer
 ---@return string

@@ -1,8 +1,8 @@
--- lua/gpipe/train/events.lua - `gp.train.events`: a file that TensorBoard shows.
+-- lua/gpipe/train/events.lua - `gp.train.events`: writes a file that TensorBoard shows.
 --
--- Records wait in memory for a few seconds, then they are one write. What a full disk cut off is
--- taken away again, so that a reader never meets half a record in the middle; the caller is told
--- and goes on.
+-- Records are buffered for a few seconds and then written at once. If a full disk cuts a write off,
+-- the part is removed, so that a reader never finds half a record in the middle; the caller gets an
+-- error and can go on.
 
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"
@@ -12,13 +12,13 @@ local is_tensor = require "gpipe.tensor.is"
 local options = require "gpipe.options"
 local parameters = require "gpipe.train.parameters"
 
-local PAUSE = 5          -- seconds that a record waits at most while others come
+local PAUSE = 5          -- longest time in seconds that a record is buffered
 local MOST_WAITING = 200 -- records
 
 ---@class gpipe.Events
 ---@field path string of the file
 ---@field lost integer records that could not be written
----@field file file*? nil when it is closed
+---@field file file*? nil if it is closed
 local Events = { __name = "gpipe.Events" }
 Events.__index = Events
 
@@ -26,13 +26,13 @@ local WHO = "gp.train.events"
 
 -- ---- the file ----------------------------------------------------------------------------------
 
--- Differences are those of a clock that nobody sets back.
+-- Time differences come from a clock that is never set back.
 local epoch = os.time() - core.seconds()
 local function now() return epoch + core.seconds() end
 
-local made = 0 -- files of this process
+local made = 0 -- files made by this process
 
--- As TensorBoard wants them: found by "tfevents", in order by the seconds.
+-- A name as TensorBoard needs it: found by "tfevents", sorted by the seconds.
 local function own_name(folder)
   local pid, host = core.process()
   local name = ("%s/events.out.tfevents.%010d.%s.%d.%d"):format(folder, os.time(),
@@ -45,8 +45,8 @@ local function failed(self, message, code)
   return nil, ("%s: cannot write: %s"):format(self.path, message:gsub("^.*: ", "")), code or "io"
 end
 
---- Give what waits to the system. What it refuses is lost and counted in `lost`; later records are
---- written where the last whole one ended.
+--- Write the buffered records. Records that the system refuses are lost and counted in `lost`;
+--- later ones are written after the last whole record.
 --- ```lua
 --- local events <close> = gp.train.events(os.tmpname() .. ".tfevents")
 --- events:scalar(1, "loss", 2.5)
@@ -81,7 +81,7 @@ local function add(self, event)
   return self:flush()
 end
 
---- Write what waits and close the file. A variable that is `<close>` does so, too.
+--- Write the buffered records and close the file. A `<close>` variable does this too.
 --- ```lua
 --- local events = gp.train.events(os.tmpname() .. ".tfevents")
 --- assert(events:close())
@@ -111,9 +111,9 @@ local function check_place(who, step, name)
   options.argument(who, "name", name, { type = "string", required = true })
 end
 
---- Add a number, a point of the curve `name`.
---- Errors: raises for a step below 0 and for other values; nil, message, code where the disk
---- refuses: training may go on.
+--- Add a number, as a point of the curve `name`.
+--- Errors: raises for a step below 0 and for other values; nil, message, code if the disk refuses,
+--- after which training may go on.
 --- ```lua
 --- local events <close> = gp.train.events(os.tmpname() .. ".tfevents")
 --- assert(events:scalar(7, "train/loss", 2.5))
@@ -152,9 +152,8 @@ function Events:text(step, name, text, time)
   return add(self, bytes.text(time or now(), step, name, text))
 end
 
---- Add how the elements of a tensor are spread. Elements that are not finite are left out; a tensor
---- without others adds nothing.
---- Cost: 0.2 seconds for a million elements.
+--- Add a histogram of the elements of a tensor. Elements that are not finite are left out; if there
+--- are no others, nothing is added. Cost: 0.2 seconds for a million elements.
 --- Errors: as those of scalar.
 --- ```lua
 --- local events <close> = gp.train.events(os.tmpname() .. ".tfevents")
@@ -177,8 +176,8 @@ function Events:histogram(step, name, tensor, time)
   return not counted or add(self, bytes.histogram(time or now(), step, name, counted))
 end
 
---- Add the histograms of all parameters as `parameters/NAME` and of their gradients as
---- `gradients/NAME`: between `pipe:step` and `opt:step`, now and then.
+--- Add histograms of all parameters as `parameters/NAME` and of their gradients as
+--- `gradients/NAME`. Call it now and then, between `pipe:step` and `opt:step`.
 --- Errors: as those of scalar.
 --- ```lua
 --- local pipe <close> = gp.pipeline(nn.Sequential {nn.Linear(4, 2)}, {loss = nn.MSELoss()})
@@ -219,18 +218,18 @@ local function open_file(path)
   end
   local file, message = io.open(path, "ab")
   if not file then return nil, message, "io" end
-  file:setvbuf "no" -- records wait here, and what is given to the system is whole
+  file:setvbuf "no" -- records are buffered here, and each write is whole
   return file
 end
 
 --- Open a file of events for TensorBoard (`tensorboard --logdir FOLDER`). In a folder, which is
---- made where it is missing, it gets a name of its own; a path whose name has "tfevents" in it is
---- the file itself. Records are written every few seconds, and at `flush` and `close`.
+--- made if it is missing, the file gets its own name. A path whose name contains "tfevents" is the
+--- file itself. Records are written every few seconds, and at `flush` and `close`.
 ---
---- `start` is the first step of a process that goes on with a run: TensorBoard then forgets what
---- older files of the folder say of this step and of those after it.
---- Errors: raises for wrong arguments; nil, message, code where the system refuses, or where the
---- file exists.
+--- `start` is the first step of a process that resumes a run: TensorBoard then ignores what older
+--- files in the folder say about this and later steps.
+--- Errors: raises for wrong arguments; nil, message, code if the system refuses, or if the file
+--- exists.
 --- ```lua
 --- local folder = os.tmpname()
 --- os.remove(folder)
@@ -238,7 +237,8 @@ end
 --- for step = 1, 3 do events:scalar(step, "loss", 1 / step) end
 --- ```
 ---@param path string
----@param opts? {start?: integer, time?: number} time: of the first record, seconds since 1970; now
+---@param opts? {start?: integer, time?: number} time: of the first record, in seconds since 1970;
+--- now
 ---@return gpipe.Events?
 ---@return string? message
 ---@return string? code "io"

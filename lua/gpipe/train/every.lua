@@ -1,4 +1,4 @@
--- lua/gpipe/train/every.lua - `gp.train.every`: when an evaluation, a sample, a save is due.
+-- lua/gpipe/train/every.lua - `gp.train.every`: says when an evaluation, a sample or a save is due.
 
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"
@@ -6,7 +6,7 @@ local options = require "gpipe.options"
 local part = require "gpipe.train.part"
 
 ---@class gpipe.Every
----@field last integer the step (or epoch) at which it was due last
+---@field last integer the step (or epoch) at which it was last due
 local methods = {}
 
 local new = part.class {
@@ -14,8 +14,8 @@ local new = part.class {
   may = { count = true, seconds = true, total = true }, fields = {},
 }
 
---- Whether it is due at a step (or epoch, as the option was); calling the object does the same.
---- Each is asked for once, in order: of steps that are left out the next one is due.
+--- Return whether it is due at a step (or epoch, depending on the option); calling the object does
+--- the same. Ask for each step once, in order. If steps are skipped, it is due at the next one.
 --- ```lua
 --- local due = gp.train.every {steps = 10}
 --- assert(not due:due(9) and due:due(10) and not due:due(11) and due:due(25))
@@ -36,7 +36,7 @@ function methods:due(n)
   return is_due
 end
 
---- What it remembers, as a plain table.
+--- The state, as a plain table.
 --- ```lua
 --- local due = gp.train.every {steps = 10}
 --- due(10)
@@ -45,7 +45,7 @@ end
 ---@return {last: integer, waited: number}
 function methods:state() return { last = self.last, waited = core.seconds() - self.since } end
 
---- Go on from a state.
+--- Continue from a state.
 --- ```lua
 --- local due = gp.train.every {steps = 10}
 --- due:restore {last = 20, waited = 0}
@@ -60,9 +60,9 @@ function methods:restore(state)
   return self
 end
 
---- Say when something is due: every so many steps, epochs or seconds, and at the last step,
+--- Say when something is due: every given number of steps, epochs or seconds, and at the last step,
 --- `total`. By steps and epochs it is the same in every run; by seconds it is not.
---- Errors: none of `steps`, `epochs` and `seconds`, or several.
+--- Errors: not exactly one of `steps`, `epochs` and `seconds`.
 --- ```lua
 --- local due = gp.train.every {steps = 100, total = 250}
 --- local found = {}

@@ -1,17 +1,16 @@
--- lua/gpipe/train/histogram.lua - how the elements of a tensor are spread, in buckets as
--- TensorBoard has them.
+-- lua/gpipe/train/histogram.lua - counts the elements of a tensor in TensorBoard's buckets.
 --
--- Their limits grow by a tenth from 1e-12 to 1e20 on both sides of zero, so that weights of any
--- size have shape. Source: tensorflow/core/lib/histogram/histogram.cc.
+-- The limits grow by a tenth from 1e-12 to 1e20 on both sides of zero, so that weights of any
+-- magnitude show a shape. Source: tensorflow/core/lib/histogram/histogram.cc.
 
 local core = require "gpipe.core"
 
-local SLICE = 1 << 20 -- elements that are looked at in one go: their positions take memory
+local SLICE = 1 << 20 -- elements that are counted at once: their positions take memory
 
 local FIRST, GROWTH, LAST = 1e-12, 1.1, 1e20
 
 local side -- limits above zero
-local limits -- all of them; the last bucket takes what is beyond
+local limits -- all limits; the last bucket takes larger values
 
 local function make_limits()
   side, limits = {}, {}
@@ -26,7 +25,7 @@ local function make_limits()
   limits[#limits + 1] = 1.7976931348623157e308
 end
 
--- Buckets of finite elements, counted from 0: as many from zero as the logarithm says.
+-- The buckets of finite elements, counted from 0: the logarithm gives the distance from zero.
 local function places(x)
   local size = ((x:abs():mul_(1 / FIRST)):log():mul_(1 / math.log(GROWTH)) + 1):floor()
   size:clamp_(0, #side)
@@ -46,8 +45,8 @@ local function add_slice(h, x)
   h.counts = h.counts and h.counts:add_(counts) or counts
 end
 
--- Buckets that nothing is in are left out, but for one before each run: a limit ends the bucket
--- that begins at the limit before it.
+-- Leave out empty buckets, except one before each run of others: a limit ends the bucket that
+-- begins at the limit before it.
 local function pack(h)
   local counts, kept_limits, kept = h.counts:totable(), {}, {}
   for i = 1, #limits do
@@ -62,8 +61,8 @@ end
 
 --- Count the finite elements by bucket.
 ---@param tensor gpipe.Tensor
----@return {min: number, max: number, count: integer, sum: number, squares: number,
----  limits: number[], counts: number[]}? nil where none is finite
+---@return {min: number, max: number, count: integer, sum: number, squares: number, limits:
+--- number[], counts: number[]}? nil if no element is finite
 return function(tensor)
   if not limits then make_limits() end
   local h = { count = 0, sum = 0, squares = 0, min = math.huge, max = -math.huge }

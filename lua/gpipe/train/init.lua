@@ -1,7 +1,7 @@
 -- lua/gpipe/train/init.lua - `gp.train`: parts that a training loop calls.
 --
--- The loop is the script's. What remembers something has `state()` and `restore(state)`, so that
--- gp.run's checkpoints carry it (`gp.run(name, {state = {ema = ema, stop = stop}})`) and the next
+-- The loop belongs to the script. Parts with a memory have `state()` and `restore(state)`, so that
+-- gp.run's checkpoints save it (`gp.run(name, {state = {ema = ema, stop = stop}})`) and the next
 -- steps have the same bits.
 
 local namespace = require "gpipe.namespace"

@@ -1,5 +1,5 @@
--- lua/gpipe/train/parameters.lua - the parameters that a part of gp.train is given: those of a
--- pipeline, of a model, or a list of them.
+-- lua/gpipe/train/parameters.lua - reads the parameters given to a part of gp.train: those of a
+-- pipeline, of a model, or a list.
 
 local errors = require "gpipe.errors"
 local object = require "gpipe.pipeline.object"
@@ -19,7 +19,7 @@ function parameters.is_pipeline(value)
   return type(value) == "table" and method_of(value, "load_progress") ~= nil
 end
 
---- The entries {name, param, value, grad}, and what ends the updates that may be under way.
+--- Return the entries {name, param, value, grad}, and a function that waits for running updates.
 ---@param who string
 ---@param given gpipe.Pipeline|nn.Module|table a list such as pipe:parameters()
 ---@return table[] entries

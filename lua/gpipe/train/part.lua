@@ -1,8 +1,7 @@
--- lua/gpipe/train/part.lua - what the small objects of gp.train have in common.
+-- lua/gpipe/train/part.lua - the base of the small objects of gp.train.
 --
--- Each is a table of plain fields, so that its state is a copy of some of them: what gp.run's
--- checkpoints carry (`state = {stop = stop}`). A name that is nearly a field's is an error, as
--- everywhere.
+-- Each object is a table of plain fields, so its state is a copy of some of them, which gp.run's
+-- checkpoints save (`state = {stop = stop}`). A misspelt field name is an error, as everywhere.
 
 local errors = require "gpipe.errors"
 local options = require "gpipe.options"
@@ -12,8 +11,8 @@ local part = {}
 ---@class gpipe.PartClass
 ---@field who string "gp.train.best", as errors name it
 ---@field methods table
----@field call? string the method that calling the object means
----@field fields table<string, gpipe.OptionRule> what a state holds
+---@field call? string the method that a call of the object runs
+---@field fields table<string, gpipe.OptionRule> the fields in a state
 ---@field may? table<string, true> fields of objects that may be nil
 
 local function names_of(class)
@@ -29,12 +28,12 @@ local function copy(value)
   return type(value) == "table" and table.move(value, 1, #value, 1, {}) or value
 end
 
--- A part with more than plain fields has such methods of its own.
+-- Add state and restore; a part with more than plain fields defines its own.
 local function add_state(class)
   local methods = class.methods
   if methods.state then return end
 
-  --- What it remembers, as a plain table: what gp.save and the checkpoints of gp.run take.
+  --- The state, as a plain table for gp.save and the checkpoints of gp.run.
   --- ```lua
   --- local best = gp.train.best()
   --- best(2.5, 100)
@@ -47,8 +46,8 @@ local function add_state(class)
     return state
   end
 
-  --- Go on from a state, as if it had never stopped.
-  --- Errors: what is no such state.
+  --- Continue from a state, as if training had never stopped.
+  --- Errors: something that is not such a state.
   --- ```lua
   --- local best = gp.train.best()
   --- best:restore {value = 2.5, step = 100}
@@ -63,7 +62,7 @@ local function add_state(class)
   end
 end
 
---- Make a class of parts; returns what makes an object of its fields.
+--- Make a class of parts; returns a function that makes an object from its fields.
 ---@param class gpipe.PartClass
 ---@return fun(fields: table): table
 function part.class(class)
@@ -83,7 +82,7 @@ end
 
 -- ---- values ------------------------------------------------------------------------------------
 
---- Raise where a measure is no number.
+--- Raise if a measure is not a number.
 ---@param who string
 ---@param name string
 ---@param value any
@@ -101,7 +100,7 @@ function part.is_finite(value)
   return value == value and value ~= math.huge and value ~= -math.huge
 end
 
---- Rules of options that several parts have.
+--- The rules of options that several parts share.
 part.MODE = { choices = { "min", "max" }, default = "min" }
 part.COUNT = { type = "integer", min = 0, required = true }
 

@@ -1,4 +1,4 @@
--- lua/gpipe/train/smooth.lua - `gp.train.smooth`: a running mean that forgets.
+-- lua/gpipe/train/smooth.lua - `gp.train.smooth`: an exponential mean.
 
 local options = require "gpipe.options"
 local part = require "gpipe.train.part"
@@ -15,8 +15,8 @@ local new = part.class {
   },
 }
 
---- Take a value in; calling the object does the same. What is not finite is left out, or the mean
---- would never be finite again.
+--- Add a value; calling the object does the same. Values that are not finite are left out, because
+--- the mean would never be finite again.
 --- ```lua
 --- local smooth = gp.train.smooth(0.5)
 --- assert(smooth:update(4) == 4 and smooth:update(0 / 0) == 4)
@@ -33,7 +33,7 @@ function methods:update(value)
 end
 
 --- An exponential mean of a measure, for people to look at: each value counts `beta` times as much
---- as the next one, and the first ones are not drawn to zero (bias correction).
+--- as the next one. Bias correction keeps the first means from being too close to zero.
 --- Errors: a beta outside of [0, 1).
 --- ```lua
 --- local smooth = gp.train.smooth(0.9)

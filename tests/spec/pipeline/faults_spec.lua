@@ -258,7 +258,7 @@ describe("a loss that is not finite", function()
       print(pipe:step(x, y) ~= pipe:step(x, y))
       pipe:step(x, y)]])
     assert.equal("true\n", out)
-    assert.equal("gpipe: the loss is nan at step 1 (said once; finite = true names the layer)\n",
+    assert.equal("gpipe: the loss is nan at step 1 (reported once; finite = true names the layer)\n",
       err)
     assert.equal(0, code)
   end)

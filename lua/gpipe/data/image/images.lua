@@ -6,10 +6,11 @@ local pixels = require "gpipe.data.image.pixels"
 
 local images = {}
 
--- Of ImageNet, as they are usually given.
+-- Mean and deviation of ImageNet, as they are usually given.
 local USUAL = { mean = { 0.485, 0.456, 0.406 }, deviation = { 0.229, 0.224, 0.225 } }
 local ENDINGS = { png = true, jpg = true, jpeg = true }
--- Images that torchvision reads and this does not: leaving them out would lose data silently.
+-- Formats that torchvision reads but this does not. Leaving such files out would lose data
+-- silently.
 local OTHERS = { bmp = true, pgm = true, ppm = true, tif = true, tiff = true, webp = true }
 
 local SPEC = {
@@ -22,8 +23,8 @@ local function refuse(file)
   return nil, ("%s: an image of another kind, expected .png and .jpg files"):format(file), "format"
 end
 
--- The image files below a folder, and the name of the folder in which each lies, in the order of
--- the names.
+-- Find the image files below a folder in the order of their names, and for each the name of the
+-- folder that it lies in.
 local function find(path)
   local list, message, code = core.file_list(path)
   if not list then return nil, message, code end
@@ -57,12 +58,12 @@ end
 ---@field normalise? boolean|table true (the default): with ImageNet's mean and deviation; false:
 --- values in [0, 1]; or {mean = {...}, deviation = {...}}
 
---- Open a folder with a folder of images for each class. x: f32 [3, size, size]; y: i64 ids from 0
---- in the order of the folders' names, `d.classes`. Files are read when a batch is made, by threads
---- (2 unless batches is told). With `train` a random area of 8 to 100 % with sides of 3:4 to 4:3 is
---- cut out, and one image in two is mirrored, by the shuffle's seed and the image; otherwise the
---- centre, 224 of 256 parts of the shorter side. Resized by a triangle filter (bilinear with
---- antialias).
+--- Open a folder that has one folder of images for each class. x: f32 [3, size, size]; y: i64 ids
+--- from 0 in the order of the folders' names, `d.classes`. Files are read when a batch is made, by
+--- threads (2 unless batches says otherwise). With `train` a random area of 8 to 100 % with sides
+--- of 3:4 to 4:3 is cut out, and one image in two is mirrored; both depend on the shuffle's seed
+--- and the image. Otherwise the centre is taken, 224 of 256 parts of the shorter side. Images are
+--- resized by a triangle filter (bilinear with antialias).
 --- Errors: wrong options raise; nil, message, code for a folder that cannot be read, holds no
 --- images, or images of other kinds (.bmp, .tif, .webp, .ppm). A damaged image raises at its batch,
 --- with its path.

@@ -1,5 +1,5 @@
--- gpipe/data/image/mnist.lua - the handwritten digits of MNIST, and what comes in its format
--- (Fashion-MNIST, KMNIST).
+-- gpipe/data/image/mnist.lua - opens the handwritten digits of MNIST, and data sets in the same
+-- format (Fashion-MNIST, KMNIST).
 
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"
@@ -32,7 +32,7 @@ local function read(path, split, what, rank)
   return values, message or file, code
 end
 
--- Ids from 0 to 9: a flipped bit must not reach a loss.
+-- Check that labels are ids from 0 to 9, so that a flipped bit does not reach a loss.
 local function check_labels(path, images, labels)
   if images:size(1) ~= labels:size(1) or images:size(1) == 0 then
     return nil, ("%s: %d labels for %d images, expected the same number, at least 1"):format(path,
@@ -53,8 +53,9 @@ end
 ---@field normalise? boolean|table true (the default): with the usual mean 0.1307 and deviation
 --- 0.3081; false: values in [0, 1]; or {mean = {...}, deviation = {...}}
 
---- Open the files of MNIST in a folder, as they are downloaded (also packed by gzip). x: f32
---- [1, 28, 28]; y: i64 ids from 0. The bytes are kept, and become floats when a batch is made.
+--- Open the files of MNIST in a folder, as they are downloaded (also compressed by gzip). x: f32
+--- [1, 28, 28]; y: i64 ids from 0. The bytes are kept as they are, and become floats when a batch
+--- is made.
 --- Errors: wrong options raise; nil, message, code for files that are not there (with where to
 --- get them) or that are damaged.
 --- ```lua

@@ -1,5 +1,5 @@
--- gpipe/data/image/pixels.lua - images of bytes in memory as a dataset: f32 [C, H, W], made when a
--- batch is.
+-- gpipe/data/image/pixels.lua - a dataset of images that lie as bytes in memory; they become f32
+-- [C, H, W] when a batch is made.
 
 local core = require "gpipe.core"
 local dataset = require "gpipe.data.dataset"
@@ -38,8 +38,8 @@ local function check_numbers(who, name, list, above)
   return list
 end
 
---- Mean and deviation of the option `normalise`: true is what the data is usually given, false
---- leaves values in [0, 1].
+--- Mean and deviation for the option `normalise`: true takes those that are usual for the data,
+--- false leaves values in [0, 1].
 ---@param who string
 ---@param given boolean|table
 ---@param usual {mean: number[], deviation: number[]}
@@ -76,12 +76,12 @@ function pixels.new(spec)
   }
 end
 
---- A dataset of items that were made in C.
+--- Make a dataset of items that are made in C.
 ---@param spec {items: any, name: string, classes: string[]?, count: integer}
 ---@return gpipe.Dataset
 function pixels.wrap(spec) return dataset(setmetatable(spec, Source)) end
 
---- The first of these files that is there.
+--- Find the first of these files that exists.
 ---@param folders string[]
 ---@param names string[]
 ---@return string?

@@ -1,8 +1,8 @@
--- gpipe/data/item/collate.lua - items of Lua put together as a batch.
+-- gpipe/data/item/collate.lua - puts items that were made in Lua together as a batch.
 --
--- Tensors are stacked, whole numbers become i64, others f32, lists of tensors and numbers are put
--- together place by place, anything else becomes a list. With `pad` tensors may differ in their
--- first dimension.
+-- Tensors are stacked; whole numbers become i64, other numbers f32; lists of tensors and numbers
+-- are put together place by place; anything else becomes a list. With `pad` tensors may differ in
+-- their first dimension.
 
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"
@@ -24,7 +24,7 @@ local function show(value)
   return ("%s [%s]"):format(value.dtype, table.concat(value.shape, ", "))
 end
 
--- Whether two tensors can be rows of one; with `pad` whatever their first dimension.
+-- Return whether two tensors can be rows of one batch; with `pad` their first dimension may differ.
 local function alike(a, b, pad)
   if not is_tensor(b) or a.dtype ~= b.dtype or #a.shape ~= #b.shape then return false end
   local first, second = a.shape, b.shape
@@ -34,7 +34,7 @@ local function alike(a, b, pad)
   return true
 end
 
--- [n, longest]: the rows, and the padding behind them.
+-- Stack rows into [n, longest], with padding behind the shorter ones.
 local function padded(list, pad)
   local longest = 0
   for _, t in ipairs(list) do longest = math.max(longest, t:size(1)) end
@@ -73,7 +73,7 @@ end
 
 -- ---- any value ---------------------------------------------------------------------------------
 
--- A batch for each place of lists of one length.
+-- Make a batch for each place of lists that have the same length.
 local function place_by_place(list, pad)
   local width, places = #list[1], {}
   for i, item in ipairs(list) do
@@ -93,7 +93,7 @@ end
 
 local function is_number(v) return type(v) == "number" end
 
---- One value of a batch from those of its items.
+--- Make one value of a batch from the values of its items.
 ---@param list any[]
 ---@param pad? number
 ---@return any
@@ -107,7 +107,7 @@ function collate.join(list, pad)
   return numbers(list)
 end
 
---- The targets of a batch of n items; nil where none has one.
+--- The targets of a batch of n items; nil if no item has a target.
 ---@param list any[] with holes
 ---@param n integer
 ---@param pad? number

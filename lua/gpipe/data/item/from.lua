@@ -1,5 +1,5 @@
--- gpipe/data/item/from.lua - items of the script's own: a list of them, or a function that makes
--- item i. They are made on the script's thread.
+-- gpipe/data/item/from.lua - a dataset of the script's own items: a list of them, or a function
+-- that makes item i on the script's thread.
 
 local dataset = require "gpipe.data.dataset"
 local errors = require "gpipe.errors"
@@ -12,7 +12,7 @@ local from = {}
 
 local Source = made.class()
 
--- A copy that a function of items may write to.
+-- Copy a value, so that a function of the script may write to it.
 local function own(value)
   if is_tensor(value) then return value:clone() end
   if not several.is(value) then return value end
@@ -36,10 +36,10 @@ end
 
 function Source.describe() return "Lua" end
 
---- Items of the script's own. A list holds `{x, y}` for each; a function `fn(i)` returns input and
---- target of item i, from 1 to `count`, and is called each time the item is used, on the script's
---- thread. Batches are put together as those of `d:map`: an item of several inputs is
---- `{{a, b}, y}`, and its batch's x is {A, B}.
+--- A dataset of the script's own items. A list holds `{x, y}` for each item. A function `fn(i)`
+--- returns input and target of item i, from 1 to `count`; it is called each time the item is used,
+--- on the script's thread. Batches are put together as those of `d:map`. An item with several
+--- inputs is `{{a, b}, y}`, and its batch's x is {A, B}.
 --- Errors: wrong options raise.
 --- ```lua
 --- local list = gp.data.from{{gp.tensor{1, 2}, 0}, {gp.tensor{3, 4}, 1}}

@@ -1,5 +1,5 @@
--- gpipe/data/item/made.lua - what sources share whose items are made in Lua, one by one, on the
--- script's own thread: threads of the loader know no Lua.
+-- gpipe/data/item/made.lua - shared by sources whose items are made in Lua, one by one, on the
+-- script's thread: the loader's threads run no Lua.
 
 local collate = require "gpipe.data.item.collate"
 local errors = require "gpipe.errors"
@@ -38,7 +38,7 @@ function Source:gather(positions, seed, stream)
   return self:collate(nil, positions, seed, stream)
 end
 
---- A class of sources that has these.
+--- Make a class of sources that inherits these methods.
 ---@return table
 function made.class()
   local class = setmetatable({}, { __index = Source })
@@ -46,7 +46,8 @@ function made.class()
   return class
 end
 
--- A source that is not made here gives its items as a batch. Those of `apart` may differ in shape.
+-- Take the batches of a source made in C apart into items. With `apart` items may differ in shape,
+-- so they are gathered one at a time.
 local function taken_apart(source, positions, seed, stream)
   local inputs, targets, n = {}, {}, source.apart and 1 or #positions
   for first = 1, #positions, n do
@@ -58,7 +59,7 @@ local function taken_apart(source, positions, seed, stream)
   return inputs, targets
 end
 
---- Inputs and targets of these items of any source.
+--- The inputs and targets of these items, for any kind of source.
 ---@param source gpipe.DataSource
 ---@param positions integer[]
 ---@param seed integer

@@ -1,5 +1,5 @@
--- gpipe/data/item/map.lua - a source whose items are those of another one after a function of the
--- script, and one whose batches a function puts together.
+-- gpipe/data/item/map.lua - two sources over another one: its items mapped by a function of the
+-- script, and its items put together as batches by a function.
 
 local made = require "gpipe.data.item.made"
 
@@ -26,7 +26,7 @@ local function over(class, from, fields)
   return setmetatable(fields, class)
 end
 
---- Items after `fn(x, y)`.
+--- The items that `fn(x, y)` returns for those of another source.
 ---@param from gpipe.DataSource
 ---@param fn fun(x: any, y: any): any, any
 ---@return gpipe.DataSource

@@ -1,8 +1,8 @@
--- gpipe/data/item/several.lua - items of several inputs or several targets: a list of tensors and
--- numbers where otherwise one of them stands.
+-- gpipe/data/item/several.lua - items with several inputs or several targets: a list of tensors and
+-- numbers in place of a single value.
 --
--- In a batch such a list holds a tensor for each of its places. It is marked, as its first element
--- would otherwise be taken for the first item.
+-- In a batch such a list holds a tensor for each of its places. The list is marked, because its
+-- first element would otherwise be taken for the first item.
 
 local is_tensor = require "gpipe.tensor.is"
 
@@ -12,9 +12,9 @@ local DEEPEST = 8 -- lists in lists; deeper ones are taken for something else
 
 local marked = setmetatable({}, { __mode = "k" })
 
---- Whether the value of an item is a list of tensors and numbers, which may be nested.
+--- Return whether an item's value is a list of tensors and numbers, which may be nested.
 ---@param value any
----@param depth? integer lists that it stands in
+---@param depth? integer number of lists around it
 ---@return boolean
 function several.is(value, depth)
   if type(value) ~= "table" or getmetatable(value) ~= nil or #value == 0 then return false end
@@ -29,7 +29,7 @@ function several.is(value, depth)
   return count == #value
 end
 
---- Say that these are the values of a batch, one for each place of its items.
+--- Mark these as the values of a batch, one for each place of its items.
 ---@param values any[]
 ---@return any[] values
 function several.mark(values)
@@ -37,12 +37,12 @@ function several.mark(values)
   return values
 end
 
---- Whether a batch's value was made of several.
+--- Return whether a batch's value was made of several values.
 ---@param values any
 ---@return boolean
 function several.is_marked(values) return type(values) == "table" and marked[values] == true end
 
---- The value of item i of a batch; nil of nothing.
+--- The value of item i of a batch; nil if values is nil.
 ---@param values any
 ---@param i integer
 ---@return any

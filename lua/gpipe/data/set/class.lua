@@ -11,7 +11,7 @@ local made = require "gpipe.data.item.made"
 local random = require "gpipe.random"
 local several = require "gpipe.data.item.several"
 
-local PIECE = 256 -- items that are looked at together
+local PIECE = 256 -- items that are fetched together
 
 local class = {}
 
@@ -20,21 +20,21 @@ local Dataset = { __name = "gpipe.Dataset", methods = {} }
 local methods = Dataset.methods
 class.methods = methods
 
--- The object's own fields, apart from what users index.
+-- The object's own fields, kept apart from what users index.
 local fields = setmetatable({}, { __mode = "k" }) ---@type table<gpipe.Dataset, table>
 
 ---@class gpipe.DataSource
 ---@field count integer items
----@field gap integer items to leave out between two neighbouring parts, so that they share no target
+---@field gap integer items left out between neighbouring parts, so that they share no target
 ---@field gather fun(self, positions: integer[], seed: integer, stream: integer): any, any
----@field items? any the same items made in C: what threads can load
----@field open_items? fun(self): any makes those
+---@field items? any the same items as made in C, which threads can load
+---@field open_items? fun(self): any makes `items` when they are needed
 ---@field items_at? fun(self, positions: integer[], seed: integer, stream: integer, lent: boolean?):
---- any[], any[] of items that are made in Lua
----@field apart? boolean items may differ in shape, so that not all are gathered together
+--- any[], any[] inputs and targets of items that are made in Lua
+---@field apart? boolean items may differ in shape, so they cannot be gathered together
 ---@field collate? fun(self, pad: number?, positions: integer[], seed: integer, stream: integer)
 ---@field join? fun(items: any[][]): any, any the function of d:collate
----@field workers? integer threads where batches() is not told
+---@field workers? integer threads if batches() does not say
 ---@field classes? string[] the name of id 0, 1, ...
 ---@field describe fun(self): string
 
@@ -51,14 +51,14 @@ function class.new(source, base, count, order, key)
   return dataset
 end
 
---- The fields of a dataset; nil of anything else.
+--- The fields of a dataset; nil for any other value.
 ---@param value any
 ---@return table?
 function class.fields(value)
   return type(value) == "table" and rawequal(getmetatable(value), Dataset) and fields[value] or nil
 end
 
---- Seed and stream of what is drawn for items (random crops and flips): those of the last shuffle.
+--- The seed and stream for random crops and flips of items: those of the last shuffle.
 ---@return integer seed
 ---@return integer stream
 function class.key_of(f)
@@ -96,7 +96,7 @@ local function items_of(f, first, n)
   return made.items_of(f.source, class.positions(f, first, n), class.key_of(f))
 end
 
---- All items as `for i, x, y in`, some at a time.
+--- Iterate over all items with `for i, x, y in`, fetching PIECE of them at a time.
 function class.each_item(f)
   local first, i, n, inputs, targets = 1, 0, 0, nil, nil
   return function()
@@ -111,7 +111,7 @@ function class.each_item(f)
   end
 end
 
---- The i-th item: an input and its target. Several inputs, or targets, are a list.
+--- The i-th item: its input and its target. Several inputs, or several targets, are a list.
 --- ```lua
 --- local d = gp.data.tensors(gp.ones{3, 2}, gp.tensor{1, 2, 3})
 --- local x, y = d:item(2)
@@ -148,7 +148,7 @@ end
 
 function Dataset.__len(self) return fields[self].count end
 
--- d[i] is {x, y}: indexing yields one value in Lua, so the two come as a table.
+-- d[i] is {x, y}: indexing yields a single value in Lua, so input and target come as a table.
 function Dataset.__index(self, key)
   if math.type(key) then
     local at = math.tointeger(key)

@@ -1,7 +1,7 @@
--- gpipe/data/set/concat.lua - `gp.data.concat`: data sets one after the other as one.
+-- gpipe/data/set/concat.lua - `gp.data.concat`: joins data sets into one.
 --
--- A batch is gathered from each part that has items in it, and the rows are then put in their
--- order, so that dtypes stay as the parts have them.
+-- Items of a batch are gathered from each part that holds some of them, and the rows are then put
+-- in the order of the batch, so dtypes stay as they are in the parts.
 
 local class = require "gpipe.data.set.class"
 local core = require "gpipe.core"
@@ -27,8 +27,8 @@ local function part_of(self, at)
   return self.parts[low]
 end
 
--- Positions by part: {part, places in its source, where they stand in the list}, in the order of
--- the parts.
+-- Group positions by the part that holds them: {part, places in its source, where they stand in the
+-- list}, in the order of the parts.
 local function groups_of(self, positions)
   local groups, of = {}, {}
   for i, at in ipairs(positions) do
@@ -47,7 +47,7 @@ end
 
 -- ---- batches -----------------------------------------------------------------------------------
 
--- Rows of the groups one after the other, then in the order of the batch.
+-- Join the rows of the groups and put them in the order of the batch.
 local function merge_tensors(values, order)
   for _, t in ipairs(values) do
     local shape, first = table.concat(t.shape, "x", 2), table.concat(values[1].shape, "x", 2)
@@ -71,7 +71,8 @@ local function merge_places(values, order)
   return several.mark(places)
 end
 
--- A batch's value of all groups. `order[i]` is the row of item i among the rows of the groups.
+-- Merge the values of all groups into the batch's value. `order[i]` is the row of item i among the
+-- rows of the groups.
 function merge(values, order)
   if values[1] == nil then return nil end
   if is_tensor(values[1]) then return merge_tensors(values, order) end
@@ -82,7 +83,8 @@ function merge(values, order)
   return list
 end
 
--- Whether the parts gave values of one kind: tensors, as many places, or lists.
+-- The kind of a batch's value; the parts must agree in it: tensors, lists of as many places, or
+-- plain lists.
 local function kind(value)
   if value == nil then return "nothing" end
   if is_tensor(value) then return "a tensor" end
@@ -121,7 +123,7 @@ function Source:items_at(positions, seed, stream, lent)
   return inputs, targets
 end
 
--- Items that threads can load; of parts that are all made in C.
+-- Open the items so that threads can load them; used only if all parts are made in C.
 local function open_items(self)
   local list = {}
   for i, part in ipairs(self.parts) do
@@ -148,7 +150,7 @@ end
 
 -- ---- making one --------------------------------------------------------------------------------
 
--- What all parts have alike: the same value of a field, or nothing.
+-- The value of a field that is the same in all parts, or nil.
 local function common(parts, field)
   local value = parts[1].f.source[field]
   for _, part in ipairs(parts) do
@@ -157,7 +159,7 @@ local function common(parts, field)
   return value
 end
 
--- The classes' names where all parts have the same ones.
+-- The names of the classes if all parts have the same ones.
 local function classes_of(parts)
   local texts, first = {}, parts[1].f.source.classes
   for _, part in ipairs(parts) do
@@ -183,11 +185,12 @@ local function check_list(list)
   return parts, last, gap
 end
 
---- Data sets one after the other as one, which is split, shuffled and sampled as a whole. Their
---- items must fit into one batch: tensors of one shape and dtype (or `pad` for lengths). Where all
---- parts are made in C (images, tensors, bytes), threads load the whole as they would load a part.
---- Random crops follow the shuffle of the whole.
---- Errors: an empty list, what is no dataset; at the batch, items that do not fit together.
+--- Join data sets into one, which is split, shuffled and sampled as a whole. Their items must fit
+--- into one batch: tensors of one shape and dtype (or `pad` for lengths). If all parts are made in
+--- C (images, tensors, bytes), threads load the whole as they would load a part. Random crops
+--- follow the shuffle of the whole.
+--- Errors: an empty list, or something that is not a dataset; when a batch is made, items that do
+--- not fit together.
 --- ```lua
 --- local a = gp.data.tensors(gp.arange(1, 3), gp.zeros{3})
 --- local b = gp.data.tensors(gp.arange(4, 5), gp.ones{2})

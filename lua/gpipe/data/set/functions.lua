@@ -1,5 +1,5 @@
--- gpipe/data/set/functions.lua - functions of a script over the items of data sets. They run on
--- its own thread.
+-- gpipe/data/set/functions.lua - methods of data sets that take a function of the script; it runs
+-- on the script's thread.
 
 local class = require "gpipe.data.set.class"
 local core = require "gpipe.core"
@@ -9,11 +9,12 @@ local options = require "gpipe.options"
 
 local methods = class.methods
 
---- Each item as fn gives it: `fn(x, y)` returns the new input and target, tensors, numbers or
---- anything else. It runs on the script's own thread each time an item is used, also where batches
---- has workers; what it returns is put together as the batch: tensors of one shape are stacked,
---- whole numbers become i64, others f32, lists of tensors and numbers, `{a, b}`, are put together
---- place by place: several inputs, x = {A, B}. Anything else becomes a list.
+--- Replace each item by what fn returns for it: `fn(x, y)` returns the new input and target, which
+--- may be tensors, numbers or anything else. fn runs on the script's thread each time an item is
+--- used, even if batches has workers. What it returns is put together as the batch: tensors of one
+--- shape are stacked, whole numbers become i64, other numbers f32. Lists of tensors and numbers,
+--- `{a, b}`, are put together place by place: they are several inputs, x = {A, B}. Anything else
+--- becomes a list.
 --- ```lua
 --- local d = gp.data.tensors(gp.arange(1, 4), gp.ones{4}):map(function(x, y) return 2 * x, y end)
 --- assert(d:item(3) == 6)
@@ -26,8 +27,8 @@ function methods:map(fn)
   return class.new(map.mapped(f.source, fn), f.base, f.count, f.order, f.key)
 end
 
---- The items for which `fn(x, y)` is true. All items are looked at once, here.
---- Errors: none is left.
+--- The items for which `fn(x, y)` is true. All items are visited once, when this is called.
+--- Errors: no item is left.
 --- ```lua
 --- local d = gp.data.tensors(gp.arange(1, 4), gp.ones{4}):filter(function(x) return x > 2 end)
 --- assert(#d == 2 and d:item(1) == 3)
@@ -45,10 +46,10 @@ function methods:filter(fn)
   return class.pick(f, core.tensor(kept, "i64"))
 end
 
---- Batches that `fn(items)` puts together, where stacking is not what is wanted: items is a list
---- of {x, y}, and what fn returns, x and y of the batch, is given out as it is. Items themselves
---- stay: `d:item(i)`, `map` and `filter` see them as before. It runs on the script's own thread.
---- Errors: fn is no function; nil of it, at the batch.
+--- Let `fn(items)` put batches together instead of stacking: items is a list of {x, y}, and what fn
+--- returns, x and y of the batch, is passed on as it is. The items themselves do not change:
+--- `d:item(i)`, `map` and `filter` see them as before. fn runs on the script's thread.
+--- Errors: fn is not a function; when a batch is made, fn returns nil.
 --- ```lua
 --- local d = gp.data.tensors(gp.arange(1, 4), gp.ones{4}):collate(function(items)
 ---   local sum = 0

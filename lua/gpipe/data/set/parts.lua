@@ -8,7 +8,7 @@ local random = require "gpipe.random"
 
 local methods = class.methods
 
--- The given fractions and, where they leave some, the rest.
+-- The given fractions, and the rest if they leave some.
 local function fractions(given)
   local sum, list = 0, {}
   for i, f in ipairs(given) do
@@ -32,8 +32,9 @@ local function part(f, first, count)
   return class.new(f.source, f.base + first - 1, count, nil, f.key)
 end
 
---- Split into parts that follow one another: the fractions of the items, and the rest if there is
---- one. Overlapping items (windows closer than they are long) are left out between parts.
+--- Split into parts that follow one another: one for each fraction of the items, and one for the
+--- rest if there is one. Items that overlap those of another part (windows closer than they are
+--- long) are left out between parts.
 --- Errors: fractions outside (0, 1] or of a sum above 1; a part without items.
 --- ```lua
 --- local d = gp.data.tensors(gp.ones{10, 2}, gp.ones{10})
@@ -60,7 +61,7 @@ function methods:split(...)
 end
 
 --- Every n-th item from item i + 1 on, for one of n processes: together the shards hold every item
---- once. Shuffle before, with one seed in all of them.
+--- once. Shuffle first, with the same seed in all processes.
 --- ```lua
 --- local d = gp.data.tensors(gp.arange(1, 5), gp.ones{5})
 --- assert(#d:shard(0, 2) == 3 and d:shard(1, 2):item(1) == 2)
@@ -80,8 +81,8 @@ function methods:shard(i, n)
   return class.pick(f, core.arange(i + 1, f.count, n, "i64"))
 end
 
---- The same items in random order. With a seed the order is a function of it alone, which a script
---- that is resumed wants: `d:shuffle(epoch)`, or `d:shuffle(seed, epoch)`. Without one it follows
+--- The same items in random order. With a seed the order is a function of the seed alone, which a
+--- resumed script needs: `d:shuffle(epoch)`, or `d:shuffle(seed, epoch)`. Without one it follows
 --- gp.seed, and every call gives another order. Random crops and flips follow the shuffle.
 --- ```lua
 --- local d = gp.data.tensors(gp.ones{10, 2}, gp.ones{10})

@@ -1,9 +1,10 @@
--- gpipe/data/set/sample.lua - items drawn at random: with replacement or without, evenly or by
+-- gpipe/data/set/sample.lua - draws items at random: with or without replacement, evenly or by
 -- weights.
 --
--- What is drawn is a function of the seed, the epoch and the weights. Drawing by weights without
--- replacement gives every item the key -log(u) / weight and takes the smallest: the same chances
--- as drawing one after the other. Source: Efraimidis and Spirakis 2006.
+-- The draw is a function of the seed, the epoch and the weights. To draw by weights without
+-- replacement, every item gets the key -log(u) / weight and the smallest keys are taken: the
+-- chances are the same as when drawing one item after the other. Source: Efraimidis and Spirakis
+-- 2006.
 
 local class = require "gpipe.data.set.class"
 local core = require "gpipe.core"
@@ -12,12 +13,12 @@ local is_tensor = require "gpipe.tensor.is"
 local options = require "gpipe.options"
 local random = require "gpipe.random"
 
-local MOST = 1 << 26 -- items that are asked for
-local SMALLEST = 2.0 ^ -60 -- in place of a number 0, whose logarithm is none
+local MOST = 1 << 26 -- most items that can be drawn
+local SMALLEST = 2.0 ^ -60 -- in place of 0, which has no logarithm
 
 -- ---- weights -----------------------------------------------------------------------------------
 
--- The weights as a list of n numbers; their sum, and how many are above 0.
+-- Check the weights; return them as a list of n numbers, their sum, and how many are above 0.
 local function check_weights(given, n)
   local list = given
   if is_tensor(given) then
@@ -47,7 +48,7 @@ local function uniform(n, key)
   return core.random("sample", { n }, "uniform", "f64", key.seed, key.stream)
 end
 
--- The first place whose running sum is above the value.
+-- The first place whose running sum exceeds the value.
 local function place_of(sums, value)
   local low, high = 1, #sums
   while low < high do
@@ -99,7 +100,7 @@ local SPEC = {
   epoch = { type = "integer", min = 0, max = 1 << 40 },
 }
 
--- Without replacement there are no more items than can be drawn.
+-- Check that count is not more than the items that can be drawn without replacement.
 local function check_count(o, n)
   if o.replacement then return end
   local most = n
@@ -118,11 +119,11 @@ end
 ---@field seed? integer left out: it follows gp.seed, and every call draws others
 ---@field epoch? integer from 0: other items for each epoch of a seed
 
---- Items drawn at random, each with a chance in proportion to its weight: rare classes more often,
---- as PyTorch's WeightedRandomSampler does, or some of very many. What is drawn is a function of
---- seed and epoch. The result is a dataset, in the order in which the items were drawn.
---- Errors: weights that are not one for each item, negative or all 0; more items than can be drawn
---- without replacement.
+--- Draw items at random, each with a chance in proportion to its weight: for example rare classes
+--- more often, as PyTorch's WeightedRandomSampler does, or a few of very many items. The draw is a
+--- function of seed and epoch. The result is a dataset, in the order in which the items were drawn.
+--- Errors: not one weight for each item, negative weights or only zeros; more items than can be
+--- drawn without replacement.
 --- ```lua
 --- local y = gp.tensor({0, 0, 0, 1}, {dtype = "i64"})
 --- local d = gp.data.tensors(gp.arange(1, 4), y)

@@ -7,7 +7,7 @@ local is_tensor = require "gpipe.tensor.is"
 
 local WHO = "gp.data.subset"
 
--- Position `given` among n items, negative ones from the end.
+-- Resolve a position among n items; negative ones count from the end.
 local function position(given, n, what)
   local at = type(given) == "number" and math.tointeger(given)
   if at and at < 0 then at = n + 1 + at end
@@ -37,7 +37,7 @@ local function list(positions, n)
   return core.tensor(checked, "i64")
 end
 
--- The positions that were meant, as an i64 tensor.
+-- Turn the argument into positions, as an i64 tensor.
 local function positions_of(given, n)
   if is_tensor(given) then
     if given.dtype ~= "i64" or given:dim() ~= 1 then
@@ -63,10 +63,10 @@ local function positions_of(given, n)
   return list(given, n)
 end
 
---- Some items of a dataset. Two numbers are a range, `{from, to}`, both included; any other list,
---- and an i64 tensor of any length, are positions, in their order and as often as they stand there.
---- Negative ones count from the end. Nothing is copied.
---- Errors: positions that are not there, none, a range that ends before it begins.
+--- Select some items of a dataset. Two numbers are a range, `{from, to}`, both included. Any other
+--- list, and an i64 tensor of any length, are positions; items come in their order, as often as
+--- they are listed. Negative positions count from the end. Nothing is copied.
+--- Errors: positions outside the dataset, no positions, a range that ends before it begins.
 --- ```lua
 --- local d = gp.data.tensors(gp.arange(1, 10), gp.ones{10})
 --- assert(#gp.data.subset(d, {3, 6}) == 4 and #gp.data.subset(d, {-2, -1}) == 2)

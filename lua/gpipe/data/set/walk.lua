@@ -1,4 +1,4 @@
--- gpipe/data/set/walk.lua - batches of data sets: the order of their items, and who makes them.
+-- gpipe/data/set/walk.lua - `d:batches`: the order of the items, and the threads that load them.
 
 local batches = require "gpipe.data.batches"
 local class = require "gpipe.data.set.class"
@@ -19,7 +19,7 @@ local BATCHES = {
   sort_by = { type = "callable" },
 }
 
--- The fields of a dataset whose items are sorted by a key within pools of batches.
+-- Return the fields of a dataset whose items are sorted by a key, within pools of POOL batches.
 local function sorted(f, n, key)
   local list, keys = {}, {}
   for i, x, y in class.each_item(f) do
@@ -43,7 +43,8 @@ local function sorted(f, n, key)
     order = f.order and core.gather_rows(f.order, order) or order }
 end
 
--- What makes threads that load from item `first` on; nil where the script's own thread does it.
+-- Return a function that starts threads which load from item `first` on; nil if the script's thread
+-- makes the batches.
 local function loader_of(f, n, usable, opts)
   local source, workers = f.source, opts.workers or f.source.workers or 0
   if workers == 0 or not (source.items or source.open_items) then return nil end
@@ -57,20 +58,20 @@ end
 
 ---@class gpipe.BatchesOptions
 ---@field drop_last? boolean leave out a last batch of fewer items
----@field workers? integer threads that make batches ahead; 0: the script's own thread, when the
---- batch is asked for. Default: 2 for images, 0 for data that lies in memory
----@field prefetch? integer batches that may be ready or in the making; default 4
----@field pad? number fills up tensors of different lengths, for data of Lua functions
+---@field workers? integer threads that make batches ahead; 0: the script's own thread makes a batch
+--- when it is asked for. Default: 2 for images, 0 for data that lies in memory
+---@field prefetch? integer batches that may be ready or being made; default 4
+---@field pad? number fills up tensors of different lengths, for items made by Lua functions
 ---@field sort_by? fun(x: any, y: any): number a length: items are sorted by it within every 64
 --- batches, so that those of a batch are about as long. Looks at all items once
 
---- Walk over the items n at a time, in order: `for x, y in d:batches(32) do`. The result may be
---- walked again and again, has a length, and `state()` and `restore()` for going on later.
+--- Walk over the items n at a time, in order: `for x, y in d:batches(32) do`. The result can be
+--- walked again and again, has a length, and has `state()` and `restore()` to continue later.
 ---
---- Items that are made in C (files of bytes and ids, tables, tensors, images) can be loaded by
---- threads ahead of the loop; the batches are the same, bit by bit, whatever their number.
---- Functions given to `map` run on the script's own thread. Threads end with the loop, also on
---- break and on errors.
+--- Threads can load items that are made in C (files of bytes and ids, tables, tensors, images)
+--- ahead of the loop; the batches are the same, bit by bit, whatever the number of threads.
+--- Functions given to `map` run on the script's thread. The threads end with the loop, also after
+--- break and errors.
 --- ```lua
 --- local d = gp.data.tensors(gp.ones{10, 2}, gp.ones{10})
 --- local sizes = {}

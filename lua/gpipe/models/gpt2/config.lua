@@ -1,13 +1,13 @@
--- lua/gpipe/models/gpt2/config.lua - the config.json of Hugging Face's GPT-2, read and written.
+-- lua/gpipe/models/gpt2/config.lua - reads and writes the config.json of Hugging Face's GPT-2.
 --
--- What the file asks for and this model does not do is an error: computing something else without a
--- word would be worse.
+-- A setting that this model does not support is an error: silently computing something else would
+-- be worse.
 
 local core = require "gpipe.core"
 
 local config = {}
 
--- Field of the file, ours, value where it is left out (that of GPT2Config).
+-- The file's field, our name, and the value if it is left out (that of GPT2Config).
 local SIZES = {
   { "n_layer", "layers", 12 }, { "n_embd", "width", 768 }, { "n_head", "heads", 12 },
   { "n_positions", "context", 1024 }, { "vocab_size", "vocabulary", 50257 },
@@ -17,12 +17,12 @@ local DROPOUTS = {
 }
 local ACTIVATIONS = { gelu_new = "tanh", gelu_pytorch_tanh = "tanh", gelu_fast = "tanh",
   gelu = "erf" }
--- What must have this value where it is there.
+-- Fields that must have this value if they are present.
 local FIXED = {
   { "model_type", "gpt2" }, { "scale_attn_weights", true },
   { "scale_attn_by_inverse_layer_idx", false }, { "add_cross_attention", false },
 }
-local LARGEST = 1 << 31 -- a size beyond it is no model's, and products of two stay in 64 bits
+local LARGEST = 1 << 31 -- no model has a larger size, and products of two sizes fit in 64 bits
 
 -- ---- reading ------------------------------------------------------------------------------------
 

@@ -1,8 +1,8 @@
--- lua/gpipe/models/gpt2/files.lua - `gpt2.load` and `gpt2.save`: a folder of Hugging Face's.
+-- lua/gpipe/models/gpt2/files.lua - `gpt2.load` and `gpt2.save`: a folder in Hugging Face's layout.
 --
 -- A folder holds config.json and the weights: model.safetensors, or several files that
 -- model.safetensors.index.json lists. Neither is trusted: configuration and tensors are compared
--- before a model is made, so nothing grows beyond what the files hold.
+-- before a model is made, so memory use is bounded by what the files hold.
 
 local check = require "gpipe.nn.check"
 local config = require "gpipe.models.gpt2.config"
@@ -34,7 +34,8 @@ local function exists(path)
   return file ~= nil
 end
 
--- The files that an index names: only names beside it, or a folder could read any file.
+-- The files that an index lists. Only names beside the index are allowed, or a folder could read
+-- any file.
 local function listed(folder)
   local path = folder .. "/" .. INDEX
   local text, message, code = read_text(path)
@@ -105,7 +106,7 @@ local function add_unexpected(faults, tensors, known)
   table.move(list, 1, #list, #faults + 1, faults)
 end
 
--- A head of its own that a file holds beside the tied table must be the same matrix.
+-- If a file holds a head's matrix beside the tied table, both must be the same matrix.
 local function check_head(c, tensors, faults)
   local head, embedding = tensors[names.HEAD], tensors["wte.weight"]
   if not c.tied or not head then return end
@@ -135,8 +136,8 @@ end
 
 -- ---- loading ------------------------------------------------------------------------------------
 
--- What is copied is given back on the way, so that file and model never lie in memory both whole:
--- a model of a file of f16 is twice as large as the file.
+-- Copied tensors are freed on the way, so that file and model never lie in memory whole at the same
+-- time: the model of an f16 file is twice as large as the file.
 local function fill(model, tensors, list)
   local values, copied = {}, 0
   for _, p in ipairs(model:parameters()) do values[p.name] = p end
@@ -161,10 +162,10 @@ end
 --- Load GPT-2 from a folder in Hugging Face's layout: config.json and model.safetensors, or the
 --- files that model.safetensors.index.json lists.
 ---
---- Names may have the prefix `transformer.`; the head's own copy of the table and the masks of old
---- files (`attn.bias`) may be there or not. Files of f16 and bf16 become f32.
---- Errors: nil, message, code: a file that cannot be read, is damaged or of something else; all
---- tensors that do not fit in one text.
+--- Names may have the prefix `transformer.`. The head's own copy of the table and the masks of old
+--- files (`attn.bias`) may be present or not. Files of f16 and bf16 become f32.
+--- Errors: nil, message, code for a file that cannot be read, is damaged or holds something else;
+--- one text names all tensors that do not fit.
 --- ```lua
 --- local folder = os.tmpname()
 --- os.remove(folder)
@@ -220,11 +221,11 @@ local function tensors_of(model, c)
   return tensors
 end
 
---- Save a GPT-2 as config.json and model.safetensors, which transformers loads; each file whole or
---- not at all, and on the disk when this returns. The folder must be there.
+--- Save a GPT-2 as config.json and model.safetensors, which transformers can load. Each file is
+--- written whole or not at all, and is on the disk when this returns. The folder must exist.
 ---
---- Errors: raises for a model that is no GPT-2 of gp.models.gpt2; nil, message, code where the
---- system refuses.
+--- Errors: raises for a model that gp.models.gpt2 did not make; nil, message, code if the system
+--- refuses.
 --- ```lua
 --- local model = gp.models.gpt2 {layers = 1, width = 8, heads = 2, context = 4, vocabulary = 10}
 --- local done, message = gp.models.gpt2.save(model, "/no/such/folder")

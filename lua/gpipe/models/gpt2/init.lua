@@ -39,7 +39,7 @@ local function merge(a, b)
   return both
 end
 
-local models = {} -- so that the function bears the name that users call
+local models = {} -- so that the function has the name that users call
 
 --- GPT-2: an embedding with learned positions, `layers` blocks and a head whose matrix is the
 --- embedding's table, as an nn.Sequential of layers + 2 entries that can be cut between any two.

@@ -10,7 +10,7 @@ local nn = require "gpipe.nn"
 
 local STD = 0.02
 
--- A Linear whose weights begin as GPT-2's: normal, biases 0.
+-- A Linear with GPT-2's initial values: normal weights, zero biases.
 local function linear(from, to, c, scale)
   local layer = nn.Linear(from, to)
   layer.weight = nn.Parameter({ to, from }, c.init or nn.init.normal(0, STD * (scale or 1)))
@@ -92,7 +92,7 @@ local function build(c)
   return nn.Sequential(layers)
 end
 
---- The configuration that a model was made of, or nil where it is no GPT-2.
+--- The configuration that a model was made from; nil if it is no GPT-2.
 local function config_of(model)
   local first = nn.is_module(model) and model:is(nn.Sequential) and model[1]
   return first and configs[first] or nil

@@ -1,11 +1,12 @@
--- lua/gpipe/models/gpt2/names.lua - what Hugging Face calls the parameters of GPT-2, and what they
--- are called here.
+-- lua/gpipe/models/gpt2/names.lua - the names of GPT-2's parameters in Hugging Face's files, and
+-- here.
 --
--- Weights of its Conv1D are [in, out], those of our Linear [out, in].
+-- A weight of its Conv1D is [in, out], one of our Linear [out, in].
 
 local names = {}
 
--- Ours, theirs, shape as it lies in the file by letters of the configuration, is it transposed?
+-- Our name, theirs, the shape in the file by names of the configuration, and whether it is
+-- transposed.
 local TOP = {
   { "embedding.wte.weight", "wte.weight", { "vocabulary", "width" } },
   { "embedding.wpe.weight", "wpe.weight", { "context", "width" } },
@@ -27,7 +28,7 @@ local BLOCK = {
   { "proj.bias", "mlp.c_proj.bias", { "width" } },
 }
 
---- What the head's own matrix is called in files, with and without a prefix of the rest.
+--- The name of the head's own matrix in files, whether other names have a prefix or not.
 names.HEAD = "lm_head.weight"
 
 ---@class gpt2.Name
@@ -59,7 +60,7 @@ function names.list(c)
   return list
 end
 
---- A name of a file without its prefix; nil where it is a buffer that holds no weights.
+--- A name in a file without its prefix; nil for a buffer that holds no weights.
 ---@param name string
 ---@return string?
 function names.plain(name)
@@ -69,7 +70,7 @@ function names.plain(name)
   return plain
 end
 
---- What a parameter is called in a file that we write, as transformers writes it.
+--- The name of a parameter in files that we write, as transformers writes it.
 ---@param entry gpt2.Name
 ---@return string
 function names.prefixed(entry)

@@ -1,4 +1,4 @@
--- lua/gpipe/nn/container/branches.lua - what modules with several parts side by side share: their
+-- lua/gpipe/nn/container/branches.lua - the base of modules with several parts side by side: their
 -- list, under the names "1", "2", ...
 
 local errors = require "gpipe.errors"
@@ -11,7 +11,8 @@ local scope = require "gpipe.nn.scope"
 ---@class nn.Branches: nn.Module
 local Branches = class.new("Branches", Module, true)
 
---- Take a list of modules. Errors: no list, an empty one, an entry that is no module.
+--- Take a list of modules. Errors: something that is not a list, an empty list, an entry that is
+--- not a module.
 ---@param who string
 ---@param list nn.Module[]
 function Branches:take(who, list)

@@ -1,4 +1,4 @@
--- lua/gpipe/nn/container/concat.lua - `nn.Concat`: every module gets the input, the outputs are
+-- lua/gpipe/nn/container/concat.lua - `nn.Concat`: every module gets the input, and the outputs are
 -- joined along a dimension.
 
 local core = require "gpipe.core"
@@ -13,7 +13,7 @@ local Concat = class.new("Concat", Branches, true)
 --- Give the input to every module and concatenate what they return.
 ---
 --- Shapes: outputs that differ in dimension `dim` at most -> their sizes added there.
---- Errors: a dimension that is 0; no list of modules; outputs that do not fit.
+--- Errors: dimension 0; something that is not a list of modules; outputs that do not fit.
 --- ```lua
 --- local layer = nn.Concat(2, {nn.Linear(4, 3), nn.Linear(4, 5)})
 --- assert(layer(gp.ones {2, 4}).shape[2] == 8)

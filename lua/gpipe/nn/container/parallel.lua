@@ -8,10 +8,10 @@ local scope = require "gpipe.nn.scope"
 ---@class nn.Parallel: nn.Branches
 local Parallel = class.new("Parallel", Branches, true)
 
---- Give each module the input of its position; returns as many outputs.
+--- Give each module the input at its position, and return as many outputs.
 ---
---- Layers pass several tensors on to the next one, also from stage to stage.
---- Errors: no list of modules; another number of inputs than modules.
+--- Layers pass several tensors to the next layer, also from stage to stage.
+--- Errors: something that is not a list of modules; not as many inputs as modules.
 --- ```lua
 --- local layer = nn.Parallel {nn.Linear(4, 3), nn.ReLU()}
 --- local a, b = layer(gp.ones {2, 4}, gp.ones {2, 5})

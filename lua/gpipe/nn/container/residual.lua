@@ -15,7 +15,7 @@ local Residual = class.new("Residual", Module, true)
 --- Add a module's output to its input.
 ---
 --- Shapes: those of the body, whose output must have the shape of its input.
---- Errors: something else than one module (several: put them in a Sequential).
+--- Errors: anything but one module (put several in a Sequential).
 --- ```lua
 --- local layer = nn.Residual(nn.Sequential {nn.LayerNorm(8), nn.Linear(8, 8)})
 --- local y = layer(gp.randn {2, 8})

@@ -1,10 +1,10 @@
--- lua/gpipe/nn/layer/attention.lua - `nn.CausalSelfAttention`: each position attends to those
--- before it and itself.
+-- lua/gpipe/nn/layer/attention.lua - `nn.CausalSelfAttention`: each position attends to itself and
+-- to those before it.
 --
 -- The three projections are one Linear, `qkv`, whose outputs are three blocks: the queries of
--- `heads` heads, the keys and the values of `kv_heads`; one fused op reads them in place. Source:
--- Vaswani et al. 2017; the layout is that of GPT-2; fewer heads of keys: Ainslie et al. 2023,
--- "GQA".
+-- `heads` heads, then the keys and the values of `kv_heads` heads. One fused op reads them in
+-- place. Source: Vaswani et al. 2017; the layout is that of GPT-2; fewer heads of keys: Ainslie et
+-- al. 2023, "GQA".
 
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"
@@ -29,7 +29,7 @@ local OPTIONS = {
   dtype = { choices = { "f32", "f64" }, default = "f32" },
 }
 
--- Heads of keys and of values; as many as of queries unless said.
+-- The number of heads of keys and values; by default as many as of queries.
 local function kv_heads(heads, opts)
   local count = opts.kv_heads or heads
   if heads % count ~= 0 then

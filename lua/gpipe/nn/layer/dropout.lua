@@ -1,7 +1,7 @@
--- lua/gpipe/nn/layer/dropout.lua - `nn.Dropout`: forget a share of the elements while training.
+-- lua/gpipe/nn/layer/dropout.lua - `nn.Dropout`: drops a share of the elements while training.
 --
 -- The random numbers are a function of (seed, step, op, element) in the runtime, so neither the cut
--- nor the micro-batches change which elements go. Source: Srivastava et al. 2014.
+-- nor the micro-batches change which elements are dropped. Source: Srivastava et al. 2014.
 
 local core = require "gpipe.core"
 local Module = require "gpipe.nn.module"

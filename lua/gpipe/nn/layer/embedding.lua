@@ -18,7 +18,7 @@ local OPTIONS = {
   dtype = { choices = { "f32", "f64" }, default = "f32" },
 }
 
---- A table of n vectors; ids count from 0, as they stand in data files.
+--- A table of n vectors; ids count from 0, as in data files.
 ---
 --- Shapes: ids [..] (i64, i32 or u8) -> [.., dim].
 --- Errors: sizes that are not positive integers; when called, an id outside 0 .. n - 1.

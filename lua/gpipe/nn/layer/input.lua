@@ -1,14 +1,15 @@
--- lua/gpipe/nn/layer/input.lua - what our layers check of what they are called with.
+-- lua/gpipe/nn/layer/input.lua - checks the inputs of our layers.
 --
--- Shapes and dtypes are checked by the ops, which name the layer. Here only what would never reach
--- an op: a value that is no tensor, with the layer's path and words in front.
+-- The ops check shapes and dtypes, and their errors name the layer. Here only a value that would
+-- never reach an op is checked: one that is not a tensor. The error begins with the layer's path
+-- and description.
 
 local errors = require "gpipe.errors"
 local scope = require "gpipe.nn.scope"
 
 local input = {}
 
---- Return the input when it is a tensor. Errors: `3.fc (Linear 4 -> 2): input is nil, expected a
+--- Return the input if it is a tensor. Errors: `3.fc (Linear 4 -> 2): input is nil, expected a
 --- tensor`.
 ---@param layer nn.Module
 ---@param value any

@@ -9,11 +9,11 @@ local class = require "gpipe.nn.class"
 local Lambda = class.new("Lambda", Module, true)
 
 --- A layer that calls a function of tensors. It is traced as any forward is: once for each shape,
---- by tensor methods only. Parameters that the function reaches are not found: a class
---- (`nn.class`) can own some.
+--- with tensor methods only. Parameters that the function uses are not found; to own parameters,
+--- write a class (`nn.class`).
 ---
 --- Shapes: those of the function, which may take and return several tensors.
---- Errors: something else than a function; when called, more tensors than the function takes.
+--- Errors: anything but a function; when called, more tensors than the function takes.
 --- ```lua
 --- local double = nn.Lambda(function(x) return x * 2 end)
 --- assert(double(gp.ones {2})[1] == 2)
@@ -28,7 +28,7 @@ function Lambda:forward(...) return self.fn(...) end
 
 Lambda[class.TAKES] = function(self) return self.fn, 0 end
 
--- Where the function stands: it has no name.
+-- Say where the function is defined, because it has no name.
 function Lambda:describe()
   local info = debug.getinfo(self.fn, "S")
   if info.what == "C" then return "" end

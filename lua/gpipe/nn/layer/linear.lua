@@ -1,6 +1,6 @@
 -- lua/gpipe/nn/layer/linear.lua - `nn.Linear`: y = x W^T + b.
 --
--- The weight is [out, in], as in PyTorch, so that its files fit.
+-- The weight is [out, in], as in PyTorch, so that its files can be loaded.
 
 local core = require "gpipe.core"
 local Module = require "gpipe.nn.module"

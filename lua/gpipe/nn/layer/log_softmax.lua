@@ -1,14 +1,15 @@
--- lua/gpipe/nn/layer/log_softmax.lua - `nn.LogSoftmax`: scores to logarithms of shares.
+-- lua/gpipe/nn/layer/log_softmax.lua - `nn.LogSoftmax`: scores to logarithms of probabilities.
 
 local Softmax = require "gpipe.nn.layer.softmax"
 local class = require "gpipe.nn.class"
 local input = require "gpipe.nn.layer.input"
 
---- `nn.LogSoftmax(dim)`: the logarithm of nn.Softmax along a dimension, the last unless said,
---- computed without its underflow. nn.NLLLoss takes what it gives.
+--- `nn.LogSoftmax(dim)`: the logarithm of nn.Softmax along a dimension, by default the last,
+--- computed without underflow. Its output is the input of nn.NLLLoss.
 ---
 --- Shapes: any.
---- Errors: dim 0 or no integer; when called, a dimension the input does not have.
+--- Errors: a dim that is 0 or not an integer; when called, a dimension that the input does not
+--- have.
 --- ```lua
 --- local y = nn.LogSoftmax(2)(gp.ones {3, 1})
 --- assert(y:sum():item() == 0)

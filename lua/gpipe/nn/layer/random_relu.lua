@@ -1,4 +1,4 @@
--- lua/gpipe/nn/layer/random_relu.lua - `nn.RReLU`: a leaky ReLU whose slopes are drawn.
+-- lua/gpipe/nn/layer/random_relu.lua - `nn.RReLU`: a leaky ReLU with random slopes.
 
 local core = require "gpipe.core"
 local Module = require "gpipe.nn.module"
@@ -13,10 +13,10 @@ local input = require "gpipe.nn.layer.input"
 ---@field upper number
 local RReLU = class.new("RReLU", Module, true)
 
---- x where it is above 0, else x times a slope that is drawn for every element from lower to upper
---- in training mode, and is their mean in evaluation mode. Source: Xu et al., 2015.
+--- x where it is above 0, else x times a slope. In training mode the slope is drawn for every
+--- element between lower and upper; in evaluation mode it is their mean. Source: Xu et al., 2015.
 ---
---- Shapes: any. Errors: what is no finite number; a lower above upper.
+--- Shapes: any. Errors: a bound that is not a finite number; a lower above upper.
 --- ```lua
 --- assert(nn.RReLU(0.5, 0.5)(gp.tensor {-2, 3}):sum():item() == 2)
 --- ```

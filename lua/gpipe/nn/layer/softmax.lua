@@ -1,4 +1,4 @@
--- lua/gpipe/nn/layer/softmax.lua - `nn.Softmax`: scores to shares that sum to 1.
+-- lua/gpipe/nn/layer/softmax.lua - `nn.Softmax`: scores to probabilities, which sum to 1.
 
 local Module = require "gpipe.nn.module"
 local check = require "gpipe.nn.check"
@@ -9,11 +9,12 @@ local input = require "gpipe.nn.layer.input"
 ---@field over integer the dimension
 local Softmax = class.new("Softmax", Module, true)
 
---- exp(x) divided by its sum along a dimension. (A model that ends in nn.CrossEntropyLoss needs
---- none: that loss takes scores.)
+--- exp(x) divided by its sum along a dimension. (A model that is trained with nn.CrossEntropyLoss
+--- needs no softmax: that loss takes scores.)
 ---
 --- Shapes: any.
---- Errors: dim 0 or no integer; when called, a dimension the input does not have.
+--- Errors: a dim that is 0 or not an integer; when called, a dimension that the input does not
+--- have.
 --- ```lua
 --- local y = nn.Softmax(2)(gp.ones {3, 4})
 --- assert(y:sum():item() == 3)

@@ -1,4 +1,5 @@
--- lua/gpipe/nn/loss/bce.lua - `nn.BCELoss`, `nn.BCEWithLogitsLoss`: yes or no, for each element.
+-- lua/gpipe/nn/loss/bce.lua - `nn.BCELoss`, `nn.BCEWithLogitsLoss`: binary cross entropy, yes or no
+-- for each element.
 
 local core = require "gpipe.core"
 local ElementwiseLoss = require "gpipe.nn.loss.elementwise"
@@ -11,8 +12,8 @@ local bce = {}
 
 local NUMBERS = { type = { "tensor", "table", "number" } }
 
--- A tensor of what may be a number or a list; nil stays nil. Errors: numbers below 0, of those that
--- are known.
+-- Make a tensor from a number, a list or a tensor; nil stays nil. Errors: numbers below 0, if the
+-- values are known.
 local function constant(who, name, given)
   if given == nil then return nil end
   local t = is_tensor(given) and given or core.tensor(given, "f64")
@@ -20,7 +21,7 @@ local function constant(who, name, given)
   errors.raise("%s: %s has numbers that are negative or NaN, expected >= 0", who, name)
 end
 
--- Each loss times a weight, which broadcasts over the rows.
+-- Multiply each loss by a weight, which broadcasts over the rows.
 local function weighed(self, output, losses)
   if not self.weight then return losses end
   return losses * beside(output, self.weight:to(losses.dtype))
@@ -35,8 +36,8 @@ local BCELoss = class.new("BCELoss", ElementwiseLoss, true)
 bce.BCELoss = BCELoss
 
 --- The mean (or sum) over all elements of -(t log(p) + (1 - t) log(1 - p)) for a probability p, the
---- output, and a target t from 0 to 1; "none" gives them one by one, which is for eager use.
---- Logarithms are at least -100, so that the loss is finite where p is 0 or 1.
+--- output, and a target t from 0 to 1; "none" returns them one by one, for eager use. Logarithms
+--- are at least -100, so that the loss is finite where p is 0 or 1.
 ---
 --- Shapes: output and target of the same shape and dtype -> scalar.
 --- Units: nats. A p outside of 0 .. 1 gives NaN.
@@ -59,10 +60,11 @@ bce.BCEWithLogitsLoss = BCEWithLogitsLoss
 
 ---@class nn.BCEWithLogitsOptions
 ---@field weight? gpipe.Tensor|number[]|number of each element's loss, broadcast over the rows
----@field pos_weight? gpipe.Tensor|number[]|number of the part of targets that are 1, likewise
+---@field pos_weight? gpipe.Tensor|number[]|number of the term for targets of 1, likewise
 ---@field reduction? "mean"|"sum"|"none"
 
---- nn.BCELoss of sigmoid(output), computed of the scores themselves: exact for large ones too.
+--- nn.BCELoss of sigmoid(output), computed from the scores themselves, so it is exact for large
+--- scores too.
 ---
 --- Shapes: output and target of the same shape and dtype -> scalar.
 --- Units: nats.

@@ -1,4 +1,5 @@
--- lua/gpipe/nn/loss/classes.lua - what losses of class ids check: [.., V] against ids [..].
+-- lua/gpipe/nn/loss/classes.lua - the base of losses on class ids, and their checks: [.., V]
+-- against ids [..].
 
 local Loss = require "gpipe.nn.loss.loss"
 local check = require "gpipe.nn.check"
@@ -14,7 +15,7 @@ local classes = {}
 
 local IDS = { i64 = true, i32 = true, u8 = true }
 
--- The target has the output's shape without the last dimension.
+-- Check that the target has the output's shape without the last dimension.
 local function check_shapes(self, output, target)
   local scores, ids = output.shape, target.shape
   local fits = #scores == #ids + 1
@@ -45,9 +46,9 @@ local function check_weights(self, output)
   end
 end
 
--- ---- what such losses share ------------------------------------------------------------------
+-- ---- the base class --------------------------------------------------------------------------
 
---- A loss of class ids. It defines `losses`: the loss of each row, not weighted.
+--- A loss on class ids. A subclass defines `losses`: the loss of each row, not weighted.
 ---@class nn.ClassLoss: nn.Loss
 ---@field ignore_index? integer
 ---@field weights? gpipe.ClassWeights
@@ -60,7 +61,7 @@ local OPTIONS = {
   reduction = { choices = { "mean", "sum", "none" }, default = "mean" },
 }
 
--- more: options that only this loss has.
+-- more: options of the subclass.
 function ClassLoss:init(opts, more)
   local who, spec = class.of(self).shown, {}
   for name, rule in pairs(OPTIONS) do spec[name] = rule end
@@ -71,7 +72,7 @@ function ClassLoss:init(opts, more)
   for name, value in pairs(opts) do self[name] = value end
 end
 
---- The loss of each row; weighted by units where a mean is to be made of them.
+--- The loss of each row; weighted by units if a mean is to be computed.
 function ClassLoss:rows(output, target)
   check_types(self, output, target)
   check_shapes(self, output, target)

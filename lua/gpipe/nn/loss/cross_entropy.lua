@@ -1,6 +1,6 @@
 -- lua/gpipe/nn/loss/cross_entropy.lua - `nn.CrossEntropyLoss`: scores against class ids.
 --
--- The class scores are the last dimension, so [B, T, V] goes with ids [B, T] and no reshaping.
+-- The class scores are the last dimension, so [B, T, V] goes with ids [B, T] without reshaping.
 -- Source: PyTorch nn.CrossEntropyLoss for ignore_index, label_smoothing, weight and the mean over
 -- valid ids.
 
@@ -24,9 +24,9 @@ local OPTIONS = { label_smoothing = { type = "number", default = 0, min = 0, max
 --- Minus the log of the probability that softmax(output) gives to the target id.
 ---
 --- Shapes: output [.., V] (f32 or f64), target [..] (i64, i32 or u8; ids from 0) -> scalar.
---- Units: nats. The mean is over the ids that are not ignored; none of them gives 0. With `weight`,
---- a number for each class, it divides by the sum of the weights of all these ids. "none"
---- gives the losses one by one, which is for eager use.
+--- Units: nats. The mean is over the ids that are not ignored; if all are ignored it is 0. With
+--- `weight`, a number for each class, the sum is divided by the sum of the weights of these ids.
+--- "none" returns the losses one by one, for eager use.
 --- Errors: shapes that do not fit; a target that is not of an integer dtype; an id outside 0 ..
 --- V-1.
 --- ```lua
@@ -37,7 +37,7 @@ local OPTIONS = { label_smoothing = { type = "number", default = 0, min = 0, max
 ---@param opts? nn.CrossEntropyOptions
 function CrossEntropyLoss:init(opts) classes.Loss.init(self, opts, OPTIONS) end
 
--- Weighted, what is spread over the classes is apart: each class of it has its own weight.
+-- With weights, label smoothing is computed separately: each class has its own weight in it.
 function CrossEntropyLoss:losses(output, target)
   local smoothing = self.weights and 0 or self.label_smoothing
   return core.cross_entropy(output, target, self.ignore_index, smoothing)

@@ -1,9 +1,10 @@
--- lua/gpipe/nn/loss/ctc.lua - `nn.CTCLoss`: sequences of labels whose places in time are not known.
+-- lua/gpipe/nn/loss/ctc.lua - `nn.CTCLoss`: sequences of labels whose positions in time are
+-- unknown.
 -- Source: Graves et al. 2006, "Connectionist temporal classification", section 4.1.
 --
--- Labels with blanks between them are walked through time: at each step a path stays, goes on by
--- one, or skips a blank between labels that differ. The sum over all paths is made of logarithms;
--- its gradient is that of these steps.
+-- Paths go through the labels, with blanks between them, along time: at each step a path stays,
+-- moves on by one, or skips a blank between labels that differ. The sum over all paths is computed
+-- from logarithms; autograd through these steps gives its gradient.
 
 local Loss = require "gpipe.nn.loss.loss"
 local beside = require "gpipe.tensor.methods.beside"
@@ -22,18 +23,18 @@ local scope = require "gpipe.nn.scope"
 ---@field zero_infinity boolean
 local CTCLoss = class.new("CTCLoss", Loss, true)
 
-local NEVER = -1e30 -- the logarithm of what cannot be: finite, so that gradients are
+local NEVER = -1e30 -- the logarithm of an impossible path: finite, so that gradients are finite
 
---- Minus the logarithm of what all ways give together to read the targets off the outputs, with
---- `blank` between labels and labels held for several steps. The mean divides each row's by the
---- number of its labels first. "none" gives it row by row, which is for eager use.
+--- Minus the logarithm of the total probability of all paths that read the targets off the outputs,
+--- with `blank` between labels and labels held for several steps. The mean first divides the loss
+--- of each row by its number of labels. "none" returns the losses row by row, for eager use.
 ---
---- Shapes: log_probs [N, T, classes] (PyTorch's has T first), logarithms as nn.LogSoftmax gives
---- them; targets [N, S] of ids from 0, padded behind by any class, or eagerly one behind another in
---- one dimension; input_lengths and target_lengths [N], or lists of them. In a pipeline the targets
---- are {targets, input_lengths, target_lengths}.
---- A row whose labels do not fit into its time gives infinity, or 0 with `zero_infinity`.
---- Errors: shapes that do not fit; lengths above T or S; labels that are no classes (eager).
+--- Shapes: log_probs [N, T, classes] (PyTorch has T first), logarithms as nn.LogSoftmax returns
+--- them; targets [N, S] of ids from 0, padded at the end by any class, or, in eager use, all rows
+--- one after the other in one dimension; input_lengths and target_lengths [N], or lists of them. In
+--- a pipeline the targets are {targets, input_lengths, target_lengths}. A row whose labels do not
+--- fit into its time has an infinite loss, or 0 with `zero_infinity`.
+--- Errors: shapes that do not fit; lengths above T or S; labels that are not classes (eager).
 --- ```lua
 --- local log_probs = gp.full({1, 3, 2}, math.log(0.5))
 --- local ids = gp.tensor({{1}}, {dtype = "i64"})
@@ -50,7 +51,7 @@ function CTCLoss:init(opts)
   for name, value in pairs(options.check("CTCLoss", opts, spec)) do self[name] = value end
 end
 
--- ---- what it is given ------------------------------------------------------------------------
+-- ---- arguments -------------------------------------------------------------------------------
 
 local function lengths_of(self, what, given, rows, most)
   local t = is_tensor(given) and given or type(given) == "table" and core.tensor(given, "i64")
@@ -68,7 +69,7 @@ local function lengths_of(self, what, given, rows, most)
   return t:to "i64"
 end
 
--- Targets that lie one behind another, row by row.
+-- Unpack targets that lie one after the other, row by row.
 local function unpacked(self, targets, lengths, blank)
   local list, sizes = targets:totable(), is_tensor(lengths) and lengths:totable() or lengths
   local at, longest, rows = 0, 1, {}
@@ -103,7 +104,7 @@ end
 
 -- ---- paths -----------------------------------------------------------------------------------
 
--- Labels with a blank before, between and behind: [N, 2 S + 1].
+-- The labels with a blank before, between and after them: [N, 2 S + 1].
 local function with_blanks(targets, blank)
   local n, s = targets.shape[1], targets.shape[2]
   local blanks = beside(targets, create.full({ n, s, 1 }, blank, { dtype = "i64" }))
@@ -111,7 +112,7 @@ local function with_blanks(targets, blank)
   return core.concat({ both, blanks:narrow(2, 1, 1):reshape { n, 1 } }, 2)
 end
 
--- What came `by` places before, along the last dimension.
+-- The value `by` places before, along the last dimension.
 local function shifted(x, by)
   local n, places = x.shape[1], x.shape[2]
   if places <= by then return x * 0 + NEVER end
@@ -119,7 +120,8 @@ local function shifted(x, by)
   return core.concat({ front, x:narrow(2, 1, places - by) }, 2)
 end
 
--- [N, 2 S + 1]: may a path come here from two places before? Not to a blank, nor between equals.
+-- [N, 2 S + 1]: whether a path may come here from two places before. It may not to a blank, nor
+-- between equal labels.
 local function may_skip(labels, blank)
   local n, places = labels.shape[1], labels.shape[2]
   if places < 3 then return labels:lt(0) end
@@ -128,13 +130,13 @@ local function may_skip(labels, blank)
   return labels:ne(before):logical_and(labels:ne(blank))
 end
 
--- The logarithm of the sum of what they are the logarithms of.
+-- The logarithm of the sum of the numbers whose logarithms these are.
 local function added(list)
   for i, t in ipairs(list) do list[i] = t:unsqueeze(3) end
   return core.concat(list, 3):logsumexp(3)
 end
 
--- Logarithms of the sums over paths at the end of each row's time: [N, 2 S + 1].
+-- The logarithms of the sums over paths at the end of each row's time: [N, 2 S + 1].
 local function walk(log_probs, labels, input_lengths, blank)
   local n, time, places = log_probs.shape[1], log_probs.shape[2], labels.shape[2]
   local at = (labels + 1):unsqueeze(2):expand { n, time, places }
@@ -149,7 +151,7 @@ local function walk(log_probs, labels, input_lengths, blank)
   return sums
 end
 
--- Minus the logarithm for each row: paths end at the last label, or at the blank behind.
+-- The loss of each row: paths end at the last label, or at the blank after it.
 local function rows_of(self, log_probs, targets, input_lengths, target_lengths)
   local labels = with_blanks(targets, self.blank)
   local sums = walk(log_probs, labels, input_lengths, self.blank)
@@ -158,7 +160,7 @@ local function rows_of(self, log_probs, targets, input_lengths, target_lengths)
   local label = sums:gather(2, (last - 1):clamp { min = 1 })
   local has_label = target_lengths:gt(0):unsqueeze(2)
   local total = added { behind, core.where(has_label, label, NEVER) }:squeeze(2)
-  -- No time at all: nothing can be read off it, but for no labels.
+  -- A row without time steps can only have no labels.
   total = core.where(input_lengths:gt(0), total, core.where(target_lengths:gt(0), NEVER, total * 0))
   local impossible = total:lt(NEVER / 10)
   return core.where(impossible, self.zero_infinity and 0 or math.huge, -total)

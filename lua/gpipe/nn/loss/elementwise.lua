@@ -1,7 +1,7 @@
--- lua/gpipe/nn/loss/elementwise.lua - what the losses share that compare element by element.
+-- lua/gpipe/nn/loss/elementwise.lua - the base of losses that compare element by element.
 --
--- Such a loss is `each`: a function of output and target that gives one number for each element.
--- Halves are computed in f32, since a sum of many has more digits than they hold.
+-- Such a loss defines `each`: a function of output and target that returns one number for each
+-- element. Halves are computed in f32, because a sum of many needs more digits than they have.
 
 local errors = require "gpipe.errors"
 local Loss = require "gpipe.nn.loss.loss"
@@ -19,7 +19,7 @@ local HALF = { bf16 = true, f16 = true }
 
 local function widened(t) return HALF[t.dtype] and t:to("f32") or t end
 
--- spec: options beside reduction; choices: of reduction, beside those that all have.
+-- spec: options beside reduction; choices: values of reduction that only this loss has.
 function ElementwiseLoss:init(opts, spec, choices)
   local all = { "mean", "sum", "none", table.unpack(choices or {}) }
   spec = spec or {}
@@ -29,16 +29,16 @@ function ElementwiseLoss:init(opts, spec, choices)
   end
 end
 
--- The loss of each element; to be defined by a loss.
+-- The loss of each element; a subclass defines it.
 function ElementwiseLoss.each() error "a loss defines each" end
 
--- What the mean divides by.
+-- The divisor of the mean.
 function ElementwiseLoss:count(output)
   if self.reduction == "sum" then return nil end
   return output:numel()
 end
 
--- Raise unless both are tensors of one shape.
+-- Check that both are tensors of one shape.
 function ElementwiseLoss:check(output, target)
   input.tensor(self, output, "output")
   local wanted = check.shape_text(output.shape)

@@ -1,6 +1,6 @@
--- lua/gpipe/nn/loss/gaussian.lua - `nn.GaussianNLLLoss`: targets from normal distributions whose
--- mean and variance a model gives.
--- Source: Nix and Weigend 1994; what is done at variances near 0 is PyTorch's.
+-- lua/gpipe/nn/loss/gaussian.lua - `nn.GaussianNLLLoss`: targets from normal distributions; the
+-- model returns mean and variance.
+-- Source: Nix and Weigend 1994; the treatment of variances near 0 is PyTorch's.
 
 local Loss = require "gpipe.nn.loss.loss"
 local check = require "gpipe.nn.check"
@@ -17,11 +17,12 @@ local scope = require "gpipe.nn.scope"
 local GaussianNLLLoss = class.new("GaussianNLLLoss", Loss, true)
 
 --- The mean (or sum) of (log(var) + (x - target)^2 / var) / 2, to which `full` adds log(2 pi) / 2.
---- Called as PyTorch's: (x, target, var). In a pipeline the model returns two tensors, mean and
---- variance. "none" gives the losses one by one, which is for eager use.
+--- It is called as PyTorch's: (x, target, var). In a pipeline the model returns two tensors, mean
+--- and variance. "none" returns the losses one by one, for eager use.
 ---
---- Shapes: x and target alike; var as they are, or with a last dimension of 1, or without it.
---- Variances below eps count as eps; the gradient passes as if they were not bounded.
+--- Shapes: x and target have one shape; var has the same, or a last dimension of 1, or lacks the
+--- last dimension. Variances below eps count as eps; the gradient passes as if they were not
+--- bounded.
 --- Errors: shapes that do not fit; variances below 0 (eager).
 --- ```lua
 --- local loss = nn.GaussianNLLLoss()(gp.zeros {2}, gp.ones {2}, gp.ones {2})
@@ -37,7 +38,7 @@ function GaussianNLLLoss:init(opts)
   for name, value in pairs(options.check("GaussianNLLLoss", opts, spec)) do self[name] = value end
 end
 
--- The variance under the shape of x, and bounded.
+-- The variance, bounded and broadcast to the shape of x.
 local function variance_for(self, x, var)
   local shape, given = x.shape, input.tensor(self, var, "the variance").shape
   if #given == #shape - 1 then

@@ -1,5 +1,6 @@
 -- lua/gpipe/nn/loss/huber.lua - `nn.HuberLoss`, `nn.SmoothL1Loss`: squares of small differences,
--- sizes of large ones. Source: Huber 1964; Girshick 2015 (Fast R-CNN) for the smooth form.
+-- absolute values of large ones. Source: Huber 1964; Girshick 2015 (Fast R-CNN) for the smooth
+-- form.
 
 local ElementwiseLoss = require "gpipe.nn.loss.elementwise"
 local class = require "gpipe.nn.class"
@@ -20,7 +21,7 @@ local HuberLoss = class.new("HuberLoss", ElementwiseLoss, true)
 huber.HuberLoss = HuberLoss
 
 --- The mean (or sum) over all elements of d^2 / 2 where d = |output - target| is below delta, else
---- delta * (d - delta / 2); "none" gives them one by one, which is for eager use.
+--- delta * (d - delta / 2); "none" returns them one by one, for eager use.
 ---
 --- Shapes: output and target of the same shape and dtype -> scalar.
 --- Errors: shapes that differ; a delta that is not above 0.
@@ -40,8 +41,7 @@ local SmoothL1Loss = class.new("SmoothL1Loss", ElementwiseLoss, true)
 huber.SmoothL1Loss = SmoothL1Loss
 
 --- The mean (or sum) over all elements of d^2 / (2 beta) where d = |output - target| is below beta,
---- else d - beta / 2; "none" gives them one by one, which is for eager use. With beta 0 it is
---- nn.L1Loss.
+--- else d - beta / 2; "none" returns them one by one, for eager use. With beta 0 it is nn.L1Loss.
 ---
 --- Shapes: output and target of the same shape and dtype -> scalar.
 --- Errors: shapes that differ; a beta below 0.

@@ -1,4 +1,4 @@
--- lua/gpipe/nn/loss/kl_div.lua - `nn.KLDivLoss`: how far one distribution is from another.
+-- lua/gpipe/nn/loss/kl_div.lua - `nn.KLDivLoss`: the divergence of one distribution from another.
 -- Source: Kullback and Leibler 1951.
 
 local ElementwiseLoss = require "gpipe.nn.loss.elementwise"
@@ -8,10 +8,11 @@ local class = require "gpipe.nn.class"
 ---@field log_target boolean
 local KLDivLoss = class.new("KLDivLoss", ElementwiseLoss, true)
 
---- t (log(t) - output) for logarithms of probabilities, the output, and probabilities t, the
---- target: summed and divided by the number of elements ("mean", as in PyTorch) or of rows
---- ("batchmean", which is the divergence), summed ("sum"), or one by one ("none", for eager use).
---- With log_target the target is logarithms too. Where t is 0 it costs nothing.
+--- t (log(t) - output), where the output holds logarithms of probabilities and the target the
+--- probabilities t. The terms are summed and divided by the number of elements ("mean", as in
+--- PyTorch) or of rows ("batchmean", which is the divergence), summed ("sum"), or returned one by
+--- one ("none", for eager use). With log_target the target holds logarithms too. A t of 0 adds
+--- nothing.
 ---
 --- Shapes: output and target of the same shape and dtype -> scalar.
 --- Units: nats.

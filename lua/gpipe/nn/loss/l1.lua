@@ -1,4 +1,4 @@
--- lua/gpipe/nn/loss/l1.lua - `nn.L1Loss`: sizes of differences.
+-- lua/gpipe/nn/loss/l1.lua - `nn.L1Loss`: absolute differences.
 
 local ElementwiseLoss = require "gpipe.nn.loss.elementwise"
 local class = require "gpipe.nn.class"
@@ -6,8 +6,8 @@ local class = require "gpipe.nn.class"
 ---@class nn.L1Loss: nn.ElementwiseLoss
 local L1Loss = class.new("L1Loss", ElementwiseLoss, true)
 
---- The mean (or sum) over all elements of |output - target|; "none" gives them one by one, which is
---- for eager use. The gradient where they are equal is 0.
+--- The mean (or sum) over all elements of |output - target|; "none" returns them one by one, for
+--- eager use. Where both are equal the gradient is 0.
 ---
 --- Shapes: output and target of the same shape and dtype -> scalar.
 --- Errors: shapes that differ.

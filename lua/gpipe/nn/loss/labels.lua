@@ -1,4 +1,4 @@
--- lua/gpipe/nn/loss/labels.lua - losses of scores against one class or several:
+-- lua/gpipe/nn/loss/labels.lua - losses on scores and one or several right classes:
 -- `nn.MultiMarginLoss`, `nn.MultiLabelMarginLoss`, `nn.MultiLabelSoftMarginLoss`.
 --
 -- The classes are the last dimension. Formulas are PyTorch's; ids count from 0.
@@ -16,7 +16,7 @@ local scope = require "gpipe.nn.scope"
 
 local labels = {}
 
--- ---- what they share -------------------------------------------------------------------------
+-- ---- the base class --------------------------------------------------------------------------
 
 -- A loss that gives one number for each row of scores.
 ---@class nn.LabelsLoss: nn.Loss
@@ -46,7 +46,7 @@ local function weight_for(self, scores)
   return beside(scores, self.weight:to(scores.dtype))
 end
 
--- The target has `without` dimensions less than the scores, and else their sizes.
+-- Check that the target has the sizes of the scores, without the last `without` dimensions.
 local function check_target(self, scores, target, without)
   local shape = input.tensor(self, scores, "output").shape
   local wanted = table.move(shape, 1, #shape - without, 1, {})
@@ -86,7 +86,7 @@ function LabelsLoss:forward(scores, target)
   return Loss.forward(self, scores, target)
 end
 
--- [.., n, classes]: where the class is the id at [.., n].
+-- [.., n, classes]: true where the class is the id at [.., n].
 local function is_class(ids, classes)
   local numbers = beside(ids, core.arange(0, classes - 1, 1, "i64"))
   return ids:to("i64"):unsqueeze(-1):eq(numbers)
@@ -104,10 +104,10 @@ local function one_or_two(p)
   if p ~= 1 and p ~= 2 then return "1 or 2" end
 end
 
---- The score of the right class is to be above each other one by a margin: the sum over these of
---- max(0, margin - right + other)^p / classes, times the weight of the right class.
---- Shapes: [.., classes], ids [..] from 0.
---- Errors: shapes that do not fit; ids that are no classes (eager).
+--- The score of the right class shall exceed each other score by a margin. The loss is the sum over
+--- the other classes of max(0, margin - right + other)^p / classes, times the weight of the right
+--- class. Shapes: [.., classes], ids [..] from 0.
+--- Errors: shapes that do not fit; ids that are not classes (eager).
 --- ```lua
 --- local scores = gp.tensor {{0.1, 0.2, 0.4, 0.8}}
 --- local loss = nn.MultiMarginLoss()(scores, gp.tensor({3}, {dtype = "i64"}))
@@ -139,10 +139,10 @@ end
 local MultiLabelMarginLoss = class.new("MultiLabelMarginLoss", LabelsLoss, true)
 labels.MultiLabelMarginLoss = MultiLabelMarginLoss
 
---- The score of each right class is to be above that of each other one by 1: the sum over the pairs
---- of max(0, 1 - right + other) / classes.
---- Shapes: [.., classes], ids alike: those of a row end with its first -1.
---- Errors: shapes that do not fit; ids that are no classes (eager).
+--- The score of each right class shall exceed that of each other class by 1. The loss is the sum
+--- over the pairs of max(0, 1 - right + other) / classes. Shapes: [.., classes], ids of the same
+--- shape; the ids of a row end at its first -1.
+--- Errors: shapes that do not fit; ids that are not classes (eager).
 --- ```lua
 --- local scores = gp.tensor {{0.1, 0.2, 0.4, 0.8}}
 --- local loss = nn.MultiLabelMarginLoss()(scores, gp.tensor({{3, 0, -1, 1}}, {dtype = "i64"}))
@@ -170,9 +170,9 @@ end
 local MultiLabelSoftMarginLoss = class.new("MultiLabelSoftMarginLoss", LabelsLoss, true)
 labels.MultiLabelSoftMarginLoss = MultiLabelSoftMarginLoss
 
---- Each class by itself, its target 1 or 0: the mean over the classes of
---- -weight * (target * log(sigmoid(x)) + (1 - target) * log(sigmoid(-x))).
---- Shapes: [.., classes], targets alike.
+--- Treat each class separately, with a target of 1 or 0. The loss is the mean over the classes of
+--- -weight * (target * log(sigmoid(x)) + (1 - target) * log(sigmoid(-x))). Shapes: [.., classes],
+--- targets of the same shape.
 --- Errors: shapes that do not fit.
 --- ```lua
 --- local loss = nn.MultiLabelSoftMarginLoss()(gp.zeros {1, 2}, gp.tensor {{1, 0}})

@@ -1,8 +1,8 @@
--- lua/gpipe/nn/loss/margin.lua - losses that ask for a margin between tensors, or between what is
--- alike and what is not.
+-- lua/gpipe/nn/loss/margin.lua - losses that require a margin between tensors, or between similar
+-- and dissimilar pairs.
 --
--- Targets say 1 or -1. Those of several outputs get them before the target, as models that return
--- several tensors give them.
+-- Targets are 1 or -1. Losses on several outputs take the outputs before the target, as models that
+-- return several tensors produce them.
 
 local core = require "gpipe.core"
 local ElementwiseLoss = require "gpipe.nn.loss.elementwise"
@@ -22,8 +22,8 @@ local margin = {}
 local HingeEmbeddingLoss = class.new("HingeEmbeddingLoss", ElementwiseLoss, true)
 margin.HingeEmbeddingLoss = HingeEmbeddingLoss
 
---- The mean (or sum) of x where the target is 1, of max(0, margin - x) where it is -1; "none" gives
---- them one by one, which is for eager use.
+--- The mean (or sum) of x where the target is 1, and of max(0, margin - x) where it is -1; "none"
+--- returns them one by one, for eager use.
 --- Errors: shapes that differ.
 --- ```lua
 --- assert(nn.HingeEmbeddingLoss()(gp.tensor {2, 0.5}, gp.tensor {1, -1}):item() == 1.25)
@@ -41,8 +41,8 @@ end
 local SoftMarginLoss = class.new("SoftMarginLoss", ElementwiseLoss, true)
 margin.SoftMarginLoss = SoftMarginLoss
 
---- The mean (or sum) of log(1 + exp(-target * x)), targets being 1 or -1; "none" gives them one by
---- one, which is for eager use.
+--- The mean (or sum) of log(1 + exp(-target * x)), for targets of 1 or -1; "none" returns them one
+--- by one, for eager use.
 --- Errors: shapes that differ.
 --- ```lua
 --- assert(nn.SoftMarginLoss()(gp.zeros {2}, gp.tensor {1, -1}):item() > 0.69)
@@ -64,9 +64,9 @@ margin.PoissonNLLLoss = PoissonNLLLoss
 ---@field eps? number 1e-8
 ---@field reduction? "mean"|"sum"|"none"
 
---- The mean (or sum) of exp(x) - target * x, for counts whose logarithm of the rate is the output;
---- with log_input = false of x - target * log(x + eps). `full` adds what is constant, by Stirling's
---- formula for targets above 1. "none" gives them one by one.
+--- The mean (or sum) of exp(x) - target * x, for counts, where the output x is the logarithm of the
+--- rate; with log_input = false it is that of x - target * log(x + eps). `full` adds the constant
+--- term, by Stirling's formula for targets above 1. "none" returns the losses one by one.
 --- Errors: shapes that differ.
 --- ```lua
 --- assert(nn.PoissonNLLLoss()(gp.zeros {2}, gp.ones {2}):item() == 1)
@@ -79,7 +79,7 @@ function PoissonNLLLoss:init(opts)
   })
 end
 
--- About the logarithm of the factorial.
+-- Stirling's approximation of the logarithm of the factorial.
 local function stirling(target)
   local large = target:gt(1)
   local t = core.where(large, target, 1)
@@ -94,7 +94,7 @@ end
 
 -- ---- of several outputs ----------------------------------------------------------------------
 
--- A loss of some tensors, which gives one number for each row.
+-- A loss on several tensors, which returns one number for each row.
 ---@class nn.RowsLoss: nn.Loss
 local RowsLoss = class.new("RowsLoss", Loss, true)
 
@@ -133,8 +133,8 @@ function RowsLoss:describe() return ("margin %g"):format(self.margin) end
 local MarginRankingLoss = class.new("MarginRankingLoss", RowsLoss, true)
 margin.MarginRankingLoss = MarginRankingLoss
 
---- The mean (or sum) of max(0, -target * (a - b) + margin): a is to be above b where the target is
---- 1, below it where it is -1. Shapes: three tensors of one shape.
+--- The mean (or sum) of max(0, -target * (a - b) + margin): a shall be above b where the target is
+--- 1, and below it where it is -1. Shapes: three tensors of one shape.
 --- ```lua
 --- local loss = nn.MarginRankingLoss()
 --- assert(loss(gp.tensor {1}, gp.tensor {3}, gp.tensor {1}):item() == 2)
@@ -151,8 +151,8 @@ function MarginRankingLoss:losses(a, b, target) return (self.margin - target * (
 local CosineEmbeddingLoss = class.new("CosineEmbeddingLoss", RowsLoss, true)
 margin.CosineEmbeddingLoss = CosineEmbeddingLoss
 
---- The mean (or sum) of 1 - cos(a, b) where the target is 1, of max(0, cos(a, b) - margin) where it
---- is -1. Shapes: [N, n], [N, n], [N].
+--- The mean (or sum) of 1 - cos(a, b) where the target is 1, and of max(0, cos(a, b) - margin)
+--- where it is -1. Shapes: [N, n], [N, n], [N].
 --- ```lua
 --- local a = gp.ones {1, 2}
 --- assert(nn.CosineEmbeddingLoss()(a, a, gp.tensor {-1}):item() > 0.99)
@@ -162,7 +162,7 @@ function CosineEmbeddingLoss:init(opts)
   set_up(self, opts, { margin = { type = "number", default = 0, min = -1, max = 1 } })
 end
 
-local LEAST = 1e-12 -- of a squared length
+local LEAST = 1e-12 -- the least squared length to divide by
 
 function CosineEmbeddingLoss:losses(a, b, target)
   local lengths = (((a * a):sum(-1) + LEAST) * ((b * b):sum(-1) + LEAST)):sqrt()

@@ -7,8 +7,8 @@ local class = require "gpipe.nn.class"
 ---@class nn.MSELoss: nn.ElementwiseLoss
 local MSELoss = class.new("MSELoss", ElementwiseLoss, true)
 
---- The mean (or sum) over all elements of (output - target)^2; "none" gives them one by one, which
---- is for eager use.
+--- The mean (or sum) over all elements of (output - target)^2; "none" returns them one by one, for
+--- eager use.
 ---
 --- Shapes: output and target of the same shape and dtype -> scalar.
 --- Errors: shapes that differ (nothing is broadcast: [32] against [32, 1] is nearly always a
@@ -22,7 +22,7 @@ function MSELoss:init(opts) ElementwiseLoss.init(self, opts) end
 
 function MSELoss.each(_, output, target) return (output - target):square() end
 
--- One op has the sum, and reads halves as they are.
+-- Compute the sum by one op, which reads halves directly.
 function MSELoss:terms(output, target)
   if self.reduction == "none" then return ElementwiseLoss.terms(self, output, target) end
   self:check(output, target)

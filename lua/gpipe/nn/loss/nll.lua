@@ -12,14 +12,14 @@ local core = require "gpipe.core"
 ---@class nn.NLLLoss: nn.ClassLoss
 local NLLLoss = class.new("NLLLoss", classes.Loss, true)
 
---- Minus the output at the target's id: the output holds logarithms of probabilities, as
---- nn.LogSoftmax gives them. nn.CrossEntropyLoss takes scores and needs no such layer. "none" gives
---- the losses one by one, which is for eager use.
+--- Minus the output at the target's id, where the output holds logarithms of probabilities, as
+--- nn.LogSoftmax returns them. nn.CrossEntropyLoss takes scores and needs no such layer. "none"
+--- returns the losses one by one, for eager use.
 ---
 --- Shapes: output [.., V] (the classes are the last dimension), target [..] (i64, i32 or u8; ids
 --- from 0) -> scalar.
---- Units: nats. The mean is over the ids that are not ignored; none of them gives 0. With `weight`,
---- a number for each class, it divides by the sum of the weights of all these ids.
+--- Units: nats. The mean is over the ids that are not ignored; if all are ignored it is 0. With
+--- `weight`, a number for each class, the sum is divided by the sum of the weights of these ids.
 --- Errors: shapes that do not fit; a target that is not of an integer dtype; an id outside 0 ..
 --- V-1.
 --- ```lua

@@ -1,9 +1,9 @@
--- lua/gpipe/nn/loss/weights.lua - weights of the classes: what rows of a class count for.
+-- lua/gpipe/nn/loss/weights.lua - weights of the classes: how much a row of each class counts.
 --
--- A mean divides by the sum of the weights of all rows of the mini-batch. That sum is a count as
--- micro-batches add it up, a whole number, so that it is the same however the rows are cut: weights
--- are taken as multiples of a power of two, the largest as one of 2^32 of these units. What a mean
--- is made of is in units too.
+-- A mean divides by the sum of the weights of all rows in the mini-batch. Micro-batches add this
+-- sum up as they add up counts, as a whole number, so that it is the same however the rows are cut.
+-- So the weights are expressed as multiples of a power of two, the unit, such that the largest
+-- weight is about 2^32 units. The sum that a mean divides is in these units too.
 
 local beside = require "gpipe.tensor.methods.beside"
 local core = require "gpipe.core"
@@ -21,8 +21,8 @@ local weights = {}
 
 local UNITS = 32 -- the exponent of the largest weight; counts are below 2^63
 
---- The weights of a loss, or nil where it has none.
---- Errors: what is no vector of finite numbers >= 0.
+--- The weights of a loss; nil if it has none.
+--- Errors: anything but a vector of finite numbers >= 0.
 ---@param who string
 ---@param given gpipe.Tensor|number[]|nil
 ---@return gpipe.ClassWeights?
@@ -42,14 +42,14 @@ function weights.new(who, given)
   }, Weights)
 end
 
--- Positions of the targets' classes. An id that is none is found by the loss itself.
+-- The positions of the targets' classes. The loss itself reports an id that is no class.
 local function positions_of(self, target, ignored)
   local ids = target:to "i64"
   if ignored then ids = core.where(ids:eq(ignored), 0, ids) end
   return ids:clamp(0, self.number - 1):reshape(-1) + 1
 end
 
---- What each row counts for in a mean: units, as numbers of a dtype; in a sum, the weights.
+--- The weight of each row: for a mean in units, as numbers of a dtype; for a sum as it was given.
 ---@param target gpipe.Tensor
 ---@param ignored integer?
 ---@param like gpipe.Tensor the losses of the rows

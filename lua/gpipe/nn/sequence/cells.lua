@@ -1,5 +1,5 @@
--- lua/gpipe/nn/sequence/cells.lua - `nn.LSTMCell`, `nn.GRUCell`, `nn.RNNCell`: one step of the
--- layers of recurrent.lua, for loops of one's own.
+-- lua/gpipe/nn/sequence/cells.lua - `nn.LSTMCell`, `nn.GRUCell`, `nn.RNNCell`: single steps of the
+-- layers in recurrent.lua, for your own loops.
 
 local core = require "gpipe.core"
 local Module = require "gpipe.nn.module"
@@ -49,7 +49,7 @@ local function check_size(self, name, value, size, rows)
   end
 end
 
--- The state that a step begins with; zeros where none is given.
+-- The state that a step begins with; zeros if none is given.
 local function first_state(self, name, state, x)
   if state == nil then
     return create.zeros({ x.shape[1], self.hidden_size }, { dtype = self.dtype })
@@ -70,7 +70,7 @@ end
 
 local function describe(self) return ("%d -> %d"):format(self.input_size, self.hidden_size) end
 
--- A class that takes the step of a layer.
+-- Make a class that uses the step of a layer.
 local function new(name, layer)
   local made = class.new(name, Module, true)
   made.gates, made.step, made.describe, made.forward = layer.gates, layer.step, describe, forward
@@ -87,7 +87,7 @@ local LSTMCell = new("LSTMCell", recurrent.LSTM)
 --- One step of an nn.LSTM: called with (x, h, c) it returns the next h and c.
 ---
 --- Shapes: x [B, in], h and c [B, hidden]; without them it starts from zeros.
---- Errors: sizes that are no positive integers; when called, other shapes, an h without c.
+--- Errors: sizes that are not positive integers; when called, other shapes, an h without c.
 --- Source: PyTorch nn.LSTMCell.
 --- ```lua
 --- local cell = nn.LSTMCell(3, 5)

@@ -1,7 +1,8 @@
 -- lua/gpipe/nn/sequence/encoder_decoder.lua - `nn.Transformer`: an encoder, and a decoder that
--- reads what it made.
+-- reads its output.
 --
--- As one module it is one layer to a pipeline; gp.models.transformer can be cut anywhere.
+-- It is one module, so a pipeline treats it as one layer; gp.models.transformer can be cut
+-- anywhere.
 
 local LayerNorm = require "gpipe.nn.layer.norm.layer_norm"
 local Module = require "gpipe.nn.module"
@@ -30,7 +31,7 @@ for name, option in pairs(transformer.OPTIONS) do OPTIONS[name] = option end
 ---@field decoder nn.Sequential layers, then an nn.LayerNorm
 local Transformer = class.new("Transformer", Module, true)
 
--- PyTorch's stacks end in a norm, whatever the layers do.
+-- PyTorch's stacks end in a norm, whether or not the layers have norms in front.
 local function stack(make, count, sizes, opts)
   local layers = {}
   for i = 1, count do
@@ -41,7 +42,7 @@ local function stack(make, count, sizes, opts)
   return Sequential(layers)
 end
 
--- The options of a layer among those of the whole.
+-- Select the options of a layer from those of the whole.
 local function layer_options(opts, causal)
   local made = { causal = causal }
   for name in pairs(transformer.OPTIONS) do
@@ -50,13 +51,14 @@ local function layer_options(opts, causal)
   return made
 end
 
---- An encoder of nn.TransformerEncoderLayers and a decoder of nn.TransformerDecoderLayers, with an
---- nn.LayerNorm behind each. Embeddings, positions and the head are the script's.
+--- An encoder of nn.TransformerEncoderLayers and a decoder of nn.TransformerDecoderLayers, each
+--- followed by an nn.LayerNorm. The script provides embeddings, positions and the head.
 ---
---- Shapes: source [B, S, dim], target [B, T, dim] -> [B, T, dim]. Called with (source, target,
---- source_mask, target_mask, memory_mask), masks as of nn.MultiheadAttention (true: may attend).
---- `causal` is of the decoder: a position of the target sees no later one.
---- Errors: as of nn.TransformerEncoderLayer; numbers of layers that are no positive integers.
+--- Shapes: source [B, S, dim], target [B, T, dim] -> [B, T, dim]. It is called with (source,
+--- target, source_mask, target_mask, memory_mask), with masks as for nn.MultiheadAttention (true:
+--- may attend). `causal` applies to the decoder: a position of the target does not attend to later
+--- ones.
+--- Errors: those of nn.TransformerEncoderLayer; numbers of layers that are not positive integers.
 --- Source: PyTorch nn.Transformer with batch_first, and its first values.
 --- ```lua
 --- local model = nn.Transformer(16, 4, {encoder_layers = 1, decoder_layers = 2, ff = 32,

@@ -1,5 +1,5 @@
--- lua/gpipe/nn/sequence/multihead.lua - `nn.MultiheadAttention`: positions attend to positions, of
--- the same sequence or of another one.
+-- lua/gpipe/nn/sequence/multihead.lua - `nn.MultiheadAttention`: positions attend to positions of
+-- the same or of another sequence.
 --
 -- Parameters have PyTorch's names and layouts. Source: Vaswani et al. 2017; fewer heads of keys:
 -- Ainslie et al. 2023, "GQA".
@@ -43,10 +43,10 @@ end
 
 --- Multi-head scaled dot-product attention.
 ---
---- Shapes: query [B, T, dim], key and value [B, S, dim] -> [B, T, dim]. With the query alone it
---- attends to itself; without value the keys are the values too. mask: as of gp.attention, bool
---- (true: may attend) or floats that are added, broadcast to [B, heads, T, S].
---- in_proj_weight starts as nn.init.xavier_uniform() says, biases at 0.
+--- Shapes: query [B, T, dim], key and value [B, S, dim] -> [B, T, dim]. A query alone attends to
+--- itself; without value the keys are the values too. mask: as in gp.attention, bool (true: may
+--- attend) or floats that are added, broadcast to [B, heads, T, S]. in_proj_weight starts as
+--- nn.init.xavier_uniform(), biases start at 0.
 --- Errors: heads that do not divide dim, kv_heads that do not divide heads, an odd size of heads
 --- with rotary; when called, other shapes.
 --- Source: PyTorch nn.MultiheadAttention with batch_first, whose boolean masks mean the opposite.
@@ -92,7 +92,8 @@ local function check_sequence(self, name, x, rows)
   end
 end
 
--- x [B, T, dim] -> the heads first .. first + count - 1 of the joint projection, [B, T, count D].
+-- Project x [B, T, dim] to the heads first .. first + count - 1 of the joint projection,
+-- [B, T, count D].
 local function project(self, x, first, count)
   local size = self.dim // self.heads
   local from, rows = (first - 1) * size + 1, count * size
@@ -100,7 +101,7 @@ local function project(self, x, first, count)
   return core.linear(x, self.in_proj_weight:narrow(1, from, rows), bias)
 end
 
--- [B, T, .. D ..] -> [B, count, T, D] of the heads first .. first + count - 1
+-- Split [B, T, .. D ..] into the heads first .. first + count - 1: [B, count, T, D].
 local function heads_of(self, x, first, count)
   local shape, size = x.shape, self.dim // self.heads
   return x:narrow(3, (first - 1) * size + 1, count * size)
@@ -111,7 +112,7 @@ local function joint_projection(self, x)
   return core.linear(x, self.in_proj_weight, self.in_proj_bias)
 end
 
--- Queries, keys and values as heads; sequences that are the same share a product.
+-- The queries, keys and values as heads; sequences that are the same tensor share a product.
 local function projections(self, query, key, value)
   local h, g = self.heads, self.kv_heads
   if rawequal(key, query) and rawequal(value, query) then
@@ -128,7 +129,7 @@ local function projections(self, query, key, value)
     heads_of(self, project(self, value, h + g + 1, g), 1, g)
 end
 
--- A mask of up to four dimensions as the op takes it: [B or 1, H or 1, T or 1, S].
+-- Reshape a mask of up to four dimensions as the op takes it: [B or 1, H or 1, T or 1, S].
 local function four_dimensions(self, mask, length)
   local shape = input.tensor(self, mask, "mask").shape
   if #shape > 4 then

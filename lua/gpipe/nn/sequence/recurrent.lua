@@ -1,7 +1,7 @@
--- lua/gpipe/nn/sequence/recurrent.lua - `nn.LSTM`, `nn.GRU`, `nn.RNN`: layers that walk along time.
+-- lua/gpipe/nn/sequence/recurrent.lua - `nn.LSTM`, `nn.GRU`, `nn.RNN`: layers that run along time.
 --
--- Parameters have PyTorch's names, layouts and order, so that its files fit. Source: Hochreiter and
--- Schmidhuber 1997; Cho et al. 2014; PyTorch nn.LSTM, nn.GRU, nn.RNN.
+-- Parameters have PyTorch's names, layouts and order, so that its files can be loaded. Source:
+-- Hochreiter and Schmidhuber 1997; Cho et al. 2014; PyTorch nn.LSTM, nn.GRU, nn.RNN.
 
 local Module = require "gpipe.nn.module"
 local class = require "gpipe.nn.class"
@@ -24,8 +24,9 @@ for name, option in pairs(OPTIONS) do RNN_OPTIONS[name] = option end
 
 ---@class nn.RecurrentOptions
 ---@field layers? integer 1; each reads the outputs of the one before
----@field bidirectional? boolean false; true: a second walk from the end, its outputs behind
----@field dropout? number 0; of the outputs of every layer but the last, in training mode only
+---@field bidirectional? boolean false; true: a second pass from the end; its outputs come after the
+--- first's
+---@field dropout? number 0; on the outputs of every layer but the last, in training mode only
 ---@field bias? boolean true
 ---@field states? boolean false; true: also return the last states
 ---@field dtype? "f32"|"f64"
@@ -43,14 +44,15 @@ LSTM.gates = 4
 --- Long short-term memory along the second dimension.
 ---
 --- Shapes: [B, T, in] -> [B, T, directions hidden]; with `states` also the last h and c, both
---- [B, layers directions, hidden]. Called with (x, h, c) it starts from these, else from zeros.
---- Called with (x, lengths), or (x, h, c, lengths), i64 [B] from 1 to T, rows end at their lengths:
---- outputs behind are zeros, last states are those at the ends, and the walk from the end begins
---- there, as with PyTorch's packed sequences. In a pipeline: `pipe:step({x, lengths}, y)`.
---- Parameters are named weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0, those of the second
---- layer .._l1, of the walk from the end .._l0_reverse; they start uniform in +-1 / sqrt(hidden).
---- Errors: sizes that are no positive integers; when called, other shapes, an h without c, and
---- lengths outside of 1 .. T where they are known (not while a pipeline records the layer).
+--- [B, layers directions, hidden]. Called with (x, h, c) it starts from this state, else from
+--- zeros. Called with (x, lengths), or (x, h, c, lengths), with lengths i64 [B] from 1 to T, each
+--- row ends at its length: later outputs are zeros, the last states are those at the row's end, and
+--- the pass from the end begins there, as with PyTorch's packed sequences. In a pipeline:
+--- `pipe:step({x, lengths}, y)`. Parameters are named weight_ih_l0, weight_hh_l0, bias_ih_l0,
+--- bias_hh_l0; those of the second layer end in _l1, those of the pass from the end in _l0_reverse.
+--- They start uniform in +-1 / sqrt(hidden).
+--- Errors: sizes that are not positive integers; when called, other shapes, an h without c, and
+--- lengths outside of 1 .. T if they are known (not while a pipeline records the layer).
 --- Source: PyTorch nn.LSTM with batch_first.
 --- ```lua
 --- local lstm = nn.LSTM(3, 5, {layers = 2, states = true})
@@ -87,9 +89,9 @@ GRU.gates = 3
 
 --- Gated recurrent units along the second dimension.
 ---
---- Shapes: [B, T, in] -> [B, T, directions hidden]; with `states` also the last h, [B, layers
---- directions, hidden]. Called with (x, h) it starts from h, else from zeros; called with (x,
---- lengths), or (x, h, lengths), rows end as those of nn.LSTM do. Names and initial values of the
+--- Shapes: [B, T, in] -> [B, T, directions hidden]; with `states` also the last h,
+--- [B, layers directions, hidden]. Called with (x, h) it starts from h, else from zeros; called
+--- with (x, lengths), or (x, h, lengths), rows end as in nn.LSTM. Names and initial values of the
 --- parameters are those of nn.LSTM.
 --- Errors: as of nn.LSTM.
 --- Source: PyTorch nn.GRU with batch_first.

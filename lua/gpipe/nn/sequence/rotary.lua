@@ -1,7 +1,7 @@
--- lua/gpipe/nn/sequence/rotary.lua - rotary position embedding: queries and keys turned by angles
--- that grow with their position, so that products depend on distances only.
+-- lua/gpipe/nn/sequence/rotary.lua - rotary position embedding: queries and keys are rotated by
+-- angles that grow with their position, so that their products depend only on distances.
 -- Source: Su et al. 2021, "RoFormer"; the two orders of coordinates are those of GPT-NeoX
--- ("halves": i goes with i + D / 2) and of the paper ("pairs": 2 i goes with 2 i + 1).
+-- ("halves": i is paired with i + D / 2) and of the paper ("pairs": 2 i is paired with 2 i + 1).
 
 local core = require "gpipe.core"
 local check = require "gpipe.nn.check"
@@ -11,7 +11,7 @@ local options = require "gpipe.options"
 local rotary = {}
 
 ---@class nn.Rotary
----@field base number position p turns pair i (from 0) of D / 2 by p base^(-2 i / D)
+---@field base number position p rotates pair i (from 0) of D / 2 by p base^(-2 i / D)
 ---@field style "halves"|"pairs"
 
 local OPTIONS = {
@@ -19,7 +19,7 @@ local OPTIONS = {
   style = { choices = { "halves", "pairs" }, default = "halves" },
 }
 
---- Read the option: nil or false: none; true: the defaults; or a table.
+--- Read the option: nil or false means none, true the defaults; or it is a table.
 ---@param who string
 ---@param value any
 ---@param dim integer coordinates of a head. Errors: an odd number
@@ -31,7 +31,7 @@ function rotary.read(who, value, dim)
   return checked
 end
 
--- Cosines and sines of all positions and pairs, as lists; kept while memory lasts.
+-- The cosines and sines of all positions and pairs, as lists. They are cached in a weak table.
 local tables = setmetatable({}, { __mode = "v" })
 
 local function waves(length, dim, base)
@@ -49,7 +49,7 @@ local function waves(length, dim, base)
   return made
 end
 
---- Turn each head by the angles of its position.
+--- Rotate each head by the angles of its position.
 ---@param how nn.Rotary
 ---@param x gpipe.Tensor [B, H, T, D]
 ---@return gpipe.Tensor of the same shape

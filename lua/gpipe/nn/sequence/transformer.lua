@@ -1,8 +1,8 @@
 -- lua/gpipe/nn/sequence/transformer.lua - `nn.TransformerEncoderLayer`,
 -- `nn.TransformerDecoderLayer` and stacks of them.
 --
--- Parameters have PyTorch's names, layouts and order, so that its files fit. Source: Vaswani et al.
--- 2017; norms in front: Xiong et al. 2020.
+-- Parameters have PyTorch's names, layouts and order, so that its files can be loaded. Source:
+-- Vaswani et al. 2017; norms in front: Xiong et al. 2020.
 
 local Dropout = require "gpipe.nn.layer.dropout"
 local LayerNorm = require "gpipe.nn.layer.norm.layer_norm"
@@ -36,17 +36,18 @@ local CARRYING = { carry = { type = "boolean", default = false } } -- options of
 for name, option in pairs(OPTIONS) do CARRYING[name] = option end
 
 ---@class nn.TransformerOptions
----@field dropout? number 0.1; of the attention weights and behind every part, in training mode only
+---@field dropout? number 0.1; on the attention weights and after every part, in training mode only
 ---@field activation? "relu"|"gelu" "relu"
----@field norm_first? boolean false; true: each part normalises what it reads, not the sum
----@field causal? boolean false; self-attention sees no later position
----@field kv_heads? integer as of nn.MultiheadAttention, of both attentions
----@field rotary? boolean|nn.Rotary as of nn.MultiheadAttention, of self-attention
----@field bias? boolean true; false: Linears and projections have none
+---@field norm_first? boolean false; true: each part normalises its input, instead of the sum after
+--- it
+---@field causal? boolean false; true: self-attention does not attend to later positions
+---@field kv_heads? integer as in nn.MultiheadAttention, for both attentions
+---@field rotary? boolean|nn.Rotary as in nn.MultiheadAttention, for self-attention
+---@field bias? boolean true; false: Linears and projections have no bias
 ---@field eps? number 1e-5, of the norms
 ---@field dtype? "f32"|"f64"
 
--- ---- what both layers have -------------------------------------------------------------------
+-- ---- parts of both layers --------------------------------------------------------------------
 
 local FEED_FORWARD = 2048 -- PyTorch's default
 
@@ -64,7 +65,7 @@ local function set_up(self, who, dim, heads, ff, opts)
   self.self_attn = new_attention(self, opts, opts)
 end
 
--- Linears and norms come behind the attentions, in PyTorch's order.
+-- Add the Linears and norms after the attentions, in PyTorch's order.
 local function add_parts(self, opts, norms)
   local linear = { bias = opts.bias, dtype = opts.dtype }
   self.linear1 = Linear(self.dim, self.ff, linear)
@@ -81,7 +82,7 @@ local function feed_forward(self, x)
   return self.linear2(self.dropout(hidden))
 end
 
--- x + part(x), normalised in front of the part or behind the sum.
+-- x + part(x), normalised before the part or after the sum.
 local function residual(self, norm, x, part)
   if self.norm_first then return x + self.dropout(part(norm(x))) end
   return norm(x + self.dropout(part(x)))
@@ -102,12 +103,12 @@ end
 ---@field norm2 nn.LayerNorm of the feed-forward part
 local Encoder = class.new("TransformerEncoderLayer", Module, true)
 
---- Self-attention and a feed-forward part of two Linears, each added to what it read.
+--- Self-attention and a feed-forward part of two Linears, each added to its input.
 ---
---- Shapes: [B, T, dim] -> [B, T, dim]. Called with (x, mask); the mask is as of
---- nn.MultiheadAttention. Without mask and with `causal` it is a layer of GPT. With `carry` it
---- returns the mask too, where there is one, for the next layer of a Sequential.
---- Errors: as of nn.MultiheadAttention; sizes that are no positive integers.
+--- Shapes: [B, T, dim] -> [B, T, dim]. It is called with (x, mask); the mask is as for
+--- nn.MultiheadAttention. Without a mask and with `causal` it is a layer of GPT. With `carry` it
+--- also returns the mask, if there is one, for the next layer of a Sequential.
+--- Errors: those of nn.MultiheadAttention; sizes that are not positive integers.
 --- Source: PyTorch nn.TransformerEncoderLayer with batch_first.
 --- ```lua
 --- local layer = nn.TransformerEncoderLayer(16, 4, 32, {norm_first = true, activation = "gelu"})
@@ -149,11 +150,11 @@ local Decoder = class.new("TransformerDecoderLayer", Module, true)
 
 --- Self-attention, attention to the memory of an encoder, and a feed-forward part.
 ---
---- Shapes: x [B, T, dim], memory [B, S, dim] -> [B, T, dim]. Called with (x, memory, mask,
---- memory_mask), masks as of nn.MultiheadAttention. Self-attention sees later positions unless
---- `causal` is set, as in PyTorch. With `carry` it returns the memory and the masks too, for the
---- next layer of a Sequential.
---- Errors: as of nn.TransformerEncoderLayer; no memory.
+--- Shapes: x [B, T, dim], memory [B, S, dim] -> [B, T, dim]. It is called with (x, memory, mask,
+--- memory_mask), with masks as for nn.MultiheadAttention. Self-attention attends to later positions
+--- unless `causal` is set, as in PyTorch. With `carry` it also returns the memory and the masks,
+--- for the next layer of a Sequential.
+--- Errors: those of nn.TransformerEncoderLayer; no memory.
 --- Source: PyTorch nn.TransformerDecoderLayer with batch_first.
 --- ```lua
 --- local layer = nn.TransformerDecoderLayer(16, 4, 32, {causal = true})
@@ -172,8 +173,8 @@ function Decoder:init(dim, heads, ff, opts)
   add_parts(self, opts, 3)
 end
 
--- What goes on to the next layer. No value may be missing between others: a mask that hides nothing
--- stands for none.
+-- The values for the next layer. None may be missing between others, so a mask that hides nothing
+-- stands in for a missing one.
 local function carried(x, memory, mask, memory_mask)
   if memory_mask then
     return x, memory, mask or create.ones({ x.shape[1], 1, 1, 1 }):gt(0), memory_mask
@@ -198,8 +199,8 @@ Decoder.describe = describe
 
 -- ---- stacks ----------------------------------------------------------------------------------
 
--- Layers of one kind, all but the last of which pass on what they were called with; where norms are
--- in front, one more is behind the last layer.
+-- Stack layers of one kind. All but the last pass on what they were called with; with norms in
+-- front, one more norm follows the last layer.
 local function stack(who, make, sizes, opts)
   local layers, layer_opts = {}, options.check(who, opts, OPTIONS)
   local count = check.size(who, "count", sizes.count)
@@ -214,12 +215,12 @@ local function stack(who, make, sizes, opts)
 end
 
 --- A stack of nn.TransformerEncoderLayer: an nn.Sequential that can be cut between any two layers.
---- With `norm_first` an nn.LayerNorm comes last. Called with (x, mask), every layer gets the mask,
---- over cuts too: in a pipeline it is a second input, `pipe:step({x, mask}, y)`, and has a row for
---- each of x, [B, 1, 1, T] for padding (true: may attend).
+--- With `norm_first` an nn.LayerNorm comes last. If it is called with (x, mask), every layer gets
+--- the mask, also across cuts. In a pipeline the mask is a second input, `pipe:step({x, mask}, y)`,
+--- and has a row for each row of x, [B, 1, 1, T] for padding (true: may attend).
 ---
 --- Shapes: [B, T, dim] -> [B, T, dim].
---- Errors: as of nn.TransformerEncoderLayer; a count that is no positive integer.
+--- Errors: those of nn.TransformerEncoderLayer; a count that is not a positive integer.
 --- ```lua
 --- local encoder = nn.TransformerEncoder(6, 16, 4, 32, {norm_first = true})
 --- assert(#encoder == 7 and encoder(gp.randn {2, 5, 16}).shape[3] == 16)
@@ -236,11 +237,11 @@ function transformer.TransformerEncoder(count, dim, heads, ff, opts)
 end
 
 --- A stack of nn.TransformerDecoderLayer: an nn.Sequential that can be cut between any two layers.
---- Its layers pass the memory and the masks on, the last one returns x alone; with `norm_first` an
---- nn.LayerNorm comes last. Called as nn.TransformerDecoderLayer is.
+--- Its layers pass the memory and the masks on, and the last one returns only x; with `norm_first`
+--- an nn.LayerNorm comes last. It is called like nn.TransformerDecoderLayer.
 ---
 --- Shapes: x [B, T, dim], memory [B, S, dim] -> [B, T, dim].
---- Errors: as of nn.TransformerDecoderLayer; a count that is no positive integer.
+--- Errors: those of nn.TransformerDecoderLayer; a count that is not a positive integer.
 --- ```lua
 --- local decoder = nn.TransformerDecoder(2, 16, 4, 32, {causal = true})
 --- local y = decoder(gp.randn {2, 5, 16}, gp.randn {2, 7, 16})

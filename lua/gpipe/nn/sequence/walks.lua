@@ -1,7 +1,7 @@
--- lua/gpipe/nn/sequence/walks.lua - what nn.LSTM, nn.GRU and nn.RNN share: parameters, and walks
--- along time, from both ends, over layers, of rows of one length or several.
+-- lua/gpipe/nn/sequence/walks.lua - shared by nn.LSTM, nn.GRU and nn.RNN: parameters, and walks
+-- along time, from both ends, through all layers, for rows of one length or several.
 --
--- The inputs of all steps go through one product; a step multiplies the hidden state only. A class
+-- The inputs of all steps go through one product; a step multiplies only the hidden state. A class
 -- has `gates` and `step(from_x, from_h, h, c)`.
 
 local core = require "gpipe.core"
@@ -54,8 +54,9 @@ end
 
 -- ---- walking ---------------------------------------------------------------------------------
 
--- The parts of x along time: [B, T, F] -> T times [B, F]. Halving again and again, because the
--- gradient of a part is as large as what it was cut from: so T parts cost T log T, not T squared.
+-- Split x along time: [B, T, F] -> T times [B, F]. It is halved again and again, because the
+-- gradient of a part is as large as the tensor that it was cut from: so T parts cost T log T, not T
+-- squared.
 local function steps_of(x, parts)
   parts = parts or {}
   local shape = x.shape
@@ -70,8 +71,8 @@ local function steps_of(x, parts)
   return parts
 end
 
--- The states after a step: rows that have ended keep what they had, and give zeros. So the walk
--- from the end begins where each row ends.
+-- The states after a step: rows that have ended keep their state and output zeros. So a walk from
+-- the end begins at the end of each row.
 local function kept(alive, new_h, new_c, h, c)
   if not alive then return new_h, new_c, new_h end
   local next_h = core.where(alive, new_h, h)
@@ -95,7 +96,7 @@ local function walk(self, name, x, alive, backward, h, c)
   return core.concat(outputs, 2), h, c
 end
 
--- The state of every walk at its beginning: given [B, walks, hidden], or zeros.
+-- The initial state of every walk: given as [B, walks, hidden], or zeros.
 local function states_at_start(self, x, given)
   local rows, list = x.shape[1], {}
   local zeros = not given and create.zeros({ rows, self.hidden_size }, { dtype = self.dtype })
@@ -132,7 +133,7 @@ local function check_lengths(self, lengths, rows, time)
     errors.raise_as("shape", "%s: lengths are %s %s, expected i64 %d", scope.label(self),
       lengths.dtype, have, rows)
   end
-  if core.tracing() then return end -- they are not known yet
+  if core.tracing() then return end -- the values are not known yet
   local wide = lengths:to "f64"
   local least, most = wide:min():item(), wide:max():item()
   if least < 1 or most > time then
@@ -140,7 +141,7 @@ local function check_lengths(self, lengths, rows, time)
   end
 end
 
--- [t] = which rows have a step t, [B, 1].
+-- [t] = whether each row has a step t, [B, 1].
 local function alive_of(lengths, time)
   if not lengths then return nil end
   local list, column = {}, lengths:to("i64"):reshape { lengths.shape[1], 1 }
@@ -159,7 +160,8 @@ local function check_inputs(self, x, h, c, lengths)
   if lengths then check_lengths(self, lengths, shape[1], shape[2]) end
 end
 
--- All walks of all layers -> outputs [B, T, directions * hidden], lists of the last h and c.
+-- Run all walks of all layers; return the outputs [B, T, directions * hidden] and lists of the last
+-- h and c.
 local function run(self, x, alive, first_h, first_c)
   local last_h, last_c, number = {}, {}, 0
   local names = walk_names(self)
@@ -185,7 +187,7 @@ function walks.describe(self)
   return self.dropout > 0 and ("%s, dropout %g"):format(text, self.dropout) or text
 end
 
---- forward of classes whose state is h alone: (x, lengths), or (x, h, lengths).
+--- The forward of classes whose state is only h: (x, lengths), or (x, h, lengths).
 function walks.forward(self, x, h, lengths)
   if lengths == nil and is_whole(h) then h, lengths = nil, h end
   check_inputs(self, x, h, nil, lengths)
@@ -194,7 +196,7 @@ function walks.forward(self, x, h, lengths)
   return y, joined_states(self, last)
 end
 
---- forward of those with a cell: (x, lengths), or (x, h, c, lengths).
+--- The forward of classes with a cell state c: (x, lengths), or (x, h, c, lengths).
 function walks.forward_cell(self, x, h, c, lengths)
   if c == nil and lengths == nil and is_whole(h) then h, lengths = nil, h end
   check_inputs(self, x, h, c, lengths)

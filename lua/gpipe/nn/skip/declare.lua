@@ -1,8 +1,8 @@
--- lua/gpipe/nn/skip/declare.lua - which skip connections a module begins and ends.
+-- lua/gpipe/nn/skip/declare.lua - declares which skip connections a module begins and ends.
 --
 -- A skip has a name and is declared, so that a model can be checked before anything runs: a class
--- says `nn.class("Block", nil, {stash = {"x"}, pop = {"y"}})`, nn.Stash and nn.Pop say it of one
--- instance. Two skips of one name are told apart by their namespaces.
+-- declares it by `nn.class("Block", nil, {stash = {"x"}, pop = {"y"}})`; nn.Stash and nn.Pop
+-- declare it for one instance. Namespaces distinguish two skips with the same name.
 
 local errors = require "gpipe.errors"
 local attributes = require "gpipe.nn.attributes"
@@ -17,7 +17,7 @@ local declare = {}
 ---@field stash string[]
 ---@field pop string[]
 
--- A string is one name, never its letters.
+-- Check the names; a string is a single name.
 local function check_names(who, what, value)
   local list = type(value) == "string" and { value } or value
   if type(list) ~= "table" then
@@ -47,7 +47,7 @@ local function joined(base, own)
   return table.move(own, 1, #own, #list + 1, list)
 end
 
---- Let every instance of a class have these skips, and those of its base.
+--- Declare these skips, and those of the base, for every instance of a class.
 ---@param info nn.ClassInfo
 ---@param opts {stash?: string[], pop?: string[]}
 function declare.class(info, opts)
@@ -64,12 +64,12 @@ function declare.class(info, opts)
   }
 end
 
---- What a module itself declares; nil for most.
+--- The skips that a module itself declares; nil for most modules.
 ---@param module nn.Module
 ---@return nn.Skips?
 function declare.of(module) return module[class.SKIPS] or nil end
 
---- The namespace of one of its names; nil for the one that all models share.
+--- The namespace of one of the module's names; nil for the namespace that all models share.
 ---@param module nn.Module
 ---@param name string
 ---@return nn.Namespace?
@@ -107,7 +107,7 @@ local function all_names(modules)
   return list, seen
 end
 
--- Which names to put into the namespace: all that there are, or some of them.
+-- Choose the names to put into the namespace: all of the module's names, or the given ones.
 local function chosen(module, only, names, known)
   if only == nil then return known end
   local wanted = {}
@@ -121,9 +121,10 @@ local function chosen(module, only, names, known)
   return wanted
 end
 
---- Put the skips of a module and of all below into a namespace, so that they meet no others of the
---- same names. A name that is in a namespace already stays there.
---- Errors: no namespace; a module without skips; a name that it does not declare.
+--- Put the skips of a module and of all modules below it into a namespace, so that they are
+--- distinct from others with the same names. A name that already has a namespace keeps it.
+--- Errors: something that is not a namespace; a module without skips; a name that the module does
+--- not declare.
 --- ```lua
 --- local function block()
 ---   return nn.Sequential {nn.Stash("x"), nn.Linear(4, 4), nn.Pop("x", "add")}

@@ -1,5 +1,5 @@
 -- lua/gpipe/nn/skip/layers.lua - `nn.Stash` and `nn.Pop`: the two ends of a skip connection as
--- layers. A skip goes from stage to stage directly, whatever lies between.
+-- layers. A skip goes directly from stage to stage, whatever lies between.
 -- Source: the idea is torchgpipe's.
 
 local core = require "gpipe.core"
@@ -11,7 +11,7 @@ local input = require "gpipe.nn.layer.input"
 local options = require "gpipe.options"
 local scope = require "gpipe.nn.scope"
 
--- Declare a skip of one instance, in the namespace that the options may name.
+-- Declare a skip for one instance, in the namespace that the options name.
 local function begin(self, who, role, name, opts)
   declare.check_name(who, "name", name)
   local checked = options.check(who, opts, { namespace = { type = "table" } })
@@ -26,9 +26,9 @@ local Stash = class.new("Stash", Module, true)
 
 --- Keep the input for the nn.Pop of the same name in a later layer, and pass it on.
 ---
---- Shapes: any -> the same. Every name is stashed and popped once in a model; blocks that occur
---- several times are isolated in a namespace each.
---- Errors: a name that is no word. gp.pipeline tells all stashes and pops that do not match.
+--- Shapes: any -> the same. Every name is stashed once and popped once in a model; blocks that
+--- occur several times need a namespace each (isolate).
+--- Errors: a name that is not a word. gp.pipeline reports all stashes and pops that do not match.
 --- ```lua
 --- local model = nn.Sequential {
 ---   nn.Stash("x"), nn.Linear(4, 4), nn.ReLU(), nn.Pop("x", "add"),
@@ -60,13 +60,13 @@ local JOIN = {
   concat = function(x, skip) return core.concat({ x, skip }, 2) end,
 }
 
---- Join the value that a layer before stashed under this name with the input.
+--- Join the value that an earlier layer stashed under this name with the input.
 ---
---- Shapes: "add": both of one shape, or broadcast; "concat": along dimension 2, the channels, the
---- input first: [N, A, ..], [N, B, ..] -> [N, A + B, ..]; a function gets both.
---- A skip that carries nil in a run (a class may stash nil) leaves the input as it is; a function
---- is called with nil.
---- Errors: a name that is no word, another way to join; nothing was stashed.
+--- Shapes: "add": both have one shape, or shapes that broadcast; "concat": along dimension 2, the
+--- channels, the input first: [N, A, ..], [N, B, ..] -> [N, A + B, ..]; a function gets both. If a
+--- skip carries nil in a run (a class may stash nil), the input passes unchanged; a function is
+--- called with nil.
+--- Errors: a name that is not a word; another way to join; nothing was stashed.
 --- ```lua
 --- local model = nn.Sequential {
 ---   nn.Stash("x"), nn.ReLU(), nn.Pop("x", function(x, skip) return x - skip end),

@@ -1,7 +1,7 @@
--- lua/gpipe/nn/skip/namespace.lua - `nn.namespace()`: a place of its own for the names of skips.
+-- lua/gpipe/nn/skip/namespace.lua - `nn.namespace()`: a separate namespace for the names of skips.
 --
--- A block that stashes "identity" can stand in a model many times: each one is isolated in a
--- namespace, and the names do not meet. A namespace is equal to itself alone.
+-- A block that stashes "identity" can occur in a model many times: each one is isolated in its own
+-- namespace, so the names do not clash. A namespace equals only itself.
 
 local Namespace = { __name = "gpipe.nn.Namespace" }
 local made = 0

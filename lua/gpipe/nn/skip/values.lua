@@ -1,9 +1,9 @@
--- lua/gpipe/nn/skip/values.lua - values on their way along a skip, from stash to pop.
+-- lua/gpipe/nn/skip/values.lua - the values of skips, from stash to pop.
 --
--- They belong to one run of the model: that of the module which the script called, or a pass of a
--- pipeline's trace, whose layers are called one by one. In a trace they are symbolic like all
--- others, so the graph has an edge from the layer that stashed to the one that popped, and a
--- pipeline sends it from stage to stage directly.
+-- The values belong to one run of the model: a call by the script of its outermost module, or a
+-- pass of a pipeline's trace, whose layers are called one by one. In a trace they are symbolic like
+-- all others, so the graph has an edge from the layer that stashed to the one that popped, and a
+-- pipeline sends the value directly from stage to stage.
 
 local arity = require "gpipe.nn.arity"
 local errors = require "gpipe.errors"
@@ -37,7 +37,7 @@ local function names_of(module, name)
   return spaces[key]
 end
 
--- Note that the running module did what it declares.
+-- Record that the running module used a skip that it declares.
 local function note_use(module, role, name)
   local frame = scope.innermost()
   if not frame or frame.module ~= module then return end
@@ -55,7 +55,8 @@ end
 
 --- Keep a value for the layer that pops this name.
 ---
---- Errors: a name that the class does not declare; one that is kept already; no tensor.
+--- Errors: a name that the class does not declare; a name that is already stashed; a value that is
+--- not a tensor.
 --- ```lua
 --- local Keep = nn.class("Keep", nil, {stash = {"x"}})
 --- function Keep:forward(x) self:stash("x", x) return x end
@@ -78,9 +79,9 @@ function values.stash(module, name, value)
   note_use(module, "stash", name)
 end
 
---- Take the value that an earlier layer stashed under this name; once.
+--- Take the value that an earlier layer stashed under this name; this is possible once.
 ---
---- Errors: a name that the class does not declare; one that was not stashed in this run.
+--- Errors: a name that the class does not declare; a name that was not stashed in this run.
 --- ```lua
 --- local Add = nn.class("Add", nil, {pop = {"x"}})
 --- function Add:forward(y) return y + self:pop("x") end
@@ -88,7 +89,7 @@ end
 --- assert(model(gp.ones {1}):item() == 2)
 --- ```
 ---@param name string
----@return gpipe.Tensor? value nil where nil was stashed
+---@return gpipe.Tensor? value nil if nil was stashed
 function values.pop(module, name)
   check_declared(module, "pop", name)
   local names = names_of(module, name)
@@ -106,7 +107,8 @@ end
 
 local WORDS = { { "stash", "stashed" }, { "pop", "popped" } }
 
--- A skip that is declared and left out would leave its other end without a value.
+-- Check that all declared skips were used: a skip that was left out would leave its other end
+-- without a value.
 local function check_used(module, ...)
   local frame, skips = scope.innermost(), declare.of(module)
   local used = frame and frame.module == module and frame.used or {}
@@ -124,18 +126,18 @@ local function check_used(module, ...)
   return ...
 end
 
---- Run a module's forward; afterwards all that it declares has been used.
+--- Run a module's forward, and check that it used all skips that it declares.
 --- Errors: more values than the forward takes.
----@param module nn.Module that was entered
+---@param module nn.Module the module that was entered
 function values.forward(module, ...)
   arity.check_call(module, ...)
   if not declare.of(module) then return module:forward(...) end
   return check_used(module, module:forward(...))
 end
 
---- Run f, whose calls of layers are one run of a model, with values of its own.
+--- Run f; its calls of layers count as one run of a model, with skip values of its own.
 ---@param f function
----@param kept? nn.SkipValue[] what an earlier part of the same run left on its way
+---@param kept? nn.SkipValue[] values that an earlier part of the same run stashed
 ---@return any ... what f returns
 function values.within(f, kept)
   local outer = active
@@ -151,9 +153,9 @@ end
 ---@class nn.SkipValue
 ---@field space any
 ---@field name string
----@field value any a tensor, or what stands for nil
+---@field value any a tensor, or NONE, which stands for nil
 
---- The values that are on their way in this run.
+--- The values that are stashed and not yet popped in this run.
 ---@return nn.SkipValue[]
 function values.kept()
   local list = {}

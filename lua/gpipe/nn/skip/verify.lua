@@ -1,8 +1,8 @@
--- lua/gpipe/nn/skip/verify.lua - whether every skip of a model begins and ends exactly once.
+-- lua/gpipe/nn/skip/verify.lua - checks that every skip of a model begins and ends exactly once.
 --
--- All violations are told at once. Modules at any depth are seen. Layers run in order, so a pop
--- needs a stash in an earlier layer or in its own; what a layer does inside is its own business and
--- shows when it runs.
+-- All violations are reported at once, for modules at any depth. Layers run in order, so a pop
+-- needs a stash in an earlier layer or in its own. Mistakes in the order inside a layer show only
+-- when it runs.
 
 local errors = require "gpipe.errors"
 local attributes = require "gpipe.nn.attributes"
@@ -41,7 +41,7 @@ end
 
 local SHARED = {}
 
--- The ends by namespace and name; those that are there twice are faults.
+-- Index the ends by namespace and name; duplicates are faults.
 local function index(list, word, faults)
   local found = {}
   for _, each in ipairs(list) do
@@ -63,7 +63,7 @@ local function partner(found, each)
   return found[space] and found[space][each.name]
 end
 
--- In another namespace, or nowhere.
+-- A hint if the other end exists in another namespace.
 local function elsewhere(list, each)
   for _, other in ipairs(list) do
     if other.name == each.name then

@@ -1,9 +1,9 @@
--- gpipe/optim/lbfgs/init.lua - LBFGS: steps of Newton's kind, from the last changes of gradients.
+-- gpipe/optim/lbfgs/init.lua - LBFGS: approximate Newton steps, from the last changes of gradients.
 -- Source: Nocedal and Wright 2006, "Numerical Optimization", algorithms 7.4 and 7.5; formulas as in
 -- PyTorch.
 --
--- Vectors are one line of all parameters, in f64 on the host: where a pipeline keeps its parameters
--- changes no bit.
+-- A vector holds all parameters one after the other, in f64 on the host. So the bits do not depend
+-- on where a pipeline keeps its parameters.
 
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"
@@ -25,12 +25,13 @@ local RULES = {
 }
 
 ---@class gpipe.LBFGSOptions
----@field lr? number 1: of steps without a search, and the first that a search tries
----@field max_iter? integer 20, of a step
----@field max_eval? integer 5/4 of max_iter: no iteration begins after as many losses
----@field tolerance_grad? number 1e-7: a step ends where no element of the gradient is larger
----@field tolerance_change? number 1e-9: or the loss, or a value, changes by less
----@field history_size? integer 100 changes of gradients, of the size of all parameters, are kept
+---@field lr? number 1: the length of steps without a search, and the first that a search tries
+---@field max_iter? integer 20: iterations in a step
+---@field max_eval? integer 5/4 of max_iter: after that many losses no further iteration begins
+---@field tolerance_grad? number 1e-7: a step ends if no element of the gradient is larger
+---@field tolerance_change? number 1e-9: or if the loss, or a value, changes by less
+---@field history_size? integer 100: how many changes of gradients are kept, each as large as all
+--- parameters
 ---@field line_search_fn? "strong_wolfe"
 
 ---@class gpipe.LBFGS
@@ -41,7 +42,7 @@ LBFGS.__name = "gpipe.LBFGS"
 
 -- ---- all parameters as a line ------------------------------------------------------------------
 
--- A copy: what the closure changes is no longer seen in it.
+-- Copy a tensor into a vector, so that changes by the closure do not reach it.
 local function flat(t) return t:detach():to("cpu"):to("f64"):clone():reshape { -1 } end
 
 local function read(self, of)
@@ -87,10 +88,10 @@ end
 
 local function say_skipped()
   io.stderr:write("gpipe: a loss or gradient of optim.LBFGS is not finite, so the parameters stay "
-    .. "where they were; more such steps are not said (opt.skipped counts them)\n")
+    .. "where they were; further such steps are not reported (opt.skipped counts them)\n")
 end
 
--- Leave the parameters where the last finite point was.
+-- Put the parameters back to the last finite point.
 local function skip(self, back)
   if back then write(self, back) end
   if self.skipped == 0 then say_skipped() end
@@ -109,7 +110,7 @@ local function remember(self, change, moved)
   self.scale = curve / change:dot(change):item()
 end
 
--- What the inverse of the second derivative, as far as it is known, makes of a gradient.
+-- Multiply a gradient by the approximate inverse of the second derivative.
 local function direction(self, gradient)
   local q, parts = -gradient, {}
   for i = #self.history, 1, -1 do
@@ -135,8 +136,8 @@ end
 
 -- ---- steps -------------------------------------------------------------------------------------
 
--- The loss and gradient behind a step along the direction, and how often they were computed. The
--- last iteration of a step without a search needs none.
+-- Move along the direction; return the loss and gradient at the new point, and how often they were
+-- computed. The last iteration of a step without a search needs none.
 local function move(self, closure, from, loss, gradient, t, slope, is_last)
   local along = self.direction
   if self.settings.line_search_fn then
@@ -156,7 +157,7 @@ local function move(self, closure, from, loss, gradient, t, slope, is_last)
   return loss, gradient, t, 1
 end
 
--- What was learnt of the curve holds up to here: the next step begins anew.
+-- Forget the history: it does not hold beyond this point, so the next step starts anew.
 local function forget(self)
   self.iterations, self.history, self.scale = 0, {}, 1
 end
@@ -169,13 +170,13 @@ local function is_over(self, before, loss, gradient, evaluations)
     or math.abs(loss - before) < o.tolerance_change
 end
 
---- Up to max_iter iterations. The closure makes the gradients (of `loss:backward()` behind
---- `opt:zero_grad()`, or of `pipe:step`) and returns the loss; it is called at several points.
+--- Make up to max_iter iterations. The closure computes the gradients (by `opt:zero_grad()` and
+--- then `loss:backward()`, or by `pipe:step`) and returns the loss; it is called at several points.
 ---
---- Where a loss or a gradient is not finite the parameters go back to the last point at which they
---- were, the step ends, and `opt.skipped` counts it.
+--- If a loss or a gradient is not finite, the parameters go back to the last point at which both
+--- were finite, the step ends, and `opt.skipped` counts it.
 ---@param closure fun(): number|gpipe.Tensor
----@return number loss the one at the start
+---@return number loss at the start of the step
 function LBFGS:step(closure)
   options.argument("opt:step", "closure", closure, { type = "callable", required = true })
   local o = self.settings
@@ -211,8 +212,8 @@ end
 
 -- ---- state -------------------------------------------------------------------------------------
 
---- What it remembers of earlier steps, as numbers and f64 tensors, which gp.save takes: training
---- goes on with the same bits. Give the optimizer to gp.run as one of `state`.
+--- The memory of earlier steps, as numbers and f64 tensors, which gp.save takes: with it training
+--- continues with the same bits. Pass the optimizer to gp.run as one of `state`.
 --- ```lua
 --- local line = nn.Linear(1, 1)
 --- local opt = gp.optim.LBFGS(line:parameters())
@@ -221,8 +222,8 @@ end
 ---@return table
 function LBFGS:state_dict() return state.get(self) end
 
---- Go on from a state.
---- Errors: a state of other parameters.
+--- Continue from a state.
+--- Errors: the state belongs to other parameters.
 --- ```lua
 --- local line = nn.Linear(1, 1)
 --- local opt = gp.optim.LBFGS(line:parameters())
@@ -242,8 +243,9 @@ function LBFGS:zero_grad()
 end
 
 --- LBFGS over all parameters as one vector, in f64 on the host: for small problems with exact
---- gradients, whose losses are computed anew at several points of a step. With
---- `line_search_fn = "strong_wolfe"` steps are searched along each direction, else they are lr.
+--- gradients, whose losses are computed at several points in a step. With
+--- `line_search_fn = "strong_wolfe"` the length of a step is searched along each direction;
+--- otherwise it is lr.
 --- Errors: a negative or NaN setting, groups of parameters, a closure that returns no loss.
 --- ```lua
 --- local line = nn.Linear(1, 1)

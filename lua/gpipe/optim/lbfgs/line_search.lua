@@ -1,4 +1,5 @@
--- gpipe/optim/lbfgs/line_search.lua - a step along a line that meets the strong Wolfe conditions.
+-- gpipe/optim/lbfgs/line_search.lua - finds a step along a line that meets the strong Wolfe
+-- conditions.
 -- Source: Nocedal and Wright 2006, "Numerical Optimization", algorithms 3.5 and 3.6; the choices
 -- that the book leaves open are PyTorch's.
 
@@ -11,7 +12,7 @@ local function point_at(problem, t)
   return { t = t, f = f, g = g, slope = g:dot(problem.direction):item() }
 end
 
--- The least point between low and high of the cubic through two points with their slopes.
+-- The minimum, between low and high, of the cubic through two points with their slopes.
 local function cubic(a, b, low, high)
   if a.t > b.t then a, b = b, a end
   low, high = low or a.t, high or b.t
@@ -26,7 +27,7 @@ end
 local function is_enough(start, p) return p.f <= start.f + ENOUGH * p.t * start.slope end
 local function is_flat(start, p) return math.abs(p.slope) <= -FLAT * start.slope end
 
--- Two points with a good one between them; one that is good; or nothing.
+-- Return two points with a good one between them; one point that is good; or nothing.
 local function bracket(problem, start, t)
   local before, p = start, point_at(problem, t)
   for i = 0, MOST - 1 do
@@ -39,7 +40,8 @@ local function bracket(problem, start, t)
   return start, p, MOST
 end
 
--- A step that is not too near to an end of the bracket, which would hardly make it smaller.
+-- Choose a step that is not too near to an end of the bracket, because such a step would hardly
+-- shrink the bracket.
 local function within(low, high, was_near)
   local t, least, most = cubic(low, high), math.min(low.t, high.t), math.max(low.t, high.t)
   local margin = 0.1 * (most - least)
@@ -68,7 +70,7 @@ local function narrow(problem, start, low, high, tried, tolerance)
   return low
 end
 
---- The point where a search along a direction ends.
+--- Search along a direction; return the point where the search ends.
 ---@param problem {at: fun(t: number): number, gpipe.Tensor; direction: gpipe.Tensor; size: number}
 ---@param start {t: number, f: number, g: gpipe.Tensor, slope: number}
 ---@param t number the first step that is tried

@@ -1,7 +1,7 @@
--- lua/gpipe/optim/lbfgs/state.lua - what LBFGS remembers between steps, as plain values.
+-- lua/gpipe/optim/lbfgs/state.lua - the memory of LBFGS between steps, as plain values.
 --
--- Lines of the history are the rows of two matrices; what follows from them (their products) is
--- computed anew, to the same bits.
+-- The vectors of the history are the rows of two matrices. Values that follow from them (their
+-- products) are computed again, to the same bits.
 
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"
@@ -10,7 +10,7 @@ local options = require "gpipe.options"
 
 local state = {}
 
--- Lines of a list as the rows of one matrix.
+-- The vectors in a list as the rows of one matrix.
 local function rows_of(history, name)
   local lines = {}
   for i, entry in ipairs(history) do lines[i] = entry[name]:reshape { 1, -1 } end
@@ -38,7 +38,7 @@ local SPEC = {
   moves = TENSOR,
 }
 
--- A line of all parameters, or so many of them.
+-- Check one vector of all parameters, or this many of them.
 local function check_line(opt, name, value, rows)
   local shape = is_tensor(value) and value.shape or {}
   if is_tensor(value) and value.dtype == "f64" and shape[#shape] == opt.size

@@ -1,14 +1,16 @@
--- lua/gpipe/optim/whole/adafactor.lua - Adafactor: of a matrix second moments of rows and columns.
+-- lua/gpipe/optim/whole/adafactor.lua - Adafactor: keeps second moments of a matrix only for its
+-- rows and columns.
 -- Source: Shazeer and Stern 2018, algorithms 4 to 6; formulas as in PyTorch.
 
 local new = require("gpipe.optim.optimizer").new
 local rules = require "gpipe.optim.rules"
 
-local EPSILON = { f32 = 2.0 ^ -23, f64 = 2.0 ^ -52 } -- of the dtype: eps[1] unless said
+local EPSILON = { f32 = 2.0 ^ -23, f64 = 2.0 ^ -52 } -- of the dtype: the default of eps[1]
 
 local rule = { moments = 2 }
 
--- Of matrices (and what has more dimensions) the means of rows and of columns; of vectors all.
+-- The shape of moment k. For matrices, and tensors of more dimensions, these are the means of rows
+-- and of columns; for vectors one moment holds all elements.
 function rule.shape(shape, k)
   local rank = #shape
   if rank < 2 then return k == 1 and shape or nil end
@@ -21,7 +23,7 @@ local function root_mean_square(t) return t:norm():item() / math.sqrt(math.max(t
 
 local function move(moment, to, weight) return moment:copy_(moment + (to - moment) * weight) end
 
--- What the squares of the gradient are about, by the moments that are moved towards them.
+-- Estimate the squares of the gradient from the moments, after moving these towards them.
 local function variance(gradient, moments, weight, least)
   local squares = gradient:square()
   if not moments[2] then return move(moments[1], squares, weight) end
@@ -60,16 +62,16 @@ local kind = {
 }
 
 ---@class gpipe.AdafactorOptions
----@field lr? number 0.01: the most of a step, relative to the length of the parameter
+---@field lr? number 0.01: the largest step, relative to the length of the parameter
 ---@field weight_decay? number 0
 ---@field beta2_decay? number -0.8: the weight of a new square at step t is t^beta2_decay
----@field eps? table {false, 1e-3}: the root of the least variance (false: the epsilon of the dtype)
---- and the least length
----@field d? number 1: changes are cut to this root of their mean square
+---@field eps? table {false, 1e-3}: the root of the smallest variance (false: the epsilon of the
+--- dtype) and the smallest length
+---@field d? number 1: changes are scaled down to this root mean square
 
---- Adafactor: as Adam without a first moment, but of a matrix [m, n] it keeps m + n numbers rather
---- than m n. Steps are relative to the length of the parameters. It updates in opt:step(), not by
---- pipe:use.
+--- Adafactor: like Adam without a first moment, but for a matrix [m, n] it keeps m + n numbers
+--- instead of m n. Steps are relative to the length of the parameters. It updates in opt:step(),
+--- not by pipe:use.
 --- Errors: a negative or NaN setting.
 --- ```lua
 --- local model = nn.Sequential {nn.Linear(4, 2)}

@@ -1,9 +1,10 @@
--- lua/gpipe/optim/whole/handle.lua - what stands behind an optimizer whose rule looks at whole
--- matrices, as core.optimizer_new's objects stand behind the others.
+-- lua/gpipe/optim/whole/handle.lua - the object behind an optimizer whose rule works on whole
+-- matrices; it has the interface of core.optimizer_new's objects.
 --
--- The rule is written in tensor operations, in the dtype and on the device of each parameter; it
--- runs in opt:step(), never as an action of a schedule. One update is `rule.update(value, gradient,
--- moments, settings, step)` -> the new value; it may write the moments in place.
+-- The rule is written in tensor operations, and runs in the dtype and on the device of each
+-- parameter, in opt:step() and never as an action of a schedule. One update is
+-- `rule.update(value, gradient, moments, settings, step)`, which returns the new value; it may
+-- write the moments in place.
 
 local core = require "gpipe.core"
 local create = require "gpipe.tensor.create"
@@ -12,7 +13,8 @@ local no_grad = require("gpipe.gradient").no_grad
 
 ---@class gpipe.WholeRule
 ---@field moments integer how many a parameter may have
----@field shape fun(shape: integer[], k: integer): integer[]? of moment k; nil: there is none
+---@field shape fun(shape: integer[], k: integer): integer[]? the shape of moment k; nil: there is
+--- none
 ---@field update fun(value, gradient, moments, settings, step): gpipe.Tensor
 
 local Handle = {}
@@ -20,7 +22,7 @@ Handle.__index = Handle
 
 local handle = {}
 
---- As core.optimizer_new makes them: step, steps, set_steps, moment.
+--- Make an object with the methods of core.optimizer_new's: step, steps, set_steps, moment.
 ---@param who string
 ---@param rule gpipe.WholeRule
 ---@param groups table[] with `params`, lists of {name, param}
@@ -31,10 +33,10 @@ end
 --- Steps so far.
 function Handle:steps() return self.count end
 
---- Go on from there.
+--- Set the number of steps.
 function Handle:set_steps(n) self.count = n end
 
---- Moment k of a parameter, where the parameter is; nil where the rule keeps none.
+--- Moment k of a parameter, on the parameter's device; nil if the rule keeps none.
 function Handle:moment(param, k)
   local shape = self.rule.shape(param.shape, k)
   if not shape then return nil end
@@ -66,15 +68,15 @@ end
 
 local function say_skipped(who)
   io.stderr:write(("gpipe: the gradients of this step of %s are not finite, so nothing was updated "
-    .. "(said once)\n"):format(who))
+    .. "(reported once)\n"):format(who))
 end
 
---- Update all parameters. Where gradients are not finite nothing is, which is said once.
+--- Update all parameters. If gradients are not finite, nothing is updated, which is said once.
 ---@param hypers table[] settings of each group
----@return boolean false: what there is to say is said
+---@return boolean false: the caller need not report anything
 function Handle:step(hypers)
   local list, params = trained(self, hypers)
-  -- Their length tells whether all are finite.
+  -- The norm is finite only if all gradients are.
   local length = core.clip_grad_norm(params, math.huge)
   if length - length ~= 0 then
     if not self.said then say_skipped(self.who) end

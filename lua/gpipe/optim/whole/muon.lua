@@ -1,4 +1,4 @@
--- lua/gpipe/optim/whole/muon.lua - Muon: momentum whose matrices are made orthogonal.
+-- lua/gpipe/optim/whole/muon.lua - Muon: orthogonalizes the momentum of matrices.
 -- Source: Jordan et al. 2024 (kellerjordan.github.io/posts/muon); the rate by Liu et al. 2025;
 -- formulas as in PyTorch, which rounds the orthogonal factor to bf16; here it is in f32.
 
@@ -6,16 +6,16 @@ local errors = require "gpipe.errors"
 local new = require("gpipe.optim.optimizer").new
 local rules = require "gpipe.optim.rules"
 
-local MOST_STEPS = 99 -- of the iteration; five do
+local MOST_STEPS = 99 -- of the iteration; five are enough
 
--- What the rate is multiplied by for a matrix of m rows and n columns.
+-- The factor of the rate for a matrix of m rows and n columns.
 local FACTORS = {
   original = function(m, n) return math.sqrt(math.max(1, m / n)) end,
   match_rms_adamw = function(m, n) return 0.2 * math.sqrt(math.max(m, n)) end,
 }
 
--- Near U V^T of g = U S V^T, by the iteration of Newton and Schulz for the odd polynomial with
--- these three coefficients.
+-- Approximate U V^T of g = U S V^T, by the Newton-Schulz iteration of the odd polynomial with these
+-- three coefficients.
 local function orthogonal(g, o)
   local a, b, c = table.unpack(o.ns_coefficients)
   local tall = g:size(1) > g:size(2)
@@ -64,7 +64,8 @@ local kind = {
   moments = function() return 1 end,
 }
 
--- Matrices alone: biases, embeddings and what has more dimensions go to another optimizer.
+-- Accept only matrices: biases, embeddings and tensors of more dimensions belong to another
+-- optimizer.
 function kind.check(who, group)
   for _, entry in ipairs(group.params) do
     if #entry.param.shape ~= 2 then
@@ -81,14 +82,14 @@ end
 ---@field nesterov? boolean true
 ---@field ns_coefficients? number[] {3.4445, -4.775, 2.0315}: the polynomial of the iteration
 ---@field ns_steps? integer 5
----@field eps? number 1e-7: the least length that a matrix is divided by
----@field adjust_lr_fn? "original"|"match_rms_adamw" lr times sqrt(max(1, rows / columns)), or times
---- 0.2 sqrt of the larger of both, which suits the rates of AdamW
+---@field eps? number 1e-7: the smallest length that a matrix is divided by
+---@field adjust_lr_fn? "original"|"match_rms_adamw" multiplies lr by sqrt(max(1, rows / columns)),
+--- or by 0.2 sqrt(max(rows, columns)), which suits the rates of AdamW
 
---- Muon: the momentum of each matrix is made nearly orthogonal before it is taken off, so that all
---- directions move alike. For the matrices inside of a network; embeddings, the last layer, biases
---- and norms go to AdamW. It updates in opt:step(), not by pipe:use.
---- Errors: a parameter that is no matrix; a negative or NaN setting.
+--- Muon: the momentum of each matrix is made nearly orthogonal before it is subtracted, so that all
+--- directions move by the same amount. It is for the matrices inside a network; give embeddings,
+--- the last layer, biases and norms to AdamW. It updates in opt:step(), not by pipe:use.
+--- Errors: a parameter that is not a matrix; a negative or NaN setting.
 --- ```lua
 --- local model = nn.Sequential {nn.Linear(4, 8), nn.Linear(8, 2)}
 --- local matrices = {}

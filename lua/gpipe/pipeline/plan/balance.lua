@@ -1,4 +1,4 @@
--- lua/gpipe/pipeline/plan/balance.lua - which layer goes to which stage.
+-- lua/gpipe/pipeline/plan/balance.lua - assigns layers to stages.
 --
 -- A balance is the number of layers of each stage, in order. Without one the layers are cut so that
 -- the largest stage has as few parameters as possible.
@@ -9,14 +9,15 @@ local balance = {}
 
 local WHO = "gp.pipeline"
 
---- Elements of a parameter list entry.
+--- The number of elements of a shape.
 local function elements(shape)
   local n = 1
   for _, d in ipairs(shape) do n = n * d end
   return n
 end
 
---- Cost of each layer: its parameters, and one, so that layers without any count a little.
+--- The cost of each layer: the number of its parameters plus one, so that layers without parameters
+--- count a little.
 ---@param model nn.Sequential
 ---@return number[]
 function balance.weights(model)
@@ -30,7 +31,7 @@ function balance.weights(model)
   return weights
 end
 
--- How many stages the cap needs when each takes as many layers as it can.
+-- The number of stages under a cap, if each takes as many layers as fit.
 local function stages_needed(weights, cap)
   local stages, load = 1, 0
   for _, w in ipairs(weights) do
@@ -40,7 +41,7 @@ local function stages_needed(weights, cap)
   return stages
 end
 
--- The smallest cap on a stage's weight that `stages` stages can keep: by bisection over integers.
+-- The smallest cap under which `stages` stages are enough, by bisection over integers.
 local function smallest_cap(weights, stages)
   local low, high = 0, 0
   for _, w in ipairs(weights) do low, high = math.max(low, w), high + w end
@@ -69,7 +70,7 @@ function balance.cut(weights, stages)
   return result
 end
 
--- Text is no number here, though Lua would make one of it.
+-- A text is not accepted as a number, although Lua would convert it.
 local function is_count(n) return math.type(n) and math.tointeger(n) and n >= 1 end
 
 local function check_entries(list)
@@ -83,7 +84,7 @@ local function check_entries(list)
   end
 end
 
---- Check a balance given by the user against the model.
+--- Check a balance that the user gave against the model.
 ---@param list integer[]
 ---@param model nn.Sequential
 ---@return integer[]

@@ -1,7 +1,7 @@
--- lua/gpipe/pipeline/plan/cut.lua - how many stages and devices a pipeline has, and where the
--- stages lie.
+-- lua/gpipe/pipeline/plan/cut.lua - decides how many stages and devices a pipeline has, and where
+-- the stages lie.
 --
--- The placement is the schedule's: a loop or a V gives a device several stages, a bidirectional
+-- The schedule places the stages: a loop or a V gives a device several stages, a bidirectional
 -- schedule gives a stage two devices. So the balance is per stage, and the schedule says how many
 -- stages a device holds.
 
@@ -16,7 +16,7 @@ local cut = {}
 
 local WHO = "gp.pipeline"
 
--- The schedule for a number of devices, verified.
+-- Build the schedule for a number of devices, and verify it.
 local function verified(wanted, p, chunks)
   local made = schedule.resolve(wanted, p, chunks)
   local good, report = made:verify()
@@ -24,13 +24,13 @@ local function verified(wanted, p, chunks)
   return made
 end
 
--- Stages that the schedule gives each of p devices.
+-- The number of stages on each device.
 local function stages_per_device(made)
   return made.stages // made.devices
 end
 
--- Numbers of devices that may hold so many stages, as many as were named first. Schedules of users
--- need not give each device the same number.
+-- The numbers of devices that may hold this many stages, the named number first. A user's schedule
+-- need not give each device the same number of stages.
 local function candidates(wanted, stages, named)
   local list = { named }
   for p = stages, 1, -1 do
@@ -39,8 +39,9 @@ local function candidates(wanted, stages, named)
   return list
 end
 
--- The schedule over so many stages: a name fits itself, whatever it places on a device. With
--- several on each it is for fewer devices, and may not exist for more.
+-- Build the schedule over this many stages. A schedule given by name is tried with several numbers
+-- of devices: if it puts several stages on each device, it needs fewer devices and may not exist
+-- for more.
 local function for_stages(wanted, stages, chunks, named)
   if schedule.is(wanted) then return verified(wanted) end
   local faults, other = {}, nil
@@ -52,30 +53,28 @@ local function for_stages(wanted, stages, chunks, named)
   local per = other and stages_per_device(other) or 1
   if per < 1 or stages % per ~= 0 then
     errors.raise("%s: schedule '%s' has %d stages on each device, balance has %d stages: expected "
-      .. "a multiple "
-      .. "of %d", WHO, other.name, per, stages, per)
+      .. "a multiple of %d", WHO, other.name, per, stages, per)
   end
   error(faults[stages // per] or faults[stages], 0)
 end
 
--- The schedule over so many devices, or over fewer where the model has not enough layers.
+-- Build the schedule over this many devices, or over fewer if the model has too few layers.
 local function for_devices(wanted, p, chunks, layers)
   local made = verified(wanted, p, chunks)
   if made.stages <= layers or schedule.is(wanted) then return made end
   local per = stages_per_device(made)
   if layers // per < 1 then
     errors.raise("%s: schedule '%s' has %d stages on each device, the model %d layers: expected at "
-      .. "least a "
-      .. "layer per stage", WHO, made.name, per, layers)
+      .. "least a layer per stage", WHO, made.name, per, layers)
   end
   return verified(wanted, layers // per, chunks)
 end
 
---- Balance, schedule and number of devices: any of them may decide the others.
+--- Decide balance, schedule and number of devices; any of them may determine the others.
 ---@param model nn.Sequential
 ---@param opts {balance: integer[]?, schedule: any, chunks: integer}
----@param count integer? devices that are named
----@param most integer devices where none are named and there is no balance
+---@param count integer? number of named devices
+---@param most integer number of devices if none are named and there is no balance
 ---@return integer[] balance layers per stage
 ---@return gpipe.Schedule
 function cut.arrange(model, opts, count, most)
@@ -91,8 +90,7 @@ function cut.arrange(model, opts, count, most)
   local part = made.batch > 0 and not made.recipe and made.chunks % opts.chunks == 0 -- of a stream
   if list and made.stages ~= #list or made.chunks ~= opts.chunks and not part then
     errors.raise("%s: the schedule has %d stages and %d micro-batches, balance and chunks give %d "
-      .. "and "
-      .. "%d: expected the same (a schedule's name fits itself)", WHO, made.stages, made.chunks,
+      .. "and %d: expected the same (a schedule's name fits itself)", WHO, made.stages, made.chunks,
       list and #list or made.stages, opts.chunks)
   end
   if made.stages > #model then
@@ -103,7 +101,7 @@ function cut.arrange(model, opts, count, most)
   return list or balance.cut(balance.weights(model), made.stages), made
 end
 
---- The same on devices of this machine.
+--- The same, on devices of this machine.
 ---@param model nn.Sequential
 ---@param opts {balance: integer[]?, devices: integer|table|nil, schedule: any, chunks: integer}
 ---@return integer[] balance layers per stage

@@ -1,7 +1,7 @@
 -- lua/gpipe/pipeline/plan/devices.lua - the devices of a pipeline: names, threads, defaults.
 --
--- A device is a name, or {name, threads = n}. CPU devices share the cores evenly unless told
--- otherwise; a name given twice makes two devices. A number asks for so many of what is there.
+-- A device is a name, or {name, threads = n}. CPU devices share the cores evenly by default. A name
+-- given twice makes two devices. A number asks for that many of the available devices.
 
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"
@@ -37,8 +37,8 @@ end
 
 local function is_gpu(device) return device.kind == "cuda" end
 
--- Threads of devices that named none: an even share of the cores, at least one. A GPU is driven by
--- one thread, which waits most of the time.
+-- Give devices without a number of threads an even share of the cores, at least one. A GPU is
+-- driven by one thread, which waits most of the time.
 local function share_cores(list)
   local cores, open = core.machine().cores, 0
   for _, d in ipairs(list) do
@@ -58,8 +58,8 @@ local function share_cores(list)
   return list
 end
 
---- So many of what the command line named, else of the GPUs: neighbouring stages on the same one
---- where there are too few. Without any, CPU devices.
+--- List this many devices: those of the command line, else the GPUs. If there are too few,
+--- neighbouring stages share one. If there are none, the list has CPU devices.
 ---@param wanted integer
 ---@return (string|table)[]
 function devices.spread(wanted)
@@ -71,8 +71,8 @@ function devices.spread(wanted)
   return list
 end
 
---- The devices of a pipeline that wants so many (nil: not known yet).
----@param given? table option `devices`, or what the command line named
+--- The devices of a pipeline that needs this many (nil: not known yet).
+---@param given? table option `devices`, or the devices of the command line
 ---@param wanted? integer
 ---@return {name: string, kind: string, memory: string, threads: integer}[]
 function devices.resolve(given, wanted)
@@ -82,8 +82,7 @@ function devices.resolve(given, wanted)
     for i, entry in ipairs(given) do list[i] = parse(entry) end
     if wanted and #list < wanted then
       errors.raise("%s: %d devices where the schedule wants %d: add devices or shorten balance (a "
-        .. "device "
-        .. "may be named twice)", WHO, #list, wanted)
+        .. "device may be named twice)", WHO, #list, wanted)
     end
     for i = #list, (wanted or #list) + 1, -1 do list[i] = nil end
   else

@@ -1,8 +1,8 @@
 -- lua/gpipe/pipeline/plan/dry_run.lua - `gp.dry_run(model, options)`: what a pipeline would run and
--- hold, for devices that need not be there, or for one device out of many.
+-- allocate, on devices that need not exist, or for one device out of many.
 --
--- The model is traced and planned as for a pipeline, but nothing is bound: no memory is taken, no
--- worker started, no parameter drawn, and a model that belongs to a pipeline may be planned too.
+-- The model is traced and planned as for a pipeline, but nothing is bound: no memory is allocated,
+-- no worker started, no parameter drawn, and a model that a pipeline owns may be planned too.
 
 local core = require "gpipe.core"
 local batch = require "gpipe.pipeline.batch"
@@ -41,7 +41,7 @@ local DryRun = {}
 DryRun.__index = DryRun
 DryRun.__name = "gpipe.DryRun"
 
--- ---- what it tells ---------------------------------------------------------------------------
+-- ---- results ---------------------------------------------------------------------------------
 
 --- What each device would run, as text; see pipe:lowered.
 ---@return string[] rows of devices whose share is not planned are ""
@@ -51,9 +51,9 @@ function DryRun:rows()
   return rows
 end
 
---- Bytes that the runs of a step would take of each device's memory, beside parameters and
---- gradients: the weights in halves are among them, which lie beside the parameters.
----@return integer[] bytes 0 where a device's share is not planned
+--- Bytes of each device's memory that a step would take, beside parameters and gradients. They
+--- include the weights in halves, which are kept beside the parameters.
+---@return integer[] bytes 0 if a device's share is not planned
 function DryRun:bytes()
   local bytes = {}
   for d = 1, #self.devices do bytes[d] = self.core:bytes(self.core, d - 1) end
@@ -67,7 +67,7 @@ function DryRun:edges() return self.core:edges(self.core) end
 --- Print the rows, the edges and what each stage keeps; see pipe:lowered.
 function DryRun:lowered() return describe.lowered(self) end
 
---- What actions would cost by the model of costs; see pipe:costs.
+--- The cost of actions by the cost model; see pipe:costs.
 ---@param opts? {flops: number?, bandwidth: number?}
 function DryRun:costs(opts)
   local given = { from = "model" }
@@ -92,8 +92,8 @@ end
 
 -- ---- making one ------------------------------------------------------------------------------
 
--- A number of devices, or a list of descriptions; those that nobody described share the host's
--- memory.
+-- The number of devices, given as a number or as a list of descriptions. Devices without a
+-- description share the host's memory.
 local function count_of(given) return type(given) == "table" and #given or given end
 
 local function describe_devices(given, count)
@@ -113,7 +113,7 @@ local function check_device(device, count)
   errors.raise("%s: option 'device' is %d, expected one of 0..%d", WHO, device, count - 1)
 end
 
--- What plans.specify and describe read of a pipeline.
+-- The fields that plans.specify and describe read from a pipeline.
 local function as_pipeline(model, opts, list, made, computes)
   return setmetatable({
     model = model, balance = list, stages = #list, chunks = opts.chunks, copies = made.copies,
@@ -124,13 +124,13 @@ local function as_pipeline(model, opts, list, made, computes)
   }, DryRun)
 end
 
---- Plan a step of a model for devices that need not be there.
+--- Plan a step of a model for devices that need not exist.
 ---
---- Options are those of gp.pipeline, with these differences: `sample = {x, y}` and `loss` are
---- needed; `devices` is their number, or a list of descriptions {own = true, scratch = 0}: whether
---- the device has memory of its own, as GPUs have, and bytes that its libraries want beside;
---- `device` (from 0)
---- plans the share of one device of a synchronous schedule, in time and memory of that share.
+--- The options are those of gp.pipeline, with these differences: `sample = {x, y}` and `loss` are
+--- required. `devices` is the number of devices, or a list of descriptions {own = true,
+--- scratch = 0}: whether the device has its own memory, as GPUs have, and how many bytes its
+--- libraries need in addition. `device` (from 0) plans the share of one device of a synchronous
+--- schedule, in the time and memory of that share.
 --- ```lua
 --- local model = nn.Sequential {nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2)}
 --- local dry = gp.dry_run(model, {

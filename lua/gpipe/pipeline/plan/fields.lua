@@ -1,5 +1,5 @@
--- lua/gpipe/pipeline/plan/fields.lua - what the runtime is given of a model and its options: for a
--- pipeline, and for a plan without one.
+-- lua/gpipe/pipeline/plan/fields.lua - what the runtime needs to know about a model and its
+-- options, for a pipeline or for a plan without one.
 
 local class = require "gpipe.nn.class"
 local core = require "gpipe.core"
@@ -13,7 +13,7 @@ local skips = require "gpipe.nn.skip.verify"
 
 local fields = {}
 
---- The options that every plan of a model has.
+--- The options that every plan has.
 local COMMON = {
   balance = {
     check = function(v)
@@ -31,7 +31,7 @@ local COMMON = {
 
 local MOST_DEVICES = 1 << 16
 
---- What is wrong with a number of devices.
+--- Say what is wrong with a number of devices.
 ---@param v integer|table
 ---@return string?
 function fields.check_devices(v)
@@ -39,7 +39,7 @@ function fields.check_devices(v)
   return ("a number of devices from 1 to %d"):format(MOST_DEVICES)
 end
 
---- The rules of these options and of more, which may replace some.
+--- The rules of these options and of further ones, which may replace some.
 ---@param more table<string, table>
 ---@return table<string, table>
 function fields.rules(more)
@@ -49,7 +49,7 @@ function fields.rules(more)
   return rules
 end
 
--- Only a Sequential can be cut.
+-- Check the model: only a Sequential can be cut.
 local function check_model(who, model)
   class.refuse(who, "the model", model)
   local is = type(model) == "table" and model.is
@@ -60,8 +60,8 @@ local function check_model(who, model)
   if #model == 0 then errors.raise("%s: the model has no layers, expected at least one", who) end
 end
 
--- A schedule that was built already knows its number of micro-batches; of a stream that was read
--- from text, a mini-batch is as many as follow each other between updates.
+-- The number of micro-batches. A built schedule already has it; in a stream that was read from
+-- text, a mini-batch is the micro-batches between two updates.
 local function chunks_of(opts)
   local made = schedule.is(opts.schedule) and opts.schedule
   if opts.chunks or not made then return opts.chunks or 1 end
@@ -83,15 +83,16 @@ function fields.check(who, model, opts, rules)
   return checked
 end
 
---- What plans are made from: an asynchronous schedule that was built stands for a stream of any
+--- The schedule that plans are made from: a built asynchronous schedule stands for a stream of any
 --- length.
 function fields.source_of(opts, made)
   return made.batch > 0 and made.recipe or opts.schedule
 end
 
--- ---- what the runtime wants ------------------------------------------------------------------
+-- ---- data for the runtime --------------------------------------------------------------------
 
--- Per layer its stage (from 0), and one more entry: the loss belongs to the last stage.
+-- The stage of each layer (from 0), and one more entry for the loss, which belongs to the last
+-- stage.
 local function stages_of(list)
   local stage_of = {}
   for stage, layers in ipairs(list) do
@@ -101,12 +102,13 @@ local function stages_of(list)
   return stage_of
 end
 
--- Parameters and buffers of a module, as lists; `deferred`: and what its batch norms keep pending.
+-- The parameters and buffers of a module, as lists; with `deferred` also the buffers in which its
+-- batch norms merge statistics.
 local function state_of(module, deferred)
   return { module:parameters(), module:buffers(), deferred and running.pending(module) or {} }
 end
 
--- Per parameter or buffer the layer (from 0) that declares it first.
+-- The layer (from 0) that first declares each parameter or buffer.
 local function owners(model, deferred)
   local layer_of = {}
   for i = 1, #model do
@@ -131,7 +133,8 @@ local function inventory(model, deferred, layer_of)
   return boxes, layers
 end
 
---- The model in stages of so many layers: what the runtime indexes its parameters by.
+--- The model cut into stages of these many layers, with the lists by which the runtime indexes its
+--- parameters.
 ---@param model nn.Sequential
 ---@param balance integer[]
 ---@param deferred boolean option deferred_batch_norm
@@ -145,8 +148,8 @@ function fields.of(model, balance, deferred)
   }, layer_of
 end
 
---- Refuse a model in which a layer or parameter was replaced since, at any depth: parameters and
---- their stages are settled when the pipeline is made.
+--- Refuse a model in which a layer or parameter was replaced later, at any depth: parameters and
+--- their stages are fixed when the pipeline is made.
 ---@param who string
 ---@param made_of table[] places of the model
 function fields.check_layers(who, made_of)

@@ -1,5 +1,5 @@
--- lua/gpipe/pipeline/plan/parameters.lua - what is said before a pipeline takes memory for the
--- parameters of a model: that they cannot fit, and names that no checkpoint could hold.
+-- lua/gpipe/pipeline/plan/parameters.lua - checks before a pipeline allocates the parameters of a
+-- model: that they fit, and that a checkpoint can hold their names.
 
 local balance = require "gpipe.pipeline.plan.balance"
 local core = require "gpipe.core"
@@ -13,7 +13,7 @@ local WHO = "gp.pipeline"
 
 local LONGEST_NAME = 4096 -- bytes, as safetensors files take them (GP_ARCHIVE_MAX_NAME)
 
---- Refuse names that could not be saved: after hours of training would be too late.
+--- Refuse names that could not be saved, because hours of training later would be too late.
 ---@param model nn.Sequential
 function parameters.check_names(model)
   for _, list in ipairs { model:parameters(), model:buffers() } do
@@ -28,8 +28,8 @@ end
 
 -- ---- memory ------------------------------------------------------------------------------------
 
--- Bytes of each layer's parameters with their gradients, and buffers; what several share is the
--- first one's.
+-- The bytes of each layer's parameters with their gradients, and of its buffers; a shared parameter
+-- counts for its first layer.
 local function layer_bytes(model)
   local bytes, seen = {}, {}
   for i = 1, #model do
@@ -48,7 +48,7 @@ local function layer_bytes(model)
   return bytes
 end
 
--- Bytes of a memory: a GPU's, or the machine's for its CPU devices.
+-- The capacity of a memory: a GPU's, or the machine's for its CPU devices.
 local function capacity_of(device)
   if device.kind == "cpu" then return core.machine().memory end
   local index = math.tointeger(tonumber(device.memory:match "%d+$"))
@@ -64,7 +64,7 @@ local function largest_of(bytes, first, last)
   return at
 end
 
--- The fewest stages of which each fits a memory, and their balance.
+-- The smallest number of stages that each fit a memory, and their balance.
 local function fitting(bytes, capacity)
   for stages = 1, #bytes do
     local list, at, fits = balance.cut(bytes, stages), 0, true
@@ -77,7 +77,7 @@ local function fitting(bytes, capacity)
   end
 end
 
--- What would help where the memory of `device` is too small.
+-- What would help if the memory of `device` is too small.
 local function advice(bytes, device, capacity)
   if device.kind == "cpu" then
     return "CPU devices share it, so more stages do not help: fewer parameters, or GPUs"
@@ -90,7 +90,7 @@ local function advice(bytes, device, capacity)
   return ("%d stages would fit%s"):format(stages, words)
 end
 
--- Sums of the stages of each memory; the first memory that is too small, or that holds most.
+-- Add up the stages in each memory; return the first memory that is too small, or else the fullest.
 local function worst(bytes, counts, made, chosen)
   local sums, at, list = {}, 0, {}
   for s, count in ipairs(counts) do
@@ -117,7 +117,7 @@ local function worst(bytes, counts, made, chosen)
   return most, false
 end
 
--- Which stage and which layer take most of a memory.
+-- Name the stage and the layer that take most of a memory.
 local function breakdown(model, bytes, one)
   local stage = one.stages[1]
   for _, other in ipairs(one.stages) do
@@ -128,8 +128,8 @@ local function breakdown(model, bytes, one)
     stage.last, sizes.text(stage.bytes), layer, nn.describe(model[layer]), sizes.text(bytes[layer]))
 end
 
---- Refuse parameters that are larger than the memory they are to lie in: where the system promises
---- more than there is, the process would be killed later.
+--- Refuse parameters that are larger than the memory they are to lie in. If the system promises
+--- more memory than there is, the process would be killed later.
 ---@param model nn.Sequential
 ---@param counts integer[] layers of the stages
 ---@param made gpipe.Schedule

@@ -1,8 +1,8 @@
--- lua/gpipe/pipeline/plan/plans.lua - one plan per kind of pass and shape of batch, made once and
--- kept.
+-- lua/gpipe/pipeline/plan/plans.lua - makes one plan for each kind of pass and shape of batch, and
+-- keeps it.
 --
--- Plans hold memory, so only the few used last are kept: a training shape, the smaller last batch
--- of an epoch, evaluation.
+-- Plans hold memory, so only the few that were used last are kept: a training shape, the smaller
+-- last batch of an epoch, evaluation.
 
 local errors = require "gpipe.errors"
 local memory = require "gpipe.pipeline.memory"
@@ -21,7 +21,7 @@ local function add_shapes(parts, tensors)
   end
 end
 
--- What a plan was made for: inputs and targets are told apart.
+-- The key of a plan; it distinguishes inputs from targets.
 local function key_of(pipe, kind, inputs, targets)
   local parts = { kind, traced.key(pipe.forwards) }
   add_shapes(parts, inputs)
@@ -30,7 +30,8 @@ local function key_of(pipe, kind, inputs, targets)
   return table.concat(parts, ";")
 end
 
--- m as equal as possible micro-batches of n rows: {rows, how many} of the larger and smaller ones.
+-- Split n rows into m micro-batches that are as equal as possible: {rows, how many} of the larger
+-- and of the smaller ones.
 local function split(n, chunks)
   local m = math.min(n, chunks)
   local rows, larger = n // m, n % m
@@ -41,8 +42,8 @@ end
 local TRAINING = { step = true, split = true }
 local WITH_LOSS = { step = true, evaluate = true }
 
--- What the pipeline's option names, for m micro-batches: built once for all kinds of passes. opts
--- are further ones, of a stream.
+-- Build the schedule of the pipeline's option for m micro-batches, once for all kinds of passes.
+-- opts are further options, for a stream.
 local function resolve(pipe, m, opts)
   if not opts and pipe.built[m] then return pipe.built[m] end
   local made = schedule.resolve(pipe.schedule, pipe.asked, m, opts)
@@ -50,14 +51,14 @@ local function resolve(pipe, m, opts)
   if not good then errors.raise("step: %s", report) end
   if made.chunks ~= m then
     errors.raise("step: the batch has rows for %d micro-batches, the schedule is for %d: expected "
-      .. "at "
-      .. "least %d rows (a schedule's name fits itself)", m, made.chunks, made.chunks)
+      .. "at least %d rows (a schedule's name fits itself)", m, made.chunks, made.chunks)
   end
   if not opts then pipe.built[m] = made end
   return made
 end
 
--- One stream of an asynchronous schedule, long enough to repeat itself: several mini-batches of m.
+-- Build a stream of an asynchronous schedule that is long enough to repeat itself: several
+-- mini-batches of m.
 local function stream(pipe, m)
   local batches = 4 + math.ceil(2 * pipe.stages / m)
   if schedule.is(pipe.schedule) then return pipe.schedule end
@@ -70,8 +71,8 @@ local function stream(pipe, m)
   return made
 end
 
--- Micro-batch after micro-batch through all stages, where they lie: for passes that a stream does
--- not show.
+-- Build a schedule that runs one micro-batch after the other through all stages on their devices,
+-- for passes that a stream does not contain.
 local function plain(pipe, m)
   local made = pipe.schedule
   local rows = schedule.rows(made.devices)
@@ -84,8 +85,8 @@ local function plain(pipe, m)
   return assert(schedule.wrap(made.name, { placement = made.placement, rows = rows }, m):verify())
 end
 
--- The order of actions: the pipeline's own for steps. Forward passes alone, and those before the
--- backward passes of pipe:backward, keep its order and its devices.
+-- The schedule of a pass: for a step it is the pipeline's own. Other passes (forward only, and the
+-- forward before pipe:backward) keep its order and its devices.
 local function schedule_for(pipe, kind, m)
   if kind == "step" then
     return (pipe.asynchronous and stream(pipe, m) or resolve(pipe, m)).checked
@@ -98,8 +99,7 @@ local function schedule_for(pipe, kind, m)
   return resolve(pipe, m, one).checked:part(kind == "split")
 end
 
--- Shapes in messages are those of a micro-batch, which the user never made: say where they are
--- from.
+-- Add to messages that their shapes are those of a micro-batch, which the user never made.
 local function explain(rows, total)
   return function(message)
     if rows == total or errors.code_of(message) ~= "shape" then return message end
@@ -107,7 +107,8 @@ local function explain(rows, total)
   end
 end
 
---- What the runtime makes a plan from, for so many micro-batches, and the rows of a larger one.
+--- The specification of a plan for this many micro-batches, and the number of rows in the larger
+--- ones.
 local function specify(pipe, kind, inputs, targets, chunks)
   local sizes, m = split(inputs[1].shape[1], chunks)
   local request = {
@@ -125,7 +126,7 @@ end
 
 plans.specify = specify
 
--- A plan, or nothing and the error where a device has too little memory.
+-- Make a plan; if a device has too little memory, return nothing and the error.
 local function build(pipe, kind, inputs, targets)
   local spec, rows = specify(pipe, kind, inputs, targets, pipe.chunks)
   local good, handle = pcall(pipe.core.plan, pipe.core, spec)
@@ -134,7 +135,7 @@ local function build(pipe, kind, inputs, targets)
   return nil, handle
 end
 
--- Forget the plan that was used longest ago; false where all of them are in use.
+-- Drop the plan that was used longest ago; return false if all of them are in use.
 local function evict(pipe)
   local oldest
   for key, plan in pairs(pipe.plans) do
@@ -148,8 +149,8 @@ local function evict(pipe)
   return true
 end
 
--- With the memory of other plans and of garbage where a device has too little; if that fails, say
--- what would fit.
+-- Make a plan; if a device has too little memory, free other plans and garbage first, and if that
+-- is not enough, say what would fit.
 local function build_somehow(pipe, kind, inputs, targets)
   local made = build(pipe, kind, inputs, targets)
   if made then return made end
@@ -161,7 +162,8 @@ local function build_somehow(pipe, kind, inputs, targets)
   error(message .. memory.advise(pipe, of, inputs[1].shape[1], TRAINING[kind] or false), 0)
 end
 
--- The parts of the model that stay in evaluation; looked up only where a mode has changed.
+-- The parts of the model that stay in evaluation; they are looked up again only after a mode has
+-- changed.
 local function frozen_parts(pipe)
   local changes = mode.changes()
   if pipe.mode_changes ~= changes then
@@ -176,13 +178,13 @@ local function find(pipe, kind, inputs, targets)
   return pipe.plans[key], key
 end
 
---- Whether the plan for this pass is the one whose stream is open.
+--- Return whether the plan for this pass is the one whose stream is open.
 function plans.is_open(pipe, kind, inputs, targets)
   local plan = find(pipe, kind, inputs, targets)
   return plan ~= nil and pipe.core:stream() == plan.handle
 end
 
---- Forget all plans: what they were made for has changed.
+--- Drop all plans, because what they were made for has changed.
 function plans.drop(pipe)
   for key, plan in pairs(pipe.plans) do
     pipe.core:drop(plan.handle)

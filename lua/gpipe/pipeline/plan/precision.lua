@@ -1,10 +1,12 @@
--- lua/gpipe/pipeline/plan/precision.lua - option `precision`: what a pipeline computes in.
+-- lua/gpipe/pipeline/plan/precision.lua - option `precision`: the number format a pipeline computes
+-- in.
 --
--- Parameters, their gradients and the optimizer's state are f32 whatever is chosen. "tf32" lets
--- products of f32 matrices round their inputs. With "bf16" and "f16" the model itself runs in that
--- dtype: parameters and inputs of f32 are read as it, constants and buffers too where they meet it
--- (runtime/graph/trace.c), losses but cross entropy and what `forward` returns are f32 again. f16
--- has few exponents, so its gradients are scaled (runtime/engine/update/scaling.c).
+-- Parameters, their gradients and the optimizer's state are f32 in every precision. "tf32" lets
+-- products of f32 matrices round their inputs. With "bf16" and "f16" the model runs in that dtype:
+-- parameters and inputs of f32 are read in it, and so are constants and buffers where they meet it
+-- (runtime/graph/trace.c). Losses other than cross entropy, and the outputs of `forward`, are f32
+-- again. f16 has a small range of exponents, so its gradients are scaled
+-- (runtime/engine/update/scaling.c).
 
 local errors = require "gpipe.errors"
 local options = require "gpipe.options"
@@ -13,7 +15,7 @@ local precision = {}
 
 local HALVES = { bf16 = true, f16 = true }
 
---- Rules of the two options for the checker.
+--- The rules of the two options for the checker.
 precision.rule = { choices = { "f32", "tf32", "bf16", "f16" }, default = "f32" }
 precision.scale_rule = { type = "table" }
 
@@ -43,7 +45,7 @@ local function check_scale(who, opts)
     min = o.min }
 end
 
---- What a pipeline computes in.
+--- Resolve the number format a pipeline computes in.
 ---@param who string
 ---@param opts {precision: string, loss_scale: table?}
 ---@param asynchronous boolean
@@ -53,13 +55,13 @@ function precision.resolve(who, opts, asynchronous)
   local scale = check_scale(who, opts)
   if scale and asynchronous then
     errors.raise("%s: precision 'f16' skips updates whose gradients overflow, for which all stages "
-      .. "have to wait "
-      .. "for each other: expected a synchronous schedule, or precision 'bf16'", who)
+      .. "have to wait for each other: expected a synchronous schedule, or precision 'bf16'", who)
   end
   return { name = name, half = HALVES[name] and name or nil, tf32 = name == "tf32", scale = scale }
 end
 
---- A value of the trace in the dtype of the model, or back in f32; others as they are.
+--- Convert a value of the trace to the dtype of the model, or back to f32; other dtypes stay as
+--- they are.
 ---@param value gpipe.Tensor
 ---@param from string
 ---@param to string
@@ -76,7 +78,7 @@ end
 ---@field min number
 ---@field window integer
 
--- What may be set: fields of the state as well as the settings.
+-- The fields that may be set, those of the state and the settings.
 local FIELDS = {
   scale = { type = "number", above = 0 }, growth = SCALE.growth, backoff = SCALE.backoff,
   min = SCALE.min,
@@ -84,7 +86,7 @@ local FIELDS = {
   skipped = { type = "integer", min = 0 },
 }
 
---- The loss scale of a pipeline; with values, after they were set.
+--- The loss scale of a pipeline; if values are given, they are set first.
 ---@param inner userdata
 ---@param values? gpipe.LossScale
 ---@return gpipe.LossScale?
@@ -92,7 +94,7 @@ function precision.loss_scale(inner, values)
   local now = inner:loss_scale()
   if values == nil then return now end
   if not now then
-    errors.raise("loss_scale: the precision is not 'f16', so there is none to set")
+    errors.raise("loss_scale: the precision is not 'f16', expected 'f16' to set a scale")
   end
   local rules = {}
   for name, rule in pairs(FIELDS) do

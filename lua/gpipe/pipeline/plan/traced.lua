@@ -1,8 +1,8 @@
--- lua/gpipe/pipeline/plan/traced.lua - which functions a plan was traced from.
+-- lua/gpipe/pipeline/plan/traced.lua - identifies the functions that a plan was traced from.
 --
--- A plan records what `forward` of each module did. Where a script defines it anew (a class's, or a
--- module's own), plans of the old one would go on beside plans of the new one, shape by shape: so
--- plans are told apart by the functions, too.
+-- A plan records what `forward` of each module did. If a script redefines it (in a class or in a
+-- module), old and new plans would be used side by side, depending on the shape. So the functions
+-- are part of a plan's key.
 
 local attributes = require "gpipe.nn.attributes"
 local class = require "gpipe.nn.class"
@@ -17,7 +17,7 @@ local function add(list, module)
   if class.of(module) then list[#list + 1] = { module = module, forward = module.forward } end
 end
 
---- The functions of a model, its modules and its loss, as they are now.
+--- The current functions of a model, of its modules and of its loss.
 ---@param model nn.Module
 ---@param loss any
 ---@return gpipe.TracedForward[]
@@ -31,7 +31,7 @@ function traced.functions(model, loss)
   return list
 end
 
---- "" while all functions are those of the beginning, else a name for which are others.
+--- "" while all functions are the original ones, else a key that says which have changed.
 ---@param list gpipe.TracedForward[]
 ---@return string
 function traced.key(list)

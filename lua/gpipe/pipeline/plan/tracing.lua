@@ -1,7 +1,7 @@
--- lua/gpipe/pipeline/plan/tracing.lua - one pass of a model over symbolic tensors.
+-- lua/gpipe/pipeline/plan/tracing.lua - traces one pass of a model over symbolic tensors.
 --
--- Every layer of the outermost Sequential runs once per number of rows; what it applies is recorded
--- under its index, so that any cut into stages can be made of the record.
+-- Every layer of the outermost Sequential runs once for each number of rows. The ops that it
+-- applies are recorded under its index, so that the record can be cut into stages anywhere.
 
 local arity = require "gpipe.nn.arity"
 local core = require "gpipe.core"
@@ -23,7 +23,7 @@ local function run_layers(trace, model, i, ...)
   return run_layers(trace, model, i + 1, model:run_layers(i, i, ...))
 end
 
--- Shape of a tensor with its first dimension replaced.
+-- The shape of a tensor with its first dimension replaced.
 local function with_rows(tensor, rows)
   local shape = tensor.shape
   shape[1] = rows
@@ -38,8 +38,8 @@ local function declare(trace, kind, tensors, rows)
   return values
 end
 
--- A loss function of the user's: sum and count, or a scalar that is the mean over its rows. It gets
--- all outputs of the model, then all targets.
+-- Call a user's loss function, which returns sum and count, or a scalar that is the mean over its
+-- rows. It gets all outputs of the model, then all targets.
 local function function_terms(loss, values, rows)
   local sum, count = loss(table.unpack(values))
   if not is_tensor(sum) or #sum.shape > 0 and sum:numel() ~= 1 then
@@ -63,7 +63,7 @@ local function terms_of(loss, outputs, targets, rows)
   return function_terms(loss, values, rows)
 end
 
--- Counts as the plan wants them: a value of the trace, or an integer.
+-- Set the count as the plan needs it: a value of the trace, or an integer.
 local function set_count(shape, count)
   if is_tensor(count) then
     if #count.shape > 0 and count:numel() == 1 then count = count:reshape {} end
@@ -78,8 +78,8 @@ local function set_count(shape, count)
   end
 end
 
--- What a model in halves returns, for a loss that computes in f32; cross entropy takes halves and
--- does so itself.
+-- Convert the outputs of a model in halves to f32 for the loss. Cross entropy is an exception: it
+-- takes halves and computes in f32 itself.
 local function widen(trace, request, outputs)
   local half, loss = request.pipe.precision.half, request.with_loss and request.pipe.loss
   if not half then return end
@@ -89,7 +89,7 @@ local function widen(trace, request, outputs)
   for i, output in ipairs(outputs) do outputs[i] = precision.convert(output, half, "f32") end
 end
 
--- The plan that is being traced: what to do with the outputs. A loss gets all of them.
+-- Finish the trace: pass the outputs on, to a loss all of them.
 local function finish(trace, request, shape, outputs, targets)
   local pipe = request.pipe
   core.trace_layer(trace, #pipe.model)
@@ -106,17 +106,17 @@ local function finish(trace, request, shape, outputs, targets)
   return is_sum
 end
 
-local active -- {trace, thread}: what is recorded now, and the coroutine that runs its forward
+local active -- {trace, thread}: the current trace, and the coroutine that runs its forward
 
--- The trace that goes on when an inner one ends: not that of a coroutine which stopped in the
--- middle.
+-- The trace that continues when an inner one ends, unless it belongs to a coroutine that stopped
+-- half-way.
 local function outer_of()
   local status = active and coroutine.status(active.thread)
   return (status == "running" or status == "normal") and active or nil
 end
 
--- A forward cannot yield (core.whole): the trace would take what runs meanwhile. Lua's text does
--- not say so.
+-- Explain that a forward cannot yield (core.whole), because the trace would record whatever runs
+-- meanwhile; Lua's own text does not say so.
 local function explain_yield(handler)
   return function(message)
     local raised = debug.getinfo(2, "f")
@@ -129,8 +129,8 @@ local function explain_yield(handler)
   end
 end
 
--- Call f with this trace active. A layer's forward may run another pipeline: its trace is put
--- aside.
+-- Call f with this trace active. A layer's forward may run another pipeline, so an outer trace is
+-- put aside meanwhile.
 local function within(trace, request, f)
   local handler, before = request.handler, running.defer(request.pipe.deferred or false)
   local _guard <close> = random.guard()
@@ -145,8 +145,8 @@ local function within(trace, request, f)
   return result
 end
 
--- Parameters and inputs of f32 are read in the dtype of a model in halves; inputs by the first
--- layer's stage.
+-- Let a model in halves read parameters and inputs of f32 in its dtype; inputs are converted by the
+-- stage of the first layer.
 local function set_precision(trace, computes, inputs)
   if not computes.half then return end
   core.trace_half(trace, computes.half, computes.scale ~= nil)

@@ -1,8 +1,9 @@
--- lua/gpipe/pipeline/profile/automatic.lua - GPIPE_GPU_PROFILE=1: the profile of a step, for a
--- script that does not ask.
+-- lua/gpipe/pipeline/profile/automatic.lua - GPIPE_GPU_PROFILE=1: profiles a step of a script that
+-- does not ask for it.
 --
--- The fifth step of each pipeline, with what follows until the sixth begins (opt:step), because the
--- first ones plan, load libraries and capture. The table goes to standard error, once a pipeline.
+-- The profile covers the fifth step of each pipeline, until the sixth begins (so opt:step is
+-- included), because the first steps plan, load libraries and capture. The table goes to standard
+-- error, once for each pipeline.
 
 local profile = require "gpipe.pipeline.profile"
 
@@ -15,7 +16,7 @@ local function say(format, ...)
   io.stderr:write("gpipe: GPIPE_GPU_PROFILE: ", format:format(...), "\n")
 end
 
--- The step that was timed is over.
+-- Print the profile of the step that was timed.
 local function show(pipe)
   local state = pipe.automatic
   pipe.automatic = nil
@@ -23,7 +24,7 @@ local function show(pipe)
   say("step %d\n%s", FIRST, tostring(made))
 end
 
--- A drained pipeline is another training run where schedules are asynchronous.
+-- Begin to time, except for an asynchronous schedule: draining it would change the training.
 local function begin(pipe, settle)
   if pipe.asynchronous then
     pipe.automatic = nil
@@ -35,9 +36,9 @@ local function begin(pipe, settle)
   pipe.automatic.open = true
 end
 
---- A step of the pipeline begins.
+--- Note that a step of the pipeline begins.
 ---@param pipe table
----@param settle fun(pipe: table) lets the workers finish what they were given
+---@param settle fun(pipe: table) lets the workers finish
 function automatic.step(pipe, settle)
   local state = pipe.automatic
   state.steps = state.steps + 1
@@ -45,7 +46,7 @@ function automatic.step(pipe, settle)
   if state.steps == FIRST then begin(pipe, settle) end
 end
 
---- The pipeline is about to close, or the script profiles it by itself (quietly).
+--- Stop: the pipeline is about to close, or the script profiles it itself (quietly).
 ---@param pipe table
 ---@param quietly boolean?
 function automatic.stop(pipe, quietly)
@@ -54,7 +55,7 @@ function automatic.stop(pipe, quietly)
     pipe.automatic = nil
     return profile.drop(pipe)
   end
-  if state.open then -- closing never fails
+  if state.open then -- closing must not fail
     if not pcall(show, pipe) then profile.drop(pipe) end
     return
   end

@@ -1,7 +1,8 @@
--- lua/gpipe/pipeline/profile/ceilings.lua - what a device reaches at best: bytes that a copy moves
--- a second, FLOP that a large product does a second.
+-- lua/gpipe/pipeline/profile/ceilings.lua - the best rates of a device: bytes a second of a copy,
+-- FLOP a second of a large product.
 --
--- Measured on the device itself, once a pipeline, so that shares do not depend on data sheets.
+-- They are measured on the device itself, once for each pipeline, so that shares do not depend on
+-- data sheets.
 
 local ceilings = {}
 
@@ -9,7 +10,7 @@ local DTYPES = { f64 = true, f32 = true, bf16 = true, f16 = true }
 
 local function is_rate(v) return type(v) == "number" and v > 0 end
 
---- What is wrong with the option; nil where it is right.
+--- Say what is wrong with the option; nil if nothing is.
 function ceilings.check(v)
   local wanted = "false, or a table {copy = bytes a second, gemm = {f32 = FLOP a second}}"
   if v == false then return nil end
@@ -25,7 +26,7 @@ function ceilings.check(v)
   return nil
 end
 
--- Dtypes in which something multiplies a lot: only these are worth a measurement.
+-- The dtypes in which products take much of the time; only these are worth a measurement.
 local function multiplied(rows)
   local dtypes = {}
   for _, row in ipairs(rows) do
@@ -34,8 +35,8 @@ local function multiplied(rows)
   return dtypes
 end
 
---- Those of device d, {copy =, gemm = {dtype = ..}}: as given, or measured where they are not known
---- yet. A device without room for the measurement has none.
+--- The ceilings of device d, {copy =, gemm = {dtype = ..}}: as given, or measured if they are not
+--- known yet. A device without memory for the measurement has none.
 ---@param pipe table
 ---@param d integer from 1
 ---@param rows gpipe.ProfileRow[]

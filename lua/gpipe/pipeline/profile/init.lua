@@ -1,9 +1,10 @@
--- lua/gpipe/pipeline/profile/init.lua - pipe:profile: what each instruction of a step takes, by op.
+-- lua/gpipe/pipeline/profile/init.lua - pipe:profile: the time of each instruction in a step, by
+-- op.
 --
--- The runtime times the instructions one by one; here they are added up to rows and set against
--- what the devices reach at best. What ops cost together, as chains or within a replayed graph, is
--- known from the ordinary step before: what its actions took beyond their instructions' own times
--- lies in the gaps between these.
+-- The runtime times the instructions one by one. Here the times are added up to rows and compared
+-- with the best rates of the devices. The ordinary step before shows what ops cost together, in
+-- chains or in a replayed graph: the time of its actions minus the times of their instructions is
+-- the time in gaps.
 
 local errors = require "gpipe.errors"
 local batch = require "gpipe.pipeline.batch"
@@ -19,13 +20,14 @@ local profile = {}
 ---@field device string
 ---@field place integer the device's number in the pipeline, from 0
 ---@field phase string "forward" "backward" "recompute" "prepare" "count" "update" "check" "copy"
----@field op string an op, or what the engine does: "adamw", "norm", "zero", "copy", "fetch"
----@field dtype string? of the first operand; nil where bytes are moved as they are
----@field path string? who does such work here: what pipe:describe names for attention and products
+---@field op string an op, or work of the engine: "adamw", "norm", "zero", "copy", "fetch"
+---@field dtype string? of the first operand; nil if bytes are moved unchanged
+---@field path string? what does such work here: the path that pipe:describe names for attention and
+--- products
 ---@field count integer
 ---@field seconds number
 ---@field each number seconds of one
----@field share number of all that was timed on the device
+---@field share number of all the time measured on the device
 ---@field bytes number
 ---@field flop number
 ---@field bandwidth number? bytes a second
@@ -41,7 +43,7 @@ local BY = {
   action = function(e) return e.action and e.stage .. e.action or e.op end,
 }
 
--- The paths that a device takes for each kind of work, "cuDNN", "cuBLASLt / own kernels".
+-- The paths of a device for each kind of work, "cuDNN", "cuBLASLt / own kernels".
 local function paths_of(pipe, d)
   local found, seen = {}, {}
   for _, p in ipairs(paths.of(pipe, d)) do
@@ -60,7 +62,7 @@ local function kind_of(op)
   return (op:find "linear" or op:find "matmul") and "product" or nil
 end
 
--- Entries of a device that have phase, name and dtype in common.
+-- Add up the entries of a device that have the same phase, name and dtype.
 local function rows_of(device, place, entries, name_of, known)
   local rows, found = {}, {}
   for _, e in ipairs(entries) do
@@ -84,7 +86,7 @@ local function slower_first(a, b)
   return a.phase .. a.op .. (a.dtype or "") < b.phase .. b.op .. (b.dtype or "")
 end
 
--- Rates, and their shares of what the device reaches at best.
+-- Set the rates, and their shares of the device's best rates.
 local function set_rates(row, total, best)
   row.each = row.seconds / row.count
   row.share = total > 0 and row.seconds / total or 0
@@ -99,7 +101,7 @@ end
 
 local function key_of(op, stage, micro) return ("%s %d %d"):format(op, stage, micro or -1) end
 
--- Per device the seconds of each action of the last run; nil where that was no ordinary one.
+-- The seconds of each action in the last run, for each device; nil if that was not an ordinary run.
 local function actions_before(pipe)
   if not pipe.core:ran_warm() then return nil end
   local before = {}
@@ -112,7 +114,7 @@ local function actions_before(pipe)
   return before
 end
 
--- What the actions took in the step before, beside their instructions by themselves.
+-- Compare the time of the actions in the step before with the sum of their instructions.
 local function compare(device, entries, before, runs)
   local own = {}
   for _, e in ipairs(entries) do
@@ -151,7 +153,7 @@ end
 
 local meta = { __name = "gpipe.Profile", __tostring = text.of }
 
--- The entries of all devices as rows, those of a device together and the slowest first.
+-- The entries of all devices as rows, grouped by device, the slowest first.
 local function add_up(pipe, made, o, before)
   for d = 1, #pipe.devices do
     local entries = pipe.core:profile_entries(d - 1)
@@ -175,21 +177,21 @@ local SPEC = {
   ceilings = { check = ceilings.check },
 }
 
---- Time everything from now on, with checked options; whatever happens, drop or finish follows.
+--- Time everything from now on, with checked options; drop or finish must follow in any case.
 function profile.begin(pipe, o)
   local before = actions_before(pipe)
   pipe.core:profile_begin(o.eager)
   return before
 end
 
---- Work as before again, and forget what was timed.
+--- Stop timing, and drop the results.
 function profile.drop(pipe)
   if not pipe.core or pipe.core:lost() then return end
   pcall(stream.settle, pipe) -- after an error, which is the one that counts
   if not pipe.core:lost() then pipe.core:profile_drop() end
 end
 
---- What was timed since begin, which returned `before`.
+--- Return the results since begin, which returned `before`.
 function profile.finish(pipe, o, before)
   if not pipe.core then
     errors.raise "profile: the pipeline was closed while it was profiled"
@@ -214,16 +216,16 @@ local function arguments(step, first, second, third)
   return function() return step(first, second) end, third
 end
 
---- Run something and tell what each instruction took in it, by op.
+--- Run something and return the time of each instruction in it, by op.
 ---
---- pipe:profile(x, y) takes a step, which trains as any other; pipe:profile(fn) calls a function
---- once: what this pipeline's devices do meanwhile is timed, opt:step() too. Every instruction runs
---- by itself, on GPUs between two timed events, and the bits are those of a step that is not
---- profiled. See docs/performance.md for what the figures mean, and what timing changes.
+--- pipe:profile(x, y) takes a step, which trains like any other. pipe:profile(fn) calls a function
+--- once and times everything that this pipeline's devices do meanwhile, opt:step() too. Every
+--- instruction runs separately, on GPUs between two timed events; the bits are those of a step that
+--- is not profiled. docs/performance.md explains the figures and what timing changes.
 ---
---- by: rows per "op", "layer" or "action". ceilings: what the devices reach at best, {copy = bytes
---- a second, gemm = {f32 = FLOP a second, ..}}, false for none; measured on them unless given, once
---- a pipeline. eager: on GPUs launch op by op, also where a step would be replayed.
+--- by: one row for each "op", "layer" or "action". ceilings: the best rates of the devices, {copy =
+--- bytes a second, gemm = {f32 = FLOP a second, ..}}, false for none; by default they are measured,
+--- once for each pipeline. eager: on GPUs launch op by op, even if a step would be replayed.
 --- ```lua
 --- local pipe <close> = gp.pipeline(nn.Sequential {nn.Linear(4, 4), nn.Linear(4, 2)},
 ---   {balance = {1, 1}, loss = nn.MSELoss()})

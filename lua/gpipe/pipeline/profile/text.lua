@@ -1,9 +1,9 @@
--- lua/gpipe/pipeline/profile/text.lua - a profile for people: a table per device, and what lies
+-- lua/gpipe/pipeline/profile/text.lua - a profile as text: a table for each device, and the time
 -- between its rows.
 
 local text = {}
 
--- Columns: heading, the cell of a row, whether it is a word.
+-- The columns: heading, the cell of a row, and whether it is a word.
 local COLUMNS = {
   { "phase", function(r) return r.phase end, true },
   { "op", function(r) return r.op end, true },
@@ -27,7 +27,7 @@ local COLUMNS = {
   { "path", function(r) return r.path or "" end, true },
 }
 
--- Columns that are empty in every row are left out.
+-- The cells of all rows; columns that are empty in every row are left out.
 local function cells_of(rows)
   local columns = {}
   for _, column in ipairs(COLUMNS) do
@@ -69,7 +69,7 @@ local function ceilings_text(best)
   return #parts > 0 and "; at best " .. table.concat(parts, ", ") or ""
 end
 
--- What lies between the rows.
+-- The line about the time between the rows.
 local function gaps_line(device)
   if not device.replayed then return nil end
   local share = device.replayed > 0 and 100 * math.abs(device.gaps) / device.replayed or 0
@@ -96,7 +96,7 @@ local function add_device(lines, profile, d)
   lines[#lines + 1] = gaps_line(device)
 end
 
---- All of it.
+--- The whole text.
 ---@param profile table
 ---@return string
 function text.of(profile)

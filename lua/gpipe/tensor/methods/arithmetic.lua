@@ -10,7 +10,7 @@ local Tensor = {}
 
 local INTEGERS = { i64 = true, i32 = true, u8 = true, bool = true }
 
--- The other side of an operation: a number, or a tensor.
+-- Check the other operand: a number, or a tensor.
 local function operand(who, value)
   if is_tensor(value) or math.type(value) then return value end
   errors.raise("%s: the other is %s, expected a tensor or a number", who, errors.show(value))
@@ -26,7 +26,7 @@ end
 
 local NARROW = { u8 = true, bool = true } -- no op divides them
 
--- Apply one of the ops; integers divided by 0 raise where they are known.
+-- Apply one of the ops. Dividing an integer by 0 raises if the values are known.
 local function divide(who, op, a, b)
   a, b = operand(who, a), operand(who, b)
   local dtype = is_tensor(a) and a.dtype or b.dtype
@@ -53,14 +53,14 @@ function Tensor:floor_divide(other)
   return divide("floor_divide", core.floor_divide, self, other)
 end
 
---- What floor division leaves, the operator %: it has the sign of b, as Lua's own, and is exact.
---- `gp.tensor({-7}):remainder(3)[1] == 2` Errors: as floor_divide.
+--- The remainder of floor division, the operator %: it has the sign of b, as in Lua, and is exact.
+--- `gp.tensor({-7}):remainder(3)[1] == 2` Errors: those of floor_divide.
 ---@param other gpipe.Tensor|number
 ---@return gpipe.Tensor
 function Tensor:remainder(other) return divide("remainder", core.remainder, self, other) end
 
---- What division leaves with the sign of a, as C's fmod. `gp.tensor({-7}):fmod(3)[1] == -1`
---- Errors: as floor_divide.
+--- The remainder with the sign of a, as in C's fmod. `gp.tensor({-7}):fmod(3)[1] == -1`
+--- Errors: those of floor_divide.
 ---@param other gpipe.Tensor|number
 ---@return gpipe.Tensor
 function Tensor:fmod(other) return divide("fmod", core.fmod, self, other) end
@@ -68,21 +68,21 @@ function Tensor:fmod(other) return divide("fmod", core.fmod, self, other) end
 core.hook("idiv", function(a, b) return divide("//", core.floor_divide, a, b) end)
 core.hook("mod", function(a, b) return divide("%", core.remainder, a, b) end)
 
---- Without what is behind the point. `gp.tensor({-1.5}):trunc()[1] == -1`
+--- The integer part: the number without its fraction. `gp.tensor({-1.5}):trunc()[1] == -1`
 ---@return gpipe.Tensor
 function Tensor:trunc() return truncate(floats("trunc", self)) end
 
---- What is behind the point, with the sign. `gp.tensor({-1.5}):frac()[1] == -0.5`
+--- The fraction, with the sign of the number. `gp.tensor({-1.5}):frac()[1] == -0.5`
 ---@return gpipe.Tensor
 function Tensor:frac() return self - truncate(floats("frac", self)) end
 
 -- ---- functions -------------------------------------------------------------------------------
 
---- Logarithm of base 2. `gp.tensor({8}):log2()[1] == 3`
+--- The logarithm to base 2. `gp.tensor({8}):log2()[1] == 3`
 ---@return gpipe.Tensor
 function Tensor:log2() return floats("log2", self):log() * (1 / math.log(2)) end
 
---- Logarithm of base 10. `math.abs(gp.tensor({100}):log10()[1] - 2) < 1e-6`
+--- The logarithm to base 10. `math.abs(gp.tensor({100}):log10()[1] - 2) < 1e-6`
 ---@return gpipe.Tensor
 function Tensor:log10() return floats("log10", self):log() * (1 / math.log(10)) end
 
@@ -94,7 +94,7 @@ function Tensor:exp2() return (floats("exp2", self) * math.log(2)):exp() end
 ---@return gpipe.Tensor
 function Tensor:tan() return floats("tan", self):sin() / self:cos() end
 
---- log(p / (1 - p)); with eps p is taken from eps to 1 - eps. `gp.tensor({0.5}):logit()[1] == 0`
+--- log(p / (1 - p)); with eps, p is limited to eps .. 1 - eps. `gp.tensor({0.5}):logit()[1] == 0`
 ---@param eps? number
 ---@return gpipe.Tensor
 function Tensor:logit(eps)
@@ -150,12 +150,12 @@ function Tensor:hypot(other)
   return (self * self + b * b):sqrt()
 end
 
---- log(e^a + e^b), exact for large ones too. `gp.zeros({1}):logaddexp(gp.zeros {1})[1] > 0.69`
+--- log(e^a + e^b), exact for large numbers too. `gp.zeros({1}):logaddexp(gp.zeros {1})[1] > 0.69`
 ---@param other gpipe.Tensor
 ---@return gpipe.Tensor
 function Tensor:logaddexp(other)
   local most, away = self:maximum(operand("logaddexp", other)), self - other
-  away = core.where(away:isnan(), 0, away) -- of two infinities
+  away = core.where(away:isnan(), 0, away) -- the difference of two infinities
   return most + (-away:abs()):exp():log1p()
 end
 
@@ -171,7 +171,7 @@ end
 
 -- ---- what is not a number --------------------------------------------------------------------
 
---- With numbers in place of NaN and infinities: 0 unless said, and the largest of the dtype.
+--- Replace NaN and infinities by numbers: by default 0, and the largest numbers of the dtype.
 --- `gp.tensor({0 / 0}):nan_to_num()[1] == 0`
 ---@param nan? number
 ---@param posinf? number
@@ -190,7 +190,7 @@ function Tensor:nan_to_num(nan, posinf, neginf)
   return core.where(self:eq(-math.huge), neginf or -most, y)
 end
 
---- The sum over a dimension, a list of them, or all, of what is not NaN.
+--- The sum of the elements that are not NaN, over a dimension, a list of them, or all.
 --- `gp.tensor({0 / 0, 2}):nansum():item() == 2`
 ---@param dim? integer|integer[]
 ---@param keep? boolean
@@ -200,7 +200,7 @@ function Tensor:nansum(dim, keep)
   return core.where(floats("nansum", self):isnan(), 0, self):sum(dim, keep)
 end
 
---- The mean over a dimension, a list of them, or all, of what is not NaN.
+--- The mean of the elements that are not NaN, over a dimension, a list of them, or all.
 --- `gp.tensor({0 / 0, 2}):nanmean():item() == 2`
 ---@param dim? integer|integer[]
 ---@param keep? boolean
@@ -211,7 +211,7 @@ function Tensor:nanmean(dim, keep)
   return self:nansum(dim, keep) / there:to(self.dtype):sum(dim, keep)
 end
 
---- Where elements are as close as allclose asks. `gp.ones({1}):isclose(gp.ones {1})[1]`
+--- Where elements are close, in the sense of allclose. `gp.ones({1}):isclose(gp.ones {1})[1]`
 ---@param other gpipe.Tensor of the same dtype
 ---@param opts? {rtol?: number, atol?: number, equal_nan?: boolean} 1e-5, 1e-8, false
 ---@return gpipe.Tensor bool

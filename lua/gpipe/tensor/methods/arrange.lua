@@ -1,5 +1,5 @@
--- lua/gpipe/tensor/methods/arrange.lua - more methods that change the shape: dimensions moved,
--- split, taken apart, diagonals, and products that put shapes together.
+-- lua/gpipe/tensor/methods/arrange.lua - more methods that change the shape: they move and split
+-- dimensions, take diagonals, and form products of shapes.
 
 local beside = require "gpipe.tensor.methods.beside"
 local check = require "gpipe.tensor.methods.check"
@@ -9,8 +9,8 @@ local is_tensor = require "gpipe.tensor.is"
 
 local Tensor = {}
 
---- A list of the parts at each position of a dimension, the first unless said, without it. Views.
---- `#gp.ones({3, 2}):unbind() == 3`
+--- A list with the part at each position of a dimension, by default the first, which disappears.
+--- Views. `#gp.ones({3, 2}):unbind() == 3`
 ---@param d? integer
 ---@return gpipe.Tensor[]
 function Tensor:unbind(d)
@@ -20,7 +20,7 @@ function Tensor:unbind(d)
   return list
 end
 
---- With dimension d as several, of the given sizes; one may be -1. A view where possible.
+--- Split dimension d into several with the given sizes; one may be -1. A view where possible.
 --- `gp.ones({6, 2}):unflatten(1, {2, 3}).shape[2] == 3`
 ---@param d integer
 ---@param sizes integer[]
@@ -49,7 +49,7 @@ function Tensor:unflatten(d, sizes)
   return self:reshape(table.move(shape, d + 1, #shape, #made + 1, made))
 end
 
--- Dimensions of a list, from 1; none of them twice.
+-- Check a list of dimensions, from 1; none may occur twice.
 local function each_once(list, rank)
   check.no_names("movedim", list)
   local dims, seen = {}, {}
@@ -61,10 +61,10 @@ local function each_once(list, rank)
   return dims, seen
 end
 
---- With a dimension, or several, in other places, the others in their order. A view.
+--- Move a dimension, or several, to other places; the others keep their order. A view.
 --- `gp.ones({2, 3, 4}):movedim(1, 3).shape[3] == 2`
 ---@param from integer|integer[]
----@param to integer|integer[] as many
+---@param to integer|integer[] as many places
 ---@return gpipe.Tensor
 function Tensor:movedim(from, to)
   local rank = self:dim()
@@ -85,7 +85,7 @@ function Tensor:movedim(from, to)
   return rank == 0 and self or self:permute(order)
 end
 
---- Diagonal k of the last two dimensions, as the last one. `gp.eye(3):diagonal()[2] == 1`
+--- Diagonal k of the last two dimensions, as the last dimension. `gp.eye(3):diagonal()[2] == 1`
 ---@param k? integer 0 is the main diagonal, above it positive, below it negative
 ---@return gpipe.Tensor
 function Tensor:diagonal(k)
@@ -102,7 +102,7 @@ function Tensor:diagonal(k)
   return core.every(x, #flat, 1 + math.max(k, 0) + math.max(-k, 0) * n, count, n + 1)
 end
 
---- The last dimension on diagonal k of matrices, zeros elsewhere.
+--- Put the last dimension on diagonal k of matrices, with zeros elsewhere.
 --- `gp.ones({2, 3}):diag_embed().shape[3] == 3`
 ---@param k? integer
 ---@return gpipe.Tensor
@@ -123,7 +123,7 @@ local function other_tensor(who, other)
   errors.raise("%s: the other is %s, expected a tensor", who, errors.show(other))
 end
 
---- The cross product of vectors of three along a dimension, the last unless said.
+--- The cross product of vectors with three elements along a dimension, by default the last.
 --- `gp.tensor({1, 0, 0}):cross(gp.tensor {0, 1, 0})[3] == 1`
 ---@param other gpipe.Tensor
 ---@param d? integer
@@ -138,7 +138,7 @@ function Tensor:cross(other, d)
   return self:roll(-1, d) * other:roll(-2, d) - self:roll(-2, d) * other:roll(-1, d)
 end
 
---- The Kronecker product: each element of this one times all of the other.
+--- The Kronecker product: each element of this tensor times the whole other tensor.
 --- `gp.tensor({{1, 2}}):kron(gp.ones {2, 2}).shape[2] == 4`
 ---@param other gpipe.Tensor
 ---@return gpipe.Tensor
@@ -155,8 +155,8 @@ function Tensor:kron(other)
   return (a:reshape(left) * b:reshape(right)):reshape(shape)
 end
 
---- As gather, with positions and tensor broadcast in the other dimensions; without d the elements
---- in row-major order.
+--- Like gather, but positions and tensor broadcast in the other dimensions; without d it takes
+--- elements in row-major order.
 --- `gp.tensor({{5, 6}}):take_along_dim(gp.tensor({{2}}, {dtype = "i64"}), 2)[1][1] == 6`
 ---@param positions gpipe.Tensor i64
 ---@param d? integer

@@ -1,5 +1,5 @@
--- lua/gpipe/tensor/methods/beside.lua - constants that a method computes with lie where its tensor
--- does. In a trace they are constants of the plan, which takes them to each device.
+-- lua/gpipe/tensor/methods/beside.lua - moves a constant to the device of the tensor that a method
+-- computes with. In a trace it is a constant of the plan, which copies it to each device.
 
 ---@param x gpipe.Tensor
 ---@param constant gpipe.Tensor on the host

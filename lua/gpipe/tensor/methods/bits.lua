@@ -1,6 +1,6 @@
 -- lua/gpipe/tensor/methods/bits.lua - operations on the bits of integers, and on truth values.
 --
--- The ops are of i64; narrower integers are widened, and cut again afterwards.
+-- The ops work on i64; narrower integers are widened, and narrowed again afterwards.
 
 local beside = require "gpipe.tensor.methods.beside"
 local core = require "gpipe.core"
@@ -20,14 +20,14 @@ local function check_operand(who, name, value)
     is_tensor(value) and value.dtype or errors.show(value))
 end
 
--- As i64, beside the tensor.
+-- Convert a value to i64, on the device of the tensor.
 local function wide(tensor, value)
   if is_tensor(value) then return value:to "i64" end
   if type(value) == "boolean" then value = value and 1 or 0 end
   return beside(tensor, core.tensor(value, "i64"))
 end
 
--- In the dtype of the tensor: bits above it are cut off.
+-- Convert back to the dtype of the tensor; bits that it cannot hold are cut off.
 local function narrow(y, dtype)
   if dtype == "u8" then y = core.bitwise_and(y, wide(y, 255)) end
   if dtype == "i32" then y = (y + (1 << 31)):bitwise_and((1 << 32) - 1) - (1 << 31) end
@@ -58,24 +58,24 @@ end
 ---@return gpipe.Tensor
 function Tensor:bitwise_and(other) return apply("bitwise_and", core.bitwise_and, self, other) end
 
---- The bits that one of them has. `gp.tensor({6}, {dtype = "i64"}):bitwise_or(3)[1] == 7`
+--- The bits that at least one has. `gp.tensor({6}, {dtype = "i64"}):bitwise_or(3)[1] == 7`
 ---@param other gpipe.Tensor|integer|boolean
 ---@return gpipe.Tensor
 function Tensor:bitwise_or(other) return apply("bitwise_or", core.bitwise_or, self, other) end
 
---- The bits that only one has. `gp.tensor({6}, {dtype = "i64"}):bitwise_xor(3)[1] == 5`
+--- The bits that exactly one has. `gp.tensor({6}, {dtype = "i64"}):bitwise_xor(3)[1] == 5`
 ---@param other gpipe.Tensor|integer|boolean
 ---@return gpipe.Tensor
 function Tensor:bitwise_xor(other) return apply("bitwise_xor", core.bitwise_xor, self, other) end
 
---- All bits turned round. `gp.tensor({6}, {dtype = "i64"}):bitwise_not()[1] == -7`
+--- All bits inverted. `gp.tensor({6}, {dtype = "i64"}):bitwise_not()[1] == -7`
 ---@return gpipe.Tensor
 function Tensor:bitwise_not()
   if self.dtype == "bool" then return self:logical_not() end
   return apply("bitwise_not", core.bitwise_xor, self, -1)
 end
 
---- Bits moved up, zeros behind them: times 2^count. All of them by more than 63.
+--- The bits moved up and zeros filled in: times 2^count. A count above 63 moves all bits out.
 --- `gp.tensor({3}, {dtype = "i64"}):bitwise_left_shift(2)[1] == 12`
 ---@param count gpipe.Tensor|integer
 ---@return gpipe.Tensor
@@ -83,7 +83,7 @@ function Tensor:bitwise_left_shift(count)
   return shift("bitwise_left_shift", core.bitwise_left_shift, self, count)
 end
 
---- Bits moved down, the sign before them: divided by 2^count and rounded down.
+--- The bits moved down and the sign filled in: divided by 2^count and rounded down.
 --- `gp.tensor({13}, {dtype = "i64"}):bitwise_right_shift(2)[1] == 3`
 ---@param count gpipe.Tensor|integer
 ---@return gpipe.Tensor

@@ -1,23 +1,24 @@
--- lua/gpipe/tensor/methods/check.lua - dimensions and positions as methods take them.
+-- lua/gpipe/tensor/methods/check.lua - checks the arguments of methods: tensors, dimensions,
+-- positions.
 
 local errors = require "gpipe.errors"
 local is_tensor = require "gpipe.tensor.is"
 
 local check = {}
 
---- A tensor, which the text calls `what` ("the other" unless said).
+--- Check a tensor; the error calls it `what`, by default "the other".
 function check.tensor(who, value, what)
   if is_tensor(value) then return value end
   errors.raise("%s: %s is %s, expected a tensor", who, what or "the other", errors.show(value))
 end
 
---- A tensor or a number.
+--- Check a tensor or a number.
 function check.operand(who, value)
   if is_tensor(value) or math.type(value) then return value end
   errors.raise("%s: the other is %s, expected a tensor or a number", who, errors.show(value))
 end
 
---- A table of sizes; each of them is looked at where the tensor is made.
+--- Check a table of sizes; each size is checked when the tensor is made.
 function check.shape(who, value)
   if type(value) ~= "table" then
     errors.raise("%s: shape is %s, expected a table like {32, 128}", who, errors.show(value))
@@ -26,7 +27,8 @@ function check.shape(who, value)
   return value
 end
 
---- A dimension from 1 on, of 1 .. rank or -rank .. -1. Errors name the range.
+--- Check a dimension in 1 .. rank or -rank .. -1 and return it counted from 1. Errors name the
+--- range.
 ---@return integer
 function check.dim(who, value, rank)
   local d = math.type(value) and math.tointeger(value)
@@ -38,7 +40,7 @@ function check.dim(who, value, rank)
   return d --[[@as integer]]
 end
 
---- A position of 1 .. size or -size .. -1, from 1 on.
+--- Check a position in 1 .. size or -size .. -1 and return it counted from 1.
 ---@return integer
 function check.position(who, value, size)
   local at = math.type(value) and math.tointeger(value)
@@ -50,7 +52,7 @@ function check.position(who, value, size)
   return at --[[@as integer]]
 end
 
---- A whole number of at least `low`.
+--- Check an integer of at least `low`.
 ---@return integer
 function check.count(who, value, low)
   local n = math.type(value) and math.tointeger(value)
@@ -60,7 +62,7 @@ function check.count(who, value, low)
   return n --[[@as integer]]
 end
 
---- Refuse a list that has fields with names: options stand in a table of their own.
+--- Refuse a list that has named fields: options belong in a separate table.
 function check.no_names(who, list)
   for key in pairs(list) do
     if type(key) == "string" then
@@ -69,8 +71,8 @@ function check.no_names(who, list)
   end
 end
 
---- A dimension, a list of them, or nothing (all): which are meant, by number, and how many elements
---- they have together.
+--- Check a dimension, a list of them, or nothing (all). Return which are meant, by number, and how
+--- many elements they have together.
 ---@return table<integer, boolean> meant
 ---@return integer elements
 function check.dims(who, value, shape)

@@ -1,5 +1,5 @@
--- lua/gpipe/tensor/methods/choose.lua - methods that choose elements: by positions, by a mask, by
--- where they stand in a matrix.
+-- lua/gpipe/tensor/methods/choose.lua - methods that select elements: by positions, by a mask, by
+-- their place in a matrix.
 
 local beside = require "gpipe.tensor.methods.beside"
 local core = require "gpipe.core"
@@ -23,7 +23,7 @@ end
 
 local FLOATS = { f32 = true, f64 = true, bf16 = true, f16 = true }
 
--- The op that reads embeddings speaks of ids: here they are positions.
+-- Check positions here, because the errors of the embedding op speak of ids.
 local function check_range(positions, size)
   if core.tracing() then return end
   for row, at in ipairs(positions:totable()) do
@@ -33,7 +33,7 @@ local function check_range(positions, size)
   end
 end
 
--- Rows of integers: at once, or by the op that a trace knows.
+-- Select rows of integers: at once, or in a trace by the op that it knows.
 local function whole_rows(tensor, positions)
   if not core.tracing() then return core.gather_rows(tensor:contiguous(), positions) end
   local shape, spread = tensor.shape, { positions.shape[1] }
@@ -42,7 +42,7 @@ local function whole_rows(tensor, positions)
   return core.gather(tensor, positions:reshape(spread):expand(shape):contiguous(), 1)
 end
 
--- Rows of floats by the op that reads embeddings, which has a gradient.
+-- Select rows of floats by the embedding op, which has a gradient.
 local function rows(tensor, positions)
   local shape = tensor.shape
   if not FLOATS[tensor.dtype] then return whole_rows(tensor, positions) end
@@ -55,7 +55,7 @@ local function rows(tensor, positions)
   error(y, 0)
 end
 
---- The given positions of dimension d, in their order, also several times. A copy.
+--- The given positions of dimension d, in the given order; they may repeat. A copy.
 --- `gp.tensor({5, 6, 7}):index_select(1, {3, 1})[1] == 7`
 --- Errors: a position outside 1 .. size.
 ---@param d integer
@@ -68,7 +68,7 @@ function Tensor:index_select(d, positions)
   return rows(self:transpose(1, d):contiguous(), positions):transpose(1, d)
 end
 
--- 1 where column - row <= k, as a bool matrix of the last two dimensions.
+-- A bool matrix over the last two dimensions that is true where column - row <= k.
 local function up_to(tensor, k)
   local m, n = tensor:size(-2), tensor:size(-1)
   local row = core.arange(1, math.max(m, 1), 1, "i64"):narrow(1, 1, m):reshape(m, 1)

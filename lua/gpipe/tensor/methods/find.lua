@@ -1,7 +1,7 @@
--- lua/gpipe/tensor/methods/find.lua - methods whose result is as large as the elements ask for:
--- where some are, which there are, how often.
+-- lua/gpipe/tensor/methods/find.lua - methods whose result size depends on the elements: positions
+-- of elements, distinct elements, counts.
 --
--- The elements are read to know the size, so none of these works on values of a trace.
+-- The elements are read to find the size, so none of these methods works on values of a trace.
 
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"
@@ -43,9 +43,9 @@ function Tensor:nonzero()
   return positions_of(found, { count, rank })
 end
 
---- The elements where the mask is true, in row-major order; both are broadcast. A
---- copy, with gradient. `gp.tensor({1, 2, 3}):masked_select(gp.tensor {true, false, true})[2] == 3`
---- Errors: while tracing.
+--- The elements where the mask is true, in row-major order; tensor and mask broadcast. A copy, with
+--- gradient. `gp.tensor({1, 2, 3}):masked_select(gp.tensor {true, false, true})[2] == 3` Errors:
+--- while tracing.
 ---@param mask gpipe.Tensor bool
 ---@return gpipe.Tensor of one dimension
 function Tensor:masked_select(mask)
@@ -57,12 +57,12 @@ function Tensor:masked_select(mask)
   return t[m]
 end
 
---- The different elements, ascending; every NaN is one of its own. With `inverse` also where each
---- element of the tensor is among them (from 1), with `counts` also how often each occurs.
+--- The distinct elements, ascending; every NaN is distinct. With inverse it also returns where each
+--- element of the tensor is among them (from 1), with counts also how often each occurs.
 --- `gp.tensor({3, 1, 3}):unique()[2] == 3` Errors: while tracing.
 ---@param opts? {inverse?: boolean, counts?: boolean}
 ---@return gpipe.Tensor values
----@return gpipe.Tensor? inverse i64, of the tensor's shape, or the counts where they alone are asked for
+---@return gpipe.Tensor? inverse i64, of the tensor's shape; the counts if only they are asked for
 ---@return gpipe.Tensor? counts i64
 function Tensor:unique(opts)
   local o = options.check("unique", opts, {
@@ -84,10 +84,10 @@ function Tensor:unique(opts)
   return table.unpack(results)
 end
 
---- How often each id 0, 1, 2 .. occurs in a vector of ids; with `weights` the sum of the weights of
---- those. Position i of the result is id i - 1. No gradient.
+--- How often each id 0, 1, 2 .. occurs in a vector of ids; with weights, the sum of the weights of
+--- these ids. Position i of the result is id i - 1. No gradient.
 --- `gp.tensor({0, 2, 2}, {dtype = "i64"}):bincount()[3] == 2` Errors: a negative id; while tracing.
----@param opts? {weights?: gpipe.Tensor, minlength?: integer} minlength: the least size, 0
+---@param opts? {weights?: gpipe.Tensor, minlength?: integer} minlength: the smallest size, 0
 ---@return gpipe.Tensor i64, or the dtype of the weights
 function Tensor:bincount(opts)
   local o = options.check("bincount", opts, {

@@ -1,8 +1,9 @@
 -- lua/gpipe/tensor/methods/index.lua - t[{...}], t[mask], t[positions], and writing to them.
 --
--- One entry for each dimension: a number chooses a position (the dimension goes), {first, last} a
--- range with both ends, {first, last, step} every step-th of it, {} all. What has no entry is
--- whole. Numbers and ranges give views, so they can be written to; masks and positions give copies.
+-- There is one entry for each dimension: a number selects a position (the dimension disappears),
+-- {first, last} a range with both ends, {first, last, step} every step-th position of it, {}
+-- everything. Dimensions without an entry are taken whole. Numbers and ranges return views, so they
+-- can be written to; masks and positions return copies.
 
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"
@@ -53,7 +54,7 @@ local function by_entries(tensor, entries)
   return view
 end
 
--- Positions, from 1, of what a mask chooses among the elements in row-major order.
+-- The positions, from 1, that a mask selects among the elements in row-major order.
 local function chosen(tensor, mask)
   local have, want = table.concat(mask.shape, "x"), table.concat(tensor.shape, "x")
   if have ~= want then
@@ -90,8 +91,8 @@ end)
 
 -- ---- writing -----------------------------------------------------------------------------------
 
--- A value for the elements at an index, where a gradient may be asked for it or for the tensor: the
--- tensor becomes a copy of itself with those elements.
+-- Write a value where the value or the tensor may need a gradient: the tensor becomes a copy of
+-- itself with the new elements.
 local function write_noted(tensor, index, value)
   local places = beside(tensor, core.arange(1, tensor:numel(), 1, "i64")):reshape(tensor.shape)
   local at = math.type(index) and places:narrow(1, check.position("t[i] = v: i", index, #places), 1)
@@ -106,7 +107,7 @@ local function write_noted(tensor, index, value)
   tensor:copy_(whole:reshape(tensor.shape))
 end
 
--- Where the mask is true: a number, or as many values as there are such elements.
+-- Write where the mask is true: a number, or as many values as there are such elements.
 local function write_mask(tensor, mask, value)
   if not is_tensor(value) then
     tensor:copy_(core.where(mask, value, tensor))

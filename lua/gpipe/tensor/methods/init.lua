@@ -1,7 +1,7 @@
--- lua/gpipe/tensor/methods/init.lua - the methods of tensors that are put together from others.
+-- lua/gpipe/tensor/methods/init.lua - the methods of tensors that are composed of others.
 --
--- They are made of ops, so they work on values of a trace, and gradients go through them. Those of
--- bindings/ and the rows of ops.def are documented in meta.lua and by stubs.lua.
+-- They consist of ops, so they work on values of a trace, and gradients go through them. The
+-- methods of bindings/ are documented in meta.lua, the rows of ops.def by stubs.lua.
 
 local core = require "gpipe.core"
 

@@ -1,5 +1,5 @@
--- lua/gpipe/tensor/methods/lines.lua - methods along one dimension that are put together from those
--- that are ops: running products and extremes, differences, quantiles.
+-- lua/gpipe/tensor/methods/lines.lua - methods along one dimension that are composed of ops:
+-- running products and extremes, differences, quantiles.
 
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"
@@ -12,8 +12,8 @@ local Tensor = {}
 
 -- ---- running ---------------------------------------------------------------------------------
 
--- All beginnings of a line put together by `join(earlier, later)`, in as many rounds as the length
--- has binary digits: what is so far reaches back twice as far in each.
+-- Combine every prefix of a line by `join(earlier, later)`, in as many rounds as the length has
+-- binary digits: each round doubles how far back a result reaches.
 local function running(parts, d, join)
   local size, reach = parts[1]:size(d), 1
   while reach < size do
@@ -30,8 +30,8 @@ local function running(parts, d, join)
   return table.unpack(parts)
 end
 
---- Products of the elements up to each one along a dimension; integers are multiplied as i64. Its
---- gradient is right where elements are zero. `gp.tensor({2, 3, 4}):cumprod(1)[3] == 24`
+--- The product of the elements up to each position along a dimension; integers are multiplied as
+--- i64. The gradient is correct where elements are zero. `gp.tensor({2, 3, 4}):cumprod(1)[3] == 24`
 ---@param d integer
 ---@return gpipe.Tensor
 function Tensor:cumprod(d)
@@ -40,7 +40,8 @@ function Tensor:cumprod(d)
   return (running({ x }, d, function(a, b) return a[1] * b[1] end))
 end
 
--- Of equals the later one, as in PyTorch; NaN before all others, and the last one of them.
+-- Running extremes with positions: the later of equals, as in PyTorch; NaN beats all numbers, and
+-- the last NaN is taken.
 local function extremes(who, tensor, d, is_better)
   d = check.dim(who, d, tensor:dim())
   local shape = {}
@@ -49,7 +50,7 @@ local function extremes(who, tensor, d, is_better)
   if size == 0 then return tensor, tensor:to "i64" end
   local line = beside(tensor, core.arange(1, size, 1, "i64"))
   local at = line:reshape(shape):expand(tensor.shape)
-  local values = core.tracing() and tensor or tensor:detach() -- their gradient is gather's
+  local values = core.tracing() and tensor or tensor:detach() -- gather computes their gradient
   local _, positions = running({ values, at }, d, function(a, b)
     local later = is_better(b[1], a[1]):logical_and(a[1]:isnan():logical_not())
       :logical_or(b[1]:isnan())
@@ -58,21 +59,21 @@ local function extremes(who, tensor, d, is_better)
   return tensor:gather(d, positions), positions
 end
 
---- The greatest of the elements up to each one along a dimension, and their positions: of equals
---- the last. With gradient. `gp.tensor({1, 3, 2}):cummax(1)[3] == 3`
+--- The largest of the elements up to each position along a dimension, and its position, the last of
+--- equals. With gradient. `gp.tensor({1, 3, 2}):cummax(1)[3] == 3`
 ---@param d integer
 ---@return gpipe.Tensor values
 ---@return gpipe.Tensor positions i64
 function Tensor:cummax(d) return extremes("cummax", self, d, self.ge) end
 
---- The least of the elements up to each one along a dimension, and their positions: of equals the
---- last. With gradient. `gp.tensor({3, 1, 2}):cummin(1)[3] == 1`
+--- The smallest of the elements up to each position along a dimension, and its position, the last
+--- of equals. With gradient. `gp.tensor({3, 1, 2}):cummin(1)[3] == 1`
 ---@param d integer
 ---@return gpipe.Tensor values
 ---@return gpipe.Tensor positions i64
 function Tensor:cummin(d) return extremes("cummin", self, d, self.le) end
 
---- log(sum of exp(x)) of the elements up to each one along a dimension.
+--- log(sum of exp(x)) of the elements up to each position along a dimension.
 --- `gp.zeros({2}):logcumsumexp(1)[2] > 0.69`
 ---@param d integer
 ---@return gpipe.Tensor
@@ -83,9 +84,9 @@ end
 
 -- ---- differences and areas -------------------------------------------------------------------
 
---- Differences of neighbours along a dimension, the last unless said; n times over.
+--- The differences of neighbours along a dimension, by default the last, taken n times.
 --- `gp.tensor({1, 4, 9}):diff()[2] == 5`
----@param n? integer 1 unless said
+---@param n? integer 1 by default
 ---@param d? integer
 ---@return gpipe.Tensor
 function Tensor:diff(n, d)
@@ -99,8 +100,9 @@ function Tensor:diff(n, d)
   return y
 end
 
---- The area under points along a dimension, the last unless said, by trapezoids; they are 1 apart,
---- or a number, or stand at the places of a vector. `gp.tensor({1, 2, 3}):trapezoid():item() == 4`
+--- The area under points along a dimension, by default the last, by trapezoids. The points are 1
+--- apart, or x apart, or at the coordinates in a vector x.
+--- `gp.tensor({1, 2, 3}):trapezoid():item() == 4`
 ---@param x? number|gpipe.Tensor
 ---@param d? integer
 ---@return gpipe.Tensor
@@ -126,13 +128,14 @@ end
 
 local PLACES = {
   lower = math.floor, higher = math.ceil,
-  nearest = function(at) -- of two the even one
+  nearest = function(at) -- the even one of two
     local low = math.floor(at)
     return (at - low > 0.5 or at - low == 0.5 and low % 2 == 1) and low + 1 or low
   end,
 }
 
--- Quantile q of sorted lines: n numbers, of which at * (n - 1) + 1 is between two.
+-- Quantile q of sorted lines of n numbers; it lies at position q * (n - 1) + 1, which may be
+-- between two.
 local function quantile_at(values, d, q, way)
   local at = q * (values:size(d) - 1)
   if PLACES[way] then return values:narrow(d, math.tointeger(PLACES[way](at)) + 1, 1) end
@@ -143,9 +146,10 @@ local function quantile_at(values, d, q, way)
   return below + (values:narrow(d, low + 2, 1) - below) * part
 end
 
---- What the part q of the elements is below of, of all or along a dimension; between two elements
---- on the line through them unless `interpolation` says otherwise. NaN where one is. A list
---- of q gives a first dimension. `gp.tensor({1, 2, 3, 4}):quantile(0.5):item() == 2.5`
+--- The value that the share q of the elements is below, over all elements or along a dimension.
+--- Between two elements it is interpolated linearly unless interpolation says otherwise. It is NaN
+--- if an element is. A list of q adds a first dimension.
+--- `gp.tensor({1, 2, 3, 4}):quantile(0.5):item() == 2.5`
 ---@param q number|number[] from 0 to 1
 ---@param d? integer
 ---@param opts? {keep?: boolean, interpolation?: "linear"|"lower"|"higher"|"nearest"|"midpoint"}
@@ -177,7 +181,7 @@ function Tensor:quantile(q, d, opts)
   return type(q) == "table" and core.concat(parts, 1) or parts[1]
 end
 
---- The k-th least element along a dimension, the last unless said, and its position.
+--- The k-th smallest element along a dimension, by default the last, and its position.
 --- `gp.tensor({3, 1, 2}):kthvalue(2):item() == 2`
 ---@param k integer
 ---@param d? integer
@@ -195,7 +199,7 @@ end
 
 -- ---- of all ----------------------------------------------------------------------------------
 
---- The greatest values over a dimension, a list of them, or all; without positions.
+--- The largest values over a dimension, a list of them, or all; without positions.
 --- `gp.tensor({1, 3, 2}):amax():item() == 3`
 ---@param dim? integer|integer[]
 ---@param keep? boolean
@@ -205,7 +209,7 @@ function Tensor:amax(dim, keep)
   return (self:max(dim, keep))
 end
 
---- The least values over a dimension, a list of them, or all; without positions.
+--- The smallest values over a dimension, a list of them, or all; without positions.
 --- `gp.tensor({3, 1, 2}):amin():item() == 1`
 ---@param dim? integer|integer[]
 ---@param keep? boolean
@@ -217,7 +221,7 @@ end
 
 --- The p-norm of the difference. `gp.tensor({3, 0}):dist(gp.tensor {0, 4}):item() == 5`
 ---@param other gpipe.Tensor
----@param p? number 2 unless said
+---@param p? number 2 by default
 ---@return gpipe.Tensor
 function Tensor:dist(other, p)
   if not is_tensor(other) then
@@ -226,10 +230,10 @@ function Tensor:dist(other, p)
   return (self - other):norm(p)
 end
 
---- How many elements are in each of `bins` parts of equal width from low to high, by default from
---- the least to the greatest element; what is outside does not count, high itself is in the last.
---- `gp.tensor({1, 2, 2, 5}):histc(2)[1] == 3` Errors: while tracing.
----@param bins? integer 100 unless said
+--- How many elements are in each of bins intervals of equal width from low to high, by default from
+--- the smallest to the largest element. Elements outside do not count; high itself belongs to the
+--- last interval. `gp.tensor({1, 2, 2, 5}):histc(2)[1] == 3` Errors: while tracing.
+---@param bins? integer 100 by default
 ---@param low? number
 ---@param high? number
 ---@return gpipe.Tensor of the tensor's dtype

@@ -8,7 +8,7 @@ local is_tensor = require "gpipe.tensor.is"
 
 local Tensor = {}
 
--- Both are vectors, of one size where `same` says so.
+-- Check that both are vectors, with `same` of one size.
 local function check_vectors(who, a, b, same)
   if not is_tensor(b) then
     errors.raise("%s: the right operand is %s, expected a tensor", who, errors.show(b))
@@ -32,7 +32,7 @@ function Tensor:dot(other)
   return (self * other):sum()
 end
 
---- The products of each element of one vector with each of another, [m, n].
+--- The product of each element of one vector with each element of another, [m, n].
 --- `gp.tensor({1, 2}):outer(gp.tensor {3, 4, 5})[2][3] == 10`
 ---@param other gpipe.Tensor of one dimension
 ---@return gpipe.Tensor
@@ -53,8 +53,8 @@ function Tensor:mv(vector)
   return self:matmul(vector)
 end
 
--- A vector on diagonal k of a square matrix, zeros elsewhere: element i stands in row i where
--- k >= 0, in column i where it is not.
+-- Put a vector on diagonal k of a square matrix with zeros elsewhere: element i is in row i if k >=
+-- 0, else in column i.
 local function spread(vector, k)
   local n = vector:size(1) + math.abs(k)
   if k ~= 0 then
@@ -66,8 +66,8 @@ local function spread(vector, k)
   return core.where(beside(vector, is_diagonal), vector:reshape(k < 0 and { 1, n } or { n, 1 }), 0)
 end
 
---- Diagonal k of a matrix, a vector; of a vector the square matrix that has it there and zeros
---- elsewhere. `gp.tensor({{1, 2}, {3, 4}}):diag()[2] == 4`,
+--- Diagonal k of a matrix, as a vector; for a vector, the square matrix with it on diagonal k and
+--- zeros elsewhere. `gp.tensor({{1, 2}, {3, 4}}):diag()[2] == 4`,
 --- `gp.tensor({1, 2}):diag()[2][2] == 2`
 ---@param k? integer 0 is the main diagonal, above it positive, below it negative
 ---@return gpipe.Tensor

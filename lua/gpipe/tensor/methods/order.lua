@@ -1,8 +1,8 @@
--- lua/gpipe/tensor/methods/order.lua - methods along one dimension: elements by position, sums and
--- products in order, sorting.
+-- lua/gpipe/tensor/methods/order.lua - methods along one dimension: elements by position, running
+-- sums and products, sorting.
 --
--- Positions count from 1, as those that max and sort return. Their ops want positions of the same
--- sizes as the tensor but along the dimension; what PyTorch lets differ is cut here.
+-- Positions count from 1, like those that max and sort return. The ops need positions with the
+-- tensor's sizes in all other dimensions; PyTorch allows fewer, so the tensor is cut here.
 
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"
@@ -14,7 +14,7 @@ local Tensor = {}
 
 local INTEGERS = { i32 = true, u8 = true, bool = true }
 
--- What sums and products of integers are made in, as sum does.
+-- The dtype in which sums and products of integers are computed, as in sum.
 local function widened(tensor) return INTEGERS[tensor.dtype] and tensor:to "i64" or tensor end
 
 local function check_positions(who, tensor, positions)
@@ -28,10 +28,10 @@ local function check_positions(who, tensor, positions)
   end
 end
 
--- Names the method before errors of its op; in a trace the layer's name stands there.
+-- Put the method's name before errors of its op; in a trace the layer's name is there instead.
 local function named(who) return not core.tracing() and core.enter(who, "") or nil end
 
--- The first positions of each dimension but `dim`, as many as `shape` says.
+-- Cut each dimension except `dim` to its first positions, as many as `shape` says.
 local function cut(who, tensor, shape, dim)
   local have = tensor.shape
   for d, size in ipairs(shape) do
@@ -60,9 +60,9 @@ function Tensor:gather(d, positions)
   return core.gather(cut("gather", self, positions.shape, d), positions, d)
 end
 
---- With every element of `source` added where its position along dimension d is: of d = 1,
---- y[positions[i][j]][j] += source[i][j]. Those of one position are added in their order, on every
---- device and with any number of threads. With gradient.
+--- Add every element of the source at its position along dimension d: for d = 1,
+--- y[positions[i][j]][j] += source[i][j]. Elements for one position are added in their order, on
+--- every device and with any number of threads. With gradient.
 --- `gp.zeros({3}):scatter_add(1, gp.tensor({1, 3, 3}, {dtype = "i64"}), gp.ones({3}))[3] == 2`
 ---
 --- Errors: a position outside of 1 .. size of the dimension; positions and source that do not fit
@@ -90,16 +90,16 @@ function Tensor:scatter_add(d, positions, source)
   return self + sums
 end
 
---- Sums of the elements up to each one along a dimension; integers are added as i64. With gradient.
---- `gp.tensor({1, 2, 3}):cumsum(1)[3] == 6`
+--- The sum of the elements up to each position along a dimension; integers are added as i64. With
+--- gradient. `gp.tensor({1, 2, 3}):cumsum(1)[3] == 6`
 ---@param d integer
 ---@return gpipe.Tensor
 function Tensor:cumsum(d)
   return core.cumsum(widened(self), check.dim("cumsum", d, self:dim()))
 end
 
---- The product of all elements, or along a dimension; integers are multiplied as i64. Its gradient
---- is right where elements are zero. `gp.tensor({2, 3, 4}):prod():item() == 24`
+--- The product of all elements, or along a dimension; integers are multiplied as i64. The gradient
+--- is correct where elements are zero. `gp.tensor({2, 3, 4}):prod():item() == 24`
 ---@param d? integer
 ---@param keep? boolean
 ---@return gpipe.Tensor
@@ -109,7 +109,7 @@ function Tensor:prod(d, keep)
   return core.prod(x, check.dim("prod", d, x:dim()), keep)
 end
 
--- A scalar is sorted as a line of one.
+-- Sort along a dimension; a scalar is sorted as a line of one element.
 local function sorted(who, tensor, d, descending)
   if tensor:dim() == 0 and d == nil then
     local values, positions = core.sort(tensor:reshape { 1 }, 1, descending)
@@ -122,9 +122,9 @@ local SORT = {
   descending = { type = "boolean", default = false }, stable = { type = "boolean", default = true },
 }
 
---- The elements in order along a dimension, the last unless said, and their positions (i64, from
---- 1). Equal ones stay in their order; NaN is greater than all numbers. The values have a gradient.
---- `gp.tensor({3, 1, 2}):sort()[1] == 1`,
+--- The sorted elements along a dimension, by default the last, and their positions (i64, from 1).
+--- Equal elements keep their order; NaN counts as larger than all numbers. The values have a
+--- gradient. `gp.tensor({3, 1, 2}):sort()[1] == 1`,
 --- `gp.tensor({3, 1, 2}):sort(1, {descending = true})[1] == 3`
 ---@param d? integer
 ---@param opts? {descending?: boolean, stable?: boolean} stable: it always is
@@ -135,7 +135,7 @@ function Tensor:sort(d, opts)
   return sorted("sort", self, d, o.descending)
 end
 
---- The positions that sort gives. `gp.tensor({3, 1, 2}):argsort()[1] == 2`
+--- The positions that sort returns. `gp.tensor({3, 1, 2}):argsort()[1] == 2`
 ---@param d? integer
 ---@param opts? {descending?: boolean, stable?: boolean}
 ---@return gpipe.Tensor
@@ -145,15 +145,15 @@ function Tensor:argsort(d, opts)
   return positions
 end
 
---- The k greatest elements along a dimension, the last unless said, and their positions; the
---- greatest first, of equals the first. The values have a gradient.
+--- The k largest elements along a dimension, by default the last, and their positions. The largest
+--- comes first, of equals the first. The values have a gradient.
 --- `gp.tensor({3, 1, 2}):topk(2)[2] == 2`,
 --- `gp.tensor({3, 1, 2}):topk(1, 1, {largest = false})[1] == 1`
 ---
 --- Errors: k above the size of the dimension.
 ---@param k integer
 ---@param d? integer
----@param opts? {largest?: boolean} largest: true; false gives the k least, the least first
+---@param opts? {largest?: boolean} largest: true; false returns the k smallest, the smallest first
 ---@return gpipe.Tensor values
 ---@return gpipe.Tensor positions
 function Tensor:topk(k, d, opts)
@@ -170,8 +170,8 @@ function Tensor:topk(k, d, opts)
   return values:narrow(d, 1, k), positions:narrow(d, 1, k)
 end
 
---- The middle element, the lower one of two, of all or along a dimension, and its position. NaN
---- where one is. `gp.tensor({3, 1, 2}):median():item() == 2`
+--- The middle element, or the lower of two, of all elements or along a dimension, and its position.
+--- It is NaN if an element is. `gp.tensor({3, 1, 2}):median():item() == 2`
 ---@param d? integer
 ---@param keep? boolean
 ---@return gpipe.Tensor values

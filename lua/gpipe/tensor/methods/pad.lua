@@ -1,4 +1,4 @@
--- lua/gpipe/tensor/methods/pad.lua - `t:pad`: elements around a tensor, or fewer of them.
+-- lua/gpipe/tensor/methods/pad.lua - `t:pad`: adds elements around a tensor, or removes some.
 
 local beside = require "gpipe.tensor.methods.beside"
 local core = require "gpipe.core"
@@ -9,14 +9,14 @@ local Tensor = {}
 
 local LARGEST = 1 << 40 -- positions that a dimension may grow by: no memory has more
 
--- Which position of n an index outside of 1 .. n shows.
+-- The position, of n, that an index outside of 1 .. n shows.
 local SHOWN = {
   reflect = function(i, n) return i < 1 and 2 - i or 2 * n - i end,
   replicate = function(i, n) return i < 1 and 1 or n end,
   circular = function(i, n) return i < 1 and i + n or i - n end,
 }
 
--- How many positions a dimension of n has to show on one side.
+-- How many positions a dimension of n can show on one side.
 local MOST = {
   reflect = function(n) return n - 1 end,
   replicate = function(n) return n > 0 and math.huge or 0 end,
@@ -43,7 +43,7 @@ local function check_mode(mode, value)
   end
 end
 
--- Without the positions that negative pads take away.
+-- Remove the positions that negative pads take away.
 local function crop(x, d, before, behind)
   local n = x.shape[d]
   local first, last = 1 + math.max(-before, 0), n - math.max(-behind, 0)
@@ -81,13 +81,13 @@ local function show_own(x, d, before, behind, mode)
   return x:index_select(d, beside(x, create.tensor(positions, { dtype = "i64" })))
 end
 
---- With more positions around the last dimensions: pads = {before, behind} of the last one, then of
---- the one before it, and so on; negative ones take positions away. A copy, or a view where nothing
---- is added.
+--- Add positions around the last dimensions: pads = {before, behind} for the last dimension, then
+--- for the one before it, and so on; negative numbers remove positions. A copy, or a view if
+--- nothing is added.
 ---
---- mode: "constant" (value, 0 unless said), "reflect" (the elements beside the border, without it),
+--- mode: "constant" (value, by default 0), "reflect" (the elements beside the border, without it),
 --- "replicate" (those at the border) or "circular" (those of the other side).
---- Errors: pads that are no pairs, or more than there are dimensions or positions to show.
+--- Errors: pads that are not pairs, or more than there are dimensions or positions to show.
 --- Source: PyTorch torch.nn.functional.pad, and its order.
 --- `gp.tensor({1, 2, 3}):pad({2, 1}, "reflect")[1] == 3`
 ---@param pads integer[]

@@ -1,5 +1,5 @@
--- lua/gpipe/tensor/methods/pieces.lua - tensors turned, cut and written to piece by piece, by
--- torch's names; what is written gives a new tensor.
+-- lua/gpipe/tensor/methods/pieces.lua - methods that rotate, cut and partly overwrite tensors, with
+-- torch's names; overwriting returns a new tensor.
 
 local beside = require "gpipe.tensor.methods.beside"
 local check = require "gpipe.tensor.methods.check"
@@ -12,10 +12,10 @@ local together = require "gpipe.tensor.together"
 
 local Tensor = {}
 
-local MOST_PARTS = 1 << 20 -- of a tensor that is cut: more are a mistake
+local MOST_PARTS = 1 << 20 -- parts of a tensor that is cut: more are a mistake
 
 local common = create.rules.common
-local MADE = { -- without defaults: what is not said is as of the tensor
+local MADE = { -- without defaults: missing options come from the tensor
   dtype = { type = "string", check = common.dtype.check, choices = common.dtype.choices },
   device = { type = "string", check = common.device.check },
 }
@@ -30,7 +30,7 @@ local function fresh(who, tensor, opts)
   return o
 end
 
---- Zeros of a shape, in dtype and device of this one. `gp.ones({2}):new_zeros({3})[3] == 0`
+--- Zeros of a shape, with dtype and device of this tensor. `gp.ones({2}):new_zeros({3})[3] == 0`
 ---@param shape integer[]
 ---@param opts? gpipe.TensorOptions
 ---@return gpipe.Tensor
@@ -38,7 +38,7 @@ function Tensor:new_zeros(shape, opts)
   return create.zeros(check.shape("new_zeros", shape), fresh("new_zeros", self, opts))
 end
 
---- Ones of a shape, in dtype and device of this one. `gp.zeros({2}):new_ones({3})[3] == 1`
+--- Ones of a shape, with dtype and device of this tensor. `gp.zeros({2}):new_ones({3})[3] == 1`
 ---@param shape integer[]
 ---@param opts? gpipe.TensorOptions
 ---@return gpipe.Tensor
@@ -46,7 +46,8 @@ function Tensor:new_ones(shape, opts)
   return create.ones(check.shape("new_ones", shape), fresh("new_ones", self, opts))
 end
 
---- One value in a shape, in dtype and device of this one. `gp.ones({2}):new_full({3}, 7)[3] == 7`
+--- A shape filled with a value, with dtype and device of this tensor.
+--- `gp.ones({2}):new_full({3}, 7)[3] == 7`
 ---@param shape integer[]
 ---@param value number|boolean
 ---@param opts? gpipe.TensorOptions
@@ -56,7 +57,8 @@ function Tensor:new_full(shape, value, opts)
   return create.full(shape, value, fresh("new_full", self, opts))
 end
 
---- Numbers of a table, in dtype and device of this one. `gp.ones({2}):new_tensor({3})[1] == 3`
+--- The numbers of a table, with dtype and device of this tensor.
+--- `gp.ones({2}):new_tensor({3})[1] == 3`
 ---@param values number|table
 ---@param opts? gpipe.TensorOptions
 ---@return gpipe.Tensor
@@ -69,27 +71,28 @@ function Tensor:new_tensor(values, opts)
   return create.tensor(values, fresh("new_tensor", self, opts))
 end
 
---- As the other: its shape. `gp.ones({6}):reshape_as(gp.zeros {2, 3}).shape[2] == 3`
+--- Reshape to the shape of the other. `gp.ones({6}):reshape_as(gp.zeros {2, 3}).shape[2] == 3`
 ---@param other gpipe.Tensor
 ---@return gpipe.Tensor
 function Tensor:reshape_as(other) return self:reshape(check.tensor("reshape_as", other).shape) end
 
---- As the other: its shape, without a copy. `gp.ones({6}):view_as(gp.zeros {2, 3}).shape[2] == 3`
+--- View in the shape of the other, without a copy.
+--- `gp.ones({6}):view_as(gp.zeros {2, 3}).shape[2] == 3`
 ---@param other gpipe.Tensor
 ---@return gpipe.Tensor
 function Tensor:view_as(other) return self:view(check.tensor("view_as", other).shape) end
 
 -- ---- turned ----------------------------------------------------------------------------------
 
---- The rows in reverse. `gp.tensor({1, 2}):flipud()[1] == 2`
+--- The rows in reverse order. `gp.tensor({1, 2}):flipud()[1] == 2`
 ---@return gpipe.Tensor
 function Tensor:flipud() return self:flip(1) end
 
---- The columns in reverse. `gp.tensor({{1, 2}}):fliplr()[1][1] == 2`
+--- The columns in reverse order. `gp.tensor({{1, 2}}):fliplr()[1][1] == 2`
 ---@return gpipe.Tensor
 function Tensor:fliplr() return self:flip(2) end
 
---- Turned by 90 degrees k times, from the first of two dimensions to the second.
+--- Rotate by 90 degrees k times, from the first of two dimensions towards the second.
 --- `gp.tensor({{1, 2}, {3, 4}}):rot90()[1][1] == 2`
 ---@param k? integer 1
 ---@param dims? integer[] {1, 2}
@@ -139,13 +142,13 @@ local function cut(who, tensor, parts, d)
   return list
 end
 
---- In n parts of almost one size (the first ones have one more), or behind each of a list of
---- positions. `#gp.arange(1, 7):tensor_split(3) == 3`
+--- Split into n parts of almost equal size (the first ones have one more), or after each position
+--- in a list. `#gp.arange(1, 7):tensor_split(3) == 3`
 ---@param parts integer|integer[]
 ---@param d? integer 1
 ---@return gpipe.Tensor[]
 function Tensor:tensor_split(parts, d) return cut("tensor_split", self, parts, d or 1) end
---- tensor_split along the second dimension, of vectors along their one.
+--- tensor_split along the second dimension, for vectors along the only one.
 --- `#gp.ones({2, 4}):hsplit(2) == 2`
 ---@param parts integer|integer[]
 ---@return gpipe.Tensor[]
@@ -156,7 +159,7 @@ function Tensor:hsplit(parts) return cut("hsplit", self, parts, self:dim() == 1 
 ---@return gpipe.Tensor[]
 function Tensor:vsplit(parts) return cut("vsplit", self, parts, 1) end
 
---- The least and the greatest value of all, or along a dimension.
+--- The smallest and the largest value of all elements, or along a dimension.
 --- `gp.tensor({1, 5, 3}):aminmax():item() == 1`
 ---@param d? integer
 ---@param keep? boolean
@@ -195,7 +198,7 @@ end
 
 -- ---- written ---------------------------------------------------------------------------------
 
--- The source in place of as many elements of dimension d, from one on; the others are the tensor's.
+-- Replace elements of dimension d by the source, from one position on; the others stay.
 local function replaced(tensor, d, first, source)
   local size, count, list = tensor.shape[d], source.shape[d], {}
   if first > 1 then list[1] = tensor:narrow(d, 1, first - 1) end
@@ -213,8 +216,8 @@ local function check_source(who, source, wanted)
   end
 end
 
---- With the source where select(d, position) is. `gp.zeros({2, 2}):select_scatter(gp.ones {2}, 1,
---- 2)[2][1] == 1`
+--- Replace select(d, position) by the source.
+--- `gp.zeros({2, 2}):select_scatter(gp.ones {2}, 1, 2)[2][1] == 1`
 ---@param source gpipe.Tensor
 ---@param d integer
 ---@param position integer
@@ -228,7 +231,7 @@ function Tensor:select_scatter(source, d, position)
   return replaced(self, d, position, source:to(self.dtype):unsqueeze(d))
 end
 
---- With the source where narrow(d, first, its size) is.
+--- Replace narrow(d, first, its size) by the source.
 --- `gp.zeros({3}):slice_scatter(gp.ones {2}, 1, 2)[3] == 1`
 ---@param source gpipe.Tensor
 ---@param d? integer 1
@@ -247,7 +250,7 @@ function Tensor:slice_scatter(source, d, first)
   return replaced(self, d, first, source:to(self.dtype))
 end
 
---- With the rows of the source at the given positions of dimension d.
+--- Replace the given positions of dimension d by the rows of the source.
 --- `gp.zeros({3}):index_copy(1, {3}, gp.ones {1})[3] == 1`
 ---@param d integer
 ---@param positions gpipe.Tensor|integer[] i64, each once
@@ -263,7 +266,7 @@ function Tensor:index_copy(d, positions, source)
   return self:scatter(d, at:reshape(spread):expand(wanted), source)
 end
 
--- Positions in the elements, in row-major order, of lists of positions in each dimension.
+-- Convert lists of positions, one for each dimension, to positions in row-major order.
 local function flat_positions(who, tensor, places)
   if type(places) ~= "table" or #places == 0 or #places > tensor:dim() then
     errors.raise("%s: the positions are %s, expected a list of 1 to %d tensors", who,
@@ -287,8 +290,8 @@ local function flat_positions(who, tensor, places)
   return at
 end
 
---- With values at the positions that stand in one list for each dimension (what has no list is
---- whole); with `accumulate` added there.
+--- Set the elements at positions given as one list for each dimension (dimensions without a list
+--- are taken whole); with accumulate the values are added there.
 --- `gp.zeros({2, 2}):index_put({{1, 2}, {2, 1}}, 5)[1][2] == 5`
 ---
 --- Errors: a position outside of its dimension; the same place twice, unless accumulated.
@@ -319,7 +322,7 @@ function Tensor:index_put_(places, values, accumulate)
   return self:copy_(self:index_put(places, values, accumulate))
 end
 
---- With the source on diagonal k. `gp.zeros({2, 2}):diagonal_scatter(gp.ones {2})[2][2] == 1`
+--- Replace diagonal k by the source. `gp.zeros({2, 2}):diagonal_scatter(gp.ones {2})[2][2] == 1`
 ---@param source gpipe.Tensor of the shape of diagonal(k)
 ---@param k? integer 0
 ---@return gpipe.Tensor
@@ -344,9 +347,9 @@ function Tensor:diagflat(k)
   return self:reshape(-1):diag(check.count("diagflat: k", k or 0, math.mininteger))
 end
 
---- With the values of the source, in their order, where the mask is true.
+--- Replace the elements where the mask is true by the values of the source, in their order.
 --- `gp.zeros({3}):masked_scatter(gp.tensor {1, 0, 1}:gt(0), gp.tensor {5, 6})[3] == 6`
---- Errors: fewer values than the mask chooses (eager).
+--- Errors: fewer values than the mask selects (eager).
 ---@param mask gpipe.Tensor bool
 ---@param source gpipe.Tensor
 ---@return gpipe.Tensor
@@ -370,7 +373,8 @@ end
 
 local REDUCE = { choices = { "sum", "mean", "amax", "amin" }, required = true }
 
--- Of amax: [.., size of d, sources]: where the source goes to, else `neutral`.
+-- Reduce by amax or amin: over [.., size of d, sources], which holds each source at its target and
+-- `neutral` elsewhere.
 local function extreme(tensor, d, positions, source, which, include)
   local last = tensor:dim()
   local moved = tensor:movedim(d, last)
@@ -386,7 +390,7 @@ local function extreme(tensor, d, positions, source, which, include)
   local found = core.where(hits, from:unsqueeze(-2), neutral)
   found = which == "amax" and found:amax(-1) or found:amin(-1)
   local any, sizes = hits:any(-1), found.shape
-  for k = 1, last - 1 do -- lines that no position is in
+  for k = 1, last - 1 do -- lines without any position
     local missing = moved.shape[k] - sizes[k]
     if missing > 0 then
       local pads = {}
@@ -400,15 +404,15 @@ local function extreme(tensor, d, positions, source, which, include)
   return core.where(any, include and both or found, moved):movedim(last, d)
 end
 
--- Sums of what goes to each place, and how many those are.
+-- The sum of the sources for each place, and their number.
 local function counted(tensor, d, positions, source)
   local zeros = tensor * 0
   local ones = source * 0 + 1
   return zeros:scatter_add(d, positions, source), zeros:scatter_add(d, positions, ones)
 end
 
---- With all elements of the source that go to a place joined there: their "sum", "mean", "amax" or
---- "amin", and that element itself unless include_self is false.
+--- Combine all elements of the source that go to a place: their "sum", "mean", "amax" or "amin",
+--- including the element that is there unless include_self is false.
 --- `gp.ones({2}):scatter_reduce(1, gp.tensor({1, 1}, {dtype = "i64"}), gp.tensor {2, 3}, "amax")[1]
 --- == 3`
 ---

@@ -1,5 +1,5 @@
--- lua/gpipe/tensor/methods/products.lua - products of matrices and vectors by torch's names, with a
--- tensor that they are added to.
+-- lua/gpipe/tensor/methods/products.lua - products of matrices and vectors with torch's names, and
+-- products added to a tensor.
 
 local check = require "gpipe.tensor.methods.check"
 local errors = require "gpipe.errors"
@@ -12,7 +12,7 @@ local FACTORS = {
   alpha = { type = "number", default = 1 }, beta = { type = "number", default = 1 },
 }
 
--- Raise unless these have so many dimensions.
+-- Check that these have the given numbers of dimensions.
 local function check_dims(who, list)
   for _, item in ipairs(list) do
     local t, dims, name = item[1], item[2], item[3]
@@ -23,7 +23,7 @@ local function check_dims(who, list)
   end
 end
 
--- beta * base + alpha * product. A beta of 0 leaves base out, NaN in it too.
+-- beta * base + alpha * product. With a beta of 0 base does not count, not even its NaN.
 local function joined(who, base, product, opts)
   local o = options.check(who, opts, FACTORS)
   if o.alpha ~= 1 then product = product * o.alpha end
@@ -40,7 +40,7 @@ function Tensor:mm(other)
   return self:matmul(other)
 end
 
---- The products of as many matrices, [b, m, k] and [b, k, n].
+--- The products of two batches of matrices, [b, m, k] and [b, k, n].
 --- `gp.ones({5, 2, 3}):bmm(gp.ones {5, 3, 4}).shape[3] == 4`
 --- Errors: other numbers of dimensions; another b.
 ---@param other gpipe.Tensor
@@ -54,7 +54,7 @@ function Tensor:bmm(other)
   return self:matmul(other)
 end
 
---- beta * t + alpha * a b, of matrices.
+--- beta * t + alpha * a b, for matrices.
 --- `gp.ones({1, 1}):addmm(gp.ones {1, 3}, gp.ones {3, 1})[1][1] == 4`
 ---@param a gpipe.Tensor [m, k]
 ---@param b gpipe.Tensor [k, n]
@@ -65,7 +65,7 @@ function Tensor:addmm(a, b, opts)
   return joined("addmm", self, a:matmul(b), opts)
 end
 
---- beta * t + alpha * a b, of as many matrices each.
+--- beta * t + alpha * a b, for batches of matrices.
 --- `gp.ones({1, 1, 1}):baddbmm(gp.ones {1, 1, 3}, gp.ones {1, 3, 1}):item() == 4`
 ---@param a gpipe.Tensor [b, m, k]
 ---@param b gpipe.Tensor [b, k, n]
@@ -76,7 +76,7 @@ function Tensor:baddbmm(a, b, opts)
   return joined("baddbmm", self, a:bmm(b), opts)
 end
 
---- beta * t + alpha * the sum of the products of as many matrices each.
+--- beta * t + alpha * the sum of the products of two batches of matrices.
 --- `gp.ones({1, 1}):addbmm(gp.ones {2, 1, 3}, gp.ones {2, 3, 1}):item() == 7`
 ---@param a gpipe.Tensor [b, m, k]
 ---@param b gpipe.Tensor [b, k, n]
@@ -87,7 +87,7 @@ function Tensor:addbmm(a, b, opts)
   return joined("addbmm", self, a:bmm(b):sum(1), opts)
 end
 
---- beta * t + alpha * a v, of a matrix and a vector.
+--- beta * t + alpha * a v, for a matrix and a vector.
 --- `gp.ones({2}):addmv(gp.ones {2, 3}, gp.ones {3})[1] == 4`
 ---@param a gpipe.Tensor [m, k]
 ---@param v gpipe.Tensor [k]
@@ -109,7 +109,7 @@ function Tensor:addr(a, b, opts)
   return joined("addr", self, a:outer(b), opts)
 end
 
--- Dimensions of one side: those that are summed, from 1, and the others.
+-- Split the dimensions of one side into those that are summed, from 1, and the others.
 local function split_dims(who, t, list)
   local meant, others = {}, {}
   for i, d in ipairs(list) do
@@ -129,13 +129,13 @@ local function pick(shape, dims)
   return sizes, count
 end
 
---- Sums of products over dimensions of both: over the last n of this and the first n of the other,
---- or over two lists of dimensions.
+--- Sums of products over dimensions of both: over the last n of this tensor and the first n of the
+--- other, or over two lists of dimensions.
 --- `gp.ones({2, 3, 4}):tensordot(gp.ones {3, 4, 5}, 2)[1][1] == 12`
 --- Errors: sizes that differ.
 ---@param other gpipe.Tensor
 ---@param dims? integer|integer[][] 2
----@return gpipe.Tensor the other dimensions of this, then those of the other
+---@return gpipe.Tensor with the remaining dimensions of this tensor, then those of the other
 function Tensor:tensordot(other, dims)
   local who = "tensordot"
   check.tensor(who, other)

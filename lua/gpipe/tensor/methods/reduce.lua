@@ -1,5 +1,5 @@
--- lua/gpipe/tensor/methods/reduce.lua - methods that make few elements of many, put together from
--- sum, mean, max and elementwise ops.
+-- lua/gpipe/tensor/methods/reduce.lua - methods that reduce many elements to few, composed of sum,
+-- mean, max and elementwise ops.
 
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"
@@ -19,14 +19,15 @@ end
 local SMALL = { u8 = true, bool = true }
 local WHOLE = { i64 = true, i32 = true }
 
--- The least element is the greatest of these: -1 - x, which no integer overflows, or -x.
+-- Reverse the order, so that the smallest element becomes the largest: -1 - x for integers, which
+-- cannot overflow, else -x.
 local function turned(tensor)
   if WHOLE[tensor.dtype] then return -1 - tensor end
   return -tensor
 end
 
---- Least values along a dimension, and their positions (i64; the first of equals); without a
---- dimension only the least of all, of a list of dimensions only the values.
+--- The smallest values along a dimension, and their positions (i64; the first of equals). Without a
+--- dimension only the smallest of all is returned, for a list of dimensions only the values.
 --- `gp.tensor({4, 1, 2}):min():item() == 1`
 ---@param dim? integer|integer[]
 ---@param keep? boolean
@@ -42,7 +43,7 @@ function Tensor:min(dim, keep)
   return turned(values), positions
 end
 
---- Positions of the least values along a dimension, or among all elements (i64, from 1).
+--- Positions of the smallest values along a dimension, or among all elements (i64, from 1).
 --- `gp.tensor({4, 1, 2}):argmin():item() == 2`
 ---@param dim? integer
 ---@param keep? boolean
@@ -52,7 +53,7 @@ function Tensor:argmin(dim, keep)
   return turned(SMALL[self.dtype] and self:to("i32") or self):argmax(dim, keep)
 end
 
---- The classes with the greatest scores along the last dimension: ids, which count from 0 where
+--- The classes with the largest scores along the last dimension, as ids: they count from 0, while
 --- positions (argmax) count from 1. `gp.tensor({{1, 5, 2}}):classes()[1] == 1`
 ---@return gpipe.Tensor i64 [..]
 function Tensor:classes()
@@ -71,8 +72,8 @@ local function variance(who, self, dim, opts)
   return (away * away):sum(dim, o.keep) / math.max(n - o.correction, 0)
 end
 
---- Variance over a dimension, a list of them, or all: the sum of squared distances from the mean by
---- n - correction. `gp.tensor({1, 3}):var():item() == 2`
+--- The variance over a dimension, a list of them, or all: the sum of squared distances from the
+--- mean, divided by n - correction. `gp.tensor({1, 3}):var():item() == 2`
 ---@param dim? integer|integer[]
 ---@param opts? {correction?: number, keep?: boolean} correction: 1
 ---@return gpipe.Tensor
@@ -84,10 +85,10 @@ function Tensor:var(dim, opts) return variance("var", self, dim, opts) end
 ---@return gpipe.Tensor
 function Tensor:std(dim, opts) return root.square(variance("std", self, dim, opts)) end
 
---- The p-norm over a dimension, a list of them, or all: p = 1, 2, any other number, 0 for how many
---- are not 0, math.huge for the greatest size and -math.huge for the least.
+--- The p-norm over a dimension, a list of them, or all: p is any number; 0 counts the elements that
+--- are not 0, math.huge is the largest absolute value and -math.huge the smallest.
 --- `gp.tensor({3, 4}):norm():item() == 5` The gradient of a norm of 0 is 0.
----@param p? number 2 unless said
+---@param p? number 2 by default
 ---@param dim? integer|integer[]
 ---@param keep? boolean
 ---@return gpipe.Tensor
@@ -100,7 +101,7 @@ function Tensor:norm(p, dim, keep)
   return root.norm(self, p, dim, keep)
 end
 
---- log(sum of exp(x)) over a dimension, a list of them, or all; large and small values are safe.
+--- log(sum of exp(x)) over a dimension, a list of them, or all, without overflow or underflow.
 --- `gp.zeros({1}):logsumexp():item() == 0`
 ---@param dim? integer|integer[]
 ---@param keep? boolean
@@ -151,8 +152,8 @@ function Tensor:count_nonzero(dim)
   return self:ne(0):sum(dim)
 end
 
---- Whether every element is as close to the other's as |a - b| <= atol + rtol |b|; infinities are
---- where they are equal, NaN only with equal_nan. Both have one dtype; shapes broadcast.
+--- Whether every element is close to the other's: |a - b| <= atol + rtol |b|. Infinities are close
+--- if they are equal, NaN only with equal_nan. Both have one dtype; shapes broadcast.
 --- `gp.tensor({1, 2}):allclose(gp.tensor {1, 2 + 1e-6})` Errors: while tracing.
 ---@param other gpipe.Tensor
 ---@param opts? {rtol?: number, atol?: number, equal_nan?: boolean} 1e-5, 1e-8, false

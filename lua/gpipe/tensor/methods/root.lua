@@ -1,26 +1,27 @@
 -- lua/gpipe/tensor/methods/root.lua - powers and roots of lengths, whose gradient at 0 is 0.
 --
--- The root's slope at 0 is infinite and what is below it has slope 0 there: their product would be
--- NaN. As in PyTorch a length of 0 passes no gradient on. Values are those of the plain formula.
+-- At 0 the root's slope is infinite and the slope of its argument is 0, so their product would be
+-- NaN. As in PyTorch, a length of 0 passes no gradient on. The values are those of the plain
+-- formula.
 
 local core = require "gpipe.core"
 
 local root = {}
 
--- f(x) where x is not 0, else 0; f sees 1 in place of 0, so that its slope there is finite.
+-- f(x) where x is not 0, else 0. f gets 1 in place of 0, so that its slope there is finite.
 local function apart_from_zero(x, f)
   local zero = x:eq(0)
   return core.where(zero, 0, f(core.where(zero, 1, x)))
 end
 
---- sqrt(x) of x >= 0.
+--- sqrt(x) for x >= 0.
 ---@param x gpipe.Tensor
 ---@return gpipe.Tensor
 function root.square(x)
   return apart_from_zero(x, function(y) return y:sqrt() end)
 end
 
---- The p-norm of vectors, math.huge and -math.huge among p.
+--- The p-norm of vectors; p may be math.huge or -math.huge.
 ---@param x gpipe.Tensor
 ---@param p number
 ---@param dim? integer|integer[]

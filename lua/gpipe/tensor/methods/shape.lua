@@ -1,5 +1,5 @@
--- lua/gpipe/tensor/methods/shape.lua - methods that change the shape of a tensor: views where the
--- name promises none.
+-- lua/gpipe/tensor/methods/shape.lua - methods that change the shape of a tensor; unless their name
+-- promises a copy they return views.
 
 local beside = require "gpipe.tensor.methods.beside"
 local core = require "gpipe.core"
@@ -9,7 +9,7 @@ local is_tensor = require "gpipe.tensor.is"
 
 local Tensor = {}
 
---- Without dimension d, which has size 1; without d: without all that have. A view.
+--- Remove dimension d, which has size 1; without d remove all dimensions of size 1. A view.
 --- `#gp.ones({1, 3, 1}):squeeze().shape == 1`
 ---@param d? integer
 ---@return gpipe.Tensor
@@ -25,8 +25,7 @@ function Tensor:squeeze(d)
   return self:reshape(kept)
 end
 
---- With one more dimension of size 1, in place d. A view.
---- `gp.ones({2, 3}):unsqueeze(2).shape[2] == 1`
+--- Insert a dimension of size 1 at place d. A view. `gp.ones({2, 3}):unsqueeze(2).shape[2] == 1`
 ---@param d integer from 1 to one more than there are; negative from the end
 ---@return gpipe.Tensor
 function Tensor:unsqueeze(d)
@@ -35,8 +34,8 @@ function Tensor:unsqueeze(d)
   return self:reshape(shape)
 end
 
---- The matrix with rows and columns exchanged. A view; of vectors and scalars themselves.
---- `gp.ones({2, 3}):t().shape[1] == 3` Errors: more than two dimensions.
+--- The matrix with rows and columns exchanged, as a view; vectors and scalars are returned as they
+--- are. `gp.ones({2, 3}):t().shape[1] == 3` Errors: more than two dimensions.
 ---@return gpipe.Tensor
 function Tensor:t()
   if self:dim() > 2 then
@@ -47,10 +46,10 @@ function Tensor:t()
   return self:transpose(1, 2)
 end
 
--- What a method promises to be a copy, where it came out as the tensor itself.
+-- Copy the result of a method that promises a copy, if the result is the tensor itself.
 local function copied(result, from) return result == from and from:clone() or result end
 
--- Shape with the counts, which must have as many: an error where its elements cannot be counted.
+-- Check the counts against the shape; it is an error if the number of elements overflows.
 local function check_size(shape, counts)
   local elements = 1
   for d, n in ipairs(counts) do
@@ -69,8 +68,8 @@ local function product(list, first, last)
   return n
 end
 
--- n times behind each other along dimension d. The first dimension stays by itself, as it may be
--- the rows of a mini-batch.
+-- Repeat n times along dimension d. The first dimension stays separate, because it may hold the
+-- rows of a mini-batch.
 local function tiled(tensor, d, n)
   local shape = tensor.shape
   local front = d > 1 and { shape[1], product(shape, 2, d - 1) } or {}
@@ -84,8 +83,8 @@ local function tiled(tensor, d, n)
   return tensor:reshape(with(1)):expand(with(n)):reshape(shape)
 end
 
---- Repeated counts[d] times along each dimension; more counts than dimensions add some in front. A
---- copy. `gp.tensor({1, 2}):tile({2})[3] == 1`
+--- Repeat counts[d] times along each dimension; if there are more counts than dimensions,
+--- dimensions are added in front. A copy. `gp.tensor({1, 2}):tile({2})[3] == 1`
 ---@param counts integer[]|integer
 ---@param ... integer
 ---@return gpipe.Tensor
@@ -116,10 +115,10 @@ local function parts(tensor, d, sizes)
   return list
 end
 
---- A list of views: `size` positions of dimension d each, the last one what is left; or as many as
---- a list says. `#gp.arange(1, 5):split(2) == 3`
----@param size integer|integer[]
----@param d? integer 1 unless said
+--- A list of views with size positions of dimension d each, the last one with the rest; or with as
+--- many as a list says. `#gp.arange(1, 5):split(2) == 3`
+---@param size integer|integer[] positions in a part
+---@param d? integer 1 by default
 ---@return gpipe.Tensor[]
 function Tensor:split(size, d)
   local shape = self.shape
@@ -138,10 +137,10 @@ function Tensor:split(size, d)
   return parts(self, d, sizes)
 end
 
---- A list of at most n views of dimension d, of one size but for the last.
+--- A list of at most n views of dimension d, of equal size except the last.
 --- `#gp.arange(1, 5):chunk(2) == 2`
 ---@param n integer
----@param d? integer 1 unless said
+---@param d? integer 1 by default
 ---@return gpipe.Tensor[]
 function Tensor:chunk(n, d)
   n = check.count("chunk: n", n, 1)
@@ -149,11 +148,11 @@ function Tensor:chunk(n, d)
   return self:split(math.max(1, math.ceil(self.shape[dim] / n)), dim)
 end
 
---- Windows of `size` positions of dimension d, every `step`; they come as a new last dimension. A
+--- Windows of size positions of dimension d, every step positions; they are a new last dimension. A
 --- copy. `gp.arange(1, 4):unfold(1, 2, 1).shape[1] == 3`
 ---@param d integer
 ---@param size integer
----@param step? integer 1 unless said
+---@param step? integer 1 by default
 ---@return gpipe.Tensor
 function Tensor:unfold(d, size, step)
   d = check.dim("unfold", d, self:dim())
@@ -171,7 +170,7 @@ function Tensor:unfold(d, size, step)
   return core.concat(windows, d):permute(order)
 end
 
---- With the positions of the dimensions in reverse order. A copy. `gp.arange(1, 3):flip(1)[1] == 3`
+--- Reverse the order along these dimensions. A copy. `gp.arange(1, 3):flip(1)[1] == 3`
 ---@param d integer|integer[]
 ---@return gpipe.Tensor
 function Tensor:flip(d)
@@ -185,10 +184,10 @@ function Tensor:flip(d)
   return copied(result, self)
 end
 
---- Dimensions first .. last as one; all of them unless said. A view where possible.
+--- Join dimensions first .. last into one; by default all of them. A view where possible.
 --- `gp.ones({2, 3, 4}):flatten(2).shape[2] == 12`
----@param first? integer 1 unless said
----@param last? integer -1 unless said
+---@param first? integer 1 by default
+---@param last? integer -1 by default
 ---@return gpipe.Tensor
 function Tensor:flatten(first, last)
   local shape, size, flat = self.shape, 1, {}
@@ -206,8 +205,8 @@ end
 
 local expand = core.methods.expand
 
---- In a larger shape: dimensions of size 1 and new ones in front are repeated; -1 keeps a size. A
---- view. `gp.ones({2, 1}):expand({3, 2, -1}).shape[1] == 3`
+--- Expand to a larger shape: dimensions of size 1 and new ones in front are repeated; -1 keeps a
+--- size. A view. `gp.ones({2, 1}):expand({3, 2, -1}).shape[1] == 3`
 --- Errors: other sizes that differ.
 ---@param shape integer[]
 ---@param ... integer
@@ -226,7 +225,7 @@ function Tensor:expand(shape, ...)
   return expand(self, wanted or shape)
 end
 
---- As expand, to the shape of another tensor. A view.
+--- Expand to the shape of another tensor. A view.
 --- `gp.ones({1, 2}):expand_as(gp.zeros {3, 2}).shape[1] == 3`
 ---@param other gpipe.Tensor
 ---@return gpipe.Tensor
@@ -245,8 +244,8 @@ local function roll_one(tensor, shift, d)
     d)
 end
 
---- With the elements moved by `shift` positions along dimension d; what leaves at one end comes in
---- at the other. Lists give a shift for each of several dimensions; without d the elements move in
+--- Move the elements by shift positions along dimension d; elements that leave at one end enter at
+--- the other. Lists give a shift for each of several dimensions; without d the elements move in
 --- row-major order. A copy. `gp.tensor({1, 2, 3}):roll(1)[1] == 3`
 ---@param shift integer|integer[] negative: towards the front
 ---@param d? integer|integer[]
@@ -270,7 +269,7 @@ function Tensor:roll(shift, d)
   return copied(result, self)
 end
 
--- Each position as often as its count says.
+-- Repeat each position as often as its count says.
 local function repeated(counts, size)
   if #counts ~= size then
     errors.raise("repeat_interleave: there are %d counts, expected %d, one for each position",
@@ -285,9 +284,8 @@ local function repeated(counts, size)
   return positions
 end
 
---- Each position of dimension d n times, one after the other; or as often as a list says for it.
---- Without d the elements in row-major order. A copy.
---- `gp.tensor({5, 6}):repeat_interleave(2)[2] == 5`,
+--- Repeat each position of dimension d n times in a row, or as often as a list says for it; without
+--- d the elements in row-major order. A copy. `gp.tensor({5, 6}):repeat_interleave(2)[2] == 5`,
 --- `gp.tensor({5, 6}):repeat_interleave({1, 2})[3] == 6`
 ---@param n integer|integer[]
 ---@param d? integer

@@ -1,5 +1,5 @@
--- lua/gpipe/tensor/methods/special.lua - functions of each element that are more than a formula or
--- two: the gamma function, the error function turned round, signs and bounds.
+-- lua/gpipe/tensor/methods/special.lua - elementwise functions that need more than a formula or
+-- two: the gamma function, the inverse error function, signs and bounds.
 
 local check = require "gpipe.tensor.methods.check"
 local core = require "gpipe.core"
@@ -9,7 +9,7 @@ local options = require "gpipe.options"
 
 local Tensor = {}
 
-local ANY = {} -- an option that the code itself looks at
+local ANY = {} -- an option that the code checks itself
 local INTEGERS = { i64 = true, i32 = true, u8 = true, bool = true }
 
 local function floats(who, tensor)
@@ -27,7 +27,7 @@ local LANCZOS = {
   12.507343278686905, -0.13857109526572012, 9.9843695780195716e-6, 1.5056327351493116e-7,
 }
 
--- Of x >= 1/2.
+-- For x >= 1/2.
 local function lanczos(x)
   local z = x - 1
   local sum = z * 0 + 0.99999999999980993
@@ -39,7 +39,7 @@ end
 local function gamma_of(x)
   local small = x:lt(0.5)
   local right = lanczos(core.where(small, 1 - x, x))
-  -- sin(pi x) by its period, so to 15 digits.
+  -- Compute sin(pi x) by its period, so it is exact to 15 digits.
   local sine = (x - x:floor()):detach() + (x - x:detach())
   local turned = math.log(math.pi) - (sine * math.pi):sin():abs():log() - right
   local y = core.where(small, turned, right)
@@ -48,7 +48,7 @@ local function gamma_of(x)
   return core.where(whole:logical_or(x:isinf()), math.huge, y)
 end
 
---- The logarithm of the size of the gamma function; infinity at 0, -1, -2 ..
+--- The logarithm of the absolute value of the gamma function; infinity at 0, -1, -2 ..
 --- `math.abs(gp.tensor({4}):lgamma()[1] - math.log(6)) < 1e-6`
 ---@return gpipe.Tensor
 function Tensor:lgamma()
@@ -58,7 +58,8 @@ end
 
 -- ---- the error function turned round ---------------------------------------------------------
 
--- The positive number whose erfc is q, by Newton's method on logarithms; the start is Winitzki's.
+-- The positive number whose erfc is q, by Newton's method on logarithms, starting from Winitzki's
+-- approximation.
 local function erfc_inverse(q)
   local l = (q * (2 - q)):log()
   local a = 2 / (math.pi * 0.147) + l / 2
@@ -94,7 +95,7 @@ function Tensor:erfinv()
   local y = core.where(size:lt(0.5), erf_inverse(inner), erfc_inverse(outer))
   y = core.where(size:ge(1), core.where(size:eq(1), math.huge, size * (0 / 0)), y)
   y = core.where(x:lt(0), -y, y):detach()
-  -- Its slope at y; what it is multiplied by is 0.
+  -- The slope at y; it is multiplied by 0.
   local slope = (y * y):exp() * (math.sqrt(math.pi) / 2)
   return (y + core.where(slope:isinf(), 0, slope) * (x - x:detach())):to(given.dtype)
 end
@@ -103,10 +104,10 @@ end
 
 local round = core.methods.round
 
---- The nearest whole number, of two the even one; with decimals the nearest number of so many
---- digits behind the point. `gp.tensor({2.5}):round()[1] == 2`,
+--- The nearest integer, the even one of two; with decimals, the nearest number with that many
+--- digits after the point. `gp.tensor({2.5}):round()[1] == 2`,
 --- `gp.tensor({0.25}, {dtype = "f64"}):round(1)[1] == 0.2`
----@param decimals? integer 0; negative ones are before the point
+---@param decimals? integer 0; negative: digits before the point
 ---@return gpipe.Tensor
 function Tensor:round(decimals)
   if decimals == nil or decimals == 0 then return round(self) end
@@ -117,7 +118,7 @@ end
 
 local clamp = core.methods.clamp
 
--- Bounds that are tensors, each of its own gradient.
+-- Clamp to bounds that are tensors, each with its own gradient.
 local function clamp_between(tensor, min, max)
   local y = tensor
   if min ~= nil then y = core.where(y:lt(check.operand("clamp: min", min)), min, y) end
@@ -125,7 +126,7 @@ local function clamp_between(tensor, min, max)
   return y
 end
 
---- The nearest number from min to max; max where they cross. Bounds may be tensors that broadcast.
+--- The nearest number from min to max; max if they cross. Bounds may be tensors that broadcast.
 --- `gp.ones({2}):clamp(2, 3)[1] == 2`, `gp.ones({2}):clamp({max = 0})[1] == 0`
 ---@param min? number|gpipe.Tensor|{min?: number|gpipe.Tensor, max?: number|gpipe.Tensor}
 ---@param max? number|gpipe.Tensor
@@ -157,12 +158,12 @@ function Tensor:clamp_max(most)
   return self:clamp { max = most }
 end
 
--- Both as tensors; numbers get the dtype of the other.
+-- Make tensors of both operands; a number gets the dtype of the other.
 local function pair(who, a, b)
   return a, is_tensor(check.operand(who, b)) and b or a * 0 + b
 end
 
---- The larger of two, the other where one is NaN. `gp.tensor({0 / 0}):fmax(gp.tensor {2})[1] == 2`
+--- The larger of two; if one is NaN, the other. `gp.tensor({0 / 0}):fmax(gp.tensor {2})[1] == 2`
 ---@param other gpipe.Tensor|number
 ---@return gpipe.Tensor
 function Tensor:fmax(other)
@@ -171,7 +172,7 @@ function Tensor:fmax(other)
   return core.where(a:isnan(), b, core.where(b:isnan(), a, a:maximum(b)))
 end
 
---- The smaller of two, the other where one is NaN. `gp.tensor({0 / 0}):fmin(gp.tensor {2})[1] == 2`
+--- The smaller of two; if one is NaN, the other. `gp.tensor({0 / 0}):fmin(gp.tensor {2})[1] == 2`
 ---@param other gpipe.Tensor|number
 ---@return gpipe.Tensor
 function Tensor:fmin(other)
@@ -180,7 +181,7 @@ function Tensor:fmin(other)
   return core.where(a:isnan(), b, core.where(b:isnan(), a, a:minimum(b)))
 end
 
---- Is the sign a minus, also that of -0? `gp.tensor({-2, 3}):signbit()[1] == true`
+--- Whether the sign is a minus, also for -0. `gp.tensor({-2, 3}):signbit()[1] == true`
 ---@return gpipe.Tensor bool
 function Tensor:signbit()
   if INTEGERS[self.dtype] then return self:lt(0) end
@@ -188,7 +189,7 @@ function Tensor:signbit()
   return core.where(zero, (1 / core.where(zero, self, self * 0 + 1)):lt(0), self:lt(0))
 end
 
---- The size of this with the sign of the other. `gp.tensor({2}):copysign(-1)[1] == -2`
+--- The absolute value with the sign of the other. `gp.tensor({2}):copysign(-1)[1] == -2`
 ---@param other gpipe.Tensor|number
 ---@return gpipe.Tensor
 function Tensor:copysign(other)
@@ -197,7 +198,7 @@ function Tensor:copysign(other)
   return core.where(flips, -a, a)
 end
 
---- 0 below 0, 1 above it, `values` at it. `gp.tensor({-1, 0}):heaviside(0.5)[2] == 0.5`
+--- 0 below 0, 1 above 0, and values at 0. `gp.tensor({-1, 0}):heaviside(0.5)[2] == 0.5`
 ---@param values gpipe.Tensor|number
 ---@return gpipe.Tensor
 function Tensor:heaviside(values)
@@ -205,11 +206,11 @@ function Tensor:heaviside(values)
   return core.where(a:eq(0), b, core.where(a:isnan(), a, a:gt(0):to(a.dtype))):detach()
 end
 
---- Is it infinity? `gp.tensor({math.huge, 1}):isposinf()[1] == true`
+--- Whether an element is infinity. `gp.tensor({math.huge, 1}):isposinf()[1] == true`
 ---@return gpipe.Tensor bool
 function Tensor:isposinf() return self:eq(math.huge) end
 
---- Is it minus infinity? `gp.tensor({-math.huge, 1}):isneginf()[1] == true`
+--- Whether an element is minus infinity. `gp.tensor({-math.huge, 1}):isneginf()[1] == true`
 ---@return gpipe.Tensor bool
 function Tensor:isneginf() return self:eq(-math.huge) end
 
@@ -231,15 +232,15 @@ function Tensor:logaddexp2(other)
   return (a * log2):logaddexp(b * log2) * (1 / log2)
 end
 
---- Degrees as radians. `math.abs(gp.tensor({180}):deg2rad()[1] - math.pi) < 1e-6`
+--- Convert degrees to radians. `math.abs(gp.tensor({180}):deg2rad()[1] - math.pi) < 1e-6`
 ---@return gpipe.Tensor
 function Tensor:deg2rad() return floats("deg2rad", self) * (math.pi / 180) end
 
---- Radians as degrees. `math.abs(gp.tensor({math.pi}):rad2deg()[1] - 180) < 1e-4`
+--- Convert radians to degrees. `math.abs(gp.tensor({math.pi}):rad2deg()[1] - 180) < 1e-4`
 ---@return gpipe.Tensor
 function Tensor:rad2deg() return floats("rad2deg", self) * (180 / math.pi) end
 
---- Powers in f64, of integers too. `gp.tensor({4}):float_power(0.5)[1] == 2`
+--- Powers, computed in f64 also for integers. `gp.tensor({4}):float_power(0.5)[1] == 2`
 ---@param exponent gpipe.Tensor|number
 ---@return gpipe.Tensor f64
 function Tensor:float_power(exponent)

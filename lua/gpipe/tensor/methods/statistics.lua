@@ -1,5 +1,5 @@
--- lua/gpipe/tensor/methods/statistics.lua - what data is asked about: values among others, those
--- that occur most, quantiles without NaN, covariances.
+-- lua/gpipe/tensor/methods/statistics.lua - methods that describe data: membership, most frequent
+-- values, quantiles without NaN, covariances.
 
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"
@@ -12,7 +12,7 @@ local Tensor = {}
 
 -- ---- which -----------------------------------------------------------------------------------
 
---- Is each element one of the others? `gp.tensor({1, 5}):isin({5, 6})[2] == true`
+--- Whether each element is one of the others. `gp.tensor({1, 5}):isin({5, 6})[2] == true`
 ---@param others gpipe.Tensor|number[]
 ---@return gpipe.Tensor bool
 function Tensor:isin(others)
@@ -28,8 +28,8 @@ function Tensor:isin(others)
   return self:unsqueeze(-1):eq(flat):any(-1)
 end
 
---- The number of the part between boundaries that each element is in: 1 up to the first one. With
---- `right` a boundary belongs to the part behind it.
+--- The number of the interval between boundaries that each element is in: 1 up to the first
+--- boundary. With right a boundary belongs to the interval after it.
 --- `gp.tensor({0, 3}):bucketize(gp.tensor {1, 3, 5})[2] == 2`
 ---@param boundaries gpipe.Tensor of one dimension, ascending
 ---@param opts? {right?: boolean} false
@@ -45,7 +45,7 @@ end
 ---@return gpipe.Tensor i64 [count, dimensions]
 function Tensor:argwhere() return self:nonzero() end
 
---- The elements of a vector that differ from the one before, and how often each stands there.
+--- The elements of a vector that differ from the one before, and how often each is repeated.
 --- `gp.tensor({1, 1, 2, 1}):unique_consecutive()[3] == 1` Errors: while tracing.
 ---@return gpipe.Tensor values
 ---@return gpipe.Tensor counts i64
@@ -62,7 +62,7 @@ function Tensor:unique_consecutive()
   return flat:index_select(1, firsts), ends - firsts
 end
 
---- The value that occurs most along a dimension, the last unless said, the least of several, and
+--- The most frequent value along a dimension, by default the last (the smallest of several), and
 --- the last position that has it. `gp.tensor({2, 1, 2}):mode():item() == 2`
 ---@param d? integer
 ---@param keep? boolean
@@ -75,7 +75,7 @@ function Tensor:mode(d, keep)
   end
   local moved = core.sort(self, d):movedim(d, -1)
   local counts = moved:unsqueeze(-1):eq(moved:unsqueeze(-2)):to("i64"):sum(-1)
-  local first = counts:argmax(-1) -- of equal counts the first, whose value is the least
+  local first = counts:argmax(-1) -- the first of equal counts, whose value is the smallest
   local value = moved:take_along_dim(first:unsqueeze(-1), -1)
   local line = beside(self, core.arange(1, self:size(d), 1, "i64"))
   local same = self:movedim(d, -1):eq(value)
@@ -87,15 +87,17 @@ end
 
 -- ---- without NaN -----------------------------------------------------------------------------
 
--- Lines with NaN behind all numbers, how many numbers each has, and where they were.
+-- Sort lines with NaN after all numbers; return also how many numbers each has, and where they
+-- were.
 local function numbers_first(tensor, d)
   local missing = tensor:isnan()
   local sorted, positions = core.sort(core.where(missing, math.huge, tensor), d)
   return sorted, missing:logical_not():to("i64"):sum(d, true), positions
 end
 
---- The part q of the elements that are not NaN is below this, of all or along a dimension; between
---- two on the line through them. `gp.tensor({1, 0 / 0, 3}):nanquantile(0.5):item() == 2`
+--- The value that the share q of the elements that are not NaN is below, over all elements or along
+--- a dimension; between two elements it is interpolated linearly.
+--- `gp.tensor({1, 0 / 0, 3}):nanquantile(0.5):item() == 2`
 ---@param q number from 0 to 1
 ---@param d? integer
 ---@param keep? boolean
@@ -116,8 +118,8 @@ function Tensor:nanquantile(q, d, keep)
   return keep and y or y:squeeze(d)
 end
 
---- The median of the elements that are not NaN, of all or along a dimension: of two in the middle
---- the lower one; along a dimension also where it is.
+--- The median of the elements that are not NaN, over all elements or along a dimension: the lower
+--- of two in the middle; along a dimension also its position.
 --- `gp.tensor({1, 0 / 0, 3, 4}):nanmedian():item() == 3`
 ---@param d? integer
 ---@param keep? boolean
@@ -137,10 +139,10 @@ end
 
 -- ---- together --------------------------------------------------------------------------------
 
---- How rows vary together: one row for each variable, its columns observations.
+--- The covariances of variables: each row is a variable, and its columns are observations.
 --- `gp.tensor({{1, 2, 3}, {3, 2, 1}}):cov()[1][2] == -1`
 ---@param opts? {correction?: integer} 1
----@return gpipe.Tensor [variables, variables], of one variable a scalar
+---@return gpipe.Tensor [variables, variables], for one variable a scalar
 function Tensor:cov(opts)
   local correction = options.check("cov", opts, { correction = { type = "integer", default = 1 } })
     .correction
@@ -155,7 +157,7 @@ end
 
 --- cov divided by both standard deviations, from -1 to 1.
 --- `gp.tensor({{1, 2, 3}, {3, 2, 1}}):corrcoef()[1][2] == -1`
----@return gpipe.Tensor [variables, variables], of a vector one number
+---@return gpipe.Tensor [variables, variables], for a vector one number
 function Tensor:corrcoef()
   local c = self:cov()
   if c:dim() == 0 then return c / c end
@@ -163,8 +165,8 @@ function Tensor:corrcoef()
   return (c / deviation:unsqueeze(1) / deviation:unsqueeze(2)):clamp(-1, 1)
 end
 
---- Areas up to each point along a dimension, the last unless said, by trapezoids; points are 1
---- apart, or a number, or stand at the places of a vector.
+--- The area up to each point along a dimension, by default the last, by trapezoids. The points are
+--- 1 apart, or x apart, or at the coordinates in a vector x.
 --- `gp.tensor({1, 2, 3}):cumulative_trapezoid()[2] == 4`
 ---@param x? number|gpipe.Tensor
 ---@param d? integer
@@ -183,7 +185,7 @@ function Tensor:cumulative_trapezoid(x, d)
   return ((self:narrow(d, 1, size - 1) + self:narrow(d, 2, size - 1)) / 2 * width):cumsum(d)
 end
 
---- Each select(d, i) shrunk to a p-norm of at most `most`.
+--- Shrink each select(d, i) to a p-norm of at most most.
 --- `gp.tensor({{3, 4}}):renorm(2, 1, 1)[1][1] < 0.61`
 ---@param p number
 ---@param d integer

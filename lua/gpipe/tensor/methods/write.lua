@@ -1,4 +1,4 @@
--- lua/gpipe/tensor/methods/write.lua - methods that write: numbers drawn in place, and copies with
+-- lua/gpipe/tensor/methods/write.lua - methods that write: random numbers in place, and copies with
 -- elements set or added by position.
 
 local core = require "gpipe.core"
@@ -14,9 +14,9 @@ local Tensor = {}
 
 -- ---- gradients -------------------------------------------------------------------------------
 
---- Let gradients reach the tensor (its `grad` after a loss:backward()), or no longer.
+--- Let gradients reach the tensor (in grad, after loss:backward()), or stop that.
 --- `gp.ones({2}):requires_grad_().requires_grad`
----@param on? boolean true unless said
+---@param on? boolean true by default
 ---@return gpipe.Tensor self
 function Tensor:requires_grad_(on)
   if on ~= nil and type(on) ~= "boolean" then
@@ -30,7 +30,7 @@ end
 
 local NUMBER = { type = "number", below = math.huge, above = -math.huge }
 
--- Two numbers and {seed =}, which may come at any of their places.
+-- Read two numbers and {seed =}, which may take the place of either number.
 local function read(who, opts, ...)
   local numbers, given = { ... }, opts
   for i = 1, 2 do
@@ -53,8 +53,8 @@ local function drawn(who, tensor, make, seed)
 end
 
 --- Fill with normal numbers, in place. `gp.zeros({4}):normal_(5, 0)[1] == 5`
----@param mean? number 0 unless said
----@param std? number 1 unless said
+---@param mean? number 0 by default
+---@param std? number 1 by default
 ---@param opts? {seed?: integer} else of gp.seed's streams
 ---@return gpipe.Tensor self
 function Tensor:normal_(mean, std, opts)
@@ -63,10 +63,10 @@ function Tensor:normal_(mean, std, opts)
   return self:copy_(drawn("normal_", self, create.randn, seed) * (s or 1) + (m or 0))
 end
 
---- Fill with numbers from low on and below high, each as likely, in place.
+--- Fill with uniform numbers of [low, high), in place.
 --- `gp.zeros({4}):uniform_(5, 6):floor()[1] == 5`
----@param low? number 0 unless said
----@param high? number 1 unless said
+---@param low? number 0 by default
+---@param high? number 1 by default
 ---@param opts? {seed?: integer} else of gp.seed's streams
 ---@return gpipe.Tensor self
 function Tensor:uniform_(low, high, opts)
@@ -78,9 +78,9 @@ function Tensor:uniform_(low, high, opts)
   return self:copy_(drawn("uniform_", self, create.rand, seed) * (b - a) + a)
 end
 
---- Fill with 1 where chance has it, with probability p, else 0, in place.
+--- Fill with 1, each with probability p, else with 0, in place.
 --- `gp.zeros({4}):bernoulli_(1):sum():item() == 4`
----@param p? number 0.5 unless said
+---@param p? number 0.5 by default
 ---@param opts? {seed?: integer} else of gp.seed's streams
 ---@return gpipe.Tensor self
 function Tensor:bernoulli_(p, opts)
@@ -91,9 +91,9 @@ function Tensor:bernoulli_(p, opts)
   return self:copy_(more.bernoulli(chance or 0.5, self.shape, { seed = seed }))
 end
 
---- Fill with numbers of the exponential distribution, in place.
+--- Fill with numbers from the exponential distribution, in place.
 --- `gp.zeros({4}):exponential_():ge(0):all():item()`
----@param rate? number 1 unless said
+---@param rate? number 1 by default
 ---@param opts? {seed?: integer} else of gp.seed's streams
 ---@return gpipe.Tensor self
 function Tensor:exponential_(rate, opts)
@@ -102,8 +102,8 @@ function Tensor:exponential_(rate, opts)
   return self:copy_((-drawn("exponential_", self, create.rand, seed)):log1p() / -(by or 1))
 end
 
---- n positions (from 1) drawn with probabilities as the last dimension says, of each row; each
---- once, unless `replacement` is true. `gp.tensor({0, 1}):multinomial(1)[1] == 2`
+--- Draw n positions (from 1) for each row, with the probabilities in the last dimension; each
+--- position at most once, unless replacement is true. `gp.tensor({0, 1}):multinomial(1)[1] == 2`
 --- Errors: while tracing.
 ---@param n integer
 ---@param opts? {replacement?: boolean, seed?: integer}
@@ -127,7 +127,7 @@ function Tensor:multinomial(n, opts)
       positive)
   end
   local shape = self.shape
-  if not o.replacement then -- the first of exponential times at these rates
+  if not o.replacement then -- take the first of exponential times with these rates
     local numbers = beside(p, create.rand(shape, { dtype = "f64", seed = o.seed }))
     local times = (-numbers):log1p() / -p
     local _, positions = times:topk(n, -1, { largest = false })
@@ -143,7 +143,7 @@ end
 
 -- ---- by position -----------------------------------------------------------------------------
 
--- Positions of dimension d, a vector, for every element of a tensor of its size there.
+-- Expand a vector of positions of dimension d to all elements of the tensor.
 local function spread(who, tensor, d, positions)
   local like = tensor.shape
   if type(positions) == "table" then positions = beside(tensor, core.tensor(positions, "i64")) end
@@ -158,7 +158,7 @@ local function spread(who, tensor, d, positions)
   return positions:reshape(shape):expand(like)
 end
 
---- With every row of `source` along dimension d added where its position is; those of one position
+--- Add every row of the source along dimension d at its position; rows for one position are added
 --- in their order. `gp.zeros({3}):index_add(1, {1, 3, 3}, gp.ones({3}))[3] == 2`
 ---@param d integer
 ---@param positions gpipe.Tensor|integer[] i64, one for each row of the source
@@ -169,13 +169,13 @@ function Tensor:index_add(d, positions, source)
   return self:scatter_add(d, spread("index_add", self, d, positions), source)
 end
 
--- Where positions are, as bool of the tensor's shape.
+-- Mark the positions, as a bool tensor of the tensor's shape.
 local function hit(tensor, d, positions)
   local ones = beside(tensor, create.ones(positions.shape))
   return beside(tensor, create.zeros(tensor.shape)):scatter_add(d, positions, ones)
 end
 
---- With a number at the given positions of dimension d.
+--- Set the given positions of dimension d to a number.
 --- `gp.zeros({3}):index_fill(1, {1, 3}, 7)[3] == 7`
 ---@param d integer
 ---@param positions gpipe.Tensor|integer[] i64
@@ -189,12 +189,13 @@ function Tensor:index_fill(d, positions, value)
   return core.where(hit(self, d, at):gt(0), number, self)
 end
 
---- With a number, or the elements of a source, where their positions along dimension d are: of
---- d = 1, y[positions[i][j]][j] = source[i][j]. With gradient.
+--- Set elements to a number, or to the elements of a source, at their positions along dimension d:
+--- for d = 1, y[positions[i][j]][j] = source[i][j]. With gradient.
 --- `gp.zeros({3}):scatter(1, gp.tensor({2}, {dtype = "i64"}), 1)[2] == 1`
 ---
---- Errors: a position that occurs twice, of a source: which of them would be taken? In a pipeline's
---- forward, where positions are not known before, those of a source are added up.
+--- Errors: a source has a position twice, so it is not clear which element to take. In a pipeline's
+--- forward, where positions are not known in advance, elements of a source for one position are
+--- added up.
 ---@param d integer
 ---@param positions gpipe.Tensor i64, of as many dimensions as the tensor
 ---@param source gpipe.Tensor|number

@@ -20,7 +20,7 @@ static int add_strides(int64_t *field, const gp_attention_value *v) {
   return 3;
 }
 
-/* Of a piece. */
+/* The key of a piece: all that its graph was made of. */
 static gp_cudnn_key key_of(const gp_attention *a) {
   const gp_attention_value *values[] = {&a->q,   &a->k,   &a->v,   &a->o,   &a->lse,
                                         &a->d_o, &a->d_q, &a->d_k, &a->d_v, &a->mask};
@@ -121,7 +121,7 @@ static gp_status run_pieces(gp_gpu *gpu, const gp_cudnn_key *key, const gp_atten
   return GP_OK;
 }
 
-/* A refusal in the middle leaves nothing that our own kernels would not write again. */
+/* If a plan is refused half-way, our own kernels write everything again. */
 gp_status gp_cudnn_attention_run(gp_gpu *gpu, const gp_attention *a, bool *done, const char **why) {
   *done = false, *why = NULL;
   if (gp_cudnn_attention_refusal(a)) return GP_OK;

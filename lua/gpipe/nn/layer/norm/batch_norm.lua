@@ -1,5 +1,5 @@
 -- lua/gpipe/nn/layer/norm/batch_norm.lua - `nn.BatchNorm1d`, `nn.BatchNorm2d`, `nn.BatchNorm3d`:
--- channels normalised by the statistics of a batch, and by running ones in evaluation.
+-- normalise channels by the statistics of a batch, in evaluation by running statistics.
 --
 -- Source: Ioffe, Szegedy, "Batch normalization" (2015). Names, defaults and behaviour are
 -- PyTorch's.
@@ -48,7 +48,8 @@ end
 
 local function describe(self) return tostring(self.channels) end
 
--- Statistics of what there is, noted in the running ones; or the running ones.
+-- Normalise by the statistics of this batch, and update the running ones; or, in evaluation, by the
+-- running statistics.
 local function forward(self, x, image, samples)
   if self.track and not self:is_training() then
     local mean, variance = running.get(self)
@@ -75,13 +76,13 @@ local BatchNorm1d = class.new("BatchNorm1d", Module, true)
 BatchNorm1d.defers = true
 
 --- Normalise each feature over the batch (and over the sequence) to mean 0 and variance 1, then
---- scale and shift; in evaluation by the running statistics.
+--- scale and shift. In evaluation the running statistics are used.
 ---
---- Shapes: [N, n] or [N, n, L], the same out. Training moves running_mean and running_var (of the
---- unbiased variance) by `momentum` towards the statistics of each batch: in a pipeline of each
---- micro-batch in order, or, with deferred_batch_norm, of the mini-batch.
---- Errors: n that is no positive integer; when called, other features, and a single value per
---- feature in training.
+--- Shapes: [N, n] or [N, n, L], the same out. Training moves running_mean and running_var (the
+--- unbiased variance) by `momentum` towards the statistics of each batch. In a pipeline a batch is
+--- each micro-batch in order or, with deferred_batch_norm, the mini-batch.
+--- Errors: n that is not a positive integer; when called, another number of features, or a single
+--- value per feature in training.
 --- Source: PyTorch nn.BatchNorm1d.
 --- ```lua
 --- local layer = nn.BatchNorm1d(4)
@@ -107,8 +108,8 @@ BatchNorm1d.describe = describe
 local BatchNorm2d = class.new("BatchNorm2d", Module, true)
 BatchNorm2d.defers = true
 
---- Normalise each channel over batch, height and width, then scale and shift; in evaluation by the
---- running statistics.
+--- Normalise each channel over batch, height and width, then scale and shift. In evaluation the
+--- running statistics are used.
 ---
 --- Shapes: [N, n, H, W], the same out. Running statistics and errors: those of nn.BatchNorm1d.
 --- Source: PyTorch nn.BatchNorm2d.
@@ -136,7 +137,7 @@ BatchNorm2d.describe = describe
 local BatchNorm3d = class.new("BatchNorm3d", Module, true)
 BatchNorm3d.defers = true
 
---- nn.BatchNorm2d of volumes: [N, n, D, H, W], the same out. Source: PyTorch nn.BatchNorm3d.
+--- nn.BatchNorm2d for volumes: [N, n, D, H, W], the same out. Source: PyTorch nn.BatchNorm3d.
 --- ```lua
 --- local y = nn.BatchNorm3d(3)(gp.randn {2, 3, 2, 4, 4})
 --- ```

@@ -1,8 +1,8 @@
--- lua/gpipe/nn/layer/norm/channels.lua - what the layers that normalise channels share: an image's
--- statistics and how it is divided by them.
+-- lua/gpipe/nn/layer/norm/channels.lua - shared by the layers that normalise channels: the
+-- statistics of an image, and the normalisation by them.
 --
--- Ops see images. Sequences are images of width 1, rows of features images of one position, and
--- volumes images whose rows are slices.
+-- The ops take images. A sequence is an image of width 1, a row of features an image of one
+-- position, and a volume an image whose rows are slices.
 
 local check = require "gpipe.nn.check"
 local core = require "gpipe.core"
@@ -17,7 +17,7 @@ local channels = {}
 local WANTED = { [2] = "?x%d", [3] = "?x%dx?", [4] = "?x%dx?x?",
   [5] = "?x%dx?x?x?" }
 
---- Declare weight and bias, of 1 and 0, unless the layer has none.
+--- Declare a weight of 1 and a bias of 0, unless the layer is not affine.
 ---@param layer nn.Module
 ---@param opts {affine: boolean, dtype: string}
 function channels.declare(layer, opts)
@@ -27,7 +27,7 @@ function channels.declare(layer, opts)
   layer.bias = parameter.Parameter(shape, initial.zeros(), dtype)
 end
 
---- The input as N x C x H x W. Errors: another rank than the layer's, other channels.
+--- The input as N x C x H x W. Errors: another rank or another number of channels than the layer's.
 ---@param layer nn.Module its `channels`
 ---@param x any
 ---@param least integer the ranks that the layer takes
@@ -48,11 +48,11 @@ end
 
 --- Means and variances (biased) over positions.
 ---@param image gpipe.Tensor N x C x H x W
----@param samples boolean of each sample, else of all together
----@param groups integer that the channels are taken in
+---@param samples boolean true: of each sample; false: of all samples together
+---@param groups integer number of groups that the channels form
 ---@return gpipe.Tensor mean [1 or N, groups]
 ---@return gpipe.Tensor variance
----@return integer rows positions that each was made of, in one channel
+---@return integer rows positions in one channel that each value was computed from
 function channels.stats(image, samples, groups)
   local shape = image.shape
   local rows = (samples and 1 or shape[1]) * shape[3] * shape[4]
@@ -61,11 +61,11 @@ function channels.stats(image, samples, groups)
   return mean, variance, rows
 end
 
---- Normalise by statistics, and scale and shift where the layer does.
+--- Normalise by statistics, then scale and shift if the layer is affine.
 ---@param layer nn.Module its `eps`, `weight`, `bias`
 ---@param x gpipe.Tensor of the shape of the result
 ---@param image gpipe.Tensor the same as N x C x H x W
----@param given? boolean they are constants to gradients
+---@param given? boolean the statistics are constants for gradients
 ---@return gpipe.Tensor
 function channels.normalise(layer, x, image, mean, variance, given)
   local y = core.channel_norm(image, mean, variance, layer.weight, layer.bias,

@@ -1,4 +1,4 @@
--- lua/gpipe/nn/layer/norm/group_norm.lua - `nn.GroupNorm`: channels normalised in groups, sample by
+-- lua/gpipe/nn/layer/norm/group_norm.lua - `nn.GroupNorm`: normalises channels in groups, sample by
 -- sample.
 -- Source: Wu, He, "Group normalization" (2018).
 
@@ -22,8 +22,8 @@ local OPTIONS = {
 --- Normalise the channels of each group of each sample together, then scale and shift each channel.
 ---
 --- Shapes: [N, n], [N, n, L], [N, n, H, W] or [N, n, D, H, W], the same out.
---- Errors: sizes that are no positive integers, channels that the groups do not divide; when
---- called, other channels.
+--- Errors: sizes that are not positive integers, channels that the groups do not divide; when
+--- called, another number of channels.
 --- Source: PyTorch nn.GroupNorm.
 --- ```lua
 --- local y = nn.GroupNorm(2, 6)(gp.randn {2, 6, 4, 4})

@@ -1,7 +1,7 @@
 -- lua/gpipe/nn/layer/norm/instance_norm.lua - `nn.InstanceNorm1d`, `nn.InstanceNorm2d`,
--- `nn.InstanceNorm3d`: channels normalised by the statistics of each sample.
+-- `nn.InstanceNorm3d`: normalise channels by the statistics of each sample.
 --
--- Source: Ulyanov and others, "Instance normalization" (2016). Names, defaults and what runs are
+-- Source: Ulyanov and others, "Instance normalization" (2016). Names, defaults and behaviour are
 -- PyTorch's.
 
 local Module = require "gpipe.nn.module"
@@ -19,11 +19,11 @@ local INSTANCE = batch_norm.rules(false, false)
 ---@field num_batches_tracked? gpipe.Tensor scalar, i64
 local InstanceNorm2d = class.new("InstanceNorm2d", Module, true)
 
---- Normalise each channel of each sample over height and width, in evaluation too, unless `track`:
---- then evaluation uses the running means over samples.
+--- Normalise each channel of each sample over height and width, also in evaluation. With `track`,
+--- evaluation uses the running means over samples instead.
 ---
---- Shapes: [N, n, H, W], the same out. Without weight and bias, and without running statistics,
---- unless `affine` and `track` ask for them.
+--- Shapes: [N, n, H, W], the same out. The layer has no weight and bias unless `affine` is set, and
+--- no running statistics unless `track` is set.
 --- Errors: those of nn.BatchNorm2d.
 --- Source: PyTorch nn.InstanceNorm2d.
 --- ```lua
@@ -50,7 +50,7 @@ InstanceNorm2d.describe = batch_norm.describe
 local InstanceNorm1d = class.new("InstanceNorm1d", Module, true)
 InstanceNorm1d.describe = batch_norm.describe
 
---- nn.InstanceNorm2d of sequences: [N, n, L], the same out.
+--- nn.InstanceNorm2d for sequences: [N, n, L], the same out.
 --- Source: PyTorch nn.InstanceNorm1d.
 --- ```lua
 --- local y = nn.InstanceNorm1d(3)(gp.randn {2, 3, 5})
@@ -74,7 +74,7 @@ end
 local InstanceNorm3d = class.new("InstanceNorm3d", Module, true)
 InstanceNorm3d.describe = batch_norm.describe
 
---- nn.InstanceNorm2d of volumes: [N, n, D, H, W], the same out. Source: PyTorch nn.InstanceNorm3d.
+--- nn.InstanceNorm2d for volumes: [N, n, D, H, W], the same out. Source: PyTorch nn.InstanceNorm3d.
 --- ```lua
 --- local y = nn.InstanceNorm3d(3)(gp.randn {2, 3, 2, 4, 4})
 --- ```

@@ -1,5 +1,6 @@
 -- lua/gpipe/nn/layer/norm/last.lua - the last dimensions, over which LayerNorm and RMSNorm go: one,
--- by its size, or several, by a list of them. Kernels know one; several are one for them.
+-- given by its size, or several, given by a list. Kernels take one dimension, so several are
+-- flattened into one.
 
 local beside = require "gpipe.tensor.methods.beside"
 local check = require "gpipe.nn.check"
@@ -9,7 +10,7 @@ local scope = require "gpipe.nn.scope"
 
 local last = {}
 
---- Sizes of a list, or of one number; raises for what is neither.
+--- The sizes from a list or a single number; raises for anything else.
 ---@param who string
 ---@param dim any
 ---@return integer[]
@@ -24,11 +25,11 @@ function last.read(who, dim)
   return shape
 end
 
---- What a norm computes from x, whose last dimensions are these.
+--- Compute a norm of x over these last dimensions.
 ---@param layer nn.Module
 ---@param x gpipe.Tensor
 ---@param shape integer[]
----@param compute fun(x: gpipe.Tensor): gpipe.Tensor of vectors
+---@param compute fun(x: gpipe.Tensor): gpipe.Tensor takes vectors
 ---@return gpipe.Tensor
 function last.over(layer, x, shape, compute)
   if #shape == 1 then return compute(x) end
@@ -43,7 +44,7 @@ function last.over(layer, x, shape, compute)
   return compute(x:flatten(from + 1)):reshape(sizes)
 end
 
---- A weight as a vector; ones or zeros where the layer has none.
+--- A weight as a vector; ones or zeros if the layer has none.
 ---@param x gpipe.Tensor
 ---@param parameter? gpipe.Tensor
 ---@param shape integer[]

@@ -22,7 +22,7 @@ local OPTIONS = {
 }
 
 --- Normalise each vector of the last dimension, or of several, to mean 0 and variance 1, then scale
---- and shift; without `bias` scale alone, with `affine = false` neither.
+--- and shift. Without `bias` it only scales; with `affine = false` it does neither.
 ---
 --- Shapes: [.., dim] -> [.., dim]. The weight starts at 1, the bias at 0.
 --- Errors: dim that is not a positive integer, or a list of them; eps that is not positive.

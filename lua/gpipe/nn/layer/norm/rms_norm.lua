@@ -21,11 +21,11 @@ local OPTIONS = {
 }
 
 --- Divide each vector of the last dimension, or of several, by the root of its mean square, then
---- scale, unless `affine` is false.
+--- scale it, unless `affine` is false.
 ---
 --- Shapes: [.., dim] -> [.., dim]. The weight starts at 1.
 --- Errors: dim that is not a positive integer, or a list of them; eps that is not positive.
---- Source: PyTorch nn.RMSNorm, whose eps is another.
+--- Source: PyTorch nn.RMSNorm, whose eps is different.
 --- ```lua
 --- local y = nn.RMSNorm(8)(gp.randn {2, 8})
 --- ```

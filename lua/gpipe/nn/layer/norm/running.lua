@@ -1,14 +1,15 @@
--- lua/gpipe/nn/layer/norm/running.lua - running statistics of a layer: the buffers, and how batches
--- move them.
+-- lua/gpipe/nn/layer/norm/running.lua - the running statistics of a layer: the buffers, and how
+-- batches update them.
 --
--- Forward writes buffers once for every micro-batch, in the order of the micro-batches, whatever
--- the schedule; recomputation reads what was there and writes nothing (graph/trace.c). A step that
--- fails leaves them as they were.
+-- Forward writes buffers once for every micro-batch, in the order of the micro-batches, under any
+-- schedule. Recomputation reads the values that forward read, and writes nothing (graph/trace.c). A
+-- step that fails leaves the buffers as they were.
 --
--- A pipeline with deferred_batch_norm moves them once for every mini-batch. What its micro-batches
--- have given so far lies in a buffer of the layer that is not saved with it: the first micro-batch
--- begins anew. Every micro-batch writes the running statistics as if it were the last one, from
--- those before the mini-batch, so no count of micro-batches can get out of step.
+-- A pipeline with deferred_batch_norm updates them once for every mini-batch. The statistics of
+-- its micro-batches so far are merged in a buffer of the layer that is not saved with it; the first
+-- micro-batch starts it over. Every micro-batch writes the running statistics as if it were the
+-- last one, starting from those before the mini-batch, so no count of micro-batches can get out of
+-- step.
 -- Source: torchgpipe's DeferredBatchNorm, whose variance is biased and cancels.
 
 local class = require "gpipe.nn.class"
@@ -28,7 +29,7 @@ function running.declare(layer, dtype)
   layer.num_batches_tracked = parameter.Buffer({}, 0, { dtype = "i64" })
 end
 
---- The running statistics, as those of one set.
+--- The running statistics, in the shape of those of one set.
 ---@param layer nn.Module
 ---@return gpipe.Tensor mean [1, C]
 ---@return gpipe.Tensor variance [1, C]
@@ -36,13 +37,13 @@ function running.get(layer)
   return layer.running_mean:reshape(1, layer.channels), layer.running_var:reshape(1, layer.channels)
 end
 
--- The share of the newest statistics, of so many batches: a number or a scalar.
+-- The share of the newest statistics among so many batches: a number, or a scalar tensor.
 local function share_of(layer, batches)
   if layer.momentum then return layer.momentum end
   return 1 / batches:to(layer.running_mean.dtype)
 end
 
--- Write both as `share` of the way from where they were to a batch's.
+-- Move both from where they were towards a batch's statistics, by `share` of the way.
 local function move(layer, share, mean, variance, mean_before, variance_before)
   layer.running_mean:copy_(mean_before + (mean - mean_before) * share)
   layer.running_var:copy_(variance_before + (variance - variance_before) * share)
@@ -67,21 +68,21 @@ local function move_deferred(layer, mean, variance, rows)
   layer.num_batches_tracked:copy_(batches)
 end
 
-local deferring = false -- of the trace that is being made
+local deferring = false -- whether the trace that is being made defers
 
 --- Move the running statistics towards those of a batch.
 ---@param layer nn.Module
 ---@param mean gpipe.Tensor [S, C]
 ---@param variance gpipe.Tensor [S, C] biased
----@param rows integer that they were made of
+---@param rows integer number of positions that they were computed from
 function running.note(layer, mean, variance, rows)
   gradient.no_grad(deferring and layer.pending and move_deferred or move_now, layer, mean, variance,
     rows)
 end
 
--- ---- what pipelines ask ----------------------------------------------------------------------
+-- ---- for pipelines ---------------------------------------------------------------------------
 
---- The layers of a model that move running statistics of batches, with the names of the layers.
+--- The layers of a model that keep running statistics, with their names.
 ---@param model nn.Module
 ---@return {name: string, module: nn.Module}[]
 function running.layers(model)
@@ -93,7 +94,8 @@ function running.layers(model)
   return found
 end
 
---- The buffers in which a model's layers keep what is pending: [5, C] each, no part of its state.
+--- The buffers in which a model's layers keep the merged statistics of the current
+--- mini-batch: [5, C] each, not part of its state.
 ---@param model nn.Module
 ---@return {param: gpipe.Tensor}[]
 function running.pending(model)
@@ -109,7 +111,7 @@ function running.pending(model)
   return list
 end
 
---- Whether layers that are traced from now on defer; returns what it was.
+--- Set whether layers that are traced from now on defer; return what it was.
 ---@param flag boolean
 ---@return boolean
 function running.defer(flag)

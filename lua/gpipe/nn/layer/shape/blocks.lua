@@ -14,10 +14,10 @@ local blocks = {}
 local Unflatten = class.new("Unflatten", Module, true)
 blocks.Unflatten = Unflatten
 
---- Make several dimensions of one; a size may be -1.
+--- Split a dimension into several; one size may be -1.
 ---
 --- Shapes: [B, a b] -> [B, a, b] for dim 2.
---- Errors: dim 0 or 1 (the rows); sizes that are no integers; when called, sizes that do not fit.
+--- Errors: dim 0 or 1 (the rows); sizes that are not integers; when called, sizes that do not fit.
 --- ```lua
 --- assert(nn.Unflatten(2, {2, 3})(gp.ones {4, 6}).shape[3] == 3)
 --- ```
@@ -45,7 +45,7 @@ end
 
 -- ---- channels --------------------------------------------------------------------------------
 
--- The sizes of an image whose dimension `d` is a multiple of n.
+-- Check that dimension `d` of an image is a multiple of n, and return the image's sizes.
 local function sizes(self, x, n, dims)
   local shape = input.tensor(self, x).shape
   local fits = #shape == 4
@@ -64,8 +64,9 @@ local function describe(self) return tostring(self.factor) end
 local PixelShuffle = class.new("PixelShuffle", Module, true)
 blocks.PixelShuffle, PixelShuffle.describe = PixelShuffle, describe
 
---- Images of more elements, of those of several channels: [N, C f^2, H, W] -> [N, C, H f, W f].
---- Errors: a factor that is no positive integer; when called, channels that are no multiple of f^2.
+--- Make larger images from several channels: [N, C f^2, H, W] -> [N, C, H f, W f].
+--- Errors: a factor that is not a positive integer; when called, channels that are not a multiple
+--- of f^2.
 --- Source: Shi et al. 2016; PyTorch nn.PixelShuffle.
 --- ```lua
 --- assert(nn.PixelShuffle(2)(gp.ones {1, 8, 3, 3}).shape[3] == 6)
@@ -85,8 +86,9 @@ end
 local PixelUnshuffle = class.new("PixelUnshuffle", Module, true)
 blocks.PixelUnshuffle, PixelUnshuffle.describe = PixelUnshuffle, describe
 
---- nn.PixelShuffle turned round: [N, C, H f, W f] -> [N, C f^2, H, W].
---- Errors: a factor that is no positive integer; when called, images whose sides are no multiples.
+--- The inverse of nn.PixelShuffle: [N, C, H f, W f] -> [N, C f^2, H, W].
+--- Errors: a factor that is not a positive integer; when called, sides that are not multiples of
+--- it.
 --- Source: PyTorch nn.PixelUnshuffle.
 --- ```lua
 --- assert(nn.PixelUnshuffle(2)(gp.ones {1, 2, 6, 6}).shape[2] == 8)
@@ -108,8 +110,9 @@ end
 local ChannelShuffle = class.new("ChannelShuffle", Module, true)
 blocks.ChannelShuffle, ChannelShuffle.describe = ChannelShuffle, describe
 
---- Channels in another order: the first of each group, then the second of each, and so on.
---- Errors: groups that are no positive integer; when called, channels that are no multiple of them.
+--- Reorder the channels: the first of each group, then the second of each, and so on.
+--- Errors: groups that are not a positive integer; when called, channels that are not a multiple of
+--- it.
 --- Source: Zhang et al. 2018; PyTorch nn.ChannelShuffle.
 --- ```lua
 --- assert(nn.ChannelShuffle(2)(gp.ones {1, 4, 3, 3}).shape[2] == 4)

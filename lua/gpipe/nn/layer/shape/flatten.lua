@@ -1,4 +1,4 @@
--- lua/gpipe/nn/layer/shape/flatten.lua - `nn.Flatten`: make one dimension of several.
+-- lua/gpipe/nn/layer/shape/flatten.lua - `nn.Flatten`: joins several dimensions into one.
 
 local errors = require "gpipe.errors"
 local Module = require "gpipe.nn.module"
@@ -18,11 +18,11 @@ local function position(name, value, default)
   return dim
 end
 
---- Make one dimension of the dimensions first .. last; by default of all but the rows.
+--- Join the dimensions first .. last into one; by default all but the rows.
 ---
 --- Shapes: [B, a, b, c] -> [B, a b c].
---- Errors: positions that are 0, no integers or in the wrong order; when called, dimensions the
---- input does not have.
+--- Errors: positions that are 0, not integers or in the wrong order; when called, dimensions that
+--- the input does not have.
 --- ```lua
 --- local y = nn.Flatten()(gp.ones {2, 3, 4})
 --- assert(y.shape[2] == 12)

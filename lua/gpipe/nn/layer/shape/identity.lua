@@ -1,9 +1,9 @@
--- lua/gpipe/nn/layer/shape/identity.lua - `nn.Identity`: what comes in goes out.
+-- lua/gpipe/nn/layer/shape/identity.lua - `nn.Identity`: returns its inputs.
 
 local Module = require "gpipe.nn.module"
 local class = require "gpipe.nn.class"
 
---- Returns what it is given, all of it: where a model wants a layer and none is to be there.
+--- Return all inputs unchanged; for a place where a model needs a layer that does nothing.
 --- ```lua
 --- local x = gp.ones {2}
 --- assert(nn.Identity()(x) == x)

@@ -1,4 +1,4 @@
--- lua/gpipe/nn/layer/shape/permute.lua - `nn.Permute`: dimensions in another order.
+-- lua/gpipe/nn/layer/shape/permute.lua - `nn.Permute`: reorders dimensions.
 
 local errors = require "gpipe.errors"
 local Module = require "gpipe.nn.module"
@@ -13,8 +13,8 @@ local Permute = class.new("Permute", Module, true)
 
 --- Dimension d of the output is dimension order[d] of the input; the batch is dimension 1.
 ---
---- Shapes: of as many dimensions as the order has.
---- Errors: an order that is none of 1 .. n; when called, another number of dimensions.
+--- Shapes: as many dimensions as the order has.
+--- Errors: an order that is not a permutation of 1 .. n; when called, another number of dimensions.
 --- ```lua
 --- local y = nn.Permute({1, 3, 2})(gp.ones {5, 2, 8})
 --- assert(y.shape[2] == 8 and y.shape[3] == 2)

@@ -1,4 +1,5 @@
--- lua/gpipe/nn/layer/shape/reshape.lua - `nn.Reshape`: another shape for the elements of each row.
+-- lua/gpipe/nn/layer/shape/reshape.lua - `nn.Reshape`: gives the elements of each row another
+-- shape.
 
 local errors = require "gpipe.errors"
 local Module = require "gpipe.nn.module"
@@ -28,12 +29,12 @@ local function check_sizes(first, ...)
   return sizes
 end
 
---- The elements of each row in another shape; the first dimension, the batch, stays. One size may
---- be -1: what the others leave.
+--- Give the elements of each row another shape; the first dimension, the batch, stays. One size may
+--- be -1: it is computed from the others.
 ---
 --- Shapes: [B, ..] -> [B, shape..].
---- Errors: sizes that are no positive integers; when called, a scalar, or a shape that does not
---- have as many elements.
+--- Errors: sizes that are not positive integers; when called, a scalar, or a shape with another
+--- number of elements.
 --- ```lua
 --- local y = nn.Reshape({2, -1})(gp.ones {5, 8})
 --- assert(y.shape[2] == 2 and y.shape[3] == 4)
