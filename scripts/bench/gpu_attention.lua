@@ -30,7 +30,8 @@ function Attend:forward(x)
   return gp.attention(self.q * x, self.k * x, self.v * x, { causal = true })
 end
 
--- Output and gradients of q, k and v in f64, on the host. precision nil: all of it in f64.
+-- Returns the output and the gradients of q, k and v as f64 on the host. With precision nil all of
+-- it is computed in f64.
 local function results_of(values, target, precision)
   local dtype = precision and "f32" or "f64"
   local model = Attend(values, dtype)
