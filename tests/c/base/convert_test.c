@@ -56,9 +56,9 @@ static int count_wrong_ties(gp_dtype dtype, int exponent_bits, int mantissa_bits
   unsigned infinity = ((1u << exponent_bits) - 1) << mantissa_bits;
   for (unsigned low = 0; low < infinity; low++) {
     double a = half_value(low, exponent_bits, mantissa_bits);
-    double b = low + 1 == infinity
-                   ? 2 * a - half_value(low - 1, exponent_bits, mantissa_bits) /* if it were finite */
-                   : half_value(low + 1, exponent_bits, mantissa_bits);
+    /* The largest number's upper neighbour is taken as if it were finite. */
+    double b = low + 1 == infinity ? 2 * a - half_value(low - 1, exponent_bits, mantissa_bits)
+                                   : half_value(low + 1, exponent_bits, mantissa_bits);
     double tie = a + (b - a) / 2;
     unsigned even = low & 1 ? low + 1 : low;
     wrong += narrow((float)tie) != even || narrow((float)-tie) != (even | 0x8000);
