@@ -56,8 +56,7 @@ describe("gp.models.gpt2", function()
   end)
 end)
 
--- ---- compared with PyTorch
--- -----------------------------------------------------------------------
+-- ---- compared with PyTorch ---------------------------------------------------------------------
 
 local function near(want, have, what)
   assert.is_true(math.abs(want - have) <= CLOSE * (1 + math.abs(want)),

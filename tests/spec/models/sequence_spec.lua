@@ -147,8 +147,7 @@ describe("the bits of a cut model are those of the whole one:", function()
   end
 end)
 
--- ---- what each position attends to
--- ---------------------------------------------------------------
+-- ---- what each position attends to -------------------------------------------------------------
 
 describe("a language model", function()
   it("sees no later id", function()

@@ -1,4 +1,4 @@
--- tests/spec/tensor/pad_spec.lua - t:pad, against positions worked out by hand.
+-- tests/spec/tensor/pad_spec.lua - t:pad, compared with positions worked out by hand.
 local gp = require "gpipe"
 local fails_with = require "tests.support.expect".fails_with
 
@@ -41,7 +41,7 @@ describe("pad", function()
     end
   end)
 
-  it("refuses what it cannot do", function()
+  it("refuses wrong arguments", function()
     local wanted = "expected pairs of integers {before, behind}, the last dimension first"
     for _, pads in ipairs { 3, {}, { 1 }, { 1, 2, 3, 4 }, { 1.5, 1 }, { "a", 1 } } do
       fails_with(wanted, line.pad, line, pads)

@@ -1,4 +1,4 @@
--- tests/spec/ops/table/dropout.lua - what is random is tested by the mask that a pass has shown.
+-- tests/spec/ops/table/dropout.lua - random ops are tested by the mask that a pass has shown.
 
 local assert = require "luassert"
 local gp = require "gpipe"
@@ -19,7 +19,8 @@ function Scaled:forward(_)
   return core.dropout(self.weight, self.p):reshape { 1, self.weight:numel() }
 end
 
--- Output and gradient of a training pass of dropout(w), w all 3, output gradient 1, 2, 3, ...
+-- Returns output and gradient of a training pass of dropout(w), where w is all 3 and the output
+-- gradient 1, 2, 3, ...
 local function pass(shape, dtype, p, opts)
   local pipe <close> = gp.pipeline(nn.Sequential { Scaled(shape, dtype, p) }, opts)
   local out = pipe:forward(gp.zeros { 1 })
