@@ -4,7 +4,7 @@
 -- run its tests (scripts/test --coverage). Prints lines per folder and says which folder is below
 -- LEAST; the exit code is then 1. FILE receives the lines that no test has run, as
 -- path:first-last: text of the first. gcov reads what gcc left; a line of a header or a template
--- counts once, however many sources include it. Kernels for GPUs count in their form for the host;
+-- counts once, however many sources include it. Kernels for GPUs count as compiled for the host;
 -- what calls NVIDIA's libraries is no part of such a build (docs/coverage.md).
 
 local LEAST = 90 -- % of the lines of every folder

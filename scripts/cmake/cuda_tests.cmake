@@ -134,8 +134,8 @@ foreach(source ${C_TESTS})
   endif()
 endforeach()
 
-# Specs of GPUs run on the host's form; those of single kernels a second time, with their blocks in
-# reverse order.
+# Specs of GPUs run on the plugin compiled for the host. Those of single kernels run a second time,
+# with their blocks in reverse order.
 function(gpipe_spec_on_host test spec)
   get_test_property(spec/${spec} ENVIRONMENT environment)
   if(NOT TEST spec/${test})
