@@ -333,7 +333,7 @@ TEST(has_the_arithmetic_that_cuda_has) {
   CHECK(rsqrtf(4) == 0.5f && __fmaf_rn(2, 3, 4) == 10);
 }
 
-/* ---- what is wrong is found ------------------------------------------------------------------ */
+/* ---- errors that launches report ------------------------------------------------------------- */
 
 static __global__ void half_waits(int *to) {
   if (threadIdx.x < 20) __syncthreads();

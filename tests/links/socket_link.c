@@ -191,7 +191,7 @@ static gp_status acquire(gp_link *link, const gp_lane *lane, gp_link_turn turn, 
   (void)link;
   (void)lane;
   (void)turn;
-  *ready = true; /* the credits are back: the maker's words said so */
+  *ready = true; /* the credits are back: the maker's state said so */
   return GP_OK;
 }
 

@@ -211,7 +211,7 @@ TEST(the_verifier_agrees_with_an_interpreter_on_mutants) {
   CHECK(gp_memory().live == live);
 }
 
-/* ---- forward only, and what cannot be had ---------------------------------------------------- */
+/* ---- forward only, refusals, failing allocations --------------------------------------------- */
 
 TEST(forward_passes_alone_are_a_schedule) {
   grid g = {.stages = 2, .placement = {0, 1}};

@@ -141,7 +141,7 @@ TEST(forward_passes_alone_keep_nothing) {
   gp_schedule_free(s);
 }
 
-/* ---- what cannot be had ---------------------------------------------------------------------- */
+/* ---- refusals and failing allocations -------------------------------------------------------- */
 
 TEST(costs_that_are_no_times_are_refused) {
   static const double bad[] = {1, -1}, endless[] = {1, INFINITY}, none[] = {NAN, 1};

@@ -176,7 +176,7 @@ describe("gpu-check", function()
     assert.matches("gpt/fails ", first)
   end)
 
-  it_runs("what failed once is run again first, what failed twice last", function(settings)
+  it_runs("a check that failed once runs first, one that failed twice last", function(settings)
     settings = settings .. write_switches(out)
     local both = "--only gpt/wrong,truth/replay,gpt/again"
     run(out, "--only gpt/wrong", settings)
@@ -189,7 +189,7 @@ describe("gpu-check", function()
     assert.matches("| gpt/wrong | FAILED %(1%)[^\n]*| 2 |\n", read(out .. "/report.md"))
   end)
 
-  it_runs("a precision that is not to be had fails, and nothing is trained in another", function(settings)
+  it_runs("a missing precision fails, and no other is trained in its place", function(settings)
     local text, report, code = run(out, "--only gpt/precision", settings .. write_switches(out))
     assert.equal(1, code)
     assert.matches("gpu%.gpt broke: [^\n]*bf16: planted", text)
@@ -231,7 +231,7 @@ describe("gpu-check", function()
     assert.matches("gpu%.replay broke: replayed steps differ in ", text)
   end)
 
-  it_runs("a fault of the machine is INFRA, which is never done", function(settings)
+  it_runs("a fault of the machine is INFRA, which never counts as done", function(settings)
     settings = settings .. write_switches(out)
     local _, report, code = run(out, "--only gpt/machine", settings)
     assert.equal(1, code)
@@ -255,7 +255,7 @@ describe("gpu-check", function()
     end
   end)
 
-  it_runs("sums up what Nsight Compute counts, or says that it is not here", function(settings)
+  it_runs("sums up what Nsight Compute counts, or says that it is missing", function(settings)
     local text = run(out, "--only ops/ncu", settings)
     assert.matches("gpu%.ncu skipped: ncu is not here", text)
     -- The stand-in writes what the tool would write; the program takes a step under it.

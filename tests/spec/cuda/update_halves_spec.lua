@@ -86,7 +86,7 @@ end
 local USES = {
   { "behind a barrier", {} },
   { "that clips", { clip_norm = 0.1 } },
-  { "of stages that wait for nobody", { barrier = false } },
+  { "of stages that do not wait for each other", { barrier = false } },
 }
 
 for _, use in ipairs(USES) do

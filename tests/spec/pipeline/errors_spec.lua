@@ -134,7 +134,7 @@ describe("a step refuses", function()
       y },
     { "a target that is missing",
       "step: the target is nil, expected a tensor (or a list of tensors)", x },
-    { "what is no tensor", "step: the input is 3, expected a tensor", { x, 3 }, y },
+    { "a value that is not a tensor", "step: the input is 3, expected a tensor", { x, 3 }, y },
     { "an unknown option", "step: unknown option 'acumulate' (did you mean 'accumulate'?)", x, y,
       { acumulate = true } },
     { "an input of the wrong dtype",

@@ -27,12 +27,12 @@ describe("the state of a run", function()
   local cases = {
     { "running where its process is there", { state = "running", pid = own_pid }, "running" },
     { "killed where its process is gone", { state = "running", pid = dead_pid }, "killed" },
-    { "what it wrote where it ran on another host",
+    { "that of its files where it ran on another host",
       { state = "running", pid = dead_pid, host = "elsewhere" }, "running" },
     { "finished", { state = "finished", pid = dead_pid }, "finished" },
     { "stopped", { state = "stopped", pid = dead_pid }, "stopped" },
     { "failed", { state = "failed", pid = dead_pid }, "failed" },
-    { "unknown where the word is none", { state = "dancing" }, "unknown" },
+    { "unknown where its files hold no known state", { state = "dancing" }, "unknown" },
   }
   for _, case in ipairs(cases) do
     it("is " .. case[1], function()

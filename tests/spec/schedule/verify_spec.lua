@@ -93,7 +93,7 @@ describe("verify refuses", function()
       { "(0F0;2F0),2B0,0B0", "1F0,1B0" }, "cycle",
       "2F0 waits for 1F0, which waits for 0F0 behind 2F0: a cycle",
       { placement = { [0] = 0, 1, 0 } } },
-    { "a pair with what is not computed", { "0F0,(0F1;0U0),0B0,0B1", GOOD[2] }, "op",
+    { "a pair with an action that is no computation", { "0F0,(0F1;0U0),0B0,0B1", GOOD[2] }, "op",
       "0U0 cannot be part of a pair: expected F, B, I or W" },
     { "an action whose stage is sharded", { "0UNSHARD,0F0,0RESHARD,0B0" }, "order",
       "0B0 needs the parameters of its stage, which are sharded here" },

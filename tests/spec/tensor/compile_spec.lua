@@ -106,7 +106,7 @@ describe("gp.compile refuses", function()
   local x = gp.ones { 2 }
   local function plus(v) return v + 1 end
   local cases = {
-    { "what is no function", "the first argument is 5, expected a function or a module", 5, x },
+    { "a number", "the first argument is 5, expected a function or a module", 5, x },
     { "no examples", "example_inputs is nil, expected a tensor", plus },
     { "an empty list", "expected a tensor, or a list of tensors", plus, {} },
     { "an example that is no tensor", "argument 2 is 3, expected a tensor", plus, { x, 3 } },

@@ -8,7 +8,7 @@ describe("pad", function()
   local CASES = {
     { "zeros, unless said", { 2, 1 }, nil, nil, { 0, 0, 1, 2, 3, 0 } },
     { "a value", { 1, 2 }, "constant", -7.5, { -7.5, 1, 2, 3, -7.5, -7.5 } },
-    { "what is beside the border", { 2, 2 }, "reflect", nil, { 3, 2, 1, 2, 3, 2, 1 } },
+    { "the elements beside the border", { 2, 2 }, "reflect", nil, { 3, 2, 1, 2, 3, 2, 1 } },
     { "the border", { 2, 3 }, "replicate", nil, { 1, 1, 1, 2, 3, 3, 3, 3 } },
     { "the other side", { 3, 1 }, "circular", nil, { 1, 2, 3, 1, 2, 3, 1 } },
     { "less", { -1, 0 }, nil, nil, { 2, 3 } },

@@ -62,7 +62,7 @@ local also = {
     assert.is_true(differs(first, (pass({ 64 }, "f32", 0.5, { seed = 2 }))))
     assert.is_false(differs(first, (pass({ 64 }, "f32", 0.5, { seed = 1 }))))
   end },
-  { "draws another mask in every pass when it runs at once, and repeats after gp.seed", function()
+  { "draws another mask in every eager pass, and repeats after gp.seed", function()
     local ones = gp.ones { 64 }
     gp.seed(4)
     local first, second = core.dropout(ones, 0.5), core.dropout(ones, 0.5)

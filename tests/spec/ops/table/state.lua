@@ -123,7 +123,7 @@ local assign = {
         return input:copy_(1)
       end, {})
     end },
-    { "writes a tensor at once outside of a pipeline", function()
+    { "writes a tensor eagerly outside of a pipeline", function()
       local t = gp.zeros { 2, 2 }
       t:transpose():copy_ { { 1, 2 }, { 3, 4 } }
       assert.are.same({ { 1, 3 }, { 2, 4 } }, t:totable())
