@@ -1,7 +1,7 @@
 -- examples/digits.lua - tell handwritten digits apart: 1,797 images of 8 x 8 pixels.
 --
---   gpipe-lua examples/digits.lua                    97 % and more of digits it has never seen
---   gpipe-lua examples/digits.lua --run-dir runs/a   kept there; the same line goes on after a stop
+--   gpipe-lua examples/digits.lua                    97 % or more of the held-out digits are right
+--   gpipe-lua examples/digits.lua --run-dir runs/a   keeps the run; the same command resumes it
 --   gpipe-lua examples/digits.lua --help
 --
 -- Data: E. Alpaydin and C. Kaynak, Optical Recognition of Handwritten Digits, UCI Machine Learning
@@ -17,7 +17,7 @@ local opt = flags.parse("Train a classifier of handwritten digits.", {
   { "--lr X", 2e-3, "learning rate" },
   { "--stages N", 2, "pipeline stages, a device each: GPUs in turn where there are some" },
   { "--chunks N", 2, "micro-batches in a step" },
-  { "--seed N", 1, "of weights and order", min = 0 },
+  { "--seed N", 1, "seed of weights and order", min = 0 },
   { "--quiet", false, "no progress line" },
 }, arg, { run = true })
 gp.seed(opt.seed)

@@ -2,7 +2,8 @@
 --
 --   gpipe-lua examples/quickstart.lua                     the text is this project's own source
 --   gpipe-lua examples/quickstart.lua --data book.txt     or yours: a file or a directory
---   gpipe-lua examples/quickstart.lua --run-dir runs/a    kept; after a stop the same line goes on
+--   gpipe-lua examples/quickstart.lua --run-dir runs/a    keeps the run; the same command resumes
+--   it
 --   gpipe-lua examples/quickstart.lua --help
 local gp = require "gpipe"
 local flags, progress = require "gpipe.flags", require "gpipe.progress"
@@ -25,15 +26,15 @@ local opt = flags.parse("Train a byte-level GPT and let it write.", {
   { "--checkpoint WHEN", "never", "recompute activations: always, except_last or never" },
   { "--prompt TEXT", nil, "what the sample starts with" },
   { "--length N", 300, "bytes to write" },
-  { "--seed N", 1, "of weights, order and sample", min = 0 },
+  { "--seed N", 1, "seed of weights, order and sample", min = 0 },
   { "--quiet", false, "no progress line" },
 }, arg, { run = true })
 gp.seed(opt.seed)
 
 -- ---- the text --------------------------------------------------------------------------------
 
--- Without --data: the sources and documents of this project, found from where this script is. An
--- installation has the documents only, and the examples.
+-- Without --data the text is the sources and documents of this project, found from where this
+-- script lies. An installation has only the documents and the examples.
 local root = (arg[0]:match("^(.*/)[^/]*$") or "./") .. "../"
 
 local function existing(names)
@@ -126,8 +127,8 @@ print(("validation loss %.3f nats per byte after %d steps in %s"):format(validat
 
 -- ---- writing ---------------------------------------------------------------------------------
 
--- The model sees the last `context` bytes; short texts are filled up behind, where causal attention
--- does not look. So the shape is always the same.
+-- The model sees the last `context` bytes. A short text is padded at the end, where causal
+-- attention does not look, so the shape is always the same.
 local function next_byte(bytes)
   local first = math.max(1, #bytes - opt.context + 1)
   local window = table.move(bytes, first, #bytes, 1, {})

@@ -1,6 +1,6 @@
 -- examples/sweep.lua - which learning rate, width and schedule suit the model of digits.lua?
 --
---   gpipe-lua examples/sweep.lua                half a minute on two cores; killed, it goes on
+--   gpipe-lua examples/sweep.lua                half a minute on two cores; after a kill it resumes
 --   gpipe-lua examples/sweep.lua --trials 400   a sweep that has ended goes on up to 400
 --   gpipe-lua examples/sweep.lua --help
 --
@@ -11,12 +11,12 @@ local flags = require "gpipe.flags"
 local nn, optim = gp.nn, gp.optim
 
 local opt = flags.parse("Search the hyper-parameters of a classifier of digits.", {
-  { "--trials N", 240, "in all" },
-  { "--epochs N", 81, "of a trial that is not stopped" },
+  { "--trials N", 240, "trials in all" },
+  { "--epochs N", 81, "epochs of a trial that is not stopped" },
   { "--parallel N", 2, "processes at once; they share the cores" },
-  { "--images N", 1797, "of the data set, of which a fifth is held out" },
+  { "--images N", 1797, "images of the data set; a fifth is held out" },
   { "--dir DIR", "sweeps", "where the sweep and its page are kept" },
-  { "--seed N", 1, "of what is drawn", min = 0 },
+  { "--seed N", 1, "seed of what is drawn", min = 0 },
   { "--quiet", false, "no lines of progress" },
 }, arg)
 

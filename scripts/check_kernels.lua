@@ -21,7 +21,7 @@ local function line_of(code, at)
   return select(2, code:sub(1, at):gsub("\n", "")) + 1
 end
 
--- The place of the brace that opens the body of what is declared at `at`; nil: it has none.
+-- Returns the position of the brace that opens the body of what is declared at `at`, or nil.
 local function body_of(code, at)
   local depth = 0
   for place, sign in code:gmatch("()([(){};])", at) do

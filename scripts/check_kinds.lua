@@ -1,8 +1,8 @@
 -- scripts/check_kinds.lua - no file of engine/ or plan/ asks what kind a device is.
 --
--- What devices differ in is behind the tables of device/lane.h and device/link/link.h: a further
--- kind is a new file there and no branch elsewhere. Run from the root of the checkout; prints each
--- fault, exits 1.
+-- What differs between devices lies behind the tables of device/lane.h and device/link/link.h: a
+-- new kind is a new file there and no branch elsewhere. Run from the root of the checkout; prints
+-- each fault, exits 1.
 
 package.path = "./?.lua;" .. package.path
 local judge = require "scripts.judge"

@@ -1,9 +1,9 @@
 -- scripts/check_levels.lua - every #include of the C sources respects the levels of DESIGN 3.
 --
 -- A folder of runtime/ includes from its own level or a lower one; two folders of one level do not
--- know each other. Bindings see gpipe.h, Lua and their own headers, nothing else; the runtime
--- includes the subjects of runtime/gpipe/ that it is about; Lua's headers are seen by bindings
--- alone. Run from the root of the checkout; prints each fault, exits 1.
+-- include each other. Bindings include gpipe.h, Lua and their own headers, nothing else. The
+-- runtime includes single headers of runtime/gpipe/, never gpipe.h. Only bindings include Lua's
+-- headers. Run from the root of the checkout; prints each fault, exits 1.
 
 package.path = "./?.lua;" .. package.path
 local judge = require "scripts.judge"
@@ -39,15 +39,15 @@ local function exists(path)
   return file and file:close()
 end
 
--- Without "folder/..": who includes "../io/text/json.h" reaches into io.
+-- Removes "folder/..", so that an include of "../io/text/json.h" counts as one of io.
 local function normalise(path)
   local count
   repeat path, count = path:gsub("[^/]+/%.%./", "", 1) until count == 0
   return path
 end
 
--- The path in the checkout that `name`, included by `path` in quotes, means; nil if it is not ours,
--- or is made by the build: the rows of ops.def are read on every level.
+-- Returns the path in the checkout that `path` includes as `name`, in quotes. nil: the file is not
+-- ours, or the build makes it (the rows of ops.def are read on every level).
 local function resolve(path, name)
   local beside = path:match("^(.*)/[^/]*$") .. "/" .. name
   for _, candidate in ipairs { beside, "runtime/" .. name, "bindings/" .. name,
@@ -71,12 +71,12 @@ local function level_fault(from, to)
   return ("level %d (%s) must not include level %d (%s)"):format(levels[from], from, levels[to], to)
 end
 
--- Bindings include all of the public interface, and nothing else.
+-- gpipe.h includes the whole public interface and nothing else; bindings include it.
 local function is_umbrella(path)
   return path == "runtime/gpipe.h"
 end
 
--- What the core and a plugin know of each other: a table of kernels of ops.
+-- The core and a plugin share one thing: the table of kernels of ops.
 local function is_plugin_face(path, target)
   return path == "runtime/device/plugin.h" and target == "runtime/ops/op.h"
 end

@@ -1,5 +1,5 @@
--- scripts/check_lines.lua - lines of at most 100 columns, comments too; subjects of commits of at
--- most 72.
+-- scripts/check_lines.lua - checks that lines, comments too, have at most 100 columns and subjects
+-- of commits at most 72.
 --
 -- A column is a character: a dash of three bytes counts once. Subjects are those of the commits
 -- since the rule was made. Run from the root of the checkout; prints each fault, exits 1.
@@ -11,8 +11,8 @@ package.path = "./?.lua;" .. package.path
 local judge = require "scripts.judge"
 local complain, lines_of = judge.complain, judge.lines_of
 
--- C everywhere; Lua of the product and its examples. Rows of data in specs have luacheck's 120, an
--- annotation is one line, and a page is text of another language.
+-- Checks all C, and the Lua of the product and its examples. Rows of data in specs have luacheck's
+-- 120, an annotation is one line, and a page is text of another language.
 local function is_checked(path)
   if path:find "^lua/gpipe/.*/page/" then return false end
   return path:find "%.[ch]$" or path:find "%.cuh?$" or path:find "%.inc$" or path:find "%.def$"

@@ -1,4 +1,4 @@
--- scripts/check_names.lua - what comments and headers name is there.
+-- scripts/check_names.lua - checks that what comments and headers name exists.
 --
 -- A comment that names a file of a folder that moved misleads; a public function that no binding
 -- and no test calls is either dead or untested. Run from the root of the checkout; prints each
@@ -21,7 +21,7 @@ end
 -- know, beside the file and below its parents.
 local roots = { "", "runtime/", "bindings/", "lua/", "lua/gpipe/", "tests/", "tests/c/" }
 
--- Files of Lua itself and a project of that name.
+-- Files of Lua itself, and a project whose name looks like a file.
 local foreign = { ["lstate.c"] = true, ["ldebug.c"] = true, ["llm.c"] = true }
 
 local function is_there(name, path)
@@ -39,15 +39,15 @@ end
 
 local suffixes = { c = true, h = true, cu = true, cuh = true, inc = true, lua = true, def = true }
 
--- The comment in a line, if it has one: all of a line that begins as one, what follows a marker
--- else.
+-- Returns the comment in a line, if it has one: the whole line if it begins as one, else what
+-- follows a marker.
 local function comment_of(line, is_lua)
   if is_lua then return line:match "%-%-(.*)$" end
   return line:match "^%s*%*%s(.*)$" or line:match "/%*(.*)$" or line:match "//(.*)$"
 end
 
--- Names of the project's own files only: what people write (train.lua) and headers of others are
--- not ours.
+-- Looks at names of the project's own files only: files that users write (train.lua) and headers of
+-- other projects are not ours.
 local function check_comments(path)
   local is_lua, number = path:find "%.lua$" ~= nil, 0
   for line in io.lines(path) do
@@ -68,7 +68,7 @@ for _, path in ipairs(files) do
   end
 end
 
--- ---- public functions that nobody calls ---------------------------------------------------------
+-- ---- public functions without a caller ----------------------------------------------------------
 
 local called = {}
 for _, path in ipairs(files) do

@@ -18,7 +18,7 @@ local complain = judge.complain
 
 -- ---- ops.def ---------------------------------------------------------------------------------
 
--- A method is told to people, with an example.
+-- A method is documented for users, with an example.
 local function check_contract(row)
   if row.method ~= (row.text ~= "") then
     complain("%s: op '%s' is %s a method but has %s text", DEFINITIONS, row.name,
@@ -39,8 +39,8 @@ local function list_ops()
   return names
 end
 
--- Words of all kernels: gp_def_exp in full, or exp where a family's macro writes it; one of them
--- writes the gradient under a name of its own (ops/elementwise/unary.h).
+-- Collects the words of all kernel sources: a definition is written gp_def_exp in full, or exp in a
+-- family's macro; one macro names its gradient itself (ops/elementwise/unary.h).
 local function words_of_sources()
   local set = {}
   local pipe = assert(io.popen("find runtime/ops -name '*.c'"))
@@ -57,7 +57,7 @@ end
 
 -- ---- the test table --------------------------------------------------------------------------
 
--- What a row must have so that it tests anything.
+-- Checks that a row has what it needs to test anything.
 local function check_row(row, known, own)
   local name = tostring(row.op)
   if not known[name] then complain("%s: row '%s' is no op of %s", TABLE, name, DEFINITIONS) end
@@ -73,7 +73,7 @@ local function check_row(row, known, own)
   own[name] = true
 end
 
--- A gradient op is tested by the row that covers it; it must be one.
+-- A gradient op is tested by the row that covers it; what a row covers must be such an op.
 local function check_covers(row, known, covered)
   for _, name in ipairs(row.covers or {}) do
     if not known[name] then

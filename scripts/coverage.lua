@@ -4,7 +4,7 @@
 -- run its tests (scripts/test --coverage). Prints lines per folder and says which folder is below
 -- LEAST; the exit code is then 1. FILE receives the lines that no test has run, as
 -- path:first-last: text of the first. gcov reads what gcc left; a line of a header or a template
--- counts once, however many sources include it. Kernels for GPUs count in their form for the host;
+-- counts once, however many sources include it. Kernels for GPUs count as compiled for the host;
 -- what calls NVIDIA's libraries is no part of such a build (docs/coverage.md).
 
 local LEAST = 90 -- % of the lines of every folder
@@ -22,7 +22,8 @@ local function ours(source)
   return path:find "^runtime/" and path or path:find "^bindings/" and path or nil
 end
 
--- gcov's text: "count:line:source", count "-" for no code, "#####" for code that never ran.
+-- Reads gcov's text: "count:line:source", with count "-" for no code and "#####" for code that
+-- never ran.
 local function read_source(pipe)
   local path
   for said in pipe:lines() do
@@ -45,7 +46,7 @@ local function exists(path)
   return file ~= nil and file:close()
 end
 
--- An object of a source that is no more, from before in the same folder, says nothing.
+-- Objects of sources that were removed may remain in the folder; they are skipped.
 local function is_current(object)
   local source = object:match "%.dir/(.*)%.gcno$"
   return exists(source) or exists(build .. "/" .. source)
@@ -78,7 +79,8 @@ local function note(path, first, last)
   out:write(("%s:%d-%d: %s\n"):format(path, first, last, text[path][first]:match "^%s*(.-)%s*$"))
 end
 
--- Lines and those that ran; runs of lines that did not are noted, comments between them included.
+-- Counts the lines and those that ran; notes runs of lines that did not, comments between them
+-- included.
 local function count(path)
   local lines, ran, first, last = 0, 0, nil, nil
   for _, line in ipairs(sorted_keys(seen[path])) do

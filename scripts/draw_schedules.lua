@@ -8,11 +8,11 @@ local gp = require "gpipe"
 
 local folder = arg[1] or (arg[0]:match("^(.*/)[^/]*$") or "./") .. "../docs/schedules"
 
--- What a picture shows where it is not the bare name with eight micro-batches.
+-- The pictures that show more than the bare name with eight micro-batches.
 local special = {
   { "1f1b", warmup = 2, picture = "eager_1f1b" },
   { "pipedream", vertical_sync = true, picture = "vertical_sync" },
-  { "pipedream_2bw", chunks = 4, picture = "pipedream_2bw" }, -- of a batch: the rows show three
+  { "pipedream_2bw", chunks = 4, picture = "pipedream_2bw" }, -- per mini-batch: the rows show three
   { "zb_auto", memory = 6, picture = "zb_auto" },
 }
 
@@ -23,7 +23,7 @@ local function draw(case)
     if key ~= "picture" and key ~= "chunks" then options[key] = value end
   end
   local s = gp.schedule.resolve(options, 4, chunks)
-  local share = s.devices / s.stages -- of a stage in what its device holds
+  local share = s.devices / s.stages -- a stage's share of what its device holds
   s:simulate { F = share, I = share, W = share, U = s.batch > 0 and 0.25 or nil }
   local path = ("%s/%s.svg"):format(folder, picture)
   assert(s:svg(path, { title = picture, width = 900 }))

@@ -1,4 +1,4 @@
--- scripts/judge.lua - what the checks share: reading the checkout, and faults told one a line.
+-- scripts/judge.lua - what the checks share: reading the checkout, and printing faults one a line.
 --
 -- A check prints each fault and exits 1 where there was one. All run from the root of the checkout.
 

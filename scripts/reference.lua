@@ -33,7 +33,7 @@ local function each_block(see)
 end
 
 local declared = {} -- blocks that declare a type
-local fields = {}   -- of a type's name: {lines "name type what", base = another one's name}
+local fields = {}   -- by a type's name: {lines "name type what", base = another type's name}
 each_block(function(block)
   local at
   for _, line in ipairs(block) do
@@ -78,8 +78,7 @@ local function add_fields(lines, rest)
   end
 end
 
--- What is meant by a line of a comment: text, or an item of a list. What follows an item goes on
--- with it.
+-- Adds a line of a comment: text, or an item of a list. Lines after an item belong to it.
 local function add_entry(lines, known)
   local listing = false
   local function add(text, is_item)

@@ -1,5 +1,5 @@
--- tests/busted_setup.lua - loaded once by busted before the first spec.
+-- tests/busted_setup.lua - busted loads this file once, before the first spec.
 --
--- busted forgets package.loaded between spec files; what is required here is kept, so that all
+-- busted forgets package.loaded between spec files, but keeps what is required here, so that all
 -- files share one gpipe and one set of classes.
 require "gpipe"

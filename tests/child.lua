@@ -1,15 +1,15 @@
--- tests/child.lua - run gpipe-lua (or another program) as a child and see what it printed.
+-- tests/child.lua - run gpipe-lua (or another program) as a child and capture what it prints.
 --
--- Specs of the program itself need what a process gives: exit codes, streams, signals, a terminal.
+-- Specs of the program itself need a real process: exit codes, streams, signals, a terminal.
 
--- GPIPE_TEST_SECONDS: builds that count lines are slow.
+-- GPIPE_TEST_SECONDS raises the time limit, because builds that count lines are slow.
 local child = {
   program = os.getenv "GPIPE_LUA" or "build/gpipe-lua",
-  seconds = tonumber(os.getenv "GPIPE_TEST_SECONDS") -- the thread sanitizer takes its time
+  seconds = tonumber(os.getenv "GPIPE_TEST_SECONDS") -- the thread sanitizer is slow
     or os.getenv "GPIPE_SANITIZE" == "thread" and 1800 or 60,
 }
 
--- Quote for the shell.
+-- Quotes a text for the shell.
 function child.quote(text)
   return "'" .. text:gsub("'", "'\\''") .. "'"
 end
@@ -22,7 +22,7 @@ local function read_and_remove(path)
   return text
 end
 
--- A temporary file with this text; returns its name.
+-- Writes a temporary file with this text; returns its name.
 function child.file(text)
   local path = os.tmpname()
   local file = assert(io.open(path, "wb"))
@@ -31,9 +31,9 @@ function child.file(text)
   return path
 end
 
--- Run a shell command. Returns stdout, stderr and the exit code (128 + number after a signal).
--- SIGINT is set to its default: a test run in the background has it ignored, and so would its
--- children.
+-- Runs a shell command. Returns stdout, stderr and the exit code (128 + number after a signal).
+-- SIGINT gets its default action, because a test that runs in the background ignores it, and its
+-- children would inherit that.
 function child.shell(command, input)
   local out, err, source = os.tmpname(), os.tmpname(), child.file(input or "")
   local line = ("env --default-signal=INT timeout -k 1 %d sh -c %s >%s 2>%s <%s")
@@ -43,7 +43,7 @@ function child.shell(command, input)
   return read_and_remove(out), read_and_remove(err), how == "signal" and 128 + code or code
 end
 
--- Run gpipe-lua with a list of arguments. options: input = text, environment = {NAME = value}
+-- Runs gpipe-lua with a list of arguments. options: input = text, environment = {NAME = value}
 function child.run(arguments, options)
   options = options or {}
   local words = { "exec env" }
@@ -55,15 +55,16 @@ function child.run(arguments, options)
   return child.shell(table.concat(words, " "), options.input)
 end
 
--- Seconds to wait before a line: text is taken as it comes, but keys want the prompt; Ctrl-D most of
--- all, which a terminal without an editor takes for the end of a line.
+-- Returns the seconds to wait before a line: text may come early, but keys need the prompt. Most of
+-- all Ctrl-D does, which a terminal without an editor takes for the end of a line.
 local function pause_before(line)
   if not line or line == "^D" then return 1 end
   return (line:find "%^C$" or line:find "\\" or line:find "^%$") and 0.7 or 0.2
 end
 
--- Type lines on a terminal (needs `script`). "^C" and "^D" are keys, and what ends in "^C" is no
--- whole line; the pauses let the program come to its prompt. Returns the screen and the exit code.
+-- Types lines on a terminal (needs `script`). "^C" and "^D" are keys, and a text that ends in "^C"
+-- is typed without a newline; the pauses let the program reach its prompt. Returns the screen and
+-- the exit code.
 function child.type_lines(lines, environment)
   local keys, words = { "sleep " .. (os.getenv "GPIPE_SANITIZE" and 2 or 1) }, {}
   for i, line in ipairs(lines) do
@@ -75,7 +76,7 @@ function child.type_lines(lines, environment)
   for name, value in pairs(environment or {}) do
     words[#words + 1] = name .. "=" .. child.quote(value)
   end
-  -- exec: a shell that stayed between would get the Ctrl-C too, and some (dash) then end with 130.
+  -- exec, because a shell in between would get the Ctrl-C too, and some (dash) then end with 130.
   local script = ("(%s) | env SHELL=/bin/sh TERM=dumb LC_ALL=C %s script -qec %s /dev/null")
     :format(table.concat(keys, "; "), table.concat(words, " "),
       child.quote("exec " .. child.program))
@@ -83,8 +84,8 @@ function child.type_lines(lines, environment)
   return out:gsub("\r", "") .. err, code
 end
 
--- Lua text that lets the program that runs it get SIGINT after each of the pauses (in seconds); the
--- pipe is kept, because the collector would wait for its end.
+-- Returns Lua text that sends SIGINT to the program that runs it, after each of the pauses (in
+-- seconds). The text keeps the pipe in a global, because the collector would wait for its end.
 function child.presses(...)
   local presses = {}
   for i, pause in ipairs { ... } do presses[i] = ("sleep %g; kill -INT $PPID"):format(pause) end

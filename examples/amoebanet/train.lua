@@ -10,13 +10,13 @@ local classify, stripes = require "classify", require "stripes"
 local flags = require "gpipe.flags"
 local nn, optim = gp.nn, gp.optim
 
-local SIZE = 224 -- what the last pool wants: 32 k or 32 k - 1, k from 7 to 13
+local SIZE = 224 -- the last pool needs 32 k or 32 k - 1, with k from 7 to 13
 
 local opt = flags.parse("Train AmoebaNet-D over several devices.", {
   { "--data DIR", nil, "a folder of images for each class" },
-  { "--synthetic", false, "generated images instead, few" },
+  { "--synthetic", false, "a few generated images instead" },
   { "--layers N", nil, "normal cells, a multiple of 3 (18; synthetic: 3)" },
-  { "--filters N", nil, "of the cells (256; synthetic: 32)" },
+  { "--filters N", nil, "filters of the cells (256; synthetic: 32)" },
   { "--epochs N", 90, "passes over the images" },
   { "--steps N", 1 << 40, "stop after so many steps (synthetic: 12)" },
   { "--batch N", nil, "images in a step (128; synthetic: 8)" },
@@ -27,7 +27,7 @@ local opt = flags.parse("Train AmoebaNet-D over several devices.", {
   { "--checkpoint WHEN", "except_last", "recompute activations: always, except_last or never" },
   { "--lr X", 1e-3, "learning rate of RMSprop" },
   { "--workers N", 4, "threads that read images" },
-  { "--seed N", 1, "of weights and order", min = 0 },
+  { "--seed N", 1, "seed of weights and order", min = 0 },
   { "--quiet", false, "no progress line" },
 }, arg, { run = true })
 gp.seed(opt.seed)

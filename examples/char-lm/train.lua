@@ -16,7 +16,7 @@ local opt = flags.parse("Train a language model of bytes.", {
   { "--width N", 384, "size of a byte's vector" },
   { "--heads N", 6, "attention heads" },
   { "--context N", 256, "bytes in a sequence" },
-  { "--dropout X", 0.1, "of the embedding and the layers" },
+  { "--dropout X", 0.1, "dropout of the embedding and the layers" },
   { "--steps N", 5000, "updates" },
   { "--batch N", 64, "sequences in a step" },
   { "--lr X", 1e-3, "largest learning rate of AdamW" },
@@ -25,7 +25,7 @@ local opt = flags.parse("Train a language model of bytes.", {
   { "--log N", 10, "steps between two lines" },
   { "--prompt TEXT", "The ", "what the sample begins with" },
   { "--length N", 200, "bytes to write" },
-  { "--seed N", 1, "of weights, order and sample", min = 0 },
+  { "--seed N", 1, "seed of weights, order and sample", min = 0 },
   { "--quiet", false, "no line of progress" },
 }, arg, { run = true })
 gp.seed(opt.seed)

@@ -20,7 +20,7 @@ local opt = flags.parse("Train a residual network on CIFAR-10.", {
   { "--stages N", 2, "pipeline stages, a device each" },
   { "--chunks N", 2, "micro-batches in a step" },
   { "--workers N", 2, "threads that prepare batches" },
-  { "--seed N", 1, "of weights, crops and order", min = 0 },
+  { "--seed N", 1, "seed of weights, crops and order", min = 0 },
   { "--quiet", false, "no progress line" },
 }, arg, { run = true })
 gp.seed(opt.seed)
@@ -47,7 +47,7 @@ local function conv(from, to, stride)
   return nn.Conv2d(from, to, 3, { stride = stride, padding = 1, bias = false })
 end
 
--- A block that halves the image and widens it has a convolution of 1 x 1 beside it.
+-- Where a block halves the image and widens it, a 1 x 1 convolution does the same on its shortcut.
 local function block(from, to, stride)
   local body = nn.Sequential {
     conv(from, to, stride), nn.BatchNorm2d(to), nn.ReLU(), conv(to, to, 1), nn.BatchNorm2d(to),
@@ -79,7 +79,7 @@ pipe:use(sgd)
 classify.train(pipe, sgd, train, {
   name = "cifar10", flags = opt, epochs = opt.epochs, steps = opt.steps, batch = opt.batch,
   seed = opt.seed, workers = not opt.synthetic and opt.workers or nil,
-}, function(step, total) -- up for a fifth, then down to zero
+}, function(step, total) -- the rate rises for a fifth of the steps, then falls to zero
   local part = (step - 1) / total
   return opt.lr * math.max(1e-3, part < 0.2 and part / 0.2 or (1 - part) / 0.8)
 end)

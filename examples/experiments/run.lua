@@ -18,8 +18,8 @@ local published = require "published"
 local opt = flags.parse("Reproduce published experiments.", {
   { "--only NAME", nil, "one experiment: see README.md" },
   { "--scale SIZE", "small", "tiny, small or full (full wants GPUs)" },
-  { "--rows N", 99, "of each table" },
-  { "--seed N", 1, "of weights and data", min = 0 },
+  { "--rows N", 99, "rows of each table" },
+  { "--seed N", 1, "seed of weights and data", min = 0 },
 }, arg)
 
 local SIZES = { tiny = 1, small = 2, full = 3 }
@@ -30,7 +30,7 @@ if not size then
 end
 gp.seed(opt.seed)
 
--- One of three values, by the size that was asked for.
+-- Returns one of three values, by the size in --scale.
 local function pick(tiny, small, full) return ({ tiny, small, full })[size] end
 
 local function about(text, ...) return text:format(...) end

@@ -19,7 +19,7 @@ local opt = flags.parse("Fine-tune GPT-2 on SQuAD's contexts.", {
   { "--size NAME", "small", "without --model: small, medium, large or xl, random weights" },
   { "--tokenizer DIR", nil, "folder with vocab.json and merges.txt; default that of --model" },
   { "--synthetic", false, "generated contexts, and random weights of a small model" },
-  { "--balance LIST", "4,3,3,4", "layers of each stage; a GPT-2 has two more than blocks" },
+  { "--balance LIST", "4,3,3,4", "layers of each stage; a GPT-2 has two more layers than blocks" },
   { "--context N", 128, "tokens in a sequence" },
   { "--steps N", 200, "updates" },
   { "--batch N", 16, "sequences in a step" },
@@ -31,7 +31,7 @@ local opt = flags.parse("Fine-tune GPT-2 on SQuAD's contexts.", {
   { "--temperature X", 0.8, "0 takes the most likely token" },
   { "--top-k N", 40, "draw from so many most likely tokens" },
   { "--save DIR", nil, "write the weights there, as transformers reads them", writes = "folder" },
-  { "--seed N", 1, "of weights, order and sample", min = 0 },
+  { "--seed N", 1, "seed of weights, order and sample", min = 0 },
   { "--quiet", false, "no lines of steps" },
 }, arg, { run = true })
 gp.seed(opt.seed)

@@ -20,7 +20,7 @@ local opt = flags.parse("Train a classifier of MNIST's digits.", {
   { "--stages N", 2, "pipeline stages, a device each" },
   { "--chunks N", 2, "micro-batches in a step" },
   { "--workers N", 1, "threads that prepare batches" },
-  { "--seed N", 1, "of weights and order", min = 0 },
+  { "--seed N", 1, "seed of weights and order", min = 0 },
   { "--quiet", false, "no progress line" },
 }, arg, { run = true })
 gp.seed(opt.seed)
@@ -68,6 +68,6 @@ classify.train(pipe, adam, train, {
   name = "mnist", flags = opt, epochs = opt.epochs, steps = opt.steps, batch = opt.batch,
   seed = opt.seed, workers = not opt.synthetic and opt.workers or nil,
 }, function(step, total)
-  return opt.lr * math.min(1, 2 - 2 * (step - 1) / total) -- the second half falls to zero
+  return opt.lr * math.min(1, 2 - 2 * (step - 1) / total) -- falls to zero over the second half
 end)
 print(("%.2f %% of %d test images are right"):format(classify.accuracy(pipe, test, 256), #test))

@@ -14,10 +14,10 @@ local nn, optim = gp.nn, gp.optim
 
 local opt = flags.parse("Train ResNet-101 over several devices.", {
   { "--data DIR", nil, "a folder of images for each class" },
-  { "--valid DIR", nil, "the same of held-out images" },
-  { "--synthetic", false, "generated images instead, small" },
+  { "--valid DIR", nil, "a folder of held-out images for each class" },
+  { "--synthetic", false, "small generated images instead" },
   { "--size N", nil, "pixels of a side (224; synthetic: 64)" },
-  { "--classes N", nil, "of synthetic images (8)" },
+  { "--classes N", nil, "classes of synthetic images (8)" },
   { "--depth N", 101, "18, 34, 50, 101 or 152 (the balance is that of 101)" },
   { "--epochs N", 90, "passes over the images" },
   { "--steps N", 1 << 40, "stop after so many steps (synthetic: 12)" },
@@ -28,12 +28,12 @@ local opt = flags.parse("Train ResNet-101 over several devices.", {
   { "--checkpoint WHEN", "except_last", "recompute activations: always, except_last or never" },
   { "--deferred", false, "batch norm keeps statistics of the whole batch" },
   { "--workers N", 4, "threads that read images" },
-  { "--seed N", 1, "of weights and order", min = 0 },
+  { "--seed N", 1, "seed of weights and order", min = 0 },
   { "--quiet", false, "no progress line" },
 }, arg, { run = true })
 gp.seed(opt.seed)
 
--- A number that may be left out, and what it is then.
+-- Reads a number that may be left out: the default is `full`, with --synthetic `small`.
 local function number(name, full, small)
   local value = opt[name] or (opt.synthetic and small or full)
   return math.tointeger(tonumber(value)) or classify.missing(("--%s is '%s'"):format(name, value))

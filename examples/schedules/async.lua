@@ -21,7 +21,7 @@ local opt = flags.parse("Asynchronous schedules beside 1F1B.", {
   { "--lr X", 0.1, "learning rate" },
   { "--stages N", 4, "pipeline stages, one CPU device each" },
   { "--chunks N", 4, "micro-batches of a mini-batch (1F1B, 2BW)" },
-  { "--seed N", 1, "of weights and order", min = 0 },
+  { "--seed N", 1, "seed of weights and order", min = 0 },
   { "--picture PATH", "async.svg", "where the curves go" },
 }, arg)
 
@@ -40,7 +40,7 @@ end
 
 -- ---- training ----------------------------------------------------------------------------------
 
--- Feed an epoch; appends the losses of its updates, which an asynchronous pipeline knows later.
+-- Feeds an epoch and appends the losses of its updates; an asynchronous pipeline knows them later.
 local function epoch_of(pipe, number, rows, losses)
   for x, y in train:shuffle(number):batches(rows, { drop_last = true }) do
     local known = pipe:step(x / 16, y)
@@ -58,8 +58,8 @@ local function accuracy_of(pipe)
   return 100 * right / #test
 end
 
--- Train under a schedule. Where every micro-batch is a mini-batch of its own, a step takes `chunks`
--- of them.
+-- Trains under a schedule. Where every micro-batch is a mini-batch of its own, a step takes
+-- `chunks` of them.
 local function run(case)
   local names = {}
   for d = 1, opt.stages do names[d] = "cpu:" .. d - 1 end

@@ -23,10 +23,10 @@ local opt = flags.parse("Compare all schedules. A folder for pictures may come f
   { "--width N", 384, "units of a hidden layer" },
   { "--rows N", 64, "rows of a micro-batch" },
   { "--steps N", 20, "steps of each schedule; the fastest counts" },
-  { "--seed N", 1, "of weights and data", min = 0 },
+  { "--seed N", 1, "seed of weights and data", min = 0 },
 }, arg)
 
--- The folder, or an error that says why there is none.
+-- Makes the folder, or ends the script and says why there is none.
 local function make_folder()
   local quoted = "'" .. folder:gsub("'", "'\\''") .. "'"
   if os.execute("mkdir -p -- " .. quoted) then return end
@@ -47,7 +47,8 @@ local function label_of(case)
   return case[1] .. table.concat(words)
 end
 
--- A schedule of p devices and m micro-batches with costs of a whole device's share.
+-- Simulates a schedule of p devices and m micro-batches; the costs are those of a device's whole
+-- share.
 local function simulate(case, p, m, F, I, W, comm)
   local s = gp.schedule.resolve(case, p, m)
   local v = s.stages / s.devices
@@ -101,8 +102,8 @@ end
 gp.seed(opt.seed)
 local x, y = gp.randn { m * opt.rows, opt.width }, gp.randn { m * opt.rows, opt.width }
 
--- A pipeline over p devices with one thread each, and its optimizer: part of the schedule where
--- that is asynchronous.
+-- Opens a pipeline over p devices with one thread each, and its optimizer; an asynchronous pipeline
+-- runs the updates itself.
 local function open(case, devices)
   local names = {}
   for d = 1, devices do names[d] = "cpu:" .. d - 1 end
@@ -114,7 +115,7 @@ local function open(case, devices)
   return pipe, sgd
 end
 
--- What a schedule's rows show, once: a step, or a stream from fill to drain.
+-- Runs once what a schedule's rows show: a step, or a stream from fill to drain.
 local function run_once(pipe, sgd, steps)
   if not pipe.asynchronous then
     local loss = pipe:step(x, y)
@@ -125,7 +126,7 @@ local function run_once(pipe, sgd, steps)
   return losses[#losses]
 end
 
--- Train; returns the last loss, and time, timeline, costs and stats of the fastest step.
+-- Trains; returns the last loss, and the time, timeline, costs and stats of the fastest step.
 local function measure(case, devices, steps)
   local pipe <close>, sgd = open(case, devices)
   local best, loss = { seconds = math.huge }, nil
@@ -148,19 +149,19 @@ end
 
 local one_stage = measure({ "gpipe" }, 1, 1)
 
--- How a loss compares with that of one stage.
+-- Says how a loss compares with that of one stage.
 local function verdict(s, loss)
   if s.batch > 0 then return "asynchronous" end
   if loss == one_stage then return "same bits" end
   local off = math.abs(loss - one_stage) / one_stage
-  local wanted = s.copies > 1 and off < 1e-6 -- two copies of the weights add in another order
+  local wanted = s.copies > 1 and off < 1e-6 -- two copies add gradients in another order
   return wanted and ("within %.0e"):format(off) or ("DIFFERS by %.0e"):format(off)
 end
 
 local pictures, page = {}, {}
 
--- Predicted above measured: a picture of this schedule, and two rows of the page of all whose
--- timeline is one step.
+-- Draws the predicted timeline above the measured one: a picture of this schedule, and two rows of
+-- the page that holds all schedules whose timeline is one step.
 local function draw(case, simulated, label, best)
   local path = ("%s/%s.svg"):format(folder, label:gsub("[ =]", "_"))
   assert(simulated:svg(path, { measured = best.timeline }))

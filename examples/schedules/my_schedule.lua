@@ -5,9 +5,10 @@
 --   gpipe-lua examples/schedules/my_schedule.lua --help
 --
 -- The schedule is one that has no name yet: zero bubble with as many activations as you allow, from
--- ZB-H1 (`limit` = devices) to ZB-H2 (2 devices - 1). Each one more takes one slot off the bubble.
--- Prints what verify says of a mistake, a table of limits, the drawing, and a training run: the
--- same parameters as under 1F1B, to the last bit, and what was predicted beside what was measured.
+-- ZB-H1 (`limit` = devices) to ZB-H2 (2 devices - 1). Each further activation takes one slot off
+-- the bubble. The script prints what verify says of a mistake, a table of limits, the drawing, and
+-- a training run: the same parameters as under 1F1B, to the last bit, and the predicted beside the
+-- measured time.
 local gp = require "gpipe"
 local flags, progress = require "gpipe.flags", require "gpipe.progress"
 local nn, optim = gp.nn, gp.optim
@@ -32,7 +33,7 @@ gp.schedule.define("up_to_limit", function(p, m, opts)
     local function weights() rows:W(d, d, w) w = w + 1 end
     placement[d] = d
     local first = math.min(2 * (p - d) - 1, limit - d)
-    -- the wrong way round: most where the first B comes soonest
+    -- the wrong way round: the device whose first B comes soonest gets the most
     if opts.mistake then first = d + 1 end
     while f < math.min(first, m) do forward() end
     while i < m do
@@ -55,7 +56,7 @@ local function mine(devices, chunks, limit, mistake)
     { devices = devices, chunks = chunks, limit = limit, mistake = mistake })
 end
 
--- ---- is it one? ---------------------------------------------------------------------------------
+-- ---- is it valid? -------------------------------------------------------------------------------
 
 local good, report = mine(4, 4, 4, true):verify()
 print("with a mistake in it:\n" .. tostring(report) .. "\n")
@@ -88,20 +89,20 @@ end
 gp.seed(2)
 local x, y = gp.randn { m * ROWS, WIDTH }, gp.randn { m * ROWS, WIDTH }
 
--- Train under a schedule that was built, which makes a device for each of its own. The update is
--- part of the step: of all stages together, or (barrier = false) of each as soon as its own
--- gradients are there.
+-- Trains under a schedule that is built already; the pipeline makes a CPU device for each of its
+-- devices. The update is part of the step: all stages update together, or (barrier = false) each as
+-- soon as its own gradients are there.
 local function train(schedule, barrier)
   local pipe <close> = gp.pipeline(new_model(), {
     schedule = schedule, checkpoint = "never", loss = nn.MSELoss(),
   })
   pipe:use(optim.SGD(pipe:parameters(), { lr = 0.1 }), { barrier = barrier })
-  pipe:step(x, y) -- plans, and takes its memory
+  pipe:step(x, y) -- plans, and allocates its memory
   pipe:flush()
   local started, fastest = progress.now(), nil
   for _ = 1, opt.steps do
     pipe:step(x, y)
-    -- to look at a pipeline without a barrier is to drain it
+    -- reading the timeline of a pipeline without a barrier would drain it
     local timeline = barrier and pipe:timeline()
     if timeline and not (fastest and fastest.timeline.makespan < timeline.makespan) then
       fastest = { timeline = timeline, costs = pipe:costs() }

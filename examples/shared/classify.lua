@@ -27,7 +27,7 @@ function classify.train(pipe, optimizer, data, opt, rate)
   run:finish()
 end
 
---- Percent of the images that the model tells right.
+--- Return the percentage of images that the model classifies right.
 ---@param pipe gpipe.Pipeline
 ---@param data gpipe.Dataset
 ---@param batch integer
@@ -43,7 +43,7 @@ function classify.accuracy(pipe, data, batch)
   return 100 * right / #data
 end
 
---- "44,92,124,110" as a list.
+--- Parse a list of numbers such as "44,92,124,110".
 ---@param text string
 ---@return integer[]
 function classify.balance(text)
@@ -52,7 +52,7 @@ function classify.balance(text)
   return list
 end
 
---- What to do where there is no data: one line, then the end.
+--- Print one line that says what is missing, and end the script.
 ---@param where string
 function classify.missing(where)
   io.stderr:write(("%s: no data: %s; or try --synthetic\n"):format(arg[0], where))

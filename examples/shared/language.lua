@@ -1,5 +1,5 @@
 -- examples/shared/language.lua - the loop of the examples that learn texts: steps, a line every few
--- of them, and the loss on what was held out.
+-- of them, and the loss on held-out text.
 local classify = require "classify"
 local gp = require "gpipe"
 local progress = require "gpipe.progress"
@@ -32,7 +32,7 @@ function language.train(name, pipe, optimizer, data, opt, rate)
   run:finish()
 end
 
---- The mean loss in nats over at most `batches` batches that were held out.
+--- Return the mean loss in nats over at most `batches` held-out batches.
 ---@return number
 function language.loss(pipe, data, batch, batches)
   local sum, count = 0, 0
@@ -43,7 +43,7 @@ function language.loss(pipe, data, batch, batches)
   return sum / count
 end
 
---- Print a text that the model continues, without control characters.
+--- Print a text that begins with `ids` and that the model continues, without control characters.
 ---@param pipe gpipe.Pipeline
 ---@param ids gpipe.Tensor of the beginning, i64 [T]
 ---@param opts table of gp.models.generate
@@ -53,7 +53,7 @@ function language.sample(pipe, ids, opts, decode)
   print("---- a sample\n" .. text .. "\n----")
 end
 
---- A pseudo-random text of simple sentences, for those who have no data at hand.
+--- Make a pseudo-random text of simple sentences, to train without a data set.
 ---@param count integer sentences
 ---@return string[]
 function language.sentences(count)
@@ -73,7 +73,7 @@ function language.sentences(count)
   return list
 end
 
---- Write a text to a file of its own. Remove it when it has been read.
+--- Write a text to a temporary file. The caller removes it after reading.
 ---@param text string
 ---@return string path
 function language.temporary(text)
@@ -83,7 +83,7 @@ function language.temporary(text)
   return path
 end
 
--- As for images: a balance of a command line, and what to do where there is no data.
+-- The helpers for command lines and missing data are those of the image examples.
 language.balance, language.missing = classify.balance, classify.missing
 
 return language

@@ -1,9 +1,9 @@
 -- examples/shared/reference.lua - published makespans of schedules, which compare.lua
 -- reproduces.
 --
--- Simulated with the sources' own implementations (or lists that equal theirs action by action).
--- Costs are those of a device's whole share of the model, for one micro-batch; spans differ from
--- makespans where the devices do not end together.
+-- They were simulated with the sources' own implementations (or lists that equal theirs action by
+-- action). Costs are those of a device's whole share of the model, for one micro-batch. The span
+-- differs from the makespan where the devices do not finish together.
 return {
   -- F = I = W = 1, no latency: {makespan, span} of 4 devices with 8 micro-batches, and of 8 with 16
   unit = {

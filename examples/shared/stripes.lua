@@ -1,5 +1,6 @@
--- examples/shared/stripes.lua - images that nobody has to download: stripes of a direction for each
--- class, somewhere, in noise. A network that sees anything tells them apart.
+-- examples/shared/stripes.lua - generated images, so that nothing has to be downloaded: each class
+-- has stripes of its own direction, at a random place, in noise. Any network that sees at all tells
+-- them apart.
 local gp = require "gpipe"
 
 --- A dataset of f32 images [3, side, side] in about -1 .. 1 with i64 classes 0 .. classes - 1.

@@ -1,5 +1,5 @@
 -- examples/transformer-lm/train.lua - a Transformer language model of subwords, as in PyTorch's
--- tutorial on pipeline parallelism: waves for positions, norms behind the sums, a head of its own.
+-- tutorial on pipeline parallelism: sinusoidal positions, norms after the sums, an untied head.
 --
 --   gpipe-lua examples/transformer-lm/train.lua --data wiki.train.tokens --tokenizer gpt2
 --   gpipe-lua examples/transformer-lm/train.lua --synthetic
@@ -20,7 +20,7 @@ local opt = flags.parse("Train a Transformer language model.", {
   { "--heads N", 8, "attention heads" },
   { "--ff N", 2048, "width between the two products of a layer" },
   { "--context N", 128, "tokens in a sequence" },
-  { "--dropout X", 0.2, "of the embedding and the layers" },
+  { "--dropout X", 0.2, "dropout of the embedding and the layers" },
   { "--steps N", 2000, "updates" },
   { "--batch N", 32, "sequences in a step" },
   { "--lr X", 5e-4, "largest learning rate of Adam" },
@@ -30,7 +30,7 @@ local opt = flags.parse("Train a Transformer language model.", {
   { "--log N", 10, "steps between two lines" },
   { "--prompt TEXT", "The", "what the sample begins with" },
   { "--length N", 60, "tokens to write" },
-  { "--seed N", 1, "of weights, order and sample", min = 0 },
+  { "--seed N", 1, "seed of weights, order and sample", min = 0 },
   { "--quiet", false, "no line of progress" },
 }, arg, { run = true })
 gp.seed(opt.seed)

@@ -1,5 +1,5 @@
 -- examples/unet/train.lua - a U-Net that finds shapes in images, over four devices: its skips go
--- from the stage of their origin straight to the stage that joins them.
+-- straight from the stage that makes them to the stage that joins them.
 --
 --   gpipe-lua examples/unet/train.lua --synthetic           under a minute on two cores
 --   gpipe-lua examples/unet/train.lua --images x.npy --masks y.npy --channels 64 --convs 5
@@ -14,7 +14,7 @@ local opt = flags.parse("Train a U-Net over several devices.", {
   { "--size N", 64, "pixels of a side of generated images" },
   { "--depth N", 5, "levels" },
   { "--convs N", 1, "convolutions in a cell (5 in torchgpipe's benchmark)" },
-  { "--channels N", 8, "of the outermost level (64 in torchgpipe's benchmark)" },
+  { "--channels N", 8, "channels of the outermost level (64 in torchgpipe's benchmark)" },
   { "--steps N", 60, "training steps" },
   { "--batch N", 16, "images in a step" },
   { "--stages N", 4, "pipeline stages, a device each" },
@@ -22,7 +22,7 @@ local opt = flags.parse("Train a U-Net over several devices.", {
   { "--schedule NAME", "1f1b", "see docs/schedules.md" },
   { "--checkpoint WHEN", "except_last", "recompute activations: always, except_last or never" },
   { "--lr X", 2e-3, "learning rate of AdamW" },
-  { "--seed N", 1, "of weights, images and order", min = 0 },
+  { "--seed N", 1, "seed of weights, images and order", min = 0 },
   { "--quiet", false, "no progress line" },
 }, arg, { run = true })
 gp.seed(opt.seed)

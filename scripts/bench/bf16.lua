@@ -1,8 +1,8 @@
--- scripts/bench/bf16.lua - what bf16 is worth on a CPU device: training steps of a byte GPT against
--- f32's, and against PyTorch's autocast where a Python with it is at hand.
+-- scripts/bench/bf16.lua - what bf16 gains on a CPU device: training steps of a byte GPT against
+-- f32's, and against PyTorch's autocast where a Python with PyTorch is installed.
 --
--- Two pipelines take turns; the path of bf16 products is printed first, since the bounds are those of
--- AVX512_BF16 and AMX. PyTorch: GPIPE_PEER_PYTHON, with the script of GPIPE_PEERS.
+-- Two pipelines take turns. The path of bf16 products is printed first, because the bounds are
+-- those of AVX512_BF16 and AMX. PyTorch runs in GPIPE_PEER_PYTHON, with the script of GPIPE_PEERS.
 package.path = (arg[0]:match("^.*/") or "./") .. "?.lua;" .. package.path
 local core = require "gpipe.core"
 local gp = require "gpipe"
@@ -18,7 +18,7 @@ local opt = flags.parse("Compare training steps in bf16 with f32's, and with PyT
 
 local ids = model.bytes(opt)
 
--- How many times f32's rate a path is asked for.
+-- The least speed of each path, as a multiple of f32's.
 local BOUNDS = { avx512_bf16 = 1.4, amx_bf16 = 2.5 }
 
 local function open(precision)
@@ -58,7 +58,7 @@ if not rate then
   print "bf16.torch skipped: no PyTorch (set GPIPE_PEER_PYTHON, GPIPE_PEERS)"
   return
 end
--- What it is compared with runs right behind it.
+-- Our bf16 runs again right after PyTorch, which it is compared with.
 local again = figure.alternate(opt.rounds, { narrow = function() narrow() end }, { "narrow" })
 local tokens = opt.batch * opt.context / figure.median(again.narrow)
 figure.print("bf16.tokens", tokens, "tok/s")

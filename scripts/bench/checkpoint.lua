@@ -20,7 +20,7 @@ local adam = optim.AdamW(pipe:parameters(), { lr = 1e-3 })
 pipe:step(gp.ones { 2, opt.width }, gp.ones { 2, opt.width })
 adam:step()
 
--- As many tensors of the same sizes as the state has.
+-- Makes as many tensors as the state has, of the same sizes.
 local state, bytes = {}, 0
 for _, entry in ipairs(pipe:parameters()) do
   for _ = 1, 3 do state[#state + 1] = gp.ones(entry.value.shape) end

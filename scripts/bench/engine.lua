@@ -1,8 +1,9 @@
 -- scripts/bench/engine.lua - what the engine adds to an action: programs that do nearly nothing.
 --
--- As the peer does it (pipe_torch.py 1f1b 64 empty): two stages that multiply one number by one
--- parameter, 64 micro-batches of one row. A device runs 2 x 64 actions a step, so step / 128 is the
--- time of an action with everything around it; the few nanoseconds of arithmetic are in it.
+-- The programs are those of the peer (pipe_torch.py 1f1b 64 empty): two stages that multiply one
+-- number by one parameter, 64 micro-batches of one row. A device runs 2 x 64 actions a step, so
+-- step / 128 is the time of an action with everything around it; it includes a few nanoseconds of
+-- arithmetic.
 package.path = (arg[0]:match("^.*/") or "./") .. "?.lua;" .. package.path
 local gp = require "gpipe"
 local figure, model = require "figure", require "model"
@@ -33,7 +34,7 @@ local function actions(stages, schedule)
   return times
 end
 
--- The least is what the code takes; the median has the neighbours of a shared machine in it.
+-- The least is what the code takes; the median also shows what other programs on the machine take.
 local function report(name, times, relation, bound)
   figure.print(name, figure.median(times), "us", relation, bound)
   figure.print(name .. ".least", math.min(table.unpack(times)), "us")

@@ -1,7 +1,7 @@
 -- scripts/bench/figure.lua - what the benchmarks share: medians, taking turns, lines of figures.
 --
--- The machine may be shared, so nothing is timed on its own where it is compared: the contenders
--- take turns, each turn gives one ratio, and the median of the ratios counts.
+-- The machine may be shared, so contenders that are compared are never timed alone: they take
+-- turns, each turn gives one ratio, and the median of the ratios counts.
 
 local clock = require("gpipe.core").seconds
 
@@ -58,7 +58,7 @@ end
 
 -- ---- lines -----------------------------------------------------------------------------------
 
--- Four digits are as many as any timing is good for.
+-- Four digits: no timing is more exact.
 local function text_of(value)
   if value ~= value or math.abs(value) >= 1000 then return ("%.0f"):format(value) end
   return (("%.4g"):format(value))
@@ -105,7 +105,7 @@ function figure.exact()
   }
 end
 
---- Say that a figure is not to be had here.
+--- Say that a figure cannot be measured here.
 ---@param name string
 ---@param why string
 function figure.skip(name, why)
@@ -131,7 +131,7 @@ function figure.interpreter()
   return arg[i]
 end
 
---- A word as the shell reads it back.
+--- Quote a word for the shell.
 ---@param word string
 ---@return string
 function figure.quote(word) return "'" .. word:gsub("'", "'\\''") .. "'" end

@@ -1,8 +1,7 @@
--- scripts/bench/fuse.lua - what it is worth that neighbouring ops of a layer run as one: bytes
--- moved, and time.
+-- scripts/bench/fuse.lua - what fusing neighbouring ops of a layer gains: bytes moved, and time.
 --
--- Two pipelines of the same transformer blocks take turns, one with every op by itself; their
--- losses must have the same bits on a CPU.
+-- Two pipelines of the same transformer blocks take turns, one of them with every op on its own;
+-- their losses must have the same bits on a CPU.
 package.path = (arg[0]:match("^.*/") or "./") .. "?.lua;" .. package.path
 local gp = require "gpipe"
 local inside = require "gpipe.pipeline.object".inside
@@ -27,7 +26,7 @@ local function open(fuse)
   })
 end
 
--- Bytes that a forward and backward pass move, by shapes.
+-- Counts the bytes that a forward and backward pass move, from the shapes.
 local function bytes_of(pipe)
   local _, plan = next(pipe.plans)
   local total = 0
@@ -44,6 +43,7 @@ figure.print("fuse.bytes", bytes_of(fused) / bytes_of(apart), "of those of singl
 local times = figure.alternate(opt.rounds, {
   fused = function() fused:step(ids, ids) end, apart = function() apart:step(ids, ids) end,
 }, { "fused", "apart" })
--- No slower: chains of row-wise ops find their rows in the cache as they are.
+-- Fused ops must be no slower; they gain little, as unfused row-wise ops find their rows in the
+-- cache.
 figure.print("fuse.speed", figure.median(figure.ratios(times.apart, times.fused)),
   "x of single ops", ">=", 0.97)

@@ -3,11 +3,12 @@
  *
  *   bench_gemm ROWS WIDTH WIDTH [WIDTH...]
  *
- * A stage of Linear(w0, w1), Linear(w1, w2), ... multiplies forwards, then per layer, last first,
- * for the gradients of the weights and, but for the first layer, of the inputs. This program makes
- * the same calls on memory of its own, one thread, each product whole, and prints the seconds of
- * one pass (the median; processor time, which the neighbours on a shared machine do not lengthen
- * much). Nothing of the runtime is in it: it is what gemm.lua compares the runtime with. */
+ * A stage of Linear(w0, w1), Linear(w1, w2), ... multiplies once per layer forwards. Then, last
+ * layer first, it multiplies for the gradient of each weight and, except in the first layer, of the
+ * input. This program makes the same calls on memory of its own, with one thread and each product
+ * whole, and prints the seconds of one pass (the median; processor time, which other programs on a
+ * shared machine lengthen little). It uses nothing of the runtime, because gemm.lua compares the
+ * runtime with it. */
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -32,7 +33,8 @@ typedef struct chain {
 
 /* ---- setting up ---------------------------------------------------------------------------- */
 
-/* One thread, as the runtime has it; symbols by address, as a function pointer is not an object. */
+/* Opens the library and sets it to one thread, as the runtime does. Symbols are copied by memcpy,
+ * because C does not convert an object pointer to a function pointer. */
 static sgemm_function *load(void) {
   static const char *const names[] = {"libdnnl.so.3", "libdnnl.so.2", "libdnnl.so"};
   void *handle = NULL;
@@ -48,7 +50,7 @@ static sgemm_function *load(void) {
   return sgemm;
 }
 
-/* Numbers around 0, on a cache line of their own; what they are does not matter. */
+/* Allocates numbers around 0 on a cache line of their own; their values do not matter. */
 static float *matrix(int64_t rows, int64_t columns) {
   size_t n = (size_t)(rows * columns);
   float *at = aligned_alloc(64, (n * sizeof(float) + 63) / 64 * 64);

@@ -1,10 +1,9 @@
 -- scripts/bench/gemm.lua - stages made of matrix products against dnnl_sgemm on the same shapes.
 --
 -- A stage of Linears runs on one device with one thread; bench_gemm (gemm.c) makes the same
--- products by calling the library directly. What the stage takes longer is ours: bias, loss,
--- cutting into blocks, the engine. Both take turns; the share is theirs / ours, in processor time:
--- with one thread each it is the time that passes on an idle machine, and neighbours do not
--- lengthen it much.
+-- products by calling the library directly. The time beyond that is ours: bias, loss, cutting into
+-- blocks, the engine. Both take turns. The share is theirs / ours, in processor time: with one
+-- thread each that is the wall time on an idle machine, and other programs lengthen it little.
 package.path = (arg[0]:match("^.*/") or "./") .. "?.lua;" .. package.path
 local gp = require "gpipe"
 local figure = require "figure"
@@ -43,7 +42,7 @@ local function gflop(case)
   return 1e-9 * sum
 end
 
--- Seconds of one micro-batch, as the library does it.
+-- Seconds that the library takes for one micro-batch.
 local function direct(case)
   local command = ("%s %d %s"):format(figure.quote(program), case.rows,
     table.concat(case.widths, " "))

@@ -1,4 +1,4 @@
--- scripts/bench/gpt.lua - tokens per second of a byte GPT: the model of the peers, in our words.
+-- scripts/bench/gpt.lua - tokens per second of a byte GPT: the peers' model, built with gpipe.
 --
 --   gpipe-lua scripts/bench/gpt.lua [--stages N] [--threads N] [--chunks N] [--steps N] ...
 -- Prints one line: the median over the steps after three of warm-up.

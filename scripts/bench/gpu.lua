@@ -1,10 +1,10 @@
 -- scripts/bench/gpu.lua - what a GPU reaches: copies and products, GPT-2 124M, ResNet-50, single
 -- kernels, parts of the GPU as a pipeline; and how exact attention in halves and convolutions are.
 --
--- Ratios within one run on the same GPU. A section that breaks says so and the others go on. The
--- exit code is then 1, or 69 where the machine is at fault: no GPU, one that failed, no memory.
--- The precision that is asked for is used, or the section breaks. scripts/gpu-check runs one at a
--- time, and PyTorch's figures of the same model where it is on the machine.
+-- Ratios compare figures of one run on the same GPU. A section that breaks says so and the others
+-- go on. The exit code is then 1, or 69 where the machine is at fault: no GPU, one that failed, no
+-- memory. The precision that is asked for is used, or the section breaks. scripts/gpu-check runs
+-- one section at a time, and PyTorch with the same model where the machine has it.
 package.path = (arg[0]:match("^.*/") or "./") .. "?.lua;" .. package.path
 local core = require "gpipe.core"
 local figure = require "figure"
@@ -18,7 +18,7 @@ local opt = flags.parse("Measure a GPU.", {
   { "--layers N", 12, "blocks of the GPT" }, { "--width N", 768, "width" },
   { "--heads N", 12, "heads" },
   { "--context N", 1024, "tokens in a sequence" },
-  { "--vocabulary N", 50304, "tokens that there are" },
+  { "--vocabulary N", 50304, "tokens of the vocabulary" },
   { "--batch N", 16, "sequences in a step" }, { "--chunks N", 1, "micro-batches of the GPT" },
   { "--steps N", 12, "timed steps" }, { "--rounds N", 5, "turns of what is compared" },
   { "--rows N", 65536, "rows of the kernels' tensors, of 1,024 elements" },
@@ -27,7 +27,7 @@ local opt = flags.parse("Measure a GPU.", {
   { "--tokens N", 1024, "keys and queries of the attention that is compared with f64" },
   { "--side N", 224, "pixels of a side of ResNet's images; an eighth in single convolutions" },
   { "--images N", 32, "images in a step of ResNet" },
-  { "--depth N", 50, "layers of it" },
+  { "--depth N", 50, "layers of ResNet" },
   { "--precision NAME", "bf16", "of the products: bf16, f16, tf32 or f32" },
 }, arg)
 
@@ -36,7 +36,7 @@ local OF_MACHINE = { device = true, memory = true } -- codes of errors
 
 local status = 0
 
--- Run a part of the benchmark; what broke in it is a line.
+-- Runs a section of the benchmark; if it breaks, prints a line that says why.
 local function section(name, work)
   if opt.only ~= "" and opt.only ~= name then return end
   local good, message = pcall(work)

@@ -1,16 +1,16 @@
 -- scripts/bench/gpu_ceilings.lua - what the GPU at hand can do at most: bytes copied and matrices
 -- multiplied in a second, which other figures are shares of.
 --
--- Products are those of a layer in a pipeline, forward and backward: two models that differ in the
--- number of layers alone differ by what the layers take. On random numbers, because the units run
--- faster on zeros and ones.
+-- The products are those of a layer in a pipeline, forward and backward: two models that differ
+-- only in the number of layers differ by the time of those layers. The numbers are random, because
+-- the units run faster on zeros and ones.
 local gp = require "gpipe"
 local figure = require "figure"
 local nn = gp.nn
 
 local ceilings = {}
 
---- Bytes a second that a copy from GPU memory to GPU memory moves, read and written.
+--- Return the bytes a second that a copy within GPU memory moves, read and written.
 ---@param rows integer
 ---@param width integer
 ---@param rounds integer
@@ -37,7 +37,7 @@ local PRODUCTS = {
   { precision = "tf32", rows = 2 }, { precision = "f32", rows = 1 },
 }
 
--- Rows of random numbers, drawn from few that the host has to make and to send.
+-- Rows of random numbers, chosen from a few so that the host has little to make and to send.
 local Input = nn.class("Input")
 local CHOICES = 256
 function Input:init(rows, width)
@@ -64,7 +64,7 @@ local function seconds_of(size, product, n)
   return figure.median(times)
 end
 
-local TRIES = 10 -- of a difference that other work on the machine made negative
+local TRIES = 10 -- as other work on the machine can make the difference negative
 
 -- Seconds of one product.
 local function seconds_of_one(size, product)

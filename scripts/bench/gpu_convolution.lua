@@ -12,7 +12,7 @@ local convolution = {}
 
 -- ---- exactness ----------------------------------------------------------------------------------
 
--- Layers of ResNet, and what is special: few channels, groups, padding that differs, no padding.
+-- Layers of ResNet, and special cases: few channels, groups, padding that differs, no padding.
 local CASES = {
   { name = "3x3", 64, 64, 3, { padding = 1 } },
   { name = "1x1", 256, 64, 1, { stride = 2, bias = false } },
@@ -21,14 +21,14 @@ local CASES = {
   { name = "dilated", 64, 32, 3, { dilation = 2, padding = { 2, 3, 2, 3 } } },
   { name = "transposed", 64, 32, 2, { stride = 2 }, transposed = true },
 }
--- Sums in other orders; halves are rounded once.
+-- Sums run in another order; halves are rounded once.
 local BOUND = { f32 = 1e-5, tf32 = 1e-5, bf16 = 5e-3, f16 = 1e-3 }
 
 local function draw(shape, seed, dtype)
   return gp.randn(shape, { seed = seed }):to "bf16":to(dtype)
 end
 
--- The images are a parameter, so that they have a gradient.
+-- The images are a parameter, so that a gradient reaches them.
 local Convolve = nn.class("Convolve")
 function Convolve:init(case, side, dtype)
   local options = { dtype = dtype }
@@ -45,7 +45,8 @@ end
 
 function Convolve:forward(x) return self.layer(self.images * x) end
 
--- Output and gradients in f64, on the host. precision nil: all of it in f64.
+-- Returns the output and the gradients as f64 on the host. With precision nil all of it is computed
+-- in f64.
 local function results_of(case, side, precision)
   local dtype = precision and "f32" or "f64"
   local model = Convolve(case, side, dtype)

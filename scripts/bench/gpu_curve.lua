@@ -32,7 +32,7 @@ function curve.batch(size)
   return ids, ids:roll(-1, 2)
 end
 
---- Under which name the losses of a size are kept.
+--- Return the key under which gpu_losses.lua keeps the losses of a size.
 ---@param size table layers, width, heads, context and vocabulary count
 ---@return string
 function curve.key(size)
@@ -45,7 +45,7 @@ end
 ---@param name string the figures' first word
 ---@param size table as for key
 ---@param precision string
----@param losses number[] of consecutive steps, the first one being the first of all
+---@param losses number[] of consecutive steps, from the first of the training
 function curve.print(name, size, precision, losses)
   local known = require("gpu_losses")[curve.key(size)]
   if not known then

@@ -43,7 +43,7 @@ function gpt.block(width, heads)
   }
 end
 
--- The head has the weights of the embedding: 124M parameters at the usual size.
+-- The head shares the weights of the embedding: 124M parameters at the usual size.
 local function model_of(size)
   gp.seed(0)
   local embed = Embed(size)
@@ -66,8 +66,8 @@ end
 
 -- ---- figures ------------------------------------------------------------------------------------
 
--- Bytes in use on the first GPU as the driver counts them, whoever's; nil where nvidia-smi is not
--- here.
+-- Bytes in use on the first GPU by all processes, as the driver counts them; nil without
+-- nvidia-smi.
 local function used_bytes()
   local text = figure.capture("nvidia-smi -i 0 --query-gpu=memory.used "
     .. "--format=csv,noheader,nounits 2>/dev/null")
@@ -104,7 +104,8 @@ local function print_speed(size, precision, seconds)
     ">=", 45)
 end
 
---- A pipeline of the model, and a function that takes a step in it and returns the loss.
+--- Open a pipeline of the model; also returns a function that takes a step in it and returns the
+--- loss.
 ---@param size table as for run
 ---@param precision string
 ---@param o? {fuse: boolean?, device: string?}
@@ -123,8 +124,8 @@ function gpt.trainer(size, precision, o)
   return pipe, function() return pipe:step(ids, following) end
 end
 
--- Seconds of each step after four of warm-up, the shares of them without work, in percent, and the
--- losses of all steps.
+-- Times steps after four of warm-up. Returns the seconds of each, the percentage of each without
+-- work, and the losses of all steps.
 local function time_steps(size, pipe, step)
   local times, gaps, losses = {}, {}, {}
   for i = -3, size.steps do
@@ -134,9 +135,9 @@ local function time_steps(size, pipe, step)
   return times, gaps, losses
 end
 
--- What is left of a step without work: outside of actions as the trace has it, and between the
--- kernels of replayed actions, from what these take by themselves (pipe:profile). Events cost about
--- as much as a short kernel; what they cost is taken off, and said.
+-- Prints how much of a step has no work: outside of actions, from the trace, and between the
+-- kernels of replayed actions, from the kernels' own times (pipe:profile). An event costs about as
+-- much as a short kernel; that cost is subtracted, and printed.
 local function print_launch(pipe, step, seconds, outside)
   local p = pipe:profile(step, { ceilings = false })
   local device, ops = p.devices[1], 0
@@ -152,8 +153,8 @@ local function print_launch(pipe, step, seconds, outside)
     ("us, what timing costs, taken off each of %d ops"):format(ops))
 end
 
--- How many shapes of each kind of work take which path: one that fell back to own kernels is seen
--- in the figures, not in a log alone.
+-- Prints how many shapes of each kind of work take which path, so that a fallback to our own
+-- kernels shows among the figures and not only in a log.
 local function print_paths(pipe)
   local counts, names = {}, {}
   for _, path in ipairs(pipe:describe().devices[1].paths) do
@@ -178,7 +179,7 @@ function gpt.run(size, precision)
   print_speed(size, precision, seconds)
   print_memory(before)
   print_paths(pipe)
-  print(pipe:describe()) -- by which paths, and why by no faster ones
+  print(pipe:describe()) -- names the paths, and why no faster ones were taken
   print_launch(pipe, step, seconds, figure.median(gaps))
 end
 
@@ -212,13 +213,13 @@ function gpt.run_model(size, precision)
   if not falls then error("the loss does not fall", 0) end
 end
 
--- Seconds of a step with ops that run as one, or by themselves.
+-- Seconds of a step with ops fused, or each on its own.
 local function seconds_of(size, precision, fuse)
   local pipe <close>, step = gpt.trainer(size, precision, { fuse = fuse })
   return figure.median((time_steps(size, pipe, step)))
 end
 
---- Print what it is worth that neighbouring ops run as one.
+--- Print what fusing neighbouring ops gains.
 ---@param size table as for run
 ---@param precision string
 function gpt.compare_fused(size, precision)

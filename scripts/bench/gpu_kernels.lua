@@ -1,8 +1,8 @@
 -- scripts/bench/gpu_kernels.lua - our own kernels as a share of copying memory on the GPU.
 --
--- A model makes one large tensor on the GPU and sends it through n layers of a kind; two models
--- that differ in n alone differ by what those layers take, forward and backward, without transfers,
--- losses and launches. Tensors are several times the cache, so that memory is what is measured.
+-- A model makes one large tensor on the GPU and sends it through n layers of a kind. Two models
+-- that differ only in n differ by what those layers take, forward and backward, without transfers,
+-- losses and launches. Tensors are several times the cache, so the figures are those of memory.
 local gp = require "gpipe"
 local ceilings = require "gpu_ceilings"
 local figure = require "figure"
@@ -10,7 +10,7 @@ local nn = gp.nn
 
 local kernels = {}
 
-local Grow = nn.class("Grow") -- one number a step becomes rows x width
+local Grow = nn.class("Grow") -- makes rows x width from one number a step
 function Grow:init(rows, width) self.w = nn.Parameter({ 1, rows, width }, nn.init.normal(0, 1)) end
 function Grow:forward(x) return self.w * x end
 
@@ -29,7 +29,7 @@ end
 
 function Look:forward(x) return x + self.table(self.ids) end
 
--- Through another dtype and back; the two launches are what is measured.
+-- Casts to another dtype and back: the two launches are what is measured.
 local function cast(x) return x:to(x.dtype == "f32" and "bf16" or "f32"):to(x.dtype) end
 
 -- times: how often a layer reads or writes the elements, forward and backward; bound in % of the
@@ -79,8 +79,8 @@ local function print_share(size, name, bytes, seconds)
     "% of copy", ">=", 80)
 end
 
--- Scores are read forward, read and written over backward; the sum that it is compared with reads
--- and writes them once, which is given back.
+-- Forward reads the scores; backward reads them and writes over them. The sum that serves as
+-- baseline reads and writes them once, so that time is added back.
 local function print_cross_entropy(size, bytes)
   local loss, targets = nn.CrossEntropyLoss(), (gp.rand { 1, size.rows } * size.width):to "i64"
   local with = seconds_of(size, {}, { loss = loss, targets = targets })
@@ -101,7 +101,7 @@ function kernels.run(size)
     print_share(size, kernel.name, 4 * times * bytes, many - few)
   end
   print_cross_entropy(size, bytes)
-  if size.dtype ~= "f32" then return end -- updates are those of f32
+  if size.dtype ~= "f32" then return end -- updates run in f32 only
   -- Reads parameter, gradient and two moments, writes all but the gradient.
   local without, with = seconds_of(size, {}, {}), seconds_of(size, {}, { use = true })
   print_share(size, "adamw", 7 * bytes, with - without)

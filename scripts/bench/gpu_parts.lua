@@ -2,8 +2,8 @@
 --
 -- A GPU cut into p parts (green contexts) runs a pipeline of p equal stages with m micro-batches;
 -- one part runs the same model alone. Without bubbles the pipeline would be p times as fast, with
--- those of its schedule m p / (m + p - 1) times: how much of that is reached is what transfers and
--- waiting leave.
+-- those of its schedule m p / (m + p - 1) times. The share of that which is reached shows what
+-- transfers and waiting cost.
 local gp = require "gpipe"
 local figure = require "figure"
 local gpt = require "gpu_gpt"
@@ -42,7 +42,7 @@ local function turn(train, steps)
   return figure.median(times)
 end
 
---- Pipelines of p parts, and print their share of what their schedule allows.
+--- Run pipelines of p parts, and print their share of what their schedule allows.
 ---@param size {width: integer, heads: integer, context: integer, rows: integer, steps: integer, rounds: integer}
 ---@param precision string
 ---@param p integer

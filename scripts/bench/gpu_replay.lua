@@ -28,7 +28,7 @@ local function train(size, precision, eager)
 end
 
 --- Compare the two and print how many losses and weights differ.
---- Errors: some do.
+--- Errors: if any differ.
 ---@param size table as gpu_gpt takes it; two layers of it
 ---@param precision string
 function replay.run(size, precision)

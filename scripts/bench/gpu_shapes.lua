@@ -1,9 +1,9 @@
 -- scripts/bench/gpu_shapes.lua - each product of the GPT's step alone, and its attention, against
 -- the rate of a large product on the same GPU.
 --
--- A step is as fast as its products; here one sees which shape falls short, forward, for the input
--- and for the weight. Times come from pipe:profile, so a replayed step's, kernel by kernel; FLOP of
--- causal attention count the pairs that are seen.
+-- A step is as fast as its products; this shows which shape falls short, forward, for the input and
+-- for the weight. Times come from pipe:profile, kernel by kernel of a replayed step. The FLOP of
+-- causal attention count only the pairs that are not masked.
 local gp = require "gpipe"
 local figure = require "figure"
 local nn = gp.nn
@@ -12,7 +12,8 @@ local shapes = {}
 
 local WARM, ROUNDS = 3, 5
 
--- Inputs and outputs of the layers, as multiples of the width; the head's outputs are the words.
+-- Inputs and outputs of the layers, as multiples of the width; the head's outputs are the
+-- vocabulary.
 local PRODUCTS = {
   { name = "qkv", 1, 3 }, { name = "proj", 1, 1 }, { name = "up", 1, 4 }, { name = "down", 4, 1 },
   { name = "head", 1 },

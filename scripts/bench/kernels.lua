@@ -2,11 +2,11 @@
 -- multiplying.
 --
 -- No bounds: these figures say where a step's time could be won. Each op runs as a stage of several
--- such layers in a row on one device with one thread, forward and backward, as it does in training:
--- rows that stay in the cache from one layer to the next are part of the result, so shares above
--- 100 % are possible. Of the sizes that it has by itself all of a tensor stays in the cache, where
--- a copy is several times as fast as in memory and shares are low; docs/performance.md says which
--- sizes its figures are of.
+-- such layers in a row on one device with one thread, forward and backward, as it does in training.
+-- Rows that stay in the cache from one layer to the next are part of the result, so shares above
+-- 100 % are possible. At the default sizes a whole tensor stays in the cache, where a copy is
+-- several times as fast as in memory, and shares are low; docs/performance.md says which sizes its
+-- figures are of.
 package.path = (arg[0]:match("^.*/") or "./") .. "?.lua;" .. package.path
 local gp = require "gpipe"
 local core = require "gpipe.core"
@@ -38,15 +38,15 @@ end
 
 local function apply(work) return function() return Apply(work) end end
 
--- The rows of the batch as positions, the width as channels.
+-- BatchNorm1d with the rows of the batch as positions and the width as channels.
 local Norm = nn.class("Norm")
 function Norm:init() self.norm = nn.BatchNorm1d(opt.width) end
 function Norm:forward(x) return self.norm(x:reshape(opt.rows, opt.width)):reshape(x.shape) end
 local function apply_norm() return Norm() end
 
--- forward, backward: times that each reads or writes the elements (bytes / 4), or FLOP where
--- `flop`. Backward norms read twice what gradients of weights need: sums over rows have one order,
--- so they are made column by column.
+-- forward, backward: how many times each reads or writes the elements (bytes / 4), or its FLOP
+-- where `flop`. The backward pass of a norm reads what the gradients of its weights need twice:
+-- sums over rows have one order, so they are made column by column.
 local kernels = {
   { name = "add", make = apply(function(x) return x + x end), forward = 2, backward = 2 },
   { name = "relu", make = apply(function(x) return x:relu() end), forward = 2, backward = 3 },
@@ -71,8 +71,8 @@ local kernels = {
 
 -- ---- measuring -------------------------------------------------------------------------------
 
--- The first layer only makes gradients flow through those that have no parameters, the last ones
--- keep the batch's output, for which memory is had anew, from being as large as what is measured.
+-- The first layer has a parameter, so that gradients flow through layers that have none. The last
+-- ones keep the batch's output small, because its memory is allocated anew for every batch.
 local Gain = nn.class("Gain")
 function Gain:init() self.w = nn.Parameter({ 1 }, nn.init.ones()) end
 function Gain:forward(x) return x * self.w end
@@ -113,8 +113,8 @@ local function copying(elements)
   return turns_of(function() to:copy_(from) end)
 end
 
--- Per round: seconds of a layer's forward and backward, what layers add to a stage that has none,
--- and of a copy.
+-- Returns, per round, the seconds of a layer's forward and backward pass (what the layers add to a
+-- stage that has none), and of a copy.
 local function seconds_of(kernel)
   local layers = { Gain() }
   for i = 1, opt.layers do layers[i + 1] = kernel.make() end
@@ -135,7 +135,8 @@ end
 
 -- ---- report ----------------------------------------------------------------------------------
 
--- `words` of each element, as a share of what copying reaches in the same rounds.
+-- Prints the rate of `words` of each element, as a share of what copying reaches in the same
+-- rounds.
 local function report_copy(name, words, seconds, copy)
   local shares = {}
   for i = 1, #seconds do shares[i] = 100 * words * copy[i] / (2 * seconds[i]) end

@@ -3,9 +3,9 @@
  *
  *   bench_layers N I O SIZE KERNEL STRIDE PADDING
  *
- * Prints the seconds of forward, of the gradient of the input and of that of the weight (the best
- * of a few; processor time, which the neighbours on a shared machine do not lengthen much).
- * Nothing of the runtime is in it: it is what layers.lua compares the runtime with. Without the
+ * Prints the seconds of the forward pass, of the gradient of the input and of that of the weight
+ * (the best of a few; processor time, which other programs on a shared machine lengthen little). It
+ * uses nothing of the runtime, because layers.lua compares the runtime with it. Without the
  * library's headers of 2.x (libdnnl-dev) it fails at once. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +30,7 @@ static dnnl_stream_t stream;
     }                                                                                              \
   } while (0)
 
-/* Memory of ours, filled with numbers between -1 and 1. */
+/* Allocates memory and fills it with numbers between -1 and 1. */
 static dnnl_memory_t fill(const dnnl_memory_desc_t *desc) {
   size_t bytes = dnnl_memory_desc_get_size(desc);
   float *data = aligned_alloc(64, (bytes + 63) / 64 * 64);
@@ -118,7 +118,7 @@ static double of_weight(const shape *s) {
   return seconds(pd, args);
 }
 
-/* OMP_NUM_THREADS=1 is set by who starts it: libgomp reads it when it is loaded. */
+/* The caller sets OMP_NUM_THREADS=1, because libgomp reads it when it is loaded. */
 int main(int argc, char **argv) {
   if (argc != 8) return 2;
   TRY(dnnl_engine_create(&engine, dnnl_cpu, 0));

@@ -1,9 +1,9 @@
 -- scripts/bench/layers.lua - stages made of convolutions against oneDNN's own on the same shapes.
 --
 -- A stage of Conv2ds runs on one device with one thread; bench_layers (layers.c) calls the
--- library's convolutions directly, on images channels-last and weights in the order that it likes best. What
--- the stage takes longer is ours: gathers, packed weights, bias, loss, the engine. Both take turns;
--- the share is theirs / ours, in processor time, as in gemm.lua.
+-- library's convolutions directly, on images channels-last and weights in the order that it likes
+-- best. The time beyond that is ours: gathers, packed weights, bias, loss, the engine. Both take
+-- turns; the share is theirs / ours, in processor time, as in gemm.lua.
 package.path = (arg[0]:match("^.*/") or "./") .. "?.lua;" .. package.path
 local gp = require "gpipe"
 local figure = require "figure"
@@ -43,7 +43,7 @@ local function gflop(case)
   return 1e-9 * sum
 end
 
--- Seconds of all products, as the library does them.
+-- Seconds that the library takes for all products.
 local function direct(case)
   return function()
     local sum = 0
@@ -58,7 +58,7 @@ local function direct(case)
   end
 end
 
--- Seconds of a step: the least of a few, as there.
+-- Seconds of a step: the least of a few, as in layers.c.
 local function ours(pipe, x, y)
   return function()
     local best = math.huge

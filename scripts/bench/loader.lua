@@ -1,5 +1,5 @@
--- scripts/bench/loader.lua - steps of a two-stage pipeline fed by threads that load, over steps on
--- batches that lie in memory.
+-- scripts/bench/loader.lua - how much longer the steps of a two-stage pipeline take when threads
+-- load their batches than when the batches lie in memory.
 --
 -- The images are made up: bytes in a file of CIFAR's form, cropped and flipped at random.
 

@@ -3,8 +3,8 @@
 --
 -- The peers are Python programs beside the checkout (../shared/peers, or GPIPE_PEERS) and need
 -- PyTorch in GPIPE_PEER_PYTHON, /opt/peers/bin/python or python3; without them the figures are
--- skipped. A round runs each of ours next to what it is compared with; the median of the rounds'
--- ratios counts.
+-- skipped. A round runs each of our programs right next to the one it is compared with; the median
+-- of the rounds' ratios counts.
 package.path = (arg[0]:match("^.*/") or "./") .. "?.lua;" .. package.path
 local figure = require "figure"
 local flags, core = require "gpipe.flags", require "gpipe.core"
@@ -46,7 +46,7 @@ local why, python = look()
 
 -- ---- commands --------------------------------------------------------------------------------
 
--- What a program printed of a figure: "tok/s=1234".
+-- Runs a command and returns the figure that it prints as `key`: "tok/s=1234".
 local function measure(command, key)
   local text = figure.capture("timeout 400 sh -c " .. quote(command) .. " 2>&1")
   local value = text and text:match(key:gsub("%p", "%%%0") .. "=([%d.]+)")
@@ -57,7 +57,8 @@ local function peer(program, arguments)
   return ("%s %s %s"):format(quote(python), quote(folder .. "/" .. program), arguments)
 end
 
--- Two processes of one rank each, as torch.distributed wants them; one that is left alone is ended.
+-- Two processes of one rank each, as torch.distributed wants them; a time limit ends one that is
+-- left alone.
 local function two_ranks(arguments)
   local command = "export WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=%d; "
     .. "RANK=1 timeout 300 %s & RANK=0 timeout 300 %s; code=$?; wait; exit $code"
@@ -75,8 +76,8 @@ local STAGES = "--stages 2 --threads 1 --chunks 8 --schedule 1f1b --checkpoint n
 
 -- ---- comparisons -----------------------------------------------------------------------------
 
--- must: a bound for ours / theirs in tokens per second, or what `key` says. Of several programs of
--- theirs the faster one counts.
+-- must: a bound for ours / theirs in tokens per second, or in what `key` says. Where theirs are
+-- several programs, the faster one counts.
 local comparisons = {
   {
     name = "eager", must = 1.1, ours = ours(STAGE),
@@ -112,7 +113,7 @@ local function compare(c)
   figure.print(name, figure.median(figure.ratios(speeds.ours, speeds.theirs)), "x", ">=", c.must)
 end
 
--- Theirs alone: what ours takes is engine.action of scripts/bench/engine.
+-- Measures theirs alone; ours is engine.action of scripts/bench/engine.
 local function engine()
   local times = {}
   for round = 1, opt.rounds do times[round] = measure(two_ranks "1f1b 64 empty", "us/action") end

@@ -27,7 +27,7 @@ local function trainer(count)
   end
 end
 
--- Seconds of a step in a turn: the median after one that brings the caches back.
+-- Seconds of a step in a turn: the median after one step that fills the caches again.
 local function turn(train)
   train()
   local times = {}

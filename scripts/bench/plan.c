@@ -1,11 +1,11 @@
 /* scripts/bench/plan.c - how long planning takes: `bench_plan ORDER STAGES MICROS DEVICE
  * LAYERS_A_STAGE OPS`.
  *
- * A tower of linear and tanh for devices that are not there; DEVICE -1 plans for all of them. OPS
- * more ops stand in the first layer. ORDER is 1f1b, or of an asynchronous schedule pipedream or
- * 2bw, as long a stream as a pipeline plans for steps of MICROS; `lower` is gpipe without a
- * barrier, of which lowering alone is timed. Prints seconds (of the processor) for the schedule and
- * for the plan, and the most memory in MiB. */
+ * Plans a tower of linear and tanh for devices that are not there; DEVICE -1 plans for all of them.
+ * The first layer has OPS more ops. ORDER is 1f1b, or an asynchronous schedule, pipedream or 2bw:
+ * then the stream is as long as a pipeline plans it for steps of MICROS. `lower` is gpipe without a
+ * barrier, of which only the lowering is timed. Prints the processor's seconds for the schedule and
+ * for the plan, and the peak memory in MiB. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@
 
 enum { WIDTH = 4 };
 
-/* Of the processor: nothing else runs here, and shared machines take turns. */
+/* Processor time: this program has one thread, and on a shared machine wall time varies. */
 static double now(void) {
   struct timespec t;
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
@@ -32,7 +32,7 @@ static void must(gp_status status) {
 
 typedef struct order {
   gp_rows *rows;
-  int stages, micros; /* micros: of a step */
+  int stages, micros; /* micros: per step */
   int batch;          /* micro-batches per update; 0: synchronous */
   int stored;         /* micro-batches that the lists show */
   bool fill_first;    /* all forward passes first */
@@ -88,7 +88,7 @@ static gp_schedule *make_schedule(order *o, int32_t *placement) {
   return schedule;
 }
 
-/* Updates that stand right behind the last gradient of their stage. */
+/* Times lowering alone, with each update right behind the last gradient of its stage. */
 static int lower_only(const gp_schedule *schedule, double begin, double made) {
   gp_lower_options options = {.remat = GP_REMAT_NEVER, .update = GP_UPDATE_FREE};
   gp_rows *rows;
@@ -115,7 +115,7 @@ static gp_ref input(gp_trace *trace, gp_input_kind kind) {
   return ref;
 }
 
-/* Of `layers` layers, their weights in params. */
+/* Traces `layers` layers, and puts their weights into params. */
 static gp_trace *trace_of(int layers, int ops, gp_param **params, gp_ref *loss) {
   gp_trace *trace;
   must(gp_trace_new(true, &trace));

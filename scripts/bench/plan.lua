@@ -1,9 +1,9 @@
--- scripts/bench/plan.lua - how long planning takes, for devices that are not there.
+-- scripts/bench/plan.lua - how long planning takes, for devices that this machine does not have.
 --
 -- bench_plan (plan.c) traces a tower of small layers, makes 1F1B and plans: the whole of it, or the
--- share of one device in the middle. Time for the schedule is a figure of its own. Planning is to
--- be near-linear: a stage of twice as many ops must not take much more than twice as long, nor may
--- a stream of an asynchronous schedule that is twice as long.
+-- share of one device in the middle. The time of the schedule is a figure of its own. Planning must
+-- stay near-linear: a stage of twice as many ops must not take much more than twice as long, nor
+-- may a stream of an asynchronous schedule that is twice as long.
 package.path = (arg[0]:match("^.*/") or "./") .. "?.lua;" .. package.path
 local figure = require "figure"
 local flags = require "gpipe.flags"
@@ -12,7 +12,7 @@ local opt = flags.parse("Time planning.",
   { { "--rounds N", 3, "runs of each; the fastest counts" } }, arg)
 local program = figure.interpreter():match("^(.*/)[^/]*$") .. "bench_plan"
 
--- Seconds of the processor for the schedule and for the plan, MiB: of the fastest run.
+-- Processor seconds for the schedule and for the plan, and MiB, of the fastest run.
 local function run(...)
   local best
   local command = table.concat({ figure.quote(program), ... }, " ")
@@ -35,7 +35,8 @@ local few, many = run("1f1b", 1, 2, -1, 1, 8000), run("1f1b", 1, 2, -1, 1, 16000
 figure.print("plan.ops.16000", many.plan, "s", "<=", 1)
 figure.print("plan.ops.growth", many.plan / few.plan, "x", "<=", 3)
 
--- Twice the stages of a stream are four times the actions, as it shows twice as many micro-batches.
+-- A stream over twice the stages has four times the actions, as it shows twice as many
+-- micro-batches.
 local short, long = run("pipedream", 96, 1, -1, 1, 0), run("pipedream", 192, 1, -1, 1, 0)
 figure.print("plan.pipedream.192", long.plan, "s", "<=", 1)
 figure.print("plan.pipedream.growth", long.plan / short.plan, "x", "<=", 6)

@@ -1,10 +1,10 @@
 -- scripts/bench/predict.lua - the measured step against the simulated one, for every schedule.
 --
--- On two CPU devices with a real model whose stages are balanced: costs are the medians of the step
--- itself (pipe:costs), what is predicted is how they fit together. On more devices than the machine
--- has cores, with actions that sleep for their cost (GPIPE_FAULT), so that the costs are known. And
--- what a barrier costs:
--- steps one after another, with the update behind a barrier and without.
+-- On two CPU devices a real model runs whose stages are balanced. Its costs are the medians of the
+-- step itself (pipe:costs); how they fit together is what is predicted. On more devices than the
+-- machine has cores the actions sleep for their cost (GPIPE_FAULT), so the costs are known. The
+-- script also measures what a barrier costs: steps one after another, with the update behind a
+-- barrier and without.
 package.path = (arg[0]:match("^.*/") or "./") .. "?.lua;" .. package.path
 local figure = require "figure"
 local flags = require "gpipe.flags"
@@ -19,11 +19,10 @@ local opt = flags.parse("Compare measured steps with predicted ones.", {
 }, arg)
 
 local BOUND = 1.1
-local MILLISECONDS = 4 -- that a device's share of F, of I and of W sleeps
+local MILLISECONDS = 4 -- that a device's share of F, I and W each sleeps
 local SLEEPING = { 4, 8 } -- devices
 
--- Chimera and DualPipe have two copies of the weights; the asynchronous ones have no step of their
--- own.
+-- Lists the schedules whose steps are compared: the asynchronous ones have no step of their own.
 local function synchronous()
   local names = {}
   for _, name in ipairs(gp.schedule.names()) do
@@ -36,7 +35,7 @@ local function build(name)
   return gp.schedule.build(name, { devices = opt.devices, chunks = opt.chunks })
 end
 
--- Eight equal layers, so that every number of stages is balanced.
+-- Sixteen equal layers, so that every number of stages is balanced.
 local function model(width)
   local layers = {}
   for i = 1, 16 do
@@ -85,7 +84,7 @@ local function compare_all()
   figure.print(("predict.%d.worst"):format(opt.devices), worst, "x", "<=", BOUND)
 end
 
--- Seconds of a step among many, the pipeline being full or not in between.
+-- Seconds of a step among many; without a barrier the pipeline stays full between them.
 local function train(name, barrier)
   local x = batch()
   local pipe <close> = pipeline(name, build(name))
@@ -98,7 +97,7 @@ local function train(name, barrier)
   end) / opt.steps
 end
 
--- Without a barrier a step takes the span instead of the makespan: what zero-bubble papers report.
+-- Without a barrier a step takes the span instead of the makespan, as zero-bubble papers report it.
 local function compare_barrier()
   for _, name in ipairs { "1f1b", "zb_h2", "zbv" } do
     local simulated = build(name):simulate()
@@ -115,7 +114,7 @@ local function rule(op, seconds) return ("op=%s,action=sleep:%g"):format(op, sec
 
 local function sleeping(devices)
   local one = MILLISECONDS / 1000
-  -- B strikes both
+  -- Rules of I and W both strike a whole B.
   local faults = table.concat({ rule("F", one), rule("I", one), rule("W", one) }, ";")
   local command = ("GPIPE_FAULT='%s' '%s' '%s' --sleep --devices %d --chunks %d --steps 3")
     :format(faults, arg[-1], arg[0], devices, 2 * devices)

@@ -1,5 +1,5 @@
--- scripts/bench/records.lua - seconds to draw the log of a million records, the program's start
--- included.
+-- scripts/bench/records.lua - how long it takes to draw the log of a million records, from the
+-- start of the program.
 
 package.path = (arg[0]:match("^.*/") or "./") .. "?.lua;" .. package.path
 local figure = require "figure"

@@ -1,4 +1,4 @@
--- scripts/bench/resnet.lua - images per second of ResNet-50: the model of the peers, in our words.
+-- scripts/bench/resnet.lua - images per second of ResNet-50: the peers' model, built with gpipe.
 --
 --   gpipe-lua scripts/bench/resnet.lua [--threads N] [--steps N] [--batch N]
 -- Prints one line: the median over the steps after two of warm-up.

@@ -1,9 +1,8 @@
 -- scripts/bench/schedules.lua - how long a schedule of a thousand devices takes to build, verify
 -- and simulate.
 --
--- Planning for machines that are not there must stay a matter of seconds on a laptop: 1,024 devices
--- and 4,096 micro-batches are 8.4 million actions, asked to take under ten seconds and 4 GB
--- together.
+-- Planning for large machines must stay a matter of seconds on a laptop: 1,024 devices and 4,096
+-- micro-batches are 8.4 million actions, which must take under ten seconds and 4 GB together.
 package.path = (arg[0]:match("^.*/") or "./") .. "?.lua;" .. package.path
 local figure = require "figure"
 local flags = require "gpipe.flags"

@@ -1,7 +1,7 @@
 -- scripts/bench/startup.lua - how long `gpipe-lua -e ""` takes and how much memory it holds.
 --
--- Fast enough for small scripts in a shell loop; oneDNN and the training half of the library must
--- not be loaded before something needs them.
+-- A start must be fast enough for small scripts in a shell loop: oneDNN and the training half of
+-- the library are not loaded before something needs them.
 package.path = (arg[0]:match("^.*/") or "./") .. "?.lua;" .. package.path
 local figure = require "figure"
 local flags = require "gpipe.flags"

@@ -1,11 +1,11 @@
--- scripts/bench/sweep.lua - how good and how dear sweeps are.
+-- scripts/bench/sweep.lua - how well sweeps search, and what they cost.
 --
 --   scripts/bench/sweep [--seeds N] [--trials N] [--overhead N]
 --
 -- sweep.FUNCTION.tpe, .each, .random: the median over seeds of the least value of 50 trials, above
 -- the least there is (tests/support/landscapes.lua); tpe must be below random on every function.
 -- scripts/bench/sweep_optuna.py prints Optuna's. sweep.overhead.*: what a sweep of 1,000 trials of
--- 1 ms takes beyond them, each, in processor time: nothing is waited for, and machines are shared.
+-- 1 ms adds to each trial, in processor time, because machines are shared.
 
 package.path = "./?.lua;" .. package.path
 local figure = dofile "scripts/bench/figure.lua"
@@ -17,8 +17,8 @@ local space = require "gpipe.sweep.space"
 local tpe = require "gpipe.sweep.sampler.tpe"
 
 local opt = flags.parse("What sweeps find, and what they cost.", {
-  { "--seeds N", 20, "searches of which the median counts" },
-  { "--trials N", 50, "of a search" },
+  { "--seeds N", 20, "searches; the median counts" },
+  { "--trials N", 50, "trials of a search" },
   { "--overhead N", 1000, "trials of 1 ms" },
 }, arg)
 

@@ -1,6 +1,7 @@
-# scripts/bench/sweep_optuna.py - what Optuna finds on the functions of tests/support/landscapes.lua:
-# the median over 20 seeds of the least value of 50 trials, above the least there is. Run once for
-# docs/sweeps.md: python scripts/bench/sweep_optuna.py (pip install optuna).
+# scripts/bench/sweep_optuna.py - what Optuna finds on the functions of
+# tests/support/landscapes.lua: the median over 20 seeds of the least value of 50 trials, above the
+# least there is. It was run once for docs/sweeps.md: python scripts/bench/sweep_optuna.py (pip
+# install optuna).
 import math
 import statistics
 import sys

@@ -1,8 +1,8 @@
 -- scripts/bench/tokenizer.lua - text to ids and back on one core, by kinds of text and of rules.
 --
--- The text is what the repository has. What counts is the slowest of it that people have: code and
--- prose under the longest rule. Bytes at random have no word twice and are the worst case. Seconds
--- are those of the processor: it is one thread, and other programs on the machine are not meant.
+-- The text comes from the repository. The slowest realistic text counts: code and prose under the
+-- longest rule. Random bytes repeat no word and are the worst case. Seconds are processor time,
+-- because the work has one thread and other programs on the machine must not count.
 
 package.path = (arg[0]:match("^.*/") or "./") .. "?.lua;" .. package.path
 local figure = require "figure"
@@ -43,7 +43,7 @@ local function llama()
   return tokenizer
 end
 
--- That many bytes of the files that a command lists.
+-- Reads that many bytes of the files that a command lists.
 local function text_of(command, bytes)
   local parts, size = {}, 0
   while size < bytes do

@@ -2,10 +2,10 @@
 #
 # The core links nothing of CUDA: libgpipe_cuda.so lies beside the program and is opened when a
 # script asks for a GPU, so one build runs on machines with and without a driver. GPIPE_CUDA=AUTO
-# makes the plugin where nvcc and cuBLASLt are found, ON insists, OFF leaves it out, and LATER too:
-# scripts/build sets it, and AUTO once there is a driver or the tests are built. No plugin is
-# made under a sanitizer: nvcc's host code and NVIDIA's libraries know nothing of them (tests/cuda
-# compiles the kernels for the host instead).
+# makes the plugin where nvcc and cuBLASLt are found, ON insists, OFF and LATER leave it out.
+# scripts/build sets LATER, and AUTO once there is a driver or the tests are built. No plugin is
+# made under a sanitizer, because nvcc's host code and NVIDIA's libraries are not instrumented
+# (tests/cuda compiles the kernels for the host instead).
 
 set(GPIPE_CUDA AUTO CACHE STRING "make libgpipe_cuda.so: AUTO (where CUDA 12 or newer is found), ON, OFF or LATER")
 set_property(CACHE GPIPE_CUDA PROPERTY STRINGS AUTO ON OFF LATER)
@@ -31,14 +31,14 @@ if(GPIPE_SANITIZE)
   gpipe_no_cuda("GPIPE_SANITIZE=${GPIPE_SANITIZE}")
 endif()
 
-# Code for A100 and H100, and what a driver makes code for newer ones from. Without this CMake takes
-# sm_75.
+# Code for A100 and H100, and PTX from which a driver makes code for newer GPUs. Without this CMake
+# takes sm_75.
 if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
   set(CMAKE_CUDA_ARCHITECTURES 80-real 90-real 90-virtual)
 endif()
 
-# nvcc is often installed without being on the PATH. By the environment, so that check_language
-# still tries it.
+# nvcc is often installed without being on the PATH. It is passed by the environment, so that
+# check_language still tries it.
 if(NOT DEFINED CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX})
   find_program(GPIPE_NVCC nvcc HINTS ENV CUDA_HOME ENV CUDA_PATH PATHS /usr/local/cuda PATH_SUFFIXES bin)
   mark_as_advanced(GPIPE_NVCC)
@@ -64,7 +64,7 @@ endif()
 
 file(GLOB_RECURSE CUDA_SOURCES CONFIGURE_DEPENDS runtime/*.cu runtime/device/cuda/*.c)
 # cuDNN is opened when the first graph is made; only its headers are needed here. Without them
-# attention and convolutions run by kernels of our own.
+# attention and convolutions run on kernels of our own.
 find_path(CUDNN_INCLUDE_DIR cudnn.h HINTS ${CUDAToolkit_INCLUDE_DIRS} ENV CUDNN_PATH PATH_SUFFIXES include)
 mark_as_advanced(CUDNN_INCLUDE_DIR)
 if(NOT CUDNN_INCLUDE_DIR)
@@ -93,15 +93,15 @@ foreach(architecture ${CMAKE_CUDA_ARCHITECTURES})
 endforeach()
 target_compile_definitions(gpipe_cuda PRIVATE GP_CUDA_OLDEST=${oldest})
 
-# Left alone nvcc joins products and sums in one copy of a loop and not in another (a vector loop
-# and its rest), so that the bits of an element depend on which of them it meets. Attention has one
-# copy of its products, and needs them fused.
+# By default nvcc fuses products and sums in one copy of a loop and not in another (a vector loop
+# and its rest), so the bits of an element would depend on which of them computes it. Attention has
+# one copy of its products, and needs them fused.
 set(unfused ${CUDA_SOURCES})
 list(FILTER unfused INCLUDE REGEX "\\.cu$")
 list(FILTER unfused EXCLUDE REGEX "/attention/")
 set_source_files_properties(${unfused} PROPERTIES COMPILE_OPTIONS -fmad=false)
 
-# nvcc takes none of the C compiler's options; what it writes for the host is not pedantic.
+# nvcc takes none of the C compiler's options, and its code for the host is not pedantic.
 get_property(c_options DIRECTORY PROPERTY COMPILE_OPTIONS)
 set(cuda_options -O3 -lineinfo -Xcompiler=-Wall,-Wextra)
 if(GPIPE_WERROR)
@@ -114,9 +114,9 @@ set_target_properties(gpipe_cuda PROPERTIES
   CUDA_RUNTIME_LIBRARY Static CUDA_RESOLVE_DEVICE_SYMBOLS OFF)
 set(CMAKE_CUDA_FLAGS_RELEASE "")
 
-# One visible symbol, no missing ones (a forgotten kernel is a link error that names it), never
-# unloaded:
-# the runtime of CUDA cannot be. $ORIGIN: libraries of a package that brings its own.
+# The plugin exports one symbol. No symbol may be missing: a forgotten kernel is a link error that
+# names it. It is never unloaded, because CUDA's runtime cannot be. $ORIGIN finds the libraries of a
+# package that brings its own.
 set(map ${CMAKE_CURRENT_BINARY_DIR}/generated/gpipe_cuda.map)
 file(CONFIGURE OUTPUT ${map} CONTENT "{ global: gp_cuda_plugin_open; local: *; };\n")
 target_link_options(gpipe_cuda PRIVATE -Wl,--no-undefined -Wl,--version-script=${map} -Wl,-z,nodelete

@@ -1,10 +1,10 @@
 # scripts/cmake/cuda_tests.cmake - the CUDA plugin without CUDA: its kernels compiled for the host,
 # for tests.
 #
-# libgpipe_cuda_host.so is made of the same files as libgpipe_cuda.so but for those that call
-# cuDNN; kernels run as fibers (tests/cuda/on_host.h), the runtime and cuBLASLt are stand-ins. It is opened by GPIPE_CUDA_PLUGIN, so that machines without a GPU test
-# every kernel, under sanitizers too. Only the toolkit's headers are needed; without them there is
-# nothing to test here.
+# libgpipe_cuda_host.so is made of the same files as libgpipe_cuda.so, except those that call cuDNN.
+# Kernels run as fibers (tests/cuda/on_host.h); CUDA's runtime and cuBLASLt are stand-ins.
+# GPIPE_CUDA_PLUGIN names it to the program, so that machines without a GPU test every kernel, under
+# sanitizers too. Only the toolkit's headers are needed; without them there is nothing to test here.
 
 find_path(GPIPE_CUDA_HEADERS cublasLt.h HINTS ${CUDAToolkit_INCLUDE_DIRS} ENV CUDA_HOME ENV CUDA_PATH
   PATHS /usr/local/cuda PATH_SUFFIXES include)
@@ -18,7 +18,7 @@ set(CMAKE_CXX_FLAGS_RELEASE "")
 
 # ---- what it is made of ------------------------------------------------------------------------
 
-# Each .cu inside a file of C++: the plugin itself compiles the same .cu as CUDA.
+# Each .cu is included by a C++ file; the plugin itself compiles the same .cu as CUDA.
 set(HOST_KERNELS "")
 file(GLOB_RECURSE KERNEL_FILES CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} runtime/*.cu)
 foreach(kernel ${KERNEL_FILES})
@@ -28,7 +28,7 @@ foreach(kernel ${KERNEL_FILES})
   list(APPEND HOST_KERNELS ${wrapped})
 endforeach()
 
-# cuBLASLt has a stand-in in tests/cuda; of cuDNN the plugin has one itself, for builds without its
+# cuBLASLt has a stand-in in tests/cuda. For cuDNN the plugin has one itself, for builds without its
 # headers.
 file(GLOB_RECURSE PLUGIN_FILES CONFIGURE_DEPENDS runtime/device/cuda/*.c)
 list(FILTER PLUGIN_FILES EXCLUDE REGEX "/cudnn/.*\\.c$")
@@ -38,8 +38,8 @@ file(GLOB MACHINE CONFIGURE_DEPENDS tests/cuda/context.c tests/cuda/fibers.cpp t
 
 # ---- how it is compiled ------------------------------------------------------------------------
 
-# The options of the C files; some of them mean nothing to C++. Kernels answer for their warnings to
-# nvcc.
+# These are the options of the C files, except some that mean nothing to C++. nvcc checks the
+# kernels for warnings.
 get_property(HOST_C_OPTIONS DIRECTORY PROPERTY COMPILE_OPTIONS)
 set(HOST_CXX_OPTIONS ${HOST_C_OPTIONS})
 list(REMOVE_ITEM HOST_CXX_OPTIONS -Wstrict-prototypes -Wmissing-prototypes -Wconversion -Wshadow -pedantic)
@@ -65,9 +65,9 @@ gpipe_on_host(gpipe_cuda_host)
 target_link_options(gpipe_cuda_host PRIVATE -Wl,--no-undefined -Wl,-z,nodelete)
 
 # Under the thread sanitizer a switch of fibers costs as much as one of threads, hours in all, and
-# the fibers of a block are no threads: what runs on a fiber is compiled without it. The engine, the
-# plugin's C and the runtime's stand-in are what several threads run. Races of kernels themselves
-# are for the sanitizers of a GPU (scripts/gpu-check).
+# the fibers of a block are no threads. So what runs on a fiber is compiled without it; the engine,
+# the plugin's C and the runtime's stand-in, which several threads run, are compiled with it. The
+# sanitizers of a GPU find races inside kernels (scripts/gpu-check).
 if(GPIPE_SANITIZE STREQUAL "thread")
   set_source_files_properties(${HOST_KERNELS} ${LIBRARIES} PROPERTIES COMPILE_OPTIONS -fno-sanitize=thread)
   set(ON_FIBERS ${MACHINE})
@@ -77,7 +77,7 @@ endif()
 
 # ---- tests ---------------------------------------------------------------------------------------
 
-# As the C tests: what test.h defines for sanitizers must be seen.
+# As in the C tests, the functions that test.h defines for sanitizers must be visible.
 foreach(name fibers_test beside_cudnn_test staged_mask_test)
   add_executable(${name} tests/cuda/${name}.cpp $<TARGET_OBJECTS:gpipe_on_host>)
   gpipe_on_host(${name})
@@ -88,7 +88,7 @@ foreach(name fibers_test beside_cudnn_test staged_mask_test)
   set_tests_properties(cuda/${name} PROPERTIES TIMEOUT ${C_LIMIT})
 endforeach()
 
-# Tests of the plugin's table take it as the core does.
+# These tests open the plugin as the core does, and use its table.
 set(HOST_PLUGIN "GPIPE_CUDA_PLUGIN=$<TARGET_FILE:gpipe_cuda_host>")
 file(GLOB TABLE_TESTS CONFIGURE_DEPENDS tests/cuda/*_test.c)
 foreach(source ${TABLE_TESTS})
@@ -104,8 +104,8 @@ foreach(source ${TABLE_TESTS})
   set_property(TEST cuda/${name}_reversed APPEND PROPERTY ENVIRONMENT "GPIPE_TEST_REVERSE=1")
 endforeach()
 
-# Which multiprocessors the parts of a GPU use; scripts/gpu-check runs it where there is one. Without
-# one it says so.
+# Prints which multiprocessors the parts of a GPU use; scripts/gpu-check runs it where there is a
+# GPU. Without one it says so.
 if(TARGET gpipe_cuda)
   add_executable(cuda_sm_ids tests/gpu/sm_ids.c tests/gpu/sm_ids.cu)
   target_include_directories(cuda_sm_ids SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
@@ -116,7 +116,8 @@ if(TARGET gpipe_cuda)
   set_tests_properties(cuda/sm_ids PROPERTIES TIMEOUT ${C_LIMIT})
 endif()
 
-# Ops once more where the library of products does not start, and where it refuses odd rows.
+# The test of ops runs again where the library of products does not start, and where it refuses odd
+# rows.
 add_test(NAME cuda/ops_test_own_products COMMAND cuda_ops_test WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
 add_test(NAME cuda/ops_test_padded_products COMMAND cuda_ops_test WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
 set_tests_properties(cuda/ops_test_own_products cuda/ops_test_padded_products PROPERTIES TIMEOUT ${C_LIMIT})
@@ -125,7 +126,7 @@ set_tests_properties(cuda/ops_test_own_products PROPERTIES
 set_tests_properties(cuda/ops_test_padded_products PROPERTIES
   ENVIRONMENT "${HOST_PLUGIN};GPIPE_TEST_GEMM_ALIGNED=1;GPIPE_GEMM_PAD=1")
 
-# Tests of the C harness that ask for a plugin get this one.
+# C tests that need a plugin get this one.
 foreach(source ${C_TESTS})
   string(REPLACE ".c" "" test ${source})
   if(test MATCHES "/(cuda|lane|link)_")
@@ -133,8 +134,8 @@ foreach(source ${C_TESTS})
   endif()
 endforeach()
 
-# Specs of GPUs run on the host's form; those of single kernels a second time, with their blocks in
-# reverse order.
+# Specs of GPUs run on the plugin compiled for the host. Those of single kernels run a second time,
+# with their blocks in reverse order.
 function(gpipe_spec_on_host test spec)
   get_test_property(spec/${spec} ENVIRONMENT environment)
   if(NOT TEST spec/${test})
@@ -160,8 +161,8 @@ foreach(spec ${GPU_SPECS})
   set_property(TEST gpu/${name} APPEND PROPERTY ENVIRONMENT "${HOST_PLUGIN}")
 endforeach()
 
-# What goes wrong, and what crosses from device to device, a second time with work that runs as late
-# as it may.
+# The specs of errors and of transfers between devices run a second time, with work that runs as
+# late as it may.
 foreach(name errors_spec links_spec streams_spec)
   get_test_property(gpu/${name} ENVIRONMENT environment)
   add_test(NAME gpu/${name}_late WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}

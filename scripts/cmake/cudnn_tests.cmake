@@ -1,5 +1,5 @@
-# scripts/cmake/cudnn_tests.cmake - what the plugin does when cuDNN refuses, by a stand-in of it;
-# and whether the real cuDNN, asked without a GPU, accepts our graphs.
+# scripts/cmake/cudnn_tests.cmake - two tests of cuDNN: what the plugin does when a stand-in of it
+# refuses, and whether the real one, asked without a GPU, accepts our graphs.
 #
 # The first needs cuDNN's headers, the second the library too and the toolkit's stub of the driver;
 # where one is missing there is no such test. Included after tests.cmake.

@@ -1,8 +1,8 @@
 # scripts/cmake/isa.cmake - know which instructions the compiler may use, so that the program can
 # refuse a processor that lacks them instead of dying of SIGILL.
 
-# What __builtin_cpu_supports of gcc and clang both know and -march can switch on beyond plain
-# x86-64.
+# The features that __builtin_cpu_supports of gcc and clang both know and that -march can switch on
+# beyond plain x86-64.
 set(GPIPE_KNOWN_ISA sse3 ssse3 sse4.1 sse4.2 popcnt avx avx2 fma bmi bmi2 avx512f avx512vl avx512bw avx512dq avx512cd
   avx512vbmi avx512ifma avx512vnni avx512bitalg avx512vpopcntdq avx512vbmi2 avx512bf16
   gfni vpclmulqdq)

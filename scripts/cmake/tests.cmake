@@ -2,7 +2,7 @@
 #
 # busted always runs inside gpipe-lua: on Debian a plain `busted` may run under Lua 5.1.
 
-# Seconds after which a test hangs; sanitizers are slow.
+# Seconds after which a test counts as hung; sanitizers are slow.
 set(C_LIMIT 300)
 set(SPEC_LIMIT 900)
 if(GPIPE_SANITIZE)
@@ -24,12 +24,13 @@ foreach(source ${C_TESTS})
   set_tests_properties(c/${test} PROPERTIES TIMEOUT ${C_LIMIT})
 endforeach()
 
-# They answer for the table of ops: one gives a kernel a state, one an op that works channels-last.
+# These tests replace rows of the table of ops: one gives a kernel a state, one makes an op work
+# channels-last.
 foreach(name engine_states_test graph_arrange_test)
   target_link_options(${name} PRIVATE -Wl,--wrap=gp_op_get)
 endforeach()
 
-# A kind of link that is not the runtime's: pipelines have to run over it as over any other.
+# A kind of link from outside the runtime: pipelines must run over it as over any other.
 add_library(gpipe_socket_link MODULE tests/links/socket_link.c)
 target_include_directories(gpipe_socket_link PRIVATE $<TARGET_PROPERTY:gpipe_runtime,INTERFACE_INCLUDE_DIRECTORIES>)
 add_dependencies(gpipe_socket_link gpipe_runtime) # makes the headers that are generated
@@ -43,8 +44,8 @@ if(SPECS AND NOT BUSTED)
   message(STATUS "busted is missing: the Lua specs are no tests of this build (scripts/test installs it)")
   return()
 endif()
-# They expect CPUs where no device is named, so GPUs of the machine are hidden from all but those
-# about GPUs.
+# Specs expect CPUs where they name no device, so the machine's GPUs are hidden from all specs
+# except those about GPUs.
 foreach(spec ${SPECS})
   string(REPLACE ".lua" "" name ${spec})
   set(hidden ";CUDA_VISIBLE_DEVICES=")
@@ -57,7 +58,7 @@ foreach(spec ${SPECS})
     ENVIRONMENT "GPIPE_LUA=$<TARGET_FILE:gpipe-lua>;GPIPE_MODULE=$<TARGET_FILE:gpipe_module>;GPIPE_SANITIZE=${GPIPE_SANITIZE};${SOCKET_LINK}${hidden}")
 endforeach()
 
-# What changes no bit changes none over sockets either.
+# These specs compare bits, and run a second time over sockets.
 foreach(name pipeline/transparency_models_spec pipeline/transparency_rows_spec pipeline/faults_spec)
   get_test_property(spec/${name} ENVIRONMENT environment)
   add_test(NAME spec/${name}_over_sockets WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}
@@ -66,8 +67,8 @@ foreach(name pipeline/transparency_models_spec pipeline/transparency_rows_spec p
     ENVIRONMENT "${environment};GPIPE_LINK_PLUGIN=$<TARGET_FILE:gpipe_socket_link>")
 endforeach()
 
-# Pipelines on GPUs: pending where there is none, but for builds that have the plugin's form for the
-# host.
+# Specs of pipelines on GPUs. They are pending where there is no GPU, except in builds that have the
+# plugin compiled for the host.
 file(GLOB GPU_SPECS CONFIGURE_DEPENDS tests/gpu/*_spec.lua)
 foreach(spec ${GPU_SPECS})
   get_filename_component(name ${spec} NAME_WE)

@@ -1,5 +1,5 @@
-# scripts/gpu/checks.sh - what scripts/gpu-check can do: its checks, in the order in which they run,
-# and the commands that they are.
+# scripts/gpu/checks.sh - the checks of scripts/gpu-check, in the order in which they run, and the
+# commands that they run.
 #
 # A line of figures begins with a name in small letters, as scripts/bench/figure.lua prints them.
 
@@ -13,9 +13,9 @@ check() {
   check_command[${check_names[-1]}]=$*
 }
 
-# In three calls of ten minutes: the first one must say whether the numbers are right and how fast a
-# step is, the second one what each part of it reaches; tests of what is known to be right on the
-# host's form come last. Limits are several times of what a check is expected to take.
+# The order suits three calls of ten minutes: the first must say whether the numbers are right and
+# how fast a step is, the second what each part of a step reaches. Tests that are known to pass on
+# the host come last. Limits are several times the expected time of a check.
 list_checks() {
   check build build 360 build_program
   list_first
@@ -77,8 +77,8 @@ list_third() {
   done
 }
 
-# Path against path, and speed; our own kernels are slow, on the host too slow for a rehearsal. A
-# batch of 256, because with few images a step is launches.
+# Compares path with path, and measures speed. Our own kernels are slow, on the host too slow for a
+# rehearsal. The batch is 256, because with few images a step consists of launches.
 list_convolutions() {
   local precision
   [ -z "$rehearse" ] || return 0
@@ -91,13 +91,13 @@ list_convolutions() {
   check conv conv/resnet-bf16-own 180 with GPIPE_CONVOLUTION=own bench_gpu resnet --precision bf16 --steps 2
 }
 
-# All of them; in rehearsals one that is quick everywhere.
+# Lists all specs; in a rehearsal, one that is quick everywhere.
 list_specs() {
   if [ -n "$rehearse" ]; then echo tests/gpu/streams_spec.lua; return; fi
   echo tests/gpu/*_spec.lua tests/spec/cuda/*_spec.lua
 }
 
-# Lines `WHEN NAME SETTING...` of the table whose WHEN is this one.
+# Prints the lines `WHEN NAME SETTING...` of the table whose WHEN is this one.
 list_switches() { # WHEN
   local when name settings
   while read -r when name settings; do
@@ -107,10 +107,11 @@ list_switches() { # WHEN
 
 # ---- the program ---------------------------------------------------------------------------------
 
-# The plugin that is tested: the one beside the program, where none is named.
+# Prints the path of the plugin under test: the one beside the program, where none is named.
 plugin() { echo "${GPIPE_CUDA_PLUGIN:-$(dirname "$program")/libgpipe_cuda.so}"; }
 
-# Each its own call of ninja: what is wanted first is not lost with what cannot be built.
+# Each target has its own call of ninja, so that one that cannot be built does not hold up the
+# others.
 build_program() {
   local cuda=ON
   [ -z "${GPIPE_CUDA_PLUGIN:-}" ] || cuda=OFF
@@ -126,7 +127,7 @@ build_program() {
 
 fact() { echo "facts.$1 ${2:-not here}"; }
 
-# What the figures of a report depend on, and what the machine lacks for some of the checks.
+# Prints what the figures of a report depend on, and what the machine lacks for some of the checks.
 print_machine() {
   local tool
   fact gpu "$(nvidia-smi --query-gpu=name,compute_cap,memory.total,driver_version --format=csv,noheader 2>/dev/null | paste -sd';')"
@@ -135,14 +136,14 @@ print_machine() {
   fact toolkit "$(cuda_version)"
   fact system "$(uname -sr), $(nproc) cores, $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)"
   for tool in compute-sanitizer ncu nvcc; do fact "$tool" "$(command -v $tool)"; done
-  # Its version without loading it, which takes long on a cold disk.
+  # The version comes from the metadata: loading PyTorch takes long on a cold disk.
   fact torch "$(timeout 5 python3 -c 'import importlib.metadata as m; print(m.version("torch"))' 2>/dev/null)"
   "$program" --version | sed 's/^/facts.version /'
   "$program" --list-devices | sed 's/^/facts.devices /'
 }
 
-# Loads what later checks use, so that none of them waits for a cold disk: the libraries of products,
-# attention and convolutions, and their kernels.
+# Loads what later checks use, so that none of them waits for a cold disk: the libraries for
+# products, attention and convolutions, and their kernels.
 touch_libraries() {
   local code
   for code in bf16 f32; do
@@ -153,7 +154,8 @@ touch_libraries() {
 
 # ---- speed ---------------------------------------------------------------------------------------
 
-# Options of rehearsals; a string, because shells hand no arrays to those that they start.
+# Options of rehearsals; a string, because a shell does not pass arrays to the shells that it
+# starts.
 small="--layers 2 --width 64 --heads 2 --context 32 --vocabulary 300 --batch 2 --steps 2 --rounds 1 --rows 64"
 small="$small --product 128 --tokens 64"
 
@@ -177,8 +179,8 @@ run_torch() { # eager, compiled or best
   scripts/gpu/torch "$1"
 }
 
-# Two layers of full width under Nsight Compute: bytes, time and the tensor units' share of each
-# kernel of a step, as kernels.csv beside the other results and summed up.
+# Runs two layers of full width under Nsight Compute: bytes, time and the tensor units' share of
+# each kernel of a step, as kernels.csv beside the other results and summed up.
 profile_kernels() { scripts/gpu/ncu "$program" "$results/kernels.csv" ${rehearse:+$small}; }
 
 show_sm_ids() {
@@ -194,10 +196,10 @@ run_example() { # NAME OPTIONS...
   "$program" --devices cuda:0,cuda:0 "examples/$name.lua" "$@"
 }
 
-# Each test is named before it runs, so that the log of one that hangs says which.
+# Names each test before it runs, so that the log of one that hangs says which it was.
 run_spec() { "$program" "$(command -v busted)" --ignore-lua --output=gtest "$1"; }
 
-# Tests of C take the plugin by this name, and would test nothing without it.
+# C tests find the plugin by this variable, and would test nothing without it.
 run_test() {
   local test; test=$(dirname "$program")/$1
   [ -x "$test" ] || { echo "skipped: it was not built here"; return; }

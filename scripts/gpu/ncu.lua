@@ -4,7 +4,7 @@
 -- totals, then the kernels that took longest: seconds, bytes of memory, GB/s and the share of the
 -- tensor units, weighted by time.
 
--- Cells of a line of CSV; "" within quotes is one quote.
+-- Splits a line of CSV into cells; "" within quotes is one quote.
 local function cells_of(line)
   local cells, at = {}, 1
   while at <= #line + 1 do
@@ -26,7 +26,7 @@ local function cells_of(line)
   return cells
 end
 
--- Columns by what they hold; the tensor units' counter has several names.
+-- Finds the columns by their meaning; the tensor units' counter has several names.
 local function columns_of(header)
   local columns = {}
   for i, name in ipairs(header) do
@@ -43,7 +43,8 @@ local function number(cells, column)
   return column and tonumber((cells[column]:gsub(",", ""))) or 0
 end
 
--- Kernels by name, without their parameters: count, ns, bytes, and ns x share of the tensor units.
+-- Sums kernels by name, without their parameters: count, ns, bytes, and ns x share of the tensor
+-- units.
 local function read(path)
   local kernels, order, columns = {}, {}, nil
   for line in io.lines(path) do

@@ -1,9 +1,9 @@
-# scripts/gpu/parts.sh - which checks of scripts/gpu-check are left, and running them within its
+# scripts/gpu/parts.sh - finds which checks of scripts/gpu-check are left, and runs them within its
 # time.
 #
 # A check leaves two files in the folder of results: NAME.row, its line of the table, and NAME.log,
-# all that it printed. Both are packed into logs.tar.gz after each, from which a later call takes up
-# what is done.
+# all that it printed. Both are packed into logs.tar.gz after each check, and a later call reads
+# there what is done.
 #
 # NAME.row: name|verdict|passed|failed|pending|seconds|sources|tries
 # Verdicts: ok; FAILED and TOO LONG, which say something of the program; INFRA, which says that the
@@ -15,7 +15,7 @@ file_of() { echo "$results/${1//\//-}"; }
 
 selected=() # names of checks
 
-# Those that --only names, by part or by name. Errors: ends the program.
+# Selects the checks that --only names, by part or by name. Errors: ends the program.
 select_checks() {
   local name wanted found
   [ -n "$only" ] || { selected=("${check_names[@]}"); return; }
@@ -32,7 +32,7 @@ select_checks() {
   [ ${#selected[@]} -gt 0 ] || refuse "--only names no part, expected some of ${parts[*]}"
 }
 
-# Take up the results of an earlier call.
+# Takes up the results of an earlier call.
 take_earlier() {
   if [ -z "$earlier" ]; then
     earlier=$out/logs.tar.gz same=yes
@@ -45,16 +45,16 @@ take_earlier() {
   rm -f "$results/no_gpu"
 }
 
-same='' # yes: results of other sources count for nothing
+same='' # yes: results of other sources do not count
 
-# Set verdict, seconds, of (its sources) and tries from a check's row; fails where it has none.
+# Sets verdict, seconds, of (its sources) and tries from a check's row; fails where it has none.
 read_row() { # NAME
   local row
   read -r row 2>/dev/null <"$results/${1//\//-}.row" || return
   IFS='|' read -r _ verdict _ _ _ seconds_before of tries <<<"$row"
 }
 
-# What ended well before a call that was told to continue is done, whatever changed since.
+# A check that ended well before a call with --continue is done, whatever changed since.
 is_done() { # NAME
   local verdict seconds_before of tries
   read_row "$1" || return
@@ -64,17 +64,19 @@ is_done() { # NAME
   esac
 }
 
-says_much() { case $1 in FAILED* | "TOO LONG"*) ;; *) false ;; esac; } # VERDICT, of the program
+says_much() { case $1 in FAILED* | "TOO LONG"*) ;; *) false ;; esac; } # VERDICT: about the program?
 
-# 0 for what failed once: a machine that was cold, or one that hung, must not keep it from being
-# known. 2 for what failed twice with these sources, so that it does not take the time of the others.
+# 0: failed once, and is done first, because a cold or hanging machine must not hide the result. 2:
+# failed twice with these sources, and is done last, so that it does not take the time of the
+# others.
 turn_of() { # NAME
   local verdict seconds_before of tries
   if ! read_row "$1" || ! says_much "$verdict" || [ "$of" != "$sources" ]; then echo 1; return; fi
   if [ "${tries:-1}" -gt 1 ]; then echo 2; else echo 0; fi
 }
 
-# Specs by the seconds that they took before, so that most of them are reached; the rest as listed.
+# Specs run by the seconds that they took before, so that most of them are reached; the rest as
+# listed.
 time_of() { # NAME
   local verdict seconds_before='' of tries
   [ "${check_part[$1]}" = specs ] && read_row "$1" || true
@@ -90,7 +92,7 @@ left() {
   done | sort -n -k1,1 -k2,2 -k3,3 -k4,4 | cut -d' ' -f5
 }
 
-# Specs are sorted among themselves alone: what is listed before them or behind keeps its place.
+# Only specs are sorted, among themselves: what is listed before or after them keeps its place.
 rank_of() { # NAME
   if [ "${check_part[$1]}" = specs ]; then echo 1; else echo 0; fi
 }
@@ -102,8 +104,8 @@ print_left() {
 
 # ---- running -------------------------------------------------------------------------------------
 
-# Tests that passed, failed and wait, as busted and the tests of C count them; dashes where nothing
-# counts.
+# Counts the tests that passed, failed and are pending, as busted and the C tests report them;
+# dashes where nothing counts.
 count_tests() { # LOG
   awk '/^\[  PASSED  \] [0-9]+ tests?\./ { good += $4; any = 1 }
     /^\[  FAILED  \] [0-9]+ tests?, listed/ || /^\[  ERROR   \] [0-9]+ errors?, listed/ { bad += $4; any = 1 }
@@ -116,7 +118,7 @@ count_tests() { # LOG
 # The exit code by which a check says that the machine is at fault (EX_UNAVAILABLE of sysexits.h).
 machine_fault=69
 
-# Whatever failed says nothing of the program where the GPU does not answer afterwards.
+# A failure says nothing about the program if the GPU does not answer afterwards.
 verdict() { # STATUS LIMIT LOG
   case $1 in
     0) if grep -q '^\([a-z0-9_.]* \)\?skipped: ' "$3"; then echo "ok, something skipped"; else echo ok; fi; return ;;
@@ -127,22 +129,24 @@ verdict() { # STATUS LIMIT LOG
   case $1 in 124 | 137) echo "TOO LONG" ;; *) echo "FAILED ($1)" ;; esac
 }
 
-# Does the GPU compute? In a process of its own, because one that saw a fault sees it for ever.
+# Asks whether the GPU computes, in a process of its own, because one that saw a fault sees it
+# forever.
 answers() {
   [ -x "${program:-}" ] || return 0
   timeout -k 1 "${GPIPE_GPU_ANSWER:-20}" "$program" scripts/gpu/answers.lua >/dev/null 2>&1
 }
 
-# Figures, as the reply of a machine that is lent shows only the end of what is printed.
+# The pattern of figures, which are shown while a check runs: the reply of a lent machine holds only
+# the end of what is printed.
 figures='^[a-z][a-z0-9_.]*\.[a-z0-9_.-]+ |^skipped: '
 
-# What the report takes, and a check to end once it is told to; a twentieth of the time.
+# Seconds for the report, and for a check to end once it is told to: a twentieth of the time.
 reserve=$((seconds / 20 + 1))
 
 seconds_left() { echo $((seconds - SECONDS - reserve)); }
 
-# Clocks, power and why the clocks are lower than they could be, as figures; before and after each
-# check, as a slow GPU explains a slow figure.
+# Prints clocks, power and why the clocks are lower than they could be, before and after each check,
+# because a slow GPU explains a slow figure.
 print_state() { # WHEN
   local state
   state=$(nvidia-smi -i 0 --query-gpu=clocks.sm,clocks.mem,power.draw,temperature.gpu,clocks_event_reasons.active \
@@ -150,10 +154,10 @@ print_state() { # WHEN
   echo "state.$1 $state"
 }
 
-# What the kernel said last, where a check failed: faults of the driver stand there.
+# Prints the kernel's last messages after a failed check, where faults of the driver show.
 print_kernel_log() { dmesg 2>/dev/null | tail -n 15 | sed 's/^/kernel: /'; }
 
-# run_check NAME: its command and what that starts end at the limit.
+# run_check NAME: runs a check; its command and what that starts end at the limit.
 run_check() {
   local name=$1 file begin=$SECONDS status limit=${check_limit[$1]} good bad waiting show tries=0
   local verdict seconds_before of result
@@ -181,16 +185,16 @@ run_check() {
   write_report
 }
 
-running='' # process of the check that runs
+running='' # process id of the check that runs
 stop_running() { [ -z "$running" ] || kill "$running" 2>/dev/null; }
 
-# All that is left, while there is time.
+# Runs all that is left, while there is time.
 run_left() {
   local name
   for name in $(left); do run_check "$name" || return 0; done
 }
 
-# Set program: the one that was named, that of the pack, or one that is built.
+# Sets program: the one that was named, that of the pack, or one that it builds.
 get_program() {
   local why
   if [ -n "$built" ]; then

@@ -1,16 +1,16 @@
-# scripts/gpu/prebuilt.sh - a program that was built elsewhere: made by scripts/gpu-pack, taken by
-# scripts/gpu-check.
+# scripts/gpu/prebuilt.sh - a program that was built elsewhere: scripts/gpu-pack makes it,
+# scripts/gpu-check takes it.
 #
-# prebuilt.tar.gz holds the program, the module, the plugin and the tests in C; prebuilt.txt says of
-# what sources and for what machine, one `name = value` a line.
+# prebuilt.tar.gz holds the program, the module, the plugin and the tests in C; prebuilt.txt says
+# from what sources and for what machine, one `name = value` a line.
 
 prebuilt_targets=(gpipe-lua gpipe_module gpipe_cuda device_cuda_plugin_test cuda_ops_test
   cuda_work_test cuda_sm_ids)
 prebuilt_files=(gpipe-lua gpipe.so libgpipe_cuda.so device_cuda_plugin_test cuda_ops_test
   cuda_work_test cuda_sm_ids)
 
-# A name for the contents of all files that those are made of. Where there is no git, as on a machine
-# that got the checkout alone, files that git ignores are not there either.
+# Hashes the contents of all files that those are made of. Where there is no git, as on a machine
+# that got only the checkout, there are no ignored files either.
 tree_hash() {
   (cd "$root" && source_files | grep -zv '_spec\.lua$' | LC_ALL=C sort -z | xargs -0 sha256sum | sha256sum | cut -c1-16)
 }
@@ -32,7 +32,7 @@ cudnn_version() { # FOLDER of its headers
 
 fact_of_pack() { sed -n "s/^$1 = //p" "$pack/prebuilt.txt"; }
 
-# Unpack it to FOLDER, or print why it is of no use here and fail.
+# Unpacks the program to FOLDER, or prints why it cannot be used here and fails.
 take_prebuilt() { # FOLDER
   local driver capability file
   [ -s "$pack/prebuilt.tar.gz" ] || { echo "there is none in $pack"; return 1; }
@@ -52,10 +52,10 @@ take_prebuilt() { # FOLDER
   file=$("$1/gpipe-lua" --version 2>&1) || { echo "it does not run: $(tail -n 1 <<<"$file")"; return 1; }
 }
 
-# The newest CUDA that the driver knows; empty where nobody says.
+# The newest CUDA that the driver knows; empty without nvidia-smi.
 driver_version() { nvidia-smi 2>/dev/null | sed -n 's/.*CUDA Version: *\([0-9.]*\).*/\1/p' | head -n 1; }
 
-# Build it and write both files to FOLDER. Errors: what was printed last.
+# Builds the program and writes both files to FOLDER. Errors: prints the end of the output.
 make_prebuilt() { # FOLDER
   local architectures=${GPIPE_GPU_ARCHITECTURES:-90-real;90-virtual} headers
   cmake -S "$root" -B "$build" -G Ninja -DGPIPE_MARCH=x86-64-v3 -DGPIPE_CUDA=ON \

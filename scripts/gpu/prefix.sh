@@ -1,17 +1,18 @@
 # scripts/gpu/prefix.sh - what a machine without a registry builds with: the pack of
 # scripts/gpu-pack, or its own.
 #
-# Read by scripts/gpu-check. The pack is unpacked to a folder of this call, so its files of pkg-config
-# must be told where; of its libraries those are used that the machine lacks. Pieces of CUDA that
-# the toolkit lacks are looked for among Python's packages, where images for machine learning have
-# them.
+# scripts/gpu-check reads this file. The pack is unpacked to a folder of this call, so pkg-config
+# must be told where its files are; only those of its libraries are used that the machine lacks.
+# Pieces of CUDA that the toolkit lacks are looked for among Python's packages, where images for
+# machine learning have them.
 
 cudnn_headers='' # their folder
 nvidia='' # Python's packages of NVIDIA, a folder each
 
 add_to() { export "$1=$2${!1:+:${!1}}"; } # VARIABLE FOLDER: in front
 
-# The pack's files, relocated; nothing where there is no pack or it is of another processor.
+# Unpacks the pack's files and relocates them; does nothing where there is no pack or it is for
+# another processor.
 unpack_prefix() {
   local prefix=$work/prefix file
   [ -e "$pack/prefix.tar.gz" ] || { echo "no tools in $pack: using what is on the machine"; return 1; }
@@ -33,7 +34,7 @@ use_prefix() {
   link_missing "$libraries"/lib*.so.[0-9] "$libraries"/lib*.so.[0-9][0-9]
 }
 
-# Libraries that the loader does not know, in a folder that it looks in.
+# Links the libraries that the loader does not know into a folder where it looks.
 link_missing() {
   local file name known
   known=$(PATH=$PATH:/sbin:/usr/sbin ldconfig -p 2>/dev/null)
@@ -47,7 +48,7 @@ link_missing() {
 # find_in NAME: the first file of this name among Python's packages of NVIDIA.
 find_in() { [ -z "$nvidia" ] || find "$nvidia" -name "$1" 2>/dev/null | sort | head -n 1; }
 
-# The toolkit's folder; CUDACXX, as CMake takes it, is its compiler.
+# Finds the toolkit's folder; CUDACXX, as CMake takes it, is its compiler.
 find_toolkit() {
   local nvcc libraries
   nvcc=${CUDACXX:-$(command -v nvcc)}
@@ -63,7 +64,8 @@ find_toolkit() {
   done
 }
 
-# need_library NAME: for the linker, whose file in Python's packages ends in a version.
+# need_library NAME: makes a link for the linker, because the file in Python's packages ends in a
+# version.
 need_library() {
   local found
   compgen -G "$toolkit/lib*/$1.so" >/dev/null && return
@@ -82,7 +84,7 @@ need_header() { # NAME
   [ -z "$found" ] || add_to CPATH "$(dirname "$found")"
 }
 
-# cuDNN: headers to build with, and a folder from which its parts load each other.
+# Finds cuDNN: headers to build with, and a folder from which its parts load each other.
 find_cudnn() {
   local header library
   header=$(compgen -G '/usr/include/cudnn.h' || compgen -G '/usr/include/*/cudnn.h' || find_in cudnn.h)
@@ -103,8 +105,8 @@ find_prefix() {
   find_cudnn
 }
 
-# For the GPUs that are here, so that nvcc is quick; without one for H100. PTX too, for tools that
-# pretend to be a GPU.
+# Lists the architectures of the GPUs that are here, so that nvcc is quick; without a GPU that of
+# H100. PTX is made too, for tools that pretend to be a GPU.
 architectures() {
   local list
   if [ -n "${GPIPE_GPU_ARCHITECTURES:-}" ]; then echo "$GPIPE_GPU_ARCHITECTURES"; return; fi

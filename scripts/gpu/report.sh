@@ -19,7 +19,8 @@ print_facts() {
   [ -z "$rehearse" ] || echo "- a rehearsal: its sizes are small, and its figures say nothing"
 }
 
-# How fast GPT-2 trains with each switch, beside the default; twice the default shows what noise is.
+# Prints how fast GPT-2 trains with each switch, beside the default; the default runs twice to show
+# noise.
 print_switches() {
   local name rate base
   base=$(rate_of gpt/default)
@@ -46,7 +47,7 @@ print_figures() {
   done
 }
 
-# All of it: a table, which is no line of figures.
+# Prints the whole profile: it is a table, which the patterns of figures do not match.
 print_profile() {
   local log=$results/gpt-profile.log
   [ -s "$log" ] || return 0
@@ -55,7 +56,7 @@ print_profile() {
   printf '```\n'
 }
 
-# What failing checks printed last: busted and ninja say there what is wrong.
+# Prints the end of the logs of failing checks: busted and ninja say there what is wrong.
 print_failures() {
   local name file
   printf '\n## Failures\n'
@@ -68,7 +69,7 @@ print_failures() {
   done
 }
 
-# A log as large as may travel: its begin and its end.
+# Shortens a log to what may travel: its beginning and its end.
 shorten_logs() {
   local file
   for file in "$results"/*.log; do
@@ -87,7 +88,7 @@ write_report() {
   cp "$work/report.md" "$work/logs.tar.gz" "$out/"
 }
 
-# The tables, where the rest is, and the exit code.
+# Prints the tables and where the rest is, and sets the exit code.
 finish() {
   local todo
   write_report

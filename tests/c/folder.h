@@ -1,4 +1,4 @@
-/* tests/c/folder.h - a folder of its own for a test that writes files, and files of given bytes. */
+/* tests/c/folder.h - a temporary folder for a test that writes files, and files of given bytes. */
 #ifndef GP_TESTS_FOLDER_H
 #define GP_TESTS_FOLDER_H
 
@@ -18,7 +18,7 @@ static inline void folder_make(void) {
   if (!mkdtemp(folder)) perror("mkdtemp");
 }
 
-/* "folder/name"; four results are valid at a time. */
+/* Returns "folder/name"; four results are valid at a time. */
 static inline const char *folder_path(const char *name) {
   static char paths[4][2 * FOLDER_PATH];
   static int next;
@@ -37,7 +37,7 @@ static inline const char *folder_write(const char *name, const void *data, size_
   return path;
 }
 
-/* Bytes of the file in data[capacity]; -1 when it is not there. */
+/* Reads the file into data[capacity]; returns its bytes, or -1 when it is not there. */
 static inline long folder_read(const char *name, void *data, size_t capacity) {
   FILE *file = fopen(folder_path(name), "rb");
   if (!file) return -1;
@@ -46,7 +46,7 @@ static inline long folder_read(const char *name, void *data, size_t capacity) {
   return (long)size;
 }
 
-/* Entries of the folder, hidden ones too. */
+/* Counts the entries of the folder, hidden ones too. */
 static inline int folder_count(void) {
   int count = 0;
   DIR *dir = opendir(folder);

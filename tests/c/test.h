@@ -4,8 +4,8 @@
  *   TEST_MAIN(adds)
  *
  * A failed check prints where it stands and what it compared, and the test goes on; a test that is
- * not listed is an unused function, which the compiler reports. The last line of the output is
- * "N passed, M failed"; the exit status is 1 when anything failed. */
+ * not listed is an unused function, which the compiler reports. The last line of the output is "N
+ * passed, M failed"; the exit status is 1 when anything failed. */
 #ifndef GP_TESTS_TEST_H
 #define GP_TESTS_TEST_H
 
@@ -16,7 +16,7 @@
 
 #include "gpipe.h"
 
-/* A sanitizer ends the process when too much memory is asked for; here that is what is tested. The
+/* A sanitizer ends the process when it asks for too much memory, which is what some tests do. The
  * names are the sanitizers' own. */
 #if defined(__SANITIZE_ADDRESS__)
 const char *__asan_default_options(void);
@@ -32,14 +32,14 @@ static int test_failures; /* failed checks of the running test */
 
 #define CHECK(condition) test_check((condition), #condition, __FILE__, __LINE__)
 
-/* |a - b| <= tolerance; never true for NaN. */
+/* Checks |a - b| <= tolerance; never true for NaN. */
 #define CHECK_NEAR(a, b, tolerance)                                                                \
   test_near((double)(a), (double)(b), (double)(tolerance), #a " ~ " #b, __FILE__, __LINE__)
 
-/* The call must return this status; the error text is printed when it does not. */
+/* Checks that the call returns this status; prints the error text when it does not. */
 #define CHECK_STATUS(call, wanted) test_status((call), (wanted), #call, __FILE__, __LINE__)
 
-/* The text (often gp_error_text()) must hold this part. */
+/* Checks that the text (often gp_error_text()) holds this part. */
 #define CHECK_TEXT(text, part) test_text((text), (part), __FILE__, __LINE__)
 
 static inline void test_check(bool ok, const char *what, const char *file, int line) {

@@ -1,5 +1,5 @@
 /* tests/cuda/beside_cudnn_test.cpp - the kernels that work beside cuDNN's convolutions: the library
- * runs on GPUs alone, they run on the host too. */
+ * needs a GPU, these kernels run on the host too. */
 #include "launcher.h"
 #include "test.h"
 
@@ -15,7 +15,7 @@ static gp_convolution convolution(gp_dtype dtype) {
   return c;
 }
 
-/* Where element (o, i, tap) lies for the op, and for the library. */
+/* Returns where element (o, i, tap) lies for the op, and for the library. */
 static int for_op(int o, int i, int t) { return (o * I + i) * TAPS + t; }
 static int for_library(int o, int i, int t) { return (o * TAPS + t) * I + i; }
 
@@ -40,7 +40,7 @@ TEST(weights_are_turned) {
   check_turn<uint32_t>(GP_F32);
 }
 
-/* Halves are added to f32, or written. */
+/* Converts halves to f32, and adds or writes them. */
 template <typename T> static void check_turn_back(gp_dtype dtype, bool accumulate) {
   device d;
   array<T> from(WEIGHT);

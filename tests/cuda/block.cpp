@@ -1,8 +1,9 @@
 /* tests/cuda/block.cpp - which thread of a block runs, and on which stack.
  *
- * A thread runs until it waits for others. One that never waits costs a call and no switch: the
- * stack it ran on takes the next thread. One that waits keeps its stack, and another stack goes on.
- * Who is ready goes first, so that a warp that talks to itself needs 32 stacks, not 1024. */
+ * A thread runs until it waits for others. A thread that never waits costs a call and no switch:
+ * the stack it ran on takes the next thread. A thread that waits keeps its stack, and another stack
+ * goes on. Ready threads go before new ones, so that a warp whose lanes wait for each other needs
+ * 32 stacks, not 1024. */
 #include "block.h"
 
 #include <cstdlib>
@@ -18,7 +19,7 @@ void Fibers::go(gp_context *to) {
   gp_context_switch(self, to);
 }
 
-/* A stack that nobody uses; NULL where there is no memory. */
+/* Returns a stack that is not in use; NULL where there is no memory. */
 gp_context *Fibers::idle_stack() {
   if (idle.empty()) {
     std::unique_ptr<gp_context> stack(new gp_context);
@@ -31,14 +32,14 @@ gp_context *Fibers::idle_stack() {
   return stack;
 }
 
-/* Where to go on when the running thread cannot. */
+/* Returns the stack to go on with when the running thread must wait. */
 gp_context *Fibers::next_stack() {
   if (ready.count > 0) return ready.pop()->on;
   gp_context *stack = fresh < count ? idle_stack() : NULL;
   return stack ? stack : &space;
 }
 
-/* What every stack does: run threads that have not begun, then let others go on. */
+/* The loop of every stack: runs threads that have not begun, then lets others go on. */
 void Fibers::work() {
   gp_context *self = running;
   while (!over) {
@@ -52,7 +53,7 @@ void Fibers::work() {
   }
 }
 
-/* Stacks end one by one, so that sanitizers can forget them. */
+/* Ends the stacks one by one, so that sanitizers can forget them. */
 Fibers::~Fibers() {
   over = true;
   for (gp_context *stack : idle) {
@@ -72,7 +73,7 @@ Thread *Fibers::next_fresh() {
   return thread;
 }
 
-/* Make it the running one: threadIdx and so on are its. */
+/* Makes the thread the running one: threadIdx and so on are its own. */
 void Fibers::show(Thread *thread) {
   const unsigned rank = (unsigned)thread->rank, x = view.block_size.x, y = view.block_size.y;
   current = thread;
@@ -100,9 +101,9 @@ void Fibers::wake(Thread *thread) {
   ready.push(thread);
 }
 
-/* The launch fails; the thread never goes on. */
+/* Fails the launch; the thread never goes on. */
 void Fibers::fail() {
   failed = true;
   go(&space);
-  abort(); /* nobody comes back to a block that was given up */
+  abort(); /* no thread of a block that was given up runs again */
 }

@@ -1,7 +1,7 @@
 /* tests/cuda/block.h - the block that a thread of the host runs: its threads, warps and stacks.
  *
  *   fibers.cpp  grids, block by block; what kernels and launches call
- *   block.cpp   who runs on which stack
+ *   block.cpp   which thread runs on which stack
  *   meet.cpp    barriers and exchanges within warps
  */
 #ifndef GP_TESTS_CUDA_BLOCK_H
@@ -20,18 +20,18 @@ enum State { FRESH, GOES, AT_BARRIER, IN_WARP, ENDED };
 struct Thread {
   gp_context *on; /* its stack while it waits */
   State state;
-  int rank, line; /* line: where it waits */
+  int rank, line; /* line: where the thread waits */
   gp_host_exchange what;
   unsigned mask;
-  uint64_t value; /* what it brings, then what it gets */
+  uint64_t value; /* what the thread gives, then what it receives */
   int source;
 };
 
 struct Warp {
-  unsigned alive, waiting; /* a bit per lane */
+  unsigned alive, waiting; /* one bit per lane */
 };
 
-/* First in, first out; every thread is in it at most once. */
+/* A queue, first in, first out, in which every thread stands at most once. */
 struct Queue {
   Thread *list[MOST_THREADS];
   int first, count;
@@ -45,13 +45,13 @@ struct Queue {
   }
 };
 
-/* All that one thread of the host needs to run blocks. */
+/* All that one host thread needs to run blocks. */
 struct Fibers {
-  gp_context space; /* the stack of whoever launches */
+  gp_context space; /* the stack of the launching thread */
   std::vector<std::unique_ptr<gp_context>> stacks;
   std::vector<gp_context *> idle;
   gp_context *running;
-  bool over; /* stacks are to end */
+  bool over; /* tells the stacks to end */
 
   const gp_host_kernel *kernel;
   gp_host_view view;
@@ -89,10 +89,10 @@ struct Fibers {
   void trade(const Warp *warp, const Thread *self);
 };
 
-/* Of the calling thread, made by its first launch. */
+/* The calling thread's fibers, made by its first launch. */
 extern thread_local std::unique_ptr<Fibers> gp_host_fibers;
 
-/* Set the calling thread's text. */
+/* Sets the text of the calling thread. */
 void gp_host_write_fault(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

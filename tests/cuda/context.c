@@ -1,9 +1,9 @@
-/* tests/cuda/context.c - stacks to switch between, by a few instructions on x86-64, else by
+/* tests/cuda/context.c - stacks to switch between, with a few instructions on x86-64, else with
  * ucontext.
  *
- * swapcontext asks the kernel for the signal mask at every switch, which is a hundred times slower
- * than the switch itself; blocks of 1024 threads switch a lot. The kernels change no floating-point
- * modes, so those need no saving. */
+ * swapcontext sets the signal mask by a system call at every switch, which is a hundred times
+ * slower than the switch itself; blocks of 1024 threads switch a lot. The kernels change no
+ * floating-point modes, so those are not saved. */
 #include "context.h"
 
 #include <pthread.h>
@@ -14,7 +14,7 @@
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
-enum { STACK_BYTES = 256 << 10 }; /* frames grow by red zones */
+enum { STACK_BYTES = 256 << 10 }; /* red zones make frames larger */
 #else
 enum { STACK_BYTES = 64 << 10 };
 #endif
@@ -27,7 +27,7 @@ enum { GUARD_BYTES = 4096 };
 #define GP_CONTEXT_UCONTEXT
 #endif
 
-/* The one that was left by the switch that is under way, and the one that it goes to. */
+/* The context that the current switch leaves, and the one that it goes to. */
 static _Thread_local gp_context *leaving, *entering;
 
 /* ---- the switch itself --------------------------------------------------------------------- */
@@ -52,7 +52,7 @@ static void free_place(void *at) { free(at); }
 #else
 
 void gp_context_swap(void **from, void *to);
-/* Saves what a function must keep, on the old stack, and takes it from the new one. */
+/* Saves the callee-saved registers on the old stack, and restores them from the new one. */
 __asm__(".text\n"
         ".hidden gp_context_swap\n"
         ".globl gp_context_swap\n"
@@ -67,7 +67,7 @@ __asm__(".text\n"
 
 static void swap(gp_context *from, gp_context *to) { gp_context_swap(&from->at, to->at); }
 
-/* A stack as if `first` had been about to begin: six registers, its address, and no caller. */
+/* Prepares a stack as if `first` were about to begin: six registers, its address, and no caller. */
 static void begin(gp_context *context, void (*first)(void)) {
   void **top = (void **)(context->area + GUARD_BYTES + context->bytes);
   *--top = NULL;
@@ -81,9 +81,10 @@ static void free_place(void *at) { (void)at; }
 
 #endif
 
-/* ---- what sanitizers are told --------------------------------------------------------------- */
+/* ---- what sanitizers are told -------------------------------------------------------------- */
 
-/* save: where address sanitizer keeps the old one's second stack; NULL: it is over. */
+/* Announces a switch. save: where address sanitizer keeps the old stack's second stack; NULL: the
+ * old stack has ended. */
 static void tell_before(gp_context *from, gp_context *to, void **save) {
   leaving = from, entering = to;
 #if defined(__SANITIZE_ADDRESS__)
@@ -96,7 +97,7 @@ static void tell_before(gp_context *from, gp_context *to, void **save) {
 #endif
 }
 
-/* On the new stack. The bounds of a thread's own stack are learned when it is left. */
+/* Runs on the new stack. The bounds of a thread's own stack are learned when it is left. */
 static void tell_after(void) {
 #if defined(__SANITIZE_ADDRESS__)
   __sanitizer_finish_switch_fiber(entering->fake, &leaving->low, &leaving->bytes);
@@ -121,14 +122,14 @@ void gp_context_switch(gp_context *from, gp_context *to) {
 
 /* ---- memory -------------------------------------------------------------------------------- */
 
-/* What stands at the low end of a stack that nobody uses. */
+/* Stands at the low end of a stack that is not in use. */
 typedef struct spare {
   unsigned char *next; /* area of the next one */
-  void *race;          /* thread sanitizer's name for it, dear to make */
+  void *race;          /* thread sanitizer's name for it, slow to make */
 } spare;
 
-/* Pipelines come and go with their threads; mapping a thousand stacks takes longer than most of
- * them live. */
+/* Spare stacks are kept, because pipelines come and go with their threads, and mapping a thousand
+ * stacks takes longer than most pipelines live. */
 static unsigned char *spares;
 static pthread_mutex_t spares_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -149,7 +150,7 @@ static void keep_spare(unsigned char *area, void *race) {
   pthread_mutex_unlock(&spares_lock);
 }
 
-/* NULL: there is no memory. */
+/* Returns a mapped stack, or NULL where there is no memory. */
 static unsigned char *new_area(void) {
   unsigned char *area = take_spare();
   if (area) return area;
@@ -172,7 +173,7 @@ void gp_context_here(gp_context *context) {
 
 void gp_context_restart(gp_context *context) {
 #if defined(__SANITIZE_ADDRESS__)
-  __asan_unpoison_memory_region(context->low, context->bytes); /* what was left of functions */
+  __asan_unpoison_memory_region(context->low, context->bytes); /* functions left red zones */
 #endif
   context->fake = NULL;
   begin(context, enter);

@@ -1,7 +1,7 @@
 /* tests/cuda/fibers.cpp - kernels run on the host, block by block.
  *
  * When no thread of a block can go on and not all have ended, a barrier was divergent: the block is
- * given up and the launch fails. */
+ * abandoned and the launch fails. */
 #include "fibers.h"
 
 #include <cstdarg>
@@ -39,7 +39,7 @@ void Fibers::begin_block() {
   }
 }
 
-/* Who waits where, as far as it differs. */
+/* Describes which threads wait where, one text for all that wait alike. */
 void Fibers::describe_deadlock() {
   char text[256];
   size_t used = 0;
@@ -63,7 +63,7 @@ void Fibers::describe_deadlock() {
       kernel->name, view.block.x, view.block.y, view.block.z, count, text, ended);
 }
 
-/* Stacks of threads that will never end begin anew. */
+/* Restarts the stacks of threads that will never end. */
 void Fibers::give_up() {
   idle.clear();
   for (auto &stack : stacks) {
@@ -99,7 +99,7 @@ cudaError_t Fibers::run_grid(const gp_host_kernel &of, const gp_host_geometry &g
   kernel = &of;
   count = (int)(block.x * block.y * block.z);
   view = gp_host_view{{}, {}, block, grid, 0, NULL};
-  /* Not rounded up: address sanitizer finds the first byte too far. */
+  /* The size is not rounded up, so that address sanitizer finds the first byte beyond it. */
   if (geometry.shared > 0 && posix_memalign(&view.shared, 16, geometry.shared) != 0) {
     return cudaErrorMemoryAllocation;
   }
@@ -117,9 +117,9 @@ cudaError_t Fibers::run_grid(const gp_host_kernel &of, const gp_host_geometry &g
 
 /* ---- geometry ------------------------------------------------------------------------------ */
 
-static const size_t MOST_SHARED = 227 << 10; /* of sm_90; sm_80 has 163 KiB */
+static const size_t MOST_SHARED = 227 << 10; /* limit of sm_90; sm_80 has 163 KiB */
 
-/* As CUDA's programming guide says for compute capability 9.0. */
+/* The limits are those of CUDA's programming guide for compute capability 9.0. */
 static bool is_possible(const gp_host_geometry &g) {
   const dim3 grid = g.grid, block = g.block;
   const bool some = grid.x && grid.y && grid.z && block.x && block.y && block.z;
@@ -129,7 +129,7 @@ static bool is_possible(const gp_host_geometry &g) {
   return some && grid_fits && block_fits && g.shared <= MOST_SHARED;
 }
 
-/* ---- what others call ---------------------------------------------------------------------- */
+/* ---- what other files call ----------------------------------------------------------------- */
 
 cudaError_t gp_host_run(const gp_host_kernel &kernel, const gp_host_geometry &geometry) {
   if (!is_possible(geometry) || gp_host_now) {

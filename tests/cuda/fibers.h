@@ -1,9 +1,8 @@
 /* tests/cuda/fibers.h - kernels run on the host: what code compiled from a .cu calls.
  *
- * The threads of a block are fibers of the calling thread, so a kernel needs no lock against itself
- * and `thread_local` memory is what a block shares. Rules of the hardware that a test should know
- * of are checked, strictly: a barrier that a thread passes by, a warp whose lanes do not meet, a
- * launch that no GPU takes. */
+ * The threads of a block are fibers of the calling thread, so a kernel needs no lock against
+ * itself, and the block shares `thread_local` memory. Rules of the hardware are checked strictly:
+ * every thread reaches a barrier, the lanes of a warp meet, a GPU accepts the launch. */
 #ifndef GP_TESTS_CUDA_FIBERS_H
 #define GP_TESTS_CUDA_FIBERS_H
 
@@ -13,7 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 
-/* What the running thread of a kernel sees. */
+/* The running thread of a kernel sees these. */
 struct gp_host_view {
   uint3 thread, block;
   dim3 block_size, grid_size;
@@ -21,8 +20,8 @@ struct gp_host_view {
   void *shared; /* as large as the launch said, all bytes 255 when the block begins */
 };
 
-/* Of the calling thread; NULL where no kernel runs. Not thread_local, which would ask at every use
- * whether it was constructed. */
+/* The view of the calling thread; NULL where no kernel runs. It is not thread_local, because that
+ * would check at every use whether it was constructed. */
 extern __thread gp_host_view *gp_host_now;
 
 struct gp_host_geometry {
@@ -32,23 +31,21 @@ struct gp_host_geometry {
 
 struct gp_host_kernel {
   const char *name;
-  void (*run)(const void *arguments); /* one thread of it */
+  void (*run)(const void *arguments); /* runs one thread of the kernel */
   const void *arguments;
 };
 
-/* Run all blocks, one after the other; the last one first with GPIPE_TEST_REVERSE=1, threads too.
- * Errors:
- * cudaErrorInvalidConfiguration for a geometry that no GPU takes; cudaErrorUnknown where threads do
- * not meet.
- * gp_host_fault says more. */
+/* Run all blocks, one after the other; with GPIPE_TEST_REVERSE=1 the last block and the last thread
+ * go first. Errors: cudaErrorInvalidConfiguration for a geometry that no GPU takes;
+ * cudaErrorUnknown where threads do not meet. gp_host_fault says more. */
 cudaError_t gp_host_run(const gp_host_kernel &kernel, const gp_host_geometry &geometry);
-/* Text of the calling thread's last error, "kernel k, block (0, 0, 0): ..."; "" before the
- * first. */
+/* Return the text of the calling thread's last error, "kernel k, block (0, 0, 0): ..."; "" before
+ * the first. */
 extern "C" const char *gp_host_fault(void);
 
 /* ---- called by running kernels --------------------------------------------------------------- */
 
-/* Wait for all threads of the block; returns how many came with `holds`. line: in the source. */
+/* Wait for all threads of the block; returns how many came with `holds`. line: of the source. */
 int gp_host_barrier(bool holds, int line);
 
 enum gp_host_exchange { GP_HOST_SYNC, GP_HOST_SHUFFLE, GP_HOST_BALLOT };

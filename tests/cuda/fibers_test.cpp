@@ -1,5 +1,5 @@
-/* tests/cuda/fibers_test.cpp - kernels whose results are known, run on the host: what the
- * conformance of the real ones rests on. */
+/* tests/cuda/fibers_test.cpp - kernels whose results are known, run on the host: the conformance of
+ * the real kernels rests on these. */
 #include <pthread.h>
 
 #include <cstdlib>
@@ -54,7 +54,7 @@ template <typename T, int N> static __global__ void add_all(T *to, T value, gp_p
   if (threadIdx.x < N) to[threadIdx.x] = gp_store<T>(gp_load(value) + gp_load(more.at[0]));
 }
 
-/* A thread that writes its argument writes its own copy. */
+/* A thread that writes to its argument writes to its own copy. */
 static __global__ void change_argument(int *to, int value) {
   value += (int)threadIdx.x;
   to[threadIdx.x] = value;
@@ -71,8 +71,7 @@ TEST(gives_each_thread_its_own_arguments) {
   for (int i = 0; i < 64; i++) CHECK(numbers[(size_t)i] == 5 + i);
 }
 
-/* ---- shared memory and barriers
- * --------------------------------------------------------------- */
+/* ---- shared memory and barriers -------------------------------------------------------------- */
 
 enum { TILE = 32 };
 
@@ -103,7 +102,7 @@ TEST(transposes_through_shared_memory) {
   check_transpose(&d.gpu, 1, 100);
 }
 
-/* A tree over dynamic shared memory: a barrier for each level. */
+/* Sums in a tree over dynamic shared memory, with a barrier for each level. */
 static __global__ void sum_tree(const double *from, double *to) {
   GP_SHARED(double, part);
   part[threadIdx.x] = from[blockIdx.x * blockDim.x + threadIdx.x];
@@ -214,7 +213,7 @@ TEST(shuffles_within_groups_of_lanes) {
 
 template <typename T> struct square { alignas(16) T at[16][24]; };
 
-/* c = a b of 16 x 16 halves, by each warp of the block; b also as its transpose. */
+/* Computes c = a b of 16 x 16 halves in each warp of the block; b also as its transpose. */
 template <typename T>
 static __global__ void multiply_squares(const T *a, const T *b, float *c, bool transposed) {
   __shared__ square<T> left, right;
@@ -288,8 +287,7 @@ TEST(votes_in_whole_and_half_warps) {
   for (size_t i = 0; i < 32; i++) CHECK(ok[i] == 1);
 }
 
-/* ---- atomics, halves, arithmetic
- * --------------------------------------------------------------- */
+/* ---- atomics, halves, arithmetic ------------------------------------------------------------- */
 
 static __global__ void add_up(unsigned long long *sum, int *least, unsigned *most, uint64_t *key) {
   const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -335,8 +333,7 @@ TEST(has_the_arithmetic_that_cuda_has) {
   CHECK(rsqrtf(4) == 0.5f && __fmaf_rn(2, 3, 4) == 10);
 }
 
-/* ---- what is wrong is found
- * -------------------------------------------------------------------- */
+/* ---- errors that launches report ------------------------------------------------------------- */
 
 static __global__ void half_waits(int *to) {
   if (threadIdx.x < 20) __syncthreads();
@@ -375,7 +372,7 @@ TEST(reports_threads_that_do_not_meet) {
   CHECK_FAULT(GP_LAUNCH(&d.gpu, other_masks, 1, 32, 0, to.data),
               "a lane that its mask does not name");
   CHECK_FAULT(GP_LAUNCH(&d.gpu, too_few_lanes, 1, 40, 0, to.data), "ended or do not exist");
-  check_transpose(&d.gpu, 40, 50); /* and goes on */
+  check_transpose(&d.gpu, 40, 50); /* the next kernel works */
 }
 
 TEST(refuses_launches_that_no_gpu_takes) {
@@ -392,8 +389,7 @@ TEST(refuses_launches_that_no_gpu_takes) {
   CHECK(GP_LAUNCH(&d.gpu, write_places, 1, 32, 227 << 10, n, to.data) == GP_OK);
 }
 
-/* ---- order, threads, graphs
- * -------------------------------------------------------------------- */
+/* ---- order, threads, graphs ------------------------------------------------------------------ */
 
 static __global__ void write_last(int *to) {
   __syncwarp();
@@ -445,7 +441,7 @@ TEST(keeps_captured_work_and_launches_it) {
   CHECK(cudaMemsetAsync(value.data, 0, 4, stream) == cudaSuccess);
   for (int by = 1; by < 4; by++)
     CHECK(GP_LAUNCH(&d.gpu, increment, 1, 1, 0, value.data, by) == GP_OK);
-  CHECK(value[0] == -1); /* as it was allocated */
+  CHECK(value[0] == -1); /* still as it was allocated */
   cudaGraph_t graph;
   cudaGraphExec_t exec;
   CHECK(cudaStreamEndCapture(stream, &graph) == cudaSuccess);

@@ -1,7 +1,7 @@
-/* tests/cuda/gpu_memory.h - the plugin that GPIPE_CUDA_PLUGIN names, driven directly: its table of
+/* tests/cuda/gpu_memory.h - the plugin that GPIPE_CUDA_PLUGIN names, called directly: its table of
  * functions, and values in the memory of its first GPU.
  *
- * Tests that include it run on the host's form of the plugin and on a GPU with the real one. */
+ * Tests that include it run on the plugin compiled for the host, and on a GPU with the real one. */
 #ifndef GP_TESTS_CUDA_GPU_MEMORY_H
 #define GP_TESTS_CUDA_GPU_MEMORY_H
 
@@ -11,7 +11,7 @@
 static const gp_gpu_api *api;
 static gp_gpu *gpu;
 
-/* Once; false where it fails, which is a failed check. */
+/* Opens the plugin once; false where it fails, which is a failed check. */
 static inline bool open_gpu(void) {
   gp_space *space = NULL;
   if (api) return true;
@@ -23,7 +23,7 @@ static inline bool open_gpu(void) {
 
 /* ---- bytes --------------------------------------------------------------------------------- */
 
-/* All bits set, so NaN. At least one byte, so that the address is one. */
+/* Allocates at least one byte, so that there is an address; all bits are set, which is NaN. */
 static inline void *gpu_alloc(size_t bytes) {
   void *memory = NULL;
   CHECK_STATUS(api->alloc(gpu, bytes ? bytes : 1, &memory), GP_OK);
@@ -38,14 +38,14 @@ static inline void gpu_copy(void *to, const void *from, size_t bytes) {
 
 /* ---- values -------------------------------------------------------------------------------- */
 
-/* A value in memory of its own, which begins some elements before it and ends with it. */
+/* A value and its allocation, which begins some elements before the value and ends with it. */
 typedef struct gpu_value {
   gp_meta meta;
   char *memory;
   void *data;
 } gpu_value;
 
-/* Room for a contiguous value, `shift` elements behind an aligned address. */
+/* Allocates a contiguous value, `shift` elements behind an aligned address. */
 static inline gpu_value gpu_room(const gp_meta *meta, int shift) {
   gpu_value value = {.meta = *meta};
   size_t before = (size_t)shift * gp_dtype_size(meta->dtype);
@@ -54,7 +54,8 @@ static inline gpu_value gpu_room(const gp_meta *meta, int shift) {
   return value;
 }
 
-/* A contiguous tensor, with its dims in memory as they are or in reverse order. */
+/* Copies a contiguous tensor to the GPU, with its dims in the same or in reverse order in
+ * memory. */
 static inline gpu_value gpu_value_of(gp_tensor *from, int shift, bool turned) {
   gp_tensor *view = turned ? reversed(from) : gp_tensor_retain(from);
   gp_tensor *flat = apply(GP_OP_copy, &no_attrs, view, NULL, NULL);
@@ -69,7 +70,7 @@ static inline gpu_value gpu_value_of(gp_tensor *from, int shift, bool turned) {
   return value;
 }
 
-/* A contiguous value as a tensor on the host, which the caller frees. */
+/* Returns a contiguous value as a tensor on the host, which the caller frees. */
 static inline gp_tensor *gpu_fetch(const gpu_value *value) {
   gp_tensor *tensor = new_tensor(value->meta.dtype, value->meta.shape);
   gpu_copy(gp_tensor_data(tensor), value->data, gp_meta_bytes(&value->meta));

@@ -1,5 +1,5 @@
-/* tests/cuda/launcher.h - for tests that launch kernels by themselves, on the host: what the plugin
- * has for that, a device and memory. */
+/* tests/cuda/launcher.h - a device, memory, and the functions of the plugin that launchers need,
+ * for tests that launch kernels directly on the host. */
 #ifndef GP_TESTS_LAUNCHER_H
 #define GP_TESTS_LAUNCHER_H
 

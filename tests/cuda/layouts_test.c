@@ -1,16 +1,16 @@
-/* tests/cuda/layouts_test.c - light ops on values that lie in memory in any way, in every dtype.
+/* tests/cuda/layouts_test.c - light ops on values in every memory layout, in every dtype.
  *
- * Shapes, layouts and values are drawn; ops that round once, or not at all, must leave the bits
- * that the CPU leaves, in the gaps between elements too. Halves, which the CPU stores only, are
+ * Shapes, layouts and values are drawn. Ops that round once, or not at all, must leave the same
+ * bits as the CPU, in the gaps between elements too. The CPU only stores halves, so those are
  * compared with f32 on the CPU, rounded. */
 #include "base/numbers/convert.h"
 #include "gpu_memory.h"
 
-enum { MOST = 3000, ROUNDS = 12 }; /* elements of a value; values of a kind */
+enum { MOST = 3000, ROUNDS = 12 }; /* MOST: elements of a value; ROUNDS: values of a kind */
 
 /* ---- drawing ------------------------------------------------------------------------------- */
 
-/* 0 .. n - 1; the sequence is always the same. */
+/* Draws 0 .. n - 1; the sequence is always the same. */
 static int64_t below(int64_t n) {
   static uint64_t state = 88172645463325252u;
   state ^= state << 13;
@@ -19,7 +19,7 @@ static int64_t below(int64_t n) {
   return (int64_t)((state >> 11) % (uint64_t)n);
 }
 
-/* Any rank; odd and even sizes, 0 and 1, at most MOST elements. */
+/* Draws a shape of any rank, with odd and even sizes, 0 and 1, and at most MOST elements. */
 static gp_shape draw_shape(void) {
   static const int64_t sizes[] = {1, 2, 3, 4, 8, 16, 33, 64, 0, 1000};
   gp_shape shape = {.rank = (int)below(GP_MAX_RANK + 1)};
@@ -32,7 +32,7 @@ static gp_shape draw_shape(void) {
   return shape;
 }
 
-/* A shape that broadcasts to this one: fewer dims, or some of size 1. */
+/* Draws a shape that broadcasts to this one: it has fewer dims, or some of size 1. */
 static gp_shape draw_smaller(gp_shape shape) {
   int fewer = below(3) ? 0 : (int)below(shape.rank + 1);
   gp_shape smaller = {.rank = shape.rank - fewer};
@@ -40,7 +40,8 @@ static gp_shape draw_smaller(gp_shape shape) {
   return smaller;
 }
 
-/* Where conversions and comparisons go wrong: ties, limits of dtypes, zeros, what is no number. */
+/* Numbers where conversions and comparisons go wrong: ties, limits of dtypes, zeros, NaN,
+ * infinity. */
 /* clang-format off */
 static const double edges[] = {
     0, -0.0, NAN, INFINITY, -INFINITY, 1e-40, -3e38, 1e300, 65504, 65520, -65519.999999, 5e-8, 6e-5,
@@ -59,18 +60,18 @@ static double draw_number(gp_dtype dtype) {
 
 typedef enum way { PLAIN, SHIFTED, TURNED, SPREAD, REPEATED, WAYS } way;
 
-/* A value with the same bytes on both sides. */
+/* A value with the same bytes on the host and on the GPU. */
 typedef struct twin {
   gp_meta meta;
   size_t bytes;
-  char *host, *device; /* where its memory begins */
+  char *host, *device; /* the beginning of its memory on both sides */
 } twin;
 
 static char *element(const twin *t, char *memory) {
   return memory + t->meta.offset * (int64_t)gp_dtype_size(t->meta.dtype);
 }
 
-/* Strides and offset; returns how many elements the memory must hold. */
+/* Sets strides and offset; returns how many elements the memory must hold. */
 static int64_t lay_out(gp_meta *meta, way how) {
   int order[GP_MAX_RANK], rank = meta->shape.rank;
   int64_t step = how == SPREAD ? 1 + below(3) : 1, room = 1;
@@ -87,7 +88,8 @@ static int64_t lay_out(gp_meta *meta, way how) {
     if (how == SPREAD) step += 4 * below(3);
   }
   meta->offset = how == PLAIN ? 0 : how == SHIFTED ? 1 + below(15) : 16 * below(2);
-  return meta->offset + room + (below(2) ? 64 : 0); /* room to write too much, or none */
+  /* Half of the values leave room for a kernel that writes too much. */
+  return meta->offset + room + (below(2) ? 64 : 0);
 }
 
 static twin make_twin(gp_dtype dtype, gp_shape shape, way how) {
@@ -117,7 +119,7 @@ typedef struct trial {
   gp_attrs attrs;
   gp_step_block step;
   int n_in;
-  twin in[3], out; /* out is in[0] where the op has a slot */
+  twin in[3], out; /* out: in[0] where the op has a slot */
 } trial;
 
 static bool has_slot(gp_op op) { return gp_op_get(op)->flags & GP_OP_EFFECT; }
@@ -134,7 +136,7 @@ static void run_gpu(trial *t) {
   api->free(gpu, step);
 }
 
-/* A contiguous copy in f32. */
+/* Returns a contiguous copy in f32. */
 static gp_tensor *widened(const twin *t) {
   gp_tensor *wide = new_tensor(GP_F32, t->meta.shape);
   gp_view_copy(gp_tensor_meta(wide), gp_tensor_data(wide), &t->meta, element(t, t->host));
@@ -150,7 +152,7 @@ static void run_cpu(trial *t) {
   CHECK_STATUS(run_pieces(&call, &def->cpu, 0), GP_OK);
 }
 
-/* In f32, rounded to what the value is stored in. */
+/* Runs the op in f32 on the CPU, and rounds to the dtype in which the value is stored. */
 static void run_cpu_widened(trial *t) {
   gp_tensor *in[3], *out = NULL;
   gp_call call = {.attr = &t->attrs, .step = &t->step, .n_in = t->n_in, .n_out = 1};
@@ -164,7 +166,7 @@ static void run_cpu_widened(trial *t) {
   gp_tensor_free(out);
 }
 
-/* Equal bits, or none of both is a number. */
+/* Are the bits equal, or are both NaN? */
 static bool agrees(gp_dtype dtype, const char *a, const char *b) {
   double x = 0, y = 0;
   if (memcmp(a, b, gp_dtype_size(dtype)) == 0) return true;
@@ -191,10 +193,10 @@ static void compare(const trial *t) {
 
 static bool is_half(gp_dtype dtype) { return dtype == GP_BF16 || dtype == GP_F16; }
 
-/* Other ops move elements, or compare them: the CPU does that for halves too. */
+/* False for ops that move or compare elements, which the CPU does for halves too. */
 static bool computes(gp_op op) { return !(gp_op_get(op)->flags & GP_OP_HALVES); }
 
-/* Inputs and slot are made; an output that is not there yet lies plainly or shifted. */
+/* Runs a trial whose inputs and slot are made; a new output lies plainly or shifted. */
 static void check_trial(trial *t, gp_dtype out, gp_shape shape) {
   t->out = has_slot(t->op) ? t->in[0] : make_twin(out, shape, below(2) ? PLAIN : SHIFTED);
   run_gpu(t);
@@ -211,7 +213,7 @@ static void check_trial(trial *t, gp_dtype out, gp_shape shape) {
 
 static way any_way(void) { return (way)below(WAYS); }
 
-/* n inputs of one dtype that broadcast together, one of which has the whole shape. */
+/* Checks n inputs of one dtype that broadcast together; one of them has the whole shape. */
 static void check_op(gp_op op, int n, gp_dtype dtype, gp_dtype out) {
   for (int round = 0; round < ROUNDS; round++) {
     trial t = {.op = op, .n_in = n};
@@ -281,7 +283,7 @@ TEST(choices) {
   }
 }
 
-/* A slot may lie in any way in which no element is twice. */
+/* A slot may have any layout in which no element occurs twice. */
 static void check_slot(gp_op op, gp_dtype slot, gp_dtype value) {
   for (int round = 0; round < ROUNDS; round++) {
     trial t = {.op = op, .n_in = 2};

@@ -1,12 +1,12 @@
 /* tests/cuda/meet.cpp - threads that wait for each other: barriers of a block, exchanges within a
  * warp.
  *
- * Whoever comes last gives all others what they came for and goes on at once. */
+ * The thread that comes last gives all others their values and goes on at once. */
 #include "block.h"
 
 /* ---- meeting ------------------------------------------------------------------------------- */
 
-/* All are there: give each the count and let it go on. */
+/* All threads are there: gives each the count and lets it go on. */
 void Fibers::open_barrier(int line) {
   const int holds = holding;
   arrived = holding = 0;
@@ -35,7 +35,7 @@ int Fibers::barrier(bool holds, int line) {
   return (int)self->value;
 }
 
-/* All lanes of the mask are there: each gets what it came for. */
+/* All lanes of the mask are there: gives each its value. */
 void Fibers::trade(const Warp *warp, const Thread *self) {
   Thread *lanes = &threads[(warp - warps) * WARP];
   uint64_t values[WARP] = {}, votes = 0;

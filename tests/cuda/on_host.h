@@ -1,10 +1,10 @@
 /* tests/cuda/on_host.h - CUDA's language for the host's compiler: what device.cuh includes instead
  * of CUDA's.
  *
- * Test-only: every .cu of runtime/ is compiled a second time with it, so that a machine without a
- * GPU runs each kernel, sanitizers included. It gives what our kernels may use and no more: what is
- * missing here (atomics on floats, cooperative groups, textures) does not compile, which is how the
- * rules are kept. */
+ * Only tests use it: every .cu of runtime/ is compiled a second time with it, so that a machine
+ * without a GPU runs each kernel, sanitizers included. It provides what our kernels may use and no
+ * more: what is missing here (atomics on floats, cooperative groups, textures) does not compile,
+ * which is how the rules are kept. */
 #ifndef GP_TESTS_CUDA_ON_HOST_H
 #define GP_TESTS_CUDA_ON_HOST_H
 
@@ -12,7 +12,7 @@
 #include <vector_functions.h>
 #include <vector_types.h>
 
-#include <cuda_bf16.h> /* the toolkit's own, which know hosts too */
+#include <cuda_bf16.h> /* the toolkit's own headers work on the host */
 #include <cuda_fp16.h>
 
 #include <math.h>
@@ -21,13 +21,12 @@
 
 #include "fibers.h"
 
-/* One block runs at a time on a thread of the host, so what is local to that thread is shared by
- * the block.
- * It begins as what the block before left: as on a GPU, nothing may be expected of it. */
+/* A thread of the host runs one block at a time, so its thread_local memory is shared by the block.
+ * It begins with what the previous block left: as on a GPU, its first contents are undefined. */
 #undef __shared__
 #define __shared__ static thread_local
 
-/* What the compiler is told about registers. */
+/* The compiler's hints about registers mean nothing here. */
 #undef __launch_bounds__
 #define __launch_bounds__(...)
 #undef __maxnreg__
@@ -39,7 +38,7 @@
 #define gridDim   (gp_host_now->grid_size)
 constexpr int warpSize = 32;
 
-/* As in device.cuh. */
+/* This is the macro of device.cuh for the host. */
 #define GP_SHARED(T, name) T *name = reinterpret_cast<T *>(gp_host_now->shared)
 
 #include "on_host/arithmetic.h"

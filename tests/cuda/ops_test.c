@@ -1,13 +1,12 @@
 /* tests/cuda/ops_test.c - every op of ops.def on a GPU, backward ones too, against the CPU's f64.
  *
- * The kernels are called as the engine calls them: memory that is aligned or begins at any element,
- * inputs whose dims lie in another order, outputs over inputs, sums that are added to. What is
- * rounded once must have the bits of the CPU; so must whatever is drawn. */
+ * The kernels are called as the engine calls them: memory is aligned or begins at any element, dims
+ * of inputs lie in another order, outputs overwrite inputs, sums are added to. A result that is
+ * rounded once must have the bits of the CPU; so must everything that is drawn. */
 #include "gpu_memory.h"
 #include "ops/op_samples.h"
 
-/* ---- more samples: sizes at which kernels go other ways
- * ------------------------------------------- */
+/* ---- more samples: sizes at which kernels go other ways -------------------------------------- */
 
 #define UNARY(op)                                                                                  \
   {GP_OP_##op, NONE, {P2(3, 0)}}, {GP_OP_##op, NONE, {P2(1, 1)}}, {                                \
@@ -145,7 +144,7 @@ static const sample edges[] = {
 
 /* ---- how close ------------------------------------------------------------------------------- */
 
-/* Ops whose every element is rounded once, or not at all. */
+/* Is every element of the op's result rounded once, or not at all? */
 static bool is_exact(gp_op op) {
   static const gp_op exact[] = {
       GP_OP_add,       GP_OP_sub,        GP_OP_mul,         GP_OP_div,
@@ -162,18 +161,19 @@ static bool is_exact(gp_op op) {
   return false;
 }
 
-/* Relative plus absolute: sums of up to 100,000 terms of size 4 in some order, inner products,
- * exponentials. Of 2,000 products whose sums reach 100 on the way to 1, f32 keeps no more. */
+/* Bounds are relative plus absolute, for sums of up to 100,000 terms of size 4 in some order, inner
+ * products and exponentials. When 2,000 products sum to 1 by way of 100, f32 keeps no more
+ * digits. */
 static double bound_of(gp_dtype dtype) { return dtype == GP_F64 ? 1e-11 : 1e-4; }
 
 /* ---- one application ------------------------------------------------------------------------- */
 
-/* How a kernel is called. */
+/* A way in which a kernel is called. */
 typedef struct manner {
   const char *name;
   int shift; /* elements by which values miss an aligned address */
   bool turned, accumulate;
-  int over; /* out[0] lies in the memory of this input; -1: of none */
+  int over; /* the input whose memory out[0] takes; -1: none */
 } manner;
 
 typedef struct application {
@@ -181,9 +181,9 @@ typedef struct application {
   const gp_op_def *def;
   gp_dtype dtype;
   int n_in;
-  gp_tensor *in[GP_MAX_INPUTS], *wide[GP_MAX_INPUTS]; /* as given, and in f64 */
+  gp_tensor *in[GP_MAX_INPUTS], *wide[GP_MAX_INPUTS]; /* as given to the GPU, and in f64 */
   gp_sig sig;
-  gp_tensor *want[GP_MAX_OUTPUTS]; /* of the CPU: in the dtype where exact, else in f64 */
+  gp_tensor *want[GP_MAX_OUTPUTS]; /* the CPU's results: in the dtype where exact, else in f64 */
 } application;
 
 static const gp_step_block step = {
@@ -212,7 +212,7 @@ static bool is_slot(const application *a, int output) {
   return output == 0 && a->def->flags & GP_OP_EFFECT;
 }
 
-/* What the CPU makes of the inputs; slots are copies of theirs. */
+/* Computes the op on the CPU; slots are copies of the GPU's. */
 static void compute_want(application *a) {
   gp_tensor **in = is_exact(a->sample->op) ? a->in : a->wide;
   gp_sig sig = {.attr = &a->sample->attrs, .n_in = a->n_in};
@@ -229,8 +229,8 @@ static void compute_want(application *a) {
   CHECK_STATUS(run_pieces(&call, &a->def->cpu, 0), GP_OK);
 }
 
-/* The gradients of attention take the output and the lse of their other inputs, not drawn ones: the
- * CPU makes the lse again. */
+/* Replaces drawn inputs: the gradients of attention need the output and the lse that belong to
+ * their other inputs. The CPU computes the lse once more. */
 static void attend_first(application *a) {
   const bool packed = a->sample->op == GP_OP_attention_qkv_dx;
   if (!packed && a->sample->op != GP_OP_attention_dx) return;
@@ -278,18 +278,18 @@ static void close_application(application *a) {
 
 /* ---- running --------------------------------------------------------------------------------- */
 
-/* What a kernel needs beside its operands. */
+/* What a kernel needs in addition to its operands. */
 typedef struct bench {
   gp_step_block step;
   gp_gpu_fault fault;
 } bench;
 
-static const double START = 1.5; /* what sums are added to */
+static const double START = 1.5; /* sums are added to this value */
 
 static gpu_value make_output(const application *a, const manner *m, gpu_value *in, int k) {
   const gp_meta *meta = &a->sig.out[k];
   if (k == 0 && (m->over >= 0 || is_slot(a, 0))) return in[m->over >= 0 ? m->over : 0];
-  /* An opaque value is the plan's, which aligns it; its elements are bytes. */
+  /* The plan aligns an opaque value; its elements are bytes. */
   if (!m->accumulate) return gpu_room(meta, gp_op_packs(a->sample->op) ? 0 : m->shift);
   gp_tensor *start = uniform(meta->dtype, meta->shape, START, START);
   gpu_value value = gpu_value_of(start, m->shift, false);
@@ -313,7 +313,7 @@ static void run_kernel(const application *a, gp_call *op) {
   api->free(gpu, there);
 }
 
-/* out[] receives the outputs on the host. */
+/* Runs the op on the GPU; out[] receives the outputs on the host. */
 static void run_on_gpu(const application *a, const manner *m, gp_tensor **out) {
   gpu_value in[GP_MAX_INPUTS], made[GP_MAX_OUTPUTS];
   gp_call call = {.attr = &a->sample->attrs, .n_in = a->n_in, .n_out = a->sig.n_out};
@@ -375,7 +375,7 @@ static void check_manner(const application *a, const manner *m) {
 
 /* ---- tests ----------------------------------------------------------------------------------- */
 
-/* check(application) for all samples whose ops have the flags, in every float dtype that they
+/* Calls check(application) for all samples whose ops have the flags, in every float dtype that they
  * take. */
 static void for_each(unsigned flags, void (*check)(const application *)) {
   if (!open_gpu()) return;
@@ -406,7 +406,7 @@ static bool is_product(gp_op op) {
   return false;
 }
 
-/* Packs where memory is aligned, single elements where it is not: the bits are the same. */
+/* Aligned memory is read in packs, other memory element by element: the bits must be the same. */
 static void check_shifted(const application *a) {
   const manner aligned = {.name = "aligned", .over = -1};
   const manner shifted = {.name = "at any element", .shift = 1, .over = -1};

@@ -1,8 +1,8 @@
 /* tests/cuda/overlap_test.c - which launches may begin while the kernel before them ends
  * (GPIPE_GPU_PDL, runtime/device/cuda/kernel/overlap.cu).
  *
- * The stand-in for CUDA's runtime counts them, and refuses one that does not follow a kernel. On a
- * GPU only the sums are looked at. */
+ * The stand-in for CUDA's runtime counts such launches, and refuses one that does not follow a
+ * kernel. On a GPU only the sums are checked. */
 #include <dlfcn.h>
 #include <stdlib.h>
 
@@ -10,10 +10,10 @@
 
 enum { N = 1000 };
 
-static float *sum, *one; /* of the GPU */
-static float adds;       /* made so far */
+static float *sum, *one; /* in memory of the GPU */
+static float adds;       /* additions made so far */
 
-/* How many launches were allowed it; 0 where nobody counts. */
+/* Returns how many launches were allowed to begin early; 0 where no stand-in counts. */
 static long count_early(void) {
   void *plugin = dlopen(getenv("GPIPE_CUDA_PLUGIN"), RTLD_NOW | RTLD_NOLOAD);
   void *symbol = plugin ? dlsym(plugin, "gp_host_early_launches") : NULL;
@@ -31,7 +31,7 @@ static bool is_counted(void) {
 
 static void add_once(void) { CHECK_STATUS(api->add(gpu, GP_F32, N, sum, one), GP_OK); }
 
-/* So many additions, of which so many may begin early. */
+/* Makes `count` additions, of which `early` may begin early. */
 static void check_adds(int count, int early) {
   const long before = count_early();
   for (int i = 0; i < count; i++) add_once();
@@ -80,9 +80,9 @@ TEST(after_kernels) {
   check_adds(2, 1);
   CHECK_STATUS(api->wait(gpu, GP_STREAM_COMPUTE, event), GP_OK);
   check_adds(2, 1);
-  CHECK_STATUS(api->record(gpu, GP_STREAM_SEND, event), GP_OK); /* another stream */
+  CHECK_STATUS(api->record(gpu, GP_STREAM_SEND, event), GP_OK); /* an event of another stream */
   check_adds(1, 1);
-  check_sum(); /* copies */
+  check_sum(); /* the sum is copied */
   check_adds(2, 1);
   CHECK_STATUS(api->sync(gpu, GP_STREAM_COMPUTE), GP_OK);
   api->event_free(event);
@@ -96,7 +96,7 @@ TEST(captured_work) {
   CHECK_STATUS(api->capture_begin(gpu), GP_OK);
   check_adds(3, 2);
   CHECK_STATUS(api->capture_end(gpu, &graph), GP_OK);
-  adds -= 3; /* captured, not done */
+  adds -= 3; /* these were captured, not run */
   check_adds(2, 1);
   for (int i = 0; i < 2; i++) {
     CHECK_STATUS(api->launch(gpu, graph), GP_OK);

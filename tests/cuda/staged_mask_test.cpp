@@ -1,5 +1,5 @@
 /* tests/cuda/staged_mask_test.cpp - the kernel that brings a mask into the form that cuDNN's graphs
- * of attention read: the library runs on GPUs alone, the kernel runs on the host too. */
+ * of attention read: the library needs a GPU, the kernel runs on the host too. */
 #include "launcher.h"
 #include "test.h"
 
@@ -7,13 +7,13 @@
 
 enum { HEADS = 2, QUERIES = 3, KEYS = 5, ROW = 8, ELEMENTS = HEADS * QUERIES * KEYS };
 
-/* Of another file: masks here are small. */
+/* Replaces a function of another file: masks here are small. */
 gp_status gp_flash_too_many(const gp_attention *a) {
   (void)a;
   return GP_ERANGE;
 }
 
-/* The rows of a mask [1, H, Tq, Tk] that is the same for all heads, or is not. */
+/* Checks the rows of a mask [1, H, Tq, Tk] that differs between heads, or does not. */
 static void check_stage(bool of_heads, float hidden) {
   device d;
   const size_t heads = of_heads ? HEADS : 1;
@@ -37,7 +37,8 @@ static void check_stage(bool of_heads, float hidden) {
 
 TEST(a_mask_is_written_without_infinities) { check_stage(true, -INFINITY); }
 TEST(a_mask_of_all_heads_is_written_once) { check_stage(false, 7); }
-/* The library may fetch what lies between rows: it must not depend on what was there before. */
+/* The library may read what lies between rows, so the kernel must overwrite what was there
+ * before. */
 TEST(rows_of_a_mask_are_written_to_their_ends) { check_stage(true, 3); }
 
 TEST_MAIN(a_mask_is_written_without_infinities, a_mask_of_all_heads_is_written_once,

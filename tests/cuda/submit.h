@@ -1,5 +1,5 @@
-/* tests/cuda/submit.h - what a stream is given: run at once, or kept in a graph while it is
- * captured. */
+/* tests/cuda/submit.h - work given to a stream: it runs at once, or a graph keeps it while the
+ * stream is captured. */
 #ifndef GP_TESTS_CUDA_SUBMIT_H
 #define GP_TESTS_CUDA_SUBMIT_H
 
@@ -13,22 +13,22 @@
 extern "C" {
 #endif
 
-/* The head of a piece of work; what it needs stands behind it. */
+/* The head of a piece of work; its arguments stand behind it. */
 typedef struct gp_host_work {
-  struct gp_host_work *next; /* in a graph */
+  struct gp_host_work *next; /* the next piece in a graph */
   cudaError_t (*run)(struct gp_host_work *self);
   void (*free)(struct gp_host_work *self);
-  bool is_kernel; /* on a GPU it would be one */
+  bool is_kernel; /* on a GPU it would be a kernel */
 } gp_host_work;
 
-/* work: taken; NULL stands for no memory. */
+/* Give work (taken) to a stream; NULL stands for no memory. */
 cudaError_t gp_host_submit(cudaStream_t stream, gp_host_work *work);
-/* The same for a launch: what is wrong is found by cudaGetLastError. Refused: more than 48 KiB of
- * shared memory where the kernel was not allowed it; a launch that may begin early and does not
- * follow a kernel. */
+/* Do the same for a launch: cudaGetLastError reports what is wrong. Refused are more than 48 KiB of
+ * shared memory where the kernel was not allowed that, and a launch that may begin early and does
+ * not follow a kernel. */
 void gp_host_submit_kernel(cudaStream_t stream, const void *kernel, size_t shared, bool early,
                            gp_host_work *work);
-/* How many launches were allowed to begin early. */
+/* Return how many launches were allowed to begin early. */
 long gp_host_early_launches(void);
 
 #ifdef __cplusplus

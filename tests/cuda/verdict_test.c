@@ -1,8 +1,8 @@
-/* tests/cuda/verdict_test.c - decisions that a GPU makes itself (device/verdict.h), and scales and
- * updates that go by them.
+/* tests/cuda/verdict_test.c - decisions that a GPU makes itself (device/verdict.h), and the scales
+ * and updates that follow them.
  *
- * The decision is that of engine/update/norm.c; what goes by it leaves the bits of what is told by
- * arguments. */
+ * The decision must equal that of engine/update/norm.c. A kernel that follows a decision in memory
+ * must leave the same bits as one that gets it as arguments. */
 #include <math.h>
 
 #include "gpu_memory.h"
@@ -10,13 +10,13 @@
 
 /* ---- decisions ------------------------------------------------------------------------------- */
 
-enum { PARTS = 3, LONG = 700 }; /* LONG: sums, more than a block has threads */
+enum { PARTS = 3, LONG = 700 }; /* LONG: more sums than a block has threads */
 
-/* Sums of three devices, one of which has none; the norm is of every second parameter, backwards,
- * and of one without gradient. */
+/* The sums of three devices, one of which has none. The norm covers every second parameter, in
+ * reverse order, and one without a gradient. */
 typedef struct question {
   double unscale, clip_norm;
-  int strict, fault; /* fault: of this device; -1: none */
+  int strict, fault; /* fault: the device that has it; -1: none */
   double last;       /* the last sum, which is not listed */
 } question;
 
@@ -51,7 +51,7 @@ static void fill_lists(const question *q, lists *l) {
   l->listed[l->terms.listed_count++] = -1;
 }
 
-/* As the host decides. */
+/* Decides as the host does. */
 static gp_verdict decide_here(const question *q, const lists *l, const double *words) {
   double sum = 0;
   bool broken = false;
@@ -91,14 +91,14 @@ TEST(a_gpu_decides_as_the_host_does) {
   api->free(gpu, there), api->free(gpu, sums), api->free(gpu, verdict);
 }
 
-/* ---- what goes by them ----------------------------------------------------------------------- */
+/* ---- scales and updates that follow ---------------------------------------------------------- */
 
 enum { VALUE, GRAD, MOMENT1, MOMENT2, MOMENT3, HALF, ARENAS };
 
 static const int64_t sizes[] = {0, 1, 7, 1000, 5003};
 enum { SIZES = sizeof sizes / sizeof *sizes };
 
-/* Drawn numbers where `drawn`, else zeros. */
+/* Makes a line of drawn numbers where `drawn`, else of zeros. */
 static gpu_value line(gp_dtype dtype, int64_t n, bool drawn, int shift) {
   gp_tensor *from = uniform(dtype, (gp_shape){1, {n}}, drawn ? -2 : 0, drawn ? 2 : 0);
   gpu_value value = gpu_value_of(from, shift, false);
@@ -127,8 +127,8 @@ static gp_verdict *verdict_there(double unscale, double clip, int go) {
   return there;
 }
 
-/* More than the blocks that look for a verdict take in one turn would need a large GPU's number of
- * them: the last size does on the host's form. */
+/* The last size takes more than one turn of the blocks that read a verdict, on the host; on a GPU
+ * with its many blocks that would take far more elements. */
 TEST(gradients_are_scaled_by_a_verdict_as_by_its_factors) {
   if (!open_gpu()) return;
   static const double factors[][2] = {{1, 1}, {0.3, 1}, {1, 0.7}, {1.0 / 3, 0.7}};
@@ -208,8 +208,8 @@ static void check_same(const gpu_value *a, const gpu_value *b) {
   for (int k = 0; k < ARENAS; k++) CHECK(are_same(&a[k], &b[k]));
 }
 
-/* a: told by memory, from single elements; b: by arguments, from packs. The rate changes; the third
- * step is left out. */
+/* Updates a by factors in memory, element by element, and b by arguments, in packs. The rate
+ * changes; the third step is skipped. */
 static void check_update(gp_optim_hyper hyper, gp_dtype dtype, gp_dtype half, int64_t n) {
   gpu_value a[ARENAS], b[ARENAS];
   for (int k = 0; k < ARENAS; k++) {

@@ -1,20 +1,20 @@
 /* tests/cuda/work_test.c - what a GPU does beside ops: updates, sums of squares, checks, counts.
  *
- * Against the functions of optim/optim.h, and against what can be said in a line. */
+ * Results are compared with the functions of optim/optim.h, and with formulas of one line. */
 #include "gpu_memory.h"
 #include "optim/optim.h"
 
 static const int64_t sizes[] = {0, 1, 3, 64, 1000, 100003};
 enum { SIZES = sizeof sizes / sizeof *sizes };
 
-/* A line of n drawn numbers. */
+/* Makes a line of n drawn numbers. */
 static gp_tensor *line(gp_dtype dtype, int64_t n, double low, double high) {
   return uniform(dtype, (gp_shape){1, {n}}, low, high);
 }
 
 static double at(const gp_tensor *t, int64_t i) { return gp_tensor_get_double(t, i); }
 
-/* The first element by which they differ more than rounding; -1: none. */
+/* Returns the first element that differs by more than rounding; -1: none. */
 static int64_t first_difference(const gp_tensor *a, const gp_tensor *b) {
   double bound = gp_tensor_meta(a)->dtype == GP_F64 ? 1e-13 : 1e-6;
   for (int64_t i = 0; i < gp_tensor_numel(a); i++) {
@@ -116,7 +116,7 @@ static gp_optim_slice there_slice(const gpu_value *there, gp_dtype dtype, int64_
       .moments = {there[MOMENT1].data, there[MOMENT2].data, there[MOMENT3].data}};
 }
 
-/* Three steps here and there, with the same gradient. */
+/* Makes three steps on the host and on the GPU, with the same gradient. */
 static void check_update(const gp_optim_hyper *hyper, gp_dtype dtype, int64_t n, int shift) {
   gp_tensor *here[ARENAS];
   gpu_value there[ARENAS];
@@ -208,7 +208,8 @@ static double sum_on_gpu(gp_tensor *from, int shift) {
   return got;
 }
 
-/* From aligned memory by packs, from one element behind it one by one: the same bits. */
+/* Aligned memory is read in packs, memory one element further one by one: the bits must be the
+ * same. */
 static void check_paths(gp_dtype dtype, int64_t n) {
   gp_tensor *a = line(dtype, n, -2, 2), *b = line(dtype, n, -2, 2), *got[2];
   for (int shift = 0; shift < 2; shift++) {
@@ -245,7 +246,7 @@ TEST(squares_are_summed_in_one_order) {
 
 /* ---- many tensors at once -------------------------------------------------------------------- */
 
-enum { MANY = 101 }; /* more than a launch takes, of two dtypes by turns of seven */
+enum { MANY = 101 }; /* more than one launch takes; the dtype changes every seven */
 
 static gp_dtype dtype_of(int i) { return i / 7 % 2 ? GP_F64 : GP_F32; }
 static int64_t length_of(int i) { return i % 9 == 4 ? 0 : 1 + 977 * i % 5003; }
@@ -302,7 +303,7 @@ TEST(many_updates_are_those_of_the_cpu) {
   }
 }
 
-/* Of values that lie aligned and not, in launches with and without halves of both kinds. */
+/* Values lie aligned and not, in launches with and without halves of both kinds. */
 TEST(halves_are_the_new_values_rounded) {
   if (!open_gpu()) return;
   gpu_value there[MANY][ARENAS], halves[MANY];
@@ -352,10 +353,9 @@ TEST(counts_of_a_mini_batch_are_settled_on_the_gpu) {
   }
 }
 
-/* ---- values that are not finite
- * ---------------------------------------------------------------- */
+/* ---- values that are not finite -------------------------------------------------------------- */
 
-/* The key that a check leaves; broken[]: positions, ended by -1. */
+/* Returns the key that a check leaves. broken[]: positions, ended by -1. */
 static uint64_t key_of(gp_dtype dtype, int64_t n, const int64_t *broken, double with, int shift,
                        bool turned) {
   gp_tensor *from = uniform(dtype, (gp_shape){2, {n, 3}}, -2, 2);

@@ -36,7 +36,7 @@ def main():
                         attn_pdrop=0.0)
     config._attn_implementation = "eager"
     model = GPT2LMHeadModel(config).eval()
-    with torch.no_grad():  # biases and norms that are not 0 and 1, weights that are felt
+    with torch.no_grad():  # biases are not 0, norms not 1, and weights large enough to matter
         for p in model.parameters():
             p.add_(torch.randn_like(p) * 0.15)
     model.save_pretrained(os.path.join(HERE, "gpt2"))

@@ -6,9 +6,9 @@ import zlib
 
 from PIL import Image
 
-SIZE = 5  # of the result
+SIZE = 5  # pixels of a side of the result
 W, H = 24, 16
-GAMMA_1 = b"gAMA", struct.pack(">I", 100000)  # linear light, which Pillow does not look at
+GAMMA_1 = b"gAMA", struct.pack(">I", 100000)  # linear light, which Pillow ignores
 
 
 def picture(width, height):
@@ -27,8 +27,8 @@ def chunk(name, data):
     return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
 
 
-# A PNG of 16 bits a value, most of which Pillow cannot write. colour: the format's number (0 grey, 2 rgb, 4 grey and
-# alpha, 6 rgba); value(x, y, c) is from 0 to 65535.
+# Makes a PNG of 16 bits a value, most of which Pillow cannot write. colour: the format's number (0
+# grey, 2 rgb, 4 grey and alpha, 6 rgba); value(x, y, c) is from 0 to 65535.
 def png16(colour, channels, value, *others):
     rows = b"".join(b"\0" + b"".join(struct.pack(">H", value(x, y, c)) for x in range(W) for c in range(channels)) for y in range(H))
     parts = [chunk(b"IHDR", struct.pack(">IIBBBBB", W, H, 16, colour, 0, 0, 0)), *(chunk(*o) for o in others),
@@ -36,7 +36,7 @@ def png16(colour, channels, value, *others):
     return b"\x89PNG\r\n\x1a\n" + b"".join(parts)
 
 
-# The same in the seven passes of an interlaced file.
+# Writes the same image in the seven passes of an interlaced file.
 def interlaced(image):
     steps = ((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2))
     rows = b"".join(b"\0" + b"".join(bytes(image.getpixel((x, y))) for x in range(left, W, right))
@@ -53,7 +53,7 @@ def value16(x, y, c):
     return (x * 2711 + y * 4001 * (c + 1) + 77) % 65536
 
 
-# The segment of Adobe's marker: another byte for the transform, or none.
+# Changes Adobe's marker segment: another byte for the transform, or no segment.
 def adobe(data, transform):
     at = data.index(b"\xff\xee")
     if transform is None:
@@ -61,7 +61,8 @@ def adobe(data, transform):
     return data[:at + 15] + bytes([transform]) + data[at + 16:]
 
 
-# Pillow clips 16 bits of grey at 255, so that all is white: the high byte is taken, as it does for colours.
+# Pillow clips 16-bit grey at 255, so that all is white: the high byte is taken instead, as Pillow
+# does for colours.
 def colours(data):
     image = Image.open(io.BytesIO(data))
     if image.mode == "I;16":

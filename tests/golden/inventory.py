@@ -24,7 +24,7 @@ warnings.filterwarnings("ignore")
 import torch  # noqa: E402
 from torch.testing._internal.common_methods_invocations import op_db  # noqa: E402
 
-TOLERANCE, MOST = 1e-9, 40  # of one operation so many samples
+TOLERANCE, MOST = 1e-9, 40  # MOST: samples of one operation
 BIG = 200_000  # elements: larger samples test the GPU's grids
 
 # ---- Lua ---------------------------------------------------------------------------------------
@@ -576,7 +576,7 @@ def pads(x, sizes, mode, value):
     return call("nn.%s%dd(%s)" % (names[mode], n, lua(sizes)), x)
 
 
-# What is refused here on purpose: (operation, or None for all; in the text of the error; why).
+# Calls that gpipe refuses on purpose: (operation, or None for all; a part of the error text; why).
 DEVIATIONS = [
     (None, "the tensor is a scalar", "a scalar has no dimensions, PyTorch takes 0 and -1"),
     (None, "expected the same (convert with to)", "nothing is converted unasked"),
@@ -601,7 +601,7 @@ DEVIATIONS = [
     ("nn.functional.multilabel_margin_loss", "scalar", "a scalar has no classes"),
 ]
 
-# Where PyTorch's numbers are not the ones to follow.
+# Operations whose results in PyTorch gpipe does not follow, and why.
 OWN = {
     "nn.functional.hardsigmoid": "its slope is 1/6 rounded to f32",
     "nn.functional.hinge_embedding_loss": "targets that are neither 1 nor -1",
@@ -707,7 +707,7 @@ def judge(case, number, results, raised):
     for k, t in enumerate(want):
         got = results.get("%d.%d" % (number, k + 1))
         if got is None and k == 1 and "adaptive_max" in case.op.name:
-            continue  # PyTorch's list calls the form with indices
+            continue  # PyTorch's list calls the form that returns indices
         if got is None:
             return "output %d is missing" % (k + 1)
         if case.op.name in POSITIONS or k == 1 and case.op.name in PAIRS:
@@ -737,7 +737,7 @@ def cases_of(op, skipped):
     except Exception:
         errors = []
     for wrong in errors:
-        if any(part in wrong.error_regex for part in ("unsupported operation", " out ", "out to match", "got None", "single memory", "overlap", "0-dimensional value")):  # of out=
+        if any(part in wrong.error_regex for part in ("unsupported operation", " out ", "out to match", "got None", "single memory", "overlap", "0-dimensional value")):  # errors about out=
             continue
         try:
             made.append(Case(op, wrong.sample_input, wrong.error_regex))

@@ -33,9 +33,9 @@ def ids(k, shape, below):
 
 
 # ---- cases -------------------------------------------------------------------------------------
-# (layer in Lua, layer in PyTorch, inputs, how it is called if not layer(*inputs))
-# An input: a shape, numbers; ("ids", shape, below); ("positive", shape); a "!" in front: it takes no
-# gradient.
+# Each case: (layer in Lua, layer in PyTorch, inputs, how it is called if not layer(*inputs)).
+# An input is a shape (numbers), ("ids", shape, below) or ("positive", shape); a "!" in front: it
+# takes no gradient.
 
 CASES = []
 

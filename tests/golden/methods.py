@@ -58,7 +58,7 @@ CASES = [
     ("gp.searchsorted(r:reshape(12):sort(), r, {right = true}) - 1", "torch.searchsorted(r.reshape(12).sort()[0], r, right=True)"),
     ("x:isclose(x + 1e-7)", "x.isclose(x + 1e-7)"), ("gp.logspace(-1, 2, 4)", "torch.logspace(-1, 2, 4)"),
     ("gp.logspace(0, 3, 4, {base = 2})", "torch.logspace(0, 3, 4, 2)"),
-    # lengths of 0 pass no gradient on
+    # lengths of 0, which pass no gradient on
     ("(x * m):norm(2, 2)", "(x * m).norm(2, 1)"), ("(x * m):norm(1, 2)", "(x * m).norm(1, 1)"),
     ("(x * m):norm(0.5, 2)", "(x * m).norm(0.5, 1)"), ("(x * m):norm(3, 2)", "(x * m).norm(3, 1)"),
     ("(x * m):norm(math.huge, 2)", "(x * m).norm(inf, 1)"), ("gp.linalg.norm(x * m, 2, 2)", "torch.linalg.norm(x * m, 2, 1)"),

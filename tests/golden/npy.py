@@ -4,7 +4,7 @@ import io
 
 import numpy as np
 
-# What the elements become; of what is not here the same.
+# The dtype that the elements get; those that are not listed keep theirs.
 DTYPES = {"i1": "i32", "i2": "i32", "u2": "i32", "i4": "i32", "u4": "i64", "i8": "i64", "u8": "i64", "u1": "u8",
           "b1": "bool", "f2": "f16", "f4": "f32", "f8": "f64"}
 

@@ -57,7 +57,7 @@ def optimizer(name, **options):
         shown = []
         for step in range(1, STEPS + 1):
             p.grad = numbers(1 + step, (COUNT,), 0.3).to(dtype)
-            torch.set_default_dtype(dtype)  # of numbers that NAdam keeps beside its moments
+            torch.set_default_dtype(dtype)  # NAdam keeps numbers beside its moments in this dtype
             opt.step()
             torch.set_default_dtype(torch.float32)
             if step in SHOWN:

@@ -70,7 +70,8 @@ class Stacked(nn.Module):
         return self.stack.parameters()
 
 
-# Masks of Lua: true may attend. Rows of 3 and 5 of five, as numbers that both sides make.
+# Lua's masks: true may attend. The rows see 3 and 5 of five keys; both sides make them from
+# numbers.
 SEEN = "gp.tensor({{1, 1, 1, 0, 0}, {1, 1, 1, 1, 1}}):gt(0):reshape(2, 1, 1, 5)"
 HIDDEN = torch.tensor([[False, False, False, True, True], [False] * 5])
 PART = "gp.tensor({{1, 1, 0}, {0, 1, 1}}):gt(0):reshape(2, 1, 1, 3)"

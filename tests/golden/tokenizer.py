@@ -228,7 +228,7 @@ def print_new():
 if __name__ == "__main__":
     if sys.argv[1:] == ["--new"]:
         sys.exit(print_new())
-    if len(sys.argv) > 2:  # CASE TEXT...: the ids of these texts, to look for a difference
+    if len(sys.argv) > 2:  # CASE TEXT...: prints the ids of these texts, to find a difference
         one = next(c for c in CASES if c["name"] == sys.argv[1])
         tokenizer = load(one)
         for i in sys.argv[2:]:

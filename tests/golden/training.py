@@ -41,7 +41,8 @@ BLOCK = ('nn.Sequential {nn.Linear(3, 8), nn.TransformerEncoderLayer(8, 2, 12, {
              nn.TransformerEncoderLayer(8, 2, 12, 0.0, batch_first=True), nn.Linear(8, 5)),
          [("fixed", (3, 7, 3)), ("ids", (3, 7), 5)], "nn.CrossEntropyLoss()", cross_entropy)
 
-# eps is large, because gradients that are 0 but for rounding (of the biases of keys) have to stay so.
+# eps is large, so that gradients that are 0 except for rounding (those of the biases of keys) stay
+# so.
 ADAMW = ("optim.AdamW", "{lr = 0.01, weight_decay = 0.1, eps = 0.001}",
          lambda p: torch.optim.AdamW(p, lr=0.01, weight_decay=0.1, eps=0.001))
 SGD = ("optim.SGD", "{lr = 0.1, momentum = 0.9, nesterov = true, weight_decay = 0.01}",

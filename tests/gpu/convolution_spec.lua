@@ -1,5 +1,5 @@
--- tests/gpu/convolution_spec.lua - convolutions on GPUs: by cuDNN where it takes them, by our own
--- kernels elsewhere; the same bits over cuts, and near the CPU.
+-- tests/gpu/convolution_spec.lua - convolutions on GPUs: cuDNN computes them where it can, our own
+-- kernels elsewhere; cuts change no bit, and results are near the CPU's.
 local gp = require "gpipe"
 local gpu = require "tests.support.gpu"
 local synchronous = require "tests.support.synchronous"
@@ -9,7 +9,8 @@ local on_gpu = gpu.spec(it, pending)
 
 -- ---- the model ----------------------------------------------------------------------------------
 
--- With and without bias, strided, grouped, depthwise, dilated, transposed, padded behind alone.
+-- The layers are with and without bias, strided, grouped, depthwise, dilated, transposed, and
+-- padded only at the end.
 local function model_of()
   gp.seed(11)
   return nn.Sequential {
@@ -44,7 +45,7 @@ end
 
 -- ---- specs --------------------------------------------------------------------------------------
 
--- Of losses and first gradients, by the norm.
+-- Bounds of losses and first gradients, relative, by the norm.
 local NEAR_CPU = { f32 = 1e-4, tf32 = 1e-2, bf16 = 5e-2, f16 = 1e-2 }
 
 describe("convolutions on a GPU", function()
@@ -61,7 +62,7 @@ describe("convolutions on a GPU", function()
     end)
   end
 
-  on_gpu("are named with their paths", function()
+  on_gpu("appear in describe with their paths", function()
     local pipe <close> = gp.pipeline(model_of(), { devices = gpus(1), loss = setup.loss })
     pipe:step(setup.x, setup.y)
     local found = {}

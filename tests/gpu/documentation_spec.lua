@@ -12,7 +12,7 @@ local function blocks_of(path)
   return found
 end
 
--- What examples print goes nowhere.
+-- The examples' print does nothing.
 local environment = setmetatable({ gp = gp, nn = gp.nn, optim = gp.optim, print = function() end },
   { __index = _G })
 

@@ -1,4 +1,4 @@
--- tests/gpu/errors_spec.lua - what goes wrong on a GPU is named, and the pipeline lives on.
+-- tests/gpu/errors_spec.lua - an error on a GPU names its cause, and the pipeline stays usable.
 -- luacheck: ignore 212/self
 local gp = require "gpipe"
 local child = dofile "tests/child.lua"
@@ -8,11 +8,11 @@ local misuse = require "tests.support.misuse"
 local nn = gp.nn
 local on_gpu, fails_with = gpu.spec(it, pending), expect.fails_with
 
--- Devices of two stages; the third needs a second GPU.
+-- Devices of two stages; the last pair needs a second GPU.
 local PAIRS = { { "cuda:0", "cuda:0" }, { "cpu:0", "cuda:0" }, { "cuda:0", "cpu:0" },
   { "cuda:0", "cuda:1" } }
 
--- "cuda:0 and cpu:0", and how many GPUs that takes.
+-- Returns "cuda:0 and cpu:0", and how many GPUs that needs.
 local function title(pair)
   local text = table.concat(pair, " and ")
   return text, text:find("cuda:1", 1, true) and 2 or 1
@@ -29,7 +29,7 @@ describe("a device that is not there", function()
       function() return gp.zeros({ 1 }, { device = absent }) end)
   end)
 
-  on_gpu("is refused where it is no name, or no part", function()
+  on_gpu("is refused where its name or its part is malformed", function()
     for _, name in ipairs { "cuda:x", "cuda:-1", "cuda:0/2of2", "cuda:0/0of0", "cuda:0/of2",
       "gpu:0" } do
       fails_with(("'%s'"):format(name), misuse.pipe_of, { devices = { name, "cuda:0" } })
@@ -37,7 +37,7 @@ describe("a device that is not there", function()
   end)
 end)
 
-it("a device that is not there for want of a GPU is refused with the reason", function()
+it("refuses a device without a GPU and says why", function()
   if gpu.count() > 0 then return end
   fails_with("device 'cuda:0' cannot be used: ", misuse.pipe_of,
     { devices = { "cuda:0", "cuda:0" } })
@@ -61,7 +61,7 @@ describe("an id out of range", function()
       end
     end, least)
 
-    on_gpu("among targets is found too: " .. name, function()
+    on_gpu("among targets is found, too: " .. name, function()
       local pipe <close> = misuse.pipe_of { devices = pair }
       local before = pipe:step(good, good)
       fails_with("class 99 at row 4, position 2 is outside 0..10", pipe.step, pipe, good, wrong)
@@ -82,10 +82,10 @@ describe("an id out of range", function()
     assert.equal("number", type(pipe:step(good, good)))
   end)
 
-  -- A step without a barrier returns when the loss is known, which may be before the device has
-  -- said so.
-  on_gpu("is raised by the next step at the latest where there is no barrier; a state makes it "
-    .. "well", function()
+  -- A step without a barrier returns when the loss is known, which may be before the device reports
+  -- the error.
+  on_gpu("is raised by the next step at the latest where there is no barrier; loading a state "
+    .. "repairs the pipeline", function()
     local pipe <close> = misuse.pipe_of { devices = { "cuda:0", "cuda:0" } }
     pipe:use(gp.optim.AdamW(pipe:parameters(), { lr = 0.1 }), { barrier = false })
     pipe:step(good, good)
@@ -110,7 +110,7 @@ describe("finite = true", function()
     on_gpu("names the first layer that made one: " .. name, function()
       local pipe <close> = misuse.pipe_of({ devices = pair, balance = { 2, 2 }, finite = true },
         misuse.model(Log()))
-      for _ = 1, 3 do -- launched at first, replayed later
+      for _ = 1, 3 do -- launched first, replayed later
         fails_with("3 (Log): log made a value that is not finite", pipe.step, pipe, misuse.ids(5),
           misuse.ids(5))
       end
@@ -131,13 +131,13 @@ end)
 -- ---- memory -------------------------------------------------------------------------------------
 
 describe("too little memory", function()
-  -- Parameters that no GPU holds; declaring costs nothing.
+  -- No GPU holds these parameters; declaring them costs nothing.
   local function enormous()
     local side = 1024 * 1024
     return nn.Sequential { nn.Linear(4, side), nn.Linear(side, side), nn.Linear(side, 4) }
   end
 
-  on_gpu("for parameters says what they take and what there is, and holds nothing afterwards",
+  on_gpu("for parameters is an error that names both sizes and leaves nothing allocated",
     function()
     collectgarbage()
     local x, y = gp.zeros { 2, 4 }, gp.zeros { 2, 4 }
@@ -178,7 +178,7 @@ end)
 -- ---- values that are spoilt ---------------------------------------------------------------------
 
 describe("an action on a GPU whose results are not numbers", function()
-  -- What a step says of GPIPE_FAULT, with a third option of the pipeline.
+  -- Returns what a step prints under GPIPE_FAULT, with a third option of the pipeline.
   local function spoilt(where, pair, finite)
     local script = ([[
       local gp = require "gpipe"

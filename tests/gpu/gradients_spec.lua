@@ -1,5 +1,5 @@
--- tests/gpu/gradients_spec.lua - on GPUs, too, the first micro-batch writes the gradients that
--- others add to: launched, captured and replayed, in turn with passes that add.
+-- tests/gpu/gradients_spec.lua - the first micro-batch writes the gradients that others add to, on
+-- GPUs too: launched, captured and replayed, in turn with passes that add.
 local gp = require "gpipe"
 local gpu = require "tests.support.gpu"
 local models = require "tests.support.models"

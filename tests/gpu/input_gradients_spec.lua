@@ -1,5 +1,5 @@
--- tests/gpu/input_gradients_spec.lua - what pipe:backward returns on GPUs: the same wherever the
--- model is cut, and what a CPU gives within rounding.
+-- tests/gpu/input_gradients_spec.lua - pipe:backward returns the same on GPUs wherever the model is
+-- cut, and the CPU's gradient within rounding.
 local gp = require "gpipe"
 local gpu = require "tests.support.gpu"
 local placements = require "tests.support.placements"

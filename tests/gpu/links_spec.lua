@@ -1,8 +1,7 @@
--- tests/gpu/links_spec.lua - values that cross between devices reach everybody who reads them,
--- whole.
+-- tests/gpu/links_spec.lua - values that cross between devices reach every reader, whole.
 --
--- Several logical devices of one GPU, and CPU devices, read what another device makes; with two
--- copies of the weights makers take turns.
+-- Several logical devices of one GPU, and CPU devices, read what another device makes. With two
+-- copies of the weights the makers take turns.
 local gp = require "gpipe"
 local gpu = require "tests.support.gpu"
 local synchronous = require "tests.support.synchronous"
@@ -50,7 +49,7 @@ local function run(made, devices, schedule, stages)
   }, {})
 end
 
--- ---- who reads what -----------------------------------------------------------------------------
+-- ---- which device reads what --------------------------------------------------------------------
 
 local ON_TWO = {
   { "cuda:1", "cuda:0", "cuda:0" },
@@ -85,7 +84,7 @@ describe("a value that every stage reads", function()
 end)
 
 describe("weights of a GPU that several CPU devices read", function()
-  on_gpu("come to each of them whole", function()
+  on_gpu("reach each of them whole", function()
     local made, devices = borrowed(), { "cuda:0", "cuda:0", "cpu:0", "cpu:1" }
     local wanted = run(made, devices, "gpipe")
     for _ = 1, 4 do assert.is_nil(training.difference(wanted, run(made, devices, "1f1b"))) end

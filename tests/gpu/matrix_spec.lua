@@ -1,7 +1,7 @@
--- tests/gpu/matrix_spec.lua - every synchronous schedule in every precision, fused and not, on one
--- GPU, on two and on three where there are so many: the bits of one stage.
+-- tests/gpu/matrix_spec.lua - every synchronous schedule in every precision, fused and not, gives
+-- the bits of one stage: on one GPU, and on two and three where the machine has them.
 --
--- One cell trains one model under one schedule. Without --full only a few of the cells are taken.
+-- One cell trains one model under one schedule. Without --full only a few of the cells run.
 local gp = require "gpipe"
 local gpu = require "tests.support.gpu"
 local synchronous = require "tests.support.synchronous"
@@ -12,8 +12,8 @@ local on_gpu = gpu.spec(it)
 local M = 8 -- micro-batches
 local WIDTH, VOCABULARY = 16, 13
 
--- Eight layers with what products fuse, attention that cuDNN takes in halves and attention with
--- dropout, which it does not.
+-- Eight layers: products that fuse, attention that cuDNN computes in halves, and attention with
+-- dropout, which cuDNN does not compute.
 local function model()
   gp.seed(8)
   local function attention(p)
@@ -30,7 +30,7 @@ end
 
 local function ids(step)
   local list = {}
-  for i = 1, 11 do -- uneven: two sizes of micro-batches
+  for i = 1, 11 do -- eleven rows: two sizes of micro-batches
     list[i] = {}
     for t = 1, 5 do list[i][t] = (i * step + t * t) % VOCABULARY end
   end
@@ -38,15 +38,15 @@ local function ids(step)
 end
 local MADE = { model = model, steps = 4, x = ids(3), y = ids(5), loss = nn.CrossEntropyLoss() }
 
--- The n-th stage on GPU n modulo `count`.
+-- Places the n-th stage on GPU n modulo `count`.
 local function devices(stages, count)
   local list = {}
   for s = 0, stages - 1 do list[s + 1] = "cuda:" .. s % count end
   return list
 end
 
--- The largest number of stages, of those the eight layers allow, that a schedule is defined for,
--- and of its devices.
+-- Returns the largest number of stages that the schedule and the eight layers allow, and of its
+-- devices.
 local function size_of(case)
   for _, stages in ipairs { 8, 4, 2 } do
     for _, per in ipairs { 1, 2, 4 } do
@@ -63,8 +63,8 @@ local function run(options, precision, fuse)
   return synchronous.run(MADE, options, {})
 end
 
--- What is not the bits of one stage, a line each. Two copies of the weights add two sums of
--- gradients: theirs are the same on every number of GPUs.
+-- Lists what differs from the bits of one stage, a line each. Two copies of the weights add two
+-- sums of gradients: their bits are only the same on every number of GPUs.
 local function differences(cases, precision, fuse)
   local list = {}
   local whole = run({ balance = { 8 }, devices = { "cuda:0" }, schedule = "gpipe" }, precision, fuse)
@@ -84,7 +84,7 @@ local function differences(cases, precision, fuse)
   return table.concat(list, "\n")
 end
 
--- What scripts/test takes without --full: schedules that differ much from each other.
+-- The cells that run without --full: schedules that differ much from each other.
 local FEW = {
   ["bf16, fused"] = { { "interleaved_1f1b" }, { "zbv" }, { "chimera" } },
   ["f16, op by op"] = { { "1f1b" } },

@@ -1,4 +1,4 @@
--- tests/gpu/memory_spec.lua - a step takes no memory of a GPU, and close gives all of it back.
+-- tests/gpu/memory_spec.lua - a step allocates no memory of a GPU, and close frees all of it.
 local gp = require "gpipe"
 local inside = require "gpipe.pipeline.object".inside
 local gpu = require "tests.support.gpu"
@@ -8,7 +8,7 @@ local nn, optim = gp.nn, gp.optim
 local on_gpu = gpu.spec(it, pending)
 local x, y = models.ids(7, 6), models.ids(7, 6)
 
--- Bytes held on all GPUs, and calls for memory of the CPU.
+-- Returns the bytes held on all GPUs, and the number of allocations on the CPU.
 local function held()
   collectgarbage()
   local bytes = 0
@@ -27,7 +27,7 @@ local function pipe_of(placement, options)
   return gp.pipeline(models.gpt()(), merged)
 end
 
--- Placements that this machine can have, with CPUs among them.
+-- Lists the placements that this machine can have, with CPUs among them.
 local function all_placements()
   local names = placements.names()
   names[#names + 1] = "mixed"
@@ -36,7 +36,7 @@ end
 
 describe("after the first step of a batch shape", function()
   for _, schedule in ipairs { "gpipe", "1f1b", "pipedream" } do
-    on_gpu("a step takes no memory, of GPUs or of the CPU: " .. schedule, function()
+    on_gpu("a step allocates nothing, on GPUs or on the CPU: " .. schedule, function()
       for _, placement in ipairs(all_placements()) do
         local pipe <close> = pipe_of(placement, { schedule = schedule })
         pipe:use(optim.AdamW(pipe:parameters(), { lr = 1e-2 }))
@@ -49,7 +49,7 @@ describe("after the first step of a batch shape", function()
     end)
   end
 
-  on_gpu("optimizers, clipping, accumulation and evaluation take none after their first time",
+  on_gpu("optimizers, clipping, accumulation and evaluation allocate only the first time",
     function()
     local pipe <close> = pipe_of "same"
     local params = pipe:parameters()
@@ -102,11 +102,12 @@ end)
 
 -- ---- what is reported ---------------------------------------------------------------------------
 
--- Of products, which every logical device has from its first one on (compute capability 9.0).
+-- Bytes of the products' workspace, which every logical device keeps from its first product on
+-- (compute capability 9.0).
 local WORKSPACE = 32 << 20
 
--- By our own account; on the host's form of the plugin, where only workspaces of products are not
--- in it, by the GPU's too.
+-- Counts bytes by the runtime's own account. On the host-compiled plugin the GPU's account must
+-- agree, except for workspaces of products, which the runtime does not count.
 local function live_bytes(pipe)
   collectgarbage()
   local memory, bytes, own = gp.memory(), {}, (os.getenv "GPIPE_CUDA_PLUGIN" or ""):find "cuda_host"
@@ -122,7 +123,7 @@ local function live_bytes(pipe)
   return bytes
 end
 
--- Of the passes so far, by memory: devices may share one.
+-- Sums the bytes reported of the passes so far, by memory space, because devices may share one.
 local function reported_bytes(pipe)
   local bytes = {}
   for d, device in ipairs(pipe.devices) do
@@ -157,7 +158,7 @@ describe("the bytes that a pipeline reports for its devices are those that it ta
         pipe:step(x, y)
         pipe:flush()
         local live, reported = live_bytes(pipe), reported_bytes(pipe)
-        -- Second copies of the weights were taken with the pipeline.
+        -- The pipeline takes second copies of the weights when it is made.
         if not case.cut then assert.same(reported, minus(live, before), placement) end
         pipe:evaluate(x, y)
         assert.same(minus(reported_bytes(pipe), reported), minus(live_bytes(pipe), live), placement)

@@ -1,7 +1,7 @@
--- tests/gpu/models_spec.lua - models that people bring: ids, masks, padding, ties, layers without
+-- tests/gpu/models_spec.lua - models as users write them: ids, masks, padding, ties, layers without
 -- parameters.
 --
--- Each trains on one GPU and on several logical ones to the same bits, and near what the CPU
+-- Each trains to the same bits on one GPU and on several logical ones, and near what the CPU
 -- computes.
 -- luacheck: ignore 212/self
 local gp = require "gpipe"
@@ -12,11 +12,11 @@ local training = require "tests.support.training"
 local nn = gp.nn
 local on_gpu = gpu.spec(it, pending)
 
-local NEAR_CPU = 1e-4 -- of losses and first gradients, by the norm: f32 sums in other orders
+local NEAR_CPU = 1e-4 -- losses and first gradients, by the norm: f32 sums in other orders
 
 -- ---- pieces -------------------------------------------------------------------------------------
 
--- A layer of one function, with parameters where `own` names their shapes.
+-- Makes a layer of one function, with parameters where `own` names their shapes.
 local function layer(forward, own)
   local Made = nn.class("Made")
   function Made:init()
@@ -39,8 +39,8 @@ end
 
 local function normal(shape, seed) return gp.randn(shape, { seed = seed or 1 }) end
 
--- Attention that leaves padding out: the mask comes along from layer to layer. Keys have no bias:
--- its gradient is 0 but for rounding.
+-- Attention that ignores padding: the mask travels from layer to layer. Keys have no bias, because
+-- its gradient would be 0 except for rounding.
 local Padded = nn.class("Padded")
 function Padded:init(width, heads)
   self.width, self.heads = width, heads

@@ -1,5 +1,5 @@
--- tests/gpu/profile_spec.lua - pipe:profile on GPUs: the ops of a replayed step, timed by the
--- device, with the bits of one that is not profiled.
+-- tests/gpu/profile_spec.lua - pipe:profile on GPUs: the device times the ops of a replayed step,
+-- which keeps the bits of one that is not profiled.
 local gp = require "gpipe"
 local gpu = require "tests.support.gpu"
 local profile = require "tests.support.profile"
@@ -36,7 +36,7 @@ describe("pipe:profile", function()
     assert.equal(forward(profile.take({ "cpu:0" }, fields)), forward(p))
   end)
 
-  on_gpu("tells copies, updates, and the gaps of a replayed step", function()
+  on_gpu("reports copies, updates, and the gaps of a replayed step", function()
     local p = profile.take(TWO)
     for _, device in ipairs(p.devices) do
       assert.is_true(device.kernels > 0 and device.updates > 0)
@@ -57,7 +57,7 @@ describe("pipe:profile", function()
     assert.equal(weights, same)
   end)
 
-  on_gpu("tells values that cross between GPUs", function()
+  on_gpu("reports values that cross between GPUs", function()
     local p = profile.take({ "cuda:0", "cuda:1" })
     assert.is_true(p.devices[1].copies > 0 and p.devices[2].copies > 0)
   end, 2)

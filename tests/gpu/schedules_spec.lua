@@ -1,5 +1,4 @@
--- tests/gpu/schedules_spec.lua - every schedule that exists trains on GPUs, to the bits of one
--- stage.
+-- tests/gpu/schedules_spec.lua - every schedule trains on GPUs, to the bits of one stage.
 local gp = require "gpipe"
 local asynchronous = require "tests.support.asynchronous"
 local gpu = require "tests.support.gpu"
@@ -10,15 +9,14 @@ local on_gpu = gpu.spec(it, pending)
 
 local M = 8 -- micro-batches: enough for the schedules that want twice as many as devices
 
--- The largest number of stages, of those the model's eight layers allow, that a schedule is defined
--- for.
+-- Returns the largest number of stages that the schedule and the model's eight layers allow.
 local function stages_of(case)
   for _, stages in ipairs { 8, 4, 2 } do
     if synchronous.is_defined(case, stages, M) then return stages end
   end
 end
 
--- Devices of a schedule with so many stages: those of its placement.
+-- Counts the devices of a schedule with so many stages, by its placement.
 local function device_count(case, stages)
   local schedule = synchronous.schedule(case)
   schedule[1] = nil
@@ -29,7 +27,7 @@ local function device_count(case, stages)
   end
 end
 
--- What one stage gives, by the size of the GPU and how the update is made.
+-- Keeps what one stage gives, by the size of the GPU and how the update is made.
 local wanted = {}
 local function reference(made, placement, update)
   local device = placements.devices(placement, 1)[1]
@@ -63,7 +61,7 @@ describe("a schedule on GPUs", function()
             first = first or run
             assert.is_nil(training.difference(first, run))
           end
-          -- Two copies of the weights add two sums: near the others, not equal.
+          -- Two copies of the weights add two sums: the result is near the others, not equal.
           if synchronous.COPIES[case[1]] then
             assert.is_true(synchronous.distance(first, whole) < 1e-4)
           else

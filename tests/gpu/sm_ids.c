@@ -1,11 +1,10 @@
 /* tests/gpu/sm_ids.c - do parts of a GPU keep to multiprocessors of their own, launched and
  * replayed?
  *
- * The driver promises it for streams of a green context; whether a graph that was captured from
- * such a stream stays there is what no document says clearly. Parts are opened, and work is
- * captured and launched, by the plugin itself, which GPIPE_CUDA_PLUGIN names; only the kernel is
- * the test's. Prints figures as scripts/bench does. Its argument is how long a block lasts, in
- * rounds of the kernel (2000). */
+ * The driver promises it for streams of a green context; no document says clearly whether a graph
+ * that was captured from such a stream stays there. The plugin that GPIPE_CUDA_PLUGIN names opens
+ * the parts, captures and launches; only the kernel is the test's. Prints figures as scripts/bench
+ * does. The argument is how long a block lasts, in rounds of the kernel (2000). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,13 +39,13 @@ static void launch(const part *p, void *seen) {
   exit(1);
 }
 
-/* Where the launches of one kind ran, into ids[MOST_SMS]. */
+/* Copies where the launches of one kind ran into ids[MOST_SMS]. */
 static void fetch(const part *p, void *seen, unsigned char *ids) {
   try(api->copy(p->gpu, GP_STREAM_COMPUTE, ids, seen, MOST_SMS), "copying");
   try(api->sync(p->gpu, GP_STREAM_COMPUTE), "waiting");
 }
 
-/* Launch a few times, then capture one launch and replay it as often. */
+/* Launches a few times, then captures one launch and replays it as often. */
 static void measure(part *p) {
   void *seen;
   gp_gpu_graph *graph;
@@ -74,7 +73,7 @@ static void print(int n, const char *name, int value, const char *what, int boun
   fflush(stdout);
 }
 
-/* Multiprocessors that two or more of the parts used. */
+/* Counts the multiprocessors that two or more of the parts used. */
 static int count_shared(const part *parts, int n, size_t kind) {
   int shared = 0;
   for (int id = 0; id < MOST_SMS; id++) {
@@ -107,7 +106,7 @@ static void check_parts(int n) {
   api->info(parts[0].gpu, &info);
   print(n, "size", info.sm_count, info.isolated ? "multiprocessors each" : "shared by all", -1);
   for (int k = 0; k < n; k++) print_part(n, k, &parts[k]);
-  /* Parts that share all multiprocessors say so: nothing is promised then. */
+  /* Parts that share all multiprocessors say so, and then nothing is promised. */
   int bound = info.isolated ? 0 : -1;
   print(n, "eager.shared", count_shared(parts, n, offsetof(part, eager)), "of two parts", bound);
   print(n, "replayed.shared", count_shared(parts, n, offsetof(part, replayed)), "of two parts",

@@ -3,8 +3,8 @@
 
 namespace {
 
-/* Several blocks for each multiprocessor of any GPU, each busy for a while, so that none is left
- * out. */
+/* There are several blocks for each multiprocessor of any GPU, each busy for a while, so that every
+ * multiprocessor gets one. */
 constexpr int BLOCKS = 2048, THREADS = 32;
 
 __global__ void note(unsigned char *seen, int rounds) {

@@ -1,4 +1,4 @@
-/* tests/gpu/sm_ids.h - the kernel of sm_ids.cu as sm_ids.c sees it. */
+/* tests/gpu/sm_ids.h - the kernel of sm_ids.cu, for sm_ids.c. */
 #ifndef GP_TESTS_GPU_SM_IDS_H
 #define GP_TESTS_GPU_SM_IDS_H
 

@@ -2,9 +2,9 @@
 -- slow a program a hundredfold.
 --
 -- scripts/gpu-check runs it under compute-sanitizer. Sizes are no multiples of anything, so that
--- the edges of kernels are reached; steps are launched, captured and replayed. In halves attention
--- is cuDNN's where that is there; with `own` it drops, which our own kernels do. Convolutions are
--- cuDNN's, too, but with GPIPE_CONVOLUTION=own.
+-- kernels reach their edges; steps are launched, captured and replayed. In halves cuDNN computes
+-- attention where it is installed; with `own` attention has dropout, which our own kernels compute.
+-- cuDNN computes convolutions too, except with GPIPE_CONVOLUTION=own.
 package.path = "./?.lua;" .. package.path
 local gp = require "gpipe"
 local models = require "tests.support.models"
@@ -23,7 +23,8 @@ for _, devices in ipairs { { "cuda:0" }, { "cuda:0", "cuda:0" } } do
   print("evaluated", pipe:evaluate(x, y))
 end
 
--- Images of 3 channels, 9 x 7: with and without bias, strided, grouped, padded behind, transposed.
+-- Images have 3 channels, 9 x 7; convolutions are with and without bias, strided, grouped, padded
+-- at the end, transposed.
 local nn = gp.nn
 local pipe <close> = gp.pipeline(nn.Sequential {
   nn.Conv2d(3, 10, 3, { padding = 1 }), nn.BatchNorm2d(10), nn.ReLU(),

@@ -1,5 +1,5 @@
--- tests/gpu/state_spec.lua - parameters that live on GPUs: read, saved, loaded, clipped; tensors of
--- the script there.
+-- tests/gpu/state_spec.lua - parameters on GPUs are read, saved, loaded and clipped; the script's
+-- own tensors on a GPU.
 local gp = require "gpipe"
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"
@@ -58,8 +58,8 @@ describe("parameters of a pipeline on GPUs", function()
     assert.is_true(gp.equal(gp.ones(first.value.shape), pipe:state_dict()[first.name]:to "cpu"))
   end)
 
-  on_gpu("go to a file and come back, into another cut and other devices: training goes on to the "
-    .. "bit", function()
+  on_gpu("go to a file and come back into another cut and other devices, and training goes on to "
+    .. "the bit", function()
     local path = os.tmpname()
     local one <close> = pipe_of({ "cuda:0", "cuda:0" }, { 3, 4 })
     local opt = optim.AdamW(one:parameters(), { lr = 1e-2 })
@@ -75,7 +75,7 @@ describe("parameters of a pipeline on GPUs", function()
     assert.same(train(one, opt, 3), train(two, other, 3))
   end)
 
-  on_gpu("are loaded into a pipeline on the CPU, and from one", function()
+  on_gpu("move by a state to a pipeline on the CPU, and back", function()
     local here <close> = pipe_of({ "cpu:0" }, { 7 })
     local there <close> = pipe_of({ "cuda:0", "cuda:0" }, { 3, 4 })
     train(there, optim.AdamW(there:parameters(), { lr = 1e-2 }), 2)
@@ -108,7 +108,8 @@ describe("an optimizer", function()
     end
   end
 
-  -- A model trained on one device, and its optimizer, whose pipeline is closed; what both hold.
+  -- Trains a model on one device and closes its pipeline; returns the model, its optimizer, and the
+  -- values of both.
   local function trained(device)
     local model = small()
     local pipe <close> = pipe_on(model, device)
@@ -119,8 +120,8 @@ describe("an optimizer", function()
     return model, opt, pipe:state_dict(), held
   end
 
-  -- Where a model goes next its optimizer follows, as if its state had been loaded there. Each n-th
-  -- allocation of the step that moves it fails: the next attempt goes on where it was.
+  -- An optimizer follows its model to another device as if its state had been loaded there. Each
+  -- allocation of the step that moves it fails in turn: the next attempt goes on where it was.
   for _, way in ipairs { { "cuda:0", "cpu:0" }, { "cpu:0", "cuda:0" }, { "cuda:0", "cuda:1" } } do
     on_gpu(("follows its model from %s to %s, to the bit"):format(way[1], way[2]), function()
       local model, opt, values, held = trained(way[1])
@@ -220,7 +221,7 @@ describe("a tensor on a GPU", function()
     end
   end)
 
-  on_gpu("is made there, read element by element, written, printed, copied back", function()
+  on_gpu("can be read element by element, written, printed, copied back", function()
     local t = gp.tensor({ { 1, 2 }, { 3, 4 } }, { device = "cuda:0" })
     assert.equal("cuda:0", t.device)
     assert.equal(3, t[2][1])
@@ -241,12 +242,12 @@ describe("a tensor on a GPU", function()
     end
   end)
 
-  on_gpu("mixed with one that lies elsewhere is told how to move", function()
+  on_gpu("cannot be mixed with one elsewhere: the error says how to move it", function()
     local t = gp.ones({ 2 }, { device = "cuda:0" })
     fails_with("; move one with :to(\"cuda:0\")", function() return t + gp.ones { 2 } end)
   end)
 
-  on_gpu("goes to the other GPU and back", function()
+  on_gpu("moves to the other GPU and back", function()
     local t = gp.randn({ 33, 7 }, { seed = 1 })
     assert.is_true(gp.equal(t, t:to("cuda:0"):to("cuda:1"):to("cuda:0"):to "cpu"))
   end, 2)

@@ -1,5 +1,6 @@
 -- tests/gpu/streams_spec.lua - stages that are updated at different times on GPUs: what is refused,
--- and what a failure leaves that the device tells late. And plans that come one after another.
+-- and what a failure leaves when the device reports it late. Also plans that come one after
+-- another.
 -- luacheck: ignore 212/self
 local gp = require "gpipe"
 local inside = require "gpipe.pipeline.object".inside
@@ -37,12 +38,12 @@ describe("one weight in stages that are updated at different times", function()
   end
 end)
 
--- ---- failures that are told late ----------------------------------------------------------------
+-- ---- failures that are reported late ------------------------------------------------------------
 
 describe("an id out of range in a stream", function()
   local good = misuse.ids(5)
   local wrong = good:clone()
-  wrong[2][2] = 99 -- of the first micro-batch: nothing may be updated before it
+  wrong[2][2] = 99 -- in the first micro-batch: nothing may be updated before it
 
   local CASES = {
     ["one stage"] = { balance = { 3 }, devices = { "cuda:0" }, schedule = "pipedream" },
@@ -101,7 +102,8 @@ describe("a plan that uses more layers' weights than those before", function()
       nn.Linear(6, 6) }
   end
 
-  -- Losses of batches of two shapes in turns; the longer one first where said.
+  -- Returns the losses of batches of two shapes in turns, with the longer one first if
+  -- `longer_first`.
   local function losses(devices, longer_first)
     local pipe <close> = gp.pipeline(model(), {
       balance = #devices == 1 and { 5 } or { 2, 3 }, devices = devices, chunks = 2,

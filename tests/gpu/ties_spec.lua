@@ -1,7 +1,7 @@
 -- tests/gpu/ties_spec.lua - a weight of two layers has the same gradient wherever the model is cut.
 --
--- In one stage, and with one micro-batch, both layers add to one accumulator; else each has its own
--- and the sum is taken at the end (plan/ties.c). No bit tells which.
+-- In one stage, and with one micro-batch, both layers add to one accumulator. Otherwise each has
+-- its own, and the end of the mini-batch adds them (plan/ties.c). The bits are the same.
 local gp = require "gpipe"
 local gpu = require "tests.support.gpu"
 local models = require "tests.support.models"
@@ -20,7 +20,7 @@ local function model()
   return nn.Sequential(layers)
 end
 
--- Steps that begin gradients, steps that add to them, and updates, in turn; replays among them.
+-- Runs steps that begin gradients, steps that add to them, and updates, in turn; some are replays.
 local function run(options)
   local x, y = models.ids(6, 5), models.ids(6, 5)
   local merged = { loss = nn.CrossEntropyLoss(), seed = 5 }

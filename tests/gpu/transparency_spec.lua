@@ -1,8 +1,8 @@
 -- tests/gpu/transparency_spec.lua - a pipeline on GPUs changes no bit: any cut, schedule,
 -- checkpoint mode, placement.
 --
--- DESIGN section 8, D1 D3 D4, with ==. Against the CPU there is a tolerance, because nothing else
--- is promised.
+-- It tests DESIGN section 8, D1 D3 D4, with ==. The comparison with the CPU has a tolerance,
+-- because nothing else is promised.
 local gp = require "gpipe"
 local gpu = require "tests.support.gpu"
 local models = require "tests.support.models"
@@ -12,9 +12,9 @@ local training = require "tests.support.training"
 local nn = gp.nn
 local on_gpu = gpu.spec(it, pending)
 
--- Of the first step's gradients and of all losses, by the norm: f32 sums in other orders.
--- Parameters are not compared: Adam makes steps of full size of gradients that are 0 but for
--- rounding (of keys' biases, say).
+-- The bound of the first step's gradients and of all losses, by the norm: f32 sums in other orders.
+-- Parameters are not compared, because Adam makes full-size steps from gradients that are 0 except
+-- for rounding (those of keys' biases, for example).
 local NEAR_CPU = 1e-4
 
 local function distance_from(wanted, run)
@@ -36,8 +36,8 @@ local function mlp()
   }, { { 7 }, { 3, 4 }, { 1, 1, 5 }, { 2, 2, 2, 1 } }
 end
 
--- Widths of which no length is a multiple of what one access moves: parameters end in a rest, and
--- which of them is updated together with which depends on the cut.
+-- Widths whose lengths are no multiple of what one access moves: arrays of parameters end in a
+-- remainder, and the cut decides which of them are updated together.
 local function odd()
   local function linear(n, m) return function() return nn.Linear(n, m) end end
   return models.regression {
@@ -45,7 +45,7 @@ local function odd()
   }, { { 8 }, { 3, 5 }, { 1, 2, 5 }, { 2, 1, 2, 3 } }
 end
 
--- Every kernel of a language model with rows of which no access of 16 bytes is a part.
+-- Every kernel of a language model runs on rows that accesses of 16 bytes do not divide.
 local function odd_gpt()
   return models.setup {
     steps = 2, model = function()
@@ -61,27 +61,27 @@ local function odd_gpt()
   }, { { 6 }, { 1, 2, 3 } }
 end
 
--- A value that the last layer reads from the first; frozen biases.
+-- The last layer reads a value from the first; some biases are frozen.
 local function skip()
   return synchronous.regression { steps = 3 }, { { 8 }, { 4, 4 }, { 1, 5, 2 }, { 2, 2, 2, 2 } }
 end
 
--- One weight in layers 1, 4 and 7.
+-- One weight is shared by layers 1, 4 and 7.
 local function tied()
   local made = synchronous.tied()
   made.steps = 3
   return made, { { 8 }, { 4, 4 }, { 2, 3, 3 }, { 2, 2, 2, 2 } }
 end
 
--- Buffers that forward writes.
+-- forward writes buffers.
 local function centred()
   return synchronous.centred(), { { 8 }, { 2, 6 }, { 3, 3, 2 }, { 2, 2, 2, 2 } }
 end
 
--- Ids some of which the loss does not count.
+-- The loss does not count some of the ids.
 local function language() return synchronous.language(), { { 8 }, { 4, 4 }, { 2, 2, 2, 2 } } end
 
--- Nothing to learn in the first layers.
+-- The first layers have nothing to learn.
 local function frozen() return synchronous.frozen(), { { 8 }, { 3, 5 }, { 1, 1, 3, 3 } } end
 
 -- Chains of elementwise ops between permuted views.
@@ -100,7 +100,7 @@ local ORDER = {
 
 -- ---- the same bits ------------------------------------------------------------------------------
 
--- Every cut on every placement of GPUs of one size; whole models have one device.
+-- Checks every cut on every placement of GPUs of one size; whole models have one device.
 local function check_everywhere(made, cuts, checkpoint, chunks, precision)
   for _, names in ipairs(placements.sizes()) do
     local list = {}
@@ -142,14 +142,14 @@ describe("on GPUs the bits are the same", function()
     check_everywhere(models.setup { model = models.gpt "f64" }, models.CUTS, "always")
   end)
 
-  on_gpu("whatever the batch: rows that micro-batches do not divide", function()
+  on_gpu("where micro-batches do not divide the rows of the batch", function()
     for _, case in ipairs { { 1, 4 }, { 5, 4 }, { 9, 4 }, { 13, 5 } } do
       check_everywhere(models.setup { x = models.ids(case[1], 6), y = models.ids(case[1], 6) },
         { { 7 }, { 3, 4 } }, "except_last", case[2])
     end
   end)
 
-  on_gpu("when batches of several shapes take turns, so that plans and graphs do", function()
+  on_gpu("when batches of several shapes take turns, and with them plans and graphs", function()
     local function run(devices, balance)
       local pipe <close> = gp.pipeline(models.gpt()(), {
         balance = balance, devices = devices, chunks = 2, loss = nn.CrossEntropyLoss(), seed = 5,
@@ -171,7 +171,7 @@ end)
 describe("updates on GPUs", function()
   for title, use in pairs { ["an action"] = {},
     ["an action without a barrier"] = { barrier = false } } do
-    on_gpu("give the same bits by opt:step() and by " .. title, function()
+    on_gpu("give the bits of opt:step() with " .. title, function()
       local made, cuts = skip()
       for _, names in ipairs(placements.sizes()) do
         local whole = placements.each(names, { balance = cuts[1], chunks = 3 })[1]
@@ -216,7 +216,7 @@ end)
 
 describe("stages on CPUs and GPUs in turn", function()
   for _, name in ipairs(ORDER) do
-    on_gpu("train, twice to the same bits, near what the CPU does: " .. name, function()
+    on_gpu("train twice to the same bits, near the CPU's: " .. name, function()
       local made, cuts = MODELS[name]()
       local options = { balance = cuts[#cuts], chunks = 3, schedule = "1f1b" }
       options.devices = placements.devices("cpu", #options.balance)

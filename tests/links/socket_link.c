@@ -1,13 +1,12 @@
-/* tests/links/socket_link.c - a kind of link whose two ends know nothing of each other but what a
- * socket brings.
+/* tests/links/socket_link.c - a kind of link whose two ends share nothing but a socket.
  *
- * Shows that a link over a process boundary fits (device/link/link.h): maker and reader have words
- * and slots of their own, values and credits are messages of a pair of Unix sockets, and nothing
- * waits. It is a library that GPIPE_LINK_PLUGIN names; it imports nothing from the core. The two
- * halves are in one process here, which the link makes no use of.
+ * It shows that a link over a process boundary fits (device/link/link.h): maker and reader have
+ * state words and slots of their own, values and credits are messages of a pair of Unix sockets,
+ * and no call waits. It is a library that GPIPE_LINK_PLUGIN names; it imports nothing from the
+ * core. Here both halves are in one process, but the link makes no use of that.
  *
- * To the reader go (generation, slot, round) and the bytes of the value, straight from the slot,
- * which stays as it is until the credits for it are back; to the maker go (generation, slot).
+ * The reader gets (generation, slot, round) and the bytes of the value, straight from the slot,
+ * which stays as it is until the credits for it are back. The maker gets (generation, slot).
  * Messages of an earlier run, which may have been given up half-way, are read and dropped.
  */
 #include <errno.h>
@@ -28,14 +27,14 @@ typedef struct header {
   int32_t slot;
 } header;
 
-/* One direction of one end: what is being sent or taken in, as far as it has come. */
+/* One direction of one end: the message being sent or received, and how far it has come. */
 typedef struct progress {
   header head;
-  size_t done; /* bytes of header and value */
+  size_t done; /* bytes of header and value so far */
   bool open;   /* in the middle of a message */
 } progress;
 
-/* A ring of slots that wait to be sent. */
+/* A ring of slots that are waiting to be sent. */
 typedef struct queue {
   header *list;
   size_t room, first, count;
@@ -51,14 +50,14 @@ typedef struct end_state {
 
 typedef struct socket_link {
   end_state ends[2]; /* GP_LINK_MAKER, GP_LINK_READER: each used by its own worker alone */
-  char *slots;       /* the reader's */
+  char *slots;       /* the slots of the reader */
 } socket_link;
 
 static end_state *end_of(const gp_link *link, gp_link_end end) {
   return &((socket_link *)link->self)->ends[end];
 }
 
-/* Values go to the reader, bare headers to the maker. */
+/* The reader gets values, the maker bare headers. */
 static size_t size_to(const gp_link *link, gp_link_end end) {
   return end == GP_LINK_READER ? link->spec.bytes : 0;
 }
@@ -99,7 +98,7 @@ static void close_link(gp_link *link) {
   free(own);
 }
 
-/* A message that is half sent or half taken in goes on to its end. */
+/* Completes a message that is half sent or half received. */
 static void begin(gp_link *link) {
   for (gp_link_end e = GP_LINK_MAKER; e <= GP_LINK_READER; e++) {
     end_of(link, e)->generation++;
@@ -117,7 +116,7 @@ static gp_status push(end_state *end, int32_t slot, uint32_t round) {
   return GP_OK;
 }
 
-/* As much of one part as the socket takes; false where it takes no more. */
+/* Sends as much of one part as the socket takes; false where it takes no more. */
 static bool send_part(end_state *end, const char *from, size_t begin_at, size_t bytes) {
   while (end->out.done < begin_at + bytes) {
     size_t at = end->out.done - begin_at;
@@ -145,7 +144,7 @@ static void send_all(const gp_link *link, end_state *end, gp_link_end to) {
   }
 }
 
-/* ---- taking in ----------------------------------------------------------------------------- */
+/* ---- receiving ----------------------------------------------------------------------------- */
 
 static bool take_part(end_state *end, char *to, size_t begin_at, size_t bytes) {
   while (end->in.done < begin_at + bytes) {
@@ -157,7 +156,7 @@ static bool take_part(end_state *end, char *to, size_t begin_at, size_t bytes) {
   return true;
 }
 
-/* What is of an earlier run changes nothing but its slot, which nobody reads yet. */
+/* A message of an earlier run changes only its slot, which no task reads yet. */
 static void take_all(gp_link *link, end_state *end, gp_link_end at) {
   size_t bytes = size_to(link, at);
   for (;;) {
@@ -177,8 +176,8 @@ static void take_all(gp_link *link, end_state *end, gp_link_end at) {
 
 /* ---- the table ----------------------------------------------------------------------------- */
 
-/* The maker is not through until all credits are back: another device that takes turns with it may
- * wait for them. */
+/* The maker has finished only when all credits are back, because another device that takes turns
+ * with it may wait for them. */
 static gp_status poll_end(gp_link *link, gp_link_end e, gp_link_left *left) {
   end_state *end = end_of(link, e);
   take_all(link, end, e);
@@ -192,7 +191,7 @@ static gp_status acquire(gp_link *link, const gp_lane *lane, gp_link_turn turn, 
   (void)link;
   (void)lane;
   (void)turn;
-  *ready = true; /* the credits are back: the maker's words said so */
+  *ready = true; /* the credits are back: the maker's state said so */
   return GP_OK;
 }
 

@@ -9,7 +9,7 @@ assert(core.folder_make(place))
 
 local SOME = 3 -- calls of a kind that fail in turn without --full
 local OLD, NEW = 1, 2
-local REFUSED = 3 -- exit code
+local REFUSED = 3 -- exit code of a refused save
 
 local function fail(form, ...)
   io.stderr:write("faults: ", form:format(...), "; what is left is in ", place, "\n")
@@ -18,8 +18,8 @@ end
 
 -- ---- files -------------------------------------------------------------------------------------
 
--- What can be saved: its name, the files that a save touches (PID is the number of the process), and how
--- the value in it is read back.
+-- The two things to save: the name, the files that a save touches (PID stands for the process id),
+-- and how to read the saved value.
 local TARGETS = {
   folder = { name = "checkpoint",
     paths = { "NAME", ".NAME.tmp.PID.0", ".NAME.tmp.PID.0/", ".NAME.tmp.PID.0/stage-0.safetensors",
@@ -44,8 +44,8 @@ local function names_in(folder)
   return table.concat(names, " ")
 end
 
--- The value that all elements have; nil where nothing is there, fails where it is damaged. A folder
--- that stepped aside is there: reading finds it.
+-- Returns the value that all elements have, or nil where nothing is saved; fails where it is
+-- damaged. A folder that was renamed aside counts, because reading finds it.
 local function value_in(target)
   local names = " " .. names_in(place) .. " "
   local there = names:find(" " .. target.name .. " ", 1, true)
@@ -78,8 +78,8 @@ local function save(kind, value)
   if not os.execute(line) then fail("a save without faults failed") end
 end
 
--- -D: the program keeps the number of the shell, by which its temporary files are called. strace
--- may end after it; it holds the pipe until then.
+-- Runs a save under strace. -D: the program keeps the process id of the shell, which names its
+-- temporary files. strace may end later; it holds the pipe until then.
 local function traced(kind, calls, fault, n, also)
   local target, words = TARGETS[kind], { also }
   for _, path in ipairs(target.paths) do
@@ -127,13 +127,13 @@ local FAULTS = {
 
 local counts = { refused = 0, saved = 0, killed = 0 }
 
--- Whether the new one has taken the place of the old one: then a failure is told all the same.
+-- Has the new save replaced the old one? The failure is reported even then.
 local function is_in_place(log, target)
   return log:find('rename[^\n]*%.tmp%.%d+%.%d+"[^"\n]*"[^"\n]*/' .. escaped(target.name)
     .. '"[^"\n]*%) += 0\n') ~= nil
 end
 
--- What holds after a save that met a fault.
+-- Checks what must hold after a save that met a fault.
 local function check(what, kind, old, code, log, err)
   local target = TARGETS[kind]
   local value = value_in(target)
@@ -156,7 +156,8 @@ local function check(what, kind, old, code, log, err)
   if names ~= (value and target.name or "") then fail("%s left %s", what, names) end
 end
 
--- Every n-th call of a kind, until none is hit; with something in its place before, or nothing.
+-- Lets every n-th call of a kind fail, until none is hit; something is saved in that place already,
+-- or nothing.
 local function sweep(kind, fault, old)
   local target = TARGETS[kind]
   for n = 1, full and 1000 or SOME do
@@ -170,7 +171,7 @@ local function sweep(kind, fault, old)
     local what = ("%s at %s %d of a %s%s"):format(fault[1], fault[2], n, kind,
       old and "" or " that is new")
     check(what, kind, old, code, log, err)
-    save(kind, OLD) -- what is left of it is in nobody's way
+    save(kind, OLD) -- leftovers must not hinder the next save
     if value_in(target) ~= OLD or names_in(place) ~= target.name then
       fail("after %s a save leaves %s", what, names_in(place))
     end
@@ -179,7 +180,8 @@ end
 
 -- ---- the order of a save -----------------------------------------------------------------------
 
--- The lines of a log as {call, path, place of its beginning, of its end}, in order of their ends.
+-- Returns the calls of a log as {call, path, place of its beginning, of its end}, in order of their
+-- ends.
 local function calls_of(log)
   local calls, open, at = {}, {}, 0
   for line in log:gmatch "[^\n]+" do
@@ -198,7 +200,7 @@ local function calls_of(log)
   return calls
 end
 
--- First begin and last end of the calls of a name whose text has a pattern.
+-- Returns the first begin and the last end of the calls of a name whose text matches a pattern.
 local function span(calls, name, pattern)
   local from, to
   for _, call in ipairs(calls) do

@@ -16,7 +16,7 @@ local STEPS = 60
 
 -- ---- the data ----------------------------------------------------------------------------------
 
--- Random pixels in the form of CIFAR-10: five files of 20 images.
+-- Writes random pixels in the form of CIFAR-10: five files of 20 images.
 local function make_data(path)
   assert(core.folder_make(path))
   for i = 1, 5 do
@@ -29,8 +29,8 @@ end
 
 -- ---- runs --------------------------------------------------------------------------------------
 
--- Start the run, or go on; it is killed after some seconds, if they are given. Returns whether it
--- came to its end.
+-- Starts or resumes the run, and kills it after `seconds`, if given. Returns whether it came to its
+-- end.
 local function train(folder, seconds)
   local limit = seconds and ("timeout -s KILL %.4f "):format(seconds) or ""
   local line = ("%s'%s' '%s/train.lua' --data '%s/data' --steps %d --run-dir '%s' >>'%s/log' 2>&1")
@@ -56,7 +56,8 @@ local function same(a, b)
   return true
 end
 
--- What is not the machine's: all but times and the lengths of what holds them.
+-- Returns all of a state that does not depend on the machine: without times and lengths of texts
+-- that hold them.
 local function facts(state)
   local run = state.extra.run
   return {

@@ -10,10 +10,10 @@ local place = os.tmpname()
 os.remove(place)
 math.randomseed(tonumber(os.getenv "SOAK_SEED" or os.time()))
 
-local LONGEST = 0.6 -- seconds until a kill: some trials of 0.02 s
+local LONGEST = 0.6 -- seconds until a kill: a few trials of 0.02 s
 local TRIALS = kills * 12 + 40
 
--- The rows of a sweep's file.
+-- Reads the rows of a sweep's file.
 local function trials_of(dir)
   local db = assert(core.database(dir .. "/s.db"))
   local rows = assert(db:run "SELECT * FROM trial ORDER BY number")
@@ -35,7 +35,7 @@ local function wait(process)
   return how, code
 end
 
--- What is settled of a sweep, by number, and what is not.
+-- Returns the trials of a sweep that have ended, by number, and those that run.
 local function settled(dir)
   local done, running = {}, 0
   for _, trial in ipairs(trials_of(dir)) do
@@ -48,7 +48,7 @@ local function settled(dir)
   return done, running
 end
 
--- A process whose parent is this one; nil where there is none.
+-- Returns a process whose parent is this one, or nil.
 local function child_of(pid)
   local pipe <close> = io.popen("pgrep -P " .. pid)
   local list = {}
@@ -74,7 +74,7 @@ for i = 1, kills do
   end
   process:kill(9)
   wait(process)
-  core.sleep(0.05) -- children die when the system tells them
+  core.sleep(0.05) -- the children get their signal a little later
   local done, running = settled(killed)
   for number, facts in pairs(before) do
     assert(done[number] == facts, ("kill %d changed trial %d"):format(i, number))

@@ -4,7 +4,7 @@ local flags = require "gpipe.flags"
 local nn, optim = gp.nn, gp.optim
 
 local opt = flags.parse("Train on a folder of CIFAR-10's form.", {
-  { "--data DIR", nil, "the folder" },
+  { "--data DIR", nil, "the folder of the images" },
   { "--steps N", 60, "training steps" },
 }, arg, { run = true })
 gp.seed(3)

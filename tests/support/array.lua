@@ -1,7 +1,9 @@
--- tests/support/array.lua - small arrays in plain Lua, for references that owe the runtime nothing.
+-- tests/support/array.lua - small arrays in plain Lua, for references that use nothing of the
+-- runtime.
 --
--- An array is a list of its elements in row-major order with its sizes in `shape`. Written for
--- clearness, not for speed: whatever the runtime computes is compared with what these loops give.
+-- An array is a list of its elements in row-major order with its sizes in `shape`. The code is
+-- written for clarity, not for speed: specs compare what the runtime computes with what these loops
+-- give.
 
 local array = {}
 
@@ -10,14 +12,14 @@ local array = {}
 
 -- ---- making ----------------------------------------------------------------------------------
 
---- Number of elements of a shape.
+--- Count the elements of a shape.
 function array.count(shape)
   local n = 1
   for _, size in ipairs(shape) do n = n * size end
   return n
 end
 
---- An array with element f(index) at each index (a table of positions from 1, reused).
+--- Make an array with element f(index) at each index (a table of positions from 1, reused).
 function array.build(shape, f)
   local out, index, n = { shape = { table.unpack(shape) } }, {}, array.count(shape)
   for d = 1, #shape do index[d] = 1 end
@@ -32,7 +34,7 @@ function array.build(shape, f)
   return out
 end
 
---- A scalar.
+--- Make a scalar.
 function array.scalar(value) return { shape = {}, value } end
 
 local function append_leaves(nested, out)
@@ -44,7 +46,7 @@ local function append_leaves(nested, out)
   for _, part in ipairs(nested) do append_leaves(part, out) end
 end
 
---- The elements of a tensor; true and false are 1 and 0.
+--- Return the elements of a tensor; true and false become 1 and 0.
 function array.of(tensor)
   local out = { shape = tensor.shape }
   append_leaves(tensor:totable(), out)
@@ -53,8 +55,8 @@ end
 
 -- ---- reading ---------------------------------------------------------------------------------
 
---- The element at an index; a list longer than the rank is read from its end, and a dimension of
---- size 1 has its one element everywhere: so broadcasting is what `at` does.
+--- Return the element at an index, broadcast: a list longer than the rank is read from its end, and
+--- a dimension of size 1 has its one element everywhere.
 function array.at(a, index)
   local flat, skip = 0, #index - #a.shape
   for d, size in ipairs(a.shape) do
@@ -63,7 +65,7 @@ function array.at(a, index)
   return a[flat + 1]
 end
 
---- The shape that arrays broadcast to.
+--- Return the shape that arrays broadcast to.
 function array.broadcast(...)
   local shape = {}
   for _, a in ipairs { ... } do
@@ -80,14 +82,14 @@ end
 
 -- ---- computing -------------------------------------------------------------------------------
 
---- f of the elements of one to three arrays that meet, broadcast.
+--- Apply f to the elements of one to three arrays, broadcast.
 function array.map(f, a, b, c)
   return array.build(array.broadcast(a, b, c), function(i)
     return f(array.at(a, i), b and array.at(b, i), c and array.at(c, i))
   end)
 end
 
---- The list of elements along dimensions `dims` (nil: all) at each index of the others, through f;
+--- Apply f to the list of elements along dimensions `dims` (nil: all) at each index of the others;
 --- the dimensions disappear or stay with size 1.
 function array.fold(a, dims, keep, f)
   local gone, lists, shape = {}, {}, {}
@@ -105,7 +107,7 @@ function array.fold(a, dims, keep, f)
   return array.build(shape, function(_, flat) return f(lists[flat]) end)
 end
 
---- Each line along a dimension (the last unless said) through f, a function of a list to a list.
+--- Apply f, a function of a list to a list, to each line along a dimension (the last by default).
 function array.lines(a, f, dim)
   dim = dim or -1
   if dim < 0 then dim = #a.shape + 1 + dim end
@@ -117,7 +119,7 @@ function array.lines(a, f, dim)
   end)
 end
 
---- [.., M, K] times [.., K, N], leading dimensions broadcast.
+--- Multiply [.., M, K] by [.., K, N], leading dimensions broadcast.
 function array.matmul(a, b)
   local k = a.shape[#a.shape]
   local function lead(x) return { shape = { table.unpack(x.shape, 1, #x.shape - 2) } } end

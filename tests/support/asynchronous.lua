@@ -1,40 +1,40 @@
 -- tests/support/asynchronous.lua - the update rules of asynchronous schedules, simulated one
 -- mini-batch after another with explicit versions of the weights.
 --
--- The gradient of mini-batch k is taken at weights of which stage s has the version that the paper
--- says, and applied to the newest. One stage computes it; the engine must give the same bits.
+-- The gradient of mini-batch k is computed with weights of which stage s has the version that the
+-- paper says, and applied to the newest. One stage computes it; the engine must give the same bits.
 
 local gp = require "gpipe"
 local nn, optim = gp.nn, gp.optim
 
 local asynchronous = {}
 
---- Version that mini-batch k of a stream uses on stage s of p, by schedule.
+--- The version that mini-batch k of a stream uses on stage s of p, by schedule.
 asynchronous.RULES = {
   pipedream = function(k, s, p) return math.max(0, k - (p - 1 - s)) end,
   vertical_sync = function(k, _, p) return math.max(0, k - (p - 1)) end,
   pipedream_2bw = function(k) return math.max(0, k - 1) end,
 }
 
---- The option `schedule` for a rule.
+--- Return the option `schedule` for a rule.
 function asynchronous.schedule(rule)
   if rule == "vertical_sync" then return { "pipedream", vertical_sync = true } end
   return { rule }
 end
 
---- Micro-batches of an update.
+--- Return the number of micro-batches of an update.
 function asynchronous.batch(rule, chunks) return rule == "pipedream_2bw" and chunks or 1 end
 
 -- ---- a script of training -----------------------------------------------------------------------
 
--- Rows and targets of step t.
+-- Returns the rows and targets of step t.
 local function batch_of(made, t, rows)
   if made.batch then return made.batch(t, rows) end
   return gp.randn({ rows, made.width }, { seed = 10 * t + 1 }),
     gp.randn({ rows, made.width }, { seed = 10 * t + 2 })
 end
 
--- Sizes of at most `chunks` mini-batches that a step's rows are split into.
+-- Returns the sizes of the at most `chunks` mini-batches into which a step's rows are split.
 local function split(rows, chunks)
   local m = math.min(rows, chunks)
   local sizes = {}
@@ -42,7 +42,7 @@ local function split(rows, chunks)
   return sizes
 end
 
--- The mini-batches of a step: {x, y}, each with an update of its own.
+-- Returns the mini-batches of a step as {x, y}; each has an update of its own.
 local function mini_batches(made, rule, t, rows, chunks)
   local x, y = batch_of(made, t, rows)
   if rule == "pipedream_2bw" then return { { x, y } } end
@@ -63,7 +63,7 @@ end
 local Sequential = {}
 Sequential.__index = Sequential
 
--- One stage that computes gradients, and every version since the pipeline was last empty.
+-- One stage computes gradients, and keeps every version since the pipeline was last empty.
 local function sequential(made, rule, p, chunks)
   local batch = asynchronous.batch(rule, chunks)
   local pipe = gp.pipeline(made.model(),
@@ -81,7 +81,7 @@ end
 
 function Sequential:drain() self.versions, self.k = { [0] = self.pipe:state_dict() }, 0 end
 
--- Weights of the versions that mini-batch k uses; buffers have no versions.
+-- Returns weights in the versions that mini-batch k uses; buffers have no versions.
 function Sequential:mixed()
   local mixed = {}
   for name, newest in pairs(self.versions[self.k]) do
@@ -106,7 +106,7 @@ end
 
 -- ---- both --------------------------------------------------------------------------------------
 
--- What a script notes on its way: losses in order, states where it looked at them.
+-- Completes the record of a script: losses in order, and states where the script looked at them.
 local function finish(record, pipe, opt)
   record.state, record.optimizer = pipe:state_dict(), opt:state_dict()
   return record
@@ -164,13 +164,14 @@ local function differing(a, b)
   end
 end
 
--- States of every bit; losses evaluated in other micro-batches, so added in another order, closely.
+-- States must agree in every bit. Evaluated losses only agree closely, because other micro-batches
+-- add them in another order.
 local function same(want, got)
   if type(want) == "table" then return not differing(want, got) end
   return math.abs(want - got) <= 1e-6 * want
 end
 
---- What two records differ in; nil where every bit is the same.
+--- Say how two records differ; nil where every bit is the same.
 function asynchronous.difference(want, got)
   if #want.losses ~= #got.losses then
     return ("%d losses, not %d"):format(#got.losses, #want.losses)
@@ -188,7 +189,8 @@ end
 
 -- ---- models ------------------------------------------------------------------------------------
 
---- A layer for each of 8 stages at most, with dropout and a layer norm; fields change it.
+--- Make a model with a layer for each of up to 8 stages, dropout and a layer norm; fields change
+--- it.
 function asynchronous.tower(fields)
   local made = { width = 6, layers = 8, loss = nn.MSELoss() }
   function made.model()

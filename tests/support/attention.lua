@@ -7,7 +7,7 @@ local array = require "tests.support.array"
 
 local attention = {}
 
--- Keys or values [B, G, S, D] as every one of the h heads of the queries sees them.
+-- Returns keys or values [B, G, S, D] as each of the h query heads reads them.
 local function for_heads(h, kv)
   local b, g, s, d = table.unpack(kv.shape)
   return array.build({ b, h, s, d }, function(i)
@@ -15,7 +15,7 @@ local function for_heads(h, kv)
   end)
 end
 
--- What a mask adds to a score; booleans are 1 and 0 here.
+-- Returns what a mask adds to a score; booleans are 1 and 0 here.
 local function bias_at(o, mask, i)
   if not mask then return 0.0 end
   local value = array.at(mask, i)
@@ -23,7 +23,7 @@ local function bias_at(o, mask, i)
   return value <= -1e30 and -math.huge or value
 end
 
--- A row of scores as probabilities: zeros where none is left.
+-- Turns a row of scores into probabilities: zeros where every key is hidden.
 local function soften(row)
   local top, sum, out = math.max(table.unpack(row)), 0.0, {}
   if top == -math.huge then top, sum = 0.0, 1.0 end
@@ -35,7 +35,7 @@ local function soften(row)
   return out
 end
 
--- Probabilities [B, H, Tq, Tk]; unseen keys have 0.
+-- Returns probabilities [B, H, Tq, Tk]; hidden keys have 0.
 function attention.probabilities(o, q, k, mask)
   local b, h, tq, d = table.unpack(q.shape)
   local tk, scale = k.shape[3], o.scale or 1 / math.sqrt(d)
@@ -57,15 +57,15 @@ function attention.attend(o, q, k, v, mask)
   return array.matmul(p, for_heads(q.shape[2], v))
 end
 
--- `count` heads of D columns each from the first-th (from 0) on, of packed [B, T, (H + 2 G) D], as
--- [B, count, T, D].
+-- Returns `count` heads of D columns each, from the first-th (from 0) on, of packed [B, T, (H + 2
+-- G) D], as [B, count, T, D].
 local function unpack_heads(qkv, first, count, d)
   return array.build({ qkv.shape[1], count, qkv.shape[2], d }, function(i)
     return array.at(qkv, { i[1], i[3], (first + i[2] - 1) * d + i[4] })
   end)
 end
 
--- q, k and v of packed ones.
+-- Returns q, k and v of packed operands.
 function attention.parts_of(o, qkv)
   local h, g = o.heads, o.groups or o.heads
   local d = qkv.shape[3] // (h + 2 * g)

@@ -1,4 +1,5 @@
--- tests/support/awkward.lua - the awkward texts of tests/golden/tokenizer.py, step by step the same.
+-- tests/support/awkward.lua - the awkward texts of tests/golden/tokenizer.py, made by the same
+-- steps.
 
 local awkward = {}
 
@@ -16,7 +17,7 @@ local EMOJI = { "\u{1F600}", "\u{1F468}\u{200D}\u{1F469}\u{200D}\u{1F467}", "\u{
 local WORDS = { "the", "pipeline", " of", " schedule", "micro-batch", "Hello", "WORLD", "memory",
   " devices", "gradient", "x", " a", "na\u{EF}ve", "stage", "2026", " 1,000,000", "camelCase",
   "HTTPServer", "snake_case", "==",
-  -- and the added tokens of the cases, and what is nearly one
+  -- the added tokens of the cases, and texts that are nearly one
   "<|endoftext|>", "<|end", "<mask>", " <mask> ", "<mask", "[X]", "[X][X]", "<|begin_of_text|>",
   "a[X]b", "<long>", "<longer>", "<|endoftext|><|endoftext|>", "word", " word ", "\u{E9}<r>",
   "<r> \u{3000}x", "<l>" }
@@ -25,7 +26,7 @@ local RANGES = { { 0x21, 0x7E }, { 0xA1, 0x24F }, { 0x300, 0x36F }, { 0x370, 0x1
   { 0x4E00, 0x9FFF }, { 0xAC00, 0xD7A3 }, { 0x2010, 0x2BFF }, { 0x1F300, 0x1FAFF },
   { 0, 0x10FFFF } }
 
--- Whole numbers below n, one after the other.
+-- Returns a generator of whole numbers below n.
 local function random(seed)
   local x = seed
   return function(n)
@@ -62,7 +63,7 @@ local function piece(below)
   return any_of(below, ({ SNIPPETS, EMOJI, WORDS })[kind - 11])
 end
 
---- The i-th text, i from 0.
+--- Return the i-th text, i from 0.
 ---@param i integer
 ---@return string
 function awkward.text(i)
@@ -72,7 +73,7 @@ function awkward.text(i)
   return table.concat(parts)
 end
 
---- n bytes that need not be UTF-8.
+--- Return n bytes that need not be UTF-8.
 ---@param n integer
 ---@param seed integer
 ---@return string

@@ -1,4 +1,4 @@
--- tests/support/browser.lua - a page as a browser shows it, where there is one.
+-- tests/support/browser.lua - loads a page in a browser, where one is installed.
 
 local child = dofile "tests/child.lua"
 
@@ -6,12 +6,12 @@ local browser = {}
 
 local NAMES = { "chromium", "chromium-browser", "google-chrome" }
 
--- Its files go to a folder of their own, which is removed.
+-- The browser's files go to a temporary folder, which is removed.
 local COMMAND = "d=$(mktemp -d); %s --headless --no-sandbox --disable-gpu --user-data-dir=$d "
   .. "--enable-logging=stderr --window-size=1200,900 --virtual-time-budget=%d --dump-dom %s; r=$?; "
   .. "rm -rf $d; exit $r"
 
---- The program's name; nil where there is none.
+--- Return the program's name; nil where there is none.
 ---@return string?
 function browser.find()
   for _, name in ipairs(NAMES) do
@@ -19,7 +19,7 @@ function browser.find()
   end
 end
 
---- The document after its scripts have run, and what they complained of.
+--- Return the document after its scripts have run, and the errors that they reported.
 ---@param url string
 ---@param budget? integer milliseconds of the page's own time
 ---@return string document

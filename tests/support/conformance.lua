@@ -1,9 +1,8 @@
--- tests/support/conformance.lua - one case of the op table, run in every way that a script can run
--- it.
+-- tests/support/conformance.lua - runs one case of the op table in every way that a script can.
 --
--- Eagerly; recorded in a pipeline of one or more stages; and trained, for gradients. Everything
--- goes through the public surface (layers, gp.pipeline, p.grad): what is compared is what users
--- get.
+-- A case runs eagerly, recorded in a pipeline of one or more stages, and trained, for gradients.
+-- Everything goes through the public surface (layers, gp.pipeline, p.grad), so that the comparison
+-- is with what users get.
 
 local gp = require "gpipe"
 local array = require "tests.support.array"
@@ -17,7 +16,7 @@ local conformance = {}
 
 -- ---- cases -----------------------------------------------------------------------------------
 
--- The specs of a case: its list without the options.
+-- Returns the specs of a case: its list without the options.
 local function specs_of(case) return table.move(case, 1, #case, 1, {}) end
 
 local function describe(row, number, dtype, specs)
@@ -26,7 +25,7 @@ local function describe(row, number, dtype, specs)
   return ("%s, case %d (%s)"):format(row.op, number, table.concat(shown, ", "))
 end
 
---- Case `number` of a row for runs in `dtype`: inputs made, options at hand.
+--- Make case `number` of a row for runs in `dtype`, with its inputs and options.
 function conformance.case(row, number, dtype, list)
   local case = (list or row.cases)[number]
   local specs, made = specs_of(case), {}
@@ -37,20 +36,20 @@ function conformance.case(row, number, dtype, list)
   }
 end
 
---- Whether the case says something about this dtype.
+--- Say whether the case covers this dtype.
 function conformance.applies(row, number, dtype)
   local only = row.cases[number].dtypes
   return not only or only:find(dtype, 1, true) ~= nil
 end
 
--- Outputs of the op on base tensors, real or symbolic.
+-- Returns the outputs of the op on base tensors, real or symbolic.
 local function apply(case, bases)
   local views = {}
   for i, input in ipairs(case.inputs) do views[i] = inputs.view(input, bases[i]) end
   return case.row.call(case.o, table.unpack(views))
 end
 
--- place: a function of a tensor that gives it elsewhere.
+-- place: a function that moves a tensor to where it shall lie.
 local function base_tensors(case, place)
   local list = {}
   for i, input in ipairs(case.inputs) do
@@ -60,12 +59,12 @@ local function base_tensors(case, place)
   return list
 end
 
---- Outputs of the op, computed at once.
+--- Compute the outputs of the op at once.
 ---@param case table
----@param place? fun(t: gpipe.Tensor): gpipe.Tensor what the op sees views of, instead of the base tensors
+---@param place? fun(t: gpipe.Tensor): gpipe.Tensor moves the base tensors, of which the op sees views
 function conformance.eager(case, place) return { apply(case, base_tensors(case, place)) } end
 
---- Outputs by the row's reference; bases[i] may replace the base of input i.
+--- Compute the outputs by the row's reference; bases[i] may replace the base of input i.
 function conformance.reference(case, bases)
   local logical = {}
   for i, input in ipairs(case.inputs) do
@@ -76,7 +75,7 @@ end
 
 -- ---- comparing -------------------------------------------------------------------------------
 
--- nil where they agree, else what differs.
+-- Returns nil where the two agree, else what differs.
 local function difference(got, want, bound, dtype)
   if got == want or (got ~= got and want ~= want) then return nil end
   if bound == "rounded" then
@@ -89,7 +88,7 @@ local function difference(got, want, bound, dtype)
 end
 
 --- Check shape and elements against an array.
----@param name string of what is compared
+---@param name string of the value, for messages
 ---@param got tests.Array
 ---@param want tests.Array
 ---@param bound number|"rounded"
@@ -104,13 +103,13 @@ function conformance.compare(name, got, want, bound, dtype)
   end
 end
 
---- The bound of a row (or of a named tolerance) for a dtype.
+--- Return the bound of a row (or of a named tolerance) for a dtype.
 function conformance.bound(name, dtype)
   local entry = tolerances[name] or error("no tolerance " .. tostring(name))
   return entry[dtype] or 0
 end
 
---- The dtype that output k should have.
+--- Return the dtype that output k must have.
 function conformance.result_dtype(case, k)
   local want = case.row.result and case.row.result[k] or "like"
   if type(want) == "function" then want = want(case.dtype, case.o) end
@@ -125,11 +124,11 @@ function Call:init(f) self.f = f end
 function Call:forward(...) return self.f(...) end
 
 -- A layer that owns the differentiable inputs as parameters and passes all inputs on, each times
--- the 1 that the batch is: so values that are made anew in every pass, and no parameters, cross to
--- the next layer.
+-- the batch, which is 1. So the next layer gets values that every pass computes anew, not
+-- parameters.
 local Source = nn.class("Source")
 function Source:init(case)
-  self.case = function() return case end -- nn looks for modules in tables; there are none in a case
+  self.case = function() return case end -- hidden, because nn would search the table for modules
   for i, input in ipairs(case.inputs) do
     if input.differentiable then
       self["p" .. i] = nn.Parameter(input.base.shape, inputs.tensor(input), { dtype = input.dtype })
@@ -151,13 +150,14 @@ function Source:forward(x)
   return table.unpack(list)
 end
 
--- The op on parameters of the same layer: what depends on parameters only runs once per step.
+-- Applies the op to parameters of the same layer: what depends only on parameters runs once per
+-- step.
 local Own = nn.class("Own", Source)
 function Own:forward() return (apply(self.case(), self:values())) end
 
 -- ---- recorded --------------------------------------------------------------------------------
 
--- One row in front of a shape, so that the batch has one row whatever the shape is.
+-- Puts one row in front of a shape, so that the batch has one row whatever the shape is.
 local function batched(shape) return { 1, table.unpack(shape) } end
 
 local MOST = 8 -- inputs that a pipeline takes; those beyond are constants of the trace
@@ -185,7 +185,7 @@ function conformance.recorded(case, k, opts)
   return out:reshape { table.unpack(out.shape, 2) }
 end
 
---- Run the op on parameters, its first output.
+--- Run the op on parameters; returns its first output.
 ---@return gpipe.Tensor
 function conformance.recorded_parameters(case)
   local one_row = Call(function(out) return out:reshape(batched(out.shape)) end)
@@ -196,7 +196,7 @@ end
 
 -- ---- trained ---------------------------------------------------------------------------------
 
---- Fixed weights for the sum that is differentiated: no two alike, of both signs.
+--- Make fixed weights for the sum that is differentiated: no two are alike, and both signs occur.
 function conformance.weights(shape)
   return array.build(shape, function(_, flat) return ((flat * 37) % 64 - 24.5) / 32 end)
 end
@@ -207,14 +207,15 @@ local function weighted_sum(output)
   return (output * w):sum(), 1
 end
 
--- A model whose parameters are the inputs: alone, or with the parameters in a layer before the
--- op's.
+-- Makes a model whose parameters are the inputs; with `split` the parameters are in a layer before
+-- the op's.
 local function model_of(case, split)
   if not split then return nn.Sequential { Own(case) } end
   return nn.Sequential { Source(case), Call(function(...) return (apply(case, { ... })) end) }
 end
 
---- Gradients of sum(output * weights) by each differentiable input's base: [input] = tensor.
+--- Return the gradients of sum(output * weights) by each differentiable input's base: [input] =
+--- tensor.
 ---@param case table
 ---@param opts table of gp.pipeline
 ---@param split? boolean the parameters belong to a layer before the op's
@@ -239,9 +240,9 @@ local function reference_sum(case, bases)
   return sum
 end
 
-local SAMPLE = 12 -- elements of an input whose slope is taken, spread evenly
+local SAMPLE = 12 -- so many elements of an input are checked, spread evenly
 
--- The slope of the weighted sum by one element of input i.
+-- Returns the slope of the weighted sum by one element of input i.
 local function slope_at(case, i, base, flat)
   local x = base[flat]
   base[flat] = x + STEP
@@ -270,7 +271,7 @@ function conformance.check_slopes(case, grads)
   end
 end
 
---- Whether the case can be trained: something to differentiate, and parameters have no size 0.
+--- Say whether the case can be trained: something is differentiable, and no parameter has a size 0.
 function conformance.trains(case)
   local any = false
   for _, input in ipairs(case.inputs) do

@@ -5,13 +5,14 @@ local array = require "tests.support.array"
 
 local convolution = {}
 
--- Options with all their numbers; padding is {top, bottom, left, right}.
+-- Returns all options with defaults filled in; padding is {top, bottom, left, right}.
 local function complete(o)
   return o.stride or { 1, 1 }, o.padding or { 0, 0, 0, 0 }, o.dilation or { 1, 1 }, o.groups or 1
 end
 
--- Calls f(n, o, i, y, x, iy, ix, ky, kx) for all that meet: output (y, x) of channel o, and
--- position (iy, ix) of input channel i, at tap (ky, kx) of the weight's [o, i - first of group].
+-- Calls f(n, o, i, y, x, iy, ix, ky, kx) for all combinations that meet: output (y, x) of channel
+-- o, and position (iy, ix) of input channel i, at tap (ky, kx) of the weight's [o, i - first of
+-- group].
 local function each(image, map, w, o, f)
   local stride, padding, dilation, groups = complete(o)
   local outputs, inputs = map[2] // groups, image[2] // groups
@@ -38,7 +39,7 @@ local function begin(shape, b)
   return array.build(shape, function(at) return b and b[at[2]] or 0.0 end)
 end
 
---- x [N, I, H, W], w [O, I / groups, KH, KW], b [O].
+--- Convolve x [N, I, H, W] with w [O, I / groups, KH, KW] and b [O].
 function convolution.conv2d(o, x, w, b)
   local stride, padding, dilation = complete(o)
   local shape = { x.shape[1], w.shape[1] }
@@ -55,7 +56,7 @@ function convolution.conv2d(o, x, w, b)
   return y
 end
 
---- x [N, O, h, w], w [O, I / groups, KH, KW], b [I]; o.size of the result.
+--- Convolve transposed: x [N, O, h, w], w [O, I / groups, KH, KW], b [I]; o.size is the result's.
 function convolution.transposed(o, x, w, b)
   local shape = { x.shape[1], w.shape[2] * (o.groups or 1), o.size[1], o.size[2] }
   local y = begin(shape, b)

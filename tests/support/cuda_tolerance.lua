@@ -1,9 +1,9 @@
 -- tests/support/cuda_tolerance.lua - how far results of a GPU may be from those of the CPU in f64,
 -- and why.
 --
--- The table of tests/support/tolerance.lua with the rows in which a GPU differs: CUDA's functions
--- have bounds of their own. It holds for the kernels on a GPU and for the same kernels compiled for
--- the host (tests/cuda), whose functions are libm's.
+-- This is the table of tests/support/tolerance.lua, with the rows in which a GPU differs: CUDA's
+-- functions have bounds of their own. It holds for the kernels on a GPU and for the same kernels
+-- compiled for the host (tests/cuda), whose functions are libm's.
 
 local tolerance = require "tests.support.tolerance"
 

@@ -2,7 +2,7 @@
 
 local doc_blocks = {}
 
---- The texts of a page's blocks in a language, in their order.
+--- Return the texts of a page's blocks in a language, in their order.
 ---@param path string
 ---@param language string as it stands behind the three backquotes
 ---@return string[]

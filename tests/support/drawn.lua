@@ -11,9 +11,9 @@ local drawn = {}
 
 local T = 8
 
--- Attention with dropout in windows: `windows` of them belong to a row of the batch, or (0) three
--- to all rows. With equal scores and the identity in place of values the output is what is kept.
--- Each row returns what is kept of all its windows.
+-- Attention with dropout in windows: a row of the batch has `windows` of them, or (0) all rows have
+-- three. Scores are equal and the values are the identity, so the output shows what is kept. Each
+-- row returns what all its windows keep.
 local Windows = nn.class "Windows"
 function Windows:init(windows) self.windows, self.identity = windows, gp.zeros { T, T } end
 function Windows:forward(x)
@@ -26,7 +26,7 @@ function Windows:forward(x)
   return gp.zeros { rows, 1 } + y:reshape { 1, -1 }
 end
 
--- What is kept of every head in three micro-batches of two rows, as text.
+-- Returns what every head keeps in three micro-batches of two rows, as text.
 local function kept_heads(windows, device)
   local options = { chunks = 3, devices = { device }, seed = 4 }
   local pipe <close> = gp.pipeline(nn.Sequential { Windows(windows) }, options)
@@ -42,7 +42,7 @@ local function kept_heads(windows, device)
   return list
 end
 
---- Check that no two heads of any micro-batch drop the same.
+--- Check that no two heads of any micro-batch drop the same elements.
 function drawn.check_apart(device)
   for windows = 0, 3 do
     local seen, heads = {}, kept_heads(windows, device)
@@ -54,7 +54,7 @@ function drawn.check_apart(device)
   end
 end
 
--- Attention inside of windows, and across the batch.
+-- Attention within windows, and across the batch.
 local Folded = nn.class "Folded"
 function Folded:init(across)
   self.across, self.project = across, nn.Linear(T, T)
@@ -65,7 +65,7 @@ function Folded:forward(x)
   return x + gp.attention(q, q, q, { dropout = 0.4 }):reshape { rows, T }
 end
 
---- A training whose attention has dropout inside of rows and across them.
+--- Return a training whose attention has dropout within rows and across them.
 function drawn.folded()
   return {
     model = function()
@@ -77,7 +77,7 @@ function drawn.folded()
   }
 end
 
---- Pipelines of every kind for models of `layers` layers, all stages on one device.
+--- Return pipelines of every kind for models of `layers` layers, all stages on one device.
 function drawn.pipelines(layers, device)
   local cuts = { { layers }, { 2, layers - 2 }, { 1, 1, layers - 2 } }
   local list = training.combinations { balance = cuts, chunks = 4 }
@@ -89,7 +89,7 @@ end
 
 -- ---- rand and randn ---------------------------------------------------------------------------
 
--- Adds and multiplies by what it draws; the gradient reads the factors again.
+-- Adds and multiplies by random numbers; the gradient reads the factors again.
 local Noisy = nn.class "Noisy"
 function Noisy:init(n) self.w = nn.Parameter({ n }, nn.init.ones()) end
 function Noisy:forward(x)
@@ -97,7 +97,7 @@ function Noisy:forward(x)
   return x * self.w * gp.rand(shape) + gp.randn(shape) * 0.1 + gp.randn(shape[2])
 end
 
---- A training whose forward draws, in every layer but the last.
+--- Return a training whose forward draws, in every layer but the last.
 function drawn.noisy()
   return {
     model = function()
@@ -110,12 +110,12 @@ function drawn.noisy()
   }
 end
 
--- What forward draws, in place of its input: rows [n, columns].
+-- Returns what forward draws instead of its input: rows [n, columns].
 local Draw = nn.class "Draw"
 function Draw:init(draw) self.draw = draw end
 function Draw:forward(x) return x * 0 + self.draw(x.shape) end
 
---- What draw(shape) is for a batch of `rows` rows in each of `steps` training passes.
+--- Return what draw(shape) gives for a batch of `rows` rows in each of `steps` training passes.
 ---@param draw fun(shape: integer[]): gpipe.Tensor
 ---@param o {rows: integer, columns: integer, steps?: integer, dtype?: string}
 ---@param options table of gp.pipeline

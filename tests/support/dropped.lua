@@ -1,7 +1,7 @@
--- tests/support/dropped.lua - attention with dropout, judged although what it drops is not known
+-- tests/support/dropped.lua - checks attention with dropout, although what it drops is not known
 -- beforehand.
 --
--- It can be seen: where v is the identity matrix the output is the dropped probabilities
+-- The output shows it: where v is the identity matrix, the output is the dropped probabilities
 -- themselves. Output and gradients are then checked for the same draw.
 
 local assert = require "luassert"
@@ -18,7 +18,7 @@ local dropped = {}
 
 local DROP = 0.4
 
--- A layer with the inputs as parameters, booleans as constants.
+-- A layer that has the inputs as parameters, and booleans as constants.
 local Attend = nn.class("Attend")
 function Attend:init(case)
   self.call, self.count = function(...) return case.row.call(case.o, ...) end, #case.inputs
@@ -36,7 +36,8 @@ function Attend:forward()
   return out:reshape { 1, table.unpack(out.shape) } -- the batch is one row
 end
 
--- Output and gradients of a training pass whose output gradient is that of conformance's sum.
+-- Runs a training pass whose output gradient is that of conformance's sum; returns output and
+-- gradients.
 function dropped.pass(case)
   local pipe <close> = gp.pipeline(nn.Sequential { Attend(case) }, { seed = 12 })
   local out = pipe:forward(gp.zeros { 1 })
@@ -48,8 +49,8 @@ function dropped.pass(case)
   return array.of(out:reshape(shape)), grads
 end
 
--- What is kept (0 or 1 / (1 - p)) in a case whose value operand is the identity; `probs` as its
--- output.
+-- Returns what is kept (0 or 1 / (1 - p)) in a case whose value operand is the identity; `probs`
+-- has the shape of its output.
 local function kept_of(out, probs)
   return array.map(function(got, p) return (got == 0 and p > 0) and 0 or 1 / (1 - DROP) end, out,
     probs)
@@ -63,7 +64,7 @@ local function check_kept(kept, probs)
   assert.near(1 - DROP, count / all, 4 * math.sqrt(DROP * (1 - DROP) / all))
 end
 
--- Results and gradients of a case, now that it is known what is kept.
+-- Checks results and gradients of a case once it is known what is kept.
 local function check_with_kept(case, kept)
   local out, grads = dropped.pass(case)
   case.o = setmetatable({ kept = kept }, { __index = case.o })
@@ -76,7 +77,8 @@ local function identity(shape)
   return array.build(shape, function(i) return i[#i] == i[#i - 1] and 1.0 or 0.0 end)
 end
 
--- q, k drawn, v first the identity (to see what is dropped), then drawn. mask: an input, or none.
+-- Checks drawn q and k; v is first the identity (to see what is dropped), then drawn. mask: an
+-- input, or none.
 function dropped.separate(row, groups, o, mask)
   o.dropout = DROP
   local list = { { x { 2, 4, 5, 6 }, x { 2, groups, 6, 6 }, x { 2, groups, 6, 6 }, mask, o = o } }
@@ -91,7 +93,7 @@ function dropped.separate(row, groups, o, mask)
   check_with_kept(case, kept)
 end
 
--- The same for packed operands: T = D, so that v can be the identity.
+-- Checks packed operands in the same way: T = D, so that v can be the identity.
 function dropped.packed(row, causal)
   local list = { { x { 2, 6, 36 }, o = { heads = 2, causal = causal, dropout = DROP } } }
   local case = conformance.case(row, 1, "f64", list)

@@ -1,7 +1,7 @@
--- tests/support/elementwise.lua - what the rows of elementwise ops in the op table are made of.
+-- tests/support/elementwise.lua - builds the rows of elementwise ops in the op table.
 --
--- All of them walk over memory in one way (runtime/ops/elementwise), so the layouts to test are
--- written once.
+-- All of these ops walk over memory in one way (runtime/ops/elementwise), so the layouts to test
+-- are written once.
 
 local gp = require "gpipe"
 local array = require "tests.support.array"
@@ -13,14 +13,14 @@ local elementwise = {}
 
 -- ---- shapes ----------------------------------------------------------------------------------
 
--- {2, 3, layout = ...} with the values of a range.
+-- Makes {2, 3, layout = ...} with the values of a range.
 local function filled(make, range, fields)
   local spec = make(fields)
   for key, value in pairs(range) do spec[key] = value end
   return spec
 end
 
--- Layouts and sizes of one input: every way in which the walk over memory can go.
+-- Returns layouts and sizes of one input: every way that the walk over memory can take.
 function elementwise.one_input(make, range)
   local cases = {}
   for i, fields in ipairs {
@@ -59,20 +59,20 @@ local function with_numbers(cases, first, second)
   return cases
 end
 
--- What an op needs beside the walk, which the ops above have shown.
+-- What a further op must still show, since other ops have shown the walk.
 local FEW = {
   { 2, 3 }, {}, { 0, 3 }, { 300 }, { 3, 4, layout = "transposed" }, { 4, 5, layout = "spaced" },
 }
 local FEW_PAIRS = { 1, 2, 4, 7, 10, 13, 15, 17 }
 
---- A few of the cases of one_input.
+--- Return a few of the cases of one_input.
 function elementwise.few(make, range)
   local cases = {}
   for i, fields in ipairs(FEW) do cases[i] = { filled(make, range, fields) } end
   return cases
 end
 
---- A few of the cases of two_inputs.
+--- Return a few of the cases of two_inputs.
 function elementwise.few_pairs(make, first, second)
   local all, cases = elementwise.two_inputs(make, first, second), {}
   for i, number in ipairs(FEW_PAIRS) do cases[i] = all[number] end
@@ -95,7 +95,7 @@ local function refusals(own)
     table.move(elementwise.MISMATCH, 1, #elementwise.MISMATCH, 1, {}))
 end
 
--- Ops that integers compute with, and what the others (or narrower dtypes) are told.
+-- Ops that compute with integers; the other ops (and narrower dtypes) get an error.
 local NUMBERS = {
   add = true, sub = true, mul = true, neg = true, abs = true, sign = true, square = true,
   maximum = true, minimum = true, clamp = true,
@@ -107,7 +107,7 @@ local function refused(op)
   return dtype, wanted
 end
 
--- a op b as method and operator; f may take numbers on either side.
+-- Makes a row of a op b, as method and operator; f may get numbers on either side.
 function elementwise.arithmetic(op, f, tolerance, first, second)
   second = second or first
   local integer, wanted = refused(op)
@@ -134,7 +134,7 @@ function elementwise.arithmetic(op, f, tolerance, first, second)
   }
 end
 
--- t:op() with the function that it is.
+-- Makes a row of t:op() from the function that it computes.
 function elementwise.unary(op, f, tolerance, range)
   local integer, wanted = refused(op)
   return {
@@ -150,12 +150,13 @@ function elementwise.unary(op, f, tolerance, range)
   }
 end
 
---- Where the ends of a dtype, zeros and what is no number show what an op does.
+--- Values that show what an op does with the ends of a dtype, zeros, infinities and NaN.
 elementwise.BROKEN = {
   math.huge, -math.huge, 0 / 0, 0.0, -0.0, 1.0, -1.0, 2.0 ^ 127, -2.0 ^ 127, 2.0 ^ -100,
 }
 
---- t:op() of a formula (runtime/ops/elementwise/unary.h), of BROKEN too unless broken is false.
+--- Make a row of t:op() for a formula (runtime/ops/elementwise/unary.h), with BROKEN too unless
+--- broken is false.
 function elementwise.formula(op, f, tolerance, range, broken)
   local row = elementwise.unary(op, f, tolerance, range)
   row.cases = elementwise.few(inputs.any, range or {})
@@ -167,14 +168,14 @@ function elementwise.formula(op, f, tolerance, range, broken)
   return elementwise.covering(row, op .. "_dx")
 end
 
---- The same where no gradient flows.
+--- Make the same row for an op through which no gradient flows.
 function elementwise.steps(op, f, range)
   local row = elementwise.formula(op, f, "exact", range)
   row.covers, row.gradient = nil, false
   return row
 end
 
---- Gradients of the sum of f(t) at the elements of a list.
+--- Return the gradients of the sum of f(t) at the elements of a list.
 ---@return number[]
 function elementwise.slopes(f, list, dtype)
   local nn = gp.nn

@@ -1,14 +1,14 @@
--- tests/support/example.lua - the examples as a user runs them, in a process of their own.
+-- tests/support/example.lua - runs the examples as a user does, in a process of their own.
 local example = {}
 
--- The interpreter that runs this file.
+-- Returns the interpreter that runs this file.
 local function interpreter()
   local first = 0
   while arg[first - 1] do first = first - 1 end
   return arg[first]
 end
 
---- Run `gpipe-lua examples/LINE`; its output with its errors, and the exit code.
+--- Run `gpipe-lua examples/LINE`; returns its output with its errors, and the exit code.
 ---@param line string
 ---@return string text
 ---@return integer code

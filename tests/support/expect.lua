@@ -1,8 +1,8 @@
--- tests/support/expect.lua - what specs expect of failures: the text, word for word.
+-- tests/support/expect.lua - checks that calls fail, and with which text.
 
 local expect = {}
 
---- The error text of a call that must fail.
+--- Return the error text of a call that must fail.
 ---@param f function
 ---@param ... any
 ---@return string

@@ -1,4 +1,4 @@
--- tests/support/extremes.lua - losses and layers at the ends of what a dtype holds, on any device.
+-- tests/support/extremes.lua - losses and layers at the limits of a dtype, on any device.
 
 local assert = require "luassert"
 local gp = require "gpipe"
@@ -16,7 +16,7 @@ function Constant:init(value)
 end
 function Constant:forward(x) return self.value + x * 0 end
 
--- Loss and gradient of the mean cross entropy of logits [R, V] for classes 0, 1, ...
+-- Returns loss and gradient of the mean cross entropy of logits [R, V] for classes 0, 1, ...
 local function losses_of(case, logits)
   local rows = logits.shape[1]
   local options = { devices = { case.device }, precision = case.precision, chunks = 1 }
@@ -29,14 +29,14 @@ end
 
 local ROWS = 3
 
--- Whole numbers from 0 to 7, so that adding a whole offset is exact.
+-- Lists whole numbers from 0 to 7, so that adding a whole offset is exact.
 local function steps(width)
   local list = {}
   for i = 1, ROWS * width do list[i] = (i * i + i // width) % 8 end
   return gp.tensor(list):reshape { ROWS, width }
 end
 
--- Call f with a case of every width, without and with smoothing.
+-- Calls f with a case of every width, without and with smoothing.
 local function each_case(device, widths, bound, f)
   for _, width in ipairs(widths) do
     for _, smoothing in ipairs { 0, 0.1 } do
@@ -47,7 +47,7 @@ end
 
 local OFFSETS = { 1e3, -1e7 }
 
--- An offset common to all logits changes no bit.
+-- Checks that an offset common to all logits changes no bit.
 local function check_offsets(case)
   local logits = steps(case.width)
   local loss, grad = losses_of(case, logits)
@@ -86,7 +86,7 @@ end
 
 -- ---- layer norm --------------------------------------------------------------------------------
 
--- Rows of numbers between -1 and 1: of both signs, of one sign mostly, some; all alike.
+-- Rows of numbers between -1 and 1: of both signs, mostly of one sign, only some not 0; all alike.
 local ROWS_OF = {
   function(i) return i % 2 == 0 and 1 or -1 end,
   function(i) return i % 3 == 2 and -0.25 or 1 end,
@@ -94,7 +94,7 @@ local ROWS_OF = {
   function() return 1 end,
 }
 
--- What a row is normalised to, in doubles that hold it.
+-- Returns the normalised row, in doubles, which hold its values.
 local function normalised(row)
   local mean, variance, out = 0.0, 0.0, {}
   for _, v in ipairs(row) do mean = mean + v / #row end
@@ -103,9 +103,9 @@ local function normalised(row)
   return out
 end
 
---- Check that layer norm makes of rows of numbers up to `largest` what it makes of them divided by
---- it. Rows that are all alike are among them where sums overflow: smaller sums are rounded.
---- Gradients are checked where differences do not overflow.
+--- Check that layer norm gives the same for rows of numbers up to `largest` as for rows divided by
+--- it. Rows whose numbers are all alike are included where sums overflow, because smaller sums are
+--- rounded. Gradients are checked where differences do not overflow.
 --- case: {device, width, bound, precision, dtype, most}
 function extremes.check_normalised(case, largest)
   local list, want = {}, {}
@@ -155,14 +155,14 @@ end
 
 local T, D = 40, 16
 
--- Query i has the score `score` with key i, and 0 with the others.
+-- Makes query i score `score` with key i, and 0 with the others.
 local function apart(score)
   local diagonal = gp.arange(1, T):reshape({ T, 1 }):eq(gp.arange(1, T))
   local k = gp.where(diagonal, 1.0, 0.0):reshape { 1, 1, T, T }
   return { q = k * score, k = k, v = gp.randn({ 1, 1, T, T }, { seed = 3 }) * 10 }
 end
 
---- Check that where each query attends to one key alone, its score has no gradient.
+--- Check that the scores have no gradient where each query attends to only one key.
 function extremes.check_saturated(device)
   local grads = attention_gradients(device, apart(1e4))
   for _, name in ipairs { "q", "k" } do
@@ -170,8 +170,8 @@ function extremes.check_saturated(device)
   end
 end
 
---- Check that an offset of all scores, which a large common part of q and k makes, changes
---- gradients of v by little. Whole numbers: the scores are exact.
+--- Check that an offset of all scores, made by a large common part of q and k, changes the
+--- gradients of v little. The numbers are whole, so the scores are exact.
 function extremes.check_large_scores(device, bound)
   local q = gp.arange(1, T * D):reshape { 1, 1, T, D }
   q = gp.where((q - (q / 3):to("i64"):to("f32") * 3):eq(0), 1.0, 0.0)

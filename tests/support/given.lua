@@ -1,10 +1,10 @@
--- tests/support/given.lua - schedules of the rows that a spec writes down.
+-- tests/support/given.lua - makes schedules from rows that a spec writes down.
 
 local gp = require "gpipe"
 
 local given = {}
 
--- One more than the largest micro-batch.
+-- Returns one more than the largest micro-batch.
 local function micros_of(rows)
   local most = 0
   for _, row in ipairs(rows) do
@@ -15,7 +15,7 @@ local function micros_of(rows)
   return math.tointeger(most)
 end
 
---- A schedule of these rows; one stage a device unless placement says otherwise.
+--- Make a schedule of these rows; it has one stage a device unless placement says otherwise.
 ---@param rows string[]
 ---@param options? {placement: table?, batch: integer?}
 ---@return gpipe.Schedule
@@ -29,7 +29,7 @@ function given.schedule(rows, options)
   return gp.schedule.wrap("given", made, micros_of(rows))
 end
 
---- The only entry of the report of a schedule that must be refused, and the printed report.
+--- Return the only entry of the report of a schedule that must be refused, and the printed report.
 ---@param schedule gpipe.Schedule
 ---@param limits? table
 function given.fault(schedule, limits)

@@ -1,16 +1,16 @@
--- tests/support/gpu.lua - specs that need a GPU: they say so where there is none.
+-- tests/support/gpu.lua - makes specs that need a GPU pending where there is none.
 
 local busted = require "busted.core"
 local core = require "gpipe.core"
 
 local gpu = {}
 
---- How many GPUs there are; on the host's form of the kernels (tests/cuda) as many as it claims.
+--- Count the GPUs; the kernels compiled for the host (tests/cuda) claim some.
 function gpu.count() return #(core.gpus() or {}) end
 
---- An `it` for machines with so many GPUs (1 unless said), made of busted's own, which only specs
---- see. Inside a test busted's pending is another function than the global one outside, which would
---- be a silent pass.
+--- Return an `it` for machines with so many GPUs (1 by default), made from busted's own, which only
+--- specs see. It calls busted's pending of the running test: the global pending would pass silently
+--- there.
 --- ```lua
 --- local on_gpu = gpu.spec(it)
 --- on_gpu("adds", function() end)

@@ -1,9 +1,9 @@
--- tests/support/halves.lua - the op conformance table in bf16 and f16: the same values as in f64,
--- and how far off.
+-- tests/support/halves.lua - runs the op conformance table in bf16 and f16: with the values of f64,
+-- and bounds on the error.
 --
 -- Inputs are made in the half dtype first, so that a case can be computed in f64 from the same
--- values. An op in halves computes in f32 and rounds its result once; what is stored in between is
--- named below.
+-- values. An op in halves computes in f32 and rounds its result once; the table below names the
+-- intermediate values that are stored.
 
 local gp = require "gpipe"
 local array = require "tests.support.array"
@@ -14,11 +14,11 @@ local halves = {}
 
 halves.NAMES = { "bf16", "f16" }
 
--- Half a unit in the last place of a result, relative to it.
+-- Half a unit in the last place, relative to the result.
 local ROUNDED = { bf16 = 2 ^ -8, f16 = 2 ^ -11 }
 
--- How many such roundings a result may be off, by the tolerance that its row names; 1.02: and some
--- of f32.
+-- How many such roundings a result may be off, by the tolerance that its row names. The default,
+-- 1.02, is one rounding and some of f32.
 local ROUNDINGS = {
   product = { 2, why = "a library may add the bias to a product that it has rounded" },
   attention = { 4, why =
@@ -29,23 +29,23 @@ local ROUNDINGS = {
     "values on the way are rounded, and terms of a quotient's gradient are larger than it" },
 }
 
---- How far a result may be from f64's, relative plus absolute, by the name of a tolerance.
+--- Return how far a result may be from f64's, relative plus absolute, by the name of a tolerance.
 function halves.bound(name, dtype)
   local many = ROUNDINGS[name]
   return ROUNDED[dtype] * (many and many[1] or 1.02)
 end
 
--- Statistics and sums of losses are f32 (ops.def): as good as f32's own.
+-- Statistics and sums of losses are f32 (ops.def), and as exact as f32's own.
 local WIDE = { cross_entropy = true, nll = true, mse = true }
 
---- The dtype that output k should have.
+--- Return the dtype that output k must have.
 function halves.result_dtype(case, k)
   if WIDE[case.row.op] then return "f32" end
   return conformance.result_dtype(case, k)
 end
 
---- The case with the same values in another dtype. masters: those that are fixed stay what they
---- are, for pipelines that read the others, which are parameters, as halves.
+--- Return the case with the same values in another dtype. masters: inputs that have a gradient keep
+--- their dtype, because a pipeline reads them, as parameters, in halves.
 function halves.as(case, dtype, masters)
   local made = {}
   for name, value in pairs(case) do made[name] = value end
@@ -61,7 +61,7 @@ function halves.as(case, dtype, masters)
   return made
 end
 
---- Whether a row runs in halves: those without dtypes of their own run in every float.
+--- Say whether a row runs in halves: rows without dtypes of their own run in every float.
 function halves.applies(row, number)
   return row.cases[1] ~= nil and not row.dtypes and #row.cases[number] > 0
     and (conformance.applies(row, number, "f32") or conformance.applies(row, number, "bf16"))
@@ -82,7 +82,7 @@ end
 
 -- ---- gradients ---------------------------------------------------------------------------------
 
---- Options of a pipeline in that precision on these devices, one stage each.
+--- Return the options of a pipeline in that precision on these devices, one stage each.
 function halves.on(precision, ...)
   local names = { ... }
   return {
@@ -103,14 +103,14 @@ local function check_cut(case, device)
   end
 end
 
---- Whether a case has gradients in f64 to compare with.
+--- Say whether a case has gradients in f64 to compare with.
 function halves.trains(row, number, case)
   return conformance.applies(row, number, "f64")
     and conformance.trains(halves.as(case, "f32", true))
 end
 
---- Gradients of a pipeline in halves against f64's, and with the op on a stage of its own: the same
---- bits.
+--- Compare a pipeline's gradients in halves with f64's; with the op on a stage of its own the bits
+--- must be the same.
 function halves.check_gradients(case, device)
   local wide = conformance.gradients(halves.as(case, "f64"), { devices = { "cpu:0" } })
   local got = conformance.gradients(halves.as(case, "f32", true), halves.on(case.dtype, device))

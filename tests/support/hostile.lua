@@ -1,11 +1,10 @@
--- tests/support/hostile.lua PLACE ROUNDS - the child of tests/spec/tensor/hostile_spec.lua: calls
--- every function of a table of names (or every method of objects, or functions with every option)
--- with wrong, extreme and unusual arguments, ROUNDS times each with
--- several, and says what it is about to do before it does it, so that a crash or a hang names its
--- call.
+-- tests/support/hostile.lua PLACE ROUNDS - the child of tests/spec/tensor/hostile_spec.lua: it
+-- calls every function of a table of names (or every method of objects, or functions with every
+-- option) with wrong, extreme and unusual arguments, ROUNDS times each with several. It prints each
+-- call before it makes it, so that a crash or a hang names its call.
 --
--- An error is fine; an error of Lua's own ("attempt to ..") in our files, and a call of over two
--- seconds (HOSTILE_SECONDS), are printed as faults.
+-- An ordinary error is fine. Faults are an error of Lua's own ("attempt to ..") in our files, and a
+-- call of over two seconds (HOSTILE_SECONDS).
 
 local core = require "gpipe.core"
 local gp = require "gpipe"
@@ -14,7 +13,7 @@ local class = require "gpipe.nn.class"
 local ONE = gp.arange(1, 6):reshape { 2, 3 }
 local NAN = 0 / 0
 
--- By name; each is made anew for every call.
+-- The values by name; each is made anew for every call.
 local VALUES = {
   { "nil", function() return nil end }, { "-1", function() return -1 end },
   { "0", function() return 0 end }, { "2^31", function() return 1 << 31 end },
@@ -37,7 +36,7 @@ local VALUES = {
   { "f16", function() return ONE:to "f16" end }, { "{tensor}", function() return { ONE } end },
 }
 
--- What ends, waits, writes or spawns by intention.
+-- Functions that end, wait, write or spawn on purpose.
 local LEFT_OUT = {
   ["gp.run"] = true, ["gp.runs"] = true, ["gp.on_stop"] = true, ["gp.save"] = true,
   ["gp.load"] = true, ["gp.sweep"] = true, ["gp.scope"] = true, ["gp.no_grad"] = true,
@@ -59,7 +58,7 @@ local function is_ours(text)
   return text:find "^[^\n]*gpipe/" and text:find("attempt to", 1, true)
 end
 
--- Call f with these, and look at how it went.
+-- Calls f with these arguments, and checks how the call went.
 local function try(name, f, chosen)
   local shown, arguments = {}, {}
   for i, k in ipairs(chosen) do
@@ -123,7 +122,7 @@ end
 
 local function new_optimizer() return gp.optim.Adam(new_pipe():parameters(), { lr = 0.1 }) end
 
--- An object for each call, and the table that its methods are looked up in.
+-- Makes an object for each call; its methods are looked up in that object.
 local OBJECTS = {
   pipe = trained_pipe, untrained = new_pipe, optimizer = new_optimizer,
   data_set = function() return gp.data.tensors(gp.ones { 6, 3 }, gp.ones { 6, 3 }) end,
@@ -143,7 +142,7 @@ local OBJECTS = {
   end,
 }
 
--- Methods of an object: those of its class and of what that looks them up in.
+-- Lists the methods of an object: those of its class, and of the table where it looks them up.
 local function methods_of(object)
   local seen, list = { new = true }, {}
   local function note(place)
@@ -178,7 +177,7 @@ local function closing(make)
   end
 end
 
--- Functions of options, and all options they take with values that are good.
+-- Functions with options, and all options that they take with good values.
 local OPTIONS = {
   pipeline = {
     closing(function(opts) return gp.pipeline(model(), opts) end),
@@ -229,7 +228,7 @@ for _, name in ipairs { "SGD", "Adam", "AdamW", "RMSprop", "Adagrad", "Adafactor
   }
 end
 
--- Each option with each value, the others good or left out.
+-- Tries each option with each value, while the others are good or left out.
 local function try_options(name, f, good)
   local keys = {}
   for key in pairs(good) do keys[#keys + 1] = key end

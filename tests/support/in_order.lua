@@ -1,12 +1,12 @@
--- tests/support/in_order.lua - a schedule's time and memory, worked out from its text alone.
+-- tests/support/in_order.lua - computes a schedule's time and memory from its text alone.
 --
--- The product has a simulator; this one shares nothing with it, so that each can be wrong only by
--- itself. Every device runs its list in order, an action as soon as its inputs are there; a pair is
--- one action.
+-- The product has a simulator; this one shares no code with it, so that an error in either one
+-- shows. Every device runs its list in order, each action as soon as its inputs are there; a pair
+-- is one action.
 
 local in_order = {}
 
--- "(0F4;3B1)OVERLAP_F_B" -> {{op=, stage=, micro=}, ...}, also for a single action.
+-- Parses "(0F4;3B1)OVERLAP_F_B" to {{op=, stage=, micro=}, ...}, and also a single action.
 local function parse(cell)
   local parts = {}
   for stage, op, micro, version in cell:gsub("%).*", ""):gmatch "(%d+)(%a)(%d+)@?(%d*)" do
@@ -16,7 +16,7 @@ local function parse(cell)
   return parts
 end
 
---- The actions of each device: lists of parts, a pair has two.
+--- Return the actions of each device as lists of parts; a pair has two parts.
 ---@param rows string[]
 function in_order.parse(rows)
   local lists = {}
@@ -30,7 +30,8 @@ function in_order.parse(rows)
   return lists
 end
 
---- Activations alive at most on each device, of one (stage, micro-batch), from F to B or W.
+--- Return the most activations alive on each device, each of one (stage, micro-batch), from F to B
+--- or W.
 ---@param rows string[]
 ---@return integer[]
 function in_order.peaks(rows)
@@ -48,7 +49,7 @@ function in_order.peaks(rows)
   return peaks
 end
 
--- What a part needs: keys of (op, stage, micro-batch); B counts as I.
+-- Returns what a part needs, as keys of (op, stage, micro-batch); B counts as I.
 local function needs(part, last)
   local list = {}
   local function need(op, stage) list[#list + 1] = op .. stage .. ":" .. part.micro end
@@ -62,7 +63,7 @@ local function needs(part, last)
   return list
 end
 
--- When an action can begin, or nil while an input of it has not been made.
+-- Returns when an action can begin, or nil while one of its inputs has not been made.
 local function ready(state, d, parts)
   local begin = state.clock[d]
   for _, part in ipairs(parts) do
@@ -86,7 +87,7 @@ local function finish(state, d, parts, begin)
   end
 end
 
---- Makespan, and the longest time from a device's first action to its last.
+--- Return the makespan, and the longest time from a device's first action to its last.
 ---@param schedule gpipe.Schedule
 ---@param cost {F: number, I: number, W: number, comm: number?} of a device's share of the model; B = I + W
 ---@return number makespan

@@ -1,7 +1,7 @@
--- tests/support/inputs.lua - what the op table says of an input: shape, kind of values, layout.
+-- tests/support/inputs.lua - how the op table describes an input: shape, kind of values, layout.
 --
 -- `float{2, 3, layout = "transposed"}` is a 2x3 value that lies column by column. Every layout is
--- known twice: how tensor methods make it from a contiguous base, and how plain arrays do; so
+-- written twice: as tensor methods make it from a contiguous base, and as plain arrays do. So
 -- gradients can be followed back to the base. Values come from a generator of our own and are exact
 -- in the dtype.
 
@@ -23,13 +23,13 @@ local function declare(kind)
   end
 end
 
---- Floats of the dtype that the row runs in, in [low, high), -2 to 2 unless said. signed: of both
---- signs, low to high away from 0. fixed: no gradient is asked for. values: a list instead of drawn
---- ones.
+--- Floats of the dtype in which the row runs, in [low, high), -2 to 2 by default. signed: of both
+--- signs, low to high away from 0. fixed: the input needs no gradient. values: a list instead of
+--- drawn ones.
 inputs.float = declare "float"
---- Values of whatever dtype the row runs in: integers and booleans where it is one.
+--- Values of the dtype in which the row runs: integers and booleans where it is one.
 inputs.any = declare "any"
---- Integers in [0, below) of `dtype` ("i64" unless said).
+--- Integers in [0, below) of `dtype` ("i64" by default).
 inputs.ids = declare "ids"
 inputs.bools = declare "bools"
 
@@ -60,7 +60,7 @@ local function permuted(order_of)
   }
 end
 
--- Cut out of the middle of every dimension of something larger.
+-- Cuts a block out of the middle of something larger in every dimension.
 local narrowed = {
   base = function(shape)
     local base = {}
@@ -77,7 +77,7 @@ local narrowed = {
   end,
 }
 
--- Every third element of a line: no two are adjacent.
+-- Takes every third element of a line: no two are adjacent.
 local spaced = {
   base = function(shape)
     local base = { table.unpack(shape) }
@@ -90,7 +90,7 @@ local spaced = {
   end,
 }
 
--- One line along the first dimension, repeated without a copy.
+-- Repeats one line along the first dimension without a copy.
 local expanded = {
   base = function(shape)
     local base = { table.unpack(shape) }
@@ -109,7 +109,7 @@ local LAYOUTS = {
 -- ---- values ----------------------------------------------------------------------------------
 
 local FLOATS = { f32 = true, f64 = true, bf16 = true, f16 = true }
-local TRAINABLE = { f32 = true, f64 = true } -- what parameters may be
+local TRAINABLE = { f32 = true, f64 = true } -- dtypes of parameters
 local GRAIN = { f32 = 1024, f64 = 1024, bf16 = 16, f16 = 16 } -- values are multiples of 1 / grain
 
 -- A linear congruential generator: Knuth's MMIX constants, the upper bits.
@@ -144,7 +144,7 @@ end
 
 -- ---- making ----------------------------------------------------------------------------------
 
---- One input of one run: its spec, dtype and the array that its memory begins as.
+--- Make one input of one run: its spec, dtype and the array that its memory holds first.
 ---@param spec table
 ---@param dtype string of the run
 ---@param seed integer
@@ -160,23 +160,23 @@ function inputs.make(spec, dtype, seed)
   }
 end
 
---- The value that the op sees, as an array; base may be another one of the same shape.
+--- Return the value that the op sees, as an array; base may be another one of the same shape.
 function inputs.logical(input, base)
   base = base or input.base
   return input.layout and input.layout.array(base, input.spec.shape) or base
 end
 
---- The base as a contiguous tensor.
+--- Return the base as a contiguous tensor.
 function inputs.tensor(input)
   return gp.tensor({ table.unpack(input.base) }, { dtype = input.dtype }):reshape(input.base.shape)
 end
 
---- A tensor of the base's shape (real or symbolic) as the op is to see it.
+--- Return a tensor of the base's shape (real or symbolic) in the layout that the op shall see.
 function inputs.view(input, t)
   return input.layout and input.layout.tensor(t, input.spec.shape) or t
 end
 
---- "f32 2x3 transposed", for messages.
+--- Return "f32 2x3 transposed", for messages.
 function inputs.show(spec, dtype)
   local shape = #spec.shape == 0 and "scalar" or table.concat(spec.shape, "x")
   return ("%s %s%s"):format(dtype_of(spec, dtype), shape, spec.layout and " " .. spec.layout or "")

@@ -1,7 +1,7 @@
--- tests/support/json.lua - a small JSON reader: what the product writes must be read by somebody
--- else's.
+-- tests/support/json.lua - a small JSON reader: an independent reader must read what the product
+-- writes.
 --
--- Strict: anything that is no JSON fails with its position. null becomes json.null.
+-- It is strict: a text that is not JSON fails with its position. null becomes json.null.
 
 local json = { null = setmetatable({}, { __tostring = function() return "null" end }) }
 
@@ -86,7 +86,7 @@ function read_value(text, at)
   return read_number(text, at)
 end
 
---- Read a whole document. Fails where it is no JSON.
+--- Read a whole document. Fails where it is not JSON.
 ---@param text string
 ---@return any
 function json.read(text)

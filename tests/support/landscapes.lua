@@ -1,9 +1,9 @@
--- tests/support/landscapes.lua - functions on which searches are compared, with their spaces and
--- least values.
+-- tests/support/landscapes.lua - functions to compare searches on, with their spaces and least
+-- values.
 --
 -- Source of all but the last two: S. Surjanovic, D. Bingham, Virtual library of simulation
--- experiments, https://www.sfu.ca/~ssurjano/optimization.html. The same functions are in
--- scripts/bench/sweep_optuna.py.
+-- experiments, https://www.sfu.ca/~ssurjano/optimization.html. scripts/bench/sweep_optuna.py has
+-- the same functions.
 local sweep = require "gpipe".sweep
 
 local landscapes = {}
@@ -87,8 +87,8 @@ add("styblinski-tang", -39.16617 * 4, box(4, -5, 5), function(p)
   return sum
 end)
 
--- What a training run is like: a learning rate with its valley, a width whose best value depends on
--- it, a choice that is worth a little, layers.
+-- A function like a training run: a learning rate with its valley, a width whose best value depends
+-- on it, a choice that matters little, layers.
 add("mixed", 0, { lr = sweep.log(1e-6, 1), width = sweep.int_log(8, 2048), layers = sweep.int(1, 12),
   kind = sweep.choice { "relu", "gelu", "tanh", "silu" }, dropout = sweep.uniform(0, 0.9) },
   function(p)
@@ -98,7 +98,7 @@ add("mixed", 0, { lr = sweep.log(1e-6, 1), width = sweep.int_log(8, 2048), layer
       + 4 * (p.dropout - 0.1) ^ 2
   end)
 
--- Branches with parameters of their own.
+-- A space with branches that have parameters of their own.
 add("conditional", 0, {
   optimizer = sweep.choice { "sgd", "adam", "lion" },
   lr = function(v)
@@ -118,7 +118,7 @@ end)
 
 -- ---- searching -----------------------------------------------------------------------------------
 
---- The least value that a sampler finds in so many trials, without a file.
+--- Return the least value that a sampler finds in so many trials, without a file.
 ---@param landscape table
 ---@param sampler table
 ---@param trials integer

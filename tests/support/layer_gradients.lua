@@ -1,8 +1,8 @@
--- tests/support/layer_gradients.lua - gp.gradcheck of a layer of f64: of its inputs and parameters.
+-- tests/support/layer_gradients.lua - gp.gradcheck of an f64 layer, by its inputs and parameters.
 
 local gp = require "gpipe"
 
--- { module, key } of every parameter, in the order of layer:parameters().
+-- Lists { module, key } of every parameter, in the order of layer:parameters().
 local function places(layer)
   local found = {}
   for _, module in layer:modules() do

@@ -1,12 +1,11 @@
--- tests/support/misuse.lua - the small token model that the specs about mistakes make their
--- mistakes with.
+-- tests/support/misuse.lua - the small token model of the specs about mistakes.
 
 local gp = require "gpipe"
 local nn = gp.nn
 
 local misuse = {}
 
--- Three layers, or four with one in the middle.
+-- Makes three layers, or four with `middle` in the middle.
 function misuse.model(middle)
   gp.seed(1)
   local layers = { nn.Embedding(11, 4), nn.Linear(4, 4) }
@@ -21,7 +20,7 @@ function misuse.ids(rows)
   return gp.tensor(list, { dtype = "i64" })
 end
 
--- A pipeline over two stages, with options of the caller's.
+-- Opens a pipeline over two stages, with options of the caller.
 function misuse.pipe_of(options, of)
   local merged = { balance = { 2, 1 }, chunks = 2, loss = nn.CrossEntropyLoss() }
   for key, value in pairs(options or {}) do merged[key] = value end

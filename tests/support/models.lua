@@ -16,8 +16,8 @@ function Gate:forward(x) return x * (x * self.w):sigmoid() end
 local C, V = 16, 11 -- width, vocabulary
 models.C, models.V = C, V
 
---- Embedding, a module of the user's, dropout, residuals, attention: seven layers. o.dropout: that
---- of attention.
+--- Make embedding, a class of the user's, dropout, residuals, attention: seven layers. o.dropout:
+--- that of attention.
 function models.gpt(dtype, o)
   local d = { dtype = dtype }
   return function()
@@ -35,7 +35,7 @@ function models.gpt(dtype, o)
   end
 end
 
---- Ids from 0 to V - 1.
+--- Make ids from 0 to V - 1.
 function models.ids(rows, columns)
   local list = {}
   for i = 1, rows do
@@ -45,7 +45,7 @@ function models.ids(rows, columns)
   return gp.tensor(list, { dtype = "i64" })
 end
 
---- Training of gpt on seven rows; fields change it.
+--- Return a training of gpt on seven rows; fields change it.
 function models.setup(fields)
   local made = {
     model = models.gpt(), x = models.ids(7, 6), y = models.ids(7, 6), loss = nn.CrossEntropyLoss(),
@@ -57,12 +57,12 @@ end
 --- Cuts of gpt's seven layers.
 models.CUTS = { { 7 }, { 3, 4 }, { 2, 3, 2 }, { 1, 2, 2, 2 } }
 
---- Normal numbers [n, width].
+--- Draw normal numbers [n, width].
 function models.rows_of(n, width, dtype)
   return gp.randn({ n, width }, { seed = n + width, dtype = dtype })
 end
 
---- A trunk of small layers with something in the middle.
+--- Make a trunk of small layers with other layers in the middle.
 function models.with(...)
   local middle = { ... }
   return function()
@@ -74,7 +74,7 @@ function models.with(...)
   end
 end
 
--- A layer without parameters, or with one per channel of two.
+-- Makes a layer without parameters, or with one per channel of two.
 local function layer(name, forward, scaled)
   local Layer = nn.class(name)
   if scaled then
@@ -84,8 +84,8 @@ local function layer(name, forward, scaled)
   return Layer
 end
 
---- Layers of width 8 that permute dimensions around chains of elementwise ops: within a layer and
---- across layers, with readers that want rows, with values that are broadcast, with dropout.
+--- Make layers of width 8 that permute dimensions around chains of elementwise ops: within a layer
+--- and across layers, with readers that need rows, with values that are broadcast, with dropout.
 function models.permuting()
   local Turn = layer("Turn", function(_, x)
     return ((x:transpose(1, 2):relu() * 2):gelu() + 1):transpose(1, 2)
@@ -110,7 +110,7 @@ function models.permuting()
     function() return nn.Linear(8, 8) end, Drops)
 end
 
---- Four steps of training such a model on seven rows.
+--- Return a training of such a model, four steps on seven rows.
 function models.regression(fields)
   local made = { x = models.rows_of(7, 6), y = models.rows_of(7, 3), loss = nn.MSELoss(),
     steps = 4 }
@@ -118,7 +118,7 @@ function models.regression(fields)
   return made
 end
 
--- Cuts of n layers into 1 to 4 stages, each at a few places.
+-- Returns cuts of n layers into 1 to 4 stages, each at a few places.
 local function cuts_of(n)
   local cuts = { { n } }
   for stages = 2, math.min(4, n) do
@@ -132,15 +132,16 @@ local function cuts_of(n)
   return cuts
 end
 
---- All cuts, gpipe and 1f1b, all checkpoint modes: the same bits. Returns the run of the whole
---- model.
+--- Check that all cuts, gpipe and 1f1b, and all checkpoint modes give the same bits. Returns the
+--- run of the whole model.
 function models.check_everywhere(made, chunks)
   return training.check_same(made, training.combinations {
     balance = cuts_of(#made.model()), schedule = { "gpipe", "1f1b" }, chunks = chunks,
   })
 end
 
---- A small classifier with dropout, a batch for it, and a function that makes pipelines of it.
+--- Return a small classifier with dropout, a batch for it, and a function that makes pipelines of
+--- it.
 function models.classifier()
   local function model()
     gp.seed(1)
@@ -156,7 +157,7 @@ function models.classifier()
   return model, pipe_of, x, gp.tensor({ 0, 1, 2, 0, 1, 2, 2 }, { dtype = "i64" })
 end
 
--- Scores, twice as many rows of two halves, and the best class of each row.
+-- Returns scores, twice as many rows of two halves, and the best class of each row.
 local Heads = nn.class("Heads")
 function Heads:init() self.score, self.half = nn.Linear(6, 3), nn.Linear(6, 4) end
 function Heads:forward(v)
@@ -164,7 +165,7 @@ function Heads:forward(v)
   return scores, self.half(v):reshape { -1, 2 }, scores:argmax(2)
 end
 
---- A model of several outputs, rows for it, and a gradient for each output.
+--- Return a model of several outputs, rows for it, and a gradient for each output.
 function models.heads()
   local function model(dropout)
     gp.seed(3)

@@ -1,16 +1,16 @@
--- tests/support/norms.lua - channels normalised in plain Lua, as references for the ops.
+-- tests/support/norms.lua - normalises channels in plain Lua, as a reference for the ops.
 
 local array = require "tests.support.array"
 
 local norms = {}
 
--- Keys of the set and the group that an element belongs to.
+-- Returns the keys of the set and the group of an element.
 local function key_of(o, shape, i)
   local set, each = o.samples and i[1] or 1, shape[2] // (o.groups or shape[2])
   return set * 1000 + (i[2] - 1) // each
 end
 
---- Mean and variance of every set and group, by key.
+--- Return mean and variance of every set and group, by key.
 local function stats_of(o, a)
   local count, mean, variance = {}, {}, {}
   local function each(f) array.build(a.shape, function(i, at) f(key_of(o, a.shape, i), a[at]) end) end
@@ -20,7 +20,7 @@ local function stats_of(o, a)
   return mean, variance
 end
 
---- Statistics [S, G] as arrays.
+--- Return the statistics [S, G] as arrays.
 function norms.stats(o, a)
   local mean, variance = stats_of(o, a)
   local groups, sets = o.groups or a.shape[2], o.samples and a.shape[1] or 1
@@ -30,7 +30,7 @@ function norms.stats(o, a)
   return list(mean), list(variance)
 end
 
---- (x - mean) / sqrt(variance + eps) w + b; mean and variance [1, C] may be given.
+--- Return (x - mean) / sqrt(variance + eps) w + b; mean and variance [1, C] may be given.
 function norms.channels(o, a, w, b, given_mean, given_variance)
   local mean, variance = stats_of(o, a)
   return array.build(a.shape, function(i, at)
@@ -42,7 +42,7 @@ function norms.channels(o, a, w, b, given_mean, given_variance)
   end)
 end
 
---- x / sqrt(mean of squares + eps) of a row.
+--- Return a function of a row: x / sqrt(mean of squares + eps).
 function norms.root_mean_square(eps)
   return function(row)
     local mean, out = 0.0, {}

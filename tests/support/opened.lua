@@ -1,7 +1,8 @@
--- tests/support/opened.lua - whether the first micro-batch writes the gradients that others add to.
+-- tests/support/opened.lua - checks that the first micro-batch writes the gradients that others add
+-- to.
 --
--- A step that accumulates adds to what is there, from zeros too: so it says what any other step must
--- give, whatever lay in the gradients before.
+-- A step that accumulates adds to what is there, also to zeros. So it gives what any other step
+-- must give, whatever the gradients held before.
 
 local gp = require "gpipe"
 local synchronous = require "tests.support.synchronous"
@@ -9,8 +10,8 @@ local nn = gp.nn
 
 local opened = {}
 
--- A layer that asks for every way to reach a gradient: by a product, by an op that cannot add (twice,
--- and as a second use of a weight), and not at all.
+-- A layer that uses every way to make a gradient: a product, an op that cannot add (twice, and as a
+-- second use of a weight), and none at all.
 local Odd = nn.class "Odd"
 function Odd:init(width)
   self.fc = nn.Linear(width, width)
@@ -23,7 +24,8 @@ function Odd:forward(x)
   return self.norm(y + x:matmul(self.fc.weight))
 end
 
---- Eight layers; the second and the seventh are odd, and the last one shares the first's weight.
+--- Return eight layers; the second and the seventh are odd, and the last one shares the first's
+--- weight.
 function opened.odd()
   return synchronous.regression {
     x = gp.randn({ 19, 5 }, { seed = 31 }), y = gp.randn({ 19, 5 }, { seed = 32 }),
@@ -39,7 +41,7 @@ function opened.odd()
   }
 end
 
--- Every gradient, in full: the sign of a zero too where `exact`.
+-- Returns every gradient as text; where `exact`, with the sign of zeros too.
 local function texts(pipe, exact)
   local list = {}
   for _, p in ipairs(pipe:parameters()) do
@@ -57,7 +59,7 @@ local function spoil(pipe)
   end
 end
 
---- What gives the gradients of a pass: pipe:step, or the two halves.
+--- The passes that make gradients: pipe:step, or the two halves.
 opened.PASSES = {
   step = function(pipe, made, opts) pipe:step(made.x, made.y, opts) end,
   halves = function(pipe, made, opts)
@@ -66,8 +68,8 @@ opened.PASSES = {
   end,
 }
 
---- Compare passes that write with passes that add, in turn; raises where they differ. fields: {made,
---- options of gp.pipeline, pass, exact, rounds = how often (replays come with the third)}.
+--- Compare passes that write with passes that add, in turn; raises where they differ. fields:
+--- {made, options of gp.pipeline, pass, exact, rounds = how often (replays begin with the third)}.
 function opened.check(fields)
   local made, merged = fields.made, { loss = fields.made.loss, seed = 5 }
   for key, value in pairs(fields.options) do merged[key] = value end

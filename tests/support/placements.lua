@@ -1,37 +1,37 @@
 -- tests/support/placements.lua - ways to place the stages of a pipeline on GPUs.
 --
--- On machines without a GPU the build runs these specs on the plugin's form for the host, which
--- shows two.
+-- On machines without a GPU the build runs these specs on the plugin compiled for the host, which
+-- claims two.
 
 local gpu = require "tests.support.gpu"
 
 local placements = {}
 
--- Names by the number of a stage, from 0.
+-- Names a stage's device by the stage's number, from 0.
 local name_of = {
   -- several logical devices on one GPU
   same = function() return "cuda:0" end,
   -- each on multiprocessors of its own
   parts = function(s) return ("cuda:0/%dof2"):format(s % 2) end,
-  two = function(s) return "cuda:" .. s % 2 end,                -- values cross with every stage
+  two = function(s) return "cuda:" .. s % 2 end,                -- every edge crosses between GPUs
   cpu = function(s) return "cpu:" .. s end,
   mixed = function(s) return (s % 2 == 0 and "cpu:" or "cuda:") .. (s % 2 == 0 and s or 0) end,
 }
 
---- Names of the placements that are on GPUs alone and that this machine has the GPUs for.
+--- Return the names of the placements on GPUs alone for which this machine has the GPUs.
 ---@return string[]
 function placements.names()
   return gpu.count() > 1 and { "same", "parts", "two" } or { "same", "parts" }
 end
 
---- The same names in lists of one size of GPU: whole ones, parts. Libraries choose for the number of
---- multiprocessors, so bits are promised within a list.
+--- Return the same names in lists of one size of GPU: whole ones, parts. Libraries choose by the
+--- number of multiprocessors, so bits are promised within a list.
 ---@return string[][]
 function placements.sizes()
   return { gpu.count() > 1 and { "same", "two" } or { "same" }, { "parts" } }
 end
 
---- Devices for so many stages.
+--- Return the devices for so many stages.
 ---@param placement "same"|"parts"|"two"|"mixed"|"cpu"
 ---@param stages integer
 ---@return string[]
@@ -41,7 +41,7 @@ function placements.devices(placement, stages)
   return list
 end
 
---- Copies of a table of options, one per placement, with the devices that it puts them on.
+--- Return copies of a table of options, one per placement, each with its devices.
 ---@param names string[]
 ---@param options table with `balance`
 ---@return table[]

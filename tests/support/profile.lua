@@ -1,4 +1,4 @@
--- tests/support/profile.lua - what holds of a profile on every kind of device.
+-- tests/support/profile.lua - checks profiles on every kind of device.
 
 local gp = require "gpipe"
 local models = require "tests.support.models"
@@ -8,7 +8,7 @@ local profile = {}
 
 local x, y = models.ids(7, 6), models.ids(7, 6)
 
---- A pipeline of the small GPT on these devices; fields change its options.
+--- Open a pipeline of the small GPT on these devices; fields change its options.
 function profile.pipe(devices, fields)
   local options = {
     balance = #devices == 1 and { 7 } or { 3, 4 }, devices = devices, chunks = 3,
@@ -19,7 +19,7 @@ function profile.pipe(devices, fields)
   return pipe, optim.AdamW(pipe:parameters(), { lr = 1e-2 })
 end
 
--- What the parameters are, as bytes.
+-- Returns the parameters as bytes.
 local function bits(pipe)
   local parts = {}
   for i, entry in ipairs(pipe:parameters()) do
@@ -28,7 +28,8 @@ local function bits(pipe)
   return table.concat(parts, "\n")
 end
 
---- Losses and weights of six steps, the fourth and the fifth in a profile where `profiled`.
+--- Return losses and weights of six steps; where `profiled`, a profile covers the fourth and the
+--- fifth.
 function profile.training(devices, fields, profiled)
   local pipe <close>, opt = profile.pipe(devices, fields)
   local losses = {}
@@ -46,7 +47,7 @@ function profile.training(devices, fields, profiled)
   return losses, bits(pipe)
 end
 
---- A profile of a warm step with its update.
+--- Take a profile of a warm step with its update.
 function profile.take(devices, fields, options)
   local pipe <close>, opt = profile.pipe(devices, fields)
   for _ = 1, 4 do
@@ -59,7 +60,7 @@ function profile.take(devices, fields, options)
   end, options or { ceilings = false }), pipe.stats
 end
 
---- The sum of a field over rows that fit.
+--- Sum a field over the rows that fit.
 function profile.sum(p, field, fits)
   local sum = 0
   for _, row in ipairs(p.rows) do
@@ -68,7 +69,7 @@ function profile.sum(p, field, fits)
   return sum
 end
 
---- Sums agree with each other, whatever was timed.
+--- Check that sums agree with each other, whatever was timed.
 function profile.check_sums(p)
   for d, device in ipairs(p.devices) do
     local function sum(fits)

@@ -7,7 +7,7 @@ local resampling = {}
 
 -- ---- along one axis; positions from 1 --------------------------------------------------------
 
--- Positions of window i, those in the padding too.
+-- Lists the positions of window i, those in the padding too.
 local function window(i, axis)
   local list = {}
   for k = 0, axis.kernel - 1 do
@@ -84,7 +84,7 @@ local function axis_of(x, o, number)
   return axis
 end
 
--- f(h, w, at) at each index of what is made of an image.
+-- Calls f(h, w, at) at each index of what an image becomes.
 local function each(x, o, f)
   local h, w = axis_of(x, o, 1), axis_of(x, o, 2)
   return array.build({ x.shape[1], x.shape[2], h.out, w.out }, function(at) return f(h, w, at) end)

@@ -1,4 +1,4 @@
--- tests/support/run_folder.lua - folders of training runs as gp.run makes them, without training.
+-- tests/support/run_folder.lua - makes folders of training runs as gp.run does, without training.
 
 local run_folder = {}
 
@@ -10,13 +10,13 @@ end
 
 run_folder.write = write
 
---- The name of this machine as the runs' states have it.
+--- Return the name of this machine as the runs' states hold it.
 function run_folder.host()
   local file <close> = assert(io.open "/proc/sys/kernel/hostname")
   return file:read "l"
 end
 
---- An empty folder for runs; `remove` takes it away.
+--- Make an empty folder for runs; `remove` removes it.
 function run_folder.root()
   local path = os.tmpname()
   os.remove(path)
@@ -31,7 +31,7 @@ local STATE = '{"state":"%s","step":%d,"steps":%d,"created":%d,"updated":%d,"sec
   .. '"pid":%d,"host":"%s","loss":%s,"best":{"name":"val_loss","value":0.25,"step":20},"rate":810.5,'
   .. '"unit":"rows/s"%s}'
 
--- The log: "loss" at each step, "val_loss" at each tenth.
+-- Writes the log: "loss" at each step, "val_loss" at each tenth.
 local function log_text(o)
   local lines = {}
   for step = 1, o.logged or o.step do

@@ -2,7 +2,7 @@
 
 local special = {}
 
--- erf by its Taylor series, for small arguments. Source: Abramowitz and Stegun 7.1.5.
+-- Computes erf by its Taylor series, for small arguments. Source: Abramowitz and Stegun 7.1.5.
 local function erf_series(x)
   local term, sum = x, x
   for n = 1, 100 do
@@ -12,14 +12,15 @@ local function erf_series(x)
   return 2 / math.sqrt(math.pi) * sum
 end
 
--- erfc by its continued fraction, for large positive ones. Source: Abramowitz and Stegun 7.1.14.
+-- Computes erfc by its continued fraction, for large arguments. Source: Abramowitz and Stegun
+-- 7.1.14.
 local function erfc_fraction(x)
   local f = 0.0
   for n = 120, 1, -1 do f = n / 2 / (x + f) end
   return math.exp(-x * x) / math.sqrt(math.pi) / (x + f)
 end
 
---- 1 - erf(x) with about 14 digits, small values included.
+--- Compute 1 - erf(x) with about 14 digits, small values included.
 function special.erfc(x)
   if x < 0 then return 2 - special.erfc(-x) end
   return x < 2 and 1 - erf_series(x) or erfc_fraction(x)
@@ -50,7 +51,7 @@ local function to_even(q)
   return low + 0.0
 end
 
---- A double rounded to nearest even in another float format; f64 stays.
+--- Round a double to nearest even in another float format; f64 stays.
 function special.round(x, dtype)
   local format = FORMATS[dtype]
   x = x + 0.0

@@ -1,13 +1,13 @@
--- tests/support/synchronous.lua - train under every synchronous schedule and see whether one stage
--- gives the same bits.
+-- tests/support/synchronous.lua - trains under every synchronous schedule and compares the bits
+-- with those of one stage.
 
 local gp = require "gpipe"
 local nn, optim = gp.nn, gp.optim
 
 local synchronous = {}
 
---- Every synchronous schedule with its options: {name, option = value, copies = 2 where it has two
---- of the weights}.
+--- Every synchronous schedule with its options: {name, option = value, copies = 2 where the weights
+--- have two copies}.
 synchronous.CASES = {
   { "naive" }, { "gpipe" }, { "gpipe", backward = "lifo" },
   { "1f1b" }, { "1f1b", warmup = 2 }, { "1f1b", warmup = 4 },
@@ -36,19 +36,19 @@ function synchronous.title(case)
   return table.concat(words, ", ")
 end
 
---- The case's table for the option `schedule`: pipelines may keep it.
+--- Return a copy of the case for the option `schedule`, because pipelines may keep it.
 function synchronous.schedule(case)
   local copy = {}
   for key, value in pairs(case) do copy[key] = value end
   return copy
 end
 
---- Whether a schedule exists for so many stages and micro-batches.
+--- Say whether a schedule exists for so many stages and micro-batches.
 function synchronous.is_defined(case, stages, m)
   local probe = synchronous.schedule(case)
   probe[1] = nil
   local per = 1
-  for _, p in ipairs { 1, 2 } do -- one or both of them exist
+  for _, p in ipairs { 1, 2 } do -- a schedule may exist for one or both
     probe.devices, probe.chunks = p, m
     local good, made = pcall(gp.schedule.build, case[1], probe)
     if good then per = made.stages // made.devices break end
@@ -58,14 +58,14 @@ function synchronous.is_defined(case, stages, m)
   return (pcall(gp.schedule.build, case[1], probe))
 end
 
---- An even cut of n layers.
+--- Cut n layers evenly.
 function synchronous.cut(n, stages)
   local list = {}
   for s = 1, stages do list[s] = n * s // stages - n * (s - 1) // stages end
   return list
 end
 
--- n layers with a skip from the first to the last, dropout, and frozen biases.
+-- Makes n layers with a skip from the first to the last, dropout, and frozen biases.
 local function skipping(n)
   gp.seed(3)
   local kept
@@ -83,7 +83,8 @@ local function skipping(n)
   return model
 end
 
---- Ten steps of regression on n rows (default 19): uneven for most numbers of micro-batches.
+--- Return a training of ten steps on n rows (19 by default): most numbers of micro-batches do not
+--- divide them.
 function synchronous.regression(fields)
   local n = fields and fields.rows or 19
   local made = {
@@ -94,7 +95,7 @@ function synchronous.regression(fields)
   return made
 end
 
--- Eight layers of 5 -> 5 -> .. -> 3; change(layers) may replace some.
+-- Makes eight layers of 5 -> 5 -> .. -> 3; change(layers) may replace some.
 local function tower(change)
   return function()
     gp.seed(4)
@@ -106,7 +107,7 @@ local function tower(change)
   end
 end
 
---- One weight in layers 1, 4 and 7.
+--- Return a training in which layers 1, 4 and 7 share one weight.
 function synchronous.tied()
   return synchronous.regression {
     steps = 4, tied = true,
@@ -116,7 +117,7 @@ function synchronous.tied()
   }
 end
 
---- One weight and one bias in layers 1 and 2.
+--- Return a training in which layers 1 and 2 share a weight and a bias.
 function synchronous.tied_within()
   return synchronous.regression {
     steps = 4,
@@ -126,7 +127,7 @@ function synchronous.tied_within()
   }
 end
 
---- A running mean in the middle.
+--- Return a training with a running mean in the middle.
 function synchronous.centred()
   local Center = nn.class("Center")
   function Center:init(n) self.mean = nn.Buffer({ n }) end
@@ -140,7 +141,7 @@ function synchronous.centred()
   }
 end
 
---- Nothing flows back to the first two layers.
+--- Return a training in which nothing flows back to the first two layers.
 function synchronous.frozen()
   return synchronous.regression {
     steps = 4,
@@ -153,7 +154,7 @@ function synchronous.frozen()
   }
 end
 
---- Attention over ids; the loss counts the ones that are not 0.
+--- Return a training of attention over ids; the loss counts only ids that are not 0.
 function synchronous.language(dtype)
   local d = { dtype = dtype }
   local function block()
@@ -179,8 +180,8 @@ function synchronous.language(dtype)
   }
 end
 
---- Train; `use`: false, or the options of pipe:use. Returns losses and state as training.difference
---- compares them.
+--- Train; `use`: false, or the options of pipe:use. Returns losses and state in the form that
+--- training.difference compares.
 function synchronous.run(made, options, use)
   local merged = { loss = made.loss, seed = 5 }
   for key, value in pairs(options) do merged[key] = value end
@@ -197,14 +198,14 @@ function synchronous.run(made, options, use)
   return run
 end
 
--- Of two tensors, by the norm: single elements nearly cancel.
+-- Returns the distance of two tensors by the norm, because single elements nearly cancel.
 local function apart(a, b)
   local wide = b:to "cpu":to "f64"
   local gap = a:to "cpu":to "f64" - wide
   return math.sqrt((gap * gap):sum():item() / (wide * wide):sum():item())
 end
 
---- The largest relative distance of two runs' losses and parameters.
+--- Return the largest relative distance of two runs' losses and parameters.
 function synchronous.distance(a, b)
   local worst = 0
   for name, tensor in pairs(a.state) do worst = math.max(worst, apart(tensor, b.state[name])) end

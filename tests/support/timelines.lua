@@ -1,8 +1,8 @@
--- tests/support/timelines.lua - timelines for specs: rows of text run in order at given costs.
+-- tests/support/timelines.lua - makes timelines for specs: rows of text run in order at given
+-- costs.
 --
--- A simulator in its shortest form: an action starts when its device is free and what it needs is
--- there.
--- The product's own is tested elsewhere; drawings must not depend on it.
+-- This is the shortest form of a simulator: an action starts when its device is free and its inputs
+-- are there. The product's own simulator is tested elsewhere, and drawings must not depend on it.
 
 local schedule = require("gpipe").schedule
 
@@ -13,7 +13,7 @@ local function parse_one(text)
   return { op = op, stage = tonumber(stage), micro = tonumber(micro), version = tonumber(version) }
 end
 
--- Actions of a row; the first of an overlapped pair is joined.
+-- Returns the actions of a row; the first of an overlapped pair is joined.
 local function parse(row)
   local list = {}
   for text in row:gmatch "[^,%s]+" do
@@ -29,7 +29,7 @@ local function parse(row)
   return list
 end
 
--- When what an action needs is there; nil while it is not yet known.
+-- Returns when the inputs of an action are there; nil while that is not known.
 local function ready_at(done, a, last)
   local key = function(op, stage) return done[op .. stage .. "," .. a.micro] end
   if a.op == "F" then return a.stage == 0 and 0 or key("F", a.stage - 1) end
@@ -41,7 +41,7 @@ local function ready_at(done, a, last)
   return 0
 end
 
--- Run the next action of a row, or the next pair; false where it must wait.
+-- Runs the next action of a row, or the next pair; false where it must wait.
 local function advance(row, done, costs, last)
   local group = { row[row.at] }
   if group[1] and group[1].joined then group[2] = row[row.at + 1] end
@@ -60,7 +60,7 @@ local function advance(row, done, costs, last)
   return true
 end
 
---- The timeline of rows of text. Fails where they cannot be run.
+--- Return the timeline of rows of text. Fails where they cannot be run.
 ---@param name string
 ---@param rows string[]
 ---@param costs? table<string, number> default: F = 1, B = 2, I = 1, W = 1
@@ -89,19 +89,20 @@ function timelines.of(name, rows, costs)
   return made
 end
 
---- Build a schedule: the options of its own are `more`.
+--- Build a schedule; `more` holds its own options.
 function timelines.build(name, devices, chunks, more)
   local opts = { devices = devices, chunks = chunks }
   for key, value in pairs(more or {}) do opts[key] = value end
   return schedule.build(name, opts)
 end
 
---- The timeline of a schedule at given costs.
+--- Return the timeline of a schedule at given costs.
 function timelines.scheduled(name, devices, chunks, costs)
   return timelines.of(name, timelines.build(name, devices, chunks):rows(), costs)
 end
 
---- Predicted and measured: the same actions in seconds, each a little shorter than its time.
+--- Turn a predicted timeline into a measured one: the same actions in seconds, each a little
+--- shorter.
 function timelines.measured(predicted, seconds)
   local made = { name = "run", devices = predicted.devices, unit = "s" }
   for d = 1, predicted.devices do
@@ -117,7 +118,7 @@ function timelines.measured(predicted, seconds)
   return made
 end
 
---- A few devices that work at random: what no schedule has, drawings must bear.
+--- Make a few devices that work at random: drawings must also handle what no schedule has.
 function timelines.random(seed)
   math.randomseed(seed)
   local made = { name = ("\u{fc}ber-%d"):format(seed), devices = math.random(1, 5), unit = "" }
@@ -141,8 +142,7 @@ function timelines.random(seed)
   return made
 end
 
---- Write with one of the drawing functions into a file that is there for one test; what was
---- written.
+--- Call a drawing function with a temporary file; return what it wrote.
 ---@param write function
 ---@param ... any its arguments after the path
 ---@return string

@@ -1,7 +1,8 @@
 -- tests/support/tolerance.lua - how far results may be from their reference, and why.
 --
--- The one table of tolerances of the op conformance tests. A bound is relative plus absolute:
--- |got - want| <= bound * (1 + |want|). What DESIGN §8 promises is tested with ==, not from here.
+-- This is the one table of tolerances of the op conformance tests. A bound is relative plus
+-- absolute: |got - want| <= bound * (1 + |want|). What DESIGN §8 promises is tested with ==,
+-- without a tolerance.
 
 return {
   exact = {

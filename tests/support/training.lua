@@ -1,22 +1,22 @@
--- tests/support/training.lua - train a model in some pipeline and see whether another one gave the
--- same bits.
+-- tests/support/training.lua - trains a model in one pipeline and checks whether another one gives
+-- the same bits.
 --
--- What DESIGN section 8 promises is compared with ==: a run is its losses, and the gradients,
--- parameters and buffers that it ended with.
+-- What DESIGN section 8 promises is compared with ==: a run is its losses, and its last gradients,
+-- parameters and buffers.
 
 local gp = require "gpipe"
 local optim = gp.optim
 
 local training = {}
 
---- Devices cpu:0 .. cpu:n-1 with the same number of threads.
+--- Return devices cpu:0 .. cpu:n-1 with the same number of threads.
 function training.devices(n, threads)
   local list = {}
   for i = 1, n do list[i] = { "cpu:" .. i - 1, threads = threads or 1 } end
   return list
 end
 
---- Copies of all gradients by name.
+--- Return copies of all gradients by name.
 function training.gradients(pipe)
   local copies = {}
   for _, p in ipairs(pipe:parameters()) do copies[p.name] = p.grad and p.grad:clone() end
@@ -24,8 +24,7 @@ function training.gradients(pipe)
 end
 
 --- Train a fresh model. setup: {model = function, x, y, loss, steps, lr, frozen = nothing to
---- train}; options:
---- those of gp.pipeline.
+--- train}; options: those of gp.pipeline.
 function training.run(setup, options)
   local model = setup.model()
   local merged = { loss = setup.loss, seed = 5 }
@@ -43,7 +42,7 @@ function training.run(setup, options)
   return run
 end
 
---- The first name under which two tables of tensors differ, or nil.
+--- Return the first name under which two tables of tensors differ, or nil.
 function training.differing(a, b)
   for name, tensor in pairs(a) do
     if not b[name] or not gp.equal(tensor, b[name]) then return name end
@@ -53,7 +52,7 @@ function training.differing(a, b)
   end
 end
 
---- What two runs differ in, or nil where every bit is the same.
+--- Say how two runs differ, or return nil where every bit is the same.
 function training.difference(a, b)
   for step, loss in ipairs(a.losses) do
     if loss ~= b.losses[step] then
@@ -81,7 +80,8 @@ local function describe(options)
     tostring(options.chunks), table.concat(names, ", "))
 end
 
---- Every combination of the lists in `space` {balance, schedule, checkpoint, threads, chunks}.
+--- Return every combination of the lists in `space` {balance, schedule, checkpoint, threads,
+--- chunks}.
 function training.combinations(space)
   local all = {}
   for _, balance in ipairs(space.balance) do
@@ -99,7 +99,7 @@ function training.combinations(space)
   return all
 end
 
---- Train in each of the pipelines: all must give the bits of the first one, which is returned.
+--- Train in each of the pipelines: all must give the bits of the first run, which is returned.
 function training.check_same(setup, list)
   local reference = training.run(setup, list[1])
   for i = 2, #list do
@@ -109,8 +109,8 @@ function training.check_same(setup, list)
   return reference
 end
 
---- The largest |a - b| / (relative |b| + absolute) over all elements of two tables of tensors: <= 1
---- is close.
+--- Return the largest |a - b| / (relative |b| + absolute) over all elements of two tables of
+--- tensors: <= 1 is close.
 function training.distance(a, b, relative, absolute)
   local worst = 0
   for name, tensor in pairs(a) do

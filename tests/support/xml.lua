@@ -1,6 +1,7 @@
--- tests/support/xml.lua - whether a text is well-formed XML, and what elements it has.
+-- tests/support/xml.lua - checks that a text is well-formed XML, and lists its elements.
 --
--- Enough of XML for what the product writes: elements, attributes, texts, the five named entities.
+-- It knows enough of XML for what the product writes: elements, attributes, texts, the five named
+-- entities.
 
 local xml = {}
 
@@ -8,7 +9,7 @@ local function fail(text, at, why)
   error(("XML: %s at %q"):format(why, text:sub(at, at + 40)), 0)
 end
 
--- No bare & or <: only entities.
+-- Checks that & begins an entity and that there is no bare <.
 local function check_text(words)
   local rest = words:gsub("&%a+;", ""):gsub("&#%d+;", "")
   if rest:find "[&<]" then fail(words, 1, "a bare & or <") end
@@ -25,8 +26,8 @@ local function read_attributes(words)
   return made
 end
 
---- All elements in the order of their begins: {name, attributes, text (directly inside), depth}.
---- Fails where the text is not well-formed.
+--- Return all elements in the order of their begins: {name, attributes, text (directly inside),
+--- depth}. Fails where the text is not well-formed.
 ---@param text string
 ---@return {name: string, attributes: table, text: string, depth: integer}[]
 function xml.elements(text)

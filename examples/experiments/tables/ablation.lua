@@ -1,11 +1,11 @@
 -- examples/experiments/tables/ablation.lua - what the parts of a pipeline are worth: U-Net (5, 64)
 -- over four devices, as torchgpipe's timeline benchmark takes it apart.
 --
--- Two things can be taken away here, in the simulation: skips that go straight from the stage of
--- their origin to the stage of their use (torchgpipe's portals), and copies beside computation (its
--- streams). Order is not among them: devices run what the schedule lists and nothing else. Handing
--- skips from layer to layer as values changes nothing: the plan sees that a stage only passes them
--- on and sends them past it; the table measures both forms.
+-- The simulation can take two things away: skips that go straight from the stage that makes them to
+-- the stage that uses them (torchgpipe's portals), and copies that overlap computation (its
+-- streams). The order of work cannot be taken away, because devices run exactly what the schedule
+-- lists. Handing skips from layer to layer as values changes nothing: the plan sees that a stage
+-- only passes them on, and sends them past it. The table measures both forms.
 local gp = require "gpipe"
 local published = require "published"
 local report = require "report"
@@ -19,7 +19,7 @@ local PCIE = 10e9 -- bytes per second that cross between two cards, of 15.8e9
 
 -- ---- skips by hand ------------------------------------------------------------------------------
 
-local Carry = nn.class "Carry" -- what is under way goes past the layer
+local Carry = nn.class "Carry" -- passes the skips under way around the layer
 function Carry:init(body) self.body = body end
 function Carry:forward(x, ...) return self.body(x), ... end
 
@@ -29,7 +29,7 @@ function Keep.forward(_, x, ...) return x, x, ... end
 local Join = nn.class "Join"
 function Join.forward(_, x, skip, ...) return gp.concat({ x, skip }, 2), ... end
 
--- The same layers, in the same places, with the skips as further values between them.
+-- The same layers in the same places, but the skips go from layer to layer as extra values.
 local function by_hand(model)
   local layers = {}
   for i = 1, #model do
@@ -60,9 +60,10 @@ local function cuts(edge)
   return edge.backward and "B" or "F", first + 1, last
 end
 
--- Seconds from each stage to the next, and bytes: with `through`, of all values that cross that cut
--- from neighbour to neighbour, else of the values between neighbours alone: what goes past a stage
--- is there long before it is needed.
+-- Returns the seconds that copies take from each stage to the next, and their bytes. With
+-- `through`, all values that cross a cut count, handed from neighbour to neighbour; without it only
+-- the values between neighbours count, because a value that skips a stage arrives long before it is
+-- needed.
 local function crossing(dry, through)
   local delays, bytes = { F = { 0, 0, 0 }, B = { 0, 0, 0 } }, 0
   for _, edge in ipairs(dry:edges()) do

@@ -28,7 +28,8 @@ local function model()
   return nn.Sequential(layers)
 end
 
--- Goyal et al. 2017: up over the first epochs, down by ten after a third, two thirds, eight ninths.
+-- Goyal et al. 2017: the rate rises over the first epochs and falls tenfold after one third, two
+-- thirds and eight ninths.
 local function rate(epoch, epochs, base)
   local part = epoch / epochs
   local down = part > 8 / 9 and 1e-3 or part > 2 / 3 and 1e-2 or part > 1 / 3 and 0.1 or 1

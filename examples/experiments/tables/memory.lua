@@ -1,5 +1,5 @@
 -- examples/experiments/tables/memory.lua - how much memory published runs need: planned to the byte
--- at their full size, and the plan held against a smaller run that is measured.
+-- at their full size, and the plan compared with a smaller run that is measured.
 local gp = require "gpipe"
 local report = require "report"
 
@@ -7,7 +7,7 @@ local memory = {}
 
 local GIB = 1 << 30
 
--- Elements of the parameters; `param` tells its shape without drawing values.
+-- Counts the elements of the parameters; `param` gives a shape without drawing values.
 local function elements(model)
   local sum = 0
   for _, p in ipairs(model:parameters()) do sum = sum + p.param:numel() end
@@ -29,7 +29,7 @@ local function options(case, row, batch)
   }
 end
 
--- At the published size, for devices with memory of their own: nothing is run.
+-- Plans the published size, for devices with memory of their own; nothing runs.
 local function plan(case, row)
   local o, own = options(case, row, case.size), {}
   for d = 1, #row.balance do own[d] = { own = true } end
@@ -47,7 +47,8 @@ local function plan(case, row)
   }
 end
 
--- The same run with fewer channels and samples: what was planned, and what the devices held.
+-- Runs the case with fewer channels and samples; returns what was planned and what the devices
+-- held.
 local function check(case, row, scale)
   local small = scale.shrink(row)
   local o = options(case, small, scale.batch)

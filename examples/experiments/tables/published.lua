@@ -51,7 +51,7 @@ published.unet = {
 -- ---- memory -------------------------------------------------------------------------------------
 
 -- AmoebaNet-D of `layers` cells and `filters`; model: parameters, gradients and RMSprop's averages;
--- the peak beside that is nil where memory did not suffice.
+-- peak: the memory beside the model, nil where the run ran out of memory.
 published.amoebanet_memory = {
   { run = "baseline", layers = 18, filters = 208, balance = { 24 }, chunks = 1,
     checkpoint = "never", model = 0.91, huang = 6.26 },
@@ -65,7 +65,7 @@ published.amoebanet_memory = {
     model = 20.62, peak = 10.83, huang = 26.24 },
 }
 
--- U-Net of `convs` units in a cell and `channels`; peak: everything.
+-- U-Net with `convs` units in a cell and `channels`; peak: all of the memory.
 published.unet_memory = {
   { run = "baseline", convs = 6, channels = 72, balance = { 285 }, chunks = 1,
     checkpoint = "never", peak = 20.3 },

@@ -1,7 +1,7 @@
 -- examples/experiments/tables/report.lua - tables of what was published beside what was found here.
 local report = {}
 
--- Numbers to the right in `format`, words to the left; what is not known is a dash.
+-- Sets numbers to the right in `format` and words to the left; an unknown value is a dash.
 local function cell(column, value)
   if value == nil then return "-" end
   if type(value) == "number" then return (column.format or "%.3f"):format(value) end
@@ -38,7 +38,7 @@ function report.print(title, columns, rows)
   for _, row in ipairs(texts) do print(line(row, columns)) end
 end
 
---- Each row's `key` over that of the first row that has one, as `into`.
+--- Set each row's `into` to its `key` divided by that of the first row that has one.
 function report.ratio(rows, key, into)
   local first
   for _, row in ipairs(rows) do
@@ -47,7 +47,7 @@ function report.ratio(rows, key, into)
   end
 end
 
---- A line on standard error while something takes its time.
+--- Print a line on standard error while a long measurement runs.
 function report.say(text, ...) io.stderr:write(text:format(...), "\n") end
 
 return report

@@ -1,9 +1,9 @@
 -- examples/experiments/tables/speed.lua - samples per second of published runs: measured on the
 -- devices that are here, simulated for the number of devices that the run had.
 --
--- The simulation takes what the actions of each stage cost here, one device at work at a time, and
--- lays them out as the run's schedule does with the run's own number of micro-batches: as if every
--- device were one like the first one here, and copies took no time.
+-- The simulation takes the measured cost of each stage's actions, with one device at work at a
+-- time, and lays them out by the run's own schedule and number of micro-batches. It assumes that
+-- every device is like the first one here and that copies take no time.
 local gp = require "gpipe"
 local report = require "report"
 local nn, optim = gp.nn, gp.optim
@@ -12,7 +12,7 @@ local speed = {}
 
 local ROUNDS = 3 -- the fastest counts: a shared machine makes steps slower, never faster
 
--- n devices: GPUs, each once, or cores of this machine, one each.
+-- Lists n devices: GPUs, each once, or cores of this machine, one each.
 local function devices(n)
   local found, cores = {}, 0
   for _, d in ipairs(gp.devices()) do
@@ -25,8 +25,9 @@ local function devices(n)
   return table.move(found, 1, n, 1, {}), n <= (gpus > 0 and gpus or cores)
 end
 
--- The fastest of some steps, and what each action costs then. Without an update unless `micro` is
--- the published size: after a few samples it would weigh more than it did there.
+-- Returns the time of the fastest of some steps, and what each action cost in it. There is no
+-- update unless `micro` is the published size: after a few samples it would weigh more than it did
+-- there.
 local function time(case, row, schedule, micro, chunks)
   local pipe <close> = gp.pipeline(case.model(), {
     balance = row.balance, devices = devices(#row.balance), chunks = chunks, schedule = schedule,
@@ -43,7 +44,7 @@ local function time(case, row, schedule, micro, chunks)
   return best, costs
 end
 
--- Seconds of a step of the published run by these costs.
+-- Returns the seconds that these costs predict for a step of the published run.
 local function simulate(row, costs, full)
   local chunks = row.chunks or 1
   local schedule = gp.schedule.build("gpipe", { devices = #row.balance, chunks = chunks })

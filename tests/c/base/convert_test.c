@@ -5,7 +5,7 @@
 #include "base/tensor.h"
 #include "test.h"
 
-/* What the bits of a small float mean, by definition. */
+/* Returns the number that the bits of a small float mean, by definition. */
 static double half_value(unsigned bits, int exponent_bits, int mantissa_bits) {
   int bias = (1 << (exponent_bits - 1)) - 1, mask = (1 << exponent_bits) - 1;
   int exponent = (int)(bits >> mantissa_bits) & mask;
@@ -49,15 +49,15 @@ static uint16_t narrow_double(gp_dtype dtype, double value) {
   return bits;
 }
 
-/* Between each two neighbours: the tie goes to the even one, and the slightest bit decides. */
+/* Between every two neighbours the tie goes to the even one, and the slightest bit decides. */
 static int count_wrong_ties(gp_dtype dtype, int exponent_bits, int mantissa_bits,
                             uint16_t (*narrow)(float)) {
   int wrong = 0;
   unsigned infinity = ((1u << exponent_bits) - 1) << mantissa_bits;
   for (unsigned low = 0; low < infinity; low++) {
     double a = half_value(low, exponent_bits, mantissa_bits);
-    double b = low + 1 == infinity ? 2 * a - half_value(low - 1, exponent_bits,
-                                                        mantissa_bits) /* as if it went on */
+    /* The largest number's upper neighbour is taken as if it were finite. */
+    double b = low + 1 == infinity ? 2 * a - half_value(low - 1, exponent_bits, mantissa_bits)
                                    : half_value(low + 1, exponent_bits, mantissa_bits);
     double tie = a + (b - a) / 2;
     unsigned even = low & 1 ? low + 1 : low;
@@ -150,7 +150,7 @@ TEST(integers_keep_their_bits) {
   }
 }
 
-/* 2^53 + 1 rounds to a tie of bf16's neighbours in double already: the last bit must still
+/* As a double, 2^53 + 1 is already rounded to a tie of bf16's neighbours: the last bit must still
  * count. */
 TEST(large_integers_round_once) {
   int64_t value = (INT64_C(257) << 53) + 1; /* 257 is halfway between 256 and 258 in bf16 */
@@ -170,7 +170,7 @@ enum { LINE = 1300, STRIDES = 3 };
 static unsigned char source[LINE * STRIDES * 8], expected[LINE * STRIDES * 8],
     found[LINE * STRIDES * 8];
 
-/* Any bits will do as elements: every float pattern is possible, NaN too. */
+/* Any bits serve as elements: every float pattern may occur, NaN too. */
 static void fill_source(void) {
   uint32_t state = 12345;
   for (size_t i = 0; i < sizeof source; i++) {

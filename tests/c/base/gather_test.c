@@ -63,7 +63,7 @@ TEST(what_cannot_be_gathered_is_refused) {
   gp_tensor *at = vector(GP_I64, 1, (int64_t[]){0}), *x = NULL, *y = NULL;
   CHECK_STATUS(gp_tensor_new(GP_F32, &(gp_shape){0}, &scalar), GP_OK);
   CHECK_STATUS(gp_data_rows(scalar, at, &rows), GP_ESHAPE);
-  CHECK_STATUS(gp_data_rows(numbers, numbers, &rows), GP_ESHAPE); /* positions that are no i64 */
+  CHECK_STATUS(gp_data_rows(numbers, numbers, &rows), GP_ESHAPE); /* positions that are not i64 */
   CHECK_STATUS(gp_data_windows(numbers, 1, at, 1, &x, &y), GP_ESHAPE);
   CHECK_STATUS(gp_data_join(&numbers, 1, &rows), GP_EDTYPE);
   CHECK(!rows && !x && !y);

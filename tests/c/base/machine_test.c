@@ -14,7 +14,7 @@
 
 static char root[64]; /* stands for "/" */
 
-/* The C library's function in this program: a sandbox may refuse it. */
+/* Stands in for the C library's function, so that a case can refuse it as a sandbox does. */
 static bool affinity_is_refused;
 
 int sched_getaffinity(pid_t process, size_t bytes, cpu_set_t *cores) {

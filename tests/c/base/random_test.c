@@ -1,5 +1,6 @@
 /* tests/c/base/random_test.c - Philox against its published answers, and what is drawn from it
- * against values computed apart (a dozen lines of Python from the definitions in the headers). */
+ * against values computed independently (a dozen lines of Python from the definitions in the
+ * headers). */
 #include "base/random/random.h"
 
 #include <stdlib.h>
@@ -28,7 +29,7 @@ TEST(philox_gives_the_known_answers) {
   }
 }
 
-/* The word of one element, from the definition in base/random/philox.h. */
+/* Computes the word of one element from the definition in base/random/philox.h. */
 static uint32_t word_at(uint64_t seed, uint32_t word2, uint32_t word3, uint64_t element) {
   uint64_t block = element / 64 * 16 + element % 16;
   uint32_t counter[4] = {(uint32_t)block, (uint32_t)(block >> 32), word2, word3}, out[4];
@@ -87,7 +88,7 @@ TEST(normal_values_are_the_defined_ones) {
   CHECK_NEAR(f32[65], -0.38011020316357863, 1e-7);
 }
 
-/* Against the math library, at the ends and at the borders of the octants. */
+/* Compares with the math library, at the ends and at the borders of the octants. */
 TEST(normals_are_accurate) {
   static const double ends[] = {0,           0x1p-53,     1e-9,  0.125, 0.25,  0.2928932188134524,
                                 0.375,       0.5,         0.625, 0.75,  0.875, 0.9,
@@ -98,14 +99,15 @@ TEST(normals_are_accurate) {
     for (int j = 0; j < N; j++) {
       double even, odd, u = floor(ends[i] * 0x1p53) * 0x1p-53, angle = 2 * acos(-1) * ends[j];
       gp_normal_pairs(1, &u, &ends[j], &even, &odd);
-      double radius = sqrt(-2 * log1p(-u)), allowed = 4e-15 * radius; /* of angle near 2 pi */
+      double radius = sqrt(-2 * log1p(-u)), allowed = 4e-15 * radius; /* angle near 2 pi */
       wrong += !(fabs(even - radius * cos(angle)) <= allowed);
       wrong += !(fabs(odd - radius * sin(angle)) <= allowed);
     }
   CHECK(wrong == 0);
 }
 
-/* The same bits on every machine: additions, multiplications, divisions and square roots only. */
+/* The bits are the same on every machine, because only additions, multiplications, divisions and
+ * square roots make them. */
 TEST(normals_have_fixed_bits) {
   float f32[4096];
   uint32_t hash = 2166136261u;

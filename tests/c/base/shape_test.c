@@ -70,12 +70,12 @@ TEST(contiguity_ignores_what_does_not_matter) {
   gp_meta meta;
   CHECK_STATUS(gp_meta_make(GP_F32, &SHAPE(2, 1, 4), &meta), GP_OK);
   CHECK(gp_meta_is_contiguous(&meta));
-  meta.stride[1] = 99; /* a dimension of size 1 */
+  meta.stride[1] = 99; /* the dimension has size 1 */
   meta.offset = 3;
   CHECK(gp_meta_is_contiguous(&meta));
   meta.stride[0] = 5;
   CHECK(!gp_meta_is_contiguous(&meta));
-  meta.shape.dim[2] = 0; /* nothing to lie anywhere */
+  meta.shape.dim[2] = 0; /* no element, so no stride matters */
   CHECK(gp_meta_is_contiguous(&meta));
   CHECK_STATUS(gp_meta_make(GP_F32, &SHAPE(2, 2), &meta), GP_OK);
   gp_meta other = meta;

@@ -83,7 +83,7 @@ static sigjmp_buf trapped;
 
 static void on_trap(int number) { siglongjmp(trapped, number); }
 
-/* The process would end by SIGILL or SIGTRAP: the trap is caught here, and what it said is read. */
+/* SIGILL or SIGTRAP would end the process: the test catches the trap and reads the message. */
 TEST(a_broken_invariant_says_where_and_traps) {
   static char text[256];
   static int ends[2], before, number;

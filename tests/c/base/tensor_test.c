@@ -9,7 +9,7 @@
   ((gp_shape){.rank = (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)),                   \
               .dim = {__VA_ARGS__}})
 
-/* A tensor with elements 0, 1, 2, ... */
+/* Makes a tensor with elements 0, 1, 2, ... */
 static gp_tensor *count_up(gp_dtype dtype, gp_shape shape) {
   gp_tensor *tensor = NULL;
   CHECK_STATUS(gp_tensor_new(dtype, &shape, &tensor), GP_OK);
@@ -23,7 +23,7 @@ static gp_tensor *view(gp_tensor *base, gp_meta meta) {
   return tensor;
 }
 
-/* The same elements with dimensions a and b exchanged. */
+/* Returns a view of the same elements with dimensions a and b exchanged. */
 static gp_tensor *transpose(gp_tensor *base, int a, int b) {
   gp_meta meta = *gp_tensor_meta(base);
   int64_t dim = meta.shape.dim[a], stride = meta.stride[a];
@@ -64,7 +64,7 @@ TEST(storage_lives_as_long_as_its_views) {
   CHECK(gp_tensor_overlaps(base, t));
   gp_tensor_free(base);
   gp_tensor_free(t);
-  CHECK(gp_tensor_get_int(t, 1) == 3); /* element [0][1] of the transposed */
+  CHECK(gp_tensor_get_int(t, 1) == 3); /* element [0][1] of the transposed view */
   CHECK(gp_tensor_bytes(t) == 48);
   gp_tensor_free(t);
   CHECK(gp_memory().live == live);
@@ -131,7 +131,7 @@ TEST(views_must_stay_inside) {
     if (status == GP_OK) gp_tensor_free(t);
   }
   gp_meta wider = {.dtype = GP_F64, .shape = SHAPE(5), .stride = {1}};
-  CHECK_STATUS(gp_tensor_view(base, &wider, &t), GP_OK); /* the same bytes seen otherwise */
+  CHECK_STATUS(gp_tensor_view(base, &wider, &t), GP_OK); /* the same bytes in another shape */
   gp_tensor_free(t);
   wider.shape = SHAPE(6);
   CHECK_STATUS(gp_tensor_view(base, &wider, &t), GP_ESHAPE);
@@ -178,7 +178,7 @@ static int64_t draw(int64_t bound) {
   return (int64_t)(random_state >> 8) % bound;
 }
 
-/* A view with random order, gaps and signs of its strides over storage of its own. */
+/* Makes a view whose strides have a random order, gaps and signs, over storage of its own. */
 static gp_tensor *random_view(gp_dtype dtype, const gp_shape *shape, bool may_broadcast) {
   gp_meta meta = {.dtype = dtype, .shape = *shape};
   int order[GP_MAX_RANK];
@@ -291,7 +291,7 @@ TEST(copies_refuse_what_cannot_be) {
 
 /* ---- failing allocations ---- */
 
-/* Everything here that allocates, in a row. */
+/* Uses everything here that allocates, in a row. */
 static gp_status use_everything(void) {
   gp_tensor *a = NULL, *b = NULL, *v = NULL;
   gp_status status = gp_tensor_new(GP_F32, &SHAPE(4, 4), &a);

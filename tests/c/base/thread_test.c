@@ -89,8 +89,8 @@ TEST(threads_are_pinned_by_position) {
 }
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-/* In a child, which may have no address space for a stack. First of all tests: later ones leave
- * stacks that are used again. */
+/* Runs in a child that may have no address space left for a stack. It must be the first test: later
+ * ones leave stacks that are used again. */
 TEST(a_thread_that_cannot_start_says_why) {
   fflush(stdout);
   pid_t child = fork();
@@ -121,7 +121,7 @@ TEST(a_thread_that_cannot_start_says_why) {}
 
 TEST(waits_end_by_time_or_by_value) {
   _Atomic uint32_t word = 5;
-  gp_wait_word(&word, 4, -1); /* not that value: returns at once */
+  gp_wait_word(&word, 4, -1); /* the word has another value: returns at once */
   int64_t start = gp_now_ns();
   while (gp_now_ns() < start + 2000000) gp_wait_word(&word, 5, 2000000);
   CHECK(gp_now_ns() - start < 10000000000);

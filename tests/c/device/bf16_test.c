@@ -19,7 +19,7 @@ static uint16_t draw(void) {
   return gp_bf16_narrow((float)(state >> 8) * 0x1p-23f - 1);
 }
 
-/* A [M, k] by rows and, as dw wants it, by pairs; B [k, N]. */
+/* A [M, k] by rows and, as the gradient of a weight needs it, by pairs; B [k, N]. */
 static struct {
   uint16_t rows[M][MOST], b[MOST][N];
   uint32_t pairs[(MOST + 1) / 2][M], panel[(MOST + 1) / 2][N];
@@ -27,7 +27,7 @@ static struct {
 } x;
 
 static void fill(int64_t k, int64_t n) {
-  memset(&x, 0xff, sizeof x); /* NaN beyond the edges: nobody may read them */
+  memset(&x, 0xff, sizeof x); /* NaN beyond the edges, which no kernel may read */
   for (int64_t i = 0; i < M; i++)
     for (int64_t p = 0; p < k; p++) x.rows[i][p] = draw();
   for (int64_t p = 0; p < k; p++)
@@ -40,7 +40,8 @@ static void fill(int64_t k, int64_t n) {
     for (int j = 0; j < N; j++) x.out[i][j] = x.again[i][j] = (float)(i - j);
 }
 
-/* The sum of k products in f32, near that of f64; columns beyond n and rows beyond m stay. */
+/* Compares the sum of k products in f32 with that of f64; columns beyond n and rows beyond m must
+ * stay unchanged. */
 static bool is_right(int64_t m, int64_t n, int64_t k) {
   for (int64_t i = 0; i < M; i++)
     for (int64_t j = 0; j < N; j++) {
@@ -79,7 +80,7 @@ TEST(every_path_multiplies) {
   if (gp_bf16_has_amx() && gp_bf16_try(gp_bf16_amx)) check_path(gp_bf16_amx);
 }
 
-/* f32 is rounded to nearest even on the way, and lies in either order. */
+/* f32 is rounded to nearest even while it is packed, and may lie in either order. */
 TEST(panels_hold_rounded_pairs) {
   static float b[3][50], turned[50][3];
   uint16_t one[2][N][2], other[2][N][2];

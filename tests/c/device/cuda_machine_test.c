@@ -1,7 +1,8 @@
-/* tests/c/device/cuda_machine_test.c - GPUs, drivers and parts of GPUs that are not as one hopes.
+/* tests/c/device/cuda_machine_test.c - GPUs, drivers and parts of GPUs that refuse or lack
+ * something.
  *
- * Only the plugin's form for the host can be told what the machine is like (tests/cuda/cudart), by
- * variables of the environment that it reads once: each case is a child process that opens it. With
+ * Only the plugin compiled for the host can be told what the machine is like (tests/cuda/cudart),
+ * by environment variables that it reads once: each case is a child process that opens it. With
  * another plugin, or none, nothing is tested. */
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -34,7 +35,7 @@ typedef struct machine {
   const char *variables[MOST];
 } machine;
 
-/* Run a check of such a machine in a child; what it takes is the check's. */
+/* Runs a check on such a machine in a child; the check receives context. */
 static void on(machine m, void (*check)(const void *context), const void *context) {
   const char *path = getenv("GPIPE_CUDA_PLUGIN");
   if (!path || !strstr(path, "cuda_host")) {
@@ -70,7 +71,7 @@ static void check_none(const void *context) {
   CHECK(gpu == NULL);
 }
 
-/* Each says what to do about it. */
+/* Each text says what to do about it. */
 TEST(a_machine_without_gpus_says_why) {
   static const struct {
     machine machine;
@@ -86,7 +87,7 @@ TEST(a_machine_without_gpus_says_why) {
   }
 }
 
-/* Once; the next call finds the GPUs. */
+/* Only the first call fails; the next one finds the GPUs. */
 static void check_count(const void *context) {
   int count = -1;
   CHECK_STATUS(api->count(&count), GP_EDEVICE);
@@ -112,7 +113,7 @@ TEST(the_only_gpu_is_named) { on((machine){{"GPIPE_TEST_GPUS=1"}}, check_only, N
 
 /* ---- calls that fail ----------------------------------------------------------------------- */
 
-/* Nothing of what was half open stays: the next attempt works. */
+/* A failed attempt leaves nothing half open: the next attempt works. */
 static void check_open(const void *context) {
   gp_gpu *gpu = NULL;
   gp_gpu_spec spec = {.ordinal = 1, .parts = 1};
@@ -145,7 +146,7 @@ TEST(what_is_free_is_left_out_where_the_gpu_does_not_say) {
   on((machine){{"GPIPE_TEST_CUDA_FAIL=cudaMemGetInfo:1:999"}}, check_memory, NULL);
 }
 
-/* A library of the script may have asked for it before. */
+/* Another library in the script may have enabled the access before. */
 static void check_peers(const void *context) {
   gp_gpu *gpus[2];
   for (int i = 0; i < 2; i++) {
@@ -153,7 +154,7 @@ static void check_peers(const void *context) {
     CHECK_STATUS(api->open(&spec, &gpus[i]), GP_OK);
   }
   CHECK(api->reaches(gpus[0], gpus[1]) == (context != NULL));
-  CHECK(api->reaches(gpus[0], gpus[1]) == (context != NULL)); /* remembered */
+  CHECK(api->reaches(gpus[0], gpus[1]) == (context != NULL)); /* the first answer is remembered */
   for (int i = 0; i < 2; i++) api->close(gpus[i]);
 }
 
@@ -165,10 +166,10 @@ TEST(access_that_there_is_already_is_access) {
 
 /* ---- parts of a GPU ------------------------------------------------------------------------ */
 
-/* What PARTS parts of a GPU are to be: multiprocessors of each, 0: they share all. */
+/* The expected parts of a GPU: multiprocessors of each; 0: they share all. */
 typedef struct parts {
   gp_status status;
-  const char *text; /* of the error, which the first attempt gives and the second does not */
+  const char *text; /* the error of the first attempt; the second succeeds */
   int sms;
 } parts;
 
@@ -176,7 +177,7 @@ static void close_all(gp_gpu **open) {
   for (int i = 0; i < PARTS; i++) api->close(open[i]);
 }
 
-/* The parts that were opened; the first error. */
+/* Opens all parts; returns the first error. */
 static gp_status open_all(gp_gpu **open) {
   gp_status status = GP_OK;
   for (int i = 0; i < PARTS && !status; i++) {
@@ -208,15 +209,15 @@ static void check_parts(const void *context) {
   close_all(open);
 }
 
-/* 132 multiprocessors in four are groups of 32, of which there are three only: so of 24. */
+/* Four parts of 132 multiprocessors: of groups of 32 there are only three, so each gets 24. */
 TEST(parts_have_multiprocessors_of_their_own_where_the_driver_can) {
   static const struct {
     const char *fails; /* "NAME:CALL:CODE" of the driver */
     parts parts;
   } cases[] = {
       {"none:0", {GP_OK, NULL, 24}},
-      {"split:1:914", {GP_OK, NULL, 24}},       /* not of this size */
-      {"get_resource:1:801", {GP_OK, NULL, 0}}, /* not on this GPU: they share it */
+      {"split:1:914", {GP_OK, NULL, 24}},       /* the driver refuses this size */
+      {"get_resource:1:801", {GP_OK, NULL, 0}}, /* the GPU cannot be split: the parts share it */
       {"get_device:1:999", {GP_EDEVICE, "splitting its multiprocessors", 24}},
       {"split:1:999", {GP_EDEVICE, "splitting its multiprocessors", 24}},
       {"describe:2:999", {GP_EDEVICE, "opening a part of it", 24}},
@@ -248,7 +249,7 @@ TEST(a_part_that_is_refused_shares_the_gpu_and_says_so) {
   on((machine){{"GPIPE_TEST_GREEN=1", "GPIPE_TEST_CUDA_FAIL=create:1:801"}}, check_first, NULL);
 }
 
-/* More parts than groups of the least size. */
+/* Opens one of more parts than there are groups of the least size. */
 static void check_many(const void *context) {
   gp_gpu *gpu = NULL;
   gp_gpu_info info;

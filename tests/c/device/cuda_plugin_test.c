@@ -1,8 +1,8 @@
 /* tests/c/device/cuda_plugin_test.c - the table of libgpipe_cuda.so, called as the core calls it.
  *
  * The plugin is the one that GPIPE_CUDA_PLUGIN names, else the one beside this program; without one
- * nothing is tested. What needs a GPU looks whether there is one; the plugin's form for the host
- * (tests/cuda) always has some. */
+ * nothing is tested. Tests that need a GPU check first whether there is one; the plugin compiled
+ * for the host (tests/cuda) always has some. */
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -109,7 +109,7 @@ TEST(refuses_what_is_not_there) {
   api->close(NULL);
 }
 
-/* Disjoint where they are isolated: their multiprocessors are no more than the GPU has. */
+/* Isolated parts are disjoint: together they have no more multiprocessors than the GPU. */
 TEST(parts_of_a_gpu_add_up) {
   if (!gpus) return;
   enum { PARTS = 4 };
@@ -130,7 +130,7 @@ TEST(parts_of_a_gpu_add_up) {
 
 /* ---- memory, streams, events ----------------------------------------------------------------- */
 
-/* The refusal is no lasting error: what fits is given afterwards. */
+/* The refusal does not last: an allocation that fits succeeds afterwards. */
 TEST(out_of_memory_says_how_much) {
   if (!gpus) return;
   gp_gpu *gpu = open_part(0, 0, 1);
@@ -183,7 +183,7 @@ static void close_pair(pair *p) {
   api->close(p->b);
 }
 
-/* Send what a computed to b, and from there to the host. */
+/* Sends what a computed to b, and from there to the host. */
 static void send(pair *p) {
   size_t bytes = N * sizeof *p->host;
   CHECK_STATUS(api->wait(p->b, GP_STREAM_RECEIVE, p->a_done), GP_OK);
@@ -250,8 +250,8 @@ TEST(a_graph_runs_again_with_its_events) {
   close_pair(&p);
 }
 
-/* Double what a has, copy that beside, and double it once more; joined: let the compute stream wait
- * for the copy. */
+/* Doubles a's value, copies it on the copy stream, and doubles it once more. joined: the compute
+ * stream waits for the copy. */
 static void enqueue_beside(const pair *p, void *copy, gp_gpu_event *const inner[2], bool joined) {
   const gp_gpu_run all = {GP_F32, N, p->on_a};
   CHECK_STATUS(api->scale(p->a, &all, 1, 2), GP_OK);
@@ -263,7 +263,7 @@ static void enqueue_beside(const pair *p, void *copy, gp_gpu_event *const inner[
   CHECK_STATUS(api->scale(p->a, &all, 1, 2), GP_OK);
 }
 
-/* Launched, captured and replayed; then captured without a join, which no graph can be. */
+/* The work is launched, captured and replayed; a capture without the join cannot become a graph. */
 TEST(a_second_stream_keeps_its_order_within_a_graph) {
   if (!gpus) return;
   pair p = open_pair();
@@ -297,7 +297,7 @@ TEST(a_second_stream_keeps_its_order_within_a_graph) {
   close_pair(&p);
 }
 
-/* A capture forbids to wait for its stream. */
+/* A capture forbids waiting for its stream. */
 TEST(a_spoilt_capture_leaves_the_stream_usable) {
   if (!gpus) return;
   pair p = open_pair();
@@ -320,7 +320,7 @@ TEST(closing_leaves_a_capture) {
   CHECK_STATUS(api->capture_begin(gpu), GP_OK);
   api->close(gpu);
   gpu = open_part(0, 0, 1);
-  CHECK_STATUS(api->alloc(gpu, 64, &memory), GP_OK); /* refused to a thread that captures */
+  CHECK_STATUS(api->alloc(gpu, 64, &memory), GP_OK); /* refused during a capture */
   api->free(gpu, memory);
   api->close(gpu);
 }
@@ -334,7 +334,7 @@ TEST(refuses_an_op_that_is_none) {
   size_t scratch = 1;
   CHECK_STATUS(api->run(gpu, GP_OP_COUNT, &call), GP_EINVAL);
   CHECK_STATUS(api->prepare(gpu, GP_OP_COUNT, &call.op, &scratch), GP_EINVAL);
-  CHECK_STATUS(api->run(gpu, GP_OP_reshape, &call), GP_OK); /* a view */
+  CHECK_STATUS(api->run(gpu, GP_OP_reshape, &call), GP_OK); /* a view: nothing runs */
   CHECK_STATUS(api->prepare(gpu, GP_OP_reshape, &call.op, &scratch), GP_OK);
   CHECK(scratch == 0);
   api->close(gpu);

@@ -1,7 +1,7 @@
-/* tests/c/device/gemm_library_test.c - libraries of products that are not as they should be.
+/* tests/c/device/gemm_library_test.c - libraries of matrix products that lack functions or fail.
  *
- * This program has a dlopen and a dlsym of its own, which give a library made here. Each case is a
- * child process, since a library is looked for once per process. */
+ * This program has a dlopen and a dlsym of its own, which return a library made here. Each case is
+ * a child process, because a process looks for a library once. */
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -12,7 +12,7 @@
 #include "test.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-/* The sanitizers find the functions that they watch by dlsym. */
+/* The sanitizers use dlsym to find the functions that they watch. */
 int main(void) { return 0; }
 #else
 
@@ -20,7 +20,7 @@ int main(void) { return 0; }
 
 enum { SEQUENTIAL = 1, OPENMP = 2 }; /* as in dnnl_types.h */
 
-/* What the library is like: those of its functions that there are, and what products give. */
+/* The library's properties: which of its functions exist, and what products return. */
 typedef struct made {
   const char *functions;
   unsigned runtime;
@@ -76,7 +76,7 @@ void *dlsym(void *handle, const char *name) {
 
 /* ---- in a process of its own ---------------------------------------------------------------- */
 
-/* Run the case's check with this library; the checks that failed there count here. */
+/* Runs the case's check with this library in a child; checks that failed there count here. */
 static void with(made m, void (*check)(void)) {
   fflush(stdout);
   pid_t child = fork();
@@ -107,7 +107,7 @@ static void check_unusable(const char *reason) {
   CHECK(!usable());
   CHECK(strcmp(gp_gemm_library(&why), "") == 0);
   CHECK_TEXT(why, reason);
-  CHECK(opened == 1); /* it is looked for once */
+  CHECK(opened == 1); /* the library is looked for once */
 }
 
 static void lacks(void) { check_unusable("lacks dnnl_sgemm or dnnl_version"); }
@@ -135,7 +135,7 @@ TEST(a_library_is_held_to_one_thread_where_it_has_more) {
   with((made){"dnnl_sgemm dnnl_version omp_set_num_threads", OPENMP, 0}, multiply);
 }
 
-/* 1 is dnnl_out_of_memory. */
+/* The library returns 1, which is dnnl_out_of_memory. */
 static void fail(void) {
   float a[15] = {3}, b[20] = {0}, c[12] = {0};
   bool memory = library.result == 1;

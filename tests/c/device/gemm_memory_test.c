@@ -56,7 +56,8 @@ int posix_memalign(void **memory, size_t alignment, size_t bytes) {
 enum { SIDE = 300 };
 static float a[SIDE * SIDE], b[SIDE * SIDE], c[SIDE * SIDE];
 
-/* All transpositions of matrices and vectors; false for an error that is not about memory. */
+/* Multiplies all transpositions of matrices and vectors; false for an error that is not about
+ * memory. */
 static bool multiply_all(int side) {
   bool good = true;
   for (int kind = 0; kind < 24; kind++) {
@@ -78,7 +79,8 @@ static bool multiply_all(int side) {
   return good;
 }
 
-/* Run products in a child while allocations fail, and again when they do not: then all is well. */
+/* Runs products in a child while allocations fail, and again when they do not: then all must
+ * succeed. */
 static bool survives(long from, long how_many, int side) {
   fflush(stdout);
   pid_t child = fork();
@@ -96,7 +98,7 @@ static bool survives(long from, long how_many, int side) {
   return status == 0;
 }
 
-/* Run products in a child that may have so much more address space than it has now. */
+/* Runs products in a child that may use only so much more address space than it has now. */
 static bool survives_limit(long more) {
   fflush(stdout);
   pid_t child = fork();
@@ -118,18 +120,19 @@ static bool survives_limit(long more) {
   return status == 0;
 }
 
-/* With 112 MiB all goes well, with little it is an error, in between nothing else happens. */
+/* With 112 MiB all succeeds, with little there is an error; in between one of the two must
+ * happen. */
 TEST(a_limit_while_the_library_starts_is_survived) {
   for (long more = 0; more < 128L << 20; more += 2L << 20) CHECK(survives_limit(more));
   for (long more = 44L << 20; more < 48L << 20; more += 256L << 10) CHECK(survives_limit(more));
 }
 
-/* operator new as C++ code calls it. */
+/* Calls operator new as C++ code does. */
 TEST(operator_new_has_a_reserve_between_begin_and_end) {
   void *(*operator_new)(size_t) = NULL;
   void *library = dlopen("libstdc++.so.6", RTLD_NOW), *block = NULL;
   void *address = library ? dlsym(library, "_Znwm") : NULL;
-  if (!address) return; /* another C++ library: there is only the check */
+  if (!address) return; /* another C++ library: nothing to call */
   memcpy(&operator_new, &address, sizeof address);
   CHECK_STATUS(gp_headroom_begin(1 << 20), GP_OK);
   for (int how_many = 1; how_many < 8; how_many++) {
@@ -151,7 +154,7 @@ TEST(memory_that_stays_away_while_the_library_starts_is_an_error) {
   CHECK(survives(1, 1000000, 8));
 }
 
-/* Last: from here on the children find the library started. */
+/* This test is the last one: from here on the children find the library started. */
 TEST(a_workspace_that_cannot_be_had_is_an_error) {
   CHECK(multiply_all(8));
   for (int side = 8; side <= SIDE; side += 73) {

@@ -12,7 +12,7 @@
 #include "device/team.h"
 #include "test.h"
 
-/* f32 through the library (or what stands in for it), f32 and f64 through our own kernel. */
+/* f32 runs on the library (or its replacement), f32 and f64 on our own kernel. */
 typedef enum kernel { KERNEL_F32, KERNEL_PLAIN_F32, KERNEL_F64, KERNEL_COUNT } kernel;
 
 static uint32_t random_state = 1;
@@ -34,7 +34,7 @@ static double *draw_many(int64_t count) {
   return values;
 }
 
-/* Rows have `gap` elements more than the product needs. */
+/* Makes matrices whose rows have `gap` elements more than the product needs. */
 static matrices make(gp_gemm g, int64_t gap) {
   g.lda = (g.transpose_a ? g.m : g.k) + gap + 1;
   g.ldb = (g.transpose_b ? g.k : g.n) + gap;
@@ -57,7 +57,7 @@ static void drop(matrices *m) {
   free(m->c);
 }
 
-/* An element by definition, and the sum of the sizes of its terms. */
+/* Computes an element by definition, and the sum of the sizes of its terms. */
 static double naive(const matrices *m, int64_t i, int64_t j, double *size) {
   const gp_gemm *g = &m->g;
   double before = g->beta == 0 ? 0 : g->beta * m->c[i * g->ldc + j], sum = before;
@@ -84,7 +84,7 @@ static float *to_floats(const double *values, int64_t count) {
   return floats;
 }
 
-/* Our kernel as the dispatcher calls it: beta first. */
+/* Runs our kernel as the dispatcher does: beta first. */
 static gp_status run_plain_f32(const gp_gemm *g, const float *a, const float *b, float *c) {
   gp_gemm nothing = *g;
   nothing.alpha = 0;
@@ -93,7 +93,7 @@ static gp_status run_plain_f32(const gp_gemm *g, const float *a, const float *b,
   return GP_OK;
 }
 
-/* The product as doubles. */
+/* Multiplies, and returns the product as doubles. */
 static double *multiply(const matrices *m, kernel which) {
   double *out = malloc((size_t)m->c_count * sizeof *out + 1);
   if (which == KERNEL_F64) {
@@ -212,7 +212,7 @@ TEST(bad_arguments_are_errors) {
 
 /* ---- bits ---- */
 
-/* Our kernel promises more than the library: no cut of C changes a bit. */
+/* Our kernel promises more than the library: C may be cut anywhere without changing a bit. */
 TEST(cutting_our_product_changes_no_bit) {
   gp_gemm g = {.m = 101, .n = 77, .k = 600, .alpha = 0.3, .beta = 1};
   matrices m = make(g, 0);
@@ -246,7 +246,7 @@ static gp_status multiply_slice(void *context, int64_t index, int member) {
   return gp_gemm_f32(&part, s->a + index * 16 * part.lda, s->b, s->c + index * 16 * part.ldc);
 }
 
-/* Slices of fixed size, on any number of threads: the same bits. */
+/* Slices have a fixed size, so the bits are the same on any number of threads. */
 TEST(threads_change_no_bit) {
   gp_gemm g = {.m = 128, .n = 96, .k = 300, .alpha = 1};
   matrices m = make(g, 0);
@@ -271,7 +271,7 @@ TEST(threads_change_no_bit) {
 
 static volatile sig_atomic_t handled;
 
-/* A handler that uses some stack: on top of whatever the stack pointer points at. */
+/* The handler uses some stack, at whatever address the stack pointer holds. */
 static void use_stack(int number) {
   volatile char room[16384];
   (void)number;
@@ -279,8 +279,8 @@ static void use_stack(int number) {
   handled++;
 }
 
-/* Ctrl-C and timers arrive on the script's own thread, whose stack pointer the library's kernels
- * use as a plain register. */
+/* Ctrl-C and timers arrive on the script's own thread, where the library's kernels use the stack
+ * pointer as a plain register. */
 TEST(a_signal_during_a_product_writes_into_no_memory_of_it) {
   gp_gemm g = {.m = 384, .n = 384, .k = 384, .alpha = 1};
   matrices m = make(g, 0);
@@ -328,7 +328,7 @@ TEST(signals_wait_from_the_first_hold_to_the_last_release) {
   gp_gemm_hold();
   gp_gemm_hold();
   CHECK_STATUS(gp_gemm_f32(&g, a, a, c), GP_OK);
-  CHECK(!gets(SIGINT) && gets(SIGSEGV)); /* a fault of the product itself is no signal to wait */
+  CHECK(!gets(SIGINT) && gets(SIGSEGV)); /* a fault of the product itself must not wait */
   gp_gemm_release();
   CHECK(!gets(SIGINT));
   gp_gemm_release();

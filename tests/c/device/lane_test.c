@@ -1,14 +1,14 @@
 /* tests/c/device/lane_test.c - what the table of a lane promises (device/lane.h), for every kind.
  *
- * GPUs are those of the plugin that GPIPE_CUDA_PLUGIN names, which the tests set to its form for
- * the host; where there is none the CPU alone is asked. */
+ * GPUs are those of the plugin that GPIPE_CUDA_PLUGIN names, which the tests set to the one
+ * compiled for the host; without a plugin only the CPU is tested. */
 #include "device/lane.h"
 
 #include "base/memory.h"
 #include "base/tensor.h"
 #include "test.h"
 
-enum { N = 20000, KINDS = 2 }; /* elements: more than one thread takes at a time */
+enum { N = 20000, KINDS = 2 }; /* N: more elements than one thread takes at a time */
 
 static const char *const names[KINDS] = {"cpu:0", "cuda:0"};
 
@@ -28,7 +28,7 @@ static void *taken(const gp_lane *lane, size_t bytes) {
   return memory;
 }
 
-/* What lies in the lane's memory; the lane has finished. */
+/* Copies from the lane's memory to the host's, and waits until the lane has finished. */
 static void bring(const gp_lane *lane, void *to, const void *from, size_t bytes) {
   gp_lane host = {.ops = lane->ops}; /* in the host's memory */
   CHECK_STATUS(gp_lane_sync(lane), GP_OK);
@@ -50,7 +50,7 @@ TEST(names_of_no_device_open_nothing) {
     CHECK_STATUS(gp_lane_open(wrong[i], &(gp_lane_options){.threads = 1}, &lane), GP_EINVAL);
     CHECK_TEXT(gp_error_text(), wrong[i]);
     CHECK(lane.ops == NULL);
-    gp_lane_close(&lane); /* of a lane that is not open: nothing */
+    gp_lane_close(&lane); /* closing a lane that is not open does nothing */
   }
 }
 
@@ -68,7 +68,7 @@ TEST(memory_is_zeroed_filled_and_copied) {
     bring(&lane, got, a, N);
     for (int i = 0; i < N; i++) CHECK(got[i] == 0);
     CHECK_STATUS(gp_lane_fill(&lane, a + 1, 0xa5, N - 2), GP_OK);
-    CHECK_STATUS(gp_lane_fill(&lane, NULL, 1, 0), GP_OK); /* nothing is nowhere */
+    CHECK_STATUS(gp_lane_fill(&lane, NULL, 1, 0), GP_OK); /* zero bytes need no address */
     CHECK_STATUS(gp_lane_copy(&lane, b, a, N), GP_OK);
     bring(&lane, got, b, N);
     for (int i = 0; i < N; i++) CHECK(got[i] == (i == 0 || i == N - 1 ? 0 : 0xa5));
@@ -79,7 +79,7 @@ TEST(memory_is_zeroed_filled_and_copied) {
   }
 }
 
-/* A lane that reaches another takes from it by itself; every lane reaches itself and the host. */
+/* A lane that reaches another copies from it directly; every lane reaches itself and the host. */
 TEST(lanes_take_from_those_that_they_reach) {
   static int sent[N], got[N];
   for (int i = 0; i < N; i++) sent[i] = i ^ 0x5a5a;
@@ -92,7 +92,7 @@ TEST(lanes_take_from_those_that_they_reach) {
       bring(&to, got, b, sizeof got);
       CHECK(memcmp(sent, got, sizeof got) == 0);
       CHECK(to.ops->reaches(&to, &to));
-      CHECK(to.ops->reaches(&to, &from) == (to.space || !from.space)); /* not threads a GPU */
+      CHECK(to.ops->reaches(&to, &from) == (to.space || !from.space)); /* not a CPU a GPU */
       memset(got, 0, sizeof got);
       if (to.ops->reaches(&to, &from)) {
         CHECK_STATUS(gp_lane_fill(&to, b, 0, sizeof sent), GP_OK);
@@ -152,7 +152,7 @@ TEST(events_happen_in_the_order_of_the_stream) {
     CHECK(done);
     CHECK_STATUS(lane.ops->seconds(&lane, begin, end, &seconds), GP_OK);
     CHECK(seconds >= 0 && seconds < 60);
-    CHECK_STATUS(lane.ops->wait(&lane, GP_STREAM_COMPUTE, NULL), GP_OK); /* of threads: over */
+    CHECK_STATUS(lane.ops->wait(&lane, GP_STREAM_COMPUTE, NULL), GP_OK); /* threads: over at once */
     lane.ops->event_free(&lane, begin);
     lane.ops->event_free(&lane, end);
     gp_lane_close(&lane);
@@ -168,7 +168,7 @@ static gp_status no_piece(void *context, int64_t index, int thread) {
   return ++*(int *)context, GP_OK;
 }
 
-/* Threads take pieces, queues take ops: the other half says that it is not there, by name. */
+/* CPU lanes run pieces, GPU lanes run ops: the other half of the table names itself and refuses. */
 TEST(a_lane_refuses_the_half_that_it_does_not_work_by) {
   for (int k = 0; k < KINDS; k++) {
     gp_lane lane = open_lane(names[k]);
@@ -180,7 +180,7 @@ TEST(a_lane_refuses_the_half_that_it_does_not_work_by) {
     if (lane.ops->at_once) {
       size_t scratch = 1;
       CHECK_STATUS(lane.ops->prepare(&lane, GP_OP_relu, NULL, &scratch), GP_OK);
-      CHECK(scratch == 0); /* each thread has its own */
+      CHECK(scratch == 0); /* each thread has scratch of its own */
       CHECK_STATUS(lane.ops->launch(&lane, &(gp_lane_call){.op = GP_OP_relu}), GP_EUNSUPPORTED);
       CHECK_TEXT(gp_error_text(), names[k]);
       CHECK_STATUS(lane.ops->check_finite(&lane, NULL, NULL, 0), GP_EUNSUPPORTED);
@@ -190,7 +190,8 @@ TEST(a_lane_refuses_the_half_that_it_does_not_work_by) {
   }
 }
 
-/* The first value that is not finite, by the smallest tag; every float dtype. */
+/* The search reports the first value that is not finite, by the smallest tag, in every float
+ * dtype. */
 TEST(a_queue_finds_the_first_value_that_is_not_finite) {
   static const gp_dtype dtypes[] = {GP_F32, GP_F64, GP_BF16, GP_F16};
   gp_lane lane = open_lane("cuda:0");
@@ -219,7 +220,7 @@ TEST(a_queue_finds_the_first_value_that_is_not_finite) {
   gp_lane_close(&lane);
 }
 
-/* A mini-batch in which nothing counts has loss 0, so its scale is 0 and not infinite. */
+/* A mini-batch in which no row counts has loss 0, so its scale is 0 and not infinite. */
 TEST(counts_settle_to_one_scale_for_all_micro_batches) {
   static const struct {
     int64_t counts[3];
@@ -242,7 +243,7 @@ TEST(counts_settle_to_one_scale_for_all_micro_batches) {
   }
 }
 
-/* What a lane keeps of a job that ran is forgotten with its addresses. */
+/* A lane keeps something of a job that ran; it must forget that when the addresses go. */
 TEST(a_replay_is_made_forgotten_and_freed) {
   for (int k = 0; k < KINDS; k++) {
     gp_lane lane = open_lane(names[k]);
@@ -250,7 +251,7 @@ TEST(a_replay_is_made_forgotten_and_freed) {
     size_t live = gp_memory().live;
     gp_lane_replay *replay;
     CHECK_STATUS(lane.ops->replay_new(&lane, &replay), GP_OK);
-    CHECK((replay == NULL) == lane.ops->at_once); /* threads gain nothing from one */
+    CHECK((replay == NULL) == lane.ops->at_once); /* lanes of threads keep none */
     lane.ops->replay_forget(&lane, replay);
     lane.ops->replay_free(&lane, replay);
     CHECK(gp_memory().live == live);

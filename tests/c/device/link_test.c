@@ -1,7 +1,7 @@
 /* tests/c/device/link_test.c - a value's way over each kind of link (device/link/link.h).
  *
- * GPUs are those of the plugin that GPIPE_CUDA_PLUGIN names, which the tests set to its form for
- * the host; where there is none links between CPUs alone are tested. */
+ * GPUs are those of the plugin that GPIPE_CUDA_PLUGIN names, which the tests set to the one
+ * compiled for the host; without a plugin only links between CPUs are tested. */
 #include "device/link/link.h"
 #include "device/link/pool.h"
 
@@ -23,7 +23,7 @@ typedef struct rig {
   gp_link *link;
 } rig;
 
-/* False where the machine has no such device. */
+/* Opens both lanes; false where the machine has no such device. */
 static bool open_lanes(rig *r, const char *from, const char *to) {
   gp_lane_options options = {.threads = 1};
   r->to = strcmp(from, to) == 0 ? &r->from : &r->other;
@@ -31,7 +31,7 @@ static bool open_lanes(rig *r, const char *from, const char *to) {
   return r->to == &r->from || gp_lane_open(to, &options, &r->other) == GP_OK;
 }
 
-/* What a CPU sends to a GPU lies in memory that the GPU reaches. */
+/* A CPU sends to a GPU from memory that the GPU reaches. */
 static bool is_pinned(const rig *r) { return !r->from.space && r->to->ops->host_alloc; }
 
 static void take_memory(rig *r) {
@@ -85,14 +85,14 @@ static void move(const gp_lane *lane, void *there, void *here, bool out) {
   if (lane->space && !out) CHECK_STATUS(lane->space->read(lane->space, here, there, BYTES), GP_OK);
 }
 
-/* As the maker's worker does: ask for the slot, write the value, say so. */
+/* Acts as the maker's worker: asks for the slot, writes the value, publishes it. */
 static void make(rig *r, gp_link_turn turn, float value) {
   float values[VALUES];
   bool ready = false;
   for (int i = 0; i < VALUES; i++) values[i] = value + (float)i;
   CHECK(atomic_load(&r->words[turn.slot].released) == turn.round);
   for (int tries = 0; tries < 100 && !ready; tries++) {
-    ready = true; /* a plain link has nothing to ask */
+    ready = true; /* a plain link is always ready */
     CHECK_STATUS(gp_link_acquire(r->link, &r->from, turn, &ready), GP_OK);
   }
   CHECK(ready);
@@ -101,7 +101,8 @@ static void make(rig *r, gp_link_turn turn, float value) {
   gp_link_note_published(r->words, turn);
 }
 
-/* As the reader's does: ask until it is there, twice as two stages would, read it, give it back. */
+/* Acts as the reader's worker: asks until the value is there, twice as two stages would, reads it,
+ * and gives it back. */
 static void read_it(rig *r, gp_link_turn turn, float value) {
   float values[VALUES] = {0};
   bool ready = false;
@@ -114,7 +115,7 @@ static void read_it(rig *r, gp_link_turn turn, float value) {
   CHECK_STATUS(gp_link_release(r->link, turn), GP_OK);
 }
 
-/* Two runs: the second one knows nothing of the first. */
+/* Runs twice; the second run knows nothing of the first. */
 static void run_twice(rig *r) {
   for (int run = 0; run < 2; run++) {
     gp_link_begin(r->link);
@@ -140,8 +141,8 @@ static const struct {
     {"cuda:1", "cuda:0", "1", "host"}, {"cuda:0", "cpu:0", "", "host"},
 };
 
-/* Over every kind, between every two kinds of lanes. A process asks once whether a GPU reaches
- * another: those that do not are the other way round. */
+/* Tests every kind of link between every two kinds of lanes. A process asks once whether one GPU
+ * reaches another, so the pair without peer access goes the other way. */
 TEST(a_value_arrives_in_each_round_of_each_slot) {
   for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
     rig r = {0};
@@ -160,7 +161,7 @@ TEST(a_value_arrives_in_each_round_of_each_slot) {
   }
 }
 
-/* Each n-th allocation. */
+/* Each allocation fails in turn. */
 TEST(a_link_that_cannot_be_opened_leaves_nothing) {
   for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
     rig r = {0};
@@ -193,7 +194,7 @@ static bool reaches_none(const gp_lane *lane, const gp_lane *other) {
   return (void)lane, (void)other, false;
 }
 
-/* A further kind of device, with memory that nobody else knows. */
+/* The far lane is of an unknown kind, whose memory no other lane reaches. */
 TEST(what_no_kind_joins_is_refused_with_both_names) {
   static const gp_lane_ops far_ops = {.reaches = reaches_none};
   static gp_space far = {.name = "far:0"};

@@ -1,4 +1,4 @@
-/* tests/c/device/names_test.c - what devices are called, and what is no device. */
+/* tests/c/device/names_test.c - which names are devices, and which are not. */
 #include <string.h>
 
 #include "gpipe/device.h"

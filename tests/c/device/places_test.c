@@ -1,5 +1,5 @@
 /* tests/c/device/places_test.c - cpu:N is a place on the machine: its cores do not depend on the
- * list. */
+ * other devices in a list. */
 #include "device/cpu/places.h"
 #include "test.h"
 

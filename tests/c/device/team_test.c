@@ -12,7 +12,7 @@ enum { MAX_PIECES = 500 };
 
 typedef struct job {
   _Atomic int runs[MAX_PIECES]; /* how often each piece ran */
-  int members;                  /* of the team */
+  int members;                  /* threads of the team */
   _Atomic int wrong_members;
   int fail_from, fail_every; /* pieces that fail; 0: none */
 } job;
@@ -66,7 +66,7 @@ TEST(the_smallest_failure_is_reported) {
       CHECK_STATUS(gp_team_run(team, MAX_PIECES, run_piece, &j), GP_EFINITE);
       CHECK(strcmp(gp_error_text(), "piece 17 is not finite") == 0);
       for (int i = 0; i <= 17; i++) CHECK(j.runs[i] == 1);
-      CHECK(count_runs(&j) <= 17 + threads); /* those that had started */
+      CHECK(count_runs(&j) <= 17 + threads); /* those that had already started */
       run_job(team, 20);                     /* the team goes on */
     }
     gp_team_free(team);
@@ -81,7 +81,7 @@ TEST(running_allocates_nothing) {
   gp_team_free(team);
 }
 
-/* The job changes at once after each run: a late helper must not see the next one half made. */
+/* The job changes at once after each run: a late helper must not see the next one half written. */
 TEST(many_short_jobs_follow_each_other) {
   for (int spin = 0; spin < 2; spin++) {
     gp_team *team = new_team(4, spin);
@@ -104,7 +104,7 @@ static gp_status sleep_a_little(void *context, int64_t index, int member) {
   return GP_OK;
 }
 
-/* Long pieces: the caller sleeps until the last helper wakes it. */
+/* Pieces are long, so the caller sleeps until the last helper wakes it. */
 TEST(the_caller_waits_for_long_pieces) {
   gp_team *team = new_team(3, false);
   _Atomic int done = 0;

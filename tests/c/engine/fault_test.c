@@ -1,5 +1,5 @@
-/* tests/c/engine/fault_test.c - GPIPE_FAULT: what its rules match, what they do, and what is wrong
- * with a text. */
+/* tests/c/engine/fault_test.c - GPIPE_FAULT: what its rules match, what they do, and which texts
+ * are refused. */
 #include "engine/watch/fault.h"
 
 #include "base/thread.h"
@@ -7,7 +7,7 @@
 
 static _Atomic uint32_t given_up;
 
-/* Whether a text is refused with these words. */
+/* Says whether a text is refused with these words. */
 static bool refused(const char *text, const char *wanted) {
   gp_faults faults;
   return gp_faults_parse(text, &faults) == GP_EINVAL && strstr(gp_error_text(), wanted);
@@ -74,7 +74,7 @@ TEST(there_are_not_too_many_rules) {
   CHECK(refused(text, "more than 64 rules"));
 }
 
-/* Whether a rule strikes at (device, stage, step, micro, op). */
+/* Says whether a rule strikes at (device, stage, step, micro, op). */
 static bool strikes(const char *text, gp_fault_place here) {
   gp_faults f;
   bool nan = false;
@@ -91,10 +91,10 @@ TEST(fields_that_are_left_out_match_everything) {
   CHECK(!strikes("step=0,action=fail", here));
   CHECK(!strikes("micro=0,action=fail", here));
   CHECK(!strikes("op=F,action=fail", here));
-  CHECK(strikes("op=I,action=fail", here)); /* I and W that were merged into this B */
+  CHECK(strikes("op=I,action=fail", here)); /* this B holds I and W */
   CHECK(strikes("op=W,action=fail", here));
   here.op = (int32_t)GP_ACT_I;
-  CHECK(strikes("op=B,action=fail", here)); /* a B that was split */
+  CHECK(strikes("op=B,action=fail", here)); /* a B was split into I and W */
   CHECK(!strikes("op=W,action=fail", here));
   here.op = (int32_t)GP_ACT_B;
   CHECK(strikes("op=F,action=fail;op=B,action=fail", here));

@@ -1,5 +1,5 @@
-/* tests/c/engine/pipeline_test.c - a pipeline from C: the same bits for every cut, and nothing left
- * behind by what fails. */
+/* tests/c/engine/pipeline_test.c - a pipeline from C: every cut gives the same bits, and a failure
+ * leaves nothing behind. */
 #include "engine/rig.h"
 
 TEST(every_cut_gives_the_same_loss) {
@@ -23,7 +23,7 @@ TEST(no_failed_allocation_leaks_or_keeps_the_model) {
     gp_status status = attempt(params, 2, n, &loss);
     if (status == GP_OK) break;
     CHECK(status == GP_ENOMEM);
-    CHECK_STATUS(attempt(params, 2, 0, &loss), GP_OK); /* the model is free, its values unharmed */
+    CHECK_STATUS(attempt(params, 2, 0, &loss), GP_OK); /* the model is free and unharmed */
     CHECK(loss == wanted);
     CHECK(gp_memory().live == live);
   }
@@ -33,7 +33,8 @@ TEST(no_failed_allocation_leaks_or_keeps_the_model) {
 
 /* ---- planning ------------------------------------------------------------------------------ */
 
-/* The model with the first layer's weight in the last one too, of 4 rows in each micro-batch. */
+/* Traces the model, which uses the first layer's weight in the last one too; 4 rows in each
+ * micro-batch. */
 static toy tied_trace(gp_param *const *params, gp_ref *loss) {
   toy t = toy_new(4);
   for (int l = 0; l < LAYERS; l++) {
@@ -46,8 +47,8 @@ static toy tied_trace(gp_param *const *params, gp_ref *loss) {
   return t;
 }
 
-/* A plan that needs more of everything than the others: accumulators, frames, events, mini-batches
- * in flight. The n-th allocation fails (0: none). */
+/* Plans a step that needs more of everything than the others: accumulators, frames, events,
+ * mini-batches in flight. The n-th allocation fails (0: none). */
 static gp_status plan_tied(rig *r, gp_param *const *params, uint64_t n, gp_plan **made) {
   enum { MANY = 7 };
   gp_ref loss;
@@ -112,7 +113,7 @@ TEST(planning_while_a_stream_is_open_changes_nothing) {
 
 /* ---- preparing ----------------------------------------------------------------------------- */
 
-/* What P made, as somebody else would find it: other weights. */
+/* Overwrites what P made, as if the weights were others. */
 static void spoil_packed(const gp_pipeline *p) {
   for (int32_t s = 0; s < p->stage_count; s++) {
     float *packed = (float *)p->arenas[s].packed;
@@ -132,7 +133,7 @@ TEST(weights_are_prepared_once_per_change_of_them) {
   CHECK(loss == first);
   spoil_packed(r.pipeline);
   CHECK_STATUS(step(&r, &loss), GP_OK);
-  CHECK(loss != first); /* they were not made again */
+  CHECK(loss != first); /* packed weights are not made again */
   gp_tensor *value = r.pipeline->values[2];
   gp_tensor_set_double(value, 0, gp_tensor_get_double(value, 0));
   CHECK_STATUS(step(&r, &loss), GP_OK);
@@ -147,7 +148,7 @@ TEST(weights_are_prepared_once_per_change_of_them) {
 
 /* ---- memory -------------------------------------------------------------------------------- */
 
-/* What a device holds for passes, part by part: the pipeline has one stage a device. */
+/* Adds up what a device holds for passes, part by part: the pipeline has one stage a device. */
 static size_t held(const gp_pipeline *p, int32_t device) {
   const gp_worker *worker = &p->workers[device];
   const gp_arena *arena = &p->arenas[device];
@@ -171,7 +172,7 @@ TEST(the_reported_peak_is_what_was_taken) {
     for (int d = 0; d < 2; d++) {
       gp_pipeline_stats(r.pipeline, d, &stats);
       if (round < 2) CHECK(stats.peak_bytes == most[d] && most[d] > 0);
-      if (round == 2) CHECK(stats.peak_bytes > most[d]); /* of two plans before */
+      if (round == 2) CHECK(stats.peak_bytes > most[d]); /* that of two plans */
     }
     if (round == 0) CHECK_STATUS(plan_tied(&r, params, 0, &tied), GP_OK);
     if (round == 1) gp_plan_drop(r.pipeline, tied);

@@ -5,7 +5,8 @@
 #include "gpipe/profile.h"
 #include "plan/plan.h"
 
-/* What the tasks of a device run, in their order: the next entry of the profile has to be it. */
+/* Walks through what the tasks of a device run, in order: each must be the next entry of the
+ * profile. */
 typedef struct reader {
   const gp_pipeline *pipeline;
   int device;
@@ -30,7 +31,7 @@ static gp_profile_phase phase_of(const gp_task *task, gp_phase phase) {
   return phase == GP_BACKWARD ? GP_PROFILE_BACKWARD : GP_PROFILE_RECOMPUTE;
 }
 
-/* Returns how many there are. */
+/* Compares a task's instructions with the profile; returns how many there are. */
 static int check_task(reader *r, const gp_task *task) {
   for (int32_t n = 0; task->program && n < task->program->instr_count; n++) {
     const gp_instr *instr = &task->program->instrs[n];
@@ -85,7 +86,7 @@ TEST(profiles_do_not_nest_and_want_to_be_begun) {
   CHECK_STATUS(gp_pipeline_profile_end(r.pipeline, &info), GP_ESTATE);
   CHECK_STATUS(gp_pipeline_profile_begin(r.pipeline, false), GP_OK);
   CHECK_STATUS(gp_pipeline_profile_begin(r.pipeline, false), GP_ESTATE);
-  CHECK(gp_pipeline_profile_count(r.pipeline, 0) == 0); /* not before it ends */
+  CHECK(gp_pipeline_profile_count(r.pipeline, 0) == 0); /* empty before the end */
   gp_pipeline_profile_drop(r.pipeline);
   CHECK_STATUS(gp_pipeline_profile_end(r.pipeline, &info), GP_ESTATE);
   CHECK_STATUS(step(&r, &loss), GP_OK);
@@ -94,7 +95,7 @@ TEST(profiles_do_not_nest_and_want_to_be_begun) {
   free_params(params);
 }
 
-/* A profile in which the n-th allocation fails (0: none). */
+/* Takes a profile while the n-th allocation fails (0: none). */
 static gp_status profile(rig *r, uint64_t n, double *loss) {
   gp_profile_info info;
   gp_memory_fail_at(n);

@@ -1,4 +1,4 @@
-/* tests/c/engine/rig.h - a pipeline of toy layers, the plan of a step of it, and its batch, for the
+/* tests/c/engine/rig.h - a pipeline of toy layers, the plan of one step, and its batch, for the
  * tests of engine/. */
 #ifndef GP_TESTS_RIG_H
 #define GP_TESTS_RIG_H
@@ -17,7 +17,7 @@ typedef struct rig {
   gp_tensor *x, *y;
 } rig;
 
-/* linear and tanh in every layer, with these parameters. */
+/* Traces layers of linear and tanh over these parameters. */
 static inline toy trace_of(gp_param *const *params, int64_t rows, gp_ref *loss) {
   toy t = toy_new(rows);
   for (int l = 0; l < LAYERS; l++) {
@@ -29,7 +29,7 @@ static inline toy trace_of(gp_param *const *params, int64_t rows, gp_ref *loss) 
   return t;
 }
 
-/* On the devices of the schedule. */
+/* Starts a pipeline on the devices of the schedule. */
 static inline gp_status start(rig *r, gp_param *const *params, int stages,
                               const gp_schedule *schedule) {
   int32_t stage_of[LAYERS + 1], layer_of[LAYERS];
@@ -75,7 +75,7 @@ static inline gp_status step(rig *r, double *loss) {
   return status;
 }
 
-/* Everything from the pipeline to the first step; the n-th allocation of it fails (0: none). */
+/* Does everything from the pipeline to the first step; the n-th allocation fails (0: none). */
 static inline gp_status attempt(gp_param *const *params, int stages, uint64_t n, double *loss) {
   rig r = {0};
   gp_schedule *schedule = toy_order_of(ONE_F_ONE_B, stages, MICROS);
@@ -112,7 +112,7 @@ static inline void free_params(gp_param **params) {
   for (int l = 0; l < LAYERS; l++) gp_param_free(params[l]);
 }
 
-/* With a schedule, which is taken. */
+/* Opens the rig with a schedule, which is taken. */
 static inline void open_with(rig *r, gp_param *const *params, int stages, gp_schedule *schedule) {
   *r = (rig){0};
   r->large = trace_of(params, 3, &r->loss[0]);

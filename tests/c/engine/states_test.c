@@ -1,7 +1,8 @@
-/* tests/c/engine/states_test.c - states of CPU kernels: one per instruction and device, made when a
- * plan is bound, counted in its memory, given back with it.
+/* tests/c/engine/states_test.c - states of CPU kernels: there is one per instruction and device,
+ * made when a plan is bound, counted in its memory, and given back with it.
  *
- * The linker lets this program answer gp_op_get (scripts/cmake/tests.cmake): tanh gets a state. */
+ * The linker replaces gp_op_get by this program's (scripts/cmake/tests.cmake): tanh gets a
+ * state. */
 #include <stdatomic.h>
 #include <stdlib.h>
 
@@ -9,18 +10,18 @@
 
 enum { STATE = 100, PADDED = 128 };
 
-/* What the kernel reads of what was prepared. */
+/* What tanh_state holds, the kernel reads in every run. */
 typedef struct tanh_state {
   int64_t rows;
-  void *taken; /* beside the bytes of the state */
-  int number;  /* of those that were prepared */
+  void *taken; /* allocated in addition to the bytes of the state */
+  int number;  /* index among the states that were prepared */
 } tanh_state;
 
 enum { MOST = 4 * LAYERS };
 
 static int prepared, destroyed;
 static const char *states[MOST];
-static _Atomic int runs[MOST]; /* of each */
+static _Atomic int runs[MOST]; /* of each state */
 static _Atomic int wrong, with_state, without;
 
 static size_t state_of_tanh(const gp_call *call) {
@@ -28,7 +29,7 @@ static size_t state_of_tanh(const gp_call *call) {
   return STATE;
 }
 
-/* Zeroed memory, and no addresses yet. */
+/* The memory is zeroed, and the call has no addresses yet. */
 static gp_status prepare_tanh(const gp_call *call, void *memory) {
   tanh_state *state = memory;
   CHECK(((uintptr_t)memory & 63) == 0 && state->rows == 0 && state->taken == NULL);
@@ -79,7 +80,7 @@ static void forget(void) {
 
 /* ---- tests --------------------------------------------------------------------------------- */
 
-/* Everything is recomputed: each tanh occurs in F, in F that keeps, and in R. */
+/* Everything is recomputed, so each tanh occurs in F, in an F that keeps, and in R. */
 TEST(programs_and_micro_batches_share_a_state) {
   gp_param *params[LAYERS];
   double loss, again;
@@ -97,8 +98,8 @@ TEST(programs_and_micro_batches_share_a_state) {
   free_params(params);
 }
 
-/* Two stages, each on both devices: the first micro-batch goes from device 0 to 1, the second,
- * which has a row less, from 1 to 0. */
+/* Places two stages on both devices each: the first micro-batch goes from device 0 to 1, the
+ * second, which has a row less, from 1 to 0. */
 static gp_schedule *schedule_of_copies(void) {
   const char *rows[] = {"0F0,1F1,1B1,0B0", "0F1,1F0,1B0,0B1"};
   const int32_t placement[] = {0, 1, 1, 0};
@@ -108,7 +109,7 @@ static gp_schedule *schedule_of_copies(void) {
   return schedule;
 }
 
-/* How often states ran that lie in those of a stage's copy and a shape. */
+/* Counts the runs of states that belong to one copy of a stage and one shape. */
 static int runs_of(const rig *r, int holder, int shape) {
   const gp_binding *b = gp_pipeline_binding(r->pipeline, r->plan);
   const char *first = b->states[2 * holder + shape];
@@ -186,11 +187,11 @@ TEST(no_failed_allocation_leaves_a_state_behind) {
     CHECK_STATUS(attempt(params, 2, 0, &loss), GP_OK);
     CHECK(loss == wanted && gp_memory().live == live);
   }
-  CHECK(partly == LAYERS * 2 - 1); /* each prepare but the first has failed behind others */
+  CHECK(partly == LAYERS * 2 - 1); /* every prepare but the first failed once after others */
   free_params(params);
 }
 
-/* Elementwise ops have one themselves where an operand is broadcast or strided. */
+/* Elementwise ops have a state of their own where an operand is broadcast or strided. */
 TEST(a_walk_over_strided_operands_is_worked_out_once) {
   gp_meta whole, turned, row;
   CHECK_STATUS(gp_meta_make(GP_F32, &SHAPE(4, 6), &whole), GP_OK);

@@ -1,8 +1,8 @@
-/* tests/c/graph/arrange_test.c - chains of elementwise ops stay in the order of what they read,
- * where that saves copies; whoever wants another order gets one.
+/* tests/c/graph/arrange_test.c - chains of elementwise ops keep the order of what they read, where
+ * that saves copies; a reader that needs another order gets a copy.
  *
- * The linker lets this program answer gp_op_get (scripts/cmake/tests.cmake): softmax becomes an op
- * that takes and makes images channels-last, as a convolution does. */
+ * The linker replaces gp_op_get by this program's (scripts/cmake/tests.cmake): softmax becomes an
+ * op that takes and makes images channels-last, as a convolution does. */
 #include "graph/order.h"
 #include "graph/stages.h"
 #include "ops/infer.h"
@@ -92,7 +92,7 @@ static int count_in(const toy *t, const gp_node_list *list, gp_op op) {
   return n;
 }
 
-/* Copies that run, in all programs but R. */
+/* Counts the copies that run, in all programs but R. */
 static int copies(const toy *t, const int32_t *stage_of, gp_ref export) {
   gp_stages *s = cut(t, stage_of, export);
   int n = 0;
@@ -105,7 +105,7 @@ static int copies(const toy *t, const int32_t *stage_of, gp_ref export) {
   return n;
 }
 
-/* Every node stands behind what it reads, and every value says who makes it. */
+/* Checks that every node stands behind what it reads, and that every value names its maker. */
 static void check_graph(const toy *t) {
   const gp_graph *graph = toy_graph(t);
   for (int32_t n = 0; n < graph->node_count; n++) {
@@ -117,7 +117,7 @@ static void check_graph(const toy *t) {
   }
 }
 
-/* Do all nodes of the op read and write memory from the first element to the last? */
+/* Do all nodes of the op read and write memory from its first element to its last? */
 static bool runs_through(const toy *t, gp_op op) {
   const gp_graph *graph = toy_graph(t);
   bool through = true;
@@ -164,7 +164,7 @@ TEST(orders_go_through_permuted_views_both_ways) {
 
 /* ---- chains --------------------------------------------------------------------------------- */
 
-/* Of a linear, a permuted view, a chain and a view back, the next linear wants the rows. */
+/* Makes linear, permuted view, chain, and view back: the next linear needs rows. */
 static toy there_and_back(gp_ref *loss) {
   toy t = toy_new(6);
   toy_layer(&t, 0);
@@ -191,7 +191,7 @@ TEST(a_chain_between_two_permuted_views_copies_nothing) {
   toy_free(&t);
 }
 
-/* It draws by the index of an element: it reads the chain as it lies, and writes rows. */
+/* Dropout draws by the index of an element, so it reads the chain as it lies and writes rows. */
 TEST(dropout_takes_a_chain_as_it_lies) {
   toy t = toy_new(4);
   toy_layer(&t, 0);
@@ -214,7 +214,7 @@ TEST(dropout_takes_a_chain_as_it_lies) {
   toy_free(&t);
 }
 
-/* Nothing is won: what a linear reads has to be turned somewhere. */
+/* Another order would gain nothing: a linear needs its input turned in any case. */
 TEST(a_chain_that_ends_in_rows_stays_row_major) {
   gp_ref loss;
   toy t = toy_new(4);
@@ -254,11 +254,11 @@ TEST(readers_of_rows_get_a_copy_of_their_own) {
   check_graph(&t);
   CHECK(copies(&t, one_stage, loss) == 1);
   CHECK(runs_through(&t, GP_OP_relu) && runs_through(&t, GP_OP_gelu));
-  CHECK(runs_through(&t, GP_OP_linear)); /* rows, all of them */
+  CHECK(runs_through(&t, GP_OP_linear)); /* all linears still read rows */
   toy_free(&t);
 }
 
-/* The copy that a trace makes for other layers is needed for other stages alone. */
+/* A trace copies a value for other layers; the copy is needed only for other stages. */
 TEST(copies_for_other_layers_remain_between_stages) {
   for (int stages = 1; stages <= 2; stages++) {
     const int32_t *stage_of = stages == 1 ? one_stage : two_stages;
@@ -332,12 +332,12 @@ TEST(ops_between_images_keep_them_channels_last) {
   CHECK(copies(&t, one_stage, t.value) == 4); /* for each op that wants them, and the result */
   CHECK_STATUS(arrange(&t, one_stage, t.value), GP_OK);
   check_graph(&t);
-  CHECK(copies(&t, one_stage, t.value) == 2); /* of the batch, and the result */
+  CHECK(copies(&t, one_stage, t.value) == 2); /* one of the batch, one of the result */
   CHECK(runs_through(&t, GP_OP_relu) && runs_through(&t, GP_OP_mul));
   toy_free(&t);
 }
 
-/* In a view, flat rows of what an op made channels-last are a copy. */
+/* A view of flat rows is a copy where an op made the images channels-last. */
 TEST(images_are_copied_where_rows_are_wanted) {
   toy t = toy_images(2, 3, 4, 5);
   toy_layer(&t, 0);

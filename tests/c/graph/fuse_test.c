@@ -6,7 +6,7 @@ static const gp_attrs by_tanh = {.gelu = {GP_GELU_TANH}};
 
 /* ---- looking at a graph -------------------------------------------------------------------- */
 
-/* Names of the ops of a pass in the order of the list, separated by blanks. */
+/* Returns the names of the ops of a pass in the order of the list, separated by blanks. */
 static const char *ops_of(const toy *t, gp_phase phase) {
   static char text[1024];
   size_t used = 0;
@@ -27,8 +27,8 @@ static const char *ops_of(const toy *t, gp_phase phase) {
     CHECK(!strcmp(ops_of(t, phase), wanted));                                                      \
   } while (0)
 
-/* Every node is what its outputs say, has the outputs that its op infers, and reads what stands
- * before. */
+/* Checks that each node is the maker of its outputs, has the outputs that its op infers, and reads
+ * only values made before. */
 static void check_graph(const toy *t) {
   const gp_graph *g = toy_graph(t);
   for (int32_t n = 0; n < g->node_count; n++) {
@@ -93,7 +93,8 @@ TEST(a_block_of_a_transformer_becomes_fewer_ops) {
   toy_free(&t);
 }
 
-/* An addend moves the gradient of the input behind that of the parameters, which reads its sums. */
+/* The fused addend moves the gradient of the input behind that of the parameters, and it reads
+ * their sums. */
 TEST(gradients_of_a_norm_read_its_rows_once_where_sums_go_by_parts) {
   toy t = toy_new(3);
   toy_layer(&t, 0);
@@ -120,7 +121,7 @@ TEST(gradients_of_a_norm_read_its_rows_once_where_sums_go_by_parts) {
   toy_free(&t);
 }
 
-/* The gradient reads the value before GELU, the next layer of the block what comes after it. */
+/* The gradient reads the value before GELU, the next layer reads the value after it. */
 TEST(readers_find_both_values_of_a_linear_with_gelu) {
   toy t = toy_new(3);
   toy_layer(&t, 0);
@@ -179,7 +180,7 @@ TEST(a_linear_without_a_bias_takes_an_addend_too) {
   toy_free(&t);
 }
 
-/* What is packed for linear is packed for what became of it. */
+/* What is packed for a linear serves the op into which it was fused. */
 TEST(fused_linears_read_packed_weights) {
   toy t = toy_new(3);
   toy_layer(&t, 0);
@@ -199,7 +200,7 @@ TEST(fused_linears_read_packed_weights) {
   toy_free(&t);
 }
 
-/* An opaque value is nothing but bytes to everybody else. */
+/* For all ops but its readers a packed value is only bytes. */
 TEST(packed_values_are_refused_where_nobody_knows_them) {
   toy t = toy_new(3);
   gp_ref packed, other;
@@ -307,7 +308,7 @@ TEST(a_product_of_parameters_is_not_drawn_into_every_micro_batch) {
   toy_free(&t);
 }
 
-/* Strided addends would want a copy. */
+/* A strided addend would need a copy. */
 TEST(a_sum_with_a_strided_value_stays) {
   toy t = toy_new(TOY_WIDTH);
   toy_layer(&t, 0);
@@ -330,8 +331,7 @@ TEST(gradients_of_frozen_biases_leave_the_weight_alone) {
   toy_free(&t);
 }
 
-/* The residual's gradient is summed where it was made: in the layer of the value, not of the
- * norm. */
+/* The residual's gradient is summed in the layer that made the value, not in that of the norm. */
 TEST(gradients_of_other_layers_are_added_apart) {
   toy t = toy_new(3);
   toy_layer(&t, 0);

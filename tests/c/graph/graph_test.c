@@ -1,5 +1,5 @@
-/* tests/c/graph/graph_test.c - traces, gradients and cuts as data: what is folded where, and what a
- * stage runs. */
+/* tests/c/graph/graph_test.c - traces, gradients and cuts as data: where gradients are summed, and
+ * what a stage runs. */
 #include "graph/param.h"
 #include "plan/toy.h"
 
@@ -83,7 +83,7 @@ TEST(a_parameter_has_an_accumulator_per_layer_and_no_add) {
   toy_free(&t);
 }
 
-/* x + w: the gradient of w is dy itself, which accumulate adds; x w: another op made it. */
+/* x + w: the gradient of w is dy itself, which accumulate adds. x w: another op makes it. */
 TEST(gradients_that_no_accumulating_op_made_are_added_to_the_slot) {
   toy t = toy_new(3);
   gp_param *w = toy_param(&t, SHAPE(3, TOY_WIDTH), false, false);
@@ -143,7 +143,7 @@ TEST(strided_values_are_copied_once_for_other_layers) {
   toy_linear(&t);
   gp_attrs turn = {.permute = {{2, {1, 0}}}};
   gp_ref view = toy_apply(&t, GP_OP_permute, &turn, 1, &t.value);
-  gp_ref near = toy_op1(&t, GP_OP_exp, view); /* in its own layer: read as it lies */
+  gp_ref near = toy_op1(&t, GP_OP_exp, view); /* its own layer reads the view as it lies */
   CHECK(count_ops(&t, GP_OP_copy) == 0);
   toy_layer(&t, 1);
   gp_ref far = toy_op1(&t, GP_OP_exp, view);
@@ -187,8 +187,8 @@ TEST(a_stage_is_four_programs) {
   differentiate(&t, loss, 2);
   gp_stages *s = cut(&t, (int32_t[]){0, 1, 1}, 2, loss);
   CHECK_OPS(&t, &s->stages[0].forward, "linear tanh");
-  CHECK_OPS(&t, &s->stages[0].recompute, "");    /* tanh lies on the edge until it was used */
-  CHECK_OPS(&t, &s->stages[0].input, "tanh_dx"); /* nobody wants the gradient of the input itself */
+  CHECK_OPS(&t, &s->stages[0].recompute, "");    /* tanh stays on the edge until its last use */
+  CHECK_OPS(&t, &s->stages[0].input, "tanh_dx"); /* the model's input needs no gradient */
   CHECK_OPS(&t, &s->stages[0].weight, "linear_dw sum_rows_dw");
   CHECK_OPS(&t, &s->stages[1].forward, "linear tanh mse");
   CHECK_OPS(&t, &s->stages[1].recompute, "linear tanh");
@@ -221,8 +221,8 @@ TEST(values_that_cross_are_edges) {
   toy_free(&t);
 }
 
-/* A skip goes straight to each reader, and so does its gradient: keyed by the layer that read
- * it. */
+/* A skip goes straight to each reader, and so does its gradient: each is keyed by the layer that
+ * reads the value. */
 TEST(a_skip_is_an_edge_of_its_own) {
   toy t = toy_new(3);
   toy_layer(&t, 0);
@@ -256,7 +256,7 @@ TEST(what_nobody_needs_is_not_run) {
   gp_ref now = toy_use(&t, buffer);
   toy_apply(&t, GP_OP_assign, &toy_plain, 2, (gp_ref[]){now, toy_op2(&t, GP_OP_add, now, now)});
   gp_stages *s = cut(&t, (int32_t[]){0, 0}, 1, loss);
-  CHECK_OPS(&t, &s->stages[0].forward, "linear tanh mse copy add assign"); /* the write has a use */
+  CHECK_OPS(&t, &s->stages[0].forward, "linear tanh mse copy add assign"); /* assign needs add */
   gp_stages_free(s);
   s = cut(&t, (int32_t[]){0, 0}, 1, GP_NONE);
   CHECK_OPS(&t, &s->stages[0].forward, "copy add assign");
@@ -264,7 +264,7 @@ TEST(what_nobody_needs_is_not_run) {
   toy_free(&t);
 }
 
-/* A stage that ends with layer_norm: y is on the edge, mean and rstd are kept beside it. */
+/* A stage ends with layer_norm: y is on the edge, and mean and rstd are kept beside it. */
 TEST(what_other_stages_read_is_not_made_again) {
   toy t = toy_new(3);
   toy_layer(&t, 0);
@@ -279,12 +279,13 @@ TEST(what_other_stages_read_is_not_made_again) {
   differentiate(&t, loss, 2);
   gp_stages *s = cut(&t, (int32_t[]){0, 1, 1}, 2, loss);
   CHECK_OPS(&t, &s->stages[0].forward, "linear layer_norm");
-  CHECK_OPS(&t, &s->stages[0].recompute, "linear"); /* its x is read, its y is there */
+  CHECK_OPS(&t, &s->stages[0].recompute, "linear"); /* its x is read, its y is kept */
   gp_stages_free(s);
   toy_free(&t);
 }
 
-/* Known before any micro-batch is: made once. What leaves the stage is made with the rest. */
+/* What is known before any micro-batch is made once. What leaves the stage is made with the
+ * rest. */
 TEST(what_depends_on_parameters_only_is_prepared) {
   toy t = toy_new(3);
   gp_param *w = toy_param(&t, SHAPE(TOY_WIDTH), false, false);
@@ -307,7 +308,7 @@ TEST(what_depends_on_parameters_only_is_prepared) {
   toy_free(&t);
 }
 
-/* Recomputing a buffer's copy would see what was written since. */
+/* Recomputing a buffer's copy would read what was written since. */
 TEST(copies_of_buffers_are_kept_not_recomputed) {
   toy t = toy_new(3);
   gp_param *buffer = toy_param(&t, SHAPE(TOY_WIDTH), true, false);

@@ -1,5 +1,5 @@
-/* tests/c/graph/param_test.c - parameters: what they may be, when they are drawn, whose they
- * are. */
+/* tests/c/graph/param_test.c - parameters: what they may be, when their values are drawn, and which
+ * pipeline owns them. */
 #include "graph/param.h"
 
 #include "base/memory.h"
@@ -45,12 +45,12 @@ TEST(declaring_draws_nothing_and_values_stay) {
   CHECK(grad == NULL);
   gp_tensor_free(again);
   gp_param_free(huge);
-  gp_param_free(param); /* the value is its holder's */
+  gp_param_free(param); /* whoever holds the value keeps it alive */
   CHECK(gp_tensor_numel(first) == 12);
   gp_tensor_free(first);
 }
 
-/* Whatever fails leaves it undrawn; the next attempt gives the value that it always has. */
+/* A failure leaves the parameter undrawn; the next attempt draws the same value as always. */
 TEST(a_failed_draw_can_be_repeated) {
   gp_param_spec spec = spec_of(GP_F32);
   gp_param *param, *other;
@@ -74,7 +74,8 @@ TEST(a_failed_draw_can_be_repeated) {
   gp_param_free(other);
 }
 
-/* A pipeline lays out gradients for those that train; a model belongs to one at a time. */
+/* A pipeline lays out gradients of the trained parameters, and a model belongs to one pipeline at a
+ * time. */
 TEST(a_parameter_has_one_owner_who_keeps_it_as_it_is) {
   gp_param_spec spec = spec_of(GP_F32);
   gp_param *param;
@@ -87,7 +88,7 @@ TEST(a_parameter_has_one_owner_who_keeps_it_as_it_is) {
   CHECK_STATUS(gp_param_own(param, &pipeline, 3), GP_OK);
   CHECK_STATUS(gp_param_set_frozen(param, false), GP_ESTATE);
   CHECK(gp_param_is_frozen(param));
-  CHECK_STATUS(gp_param_set_frozen(param, true), GP_OK); /* as it is */
+  CHECK_STATUS(gp_param_set_frozen(param, true), GP_OK); /* already frozen */
   CHECK_STATUS(gp_param_own(param, NULL, 0), GP_OK);
   CHECK_STATUS(gp_param_set_frozen(param, false), GP_OK);
   CHECK_STATUS(gp_param_own(param, &other, 1), GP_OK);

@@ -82,7 +82,7 @@ TEST(gradients_of_parameters_add_into_f32_with_no_op_between) {
   toy_free(&t);
 }
 
-/* A scalar's gradient is a sum in halves. */
+/* A scalar's gradient is a sum, which is made in halves. */
 TEST(a_gradient_in_halves_is_cast_before_it_is_added) {
   toy t = half_new();
   gp_param *factor = toy_param(&t, SHAPE(1, 1), false, false);
@@ -94,7 +94,7 @@ TEST(a_gradient_in_halves_is_cast_before_it_is_added) {
   toy_free(&t);
 }
 
-/* A row that is no parameter gets an f32 gradient of sum_rows_dw and a half one of mul. */
+/* A row that is no parameter gets an f32 gradient from sum_rows_dw and a half one from mul. */
 TEST(gradients_of_both_kinds_meet_in_f32_and_go_on_in_halves) {
   toy t = half_new();
   gp_ref row = toy_op1(&t, GP_OP_exp, toy_use(&t, toy_param(&t, SHAPE(TOY_WIDTH), false, false)));
@@ -130,7 +130,7 @@ TEST(a_gradient_that_is_given_takes_the_loss_scale_where_all_do) {
     toy t = half_new();
     if (scaled) gp_trace_set_scaled(t.trace);
     toy_linear(&t);
-    t.value = cast(&t, t.value, GP_F32); /* as what forward returns */
+    t.value = cast(&t, t.value, GP_F32); /* as forward does with its result */
     gp_gradient_root root = {.value = t.value, .layer = 1};
     CHECK_STATUS(gp_graph_gradient(&t.trace->graph, &root, 1), GP_OK);
     CHECK(count_ops(&t, GP_OP_loss_seed) == scaled && count_ops(&t, GP_OP_mul) == scaled);

@@ -1,5 +1,5 @@
-/* tests/c/io/archive_test.c - saving and loading archives: what comes back, what failures leave
- * behind. */
+/* tests/c/io/archive_test.c - saving and loading archives: what is read back, and what failures
+ * leave behind. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -26,7 +26,8 @@ static void add(gp_archive *archive, const char *name, gp_tensor *tensor) {
   gp_tensor_free(tensor);
 }
 
-/* One of every dtype, a scalar, an empty one, names and metadata that need escapes. */
+/* Makes an archive with every dtype, a scalar, an empty tensor, and names and metadata that need
+ * escapes. */
 static gp_archive *sample(void) {
   gp_archive *archive = NULL;
   CHECK_STATUS(gp_archive_new(&archive), GP_OK);
@@ -111,7 +112,7 @@ TEST(strided_tensors_are_saved_as_they_look) {
   folder_remove();
 }
 
-/* What a file costs while it is read is in proportion to it, whatever is in it. */
+/* The memory to read a file is in proportion to its size, whatever it holds. */
 TEST(a_file_of_many_small_things_costs_little) {
   enum { MANY = 4096 };
   folder_make();
@@ -138,7 +139,8 @@ TEST(a_file_of_many_small_things_costs_little) {
   folder_remove();
 }
 
-/* No byte of a file pays for them: 60,000 of a hostile one cost 6.6 times its size. */
+/* Such tensors cost memory but no byte of the file: 60,000 in a hostile one took 6.6 times its
+ * size. */
 TEST(tensors_without_elements_have_a_limit) {
   gp_archive *archive = NULL;
   gp_archive_new(&archive);
@@ -264,7 +266,7 @@ TEST(a_save_through_links_that_lead_nowhere_yet_makes_the_file_at_their_end) {
   folder_remove();
 }
 
-/* The id of a process that is over. */
+/* Returns the id of a process that has ended. */
 static long gone_process(void) {
   pid_t child = fork();
   if (child == 0) _exit(0);

@@ -70,7 +70,8 @@ TEST(a_folder_is_listed_in_order_without_hidden_files_and_circles) {
 
 /* ---- tables --------------------------------------------------------------------------------- */
 
-/* All columns are inputs; words: the last one holds words, which are freed again. */
+/* Reads a table in which all columns are inputs; words: the last one holds words, which are freed
+ * again. */
 static gp_status read_table(const char *path, bool header, bool words, gp_tensor **values) {
   enum { MOST = 300000 };
   static gp_csv_column column[MOST];
@@ -143,7 +144,7 @@ TEST(broken_tables_are_refused_with_line_and_column) {
   folder_remove();
 }
 
-/* A value takes four bytes, whatever its text, and the text is read in pieces. */
+/* A value takes four bytes, whatever its text, because the text is read in pieces. */
 TEST(a_table_takes_the_memory_of_its_values) {
   enum { ROWS = 400000, PIECES = 1 << 19 };
   folder_make();
@@ -191,7 +192,7 @@ TEST(a_header_of_many_columns_is_read_in_proportion) {
   gp_tensor *values = NULL;
   CHECK_STATUS(read_text(text, true, &values), GP_OK);
   CHECK(values && gp_tensor_numel(values) == COLUMNS);
-  CHECK(gp_memory().allocations - before < 3 * COLUMNS + 100); /* one a field of the head's lines */
+  CHECK(gp_memory().allocations - before < 3 * COLUMNS + 100); /* one per field of two lines */
   gp_tensor_free(values);
   free(text);
   folder_remove();

@@ -1,5 +1,5 @@
 /* tests/c/io/records_test.c - records of a run: columns, files that grow, are cut or damaged, and
- * the points of pictures. */
+ * the points that plots draw. */
 #include "folder.h"
 #include "test.h"
 
@@ -11,7 +11,7 @@ static gp_records *opened(const char *text) {
   return records;
 }
 
-/* The values of a column; 0 where there is none. */
+/* Returns the number of values of a column; 0 where there is none. */
 static size_t values_of(const gp_records *records, const char *name, const double **values) {
   const double *steps;
   size_t column;
@@ -39,7 +39,7 @@ TEST(columns_hold_the_numbers) {
   folder_remove();
 }
 
-/* What strtod says is what the short way says. */
+/* The fast parser gives what strtod gives. */
 TEST(numbers_are_exact) {
   static const char *const texts[] = {
       "0.3",     "9007199254740992",  "9007199254740993", "123456.789",
@@ -109,7 +109,7 @@ TEST(damaged_lines_are_told_and_left_out) {
   folder_remove();
 }
 
-/* Any one byte changed, to any of a few: an answer, and no read beyond the text. */
+/* Changes any one byte to any of a few: there must be an answer, and no read beyond the text. */
 TEST(any_byte_may_be_wrong) {
   static const char good[] = "{\"step\":1,\"a\\u00e9\":-1.5e3,\"l\":[1,2],\"b\":true,\"c\":null,"
                              "\"nonfinite\":{\"c\":\"inf\"},\"s\":\"t\"}\n";
@@ -190,7 +190,7 @@ TEST(a_clock_gives_seconds) {
   size_t count, left_out;
   CHECK_STATUS(gp_records_curve(r, 0, &rule, points, &count, &left_out), GP_OK);
   CHECK(count == 3 && points[0].x == 0 && points[1].x == 2 && points[2].x == 4);
-  /* what the run has spent is better: pauses are not in it */
+  /* "seconds" is preferred: it does not count pauses */
   static const char spent[] = "{\"step\":10,\"time\":100,\"seconds\":5}\n"
                               "{\"step\":20,\"time\":9000,\"seconds\":7}\n";
   folder_write("timing.jsonl", spent, strlen(spent));

@@ -1,7 +1,7 @@
-/* tests/c/io/refusals_test.c - what a system may do in the middle of a read or a save.
+/* tests/c/io/refusals_test.c - what an operating system may do in the middle of a read or a save.
  *
- * This program has a pread and an fsync of its own, which do as each case says: a file that shrinks
- * while it is read, a disk that fails, a folder that cannot be synced. */
+ * This program has a pread and an fsync of its own, which do what each case says: a file shrinks
+ * while it is read, a disk fails, a folder cannot be synced. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/syscall.h>
@@ -12,7 +12,8 @@
 
 /* ---- the system ---------------------------------------------------------------------------- */
 
-/* What the n-th call does: fail with this number, or for reads bring 1 byte, or none (the end). */
+/* What the n-th call does: it fails with this error number, or a read returns 1 byte, or 0 (the
+ * end). */
 enum { AS_ALWAYS = 0, ONE_BYTE = -1, THE_END = -2, MOST_CALLS = 4 };
 
 static int answers[MOST_CALLS];
@@ -42,7 +43,7 @@ int fsync(int fd) {
 
 /* ---- reading ------------------------------------------------------------------------------- */
 
-/* A signal in between and a read that brings little are no failures. */
+/* A signal during a read and a short read are no failures. */
 TEST(reads_go_on_until_all_is_there_or_say_why_not) {
   static const struct {
     int answers[MOST_CALLS];
@@ -69,7 +70,7 @@ TEST(reads_go_on_until_all_is_there_or_say_why_not) {
   folder_remove();
 }
 
-/* A file that somebody truncates after it was opened is no reason to die. */
+/* A file that another process truncates after it was opened must not kill this one. */
 TEST(a_file_that_shrinks_is_refused_where_it_ends) {
   char data[8];
   folder_make();
@@ -87,8 +88,8 @@ TEST(a_file_that_shrinks_is_refused_where_it_ends) {
 
 /* ---- saving -------------------------------------------------------------------------------- */
 
-/* fsync is called for the file, then for its folder. Until the file is in place the old one stays;
- * after it the new one does, and the error says that it may not survive. */
+/* fsync is called for the file, then for its folder. Before the file is in place the old one stays;
+ * afterwards the new one does, and the error says that it may not survive. */
 TEST(a_save_that_fails_leaves_one_whole_file) {
   static const struct {
     int answers[MOST_CALLS];
@@ -100,7 +101,7 @@ TEST(a_save_that_fails_leaves_one_whole_file) {
       {{ENOSPC}, false, false, GP_EIO, "f: cannot write to the disk: No space left"},
       {{AS_ALWAYS, EIO}, true, false, GP_EIO, "f: the file has 2 bytes after writing 3"},
       {{AS_ALWAYS, EIO}, false, true, GP_EIO, "f: saved, but it may not survive a power cut"},
-      {{AS_ALWAYS, EINVAL}, false, true, GP_OK, ""}, /* folders of this system have no fsync */
+      {{AS_ALWAYS, EINVAL}, false, true, GP_OK, ""}, /* this file system cannot fsync folders */
   };
   folder_make();
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -1,11 +1,11 @@
-/* tests/c/io/safetensors_test.c - files that lie: each is refused with the fact, and none is read
- * past its end (the sanitizer builds of this test see to that). */
+/* tests/c/io/safetensors_test.c - files that lie: each is refused with the fact, and no read goes
+ * past its end (the sanitizer builds of this test watch that). */
 #include "folder.h"
 #include "test.h"
 
 enum { MAX_FILE = 1024 };
 
-/* A file of the header and `data` zero bytes; length 0 says the header's own length. */
+/* A file is a header and `data` zero bytes; length 0 stands for the header's own length. */
 typedef struct bad_file {
   const char *text; /* what the error text must hold */
   const char *header;
@@ -124,7 +124,7 @@ TEST(short_files_and_bad_bools_are_refused) {
   folder_remove();
 }
 
-/* A header of so many bytes that are made by `write`; what the error text must hold. */
+/* Refuses a header of `size` bytes that `write` fills; the error text must hold `text`. */
 static void refuse_large(size_t size, void (*write)(char *header), const char *text) {
   char *bytes = calloc(size + 9, 1);
   uint64_t length = size;
@@ -157,7 +157,7 @@ static void write_name(char *at) {
   memcpy(at + MOST_NAME + 3, "\":{}}", 5);
 }
 
-/* A file may not take more memory for what it says than for what it holds. */
+/* A file may not cost more memory because of what it claims than because of what it holds. */
 TEST(headers_over_the_limits_are_refused_with_the_limit) {
   folder_make();
   size_t live = gp_memory().live;
@@ -224,7 +224,7 @@ TEST(unusual_files_are_taken) {
   folder_remove();
 }
 
-/* Whatever one flipped bit or a cut makes of a file: an answer, and no memory left behind. */
+/* Whatever one flipped bit or a cut makes of a file, there is an answer and no memory leaks. */
 TEST(every_flipped_bit_and_every_cut_is_survived) {
   folder_make();
   unsigned char bytes[MAX_FILE];

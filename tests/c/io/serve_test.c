@@ -30,7 +30,7 @@ static void send_text(int fd, const char *text) {
   CHECK(send(fd, text, strlen(text), MSG_NOSIGNAL) == (ssize_t)strlen(text));
 }
 
-/* Let the server work once; what is asked for gets its path as the answer, "/big" much more. */
+/* Lets the server work once; a request is answered with its path, "/big" with much more. */
 static void serve(int milliseconds) {
   const char *path;
   CHECK_STATUS(gp_server_wait(server, milliseconds, &path), GP_OK);
@@ -41,7 +41,7 @@ static void serve(int milliseconds) {
   CHECK_STATUS(gp_server_answer(server, 200, "text/plain", body, much ? BIG : strlen(path)), GP_OK);
 }
 
-/* What comes back until the server closes the connection; "" where it never does. */
+/* Reads until the server closes the connection; returns "" where it never does. */
 static const char *answer_to(int fd) {
   static char text[4096];
   size_t size = 0;
@@ -63,7 +63,7 @@ static const char *ask(const char *request) {
   return answer_to(fd);
 }
 
-/* A request with the right host: "GET / HTTP/1.1". */
+/* Sends a request with the right host: "GET / HTTP/1.1". */
 static const char *ask_line(const char *line) {
   static char request[8192];
   snprintf(request, sizeof request, "%s\r\nHost: 127.0.0.1:%d\r\nAccept: */*\r\n\r\n", line,
@@ -109,7 +109,7 @@ TEST(requests_get_what_they_deserve) {
   close_server();
 }
 
-/* A page elsewhere whose name points to this machine. */
+/* Another site's page may use a name that resolves to this machine. */
 TEST(other_hosts_are_refused) {
   open_server();
   CHECK(code_of(ask("GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n")) == 403);
@@ -118,7 +118,7 @@ TEST(other_hosts_are_refused) {
   CHECK(code_of(ask("GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n")) == 400);
   char request[128];
   snprintf(request, sizeof request, "GET / HTTP/1.1\nHost: localhost:%d\n\n",
-           gp_server_port(server)); /* newlines alone are no reason to wait */
+           gp_server_port(server)); /* bare newlines end the head, too */
   CHECK(code_of(ask(request)) == 200);
   snprintf(request, sizeof request, "GET / HTTP/1.1\r\nhost:LocalHost:%d  \r\n\r\n",
            gp_server_port(server));
@@ -133,7 +133,7 @@ TEST(slow_clients_hold_nobody_up) {
   char request[128];
   snprintf(request, sizeof request, "GET /big HTTP/1.1\r\nHost: localhost:%d\r\n\r\n",
            gp_server_port(server));
-  send_text(big, request); /* and does not read */
+  send_text(big, request); /* and the client does not read */
   for (int i = 0; i < 20; i++) serve(1);
   CHECK(code_of(ask_line("GET / HTTP/1.1")) == 200);
   snprintf(request, sizeof request, "TP/1.1\r\nHost: localhost:%d\r\n\r\n", gp_server_port(server));
@@ -146,7 +146,7 @@ TEST(slow_clients_hold_nobody_up) {
   close_server();
 }
 
-/* More connections than places, none of which says anything. */
+/* There are more connections than places, and none of them sends anything. */
 TEST(idle_clients_give_way) {
   enum { MANY = 40 };
   int fd[MANY];

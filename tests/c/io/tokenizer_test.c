@@ -1,5 +1,6 @@
-/* tests/c/io/tokenizer_test.c - one tokenizer for many threads, and what is left when memory ends.
- * Ids themselves are held to those of the original in tests/spec/data/tokenizer_spec.lua. */
+/* tests/c/io/tokenizer_test.c - one tokenizer is shared by many threads, and nothing leaks when
+ * memory ends. The ids themselves are compared with the original's in
+ * tests/spec/data/tokenizer_spec.lua. */
 #include <pthread.h>
 
 #include "folder.h"
@@ -27,12 +28,12 @@ static gp_tokenizer *load_small(void) {
 
 enum { THREADS = 4, TEXTS = 200, LENGTH = 400 };
 
-/* Text i of a's, b's and blanks. */
+/* Writes text i: a's, b's and blanks. */
 static void write_text(char *text, unsigned i) {
   for (int k = 0; k < LENGTH; k++, i = i * 1664525 + 1013904223) text[k] = "ababa b"[(i >> 20) % 7];
 }
 
-/* The sum of the ids of all texts, each times its place. */
+/* Sums the ids of all texts, each times its place. */
 static void *sum_of(void *tokenizer) {
   int64_t sum = 0;
   for (unsigned i = 0; i < TEXTS; i++) {

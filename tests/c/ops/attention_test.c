@@ -17,7 +17,7 @@ static gp_attrs attrs_of(const problem *p) {
           .causal = p->causal, .dropout = p->dropout, .scale = p->scale, .heads = p->h}};
 }
 
-/* The first dimension carries the rows. */
+/* Makes the first dimension the rows of the mini-batch. */
 static application stepped(application a) {
   const int64_t rows = gp_tensor_meta(a.in[0])->shape.dim[0];
   a.step = (gp_step_block){.seed = SEED, .step = STEP, .rows = rows, .first_row = FIRST_ROW};
@@ -26,7 +26,7 @@ static application stepped(application a) {
 
 /* ---- the definition ------------------------------------------------------------------------ */
 
-/* Factor of probability (i, j) of head `pair`: 0 where it is dropped. */
+/* The factor of probability (i, j) of head `pair`: 0 where it is dropped. */
 static double kept_factor(const problem *p, int64_t pair, int64_t i, int64_t j) {
   if (p->dropout == 0) return 1;
   uint32_t word;
@@ -36,7 +36,7 @@ static double kept_factor(const problem *p, int64_t pair, int64_t i, int64_t j) 
   return (double)word >= floor(p->dropout * 4294967296.0) ? 1 / (1 - p->dropout) : 0;
 }
 
-/* Row i of head `pair`: its outputs and the log of its sum. */
+/* Computes row i of head `pair`: its outputs and the log of its sum. */
 static double naive_row(const problem *p, gp_tensor *const qkv[3], int64_t pair, int64_t i,
                         double *o) {
   double scale = p->scale != 0 ? p->scale : 1 / sqrt((double)p->d), sum = 0;
@@ -78,7 +78,8 @@ static void check_forward(const problem *p) {
   finish();
 }
 
-/* Masks, blocks that are not full, more keys than queries and fewer, one of each. */
+/* The problems have masks, blocks that are not full, more keys than queries, fewer, and one of
+ * each. */
 static const problem problems[] = {
     {2, 3, 70, 70, 8, true, 0, 0},    {1, 2, 70, 70, 8, false, 0, 0.3},
     {1, 1, 130, 20, 4, true, 0, 0},   {2, 1, 20, 130, 4, true, 0, 0},
@@ -143,7 +144,7 @@ TEST(attention_that_drops_everything_gives_zeros) {
 
 /* ---- layouts ------------------------------------------------------------------------------- */
 
-/* A view of [B, T, H, D] memory, or of [B, H, D, T] memory, that shows the values of x. */
+/* Returns a view of [B, T, H, D] memory, or of [B, H, D, T] memory, that shows the values of x. */
 static gp_tensor *restrided(gp_tensor *x, bool transposed) {
   const gp_shape s = gp_tensor_meta(x)->shape;
   int64_t h = s.dim[1], t = s.dim[2], d = s.dim[3];
@@ -179,7 +180,7 @@ TEST(attention_takes_any_strides) {
   finish();
 }
 
-/* Keys and values that are the same for all heads and, with stride 0, for all positions. */
+/* Keys and values are the same for all heads and, with stride 0, for all positions. */
 TEST(attention_takes_repeated_operands) {
   problem p = {2, 2, 9, 7, 4, false, 0, 0};
   gp_tensor *qkv[3], *view = NULL, *row = noise(GP_F64, SHAPE(4), 8);
@@ -193,7 +194,7 @@ TEST(attention_takes_repeated_operands) {
   finish();
 }
 
-/* Part `part` of packed [B, T, 3C] (or, with parts 1, of [B, T, C]) as [B, H, T, D]. */
+/* Views part `part` of packed [B, T, 3C] (or, with parts 1, of [B, T, C]) as [B, H, T, D]. */
 static gp_tensor *part_of(gp_tensor *packed, int64_t heads, int part, int parts) {
   const gp_meta *m = gp_tensor_meta(packed);
   int64_t t = m->shape.dim[1], c = m->shape.dim[2] / parts, d = c / heads;
@@ -232,7 +233,7 @@ TEST(attention_qkv_is_attention_on_the_parts) {
 
 /* ---- dropout, errors ----------------------------------------------------------------------- */
 
-/* Rows 2.. of a mini-batch alone draw what they draw in the whole of it. */
+/* Rows 2.. of a mini-batch draw alone what they draw within the whole of it. */
 TEST(attention_dropout_does_not_depend_on_the_micro_batch) {
   gp_attrs attr = {.random = OP, .attention_qkv = {.causal = true, .dropout = 0.4, .heads = 2}};
   gp_tensor *whole = noise(GP_F32, SHAPE(3, 33, 24), 1), *part = zeros(GP_F32, SHAPE(1, 33, 24));
@@ -246,14 +247,16 @@ TEST(attention_dropout_does_not_depend_on_the_micro_batch) {
   finish();
 }
 
-/* What is dropped of one head, as bits: with equal scores and the identity in place of values. */
+/* Returns as bits what is dropped of one head: scores are equal, and the values are the
+ * identity. */
 static uint64_t dropped(application a, int64_t pair) {
   uint64_t bits = 0;
   for (int64_t i = 0; i < 64; i++) bits |= (uint64_t)(get(a.out[0], 64 * pair + i) == 0) << i;
   return bits;
 }
 
-/* A first dimension of 4 or 3 holds two rows of the mini-batch: several to a row, or none. */
+/* A first dimension of 4 or 3 holds two rows of the mini-batch: it is a multiple of them, or
+ * not. */
 TEST(attention_dropout_differs_between_micro_batches_whatever_the_first_dimension_is) {
   gp_attrs attr = {.random = OP, .attention_qkv = {.dropout = 0.5}};
   for (int64_t b = 3; b <= 4; b++) {

@@ -1,4 +1,4 @@
-/* tests/c/ops/contract_test.c - what rows of ops.def say is what the ops do, and refuses what they
+/* tests/c/ops/contract_test.c - the ops do what their rows of ops.def say, and refuse what those
  * refuse. */
 #include "op_samples.h"
 
@@ -7,11 +7,9 @@
 
 #include "ops/infer.h"
 
-/* ---- outputs
- * ---------------------------------------------------------------------------------- */
+/* ---- outputs --------------------------------------------------------------------------------- */
 
-/* The dtype of the first operand that the op has its own from; of the first operand where none
- * is. */
+/* Returns the dtype of the first operand that shares the op's dtype, else of the first operand. */
 static gp_dtype dtype_of_op(const gp_contract *row, const gp_sig *sig) {
   for (int i = 0; i < sig->n_in && row->operands[i].role; i++)
     if (row->operands[i].kind <= GP_KIND_ALIKE) return sig->in[i]->dtype;
@@ -39,7 +37,7 @@ static gp_dtype expected(gp_op op, const gp_output *output, const gp_sig *sig) {
   }
 }
 
-/* Halves, where statistics are wider, and f32. */
+/* Returns the dtype of an operand where the op computes in `dtype`. */
 static gp_dtype dtype_of(const gp_operand *operand, gp_dtype dtype) {
   switch (operand->kind) {
   case GP_KIND_WIDE: return gp_infer_wide(dtype);
@@ -72,12 +70,11 @@ static void check_outputs(const sample *s, gp_dtype dtype) {
 TEST(ops_make_the_outputs_that_their_rows_name) {
   for (int i = 0; i < sample_count(); i++) {
     check_outputs(sample_at(i), GP_F32);
-    check_outputs(sample_at(i), GP_BF16);
+    check_outputs(sample_at(i), GP_BF16); /* statistics are wider than halves */
   }
 }
 
-/* ---- attributes
- * -------------------------------------------------------------------------------- */
+/* ---- attributes ------------------------------------------------------------------------------ */
 
 TEST(defaults_are_those_of_the_row_and_within_its_range) {
   for (int op = 0; op < GP_OP_COUNT; op++) {
@@ -115,10 +112,9 @@ TEST(attributes_out_of_range_are_refused_by_name) {
   CHECK_STATUS(gp_op_infer(GP_OP_cast, &sig), GP_EDTYPE);
 }
 
-/* ---- operands
- * ---------------------------------------------------------------------------------- */
+/* ---- operands -------------------------------------------------------------------------------- */
 
-/* Operands that users know by name, and those that they do not. */
+/* Users know some operands by name, and others not. */
 TEST(operands_of_a_wrong_dtype_are_refused) {
   gp_meta f32, f64, ids;
   const gp_attrs none = {0};

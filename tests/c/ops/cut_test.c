@@ -1,9 +1,9 @@
 /* tests/c/ops/cut_test.c - what the executor relies on when it cuts and groups ops, for every op.
  *
- * It runs pieces of `grain` units in any order and on any thread; passes a block of rows through a
- * whole group of row-wise ops; lets results take over the memory of inputs; and adds to gradients
- * in place. Each op promises by its flags which of this it bears. Here every op of ops.def is taken
- * at its word: an op without a sample in the table below is a failure. */
+ * The executor runs pieces of `grain` units in any order and on any thread; it passes a block of
+ * rows through a whole group of row-wise ops; it lets results take over the memory of inputs; and
+ * it adds to gradients in place. The flags of each op promise which of these it supports. Here
+ * every promise of ops.def is tested: an op without a sample in the table is a failure. */
 #include "op_samples.h"
 
 /* ---- one application ----------------------------------------------------------------------- */
@@ -61,14 +61,14 @@ static application open_application(const sample *s, gp_dtype dtype) {
   return a;
 }
 
-/* Scratch for the inputs that are bound: strided ones may need more. */
+/* Allocates scratch for the inputs that are bound: strided ones may need more. */
 static void make_scratch(application *a) {
   size_t bytes = a->def->cpu.scratch ? a->def->cpu.scratch(&a->call) : 0;
   free(a->scratch);
   a->scratch = bytes ? aligned_alloc(64, (bytes + 63) / 64 * 64) : NULL;
 }
 
-/* After the application has its final address. */
+/* Binds the inputs; call it when the application has its final address. */
 static void prepare(application *a) {
   bind_inputs(a, a->in);
   for (int k = 0; k < a->sig.n_out; k++) a->call.out[k].meta = &a->sig.out[k];
@@ -83,8 +83,8 @@ static void close_application(application *a) {
 
 enum { SENTINEL = 0x5a };
 
-/* Output memory: filled with the sentinel, or the slot's contents for ops that write their input
- * and for sums that are added to. */
+/* Makes output memory: filled with the sentinel, or with the slot's contents for ops that write
+ * their input and for sums that are added to. */
 static void make_outputs(const application *a, gp_tensor **out) {
   for (int k = 0; k < a->sig.n_out; k++) {
     const gp_meta *meta = &a->sig.out[k];
@@ -127,7 +127,8 @@ static void check_same(const application *a, gp_tensor *const *x, gp_tensor *con
 
 /* ---- cutting ------------------------------------------------------------------------------- */
 
-/* Whole, then piece by piece in three orders: ascending, descending, every other one first. */
+/* Runs the op whole, then piece by piece in three orders: ascending, descending, every other one
+ * first. */
 static void check_orders(application *a) {
   gp_tensor *whole[GP_MAX_OUTPUTS], *cut[GP_MAX_OUTPUTS];
   int64_t n = piece_count(a);
@@ -147,7 +148,7 @@ static void check_orders(application *a) {
 
 /* ---- rows ---------------------------------------------------------------------------------- */
 
-/* Elements of a value of n elements that belong to a piece: see GP_OP_ROWS. */
+/* Sets the range of elements, of a value of n, that belong to a piece: see GP_OP_ROWS. */
 static void rows_of(const application *a, int64_t piece, int64_t n, int64_t range[2]) {
   int64_t first = piece * a->cut.grain, last = first + a->cut.grain;
   if (last > a->cut.units) last = a->cut.units;
@@ -155,7 +156,7 @@ static void rows_of(const application *a, int64_t piece, int64_t n, int64_t rang
   range[1] = last * n / a->cut.units;
 }
 
-/* The executor's condition for reading an input of a group row by row. */
+/* The executor reads an input of a group row by row under this condition. */
 static bool reads_rows(const application *a, int i) {
   int64_t n = gp_meta_numel(a->sig.in[i]);
   bool same = n >= a->cut.units && n % a->cut.units == 0;
@@ -163,7 +164,8 @@ static bool reads_rows(const application *a, int i) {
   return (a->def->row_inputs >> i & 1) && same;
 }
 
-/* Overwrite what the piece must not read: NaN, ids that are refused, bytes that are no booleans. */
+/* Overwrites what the piece must not read: with NaN, ids that are refused, bytes that are no
+ * booleans. */
 static void poison(gp_tensor *t, const int64_t range[2]) {
   size_t item = gp_dtype_size(gp_tensor_meta(t)->dtype);
   char *data = gp_tensor_data(t);
@@ -172,7 +174,7 @@ static void poison(gp_tensor *t, const int64_t range[2]) {
   memset(data + last, 0xff, gp_meta_bytes(gp_tensor_meta(t)) - last);
 }
 
-/* Bytes [first, last) elements equal those of the whole, all others are as they were before. */
+/* Do elements [first, last) equal those of the whole, and all others those from before? */
 static bool only_rows(const gp_tensor *part, const gp_tensor *whole, const gp_tensor *before,
                       const int64_t range[2]) {
   size_t item = gp_dtype_size(gp_tensor_meta(part)->dtype);
@@ -182,7 +184,8 @@ static bool only_rows(const gp_tensor *part, const gp_tensor *whole, const gp_te
          memcmp(p + last, b + last, gp_meta_bytes(gp_tensor_meta(part)) - last) == 0;
 }
 
-/* One piece alone, on inputs whose other rows are poisoned, must write its rows and no others. */
+/* Runs one piece alone, on inputs whose other rows are poisoned: it must write its rows and no
+ * others. */
 static void check_piece(application *a, gp_tensor *const *whole, int64_t piece) {
   gp_tensor *in[GP_MAX_INPUTS], *out[GP_MAX_OUTPUTS], *before[GP_MAX_OUTPUTS];
   int64_t range[2];
@@ -209,16 +212,16 @@ static void check_piece(application *a, gp_tensor *const *whole, int64_t piece) 
 static void check_rows(application *a) {
   gp_tensor *whole[GP_MAX_OUTPUTS];
   CHECK(a->cut.grain == GP_ROW_BLOCK);
-  CHECK(a->cut.units > 2 * GP_ROW_BLOCK); /* or the sample shows nothing */
+  CHECK(a->cut.units > 2 * GP_ROW_BLOCK); /* otherwise the sample tests nothing */
   make_outputs(a, whole);
   run_units(a, whole, 0, a->cut.units);
   for (int64_t p = 0; p < piece_count(a); p++) check_piece(a, whole, p);
   free_all(whole, a->sig.n_out);
 }
 
-/* ---- memory that is shared ----------------------------------------------------------------- */
+/* ---- shared memory -------------------------------------------------------------------------- */
 
-/* out[0] in the memory of input i, piece by piece. */
+/* Writes out[0] into the memory of input i, piece by piece. */
 static void check_in_place(application *a, int i) {
   gp_tensor *fresh[GP_MAX_OUTPUTS], *taken[GP_MAX_OUTPUTS], *in[GP_MAX_INPUTS];
   if (!gp_meta_equal(a->sig.in[i], &a->sig.out[0])) return;
@@ -236,7 +239,7 @@ static void check_in_place(application *a, int i) {
   free_all(in, a->n_in), free_all(fresh, a->sig.n_out), free_all(taken, a->sig.n_out);
 }
 
-/* What is there already plus the result, to rounding; and the same bits in pieces. */
+/* The op must add to what is there, up to rounding, with the same bits in pieces. */
 static void check_accumulated(application *a) {
   gp_tensor *once[GP_MAX_OUTPUTS], *sum[GP_MAX_OUTPUTS];
   make_outputs(a, once);
@@ -253,7 +256,7 @@ static void check_accumulated(application *a) {
   free_all(once, a->sig.n_out), free_all(sum, a->sig.n_out);
 }
 
-/* An input that lies column by column gives the bits of the one that does not. */
+/* An input that lies column by column gives the same bits as one that lies row by row. */
 static void check_strided(application *a, int i) {
   gp_tensor *plain[GP_MAX_OUTPUTS], *strided[GP_MAX_OUTPUTS], *in[GP_MAX_INPUTS];
   make_outputs(a, plain);
@@ -274,7 +277,7 @@ static void check_strided(application *a, int i) {
 
 /* ---- tests --------------------------------------------------------------------------------- */
 
-/* check(application) for every sample whose op has all of the flags, in f32 and f64. */
+/* Calls check(application) for every sample whose op has all of the flags, in f32 and f64. */
 static void for_each(unsigned flags, void (*check)(application *)) {
   for (int s = 0; s < sample_count(); s++)
     for (gp_dtype dtype = GP_F32; dtype <= GP_F64; dtype++) {
@@ -291,7 +294,7 @@ static void check_in_place_of_each(application *a) {
   for (int i = 0; i < a->n_in; i++) check_in_place(a, i);
 }
 
-/* The slot itself is contiguous. */
+/* The slot, input 0 of an op with an effect, is always contiguous. */
 static void check_strided_of_each(application *a) {
   for (int i = a->def->flags & GP_OP_EFFECT ? 1 : 0; i < a->n_in; i++) check_strided(a, i);
 }
@@ -317,7 +320,7 @@ TEST(accumulating_ops_add_to_what_is_there) { for_each(GP_OP_ACCUMULATES, check_
 
 TEST(strided_inputs_give_the_same_bits) { for_each(GP_OP_STRIDED, check_strided_of_each); }
 
-/* Views cost nothing; everything else moves bytes. */
+/* Views cost nothing; every other op moves bytes. */
 TEST(costs_are_numbers) {
   for (int s = 0; s < sample_count(); s++) {
     application a = open_application(sample_at(s), GP_F32);

@@ -1,7 +1,7 @@
 /* tests/c/ops/dense_test.c - matmul, linear and embedding against loops written out. */
 #include "kernel.h"
 
-/* c [m, n] (+)= a [m, k] b [k, n]; strides choose transposes. */
+/* Computes c [m, n] (+)= a [m, k] b [k, n]; strides choose transposes. */
 typedef struct naive {
   int64_t m, n, k, ai, ak, bk, bj;
 } naive;
@@ -88,7 +88,7 @@ TEST(linear_names_both_shapes) {
   finish();
 }
 
-/* ---- fused with what follows ---------------------------------------------------------------- */
+/* ---- fused ops ------------------------------------------------------------------------------ */
 
 static gp_tensor *then(application a, gp_tensor **second) {
   CHECK_STATUS(apply(&a), GP_OK);
@@ -96,8 +96,7 @@ static gp_tensor *then(application a, gp_tensor **second) {
   return a.out[0];
 }
 
-/* Rows of a block and a half, and a value of one dimension that is longer than a row of
- * elements. */
+/* The inputs have a block and a half of rows, one dimension, or no rows. */
 static const gp_shape fused_inputs[] = {{3, {2, 48, 7}}, {1, {7}}, {2, {0, 7}}};
 #define BY_TANH ((gp_attrs){.gelu = {GP_GELU_TANH}})
 
@@ -106,7 +105,7 @@ static gp_shape widened(gp_shape shape, int64_t width) {
   return shape;
 }
 
-/* The same products of the same numbers. */
+/* Both compute the same products of the same numbers. */
 TEST(packed_weights_give_the_bits_of_plain_ones) {
   for (gp_dtype d = GP_F32; d <= GP_F64; d++) {
     gp_tensor *x = noise(d, SHAPE(2, 48, 7), 1), *w = noise(d, SHAPE(800, 7), 2);
@@ -150,7 +149,7 @@ TEST(linear_gelu_has_the_bits_of_the_two_ops) {
   finish();
 }
 
-/* As a program runs it where nobody reads h. */
+/* A program runs it like this where no op reads h. */
 TEST(linear_gelu_works_without_its_second_output) {
   gp_tensor *x = noise(GP_F32, SHAPE(70, 7), 1), *w = noise(GP_F32, SHAPE(9, 7), 2);
   gp_tensor *y = zeros(GP_F32, SHAPE(70, 9)), *want = output(APPLY(linear_gelu, NO_ATTRS, x, w));
@@ -245,7 +244,7 @@ TEST(matmul_handles_all_transposes) {
   finish();
 }
 
-/* out[b0, b1] = a[b0, 0] b[b1]: the stacks of both operands are repeated. */
+/* out[b0, b1] = a[b0, 0] b[b1]: both operands repeat their leading dimensions. */
 TEST(matmul_broadcasts_leading_dimensions) {
   gp_tensor *a = noise(GP_F64, SHAPE(2, 1, 3, 4), 1), *b = noise(GP_F64, SHAPE(5, 4, 2), 2);
   application m = same_in_pieces(APPLY(matmul, NO_ATTRS, a, b));

@@ -18,7 +18,7 @@ TEST(ops_are_found_by_name) {
   }
 }
 
-/* What eager and the engine rely on without asking. */
+/* Eager calls and the engine rely on these facts without checking them. */
 TEST(definitions_are_consistent) {
   for (int i = 0; i < GP_OP_COUNT; i++) {
     const gp_op_def *def = gp_op_get((gp_op)i);
@@ -41,7 +41,7 @@ TEST(wrong_counts_and_numbers_are_refused) {
 
 /* ---- inputs --------------------------------------------------------------------------------- */
 
-/* sum reads contiguous inputs only; add and permute take them as they lie. */
+/* sum reads only contiguous inputs; add and permute take them as they lie. */
 TEST(strided_inputs_are_copied_for_ops_that_need_it) {
   gp_tensor *x = uniform(GP_F64, SHAPE(6, 5), -1, 1), *t = reversed(x);
   gp_tensor *whole = apply(GP_OP_copy, &no_attrs, t, NULL, NULL);
@@ -63,7 +63,7 @@ static gp_tensor *drop(gp_tensor *x, double p) {
   return apply(GP_OP_dropout, &attrs, x, NULL, NULL);
 }
 
-/* A hundred thousand draws: 500 is three standard deviations and more. */
+/* There are a hundred thousand draws: 500 is more than three standard deviations. */
 TEST(dropout_keeps_its_share_and_its_bounds) {
   gp_tensor *x = uniform(GP_F32, SHAPE(100, 1000), 1, 1);
   gp_eager_seed(3);
@@ -97,7 +97,7 @@ TEST(eager_random_numbers_follow_seed_and_clock) {
   gp_tensor_free(x), gp_tensor_free(a), gp_tensor_free(b), gp_tensor_free(c), gp_tensor_free(d);
 }
 
-/* Dropout of ones (rows x width), in a micro-batch of `step`. */
+/* Drops from ones (rows x width), in a micro-batch of `step`. */
 static void drop_rows(const gp_step_block *step, int64_t width, float *y) {
   gp_attrs attrs = {.random = 6, .dropout = {0.5}};
   gp_tensor *x = uniform(GP_F32, SHAPE(step->rows, width), 1, 1);
@@ -135,7 +135,7 @@ TEST(a_value_that_does_not_carry_rows_is_drawn_by_first_row_and_local_index) {
   gp_tensor_free(x), gp_tensor_free(y);
 }
 
-/* Runs begin and end anywhere in a block of random words. */
+/* Pieces begin and end anywhere in a block of random words. */
 TEST(dropout_of_every_layout_is_cut_anywhere) {
   gp_attrs attrs = {.random = 1, .dropout = {0.25}};
   gp_tensor *x = uniform(GP_F32, SHAPE(9, 5, 30), -1, 1), *t = reversed(x);
@@ -165,7 +165,7 @@ TEST(accumulate_and_assign_write_the_slot_itself) {
       gp_tensor_free(b);
 }
 
-/* Slot and value are the same memory: without a copy in between, half would be overwritten. */
+/* Slot and value share memory: without a copy in between, half of it would be overwritten. */
 TEST(a_strided_slot_takes_its_own_transpose) {
   gp_tensor *x = new_tensor(GP_I32, SHAPE(40, 40)), *t = reversed(x);
   for (int64_t i = 0; i < 1600; i++) gp_tensor_set_int(x, i, i);
@@ -176,7 +176,7 @@ TEST(a_strided_slot_takes_its_own_transpose) {
 
 /* ---- failures ------------------------------------------------------------------------------- */
 
-/* Fail the first allocation, the second, .. until the op succeeds. */
+/* The first allocation fails, then the second, .. until the op succeeds. */
 TEST(a_failed_allocation_loses_nothing) {
   gp_tensor *x = uniform(GP_F32, SHAPE(4, 5), -1, 1), *t = reversed(x);
   size_t live = gp_memory().live;

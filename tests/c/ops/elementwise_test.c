@@ -34,11 +34,11 @@ static double r_gelu_erf_dx(double dy, double x) {
   return dy * (0.5 * erfc(-x * ROOT_HALF) + x * exp(-x * x / 2) / sqrt(2 * M_PI));
 }
 static double r_gelu_tanh_dx(double dy, double x) {
-  double h = 1e-4; /* the difference quotient of the reference itself */
+  double h = 1e-4; /* the slope is a difference quotient of the reference */
   return dy * (r_gelu_tanh(x + h, 0) - r_gelu_tanh(x - h, 0)) / (2 * h);
 }
 
-/* One op, its reference, where inputs are drawn from, and how far f32 may be off. */
+/* One op, its reference, the range of its inputs, and how far f32 may be off. */
 typedef struct op_case {
   gp_op op;
   int n_in;
@@ -73,7 +73,7 @@ static const op_case cases[] = {
     {GP_OP_silu_dx, 2, 0, r_silu_dx, -9, 9, 2e-6},
 };
 
-/* The element of a value that meets flat position `flat` of the broadcast shape. */
+/* Returns the element of a value that lies at flat position `flat` of the broadcast shape. */
 static double element(const gp_tensor *t, const gp_shape *shape, int64_t flat) {
   const gp_shape *own = &gp_tensor_meta(t)->shape;
   int64_t at = 0, step = 1;
@@ -88,7 +88,7 @@ static double element(const gp_tensor *t, const gp_shape *shape, int64_t flat) {
   return gp_tensor_get_double(t, at);
 }
 
-/* The first wrong element is told; f64 is held to rounding. */
+/* Reports the first wrong element; f64 must be right up to rounding. */
 static void check_values(const op_case *c, const gp_tensor *y, gp_tensor *const *in) {
   const gp_meta *meta = gp_tensor_meta(y);
   double tolerance = meta->dtype == GP_F32 ? c->tolerance : c->op == GP_OP_gelu_dx ? 1e-7 : 1e-14;
@@ -104,7 +104,7 @@ static void check_values(const op_case *c, const gp_tensor *y, gp_tensor *const 
   }
 }
 
-/* Values, then bits in pieces. b is ignored by ops of one input. */
+/* Compares values, then bits in pieces. Ops of one input ignore b. */
 static void check_case(const op_case *c, gp_tensor *a, gp_tensor *b) {
   gp_tensor *const in[] = {a, b};
   gp_attrs attrs = {.gelu = {(gp_gelu_mode)c->form}};
@@ -157,7 +157,7 @@ TEST(broadcast_shapes_match_the_reference) {
 
 /* ---- special values ------------------------------------------------------------------------- */
 
-/* An op of one input at one number. */
+/* Applies an op of one input to one number. */
 static double scalar_result(gp_op op, int64_t form, gp_dtype dtype, double a) {
   gp_attrs attrs = {.gelu = {(gp_gelu_mode)form}};
   gp_tensor *x = values(dtype, SHAPE(1), &a), *y = apply(op, &attrs, x, NULL, NULL);
@@ -166,7 +166,7 @@ static double scalar_result(gp_op op, int64_t form, gp_dtype dtype, double a) {
   return result;
 }
 
-/* Limits, not NaN: 0 * infinity must not arise inside. */
+/* The results are limits, not NaN: 0 * infinity must not arise inside. */
 TEST(unary_ops_are_right_at_special_values) {
   for (gp_dtype t = GP_F32; t <= GP_F64; t++) {
     CHECK(scalar_result(GP_OP_exp, 0, t, -INFINITY) == 0);
@@ -185,14 +185,14 @@ TEST(unary_ops_are_right_at_special_values) {
   }
 }
 
-/* A broken value is to be seen, not to be clipped away. */
+/* A broken value must stay visible and not be clipped away. */
 TEST(nan_goes_through_every_unary_op) {
   for (size_t k = 0; k < sizeof cases / sizeof *cases; k++)
     for (gp_dtype t = GP_F32; t <= GP_F64 && cases[k].n_in == 1; t++)
       CHECK(isnan(scalar_result(cases[k].op, cases[k].form, t, NAN)));
 }
 
-/* A gradient op with dy = 1 at one number. */
+/* Applies a gradient op with dy = 1 at one number. */
 static double slope(gp_op op, int64_t form, gp_dtype dtype, double x) {
   gp_attrs attrs = {.gelu = {(gp_gelu_mode)form}};
   const double one = 1;
@@ -203,7 +203,7 @@ static double slope(gp_op op, int64_t form, gp_dtype dtype, double x) {
   return result;
 }
 
-/* The slope of gelu and silu is 1 far right and 0 far left. */
+/* The slope of gelu and silu is 1 at plus infinity and 0 at minus infinity. */
 TEST(slopes_are_finite_at_infinity) {
   for (gp_dtype t = GP_F32; t <= GP_F64; t++) {
     for (int64_t form = 0; form <= 1; form++) {
@@ -217,7 +217,7 @@ TEST(slopes_are_finite_at_infinity) {
   }
 }
 
-/* One exponent for all takes another loop than an exponent each. */
+/* One exponent for all elements takes another loop than one exponent each. */
 TEST(a_square_has_the_same_bits_whatever_the_exponent_looks_like) {
   const double two = 2;
   gp_tensor *x = uniform(GP_F32, SHAPE(50), -3, 3), *scalar = values(GP_F32, SCALAR, &two);
@@ -270,7 +270,7 @@ TEST(comparisons_with_nan_are_false_but_for_ne) {
   gp_tensor_free(x);
 }
 
-/* Each fast layout and the general one; sizes 1, 2, 4 and 8. */
+/* Tests each fast layout and the general one; elements have 1, 2, 4 and 8 bytes. */
 TEST(where_selects_in_every_dtype_and_layout) {
   const gp_shape shapes[][3] = {
       {SHAPE(6, 33), SHAPE(6, 33), SHAPE(6, 33)}, {SHAPE(6, 33), SHAPE(6, 33), SCALAR},
@@ -294,7 +294,7 @@ TEST(where_selects_in_every_dtype_and_layout) {
 
 /* ---- refusals ------------------------------------------------------------------------------- */
 
-/* The inputs are freed. */
+/* Frees the inputs. */
 static void check_refused(gp_op op, gp_tensor *a, gp_tensor *b, gp_status status,
                           const char *text) {
   gp_tensor *out[GP_MAX_OUTPUTS];

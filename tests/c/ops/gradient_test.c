@@ -6,7 +6,7 @@ static gp_tensor *draw(gp_shape shape, double low, double high) {
   return uniform(GP_F64, shape, low, high);
 }
 
-/* Far from 0 on both sides, for ops with a kink or a pole there. */
+/* Draws numbers of both signs far from 0, for ops with a kink or a pole there. */
 static gp_tensor *draw_off_zero(gp_shape shape) {
   gp_tensor *t = draw(shape, 0.3, 2);
   for (int64_t i = 0; i < gp_tensor_numel(t); i += 2)
@@ -14,7 +14,7 @@ static gp_tensor *draw_off_zero(gp_shape shape) {
   return t;
 }
 
-/* An op of one input; the input is freed. */
+/* Checks an op of one input; the input is freed. */
 static void check1(gp_op op, gp_attrs attrs, gp_tensor *x) {
   check_gradient((gradient_case){.op = op, .attrs = attrs, .n_in = 1, .in = {x}});
 }
@@ -31,7 +31,7 @@ TEST(unary_ops) {
   check1(GP_OP_gelu, (gp_attrs){.gelu = {GP_GELU_TANH}}, draw_off_zero(SHAPE(2, 5)));
 }
 
-/* Every way in which a gradient must be summed back to the shape of its input. */
+/* Each broadcast needs its gradient summed back to the shape of the input in another way. */
 TEST(binary_ops_in_every_broadcast) {
   static const gp_op ops[] = {GP_OP_add, GP_OP_sub, GP_OP_mul, GP_OP_div, GP_OP_pow};
   const gp_shape pairs[][2] = {
@@ -52,7 +52,7 @@ TEST(binary_ops_in_every_broadcast) {
           .op = ops[k], .n_in = 2, .in = {draw(pairs[p][0], 0.5, 2), draw(pairs[p][1], 0.5, 2)}});
 }
 
-/* A rule must not touch the side that wants no gradient. */
+/* A rule must not touch the side that needs no gradient. */
 TEST(one_side_alone) {
   for (unsigned fixed = 1; fixed <= 2; fixed++)
     for (gp_op op = GP_OP_add; op <= GP_OP_pow; op++)
@@ -71,7 +71,7 @@ TEST(where_and_dropout) {
   check1(GP_OP_dropout, (gp_attrs){.random = 3, .dropout = {0.4}}, draw(SHAPE(5, 7), -1, 1));
 }
 
-/* Views and moves: the gradient is the inverse move. */
+/* Shape ops are views and moves: the gradient is the inverse move. */
 TEST(shape_ops) {
   check1(GP_OP_reshape, shape_attrs(SHAPE(6, 4)), draw(SHAPE(2, 3, 4), -1, 1));
   check1(GP_OP_reshape, shape_attrs(SHAPE(-1, 2)), draw(SHAPE(2, 3, 4), -1, 1));
@@ -89,7 +89,7 @@ TEST(shape_ops) {
                                         draw(SHAPE(2, 2, 3), -1, 1)}});
 }
 
-/* Every set of dims, kept or not. */
+/* Tests every set of dims, kept or not. */
 TEST(reductions) {
   for (int64_t mask = 0; mask < 8; mask++)
     for (int64_t keep = 0; keep <= 1; keep++)
@@ -100,7 +100,7 @@ TEST(reductions) {
   check1(GP_OP_sum_rows_dw, no_attrs, draw(SHAPE(2, 3, 4), -1, 1));
 }
 
-/* 0 * infinity must not arise: slopes at 0^2, 0^3 and 2^0. */
+/* 0 * infinity must not arise: these are the slopes at 0^2, 0^3 and 2^0. */
 TEST(powers_of_zero_have_finite_gradients) {
   const double base[] = {0, 0, 2}, exponent[] = {2, 3, 0};
   gp_builder b = {0};

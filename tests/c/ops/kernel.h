@@ -1,8 +1,8 @@
 /* tests/c/ops/kernel.h - run the CPU kernel of one op directly, whole or in pieces, and compare.
  *
- * The tests of the heavy ops speak to op definitions, not to the graph or the eager layer, so that
- * a wrong value can only be the kernel's. Outputs start as NaN: an element that a kernel forgets is
- * seen. Everything made here is given back by finish(). */
+ * The tests of the heavy ops use op definitions, not the graph or the eager layer, so that a wrong
+ * value can only come from the kernel. Outputs start as NaN, so that an element that a kernel
+ * forgets is visible. finish() frees everything that is made here. */
 #ifndef GP_TESTS_KERNEL_H
 #define GP_TESTS_KERNEL_H
 
@@ -22,7 +22,7 @@ static inline gp_tensor *keep(gp_tensor *tensor) {
   return kept[kept_count++] = tensor;
 }
 
-/* Ends a test: gives all values back. */
+/* Ends a test: frees all values. */
 static inline void finish(void) {
   while (kept_count > 0) gp_tensor_free(kept[--kept_count]);
 }
@@ -37,8 +37,8 @@ static inline gp_tensor *constant(gp_dtype dtype, gp_shape shape, double value) 
   return tensor;
 }
 
-/* Numbers in [-1, 1) from a generator of the test's own; rounded to f32, so that both types hold
- * the same values. */
+/* Makes numbers in [-1, 1) from a generator of the test's own; they are rounded to f32, so that
+ * both types hold the same values. */
 static inline gp_tensor *noise(gp_dtype dtype, gp_shape shape, uint32_t seed) {
   gp_tensor *tensor = zeros(dtype, shape);
   uint64_t state = seed * 2654435761u + 12345;
@@ -67,15 +67,15 @@ static inline double get(const gp_tensor *t, int64_t i) { return gp_tensor_get_d
 
 /* ---- applications -------------------------------------------------------------------------- */
 
-/* One application of an op; out is filled by infer_only or apply. */
+/* One application of an op; infer_only or apply fills out. */
 typedef struct application {
   const gp_op_def *def;
   gp_attrs attr;
   int n_in, n_out;
   gp_tensor *in[GP_MAX_INPUTS], *out[GP_MAX_OUTPUTS];
   gp_step_block step;
-  bool accumulate; /* out[0] is given */
-  bool pieces;     /* grain by grain, the last piece first */
+  bool accumulate; /* the op adds to out[0], which the test gives */
+  bool pieces;     /* runs grain by grain, the last piece first */
 } application;
 
 #define APPLY(op, attrs, ...)                                                                      \
@@ -114,7 +114,7 @@ static inline gp_status apply(application *a) {
   return run_pieces(&call, cpu, a->pieces ? cpu->cut(&call).grain : 0);
 }
 
-/* Apply and return output 0; failures are reported. */
+/* Applies the op and returns output 0; failures are reported. */
 static inline gp_tensor *output(application a) {
   CHECK_STATUS(apply(&a), GP_OK);
   return a.out[0];
@@ -122,7 +122,7 @@ static inline gp_tensor *output(application a) {
 
 /* ---- comparisons --------------------------------------------------------------------------- */
 
-/* The largest |a - b| / (1 + |b|); infinity where one of them is not finite. */
+/* Returns the largest |a - b| / (1 + |b|); infinity where one of them is not finite. */
 static inline double difference(const gp_tensor *a, const gp_tensor *b) {
   double worst = 0;
   for (int64_t i = 0; i < gp_tensor_numel(a); i++) {
@@ -132,7 +132,7 @@ static inline double difference(const gp_tensor *a, const gp_tensor *b) {
   return worst;
 }
 
-/* Run whole and in pieces: every output must have the same bits. Returns the whole one. */
+/* Runs the op whole and in pieces: every output must have the same bits. Returns the whole run. */
 static inline application same_in_pieces(application a) {
   application b = a;
   b.pieces = true;
@@ -146,7 +146,7 @@ static inline application same_in_pieces(application a) {
   return a;
 }
 
-/* An f32 run of an f64 application must agree within `tolerance`. */
+/* Runs an f64 application in f32: both must agree within `tolerance`. */
 static inline void near_in_f32(application a, double tolerance) {
   application b = a;
   CHECK_STATUS(apply(&a), GP_OK);
@@ -157,7 +157,7 @@ static inline void near_in_f32(application a, double tolerance) {
   for (int k = 0; k < a.n_out; k++) CHECK_NEAR(difference(b.out[k], a.out[k]), 0, tolerance);
 }
 
-/* sum(output 0 * weight), for central differences. */
+/* Returns sum(output 0 * weight), for central differences. */
 static inline double weighted(application a, const gp_tensor *weight) {
   for (int k = 0; k < GP_MAX_OUTPUTS; k++) a.out[k] = NULL;
   int before = kept_count;
@@ -187,7 +187,7 @@ static inline void check_gradient(application forward, int i, const gp_tensor *w
   CHECK_NEAR(worst, 0, 1e-7);
 }
 
-/* The op must refuse: status and a part of the text. */
+/* Checks that the op refuses, with this status and this part of the text. */
 static inline void refuses(application a, gp_status status, const char *text) {
   CHECK_STATUS(apply(&a), status);
   CHECK_TEXT(gp_error_text(), text);

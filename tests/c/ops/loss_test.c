@@ -1,4 +1,4 @@
-/* tests/c/ops/loss_test.c - cross_entropy, mse and what starts the backward pass. */
+/* tests/c/ops/loss_test.c - cross_entropy, mse, and the op that starts the backward pass. */
 #include "kernel.h"
 
 enum { ROWS = 70, V = 37 };
@@ -9,7 +9,7 @@ static gp_attrs options(bool has_ignore, int64_t ignore, double smoothing) {
 
 /* ---- cross_entropy ------------------------------------------------------------------------- */
 
-/* (1 - e) nll(id) + e mean(nll), by definition. */
+/* Returns (1 - e) nll(id) + e mean(nll), by definition. */
 static double expected_loss(const gp_tensor *x, int64_t row, int64_t id, double e) {
   double sum = 0, mean = 0;
   for (int64_t j = 0; j < V; j++) sum += exp(get(x, row * V + j));
@@ -41,7 +41,7 @@ TEST(cross_entropy_keeps_its_digits_for_large_logits) {
   finish();
 }
 
-/* The gradient op applied to a forward application, with dloss of any layout. */
+/* Returns the gradient op of a forward application, with dloss of any layout. */
 static application gradient_of(application f, gp_tensor *dloss) {
   CHECK_STATUS(apply(&f), GP_OK);
   return APPLY(cross_entropy_dx, f.attr, f.in[0], f.in[1], f.out[1], dloss);

@@ -27,7 +27,7 @@ TEST(layer_norm_centres_and_scales_each_row) {
   finish();
 }
 
-/* Values far from 0 with a small spread: one pass over x and x^2 would lose all digits. */
+/* Values are far from 0 with a small spread: one pass over x and x^2 would lose all digits. */
 TEST(layer_norm_keeps_its_digits_far_from_zero) {
   gp_tensor *x = noise(GP_F32, SHAPE(4, 384), 1);
   for (int64_t i = 0; i < 4 * 384; i++) gp_tensor_set_double(x, i, 4096 + get(x, i));
@@ -69,7 +69,8 @@ TEST(layer_norm_gradients_have_the_same_bits_in_pieces) {
   finish();
 }
 
-/* The gradient that goes around a layer, and the bias beside the weight. */
+/* One fused op adds the residual's gradient, the other makes the bias's gradient with the
+ * weight's. */
 TEST(fused_layer_norm_gradients_have_the_bits_of_the_two_ops) {
   for (gp_dtype d = GP_F32; d <= GP_F64; d++) {
     gp_tensor *x = noise(d, SHAPE(ROWS, 3 * C), 1), *w = noise(d, SHAPE(3 * C), 2);

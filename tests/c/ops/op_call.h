@@ -1,7 +1,7 @@
 /* tests/c/ops/op_call.h - one call of a kernel, by hand: shapes, operands, and running it in
  * pieces.
  *
- * What kernel.h (op definitions alone) and op_support.h (ops through the eager layer) both need. */
+ * Both kernel.h (op definitions alone) and op_support.h (ops through the eager layer) need it. */
 #ifndef GP_TESTS_OP_CALL_H
 #define GP_TESTS_OP_CALL_H
 
@@ -16,7 +16,7 @@
   ((gp_shape){.rank = (int)(sizeof DIMS(__VA_ARGS__) / sizeof(int64_t)), .dim = {__VA_ARGS__}})
 #define SCALAR ((gp_shape){0})
 
-/* A tensor of zeros that the caller frees. */
+/* Makes a tensor of zeros that the caller frees. */
 static inline gp_tensor *new_tensor(gp_dtype dtype, gp_shape shape) {
   gp_tensor *tensor = NULL;
   CHECK_STATUS(gp_tensor_new(dtype, &shape, &tensor), GP_OK);
@@ -27,14 +27,14 @@ static inline gp_arg arg_of(gp_tensor *tensor) {
   return (gp_arg){gp_tensor_data(tensor), gp_tensor_meta(tensor)};
 }
 
-/* Operands of a call; n_in and n_out are set. */
+/* Binds the operands of a call whose n_in and n_out are set. */
 static inline void bind_call(gp_call *call, gp_tensor *const *in, gp_tensor *const *out) {
   for (int i = 0; i < call->n_in; i++) call->in[i] = arg_of(in[i]);
   for (int k = 0; k < call->n_out; k++) call->out[k] = arg_of(out[k]);
 }
 
-/* Units [first, last), with scratch of NaN bytes: a kernel that reads what it has not written is
- * seen. */
+/* Runs units [first, last), with scratch of NaN bytes, so that a kernel that reads what it has not
+ * written is visible. */
 static inline gp_status run_span(const gp_call *call, const gp_cpu_kernel *cpu, int64_t first,
                                  int64_t last) {
   size_t bytes = cpu->scratch ? cpu->scratch(call) : 0;
@@ -48,8 +48,8 @@ static inline gp_status run_span(const gp_call *call, const gp_cpu_kernel *cpu, 
   return status;
 }
 
-/* All units in pieces of `piece` (0: all at once), last piece first: pieces may run in any
- * order. */
+/* Runs all units in pieces of `piece` (0: all at once), last piece first, because pieces may run in
+ * any order. */
 static inline gp_status run_pieces(const gp_call *call, const gp_cpu_kernel *cpu, int64_t piece) {
   int64_t units = cpu->cut(call).units;
   gp_status status = GP_OK;

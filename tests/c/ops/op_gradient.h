@@ -17,7 +17,7 @@ struct gp_builder {
   gp_tensor *value[BUILDER_VALUES];
 };
 
-/* Keep a value (taken) and give it a number. */
+/* Keeps a value (taken) and gives it a number. */
 static inline gp_ref builder_add(gp_builder *b, gp_tensor *value) {
   GP_ASSERT(b->count < BUILDER_VALUES);
   b->value[b->count] = value;
@@ -80,7 +80,7 @@ static inline double weighted(const gradient_case *c, gp_tensor *const *weight) 
   return total;
 }
 
-/* Compare one input's gradient element by element; the first wrong element is told. */
+/* Compares one input's gradient element by element; reports the first wrong element. */
 static inline void check_input(const gradient_case *c, int i, gp_tensor *const *weight,
                                const gp_tensor *g) {
   double h = 1e-5, tolerance = c->tolerance > 0 ? c->tolerance : 1e-6;
@@ -99,7 +99,7 @@ static inline void check_input(const gradient_case *c, int i, gp_tensor *const *
   }
 }
 
-/* Apply the op, ask its rule, and compare with the slopes; frees the inputs. */
+/* Applies the op, asks its rule, and compares with the slopes; frees the inputs. */
 static inline void check_gradient(gradient_case c) {
   gp_builder b = {0};
   gp_ref in[GP_MAX_INPUTS], out[GP_MAX_OUTPUTS], dout[GP_MAX_OUTPUTS], din[GP_MAX_INPUTS];

@@ -1,10 +1,9 @@
-/* tests/c/ops/op_samples.h - one application or more of every op, as data: shapes, kinds of values,
- * attributes.
+/* tests/c/ops/op_samples.h - one or more applications of every op, as data: shapes, kinds of
+ * values, attributes.
  *
  * An elementwise op gets a sample from its row of ops.def, and one more for each value of a choice;
- * what needs other shapes or values stands below.
- * Sizes are such that an op's work is cut into several pieces: 150 rows are three pieces of
- * row-wise ops, the last of them short. */
+ * samples with other shapes or values stand below. Sizes are such that an op's work is cut into
+ * several pieces: 150 rows are three pieces of row-wise ops, the last of them short. */
 #ifndef GP_TESTS_OP_SAMPLES_H
 #define GP_TESTS_OP_SAMPLES_H
 
@@ -270,8 +269,7 @@ static const sample samples[] = {
 
 enum { HAND_SAMPLES = sizeof samples / sizeof *samples, ROW_SAMPLES = 128 };
 
-/* ---- samples from rows
- * ------------------------------------------------------------------------- */
+/* ---- samples from rows ----------------------------------------------------------------------- */
 
 static inline bool has_sample(gp_op op) {
   for (int s = 0; s < HAND_SAMPLES; s++)
@@ -279,7 +277,7 @@ static inline bool has_sample(gp_op op) {
   return false;
 }
 
-/* The choice that an op has among its attributes; NULL: none. */
+/* Returns the choice that an op has among its attributes, or NULL. */
 static inline const gp_attr *choice_of(gp_op op) {
   for (const gp_attr *a = gp_op_attrs(op); a->name; a++)
     if (a->kind == GP_ATTR_CHOICE) return a;
@@ -295,7 +293,7 @@ static inline sample row_sample(gp_op op) {
   return s;
 }
 
-/* Append the samples of an elementwise op; returns how many there are then. */
+/* Appends the samples of an elementwise op; returns the new count. */
 static inline int add_row_samples(gp_op op, sample *list, int count) {
   const gp_attr *choice = choice_of(op);
   int value = 0;
@@ -322,8 +320,7 @@ static inline int row_samples(const sample **made) {
   return count;
 }
 
-/* ---- all
- * ---------------------------------------------------------------------------------------- */
+/* ---- all ------------------------------------------------------------------------------------- */
 
 static inline int sample_count(void) {
   const sample *made;

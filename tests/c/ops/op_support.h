@@ -7,10 +7,10 @@
 
 static const gp_attrs no_attrs; /* all 0 */
 
-/* Of reshape, and of expand: both have nothing but a shape. */
+/* Makes the attributes of reshape and of expand, which hold only a shape. */
 static inline gp_attrs shape_attrs(gp_shape shape) { return (gp_attrs){.reshape = {shape}}; }
 
-/* Uniform in [low, high), then rounded to the dtype. */
+/* Draws uniformly in [low, high), then rounds to the dtype. */
 static inline gp_tensor *uniform(gp_dtype dtype, gp_shape shape, double low, double high) {
   static uint64_t stream;
   gp_tensor *t = new_tensor(dtype, shape), *wide = new_tensor(GP_F64, shape);
@@ -21,21 +21,21 @@ static inline gp_tensor *uniform(gp_dtype dtype, gp_shape shape, double low, dou
   return t;
 }
 
-/* The given values, row-major. */
+/* Makes a tensor of the given values, row-major. */
 static inline gp_tensor *values(gp_dtype dtype, gp_shape shape, const double *from) {
   gp_tensor *t = new_tensor(dtype, shape);
   for (int64_t i = 0; i < gp_tensor_numel(t); i++) gp_tensor_set_double(t, i, from[i]);
   return t;
 }
 
-/* An application that may fail. */
+/* Applies an op that may fail. */
 static inline gp_status try_op(gp_op op, const gp_attrs *attrs, gp_tensor *const *in, int n_in,
                                gp_tensor **out) {
   int n_out;
   return gp_eager_apply(op, attrs, in, n_in, out, &n_out);
 }
 
-/* The first output of an op of up to three inputs; NULL ends them. The others are freed. */
+/* Returns the first output of an op of up to three inputs; NULL ends them. The others are freed. */
 static inline gp_tensor *apply(gp_op op, const gp_attrs *attrs, gp_tensor *a, gp_tensor *b,
                                gp_tensor *c) {
   gp_tensor *const in[] = {a, b, c};
@@ -45,7 +45,7 @@ static inline gp_tensor *apply(gp_op op, const gp_attrs *attrs, gp_tensor *a, gp
   return out[0];
 }
 
-/* Dims in reverse order: a strided view of the same memory. */
+/* Reverses the order of the dims: the result is a strided view of the same memory. */
 static inline gp_tensor *reversed(gp_tensor *t) {
   int rank = gp_tensor_meta(t)->shape.rank;
   gp_attrs attrs = {.permute = {{.count = rank}}};
@@ -53,14 +53,14 @@ static inline gp_tensor *reversed(gp_tensor *t) {
   return apply(GP_OP_permute, &attrs, t, NULL, NULL);
 }
 
-/* Equal dtype, shape and bytes: NaN equals itself here. Both are contiguous. */
+/* Are dtype, shape and bytes equal? NaN equals itself here. Both are contiguous. */
 static inline bool same_bits(const gp_tensor *a, const gp_tensor *b) {
   return gp_meta_equal(gp_tensor_meta(a), gp_tensor_meta(b)) &&
          (gp_tensor_numel(a) == 0 ||
           memcmp(gp_tensor_data(a), gp_tensor_data(b), gp_meta_bytes(gp_tensor_meta(a))) == 0);
 }
 
-/* The outputs of an op run in pieces of the given size. */
+/* Returns the outputs of an op that runs in pieces of the given size. */
 static inline void apply_in_pieces(gp_op op, const gp_attrs *attrs, gp_tensor *const *in, int n_in,
                                    gp_tensor **out, int64_t piece) {
   static const gp_step_block step = {.seed = 5, .step = 3, .rows = 4, .first_row = 8};
@@ -74,7 +74,7 @@ static inline void apply_in_pieces(gp_op op, const gp_attrs *attrs, gp_tensor *c
   CHECK_STATUS(run_pieces(&call, &gp_op_get(op)->cpu, piece), GP_OK);
 }
 
-/* Whole, unit by unit, and in pieces of 3 and 7 units: the same bits. */
+/* Runs the op whole, unit by unit, and in pieces of 3 and 7 units: the bits must be the same. */
 static inline void check_cut(gp_op op, const gp_attrs *attrs, gp_tensor *const *in, int n_in) {
   static const int64_t pieces[] = {1, 3, 7};
   gp_tensor *whole[GP_MAX_OUTPUTS] = {0};

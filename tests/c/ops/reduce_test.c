@@ -4,7 +4,7 @@
 
 /* ---- sums ----------------------------------------------------------------------------------- */
 
-/* Position in the reduced value of flat position `flat` of the whole one. */
+/* Returns where in the reduced value flat position `flat` of the whole one belongs. */
 static int64_t reduced_position(const gp_shape *shape, int64_t mask, int64_t flat) {
   int64_t at = 0, step = 1;
   for (int d = shape->rank - 1; d >= 0; d--) {
@@ -17,13 +17,13 @@ static int64_t reduced_position(const gp_shape *shape, int64_t mask, int64_t fla
   return at;
 }
 
-/* Against a plain sum in double, and in pieces. */
+/* Compares with a plain sum in double, and runs in pieces. */
 static void check_sum(gp_tensor *x, int64_t mask) {
   const gp_meta *meta = gp_tensor_meta(x);
   gp_attrs attrs = {.sum = {mask}};
   gp_tensor *y = apply(GP_OP_sum, &attrs, x, NULL, NULL);
   double *wanted = calloc(2 * (size_t)gp_tensor_numel(y), sizeof *wanted);
-  double *size = wanted + gp_tensor_numel(y); /* sums of absolute values: what errors scale with */
+  double *size = wanted + gp_tensor_numel(y); /* sums of absolute values: errors scale with them */
   for (int64_t i = 0; i < gp_tensor_numel(x); i++) {
     int64_t at = reduced_position(&meta->shape, mask ? mask : -1, i);
     wanted[at] += gp_tensor_get_double(x, i);
@@ -37,7 +37,8 @@ static void check_sum(gp_tensor *x, int64_t mask) {
   gp_tensor_free(y);
 }
 
-/* Rank 5 with a dim of size 1: lines and columns, one or several reduced dims around them. */
+/* Rank 5 with a dim of size 1 has lines and columns, with one or several reduced dims around
+ * them. */
 TEST(sums_over_every_set_of_dims_match_the_reference) {
   static const gp_dtype dtypes[] = {GP_F32, GP_F64, GP_I64, GP_I32, GP_U8, GP_BOOL};
   for (size_t k = 0; k < sizeof dtypes / sizeof *dtypes; k++)
@@ -48,7 +49,7 @@ TEST(sums_over_every_set_of_dims_match_the_reference) {
     }
 }
 
-/* More than one block of lanes, and more columns than are held at a time. */
+/* These have more than one block of lanes, and more columns than are held at a time. */
 TEST(long_sums_match_the_reference) {
   const gp_shape shapes[] = {SHAPE(1000, 3), SHAPE(3, 1000), SHAPE(300, 300), SHAPE(7, 129, 65)};
   for (size_t k = 0; k < sizeof shapes / sizeof *shapes; k++)
@@ -72,7 +73,7 @@ TEST(a_sum_along_the_last_dims_has_the_64_lane_order) {
   gp_tensor_free(x), gp_tensor_free(y);
 }
 
-/* The sum of everything, of the given dtype; x is freed. */
+/* Sums everything, in the given dtype; x is freed. */
 static void check_scalar_sum(gp_tensor *x, gp_dtype dtype, double wanted) {
   gp_tensor *y = apply(GP_OP_sum, &no_attrs, x, NULL, NULL);
   CHECK(gp_tensor_meta(y)->dtype == dtype && gp_tensor_meta(y)->shape.rank == 0);
@@ -80,7 +81,7 @@ static void check_scalar_sum(gp_tensor *x, gp_dtype dtype, double wanted) {
   gp_tensor_free(x), gp_tensor_free(y);
 }
 
-/* 2^53 + 1 would be lost in a double. */
+/* A double would lose the 1 of 2^53 + 1. */
 TEST(sums_of_scalars_empty_values_halves_and_large_integers) {
   const double big[] = {9007199254740993.0, 1, 1};
   check_scalar_sum(uniform(GP_F32, SHAPE(0, 4), 0, 1), GP_F32, 0);
@@ -94,7 +95,7 @@ TEST(sums_of_scalars_empty_values_halves_and_large_integers) {
   gp_tensor_free(x), gp_tensor_free(y);
 }
 
-/* Nothing added up is 0, and a dim that is not there is refused. */
+/* An empty sum is 0, and a dim that does not exist is refused. */
 TEST(an_empty_sum_over_rows_is_a_row_of_zeros) {
   gp_tensor *x = new_tensor(GP_F32, SHAPE(0, 4));
   gp_attrs rows = {.sum = {1, true}};
@@ -110,7 +111,7 @@ TEST(an_empty_sum_over_rows_is_a_row_of_zeros) {
 
 /* ---- the gradient of a bias ----------------------------------------------------------------- */
 
-/* Rows one after the other, beginning with the value of the slot: with ==. */
+/* Rows are added one after the other, beginning with the value of the slot; compared with ==. */
 TEST(row_sums_ascend_and_go_on_from_what_is_there) {
   gp_tensor *dy = uniform(GP_F32, SHAPE(9, 2, 150), -1, 1),
             *slot = uniform(GP_F32, SHAPE(150), -1, 1);
@@ -125,7 +126,7 @@ TEST(row_sums_ascend_and_go_on_from_what_is_there) {
   CHECK_STATUS(run_pieces(&call, &gp_op_get(GP_OP_sum_rows_dw)->cpu, 100), GP_OK);
   CHECK(memcmp(gp_tensor_data(slot), wanted, sizeof wanted) == 0);
   for (gp_dtype t = GP_F32; t <= GP_F64; t++) {
-    const gp_shape shapes[] = {SHAPE(20, 70), SHAPE(21, 200)}; /* long spans go by blocks of rows */
+    const gp_shape shapes[] = {SHAPE(20, 70), SHAPE(21, 200)}; /* long spans: blocks of rows */
     for (int i = 0; i < 2; i++) {
       gp_tensor *x = uniform(t, shapes[i], -1, 1);
       check_cut(GP_OP_sum_rows_dw, &no_attrs, &x, 1);
@@ -137,7 +138,7 @@ TEST(row_sums_ascend_and_go_on_from_what_is_there) {
 
 /* ---- largest elements ----------------------------------------------------------------------- */
 
-/* max and argmax against a plain search, and in pieces. */
+/* Compares max and argmax with a plain search, and runs in pieces. */
 static void check_max(gp_tensor *x, int dim, bool keep) {
   const gp_shape *shape = &gp_tensor_meta(x)->shape;
   gp_attrs attrs = {.max = {dim, keep}};
@@ -166,13 +167,13 @@ static void check_max(gp_tensor *x, int dim, bool keep) {
 TEST(the_largest_element_is_the_first_of_equals_in_every_dtype) {
   for (gp_dtype dtype = 0; dtype < GP_DTYPE_COUNT; dtype++)
     for (int dim = 0; dim < 3; dim++) {
-      gp_tensor *x = uniform(dtype, SHAPE(4, 9, 70), -4, 5); /* many equal ones among integers */
+      gp_tensor *x = uniform(dtype, SHAPE(4, 9, 70), -4, 5); /* integers have many equal elements */
       check_max(x, dim, dim == 1);
       gp_tensor_free(x);
     }
 }
 
-/* Several NaNs, only infinities, and NaN first and last, along rows and columns. */
+/* Has several NaNs, only infinities, and NaN first and last, along rows and columns. */
 TEST(nan_is_the_largest_and_infinities_count) {
   const double rows[4][4] = {{1, NAN, 3, NAN},
                              {-INFINITY, -INFINITY, -INFINITY, -INFINITY},
@@ -186,7 +187,7 @@ TEST(nan_is_the_largest_and_infinities_count) {
   }
 }
 
-/* Along the empty dim it is an error; along the other one there are no results. */
+/* Along the empty dim max is an error; along the other one there are no results. */
 TEST(an_empty_dim_has_no_largest_element) {
   gp_tensor *x = new_tensor(GP_F32, SHAPE(2, 0)), *out[GP_MAX_OUTPUTS];
   CHECK_STATUS(try_op(GP_OP_max, &(gp_attrs){.max = {1}}, &x, 1, out), GP_ESHAPE);
@@ -196,7 +197,7 @@ TEST(an_empty_dim_has_no_largest_element) {
   gp_tensor_free(x), gp_tensor_free(y);
 }
 
-/* The same positions read along the first and along the last dim. */
+/* Reads the same positions along the first and along the last dim. */
 TEST(the_gradient_of_max_goes_to_one_position) {
   const double dy[] = {5, 6}, at[] = {2, 3};
   const double columns[] = {0, 0, 5, 0, 0, 6}, rows[] = {0, 5, 0, 0, 0, 6};

@@ -1,11 +1,10 @@
 /* tests/c/ops/rules_test.c - the gradient rules of the heavy ops in f64 against central
  * differences.
- *
- * Only the first output of these ops has a gradient (the others are kept for the backward op), so
- * the check of op_gradient.h is made for that one here. */
+ * Only the first output of these ops has a gradient (the backward op reads the others), so this
+ * file has its own version of the check in op_gradient.h for that output. */
 #include "op_gradient.h"
 
-/* Ask the rule for the gradients of the inputs, the first output weighted by `weight`. */
+/* Asks the rule for the gradients of the inputs, with the first output weighted by `weight`. */
 static gp_status ask(gp_builder *b, const gradient_case *c, const gp_tensor *weight, gp_ref *din) {
   gp_ref in[GP_MAX_INPUTS], out[GP_MAX_OUTPUTS] = {0}, dout[GP_MAX_OUTPUTS];
   bool need[GP_MAX_INPUTS];
@@ -22,7 +21,7 @@ static gp_status ask(gp_builder *b, const gradient_case *c, const gp_tensor *wei
   return gp_op_get(c->op)->vjp(&v);
 }
 
-/* Shape of the first output. */
+/* Returns the shape of the first output. */
 static gp_shape shape_of(const gradient_case *c) {
   gp_sig sig = {.attr = &c->attrs, .n_in = c->n_in};
   for (int i = 0; i < c->n_in; i++) sig.in[i] = gp_tensor_meta(c->in[i]);
@@ -41,7 +40,7 @@ static void check_rule(gradient_case c) {
     if (din[i] != GP_NONE) check_input(&c, i, weight, b.value[din[i]]);
   }
   builder_free(&b);
-  CHECK_STATUS(ask(&b, &c, NULL, din), GP_OK); /* no gradient flows: none is made */
+  CHECK_STATUS(ask(&b, &c, NULL, din), GP_OK); /* no gradient flows, so none is made */
   for (int i = 0; i < c.n_in; i++) CHECK(din[i] == GP_NONE);
   builder_free(&b);
   gp_tensor_free(weight[0]);
@@ -68,7 +67,7 @@ TEST(dense_ops) {
       .op = GP_OP_embedding, .n_in = 2, .in = {draw_ids(SHAPE(2, 5), 4), draw(SHAPE(4, 3))}});
 }
 
-/* Stacks that are equal, repeated on either side, and missing. */
+/* Leading dimensions are equal, repeated on either side, and missing. */
 TEST(matmul_in_every_transpose_and_broadcast) {
   static const int64_t stacks[][2][2] = {
       {{2, 3}, {2, 3}}, {{2, 1}, {1, 3}}, {{2, 3}, {1, 1}}, {{1, 1}, {2, 3}}, {{1, 3}, {2, 3}}};
@@ -125,7 +124,7 @@ TEST(attention) {
   }
 }
 
-/* Rather than a gradient that is missing in silence. */
+/* The rule refuses, because otherwise the gradient would be missing silently. */
 TEST(masks_have_no_gradient) {
   const gp_ref in[4] = {0, 1, 2, 3}, out[2] = {4, 5}, dout[2] = {6, GP_NONE};
   const bool need[4] = {true, true, true, true};
@@ -146,7 +145,7 @@ TEST(losses) {
       (gradient_case){.op = GP_OP_mse, .n_in = 2, .in = {draw(SHAPE(3, 4)), draw(SHAPE(3, 4))}});
 }
 
-/* A gradient that reaches statistics would be lost: it is refused. */
+/* A gradient that reaches statistics would be lost, so it is refused. */
 TEST(statistics_have_no_gradient) {
   const gp_ref in[3] = {0, 1, 2}, out[3] = {3, 4, 5}, dout[3] = {GP_NONE, 6, GP_NONE};
   const bool need[3] = {true, true, true};

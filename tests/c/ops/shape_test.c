@@ -3,7 +3,7 @@
 #include "op_support.h"
 #include "ops/shape/reshape.h"
 
-/* 0, 1, 2, .. in the given shape. */
+/* Makes 0, 1, 2, .. in the given shape. */
 static gp_tensor *counted(gp_dtype dtype, gp_shape shape) {
   gp_tensor *t = new_tensor(dtype, shape);
   for (int64_t i = 0; i < gp_tensor_numel(t); i++) gp_tensor_set_double(t, i, (double)(i % 200));
@@ -44,7 +44,7 @@ TEST(views_show_the_memory_of_their_input) {
   gp_tensor_free(x), gp_tensor_free(part);
 }
 
-/* Rows of a matrix are one run, columns are several: these can be split, but not joined. */
+/* Rows of a matrix are one run, columns are several: those can be split, but not joined. */
 TEST(reshape_views_what_it_can_and_copies_the_rest) {
   gp_tensor *x = counted(GP_F32, SHAPE(4, 6));
   gp_attrs rows = {.narrow = {0, 1, 2}}, columns = {.narrow = {1, 0, 2}};
@@ -65,7 +65,7 @@ TEST(reshape_views_what_it_can_and_copies_the_rest) {
   gp_tensor_free(x), gp_tensor_free(top), gp_tensor_free(left);
 }
 
-/* Dims of size 1 carry no stride, and empty values nothing at all. */
+/* Dims of size 1 constrain no stride, and empty values none at all. */
 TEST(reshape_knows_scalars_ones_and_empty_values) {
   gp_tensor *one = counted(GP_F64, SHAPE(1, 1)), *none = counted(GP_F64, SHAPE(0, 3));
   gp_attrs scalar = {0}, empty = shape_attrs(SHAPE(5, 0, 2));
@@ -74,7 +74,7 @@ TEST(reshape_knows_scalars_ones_and_empty_values) {
   gp_tensor_free(one), gp_tensor_free(none);
 }
 
-/* Stride 0 runs merge with stride 0. */
+/* Dims of stride 0 merge with others of stride 0. */
 TEST(reshape_of_a_repeated_value_is_a_view_inside_the_repeated_dims) {
   gp_tensor *x = counted(GP_F32, SCALAR);
   gp_attrs wide = shape_attrs(SHAPE(4, 6)), other = shape_attrs(SHAPE(3, 8));
@@ -116,7 +116,7 @@ TEST(wrong_shapes_are_refused_with_the_numbers) {
 
 /* ---- copies --------------------------------------------------------------------------------- */
 
-/* Rank 4, transposed, with a dim of size 1: pieces begin and end inside of boxes. */
+/* Values have rank 4, transposed, with a dim of size 1: pieces begin and end inside of boxes. */
 TEST(copies_of_strided_values_are_contiguous_and_cut_anywhere) {
   for (gp_dtype dtype = 0; dtype < GP_DTYPE_COUNT; dtype++) {
     gp_tensor *x = counted(dtype, SHAPE(5, 1, 7, 3)), *t = reversed(x);
@@ -149,7 +149,7 @@ TEST(casts_convert_between_all_dtypes_and_cut_anywhere) {
   gp_tensor_free(line);
 }
 
-/* In the middle, with an empty value between. */
+/* Joins in the middle dim, with an empty value in between. */
 TEST(concat_puts_values_one_behind_the_other) {
   gp_tensor *a = counted(GP_I32, SHAPE(2, 1, 2)), *b = counted(GP_I32, SHAPE(2, 2, 2));
   gp_tensor *none = counted(GP_I32, SHAPE(2, 0, 2));
@@ -167,7 +167,7 @@ TEST(concat_puts_values_one_behind_the_other) {
   gp_tensor_free(a), gp_tensor_free(b), gp_tensor_free(none);
 }
 
-/* Before and behind, only behind, and around nothing. */
+/* Pads before and behind, only behind, and around an empty value. */
 TEST(pad_puts_zeros_around) {
   gp_tensor *x = counted(GP_F64, SHAPE(2, 2));
   check_elements(apply(GP_OP_pad, &(gp_attrs){.pad = {1, 1, 4}}, x, NULL, NULL), SHAPE(2, 4),

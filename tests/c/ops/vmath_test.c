@@ -2,7 +2,7 @@
 #include "ops/math/vmath.h"
 #include "test.h"
 
-/* Units in the last place of the float nearest to `right`. */
+/* Returns the error in units in the last place of the float nearest to `right`. */
 static double ulps(float y, double right) {
   if (isnan(right)) return isnan(y) ? 0 : INFINITY;
   if (y == (float)right) return signbit(y) == signbit((float)right) ? 0 : INFINITY;
@@ -11,7 +11,8 @@ static double ulps(float y, double right) {
   return fabs((double)y - right) / ldexp(1, (exponent < -126 ? -126 : exponent) - 23);
 }
 
-/* Every 4099th float of both signs (a prime, so that mantissas vary), NaNs and infinities too. */
+/* Tests every 4099th float of both signs (a prime, so that mantissas vary), NaNs and infinities
+ * too. */
 static double worst(float (*f)(float), double (*right)(double)) {
   double most = 0;
   for (uint64_t bits = 0; bits <= UINT32_MAX; bits += 4099) {
@@ -24,7 +25,7 @@ static double worst(float (*f)(float), double (*right)(double)) {
 
 static double sigmoid(double x) { return x < 0 ? exp(x) / (1 + exp(x)) : 1 / (1 + exp(-x)); }
 
-/* Bounds measured over every 37th float, plus a little. */
+/* The bounds were measured over every 37th float; each has a little added. */
 TEST(errors_stay_below_their_bounds) {
   CHECK(worst(gp_expf, exp) < 1.2);
   CHECK(worst(gp_tanhf, tanh) < 2.8);
@@ -35,7 +36,7 @@ TEST(errors_stay_below_their_bounds) {
   CHECK(worst(gp_log1pf, log1p) < 2.5);
 }
 
-/* Both zeros, the ends of the ranges, denormals, infinities, NaN. */
+/* Tests both zeros, the ends of the ranges, denormals, infinities, NaN. */
 TEST(special_values_are_libms) {
   static const float special[] = {0.0f,     -0.0f,     1.0f,    -1.0f,  88.72f,          88.73f,
                                   -87.4f,   -103.9f,   -104.1f, 1e-45f, 1.17549435e-38f, 3.4e38f,

@@ -6,7 +6,7 @@
 #include "optim/optim.h"
 #include "test.h"
 
-enum { N = 1003, STEPS = 7 }; /* N: 62 blocks of 16 and a rest */
+enum { N = 1003, STEPS = 7 }; /* N: 62 blocks of 16 and a remainder */
 
 /* ---- the formulas, as torch documents them -------------------------------------------------- */
 
@@ -272,7 +272,7 @@ TEST(updates_follow_the_formulas) {
   }
 }
 
-/* The same bits whether [0, N) is updated at once or in odd pieces. */
+/* The bits must be the same whether [0, N) is updated at once or in odd pieces. */
 static void compare_cuts(gp_dtype dtype, const gp_optim_hyper *h) {
   static arenas whole, cut;
   memset(&whole, 0, sizeof whole);
@@ -336,7 +336,7 @@ TEST(sums_of_squares_have_the_fixed_order) {
   CHECK(gp_optim_sum_squares(GP_F32, N, x) == lane[0] / 4);
 }
 
-/* The largest number of each type is one, also with a sign; infinities and NaN are none, wherever
+/* The largest number of each type is finite, also with a sign; infinities and NaN are not, wherever
  * they stand. */
 TEST(what_is_not_finite_is_seen_everywhere) {
   enum { COUNT = 69 };

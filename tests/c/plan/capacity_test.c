@@ -1,8 +1,8 @@
-/* tests/c/plan/capacity_test.c - slots of edges: never too few, never more than needed, by brute
- * force.
+/* tests/c/plan/capacity_test.c - edges have never too few slots and never more than needed, by
+ * brute force.
  *
- * What must have happened before a task starts is searched for in the graph of tasks: those before
- * it on its device, and what published the values that it waits for. */
+ * The test searches the graph of tasks for everything that must have happened before a task starts:
+ * the tasks before it on its device, and those that published the values it waits for. */
 #include <stdlib.h>
 
 #include "toy_plan.h"
@@ -29,7 +29,7 @@ static void add(past *p, int32_t t, int32_t before) {
   for (int32_t k = 0; k < toy_tasks(p->plan); k++) p->known[t][k] |= p->known[before][k];
 }
 
-/* Depth first: the past of what a task waits for is found before its own. */
+/* Searches depth first: the past of what a task waits for is found before its own. */
 static void visit(past *p, int32_t t) {
   const gp_task *task = &p->plan->tasks[t];
   if (p->seen[t]) return;
@@ -86,7 +86,7 @@ typedef struct slot_state {
 
 static slot_state states[64][16];
 
-/* The slot of a use, and how often it was used before. */
+/* Returns the slot of a use, and how often it was used before. */
 static slot_state *slot_of(const gp_plan *plan, const gp_task *task, const gp_edge_use *use,
                            uint32_t *round) {
   const gp_channel *channel = &plan->channels[use->edge];
@@ -125,8 +125,8 @@ static void finish(const gp_plan *plan, const gp_task *task) {
   }
 }
 
-/* Devices move in random order. In steps nobody ever waits for a slot; in forward passes nobody
- * forever. */
+/* Moves devices in random order. In a step no task ever waits for a slot; in forward passes none
+ * waits forever. */
 static void check_timing(const gp_plan *plan) {
   int32_t next[TOY_LAYERS], left = toy_tasks(plan);
   bool forward = plan->kind == GP_PLAN_EVALUATE;
@@ -182,7 +182,7 @@ TEST(forward_passes_never_stop) {
                           .skips = skips});
 }
 
-/* 1F1B: the values between two neighbours wait for at most one round trip. */
+/* Under 1F1B the values between two neighbours wait for at most one round trip. */
 TEST(one_f_one_b_needs_few_slots) {
   toy_planned made;
   toy_plan(&(toy_spec){.order = ONE_F_ONE_B, .stages = 4, .micros = 16}, &made);

@@ -1,10 +1,10 @@
-/* tests/c/plan/lowering_test.c - lowering: which tasks, what they keep, where it lies, and nothing
- * left behind. */
+/* tests/c/plan/lowering_test.c - lowering: which tasks there are, what they keep and where it lies,
+ * and that failures leak nothing. */
 #include <stdlib.h>
 
 #include "toy_plan.h"
 
-/* The tasks of a device as text, k where F keeps everything: "P0 F0 F1k R0 B0 B1". */
+/* Writes the tasks of a device as text, k where F keeps everything: "P0 F0 F1k R0 B0 B1". */
 static const char *tasks_of(const gp_plan *plan, int32_t device, char text[512]) {
   size_t used = 0;
   text[0] = 0;
@@ -64,7 +64,7 @@ TEST(forward_passes_alone_keep_nothing) {
 
 /* ---- every plan ------------------------------------------------------------------------------ */
 
-/* Tasks are numbered 0, 1, ... in an order that every device and every wait keeps. */
+/* Tasks are numbered 0, 1, ... in an order that respects every device's list and every wait. */
 static void check_numbers(const gp_plan *plan) {
   bool seen[1024] = {0};
   for (int32_t t = 0; t < toy_tasks(plan); t++) {
@@ -75,8 +75,8 @@ static void check_numbers(const gp_plan *plan) {
   }
 }
 
-/* Per edge and micro-batch: one publication, one wait per reader, one release per party; in this
- * order. */
+/* Each edge has, per micro-batch, one publication, one wait per reader and one release per party,
+ * in this order. */
 static void check_uses(const gp_plan *plan) {
   const gp_stages *stages = plan->shapes[0].stages;
   for (int32_t e = 0; e < plan->edge_count; e++)
@@ -125,7 +125,7 @@ static int spans_of(const gp_plan *plan, int32_t stage, span *spans) {
         if (task->stage != stage || task->micro != m || task->slot[kind] < 0) continue;
         if (s.first < 0) s.first = t, s.from = offset_of(plan, task, kind);
         CHECK(s.from ==
-              offset_of(plan, task, kind)); /* the same memory from the first to the last */
+              offset_of(plan, task, kind)); /* the memory is the same from the first to the last */
         s.last = t;
       }
       if (s.first >= 0 && s.bytes) spans[count++] = s;
@@ -198,8 +198,7 @@ TEST(larger_micro_batches_come_first) {
   toy_plan_free(&p);
 }
 
-/* ---- what cannot be planned
- * ------------------------------------------------------------------- */
+/* ---- what cannot be planned ------------------------------------------------------------------ */
 
 TEST(schedules_of_another_size_are_refused) {
   toy_planned p = {0};
@@ -230,7 +229,7 @@ TEST(no_failed_allocation_leaks) {
                    .skips = true};
   size_t live = gp_memory().live;
   toy_planned p;
-  toy_plan(&spec, &p); /* how many allocations the plan itself makes */
+  toy_plan(&spec, &p); /* counts how many allocations the plan itself makes */
   toy_plan_free(&p);
   int failures = 0;
   for (uint64_t n = 1;; n++, failures++) {

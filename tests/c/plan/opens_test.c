@@ -1,8 +1,8 @@
-/* tests/c/plan/opens_test.c - which tasks write gradients that others add to, and what they write.
- */
+/* tests/c/plan/opens_test.c - which tasks write gradients that others add to, and what they
+ * write. */
 #include "toy_plan.h"
 
-/* The tasks of a device that add to gradients, ! where one writes them: "B0! B1 B2". */
+/* Writes the tasks of a device that add to gradients, with ! where one writes them: "B0! B1 B2". */
 static const char *adders_of(const gp_plan *plan, int32_t device, char text[256]) {
   size_t used = 0;
   text[0] = 0;
@@ -48,7 +48,7 @@ TEST(nothing_is_written_where_nothing_is_trained) {
   check_adders(&spec, "");
 }
 
-/* The only parameter of a stage: its gradient begins where the area does. */
+/* A stage has only one parameter: its gradient begins where the area does. */
 TEST(a_program_says_which_gradients_it_writes) {
   toy_spec spec = {.order = ONE_F_ONE_B, .stages = 2, .micros = 2};
   toy_planned p;

@@ -1,16 +1,15 @@
-/* tests/c/plan/program_test.c - programs give the bits of their ops one after the other, whatever
- * shares memory.
+/* tests/c/plan/program_test.c - programs give the bits of their ops run one after the other,
+ * whatever shares memory.
  *
- * Random graphs with their gradients are run twice: every value in memory of its own, one op after
- * the other; and as a program, or as three of them, with groups, in-place results, temporary memory
- * and the pieces of each group last first; or op by op on two queues, in any order that their waits
- * allow.
- */
+ * Random graphs with their gradients run twice. The first run gives every value memory of its own,
+ * and runs one op after the other. The second is a program, or three of them, with groups, in-place
+ * results, temporary memory and the pieces of each group last first; or it runs op by op on two
+ * queues, in any order that their waits allow. */
 #include <stdlib.h>
 
 #include "toy.h"
 
-/* Everything but temporaries lies at an address of its own, relative to a base of NULL. */
+/* Everything but temporaries lies at an absolute address, relative to a base of NULL. */
 enum { ABSOLUTE = GP_BASE_GRAD, BASES };
 
 enum { VALUES = 24576, MAX_POOL = 64 };
@@ -48,7 +47,8 @@ static void run_piece(const gp_program *p, int32_t n, int64_t piece, char *scrat
   CHECK_STATUS(gp_op_get(instr->op)->cpu.run(&instr->call, span), GP_OK);
 }
 
-/* Pieces of a group may run in any order: the last one first finds what depends on it. */
+/* Pieces of a group may run in any order; running the last one first finds pieces that depend on
+ * others. */
 static void run_groups(const gp_program *p, char *scratch) {
   for (int32_t g = 0; g < p->group_count; g++) {
     const gp_group *group = &p->groups[g];
@@ -68,7 +68,7 @@ static int32_t next_of(const gp_program *p, bool side, int32_t n) {
   return n;
 }
 
-/* One queue runs ahead for as long as it may, or they take turns as drawn. */
+/* One queue runs ahead as long as it may, or they take turns at random. */
 static void run_queues(const gp_program *p, char *scratch) {
   int32_t next[2] = {next_of(p, false, 0), next_of(p, true, 0)};
   uint32_t ahead = draw(3);
@@ -101,19 +101,19 @@ static void run_program(gp_program *p) {
 /* ---- memory of values ---------------------------------------------------------------------- */
 
 typedef struct layout {
-  int32_t count; /* of values */
+  int32_t count; /* number of values */
   gp_place places[VALUES];
   void *memory[VALUES]; /* owned; NULL where the program places the value itself */
 } layout;
 
-/* A place of its own for a value. */
+/* Allocates a place of its own for a value. */
 static void *place(layout *l, const gp_graph *graph, gp_ref r) {
   CHECK_STATUS(gp_alloc(gp_meta_bytes(&graph->values[r].meta) + 1, &l->memory[r]), GP_OK);
   l->places[r] = (gp_place){ABSOLUTE, (size_t)l->memory[r]};
   return l->memory[r];
 }
 
-/* Where the value of a parameter lies: drawn now. */
+/* Returns where the value of a parameter lies, and draws it now. */
 static gp_place value_place(gp_param *param) {
   gp_tensor *value = NULL;
   CHECK_STATUS(gp_param_value(param, &value), GP_OK);
@@ -122,7 +122,7 @@ static gp_place value_place(gp_param *param) {
   return (gp_place){ABSOLUTE, (size_t)data};
 }
 
-/* Inputs with numbers in them, parameters where they live, accumulators at zero. */
+/* Places inputs with numbers in them, parameters where they live, accumulators at zero. */
 static void place_outside(layout *l, const gp_graph *graph, gp_ref r) {
   const gp_value *value = &graph->values[r];
   if (value->kind == GP_VALUE_PARAM)
@@ -137,7 +137,8 @@ static void place_outside(layout *l, const gp_graph *graph, gp_ref r) {
     numbers[i] = (float)((i * 37 + r) % 19) / 19 - 0.5f;
 }
 
-/* own: every value has memory of its own. Else only what is outside, and the results. */
+/* Lays out the values. own: every value has memory of its own; else only the outside ones and the
+ * results. */
 static layout *lay_out(const gp_graph *graph, bool own, const gp_ref *results, int count) {
   layout *l = calloc(1, sizeof *l);
   l->count = graph->value_count;
@@ -168,12 +169,12 @@ typedef struct pool {
 } pool;
 
 static gp_ref any(const pool *p) {
-  int recent = p->count < 6 ? p->count : 6; /* mostly what was made last: that makes chains */
+  int recent = p->count < 6 ? p->count : 6; /* prefers the newest values, which makes chains */
   return p->values[draw(4) ? p->count - 1 - (int)draw((uint32_t)recent)
                            : (int)draw((uint32_t)p->count)];
 }
 
-/* Apply an op if its inputs fit and are small; keep the result. */
+/* Applies an op if its inputs fit and are small; keeps the result. */
 static void attempt(pool *p, gp_op op, const gp_attrs *attrs, int n, const gp_ref *in) {
   gp_ref out[GP_MAX_OUTPUTS];
   int outputs;
@@ -198,7 +199,7 @@ static void attempt_view(pool *p) {
   }
 }
 
-/* A parameter of this shape: one that is there (two uses, one accumulator), or a new one. */
+/* Returns a parameter of this shape: an existing one (two uses, one accumulator), or a new one. */
 static gp_param *weight_of(pool *p, gp_shape shape) {
   for (int i = 0; i < p->t.param_count && draw(2); i++)
     if (gp_shape_equal(&gp_param_meta(p->t.params[i])->shape, &shape)) return p->t.params[i];
@@ -217,7 +218,7 @@ static void attempt_heavy(pool *p) {
   attempt(p, norm ? GP_OP_layer_norm : GP_OP_linear, norm ? &eps : &toy_plain, 3, in);
 }
 
-/* With permuted views in every corner. */
+/* True: graphs have permuted views in many places. */
 static bool turning;
 
 static void attempt_any(pool *p) {
@@ -241,7 +242,7 @@ static void attempt_any(pool *p) {
   }
 }
 
-/* A graph whose loss is the sum of the last few values, with its gradient. */
+/* Makes a graph whose loss is the sum of the last few values, with its gradient. */
 static pool random_graph(gp_ref *loss) {
   static const int64_t rows[] = {1, 2, 5, 64, 65, 130};
   pool p = {.t = toy_new(rows[draw(6)])};
@@ -259,7 +260,8 @@ static pool random_graph(gp_ref *loss) {
   return p;
 }
 
-/* All nodes that have a kernel, backward ones in the order of a backward program where asked. */
+/* Lists all nodes that have a kernel, the backward ones in the order of a backward program if
+ * asked. */
 static gp_node_list node_list(const gp_graph *graph, bool ordered) {
   gp_node_list list = {calloc((size_t)graph->node_count + 1, sizeof(int32_t)), 0};
   int32_t forward = 0;
@@ -273,7 +275,7 @@ static gp_node_list node_list(const gp_graph *graph, bool ordered) {
   return list;
 }
 
-/* The device has a second queue. */
+/* True: the device has a second queue. */
 static bool two_queues;
 
 static gp_program *build_graph(const gp_graph *graph, layout *l, bool own) {
@@ -295,8 +297,8 @@ static void run_graph(const gp_graph *graph, layout *l, bool own) {
   gp_program_free(program);
 }
 
-/* Results and accumulators have the same bits in both layouts. What was kept from one program to
- * another may have been written over. */
+/* Do results and accumulators have the same bits in both layouts? Values kept from one program for
+ * another are skipped, because they may have been overwritten. */
 static bool same_results(const gp_graph *graph, const layout *a, const layout *b) {
   bool same = true;
   for (gp_ref r = 0; r < graph->value_count; r++) {
@@ -330,7 +332,7 @@ TEST(programs_give_the_bits_of_their_ops) {
     lay_off(packed);
     toy_free(&p.t);
   }
-  CHECK(slots > 400); /* the graphs do have gradients */
+  CHECK(slots > 400); /* the graphs must have gradients */
   CHECK(gp_memory().live == live);
 }
 
@@ -338,11 +340,11 @@ TEST(programs_give_the_bits_of_their_ops) {
 
 typedef struct cut_list {
   const gp_graph *graph;
-  gp_node_list parts[3]; /* F, I, W: of one list */
-  bool read[3][VALUES];  /* per base value: by the part */
+  gp_node_list parts[3]; /* F, I and W of one list */
+  bool read[3][VALUES];  /* per base value: does the part read it? */
 } cut_list;
 
-/* Forward nodes, and the backward ones cut in two anywhere. */
+/* Cuts a graph into its forward nodes and two parts of the backward ones, anywhere. */
 static cut_list *cut(const gp_graph *graph) {
   cut_list *c = calloc(1, sizeof *c);
   gp_node_list all = node_list(graph, true);
@@ -361,8 +363,8 @@ static cut_list *cut(const gp_graph *graph) {
   return c;
 }
 
-/* What F makes for the others is kept in memory that they may write over; what I makes for W is
- * carried. */
+/* Values that F makes for the other parts are kept in memory that those may overwrite; values that
+ * I makes for W are carried. */
 static void place_kept(layout *l, const cut_list *c) {
   for (int k = 0; k < 2; k++)
     for (int32_t i = 0; i < c->parts[k].count; i++) {
@@ -376,7 +378,7 @@ static void place_kept(layout *l, const cut_list *c) {
     }
 }
 
-/* Returns how many kept values were written over. */
+/* Runs the three parts; returns how many kept values were overwritten. */
 static int run_parts(const cut_list *c, layout *l) {
   gp_program_notes notes;
   int taken = 0;
@@ -397,7 +399,7 @@ static int run_parts(const cut_list *c, layout *l) {
   return taken;
 }
 
-/* The memory of a kept value goes to a result of the program in which it dies. */
+/* A result may take the memory of a kept value whose last reader is in the same program. */
 TEST(kept_values_that_die_are_written_over_without_changing_bits) {
   int taken = 0;
   for (uint32_t seed = 1; seed <= 3000; seed++) {
@@ -422,7 +424,7 @@ TEST(kept_values_that_die_are_written_over_without_changing_bits) {
   CHECK(taken > 3000);
 }
 
-/* One after the other, and with neighbours as one op: the loss and all accumulators. */
+/* Graphs run op by op, and with neighbours fused: loss and all accumulators must be equal. */
 TEST(fused_graphs_give_the_bits_of_their_ops) {
   int32_t saved = 0;
   for (uint32_t seed = 1; seed <= 3000; seed++) {
@@ -446,7 +448,7 @@ TEST(fused_graphs_give_the_bits_of_their_ops) {
     toy_free(&plain.t);
     toy_free(&fused.t);
   }
-  CHECK(saved > 1000); /* there was something to fuse */
+  CHECK(saved > 1000); /* there must be something to fuse */
 }
 
 static int32_t count_side(const gp_program *p) {
@@ -455,7 +457,8 @@ static int32_t count_side(const gp_program *p) {
   return n;
 }
 
-/* What the second queue reads stays alone longer only where the area has room for it. */
+/* A value that the second queue reads keeps its memory longer only where the area has room for
+ * it. */
 TEST(a_second_queue_takes_no_temporary_memory) {
   int32_t side = 0;
   for (uint32_t seed = 1; seed <= 1000; seed++) {
@@ -486,7 +489,7 @@ static int32_t count_copies(const gp_graph *graph) {
   return n;
 }
 
-/* Arranges the second graph; returns how many copies that saved. */
+/* Arranges the second graph and compares; returns how many copies that saved. */
 static int32_t compare_arranged(const pool *plain, const pool *turned, gp_ref loss) {
   const gp_arrange_spec spec = {(const int32_t[]){0}, &loss, 1};
   gp_graph *graph = &turned->t.trace->graph;
@@ -502,7 +505,7 @@ static int32_t compare_arranged(const pool *plain, const pool *turned, gp_ref lo
   return copies - count_copies(graph);
 }
 
-/* The same where chains lie in other orders, of single ops and of neighbours that are one. */
+/* The same holds where chains lie in other orders, for single ops and for fused neighbours. */
 TEST(arranged_graphs_give_the_bits_of_their_ops) {
   int32_t saved = 0;
   turning = true;
@@ -520,12 +523,12 @@ TEST(arranged_graphs_give_the_bits_of_their_ops) {
     toy_free(&turned.t);
   }
   turning = false;
-  CHECK(saved > 1000); /* there was something to arrange */
+  CHECK(saved > 1000); /* there must be something to arrange */
 }
 
 /* ---- groups and temporary memory ------------------------------------------------------------ */
 
-/* The program of everything that the toy applied, with nothing placed but what is outside. */
+/* Builds the program of all that the toy applied; only outside values are placed. */
 static gp_program *program_of(const toy *t, bool separate, layout **l) {
   gp_node_list list = node_list(toy_graph(t), false);
   gp_program *program = NULL;
@@ -549,7 +552,7 @@ TEST(row_wise_ops_run_as_one_chain_and_in_one_piece_of_memory) {
   t.value = toy_op1(&t, GP_OP_softmax, t.value);
   gp_program *p = program_of(&t, false, &l);
   CHECK(p->group_count == 1 && p->groups[0].count == 4 && p->groups[0].pieces == 3);
-  CHECK(p->temp_bytes == (130 * TOY_WIDTH * 4 + 63) / 64 * 64); /* each takes over the one before */
+  CHECK(p->temp_bytes == (130 * TOY_WIDTH * 4 + 63) / 64 * 64); /* each op reuses the memory */
   gp_program_free(p);
   lay_off(l);
   p = program_of(&t, true, &l);
@@ -559,7 +562,7 @@ TEST(row_wise_ops_run_as_one_chain_and_in_one_piece_of_memory) {
   toy_free(&t);
 }
 
-/* Nobody here reads what was before GELU, and nobody else can. */
+/* No op here reads the value before GELU, and none outside can. */
 TEST(spare_outputs_that_nobody_reads_are_not_made) {
   toy t = toy_new(130);
   layout *l;
@@ -580,7 +583,7 @@ TEST(what_reads_other_rows_ends_a_chain) {
   layout *l;
   gp_ref half = toy_op1(&t, GP_OP_tanh, t.x);
   gp_ref column = toy_apply(&t, GP_OP_sum, &(gp_attrs){.sum = {1, true}}, 1, &half); /* [1, W] */
-  toy_op2(&t, GP_OP_add, half, column); /* reads all of column for each row */
+  toy_op2(&t, GP_OP_add, half, column); /* each row reads an element that needs a whole row */
   gp_program *p = program_of(&t, false, &l);
   CHECK(p->group_count == 3);
   gp_program_free(p);
@@ -613,8 +616,8 @@ TEST(values_of_no_elements_have_places) {
   toy_free(&t);
 }
 
-/* So many that looking for the best place of each would take long: none of them meet, and there is
- * no more memory than all of them need at once. */
+/* There are so many values that a search for the best place of each would take long. None of them
+ * meet, and there is no more memory than all of them need at once. */
 TEST(thousands_of_values_find_their_places) {
   enum { MANY = 9000 };
   toy t = toy_new(2);

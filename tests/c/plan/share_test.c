@@ -1,5 +1,5 @@
-/* tests/c/plan/share_test.c - the plan of one device out of many is that device's part of the whole
- * plan. */
+/* tests/c/plan/share_test.c - the plan for one device out of many equals that device's part of the
+ * whole plan. */
 #include "toy_plan.h"
 
 static void check_uses(const gp_task *a, const gp_task *b) {
@@ -33,7 +33,8 @@ static bool is_party(const gp_plan *plan, int32_t edge, int32_t device) {
   return party;
 }
 
-/* Numbers of shares go in the order of those of the whole; numbers: per task of the whole plan. */
+/* The numbers of a device's tasks have the order of the whole plan's; numbers: per task of the
+ * whole plan. */
 static void check_numbers(const gp_plan *whole, const int32_t *numbers) {
   for (int32_t a = 0; a < toy_tasks(whole); a++)
     for (int32_t b = 0; b < a; b++) {
@@ -88,7 +89,7 @@ TEST(shares_are_parts_of_the_whole) {
                            .frozen = kind == 2});
 }
 
-/* From what a pipeline would be made from; nobody makes one. */
+/* Plans one device from the description of a pipeline, without making the pipeline. */
 static gp_status plan_apart(const toy_spec *spec, const toy *model, gp_ref loss, int device,
                             const gp_plan_device_spec *devices, gp_plan **plan) {
   int32_t stage_of[TOY_LAYERS + 1];
@@ -136,7 +137,7 @@ TEST(plans_need_no_pipeline) {
   CHECK(gp_memory().live == live);
 }
 
-/* Two layers that add a tensor of the script's own, on devices that are described. */
+/* Plans two layers that add a tensor of the script, on devices given by their description. */
 static gp_plan *plan_with_constants(const gp_plan_device_spec *devices) {
   toy_spec spec = {.order = ONE_F_ONE_B, .remat = GP_REMAT_NEVER, .stages = 2, .micros = 3};
   gp_plan *plan = NULL;

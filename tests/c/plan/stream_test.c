@@ -1,12 +1,12 @@
 /* tests/c/plan/stream_test.c - plans of asynchronous, looped and bidirectional schedules: versions,
- * ranges, slots and capacities, against a run of the engine's rules one task after another.
+ * ranges, slots and capacities, compared with a run by the engine's rules, one task after another.
  *
- * Models are toy towers of a layer per stage. */
+ * Models are toy towers with one layer per stage. */
 #include "toy_plan.h"
 
 enum { DEVICES = 4, SPANS = 64 };
 
-/* Schedules that are written here: rows per device, placement per stage and copy. */
+/* Schedules that this file writes: rows per device, placement per stage and copy. */
 typedef enum stream_order {
   PIPEDREAM,
   VERTICAL_SYNC,
@@ -19,7 +19,7 @@ typedef enum stream_order {
 
 typedef struct stream_spec {
   stream_order order;
-  int devices, micros; /* micros: of a mini-batch as step is given it */
+  int devices, micros; /* micros: per mini-batch that step is given */
   int smaller;         /* how many of them have a row less */
   gp_remat remat;
   bool skips, frozen, free; /* free: steps follow each other without a barrier */
@@ -31,7 +31,7 @@ static int stages_of(const stream_spec *s) {
   return s->order == LOOPED ? 2 * s->devices : s->devices;
 }
 
-/* Micro-batches that the lists show: several mini-batches where the stream goes on. */
+/* Returns how many micro-batches the lists show: several mini-batches where the stream goes on. */
 static int stored(const stream_spec *s) {
   if (!is_async(s)) return s->micros;
   return s->micros * (4 + (2 * s->devices + s->micros - 1) / s->micros);
@@ -63,7 +63,7 @@ static void async_row(toy_text *t, const stream_spec *s, int d) {
   }
 }
 
-/* Looped: breadth-first over two stages of each device. */
+/* Writes a looped row: breadth-first over two stages of each device. */
 static void looped_row(toy_text *t, const stream_spec *s, int d) {
   for (int stage = d; stage < 2 * s->devices; stage += s->devices)
     for (int i = 0; i < s->micros; i++) write(t, s, 'F', stage, i);
@@ -71,7 +71,8 @@ static void looped_row(toy_text *t, const stream_spec *s, int d) {
     for (int i = s->micros - 1; i >= 0; i--) write(t, s, 'B', stage, i);
 }
 
-/* Even micro-batches go down the devices, odd ones up, each alone. */
+/* Writes a bidirectional row: even micro-batches go down the devices, odd ones up, one at a
+ * time. */
 static void both_row(toy_text *t, const stream_spec *s, int d) {
   for (int i = 0; i < s->micros; i++) write(t, s, 'F', i % 2 ? s->devices - 1 - d : d, i);
   for (int i = 0; i < s->micros; i++) write(t, s, 'B', i % 2 ? s->devices - 1 - d : d, i);
@@ -104,7 +105,7 @@ static gp_schedule *schedule_of(const stream_spec *s) {
 
 /* ---- plans ----------------------------------------------------------------------------------- */
 
-/* The n-th allocation of the plan fails (0: none). */
+/* Makes the plan while its n-th allocation fails (0: none). */
 static void make(const stream_spec *s, toy_planned *made, uint64_t n) {
   toy_spec model = {.stages = stages_of(s), .skips = s->skips, .frozen = s->frozen};
   int layers[TOY_LAYERS];
@@ -133,10 +134,9 @@ static void make(const stream_spec *s, toy_planned *made, uint64_t n) {
   gp_schedule_free(schedule);
 }
 
-/* ---- a run by the engine's rules
- * ----------------------------------------------------------------- */
+/* ---- a run by the engine's rules ------------------------------------------------------------- */
 
-/* What lies in one slot of an edge: rounds published, uses released. */
+/* State of one slot of an edge: rounds published, uses released. */
 typedef struct slot {
   int64_t published, released;
 } slot;
@@ -144,13 +144,13 @@ typedef struct slot {
 typedef struct runner {
   const gp_plan *plan;
   slot slots[64][SPANS];
-  int64_t holder[2 * DEVICES][GP_SLOT_KINDS][SPANS]; /* micro-batch + 1 whose values lie there */
+  int64_t holder[2 * DEVICES][GP_SLOT_KINDS][SPANS]; /* micro-batch + 1 that holds the slot */
   int64_t version[2 * DEVICES];                      /* newest, per stage */
   int64_t stash[2 * DEVICES][SPANS];                 /* version + 1 in each place */
   uint32_t step[DEVICES];
   int32_t task[DEVICES];
   uint32_t given;
-  bool one_way; /* readers of a frozen stage, or of the step before, tell it nothing */
+  bool one_way; /* readers of a frozen stage, or of the step before, send nothing back */
 } runner;
 
 static slot *slot_of(runner *r, int32_t edge, int64_t micro, int64_t *round) {
@@ -159,7 +159,8 @@ static slot *slot_of(runner *r, int32_t edge, int64_t micro, int64_t *round) {
   return &r->slots[edge][turn % slots];
 }
 
-/* Would it wait for a value, or for a free slot? That may be only where nothing flows back. */
+/* Would the task wait for a value, or for a free slot? It may wait for a slot only where nothing
+ * flows back. */
 static bool must_wait(runner *r, const gp_task *task, int64_t micro) {
   for (int32_t u = 0; u < task->use_count; u++) {
     int64_t round;
@@ -177,13 +178,13 @@ static void use_edges(runner *r, const gp_task *task, int64_t micro) {
   for (int32_t u = 0; u < task->use_count; u++) {
     int64_t round;
     slot *at = slot_of(r, task->uses[u].edge, micro, &round);
-    CHECK(task->uses[u].publish || at->published == round + 1); /* its own round, not a later one */
+    CHECK(task->uses[u].publish || at->published == round + 1); /* not a later round */
     if (task->uses[u].publish) CHECK(at->published == round), at->published++;
     at->released += task->uses[u].release;
   }
 }
 
-/* Nobody else's values lie where this micro-batch keeps its own. */
+/* Checks that no other micro-batch's values lie where this one keeps its own. */
 static void use_slots(runner *r, const gp_task *task, int64_t micro) {
   int32_t h = gp_plan_holder(r->plan, task->stage, task->copy);
   for (int kind = 0; kind < GP_SLOT_KINDS; kind++) {
@@ -196,7 +197,7 @@ static void use_slots(runner *r, const gp_task *task, int64_t micro) {
   }
 }
 
-/* It finds the version that it wants. */
+/* Checks that the task finds the version of the weights that it needs. */
 static void use_version(runner *r, const gp_task *task, int64_t micro) {
   const gp_plan *plan = r->plan;
   int64_t version = task->version + (micro - task->micro) / plan->batch;
@@ -212,7 +213,7 @@ static void use_version(runner *r, const gp_task *task, int64_t micro) {
   }
 }
 
-/* Where device d is, or NULL: it waits for a mini-batch to be given, or is done. */
+/* Returns the next task of device d, or NULL: the device waits for a mini-batch, or is done. */
 static const gp_task *head(runner *r, int32_t d, int64_t *micro) {
   const gp_plan *plan = r->plan;
   for (;;) {
@@ -228,7 +229,7 @@ static const gp_task *head(runner *r, int32_t d, int64_t *micro) {
     const gp_task *task = &plan->tasks[begin[0] + r->task[d]];
     *micro = task->micro + repeats * plan->step_micros;
     if (*micro < (int64_t)r->given * plan->step_micros) return task;
-    r->task[d]++; /* never given */
+    r->task[d]++; /* this mini-batch is never submitted */
   }
 }
 
@@ -243,7 +244,7 @@ static bool advance(runner *r, int32_t d) {
   return true;
 }
 
-/* Some device that can go on does, as chance says, until none can. */
+/* Advances random devices that can go on until none can. */
 static void run(const gp_plan *plan, const stream_spec *spec, uint32_t steps, uint32_t seed) {
   static runner r;
   r = (runner){.plan = plan, .given = plan->batch || spec->free ? steps : 1};
@@ -312,7 +313,7 @@ TEST(ranges_repeat_when_the_pipeline_is_full) {
   toy_planned p;
   make(&(stream_spec){.order = PIPEDREAM, .devices = 4, .micros = 1}, &p, 0);
   const gp_ranges *r = &p.plan->ranges;
-  CHECK(r->count == 7); /* full at the fourth; of the first versions until the seventh */
+  CHECK(r->count == 7); /* full at the fourth; first versions are read until the seventh */
   for (int d = 0; d < 4; d++) CHECK(r->lag[d] == 3 - d);
   for (int j = 0; j < 7; j++)
     CHECK(r->known[j] == (j < 3 ? 0 : j - 2) && r->passed[j] == r->known[j]);
@@ -328,8 +329,8 @@ TEST(ranges_repeat_when_the_pipeline_is_full) {
   toy_plan_free(&p);
 }
 
-/* Where gradients flow back the maker learns that its readers are done; a slot per micro-batch of
- * the pipeline's depth is enough, however long the stream. */
+/* Where gradients flow back the maker learns that its readers are done. So one slot per micro-batch
+ * of the pipeline's depth is enough, however long the stream is. */
 TEST(a_stream_needs_as_many_slots_as_the_pipeline_is_deep) {
   toy_planned p;
   make(&(stream_spec){.order = PIPEDREAM, .devices = 4, .micros = 1}, &p, 0);
@@ -337,8 +338,7 @@ TEST(a_stream_needs_as_many_slots_as_the_pipeline_is_deep) {
   toy_plan_free(&p);
 }
 
-/* ---- what cannot be planned
- * -------------------------------------------------------------------- */
+/* ---- what cannot be planned ------------------------------------------------------------------ */
 
 TEST(no_failed_allocation_leaks) {
   static const stream_spec specs[] = {

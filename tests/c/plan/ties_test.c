@@ -2,7 +2,7 @@
  * mini-batch. */
 #include "toy_plan.h"
 
-/* A model whose embedding and last layer share a weight, and how it is planned. */
+/* A model whose embedding and last layer share a weight, and how to plan it. */
 typedef struct tie_spec {
   int stages, micros;
   bool on_host, added, thrice; /* thrice: a third layer shares it too */
@@ -30,7 +30,8 @@ static toy model_of(const tie_spec *spec, gp_ref *loss) {
   return t;
 }
 
-/* Ties of the plan; *tie receives the first, *ops the ops that write and add. */
+/* Counts the ties of the plan; *tie receives the first one, *ops the ops that write and that
+ * add. */
 static int32_t ties_of(const tie_spec *spec, gp_tie *tie, gp_op ops[2]) {
   static const gp_plan_device_spec own[2] = {{.space = 1}, {.space = 1}};
   int layers[] = {spec->stages == 1 ? 2 + spec->thrice : 1, 1};

@@ -1,8 +1,8 @@
 /* tests/c/plan/toy.h - small traced models for the tests of graph/ and plan/.
  *
- * A toy is a trace that grows at its end: each call appends an op to the value that the last one
- * made. Layers are numbered by the caller, as the pipeline does; the loss belongs to the layer
- * after the last one. */
+ * A toy is a trace that grows at its end: each call applies an op to the value of the last one. The
+ * caller numbers the layers, as the pipeline does; the loss belongs to the layer after the last
+ * one. */
 #ifndef GP_TESTS_TOY_H
 #define GP_TESTS_TOY_H
 
@@ -23,7 +23,7 @@ static const gp_attrs toy_plain; /* no attributes */
 typedef struct toy {
   gp_trace *trace;
   gp_param *params[TOY_PARAMS];
-  int32_t layers[TOY_PARAMS]; /* that the parameters were made in */
+  int32_t layers[TOY_PARAMS]; /* the layer in which each parameter was made */
   int param_count, layer;
   int64_t rows;
   gp_ref x, target, value;
@@ -78,7 +78,7 @@ static inline gp_ref toy_use(toy *t, gp_param *param) {
   return ref;
 }
 
-/* Apply an op; returns its first output. */
+/* Applies an op; returns its first output. */
 static inline gp_ref toy_apply(toy *t, gp_op op, const gp_attrs *attrs, int n, const gp_ref *in) {
   gp_ref out[GP_MAX_OUTPUTS] = {GP_NONE};
   int outputs;
@@ -94,7 +94,7 @@ static inline gp_ref toy_op2(toy *t, gp_op op, gp_ref a, gp_ref b) {
   return toy_apply(t, op, &toy_plain, 2, (gp_ref[]){a, b});
 }
 
-/* value = value w^T + b with these parameters (b may be NULL). */
+/* Sets value = value w^T + b with these parameters (b may be NULL). */
 static inline void toy_linear_of(toy *t, gp_param *w, gp_param *b) {
   gp_ref in[3] = {t->value, toy_use(t, w), b ? toy_use(t, b) : GP_NONE};
   t->value = toy_apply(t, GP_OP_linear, &toy_plain, b ? 3 : 2, in);
@@ -107,13 +107,13 @@ static inline void toy_linear(toy *t) {
 
 static inline void toy_tanh(toy *t) { t->value = toy_op1(t, GP_OP_tanh, t->value); }
 
-/* The sum of squared differences to the target, in the layer after the others. */
+/* Adds the sum of squared differences to the target, in the layer after the others. */
 static inline gp_ref toy_loss(toy *t, int layers) {
   toy_layer(t, layers);
   return toy_op2(t, GP_OP_mse, t->value, t->target);
 }
 
-/* layers times linear and tanh, a layer each pair; then the loss. */
+/* Traces `layers` layers of linear and tanh, then the loss. */
 static inline toy toy_tower(int64_t rows, int layers, gp_ref *loss) {
   toy t = toy_new(rows);
   for (int l = 0; l < layers; l++) {
@@ -133,7 +133,7 @@ static inline const gp_node *toy_node(const toy *t, int32_t n) { return &t->trac
 
 static inline int32_t toy_maker(const toy *t, gp_ref ref) { return toy_graph(t)->values[ref].node; }
 
-/* Names of the ops of a node list, separated by blanks. */
+/* Writes the names of the ops of a node list, separated by blanks. */
 static inline const char *toy_ops(const toy *t, const gp_node_list *list, char text[512]) {
   size_t used = 0;
   text[0] = 0;
@@ -152,7 +152,7 @@ static inline const char *toy_ops(const toy *t, const gp_node_list *list, char t
 
 /* ---- planning ------------------------------------------------------------------------------ */
 
-/* What toys are planned for: a stage of each device, all in the host's memory. */
+/* The devices that toys are planned for: one stage each, all in the host's memory. */
 typedef struct toy_space {
   gp_plan_env env;
   gp_layout layout;
@@ -178,7 +178,7 @@ static inline void toy_space_set(toy_space *space, const int *layers, int stages
                              .device_count = stages};
 }
 
-/* The parameters of a toy are the model's. */
+/* Adds the parameters of a toy to the model's. */
 static inline void toy_space_add(toy_space *space, const toy *t) {
   for (int i = 0; i < t->param_count; i++) {
     space->params[space->param_count] = t->params[i];
@@ -198,7 +198,7 @@ static inline gp_status toy_space_plan(toy_space *space, const gp_plan_spec *spe
   return status;
 }
 
-/* Parse rows that are given as one text, devices separated by blanks; stage s on device s. */
+/* Parses rows that are given as one text, devices separated by blanks; stage s is on device s. */
 static inline gp_schedule *toy_schedule(const char *text, int stages) {
   char copy[8192], *rows[16], *save = NULL;
   int32_t placement[16];

@@ -5,9 +5,8 @@
 
 #include "toy.h"
 
-/* Published orders, and those of a user: backward passes last first, all Ws at the end last first,
- * each W after its I. FORWARD
- * has no backward passes. */
+/* Published orders, and three that a user might write: backward passes last first, all Ws at the
+ * end last first, each W after its I. FORWARD has no backward passes. */
 typedef enum toy_order {
   NAIVE,
   GPIPE,
@@ -61,7 +60,7 @@ typedef struct toy_spec {
   gp_remat remat;
   int stages, micros, smaller; /* smaller: how many of the micro-batches have a row less */
   bool skips, frozen;          /* frozen: the first layer is not trained */
-  int share;                   /* 0: of all devices; d + 1: of device d */
+  int share;                   /* 0: plans all devices; d + 1: plans device d */
 } toy_spec;
 
 static inline toy toy_model(const toy_spec *spec, int64_t rows, gp_ref *loss) {
@@ -81,7 +80,7 @@ static inline toy toy_model(const toy_spec *spec, int64_t rows, gp_ref *loss) {
 
 typedef struct toy_planned {
   toy_space space;
-  toy models[2]; /* their traces are the plan's */
+  toy models[2]; /* the plan owns their traces */
   gp_plan *plan;
   gp_status status;
 } toy_planned;

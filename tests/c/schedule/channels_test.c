@@ -1,10 +1,10 @@
-/* tests/c/schedule/channels_test.c - capacities of channels, against devices that send and receive
- * one message at a time. */
+/* tests/c/schedule/channels_test.c - capacities of channels, compared with devices that send and
+ * receive one message at a time. */
 #include "test.h"
 #include "verify_oracle.h"
 
-/* One send or receive of a device: a message is known by its direction, sending stage and
- * micro-batch. */
+/* One send or receive of a device: direction, sending stage and micro-batch identify the
+ * message. */
 typedef struct deed {
   bool sends;
   int direction, stage, micro, peer;
@@ -16,7 +16,7 @@ typedef struct program {
   bool sent[2][STAGES][MICROS], taken[2][STAGES][MICROS];
 } program;
 
-/* The device of a (stage, micro-batch), and whether the rows hold an action of it. */
+/* Finds the device of a (stage, micro-batch); returns whether the rows hold such an action. */
 static bool find(const grid *g, gp_act op, int stage, int micro, int *device) {
   for (int d = 0; d < g->devices; d++)
     for (int a = 0; a < g->count[d]; a++) {
@@ -30,8 +30,8 @@ static bool find(const grid *g, gp_act op, int stage, int micro, int *device) {
 
 static void add(program *p, int d, deed x) { p->deeds[d][p->count[d]++] = x; }
 
-/* The receive that comes first, or the send that comes after, an action; named ones stand in the
- * rows. */
+/* Adds the receive before an action, or the send after it. Messages that the rows name are in them
+ * already. */
 static void add_deed(const grid *g, program *p, int d, const gp_action *x, bool sends) {
   bool forward = x->op == GP_ACT_F || x->op == GP_ACT_SEND_F || x->op == GP_ACT_RECV_F;
   bool computes = x->op == GP_ACT_F || x->op == GP_ACT_B || x->op == GP_ACT_I;
@@ -54,7 +54,8 @@ static program program_of(const grid *g) {
   return p;
 }
 
-/* Messages of this one's channel that lie there: same edge and direction, same two devices. */
+/* Counts the messages that lie in this one's channel: same edge, same direction, same two
+ * devices. */
 static int waiting(const program *p, int d, const deed *x) {
   int n = 0;
   for (int e = 0; e < p->next[d]; e++) {
@@ -65,7 +66,7 @@ static int waiting(const program *p, int d, const deed *x) {
   return n;
 }
 
-/* Is the peer just about to receive this message? */
+/* Is the peer about to receive this message? */
 static bool is_met(const program *p, int d, const deed *x) {
   const deed *y = &p->deeds[x->peer][p->next[x->peer]];
   return p->next[x->peer] < p->count[x->peer] && !y->sends && y->peer == d &&
@@ -123,8 +124,7 @@ TEST(the_smallest_capacity_is_that_of_a_slow_run) {
   CHECK(deadlocks > 300);
 }
 
-/* ---- the passes keep a schedule a schedule
- * ----------------------------------------------------- */
+/* ---- the passes keep a schedule a schedule --------------------------------------------------- */
 
 static gp_status remake(const grid *g, const gp_schedule *s,
                         gp_status (*pass)(const gp_schedule *s, gp_rows **rows),

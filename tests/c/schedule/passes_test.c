@@ -103,8 +103,7 @@ TEST(each_copy_of_a_stage_adds_its_own_in_ascending_order) {
                   "0F3 0F2 1F1 1F0 1B0 1B1 0I3 0I2 0W2 0W3 0REDUCE_GRAD 1REDUCE_GRAD 0U0 1U0"));
 }
 
-/* ---- recomputation and split backward passes
- * -------------------------------------------------- */
+/* ---- recomputation and split backward passes ------------------------------------------------- */
 
 TEST(zero_bubble_h1_keeps_its_own_split) {
   given g = {{"0F0,0F1,0F2,0I0,0W0,0F3,0I1,0W1,0I2,0W2,0I3,0W3",
@@ -121,8 +120,7 @@ TEST(zero_bubble_h1_keeps_its_own_split) {
                   "2F0 2I0 2F1 2I1 2F2 2I2 2W0 2F3 2I3 2W1 2W2 2W3 2U0"));
 }
 
-/* ---- asynchronous
- * ------------------------------------------------------------------------------ */
+/* ---- asynchronous ---------------------------------------------------------------------------- */
 
 TEST(updates_of_asynchronous_schedules_stay_where_they_are) {
   given g = {{"0F0@0,0F1@0,0B0@0,0U0,0F2@1,0B1@0,0U1,0B2@1,0U2",

@@ -26,7 +26,8 @@ static void push(grid *g, int device, gp_act op, int stage, int micro) {
       (gp_action){.op = (uint8_t)op, .stage = stage, .micro = micro, .version = -1};
 }
 
-/* GPipe or 1F1B over one stage a device; apart: I and W for B, Ws one action later. */
+/* Makes GPipe or 1F1B with one stage a device. apart: I and W replace B, and W comes one action
+ * later. */
 static grid make(int stages, int micros, bool one, bool apart) {
   grid g = {.stages = stages};
   for (int r = 0; r < stages; r++) {
@@ -82,7 +83,7 @@ static bool forward_only(const grid *g) {
   return only;
 }
 
-/* Run device after device as long as anything moves: is every action run, and everything once? */
+/* Runs device after device as long as any of them advances: does every action run, each once? */
 static bool works(const grid *g, int micros) {
   done d = {0};
   bool only = forward_only(g);
@@ -120,7 +121,7 @@ static int highest_micro(const grid *g) {
 
 /* ---- the order ------------------------------------------------------------------------------ */
 
-/* Position in the order of an action, or -1. */
+/* Returns the position of an action in the order, or -1. */
 static int32_t order_of(const gp_schedule *s, gp_act op, int stage, int micro) {
   for (int32_t a = 0; a < s->first[s->device_count]; a++)
     if (s->actions[a].op == op && s->actions[a].stage == stage && s->actions[a].micro == micro)
@@ -161,7 +162,7 @@ static void drop(grid *g, int d, int a) {
   g->count[d]--;
 }
 
-/* Swap two actions, drop one, double one, or change its stage, micro-batch or op. */
+/* Swaps two actions, drops or doubles one, or changes its stage, micro-batch or op. */
 static void mutate(grid *g) {
   int d = draw(g->stages), a = draw(g->count[d]), b = draw(g->count[d]);
   gp_action *x = &g->rows[d][a], copy = *x;
@@ -175,7 +176,8 @@ static void mutate(grid *g) {
   }
 }
 
-/* Refused, the faulty action is in the grid of the message and where the fault says. */
+/* The schedule is refused: the message marks the faulty action in its grid, where the fault
+ * says. */
 static void check_report(const grid *g, const gp_schedule_fault *fault) {
   char marked[32];
   CHECK(fault->check && fault->device >= 0 && fault->device < g->stages);
@@ -209,8 +211,7 @@ TEST(the_verifier_agrees_with_an_interpreter_on_mutants) {
   CHECK(gp_memory().live == live);
 }
 
-/* ---- forward only, and what cannot be had
- * ----------------------------------------------------- */
+/* ---- forward only, refusals, failing allocations --------------------------------------------- */
 
 TEST(forward_passes_alone_are_a_schedule) {
   grid g = {.stages = 2, .placement = {0, 1}};

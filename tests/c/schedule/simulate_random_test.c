@@ -1,8 +1,8 @@
-/* tests/c/schedule/simulate_random_test.c - the simulator against a slow, simple oracle on random
- * schedules.
+/* tests/c/schedule/simulate_random_test.c - the simulator compared with a slow, simple oracle on
+ * random schedules.
  *
- * The oracle makes an event of every receive, computation and send, lists what each waits for, and
- * sweeps over all of them until nothing changes: no queue, no order, no cleverness. */
+ * The oracle makes an event of every receive, computation and send, lists what each event waits
+ * for, and sweeps over all of them until nothing changes. It has no queue and no order. */
 #include "schedule/simulate/simulate.h"
 #include "test.h"
 
@@ -15,10 +15,9 @@ static int draw(int below) {
   return (int)((state >> 8) % (uint32_t)below);
 }
 
-/* ---- random schedules
- * -------------------------------------------------------------------------- */
+/* ---- random schedules ------------------------------------------------------------------------ */
 
-/* Lists of actions that can be run: made by running them in a random order. */
+/* Lists of actions that can run: they are made by running them in a random order. */
 typedef struct grid {
   int stages, micros, devices, copies;
   int32_t placement[2 * STAGES];
@@ -32,7 +31,7 @@ static int device_of(const grid *g, int stage, int micro) {
   return g->placement[stage * g->copies + micro % g->copies];
 }
 
-/* The op that (stage, micro-batch) can do next, or GP_ACT_IDLE. */
+/* Returns the op that (stage, micro-batch) can do next, or GP_ACT_IDLE. */
 static gp_act next_op(const grid *g, int s, int m) {
   if (!g->f[s][m]) return s == 0 || g->f[s - 1][m] ? GP_ACT_F : GP_ACT_IDLE;
   bool above = s == g->stages - 1 || g->i[s + 1][m];
@@ -46,8 +45,8 @@ static void mark(grid *g, gp_act op, int s, int m) {
   if (op == GP_ACT_W || op == GP_ACT_B) g->w[s][m] = true;
 }
 
-/* Append what a random cell can do; sometimes joined with what another of its device could do
- * too. */
+/* Appends what a random cell can do; sometimes joins it with what another cell of the device can
+ * do. */
 static bool grow(grid *g) {
   int s = draw(g->stages), m = draw(g->micros), d = device_of(g, s, m);
   gp_act op = next_op(g, s, m);
@@ -89,10 +88,9 @@ static gp_schedule *schedule_of_grid(const grid *g) {
   return s;
 }
 
-/* ---- the oracle
- * -------------------------------------------------------------------------------- */
+/* ---- the oracle ------------------------------------------------------------------------------ */
 
-/* Something that happens once, at the latest of some others and a delay each. */
+/* An event happens once, at the latest of the times of some others, each plus a delay. */
 typedef struct event {
   struct event *after[4];
   double delay[4];
@@ -100,7 +98,7 @@ typedef struct event {
   double time; /* below 0: not known */
 } event;
 
-/* Of each action: its input is there, it is computed, it is sent, the device can go on. */
+/* The events of an action: its input is there, it is computed, it is sent, the device can go on. */
 typedef struct story {
   event received, computed, sent, left;
   int device, channel; /* channel: what it sends into, or -1 */
@@ -152,8 +150,8 @@ static double oracle_hop(const gp_costs *c, const gp_action *x) {
   return x->op == GP_ACT_F ? c->hop[0][x->stage] : c->hop[1][x->stage - 1];
 }
 
-/* The nth action (from 0) that sends into a channel, in the order of the sender's or reader's
- * list. */
+/* Returns the nth action (from 0) that sends into a channel, in the order of the sender's or the
+ * reader's list. */
 static int nth(const oracle *o, int channel, int n, bool by_reader) {
   for (int a = 0; a < o->total; a++) {
     int sender = by_reader ? o->at[a].source : a;
@@ -168,7 +166,7 @@ static int rank_in_channel(const oracle *o, int a) {
   return rank;
 }
 
-/* What lets `a` send beside its own device: room in the channel. */
+/* Lets `a` send only when the channel has room. */
 static void wait_for_room(oracle *o, int a, event *const *before_receipt) {
   int capacity = o->costs->capacity;
   story *s = &o->at[a];
@@ -181,7 +179,7 @@ static void wait_for_room(oracle *o, int a, event *const *before_receipt) {
   if (rank >= 0) wait_for(&s->sent, &o->at[nth(o, s->channel, rank, true)].received, 0);
 }
 
-/* One group of joined actions: all receive in turn, compute, send in turn. */
+/* Links one group of joined actions: all receive in turn, compute, send in turn. */
 static event *link_group(oracle *o, int first, int end, event *before, event **before_receipt) {
   double cost = 0;
   for (int a = first; a < end; a++) {
@@ -240,7 +238,7 @@ static bool settle(event *e) {
   return true;
 }
 
-/* False: something never happens. */
+/* Finds the time of each event; false if one of them never happens. */
 static bool tell(oracle *o) {
   bool all = true;
   for (int a = 0; a < o->total; a++)
@@ -257,14 +255,13 @@ static bool tell(oracle *o) {
   return all;
 }
 
-/* ---- both
- * ------------------------------------------------------------------------------------- */
+/* ---- both ------------------------------------------------------------------------------------ */
 
 typedef struct random_costs {
   double act[3][STAGES], hop[2][STAGES];
 } random_costs;
 
-/* Zero now and then: ties are where orders matter. */
+/* Costs are zero now and then, because orders matter in ties. */
 static gp_costs draw_costs(const grid *g, random_costs *values) {
   gp_costs costs = {.stage_count = g->stages, .joined = draw(2) ? 1 : 0.7};
   costs.capacity = draw(5) - 1;
@@ -281,7 +278,7 @@ static gp_costs draw_costs(const grid *g, random_costs *values) {
   return costs;
 }
 
-/* From 0 to the makespan without a gap but for transfers. */
+/* The path goes from 0 to the makespan, and only transfers leave gaps. */
 static void check_path(const gp_simulation *simulation) {
   int count;
   const gp_critical *path = gp_simulation_critical(simulation, &count);

@@ -1,17 +1,16 @@
-/* tests/c/schedule/simulate_test.c - the simulator against cases worked out by hand, and what it
- * refuses. */
+/* tests/c/schedule/simulate_test.c - the simulator compared with cases worked out by hand, and what
+ * it refuses. */
 #include "schedule/simulate/simulate.h"
 #include "schedule_rows.h"
 #include "test.h"
 
 enum { STAGES = 5 };
 
-/* ---- cases worked out by hand
- * ------------------------------------------------------------------ */
+/* ---- cases worked out by hand ---------------------------------------------------------------- */
 
 static const double one[STAGES] = {1, 1, 1, 1, 1}, two[STAGES] = {2, 2, 2, 2, 2};
 
-/* F = I = W = 1, joined actions at their sum, channels of any size. */
+/* Makes costs F = I = W = 1, joined actions at their sum, channels of any size. */
 static gp_costs unit_costs(int stages) {
   gp_costs costs = {.stage_count = stages, .joined = 1, .capacity = -1};
   costs.act[GP_ACT_F] = costs.act[GP_ACT_I] = costs.act[GP_ACT_W] = one;
@@ -142,8 +141,7 @@ TEST(forward_passes_alone_keep_nothing) {
   gp_schedule_free(s);
 }
 
-/* ---- what cannot be had
- * ------------------------------------------------------------------------- */
+/* ---- refusals and failing allocations -------------------------------------------------------- */
 
 TEST(costs_that_are_no_times_are_refused) {
   static const double bad[] = {1, -1}, endless[] = {1, INFINITY}, none[] = {NAN, 1};

@@ -27,7 +27,8 @@ static inline bool holds(const grid *g, int stage, int d) {
   return device_of(g, stage, 0) == d || device_of(g, stage, 1) == d;
 }
 
-/* Each action by itself: on a device of its stage, with the others of its (stage, micro-batch). */
+/* Checks one action: it must be on a device of its stage, with the others of its (stage,
+ * micro-batch). */
 static inline bool count_action(const grid *g, tally *t, int d, int a) {
   const gp_action *x = &g->rows[d][a];
   bool last = a + 1 == g->count[d];
@@ -121,8 +122,8 @@ static inline bool can_run(const runner *r, int d, const gp_action *x) {
   }
 }
 
-/* Updates in turn, each after its reduction; versions that are there, the same in both
- * directions. */
+/* Runs one action. Updates come in turn, each after its reduction; a pass reads a version that
+ * exists, the same one in both directions. */
 static inline void run_action(runner *r, int d, const gp_action *x) {
   int s = x->stage, i = x->micro;
   if (x->op == GP_ACT_IDLE) return;
@@ -154,7 +155,8 @@ static inline bool run_head(runner *r, int d, int *next) {
   return true;
 }
 
-/* Every copy has the updates of the whole stream, or nobody has any; copies reduce alike. */
+/* Either every copy has the updates of the whole stream, or none has any; copies reduce equally
+ * often. */
 static inline bool updated(const runner *r) {
   const grid *g = r->g;
   for (int s = 0; s < g->stages; s++)

@@ -23,10 +23,10 @@ typedef struct grid {
 typedef struct choice {
   bool forward_only, updates, reductions, recompute, pairs, idle;
   bool named[2][STAGES];       /* per direction and sending stage: its messages are in the rows */
-  int copy[STAGES][MICROS];    /* which device of the stage's */
+  int copy[STAGES][MICROS];    /* which device of the stage runs it */
   bool split[STAGES][MICROS];  /* I and W for B */
-  bool again[STAGES][MICROS];  /* R */
-  int version[STAGES][MICROS]; /* that F took */
+  bool again[STAGES][MICROS];  /* recomputed by R */
+  int version[STAGES][MICROS]; /* the version that F took */
   bool done[GP_ACT_COUNT][STAGES][2][MICROS];
 } choice;
 
@@ -47,7 +47,7 @@ static inline bool local(const grid *g, const choice *c, int stage, int other, i
 
 static inline int batch_count(const grid *g) { return g->batch ? g->micros / g->batch : 1; }
 
-/* B or I, and B or W. */
+/* Returns B or I; the function below returns B or W. */
 static inline gp_act back_op(const choice *c, int s, int i) {
   return c->split[s][i] ? GP_ACT_I : GP_ACT_B;
 }
@@ -59,7 +59,7 @@ static inline bool did(const choice *c, gp_act op, int s, int i) {
   return c->done[op][s][c->copy[s][i]][i];
 }
 
-/* Is the action one of this schedule's? */
+/* Is the action part of this schedule? */
 static inline bool belongs(const grid *g, const choice *c, gp_act op, int s, int copy, int i) {
   bool mine = i < g->micros && copy == c->copy[s][i], train = !c->forward_only;
   bool up = s + 1 < g->stages, down = s > 0;
@@ -86,7 +86,7 @@ static inline bool gradients(const grid *g, const choice *c, int s, int k) {
   return true;
 }
 
-/* Are its needs met by what stands in the rows? */
+/* Do the rows hold everything that the action needs? */
 static inline bool may_follow(const grid *g, const choice *c, gp_act op, int s, int copy, int i) {
   switch (op) {
   case GP_ACT_F:
@@ -111,7 +111,7 @@ static inline bool may_follow(const grid *g, const choice *c, gp_act op, int s, 
   }
 }
 
-/* Forward passes take any version there is, the others that of their forward pass. */
+/* A forward pass takes any version there is; the other actions take that of their forward pass. */
 static inline int version_for(const grid *g, choice *c, gp_act op, int s, int copy, int i) {
   int newest = 0;
   if (!g->batch || op > GP_ACT_R) return -1;
@@ -124,8 +124,8 @@ static inline void append(grid *g, int device, gp_action action) {
   g->rows[device][g->count[device]++] = action;
 }
 
-/* One action that may follow, drawn fairly; false: there is none. Only of a device, if it is >=
- * 0. */
+/* Draws one action that may follow, all with equal chance, on `device` only if that is >= 0; false:
+ * there is none. */
 static inline bool draw_ready(const grid *g, const choice *c, int device, int found[4]) {
   int seen = 0;
   for (int op = 0; op < GP_ACT_COUNT; op++)
@@ -166,7 +166,7 @@ static inline void choose(grid *g, choice *c) {
   }
 }
 
-/* Two different devices for the copies of a stage. */
+/* Makes a grid; the copies of a stage are on two different devices. */
 static inline grid random_grid(void) {
   static const int sizes[] = {0, 0, 1, 2};
   grid g = {.devices = 1 + draw(DEVICES), .stages = 1 + draw(STAGES), .micros = 1 + draw(MICROS)};
@@ -202,7 +202,7 @@ static inline gp_schedule_spec spec_of(const grid *g, const gp_rows *rows) {
                             .batch = g->batch};
 }
 
-/* Verify it. */
+/* Builds and verifies the schedule of a grid. */
 static inline gp_status make(const grid *g, gp_schedule **schedule, gp_schedule_fault *fault) {
   gp_rows *rows;
   GP_TRY(gp_rows_new(g->devices, &rows));
@@ -222,7 +222,7 @@ static inline void drop(grid *g, int d, int a) {
   g->count[d]--;
 }
 
-/* Swap two actions, drop, double or move one, or change its stage, micro-batch, op, version or
+/* Swaps two actions, drops, doubles or moves one, or changes its stage, micro-batch, op, version or
  * pairing. */
 static inline void mutate(grid *g) {
   int d = draw(g->devices), other = draw(g->devices);

@@ -1,5 +1,5 @@
-/* tests/c/schedule/verify_test.c - all that the verifier finds, against slow and simple judges:
- * good schedules of every kind and their mutants; limits, slots and versions against counting by
+/* tests/c/schedule/verify_test.c - all that the verifier finds, compared with slow and simple
+ * judges: good schedules of every kind and their mutants; limits, slots and versions counted by
  * hand. */
 #include <stdlib.h>
 
@@ -21,7 +21,7 @@ static void print(const grid *g) {
 
 /* ---- schedules and mutants ------------------------------------------------------------------ */
 
-/* Names of checks that refused something. */
+/* The names of the checks that refused something. */
 typedef struct bites {
   const char *names[16];
   int count[16], kinds;
@@ -94,8 +94,8 @@ TEST(the_verifier_agrees_with_a_simple_judge) {
 
 /* ---- memory --------------------------------------------------------------------------------- */
 
-/* Live from F on, or from R on and during F, to B or W, found by looking at every pair of
- * positions. */
+/* Values are live from F on, or from R on and during F, to B or W; found by looking at every pair
+ * of positions. */
 static bool is_live(const grid *g, int d, int stage, int micro, int at, bool train) {
   bool live = false, again = false, dropped = false;
   for (int a = 0; a < g->count[d]; a++) {
@@ -142,7 +142,8 @@ static int most_live(const grid *g, int d, int stage) {
   return most;
 }
 
-/* In its slot: not during an F whose values R makes again, which lie elsewhere for so long. */
+/* Values are in their slot while they are live, except during an F whose values R makes again:
+ * those lie elsewhere until then. */
 static bool is_held(const grid *g, int d, int cell, int at) {
   int stage = cell / g->micros, micro = cell % g->micros;
   for (int a = at + 1; a < g->count[d]; a++) {
@@ -201,7 +202,8 @@ TEST(what_is_alive_is_counted_and_has_a_slot_of_its_own) {
 
 /* ---- versions ------------------------------------------------------------------------------- */
 
-/* Is a version of the stage's weights needed behind action `at`: the newest, or used later? */
+/* Counts the versions of the stage's weights that are needed behind action `at`: the newest, and
+ * those used later. */
 static int versions_behind(const grid *g, int d, int stage, int at) {
   int newest = 0, live = 1;
   for (int a = 0; a <= at; a++)
@@ -244,8 +246,8 @@ TEST(versions_that_are_alive_are_counted) {
 
 /* ---- buffers -------------------------------------------------------------------------------- */
 
-/* Two micro-batches of a stage, on one device, in one buffer between F and the last backward
- * action. */
+/* Do two micro-batches of a stage, on one device, meet in one buffer between F and the last
+ * backward action? */
 static bool buffers_clash(const grid *g, int buffers) {
   for (int d = 0; d < g->devices; d++) {
     bool live[STAGES][MICROS] = {{false}}, train = trains(g);

@@ -2,16 +2,16 @@
  * calls.
  *
  *   error.c    last errors, their names, failures on demand
- *   machine.c  GPUs that are said to be there
+ *   machine.c  the GPUs that it claims to have
  *   green.c    the driver's functions that split a GPU
  *   memory.c   memory of "devices", which is the host's; copies
  *   stream.c   streams and events
- *   queue.c    what streams were given: done when the call returns, or as late as can be
+ *   queue.c    work of the streams: it runs when it is given, or as late as possible
  *   graph.c    what was enqueued while a stream was captured, run when launched
  *
- * Strict where CUDA is: the wrong current device, memory of another GPU, a handle that was
- * destroyed. What a real GPU adds it does not show: memory that the host cannot read, and, unless
- * asked to, work that happens later. The environment:
+ * It is strict where CUDA is: it refuses the wrong current device, memory of another GPU, a handle
+ * that was destroyed. Two things of a real GPU it does not show: memory that the host cannot read,
+ * and, unless asked to, work that happens later. The environment:
  *
  *   GPIPE_TEST_GPUS=2             how many there are; "none": no driver either; "old": an old one
  *   GPIPE_TEST_GREEN=1            they can be split into parts with multiprocessors of their own

@@ -1,9 +1,9 @@
 /* tests/cuda/cudart/error.c - last errors, their names, and failures on demand.
  *
- * GPIPE_TEST_CUDA_FAIL=cudaMalloc:3 lets the third call of cudaMalloc in the process fail, once,
- * cudaMalloc:3+ every call from the third on; a number behind it says with which error. Several
+ * GPIPE_TEST_CUDA_FAIL=cudaMalloc:3 lets the third call of cudaMalloc in the process fail, once;
+ * cudaMalloc:3+ lets every call from the third on fail; a number behind it gives the error. Several
  * stand in a list: cudaMalloc:3,cublasLtMatmul:5+:15. GPIPE_TEST_CUDA_SLOW=cudaEventRecord:300 lets
- * every call pause for 300 microseconds: what other threads may see meanwhile they do see. */
+ * every call pause for 300 microseconds, so that other threads run in between. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -35,7 +35,7 @@ enum { MOST = 8 };
 static struct {
   char function[64];
   int code;
-  bool always;      /* from then on */
+  bool always;      /* every call from then on fails */
   atomic_long left; /* calls until it fails */
 } wanted[MOST];
 
@@ -46,15 +46,15 @@ static struct {
   long microseconds;
 } slow;
 
-/* What a call fails with where nothing is said. */
+/* Returns the error of a call for which the environment names none. */
 static int usual_code(const char *function) {
-  enum { NOT_SUPPORTED = 15 }; /* of the library of products */
+  enum { NOT_SUPPORTED = 15 }; /* a status of the library of matrix products */
   if (strncmp(function, "cublas", 6) == 0) return NOT_SUPPORTED;
   const bool memory = strstr(function, "Alloc") || strstr(function, "Malloc");
   return memory ? (int)cudaErrorMemoryAllocation : (int)cudaErrorUnknown;
 }
 
-/* "cudaMalloc:3+:2" */
+/* Parses "cudaMalloc:3+:2". */
 static void read_failure(const char *text) {
   char plus = 0;
   long call = 0;
@@ -102,7 +102,7 @@ cudaError_t gp_cudart_enter(const char *function) {
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-/* Of fibers.cpp: what a kernel did wrong. */
+/* Defined in fibers.cpp: says what a kernel did wrong. */
 const char *gp_host_fault(void);
 
 /* clang-format off */
@@ -146,7 +146,7 @@ static const char *find(cudaError_t error, bool text) {
 
 const char *cudaGetErrorName(cudaError_t error) { return find(error, false); }
 
-/* A launch's errors say what the kernel did: more than CUDA does. */
+/* The text of a launch's error says what the kernel did wrong, which is more than CUDA says. */
 const char *cudaGetErrorString(cudaError_t error) {
   const bool launch = error == cudaErrorUnknown || error == cudaErrorInvalidConfiguration;
   return launch && *gp_host_fault() ? gp_host_fault() : find(error, true);

@@ -1,7 +1,7 @@
 /* tests/cuda/cudart/graph.c - what was enqueued while a stream was captured, run when launched.
  *
- * Arguments were copied when the work was captured, as CUDA does: a program that gives a kernel by
- * value what changes from launch to launch gets old values here too. */
+ * Arguments are copied when the work is captured, as CUDA does: if a program passes by value what
+ * changes from launch to launch, its kernels get the old values here too. */
 #include <stdlib.h>
 
 #include "cudart.h"
@@ -10,8 +10,8 @@ struct CUgraphExec_st {
   cudaGraph_t graph;
 };
 
-static _Thread_local cudaGraph_t capturing; /* by this thread */
-static _Atomic uint64_t captures;           /* so far */
+static _Thread_local cudaGraph_t capturing; /* the graph that this thread captures */
+static _Atomic uint64_t captures;           /* number of captures so far */
 
 bool gp_cudart_is_capturing(void) { return capturing != NULL; }
 
@@ -77,7 +77,7 @@ void gp_inner_record(gp_inner_point *point, cudaStream_t stream) {
   *point = (gp_inner_point){stream->captured->number, second ? stream->captured->given : 0};
 }
 
-/* A capture of ours has two streams at most, so that whoever is told what the second one did is the
+/* The plugin's captures have at most two streams, so a stream that waits for the second one is the
  * first one. */
 cudaError_t gp_inner_wait(const gp_inner_point *point, cudaStream_t stream) {
   cudaGraph_t graph = capturing;
@@ -111,7 +111,7 @@ cudaError_t cudaGraphUpload(cudaGraphExec_t exec, cudaStream_t stream) {
   return gp_cudart_set(exec && stream ? cudaSuccess : cudaErrorInvalidValue);
 }
 
-/* A launch: all that was captured, in order. */
+/* A launch: all that was captured runs in order. */
 typedef struct launch_work {
   gp_host_work work;
   cudaGraph_t graph; /* counted */

@@ -1,8 +1,9 @@
 /* tests/cuda/cudart/green.c - the driver's green contexts: GPUs that can be split.
  *
- * GPIPE_TEST_GREEN=1 gives the plugin these functions when it asks the driver for them; without it
- * the driver has none, and parts of a GPU share it. As on a GPU groups keep to its clusters, so
- * that there are fewer groups of a size than division says. Sizes of groups are multiples of 8. */
+ * With GPIPE_TEST_GREEN=1 the plugin gets these functions when it asks the driver for them; without
+ * it the driver has none, and parts of a GPU share it. As on a GPU, groups stay within its
+ * clusters, so that there are fewer groups of a size than division says. Sizes of groups are
+ * multiples of 8. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,7 +22,7 @@ struct CUgreenCtx_st {
   struct CUdevResourceDesc_st resource;
 };
 
-/* Errors of the driver have the runtime's numbers. */
+/* The driver's errors have the runtime's numbers. */
 #define ENTER()                                                                                    \
   do {                                                                                             \
     CUresult enter_ = (CUresult)gp_cudart_enter(__func__);                                         \
@@ -61,7 +62,7 @@ static CUresult split(CUdevResource *groups, unsigned *count, const CUdevResourc
   return CUDA_SUCCESS;
 }
 
-/* What is described lives as long as the process: the driver frees none either. */
+/* Descriptions live as long as the process: the driver frees none either. */
 static CUresult describe(CUdevResourceDesc *described, CUdevResource *groups, unsigned count) {
   static struct CUdevResourceDesc_st of_size[SM_COUNT + 1];
   ENTER();

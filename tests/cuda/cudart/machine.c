@@ -1,4 +1,5 @@
-/* tests/cuda/cudart/machine.c - GPUs that are said to be there, of compute capability 9.0. */
+/* tests/cuda/cudart/machine.c - the GPUs that the stand-in claims to have, of compute capability
+ * 9.0. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -22,7 +23,7 @@ static bool is_driver(const char *kind) {
   return text && strcmp(text, kind) == 0;
 }
 
-/* How many; -1: there is no driver, or one that is too old. */
+/* Counts the GPUs; -1: there is no driver, or it is too old. */
 static int count_gpus(void) {
   const char *text = getenv("GPIPE_TEST_GPUS");
   if (!text) return 2;
@@ -149,7 +150,7 @@ cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags) {
 
 /* ---- kernels --------------------------------------------------------------------------------- */
 
-/* Kernels that were allowed more shared memory than all have, with how much. */
+/* Kernels that were allowed more shared memory than the default, and how much. */
 static struct {
   const void *kernel;
   size_t bytes;
@@ -188,7 +189,7 @@ cudaError_t cudaFuncSetAttribute(const void *kernel, enum cudaFuncAttribute attr
   return gp_cudart_set(room ? cudaSuccess : cudaErrorMemoryAllocation);
 }
 
-/* What a kernel's own arrays take is not known here: they are the compiler's. */
+/* The size of a kernel's own arrays is not known here: the compiler places them. */
 cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *attributes, const void *kernel) {
   GP_CUDART_ENTER();
   (void)kernel;

@@ -1,9 +1,10 @@
-/* tests/cuda/cudart/memory.c - memory of "devices", which is the host's: counted, and its owner
- * known.
+/* tests/cuda/cudart/memory.c - memory of "devices", which is the host's: counted, with a known
+ * owner.
  *
- * It begins as bytes of 255, which are NaN: reading what nobody wrote shows. Every piece has
- * exactly its size, so that address sanitizer sees the first byte too far. Addresses are kept in
- * disguise: a piece that nobody else knows any more is a leak to it. */
+ * It begins as bytes of 255, which are NaN, so that a read of memory that was never written shows.
+ * Every piece has exactly its size, so that address sanitizer sees the first byte beyond it. The
+ * list stores disguised addresses, so that address sanitizer reports a piece as a leak when the
+ * program has lost it. */
 #include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -26,7 +27,7 @@ static uintptr_t disguise(const void *memory) { return ~(uintptr_t)memory; }
 
 /* ---- devices --------------------------------------------------------------------------------- */
 
-/* A capture forbids to allocate and to free. */
+/* Allocating and freeing are forbidden during a capture. */
 static cudaError_t check_capture(void) {
   if (!gp_cudart_is_capturing()) return cudaSuccess;
   gp_cudart_spoil();
@@ -34,14 +35,14 @@ static cudaError_t check_capture(void) {
 }
 
 static cudaError_t fill_piece(piece *made, void **memory, size_t bytes) {
-  /* As CUDA: aligned to 256 bytes. */
+  /* CUDA aligns to 256 bytes, too. */
   if (posix_memalign(memory, 256, bytes) != 0) return cudaErrorMemoryAllocation;
   memset(*memory, 255, bytes);
   *made = (piece){.disguised = disguise(*memory), .bytes = bytes, .device = gp_cudart_device()};
   return cudaSuccess;
 }
 
-/* Take it into the list where the GPU has room for it. */
+/* Adds the piece to the list if the GPU has room for it. */
 static cudaError_t add_piece(piece *made) {
   cudaError_t error = cudaErrorMemoryAllocation;
   pthread_mutex_lock(&lock);
@@ -76,7 +77,7 @@ cudaError_t cudaMalloc(void **memory, size_t bytes) {
   return gp_cudart_set(error);
 }
 
-/* The piece that begins at memory, out of the list; NULL: there is none. */
+/* Removes the piece that begins at memory from the list; NULL: there is none. */
 static piece *take_piece(const void *memory) {
   pthread_mutex_lock(&lock);
   piece **at = &pieces, *found;
@@ -202,7 +203,7 @@ cudaError_t cudaMemsetAsync(void *to, int byte, size_t bytes, cudaStream_t strea
   return submit_copy(stream, &(copy){.to = to, .byte = byte, .bytes = bytes});
 }
 
-/* Row by row. */
+/* Fills row by row. */
 cudaError_t cudaMemset2DAsync(void *to, size_t pitch, int byte, size_t width, size_t height,
                               cudaStream_t stream) {
   GP_CUDART_ENTER();

@@ -1,22 +1,22 @@
-/* tests/cuda/cudart/queue.c - what the streams of the stand-in have been given and not yet done.
+/* tests/cuda/cudart/queue.c - work that the streams of the stand-in were given and have not done.
  *
  * Unless told otherwise work runs when it is given. With GPIPE_TEST_LAZY=1 it runs as late as a
- * program allows: when the host waits for it, or for what waits for it. A wait that the program
- * forgot then shows as wrong values: the reader runs before the writer, or the next writer before
- * the reader. One lock guards all queues, also while work runs. */
+ * program allows: when the host waits for it, or for work that waits for it. A wait that the
+ * program forgot then shows as wrong values: the reader runs before the writer, or the next writer
+ * before the reader. One lock guards all queues, also while work runs. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cudart.h"
 
-/* Counted: events and waits may outlive the stream that it belongs to. */
+/* Reference-counted: events and waits may outlive the stream that the queue belongs to. */
 struct gp_host_queue {
-  gp_host_queue *next; /* of all that there are */
+  gp_host_queue *next; /* in the list of all queues */
   gp_host_work *first, **end;
   uint64_t given, done;
   int uses;
-  cudaError_t error; /* of the first work that failed since somebody waited */
+  cudaError_t error; /* of the first work that failed since the last wait */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -55,8 +55,9 @@ static void let_go(gp_host_queue *queue) {
   free(queue);
 }
 
-/* Under the lock. Work that waits for another queue runs it: never back into its own future,
- * because an event is recorded before anybody can wait for it. */
+/* Runs the queue up to its count-th piece of work; the caller holds the lock. Work that waits for
+ * another queue runs that one. It never comes back to its own future, because an event is recorded
+ * before any stream can wait for it. */
 static void run_until(gp_host_queue *queue, uint64_t count) {
   while (queue->done < count) {
     gp_host_work *work = queue->first;
@@ -76,7 +77,7 @@ static void append(gp_host_queue *queue, gp_host_work *work) {
   queue->given++;
 }
 
-static atomic_int given; /* to all queues, since somebody asked */
+static atomic_int given; /* pieces given to all queues since the last call of gp_queue_count */
 
 cudaError_t gp_queue_give(gp_host_queue *queue, gp_host_work *work) {
   atomic_fetch_add(&given, 1);
@@ -113,8 +114,8 @@ void gp_queue_free(gp_host_queue *queue) {
   pthread_mutex_unlock(&lock);
 }
 
-/* For scripts, as a function of Lua (package.loadlib): gives back what it is called with where all
- * that was given is done, else nothing. */
+/* Lua scripts call it (package.loadlib): it returns its argument if all work that was given is
+ * done, else nothing. */
 __attribute__((visibility("default"))) int gp_queue_all_done(void *lua);
 
 int gp_queue_all_done(void *lua) {
@@ -127,8 +128,9 @@ int gp_queue_all_done(void *lua) {
   return done;
 }
 
-/* Likewise: gives back as many of its arguments as pieces of work (copies, kernels, graphs) were
- * given to all streams since it was last called, which must not be more than there are. */
+/* Lua scripts call it, too: it returns as many of its arguments as pieces of work (copies, kernels,
+ * graphs) were given to all streams since the last call, which must not be more than the
+ * arguments. */
 __attribute__((visibility("default"))) int gp_queue_count(void *lua);
 
 int gp_queue_count(void *lua) {
@@ -176,7 +178,7 @@ static void free_wait(gp_host_work *work) {
   free(work);
 }
 
-/* What the event stands for now: recorded anew it stands for something else. */
+/* Waits for the record that the event stands for now; a later record stands for something else. */
 cudaError_t gp_queue_wait(gp_host_queue *queue, const gp_queue_point *point) {
   wait_work *made = calloc(1, sizeof *made);
   if (!made) return cudaErrorMemoryAllocation;

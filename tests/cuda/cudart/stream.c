@@ -1,9 +1,9 @@
 /* tests/cuda/cudart/stream.c - streams and events.
  *
- * Unless work is lazy (queue.c) it has happened when the call returns: an event is done when it was
- * recorded, and waiting for one is nothing. Threads: what orders the threads of the host must come
- * from the program; the fields of an event are atomic without ordering anything, so that thread
- * sanitizer sees what the program forgot. */
+ * Unless work is lazy (queue.c) it has happened when the call returns: an event is done when it is
+ * recorded, and waiting for one does nothing. Threads: the program itself must order the threads of
+ * the host. The fields of an event are atomic without ordering anything, so that thread sanitizer
+ * sees what the program forgot. */
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <time.h>
@@ -14,13 +14,13 @@ struct CUevent_st {
   int device;
   bool timed;
   atomic_bool recorded;
-  _Atomic double time;  /* seconds, when it was recorded last */
-  gp_queue_point point; /* where work is lazy: what it stands for */
-  atomic_int asked;     /* since then */
-  gp_inner_point inner; /* where it was recorded last, if in a capture and for it */
+  _Atomic double time;  /* seconds at its last record */
+  gp_queue_point point; /* where work is lazy: the work up to its record */
+  atomic_int asked;     /* queries since then */
+  gp_inner_point inner; /* its last record, if that was within a capture */
 };
 
-enum { NOT_READY = 2 }; /* answers to questions for work that nobody has waited for */
+enum { NOT_READY = 2 }; /* so many queries answer "not ready" before lazy work runs */
 
 /* ---- streams --------------------------------------------------------------------------------- */
 
@@ -67,7 +67,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   return error == cudaSuccess ? gp_cudart_set(gp_queue_finish(stream->queue)) : error;
 }
 
-/* Its answer is always yes. */
+/* The answer is always yes. */
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
   GP_CUDART_ENTER();
   const cudaError_t error = check_wait(stream);
@@ -85,7 +85,7 @@ static cudaError_t append(cudaGraph_t graph, gp_host_work *work) {
 
 cudaError_t gp_host_submit(cudaStream_t stream, gp_host_work *work) {
   if (!work) return gp_cudart_set(cudaErrorMemoryAllocation);
-  /* Ours never use the default stream, and make the stream's device current before. */
+  /* The plugin never uses the default stream, and makes the stream's device current first. */
   const bool ours = stream && stream->device == gp_cudart_device();
   if (ours) stream->kernel_last = work->is_kernel;
   if (ours && stream->captured) {
@@ -103,7 +103,7 @@ __attribute__((visibility("default"))) long gp_host_early_launches(void) {
   return atomic_load(&early_launches);
 }
 
-/* CUDA may take more; what our launches rely on is that a kernel stands before. */
+/* CUDA may accept more; the plugin's launches rely on a kernel before them. */
 static bool may_begin(cudaStream_t stream, bool early) {
   if (early) atomic_fetch_add(&early_launches, 1);
   return !early || (stream && stream->kernel_last);
@@ -140,7 +140,7 @@ cudaError_t cudaEventCreate(cudaEvent_t *event) { return cudaEventCreateWithFlag
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
   GP_CUDART_ENTER();
   if (!event) return gp_cudart_set(cudaErrorInvalidResourceHandle);
-  gp_point_reach(&event->point); /* its record may not have run */
+  gp_point_reach(&event->point); /* its record may not have run yet */
   gp_point_set(&event->point, NULL);
   free(event);
   return cudaSuccess;
@@ -155,7 +155,7 @@ static cudaError_t record(cudaEvent_t event) {
   return cudaSuccess;
 }
 
-/* An event in a graph, recorded at each launch. */
+/* An event in a graph is recorded at each launch. */
 typedef struct record_work {
   gp_host_work work;
   cudaEvent_t event;
@@ -165,7 +165,7 @@ static cudaError_t run_record(gp_host_work *work) { return record(((record_work 
 
 static void free_record(gp_host_work *work) { free(work); }
 
-/* Lazy work knows no events of a captured stretch that mean "outside". */
+/* Lazy work does not support events that mean "outside" within a captured stretch. */
 static cudaError_t check_event(cudaStream_t stream, cudaEvent_t event, bool external) {
   if (!stream || !event) return gp_cudart_set(cudaErrorInvalidResourceHandle);
   if (!stream->captured || !external || !gp_queue_is_lazy()) return cudaSuccess;
@@ -217,7 +217,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   return cudaSuccess;
 }
 
-/* Who asks again and again gets on. */
+/* A program that asks again and again makes the work run. */
 cudaError_t cudaEventQuery(cudaEvent_t event) {
   GP_CUDART_ENTER();
   if (!event) return gp_cudart_set(cudaErrorInvalidResourceHandle);

@@ -1,14 +1,13 @@
 /* tests/cuda/libraries/cublaslt.cpp - the few functions of cuBLASLt that the plugin calls, as plain
  * loops.
- *
  * Each element is one sum over k in order: in f64 for f64, else in f32. So its bits depend neither
  * on how many rows are computed at once nor on the transposes, nor on the algorithm, of which there
- * are two: one with a workspace and one without. Strict as the library is: sizes that do not fit,
- * layouts of epilogues, a workspace that is too small.
+ * are two: one with a workspace and one without. It is strict as the library is: it refuses sizes
+ * that do not fit, layouts of epilogues, a workspace that is too small.
  *
- * GPIPE_TEST_CUDA_FAIL (cudart/error.c) lets any call fail with a status of the library; a code
- * from 100 on is CUDA's: the call then fails because the GPU did (EXECUTION_FAILED), or because it
- * spoilt a capture (900 to 908). GPIPE_TEST_GEMM_ALIGNED=1: operands whose rows do not begin at
+ * GPIPE_TEST_CUDA_FAIL (cudart/error.c) lets any call fail with a status of the library. A code
+ * from 100 on is CUDA's: the call then fails because the GPU failed (EXECUTION_FAILED), or because
+ * it spoilt a capture (900 to 908). GPIPE_TEST_GEMM_ALIGNED=1: operands whose rows do not begin at
  * multiples of 16 bytes are refused. */
 #include <cublasLt.h>
 
@@ -27,7 +26,7 @@ namespace {
 
 /* ---- products -------------------------------------------------------------------------------- */
 
-/* op(X) [rows, columns], row after row, in the type that is computed in. */
+/* Returns op(X) [rows, columns], row after row, in the type of the computation. */
 template <typename T>
 std::vector<gp_compute<T>> unpack(const T *x, bool transpose, int64_t ld, int64_t rows,
                                   int64_t columns) {
@@ -40,7 +39,7 @@ std::vector<gp_compute<T>> unpack(const T *x, bool transpose, int64_t ld, int64_
   return to;
 }
 
-/* The tanh form: x times the sigmoid of 2 u, and its derivative. */
+/* Computes the tanh form of GELU: x times the sigmoid of 2 u, and its derivative. */
 double gate(double x) {
   return 1 / (1 + std::exp(-2 * 0.7978845608028654 * (x + 0.044715 * x * x * x)));
 }
@@ -50,7 +49,7 @@ double slope(double x) {
   return s + x * s * (1 - s) * 2 * 0.7978845608028654 * (1 + 3 * 0.044715 * x * x);
 }
 
-/* Element `at` on its way out: as gp_gemm_epilogue says. */
+/* Applies the epilogue to element `at`, as gp_gemm_epilogue says. */
 template <typename D> gp_compute<D> finish(const gp_gpu_gemm &g, gp_compute<D> x, int64_t at) {
   typedef gp_compute<D> A;
   D *aux = (D *)g.aux;
@@ -60,7 +59,7 @@ template <typename D> gp_compute<D> finish(const gp_gpu_gemm &g, gp_compute<D> x
   return (A)(x * gate(x));
 }
 
-/* What is written: the sum, what was there, the bias, the epilogue. */
+/* Writes a row: the sum, the old value, the bias, the epilogue. */
 template <typename T, typename D>
 void finish_row(const gp_gpu_gemm &g, const std::vector<gp_compute<T>> &sums, int64_t at, D *row) {
   const D *bias = (const D *)g.bias, *c = g.c ? (const D *)g.c + at : row;
@@ -72,7 +71,7 @@ void finish_row(const gp_gpu_gemm &g, const std::vector<gp_compute<T>> &sums, in
   }
 }
 
-/* The sums of the left operand's rows, m x k. */
+/* Adds up the products of the left operand's rows, m x k. */
 template <typename C, typename D>
 void add_rows(const gp_gpu_gemm &g, const std::vector<C> &left, D *sums) {
   for (int64_t r = 0; r < g.m; r++) {
@@ -161,7 +160,7 @@ static_assert(sizeof(layout) <= sizeof(cublasLtMatrixLayoutOpaque_t), "");
 const product_desc &of(cublasLtMatmulDesc_t d) { return *(const product_desc *)d; }
 const layout &of(cublasLtMatrixLayout_t l) { return *(const layout *)l; }
 
-/* The status that the environment wants of this call. */
+/* Returns the status that the environment asks for in this call. */
 cublasStatus_t fails(const char *function) {
   const int code = gp_cudart_wanted(function);
   if (code < 100) return (cublasStatus_t)code;
@@ -189,7 +188,7 @@ template <typename T> cublasStatus_t make(T **to) {
   return *to ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_ALLOC_FAILED;
 }
 
-/* ---- what it is asked for -------------------------------------------------------------------- */
+/* ---- descriptions of a product --------------------------------------------------------------- */
 
 gp_dtype dtype_of(cudaDataType_t type) {
   switch (type) {
@@ -214,7 +213,7 @@ void set_epilogue(const product_desc &d, gp_gpu_gemm *g) {
   }
 }
 
-/* By rows: the library's first operand is our right one. */
+/* Describes the product by rows: the library's first operand is our right one. */
 gp_gpu_gemm describe(const product_desc &d, const layout &a, const layout &b, const layout &to) {
   gp_gpu_gemm g = {};
   g.type = dtype_of(a.type), g.d_type = dtype_of(to.type);
@@ -357,7 +356,7 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t p
   return CUBLAS_STATUS_SUCCESS;
 }
 
-/* An algorithm: a mark, its number, the workspace that it needs. */
+/* An algorithm has a mark, its number, and the workspace that it needs. */
 enum { MARK = 0x6c74, SOME_WORKSPACE = 1 << 16 };
 
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t product,

@@ -1,8 +1,8 @@
-/* tests/cuda/on_host/arithmetic.h - functions of numbers that CUDA has and C++ has not.
+/* tests/cuda/on_host/arithmetic.h - functions of numbers that CUDA has and C++ lacks.
  *
  * Functions that CUDA's documentation calls approximate are the exact ones here, rounded: a host
- * cannot show their error. The host forms no fused products of its own (-ffp-contract=off);
- * __fmaf_rn is one. */
+ * cannot show their error. The host forms no fused products (-ffp-contract=off); only __fmaf_rn is
+ * one. */
 #ifndef GP_TESTS_CUDA_ON_HOST_ARITHMETIC_H
 #define GP_TESTS_CUDA_ON_HOST_ARITHMETIC_H
 
@@ -13,8 +13,7 @@
 #include <limits>
 #include <type_traits>
 
-/* ---- min and max: NaN gives way to numbers
- * ---------------------------------------------------- */
+/* ---- min and max: NaN gives way to numbers --------------------------------------------------- */
 
 template <typename A, typename B> inline typename std::common_type<A, B>::type min(A a, B b) {
   typedef typename std::common_type<A, B>::type T;
@@ -28,8 +27,7 @@ template <typename A, typename B> inline typename std::common_type<A, B>::type m
   return (T)a < (T)b ? (T)b : (T)a;
 }
 
-/* ---- one rounding, never fused
- * ----------------------------------------------------------------- */
+/* ---- one rounding, never fused --------------------------------------------------------------- */
 
 inline float __fadd_rn(float a, float b) { return a + b; }
 inline float __fsub_rn(float a, float b) { return a - b; }
@@ -47,8 +45,7 @@ inline double __fma_rn(double a, double b, double c) { return fma(a, b, c); }
 inline double __dsqrt_rn(double a) { return sqrt(a); }
 inline double __drcp_rn(double a) { return 1.0 / a; }
 
-/* ---- functions
- * --------------------------------------------------------------------------------- */
+/* ---- functions ------------------------------------------------------------------------------- */
 
 inline double rsqrt(double a) { return 1.0 / sqrt(a); }
 inline float rsqrtf(float a) { return (float)rsqrt((double)a); }
@@ -68,8 +65,7 @@ inline float __fdividef(float a, float b) { return a / b; }
 inline float fdividef(float a, float b) { return a / b; }
 inline float __saturatef(float a) { return a > 0 ? (a < 1 ? a : 1) : 0; }
 
-/* ---- bits
- * -------------------------------------------------------------------------------------- */
+/* ---- bits ------------------------------------------------------------------------------------ */
 
 template <typename To, typename From> inline To gp_host_bits(From from) {
   static_assert(sizeof(To) == sizeof(From), "the same bits");
@@ -98,8 +94,7 @@ inline unsigned long long __umul64hi(unsigned long long a, unsigned long long b)
   return (unsigned long long)((gp_host_wide)a * b >> 64);
 }
 
-/* ---- conversions: out of range gives the nearest integer there is, NaN gives 0
- * ------------------ */
+/* ---- conversions: out of range gives the nearest integer there is, NaN gives 0 --------------- */
 
 template <typename To, typename From> inline To gp_host_saturate(From a) {
   const To least = std::numeric_limits<To>::min(), most = std::numeric_limits<To>::max();

@@ -1,7 +1,7 @@
 /* tests/cuda/on_host/launch.h - GP_LAUNCH: a kernel with its arguments becomes work for a stream.
  *
- * The stand-in runtime runs it at once, or keeps it while the stream is captured: so arguments are
- * copied when the launch is written, as a GPU does, and every thread gets copies of its own. */
+ * The stand-in runtime runs it at once, or keeps it while the stream is captured. So arguments are
+ * copied when the launch is called, as a GPU does, and every thread gets copies of its own. */
 #ifndef GP_TESTS_CUDA_ON_HOST_LAUNCH_H
 #define GP_TESTS_CUDA_ON_HOST_LAUNCH_H
 
@@ -37,7 +37,7 @@ template <typename... P> struct gp_host_launch : gp_host_work {
   }
 };
 
-/* The kernel alone says what its parameters are; arguments are converted as in a call. */
+/* Only the kernel gives the types of its parameters; arguments are converted as in a call. */
 template <typename T> struct gp_host_given { typedef T type; };
 
 template <typename... P>

@@ -1,13 +1,13 @@
 /* tests/cuda/on_host/memory.h - loads and stores with hints, fences, atomics on integers.
  *
- * Atomics are real ones: two logical devices of one GPU are two threads of the host. There are none
- * on floats, whose sums would depend on who comes first. */
+ * Atomics are real ones, because two logical devices of one GPU are two threads of the host. There
+ * are none on floats, whose sums would depend on which thread comes first. */
 #ifndef GP_TESTS_CUDA_ON_HOST_MEMORY_H
 #define GP_TESTS_CUDA_ON_HOST_MEMORY_H
 
 #include <type_traits>
 
-/* ---- hints, which say nothing to a host ------------------------------------------------------ */
+/* ---- hints, which mean nothing to a host ----------------------------------------------------- */
 
 template <typename T> inline T __ldg(const T *from) { return *from; }
 template <typename T> inline T __ldca(const T *from) { return *from; }
@@ -24,9 +24,9 @@ inline void __threadfence_block() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 inline void __threadfence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 inline void __threadfence_system() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 
-/* ---- atomics: each returns what was there ---------------------------------------------------- */
+/* ---- atomics: each returns the old value ----------------------------------------------------- */
 
-/* The second argument has the type of the first, converted as for an ordinary function. */
+/* The second argument has the type of the first; it is converted as for an ordinary function. */
 template <typename T> struct gp_host_same { typedef T type; };
 template <typename T> using gp_host_like = typename gp_host_same<T>::type;
 

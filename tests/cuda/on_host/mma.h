@@ -1,7 +1,7 @@
 /* tests/cuda/on_host/mma.h - the tensor cores of a warp, as device/cuda/kernel/mma.cuh has them.
  *
- * The lanes of a warp are fibers of one thread: what one holds, the others can read while they wait
- * for each other. Included by mma.cuh, which knows the layouts. */
+ * The lanes of a warp are fibers of one thread: what one lane holds, the others can read while they
+ * wait for each other. mma.cuh, which defines the layouts, includes this file. */
 #ifndef GP_TESTS_CUDA_ON_HOST_MMA_H
 #define GP_TESTS_CUDA_ON_HOST_MMA_H
 
@@ -9,7 +9,7 @@
 
 #include "../on_host.h"
 
-/* Of the running thread in its block. */
+/* Returns the index of the running thread in its block. */
 inline unsigned gp_host_thread() {
   const dim3 size = gp_host_now->block_size;
   const uint3 at = gp_host_now->thread;
@@ -18,7 +18,7 @@ inline unsigned gp_host_thread() {
 
 /* ---- copies -------------------------------------------------------------------------------- */
 
-/* Made as late as may be, so that a wait which is missing shows as wrong numbers. */
+/* A copy is made as late as possible, so that a missing wait shows as wrong numbers. */
 struct gp_host_copy {
   void *to;
   const void *from;
@@ -43,10 +43,10 @@ inline void gp_host_copies_wait() {
 
 /* ---- products ------------------------------------------------------------------------------ */
 
-/* What each lane of each warp of the running block brings. */
+/* The operands that each lane of each warp of the running block brings. */
 inline thread_local const void *gp_host_brought[32][32];
 
-/* All that this warp brings; until gp_host_leave. */
+/* Returns the operands of all lanes of this warp; they are valid until gp_host_leave. */
 inline const void *const *gp_host_bring(const void *what, int line) {
   const void **brought = gp_host_brought[gp_host_thread() / 32];
   brought[gp_host_now->lane] = what;
@@ -56,8 +56,8 @@ inline const void *const *gp_host_bring(const void *what, int line) {
 
 inline void gp_host_leave(int line) { __syncwarp(0xffffffff, line); }
 
-/* Rows of eight halves: lane 8 i + r brings row r of matrix i. A lane gets two neighbours of a row
- * of each, or, transposed, of a column. */
+/* Loads rows of eight halves: lane 8 i + r brings row r of matrix i. A lane gets two neighbours
+ * from a row of each matrix, or, transposed, from a column. */
 inline void gp_host_load_matrices(uint32_t to[4], const void *row, bool transposed,
                                   int line = __builtin_LINE()) {
   const void *const *rows = gp_host_bring(row, line);
@@ -71,7 +71,7 @@ inline void gp_host_load_matrices(uint32_t to[4], const void *row, bool transpos
   gp_host_leave(line);
 }
 
-/* What one lane has of the operands of a product, as numbers. */
+/* The operands of a product that one lane holds, as numbers. */
 struct gp_host_operands {
   float a[4][2], b[2][2];
 };
@@ -82,7 +82,7 @@ template <typename T> inline void gp_host_unpack(float to[2], uint32_t bits) {
   to[0] = (float)pair[0], to[1] = (float)pair[1];
 }
 
-/* c += a b for a [16, 16] and b [16, 8]. */
+/* Computes c += a b for a [16, 16] and b [16, 8]. */
 template <typename T>
 inline void gp_host_mma(float c[4], const uint32_t a[4], const uint32_t b[2],
                         int line = __builtin_LINE()) {

@@ -1,5 +1,5 @@
-/* tests/cuda/on_host/warp.h - barriers, shuffles and votes. The line of the call is what a failure
- * names. */
+/* tests/cuda/on_host/warp.h - barriers, shuffles and votes. A failure names the line of the
+ * call. */
 #ifndef GP_TESTS_CUDA_ON_HOST_WARP_H
 #define GP_TESTS_CUDA_ON_HOST_WARP_H
 
@@ -41,7 +41,7 @@ inline int __all_sync(unsigned mask, int holds, int line = __builtin_LINE()) {
   return __ballot_sync(mask, holds, line) == mask;
 }
 
-/* The value that lane `source` brings. */
+/* Returns the value that lane `source` brings. */
 template <typename T> inline T gp_host_shuffle(unsigned mask, T value, int source, int line) {
   static_assert(sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8,
                 "shuffles move 2, 4 or 8 bytes");
@@ -52,7 +52,7 @@ template <typename T> inline T gp_host_shuffle(unsigned mask, T value, int sourc
   return value;
 }
 
-/* First lane of the group of `width` lanes. */
+/* Returns the first lane of the group of `width` lanes. */
 inline int gp_host_group(int width) { return gp_host_now->lane & ~(width - 1); }
 
 template <typename T>

@@ -1,5 +1,5 @@
-/* tests/cuda/plans/convolution_plans_test.c - the graphs of convolutions are accepted by the real
- * cuDNN, as cudnn_plans_test.c does it. */
+/* tests/cuda/plans/convolution_plans_test.c - the real cuDNN accepts the graphs of convolutions;
+ * cudnn_plans_test.c says how that is tested. */
 #include <stdio.h>
 
 #include "described_gpu.h"
@@ -9,7 +9,7 @@ static gp_cudnn_library library;
 
 /* ---- cases --------------------------------------------------------------------------------- */
 
-/* Square images, padded on all sides alike where `behind` is 0. */
+/* Images are square; where `behind` is 0 all sides have the same padding. */
 typedef struct sizes {
   int64_t rows, image_c, image, map_c, kernel, stride, before, dilation, groups;
   int64_t behind; /* more than before */
@@ -67,7 +67,7 @@ static void check_plan(const gpu_kind *kind, const gp_convolution *c, bool tf32)
   library.cudnnBackendDestroyDescriptor(target.properties);
 }
 
-/* All passes; those that may have a bias with it, too. */
+/* Checks all passes; those that may have a bias also with it. */
 static void check_passes(const gpu_kind *kind, gp_dtype dtype, bool tf32) {
   for (const sizes *s = cases; s < last; s++)
     for (int pass = GP_CONVOLUTION_MAP; pass <= GP_CONVOLUTION_WEIGHT; pass++) {
@@ -100,11 +100,11 @@ TEST(what_cudnn_cannot_take_is_not_offered_to_it) {
   CHECK(gp_cudnn_convolution_refusal(&c));
   c.rows = 1, c.weight = (void *)4;
   CHECK(gp_cudnn_convolution_refusal(&c));
-  c.weight = NULL, c.h.image += 3; /* three lines that no window reaches */
+  c.weight = NULL, c.h.image += 3; /* no window reaches the last three rows */
   CHECK(gp_cudnn_convolution_refusal(&c));
 }
 
-/* Runs first: the others use the library. */
+/* This test runs first: the others use the library. */
 TEST(the_library_opens) {
   char why[256] = "";
   const bool opened = gp_cudnn_library_open(&library, why, sizeof why);

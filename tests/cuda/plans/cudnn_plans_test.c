@@ -1,8 +1,7 @@
-/* tests/cuda/plans/cudnn_plans_test.c - every graph that the plugin builds is accepted by the real
- * cuDNN.
+/* tests/cuda/plans/cudnn_plans_test.c - the real cuDNN accepts every graph that the plugin builds.
  *
- * Without a GPU: plans are finalized against descriptions of devices, with a driver that only says
- * yes to loading code (fake_driver.cmake). What runs is not tested here. */
+ * No GPU is needed: plans are finalized against descriptions of devices, with a driver that only
+ * pretends to load code (fake_driver.cmake). The test does not run the plans. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +16,7 @@ static gp_cudnn_library library;
 
 /* ---- attention ----------------------------------------------------------------------------- */
 
-/* What a mask is not the same for. */
+/* The dimensions along which a mask differs. */
 enum { NO_MASK, BY_BATCH = 1, BY_HEAD = 2, BY_QUERY = 4, BY_KEY = 8, DROPOUT = 16 };
 
 /* Letters as everywhere: B batch, H heads, T queries and keys, D width of a head. */
@@ -41,7 +40,7 @@ static const sizes cases[] = {
     {GP_BF16, 2, 12, 1024, 1024, 64, true, true, 4, NO_MASK},
     {GP_F16, 1, 8, 256, 256, 128, true, true, 1, NO_MASK},
     {GP_BF16, 2, 4, 100, 333, 32, false, false, 2, NO_MASK},
-    /* masks: of keys, of pairs, of all; with less keys than 8 rows of one */
+    /* masks: of keys, of pairs, of all; and with rows of fewer than 8 keys */
     {GP_BF16, 2, 4, 256, 256, 64, false, true, 0, BY_KEY | BY_BATCH},
     {GP_F16, 2, 4, 256, 256, 64, true, true, 0, BY_KEY | BY_QUERY},
     {GP_BF16, 2, 4, 100, 333, 64, false, false, 0, BY_KEY | BY_QUERY | BY_HEAD | BY_BATCH},
@@ -57,7 +56,7 @@ static const sizes cases[] = {
 
 static int64_t groups_of(const sizes *s) { return s->groups ? s->groups : s->h; }
 
-/* A value [B, heads, T, D] of its own, or in rows of so many heads. */
+/* Makes a value [B, heads, T, D] of its own, or one within rows of `in_row` heads. */
 static gp_attention_value value_of(const sizes *s, int64_t heads, int64_t rows, int64_t in_row) {
   if (!s->packed) return (gp_attention_value){NULL, heads * rows * s->d, rows * s->d, s->d, 1};
   return (gp_attention_value){NULL, rows * in_row * s->d, s->d, in_row * s->d, 1};
@@ -158,11 +157,11 @@ TEST(what_cudnn_cannot_take_is_not_offered_to_it) {
   CHECK(gp_cudnn_attention_refusal(&a));
   a = attention_of(&cases[0], true), a.d_q.data = (void *)2;
   CHECK(gp_cudnn_attention_refusal(&a));
-  a = attention_of(&cases[0], false), a.d_q.data = (void *)2; /* the forward pass has none */
+  a = attention_of(&cases[0], false), a.d_q.data = (void *)2; /* the forward pass has no gradient */
   CHECK(!gp_cudnn_attention_refusal(&a));
 }
 
-/* Scores of one head more than the bound: pieces are single groups. */
+/* The scores of one more head would exceed the bound, so pieces are single groups. */
 TEST(pieces_hold_whole_groups) {
   const sizes large = {GP_BF16, 3, 8, 8192, 8192, 64, false, false, 4, BY_KEY | BY_HEAD | BY_BATCH};
   const gp_attention a = attention_of(&large, true), piece = gp_cudnn_first_piece(&a);

@@ -1,8 +1,8 @@
-/* tests/cuda/plans/cudnn_refusals_test.c - whatever cuDNN refuses, at whichever call, is an answer
- * and no error: kept, and with a reason.
+/* tests/cuda/plans/cudnn_refusals_test.c - when cuDNN refuses, at whichever call, the plugin falls
+ * back without an error, and remembers the refusal with its reason.
  *
- * The library is a stand-in whose calls do nothing but count and refuse on request; neither cuDNN
- * nor CUDA is needed. */
+ * The library is a stand-in whose calls only count, and refuse on request; neither cuDNN nor CUDA
+ * is needed. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -47,7 +47,7 @@ gp_status gp_convolution_write_bias(gp_gpu *gpu, const gp_convolution *c) {
 
 /* ---- training ------------------------------------------------------------------------------ */
 
-/* B x 4 heads, T = 32, D = 64, contiguous; forward, or backward. */
+/* Makes attention of B x 4 heads, T = 32, D = 64, contiguous; forward, or backward. */
 static gp_attention attention_of(int64_t batches, bool backward) {
   static char memory[64];
   void *data = (void *)(((uintptr_t)memory + 15) / 16 * 16);
@@ -74,7 +74,7 @@ static gp_attention attention_of(int64_t batches, bool backward) {
                         .scratch = data};
 }
 
-/* B x 8 channels of 9 x 9, windows of 3 x 3. */
+/* Makes a convolution of B x 8 channels of 9 x 9, with windows of 3 x 3. */
 static gp_convolution convolution_of(int64_t rows, gp_convolution_pass pass, bool biased) {
   static char memory[64];
   void *data = (void *)(((uintptr_t)memory + 15) / 16 * 16);
@@ -96,8 +96,8 @@ static gp_convolution convolution_of(int64_t rows, gp_convolution_pass pass, boo
                           .scratch = data};
 }
 
-/* What is computed: attention and its gradient, the passes of a convolution, the first two of them
- * with a bias. */
+/* The computations: attention and its gradient, the passes of a convolution, and the first two of
+ * those with a bias. */
 enum { FORWARD, BACKWARD, MAP, IMAGE, WEIGHT, MAP_BIAS, IMAGE_BIAS, KINDS };
 
 static gp_convolution convolution_as(int64_t rows, int kind) {
@@ -124,7 +124,8 @@ static gp_status run(gp_gpu *gpu, int64_t batches, int kind, bool *ran, const ch
   return gp_cudnn_convolution_run(gpu, &c, ran, why);
 }
 
-/* Prepare, then run three times; how often cuDNN did it. Whatever happens is no error. */
+/* Prepares, then runs three times; returns how often cuDNN did the work. A refusal must be no
+ * error. */
 static int train(gp_gpu *gpu, int64_t batches, int kind, const char **reason) {
   const char *why;
   int done = 0;
@@ -140,8 +141,8 @@ static int train(gp_gpu *gpu, int64_t batches, int kind, const char **reason) {
   return done;
 }
 
-/* GPUs of other numbers, and parts of other sizes, have not been seen by the cache of the
- * process. */
+/* Returns a GPU with a new number, or a part of another size, which the cache of the process has
+ * not seen. */
 static gp_gpu fresh(void) {
   static int count;
   const int ordinal = count % GP_CUDA_MOST, round = count++ / GP_CUDA_MOST;
@@ -156,7 +157,7 @@ static void expect(call refused, int nth) {
 
 /* ---- tests --------------------------------------------------------------------------------- */
 
-/* Every call that training makes, at its first, a middle and its last time. */
+/* Refuses each call that training makes, at its first, a middle and its last time. */
 static void refuse_each(call c, int kind) {
   const char *why;
   gp_gpu healthy = fresh();
@@ -169,7 +170,7 @@ static void refuse_each(call c, int kind) {
     gp_gpu gpu = fresh();
     expect(c, nth);
     const int done = train(&gpu, 2, kind, &why);
-    if (done == 3) /* another engine, or another form of the same question, was taken */
+    if (done == 3) /* another engine, or another form of the call, served */
       CHECK(!why);
     else
       CHECK(why && *why && !strchr(why, '\n'));
@@ -178,7 +179,7 @@ static void refuse_each(call c, int kind) {
     if (done < 3 && why) CHECK(train(&gpu, 2, kind, &same) == 0 && strcmp(same, why) == 0);
     if (done < 3 && c == CALL_cudnnBackendFinalize) CHECK(stand_in.count[c] == again);
     gp_cudnn_close(&gpu);
-    CHECK(stand_in.handles <= handles + 1); /* that which plans are made with stays */
+    CHECK(stand_in.handles <= handles + 1); /* the handle that makes plans stays open */
     if (test_failures) printf("%s:%d kind %d\n", call_names[c], nth, kind);
     if (test_failures) return;
   }
@@ -269,9 +270,9 @@ TEST(a_plan_is_made_once_for_a_gpu_a_size_and_a_shape) {
   expect(CALL_cudnnBackendFinalize, 0);
   CHECK(train(&first, 3, false, &why) == 3);
   const int made = stand_in.count[CALL_cudnnBackendFinalize];
-  gp_cudnn_close(&first); /* the next pipeline finds it too */
+  gp_cudnn_close(&first); /* the next pipeline finds the plan */
   CHECK(train(&second, 3, false, &why) == 3);
-  const int runs = stand_in.count[CALL_cudnnBackendFinalize] - made; /* one pack for each run */
+  const int runs = stand_in.count[CALL_cudnnBackendFinalize] - made; /* a variant pack per run */
   CHECK(runs == 3);
   CHECK(train(&part, 3, false, &why) == 3);
   CHECK(stand_in.count[CALL_cudnnBackendFinalize] == 2 * made + runs);
@@ -280,7 +281,7 @@ TEST(a_plan_is_made_once_for_a_gpu_a_size_and_a_shape) {
   gp_cudnn_close(&second), gp_cudnn_close(&part);
 }
 
-/* Ever new shapes, one device after the other. */
+/* Shapes are always new, one device after the other. */
 TEST(plans_that_nobody_holds_are_bounded) {
   const char *why;
   gp_gpu gpu = fresh();

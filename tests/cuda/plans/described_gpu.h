@@ -1,5 +1,5 @@
-/* tests/cuda/plans/described_gpu.h - descriptions of GPUs that cuDNN makes plans for where there is
- * none. */
+/* tests/cuda/plans/described_gpu.h - descriptions of GPUs, for which cuDNN makes plans on a machine
+ * without one. */
 #ifndef GP_TESTS_DESCRIBED_GPU_H
 #define GP_TESTS_DESCRIBED_GPU_H
 
@@ -8,7 +8,7 @@
 #include "device/cuda/cudnn/library.h"
 #include "test.h"
 
-/* What cuDNN wants to know of a GPU; what plans depend on is filled in. */
+/* What cuDNN asks of a GPU; the values on which plans depend are filled in. */
 static const char description[] =
     "{\"maxGridSize\":[2147483647,65535,65535],\"maxBlockSize\":[1024,1024,64],\"cudaDeviceId\":0,"
     "\"deviceVer\":%d,\"regsPerBlock\":65536,\"multiProcessorCount\":%d,\"driverVer\":13000,"
@@ -27,7 +27,7 @@ typedef struct gpu_kind {
 static const gpu_kind ampere = {"NVIDIA A100", 800, 108, 167936};
 static const gpu_kind hopper = {"NVIDIA H200", 900, 132, 233472};
 
-/* The caller destroys it. */
+/* Makes the properties descriptor, which the caller destroys. */
 static inline cudnnBackendDescriptor_t properties_of(const gp_cudnn_library *library,
                                                      const gpu_kind *kind) {
   char text[2048];

@@ -1,4 +1,4 @@
-/* tests/cuda/plans/stand_in.h - a cuDNN whose calls do nothing but count, and refuse on request. */
+/* tests/cuda/plans/stand_in.h - a cuDNN whose calls only count, and refuse on request. */
 #ifndef GP_TESTS_STAND_IN_H
 #define GP_TESTS_STAND_IN_H
 
@@ -16,12 +16,12 @@ static const char *const call_names[] = {GP_CUDNN_FUNCTIONS(TEXT_OF)};
 
 static struct {
   atomic_int count[CALLS];
-  atomic_int live;    /* descriptors */
-  atomic_int handles; /* open ones */
+  atomic_int live;    /* descriptors that exist */
+  atomic_int handles; /* handles that are open */
   call refused;
-  int nth; /* from 1; 0: nothing is refused */
+  int nth; /* which call is refused, from 1; 0: none */
   bool lost, missing;
-  int biases; /* written by a kernel of ours */
+  int biases; /* biases written by a kernel of ours */
 } stand_in;
 
 static cudnnStatus_t come(call c) {
@@ -72,7 +72,7 @@ static cudnnStatus_t set_attribute(cudnnBackendDescriptor_t d, cudnnBackendAttri
   return come(CALL_cudnnBackendSetAttribute);
 }
 
-/* One engine, without notes, that wants 64 bytes. */
+/* There is one engine, without notes, that needs 64 bytes. */
 static cudnnStatus_t get_attribute(cudnnBackendDescriptor_t d, cudnnBackendAttributeName_t name,
                                    cudnnBackendAttributeType_t type, int64_t most, int64_t *count,
                                    void *value) {
@@ -93,7 +93,7 @@ static cudnnStatus_t execute(cudnnHandle_t handle, cudnnBackendDescriptor_t plan
   return come(CALL_cudnnBackendExecute);
 }
 
-/* In place of library.c. */
+/* This function replaces that of library.c. */
 const gp_cudnn_library *gp_cudnn_library_get(const char **why) {
   static const gp_cudnn_library library = {.cudnnGetVersion = get_version,
                                            .cudnnGetErrorString = error_string,

@@ -1,5 +1,5 @@
--- tests/spec/checkpoint/checkpoint_spec.lua - what was saved goes on with the same bits, wherever it
--- is cut and however often it is stopped; what is damaged is named and never taken.
+-- tests/spec/checkpoint/checkpoint_spec.lua - a saved training goes on with the same bits, wherever
+-- it is cut and however often it is stopped; damage is named, and damaged files are never used.
 -- luacheck: ignore 212/self
 local gp = require "gpipe"
 local expect = require "tests.support.expect"
@@ -14,7 +14,7 @@ local function model()
   }
 end
 
--- A pipeline with its optimizer in use, always drawn from the same numbers.
+-- Opens a pipeline with its optimizer in use; the weights are always drawn from the same numbers.
 local function make(opts, optimizer)
   gp.seed(3)
   local given = { chunks = 4, loss = nn.MSELoss(), deferred_batch_norm = true }
@@ -169,7 +169,7 @@ describe("gp.checkpoint.save", function()
     assert.are.same({ "c" }, files())
   end)
 
-  it("says what the system refuses; what was there stays", function()
+  it("says what the system refuses, and keeps the old one", function()
     local one = model()
     write(folder, "a file")
     local good, message, code = gp.checkpoint.save(folder, { model = one })
@@ -222,7 +222,7 @@ describe("gp.checkpoint.load", function()
     other:close()
   end)
 
-  it("goes on in another precision, without the loss scale that it has none of", function()
+  it("goes on in another precision, also where that has no loss scale", function()
     local pipe, opt = make { precision = "f16" }
     steps(pipe, 2)
     assert(gp.checkpoint.save(folder, { pipe = pipe, opt = opt }))
@@ -237,7 +237,7 @@ describe("gp.checkpoint.load", function()
     end
   end)
 
-  it("tells all that does not fit at once, and changes nothing", function()
+  it("names at once all that does not fit, and changes nothing", function()
     assert(gp.checkpoint.save(folder, { model = model() }))
     local other = nn.Sequential { nn.Linear(4, 3), nn.Linear(3, 2) }
     local before = other:state_dict()
@@ -261,7 +261,7 @@ describe("gp.checkpoint.load", function()
       { pipe = other, opt = adam })
   end)
 
-  it("says that there is none", function()
+  it("says where there is no checkpoint", function()
     local state, message, code = gp.checkpoint.load(folder, { model = model() })
     assert.is_nil(state)
     assert.are.equal("io", code)
@@ -272,17 +272,17 @@ describe("gp.checkpoint.load", function()
     local aside = folder:gsub("([^/]+)$", ".%1.old")
     local old, new = model(), model()
     assert(gp.checkpoint.save(folder, { model = old }))
-    assert(os.rename(folder, aside)) -- between the two steps of a system without exchange
+    assert(os.rename(folder, aside)) -- killed between the two renames of a system without exchange
     assert(gp.checkpoint.load(folder .. "/", { model = new }))
     assert_same(old:state_dict(), new:state_dict())
     assert(gp.checkpoint.save(folder, { model = new }))
     assert.is_nil(os.rename(aside, aside))
-    assert(os.execute(("cp -r '%s' '%s'"):format(folder, aside))) -- killed while it was removed
+    assert(os.execute(("cp -r '%s' '%s'"):format(folder, aside))) -- killed while removing it
     assert(gp.checkpoint.save(folder, { model = new }))
     assert.is_nil(os.rename(aside, aside))
   end)
 
-  it("sees every byte that changed and every file that is short, by name", function()
+  it("names the file of every changed byte and every file that is short", function()
     local one = nn.Sequential { nn.Linear(2, 1) }
     assert(gp.checkpoint.save(folder, { model = one }))
     for _, name in ipairs(files()) do

@@ -1,11 +1,11 @@
--- tests/spec/cli/bench_spec.lua - the benchmarks run and say what they found; no time is judged
--- here.
+-- tests/spec/cli/bench_spec.lua - the benchmarks run and print their figures; these specs do not
+-- judge times.
 
 local child = dofile "tests/child.lua"
 local figure = dofile "scripts/bench/figure.lua"
 
 describe("figures", function()
-  it("the median is the middle, or between the two in the middle", function()
+  it("have a median: the middle, or the mean of the two in the middle", function()
     assert.equal(2, figure.median { 3, 1, 2 })
     assert.equal(2.5, figure.median { 4, 1, 3, 2 })
   end)
@@ -42,7 +42,7 @@ describe("a benchmark", function()
     end)
   end
 
-  it("peers says why where there are none", function()
+  it("says why where there are no peers", function()
     local out, _, code = child.run({ "scripts/bench/peers.lua" },
       { environment = { GPIPE_PEERS = "/nowhere" } })
     assert.matches("peers%.eager skipped: no peers in /nowhere", out)

@@ -1,7 +1,7 @@
--- tests/spec/cli/build_spec.lua - scripts/build: when the CUDA plugin is part of a build, and what a
--- terminal sees of it.
+-- tests/spec/cli/build_spec.lua - scripts/build: when the CUDA plugin is part of a build, and what
+-- the script prints on a terminal.
 --
--- cmake, ninja and ldconfig are stand-ins that note how they were called: nothing is compiled.
+-- cmake, ninja and ldconfig are stand-ins that log their calls: nothing is compiled.
 
 local child = dofile "tests/child.lua"
 
@@ -26,7 +26,7 @@ echo "built ${*: -1}" >>"$FAKE_LOG"
 case " $* " in *' --quiet '*) ;; *) printf '[1/2] Building a\n[2/2] Building b\n' ;; esac
 if [ -n "${FAKE_FAILURE:-}" ]; then echo "b.c: error: $FAKE_FAILURE"; exit 1; fi
 ]]
-local LDCONFIG = "#!/bin/sh\n" -- knows of no library
+local LDCONFIG = "#!/bin/sh\n" -- lists no library
 
 local function write(path, text)
   local file = assert(io.open(path, "w"))
@@ -54,7 +54,7 @@ describe("scripts/build", function()
       :format(folder, folder, settings or "", (arguments:gsub("FOLDER", folder .. "/build")))
   end
 
-  -- What one call did: a list in a line.
+  -- Returns what one call did, as a list in a line.
   local function build(arguments, settings)
     write(folder .. "/log", "")
     local _, err, code = child.shell(command(arguments, settings))
@@ -73,7 +73,7 @@ describe("scripts/build", function()
     assert.equal("built product", build "--product FOLDER")
   end)
 
-  it("makes it with the product where a driver is, or comes", function()
+  it("makes it with the product once there is a driver", function()
     assert.equal("configured as before, built product", build("--product FOLDER", driver()))
     os.execute("rm -rf " .. folder .. "/build")
     assert.equal("configured LATER, built product", build "--product FOLDER")
@@ -93,7 +93,7 @@ describe("scripts/build", function()
     assert.equal("built all", build "FOLDER")
   end)
 
-  it("is quiet, but for a line when it begins and for what went wrong", function()
+  it("prints nothing but a first line and errors", function()
     local out, err, code = child.shell(command "--product FOLDER")
     assert.equal(0, code)
     assert.equal("", out)
@@ -105,7 +105,7 @@ describe("scripts/build", function()
     assert.equal("b.c: error: unclear\n", err)
   end)
 
-  it("counts on a terminal, in one line that is gone when it is done", function()
+  it("counts on a terminal, in one line that disappears at the end", function()
     if not child.has "script" then return pending "no command 'script'" end
     local line = ("script -qec %s /dev/null"):format(child.quote(command "--product FOLDER"))
     local out, _, code = child.shell(line)

@@ -51,7 +51,7 @@ describe("Lua's switches", function()
     assert.equal("from file\ne\n", out)
   end)
 
-  it("LUA_INIT may be code, whose faults name it", function()
+  it("LUA_INIT may be code, whose errors name it", function()
     local arguments = { "-e", "print('e')" }
     assert.equal("init\ne\n", (run(arguments, { environment = { LUA_INIT = "print('init')" } })))
     local out, err, code = run(arguments, { environment = { LUA_INIT = "error 'x'" } })
@@ -60,7 +60,7 @@ describe("Lua's switches", function()
     assert.equal(1, code)
   end)
 
-  it("package.path must be a text to be searched", function()
+  it("package.path must be a string to be searched", function()
     local _, err, code = run { "-e", "package.path = 7 package.path = nil require 'nothing'" }
     assert.matches("'package.path' must be a string", err)
     assert.equal(1, code)
@@ -117,7 +117,7 @@ describe("our switches", function()
   end)
 
   it("without a plugin --list-devices and --version say what makes one", function()
-    local alone = os.tmpname() -- a copy has no plugin beside it
+    local alone = os.tmpname() -- no plugin lies beside a copy
     os.execute(("cp -p --remove-destination %s %s"):format(child.quote(child.program), alone))
     for _, option in ipairs { "--list-devices", "--version" } do
       local out, _, code = child.run({ option }, { program = alone })
@@ -150,9 +150,9 @@ describe("a wrong command line", function()
     { "-e without text", { "-e" }, "'%-e' needs an argument" },
     { "-l followed by a switch", { "-l", "-i" }, "'%-l' needs an argument" },
     { "--devices without a list", { "--devices" }, "'%-%-devices' needs an argument" },
-    { "--seed that is no integer", { "--seed=x" }, "'x' is not an integer" },
+    { "--seed that is not an integer", { "--seed=x" }, "'x' is not an integer" },
     { "--help with an argument", { "--help=1" }, "takes no argument" },
-    { "--dry-run, which is a script's", { "--dry-run" }, "expected it behind the script" },
+    { "--dry-run, which belongs to a script,", { "--dry-run" }, "expected it behind the script" },
   }
   for _, case in ipairs(cases) do
     it(case[1] .. " exits with 2 and runs nothing", function()
@@ -173,7 +173,7 @@ describe("a wrong command line", function()
 end)
 
 describe("an error", function()
-  -- The whole of stderr, with the name of the script as SCRIPT.
+  -- Returns the whole of stderr, with the name of the script as SCRIPT.
   local function fail(text)
     local script = child.file(text)
     local _, err, code = run { script }
@@ -204,13 +204,13 @@ describe("an error", function()
     assert.matches("error object is a table value", (fail "error({})"))
   end)
 
-  it("in a deep recursion shows both ends", function()
+  it("in a deep recursion shows both ends of the stack", function()
     local err = fail "local function f(n) if n == 0 then error('deep') end f(n - 1) return 1 end\nf(100)"
     assert.matches("skipping %d+ levels", err)
     assert.matches("SCRIPT:2: in main chunk\n$", err)
   end)
 
-  it("in a syntax names the line", function()
+  it("of syntax names the line", function()
     local err, code = fail "x = = 1"
     assert.equal("gpipe-lua: SCRIPT:1: unexpected symbol near '='\n", err)
     assert.equal(1, code)
@@ -224,12 +224,12 @@ describe("an error", function()
     assert.equal(0, code)
   end)
 
-  it("shows everything with GPIPE_TRACEBACK=full", function()
+  it("shows every frame with GPIPE_TRACEBACK=full", function()
     local _, err = run({ "-e", "error('x')" }, { environment = { GPIPE_TRACEBACK = "full" } })
     assert.matches("%[C%]: in", err)
   end)
 
-  it("is a missing script too", function()
+  it("is raised for a missing script too", function()
     local _, err, code = run { "/nowhere/at all.lua" }
     assert.matches("cannot open /nowhere/at all.lua", err)
     assert.equal(1, code)

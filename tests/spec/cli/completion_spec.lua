@@ -1,5 +1,5 @@
--- tests/spec/cli/completion_spec.lua - what Tab offers for objects by what they are, and what `?`
--- and help say of them.
+-- tests/spec/cli/completion_spec.lua - what Tab offers for objects of each kind, and what `?` and
+-- help print about them.
 
 local child = dofile "tests/child.lua"
 local complete = require "gpipe.shell.complete"
@@ -8,7 +8,7 @@ local gp = require "gpipe"
 
 local nn = gp.nn
 
--- The candidates for the end of a line.
+-- Returns the candidates for the end of a line.
 local function offered(line)
   local list = complete(line, line:match "[%w_]*$") or {}
   table.remove(list, 1)
@@ -101,7 +101,7 @@ describe("help of", function()
 end)
 
 describe("an error at the prompt", function()
-  it("has a line, in an expression too", function()
+  it("names its line, in an expression too", function()
     local input = "m = nn.Linear(2, 3)\nm(gp.ones {2, 4})\n1, 2 -- two\n(function() return end)()\n"
     local out, err = child.run({ "-i" }, { input = input })
     assert.matches("stdin:2: ", err)

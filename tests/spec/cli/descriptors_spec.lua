@@ -1,5 +1,5 @@
--- tests/spec/cli/descriptors_spec.lua - a program whose standard input, output or error are closed:
--- none of its files takes their numbers.
+-- tests/spec/cli/descriptors_spec.lua - where standard input, output or error are closed, no file
+-- of the program gets their numbers.
 
 local child = dofile "tests/child.lua"
 

@@ -1,5 +1,5 @@
--- tests/spec/cli/environment_spec.lua - variables of the environment that are misspelt, or whose
--- values nobody knows, are said.
+-- tests/spec/cli/environment_spec.lua - the program warns about environment variables that are
+-- misspelt, or whose values are unknown.
 
 local child = dofile "tests/child.lua"
 local environment = require "gpipe.environment"
@@ -27,7 +27,7 @@ describe("a variable GPIPE_…", function()
   }
   for _, case in ipairs(said) do
     local name, value = next(case[1])
-    it(("is said once, and the script runs: %s=%s"):format(name, value), function()
+    it(("is reported once, and the script runs: %s=%s"):format(name, value), function()
       local err, code = run(case[1])
       assert.matches(case[2], err)
       assert.equal(1, select(2, err:gsub("\n", "")))
@@ -48,12 +48,12 @@ describe("a variable GPIPE_…", function()
     end)
   end
 
-  it("that is known, or of the tools, is not mentioned", function()
+  it("that is known, or belongs to the tools, is not reported", function()
     assert.equal("", (run { GPIPE_FUSE = "0", GPIPE_GEMM = "plain", GPIPE_TRACEBACK = "",
       GPIPE_BUILD = "x", GPIPE_TEST_ANY = "1", GPIPE_FAULT = "stage=1,op=U,action=fail" }))
   end)
 
-  it("is in the table where the sources read one", function()
+  it("is in the table if the sources read it", function()
     local list = io.popen "grep -rhoE 'getenv[ (]*\"GPIPE_[A-Z0-9_]+' runtime bindings lua"
     for line in list:lines() do
       local name = line:match "GPIPE_[A-Z0-9_]+"
@@ -64,7 +64,7 @@ describe("a variable GPIPE_…", function()
 end)
 
 describe("a name with a zero", function()
-  it("is no device", function()
+  it("is not a device", function()
     local gp = require "gpipe"
     local model = gp.nn.Sequential { gp.nn.Linear(2, 2) }
     for _, f in ipairs {

@@ -1,9 +1,9 @@
--- tests/spec/cli/failures_spec.lua - what a person reads when a script ends with an error: whole
--- texts, fields of error objects, and tracebacks that are there at once however deep the stack is.
+-- tests/spec/cli/failures_spec.lua - what a user reads when a script ends with an error: whole
+-- texts, fields of error objects, and tracebacks that appear at once however deep the stack is.
 
 local child = dofile "tests/child.lua"
 
--- Run a script; returns stderr, the exit code and the seconds that it took.
+-- Runs a script; returns stderr, the exit code and the seconds that it took.
 local function fail(text, environment)
   local script = child.file(text)
   local began = os.time()
@@ -14,7 +14,7 @@ end
 
 local MOST_SECONDS = 20 -- a traceback that looked at each of the million levels took minutes
 
-describe("a stack overflow that nobody catches", function()
+describe("an uncaught stack overflow", function()
   local recursion = "local function f() return 1 + f() end\nf()"
 
   it("prints its shortened traceback at once", function()
@@ -34,7 +34,7 @@ describe("a stack overflow that nobody catches", function()
     assert.is_true(seconds < MOST_SECONDS)
   end)
 
-  it("may come from layers that call each other", function()
+  it("is handled where layers call each other", function()
     local err, code, seconds = fail [[
       local gp = require "gpipe"
       local Loop = gp.nn.class "Loop"

@@ -62,13 +62,13 @@ describe("the flags of runs", function()
     assert.is_nil(flags.parse("Trains.", SPEC, { [0] = "a.lua" }, { run = true })["run-dir"])
   end)
 
-  it("leave one of the same name to the script", function()
+  it("yield to a flag of the script with the same name", function()
     local spec = { { "--minutes T", 3, "of its own" } }
     assert.are.equal(3, flags.parse("Trains.", spec, { [0] = "a" }, { run = true }).minutes)
     assert.are.equal(1, #spec)
   end)
 
-  it("are unknown to others", function()
+  it("are unknown to other scripts", function()
     assert.are.equal("unknown option '--run-dir'", fault_of("--run-dir", "a"))
   end)
 
@@ -100,7 +100,7 @@ describe("a flag that names a place to write", function()
     { "--save DIR", nil, "weights", writes = "folder" }, { "--html FILE", nil, "page", writes = "file" },
   }
 
-  it("is looked at before the work", function()
+  it("is checked before the work", function()
     local place = os.tmpname()
     os.remove(place)
     assert.equal(place .. "/a/b", flags.read(spec, { "--save", place .. "/a/b" }).save)

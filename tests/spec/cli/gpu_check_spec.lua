@@ -1,8 +1,8 @@
 -- tests/spec/cli/gpu_check_spec.lua - scripts/gpu-check without a GPU: which checks run, what a
--- later call takes up, that it ends in time, and what its report says.
+-- later call continues, that it ends in time, and what its report says.
 --
--- The program of this build is tested, with the plugin's form for the host where a check needs a
--- GPU; checks of a table of the spec's own stand for those that take long.
+-- The program of this build is tested, with the plugin compiled for the host where a check needs a
+-- GPU. A table of checks in this spec replaces those that take long.
 
 local child = dofile "tests/child.lua"
 
@@ -18,7 +18,7 @@ local function read(path)
   return text
 end
 
--- Run it in `out`; returns what it printed, the report and the exit code.
+-- Runs the script in `out`; returns what it printed, the report and the exit code.
 local function run(out, arguments, settings)
   local command = "env %s%s scripts/gpu-check --built %s --rehearse --out %s %s"
   local text, err, code = child.shell(command:format(environment, settings or "", child.quote(folder),
@@ -32,27 +32,27 @@ local function temporary()
   return name
 end
 
--- Faults that are planted, each in a program's start: what a switch of that name breaks.
+-- Planted faults by the name of a switch: the code runs at the start of the program.
 local PLANTED = {
   hangs = "while true do end",
   fails = "error()",
-  -- The precision is not to be had, which once fell back to f32 in silence.
+  -- The precision is not available, which once fell back to f32 silently.
   precision = [[local gp = require "gpipe"
     local make = gp.pipeline
     gp.pipeline = function(model, o)
       if o.precision == "bf16" then error("bf16: planted") end
       return make(model, o)
     end]],
-  -- Numbers are wrong, and speed is as ever.
+  -- The numbers are wrong, while the speed is as usual.
   wrong = [[package.preload.gpu_losses = function()
       return { ["2 layers, width 64, 2 heads, context 32, vocabulary 300"] = { 5.9, 5.8, 5.7 } }
     end]],
-  -- No memory, which says nothing of the program.
+  -- There is no memory, which says nothing about the program.
   machine = [[local errors, gp = require "gpipe.errors", require "gpipe"
     gp.pipeline = function() errors.raise_as("memory", "out of memory: planted") end]],
 }
 
--- A table of switches: one for each planted fault.
+-- Writes a table of switches, one for each planted fault.
 local function write_switches(out)
   os.execute("mkdir -p " .. out)
   local lines = { "# a comment" }
@@ -69,7 +69,7 @@ local function write_switches(out)
   return "GPIPE_GPU_SWITCHES=" .. out .. "/switches "
 end
 
--- A tool of the machine that the checks look for, as a shell script in a folder of its own.
+-- Writes a tool that the checks look for, as a shell script in a folder of its own.
 local function write_tool(out, name, script)
   os.execute("mkdir -p " .. out .. "/bin")
   local path = out .. "/bin/" .. name
@@ -100,7 +100,7 @@ describe("gpu-check", function()
     end
   end)
 
-  it("lists its checks: right numbers, speed, tests; those of a part or one alone", function()
+  it("lists its checks in order, right numbers first, or those of a part, or one", function()
     local all = run(out, "--list")
     local last = 0
     for _, name in ipairs { "facts", "truth/touch", "truth/replay", "gpt/default", "ceilings",
@@ -158,7 +158,7 @@ describe("gpu-check", function()
     assert.equal(3, code, text)
     assert.matches("| gpt/hangs | cut short", report)
     assert.matches("left for a later call[^\n]*: gpt/hangs\n", text)
-    -- The later call continues in another folder, from the logs that were carried.
+    -- The later call continues in another folder, from the logs that were copied there.
     local logs = "--only gpt/hangs --continue " .. out .. "/logs.tar.gz"
     assert.matches("^gpt/hangs ", (run(out .. "/later", logs .. " --list", settings)))
   end)
@@ -169,14 +169,14 @@ describe("gpu-check", function()
     assert.equal(1, code)
     assert.matches("| gpt/fails | FAILED %(1%)", report)
     assert.matches("## Failures.*### gpt/fails", report)
-    -- A file that is missing is a first call.
+    -- A call with a missing file is a first call.
     local first = run(out .. "/new", "--only gpt/fails --list --continue /nowhere/logs.tar.gz",
       settings)
     assert.matches("this is the first call", first)
     assert.matches("gpt/fails ", first)
   end)
 
-  it_runs("what failed once is run again first, what failed twice last", function(settings)
+  it_runs("a check that failed once runs first, one that failed twice last", function(settings)
     settings = settings .. write_switches(out)
     local both = "--only gpt/wrong,truth/replay,gpt/again"
     run(out, "--only gpt/wrong", settings)
@@ -189,7 +189,7 @@ describe("gpu-check", function()
     assert.matches("| gpt/wrong | FAILED %(1%)[^\n]*| 2 |\n", read(out .. "/report.md"))
   end)
 
-  it_runs("a precision that is not to be had fails, and nothing is trained in another", function(settings)
+  it_runs("a missing precision fails, and no other is trained in its place", function(settings)
     local text, report, code = run(out, "--only gpt/precision", settings .. write_switches(out))
     assert.equal(1, code)
     assert.matches("gpu%.gpt broke: [^\n]*bf16: planted", text)
@@ -231,7 +231,7 @@ describe("gpu-check", function()
     assert.matches("gpu%.replay broke: replayed steps differ in ", text)
   end)
 
-  it_runs("a fault of the machine is INFRA, which is never done", function(settings)
+  it_runs("a fault of the machine is INFRA, which never counts as done", function(settings)
     settings = settings .. write_switches(out)
     local _, report, code = run(out, "--only gpt/machine", settings)
     assert.equal(1, code)
@@ -255,10 +255,10 @@ describe("gpu-check", function()
     end
   end)
 
-  it_runs("sums up what Nsight Compute counts, or says that it is not here", function(settings)
+  it_runs("sums up what Nsight Compute counts, or says that it is missing", function(settings)
     local text = run(out, "--only ops/ncu", settings)
     assert.matches("gpu%.ncu skipped: ncu is not here", text)
-    -- It writes what the tool would, whose program takes a step.
+    -- The stand-in writes what the tool would write; the program takes a step under it.
     settings = settings .. write_tool(out, "ncu", [=[
       case $* in *--query-metrics*) echo "sm__pipe_tensor_cycles_active  cycles"; exit;; esac
       while [ "$1" != --log-file ]; do [ "$1" != --metrics ] || metrics=$2; shift; done
@@ -286,12 +286,12 @@ END
     run(out, "--only truth/replay", settings)
     local names = child.shell("tar -tzf " .. out .. "/logs.tar.gz")
     assert.truthy(names:find(file, 1, true), names)
-    -- A later call packs what it took up, too.
+    -- A later call packs what it continued, too.
     run(out .. "/later", "--only facts --continue " .. out .. "/logs.tar.gz")
     assert.truthy((child.shell("tar -tzf " .. out .. "/later/logs.tar.gz")):find(file, 1, true))
   end)
 
-  it("compares each switch that docs/gpu-log.md expects something of", function()
+  it("compares each switch of which docs/gpu-log.md expects something", function()
     local switches, expected = read "scripts/gpu/switches" .. read "scripts/gpu/checks.sh", 0
     local section = read("docs/gpu-log.md"):match "\n## Expected, to be confirmed\n(.*)"
     for row in section:gmatch "\n(| [^\n]*)" do

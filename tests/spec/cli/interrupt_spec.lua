@@ -1,12 +1,12 @@
--- tests/spec/cli/interrupt_spec.lua - Ctrl-C (SIGINT) stops scripts with a Lua error that can be
--- caught.
+-- tests/spec/cli/interrupt_spec.lua - Ctrl-C (SIGINT) stops a script with a Lua error that it can
+-- catch.
 
 local child = dofile "tests/child.lua"
 
 -- The thread sanitizer holds signals back until the program blocks; a loop never does.
 local with_signals = os.getenv "GPIPE_SANITIZE" ~= "thread" and it or pending
 
--- Run text in gpipe-lua, which gets SIGINT after each of the pauses (in seconds).
+-- Runs text in gpipe-lua, which gets SIGINT after each of the pauses (in seconds).
 local function interrupted(text, ...)
   local script = child.file(child.presses(...) .. text)
   child.seconds = 10
@@ -80,7 +80,7 @@ describe("more presses", function()
   end)
 
   with_signals("three end a process that does not answer", function()
-    -- A machine that is busy delivers two of them as one: some are sent to spare.
+    -- A busy machine may deliver two of them as one, so there are some to spare.
     local _, _, code = interrupted("local s = ('a'):rep(30) s:find(('a*'):rep(30) .. 'b')", 0.1,
       0.1, 0.3, 0.5, 1)
     assert.equal(130, code) -- 128 + SIGINT
@@ -91,7 +91,7 @@ describe("a press during an eager product", function()
   local product = "local gp = require 'gpipe' local a = gp.randn {%d, %d} while true do "
     .. "a:matmul(a) end"
 
-  -- a handler's frame must not lie on the heap, where the library's stack pointer is
+  -- A signal handler's frame must not lie on the heap, where the library's stack pointer is.
   for round = 1, 5 do
     with_signals("ends the program as anywhere else, round " .. round, function()
       local _, err, code = interrupted(product:format(1024, 1024), 0.3 + 0.02 * round)

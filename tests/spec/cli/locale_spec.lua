@@ -1,16 +1,16 @@
--- tests/spec/cli/locale_spec.lua - os.setlocale of a script changes neither files nor what is read
+-- tests/spec/cli/locale_spec.lua - a script's os.setlocale changes neither files nor what is read
 -- from the environment.
 
 local child = dofile "tests/child.lua"
 
--- A locale with a comma in its numbers, made for the test where the machine can.
+-- A locale with a comma in its numbers, made for the test where the machine can make one.
 local folder = os.tmpname()
 os.remove(folder)
 os.execute("mkdir " .. folder)
 local made = os.execute(("localedef -i de_DE -f UTF-8 %s/de_DE.UTF-8 >/dev/null 2>&1"):format(folder))
 local with_comma = made and it or pending
 
--- What the program prints for a script in the locale, with the numbers of `text` in it.
+-- Returns what the program prints for a script in the locale, with the numbers of `text` in it.
 local function run(text, environment)
   environment = environment or {}
   environment.LOCPATH = folder

@@ -39,7 +39,7 @@ describe("embedded modules", function()
     assert.equal("table\n", out)
   end)
 
-  it("are loaded once, whatever becomes of package.loaded", function()
+  it("are loaded once, whatever a script does to package.loaded", function()
     local out = child.run { "-e", [[
       local gp, core, nn = require "gpipe", require "gpipe.core", require "gpipe.nn"
       for name in pairs(package.loaded) do if name:find("^gpipe") then package.loaded[name] = nil end end
@@ -53,7 +53,7 @@ describe("embedded modules", function()
   end)
 end)
 
--- A sanitizer's library must be loaded first, which a stock lua5.4 does not do.
+-- A sanitizer's library must be loaded first; a stock lua5.4 does not do that.
 local library = os.getenv "GPIPE_MODULE" or "build/gpipe.so"
 local sanitized = (os.getenv "GPIPE_SANITIZE" or "") ~= ""
 local stock = child.has "lua5.4" and not sanitized and it or pending

@@ -1,4 +1,4 @@
--- tests/spec/cli/options_spec.lua - all option tables go through one checker; its words are
+-- tests/spec/cli/options_spec.lua - all option tables go through one checker, whose texts are
 -- promised.
 
 local errors = require "gpipe.errors"
@@ -58,7 +58,7 @@ describe("options.check", function()
     assert.truthy(message({ "a", 2 }, rules):find("element 2 is 2, expected a string", 1, true))
   end)
 
-  it("raises at the line of the user", function()
+  it("raises at the user's line", function()
     local line = debug.getinfo(1, "l").currentline + 1
     local ok, text = pcall(function() options.check("f", { x = 1 }, spec) end)
     assert.is_false(ok)

@@ -1,4 +1,5 @@
--- tests/spec/cli/output_spec.lua - output that cannot be written is said, and the exit code tells.
+-- tests/spec/cli/output_spec.lua - the program reports output that it cannot write, also by its
+-- exit code.
 
 local child = dofile "tests/child.lua"
 
@@ -31,7 +32,7 @@ describe("a full disk", function()
 end)
 
 describe("a pipe whose reader ended", function()
-  -- The exit code of the program is kept in a file: a pipe's own is that of its last command.
+  -- The program's exit code goes to a file, because a pipe's own is that of its last command.
   local function piped(text)
     local kept = os.tmpname()
     local _, err = child.shell(("(%s -e %s; echo $? >%s) | head -n 1"):format(PROGRAM,
@@ -43,13 +44,13 @@ describe("a pipe whose reader ended", function()
     return err, code
   end
 
-  it("ends the program by SIGPIPE, which is said", function()
+  it("ends the program by SIGPIPE, and stderr says so", function()
     local err, code = piped "for i = 1, 1e6 do print(i) end"
     assert.matches("SIGPIPE", err)
     assert.equal(128 + 13, code)
   end)
 
-  it("is no matter where all was read", function()
+  it("does not matter where all was read", function()
     local err, code = piped "print(1)"
     assert.equal("", err)
     assert.equal(0, code)

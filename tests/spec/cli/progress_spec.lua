@@ -1,5 +1,4 @@
--- tests/spec/cli/progress_spec.lua - the words of the progress line, and how it is fitted to a
--- terminal.
+-- tests/spec/cli/progress_spec.lua - the words of the progress line, and how it fits a terminal.
 local child = dofile "tests/child.lua"
 local progress = require "gpipe.progress"
 
@@ -38,7 +37,7 @@ local FACTS = [[local facts = {loss = 2.5, val = 2.25, lr = 6e-4, norm = 0.75, r
 ]]
 local TEXT = "local progress = require 'gpipe.progress'\n" .. FACTS
 
--- What a script writes on standard error, where that is a pipe.
+-- Returns what a script writes on standard error, where that is a pipe.
 local function plain(text, environment)
   local path = child.file(TEXT .. text)
   local out, err, code = child.run({ path }, { environment = environment })
@@ -68,7 +67,7 @@ describe("without a terminal", function()
     end
     assert.equal(3, #lines)
   end)
-  it("a run that goes on in the middle counts its own steps for the time left", function()
+  it("a resumed run estimates the time left from its own steps", function()
     local lines = plain [[local line = progress.new {steps = 1000}
       line.started = line.started - 10
       line:update(950, facts)
@@ -80,14 +79,15 @@ describe("without a terminal", function()
     assert.equal(1, #lines)
     assert.matches("^step 1 | loss 2%.500 | val", lines[1])
   end)
-  it("a run that is quiet writes nothing", function()
+  it("a quiet run writes nothing", function()
     assert.same({}, plain("local line = progress.new {steps = 9, quiet = true}\n" .. LOOP:format(9)))
   end)
 end)
 
 local terminal = child.has "script" and it or pending
 
--- What a script draws on a terminal of some columns; the drawings of the line, and what is below.
+-- Returns what a script draws on a terminal of some columns: the drawings of the line, and what is
+-- below.
 local function drawn(text, columns, environment)
   local path = child.file(TEXT .. text)
   local words = {}
@@ -111,7 +111,7 @@ describe("on a terminal", function()
     assert.is_nil(screen:find("\27", 1, true))
   end)
 
-  local cases = { -- columns, what is shown, what is not
+  local cases = { -- columns, what is shown, what is left out
     { 150, { "50/50 100%", "mean", "val", "lr", "norm", "tok/s", "bubble", "mem", "eta" }, {} },
     { 100, { "val", "tok/s", "bubble", "mem", "eta" }, { "mean", "norm" } },
     { 70, { "50/50 100%", "loss", "val", "tok/s", "eta" }, { "mem", "lr" } },
@@ -119,7 +119,7 @@ describe("on a terminal", function()
     { 24, { "50/50", "loss 2.500" }, { "step", "%%", "val" } },
   }
   for _, case in ipairs(cases) do
-    terminal(("of %d columns it shows what matters most"):format(case[1]), function()
+    terminal(("of %d columns the line shows what matters most"):format(case[1]), function()
       local line = drawn(text, case[1]):match "\r([^\r\n]*50/50[^\r\n]*)\n$"
       assert.is_true(#line < case[1], line)
       for _, word in ipairs(case[2]) do assert.is_truthy(line:find(word, 1, true), line) end
@@ -127,7 +127,7 @@ describe("on a terminal", function()
     end)
   end
 
-  terminal("the last step is shown also of a loop that was left", function()
+  terminal("the last step is shown also where the loop was left early", function()
     local screen = drawn("local line = progress.new {steps = 1000}\n" .. LOOP:format(500), 80)
     assert.matches("\rstep 500/1000  50%%[^\n]*\n$", screen)
   end)
@@ -150,7 +150,7 @@ describe("on a terminal", function()
     os.execute("rm -r " .. place)
     assert.matches("\rstep 1/2[^\n]*\r +\rhello\r?\n\rstep 2/2[^\n]*\n", screen)
   end)
-  terminal("that is dumb plain lines are written", function()
+  terminal("that is dumb the program writes plain lines", function()
     local screen = drawn(text, 80, { TERM = "dumb" })
     assert.equal(20, select(2, screen:gsub("\n", "")))
     assert.is_nil(screen:find("\r", 1, true))

@@ -1,5 +1,5 @@
--- tests/spec/cli/repl_commands_spec.lua - what the interactive mode has beyond Lua: numbered
--- values, documentation, who(), commands of the shell, times, a start-up file.
+-- tests/spec/cli/repl_commands_spec.lua - what the interactive mode adds to Lua: numbered values,
+-- documentation, who(), shell commands, times, a start-up file.
 
 local child = dofile "tests/child.lua"
 
@@ -35,7 +35,7 @@ describe("the interactive mode", function()
     end)
   end
 
-  it("explains a value, and the same as its name", function()
+  it("explains a value as it explains its name", function()
     assert.equal((chat "?gp.zeros\n"), (chat "help(gp.zeros)\n"))
   end)
 
@@ -43,7 +43,7 @@ describe("the interactive mode", function()
     assert.matches("zeros", (chat "?gp.zerso\n"))
   end)
 
-  it("times what takes longer than _SLOW", function()
+  it("prints the time of what takes longer than _SLOW", function()
     assert.matches("^%([%d.e-]+ s%)\n", (chat "_SLOW = 0\n"))
     assert.equal("", (chat "x = 1\n"))
   end)
@@ -51,7 +51,7 @@ end)
 
 local terminal = child.has "script" and it or pending
 
-terminal("the start-up file runs, its error is said and survived", function()
+terminal("the start-up file runs, and the session survives its error", function()
   local folder = os.tmpname()
   os.remove(folder)
   os.execute(("mkdir -p %s/gpipe-lua"):format(folder))

@@ -44,7 +44,7 @@ describe("the interactive mode", function()
     end)
   end
 
-  it("prints the figures of a step", function()
+  it("prints the figures of a training step", function()
     local out = chat("p = gp.pipeline(nn.Sequential {nn.Linear(2, 2)}, {loss = nn.MSELoss()})\n"
       .. "l = p:step(gp.ones {4, 2}, gp.ones {4, 2})\np.stats\n")
     assert.matches("bubble = {", out)
@@ -58,7 +58,7 @@ describe("the interactive mode", function()
     assert.is_nil(out:find("0x", 1, true))
   end)
 
-  it("prints of a large schedule what fits the terminal", function()
+  it("prints the part of a large schedule that fits the terminal", function()
     local chunk = "gp.schedule.build('1f1b', {devices = 64, chunks = 512})\n"
     local out = child.run({ "-i" }, { input = chunk,
       environment = { COLUMNS = "90", LINES = "20" } })
@@ -102,7 +102,7 @@ describe("on a terminal", function()
       child.quote(print_size))
     local out = child.shell(("SHELL=/bin/sh script -qec %s /dev/null"):format(child.quote(command)))
     assert.equal("93\t21", out:match "%d+\t%d+")
-    assert.equal("\n", (child.run { "-e", print_size })) -- into a file
+    assert.equal("\n", (child.run { "-e", print_size })) -- the output goes to a file
   end)
 
   terminal("greets, prompts, evaluates, and leaves with Ctrl-D", function()
@@ -132,7 +132,7 @@ describe("on a terminal", function()
     end)
   end
 
-  terminal("Tab stands for itself: code that is pasted stays as it is", function()
+  terminal("Tab in pasted code is a plain tab", function()
     local screen = type_lines { "for i = 20, 20 do", "\\tprint(#'\\t\\t', i + 22)", "end", "^D" }
     assert.matches("\n2\t42\n", screen)
   end)
@@ -180,7 +180,7 @@ describe("the history", function()
     assert.equal("600", mode)
   end)
 
-  terminal("begins a line of its own where the last one has no end", function()
+  terminal("begins a new line where the last one has no end", function()
     os.execute("mkdir -p " .. state .. "/gpipe-lua")
     local file = assert(io.open(path, "w"))
     file:write("x = 1\ny = 2")
@@ -210,14 +210,14 @@ describe("the history", function()
     assert.matches("\n42\n", screen)
   end)
 
-  it("is none where nobody types", function()
+  it("is not kept without a terminal", function()
     child.run({ "-i" }, { input = "x = 1\n", environment = { XDG_STATE_HOME = state } })
     assert.is_nil(read())
   end)
 end)
 
 describe("a debug hook that raises", function()
-  it("stops what is typed, and not the session", function()
+  it("stops the entry, and not the session", function()
     local input = "debug.sethook(function() error('planted') end, 'l')\n1 + 1\n2 + 2\n"
     local _, err, code = child.run({ "-i" }, { input = input })
     assert.equal(0, code, err)
@@ -234,7 +234,7 @@ describe("a session that writes over Lua's own names", function()
     "rawget = 1", "rawset = 1", "pcall = 1", "debug = 1", "string = 1", "math = 1", "require = 1",
     "setmetatable = 1", "_G = 1", "debug.setmetatable('', nil)", STRICT,
   } do
-    it("goes on behind " .. line:sub(1, 40), function()
+    it("goes on after " .. line:sub(1, 40), function()
       local input = line .. "\n20 + 22\n(gp.ones {2, 3}).shape[2] + 40\ngp.nn.Linear(2, 2)\n"
       local out, err, code = child.run({ "-i" }, { input = input })
       assert.equal(0, code, err)

@@ -1,5 +1,5 @@
--- tests/spec/cli/repl_terminal_spec.lua - what the interactive mode does for the person who types:
--- colours, narrow terminals, entries of several lines, mistakes, Ctrl-C.
+-- tests/spec/cli/repl_terminal_spec.lua - what the interactive mode does for its user: colours,
+-- narrow terminals, entries of several lines, mistakes, Ctrl-C.
 
 local child = dofile "tests/child.lua"
 
@@ -52,14 +52,14 @@ describe("20 columns", function()
       local out, err = chat(case[2] .. "\n", { COLUMNS = "20" })
       assert.equal("", err)
       for line in out:gmatch "[^\n]+" do
-        local word = not line:find "%S%s+%S" -- one that is longer cannot be broken
+        local word = not line:find "%S%s+%S" -- one long word cannot be broken
         assert.is_true(#line <= 20 or word and #line < 30, line)
       end
     end)
   end
 end)
 
-terminal("a terminal that becomes narrower is printed on as it is then", function()
+terminal("output fits a terminal that has become narrower", function()
   local screen = type_lines { "gp.zeros {1, 40}", "$ stty cols 24", "gp.ones {1, 40}", "^D" }
   assert.matches("0%s+0%s+0%s+0%s+0%s+0", screen)
   assert.is_nil(screen:find "1%s+1%s+1%s+1%s+1%s+1")
@@ -67,7 +67,7 @@ terminal("a terminal that becomes narrower is printed on as it is then", functio
 end)
 
 describe("an entry of several lines", function()
-  terminal("comes back from the history as one, and can be changed", function()
+  terminal("comes back from the history as one entry, and can be changed", function()
     local up, left = "\\033[A", "\\033[D"
     local screen = type_lines { "if true then", "print(20 + 22)", "end", up,
       up .. left:rep(5) .. "\\b3", "^D" }
@@ -105,7 +105,7 @@ end)
 local with_signals = os.getenv "GPIPE_SANITIZE" ~= "thread" and terminal or pending
 
 describe("Ctrl-C", function()
-  with_signals("leads back to the prompt from whatever runs", function()
+  with_signals("leads back to the prompt whatever runs", function()
     local screen, code = type_lines { "half typ^C", "'half', 1", "while true do end", "^C",
       "'loop', 2", "coroutine.wrap(function() while true do end end)()", "^C", "'coroutine', 3",
       "while true do pcall(gp.zeros, {1}) end", "^C", "^C", "'caught', 4", "$ sleep 30", "^C",
@@ -116,8 +116,8 @@ describe("Ctrl-C", function()
     assert.equal(0, code)
   end)
 
-  -- Two of everything with the same seed: one is interrupted while it trains, the other one runs as
-  -- many steps as the first one has completed. Then both go on.
+  -- Two models with the same seed: one is interrupted while it trains, the other takes as many
+  -- steps as the first has completed. Then both go on.
   local setup = [[
 function make()
   gp.seed(7)

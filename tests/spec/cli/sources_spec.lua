@@ -1,9 +1,9 @@
--- tests/spec/cli/sources_spec.lua - where the program takes Lua code from: sources, never
--- precompiled chunks, and its own modules from itself.
+-- tests/spec/cli/sources_spec.lua - the program runs only Lua sources, never precompiled chunks,
+-- and takes its own modules from itself.
 
 local child = dofile "tests/child.lua"
 
--- A folder of files {name = text}, the current one of the program that `command` runs.
+-- Runs a command in a folder of files {name = text}.
 local function in_folder(files, command)
   local folder = os.tmpname()
   os.remove(folder)
@@ -46,12 +46,12 @@ describe("a precompiled chunk", function()
     end)
   end
 
-  it("names the source that may be meant", function()
+  it("is refused with the name of the source that may be meant", function()
     local _, err = in_folder({ ["x.luac"] = chunk }, "PROGRAM x.luac")
     assert.matches("x%.lua\n", err)
   end)
 
-  it("is the script's own business where it asks for one", function()
+  it("loads where a script asks for one explicitly", function()
     local out = in_folder({ ["x.luac"] = chunk },
       "PROGRAM -e 'loadfile(\"x.luac\", \"b\")() load(string.dump(function() end))'")
     assert.equal("ran\n", out)
@@ -80,7 +80,7 @@ describe("a source", function()
     assert.equal("1\n5\t2\n", out)
   end)
 
-  it("that is a folder says that it cannot be read", function()
+  it("that is a folder is refused as unreadable", function()
     local _, err, code = in_folder({}, "PROGRAM gpipe")
     assert.matches("cannot read gpipe", err)
     assert.equal(1, code)
@@ -99,7 +99,7 @@ describe("files of the current folder", function()
 
   for _, command in ipairs { "PROGRAM --list-devices", "PROGRAM -E --list-devices",
     "PROGRAM -l gpipe", "PROGRAM -e 'require \"gpipe.options\"'" } do
-    it("are no modules of gpipe: " .. command, function()
+    it("do not replace gpipe's modules: " .. command, function()
       local out, err, code = in_folder(files, command)
       assert.is_nil(out:find "mine")
       assert.equal("", err)
@@ -107,7 +107,7 @@ describe("files of the current folder", function()
     end)
   end
 
-  it("are modules where gpipe has none of the name", function()
+  it("are modules where gpipe has no module of that name", function()
     assert.equal("other\n", (in_folder(files, "PROGRAM -l other")))
   end)
 

@@ -1,13 +1,13 @@
--- tests/spec/cli/stop_spec.lua - SIGTERM and SIGHUP: said before they end the program, or kept for
--- the end of a step.
+-- tests/spec/cli/stop_spec.lua - SIGTERM and SIGHUP are reported before they end the program, or
+-- wait for the end of a step.
 
 local child = dofile "tests/child.lua"
 
 -- The thread sanitizer holds signals back until the next system call: a loop without one never
--- hears of them.
+-- receives them.
 local in_loops = os.getenv "GPIPE_SANITIZE" ~= "thread" and it or pending
 
--- Lua text that lets the program get a signal after each of the pauses (in seconds).
+-- Returns Lua text that sends the program a signal after each of the pauses (in seconds).
 local function signals(name, ...)
   local sent = {}
   for i, pause in ipairs { ... } do sent[i] = ("sleep %g; kill -%s $PPID"):format(pause, name) end
@@ -39,7 +39,7 @@ local TRAIN = [[
 
 describe("a signal that asks the program to end", function()
   for name, number in pairs { TERM = 15, HUP = 1 } do
-    in_loops(("is said, and ends it: SIG%s"):format(name), function()
+    in_loops(("is reported, and ends it: SIG%s"):format(name), function()
       local _, err, code = run(signals(name, 0.3) .. "while true do end")
       assert.matches("SIG" .. name, err)
       assert.equal(128 + number, code)
@@ -56,7 +56,7 @@ describe("a signal that asks the program to end", function()
     end)
   end
 
-  it("that does not come changes nothing", function()
+  it("changes nothing if it does not come", function()
     local out, err, code = run [[
       local gp = require "gpipe"
       gp.on_stop(print)
@@ -66,7 +66,7 @@ describe("a signal that asks the program to end", function()
     assert.same({ "", "", 0 }, { out, err, code })
   end)
 
-  it("ends the program at once where the handler was taken back", function()
+  it("ends the program at once where the handler was removed", function()
     local out, _, code = run(TRAIN:format("gp.on_stop(print) gp.on_stop(nil)",
       signals("TERM", 0.3)))
     assert.equal("", out)
@@ -80,7 +80,7 @@ describe("a signal that asks the program to end", function()
     assert.equal(128 + 15, code)
   end)
 
-  it("ends it although the handler fails", function()
+  it("ends the program even if the handler fails", function()
     local _, err, code = run(TRAIN:format("gp.on_stop(function() error 'full' end)",
       signals("TERM", 0.3)))
     assert.matches("full", err)
@@ -99,7 +99,7 @@ describe("a signal that asks the program to end", function()
 end)
 
 describe("gp.on_stop", function()
-  it("takes functions only", function()
+  it("takes only functions", function()
     local good, text = pcall(require "gpipe".on_stop, "save")
     assert.is_false(good)
     assert.matches("a function", text)

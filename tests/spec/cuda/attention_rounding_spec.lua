@@ -1,10 +1,11 @@
--- tests/spec/cuda/attention_rounding_spec.lua - what gradients of attention in bf16 lose is
--- rounding.
+-- tests/spec/cuda/attention_rounding_spec.lua - the error of attention's gradients in bf16 is
+-- rounding and nothing else.
 --
--- The same steps in f64 with a rounding to bf16 where our own kernels keep halves: probabilities
--- before they meet values, outputs (of which the backward pass makes delta = rowsum(do * o)),
--- gradients of scores, and results. Large scores make most queries attend to one key, where a
--- gradient of a score is a small difference: the case in which gradients are farthest from f64.
+-- The same steps run in f64, with a rounding to bf16 where our own kernels keep halves:
+-- probabilities before they meet values, outputs (from which the backward pass makes delta =
+-- rowsum(do * o)), gradients of scores, and results. Large scores make most queries attend to one
+-- key, where a gradient of a score is a small difference: in that case gradients are farthest from
+-- f64.
 
 local gp = require "gpipe"
 local gpu = require "tests.support.gpu"
@@ -12,7 +13,7 @@ local nn = gp.nn
 
 local on_gpu = gpu.spec(it)
 
-local HEADS, T, WIDTH = 4, 70, 60 -- no multiple of 8: our own kernels
+local HEADS, T, WIDTH = 4, 70, 60 -- 60 is no multiple of 8, so our own kernels run
 local SCALE = 1 / math.sqrt(WIDTH)
 local HIDDEN = -1e30
 
@@ -40,7 +41,7 @@ end
 
 -- ---- in f64 ------------------------------------------------------------------------------------
 
--- Gradients of q, k and v. round: what the kernels keep in halves.
+-- Returns the gradients of q, k and v. round: applied to what the kernels keep in halves.
 local function model_of(x, round, exact_delta)
   local scores = gp.where(x.mask, x.q:matmul(x.k:transpose(3, 4)) * SCALE,
     gp.full({ 1 }, HIDDEN, { dtype = "f64" }))
@@ -57,7 +58,7 @@ local function model_of(x, round, exact_delta)
   }
 end
 
--- ---- by the kernels ----------------------------------------------------------------------------
+-- ---- in the kernels ----------------------------------------------------------------------------
 
 local Attend = nn.class("Attend")
 function Attend:init(x)
@@ -92,7 +93,7 @@ local function distances(got, want)
 end
 
 describe("gradients of attention in bf16", function()
-  on_gpu("are as far from f64 as the same roundings in f64 bring them", function()
+  on_gpu("are as far from f64 as the same roundings in f64 are", function()
     for _, size in ipairs { 1, 2, 4 } do
       local x = inputs_of(size)
       local want = model_of(x, function(t) return t end, true)
@@ -104,7 +105,7 @@ describe("gradients of attention in bf16", function()
     end
   end)
 
-  it("owe most of it to the rounded outputs that delta is made of", function()
+  it("lose most by the rounded outputs from which delta is made", function()
     local x = inputs_of(4)
     local want = model_of(x, function(t) return t end, true)
     local rounded = distances(model_of(x, halves), want)

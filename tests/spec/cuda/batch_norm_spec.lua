@@ -1,5 +1,6 @@
--- tests/spec/cuda/batch_norm_spec.lua - norms in pipelines on GPUs: running statistics as on CPUs,
--- the same bits for every cut, schedule and checkpoint mode, and in halves statistics that stay f32.
+-- tests/spec/cuda/batch_norm_spec.lua - norms in pipelines on GPUs: running statistics agree with
+-- the CPU's, bits are the same for every cut, schedule and checkpoint mode, and statistics stay f32
+-- in halves.
 
 local gp = require "gpipe"
 local gpu = require "tests.support.gpu"
@@ -17,7 +18,7 @@ local SETUP = {
     }
   end,
   x = gp.randn({ 13, 3, 4, 4 }, { seed = 41 }) + 10, y = gp.randn({ 13, 2 }, { seed = 42 }),
-  loss = nn.MSELoss(), steps = 5, -- captured and replayed, too
+  loss = nn.MSELoss(), steps = 5, -- enough to be captured and replayed
 }
 
 local function run(options)
@@ -28,7 +29,8 @@ end
 
 local CPU = { devices = { "cpu:0" } }
 
--- Of the norm that sees the data: what comes before the others is trained, in other roundings.
+-- Compares only the norm that reads the data: what the others read has been trained with other
+-- roundings.
 local function near(a, b, bound)
   for name, value in pairs(b.state) do
     if name:find "^1%.running" then
@@ -40,7 +42,7 @@ local function near(a, b, bound)
 end
 
 describe("batch norm on a GPU", function()
-  on_gpu("has the CPU's running statistics, of whole mini-batches", function()
+  on_gpu("has the CPU's running statistics over whole mini-batches", function()
     near(run { devices = { "cuda:0" } }, run(CPU), 1e-5)
   end)
 

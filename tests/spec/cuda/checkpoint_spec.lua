@@ -1,5 +1,5 @@
--- tests/spec/cuda/checkpoint_spec.lua - checkpoints of GPUs: a run goes on with the same bits, and
--- what one kind of device saved another one loads.
+-- tests/spec/cuda/checkpoint_spec.lua - checkpoints on GPUs: a run goes on with the same bits, and
+-- one kind of device loads what another kind saved.
 
 local gp = require "gpipe"
 local gpu = require "tests.support.gpu"
@@ -39,7 +39,7 @@ end
 
 local GPU = { { "cuda:0" }, { 3 } }
 
-on_gpu("a checkpoint of a GPU goes on with the same bits, also over another cut", function()
+on_gpu("a checkpoint on a GPU goes on with the same bits, also over another cut", function()
   local whole, opt = make(table.unpack(GPU))
   train(whole, opt, 4)
   local wanted = bytes_of(whole, opt)
@@ -57,7 +57,7 @@ on_gpu("a checkpoint of a GPU goes on with the same bits, also over another cut"
   end
 end)
 
-on_gpu("what one kind of device saved another one loads", function()
+on_gpu("one kind of device loads what another kind saved", function()
   for _, kinds in ipairs { { GPU, { { "cpu:0" }, { 3 } } }, { { { "cpu:0" }, { 3 } }, GPU } } do
     local pipe, opt = make(table.unpack(kinds[1]))
     train(pipe, opt, 2)

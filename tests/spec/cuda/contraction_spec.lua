@@ -1,15 +1,15 @@
--- tests/spec/cuda/contraction_spec.lua - the compiler joins no product with a sum where kernels
+-- tests/spec/cuda/contraction_spec.lua - the compiler fuses no product with a sum where kernels
 -- have two paths.
 --
--- What it joined in a vector loop and not in its rest made the bits of a parameter depend on where
--- it ends, and so on the cut. PTX shows it: a fused product is fma, and what may still be fused
--- later (mul.f32 in place of mul.rn.f32) says so.
+-- If it fused them in a vector loop and not in its remainder, the bits of a parameter would depend
+-- on where it ends, and so on the cut. PTX shows it: a fused product is fma, and mul.f32 instead of
+-- mul.rn.f32 is a product that may still be fused later.
 
 local child = require "tests.child"
 
 local build = child.program:match "^(.*)/" or "build"
 
--- The command that the build has for a kernel, or nil where it has no plugin.
+-- Returns the build's command for a kernel, or nil where it has no plugin.
 local function command_of(kernel)
   local object = ("CMakeFiles/gpipe_cuda.dir/%s.o"):format(kernel)
   local out = child.shell(("ninja -C %s -t commands %s"):format(child.quote(build), object))
@@ -18,7 +18,7 @@ local function command_of(kernel)
     :gsub("%-M[DTF]+ +%S*%.o%S*", ""):gsub("%-MD", ""):gsub(" %-o +%S+", ""):gsub(" %-c ", " -ptx ")
 end
 
--- PTX of a kernel, as the build would make it.
+-- Returns the PTX of a kernel, compiled as the build does.
 local function ptx_of(command)
   local path = os.tmpname()
   local _, err, code = child.shell(("cd %s && %s -arch=compute_90 -o %s"):format(

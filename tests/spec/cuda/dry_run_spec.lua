@@ -1,4 +1,4 @@
--- tests/spec/cuda/dry_run_spec.lua - what gp.dry_run says of GPUs is what a pipeline takes of them.
+-- tests/spec/cuda/dry_run_spec.lua - a pipeline allocates on GPUs what gp.dry_run predicts.
 
 local gp = require "gpipe"
 local gpu = require "tests.support.gpu"
@@ -6,8 +6,8 @@ local nn = gp.nn
 
 local on_gpu = gpu.spec(it)
 
--- What the kernels of these models want beside on the plugin's form for the host; libraries of GPUs
--- want more, of which a dry run knows what it is told.
+-- Extra bytes that the kernels of these models need on the plugin compiled for the host. Libraries
+-- of GPUs need more, and a dry run only knows what it is told of them.
 local OWN = { scratch = 256 }
 local on_host = (os.getenv "GPIPE_CUDA_PLUGIN" or ""):find "cuda_host" ~= nil
 
@@ -21,7 +21,7 @@ end
 
 local x, y = gp.ones { 8, 6 }, gp.ones { 8, 3 }
 
--- Bytes that a step of a pipeline takes of each of its devices.
+-- Returns the bytes that a step of a pipeline takes of each of its devices.
 local function taken(options)
   local pipe <close> = gp.pipeline(model(), options)
   pipe:step(x, y)

@@ -1,14 +1,14 @@
--- tests/spec/cuda/extremes_spec.lua - losses and layers at the ends of what a dtype holds, on GPUs.
+-- tests/spec/cuda/extremes_spec.lua - losses and layers at the limits of a dtype, on GPUs.
 
 local extremes = require "tests.support.extremes"
 local gpu = require "tests.support.gpu"
 
 local on_gpu = gpu.spec(it)
 local DEVICE, BOUND = "cuda:0", 5e-7
-local WIDTHS = { 3, 300, 1500, 1600 } -- a warp's and a block's rows, of neighbours and spread ones
+local WIDTHS = { 3, 300, 1500, 1600 } -- rows of a warp and of a block, adjacent and spread
 
 describe("cross entropy on a GPU", function()
-  on_gpu("does not change by a bit with an offset that all logits have", function()
+  on_gpu("keeps its bits when all logits get the same offset", function()
     extremes.check_offsets(DEVICE, WIDTHS)
   end)
 
@@ -16,7 +16,7 @@ describe("cross entropy on a GPU", function()
     extremes.check_all_equal(DEVICE, WIDTHS, BOUND, { 3e38, -1e30 })
   end)
 
-  -- Rounded to bf16 (8 bits) and f16 (11 bits) on the way back.
+  -- The gradient is rounded to bf16 (8 bits) and f16 (11 bits) on the way back.
   on_gpu("does so in halves", function()
     for _, width in ipairs(WIDTHS) do
       local case = { device = DEVICE, width = width, precision = "bf16", bound = 1 / 256 }

@@ -1,9 +1,9 @@
--- tests/spec/cuda/faults_spec.lua - calls of CUDA that fail: a clear error, and the process trains
--- on.
+-- tests/spec/cuda/faults_spec.lua - a call of CUDA that fails gives a clear error, and the process
+-- trains on.
 --
--- Only the host's form of the plugin can let any call fail (GPIPE_TEST_CUDA_FAIL,
--- tests/cuda/cudart). Each case is a process: it trains, one call fails, it trains again. Whatever
--- leaks is found at its end under a sanitizer.
+-- Only the plugin compiled for the host can let any call fail (GPIPE_TEST_CUDA_FAIL,
+-- tests/cuda/cudart). Each case is a process: it trains, one call fails, it trains again. A
+-- sanitizer finds leaks at its end.
 
 local child = dofile "tests/child.lua"
 
@@ -25,7 +25,7 @@ local SCRIPT = [[
   for _ = 1, 2 do print(select(2, pcall(train))) collectgarbage() end
 ]]
 
--- What the two trainings of a process say; `fail`: NAME:N[:CODE].
+-- Returns what the two trainings of a process print; `fail`: NAME:N[:CODE].
 local function lines_of(fail)
   local out, err, code = child.run({ "-" },
     { input = SCRIPT, environment = { GPIPE_TEST_CUDA_FAIL = fail } })
@@ -35,7 +35,8 @@ local function lines_of(fail)
   return first, second
 end
 
--- On the host's form, of which two trainings give the same losses when nothing fails.
+-- Runs on the plugin compiled for the host, where two trainings give the same losses when nothing
+-- fails.
 local healthy
 local function on_host_form(f)
   return function()
@@ -52,11 +53,11 @@ local function on_host_form(f)
   end
 end
 
--- Calls at which a training may fail: early, while it is set up, in steps, in graphs that are
+-- The calls at which a training may fail: early, while it is set up, in steps, in graphs that are
 -- replayed.
 local AT = { 1, 2, 3, 7, 20, 60 }
 
--- How many of the calls were reached, and failed with a text that names the GPU.
+-- Counts the calls that were reached, and failed with a text that names the GPU.
 local function count_failures(name, code, check)
   local failed = 0
   for _, n in ipairs(AT) do
@@ -70,7 +71,7 @@ local function count_failures(name, code, check)
   return failed
 end
 
-describe("a training whose call fails once says so, and the next one is as always:", function()
+describe("a training whose call fails once says so, and the next one is as usual:", function()
   for _, name in ipairs {
     "cudaMalloc", "cudaHostAlloc", "cudaStreamCreateWithFlags", "cudaEventCreateWithFlags",
     "cudaMemcpyAsync",
@@ -89,8 +90,8 @@ describe("a training whose call fails once says so, and the next one is as alway
 end)
 
 describe("a device whose call fails before the updates", function()
-  -- Steps whose updates are actions of the schedule: every device waits for the others before its
-  -- own.
+  -- The updates of these steps are actions of the schedule: every device waits for the others
+  -- before its own.
   local STEPS = [[
     local gp = require "gpipe"
     local models = require "tests.support.models"
@@ -106,10 +107,10 @@ describe("a device whose call fails before the updates", function()
     end
   ]]
 
-  -- The calls of the first step: those before the updates, at which nobody may be updated. Devices
-  -- that decide for themselves (engine/update/queued.h) wait for nothing there.
+  -- These are the calls of the first step before the updates: if one fails, no stage may be
+  -- updated. Devices that decide for themselves (engine/update/queued.h) do not wait here.
   for n = 15, 18 do
-    it(("keeps nobody waiting, and nobody is updated: cudaStreamSynchronize:%d"):format(n),
+    it(("blocks no other device, and no stage is updated: cudaStreamSynchronize:%d"):format(n),
       on_host_form(function()
       local environment = { GPIPE_TEST_CUDA_FAIL = ("cudaStreamSynchronize:%d"):format(n),
         GPIPE_UPDATE_GRAPHS = "0" }
@@ -123,7 +124,7 @@ describe("a device whose call fails before the updates", function()
 end)
 
 describe("after a GPU was lost", function()
-  it("every further use of it gives the text of the first error", on_host_form(function()
+  it("every further use of the GPU gives the text of the first error", on_host_form(function()
     local failed = count_failures("cudaLaunchKernel", ":700", function(first, second)
       assert.matches("nothing more can run on this GPU", first)
       assert.matches("cudaErrorIllegalAddress", first)
@@ -132,7 +133,7 @@ describe("after a GPU was lost", function()
     assert.is_true(failed > 3)
   end))
 
-  it("a machine without GPUs says why there is none", on_host_form(function()
+  it("the machine says why it has no GPU", on_host_form(function()
     for count, text in pairs { ["0"] = "no GPU that it can see",
       none = "no NVIDIA driver on this machine" } do
       local out, _, code = child.run({ "--list-devices" },
@@ -144,7 +145,7 @@ describe("after a GPU was lost", function()
 end)
 
 describe("a GPU that is too small", function()
-  -- A step of 4,096 rows, then what else the arguments say; in so many bytes.
+  -- Runs a step of 4,096 rows, then what else the arguments say, on a GPU of so many bytes.
   local STEPS = [[
     local gp = require "gpipe"
     local layers = {}
@@ -162,7 +163,7 @@ describe("a GPU that is too small", function()
     end
   ]]
 
-  -- Beside the workspace of products that every logical device has.
+  -- The workspace of products, which every logical device has in addition.
   local WORKSPACE = 32 << 20
 
   local function run(bytes, call)
@@ -175,7 +176,7 @@ describe("a GPU that is too small", function()
     return out
   end
 
-  it("is said to be, with what was asked for and what is free", on_host_form(function()
+  it("is reported with the size asked for and the free size", on_host_form(function()
     local out = child.run({ "-" },
       { input = SCRIPT, environment = { GPIPE_TEST_GPU_MEMORY = "300" } })
     assert.matches("parameters and gradients take 320 bytes of cuda:0, which has 300 bytes: stage 0 "

@@ -1,8 +1,8 @@
--- tests/spec/cuda/fuse_spec.lua - neighbours that run as one op on a GPU: near those that do not.
+-- tests/spec/cuda/fuse_spec.lua - fused neighbours on a GPU give results near those of single ops.
 --
 -- Between cuts, schedules and checkpoint modes the bits stay the same (cuda_pipeline_spec,
--- cuda_precision_spec); beside ops that run by themselves a value in between is not rounded, so the
--- two are near.
+-- cuda_precision_spec). Single ops round the value in between, and fused ones do not, so the two
+-- are only near.
 
 local gp = require "gpipe"
 local gpu = require "tests.support.gpu"
@@ -12,14 +12,16 @@ local nn = gp.nn
 
 local on_gpu = gpu.spec(it)
 
--- Losses (relative) and first gradients (relative plus a tenth of it absolute) after three steps.
+-- Bounds of losses (relative) and first gradients (relative plus a tenth of it absolute) after
+-- three steps.
 local NEAR = {
   f32 = { 2e-5, 2e-3 }, -- sums of f32 in another order; Adam's first steps amplify small gradients
   f16 = { 2e-3, 1e-2 }, -- 11 bits of every value
   bf16 = { 1e-2, 6e-2 }, -- 8 bits
 }
 
--- Widths of eight and others: the former are those that products take GELU along for.
+-- Widths that are multiples of eight, and others: a library computes GELU with a product only for
+-- the former.
 local function perceptron(width)
   return function()
     gp.seed(3)
@@ -49,9 +51,9 @@ local function run(setup, precision, fuse)
 end
 
 for precision, bounds in pairs(NEAR) do
-  describe("ops of a layer that run as one on a GPU in " .. precision, function()
+  describe("fused ops of a layer on a GPU in " .. precision, function()
     for _, named in ipairs(SETUPS) do
-      on_gpu("are near ops that do not: " .. named[1], function()
+      on_gpu("are near single ops: " .. named[1], function()
         local apart, fused = run(named[2], precision, false), run(named[2], precision)
         for step, loss in ipairs(apart.losses) do
           assert(math.abs(fused.losses[step] - loss) <= bounds[1] * math.abs(loss),

@@ -1,8 +1,9 @@
--- tests/spec/cuda/gradients_spec.lua - the op conformance table in pipelines on GPUs: recorded, and
+-- tests/spec/cuda/gradients_spec.lua - the op conformance table in pipelines on GPUs, recorded and
 -- differentiated.
 --
--- Against the gradients of the CPU in f64, which central differences have judged (ops_spec.lua);
--- and, bit for bit, against the same op at once and against the same pipeline cut in two.
+-- Results are compared with the CPU's gradients in f64, which central differences have checked
+-- (ops_spec.lua); and, bit for bit, with the same op run at once and with the same pipeline cut in
+-- two.
 
 local gp = require "gpipe"
 local array = require "tests.support.array"
@@ -19,14 +20,15 @@ local function on(...)
   return { devices = names, balance = names[2] and { 1, 1 }, checkpoint = names[2] and "always" }
 end
 
--- On the first GPU, every op by itself as at once.
+-- Options for the first GPU where no ops are fused, as when they run at once.
 local function unfused()
   local options = on "cuda:0"
   options.fuse = false
   return options
 end
 
--- f(case, number) for every case of a row that applies to the dtype, and that pipelines can take.
+-- Calls f(case, number) for every case of a row that applies to the dtype and that pipelines can
+-- take.
 local function each_case(row, dtype, f)
   for number, case in ipairs(row.cases) do
     if conformance.applies(row, number, dtype) and #case > 0 then
@@ -37,7 +39,8 @@ end
 
 local function on_first(t) return t:to("cuda:0") end
 
--- What is rounded once as at once is so too where it is one op of several.
+-- A result that is rounded once when the op runs at once is so too where the op is fused with
+-- others.
 local function tolerance_of(case)
   local bound = tolerances[case.row.tolerance][case.dtype] or 0
   return bound == "rounded" and 0 or bound
@@ -75,7 +78,7 @@ end
 for _, row in ipairs(rows) do
   describe("op " .. row.op .. " in pipelines on GPUs", function()
     for _, dtype in ipairs(row.cases[1] and row.dtypes or FLOATS) do
-      on_gpu("gives the same bits recorded as at once in " .. dtype, function()
+      on_gpu("gives the same bits recorded and at once in " .. dtype, function()
         each_case(row, dtype, check_recorded)
       end)
     end

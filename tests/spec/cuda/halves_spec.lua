@@ -1,9 +1,9 @@
 -- tests/spec/cuda/halves_spec.lua - the op conformance table on a GPU in bf16 and f16: results and
 -- gradients.
 --
--- Against the CPU's f64 of the same values. Gradients are those of pipelines in that precision,
--- whose parameters are f32: with their halves' bits the same whether the parameters lie in the op's
--- layer or on another stage.
+-- Results are compared with the CPU's f64 of the same values. Gradients are those of pipelines in
+-- that precision, whose parameters are f32; the bits must be the same whether the parameters lie in
+-- the op's layer or on another stage.
 
 local gp = require "gpipe"
 local array = require "tests.support.array"
@@ -19,7 +19,7 @@ local on_gpu = gpu.spec(it)
 
 local function aligned(t) return t:to("cuda:0") end
 
--- One element behind the beginning of an allocation: no 16-byte access may begin there.
+-- Begins one element behind the start of an allocation, where no 16-byte access may begin.
 local function shifted(t)
   local n, one = t:numel(), gp.zeros({ 1 }, { dtype = t.dtype })
   return gp.concat({ one, t:reshape(n), one }):to("cuda:0"):narrow(1, 2, n):reshape(t.shape)
@@ -27,7 +27,7 @@ end
 
 -- ---- results -----------------------------------------------------------------------------------
 
--- Whose kernels the libraries choose by alignment, too.
+-- Ops whose kernels the libraries choose by alignment, too.
 local PRODUCTS = {
   matmul = true, linear = true, linear_gelu = true, linear_add = true, attention = true, attention_qkv = true, conv2d = true,
   conv_transpose2d = true, conv2d_dw = true,
@@ -77,7 +77,8 @@ end
 
 local x = inputs.float
 
--- Several tiles of scores, heads that share keys, both widths that the kernels are made for.
+-- These have several tiles of scores, heads that share keys, and both widths that the kernels are
+-- made for.
 local DROPPED = {
   { x { 1, 4, 70, 16 }, x { 1, 2, 70, 16 }, x { 1, 2, 70, 16 },
     o = { causal = true, dropout = 0.3 } },

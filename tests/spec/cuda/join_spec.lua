@@ -1,5 +1,5 @@
--- tests/spec/cuda/join_spec.lua - where stages join their gradients devices wait for each other by
--- events (runtime/engine/update/join.c), and what they find wrong still keeps everybody from
+-- tests/spec/cuda/join_spec.lua - where stages join their gradients, devices wait for each other by
+-- events (runtime/engine/update/join.c), and an error on one device still keeps all devices from
 -- updating.
 
 local child = dofile "tests/child.lua"
@@ -44,7 +44,7 @@ local function losses(environment)
   return out
 end
 
-on_gpu("the bits are those of hosts that wait, on late streams too", function()
+on_gpu("waits by events give the bits of waiting hosts, on late streams too", function()
   local want = losses { GPIPE_JOIN_EVENTS = "0" }
   assert.are.equal(want, losses {})
   assert.are.equal(want, losses { GPIPE_TEST_LAZY = "1" })

@@ -1,9 +1,9 @@
--- tests/spec/cuda/ops_spec.lua - the op conformance table on a GPU: each case against the CPU's
--- f64.
+-- tests/spec/cuda/ops_spec.lua - the op conformance table on a GPU: each case is compared with the
+-- CPU's f64.
 --
--- The rows are those of tests/spec/ops/table.lua, which plain Lua has judged on the CPU. On
--- machines without a GPU the build runs this on its kernels compiled for the host
--- (scripts/cmake/cuda_tests.cmake), on a machine with one it runs as it is.
+-- The rows are those of tests/spec/ops/table.lua, which plain Lua has checked on the CPU. On
+-- machines without a GPU the build runs this spec on its kernels compiled for the host
+-- (scripts/cmake/cuda_tests.cmake); with a GPU it runs on that.
 
 local gp = require "gpipe"
 local core = require "gpipe.core"
@@ -20,10 +20,10 @@ local on_gpu = gpu.spec(it)
 
 -- ---- where inputs lie --------------------------------------------------------------------------
 
--- At the beginning of an allocation: as aligned as can be.
+-- Lies at the beginning of an allocation, with the largest alignment.
 local function aligned(t) return t:to(GPU) end
 
--- One element behind it: contiguous, but no 16-byte access may begin there.
+-- Lies one element behind that: contiguous, but no 16-byte access may begin there.
 local function shifted(t)
   local shape, n, one = t.shape, t:numel(), gp.zeros({ 1 }, { dtype = t.dtype })
   local flat = gp.concat({ one, t:reshape(n), one }):to(GPU)
@@ -41,7 +41,7 @@ local function bound_of(name, dtype)
   return entry[dtype] or 0
 end
 
--- The same values in f64 where the run is in floats; else as they are.
+-- Computes the same values in f64 if the run is in floats, else in their own dtype.
 local function reference(row, number, dtype)
   local case = conformance.case(row, number, WIDE[dtype] and "f64" or dtype)
   local list = {}
@@ -56,13 +56,13 @@ local function check_output(name, case, k, got, want)
     bound_of(case.row.tolerance, case.dtype), case.dtype)
 end
 
--- Whose kernels the libraries choose by alignment, too.
+-- Ops whose kernels the libraries choose by alignment, too.
 local PRODUCTS = {
   matmul = true, linear = true, linear_gelu = true, linear_add = true, attention = true, attention_qkv = true, conv2d = true,
   conv_transpose2d = true, conv2d_dw = true,
 }
 
--- Packs and single elements: what a kernel reads by makes no difference.
+-- A kernel may read packs or single elements: the bits must be the same.
 local function check_places(row, case, first, got)
   for k = 1, PRODUCTS[row.op] and 0 or #got do
     assert(gp.equal(first[k]:to("cpu"), got[k]:to("cpu")),
@@ -99,7 +99,7 @@ end
 
 -- ---- refusals ----------------------------------------------------------------------------------
 
--- Found before a kernel runs, or by it: the text is the CPU's.
+-- Whether the refusal comes before a kernel runs or from the kernel, its text is the CPU's.
 local function check_refusal(row, number)
   local case = conformance.case(row, number, row.refuses[number].dtype or "f32", row.refuses)
   local text = expect.failure(conformance.eager, case, aligned)
@@ -123,7 +123,7 @@ end
 
 -- ---- random numbers ----------------------------------------------------------------------------
 
--- f(t) on the CPU and on the GPU from the same seed.
+-- Returns f(t) on the CPU and on the GPU from the same seed.
 local function both(f, t)
   gp.seed(7)
   local here = f(t)
@@ -146,7 +146,7 @@ describe("dropout on a GPU", function()
     end)
   end
 
-  on_gpu("has them for strided values too", function()
+  on_gpu("has the bits of the CPU for strided values too", function()
     local here, there = both(function(t) return core.dropout(t:transpose(), 0.5) end,
       gp.randn { 30, 50 })
     assert(gp.equal(here, there))

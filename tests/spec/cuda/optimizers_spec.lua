@@ -1,7 +1,7 @@
--- tests/spec/cuda/optimizers_spec.lua - what updates on a GPU make of weights, against what PyTorch
--- computed on CPUs (tests/golden/optim.py).
+-- tests/spec/cuda/optimizers_spec.lua - compares weights after updates on a GPU with those that
+-- PyTorch computed on CPUs (tests/golden/optim.py).
 --
--- The weights of one layer are multiplied by the rows of a batch, so that a row is the gradient.
+-- A layer multiplies its weights by the rows of a batch, so that a row is the gradient.
 
 local gp = require "gpipe"
 local golden = require "tests.golden.optim"
@@ -10,7 +10,7 @@ local gpu = require "tests.support.gpu"
 local on_gpu = gpu.spec(it)
 local COUNT, STEPS, SHOWN = 11, 20, { 1, 2, 20 }
 
--- CPUs are held to half of these: CUDA's own roots are correctly rounded, its powers are not.
+-- The bounds of CPUs are half of these: CUDA's roots are correctly rounded, its powers are not.
 local BOUNDS = { f32 = 4e-7, f64 = 1e-15 }
 
 -- numbers() of tests/golden/layers.py: rounded to f32 there.
@@ -35,7 +35,7 @@ local function pipeline(device, dtype)
   })
 end
 
--- The gradient of a step becomes numbers(1 + step).
+-- Makes numbers(1 + step) the gradient of a step.
 local function step(pipe, number, dtype)
   pipe:step(numbers(1 + number, 0.3, dtype):reshape { 1, COUNT }, gp.zeros { 1 })
 end

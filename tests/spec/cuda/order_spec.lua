@@ -1,13 +1,13 @@
--- tests/spec/cuda/order_spec.lua - what is enqueued on several streams is ordered by events alone.
+-- tests/spec/cuda/order_spec.lua - only events order what is enqueued on several streams.
 --
--- The host's form of the plugin can run work as late as a program allows (GPIPE_TEST_LAZY,
--- tests/cuda/cudart/queue.c): a reader that waits for nothing, or for an event of the round before,
--- then gets other values. Pauses inside of calls (GPIPE_TEST_CUDA_SLOW) keep open what other workers
--- could slip through. Bits must be those of work that is done at once.
+-- The plugin compiled for the host can run work as late as a program allows (GPIPE_TEST_LAZY,
+-- tests/cuda/cudart/queue.c): a reader that does not wait, or waits for an event of the round
+-- before, then gets other values. Pauses within calls (GPIPE_TEST_CUDA_SLOW) give other workers
+-- time to run in between. The bits must be those of work that is done at once.
 
 local child = dofile "tests/child.lua"
 
--- Trains in each of these pipelines and prints the losses; argument: text to run before.
+-- Trains in each of these pipelines and prints the losses; the argument is text that runs before.
 local SCRIPT = [[
   local gp = require "gpipe"
   local models = require "tests.support.models"
@@ -54,7 +54,7 @@ local function run(script, environment)
   return out
 end
 
--- What is right: done at once.
+-- Returns the right losses: those of work that is done at once.
 local wanted = {}
 local function reference(script)
   wanted[script] = wanted[script] or run(script, {})
@@ -99,7 +99,7 @@ local FAIL = SCRIPT .. [[
   end
 ]]
 
--- Losses of a line that are no others than those of the same line without failures, in order.
+-- Are the losses of a line a subsequence of those of the same line without failures?
 local function is_part_of(line, whole)
   local at = 1
   for word in line:gmatch "%S+" do
@@ -123,7 +123,7 @@ local function check_failures(environment, script)
   return count
 end
 
-describe("what a step that failed has enqueued is over when it is told, and later steps are as ever:",
+describe("a failed step leaves no work behind when it raises, and later steps are as usual:",
   function()
   for title, fault in pairs {
     ["a task fails"] = "stage=1,op=F,micro=3,step=2,action=fail",
@@ -135,7 +135,7 @@ describe("what a step that failed has enqueued is over when it is told, and late
     end))
   end
 
-  -- Two pipelines: their calls are about as many as the numbers say.
+  -- Two of the pipelines make about as many calls as the numbers say.
   local FEW = FAIL:gsub("for _, case in ipairs%(CASES%)", "for _, case in ipairs { CASES[2], CASES[4] }")
   for _, call in ipairs {
     "cudaEventRecordWithFlags", "cudaStreamWaitEvent", "cudaMemcpyPeerAsync", "cudaLaunchKernel",
@@ -154,8 +154,8 @@ end)
 
 -- ---- Ctrl-C ---------------------------------------------------------------------------------------
 
--- The third step waits in a backward pass until it is interrupted. One interrupt a process: the
--- second is no error that a script may catch.
+-- The third step waits in a backward pass until it is interrupted. There is one interrupt a
+-- process, because a script cannot catch the second one as an error.
 local FAULT = "stage=1,op=B,micro=2,step=2,action=sleep:50"
 local INTERRUPT = SCRIPT .. [[
   local case = CASES[%d]
@@ -171,7 +171,7 @@ local INTERRUPT = SCRIPT .. [[
   print(("%%a"):format(pipe:evaluate(x, y)))
 ]]
 
-describe("what an interrupted step has enqueued is over when it is told, and weights are as before:",
+describe("an interrupted step leaves no work behind when it raises, and weights are as before:",
   function()
   for title, case in pairs {
     ["two GPUs"] = { 1 }, ["two GPUs, no peers"] = { 1, "1" }, ["one GPU twice"] = { 3 },

@@ -1,8 +1,8 @@
--- tests/spec/cuda/overlap_spec.lua - GPIPE_GPU_PDL: kernels that begin while the one before them ends
--- change no bit, and reports say whether they can.
+-- tests/spec/cuda/overlap_spec.lua - GPIPE_GPU_PDL: kernels that begin while the one before them
+-- ends change no bit, and reports say whether kernels can do so.
 --
 -- The stand-in for CUDA's runtime refuses an early launch that does not follow a kernel, so a step
--- that works has none (tests/cuda/overlap_test.c counts them).
+-- that succeeds has none (tests/cuda/overlap_test.c counts them).
 
 local child = dofile "tests/child.lua"
 local gpu = require "tests.support.gpu"
@@ -50,7 +50,7 @@ describe("kernels that begin early", function()
     end
   end, 2)
 
-  on_gpu("are named in reports, with the reason where they cannot", function()
+  on_gpu("are named in reports, with the reason where kernels cannot begin early", function()
     assert.matches("after kernels\tearly\t", run({ GPIPE_GPU_PDL = "1" }, true), 1, true)
     assert.matches("after own kernels\tearly\t", run({ GPIPE_GPU_PDL = "own" }, true), 1, true)
     local old = run({ GPIPE_GPU_PDL = "1", GPIPE_TEST_PTX = "80" }, true)

@@ -1,4 +1,5 @@
--- tests/spec/cuda/paths_spec.lua - which path each kind of work takes on a GPU, and what is said of the libraries.
+-- tests/spec/cuda/paths_spec.lua - which path each kind of work takes on a GPU, and what is printed
+-- about the libraries.
 
 local child = dofile "tests/child.lua"
 local gp = require "gpipe"
@@ -49,7 +50,7 @@ describe("pipe:describe()", function()
       true)
   end))
 
-  it("lists a path once, however many steps are made", on_gpu(function()
+  it("lists a path once, however many steps run", on_gpu(function()
     local pipe <close> = pipeline { "cuda:0" }
     local x = gp.ones { 4, 8, 16 }
     pipe:step(x, x)
@@ -68,7 +69,7 @@ describe("pipe:describe()", function()
     assert.are.same({ "CUDA driver", "CUDA runtime", "cuBLASLt", "cuDNN" }, names)
   end))
 
-  it("says of a CPU by which library products are made", function()
+  it("names the library that makes a CPU's products", function()
     local pipe <close> = pipeline { "cpu:0" }
     local described = pipe:describe()
     assert.are.equal("product", described.devices[1].paths[1].kind)

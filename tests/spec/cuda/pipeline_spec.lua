@@ -1,8 +1,8 @@
--- tests/spec/cuda/pipeline_spec.lua - pipelines on GPUs: the same bits for every cut, and close to
--- the CPU.
+-- tests/spec/cuda/pipeline_spec.lua - pipelines on GPUs give the same bits for every cut, and are
+-- close to the CPU.
 --
--- DESIGN section 8, D1 D3 D4, with stages on GPUs of their own, on one GPU, and beside a CPU.
--- Between stages on GPUs only every comparison is ==.
+-- It tests DESIGN section 8, D1 D3 D4, with stages on GPUs of their own, on one GPU, and beside a
+-- CPU. Where all stages are on GPUs every comparison is ==.
 
 local gpu = require "tests.support.gpu"
 local models = require "tests.support.models"
@@ -19,13 +19,13 @@ local CLOSE = {
   gradient = { relative = 2e-3, absolute = 2e-5 },
 }
 
--- Stage s on GPU s, on GPU s modulo 2, or all on the first.
+-- Places stage s on GPU s, on GPU s modulo 2, or all stages on the first.
 local PLACES = {
   own = function(s) return "cuda:" .. s % gpu.count() end,
   one = function() return "cuda:0" end,
 }
 
--- The list with its devices replaced.
+-- Returns the list with its devices replaced.
 local function placed(list, place)
   for _, options in ipairs(list) do
     for s in ipairs(options.devices) do options.devices[s] = PLACES[place](s - 1) end
@@ -61,15 +61,15 @@ describe("a model with dropout, attention and an embedding", function()
   end
 end)
 
--- GPUs for a pipeline of so many stages, in turn.
+-- Returns GPUs for a pipeline of so many stages, in turn.
 local function in_turn(stages)
   local list = {}
   for s = 1, stages do list[s] = PLACES.own(s - 1) end
   return list
 end
 
--- A schedule on so many stages, with each way to update. Returns what `wanted` became, as the first
--- run makes it.
+-- Runs a schedule on so many stages, with each way to update. `wanted` may be nil: the first run
+-- makes it. Returns it.
 local function check_stages(made, case, stages, wanted)
   for _, how in ipairs { "step", "use", not synchronous.COPIES[case[1]] and "free" or nil } do
     local run = synchronous.run(made, {
@@ -83,8 +83,8 @@ local function check_stages(made, case, stages, wanted)
   return wanted
 end
 
--- The bits of one stage; schedules with two copies of the weights have their own for any number of
--- stages.
+-- Checks that a schedule has the bits of one stage; schedules with two copies of the weights have
+-- bits of their own for any number of stages.
 local function check_schedule(case)
   local made, ran = synchronous.regression { steps = 3, rows = 11 }, 0
   local wanted = not synchronous.COPIES[case[1]]

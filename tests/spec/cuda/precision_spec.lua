@@ -1,5 +1,5 @@
--- tests/spec/cuda/precision_spec.lua - pipelines in tf32, bf16 and f16: near f32, and the same bits
--- for every cut.
+-- tests/spec/cuda/precision_spec.lua - pipelines in tf32, bf16 and f16 are near f32, and give the
+-- same bits for every cut.
 
 local gp = require "gpipe"
 local inside = require "gpipe.pipeline.object".inside
@@ -13,9 +13,9 @@ local on_gpu = gpu.spec(it)
 -- How far losses (relative) and first gradients (relative plus absolute) may be from f32's after
 -- three steps.
 local NEAR = {
-  tf32 = { 2e-3, 1e-2 }, -- products of values with 11 bits
-  f16 = { 2e-3, 1e-2 }, -- 11 bits, every value
-  bf16 = { 1e-2, 6e-2 }, -- 8 bits, every value
+  tf32 = { 2e-3, 1e-2 }, -- products have values of 11 bits
+  f16 = { 2e-3, 1e-2 }, -- every value has 11 bits
+  bf16 = { 1e-2, 6e-2 }, -- every value has 8 bits
 }
 
 local function gpus(n)
@@ -144,7 +144,7 @@ end
 
 local x, y = models.rows_of(6, 6), models.rows_of(6, 3)
 
--- Steps of a pipeline, with the scale after each.
+-- Runs steps of a pipeline; returns the scale after each.
 local function steps(pipe, n, after)
   local list = {}
   for i = 1, n do
@@ -174,7 +174,7 @@ describe("the loss scale of f16", function()
     assert.are.equal(0, opt:state_dict().step:item())
   end)
 
-  on_gpu("lets training go on with the first scale that fits, as if none had been skipped",
+  on_gpu("lets training go on with the first scale that fits, as if no step had been skipped",
     function()
     local function train(initial, use)
       local pipe <close> = scaled({ devices = gpus(2), balance = { 2, 4 }, chunks = 2 },
@@ -201,7 +201,7 @@ describe("the loss scale of f16", function()
     end
   end)
 
-  on_gpu("is divided out of the gradients, which may be added to", function()
+  on_gpu("is divided out of gradients, also of accumulated ones", function()
     local function gradients(initial)
       local pipe <close> = scaled(nil, { initial = initial, window = 1 })
       pipe:step(x, y)
@@ -224,7 +224,7 @@ describe("the loss scale of f16", function()
     assert.has_error(function() other:loss_scale { scale = 0 } end)
   end)
 
-  on_gpu("gives up when the smallest one does not help", function()
+  on_gpu("raises an error when the smallest scale does not help", function()
     local pipe <close> = scaled({ loss = function(out) return out:sum() * 1e30 * 1e30 end },
       { initial = 2 })
     local count, message = 0, nil
@@ -254,13 +254,13 @@ describe("precision", function()
     assert.are.equal(other:step(x, y), pipe:step(x, y))
   end)
 
-  it("takes loss_scale for f16 only", function()
+  it("takes loss_scale only for f16", function()
     assert.matches("loss_scale is for precision 'f16', not for 'bf16'",
       refusal { devices = { "cpu:0" },
       precision = "bf16", loss_scale = {} })
   end)
 
-  on_gpu("is not f16 where stages are updated at different times", function()
+  on_gpu("cannot be f16 where stages are updated at different times", function()
     assert.matches("expected a synchronous schedule",
       refusal { devices = gpus(1), precision = "f16",
       schedule = "pipedream" })
@@ -274,7 +274,7 @@ end)
 
 -- ---- constants and buffers ----------------------------------------------------------------------
 
-local Table = nn.class("Table") -- adds what it was made with, and a part of what it keeps
+local Table = nn.class("Table") -- adds its constant, and a part of its buffer
 
 function Table:init()
   self.constant, self.kept = gp.rand { 8 }, nn.Buffer({ 4, 8 }, nn.init.normal(0, 1))

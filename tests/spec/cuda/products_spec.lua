@@ -1,12 +1,13 @@
--- tests/spec/cuda/products_spec.lua - odd operands that are copied to padded rows, choices of the
--- clock that are kept in a file, plans that are kept in a process.
+-- tests/spec/cuda/products_spec.lua - odd operands are copied to padded rows, timed choices are
+-- kept in a file, plans are kept in a process.
 --
--- On the host's form, whose library refuses odd rows where a test asks for it
--- (tests/cuda/libraries). Each case is a process.
+-- It runs on the plugin compiled for the host, whose library refuses odd rows where a test asks for
+-- it (tests/cuda/libraries). Each case is a process.
 
 local child = dofile "tests/child.lua"
 
--- 300 rows through layers of 33 and 11 columns: five losses in f32, then in bf16, then which ways.
+-- Sends 300 rows through layers of 33 and 11 columns; prints five losses in f32, then in bf16, then
+-- the paths.
 local SCRIPT = [[
   local gp = require "gpipe"
   local nn = gp.nn
@@ -52,7 +53,7 @@ local function on_host_form(f)
 end
 
 describe("Products of odd rows", function()
-  it("are made over padded copies where the library refuses them, with the same bits", on_host_form(function()
+  it("have the same bits on padded copies where the library refuses them", on_host_form(function()
     local f32, bf16, ways = run {}
     local padded_f32, padded_bf16, padded_ways = run { GPIPE_TEST_GEMM_ALIGNED = "1" }
     assert.is_nil(ways:find "padded")
@@ -62,11 +63,11 @@ describe("Products of odd rows", function()
     assert.are.equal(bf16, padded_bf16)
   end))
 
-  it("are made in pieces that keep to a bound", on_host_form(function()
+  it("are computed in pieces of bounded size", on_host_form(function()
     local f32 = run {}
     local pieces = run { GPIPE_TEST_GEMM_ALIGNED = "1", GPIPE_GEMM_PAD = "1" }
     local expected = f32:gmatch "%S+"
-    for loss in pieces:gmatch "%S+" do -- sums over pieces of rows are added up
+    for loss in pieces:gmatch "%S+" do -- sums over rows are added piece by piece
       local want = tonumber(expected())
       assert(math.abs(tonumber(loss) - want) <= 1e-5 * math.abs(want), pieces .. f32)
     end
@@ -105,7 +106,7 @@ describe("Choices of the clock", function()
 
   teardown(function() os.execute("chmod -R u+w " .. FOLDER .. " 2>/dev/null; rm -rf " .. FOLDER) end)
 
-  -- A line of words, with their sum as the file has it.
+  -- Returns a line of words with their checksum, as the file has it.
   local function line_of(words)
     local sum, text = 0xcbf29ce484222325, {}
     for i, word in ipairs(words) do
@@ -135,7 +136,7 @@ describe("Choices of the clock", function()
     for line in text:gmatch "[^\n]+" do assert.are.equal(line, line_of(words_of(line))) end
   end))
 
-  it("of others survive, and lines that are damaged are made again", on_host_form(function()
+  it("of other programs survive, and damaged lines are made again", on_host_form(function()
     local text = read(file())
     local lines, words = {}, {}
     for line in text:gmatch "[^\n]+" do lines[#lines + 1] = line end
@@ -150,7 +151,7 @@ describe("Choices of the clock", function()
     assert.are.equal(#lines + 1, (select(2, now:gsub("\n", ""))))
   end))
 
-  it("need no place to be kept in", on_host_form(function()
+  it("work without a place to keep them", on_host_form(function()
     tuned { XDG_CACHE_HOME = "/proc/nothing" }
     tuned { XDG_CACHE_HOME = "relative", HOME = "" }
   end))
@@ -163,7 +164,7 @@ describe("Choices of the clock", function()
 end)
 
 describe("Plans of products", function()
-  -- Three pipelines of one shape: which were refused anything.
+  -- Opens three pipelines of one shape; prints which of them got a refusal.
   local PIPELINES = [[
     local gp = require "gpipe"
     local nn = gp.nn
@@ -186,7 +187,7 @@ describe("Plans of products", function()
     return out
   end
 
-  it("are asked for by the first pipeline of a process alone", on_host_form(function()
+  it("are requested only by the first pipeline of a process", on_host_form(function()
     local last
     for _, n in ipairs { 1, 3, 5, 8, 12, 20 } do
       last = pipelines(("cublasLtMatmulAlgoGetHeuristic:%d+"):format(n))

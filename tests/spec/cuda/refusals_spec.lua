@@ -1,7 +1,8 @@
--- tests/spec/cuda/refusals_spec.lua - what cuBLASLt refuses: another way, and the training goes on.
+-- tests/spec/cuda/refusals_spec.lua - where cuBLASLt refuses, the training takes another path and
+-- goes on.
 --
--- Only the host's form of the plugin can let the library refuse (GPIPE_TEST_CUDA_FAIL,
--- tests/cuda/libraries). Each case is a process that trains in f32 and in bf16, far enough for
+-- Only the plugin compiled for the host can let the library refuse (GPIPE_TEST_CUDA_FAIL,
+-- tests/cuda/libraries). Each case is a process that trains in f32 and in bf16, long enough for
 -- captured steps to be replayed.
 
 local child = dofile "tests/child.lua"
@@ -29,7 +30,7 @@ local SCRIPT = [[
   for _, precision in ipairs { "f32", "bf16" } do print(select(2, pcall(train, precision))) end
 ]]
 
--- The five losses in f32, then those in bf16.
+-- Returns the five losses in f32, then those in bf16.
 local function losses(environment)
   local out, err, code = child.run({ "-" }, { input = SCRIPT, environment = environment })
   local f32, bf16 = out:match "^(.-)\n(.-)\n$"
@@ -53,7 +54,7 @@ local function on_host_form(f)
   end
 end
 
--- In bf16 what is done apart rounds once more.
+-- In bf16 an epilogue that runs as an op of its own rounds once more.
 local BF16 = 3e-2
 
 local function check_close(text, to, what)
@@ -68,7 +69,8 @@ local function check_close(text, to, what)
   assert.are.equal(5, count)
 end
 
--- In f32 the stand-in and our kernel add in one order: the same bits whatever is refused.
+-- In f32 the stand-in and our kernel add in one order, so the bits are the same whatever is
+-- refused.
 local function check_trains(environment)
   local what = environment.GPIPE_TEST_CUDA_FAIL
   local f32, bf16 = losses(environment)
@@ -88,7 +90,7 @@ local CALLS = {
 
 describe("A call of cuBLASLt that is refused", function()
   for i, call in ipairs(CALLS) do
-    it(("once, at any time, is made up for (%s)"):format(call), on_host_form(function()
+    it(("once, at any time, is replaced by another path (%s)"):format(call), on_host_form(function()
       for j, at in ipairs { 1, 4, 14 } do
         check_trains { GPIPE_TEST_CUDA_FAIL = ("%s:%d:%d"):format(call, at, STATUS[(i + j) % #STATUS + 1]) }
       end
@@ -100,14 +102,14 @@ describe("A call of cuBLASLt that is refused", function()
     end))
   end
 
-  it("with each status is made up for", on_host_form(function()
+  it("with each status is replaced by another path", on_host_form(function()
     for _, status in ipairs(STATUS) do
       check_trains { GPIPE_TEST_CUDA_FAIL = ("cublasLtMatmulAlgoGetHeuristic:2:%d,cublasLtMatmul:3:%d,"
         .. "cublasLtMatmul:17:%d"):format(status, status, status) }
     end
   end))
 
-  it("while a step is captured leaves the capture or the work whole", on_host_form(function()
+  it("while a step is captured spoils neither the capture nor the work", on_host_form(function()
     for _, code in ipairs { 15, 900, 901 } do
       for _, at in ipairs { 20, 25, 31, 38, 45, 60 } do
         check_trains { GPIPE_TEST_CUDA_FAIL = ("cublasLtMatmul:%d:%d"):format(at, code) }

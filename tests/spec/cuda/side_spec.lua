@@ -1,12 +1,13 @@
 -- tests/spec/cuda/side_spec.lua - gradients of weights on a second stream (GPIPE_SIDE_STREAM=1,
--- runtime/plan/program/side.c): the bits of one stream, on late streams too, in the memory of one.
+-- runtime/plan/program/side.c) have the bits of one stream, on late streams too, and take the
+-- memory of one.
 
 local child = dofile "tests/child.lua"
 local gpu = require "tests.support.gpu"
 
 local on_gpu = gpu.spec(it)
 
--- Trains each case: a line of its losses and sums of its gradients, one of the bytes of its
+-- Trains each case; prints a line of its losses and sums of its gradients, one of the bytes of its
 -- devices, and one of the streams that they use.
 local SCRIPT = [[
   local gp = require "gpipe"
@@ -40,7 +41,7 @@ local SCRIPT = [[
   end
 ]]
 
--- The lines of each kind.
+-- Returns the lines of each kind.
 local function run(environment)
   local out, err, code = child.run({ "-" }, { input = SCRIPT, environment = environment })
   assert.are.equal(0, code, out .. err)
@@ -52,7 +53,7 @@ local function run(environment)
   return lines
 end
 
-on_gpu("the bits are those of one stream, on late streams too, and no temporary memory is added",
+on_gpu("two streams have the bits of one, on late streams too, and no more temporary memory",
   function()
   local one, two = run {}, run { GPIPE_SIDE_STREAM = "1" }
   local late = run { GPIPE_SIDE_STREAM = "1", GPIPE_TEST_LAZY = "1" }
@@ -63,7 +64,7 @@ on_gpu("the bits are those of one stream, on late streams too, and no temporary 
     assert.are.equal("one stream", one.path[i])
     assert.are.equal("second stream", two.path[i])
     local had = one.bytes[i]:gmatch "%d+"
-    for bytes in two.bytes[i]:gmatch "%d+" do -- scratch of its own, here of less than 256 bytes
+    for bytes in two.bytes[i]:gmatch "%d+" do -- it has scratch of its own, here less than 256 bytes
       local more = math.tointeger(bytes) - math.tointeger(had())
       assert.is_true(more == 0 or more == 256, i .. ": " .. more)
       grown = grown + more

@@ -1,5 +1,5 @@
--- tests/spec/cuda/train_spec.lua - the parts of gp.train on GPUs: averages and gradients lie there,
--- states are on the host, and the bits do not depend on the cut.
+-- tests/spec/cuda/train_spec.lua - the parts of gp.train on GPUs: averages and gradients lie on the
+-- GPUs, states on the host, and the bits do not depend on the cut.
 
 local gp = require "gpipe"
 local gpu = require "tests.support.gpu"
@@ -8,7 +8,8 @@ local nn, optim, train = gp.nn, gp.optim, gp.train
 local on_gpu = gpu.spec(it)
 local x, y = gp.randn({ 16, 6 }, { seed = 1 }), gp.randn({ 16, 3 }, { seed = 2 })
 
--- The averages after three updates of two mini-batches each; by a state in the middle of a round.
+-- Returns the averages after three updates of two mini-batches each, with a saved state in the
+-- middle of a round.
 local function averages(devices, balance)
   gp.seed(5)
   local model = nn.Sequential { nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 3) }
@@ -42,7 +43,7 @@ on_gpu("averages of accumulated steps have the same bits for every cut", functio
   end
 end)
 
-on_gpu("histograms are of values that lie on a GPU", function()
+on_gpu("histograms take values that lie on a GPU", function()
   local histogram = require "gpipe.train.histogram"
   local values = gp.randn({ 1000 }, { seed = 3 })
   assert.same(histogram(values), histogram(values:to "cuda:0"))

@@ -1,7 +1,9 @@
--- tests/spec/cuda/update_graphs_spec.lua - ends of steps that devices decide on themselves, and
--- replay (runtime/engine/update/queued.c), leave what hosts leave that decide and launch.
+-- tests/spec/cuda/update_graphs_spec.lua - where devices decide about the end of a step themselves,
+-- and replay it (runtime/engine/update/queued.c), they leave what hosts leave that decide and
+-- launch.
 --
--- Losses, parameters, moments, counts of steps and of skips, with ==, after each of a few steps.
+-- Losses, parameters, moments, counts of steps and of skips are compared with ==, after each of a
+-- few steps.
 
 local child = dofile "tests/child.lua"
 local gpu = require "tests.support.gpu"
@@ -32,7 +34,7 @@ local SCRIPT = [[
   broken[5][2] = 0 / 0
   local few = x:narrow(1, 1, 5)
 
-  -- What a case changes before a step of that number, or gives it in place of x.
+  -- A case changes something before a step of that number, or replaces x.
   local function rates(opt, i) opt.groups[1].lr = 0.02 / i end
   local function wrong_at(n) return function(_, i) if i == n then return broken end end end
 
@@ -123,7 +125,7 @@ local function run(environment)
   return out, err
 end
 
-on_gpu("every end of a step leaves the bits that hosts leave, on late streams too", function()
+on_gpu("devices end every step with the bits of hosts, on late streams too", function()
   local want = run { GPIPE_UPDATE_GRAPHS = "0" }
   assert.are.equal(want, (run {}))
   assert.are.equal(want, (run { GPIPE_TEST_LAZY = "1" }))
@@ -131,8 +133,8 @@ end, 2)
 
 -- ---- launches ----------------------------------------------------------------------------------
 
--- How many kernels, copies and graphs each step of a model of many parameters gives to streams;
--- only the host's form of the plugin can tell.
+-- Counts the kernels, copies and graphs that each step of a model of many parameters gives to
+-- streams; only the plugin compiled for the host can count them.
 local COUNT = [[
   local gp = require "gpipe"
   local nn = gp.nn
@@ -162,10 +164,11 @@ local function counts(environment)
   return list
 end
 
-on_gpu("a replayed end of a step is five launches, however many parameters there are", function()
+on_gpu("a replayed end of a step takes five launches, however many parameters there are", function()
   local with, without = counts {}, counts { GPIPE_UPDATE_GRAPHS = "0" }
   if not with[4] then return end
-  -- One by one they are 15: 3 x 2 for norms of 48 tensors each, 3 scales, 2 x 2 updates of 32, a copy
-  -- of norms, and one of faults. In graphs 5: what is offered, norms, the decision, scales, updates.
+  -- Launched one by one they are 15: 3 x 2 for norms of 48 tensors each, 3 scales, 2 x 2 updates of
+  -- 32, a copy of norms, and one of faults. In graphs they are 5: what is offered, norms, the
+  -- decision, scales, updates.
   assert.are.same({ without[3] - 10, without[4] - 10 }, { with[3], with[4] })
 end)

@@ -1,10 +1,10 @@
--- tests/spec/cuda/update_halves_spec.lua - what a model in halves reads of its weights is never
+-- tests/spec/cuda/update_halves_spec.lua - the halves of the weights that a model reads are never
 -- older than the weights.
 --
 -- Updates write the halves beside the weights, and they stay from step to step
--- (runtime/engine/memory/halves.h). So after each way in which a weight can change, the loss must be
--- that of a new pipeline with the same weights, which has no older halves to read; and it must be
--- another one than before.
+-- (runtime/engine/memory/halves.h). So after each way in which a weight can change, the loss must
+-- be that of a new pipeline with the same weights, which has no older halves to read; and it must
+-- differ from the loss before.
 
 local gp = require "gpipe"
 local gpu = require "tests.support.gpu"
@@ -13,7 +13,7 @@ local nn, optim = gp.nn, gp.optim
 
 local on_gpu = gpu.spec(it)
 
--- A width that is no multiple of what a thread reads at once.
+-- The widths are no multiples of what a thread reads at once.
 local function mlp()
   gp.seed(3)
   return nn.Sequential {
@@ -22,7 +22,7 @@ local function mlp()
   }
 end
 
--- The same weight in the first and the last layer.
+-- The first and the last layer share a weight.
 local function tied()
   local model = mlp()
   local first, last = nn.Linear(6, 6), nn.Linear(6, 6)
@@ -39,7 +39,7 @@ local function pipeline(make, fields)
   return gp.pipeline(make(), options)
 end
 
--- The loss of a new pipeline with the weights that this one has.
+-- Returns the loss of a new pipeline with this one's weights.
 local function loss_of_new(pipe, make, fields)
   local state = pipe:state_dict()
   local new <close> = pipeline(make,
@@ -68,7 +68,7 @@ local OPTIMIZERS = {
 for _, optimizer in ipairs(OPTIMIZERS) do
   local name, kind, settings = table.unpack(optimizer)
   for _, precision in ipairs { "bf16", "f16" } do
-    on_gpu(("%s in %s writes halves of the weights that it made"):format(name, precision),
+    on_gpu(("%s in %s writes halves of its new weights"):format(name, precision),
       function()
       local fields = { precision = precision, balance = { 2, 4 }, devices = { "cuda:0", "cuda:0" } }
       local pipe <close> = pipeline(mlp, fields)
@@ -86,7 +86,7 @@ end
 local USES = {
   { "behind a barrier", {} },
   { "that clips", { clip_norm = 0.1 } },
-  { "of stages that wait for nobody", { barrier = false } },
+  { "of stages that do not wait for each other", { barrier = false } },
 }
 
 for _, use in ipairs(USES) do
@@ -153,7 +153,7 @@ local WRITES = {
 }
 
 for _, write in ipairs(WRITES) do
-  on_gpu(("%s of the script is seen, before and after updates"):format(write[1]), function()
+  on_gpu(("%s of the script takes effect, before and after updates"):format(write[1]), function()
     local pipe <close> = pipeline(mlp)
     local opt = optim.AdamW(pipe:parameters(), { lr = 0.01 })
     local loss = pipe:evaluate(x, y)
@@ -174,7 +174,7 @@ for _, write in ipairs(WRITES) do
   end)
 end
 
-on_gpu("the halves of a pipeline that is closed are not those of the next", function()
+on_gpu("a pipeline does not read the halves of a closed one", function()
   local model = mlp()
   local loss
   for _ = 1, 2 do
@@ -203,7 +203,7 @@ end)
 
 -- ---- updates that are not made ---------------------------------------------------------------
 
-on_gpu("an update that the loss scale leaves out leaves values and halves", function()
+on_gpu("an update that the loss scale skips leaves values and halves unchanged", function()
   for _, used in ipairs { false, true } do
     local fields = { precision = "f16", loss_scale = { initial = 2 ^ 34, backoff = 0.25 } }
     local pipe <close> = pipeline(mlp, fields)
@@ -222,7 +222,7 @@ on_gpu("an update that the loss scale leaves out leaves values and halves", func
   end
 end)
 
-on_gpu("a step that fails leaves values and halves", function()
+on_gpu("a step that fails leaves values and halves unchanged", function()
   local pipe <close> = pipeline(mlp)
   pipe:use(optim.AdamW(pipe:parameters(), { lr = 0.01 }))
   pipe:step(x, y)

@@ -12,7 +12,7 @@ local function write(text)
   return path
 end
 
--- All ids that a walk over windows without overlap sees, with the last target.
+-- Returns all ids that a walk over windows without overlap visits, and the last target.
 local function ids_of(d)
   local ids, last = {}, nil
   for i = 1, #d do
@@ -51,7 +51,7 @@ describe("gp.data.tokens", function()
     assert.same({ 70000, 4000000000 }, { x[1], y[1] })
   end)
 
-  it("shuffles, splits, strides", function()
+  it("shuffles, splits and strides", function()
     local parts = {}
     for i = 0, 99 do parts[#parts + 1] = ("<I2"):pack(i * 600) end
     local d = assert(gp.data.tokens { path = write(table.concat(parts)), context = 4, stride = 1 })
@@ -73,7 +73,7 @@ describe("gp.data.tokens", function()
     assert.same({ 1, 2, 3, 4, 5 }, ids_of(d))
   end)
 
-  it("maps a file: no memory for it, and an error when it is cut short", function()
+  it("maps a file without allocating, and raises when it is cut short", function()
     local path = write(("\1\2"):rep(4000000))
     local before = gp.memory().cpu.live
     local d = assert(gp.data.tokens { path = path, context = 100 })
@@ -88,7 +88,7 @@ describe("gp.data.tokens", function()
     assert.is_truthy(message:find(path, 1, true))
   end)
 
-  it("refuses what holds no ids", function()
+  it("refuses files that hold no ids", function()
     local function opts(text) return { path = write(text), context = 2 } end
     refused("format", "byte 6", gp.data.tokens, opts "\1\0\2\0\3\0\4")
     refused("format", "expected at least", gp.data.tokens, opts "\1\0\2\0")
@@ -105,7 +105,7 @@ describe("gp.data.tokens", function()
 end)
 
 describe("gp.data.text", function()
-  it("is the ids of its files, with a separator after each", function()
+  it("holds the ids of its files, with a separator after each", function()
     local one, two = "The first text, naïve.", "A second one.\n"
     local d = assert(gp.data.text { files = { write(one), write(two) }, tokenizer = tok,
       context = 1 })
@@ -114,7 +114,7 @@ describe("gp.data.text", function()
     for _, id in ipairs(tok:encode(two):totable()) do wanted[#wanted + 1] = id end
     wanted[#wanted + 1] = END
     local got = ids_of(d)
-    -- os.tmpname gives no order
+    -- names by os.tmpname have no order
     assert.is_true(tok:decode(got) == tok:decode(wanted)
       or tok:decode(got) == two .. "<|endoftext|>" .. one .. "<|endoftext|>")
     local without = assert(gp.data.text { path = write(one), tokenizer = tok, context = 1,
@@ -122,7 +122,7 @@ describe("gp.data.text", function()
     assert.equal(one, tok:decode(ids_of(without)))
   end)
 
-  it("takes special tokens as such, or as text", function()
+  it("takes special tokens as tokens, or as text", function()
     local path = write "one<|endoftext|>two"
     for special, count in pairs { [true] = 1, [false] = 0 } do
       local ids = ids_of(assert(gp.data.text { path = path, tokenizer = tok, context = 1,
@@ -142,7 +142,7 @@ describe("gp.data.text", function()
       { path = path, tokenizer = tok, context = 1, field = "n" })
   end)
 
-  it("refuses what is no text", function()
+  it("refuses files that are not text", function()
     local function opts(text) return { path = write(text), tokenizer = tok, context = 2 } end
     refused("format", "byte 3", gp.data.text, opts "abc\xffdef")
     refused("format", "byte 4", gp.data.text, opts "abcd\xe2\x82")
@@ -167,7 +167,7 @@ local SQUAD = [[{"version": "v2.0", "data": [
   {"title": "Empty", "paragraphs": []}]}]]
 
 describe("gp.data.squad", function()
-  it("is the contexts, each once, with a separator after it", function()
+  it("holds the contexts, each once, with a separator after it", function()
     local d = assert(gp.data.squad { path = write(SQUAD), tokenizer = tok, context = 1 })
     assert.equal('Lua comes from Rio. It is small.<|endoftext|>Café "Lua".<|endoftext|>',
       tok:decode(ids_of(d)))
@@ -189,7 +189,7 @@ describe("gp.data.squad", function()
       seen[1].answers)
     assert.equal("from Rio", seen[1].context:sub(11, 18))
     assert.same({ {}, true }, { seen[2].answers, seen[2].impossible })
-    -- the targets are the answer and the end, nothing else
+    -- only the answer and the end are targets
     local prompt, answer = tok:encode "Where from?", tok:encode " Rio"
     local p, a = prompt:numel(), answer:numel()
     local ids, targets = x:totable(), y:totable()
@@ -202,7 +202,7 @@ describe("gp.data.squad", function()
     end
   end)
 
-  it("cuts what is too long at the beginning of the prompt", function()
+  it("cuts prompts that are too long at their beginning", function()
     local d = assert(gp.data.squad { path = write(SQUAD), tokenizer = tok, context = 4,
       separator = false, text = function() return ("the "):rep(30), " of" end })
     local _, y = d:item(1)
@@ -215,7 +215,7 @@ describe("gp.data.squad", function()
     assert.equal(ids[2], targets[1])
   end)
 
-  it("refuses what is not SQuAD", function()
+  it("refuses files that are not SQuAD", function()
     local function opts(text, more)
       return { path = write(text), tokenizer = tok, context = 2, text = more }
     end
@@ -234,7 +234,7 @@ end)
 describe("gp.data.jsonl", function()
   local function open(text, ...) return gp.data.jsonl { path = write(text), fields = { ... } } end
 
-  it("begins behind a byte order mark, and fills up lists of several lengths", function()
+  it("begins after a byte order mark, and pads lists of several lengths", function()
     local d = assert(open('\xef\xbb\xbf{"x": [1, 2], "y": 0}\n{"x": [3], "y": 1}\n', "x", "y"))
     for x in d:batches(2, { pad = -1 }) do assert.same({ { 1, 2 }, { 3, -1 } }, x:totable()) end
     assert.equal(1, #d:filter(function(x) return x:numel() == 1 end))
@@ -249,7 +249,7 @@ describe("gp.data.jsonl", function()
     assert.same({ { 9007199254740993, -1 }, { 1, -25 } }, { x:totable(), y:totable() })
   end)
 
-  it("gives lists as rows, truths as bool, texts as strings", function()
+  it("gives lists as rows, booleans as bool, texts as strings", function()
     local text = '{"b": true, "t": "a\\n", "l": [1, 2], "m": [1, 2.5]}\n'
       .. '{"l": [3, -4], "t": "", "b": false, "m": []}'
     local x, y = assert(open(text, "l", "t")):batches(2)()

@@ -1,8 +1,9 @@
--- tests/spec/data/damage_spec.lua - damaged and hostile files of text: an error that names the file
--- and says why, or data that can be used; never a crash, a hang or much memory.
+-- tests/spec/data/damage_spec.lua - a damaged or hostile text file gives an error that names the
+-- file and says why, or data that can be used; never a crash, a hang or much memory.
 --
--- Every truncation and every flipped bit of small samples of each format. Which of them are errors
--- depends on what is hit (a letter within a text is as good as another), so what must be an error
+-- The specs try every truncation and every flipped bit of small samples of each format. Whether one
+-- is an error depends on the place (a letter within a text is as good as another), so `whole` marks
+-- the formats whose every truncation must be an error.
 -- is said by `whole`: a format whose every truncation shows.
 local gp = require "gpipe"
 local child = dofile "tests/child.lua"
@@ -15,7 +16,7 @@ local function rewrite(text)
   file:write(text)
 end
 
--- Walks over what was opened; errors while it is walked count as refusals.
+-- Walks over what was opened; an error on the way counts as a refusal.
 local function use(d)
   for i = 1, math.min(#d, 4) do d:item(i) end
 end
@@ -57,7 +58,7 @@ local FORMATS = {
     sample = "abc\0\xff", use = use },
 }
 
--- Whether the file is an error; its text has the path, or comes from walking over the data.
+-- Says whether the file is an error; its text has the path, or comes from walking over the data.
 local function is_refused(format)
   local opened, message, code = format.open(path)
   if not opened then
@@ -75,7 +76,7 @@ describe("a damaged file", function()
   for _, format in ipairs(FORMATS) do
     local sample = format.sample
 
-    it("is no crash, whatever bit of it is wrong: " .. format.name, function()
+    it("does not crash, whichever bit is wrong: " .. format.name, function()
       rewrite(sample)
       format.use(assert(format.open(path)))
       local refusals = 0
@@ -99,7 +100,7 @@ describe("a damaged file", function()
       assert.is_true(is_refused(format))
     end)
 
-    it("is named where it is something else: " .. format.name, function()
+    it("is recognised where it is another format: " .. format.name, function()
       for _, other in ipairs {
         { "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 12\n", "Git LFS" },
         { "<!DOCTYPE html>\n<html><body>404</body></html>\n", "HTML" },
@@ -120,7 +121,7 @@ end)
 
 -- ---- memory ------------------------------------------------------------------------------------
 
--- What a child process needs at most beyond what it needs without the file, in bytes.
+-- Prints how many more bytes a child process needs at its peak because of the file.
 local PEAK = [[
   local gp = require "gpipe"
   local tok = assert(gp.tokenizer "examples/data/tokenizer")
@@ -154,7 +155,7 @@ local LARGE = {
     [[return gp.data.text {path = PATH, tokenizer = tok, context = 64}]] },
   { "tokens", ("\1\0"):rep(5000000), [[
     local d = gp.data.tokens {path = PATH, context = 64}
-    for i = 1, #d do -- items are garbage at once, and are not what is measured
+    for i = 1, #d do -- items are garbage at once, and must not count
       d:item(i)
       if i % 1000 == 0 then collectgarbage() end
     end
@@ -178,7 +179,7 @@ local LARGE = {
     [[return gp.data.squad {path = PATH, tokenizer = tok, context = 1, text = print}]] },
 }
 
--- The address sanitizer keeps what is freed, and a shadow of everything.
+-- The address sanitizer keeps freed memory, and a shadow of all memory.
 local with_peak = (os.getenv "GPIPE_SANITIZE" or "") == "" and it or pending
 
 describe("the memory for a file", function()

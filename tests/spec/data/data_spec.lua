@@ -1,7 +1,7 @@
 -- tests/spec/data/data_spec.lua - datasets: bytes, tables, tensors; splitting, shuffling, batches.
 local gp = require "gpipe"
 
--- A new file with this text.
+-- Writes a new file with this text.
 local function file_of(text)
   local path = os.tmpname()
   finally(function() os.remove(path) end)
@@ -17,7 +17,7 @@ local function raised(f, ...)
   return text
 end
 
--- 0-based row numbers that went by, as text: "0 1 2|3 4".
+-- Returns the 0-based row numbers of a walk, as text: "0 1 2|3 4".
 local function walk(batches)
   local seen = {}
   for x in batches do seen[#seen + 1] = table.concat(x:reshape { -1 }:totable(), " ") end
@@ -30,7 +30,7 @@ local function numbers(n)
 end
 
 describe("gp.data.bytes", function()
-  it("cuts a file into windows whose targets are one byte further", function()
+  it("cuts a file into windows whose targets lie one byte further", function()
     local d = assert(gp.data.bytes { path = file_of("abcdefghij"), context = 3 })
     assert.equal(3, #d)
     local seen = {}
@@ -51,7 +51,7 @@ describe("gp.data.bytes", function()
     assert.same({ 255, 128 }, y:totable())
   end)
 
-  it("moves windows by the stride and keeps targets of two parts apart", function()
+  it("moves windows by the stride and keeps the targets of two parts apart", function()
     local d = assert(gp.data.bytes { path = file_of(("x"):rep(41)), context = 4, stride = 1 })
     assert.equal(37, #d)
     local a, b = d:split(0.5)
@@ -131,7 +131,7 @@ describe("gp.data.csv", function()
     assert.equal(0.5, y)
   end)
 
-  -- rows that the dataset holds, or nil
+  -- Returns the rows that the dataset holds, or nil.
   local function rows(text, header)
     local d = gp.data.csv { path = file_of(text), header = header }
     return d and #d
@@ -145,7 +145,7 @@ describe("gp.data.csv", function()
     assert.equal(1, rows "1a,2,0\n3,4,1\n")
   end)
 
-  it("takes names that are numbers where it is told to", function()
+  it("takes numbers as names where an option says so", function()
     assert.equal(1, rows("1,2,0\n3,4,1\n", true))
     assert.is_nil(rows("1,2,0\n", true))
     assert.is_nil(rows("a,b\n1,2\n", false))
@@ -227,7 +227,7 @@ describe("gp.data.csv", function()
     assert.same({ 1, -1 }, (d:item(1)):totable())
   end)
 
-  it("returns nil, message, code with file:line for what is no number", function()
+  it("returns nil, message, code with file:line for a field that is not a number", function()
     local path = file_of("a,b\n1,2\n\n3,four\n")
     local d, message, code = gp.data.csv { path = path }
     assert.is_nil(d)
@@ -313,7 +313,7 @@ describe("a dataset", function()
     assert.same({ 0, 2, 4 }, outer)
   end)
 
-  it("can be pulled from by hand, and begins anew after its end", function()
+  it("can be read item by item, and begins anew after its end", function()
     local b, sizes = numbers(5):batches(2), {}
     for _ = 1, 5 do
       local x = b()
@@ -331,7 +331,7 @@ describe("a dataset", function()
     assert.equal("5 6/7", walk(half:batches(9)) .. "/" .. walk(rest:batches(9)))
   end)
 
-  it("is shuffled by the seed alone, every item once", function()
+  it("is shuffled only by the seed, and has every item once", function()
     local d = numbers(50)
     local one = walk(d:shuffle(1):batches(50))
     assert.equal(one, walk(d:shuffle(1):batches(50)))
@@ -359,7 +359,7 @@ describe("a dataset", function()
     assert.not_equal(orders[2], orders[3])
   end)
 
-  it("changes no tensor that is drawn after a shuffle", function()
+  it("shuffles without changing what is drawn afterwards", function()
     finally(function() gp.seed(0) end)
     gp.seed(7)
     local t = gp.rand { 4 }

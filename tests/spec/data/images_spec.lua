@@ -82,7 +82,7 @@ describe("gp.data.mnist", function()
       for bit = 0, 7 do
         local d = try(packed:sub(1, at - 1) .. string.char(packed:byte(at) ~ 1 << bit)
           .. packed:sub(at + 1))
-        if d then assert.equal(whole, d:item(3):bytes()) end -- time stamps and the like
+        if d then assert.equal(whole, d:item(3):bytes()) end -- a bit of a time stamp, say
       end
     end
   end)

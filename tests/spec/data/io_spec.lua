@@ -65,7 +65,7 @@ describe("gp.save and gp.load", function()
     assert.is_true(gp.equal(a(gp.ones { 1, 4 }), b(gp.ones { 1, 4 })))
   end)
 
-  it("return nil, message, code where the world fails", function()
+  it("return nil, message, code where the system fails", function()
     local good, message, code = gp.save("/no/such/folder/x", { a = gp.ones { 1 } })
     assert.is_nil(good)
     assert.equal("/no/such/folder/x: cannot save: No such file or directory", message)
@@ -118,7 +118,7 @@ describe("gp.save and gp.load", function()
   end
 end)
 
-describe("what data is gathered by", function()
+describe("a selection of items", function()
   local core = require "gpipe.core"
   local rows = gp.arange(1, 6):reshape { 3, 2 }
   local bytes = gp.tensor({ 1, 2, 3, 4 }, { dtype = "u8" })
@@ -132,7 +132,7 @@ describe("what data is gathered by", function()
     assert.same({ 1, 2, 3, 4, 1, 2, 3, 4 }, core.join_bytes({ bytes, bytes }):totable())
   end)
 
-  it("is nothing else", function()
+  it("cannot be anything else", function()
     for _, at in ipairs { { 0 }, { 4 }, { 1.5 }, { "1" }, gp.ones { 2 },
       gp.zeros({ 1, 1 }, { dtype = "i64" }), 1 } do
       assert.is_false(pcall(core.gather_rows, rows, at))

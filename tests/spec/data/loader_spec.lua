@@ -40,7 +40,7 @@ describe("batches of threads", function()
     assert.equal(walk(part:batches(5)), walk(part:batches(5, { workers = 2 })))
   end)
 
-  it("go on where a state was taken, whatever the workers then and now", function()
+  it("go on where a state was taken, with any number of workers then and now", function()
     local d = numbers(50):shuffle(1)
     for _, before in ipairs { 0, 1, 3 } do
       for _, after in ipairs { 0, 2 } do
@@ -55,12 +55,12 @@ describe("batches of threads", function()
         end
         local again = numbers(50):shuffle(1):batches(8, { workers = after }):restore(state)
         assert.equal(walk(d:batches(8)), table.concat(head, "|") .. "|" .. walk(again))
-        assert.equal(walk(d:batches(8)), walk(again)) -- the next epoch is whole
+        assert.equal(walk(d:batches(8)), walk(again)) -- the next epoch is complete
       end
     end
   end)
 
-  it("know the end of an epoch as a place", function()
+  it("save the end of an epoch as a position", function()
     local it = numbers(5):batches(2)
     walk(it)
     local state = it:state()
@@ -155,7 +155,7 @@ describe("functions of items", function()
     assert.truthy(raised(function() walk(d:batches(2)) end):find("pad = 0", 1, true))
   end)
 
-  it("shuffle anew in each epoch of a seed", function()
+  it("shuffle each epoch of a seed anew", function()
     local d = numbers(50)
     local function order(...) return walk(d:shuffle(...):batches(50)) end
     assert.equal(order(4, 2), order(4, 2))

@@ -4,12 +4,12 @@ local npy = require "gpipe.io.npy"
 local expect = require "tests.support.expect"
 local fails_with = expect.fails_with
 
--- What numpy.save wrote of numpy.array([[1.5, -2.0], [0.25, 8.0]], order="F") with dtype float32.
+-- numpy.save wrote this for numpy.array([[1.5, -2.0], [0.25, 8.0]], order="F") with dtype float32.
 local HEADER = "\x93NUMPY\1\0\x76\0{'descr': '<f4', 'fortran_order': True, 'shape': (2, 2), }"
 local COLUMNS = HEADER .. (" "):rep(127 - #HEADER) .. "\n" .. string.pack("<ffff", 1.5, 0.25, -2, 8)
 
 describe("bytes", function()
-  it("go and come back for every dtype and order", function()
+  it("are written and read back for every dtype and order", function()
     for _, dtype in ipairs { "f32", "f64", "bf16", "f16", "i64", "i32", "u8", "bool" } do
       local t = gp.arange(0, 5):reshape(2, 3):to(dtype)
       assert.is_true(gp.equal(t, gp.frombytes(t:bytes(), { 2, 3 }, dtype)))
@@ -52,7 +52,7 @@ describe("a .npy file", function()
     assert.same({ { 1.5, -2 }, { 0.25, 8 } }, npy.decode(COLUMNS):totable())
   end)
 
-  it("that is damaged is told: cut off anywhere, or with other headers", function()
+  it("that is cut off anywhere, or has a wrong header, is refused", function()
     for length = 0, #COLUMNS - 1 do
       local tensor, why = npy.decode(COLUMNS:sub(1, length))
       assert.is_nil(tensor)
@@ -107,7 +107,7 @@ describe("a .npy file", function()
     assert.is_true(#why < 200, why)
   end)
 
-  it("with any one bit flipped is read or told, never more", function()
+  it("with any one bit flipped is read or refused, never more", function()
     for at = 1, #COLUMNS - 16 do
       for bit = 0, 7 do
         local byte = COLUMNS:byte(at) ~ (1 << bit)
@@ -118,7 +118,7 @@ describe("a .npy file", function()
     end
   end)
 
-  it("that is not there, or is none, gives nil, a message and a code", function()
+  it("that is missing, or is no .npy file, gives nil, a message and a code", function()
     local tensor, message, code = gp.load "/nowhere/x.npy"
     assert.is_nil(tensor)
     assert.truthy(message)

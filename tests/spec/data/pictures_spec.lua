@@ -1,5 +1,5 @@
--- tests/spec/data/pictures_spec.lua - folders of PNG and JPEG files: values against Pillow, random
--- areas, damage.
+-- tests/spec/data/pictures_spec.lua - folders of PNG and JPEG files: values compared with Pillow's,
+-- random areas, damage.
 local gp = require "gpipe"
 
 local samples = dofile "tests/golden/images.lua"
@@ -21,7 +21,7 @@ before_each(function()
 end)
 after_each(function() os.execute("rm -r " .. folder) end)
 
--- The first image of a folder that holds this file, or nil and the error.
+-- Returns the first image of a folder that holds this file, or nil and the error.
 local function image_of(name, text, opts)
   write("a/" .. name, text)
   opts = opts or { size = 5, normalise = false }
@@ -76,10 +76,10 @@ describe("gp.data.images", function()
     assert.is_true(gp.equal(plain, gamma))
   end)
 
-  -- A progressive JPEG of one component whose scans say that all blocks are empty.
+  -- Makes a progressive JPEG of one component whose scans say that all blocks are empty.
   local function empty_scans(side, scans)
     local bits, blocks = {}, (side // 8) ^ 2
-    while blocks > 0 do -- the code 0 and 14 bits: a run of 2^14 + their value
+    while blocks > 0 do -- code 0 and 14 bits: a run of 2^14 plus their value
       bits[#bits + 1] = "0" .. ("1"):rep(14)
       blocks = blocks - 32767
     end
@@ -94,7 +94,7 @@ describe("gp.data.images", function()
       .. "\xff\xdb\0\67\0" .. ("\1"):rep(64) .. scan:rep(scans) .. "\xff\xd9"
   end
 
-  it("bounds what the scans of a progressive JPEG take together", function()
+  it("bounds the work of all scans of a progressive JPEG", function()
     assert.truthy(image_of("x.jpg", empty_scans(64, 400)))
     local x, message = image_of("x.jpg", empty_scans(64, 501))
     assert.is_nil(x)
@@ -104,7 +104,7 @@ describe("gp.data.images", function()
     assert.truthy(message:find("more than 16 scans", 1, true), message)
   end)
 
-  it("names a JPEG of two components", function()
+  it("refuses a JPEG of two components by name", function()
     local text = "\xff\xd8" .. string.pack(">I2I2BI2I2BBBBBBB", 0xffc0, 14, 8, 8, 8, 2, 1, 0x11, 0, 2,
       0x11, 0) .. "\xff\xda\0\8\1\1\0\0\63\0\xff\xd9"
     local x, message = image_of("x.jpg", text)

@@ -19,7 +19,7 @@ local function show(value)
   return table.concat(parts, "+")
 end
 
--- "1 2:10 20|3:30": inputs and targets of the batches.
+-- Returns inputs and targets of the batches: "1 2:10 20|3:30".
 local function walk(batches)
   local seen = {}
   for x, y in batches do seen[#seen + 1] = show(x) .. ":" .. show(y) end
@@ -45,7 +45,7 @@ describe("gp.data.subset", function()
     assert.equal("9 2:90 20", walk(gp.data.subset(d, ids { 9, 2 }):batches(9, { workers = 2 })))
   end)
 
-  it("refuses what is not there", function()
+  it("refuses positions that do not exist", function()
     local d = numbers(4)
     fails_with("d is 3, expected a dataset", gp.data.subset, 3, { 1, 2 })
     fails_with("positions is nil, expected {from, to}", gp.data.subset, d)
@@ -115,7 +115,7 @@ describe("gp.data.concat", function()
     fails_with("gp.data.concat: batches of the data sets are", all, other:shuffle(1), 2)
   end)
 
-  it("names what does not fit together", function()
+  it("names the parts that do not fit together", function()
     fails_with("the data sets are an empty list", gp.data.concat, {})
     fails_with("the data sets are nil", gp.data.concat)
     fails_with("the data sets are a gpipe.Dataset, expected a list", gp.data.concat, numbers(2))
@@ -172,7 +172,7 @@ describe("d:sample", function()
     assert.equal(4, #numbers(9):sample { count = 4 })
   end)
 
-  it("is a function of seed and epoch, and goes on from a state", function()
+  it("depends only on seed and epoch, and goes on from a state", function()
     local d, weights = numbers(50), {}
     for i = 1, 50 do weights[i] = i end
     local function drawn(opts, workers)
@@ -196,7 +196,7 @@ describe("d:sample", function()
     assert.equal(show((it())), show((again())))
   end)
 
-  it("is drawn anew in each epoch of a function, and goes on there", function()
+  it("is drawn anew in each epoch, and goes on from a state there", function()
     local d = numbers(20)
     local function make()
       return gp.data.epochs(function(epoch)
@@ -215,7 +215,7 @@ describe("d:sample", function()
     fails_with("the function gave 7 for epoch 1, expected a dataset", wrong.next, wrong)
   end)
 
-  it("refuses weights that are none", function()
+  it("refuses invalid weights", function()
     local d = numbers(3)
     for _, case in ipairs {
       { { weights = { 1, 2 } }, "2 weights, expected one for each of 3 items" },
@@ -236,7 +236,7 @@ describe("d:sample", function()
 end)
 
 describe("d:collate", function()
-  it("gives out what the function made of the items, in any order and part of them", function()
+  it("returns what the function makes of the items, in any order and for any part", function()
     local d = numbers(7):collate(function(items)
       local sum = 0
       for _, item in ipairs(items) do sum = sum + item[1] * item[2] end
@@ -253,7 +253,7 @@ describe("d:collate", function()
     assert.equal("60:3", walk(both:batches(3)))
   end)
 
-  it("refuses what is no function, no batch, and padding", function()
+  it("refuses a wrong function, a result that is no batch, and padding", function()
     local d = numbers(3)
     fails_with("fn is 3, expected a function", d.collate, d, 3)
     local empty = d:collate(function() end)
@@ -270,7 +270,7 @@ describe("several inputs and targets", function()
     return gp.data.tensors({ ids(a), ids(b) }, { ids(a) * 10, ids(b) * 10 })
   end
 
-  it("of tensors go through everything that data sets do", function()
+  it("of tensors work with everything that data sets do", function()
     local d = two(6)
     assert.equal("1 2+101 102:10 20+1010 1020", walk(gp.data.subset(d, { 1, 2 }):batches(2)))
     local x, y = d:item(3)
@@ -308,7 +308,7 @@ describe("several inputs and targets", function()
     end)())
   end)
 
-  it("of Lua are stacked place by place, and filled up where they differ in length", function()
+  it("of Lua are stacked place by place, and padded where they differ in length", function()
     local d = gp.data.from {
       { { ids { 1 }, 0.5 }, { 1, ids { 7 } } }, { { ids { 2, 3 }, 1.5 }, { 2, ids { 8 } } },
     }
@@ -345,7 +345,7 @@ describe("several inputs and targets", function()
     assert.equal(4, steps)
   end)
 
-  it("name what does not fit", function()
+  it("are refused by name where they do not fit", function()
     fails_with("x[2] has 2, expected the same number", gp.data.tensors,
       { gp.ones { 3 }, gp.ones { 2 } }, gp.ones { 3 })
     fails_with("x is an empty list", gp.data.tensors, {}, gp.ones { 3 })
@@ -375,7 +375,7 @@ describe("several inputs and targets", function()
 end)
 
 describe("names of PyTorch", function()
-  it("are answered with what does the same", function()
+  it("are answered with gpipe's name for the same", function()
     for name, way in pairs { DataLoader = "d:batches(n", TensorDataset = "gp.data.tensors(x, y)",
       ConcatDataset = "gp.data.concat", Subset = "gp.data.subset", random_split = "split(0.8)",
       WeightedRandomSampler = "d:sample", collate_fn = "d:collate(fn)" } do

@@ -1,4 +1,5 @@
--- gp.data.stream and gp.data.epochs: walks whose place can be saved.
+-- tests/spec/data/stream_spec.lua - gp.data.stream and gp.data.epochs: walks whose position can be
+-- saved.
 
 local expect = require "tests.support.expect"
 local gp = require "gpipe"
@@ -7,7 +8,7 @@ local failure = expect.failure
 
 local passes = 0
 
--- 1 .. n, with ten times each as target.
+-- Streams 1 .. n, with ten times each as target.
 local function count(n, opts)
   return gp.data.stream(function()
     passes = passes + 1
@@ -67,7 +68,7 @@ describe("gp.data.stream", function()
     assert.equal("0.25 0.5", inputs(count(2):map(third):batches(2)))
   end)
 
-  it("shuffles within the buffer, by seed and epoch alone", function()
+  it("shuffles within the buffer, only by seed and epoch", function()
     local s = count(100, { buffer = 10 })
     local one = inputs(s:shuffle(1, 1):batches(100))
     math.randomseed(5)
@@ -80,7 +81,7 @@ describe("gp.data.stream", function()
       local value = tonumber(word)
       assert.is_nil(seen[value])
       seen[value] = true
-      assert.is_true(value < at + 10) -- nothing comes before it was read
+      assert.is_true(value < at + 10) -- no item comes before it was read
     end
     assert.equal(100, at)
   end)
@@ -99,7 +100,7 @@ describe("gp.data.stream", function()
     end
   end)
 
-  it("refuses a state of another order or size, and what is no iterator", function()
+  it("refuses a state of another order or size, and anything but an iterator", function()
     local b = count(20):shuffle(3):batches(4)
     assert.matches("shuffled by 3, 0", failure(function()
       count(20):shuffle(4):batches(4):restore(b:state())
@@ -114,7 +115,7 @@ describe("gp.data.stream", function()
     assert.matches("'buffr'", failure(function() count(3, { buffr = 3 }) end))
   end)
 
-  it("is walked by gp.data.epochs, whose place is one of it", function()
+  it("is walked by gp.data.epochs, whose position is one of the stream", function()
     local function make() return gp.data.epochs(count(10, { buffer = 4 }), { batch = 4, seed = 2 }) end
     local e, list = make(), {}
     assert.is_nil(e:steps())
@@ -156,7 +157,7 @@ describe("gp.data.epochs", function()
       (walk({ batch = 5, shuffle = false }, 3)))
   end)
 
-  it("ends after its epochs, and knows its steps", function()
+  it("ends after its epochs, and counts its steps", function()
     local e = gp.data.epochs(data, { batch = 4, epochs = 2 })
     local count_of = 0
     for _ in e do count_of = count_of + 1 end
@@ -177,7 +178,7 @@ describe("gp.data.epochs", function()
     end
   end)
 
-  it("refuses what is no state, by its name", function()
+  it("refuses by name what is not a state", function()
     local d = gp.data.tensors(gp.ones { 4, 1 }, gp.ones { 4 })
     for _, it in ipairs { (d:batches(2)), (count(3):batches(2)), gp.data.epochs(d, { batch = 2 }) } do
       for _, wrong in ipairs { false, 3, "x", {}, { 1 } } do

@@ -56,7 +56,7 @@ describe("tables beside tensors", function()
     assert.equal(3, got.__metadata__[1]:numel())
   end)
 
-  it("leave the file of named tensors alone as it was", function()
+  it("leave files of only named tensors as they were", function()
     local a, b = path_of_new_file(), path_of_new_file()
     assert(gp.save(a, { x = gp.ones { 2 } }, { p = "1" }))
     assert(gp.save(b, { x = gp.ones { 2 }, epoch = 3 }, { p = "1" }))
@@ -65,7 +65,7 @@ describe("tables beside tensors", function()
     assert.same({ p = "1" }, metadata)
   end)
 
-  it("make the same file in whatever order they were filled", function()
+  it("make the same file, in whatever order they were filled", function()
     local a, b = path_of_new_file(), path_of_new_file()
     local one, two = {}, {}
     for i = 1, 50 do one["k" .. i], two["k" .. 51 - i] = i, 51 - i end
@@ -91,7 +91,7 @@ describe("tables beside tensors", function()
     { { t = itself }, "t.again[1]", "holds itself" }, { { t = deep }, "too deep", "100" },
     { { t = { [print] = 1 } }, "'t'", "a key" }, { { ["x"] = io.stdout }, "'x'", "a FILE" },
   } do
-    it("are refused by the place of what cannot be saved: " .. case[2], function()
+    it("are refused with the place of what cannot be saved: " .. case[2], function()
       local good, text = pcall(gp.save, "/no/such/folder", case[1])
       assert.is_false(good)
       assert.truthy(text:find(case[2], 1, true), text)
@@ -99,7 +99,7 @@ describe("tables beside tensors", function()
     end)
   end
 
-  it("keep their place in the metadata to themselves", function()
+  it("reserve their key in the metadata", function()
     assert.is_false(pcall(gp.save, "x", {}, { ["gpipe.tables"] = "{}" }))
   end)
 end)
@@ -107,7 +107,7 @@ end)
 describe("a damaged text of tables", function()
   local tables = require "gpipe.io.tables"
 
-  -- The text as a file would have it.
+  -- Loads the text as a file would hold it.
   local function load_of(text)
     local core = require "gpipe.core"
     local path = path_of_new_file()
@@ -122,7 +122,7 @@ describe("a damaged text of tables", function()
     '{1="\\999"}', "{1=0x}", "{1=12e3}", "{1=nil}", "{1=1.5}", "{1= 2}", "{1=os.exit()}",
     "{1=99999999999999999999}", ("{1="):rep(200) .. "1" .. ("}"):rep(200),
   } do
-    it(("is told with the file: %s"):format(text:sub(1, 30)), function()
+    it(("is an error that names the file: %s"):format(text:sub(1, 30)), function()
       local good, message, code, path = load_of(text)
       assert.is_nil(good)
       assert.equal("format", code)
@@ -131,7 +131,7 @@ describe("a damaged text of tables", function()
     end)
   end
 
-  it("is found wherever one byte of it changes, or the value is another one", function()
+  it("is an error, or another value, wherever one byte changes", function()
     local tensors = { w = gp.ones { 1 } }
     local _, text = tables.encode { a = { 1, 2.5, "x\0" }, b = { w = tensors.w }, c = true }
     for at = 1, #text do

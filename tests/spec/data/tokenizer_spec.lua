@@ -1,4 +1,5 @@
--- tests/spec/data/tokenizer_spec.lua - byte-level tokenizers: the ids of the original, every byte back.
+-- tests/spec/data/tokenizer_spec.lua - byte-level tokenizers give the ids of the original and every
+-- byte back.
 local gp = require "gpipe"
 local awkward = require "tests.support.awkward"
 local golden = dofile "tests/golden/tokenizer.lua"
@@ -22,7 +23,7 @@ end
 
 local function quote(text) return '"' .. text:gsub('[\\"]', "\\%0") .. '"' end
 
--- merges.txt as the list of a tokenizer.json, of pairs or of texts.
+-- Writes merges.txt as the list of a tokenizer.json, of pairs or of texts.
 local function merges(pairs)
   local list = {}
   for left, right in read(FOLDER .. "/merges.txt"):gmatch "([^\n ]+) ([^\n ]+)\n" do
@@ -60,7 +61,7 @@ end
 local texts = {}
 for i = 0, golden.texts - 1 do texts[i] = awkward.text(i) end
 
--- The first text of the first block whose digest is another; nil where all agree.
+-- Returns the first text of the first block whose digest differs; nil where all agree.
 local function difference(tok, wanted, opts)
   for block = 0, golden.texts // golden.block - 1 do
     local hash = 0xCBF29CE484222325
@@ -112,7 +113,7 @@ describe("a tokenizer", function()
     end
   end)
 
-  it("makes bytes that are no UTF-8 words of their own", function()
+  it("makes separate words of bytes that are not UTF-8", function()
     local function ids(text) return table.concat(tok:encode(text):totable(), " ") end
     assert.equal(("%s %s %s"):format(ids "the", ids "\xff\xfe", ids " the"),
       ids "the\xff\xfe the")
@@ -125,13 +126,13 @@ describe("a tokenizer", function()
     assert.equal(text, tok:decode(tok:encode(text)))
   end)
 
-  it("takes nothing and gives nothing", function()
+  it("turns an empty text into no ids and back", function()
     assert.equal(0, tok:encode(""):numel())
     assert.equal("", tok:decode {})
     assert.equal("", tok:decode(gp.zeros({ 0 }, { dtype = "i64" })))
   end)
 
-  it("finds special tokens, or leaves them text", function()
+  it("finds special tokens, or leaves them as text", function()
     local last = tok.special["<|endoftext|>"]
     assert.equal(#tok - 1, last)
     assert.same({ last }, tok:encode("<|endoftext|>"):totable())
@@ -168,7 +169,7 @@ describe("a tokenizer", function()
     assert.same(tok:encode(" the"):totable(), spaced:encode(" the"):totable())
   end)
 
-  it("names what it has and what it has not", function()
+  it("names what it knows and what it lacks", function()
     assert.is_truthy(tostring(tok):find("3000 ids", 1, true))
     assert.is_false(pcall(function() return tok.encod end))
     assert.is_false(pcall(gp.tokenizer, FOLDER, { special = { "no token" } }))
@@ -182,7 +183,7 @@ end)
 
 -- ---- what is refused ---------------------------------------------------------------------------
 
--- A tokenizer.json of three tokens; each `change` replaces a part of it.
+-- A tokenizer.json with three tokens; each `change` replaces a part of it.
 local SMALL = [[{"version": "1.0", "added_tokens": [{"id": 3, "content": "<e>", "special": true}],
   "normalizer": null, "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": false},
   "post_processor": null, "decoder": {"type": "ByteLevel"},
@@ -206,7 +207,7 @@ local UNSUPPORTED = {
     '{"type": "Sequence", "pretokenizers": [{"type": "ByteLevel"}, {"type": "Digits"}]}',
     "ByteLevel" },
 }
--- Patterns whose meaning is not the same in both libraries.
+-- Patterns that mean different things in the two libraries.
 local PATTERNS = [==[\\h+ a{2}+ (?<n>a) [a[^b]] [a-[b]] [[b]-c] [a[:alpha:]] [a&&b] \\X \\b a{2}?
   (?i)a \\p{ \\1 (*FAIL)]==]
 for pattern in PATTERNS:gmatch "%S+" do
@@ -249,20 +250,22 @@ describe("a tokenizer.json", function()
     assert.same({ 2, 3, 0 }, tok:encode("ab<e>a"):totable())
     local good, message = pcall(tok.encode, tok, "abc")
     assert.is_false(good)
-    assert.is_truthy(message:find("0x63", 1, true)) -- the byte that no token stands for
+    assert.is_truthy(message:find("0x63", 1, true)) -- no token stands for this byte
   end)
 
   for _, change in ipairs(UNSUPPORTED) do
-    it("asks for what is not done here: " .. change[2]:sub(1, 150), function()
+    it("is refused where gpipe does not support it: " .. change[2]:sub(1, 150), function()
       assert.equal("unsupported", opened(change))
     end)
   end
 
   for _, change in ipairs(DAMAGED) do
-    it("is damaged: " .. change[2]:sub(1, 60), function() assert.equal("format", opened(change)) end)
+    it("is refused as damaged: " .. change[2]:sub(1, 60), function()
+      assert.equal("format", opened(change))
+    end)
   end
 
-  it("may say what is null, empty or of another order", function()
+  it("may have null or empty fields, and fields in any order", function()
     for _, change in ipairs {
       { '"normalizer": null', '"normalizer": {"normalizers": [], "type": "Sequence"}' },
       { '"dropout": null', '"dropout": 0.0, "unk_token": "a", "fuse_unk": true' },

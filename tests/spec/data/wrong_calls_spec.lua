@@ -1,6 +1,5 @@
--- tests/spec/data/wrong_calls_spec.lua - the public functions of data and files over generated
--- arguments: whatever they are given, they work, or say what is wrong in a text of ours that is not
--- long.
+-- tests/spec/data/wrong_calls_spec.lua - calls the public functions of data and files with
+-- generated arguments: they work, or say what is wrong in a short text of ours.
 local gp = require "gpipe"
 
 local CALLS, LONGEST = 12000, 1200 -- a text may hold a thousand characters of a path
@@ -63,14 +62,14 @@ local function functions()
   methods("e:", function() return gp.data.epochs(d, { batch = 2 }) end, "state restore steps next")
   methods("s:", function() return gp.data.stream(function() return function() end end) end,
     "map filter shard shuffle batches")
-  list[#list + 1] = { "gp.save", function(path, ...) -- nothing is written outside of the folder
+  list[#list + 1] = { "gp.save", function(path, ...) -- writes only within the folder
     if type(path) == "string" and path:sub(1, #folder) ~= folder then path = folder .. "/" .. path end
     return gp.save(path, ...)
   end }
   return list
 end
 
--- Walk over what came back, which may be a dataset or batches.
+-- Walks over the result, which may be a dataset or batches.
 local function use(value)
   local kind = type(value) == "table" and getmetatable(value)
   kind = type(kind) == "table" and kind.__name
@@ -88,7 +87,7 @@ local function use(value)
 end
 
 describe("data and files", function()
-  it("answer any arguments with a short text of their own, or work", function()
+  it("work, or answer any arguments with a short text of their own", function()
     local given, called = values(), functions()
     math.randomseed(23)
     local function pick() return given[math.random(given.n)] end

@@ -2,13 +2,13 @@
 -- says.
 --
 -- An example that does not run is worse than none. Each block between --- ```lua and --- ``` in the
--- Lua sources and in these pages is loaded with gp, nn and optim at hand and run; those of
--- docs/schedules.md also print the text block below them. The pictures there are those that their
--- script draws. A block that is no whole script (it needs files or GPUs) says so: ```lua fragment.
--- Other pages have specs of their own.
+-- Lua sources and in these pages runs with gp, nn and optim defined; those of docs/schedules.md
+-- also print the text block below them. The pictures there must be those that their script draws. A
+-- block that is no whole script (it needs files or GPUs) is marked: ```lua fragment. Other pages
+-- have specs of their own.
 local gp = require "gpipe"
 
--- The examples of a source file, or of a page: { line, text }.
+-- Returns the examples of a source file, or of a page: { line, text }.
 local function examples_of(path)
   local is_page = path:find "%.md$"
   local found, open, number = {}, nil, 0
@@ -34,7 +34,7 @@ local function sources()
   return found
 end
 
--- What examples print goes nowhere.
+-- The examples' print does nothing.
 local function environment()
   local env = { gp = gp, nn = gp.nn, optim = gp.optim, print = function() end }
   env.flags = require "gpipe.flags"
@@ -67,7 +67,7 @@ local function read(path)
   return file:read "a"
 end
 
--- The blocks of a document: { text, wanted }, wanted where a block of text follows.
+-- Returns the blocks of a document: { text, wanted }, wanted where a block of text follows.
 local function blocks_of(text)
   local found = {}
   for code, after in text:gmatch "```lua\n(.-\n)```\n()" do
@@ -76,7 +76,7 @@ local function blocks_of(text)
   return found
 end
 
--- Run a block; returns what it printed.
+-- Runs a block; returns what it printed.
 local function output_of(code)
   local lines, real, output = {}, print, io.output()
   local file <close> = assert(io.tmpfile())
@@ -107,7 +107,7 @@ describe(GUIDE, function()
     local text = read(GUIDE)
     local catalog = require "gpipe.schedule.catalog"
     for _, name in ipairs(catalog.names()) do
-      if catalog.find(name).module then -- others are the examples' own
+      if catalog.find(name).module then -- the examples define others
         assert.is_truthy(text:find("\n### " .. name .. "\n", 1, true), name)
         assert.is_truthy(text:find(("](schedules/%s.svg)"):format(name), 1, true), name)
       end

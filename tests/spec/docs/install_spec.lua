@@ -1,5 +1,5 @@
--- tests/spec/docs/install_spec.lua - what `cmake --install` puts into a folder works there: the
--- program, the module of a stock lua5.4, and every example.
+-- tests/spec/docs/install_spec.lua - what `cmake --install` puts into a folder works from there:
+-- the program, the module in a stock lua5.4, and every example.
 
 local child = dofile "tests/child.lua"
 
@@ -19,8 +19,7 @@ describe("an installation", function()
 
   local small = "--steps 1 --layers 1 --width 16 --context 16 --batch 4 --length 5 --quiet"
 
-  -- Run a command line with the installed program as gpipe-lua, in another folder than the
-  -- checkout.
+  -- Runs a command line with the installed program as gpipe-lua, outside of the checkout.
   local function run(line)
     local out, err, code = child.shell(("cd / && PATH=%s/bin:$PATH %s"):format(prefix, line))
     assert.equal(0, code, out .. err)
@@ -48,10 +47,10 @@ describe("an installation", function()
     end)
   end
 
-  -- A sanitizer's library has to be the first one of a process, which stock lua does not load.
+  -- A sanitizer's library must be loaded first in a process; stock lua does not do that.
   local plain = (os.getenv "GPIPE_SANITIZE" or "") == ""
   local stock = plain and child.has "cmake" and child.has "lua5.4" and it or pending
-  stock("is a module of a stock lua5.4", function()
+  stock("holds a module for a stock lua5.4", function()
     local line = "LUA_CPATH='%s/lib/lua/5.4/?.so' lua5.4 %squickstart.lua %s"
     assert.matches("validation loss %d", run(line:format(prefix, examples, small)))
   end)

@@ -1,5 +1,5 @@
--- tests/spec/docs/looking_spec.lua - the commands and the script of docs/runs.md run, beside runs
--- that are there.
+-- tests/spec/docs/looking_spec.lua - the commands and the script of docs/runs.md run on prepared
+-- runs.
 
 local child = dofile "tests/child.lua"
 local doc_blocks = require "tests.support.doc_blocks"

@@ -1,5 +1,5 @@
--- tests/spec/docs/reference_spec.lua - every public name is documented, help says it, and the
--- reference and the definitions for editors have it.
+-- tests/spec/docs/reference_spec.lua - every public name is documented, help prints its text, and
+-- the reference and the definitions for editors contain it.
 
 local catalog = require "gpipe.shell.catalog"
 local child = dofile "tests/child.lua"
@@ -20,7 +20,7 @@ setup(function()
 end)
 teardown(function() os.execute("rm -r " .. folder) end)
 
--- The first sentence of a comment.
+-- Returns the first sentence of a comment.
 local function beginning(entry)
   for _, line in ipairs(entry.comment) do
     local text = line:match "^%-%-%-%s*([^@%s].*)$"
@@ -64,7 +64,7 @@ it("the definitions are Lua", function()
   end
 end)
 
-it("names are found by themselves too, and what is not there is not", function()
+it("a name is found without its prefix too, and an unknown one gets a suggestion", function()
   assert.matches("^step%(x, y, opts%)\n", documentation.of_name "pipe:step")
   assert.matches("^shuffle%(seed, epoch%)\n", documentation.of_name "shuffle")
   assert.matches("no 'shufle'.*shuffle", documentation.of_name "shufle")

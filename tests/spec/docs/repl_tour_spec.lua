@@ -1,8 +1,9 @@
--- tests/spec/docs/repl_tour_spec.lua - the session that docs/repl-tour.md shows is what happens.
+-- tests/spec/docs/repl_tour_spec.lua - the program prints what the session in docs/repl-tour.md
+-- shows.
 
 local child = dofile "tests/child.lua"
 
--- The lines that are typed, and what the program prints.
+-- Returns the lines that are typed, and what the program must print.
 local function session()
   local typed, wanted, inside = {}, {}, false
   for line in io.lines "docs/repl-tour.md" do

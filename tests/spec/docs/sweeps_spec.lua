@@ -1,5 +1,5 @@
--- tests/spec/docs/sweeps_spec.lua - the scripts of docs/sweeps.md run, in an empty folder, and leave
--- what the page says.
+-- tests/spec/docs/sweeps_spec.lua - the scripts of docs/sweeps.md run, in an empty folder, and
+-- leave the files that the page names.
 local child = dofile "tests/child.lua"
 local doc_blocks = require "tests.support.doc_blocks"
 

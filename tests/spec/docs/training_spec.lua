@@ -1,5 +1,5 @@
--- tests/spec/docs/training_spec.lua - the scripts of docs/training.md run, in an empty folder, and
--- again in what they left there.
+-- tests/spec/docs/training_spec.lua - the scripts of docs/training.md run in an empty folder, and
+-- again in the folder that they leave.
 
 local child = require "tests.child"
 local doc_blocks = require "tests.support.doc_blocks"

@@ -27,7 +27,7 @@ describe("gp.plot", function()
     local lines = {}
     for line in text:gmatch "[^\n]+" do lines[#lines + 1] = line end
     assert.equal(5 + 3, #lines) -- the plot, its axis, ticks, the name of the axis
-    assert.matches("%*$", lines[1]) -- up to the right
+    assert.matches("%*$", lines[1]) -- the curve rises to the right
     assert.matches("place$", lines[#lines])
   end)
 
@@ -57,7 +57,7 @@ describe("gp.plot", function()
     assert.is_truthy(text:find("100", 1, true))
   end)
 
-  it("writes figures, in nobody's place", function()
+  it("writes figures, and replaces no file unasked", function()
     local path = os.tmpname()
     local good, message, code = gp.plot({ 1, 2 }, { svg = path })
     assert.same({ nil, "exists" }, { good, code })

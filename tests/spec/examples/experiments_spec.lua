@@ -1,8 +1,8 @@
 -- tests/spec/examples/experiments_spec.lua - the published experiments at their smallest: each
--- prints its table, and what can be known exactly is exact.
+-- prints its table, and figures that can be exact are exact.
 local run = require "tests.support.example".run
 
--- Numbers of the table's row that begins so.
+-- Returns the numbers of the table's row that begins with `name`.
 local function row(text, name)
   local line = text:match("\n(" .. name:gsub("%p", "%%%0") .. " [^\n]*)")
   local numbers = {}
@@ -37,7 +37,7 @@ describe("examples/experiments", function()
     local text = table_of("amoebanet-memory", 2)
     local figures = row(text, "pipeline-1  (18, 416)")
     assert.are.same({ 1, 319.0, 3.57 }, table.move(figures, 1, 3, 1, {}))
-    assert.are.equal(figures[3], figures[6]) -- the model: what is published
+    assert.are.equal(figures[3], figures[6]) -- the model's size is the published one
   end)
 
   it("plans U-Net at its published size", function()

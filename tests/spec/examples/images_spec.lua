@@ -1,7 +1,8 @@
--- tests/spec/examples/images_spec.lua - the examples that look at images, on what they generate.
+-- tests/spec/examples/images_spec.lua - the examples that classify or segment images, on generated
+-- data.
 local run = require "tests.support.example".run
 
--- Command, and a pattern of the last line with the number that must be at least so much.
+-- Command, pattern of the last line with a number, and the least value of that number.
 local EXAMPLES = {
   { "resnet101/train.lua --synthetic --size 32 --depth 18 --steps 2",
     "([%d.]+) %% of 48 held%-out images are right", 0 },
@@ -22,7 +23,7 @@ describe("with --synthetic", function()
   end
 end)
 
-describe("without data, a line says where it is from:", function()
+describe("without data, a line says where to get it:", function()
   for name, from in pairs {
     resnet101 = "image-net.org", unet = "carvana", mnist = "mnist",
     cifar10 = "cs.toronto.edu", amoebanet = "image-net.org",

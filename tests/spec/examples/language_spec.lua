@@ -1,7 +1,7 @@
--- tests/spec/examples/language_spec.lua - the examples that learn texts, on what they generate.
+-- tests/spec/examples/language_spec.lua - the examples that learn texts, on generated data.
 local run = require "tests.support.example".run
 
--- Command, a pattern of the loss at the end, and what it must be below.
+-- Command, pattern of the last loss, and the bound that it must be below.
 local EXAMPLES = {
   { "char-lm/train.lua --synthetic --steps 60", "validation loss ([%d.]+) nats", 2.8 },
   { "transformer-lm/train.lua --synthetic --steps 60", "validation loss ([%d.]+),", 3 },
@@ -44,7 +44,7 @@ describe("with --synthetic", function()
   end)
 end)
 
-describe("without data, a line says where it is from:", function()
+describe("without data, a line says where to get it:", function()
   for name, from in pairs { ["char-lm"] = "char-rnn", ["transformer-lm"] = "wikitext",
     ["gpt2-squad"] = "SQuAD-explorer" } do
     it("examples/" .. name, function()

@@ -1,5 +1,5 @@
--- tests/spec/examples/runs_spec.lua - what every example understands of runs: --run-dir, --resume,
--- --minutes and --dry-run.
+-- tests/spec/examples/runs_spec.lua - every example supports the options of runs: --run-dir,
+-- --resume, --minutes and --dry-run.
 
 local child = require "tests.child"
 local core = require "gpipe.core"
@@ -42,13 +42,13 @@ describe("with --run-dir", function()
     return file:read "a"
   end
 
-  -- Train in a folder; returns what it printed and the exit code.
+  -- Trains in a folder; returns what it printed and the exit code.
   local function train(name, more)
     return run(("quickstart.lua --steps 30 --layers 1 --width 16 --context 16 --batch 4 --length 5 "
       .. "--quiet --run-dir %s/%s %s"):format(place, name, more or ""))
   end
 
-  it("quickstart.lua that is killed and started again ends like one that was left alone", function()
+  it("a killed and restarted quickstart.lua ends like one that was never killed", function()
     local text, code = train "whole"
     assert.are.equal(0, code, text)
     local stopped

@@ -1,9 +1,9 @@
--- tests/spec/examples/scripts_spec.lua - the examples of one file.
+-- tests/spec/examples/scripts_spec.lua - the examples that are a single file.
 
 local run = require "tests.support.example".run
 
 describe("examples/digits.lua", function()
-  it("tells at least 97 % of the held-out digits apart", function()
+  it("classifies at least 97 % of the held-out digits right", function()
     local text, code = run "digits.lua --quiet"
     assert.are.equal(0, code, text)
     assert.is_true(tonumber(text:match "([%d.]+) %% of") >= 97, text)
@@ -29,7 +29,7 @@ describe("examples/sweep.lua", function()
 end)
 
 describe("examples/quickstart.lua", function()
-  it("trains, validates, writes and says what next", function()
+  it("trains, validates, writes and suggests what to do next", function()
     local text, code = run(
       "quickstart.lua --steps 2 --layers 1 --width 16 --context 16 --batch 4 --length 5 --quiet")
     assert.are.equal(0, code, text)
@@ -71,7 +71,7 @@ describe("examples/schedules", function()
     assert.is_truthy(read("all.html"):find("chimera, measured", 1, true))
   end)
 
-  it("compare.lua says which schedules do not go with so many devices", function()
+  it("compare.lua names the schedules that do not exist for so many devices", function()
     local text, code = run(("schedules/compare.lua %s --devices 3 --width 4 --rows 1 --steps 1"):format(folder))
     assert.are.equal(0, code, text)
     assert.is_truthy(text:find "chimera +[^\n]*3 devices, expected an even number", text)

@@ -1,5 +1,5 @@
--- tests/spec/linalg/linalg_spec.lua - gp.linalg: by what defines each result, and gradients against
--- differences.
+-- tests/spec/linalg/linalg_spec.lua - gp.linalg: results are checked by what defines them,
+-- gradients by differences.
 
 local assert = require "luassert"
 local gp = require "gpipe"
@@ -25,13 +25,13 @@ local function eye(n, dtype)
 end
 local function t(x) return x:transpose(-2, -1) end
 
--- Symmetric, and with eigenvalues of at least 1.
+-- Draws symmetric matrices with eigenvalues of at least 1.
 local function positive(shape, dtype)
   local x = draw(shape, dtype)
   return x:matmul(t(x)) + eye(shape[#shape], dtype)
 end
 
--- Each of a few shapes in both dtypes, also with strides.
+-- Calls f with each of a few shapes in both dtypes, also with strides.
 local function each(shapes, f)
   for _, dtype in ipairs { "f32", "f64" } do
     for _, shape in ipairs(shapes) do
@@ -48,7 +48,7 @@ local SQUARE = { { 1, 1 }, { 3, 3 }, { 7, 7 }, { 33, 33 }, { 2, 4, 4 }, { 2, 1, 
   { 0, 3, 3 } }
 local ANY = { { 1, 1 }, { 5, 3 }, { 3, 5 }, { 33, 7 }, { 2, 4, 6 }, { 3, 2, 6, 4 }, { 0, 2, 3 } }
 
--- The sum over permutations of 3 x 3.
+-- Computes the determinant of a 3 x 3 matrix as the sum over permutations.
 local function det3(m)
   return m[1][1] * (m[2][2] * m[3][3] - m[2][3] * m[3][2])
     - m[1][2] * (m[2][1] * m[3][3] - m[2][3] * m[3][1])
@@ -95,7 +95,7 @@ describe("linear algebra", function()
     near(eye(3, "f64"):expand { 2, 3, 3 }, linalg.matrix_power(a, 0), "0")
   end)
 
-  it("factors: L L^T and R^T R of positive definite matrices", function()
+  it("factors positive definite matrices into L L^T and R^T R", function()
     for _, dtype in ipairs { "f32", "f64" } do
       for _, shape in ipairs { { 1, 1 }, { 7, 7 }, { 2, 3, 4, 4 }, { 0, 0 } } do
         local a = positive(shape, dtype)
@@ -107,7 +107,7 @@ describe("linear algebra", function()
     end
   end)
 
-  it("factors: Q R, with orthogonal Q and triangular R, reduced and complete", function()
+  it("factors into Q R, with orthogonal Q and triangular R, reduced and complete", function()
     each(ANY, function(a, note, dtype)
       for _, mode in ipairs { "reduced", "complete" } do
         local q, r = linalg.qr(a, mode)
@@ -121,7 +121,7 @@ describe("linear algebra", function()
     end)
   end)
 
-  it("factors: U S V^T, with orthogonal U and V and singular values that descend", function()
+  it("factors into U S V^T, with orthogonal U and V and descending singular values", function()
     each(ANY, function(a, note, dtype)
       local k = math.min(a:size(-2), a:size(-1))
       for _, full in ipairs { true, false } do
@@ -137,7 +137,7 @@ describe("linear algebra", function()
     end)
   end)
 
-  it("has eigenvalues, ascending, and vectors of symmetric matrices", function()
+  it("has ascending eigenvalues, and eigenvectors, of symmetric matrices", function()
     each(SQUARE, function(a, note)
       local symmetric = a + t(a)
       for _, half in ipairs { "L", "U" } do
@@ -150,7 +150,7 @@ describe("linear algebra", function()
     end)
   end)
 
-  it("has pseudo-inverses and ranks, by bounds", function()
+  it("has pseudo-inverses and ranks, with bounds on small singular values", function()
     each(ANY, function(a, note)
       local p = linalg.pinv(a)
       near(a:contiguous(), a:matmul(p):matmul(a), note)
@@ -163,7 +163,7 @@ describe("linear algebra", function()
     near(a, a:matmul(linalg.pinv(a)):matmul(a), "of rank 2")
   end)
 
-  it("has least squares: what is left is orthogonal to the columns", function()
+  it("has least squares, whose residual is orthogonal to the columns", function()
     local a, b = draw { 2, 6, 3 }, draw({ 2, 6, 2 }, "f64", 3)
     local x, rest, rank, s = linalg.lstsq(a, b)
     near(gp.zeros({ 2, 3, 2 }, { dtype = "f64" }), t(a):matmul(a:matmul(x) - b), "orthogonal")
@@ -200,7 +200,7 @@ describe("linear algebra", function()
   end)
 end)
 
--- Functions whose values do not depend on what LAPACK may choose (signs of vectors).
+-- Functions whose values do not depend on LAPACK's choices (signs of vectors).
 local SMOOTH = {
   { "det", linalg.det, { 2, 3, 3 } }, { "det of a singular matrix", linalg.det,
     from = gp.tensor({ { 1, 2, 3 }, { 2, 4, 6 }, { 1, 0, 1 } }, { dtype = "f64" }) },
@@ -246,7 +246,7 @@ describe("gradients of linear algebra", function()
     end)
   end
 
-  it("leave values as they are, to the bit", function()
+  it("leave the bits of the values unchanged", function()
     local a = draw({ 3, 3 }, "f32")
     local leaf = a:clone()
     leaf.requires_grad = true
@@ -265,7 +265,7 @@ describe("gradients of linear algebra", function()
   end)
 end)
 
-describe("what linear algebra refuses", function()
+describe("a wrong call of linear algebra", function()
   local nan = gp.full({ 2, 2 }, 0 / 0)
   local leaf = draw { 2, 3 }
   leaf.requires_grad = true
@@ -285,7 +285,7 @@ describe("what linear algebra refuses", function()
     { "shape", { "3 dim" }, linalg.norm, gp.ones { 2, 2, 2 }, 2 },
     { "shape", { "2x3", "3x1" }, linalg.lstsq, gp.ones { 2, 3 }, gp.ones { 3, 1 } },
   } do
-    it(("is told with its facts: %s"):format(table.concat(case[2], ", ")), function()
+    it(("is refused with its facts: %s"):format(table.concat(case[2], ", ")), function()
       local good, message = pcall(table.unpack(case, 3))
       assert.is_false(good)
       assert.are.equal(case[1], errors.code_of(message))
@@ -293,13 +293,13 @@ describe("what linear algebra refuses", function()
     end)
   end
 
-  it("is part of no pipeline", function()
+  it("is refused in a pipeline", function()
     local good, message = pcall(gp.compile, linalg.inv, { eye(2, "f32") })
     assert.is_false(good)
     assert(tostring(message):find("gp.linalg.inv", 1, true), message)
   end)
 
-  it("is checked again below: tensors that do not fit together", function()
+  it("is checked again in the core where tensors do not fit together", function()
     assert.has_error(function() core.linalg("solve", eye(2, "f32"), eye(3, "f32"),
       eye(2, "f32")) end)
     assert.has_error(function() core.linalg("svd", eye(2, "f32"), eye(2, "f32"), gp.ones { 1 },

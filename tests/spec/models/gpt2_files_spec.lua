@@ -1,5 +1,5 @@
--- tests/spec/models/gpt2_files_spec.lua - GPT-2's folders: every form that is in use loads, what is
--- damaged or something else is told apart.
+-- tests/spec/models/gpt2_files_spec.lua - GPT-2's folders: every form that is in use loads, and
+-- damaged files are distinguished from other ones.
 local gp = require "gpipe"
 local core = require "gpipe.core"
 local fails_with = require "tests.support.expect".fails_with
@@ -31,7 +31,7 @@ describe("a folder of GPT-2", function()
 
   local function tensors() return assert(gp.load(FOLDER .. "/model.safetensors")) end
 
-  -- The weights after `change`, saved as one file.
+  -- Saves the weights after `change` as one file.
   local function save(change)
     local given, made = tensors(), {}
     for name, tensor in pairs(given) do change(made, name, tensor) end
@@ -89,7 +89,7 @@ describe("a folder of GPT-2", function()
     end
   end)
 
-  it("is saved so that it loads again, and as transformers names it", function()
+  it("is saved with the names of transformers, and loads again", function()
     local model = assert(gpt2.load(FOLDER))
     assert(gpt2.save(model, folder))
     is_same()
@@ -119,7 +119,7 @@ describe("a folder of GPT-2", function()
     assert.is_true(gp.equal(logits(folder), logits(FOLDER) * 2))
   end)
 
-  it("names all that does not fit at once", function()
+  it("names at once all that does not fit", function()
     save(function(made, name, tensor)
       if name:find "h.1.ln_2.weight" then return end
       if name:find "wpe" then tensor = tensor:narrow(1, 1, 11):contiguous() end
@@ -174,7 +174,7 @@ describe("a folder of GPT-2", function()
     end
   end)
 
-  it("says what a file is that holds no weights", function()
+  it("says what a file without weights is", function()
     local path = folder .. "/model.safetensors"
     for _, text in ipairs { "", "version https://git-lfs.github.com/spec/v1\noid sha256:1\nsize 9\n",
       "<!DOCTYPE html><html></html>", "\x80\x02}q\0.", read(FOLDER .. "/model.safetensors"):sub(1, -9) } do
@@ -210,7 +210,7 @@ describe("a folder of GPT-2", function()
     check(folder .. "/model.safetensors", 1, 2600, 7)
   end)
 
-  it("raises for a model that is no GPT-2", function()
+  it("is refused for a model that is not a GPT-2", function()
     fails_with("expected one that gp.models.gpt2 made", gpt2.save, gp.nn.Linear(2, 2), folder)
     fails_with("folder is 3, expected a string", gpt2.load, 3)
     local done, message, code = gpt2.save(gpt2 { layers = 1, width = 4, heads = 1, context = 4,
@@ -228,7 +228,7 @@ describe("core.json_decode", function()
     assert.equal("integer", math.type(core.json_decode " 12 "))
   end)
 
-  it("refuses what is no JSON", function()
+  it("refuses text that is not JSON", function()
     for _, text in ipairs { "", "{", '{"a": 1, "a": 2}', "[1,]", "01", "nul", '"\\u0000"', "1 2",
       ("["):rep(200) .. ("]"):rep(200) } do
       local value, message, code = core.json_decode(text)

@@ -1,6 +1,7 @@
--- tests/spec/models/gpt2_spec.lua - GPT-2 against transformers' GPT2LMHeadModel, wherever it is cut.
+-- tests/spec/models/gpt2_spec.lua - GPT-2 agrees with transformers' GPT2LMHeadModel, wherever it is
+-- cut.
 --
--- The tiny model and the figures are made by tests/golden/gpt2.py.
+-- tests/golden/gpt2.py makes the tiny model and the figures.
 local gp = require "gpipe"
 local fails_with = require "tests.support.expect".fails_with
 local names = require "gpipe.models.gpt2.names"
@@ -9,7 +10,7 @@ local golden = dofile "tests/golden/gpt2.lua"
 local gpt2, optim = gp.models.gpt2, gp.optim
 
 local FOLDER = "tests/golden/gpt2"
-local CLOSE = 1e-4 -- of PyTorch: sums in another order, f32
+local CLOSE = 1e-4 -- distance from PyTorch: f32 sums in another order
 local ids = gp.tensor(golden.ids, { dtype = "i64" }):reshape { 4, 10 }
 local targets = gp.tensor(golden.targets, { dtype = "i64" }):reshape { 4, 10 }
 
@@ -55,14 +56,15 @@ describe("gp.models.gpt2", function()
   end)
 end)
 
--- ---- against PyTorch -----------------------------------------------------------------------------
+-- ---- compared with PyTorch ---------------------------------------------------------------------
 
 local function near(want, have, what)
   assert.is_true(math.abs(want - have) <= CLOSE * (1 + math.abs(want)),
     ("%s: %.9g, expected %.9g"):format(what, have, want))
 end
 
--- What lies in files as [in, out], evenly spaced. Positions in `but` are left out.
+-- Samples a tensor, evenly spaced, in the order [in, out] of the files. Positions in `but` are left
+-- out.
 local function sampled(entry, tensor, values, but)
   if entry.transposed then tensor = tensor:transpose(1, 2):contiguous() end
   local flat = tensor:contiguous():reshape { tensor:numel() }
@@ -73,8 +75,8 @@ local function sampled(entry, tensor, values, but)
   end
 end
 
--- Softmax does not see a number added to all scores of a query: so the gradient of the keys' bias
--- is 0 but for rounding, and Adam takes full steps along the sign of that.
+-- Softmax ignores a number added to all scores of a query, so the gradient of the keys' bias is 0
+-- except for rounding, and Adam takes full steps along the sign of that.
 local function without_gradient(entry)
   return entry.file:find "c_attn%.bias$" and { 21, 40 } or nil
 end
@@ -92,7 +94,7 @@ local function gradients_of(pipe)
   return found
 end
 
-describe("a model of Hugging Face's", function()
+describe("a model from Hugging Face", function()
   it("gives PyTorch's logits, loss and gradients", function()
     local model = assert(gpt2.load(FOLDER)):eval()
     local logits = model(ids):narrow(1, 1, 1):contiguous():reshape { #golden.logits }:totable()

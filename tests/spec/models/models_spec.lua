@@ -1,5 +1,5 @@
--- tests/spec/models/models_spec.lua - the networks of the field: their parameters to the last one,
--- and the same bits wherever they are cut.
+-- tests/spec/models/models_spec.lua - the networks of the field have the right number of
+-- parameters, and the same bits wherever they are cut.
 --
 -- Counts are those of shared/reference/models.md, and for VGG and the small ResNets those that
 -- torchvision documents.
@@ -18,7 +18,7 @@ local function counts(model)
   return sum, each
 end
 
--- Title, model, parameters, layers (nil: flat lists of ours, which nobody else has).
+-- Title, model, parameters, layers (nil: the flat lists are our own, so no reference counts them).
 local COUNTS = {
   { "resnet(18)", function() return models.resnet(18) end, 11689512 },
   { "resnet(34)", function() return models.resnet(34) end, 21797672 },
@@ -76,7 +76,7 @@ end)
 
 -- ---- the same bits -----------------------------------------------------------------------------
 
--- Losses of two steps, then gradients and buffers.
+-- Returns the losses of two steps, then gradients and buffers.
 local function train(make, x, y, options)
   gp.seed(1)
   local o = { chunks = 2, loss = y.dtype == "i64" and gp.nn.CrossEntropyLoss() or gp.nn.MSELoss(),

@@ -1,8 +1,8 @@
--- tests/spec/models/sequence_spec.lua - Transformers, the Vision Transformer and the Mixer: their
--- parameters, the same bits wherever they are cut, and texts that are generated with them.
+-- tests/spec/models/sequence_spec.lua - Transformers, the Vision Transformer and the Mixer have the
+-- right number of parameters, the same bits wherever they are cut, and generate texts.
 --
--- Counts: of a Transformer by PyTorch's layers of these sizes; of ViT-B/16 and Mixer-B/16 those that
--- torchvision and timm document.
+-- Counts of a Transformer come from PyTorch's layers of these sizes; those of ViT-B/16 and
+-- Mixer-B/16 are documented by torchvision and timm.
 local gp = require "gpipe"
 local fails_with = require "tests.support.expect".fails_with
 local training = require "tests.support.training"
@@ -16,7 +16,7 @@ end
 
 -- ---- parameters --------------------------------------------------------------------------------
 
--- PyTorch: an encoder layer of width w and f: 4 w^2 + 4 w + 2 w f + f + w + 4 w.
+-- PyTorch's encoder layer of width w and f has 4 w^2 + 4 w + 2 w f + f + w + 4 w parameters.
 local function encoder_layer(w, f) return 4 * w * w + 9 * w + 2 * w * f + f end
 local function decoder_layer(w, f) return encoder_layer(w, f) + 4 * w * w + 6 * w end
 
@@ -147,7 +147,7 @@ describe("the bits of a cut model are those of the whole one:", function()
   end
 end)
 
--- ---- what positions see --------------------------------------------------------------------------
+-- ---- what each position attends to -------------------------------------------------------------
 
 describe("a language model", function()
   it("sees no later id", function()
@@ -176,7 +176,7 @@ describe("a wrong option is refused by", function()
   for _, case in ipairs(cases) do
     it(case[1], function() fails_with(case[4], case[2], case[3]) end)
   end
-  it("vit, as images of another size", function()
+  it("vit, for images of another size", function()
     local model = models.vit(with { image = 8, patch = 4 })
     fails_with("the images are 1x3x8x12, expected ?x3x8x8", model, gp.zeros { 1, 3, 8, 12 })
   end)
@@ -188,7 +188,7 @@ describe("gp.models.generate", function()
   local function make()
     gp.seed(6)
     local model = models.gpt2(with { vocabulary = 30, context = 8 })
-    for _, p in ipairs(model:parameters()) do p.value:mul_(10) end -- scores that differ
+    for _, p in ipairs(model:parameters()) do p.value:mul_(10) end -- so that scores differ
     return model
   end
   local start = ids({ 3, 4 }, 30, 5)
@@ -210,7 +210,7 @@ describe("gp.models.generate", function()
     assert.is_true(gp.equal(first, generate(make(), start, { length = 3 }))) -- make() seeds
   end)
 
-  it("takes the most likely id at temperature 0, and of one or next to no share", function()
+  it("takes the most likely id at temperature 0, with top_k 1 and with a tiny top_p", function()
     local model = make():eval()
     local greedy = generate(model, start, { length = 6, temperature = 0 })
     for _, o in ipairs { { top_k = 1 }, { top_p = 1e-9 }, { temperature = 1e-6 } } do
@@ -221,7 +221,7 @@ describe("gp.models.generate", function()
     assert.is_true(gp.equal(next_id, greedy:select(2, 5):contiguous()))
   end)
 
-  it("slides its window over what is longer than the context", function()
+  it("slides its window over texts longer than the context", function()
     local model = make():eval()
     local long = ids({ 20 }, 30, 8)
     local greedy = generate(model, long, { length = 1, temperature = 0 })
@@ -230,7 +230,7 @@ describe("gp.models.generate", function()
     assert.is_true(gp.equal(greedy:narrow(1, 1, 20):contiguous(), long))
   end)
 
-  -- A causal model that knows 40 positions, by a name for them.
+  -- A causal model with a table of 40 positions under a name; `field` is what it says of them.
   local function own(name, field)
     local Own = gp.nn.class("Own")
     function Own:init()
@@ -246,7 +246,7 @@ describe("gp.models.generate", function()
     return gp.nn.Sequential { Own() }
   end
 
-  it("finds the context of a model of one's own, or asks for it", function()
+  it("finds the context of a user's model, or asks for it", function()
     local long = ids({ 1, 38 }, 30, 5)
     local function length_of(model, opts)
       opts = opts or {}
@@ -260,7 +260,7 @@ describe("gp.models.generate", function()
     end
     assert.equal(44, length_of(own(nil, 40)))
     assert.equal(44, length_of(own(), { context = 40 }))
-    local short = generate(own(), long, { length = 2 }) -- fills up to 64 where it can only
+    local short = generate(own(), long, { length = 2 }) -- pads to no more than it must
     assert.equal(40, short.shape[2])
     local pipe <close> = gp.pipeline(own(), {})
     for _, model in ipairs { own(), pipe } do
@@ -271,7 +271,7 @@ describe("gp.models.generate", function()
     end
   end)
 
-  it("says what a model gave that are no scores", function()
+  it("says what a model returned instead of scores", function()
     local pooled = gp.nn.Sequential { gp.nn.Embedding(30, 8), gp.nn.Lambda(function(x)
       return x:mean(2)
     end) }
@@ -281,7 +281,7 @@ describe("gp.models.generate", function()
       text)
   end)
 
-  it("ends where every row has stopped, and fills those that stopped before", function()
+  it("ends when every row has stopped, and pads rows that stopped before", function()
     local model = make()
     local free = generate(model, start, { length = 10, temperature = 0 })
     local stop = free[1][6] -- the second id of the first row

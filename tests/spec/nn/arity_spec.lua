@@ -35,18 +35,18 @@ describe("more inputs than a module takes", function()
     end)
   end
 
-  it("do not count where they are nil, nor where forward takes any number", function()
+  it("are allowed where they are nil, and where forward takes any number", function()
     assert.are.same({ 4, 3 }, nn.Linear(2, 3)(x, nil, nil).shape)
     assert.are.equal(2, select("#", nn.Identity()(x, extra)))
     assert.are.equal(2, select("#", nn.Lambda(function(...) return ... end)(x, extra)))
   end)
 
-  it("are taken by a forward that makes its values by itself", function()
+  it("are accepted by a forward that makes its own values", function()
     local made = nn.Lambda(function() return x end)
     assert.are.equal(x, made(extra))
   end)
 
-  it("are taken by a function as loss that looks at no target", function()
+  it("are accepted by a loss function that ignores the target", function()
     local pipe <close> = gp.pipeline(nn.Sequential { nn.ReLU() }, {
       loss = function(y) return y:sum() end,
     })

@@ -1,6 +1,6 @@
--- tests/spec/nn/classes_spec.lua - a class in the place of an instance, `nn.CrossEntropyLoss`
--- without its parentheses, is refused wherever a module is wanted: it is callable, and would train
--- in silence.
+-- tests/spec/nn/classes_spec.lua - a class in place of an instance, `nn.CrossEntropyLoss` without
+-- its parentheses, is refused wherever a module is expected: it is callable, and would train
+-- silently.
 
 local gp = require "gpipe"
 local nn = gp.nn
@@ -14,7 +14,7 @@ MyLoss.terms = function(_, output, target) return (output - target):sum(), 1 end
 local x = gp.ones { 2, 3 }
 local function model() return nn.Sequential { nn.Linear(3, 3) } end
 
-describe("a class where an instance is wanted", function()
+describe("a class where an instance is expected", function()
   local cases = {
     { "the loss of a pipeline", "nn.CrossEntropyLoss",
       function() gp.pipeline(model(), { loss = nn.CrossEntropyLoss }) end },
@@ -44,7 +44,7 @@ describe("a class where an instance is wanted", function()
     end)
   end
 
-  it("takes nothing from the model: it trains afterwards", function()
+  it("leaves the model as it was, so that it trains afterwards", function()
     local m = model()
     failure(function() gp.pipeline(m, { loss = nn.MSELoss }) end)
     local pipe <close> = gp.pipeline(m, { loss = nn.MSELoss() })
@@ -59,7 +59,7 @@ describe("instances of users' classes", function()
     assert.equal(x, Keep(x).t)
   end)
 
-  it("hold what is assigned to numbers beside what is assigned to words", function()
+  it("hold values at numbers beside values at names", function()
     local Pair = nn.class "Pair"
     function Pair:init()
       self.scale = 2

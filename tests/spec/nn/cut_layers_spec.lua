@@ -1,5 +1,5 @@
--- tests/spec/nn/cut_layers_spec.lua - layers that are made of several ops give the same bits in a
--- pipeline that is cut around them as they give eagerly: outputs, and gradients of parameters.
+-- tests/spec/nn/cut_layers_spec.lua - layers that consist of several ops give the same bits eagerly
+-- and in a pipeline that is cut around them: outputs, and gradients of parameters.
 
 local gp = require "gpipe"
 local golden = { require "tests.golden.volumes", require "tests.golden.sequences" }
@@ -10,7 +10,7 @@ local function evaluate(text) return assert(load("local nn, gp = ... return " ..
 
 local function numbers(shape, seed) return gp.randn(shape, { seed = seed }) end
 
--- Outputs and gradients of a model that is run by `run`.
+-- Compares the outputs and gradients of a model with those of its eager run.
 local function check(case)
   local x = numbers(case.inputs[1].shape, 1):abs() + 0.1
   local eager, piped = evaluate(case.layer), evaluate(case.layer)

@@ -1,5 +1,5 @@
--- tests/spec/nn/drawn_layers_spec.lua - layers that draw: slopes of RReLU, channels that are
--- forgotten.
+-- tests/spec/nn/drawn_layers_spec.lua - layers that draw random numbers: slopes of RReLU, channels
+-- that are dropped.
 
 local gp = require "gpipe"
 
@@ -29,21 +29,21 @@ describe("nn.RReLU", function()
     assert.is_true(gp.equal(found[1], found[2]))
   end)
 
-  it("refuses bounds that are turned round", function()
+  it("refuses bounds in reverse order", function()
     assert.is_false(pcall(nn.RReLU, 0.4, 0.2))
   end)
 end)
 
-describe("channels that are forgotten", function()
+describe("dropped channels", function()
   local x = gp.randn({ 200, 50, 2, 2, 2 }, { seed = 2 })
 
-  it("are whole, in nn.Dropout3d", function()
+  it("are whole channels in nn.Dropout3d", function()
     local kept = nn.Dropout3d(0.25)(x):ne(0):to("f32"):reshape(200 * 50, 8):sum(2)
     assert.is_true(kept:eq(0):logical_or(kept:eq(8)):all():item())
     assert.is_true(math.abs(kept:mean():item() / 8 - 0.75) < 0.02)
   end)
 
-  it("leave mean and variance, in nn.FeatureAlphaDropout", function()
+  it("leave mean and variance unchanged in nn.FeatureAlphaDropout", function()
     local y = nn.FeatureAlphaDropout(0.25)(x)
     assert.is_true(math.abs(y:mean():item()) < 0.05)
     assert.is_true(math.abs(y:std():item() - 1) < 0.05)

@@ -1,6 +1,6 @@
 -- tests/spec/nn/element_loss_spec.lua - losses that compare element by element, and nn.NLLLoss.
 --
--- Against PyTorch's formulas, written out in plain Lua.
+-- The references are PyTorch's formulas, written out in plain Lua.
 
 local gp = require "gpipe"
 local array = require "tests.support.array"
@@ -60,7 +60,7 @@ local function total(list)
   return sum
 end
 
--- Loss and gradient of the output, as a pipeline of `chunks` micro-batches has them.
+-- Returns the loss and the gradient of the output in a pipeline of `chunks` micro-batches.
 local function trained(loss, output, target)
   local Given = nn.class "Given"
   function Given:init() self.p = nn.Parameter(output.shape, output, { dtype = output.dtype }) end
@@ -100,7 +100,7 @@ describe("element losses", function()
       end
     end)
 
-    it(name .. " takes halves, in whose losses f32 is kept", function()
+    it(name .. " takes halves, and keeps their losses in f32", function()
       local o, t = tensors(case, "bf16")
       local loss = nn[case[1]](case[2])(o, t)
       assert.equal("f32", loss.dtype)
@@ -125,13 +125,13 @@ describe("element losses", function()
     end
   end)
 
-  it("of a batch mean divide by the rows", function()
+  it("with reduction batchmean divide by the rows", function()
     local o, t = gp.randn({ 4, 3 }, { seed = 1 }):log_softmax(), gp.randn({ 4, 3 }):softmax()
     local sum = nn.KLDivLoss { reduction = "sum" } (o, t):item()
     assert.near(sum / 4, nn.KLDivLoss { reduction = "batchmean" } (o, t):item(), 1e-6)
   end)
 
-  it("stay finite at the ends", function()
+  it("stay finite at the ends of their range", function()
     local zero_one = gp.tensor { 0, 1, 1, 0 }
     assert.near(50, nn.BCELoss()(zero_one, gp.tensor { 0, 1, 0, 1 }):item(), 1e-4)
     assert.near(50, nn.BCEWithLogitsLoss()(gp.tensor { -100, 100 }, gp.tensor { 0, 0 }):item(), 1e-4)
@@ -161,14 +161,14 @@ describe("nn.NLLLoss", function()
   local scores = gp.randn({ 2, 3, 5 }, { seed = 4 })
   local labels = gp.tensor({ { 0, 4, 2 }, { 2, 1, 3 } }, { dtype = "i64" })
 
-  it("of logarithms is what nn.CrossEntropyLoss is of scores", function()
+  it("gives for logarithms what nn.CrossEntropyLoss gives for scores", function()
     for _, opts in ipairs { {}, { ignore_index = 2 }, { reduction = "sum" } } do
       assert.near(nn.CrossEntropyLoss(opts)(scores, labels):item(),
         nn.NLLLoss(opts)(nn.LogSoftmax()(scores), labels):item(), 1e-5)
     end
   end)
 
-  it("gives the losses one by one, and is 0 where every id is ignored", function()
+  it("gives the losses one by one, and 0 where every id is ignored", function()
     local each = nn.NLLLoss { reduction = "none" } (scores, labels)
     assert.same({ 2, 3 }, each.shape)
     assert.equal(-scores[2][3][4], each[2][3])

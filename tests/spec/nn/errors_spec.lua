@@ -1,6 +1,7 @@
--- tests/spec/nn/errors_spec.lua - what wrong calls say: who, what is, what was wanted.
+-- tests/spec/nn/errors_spec.lua - the texts of wrong calls: who, what is, what was expected.
 --
--- Every text stands at the line of the script that made the mistake, which the last test checks.
+-- Every error is reported at the line of the script that made the mistake; the last test checks
+-- that.
 local gp = require "gpipe"
 local nn = gp.nn
 

@@ -17,7 +17,7 @@ describe("nn.init writes into a parameter", function()
     { "kaiming_uniform_", { { nonlinearity = "relu", seed = 1 } }, (2 / 100) ^ 0.5 },
     { "kaiming_normal_", { { mode = "fan_out", nonlinearity = "linear", seed = 1 } },
       (1 / 200) ^ 0.5 },
-    -- Standard deviation of what lies within two: sqrt(1 - 4 phi(2) / (2 Phi(2) - 1)).
+    -- Standard deviation of a normal within two deviations: sqrt(1 - 4 phi(2) / (2 Phi(2) - 1)).
     { "trunc_normal_", { 0, 1, -2, 2, { seed = 1 } }, 0.87963 },
   }
   for _, case in ipairs(cases) do
@@ -33,7 +33,7 @@ describe("nn.init writes into a parameter", function()
     end)
   end
 
-  it("whose values a model then trains with", function()
+  it("and a model then trains with those values", function()
     local layer = gp.nn.Linear(2, 1, { bias = false })
     init.constant_(layer.weight, 3)
     local pipe <close> = gp.pipeline(gp.nn.Sequential { layer }, { balance = { 1 } })

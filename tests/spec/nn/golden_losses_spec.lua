@@ -1,4 +1,4 @@
--- tests/spec/nn/golden_losses_spec.lua - losses against what PyTorch computed
+-- tests/spec/nn/golden_losses_spec.lua - losses agree with those that PyTorch computed
 -- (tests/golden/losses.py), eagerly and in pipelines.
 
 local gp = require "gpipe"
@@ -21,7 +21,7 @@ end
 
 for i, case in ipairs(golden) do
   local name, opts, inputs, want, grads = table.unpack(case)
-  it(("%s (%d) is PyTorch's"):format(name, i), function()
+  it(("%s (%d) agrees with PyTorch's"):format(name, i), function()
     local made, leaves = {}, {}
     for k, given in ipairs(inputs) do
       made[k] = tensor(given)
@@ -30,7 +30,7 @@ for i, case in ipairs(golden) do
         leaves[#leaves + 1] = made[k]
       end
     end
-    -- PyTorch's gradient of logarithms is right behind a log_softmax only, and the same there.
+    -- PyTorch's gradient by logarithms holds only right behind a log_softmax, and so does ours.
     if name == "CTCLoss" then made[1] = made[1]:log_softmax(-1) end
     local loss = nn[name](opts)(table.unpack(made))
     close(loss, want, "value")
@@ -41,7 +41,7 @@ end
 
 
 describe("in a pipeline", function()
-  -- The first of what the loss is called with goes through a layer that changes nothing.
+  -- The first argument of the loss goes through a layer that changes nothing.
   local Same = nn.class "Same"
   function Same:init(dtype) self.one = nn.Parameter({ 1 }, 1, { dtype = dtype }) end
   function Same:forward(x, ...) return x * self.one, ... end

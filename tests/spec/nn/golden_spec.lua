@@ -1,6 +1,6 @@
 -- tests/spec/nn/golden_spec.lua - every layer and loss computes what PyTorch computes: outputs and
--- gradients, on the same numbers, and models end where they end in PyTorch. What is wanted was
--- written by layers.py, options.py, volumes.py, sequences.py and training.py of tests/golden.
+-- gradients, on the same numbers; and trained models end where they end in PyTorch. layers.py,
+-- options.py, volumes.py, sequences.py and training.py of tests/golden wrote the expected numbers.
 
 local gp = require "gpipe"
 local array = require "tests.support.array"
@@ -13,7 +13,7 @@ local trained = require "tests.golden.training"
 local nn = gp.nn
 
 local TOLERANCE = 1e-5 -- f32 against f32, sums of up to some hundred terms of order 1
-local TRAINED = 1e-4   -- the same after 20 steps, each from what the one before left
+local TRAINED = 1e-4   -- the same after 20 steps, whose errors add up
 
 -- ---- numbers that both sides make ------------------------------------------------------------
 
@@ -38,7 +38,7 @@ local function make(k, spec)
   return t:reshape(spec.shape)
 end
 
--- Parameters get numbers of tensors 100, 101, ... in order of declaration.
+-- Fills parameters with the numbers of tensors 100, 101, ... in order of declaration.
 local function fill(layer)
   local values = {}
   for i, p in ipairs(layer:parameters()) do
@@ -59,7 +59,7 @@ local function near(what, want, have, tolerance)
   end
 end
 
--- A layer that is called in a way of its own.
+-- Calls a layer in the way that a case describes.
 local Called = nn.class("Called")
 function Called:init(layer, call) self.layer, self.call = layer, call end
 function Called:forward(...) return self.call(self.layer, ...) end
@@ -113,7 +113,7 @@ end)
 
 -- ---- training --------------------------------------------------------------------------------
 
--- What a text of Lua says of models, losses, optimizers and their options.
+-- Evaluates a Lua text that names models, losses, optimizers and their options.
 local function evaluate(text)
   return assert(load("local nn, optim = ... return " .. text))(nn, gp.optim)
 end

@@ -1,5 +1,5 @@
--- tests/spec/nn/images_spec.lua - layers of images against references in plain Lua, and models of
--- them over cuts and threads.
+-- tests/spec/nn/images_spec.lua - layers of images agree with references in plain Lua, and their
+-- models keep the bits over cuts and threads.
 
 local gp = require "gpipe"
 local array = require "tests.support.array"
@@ -19,7 +19,7 @@ local function near(want, have)
   end
 end
 
--- The value of a parameter of a layer.
+-- Returns the value of a parameter of a layer.
 local function value(layer, name)
   for _, p in ipairs(layer:parameters()) do
     if p.name == name then return array.of(p.value) end
@@ -38,23 +38,23 @@ describe("nn.Conv2d", function()
       { stride = { 2, 1 }, padding = { 1, 1, 1, 1 }, dilation = { 1, 2 } }), layer(x))
   end)
 
-  it("keeps the size with padding \"same\", more of it behind", function()
+  it("keeps the size with padding \"same\", with the odd row and column at the end", function()
     local layer, x = nn.Conv2d(2, 2, { 4, 3 }, { padding = "same" }), gp.randn { 1, 2, 5, 6 }
     near(reference(convolution.conv2d, layer, x, { padding = { 1, 2, 1, 1 } }), layer(x))
   end)
 
-  it("convolves groups apart", function()
+  it("convolves each group by itself", function()
     local layer, x = nn.Conv2d(4, 6, 3, { groups = 2, bias = false }), gp.randn { 2, 4, 5, 5 }
     assert.are.same({ 6, 2, 3, 3 }, value(layer, "weight").shape)
     near(reference(convolution.conv2d, layer, x, { groups = 2 }), layer(x))
   end)
 
-  it("starts uniform in +-1 / sqrt of what an output is made of", function()
+  it("starts uniform in +-1 / sqrt of the fan-in", function()
     local w = value(nn.Conv2d(4, 100, 5), "weight")
     assert(math.max(table.unpack(w, 1, 5000)) <= 0.1 and math.max(table.unpack(w, 1, 5000)) > 0.099)
   end)
 
-  it("prints what it is", function()
+  it("prints its settings", function()
     assert.are.equal("Conv2d 4 -> 6, kernel 3x3, stride 2x2, 2 groups",
       nn.describe(nn.Conv2d(4, 6, 3, { stride = 2, groups = 2 })))
   end)
@@ -168,7 +168,7 @@ local function model()
   }
 end
 
--- Losses and gradients of two steps.
+-- Returns losses and gradients of two steps.
 local function train(opts)
   gp.seed(3)
   local results = {}

@@ -1,10 +1,11 @@
--- tests/spec/nn/initial_spec.lua - initial values: distributions, fans, and what the seed decides.
+-- tests/spec/nn/initial_spec.lua - initial values: distributions, fans, and how the seed decides
+-- them.
 local gp = require "gpipe"
 local nn = gp.nn
 
 local function flat(tensor) return tensor:reshape({ tensor:numel() }):totable() end
 
--- Mean, standard deviation, smallest and largest of the first values.
+-- Returns mean, standard deviation, smallest and largest of the first values.
 local function moments(parameter)
   local values = flat(parameter:value())
   local sum, squares, low, high = 0, 0, math.huge, -math.huge

@@ -1,4 +1,4 @@
--- tests/spec/nn/layers_spec.lua - each layer against a reference written out in plain Lua.
+-- tests/spec/nn/layers_spec.lua - each layer agrees with a reference written out in plain Lua.
 --
 -- The references work on nested tables with doubles and share no code with the runtime.
 local gp = require "gpipe"
@@ -19,7 +19,7 @@ local function near(want, have, path)
   end
 end
 
--- Apply f to each vector of the last dimension.
+-- Applies f to each vector of the last dimension.
 local function map_rows(x, f)
   if type(x[1]) ~= "table" then return f(x) end
   local out = {}
@@ -80,8 +80,8 @@ local function layer_norm(x, w, b, eps)
   end)
 end
 
--- One head of causal attention of `size` columns: q, k, v are the columns before its own in each
--- block.
+-- Computes one head of causal attention of `size` columns: q, k, v are the columns before its own
+-- in each block.
 local function attend(out, qkv, size, q, k, v)
   for t = 1, #qkv do
     local scores = {}
@@ -122,13 +122,13 @@ describe("nn.Linear", function()
     near(linear(x:totable(), layer.weight:totable(), layer.bias:totable()), layer(x):totable())
   end)
 
-  it("has no bias when told so", function()
+  it("has no bias if the option says so", function()
     local layer, x = nn.Linear(4, 3, { bias = false }), gp.randn { 2, 4 }
     assert.is_nil(layer.bias)
     near(linear(x:totable(), layer.weight:totable()), layer(x):totable())
   end)
 
-  it("computes in f64 when told so", function()
+  it("computes in f64 if the option says so", function()
     local layer = nn.Linear(4, 3, { dtype = "f64" })
     assert.are.equal("f64", layer(gp.randn({ 2, 4 }, { dtype = "f64" })).dtype)
   end)
@@ -193,7 +193,7 @@ describe("nn.Softmax", function()
 end)
 
 describe("nn.CausalSelfAttention", function()
-  it("attends to the positions so far, head by head", function()
+  it("attends to earlier positions and its own, head by head", function()
     local layer, x = nn.CausalSelfAttention(12, 3), gp.randn { 2, 5, 12 }
     near(attention(layer, x:totable()), layer(x):totable())
   end)
@@ -215,7 +215,7 @@ describe("nn.CausalSelfAttention", function()
     assert.is_truthy(shown:find("CausalSelfAttention(12, 4 heads, 2 of keys)", 1, true), shown)
   end)
 
-  it("drops weights in training mode only", function()
+  it("drops weights only in training mode", function()
     local layer, x = nn.CausalSelfAttention(8, 2, { dropout = 0.9 }), gp.randn { 1, 6, 8 }
     assert.is_false(gp.equal(layer(x), layer(x)))
     layer:eval()

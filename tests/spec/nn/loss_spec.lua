@@ -1,4 +1,5 @@
--- tests/spec/nn/loss_spec.lua - losses against references in plain Lua; sums and counts apart.
+-- tests/spec/nn/loss_spec.lua - losses agree with references in plain Lua; they return sum and
+-- count separately.
 local gp = require "gpipe"
 local nn = gp.nn
 
@@ -6,7 +7,7 @@ local TOLERANCE = 1e-5 -- f32 against double, sums of a few terms of order 1
 
 local function ids(t) return gp.tensor(t, { dtype = "i64" }) end
 
--- The loss of one row of scores; smoothing spreads a share over all classes.
+-- Computes the loss of one row of scores; smoothing spreads a share over all classes.
 local function row_loss(scores, id, smoothing)
   local top, sum, mean = math.max(table.unpack(scores)), 0, 0
   for _, v in ipairs(scores) do sum, mean = sum + math.exp(v - top), mean + v / #scores end
@@ -14,7 +15,7 @@ local function row_loss(scores, id, smoothing)
   return (1 - smoothing) * (lse - scores[id + 1]) + smoothing * (lse - mean)
 end
 
--- Sum and count over rows.
+-- Computes sum and count over rows.
 local function reference(scores, labels, ignored, smoothing)
   local sum, count = 0, 0
   for i, id in ipairs(labels) do
@@ -41,7 +42,7 @@ describe("nn.CrossEntropyLoss", function()
     end)
   end
 
-  it("sums when told so, and counts nothing then", function()
+  it("sums if the option says so, and then counts nothing", function()
     local loss = nn.CrossEntropyLoss { reduction = "sum" }
     local sum = reference(scores:totable(), labels, nil, 0)
     assert.near(sum, loss(scores, ids(labels)):item(), 6 * TOLERANCE)
@@ -72,24 +73,24 @@ describe("nn.MSELoss", function()
     assert.near((1 + 4 + 9 + 4) / 4, nn.MSELoss {}(a, b):item(), TOLERANCE)
   end)
 
-  it("gives sum and count apart", function()
+  it("gives sum and count separately", function()
     local sum, count = nn.MSELoss():terms(a, b)
     assert.near(18, sum:item(), TOLERANCE)
     assert.are.equal(4, count)
   end)
 
-  it("sums when told so", function()
+  it("sums if the option says so", function()
     assert.near(18, nn.MSELoss { reduction = "sum" }(a, b):item(), TOLERANCE)
   end)
 end)
 
-describe("a loss of one's own", function()
+describe("a user's loss", function()
   local Absolute = nn.class("Absolute", nn.Loss)
   function Absolute.terms(_, output, target)
     return (output - target):pow(2):sqrt():sum(), output.shape[1]
   end
 
-  it("needs terms only", function()
+  it("needs only the method terms", function()
     assert.near(1.5, Absolute()(gp.tensor { 1, 2 }, gp.tensor { 0, 4 }):item(), TOLERANCE)
   end)
 end)

@@ -1,4 +1,5 @@
--- tests/spec/nn/module_spec.lua - module classes: what assignment finds, names, modes, inheritance.
+-- tests/spec/nn/module_spec.lua - module classes: what assignments register, names, modes,
+-- inheritance.
 local gp = require "gpipe"
 local nn = gp.nn
 
@@ -86,7 +87,7 @@ describe("nn.class", function()
 end)
 
 describe("a module", function()
-  it("has a buffer beside its parameters", function()
+  it("has buffers beside its parameters", function()
     local Counter = nn.class("Counter")
     function Counter:init() self.seen = nn.Buffer({ 2 }) end
     local counter = Counter()
@@ -140,7 +141,7 @@ describe("a module", function()
     assert.is_false(pcall(gate.get, gate, 1))
   end)
 
-  it("calls a function with all below before what holds them, each once", function()
+  it("calls a function with each child before its parent, each once", function()
     local shared = nn.Linear(2, 2)
     local model = nn.Sequential { nn.Residual(shared), nn.Concat(2, { shared, nn.ReLU() }) }
     local names = {}
@@ -152,7 +153,7 @@ describe("a module", function()
     assert.are.same({ "1", "2" }, held)
   end)
 
-  it("says what does what names of torch.nn do", function()
+  it("answers names of torch.nn with gpipe's names", function()
     for name, word in pairs { functional = "modules are functions", ModuleList = "a plain table",
       SyncBatchNorm = "deferred_batch_norm", pack_padded_sequence = "lengths" } do
       local good, text = pcall(function() return nn[name] end)
@@ -185,7 +186,7 @@ nn.Sequential {
     assert.is_truthy(tostring(tied):find("}  6 parameters", 1, true), "a shared one counts once")
   end)
 
-  it("prints however deeply it is nested, in time and length that its size asks for", function()
+  it("prints at any depth, in time and length in proportion to its size", function()
     local model = nn.Sequential { nn.Linear(2, 2) }
     for _ = 1, 9000 do model = nn.Sequential { model } end
     local text = tostring(model)
@@ -197,7 +198,7 @@ end)
 describe("model:summary", function()
   local core = require "gpipe.core"
 
-  -- A stand-in that runs the layers on zeros, where the runtime does not offer the real one.
+  -- A stand-in for the real function: it runs the layers on zeros.
   local function trace_cost(fn, inputs)
     local values, outputs = {}, {}
     for i, input in ipairs(inputs) do
@@ -230,7 +231,7 @@ describe("model:summary", function()
     assert.are.equal(16, rows[2].parameters)
   end)
 
-  it("counts what layers share once", function()
+  it("counts shared parameters once", function()
     local a, b = nn.Linear(3, 3, { bias = false }), nn.Linear(3, 3, { bias = false })
     b.weight = a.weight
     local rows = nn.Sequential { a, b }:summary({ 1, 3 }, { quiet = true })

@@ -1,5 +1,5 @@
--- tests/spec/nn/more_layers_spec.lua - layers and losses that are put together from ops, in pipelines:
--- the same bits whatever the cut. What they compute is in golden_spec.lua.
+-- tests/spec/nn/more_layers_spec.lua - layers and losses that consist of several ops have the same
+-- bits in pipelines whatever the cut. golden_spec.lua tests what they compute.
 local gp = require "gpipe"
 local nn = gp.nn
 
@@ -44,7 +44,7 @@ local function step(case, cut)
   return loss, grads
 end
 
-describe("layers that are put together", function()
+describe("layers of several ops", function()
   for _, case in ipairs(CASES) do
     it("train with the bits of one stage: " .. case[1], function()
       local want, grads = step(case, 1)
@@ -57,7 +57,7 @@ describe("layers that are put together", function()
     end)
   end
 
-  it("forget whole channels, and keep mean and variance", function()
+  it("drop whole channels, and keep mean and variance", function()
     gp.seed(1)
     local y = nn.Dropout1d(0.5)(gp.ones { 40, 50, 3 })
     assert.near(1, y:mean():item(), 0.1)

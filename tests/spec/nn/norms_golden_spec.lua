@@ -1,12 +1,12 @@
--- tests/spec/nn/norms_golden_spec.lua - norms, and a ResNet block's training, against what PyTorch
--- computed (tests/golden/norms.py).
+-- tests/spec/nn/norms_golden_spec.lua - norms, and the training of a ResNet block, agree with what
+-- PyTorch computed (tests/golden/norms.py).
 
 local gp = require "gpipe"
 local golden = require "tests.golden.norms"
 
 local nn = gp.nn
 
--- The inputs of norms.py: functions of the position.
+-- Makes the inputs of norms.py, which are functions of the position.
 local function wave(shape, seed, scale, shift)
   local n, list = 1, {}
   for _, size in ipairs(shape) do n = n * size end
@@ -102,7 +102,7 @@ local function name_of(theirs)
     function(at) return "down." .. at + 1 end)))
 end
 
--- The parameters in PyTorch's order have the values that norms.py gave them.
+-- Gives the parameters, in PyTorch's order, the values of norms.py.
 local function fill(model)
   for k, p in ipairs(model:parameters()) do
     local shape, fan = p.value.shape, 4
@@ -118,7 +118,7 @@ local function fill(model)
 end
 
 describe("a ResNet block trained for 20 steps of SGD", function()
-  it("is within 1e-4 of PyTorch's", function()
+  it("stays within 1e-4 of PyTorch's", function()
     local model = nn.Sequential { nn.Conv2d(3, 4, 3, { padding = 1 }), Block(4, 6),
       nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(6, 3) }
     fill(model)

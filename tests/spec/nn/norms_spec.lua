@@ -16,7 +16,7 @@ describe("nn.BatchNorm", function()
     near(y:square():mean(2), gp.ones { 3 }, 1e-4)
   end)
 
-  it("has variances in f32 that are those in f64, however far the mean is", function()
+  it("has the variances of f64 in f32, however far the mean is", function()
     for _, mean in ipairs { 0, 1e3, 1e5 } do
       local x, var = gp.randn({ 8, 4, 9, 9 }, { seed = 3 }) + mean, {}
       for k, dtype in ipairs { "f32", "f64" } do
@@ -52,7 +52,7 @@ describe("nn.BatchNorm", function()
     for name, value in pairs(before) do assert(gp.equal(value, w:state_dict()[name]), name) end
   end)
 
-  it("uses the batch's own statistics in evaluation where it tracks none", function()
+  it("uses the batch's own statistics in evaluation if it tracks none", function()
     local layer, x = nn.BatchNorm1d(2, { track = false, affine = false }), gp.randn { 8, 2 }
     assert(gp.equal(layer(x), layer:eval()(x)))
     assert.are.equal(nil, next(layer:state_dict()))
@@ -75,7 +75,7 @@ describe("nn.BatchNorm", function()
 end)
 
 describe("nn.InstanceNorm2d", function()
-  it("normalises each sample by itself, and tracks the mean over samples", function()
+  it("normalises each sample separately, and tracks the mean over samples", function()
     local layer, x = nn.InstanceNorm2d(3, { track = true, affine = true }), gp.randn { 2, 3, 4, 4 }
     local one = nn.InstanceNorm2d(3)
     assert(gp.equal(layer(x)[2], one(x:narrow(1, 2, 1))[1]))
@@ -85,7 +85,7 @@ describe("nn.InstanceNorm2d", function()
 end)
 
 describe("nn.GroupNorm", function()
-  it("of one group is layer norm, of single channels instance norm", function()
+  it("is layer norm with one group, and instance norm with one channel each", function()
     local x = gp.randn { 2, 6, 3, 3 }
     near(nn.GroupNorm(1, 6)(x):reshape(2, 54), nn.LayerNorm(54)(x:reshape(2, 54)), 1e-5)
     assert(gp.equal(nn.GroupNorm(6, 6)(x), nn.InstanceNorm2d(6)(x)))
@@ -100,7 +100,7 @@ describe("nn.RMSNorm", function()
 end)
 
 describe("norms", function()
-  it("have the gradients that differences show", function()
+  it("have gradients that agree with differences", function()
     local f64 = { dtype = "f64" }
     for _, layer in ipairs {
       nn.BatchNorm1d(4, f64), nn.GroupNorm(2, 4, f64), nn.RMSNorm(3, f64),

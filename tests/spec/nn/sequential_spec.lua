@@ -31,7 +31,7 @@ describe("nn.Sequential", function()
     assert.are.same({ a, b }, seen)
   end)
 
-  it("may be empty, and passes its input then", function()
+  it("may be empty, and then returns its input", function()
     local x = gp.ones { 2 }
     assert.are.equal(x, nn.Sequential {}(x))
   end)
@@ -97,7 +97,7 @@ describe("labels", function()
     return x
   end
 
-  -- The label under which a spy runs in a model.
+  -- Returns the label under which a spy runs in a model.
   local function label_in(model, spy)
     model(gp.ones { 1, 2 })
     return spy.seen
@@ -110,7 +110,7 @@ describe("labels", function()
     }, spy))
   end)
 
-  it("name the same layer anew in another model", function()
+  it("name the same layer differently in another model", function()
     local spy = Spy()
     local model = nn.Sequential { nn.ReLU(), { "mid", nn.Sequential { spy } } }
     assert.are.equal("mid.1 (Spy)", label_in(model:flatten(), spy))
@@ -137,7 +137,8 @@ describe("labels", function()
     assert.are.equal("", core.label())
   end)
 
-  -- Kilobytes that Lua takes to pipeline, name and run a layer that is nested so deeply.
+  -- Returns the kilobytes that Lua takes to pipeline, name and run a layer that is nested so
+  -- deeply.
   local function kilobytes(depth)
     local model = nn.Sequential { nn.Linear(2, 2, { bias = false }) }
     for _ = 1, depth do model = nn.Sequential { model } end
@@ -152,12 +153,12 @@ describe("labels", function()
     return taken
   end
 
-  it("costs what it holds, however deeply it is nested", function()
+  it("cost memory in proportion to the model, however deeply it is nested", function()
     local few, many = kilobytes(400), kilobytes(1600)
     assert.is_true(many < 6 * few, ("%.0f KB, then %.0f KB"):format(few, many))
   end)
 
-  it("names the depth where it is nested too deeply, and what may be nested", function()
+  it("are limited in depth, and the error names depth and limit", function()
     local model = nn.Sequential {}
     for _ = 1, 10001 do model = nn.Sequential { model } end
     local good, message = pcall(model.parameters, model)
@@ -168,7 +169,7 @@ describe("labels", function()
     assert.is_truthy(message:find("10001", 1, true) and message:find("10000", 1, true))
   end)
 
-  it("labels a layer that another one calls past its own parts", function()
+  it("name a layer that another one calls from outside of its own parts", function()
     local Caller = nn.class "Caller"
     function Caller:init() self.block = nn.Sequential { { "deep", nn.Linear(2, 2) } } end
     function Caller:forward(x) return self.block.deep(x) end

@@ -1,5 +1,5 @@
--- tests/spec/nn/skip_spec.lua - skip connections: what is declared, what is checked, what happens
--- in a run. Names of tests follow torchgpipe's behaviours.
+-- tests/spec/nn/skip_spec.lua - skip connections: how they are declared and checked, and what
+-- happens in a run. Names of tests follow torchgpipe's behaviours.
 -- luacheck: ignore 212/self
 local gp = require "gpipe"
 local fails = require("tests.support.expect").failure
@@ -13,7 +13,7 @@ local function class_of(skips, forward)
   return Layer
 end
 
--- The faults of a model as gp.pipeline tells them.
+-- Returns the faults of a model as gp.pipeline reports them.
 local function faults(model)
   local text = fails(gp.pipeline, model)
   local list = {}
@@ -51,7 +51,7 @@ describe("stash and pop", function()
     assert.same(x:totable(), nn.Sequential { None(), nn.Pop "a" } (x):totable())
   end)
 
-  it("begin anew in every run of a model", function()
+  it("begin empty in every run of a model", function()
     local model = nn.Sequential { nn.Stash "a", nn.Pop "a" }
     pcall(model, gp.ones { 1 }, 3)
     assert.same(model(x):totable(), model(x):totable())
@@ -59,21 +59,21 @@ describe("stash and pop", function()
     assert.truthy(fails(nn.Pop "a", x):find("'a' has not been stashed", 1, true))
   end)
 
-  it("declared but not used raise", function()
+  it("raise where they are declared but not used", function()
     local text = fails(class_of { stash = { "a", "b" } } (), x)
     assert.truthy(text:find("Layer: 'a', 'b' must be stashed in forward but were not", 1, true))
     text = fails(nn.Sequential { nn.Stash "c", class_of { pop = { "c" } } () }, x)
     assert.truthy(text:find("2 (Layer): 'c' must be popped in forward but was not", 1, true))
   end)
 
-  it("of names that are not declared raise", function()
+  it("raise for names that are not declared", function()
     local stash = class_of({}, function(self, input) self:stash("a", input) end)
     assert.truthy(fails(stash(), x):find("Layer: 'a' is not declared", 1, true))
     local pop = class_of({}, function(self) return self:pop("a") end)
     assert.truthy(fails(pop(), x):find('{pop = {"a"}}', 1, true))
   end)
 
-  it("twice in a row, or of no tensor, raise", function()
+  it("raise twice in a row, and for a value that is not a tensor", function()
     local twice = class_of({ stash = { "a" } }, function(self, input)
       self:stash("a", input)
       self:stash("a", input)
@@ -83,7 +83,7 @@ describe("stash and pop", function()
     assert.truthy(fails(number(), x):find("the value of 'a' is 3, expected a tensor or nil", 1, true))
   end)
 
-  it("outside of forward raise", function()
+  it("raise outside of forward", function()
     local Keep = class_of { stash = { "a" } }
     assert.truthy(fails(Keep.stash, Keep(), "a", x):find("inside of forward", 1, true))
   end)
@@ -101,12 +101,12 @@ describe("stash and pop", function()
     assert.equal("nn.Pop(a, concat)", tostring(nn.Pop("a", "concat")))
   end)
 
-  it("a string is one name, never its letters", function()
+  it("take a string as one name, never as its letters", function()
     local list = faults(nn.Sequential { class_of { stash = "skip" } () })
     assert.same({ "1 (Layer): 'skip' is stashed, but no layer pops it" }, list)
   end)
 
-  it("are summed up with the model", function()
+  it("work in the model's summary", function()
     local model = nn.Sequential { nn.Linear(2, 3), nn.Stash "a", nn.Linear(3, 2),
       nn.Pop("a", "concat") }
     local rows = model:summary({ 4, 2 }, { quiet = true })
@@ -114,7 +114,7 @@ describe("stash and pop", function()
   end)
 end)
 
-describe("a pipeline verifies that skips match:", function()
+describe("a pipeline verifies skips:", function()
   local Both = class_of { stash = { "a" }, pop = { "a" } }
   local Cross = class_of { stash = { "b" }, pop = { "a" } }
   local Two = class_of { stash = { "a", "b" } }
@@ -122,7 +122,7 @@ describe("a pipeline verifies that skips match:", function()
   local function stash(name) return nn.Stash(name) end
   local function pop(name) return nn.Pop(name) end
 
-  it("those that do pass", function()
+  it("matching ones pass", function()
     pipe_of(nn.Sequential { stash "a", pop "a" })
     pipe_of(nn.Sequential { Two(), pop "b", pop "a" })
   end)
@@ -131,24 +131,24 @@ describe("a pipeline verifies that skips match:", function()
     pipe_of(nn.Sequential { stash "a", Cross(), pop "b" })
   end)
 
-  it("the same name in one layer", function()
+  it("stash and pop of one name in one layer are refused", function()
     assert.same({ "1 (Layer): 'a' is both stashed and popped by it" },
       faults(nn.Sequential { Both() }))
   end)
 
-  it("stashed and not popped", function()
+  it("a stash without a pop is refused", function()
     assert.same({ "1 (Stash a): 'a' is stashed, but no layer pops it" },
       faults(nn.Sequential { stash "a", nn.ReLU() }))
   end)
 
-  it("popped and not stashed, or only later", function()
+  it("a pop without a stash, or before it, is refused", function()
     assert.same({ "1 (Pop a, add): 'a' is popped, but no layer stashes it" },
       faults(nn.Sequential { pop "a" }))
     assert.same({ "1 (Pop a, add): 'a' is popped before 2 (Stash a) stashes it" },
       faults(nn.Sequential { pop "a", stash "a" }))
   end)
 
-  it("stashed again, popped again, both at once", function()
+  it("a second stash, a second pop, or both are refused", function()
     assert.same({
       "2 (Stash a): 'a' is stashed already by 1 (Stash a) (isolate one of them in a namespace)",
     }, faults(nn.Sequential { stash "a", stash "a", pop "a" }))
@@ -188,13 +188,13 @@ describe("a pipeline verifies that skips match:", function()
 end)
 
 describe("a namespace", function()
-  it("equals itself alone and names itself", function()
+  it("equals only itself and prints its name", function()
     local a, b = nn.namespace(), nn.namespace()
     assert.are_not.equal(a, b)
     assert.are_not.equal(tostring(a), tostring(b))
   end)
 
-  it("that was given first stays", function()
+  it("stays the one that was given first", function()
     local inner, outer = nn.namespace(), nn.namespace()
     local function block() return nn.Sequential { nn.Stash "a", nn.Pop "a" } end
     local model = nn.Sequential { block():isolate(inner), block() }

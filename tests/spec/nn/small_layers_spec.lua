@@ -1,6 +1,6 @@
 -- tests/spec/nn/small_layers_spec.lua - layers without parameters: activations, shapes, functions.
 --
--- Against PyTorch's formulas, written out in plain Lua.
+-- The references are PyTorch's formulas, written out in plain Lua.
 
 local gp = require "gpipe"
 local expect = require "tests.support.expect"
@@ -15,7 +15,7 @@ local function softplus(v, beta, threshold)
   return v * beta > threshold and v or math.log(1 + math.exp(v * beta)) / beta
 end
 
--- { layer, formula, how it is printed }
+-- { layer, formula, how it prints }
 local activations = {
   { nn.LeakyReLU(), function(v) return v > 0 and v or 0.01 * v end, "nn.LeakyReLU(0.01)" },
   { nn.LeakyReLU(0.2), function(v) return v > 0 and v or 0.2 * v end, "nn.LeakyReLU(0.2)" },
@@ -61,7 +61,7 @@ describe("nn.LogSoftmax", function()
 end)
 
 describe("nn.Identity and nn.Lambda", function()
-  it("pass on all that they are given", function()
+  it("return all their inputs", function()
     local a, b = gp.ones { 2 }, gp.zeros { 2 }
     assert.same({ a, b }, { nn.Identity()(a, b) })
     local swap = nn.Lambda(function(x, y) return y, x end)

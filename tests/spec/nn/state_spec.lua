@@ -1,4 +1,4 @@
--- tests/spec/nn/state_spec.lua - state dictionaries: what is copied, what is refused.
+-- tests/spec/nn/state_spec.lua - state dictionaries: what they copy, what they refuse.
 local gp = require "gpipe"
 local nn = gp.nn
 
@@ -11,7 +11,7 @@ function Counter:forward(x) return x * self.scale end
 
 local function model_of(n) return nn.Sequential { nn.Linear(n or 2, 2), { "count", Counter() } } end
 
--- Set every element of every parameter and buffer to 7.
+-- Sets every element of every parameter and buffer to 7.
 local function sevens(state)
   for _, tensor in pairs(state) do tensor:copy_(7) end
   return state
@@ -30,7 +30,7 @@ describe("state_dict", function()
     assert.are.same({ "1.bias", "1.weight", "count.scale", "count.seen" }, names)
   end)
 
-  it("copies", function()
+  it("copies values", function()
     local model = model_of()
     sevens(model:state_dict())
     assert.are.same({ 3, 3 }, model.count.scale:totable())
@@ -74,7 +74,7 @@ describe("load_state_dict", function()
       :find("wrong: count.scale is f32 3, expected f32 2", 1, true))
   end)
 
-  it("refuses what is no state", function()
+  it("refuses tables that are not states", function()
     assert.is_truthy(fault_of(nil):find("the state is nil, expected a table of tensors", 1, true))
     local state = model_of():state_dict()
     state["1.bias"] = 3
@@ -87,7 +87,7 @@ describe("a state from a file", function()
   before_each(function() path = os.tmpname() end)
   after_each(function() os.remove(path) end)
 
-  it("is loaded with the file's metadata behind it, by models, pipelines and optimizers", function()
+  it("is loaded by models, pipelines and optimizers together with its metadata", function()
     local model = model_of()
     assert(gp.save(path, sevens(model:state_dict()), { epoch = "3", strict = "no" }))
     model:load_state_dict(assert(gp.load(path)))

@@ -1,5 +1,5 @@
--- tests/spec/nn/weighted_loss_spec.lua - weights of classes in pipelines, and wrong ones. What the
--- losses compute is in golden_spec.lua.
+-- tests/spec/nn/weighted_loss_spec.lua - weights of classes in pipelines, and wrong ones.
+-- golden_spec.lua tests what the losses compute.
 local gp = require "gpipe"
 local nn = gp.nn
 
@@ -43,14 +43,14 @@ describe("a loss with weights of classes", function()
     end)
   end
 
-  it("is 0 where all that counts has weight 0", function()
+  it("is 0 where all rows that count have weight 0", function()
     local loss = nn.CrossEntropyLoss { weight = { 0, 0 } }
     assert.equal(0, loss(gp.ones { 3, 2 }, gp.zeros({ 3 }, { dtype = "i64" })):item())
     loss = nn.NLLLoss { weight = { 0, 1 } }
     assert.equal(0, loss(gp.ones { 3, 2 }, gp.zeros({ 3 }, { dtype = "u8" })):item())
   end)
 
-  it("counts whole units, whose sum has no order", function()
+  it("counts in whole units, whose sum does not depend on the order", function()
     local sum, count = nn.NLLLoss { weight = { 0.3, 0.7 } }:terms(gp.ones { 2, 2 },
       gp.tensor({ 0, 1 }, { dtype = "i64" }))
     assert.equal("i64", count.dtype)
@@ -61,14 +61,14 @@ describe("a loss with weights of classes", function()
     { { -1, 2 }, "negative" }, { { 1, 0 / 0 }, "not finite" }, { { 1, math.huge }, "not finite" },
     { { { 1, 2 } }, "2 dimensions" }, { {}, "" }, { "1", "a tensor or a table" },
   } do
-    it("refuses weights that are none: " .. case[2], function()
+    it("refuses invalid weights: " .. case[2], function()
       local good, text = pcall(nn.CrossEntropyLoss, { weight = case[1] })
       assert.is_false(good)
       assert.truthy(text:find(case[2], 1, true), text)
     end)
   end
 
-  it("has as many as there are classes", function()
+  it("has as many weights as there are classes", function()
     local good, text = pcall(nn.NLLLoss { weight = { 1, 2, 3 } }, gp.ones { 1, 2 },
       gp.zeros({ 1 }, { dtype = "i64" }))
     assert.is_false(good)

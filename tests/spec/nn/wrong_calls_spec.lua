@@ -1,9 +1,10 @@
--- tests/spec/nn/wrong_calls_spec.lua - no wrong call passes in silence, whatever is called.
+-- tests/spec/nn/wrong_calls_spec.lua - every wrong call raises an error, whatever is called.
 --
--- The names are those that are bound, so a new layer or function is tried without an edit here: with
--- values that mean nothing anywhere, and with each of its options misspelt and of a wrong type;
--- arguments that are no sizes are tried on every layer. What takes such a value by intention is
--- listed with its reason; so is how to call what has options, where 4 for each argument will not do.
+-- The names are those that are bound, so a new layer or function is tested without an edit here:
+-- with values that make no sense anywhere, and with each of its options misspelt and of a wrong
+-- type. Arguments that are no sizes are tried on every layer. Functions that accept such a value on
+-- purpose are listed with the reason, and so are the arguments of functions with options, where 4
+-- for each argument does not work.
 local gp = require "gpipe"
 local class = require "gpipe.nn.class"
 local core = require "gpipe.core"
@@ -11,7 +12,8 @@ local nn, optim = gp.nn, gp.optim
 
 local x = gp.ones { 2, 2 }
 
--- Every public name: {name as it is written, function or class, arguments before those tried}.
+-- Lists every public name: {name as it is written, function or class, arguments before those
+-- tried}.
 local function callables()
   local list = {}
   local function walk(prefix, names, ...)
@@ -43,7 +45,7 @@ local function callables()
   return list
 end
 
--- The text of the error, nil where the call went well.
+-- Returns the text of the error, or nil where the call succeeded.
 local function failure(each, ...)
   local arguments = table.move(each.before, 1, #each.before, 1, {})
   local count = select("#", ...)
@@ -52,7 +54,7 @@ local function failure(each, ...)
   return not good and tostring(message) or nil
 end
 
--- What an error of a function says: "Linear" of nn.Linear, "add" of t:add_.
+-- Returns the word that an error uses for a function: "Linear" for nn.Linear, "add" for t:add_.
 local function word_of(each)
   local word = each.name:match "[%w_]+$":gsub("_$", "")
   return word == "cat" and "concat" or word
@@ -63,11 +65,11 @@ local VALUES = {
   { "a table of unknown fields", { nonsense_option = 1 } },
 }
 
--- They ask what a value is, or return it: any will do.
+-- They ask what a value is, or return it, so any value will do.
 local TAKES_ANY = {
   ["nn.is_module"] = true, ["nn.init.is"] = true, ["gp.schedule.is"] = true,
   ["gp.schedule.is_own"] = true, ["gp.schedule.takes"] = true,
-  -- not for scripts: what is built is checked by gp.schedule.build and gp.pipeline
+  -- Not for scripts: gp.schedule.build and gp.pipeline check what is built.
   ["gp.schedule.resolve"] = true, ["gp.schedule.wrap"] = true,
 }
 
@@ -86,7 +88,8 @@ for name in ([[backward bytes clone contiguous detach dim free is_buffer is_cont
   NO_ARGUMENTS["t:" .. name] = true
 end
 
--- A method that is an op without attributes and operands but the tensor; a table is refused there.
+-- Methods that are ops whose only operand is the tensor, and that have no attributes; they refuse a
+-- table.
 local elementwise = {}
 for _, row in ipairs(core.contracts()) do
   if #row.operands == 1 and #row.attributes == 0 then
@@ -94,7 +97,7 @@ for _, row in ipairs(core.contracts()) do
   end
 end
 
-describe("a value that means nothing", function()
+describe("a value that makes no sense", function()
   for _, each in ipairs(callables()) do
     local skipped = TAKES_ANY[each.name] or takes_nothing(each) or NO_ARGUMENTS[each.name]
     for i, value in ipairs(VALUES) do
@@ -113,7 +116,7 @@ end)
 
 -- ---- positions ---------------------------------------------------------------------------------
 
--- What no layer takes in any place; sizes are tried by what they are called.
+-- Values that no layer takes in any place. Sizes are tried by the names of the arguments.
 local NOWHERE = { coroutine.create(print), 0 / 0, false }
 local NO_SIZES = { -7, 2.5, "4", {} }
 local SIZES = {}
@@ -122,7 +125,7 @@ for name in ([[in_features out_features in_channels out_channels n dim heads inp
   SIZES[name] = true
 end
 
--- Their `dim` is a position among dimensions.
+-- Layers whose `dim` is a position among dimensions.
 local OF_A_DIMENSION = {}
 for name in ([[Softmax LogSoftmax Softmin GLU CosineSimilarity Unflatten Concat]]):gmatch "%a+" do
   OF_A_DIMENSION["nn." .. name] = true
@@ -199,7 +202,7 @@ local BEFORE = {
   ["gp.train.events"] = { "wrong.tfevents" },
 }
 
--- The arguments before a parameter that is called opts; nil where there is none.
+-- Returns the arguments before a parameter that is called opts; nil where there is none.
 local function arguments_of(each)
   local f = class.info(each.call) and each.call.init or each.call
   if type(f) ~= "function" or debug.getinfo(f, "S").what == "C" then return nil end
@@ -215,14 +218,14 @@ local function arguments_of(each)
   end
 end
 
--- The error of a call with these options.
+-- Returns the error of a call with these options.
 local function failure_with(each, given, options)
   local arguments = table.move(given, 1, #given, 1, {})
   arguments[#arguments + 1] = options
   return failure(each, table.unpack(arguments))
 end
 
--- The names of all options, from the text about one that is unknown.
+-- Returns the names of all options, from the text about an unknown one.
 local function options_of(each, given)
   local message = failure_with(each, given, { zzqx = 1 }) or "no error"
   if not message:find("'zzqx'", 1, true) then return nil, message end
@@ -269,7 +272,7 @@ describe("an option", function()
     end
   end
 
-  it("was found of many names", function() assert.is_true(tried > 60, tried) end)
+  it("was found for many names", function() assert.is_true(tried > 60, tried) end)
 
   for _, row in ipairs(core.contracts()) do
     local attribute = row.method and #row.operands == 1 and row.attributes[1]
@@ -311,7 +314,7 @@ describe("a misspelt name is refused, with the right one:", function()
     end)
   end
 
-  it("a name that is near to none is nil, where scripts may ask", function()
+  it("a name far from all others is nil, so that scripts may test for it", function()
     assert.is_nil(opt.xyzzy)
     assert.is_nil(opt.groups[1].xyzzy)
     assert.is_nil(opt.momentum)

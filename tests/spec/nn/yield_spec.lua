@@ -1,5 +1,5 @@
--- tests/spec/nn/yield_spec.lua - a forward cannot yield: what ran meanwhile would be recorded in
--- its trace, and named after its layer.
+-- tests/spec/nn/yield_spec.lua - a forward cannot yield: its trace would record what runs
+-- meanwhile, and name it after its layer.
 
 local gp = require "gpipe"
 local nn = gp.nn
@@ -9,7 +9,7 @@ Yields.forward = function(_, x) coroutine.yield(x) return x * 2 end
 
 local x = gp.ones { 2, 3 }
 
--- Run f in a coroutine of its own; whether it ended well, and the text if not.
+-- Runs f in a coroutine; returns whether it succeeded, and the text if not.
 local function in_coroutine(f)
   local co = coroutine.create(f)
   local good, text = coroutine.resume(co)
@@ -17,7 +17,8 @@ local function in_coroutine(f)
   return good, text
 end
 
--- Nothing of a call that failed is left: new tensors are ordinary ones, and errors name no layer.
+-- Checks that a failed call leaves nothing behind: new tensors are ordinary ones, and errors name
+-- no layer.
 local function check_nothing_left()
   assert.same({ 2, 2 }, (gp.ones { 2 } * 2):totable())
   local _, text = pcall(function() return gp.ones { 2 } + gp.ones { 3 } end)
@@ -49,7 +50,7 @@ describe("a forward that yields", function()
     assert.is_true(pipe:step(x, x) ~= nil)
   end)
 
-  it("is refused when it is called at once", function()
+  it("is refused when it is called eagerly", function()
     local model = nn.Sequential { nn.Linear(3, 3), Yields() }
     assert.is_false((in_coroutine(function() model(x) end)))
     check_nothing_left()

@@ -1,11 +1,11 @@
 -- tests/spec/ops/along_spec.lua - methods along a dimension compute what PyTorch computes
--- (tests/golden/index.py says on which tensors), and refuse what they cannot mean.
+-- (tests/golden/index.py defines the tensors), and refuse wrong arguments.
 
 local gp = require "gpipe"
 local array = require "tests.support.array"
 local golden = require "tests.golden.index"
 
-local TOLERANCE = 1e-8 -- f64 against numbers of nine digits
+local TOLERANCE = 1e-8 -- f64 compared with numbers of nine digits
 
 local function elements(k, n)
   local list = {}

@@ -1,8 +1,8 @@
--- tests/spec/ops/attention_spec.lua - gp.attention as layers of one's own use it: heads, padding,
+-- tests/spec/ops/attention_spec.lua - gp.attention as users' layers call it: heads, padding,
 -- pipelines.
 --
--- What it computes is judged by the op table (table/attention.lua); here is what scripts rely on
--- around it.
+-- The op table tests what it computes (table/attention.lua); this spec tests what scripts rely on
+-- in addition.
 
 local gp = require "gpipe"
 local expect = require "tests.support.expect"
@@ -12,7 +12,7 @@ local nn = gp.nn
 local on_gpu = gpu.spec(it)
 local B, T, C, HEADS, GROUPS = 3, 6, 16, 4, 2
 
--- Self-attention of rows [B, T, C] with a mask of padding [B, T] that comes with the batch.
+-- Self-attention over rows [B, T, C] with a padding mask [B, T] that comes with the batch.
 local Padded = nn.class("Padded")
 function Padded:init(o)
   self.q, self.proj = nn.Linear(C, C), nn.Linear(C, C)
@@ -33,7 +33,7 @@ function Padded:forward(x, seen)
   return self.proj(y:permute({ 1, 3, 2, 4 }):reshape { b, t, C }), seen
 end
 
--- The first of two values.
+-- Returns the first of two values.
 local First = nn.class("First")
 function First.forward(_, x, _) return x end
 
@@ -74,7 +74,7 @@ describe("gp.attention", function()
     end
   end)
 
-  on_gpu("does so on GPUs, within the tolerances of the CPU", function()
+  on_gpu("gives the CPU's values on GPUs, within tolerances", function()
     local want = run({ causal = true }, { devices = { "cpu:0" } })
     for _, o in ipairs { { causal = true }, { dropout = 0.4 } } do
       local loss = check_same(o, { devices = { "cuda:0" } },
@@ -83,7 +83,7 @@ describe("gp.attention", function()
     end
   end)
 
-  it("does not look at keys that are hidden", function()
+  it("does not read hidden keys", function()
     local q, k, v = gp.randn { 1, 2, 3, 4 }, gp.randn { 1, 2, 5, 4 }, gp.randn { 1, 2, 5, 4 }
     local mask = gp.tensor({ true, true, false, true, false }):reshape { 1, 1, 1, 5 }
     local y = gp.attention(q, k, v, { mask = mask })
@@ -103,17 +103,17 @@ describe("gp.attention", function()
     end
   end
 
-  it("takes numbers of f32 beside halves", function() takes_single("cpu") end)
-  on_gpu("takes them on GPUs", function() takes_single("cuda:0") end)
+  it("takes f32 masks of numbers beside halves", function() takes_single("cpu") end)
+  on_gpu("takes f32 masks of numbers beside halves on GPUs", function() takes_single("cuda:0") end)
 
-  it("gives zeros to queries that see nothing", function()
+  it("gives zeros to queries without a visible key", function()
     local x, none = gp.randn { 2, 1, 3, 4 }, gp.zeros({ 1, 1, 1, 3 }, { dtype = "bool" })
     assert(gp.equal(gp.zeros { 2, 1, 3, 4 }, gp.attention(x, x, x, { mask = none })))
     assert(gp.equal(gp.zeros { 2, 1, 3, 4 },
       gp.attention(x, x, x, { mask = gp.full({ 1, 1, 1, 3 }, -math.huge) })))
   end)
 
-  it("names options that it does not know, and masks that are none", function()
+  it("refuses unknown options and invalid masks by name", function()
     local x = gp.randn { 1, 1, 2, 2 }
     expect.fails_with("gp.attention: unknown option 'casual' (did you mean 'causal'?)",
       gp.attention, x, x, x,

@@ -1,9 +1,9 @@
--- tests/spec/ops/conformance_spec.lua - the op conformance table, expanded: every row in every way
--- a script runs it.
+-- tests/spec/ops/conformance_spec.lua - the op conformance table, expanded: every row runs in every
+-- way that a script can run it.
 --
--- The rows are in tests/spec/ops/table.lua. For each: results against a reference in plain Lua,
--- gradients against central differences, recorded results and gradients of every cut bit for bit,
--- and refusals.
+-- The rows are in tests/spec/ops/table.lua. For each row, results are compared with a reference in
+-- plain Lua, gradients with central differences, and recorded results and the gradients of every
+-- cut bit for bit; and wrong calls must be refused.
 
 local gp = require "gpipe"
 local array = require "tests.support.array"
@@ -17,7 +17,7 @@ local function two_stages()
   return { balance = { 1, 1 }, devices = { "cpu:0", "cpu:1" }, checkpoint = "always" }
 end
 
--- f(case) for every case of a row that applies to the dtype.
+-- Calls f(case) for every case of a row that applies to the dtype.
 local function each_case(row, dtype, f)
   for number in ipairs(row.cases) do
     if conformance.applies(row, number, dtype) then f(conformance.case(row, number, dtype)) end
@@ -34,7 +34,7 @@ local function check_results(case)
   end
 end
 
--- Edges between stages know only bytes: two dtypes show it, and cast carries all of them.
+-- Edges between stages carry only bytes: two dtypes show that, and cast carries all of them.
 local CROSSING = { f32 = true, i64 = true }
 
 local function check_recorded(case)
@@ -48,13 +48,13 @@ local function check_recorded(case)
   end
 end
 
--- Parameters are read where they are, or from copies in another layout.
+-- Parameters are read where they lie, or from copies in another layout.
 local function check_parameters(case)
   local want, got = conformance.eager(case)[1], conformance.recorded_parameters(case)
   assert(gp.equal(want, got), ("%s: differs on parameters"):format(case.name))
 end
 
--- Parameters in a layer before the op's, and that layer on another stage, with recomputation.
+-- The parameters are in a layer before the op's, then on another stage, with recomputation.
 local function check_cuts(case, own)
   local one = conformance.gradients(case, one_stage(), true)
   local two = conformance.gradients(case, two_stages(), true)
@@ -66,7 +66,7 @@ local function check_cuts(case, own)
   end
 end
 
--- The f32 backward kernels are others than those of f64.
+-- The backward kernels of f32 are not those of f64.
 local function check_gradients_f32(case, wide)
   for i, grad in pairs(conformance.gradients(case, one_stage())) do
     conformance.compare(("%s, gradient of input %d"):format(case.name, i), array.of(grad),
@@ -91,7 +91,7 @@ end
 -- ---- the table -------------------------------------------------------------------------------
 
 local function add_gradient_specs(row)
-  local found = {} -- per case the f64 gradients, which all three need
+  local found = {} -- the f64 gradients by case, which all three tests need
   local function trainable(f)
     return function()
       for number in ipairs(row.cases) do
@@ -103,7 +103,7 @@ local function add_gradient_specs(row)
       end
     end
   end
-  it("gives the same bits on parameters as at once", function()
+  it("gives the same bits on parameters and eagerly", function()
     for _, dtype in ipairs(FLOATS) do
       each_case(row, dtype,
         function(case) if conformance.trains(case) then check_parameters(case) end end)
@@ -123,7 +123,7 @@ for _, row in ipairs(rows) do
         it("computes what its reference does in " .. dtype, function()
           each_case(row, dtype, check_results)
         end)
-        it("gives the same bits recorded as at once in " .. dtype, function()
+        it("gives the same bits recorded and eagerly in " .. dtype, function()
           each_case(row, dtype, check_recorded)
         end)
       end

@@ -1,14 +1,15 @@
 -- tests/spec/ops/convolution_spec.lua - convolutions whose channels fill vectors, which f32 reads
--- where they lie, against the gathered products of f64, and over cuts and threads.
+-- in place, agree with the gathered products of f64, over cuts and threads too.
 
 local gp = require "gpipe"
 local core = require "gpipe.core"
 local nn = gp.nn
 
--- Sums of up to 2500 products of order 1, of f32; relative to the largest element.
+-- The bound of f32 sums of up to 2500 products of order 1, relative to the largest element.
 local TOLERANCE = 2e-6
 
--- Image, weight, options: whole panels, parts of them, groups, strides, rows that end within a tile.
+-- Each case has image, weight and options. They cover whole panels, parts of them, groups, strides,
+-- and rows that end within a tile.
 local CASES = {
   { { 2, 16, 9, 7 }, { 64, 16, 3, 3 }, { padding = { 1, 1, 1, 1 } } },
   { { 1, 32, 5, 5 }, { 80, 32, 1, 1 }, {} },
@@ -19,7 +20,7 @@ local CASES = {
   { { 2, 96, 4, 4 }, { 160, 96, 3, 3 }, { padding = { 1, 1, 1, 1 } } },
   { { 1, 608, 3, 3 }, { 16, 608, 1, 1 }, {} }, -- more channels than a pass
   { { 1, 16, 6, 6 }, { 16, 16, 5, 5 }, { padding = { 2, 2, 2, 2 } } }, -- more taps than a pass
-  { { 1, 16, 4, 4 }, { 16, 16, 1, 1 }, { stride = { 3, 2 } } }, -- positions that nobody meets
+  { { 1, 16, 4, 4 }, { 16, 16, 1, 1 }, { stride = { 3, 2 } } }, -- the stride skips positions
   { { 2, 3, 14, 14 }, { 16, 3, 7, 7 }, { stride = { 2, 2 }, padding = { 3, 3, 3, 3 } } },
   { { 2, 48, 5, 5 }, { 48, 1, 3, 3 }, { groups = 48, padding = { 1, 1, 1, 1 } } }, -- gathered
 }
@@ -82,7 +83,7 @@ describe("models of such convolutions", function()
     assert.are.same(want, losses({ balance = { 1, 1, 1, 1, 1, 1, 1 }, checkpoint = "always" }, 2))
   end)
 
-  it("compute with packed weights what they compute with plain ones", function()
+  it("compute the same with packed and with plain weights", function()
     local m = model()
     local x = gp.randn { 2, 3, 10, 10 }
     local want = m(x)

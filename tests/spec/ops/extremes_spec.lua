@@ -1,4 +1,4 @@
--- tests/spec/ops/extremes_spec.lua - losses and layers at the ends of what a dtype holds.
+-- tests/spec/ops/extremes_spec.lua - losses and layers at the limits of a dtype.
 
 local extremes = require "tests.support.extremes"
 
@@ -6,7 +6,7 @@ local DEVICE, BOUND = "cpu:0", 5e-7
 local WIDTHS = { 3, 64, 301 }
 
 describe("cross entropy", function()
-  it("does not change by a bit with an offset that all logits have", function()
+  it("keeps its bits when all logits get the same offset", function()
     extremes.check_offsets(DEVICE, WIDTHS)
   end)
 
@@ -31,11 +31,11 @@ describe("layer norm", function()
 end)
 
 describe("attention", function()
-  it("has no gradient where each query attends to one key alone", function()
+  it("has no gradient where each query attends to only one key", function()
     extremes.check_saturated(DEVICE)
   end)
 
-  it("has the gradients of its values whatever all scores have in common", function()
+  it("has the gradients of its values whatever offset all scores share", function()
     extremes.check_large_scores(DEVICE, 1e-6)
   end)
 end)

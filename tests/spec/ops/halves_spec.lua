@@ -1,6 +1,6 @@
 -- tests/spec/ops/halves_spec.lua - the op conformance table in pipelines on CPU devices in bf16:
--- gradients near f64's, and the same bits whether an op's parameters lie in its layer or on another
--- stage. Of f16, one case of each op.
+-- gradients are near f64's, and have the same bits whether an op's parameters lie in its layer or
+-- on another stage. In f16 one case of each op runs.
 
 local conformance = require "tests.support.conformance"
 local halves = require "tests.support.halves"
@@ -23,7 +23,7 @@ for _, row in ipairs(rows) do
     describe("op " .. row.op .. " on a CPU device", function()
       it("has f64's gradients for parameters read in bf16",
         function() check(row, "bf16", math.huge) end)
-      it("has them in f16", function() check(row, "f16", 1) end)
+      it("has f64's gradients in f16", function() check(row, "f16", 1) end)
     end)
   end
 end

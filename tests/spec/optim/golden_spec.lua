@@ -1,4 +1,4 @@
--- tests/spec/optim/golden_spec.lua - optimizers and schedules against what PyTorch computed
+-- tests/spec/optim/golden_spec.lua - optimizers and schedules agree with what PyTorch computed
 -- (tests/golden/optim.py).
 local gp = require "gpipe"
 local golden = require "tests.golden.optim"
@@ -113,7 +113,7 @@ describe("RMSprop, Adagrad and Lion", function()
     return nn.Sequential { nn.Linear(5, 33), nn.Tanh(), nn.Linear(33, 7), nn.ReLU(), nn.Linear(7, 3) }
   end
 
-  -- The state after four steps, saved and loaded after the second.
+  -- Returns the state after four steps; it is saved and loaded after the second.
   local function state_after(kind, balance, used, resumed)
     local model = model_of()
     local pipe <close> = gp.pipeline(model, { loss = gp.nn.MSELoss(), chunks = 3, balance = balance })
@@ -135,7 +135,7 @@ describe("RMSprop, Adagrad and Lion", function()
   end
 
   for _, kind in ipairs(KINDS) do
-    it(("have the same bits whatever the cut and the way: %s, %d moments"):format(kind[1], kind[3]),
+    it(("have the same bits for every cut and update: %s, %d moments"):format(kind[1], kind[3]),
       function()
       local want, moments = state_after(kind, { 5 })
       assert.equal(kind[3], moments)

@@ -1,4 +1,4 @@
--- tests/spec/optim/groups_spec.lua - parameter groups that are added while training goes on.
+-- tests/spec/optim/groups_spec.lua - parameter groups that are added during a training.
 
 local gp = require "gpipe"
 local expect = require "tests.support.expect"
@@ -85,7 +85,7 @@ describe("an added group", function()
     end
   end)
 
-  it("is refused where it cannot be", function()
+  it("is refused where none can be added", function()
     local model = two()
     local opt = optim.Adam(model[1]:parameters(), { lr = 0.1 })
     local function add(group) return function() opt:add_param_group(group) end end

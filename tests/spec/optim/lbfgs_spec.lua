@@ -1,5 +1,5 @@
--- tests/spec/optim/lbfgs_spec.lua - LBFGS against what PyTorch computed (tests/golden/lbfgs.py),
--- and over pipelines.
+-- tests/spec/optim/lbfgs_spec.lua - LBFGS agrees with what PyTorch computed
+-- (tests/golden/lbfgs.py), also in pipelines.
 local assert = require "luassert"
 local gp = require "gpipe"
 local golden = require "tests.golden.lbfgs"
@@ -39,7 +39,7 @@ for i, case in ipairs(golden) do
   end)
 end
 
--- A layer that fits a plane, by one pipeline.
+-- Fits a plane with a layer in one pipeline.
 local function fit(devices, balance)
   gp.seed(1)
   local model = nn.Sequential { nn.Linear(2, 5), nn.Tanh(), nn.Linear(5, 1) }
@@ -71,12 +71,12 @@ it("LBFGS refuses groups, and a closure that returns no loss", function()
   assert.has_error(function() optim.LBFGS(list):step(3) end)
 end)
 
--- ---- what is not finite, and going on ----------------------------------------------------------
+-- ---- losses that are not finite, and resuming --------------------------------------------------
 
 local function line() return nn.Linear(2, 1) end
 local x, y = gp.randn({ 8, 2 }, { seed = 1 }), gp.randn({ 8, 1 }, { seed = 2 })
 
--- A closure over a line; `broken(call)` says when its loss is multiplied by NaN.
+-- Makes a closure over a line; `broken(call)` says when its loss is multiplied by NaN.
 local function closure_of(layer, opt, broken)
   local calls = 0
   return function()

@@ -1,4 +1,4 @@
--- tests/spec/optim/optim_spec.lua - optimizers against their formulas, groups, state, schedules,
+-- tests/spec/optim/optim_spec.lua - optimizers agree with their formulas; groups, state, schedules,
 -- clipping.
 local gp = require "gpipe"
 local core = require "gpipe.core"
@@ -44,7 +44,7 @@ end
 
 local function flat(tensor) return tensor:reshape { -1 }:totable() end
 
--- Train three steps and compare every element after each of them.
+-- Trains three steps and compares every element after each of them.
 local function follow(kind, opts)
   local model = model_of()
   local pipe <close> = gp.pipeline(model, { loss = nn.MSELoss() })
@@ -69,7 +69,7 @@ local function follow(kind, opts)
 end
 
 describe("an optimizer", function()
-  -- The stage of few parameters waits long for the other one, without a run to look after.
+  -- The stage with few parameters waits long for the other one, without a run to watch over it.
   it("may step before its pipeline has run", function()
     local pipe <close> = gp.pipeline(gp.nn.Sequential { gp.nn.Linear(1, 1), gp.nn.Linear(2000, 2000) },
       { balance = { 1, 1 }, devices = { "cpu:0", "cpu:1" }, loss = gp.nn.MSELoss() })
@@ -93,7 +93,7 @@ describe("an optimizer", function()
     end)
   end
 
-  it("moves groups by their own settings and leaves frozen parameters alone", function()
+  it("updates groups by their own settings and leaves frozen parameters alone", function()
     if not has_pipeline then return pending("no pipeline yet") end
     local model = model_of():freeze("^3%.bias$")
     local pipe <close> = gp.pipeline(model, { loss = nn.MSELoss() })
@@ -110,8 +110,9 @@ describe("an optimizer", function()
     assert.same({ "1.bias" }, moved)
   end)
 
-  -- Values that a frozen one no longer separates lie next to each other; their moments do not.
-  it("keeps each parameter's moments when the pipeline was made anew with another one frozen",
+  -- When a frozen parameter between two values is gone, the values are adjacent; their moments are
+  -- not.
+  it("keeps each parameter's moments when the pipeline is made anew with another one frozen",
     function()
     local x, y = gp.randn({ 8, 3 }, { seed = 1 }), gp.randn({ 8, 2 }, { seed = 2 })
     local function state_after(fresh)
@@ -222,7 +223,7 @@ describe("settings", function()
     { function() optim.SGD(p(), { lr = 1 }).rl = 0.9 end, "there is no setting 'rl'" },
   }
   for _, case in ipairs(wrong) do
-    it("are checked: " .. case[2], function()
+    it("are refused where they are wrong: " .. case[2], function()
       assert.truthy(raised(case[1]):find(case[2], 1, true))
     end)
   end
@@ -231,7 +232,7 @@ end)
 -- ---- state -------------------------------------------------------------------------------------
 
 describe("parameters of two pipelines", function()
-  it("are no business of one optimizer, which changes none of them", function()
+  it("are refused in one optimizer, which then changes none of them", function()
     local x, y = gp.ones { 8, 3 }, gp.ones { 8, 2 }
     local one <close> = gp.pipeline(model_of(1), { loss = nn.MSELoss() })
     local other = nn.Sequential { { "only", nn.Linear(3, 2) } }
@@ -252,7 +253,7 @@ describe("parameters of two pipelines", function()
 end)
 
 describe("the state of an optimizer", function()
-  it("has all moments, or an error where memory for one could not be had", function()
+  it("has all moments, or is an error where one cannot be allocated", function()
     local pipe <close> = gp.pipeline(model_of(), { loss = nn.MSELoss() })
     local opt = optim.Adam(pipe:parameters(), { lr = 0.1 })
     pipe:step(gp.ones { 8, 3 }, gp.ones { 8, 2 })
@@ -290,7 +291,7 @@ describe("the state of an optimizer", function()
       names_of(optim.Adam(nn.Linear(3, 2):freeze("bias"):parameters(), opts)))
   end)
 
-  it("comes back as it was, in copies", function()
+  it("is loaded as it was saved, in copies", function()
     local opt = optim.Adam(nn.Linear(3, 2):parameters(), { lr = 1 })
     local given = opt:state_dict()
     given["weight.moment1"] = gp.ones { 2, 3 }
@@ -358,7 +359,7 @@ describe("schedules", function()
     { function() s.constant(1)() end, "schedule: step is nil, expected a number" },
   }
   for _, case in ipairs(wrong) do
-    it("are checked: " .. case[2], function()
+    it("are refused where they are wrong: " .. case[2], function()
       assert.truthy(raised(case[1]):find(case[2], 1, true))
     end)
   end
@@ -428,7 +429,7 @@ describe("optim.clip_grad_norm", function()
     assert.near(left:sum():item() * 1e-5 / norm, b[3].grad:sum():item(), 2e-8)
   end)
 
-  it("is checked", function()
+  it("refuses wrong arguments", function()
     assert.truthy(raised(optim.clip_grad_norm, {}, 0):find("max is 0, expected a number > 0", 1,
       true))
     assert.truthy(raised(optim.clip_grad_norm, nil, 1):find("params is nil", 1, true))

@@ -1,5 +1,5 @@
--- tests/spec/optim/whole_spec.lua - optimizers that look at whole matrices, in pipelines: any cut
--- gives the same bits, states travel, and what is not finite changes nothing.
+-- tests/spec/optim/whole_spec.lua - optimizers that read whole matrices, in pipelines: any cut
+-- gives the same bits, states go on, and gradients that are not finite change nothing.
 
 local gp = require "gpipe"
 local failure = dofile("tests/support/expect.lua").failure
@@ -78,7 +78,7 @@ for name in pairs(MAKE) do
       os.execute(("rm -r '%s'"):format(dir))
     end)
 
-    it("updates nothing by gradients that are not finite", function()
+    it("updates nothing where gradients are not finite", function()
       local pipe <close>, opt = opened(name, { 1, 2 }, { finite = "ignore" })
       train(pipe, opt, 2)
       local before = pipe:state_dict()
@@ -100,7 +100,7 @@ for name in pairs(MAKE) do
       end
     end)
 
-    it("steps eagerly, by rates of a schedule, and not by pipe:use", function()
+    it("steps eagerly, with rates of a schedule, and is refused by pipe:use", function()
       local m = model()
       local opt = MAKE[name](m:parameters())
       opt.lr = 0

@@ -1,9 +1,9 @@
--- tests/spec/pipeline/advice_spec.lua - what a pipeline says that is no mistake: devices without a
--- stage, devices that will mostly wait, and what would fit into the memory of CPUs.
+-- tests/spec/pipeline/advice_spec.lua - advice of a pipeline about what is no mistake: devices
+-- without a stage, devices that will mostly wait, and what would fit into the memory of CPUs.
 
 local child = dofile "tests/child.lua"
 
--- Run text with a function p(n, options) that makes a pipeline of n layers; returns stderr.
+-- Runs text with a function p(n, options) that makes a pipeline of n layers; returns stderr.
 local function said(text, arguments)
   local script = child.file([[
     local gp = require "gpipe"
@@ -32,29 +32,29 @@ end
 local function lines(text) return select(2, text:gsub("\n", "")) end
 
 describe("a device that is named and gets no stage", function()
-  it("is said once, with the reason", function()
+  it("is reported once, with the reason", function()
     local text = said [[
       for i = 1, 3 do p(2, {balance = {1, 1}, devices = {"cpu:0", "cpu:1", {"cpu:2", threads = 1}}}) end]]
     assert.matches("cpu:2[^\n]*not used", text)
     assert.equal(1, lines(text))
   end)
 
-  it("is said where the schedule puts several stages on a device", function()
+  it("is reported where the schedule puts several stages on a device", function()
     local text = said 'p(3, {balance = {1, 2}, devices = {"cpu:0", "cpu:1"}, schedule = "zbv"})'
     assert.matches("cpu:1[^\n]*not used[^\n]*2 stages on 1 device", text)
   end)
 
-  it("is said by its place where its name is used as well", function()
+  it("is reported by its position where its name is used as well", function()
     assert.matches("entry 3 %(cpu:0%) is not used",
       said 'p(2, {balance = {1, 1}, devices = {"cpu:0", "cpu:1", "cpu:0"}})')
   end)
 
-  it("is said where the command line named it", function()
+  it("is reported where the command line named it", function()
     assert.matches("cpu:1, cpu:2[^\n]*not used",
       said("p(1, {balance = {1}})", { "--devices", "cpu:0,cpu:1,cpu:2" }))
   end)
 
-  it("is no matter where none was named", function()
+  it("is not reported where no device was named", function()
     assert.equal("", (said "p(2, {balance = {1, 1}}) p(2, {balance = {2}, devices = {'cpu'}})"))
   end)
 end)
@@ -67,19 +67,19 @@ describe("a pipeline whose devices will mostly wait", function()
     assert.matches("chunks = 64 would leave about 19 %%", text)
   end)
 
-  it("says that the schedule is the reason where it is", function()
+  it("names the schedule where that is the reason", function()
     local text = said "p(8, {balance = ones(8), chunks = 64, schedule = 'naive'})"
     assert.matches("another schedule", text)
   end)
 
-  it("says nothing where enough is done", function()
+  it("says nothing where the devices work enough", function()
     assert.equal("", (said [[
       p(8, {balance = ones(8), chunks = 8})
       p(4, {balance = ones(4)})
       p(1, {balance = {1}})]]))
   end)
 
-  it("knows it of a large schedule too", function()
+  it("says so for a large schedule too", function()
     local text = said [[
       local made = { name = "1f1b", devices = 1000, stages = 1000, chunks = 100, batch = 0 }
       require "gpipe.pipeline.advice".idle_devices(made)]]
@@ -88,7 +88,7 @@ describe("a pipeline whose devices will mostly wait", function()
 end)
 
 describe("the memory of CPUs", function()
-  -- The address sanitizer reserves address space without end.
+  -- The address sanitizer reserves address space without limit.
   local with_limit = (os.getenv "GPIPE_SANITIZE" or "") == "" and it or pending
 
   local script
@@ -104,7 +104,7 @@ describe("the memory of CPUs", function()
   end)
   teardown(function() os.remove(script) end)
 
-  -- Run the script within so many bytes of address space.
+  -- Runs the script within so many bytes of address space.
   local function limited(bytes, chunks)
     return child.shell(("ulimit -v %d; exec %s %s %d"):format(bytes // 1024, child.program, script,
       chunks))
@@ -124,7 +124,7 @@ describe("the memory of CPUs", function()
     assert.matches("^%d", out)
   end)
 
-  it("is known to the machine", function()
+  it("is reported by core.machine", function()
     local machine = require "gpipe.core".machine()
     assert.is_true(machine.available > 0)
     assert.is_true(machine.available <= machine.memory)
@@ -140,13 +140,13 @@ describe("batch norm with several micro-batches", function()
       end]]):format(options))
   end
 
-  it("is said once, with the layer and what helps", function()
+  it("is reported once, with the layer and what helps", function()
     local text = norms "chunks = 4"
     assert.matches("layer 2%.1[^\n]*4 times[^\n]*deferred_batch_norm = true", text)
     assert.equal(1, lines(text))
   end)
 
-  it("is no matter of one micro-batch, or where it is deferred", function()
+  it("is not reported for one micro-batch, or where it is deferred", function()
     assert.equal("", norms "chunks = 1")
     assert.equal("", norms "chunks = 4, deferred_batch_norm = true")
   end)

@@ -2,7 +2,7 @@
 -- rules, bit for bit.
 --
 -- Sources: Narayanan et al. 2019 (PipeDream: weight stashing, vertical sync), 2021 (PipeDream-2BW).
--- The rules are simulated one mini-batch after another in tests/support/asynchronous.lua.
+-- tests/support/asynchronous.lua simulates the rules one mini-batch after another.
 local gp = require "gpipe"
 local asynchronous = require "tests.support.asynchronous"
 local nn, optim = gp.nn, gp.optim
@@ -17,7 +17,7 @@ local function check(made, rule, p, chunks, script, options)
   return got
 end
 
--- n steps of the same rows, with another learning rate at each.
+-- Makes a script of n steps of the same rows, with another learning rate at each.
 local function steady(n, rows)
   local script = {}
   for t = 1, n do script[t] = { rows = rows, lr = 0.02 / t } end
@@ -38,8 +38,8 @@ end)
 
 describe("a script of training gives what the update rule gives", function()
   local made = asynchronous.tower()
-  -- Batches that micro-batches do not divide, fewer rows than chunks, sizes that change (the
-  -- pipeline drains in between), and looks at it in the middle.
+  -- Micro-batches do not divide the batches, rows are fewer than chunks, sizes change (the pipeline
+  -- drains in between), and the script reads the state in the middle.
   local scripts = {
     ["uneven batches"] = steady(5, 11),
     ["fewer rows than chunks"] = steady(5, 2),
@@ -190,7 +190,7 @@ describe("the update rule holds", function()
     for _, rule in ipairs(RULES) do check(made, rule, 4, 2, steady(6, 33)) end
   end)
 
-  it("on ids, some of which count for nothing", function()
+  it("on ids, some of which the loss ignores", function()
     local made = asynchronous.tower { loss = nn.CrossEntropyLoss { ignore_index = 0 } }
     function made.model()
       gp.seed(3)

@@ -1,5 +1,5 @@
 -- tests/spec/pipeline/asynchronous_use_spec.lua - streams of mini-batches: what step and flush
--- return, users' own schedules, mistakes, and resuming.
+-- return, users' schedules, mistakes, and resuming.
 local gp = require "gpipe"
 local inside = require "gpipe.pipeline.object".inside
 local asynchronous = require "tests.support.asynchronous"
@@ -32,7 +32,7 @@ end
 
 -- ---- losses ------------------------------------------------------------------------------------
 
--- Losses that each of six steps returns, and flush then.
+-- Counts the losses that each of six steps returns, and then flush.
 local function counts(rule, p, chunks)
   local pipe <close> = used(rule, p, chunks)
   local list = {}
@@ -60,7 +60,7 @@ describe("step returns the losses that came back to the first stage", function()
     end)
   end
 
-  it("one of each for all that was fed, also when there are fewer steps than stages", function()
+  it("one for each mini-batch that was fed, also with fewer steps than stages", function()
     for _, rule in ipairs { "pipedream", "vertical_sync", "pipedream_2bw" } do
       for steps = 1, 3 do
         local pipe <close> = used(rule, 8, 2)
@@ -73,11 +73,10 @@ describe("step returns the losses that came back to the first stage", function()
   end)
 end)
 
--- ---- schedules of a user's own
--- -------------------------------------------------------------------
+-- ---- schedules of a user's own -----------------------------------------------------------------
 
--- PipeDream as a user may write it: text rows, delay(s) versions behind. backward: version of B,
--- where it differs.
+-- Defines PipeDream as a user may write it: rows of text, and F reads the version version(s).
+-- backward: the version of B, where it differs.
 local function define(name, version, backward)
   gp.schedule.define(name, function(p, m)
     local rows, placement = {}, {}
@@ -114,7 +113,7 @@ describe("a user's asynchronous schedule", function()
     asynchronous.RULES.behind_by_stages = nil
   end)
 
-  it("that does not stash is refused: PipeDream without weight stashing", function()
+  it("that does not stash weights, as PipeDream does, is refused", function()
     define("naive_pipedream", function(k, s, p) return math.max(0, k - (p - 1 - s)) end,
       function(k) return k end)
     local s = gp.schedule.build("naive_pipedream", { devices = 4, chunks = 8 })
@@ -127,7 +126,7 @@ describe("a user's asynchronous schedule", function()
 
   it("with several stages on a device, several micro-batches an update and split backward passes",
     function()
-    -- Device d holds stages d and p + d; of a batch of two, backward passes run in descending
+    -- Device d holds stages d and p + d; the two backward passes of a batch run in descending
     -- order.
     gp.schedule.define("folded", function(p, m)
       local rows, placement = gp.schedule.rows(p), {}
@@ -164,7 +163,7 @@ describe("a user's asynchronous schedule", function()
       schedule = "folded" }
     local losses, state = train(options)
     local want, other = train { chunks = 2, loss = two.loss, seed = 5, schedule = "naive" }
-    assert.same(want, losses) -- no version is ever skipped: it is plain training
+    assert.same(want, losses) -- no version is skipped, so it is plain training
     for name, value in pairs(other) do assert.is_true(gp.equal(value, state[name])) end
   end)
 
@@ -195,7 +194,7 @@ describe("a user's asynchronous schedule", function()
     fails("it is asynchronous and runs a stage on two devices", pipe.step, pipe, batch(1, 4))
   end)
 
-  it("may run backward passes of the next mini-batch before an update: their gradients wait",
+  it("may run backward passes of the next mini-batch before an update, and their gradients wait",
     function()
     gp.schedule.define("pairs", function(p, m)
       local rows, placement = gp.schedule.rows(p), {}
@@ -239,12 +238,12 @@ describe("an asynchronous schedule that was built", function()
       vertical_sync = true }) })
   end)
 
-  it("runs when it was read from text, if that is long enough", function()
+  it("runs when it was read from a text that is long enough", function()
     local function read(rule, options, batch_size)
       local s = gp.schedule.build(rule, options)
       return gp.schedule.parse(s:csv(), { batch = batch_size })
     end
-    table.remove(script) -- all batches have rows for as many micro-batches
+    table.remove(script) -- so that all batches have as many micro-batches
     check("pipedream", { schedule = read("pipedream", { devices = 4, chunks = 32 }, 1) })
     check("pipedream_2bw",
       { schedule = read("pipedream_2bw", { devices = 4, chunks = 4, batches = 8 }, 4) })
@@ -264,7 +263,7 @@ end)
 
 -- ---- mistakes ----------------------------------------------------------------------------------
 
-describe("mistakes get a clear text:", function()
+describe("a clear error names", function()
   it("a step without use", function()
     local pipe <close> = pipe_of("pipedream", 2, 2)
     fails("step: schedule 'pipedream' is asynchronous.*call pipe:use%(opt%) first", pipe.step, pipe,
@@ -281,7 +280,7 @@ describe("mistakes get a clear text:", function()
     end
   end)
 
-  it("clipping and barriers where there can be none", function()
+  it("clipping and barriers where neither is possible", function()
     local pipe <close> = pipe_of("pipedream", 2, 2)
     local opt = optim.SGD(pipe:parameters(), { lr = 0.1 })
     fails("use: clip_norm needs the gradients of all stages", pipe.use, pipe, opt,
@@ -295,7 +294,7 @@ describe("mistakes get a clear text:", function()
     fails("use: clip_norm needs the gradients of all stages", sync.use, sync, other,
       { clip_norm = 1, barrier = false })
     fails("clip_norm", sync.use, sync, other, { clip_norm = -1 })
-    fails("use: ", sync.use, sync, opt) -- of another pipeline
+    fails("use: ", sync.use, sync, opt) -- the optimizer is another pipeline's
     sync:use(other)
     fails("step: accumulate makes no sense with pipe:use", sync.step, sync, gp.ones { 4, 6 },
       gp.ones { 4, 6 },
@@ -316,7 +315,7 @@ describe("mistakes get a clear text:", function()
     end
   end)
 
-  it("a batch that does not fit; the stream goes on", function()
+  it("a batch that does not fit, and the stream goes on", function()
     local pipe <close> = used("pipedream", 2, 2)
     pipe:step(batch(1, 4))
     fails("step: the input has 4 rows and the target 3", pipe.step, pipe, gp.ones { 4, 6 },
@@ -349,7 +348,7 @@ describe("a stream", function()
     end
   end)
 
-  it("may be forgotten in the middle", function()
+  it("may be collected in the middle", function()
     for _ = 1, 5 do
       local pipe = used("pipedream", 4, 1)
       for t = 1, 3 do pipe:step(batch(t, 1)) end
@@ -358,7 +357,7 @@ describe("a stream", function()
     collectgarbage()
   end)
 
-  it("keeps its inputs, which the script forgot", function()
+  it("keeps inputs that the script no longer holds", function()
     local pipe <close> = used("pipedream", 4, 2)
     local other <close> = used("pipedream", 4, 2)
     local losses, want = {}, {}
@@ -378,7 +377,7 @@ describe("a stream", function()
     assert.same(want, losses)
   end)
 
-  it("keeps the optimizer, which the script forgot", function()
+  it("keeps an optimizer that the script no longer holds", function()
     local pipe <close> = pipe_of("pipedream", 4, 2)
     pipe:use(optim.AdamW(pipe:parameters(), { lr = 1e-2 }))
     local other <close> = used("pipedream", 4, 2)
@@ -388,7 +387,7 @@ describe("a stream", function()
     end
   end)
 
-  it("is drained by everything that looks at it", function()
+  it("is drained by every call that reads its state", function()
     local looks = {
       flush = function(pipe) return #pipe:flush() end,
       evaluate = function(pipe) return pipe:evaluate(batch(1, 4)) end,
@@ -413,7 +412,7 @@ describe("a stream", function()
     end
   end)
 
-  it("shows its last part, the same of all devices", function()
+  it("shows the same last part of all devices", function()
     local pipe <close> = used("pipedream", 4, 2)
     for t = 1, 200 do pipe:step(batch(t, 4)) end
     pipe:flush()
@@ -424,7 +423,7 @@ describe("a stream", function()
       assert.is_true(first[d] >= 0 and last[d] <= stats.seconds)
       local micros = {}
       for _, action in ipairs(row) do micros[action.micro or 0] = true end
-      -- micro-batches count through the stream
+      -- micro-batches are numbered through the stream
       assert.is_true(micros[399] and not micros[0] or row[1].op == "P")
     end
     assert.is_true(stats.seconds < 0.5)
@@ -473,7 +472,7 @@ describe("resuming from a checkpoint gives the same bits", function()
     end
   end
 
-  -- Dropout draws by step, and a new pipeline begins with step 0: without it.
+  -- Dropout draws by step, and a new pipeline begins with step 0, so the model has none.
   local dropout = made
   before_each(function() made = asynchronous.tower { model = function()
     gp.seed(3)

@@ -1,5 +1,5 @@
--- tests/spec/pipeline/batch_norm_spec.lua - batch norm in pipelines: what its running statistics
--- follow, and that neither cuts nor schedules nor recomputation change a bit of them.
+-- tests/spec/pipeline/batch_norm_spec.lua - batch norm in pipelines: how its running statistics
+-- move, and that neither cuts nor schedules nor recomputation change a bit of them.
 
 local gp = require "gpipe"
 local synchronous = require "tests.support.synchronous"
@@ -12,7 +12,7 @@ local X = gp.randn({ ROWS, 3, 4, 4 }, { seed = 31 }) * gp.tensor { 1, 10, 100 }:
   + 100
 local Y = gp.randn({ ROWS, 2 }, { seed = 32 })
 
--- Six layers; the first norm sees the data.
+-- Makes six layers, of which the first norm reads the data.
 local function model(momentum)
   return function()
     gp.seed(6)
@@ -31,7 +31,7 @@ end
 
 local function run(options, momentum) return training.run(setup(momentum), options) end
 
--- Running statistics after steps without updates.
+-- Returns running statistics after steps without updates.
 local function track(options, steps)
   local made = model(options.momentum)()
   local pipe <close> = gp.pipeline(made, {
@@ -67,7 +67,7 @@ describe("running statistics in a pipeline", function()
     end
   end)
 
-  it("are what evaluation uses", function()
+  it("are used in evaluation", function()
     local made = model()()
     local pipe <close> = gp.pipeline(made, { balance = { 2, 4 }, chunks = 3, loss = nn.MSELoss() })
     pipe:step(X, Y)
@@ -122,7 +122,7 @@ describe("deferred batch norm", function()
     end
   end)
 
-  -- torchgpipe's data: channels of three scales, samples ever farther away.
+  -- The data are torchgpipe's: channels of three scales, samples ever farther away.
   it("has the full batch's statistics of samples that lie far apart", function()
     local x = gp.randn({ 16, 3, 8, 8 }, { seed = 51 }) * gp.tensor { 1, 10, 100 }:reshape(3, 1, 1)
     for i = 1, 16 do x[i]:copy_(x[i] + 2 ^ (i - 1)) end
@@ -165,7 +165,7 @@ describe("deferred batch norm", function()
     end
   end)
 
-  it("leaves the model's state to those who read it", function()
+  it("leaves the model's state as it is for its readers", function()
     local names = {}
     for name in pairs(track({ chunks = 2, deferred = true }, 1)) do names[#names + 1] = name end
     for name in pairs(model()():state_dict()) do names[#names + 1] = name end
@@ -173,7 +173,7 @@ describe("deferred batch norm", function()
     for i = 1, #names, 2 do assert.are.equal(names[i], names[i + 1]) end
   end)
 
-  it("is over with its pipeline", function()
+  it("ends with its pipeline", function()
     local made = model()()
     for _, deferred in ipairs { true, false } do
       local pipe <close> = gp.pipeline(made, {

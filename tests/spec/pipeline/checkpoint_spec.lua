@@ -1,10 +1,10 @@
--- tests/spec/pipeline/checkpoint_spec.lua - what recomputation saves: activations of the other
+-- tests/spec/pipeline/checkpoint_spec.lua - recomputation saves the activations of the other
 -- micro-batches, so nothing where there is only one.
 
 local gp = require "gpipe"
 local nn = gp.nn
 
--- Peak bytes of the first device in a step.
+-- Returns the peak bytes of the first device in a step.
 local function peak(mode, chunks)
   local layers = {}
   for i = 1, 8 do layers[i] = nn.Sequential { nn.Linear(32, 32), nn.Tanh() } end

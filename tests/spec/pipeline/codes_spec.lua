@@ -1,5 +1,5 @@
--- tests/spec/pipeline/codes_spec.lua - errors are told apart by what failed, not by their words:
--- what a layer of the script's says cannot be taken for a failure of the runtime.
+-- tests/spec/pipeline/codes_spec.lua - errors are told apart by their codes, not by their words:
+-- the text of a user's layer is never taken for a failure of the runtime.
 
 local gp = require "gpipe"
 local errors = require "gpipe.errors"
@@ -8,7 +8,7 @@ local failure = dofile("tests/support/expect.lua").failure
 
 local x = gp.ones { 8, 3 }
 
--- A pipeline in two micro-batches whose second layer calls f.
+-- Opens a pipeline with two micro-batches whose second layer calls f.
 local function pipe_of(f)
   local Layer = nn.class "Layer"
   Layer.forward = function(_, t) return f(t) end
@@ -17,7 +17,7 @@ local function pipe_of(f)
 end
 
 describe("an error of the script's own layer", function()
-  it("that speaks of memory is no lack of it: the layer runs once", function()
+  it("that mentions memory is not taken for a lack of it, so the layer runs once", function()
     local calls = 0
     local pipe <close> = pipe_of(function()
       calls = calls + 1
@@ -28,7 +28,7 @@ describe("an error of the script's own layer", function()
     assert.equal(1, calls)
   end)
 
-  it("that speaks of shapes is left as it is", function()
+  it("that mentions shapes stays as it is", function()
     local pipe <close> = pipe_of(function() error("2x3, expected 4x5", 0) end)
     assert.equal("2x3, expected 4x5", failure(pipe.step, pipe, x, x))
   end)
@@ -52,7 +52,7 @@ describe("the code of an error", function()
     assert.equal("dtype", errors.code_of(failure(function() return x + x:to "f64" end)))
   end)
 
-  it("is none of other errors", function()
+  it("is nil for other errors", function()
     local text = failure(function() return x + gp.ones { 5 } end)
     assert.is_nil(errors.code_of(text .. " "))
     assert.is_nil(errors.code_of {})

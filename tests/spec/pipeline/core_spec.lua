@@ -1,7 +1,7 @@
--- tests/spec/pipeline/core_spec.lua - what lies below a pipeline: out of a script's reach, and no
--- way out of the heap.
+-- tests/spec/pipeline/core_spec.lua - the core below a pipeline is out of a script's reach, and
+-- cannot be used to leave the heap.
 --
--- gpipe.core can be required by anybody. Whatever numbers it gets, the answer is an error.
+-- Any script can require gpipe.core. Whatever numbers it passes, the answer is an error.
 
 local gp = require "gpipe"
 local core = require "gpipe.core"
@@ -17,10 +17,10 @@ describe("a pipeline's core", function()
     local pipe <close> = pipe_of()
     assert.error(function() return pipe.core end)
     assert.equal("userdata", type(object.inside(pipe).core))
-    assert.is_false(pipe.asynchronous) -- a fact that is false is one
+    assert.is_false(pipe.asynchronous) -- false is a fact, too
   end)
 
-  -- What is right, and what replaces a field of it.
+  -- The right spec, and what replaces a field of it.
   local function spec(changed)
     local weight = nn.Parameter({ 2, 2 }, nn.init.ones())
     local right = {
@@ -51,13 +51,13 @@ describe("a pipeline's core", function()
     end)
   end
 
-  it("takes what is right", function()
+  it("takes the right spec", function()
     local made = core.pipeline_new(spec {})
     made:close()
     assert.error(function() made:steps() end)
   end)
 
-  it("refuses tensors of other numbers, dtypes and shapes than its plan's", function()
+  it("refuses tensors whose number, dtypes or shapes differ from its plan's", function()
     local pipe <close> = pipe_of()
     local x, y = gp.ones { 6, 4 }, gp.ones { 6, 2 }
     pipe:step(x, y)
@@ -107,7 +107,7 @@ describe("a pipeline's core", function()
     assert.is_false(pcall(inner.run, inner, plan.handle, { inputs = { x }, targets = { y } }))
   end)
 
-  it("refuses values of a trace other than the one that is planned", function()
+  it("refuses values of another trace than the planned one", function()
     local trace, other = core.trace_new(false), core.trace_new(false)
     local value = core.trace_input(other, "batch", "f32", { 1, 4 })
     local inner = core.pipeline_new(spec {})

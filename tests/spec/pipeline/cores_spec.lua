@@ -1,10 +1,11 @@
--- tests/spec/pipeline/cores_spec.lua - cpu:N is a place on the machine, whatever else a script
--- uses.
+-- tests/spec/pipeline/cores_spec.lua - cpu:N is a place on the machine, whatever other devices a
+-- script uses.
 
 local child = dofile "tests/child.lua"
 local core = require "gpipe.core"
 
--- The cores that the worker of each device may run on, as the system tells them: "cpu:1 1\n".
+-- Prints the cores on which the worker of each device may run, as the system reports them: "cpu:1
+-- 1\n".
 local SCRIPT = [[
   local gp = require "gpipe"
   local layers, devices = {}, {}
@@ -35,7 +36,7 @@ end
 local function on_cores(sentence, wanted, f)
   it(sentence, function()
     local file = io.open "/proc/self/status"
-    if not file then pending("no /proc tells where threads run") return end
+    if not file then pending("there is no /proc to tell where threads run") return end
     file:close()
     if core.machine().cores < wanted then pending("this machine has too few cores") return end
     f()

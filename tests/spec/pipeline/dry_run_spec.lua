@@ -37,7 +37,7 @@ describe("gp.dry_run", function()
     end
   end)
 
-  it("plans the share of one device as the whole does", function()
+  it("plans the share of one device as in the whole plan", function()
     local model = model_of(4)
     local whole = gp.dry_run(model, options_of(4))
     for d = 0, 3 do
@@ -49,7 +49,7 @@ describe("gp.dry_run", function()
     end
   end)
 
-  it("needs no device, takes no memory of one and leaves the model to its pipeline", function()
+  it("needs no device, allocates nothing and does not own the model", function()
     local model = model_of(2)
     local pipe <close> = gp.pipeline(model, options_of(2))
     local before = pipe:step(gp.ones { 6, 4 }, gp.ones { 6, 4 })
@@ -60,7 +60,7 @@ describe("gp.dry_run", function()
     assert.are.equal(before, pipe:step(gp.ones { 6, 4 }, gp.ones { 6, 4 }))
   end)
 
-  it("plans a stream, and costs by the model of costs", function()
+  it("plans a stream, and estimates costs by the cost model", function()
     local dry = gp.dry_run(model_of(3), options_of(3, { schedule = "pipedream", chunks = 2 }))
     assert.is_truthy(dry:rows()[1]:find("0U0", 1, true))
     local costs = gp.dry_run(model_of(3), options_of(3)):costs { flops = 1e9 }
@@ -83,7 +83,7 @@ describe("gp.dry_run", function()
     assert.is_true(not good and message:find "sample" ~= nil)
   end)
 
-  it("is described by itself alone", function()
+  it("takes only rows of its own plan", function()
     local small = gp.dry_run(model_of(1), options_of(1))
     local large = gp.dry_run(model_of(3), options_of(3))
     for _, method in ipairs { "row", "edges", "stage", "cost" } do
@@ -93,7 +93,7 @@ describe("gp.dry_run", function()
     assert.is_false((pcall(require("gpipe.core").plan_new, {}, {})))
   end)
 
-  it("is printed on a line for each device, and thrown away", function()
+  it("prints a line for each device, and leaks no memory", function()
     local live = gp.memory()
     local text = tostring(gp.dry_run(model_of(3), options_of(3)))
     assert.are.equal(1 + 3 + 1, select(2, text:gsub("[^\n]+", "")))

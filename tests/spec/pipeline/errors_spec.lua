@@ -1,5 +1,5 @@
--- tests/spec/pipeline/errors_spec.lua - what is wrong is said, with both numbers and a way out; the
--- next step works.
+-- tests/spec/pipeline/errors_spec.lua - errors state both numbers and a way out, and the next step
+-- works.
 -- luacheck: ignore 212/self
 local gp = require "gpipe"
 local expect = require "tests.support.expect"
@@ -83,7 +83,7 @@ describe("gp.pipeline refuses", function()
     fails_with("gp.pipeline: the options are 3, expected a table", gp.pipeline, model(), 3)
   end)
 
-  it("none of what is left out: one stage, one chunk", function()
+  it("no option that is left out: there is one stage and one chunk", function()
     local pipe <close> = gp.pipeline(model())
     assert.truthy(tostring(pipe):find("1 stages, chunks 1, schedule 1f1b, checkpoint except_last",
       1, true))
@@ -95,7 +95,7 @@ describe("gp.pipeline refuses", function()
     assert.truthy(tostring(more):find("1 stages", 1, true))
   end)
 
-  it("nothing of a sample that fits: its memory is planned", function()
+  it("no sample that fits, and plans its memory", function()
     local pipe <close> = gp.pipeline(model(),
       { chunks = 2, loss = nn.CrossEntropyLoss(), sample = { x, y } })
     local before = gp.memory().cpu.allocations
@@ -106,8 +106,8 @@ end)
 
 -- ---- a step ------------------------------------------------------------------------------------
 
--- Two failing calls say the same; parameters are unchanged, gradients zero, and the next step is
--- that of a pipeline in which nothing failed.
+-- Checks that two failing calls raise the same error, that parameters are unchanged and gradients
+-- zero, and that the next step is that of a pipeline in which nothing failed.
 local function check_failure(pipe, untouched, wanted, ...)
   local state = pipe:state_dict()
   local first = failure(pipe.step, pipe, ...)
@@ -134,7 +134,7 @@ describe("a step refuses", function()
       y },
     { "a target that is missing",
       "step: the target is nil, expected a tensor (or a list of tensors)", x },
-    { "what is no tensor", "step: the input is 3, expected a tensor", { x, 3 }, y },
+    { "a value that is not a tensor", "step: the input is 3, expected a tensor", { x, 3 }, y },
     { "an unknown option", "step: unknown option 'acumulate' (did you mean 'accumulate'?)", x, y,
       { acumulate = true } },
     { "an input of the wrong dtype",
@@ -180,7 +180,7 @@ describe("a step refuses", function()
     pipe:close()
   end)
 
-  it("a model in which something inside of a layer was replaced, and names it", function()
+  it("a model in which a part of a layer was replaced, and names the part", function()
     local Two = nn.class("Two")
     function Two:init() self.parts = { nn.Linear(2, 2), list = { nn.Tanh() } } end
     function Two:forward(given) return self.parts.list[1](self.parts[1](given)) end
@@ -245,7 +245,7 @@ describe("a step refuses", function()
     fails_with("there is no forward to go back through", pipe.backward, pipe, gp.ones { 5, 3, 11 })
   end)
 
-  it("evaluation of wrong ids too", function()
+  it("evaluation of wrong ids, too", function()
     local pipe <close> = pipe_of()
     fails_with("id 11 at row 4, position 2", pipe.evaluate, pipe, with_id(x, 4, 2, 11), y)
     fails_with("id 11 at row 4, position 2", pipe.forward, pipe, with_id(x, 4, 2, 11))

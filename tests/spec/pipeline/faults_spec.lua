@@ -1,7 +1,7 @@
--- tests/spec/pipeline/faults_spec.lua - actions that fail, hang, sleep or go wrong: the same text
--- every time.
+-- tests/spec/pipeline/faults_spec.lua - actions that fail, hang, sleep or compute wrong values give
+-- the same text every time.
 --
--- GPIPE_FAULT is read when a pipeline is made, so each fault needs a process of its own.
+-- A pipeline reads GPIPE_FAULT when it is made, so each fault needs a process of its own.
 local child = dofile "tests/child.lua"
 
 -- The thread sanitizer holds signals back until the program blocks.
@@ -70,20 +70,20 @@ describe("an action that fails", function()
     assert.matches("GPIPE_FAULT asked for this failure\nstack traceback:", err)
   end)
 
-  it("may be in one step only", function()
+  it("may fail in one step only", function()
     local out, _, code = run("step=1,stage=0,op=F,action=fail", [[
       print((pcall(few)), (pcall(few)), (pcall(few)))]])
     assert.equal("true\tfalse\tfalse\n", out) -- a step that failed is step 1 again
     assert.equal(0, code)
   end)
 
-  it("leaves evaluation alone where it is a backward pass", function()
+  it("does not affect evaluation where it is a backward pass", function()
     local out = run("op=B,action=fail", [[
       print(pipe:evaluate(x, y) > 0, (pcall(few)), pipe:eval():forward(x).shape[1])]])
     assert.equal("true\tfalse\t7\n", out)
   end)
 
-  it("in the backward half of forward and backward leaves zero gradients", function()
+  it("in pipe:backward leaves zero gradients", function()
     local out = run("op=B,micro=1,action=fail", [[
       pipe:forward(x)
       print((pcall(pipe.backward, pipe, gp.ones { 7, 3 })))
@@ -127,7 +127,7 @@ describe("several rules", function()
   end)
 end)
 
--- ---- values that are spoilt --------------------------------------------------------------------
+-- ---- values that are not numbers ---------------------------------------------------------------
 
 describe("an action whose results are not numbers", function()
   it("shows in the loss", function()
@@ -252,7 +252,7 @@ end)
 -- ---- losses that are not finite -----------------------------------------------------------------
 
 describe("a loss that is not finite", function()
-  it("is returned as it is and said once", function()
+  it("is returned as it is and reported once", function()
     local out, err, code = run("", [[
       for _, p in ipairs(pipe:parameters()) do p.value:copy_(0 / 0) end
       print(pipe:step(x, y) ~= pipe:step(x, y))
@@ -283,11 +283,11 @@ describe("a process", function()
     assert.equal(0, code)
   end)
 
-  it("ends through os.exit in the middle of things", function()
+  it("ends through os.exit at any time", function()
     local _, err, code = run("", "pipe:step(x, y) pipe:forward(x) os.exit(3, true)")
     assert.equal("", err)
     assert.equal(3, code)
-    -- Without closing the state nothing is given back, which the leak sanitizer calls by its name.
+    -- Without closing the state nothing is freed, which the leak sanitizer reports.
     if os.getenv "GPIPE_SANITIZE" == "address" then return end
     assert.equal(4, (select(3, run("", "pipe:step(x, y) os.exit(4)"))))
   end)

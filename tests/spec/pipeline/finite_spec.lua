@@ -13,7 +13,7 @@ local good = { gp.randn({ 6, 4 }, { seed = 1 }), gp.randn({ 6, 2 }, { seed = 2 }
 local bad = { good[1], good[2]:clone() }
 bad[2][2][1] = math.huge -- the loss is infinite, and so is the gradient of every stage
 
--- How an update is made: options of the pipeline, of use; nil: by the script.
+-- How an update is made: options of the pipeline, and of use; nil: the script calls opt:step().
 local WAYS = {
   { "opt:step()" },
   { "behind a barrier", {}, {} },
@@ -50,7 +50,7 @@ local function is_nan(pipe)
   return false
 end
 
--- The lines that are said once would be part of the report.
+-- Hides lines on standard error that are printed once, which would be part of the report.
 local function quietly(f)
   local stderr = io.stderr
   io.stderr = { write = function() end } -- luacheck: ignore
@@ -62,7 +62,7 @@ end
 for _, way in ipairs(WAYS) do
   describe("an update " .. way[1], function()
     local alone = way[2] and way[2].schedule == "pipedream_2bw"
-    it("is left out on all stages where gradients are not finite", function()
+    it("is skipped on all stages where gradients are not finite", function()
       quietly(function()
         local pipe, step = make(way)
         for _, batch in ipairs { good, bad, good, bad, bad, good } do step(batch) end
@@ -73,9 +73,9 @@ for _, way in ipairs(WAYS) do
       end)
     end)
 
-    -- Other versions of the weights are read after it in an asynchronous schedule.
+    -- In an asynchronous schedule other versions of the weights are read afterwards.
     local sequential = alone and function() end or it
-    sequential("leaves the step as if it had not been", function()
+    sequential("leaves the pipeline as if the step had not run", function()
       quietly(function()
         local pipe, step, opt = make(way)
         local other, other_step, other_opt = make(way)
@@ -110,7 +110,7 @@ for _, way in ipairs(WAYS) do
       end)
     end)
 
-    it("is made with them after finite = 'ignore'", function()
+    it("is made in spite of them with finite = 'ignore'", function()
       quietly(function()
         local pipe, step = make(way, "ignore")
         step(bad)
@@ -136,7 +136,7 @@ for _, way in ipairs(WAYS) do
   end)
 end
 
-describe("a norm that cannot be taken", function()
+describe("a failing computation of the norm", function()
   it("on one device leaves all stages as they were; the next step works", function()
     local script = child.file [[
       local gp = require "gpipe"
@@ -160,8 +160,8 @@ describe("a norm that cannot be taken", function()
   end)
 end)
 
-describe("what is left out", function()
-  it("is said once", function()
+describe("a skipped update", function()
+  it("is reported once", function()
     local script = child.file [[
       local gp = require "gpipe"
       local nn = gp.nn
@@ -179,7 +179,7 @@ describe("what is left out", function()
 end)
 
 describe("finite = true", function()
-  it("refuses gradients that the script has spoilt, and updates nothing", function()
+  it("refuses gradients in which the script wrote NaN, and updates nothing", function()
     local pipe <close> = gp.pipeline(nn.Sequential { nn.Linear(3, 2) },
       { loss = nn.MSELoss(), finite = true })
     local opt = gp.optim.SGD(pipe:parameters(), { lr = 0.1 })
@@ -195,7 +195,7 @@ describe("finite = true", function()
     assert.equal(0, opt:state_dict().step:item())
   end)
 
-  it("names the conversion of a gradient that the script gave", function()
+  it("names the conversion of a gradient that the script passed", function()
     local pipe <close> = gp.pipeline(nn.Sequential { nn.Linear(3, 2) },
       { finite = true, precision = "f16" })
     pipe:forward(gp.ones { 4, 3 })

@@ -1,7 +1,7 @@
--- tests/spec/pipeline/fuse_spec.lua - neighbours that run as one op change no bit on a CPU, and can
--- be told apart.
+-- tests/spec/pipeline/fuse_spec.lua - fused neighbours change no bit on a CPU, and can be switched
+-- off.
 --
--- Which neighbours do is shown by tests/c/graph/fuse_test.c. Comparisons are ==.
+-- tests/c/graph/fuse_test.c tests which neighbours fuse. Comparisons are ==.
 
 local child = dofile "tests/child.lua"
 local gp = require "gpipe"
@@ -9,7 +9,7 @@ local models = require "tests.support.models"
 local training = require "tests.support.training"
 local nn = gp.nn
 
--- The list, and the same pipelines with every op by itself.
+-- Returns the list, and the same pipelines with every op on its own.
 local function with_and_without(list)
   local all = {}
   for _, options in ipairs(list) do
@@ -20,8 +20,8 @@ local function with_and_without(list)
   return all
 end
 
--- Two perceptrons: one that adds to its input, one whose GELU ends a layer, with and without
--- biases.
+-- Makes two perceptrons: one adds to its input, the GELU of the other ends a layer; with and
+-- without biases.
 local function perceptrons(dtype)
   return function()
     gp.seed(4)
@@ -37,14 +37,14 @@ local function perceptrons(dtype)
   end
 end
 
-describe("ops of a layer that run as one give the bits of ops that do not:", function()
+describe("fused ops of a layer give the bits of single ops:", function()
   it("a small GPT, any cut, schedule and checkpoint mode", function()
     training.check_same(models.setup { steps = 3 }, with_and_without(training.combinations {
       balance = models.CUTS, schedule = { "1f1b", "gpipe" }, threads = { 1, 3 },
     }))
   end)
 
-  it("the input's gradients apart from the weights'", function()
+  it("the input's gradients separate from the weights'", function()
     training.check_same(models.setup(), with_and_without(training.combinations {
       balance = { { 3, 4 }, { 2, 3, 2 } }, schedule = { "zb_h1" },
     }))
@@ -91,7 +91,7 @@ end)
 
 -- ---- the switch --------------------------------------------------------------------------------
 
--- Bytes that a forward and backward pass of the model move, by the plan.
+-- Prints the bytes that a forward and backward pass of the model move, by the plan.
 local COUNT = [[
 local gp = require "gpipe"
 local nn = gp.nn

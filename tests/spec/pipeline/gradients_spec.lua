@@ -1,5 +1,5 @@
--- tests/spec/pipeline/gradients_spec.lua - the first micro-batch writes gradients in place of adding
--- to zeros: no bit differs, whatever lay there before.
+-- tests/spec/pipeline/gradients_spec.lua - the first micro-batch writes gradients instead of adding
+-- to zeros: the bits are the same, whatever was there before.
 local gp = require "gpipe"
 local opened = require "tests.support.opened"
 local synchronous = require "tests.support.synchronous"
@@ -52,7 +52,7 @@ describe("gradients that no task writes", function()
     assert.equal(2, found)
   end)
 
-  -- Nothing in the loss depends on the second stage's parameters.
+  -- The loss does not depend on the second stage's parameters.
   it("are zero in a stage that has no gradients at all", function()
     local Ignore = nn.class "Ignore"
     function Ignore:init() self.w = nn.Parameter({ 2 }, nn.init.constant(1)) end
@@ -86,7 +86,7 @@ end)
 
 describe("an asynchronous stream", function()
   for _, schedule in ipairs { "pipedream", "pipedream_2bw" } do
-    it("leaves gradients of zero when it is over: " .. schedule, function()
+    it("leaves zero gradients at its end: " .. schedule, function()
       local made = opened.odd()
       local pipe <close> = gp.pipeline(made.model(), { balance = { 8 }, chunks = 3,
         schedule = schedule, loss = made.loss })

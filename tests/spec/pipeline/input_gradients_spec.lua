@@ -1,5 +1,5 @@
--- tests/spec/pipeline/input_gradients_spec.lua - what pipe:backward returns: the gradients of the
--- inputs, so that what made them can go on from there.
+-- tests/spec/pipeline/input_gradients_spec.lua - pipe:backward returns the gradients of the inputs,
+-- so that backward can go on in what made them.
 
 local gp = require "gpipe"
 local expect = require "tests.support.expect"
@@ -16,7 +16,7 @@ local function layers()
   return { nn.Linear(5, 7), nn.Tanh(), nn.LayerNorm(7), nn.Linear(7, 4), nn.Tanh(), nn.Linear(4, 3) }
 end
 
--- Gradient of the input, and of all parameters in order.
+-- Returns the gradient of the input, and those of all parameters in order.
 local function backward(opts, x, seed)
   gp.seed(4)
   opts.devices, opts.seed = devices(#opts.balance), 2
@@ -58,7 +58,7 @@ describe("pipe:backward", function()
     end
   end
 
-  it("gives them in two copies, and where stages are interleaved", function()
+  it("returns it under schedules with two copies, and with interleaved stages", function()
     for _, opts in ipairs { { schedule = "chimera", chunks = 4, balance = { 3, 3 } },
       { schedule = "interleaved_1f1b", chunks = 4,
         balance = { 1, 2, 1, 2 } },
@@ -72,7 +72,7 @@ describe("pipe:backward", function()
     end
   end)
 
-  it("leaves the scale of f16 out, and rounds as halves do", function()
+  it("divides by the loss scale of f16, and rounds as halves do", function()
     for _, half in ipairs { "bf16", "f16" } do
       gp.seed(4)
       local pipe <close> = gp.pipeline(nn.Sequential(layers()), { balance = { 2, 4 }, chunks = 2,
@@ -85,7 +85,7 @@ describe("pipe:backward", function()
     end
   end)
 
-  it("returns one for each input that has one, over stages that read it late", function()
+  it("returns one for each float input, also where a late stage reads it", function()
     local Table = nn.class "Table"
     function Table:init() self.table = nn.Embedding(9, 5) end
     function Table:forward(ids, a, b) return self.table(ids) * a, a, b end
@@ -109,7 +109,7 @@ describe("pipe:backward", function()
     end
   end)
 
-  it("reaches through parts that are frozen", function()
+  it("passes through frozen parts", function()
     local model = nn.Sequential { nn.Linear(5, 3), nn.Tanh() }
     model:freeze()
     local pipe <close> = gp.pipeline(model, { balance = { 1, 1 }, devices = devices(2) })
@@ -149,7 +149,7 @@ describe("pipe:backward", function()
 end)
 
 describe("pipe:step", function()
-  it("refuses an input that waits for a gradient, which it would not get", function()
+  it("refuses an input that requires a gradient, which it would not get", function()
     local pipe <close> = gp.pipeline(nn.Sequential { nn.Linear(5, 3) }, { loss = nn.MSELoss() })
     local waiting = x:clone()
     waiting.requires_grad = true

@@ -1,8 +1,8 @@
--- tests/spec/pipeline/links_spec.lua - values reach their readers over any kind of link, and bits
--- stay the same.
+-- tests/spec/pipeline/links_spec.lua - values reach their readers over any kind of link, and the
+-- bits stay the same.
 --
--- The kind that is tried is a library of the tests (tests/links): a pair of sockets, whose ends
--- share neither memory nor words. The build runs some specs of transparency over it as well.
+-- The tested kind is a library of the tests (tests/links): a pair of sockets, whose ends share
+-- neither memory nor state. The build also runs some specs of transparency over it.
 
 local child = dofile "tests/child.lua"
 
@@ -16,7 +16,8 @@ local function over_sockets(test, sentence, f)
   end)
 end
 
--- Steps, evaluation and a forward pass on four devices; arg: schedule, whether it streams.
+-- Runs steps, evaluation and a forward pass on four devices; arg: the schedule, and whether it
+-- streams.
 local SCRIPT = [[
 local gp = require "gpipe"
 local models = require "tests.support.models"
@@ -68,7 +69,7 @@ describe("a pipeline over sockets", function()
   end)
 
   over_sockets(it, "is given up where a stage hangs, and goes on as if nothing had been", function()
-    -- of which no micro-batch hangs
+    -- no micro-batch of these hangs
     local few = "show(pipe:step(x:narrow(1, 1, 2), y:narrow(1, 1, 2)))"
     local wanted = run("1f1b", few)
     local out = run("1f1b",

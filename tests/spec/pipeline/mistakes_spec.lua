@@ -1,5 +1,5 @@
--- tests/spec/pipeline/mistakes_spec.lua - layers and losses of users that are wrong: named, with
--- the user's line.
+-- tests/spec/pipeline/mistakes_spec.lua - errors in users' layers and losses are named, with the
+-- user's line.
 -- luacheck: ignore 212/self
 local gp = require "gpipe"
 local expect = require "tests.support.expect"
@@ -12,14 +12,14 @@ local x, y = ids(5), ids(5)
 
 -- ---- mistakes in forward and in losses ----------------------------------------------------------
 
-describe("a layer of the user's", function()
+describe("a user's layer", function()
   local function with_forward(forward)
     local Mine = nn.class("Mine")
     Mine.forward = forward
     return model(Mine())
   end
 
-  -- The text holds this file, the line of the mistake, and the parts given.
+  -- Checks that the text holds this file, the line of the mistake, and the given parts.
   local function check_text(forward, line, ...)
     local pipe <close> = pipe_of({ balance = { 2, 2 } }, with_forward(forward))
     local text = failure(pipe.step, pipe, x, y)
@@ -29,7 +29,7 @@ describe("a layer of the user's", function()
   end
   local function here() return debug.getinfo(2, "l").currentline end
 
-  it("that raises is pointed at", function()
+  it("that raises is named with its line", function()
     check_text(function(_, v) return v + nil end, here(), "add: ")
     check_text(function() error "mine" end, here(), "mine")
     check_text(function(_, v) return v.nothing end, here(),
@@ -37,7 +37,7 @@ describe("a layer of the user's", function()
     check_text(function(_, v) return v:reshape { 7, -1 } end, here(), "3 (Mine): reshape: ")
   end)
 
-  it("that branches on values is told that it cannot be pipelined", function()
+  it("that branches on values gets an error that it cannot be pipelined", function()
     local wanted = "data-dependent control flow cannot be pipelined"
     check_text(function(_, v) return v:sum():item() > 0 and v or -v end, here(), "3 (Mine): item: ",
       wanted)
@@ -67,11 +67,11 @@ describe("a layer of the user's", function()
     fails_with("not yet", pipe.step, pipe, x, y)
     broken = false
     assert.equal("number", type(pipe:step(x, y)))
-    broken = true -- forward ran once for this shape: what it does now is not seen
+    broken = true -- forward ran once for this shape, so its new behaviour has no effect
     assert.equal("number", type(pipe:step(x, y)))
   end)
 
-  it("that keeps a value of another trace is told so", function()
+  it("that keeps a value of another trace gets an error", function()
     local kept
     local pipe <close> = pipe_of({ balance = { 2, 2 } }, with_forward(function(_, v)
       kept = kept or v
@@ -93,7 +93,7 @@ describe("a layer of the user's", function()
     assert.equal("number", type(seen))
   end)
 
-  it("that closes its own pipeline is told so", function()
+  it("that closes its own pipeline gets an error", function()
     local pipe
     pipe = pipe_of({ balance = { 2, 2 } }, with_forward(function(_, v)
       pipe:close()
@@ -102,7 +102,7 @@ describe("a layer of the user's", function()
     fails_with("step: forward closed the pipeline that it runs in", pipe.step, pipe, x, y)
   end)
 
-  it("that uses a parameter from outside of the model is told to assign it", function()
+  it("that uses a parameter from outside of the model gets the advice to assign it", function()
     local outside = nn.Parameter({ 4 }, nn.init.ones())
     local pipe <close> = pipe_of({ balance = { 2, 2 } },
       with_forward(function(_, v) return v * outside end))
@@ -112,7 +112,7 @@ describe("a layer of the user's", function()
     fails_with("is not part of the model", pipe.evaluate, pipe, x, y)
   end)
 
-  it("that shares a buffer which forward writes with another stage is refused, both are named",
+  it("that shares a written buffer with another stage is refused, and both are named",
     function()
     local shared = nn.Buffer({ 4 })
     local Read, Write = nn.class("Read"), nn.class("Write")
@@ -136,7 +136,7 @@ describe("a layer of the user's", function()
   end)
 end)
 
-describe("a loss of the user's", function()
+describe("a user's loss", function()
   local a, b = gp.ones { 5, 4 }, gp.ones { 5, 3 }
   local cases = {
     { "nothing", function() end,
@@ -161,7 +161,7 @@ describe("a loss of the user's", function()
     { "a branch on a value", function(o) return o:sum():item() end,
       "data-dependent control flow cannot be pipelined" },
   }
-  it("that is of another kind for other numbers of rows is refused", function()
+  it("whose kind of result depends on the number of rows is refused", function()
     local wide = gp.pipeline(nn.Sequential { nn.Linear(4, 3) }, { chunks = 2, loss = function(o, t)
       return o:sum(), o.shape[1] > 2 and t:gt(0):sum() or 1
     end })
@@ -171,7 +171,7 @@ describe("a loss of the user's", function()
   end)
 
   for _, case in ipairs(cases) do
-    it("that returns " .. case[1] .. " is told what is wanted", function()
+    it("that returns " .. case[1] .. " gets an error that says what is expected", function()
       local pipe <close> = gp.pipeline(nn.Sequential { nn.Linear(4, 3) },
         { chunks = 2, loss = case[2] })
       fails_with(case[3], pipe.step, pipe, a, b)
@@ -242,7 +242,7 @@ describe("a value that is not finite", function()
     assert(text:find("2 (Root)", 1, true) and text:find("in the backward pass", 1, true), text)
   end)
 
-  it("changes no bit where there is none", function()
+  it("is checked without changing a bit of finite values", function()
     local losses = {}
     for i, finite in ipairs { false, true } do
       local pipe <close> = pipe_of { finite = finite }

@@ -1,4 +1,4 @@
--- tests/spec/pipeline/mode_spec.lua - a part that is in evaluation by itself stays so in steps.
+-- tests/spec/pipeline/mode_spec.lua - a part that was switched to evaluation stays so in steps.
 
 local gp = require "gpipe"
 
@@ -12,7 +12,7 @@ local x, y = gp.randn({ 6, 3 }, { seed = 1 }), gp.randn({ 6, 2 }, { seed = 2 })
 
 local function batches(model) return model[2].num_batches_tracked:value():item() end
 
--- The gradients of a step, by the names of their parameters.
+-- Returns the gradients of a step, by the names of their parameters.
 local function gradients_after(model, balance)
   local devices = {}
   for i = 1, #balance do devices[i] = "cpu:0" end
@@ -63,7 +63,7 @@ describe("a part that was switched to evaluation", function()
     end
   end)
 
-  it("is the pipeline's choice where the whole model was switched", function()
+  it("follows the pipeline where the whole model was switched", function()
     local model = make():eval()
     gradients_after(model, { 4 })
     assert.are.equal(1, batches(model))

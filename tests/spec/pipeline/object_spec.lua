@@ -1,5 +1,5 @@
--- tests/spec/pipeline/object_spec.lua - a pipeline can be read and called, and nothing written to
--- it is lost in silence.
+-- tests/spec/pipeline/object_spec.lua - a pipeline can be read and called, and a write to it is
+-- never silently lost.
 
 local gp = require "gpipe"
 local nn = gp.nn
@@ -22,7 +22,7 @@ describe("writing a field of a pipeline", function()
     end)
   end
 
-  it("points to where the setting is", function()
+  it("is answered with the place of the setting", function()
     local pipe <close> = new(nn.MSELoss())
     assert.matches("opt%.lr", failure(function() pipe.lr = 1 end))
     assert.matches("pipe:train", failure(function() pipe.training = false end))
@@ -37,7 +37,7 @@ describe("writing a field of a pipeline", function()
 end)
 
 describe("reading a pipeline", function()
-  it("gives its facts, and nil for those that it has not", function()
+  it("gives its facts, and nil for facts that it lacks", function()
     local pipe <close> = new()
     assert.equal(2, pipe.chunks)
     assert.equal(1, pipe.stages)
@@ -50,7 +50,7 @@ describe("reading a pipeline", function()
     assert.matches("there is no 'fit'", failure(function() pipe:fit() end))
   end)
 
-  it("says what a method without its pipeline wants", function()
+  it("gives methods that name the missing pipeline", function()
     local pipe <close> = new(nn.MSELoss())
     assert.matches("pipe:step%(", failure(pipe.step, gp.ones { 2, 3 }, gp.ones { 2, 3 }))
   end)

@@ -1,5 +1,6 @@
--- tests/spec/pipeline/orders_spec.lua - values of permuted dimensions: in whatever order a plan
--- leaves them, no cut, schedule or checkpoint mode changes a bit, and eager tensors have the same.
+-- tests/spec/pipeline/orders_spec.lua - values with permuted dimensions: in whatever order a plan
+-- keeps them, no cut, schedule or checkpoint mode changes a bit, and eager tensors have the same
+-- bits.
 local gp = require "gpipe"
 local models = require "tests.support.models"
 local nn = gp.nn
@@ -9,7 +10,7 @@ describe("chains of elementwise ops on permuted values", function()
     models.check_everywhere(models.regression { model = models.permuting(), steps = 3 })
   end)
 
-  -- Without products, whose bits depend on the rows of a micro-batch.
+  -- There are no products, whose bits depend on the rows of a micro-batch.
   it("have the bits of eager tensors", function()
     local Chain = nn.class("Chain")
     function Chain:init() self.scale = nn.Parameter({ 3 }, nn.init.normal(1, 1)) end

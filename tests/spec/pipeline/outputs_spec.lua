@@ -27,7 +27,7 @@ describe("a model of several outputs", function()
     assert.is_true(gp.equal(got[3], want[3]))
   end)
 
-  it("adds what each gradient gives, as eager backward does", function()
+  it("adds the contributions of all gradients, as eager backward does", function()
     local own = model(0)
     local pipe <close> = gp.pipeline(model(0), { balance = { 2, 2 }, chunks = 2 })
     pipe:forward(x)
@@ -38,7 +38,7 @@ describe("a model of several outputs", function()
     assert.is_true(training.distance(training.gradients(pipe), eager, 1e-5, 1e-6) <= 1)
   end)
 
-  it("has the same bits for every cut, chunked alike", function()
+  it("has the same bits for every cut with the same chunks", function()
     local outputs, gradients = pass { chunks = 3 }
     for _, options in ipairs(training.combinations { balance = { { 4 }, { 2, 2 }, { 1, 1, 2 } },
       schedule = { "1f1b" } }) do
@@ -60,7 +60,7 @@ describe("a model of several outputs", function()
       { given[1], given[1], given[3] })
     fails_with("backward: gradient 3 is f32 7x3, expected i64 7", pipe.backward, pipe,
       { given[1], given[2], given[1] })
-    pipe:backward(given) -- a call that was refused has used up nothing
+    pipe:backward(given) -- a refused call has no effect
   end)
 
   it("may have eight, each a tensor", function()

@@ -1,5 +1,5 @@
--- tests/spec/pipeline/passes_spec.lua - figures are of the last training pass, plans of the forward
--- that the classes have now; pipe:accuracy.
+-- tests/spec/pipeline/passes_spec.lua - figures describe the last training pass, plans use the
+-- current forward of each class; pipe:accuracy.
 
 local gp = require "gpipe"
 local nn = gp.nn
@@ -23,7 +23,7 @@ local function ops_of(timeline)
 end
 
 describe("figures of a pipeline", function()
-  it("are those of the last training pass behind evaluations and forwards", function()
+  it("are those of the last training pass, also after evaluations and forwards", function()
     local pipe <close> = pipeline()
     pipe:step(x, y)
     local stats, costs = pipe.stats, pipe:costs()
@@ -35,7 +35,7 @@ describe("figures of a pipeline", function()
       assert.is_true(ops_of(pipe:timeline()).B)
       local now = pipe.stats
       for d, bytes in ipairs(now.peak_bytes) do assert.is_true(bytes >= stats.peak_bytes[d]) end
-      now.peak_bytes = stats.peak_bytes -- of all passes
+      now.peak_bytes = stats.peak_bytes -- peak_bytes covers all passes
       assert.same(stats, now)
       assert.same(costs.B, pipe:costs().B)
       assert.matches("B", pipe:draw())
@@ -52,8 +52,8 @@ describe("figures of a pipeline", function()
   end)
 end)
 
-describe("a forward that is defined anew", function()
-  it("counts from the next pass on, for shapes that were planned before too", function()
+describe("a redefined forward", function()
+  it("takes effect from the next pass on, also for shapes that were planned before", function()
     local Layer = nn.class "Layer"
     function Layer.forward(_, t) return t * 1 end
     local layer = Layer()
@@ -63,13 +63,13 @@ describe("a forward that is defined anew", function()
     function Layer.forward(_, t) return t * 100 end
     assert.equal(100, pipe:forward(one)[1][1])
     assert.equal(100, pipe:forward(gp.ones { 4, 3 })[1][1])
-    function layer.forward(_, t) return t * 7 end -- of this module alone
+    function layer.forward(_, t) return t * 7 end -- for this module only
     assert.equal(7, pipe:forward(one)[1][1])
     layer.forward = nil
     assert.equal(100, pipe:forward(one)[1][1])
   end)
 
-  it("counts for losses, and for modules within modules", function()
+  it("takes effect for losses, and for modules within modules", function()
     local Inner = nn.class "Inner"
     function Inner.forward(_, t) return t end
     local pipe <close> = gp.pipeline(nn.Sequential { nn.Residual(Inner()) }, { loss = nn.MSELoss() })
@@ -109,14 +109,14 @@ describe("pipe:accuracy", function()
     assert.equal("train", require("gpipe.pipeline.object").inside(pipe).mode)
   end)
 
-  it("counts tokens, but for those that the loss ignores", function()
+  it("counts tokens, except those that the loss ignores", function()
     local pipe <close> = scores(nn.CrossEntropyLoss { ignore_index = -100 })
     local given = gp.tensor { { { 5, 1 }, { 1, 5 } }, { { 5, 1 }, { 1, 5 } } }
     local ids = gp.tensor({ { 0, -100 }, { 1, 1 } }, { dtype = "i64" })
     assert.same({ 2 / 3, 2, 3 }, { pipe:accuracy(given, ids) })
   end)
 
-  it("refuses targets that are no ids of the scores", function()
+  it("refuses targets that are not ids of the scores' classes", function()
     local pipe <close> = scores()
     local given = gp.ones { 2, 3 }
     assert.matches("the targets are f32 2", failure(pipe.accuracy, pipe, given, gp.ones { 2 }))
@@ -127,7 +127,7 @@ describe("pipe:accuracy", function()
 end)
 
 describe("scores:classes()", function()
-  it("are ids from 0", function()
+  it("returns ids from 0", function()
     assert.same({ 1, 2 }, gp.tensor({ { 1, 5, 2 }, { 1, 2, 5 } }):classes():totable())
     assert.equal("i64", gp.ones({ 2, 3 }):classes().dtype)
   end)

@@ -1,5 +1,5 @@
--- tests/spec/pipeline/precision_spec.lua - pipelines on CPU devices in bf16 and f16: near f32, and
--- the same bits for every cut, schedule, mode and number of threads.
+-- tests/spec/pipeline/precision_spec.lua - pipelines on CPU devices in bf16 and f16 are near f32,
+-- and give the same bits for every cut, schedule, mode and number of threads.
 
 local gp = require "gpipe"
 local core = require "gpipe.core"
@@ -11,10 +11,10 @@ local nn = gp.nn
 local HALVES = { "bf16", "f16" }
 
 -- How far losses (relative) and first gradients (relative plus absolute) may be from f32's after
--- three steps: what 8 and 11 bits in every value leave.
+-- three steps with 8 and 11 bits in every value.
 local NEAR = { bf16 = { 1e-2, 6e-2 }, f16 = { 2e-3, 1e-2 } }
 
--- A GPT of four blocks, whose products are larger than one tile and do not divide into tiles.
+-- Makes a GPT of four blocks, whose products are larger than one tile and do not divide into tiles.
 local function gpt()
   gp.seed(7)
   local layers = { nn.Embedding(models.V, 40) }
@@ -35,7 +35,7 @@ local function setup(steps)
     loss = nn.CrossEntropyLoss(), steps = steps, lr = 1e-3 }
 end
 
--- Convolutions, pools and batch norm want whole operands: threads convert them, piece by piece.
+-- Convolutions, pools and batch norm need whole operands: threads convert them, piece by piece.
 local function pictures()
   gp.seed(11)
   return nn.Sequential {
@@ -59,15 +59,15 @@ end
 
 -- ---- products ------------------------------------------------------------------------------------
 
--- A linear layer whose weight is made anew from its parameter, so that no plan packs it.
+-- A linear layer whose weight is computed from its parameter, so that no plan packs it.
 local Unpacked = nn.class("Unpacked")
 function Unpacked:init(k, n) self.linear = nn.Linear(k, n) end
 function Unpacked:forward(x)
   return core.linear(x, self.linear.weight * 1, self.linear.bias)
 end
 
--- The output of a layer behind another one and gradients in bf16, but for that of its weight, which
--- on its way through the product is bf16.
+-- Returns the output of a layer behind another one, and its gradients, in bf16. The gradient of its
+-- weight is left out, because it passes through a product in bf16.
 local function products(layer, checked)
   gp.seed(4)
   local pipe <close> = gp.pipeline(nn.Sequential { nn.Linear(5, 97), layer },
@@ -79,7 +79,7 @@ local function products(layer, checked)
   return list
 end
 
-it("a linear layer in bf16 has the same bits packed or not, of sizes that no tile divides", function()
+it("a linear layer in bf16 has the same bits packed or not, in any size", function()
   gp.seed(3)
   local packed = products(nn.Linear(97, 101), 101)
   gp.seed(3)
@@ -87,7 +87,7 @@ it("a linear layer in bf16 has the same bits packed or not, of sizes that no til
   for i, tensor in ipairs(packed) do assert.is_true(gp.equal(tensor, plain[i]), "tensor " .. i) end
 end)
 
--- Rows beyond one piece, both operands in each order.
+-- There are more rows than one piece has, and both operands lie in each order.
 it("products of stacks of bf16 matrices are those of f64, rounded", function()
   for _, turned in ipairs { { false, false }, { true, false }, { false, true }, { true, true } } do
     local function operand(rows, columns, seed, transposed)
@@ -158,7 +158,7 @@ for _, precision in ipairs(HALVES) do
       end
     end)
 
-    it("gives convolutions of turned images the bits of turned copies", function()
+    it("gives convolutions of permuted images the bits of permuted copies", function()
       local function turned(copied)
         gp.seed(3)
         local function turn() return nn.Lambda(function(x)
@@ -179,8 +179,8 @@ for _, precision in ipairs(HALVES) do
       assert.is_nil(training.differing(gradients, copies))
     end)
 
-    -- A thread more takes the scratch of a thread: less than the images and the first layer's
-    -- output of a micro-batch in f32, 3 x 11 x 48 x 48 numbers, which lie there once.
+    -- One more thread takes only the scratch of a thread: less than the images and the first
+    -- layer's output of a micro-batch in f32, 3 x 11 x 48 x 48 numbers, which are kept once.
     it("keeps the converted operands of convolutions once for all threads", function()
       local given, peaks = picture_setup(1), {}
       for threads = 1, 3 do
@@ -211,7 +211,7 @@ for _, precision in ipairs(HALVES) do
     it("names the layer that made a value that is not finite", function()
       local pipe <close> = gp.pipeline(models.with()(), { devices = { "cpu:0" }, finite = true,
         precision = precision, loss = nn.MSELoss() })
-      pipe:parameters()[1].value:fill_(precision == "f16" and 6e4 or 3e38) -- six of them are not
+      pipe:parameters()[1].value:fill_(precision == "f16" and 6e4 or 3e38) -- the sum is not finite
       local good, message = pcall(pipe.step, pipe, gp.ones { 4, 6 }, models.rows_of(4, 3))
       assert.is_false(good)
       assert.matches("1 %(Linear 6 %-> 8%)", message)

@@ -1,6 +1,6 @@
--- tests/spec/pipeline/prepared_spec.lua - what depends on the weights alone is made again whenever
--- they change, and only then: whoever changes them, passes give the bits of a pipeline that was
--- made with the new ones.
+-- tests/spec/pipeline/prepared_spec.lua - values that depend only on the weights are made again
+-- whenever the weights change, and only then: after any change, passes give the bits of a new
+-- pipeline with the new weights.
 local gp = require "gpipe"
 local nn, optim = gp.nn, gp.optim
 
@@ -13,7 +13,7 @@ local function pipeline(m, schedule)
     devices = { "cpu:0", "cpu:0" } })
 end
 
--- The loss of the same weights in a model and a pipeline of their own.
+-- Returns the loss of the same weights in a new model and pipeline.
 local function fresh(pipe)
   local m = model()
   m:load_state_dict(pipe:state_dict())

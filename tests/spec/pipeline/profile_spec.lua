@@ -1,5 +1,5 @@
--- tests/spec/pipeline/profile_spec.lua - pipe:profile on CPUs: every instruction counted, what it
--- costs, and the same training.
+-- tests/spec/pipeline/profile_spec.lua - pipe:profile on CPUs counts every instruction and its
+-- cost, and does not change the training.
 local gp = require "gpipe"
 local fails_with = require("tests.support.expect").fails_with
 local models = require "tests.support.models"
@@ -9,7 +9,7 @@ local nn, optim = gp.nn, gp.optim
 local TWO = { "cpu:0", "cpu:1" }
 local ROWS, IN, WIDE, OUT = 12, 8, 16, 4
 
--- Two Linears, in steps of 12 rows and 3 micro-batches.
+-- Opens a pipeline of two Linears, for steps of 12 rows and 3 micro-batches.
 local function small(fields)
   local options = { balance = { 2, 1 }, chunks = 3, loss = nn.MSELoss() }
   for key, value in pairs(fields or {}) do options[key] = value end
@@ -25,7 +25,7 @@ local function row(p, phase, op)
   end
 end
 
--- Products of a Linear: 2 rows in out, and a bias.
+-- Counts the FLOP of a Linear's product: 2 rows in out, and a bias.
 local function linear(inputs, outputs) return 2 * ROWS * inputs * outputs end
 
 describe("pipe:profile", function()
@@ -89,7 +89,7 @@ describe("pipe:profile", function()
     end
   end)
 
-  it("tells what actions took together in the step before", function()
+  it("reports the time of all actions in the step before", function()
     local p = profile.take(TWO)
     for _, device in ipairs(p.devices) do
       assert.is_true(device.replayed > 0)
@@ -148,7 +148,7 @@ describe("pipe:profile", function()
     assert.is_true(#pipe:flush() > 0)
   end)
 
-  it("ends while a stream is under way, where what is profiled raises", function()
+  it("ends during a stream, where the profiled function raises", function()
     local losses = {}
     for k = 1, 2 do
       gp.seed(5)
@@ -167,7 +167,7 @@ describe("pipe:profile", function()
     assert.same(losses[1], losses[2])
   end)
 
-  it("leaves no memory, and ends with what it timed when that fails", function()
+  it("leaks no memory, and ends when the profiled function fails", function()
     local pipe <close>, x, y = small()
     for _ = 1, 2 do pipe:profile(x, y, { ceilings = false }) end
     collectgarbage()
@@ -185,7 +185,7 @@ describe("pipe:profile", function()
     assert.is_true(pipe:step(x, y) > 0)
   end)
 
-  it("refuses what it cannot do", function()
+  it("refuses wrong calls", function()
     local pipe <close>, x, y = small()
     fails_with("profile: the arguments are nil and nil, expected a function, or x and y",
       pipe.profile, pipe)
@@ -220,7 +220,7 @@ describe("pipe:profile", function()
     for _, r in ipairs(p.rows) do assert.is_truthy(text:find(r.op, 1, true)) end
   end)
 
-  it("prints the fifth step's where GPIPE_GPU_PROFILE asks for it", function()
+  it("prints the fifth step's profile where GPIPE_GPU_PROFILE asks for it", function()
     local path = os.tmpname()
     local file = assert(io.open(path, "w"))
     file:write [[
@@ -250,7 +250,7 @@ describe("pipe:profile", function()
   end)
 end)
 
--- Attention, norms and an embedding: what models are made of has a cost.
+-- The usual parts of models have a cost: attention, norms and an embedding.
 describe("the profile of a GPT", function()
   it("has the FLOP of its products", function()
     local pipe <close> = profile.pipe({ "cpu:0" }, { checkpoint = "never", fuse = false })

@@ -1,5 +1,5 @@
--- tests/spec/pipeline/random_spec.lua - random numbers of a pipeline: micro-batches have their own,
--- cuts change none.
+-- tests/spec/pipeline/random_spec.lua - random numbers of a pipeline: each micro-batch has its own,
+-- and cuts change none.
 
 local gp = require "gpipe"
 local drawn = require "tests.support.drawn"
@@ -22,7 +22,7 @@ describe("what forward draws", function()
     assert.are_not.equal(run.losses[1], run.losses[2])
   end)
 
-  it("does not change what is drawn outside", function()
+  it("does not change what the script draws outside", function()
     gp.seed(8)
     local want = gp.rand { 5 }
     gp.seed(8)
@@ -61,7 +61,7 @@ describe("numbers that would be the same in every step", function()
     end)
   end
 
-  it("can be drawn again outside, whatever forward did", function()
+  it("can be drawn again outside of forward", function()
     run(function() error "stop" end)
     assert.are.equal(library, math.random)
     run(function() return math.random() end)
@@ -75,7 +75,7 @@ describe("draws of passes that do not train", function()
   local Noise = gp.nn.class "Noise"
   function Noise.forward(_, x) return x + gp.rand { 1, 3 } end
 
-  it("differ from pass to pass, and take nothing from those of training", function()
+  it("differ from pass to pass, and do not advance those of training", function()
     local function made()
       gp.seed(4)
       return gp.pipeline(gp.nn.Sequential { Noise(), gp.nn.Linear(3, 2) }, { loss = gp.nn.MSELoss() })

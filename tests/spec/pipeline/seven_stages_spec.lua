@@ -1,6 +1,6 @@
 -- tests/spec/pipeline/seven_stages_spec.lua - an LSTM and a GPT of seven layers on seven stages
--- train with the bits of one stage; models that return more than their loss needs; what plans in
--- halves take.
+-- train with the bits of one stage; models may return more than their loss needs; and the memory of
+-- plans in halves.
 local gp = require "gpipe"
 local models = require "tests.support.models"
 local training = require "tests.support.training"
@@ -22,7 +22,7 @@ local MODELS = {
   { "a GPT", models.gpt(), models.ids(7, 6), models.ids(7, 6), nn.CrossEntropyLoss() },
 }
 
--- Losses and state after three steps; of so many stages.
+-- Returns losses and state after three steps on so many stages.
 local function train(case, stages, options)
   local balance, devices = {}, {}
   for s = 1, stages do
@@ -55,7 +55,7 @@ describe("seven stages", function()
   end
 end)
 
-describe("what a model returns beside its output", function()
+describe("a further value that a model returns", function()
   local Both = nn.class("Both")
   function Both:init() self.a, self.b = nn.Linear(4, 6), nn.Linear(6, 3) end
   function Both:forward(x)
@@ -87,7 +87,7 @@ end)
 
 describe("a plan in halves", function()
   for _, precision in ipairs { "f32", "bf16", "f16" } do
-    it("takes what it needs before the first step, and steps nothing: " .. precision, function()
+    it("allocates all before the first step, and steps allocate nothing: " .. precision, function()
       local x, y = models.ids(7, 6), models.ids(7, 6)
       local loss_scale = precision == "f16" and { initial = 1 } or nil
       local pipe <close> = gp.pipeline(models.gpt()(), {

@@ -1,5 +1,5 @@
--- tests/spec/pipeline/skip_spec.lua - skips and several values across cuts: the same bits whatever
--- the cut, and from stage to stage directly.
+-- tests/spec/pipeline/skip_spec.lua - skips and several values across cuts have the same bits
+-- whatever the cut, and go from stage to stage directly.
 -- luacheck: ignore 212/self
 local gp = require "gpipe"
 local models = require "tests.support.models"
@@ -8,7 +8,7 @@ local nn = gp.nn
 
 local check_everywhere, regression = models.check_everywhere, models.regression
 
--- Two blocks of one kind inside a long skip.
+-- Makes two blocks of one kind inside a long skip.
 local function skipping()
   gp.seed(11)
   local function block()
@@ -19,7 +19,7 @@ local function skipping()
     nn.Pop("far", "concat"), nn.Linear(16, 3) }:flatten()
 end
 
--- A model whose layers hand on two or three values.
+-- Makes a model whose layers pass on two or three values.
 local function several()
   gp.seed(12)
   local Fork, Join = nn.class("Fork"), nn.class("Join")
@@ -36,7 +36,7 @@ describe("the same bits for every cut, schedule and checkpoint mode", function()
   it("with several values between layers",
     function() check_everywhere(regression { model = several }) end)
 
-  it("with a skip of ids and one that nobody differentiates", function()
+  it("with a skip of ids and one that needs no gradient", function()
     check_everywhere(regression {
       model = function()
         gp.seed(13)

@@ -1,5 +1,5 @@
--- tests/spec/pipeline/state_spec.lua - who owns a model's values: parameters, state dictionaries,
--- close, several pipelines.
+-- tests/spec/pipeline/state_spec.lua - the owner of a model's values: parameters, state
+-- dictionaries, close, several pipelines.
 -- luacheck: ignore 212/self
 local gp = require "gpipe"
 local fails_with = require("tests.support.expect").fails_with
@@ -48,10 +48,10 @@ describe("parameters", function()
   end)
 end)
 
--- The clock of dropout is the number of training passes: without it a resumed run draws other
--- zeros.
+-- The clock of dropout is the number of training passes: without it a resumed run would drop other
+-- elements.
 describe("progress", function()
-  it("goes into another pipeline, and training with dropout goes on with the same bits", function()
+  it("can be set in another pipeline, and training with dropout goes on to the bit", function()
     local a <close> = pipe_of { balance = { 3, 1 }, seed = 5 }
     local opt_a = optim.AdamW(a:parameters(), { lr = 1e-2 })
     for _ = 1, 3 do a:step(x, y) opt_a:step() end
@@ -106,7 +106,7 @@ describe("state_dict", function()
     end
   end)
 
-  it("goes through a file into a pipeline with another cut, and training goes on with the same "
+  it("moves by a file to a pipeline with another cut, and training goes on with the same "
     .. "bits", function()
     local path = os.tmpname()
     local opts = { lr = 1e-2 }
@@ -153,7 +153,7 @@ end)
 -- ---- life --------------------------------------------------------------------------------------
 
 describe("close", function()
-  it("ends every method but what the model itself knows", function()
+  it("ends every method except those that need only the model", function()
     local pipe = pipe_of()
     pipe:step(x, y)
     pipe:close()
@@ -168,7 +168,7 @@ describe("close", function()
     assert.truthy(pipe:state_dict()["1.weight"])
   end)
 
-  it("gives the model back: it runs eagerly, is frozen, and goes into another pipeline", function()
+  it("releases the model, which runs eagerly, is frozen, and goes into another pipeline", function()
     local own = model():eval()
     local first, state
     do
@@ -188,7 +188,7 @@ describe("close", function()
     assert.truthy(pipe:parameters()[1].grad)
   end)
 
-  it("leaves an optimizer whose parameters move on with them", function()
+  it("leaves an optimizer that follows its parameters to the next pipeline", function()
     local a, b = model(), model()
     local straight <close> = pipe_of({ balance = { 2, 2 } }, a)
     local opt = optim.AdamW(straight:parameters(), { lr = 0.01 })
@@ -203,7 +203,7 @@ describe("close", function()
     first:close()
     fails_with("belong to no live pipeline", moved.step, moved)
     local second <close> = pipe_of({ balance = { 1, 1, 2 } }, b)
-    second:forward(x) -- the clock of dropout is the pipeline's: the second draw
+    second:forward(x) -- this is the pipeline's second draw of dropout
     second:forward(x)
     second:backward(gp.ones { 7, 3 })
     moved:step()
@@ -228,7 +228,7 @@ describe("close", function()
 end)
 
 describe("several pipelines", function()
-  it("live at once with models of their own, the same bits as alone", function()
+  it("exist at once with models of their own, and have the same bits as alone", function()
     local function losses(a, b)
       local list = {}
       for i = 1, 3 do list[i] = { a:step(x, y), b:step(x, y) } end
@@ -253,7 +253,7 @@ describe("several pipelines", function()
     local other = nn.Sequential { nn.Linear(4, 8), own[1] }
     fails_with("the model belongs to a live pipeline", gp.pipeline, other, {})
     assert.equal("number", type(pipe:step(x, y)))
-    -- what failed took nothing with it
+    -- the failed attempt did not take the layer
     local free <close> = gp.pipeline(nn.Sequential { other[1] }, {})
     assert.same({ 7, 8 }, free:forward(x).shape)
   end)

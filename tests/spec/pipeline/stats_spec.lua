@@ -1,4 +1,4 @@
--- tests/spec/pipeline/stats_spec.lua - what a pipeline tells about its last pass: stats, trace,
+-- tests/spec/pipeline/stats_spec.lua - what a pipeline reports about its last pass: stats, trace,
 -- tostring.
 local fails_with = require("tests.support.expect").fails_with
 local models = require "tests.support.models"
@@ -7,7 +7,7 @@ local _, pipe_of, x, y = models.classifier()
 -- ---- figures -----------------------------------------------------------------------------------
 
 describe("stats", function()
-  it("tells seconds, and per device bubble, activations and bytes", function()
+  it("hold seconds, and per device bubble, activations and bytes", function()
     local pipe <close> = pipe_of { chunks = 4 }
     assert.equal(0, pipe.stats.seconds)
     pipe:step(x, y)
@@ -47,8 +47,8 @@ describe("stats", function()
   end)
 end)
 
--- JSON as far as traces have it: text without escapes, numbers, lists, objects. Errors where it is
--- none.
+-- Parses JSON as far as traces use it: text without escapes, numbers, lists, objects. Raises where
+-- the text is not JSON.
 local function parse_json(text)
   local at = 1
   local value

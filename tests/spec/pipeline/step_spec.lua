@@ -24,7 +24,7 @@ describe("step", function()
 
   it("starts from zero unless accumulate is set", function()
     local pipe <close> = pipe_of { checkpoint = "always" }
-    pipe:eval() -- of the model's own calls only: steps train
+    pipe:eval() -- only for the model's own calls: steps train
     local weight = pipe:parameters()[4]
     pipe:step(x, y)
     local once = weight.grad:clone()
@@ -49,7 +49,7 @@ describe("step", function()
     assert.is_true(training.distance({ both }, { first + weight.grad }, 1e-6, 1e-7) <= 1)
   end)
 
-  it("draws other dropout in every step, the same with the same seed", function()
+  it("draws new dropout in every step, and the same with the same seed", function()
     local losses = {}
     for k = 1, 2 do
       local pipe <close> = pipe_of()
@@ -72,7 +72,7 @@ describe("step", function()
       { losses = {}, first = {}, gradients = training.gradients(b), state = {} }))
   end)
 
-  it("feeds several inputs and targets", function()
+  it("takes several inputs and targets", function()
     local Two = nn.class("Two")
     function Two:init() self.fc = nn.Linear(4, 3) end
     function Two:forward(a, b) return self.fc(a) + b end
@@ -109,7 +109,7 @@ describe("evaluate", function()
     for name, value in pairs(pipe:state_dict()) do assert.is_true(gp.equal(value, state[name])) end
   end)
 
-  it("does not move the clock of dropout", function()
+  it("does not advance the clock of dropout", function()
     local a <close> = pipe_of()
     local b <close> = pipe_of()
     a:evaluate(x, y)
@@ -168,7 +168,7 @@ describe("forward", function()
     assert.is_true(gp.equal(pipe:eval():forward(x), pipe:forward(x)))
   end)
 
-  it("puts outputs of several rows per row together", function()
+  it("joins outputs that have several rows per input row", function()
     local Flat = nn.class("Flat")
     function Flat:forward(v) return v:reshape { -1, 2 } end
     local flat = nn.Sequential { nn.Linear(4, 8), Flat() }
@@ -190,7 +190,7 @@ describe("forward", function()
 end)
 
 describe("backward", function()
-  -- The gradient of the mean squared error, by hand.
+  -- Computes the gradient of the mean squared error by hand.
   local function by_hand(pipe, target)
     local output = pipe:forward(x)
     pipe:backward((output - target) * (2 / output:numel()))
@@ -208,7 +208,7 @@ describe("backward", function()
     end)
   end
 
-  it("is the same bits for every cut and checkpoint mode", function()
+  it("gives the same bits for every cut and checkpoint mode", function()
     local first
     for _, options in ipairs(training.combinations { balance = { { 4 }, { 2, 2 }, { 1, 1, 2 } },
       schedule = { "1f1b" } }) do
@@ -247,7 +247,7 @@ describe("backward", function()
   end)
 
   -- R and the input gradients would read the new weights.
-  it("is refused where what forward read has changed since", function()
+  it("is refused where values that forward read have changed since", function()
     local own_x = x:clone()
     local changes = {
       { "layer 1", function(pipe) pipe:parameters()[1].value:copy_(0) end },
@@ -282,7 +282,7 @@ describe("backward", function()
     assert.is_true(gp.equal(a:parameters()[1].grad, b:parameters()[1].grad))
   end)
 
-  it("says what gradient it wants", function()
+  it("says which gradient it expects", function()
     local pipe <close> = pipe_of()
     pipe:forward(x)
     fails_with("backward: the gradient is 3, expected a tensor", pipe.backward, pipe, 3)

@@ -1,9 +1,9 @@
--- tests/spec/pipeline/stream_faults_spec.lua - updates that are actions of the schedule, and what
--- fails between them.
+-- tests/spec/pipeline/stream_faults_spec.lua - updates that are actions of the schedule, and
+-- failures between them.
 --
 -- With a barrier all stages are updated or none. Without one, and in asynchronous schedules, stages
--- may be left with different numbers of updates: the pipeline says so and goes on only from a
--- loaded state.
+-- may be left with different numbers of updates: the pipeline says so and goes on only after a
+-- state is loaded.
 local gp = require "gpipe"
 local inside = require "gpipe.pipeline.object".inside
 local child = dofile "tests/child.lua"
@@ -37,14 +37,14 @@ local function make(kind)
   return pipe:use(opt, KINDS[kind].use), opt
 end
 
--- Ids and targets of step t; bad: the row whose target does not exist.
+-- Returns ids and targets of step t; bad: the row whose target does not exist.
 local function batch(t, bad)
   local x, y = {}, {}
   for i = 1, 7 do x[i], y[i] = (i * t + 3) % 9, i == bad and 99 or (i + t) % 5 end
   return gp.tensor(x, { dtype = "i64" }), gp.tensor(y, { dtype = "i64" })
 end
 
--- Steps until one fails, or flush does; the message.
+-- Steps until a step or flush fails; returns the message.
 local function until_failure(pipe, steps, bad_step, row)
   for t = 1, steps do
     local good, message = pcall(pipe.step, pipe, batch(t, t == bad_step and row))
@@ -58,7 +58,7 @@ local function same(a, b)
   for name, value in pairs(a) do assert.is_true(gp.equal(value, b[name]), name) end
 end
 
--- Both give the same bits from here on.
+-- Checks that both give the same bits from here on.
 local function check_alike(a, b, steps)
   for t = 1, steps do assert.same(a:step(batch(t)), b:step(batch(t))) end
   assert.same(a:flush(), b:flush())
@@ -67,15 +67,15 @@ end
 
 describe("an asynchronous schedule whose mini-batch fails in the middle", function()
   for _, kind in ipairs { "pipedream", "vertical_sync" } do
-    it("says what failed, then whether a state is wanted; goes on from one: " .. kind, function()
+    it("says what failed, and whether it needs a state, and goes on from one: " .. kind, function()
       local texts = {}
       for turn = 1, 3 do
         local pipe <close>, opt = make(kind)
         local state, moments = pipe:state_dict(), opt:state_dict()
         texts[turn] = until_failure(pipe, 9, 4, 5)
         assert.matches("class 99", texts[turn])
-        assert.equal(texts[1], texts[turn]) -- the first in the schedule's order, every time
-        local uneven = inside(pipe).core:broken() -- a matter of how far each stage came
+        assert.equal(texts[1], texts[turn]) -- always the first in the schedule's order
+        local uneven = inside(pipe).core:broken() -- it depends on how far each stage came
         for _, f in ipairs { pipe.step, pipe.evaluate } do
           local good, message = pcall(f, pipe, batch(1))
           assert.equal(uneven, not good)
@@ -93,11 +93,11 @@ describe("an asynchronous schedule whose mini-batch fails in the middle", functi
     end)
   end
 
-  it("loses nothing where no update was made yet", function()
+  it("needs no state where no update was made yet", function()
     local pipe <close> = make "pipedream"
     local fresh <close> = make "pipedream"
     local good, message = pcall(function()
-      pipe:step(batch(1, 1)) -- the very first row
+      pipe:step(batch(1, 1)) -- the failure is in the very first row
       pipe:flush()
     end)
     assert.is_false(good)
@@ -105,7 +105,7 @@ describe("an asynchronous schedule whose mini-batch fails in the middle", functi
     check_alike(fresh, pipe, 5)
   end)
 
-  it("is even with one stage: what was updated stays", function()
+  it("is even with one stage, which keeps its updates", function()
     local function one()
       local pipe = gp.pipeline(model(),
         { balance = { 4 }, chunks = 3, loss = nn.CrossEntropyLoss(), seed = 1,
@@ -120,7 +120,7 @@ describe("an asynchronous schedule whose mini-batch fails in the middle", functi
     check_alike(fresh, pipe, 3)
   end)
 
-  it("is even where it fails in a mini-batch that no stage was updated for", function()
+  it("is even where it fails before any stage is updated for the mini-batch", function()
     local pipe <close>, opt = make "pipedream_2bw"
     local fresh <close>, other = make "pipedream_2bw"
     assert.matches("class 99", until_failure(pipe, 9, 4, 7))
@@ -130,7 +130,7 @@ describe("an asynchronous schedule whose mini-batch fails in the middle", functi
     same(other:state_dict(), opt:state_dict())
   end)
 
-  it("may be closed or forgotten after it", function()
+  it("may be closed or collected afterwards", function()
     local pipe = make "pipedream"
     pcall(pipe.step, pipe, batch(1, 1))
     pipe:close()
@@ -148,7 +148,7 @@ describe("an asynchronous schedule whose mini-batch fails in the middle", functi
 end)
 
 describe("a step that fails", function()
-  it("updates nothing with a barrier, and the next steps are as if it had not been", function()
+  it("updates nothing with a barrier, and has no effect on the next steps", function()
     local pipe <close>, opt = make "use"
     local fresh <close> = make "use"
     for t = 1, 3 do assert.equal(fresh:step(batch(t)), pipe:step(batch(t))) end
@@ -160,7 +160,7 @@ describe("a step that fails", function()
   end)
 
   for _, kind in ipairs { "free", "zero_bubble" } do
-    it("before any update of it is as if it had not been, also without a barrier: " .. kind,
+    it("before any update has no effect, also without a barrier: " .. kind,
       function()
       local pipe <close>, opt = make(kind)
       local fresh <close>, other = make(kind)
@@ -216,7 +216,7 @@ local function until_failure(pipe)
 end
 ]]
 
--- Whether stages are uneven depends on how far each came: the pipeline knows.
+-- How far each stage came decides whether stages are uneven: the pipeline knows.
 describe("a fault in the middle of a stream", function()
   for _, op in ipairs { "F", "B", "U" } do
     it("of stage 1 in " .. op
@@ -240,7 +240,7 @@ describe("a fault in the middle of a stream", function()
 end)
 
 describe("an update that fails", function()
-  it("on one stage behind the barrier leaves a pipeline that says so", function()
+  it("on one stage after the barrier leaves a pipeline that says so", function()
     local out, err = run("stage=1,step=2,op=U,action=fail", UNTIL .. [[
       local pipe = make("1f1b", {})
       print(until_failure(pipe))
@@ -251,13 +251,13 @@ describe("an update that fails", function()
 end)
 
 describe("Ctrl-C", function()
-  with_signals("behind the barrier comes after all stages were updated", function()
+  with_signals("after the barrier takes effect when all stages are updated", function()
     local out, err, code = run("stage=1,step=2,op=U,action=sleep:3", [[
       local pipe = make("1f1b", {})
       local fresh = make("1f1b", {})
       for _ = 1, 2 do pipe:step(x, y) end
       print(pcall(pipe.step, pipe, x, y))
-      pcall(function() for _ = 1, 1e7 do end end) -- where the interrupt came if not there
+      pcall(function() for _ = 1, 1e7 do end end) -- the interrupt may come here
       for _ = 1, 3 do fresh:step(x, y) end
       print(same(pipe:state_dict(), fresh:state_dict()))
       print(pipe:step(x, y) == fresh:step(x, y))]], 1.5)
@@ -266,8 +266,8 @@ describe("Ctrl-C", function()
     assert.matches("true\ntrue\n$", out)
   end)
 
-  -- The second stage of a device was skipped where the press came between its updates.
-  with_signals("between the updates of two stages of one device comes after both", function()
+  -- Without that, the second stage of a device was skipped when the press came between its updates.
+  with_signals("between the updates of two stages of one device takes effect after both", function()
     local out, err, code = run("stage=0,step=2,op=U,action=sleep:3", [[
       local pipe = make({ "looped_bfs", stages_per_device = 3 }, {}, { "cpu:0" })
       local fresh = make({ "looped_bfs", stages_per_device = 3 }, {}, { "cpu:0" })
@@ -281,8 +281,8 @@ describe("Ctrl-C", function()
     assert.equal("true\ntrue\n", out)
   end)
 
-  -- Without a state loaded: all stages have made the same updates, those of the mini-batches that
-  -- were fed.
+  -- No state needs to be loaded: all stages have made the same updates, those of the mini-batches
+  -- that were fed.
   for _, case in ipairs { { "pipedream", "nil" }, { "pipedream_2bw", "nil" },
     { "1f1b", "{ barrier = false }" } } do
     with_signals("in the middle of a stream leaves all stages at the same update: " .. case[1],

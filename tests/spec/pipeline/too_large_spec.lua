@@ -1,12 +1,12 @@
 -- tests/spec/pipeline/too_large_spec.lua - parameters that a machine cannot hold, and names that no
--- checkpoint could: said when the pipeline is made.
+-- checkpoint could hold, are refused when the pipeline is made.
 
 local errors = require "gpipe.errors"
 local fails = require("tests.support.expect").failure
 local gp = require "gpipe"
 local nn = gp.nn
 
--- More parameters and gradients than the machine has bytes.
+-- Returns a side whose parameters and gradients have more bytes than the machine.
 local function side_of_too_large()
   return math.ceil(math.sqrt(require("gpipe.core").machine().memory / 8)) + 1024
 end
@@ -26,7 +26,7 @@ describe("parameters that do not fit", function()
   end)
 
   it("are counted once where layers share them", function()
-    local n = math.ceil(side_of_too_large() * 0.8) -- alone it fits, twice it would not
+    local n = math.ceil(side_of_too_large() * 0.8) -- fits once, but not twice
     local one, other = nn.Linear(n, n, { bias = false }), nn.Linear(n, n, { bias = false })
     other.weight = one.weight
     local parameters = require "gpipe.pipeline.plan.parameters"
@@ -47,7 +47,7 @@ describe("parameters that do not fit", function()
   end)
 end)
 
-it("a name that no checkpoint could hold is said when the pipeline is made", function()
+it("a name that no checkpoint could hold is refused when the pipeline is made", function()
   local Long = nn.class "Long"
   local name = ("x"):rep(5000)
   function Long:init() self[name] = nn.Parameter({ 2 }, 0) end
@@ -57,7 +57,7 @@ it("a name that no checkpoint could hold is said when the pipeline is made", fun
   assert.is_true(#text < 300)
 end)
 
-it("a balance that is no list says what it is", function()
+it("a balance that is not a list is refused with what it is", function()
   for _, balance in ipairs { "auto", 2, true } do
     local text = fails(gp.pipeline, nn.Sequential { nn.Linear(2, 2) }, { balance = balance,
       loss = nn.MSELoss() })

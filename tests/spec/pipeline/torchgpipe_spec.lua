@@ -3,8 +3,8 @@
 --
 -- Skips are in nn/skip_spec.lua and pipeline/skip_spec.lua, deferred batch norm in its own spec,
 -- copies between devices in tests/gpu. What is tied to Python (phonies, portals, autograd nodes)
--- has no counterpart: its effect is tested, bits and recomputed actions. Where torchgpipe is wrong
--- the right behaviour is expected.
+-- has no counterpart here; the specs test its effect: bits and recomputed actions. Where torchgpipe
+-- is wrong, they expect the right behaviour.
 -- luacheck: ignore 212/self
 local gp = require "gpipe"
 local fails_with = require "tests.support.expect".fails_with
@@ -18,14 +18,14 @@ local function linears(...)
   return nn.Sequential(layers)
 end
 
--- A layer of one function.
+-- Makes a layer of one function.
 local function layer(forward)
   local Made = nn.class("Made")
   Made.forward = forward
   return Made()
 end
 
--- How often a stage did an action in the last pass.
+-- Counts how often a stage did an action in the last pass.
 local function count(pipe, op, stage)
   local n = 0
   for _, device in ipairs(pipe:timeline()) do
@@ -36,7 +36,8 @@ local function count(pipe, op, stage)
   return n
 end
 
--- torchgpipe's order: the last micro-batch goes back first, so that it need not be recomputed.
+-- Builds torchgpipe's order: the last micro-batch goes back first, so that it need not be
+-- recomputed.
 local function reversed(devices, chunks)
   return gp.schedule.build("gpipe", { devices = devices, chunks = chunks, backward = "lifo" })
 end
@@ -57,7 +58,7 @@ describe("a pipeline", function()
     assert.equal(4, #pipe:parameters())
   end)
 
-  it("says what it was made with", function()
+  it("knows the options it was made with", function()
     local pipe <close> = gp.pipeline(linears(1, 1, 1),
       { balance = { 1, 1 }, chunks = 4, checkpoint = "always" })
     assert.same({ { 1, 1 }, 4, "always" }, { pipe.balance, pipe.chunks, pipe.checkpoint })
@@ -72,21 +73,21 @@ describe("a pipeline", function()
     assert.same({ "left.bias", "left.weight", "right.bias", "right.weight" }, names)
   end)
 
-  it("refuses a balance that is not the number of layers", function()
+  it("refuses a balance whose sum is not the number of layers", function()
     for _, balance in ipairs { { 1 }, { 3 } } do
       fails_with("adds up to " .. balance[1] .. " layers, the model has 2", gp.pipeline,
         linears(1, 1, 1), { balance = balance })
     end
   end)
 
-  it("refuses stages of no layers, or fewer", function()
+  it("refuses stages of zero or fewer layers", function()
     fails_with("balance[1] is 0, expected a positive number", gp.pipeline, linears(1, 1, 1),
       { balance = { 0, 2 } })
     fails_with("balance[1] is -1, expected a positive number", gp.pipeline, linears(1, 1, 1),
       { balance = { -1, 3 } })
   end)
 
-  it("advises a balance where it refuses one", function()
+  it("suggests a balance where it refuses one", function()
     fails_with("balance = {2}, say", gp.pipeline, linears(1, 1, 1), { balance = { 1 } })
   end)
 
@@ -105,7 +106,7 @@ describe("a pipeline", function()
     assert.is_nil(tostring(pipe):find("cpu:2", 1, true))
   end)
 
-  it("takes a device under each of its names for the same", function()
+  it("knows a device under each of its names", function()
     local pipe <close> = gp.pipeline(linears(1, 1, 1),
       { balance = { 1, 1 }, devices = { "cpu", "cpu:0" } })
     local _, stages = tostring(pipe):gsub("on cpu:0", "")
@@ -127,7 +128,7 @@ end)
 -- ---- micro-batches -----------------------------------------------------------------------------
 
 describe("micro-batches", function()
-  it("need not be of one size, nor as many as chunks", function()
+  it("may differ in size, and be fewer than chunks", function()
     for _, rows in ipairs { 7, 2, 1 } do
       local pipe <close> = gp.pipeline(linears(1, 1), { chunks = 4, loss = nn.MSELoss() })
       local x = gp.randn { rows, 1 }
@@ -136,13 +137,13 @@ describe("micro-batches", function()
     end
   end)
 
-  it("are put together as they were taken apart", function()
+  it("are joined as they were split", function()
     local pipe <close> = gp.pipeline(nn.Sequential { nn.Identity() }, { chunks = 3 })
     local x = gp.randn { 8, 2 }
     assert.is_true(gp.equal(x, pipe:eval():forward(x)))
   end)
 
-  it("of tensors with unequal rows are refused, nothing is dropped", function()
+  it("of tensors with unequal rows are refused, and no row is dropped", function()
     local sum <close> = gp.pipeline(nn.Sequential { layer(function(_, a, b) return a + b end) },
       { chunks = 2 })
     fails_with("the input has 4 rows and the other input 3", sum.forward, sum,
@@ -153,7 +154,7 @@ describe("micro-batches", function()
     for _, case in ipairs { { 1, 1 }, { 1, 3 }, { 3, 1 }, { 3, 3 }, { 4, 2 } } do
       local m, n = case[1], case[2]
       local s = gp.schedule.build("gpipe", { devices = n, chunks = m })
-      -- In lock-step (micro, stage) runs at clock micro + stage.
+      -- In lock-step (micro, stage) runs at clock micro + stage:
       for stage, row in ipairs(s:rows()) do
         local forwards = {}
         for clock = 1, m do forwards[clock] = ("%dF%d"):format(stage - 1, clock - 1) end
@@ -185,14 +186,14 @@ describe("forward and backward", function()
     assert.is_true(gp.equal(pipe:forward(x), pipe:forward { x }))
   end)
 
-  it("refuse a second argument: several inputs are a list", function()
+  it("refuse a second argument, because several inputs are a list", function()
     local pipe <close> = gp.pipeline(linears(1, 1))
     local x = gp.randn { 4, 1 }
     fails_with("forward: 2 arguments, expected one: several inputs are a list", pipe.forward, pipe,
       x, x)
   end)
 
-  it("refuse what is no tensor, from outside and from a layer", function()
+  it("refuse values that are not tensors, from outside and from a layer", function()
     local pipe <close> = gp.pipeline(linears(1, 1))
     fails_with("forward: the input is \"hello\" (string), expected a tensor", pipe.forward, pipe,
       "hello")
@@ -204,7 +205,7 @@ describe("forward and backward", function()
     end
   end)
 
-  it("carry values that have no gradient past layers that train", function()
+  it("pass values without a gradient through layers that train", function()
     local Split = layer(function(_, v) return v, v:argmax(2) end)
     local Use = layer(function(_, v, ids) return v * ids:to("f32"):reshape { -1, 1 } end)
     local pipe <close> = gp.pipeline(nn.Sequential { nn.Linear(2, 2), Split, Use, nn.Linear(2, 1) },
@@ -218,7 +219,7 @@ end)
 describe("recomputation", function()
   local x = gp.ones { 2, 1 }
 
-  it("is of two, one and no micro-batch of two: always, except_last, never", function()
+  it("happens for two, one and none of two micro-batches: always, except_last, never", function()
     local times = {}
     for _, mode in ipairs(MODES) do
       local pipe <close> = gp.pipeline(nn.Sequential { nn.Linear(1, 1), nn.Tanh() },
@@ -229,7 +230,7 @@ describe("recomputation", function()
     assert.same({ 2, 1, 0 }, times)
   end)
 
-  it("is of the last micro-batch with a gradient, also where there are fewer than chunks", function()
+  it("leaves out the last micro-batch, also where there are fewer than chunks", function()
     local pipe <close> = gp.pipeline(nn.Sequential { nn.Linear(1, 1), nn.Tanh() },
       { chunks = 8, checkpoint = "except_last", schedule = { "gpipe", backward = "lifo" },
         loss = nn.MSELoss() })
@@ -237,7 +238,7 @@ describe("recomputation", function()
     assert.equal(1, count(pipe, "R", 0))
   end)
 
-  it("may be asked for with one chunk", function()
+  it("is allowed with one chunk", function()
     for _, mode in ipairs(MODES) do
       local pipe <close> = gp.pipeline(linears(1, 1), { chunks = 1, checkpoint = mode,
         loss = nn.MSELoss() })
@@ -245,7 +246,7 @@ describe("recomputation", function()
     end
   end)
 
-  it("is not done in evaluation", function()
+  it("does not happen in evaluation", function()
     local pipe <close> = gp.pipeline(linears(1, 1, 1),
       { balance = { 1, 1 }, chunks = 2, checkpoint = "always", loss = nn.MSELoss() })
     pipe:evaluate(x, x)
@@ -254,7 +255,7 @@ describe("recomputation", function()
     assert.equal(0, count(pipe, "R", 0) + count(pipe, "R", 1))
   end)
 
-  it("drops what forward dropped: 100 layers of dropout, 10 chunks", function()
+  it("drops what forward dropped, over 100 layers of dropout and 10 chunks", function()
     local function drops()
       local layers = { nn.Embedding(10, 8) }
       for _ = 1, 100 do layers[#layers + 1] = nn.Dropout(0.01) end
@@ -266,12 +267,12 @@ describe("recomputation", function()
     pipe:parameters()[1].value:copy_(1)
     local output = pipe:forward(ids)
     pipe:backward(gp.ones(output.shape))
-    -- Row i of the table is read by row i alone: its gradient is that of the dropped input.
+    -- Only row i reads row i of the table, so its gradient is that of the dropped input.
     assert.is_true(gp.equal(output:eq(0), pipe:parameters()[1].grad:eq(0)))
     assert.is_true(output:eq(0):to("f32"):sum():item() > 0)
   end)
 
-  it("gives parameters gradients where no input has one, in every mode alike", function()
+  it("gives parameters gradients where no input has one, the same in every mode", function()
     local first
     for _, mode in ipairs(MODES) do
       gp.seed(4)
@@ -288,7 +289,7 @@ end)
 
 -- ---- failures ----------------------------------------------------------------------------------
 
--- Fails in training, at run time, in the stage that holds it.
+-- Fails in training, at run time, in the stage that holds the embedding.
 local function out_of_range(pipe, ids)
   return pcall(pipe.step, pipe, ids, gp.zeros { ids.shape[1], 1 })
 end
@@ -298,7 +299,7 @@ describe("a stage that fails", function()
     return nn.Sequential { nn.Identity(), nn.Identity(), nn.Embedding(4, 1) }
   end
 
-  it("ends the pass with its error, and no hang: the last of three stages, three chunks", function()
+  it("ends the pass with its error and no hang: the last of three stages, three chunks", function()
     local pipe <close> = gp.pipeline(model(), { balance = { 1, 1, 1 }, chunks = 3,
       loss = nn.MSELoss() })
     local good, text = out_of_range(pipe, gp.tensor({ 9, 0, 1 }, { dtype = "i64" }))
@@ -307,7 +308,7 @@ describe("a stage that fails", function()
     assert.is_true(out_of_range(pipe, gp.tensor({ 3, 0, 1 }, { dtype = "i64" })))
   end)
 
-  it("is told first in the order of the schedule where several fail", function()
+  it("is reported first in the order of the schedule where several fail", function()
     local pipe <close> = gp.pipeline(model(), { balance = { 1, 1, 1 }, chunks = 3,
       loss = nn.MSELoss() })
     local _, text = out_of_range(pipe, gp.tensor({ 0, 8, 9 }, { dtype = "i64" }))
@@ -354,7 +355,7 @@ describe("gradients", function()
       1e-7) <= 1)
   end)
 
-  it("wait for all of a list: the second of a pair that is slow to come", function()
+  it("wait for all of a list, also for the slow second one of a pair", function()
     gp.seed(3)
     local Slow = layer(function(_, a, b)
       for _ = 1, 50 do b = b * 1.0 end

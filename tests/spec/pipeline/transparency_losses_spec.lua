@@ -1,5 +1,5 @@
--- tests/spec/pipeline/transparency_losses_spec.lua - losses of every kind: the same bits for every
--- cut, and the undivided batch's loss.
+-- tests/spec/pipeline/transparency_losses_spec.lua - losses of every kind have the same bits for
+-- every cut, and agree with the undivided batch's loss.
 -- luacheck: ignore 212/self
 local gp = require "gpipe"
 local models = require "tests.support.models"
@@ -25,7 +25,7 @@ describe("the same bits, and the undivided batch's loss", function()
     return run
   end
 
-  it("with ignored ids, other numbers of them in every micro-batch", function()
+  it("with ignored ids, a different number in every micro-batch", function()
     local y = gp.tensor({ { 1, 2, 3 }, { -1, -1, 4 }, { -1, -1, -1 }, { 0, -1, 1 }, { 5, 5, 5 } },
       { dtype = "i64" })
     local made = setup { x = ids(5, 3), y = y, loss = nn.CrossEntropyLoss { ignore_index = -1 } }

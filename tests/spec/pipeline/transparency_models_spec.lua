@@ -31,7 +31,7 @@ describe("the same bits for every cut, schedule and checkpoint mode", function()
   it("with a buffer that forward writes", function()
     local run = check_everywhere(regression {
       model = with(function() return Center(8) end, nn.ReLU) })
-    -- four steps of seven rows: recomputation counts nothing twice
+    -- four steps of seven rows: recomputation counts no row twice
     assert.equal(28, run.state["3.seen"]:item())
   end)
 
@@ -68,7 +68,7 @@ describe("the same bits for every cut, schedule and checkpoint mode", function()
     assert.truthy(run.state["5.bias"])
   end)
 
-  it("with one weight used thrice, once only looked at", function()
+  it("with one weight that three layers use", function()
     check_everywhere(regression {
       model = function()
         gp.seed(3)
@@ -81,7 +81,7 @@ describe("the same bits for every cut, schedule and checkpoint mode", function()
     })
   end)
 
-  it("with values that depend on parameters only, used in this stage and in others", function()
+  it("with values that depend only on parameters, used in this stage and in others", function()
     local Normed, Again = nn.class("Normed"), nn.class("Again")
     function Normed:init()
       self.w = nn.Parameter({ 8, 8 }, nn.init.normal(0, 1))
@@ -149,7 +149,7 @@ describe("the same bits for every cut, schedule and checkpoint mode", function()
     })
   end)
 
-  it("with rows that dimensions of one element hide: turned, broadcast, or asked for", function()
+  it("with rows hidden by dimensions of one element: permuted, broadcast, read as sizes", function()
     local Stash, Turned, Gated, Asks = nn.class("Stash"), nn.class("Turned"), nn.class("Gated"),
       nn.class("Asks")
     function Stash:forward(x)
@@ -168,7 +168,7 @@ describe("the same bits for every cut, schedule and checkpoint mode", function()
           function() return Gated(stash) end, Asks)()
       end,
     }
-    check_everywhere(made, 2) -- two rows and one row: other graphs, other edges between stages
+    check_everywhere(made, 2) -- two rows and one row: their graphs and edges between stages differ
     check_everywhere(made, 3)
   end)
 
@@ -187,7 +187,7 @@ describe("the same bits for every cut, schedule and checkpoint mode", function()
       model = with(Same, nn.Flatten, Same, nn.ReLU, function() return nn.Dropout(0) end) })
   end)
 
-  it("with a model that has no parameters at the end but a view", function()
+  it("with a model that ends in a view, without parameters", function()
     check_everywhere(regression {
       y = rows_of(7, 6), model = function()
         gp.seed(2)
@@ -232,7 +232,7 @@ describe("the same bits for every cut, schedule and checkpoint mode", function()
     assert.same({ 0, 0, 0 }, run.gradients["3.w"]:totable())
   end)
 
-  it("with a tensor that forward knows from outside", function()
+  it("with a tensor that forward reads from outside", function()
     local mask = gp.tensor { { 1, 0 }, { 1, 1 }, { 0, 1 }, { 2, 1 } }:transpose(1, 2):reshape(8)
     local Mask = nn.class("Mask")
     function Mask:forward(x) return x * mask + mask:sum() end

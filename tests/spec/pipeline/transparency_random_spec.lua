@@ -1,9 +1,9 @@
 -- tests/spec/pipeline/transparency_random_spec.lua - random models in random pipelines give the
 -- bits of one stage.
 --
--- What nobody thought of: layers that mix rows, turn dimensions, change dtypes, share weights,
--- write buffers and read values of earlier layers, in any order. A failure names its seed: run it
--- again with GPIPE_FUZZ=seed, or GPIPE_FUZZ=first-last for many.
+-- They cover combinations that no other spec names: layers that mix rows, permute dimensions,
+-- change dtypes, share weights, write buffers and read values of earlier layers, in any order. A
+-- failure names its seed: run it again with GPIPE_FUZZ=seed, or GPIPE_FUZZ=first-last for many.
 -- luacheck: ignore 212/self
 local gp = require "gpipe"
 local training = require "tests.support.training"
@@ -11,7 +11,7 @@ local nn, schedule = gp.nn, gp.schedule
 
 local W = 6 -- width of every layer
 
--- A generator of its own: tests must not depend on Lua's.
+-- A generator of the spec's own, because tests must not depend on Lua's.
 local state
 local function draw(below)
   state = (state * 1103515245 + 12345) % (1 << 31)
@@ -55,10 +55,10 @@ local simple = {
   layer(function(_, x) return x:to("f64"):tanh():to("f32") end),
   layer(function(_, x) return x * x:max(2, true) end),
   layer(function(_, x) return x + x:argmax(2):to("f32"):reshape { -1, 1 } * 0.01 end),
-  layer(function(_, x) return x:transpose(1, 2) * 2 end), -- turned: what follows must turn it back
+  layer(function(_, x) return x:transpose(1, 2) * 2 end), -- a later layer must transpose back
   layer(function(_, x) return x end),
 }
-local TURN = 20 -- the one above
+local TURN = 20 -- the index of the transposing layer above
 
 local function make_layers(count, shared)
   local layers, stash = {}, nil
@@ -102,7 +102,7 @@ end
 
 -- ---- pipelines ---------------------------------------------------------------------------------
 
--- Backward passes last first, I and W apart.
+-- Backward passes run last first, with I and W separate.
 schedule.define("random_apart", function(p, m)
   local rows, placement = {}, {}
   for r = 0, p - 1 do

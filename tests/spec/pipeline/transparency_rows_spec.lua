@@ -1,8 +1,8 @@
 -- tests/spec/pipeline/transparency_rows_spec.lua - models whose graph depends on the number of
 -- rows.
 --
--- Eleven rows in four pieces are pieces of three and of two rows. Where forward branches on that,
--- other values cross the cuts for the larger pieces than for the smaller ones.
+-- Eleven rows in four pieces give pieces of three and of two rows. Where forward branches on that,
+-- the larger pieces send other values across the cuts than the smaller ones.
 local gp = require "gpipe"
 local nn = gp.nn
 
@@ -22,7 +22,7 @@ end
 
 local x, y = gp.randn({ 11, 4 }, { seed = 1 }), gp.zeros({ 11 }, { dtype = "i64" })
 
--- Loss and first gradient after three steps.
+-- Returns loss and first gradient after three steps.
 local function train(opts)
   opts.chunks, opts.loss = 4, nn.CrossEntropyLoss()
   local pipe <close> = gp.pipeline(build(), opts)

@@ -1,9 +1,10 @@
--- tests/spec/pipeline/transparency_schedules_spec.lua - no synchronous schedule changes a bit: one
--- stage gives the same.
+-- tests/spec/pipeline/transparency_schedules_spec.lua - no synchronous schedule changes a bit
+-- compared with one stage.
 --
--- DESIGN section 8, D4. Schedules with two copies of the weights add gradients in another order:
--- the same bits for every number of stages, and close to one stage. The grid is run whole by
--- scripts/test --full; a sample of it, with everything in it, otherwise.
+-- It tests DESIGN section 8, D4. Schedules with two copies of the weights add gradients in another
+-- order: their bits are the same for every number of stages, and close to those of one stage.
+-- scripts/test --full runs the whole grid; otherwise a sample runs that has every value of each
+-- axis.
 local gp = require "gpipe"
 local synchronous = require "tests.support.synchronous"
 local training = require "tests.support.training"
@@ -16,7 +17,7 @@ local MODES = { "except_last", "never", "always" }
 
 -- ---- the grid ----------------------------------------------------------------------------------
 
--- One stage, naive: by number of micro-batches.
+-- Returns the run of one stage under naive, by number of micro-batches.
 local references = {}
 local function reference(made, m)
   references[m] = references[m]
@@ -24,7 +25,7 @@ local function reference(made, m)
   return references[m]
 end
 
--- What two copies give for two stages: by schedule and number of micro-batches.
+-- What two copies give on two stages, by schedule and number of micro-batches.
 local copied = {}
 
 local function check(made, case, stages, m, checkpoint, how)
@@ -45,12 +46,12 @@ local function check(made, case, stages, m, checkpoint, how)
   end
 end
 
--- Updates that a schedule allows.
+-- Lists the updates that a schedule allows.
 local function updates_of(case)
   return COPIES[case[1]] and { "step", "use" } or { "step", "use", "free" }
 end
 
--- Every place of the grid where the schedule is defined.
+-- Lists every place of the grid where the schedule is defined.
 local function places(case)
   local list = {}
   for _, stages in ipairs(STAGES) do
@@ -94,8 +95,8 @@ end)
 
 -- ---- models ------------------------------------------------------------------------------------
 
--- Schedules of different kinds: what runs I and W apart, several stages on a device, two
--- directions, two copies.
+-- Schedules of different kinds: I and W separate, several stages on a device, two directions, two
+-- copies.
 local SOME = {
   { "gpipe", backward = "lifo" }, { "1f1b", warmup = 2 }, { "interleaved_1f1b" }, { "looped_bfs" },
   { "zb_h1" },
@@ -112,7 +113,8 @@ local function one_copy()
   return list
 end
 
--- Every case on 2 and 4 stages, every update: the bits of one stage, or of each other.
+-- Checks every case on 2 and 4 stages with every update: it must have the bits of one stage, or of
+-- each other.
 local function check_model(made, cases, options)
   local list = {}
   for key, value in pairs(options or {}) do list[key] = value end
@@ -149,7 +151,7 @@ describe("the bits of one stage under schedules of every kind", function()
     check_model(synchronous.centred(), one_copy())
   end)
 
-  it("of an attention model on ids, some of which count for nothing", function()
+  it("of an attention model on ids, some of which the loss ignores", function()
     check_model(synchronous.language(), SOME)
   end)
 
@@ -157,7 +159,7 @@ describe("the bits of one stage under schedules of every kind", function()
     check_model(synchronous.language "f64", SOME, { chunks = 4 })
   end)
 
-  it("with a first stage that is frozen", function()
+  it("with a frozen first stage", function()
     check_model(synchronous.frozen(), SOME)
   end)
 
@@ -191,7 +193,7 @@ describe("a schedule with two copies of the weights", function()
   end)
 end)
 
--- A user's: forward and backward passes descend, and the backward passes are split.
+-- A user's schedule: forward and backward passes descend, and the backward passes are split.
 gp.schedule.define("backwards", function(p, m)
   local rows, placement = gp.schedule.rows(p), {}
   for s = 0, p - 1 do
@@ -235,7 +237,7 @@ end)
 
 -- ---- other passes ------------------------------------------------------------------------------
 
--- What evaluate, forward, backward and accumulated steps give.
+-- Returns what evaluate, forward, backward and accumulated steps give.
 local function passes(made, options)
   local merged = { loss = made.loss, seed = 5 }
   for key, value in pairs(options) do merged[key] = value end

@@ -1,8 +1,8 @@
 -- tests/spec/pipeline/transparency_spec.lua - a pipeline changes no bit: any cut, schedule,
 -- checkpoint, number of threads.
 --
--- DESIGN section 8, D1 D3 D4. Every comparison is ==, but for the one with an undivided batch,
--- whose sums are added in another order.
+-- It tests DESIGN section 8, D1 D3 D4. Every comparison is ==, except the one with an undivided
+-- batch, whose sums are added in another order.
 local gp = require "gpipe"
 local models = require "tests.support.models"
 local training = require "tests.support.training"
@@ -70,7 +70,7 @@ describe("batches that micro-batches do not divide", function()
       })
     end)
 
-    it(("are the undivided batch: %d rows in %d chunks"):format(rows, chunks), function()
+    it(("agree with the undivided batch: %d rows in %d chunks"):format(rows, chunks), function()
       local one = setup { x = ids(rows, 3), y = ids(rows, 3), steps = 1 }
       local whole = training.run(one, { balance = { 7 }, chunks = 1 })
       local parts = training.run(one, { balance = { 2, 3, 2 }, chunks = chunks })
@@ -82,7 +82,7 @@ describe("batches that micro-batches do not divide", function()
 end)
 
 describe("gradients", function()
-  it("are added over steps on request, the same bits for every cut", function()
+  it("are added over steps on request, with the same bits for every cut", function()
     local made, results = setup(), {}
     for i, balance in ipairs(CUTS) do
       local pipe <close> = gp.pipeline(made.model(),

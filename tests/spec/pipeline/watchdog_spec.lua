@@ -1,15 +1,15 @@
 -- tests/spec/pipeline/watchdog_spec.lua - passes that make no progress end, say why, and leave a
--- pipeline that works.
+-- working pipeline.
 --
--- GPIPE_FAULT is read when a pipeline is made, so each fault needs a process of its own. Nothing
--- here looks at how long something took: what hangs runs into the time limit of the child.
+-- A pipeline reads GPIPE_FAULT when it is made, so each fault needs a process of its own. These
+-- specs do not measure times: a process that hangs runs into the time limit of the child.
 local child = dofile "tests/child.lua"
 
 -- The thread sanitizer holds signals back until the program blocks.
 local with_signals = os.getenv "GPIPE_SANITIZE" ~= "thread" and it or pending
 
--- Eight layers on four devices. Faults are in micro-batch 3: a batch of two rows has none and runs
--- through.
+-- Eight layers run on four devices. Faults are in micro-batch 3, so a batch of two rows has none
+-- and runs through.
 local PRELUDE = [[
 local gp = require "gpipe"
 local nn = gp.nn
@@ -43,7 +43,7 @@ end
 
 -- ---- every kind of schedule ---------------------------------------------------------------------
 
--- fault, what hangs as the error names it, and what the post-mortem says beside it.
+-- The fault, what hangs as the error names it, and what the post-mortem says in addition.
 local cases = {
   { "1f1b", [[schedule = "1f1b"]], "stage=2,op=F", "device 2 %(cpu:2%) is in 2F3",
     "3F3 needs 2F3 from cpu:2 %(activation, stage 2 to 3%)" },
@@ -104,7 +104,7 @@ describe("a step that hangs", function()
       err)
   end)
 
-  it("is told by every device that waits at the barrier before the updates", function()
+  it("is reported by every device that waits at the barrier before the updates", function()
     local out, err = run("stage=2,op=B,micro=3,action=hang", [[
       local pipe <close> = make()
       pipe:use(gp.optim.SGD(pipe:parameters(), { lr = 0.1 }))
@@ -147,7 +147,7 @@ describe("a pass that hangs", function()
 end)
 
 describe("a stream that hangs", function()
-  it("ends the step without a barrier with an error; after a state was loaded the next one works",
+  it("ends the step without a barrier with an error; after loading a state the next one works",
     function()
     local out, err, code = run("stage=2,op=B,step=1,micro=3,action=hang", [[
       local pipe <close> = make()
@@ -166,7 +166,7 @@ describe("a stream that hangs", function()
   end)
 
   for _, name in ipairs { "pipedream", "pipedream_2bw" } do
-    it("of mini-batches ends with an error; after a state was loaded it works again: " .. name,
+    it("of mini-batches ends with an error; after loading a state it works again: " .. name,
       function()
       local out, err, code = run("stage=2,op=F,micro=3,action=hang", ([[
         local pipe <close> = make { schedule = "%s" }
@@ -194,7 +194,7 @@ describe("a stream that hangs", function()
   end)
 end)
 
--- ---- what never comes back ----------------------------------------------------------------------
+-- ---- actions that never return -----------------------------------------------------------------
 
 describe("an action that never ends", function()
   local LOST = [[
@@ -209,7 +209,7 @@ describe("an action that never ends", function()
     local other <close> = gp.pipeline(model, { loss = nn.MSELoss() })
     print(other:step(gp.ones { 2, 4 }, gp.ones { 2, 4 }) > 0)]]
 
-  it("loses the pipeline, and neither close nor the end of the process hangs", function()
+  it("breaks the pipeline, and neither close nor the end of the process hangs", function()
     local out, err, code = run("stage=2,op=F,micro=3,action=sleep:1000",
       "local pipe = make()\n" .. LOST)
     assert.equal(0, code, err)
@@ -223,7 +223,7 @@ describe("an action that never ends", function()
     assert.is_nil(lines[5])
   end)
 
-  it("loses it in a stream and with an optimizer too", function()
+  it("breaks it in a stream and with an optimizer too", function()
     local out, err, code = run("stage=2,op=U,action=sleep:1000", [[
       local pipe = make { schedule = "pipedream" }
       local opt = gp.optim.Adam(pipe:parameters(), { lr = 0.1 })
@@ -248,7 +248,7 @@ describe("an action that never ends", function()
     assert.matches("^gpipe%-lua: interrupted!\nstack traceback:", err)
   end)
 
-  with_signals("is given up by Ctrl-C as well", function()
+  with_signals("is abandoned on Ctrl-C as well", function()
     local out, err, code = run("stage=2,op=F,micro=3,action=hang", [[
       local pipe = make { watchdog = false }
       io.popen("sleep 1.5; kill -INT $PPID")
@@ -264,7 +264,7 @@ end)
 -- ---- what is only slow --------------------------------------------------------------------------
 
 describe("a step that is slow but moves", function()
-  it("is left alone, however long it takes", function()
+  it("goes on, however long it takes", function()
     local out, err, code = run("op=F,action=sleep:0.1;op=B,action=sleep:0.1", [[
       local pipe <close> = make { watchdog = 1 }
       print(pipe:step(x, y) > 0, pipe:post_mortem())]])
@@ -273,7 +273,7 @@ describe("a step that is slow but moves", function()
     assert.equal("", err)
   end)
 
-  it("is given up when one action takes too long, and works when it is back", function()
+  it("is abandoned when one action takes too long, and works when that returns", function()
     local out, err, code = run("stage=1,op=F,micro=3,action=sleep:1.7", [[
       local pipe <close> = make()
       print(pcall(pipe.step, pipe, x, y))
@@ -282,7 +282,7 @@ describe("a step that is slow but moves", function()
     assert.matches("^false\t.-device 1 %(cpu:1%) is in 1F3[^;]-\n[%d.]+\n$", out)
   end)
 
-  it("is left alone where there is no watchdog", function()
+  it("goes on where there is no watchdog", function()
     for _, off in ipairs { "false", "0" } do
       local out = run("stage=1,op=F,micro=3,action=sleep:0.4", ([[
         local pipe <close> = make { watchdog = %s }
@@ -304,7 +304,7 @@ describe("option watchdog", function()
     assert.matches("^false\t.-no progress for %d+%.%d seconds", out)
   end)
 
-  it("is refused where it is no time", function()
+  it("is refused where it is not a time", function()
     local out = run("", [[
       for _, value in ipairs { -1, 0 / 0, 1 / 0, "1", {} } do print(select(2, pcall(make, { watchdog = value }))) end]])
     local count = 0

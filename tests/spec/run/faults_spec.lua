@@ -1,5 +1,6 @@
--- What was saved before stays whole, whatever the system refuses while a checkpoint or a file is
--- written, and wherever the process is killed: tests/soak/faults, of which --full tries every call.
+-- tests/spec/run/faults_spec.lua - an earlier save stays whole, whatever the system refuses while a
+-- checkpoint or a file is written, and wherever the process is killed: tests/soak/faults, of which
+-- --full tries every call.
 
 local child = require "tests.child"
 

@@ -1,4 +1,5 @@
--- gp.run: the folder of a training run, and going on where it was stopped.
+-- tests/spec/run/run_spec.lua - gp.run: the folder of a training run, and resuming where it was
+-- stopped.
 
 local child = require "tests.child"
 local core = require "gpipe.core"
@@ -41,7 +42,7 @@ local function lines(path)
   return list
 end
 
--- A model in two stages, what it learns, and a run of it.
+-- Makes a model in two stages, its data, and a run of it.
 local function make(path, opts)
   gp.seed(7)
   local model = nn.Sequential { nn.Linear(4, 8), nn.Dropout(0.1), nn.Linear(8, 2) }
@@ -54,7 +55,7 @@ local function make(path, opts)
   return gp.run(path, all), pipe, adam
 end
 
--- Train until `last`, as if the process had ended there: nothing is finished.
+-- Trains until `last`, as if the process had ended there: nothing is finished.
 local function train(path, last, opts)
   local run, pipe, adam = make(path, opts)
   for step, x, y in run:steps(last) do
@@ -72,7 +73,7 @@ local function weights(pipe)
 end
 
 describe("gp.run", function()
-  it("writes what it is, how it stands, and what the script logs", function()
+  it("writes its settings, its state, and what the script logs", function()
     local path = place()
     local run <close> = train(path, 12, { config = { width = 8 } })
     run:finish()
@@ -119,7 +120,7 @@ describe("gp.run", function()
     assert.is_truthy(found[1]:find("config", 1, true))
   end)
 
-  it("says that the loss jumps or is not finite, three times at most", function()
+  it("warns that the loss jumps or is not finite, at most three times", function()
     local path = place()
     local script = child.file(([[
       local gp = require "gpipe"
@@ -137,7 +138,7 @@ describe("gp.run", function()
     assert.equal(3, select(2, err:gsub("\n", "")))
   end)
 
-  it("clears up what a process left that was killed while it saved", function()
+  it("removes what a process left that was killed during a save", function()
     local path = place()
     local run, pipe = train(path, 4)
     run:finish()
@@ -154,7 +155,7 @@ describe("gp.run", function()
     end
   end)
 
-  it("names the step that is under way in what is the best", function()
+  it("records the current step as the best", function()
     local function step_of(path)
       local state = assert(gp.checkpoint.read(path .. "/checkpoints/best-val_loss"))
       return state.extra.run.best_of.val_loss.step
@@ -219,7 +220,7 @@ describe("gp.run", function()
     pipe:close()
   end)
 
-  it("goes on after the newest checkpoint with the same bits", function()
+  it("resumes after the newest checkpoint with the same bits", function()
     local whole, cut = place(), place()
     local run, pipe = train(whole, 12)
     run:finish()
@@ -235,7 +236,7 @@ describe("gp.run", function()
     other:close()
   end)
 
-  it("does so in a loop of the script's own", function()
+  it("resumes in a loop of the script's own", function()
     local function steps(path, first, last)
       local run, pipe, adam = make(path)
       assert.equal(first - 1, run:resume())
@@ -260,7 +261,7 @@ describe("gp.run", function()
     other:close()
   end)
 
-  it("does so under asynchronous schedules, whose losses come later", function()
+  it("resumes under asynchronous schedules, whose losses come later", function()
     local function stream(path, first, last)
       gp.seed(7)
       local model = nn.Sequential { nn.Linear(4, 8), nn.Linear(8, 2) }
@@ -288,7 +289,7 @@ describe("gp.run", function()
     other:close()
   end)
 
-  it("does not wait for steps that run into one another", function()
+  it("does not wait for steps that overlap", function()
     local path = place()
     local run, pipe, adam = make(path, { every = 0 })
     pipe:use(adam, { barrier = false })
@@ -302,7 +303,7 @@ describe("gp.run", function()
     pipe:close()
   end)
 
-  it("carries named states and what the script keeps", function()
+  it("saves named states and values of the script", function()
     local function counter()
       local c = { n = 0 }
       function c:state() return { n = self.n } end
@@ -350,7 +351,7 @@ describe("gp.run", function()
     assert.matches("checksum", err)
   end)
 
-  it("raises where no checkpoint can be read, and where one is wanted", function()
+  it("raises where no checkpoint can be read, and where one is required", function()
     local path = place()
     local run, pipe = train(path, 4)
     run:finish()
@@ -374,7 +375,7 @@ describe("gp.run", function()
     third:close()
   end)
 
-  it("cuts off half a line of a log that is shorter than its checkpoint says", function()
+  it("cuts half a line off a log that is shorter than its checkpoint says", function()
     local path = place()
     local run, pipe = train(path, 8)
     run:close()
@@ -419,13 +420,13 @@ describe("gp.run", function()
     local one, two = gp.run(place(), { quiet = true }), gp.run(place(), { quiet = true })
     one:log(1, {})
     one:finish()
-    os.execute("kill -USR1 " .. core.process()) -- would end the process
+    os.execute("kill -USR1 " .. core.process()) -- unhandled it would end the process
     assert.equal("SIGUSR1", core.stop_caught())
     two:close()
     assert.is_nil(core.stop_caught())
   end)
 
-  it("begins with run:best too", function()
+  it("begins also with run:best", function()
     local path = place()
     local run, pipe = make(path)
     assert.is_true(run:best("val_loss", 3))
@@ -434,7 +435,7 @@ describe("gp.run", function()
     pipe:close()
   end)
 
-  it("keeps nothing without a folder", function()
+  it("writes nothing without a folder", function()
     local run, pipe = make("none", { flags = {} })
     local count = 0
     for step, x, y in run:steps() do
@@ -493,7 +494,7 @@ describe("run:log", function()
     run:close()
   end)
 
-  it("is refused when the run is over, as all that writes", function()
+  it("is refused when the run is over, as all writing methods are", function()
     for _, path in ipairs { place(), false } do
       local run = gp.run(path or "none", { quiet = true, flags = not path and {} or nil })
       run:log(1, { a = 1 })
@@ -509,7 +510,7 @@ describe("run:log", function()
     end
   end)
 
-  it("goes on where the disk is full, and says it once", function()
+  it("goes on where the disk is full, and reports it once", function()
     local path = place()
     local run = gp.run(path, { quiet = true })
     run:log(1, { a = 1 })
@@ -594,7 +595,7 @@ describe("a run that is told to end #process", function()
     assert.equal("ready\nready\n", read(folder .. "/stdout.txt"))
   end)
 
-  it("says in its folder by what it failed", function()
+  it("records in its folder why it failed", function()
     local folder = place()
     local _, _, code = child.run { script, "--run-dir", folder, "--steps", "9", "--fail", "3" }
     assert.equal(1, code)
@@ -603,7 +604,7 @@ describe("a run that is told to end #process", function()
     assert.matches("as asked", state.reason)
   end)
 
-  it("takes no step in a dry run, and says what one would take", function()
+  it("takes no step in a dry run, and says what a step would take", function()
     local folder = place()
     local out, _, code = child.run { script, "--run-dir", folder, "--dry-run" }
     assert.equal(0, code)

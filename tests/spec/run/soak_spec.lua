@@ -1,5 +1,5 @@
--- A training run that is killed at random moments ends as if it had been left alone: tests/soak/kill
--- with few kills, or with 200 under --full.
+-- tests/spec/run/soak_spec.lua - a training run that is killed at random moments ends as if it had
+-- never been killed: tests/soak/kill with few kills, or with 200 under --full.
 
 local child = require "tests.child"
 

@@ -1,5 +1,5 @@
--- What a run meets that is not its fault: a disk that is full, a folder that is gone or may not be
--- written, another host's name, a clock that was set back.
+-- tests/spec/run/trouble_spec.lua - a run in a hostile environment: a full disk, a folder that is
+-- gone or cannot be written, another host's name, a clock that was set back.
 
 local child = require "tests.child"
 local core = require "gpipe.core"
@@ -52,8 +52,8 @@ local function train(before, ...)
   return child.shell(table.concat(words, " "))
 end
 
--- Without the line that says which settings differ from those of the run's start: quiet runs have
--- it too.
+-- Removes the line that says which settings differ from those of the run's start, which quiet runs
+-- print too.
 local function without_settings(err)
   local rest, count = err:gsub("gpipe: [^\n]*: started with other settings: steps [^\n]*\n", "")
   assert.equal(1, count, err)
@@ -81,7 +81,7 @@ describe("a run #process", function()
     end
   end)
 
-  it("says that its folder is gone, and trains to the end", function()
+  it("reports that its folder is gone, and trains to the end", function()
     local _, err, code = train("", "--run-dir", place, "--at", "5", "--do", "rm -r " .. place)
     assert.equal(0, code, err)
     assert.is_truthy(err:find(place, 1, true), err)
@@ -90,7 +90,7 @@ describe("a run #process", function()
   end)
 
   it("names a folder that it may not write", function()
-    -- root may write everywhere, but for what the kernel keeps
+    -- root may write everywhere except to the kernel's files
     local _, err, code = train("", "--run-dir", "/proc/gpipe-run")
     assert.equal(1, code)
     assert.is_truthy(err:find("/proc/gpipe-run", 1, true), err)

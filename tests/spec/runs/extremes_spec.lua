@@ -1,5 +1,5 @@
--- tests/spec/runs/extremes_spec.lua - axes and pictures of values at the ends of what numbers hold:
--- they end, and every place and tick is a number within the picture.
+-- tests/spec/runs/extremes_spec.lua - axes and pictures of values at the limits of numbers: drawing
+-- ends, and every place and tick is a number within the picture.
 
 local axis = require "gpipe.runs.axis"
 

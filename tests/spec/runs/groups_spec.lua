@@ -1,4 +1,4 @@
--- tests/spec/runs/groups_spec.lua - runs put together by their settings: in lists, curves, pages.
+-- tests/spec/runs/groups_spec.lua - runs grouped by their settings: in lists, curves, pages.
 
 local browser = require "tests.support.browser"
 local child = dofile "tests/child.lua"
@@ -11,8 +11,8 @@ local root
 before_each(function() root = run_folder.root() end)
 after_each(function() run_folder.remove(root) end)
 
--- Rates 0.03, 0.1 and 1e-3 with two seeds each; losses are constant: rate + seed. The best of all
--- runs is 0.25.
+-- Makes rates 0.03, 0.1 and 1e-3 with two seeds each; losses are constant: rate + seed. The best of
+-- all runs is 0.25.
 local function make_runs()
   for _, lr in ipairs { 0.03, 0.1, 1e-3 } do
     for seed = 1, 2 do
@@ -31,7 +31,7 @@ local function labels(list)
 end
 
 describe("groups of runs", function()
-  it("are those that agree, in the order of their values", function()
+  it("hold runs whose settings agree, in the order of the values", function()
     local runs = make_runs()
     assert.same({ "lr=0.001: 2", "lr=0.03: 2", "lr=0.1: 2" }, labels(groups.of(runs, "lr")))
     assert.same({ "seed=1 net.width=64: 3", "seed=2 net.width=64: 3" },
@@ -39,7 +39,7 @@ describe("groups of runs", function()
     assert.same({ "lr", "seed" }, groups.keys(runs))
   end)
 
-  it("know runs without settings, which do not count as different", function()
+  it("may hold runs without settings, which do not count as different", function()
     make_runs()
     assert(os.execute(("mkdir '%s/bare' && cp '%s/r0.1-1/log.jsonl' '%s/bare'")
       :format(root, root, root)))
@@ -59,7 +59,7 @@ describe("groups of runs", function()
 end)
 
 describe("curves of groups", function()
-  it("are means within a band, as far as any run goes", function()
+  it("show means within a band, as far as any run goes", function()
     local curves = require "gpipe.runs.curves"
     local panel = curves.gather(make_runs(), { { "loss" } }, { most = 100, by = "lr" })[1]
     assert.equal(3, #panel.curves)
@@ -67,12 +67,12 @@ describe("curves of groups", function()
     assert.equal("lr=0.03 (2)", curve.label)
     assert.equal(20, #curve.x)
     assert.is_true(math.abs(curve.mean[5] - 1.53) < 1e-6) -- both runs
-    assert.is_true(math.abs(curve.mean[15] - 2.03) < 1e-6) -- the longer one alone
+    assert.is_true(math.abs(curve.mean[15] - 2.03) < 1e-6) -- only the longer one
     assert.is_true(math.abs(curve.low[5] - 1.03) < 1e-6 and math.abs(curve.high[5] - 2.03) < 1e-6)
     assert.is_true(math.abs(curve.last - 1.53) < 1e-6)
   end)
 
-  it("have one entry in the legend of a figure, and say what dashes mean", function()
+  it("have one entry in the legend of a figure, which explains the dashes", function()
     local path = root .. "/out.svg"
     assert(make_runs():svg(path, "loss,val_loss", { by = "lr" }))
     local file <close> = assert(io.open(path, "rb"))

@@ -1,5 +1,5 @@
--- tests/spec/runs/page_spec.lua - the page of runs: its data, what it may load, how a browser shows
--- it.
+-- tests/spec/runs/page_spec.lua - the page of runs: its data, what it may load, and how a browser
+-- shows it.
 
 local browser = require "tests.support.browser"
 local child = dofile "tests/child.lua"
@@ -18,7 +18,7 @@ local function read(path)
   return file:read "a"
 end
 
--- Two runs, one of them with a name, a config and a picture that try to be markup.
+-- Makes two runs, one of them with a name, a config and a picture that try to be markup.
 local function make_runs()
   run_folder.make(root, "good", { step = 3000, config = '"lr":0.1,"net":{"width":64,"depth":2}' })
   local path = run_folder.make(root, "evil", { step = 40, name = EVIL:gsub('"', ""), reason = EVIL,
@@ -56,7 +56,7 @@ describe("the page of runs", function()
     assert.equal("rate", data.machine[3].name)
   end)
 
-  it("needs nothing from elsewhere, and no name ends its scripts", function()
+  it("loads nothing from elsewhere, and no name ends its scripts", function()
     make_runs()
     local text = page_of()
     assert.is_nil(text:gsub("http://www.w3.org/2000/svg", ""):find "https?://")
@@ -73,7 +73,7 @@ describe("the page of runs", function()
     assert.equal(1, #data.runs)
   end)
 
-  it("takes no other file's place", function()
+  it("replaces no other file", function()
     make_runs()
     run_folder.write(root .. "/there.html", "precious")
     local _, err, code = child.run { "plot", root, "--html", root .. "/there.html" }
@@ -85,7 +85,7 @@ describe("the page of runs", function()
     assert.matches("^<!DOCTYPE", read(root .. "/there.html"))
   end)
 
-  it("is drawn by a browser without a complaint", function()
+  it("is drawn by a browser without an error", function()
     if not browser.find() then return pending "no chromium" end
     make_runs()
     local _, _, path = page_of()
@@ -95,7 +95,7 @@ describe("the page of runs", function()
     document = document:gsub("<script.->.-</script>", "")
     local function count(what) return select(2, document:gsub(what, "")) end
     assert.equal(2 + 3, count "<figure>") -- loss, val_loss; rate, memory of two devices
-    assert.equal(0, count "onerror=alert%(1%)>") -- as markup: texts are escaped
+    assert.equal(0, count "onerror=alert%(1%)>") -- no markup, because texts are escaped
     assert.equal(1, count "<img ")
     assert.equal(1, count 'class="state failed"')
     assert.equal(2, count 'class="differs"')

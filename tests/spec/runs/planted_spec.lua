@@ -1,5 +1,5 @@
 -- tests/spec/runs/planted_spec.lua - folders of runs that others may write to: links, pipes and
--- devices in them are not read, and lead nowhere.
+-- devices in them are neither read nor followed.
 
 local child = dofile "tests/child.lua"
 local gp = require "gpipe"
@@ -35,7 +35,7 @@ for what, command in pairs(PLANTED) do
   end)
 end
 
-it("a timeline that is no image is left out", function()
+it("a timeline that is not an image is left out", function()
   run_folder.make(root, "a", { step = 3 })
   shell("echo 'root:x:0:0 SECRET' >%s/a/timeline.svg", root)
   local page = root .. "/page.html"
@@ -43,7 +43,7 @@ it("a timeline that is no image is left out", function()
   assert.is_nil(out:find "SECRET")
 end)
 
-it("links to folders are not followed, so none leads in a circle or through the machine", function()
+it("links to folders are not followed, not in a circle and not through the machine", function()
   run_folder.make(root, "a", { step = 3 })
   for i = 1, 6 do shell("ln -s . %s/circle%d", root, i) end
   shell("ln -s / %s/machine", root)
@@ -51,7 +51,7 @@ it("links to folders are not followed, so none leads in a circle or through the 
   assert.equal(1, #runs)
 end)
 
-it("names of runs turn no terminal around", function()
+it("names of runs send no control characters to a terminal", function()
   local fit = require "gpipe.schedule.draw.fit"
   assert.equal("a?b?c?", fit.clean "a\u{202e}b\u{2066}c\u{200f}")
   assert.equal("äöü €", fit.clean "äöü €")

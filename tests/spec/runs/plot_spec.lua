@@ -43,7 +43,7 @@ describe("ticks", function()
   end
 end)
 
-it("colours of curves are seen on white and on the dark page", function()
+it("colours of curves are visible on white and on the dark page", function()
   for place = 1, 8 do
     assert.is_true(colours.contrast(palette.light(place), "#ffffff") >= 3, palette.light(place))
     assert.is_true(colours.contrast(palette.dark(place), "#14171b") >= 3, palette.dark(place))
@@ -86,7 +86,7 @@ describe("a plot in the terminal", function()
     end
   end)
 
-  it("keeps one spike in many values, and tells what is not finite", function()
+  it("keeps one spike in many values, and reports values that are not finite", function()
     run_folder.make(root, "a", { step = 5000,
       value = function(step) return step == 2500 and 1000 or 1 end })
     local log = assert(io.open(root .. "/a/log.jsonl", "ab"))
@@ -97,7 +97,7 @@ describe("a plot in the terminal", function()
     assert.matches("nan %(1 not finite%)", text)
   end)
 
-  it("has a colour for each curve only where asked", function()
+  it("has a colour for each curve only on request", function()
     run_folder.make(root, "a", { step = 20 })
     local text = plotted("loss,val_loss", { width = 40, height = 5, colour = true, unicode = true })
     local seen = {}
@@ -106,7 +106,7 @@ describe("a plot in the terminal", function()
     assert.is_nil(plotted("loss", { width = 40, height = 5 }):find "\27")
   end)
 
-  it("refuses names that nobody logged, and wrong options", function()
+  it("refuses names that no run logged, and wrong options", function()
     run_folder.make(root, "a", { step = 10 })
     local list = gp.runs(root)
     for _, call in ipairs {
@@ -124,7 +124,7 @@ end)
 -- ---- figures -----------------------------------------------------------------------------------
 
 describe("a figure", function()
-  it("is well-formed, has a line for each curve and no number that is none", function()
+  it("is well-formed, has a line for each curve and no nan", function()
     run_folder.make(root, "a", { step = 3000, name = "<script>alert(1)</script> & \\\"co\\\"" })
     run_folder.make(root, "b", { step = 500, half = '{"step":501,"loss":nul' })
     for _, opts in ipairs { {}, { x = "time" }, { log = true, smooth = 0.9 } } do
@@ -139,7 +139,7 @@ describe("a figure", function()
     end
   end)
 
-  it("takes no other file's place", function()
+  it("replaces no other file", function()
     run_folder.make(root, "a", { step = 5 })
     local path = root .. "/out.svg"
     run_folder.write(path, "precious")
@@ -166,7 +166,7 @@ describe("gpipe-lua plot", function()
     assert.is_nil(out:find "\27")
   end)
 
-  it("refuses what it cannot do with 2, and a file that is there with 1", function()
+  it("refuses wrong arguments with 2, and an existing file with 1", function()
     run_folder.make(root, "a", { step = 20 })
     run_folder.write(root .. "/there.svg", "precious")
     local cases = {

@@ -1,4 +1,4 @@
--- tests/spec/runs/runs_spec.lua - what gp.runs and `gpipe-lua runs` tell of folders of runs.
+-- tests/spec/runs/runs_spec.lua - what gp.runs and `gpipe-lua runs` report about folders of runs.
 
 local child = dofile "tests/child.lua"
 local gp = require "gpipe"
@@ -10,7 +10,7 @@ local root
 before_each(function() root = run_folder.root() end)
 after_each(function() run_folder.remove(root) end)
 
--- A process that is there no more.
+-- Returns the id of a process that has ended.
 local function dead_pid()
   local pipe = assert(io.popen "echo $$")
   local pid = pipe:read "n"
@@ -18,7 +18,7 @@ local function dead_pid()
   return pid
 end
 
-local function own_pid() -- of this test, which runs
+local function own_pid() -- the id of this test's process
   local file <close> = assert(io.open "/proc/self/stat")
   return file:read "n"
 end
@@ -27,12 +27,12 @@ describe("the state of a run", function()
   local cases = {
     { "running where its process is there", { state = "running", pid = own_pid }, "running" },
     { "killed where its process is gone", { state = "running", pid = dead_pid }, "killed" },
-    { "what it wrote where it ran on another host",
+    { "that of its files where it ran on another host",
       { state = "running", pid = dead_pid, host = "elsewhere" }, "running" },
     { "finished", { state = "finished", pid = dead_pid }, "finished" },
     { "stopped", { state = "stopped", pid = dead_pid }, "stopped" },
     { "failed", { state = "failed", pid = dead_pid }, "failed" },
-    { "unknown where the word is none", { state = "dancing" }, "unknown" },
+    { "unknown where its files hold no known state", { state = "dancing" }, "unknown" },
   }
   for _, case in ipairs(cases) do
     it("is " .. case[1], function()
@@ -45,7 +45,7 @@ describe("the state of a run", function()
 end)
 
 describe("gp.runs", function()
-  it("tells what the files hold, the last writer first", function()
+  it("reports what the files hold, the last writer first", function()
     run_folder.make(root, "old", { step = 10, updated = 1000, config = '"lr":0.1' })
     run_folder.make(root, "deep/er/new", { step = 30, updated = 2000, name = "new one" })
     local list = gp.runs(root)
@@ -58,7 +58,7 @@ describe("gp.runs", function()
     assert.same({ "loss", "val_loss" }, new:names())
   end)
 
-  it("takes the folder of one run, and no run inside of another", function()
+  it("takes the folder of one run, and ignores runs inside of another", function()
     local path = run_folder.make(root, "a", { step = 3 })
     run_folder.make(root, "a/checkpoints/best-loss", { step = 3 })
     assert.equal(1, #gp.runs(root))
@@ -94,7 +94,7 @@ describe("gp.runs", function()
     assert.equal(8, run.step)
   end)
 
-  it("tells damage with file and line, and goes on", function()
+  it("reports damage with file and line, and goes on", function()
     local path = run_folder.make(root, "a", { step = 5 })
     local log = assert(io.open(path .. "/log.jsonl", "ab"))
     log:write('{"step":6,"loss":0.25,}\n\0\0\0\n{"step":7,"loss":0.125}\n')
@@ -108,7 +108,7 @@ describe("gp.runs", function()
     assert.is_truthy(all:find("/state.json: ", 1, true))
   end)
 
-  it("believes no field that is of another kind", function()
+  it("ignores fields of a wrong type", function()
     local path = run_folder.make(root, "a", { step = 5 })
     run_folder.write(path .. "/state.json", '{"state":7,"step":"x","loss":[],"best":3,"pid":{},'
       .. '"updated":1e999,"rate":"fast","unit":{}}')
@@ -130,7 +130,7 @@ describe("the table of runs", function()
     return list
   end
 
-  it("fits every width, with the names and states to the last", function()
+  it("fits every width, and shows the states at every width", function()
     local list = list_of(3, "a-name-that-is-rather-long")
     for width = 24, 120 do
       for line in runs_table.text(list, { width = width, now = 5000 }):gmatch "[^\n]+" do

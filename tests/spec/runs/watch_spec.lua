@@ -10,8 +10,8 @@ local root
 before_each(function() root = run_folder.root() end)
 after_each(function() run_folder.remove(root) end)
 
--- Run bash text while the server runs, $port is its port; Ctrl-C ends it. Returns what the text
--- printed, what the server printed and its exit code.
+-- Runs bash text while the server runs, whose port is $port; Ctrl-C ends the server. Returns what
+-- the text printed, what the server printed and its exit code.
 local function while_watching(text)
   local script = child.file(([[
     env --default-signal=INT %s watch %s --port 0 >%s/out 2>&1 & server=$!
@@ -44,14 +44,14 @@ describe("gpipe-lua watch", function()
     assert.is_nil(none:find "root")
   end)
 
-  it("shows nothing to who does not know the address", function()
+  it("shows nothing without the secret part of the address", function()
     run_folder.make(root, "a", { step = 20 })
     local out = while_watching "ask /; ask /data.json; ask /00000000000000000000ffff/data.json"
     assert.equal(3, select(2, out:gsub("HTTP/1.1 404", "")))
     assert.is_nil(out:find('"runs"', 1, true))
   end)
 
-  it("shows what was written meanwhile, and runs that are new", function()
+  it("shows what was written meanwhile, and new runs", function()
     run_folder.make(root, "a", { step = 5 })
     run_folder.make(root .. "/later", "a", { step = 9 })
     run_folder.make(root .. "/later", "b", { step = 3 })
@@ -78,7 +78,7 @@ describe("gpipe-lua watch", function()
     assert.is_truthy(out:find "1 run, ")
   end)
 
-  it("refuses what it cannot do", function()
+  it("refuses wrong arguments", function()
     local cases = {
       { { root, "--port", "70000" }, 2, "70000" }, { { root, "--port", "x" }, 2, "--port" },
       { { "/nowhere/at/all" }, 2, "/nowhere/at/all" }, { { root, "--prt", "1" }, 2, "--port" },
@@ -94,7 +94,7 @@ describe("gpipe-lua watch", function()
   end)
 end)
 
-it("a list of runs is brought up to date, with what was read before", function()
+it("a list of runs is updated without reading again what was read before", function()
   run_folder.make(root, "a", { step = 5 })
   local list = gp.runs(root)
   local first = list[1]

@@ -1,17 +1,17 @@
--- tests/spec/schedule/comms_spec.lua - sends and receives added to a schedule, as
+-- tests/spec/schedule/comms_spec.lua - sends and receives are added to a schedule as
 -- torch.distributed.pipelining does.
 --
--- The lists and the numbers of steps and actions are torch's: its CSV files and its dry run.
+-- The lists and the numbers of steps and actions are torch's: from its CSV files and its dry run.
 local gp = require "gpipe"
 
 local parse = gp.schedule.parse
 
--- The schedule with sends and receives, as text.
+-- Returns the schedule with sends and receives, as text.
 local function lowered(s) return s:verify():csv "comm" end
 
 local function count_actions(text) return select(2, text:gsub("[^,\n]+", "")) end
 
--- Steps of the dry run, and actions in all.
+-- Returns the steps of the dry run, and the number of all actions.
 local function figures(s)
   local text = lowered(s)
   return { parse(text):verify().checked:steps(), count_actions(text) }
@@ -51,7 +51,7 @@ describe("sends and receives", function()
     assert.equal(48, count_actions(zero_bubble:rows()[2]))
   end)
 
-  it("of an overlapped pair stand behind it", function()
+  it("of an overlapped pair stand after it", function()
     local s = parse "0F0,0F1,(0F2;0B0),0B1,0B2\n1F0,1B0,1F1,1B1,1F2,1B2\n"
     assert.equal("0F0,0SEND_F0,0F1,0SEND_F1,0RECV_B0,(0F2;0B0)OVERLAP_F_B,0SEND_F2,0RECV_B1,0B1,0RECV_B2,0B2",
       lowered(s):match "^(.-)\n")
@@ -63,7 +63,7 @@ describe("sends and receives", function()
       .. "1RECV_F0,0F1,0SEND_F1,1F0,0RECV_B1,1B0,1SEND_B0,0B1\n", lowered(s))
   end)
 
-  it("leave recomputation, updates and reductions where they are, and those that are named alone",
+  it("leave recomputation, updates and reductions where they are, and named messages alone",
     function()
     assert.equal("0F0,0SEND_F0,0R0,0RECV_B0,0B0,0REDUCE_GRAD,0U0\n1RECV_F0,1F0,1B0,1SEND_B0,1U0\n",
       lowered(parse "0F0,0R0,0B0,0REDUCE_GRAD,0U0\n1F0,1B0,1U0\n"))
@@ -73,7 +73,7 @@ describe("sends and receives", function()
 end)
 
 describe("merging", function()
-  it("makes B of I and the W behind it, over empty cells too", function()
+  it("makes B of I and the W after it, over empty cells too", function()
     assert.equal("0F0,0B0,0F1,0I1,0F2,0W1,0B2",
       merged(parse "0F0,0I0,,0W0,0F1,0I1,0F2,,0W1,0I2,0W2"):rows()[1])
   end)
@@ -87,7 +87,7 @@ describe("merging", function()
 end)
 
 describe("the dry run", function()
-  it("does one action of a device a step, a pair as one", function()
+  it("runs one action of each device in a step, a pair as one", function()
     local function steps(text) return parse(text):verify().checked:steps() end
     assert.equal(2, steps "0F0,0B0")
     assert.equal(2, steps "0F0,,,0B0")

@@ -1,5 +1,5 @@
--- tests/spec/schedule/csv_spec.lua - schedules as CSV: what torch.distributed.pipelining writes,
--- and back again.
+-- tests/spec/schedule/csv_spec.lua - schedules as CSV: they are written as
+-- torch.distributed.pipelining writes them, and read back.
 local gp = require "gpipe"
 local fails_with = require("tests.support.expect").fails_with
 
@@ -33,7 +33,7 @@ describe("gp.schedule.parse", function()
     assert.equal(2, parse("0F0@0,0B0@0,0F1@0,0B1@0,0U0", { batch = 2 }):verify().batch)
   end)
 
-  it("takes spaces, quotes, CRLF, a mark of the byte order, and lines that are empty at the end",
+  it("takes spaces, quotes, CRLF, a byte order mark, and empty lines at the end",
     function()
     local plain = parse "0F0,0F1,,0B0,,0B1\n,1F0,1B0,1F1,1B1,\n"
     assert.same({ "0F0,0F1,,0B0,,0B1", ",1F0,1B0,1F1,1B1," }, plain:rows())
@@ -54,7 +54,7 @@ describe("gp.schedule.parse", function()
     assert(s:verify())
   end)
 
-  it("reads files of before October 2024", function()
+  it("reads files from before October 2024", function()
     local old = parse("0F0,0F1,,1F0,1B0,1F1,1B1,0B0,1W0,0BW1,1W1,0W0\n", { old_letters = true })
     assert.equal("0F0,0F1,,1F0,1I0,1F1,1I1,0I0,1W0,0B1,1W1,0W0", old:rows()[1])
     fails_with("line 1, cell 3: '0BW1' is not an action", parse, "0F0,0F1,0BW1\n")
@@ -88,7 +88,7 @@ describe("gp.schedule.parse", function()
     fails_with("unknown option 'names' (did you mean 'name'?)", parse, "0F0", { names = 1 })
   end)
 
-  it("leaves what is wrong with the schedule to verify", function()
+  it("leaves errors of the schedule to verify", function()
     local good, report = parse("0F0,0F1,0B0\n"):verify()
     assert.is_nil(good)
     assert.equal("complete", report[1].check)
@@ -132,7 +132,7 @@ describe("two schedules", function()
 end)
 
 describe("a NUL in the text", function()
-  it("is no end of a line", function()
+  it("does not end a line", function()
     for _, text in ipairs { "0F0,0B0,\0this is no action\n", "0F0,0B0,\0,99999999999999999999F0\n" } do
       local good, message = pcall(require "gpipe".schedule.parse, text)
       assert.is_false(good)

@@ -22,7 +22,7 @@ local function outdent(text)
   return table.concat(list, "\n")
 end
 
--- The row of a device without its name: the first one is "0 |...".
+-- Returns the row of a device without its name: the first one is "0 |...".
 local function row_of(text, device)
   for _, line in ipairs(lines_of(text)) do
     local row = line:match("^" .. device .. " *|(.*)")
@@ -68,7 +68,7 @@ local grids = {
 describe("a text drawing", function()
   for _, case in ipairs(grids) do
     local name, devices, chunks, costs, wanted = table.unpack(case)
-    it(("is the classic grid where there is room: %s, %d devices, %d micro-batches"):format(name,
+    it(("shows the classic grid where there is room: %s, %d devices, %d micro-batches"):format(name,
       devices,
       chunks), function()
       assert.equal(outdent(wanted),
@@ -76,7 +76,7 @@ describe("a text drawing", function()
     end)
   end
 
-  it("says which width the numbers of micro-batches need, and shows them there", function()
+  it("says which width the numbers of micro-batches need, and shows them at that width", function()
     for _, case in ipairs { { "interleaved_zero_bubble", 4, 8 }, { "1f1b", 4, 32 }, { "zbv", 3, 5 } } do
       local one = timeline(table.unpack(case))
       local narrow = draw.text(one, { width = 60 })
@@ -141,14 +141,14 @@ describe("a text drawing", function()
       { list[2]:sub(1, 2), list[3]:sub(1, 2), list[4], list[5]:sub(1, 2), list[6]:sub(1, 2) })
   end)
 
-  it("shows a crowded stretch in its shares", function()
+  it("shows a crowded stretch by the shares of its actions", function()
     local row = row_of(draw.text(timeline("1f1b", 1, 300, { F = 1, B = 2 }), { width = 63 }), 0)
     assert.equal(60, #row)
     assert.equal(20, select(2, row:gsub("F", "")))
     assert.equal(40, select(2, row:gsub("B", "")))
   end)
 
-  it("never is wider than it may be", function()
+  it("is never wider than allowed", function()
     for seed = 1, 60 do
       local one = random_timeline(seed)
       local width = math.random(20, 160)
@@ -205,7 +205,7 @@ describe("a schedule", function()
     assert.equal("F0 F1 ......B0 B1", row_of(s:draw { width = 60 }, 0))
   end)
 
-  it("makes lists for the devices that are shown only", function()
+  it("makes lists only for the devices that are shown", function()
     local s = build("1f1b", 512, 1024)
     s:simulate()
     local before = collectgarbage "count"
@@ -224,7 +224,7 @@ describe("a schedule", function()
     end
   end)
 
-  it("tells where a file cannot be written, and leaves the old one", function()
+  it("says that a file cannot be written, and leaves the old one", function()
     local s = build("1f1b", 2, 3)
     for _, kind in ipairs { "svg", "html", "trace" } do
       local good, message, code = s[kind](s, "/nonexistent/folder/file")
@@ -235,7 +235,7 @@ describe("a schedule", function()
     end
   end)
 
-  it("refuses options and paths that are none", function()
+  it("refuses wrong options and paths", function()
     local s = build("1f1b", 2, 3)
     fails_with("schedule:draw: unknown option 'with' (did you mean 'width'?)", s.draw, s,
       { with = 3 })
@@ -272,7 +272,7 @@ local mistakes = {
     "draw.text: timeline 'b' has 2 devices, expected 1 as 'a' has" },
 }
 
-describe("what is no timeline", function()
+describe("a wrong timeline", function()
   for _, case in ipairs(mistakes) do
     it("is refused: " .. case[2],
       function() fails_with(case[2], draw.text, case[1], { width = 80 }) end)

@@ -1,4 +1,4 @@
--- tests/spec/schedule/greedy_spec.lua - schedules written by the event loop of gp.schedule.greedy.
+-- tests/spec/schedule/greedy_spec.lua - schedules that the event loop of gp.schedule.greedy writes.
 
 local fails = require("tests.support.expect").failure
 local gp = require "gpipe"
@@ -10,7 +10,7 @@ local function line(p)
   return placement
 end
 
--- A V over p devices, `waves` times.
+-- Places `waves` Vs over p devices.
 local function wave(p, waves)
   local placement = {}
   for s = 0, 2 * p * waves - 1 do
@@ -25,7 +25,7 @@ local function made(opts)
 end
 
 describe("gp.schedule.greedy", function()
-  it("with the limits of 1F1B is 1F1B, and with none and forwards first GPipe", function()
+  it("gives 1F1B with its limits, and GPipe with forwards first and no limits", function()
     for p = 1, 6 do
       for _, m in ipairs { 1, 3, p, 2 * p + 1 } do
         local opts = { placement = line(p), chunks = m, limit = function(d) return p - d end }

@@ -1,4 +1,5 @@
--- tests/spec/schedule/lower_spec.lua - s:lower(): what ends a mini-batch of all stages, as actions.
+-- tests/spec/schedule/lower_spec.lua - s:lower() writes the end of a mini-batch as actions of all
+-- stages.
 local gp = require "gpipe"
 local fails_with = require("tests.support.expect").fails_with
 
@@ -6,7 +7,7 @@ local function build(name, devices)
   return gp.schedule.build(name, { devices = devices or 2, chunks = 2 })
 end
 
--- What stands behind the last backward pass of each device.
+-- Returns what stands after the last backward pass of each device.
 local function ends(s, opts)
   opts.comms = false
   local list = {}
@@ -46,7 +47,7 @@ describe("simulate", function()
   it("lets updates wait for the norm of the slowest stage", function()
     local s = build("gpipe"):lower { comms = false }
     local free = s:simulate { F = 1, B = 2, NORM = { 1, 5 }, U = 1 }
-    -- stage 1 ends its backward passes at 7, stage 0 at 9: both norms are there at 12
+    -- stage 1 ends its backward passes at 7, stage 0 at 9, so both norms are known at 12
     assert.equal(13, free.makespan)
     local slow = s:simulate { F = 1, B = 2, NORM = { 4, 1 }, U = 1 }
     assert.equal(14, slow.makespan)
@@ -58,7 +59,7 @@ describe("simulate", function()
     assert.equal(9 + 1 + 1 + 3 + 1, r.makespan)
   end)
 
-  it("refuses a cost of an op that there is not", function()
+  it("refuses a cost of an unknown op", function()
     fails_with("NORN", function() build("gpipe"):simulate { NORN = 1 } end)
   end)
 end)

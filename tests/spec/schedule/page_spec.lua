@@ -31,7 +31,7 @@ describe("a page", function()
     end
   end)
 
-  it("needs nothing from elsewhere", function()
+  it("loads nothing from elsewhere", function()
     local text = page_of(timeline("gpipe", 2, 2))
     assert.is_nil(text:find "https?://")
     assert.is_nil(text:find "src=")
@@ -39,7 +39,7 @@ describe("a page", function()
     assert.is_nil(text:find "@import")
   end)
 
-  it("is not ended by a name", function()
+  it("does not end at a name with markup", function()
     local one = timeline("gpipe", 2, 2)
     one.name = "</script><b>"
     local text, data = page_of(one)
@@ -68,7 +68,7 @@ describe("a trace", function()
     return by
   end
 
-  -- The complete event of a thread within which a time lies.
+  -- Returns the complete event of a thread that contains a time.
   local function slice_at(by, flow)
     for _, x in ipairs(by.X) do
       local inside = flow.ts >= x.ts and flow.ts < x.ts + x.dur

@@ -1,8 +1,8 @@
--- tests/spec/schedule/published_any_spec.lua - every generator for every size: its list is a
--- schedule, or it says why not.
+-- tests/spec/schedule/published_any_spec.lua - for every size, every generator makes a schedule or
+-- says why it cannot.
 --
 -- The normal run takes a sample of p <= 16, m <= 64 and up to four stages per device; `scripts/test
--- --full` all.
+-- --full` takes all.
 local gp = require "gpipe"
 local fails_with = require("tests.support.expect").fails_with
 local in_order = require "tests.support.in_order"
@@ -13,13 +13,12 @@ local function build(name, devices, chunks, options)
   return gp.schedule.build(name, opts)
 end
 
--- ---- every size
--- ----------------------------------------------------------------------------------
+-- ---- every size --------------------------------------------------------------------------------
 
-local PAIRED = { chimera = true, dualpipe = true } -- an even number of devices
+local PAIRED = { chimera = true, dualpipe = true } -- these need an even number of devices
 local LOOPED = { interleaved_1f1b = true, interleaved_zero_bubble = true, looped_bfs = true }
 
--- Options beside the defaults that make other lists.
+-- Options that make other lists than the defaults.
 local variants = {
   ["1f1b"] = { {}, { warmup = 2 }, { warmup = 100 } },
   gpipe = { {}, { backward = "lifo" } },
@@ -78,7 +77,7 @@ describe("every generator", function()
       function() check(name, up_to(16), up_to(64)) end)
   end
 
-  it("makes schedules of groups of every size #slow", function()
+  it("makes schedules with groups of every size #slow", function()
     for _, name in ipairs { "interleaved_1f1b", "interleaved_zero_bubble" } do
       for p = 1, 12 do
         for m = 1, 40 do
@@ -90,7 +89,7 @@ describe("every generator", function()
     end
   end)
 
-  it("makes those of a thousand devices fast, where they are formulas", function()
+  it("makes schedules of a thousand devices fast, where they are formulas", function()
     local sanitized = (os.getenv "GPIPE_SANITIZE" or "") ~= ""
     for _, name in ipairs { "gpipe", "1f1b", "interleaved_1f1b", "looped_bfs", "zb_h1" } do
       local began = os.clock()
@@ -100,13 +99,12 @@ describe("every generator", function()
   end)
 end)
 
--- ---- costs of every stage
--- ------------------------------------------------------------------------
+-- ---- costs of every stage ----------------------------------------------------------------------
 
 describe("the automatic scheduler", function()
   it("takes the costs of each stage", function()
     local state = 1
-    local function random() -- of 0 .. 3, always the same
+    local function random() -- draws 0 .. 3, always the same
       state = (state * 48271) % 2147483647
       return state % 31 / 10
     end
@@ -123,15 +121,14 @@ describe("the automatic scheduler", function()
     end
   end)
 
-  it("makes what is shorter for them", function()
+  it("makes schedules that are shorter with them", function()
     local slow_w = { F = 1, I = 1, W = { 1, 1, 1, 9 }, comm = 0.5 }
     local made = in_order.time(build("zb_auto", 4, 8, slow_w), { F = 1, I = 1, W = 1, comm = 0.5 })
     assert.is_true(made < 60)
   end)
 end)
 
--- ---- what a size or an option forbids
--- --------------------------------------------------------------
+-- ---- what a size or an option forbids ----------------------------------------------------------
 
 describe("bad input", function()
   local wrong = {
@@ -179,10 +176,9 @@ describe("bad input", function()
   end
 end)
 
--- ---- versions of the weights
--- ---------------------------------------------------------------------
+-- ---- versions of the weights -------------------------------------------------------------------
 
--- Visit a row's actions: visit(part, updates so far).
+-- Visits a row's actions: visit(part, updates so far).
 local function walk(row, visit)
   local updates = 0
   for _, parts in ipairs(in_order.parse { row }[1]) do
@@ -191,9 +187,8 @@ local function walk(row, visit)
   end
 end
 
--- Check versions against a rule and that they exist when they are used; returns the most that a
--- stage keeps:
--- from the oldest that any micro-batch still uses to the newest.
+-- Checks versions against a rule, and that they exist when they are used. Returns the most that a
+-- stage keeps: from the oldest that any micro-batch still uses to the newest.
 local function versions_of(row, rule)
   local most = 0
   local last_use, seen = {}, {}
@@ -254,7 +249,7 @@ describe("an asynchronous schedule", function()
       build("pipedream_2bw", 2, 2, { batches = 2 }):rows())
   end)
 
-  it("of more micro-batches goes on where that of fewer begins to drain", function()
+  it("of more micro-batches goes on where one of fewer begins to drain", function()
     local function check_prefix(name, p, short, long, first)
       local less, more = build(name, p, table.unpack(short)):rows(),
         build(name, p, table.unpack(long)):rows()

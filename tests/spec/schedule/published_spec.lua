@@ -1,8 +1,8 @@
--- tests/spec/schedule/published_spec.lua - the published schedules are the published ones: lists,
--- times, memory.
+-- tests/spec/schedule/published_spec.lua - the published schedules have their published lists,
+-- times and memory.
 --
--- Lists and numbers are those of shared/reference/schedules.md: made by the authors' own code, or
--- simulated from it. Times and memory are worked out by tests/support/in_order.lua, not by the
+-- Lists and numbers are those of shared/reference/schedules.md: the authors' own code made them, or
+-- they were simulated from it. tests/support/in_order.lua computes times and memory, not the
 -- product.
 local gp = require "gpipe"
 local in_order = require "tests.support.in_order"
@@ -23,7 +23,7 @@ end
 
 -- ---- lists -------------------------------------------------------------------------------------
 
--- Name, devices and micro-batches in a line of their own, then the rows.
+-- Reads name, devices and micro-batches from a line of their own, then the rows.
 local function read_golden(path)
   local cases = {}
   for line in io.lines(path) do
@@ -58,12 +58,12 @@ describe("the list of actions", function()
     pipe:close()
   end)
 
-  it("of two devices and two stages each is torch's: interleaved 1F1B", function()
+  it("of interleaved 1F1B for two devices with two stages each is torch's", function()
     assert.equal("0F0,0F1,2F0,2F1,0F2,2B0,0F3,2B1,2F2,0B0,2F3,0B1,2B2,2B3,0B2,0B3",
       build("interleaved_1f1b", 2, 4):rows()[1])
   end)
 
-  it("of GPipe runs its backwards either way", function()
+  it("of GPipe may run its backward passes in either order", function()
     assert.equal("0F0,0F1,0F2,0B2,0B1,0B0", build("gpipe", 1, 3, { backward = "lifo" }):rows()[1])
   end)
 
@@ -74,7 +74,7 @@ describe("the list of actions", function()
     end
   end)
 
-  it("of the automatic scheduler with p activations is ZB-H1's but for 2 <= m <= p", function()
+  it("of the automatic scheduler with p activations is ZB-H1's except for 2 <= m <= p", function()
     for _, p in ipairs { 1, 2, 3, 4, 8 } do
       for m = 1, 20 do
         local same = table.concat(build("zb_auto", p, m):rows(), " ")
@@ -175,7 +175,8 @@ end)
 
 -- ---- memory ------------------------------------------------------------------------------------
 
--- Activations of one stage alive on device r of p with m micro-batches (m >= 2p, p divides m).
+-- Activations of one stage that are alive on device r of p with m micro-batches (m >= 2p, p divides
+-- m).
 local memory = {
   { "naive", nil, function() return 1 end },
   { "gpipe", nil, function(_, _, m) return m end },
@@ -210,7 +211,7 @@ describe("memory", function()
     end)
   end
 
-  it("of the device with most is the published one: V-Min, V-Half", function()
+  it("of the fullest device is the published one: V-Min, V-Half", function()
     for p = 2, 16 do
       local peak = math.max(table.unpack(in_order.peaks(build("v_min", p, 3 * p):rows())))
       assert.equal(2 * ((p + 4) // 3), peak, "V-Min on " .. p)
@@ -220,7 +221,7 @@ describe("memory", function()
     end
   end)
 
-  it("never passes the limit of the automatic scheduler", function()
+  it("never exceeds the limit of the automatic scheduler", function()
     for _, p in ipairs { 1, 2, 3, 8 } do
       for _, limit in ipairs { 1, 2, 3, 7, 40 } do
         local s = build("zb_auto", p, 13, { memory = limit, F = 2, I = 3, W = 1, comm = 1 })

@@ -1,7 +1,8 @@
--- tests/spec/schedule/schedule_spec.lua - schedules as data: golden lists and definitions of users.
+-- tests/spec/schedule/schedule_spec.lua - schedules as data: golden lists, and schedules that users
+-- define.
 --
--- The golden lists are those of torch.distributed.pipelining's text form, as a reader would write
--- them.
+-- The golden lists are those of torch.distributed.pipelining's text form, written for human
+-- readers.
 local gp = require "gpipe"
 local fails_with = require("tests.support.expect").fails_with
 local training = require "tests.support.training"
@@ -15,7 +16,7 @@ end
 
 local function lines(text) return (text:gsub("%s+", "\n"):gsub("^\n", ""):gsub("\n$", "")) end
 
--- A schedule of two stages with these rows (placement: one stage a device unless said).
+-- Makes a schedule of two stages with these rows (placement: one stage a device by default).
 local function of(list, placement)
   schedule.define("given",
     function() return { rows = list, placement = placement or { [0] = 0, 1 } } end)
@@ -88,14 +89,14 @@ end)
 -- ---- build and define --------------------------------------------------------------------------
 
 describe("gp.schedule", function()
-  it("names what there is", function()
+  it("lists all names", function()
     local names = table.concat(schedule.names(), " ")
     for _, name in ipairs { "naive", "gpipe", "1f1b" } do
       assert.truthy(names:find(name, 1, true))
     end
   end)
 
-  it("builds objects that tell their placement and print themselves", function()
+  it("builds objects that know their placement and print themselves", function()
     local s = schedule.build("gpipe", { devices = 2, chunks = 2 })
     assert.same({ [0] = 0, 1 }, s.placement)
     assert.equal("schedule gpipe: 2 devices, 2 micro-batches\n  0F0,0F1,0B0,0B1\n  1F0,1F1,1B0,1B1",
@@ -106,7 +107,7 @@ describe("gp.schedule", function()
     assert.equal(s, s:verify())
   end)
 
-  it("prints the beginnings of a large schedule", function()
+  it("prints the beginning of each row of a large schedule", function()
     local text = tostring(schedule.build("1f1b", { devices = 100, chunks = 1000 }))
     assert(#text < 100000, #text)
     assert(text:find(",...\n  31F0,", 1, true) and text:sub(-24) == "\n  ... (68 more devices)",
@@ -160,11 +161,11 @@ describe("gp.schedule", function()
     end
     assert.equal("0F0,0F1,0B0,0B1", assert(text:verify()):rows()[1])
     assert.equal("1F0,1B0,1F1,1B1", assert(of(list):verify()):rows()[2])
-    list[1][1].stage, list[1][1].micro = 0 / 2, 4 / 2 - 2 -- whole numbers that Lua made floats
+    list[1][1].stage, list[1][1].micro = 0 / 2, 4 / 2 - 2 -- whole numbers that are floats
     assert.equal("0F0,0B0,0F1,0B1", of(list):rows()[1])
   end)
 
-  it("checks the numbers of devices and micro-batches of a schedule of one's own too", function()
+  it("checks the numbers of devices and micro-batches of a user's schedule too", function()
     schedule.define("given", function() error "called" end)
     fails_with("option 'devices' is 0, expected an integer >= 1", schedule.build, "given",
       { devices = 0, chunks = 1 })
@@ -176,7 +177,7 @@ describe("gp.schedule", function()
       { devices = 100000, chunks = 100000 })
   end)
 
-  it("wants exactly the micro-batches that were asked for", function()
+  it("requires exactly the micro-batches that were asked for", function()
     schedule.define("given",
       function() return { rows = { "0F0,0B0,0F1,0B1" }, placement = { [0] = 0 } } end)
     assert(schedule.build("given", { devices = 1, chunks = 2 }):verify())
@@ -188,14 +189,14 @@ describe("gp.schedule", function()
     assert.same({ 0, 3 }, { report[1].device, report[1].position })
   end)
 
-  it("marks what is no action in the grid of the rows", function()
+  it("marks a cell that is not an action in the grid of the rows", function()
     local _, report = of({ "0F0,(0F1;0B0),0X2,0B1", "1F0,1B0,1F1,1B1" }):verify()
     assert.equal("schedule, device 0: '0X2' is not an action, expected \"2F0\"\n  device 0: 0F0 "
       .. "(0F1;0B0) >0X2< 0B1\n"
       .. (" "):rep(27) .. "^\n  device 1: 1F0 1B0 1F1 1B1", tostring(report))
   end)
 
-  it("says what a generator returned that is no schedule", function()
+  it("says what a generator returned instead of a schedule", function()
     local wrong = {
       { function() return 3 end,
         "schedule 'given': the generator returned 3, expected {placement = ..., rows = ...}" },
@@ -234,8 +235,8 @@ end)
 
 -- ---- in a pipeline -----------------------------------------------------------------------------
 
--- Schedules of users: fill and drain with its backward passes last first, I and W apart with all W
--- at the end and last first, and every stage on one device.
+-- Users' schedules: fill and drain with its backward passes last first; I and W separate, with all
+-- W at the end and last first; and every stage on one device.
 local function each(p, make)
   local list, placement = {}, {}
   for r = 0, p - 1 do list[r + 1], placement[r] = make(r), r end
@@ -275,8 +276,8 @@ local setup = {
   end,
 }
 
-describe("a schedule of the user's", function()
-  it("gives the bits of every other: out of order, I and W apart, all stages on one device",
+describe("a user's schedule", function()
+  it("gives the bits of every other: out of order, I and W separate, all stages on one device",
     function()
     training.check_same(setup, training.combinations {
       balance = { { 6 }, { 3, 3 }, { 1, 4, 1 }, { 2, 1, 1, 2 } }, chunks = 4, threads = { 1, 2 },
@@ -326,7 +327,7 @@ describe("a schedule of the user's", function()
     assert.same(losses[1], losses[2])
   end)
 
-  it("is refused before anything runs where it does not fit", function()
+  it("is refused before any action runs where it does not fit", function()
     local function pipe(options) return gp.pipeline(setup.model(), options) end
     schedule.define("cyclic", function(p, m)
       return each(p, function(r) return r == 0 and "0F0,0B0,0F1,0B1" or "1F0,1F1,1B0,1B1" end, m)
@@ -344,7 +345,7 @@ describe("a schedule of the user's", function()
       { schedule = "1f2b" })
   end)
 
-  it("that was built for more micro-batches than the batch has rows says both numbers", function()
+  it("built for more micro-batches than the batch has rows is refused with both numbers", function()
     local pipe <close> = gp.pipeline(setup.model(), { balance = { 3, 3 }, loss = setup.loss,
       schedule = schedule.build("gpipe", { devices = 2, chunks = 4 }) })
     fails_with("step: the batch has rows for 2 micro-batches, the schedule is for 4", pipe.step,
@@ -355,7 +356,7 @@ describe("a schedule of the user's", function()
 end)
 
 describe("a generator", function()
-  it("may say where activations are made anew", function()
+  it("may say where activations are recomputed", function()
     gp.schedule.define("own recomputation", function(_, m)
       local list = gp.schedule.rows(2)
       for i = 0, m - 1 do list:F(0, 0, i) list:F(1, 1, i) end

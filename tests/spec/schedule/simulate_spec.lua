@@ -1,8 +1,8 @@
--- tests/spec/schedule/simulate_spec.lua - the simulator gives the reference's figures, exactly.
+-- tests/spec/schedule/simulate_spec.lua - the simulator gives exactly the reference's figures.
 --
 -- Tables are those of schedules.md (1.2 formulas, 1.3 unequal costs, 1.4 channels, Appendix A unit
--- costs): costs there are of a device's whole share of the model, so a stage of v per device costs
--- 1/v.
+-- costs). Costs there are of a device's whole share of the model, so with v stages per device each
+-- costs 1/v.
 local gp = require "gpipe"
 local fails_with = require("tests.support.expect").fails_with
 local schedule = gp.schedule
@@ -13,7 +13,7 @@ local function build(name, p, m, extra)
   return schedule.build(name, opts)
 end
 
--- Simulate with costs of a whole device's share.
+-- Simulates with costs of a whole device's share.
 local function run(s, F, I, W, rest)
   local v, costs = s.stages / s.devices, {}
   for key, value in pairs(rest or {}) do costs[key] = value end
@@ -23,7 +23,7 @@ end
 
 local function most(list) return math.max(table.unpack(list)) end
 
--- Equal but for the rounding of sums of thirds and tenths.
+-- Compares up to the rounding of sums of thirds and tenths.
 local function near(wanted, is, what)
   assert(math.abs(wanted - is) < 1e-9 * math.max(1, math.abs(wanted)),
     ("%s: %s, expected %s"):format(what, is, wanted))
@@ -33,8 +33,7 @@ local function title(case)
   return case[1] .. (next(case[2]) and " with options " .. tostring(next(case[2])) or "")
 end
 
--- ---- the reference's tables
--- ----------------------------------------------------------------------
+-- ---- the reference's tables --------------------------------------------------------------------
 
 -- name, options, makespans and spans of p = 4 m = 8 and p = 8 m = 16
 local unit_costs = {
@@ -78,8 +77,8 @@ local unequal_costs = {
   { "chimera", {}, 691, 691, 8, 1315 },
 }
 
--- Rendezvous works, least capacity that does not deadlock and that costs no time: p = 4 m = 8, p =
--- 8 m = 16
+-- Whether rendezvous works, and the least capacity that does not deadlock and that costs no time: p
+-- = 4 m = 8, p = 8 m = 16.
 local capacities = {
   { "gpipe", {}, 0, 0, 0, 0 },
   { "1f1b", {}, 1, 1, 1, 1 },
@@ -152,14 +151,13 @@ describe("channels", function()
     end)
   end
 
-  it("too small for a schedule are named", function()
+  it("too small for a schedule are refused by name", function()
     fails_with("simulate: device 0 cannot send what 0F3 made: its channel holds 0 values",
       build("1f1b", 4, 8).simulate, build("1f1b", 4, 8), { capacity = 0 })
   end)
 end)
 
--- ---- formulas
--- --------------------------------------------------------------------------------------
+-- ---- formulas ----------------------------------------------------------------------------------
 
 describe("formulas hold for any number of devices and micro-batches:", function()
   local function each(f)
@@ -209,7 +207,7 @@ describe("formulas hold for any number of devices and micro-batches:", function(
     end
   end)
 
-  it("recomputation as an action of its own saves (p-1)R", function()
+  it("recomputation as a separate action saves (p-1)R", function()
     for _, case in ipairs { { 4, 8, 44, 41 }, { 8, 16, 92, 85 } } do
       local p, m, within, apart = table.unpack(case)
       schedule.define("again", function()
@@ -243,7 +241,7 @@ describe("weights", function()
 end)
 
 describe("the critical path", function()
-  -- Durations and gaps (transfers) of a path that is contiguous from 0 on.
+  -- Adds the durations and gaps (transfers) of a path that is contiguous from 0 on.
   local function length(r, comm)
     local sum, last = 0, nil
     for i, action in ipairs(r.critical) do

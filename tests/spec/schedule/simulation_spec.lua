@@ -1,5 +1,5 @@
--- tests/spec/schedule/simulation_spec.lua - what schedule:simulate takes and gives back, and the
--- table of compare.
+-- tests/spec/schedule/simulation_spec.lua - what schedule:simulate takes and returns, and the table
+-- of compare.
 
 local gp = require "gpipe"
 local fails_with = require("tests.support.expect").fails_with
@@ -48,7 +48,7 @@ describe("a simulation", function()
     end
   end)
 
-  it("holds what is computed again from there on", function()
+  it("counts recomputed activations from their recomputation on", function()
     schedule.define("again", function()
       return { placement = { [0] = 0 }, rows = { "0F0,0F1,0R0,0B0,0R1,0B1" } }
     end)
@@ -75,7 +75,7 @@ describe("a simulation", function()
     assert.equal(21, two:simulate { comm = 3, overlap = false }.makespan) -- 0F1 and 1B1 wait 3 each
   end)
 
-  it("takes explicit sends and receives at their own cost", function()
+  it("takes explicit sends and receives at costs of their own", function()
     schedule.define("sent", function()
       return { placement = { [0] = 0, 1 }, rows = {
         "0F0,0SEND_F0,0RECV_B0,0B0", "1RECV_F0,1F0,1B0,1SEND_B0" } }
@@ -108,7 +108,7 @@ describe("a simulation", function()
         "1F0,0F1,1B0,0B1,0REDUCE_GRAD,1REDUCE_GRAD,1U0,0U0" } }
     end)
     local s = build("both", 2, 2)
-    for _, capacity in ipairs { 1, 2 } do -- with channels in the way, and without
+    for _, capacity in ipairs { 1, 2 } do -- channels that block, and that do not
       local r = s:simulate { B = { 2, 5 }, U = 1, REDUCE = 0.5, capacity = capacity }
       local row = r:timeline(1)
       assert.same({ 11, 11.5, 12, 13 }, { row[5].begin, row[6].begin, row[7].begin, row[8].begin })
@@ -149,11 +149,10 @@ describe("a simulation", function()
   end)
 end)
 
--- ---- compare
--- -------------------------------------------------------------------------------------------
+-- ---- compare -----------------------------------------------------------------------------------
 
 describe("compare", function()
-  -- What it prints, with COLUMNS as given, and its rows.
+  -- Returns what it prints with COLUMNS as given, and its rows.
   local function compare(opts, width)
     local output, file, getenv = io.output(), assert(io.tmpfile()), os.getenv
     os.getenv = function(name) -- luacheck: ignore
@@ -198,7 +197,7 @@ pipedream                                  8       730    730  34.2 %     8     
     assert(text:find("interleaved..", 1, true), text)
   end)
 
-  it("gives a schedule that cannot be had a row with the reason", function()
+  it("gives a schedule that cannot be built a row with the reason", function()
     local text, rows = compare { "gpipe", "dualpipe", devices = 3, chunks = 8 }
     assert.equal("schedule dualpipe: 3 devices, expected an even number", rows[2].reason)
     assert(text:find(rows[2].reason, 1, true))
@@ -207,7 +206,7 @@ pipedream                                  8       730    730  34.2 %     8     
     assert.is_nil(stuck[1].makespan)
   end)
 
-  it("takes schedules that were built, of any size", function()
+  it("takes built schedules of any size", function()
     local text, rows = compare({ build("1f1b", 2, 3), build("gpipe", 4, 8), devices = 4,
       chunks = 8 }, "100")
     assert.equal(12, rows[1].makespan)
@@ -222,7 +221,7 @@ pipedream                                  8       730    730  34.2 %     8     
     assert(text:find("bytes", 1, true))
   end)
 
-  it("refuses names and options that are not there", function()
+  it("refuses unknown names and options", function()
     fails_with("gp.schedule.compare: there is no schedule \"gpip\" (string) (did you mean "
       .. "'gpipe'?)",
       schedule.compare, { "gpip", devices = 2, chunks = 2 })

@@ -11,7 +11,7 @@ local function svg_of(given, opts)
   return xml.elements(timelines.written(draw.svg, given, opts))
 end
 
--- Cells carry a tooltip; nothing else that is drawn does.
+-- Lists the cells: they carry a tooltip, and nothing else that is drawn does.
 local function cells_of(elements)
   local list = {}
   for i, element in ipairs(elements) do
@@ -75,7 +75,7 @@ describe("an SVG drawing", function()
     assert.equal("x &lt; y: 2 devices", elements[2].text:match "^[^\u{b7}]*%w")
   end)
 
-  it("takes the place of a file that is there, unless force is false", function()
+  it("replaces an existing file, unless force is false", function()
     local path, s = os.tmpname(), build("gpipe", 2, 2)
     for _, kind in ipairs { "svg", "html", "trace" } do
       assert.is_true(s[kind](s, path))
@@ -96,19 +96,19 @@ describe("an SVG drawing", function()
     end))
   end)
 
-  it("keeps input and weight gradients of all stages apart in lightness", function()
+  it("shows input and weight gradients of all stages in different lightness", function()
     for count = 2, 4 do
       local input, weight = colours.fill("I", count, count), colours.fill("W", count, count)
       assert.is_true(colours.contrast(input, "#000000") * 1.25 < colours.contrast(weight, "#000000"))
     end
   end)
 
-  it("is drawn for whatever rows there are", function()
+  it("is drawn for any rows", function()
     for seed = 1, 20 do svg_of(random_timeline(seed)) end
     svg_of { devices = 1, {} }
   end)
 
-  it("has inks that can be read on every fill", function()
+  it("has inks that are readable on every fill", function()
     for _, entry in ipairs(colours.ops) do
       for count = 1, 8 do
         for place = 1, count do

@@ -1,7 +1,7 @@
 -- tests/spec/schedule/verify_spec.lua - what verify refuses, in which words, and where it points.
 --
--- tests/c/schedule/verify_test.c holds the verdicts against a slow judge; here every check says
--- what a person can act on.
+-- tests/c/schedule/verify_test.c compares the verdicts with a slow judge; here every text must say
+-- what a user can act on.
 local gp = require "gpipe"
 local fails_with = require("tests.support.expect").fails_with
 local given = require "tests.support.given"
@@ -20,8 +20,7 @@ local function check_faults(faults)
   end
 end
 
--- ---- one step
--- ------------------------------------------------------------------------------------
+-- ---- one step ----------------------------------------------------------------------------------
 
 describe("verify refuses", function()
   check_faults {
@@ -94,7 +93,7 @@ describe("verify refuses", function()
       { "(0F0;2F0),2B0,0B0", "1F0,1B0" }, "cycle",
       "2F0 waits for 1F0, which waits for 0F0 behind 2F0: a cycle",
       { placement = { [0] = 0, 1, 0 } } },
-    { "a pair with what is not computed", { "0F0,(0F1;0U0),0B0,0B1", GOOD[2] }, "op",
+    { "a pair with an action that is no computation", { "0F0,(0F1;0U0),0B0,0B1", GOOD[2] }, "op",
       "0U0 cannot be part of a pair: expected F, B, I or W" },
     { "an action whose stage is sharded", { "0UNSHARD,0F0,0RESHARD,0B0" }, "order",
       "0B0 needs the parameters of its stage, which are sharded here" },
@@ -121,8 +120,7 @@ describe("verify refuses", function()
   end)
 end)
 
--- ---- two copies, messages, updates, versions
--- -----------------------------------------------------
+-- ---- two copies, messages, updates, versions ---------------------------------------------------
 
 describe("verify refuses, with two devices a stage,", function()
   check_faults {
@@ -173,7 +171,7 @@ describe("verify refuses, of messages that rows name,", function()
       { placement = { [0] = { 0, 1 }, { 0, 1 } } } },
   }
 
-  it("but not two that cross on their way", function()
+  it("but not two that cross", function()
     assert(given.schedule {
       "0F0,0F1,0SEND_F1,0SEND_F0,0RECV_B1,0RECV_B0,0B0,0B1",
       "1RECV_F0,1F0,1RECV_F1,1F1,1B0,1SEND_B0,1B1,1SEND_B1" }:verify())
@@ -229,15 +227,14 @@ describe("verify refuses, of updates,", function()
       { batch = 1, limits = { versions = 1 } } },
   }
 
-  it("but none that is right", function()
+  it("but no correct one", function()
     local s = assert(given.schedule(PIPE, ASYNC):verify { versions = 2 })
     assert.same({ [0] = 2, 1 }, s:versions())
     assert(given.schedule { "0F0,0B0,0REDUCE_GRAD,0U0@1", "1F0,1B0,1U0" }:verify())
   end)
 end)
 
--- ---- limits
--- --------------------------------------------------------------------------------------
+-- ---- limits ------------------------------------------------------------------------------------
 
 describe("a limit of verify", function()
   local function build(name, p, m, opts)
@@ -246,7 +243,7 @@ describe("a limit of verify", function()
     return gp.schedule.build(name, all)
   end
 
-  it("on activations points at the first one too many", function()
+  it("on activations points at the first one beyond it", function()
     local s = build("1f1b", 4, 8)
     assert.equal(s, s:verify { peak_live = { 4, 3, 2, 1 } })
     local found, text = given.fault(s, { peak_live = { 4, 3, 1, 1 } })
@@ -277,7 +274,7 @@ describe("a limit of verify", function()
     assert(build("gpipe", 4, 8):verify { capacity = 0 })
   end)
 
-  it("is asked anew each time", function()
+  it("is checked anew each time", function()
     local s = build("gpipe", 2, 4)
     assert(s:verify())
     assert.is_nil((s:verify { peak_live = 3 }))
@@ -296,15 +293,15 @@ describe("a limit of verify", function()
   end)
 end)
 
-describe("what a schedule takes", function()
-  it("cannot be said of one that is refused", function()
+describe("the resources of a schedule", function()
+  it("are unknown for one that is refused", function()
     local s = given.schedule { "0F0" .. ",0B1", GOOD[2] }
     for _, method in ipairs { "capacity", "peak_live", "versions", "slots", "csv" } do
       fails_with(method .. ": schedule: stage 0, micro-batch", s[method], s)
     end
   end)
 
-  it("includes slots that are reused, and R begins anew", function()
+  it("include slots that are reused, and that R begins anew", function()
     local s = gp.schedule.build("1f1b", { devices = 2, chunks = 4 })
     assert.same({ [0] = { [0] = 0, 1, 0, 1, count = 2 }, { [0] = 0, 0, 0, 0, count = 1 } },
       s:slots())
@@ -315,7 +312,7 @@ describe("what a schedule takes", function()
     assert.same({ 2 }, pair:peak_live().devices)
   end)
 
-  -- The table of channel capacities in the reference: without deadlock, and at full speed.
+  -- The reference's table of channel capacities: without deadlock, and at full speed.
   local capacities = {
     { "gpipe", 0, 0, 0, 0 }, { "1f1b", 1, 1, 1, 1 }, { "zb_h1", 1, 1, 1, 1 },
     { "zb_h2", 1, 1, 1, 1 },
@@ -324,7 +321,7 @@ describe("what a schedule takes", function()
     { "interleaved_zero_bubble", 2, 3, 4, 6 }, { "looped_bfs", 2, 4, 2, 8 },
   }
   for _, case in ipairs(capacities) do
-    it("includes the capacity of channels: " .. case[1], function()
+    it("include the capacity of channels: " .. case[1], function()
       for k, size in ipairs { { 4, 8 }, { 8, 16 } } do
         local s = gp.schedule.build(case[1], { devices = size[1], chunks = size[2] })
         assert.same({ works = case[2 * k], full_speed = case[2 * k + 1] }, s:capacity())
@@ -336,7 +333,7 @@ describe("what a schedule takes", function()
     end)
   end
 
-  it("includes the versions of PipeDream and 2BW", function()
+  it("include the versions of PipeDream and 2BW", function()
     for _, p in ipairs { 2, 4, 8 } do
       local stashed = gp.schedule.build("pipedream", { devices = p, chunks = 16 }):versions()
       local double = gp.schedule.build("pipedream_2bw", { devices = p, chunks = 8 }):versions()
@@ -348,17 +345,16 @@ describe("what a schedule takes", function()
   end)
 end)
 
--- ---- mutations
--- -----------------------------------------------------------------------------------
+-- ---- mutations ---------------------------------------------------------------------------------
 
--- A copy of the rows with one changed.
+-- Returns a copy of the rows with one changed.
 local function changed(rows, d, actions)
   local copy = table.move(rows, 1, #rows, 1, {})
   copy[d] = table.concat(actions, ",")
   return copy
 end
 
--- Each single change that no schedule survives, of every action: {name, mutated row}.
+-- Lists single changes of an action that make any schedule wrong: {name, mutated row}.
 local function mutants(actions, i, stages)
   local function list() return table.move(actions, 1, #actions, 1, {}) end
   local dropped, doubled, retargeted, swapped = list(), list(), list(), list()
@@ -366,8 +362,8 @@ local function mutants(actions, i, stages)
   table.insert(doubled, actions[i])
   local stage, rest = actions[i]:match "^(%d+)(.*)$"
   retargeted[i] = (stage + 1) % stages .. rest
-  -- With the last action of its (stage, micro-batch), if that is another one: F after what needs
-  -- it.
+  -- Swaps with the last action of the same (stage, micro-batch), if that is another one: then F
+  -- comes after an action that needs it.
   local op, micro = rest:match "^(%u)(%d+)"
   for j = #actions, i + 1, -1 do
     if op == "F" and actions[j]:match "^(%d+)" == stage and actions[j]:match "%u(%d+)" == micro then

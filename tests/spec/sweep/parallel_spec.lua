@@ -42,7 +42,7 @@ local function read(path)
   return file:read "a"
 end
 
--- Shell text that waits until so many trials wrote "began".
+-- Makes shell text that waits until so many trials have written "began".
 local function wait_for(count)
   return ('until [ "$(cat %s/*.txt 2>/dev/null | grep -o began | wc -l)" -ge %d ]; do sleep 0.05; done;')
     :format(folder, count)
@@ -63,7 +63,7 @@ describe("a sweep in two processes", function()
     assert.is_nil(read(folder .. "/s.worker-1.txt"):find("after", 1, true))
   end)
 
-  it("deals out devices and shares of the cores", function()
+  it("distributes devices and shares of the cores", function()
     local text, code = run { options = 'devices = {"cpu:0", "cpu:1"}',
       body = [[print("has", gp.devices()[1].name, #gp.devices(), require "gpipe.core".machine().cores)
         require "gpipe.core".sleep(0.1)]] }
@@ -90,14 +90,14 @@ describe("a sweep in two processes", function()
     assert.is_truthy(s.trials[3].error:find("signal 9", 1, true), s.trials[3].error)
   end)
 
-  it("ends a trial that runs too long, also one that no interrupt reaches", function()
+  it("ends a trial that runs too long, also one that ignores interrupts", function()
     local text, code = run { options = "timeout = 0.3", trials = 4,
       body = "if trial.number == 2 then while true do end end" }
     assert.are.equal(0, code, text)
     assert.are.equal("complete timeout complete complete", states(open()))
   end)
 
-  it("says why a script fails before it comes to its sweep", function()
+  it("says why a script fails before its sweep", function()
     local path = child.file(([[
       if os.getenv "GPIPE_SWEEP_WORKER" then error "no data" end
       require "gpipe".sweep {name = "s", dir = %q, parallel = 2, quiet = true,
@@ -133,7 +133,7 @@ describe("a sweep in two processes", function()
     assert.is_true(again == 1 or again == 2, again)
   end)
 
-  it("ends with Ctrl-C: its trials are for the next time, and no process stays", function()
+  it("ends with Ctrl-C, keeps its trials for the next time, and leaves no process", function()
     local path = child.file(SCRIPT:format(folder, 6, 2, "",
       "io.stderr:write 'began' while not os.getenv 'GPIPE_TEST_GONE' do end"))
     local line = "env --default-signal=INT %s %s >/dev/null & %s kill -INT $!; wait $!; "

@@ -1,4 +1,4 @@
--- tests/spec/sweep/report_spec.lua - what is said of a sweep: table, page, importance, the command.
+-- tests/spec/sweep/report_spec.lua - reports of a sweep: table, page, importance, the command.
 local child = dofile "tests/child.lua"
 local facts = require "gpipe.sweep.report.facts"
 local gp = require "gpipe"
@@ -43,7 +43,7 @@ describe("importance", function()
     return by_name
   end
 
-  it("finds a valley, which no correlation would, and nothing in noise", function()
+  it("finds a valley, which no correlation would show, and nothing in noise", function()
     local found = shares(facts.importance(ranked_of(function(p) return (p.x - 0.1) ^ 2 end),
       { "kind", "noise", "x" }))
     assert.is_true(found.x > 0.7, found.x)
@@ -59,7 +59,7 @@ describe("importance", function()
 end)
 
 describe("a sweep as text", function()
-  it("has goal, counts, the best trials in order and what failed", function()
+  it("has goal, counts, the best trials in order and the failed ones", function()
     local s = new():run(valley)
     local text = tostring(s)
     assert.is_truthy(text:find("minimize val_loss, random", 1, true), text)
@@ -81,7 +81,7 @@ describe("a sweep as text", function()
 end)
 
 describe("the page of a sweep", function()
-  it("is well formed, has every trial and needs nothing else", function()
+  it("is well-formed, has every trial and loads nothing else", function()
     local s = new():run(valley)
     local path = assert(s:html())
     assert.are.equal(folder .. "/s.html", path)
@@ -95,7 +95,7 @@ describe("the page of a sweep", function()
     assert.is_nil(page:find("nan", 1, true))
   end)
 
-  it("replaces itself and nothing else, unless that is asked for", function()
+  it("replaces only itself, unless an option says otherwise", function()
     local s = new():run(valley)
     assert.is_truthy(s:html())
     assert.is_truthy(s:html())
@@ -133,7 +133,7 @@ describe("the page of a sweep", function()
 end)
 
 describe("the axes of a sweep's page", function()
-  it("are as parameters are drawn, and say so", function()
+  it("have the scale by which parameters are drawn, and say so", function()
     local s = new { space = { dropout = sweep.uniform(0, 0.5), lr = sweep.log(1e-5, 1e-1) } }
     s:run(function(p) return { val_loss = p.dropout + p.lr } end)
     local page = read(assert(s:html()))
@@ -151,7 +151,7 @@ describe("learning curves, the table and the page of each trial", function()
     end
   end
 
-  it("show all trials, those that stopped or failed too", function()
+  it("show all trials, also stopped and failed ones", function()
     local s = new { stop = "asha", trials = 30 }
     s:run(function(params, trial)
       if trial.number == 5 then trial:report(1, 3) error "broken <b>" end
@@ -210,7 +210,7 @@ describe("a damaged file of a sweep", function()
     ["UPDATE trial SET value = 'low' WHERE number = 7"] = "trial 7: value is",
     ["ALTER TABLE report RENAME TO other"] = "'report' is missing",
   } do
-    it("is named with the trial: " .. words, function()
+    it("is an error that names the trial: " .. words, function()
       local said = damaged(sql)
       assert.is_truthy(said:find(words, 1, true), said)
     end)
@@ -260,14 +260,14 @@ describe("gpipe-lua sweep", function()
     assert.is_truthy(out:find "minimize /[%w_/]+0,", out)
   end)
 
-  it("runs it in processes", function()
+  it("runs trials in processes", function()
     local out, err, code = run("objective = function(p) return p.x end,", "s", "--parallel", "2")
     assert.are.equal(0, code, err)
     assert.is_truthy(out:find("4 complete of 4 trials", 1, true), out)
     assert.is_truthy(read(folder .. "/s.worker-1.txt"))
   end)
 
-  it("says what is wrong: 2 for the words, 1 for the script", function()
+  it("says what is wrong, and exits with 2 for arguments, with 1 for the script", function()
     for _, case in ipairs {
       { "", "s", 1, "function" }, { "", "5", 1, "returned 5" }, { "", "{}", 1, "without a sweep" },
       { "", "s", 2, "did you mean '--trials'", "--trails" }, { "", "s", 2, "--trials", "--trials=x" },

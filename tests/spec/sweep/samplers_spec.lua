@@ -1,4 +1,4 @@
--- tests/spec/sweep/samplers_spec.lua - the Parzen estimator: its densities, what it finds.
+-- tests/spec/sweep/samplers_spec.lua - the Parzen estimator: its densities, and what it finds.
 local core = require "gpipe.core"
 local draws = require "gpipe.sweep.draws"
 local gp = require "gpipe"
@@ -16,7 +16,7 @@ describe("arrays of numbers", function()
     return math.exp(n:log_sum())
   end
 
-  it("know the shares of the normal distribution, in the tails too", function()
+  it("give the shares of the normal distribution, in the tails too", function()
     for _, case in ipairs { { -40, 0, 0.5 }, { -40, 1.959963985, 0.975 },
       { -1.281551566, 40, 0.9 }, { -40, -6, 9.865876e-10 },
       { 6, 7, 9.853080e-10 }, { -7, 7, 1 }, { 1, 1.1, 0.022989193 }, { -0.05, 0.05, 0.0398776117 } } do
@@ -24,7 +24,7 @@ describe("arrays of numbers", function()
     end
   end)
 
-  it("add up, and refuse others than as many", function()
+  it("add up, and refuse arrays of different lengths", function()
     local n = core.numbers { 1, 2 }
     n:add(core.numbers { 0.5, -2 })
     n:add_logs(core.numbers { 1, math.exp(1) })
@@ -66,7 +66,7 @@ describe("a density", function()
     assert.is_true(math.abs(sum - 1) < 1e-5, sum)
   end)
 
-  it("draws as often as it says", function()
+  it("draws values as often as its mass says", function()
     local domains = { sweep.choice { "a", "b", "c" } }
     local density = parzen.new({ "k" }, domains, { { k = "a" }, { k = "a" }, { k = "b" } })
     local counts, stream = { a = 0, b = 0, c = 0 }, draws.new(1, 1, "k")
@@ -100,12 +100,12 @@ describe("the Parzen estimator", function()
   local line = {}
   for i = 1, 20 do line[i] = { { x = i / 20 - 0.025 }, i } end
 
-  it("tries what is near the good trials, whichever way", function()
+  it("tries values near the good trials, in either direction", function()
     assert.is_true(mean_of(settled(line), 1) < 0.35)
     assert.is_true(mean_of(settled(line), -1) > 0.65)
   end)
 
-  it("stays away from failed trials and from those under way", function()
+  it("avoids failed trials and those under way", function()
     for _, state in ipairs { "failed", "timeout", "killed", "running" } do
       local list = table.move(line, 1, 20, 1, {})
       for i = 1, 20 do list[20 + i] = { { x = 0.01 * i }, nil, state } end
@@ -113,7 +113,7 @@ describe("the Parzen estimator", function()
     end
   end)
 
-  it("takes a stopped trial for better the further it came, and for worse than a complete one",
+  it("ranks a stopped trial by how far it came, and below a complete one",
     function()
       local list = {}
       for i = 1, 20 do list[i] = { { x = i / 20 - 0.025 }, 1, "stopped", 21 - i } end
@@ -138,7 +138,7 @@ describe("the Parzen estimator", function()
     end
   end)
 
-  it("is the same for the same trials", function()
+  it("gives the same for the same trials", function()
     local of = space.new { x = sweep.uniform(0, 1), k = sweep.choice { 1, 2 } }
     local a, b = tpe.new(of, { seed = 1 }, 1), tpe.new(of, { seed = 1 }, 1)
     local list = {}
@@ -147,7 +147,8 @@ describe("the Parzen estimator", function()
     assert.are_not.same(a:suggest(22, settled(list)), a:suggest(21, settled(list)))
   end)
 
-  -- The medians of 20 seeds are in docs/sweeps.md; here five, of those where it is ahead by far.
+  -- The medians of 20 seeds are in docs/sweeps.md; here are five seeds, on functions where it is
+  -- far ahead.
   for _, landscape in ipairs(landscapes) do
     it("finds lower values than random search on " .. landscape.name, function()
       local of, found = space.new(landscape.space), { {}, {} }

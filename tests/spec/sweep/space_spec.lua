@@ -1,4 +1,4 @@
--- tests/spec/sweep/space_spec.lua - what parameters are drawn from.
+-- tests/spec/sweep/space_spec.lua - the domains from which parameters are drawn.
 local gp = require "gpipe"
 local draws = require "gpipe.sweep.draws"
 local grid = require "gpipe.sweep.sampler.grid"
@@ -18,12 +18,12 @@ describe("a domain", function()
     int_log = sweep.int_log(1, 1024), choice = sweep.choice { 64, "a", true, false, 0.5 },
   }
   for name, domain in pairs(DOMAINS) do
-    it(name .. " contains what is drawn from it, down to the ends", function()
+    it(name .. " contains all that is drawn from it, up to its ends", function()
       for _, u in ipairs { 0, 1e-9, 0.25, 0.5, 0.999999, 1 - 2 ^ -53 } do
         assert.is_true(domain:contains(domain:draw(u)), tostring(u))
       end
     end)
-    it(name .. " is the value again at its coordinate", function()
+    it(name .. " gives the value back at its coordinate", function()
       if domain:is_choice() then return end
       for i = 0, 20 do
         local value = domain:draw(i / 20.001)
@@ -70,7 +70,7 @@ describe("a domain", function()
 end)
 
 describe("a space", function()
-  it("settles functions after what they ask for, whatever the names", function()
+  it("evaluates functions after the values they ask for, whatever the names", function()
     local of = space.new {
       a = function(v) return sweep.choice { v.b + 1 } end,
       b = function(v) return v.c == 1 and 10 or nil end, c = sweep.choice { 1 },
@@ -79,7 +79,7 @@ describe("a space", function()
     assert.same({ a = 11, b = 10, c = 1 }, values)
   end)
 
-  it("refuses a circle, an unknown name and a result that is no domain, with the name", function()
+  it("refuses a circle, an unknown name and a result that is not a domain, by name", function()
     local function first(_, from) return from:draw(0) end
     local circle = space.new { a = function(v) return v.b end, b = function(v) return v.a end }
     assert.is_truthy(refusal(circle.evaluate, circle, first):find("space%.[ab]"))
@@ -109,7 +109,7 @@ describe("a space", function()
 end)
 
 describe("random search", function()
-  it("draws what depends on seed, trial and name alone", function()
+  it("draws values that depend only on seed, trial and name", function()
     local a = random.new(space.new { x = sweep.uniform(0, 1), y = sweep.uniform(0, 1) }, { seed = 7 })
     local b = random.new(space.new { y = sweep.uniform(0, 1), z = sweep.int(1, 9) }, { seed = 7 })
     local five = a:suggest(5)
@@ -130,7 +130,7 @@ describe("the grid", function()
     assert.are.equal("u1 u2 u3 v1 v2 v3", table.concat(shown, " "))
   end)
 
-  it("walks branches that differ", function()
+  it("walks branches that have different parameters", function()
     local entries = grid.entries(space.new { a = sweep.choice { 1, 2, 3 },
       b = function(v) if v.a > 1 then return sweep.int(1, v.a) end end }, 5)
     local shown = {}

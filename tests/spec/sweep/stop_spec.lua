@@ -17,8 +17,9 @@ local function new(more)
   return sweep(o)
 end
 
--- Curves of losses as of training runs: from 1 down to an end of their own at a rate of their own,
--- with noise; the ends are a permutation of 0.01, 0.02, ... so that the best one is known.
+-- Makes curves of losses like those of training runs: each falls from 1 to an end of its own at a
+-- rate of its own, with noise. The ends are a permutation of 0.01, 0.02, ... so that the best one
+-- is known.
 local function curves(seed, count)
   local order, stream = {}, draws.new(seed, 0, "curves")
   for i = 1, count do table.insert(order, stream:uniform() * #order // 1 + 1 | 0, i) end
@@ -34,7 +35,7 @@ end
 
 local STEPS = 64
 
--- Run all curves; the rank of the best and the share of the steps that were done.
+-- Runs all curves; returns the rank of the best and the share of the steps that ran.
 local function search(s, list)
   local spent = 0
   s:run(function(params, trial)
@@ -71,7 +72,7 @@ describe("a rule", function()
     assert.is_true(share < 2 / 3, share)
   end)
 
-  it("turns round where more is better", function()
+  it("works the other way round where more is better", function()
     local list = curves(3, 64)
     for _, curve in ipairs(list) do
       local at = curve.at
@@ -82,7 +83,7 @@ describe("a rule", function()
     assert.is_true(share <= 0.25, share)
   end)
 
-  it("stops what is not a number, and never calls it the best", function()
+  it("stops a trial with NaN, and never calls it the best", function()
     for _, stop in ipairs { "asha", "median", "halving" } do
       local s = new { name = stop, stop = { stop, most = stop == "halving" and 9 or nil } }
       s.most = 3
@@ -96,7 +97,7 @@ describe("a rule", function()
     end
   end)
 
-  it("is refused by its name and by its options", function()
+  it("is refused where its name or options are wrong", function()
     for _, case in ipairs { { "ahsa", "did you mean 'asha'?" }, { { "asha", leats = 1 }, "least" },
       { { "asha", reduction = 1 }, "reduction" }, { { "halving" }, "most" }, { {}, "stop" },
       { { "halving", most = 1, least = 2 }, "most" } } do
@@ -108,7 +109,7 @@ describe("a rule", function()
 end)
 
 describe("successive halving", function()
-  it("gives budgets in rounds, and the steps that were done", function()
+  it("gives budgets in rounds, and counts the steps that ran", function()
     local seen = {}
     local s = new { stop = { "halving", most = 9 } }
     s.most = 9

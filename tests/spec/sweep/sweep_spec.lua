@@ -1,4 +1,4 @@
--- tests/spec/sweep/sweep_spec.lua - sweeps in their file: running, going on, extending.
+-- tests/spec/sweep/sweep_spec.lua - sweeps in their file: running, resuming, extending.
 local child = dofile "tests/child.lua"
 local errors = require "gpipe.errors"
 local gp = require "gpipe"
@@ -50,7 +50,7 @@ describe("a sweep", function()
     for i, trial in ipairs(first.trials) do assert.same(trial.params, s.trials[i].params) end
   end)
 
-  it("gives back every value as it was, bit by bit", function()
+  it("returns every value as it was, bit for bit", function()
     local seen = {}
     local s = new { space = { a = sweep.log(1e-9, 1e9), b = sweep.choice { 1, 1.5, "1", true, false,
       'q"\n' }, c = sweep.uniform(0, 1), d = 3.0, e = "", f = sweep.int(-5, 5) }, trials = 40 }
@@ -83,7 +83,7 @@ describe("a sweep", function()
     assert.are.equal(10 / 3, s.trials[3].value)
   end)
 
-  it("records what fails, with its line and traceback, and goes on", function()
+  it("records failures with line and traceback, and goes on", function()
     local s = new { trials = 6 }
     s:run(function(_, trial)
       if trial.number == 1 then error "boom" end
@@ -123,7 +123,7 @@ describe("a sweep", function()
     assert.are.equal(live[10], live[30])
   end)
 
-  it("is one sweep: another space or goal under its name is refused with what differs", function()
+  it("refuses another space or goal under its name, and says what differs", function()
     new():run(parabola)
     local good, message = pcall(new, { space = { x = sweep.uniform(-1, 2), n = sweep.int(1, 4) } })
     assert.is_false(good)
@@ -134,7 +134,7 @@ describe("a sweep", function()
     assert.is_truthy(message:find("minimize value", 1, true), message)
   end)
 
-  it("names a file that is none of its own", function()
+  it("names a file that is not a sweep's", function()
     assert(os.execute("mkdir -p " .. folder))
     for _, case in ipairs { { "text", "hello, this is no database at all" }, { "cut", "SQLite" } } do
       local path = ("%s/%s.db"):format(folder, case[1])
@@ -151,7 +151,7 @@ describe("a sweep", function()
     assert.is_truthy(message:find("/dev/null", 1, true), message)
   end)
 
-  it("ends the trial that runs too long, again and again", function()
+  it("ends each trial that runs too long", function()
     local s = new { trials = 4, timeout = 0.2 }
     s:run(function(_, trial)
       while trial.number < 4 do end
@@ -171,13 +171,13 @@ describe("a sweep", function()
   end)
 end)
 
-describe("what a sweep holds", function()
+describe("the resources of a sweep", function()
   local function files()
     local pipe <close> = io.popen("ls /proc/" .. require "gpipe.core".process() .. "/fd | wc -l")
     return pipe:read "n"
   end
 
-  it("is given back: files, threads and statements", function()
+  it("are freed: files, threads and statements", function()
     new():run(parabola)
     collectgarbage()
     collectgarbage()
@@ -188,7 +188,7 @@ describe("what a sweep holds", function()
     assert.are.equal(before, files())
   end)
 
-  it("is closed only once, and refuses to be used afterwards", function()
+  it("are closed only once, and cannot be used afterwards", function()
     local db = assert(require "gpipe.core".database(folder .. ".db"))
     assert(db:run "CREATE TABLE t (a)")
     assert.is_false(pcall(db.run, db, "INSERT INTO t VALUES (?)", {}))
@@ -212,14 +212,14 @@ describe("a process of a sweep", function()
     return of
   end
 
-  it("lives while its number and its start are there", function()
+  it("lives while a process has its id and its start time", function()
     assert.is_true(worker.is_alive(row {}, {}))
-    assert.is_false(worker.is_alive(row { started = 1 }, {})) -- the number was given again
+    assert.is_false(worker.is_alive(row { started = 1 }, {})) -- the id was used again
     assert.is_false(worker.is_alive(row { pid = 0 }, {}))
     assert.is_false(worker.is_alive(row { ended = 1 }, {}))
   end)
 
-  it("of another machine lives while it beats, by our own clock", function()
+  it("of another machine lives while its heartbeats come, by our own clock", function()
     local real, now, seen = core.seconds, 1000, {}
     core.seconds = function() return now end
     local function lives_after(seconds, beat)
@@ -247,7 +247,7 @@ describe("a sweep in a process", function()
     return out .. err, code
   end
 
-  it("that is killed goes on: only the trial that ran is run again", function()
+  it("that is killed goes on, and runs only the interrupted trial again", function()
     local _, code = run [[if trial.number == 4 then os.execute("kill -9 $PPID") end]]
     assert.are.equal(137, code)
     local numbers = {}
@@ -282,7 +282,7 @@ describe("a sweep in a process", function()
     assert.are.equal(1, new():run(parabola).trials[3].attempts)
   end)
 
-  it("shares its file with another one: no trial runs twice", function()
+  it("shares its file with another one, and no trial runs twice", function()
     local path = child.file(SCRIPT:format(folder, "io.write(trial.number, '\\n')"))
     local out = child.shell(("for i in 1 2 3; do %s %s & done; wait"):format(child.program, path))
     os.remove(path)

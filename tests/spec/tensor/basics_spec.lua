@@ -1,5 +1,5 @@
--- tests/spec/tensor/basics_spec.lua - products of vectors, diagonals, rolls, grids, and methods that
--- find elements: values as PyTorch 2.9 gives them, gradients, traces, refusals.
+-- tests/spec/tensor/basics_spec.lua - products of vectors, diagonals, rolls, grids, and methods
+-- that find elements: values of PyTorch 2.9, gradients, traces, refusals.
 local gp = require "gpipe"
 local expect = require "tests.support.expect"
 
@@ -64,12 +64,12 @@ local VALUES = {
     { 2, 0.75 } },
 }
 
-describe("of tensors", function()
+describe("methods of tensors:", function()
   for name, row in pairs(VALUES) do
     it(name .. " gives what PyTorch gives", function() assert.same(row[2], row[1]():totable()) end)
   end
 
-  it("the shapes of empty results are right", function()
+  it("empty results have the right shapes", function()
     assert.same({ 0, 2 }, gp.zeros({ 3, 2 }):nonzero().shape)
     assert.same({ 1, 0 }, gp.tensor(3):nonzero().shape)
     assert.same({ 0, 0 }, gp.tensor(0):nonzero().shape)
@@ -147,7 +147,7 @@ it("shapes and products work inside of a model", function()
   assert.is_true(gp.equal(Mix()(x), pipe:eval():forward(x)))
 end)
 
-it("what promises a copy is one where nothing moves, and passes gradients on", function()
+it("methods that promise a copy always make one, and pass gradients on", function()
   local same = {
     function(t) return t:roll(0) end, function(t) return t:roll(4) end,
     function(t) return t:roll(-4, 1) end, function(t) return t:tile(1) end,
@@ -192,6 +192,6 @@ describe("wrong arguments of", function()
     { "rtol", function() vector():allclose(vector(), { rtol = "x" }) end },
   }
   for _, row in ipairs(WRONG) do
-    it("methods are told: " .. row[1], function() expect.fails_with(row[1], row[2]) end)
+    it("methods are refused: " .. row[1], function() expect.fails_with(row[1], row[2]) end)
   end
 end)

@@ -1,4 +1,5 @@
--- tests/spec/tensor/compile_spec.lua - gp.compile: a function's plan gives what the function gives.
+-- tests/spec/tensor/compile_spec.lua - gp.compile: a function's plan gives what the function
+-- returns.
 local gp = require "gpipe"
 local fails_with = require "tests.support.expect".fails_with
 local nn = gp.nn
@@ -39,7 +40,7 @@ describe("a compiled function", function()
     end)
   end
 
-  it("is planned anew for other shapes, ranks and dtypes", function()
+  it("is planned again for other shapes, ranks and dtypes", function()
     local function fn(x) return (x * x):sum():sqrt() end
     local compiled <close> = gp.compile(fn, gp.ones { 2 })
     for _ = 1, 2 do
@@ -50,7 +51,7 @@ describe("a compiled function", function()
     end
   end)
 
-  it("may be a module, as it evaluates", function()
+  it("may be a module, in evaluation mode", function()
     gp.seed(1)
     local model = nn.Sequential { nn.Linear(4, 8), nn.GELU(), nn.Dropout(0.5), nn.LayerNorm(8),
       nn.Linear(8, 2) }
@@ -72,7 +73,7 @@ describe("a compiled function", function()
     assert.equal(2, runs)
   end)
 
-  it("leaves what it returned alone when it is called again", function()
+  it("does not change earlier results when it is called again", function()
     local compiled <close> = gp.compile(function(x) return x + 1 end, gp.ones { 2 })
     local first = compiled(gp.zeros { 2 })
     compiled(gp.ones { 2 })
@@ -105,7 +106,7 @@ describe("gp.compile refuses", function()
   local x = gp.ones { 2 }
   local function plus(v) return v + 1 end
   local cases = {
-    { "what is no function", "the first argument is 5, expected a function or a module", 5, x },
+    { "a number", "the first argument is 5, expected a function or a module", 5, x },
     { "no examples", "example_inputs is nil, expected a tensor", plus },
     { "an empty list", "expected a tensor, or a list of tensors", plus, {} },
     { "an example that is no tensor", "argument 2 is 3, expected a tensor", plus, { x, 3 } },
@@ -133,7 +134,7 @@ describe("gp.compile refuses", function()
 end)
 
 describe("a compiled function that draws", function()
-  it("draws anew in every call, and other numbers than another one", function()
+  it("draws new numbers in every call, and others than another function", function()
     local function draw(a) return a + gp.rand { 3 } end
     local one <close> = gp.compile(draw, gp.zeros { 3 })
     local two <close> = gp.compile(draw, gp.zeros { 3 })
@@ -146,7 +147,7 @@ describe("a compiled function that draws", function()
 end)
 
 describe("a function around a model", function()
-  it("takes the model's parameters along, however they are reached", function()
+  it("reads the model's parameters, however it reaches them", function()
     local model, scale = gp.nn.Sequential { gp.nn.Linear(2, 2) }, gp.nn.Parameter({ 2 }, 3)
     local blocks = { gp.nn.Linear(2, 2) }
     local function inner(x) return blocks[1](model(x)) end

@@ -1,9 +1,9 @@
--- tests/spec/tensor/finalizer_spec.lua - a finalizer that frees what a call is working on.
+-- tests/spec/tensor/finalizer_spec.lua - a finalizer may free tensors that a call is working on.
 --
--- Whatever a binding allocates in Lua may run the collector, and with it finalizers of the script.
+-- Any allocation of a binding in Lua may run the collector, and with it finalizers of the script.
 -- Each case runs in a process of its own, where every allocation is a whole collection, and the
 -- finalizer puts other tensors where the freed ones were. The call may use the tensors or find them
--- freed; it may not read what is no longer theirs.
+-- freed; it must not read memory that no longer belongs to them.
 
 local child = dofile "tests/child.lua"
 
@@ -12,8 +12,8 @@ local gp, core = require "gpipe", require "gpipe.core"
 local nn, optim = gp.nn, gp.optim
 collectgarbage("incremental", 0, 1000, 40) -- every step is a whole collection
 local others = {}
--- Call f(...), with a finalizer waiting for the next allocation; it runs afterwards where f makes
--- none, and not when the program ends: what is made then is not finalized (Lua's rule).
+-- Calls f(...), with a finalizer waiting for the next allocation. It runs afterwards if f allocates
+-- nothing, but not when the program ends: objects made then are not finalized (Lua's rule).
 local function interfered(finalizer, f, ...)
   collectgarbage("stop")
   setmetatable({}, { __gc = finalizer })
@@ -23,7 +23,7 @@ local function interfered(finalizer, f, ...)
   collectgarbage()
   return { good = good, result = result }
 end
--- The same, with a finalizer that frees the tensors and takes their memory.
+-- Does the same with a finalizer that frees the tensors and reuses their memory.
 local function doomed(tensors, f, ...)
   local shapes = {}
   for i, t in ipairs(tensors) do shapes[i] = t.shape end
@@ -40,7 +40,7 @@ local function check(outcome, expected)
     assert(tostring(result):find "freed" or tostring(result):find "closed", result)
     return
   end
-  if tostring(result) == "[freed tensor]" then return end -- what works in place gives back its argument
+  if tostring(result) == "[freed tensor]" then return end -- in place: the argument
   if type(result) == "userdata" then result = result:totable() end
   if type(expected) == "userdata" then expected = expected:totable() end
   local function same(a, b)
@@ -54,7 +54,7 @@ local t, u = gp.ones { 8, 8 }, gp.ones { 8, 8 }
 local v, w = gp.ones { 8 }, gp.ones { 8 }
 ]]
 
--- Each: a sentence, and what runs after the prologue.
+-- Each case: a sentence, and what runs after the prologue.
 local cases = {
   { "an operator of two tensors", "check(doomed({t, u}, t.add, t, u), gp.full({8, 8}, 2))" },
   { "an operator of a tensor with itself", "check(doomed({t}, t.add, t, t), gp.full({8, 8}, 2))" },

@@ -1,10 +1,10 @@
--- tests/spec/tensor/golden_methods_spec.lua - methods that are put together from ops against what
--- PyTorch computed (tests/golden/methods.py), eagerly and in a trace.
+-- tests/spec/tensor/golden_methods_spec.lua - methods made of several ops agree with what PyTorch
+-- computed (tests/golden/methods.py), eagerly and in a trace.
 
 local gp = require "gpipe"
 local golden = require "tests.golden.methods"
 
-local TOLERANCE = 1e-5 -- f32 against f32
+local TOLERANCE = 1e-5 -- f32 compared with f32
 
 local function raw(k, count, number)
   local list = {}
@@ -88,7 +88,7 @@ describe("numbers drawn in place", function()
     end
   end)
 
-  it("have the mean and deviation that are asked for", function()
+  it("have the requested mean and deviation", function()
     local t = gp.zeros({ 20000 }, { dtype = "f64" })
     for _, case in ipairs {
       { t:normal_(3, 2, { seed = 1 }):clone(), 3, 2 },
@@ -131,14 +131,14 @@ describe("wrong calls of methods", function()
     { "3", function() return t:cross(t, 1) end },
     { "finite", function() return (t * math.huge):histc(2) end },
   } do
-    it("are told: " .. case[1], function()
+    it("are refused: " .. case[1], function()
       local good, text = pcall(case[2])
       assert.is_false(good)
       assert.truthy(text:find(case[1], 1, true), text)
     end)
   end
 
-  it("lead from functions to methods", function()
+  it("get the advice to use methods instead of functions", function()
     local good, text = pcall(function() return gp.gather end)
     assert.is_false(good)
     assert.truthy(text:find("t:gather", 1, true), text)

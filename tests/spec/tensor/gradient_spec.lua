@@ -49,7 +49,7 @@ describe("backward", function()
     assert.matches("expected floats", fails(gp.ones, { 2 }, { dtype = "i64", requires_grad = true }))
   end)
 
-  it("goes back from a seed", function()
+  it("starts from a given seed", function()
     local a = leaf { { 1, 2 }, { 3, 4 } }
     a:transpose():backward(gp.tensor { { 1, 2 }, { 3, 4 } })
     assert.same({ { 1, 3 }, { 2, 4 } }, a.grad:totable())
@@ -89,7 +89,7 @@ describe("backward", function()
     assert.truthy(y:sum():item() > 40)
   end)
 
-  it("is not deep where a script is long", function()
+  it("does not recurse deeply where a script is long", function()
     local a = leaf { 1 }
     local y = a
     for _ = 1, 20000 do y = y + a end
@@ -172,7 +172,7 @@ describe("a model outside of pipelines", function()
     assert.truthy(m[1].weight.grad)
   end)
 
-  it("notes nothing while a pipeline owns it", function()
+  it("records nothing while a pipeline owns it", function()
     local m = model()
     local pipe <close> = gp.pipeline(m, { loss = nn.CrossEntropyLoss() })
     assert.is_false(m(x).requires_grad)
@@ -180,7 +180,7 @@ describe("a model outside of pipelines", function()
     assert.truthy(m[1].weight.grad)
   end)
 
-  it("is told where a pipeline took it in between", function()
+  it("raises where a pipeline took it in between", function()
     local m = model()
     local value = nn.CrossEntropyLoss()(m(x), y)
     local pipe <close> = gp.pipeline(m, { loss = nn.CrossEntropyLoss() })
@@ -199,7 +199,7 @@ describe("a model outside of pipelines", function()
 end)
 
 describe("values that were written to", function()
-  it("are told where a gradient needs them", function()
+  it("raise where a gradient needs them", function()
     local a, b = leaf { 1, 2 }, gp.tensor { 3, 4 }
     local y = (a * b):sum()
     b:copy_(0)
@@ -215,7 +215,7 @@ describe("values that were written to", function()
     assert.same({ 1, 1 }, a.grad:totable())
   end)
 
-  it("are told also of parameters that an optimizer changed", function()
+  it("raise also for parameters that an optimizer changed", function()
     local layer = nn.Sequential { nn.Linear(2, 2), nn.Linear(2, 2) }
     local y = layer(gp.ones { 1, 2 }):sum()
     y:backward()
@@ -239,13 +239,13 @@ describe("values that were written to", function()
     assert.same({ { 4, 1, 1 }, { 5, 1, 7 } }, layer.weight:totable())
     local a = leaf { { 1, 2 }, { 3, 4 } }
     assert.truthy(fails(function() a[1][2] = 3 end):find("expected gp.no_grad", 1, true))
-    before:backward() -- of linear's weight it needs the shape alone: x requires no gradient
+    before:backward() -- it needs only the shape of linear's weight, as x requires no gradient
     assert.same({ { 1, 1, 1 }, { 1, 1, 1 } }, layer.weight.grad:totable())
   end)
 end)
 
 describe("gp.no_grad", function()
-  it("notes nothing, also after an error, and hands on results", function()
+  it("records nothing, also after an error, and returns results", function()
     local a = leaf { 1 }
     local x, n = gp.no_grad(function(v) return v * 2, 7 end, a)
     assert.is_false(x.requires_grad)
@@ -264,7 +264,7 @@ describe("gp.grad", function()
     local constant = gp.grad(function(v) return (v * gp.no_grad(slope, v)):sum() end)
     local _, dv = constant(gp.tensor { 2 })
     assert.equal(12, dv[1])
-    assert.equal(12, (select(2, gp.grad(cube)(gp.tensor { 2 })))[1]) -- it is over after an error
+    assert.equal(12, (select(2, gp.grad(cube)(gp.tensor { 2 })))[1]) -- works after an error
   end)
 
   it("returns the value and gradients, and stores none", function()
@@ -277,7 +277,7 @@ describe("gp.grad", function()
     assert.is_nil(w.grad)
   end)
 
-  it("gives zero for what does not matter, and works within no_grad", function()
+  it("gives zero for inputs that do not matter, and works within no_grad", function()
     local _, da, db = gp.no_grad(gp.grad(function(a) return a end), gp.tensor { 1 }, gp.tensor { 2 })
     assert.same({ 1 }, da:totable())
     assert.same({ 0 }, db:totable())
@@ -287,12 +287,12 @@ end)
 describe("gp.gradcheck", function()
   local x = gp.randn({ 3, 2 }, { seed = 1, dtype = "f64" })
 
-  it("passes what is right", function()
+  it("accepts right gradients", function()
     assert.is_true(gp.gradcheck(function(a, b) return a:matmul(b):tanh(), a:exp():sum() end,
       { x, x:transpose():clone() }))
   end)
 
-  it("reports what is not", function()
+  it("reports wrong gradients", function()
     local good, report = gp.gradcheck(function(a) return a * a:detach() end, { x })
     assert.is_nil(good)
     assert.truthy(report:find("6 elements differ", 1, true), report)
@@ -337,7 +337,7 @@ describe("gp.no_grad in a coroutine", function()
     return (x * 2).requires_grad
   end
 
-  it("that yields inside and is left, leaves gradients on outside", function()
+  it("that yields and is abandoned leaves gradients on outside", function()
     local generator = coroutine.wrap(function()
       gp.no_grad(function(...)
         assert.are.same({ 1, 2 }, { ... })
@@ -354,7 +354,7 @@ describe("gp.no_grad in a coroutine", function()
     assert.is_true(noted())
   end)
 
-  it("returns and raises what the function does", function()
+  it("returns and raises what its function does", function()
     local thread = coroutine.wrap(function()
       local results = table.pack(gp.no_grad(function() return 3, nil, 4, nil end))
       assert.are.equal(4, results.n)

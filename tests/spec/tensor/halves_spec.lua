@@ -1,5 +1,4 @@
--- tests/spec/tensor/halves_spec.lua - ops on bf16 and f16 tensors of the host, which are computed
--- in f32.
+-- tests/spec/tensor/halves_spec.lua - ops on bf16 and f16 tensors of the host compute in f32.
 
 local gp = require "gpipe"
 local conformance = require "tests.support.conformance"
@@ -8,7 +7,7 @@ local rows = require "tests.spec.ops.table"
 local nn = gp.nn
 
 for _, row in ipairs(rows) do
-  describe("op " .. row.op .. " at once", function()
+  describe("op " .. row.op .. ", eagerly,", function()
     for _, dtype in ipairs(row.dtypes and {} or halves.NAMES) do
       it("computes in f32 and rounds to " .. dtype, function()
         for number in ipairs(row.cases) do

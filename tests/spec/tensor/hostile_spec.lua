@@ -1,7 +1,7 @@
--- tests/spec/tensor/hostile_spec.lua - every public function, method and option over wrong, extreme and unusual
--- arguments: nothing crashes, hangs, or fails inside of Lua code of ours.
+-- tests/spec/tensor/hostile_spec.lua - every public function, method and option with wrong, extreme
+-- and unusual arguments: nothing crashes, hangs, or fails inside our own Lua code.
 --
--- Memory is limited, so that sizes such as 2^40 are refused by the system at the latest.
+-- Memory is limited, so that at the latest the system refuses sizes such as 2^40.
 
 local child = dofile "tests/child.lua"
 
@@ -12,7 +12,7 @@ local ROUNDS = tonumber(os.getenv "GPIPE_HOSTILE_ROUNDS") or 6
 describe("wrong arguments of", function()
   for _, place in ipairs { "gp", "nn", "init", "optim", "rates", "linalg", "methods",
     "data", "schedule", "train", "checkpoint", "models", "objects", "options" } do
-    it(place .. " are refused or used", function()
+    it(place .. " are refused or accepted", function()
       if not LIMITED then return pending "sanitizers map more memory than a limit allows" end
       local out, err, code = child.shell(("ulimit -v 4000000; HOSTILE_SECONDS=30 %s "
         .. "tests/support/hostile.lua %s %d"):format(child.quote(child.program), place, ROUNDS))

@@ -8,7 +8,7 @@ local nn = gp.nn
 local fails_with = expect.fails_with
 
 describe("methods that end in _", function()
-  it("write what the method without it gives, and return the tensor", function()
+  it("write the result of the method without it, and return the tensor", function()
     local x = gp.tensor { 0.5, -1.25, 3 }
     for _, row in ipairs(core.contracts()) do
       if row.in_place then
@@ -79,7 +79,7 @@ describe("methods that end in _", function()
     assert.same({ 1, 1, 1 }, t:totable())
   end)
 
-  it("write parameters only where no gradient is asked for", function()
+  it("write parameters only where no gradient is recorded", function()
     local w, one = nn.Parameter({ 2 }, 1), gp.ones { 2 }
     gp.no_grad(function() w:mul_(2):add_(one) end)
     assert.same({ 3, 3 }, w:totable())
@@ -87,14 +87,14 @@ describe("methods that end in _", function()
   end)
 end)
 
-describe("writing where a gradient may be asked for", function()
+describe("while gradients are recorded,", function()
   local function leaf(list)
     local t = gp.tensor(list, { dtype = "f64" })
     t.requires_grad = true
     return t
   end
 
-  -- Gradients of x = {1, 2, 3} for the sum of what f returns.
+  -- Returns the gradients of x = {1, 2, 3} for the sum of what f returns.
   local function slopes(f)
     local x = leaf { 1, 2, 3 }
     f(x):sum():backward()
@@ -128,7 +128,7 @@ describe("writing where a gradient may be asked for", function()
     end
   end)
 
-  it("what is written over loses its gradient, the rest keeps it", function()
+  it("overwritten elements lose their gradient, and the others keep it", function()
     assert.same({ 0, 4, 6 }, slopes(function(x)
       local c = x:clone()
       c[1] = 0
@@ -146,7 +146,7 @@ describe("writing where a gradient may be asked for", function()
     end))
   end)
 
-  it("chains of writes have the gradient of what they compute", function()
+  it("chains of writes have the gradient of their result", function()
     assert.same({ 15, 27, 39 }, slopes(function(x) -- (2 x + 1) 3 x
       return (x * 2):add_(1):mul_(3):relu_() * x
     end))
@@ -160,18 +160,18 @@ describe("writing where a gradient may be asked for", function()
     end))
   end)
 
-  it("what an earlier op needs stays as it was", function()
+  it("a write keeps the values that an earlier op needs", function()
     local e = math.exp(1)
     local got = slopes(function(x)
       local y = x:exp()
-      local z = y * y -- needs y as it is now
+      local z = y * y -- needs y before the write
       y:add_(1)
       return y + z
     end)
     assert.is_true(math.abs(got[1] - (e + 2 * e * e)) < 1e-9)
   end)
 
-  it("is refused where views of the memory would keep the old value", function()
+  it("a write is refused where views of the memory would keep the old value", function()
     local x, s = leaf { 1, 2, 3 }, zeros(2, 3)
     local row = s[2]
     fails_with("other tensors are views of this memory", function() s[1] = x * 2 end)
@@ -182,13 +182,13 @@ describe("writing where a gradient may be asked for", function()
     assert.same({ { 2, 4, 6 }, { 0, 0, 0 } }, s:totable())
   end)
 
-  it("is refused for a tensor that requires a gradient itself", function()
+  it("a write is refused for a tensor that requires a gradient itself", function()
     local x = leaf { 1, 2, 3 }
     fails_with("add_: the tensor requires a gradient", function() x:add_(1) end)
     fails_with("the tensor requires a gradient", function() x[1] = 0 end)
   end)
 
-  it("is only a write under gp.no_grad", function()
+  it("a write is not recorded under gp.no_grad", function()
     local x = leaf { 1, 2, 3 }
     local y = x * 2
     gp.no_grad(function() y:add_(x) end)
@@ -209,7 +209,7 @@ describe("while a layer is traced", function()
     return pipe:state_dict()["1.seen"]:totable()
   end
 
-  it("Buffers are written, as with copy_", function()
+  it("buffers can be written, as with copy_", function()
     assert.same({ 6, 6 }, run(function(self, x)
       self.seen:add_(x:sum(1)):mul_(3)
       return x
@@ -217,7 +217,7 @@ describe("while a layer is traced", function()
     assert.same({ 0, 0 }, run(function(self, x) return self.seen:zero_() and x end))
   end)
 
-  it("values and parameters are not", function()
+  it("values and parameters cannot be written", function()
     for _, forward in ipairs {
       function(_, x) return x:add_(1) end,
       function(self, x) return x + self.w:mul_(2) end,

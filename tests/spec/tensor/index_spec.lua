@@ -1,5 +1,5 @@
--- tests/spec/tensor/index_spec.lua - t[{..}], masks and positions; methods put together from ops;
--- eye, einsum and their kin: values against plain Lua, gradients, traces.
+-- tests/spec/tensor/index_spec.lua - t[{..}], masks and positions; methods made of several ops;
+-- eye, einsum and their kin: values compared with plain Lua, gradients, traces.
 local gp = require "gpipe"
 local expect = require "tests.support.expect"
 local fails_with = expect.fails_with
@@ -92,7 +92,7 @@ describe("masks and positions", function()
 end)
 
 describe("methods of shape", function()
-  it("squeeze, unsqueeze, t, tile", function()
+  it("are squeeze, unsqueeze, t, tile", function()
     assert.same({ 3 }, gp.ones({ 1, 3, 1 }):squeeze().shape)
     assert.same({ 1, 3 }, gp.ones({ 1, 3, 1 }):squeeze(-1).shape)
     assert.same({ 2, 1 }, gp.ones({ 2 }):unsqueeze(-1).shape)
@@ -105,7 +105,7 @@ describe("methods of shape", function()
       gp.ones { 1, 1, 2 })
   end)
 
-  it("split, chunk, unfold, flip", function()
+  it("are split, chunk, unfold, flip", function()
     local sizes = {}
     for i, part in ipairs(gp.arange(1, 7):split(3)) do sizes[i] = part:numel() end
     assert.same({ 3, 3, 1 }, sizes)
@@ -120,7 +120,7 @@ end)
 describe("methods that reduce", function()
   local t = gp.tensor { { 3, 1, 2 }, { -1, 5, 0 } }
 
-  it("min, argmin, any, all, count_nonzero", function()
+  it("are min, argmin, any, all, count_nonzero", function()
     local values, positions = t:min(2)
     assert.same({ 1, -1 }, values:totable())
     assert.same({ 2, 1 }, positions:totable())
@@ -132,7 +132,7 @@ describe("methods that reduce", function()
     assert.equal(-2, i64({ 1, -2 }):min():item())
   end)
 
-  it("var, std, norm, logsumexp", function()
+  it("are var, std, norm, logsumexp", function()
     local x = gp.randn({ 4, 5 }, { dtype = "f64", seed = 3 })
     for r = 1, 4 do
       local row, mean, square, sum = x[r]:totable(), 0, 0, 0
@@ -185,7 +185,7 @@ describe("gp", function()
     fails_with("gp.bernoulli: p is 2, expected", gp.bernoulli, 2, { 1 })
   end)
 
-  it("einsum multiplies by letters", function()
+  it("multiplies by letters with einsum", function()
     local a, b = gp.randn({ 2, 3, 4 }, { seed = 1 }), gp.randn({ 2, 4, 5 }, { seed = 2 })
     assert.is_true(gp.equal(a:matmul(b), gp.einsum("bij,bjk->bik", a, b)))
     local m = gp.tensor { { 1, 2 }, { 3, 4 } }

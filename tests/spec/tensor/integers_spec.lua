@@ -1,4 +1,4 @@
--- tests/spec/tensor/integers_spec.lua - counting with positions and ids: + - * and unary minus on
+-- tests/spec/tensor/integers_spec.lua - arithmetic of positions and ids: + - * and unary minus on
 -- integers.
 local gp = require "gpipe"
 local nn = gp.nn
@@ -45,7 +45,7 @@ describe("integer tensors", function()
     assert.error_matches(function() return a + ints({ 1, 2 }, "u8") end, "i64 and u8 differ")
   end)
 
-  it("are counted with in forward too", function()
+  it("compute in forward too", function()
     local Next = nn.class "Next"
     function Next.forward(_, ids) return ids * 2 - 1 end
     local model = nn.Sequential { Next(), nn.Embedding(12, 3) }

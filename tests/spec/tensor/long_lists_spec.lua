@@ -1,5 +1,5 @@
--- tests/spec/tensor/long_lists_spec.lua - functions that take a list of tensors take a long one, and
--- sizes that cannot be are refused before anything is made.
+-- tests/spec/tensor/long_lists_spec.lua - functions of a list of tensors take a long one, and
+-- refuse impossible sizes before they allocate anything.
 
 local gp = require "gpipe"
 local fails_with = require("tests.support.expect").fails_with
@@ -17,7 +17,7 @@ describe("a list of more tensors than Lua's stack holds", function()
     end)
   end
 
-  it("keeps its order over the groups that an op takes, and its gradients", function()
+  it("keeps its order over several ops, and its gradients", function()
     local list, leaves = {}, {}
     for i = 1, 300 do
       leaves[i] = gp.full({ 1 }, i)
@@ -33,7 +33,7 @@ describe("a list of more tensors than Lua's stack holds", function()
     end
   end)
 
-  it("names the element that is no tensor", function()
+  it("is refused with the element that is not a tensor", function()
     local list = { gp.ones { 1 }, gp.ones { 1 }, 7 }
     fails_with("concat: element 3 is 7, expected a tensor", function() gp.concat(list, 1) end)
   end)
@@ -46,7 +46,7 @@ describe("tile", function()
     assert.equal(5, t[{ 1, 5 << 18 }])
   end)
 
-  it("refuses what cannot be counted or had, before it makes anything", function()
+  it("refuses sizes that cannot be counted or allocated, before it allocates anything", function()
     local one = gp.ones { 4, 5 }
     fails_with("tile: count 2 is 1099511627776", function() one:tile { 1 << 40, 1 << 40 } end)
     fails_with("memory", function() gp.ones({ 1 }):tile { 1 << 50 } end)

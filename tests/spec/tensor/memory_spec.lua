@@ -1,5 +1,5 @@
--- tests/spec/tensor/memory_spec.lua - everything is allocated before the first step of a batch
--- shape; a step allocates nothing.
+-- tests/spec/tensor/memory_spec.lua - the first step of a batch shape allocates everything; later
+-- steps allocate nothing.
 -- luacheck: ignore 212/self
 local gp = require "gpipe"
 local nn, optim = gp.nn, gp.optim
@@ -99,7 +99,7 @@ describe("after the first step of a batch shape", function()
   end)
 end)
 
--- A tower that pipelines of every schedule can train, and a batch for it.
+-- Makes a tower that pipelines of every schedule can train, and a batch for it.
 local function tower()
   gp.seed(1)
   local layers = {}
@@ -155,7 +155,7 @@ describe("with updates as actions of the schedule", function()
   it("1,000 short steps hold no more than ten", function() check_flat(1000) end)
   it("10,000 short steps hold no more than ten #slow", function() check_flat(10000) end)
 
-  it("plans of before use are dropped, and those of another optimizer", function()
+  it("plans made before use, or for another optimizer, are dropped", function()
     local pipe <close> = gp.pipeline(tower(),
       { balance = { 4, 4 }, chunks = 4, loss = nn.MSELoss() })
     local opt = optim.SGD(pipe:parameters(), { lr = 1e-3 })
@@ -165,7 +165,7 @@ describe("with updates as actions of the schedule", function()
       collectgarbage()
       collectgarbage()
       local live = gp.memory().cpu.live
-      if turn > 1 then -- what all plans share stays
+      if turn > 1 then -- memory that all plans share stays
         before = before or live
         assert.equal(before, live)
       end
@@ -175,7 +175,7 @@ describe("with updates as actions of the schedule", function()
     end
   end)
 
-  it("older versions of the weights are what the schedule says", function()
+  it("older versions of the weights take the memory that the schedule says", function()
     local wide = function()
       gp.seed(1)
       local layers = {}
@@ -192,7 +192,8 @@ describe("with updates as actions of the schedule", function()
       pipe:step(rows, rows)
       return gp.memory().cpu.live - before
     end
-    -- Values, and what P makes of them for products: of every live version, where it is not shared.
+    -- Values, and their packed form for products: there is one of each for every live version,
+    -- where it is not shared.
     local none = held "1f1b"
     for _, case in ipairs { { "pipedream_2bw", 4 }, { "pipedream", 6 },
       { { "pipedream", vertical_sync = true }, 12 } } do
@@ -203,7 +204,7 @@ describe("with updates as actions of the schedule", function()
 end)
 
 describe("plans", function()
-  it("are bounded: many shapes do not pile up", function()
+  it("are bounded, so that many shapes do not pile up", function()
     local pipe <close> = pipe_of()
     local function all()
       for rows = 1, 20 do pipe:step(ids(rows), ids(rows)) end
@@ -233,7 +234,7 @@ describe("plans", function()
     assert.equal(before, allocations())
   end)
 
-  it("and their pipeline give all memory back", function()
+  it("and their pipeline free all memory", function()
     local function once()
       do
         local pipe <close> = pipe_of()
@@ -254,7 +255,7 @@ describe("plans", function()
   end)
 end)
 
--- Resident bytes of this process.
+-- Returns the resident bytes of this process.
 local function resident()
   local file = io.open "/proc/self/statm"
   if not file then return nil end
@@ -264,7 +265,7 @@ local function resident()
 end
 
 describe("ten thousand steps of a small model", function()
-  it("leave resident memory flat", function()
+  it("do not grow resident memory", function()
     if not resident() then return pending "no /proc/self/statm" end
     gp.seed(1)
     local small = nn.Sequential { nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 2) }
@@ -279,7 +280,7 @@ describe("ten thousand steps of a small model", function()
         opt:step()
       end
     end
-    -- The heap of a collector has its ups and downs; a leak grows in every stretch of steps.
+    -- A collected heap goes up and down; a leak grows in every stretch of steps.
     local windows, least = 5, math.huge
     local before, live
     for w = 1, windows do

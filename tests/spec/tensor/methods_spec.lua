@@ -31,7 +31,7 @@ describe("operators", function()
     assert.equal(2, t:ge(2):sum():item())
   end)
 
-  it("of Lua that give one truth are refused, with the methods that give many", function()
+  it("of Lua that give one boolean are refused, with the methods that give a tensor", function()
     local t = gp.tensor { 1, 2, 3 }
     for _, compare in ipairs { function() return t < t end, function() return 1 <= t end } do
       fails_with("t:lt(o), t:le(o), t:gt(o) or t:ge(o)", compare)
@@ -55,7 +55,7 @@ describe("operators", function()
     fails_with("2x3", function() return matrix() + gp.ones { 4 } end)
   end)
 
-  it("raise at the line of the user", function()
+  it("raise at the user's line", function()
     local line = debug.getinfo(1, "l").currentline + 1
     local text = failure(function() return matrix() + gp.ones { 4 } end)
     assert.truthy(text:find("methods_spec.lua:" .. line .. ": add", 1, true), text)
@@ -161,7 +161,7 @@ describe("reductions", function()
     assert.equal(1, select("#", t:max()))
   end)
 
-  it("max over several dims gives the greatest values alone", function()
+  it("max over several dims gives only the greatest values", function()
     local t = gp.randn({ 3, 4, 5 }, { seed = 1 })
     for _, dims in ipairs { { 2, 3 }, { 1, 3 }, { -1, 1 }, { 1, 2, 3 }, { 2 } } do
       local expected = t

@@ -1,5 +1,5 @@
--- tests/spec/tensor/names_spec.lua - names that are not there: an error at the script's line, with
--- the name that was meant where one is known by habit or by spelling.
+-- tests/spec/tensor/names_spec.lua - unknown names are errors at the script's line, with the name
+-- that was meant where habit or spelling tells it.
 
 local gp = require "gpipe"
 local errors = require "gpipe.errors"
@@ -8,7 +8,7 @@ local failure = dofile("tests/support/expect.lua").failure
 
 local t = gp.ones { 2, 3 }
 
--- What an error suggests, nil where nothing.
+-- Returns what an error suggests, or nil.
 local function meant(f) return failure(f):match "did you mean '([^']+)'" end
 
 describe("a name from another library", function()
@@ -30,7 +30,7 @@ describe("a name from another library", function()
     end)
   end
 
-  it("is known only where the name that is meant exists", function()
+  it("is answered only where the name that is meant exists", function()
     for word, names in pairs(require "gpipe.habits") do
       for _, name in ipairs(names) do assert.equal(name, errors.suggest(word, { "zzz", name })) end
       assert.is_nil(errors.suggest(word .. "zzzz", names))
@@ -38,10 +38,10 @@ describe("a name from another library", function()
   end)
 end)
 
-describe("a name that something else does here", function()
+describe("a name for which gpipe has another way", function()
   local ways = require "gpipe.tensor.elsewhere"
 
-  it("is no name of ours, and what is said exists", function()
+  it("is not a name of gpipe, and what the error names exists", function()
     for word, way in pairs(ways) do
       assert.matches(way, failure(function() return t[word] end), 1, true)
       assert.is_nil(rawget(gp, word), word)
@@ -50,7 +50,7 @@ describe("a name that something else does here", function()
     end
   end)
 
-  it("is told of functions and of methods", function()
+  it("is answered for functions and for methods", function()
     assert.matches("no Fourier transforms", failure(function() return gp.fft end))
     assert.matches("a %* b", failure(function() return t:cmul(t) end))
   end)
@@ -105,7 +105,7 @@ end)
 
 describe("a method of PyTorch's modules", function()
   for word, way in pairs(require "gpipe.elsewhere") do
-    it("that is not there leads to what does the same: " .. word, function()
+    it("that gpipe lacks is answered with what does the same: " .. word, function()
       local model = nn.Sequential { nn.Linear(2, 2) }
       local text = failure(function() return model[word](model) end)
       assert.is_truthy(text:find("there is no '" .. word .. "'", 1, true), text)
@@ -113,7 +113,7 @@ describe("a method of PyTorch's modules", function()
     end)
   end
 
-  it("is told of pipelines too", function()
+  it("is answered for pipelines too", function()
     local pipe <close> = gp.pipeline(nn.Sequential { nn.Linear(2, 2) }, { loss = nn.MSELoss() })
     assert.matches("option of gp.pipeline", failure(function() return pipe:cuda() end))
     local opt = gp.optim.SGD(pipe:parameters(), { lr = 0.1 })

@@ -1,7 +1,7 @@
--- tests/spec/tensor/op_spec.lua - an op called by its row: core.<op>, which anybody can require.
+-- tests/spec/tensor/op_spec.lua - an op called by its row: core.<op>, which any script can require.
 --
--- Methods are friendlier and check more before they call; here attributes of each kind are read,
--- and whatever else comes is an error that names the op, the attribute and the value.
+-- Methods are friendlier and check more before they call. This spec reads attributes of each kind;
+-- any other argument is an error that names the op, the attribute and the value.
 
 local gp = require "gpipe"
 local core = require "gpipe.core"
@@ -52,13 +52,13 @@ describe("an op called by its row", function()
 end)
 
 describe("any op with any attributes", function()
-  -- Numbers at the ends of what attributes hold, beside a few that fit.
+  -- Numbers at the limits of attributes, beside a few that fit.
   local INTEGERS = { 0, 1, 2, 3, -1, -7, 2 ^ 20 // 1, math.maxinteger, math.mininteger }
   local REALS = { 0.0, 1.0, -0.5, 1e300, -1e300, 1e-300, 0 / 0, 1 / 0, -1 / 0 }
   local DTYPES = { "f32", "f64", "bf16", "f16", "i64", "i32", "u8", "bool" }
 
   local state = 1
-  local function below(n) -- of a generator of our own: the same cases on every machine
+  local function below(n) -- a generator of our own gives the same cases on every machine
     state = (state * 6364136223846793005 + 1442695040888963407)
     return (state >> 33) % n
   end
@@ -100,7 +100,7 @@ describe("any op with any attributes", function()
     for _, attribute in ipairs(row.attributes) do
       if below(4) > 0 then options[attribute.name] = VALUES[attribute.kind](attribute) end
     end
-    -- A tensor may be large, but not so large that the test takes long.
+    -- A tensor may be large, but not so large that the test takes too long.
     if row.name == "pad" then options.full = 5 end
     arguments[arguments.n + 1] = options
     return pcall(core[row.name], table.unpack(arguments, 1, arguments.n + 1))
@@ -112,7 +112,7 @@ describe("any op with any attributes", function()
       for _ = 1, 12 do
         local ok, text = call(row)
         good, bad = good + (ok and 1 or 0), bad + (ok and 0 or 1)
-        -- What values are wrong is said with their place.
+        -- An error about values names their place.
         local said = ok or text:find(row.name .. ":", 1, true) or text:find(" is outside ", 1, true)
         assert(said, row.name .. ": " .. tostring(text))
       end

@@ -1,4 +1,4 @@
--- tests/spec/tensor/pad_spec.lua - t:pad, against positions worked out by hand.
+-- tests/spec/tensor/pad_spec.lua - t:pad, compared with positions worked out by hand.
 local gp = require "gpipe"
 local fails_with = require "tests.support.expect".fails_with
 
@@ -8,7 +8,7 @@ describe("pad", function()
   local CASES = {
     { "zeros, unless said", { 2, 1 }, nil, nil, { 0, 0, 1, 2, 3, 0 } },
     { "a value", { 1, 2 }, "constant", -7.5, { -7.5, 1, 2, 3, -7.5, -7.5 } },
-    { "what is beside the border", { 2, 2 }, "reflect", nil, { 3, 2, 1, 2, 3, 2, 1 } },
+    { "the elements beside the border", { 2, 2 }, "reflect", nil, { 3, 2, 1, 2, 3, 2, 1 } },
     { "the border", { 2, 3 }, "replicate", nil, { 1, 1, 1, 2, 3, 3, 3, 3 } },
     { "the other side", { 3, 1 }, "circular", nil, { 1, 2, 3, 1, 2, 3, 1 } },
     { "less", { -1, 0 }, nil, nil, { 2, 3 } },
@@ -41,7 +41,7 @@ describe("pad", function()
     end
   end)
 
-  it("refuses what it cannot do", function()
+  it("refuses wrong arguments", function()
     local wanted = "expected pairs of integers {before, behind}, the last dimension first"
     for _, pads in ipairs { 3, {}, { 1 }, { 1, 2, 3, 4 }, { 1.5, 1 }, { "a", 1 } } do
       fails_with(wanted, line.pad, line, pads)

@@ -1,5 +1,5 @@
--- tests/spec/tensor/parameters_spec.lua - every method of tensors on a parameter, a buffer and a
--- value inside a traced forward: what it gives eagerly, or an error that says why not.
+-- tests/spec/tensor/parameters_spec.lua - every method of tensors, on a parameter, a buffer and a
+-- value inside a traced forward, gives what it gives eagerly, or an error that says why not.
 
 local gp = require "gpipe"
 local core = require "gpipe.core"
@@ -11,7 +11,7 @@ local IDS = gp.tensor({ { 1, 2, 3 }, { 2, 3, 1 }, { 3, 1, 2 } }, { dtype = "i64"
 local LIST = gp.tensor({ 2, 1, 3 }, { dtype = "i64" })
 local MASK = IDS:gt(1)
 
--- Arguments that some method takes; the first that a method takes eagerly are its own.
+-- Arguments for methods: each method gets the first of these that it takes eagerly.
 local ARGUMENTS = {
   {}, { 1 }, { 2 }, { 1, 2 }, { { 1, 2 } }, { START }, { 0.5, 2 }, { 1, LIST }, { 1, IDS }, { MASK },
   { MASK, 2 }, { 1, IDS, START }, { 1, LIST, START }, { 1, 1, 2 }, { 1, LIST, 2 }, { { 9 } },
@@ -21,12 +21,12 @@ local ARGUMENTS = {
   { 1, IDS, START, "sum" }, { { { 1, 3 }, { 2, 1 } }, 5 }, { { 3, 3 }, 2 },
 }
 
--- What no forward can do, and the words that say so.
+-- Texts of errors about what no forward can do.
 local REFUSED = {
   "only an nn.Buffer can be written", "data-dependent control flow", "nothing is drawn in place",
 }
 
--- About the object rather than its values, or not of matrices.
+-- Methods about the object rather than its values, or not for matrices.
 local OTHER = {
   addbmm = true, baddbmm = true, bitwise_and = true, bitwise_left_shift = true,
   bitwise_not = true, bitwise_or = true, bitwise_right_shift = true, bitwise_xor = true, bmm = true,
@@ -36,7 +36,8 @@ local OTHER = {
   set_frozen = true, value = true, vdot = true,
 }
 
--- One number of all that a method returned, in which every element counts differently.
+-- Computes one number from all that a method returned, in which every element has a different
+-- weight.
 local function weigh(y)
   if type(y) == "number" then return y end
   if type(y) == "table" then
@@ -62,7 +63,8 @@ local HELD = {
   value = function() end,
 }
 
--- A pipeline's output where its one layer calls the method on what it holds, or on its input.
+-- Returns a pipeline's output where its one layer calls the method on what it holds, or on its
+-- input.
 local function in_pipeline(kind, method, args)
   local Layer = nn.class "Layer"
   function Layer:init() self.held = HELD[kind]() end
@@ -127,7 +129,7 @@ describe("detach in a forward", function()
 end)
 
 describe("a parameter in a forward", function()
-  it("is masked, padded and drawn like", function()
+  it("can be masked, padded and used by the _like constructors", function()
     local Masked = nn.class "Masked"
     function Masked:init() self.w = nn.Parameter({ 3, 3 }, 1) end
     function Masked:forward(x)
@@ -139,7 +141,7 @@ describe("a parameter in a forward", function()
     assert.are.same({ { 9, 8, 7 } }, got:totable())
   end)
 
-  it("weighs the positive ones of a loss", function()
+  it("weights the positive targets of a loss", function()
     local Scored = nn.class "Scored"
     function Scored:init() self.w = nn.Parameter({ 3 }, 2) end
     function Scored:forward(x)

@@ -1,4 +1,4 @@
--- tests/spec/tensor/readable_spec.lua - tables of ours print themselves, and stay plain tables.
+-- tests/spec/tensor/readable_spec.lua - our tables print themselves, and stay plain tables.
 
 local gp = require "gpipe"
 local nn = gp.nn
@@ -6,7 +6,7 @@ local nn = gp.nn
 describe("a shape", function()
   local shape = gp.ones({ 2, 3 }).shape
 
-  it("prints its sizes, and is a plain table otherwise", function()
+  it("prints its sizes, and is otherwise a plain table", function()
     assert.equal("{2, 3}", tostring(shape))
     assert.equal("{}", tostring(gp.tensor(1).shape))
     assert.same({ 2, 3 }, shape)

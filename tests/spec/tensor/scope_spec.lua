@@ -7,7 +7,7 @@ local function live() return gp.memory().cpu.live end
 local function big() return gp.ones { 1000, 1000 } end
 local function is_freed(t) return not pcall(t.numel, t) end
 
-describe("tensors that nobody holds", function()
+describe("unreachable tensors", function()
   it("are collected in time, though Lua's collector sees 50 bytes of each", function()
     collectgarbage()
     collectgarbage()
@@ -27,11 +27,11 @@ describe("gp.scope", function()
   before_each(function()
     collectgarbage()
     collectgarbage()
-    collectgarbage "stop" -- nothing but the scope gives memory back
+    collectgarbage "stop" -- only the scope frees memory
   end)
   after_each(function() collectgarbage "restart" end)
 
-  it("frees what was made, and what was made on the way", function()
+  it("frees the tensors that were made, intermediate ones too", function()
     local before, held = live(), nil
     gp.scope(function()
       held = big()
@@ -43,7 +43,7 @@ describe("gp.scope", function()
     assert.is_true(is_freed(held))
   end)
 
-  it("gives the arguments, returns all values, and keeps tensors in what is returned", function()
+  it("passes arguments, returns all values, and keeps tensors within returned values", function()
     local function give(a, b)
       local inside = gp.ones { 2 } * b
       return a, nil, { deep = { b * 2 } }, function() return inside end, nil
@@ -55,7 +55,7 @@ describe("gp.scope", function()
     assert.equal(1, results[4]()[2])
   end)
 
-  it("keeps what a returned view looks at, and older tensors", function()
+  it("keeps the memory of a returned view, and older tensors", function()
     local old = big()
     local view = gp.scope(function()
       local _ = old + 1
@@ -65,7 +65,7 @@ describe("gp.scope", function()
     assert.equal(1, old[1][1])
   end)
 
-  it("frees all after an error, and says what it was", function()
+  it("frees all after an error, and raises that error", function()
     local before, held = live(), nil
     local good, message = pcall(gp.scope, function()
       held = big()
@@ -119,7 +119,7 @@ describe("gp.scope", function()
     assert.same(train(function(f) return f() end), train(gp.scope))
   end)
 
-  it("refuses what is no function, and yields", function()
+  it("refuses values that are not functions, and yields", function()
     assert.has_error(function() gp.scope(3) end)
     local resumed = coroutine.wrap(function()
       return pcall(gp.scope, function() coroutine.yield(1) end)

@@ -47,7 +47,7 @@ describe("gp.tensor", function()
     it("says: " .. case[2], function() fails_with(case[2], gp.tensor, case[1]) end)
   end
 
-  it("is indexed by positions and names, and by nothing else", function()
+  it("can be indexed only by positions and names", function()
     for _, key in ipairs { true, print, io.stdout } do
       fails_with("t[i]: i is ", function() return matrix()[key] end)
     end
@@ -69,14 +69,14 @@ describe("gp.tensor", function()
 end)
 
 describe("constructors", function()
-  it("fill", function()
+  it("fill tensors with values", function()
     assert.same({ { 0, 0 }, { 0, 0 } }, gp.zeros({ 2, 2 }):totable())
     assert.same({ 1, 1, 1 }, gp.ones(3):totable())
     assert.same({ 7, 7 }, gp.full({ 2 }, 7, { dtype = "i32" }):totable())
     assert.equal(-1, gp.full({}, -1):item())
   end)
 
-  it("takes sizes one by one, and options after them", function()
+  it("take sizes one by one, and options after them", function()
     for _, make in ipairs { gp.zeros, gp.ones, gp.rand, gp.randn } do
       assert.same({ 2, 3 }, make(2, 3).shape)
       assert.same({ 3 }, make(3, { dtype = "f64" }).shape)
@@ -152,7 +152,7 @@ describe("indexing", function()
     fails_with("3", function() return (function(t) return t[3] end)(matrix()) end)
   end)
 
-  it("names an argument that was left out as nil", function()
+  it("reports an argument that was left out as nil", function()
     local t = matrix()
     for _, method in ipairs { t.permute, t.expand, t.reshape, t.view, t.to } do
       assert.is_false(pcall(method, t))
@@ -208,7 +208,7 @@ describe("printing", function()
     assert.equal("  inf  -inf\n[f32 2]", tostring(gp.tensor { 1 / 0, -1 / 0 }))
   end)
 
-  it("is never longer than a screen", function()
+  it("never takes more than a screen", function()
     for _, shape in ipairs { { 100000 }, { 1000, 1000 }, { 3, 2, 4 }, { 40, 50, 60 }, { 100, 1, 1 },
       { 1, 1, 5000 }, { 2, 2, 2, 2, 2, 2 }, { 25, 3 } } do
       local text = tostring(gp.randn(shape, { seed = 1 }))
@@ -233,7 +233,7 @@ describe("rows without elements", function()
     where = function() return gp.where(x:eq(0), x, x) end,
   }
   for name, call in pairs(calls) do
-    it("are not walked over, however many: " .. name, function()
+    it("take no time, however many: " .. name, function()
       assert.same({ rows, 0 }, { table.unpack(call().shape) })
     end)
   end
@@ -249,7 +249,7 @@ describe("the module", function()
     assert.equal("gpipe.Tensor", getmetatable(matrix()))
   end)
 
-  it("lists devices, and what is absent with why = true", function()
+  it("lists devices, and with why = true the absent ones", function()
     local devices = gp.devices()
     assert.is_true(#devices >= 1)
     assert.equal("cpu:0", devices[1].name)

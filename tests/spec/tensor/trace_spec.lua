@@ -7,7 +7,7 @@ local fails_with = expect.fails_with
 
 local function matrix() return gp.tensor { { 1, 2, 3 }, { 4, 5, 6 } } end
 
--- Run f on symbolic inputs of the given shapes; returns what f made as types.
+-- Runs f on symbolic inputs of the given shapes; returns what f made as types.
 local function traced(f, ...)
   local inputs = {}
   for i, shape in ipairs { ... } do inputs[i] = { shape = shape } end
@@ -30,7 +30,7 @@ describe("tracing", function()
     assert.is_nil(core.tracing())
   end)
 
-  it("refuses what needs a value", function()
+  it("refuses methods that need a value", function()
     local wanted = "data-dependent control flow cannot be pipelined"
     for _, use in ipairs {
       function(x) return x:item() end,
@@ -78,7 +78,7 @@ describe("tracing", function()
     assert.equal("", core.label())
   end)
 
-  it("records parameters, and writes to buffers only", function()
+  it("records parameters, and writes only to buffers", function()
     local spec = { shape = { 3 }, kind = "constant", a = 2, seed = 1, number = 0 }
     local weight = core.parameter(spec)
     spec.buffer = true
@@ -100,7 +100,7 @@ describe("parameters", function()
     return core.parameter(spec)
   end
 
-  it("are functions of seed and number", function()
+  it("depend only on seed and number", function()
     assert.is_true(gp.equal(parameter(), parameter()))
     assert.is_false(gp.equal(parameter(), parameter { number = 3 }))
   end)
@@ -115,7 +115,7 @@ describe("parameters", function()
     assert.truthy(tostring(p):find("[f32 2x2 parameter]", 1, true))
   end)
 
-  it("freeze", function()
+  it("can be frozen", function()
     local p = parameter { frozen = true }
     assert.is_true(p:is_frozen())
     assert.equal(p, p:set_frozen(false))
@@ -125,7 +125,7 @@ describe("parameters", function()
 end)
 
 describe("memory", function()
-  it("is given back by free, close and the collector", function()
+  it("is freed by free, close and the collector", function()
     collectgarbage()
     local before = gp.memory().cpu.live
     local t = gp.zeros { 1000 }
@@ -157,7 +157,7 @@ describe("memory", function()
     end
   end)
 
-  it("that cannot be had gives an error and loses nothing", function()
+  it("that cannot be allocated gives an error and leaks nothing", function()
     local function work()
       local t = gp.tensor { { 1, 2 }, { 3, 4 } }
       local u = gp.concat { t:softmax(1), t:matmul(t) + 1 }

@@ -1,9 +1,9 @@
--- tests/spec/train/accumulate_spec.lua - one update for several mini-batches: the gradients of one
--- batch with all rows.
+-- tests/spec/train/accumulate_spec.lua - one update for several mini-batches has the gradients of
+-- one batch with all rows.
 local gp = require "gpipe"
 local nn, optim, train = gp.nn, gp.optim, gp.train
 
-local ROWS = 6 -- of a mini-batch
+local ROWS = 6 -- rows of a mini-batch
 local x, y = gp.randn { 8 * ROWS, 5 }, gp.randn { 8 * ROWS, 2 }
 
 local function made(balance, chunks, opts)
@@ -16,7 +16,7 @@ end
 
 local function part(i) return x:narrow(1, i * ROWS + 1, ROWS), y:narrow(1, i * ROWS + 1, ROWS) end
 
--- Mini-batches first .. last.
+-- Feeds mini-batches first .. last.
 local function feed(accumulate, opt, first, last)
   local losses = {}
   for i = first, last do
@@ -34,7 +34,7 @@ local function same(a, b)
 end
 
 describe("gradients of several mini-batches", function()
-  it("begin anew behind a mini-batch that raised", function()
+  it("begin anew after a mini-batch that raised", function()
     local many, one = made({ 2, 2 }, 3), made({ 4 }, 6)
     local accumulate = train.accumulate(many, 2)
     accumulate(part(0))
@@ -62,7 +62,7 @@ describe("gradients of several mini-batches", function()
     end)
   end
 
-  it("are near those of one batch for numbers that are no power of two", function()
+  it("are near those of one batch where the number is no power of two", function()
     local many, one = made({ 2, 2 }, 3), made({ 4 }, 9)
     local accumulate, loss = train.accumulate(many, 3), nil
     for i = 0, 2 do loss = accumulate(part(i)) end
@@ -89,7 +89,7 @@ describe("gradients of several mini-batches", function()
     end
   end)
 
-  it("are refused where the pipeline updates by itself", function()
+  it("are refused where the pipeline makes the updates itself", function()
     local pipe, opt = made({ 2, 2 }, 3)
     pipe:use(opt)
     local accumulate = train.accumulate(pipe, 2)

@@ -1,5 +1,5 @@
 -- tests/spec/train/ema_spec.lua - averages of weights: the rule, the same bits for every cut and
--- after a resume, and weights that come back exactly.
+-- after a resume, and weights that are restored exactly.
 local gp = require "gpipe"
 local nn, optim, train = gp.nn, gp.optim, gp.train
 
@@ -81,7 +81,7 @@ describe("averages of weights", function()
     same(whole.pipe:state_dict(), rest.pipe:state_dict())
   end)
 
-  it("are what the model has in apply, and the weights come back exactly", function()
+  it("are in the model during apply, and afterwards the weights are restored exactly", function()
     local t, alone = run(made { 3, 4 }, 4), run(made { 3, 4 }, 4)
     local before, averages = t.pipe:state_dict(), t.ema:state_dict()
     local loss, three = t.ema:apply(function(n)
@@ -97,7 +97,7 @@ describe("averages of weights", function()
     same(run(alone, 2).pipe:state_dict(), run(t, 2).pipe:state_dict())
   end)
 
-  it("are given back where the function fails", function()
+  it("are taken out again where the function fails", function()
     local t = run(made { 7 }, 2)
     local before = t.pipe:state_dict()
     local good, message = pcall(t.ema.apply, t.ema, function() error "no data" end)
@@ -131,7 +131,7 @@ describe("averages of weights", function()
     end
   end)
 
-  it("that do not fit are named all at once, and nothing changes", function()
+  it("that do not fit are all named at once, and nothing changes", function()
     local ema = train.ema(nn.Sequential { nn.Linear(2, 2) })
     local state = ema:state()
     state.averages["1.weight"], state.averages.more = nil, gp.ones { 1 }

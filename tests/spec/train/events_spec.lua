@@ -1,8 +1,8 @@
 -- tests/spec/train/events_spec.lua - event files: the bytes that TensorBoard reads.
 --
--- The golden bytes were read by TensorBoard 2.21 with tests/golden/events.py, which printed the
--- values that were written; of a folder with a second file whose `start` is 6 it showed the steps up
--- to 5 of the first one and those of the second.
+-- TensorBoard 2.21 read the golden bytes with tests/golden/events.py, which printed the values that
+-- were written. Of a folder with a second file whose `start` is 6 it showed the steps up to 5 of
+-- the first file and those of the second.
 local gp = require "gpipe"
 local bytes = require "gpipe.train.event_bytes"
 
@@ -40,7 +40,7 @@ local function hex(text)
   return (text:gsub(".", function(c) return ("%02x"):format(c:byte()) end))
 end
 
--- The events of a file, of which each frame is checked.
+-- Returns the events of a file; checks each frame.
 local function events_of(text)
   local list, at = {}, 1
   while at <= #text do
@@ -67,7 +67,7 @@ describe("a file of events", function()
     assert.equal(table.concat(wanted), hex(read(path)))
   end)
 
-  it("begins with the version record alone, and a scalar makes it 88 bytes", function()
+  it("begins with only the version record, and has 88 bytes with a scalar", function()
     local path = folder .. "/a.tfevents"
     local events <close> = assert(gp.train.events(path, { time = TIME }))
     assert.equal(40, #read(path))
@@ -76,7 +76,7 @@ describe("a file of events", function()
     assert.equal(88, #read(path))
   end)
 
-  it("has a name of its own in a folder, which is made", function()
+  it("has a name of its own in a folder, which it creates", function()
     local one = assert(gp.train.events(folder .. "/runs/a"))
     local two = assert(gp.train.events(folder .. "/runs/a"))
     assert.are_not.equal(one.path, two.path)
@@ -94,7 +94,7 @@ describe("a file of events", function()
     assert.equal(1051, #events_of(read(events.path)))
   end)
 
-  it("takes the time of the clock, which goes forward", function()
+  it("takes its times from the clock, in ascending order", function()
     local events = assert(gp.train.events(folder))
     for step = 1, 5 do events:scalar(step, "loss", 1) end
     events:close()
@@ -106,7 +106,7 @@ describe("a file of events", function()
     end
   end)
 
-  it("holds what is not finite as it is", function()
+  it("holds infinities and NaN as they are", function()
     local events = assert(gp.train.events(folder))
     events:scalar(1, "loss", 0 / 0)
     events:scalar(2, "loss", math.huge)
@@ -133,8 +133,8 @@ describe("a file of events", function()
   end)
 end)
 
-describe("what the system refuses", function()
-  it("is a file that exists: nothing is overwritten", function()
+describe("an error of the system", function()
+  it("is raised for a file that exists, and nothing is overwritten", function()
     local path = folder .. "/old.tfevents"
     local file = assert(io.open(path, "w"))
     file:write "old"
@@ -146,14 +146,14 @@ describe("what the system refuses", function()
     assert.equal("old", read(path))
   end)
 
-  it("is a folder that cannot be: the file is named", function()
+  it("is raised for a folder that cannot be made, and names the file", function()
     local events, message, code = gp.train.events "/proc/none/here"
     assert.is_nil(events)
     assert.equal("io", code)
     assert.is_truthy(message:find("/proc/none", 1, true), message)
   end)
 
-  it("is a write to a full disk: the file is named, the records are counted", function()
+  it("is raised for a full disk, and names the file and counts the records", function()
     local path = folder .. "/full.tfevents"
     assert(os.execute("ln -s /dev/full " .. path))
     local events, message, code = gp.train.events(path)
@@ -183,13 +183,13 @@ describe("a histogram", function()
     assert.equal(#values, found)
   end)
 
-  it("leaves out what is not finite", function()
+  it("leaves out infinities and NaN", function()
     local h = histogram(gp.tensor { 1, 0 / 0, math.huge, 2 })
     assert.same({ 2, 1, 2, 3, 5 }, { h.count, h.min, h.max, h.sum, h.squares })
     assert.is_nil(histogram(gp.tensor { 0 / 0 }))
   end)
 
-  it("is the same for what is strided, and for several pieces", function()
+  it("is the same for strided values, and for several pieces", function()
     local x = gp.randn { 700, 1600 }
     assert.same(histogram(x:contiguous():reshape { 700 * 1600 }).counts,
       histogram(x:transpose(1, 2)).counts)

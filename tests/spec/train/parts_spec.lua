@@ -1,11 +1,11 @@
--- tests/spec/train/parts_spec.lua - the small parts of gp.train: what they say, and that they go on
+-- tests/spec/train/parts_spec.lua - the small parts of gp.train: their answers, and that they go on
 -- from a state as if they had never stopped.
 local gp = require "gpipe"
 local train = gp.train
 
 local nan, inf = 0 / 0, math.huge
 
--- What a part says of each value, as one text.
+-- Returns what a part says about each value, as one text.
 local function answers(part, values)
   local words = {}
   for i, value in ipairs(values) do words[i] = tostring(part(value, i)) end
@@ -46,7 +46,7 @@ describe("early stopping", function()
 end)
 
 describe("the best value", function()
-  it("is the lowest unless said", function()
+  it("is the lowest by default", function()
     local best = train.best()
     assert.equal("true true false false true", answers(best, { 3, 2, 2, nan, 1 }))
     assert.same({ value = 1, step = 5 }, best:state())
@@ -57,12 +57,12 @@ describe("the best value", function()
 end)
 
 describe("a smoothed value", function()
-  it("is the mean of its values with falling weights, from the first on", function()
+  it("is the mean of its values with decreasing weights, from the first on", function()
     local smooth = train.smooth(0.5)
     assert.equal(4, smooth(4))
     assert.equal((0.5 * 4 + 1) / 1.5, smooth(1))
   end)
-  it("leaves out what is not finite", function()
+  it("leaves out infinities and NaN", function()
     local smooth = train.smooth(0.9)
     assert.is_nil(smooth(nan))
     smooth(2)
@@ -82,7 +82,7 @@ describe("every", function()
     assert.equal("3 6 9 10", due_at(train.every { steps = 3, total = 10 }, 11))
     assert.equal("4 8", due_at(train.every { epochs = 4 }, 9))
   end)
-  it("is made up for when steps are left out, once", function()
+  it("is due once where steps were skipped", function()
     local due = train.every { steps = 10 }
     assert.is_true(due(25))
     assert.is_false(due(25))
@@ -99,7 +99,7 @@ describe("every", function()
 end)
 
 describe("divergence", function()
-  -- Values around 3 that differ by a hundredth, without chance.
+  -- Values around 3 that differ by a hundredth and are not random.
   local function calm(watch, steps)
     for step = 1, steps do assert.is_nil(watch(step, 3 + 0.01 * math.sin(step))) end
   end
@@ -128,7 +128,7 @@ describe("divergence", function()
     assert.equal(1, watch.jumps)
     assert.equal("jump", watch(23, 3.5).kind) -- one spike does not hide the next
   end)
-  it("is no loss that falls, nor a small move of a constant one", function()
+  it("is neither a falling loss nor a small move of a constant one", function()
     local watch = train.divergence()
     for step = 1, 200 do assert.is_nil(watch(step, 10 * 0.97 ^ step)) end
     watch = train.divergence()
@@ -136,7 +136,7 @@ describe("divergence", function()
     assert.is_nil(watch(51, 2.01))
     assert.is_truthy(watch(52, 2.1))
   end)
-  it("is told by the median and its deviation, whatever the window", function()
+  it("is detected by the median and its deviation, whatever the window", function()
     local function median(list)
       table.sort(list)
       local n = #list
@@ -159,7 +159,7 @@ describe("divergence", function()
       end
     end
   end)
-  it("wants the factor as well where there is one", function()
+  it("must also exceed the factor where there is one", function()
     local watch = train.divergence { factor = 2 }
     calm(watch, 20)
     assert.is_nil(watch(21, 5.9))
@@ -206,7 +206,7 @@ describe("a state", function()
       end
       os.remove(path)
     end)
-    it("of " .. name .. " that is none is refused", function()
+    it("of " .. name .. " that is malformed is refused", function()
       local good, message = pcall(part.make().restore, part.make(), { nonsense = 1 })
       assert.is_false(good)
       assert.is_truthy(message:find("nonsense", 1, true), message)
@@ -227,7 +227,7 @@ describe("a mistake", function()
     { "a misspelt field", function() return train.early_stopping().reasn end, { "reason" } },
   }
   for _, case in ipairs(cases) do
-    it("is named: " .. case[1], function()
+    it("is refused by name: " .. case[1], function()
       local good, message = pcall(case[2])
       assert.is_false(good)
       for _, word in ipairs(case[3]) do

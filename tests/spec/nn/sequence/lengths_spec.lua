@@ -1,5 +1,6 @@
--- tests/spec/nn/sequence/lengths_spec.lua - recurrent layers over rows of several lengths: what is
--- padded is never read, eagerly and in pipelines. (Against PyTorch: tests/golden/sequences.py.)
+-- tests/spec/nn/sequence/lengths_spec.lua - recurrent layers over rows of several lengths never
+-- read the padding, eagerly and in pipelines. (tests/golden/sequences.py compares them with
+-- PyTorch.)
 
 local gp = require "gpipe"
 local expect = require "tests.support.expect"
@@ -17,7 +18,7 @@ for name, kind in pairs(KINDS) do
   describe("nn." .. name .. " with lengths", function()
     local layer = kind(3, 2, OPTS)
 
-    it("gives each row what the row alone gives, and zeros behind", function()
+    it("gives each row the outputs of the row alone, and zeros after them", function()
       local all = { layer(x, lengths) }
       for row, length in ipairs(LENGTHS) do
         local alone = { layer(x[{ { row, row }, { 1, length } }]:contiguous()) }
@@ -31,7 +32,7 @@ for name, kind in pairs(KINDS) do
       end
     end)
 
-    it("does not read what is behind, and sends no gradient there", function()
+    it("does not read the padding, and sends no gradient there", function()
       local other = x:clone():detach()
       other[{ 2, { 2, 6 }, {} }] = 100
       other.requires_grad = true
@@ -56,7 +57,7 @@ for name, kind in pairs(KINDS) do
       assert.are.equal(losses { 2 }, losses { 1, 1 })
     end)
 
-    it("takes i32 lengths, and says what it was given instead", function()
+    it("takes i32 lengths, and names what it got instead", function()
       assert.is_true(gp.equal((layer(x, lengths:to "i32")), (layer(x, lengths))))
       local function of(list) return gp.tensor(list, { dtype = "i64" }) end
       expect.fails_with("lengths are i64 3, expected i64 4", layer, x, of { 1, 2, 3 })
@@ -67,7 +68,7 @@ for name, kind in pairs(KINDS) do
 end
 
 describe("cells", function()
-  it("walk as the layer of one step after another does", function()
+  it("step as the layer does", function()
     local layer, cell = nn.LSTM(3, 2, { states = true }), nn.LSTMCell(3, 2)
     cell:load_state_dict {
       weight_ih = layer.weight_ih_l0:value(), weight_hh = layer.weight_hh_l0:value(),
@@ -80,7 +81,7 @@ describe("cells", function()
     end
   end)
 
-  it("say what they were given", function()
+  it("name wrong inputs", function()
     expect.fails_with("input is 4x6x3, expected ?x3", nn.GRUCell(3, 2), x)
     expect.fails_with("h is 1x2, expected 4x2", nn.RNNCell(3, 2), gp.ones { 4, 3 }, gp.ones { 1, 2 })
     expect.fails_with("only h is given", nn.LSTMCell(3, 2), gp.ones { 4, 3 }, gp.ones { 4, 2 })

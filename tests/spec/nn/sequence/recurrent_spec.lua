@@ -1,5 +1,5 @@
 -- tests/spec/nn/sequence/recurrent_spec.lua - nn.LSTM, nn.GRU, nn.RNN: gradients, states, cuts,
--- errors. What they compute is compared with PyTorch in golden_spec.lua.
+-- errors. golden_spec.lua compares what they compute with PyTorch.
 
 local gp = require "gpipe"
 local check_gradients = require "tests.support.layer_gradients"
@@ -30,7 +30,7 @@ describe("recurrent layers", function()
     end)
   end
 
-  it("drop between layers, and only while training", function()
+  it("drop between layers, only while training", function()
     local layer, x = nn.LSTM(3, 5, { layers = 2, dropout = 0.5 }), gp.randn { 2, 7, 3 }
     assert.is_false(gp.equal(layer(x), layer(x)))
     layer:eval()
@@ -39,7 +39,7 @@ describe("recurrent layers", function()
     assert.is_true(gp.equal(single(x), single(x)))
   end)
 
-  it("print what they are", function()
+  it("print their settings", function()
     local model = nn.Sequential { nn.LSTM(3, 5, { layers = 2, bidirectional = true }),
       nn.Sequential { nn.GRU(10, 4), nn.RNN(4, 2, { dropout = 0.1 }) } }
     local text = tostring(model)
@@ -51,7 +51,7 @@ describe("recurrent layers", function()
     assert.equal("2.2.weight_ih_l0", model:flatten():parameters()[21].name)
   end)
 
-  it("refuse what they cannot walk along", function()
+  it("refuse inputs that are not sequences", function()
     local x = gp.ones { 2, 4, 3 }
     for _, case in ipairs {
       { function() nn.LSTM(0, 5) end, "nn.LSTM: input_size is 0, expected a positive integer" },

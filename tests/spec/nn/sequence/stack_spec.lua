@@ -1,5 +1,5 @@
--- tests/spec/nn/sequence/stack_spec.lua - stacks of Transformer layers: every layer gets the masks,
--- over cuts too.
+-- tests/spec/nn/sequence/stack_spec.lua - stacks of Transformer layers give the masks to every
+-- layer, over cuts too.
 
 local gp = require "gpipe"
 
@@ -9,14 +9,14 @@ local x = gp.randn({ 4, 5, 8 }, { seed = 1 })
 local other = x:clone()
 for row = 1, 4 do other[{ row, row, {} }] = 7 end
 
--- Hides position r of row r: [B, 1, 1, T], true where it may be attended to.
+-- Hides position r of row r: [B, 1, 1, T], true where a query may attend.
 local function padding()
   local mask = gp.ones { 4, 1, 1, 5 }
   for row = 1, 4 do mask[{ row, 1, 1, row }] = 0 end
   return mask:gt(0)
 end
 
--- The same outputs but in the rows that read what is hidden.
+-- Are the outputs the same except in the rows that read hidden positions?
 local function same_where_seen(a, b)
   for row = 1, 4 do
     for place = 1, 5 do

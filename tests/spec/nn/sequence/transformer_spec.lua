@@ -1,6 +1,5 @@
 -- tests/spec/nn/sequence/transformer_spec.lua - nn.MultiheadAttention and the Transformer's layers:
--- gradients, masks, stacks, cuts, errors. What they compute is compared with PyTorch in
--- golden_spec.lua.
+-- gradients, masks, stacks, cuts, errors. golden_spec.lua compares what they compute with PyTorch.
 -- luacheck: ignore 212/self
 
 local gp = require "gpipe"
@@ -12,7 +11,7 @@ local nn = gp.nn
 
 local function randn(shape) return gp.randn(shape, { dtype = "f64", seed = shape[2] }) end
 
-local CLOSE = 1e-6 -- f32, values of order 1, one order of sums against another
+local CLOSE = 1e-6 -- f32, values of order 1, sums in two orders
 
 local function near(a, b) assert((a - b):abs():max():item() < CLOSE) end
 
@@ -42,7 +41,7 @@ describe("nn.MultiheadAttention", function()
     near(all, layer(x, nil, nil, gp.ones({ 3, 2, 5, 5 }):gt(0)))
   end)
 
-  it("with rotary depends on distances only", function()
+  it("with rotary depends only on distances", function()
     for _, style in ipairs { "halves", "pairs" } do
       local layer, x = nn.MultiheadAttention(8, 2, { rotary = { style = style } }),
         gp.randn { 2, 4, 8 }
@@ -53,7 +52,7 @@ describe("nn.MultiheadAttention", function()
     end
   end)
 
-  it("drops probabilities, and only while training", function()
+  it("drops probabilities, only while training", function()
     local layer, x = nn.MultiheadAttention(8, 2, { dropout = 0.5 }), gp.randn { 2, 4, 8 }
     assert.is_false(gp.equal(layer(x), layer(x)))
     layer:eval()
@@ -91,7 +90,7 @@ describe("the Transformer's layers", function()
     assert.equal(2, #decoder)
   end)
 
-  it("refuse what they cannot do", function()
+  it("refuse wrong calls", function()
     local x = gp.ones { 2, 4, 6 }
     local attention = nn.MultiheadAttention(6, 2)
     for _, case in ipairs {
@@ -128,14 +127,14 @@ end)
 
 local D, V = 8, 11
 
--- The two sequences of ids are stacked: [B, 2, T]. The target waits until the encoder is done.
+-- The two sequences of ids are stacked: [B, 2, T]. The target waits until the encoder has finished.
 local Source = nn.class("Source", nil, { stash = { "target" } })
 function Source:forward(both)
   self:stash("target", both:select(2, 2))
   return both:select(2, 1)
 end
 
--- The memory goes to each layer of the decoder by a skip of its own.
+-- Each layer of the decoder gets the memory by a skip of its own.
 local Target = nn.class("Target", nil, { stash = { "memory 1", "memory 2" }, pop = { "target" } })
 function Target:forward(memory)
   self:stash("memory 1", memory)
@@ -160,7 +159,7 @@ local function translator()
   }
 end
 
--- The memory goes with the values between layers.
+-- The memory travels with the values between layers.
 local Both = nn.class("Both")
 function Both:init() self.embedding = nn.Embedding(V, D) end
 function Both:forward(both)
@@ -181,7 +180,7 @@ local function gpt()
     nn.Linear(D, V) } :flatten()
 end
 
--- Attention with a trained bias of each distance, as T5 has it.
+-- Attention with a trained bias for each distance, as in T5.
 local Near = nn.class("Near")
 function Near:init()
   self.norm, self.qkv = nn.LayerNorm(D), nn.Linear(D, 3 * D)

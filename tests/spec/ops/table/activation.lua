@@ -37,7 +37,8 @@ for _, mode in ipairs { "tanh", "erf" } do
   table.insert(gelu_row.cases, { far, o = { mode = mode } })
 end
 
--- The bound of x itself is steep, so values stay away from it where the gradient is taken.
+-- softplus has a kink where it becomes x itself, so values stay away from there where gradients are
+-- compared.
 local softplus_row = covering(unary("softplus", nil, "activation", { low = -9, high = 9 }),
   "softplus_dx")
 softplus_row.call = function(o, a) return a:softplus(next(o) and o or nil) end
@@ -57,7 +58,8 @@ end
 
 -- ---- pieces ------------------------------------------------------------------------------------
 
--- t:op(value of the attribute) with f(v, value), and the default where it is left out.
+-- Makes a row of t:op(value of the attribute) with f(v, value), and the default where it is left
+-- out.
 local function with_attribute(op, name, default, f, range)
   local row = formula(op, function(v) return f(v, default) end, "activation", range)
   row.call = function(o, a) return a[op](a, next(o) and o or nil) end
@@ -77,7 +79,7 @@ local function elu(v, alpha)
   return v ~= v and v or v > 0 and v or alpha * (math.exp(v) - 1)
 end
 
--- At the ends of pieces, where differences do not say which side counts.
+-- Checks slopes at the ends of pieces, where differences do not say which side counts.
 local function check_ends()
   local function slopes(op, list)
     return elementwise.slopes(function(t) return t[op](t) end, list, "f64")

@@ -7,8 +7,8 @@ local inputs = require "tests.support.inputs"
 
 local arithmetic, unary, x = elementwise.arithmetic, elementwise.unary, inputs.float
 
--- Squares and cubes of both signs, and the corners where the formulas of the gradient have 0 *
--- infinity.
+-- Bases of both signs with whole exponents, and the corners where the formulas of the gradient have
+-- 0 * infinity.
 local pow_row = arithmetic("pow", function(a, b) return a ^ b end, "power",
   { low = 0.25, high = 2 },
   { low = 0.25, high = 3 })
@@ -27,8 +27,8 @@ for _, case in ipairs {
   table.insert(pow_row.cases, case)
 end
 
--- Whole quotients and what they leave. Divisors are away from 0, and quotients from whole numbers,
--- where differences for the gradient would jump; special values come without a gradient.
+-- Quotients rounded down and their remainders. Divisors stay away from 0, and quotients from whole
+-- numbers, where differences would jump; special values are tested without a gradient.
 local function quotient(op, f)
   local row = arithmetic(op, f, "rounded", { low = 3.125, high = 3.875 }, { low = 1.0625, high = 1.5 })
   row.call = function(_, a, b) return a[op](a, b) end
@@ -43,7 +43,7 @@ local function remainder(a, b)
   return left ~= 0 and (left < 0) ~= (b < 0) and left + b or left
 end
 
--- Bits, of i64 alone; shifts move everything out from 64 on, and by less than 0.
+-- Ops on bits take only i64; shifts by 64 and more, or by less than 0, shift everything out.
 local VALUES = { 0, 1, -1, 6, -7, 255, 1 << 40, math.maxinteger, math.mininteger, -(1 << 33) }
 local COUNTS = { 0, 1, 63, 5, 64, -1, 7, 40, 3, 100 }
 

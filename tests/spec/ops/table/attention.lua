@@ -12,7 +12,7 @@ local inputs = require "tests.support.inputs"
 
 local x, ids, bools = inputs.float, inputs.ids, inputs.bools
 
--- Masks are no input that gradients reach.
+-- Gradients do not reach masks.
 local function bias(fields)
   fields.fixed = true
   return x(fields)

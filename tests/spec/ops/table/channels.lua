@@ -8,7 +8,7 @@ local norms = require "tests.support.norms"
 
 local x, ids = inputs.float, inputs.ids
 
--- Statistics of halves are f32.
+-- The statistics of halves are f32.
 local function wide(dtype) return dtype == "f64" and "f64" or "f32" end
 
 -- ---- rms_norm --------------------------------------------------------------------------------

@@ -35,7 +35,7 @@ end
 local MIXED = { 0, 1, 1, 0, 0, 1, 0, 1 }
 local BROKEN = { math.huge, -math.huge, 0 / 0, 0.0, -0.0, 1.0 }
 
--- Ops that ask of one element or two; f of numbers says what is true.
+-- Makes a row of an op that asks about one element or two; f says for numbers what is true.
 local function question(op, f, cases, refuses)
   return {
     op = op, tolerance = "exact", gradient = false, dtypes = ALL, result = { "bool" },

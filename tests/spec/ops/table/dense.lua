@@ -15,7 +15,7 @@ local function without(shape, dim)
   return less
 end
 
--- A vector is a row on the left and a column on the right, and its dimension goes again.
+-- A vector is a row on the left and a column on the right, and its dimension is dropped again.
 local function matmul_reference(_, a, b)
   local row, column = #a.shape == 1, #b.shape == 1
   if row then a = array.reshape(a, { 1, a.shape[1] }) end

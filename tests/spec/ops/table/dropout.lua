@@ -1,4 +1,4 @@
--- tests/spec/ops/table/dropout.lua - what is random is tested by the mask that a pass has shown.
+-- tests/spec/ops/table/dropout.lua - random ops are tested by the mask that a pass has shown.
 
 local assert = require "luassert"
 local gp = require "gpipe"
@@ -19,7 +19,8 @@ function Scaled:forward(_)
   return core.dropout(self.weight, self.p):reshape { 1, self.weight:numel() }
 end
 
--- Output and gradient of a training pass of dropout(w), w all 3, output gradient 1, 2, 3, ...
+-- Returns output and gradient of a training pass of dropout(w), where w is all 3 and the output
+-- gradient 1, 2, 3, ...
 local function pass(shape, dtype, p, opts)
   local pipe <close> = gp.pipeline(nn.Sequential { Scaled(shape, dtype, p) }, opts)
   local out = pipe:forward(gp.zeros { 1 })
@@ -61,7 +62,7 @@ local also = {
     assert.is_true(differs(first, (pass({ 64 }, "f32", 0.5, { seed = 2 }))))
     assert.is_false(differs(first, (pass({ 64 }, "f32", 0.5, { seed = 1 }))))
   end },
-  { "draws another mask in every pass when it runs at once, and repeats after gp.seed", function()
+  { "draws another mask in every eager pass, and repeats after gp.seed", function()
     local ones = gp.ones { 64 }
     gp.seed(4)
     local first, second = core.dropout(ones, 0.5), core.dropout(ones, 0.5)

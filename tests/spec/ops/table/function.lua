@@ -11,7 +11,7 @@ local formula, steps, unary = elementwise.formula, elementwise.steps, elementwis
 
 local function sign(v) return v > 0 and 1 or v < 0 and -1 or 0 end
 
--- Infinities and NaN are whole enough.
+-- Rounds with f; infinities and NaN stay as they are.
 local function whole(f)
   return function(v)
     if v - v ~= 0 or math.abs(v) > 2 ^ 60 then return v end
@@ -19,14 +19,14 @@ local function whole(f)
   end
 end
 
--- To the even one of two that are as near.
+-- Rounds to the nearest, ties to even.
 local function round(v)
   local low = math.floor(v)
   local rest = v - low
   return (rest > 0.5 or rest == 0.5 and low % 2 == 1) and low + 1 or low
 end
 
--- For small v by the series, which math.exp(v) - 1 has not the digits of.
+-- For small v the series is exact, while math.exp(v) - 1 loses digits.
 local function expm1(v)
   return math.abs(v) < 1e-5 and v + v * v / 2 or math.exp(v) - 1
 end
@@ -42,7 +42,7 @@ end
 
 local function cosh(v) return (math.exp(v) + math.exp(-v)) / 2 end
 
--- Of a small v by the series.
+-- For small v the series is used.
 local function asinh(v)
   local size = math.abs(v)
   if size < 1e-5 then return v end

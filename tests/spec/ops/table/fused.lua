@@ -1,9 +1,9 @@
 -- tests/spec/ops/table/fused.lua - ops that pipelines make of neighbours in a layer
 -- (runtime/graph/fuse.c).
 --
--- No script calls them: a row calls the neighbours, which are one op in a pipeline and two at once,
--- with the same bits on a CPU. Widths of eight are those that a GPU's products take such work along
--- for.
+-- No script calls them: a row calls the neighbours, which are one op in a pipeline and two ops
+-- eagerly, with the same bits on a CPU. Some widths are multiples of eight, because a GPU's library
+-- fuses such work only there.
 
 local core = require "gpipe.core"
 local array = require "tests.support.array"
@@ -55,7 +55,7 @@ local perceptron = {
   },
 }
 
--- What goes around the norm and the linear layer, forward and back.
+-- The residual around the norm and the linear layer, forward and backward.
 local residual = {
   op = "linear_add", tolerance = "layers", gradient = true,
   call = function(_, a, g, h, w, b) return a + core.linear(core.layer_norm(a, g, h, 0.5), w, b) end,

@@ -36,7 +36,7 @@ local conv2d = {
       o = { groups = 2, padding = { 1, 1, 1, 1 } } },
     { x { 1, 4, 5, 5 }, x { 4, 1, 3, 3 }, x { 4 },
       o = { groups = 4, stride = { 2, 2 }, padding = { 1, 1, 1, 1 } } },
-    { x { 1, 2, 3, 3 }, x { 1, 2, 1, 1 }, o = { stride = { 3, 4 } } }, -- positions nobody meets
+    { x { 1, 2, 3, 3 }, x { 1, 2, 1, 1 }, o = { stride = { 3, 4 } } }, -- the stride skips positions
     { x { 1, 1, 2, 2 }, x { 1, 1, 3, 3 }, o = { padding = { 4, 0, 0, 4 } } },
     { x { 1, 3, 33, 7 }, x { 2, 3, 7, 3 }, o = { stride = { 2, 1 }, padding = { 3, 3, 1, 1 } },
       dtypes = "f32" },

@@ -8,7 +8,7 @@ local x, any = inputs.float, inputs.any
 
 local ALL = { "f32", "f64", "bf16", "f16", "i64", "i32", "u8", "bool" }
 
--- Positions, from 1, that no gradient is asked of.
+-- Makes positions, from 1, which need no gradient.
 local function at(fields)
   fields.dtype = "i64"
   return inputs.ids(fields)
@@ -89,7 +89,7 @@ local scatter = {
 
 -- ---- sort ------------------------------------------------------------------------------------
 
--- Positions of a list in order: of equals the first, NaN greater than all.
+-- Returns the positions of a list in order: of equals the first comes first, NaN is the greatest.
 local function order_of(list, descending)
   local order = {}
   for i = 1, #list do order[i] = i end

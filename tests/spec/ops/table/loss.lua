@@ -13,7 +13,7 @@ local x, ids, bools = inputs.float, inputs.ids, inputs.bools
 
 -- ---- cross_entropy ---------------------------------------------------------------------------
 
--- Minus log softmax of each element, along the last dimension.
+-- Computes minus log softmax of each element, along the last dimension.
 local function surprise(a)
   return array.lines(a, function(row)
     local top, sum, out = -math.huge, 0.0, {}
@@ -237,7 +237,7 @@ end } }
 
 -- ---- loss_seed: where every gradient starts --------------------------------------------------
 
--- The gradient of w where the model is w and the loss is what `loss` makes of it.
+-- Returns the gradient of w where the model is w and the loss is loss(w).
 local function seeded(dtype, loss, rows, chunks)
   local Weight = nn.class("Weight")
   function Weight:init() self.w = nn.Parameter({ 1 }, 2, { dtype = dtype }) end

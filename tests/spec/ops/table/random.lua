@@ -1,4 +1,5 @@
--- tests/spec/ops/table/random.lua - what forward draws: new values in every step, as distributed.
+-- tests/spec/ops/table/random.lua - what forward draws is new in every step and has the right
+-- distribution.
 
 local assert = require "luassert"
 local gp = require "gpipe"
@@ -17,7 +18,7 @@ local function draws_of(name, dtype, o, options)
   return drawn.values(draw, shape, options or {})
 end
 
--- Within four deviations of what so many samples have.
+-- Checks that the moments are within four deviations of their expectation for so many samples.
 local function check_moments(name, dtype)
   local list = array.of(draws_of(name, dtype, { rows = 40, columns = 250 })[1])
   local n, mean, variance = 10000, 0.0, 0.0
@@ -27,7 +28,7 @@ local function check_moments(name, dtype)
   assert.near(VARIANCE[name], variance, 4 * math.sqrt((FOURTH[name] - VARIANCE[name] ^ 2) / n))
 end
 
--- No two of the rows of any step are the same.
+-- Checks that no two rows of any step are the same.
 local function check_differ(name)
   local seen = {}
   local o = { rows = 6, columns = 8, steps = 3 }
@@ -40,7 +41,8 @@ local function check_differ(name)
   end
 end
 
--- However the batch is split: rows are numbered through it, and pairs of normals may be cut.
+-- Checks that the split of the batch does not matter: rows are numbered through it, and it may
+-- separate pairs of normals.
 local function check_split(name, dtype)
   local o = { rows = 11, columns = 7, steps = 2 }
   local whole = draws_of(name, dtype, o, { chunks = 1 })

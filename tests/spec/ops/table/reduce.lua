@@ -68,7 +68,7 @@ local sum = {
 
 -- ---- max, argmax -----------------------------------------------------------------------------
 
--- The first of the largest; NaN is larger than all.
+-- Returns the first of the largest; NaN is larger than all.
 local function position(list)
   local best = 1
   for i, v in ipairs(list) do

@@ -156,7 +156,7 @@ local copy = row {
   op = "copy",
   call = function(o, a) return o.contiguous and a:contiguous() or a:clone() end,
   reference = function(_, a) return a end,
-  cases = {}, refuses = {}, -- it takes everything
+  cases = {}, refuses = {}, -- it takes every input
 }
 for _, fields in ipairs {
   { 2, 3 }, {}, { 1, 1 }, { 0, 2 }, { 300 }, { 70, 5 }, { 3, 4, layout = "transposed" },
@@ -167,12 +167,13 @@ for _, fields in ipairs {
   table.insert(copy.cases, { any(fields), o = { contiguous = true } })
 end
 
--- Transpositions go tile by tile when they are large.
+-- Large transpositions go tile by tile.
 table.insert(copy.cases, { any { 70, 65, layout = "transposed" }, dtypes = "f32 bf16 u8" })
 
 local INTEGER = { i64 = true, i32 = { -2 ^ 31, 2 ^ 31 - 1 }, u8 = { 0, 255 } }
 
--- The value in another dtype: floats truncate and saturate, NaN is 0, narrower integers wrap.
+-- Converts a value to another dtype: floats truncate and saturate, NaN becomes 0, narrower integers
+-- wrap.
 local function cast(v, from, to)
   if to == "bool" then return v ~= 0 and 1 or 0 end
   if not INTEGER[to] then return special.round(v, to) end
@@ -207,7 +208,7 @@ local function cast_case(from, to, fields)
   return { spec, o = { from = from, to = to }, dtypes = "f32" }
 end
 
--- f16 and bf16 are given values that they hold.
+-- f16 and bf16 get values that they can hold.
 local function extremes(from)
   local list = {}
   for i, v in ipairs(EXTREMES[from] or EXTREMES.floats) do
@@ -216,7 +217,7 @@ local function extremes(from)
   return list
 end
 
--- Eagerly a tensor without a history does it, in a trace the op.
+-- Eagerly detach returns a tensor without a history; in a trace the op does it.
 local detach_row = row {
   op = "detach",
   call = function(_, a) return a:detach() end,
@@ -248,7 +249,7 @@ end
 table.insert(cast_row.cases, cast_case("f32", "f64", { 0, 3 }))
 table.insert(cast_row.cases, cast_case("i64", "f32", {}))
 
--- Twelve inputs are more than an op takes.
+-- Makes n inputs: twelve are more than an op takes.
 local function many(n)
   local list = { o = { dim = 2 } }
   for i = 1, n do list[i] = any { 2, (i * 5) % 4 } end

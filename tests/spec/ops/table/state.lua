@@ -1,5 +1,5 @@
--- tests/spec/ops/table/state.lua - ops that write memory which is there already: they have no form
--- that returns a fresh tensor, so they are tested by what they leave behind.
+-- tests/spec/ops/table/state.lua - ops that write to existing memory: they return no new tensor, so
+-- they are tested by what they leave there.
 
 local assert = require "luassert"
 local gp = require "gpipe"
@@ -10,7 +10,7 @@ local nn = gp.nn
 
 -- ---- accumulate ------------------------------------------------------------------------------
 
--- w read `readers` times by one layer, in different ways.
+-- One layer reads w `readers` times, in different ways.
 local Reader = nn.class("Reader")
 function Reader:init(shape, dtype, readers)
   self.w, self.readers = nn.Parameter(shape, 0.5, { dtype = dtype }), readers
@@ -58,7 +58,7 @@ local accumulate = {
 
 -- ---- assign ----------------------------------------------------------------------------------
 
--- A layer that writes f(buffer, input) into a buffer and returns input + what it holds then.
+-- A layer that writes f(buffer, input) into a buffer and returns input plus the buffer's new value.
 local Writer = nn.class("Writer")
 function Writer:init(shape, f, dtype)
   self.state, self.f = nn.Buffer(shape, 1, { dtype = dtype }), f
@@ -123,7 +123,7 @@ local assign = {
         return input:copy_(1)
       end, {})
     end },
-    { "writes a tensor at once outside of a pipeline", function()
+    { "writes a tensor eagerly outside of a pipeline", function()
       local t = gp.zeros { 2, 2 }
       t:transpose():copy_ { { 1, 2 }, { 3, 4 } }
       assert.are.same({ { 1, 3 }, { 2, 4 } }, t:totable())
