@@ -2,9 +2,9 @@
 
 local core = require "gpipe.core"
 local curves = require "gpipe.runs.curves"
-local fit = require "gpipe.schedule.draw.fit"
+local fit = require "gpipe.draw.schedule.fit"
 local groups = require "gpipe.runs.groups"
-local plot = require "gpipe.runs.plot"
+local plot = require "gpipe.draw.runs"
 local runs = require "gpipe.runs"
 local words = require "gpipe.command.words"
 

@@ -1,6 +1,6 @@
 -- lua/gpipe/command/runs.lua - `gpipe-lua runs [DIR]`: which runs there are and how they go.
 
-local fit = require "gpipe.schedule.draw.fit"
+local fit = require "gpipe.draw.schedule.fit"
 local groups = require "gpipe.runs.groups"
 local json = require "gpipe.io.json"
 local screen = require "gpipe.screen"

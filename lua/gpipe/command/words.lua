@@ -3,7 +3,7 @@
 -- A module gpipe/command/<word>.lua returns a function that takes these words and returns the exit
 -- code: 0, 1 where the world refused, 2 where the words are wrong. bindings/cli/run.c calls it.
 
-local fit = require "gpipe.schedule.draw.fit"
+local fit = require "gpipe.draw.schedule.fit"
 local flags = require "gpipe.flags"
 
 local words = {}

@@ -181,11 +181,11 @@ return function(values, opts)
   end
   if o.svg then
     return file.write("gp.plot", o.svg, o.force, function()
-      local svg = require "gpipe.runs.svg"
+      local svg = require "gpipe.draw.curves.svg"
       return svg.render({ panel_of(list, svg.POINTS, o) }, o)
     end)
   end
-  local text = require "gpipe.runs.text"
+  local text = require "gpipe.draw.curves.text"
   screen.fill_in(o)
   return core.plain_numbers(function()
     return text.render({ panel_of(list, text.points(o.width), o) }, o)

@@ -5,7 +5,7 @@
 
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"
-local escape = require "gpipe.schedule.draw.escape"
+local escape = require "gpipe.io.escape"
 
 local json = {}
 

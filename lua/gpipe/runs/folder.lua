@@ -180,7 +180,7 @@ end
 ---  values; height: lines of a picture
 ---@return string
 function Run:plot(names, opts)
-  return require("gpipe.runs.plot").text("run:plot", { self }, names, opts)
+  return require("gpipe.draw.runs").text("run:plot", { self }, names, opts)
 end
 
 function Run:__tostring() return require("gpipe.runs.table").text { self } end

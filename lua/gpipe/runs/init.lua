@@ -3,7 +3,7 @@
 local core = require "gpipe.core"
 local find = require "gpipe.runs.find"
 local options = require "gpipe.options"
-local plot = require "gpipe.runs.plot"
+local plot = require "gpipe.draw.runs"
 
 ---@class gpipe.Runs: gpipe.RunFolder[]
 ---@field dir string

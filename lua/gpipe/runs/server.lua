@@ -5,8 +5,8 @@
 -- have written since is read.
 
 local core = require "gpipe.core"
-local data = require "gpipe.runs.data"
-local html = require "gpipe.runs.html"
+local data = require "gpipe.draw.runs.data"
+local html = require "gpipe.draw.runs.html"
 local json = require "gpipe.io.json"
 
 ---@class gpipe.RunsServer

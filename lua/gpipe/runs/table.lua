@@ -3,8 +3,8 @@
 -- In a narrow terminal the less important columns go first, then long names are cut; in a pipe
 -- nothing is left out. Names come from outside and may hold anything but what moves the cursor.
 
-local columns = require "gpipe.schedule.columns"
-local fit = require "gpipe.schedule.draw.fit"
+local columns = require "gpipe.draw.columns"
+local fit = require "gpipe.draw.schedule.fit"
 local progress = require "gpipe.progress"
 local screen = require "gpipe.screen"
 

@@ -6,7 +6,7 @@
 -- alike.
 
 local catalog = require "gpipe.schedule.catalog"
-local columns = require "gpipe.schedule.columns"
+local columns = require "gpipe.draw.columns"
 local errors = require "gpipe.errors"
 local options = require "gpipe.options"
 

@@ -226,6 +226,6 @@ for name, method in pairs(require "gpipe.schedule.verify") do Schedule[name] = m
 Schedule.csv = require("gpipe.schedule.csv").csv
 Schedule.simulate = require "gpipe.schedule.simulate"
 Schedule.lower = require "gpipe.schedule.lower"
-for name, method in pairs(require "gpipe.schedule.draw.schedule") do Schedule[name] = method end
+for name, method in pairs(require "gpipe.draw.schedule.methods") do Schedule[name] = method end
 
 return Schedule

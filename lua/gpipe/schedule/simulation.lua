@@ -4,7 +4,7 @@
 -- Begin and end of millions of actions stay in C; a device's list is made when somebody looks at
 -- it.
 
-local columns = require "gpipe.schedule.columns"
+local columns = require "gpipe.draw.columns"
 
 local PATH = 10000 -- actions of the critical path that are kept as tables
 local SHOWN = 16   -- devices, and actions of the path, that a summary shows

@@ -91,7 +91,7 @@ function methods:html(path, opts)
   path = options.argument("sweep:html", "path", path, { type = "string",
     default = self.path:gsub("%.db$", "") .. ".html" })
   local o = options.check("sweep:html", opts, { force = { type = "boolean", default = false } })
-  return require("gpipe.sweep.report.html").write(self, path, o.force)
+  return require("gpipe.draw.sweep.html").write(self, path, o.force)
 end
 
 --- What is searched for: "minimize val_loss".

@@ -4,7 +4,7 @@
 -- changes a point into a comma.
 
 local core = require "gpipe.core"
-local escape = require "gpipe.schedule.draw.escape"
+local escape = require "gpipe.io.escape"
 
 local text = {}
 

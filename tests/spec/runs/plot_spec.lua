@@ -1,10 +1,10 @@
 -- tests/spec/runs/plot_spec.lua - curves of runs in terminals and figures, and `gpipe-lua plot`.
 
-local axis = require "gpipe.runs.axis"
+local axis = require "gpipe.draw.axis"
 local child = dofile "tests/child.lua"
-local colours = require "gpipe.schedule.draw.colours"
+local colours = require "gpipe.draw.colours"
 local gp = require "gpipe"
-local palette = require "gpipe.runs.palette"
+local palette = require "gpipe.draw.palette"
 local run_folder = require "tests.support.run_folder"
 local xml = require "tests.support.xml"
 

@@ -1,5 +1,5 @@
 -- tests/spec/schedule/page_spec.lua - timelines as pages and as Chrome traces, read back as JSON.
-local draw = require "gpipe.schedule.draw"
+local draw = require "gpipe.draw.schedule"
 local json = require "tests.support.json"
 local timelines = require "tests.support.timelines"
 local build, timeline, measured_of = timelines.build, timelines.scheduled, timelines.measured

@@ -1,9 +1,9 @@
 -- lua/gpipe/sweep/report/table.lua - a sweep as text: what it is, its best trials, how the others
 -- ended, which parameters mattered.
 
-local columns = require "gpipe.schedule.columns"
+local columns = require "gpipe.draw.columns"
 local facts = require "gpipe.sweep.report.facts"
-local fit = require "gpipe.schedule.draw.fit"
+local fit = require "gpipe.draw.schedule.fit"
 local text = require "gpipe.sweep.text"
 
 local sweep_table = {}

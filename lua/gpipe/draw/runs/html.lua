@@ -1,0 +1,30 @@
+-- lua/gpipe/draw/runs/html.lua - runs as one page: curves, configs, memory, timelines.
+--
+-- The page holds all that it shows and may load nothing from elsewhere (its own policy forbids it);
+-- the data stand in it as JSON and become texts, never markup.
+
+local data = require "gpipe.draw.runs.data"
+local json = require "gpipe.io.json"
+local shell = require "gpipe.draw.page.shell"
+
+local html = {}
+
+local POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; "
+  .. "img-src data:; connect-src 'self'"
+
+--- The page of runs.
+---@param runs gpipe.RunFolder[]
+---@param opts {title?: string, live?: boolean} live: it is served, and asks for what is new
+---@return string
+function html.render(runs, opts)
+  return shell.render {
+    title = opts.title or #runs == 1 and runs[1].name or "Training runs", policy = POLICY,
+    style = require "gpipe.draw.runs.page.style", body = require "gpipe.draw.runs.page.body",
+    data = json.encode(data.of(runs, opts.live == true)),
+    script = require "gpipe.draw.runs.page.chart" .. require "gpipe.draw.runs.page.groups"
+      .. require "gpipe.draw.runs.page.tables"
+      .. require "gpipe.draw.runs.page.main",
+  }
+end
+
+return html

@@ -1,0 +1,187 @@
+-- lua/gpipe/draw/schedule/fit.lua - how many columns a unit of time gets, and what labels say.
+--
+-- The richest labels that fit decide: with stage and version, then less, then the op alone. Columns
+-- per quantum of time are whole where the times have a quantum, so equal actions are equally wide.
+
+local fit = {}
+
+-- ---- names --------------------------------------------------------------------------------------
+
+-- Characters that turn the direction of what follows, or are not seen: U+200B to U+200F, U+202A to
+-- U+202E, U+2060 to U+2069, U+FEFF, and the control characters from U+0080 on.
+local UNSEEN = { "\xe2\x80[\x8b-\x8f\xaa-\xae]", "\xe2\x81[\xa0-\xa9]",
+  "\xef\xbb\xbf", "\xc2[\x80-\x9f]" }
+
+--- Text fit for a terminal: what is not UTF-8, would control it or turn its direction becomes "?".
+---@param name string
+---@return string
+function fit.clean(name)
+  if not utf8.len(name) then name = name:gsub("[\128-\255]", "?") end
+  for _, pattern in ipairs(UNSEEN) do name = name:gsub(pattern, "?") end
+  return (name:gsub("%c", "?"))
+end
+
+--- The first `width` characters of a text.
+---@param name string
+---@param width integer
+---@return string
+function fit.cut(name, width)
+  if utf8.len(name) <= width then return name end
+  return name:sub(1, utf8.offset(name, math.max(0, width) + 1) - 1)
+end
+
+--- A text filled up with spaces.
+---@param name string
+---@param width integer
+---@return string
+function fit.pad(name, width) return name .. (" "):rep(width - utf8.len(name)) end
+
+-- ---- labels -------------------------------------------------------------------------------------
+
+-- A style is a function (action, place): what to write for an action of its device's place-th
+-- stage.
+
+local function micro_of(action) return action.micro or "" end
+local function version_of(action) return "@" .. (action.version or 0) end
+
+local function with_op(action) return action.op:sub(1, 1) end
+local function with_micro(action) return action.op .. micro_of(action) end
+local function with_version(action) return with_micro(action) .. version_of(action) end
+local function with_stage(action) return (action.stage or "") .. with_micro(action) end
+local function with_all(action) return with_stage(action) .. version_of(action) end
+
+-- Two stages a device: the second one in lower case, where there is no room for its number.
+local function in_case(style)
+  return function(action, place)
+    return place > 1 and style(action):lower() or style(action)
+  end
+end
+
+-- From the richest to the poorest; and whether case tells stages apart.
+local function styles_of(views)
+  local most, versions = 1, false
+  for _, view in ipairs(views) do
+    versions = versions or view.versions
+    for d = 1, view.devices do most = math.max(most, #view.stages[d]) end
+  end
+  local case = most == 2 and in_case or function(style) return style end
+  local list = {}
+  if versions then list[1] = most > 1 and with_all or with_version end
+  if most > 1 then list[#list + 1] = with_stage end
+  list[#list + 1] = case(with_micro)
+  list[#list + 1] = case(with_op)
+  return list, most == 2
+end
+
+-- ---- times --------------------------------------------------------------------------------------
+
+local MOST_PARTS = 20     -- of the shortest action that a quantum may be
+local TOLERANCE = 1e-6    -- of a quantum
+
+-- Call visit(action, begin, finish) for what the shown rows hold, in the axis' unit.
+local function each_shown(layout, views, axis, visit)
+  for k, view in ipairs(views) do
+    local factor = axis.factors[k]
+    for _, d in ipairs(layout.shown) do
+      view:each(d, function(action, begin, finish, half)
+        visit(action, begin * factor, finish * factor, half > 0, view:chunk(d, action.stage))
+      end)
+    end
+  end
+end
+
+local function is_multiple(time, quantum)
+  local times = time / quantum
+  return math.abs(times - math.floor(times + 0.5)) <= TOLERANCE * math.max(1, times)
+end
+
+-- The largest time of which all begins and finishes are multiples; nil where there is none worth
+-- it.
+local function quantum_of(times, shortest)
+  if shortest == math.huge then return nil end
+  for parts = 1, MOST_PARTS do
+    local quantum, good = shortest / parts, true
+    for i = 1, #times do
+      good = is_multiple(times[i], quantum)
+      if not good then break end
+    end
+    if good then return quantum end
+  end
+end
+
+-- Distinct times, the shortest duration, and all durations. Halves of a pair count as actions.
+local function collect(layout, views, axis)
+  local times, seen, shortest, durations = {}, {}, math.huge, {}
+  local function add(time)
+    if not seen[time] then seen[time], times[#times + 1] = true, time end
+  end
+  each_shown(layout, views, axis, function(_, begin, finish, paired)
+    add(begin)
+    add(finish)
+    if paired then add((begin + finish) / 2) end
+    local duration = (finish - begin) / (paired and 2 or 1)
+    if duration > 0 then
+      shortest = math.min(shortest, duration)
+      durations[#durations + 1] = duration
+    end
+  end)
+  table.sort(durations)
+  return times, shortest, durations
+end
+
+-- Columns per time that the labels of a style need, but for actions much shorter than most.
+local function need_of(style, gap, layout, views, axis, median)
+  local need = 0
+  each_shown(layout, views, axis, function(action, begin, finish, paired, place)
+    local duration = (finish - begin) / (paired and 2 or 1)
+    if duration < 0.45 * median then return end
+    need = math.max(need, (#style(action, place) + gap) / duration)
+  end)
+  return need
+end
+
+-- What is tried, in this order: each style with a gap after the label; labels that begin with a
+-- letter can do without one.
+local function attempts_of(styles)
+  local list = {}
+  for i, style in ipairs(styles) do
+    list[#list + 1] = { style = i, label = style, gap = 1 }
+    if i == #styles - 1 then list[#list + 1] = { style = i, label = style, gap = 0 } end
+  end
+  return list
+end
+
+--- Choose layout.columns, columns_per_time (of the axis), styles and style (the richest to try),
+--- and dense: columns are then no cells, several actions share one. Where there is no room for
+--- numbers of micro-batches, layout.numbers is how many columns would do.
+---@param layout table shown: the devices with rows
+---@param views gpipe.View[]
+---@param axis gpipe.Scale
+---@param room integer columns there are
+function fit.choose(layout, views, axis, room)
+  local times, shortest, durations = collect(layout, views, axis)
+  local quantum = quantum_of(times, shortest)
+  local median = durations[(#durations + 1) // 2] or axis.extent
+  layout.styles, layout.case = styles_of(views)
+  layout.style, layout.columns_per_time = #layout.styles, room / axis.extent
+  local function settle(style, per_time)
+    layout.style, layout.columns_per_time = style, per_time
+    layout.columns = math.max(1, math.min(room, math.ceil(axis.extent * per_time - 1e-6)))
+  end
+  for _, try in ipairs(attempts_of(layout.styles)) do
+    local need = need_of(try.label, try.gap, layout, views, axis, median)
+    local whole = quantum and math.ceil(need * quantum - 1e-9) / quantum
+    if whole and whole * axis.extent <= room + 1e-6 then return settle(try.style, whole) end
+    if need * axis.extent <= room then return settle(try.style, room / axis.extent) end
+  end
+  -- no micro-batches; how wide the page would have to be for them
+  local least = need_of(layout.styles[#layout.styles - 1], 0, layout, views, axis, median)
+  local exact = quantum and math.ceil(least * quantum - 1e-9) / quantum or least
+  layout.numbers = math.ceil(exact * axis.extent - 1e-6)
+  -- not even a letter and a gap each: whole columns where there are enough, else what there is
+  local per_quantum = quantum and math.floor(room / (axis.extent / quantum) + 1e-6) or 0
+  layout.dense = per_quantum < 1
+  settle(#layout.styles, per_quantum >= 1 and per_quantum / quantum or room / axis.extent)
+end
+
+return fit
