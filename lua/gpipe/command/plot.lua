@@ -1,11 +1,11 @@
 -- lua/gpipe/command/plot.lua - `gpipe-lua plot DIR... NAME...`: curves in the terminal or as files.
 
 local core = require "gpipe.core"
-local curves = require "gpipe.runs.curves"
+local curves = require "gpipe.run_reader.curves"
 local fit = require "gpipe.draw.schedule.fit"
-local groups = require "gpipe.runs.groups"
+local groups = require "gpipe.run_reader.groups"
 local plot = require "gpipe.draw.runs"
-local runs = require "gpipe.runs"
+local runs = require "gpipe.run_reader"
 local words = require "gpipe.command.words"
 
 local command = {

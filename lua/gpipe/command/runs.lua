@@ -1,7 +1,7 @@
 -- lua/gpipe/command/runs.lua - `gpipe-lua runs [DIR]`: which runs there are and how they go.
 
 local fit = require "gpipe.draw.schedule.fit"
-local groups = require "gpipe.runs.groups"
+local groups = require "gpipe.run_reader.groups"
 local json = require "gpipe.io.json"
 local screen = require "gpipe.screen"
 local words = require "gpipe.command.words"
@@ -54,7 +54,7 @@ local function tell_faults(list)
 end
 
 local function print_table(list)
-  print(require("gpipe.runs.table").text(list, { colour = screen.has_colours(io.stdout) }))
+  print(require("gpipe.run_reader.table").text(list, { colour = screen.has_colours(io.stdout) }))
   tell_reasons(list)
 end
 
@@ -66,7 +66,7 @@ return function(given)
   if values.by then
     local found, fault = groups.of(list, values.by)
     if not found then return words.refuse(command, fault) end
-    print(require("gpipe.runs.table").groups(found))
+    print(require("gpipe.run_reader.table").groups(found))
   elseif values.json then
     print_json(list)
   else

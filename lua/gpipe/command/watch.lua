@@ -31,7 +31,7 @@ return function(given)
   end
   local list, code = words.runs(command, operands --[[@as string[] ]])
   if not list then return code end
-  local made, fault = require("gpipe.runs.server").open(list, values.port)
+  local made, fault = require("gpipe.run_reader.server").open(list, values.port)
   if not made then return words.fail(command, fault) end
   print(("%s shows the runs in %s (Ctrl-C ends)"):format(made:address(), list.dir))
   io.stdout:flush()

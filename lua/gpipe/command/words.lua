@@ -46,7 +46,7 @@ function words.runs(command, operands)
   if #operands > 1 then
     return nil, words.refuse(command, ("%d folders, expected one"):format(#operands))
   end
-  local list, message = require("gpipe.runs").open(operands[1])
+  local list, message = require("gpipe.run_reader").open(operands[1])
   if not list then return nil, words.refuse(command, message) end
   return list
 end

@@ -1,10 +1,10 @@
 -- lua/gpipe/draw/runs/data.lua - what the page of runs shows, as one table that becomes JSON.
 
 local core = require "gpipe.core"
-local curves = require "gpipe.runs.curves"
-local folder = require "gpipe.runs.folder"
+local curves = require "gpipe.run_reader.curves"
+local folder = require "gpipe.run_reader.folder"
 local palette = require "gpipe.draw.palette"
-local read = require "gpipe.runs.read"
+local read = require "gpipe.run_reader.read"
 
 local data = {}
 

@@ -1,10 +1,10 @@
 -- lua/gpipe/draw/runs/init.lua - pictures of runs: in the terminal, as a figure, as a page.
 
 local core = require "gpipe.core"
-local curves = require "gpipe.runs.curves"
+local curves = require "gpipe.run_reader.curves"
 local errors = require "gpipe.errors"
 local file = require "gpipe.draw.file"
-local groups = require "gpipe.runs.groups"
+local groups = require "gpipe.run_reader.groups"
 local options = require "gpipe.options"
 local screen = require "gpipe.screen"
 

@@ -1,5 +1,5 @@
--- lua/gpipe/draw/runs/page/groups.lua - script of the page of runs: runs that agree in some settings as
--- one curve, the mean of theirs, in a band from the least to the largest.
+-- lua/gpipe/draw/runs/page/groups.lua - script of the page of runs: runs that agree in some
+-- settings as one curve, the mean of theirs, in a band from the least to the largest.
 
 return [==[
 // Of each run its settings: {a: {b: 1}} is "a.b".

@@ -1,5 +1,5 @@
--- lua/gpipe/draw/runs/page/main.lua - script of the page of runs: what the mouse and the keys do, and the
--- data that comes anew while a run is watched.
+-- lua/gpipe/draw/runs/page/main.lua - script of the page of runs: what the mouse and the keys do,
+-- and the data that comes anew while a run is watched.
 
 return [==[
 let page = JSON.parse(document.getElementById("data").textContent);

@@ -1,5 +1,5 @@
--- lua/gpipe/runs/read.lua - the small files of a run's folder: JSON that may be missing, old or
--- damaged.
+-- lua/gpipe/run_reader/read.lua - the small files of a run's folder: JSON that may be missing, old
+-- or damaged.
 --
 -- What they hold was written by some version of the program, or by somebody else: a field counts
 -- only where it is of the kind that is expected.

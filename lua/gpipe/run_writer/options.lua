@@ -1,4 +1,5 @@
--- lua/gpipe/run/options.lua - what gp.run may be given, by the script and by the command line.
+-- lua/gpipe/run_writer/options.lua - what gp.run may be given, by the script and by the command
+-- line.
 
 local errors = require "gpipe.errors"
 local options = require "gpipe.options"

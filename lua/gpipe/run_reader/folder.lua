@@ -1,4 +1,4 @@
--- lua/gpipe/runs/folder.lua - one run, as its folder tells it.
+-- lua/gpipe/run_reader/folder.lua - one run, as its folder tells it.
 --
 -- The folder belongs to the run, which may be writing at this moment: nothing here writes, what is
 -- half written is passed over until it is whole, and what is damaged is told in `faults` beside
@@ -7,8 +7,8 @@
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"
 local options = require "gpipe.options"
-local process = require "gpipe.runs.process"
-local read = require "gpipe.runs.read"
+local process = require "gpipe.run_reader.process"
+local read = require "gpipe.run_reader.read"
 
 ---@class gpipe.RunFolder
 ---@field path string
@@ -183,7 +183,7 @@ function Run:plot(names, opts)
   return require("gpipe.draw.runs").text("run:plot", { self }, names, opts)
 end
 
-function Run:__tostring() return require("gpipe.runs.table").text { self } end
+function Run:__tostring() return require("gpipe.run_reader.table").text { self } end
 
 --- The run in a folder.
 ---@param path string

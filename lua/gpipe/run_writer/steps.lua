@@ -1,5 +1,5 @@
--- lua/gpipe/run/steps.lua - `for step, x, y in run:steps() do`: the steps of a run, from where it
--- stands to its end.
+-- lua/gpipe/run_writer/steps.lua - `for step, x, y in run:steps() do`: the steps of a run, from
+-- where it stands to its end.
 --
 -- Between two steps is where a run may be cut: the step before is whole, and the next batch is not
 -- yet taken from the data.

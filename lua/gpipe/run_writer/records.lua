@@ -1,4 +1,4 @@
--- lua/gpipe/run/records.lua - the two logs of a run, one JSON object a line, and its events.
+-- lua/gpipe/run_writer/records.lua - the two logs of a run, one JSON object a line, and its events.
 --
 --   log.jsonl     what the script logged, and nothing else: the same bytes however often the run
 --                 was stopped and went on

@@ -1,5 +1,5 @@
--- lua/gpipe/runs/groups.lua - runs put together by their settings: those that differ by a seed are
--- one curve with a band.
+-- lua/gpipe/run_reader/groups.lua - runs put together by their settings: those that differ by a
+-- seed are one curve with a band.
 
 local errors = require "gpipe.errors"
 

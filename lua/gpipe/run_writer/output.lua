@@ -1,4 +1,4 @@
--- lua/gpipe/run/output.lua - a copy of what a script prints, in the run's stdout.txt.
+-- lua/gpipe/run_writer/output.lua - a copy of what a script prints, in the run's stdout.txt.
 --
 -- print and io.write are replaced while a run is open; what C writes, the progress line among it,
 -- is not copied.

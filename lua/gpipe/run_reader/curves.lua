@@ -1,12 +1,12 @@
--- lua/gpipe/runs/curves.lua - which curves a picture of runs has, and their points.
+-- lua/gpipe/run_reader/curves.lua - which curves a picture of runs has, and their points.
 --
 -- A picture is a list of panels, one above the other. A panel shows one name, or several that are
 -- joined by commas, of every run that logged it, or of every group of runs.
 
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"
-local folder = require "gpipe.runs.folder"
-local groups = require "gpipe.runs.groups"
+local folder = require "gpipe.run_reader.folder"
+local groups = require "gpipe.run_reader.groups"
 
 local curves = {}
 

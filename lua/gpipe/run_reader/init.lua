@@ -1,7 +1,8 @@
--- lua/gpipe/runs/init.lua - `gp.runs(dir)`: the training runs of a folder, to look at and compare.
+-- lua/gpipe/run_reader/init.lua - `gp.runs(dir)`: the training runs of a folder, to look at and
+-- compare.
 
 local core = require "gpipe.core"
-local find = require "gpipe.runs.find"
+local find = require "gpipe.run_reader.find"
 local options = require "gpipe.options"
 local plot = require "gpipe.draw.runs"
 
@@ -77,7 +78,7 @@ function Runs:svg(path, names, opts) return plot.svg("runs:svg", self, path, nam
 ---@return string? code
 function Runs:html(path, opts) return plot.html("runs:html", self, path, opts) end
 
-function Runs:__tostring() return require("gpipe.runs.table").text(self) end
+function Runs:__tostring() return require("gpipe.run_reader.table").text(self) end
 
 local runs = { methods = Runs }
 

@@ -1,4 +1,4 @@
--- lua/gpipe/runs/process.lua - whether the process that wrote a state is still there.
+-- lua/gpipe/run_reader/process.lua - whether the process that wrote a state is still there.
 
 local core = require "gpipe.core"
 

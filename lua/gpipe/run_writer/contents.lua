@@ -1,7 +1,8 @@
--- gpipe/run/contents.lua - what the checkpoints of a run carry beside model, optimizer and data.
+-- gpipe/run_writer/contents.lua - what the checkpoints of a run carry beside model, optimizer and
+-- data.
 
 local errors = require "gpipe.errors"
-local measure = require "gpipe.run.measure"
+local measure = require "gpipe.run_writer.measure"
 
 local contents = {}
 

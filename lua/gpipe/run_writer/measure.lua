@@ -1,5 +1,5 @@
--- lua/gpipe/run/measure.lua - what the machine makes of the steps of a run, for timing.jsonl,
--- state.json and the line of progress.
+-- lua/gpipe/run_writer/measure.lua - what the machine makes of the steps of a run, for
+-- timing.jsonl, state.json and the line of progress.
 
 local core = require "gpipe.core"
 local object = require "gpipe.pipeline.object"

@@ -1,4 +1,5 @@
--- lua/gpipe/runs/server.lua - the page of runs for a browser on this machine, with what is new.
+-- lua/gpipe/run_reader/server.lua - the page of runs for a browser on this machine, with what is
+-- new.
 --
 -- The page asks for data.json every two seconds, each window for itself; the text is made at most
 -- once a second, and less often where there are so many runs that it takes long. Only what runs

@@ -1,4 +1,4 @@
--- lua/gpipe/run/folder.lua - the folder of a run: who holds it, what it is, how it stands.
+-- lua/gpipe/run_writer/folder.lua - the folder of a run: who holds it, what it is, how it stands.
 --
 --   config.json   what the run is; written once
 --   state.json    how it stands; replaced whole every few seconds

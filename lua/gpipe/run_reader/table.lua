@@ -1,4 +1,4 @@
--- lua/gpipe/runs/table.lua - runs as a table of text: one line a run.
+-- lua/gpipe/run_reader/table.lua - runs as a table of text: one line a run.
 --
 -- In a narrow terminal the less important columns go first, then long names are cut; in a pipe
 -- nothing is left out. Names come from outside and may hold anything but what moves the cursor.

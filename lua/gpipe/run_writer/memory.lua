@@ -1,5 +1,5 @@
--- lua/gpipe/run/memory.lua - what the devices of a pipeline hold, and what a step would take: for
--- memory.json and for --dry-run.
+-- lua/gpipe/run_writer/memory.lua - what the devices of a pipeline hold, and what a step would
+-- take: for memory.json and for --dry-run.
 
 local checkpoint = require "gpipe.checkpoint.contents"
 local dry_run = require "gpipe.pipeline.plan.dry_run"

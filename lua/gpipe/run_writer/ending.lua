@@ -1,4 +1,5 @@
--- lua/gpipe/run/ending.lua - when a run is told to end: signals, and the time that it may take.
+-- lua/gpipe/run_writer/ending.lua - when a run is told to end: signals, and the time that it may
+-- take.
 --
 -- The first SIGTERM, SIGHUP, SIGINT or SIGUSR1 (which SLURM is asked for with --signal) is kept for
 -- the end of the step; a second one acts at once. In the interactive mode Ctrl-C is the prompt's.

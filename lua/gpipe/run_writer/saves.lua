@@ -1,4 +1,5 @@
--- lua/gpipe/run/saves.lua - the checkpoints of a run: checkpoints/step-00000100 and best-NAME.
+-- lua/gpipe/run_writer/saves.lua - the checkpoints of a run: checkpoints/step-00000100 and
+-- best-NAME.
 --
 -- They are written in the background where nobody waits for them. An older one is removed only when
 -- a newer one is complete, so that there is always one to go on from.

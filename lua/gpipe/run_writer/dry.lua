@@ -1,11 +1,12 @@
--- lua/gpipe/run/dry.lua - --dry-run: what a step would take of each device, and nothing is trained.
+-- lua/gpipe/run_writer/dry.lua - --dry-run: what a step would take of each device, and nothing is
+-- trained.
 --
 -- run:steps knows the first batch. A loop of the script's own gets its batches elsewhere; where the
 -- run was given `data`, its first batch is taken, else the run ends with a text before anything is
 -- trained or written.
 
 local errors = require "gpipe.errors"
-local memory = require "gpipe.run.memory"
+local memory = require "gpipe.run_writer.memory"
 
 local dry = {}
 

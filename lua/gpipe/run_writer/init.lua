@@ -1,28 +1,28 @@
--- lua/gpipe/run/init.lua - `gp.run`: a training run that can be left alone, and its folder.
+-- lua/gpipe/run_writer/init.lua - `gp.run`: a training run that can be left alone, and its folder.
 --
 -- The loop is the script's. A run keeps what belongs to it: the folder (folder.lua), the records
 -- (records.lua), the checkpoints (saves.lua, contents.lua), what a signal or the time ends
 -- (ending.lua), and the line of progress (measure.lua).
 
 local core = require "gpipe.core"
-local contents = require "gpipe.run.contents"
-local dry = require "gpipe.run.dry"
+local contents = require "gpipe.run_writer.contents"
+local dry = require "gpipe.run_writer.dry"
 local divergence = require "gpipe.train.divergence"
-local ending = require "gpipe.run.ending"
+local ending = require "gpipe.run_writer.ending"
 local errors = require "gpipe.errors"
-local folder = require "gpipe.run.folder"
+local folder = require "gpipe.run_writer.folder"
 local json = require "gpipe.io.json"
-local measure = require "gpipe.run.measure"
-local memory = require "gpipe.run.memory"
+local measure = require "gpipe.run_writer.measure"
+local memory = require "gpipe.run_writer.memory"
 local options = require "gpipe.options"
 local object = require "gpipe.pipeline.object"
-local output = require "gpipe.run.output"
+local output = require "gpipe.run_writer.output"
 local passes = require "gpipe.pipeline.passes"
 local progress = require "gpipe.progress"
-local records = require "gpipe.run.records"
-local run_options = require "gpipe.run.options"
-local saves = require "gpipe.run.saves"
-local steps = require "gpipe.run.steps"
+local records = require "gpipe.run_writer.records"
+local run_options = require "gpipe.run_writer.options"
+local saves = require "gpipe.run_writer.saves"
+local steps = require "gpipe.run_writer.steps"
 
 local PAUSE = 2 -- seconds between two writes of state.json
 

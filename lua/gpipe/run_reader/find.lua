@@ -1,7 +1,7 @@
--- lua/gpipe/runs/find.lua - the folders of runs below a folder.
+-- lua/gpipe/run_reader/find.lua - the folders of runs below a folder.
 
 local core = require "gpipe.core"
-local folder = require "gpipe.runs.folder"
+local folder = require "gpipe.run_reader.folder"
 
 local find = {}
 
