@@ -2,7 +2,7 @@
 
 local core = require "gpipe.core"
 local curves = require "gpipe.run_reader.curves"
-local fit = require "gpipe.draw.schedule.fit"
+local terminal = require "gpipe.draw.terminal"
 local groups = require "gpipe.run_reader.groups"
 local plot = require "gpipe.draw.runs"
 local runs = require "gpipe.run_reader"
@@ -66,7 +66,7 @@ end
 local function tell_faults(list)
   for _, run in ipairs(list) do
     for _, fault in ipairs(run.faults) do
-      io.stderr:write("gpipe-lua plot: ", fit.clean(fault), "\n")
+      io.stderr:write("gpipe-lua plot: ", terminal.clean(fault), "\n")
     end
   end
 end

@@ -1,6 +1,6 @@
 -- lua/gpipe/command/runs.lua - `gpipe-lua runs [DIR]`: which runs there are and how they go.
 
-local fit = require "gpipe.draw.schedule.fit"
+local terminal = require "gpipe.draw.terminal"
 local groups = require "gpipe.run_reader.groups"
 local json = require "gpipe.io.json"
 local screen = require "gpipe.screen"
@@ -41,14 +41,14 @@ local function tell_reasons(list)
   for _, reason in ipairs(order) do
     local of = names[reason]
     local rest = #of > 2 and (" and %d more"):format(#of - 1) or of[2] and ", " .. of[2] or ""
-    print(screen.fold(("%s: %s"):format(fit.clean(of[1] .. rest), fit.clean(reason))))
+    print(screen.fold(("%s: %s"):format(terminal.clean(of[1] .. rest), terminal.clean(reason))))
   end
 end
 
 local function tell_faults(list)
   for _, run in ipairs(list) do
     for _, fault in ipairs(run.faults) do
-      io.stderr:write("gpipe-lua runs: ", fit.clean(fault), "\n")
+      io.stderr:write("gpipe-lua runs: ", terminal.clean(fault), "\n")
     end
   end
 end

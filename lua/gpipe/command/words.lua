@@ -3,7 +3,7 @@
 -- A module gpipe/command/<word>.lua returns a function that takes these words and returns the exit
 -- code: 0, 1 where the world refused, 2 where the words are wrong. bindings/cli/run.c calls it.
 
-local fit = require "gpipe.draw.schedule.fit"
+local terminal = require "gpipe.draw.terminal"
 local flags = require "gpipe.flags"
 
 local words = {}
@@ -15,7 +15,7 @@ local words = {}
 ---@field flags gpipe.Flag[]
 
 -- Names of runs and values may hold anything.
-local function clean(fault) return (fault:gsub("[^\n]+", fit.clean)) end
+local function clean(fault) return (fault:gsub("[^\n]+", terminal.clean)) end
 
 --- Say what is wrong with the words; returns the exit code.
 ---@param command gpipe.Command

@@ -1,9 +1,11 @@
--- lua/gpipe/draw/colours.lua - the palette that all drawings share.
+-- lua/gpipe/draw/colours.lua - the palette of all drawings: pages, ops of schedules, curves.
 --
 -- The six ops differ in hue for the colour-blind (blue, orange, vermilion, green, lilac, plum) and
 -- in lightness for greyscale: U < F < I < W < B < R. The stages of one device are tints of the op's
--- colour; those of I go less far, so that they stay darker than those of W.
+-- colour; the tints of I go less far, so that they stay darker than those of W.
 -- Ink on a fill is black or white, whichever has more contrast (WCAG: at least 4.5 to 1, always).
+-- Curves have a contrast of at least 3 to 1 with the page (WCAG's bound for graphics), and
+-- neighbours differ in hue and in lightness.
 
 local colours = {}
 
@@ -29,23 +31,30 @@ for _, entry in ipairs(ops) do by_op[entry.op] = entry end
 -- What lowering inserts: sends, receives, reductions, preparation.
 local other = { op = "", name = "other (sends, receives, sums)", fill = "#9aa0a6" }
 
---- The lane behind the cells: what shows where a device is idle.
-colours.idle = "#eef0f3"
-
---- What marks the critical path.
-colours.critical = "#c2185b"
+--- Colours of pages and figures by day: the paper, words, lesser words, lines, the lane behind the
+--- cells (it shows where a device is idle), and marks such as the critical path.
+colours.day = { paper = "#ffffff", ink = "#1c1e21", faint = "#5c636b", line = "#d5dae0",
+  lane = "#eef0f3", mark = "#c2185b" }
+--- The same by night.
+colours.night = { paper = "#14171b", ink = "#e6e8eb", faint = "#9aa3ad", line = "#333a42",
+  lane = "#20252b", mark = "#ff6f9f" }
 
 local MOST_TINT = 0.56 -- how far the last of several stages goes towards white
 
 -- ---- arithmetic ---------------------------------------------------------------------------------
 
-local function components(hex)
+--- Red, green and blue of a colour, 0 to 255.
+---@param hex string "#rrggbb"
+---@return integer
+---@return integer
+---@return integer
+function colours.components(hex)
   local r, g, b = hex:match "^#(%x%x)(%x%x)(%x%x)$"
   return tonumber(r, 16), tonumber(g, 16), tonumber(b, 16)
 end
 
 local function mix_with_white(hex, share)
-  local r, g, b = components(hex)
+  local r, g, b = colours.components(hex)
   local function mixed(c) return math.floor(c + (255 - c) * share + 0.5) end
   return ("#%02x%02x%02x"):format(mixed(r), mixed(g), mixed(b))
 end
@@ -56,7 +65,7 @@ local function luminance(hex)
     c = c / 255
     return c <= 0.04045 and c / 12.92 or ((c + 0.055) / 1.055) ^ 2.4
   end
-  local r, g, b = components(hex)
+  local r, g, b = colours.components(hex)
   return 0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b)
 end
 
@@ -72,7 +81,10 @@ end
 
 -- ---- fills and inks -----------------------------------------------------------------------------
 
-local function entry_of(op) return by_op[op] or other end
+--- The entry of an op; an op without a colour of its own has that of all others.
+---@param op string
+---@return gpipe.OpColour
+function colours.op(op) return by_op[op] or other end
 
 --- The fill of an op on the place-th of `count` stages of its device.
 ---@param op string
@@ -80,7 +92,7 @@ local function entry_of(op) return by_op[op] or other end
 ---@param count? integer
 ---@return string "#rrggbb"
 function colours.fill(op, place, count)
-  local entry = entry_of(op)
+  local entry = colours.op(op)
   if not place or place <= 1 or count <= 1 then return entry.fill end
   local step = math.min(0.38, MOST_TINT / (count - 1)) * (entry.tint or 1)
   return mix_with_white(entry.fill, step * (place - 1))
@@ -108,29 +120,27 @@ function colours.legend(present)
   return list
 end
 
---- All entries with a colour of their own, and the one for what has none.
-colours.ops, colours.other = ops, other
+--- All entries with a colour of their own.
+colours.ops = ops
 
--- ---- terminals ----------------------------------------------------------------------------------
+-- ---- curves -------------------------------------------------------------------------------------
 
--- The colour cube of 256-colour terminals has these levels.
-local LEVELS = { 0, 95, 135, 175, 215, 255 }
+--- Colours of curves, as many as people tell apart: by day, by night, and the number among the 256
+--- colours of terminals, which is readable on both.
+colours.curves = {
+  { day = "#2563a8", night = "#6aa5e8", terminal = 33 },
+  { day = "#c8541f", night = "#f0905e", terminal = 208 },
+  { day = "#2f8f63", night = "#6cc79b", terminal = 35 },
+  { day = "#8a4fb0", night = "#c497e3", terminal = 170 },
+  { day = "#a87900", night = "#e0b84a", terminal = 178 },
+  { day = "#147a8c", night = "#5cc4d6", terminal = 44 },
+  { day = "#c2185b", night = "#ff7fae", terminal = 160 },
+  { day = "#6b6f76", night = "#a9b0b9", terminal = 245 },
+}
 
-local function nearest_level(c)
-  local best = 1
-  for i, level in ipairs(LEVELS) do
-    if math.abs(level - c) < math.abs(LEVELS[best] - c) then best = i end
-  end
-  return best - 1
-end
-
---- The escape sequence that starts text on a fill; "\27[0m" ends it.
----@param fill string
----@return string
-function colours.escape(fill)
-  local r, g, b = components(fill)
-  local cube = 16 + 36 * nearest_level(r) + 6 * nearest_level(g) + nearest_level(b)
-  return ("\27[48;5;%d;38;5;%dm"):format(cube, colours.ink(fill) == "#ffffff" and 231 or 16)
-end
+--- The colours of a curve; they come again after the last of them.
+---@param hue integer from 1
+---@return {day: string, night: string, terminal: integer}
+function colours.curve(hue) return colours.curves[(hue - 1) % #colours.curves + 1] end
 
 return colours

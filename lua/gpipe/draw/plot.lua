@@ -5,6 +5,7 @@ local errors = require "gpipe.errors"
 local file = require "gpipe.draw.file"
 local is_tensor = require "gpipe.tensor.is"
 local options = require "gpipe.options"
+local panel = require "gpipe.draw.curves.panel"
 local screen = require "gpipe.screen"
 
 -- ---- what is given -----------------------------------------------------------------------------
@@ -120,32 +121,22 @@ local function condense(curve, most, log)
   curve.given_x, curve.given_y = nil, nil
 end
 
-local function cover(range, list)
-  for _, value in ipairs(list) do
-    range[1], range[2] = math.min(range[1], value), math.max(range[2], value)
-  end
-end
-
--- The panel that the drawings of runs take.
+-- The panel of all curves that have something to show.
 local function panel_of(list, most, o)
-  local panel = { title = o.title or "", unit = o.x, curves = {}, x = { math.huge, -math.huge },
-    y = { math.huge, -math.huge } }
+  local made = panel.new(o.title or "", { unit = o.x })
   for _, curve in ipairs(list) do
     condense(curve, most, o.log)
     if #curve.x > 0 then
-      panel.curves[#panel.curves + 1] = curve
-      curve.place, curve.hue, curve.dash = #panel.curves, #panel.curves, 1
+      panel.add(made, curve)
+      curve.hue, curve.dash = curve.place, 1
       curve.part, curve.name = curve.label, curve.label
-      cover(panel.x, curve.x)
-      cover(panel.y, curve.low)
-      cover(panel.y, curve.high)
     end
   end
-  if #panel.curves == 0 then
+  if #made.curves == 0 then
     errors.raise("gp.plot: there is nothing to show, expected at least one %snumber",
       o.log and "positive " or "finite ")
   end
-  return panel
+  return made
 end
 
 -- ---- the function ------------------------------------------------------------------------------

@@ -7,31 +7,9 @@ local core = require "gpipe.core"
 local errors = require "gpipe.errors"
 local folder = require "gpipe.run_reader.folder"
 local groups = require "gpipe.run_reader.groups"
+local panel = require "gpipe.draw.curves.panel"
 
 local curves = {}
-
----@class gpipe.Curve
----@field last number of what it shows, which need not be one of its points
----@field label string what tells it from the others of its panel
----@field part string the run or the group of runs
----@field name string
----@field place integer in its panel
----@field hue integer the same for a run in all panels; of one run that of the name
----@field dash integer of its name among those of the panel, where there are several runs
----@field x number[]
----@field low number[] of what falls on the point
----@field high number[]
----@field mean number[]
----@field smooth number[]
----@field left_out integer values that are not finite, or not positive on a logarithmic axis
-
----@class gpipe.Panel
----@field title string
----@field curves gpipe.Curve[]
----@field x number[] the range: from, to
----@field y number[]
----@field unit? string name of the axis of x, where it is neither steps nor time
----@field names? string[] where several runs have several names each: lines differ by run and name
 
 -- ---- names -------------------------------------------------------------------------------------
 
@@ -150,16 +128,9 @@ local function curve_of_all(runs, name, opts)
   return #list > 0 and joined(list) or nil
 end
 
--- Widen range[1] .. range[2] by a list of numbers.
-local function cover(range, list)
-  for _, value in ipairs(list) do
-    range[1], range[2] = math.min(range[1], value), math.max(range[2], value)
-  end
-end
-
 local function panel_of(parts, names, opts)
-  local panel = { title = table.concat(names, ", "), curves = {}, x = { math.huge, -math.huge },
-    y = { math.huge, -math.huge }, names = #parts > 1 and #names > 1 and names or nil }
+  local made = panel.new(table.concat(names, ", "),
+    { names = #parts > 1 and #names > 1 and names or nil })
   for p, part in ipairs(parts) do
     for n, name in ipairs(names) do
       local curve = curve_of_all(part.runs, name, opts)
@@ -168,15 +139,11 @@ local function panel_of(parts, names, opts)
           or part.label .. " " .. name
         curve.part, curve.name = part.label, name
         curve.hue, curve.dash = #parts == 1 and n or p, #parts == 1 and 1 or n
-        panel.curves[#panel.curves + 1] = curve
-        curve.place = #panel.curves
-        cover(panel.x, curve.x)
-        cover(panel.y, opts.lines and curve.smooth or curve.low)
-        cover(panel.y, opts.lines and curve.smooth or curve.high)
+        panel.add(made, curve, opts.lines)
       end
     end
   end
-  return panel
+  return made
 end
 
 -- What gets a curve each: runs, or groups of them, which say how many they are.
@@ -202,8 +169,8 @@ end
 function curves.gather(runs, panels, opts)
   local list, parts = {}, parts_of(runs, opts.by)
   for _, names in ipairs(panels) do
-    local panel = panel_of(parts, names, opts)
-    if #panel.curves > 0 then list[#list + 1] = panel end
+    local made = panel_of(parts, names, opts)
+    if #made.curves > 0 then list[#list + 1] = made end
   end
   return list
 end

@@ -4,7 +4,7 @@
 -- nothing is left out. Names come from outside and may hold anything but what moves the cursor.
 
 local columns = require "gpipe.draw.columns"
-local fit = require "gpipe.draw.schedule.fit"
+local terminal = require "gpipe.draw.terminal"
 local progress = require "gpipe.progress"
 local screen = require "gpipe.screen"
 
@@ -36,16 +36,16 @@ end
 
 local function best_text(run)
   local best = run.best
-  return best and ("%s %s"):format(fit.clean(best.name), columns.number(best.value)) or ""
+  return best and ("%s %s"):format(terminal.clean(best.name), columns.number(best.value)) or ""
 end
 
 local function rate_text(run)
-  return run.rate and ("%s %s"):format(progress.short(run.rate), fit.clean(run.unit or "/s")) or ""
+  return run.rate and ("%s %s"):format(progress.short(run.rate), terminal.clean(run.unit or "/s")) or ""
 end
 
 -- In the order of the table; `drop`: which goes first where there is no room (none: it stays).
 local COLUMNS = {
-  { title = "name", text = function(run) return fit.clean(run.name) end },
+  { title = "name", text = function(run) return terminal.clean(run.name) end },
   { title = "state", text = function(run) return run.state end },
   { title = "step", drop = 5, text = step_text },
   { title = "loss", drop = 4, text = function(run)
@@ -154,7 +154,7 @@ local function group_best(runs)
     name = name or run.best and run.best.name
   end
   local words = spread_text(numbers_of(runs, function(run) return run.best and run.best.value end))
-  return words == "" and "" or fit.clean(name) .. " " .. words
+  return words == "" and "" or terminal.clean(name) .. " " .. words
 end
 
 local function states_text(runs)
@@ -172,7 +172,7 @@ end
 function runs_table.groups(list, opts)
   local rows = { { "settings", "runs", "loss", "best" } }
   for i, group in ipairs(list) do
-    rows[i + 1] = { fit.clean(group.label), states_text(group.runs),
+    rows[i + 1] = { terminal.clean(group.label), states_text(group.runs),
       spread_text(numbers_of(group.runs, function(run) return run.loss end)),
       group_best(group.runs) }
   end

@@ -52,7 +52,7 @@ it("links to folders are not followed, so none leads in a circle or through the 
 end)
 
 it("names of runs turn no terminal around", function()
-  local fit = require "gpipe.draw.schedule.fit"
-  assert.equal("a?b?c?", fit.clean "a\u{202e}b\u{2066}c\u{200f}")
-  assert.equal("äöü €", fit.clean "äöü €")
+  local terminal = require "gpipe.draw.terminal"
+  assert.equal("a?b?c?", terminal.clean "a\u{202e}b\u{2066}c\u{200f}")
+  assert.equal("äöü €", terminal.clean "äöü €")
 end)

@@ -37,6 +37,7 @@ describe("a page", function()
     assert.is_nil(text:find "src=")
     assert.is_nil(text:find "{{")
     assert.is_nil(text:find "@import")
+    assert.is_truthy(text:find('Content-Security-Policy" content="default-src &#39;none&#39;', 1, true))
   end)
 
   it("is not ended by a name", function()

@@ -2,15 +2,16 @@
 
 local axis = require "gpipe.draw.axis"
 local canvas = require "gpipe.draw.canvas"
-local fit = require "gpipe.draw.schedule.fit"
-local palette = require "gpipe.draw.palette"
+local colours = require "gpipe.draw.colours"
+local panels = require "gpipe.draw.curves.panel"
+local terminal = require "gpipe.draw.terminal"
 
 local text = {}
 
 local LEAST_PLOT = 10 -- cells
 
 local function painted(place, words)
-  return ("\27[38;5;%dm%s\27[0m"):format(palette.terminal(place), words)
+  return terminal.in_colour(words, colours.curve(place).terminal)
 end
 
 local function letter_of(place) return string.char(97 + (place - 1) % 26) end
@@ -80,7 +81,7 @@ end
 local function legend_entry(curve, opts, marks, alone)
   local sign = opts.colour and painted(curve.place, marks.line)
     or alone and "" or letter_of(curve.place)
-  local words = ("%s %s"):format(fit.clean(curve.label), axis.number(curve.last))
+  local words = ("%s %s"):format(terminal.clean(curve.label), axis.number(curve.last))
   if curve.left_out > 0 then
     words = words .. (opts.log and " (%d left out)" or " (%d not finite)"):format(curve.left_out)
   end
@@ -90,8 +91,8 @@ end
 
 -- Entries one after the other, as many as fit a line; none for a lone curve without a name.
 local function legend(panel, opts, marks, lines)
-  local line, used, first = "", 0, panel.curves[1]
-  if #panel.curves == 1 and first.label == "" and first.left_out == 0 then return end
+  local line, used = "", 0
+  if panels.is_plain(panel) then return end
   for _, curve in ipairs(panel.curves) do
     local entry, width = legend_entry(curve, opts, marks, #panel.curves == 1)
     if used > 0 and used + width > opts.width then
@@ -125,7 +126,7 @@ local function render_panel(panel, opts, lines)
     local x, y = draw_curve(page, curve, opts.lines)
     if not (alone or opts.colour) then page.canvas:write(x, y, letter_of(curve.place)) end
   end
-  if panel.title ~= "" then lines[#lines + 1] = fit.cut(fit.clean(panel.title), opts.width) end
+  if panel.title ~= "" then lines[#lines + 1] = terminal.cut(terminal.clean(panel.title), opts.width) end
   local function letter(place) return alone and "*" or letter_of(place) end
   for row = 1, opts.height do
     local label = page.labels[row]
@@ -135,9 +136,9 @@ local function render_panel(panel, opts, lines)
   end
   local below, words = x_lines(page, marks, page.widest + 2)
   lines[#lines + 1], lines[#lines + 2] = below, words
-  local unit = panel.unit or opts.time and ("time (%s)"):format(page.x.unit) or "step"
-  unit = fit.cut(fit.clean(unit), opts.width)
-  lines[#lines + 1] = (" "):rep(math.max(0, opts.width - utf8.len(unit))) .. unit
+  local name = terminal.clean(panels.x_name(panel, opts.time, page.x))
+  name = terminal.cut(name, opts.width)
+  lines[#lines + 1] = (" "):rep(math.max(0, opts.width - utf8.len(name))) .. name
   legend(panel, opts, marks, lines)
 end
 
@@ -147,13 +148,13 @@ end
 function text.points(width) return math.max(2, width * 2) end
 
 --- Draw panels, one below the other.
----@param panels gpipe.Panel[]
+---@param list gpipe.Panel[]
 ---@param opts {width: integer, height: integer, colour: boolean, unicode: boolean, smooth?: number,
 ---  log?: boolean, time?: boolean, lines?: boolean} height: rows of a panel's plot
 ---@return string
-function text.render(panels, opts)
+function text.render(list, opts)
   local lines = {}
-  for i, panel in ipairs(panels) do
+  for i, panel in ipairs(list) do
     if i > 1 then lines[#lines + 1] = "" end
     render_panel(panel, opts, lines)
   end

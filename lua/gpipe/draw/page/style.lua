@@ -1,16 +1,18 @@
--- lua/gpipe/draw/page/style.lua - how the page of html.lua looks, by day and by night.
+-- lua/gpipe/draw/page/style.lua - how all pages look, by day and by night.
 --
--- The canvas takes its colours from the same variables.
+-- The canvases of the pages take their colours from the same variables.
 
-return [==[
+local colours = require "gpipe.draw.colours"
+
+local STYLE = [==[
 :root {
-  --paper: #ffffff; --ink: #1c1e21; --faint: #5c636b; --line: #d5dae0; --lane: #eef0f3;
-  --button: #f4f5f7; --tip: #1c1e21; --tip-ink: #ffffff; --mark: #c2185b;
+  --paper: $day.paper; --ink: $day.ink; --faint: $day.faint; --line: $day.line; --lane: $day.lane;
+  --button: #f4f5f7; --tip: #1c1e21; --tip-ink: #ffffff; --mark: $day.mark;
 }
 @media (prefers-color-scheme: dark) {
   :root {
-    --paper: #14171b; --ink: #e6e8eb; --faint: #9aa3ad; --line: #333a42; --lane: #20252b;
-    --button: #262c33; --tip: #f1f3f5; --tip-ink: #14171b; --mark: #ff6f9f;
+    --paper: $night.paper; --ink: $night.ink; --faint: $night.faint; --line: $night.line; --lane: $night.lane;
+    --button: #262c33; --tip: #f1f3f5; --tip-ink: #14171b; --mark: $night.mark;
   }
   .legend i { background: var(--dark); }
 }
@@ -48,3 +50,5 @@ th:first-child, td:first-child { text-align: left; }
 summary { cursor: pointer; color: var(--faint); }
 @media print { .tools, .help { display: none; } }
 ]==]
+
+return (STYLE:gsub("%$(%l+)%.(%l+)", function(time, name) return colours[time][name] end))

@@ -1,9 +1,9 @@
 -- lua/gpipe/draw/runs/data.lua - what the page of runs shows, as one table that becomes JSON.
 
+local colours = require "gpipe.draw.colours"
 local core = require "gpipe.core"
 local curves = require "gpipe.run_reader.curves"
 local folder = require "gpipe.run_reader.folder"
-local palette = require "gpipe.draw.palette"
 local read = require "gpipe.run_reader.read"
 
 local data = {}
@@ -114,9 +114,9 @@ local function facts_of(run, most)
   return facts
 end
 
-local function colours()
+local function palette()
   local list = {}
-  for place = 1, palette.count do list[place] = { palette.light(place), palette.dark(place) } end
+  for place, colour in ipairs(colours.curves) do list[place] = { colour.day, colour.night } end
   return list
 end
 
@@ -128,7 +128,7 @@ function data.of(runs, live)
   local names, machine = losses_first(curves.names(runs)), machine_names(runs)
   local count = math.max(1, #runs * (#names + #machine))
   local most = math.max(LEAST_POINTS, math.min(MOST_POINTS, ALL_POINTS // count))
-  local made = { live = live, now = os.time(), palette = colours(), runs = {},
+  local made = { live = live, now = os.time(), palette = palette(), runs = {},
     charts = charts_of(runs, names, folder.log, most),
     machine = charts_of(runs, machine, folder.timing, most) }
   for i, run in ipairs(runs) do made.runs[i] = facts_of(run, most) end

@@ -4,10 +4,10 @@
 -- fill, and rows with more actions than can be told apart are drawn as a raster. So files stay
 -- small.
 
+local axis = require "gpipe.draw.axis"
 local colours = require "gpipe.draw.colours"
 local escape = require "gpipe.io.escape"
 local raster = require "gpipe.draw.schedule.raster"
-local scale = require "gpipe.draw.schedule.scale"
 local timeline = require "gpipe.draw.schedule.timeline"
 
 local cells = {}
@@ -38,8 +38,8 @@ local function hair(width) return width < 3 and 0 or math.min(0.9, width * 0.12)
 
 local function tooltip(view, action, begin, finish)
   return ("<title>%s  %s to %s (%s)</title>"):format(xml(timeline.label(action)),
-    scale.time(begin, view.unit), scale.time(finish, view.unit),
-    scale.time(finish - begin, view.unit))
+    axis.time(begin, view.unit), axis.time(finish, view.unit),
+    axis.time(finish - begin, view.unit))
 end
 
 -- The number of a cell that fits: with the version of the weights, alone, or none.
@@ -109,7 +109,7 @@ end
 -- Actions one by one.
 local function draw_actions(drawn, d, k, top, height)
   local page, paths = drawn.page, {}
-  local view, factor = page.views[k], page.axis.factors[k] * page.per_time
+  local view, factor = page.views[k], page.time.factors[k] * page.per_time
   view:each(d, function(action, begin, finish, half)
     if finish <= begin then return end
     local chunk, chunks = view:chunk(d, action.stage)
@@ -135,7 +135,7 @@ end
 -- More actions than pixels: each column one of them, in their shares.
 local function draw_raster(drawn, d, k, top, height)
   local page, paths = drawn.page, {}
-  local view, factor = page.views[k], page.axis.factors[k] * page.per_time
+  local view, factor = page.views[k], page.time.factors[k] * page.per_time
   local columns = math.floor(page.plot)
   local function fill_of(action)
     return action and colours.fill(action.op, view:chunk(d, action.stage))
@@ -208,9 +208,9 @@ local function critical_path(drawn, out)
         :format(arrow_between(boxes[i - 1], box))
     end
   end
-  out[#out + 1] = ARROW_HEAD:format(colours.critical)
+  out[#out + 1] = ARROW_HEAD:format(colours.day.mark)
   out[#out + 1] = ('<g fill="none" stroke="%s" stroke-linejoin="round">'
-    .. '<path d="%s" stroke-width="1.8"/>'):format(colours.critical, table.concat(frames))
+    .. '<path d="%s" stroke-width="1.8"/>'):format(colours.day.mark, table.concat(frames))
   table.move(arrows, 1, #arrows, #out + 1, out)
   out[#out + 1] = "</g>"
 end

@@ -5,37 +5,6 @@
 
 local fit = {}
 
--- ---- names --------------------------------------------------------------------------------------
-
--- Characters that turn the direction of what follows, or are not seen: U+200B to U+200F, U+202A to
--- U+202E, U+2060 to U+2069, U+FEFF, and the control characters from U+0080 on.
-local UNSEEN = { "\xe2\x80[\x8b-\x8f\xaa-\xae]", "\xe2\x81[\xa0-\xa9]",
-  "\xef\xbb\xbf", "\xc2[\x80-\x9f]" }
-
---- Text fit for a terminal: what is not UTF-8, would control it or turn its direction becomes "?".
----@param name string
----@return string
-function fit.clean(name)
-  if not utf8.len(name) then name = name:gsub("[\128-\255]", "?") end
-  for _, pattern in ipairs(UNSEEN) do name = name:gsub(pattern, "?") end
-  return (name:gsub("%c", "?"))
-end
-
---- The first `width` characters of a text.
----@param name string
----@param width integer
----@return string
-function fit.cut(name, width)
-  if utf8.len(name) <= width then return name end
-  return name:sub(1, utf8.offset(name, math.max(0, width) + 1) - 1)
-end
-
---- A text filled up with spaces.
----@param name string
----@param width integer
----@return string
-function fit.pad(name, width) return name .. (" "):rep(width - utf8.len(name)) end
-
 -- ---- labels -------------------------------------------------------------------------------------
 
 -- A style is a function (action, place): what to write for an action of its device's place-th

@@ -5,10 +5,11 @@
 -- Numbers are written by escape.lua, which no locale changes, and texts as JSON: the page holds
 -- nothing of a user's that could be markup.
 
+local axis = require "gpipe.draw.axis"
 local colours = require "gpipe.draw.colours"
 local escape = require "gpipe.io.escape"
+local page = require "gpipe.draw.page"
 local scale = require "gpipe.draw.schedule.scale"
-local shell = require "gpipe.draw.page.shell"
 local timeline = require "gpipe.draw.schedule.timeline"
 
 local html = {}
@@ -60,17 +61,12 @@ end
 
 -- Ops of all views with name and colours; the number of each (from 0), by op.
 local function op_table(views)
-  local present, list, numbers = {}, {}, {}
-  for _, view in ipairs(views) do
-    for op, visible in pairs(view.ops) do present[op] = present[op] or visible end
-  end
+  local present, list, numbers = timeline.ops(views), {}, {}
   for op in pairs(present) do list[#list + 1] = op end
   table.sort(list)
-  local known = {}
-  for _, entry in ipairs(colours.ops) do known[entry.op] = entry end
   local parts = {}
   for i, op in ipairs(list) do
-    local entry = known[op] or colours.other
+    local entry = colours.op(op)
     numbers[op] = i - 1
     parts[i] = ("[%s,%s,%s,%s,%s]"):format(json(op), json(entry.name), json(entry.fill),
       json(entry.dark or entry.fill), number(entry.tint or 1))
@@ -78,30 +74,24 @@ local function op_table(views)
   return "[" .. table.concat(parts, ",") .. "]", numbers, present
 end
 
-local function data_json(views, axis)
+local function data_json(views, time)
   local ops, numbers, present = op_table(views)
   local parts = {}
-  for k, view in ipairs(views) do parts[k] = view_json(view, axis.factors[k], numbers) end
-  return ('{"unit":%s,"extent":%s,"ops":%s,"timelines":[%s]}'):format(json(axis.unit),
-    number(axis.extent, 12), ops, table.concat(parts, ",\n")), present
+  for k, view in ipairs(views) do parts[k] = view_json(view, time.factors[k], numbers) end
+  return ('{"unit":%s,"extent":%s,"ops":%s,"timelines":[%s]}'):format(json(time.unit),
+    number(time.extent, 12), ops, table.concat(parts, ",\n")), present
 end
 
 -- ---- words --------------------------------------------------------------------------------------
 
-local function cells(tag, list)
-  local parts = {}
-  for i, value in ipairs(list) do parts[i] = ("<%s>%s</%s>"):format(tag, xml(value), tag) end
-  return "<tr>" .. table.concat(parts) .. "</tr>"
-end
-
 local function overview(views)
-  local lines = { cells("th",
+  local lines = { page.row("th",
     { "timeline", "devices", "micro-batches", "actions", "makespan", "span",
     "mean bubble", "peak alive" }) }
   for _, view in ipairs(views) do
     local peak, device = view:highest_peak()
-    lines[#lines + 1] = cells("td", { view.name, tostring(view.devices), tostring(view.micros),
-      tostring(view.count), scale.time(view.makespan, view.unit), scale.time(view.span, view.unit),
+    lines[#lines + 1] = page.row("td", { view.name, tostring(view.devices), tostring(view.micros),
+      tostring(view.count), axis.time(view.makespan, view.unit), axis.time(view.span, view.unit),
       timeline.percent(view:mean_bubble()),
       ("%s (device %d)"):format(view:activations(peak), device) })
   end
@@ -115,7 +105,7 @@ local function devices_table(views)
     head[#head + 1], head[#head + 2] = of .. "bubble", of .. "peak alive"
     head[#head + 1] = of .. "stages"
   end
-  local lines = { cells("th", head) }
+  local lines = { page.row("th", head) }
   for d = 1, views[1].devices do
     local row = { views[1]:device_name(d) }
     for _, view in ipairs(views) do
@@ -123,7 +113,7 @@ local function devices_table(views)
       row[#row + 1] = tostring(view.peak[d])
       row[#row + 1] = table.concat(view.stages[d], ", ")
     end
-    lines[#lines + 1] = cells("td", row)
+    lines[#lines + 1] = page.row("td", row)
   end
   return "<table>" .. table.concat(lines, "\n") .. "</table>"
 end
@@ -149,16 +139,17 @@ end
 ---@param opts {title: string?, scale: number?}
 ---@return string
 function html.render(views, opts)
-  local axis = scale.common(views, opts.scale)
-  local data, present = data_json(views, axis)
+  local time = scale.common(views, opts.scale)
+  local data, present = data_json(views, time)
   local names = {}
   for i, view in ipairs(views) do names[i] = view.name end
-  return shell.render {
+  return page.render {
     title = opts.title or table.concat(names, " and "), data = data,
     body = require "gpipe.draw.schedule.page.body",
-    parts = { NOTE = xml(axis.note or ""), LEGEND = legend(views, present),
+    parts = { NOTE = xml(time.note or ""), LEGEND = legend(views, present),
       OVERVIEW = overview(views), DEVICES = devices_table(views) },
-    script = require "gpipe.draw.schedule.page.script" .. require "gpipe.draw.schedule.page.events",
+    script = require "gpipe.draw.page.axis" .. require "gpipe.draw.schedule.page.script"
+      .. require "gpipe.draw.schedule.page.events",
   }
 end
 

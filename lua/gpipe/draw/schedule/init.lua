@@ -65,10 +65,10 @@ end
 
 -- ---- drawings -----------------------------------------------------------------------------------
 
---- Draw timelines as a text grid.
+--- Draw timelines as a text grid; the options are those of `schedule:draw`.
 --- Errors: raises for what is no timeline and for unknown options.
 ---@param given table a timeline, or a list of them
----@param opts? {width?: integer, height?: integer, colour?: boolean, scale?: number, measured?: table}
+---@param opts table?
 ---@param who? string the public function, for errors
 ---@return string
 function draw.text(given, opts, who)
@@ -79,51 +79,30 @@ function draw.text(given, opts, who)
   return require("gpipe.draw.schedule.text").render(views_of(who, given, o, o.height), o)
 end
 
--- Render with the module of a kind, and write what it made.
-local function write(who, kind, spec, path, given, opts)
-  local o = options.check(who, opts, spec)
-  return file.write(who, path, o.force, function()
-    return require("gpipe.draw.schedule." .. kind).render(views_of(who, given, o, o.height), o)
-  end)
+-- A function that writes a file with what the module of a kind renders. A file that is there is
+-- replaced, unless `force` is false.
+local function writer(kind, spec)
+  return function(path, given, opts, who)
+    who = who or "draw." .. kind
+    local o = options.check(who, opts, spec)
+    return file.write(who, path, o.force, function()
+      return require("gpipe.draw.schedule." .. kind).render(views_of(who, given, o, o.height), o)
+    end)
+  end
 end
 
---- Draw timelines as an SVG figure. It takes the place of a file that is there, unless `force` is
---- false.
+--- Draw timelines as an SVG figure; the options are those of `schedule:svg`.
 --- Errors: raises for what is no timeline; nil, message, code where the system refuses ("io") or,
 --- with force = false, such a file is there ("exists").
----@param path string
----@param given table a timeline, or a list of them
----@param opts? {width?: number, height?: integer, title?: string, critical?: table, scale?: number}
----@param who? string the public function, for errors
----@return boolean? true
----@return string? message
----@return string? code "io"
-function draw.svg(path, given, opts, who)
-  return write(who or "draw.svg", "svg", svg_spec, path, given, opts)
-end
+---@type fun(path: string, given: table, opts: table?, who: string?): boolean?, string?, string?
+draw.svg = writer("svg", svg_spec)
 
---- Draw timelines as one page with zoom and tooltips; errors as for draw.svg.
----@param path string
----@param given table a timeline, or a list of them
----@param opts? {title?: string, scale?: number, measured?: table}
----@param who? string
----@return boolean? true
----@return string? message
----@return string? code "io"
-function draw.html(path, given, opts, who)
-  return write(who or "draw.html", "html", html_spec, path, given, opts)
-end
+--- Draw timelines as one page with zoom and tooltips; as draw.svg.
+---@type fun(path: string, given: table, opts: table?, who: string?): boolean?, string?, string?
+draw.html = writer("html", html_spec)
 
---- Write timelines as Chrome trace JSON; errors as for draw.svg.
----@param path string
----@param given table a timeline, or a list of them
----@param opts? {measured?: table}
----@param who? string
----@return boolean? true
----@return string? message
----@return string? code "io"
-function draw.trace(path, given, opts, who)
-  return write(who or "draw.trace", "trace", trace_spec, path, given, opts)
-end
+--- Write timelines as Chrome trace JSON; as draw.svg.
+---@type fun(path: string, given: table, opts: table?, who: string?): boolean?, string?, string?
+draw.trace = writer("trace", trace_spec)
 
 return draw

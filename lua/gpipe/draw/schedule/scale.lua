@@ -1,11 +1,11 @@
--- lua/gpipe/draw/schedule/scale.lua - time on paper: one scale for several timelines, and ticks.
+-- lua/gpipe/draw/schedule/scale.lua - one scale of time for several timelines.
 --
 -- A predicted timeline counts in the unit of its costs, a measured one in seconds. To lie above one
 -- another they are brought to one scale, and the drawing says by which factor.
 
-local scale = {}
+local axis = require "gpipe.draw.axis"
 
--- ---- several timelines --------------------------------------------------------------------------
+local scale = {}
 
 -- The view whose times the axis shows: the first in seconds, else the first.
 local function base_of(views)
@@ -34,7 +34,7 @@ function scale.common(views, seconds)
     if view.unit ~= base.unit then
       local equal = view.makespan > 0 and base.makespan > 0 and base.makespan / view.makespan or 1
       factor = seconds or equal
-      made.note = ("1 unit of %s = %s%s"):format(view.name, scale.time(factor, base.unit),
+      made.note = ("1 unit of %s = %s%s"):format(view.name, axis.time(factor, base.unit),
         seconds and "" or " (equal makespans)")
     end
     made.factors[i] = factor
@@ -43,61 +43,12 @@ function scale.common(views, seconds)
   return made
 end
 
--- ---- words --------------------------------------------------------------------------------------
-
-local SECONDS = { { 1, "s" }, { 1e-3, "ms" }, { 1e-6, "\u{b5}s" }, { 1e-9, "ns" } }
-
---- The factor and the name of what times up to `extent` are best written in.
----@param extent number
----@param unit string
----@return number divisor
----@return string name
-function scale.unit(extent, unit)
-  if unit ~= "s" then return 1, "" end
-  for _, entry in ipairs(SECONDS) do
-    if extent >= entry[1] then return entry[1], entry[2] end
-  end
-  return 1e-9, "ns"
-end
-
---- A time in three or four digits with its unit: "12.5 ms", "22".
----@param value number
----@param unit string
----@return string
-function scale.time(value, unit)
-  local divisor, name = scale.unit(math.abs(value), unit)
-  local scaled = value / divisor
-  local text = scaled >= 1000 and ("%.0f"):format(scaled) or ("%.4g"):format(scaled)
-  return name == "" and text or text .. " " .. name
-end
-
--- ---- ticks --------------------------------------------------------------------------------------
-
--- The smallest of 1, 2, 5 times a power of ten that is at least `least`.
-local function round_step(least)
-  local power = 10.0 ^ math.floor(math.log(least, 10))
-  for _, digit in ipairs { 1, 2, 5, 10 } do
-    if digit * power >= least * (1 - 1e-9) then return digit * power end
-  end
-  return 10 * power
-end
-
---- Ticks from 0 to extent, at most `most` of them beside 0, with their texts; and the unit's name.
----@param extent number
----@param unit string
+--- The axis of a drawing: from 0 to the extent, at most `most` ticks beside 0.
+---@param made gpipe.Scale
 ---@param most integer
----@return {at: number, text: string}[]
----@return string name
-function scale.ticks(extent, unit, most)
-  local divisor, name = scale.unit(extent, unit)
-  local step = round_step(extent / divisor / math.max(1, most))
-  if unit ~= "s" and step < 1 and extent >= 1 and most >= extent then step = 1.0 end
-  local list, i = {}, 0
-  while i * step <= extent / divisor * (1 + 1e-9) do
-    list[i + 1] = { at = i * step * divisor, text = ("%.10g"):format(i * step) }
-    i = i + 1
-  end
-  return list, name
+---@return gpipe.Axis
+function scale.axis(made, most)
+  return axis.new(0, made.extent, { most = most, time = made.unit == "s", whole = true })
 end
 
 return scale

@@ -5,17 +5,18 @@
 -- There is no script: a figure in a paper is looked at, the page of html.lua is explored.
 
 local cells = require "gpipe.draw.schedule.cells"
+local axis = require "gpipe.draw.axis"
 local colours = require "gpipe.draw.colours"
 local escape = require "gpipe.io.escape"
 local raster = require "gpipe.draw.schedule.raster"
 local scale = require "gpipe.draw.schedule.scale"
-local sheet = require "gpipe.draw.svg"
+local svg = require "gpipe.draw.svg"
 local timeline = require "gpipe.draw.schedule.timeline"
 
-local svg = {}
+local figure = {}
 
-local place, text, text_width = escape.place, sheet.text, sheet.text_width
-local INK, FAINT, GRID, MARGIN = sheet.INK, sheet.FAINT, sheet.GRID, sheet.MARGIN
+local place, text, text_width, MARGIN = escape.place, svg.text, svg.text_width, svg.MARGIN
+local INK, FAINT, GRID = colours.day.ink, colours.day.faint, colours.day.line
 
 -- ---- layout -------------------------------------------------------------------------------------
 
@@ -33,19 +34,19 @@ local LEAST_PLOT, MOST_PLOT, CELL = 420, 1160, 23
 
 -- The lower quartile of the computing actions decides: a few short ones must not blow up the page,
 -- and a few long ones must not squeeze the numbers out.
-local function plot_width(views, axis)
+local function plot_width(views, time)
   local durations = {}
   for k, view in ipairs(views) do
     view:each(1, function(action, begin, finish, half)
       if action.op == "F" or action.op == "I" or action.op == "B" then
-        durations[#durations + 1] = (finish - begin) * axis.factors[k] / (half > 0 and 2 or 1)
+        durations[#durations + 1] = (finish - begin) * time.factors[k] / (half > 0 and 2 or 1)
       end
     end)
   end
   table.sort(durations)
   local short = durations[(#durations + 3) // 4]
   if not short or short <= 0 then return 800 end
-  return math.max(LEAST_PLOT, math.min(MOST_PLOT, axis.extent / short * CELL))
+  return math.max(LEAST_PLOT, math.min(MOST_PLOT, time.extent / short * CELL))
 end
 
 -- Names of the rows, and of the bars within them where there are several timelines.
@@ -60,21 +61,23 @@ end
 
 -- All places of the page, computed once: what draws only looks them up.
 local function layout_of(views, opts)
-  local page = { views = views, axis = scale.common(views, opts.scale), opts = opts }
+  local page = { views = views, time = scale.common(views, opts.scale), opts = opts }
   page.shown = raster.shown(views[1].devices, math.max(2, opts.height // #views))
   page.elided = views[1].devices > #page.shown
   local gutter, names = gutter_width(views, page.shown)
   page.left, page.names = MARGIN + gutter, MARGIN + names
   page.plot = opts.width and math.max(100, opts.width - page.left - MARGIN)
-    or plot_width(views, page.axis)
+    or plot_width(views, page.time)
   page.width = page.left + page.plot + MARGIN + 8
   local height = row_height(#page.shown)
   page.gap = height > 14 and 4 or height > 8 and 2 or 1
   page.bar = (height - page.gap) * (#views > 1 and 0.8 or 1)
   page.row = #views * page.bar + page.gap + (#views > 1 and page.gap or 0)
-  page.top = MARGIN + 24 + 16 * (#views > 1 and #views or 1) + (page.axis.note and 16 or 0) + 20
+  page.top = MARGIN + 24 + 16 * (#views > 1 and #views or 1) + (page.time.note and 16 or 0) + 20
   page.break_height = page.elided and 18 or 0
-  page.per_time = page.plot / page.axis.extent
+  page.per_time = page.plot / page.time.extent
+  function page.at_x(time) return page.left + time * page.per_time end
+  page.ticks = scale.axis(page.time, page.plot // 70) -- about 70 points apart
   return page
 end
 
@@ -94,10 +97,10 @@ local function figures(view, named)
   local list = {
     ("%d device%s"):format(view.devices, view.devices == 1 and "" or "s"),
     ("%d micro-batch%s"):format(view.micros, view.micros == 1 and "" or "es"),
-    "makespan " .. scale.time(view.makespan, view.unit),
+    "makespan " .. axis.time(view.makespan, view.unit),
   }
   if view.makespan - view.span > 0.005 * view.makespan then
-    list[#list + 1] = "span " .. scale.time(view.span, view.unit)
+    list[#list + 1] = "span " .. axis.time(view.span, view.unit)
   end
   list[#list + 1] = "bubble " .. timeline.percent(view:mean_bubble())
   if peak > 0 then
@@ -121,7 +124,7 @@ local function heading(out, page)
     y = y + 16
     text(out, MARGIN, y, figures(view, #page.views > 1), faint)
   end
-  if page.axis.note then text(out, MARGIN, y + 16, page.axis.note, faint) end
+  if page.time.note then text(out, MARGIN, y + 16, page.time.note, faint) end
 end
 
 -- Row names; where rows are low, only as many as can be read.
@@ -149,32 +152,18 @@ local function row_names(out, page)
   end
 end
 
--- The axis lies below the plot, with ticks about 70 points apart and the unit in the middle.
 local function axis_line(out, page)
-  local y, list, unit = bottom(page) + 2,
-    scale.ticks(page.axis.extent, page.axis.unit, page.plot // 70)
-  out[#out + 1] = ('<path d="M%s %sh%s" stroke="%s" stroke-width="1" fill="none"/>'):format(
-    place(page.left), place(y), place(page.plot), FAINT)
-  out[#out + 1] = ('<g font-size="10.5" text-anchor="middle" fill="%s">'):format(FAINT)
-  local marks = {}
-  for i, tick in ipairs(list) do
-    local x = page.left + tick.at * page.per_time
-    marks[i] = ("M%s %sv4"):format(place(x), place(y))
-    text(out, x, y + 15, tick.text)
-  end
-  out[#out + 1] = "</g>"
-  out[#out + 1] = ('<path d="%s" stroke="%s" stroke-width="1" fill="none"/>'):format(
-    table.concat(marks), FAINT)
-  text(out, page.left + page.plot / 2, y + 30,
-    unit == "" and "time (units of cost)" or ("time (%s)"):format(unit),
-    ('font-size="11" text-anchor="middle" fill="%s"'):format(FAINT))
+  local unit = page.ticks.unit
+  svg.axis(out, { left = page.left, y = bottom(page) + 2, width = page.plot, at = page.at_x,
+    ticks = page.ticks.ticks,
+    name = unit == "" and "time (units of cost)" or ("time (%s)"):format(unit) })
 end
 
 -- ---- lanes and legend ---------------------------------------------------------------------------
 
 -- What shows where a device is idle, with the ticks as faint lines.
 local function lanes(out, page)
-  out[#out + 1] = ('<g fill="%s">'):format(colours.idle)
+  out[#out + 1] = ('<g fill="%s">'):format(colours.day.lane)
   for n = 1, #page.shown do
     for k in ipairs(page.views) do
       out[#out + 1] = ('<rect x="%s" y="%s" width="%s" height="%s"/>'):format(place(page.left),
@@ -183,13 +172,11 @@ local function lanes(out, page)
     end
   end
   out[#out + 1] = "</g>"
-  local marks, list = {}, scale.ticks(page.axis.extent, page.axis.unit, page.plot // 70)
-  for i, tick in ipairs(list) do
-    marks[i] = ("M%s %sV%s"):format(place(page.left + tick.at * page.per_time), place(page.top),
-      place(bottom(page)))
+  local marks = {}
+  for i, tick in ipairs(page.ticks.ticks) do
+    marks[i] = ("M%s %sV%s"):format(place(page.at_x(tick.at)), place(page.top), place(bottom(page)))
   end
-  out[#out + 1] = ('<path d="%s" stroke="%s" stroke-width="0.6" fill="none"/>'):format(
-    table.concat(marks), GRID)
+  svg.path(out, table.concat(marks), ('stroke="%s" stroke-width="0.6" fill="none"'):format(GRID))
 end
 
 -- A square of the legend.
@@ -201,20 +188,19 @@ end
 
 -- Entries of the legend: {fills, name}. As many tints as a device has stages.
 local function legend_entries(views, critical)
-  local present, most = {}, 1
+  local most = 1
   for _, view in ipairs(views) do
-    for op, visible in pairs(view.ops) do present[op] = present[op] or visible end
     for d = 1, view.devices do most = math.max(most, #view.stages[d]) end
   end
   local list = {}
-  for _, entry in ipairs(colours.legend(present)) do
+  for _, entry in ipairs(colours.legend(timeline.ops(views))) do
     local fills = {}
     for i = 1, entry.op == "" and 1 or most do fills[i] = colours.fill(entry.op, i, most) end
     list[#list + 1] = { fills = fills, name = entry.name }
   end
-  list[#list + 1] = { fills = { colours.idle }, name = "idle", stroke = GRID }
+  list[#list + 1] = { fills = { colours.day.lane }, name = "idle", stroke = GRID }
   if critical then
-    list[#list + 1] = { fills = { "none" }, name = "critical path", stroke = colours.critical }
+    list[#list + 1] = { fills = { "none" }, name = "critical path", stroke = colours.day.mark }
   end
   return list, most
 end
@@ -247,7 +233,7 @@ end
 ---@param views gpipe.View[]
 ---@param opts {width: number?, height: integer, title: string?, scale: number?, critical: table?}
 ---@return string
-function svg.render(views, opts)
+function figure.render(views, opts)
   local page, out = layout_of(views, opts), {}
   heading(out, page)
   lanes(out, page)
@@ -259,7 +245,7 @@ function svg.render(views, opts)
   row_names(out, page)
   axis_line(out, page)
   local height = legend(out, page)
-  return sheet.document(page.width, height, title_of(page) .. ": " .. figures(views[1]), out)
+  return svg.document(page.width, height, title_of(page) .. ": " .. figures(views[1]), out)
 end
 
-return svg
+return figure

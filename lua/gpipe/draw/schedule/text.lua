@@ -5,10 +5,12 @@
 -- each column shows what took most of its time. Never wraps; ASCII but for names and the sign of
 -- microseconds.
 
+local axis = require "gpipe.draw.axis"
 local colours = require "gpipe.draw.colours"
 local fit = require "gpipe.draw.schedule.fit"
 local raster = require "gpipe.draw.schedule.raster"
 local scale = require "gpipe.draw.schedule.scale"
+local terminal = require "gpipe.draw.terminal"
 local timeline = require "gpipe.draw.schedule.timeline"
 
 local text = {}
@@ -35,8 +37,7 @@ end
 -- A cell on its colour; the last column stays free where there is room, as a gap.
 local function coloured_cell(fill, label, width, dense)
   local gap = not dense and width > math.max(1, #label) and 1 or 0
-  return colours.escape(fill) .. label .. (" "):rep(width - gap - #label) .. "\27[0m"
-    .. (" "):rep(gap)
+  return terminal.on_fill(label .. (" "):rep(width - gap - #label), fill) .. (" "):rep(gap)
 end
 
 local function row_text(view, d, layout, per_time)
@@ -65,18 +66,18 @@ local function wrap(pieces, separator, width, lines)
     if longer and utf8.len(longer) <= width then
       line = longer
     else
-      lines[#lines + 1] = line and fit.cut(line, width)
+      lines[#lines + 1] = line and terminal.cut(line, width)
       line = piece
     end
   end
-  lines[#lines + 1] = line and fit.cut(line, width)
+  lines[#lines + 1] = line and terminal.cut(line, width)
 end
 
 local function header(view, width, lines)
   local peak, device = view:highest_peak()
   local pieces = {
-    ("%s: %d device%s"):format(fit.clean(view.name), view.devices, view.devices == 1 and "" or "s"),
-    "makespan " .. scale.time(view.makespan, view.unit),
+    ("%s: %d device%s"):format(terminal.clean(view.name), view.devices, view.devices == 1 and "" or "s"),
+    "makespan " .. axis.time(view.makespan, view.unit),
     "bubble " .. timeline.percent(view:mean_bubble()),
   }
   if peak > 0 then
@@ -86,10 +87,9 @@ local function header(view, width, lines)
 end
 
 -- Tick texts below the grid, each beginning at its column.
-local function ruler(layout, axis, gutter)
-  local line = (" "):rep(gutter)
-  local ticks, name = scale.ticks(axis.extent, axis.unit, layout.columns // 8)
-  for _, tick in ipairs(ticks) do
+local function ruler(layout, time, gutter)
+  local line, shown = (" "):rep(gutter), scale.axis(time, layout.columns // 8)
+  for _, tick in ipairs(shown.ticks) do
     local at = gutter + math.floor(tick.at * layout.columns_per_time + 0.5)
     local room = layout.width - at
     if at >= #line and #tick.text <= room then
@@ -97,29 +97,26 @@ local function ruler(layout, axis, gutter)
     end
   end
   line = line:gsub("%s+$", "")
-  if name ~= "" and utf8.len(line .. " " .. name) <= layout.width then
-    line = line .. " " .. name
+  if shown.unit ~= "" and utf8.len(line .. " " .. shown.unit) <= layout.width then
+    line = line .. " " .. shown.unit
   end
   return line
 end
 
 -- Lines of entries; on a terminal each op stands on its colour.
 local function legend(views, layout, lines)
-  local present, line, used = {}, {}, 0
-  for _, view in ipairs(views) do
-    for op, visible in pairs(view.ops) do present[op] = present[op] or visible end
-  end
+  local line, used = {}, 0
   local function add(words, shown)
     if used > 0 and used + 2 + #words > layout.width then
       lines[#lines + 1] = table.concat(line, "  ")
       line, used = {}, 0
     end
-    line[#line + 1] = shown or fit.cut(words, layout.width)
+    line[#line + 1] = shown or terminal.cut(words, layout.width)
     used = used + #words + (used > 0 and 2 or 0)
   end
-  for _, entry in ipairs(colours.legend(present)) do
+  for _, entry in ipairs(colours.legend(timeline.ops(views))) do
     local sign = layout.colour and " " .. entry.op .. " " or entry.op
-    local shown = layout.colour and colours.escape(colours.fill(entry.op)) .. sign .. "\27[0m "
+    local shown = layout.colour and terminal.on_fill(sign, colours.fill(entry.op)) .. " "
     add(sign .. " " .. entry.name, shown and shown .. entry.name)
   end
   add ". idle"
@@ -136,15 +133,15 @@ end
 local function gutters(views, layout)
   local names, tags, name_width, tag_width = {}, {}, 0, 0
   for _, d in ipairs(layout.shown) do
-    names[d] = fit.cut(fit.clean(views[1]:device_name(d)), layout.width // 6)
+    names[d] = terminal.cut(terminal.clean(views[1]:device_name(d)), layout.width // 6)
     name_width = math.max(name_width, utf8.len(names[d]))
   end
   for k, view in ipairs(views) do
-    tags[k] = #views > 1 and " " .. fit.cut(fit.clean(view.name), layout.width // 6) or ""
+    tags[k] = #views > 1 and " " .. terminal.cut(terminal.clean(view.name), layout.width // 6) or ""
     tag_width = math.max(tag_width, utf8.len(tags[k]))
   end
   return function(d, k)
-    return fit.pad(k == 1 and names[d] or "", name_width) .. fit.pad(tags[k], tag_width) .. " |"
+    return terminal.pad(k == 1 and names[d] or "", name_width) .. terminal.pad(tags[k], tag_width) .. " |"
   end, name_width + tag_width + 2
 end
 
@@ -154,26 +151,26 @@ end
 ---@return string
 function text.render(views, opts)
   local layout = { width = opts.width, colour = opts.colour, lines = {} }
-  local lines, axis = layout.lines, scale.common(views, opts.scale)
+  local lines, time = layout.lines, scale.common(views, opts.scale)
   layout.shown = raster.shown(views[1].devices, math.max(2, opts.height // #views))
   local gutter_of, gutter = gutters(views, layout)
-  fit.choose(layout, views, axis, math.max(1, opts.width - gutter))
+  fit.choose(layout, views, time, math.max(1, opts.width - gutter))
   if layout.numbers then layout.numbers = layout.numbers + gutter end
   for _, view in ipairs(views) do header(view, opts.width, lines) end
-  if axis.note then wrap({ axis.note }, "", opts.width, lines) end
+  if time.note then wrap({ time.note }, "", opts.width, lines) end
   local before = 0
   for _, d in ipairs(layout.shown) do
     if d > before + 1 then
       local note = ("  ... %d more devices (option height)"):format(d - before - 1)
-      lines[#lines + 1] = fit.cut(note, opts.width)
+      lines[#lines + 1] = terminal.cut(note, opts.width)
     end
     for k, view in ipairs(views) do
       lines[#lines + 1] = gutter_of(d, k)
-        .. row_text(view, d, layout, layout.columns_per_time * axis.factors[k])
+        .. row_text(view, d, layout, layout.columns_per_time * time.factors[k])
     end
     before = d
   end
-  lines[#lines + 1] = ruler(layout, axis, gutter)
+  lines[#lines + 1] = ruler(layout, time, gutter)
   legend(views, layout, lines)
   return table.concat(lines, "\n")
 end

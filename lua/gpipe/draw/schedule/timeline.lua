@@ -209,6 +209,17 @@ function timeline.views(who, given, most)
   return views
 end
 
+--- The ops of several views; false for one that takes no time in any of them.
+---@param views gpipe.View[]
+---@return table<string, boolean>
+function timeline.ops(views)
+  local present = {}
+  for _, view in ipairs(views) do
+    for op, visible in pairs(view.ops) do present[op] = present[op] or visible end
+  end
+  return present
+end
+
 --- Call visit(action, begin, finish, half) for the actions of device d (from 1) in order. An
 --- overlapped pair is two calls with the times of both together: half is 1 and 2, else 0.
 ---@param d integer

@@ -6,6 +6,7 @@
 
 local axis = require "gpipe.draw.axis"
 local escape = require "gpipe.io.escape"
+local svg = require "gpipe.draw.svg"
 local text = require "gpipe.sweep.text"
 
 local figure = {}
@@ -73,14 +74,14 @@ end
 
 -- ---- parts -------------------------------------------------------------------------------------
 
-local function line(class, x1, y1, x2, y2)
-  return ('<line class="%s" x1="%s" y1="%s" x2="%s" y2="%s"/>'):format(class, place(x1), place(y1),
-    place(x2), place(y2))
+local function label(out, class, x, y, anchor, words)
+  svg.text(out, x, y, words, ('class="%s" text-anchor="%s"'):format(class, anchor))
 end
 
-local function label(class, x, y, anchor, words)
-  return ('<text class="%s" x="%s" y="%s" text-anchor="%s">%s</text>'):format(class, place(x),
-    place(y), anchor, xml(words))
+-- The line of a trial, as the page's script finds it.
+local function trial_line(out, class, trial, d, tip)
+  out[#out + 1] = ('<path class="t %s" data-t="%d" d="%s"><title>%s</title></path>'):format(class,
+    trial.number, d, xml((tip(trial):gsub("\n", ", "))))
 end
 
 local LONGEST = 14 -- characters of a label below an axis
@@ -88,11 +89,6 @@ local LONGEST = 14 -- characters of a label below an axis
 local function cut(words)
   return utf8.len(words) and utf8.len(words) > LONGEST
     and words:sub(1, utf8.offset(words, LONGEST) - 1) .. "…" or words
-end
-
-local function svg(width, height, parts)
-  return ('<svg viewBox="0 0 %d %d" width="%d" height="%d" role="img">\n%s\n</svg>'):format(width,
-    height, width, height, table.concat(parts, "\n"))
 end
 
 --- What is said of a trial where the mouse is.
@@ -108,7 +104,7 @@ end
 
 -- ---- a plane -----------------------------------------------------------------------------------
 
---- A name with what its axis is.
+-- A name with what its axis is.
 local function titled(of) return of.log and of.name .. " (logarithmic)" or of.name end
 
 -- Grid, ticks and names of two axes, and where their shares lie.
@@ -116,20 +112,20 @@ local function plane(o)
   local width, height = o.width - MARGIN.left - MARGIN.right, o.height - MARGIN.top - MARGIN.bottom
   local function x_at(share) return MARGIN.left + share * width end
   local function y_at(share) return MARGIN.top + (1 - share) * height end
-  local parts = {}
+  local out = {}
   for _, tick in ipairs(o.y.ticks) do
     local y = y_at(tick.at)
-    parts[#parts + 1] = line("grid", MARGIN.left, y, MARGIN.left + width, y)
-    parts[#parts + 1] = label("tick", MARGIN.left - 6, y + 4, "end", cut(tick.text))
+    svg.line(out, MARGIN.left, y, MARGIN.left + width, y, "grid")
+    label(out, "tick", MARGIN.left - 6, y + 4, "end", cut(tick.text))
   end
   for _, tick in ipairs(o.x.ticks) do
     local x = x_at(tick.at)
-    parts[#parts + 1] = line("grid", x, MARGIN.top, x, MARGIN.top + height)
-    parts[#parts + 1] = label("tick", x, MARGIN.top + height + 15, "middle", cut(tick.text))
+    svg.line(out, x, MARGIN.top, x, MARGIN.top + height, "grid")
+    label(out, "tick", x, MARGIN.top + height + 15, "middle", cut(tick.text))
   end
-  parts[#parts + 1] = label("name", MARGIN.left + width / 2, o.height - 8, "middle", titled(o.x))
-  parts[#parts + 1] = label("name", 2, 12, "start", titled(o.y))
-  return parts, x_at, y_at
+  label(out, "name", MARGIN.left + width / 2, o.height - 8, "middle", titled(o.x))
+  label(out, "name", 2, 12, "start", titled(o.y))
+  return out, x_at, y_at
 end
 
 -- ---- points ------------------------------------------------------------------------------------
@@ -142,36 +138,21 @@ end
 
 --- Points of trials: {trial, x, y, class}; `under` is SVG that lies below them.
 ---@param o {width: integer, height: integer, x: gpipe.SweepAxis, y: gpipe.SweepAxis,
----  points: table[], under: (fun(x: function, y: function): string)?, tip: function}
+---  points: table[], under: (fun(out: string[], x: function, y: function))?, tip: function}
 ---@return string
 function figure.points(o)
-  local parts, x_at, y_at = plane(o)
-  if o.under then parts[#parts + 1] = o.under(x_at, y_at) end
+  local out, x_at, y_at = plane(o)
+  if o.under then o.under(out, x_at, y_at) end
   for _, point in ipairs(o.points) do
     local x = x_at(o.x.place(point.x) + spread(o.x, point.trial))
-    parts[#parts + 1] = ('<circle class="t %s" data-t="%d" cx="%s" cy="%s" r="4"><title>%s</title>'
+    out[#out + 1] = ('<circle class="t %s" data-t="%d" cx="%s" cy="%s" r="4"><title>%s</title>'
       .. "</circle>"):format(point.class, point.trial.number, place(x), place(y_at(point.y)),
         xml((o.tip(point.trial):gsub("\n", ", "))))
   end
-  return svg(o.width, o.height, parts)
+  return svg.inline(o.width, o.height, out)
 end
 
 -- ---- curves ------------------------------------------------------------------------------------
-
--- A line through points; a value that is no number, or is beyond the axis, breaks it.
-local function curve_of(points, x, y)
-  local parts, open = {}, false
-  for _, point in ipairs(points) do
-    local value = point.value
-    if not value or value - value ~= 0 or y.log and value <= 0 then open = false
-    else
-      parts[#parts + 1] = ("%s%s %s"):format(open and "L" or "M", place(x(point.step)),
-        place(y.at(y.place(value))))
-      open = true
-    end
-  end
-  return table.concat(parts)
-end
 
 --- A line for each trial over its steps; the first of the list are drawn last, above the others.
 ---@param o {width: integer, height: integer, x: gpipe.SweepAxis, y: gpipe.SweepAxis,
@@ -179,36 +160,24 @@ end
 ---  tip: function}
 ---@return string
 function figure.curves(o)
-  local parts, x_at, y_at = plane(o)
-  local y = { log = o.y.log, place = o.y.place, at = y_at }
+  local out, x_at, y_at = plane(o)
   for i = #o.curves, 1, -1 do
     local curve = o.curves[i]
-    local path = curve_of(curve.points, function(step) return x_at(o.x.place(step)) end, y)
-    parts[#parts + 1] = ('<path class="t %s" data-t="%d" d="%s"><title>%s</title></path>'):format(
-      curve.class, curve.trial.number, path, xml((o.tip(curve.trial):gsub("\n", ", "))))
+    local d = svg.through(#curve.points, function(p)
+      local step, value = curve.points[p].step, curve.points[p].value
+      -- a value that is no number, or is beyond the axis, breaks the line
+      if not value or value - value ~= 0 or o.y.log and value <= 0 then return nil end
+      return x_at(o.x.place(step)), y_at(o.y.place(value))
+    end)
+    trial_line(out, curve.class, curve.trial, d, o.tip)
   end
-  parts[#parts + 1] = line("axis", x_at(0), y_at(0), x_at(1), y_at(0)) -- lines in front stay below
-  return svg(o.width, o.height, parts)
+  svg.line(out, x_at(0), y_at(0), x_at(1), y_at(0), "axis") -- lines in front stay below
+  return svg.inline(o.width, o.height, out)
 end
 
 -- ---- parallel coordinates ----------------------------------------------------------------------
 
 local TOP, BOTTOM = 34, 22
-
--- The line of a trial from axis to axis; where it has no value the line is broken.
-local function path_of(trial, axes, value_of, x_at, y_at)
-  local parts, open = {}, false
-  for i, of in ipairs(axes) do
-    local value = value_of(trial, of.name, i)
-    if value == nil then open = false
-    else
-      local y = y_at(of.place(value) + spread(of, trial))
-      parts[#parts + 1] = ("%s%s %s"):format(open and "L" or "M", place(x_at(i)), place(y))
-      open = true
-    end
-  end
-  return table.concat(parts)
-end
 
 --- A line for each trial over all axes; the first of the list are drawn last, above the others.
 ---@param o {width: integer, height: integer, axes: gpipe.SweepAxis[], trials: gpipe.SweepTrial[],
@@ -219,23 +188,26 @@ function figure.lines(o)
   local left, right = 70, o.width - 70
   local function x_at(i) return left + (right - left) * (i - 1) / math.max(1, #o.axes - 1) end
   local function y_at(share) return TOP + (1 - share) * (o.height - TOP - BOTTOM) end
-  local parts = {}
+  local out = {}
   for i = #o.trials, 1, -1 do
     local trial = o.trials[i]
-    parts[#parts + 1] = ('<path class="t %s" data-t="%d" d="%s"><title>%s</title></path>'):format(
-      o.class(i), trial.number, path_of(trial, o.axes, o.value, x_at, y_at),
-      xml((o.tip(trial):gsub("\n", ", "))))
+    local d = svg.through(#o.axes, function(a)
+      local of = o.axes[a]
+      local value = o.value(trial, of.name, a)
+      if value == nil then return nil end
+      return x_at(a), y_at(of.place(value) + spread(of, trial))
+    end)
+    trial_line(out, o.class(i), trial, d, o.tip)
   end
   for i, of in ipairs(o.axes) do
-    parts[#parts + 1] = line("axis", x_at(i), TOP, x_at(i), o.height - BOTTOM)
-    local name = cut(of.name) .. (of.log and " (log)" or "")
-    parts[#parts + 1] = label("name", x_at(i), 18, "middle", name)
+    svg.line(out, x_at(i), TOP, x_at(i), o.height - BOTTOM, "axis")
+    label(out, "name", x_at(i), 18, "middle", cut(of.name) .. (of.log and " (log)" or ""))
     for _, tick in ipairs(of.ticks) do
-      parts[#parts + 1] = line("axis", x_at(i) - 4, y_at(tick.at), x_at(i), y_at(tick.at))
-      parts[#parts + 1] = label("tick halo", x_at(i) - 7, y_at(tick.at) + 4, "end", cut(tick.text))
+      svg.line(out, x_at(i) - 4, y_at(tick.at), x_at(i), y_at(tick.at), "axis")
+      label(out, "tick halo", x_at(i) - 7, y_at(tick.at) + 4, "end", cut(tick.text))
     end
   end
-  return svg(o.width, o.height, parts)
+  return svg.inline(o.width, o.height, out)
 end
 
 return figure

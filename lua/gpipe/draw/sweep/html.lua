@@ -2,10 +2,12 @@
 -- learning curves, all parameters side by side, each of them against the objective, which mattered,
 -- all trials in a table, and a page of each.
 
-local core = require "gpipe.core"
 local escape = require "gpipe.io.escape"
+local file = require "gpipe.draw.file"
 local facts = require "gpipe.sweep.report.facts"
 local figure = require "gpipe.draw.sweep.figure"
+local page = require "gpipe.draw.page"
+local svg = require "gpipe.draw.svg"
 local text = require "gpipe.sweep.text"
 
 local html = {}
@@ -44,7 +46,7 @@ end
 
 -- The best so far, from trial to trial, as steps.
 local function best_line(view)
-  return function(x_at, y_at)
+  return function(out, x_at, y_at)
     local best, parts = nil, {}
     for _, trial in ipairs(view.trials) do
       if trial.state == "complete" and math.abs(trial.value) < math.huge then
@@ -55,7 +57,7 @@ local function best_line(view)
       end
     end
     parts[#parts + 1] = "H" .. place(x_at(1)) -- it holds to the last trial
-    return ('<path class="best" d="%s"/>'):format(table.concat(parts))
+    svg.path(out, table.concat(parts), 'class="best"')
   end
 end
 
@@ -142,12 +144,6 @@ end
 
 -- ---- words -------------------------------------------------------------------------------------
 
-local function cells(tag, list)
-  local parts = {}
-  for i, value in ipairs(list) do parts[i] = ("<%s>%s</%s>"):format(tag, xml(value), tag) end
-  return table.concat(parts)
-end
-
 -- A cell with the number that it is sorted by.
 local function cell(value, shown)
   local by = type(value) == "number" and (' data-v="%.17g"'):format(value) or ""
@@ -168,7 +164,7 @@ local function table_of_trials(view)
   local head = { "trial", "state", view.sweep.objective }
   for _, name in ipairs(view.names) do head[#head + 1] = name end
   head[#head + 1], head[#head + 2] = "steps", "seconds"
-  local lines = { "<thead><tr>" .. cells("th", head) .. "</tr></thead><tbody>" }
+  local lines = { "<thead>" .. page.row("th", head) .. "</thead><tbody>" }
   for _, trial in ipairs(in_order(view)) do
     local row = { cell(trial.number, tostring(trial.number)), cell(trial.state), cell(trial.value) }
     for _, name in ipairs(view.names) do row[#row + 1] = cell(trial.params[name]) end
@@ -184,7 +180,7 @@ end
 local function page_of(view, trial, curve)
   local lines = {}
   local function add(name, value)
-    lines[#lines + 1] = ("<tr><td>%s</td><td>%s</td></tr>"):format(xml(name), xml(value))
+    lines[#lines + 1] = page.row("td", { name, value })
   end
   add("state", trial.state)
   if trial.value then add(view.sweep.objective, text.value(trial.value)) end
@@ -199,7 +195,7 @@ local function page_of(view, trial, curve)
     .. "%s%s</article>"):format(trial.number, trial.number, table.concat(lines), shown, failed)
 end
 
-local function pages(view, curves)
+local function trial_pages(view, curves)
   local of, list = {}, {}
   for _, curve in ipairs(curves) do of[curve.trial] = curve end
   for i, trial in ipairs(in_order(view)) do
@@ -213,7 +209,7 @@ local function importance(view)
   if not list then return '<p class="faint">With ten trials or more.</p>' end
   local lines = {}
   for i, entry in ipairs(list) do
-    lines[i] = ('<tr><td>%s</td><td class="bar"><i style="width:%s%%"></i></td><td>%.2f</td></tr>')
+    lines[i] = ('<tr><td>%s</td><td class="share"><i style="width:%s%%"></i></td><td>%.2f</td></tr>')
       :format(xml(entry.name), place(100 * entry.share), entry.share)
   end
   return ('<table class="bars">%s</table><p class="faint">%s. A parameter that only matters '
@@ -270,29 +266,33 @@ local function figures(view, curves)
   }, "\n")
 end
 
+local function generator(sweep) return "gpipe-lua sweep " .. sweep.name end
+
 --- The page of a sweep.
 ---@param sweep gpipe.Sweep
 ---@return string
 function html.render(sweep)
   local view = view_of(sweep)
   local curves = curves_of(view)
-  local parts = {
-    TITLE = xml(sweep.name), COUNTS = xml(facts.counts(sweep, view.trials)),
-    HOW = xml(("%s, %s"):format(sweep:goal(), sweep:how())), BODY = figures(view, curves),
-    FAILURES = failures(view), PAGES = pages(view, curves),
+  return page.render {
+    title = sweep.name, generator = generator(sweep), body = require "gpipe.draw.sweep.page.body",
+    style = require "gpipe.draw.sweep.page.style", script = require "gpipe.draw.sweep.page.script",
+    parts = {
+      HOW = xml(("%s, %s"):format(sweep:goal(), sweep:how())),
+      COUNTS = xml(facts.counts(sweep, view.trials)), FIGURES = figures(view, curves),
+      FAILURES = failures(view), TRIALS = trial_pages(view, curves),
+    },
   }
-  return (require("gpipe.draw.sweep.page"):gsub("{{(%u+)}}", parts))
 end
 
 -- Whether the file of a path is a page of the same sweep.
 local function is_page_of(sweep, path)
-  local file <close> = io.open(path, "rb")
-  local head = file and file:read(1000) or ""
-  return head:find(('<meta name="generator" content="gpipe-lua sweep %s">'):format(xml(sweep.name)),
-    1, true) ~= nil
+  local there <close> = io.open(path, "rb")
+  local head = there and there:read(1000) or ""
+  return head:find(page.generator(generator(sweep)), 1, true) ~= nil
 end
 
---- Write the page. A file that is there is only replaced where it is a page of the same sweep, or
+--- Write the page. A file that is there is replaced only where it is a page of the same sweep, or
 --- with `force`.
 ---@param sweep gpipe.Sweep
 ---@param path string
@@ -306,7 +306,8 @@ function html.write(sweep, path, force)
     return nil, ("sweep:html: %s is there and is no page of '%s', expected another path or "
       .. "force = true"):format(path, sweep.name), "io"
   end
-  local written, message, code = core.file_write(path, html.render(sweep))
+  local written, message, code = file.write("sweep:html", path, true,
+    function() return html.render(sweep) end)
   if not written then return nil, message, code end
   return path
 end

@@ -3,7 +3,7 @@
 
 local columns = require "gpipe.draw.columns"
 local facts = require "gpipe.sweep.report.facts"
-local fit = require "gpipe.draw.schedule.fit"
+local terminal = require "gpipe.draw.terminal"
 local text = require "gpipe.sweep.text"
 
 local sweep_table = {}
@@ -16,14 +16,14 @@ end
 
 local function rows_of(sweep, ranked, names, count)
   local rows = { { "trial", sweep.objective } }
-  for _, name in ipairs(names) do table.insert(rows[1], fit.clean(name)) end
+  for _, name in ipairs(names) do table.insert(rows[1], terminal.clean(name)) end
   table.insert(rows[1], "time")
   for i = 1, math.min(count, #ranked) do
     local trial = ranked[i]
     local row = { tostring(trial.number), text.short(trial.value) }
     for _, name in ipairs(names) do
       local value = trial.params[name]
-      row[#row + 1] = value == nil and "-" or fit.clean(text.short(value))
+      row[#row + 1] = value == nil and "-" or terminal.clean(text.short(value))
     end
     row[#row + 1] = seconds_text(trial.seconds)
     rows[#rows + 1] = row
@@ -34,7 +34,7 @@ end
 local function importance_line(ranked, names)
   local parts = {}
   for i, entry in ipairs(facts.importance(ranked, names) or {}) do
-    parts[i] = ("%s %.2f"):format(fit.clean(entry.name), entry.share)
+    parts[i] = ("%s %.2f"):format(terminal.clean(entry.name), entry.share)
   end
   return #parts > 0 and ("importance (%s): %s"):format(facts.METHOD, table.concat(parts, ", "))
     or nil
@@ -47,7 +47,7 @@ local function failures(trials)
     local reason = trial.error and trial.error:match "[^\n]*"
     if reason and not seen[reason] and #lines < 3 then
       seen[reason] = true
-      lines[#lines + 1] = ("trial %d %s: %s"):format(trial.number, trial.state, fit.clean(reason))
+      lines[#lines + 1] = ("trial %d %s: %s"):format(trial.number, trial.state, terminal.clean(reason))
     end
   end
   return lines

@@ -4,7 +4,6 @@
 -- of low and high; with it the smoothed means, as TensorBoard's.
 
 return [==[
-"use strict";
 const state = {smooth: 0, axis: "step", log: false, zoom: null, hidden: new Set(), by: "run"};
 const MARGIN = {left: 58, right: 26, top: 8, bottom: 24};
 
@@ -74,10 +73,6 @@ function shownCurves(chart) {
 
 // ---- axes ---------------------------------------------------------------------------------------
 
-function roundStep(least) {
-  const power = 10 ** Math.floor(Math.log10(least));
-  return [1, 2, 5, 10].find(digit => digit * power >= least * (1 - 1e-9)) * power;
-}
 function numberText(value) {
   if (value === 0) return "0";
   const size = Math.abs(value);
@@ -85,8 +80,6 @@ function numberText(value) {
     if (size >= unit) return +(value / (name === "k" ? 1e3 : unit)).toPrecision(6) + name;
   return size < 1e-3 ? value.toExponential(3).replace(/\.?0+e/, "e") : "" + +value.toPrecision(5);
 }
-const TIMES = [[2 * 86400, 86400, "d"], [2 * 3600, 3600, "h"], [120, 60, "min"], [0, 1, "s"]];
-function timeUnit(extent) { return TIMES.find(entry => extent >= entry[0]); }
 
 function ticks(from, to, most, log) {
   if (log && to / from >= 10) {

@@ -22,14 +22,13 @@
 --   label       is the action as in the text of a schedule, "2F0@1", where there is room for that in
 --               most of what is visible; else the micro-batch alone in all cells, and where that does
 --               not fit nothing: letters never leave their cell
---   drawAxis    ticks every 90 pixels or so at 1, 2 or 5 times a power of ten, in the unit that
+--   drawAxis    ticks at least 80 pixels apart at 1, 2 or 5 times a power of ten, in the unit that
 --               suits what is visible: zooming in leads from seconds to microseconds
 --   drawNames   names as many rows as can be read without touching each other
 --   paint       mixes the colour of a stage; the ink on it is black or white by its luminance
 --               (WCAG 2.1, relative luminance)
 
 return [==[
-"use strict";
 (() => {
 const data = JSON.parse(document.getElementById("data").textContent);
 const stage = document.getElementById("stage"), canvas = document.getElementById("canvas");
@@ -78,12 +77,9 @@ const updates = new Set(data.ops.map((op, i) => op[0] === "U" ? i : -1));
 const others = new Set(data.ops.map((op, i) => op[1].startsWith("other") ? i : -1));
 
 // ---- words ----
-function unitOf(extent, unit) {
-  if (unit !== "s") return [1, ""];
-  return [[1, "s"], [1e-3, "ms"], [1e-6, "\u00b5s"]].find(u => extent >= u[0]) || [1e-9, "ns"];
-}
+const unitOf = (extent, unit) => unit === "s" ? timeUnit(extent) : [0, 1, ""];
 function timeText(t, unit) {
-  const [divisor, name] = unitOf(Math.abs(t), unit);
+  const [, divisor, name] = unitOf(Math.abs(t), unit);
   return parseFloat((t / divisor).toPrecision(5)) + (name && " " + name);
 }
 function label(view, d, row, i) {
@@ -240,9 +236,8 @@ function drawBar(bar, marked) {
   drawMarks(marks);
 }
 function drawAxis() {
-  const [divisor, name] = unitOf(to, data.unit), span = (to - from) / divisor;
-  let step = 10 ** Math.floor(Math.log10(span / Math.max(2, width / 90)));
-  for (const f of [2, 2.5, 2]) if (span / step > width / 80) step *= f;
+  const [, divisor, name] = unitOf(to, data.unit);
+  const step = roundStep((to - from) / divisor / (width / 80));
   context.strokeStyle = colours.line;
   context.fillStyle = colours.faint;
   context.lineWidth = 1;
