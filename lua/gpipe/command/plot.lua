@@ -4,7 +4,7 @@ local core = require "gpipe.core"
 local curves = require "gpipe.run_reader.curves"
 local terminal = require "gpipe.draw.terminal"
 local groups = require "gpipe.run_reader.groups"
-local plot = require "gpipe.draw.runs"
+local pictures = require "gpipe.draw.runs"
 local runs = require "gpipe.run_reader"
 local words = require "gpipe.command.words"
 
@@ -76,15 +76,15 @@ local function draw(values, list, names)
   local figure = { x = values.x, smooth = values.smooth, log = values.log,
     by = values.by }
   if not values.svg and not values.html then
-    print(plot.text("plot", list, names, figure))
+    print(pictures.text("plot", list, names, figure))
     return true
   end
   if values.svg then
     figure.force = values.force
-    local good, message = plot.svg("plot", list, values.svg, names, figure)
+    local good, message = pictures.svg("plot", list, values.svg, names, figure)
     if not good then return nil, message end
   end
-  if values.html then return plot.html("plot", list, values.html, { force = values.force }) end
+  if values.html then return pictures.html("plot", list, values.html, { force = values.force }) end
   return true
 end
 

@@ -1,4 +1,4 @@
--- lua/gpipe/draw/svg.lua - the one writer of SVG: texts, paths, the axis below a plot, the document.
+-- lua/gpipe/draw/svg.lua - writes SVG: texts, paths, the axis below a plot, the document.
 --
 -- A drawing appends elements to a list of strings. A figure has attributes only, no style sheet and
 -- no script, so that converters to PDF understand all of it; a figure within a page may have
@@ -40,7 +40,9 @@ end
 ---@param out string[]
 ---@param d string what it draws: "M0 1L2 3"
 ---@param attributes string
-function svg.path(out, d, attributes) out[#out + 1] = ('<path d="%s" %s/>'):format(d, attributes) end
+function svg.path(out, d, attributes)
+  out[#out + 1] = ('<path d="%s" %s/>'):format(d, attributes)
+end
 
 --- Append a straight line.
 ---@param out string[]

@@ -28,6 +28,12 @@ function terminal.cut(text, width)
   return text:sub(1, utf8.offset(text, math.max(0, width) + 1) - 1)
 end
 
+--- The first `width` characters of a text, clean.
+---@param text string
+---@param width integer
+---@return string
+function terminal.fit(text, width) return terminal.cut(terminal.clean(text), width) end
+
 --- A text filled up with spaces.
 ---@param text string
 ---@param width integer

@@ -4,7 +4,7 @@
 local core = require "gpipe.core"
 local find = require "gpipe.run_reader.find"
 local options = require "gpipe.options"
-local plot = require "gpipe.draw.runs"
+local draw = require "gpipe.draw.runs"
 
 ---@class gpipe.Runs: gpipe.RunFolder[]
 ---@field dir string
@@ -42,7 +42,7 @@ end
 ---@param names? string|string[]
 ---@param opts? table
 ---@return string
-function Runs:plot(names, opts) return plot.text("runs:plot", self, names, opts) end
+function Runs:plot(names, opts) return draw.text("runs:plot", self, names, opts) end
 
 --- Write the curves of all runs as an SVG figure. A file that is there is left as it is, unless
 --- `force` says otherwise.
@@ -60,7 +60,7 @@ function Runs:plot(names, opts) return plot.text("runs:plot", self, names, opts)
 ---@return boolean? true
 ---@return string? message
 ---@return string? code
-function Runs:svg(path, names, opts) return plot.svg("runs:svg", self, path, names, opts) end
+function Runs:svg(path, names, opts) return draw.svg("runs:svg", self, path, names, opts) end
 
 --- Write all that the runs logged as one page that needs nothing else: curves with smoothing and
 --- zoom, a table of the configs, memory per device, the schedule of the last step. A file that is
@@ -76,7 +76,7 @@ function Runs:svg(path, names, opts) return plot.svg("runs:svg", self, path, nam
 ---@return boolean? true
 ---@return string? message
 ---@return string? code
-function Runs:html(path, opts) return plot.html("runs:html", self, path, opts) end
+function Runs:html(path, opts) return draw.html("runs:html", self, path, opts) end
 
 function Runs:__tostring() return require("gpipe.run_reader.table").text(self) end
 

@@ -40,7 +40,8 @@ local function best_text(run)
 end
 
 local function rate_text(run)
-  return run.rate and ("%s %s"):format(progress.short(run.rate), terminal.clean(run.unit or "/s")) or ""
+  local unit = terminal.clean(run.unit or "/s")
+  return run.rate and ("%s %s"):format(progress.short(run.rate), unit) or ""
 end
 
 -- In the order of the table; `drop`: which goes first where there is no room (none: it stays).

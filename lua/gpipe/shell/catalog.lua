@@ -211,8 +211,10 @@ local function of_runs(gp)
     of_table("flags.", require "gpipe.flags", "Flags of scripts: require \"gpipe.flags\""),
     of_table("progress.", require "gpipe.progress", "Lines of progress: require \"gpipe.progress\"",
       function(name) return name ~= "now" end), -- core.seconds
-    of_methods("runs:", require("gpipe.run_reader").methods, "Methods of lists of runs", "gpipe.Runs"),
-    of_methods("r:", require("gpipe.run_reader.folder").methods, "Methods of runs", "gpipe.RunFolder"))
+    of_methods("runs:", require("gpipe.run_reader").methods, "Methods of lists of runs",
+      "gpipe.Runs"),
+    of_methods("r:", require("gpipe.run_reader.folder").methods, "Methods of runs",
+      "gpipe.RunFolder"))
 end
 
 local PARTS = { -- of a training loop, as they are called there

@@ -126,7 +126,7 @@ local function render_panel(panel, opts, lines)
     local x, y = draw_curve(page, curve, opts.lines)
     if not (alone or opts.colour) then page.canvas:write(x, y, letter_of(curve.place)) end
   end
-  if panel.title ~= "" then lines[#lines + 1] = terminal.cut(terminal.clean(panel.title), opts.width) end
+  if panel.title ~= "" then lines[#lines + 1] = terminal.fit(panel.title, opts.width) end
   local function letter(place) return alone and "*" or letter_of(place) end
   for row = 1, opts.height do
     local label = page.labels[row]
@@ -136,8 +136,7 @@ local function render_panel(panel, opts, lines)
   end
   local below, words = x_lines(page, marks, page.widest + 2)
   lines[#lines + 1], lines[#lines + 2] = below, words
-  local name = terminal.clean(panels.x_name(panel, opts.time, page.x))
-  name = terminal.cut(name, opts.width)
+  local name = terminal.fit(panels.x_name(panel, opts.time, page.x), opts.width)
   lines[#lines + 1] = (" "):rep(math.max(0, opts.width - utf8.len(name))) .. name
   legend(panel, opts, marks, lines)
 end

@@ -8,7 +8,7 @@ local groups = require "gpipe.run_reader.groups"
 local options = require "gpipe.options"
 local screen = require "gpipe.screen"
 
-local plot = {}
+local draw = {}
 
 -- ---- options -----------------------------------------------------------------------------------
 
@@ -67,13 +67,13 @@ end
 
 -- ---- pictures ----------------------------------------------------------------------------------
 
---- Curves as text for a terminal.
----@param who string
+--- Curves as text for a terminal; the options are those of `run:plot` and `by`.
+---@param who string the public function, for errors
 ---@param runs gpipe.RunFolder[]
 ---@param names? string|string[]
 ---@param opts? table
 ---@return string
-function plot.text(who, runs, names, opts)
+function draw.text(who, runs, names, opts)
   local o = options.check(who, opts, TEXT)
   screen.fill_in(o)
   o.lines = o.smooth > 0 or o.by ~= nil -- bands of several groups would cover each other
@@ -83,36 +83,24 @@ function plot.text(who, runs, names, opts)
   end)
 end
 
---- Curves as an SVG figure in a file.
----@param who string
----@param runs gpipe.RunFolder[]
----@param path string
----@param names? string|string[]
----@param opts? table
+--- Curves as an SVG figure in a file; the options are those of `runs:svg`.
 ---@return boolean? true
 ---@return string? message
 ---@return string? code "io"; "exists" where there is such a file and force was not given
-function plot.svg(who, runs, path, names, opts)
+function draw.svg(who, runs, path, names, opts)
   local o = options.check(who, opts, SVG)
   return file.write(who, path, o.force, function()
-    local svg = require "gpipe.draw.curves.svg"
-    return svg.render(gather(who, runs, names, o, svg.POINTS), o)
+    local figure = require "gpipe.draw.curves.svg"
+    return figure.render(gather(who, runs, names, o, figure.POINTS), o)
   end)
 end
 
---- Runs as one page in a file.
----@param who string
----@param runs gpipe.RunFolder[]
----@param path string
----@param opts? table
----@return boolean? true
----@return string? message
----@return string? code as plot.svg
-function plot.html(who, runs, path, opts)
+--- Runs as one page in a file; the options are those of `runs:html`, results as draw.svg.
+function draw.html(who, runs, path, opts)
   local o = options.check(who, opts, PAGE)
   return file.write(who, path, o.force, function()
     return require("gpipe.draw.runs.html").render(runs, o)
   end)
 end
 
-return plot
+return draw

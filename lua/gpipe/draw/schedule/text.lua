@@ -76,7 +76,8 @@ end
 local function header(view, width, lines)
   local peak, device = view:highest_peak()
   local pieces = {
-    ("%s: %d device%s"):format(terminal.clean(view.name), view.devices, view.devices == 1 and "" or "s"),
+    ("%s: %d device%s"):format(terminal.clean(view.name), view.devices,
+      view.devices == 1 and "" or "s"),
     "makespan " .. axis.time(view.makespan, view.unit),
     "bubble " .. timeline.percent(view:mean_bubble()),
   }
@@ -133,15 +134,16 @@ end
 local function gutters(views, layout)
   local names, tags, name_width, tag_width = {}, {}, 0, 0
   for _, d in ipairs(layout.shown) do
-    names[d] = terminal.cut(terminal.clean(views[1]:device_name(d)), layout.width // 6)
+    names[d] = terminal.fit(views[1]:device_name(d), layout.width // 6)
     name_width = math.max(name_width, utf8.len(names[d]))
   end
   for k, view in ipairs(views) do
-    tags[k] = #views > 1 and " " .. terminal.cut(terminal.clean(view.name), layout.width // 6) or ""
+    tags[k] = #views > 1 and " " .. terminal.fit(view.name, layout.width // 6) or ""
     tag_width = math.max(tag_width, utf8.len(tags[k]))
   end
   return function(d, k)
-    return terminal.pad(k == 1 and names[d] or "", name_width) .. terminal.pad(tags[k], tag_width) .. " |"
+    return terminal.pad(k == 1 and names[d] or "", name_width)
+      .. terminal.pad(tags[k], tag_width) .. " |"
   end, name_width + tag_width + 2
 end
 

@@ -209,8 +209,8 @@ local function importance(view)
   if not list then return '<p class="faint">With ten trials or more.</p>' end
   local lines = {}
   for i, entry in ipairs(list) do
-    lines[i] = ('<tr><td>%s</td><td class="share"><i style="width:%s%%"></i></td><td>%.2f</td></tr>')
-      :format(xml(entry.name), place(100 * entry.share), entry.share)
+    lines[i] = ('<tr><td>%s</td><td class="share"><i style="width:%s%%"></i></td>'
+      .. "<td>%.2f</td></tr>"):format(xml(entry.name), place(100 * entry.share), entry.share)
   end
   return ('<table class="bars">%s</table><p class="faint">%s. A parameter that only matters '
     .. "together with another one is not seen.</p>"):format(table.concat(lines, "\n"),

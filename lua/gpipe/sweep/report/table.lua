@@ -47,7 +47,8 @@ local function failures(trials)
     local reason = trial.error and trial.error:match "[^\n]*"
     if reason and not seen[reason] and #lines < 3 then
       seen[reason] = true
-      lines[#lines + 1] = ("trial %d %s: %s"):format(trial.number, trial.state, terminal.clean(reason))
+      lines[#lines + 1] = ("trial %d %s: %s"):format(trial.number, trial.state,
+        terminal.clean(reason))
     end
   end
   return lines
