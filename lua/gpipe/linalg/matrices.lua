@@ -9,7 +9,7 @@ local core = require "gpipe.core"
 local create = require "gpipe.tensor.create"
 local errors = require "gpipe.errors"
 local is_tensor = require "gpipe.tensor.is"
-local more = require "gpipe.tensor.more"
+local more = require "gpipe.tensor.indices"
 
 local matrices = {}
 

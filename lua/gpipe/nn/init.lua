@@ -3,13 +3,13 @@
 -- One line a name; what each is, is in the file it comes from.
 
 local errors = require "gpipe.errors"
-local activation = require "gpipe.nn.layer.activation"
+local activation = require "gpipe.nn.layer.activation.elementwise"
 local blocks = require "gpipe.nn.layer.shape.blocks"
 local border = require "gpipe.nn.layer.image.border"
-local dropout2d = require "gpipe.nn.layer.dropout2d"
-local functions = require "gpipe.nn.layer.function"
+local dropout2d = require "gpipe.nn.layer.dropout.channels"
+local functions = require "gpipe.nn.layer.activation.prelu"
 local margin = require "gpipe.nn.loss.margin"
-local paired = require "gpipe.nn.layer.pairs"
+local paired = require "gpipe.nn.layer.distance"
 local batch_norm = require "gpipe.nn.layer.norm.batch_norm"
 local bce = require "gpipe.nn.loss.bce"
 local cells = require "gpipe.nn.sequence.cells"
@@ -141,9 +141,9 @@ local nn = {
   GLU = functions.GLU,
   Softmin = functions.Softmin,
   Softmax2d = functions.Softmax2d,
-  RReLU = require "gpipe.nn.layer.random_relu",
-  Softmax = require "gpipe.nn.layer.softmax",
-  LogSoftmax = require "gpipe.nn.layer.log_softmax",
+  RReLU = require "gpipe.nn.layer.activation.rrelu",
+  Softmax = require "gpipe.nn.layer.activation.softmax",
+  LogSoftmax = require "gpipe.nn.layer.activation.log_softmax",
   Flatten = require "gpipe.nn.layer.shape.flatten",
   Unflatten = blocks.Unflatten,
   PixelShuffle = blocks.PixelShuffle,

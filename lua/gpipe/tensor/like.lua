@@ -3,7 +3,7 @@
 local core = require "gpipe.core"
 local create = require "gpipe.tensor.create"
 local errors = require "gpipe.errors"
-local more = require "gpipe.tensor.more"
+local more = require "gpipe.tensor.indices"
 local options = require "gpipe.options"
 local check = require "gpipe.tensor.methods.check"
 local is_tensor = require "gpipe.tensor.is"

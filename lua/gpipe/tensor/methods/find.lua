@@ -7,7 +7,7 @@ local core = require "gpipe.core"
 local errors = require "gpipe.errors"
 local options = require "gpipe.options"
 local is_tensor = require "gpipe.tensor.is"
-local together = require "gpipe.tensor.together"
+local together = require "gpipe.tensor.join"
 
 local Tensor = {}
 

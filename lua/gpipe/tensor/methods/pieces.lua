@@ -8,7 +8,7 @@ local create = require "gpipe.tensor.create"
 local errors = require "gpipe.errors"
 local is_tensor = require "gpipe.tensor.is"
 local options = require "gpipe.options"
-local together = require "gpipe.tensor.together"
+local together = require "gpipe.tensor.join"
 
 local Tensor = {}
 

@@ -4,7 +4,7 @@
 local core = require "gpipe.core"
 local create = require "gpipe.tensor.create"
 local errors = require "gpipe.errors"
-local more = require "gpipe.tensor.more"
+local more = require "gpipe.tensor.indices"
 local options = require "gpipe.options"
 local beside = require "gpipe.tensor.methods.beside"
 local check = require "gpipe.tensor.methods.check"

@@ -1,4 +1,4 @@
--- lua/gpipe/nn/layer/activation.lua - the layers that apply one function to every element.
+-- lua/gpipe/nn/layer/activation/elementwise.lua - the layers that apply one function to every element.
 --
 -- They hold no parameters. Those without an argument are made by one function, those with numbers
 -- by another; GELU, which has two forms, stands below.

@@ -1,4 +1,4 @@
--- lua/gpipe/nn/layer/pairs.lua - layers of two tensors: `nn.CosineSimilarity`,
+-- lua/gpipe/nn/layer/distance.lua - layers of two tensors: `nn.CosineSimilarity`,
 -- `nn.PairwiseDistance`, `nn.Bilinear`; and `nn.EmbeddingBag`, `nn.LocalResponseNorm`.
 
 local core = require "gpipe.core"
@@ -12,7 +12,7 @@ local input = require "gpipe.nn.layer.input"
 local options = require "gpipe.options"
 local parameter = require "gpipe.nn.parameter"
 local scope = require "gpipe.nn.scope"
-local together = require "gpipe.tensor.together"
+local together = require "gpipe.tensor.join"
 
 local layers = {}
 

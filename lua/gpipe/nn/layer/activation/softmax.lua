@@ -1,4 +1,4 @@
--- lua/gpipe/nn/layer/softmax.lua - `nn.Softmax`: scores to shares that sum to 1.
+-- lua/gpipe/nn/layer/activation/softmax.lua - `nn.Softmax`: scores to shares that sum to 1.
 
 local Module = require "gpipe.nn.module"
 local check = require "gpipe.nn.check"

@@ -1,4 +1,4 @@
--- lua/gpipe/nn/layer/random_relu.lua - `nn.RReLU`: a leaky ReLU whose slopes are drawn.
+-- lua/gpipe/nn/layer/activation/rrelu.lua - `nn.RReLU`: a leaky ReLU whose slopes are drawn.
 
 local core = require "gpipe.core"
 local Module = require "gpipe.nn.module"

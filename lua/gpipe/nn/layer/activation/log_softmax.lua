@@ -1,6 +1,6 @@
--- lua/gpipe/nn/layer/log_softmax.lua - `nn.LogSoftmax`: scores to logarithms of shares.
+-- lua/gpipe/nn/layer/activation/log_softmax.lua - `nn.LogSoftmax`: scores to logarithms of shares.
 
-local Softmax = require "gpipe.nn.layer.softmax"
+local Softmax = require "gpipe.nn.layer.activation.softmax"
 local class = require "gpipe.nn.class"
 local input = require "gpipe.nn.layer.input"
 

@@ -1,4 +1,4 @@
--- lua/gpipe/tensor/more.lua - functions that make tensors, put together from those of create.lua.
+-- lua/gpipe/tensor/indices.lua - functions that make tensors, put together from those of create.lua.
 
 local core = require "gpipe.core"
 local create = require "gpipe.tensor.create"

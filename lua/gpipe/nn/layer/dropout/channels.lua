@@ -1,4 +1,4 @@
--- lua/gpipe/nn/layer/dropout2d.lua - `nn.Dropout1d`, `nn.Dropout2d`, `nn.Dropout3d`: forget whole
+-- lua/gpipe/nn/layer/dropout/channels.lua - `nn.Dropout1d`, `nn.Dropout2d`, `nn.Dropout3d`: forget whole
 -- channels while training; `nn.AlphaDropout`, `nn.FeatureAlphaDropout`: forget so that mean and
 -- variance stay.
 --

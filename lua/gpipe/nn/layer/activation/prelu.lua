@@ -1,9 +1,9 @@
--- lua/gpipe/nn/layer/function.lua - the activations that are formulas of a few ops, and PReLU,
+-- lua/gpipe/nn/layer/activation/prelu.lua - the activations that are formulas of a few ops, and PReLU,
 -- whose slope is learned.
 
 local core = require "gpipe.core"
 local Module = require "gpipe.nn.module"
-local Softmax = require "gpipe.nn.layer.softmax"
+local Softmax = require "gpipe.nn.layer.activation.softmax"
 local check = require "gpipe.nn.check"
 local class = require "gpipe.nn.class"
 local errors = require "gpipe.errors"

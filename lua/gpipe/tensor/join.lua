@@ -1,4 +1,4 @@
--- lua/gpipe/tensor/together.lua - functions of several tensors at once, by torch's names: beside
+-- lua/gpipe/tensor/join.lua - functions of several tensors at once, by torch's names: beside
 -- each other, in one shape, in all combinations.
 
 local core = require "gpipe.core"
