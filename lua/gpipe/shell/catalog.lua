@@ -20,19 +20,18 @@ local catalog = {}
 -- ---- sections ----------------------------------------------------------------------------------
 
 local TITLES = { -- of files
-  activation = "Activations", softmax = "Activations", log_softmax = "Activations",
   pool = "Windows of images and sequences", conv = "Windows of images and sequences",
-  resize = "Windows of images and sequences", attention = "Attention",
+  pad = "Windows of images and sequences", attention = "Attention",
   batch_norm = "Normalization", group_norm = "Normalization", layer_norm = "Normalization",
   rms_norm = "Normalization", initial = "Initial values", module = "Modules", class = "Modules",
   parameter = "Modules", sequential = "Containers", recurrent = "Recurrent layers",
-  create = "Making tensors", more = "Making tensors", random = "Random numbers",
+  create = "Making tensors", indices = "Making tensors", random = "Random numbers",
   machine = "The machine", io = "Files", npy = "Files", fill = "Initial values",
-  like = "Making tensors", together = "Several tensors",
+  like = "Making tensors", join = "Several tensors", combine = "Several tensors",
 }
 local FOLDERS = {
   loss = "Losses", container = "Containers", skip = "Skip connections", layer = "Other layers",
-  shape = "Other layers",
+  shape = "Other layers", dropout = "Other layers", activation = "Activations",
   gradient = "Gradients", models = "Models", gpt2 = "Models",
 }
 

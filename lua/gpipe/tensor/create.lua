@@ -1,9 +1,11 @@
--- lua/gpipe/tensor/create.lua - gp.tensor, zeros, ones, full, arange, rand, randn.
+-- lua/gpipe/tensor/create.lua - gp.tensor, zeros, ones, full, arange, eye, linspace, logspace,
+-- frombytes, rand, randn.
 --
 -- Only options and defaults are decided here: dtype is f32 unless said, and what is drawn without a
 -- seed comes from gp.seed's streams.
 
 local core = require "gpipe.core"
+local check = require "gpipe.tensor.methods.check"
 local errors = require "gpipe.errors"
 local is_tensor = require "gpipe.tensor.is"
 local options = require "gpipe.options"
@@ -157,6 +159,85 @@ function create.arange(first, last, step, opts)
 end
 
 -- ---- drawn -----------------------------------------------------------------------------------
+
+--- The identity: ones where row and column are equal.
+--- ```lua
+--- assert(gp.eye(3):sum():item() == 3)
+--- ```
+---@param n integer
+---@param opts? gpipe.TensorOptions
+---@return gpipe.Tensor [n, n]
+function create.eye(n, opts)
+  n = check.count("gp.eye: n", n, 1)
+  local o = options.check("gp.eye", opts, create.rules.common)
+  local row = core.arange(1, n, 1, "i64")
+  local t = create.full({ n, n }, 0, o)
+  return core.where(row:reshape(n, 1):eq(row), 1, t)
+end
+
+--- n numbers from a to b, both included, equally far apart.
+--- ```lua
+--- assert(gp.linspace(0, 1, 5)[2] == 0.25)
+--- ```
+---@param a number
+---@param b number
+---@param n integer
+---@param opts? gpipe.TensorOptions
+---@return gpipe.Tensor
+function create.linspace(a, b, n, opts)
+  n = check.count("gp.linspace: n", n, 1)
+  local o = options.check("gp.linspace", opts, create.rules.common)
+  if not math.type(a) or not math.type(b) then
+    errors.raise("gp.linspace: the range is %s to %s, expected numbers", errors.show(a),
+      errors.show(b))
+  end
+  local values = {}
+  for i = 1, n do values[i] = n == 1 and a or a + (b - a) * ((i - 1) / (n - 1)) end
+  if n > 1 then values[n] = b end
+  return create.tensor(values, o)
+end
+
+--- n numbers from base^a to base^b, both included, each the same multiple of the one before.
+--- ```lua
+--- assert(gp.logspace(0, 2, 3)[2] == 10)
+--- ```
+---@param a number
+---@param b number
+---@param n integer
+---@param opts? {base?: number, dtype?: gpipe.dtype, device?: string} base: 10
+---@return gpipe.Tensor
+function create.logspace(a, b, n, opts)
+  local o = options.check("gp.logspace", opts, {
+    base = { type = "number", above = 0, default = 10 }, dtype = common.dtype,
+    device = common.device,
+  })
+  n = check.count("gp.logspace: n", n, 1)
+  if not math.type(a) or not math.type(b) then
+    errors.raise("gp.logspace: the range is %s to %s, expected numbers", errors.show(a),
+      errors.show(b))
+  end
+  local values = create.linspace(a, b, n, { dtype = "f64" }):totable()
+  for i, power in ipairs(values) do values[i] = o.base ^ power end
+  return create.tensor(values, { dtype = o.dtype, device = o.device })
+end
+
+--- What `t:bytes()` of a tensor of this shape and dtype gave.
+---
+--- Errors: another number of bytes; a byte of bool that is neither 0 nor 1.
+--- ```lua
+--- local t = gp.randn {2, 3}
+--- assert(gp.equal(t, gp.frombytes(t:bytes(), {2, 3}, "f32")))
+--- ```
+---@param s string
+---@param shape integer[]
+---@param dtype gpipe.dtype
+---@return gpipe.Tensor
+function create.frombytes(s, shape, dtype)
+  if type(s) ~= "string" then
+    errors.raise("gp.frombytes: the first argument is %s, expected a string", errors.show(s))
+  end
+  return core.frombytes(s, shape, dtype)
+end
 
 -- In forward a draw is an op of the step's own stream, but for one that has a seed: that is a
 -- constant.

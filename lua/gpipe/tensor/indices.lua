@@ -1,145 +1,17 @@
--- lua/gpipe/tensor/indices.lua - functions that make tensors, put together from those of create.lua.
+-- lua/gpipe/tensor/indices.lua - tensors of positions and of ids: tril_indices, triu_indices,
+-- searchsorted, one_hot.
 
 local core = require "gpipe.core"
-local create = require "gpipe.tensor.create"
 local errors = require "gpipe.errors"
 local options = require "gpipe.options"
-local random = require "gpipe.random"
 local beside = require "gpipe.tensor.methods.beside"
 local check = require "gpipe.tensor.methods.check"
-local is_tensor = require "gpipe.tensor.is"
 
-local more = {}
+local indices = {}
 
-local MOST_DRAWN = 1 << 53 -- integers that one draw of f64 tells apart
+local FARTHEST = 1 << 53 -- diagonal of a matrix
 
-local common, drawn_rules = create.rules.common, create.rules.drawn
-local integers = { device = drawn_rules.device, seed = drawn_rules.seed }
-
---- Tensors of one shape along a new dimension, the first unless said.
---- ```lua
---- assert(gp.stack({gp.ones {2}, gp.zeros {2}}).shape[1] == 2)
---- ```
----@param list gpipe.Tensor[]
----@param d? integer
----@return gpipe.Tensor
-function more.stack(list, d)
-  if type(list) ~= "table" or #list == 0 then
-    errors.raise("gp.stack: the tensors are %s, expected a list of at least one", errors.show(list))
-  end
-  local parts = {}
-  for i, t in ipairs(list) do
-    if getmetatable(t) ~= "gpipe.Tensor" then
-      errors.raise("gp.stack: element %d is %s, expected a tensor", i, errors.show(t))
-    end
-    local have, want = table.concat(t.shape, "x"), table.concat(list[1].shape, "x")
-    if have ~= want then
-      errors.raise("gp.stack: element %d is %s, expected %s as the first", i, have, want)
-    end
-  end
-  d = check.dim("gp.stack", d or 1, list[1]:dim() + 1)
-  for i, t in ipairs(list) do parts[i] = t:unsqueeze(d) end
-  return core.concat(parts, d)
-end
-
---- The identity: ones where row and column are equal.
---- ```lua
---- assert(gp.eye(3):sum():item() == 3)
---- ```
----@param n integer
----@param opts? gpipe.TensorOptions
----@return gpipe.Tensor [n, n]
-function more.eye(n, opts)
-  n = check.count("gp.eye: n", n, 1)
-  local o = options.check("gp.eye", opts, common)
-  local row = core.arange(1, n, 1, "i64")
-  local t = create.full({ n, n }, 0, o)
-  return core.where(row:reshape(n, 1):eq(row), 1, t)
-end
-
---- n numbers from a to b, both included, equally far apart.
---- ```lua
---- assert(gp.linspace(0, 1, 5)[2] == 0.25)
---- ```
----@param a number
----@param b number
----@param n integer
----@param opts? gpipe.TensorOptions
----@return gpipe.Tensor
-function more.linspace(a, b, n, opts)
-  n = check.count("gp.linspace: n", n, 1)
-  local o = options.check("gp.linspace", opts, common)
-  if not math.type(a) or not math.type(b) then
-    errors.raise("gp.linspace: the range is %s to %s, expected numbers", errors.show(a),
-      errors.show(b))
-  end
-  local values = {}
-  for i = 1, n do values[i] = n == 1 and a or a + (b - a) * ((i - 1) / (n - 1)) end
-  if n > 1 then values[n] = b end
-  return create.tensor(values, o)
-end
-
---- Whole numbers from low to high - 1, each as likely, i64.
---- ```lua
---- assert(gp.randint(3, 4, {2})[1] == 3)
---- ```
----@param low integer
----@param high integer excluded; at most 2^53 above low
----@param shape integer[]
----@param opts? {seed?: integer, device?: string}
----@return gpipe.Tensor i64
-function more.randint(low, high, shape, opts)
-  low = check.count("gp.randint: low", low, math.mininteger)
-  high = check.count("gp.randint: high", high, low < math.maxinteger and low + 1 or low)
-  if high - low <= 0 or high - low > MOST_DRAWN then
-    errors.raise("gp.randint: from %d to %d are %s, expected at most 2^53", low, high,
-      high == low and "no integers" or "too many integers")
-  end
-  local o = options.check("gp.randint", opts, integers)
-  local drawn = create.rand(shape, { dtype = "f64", seed = o.seed, device = o.device })
-  return (drawn * (high - low)):to "i64" + low
-end
-
---- The positions 1 .. n in random order, i64.
---- ```lua
---- assert(gp.randperm(4):sum():item() == 10)
---- ```
----@param n integer
----@param opts? {seed?: integer}
----@return gpipe.Tensor i64
-function more.randperm(n, opts)
-  n = check.count("gp.randperm: n", n, 0)
-  local o = options.check("gp.randperm", opts, { seed = drawn_rules.seed })
-  return core.permutation(n, random.next(o.seed))
-end
-
---- One with probability p, else zero.
---- ```lua
---- assert(gp.bernoulli(1, {3}):sum():item() == 3)
---- ```
----@param p number
----@param shape integer[]
----@param opts? {dtype?: gpipe.dtype, seed?: integer, device?: string}
----@return gpipe.Tensor
-function more.bernoulli(p, shape, opts)
-  if not math.type(p) or not (p >= 0 and p <= 1) then -- NaN is neither
-    errors.raise("gp.bernoulli: p is %s, expected a number from 0 to 1", errors.show(p))
-  end
-  local o = options.check("gp.bernoulli", opts, drawn_rules)
-  local drawn = create.rand(shape, { seed = o.seed, device = o.device })
-  return drawn:lt(p):to(o.dtype)
-end
-
-local WHOLE = { i64 = true, i32 = true, u8 = true }
-
--- Ids that are known must be of 0 .. n - 1.
-local function check_ids(who, ids, n)
-  local outside = ids:lt(0):logical_or(ids:ge(n))
-  if ids:numel() == 0 or not outside:any():item() then return end
-  local at = outside:reshape(-1):to("f32"):argmax():item()
-  errors.raise("%s: id %d at position %d is outside 0..%d", who,
-    ids:reshape(-1):narrow(1, at, 1):item(), at, n - 1)
-end
+-- ---- positions, from 1 -----------------------------------------------------------------------
 
 -- Rows and columns, from 1, of a triangle of an m x n matrix: column - row >= low and <= high.
 local function triangle(who, m, n, low, high)
@@ -162,9 +34,9 @@ end
 ---@param n integer
 ---@param k? integer 0
 ---@return gpipe.Tensor i64 [2, count], rows and columns from 1
-function more.tril_indices(m, n, k)
-  k = check.count("gp.tril_indices: k", k or 0, -MOST_DRAWN)
-  return triangle("gp.tril_indices", m, n, -MOST_DRAWN, k)
+function indices.tril_indices(m, n, k)
+  k = check.count("gp.tril_indices: k", k or 0, -FARTHEST)
+  return triangle("gp.tril_indices", m, n, -FARTHEST, k)
 end
 
 --- Where the elements of the upper triangle of an m x n matrix stand, from diagonal k on.
@@ -175,9 +47,42 @@ end
 ---@param n integer
 ---@param k? integer 0
 ---@return gpipe.Tensor i64 [2, count], rows and columns from 1
-function more.triu_indices(m, n, k)
-  k = check.count("gp.triu_indices: k", k or 0, -MOST_DRAWN)
-  return triangle("gp.triu_indices", m, n, k, MOST_DRAWN)
+function indices.triu_indices(m, n, k)
+  k = check.count("gp.triu_indices: k", k or 0, -FARTHEST)
+  return triangle("gp.triu_indices", m, n, k, FARTHEST)
+end
+
+--- Where values would stand in a sorted vector: the first position whose element is not less, one
+--- more than there are where all are less; with `right` the first whose element is greater.
+--- ```lua
+--- assert(gp.searchsorted(gp.tensor {1, 3, 5}, gp.tensor {3, 4})[2] == 3)
+--- ```
+---@param sorted gpipe.Tensor of one dimension, ascending
+---@param values gpipe.Tensor of the same dtype
+---@param opts? {right?: boolean}
+---@return gpipe.Tensor i64 positions from 1, in the shape of the values
+function indices.searchsorted(sorted, values, opts)
+  local o = options.check("gp.searchsorted", opts,
+    { right = { type = "boolean", default = false } })
+  check.tensors("gp.searchsorted", sorted, values)
+  if sorted:dim() ~= 1 then
+    errors.raise("gp.searchsorted: the sorted tensor has %d dimensions, expected 1", sorted:dim())
+  end
+  local each = values:unsqueeze(-1)
+  return (o.right and sorted:le(each) or sorted:lt(each)):sum(-1) + 1
+end
+
+-- ---- ids, from 0 -----------------------------------------------------------------------------
+
+local WHOLE = { i64 = true, i32 = true, u8 = true }
+
+-- Ids that are known must be of 0 .. n - 1.
+local function check_ids(who, ids, n)
+  local outside = ids:lt(0):logical_or(ids:ge(n))
+  if ids:numel() == 0 or not outside:any():item() then return end
+  local at = outside:reshape(-1):to("f32"):argmax():item()
+  errors.raise("%s: id %d at position %d is outside 0..%d", who,
+    ids:reshape(-1):narrow(1, at, 1):item(), at, n - 1)
 end
 
 --- For ids (from 0) rows of n with a one where the id is; i64.
@@ -189,7 +94,7 @@ end
 ---@param ids gpipe.Tensor of integers
 ---@param n integer
 ---@return gpipe.Tensor i64 [.., n]
-function more.one_hot(ids, n)
+function indices.one_hot(ids, n)
   if getmetatable(ids) ~= "gpipe.Tensor" then
     errors.raise("gp.one_hot: the ids are %s, expected a tensor", errors.show(ids))
   end
@@ -204,57 +109,4 @@ function more.one_hot(ids, n)
   return ids:unsqueeze(-1):eq(range):to "i64"
 end
 
---- What `t:bytes()` of a tensor of this shape and dtype gave.
----
---- Errors: another number of bytes; a byte of bool that is neither 0 nor 1.
---- ```lua
---- local t = gp.randn {2, 3}
---- assert(gp.equal(t, gp.frombytes(t:bytes(), {2, 3}, "f32")))
---- ```
----@param s string
----@param shape integer[]
----@param dtype gpipe.dtype
----@return gpipe.Tensor
-function more.frombytes(s, shape, dtype)
-  if type(s) ~= "string" then
-    errors.raise("gp.frombytes: the first argument is %s, expected a string", errors.show(s))
-  end
-  return core.frombytes(s, shape, dtype)
-end
-
---- The coordinates of the points of a grid: for n vectors n tensors of n dimensions, of which the
---- k-th has vector k along dimension k. `indexing = "xy"` exchanges the first two dimensions.
---- Views.
---- ```lua
---- local y, x = gp.meshgrid(gp.arange(1, 2), gp.arange(1, 3))
---- assert(y[2][3] == 2 and x[2][3] == 3)
---- ```
----@param first gpipe.Tensor of one dimension, as the others
----@param ... gpipe.Tensor|{indexing?: "ij"|"xy"} options come last
----@return gpipe.Tensor ...
-function more.meshgrid(first, ...)
-  local list = { first, ... }
-  local opts = type(list[#list]) == "table" and table.remove(list) or nil
-  local o = options.check("gp.meshgrid", opts, {
-    indexing = { type = "string", default = "ij", choices = { "ij", "xy" } },
-  })
-  local shape = {}
-  for d, t in ipairs(list) do
-    if not is_tensor(t) or t:dim() > 1 then
-      errors.raise("gp.meshgrid: argument %d is %s, expected a tensor of one dimension", d,
-        is_tensor(t) and ("one of %d dimensions"):format(t:dim()) or errors.show(t))
-    end
-    if t:dim() == 0 then list[d] = t:reshape { 1 } end
-    shape[d] = t:numel()
-  end
-  if #list == 0 then errors.raise "gp.meshgrid: there are no tensors, expected at least one" end
-  for d, t in ipairs(list) do
-    local line = {}
-    for i = 1, #shape do line[i] = i == d and shape[d] or 1 end
-    list[d] = t:reshape(line):expand(shape)
-    if o.indexing == "xy" and #shape > 1 then list[d] = list[d]:transpose(1, 2) end
-  end
-  return table.unpack(list)
-end
-
-return more
+return indices

@@ -1,14 +1,12 @@
--- lua/gpipe/tensor/join.lua - functions of several tensors at once, by torch's names: beside
--- each other, in one shape, in all combinations.
+-- lua/gpipe/tensor/join.lua - tensors beside each other, in one shape, or along a diagonal: stack,
+-- hstack and its kin, atleast_1d and its kin, block_diag, broadcast_tensors.
 
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"
 local is_tensor = require "gpipe.tensor.is"
 local check = require "gpipe.tensor.methods.check"
 
-local together = {}
-
-local MOST_ROWS = 1 << 26 -- of combinations: more are a mistake
+local join = {}
 
 local function check_list(who, list)
   if is_tensor(list) or type(list) ~= "table" or #list == 0 then
@@ -19,12 +17,6 @@ local function check_list(who, list)
       errors.raise("%s: element %d is %s, expected a tensor", who, i, errors.show(t))
     end
   end
-end
-
-local function check_vector(who, i, t)
-  if is_tensor(t) and t:dim() == 1 then return end
-  errors.raise("%s: argument %d is %s, expected a vector", who, i,
-    is_tensor(t) and ("a tensor of %d dimensions"):format(t:dim()) or errors.show(t))
 end
 
 -- ---- dimensions ------------------------------------------------------------------------------
@@ -46,7 +38,7 @@ end
 --- ```
 ---@param t gpipe.Tensor
 ---@return gpipe.Tensor
-function together.atleast_1d(t) return at_least("gp.atleast_1d", t, 1) end
+function join.atleast_1d(t) return at_least("gp.atleast_1d", t, 1) end
 
 --- A tensor of at least two dimensions; a vector is a row.
 --- ```lua
@@ -54,7 +46,7 @@ function together.atleast_1d(t) return at_least("gp.atleast_1d", t, 1) end
 --- ```
 ---@param t gpipe.Tensor
 ---@return gpipe.Tensor
-function together.atleast_2d(t) return at_least("gp.atleast_2d", t, 2) end
+function join.atleast_2d(t) return at_least("gp.atleast_2d", t, 2) end
 
 --- A tensor of at least three dimensions; a matrix has depth 1.
 --- ```lua
@@ -62,7 +54,7 @@ function together.atleast_2d(t) return at_least("gp.atleast_2d", t, 2) end
 --- ```
 ---@param t gpipe.Tensor
 ---@return gpipe.Tensor
-function together.atleast_3d(t) return at_least("gp.atleast_3d", t, 3) end
+function join.atleast_3d(t) return at_least("gp.atleast_3d", t, 3) end
 
 -- ---- beside each other -----------------------------------------------------------------------
 
@@ -79,7 +71,7 @@ end
 --- ```
 ---@param list gpipe.Tensor[]
 ---@return gpipe.Tensor
-function together.hstack(list)
+function join.hstack(list)
   check_list("gp.hstack", list)
   return beside_each_other("gp.hstack", list, 1, list[1]:dim() < 2 and 1 or 2)
 end
@@ -90,7 +82,7 @@ end
 --- ```
 ---@param list gpipe.Tensor[]
 ---@return gpipe.Tensor
-function together.vstack(list) return beside_each_other("gp.vstack", list, 2, 1) end
+function join.vstack(list) return beside_each_other("gp.vstack", list, 2, 1) end
 
 --- Behind each other: along the third dimension.
 --- ```lua
@@ -98,7 +90,7 @@ function together.vstack(list) return beside_each_other("gp.vstack", list, 2, 1)
 --- ```
 ---@param list gpipe.Tensor[]
 ---@return gpipe.Tensor
-function together.dstack(list) return beside_each_other("gp.dstack", list, 3, 3) end
+function join.dstack(list) return beside_each_other("gp.dstack", list, 3, 3) end
 
 --- Beside each other, vectors as columns.
 --- ```lua
@@ -106,11 +98,61 @@ function together.dstack(list) return beside_each_other("gp.dstack", list, 3, 3)
 --- ```
 ---@param list gpipe.Tensor[]
 ---@return gpipe.Tensor
-function together.column_stack(list)
+function join.column_stack(list)
   check_list("gp.column_stack", list)
   local columns = {}
   for i, t in ipairs(list) do columns[i] = t:dim() < 2 and t:reshape { t:numel(), 1 } or t end
   return core.concat(columns, 2)
+end
+
+--- Tensors of one shape along a new dimension, the first unless said.
+--- ```lua
+--- assert(gp.stack({gp.ones {2}, gp.zeros {2}}).shape[1] == 2)
+--- ```
+---@param list gpipe.Tensor[]
+---@param d? integer
+---@return gpipe.Tensor
+function join.stack(list, d)
+  if type(list) ~= "table" or #list == 0 then
+    errors.raise("gp.stack: the tensors are %s, expected a list of at least one", errors.show(list))
+  end
+  local parts = {}
+  for i, t in ipairs(list) do
+    if getmetatable(t) ~= "gpipe.Tensor" then
+      errors.raise("gp.stack: element %d is %s, expected a tensor", i, errors.show(t))
+    end
+    local have, want = table.concat(t.shape, "x"), table.concat(list[1].shape, "x")
+    if have ~= want then
+      errors.raise("gp.stack: element %d is %s, expected %s as the first", i, have, want)
+    end
+  end
+  d = check.dim("gp.stack", d or 1, list[1]:dim() + 1)
+  for i, t in ipairs(list) do parts[i] = t:unsqueeze(d) end
+  return core.concat(parts, d)
+end
+
+--- Matrices along the diagonal of one, zeros elsewhere; vectors are rows.
+--- ```lua
+--- assert(gp.block_diag(gp.ones {1, 2}, gp.ones {2, 1}).shape[1] == 3)
+--- ```
+---@param ... gpipe.Tensor of at most two dimensions
+---@return gpipe.Tensor
+function join.block_diag(...)
+  check.tensors("gp.block_diag", ...)
+  local list, rows, columns, before = { ... }, {}, 0, 0
+  for i, t in ipairs(list) do
+    if t:dim() > 2 then
+      errors.raise("gp.block_diag: argument %d has %d dimensions, expected at most 2", i, t:dim())
+    end
+    if t:dim() < 2 then list[i] = t:reshape { 1, t:numel() } end
+    columns = columns + list[i]:size(2)
+  end
+  for i, t in ipairs(list) do
+    rows[i] = t:pad { before, columns - before - t:size(2) }
+    before = before + t:size(2)
+  end
+  if #rows == 0 then errors.raise "gp.block_diag: there are no tensors, expected at least one" end
+  return core.concat(rows, 1)
 end
 
 -- ---- in one shape ----------------------------------------------------------------------------
@@ -122,7 +164,7 @@ end
 --- ```
 ---@param ... gpipe.Tensor
 ---@return gpipe.Tensor ...
-function together.broadcast_tensors(...)
+function join.broadcast_tensors(...)
   local list, shape = { ... }, {}
   check_list("gp.broadcast_tensors", list)
   for i, t in ipairs(list) do
@@ -145,82 +187,4 @@ function together.broadcast_tensors(...)
   return table.unpack(list)
 end
 
--- ---- combinations ----------------------------------------------------------------------------
-
-local function check_rows(who, rows)
-  if rows <= MOST_ROWS then return end
-  errors.raise("%s: there are %s combinations, expected at most %d", who, errors.show(rows),
-    MOST_ROWS)
-end
-
---- All rows of one element of each vector, the last one changing first.
---- ```lua
---- assert(gp.cartesian_prod(gp.tensor {1, 2}, gp.tensor {3, 4, 5})[4][1] == 2)
---- ```
----@param first gpipe.Tensor of one dimension, as the others
----@param ... gpipe.Tensor
----@return gpipe.Tensor [rows, vectors], of one vector itself
-function together.cartesian_prod(first, ...)
-  local list, rows, before, columns = { first, ... }, 1.0, 1, {}
-  for i = 1, select("#", ...) + 1 do
-    check_vector("gp.cartesian_prod", i, list[i])
-    rows = rows * list[i]:numel()
-  end
-  check_rows("gp.cartesian_prod", rows)
-  if #list == 1 then return first end
-  rows = math.tointeger(rows)
-  for i, t in ipairs(list) do
-    local n = t:numel()
-    local behind = rows == 0 and 0 or rows // (before * n)
-    columns[i] = t:reshape { 1, n, 1 }:expand { before, n, behind }:reshape { rows, 1 }
-    before = before * n
-  end
-  return core.concat(columns, 2)
-end
-
--- The next r ascending positions below n + 1 in their order (repeated ones allowed or not), in
--- place; false behind the last.
-local function advance(at, n, repeated)
-  for k = #at, 1, -1 do
-    if at[k] < (repeated and n or n - #at + k) then
-      at[k] = at[k] + 1
-      for j = k + 1, #at do at[j] = at[j - 1] + (repeated and 0 or 1) end
-      return true
-    end
-  end
-  return false
-end
-
-local function count_of(n, r)
-  local count = 1.0
-  for k = 1, r do count = count * (n - r + k) / k end
-  return math.max(count, 0)
-end
-
---- All rows of r elements of a vector, in their order; with `with_replacement` also the same one
---- again.
---- ```lua
---- assert(gp.combinations(gp.tensor {1, 2, 3})[3][2] == 3)
---- ```
----@param vector gpipe.Tensor of one dimension
----@param r? integer 2
----@param with_replacement? boolean false
----@return gpipe.Tensor [rows, r]
-function together.combinations(vector, r, with_replacement)
-  local who = "gp.combinations"
-  check_vector(who, 1, vector)
-  r = check.count(who .. ": r", r or 2, 1)
-  local n, places = vector:numel(), {}
-  check_rows(who, r > MOST_ROWS and r or count_of(with_replacement and n + r - 1 or n, r))
-  local at = {}
-  for k = 1, r do at[k] = with_replacement and 1 or k end
-  local more = n > 0 and (with_replacement or r <= n)
-  while more do
-    table.move(at, 1, r, #places + 1, places)
-    more = advance(at, n, with_replacement)
-  end
-  if #places == 0 then return vector:narrow(1, 1, 0):reshape { 0, r } end
-  return vector:index_select(1, places):reshape { #places // r, r }
-end
-
-return together
+return join

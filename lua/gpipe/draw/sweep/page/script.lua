@@ -1,5 +1,5 @@
--- lua/gpipe/draw/sweep/page/script.lua - script of the page of a sweep: marks a trial everywhere when
--- the mouse is over one of its marks, and sorts the table of trials.
+-- lua/gpipe/draw/sweep/page/script.lua - script of the page of a sweep: marks a trial everywhere
+-- when the mouse is over one of its marks, and sorts the table of trials.
 
 return [==[
 "use strict";

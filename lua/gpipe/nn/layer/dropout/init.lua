@@ -1,4 +1,5 @@
--- lua/gpipe/nn/layer/dropout/init.lua - `nn.Dropout`: forget a share of the elements while training.
+-- lua/gpipe/nn/layer/dropout/init.lua - `nn.Dropout`: forget a share of the elements while
+-- training.
 --
 -- The random numbers are a function of (seed, step, op, element) in the runtime, so neither the cut
 -- nor the micro-batches change which elements go. Source: Srivastava et al. 2014.
