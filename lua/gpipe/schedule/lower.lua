@@ -8,7 +8,7 @@ local errors = require "gpipe.errors"
 local options = require "gpipe.options"
 
 local SPEC = {
-  checkpoint = { choices = core.checkpoints, default = "never" },
+  checkpoint = { choices = core.checkpoints, default = "never" }, -- rematerialization
   update = { choices = { "barrier", "free", "none" }, default = "barrier" },
   norm = { type = "boolean" },
   clip = { type = "boolean", default = false },
