@@ -1,5 +1,5 @@
--- gpipe/run_writer/contents.lua - what the checkpoints of a run carry beside model, optimizer and
--- data.
+-- lua/gpipe/run_writer/contents.lua - what the checkpoints of a run carry beside model, optimizer
+-- and data.
 
 local errors = require "gpipe.errors"
 local measure = require "gpipe.run_writer.measure"
@@ -28,7 +28,7 @@ local function check_parts(run, extra)
   end
 end
 
---- Set what a checkpoint has told.
+--- Set the run to what a checkpoint says.
 ---@param run gpipe.Run
 ---@param extra table
 ---@param step integer

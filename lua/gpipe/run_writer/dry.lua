@@ -1,9 +1,9 @@
--- lua/gpipe/run_writer/dry.lua - --dry-run: what a step would take of each device, and nothing is
--- trained.
+-- lua/gpipe/run_writer/dry.lua - --dry-run: print what a step would take on each device, and train
+-- nothing.
 --
--- run:steps knows the first batch. A loop of the script's own gets its batches elsewhere; where the
--- run was given `data`, its first batch is taken, else the run ends with a text before anything is
--- trained or written.
+-- run:steps knows the first batch. A script with its own loop gets its batches elsewhere: then the
+-- first batch of the run's `data` is taken. Without `data` the run ends with an error before
+-- anything is trained or written.
 
 local errors = require "gpipe.errors"
 local memory = require "gpipe.run_writer.memory"
@@ -19,7 +19,7 @@ function dry.leave(run, x, y)
   os.exit(0, true)
 end
 
---- The same with the first batch of the run's data.
+--- Do the same with the first batch of the run's data.
 --- Errors: the run has no pipeline or no data.
 ---@param run gpipe.Run
 function dry.from_data(run)

@@ -1,8 +1,7 @@
--- lua/gpipe/run_writer/ending.lua - when a run is told to end: signals, and the time that it may
--- take.
+-- lua/gpipe/run_writer/ending.lua - why a run ends early: signals, and the time that it may take.
 --
--- The first SIGTERM, SIGHUP, SIGINT or SIGUSR1 (which SLURM is asked for with --signal) is kept for
--- the end of the step; a second one acts at once. In the interactive mode Ctrl-C is the prompt's.
+-- The first SIGTERM, SIGHUP, SIGINT or SIGUSR1 (which SLURM sends with --signal) waits for the end
+-- of the step; a second one acts at once. In the interactive mode Ctrl-C belongs to the prompt.
 
 local core = require "gpipe.core"
 
@@ -17,8 +16,8 @@ local function is_interactive() return rawget(package.loaded, "gpipe.shell.repl"
 
 local listeners = 0 -- runs that are open
 
---- Keep signals for the end of a step from now on, or not any more: until every run that asked for
---- it is closed.
+--- From now on keep signals for the end of a step, or stop doing so. They are kept until every run
+--- that asked for it is closed.
 ---@param whether boolean
 function ending.listen(whether)
   local before = listeners
@@ -27,7 +26,7 @@ function ending.listen(whether)
   core.stop_ask(listeners > 0 and SIGNALS or {})
 end
 
---- Why a run should end now; nil where it should not.
+--- Say why a run should end now; nil where it should go on.
 ---@param deadline? number seconds of core.seconds
 ---@param margin number seconds that ending takes
 ---@return string?
@@ -37,7 +36,7 @@ function ending.reason(deadline, margin)
   if deadline and core.seconds() + margin >= deadline then return "the time is over" end
 end
 
---- End the process with everything written out; in the interactive mode raise.
+--- Flush all output and end the process; in the interactive mode raise instead.
 ---@param text string for people
 function ending.leave(text)
   if is_interactive() then error(text, 0) end

@@ -1,8 +1,9 @@
--- lua/gpipe/run_writer/folder.lua - the folder of a run: who holds it, what it is, how it stands.
+-- lua/gpipe/run_writer/folder.lua - the folder of a run: its lock, its configuration, its state.
 --
 --   config.json   what the run is; written once
---   state.json    how it stands; replaced whole every few seconds
---   lock          held by the process that trains; others are refused with its number
+--   state.json    how far it is; replaced whole every few seconds
+--   lock          held by the process that trains; another process is refused, with the holder's
+--                 pid
 --
 -- Records are in records.lua, checkpoints in saves.lua.
 
@@ -12,8 +13,8 @@ local json = require "gpipe.io.json"
 
 local folder = {}
 
-local PATIENCE = 3 -- seconds that a process which was killed may take to end
-local SILENCE = 0.3 -- of them, before it is said that this one waits
+local PATIENCE = 3 -- seconds that a killed process may take to end
+local SILENCE = 0.3 -- seconds of waiting for it before a message says so
 
 --- The path of a run: `name` below `dir`; a name with a slash is a path itself.
 ---@param name string
@@ -26,8 +27,8 @@ end
 
 -- ---- the lock ----------------------------------------------------------------------------------
 
---- Hold a folder, which is made where it is missing, until the process ends.
---- Errors: raises where another process holds it, with its number, or the system refuses.
+--- Lock a folder until the process ends; make the folder if it is missing.
+--- Errors: raises where another process holds the lock, with its pid, or the system refuses.
 ---@param path string
 ---@return userdata lock
 function folder.hold(path)
@@ -54,7 +55,7 @@ local function first_line(command)
   return pipe and pipe:read "l" or nil
 end
 
--- The commit of the folder that the script is in.
+-- The git commit of the script's folder.
 local function git(script)
   local at = script and script:match "^(.*)/[^/]*$" or "."
   local quoted = "'" .. at:gsub("'", "'\\''") .. "'"
@@ -111,10 +112,10 @@ end
 ---@return string? message
 function folder.read(path, name) return json.read(path .. "/" .. name) end
 
--- Two values of a configuration, as JSON sees them.
+-- Whether two values of a configuration are the same in JSON.
 local function same(a, b) return json.encode(a) == json.encode(b) end
 
---- What differs between two configurations: "lr 0.1 -> 0.2".
+--- Describe how two configurations differ: "lr 0.1 -> 0.2".
 ---@param old table
 ---@param new table
 ---@return string[]

@@ -1,8 +1,8 @@
 -- lua/gpipe/run_writer/init.lua - `gp.run`: a training run that can be left alone, and its folder.
 --
--- The loop is the script's. A run keeps what belongs to it: the folder (folder.lua), the records
--- (records.lua), the checkpoints (saves.lua, contents.lua), what a signal or the time ends
--- (ending.lua), and the line of progress (measure.lua).
+-- The script has the loop. A run has the rest: the folder (folder.lua), the records (records.lua),
+-- the checkpoints (saves.lua, contents.lua), the end by a signal or by the time (ending.lua), and
+-- the line of progress (measure.lua).
 
 local core = require "gpipe.core"
 local contents = require "gpipe.run_writer.contents"
@@ -46,28 +46,29 @@ local function open_folder(run, opts)
     errors.raise("gp.run: %s has no checkpoint to resume from, and is no folder of a run (a new "
       .. "run goes without --resume)", run.folder)
   end
-  run.name = run.folder:match "([^/]+)/*$" or run.name -- runs of one script are told apart by it
+  run.name = run.folder:match "([^/]+)/*$" or run.name -- tells the runs of one script apart
   run.lock = folder.hold(run.folder)
   run.records = records.new(run.folder)
   if opts.pipe or opts.model then run.saves = saves.new(run.folder, opts.keep) end
-  run.before = folder.read(run.folder, "state.json") -- how it stood
+  run.before = folder.read(run.folder, "state.json") -- where an earlier process left it
   run.copy = output.open(run.folder .. "/stdout.txt")
   open[run] = true
   ending.listen(true)
 end
 
---- A training run with a folder of its own, that can be stopped at any moment and goes on with the
---- same bits.
+--- Open a training run with a folder of its own: it can be stopped at any moment and resumes with
+--- the same bits.
 ---
 --- The folder is `dir/name` (a name with a slash is a path). It gets config.json, log.jsonl,
---- timing.jsonl, state.json, stdout.txt, TensorBoard events and checkpoints; docs/training.md tells
---- what is in them. `pipe` (or `model`), `opt`, `data` (batches, or gp.data.epochs) and `state`
---- (named objects with state() and restore(), those of gp.train) are what checkpoints carry;
---- `every` steps one is saved in the background (0: only at the end), the newest `keep` stay.
+--- timing.jsonl, state.json, stdout.txt, TensorBoard events and checkpoints; docs/training.md
+--- describes them. A checkpoint holds `pipe` (or `model`), `opt`, `data` (batches, or
+--- gp.data.epochs) and `state` (named objects with state() and restore(), such as those of
+--- gp.train). One is saved in the background after each `every` steps (0: only at the end); the
+--- newest `keep` of them stay.
 ---
 --- SIGTERM, SIGHUP, SIGUSR1, Ctrl-C and the end of `minutes` end the process after the step, with a
---- checkpoint and exit code 75; the same command then goes on. `flags` takes --run-dir, --resume,
---- --minutes and --dry-run of gpipe.flags; without --run-dir nothing is kept.
+--- checkpoint and exit code 75; the same command then resumes. `flags` takes --run-dir, --resume,
+--- --minutes and --dry-run of gpipe.flags; without --run-dir nothing is written.
 ---
 --- Errors: raises where another process trains in the folder, or the system refuses.
 --- ```lua
@@ -126,12 +127,12 @@ local function say(run, format, ...)
   progress.say(("gpipe: %s: " .. format):format(run.folder, ...))
 end
 
--- What matters is said to a quiet run too.
+-- Warn on standard error; a quiet run warns too.
 local function warn(run, format, ...)
   progress.say(("gpipe: %s: " .. format):format(run.folder, ...))
 end
 
--- config.json stays as it was first written; what this process was given instead is said.
+-- config.json stays as it was first written; report where this process has other settings.
 local function note_config(run)
   local old = folder.read(run.folder, "config.json")
   if not old or type(old.config) ~= "table" then
@@ -159,10 +160,11 @@ local function check_open(run, who)
   errors.raise("%s: the run is %s, expected one that is open", who, run.status)
 end
 
---- Go on where the newest checkpoint that is whole was taken: model, optimizer, random streams,
---- place in the data, records and `run.extra` are then as they were. Called by run:steps.
---- Errors: what does not fit raises; a damaged checkpoint is named and an older one is taken.
----@return integer step that is over: 0 for a new run
+--- Resume from the newest complete checkpoint: model, optimizer, random streams, place in the data,
+--- records and `run.extra` are then as they were when it was saved. run:steps calls this.
+--- Errors: raises where a checkpoint does not fit; a damaged one is named and an older one is
+--- taken.
+---@return integer step the last one that is over; 0 for a new run
 function Run:resume()
   check_open(self, "run:resume")
   if self.status ~= "new" then return self.step end
@@ -190,8 +192,8 @@ local function trained(run)
   return pipe and passes.count(object.inside(pipe)) or 0
 end
 
--- The step whose end is still to come, or the last one: in a loop of the script's own a pipeline
--- that has trained since the last record is within the next step.
+-- The step that is under way, or the last one. In a loop of the script's own there is no begin of a
+-- step: if the pipeline has trained since the last record, the next step is under way.
 local function current(run)
   if run.under_way then return run.under_way end
   return trained(run) > run.trained and run.step + 1 or run.step
@@ -204,9 +206,9 @@ local function rows_of(x)
   return good and count or nil
 end
 
---- The steps that are left: `for step, x, y in run:steps() do`, with a batch of `data` each. It
---- resumes first, and sees between two steps to checkpoints, signals and the time. The loop ends
---- with the data, with step `total`, or on break.
+--- Iterate over the steps that are left: `for step, x, y in run:steps() do`, each with a batch of
+--- `data`. It resumes first; between two steps it saves checkpoints and checks signals and the
+--- time. The loop ends with the data, with step `total`, or on break.
 ---@param total? integer default: option `steps`, else those of the data
 ---@return fun(): integer?, any, any
 function Run:steps(total) return steps(self, total) end
@@ -221,7 +223,7 @@ function Run:begin_step(step, x, y)
   self.count, self.batch = rows_of(x), { x, y }
 end
 
--- What writes to the folder begins the run, but never over another one.
+-- Begin the run before its first write to the folder, but never over the files of another run.
 local function begin(run, who)
   check_open(run, who)
   if run.dry then run:resume() end
@@ -243,9 +245,8 @@ local function check_step(run, who, step)
   end
 end
 
---- Write a record: values by name, numbers or scalar tensors. In a loop without run:steps this is
---- the end of a step too, where checkpoints are saved and a stopped run ends: call it once a step,
---- last.
+--- Write a record: values by name, numbers or scalar tensors. In a loop without run:steps this also
+--- ends the step: checkpoints are saved here, and a stopped run ends. So call it once a step, last.
 --- Errors: raises for steps out of order and for values of other types.
 ---@param step integer from 1
 ---@param values table<string, any>
@@ -283,7 +284,7 @@ local function stop(run, reason)
     run.saves and "saved, the same command goes on" or "nothing was saved"))
 end
 
---- The end of a step: a checkpoint where one is due, the end where one was asked for. run:steps and
+--- End a step: save a checkpoint if one is due, and end the run if it was asked to. run:steps and
 --- run:log call it.
 ---@param step integer
 function Run:end_step(step)
@@ -305,8 +306,8 @@ end
 -- ---- checkpoints -------------------------------------------------------------------------------
 
 --- Save a checkpoint of this step now.
---- Errors: raises when three in a row could not be saved; one that could not is said on standard
---- error and tried again when the next is due.
+--- Errors: raises when three in a row could not be saved; a single failure is reported on standard
+--- error, and the next checkpoint is the next try.
 ---@param step integer
 ---@param opts? {background?: boolean} default: as gp.run was told
 ---@return boolean? true
@@ -325,7 +326,7 @@ function Run:checkpoint(step, opts)
   return good
 end
 
---- Note a measure of the model; where it is the best so far the model is kept apart, in
+--- Note a measure of the model. If it is the best so far, a checkpoint is saved in
 --- checkpoints/best-NAME.
 --- ```lua
 --- local run = gp.run("none", {flags = {}})
@@ -360,7 +361,7 @@ end
 
 -- ---- the end -----------------------------------------------------------------------------------
 
--- Pictures of the last step; a run is not lost for them.
+-- Draw the last step. A drawing that fails does not fail the run.
 local function draw(run)
   local pipe = run.parts.pipe
   if not pipe or not run.folder then return end
@@ -370,7 +371,7 @@ local function draw(run)
   if good then folder.write(run.folder, "memory.json", held) end
 end
 
---- Write how the run stands and give up its folder.
+--- Write the final state and release the folder.
 ---@param reason? string
 function Run:close(reason)
   if self.closed then return end
@@ -386,11 +387,11 @@ function Run:close(reason)
   self.lock:free()
 end
 
---- Seconds that the run has taken, over all times it was started.
+--- Seconds that the run has taken, summed over all its processes.
 ---@return number
 function Run:elapsed() return measure.seconds(self) end
 
---- The run is over: its last checkpoint is saved, the folder is closed.
+--- Finish the run: save its last checkpoint and close its folder.
 function Run:finish()
   if self.closed then return end
   if self.saves and self.step > self.saved then
@@ -400,7 +401,7 @@ function Run:finish()
   self:close()
 end
 
--- A loop that was left: by an error, or by a script that ended without run:finish().
+-- The scope of the run ends: after an error, or in a script that did not call run:finish().
 function Run:__close(failure)
   if self.closed then return end
   self.status = failure ~= nil and "failed" or "stopped"
@@ -411,7 +412,7 @@ function Run:__gc()
   if not self.closed and self.status == "running" then Run.__close(self) end
 end
 
--- A script that fails says so in its runs, whether or not they are variables that are closed.
+-- A script that fails marks its open runs as failed, whether or not they are `<close>` variables.
 core.hook("failed", function(text)
   for run in pairs(open) do
     if run.status == "running" then Run.__close(run, text) end

@@ -1,4 +1,4 @@
--- lua/gpipe/run_writer/measure.lua - what the machine makes of the steps of a run, for
+-- lua/gpipe/run_writer/measure.lua - how fast the steps of a run are and what memory they take, for
 -- timing.jsonl, state.json and the line of progress.
 
 local core = require "gpipe.core"
@@ -7,19 +7,20 @@ local progress = require "gpipe.progress"
 
 local measure = {}
 
---- Seconds that the run has taken, over all times it was started.
+--- Seconds that the run has taken, summed over all its processes.
 ---@param run gpipe.Run
 ---@return number
 function measure.seconds(run) return run.spent + core.seconds() - run.started end
 
--- Of steps that run into one another (asynchronous schedules, no barrier) they would be waited for.
+-- The statistics of the last step. Where steps overlap (asynchronous schedules, no barrier) there
+-- are none: reading them would wait for the steps under way.
 local function stats_of(pipe)
   if not pipe then return nil end
   local inner = object.inside(pipe)
   return not (inner.asynchronous or inner.free) and pipe.stats or nil
 end
 
---- What there is to say of a step that has ended.
+--- Measure a step that has ended.
 ---@param run gpipe.Run
 ---@param count? integer rows
 ---@return table fields of a record of timing.jsonl
@@ -36,7 +37,7 @@ function measure.step(run, count)
   }
 end
 
---- The line of progress.
+--- Show the line of progress.
 ---@param run gpipe.Run
 ---@param step integer
 ---@param measured table of measure.step
@@ -49,7 +50,7 @@ function measure.show(run, step, measured)
   })
 end
 
---- Keep the values that are shown: the loss, and what is measured on data that is held out.
+--- Remember the values that the line of progress shows: the loss, and measures on held-out data.
 ---@param run gpipe.Run
 ---@param values table<string, any>
 function measure.remember(run, values)
@@ -61,7 +62,7 @@ end
 
 local MOST_SAID = 3
 
---- Say that the loss is not finite or jumps, the first few times.
+--- Warn that the loss is not finite or jumps, the first few times.
 ---@param run gpipe.Run
 ---@param step integer
 function measure.watch(run, step)

@@ -1,5 +1,5 @@
--- lua/gpipe/run_writer/memory.lua - what the devices of a pipeline hold, and what a step would
--- take: for memory.json and for --dry-run.
+-- lua/gpipe/run_writer/memory.lua - the memory that the devices of a pipeline hold and that a step
+-- would take, for memory.json and for --dry-run.
 
 local checkpoint = require "gpipe.checkpoint.contents"
 local dry_run = require "gpipe.pipeline.plan.dry_run"
@@ -10,17 +10,17 @@ local memory = {}
 
 ---@class gpipe.HeldMemory bytes of a device
 ---@field device string
----@field parts table<string, integer> what lies there for good
----@field measured integer? the most that steps have taken beside
----@field planned integer? what a step was planned to take
+---@field parts table<string, integer> bytes that stay allocated, by what they hold
+---@field measured integer? the most bytes that steps have taken in addition
+---@field planned integer? bytes that a step was planned to take
 
--- The device (from 1) of a stage (from 0); the first one where it has several copies.
+-- The device (from 1) of a stage (from 0); the first one where the stage has several copies.
 local function device_of(pipe, stage)
   local inner = object.inside(pipe)
   return inner.placement[stage * inner.copies + 1] + 1
 end
 
---- What lies on each device for good, and the most that steps have taken there so far.
+--- List what stays allocated on each device, and the most that steps have taken there so far.
 ---@param pipe gpipe.Pipeline
 ---@param opt? gpipe.Optimizer
 ---@return gpipe.HeldMemory[]
@@ -42,7 +42,7 @@ function memory.held(pipe, opt)
   return list
 end
 
--- The same pipeline, planned for a batch without taking memory for it.
+-- Plan the same pipeline for a batch without allocating its memory.
 local function plan(pipe, x, y)
   local inner, devices = object.inside(pipe), {}
   for d, device in ipairs(pipe.devices) do devices[d] = { own = device.kind ~= "cpu" } end
@@ -53,7 +53,7 @@ local function plan(pipe, x, y)
   })
 end
 
---- The same, with what a step with this batch was planned to take.
+--- List the same, and what a step with this batch was planned to take.
 ---@param pipe gpipe.Pipeline
 ---@param opt? gpipe.Optimizer
 ---@param x any
@@ -66,7 +66,7 @@ function memory.compare(pipe, opt, x, y)
   return list
 end
 
---- What a step with this batch would run and hold, as text.
+--- Describe what a step with this batch would run and hold.
 ---@param pipe gpipe.Pipeline
 ---@param opt? gpipe.Optimizer
 ---@param x any

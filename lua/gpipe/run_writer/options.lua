@@ -1,4 +1,4 @@
--- lua/gpipe/run_writer/options.lua - what gp.run may be given, by the script and by the command
+-- lua/gpipe/run_writer/options.lua - the options of gp.run, from the script and from the command
 -- line.
 
 local errors = require "gpipe.errors"
@@ -30,7 +30,7 @@ local SPEC = {
 
 local RUN_FLAGS = { ["run-dir"] = true, resume = true, minutes = true, ["dry-run"] = true }
 
--- What the command line says (flags.parse with run = true) stands for options that are not given.
+-- The flags of the command line (flags.parse with run = true) fill in options that are not given.
 local function with_flags(opts)
   local flags = opts.flags
   if not flags then return opts end
@@ -47,8 +47,8 @@ local function with_flags(opts)
   return opts
 end
 
---- The options of a run, checked, with those of its flags: `path` (of the folder, where a flag
---- names it), `nowhere` (there is no folder) and `dry` come from these.
+--- Check the options of a run and add what its flags say: `path` (of the folder, where a flag names
+--- it), `nowhere` (there is no folder) and `dry`.
 ---@param name string
 ---@param opts? table
 ---@return table
@@ -63,7 +63,7 @@ function run_options.check(name, opts)
   return opts
 end
 
---- What a checkpoint of the run is of: options of gp.checkpoint.
+--- What a checkpoint of the run holds, as options of gp.checkpoint.
 ---@param opts table of run_options.check
 ---@return table
 function run_options.parts_of(opts)

@@ -1,6 +1,6 @@
 -- lua/gpipe/run_writer/output.lua - a copy of what a script prints, in the run's stdout.txt.
 --
--- print and io.write are replaced while a run is open; what C writes, the progress line among it,
+-- print and io.write are replaced while a run is open. Output of C code, such as the progress line,
 -- is not copied.
 
 local progress = require "gpipe.progress"
@@ -33,9 +33,9 @@ local function write_and_copy(...)
   return plain_write(...)
 end
 
---- Copy from now on.
+--- Start copying.
 ---@param path string appended to
----@return file*? nil where it cannot be written: a run goes without
+---@return file*? nil where it cannot be written: the run goes on without the copy
 function output.open(path)
   local file = io.open(path, "ab")
   if not file then return nil end
@@ -49,7 +49,7 @@ function output.open(path)
   return file
 end
 
---- End a copy.
+--- Stop copying.
 ---@param file? file*
 function output.close(file)
   if not file or not open[file] then return end

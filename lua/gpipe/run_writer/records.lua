@@ -1,12 +1,12 @@
 -- lua/gpipe/run_writer/records.lua - the two logs of a run, one JSON object a line, and its events.
 --
 --   log.jsonl     what the script logged, and nothing else: the same bytes however often the run
---                 was stopped and went on
---   timing.jsonl  when it was, how fast, how much memory
+--                 was stopped and resumed
+--   timing.jsonl  the time, the speed and the memory of each step
 --   events.*      the values of the log for TensorBoard, a file for each process
 --
--- A checkpoint holds the lengths of both; a run that goes on from it cuts them there, so that no
--- step is in them twice. A disk that is full costs records, not the run: it is said once.
+-- A checkpoint holds the lengths of both. A run that resumes from it truncates them there, so that
+-- no step is in them twice. A full disk costs records, not the run; one warning says so.
 
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"
@@ -43,7 +43,7 @@ end
 
 -- ---- lengths -----------------------------------------------------------------------------------
 
---- The lengths of both files, which are on the disk for good.
+--- Flush both files to the disk and return their lengths.
 ---@return integer[]
 function Records:lengths()
   local list = {}
@@ -55,7 +55,7 @@ function Records:lengths()
   return list
 end
 
--- Half a line at the end is cut off, or the next record would be glued to it; returns what is left.
+-- Cut off an incomplete last line, or the next record would continue it. Returns the new length.
 local function whole_lines(path, size)
   local file <close> = assert(io.open(path, "rb"))
   local at = size
@@ -73,7 +73,7 @@ local function whole_lines(path, size)
   return at < size and core.file_cut(path, at) or at
 end
 
---- Cut both files to lengths that a checkpoint holds (0 without one) and open them.
+--- Truncate both files to the lengths in a checkpoint (0 without one) and open them.
 --- Errors: raises where the system refuses.
 ---@param step integer that is over
 ---@param lengths? integer[]
@@ -91,7 +91,7 @@ function Records:open(step, lengths)
       left = whole_lines(path, left)
       warning = ("%s has %d bytes, expected %d: records are missing"):format(path, left, wanted)
     end
-    file:setvbuf "no" -- a record is one write: there whole, or not at all
+    file:setvbuf "no" -- a record is one write: it is there whole, or not at all
     self.files[name], self.bytes[name] = file, left
   end
   local reason
@@ -108,7 +108,7 @@ end
 
 -- ---- records -----------------------------------------------------------------------------------
 
--- What was written of a record that did not fit is cut off again.
+-- Append a line; where the disk is full, cut off the part that was written.
 local function append(self, name, line)
   local good, message = self.files[name]:write(line .. "\n")
   if good then
@@ -131,8 +131,8 @@ local function word(value)
   return value ~= value and "nan" or value > 0 and "inf" or "-inf"
 end
 
---- The values of a record as they are logged: scalars of tensors as numbers, empty lists (an
---- asynchronous schedule that has no loss yet) left out, lists as their mean.
+--- Turn values into what is logged: scalar tensors become numbers, a list its mean. An empty list
+--- (an asynchronous schedule that has no loss yet) is left out.
 ---@param values table<string, any>
 ---@return table<string, number|boolean|string>
 function records.values(values)
@@ -176,13 +176,13 @@ function Records:log(step, values)
   end
 end
 
---- The settings, for those who look at the events.
+--- Write the settings to the events, so that TensorBoard shows them.
 ---@param text string
 function Records:describe(text)
   if self.events then self.events:text(0, "config", "```\n" .. text .. "\n```") end
 end
 
---- Append what the machine made of a step.
+--- Append a record to timing.jsonl.
 ---@param step integer
 ---@param fields table<string, any>
 function Records:time(step, fields)

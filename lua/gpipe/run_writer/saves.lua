@@ -1,8 +1,8 @@
 -- lua/gpipe/run_writer/saves.lua - the checkpoints of a run: checkpoints/step-00000100 and
 -- best-NAME.
 --
--- They are written in the background where nobody waits for them. An older one is removed only when
--- a newer one is complete, so that there is always one to go on from.
+-- They are written in the background unless the run is ending. An older one is removed only when a
+-- newer one is complete, so that there is always one to resume from.
 
 local checkpoint = require "gpipe.checkpoint"
 local core = require "gpipe.core"
@@ -12,8 +12,8 @@ local progress = require "gpipe.progress"
 ---@class gpipe.Saves
 ---@field path string of the folder of checkpoints
 ---@field keep integer
----@field failed integer saves that failed since one was good
----@field pending {saving: gpipe.Saving, name: string}? one that is being written
+---@field failed integer saves that failed since the last good one
+---@field pending {saving: gpipe.Saving, name: string}? the one that is being written
 local Saves = {}
 Saves.__index = Saves
 
@@ -30,8 +30,8 @@ function saves.new(path, keep)
   return self
 end
 
---- Remove what a process left that was killed while it saved or removed a checkpoint. The caller
---- holds the lock of the run.
+--- Remove the remains of a process that was killed while it saved or removed a checkpoint. The
+--- caller holds the lock of the run.
 function Saves:clear()
   for _, name in ipairs(core.folder_names(self.path) or {}) do
     if name:find "^%.step%-" or name:find "^%.best%-" then
@@ -44,7 +44,7 @@ end
 
 local function name_of(step) return ("step-%08d"):format(step) end
 
---- The steps of the checkpoints that are there, newest first.
+--- List the steps of the checkpoints that are there, newest first.
 ---@return integer[]
 function Saves:steps()
   local list = {}
@@ -58,7 +58,7 @@ end
 
 -- ---- saving ------------------------------------------------------------------------------------
 
--- By another name first: a process that is killed half-way leaves nothing that looks whole.
+-- Rename before removing: a process that is killed half-way leaves nothing that looks complete.
 local function remove(self, name)
   local old = ("%s/.%s.old"):format(self.path, name)
   core.folder_remove(old)
@@ -71,8 +71,8 @@ local function prune(self)
   end
 end
 
--- A save that failed is said; the next one tries again. When none has succeeded for a while the run
--- ends: hours that could not be kept are worse than an error.
+-- Report a save that failed; the next one tries again. After several failures in a row the run
+-- ends: hours of training that cannot be saved are worse than an error.
 local function note(self, good, message)
   if good then
     self.failed = 0
@@ -86,8 +86,8 @@ local function note(self, good, message)
   end
 end
 
---- See how the save in the background went, if it has ended.
----@param wait? boolean for its end
+--- Take the result of the save in the background, if it has ended.
+---@param wait? boolean true: wait for its end
 function Saves:settle(wait)
   local pending = self.pending
   if not pending or not (wait or pending:done()) then return end
@@ -116,7 +116,7 @@ end
 ---@return boolean? true where it was saved, or is being saved
 function Saves:save(step, parts, background) return save(self, name_of(step), parts, background) end
 
---- Save what is best by some measure.
+--- Save the checkpoint that is best by some measure.
 ---@param name string of the measure
 ---@param parts table
 ---@param background boolean
@@ -126,7 +126,7 @@ end
 
 -- ---- going on ----------------------------------------------------------------------------------
 
---- Load the newest checkpoint that is whole; what is damaged is named on standard error.
+--- Load the newest complete checkpoint; damaged ones are named on standard error.
 --- Errors: raises where checkpoints are there and none can be read, or where one does not fit.
 ---@param parts table options of gp.checkpoint.load
 ---@return table? extra nil where there is none

@@ -1,8 +1,8 @@
 -- lua/gpipe/run_writer/steps.lua - `for step, x, y in run:steps() do`: the steps of a run, from
 -- where it stands to its end.
 --
--- Between two steps is where a run may be cut: the step before is whole, and the next batch is not
--- yet taken from the data.
+-- A run may be interrupted between two steps: the step before is complete, and the next batch is
+-- not yet taken from the data.
 
 local errors = require "gpipe.errors"
 

@@ -1,5 +1,5 @@
--- lua/gpipe/tensor/random.lua - drawn tensors beside gp.rand and gp.randn: normal, randint, randperm,
--- bernoulli.
+-- lua/gpipe/tensor/random.lua - drawn tensors beside gp.rand and gp.randn: normal, randint,
+-- randperm, bernoulli.
 
 local core = require "gpipe.core"
 local create = require "gpipe.tensor.create"

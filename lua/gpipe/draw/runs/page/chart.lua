@@ -1,7 +1,7 @@
 -- lua/gpipe/draw/runs/page/chart.lua - script of the page of runs: one chart on a canvas.
 --
--- A point of a curve is [x, low, high, mean]. Without smoothing the line is the mean within the band
--- of low and high; with it the smoothed means, as TensorBoard's.
+-- A point of a curve is [x, low, high, mean]. Without smoothing the line is the mean within the
+-- band of low and high; with it the smoothed means, as TensorBoard's.
 
 return [==[
 const state = {smooth: 0, axis: "step", log: false, zoom: null, hidden: new Set(), by: "run"};

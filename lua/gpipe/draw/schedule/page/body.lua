@@ -1,8 +1,8 @@
 -- lua/gpipe/draw/schedule/page/body.lua - the page of html.lua: what stands where.
 --
--- Words in braces are filled in; shell.lua has what is around. The figures stand below the drawing as
--- tables too, for those who read them with a screen reader or copy them; keys move and zoom as the
--- mouse does.
+-- Words in braces are filled in; shell.lua has what is around. The figures stand below the drawing
+-- as tables too, for those who read them with a screen reader or copy them; keys move and zoom as
+-- the mouse does.
 
 return [==[
 <header>

@@ -1,15 +1,16 @@
 -- lua/gpipe/draw/schedule/page/script.lua - what draws the timelines in the page of html.lua.
 --
--- Begins of a row are ascending, so what is visible is found by bisection; actions thinner than a pixel
--- share rectangles. One frame is drawn per change, however many events.
--- The function that begins here ends in events.lua.
+-- Begins of a row are ascending, so what is visible is found by bisection; actions thinner than a
+-- pixel share rectangles. One frame is drawn per change, however many events. The function that
+-- begins here ends in events.lua.
 --
 -- What the page holds as JSON, made by html.lua:
 --   timelines   views, each with a name, a unit, the factor from its times to the common axis, the
 --               names and stages of its devices, and a row per device: seven arrays of one length
 --               (op, place of the stage on the device, micro-batch, weight version, begin,
 --               duration, half: 1 and 2 for the two that run together, one above the other)
---   ops         of each op its letter, its name, its fill by day and by night, and how far its stages
+--   ops         of each op its letter, its name, its fill by day and by night, and how far its
+--               stages
 --               go towards the paper
 --   extent      the end of the axis, in `unit`
 --
@@ -19,8 +20,10 @@
 --   draw        the axis, then the bars, then the names; what the pointer is on is marked in all
 --   thinner     keeps what is owed to each colour, pixel by pixel, so that a schedule of thousands
 --               of micro-batches shows its shares and no pattern of the screen
---   label       is the action as in the text of a schedule, "2F0@1", where there is room for that in
---               most of what is visible; else the micro-batch alone in all cells, and where that does
+--   label       is the action as in the text of a schedule, "2F0@1", where there is room for that
+--               in
+--               most of what is visible; else the micro-batch alone in all cells, and where that
+-- does
 --               not fit nothing: letters never leave their cell
 --   drawAxis    ticks at least 80 pixels apart at 1, 2 or 5 times a power of ten, in the unit that
 --               suits what is visible: zooming in leads from seconds to microseconds

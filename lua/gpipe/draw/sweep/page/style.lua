@@ -1,6 +1,7 @@
 -- lua/gpipe/draw/sweep/page/style.lua - how the page of a sweep looks, beside what all pages share.
 --
--- q0 to q9 go from the best tenth to the worst: one hue that fades, because order is what they show.
+-- q0 to q9 go from the best tenth to the worst: one hue that fades, because order is what they
+-- show.
 
 return [==[
 :root {

@@ -1,5 +1,5 @@
--- lua/gpipe/nn/layer/dropout/alpha.lua - `nn.AlphaDropout`, `nn.FeatureAlphaDropout`: forget so that
--- mean and variance stay.
+-- lua/gpipe/nn/layer/dropout/alpha.lua - `nn.AlphaDropout`, `nn.FeatureAlphaDropout`: forget so
+-- that mean and variance stay.
 
 local core = require "gpipe.core"
 local Module = require "gpipe.nn.module"

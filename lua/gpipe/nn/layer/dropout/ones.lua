@@ -1,5 +1,5 @@
--- lua/gpipe/nn/layer/dropout/ones.lua - the ones that a dropout keeps or forgets, made of the input, so
--- that they have the rows of a micro-batch.
+-- lua/gpipe/nn/layer/dropout/ones.lua - the ones that a dropout keeps or forgets, made of the
+-- input, so that they have the rows of a micro-batch.
 
 local check = require "gpipe.nn.check"
 local errors = require "gpipe.errors"
