@@ -25,7 +25,8 @@ local command = {
 
 local function is_folder(path) return core.folder_names(path) ~= nil end
 
--- What is a folder, or looks like one that should be there, and names. A name may hold a slash.
+-- Sort the words into folders and names. A word with a slash is a folder only if it begins or ends
+-- like a path, or if there is such a folder: names may hold slashes.
 local function sort(operands)
   local folders, names = {}, {}
   for _, word in ipairs(operands) do
@@ -71,7 +72,7 @@ local function tell_faults(list)
   end
 end
 
--- Draw what was asked for; nil and the fault where a file cannot be written.
+-- Draw what the flags ask for; nil and the fault where a file cannot be written.
 local function draw(values, list, names)
   local figure = { x = values.x, smooth = values.smooth, log = values.log,
     by = values.by }

@@ -27,8 +27,8 @@ local function print_json(list)
   end
 end
 
--- Why runs ended: the first line of it, what follows may be a traceback; once for those it is the
--- same for.
+-- Print why runs ended: the first line of each reason (a traceback may follow), once for all runs
+-- with the same reason.
 local function tell_reasons(list)
   local order, names = {}, {}
   for _, run in ipairs(list) do

@@ -33,7 +33,7 @@ local function parts_of(path, result)
   return sweep, f or sweep.options.objective
 end
 
--- Options of the command line count before those of the script.
+-- Options of the command line replace those of the script.
 local function settle(sweep, values)
   if values.trials > 0 then
     sweep.most = math.min(values.trials, sweep.sampler.size or values.trials)
@@ -43,7 +43,8 @@ local function settle(sweep, values)
   sweep.options.quiet = sweep.options.quiet or values.quiet
 end
 
--- What the script returns; its `arg` is as if it had been run by itself, without arguments.
+-- Run the script and return its result; its `arg` is as if it had been started alone, without
+-- arguments.
 local function run_script(path, chunk)
   local before = arg
   _G.arg = { [0] = path }

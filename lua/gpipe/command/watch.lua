@@ -13,7 +13,7 @@ local command = {
 
 local function is_interrupt(fault) return type(fault) == "table" and fault.code == "interrupt" end
 
--- Until Ctrl-C, which is how it is meant to end.
+-- Serve until Ctrl-C, which is no failure here.
 local function serve(made)
   local good, fault = pcall(function()
     while true do made:step() end

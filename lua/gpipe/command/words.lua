@@ -1,7 +1,7 @@
--- lua/gpipe/command/words.lua - the words behind a command, as in `gpipe-lua runs DIR`.
+-- lua/gpipe/command/words.lua - read the words behind a command, as in `gpipe-lua runs DIR`.
 --
 -- A module gpipe/command/<word>.lua returns a function that takes these words and returns the exit
--- code: 0, 1 where the world refused, 2 where the words are wrong. bindings/cli/run.c calls it.
+-- code: 0, 1 where the command failed, 2 where the words are wrong. bindings/cli/run.c calls it.
 
 local terminal = require "gpipe.draw.terminal"
 local flags = require "gpipe.flags"
@@ -14,10 +14,10 @@ local words = {}
 ---@field about string what the command does, one line or more
 ---@field flags gpipe.Flag[]
 
--- Names of runs and values may hold anything.
+-- Faults quote names and values, which may hold control characters.
 local function clean(fault) return (fault:gsub("[^\n]+", terminal.clean)) end
 
---- Say what is wrong with the words; returns the exit code.
+--- Report what is wrong with the words, with the usage; returns the exit code.
 ---@param command gpipe.Command
 ---@param fault string
 ---@return integer
@@ -27,7 +27,7 @@ function words.refuse(command, fault)
   return 2
 end
 
---- Say what went wrong; returns the exit code.
+--- Report what went wrong; returns the exit code.
 ---@param command gpipe.Command
 ---@param fault string
 ---@return integer
@@ -36,8 +36,8 @@ function words.fail(command, fault)
   return 1
 end
 
---- The runs below the one folder that the words name, or below `runs`. Where there is none, nil and
---- the exit code.
+--- Open the runs below the folder that the words name, or below `runs`. Where there is no such
+--- folder, nil and the exit code.
 ---@param command gpipe.Command
 ---@param operands string[]
 ---@return gpipe.Runs?
@@ -51,7 +51,7 @@ function words.runs(command, operands)
   return list
 end
 
---- Read the words. Where there is nothing to do any more, nil and the exit code.
+--- Read the words. If nothing is left to do (--help, or a mistake), nil and the exit code.
 ---@param command gpipe.Command
 ---@param given string[]
 ---@return table<string, any>? values of the flags by name

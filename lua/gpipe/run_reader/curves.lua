@@ -1,7 +1,7 @@
--- lua/gpipe/run_reader/curves.lua - which curves a picture of runs has, and their points.
+-- lua/gpipe/run_reader/curves.lua - collect the curves of a picture of runs, with their points.
 --
--- A picture is a list of panels, one above the other. A panel shows one name, or several that are
--- joined by commas, of every run that logged it, or of every group of runs.
+-- A picture is a list of panels, one above the other. A panel shows one name, or several names
+-- joined by commas, of every run that logged them, or of every group of runs.
 
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"
@@ -27,7 +27,7 @@ function curves.names(runs)
   return list
 end
 
--- The losses together, else the first name.
+-- All losses in one panel; without a loss, the first name.
 local function default_panels(names)
   local losses = {}
   for _, name in ipairs(names) do
@@ -36,7 +36,7 @@ local function default_panels(names)
   return { #losses > 0 and losses or { names[1] } }
 end
 
--- A name may hold a comma itself: what is there as a whole is one name.
+-- Split "loss,val_loss" at its commas, unless the whole text is a name that was logged.
 local function split(text, known)
   if known[text] then return { text } end
   local parts = {}
@@ -44,7 +44,7 @@ local function split(text, known)
   return parts
 end
 
---- What panels show: lists of names. nil and the fault where no run has a name.
+--- The names of each panel. Errors: nil and the fault where no run has logged a name.
 ---@param runs gpipe.RunFolder[]
 ---@param wanted string[] "loss,val_loss" is one panel of two
 ---@return string[][]?
@@ -67,7 +67,7 @@ end
 
 -- ---- points ------------------------------------------------------------------------------------
 
--- Names of runs are free: two of one name are told apart by their folders.
+-- Label runs by their names; runs with the same name are told apart by their folders.
 local function labels_of(runs)
   local count, labels = {}, {}
   for _, run in ipairs(runs) do count[run.name] = (count[run.name] or 0) + 1 end
@@ -85,7 +85,7 @@ local function curve_of(run, name, opts)
     last = (core.records_last(folder.log(run), name)) }
 end
 
--- The value of a list at x, between the points of a curve on a straight line; nil outside of them.
+-- The value of a list at x, interpolated between the points of a curve; nil outside of them.
 local function value_at(curve, list, x)
   local low, high = 1, #curve.x
   if x < curve.x[1] or x > curve.x[high] then return nil end
@@ -98,7 +98,7 @@ local function value_at(curve, list, x)
   return list[low] * (1 - share) + list[high] * share
 end
 
--- One curve for several: their mean at the points of the longest, and how far they lie apart.
+-- Join curves into one: their mean, least and largest value at the points of the longest.
 local function joined(list)
   if #list == 1 then return list[1] end
   local longest, left_out, last = list[1], 0, 0
@@ -146,7 +146,7 @@ local function panel_of(parts, names, opts)
   return made
 end
 
--- What gets a curve each: runs, or groups of them, which say how many they are.
+-- The parts that get a curve each: runs, or groups labelled with the number of their runs.
 local function parts_of(runs, by)
   local parts = {}
   if by then
@@ -160,7 +160,7 @@ local function parts_of(runs, by)
   return parts
 end
 
---- The panels of a picture with their points; those without any are left out.
+--- The panels of a picture with their points; panels without points are left out.
 ---@param runs gpipe.RunFolder[]
 ---@param panels string[][]
 ---@param opts {most: integer, smooth?: number, time?: boolean, log?: boolean, lines?: boolean,

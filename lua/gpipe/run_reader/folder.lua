@@ -1,8 +1,7 @@
--- lua/gpipe/run_reader/folder.lua - one run, as its folder tells it.
+-- lua/gpipe/run_reader/folder.lua - one run, read from its folder.
 --
--- The folder belongs to the run, which may be writing at this moment: nothing here writes, what is
--- half written is passed over until it is whole, and what is damaged is told in `faults` beside
--- what could be read.
+-- The run may be writing to the folder at this moment. So nothing here writes, an incomplete line
+-- is skipped until it is complete, and `faults` lists what is damaged beside what could be read.
 
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"
@@ -36,7 +35,8 @@ local STATES = { running = true, finished = true, stopped = true, failed = true 
 
 -- ---- state -------------------------------------------------------------------------------------
 
--- "running" with a process that is gone was killed. On another host nobody can tell.
+-- A run whose state is "running" while its process is gone was killed. The process can only be
+-- looked up on its own host.
 local function state_of(state)
   local word = read.string(state, "state")
   if not STATES[word] then return "unknown" end
@@ -74,7 +74,7 @@ end
 
 -- ---- records -----------------------------------------------------------------------------------
 
--- Read what a file of records has by now; its faults are told.
+-- Read the records that were appended since the last time, and note their faults.
 local function update_records(self, records)
   local count, message = core.records_update(records)
   if not count then self.faults[#self.faults + 1] = message end
@@ -86,7 +86,7 @@ local function update_records(self, records)
   return records
 end
 
---- The records of log.jsonl, for curves.
+--- The records of log.jsonl, opened when first asked for.
 ---@return userdata
 function folder.log(run)
   run.records = run.records
@@ -94,14 +94,14 @@ function folder.log(run)
   return run.records
 end
 
---- The records of timing.jsonl, which tell when a step was.
+--- The records of timing.jsonl, which hold the time of each step.
 ---@return userdata
 function folder.timing(run)
   run.times = run.times or update_records(run, core.records_open(run.path .. "/timing.jsonl"))
   return run.times
 end
 
--- A run without a readable state still has its log.
+-- Take step and loss from the log: the state of the run cannot be read.
 local function step_of_log(self)
   local log = folder.log(self)
   self.loss = self.loss or core.records_last(log, "loss")
@@ -113,7 +113,7 @@ end
 
 -- ---- methods -----------------------------------------------------------------------------------
 
---- Read the folder again: what the run has written since.
+--- Read what the run has written since the last time.
 ---
 --- ```lua
 --- for _, r in ipairs(gp.runs "runs" or {}) do r:update() end
@@ -129,7 +129,7 @@ function Run:update()
   return self
 end
 
---- The names that the run logged values under, in alphabetical order.
+--- List the names of the values that the run logged, in alphabetical order.
 ---
 --- ```lua
 --- for _, r in ipairs(gp.runs "runs" or {}) do print(table.concat(r:names(), " ")) end
@@ -141,7 +141,7 @@ function Run:names()
   return names
 end
 
---- All values of a name and the steps they were logged at.
+--- Read all values of a name and the steps at which they were logged.
 --- Shapes: f64 [N] both, N records that have the name, in the order of the log. Values that were
 --- not finite are nan, inf or -inf.
 --- Errors: raises for a name that the run did not log.
@@ -165,7 +165,7 @@ function Run:column(name)
   return values, steps
 end
 
---- The curves of the run as text for a terminal.
+--- Draw the curves of the run as text for a terminal.
 --- Errors: raises for names that the run did not log.
 ---
 --- ```lua
@@ -185,7 +185,7 @@ end
 
 function Run:__tostring() return require("gpipe.run_reader.table").text { self } end
 
---- The run in a folder.
+--- Read the run in a folder.
 ---@param path string
 ---@return gpipe.RunFolder
 function folder.open(path)

@@ -1,5 +1,5 @@
--- lua/gpipe/run_reader/groups.lua - runs put together by their settings: those that differ by a
--- seed are one curve with a band.
+-- lua/gpipe/run_reader/groups.lua - group runs by their settings: runs that differ only by a seed
+-- become one curve with a band.
 
 local errors = require "gpipe.errors"
 
@@ -35,7 +35,8 @@ local function settings_of(runs)
   return all, keys
 end
 
---- The settings that differ between the runs that have any, in alphabetical order.
+--- List the settings that differ between runs, in alphabetical order. Runs without settings do not
+--- count.
 ---@param runs gpipe.RunFolder[]
 ---@return string[]
 function groups.keys(runs)
@@ -64,7 +65,7 @@ local function keys_of(by, known)
   return list
 end
 
--- Numbers by size, then words; what has none comes last.
+-- Order groups by their values: numbers by size, then words, then groups without the setting.
 local function before(a, b)
   for i = 1, a.keys do
     local x, y = a.values[i], b.values[i]
@@ -79,7 +80,7 @@ local function before(a, b)
   return false
 end
 
---- The runs that agree in some settings, a group each, in the order of their values.
+--- Group the runs that agree in some settings, in the order of the values.
 ---@param runs gpipe.RunFolder[]
 ---@param by string|string[] "lr", "lr,width"
 ---@return gpipe.RunGroup[]?

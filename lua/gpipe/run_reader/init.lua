@@ -11,8 +11,8 @@ local draw = require "gpipe.draw.runs"
 local Runs = {}
 Runs.__index, Runs.__name = Runs, "gpipe.Runs"
 
---- Look at the folder again: what runs have written since, and which are new or gone. What was read
---- before is kept, so this is quick for long logs too.
+--- Read the folder again: new records, new runs, runs that are gone. What was read before is kept,
+--- so this is quick for long logs too.
 --- Errors: nil, message, code where the folder cannot be read any more; the list stays as it was.
 ---
 --- ```lua
@@ -31,8 +31,8 @@ function Runs:update()
   return self
 end
 
---- The curves of all runs as text for a terminal, as r:plot for one; `by = "lr,width"` draws one
---- curve, the mean, for the runs that agree in these settings.
+--- Draw the curves of all runs as text for a terminal, as r:plot does for one run. With
+--- `by = "lr,width"` the runs that agree in these settings share one curve, their mean.
 --- Errors: raises for names that no run logged, and settings that no run has.
 ---
 --- ```lua
@@ -44,8 +44,7 @@ end
 ---@return string
 function Runs:plot(names, opts) return draw.text("runs:plot", self, names, opts) end
 
---- Write the curves of all runs as an SVG figure. A file that is there is left as it is, unless
---- `force` says otherwise.
+--- Write the curves of all runs as an SVG figure. An existing file is replaced only with `force`.
 --- Errors: nil, message, code where it cannot be written ("io") or is there ("exists"); raises for
 --- names that no run logged.
 ---
@@ -62,9 +61,9 @@ function Runs:plot(names, opts) return draw.text("runs:plot", self, names, opts)
 ---@return string? code
 function Runs:svg(path, names, opts) return draw.svg("runs:svg", self, path, names, opts) end
 
---- Write all that the runs logged as one page that needs nothing else: curves with smoothing and
---- zoom, a table of the configs, memory per device, the schedule of the last step. A file that is
---- there is left as it is, unless `force` says otherwise.
+--- Write everything that the runs logged as one self-contained page: curves with smoothing and
+--- zoom, a table of the configs, memory per device, the schedule of the last step. An existing file
+--- is replaced only with `force`.
 --- Errors: nil, message, code as runs:svg.
 ---
 --- ```lua
@@ -82,11 +81,11 @@ function Runs:__tostring() return require("gpipe.run_reader.table").text(self) e
 
 local runs = { methods = Runs }
 
---- The training runs below a folder, as gp.run made them: a list whose text is a table. Each has
---- name, path, state ("running", "killed", "finished", "stopped", "failed" or "unknown"), reason,
---- step, steps, loss, best, rate, unit, seconds, created, updated, config and faults, and the
---- methods names, column, plot and update; the list has plot, svg and html for all of them. The one
---- that wrote last comes first.
+--- List the training runs below a folder, as gp.run wrote them; the list prints as a table. A run
+--- has name, path, state ("running", "killed", "finished", "stopped", "failed" or "unknown"),
+--- reason, step, steps, loss, best, rate, unit, seconds, created, updated, config and faults, and
+--- the methods names, column, plot and update; the list has plot, svg and html for all runs. The
+--- run that wrote last comes first.
 --- Errors: nil, message, code where the folder cannot be read.
 ---
 --- ```lua

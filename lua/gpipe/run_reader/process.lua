@@ -1,10 +1,10 @@
--- lua/gpipe/run_reader/process.lua - whether the process that wrote a state is still there.
+-- lua/gpipe/run_reader/process.lua - whether the process that wrote a state still runs.
 
 local core = require "gpipe.core"
 
 local process = {}
 
--- The system's own files have no size that could be asked for.
+-- Read one line: files of /proc have no size, so they cannot be read as a whole by size.
 local function first_line(path)
   local file <close> = io.open(path, "rb")
   return file and file:read "l"
@@ -14,8 +14,7 @@ end
 ---@return string
 function process.host() return (select(2, core.process())) end
 
---- Whether a process of this machine runs; nil where that cannot be known. One that has ended and
---- that nobody has waited for does not run.
+--- Whether a process of this machine runs; nil where that cannot be known. A zombie does not run.
 ---@param pid integer
 ---@return boolean?
 function process.runs(pid)

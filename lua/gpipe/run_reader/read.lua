@@ -1,8 +1,8 @@
 -- lua/gpipe/run_reader/read.lua - the small files of a run's folder: JSON that may be missing, old
 -- or damaged.
 --
--- What they hold was written by some version of the program, or by somebody else: a field counts
--- only where it is of the kind that is expected.
+-- They may come from any version of the program, or from another program: a field counts only if it
+-- has the expected type.
 
 local core = require "gpipe.core"
 
@@ -10,8 +10,8 @@ local read = {}
 
 local LARGEST = 16 << 20 -- bytes of a file that is read whole
 
---- A whole file; nil where there is none, nil and the fault where it cannot be read. What lies in a
---- folder of runs may be anybody's: links, pipes and devices are no files.
+--- Read a whole file; nil where there is none, nil and the fault where it cannot be read. Links,
+--- pipes and devices are refused: a folder of runs may hold other people's files.
 ---@param path string
 ---@return string?
 ---@return string? fault
@@ -20,7 +20,7 @@ function read.text(path)
   return text, fault
 end
 
---- A JSON object; nil where the file is missing, nil and the fault where it is none.
+--- Read a JSON object; nil where the file is missing, nil and the fault where it holds none.
 ---@param path string
 ---@return table?
 ---@return string? fault

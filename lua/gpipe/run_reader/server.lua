@@ -1,9 +1,8 @@
--- lua/gpipe/run_reader/server.lua - the page of runs for a browser on this machine, with what is
--- new.
+-- lua/gpipe/run_reader/server.lua - serves the page of runs to browsers of this machine, and what
+-- runs write meanwhile.
 --
--- The page asks for data.json every two seconds, each window for itself; the text is made at most
--- once a second, and less often where there are so many runs that it takes long. Only what runs
--- have written since is read.
+-- Each open page asks for data.json every two seconds. The JSON is made at most once a second, and
+-- less often where there are so many runs that it takes long. Only new records are read for it.
 
 local core = require "gpipe.core"
 local data = require "gpipe.draw.runs.data"
@@ -12,21 +11,21 @@ local json = require "gpipe.io.json"
 
 ---@class gpipe.RunsServer
 ---@field port integer
----@field token string what the address begins with: other users of this machine do not know it
+---@field token string the address begins with it, so that other users of this machine cannot guess it
 ---@field runs gpipe.Runs
 ---@field socket userdata
 ---@field made? string the data as JSON
----@field stale_at? number seconds of the clock: then the data are made anew
+---@field stale_at? number seconds of the clock from which on the data are made anew
 local Server = {}
 Server.__index = Server
 
 local server = {}
 
-local FRESH = 1 -- seconds that the data are served as they are, at least
-local SHARE = 4 -- as many times as long as it took to make them, at least
-local WAIT = 500 -- milliseconds of a round without a request
+local FRESH = 1 -- least seconds that the same data are served
+local SHARE = 4 -- and at least this many times the seconds that making them took
+local WAIT = 500 -- milliseconds that one step waits for a request
 
--- 96 bits, in letters that an address may have.
+-- 96 random bits as hexadecimal digits.
 local function random_token()
   local file <close> = assert(io.open("/dev/urandom", "rb"))
   return (assert(file:read(12)):gsub(".", function(c) return ("%02x"):format(c:byte()) end))
@@ -49,7 +48,7 @@ end
 ---@return string
 function Server:address() return ("http://127.0.0.1:%d/%s/"):format(self.port, self.token) end
 
--- A folder that is gone leaves what was seen last.
+-- The data as JSON. If the folder is gone, its last contents are served.
 local function current_data(self)
   local begin = core.seconds()
   if not self.made or begin >= self.stale_at then

@@ -1,7 +1,7 @@
 -- lua/gpipe/run_reader/table.lua - runs as a table of text: one line a run.
 --
--- In a narrow terminal the less important columns go first, then long names are cut; in a pipe
--- nothing is left out. Names come from outside and may hold anything but what moves the cursor.
+-- In a narrow terminal the less important columns are dropped first, then long names are cut; in a
+-- pipe nothing is left out. Names come from outside: control characters in them are replaced.
 
 local columns = require "gpipe.draw.columns"
 local terminal = require "gpipe.draw.terminal"
@@ -10,13 +10,14 @@ local screen = require "gpipe.screen"
 
 local runs_table = {}
 
-local UNBOUNDED = 10000 -- characters of a line that nobody's window cuts
+local UNBOUNDED = 10000 -- characters of a line that goes to no terminal
 
 -- ---- words -------------------------------------------------------------------------------------
 
 local AGES = { { 86400, "d" }, { 3600, "h" }, { 60, "min" } }
 
---- How long ago, in one unit: "3 min ago", "12 d ago". Clocks differ: what is to come is "now".
+--- How long ago, in one unit: "3 min ago", "12 d ago". A time in the future (clocks differ) is
+--- "now".
 ---@param time number? seconds since 1970
 ---@param now number
 ---@return string
@@ -44,7 +45,8 @@ local function rate_text(run)
   return run.rate and ("%s %s"):format(progress.short(run.rate), unit) or ""
 end
 
--- In the order of the table; `drop`: which goes first where there is no room (none: it stays).
+-- In the order of the table. Where there is no room, the column with drop = 1 is dropped first, and
+-- so on; columns without `drop` stay.
 local COLUMNS = {
   { title = "name", text = function(run) return terminal.clean(run.name) end },
   { title = "state", text = function(run) return run.state end },
@@ -83,7 +85,7 @@ local function width_of(rows)
   return sum
 end
 
--- All columns but the `dropped` that go first.
+-- All columns except the first `dropped` ones to be dropped.
 local function choose(dropped)
   local chosen = {}
   for _, column in ipairs(COLUMNS) do
@@ -97,7 +99,7 @@ end
 local COLOURS = { running = "\27[32m", finished = "\27[36m", stopped = "\27[33m",
   killed = "\27[31m", failed = "\27[31m" }
 
--- The states stand at the same columns in all lines: below the word of the header.
+-- Colour the states. They end in the same column of all lines, below the header's "state".
 local function paint(text)
   local stop = select(2, text:find "^name%s+state")
   local lines = {}
@@ -138,7 +140,7 @@ local function numbers_of(runs, value_of)
   return list
 end
 
--- "0.2048 (0.1558 to 0.2673)": the mean, and between what they lie where there are several.
+-- "0.2048 (0.1558 to 0.2673)": the mean, and the range where values differ.
 local function spread_text(list)
   if #list == 0 then return "" end
   local words = columns.number(columns.mean(list))
@@ -147,7 +149,7 @@ local function spread_text(list)
   return ("%s (%s to %s)"):format(words, columns.number(list[1]), columns.number(list[#list]))
 end
 
--- The best values of a group, where all are of one name.
+-- The best values of a group; "" where they are values of different names.
 local function group_best(runs)
   local name
   for _, run in ipairs(runs) do
@@ -166,7 +168,7 @@ local function states_text(runs)
   return table.concat(list, ", ")
 end
 
---- The table of groups of runs: how many they are, and the means of what they reached.
+--- The table of groups of runs: how many runs they have, and the means of their last values.
 ---@param list gpipe.RunGroup[]
 ---@param opts? {width?: integer}
 ---@return string

@@ -1,4 +1,4 @@
--- lua/gpipe/sweep/report/table.lua - a sweep as text: what it is, its best trials, how the others
+-- lua/gpipe/sweep/report/table.lua - a sweep as text: its goal, its best trials, how the others
 -- ended, which parameters mattered.
 
 local columns = require "gpipe.draw.columns"
@@ -40,7 +40,7 @@ local function importance_line(ranked, names)
     or nil
 end
 
--- The first of each kind of failure, for what the others are likely to be.
+-- The first trial of each kind of failure, at most three.
 local function failures(trials)
   local lines, seen = {}, {}
   for _, trial in ipairs(trials) do
@@ -54,7 +54,7 @@ local function failures(trials)
   return lines
 end
 
---- The best trials alone.
+--- The table of the best trials alone.
 ---@param sweep gpipe.Sweep
 ---@param count integer
 ---@return string
@@ -65,7 +65,7 @@ function sweep_table.best(sweep, count)
   return columns.text(rows_of(sweep, ranked, facts.varying(trials), count), "", columns.width())
 end
 
---- The lines of a sweep.
+--- A sweep as text.
 ---@param sweep gpipe.Sweep
 ---@return string
 function sweep_table.text(sweep)
