@@ -1,7 +1,7 @@
--- lua/gpipe/draw/canvas.lua - lines drawn with characters.
+-- lua/gpipe/draw/canvas.lua - draw lines with characters.
 --
--- Braille patterns have 2 x 4 dots each and leave eight times the room of letters; where the locale
--- has no such characters a cell is one dot, written as the letter of its curve.
+-- A braille pattern has 2 x 4 dots, eight times as many as a letter. Where the locale has no such
+-- characters a cell is one dot, written as the letter of its curve.
 
 local canvas = {}
 
@@ -13,7 +13,7 @@ local canvas = {}
 ---@field braille boolean
 ---@field bits table<integer, integer> per cell
 ---@field owner table<integer, integer> per cell: the curve that drew there last
----@field letters table<integer, string> per cell: what stands there instead of dots
+---@field letters table<integer, string> per cell: a letter that is shown instead of dots
 local Canvas = {}
 Canvas.__index = Canvas
 
@@ -32,7 +32,7 @@ end
 -- Bits of a pattern: dots by column and row. Source: Unicode, Braille Patterns.
 local BITS = { { 0x01, 0x02, 0x04, 0x40 }, { 0x08, 0x10, 0x20, 0x80 } }
 
---- Set a dot; those outside are left out.
+--- Set a dot; one outside of the canvas is ignored.
 ---@param x integer from 0, to the right
 ---@param y integer from 0, upwards
 ---@param curve integer
@@ -74,7 +74,7 @@ function Canvas:line(x1, y1, x2, y2, curve)
   end
 end
 
---- The cells of a row.
+--- The text of a row of cells.
 ---@param row integer from 1, downwards
 ---@param letter fun(curve: integer): string what a dot is without braille
 ---@param paint? fun(curve: integer, text: string): string

@@ -1,13 +1,12 @@
--- lua/gpipe/draw/columns.lua - tables of figures as text: aligned columns that fit the
--- terminal.
+-- lua/gpipe/draw/columns.lua - tables as text: aligned columns that fit the terminal.
 --
--- In a narrow one the first column is cut, then the line.
+-- In a narrow terminal the first column is cut, then the line.
 
 local screen = require "gpipe.screen"
 
 local columns = {}
 
---- Characters of a line.
+--- How many characters a line has.
 ---@return integer
 function columns.width() return screen.columns() end
 
@@ -47,7 +46,7 @@ local function widths_of(rows)
   return widths
 end
 
--- At most `limit` characters; the last two say that there were more.
+-- Cut a text to `limit` characters; ".." at its end says that there were more.
 local function cut(text, limit)
   if (utf8.len(text) or #text) <= limit then return text end
   local stop = utf8.offset(text, limit - 1) or limit - 1
@@ -76,8 +75,8 @@ local function line_of(row, widths)
   return (table.concat(cells, "  "):gsub("%s+$", ""))
 end
 
---- Lines of rows of cells: the first column to the left, the others to the right. A row's cell
---- number `note`, where it has one, is free text to the end of the line.
+--- The text of a table: the first column is aligned to the left, the others to the right. If a row
+--- has a field `note`, the cell of that number is free text to the end of the line.
 ---@param rows string[][]
 ---@param indent? string
 ---@param most? integer characters of a line; those of the terminal where it is left out

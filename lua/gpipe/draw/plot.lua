@@ -52,7 +52,7 @@ local function curve_of(label, values, what)
   return { label = label, given_x = x, given_y = y }
 end
 
--- A tensor of two dimensions: a curve a column.
+-- A tensor of two dimensions has a curve in each column.
 local function curves_of_columns(tensor)
   local list = {}
   for c = 1, tensor:size(2) do
@@ -96,7 +96,8 @@ local function is_shown(value, log)
   return value == value and math.abs(value) ~= math.huge and (not log or value > 0)
 end
 
--- At most `most` points: what falls on one is its mean, its least and its largest value.
+-- Reduce a curve to at most `most` points; each has the mean, the least and the largest of the
+-- values that fall on it.
 local function condense(curve, most, log)
   local xs, ys, n = curve.given_x, curve.given_y, #curve.given_y
   local each = math.max(1, math.ceil(n / most))
@@ -148,11 +149,12 @@ local SPEC = {
 }
 for name, rule in pairs(screen.PICTURE) do SPEC[name] = rule end
 
---- Numbers as curves: text for a terminal, or with `svg` a figure in a file.
---- Values: a tensor [N] or a list of numbers; a tensor [N, C], a curve a column (C <= 64); or
---- curves by name, each of them a list, a tensor [N], or {x = ..., y = ...} with ascending x.
---- Errors: raises for what is no list of numbers and where nothing is finite; a file: nil, message,
---- code where it cannot be written ("io") or is there and `force` was not given ("exists").
+--- Draw numbers as curves: text for a terminal, or with `svg` a figure in a file.
+--- Values: a tensor [N] or a list of numbers; a tensor [N, C] with a curve in each column (C <=
+--- 64); or curves by name, each a list, a tensor [N], or {x = ..., y = ...} with ascending x.
+--- Errors: raises for values that are no list of numbers, or of which none is finite; with `svg`
+--- nil, message, code where the file cannot be written ("io") or exists and `force` was not given
+--- ("exists").
 --- ```lua
 --- print(gp.plot(gp.linspace(0, 6, 100):sin()))
 --- print(gp.plot({train = {3, 2, 1.5}, test = {3.1, 2.4, 2.2}}, {log = true, x = "epoch"}))

@@ -1,4 +1,4 @@
--- lua/gpipe/draw/curves/text.lua - curves in a terminal.
+-- lua/gpipe/draw/curves/text.lua - draw curves as text for a terminal.
 
 local axis = require "gpipe.draw.axis"
 local canvas = require "gpipe.draw.canvas"
@@ -20,9 +20,8 @@ local function letter_of(place) return string.char(97 + (place - 1) % 26) end
 
 local function round(value) return math.floor(value + 0.5) end
 
--- What falls on one column is a stroke from the least to the largest; where that would hide others
--- curves are lines.
--- Returns where the curve ends.
+-- Draw a curve: in each column a stroke from the least to the largest value. With `lines` only a
+-- line, because strokes would hide other curves. Returns where the curve ends.
 local function draw_curve(page, curve, lines)
   local drawn, values = page.canvas, lines and curve.smooth or curve.mean
   local function place(x, y)
@@ -50,7 +49,7 @@ local MARKS = {
   [false] = { side = "|", tick = "+", corner = "+", below = "-", mark = "+", line = "--" },
 }
 
--- The text of the tick at each row, and the widest.
+-- The text of the tick at each row, and the width of the widest.
 local function row_labels(y, rows)
   local labels, widest = {}, 0
   for _, tick in ipairs(y.ticks) do
@@ -61,7 +60,7 @@ local function row_labels(y, rows)
   return labels, widest
 end
 
--- The line below the plot and the texts of its ticks, which never overlap.
+-- The line below the plot, and below it the texts of its ticks, which never overlap.
 local function x_lines(page, marks, gutter)
   local line, words, free = {}, (" "):rep(gutter), 0
   for i = 1, page.columns do line[i] = marks.below end
@@ -89,7 +88,7 @@ local function legend_entry(curve, opts, marks, alone)
     #words + 6
 end
 
--- Entries one after the other, as many as fit a line; none for a lone curve without a name.
+-- Append the legend: as many entries as fit in each line.
 local function legend(panel, opts, marks, lines)
   local line, used = "", 0
   if panels.is_plain(panel) then return end

@@ -1,4 +1,4 @@
--- lua/gpipe/draw/runs/data.lua - what the page of runs shows, as one table that becomes JSON.
+-- lua/gpipe/draw/runs/data.lua - the data of the page of runs, as one table that becomes JSON.
 
 local colours = require "gpipe.draw.colours"
 local core = require "gpipe.core"
@@ -8,7 +8,7 @@ local read = require "gpipe.run_reader.read"
 
 local data = {}
 
--- Points of all curves together, so that a page of many runs still opens at once; and of one.
+-- Points of all curves together, so that a page of many runs still opens quickly; and of one curve.
 local ALL_POINTS, MOST_POINTS, LEAST_POINTS = 300000, 1000, 60
 
 local LARGEST_TIMELINE = 2 << 20 -- bytes of a picture that is put into the page
@@ -49,7 +49,7 @@ local function charts_of(runs, names, records_of, most)
   return charts
 end
 
--- "loss" and what is like it first.
+-- Sort names: "loss" first, then other losses.
 local function losses_first(names)
   local function rank(name)
     return name == "loss" and 0 or name:find "loss$" and 1 or 2
@@ -61,7 +61,7 @@ local function losses_first(names)
   return names
 end
 
--- What the machine measured, but for the clock itself.
+-- The names in timing.jsonl, without the clock itself.
 local function machine_names(runs)
   local seen, names = { time = true, seconds = true }, {}
   for _, run in ipairs(runs) do
@@ -120,7 +120,7 @@ local function palette()
   return list
 end
 
---- All that the page shows.
+--- Collect everything that the page shows.
 ---@param runs gpipe.RunFolder[]
 ---@param live boolean the page is served and asks for more
 ---@return table

@@ -1,7 +1,7 @@
 -- lua/gpipe/draw/runs/html.lua - runs as one page: curves, configs, memory, timelines.
 --
--- The page holds all that it shows and may load nothing from elsewhere (its own policy forbids it);
--- the data stand in it as JSON and become texts, never markup.
+-- The page holds everything that it shows, and its policy forbids it to load anything else. The
+-- data are in it as JSON and become texts, never markup.
 
 local data = require "gpipe.draw.runs.data"
 local json = require "gpipe.io.json"

@@ -30,7 +30,7 @@ local TEXT = spec_with(screen.PICTURE)
 local SVG = spec_with { force = { type = "boolean", default = false } }
 local PAGE = { force = { type = "boolean", default = false }, title = { type = "string" } }
 
--- Names as the functions take them: nothing, one, or a list.
+-- Names as a list; the functions take nothing, one name, or a list.
 local function names_of(who, what, names)
   if names == nil then return {} end
   if type(names) == "string" then return { names } end
@@ -43,7 +43,7 @@ local function names_of(who, what, names)
   return names
 end
 
--- A table of no settings would put all runs into one group.
+-- Check the settings of `by`: an empty list would put all runs into one group.
 local function check_groups(who, runs, by)
   if type(by) == "table" and #names_of(who, "setting", by) == 0 then
     errors.raise("%s: by is empty, expected settings such as \"lr\"", who)

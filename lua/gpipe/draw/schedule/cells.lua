@@ -1,8 +1,8 @@
 -- lua/gpipe/draw/schedule/cells.lua - the cells of an SVG figure, and the critical path.
 --
--- A cell with a number or a tooltip is an element of its own; small ones share one path per row and
--- fill, and rows with more actions than can be told apart are drawn as a raster. So files stay
--- small.
+-- To keep files small, only a cell with a number or a tooltip is an element of its own. Small cells
+-- share one path per row and fill, and a row with more actions than can be told apart is drawn as a
+-- raster.
 
 local axis = require "gpipe.draw.axis"
 local colours = require "gpipe.draw.colours"
@@ -16,7 +16,7 @@ local xml, place = escape.xml, escape.place
 
 local DIGIT = 0.58      -- width of a digit, in font sizes
 local TOOLTIPS = 6000   -- actions up to which cells carry a tooltip
-local TELL_APART = 0.75 -- least mean width of the actions of a row, in pixels, below it is a raster
+local TELL_APART = 0.75 -- pixels: a row whose actions have a smaller mean width is a raster
 
 --- Start the cells of a page.
 ---@param page table layout of svg.lua
@@ -33,7 +33,7 @@ end
 
 -- ---- one cell -----------------------------------------------------------------------------------
 
--- A hair's breadth between neighbours: cells of one colour stay apart.
+-- The gap between neighbours, which keeps cells of one colour apart.
 local function hair(width) return width < 3 and 0 or math.min(0.9, width * 0.12) end
 
 local function tooltip(view, action, begin, finish)
@@ -42,8 +42,8 @@ local function tooltip(view, action, begin, finish)
     axis.time(finish - begin, view.unit))
 end
 
--- The number of a cell that fits: with the version of the weights, alone, or none.
--- All numbers count as long as the longest one, so that equal cells are lettered equally.
+-- The number that fits into a cell: with the version of the weights, alone, or none. Every number
+-- counts as long as the longest one, so that equal cells get equal labels.
 local function number_of(drawn, action, width, height)
   local size = math.min(11, height * 0.66)
   local words = tostring(action.micro or action.op)
@@ -81,7 +81,7 @@ local function add_rect(drawn, box, inner)
       box.fill, inner)
 end
 
--- The cells of a row without elements of their own: one path per fill.
+-- Add a cell to the path of its fill.
 local function add_to_path(paths, box)
   local list = paths[box.fill]
   if not list then
@@ -106,7 +106,7 @@ local function key_of(action)
   return ("%s%s,%s"):format(action.op, action.stage or "", action.micro or "")
 end
 
--- Actions one by one.
+-- Draw the actions of a row one by one.
 local function draw_actions(drawn, d, k, top, height)
   local page, paths = drawn.page, {}
   local view, factor = page.views[k], page.time.factors[k] * page.per_time
@@ -132,7 +132,7 @@ local function draw_actions(drawn, d, k, top, height)
   close_paths(drawn, paths)
 end
 
--- More actions than pixels: each column one of them, in their shares.
+-- Draw a row with more actions than pixels: each column shows one of them, by their shares.
 local function draw_raster(drawn, d, k, top, height)
   local page, paths = drawn.page, {}
   local view, factor = page.views[k], page.time.factors[k] * page.per_time
@@ -168,7 +168,7 @@ end
 
 -- ---- the critical path --------------------------------------------------------------------------
 
--- The boxes of the path; those that touch in a row are one.
+-- The boxes of the path; boxes that touch in a row are joined.
 local function path_boxes(drawn)
   local list = {}
   for _, action in ipairs(drawn.page.opts.critical) do
@@ -185,7 +185,7 @@ local function path_boxes(drawn)
   return list
 end
 
--- From the end of a box into the next one's edge, down or up.
+-- The line from the end of a box to the upper or lower edge of the next one.
 local function arrow_between(from, to)
   local down = from.y < to.y
   return ("M%s %sL%s %s"):format(place(from.x + from.width - 0.6),
@@ -196,7 +196,7 @@ end
 local ARROW_HEAD = '<defs><marker id="arrow" viewBox="0 0 6 6" refX="5" refY="3" markerWidth="4" '
   .. 'markerHeight="4" orient="auto"><path d="M0 0L6 3L0 6z" fill="%s"/></marker></defs>'
 
--- Frames around the actions of the path and arrows where it goes from device to device.
+-- Draw frames around the actions of the path, and arrows where it goes from device to device.
 local function critical_path(drawn, out)
   local frames, arrows, boxes = {}, {}, path_boxes(drawn)
   for i, box in ipairs(boxes) do

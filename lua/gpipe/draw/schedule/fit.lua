@@ -1,14 +1,16 @@
--- lua/gpipe/draw/schedule/fit.lua - how many columns a unit of time gets, and what labels say.
+-- lua/gpipe/draw/schedule/fit.lua - choose how many columns a unit of time gets, and what labels
+-- say.
 --
--- The richest labels that fit decide: with stage and version, then less, then the op alone. Columns
--- per quantum of time are whole where the times have a quantum, so equal actions are equally wide.
+-- The fullest labels that fit are chosen: with stage and version, then less, then the op alone.
+-- Where the times have a common quantum, it gets a whole number of columns, so that equal actions
+-- are equally wide.
 
 local fit = {}
 
 -- ---- labels -------------------------------------------------------------------------------------
 
--- A style is a function (action, place): what to write for an action of its device's place-th
--- stage.
+-- A style is a function (action, place) that returns the label of an action; `place` is that of its
+-- stage among the stages of the device.
 
 local function micro_of(action) return action.micro or "" end
 local function version_of(action) return "@" .. (action.version or 0) end
@@ -19,14 +21,14 @@ local function with_version(action) return with_micro(action) .. version_of(acti
 local function with_stage(action) return (action.stage or "") .. with_micro(action) end
 local function with_all(action) return with_stage(action) .. version_of(action) end
 
--- Two stages a device: the second one in lower case, where there is no room for its number.
+-- With two stages a device, write the second one in lower case where its number has no room.
 local function in_case(style)
   return function(action, place)
     return place > 1 and style(action):lower() or style(action)
   end
 end
 
--- From the richest to the poorest; and whether case tells stages apart.
+-- The styles from the fullest to the shortest; and whether case tells stages apart.
 local function styles_of(views)
   local most, versions = 1, false
   for _, view in ipairs(views) do
@@ -44,10 +46,10 @@ end
 
 -- ---- times --------------------------------------------------------------------------------------
 
-local MOST_PARTS = 20     -- of the shortest action that a quantum may be
+local MOST_PARTS = 20     -- quanta that the shortest action may have
 local TOLERANCE = 1e-6    -- of a quantum
 
--- Call visit(action, begin, finish) for what the shown rows hold, in the axis' unit.
+-- Call visit(action, begin, finish) for the actions of the shown rows, in the axis' unit.
 local function each_shown(layout, views, axis, visit)
   for k, view in ipairs(views) do
     local factor = axis.factors[k]
@@ -64,8 +66,7 @@ local function is_multiple(time, quantum)
   return math.abs(times - math.floor(times + 0.5)) <= TOLERANCE * math.max(1, times)
 end
 
--- The largest time of which all begins and finishes are multiples; nil where there is none worth
--- it.
+-- The largest time of which all begins and finishes are multiples; nil where it would be too small.
 local function quantum_of(times, shortest)
   if shortest == math.huge then return nil end
   for parts = 1, MOST_PARTS do
@@ -78,7 +79,7 @@ local function quantum_of(times, shortest)
   end
 end
 
--- Distinct times, the shortest duration, and all durations. Halves of a pair count as actions.
+-- The distinct times, the shortest duration, and all durations. Halves of a pair count as actions.
 local function collect(layout, views, axis)
   local times, seen, shortest, durations = {}, {}, math.huge, {}
   local function add(time)
@@ -98,7 +99,8 @@ local function collect(layout, views, axis)
   return times, shortest, durations
 end
 
--- Columns per time that the labels of a style need, but for actions much shorter than most.
+-- The columns per time that the labels of a style need; actions much shorter than most do not
+-- count.
 local function need_of(style, gap, layout, views, axis, median)
   local need = 0
   each_shown(layout, views, axis, function(action, begin, finish, paired, place)
@@ -109,8 +111,8 @@ local function need_of(style, gap, layout, views, axis, median)
   return need
 end
 
--- What is tried, in this order: each style with a gap after the label; labels that begin with a
--- letter can do without one.
+-- What is tried, in order: each style with a gap after the label; labels that begin with a letter
+-- are also tried without one.
 local function attempts_of(styles)
   local list = {}
   for i, style in ipairs(styles) do
@@ -120,9 +122,9 @@ local function attempts_of(styles)
   return list
 end
 
---- Choose layout.columns, columns_per_time (of the axis), styles and style (the richest to try),
---- and dense: columns are then no cells, several actions share one. Where there is no room for
---- numbers of micro-batches, layout.numbers is how many columns would do.
+--- Choose layout.columns, columns_per_time (of the axis), styles and style (the fullest to try),
+--- and dense: whether several actions share a column. Where there is no room for numbers of
+--- micro-batches, layout.numbers is how many columns they would need.
 ---@param layout table shown: the devices with rows
 ---@param views gpipe.View[]
 ---@param axis gpipe.Scale
@@ -143,11 +145,11 @@ function fit.choose(layout, views, axis, room)
     if whole and whole * axis.extent <= room + 1e-6 then return settle(try.style, whole) end
     if need * axis.extent <= room then return settle(try.style, room / axis.extent) end
   end
-  -- no micro-batches; how wide the page would have to be for them
+  -- labels without micro-batches; note how many columns would have room for them
   local least = need_of(layout.styles[#layout.styles - 1], 0, layout, views, axis, median)
   local exact = quantum and math.ceil(least * quantum - 1e-9) / quantum or least
   layout.numbers = math.ceil(exact * axis.extent - 1e-6)
-  -- not even a letter and a gap each: whole columns where there are enough, else what there is
+  -- no room for a letter and a gap each: whole columns per quantum if there are enough of them
   local per_quantum = quantum and math.floor(room / (axis.extent / quantum) + 1e-6) or 0
   layout.dense = per_quantum < 1
   settle(#layout.styles, per_quantum >= 1 and per_quantum / quantum or room / axis.extent)

@@ -1,9 +1,8 @@
 -- lua/gpipe/draw/schedule/html.lua - timelines as one page with zoom, tooltips and figures.
 --
--- The page needs nothing else. The actions are embedded as compact JSON and drawn on a canvas by
--- page/script.lua, which looks only at what is visible: a hundred thousand actions move smoothly.
--- Numbers are written by escape.lua, which no locale changes, and texts as JSON: the page holds
--- nothing of a user's that could be markup.
+-- The actions are embedded as compact JSON and drawn on a canvas by page/script.lua, which looks
+-- only at the visible ones: a hundred thousand actions move smoothly. Texts are embedded as JSON
+-- too, so that no text of a user's can become markup.
 
 local axis = require "gpipe.draw.axis"
 local colours = require "gpipe.draw.colours"
@@ -18,8 +17,8 @@ local xml, json, number = escape.xml, escape.json, escape.number
 
 -- ---- data ---------------------------------------------------------------------------------------
 
--- A row: ops by their number in `ops`, stages by their place on the device, micro-batches and
--- versions (-1: none), begins, durations, halves of pairs. Versions and halves are empty where
+-- A row as arrays: ops by their number in `ops`, stages by their place on the device, micro-batches
+-- and versions (-1: none), begins, durations, halves of pairs. Versions and halves are empty where
 -- there are none.
 local function row_json(view, d, op_numbers)
   local columns = { {}, {}, {}, {}, {}, {}, {} }
@@ -46,7 +45,7 @@ local function list_json(list, form)
   return "[" .. table.concat(parts, ",") .. "]"
 end
 
--- Factor: from the unit of the timeline to that of the axis, which all timelines share.
+-- A timeline as JSON. `factor` converts its unit to that of the axis, which all timelines share.
 local function view_json(view, factor, op_numbers)
   local rows, names, stages = {}, {}, {}
   for d = 1, view.devices do
@@ -59,7 +58,7 @@ local function view_json(view, factor, op_numbers)
       table.concat(names, ","), table.concat(stages, ","), table.concat(rows, ",\n"))
 end
 
--- Ops of all views with name and colours; the number of each (from 0), by op.
+-- The ops of all views with names and colours as JSON; and the number of each op, from 0.
 local function op_table(views)
   local present, list, numbers = timeline.ops(views), {}, {}
   for op in pairs(present) do list[#list + 1] = op end
@@ -118,7 +117,7 @@ local function devices_table(views)
   return "<table>" .. table.concat(lines, "\n") .. "</table>"
 end
 
--- Names for the page; tints are explained where there are any.
+-- The legend; it explains tints where there are any.
 local function legend(views, present)
   local parts, several = {}, false
   for _, view in ipairs(views) do several = several or view.several end

@@ -1,7 +1,7 @@
 -- lua/gpipe/draw/schedule/init.lua - drawings of timelines: predicted, measured, or both.
 --
--- Every drawing takes one timeline or a list of them (timeline.lua says what one is). Files are
--- written whole or not at all: nil, message, code where the world refuses.
+-- Every drawing takes one timeline or a list of them (timeline.lua describes them). Files are
+-- written whole or not at all.
 
 local file = require "gpipe.draw.file"
 local options = require "gpipe.options"
@@ -42,12 +42,12 @@ local svg_spec = spec_with {
 local html_spec = spec_with { title = { type = "string" }, force = svg_spec.force }
 local trace_spec = spec_with { force = svg_spec.force }
 
--- A timeline under another name: all else is shared, rows that are made on demand too.
+-- A timeline under another name; everything else is shared, also rows that are made on demand.
 local function renamed(given, name)
   return type(given) == "table" and setmetatable({ name = name }, { __index = given }) or given
 end
 
--- What to draw: the given timelines, then those of the options.
+-- The views to draw: of the given timelines, and of those in the options.
 local function views_of(who, given, o, most)
   local list = {}
   if o.timelines then

@@ -1,7 +1,7 @@
 -- lua/gpipe/draw/schedule/methods.lua - the drawing methods of schedules: `s:draw()` and so on.
 --
--- They show the costs of the last simulate, or unit costs. Actions become Lua tables only for the
--- devices that a drawing shows: a thousand devices have millions of them.
+-- They show the last simulation, or one with unit costs. Actions become Lua tables only for the
+-- devices that a drawing shows: a thousand devices have millions of actions.
 
 local draw = require "gpipe.draw.schedule"
 
@@ -23,7 +23,7 @@ local function stages_by_device(self)
   return list
 end
 
--- The timeline of a simulation whose rows are made when they are looked at.
+-- The timeline of a simulation; a row is made when it is first read.
 local function timeline_of(self)
   local run = self.last_simulation or self:simulate()
   local rows = {
@@ -44,13 +44,13 @@ end
 
 -- ---- methods ------------------------------------------------------------------------------------
 
---- Draw the schedule as a text grid, a row per device, every action as wide as it lasts.
+--- Draw the schedule as a text grid with a row for each device; the width of an action is its
+--- duration.
 ---
 --- `width`: columns; default COLUMNS, the terminal, 80. `height`: rows of devices (default 32).
---- `colour`:
---- default on a terminal without NO_COLOR. `measured`: a timeline to show below each device's row
---- (in seconds; `scale` is seconds per unit, default equal makespans). `timelines`: others to show
---- instead.
+--- `colour`: default true on a terminal without NO_COLOR. `measured`: a timeline in seconds to show
+--- below each device's row (`scale` is seconds per unit; default: equal makespans). `timelines`:
+--- other timelines to show instead.
 --- Errors: raises for unknown options and for what is no timeline.
 --- ```lua
 --- print(gp.schedule.build("1f1b", {devices = 4, chunks = 8}):draw{width = 80})
@@ -60,9 +60,9 @@ end
 ---@return string
 function methods:draw(opts) return draw.text(timeline_of(self), opts, "schedule:draw") end
 
---- Draw the schedule as an SVG figure. `critical = true` marks the critical path (or a list of
---- actions); `force = false` keeps a file that is there; the other options are those of `draw`, and
---- `title`; width is in pixels.
+--- Draw the schedule as an SVG figure. `critical = true` marks the critical path, a list marks its
+--- actions; `force = false` keeps an existing file; `width` is in pixels; the other options are
+--- `title` and those of `draw`.
 --- Errors: raises for unknown options; nil, message, code where the system refuses.
 --- ```lua
 --- local path = os.tmpname()
@@ -85,7 +85,7 @@ function methods:svg(path, opts)
   return draw.svg(path, given, opts, "schedule:svg")
 end
 
---- Draw the schedule as a page of its own with zoom, tooltips and a table of figures.
+--- Draw the schedule as an HTML page with zoom, tooltips and a table of figures.
 --- Errors: raises for unknown options; nil, message, code where the system refuses.
 --- ```lua
 --- local path = os.tmpname()

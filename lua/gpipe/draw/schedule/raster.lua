@@ -1,16 +1,17 @@
--- lua/gpipe/draw/schedule/raster.lua - which action each column of a row shows.
+-- lua/gpipe/draw/schedule/raster.lua - choose the action that each column of a row shows.
 --
--- Where cells are wider than columns, a column shows what covers most of it. Where many actions
--- share a column ("dense"), the shares of the ops, and of idling, are carried from column to
--- column, so a stretch that is one third forwards shows forwards in a third of its columns instead
+-- Where cells are wider than columns, a column shows the action that covers most of it. Where many
+-- actions share a column ("dense"), the shares of the ops, and of idling, are carried from column
+-- to column: a stretch that is one third forwards shows forwards in a third of its columns instead
 -- of losing them.
 
 local raster = {}
 
--- Sorts before every op: of equal shares the first name wins, never the order of a table.
+-- Sorts before every op. Of equal shares the first name wins, so that the result does not depend on
+-- the order of a table.
 local IDLE = ""
 
--- Call visit(action, begin, finish) with times in columns; of a pair each action has one half.
+-- Call visit(action, begin, finish) with times in columns; each action of a pair gets one half.
 local function spans(view, d, per_time, visit)
   view:each(d, function(action, begin, finish, half)
     local from, to = begin * per_time, finish * per_time
@@ -57,14 +58,14 @@ local function majority(layers, ops, c)
   return busy > 0.5 - 1e-6 and winner or IDLE
 end
 
--- The op that is owed most after this column; it pays one column.
+-- The op with the largest credit after this column; it pays one column.
 local function most_owed(layers, ops, idle, c)
   local busy, winner = 0, IDLE
   for _, op in ipairs(ops) do
     local layer = layers[op]
     layer.credit = layer.credit + share_of(layer, c)
     busy = busy + share_of(layer, c)
-    -- nothing is shown where nothing of it is: what is left of the credit is void
+    -- an op is not shown where it does not run: its credit lapses there
     if share_of(layer, c) == 0 then layer.credit = math.min(layer.credit, 0) end
   end
   idle.credit = busy > 1 - 1e-6 and math.min(idle.credit, 0) or idle.credit + 1 - busy

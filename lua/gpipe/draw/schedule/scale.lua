@@ -1,7 +1,7 @@
 -- lua/gpipe/draw/schedule/scale.lua - one scale of time for several timelines.
 --
--- A predicted timeline counts in the unit of its costs, a measured one in seconds. To lie above one
--- another they are brought to one scale, and the drawing says by which factor.
+-- A predicted timeline counts in the unit of its costs, a measured one in seconds. To be drawn one
+-- above the other they are brought to one scale, and the drawing notes the factor.
 
 local axis = require "gpipe.draw.axis"
 
@@ -19,7 +19,7 @@ end
 ---@field factors number[] per view: its times multiplied by this are on the axis
 ---@field unit string of the axis
 ---@field extent number what the axis must cover
----@field note string? what one unit of the predicted is, where factors differ
+---@field note string? how long one unit of the predicted timeline is, where factors differ
 
 --- One time axis for several views. Views in the axis' unit keep their times; the others are
 --- stretched by `seconds` per unit, or to the makespan of the axis' view.

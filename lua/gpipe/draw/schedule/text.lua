@@ -1,9 +1,9 @@
 -- lua/gpipe/draw/schedule/text.lua - timelines as a text grid that fits a terminal.
 --
--- One row per device and timeline; every action is as wide as it lasts. With costs that are
--- multiples of one another the cells are whole columns, as in the figures of the papers; otherwise
--- each column shows what took most of its time. Never wraps; ASCII but for names and the sign of
--- microseconds.
+-- There is one row per device and timeline; the width of an action is its duration. With costs that
+-- are multiples of one another the cells are whole columns, as in the figures of the papers;
+-- otherwise each column shows what took most of its time. Lines never wrap; they are ASCII except
+-- for names and the sign of microseconds.
 
 local axis = require "gpipe.draw.axis"
 local colours = require "gpipe.draw.colours"
@@ -17,8 +17,7 @@ local text = {}
 
 -- ---- cells --------------------------------------------------------------------------------------
 
--- The longest label that fits a cell. One that begins with a digit needs a gap to the one before
--- it.
+-- The longest label that fits into a cell. One that begins with a digit needs a gap before it.
 local function label_for(layout, action, place, width)
   for i = layout.style, #layout.styles do
     local label = layout.styles[i](action, place)
@@ -87,7 +86,7 @@ local function header(view, width, lines)
   wrap(pieces, ", ", width, lines)
 end
 
--- Tick texts below the grid, each beginning at its column.
+-- The texts of the ticks below the grid, each beginning at its column.
 local function ruler(layout, time, gutter)
   local line, shown = (" "):rep(gutter), scale.axis(time, layout.columns // 8)
   for _, tick in ipairs(shown.ticks) do
@@ -104,7 +103,7 @@ local function ruler(layout, time, gutter)
   return line
 end
 
--- Lines of entries; on a terminal each op stands on its colour.
+-- Append the legend; on a terminal each op has its colour.
 local function legend(views, layout, lines)
   local line, used = {}, 0
   local function add(words, shown)
@@ -130,7 +129,7 @@ end
 
 -- ---- rows ---------------------------------------------------------------------------------------
 
--- The text before each row: device, and which timeline where there are several.
+-- The text before each row: the device, and the timeline where there are several.
 local function gutters(views, layout)
   local names, tags, name_width, tag_width = {}, {}, 0, 0
   for _, d in ipairs(layout.shown) do

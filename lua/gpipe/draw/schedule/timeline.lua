@@ -6,7 +6,7 @@
 --   devices.
 -- Rows are in order of begin. `joined`: the action runs together with the next one of its row.
 -- `figures` = {span =, bubble =, peak =, stages =} where they are known: then only the rows that a
--- drawing shows are looked at, which may be made on demand (by __index).
+-- drawing shows are read, and they may be made on demand (by __index).
 -- A view is the checked form: nothing is copied per action.
 
 local errors = require "gpipe.errors"
@@ -25,7 +25,7 @@ local timeline = {}
 ---@field bubble number[] idle share of the makespan, per device
 ---@field peak integer[] most activations alive at a time, per device
 ---@field stages integer[][] stage ids of each device, ascending
----@field ops table<string, boolean> which ops there are; false where none takes any time
+---@field ops table<string, boolean> the ops that there are; false for one that takes no time
 ---@field several boolean whether any device has several stages
 ---@field versions boolean whether any action names a version of the weights
 ---@field count integer actions
@@ -35,7 +35,7 @@ View.__index = View
 
 -- ---- words --------------------------------------------------------------------------------------
 
---- An action in the field's text form: "2F0", "2F5@3", "RECV" where it has no micro-batch.
+--- An action in the text form of the literature: "2F0", "2F5@3", "RECV" without a micro-batch.
 ---@param action table
 ---@return string
 function timeline.label(action)
@@ -101,10 +101,11 @@ end
 
 -- ---- figures ------------------------------------------------------------------------------------
 
--- Whether an action is the last that needs the activation: W where the backward is split, else B.
+-- The ops that may be the last to need an activation: W where the backward is split, else B.
 local releases = { B = true, W = true }
 
--- Activations alive: held from F to the last backward action of the same stage and micro-batch.
+-- Count the activations alive: each lives from F to the last backward action of its stage and
+-- micro-batch.
 local function follow_memory(device, action)
   local live = device.live
   if not action.micro then return end
@@ -124,7 +125,7 @@ local function sorted_keys(set)
   return list
 end
 
--- What one row says: busy time, first begin, last finish, peak, stages.
+-- Measure one row: busy time, first begin, last finish, peak, stages.
 local function measure_row(view, d)
   local device = { busy = 0, first = math.huge, last = -math.huge, alive = 0, peak = 0, live = {} }
   local stages = {}
@@ -142,7 +143,7 @@ local function measure_row(view, d)
   return device
 end
 
--- Figures from the rows themselves; `rows` are those that are looked at.
+-- Measure the figures of a view; `rows` are the rows that are read.
 local function measure(view, rows, makespan, given)
   local devices, last = {}, 0
   for _, d in ipairs(rows) do
@@ -166,7 +167,7 @@ end
 
 -- ---- views --------------------------------------------------------------------------------------
 
---- Check one timeline and take its figures. Errors: raises for what is none.
+--- Check one timeline and measure its figures. Errors: raises if it is no timeline.
 ---@param who string the public function, as the user wrote it
 ---@param given table
 ---@param most? integer rows that will be looked at, where the figures are known; default all
@@ -269,8 +270,8 @@ function View:mean_bubble()
   return sum / self.devices
 end
 
---- A number of activations in words. Where devices have several stages each of them counts: half of
---- a device's layers make an activation of half the size.
+--- A number of activations in words. Where devices have several stages, activations are those of
+--- one stage: half of a device's layers make an activation of half the size.
 ---@param count integer
 ---@return string "8 activations of one stage"
 function View:activations(count)

@@ -1,8 +1,8 @@
 -- lua/gpipe/draw/schedule/trace.lua - timelines as Chrome trace JSON, for ui.perfetto.dev.
 --
--- A process per timeline, a thread per device, a complete event per action; arrows lead from the
--- producer of a value to its consumer where they are on two devices: forwards to the next stage,
--- gradients back.
+-- A timeline is a process, a device a thread, an action a complete event. Arrows lead from the
+-- producer of a value to a consumer on another device: activations to the next stage, gradients
+-- back.
 -- Source: Trace Event Format (Google); flow events bind to the slice that encloses their time.
 
 local escape = require "gpipe.io.escape"
@@ -54,8 +54,8 @@ local function complete_event(out, process, d, action, from, to, wait)
     process, d - 1, time(from), time(to - from), arguments(action, wait))
 end
 
--- Rows of device d, and into `places` where and when each action ran. Of a pair, two actions at
--- once, each gets a half: slices of one thread may not overlap.
+-- Append the rows of device d, and note in `places` where and when each action ran. Each action of
+-- an overlapped pair gets one half of its time: slices of one thread may not overlap.
 local function rows_of(out, view, process, d, per_time, places)
   local last, middle = 0, nil
   view:each(d, function(action, begin, finish, half)

@@ -2,7 +2,7 @@
 -- over many.
 --
 -- Colours are classes of the page, q0 (the best tenth) to q9, so that they follow day and night.
--- Marks of a trial have its number, by which the page's script finds all of them.
+-- All marks of a trial carry its number, by which the page's script finds them.
 
 local axis = require "gpipe.draw.axis"
 local escape = require "gpipe.io.escape"
@@ -12,7 +12,7 @@ local text = require "gpipe.sweep.text"
 local figure = {}
 
 local place, xml = escape.place, escape.xml
-local LOG_SPREAD = 10 -- from this quotient of largest and smallest value on an axis is logarithmic
+local LOG_SPREAD = 10 -- an axis is logarithmic if its largest value is this many times the smallest
 local MARGIN = { left = 58, right = 16, top = 24, bottom = 40 }
 
 -- ---- axes --------------------------------------------------------------------------------------
@@ -78,7 +78,7 @@ local function label(out, class, x, y, anchor, words)
   svg.text(out, x, y, words, ('class="%s" text-anchor="%s"'):format(class, anchor))
 end
 
--- The line of a trial, as the page's script finds it.
+-- Append the line of a trial with the trial's number.
 local function trial_line(out, class, trial, d, tip)
   out[#out + 1] = ('<path class="t %s" data-t="%d" d="%s"><title>%s</title></path>'):format(class,
     trial.number, d, xml((tip(trial):gsub("\n", ", "))))
@@ -91,7 +91,7 @@ local function cut(words)
     and words:sub(1, utf8.offset(words, LONGEST) - 1) .. "…" or words
 end
 
---- What is said of a trial where the mouse is.
+--- The tooltip of a trial.
 ---@param sweep gpipe.Sweep
 ---@param trial gpipe.SweepTrial
 ---@return string
@@ -104,7 +104,7 @@ end
 
 -- ---- a plane -----------------------------------------------------------------------------------
 
--- A name with what its axis is.
+-- The title of an axis.
 local function titled(of) return of.log and of.name .. " (logarithmic)" or of.name end
 
 -- Grid, ticks and names of two axes, and where their shares lie.
@@ -130,7 +130,8 @@ end
 
 -- ---- points ------------------------------------------------------------------------------------
 
--- Where choices are, points stand beside each other: by the golden ratio, always at the same place.
+-- Spread the points of a choice beside each other, by the golden ratio and the trial's number, so
+-- that a point is always at the same place.
 local function spread(of, trial)
   if not of.is_choice then return 0 end
   return ((trial.number * 0.6180339887) % 1 - 0.5) * 0.6 / of.parts

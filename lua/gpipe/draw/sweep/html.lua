@@ -1,6 +1,6 @@
--- lua/gpipe/draw/sweep/html.lua - a sweep as one page that needs nothing else: how it went, the
--- learning curves, all parameters side by side, each of them against the objective, which mattered,
--- all trials in a table, and a page of each.
+-- lua/gpipe/draw/sweep/html.lua - a sweep as one self-contained page: its history, the learning
+-- curves, all parameters side by side, each of them against the objective, which of them mattered,
+-- a table of all trials, and a page of each.
 
 local escape = require "gpipe.io.escape"
 local file = require "gpipe.draw.file"
@@ -13,7 +13,7 @@ local text = require "gpipe.sweep.text"
 local html = {}
 
 local xml, place = escape.xml, escape.place
-local MOST_LINES = 1000 -- trials of the figures and of their own pages, the best of more
+local MOST_LINES = 1000 -- trials in the figures and with pages of their own; of more, the best
 local WIDE = 1120       -- pixels
 
 -- The class of the i-th best trial of n.
@@ -33,8 +33,8 @@ end
 
 local function objective(trial) return trial.value end
 
--- The axis of a parameter: as it is drawn, by its logarithm or not; by its values where a function
--- of the script draws it.
+-- The axis of a parameter: logarithmic if its domain is. Where a function of the script gives the
+-- domain, the values decide.
 local function axis_of(view, name)
   local from = view.sweep.space.given[name]
   local kind = type(from) == "table" and from.kind
@@ -100,8 +100,7 @@ end
 
 -- ---- learning curves ---------------------------------------------------------------------------
 
--- What trials reported, step by step: of each with reports a curve, the best first, then those that
--- are not settled.
+-- A learning curve for each trial with reports: the best first, then those that are not settled.
 local function curves_of(view)
   local rank, list = {}, {}
   for i, trial in ipairs(view.settled) do rank[trial.number] = i end
@@ -231,7 +230,7 @@ end
 
 -- ---- the page ----------------------------------------------------------------------------------
 
--- What the parts of the page look at.
+-- The data that the parts of the page are made from.
 local function view_of(sweep)
   local trials = sweep.trials
   local ranked = facts.ranked(sweep, trials)
