@@ -4,7 +4,7 @@ local escape = {}
 
 local REPLACEMENT = "\u{fffd}"
 
--- Bytes that are no UTF-8 become replacement characters: both formats refuse them.
+-- Replace bytes that are not UTF-8, which both formats refuse.
 local function valid(text)
   local bad = select(2, utf8.len(text))
   if not bad then return text end
@@ -28,7 +28,7 @@ function escape.xml(text) return (valid(text):gsub("%c", " "):gsub("[&<>\"']", X
 
 local JSON = { ['"'] = '\\"', ["\\"] = "\\\\", ["\n"] = "\\n", ["\r"] = "\\r", ["\t"] = "\\t" }
 
--- "<" as an escape too: a name in a page must not end its script.
+-- "<" is escaped too, so that a name in a page cannot end its script.
 local function json_character(c) return JSON[c] or ("\\u%04x"):format(c:byte()) end
 
 --- A JSON string with its quotes; it may stand in a script of an HTML page.

@@ -49,7 +49,7 @@ function encode(value)
   if kind == "boolean" then return tostring(value) end
   if kind == "table" then return is_list(value) and list(value) or object(value) end
   if kind == "nil" then return "null" end
-  return escape.json(tostring(value)) -- a function, a tensor: for people
+  return escape.json(tostring(value)) -- a function or a tensor, as people read it
 end
 
 --- A value as JSON: tables with keys 1 .. n are arrays, others objects (also the empty one).
@@ -59,7 +59,7 @@ function json.encode(value)
   return core.plain_numbers(function() return encode(value) end)
 end
 
---- A flat record on one line, `first` (a list of keys) before the others, without the braces' end.
+--- A record as a JSON object on one line; the keys in the list `first` come before the others.
 ---@param first string[]
 ---@param fields table<string, any>
 ---@return string
@@ -88,8 +88,7 @@ end
 ---@return string? code
 function json.decode(text) return core.json_decode(text) end
 
---- The value of a file that holds one JSON text; nil where there is none or it is damaged, with the
---- reason.
+--- Read a file that holds one JSON text; nil and the reason where it is missing or damaged.
 ---@param path string
 ---@return any
 ---@return string? message

@@ -11,9 +11,9 @@ local combine = {}
 
 local MOST_ROWS = 1 << 26 -- of combinations: more are a mistake
 
---- The coordinates of the points of a grid: for n vectors n tensors of n dimensions, of which the
---- k-th has vector k along dimension k. `indexing = "xy"` exchanges the first two dimensions.
---- Views.
+--- The coordinates of the points of a grid: for n vectors, n tensors of n dimensions; the k-th has
+--- vector k along dimension k. `indexing = "xy"` exchanges the first two dimensions. The results
+--- are views.
 --- ```lua
 --- local y, x = gp.meshgrid(gp.arange(1, 2), gp.arange(1, 3))
 --- assert(y[2][3] == 2 and x[2][3] == 3)
@@ -46,7 +46,7 @@ function combine.meshgrid(first, ...)
   return table.unpack(list)
 end
 
---- Distances of all rows of one tensor from all of another, by the p-norm.
+--- The distances between all rows of two tensors, by the p-norm.
 --- ```lua
 --- assert(gp.cdist(gp.zeros {1, 2}, gp.tensor {{3, 4}}):item() == 5)
 --- ```
@@ -77,7 +77,7 @@ local function check_rows(who, rows)
     MOST_ROWS)
 end
 
---- All rows of one element of each vector, the last one changing first.
+--- All rows that take one element of each vector; the last element changes fastest.
 --- ```lua
 --- assert(gp.cartesian_prod(gp.tensor {1, 2}, gp.tensor {3, 4, 5})[4][1] == 2)
 --- ```
@@ -102,8 +102,8 @@ function combine.cartesian_prod(first, ...)
   return core.concat(columns, 2)
 end
 
--- The next r ascending positions below n + 1 in their order (repeated ones allowed or not), in
--- place; false behind the last.
+-- Advance a list of ascending positions 1 .. n to the next list, in place (with repeated positions
+-- or without); false after the last.
 local function advance(at, n, repeated)
   for k = #at, 1, -1 do
     if at[k] < (repeated and n or n - #at + k) then
@@ -121,8 +121,8 @@ local function count_of(n, r)
   return math.max(count, 0)
 end
 
---- All rows of r elements of a vector, in their order; with `with_replacement` also the same one
---- again.
+--- All rows of r elements of a vector, in their order; with `with_replacement` an element may be
+--- repeated.
 --- ```lua
 --- assert(gp.combinations(gp.tensor {1, 2, 3})[3][2] == 3)
 --- ```

@@ -1,8 +1,8 @@
 -- lua/gpipe/tensor/create.lua - gp.tensor, zeros, ones, full, arange, eye, linspace, logspace,
 -- frombytes, rand, randn.
 --
--- Only options and defaults are decided here: dtype is f32 unless said, and what is drawn without a
--- seed comes from gp.seed's streams.
+-- Only options and defaults are decided here: the default dtype is f32, and draws without a seed
+-- come from the streams of gp.seed.
 
 local core = require "gpipe.core"
 local check = require "gpipe.tensor.methods.check"
@@ -20,7 +20,7 @@ local function check_device(name)
   return not good and "a device that is here: " .. why or nil
 end
 
--- Values are made in the host's memory, and taken from there.
+-- Move a tensor, which was made in host memory, to its device.
 local function placed(tensor, o)
   local made = o.device == "cpu" and tensor or tensor:to(o.device)
   if o.requires_grad then made.requires_grad = true end
@@ -40,7 +40,7 @@ local function with_leaf(rules)
   return all
 end
 
---- Options of functions that are put together from these: of all, and of what is drawn; then with
+--- Options for functions built on these: those of all tensors, those of drawn ones, and both with
 --- requires_grad.
 create.rules = { common = common, drawn = drawn,
   filled_leaf = with_leaf(common), drawn_leaf = with_leaf(drawn) }
@@ -54,7 +54,7 @@ local taken = with_leaf { dtype = { type = "string", choices = DTYPES }, device 
 ---@field requires_grad? boolean true: gradients reach it, in t.grad after loss:backward()
 
 ---@class gpipe.DrawnOptions: gpipe.TensorOptions
----@field seed? integer of what is drawn; gp.seed's streams unless said
+---@field seed? integer of the draw; default: the streams of gp.seed
 
 -- A shape is a table; a lone integer is taken as {n}.
 local function check_shape(who, shape)
@@ -137,8 +137,8 @@ function create.ones(shape, opts, ...)
   return placed(core.full("gp.ones", check_shape("gp.ones", shape), 1, o.dtype), o)
 end
 
---- Make the row first, first + step, ... up to and with `last` (where the steps meet it); of one
---- number n the row 1, 2, ... n.
+--- Make the row first, first + step, ... up to `last`, which is included if a step meets it; with
+--- one number n, the row 1, 2, ... n.
 --- ```lua
 --- local t = gp.arange(1, 10)             -- 1, 2, ... 10
 --- local u = gp.arange(0, 1, 0.25)        -- 0, 0.25, 0.5, 0.75, 1
@@ -175,7 +175,7 @@ function create.eye(n, opts)
   return core.where(row:reshape(n, 1):eq(row), 1, t)
 end
 
---- n numbers from a to b, both included, equally far apart.
+--- n numbers from a to b, both included, with equal distances.
 --- ```lua
 --- assert(gp.linspace(0, 1, 5)[2] == 0.25)
 --- ```
@@ -197,7 +197,7 @@ function create.linspace(a, b, n, opts)
   return create.tensor(values, o)
 end
 
---- n numbers from base^a to base^b, both included, each the same multiple of the one before.
+--- n numbers from base^a to base^b, both included, with equal ratios.
 --- ```lua
 --- assert(gp.logspace(0, 2, 3)[2] == 10)
 --- ```
@@ -221,7 +221,7 @@ function create.logspace(a, b, n, opts)
   return create.tensor(values, { dtype = o.dtype, device = o.device })
 end
 
---- What `t:bytes()` of a tensor of this shape and dtype gave.
+--- Make a tensor of this shape and dtype from the bytes that `t:bytes()` returned.
 ---
 --- Errors: another number of bytes; a byte of bool that is neither 0 nor 1.
 --- ```lua
@@ -239,8 +239,8 @@ function create.frombytes(s, shape, dtype)
   return core.frombytes(s, shape, dtype)
 end
 
--- In forward a draw is an op of the step's own stream, but for one that has a seed: that is a
--- constant.
+-- Record a draw in forward as an op, which draws from the step's own stream. (A draw with a seed is
+-- a constant instead.)
 local function record(who, kind, shape, o, device)
   if device then
     errors.raise("%s: device is %q in forward, expected none: values lie where their stage runs",

@@ -52,8 +52,8 @@ function indices.triu_indices(m, n, k)
   return triangle("gp.triu_indices", m, n, k, FARTHEST)
 end
 
---- Where values would stand in a sorted vector: the first position whose element is not less, one
---- more than there are where all are less; with `right` the first whose element is greater.
+--- Where values would stand in a sorted vector: the first position whose element is not less, or
+--- the position after the last if all are less; with `right` the first whose element is greater.
 --- ```lua
 --- assert(gp.searchsorted(gp.tensor {1, 3, 5}, gp.tensor {3, 4})[2] == 3)
 --- ```
@@ -76,7 +76,7 @@ end
 
 local WHOLE = { i64 = true, i32 = true, u8 = true }
 
--- Ids that are known must be of 0 .. n - 1.
+-- Check that all ids are in 0 .. n - 1.
 local function check_ids(who, ids, n)
   local outside = ids:lt(0):logical_or(ids:ge(n))
   if ids:numel() == 0 or not outside:any():item() then return end
@@ -85,7 +85,7 @@ local function check_ids(who, ids, n)
     ids:reshape(-1):narrow(1, at, 1):item(), at, n - 1)
 end
 
---- For ids (from 0) rows of n with a one where the id is; i64.
+--- For each id (from 0) a row of n with a one at the place of the id; i64.
 --- ```lua
 --- local rows = gp.one_hot(gp.tensor({2, 0}, {dtype = "i64"}), 3)
 --- assert(rows[1][3] == 1 and rows[2][1] == 1)

@@ -65,7 +65,7 @@ local function beside_each_other(who, list, most, d)
   return core.concat(parts, d)
 end
 
---- Beside each other: along the second dimension, vectors along their one.
+--- Join tensors beside each other: along the second dimension, vectors along their only one.
 --- ```lua
 --- assert(gp.hstack({gp.ones {2}, gp.ones {3}}).shape[1] == 5)
 --- ```
@@ -76,7 +76,7 @@ function join.hstack(list)
   return beside_each_other("gp.hstack", list, 1, list[1]:dim() < 2 and 1 or 2)
 end
 
---- Below each other: along the first dimension, vectors as rows.
+--- Join tensors below each other: along the first dimension, vectors as rows.
 --- ```lua
 --- assert(gp.vstack({gp.ones {3}, gp.ones {3}}).shape[1] == 2)
 --- ```
@@ -84,7 +84,7 @@ end
 ---@return gpipe.Tensor
 function join.vstack(list) return beside_each_other("gp.vstack", list, 2, 1) end
 
---- Behind each other: along the third dimension.
+--- Join tensors behind each other: along the third dimension.
 --- ```lua
 --- assert(gp.dstack({gp.ones {2, 3}, gp.ones {2, 3}}).shape[3] == 2)
 --- ```
@@ -92,7 +92,7 @@ function join.vstack(list) return beside_each_other("gp.vstack", list, 2, 1) end
 ---@return gpipe.Tensor
 function join.dstack(list) return beside_each_other("gp.dstack", list, 3, 3) end
 
---- Beside each other, vectors as columns.
+--- Join tensors beside each other, vectors as columns.
 --- ```lua
 --- assert(gp.column_stack({gp.ones {3}, gp.ones {3, 2}}).shape[2] == 3)
 --- ```
@@ -105,7 +105,7 @@ function join.column_stack(list)
   return core.concat(columns, 2)
 end
 
---- Tensors of one shape along a new dimension, the first unless said.
+--- Join tensors of one shape along a new dimension, by default the first.
 --- ```lua
 --- assert(gp.stack({gp.ones {2}, gp.zeros {2}}).shape[1] == 2)
 --- ```
@@ -131,7 +131,7 @@ function join.stack(list, d)
   return core.concat(parts, d)
 end
 
---- Matrices along the diagonal of one, zeros elsewhere; vectors are rows.
+--- A matrix with the given matrices along its diagonal and zeros elsewhere; vectors are rows.
 --- ```lua
 --- assert(gp.block_diag(gp.ones {1, 2}, gp.ones {2, 1}).shape[1] == 3)
 --- ```
@@ -157,7 +157,7 @@ end
 
 -- ---- in one shape ----------------------------------------------------------------------------
 
---- All tensors in the one shape that they broadcast to. Views.
+--- All tensors expanded to the shape that they broadcast to. The results are views.
 --- ```lua
 --- local a, b = gp.broadcast_tensors(gp.ones {3, 1}, gp.ones {4})
 --- assert(a.shape[2] == 4 and b.shape[1] == 3)

@@ -1,5 +1,5 @@
--- lua/gpipe/tensor/like.lua - tensors made after others: zeros_like, ones_like, full_like,
--- rand_like, randn_like, randint_like.
+-- lua/gpipe/tensor/like.lua - tensors with the shape of another one: zeros_like, ones_like,
+-- full_like, rand_like, randn_like, randint_like.
 
 local create = require "gpipe.tensor.create"
 local errors = require "gpipe.errors"
@@ -11,8 +11,8 @@ local like = {}
 
 local common, drawn = create.rules.filled_leaf, create.rules.drawn_leaf
 
--- Shape and options of a tensor, but for what `opts` says otherwise. A value of a trace has no
--- device of its own: constants go where they are needed.
+-- The shape and the options of a tensor; `opts` may replace the options. A traced value has no
+-- device: its stage decides where constants go.
 local function as(who, t, opts, rules)
   if not is_tensor(t) then
     errors.raise("%s: the first argument is %s, expected a tensor", who, errors.show(t))

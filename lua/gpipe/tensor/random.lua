@@ -32,7 +32,7 @@ function drawn.normal(mean, std, shape, opts)
   return create.randn(shape, o) * std + mean
 end
 
---- Whole numbers from low to high - 1, each as likely, i64.
+--- Integers from low to high - 1, uniformly distributed, i64.
 --- ```lua
 --- assert(gp.randint(3, 4, {2})[1] == 3)
 --- ```

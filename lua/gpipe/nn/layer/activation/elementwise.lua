@@ -13,7 +13,8 @@ local input = require "gpipe.nn.layer.input"
 
 local activation = {}
 
--- A class whose forward is a formula of x and the numbers that init took. fields: {name, default}.
+-- Make a class whose forward is a formula of x and of the numbers given to init. fields: {name,
+-- default}.
 local function formula(name, fields, compute)
   local made = class.new(name, Module, true)
   local function init(self, ...)
@@ -43,7 +44,7 @@ local function formula(name, fields, compute)
   return made
 end
 
--- The formula that is a tensor's method.
+-- The formula that calls a method of the tensor.
 local function method(name)
   return function(x, ...) return x[name](x, ...) end
 end
@@ -104,7 +105,7 @@ activation.Hardswish = formula("Hardswish", {}, method "hardswish")
 ---@class nn.Mish: nn.Module
 activation.Mish = formula("Mish", {}, function(x) return x * x:softplus():tanh() end)
 
---- An ELU that keeps mean and variance of what goes through many layers.
+--- An ELU scaled so that mean and variance stay the same through many layers.
 --- Source: Klambauer et al. 2017.
 --- ```lua
 --- assert(nn.SELU()(gp.ones {2})[1] > 1.05)
@@ -193,7 +194,7 @@ activation.Hardtanh = formula("Hardtanh", { { "min", -1 }, { "max", 1 } }, funct
 end)
 
 --- `nn.Threshold(threshold, value)`: x where it is above the threshold, else the value.
---- Errors: what is no finite number.
+--- Errors: numbers that are not finite.
 --- ```lua
 --- assert(nn.Threshold(1, 20)(gp.tensor {1, 2}):sum():item() == 22)
 --- ```

@@ -15,8 +15,8 @@ local scope = require "gpipe.nn.scope"
 ---@field weight gpipe.Tensor [n]
 local PReLU = class.new("PReLU", Module, true)
 
---- x where it is above 0, else weight * x, with a weight that is learned: one for all, or one for
---- each channel, which dimension 2 is. Source: He et al. 2015.
+--- x where it is above 0, else weight * x, with a weight that is learned: one for all elements, or
+--- one for each channel (dimension 2). Source: He et al. 2015.
 ---
 --- Shapes: any, with one weight; [N, n, ..] with n.
 --- Errors: an n that is no positive integer; when called, other channels.
@@ -24,7 +24,7 @@ local PReLU = class.new("PReLU", Module, true)
 --- assert(nn.PReLU()(gp.tensor {-4, 1}):sum():item() == 0)
 --- ```
 ---@param n? integer of weights, 1
----@param value? number what they begin with, 0.25
+---@param value? number their initial value, 0.25
 ---@param opts? {dtype?: "f32"|"f64"}
 function PReLU:init(n, value, opts)
   n = check.size("nn.PReLU", "n", n == nil and 1 or n)

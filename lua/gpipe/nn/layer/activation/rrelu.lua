@@ -16,7 +16,7 @@ local RReLU = class.new("RReLU", Module, true)
 --- x where it is above 0, else x times a slope that is drawn for every element from lower to upper
 --- in training mode, and is their mean in evaluation mode. Source: Xu et al., 2015.
 ---
---- Shapes: any. Errors: what is no finite number; a lower above upper.
+--- Shapes: any. Errors: numbers that are not finite; a lower above upper.
 --- ```lua
 --- assert(nn.RReLU(0.5, 0.5)(gp.tensor {-2, 3}):sum():item() == 2)
 --- ```

@@ -12,8 +12,8 @@ local scope = require "gpipe.nn.scope"
 ---@field over integer the dimension
 local Softmax = class.new("Softmax", Module, true)
 
---- exp(x) divided by its sum along a dimension. (A model that ends in nn.CrossEntropyLoss needs
---- none: that loss takes scores.)
+--- exp(x) divided by its sum along a dimension. (A model that ends in nn.CrossEntropyLoss needs no
+--- softmax: that loss takes scores.)
 ---
 --- Shapes: any.
 --- Errors: dim 0 or no integer; when called, a dimension the input does not have.
@@ -33,7 +33,7 @@ function Softmax:forward(x) return input.tensor(self, x):softmax(self.over) end
 function Softmax:describe() return tostring(self.over) end
 
 --- `nn.LogSoftmax(dim)`: the logarithm of nn.Softmax along a dimension, the last unless said,
---- computed without its underflow. nn.NLLLoss takes what it gives.
+--- computed without its underflow. nn.NLLLoss takes it.
 ---
 --- Shapes: any.
 --- Errors: dim 0 or no integer; when called, a dimension the input does not have.

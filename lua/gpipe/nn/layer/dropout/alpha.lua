@@ -11,10 +11,10 @@ local ones = require "gpipe.nn.layer.dropout.ones"
 ---@field p number
 local AlphaDropout = class.new("AlphaDropout", Module, true)
 
-local LOWEST = -1.7580993408473766 -- what nn.SELU comes to for x far below 0
+local LOWEST = -1.7580993408473766 -- the limit of nn.SELU for x far below 0
 
---- Set each element to what nn.SELU is at least with probability p, then scale and shift all, so
---- that mean 0 and variance 1 stay, in training mode; in evaluation mode the input passes
+--- In training mode, set each element to the lower limit of nn.SELU with probability p, then scale
+--- and shift all elements, so that mean 0 and variance 1 stay; in evaluation mode the input passes
 --- unchanged. Source: Klambauer et al. 2017.
 ---
 --- Shapes: any. Errors: p outside 0 .. 1.
@@ -28,7 +28,7 @@ end
 
 function AlphaDropout:describe() return ("%g"):format(self.p) end
 
--- x where a one is kept, in training.
+-- Drop the elements of x whose one in `kept` is dropped; in evaluation mode none.
 local function drop(self, x, kept)
   if self.p == 0 or not self:is_training() then return x end
   if self.p == 1 then return x * 0 end

@@ -1,8 +1,8 @@
 -- lua/gpipe/nn/layer/dropout/channels.lua - `nn.Dropout1d`, `nn.Dropout2d`, `nn.Dropout3d`: forget
 -- whole channels while training.
 --
--- Neighbouring pixels say much the same, so that dropping single ones would drop little. Source:
--- Tompson et al. 2015.
+-- Neighbouring pixels are so alike that dropping single ones would lose little information.
+-- Source: Tompson et al. 2015.
 
 local core = require "gpipe.core"
 local Module = require "gpipe.nn.module"

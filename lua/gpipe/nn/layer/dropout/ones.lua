@@ -1,5 +1,6 @@
--- lua/gpipe/nn/layer/dropout/ones.lua - the ones that a dropout keeps or forgets, made of the
--- input, so that they have the rows of a micro-batch.
+-- lua/gpipe/nn/layer/dropout/ones.lua - the ones that a dropout keeps or sets to zero.
+--
+-- They are computed from the input, so that they have as many rows as the micro-batch.
 
 local check = require "gpipe.nn.check"
 local errors = require "gpipe.errors"

@@ -101,7 +101,7 @@ local function read(who, padding, axes)
   return list
 end
 
--- A class of padding; with_value: init takes what is put there.
+-- Make a class of padding; with_value: init takes the value of the new elements.
 local function padder(name, axes, mode, with_value)
   local made = class.new(name, Module, true)
   function made:init(padding) self.padding = read("nn." .. name, padding, axes) end

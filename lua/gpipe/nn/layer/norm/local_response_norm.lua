@@ -1,5 +1,5 @@
--- lua/gpipe/nn/layer/norm/local_response_norm.lua - `nn.LocalResponseNorm`: each channel divided by
--- what the channels around it hold.
+-- lua/gpipe/nn/layer/norm/local_response_norm.lua - `nn.LocalResponseNorm`: divide each channel by
+-- a function of the channels around it.
 
 local Module = require "gpipe.nn.module"
 local check = require "gpipe.nn.check"
