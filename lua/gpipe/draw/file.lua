@@ -19,7 +19,7 @@ function file.write(who, path, force, render)
   local there = not force and io.open(path, "rb")
   if there then
     there:close()
-    return nil, ("%s: is there already, and was left as it is (force replaces it)"):format(path),
+    return nil, ("%s is there, expected another path, or force to replace it"):format(path),
       "exists"
   end
   return core.file_write(path, core.plain_numbers(render))
