@@ -19,7 +19,7 @@ local command = {
     { "--by KEYS", nil, "one curve for the runs that agree in these settings: lr,width" },
     { "--svg FILE", nil, "write a figure" },
     { "--html FILE", nil, "write a page with all curves, zoom and the configs" },
-    { "--force", false, "replace FILE where it is there" },
+    { "--force", false, "replace FILE if it exists" },
   },
 }
 

@@ -10,7 +10,7 @@ local command = {
   name = "runs", usage = "runs [DIR]",
   about = "Lists the training runs below DIR (runs), the one that wrote last first.",
   flags = {
-    { "--json", false, "one JSON object a line, with all that is known" },
+    { "--json", false, "one JSON object a line, with all fields" },
     { "--by KEYS", nil, "a line for the runs that agree in these settings: lr,width" },
   },
 }

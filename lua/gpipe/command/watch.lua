@@ -7,7 +7,7 @@ local command = {
   about = "Serves the page of the training runs below DIR (runs) to browsers of this machine,\n"
     .. "with what the runs write meanwhile. Ctrl-C ends it.",
   flags = {
-    { "--port N", 7007, "of http://127.0.0.1:N/; 0 takes any that is free", min = 0 },
+    { "--port N", 7007, "port of http://127.0.0.1:N/; 0 takes any free port", min = 0 },
   },
 }
 

@@ -38,14 +38,15 @@ function folder.hold(path)
   local who = ("pid %d on %s"):format(pid, host)
   local lock, other = core.lock_take(path .. "/lock", who, SILENCE)
   if lock == false then
-    io.stderr:write(("gpipe: %s is held by another process (%s): waiting %d seconds, as one that "
-      .. "was killed takes to end\n"):format(path, other == "" and "unknown" or other, PATIENCE))
+    io.stderr:write(("gpipe: %s is held by another process (%s): waiting up to %d seconds, in "
+      .. "case it was killed and is ending\n"):format(path, other == "" and "unknown" or other,
+        PATIENCE))
     lock, other = core.lock_take(path .. "/lock", who, PATIENCE)
   end
   if lock then return lock end
   if lock == nil then errors.raise("gp.run: %s", other) end
-  errors.raise("gp.run: %s is held by another process (%s), expected a folder that nobody trains "
-    .. "in", path, other == "" and "which has not said its number" or other)
+  errors.raise("gp.run: %s is held by another process (%s), expected a folder in which no "
+    .. "other process trains", path, other == "" and "of unknown pid" or other)
 end
 
 -- ---- what the run is ---------------------------------------------------------------------------

@@ -45,7 +45,7 @@ local function range(kind, number_kind, low, high)
       text.value(high))
   end
   if kind:find "log" and low <= 0 then
-    errors.raise("%s: low is %s, expected a number > 0: there is no logarithm of others", who,
+    errors.raise("%s: low is %s, expected a number > 0, which has a logarithm", who,
       text.value(low))
   end
   return setmetatable({ kind = kind, low = low, high = high }, Domain)
@@ -120,7 +120,7 @@ function domain.choice(choices)
   for i, value in ipairs(choices) do
     if not domain.is_value(value) then
       errors.raise("gp.sweep.choice: choice %d is %s, expected a finite number, a string or a "
-        .. "boolean (a name for what is no such value)", i, errors.show(value))
+        .. "boolean (give other values a name)", i, errors.show(value))
     end
     if seen[value] then
       errors.raise("gp.sweep.choice: %s is there twice, expected each choice once",

@@ -1,5 +1,5 @@
--- lua/gpipe/draw/sweep/charts.lua - the figures in the page of a sweep: history, parameters, learning
--- curves. html.lua makes the view that they are drawn from.
+-- lua/gpipe/draw/sweep/charts.lua - the figures in the page of a sweep: history, parameters,
+-- learning curves. html.lua makes the view that they are drawn from.
 
 local escape = require "gpipe.io.escape"
 local figure = require "gpipe.draw.sweep.figure"
@@ -77,8 +77,8 @@ function charts.history(view)
     points[i] = { trial = trial, x = trial.number, y = at and view.y.place(trial.value) or 0,
       class = at and class_of(trial, at, #view.settled) or "failed" }
   end
-  return figure.points { width = charts.WIDE, height = 260, x = view.numbers, y = view.y, points = points,
-    under = best_line(view), tip = view.tip }
+  return figure.points { width = charts.WIDE, height = 260, x = view.numbers, y = view.y,
+    points = points, under = best_line(view), tip = view.tip }
 end
 
 --- A parameter against the objective.

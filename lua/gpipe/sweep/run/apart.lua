@@ -53,8 +53,8 @@ end
 
 local function check_script(sweep)
   if type(arg) ~= "table" or first_word() == 0 or arg[0] == "-" then
-    errors.raise("gp.sweep: parallel is %d, expected 1 without a script in a file: processes of "
-      .. "their own run the script again", sweep.options.parallel)
+    errors.raise("gp.sweep: parallel is %d, expected 1 without a script in a file: child "
+      .. "processes run the script again", sweep.options.parallel)
   end
 end
 
@@ -91,8 +91,8 @@ local function see_end(state, child, how, code)
   state.failures = state.failures + 1
   local early = how == "exit" and not state.sweep.store:has_entered(pid)
   if early or state.failures > FAILURES * state.count + state.sweep.options.retries then
-    errors.raise("gp.sweep: a process of '%s' ended with %s %d%s: %s (all of it is in %s)",
-      state.sweep.name, how, code, early and " before it came to the sweep" or "",
+    errors.raise("gp.sweep: a process of '%s' ended with %s %d%s: %s (its output is in %s)",
+      state.sweep.name, how, code, early and " before it reached the sweep" or "",
       last_line(path), path)
   end
 end
