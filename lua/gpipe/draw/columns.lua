@@ -6,10 +6,6 @@ local screen = require "gpipe.screen"
 
 local columns = {}
 
---- How many characters a line has.
----@return integer
-function columns.width() return screen.columns() end
-
 --- A number in as few digits as show it: 33, 28.5, 594.5, 0.3181.
 ---@param value number
 ---@return string
@@ -83,7 +79,7 @@ end
 ---@return string
 function columns.text(rows, indent, most)
   local widths, lines = widths_of(rows), {}
-  indent, most = indent or "", most or columns.width()
+  indent, most = indent or "", most or screen.columns()
   fit(widths, indent, most)
   for r, row in ipairs(rows) do lines[r] = cut(indent .. line_of(row, widths), most) end
   return table.concat(lines, "\n")

@@ -4,7 +4,9 @@ local colours = require "gpipe.draw.colours"
 local core = require "gpipe.core"
 local curves = require "gpipe.run_reader.curves"
 local folder = require "gpipe.run_reader.folder"
+local progress = require "gpipe.progress"
 local read = require "gpipe.run_reader.read"
+local runs_table = require "gpipe.run_reader.table"
 
 local data = {}
 
@@ -13,8 +15,8 @@ local ALL_POINTS, MOST_POINTS, LEAST_POINTS = 300000, 1000, 60
 
 local LARGEST_TIMELINE = 2 << 20 -- bytes of a picture that is put into the page
 
-local FIELDS = { "name", "path", "state", "reason", "step", "steps", "loss", "best", "rate", "unit",
-  "seconds", "updated" }
+local FIELDS = { "name", "path", "state", "reason", "step", "steps", "loss", "best", "rate",
+  "unit" }
 
 -- ---- points ------------------------------------------------------------------------------------
 
@@ -107,9 +109,11 @@ local function memory_of(run)
   return #devices > 0 and devices or nil
 end
 
-local function facts_of(run, most)
+local function facts_of(run, most, now)
   local facts = { config = run.config, clock = clock_of(run, most), timeline = timeline_of(run),
-    memory = memory_of(run), faults = #run.faults > 0 and run.faults or nil }
+    memory = memory_of(run), faults = #run.faults > 0 and run.faults or nil,
+    spent = run.seconds and progress.clock(run.seconds),
+    when = runs_table.age(run.updated, now) }
   for _, field in ipairs(FIELDS) do facts[field] = run[field] end
   return facts
 end
@@ -131,7 +135,7 @@ function data.of(runs, live)
   local made = { live = live, now = os.time(), palette = palette(), runs = {},
     charts = charts_of(runs, names, folder.log, most),
     machine = charts_of(runs, machine, folder.timing, most) }
-  for i, run in ipairs(runs) do made.runs[i] = facts_of(run, most) end
+  for i, run in ipairs(runs) do made.runs[i] = facts_of(run, most, made.now) end
   return made
 end
 

@@ -62,7 +62,7 @@ function sweep_table.best(sweep, count)
   local trials = sweep.trials
   local ranked = facts.ranked(sweep, trials)
   if #ranked == 0 then return "" end
-  return columns.text(rows_of(sweep, ranked, facts.varying(trials), count), "", columns.width())
+  return columns.text(rows_of(sweep, ranked, facts.varying(trials), count))
 end
 
 --- A sweep as text.
@@ -76,7 +76,7 @@ function sweep_table.text(sweep)
     facts.counts(sweep, trials),
   }
   if #ranked > 0 then
-    lines[#lines + 1] = columns.text(rows_of(sweep, ranked, names, BEST), "", columns.width())
+    lines[#lines + 1] = columns.text(rows_of(sweep, ranked, names, BEST))
   end
   lines[#lines + 1] = importance_line(facts.settled(sweep, trials), names)
   table.move(failures(trials), 1, 3, #lines + 1, lines)

@@ -25,20 +25,6 @@ function figureText(value) {
   return typeof value === "number" ? (Number.isInteger(value) ? "" + value : numberText(value)) : "";
 }
 
-function ageText(time) {
-  if (!time) return "";
-  const seconds = page.now - time;
-  for (const [size, unit] of [[86400, "d"], [3600, "h"], [60, "min"]])
-    if (seconds >= size) return Math.floor(seconds / size) + " " + unit + " ago";
-  return seconds < 5 ? "now" : Math.floor(seconds) + " s ago";
-}
-
-function clockText(seconds) {
-  if (typeof seconds !== "number") return "";
-  const s = Math.round(seconds), two = n => ("" + n).padStart(2, "0");
-  return (s >= 3600 ? Math.floor(s / 3600) + ":" : "") + two(Math.floor(s / 60) % 60) + ":" + two(s % 60);
-}
-
 function sizeText(bytes) {
   if (typeof bytes !== "number") return "";
   const units = ["bytes", "KiB", "MiB", "GiB", "TiB"];
@@ -59,8 +45,8 @@ function runsTable() {
       + (run.best.step ? " @ " + run.best.step : "") : "";
     const line = row([run.name, make("span", run.state, "state " + run.state),
       (run.step ?? "") + (run.steps ? "/" + run.steps : ""), figureText(run.loss), best,
-      run.rate ? numberText(+run.rate.toPrecision(4)) + " " + (run.unit || "") : "", clockText(run.seconds),
-      ageText(run.updated), why]);
+      run.rate ? numberText(+run.rate.toPrecision(4)) + " " + (run.unit || "") : "", run.spent,
+      run.when, why]);
     line.lastChild.className = "text";
     for (const cell of [...line.children].slice(1, -1)) cell.classList.add("short");
     table.append(line);
