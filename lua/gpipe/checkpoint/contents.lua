@@ -1,8 +1,8 @@
--- gpipe/checkpoint/contents.lua - what a checkpoint holds: the tensors of each stage as entries,
--- and all else as a plain table.
+-- lua/gpipe/checkpoint/contents.lua - what a checkpoint holds: the tensors of each stage as
+-- entries, and everything else as a plain table.
 --
--- Names of tensors do not depend on the cut: "model.3.weight", "optimizer.3.weight.moment1". Which
--- file they are in does, and does not matter.
+-- Names of tensors do not depend on the cut: "model.3.weight", "optimizer.3.weight.moment1". The
+-- file that holds a tensor does depend on it, but loading looks in all files.
 
 local core = require "gpipe.core"
 local names = require "gpipe.nn.names"
@@ -20,7 +20,7 @@ local function model_entries(model)
   return table.move(buffers, 1, #buffers, #entries + 1, entries)
 end
 
---- All tensors, as entries {name, stage, value}: value shares the memory of what it is.
+--- List all tensors as entries {name, stage, value}; a value shares the memory of its tensor.
 ---@param of {pipe: gpipe.Pipeline?, model: nn.Module?, opt: gpipe.Optimizer?}
 ---@return {name: string, stage: integer, value: gpipe.Tensor}[]
 function contents.entries(of)
@@ -62,8 +62,8 @@ local function devices_of(pipe)
   return list
 end
 
---- All that is no tensor of the model or the optimizer. What a resumed run needs is under
---- `progress`, `optimizer`, `random`, `data` and `extra`; the rest is for people.
+--- Collect all state that is no tensor of the model or the optimizer. A resumed run needs
+--- `progress`, `optimizer`, `random`, `data` and `extra`; the other fields are for people.
 ---@param of table
 ---@return table
 function contents.state(of)
@@ -87,8 +87,8 @@ function contents.state(of)
   return state
 end
 
---- Raise where something of a state does not fit, before anything is set. Objects of the script's
---- (`data`) can only be tried: one that refuses is put back as it was.
+--- Raise if a part of a state does not fit, before anything is set. Whether `data`, an object of
+--- the script's, fits can only be tried: if it refuses, it is put back as it was.
 ---@param of table
 ---@param state table
 function contents.check(of, state)
@@ -102,8 +102,8 @@ function contents.check(of, state)
   error(message, 0)
 end
 
---- Set what contents.state has told and contents.check has looked at, but for the tensors and the
---- position in the data, which is set already.
+--- Set the state that contents.check has accepted, except the tensors, and the position in the
+--- data, which contents.check has set already.
 ---@param of table
 ---@param state table
 function contents.restore(of, state)

@@ -1,9 +1,9 @@
--- lua/gpipe/checkpoint/init.lua - `gp.checkpoint`: all that training needs to go on with the same
--- bits, in a folder that is there whole or not at all.
+-- lua/gpipe/checkpoint/init.lua - `gp.checkpoint`: everything that training needs to resume with
+-- the same bits, in a folder that is there whole or not at all.
 --
 -- The folder has a safetensors file for each stage and MANIFEST.json, which lists them with sizes
--- and checksums and holds the counters. It is written beside its place and put there in one step
--- (runtime/io/checkpoint).
+-- and checksums and holds the counters. It is written under another name and renamed when it is
+-- complete (runtime/io/checkpoint).
 
 local contents = require "gpipe.checkpoint.contents"
 local core = require "gpipe.core"
@@ -40,7 +40,7 @@ local function check_folder(who, folder)
   end
 end
 
--- The parts, of which the model is that of the pipeline.
+-- The parts that were named; a pipeline's model is among them.
 local function parts_of(who, opts, spec)
   local of = options.check(who, opts, spec)
   if of.pipe and of.model then
@@ -53,7 +53,7 @@ end
 
 -- ---- saving ------------------------------------------------------------------------------------
 
--- Copies on the host, so that training may go on while they are written.
+-- Copy the tensors to the host, so that training can go on while they are written.
 local function copy(entries)
   for _, entry in ipairs(entries) do
     local value = entry.value
@@ -104,13 +104,13 @@ function Saving:done() return self.writer:is_done() end
 ---@return string? code
 function Saving:finish() return self.writer:finish() end
 
---- Save all that training needs to go on: parameters, buffers, moments, counters, learning rates,
---- streams of random numbers, the position in the data, and what `extra` holds (as gp.save takes
---- it), into a folder, whole or not at all. A checkpoint that is there is replaced when the new one
---- is complete.
+--- Save everything that training needs to resume: parameters, buffers, moments, counters, learning
+--- rates, streams of random numbers, the position in the data, and what `extra` holds (as gp.save
+--- takes it), into a folder, whole or not at all. An older checkpoint in the folder is replaced
+--- when the new one is complete.
 ---
---- With `background = true` it returns as soon as the tensors are copied. What it returns has
---- `:done()` and `:finish()`, which waits and tells how it went; the next save waits for it, too.
+--- With `background = true` it returns as soon as the tensors are copied. The returned object has
+--- `:done()` and `:finish()`, which waits and returns the result; the next save waits for it, too.
 --- Errors: raises for what cannot be saved; nil, message, code where the system refuses.
 --- ```lua
 --- local pipe <close> = gp.pipeline(nn.Sequential {nn.Linear(4, 2)}, {loss = nn.MSELoss()})
@@ -128,14 +128,14 @@ function Saving:finish() return self.writer:finish() end
 function checkpoint.save(folder, opts)
   check_folder("gp.checkpoint.save", folder)
   local of = parts_of("gp.checkpoint.save", opts, SAVE)
-  local state = contents.state(of) -- what is under way ends first
+  local state = contents.state(of) -- waits for steps under way
   local tensors, text = tables.encode { state = state }
   local entries = contents.entries(of)
   if of.background then
     copy(entries)
     for name, tensor in pairs(tensors) do tensors[name] = tensor:clone() end
   end
-  if under_way then under_way:finish() end -- an older one must not come after this one
+  if under_way then under_way:finish() end -- an older save must not overwrite this one
   local writer, message, code = core.checkpoint_save(folder, text, files_of(entries, tensors))
   under_way = writer
   if not writer then return nil, message, code end
@@ -145,7 +145,7 @@ end
 
 -- ---- loading -----------------------------------------------------------------------------------
 
--- All tensors of all files by name, and those that the script gave.
+-- Read all tensors of all files by name, and apart from them the script's own.
 local function read_files(paths)
   local all, extra = {}, {}
   for _, path in ipairs(paths) do
@@ -157,9 +157,9 @@ local function read_files(paths)
   return all, extra
 end
 
---- Read a checkpoint without setting anything: what it says, and its tensors by name
---- ("model.3.weight", "optimizer.3.weight.moment1"). All of it is verified against the manifest.
---- Errors: nil, message, code: a file that is missing or damaged is named.
+--- Read a checkpoint without setting anything: its state, and its tensors by name
+--- ("model.3.weight", "optimizer.3.weight.moment1"). Every file is verified against the manifest.
+--- Errors: nil, message, code; the message names a file that is missing or damaged.
 --- ```lua
 --- local model = nn.Sequential {nn.Linear(4, 2)}
 --- local folder = os.tmpname()
@@ -186,7 +186,7 @@ function checkpoint.read(folder)
   return whole.state, all
 end
 
--- What each part that was asked for needs of the state, and its name in the text.
+-- The field of the state that each requested part needs, and its name in messages.
 local NEEDS = {
   { part = "pipe", key = "progress", what = "progress of a pipeline" },
   { part = "opt", key = "optimizer", what = "optimizer" },
@@ -202,7 +202,7 @@ local function check_parts(folder, of, state)
   end
 end
 
--- Those of one part, under their names in it.
+-- The tensors of one part, without its prefix.
 local function part(tensors, prefix)
   local found = {}
   for name, tensor in pairs(tensors) do
@@ -212,7 +212,7 @@ local function part(tensors, prefix)
   return found
 end
 
--- Everything is compared before anything is set.
+-- Put tensors and state into their objects; everything is compared before anything is set.
 local function put(of, state, tensors)
   local model, moments = part(tensors, "model"), part(tensors, "optimizer")
   if not of.opt then
@@ -225,13 +225,14 @@ local function put(of, state, tensors)
   if of.opt then nn_state.load(optimizer.entries(of.opt), moments) end
   contents.restore(of, state)
   for _, list in ipairs { model, moments } do
-    for _, tensor in pairs(list) do tensor:free() end -- copied: as large as the model itself
+    for _, tensor in pairs(list) do tensor:free() end -- the copy is as large as the model
   end
 end
 
---- Put a checkpoint back: with another balance, number of stages, schedule or kind of device too.
---- Errors: what does not fit raises (all names, shapes and dtypes in one text) and changes nothing;
---- nil, message, code for a folder that is missing or damaged, by file.
+--- Load a checkpoint. The balance, the number of stages, the schedule and the kind of device may
+--- differ from those it was saved with.
+--- Errors: raises where something does not fit (one text lists all names, shapes and dtypes) and
+--- changes nothing; nil, message, code for a folder that is missing or damaged, by file.
 --- ```lua
 --- local model = nn.Sequential {nn.Linear(4, 2)}
 --- local folder = os.tmpname()
@@ -251,7 +252,7 @@ function checkpoint.load(folder, opts)
   if not state then return nil, tensors, code end
   check_parts(folder, of, state)
   if of.opt then optimizer.check("gp.checkpoint.load", of.opt, state.optimizer) end
-  if of.pipe then of.pipe:progress() end -- what is under way ends first
+  if of.pipe then of.pipe:progress() end -- waits for steps under way
   put(of, state, tensors)
   return state.extra or {}
 end

@@ -1,4 +1,5 @@
--- gpipe/checkpoint/parts.lua - the options that name what is saved and loaded, with their checks.
+-- lua/gpipe/checkpoint/parts.lua - the options that name what a checkpoint holds, with their
+-- checks.
 
 local function has_methods(...)
   local wanted = { ... }

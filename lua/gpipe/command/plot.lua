@@ -1,11 +1,11 @@
 -- lua/gpipe/command/plot.lua - `gpipe-lua plot DIR... NAME...`: curves in the terminal or as files.
 
 local core = require "gpipe.core"
-local curves = require "gpipe.runs.curves"
-local fit = require "gpipe.schedule.draw.fit"
-local groups = require "gpipe.runs.groups"
-local plot = require "gpipe.runs.plot"
-local runs = require "gpipe.runs"
+local curves = require "gpipe.run_reader.curves"
+local terminal = require "gpipe.draw.terminal"
+local groups = require "gpipe.run_reader.groups"
+local pictures = require "gpipe.draw.runs"
+local runs = require "gpipe.run_reader"
 local words = require "gpipe.command.words"
 
 local command = {
@@ -19,13 +19,14 @@ local command = {
     { "--by KEYS", nil, "one curve for the runs that agree in these settings: lr,width" },
     { "--svg FILE", nil, "write a figure" },
     { "--html FILE", nil, "write a page with all curves, zoom and the configs" },
-    { "--force", false, "replace FILE where it is there" },
+    { "--force", false, "replace FILE if it exists" },
   },
 }
 
 local function is_folder(path) return core.folder_names(path) ~= nil end
 
--- What is a folder, or looks like one that should be there, and names. A name may hold a slash.
+-- Sort the words into folders and names. A word with a slash is a folder only if it begins or ends
+-- like a path, or if there is such a folder: names may hold slashes.
 local function sort(operands)
   local folders, names = {}, {}
   for _, word in ipairs(operands) do
@@ -66,25 +67,25 @@ end
 local function tell_faults(list)
   for _, run in ipairs(list) do
     for _, fault in ipairs(run.faults) do
-      io.stderr:write("gpipe-lua plot: ", fit.clean(fault), "\n")
+      io.stderr:write("gpipe-lua plot: ", terminal.clean(fault), "\n")
     end
   end
 end
 
--- Draw what was asked for; nil and the fault where a file cannot be written.
+-- Draw what the flags ask for; nil and the fault where a file cannot be written.
 local function draw(values, list, names)
   local figure = { x = values.x, smooth = values.smooth, log = values.log,
     by = values.by }
   if not values.svg and not values.html then
-    print(plot.text("plot", list, names, figure))
+    print(pictures.text("plot", list, names, figure))
     return true
   end
   if values.svg then
     figure.force = values.force
-    local good, message = plot.svg("plot", list, values.svg, names, figure)
+    local good, message = pictures.svg("plot", list, values.svg, names, figure)
     if not good then return nil, message end
   end
-  if values.html then return plot.html("plot", list, values.html, { force = values.force }) end
+  if values.html then return pictures.html("plot", list, values.html, { force = values.force }) end
   return true
 end
 

@@ -1,7 +1,7 @@
 -- lua/gpipe/command/runs.lua - `gpipe-lua runs [DIR]`: which runs there are and how they go.
 
-local fit = require "gpipe.schedule.draw.fit"
-local groups = require "gpipe.runs.groups"
+local terminal = require "gpipe.draw.terminal"
+local groups = require "gpipe.run_reader.groups"
 local json = require "gpipe.io.json"
 local screen = require "gpipe.screen"
 local words = require "gpipe.command.words"
@@ -10,7 +10,7 @@ local command = {
   name = "runs", usage = "runs [DIR]",
   about = "Lists the training runs below DIR (runs), the one that wrote last first.",
   flags = {
-    { "--json", false, "one JSON object a line, with all that is known" },
+    { "--json", false, "one JSON object a line, with all fields" },
     { "--by KEYS", nil, "a line for the runs that agree in these settings: lr,width" },
   },
 }
@@ -27,8 +27,8 @@ local function print_json(list)
   end
 end
 
--- Why runs ended: the first line of it, what follows may be a traceback; once for those it is the
--- same for.
+-- Print why runs ended: the first line of each reason (a traceback may follow), once for all runs
+-- with the same reason.
 local function tell_reasons(list)
   local order, names = {}, {}
   for _, run in ipairs(list) do
@@ -41,20 +41,20 @@ local function tell_reasons(list)
   for _, reason in ipairs(order) do
     local of = names[reason]
     local rest = #of > 2 and (" and %d more"):format(#of - 1) or of[2] and ", " .. of[2] or ""
-    print(screen.fold(("%s: %s"):format(fit.clean(of[1] .. rest), fit.clean(reason))))
+    print(screen.fold(("%s: %s"):format(terminal.clean(of[1] .. rest), terminal.clean(reason))))
   end
 end
 
 local function tell_faults(list)
   for _, run in ipairs(list) do
     for _, fault in ipairs(run.faults) do
-      io.stderr:write("gpipe-lua runs: ", fit.clean(fault), "\n")
+      io.stderr:write("gpipe-lua runs: ", terminal.clean(fault), "\n")
     end
   end
 end
 
 local function print_table(list)
-  print(require("gpipe.runs.table").text(list, { colour = screen.has_colours(io.stdout) }))
+  print(require("gpipe.run_reader.table").text(list, { colour = screen.has_colours(io.stdout) }))
   tell_reasons(list)
 end
 
@@ -66,7 +66,7 @@ return function(given)
   if values.by then
     local found, fault = groups.of(list, values.by)
     if not found then return words.refuse(command, fault) end
-    print(require("gpipe.runs.table").groups(found))
+    print(require("gpipe.run_reader.table").groups(found))
   elseif values.json then
     print_json(list)
   else

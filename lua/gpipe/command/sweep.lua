@@ -5,15 +5,16 @@ local words = require "gpipe.command.words"
 
 local command = {
   name = "sweep", usage = "sweep FILE...",
-  about = "Runs the sweep that each FILE returns, as far as it is left, and prints its table.\n"
+  about = "Runs the trials that are left of the sweep that each FILE returns, and prints its "
+    .. "table.\n"
     .. "FILE is a Lua script that returns a gp.sweep with an objective, or {sweep, function}.",
   flags = {
-    { "--trials N", 0, "trials in all, also of a sweep that has ended", min = 1 },
+    { "--trials N", 0, "trials in all; more than before extend a finished sweep", min = 1 },
     { "--parallel N", 0, "processes at once", min = 1 },
-    { "--timeout S", 0.0, "seconds of a trial, after which it is ended" },
+    { "--timeout S", 0.0, "seconds after which a trial is ended" },
     { "--html FILE", nil, "write the page too (of one sweep)", writes = "file" },
-    { "--force", false, "replace the FILE of --html whatever it is" },
-    { "--quiet", false, "the tables only" },
+    { "--force", false, "replace the FILE of --html, whatever it holds" },
+    { "--quiet", false, "print the tables only" },
   },
 }
 
@@ -33,7 +34,7 @@ local function parts_of(path, result)
   return sweep, f or sweep.options.objective
 end
 
--- Options of the command line count before those of the script.
+-- Options of the command line replace those of the script.
 local function settle(sweep, values)
   if values.trials > 0 then
     sweep.most = math.min(values.trials, sweep.sampler.size or values.trials)
@@ -43,7 +44,8 @@ local function settle(sweep, values)
   sweep.options.quiet = sweep.options.quiet or values.quiet
 end
 
--- What the script returns; its `arg` is as if it had been run by itself, without arguments.
+-- Run the script and return its result; its `arg` is as if it had been started alone, without
+-- arguments.
 local function run_script(path, chunk)
   local before = arg
   _G.arg = { [0] = path }

@@ -7,13 +7,13 @@ local command = {
   about = "Serves the page of the training runs below DIR (runs) to browsers of this machine,\n"
     .. "with what the runs write meanwhile. Ctrl-C ends it.",
   flags = {
-    { "--port N", 7007, "of http://127.0.0.1:N/; 0 takes any that is free", min = 0 },
+    { "--port N", 7007, "port of http://127.0.0.1:N/; 0 takes any free port", min = 0 },
   },
 }
 
 local function is_interrupt(fault) return type(fault) == "table" and fault.code == "interrupt" end
 
--- Until Ctrl-C, which is how it is meant to end.
+-- Serve until Ctrl-C, which is no failure here.
 local function serve(made)
   local good, fault = pcall(function()
     while true do made:step() end
@@ -31,7 +31,7 @@ return function(given)
   end
   local list, code = words.runs(command, operands --[[@as string[] ]])
   if not list then return code end
-  local made, fault = require("gpipe.runs.server").open(list, values.port)
+  local made, fault = require("gpipe.run_reader.server").open(list, values.port)
   if not made then return words.fail(command, fault) end
   print(("%s shows the runs in %s (Ctrl-C ends)"):format(made:address(), list.dir))
   io.stdout:flush()

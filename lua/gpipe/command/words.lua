@@ -1,9 +1,9 @@
--- lua/gpipe/command/words.lua - the words behind a command, as in `gpipe-lua runs DIR`.
+-- lua/gpipe/command/words.lua - read the words behind a command, as in `gpipe-lua runs DIR`.
 --
 -- A module gpipe/command/<word>.lua returns a function that takes these words and returns the exit
--- code: 0, 1 where the world refused, 2 where the words are wrong. bindings/cli/run.c calls it.
+-- code: 0, 1 where the command failed, 2 where the words are wrong. bindings/cli/run.c calls it.
 
-local fit = require "gpipe.schedule.draw.fit"
+local terminal = require "gpipe.draw.terminal"
 local flags = require "gpipe.flags"
 
 local words = {}
@@ -14,10 +14,10 @@ local words = {}
 ---@field about string what the command does, one line or more
 ---@field flags gpipe.Flag[]
 
--- Names of runs and values may hold anything.
-local function clean(fault) return (fault:gsub("[^\n]+", fit.clean)) end
+-- Faults quote names and values, which may hold control characters.
+local function clean(fault) return (fault:gsub("[^\n]+", terminal.clean)) end
 
---- Say what is wrong with the words; returns the exit code.
+--- Report what is wrong with the words, with the usage; returns the exit code.
 ---@param command gpipe.Command
 ---@param fault string
 ---@return integer
@@ -27,7 +27,7 @@ function words.refuse(command, fault)
   return 2
 end
 
---- Say what went wrong; returns the exit code.
+--- Report what went wrong; returns the exit code.
 ---@param command gpipe.Command
 ---@param fault string
 ---@return integer
@@ -36,8 +36,8 @@ function words.fail(command, fault)
   return 1
 end
 
---- The runs below the one folder that the words name, or below `runs`. Where there is none, nil and
---- the exit code.
+--- Open the runs below the folder that the words name, or below `runs`. Where there is no such
+--- folder, nil and the exit code.
 ---@param command gpipe.Command
 ---@param operands string[]
 ---@return gpipe.Runs?
@@ -46,12 +46,12 @@ function words.runs(command, operands)
   if #operands > 1 then
     return nil, words.refuse(command, ("%d folders, expected one"):format(#operands))
   end
-  local list, message = require("gpipe.runs").open(operands[1])
+  local list, message = require("gpipe.run_reader").open(operands[1])
   if not list then return nil, words.refuse(command, message) end
   return list
 end
 
---- Read the words. Where there is nothing to do any more, nil and the exit code.
+--- Read the words. If nothing is left to do (--help, or a mistake), nil and the exit code.
 ---@param command gpipe.Command
 ---@param given string[]
 ---@return table<string, any>? values of the flags by name

@@ -1,16 +1,16 @@
--- lua/gpipe/draw/file.lua - a picture as a file: written whole or not at all, and in nobody's place
--- unless that is wanted.
+-- lua/gpipe/draw/file.lua - write a picture into a file: whole or not at all, and over another file
+-- only where that is wanted.
 
 local core = require "gpipe.core"
 local options = require "gpipe.options"
 
 local file = {}
 
---- Write what `render` returns. Where there is such a file it is replaced if `force` says so.
+--- Write what `render` returns. An existing file is replaced only with `force`.
 ---@param who string the public function, for errors
 ---@param path string
 ---@param force boolean
----@param render fun(): string with plain numbers, whatever the locale
+---@param render fun(): string runs with plain numbers, whatever the locale
 ---@return boolean? true
 ---@return string? message
 ---@return string? code "io"; "exists" where there is such a file and force was not given
@@ -19,7 +19,7 @@ function file.write(who, path, force, render)
   local there = not force and io.open(path, "rb")
   if there then
     there:close()
-    return nil, ("%s: is there already, and was left as it is (force replaces it)"):format(path),
+    return nil, ("%s is there, expected another path, or force to replace it"):format(path),
       "exists"
   end
   return core.file_write(path, core.plain_numbers(render))

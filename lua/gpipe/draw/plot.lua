@@ -5,6 +5,7 @@ local errors = require "gpipe.errors"
 local file = require "gpipe.draw.file"
 local is_tensor = require "gpipe.tensor.is"
 local options = require "gpipe.options"
+local panel = require "gpipe.draw.curves.panel"
 local screen = require "gpipe.screen"
 
 -- ---- what is given -----------------------------------------------------------------------------
@@ -51,7 +52,7 @@ local function curve_of(label, values, what)
   return { label = label, given_x = x, given_y = y }
 end
 
--- A tensor of two dimensions: a curve a column.
+-- A tensor of two dimensions has a curve in each column.
 local function curves_of_columns(tensor)
   local list = {}
   for c = 1, tensor:size(2) do
@@ -95,7 +96,8 @@ local function is_shown(value, log)
   return value == value and math.abs(value) ~= math.huge and (not log or value > 0)
 end
 
--- At most `most` points: what falls on one is its mean, its least and its largest value.
+-- Reduce a curve to at most `most` points; each has the mean, the least and the largest of the
+-- values that fall on it.
 local function condense(curve, most, log)
   local xs, ys, n = curve.given_x, curve.given_y, #curve.given_y
   local each = math.max(1, math.ceil(n / most))
@@ -120,32 +122,22 @@ local function condense(curve, most, log)
   curve.given_x, curve.given_y = nil, nil
 end
 
-local function cover(range, list)
-  for _, value in ipairs(list) do
-    range[1], range[2] = math.min(range[1], value), math.max(range[2], value)
-  end
-end
-
--- The panel that the drawings of runs take.
+-- The panel of all curves that have something to show.
 local function panel_of(list, most, o)
-  local panel = { title = o.title or "", unit = o.x, curves = {}, x = { math.huge, -math.huge },
-    y = { math.huge, -math.huge } }
+  local made = panel.new(o.title or "", { unit = o.x })
   for _, curve in ipairs(list) do
     condense(curve, most, o.log)
     if #curve.x > 0 then
-      panel.curves[#panel.curves + 1] = curve
-      curve.place, curve.hue, curve.dash = #panel.curves, #panel.curves, 1
+      panel.add(made, curve)
+      curve.hue, curve.dash = curve.place, 1
       curve.part, curve.name = curve.label, curve.label
-      cover(panel.x, curve.x)
-      cover(panel.y, curve.low)
-      cover(panel.y, curve.high)
     end
   end
-  if #panel.curves == 0 then
+  if #made.curves == 0 then
     errors.raise("gp.plot: there is nothing to show, expected at least one %snumber",
       o.log and "positive " or "finite ")
   end
-  return panel
+  return made
 end
 
 -- ---- the function ------------------------------------------------------------------------------
@@ -157,11 +149,12 @@ local SPEC = {
 }
 for name, rule in pairs(screen.PICTURE) do SPEC[name] = rule end
 
---- Numbers as curves: text for a terminal, or with `svg` a figure in a file.
---- Values: a tensor [N] or a list of numbers; a tensor [N, C], a curve a column (C <= 64); or
---- curves by name, each of them a list, a tensor [N], or {x = ..., y = ...} with ascending x.
---- Errors: raises for what is no list of numbers and where nothing is finite; a file: nil, message,
---- code where it cannot be written ("io") or is there and `force` was not given ("exists").
+--- Draw numbers as curves: text for a terminal, or with `svg` a figure in a file.
+--- Values: a tensor [N] or a list of numbers; a tensor [N, C] with a curve in each column (C <=
+--- 64); or curves by name, each a list, a tensor [N], or {x = ..., y = ...} with ascending x.
+--- Errors: raises for values that are no list of numbers, or of which none is finite; with `svg`
+--- nil, message, code where the file cannot be written ("io") or exists and `force` was not given
+--- ("exists").
 --- ```lua
 --- print(gp.plot(gp.linspace(0, 6, 100):sin()))
 --- print(gp.plot({train = {3, 2, 1.5}, test = {3.1, 2.4, 2.2}}, {log = true, x = "epoch"}))
@@ -181,11 +174,11 @@ return function(values, opts)
   end
   if o.svg then
     return file.write("gp.plot", o.svg, o.force, function()
-      local svg = require "gpipe.runs.svg"
+      local svg = require "gpipe.draw.curves.svg"
       return svg.render({ panel_of(list, svg.POINTS, o) }, o)
     end)
   end
-  local text = require "gpipe.runs.text"
+  local text = require "gpipe.draw.curves.text"
   screen.fill_in(o)
   return core.plain_numbers(function()
     return text.render({ panel_of(list, text.points(o.width), o) }, o)

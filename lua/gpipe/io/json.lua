@@ -5,7 +5,7 @@
 
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"
-local escape = require "gpipe.schedule.draw.escape"
+local escape = require "gpipe.io.escape"
 
 local json = {}
 
@@ -59,8 +59,7 @@ function json.encode(value)
   return core.plain_numbers(function() return encode(value) end)
 end
 
---- Write a flat record on one line, the keys in `first` before the others, without the closing
---- brace.
+--- A record as a JSON object on one line; the keys in the list `first` come before the others.
 ---@param first string[]
 ---@param fields table<string, any>
 ---@return string
@@ -89,8 +88,7 @@ end
 ---@return string? code
 function json.decode(text) return core.json_decode(text) end
 
---- Read the value of a file that holds one JSON text; nil and the reason if there is no file or it
---- is damaged.
+--- Read a file that holds one JSON text; nil and the reason where it is missing or damaged.
 ---@param path string
 ---@return any
 ---@return string? message

@@ -9,7 +9,6 @@ local core = require "gpipe.core"
 local create = require "gpipe.tensor.create"
 local errors = require "gpipe.errors"
 local is_tensor = require "gpipe.tensor.is"
-local more = require "gpipe.tensor.more"
 
 local matrices = {}
 
@@ -117,7 +116,7 @@ function matrices.scale(t, factors) return t * factors:unsqueeze(-2) end
 --- The identity.
 function matrices.eye(t, n)
   if n == 0 then return create.zeros({ 0, 0 }, { dtype = t.dtype, device = t.device }) end
-  return more.eye(n, { dtype = t.dtype }):to(t.device)
+  return create.eye(n, { dtype = t.dtype }):to(t.device)
 end
 
 --- 1 / x, or 0 where x is 0: where there is no slope, the function counts as flat.

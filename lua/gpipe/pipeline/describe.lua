@@ -2,7 +2,7 @@
 -- schedule, timeline, costs.
 
 local errors = require "gpipe.errors"
-local draw = require "gpipe.schedule.draw"
+local draw = require "gpipe.draw.schedule"
 local options = require "gpipe.options"
 local passes = require "gpipe.pipeline.passes"
 local readable = require "gpipe.readable"

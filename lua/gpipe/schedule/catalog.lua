@@ -1,4 +1,4 @@
--- lua/gpipe/schedule/catalog.lua - the schedules there are: the module and the options of each.
+-- lua/gpipe/schedule/catalog.lua - the known schedules: the module and the options of each.
 --
 -- A generator is a function (p, m, opts) in lua/gpipe/schedule/published/; a new one is a file
 -- there and a line here.
@@ -8,14 +8,14 @@ local catalog = {}
 local boolean, integer = "boolean", "integer"
 local stages = { type = integer, min = 1, default = 2 }
 local group = { type = integer, min = 1 }
-local cost = { type = { "number", "table" }, default = 1 } -- of every stage, or of each
--- A V goes down the devices and up again: two stages on each.
+local cost = { type = { "number", "table" }, default = 1 } -- one for all stages, or a list
+-- A V goes down the devices and up again, so each device has two stages.
 local two_stages = {
   type = integer, default = 2,
   check = function(v) return v ~= 2 and "2 (a V has two stages on each device)" or nil end,
 }
 
--- A name's generator is the module gpipe.schedule.published.<name>.
+-- The generator of a name is the module gpipe.schedule.published.<name>.
 local option_specs = {
   ["1f1b"] = { warmup = { type = integer, min = 1, default = 1 } },
   chimera = {},
@@ -44,7 +44,7 @@ for name, spec in pairs(option_specs) do
   entries[name] = { module = "gpipe.schedule.published." .. name, options = spec }
 end
 
---- Names in alphabetical order.
+--- List the names in alphabetical order.
 ---@return string[]
 function catalog.names()
   local names = {}

@@ -1,19 +1,19 @@
 -- lua/gpipe/schedule/compare.lua - `gp.schedule.compare{"gpipe", "1f1b", ...}`: one table for many
 -- schedules.
 --
--- Schedules cut the model into different numbers of stages, so costs here are those of a whole
--- device's share, which each schedule divides by its stages per device; activations are counted
--- alike.
+-- Schedules cut the model into different numbers of stages. So the costs here are those of a whole
+-- device's share, which each schedule divides by its stages per device; activations are counted in
+-- the same way.
 
 local catalog = require "gpipe.schedule.catalog"
-local columns = require "gpipe.schedule.columns"
+local columns = require "gpipe.draw.columns"
 local errors = require "gpipe.errors"
 local options = require "gpipe.options"
 
 local WHO = "gp.schedule.compare"
 
 local cost = { type = "number", min = 0, below = math.huge }
-local SHARES = { "F", "I", "W", "B", "R", "U" } -- what is divided by the stages per device
+local SHARES = { "F", "I", "W", "B", "R", "U" } -- costs that are divided by the stages per device
 local MEMORY = { "activation", "after_input", "resident", "version" }
 
 local spec = {
@@ -48,7 +48,7 @@ local function label_of(name, opts)
   return table.concat(words, " ")
 end
 
--- What of a schedule that was built elsewhere differs from those built here.
+-- The sizes of a schedule that was built elsewhere, where they differ from those built here.
 local function size_of(schedule, given)
   local differs = {}
   for _, key in ipairs { "devices", "chunks" } do
@@ -57,7 +57,7 @@ local function size_of(schedule, given)
   return differs
 end
 
--- A name that is not there is a mistake, unlike a schedule that these numbers do not allow.
+-- An unknown name is a mistake and raises; a schedule that these numbers do not allow is a row.
 local function check_name(name)
   if type(name) == "string" and catalog.find(name) then return end
   errors.raise("%s: there is no schedule %s%s", WHO, errors.show(name),
@@ -66,7 +66,7 @@ end
 
 -- A table {label =, build = function}: entries are a name, {name, option = ...} or a schedule.
 local function read_entry(entry, given)
-  local schedules = require "gpipe.schedule" -- here: it requires this file
+  local schedules = require "gpipe.schedule" -- not at the top: it requires this file
   if schedules.is(entry) then
     return { label = label_of(entry.name, size_of(entry, given)),
       build = function() return entry end }
@@ -84,7 +84,7 @@ end
 
 -- ---- rows --------------------------------------------------------------------------------------
 
--- Costs of one stage where a device has `share` of them.
+-- The costs of one stage, where a device has `share` stages.
 local function costs_of(given, share)
   local costs = {}
   for _, key in ipairs { "comm", "link", "bytes", "overlap", "capacity", "joined", "barrier",
@@ -106,7 +106,7 @@ end
 
 ---@class gpipe.ComparedSchedule
 ---@field label string
----@field reason? string why there is no such schedule; then there is nothing else
+---@field reason? string why there is no such schedule; then no other field is set
 ---@field schedule gpipe.Schedule
 ---@field simulation gpipe.Simulation
 ---@field stages integer
@@ -128,7 +128,7 @@ local function measure(entry, given)
   }
 end
 
--- The reason alone: neither where it was raised nor the grid.
+-- The reason alone, without the place where it was raised and without the grid.
 local function reason_of(message)
   return (message:gsub("\n.*", ""):gsub("^[^%s:]+:%d+: ", ""))
 end
@@ -174,15 +174,16 @@ end
 --- activations alive on a device (of a whole device's share of the model), copies of a stage's
 --- weights a device holds (two directions, versions), and bytes where `memory` is given.
 ---
---- Elements are names, {name, option = ...} and schedules; `devices` and `chunks` are for those
---- built here. Costs `F`, `I`, `W`, `B`, `R`, `U` and `memory` are of a whole device's share of the
---- model; `comm`, `link`, `bytes`, `overlap`, `capacity`, `joined`, `barrier` and `unit` are as in
---- `schedule:simulate`. A schedule that cannot be built or run with these numbers is a row with its
---- reason.
+--- Elements are names, {name, option = ...} and schedules; `devices` and `chunks` hold for those
+--- built here. The costs `F`, `I`, `W`, `B`, `R`, `U` and `memory` are those of a whole device's
+--- share of the model; `comm`, `link`, `bytes`, `overlap`, `capacity`, `joined`, `barrier` and
+--- `unit` are as in `schedule:simulate`. A schedule that cannot be built or run with these numbers
+--- becomes a row with the reason.
 --- Errors: an unknown schedule, an unknown option of compare itself.
 --- ```lua
---- local rows = gp.schedule.compare{"naive", "gpipe", {"1f1b", warmup = 2}, devices = 4, chunks =
---- 8, B = 2} assert(rows[3].makespan == 33 and rows[3].peak == 7)
+--- local rows = gp.schedule.compare{"naive", "gpipe", {"1f1b", warmup = 2}, devices = 4,
+---   chunks = 8, B = 2}
+--- assert(rows[3].makespan == 33 and rows[3].peak == 7)
 --- ```
 ---@param opts table
 ---@return gpipe.ComparedSchedule[]

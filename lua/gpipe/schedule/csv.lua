@@ -1,8 +1,8 @@
 -- lua/gpipe/schedule/csv.lua - schedules as CSV, as torch.distributed.pipelining writes and reads
 -- them.
 --
--- A line per device, actions between commas, an empty cell where nothing happens. The text holds
--- neither placement nor counts: they follow from which actions are on which line.
+-- There is a line for each device, with actions between commas and an empty cell where nothing
+-- happens. The text holds neither placement nor counts: they follow from the actions of each line.
 
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"
@@ -12,7 +12,8 @@ local csv = {}
 
 -- ---- reading ------------------------------------------------------------------------------------
 
--- Lines without what different systems put around them; what is empty at the end is no device.
+-- The lines without the byte order mark, carriage returns, spaces and quotes that some programs
+-- add; empty lines at the end are no devices.
 local function lines_of(text)
   local lines = {}
   text = text:gsub("^\u{FEFF}", ""):gsub("\r\n?", "\n"):gsub('[ \t"]', "")
@@ -21,13 +22,13 @@ local function lines_of(text)
   return lines
 end
 
--- Until October 2024 B was what is I now, and BW what is B now.
+-- Until October 2024 torch wrote B for what is I now, and BW for what is B now.
 local OLD = { B = "I", BW = "B" }
 local function modern(line)
   return (line:gsub("(%d)(%u[%u_]*)", function(digit, op) return digit .. (OLD[op] or op) end))
 end
 
--- Which cell of a line cannot be read: cells are few when one looks for an error.
+-- Find the first cell of a line that cannot be read, by reading the cells one by one.
 local function bad_cell(line)
   local number = 0
   for cell in (line .. ","):gmatch "(.-)," do
@@ -46,8 +47,8 @@ end
 
 -- ---- what follows from the actions --------------------------------------------------------------
 
--- A stage's devices with the first micro-batch there; of most stages there is one: two numbers and
--- no table, for schedules of many devices.
+-- Note a device of a stage with its first micro-batch there. Most stages have one device: that is
+-- kept as two numbers without a table, for schedules of many devices.
 local function note_device(found, stage, device, micro)
   local only, several = found.only[stage], found.devices[stage]
   if only == nil then
@@ -61,7 +62,7 @@ local function note_device(found, stage, device, micro)
   end
 end
 
--- Everything one needs to know of all actions: devices of the stages, counts, updates, versions.
+-- Collect from all actions the devices of the stages, the counts, the updates and the versions.
 local function survey(lines)
   local found = { stages = 0, micros = 0, updates = 0, versions = false, only = {}, first = {},
     devices = {} }
@@ -78,8 +79,8 @@ local function survey(lines)
   return found
 end
 
--- The devices of a stage, as many as `copies` (one may count twice); the first micro-batch is the
--- first one's.
+-- The devices of a stage, `copies` of them (the same one may count twice); the first of them has
+-- the first micro-batch.
 local function devices_of(found, stage, copies)
   local list, first = {}, found.devices[stage] or {}
   list[1] = not found.devices[stage] and found.only[stage] or nil
@@ -100,14 +101,14 @@ local function devices_of(found, stage, copies)
   return { list[1], list[2] or list[1] }
 end
 
--- Two copies of some stage mean two of all.
+-- If any stage has two copies, all have two.
 local function placement_of(found)
   local copies, placement = next(found.devices) and 2 or 1, {}
   for stage = 0, found.stages - 1 do placement[stage] = devices_of(found, stage, copies) end
   return placement
 end
 
--- Micro-batches per update; 0 where all of it is one step.
+-- Micro-batches per update; 0 where the whole schedule is one step.
 local function batch_of(found)
   if not found.versions and found.updates <= 1 then return 0 end
   return found.updates > 0 and math.ceil(found.micros / found.updates) or 1
@@ -119,7 +120,7 @@ local PARSE = {
   batch = { type = "integer", min = 0 },
 }
 
--- gp.schedule.parse, given what makes schedules.
+-- Make gp.schedule.parse; it needs the class of schedules.
 function csv.parser(Schedule)
   --- Read a schedule from CSV text, a line per device, as torch.distributed.pipelining writes it:
   --- compute alone or with sends and receives. Devices, stages, micro-batches and placement follow

@@ -1,14 +1,14 @@
--- lua/gpipe/schedule/grid.lua - rows that are still text, shown with one action marked.
+-- lua/gpipe/schedule/grid.lua - show rows of text with one action marked.
 --
--- Faults of actions are marked in C (runtime/schedule/verify/report.c); what cannot be read is no
--- action yet.
+-- Faults of actions are marked in C (runtime/schedule/verify/report.c). A text that cannot be read
+-- is no action yet, so it is marked here.
 
 local grid = {}
 
-local ROWS, CELLS = 14, 16 -- what is shown of a large schedule, around the fault
+local ROWS, CELLS = 14, 16 -- shown of a large schedule, around the fault
 
--- Cells of a row, and which of them holds action number `position`: a pair is two actions in one
--- cell.
+-- The cells of a row, and the number of the cell with action `position`: a pair is two actions in
+-- one cell.
 local function cells_of(row, position)
   local cells, count, at = {}, 0, nil
   for cell in (row .. ","):gmatch "(.-)," do

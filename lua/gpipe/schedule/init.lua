@@ -2,9 +2,9 @@
 -- function.
 --
 -- A schedule is one list of actions per device. A generator is a function (p, m, opts) that returns
--- {placement = {[stage] = device}, rows = ...}; rows are text ("0F0,0B0") or lists of
--- {op=, stage=, micro=}, or what gp.schedule.rows makes. What it returns is verified before
--- anything runs it.
+-- {placement = {[stage] = device}, rows = ...}; rows are text ("0F0,0B0"), lists of
+-- {op=, stage=, micro=}, or made by gp.schedule.rows. The result is verified before anything runs
+-- it.
 
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"
@@ -16,22 +16,22 @@ local namespace = require "gpipe.namespace"
 
 local schedule = {}
 
---- Names of the schedules there are, in alphabetical order.
+--- List the names of the known schedules in alphabetical order.
 --- ```lua
 --- print(table.concat(gp.schedule.names(), " "))
 --- ```
 ---@return string[]
 function schedule.names() return catalog.names() end
 
---- Empty lists of actions for p devices, to which a generator appends: `rows:F(device, stage,
---- micro)`, and B, I, W, U alike (a version of the weights may follow); `rows:idle(device)` leaves
---- a cell empty; `rows:join(device, "F", stage, micro, "B", stage, micro)` appends an overlapped
---- pair.
+--- Make empty lists of actions for p devices. A generator appends to them: `rows:F(device, stage,
+--- micro)`, and likewise B, I, W and U (a version of the weights may follow); `rows:idle(device)`
+--- leaves a cell empty; `rows:join(device, "F", stage, micro, "B", stage, micro)` appends an
+--- overlapped pair.
 --- Cost: 16 bytes an action; a generator may return rows of text instead.
 ---@param p integer
 function schedule.rows(p) return core.rows(p) end
 
---- Make a schedule of your own known under a name. Its options are passed through unchecked.
+--- Register a schedule of your own under a name. Its options are passed through unchecked.
 --- ```lua
 --- gp.schedule.define("mine", function(p, m)
 ---   local rows, placement = {}, {}
@@ -62,7 +62,7 @@ local function entry_of(who, name)
     errors.hint(name, schedule.names(), "schedules"))
 end
 
--- A name and its options, to build the same for other numbers.
+-- A name and its options, to build the same schedule for other numbers.
 local function recipe_of(name, opts)
   local recipe = { name }
   for key, value in pairs(opts) do
@@ -75,9 +75,9 @@ local SIZE = {
   devices = { type = "integer", min = 1, required = true },
   chunks = { type = "integer", min = 1, required = true },
 }
-local LARGEST = 1 << 27 -- devices x chunks: rows of 2 GiB for each action they all have
+local LARGEST = 1 << 27 -- devices x chunks: 2 GiB of rows for each op
 
--- The options of a schedule of one's own are one's own, but for the two that all have.
+-- The options of a schedule that a script defined, without the two that all schedules have.
 local function own_options(who, opts)
   local all = {}
   for key, value in pairs(opts) do all[key] = value end
@@ -99,7 +99,7 @@ local function check_options(who, entry, opts)
 end
 
 --- Build a schedule.
---- Errors: an unknown name or option. `verify` tells whether what a generator made is a schedule.
+--- Errors: an unknown name or option. `verify` says whether the result is a correct schedule.
 --- ```lua
 --- local s = gp.schedule.build("1f1b", {devices = 4, chunks = 8})
 --- assert(s:rows()[4]:sub(1, 11) == "3F0,3B0,3F1")
@@ -145,13 +145,13 @@ function schedule.resolve(wanted, p, m, more)
   return schedule.build(name, opts)
 end
 
---- Whether the name is that of a schedule that a script defined.
+--- Whether a script defined the schedule of this name.
 function schedule.is_own(wanted)
   local entry = catalog.find((parts_of(wanted)))
   return entry ~= nil and entry.generator ~= nil
 end
 
---- Whether the schedule of that name has an option.
+--- Whether the schedule of this name has an option.
 function schedule.takes(wanted, option)
   local entry = catalog.find((parts_of(wanted)))
   return entry ~= nil and entry.options ~= nil and entry.options[option] ~= nil
@@ -163,7 +163,7 @@ schedule.compare = require "gpipe.schedule.compare"
 
 schedule.greedy = require "gpipe.schedule.build.greedy"
 
---- Make a schedule object of what a generator returned: {placement =, rows =, batch = nil}.
+--- Make a schedule object from the result of a generator: {placement =, rows =, batch = nil}.
 schedule.wrap = Schedule.new
 
 return namespace("gp.schedule", schedule)

@@ -1,14 +1,15 @@
--- lua/gpipe/schedule/lower.lua - s:lower(): a schedule with what is added to it before it runs.
+-- lua/gpipe/schedule/lower.lua - s:lower(): a schedule with the actions that are added to it before
+-- it runs.
 --
--- The same passes that the engine's plans start from, made visible: what depends on a model (which
--- values cross which cut) is in pipe:lowered().
+-- These are the passes that the engine's plans start from. Actions that depend on a model (which
+-- values cross which cut) are in pipe:lowered().
 
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"
 local options = require "gpipe.options"
 
 local SPEC = {
-  checkpoint = { choices = core.checkpoints, default = "never" },
+  checkpoint = { choices = core.checkpoints, default = "never" }, -- rematerialization
   update = { choices = { "barrier", "free", "none" }, default = "barrier" },
   norm = { type = "boolean" },
   clip = { type = "boolean", default = false },
@@ -16,7 +17,7 @@ local SPEC = {
   comms = { type = "boolean", default = true },
 }
 
--- A schedule of these rows with the placement of another one.
+-- A schedule with these rows and the placement of another one.
 local function like(schedule, rows)
   local Schedule = getmetatable(schedule)
   local made = Schedule.new(schedule.name, {
@@ -27,14 +28,14 @@ local function like(schedule, rows)
   return made
 end
 
---- The schedule with recomputation (R), weight gradients in ascending order (B split into I and W
---- where the schedule runs its backward passes in another one), reductions over two copies of a
---- stage, what joins all stages before they are updated, updates (U), and sends and receives where
---- a value crosses devices.
+--- Add to the schedule: recomputation (R), weight gradients in ascending order (B is split into I
+--- and W where the schedule runs its backward passes in another order), reductions over two copies
+--- of a stage, the actions that join all stages before an update, updates (U), and sends and
+--- receives where a value crosses devices.
 ---
---- NORM is a stage's part of the norm of all gradients, which says too whether they are finite;
---- CLIP scales them when all parts are there; REDUCE_TIED adds the gradients of a parameter that
---- several layers use.
+--- NORM is a stage's part of the norm of all gradients, which also says whether they are finite;
+--- CLIP scales the gradients when all parts are there; REDUCE_TIED adds the gradients of a
+--- parameter that several layers use.
 --- Errors: a schedule that does not verify.
 --- ```lua
 --- local s = gp.schedule.build("1f1b", {devices = 2, chunks = 1}):lower()
@@ -50,7 +51,7 @@ return function(schedule, opts)
   if not good then errors.raise("lower: %s", report) end
   if o.norm == nil then o.norm = o.update == "barrier" or o.clip end
   if (o.norm or o.clip or o.tied) and (schedule.batch > 0 or o.update == "free") then
-    o.norm, o.clip, o.tied = false, false, false -- each stage updates by itself: nothing joins them
+    o.norm, o.clip, o.tied = false, false, false -- each stage updates alone: nothing joins them
   end
   local lowered = like(schedule, schedule.checked:lowered(o.checkpoint, o.update, o))
   if not o.comms then return lowered end

@@ -1,9 +1,8 @@
 -- lua/gpipe/schedule/object.lua - a schedule as a script sees it: placement, rows, verified once.
 --
 -- Its lists of actions live in C (core.rows): 16 bytes an action, where a Lua table would take a
--- hundred.
--- What can be done with one is in files of their own, whose functions become methods at the end of
--- this one.
+-- hundred. Most methods are in other files (verify, simulate, lower, csv, draw); the end of this
+-- one collects them.
 
 local errors = require "gpipe.errors"
 local screen = require "gpipe.screen"
@@ -32,7 +31,7 @@ end })
 
 -- ---- rows --------------------------------------------------------------------------------------
 
--- A number of an action: 2.0, which a division gives, is 2.
+-- A number of an action as an integer; 2.0, the result of a division, is 2.
 local function whole(who, action, key, optional)
   local value = action[key]
   if value == nil and optional then return "" end
@@ -42,7 +41,7 @@ local function whole(who, action, key, optional)
     errors.show(value))
 end
 
--- An action as text, whether there is such an op or not: verify says so.
+-- An action as text. The op is not checked here: verify does that.
 local function action_text(who, action)
   if type(action) == "string" then return action end
   if type(action) ~= "table" then
@@ -71,7 +70,7 @@ end
 
 local function is_rows(value) return type(value) == "userdata" end
 
--- What a generator gave as rows, as texts or as it is where it was built with gp.schedule.rows.
+-- The rows of a generator as texts; those made by gp.schedule.rows stay as they are.
 local function rows_of(who, rows)
   if is_rows(rows) then return rows, #rows end
   if type(rows) ~= "table" then
@@ -99,7 +98,7 @@ local function devices_of(who, stage, entry)
   return list
 end
 
--- Stages 0 .. n-1 of a placement as one list, and how many devices each has.
+-- The placement of stages 0 .. n-1 as one list, and how many devices each stage has.
 local function stages_of(who, placement)
   local list, stage, copies = {}, 0, nil
   while placement[stage] ~= nil do
@@ -147,7 +146,7 @@ local function check_made(who, made)
   end
 end
 
---- Make a schedule object of what a generator returned.
+--- Make a schedule object from the result of a generator.
 ---@param name string
 ---@param made {placement: table, rows: table, batch: integer?}
 ---@param m integer micro-batches
@@ -170,7 +169,7 @@ function Schedule.is(value) return getmetatable(value) == Schedule end
 
 -- ---- methods ------------------------------------------------------------------------------------
 
---- One string per device in the field's text form: "0F0,0F1,0B0,0B1".
+--- One string per device in the text form of the literature: "0F0,0F1,0B0,0B1".
 ---@return string[]
 function Schedule:rows()
   if not is_rows(self.source) then return table.move(self.source, 1, self.devices, 1, {}) end
@@ -179,7 +178,7 @@ function Schedule:rows()
   return texts
 end
 
--- Two placements, of one device a stage or of two.
+-- Whether two placements are equal, with one device per stage or two.
 local function same_list(a, b)
   if #a ~= #b then return false end
   for i = 1, #a do
@@ -188,14 +187,14 @@ local function same_list(a, b)
   return true
 end
 
---- Schedules are equal where they do the same on the same devices, whatever their names.
+--- Schedules are equal if they do the same on the same devices, whatever their names.
 function Schedule.__eq(a, b)
   return Schedule.is(a) and Schedule.is(b) and a.batch == b.batch and a.copies == b.copies
     and same_list(a.device_list, b.device_list) and same_list(a:rows(), b:rows())
 end
 
--- Of a large schedule, when it is printed: rows, and characters of each, that fit on the terminal;
--- elsewhere as many as are still read.
+-- How many rows of a large schedule are printed, and how many characters of each: those that fit on
+-- the terminal, elsewhere as many as people read.
 local function shown_size()
   if screen.is_bounded() then return screen.rows() - 3, screen.columns() - 2 end
   return 32, 2000
@@ -206,8 +205,8 @@ local function shown(row, most)
   return (row:sub(1, most - 3):match "^.*," or "") .. "..."
 end
 
---- The rows, or of a large schedule their beginnings: what a prompt prints must stay readable.
---- s:rows() has all.
+--- The rows; of a large schedule only their beginnings, so that the output at a prompt stays
+--- readable. s:rows() has all.
 function Schedule:__tostring()
   local most_rows, most = shown_size()
   local lines = { ("schedule %s: %d devices, %d micro-batches"):format(self.name, self.devices,
@@ -226,6 +225,6 @@ for name, method in pairs(require "gpipe.schedule.verify") do Schedule[name] = m
 Schedule.csv = require("gpipe.schedule.csv").csv
 Schedule.simulate = require "gpipe.schedule.simulate"
 Schedule.lower = require "gpipe.schedule.lower"
-for name, method in pairs(require "gpipe.schedule.draw.schedule") do Schedule[name] = method end
+for name, method in pairs(require "gpipe.draw.schedule.methods") do Schedule[name] = method end
 
 return Schedule

@@ -1,7 +1,7 @@
--- lua/gpipe/schedule/simulate.lua - `schedule:simulate{F = 1, B = 2}`: what a schedule will cost,
--- in a second.
+-- lua/gpipe/schedule/simulate.lua - `schedule:simulate{F = 1, B = 2}`: predict the time and the
+-- memory of a schedule.
 --
--- Here costs become one list per op with a number per stage; the run itself is
+-- This file turns costs into one list per op with a number per stage; the simulation itself is in
 -- runtime/schedule/simulate/run.c.
 
 local core = require "gpipe.core"
@@ -50,7 +50,7 @@ local function check_number(key, value)
   return value
 end
 
--- One number for all, or a list of `count`; nil stays nil.
+-- A list of `count` numbers from one number for all, or from a list; nil stays nil.
 local function list_of(key, value, count, what)
   if value == nil then return nil end
   local list = {}
@@ -82,7 +82,7 @@ local function half(all)
   return list
 end
 
--- What was not said: B = I + W; a B alone is split evenly.
+-- Fill in the costs that were not given: B = I + W; a B alone is split evenly.
 local function complete(costs, stages)
   local ones = list_of("", 1, stages)
   local B, I, W = costs.B, costs.I, costs.W
@@ -95,8 +95,8 @@ end
 
 -- ---- transfers ----------------------------------------------------------------------------------
 
--- Delays of activations and of gradients per edge: a number, a list, or {F = ..., B = ...} of
--- these.
+-- The delays of activations and of gradients per edge, from a number, a list, or {F = ..., B = ...}
+-- of these.
 local function both_ways(key, value, edges)
   if type(value) == "table" and (value.F or value.B) then
     options.check(WHO .. ": " .. key, value, { F = number_or_list, B = number_or_list })
@@ -159,24 +159,25 @@ local function costs_of(given, stages)
   return costs
 end
 
---- Run the schedule with costs instead of devices: each device does its list in order, an action
---- begins when the device is free and its inputs have arrived.
+--- Run the schedule with costs instead of devices: each device runs its list in order, and an
+--- action begins when the device is free and its inputs have arrived.
 ---
---- Costs are of one action of a stage, each a number for all stages or a list (element 1 is stage
---- 0):
---- `F`, `I`, `W` (default 1), `B` (default I + W; alone it is split evenly), `R`, `U`, `REDUCE`,
---- `TIE` (REDUCE_TIED), `NORM`, `CLIP`, `SEND`, `RECV` (default 0; of actions that are in the
---- rows); `P`: what a device prepares for a stage before its first action (default 0).
---- `comm` is the delay of a value that crosses devices, per edge a list (element 1: between stages
---- 0 and 1), per direction {F =, B =}; or `link = {latency =, bandwidth =}` with `bytes` alike.
---- `overlap = false`: the sender's device is busy meanwhile. `capacity`: values that a channel (an
---- edge in one direction) holds before its sender must wait; 0 is rendezvous; left out: any number.
---- `barrier = true`: updates wait until every gradient of the step is there.
---- `joined`: an overlapped pair takes this times the sum of its parts (default 1).
---- `memory = {activation =, after_input =, resident =, version =}`: bytes of a stage per
---- micro-batch from F (or R) on, what of these W still reads after I, what stays (weights,
---- gradients), each further version.
---- Errors: what is no schedule; a cost that is no number from 0 on; channels too small to go on.
+--- A cost is that of one action of a stage: a number for all stages or a list (element 1 is stage
+--- 0). `F`, `I`, `W` (default 1), `B` (default I + W; alone it is split evenly), `R`, `U`,
+--- `REDUCE`, `TIE` (REDUCE_TIED), `NORM`, `CLIP`, `SEND`, `RECV` (default 0, for actions that are
+--- in the rows); `P`: the preparation of a stage before its device's first action (default 0).
+--- `comm` is the delay of a value that crosses devices: a number, a list with one for each edge
+--- (element 1: between stages 0 and 1), or {F =, B =} with one of these for each direction. Or give
+--- `link = {latency =, bandwidth =}`, and `bytes` in the same forms. `overlap = false`: the
+--- sender's device is busy meanwhile. `capacity`: how many values a channel (an edge in one
+--- direction) holds before its sender must wait; 0 is rendezvous; default: any number. `barrier =
+--- true`: updates wait until every gradient of the step is there. `joined`: an overlapped pair
+--- takes this factor times the sum of its parts (default 1). `memory = {activation =, after_input
+--- =, resident =, version =}` in bytes of a stage: held per micro-batch from F (or R) on; the part
+--- of it that W still reads after I; always held (weights, gradients); each further version of the
+--- weights.
+--- Errors: a schedule that does not verify; a cost that is no number from 0 on; channels that are
+--- too small to go on.
 --- ```lua
 --- local s = gp.schedule.build("1f1b", {devices = 4, chunks = 8})
 --- local r = s:simulate{F = 1, B = 2, comm = 0}

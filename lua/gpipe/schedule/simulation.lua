@@ -1,10 +1,9 @@
--- lua/gpipe/schedule/simulation.lua - what a simulated schedule came to: figures, timeline,
--- critical path.
+-- lua/gpipe/schedule/simulation.lua - the result of a simulation: figures, timeline, critical path.
 --
--- Begin and end of millions of actions stay in C; a device's list is made when somebody looks at
--- it.
+-- The begins and ends of millions of actions stay in C; the list of a device is made when it is
+-- asked for.
 
-local columns = require "gpipe.schedule.columns"
+local columns = require "gpipe.draw.columns"
 
 local PATH = 10000 -- actions of the critical path that are kept as tables
 local SHOWN = 16   -- devices, and actions of the path, that a summary shows
@@ -16,19 +15,19 @@ local SHOWN = 16   -- devices, and actions of the path, that a summary shows
 ---@field stages integer
 ---@field unit string of all times: "" or "s"
 ---@field makespan number from the start to the end of the last action
----@field span number the longest that a device takes, first to last action
+---@field span number the longest time from a device's first action to its last
 ---@field work number[] per device (element 1 is device 0): sum of its actions
 ---@field bubble number[] per device: idle / makespan
 ---@field peak_live integer[] per device: activations of one (stage, micro-batch) held at once
 ---@field peak_bytes number[] per device
 ---@field versions integer[] per device: versions of the weights of one stage held at once
 ---@field critical table[] actions {op, stage, micro, device, begin, finish, after}
----@field critical_length integer of the whole path, where `critical` has its first actions only
+---@field critical_length integer actions of the whole path; `critical` may have only the first ones
 local Simulation = {}
 Simulation.__index = Simulation
 Simulation.__name = "gpipe.Simulation"
 
---- Read the figures off a run.
+--- Read the figures of a run.
 ---@param schedule gpipe.Schedule
 ---@param run any from core.simulate
 ---@param unit string
@@ -51,9 +50,9 @@ function Simulation.new(schedule, run, unit)
 end
 
 --- When each action begins and ends: {name, devices, makespan, unit, [1 ... devices] = list of {op,
---- stage, micro, version, begin, finish, joined}}, element 1 for device 0; `joined`: with the next
---- one.
---- With a device (from 0) only that device's list. Cost: a table per action.
+--- stage, micro, version, begin, finish, joined}}, element 1 for device 0. A `joined` action runs
+--- together with the next one. With a device (from 0) only the list of that device.
+--- Cost: a table per action.
 --- ```lua
 --- local r = gp.schedule.build("gpipe", {devices = 2, chunks = 1}):simulate()
 --- local last = r:timeline()[2][2]
@@ -72,7 +71,7 @@ end
 
 -- ---- text --------------------------------------------------------------------------------------
 
--- Devices as rows, bytes and versions only where there are any.
+-- A row for each device; bytes and versions only where there are any.
 local function device_rows(self)
   local bytes, versions = columns.largest(self.peak_bytes) > 0, columns.largest(self.versions) > 1
   local rows = { { "device", "work", "idle", "bubble", "live" } }
@@ -102,7 +101,7 @@ local function path_text(self)
     dots)
 end
 
---- A summary to read.
+--- A summary for people.
 function Simulation:__tostring()
   local unit = self.unit ~= "" and " " .. self.unit or ""
   return table.concat({

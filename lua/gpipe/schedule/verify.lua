@@ -1,8 +1,8 @@
--- lua/gpipe/schedule/verify.lua - is it a schedule, and what does it take? Methods of
+-- lua/gpipe/schedule/verify.lua - check a schedule, and count what it needs: methods of
 -- gpipe.Schedule.
 --
--- The checks run in C over the lists of actions; here their answers get names. A schedule that was
--- verified once stays so; limits are a question of their own and are asked each time.
+-- The checks run in C over the lists of actions; here their results get names. A schedule is
+-- verified once; limits are checked at each call.
 
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"
@@ -25,7 +25,7 @@ end
 
 -- ---- verify -------------------------------------------------------------------------------------
 
--- The lists of actions as core.rows, or nil and a report where a text is none.
+-- The lists of actions as core.rows, or nil and a report where a text cannot be read.
 function verify.parsed(self)
   if type(self.source) == "userdata" then return self.source end
   local rows = core.rows(self.devices)
@@ -75,22 +75,21 @@ local function per_device(self, limit)
   return list
 end
 
---- Check the schedule: complete and unique, on the right devices, in a possible order, no cycle;
---- and that it keeps within limits, if any are given.
+--- Check that the schedule is complete and unique, on the right devices, in a possible order and
+--- without a cycle; and that it keeps within limits, if any are given.
 ---
---- The report's entries are {check, message, device, position}: which check failed, what it says,
---- and where:
---- the device from 0, the position in its row from 1 (nil: no single action is at fault).
---- `tostring(report)` shows the grid with the faulty action in >brackets< and an arrow below. The
---- checks:
---- "text" (an action cannot be read), "op" (not of a schedule), "placement" (on another device than
---- its stage), "unique" and "complete" (each (stage, micro-batch) has one F, and B or I and W),
---- "order" (of two actions of a device) and "cycle" (of several), "pairing" (a send without its
---- receive), "versions" (of the weights) and "updates" (one per stage and batch, after its
---- gradients); with limits also "capacity" (devices block each other for ever when channels hold
---- only so many messages; 0: sender and receiver meet), "liveness" (`peak_live` activations at
---- once, for all devices or per device), "versions" (alive at once per stage, the newest included)
---- and "buffers" (per stage; micro-batch i uses number i mod buffers).
+--- The report's entries are {check, message, device, position}: which check failed, why, on which
+--- device (from 0) and where in its row (from 1; nil if no single action is at fault).
+--- `tostring(report)` shows the grid with the faulty action in >brackets< and an arrow below.
+---
+--- The checks are "text" (an action cannot be read), "op" (not an op of a schedule), "placement"
+--- (on another device than its stage), "unique" and "complete" (each (stage, micro-batch) has one
+--- F, and B or I and W), "order" (of two actions of a device) and "cycle" (of several devices),
+--- "pairing" (a send without its receive), "versions" (of the weights) and "updates" (one per stage
+--- and batch, after its gradients). With limits there are also "capacity" (devices block each other
+--- for ever when a channel holds only that many messages; 0: sender and receiver meet), "liveness"
+--- (`peak_live` activations at once, for all devices or per device), "versions" (alive at once per
+--- stage, the newest included) and "buffers" (per stage; micro-batch i uses buffer i mod buffers).
 --- ```lua
 --- local s = gp.schedule.build("1f1b", {devices = 4, chunks = 8})
 --- assert(s:verify{capacity = 1, peak_live = {4, 3, 2, 1}})
@@ -113,14 +112,14 @@ end
 
 -- ---- what it takes ------------------------------------------------------------------------------
 
--- The verified form; what is no schedule has no such figures.
+-- The verified form; raises if the schedule does not verify.
 local function checked_of(self, who)
   local good, report = check(self)
   if not good then errors.raise("%s: %s", who, tostring(report)) end
   return self.checked
 end
 
--- {[stage] = the larger one of its copies}.
+-- {[stage] = the larger figure of its copies}.
 local function by_stage(self, list)
   local stages = {}
   for stage = 0, self.stages - 1 do
@@ -129,10 +128,9 @@ local function by_stage(self, list)
   return stages
 end
 
---- How many messages a channel (an edge, a direction, a pair of devices) must hold where senders
---- block:
---- so that devices do not wait for each other for ever, and so that (at unit costs) nobody is
---- slowed.
+--- How many messages a channel (an edge, a direction, a pair of devices) must hold if senders
+--- block: `works` is the least without a deadlock, `full_speed` the least that (at unit costs)
+--- delays no device.
 --- ```lua
 --- local need = gp.schedule.build("1f1b", {devices = 4, chunks = 8}):capacity()
 --- assert(need.works == 1 and need.full_speed == 1) -- 0 would be a deadlock
@@ -143,7 +141,8 @@ function verify.capacity(self)
   return { works = works, full_speed = full_speed }
 end
 
---- Activations of a (stage, micro-batch) alive at once, from F (or R) to the last backward action.
+--- How many activations of one (stage, micro-batch) are alive at once; each lives from F (or R) to
+--- its last backward action.
 --- ```lua
 --- local live = gp.schedule.build("1f1b", {devices = 4, chunks = 8}):peak_live()
 --- assert(live.devices[1] == 4 and live.stages[3] == 1)
@@ -154,16 +153,16 @@ function verify.peak_live(self)
   return { devices = devices, stages = by_stage(self, stages) }
 end
 
---- Versions of each stage's weights alive at once, the newest included: 1 in synchronous schedules.
+--- How many versions of each stage's weights are alive at once, the newest included: 1 in
+--- synchronous schedules.
 --- ```lua
 --- assert(gp.schedule.build("gpipe", {devices = 2, chunks = 4}):versions()[0] == 1)
 --- ```
 ---@return table<integer, integer> versions stage (from 0) -> number
 function verify.versions(self) return by_stage(self, checked_of(self, "versions"):versions()) end
 
---- Where activations lie when their slots are reused as soon as they are free:
---- `slots[stage][micro]` is a slot from 0, `slots[stage].count` how many the stage needs (on either
---- device, where it has two).
+--- Assign activations to slots that are reused as soon as they are free: `slots[stage][micro]` is a
+--- slot from 0, `slots[stage].count` how many the stage needs (on each device, if it has two).
 --- ```lua
 --- local slots = gp.schedule.build("1f1b", {devices = 2, chunks = 4}):slots()
 --- assert(slots[0].count == 2 and slots[0][2] == 0)

@@ -20,19 +20,18 @@ local catalog = {}
 -- ---- sections ----------------------------------------------------------------------------------
 
 local TITLES = { -- of files
-  activation = "Activations", softmax = "Activations", log_softmax = "Activations",
   pool = "Windows of images and sequences", conv = "Windows of images and sequences",
-  resize = "Windows of images and sequences", attention = "Attention",
+  pad = "Windows of images and sequences", attention = "Attention",
   batch_norm = "Normalization", group_norm = "Normalization", layer_norm = "Normalization",
   rms_norm = "Normalization", initial = "Initial values", module = "Modules", class = "Modules",
   parameter = "Modules", sequential = "Containers", recurrent = "Recurrent layers",
-  create = "Making tensors", more = "Making tensors", random = "Random numbers",
+  create = "Making tensors", indices = "Making tensors", random = "Random numbers",
   machine = "The machine", io = "Files", npy = "Files", fill = "Initial values",
-  like = "Making tensors", together = "Several tensors",
+  like = "Making tensors", join = "Several tensors", combine = "Several tensors",
 }
 local FOLDERS = {
   loss = "Losses", container = "Containers", skip = "Skip connections", layer = "Other layers",
-  shape = "Other layers",
+  shape = "Other layers", dropout = "Other layers", activation = "Activations",
   gradient = "Gradients", models = "Models", gpt2 = "Models",
 }
 
@@ -211,8 +210,10 @@ local function of_runs(gp)
     of_table("flags.", require "gpipe.flags", "Flags of scripts: require \"gpipe.flags\""),
     of_table("progress.", require "gpipe.progress", "Lines of progress: require \"gpipe.progress\"",
       function(name) return name ~= "now" end), -- core.seconds
-    of_methods("runs:", require("gpipe.runs").methods, "Methods of lists of runs", "gpipe.Runs"),
-    of_methods("r:", require("gpipe.runs.folder").methods, "Methods of runs", "gpipe.RunFolder"))
+    of_methods("runs:", require("gpipe.run_reader").methods, "Methods of lists of runs",
+      "gpipe.Runs"),
+    of_methods("r:", require("gpipe.run_reader.folder").methods, "Methods of runs",
+      "gpipe.RunFolder"))
 end
 
 local PARTS = { -- of a training loop, as they are called there

@@ -1,8 +1,8 @@
--- lua/gpipe/sweep/domain.lua - from what a parameter of a sweep is drawn.
+-- lua/gpipe/sweep/domain.lua - the domains that parameters of a sweep are drawn from.
 --
 -- A domain is plain data: a kind and its bounds or choices. Numbers have a coordinate, in which
--- they are drawn evenly: the value itself, or its logarithm; integers stand for the interval of
--- half a step on either side, so that all of them are equally likely.
+-- they are drawn evenly: the value itself, or its logarithm. An integer stands for the interval of
+-- half a step on either side, so that all integers are equally likely.
 
 local errors = require "gpipe.errors"
 local text = require "gpipe.sweep.text"
@@ -27,7 +27,7 @@ function domain.is(value) return getmetatable(value) == Domain end
 
 local WANTED = { float = "a finite number", integer = "an integer" }
 
--- A bound as the kind wants it; raises with the name of the function and of the bound.
+-- Check a bound for its kind; errors name the function and the bound.
 local function bound(who, name, value, kind)
   local number = type(value) == "number" and value or nil
   if kind == "integer" then number = number and math.tointeger(number) end
@@ -45,13 +45,13 @@ local function range(kind, number_kind, low, high)
       text.value(high))
   end
   if kind:find "log" and low <= 0 then
-    errors.raise("%s: low is %s, expected a number > 0: there is no logarithm of others", who,
+    errors.raise("%s: low is %s, expected a number > 0, which has a logarithm", who,
       text.value(low))
   end
   return setmetatable({ kind = kind, low = low, high = high }, Domain)
 end
 
---- A number, every one from `low` to `high` equally likely.
+--- A number from `low` to `high`, uniformly distributed.
 --- ```lua
 --- local dropout = gp.sweep.uniform(0, 0.5)
 --- ```
@@ -60,7 +60,7 @@ end
 ---@return gpipe.SweepDomain
 function domain.uniform(low, high) return range("uniform", "float", low, high) end
 
---- A positive number whose logarithm is uniform: for learning rates, weight decays.
+--- A positive number whose logarithm is uniformly distributed: for learning rates, weight decays.
 --- ```lua
 --- local lr = gp.sweep.log(1e-5, 1e-2)
 --- ```
@@ -78,7 +78,8 @@ function domain.log(low, high) return range("log", "float", low, high) end
 ---@return gpipe.SweepDomain
 function domain.int(low, high) return range("int", "integer", low, high) end
 
---- A positive integer whose logarithm is uniform: 16 to 32 is as likely as 512 to 1,024.
+--- A positive integer whose logarithm is uniformly distributed: 16 to 32 is as likely as 512 to
+--- 1,024.
 --- ```lua
 --- local width = gp.sweep.int_log(16, 1024)
 --- ```
@@ -119,7 +120,7 @@ function domain.choice(choices)
   for i, value in ipairs(choices) do
     if not domain.is_value(value) then
       errors.raise("gp.sweep.choice: choice %d is %s, expected a finite number, a string or a "
-        .. "boolean (a name for what is no such value)", i, errors.show(value))
+        .. "boolean (give other values a name)", i, errors.show(value))
     end
     if seen[value] then
       errors.raise("gp.sweep.choice: %s is there twice, expected each choice once",
@@ -135,7 +136,7 @@ end
 local function is_log(d) return d.kind == "log" or d.kind == "int_log" end
 local function is_integer(d) return d.kind == "int" or d.kind == "int_log" end
 
---- Whether it has choices instead of an order.
+--- Whether the domain has choices, which have no order.
 ---@return boolean
 function Domain:is_choice() return self.kind == "choice" end
 
@@ -153,12 +154,12 @@ function Domain:ends()
   return low, high
 end
 
---- Where a value lies.
+--- The coordinate of a value.
 ---@param value number
 ---@return number
 function Domain:coordinate(value) return is_log(self) and math.log(value) or value + 0.0 end
 
---- The coordinates that stand for a value: of integers an interval, else one point twice.
+--- The coordinates that stand for a value: the ends of an integer's interval, else one point twice.
 ---@param value number
 ---@return number from
 ---@return number to
@@ -182,7 +183,7 @@ function Domain:at(x)
   return is_integer(self) and math.tointeger(value) or value
 end
 
---- Whether a value may have been drawn from it.
+--- Whether a value may have been drawn from the domain.
 ---@param value any
 ---@return boolean
 function Domain:contains(value)
@@ -202,7 +203,7 @@ end
 
 -- ---- values ------------------------------------------------------------------------------------
 
---- The value for a number from 0 up to 1: equal parts of the coordinate, or of the choices.
+--- The value for a number from 0 up to 1, which is mapped to the coordinate or to the choices.
 ---@param u number
 ---@return any
 function Domain:draw(u)
@@ -211,8 +212,8 @@ function Domain:draw(u)
   return self:at(low + u * (high - low))
 end
 
---- Up to `points` values in ascending order that cover it; choices, and integers that are no more,
---- are all there.
+--- Up to `points` values in ascending order that cover the domain; all choices, and all integers if
+--- there are at most as many.
 ---@param points integer
 ---@return any[]
 function Domain:grid(points)
@@ -231,7 +232,7 @@ function Domain:grid(points)
   return list
 end
 
---- What it is in words, the same for equal domains: "log 1e-05..0.01", "choice 64, 128".
+--- The domain in words, the same for equal domains: "log 1e-05..0.01", "choice 64, 128".
 ---@return string
 function Domain:__tostring()
   if not self.choices then

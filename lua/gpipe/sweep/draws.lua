@@ -1,7 +1,7 @@
 -- lua/gpipe/sweep/draws.lua - random numbers of a sweep: streams named by (seed, trial, what for).
 --
--- What a trial draws depends on its number and not on what was drawn before, so that processes that
--- work side by side, and a sweep that goes on after it was killed, draw the same values.
+-- The draws of a trial depend on its number and not on earlier draws, so that parallel processes,
+-- and a sweep that resumes after it was killed, draw the same values.
 -- Source: G. Steele, D. Lea, C. Flood, Fast splittable pseudorandom number generators, OOPSLA 2014
 -- (SplitMix64).
 
@@ -20,7 +20,7 @@ end
 local Draws = {}
 Draws.__index = Draws
 
---- A stream of its own for each seed, trial and name.
+--- The stream of a seed, a trial and a name; each combination has its own.
 ---@param seed integer
 ---@param trial integer
 ---@param name string
@@ -45,7 +45,7 @@ function Draws:normal()
   return radius * math.cos(2 * math.pi * self:uniform())
 end
 
---- A position of a list of weights, each as likely as its share of the sum.
+--- A position in a list of weights, each as likely as its share of the sum.
 ---@param weights number[]
 ---@param sum number
 ---@return integer

@@ -1,9 +1,9 @@
 -- lua/gpipe/sweep/init.lua - `gp.sweep`: search for the values with which training goes best.
 --
--- A sweep is a file: who opens it by the same name goes on where it was, alone or beside others.
--- What is drawn is a domain (domain.lua) of a space (space.lua); which values come next says a
--- sampler (sampler/); which trials end early, a rule (stop/); trials run here or in processes of
--- their own (run/).
+-- A sweep is a file: a process that opens it by the same name continues it, alone or in parallel
+-- with others. Values are drawn from the domains (domain.lua) of a space (space.lua). A sampler
+-- (sampler/) chooses the next values, a rule (stop/) ends trials early, and trials run in this
+-- process or in others (run/).
 
 local core = require "gpipe.core"
 local domain = require "gpipe.sweep.domain"
@@ -14,7 +14,7 @@ local space = require "gpipe.sweep.space"
 local store = require "gpipe.sweep.store"
 
 local WHO = "gp.sweep"
-local TRIALS = 50 -- where none are asked for and there is no grid
+local TRIALS = 50 -- default where there is no grid
 
 -- ---- options -----------------------------------------------------------------------------------
 
@@ -45,7 +45,7 @@ local OPTIONS = {
   quiet = { type = "boolean", default = false },
 }
 
--- Whether less (1) or more (-1) is better, and of what.
+-- Whether less (1) or more (-1) is better, and the name of the objective.
 local function goal_of(o)
   if o.minimize and o.maximize then
     errors.raise("%s: minimize is '%s' and maximize is '%s', expected one of them", WHO, o.minimize,
@@ -70,12 +70,12 @@ end
 
 local sweep = {}
 
---- A search for good values of the parameters of a function, kept in the file `dir/name.db`.
+--- Open a search for good values of the parameters of a function, kept in the file `dir/name.db`.
 ---
 --- `space` names the parameters: domains (gp.sweep.uniform, log, int, int_log, choice), constants,
---- and functions of the values so far that return a domain, a constant or nil (does not apply). A
---- sweep that was ended goes on where it was; with more `trials` a finished one is extended. The
---- same name with another space is an error that says what differs.
+--- and functions of the values so far that return a domain, a constant or nil (does not apply). An
+--- interrupted sweep is resumed; more `trials` extend a finished one. The same name with another
+--- space is an error that says what differs.
 --- Errors: unknown options and domains; a file that cannot be used (code "io", "format").
 --- ```lua
 --- local folder = os.tmpname()

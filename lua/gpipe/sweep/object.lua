@@ -45,12 +45,12 @@ function properties.best(self)
   return best
 end
 
---- Run the trials that are left: call `f(params, trial)` for each. It returns the value to minimize
+--- Run the trials that are left: call `f(params, trial)` for each. f returns the value to minimize
 --- or maximize, a table that has it among others, or nothing after `trial:report`.
 ---
---- A trial that fails is recorded with its traceback, and the sweep goes on. Ctrl-C ends it; the
---- trial is run again the next time. Each trial begins with `gp.seed(trial.seed)`. Data that trials
---- share is made outside of the function.
+--- A trial that fails is recorded with its traceback, and the sweep goes on. Ctrl-C ends the sweep;
+--- the interrupted trial is run again the next time. Each trial begins with `gp.seed(trial.seed)`.
+--- Make data that trials share outside of the function.
 --- Errors: a first argument that is no function.
 --- ```lua
 --- local folder = os.tmpname()
@@ -70,9 +70,9 @@ function methods:run(f)
   return self
 end
 
---- Write what is known as one page that needs nothing else: the best trials, how the search went,
---- all parameters side by side, each of them against the objective, and which of them mattered.
---- A file that is there is replaced only if it is a page of the same sweep.
+--- Write the sweep as one self-contained page: the best trials, how the search went, all parameters
+--- side by side, each of them against the objective, and which of them mattered. An existing file
+--- is replaced only if it is a page of the same sweep.
 --- Errors: nil, message, "io" where the file cannot be written, or is something else.
 --- ```lua
 --- local folder = os.tmpname()
@@ -91,23 +91,23 @@ function methods:html(path, opts)
   path = options.argument("sweep:html", "path", path, { type = "string",
     default = self.path:gsub("%.db$", "") .. ".html" })
   local o = options.check("sweep:html", opts, { force = { type = "boolean", default = false } })
-  return require("gpipe.sweep.report.html").write(self, path, o.force)
+  return require("gpipe.draw.sweep.html").write(self, path, o.force)
 end
 
---- What is searched for: "minimize val_loss".
+--- The goal in words: "minimize val_loss".
 ---@return string
 function methods:goal()
   return (self.sign > 0 and "minimize " or "maximize ") .. self.objective
 end
 
---- How: "tpe, asha".
+--- The method and the rule in words: "tpe, asha".
 ---@return string
 function methods:how()
   local stop = self.options.stop
   return self.options.method .. (stop and ", " .. (type(stop) == "table" and stop[1] or stop) or "")
 end
 
---- The parameters of a trial.
+--- Suggest the parameters of a trial.
 ---@param number integer
 ---@return table<string, any>
 function methods:suggest(number)

@@ -1,8 +1,8 @@
--- lua/gpipe/sweep/space.lua - the parameters of a sweep: names and what they are drawn from.
+-- lua/gpipe/sweep/space.lua - the parameters of a sweep: their names and domains.
 --
 -- A parameter is a domain, a constant, or a function of the other values that returns one of the
--- two, or nil where the parameter does not apply. A function that asks for the value of another
--- function's parameter gets it: that one is settled first, whatever the order of names.
+-- two, or nil where the parameter does not apply. A function may read the parameter of another
+-- function: that one is then evaluated first, whatever the order of names.
 
 local domain = require "gpipe.sweep.domain"
 local errors = require "gpipe.errors"
@@ -53,7 +53,8 @@ local function check_result(name, value)
     .. "string, a boolean or nil", name, errors.show(value))
 end
 
--- What functions see: the values so far, each name looked up when it is asked for.
+-- The table that functions get: the values so far; a value that is not there yet is computed when
+-- it is read.
 local function view_of(self, values, settle)
   return setmetatable({}, {
     __name = "the values so far",
@@ -70,8 +71,8 @@ local function view_of(self, values, settle)
   })
 end
 
---- A value for every parameter: `choose` picks one of each domain. Parameters that do not apply are
---- absent.
+--- Choose a value for every parameter: `choose` picks one from each domain. Parameters that do not
+--- apply are absent.
 ---@param choose fun(name: string, from: gpipe.SweepDomain): any
 ---@return table<string, any>
 function Space:evaluate(choose)
@@ -106,8 +107,8 @@ end
 local HEADER = 4 + 1 + 1 + 6 + 3 + 8 + 8 + 1
 local LINES = ("^" .. ("."):rep(HEADER) .. ("[\0-\127]*[\128-\255]"):rep(3))
 
--- FNV-1a over the code of a function, without names and without the lines on which it stands: the
--- same for the same code. Functions inside of it keep their lines.
+-- FNV-1a over the code of a function, without its names and line numbers: equal for equal code.
+-- Functions inside of it keep their line numbers.
 local function code_of(f)
   local good, code = pcall(string.dump, f, true)
   if not good then return "a function" end
@@ -117,7 +118,7 @@ local function code_of(f)
   return ("a function with the code %016x"):format(hash)
 end
 
---- What each parameter is in words: two spaces with the same words are the same.
+--- Each parameter in words: two spaces with the same words are the same.
 ---@return table<string, string>
 function Space:words()
   local words = {}
@@ -131,7 +132,7 @@ function Space:words()
   return words
 end
 
---- How two spaces differ: "lr is log 1e-05..0.1, it was log 1e-05..0.01"; nil where they do not.
+--- Say how two spaces differ: "lr is log 1e-05..0.1, it was log 1e-05..0.01"; nil if they do not.
 ---@param now table<string, string> words
 ---@param before table<string, string>
 ---@return string?

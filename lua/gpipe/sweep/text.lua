@@ -1,16 +1,16 @@
 -- lua/gpipe/sweep/text.lua - values of sweeps as text: JSON for the file, short for people.
 --
--- A number that is read back is the one that was written, a float stays a float, and no locale
--- changes a point into a comma.
+-- A number reads back as the same number, a float stays a float, and the decimal point does not
+-- depend on the locale.
 
 local core = require "gpipe.core"
-local escape = require "gpipe.schedule.draw.escape"
+local escape = require "gpipe.io.escape"
 
 local text = {}
 
 local function pointed(number) return (number:gsub("[^%w+-]", ".")) end
 
--- The fewest digits that give the number back.
+-- The fewest digits that read back as the same number.
 local function shortest(value)
   for digits = 15, 17 do
     local number = pointed(("%." .. digits .. "g"):format(value))
@@ -53,7 +53,7 @@ end
 
 local SPECIAL = { nan = 0 / 0, inf = math.huge, ["-inf"] = -math.huge }
 
---- Numbers of a text that may have held some that are not finite.
+--- Decode a table of numbers, some of which may not be finite.
 ---@param json string?
 ---@return table<string, number>
 function text.decode_numbers(json)
@@ -62,7 +62,7 @@ function text.decode_numbers(json)
   return values
 end
 
---- The way back; an empty table for nil.
+--- Decode what text.encode made; an empty table for nil.
 ---@param json string?
 ---@return table<string, any>
 function text.decode(json) return json and assert(core.json_decode(json)) or {} end

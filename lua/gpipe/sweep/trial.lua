@@ -1,5 +1,5 @@
--- lua/gpipe/sweep/trial.lua - what the objective is given beside its parameters, and how what it
--- returns is taken.
+-- lua/gpipe/sweep/trial.lua - the trial object that the objective gets beside its parameters, and
+-- the meaning of what the objective returns.
 
 local errors = require "gpipe.errors"
 local options = require "gpipe.options"
@@ -10,18 +10,17 @@ local trial = {}
 ---@field number integer from 1
 ---@field params table<string, any>
 ---@field seed integer of gp.seed in this trial
----@field attempt integer 1, more where it was broken off before
+---@field attempt integer 1, more where it was interrupted before
 ---@field budget? number with stop = "halving": steps that it may do this time
----@field step? number the last step that was reported, maybe in an attempt before
+---@field step? number the last step that was reported, possibly in an earlier attempt
 local Trial = {}
 Trial.__index = Trial
 Trial.__name = "gpipe.Trial"
 
 local NUMBER = { type = "number", required = true }
 
---- Tell how a trial stands after a step (of any unit: epochs, batches): the value that the sweep
---- minimizes or maximizes. Returns true where the sweep's rule says that it is not worth going on:
---- the function should return then.
+--- Report the value that the sweep minimizes or maximizes after a step (of any unit: epochs,
+--- batches). Returns true where the sweep's rule stops the trial: the function should return then.
 --- Errors: a step that is no number, or not after the one before.
 --- ```lua
 --- local folder = os.tmpname()
@@ -61,7 +60,7 @@ end
 --- Its methods, for the documentation.
 trial.methods = { report = Trial.report }
 
---- The trial of a number.
+--- Make the object of a trial.
 ---@param sweep gpipe.Sweep
 ---@param row table of the file
 ---@param params table<string, any>
@@ -94,8 +93,8 @@ local function judged(self, value, values)
   return { state = self.stopped and "stopped" or "complete", value = value, values = values }
 end
 
---- How a trial ended whose function returned: a number, a table of numbers with the objective among
---- them, or nothing, which takes the last report.
+--- The outcome of a trial whose function returned a number, a table of numbers with the objective
+--- among them, or nothing, which means the last report.
 ---@param self gpipe.Trial
 ---@param result any
 ---@return {state: string, value: number?, values: table?, error: string?}

@@ -1,9 +1,11 @@
--- lua/gpipe/tensor/create.lua - gp.tensor, zeros, ones, full, arange, rand, randn.
+-- lua/gpipe/tensor/create.lua - gp.tensor, zeros, ones, full, arange, eye, linspace, logspace,
+-- frombytes, rand, randn.
 --
--- This module decides only options and defaults: dtype is f32 by default, and a draw without a seed
--- comes from gp.seed's streams.
+-- Only options and defaults are decided here: the default dtype is f32, and draws without a seed
+-- come from the streams of gp.seed.
 
 local core = require "gpipe.core"
+local check = require "gpipe.tensor.methods.check"
 local errors = require "gpipe.errors"
 local is_tensor = require "gpipe.tensor.is"
 local options = require "gpipe.options"
@@ -18,7 +20,7 @@ local function check_device(name)
   return not good and "a device that is here: " .. why or nil
 end
 
--- Values are made in host memory, and moved to the device from there.
+-- Move a tensor, which was made in host memory, to its device.
 local function placed(tensor, o)
   local made = o.device == "cpu" and tensor or tensor:to(o.device)
   if o.requires_grad then made.requires_grad = true end
@@ -38,8 +40,8 @@ local function with_leaf(rules)
   return all
 end
 
---- The options of functions that are built on these: those of all functions and those of draws;
---- then the same with requires_grad.
+--- Options for functions built on these: those of all tensors, those of drawn ones, and both with
+--- requires_grad.
 create.rules = { common = common, drawn = drawn,
   filled_leaf = with_leaf(common), drawn_leaf = with_leaf(drawn) }
 common, drawn = create.rules.filled_leaf, create.rules.drawn_leaf
@@ -52,7 +54,7 @@ local taken = with_leaf { dtype = { type = "string", choices = DTYPES }, device 
 ---@field requires_grad? boolean true: gradients reach it, in t.grad after loss:backward()
 
 ---@class gpipe.DrawnOptions: gpipe.TensorOptions
----@field seed? integer seed of the draw; by default gp.seed's streams
+---@field seed? integer of the draw; default: the streams of gp.seed
 
 -- A shape is a table; a lone integer is taken as {n}.
 local function check_shape(who, shape)
@@ -135,8 +137,8 @@ function create.ones(shape, opts, ...)
   return placed(core.full("gp.ones", check_shape("gp.ones", shape), 1, o.dtype), o)
 end
 
---- Make the vector first, first + step, ... up to `last`, which is included if the steps reach it;
---- given one number n, the vector 1, 2, ... n.
+--- Make the row first, first + step, ... up to `last`, which is included if a step meets it; with
+--- one number n, the row 1, 2, ... n.
 --- ```lua
 --- local t = gp.arange(1, 10)             -- 1, 2, ... 10
 --- local u = gp.arange(0, 1, 0.25)        -- 0, 0.25, 0.5, 0.75, 1
@@ -158,7 +160,87 @@ end
 
 -- ---- drawn -----------------------------------------------------------------------------------
 
--- In forward a draw becomes an op of the step's own stream; a draw with a seed becomes a constant.
+--- The identity: ones where row and column are equal.
+--- ```lua
+--- assert(gp.eye(3):sum():item() == 3)
+--- ```
+---@param n integer
+---@param opts? gpipe.TensorOptions
+---@return gpipe.Tensor [n, n]
+function create.eye(n, opts)
+  n = check.count("gp.eye: n", n, 1)
+  local o = options.check("gp.eye", opts, create.rules.common)
+  local row = core.arange(1, n, 1, "i64")
+  local t = create.full({ n, n }, 0, o)
+  return core.where(row:reshape(n, 1):eq(row), 1, t)
+end
+
+--- n numbers from a to b, both included, with equal distances.
+--- ```lua
+--- assert(gp.linspace(0, 1, 5)[2] == 0.25)
+--- ```
+---@param a number
+---@param b number
+---@param n integer
+---@param opts? gpipe.TensorOptions
+---@return gpipe.Tensor
+function create.linspace(a, b, n, opts)
+  n = check.count("gp.linspace: n", n, 1)
+  local o = options.check("gp.linspace", opts, create.rules.common)
+  if not math.type(a) or not math.type(b) then
+    errors.raise("gp.linspace: the range is %s to %s, expected numbers", errors.show(a),
+      errors.show(b))
+  end
+  local values = {}
+  for i = 1, n do values[i] = n == 1 and a or a + (b - a) * ((i - 1) / (n - 1)) end
+  if n > 1 then values[n] = b end
+  return create.tensor(values, o)
+end
+
+--- n numbers from base^a to base^b, both included, with equal ratios.
+--- ```lua
+--- assert(gp.logspace(0, 2, 3)[2] == 10)
+--- ```
+---@param a number
+---@param b number
+---@param n integer
+---@param opts? {base?: number, dtype?: gpipe.dtype, device?: string} base: 10
+---@return gpipe.Tensor
+function create.logspace(a, b, n, opts)
+  local o = options.check("gp.logspace", opts, {
+    base = { type = "number", above = 0, default = 10 }, dtype = common.dtype,
+    device = common.device,
+  })
+  n = check.count("gp.logspace: n", n, 1)
+  if not math.type(a) or not math.type(b) then
+    errors.raise("gp.logspace: the range is %s to %s, expected numbers", errors.show(a),
+      errors.show(b))
+  end
+  local values = create.linspace(a, b, n, { dtype = "f64" }):totable()
+  for i, power in ipairs(values) do values[i] = o.base ^ power end
+  return create.tensor(values, { dtype = o.dtype, device = o.device })
+end
+
+--- Make a tensor of this shape and dtype from the bytes that `t:bytes()` returned.
+---
+--- Errors: another number of bytes; a byte of bool that is neither 0 nor 1.
+--- ```lua
+--- local t = gp.randn {2, 3}
+--- assert(gp.equal(t, gp.frombytes(t:bytes(), {2, 3}, "f32")))
+--- ```
+---@param s string
+---@param shape integer[]
+---@param dtype gpipe.dtype
+---@return gpipe.Tensor
+function create.frombytes(s, shape, dtype)
+  if type(s) ~= "string" then
+    errors.raise("gp.frombytes: the first argument is %s, expected a string", errors.show(s))
+  end
+  return core.frombytes(s, shape, dtype)
+end
+
+-- Record a draw in forward as an op, which draws from the step's own stream. (A draw with a seed is
+-- a constant instead.)
 local function record(who, kind, shape, o, device)
   if device then
     errors.raise("%s: device is %q in forward, expected none: values lie where their stage runs",

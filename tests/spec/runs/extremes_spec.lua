@@ -1,7 +1,7 @@
 -- tests/spec/runs/extremes_spec.lua - axes and pictures of values at the limits of numbers: drawing
 -- ends, and every place and tick is a number within the picture.
 
-local axis = require "gpipe.runs.axis"
+local axis = require "gpipe.draw.axis"
 
 local VALUES = {
   0.0, 5e-324, -5e-324, 2.3e-308, -2.3e-308, 1e-300, 1.0, -1.0, 1 + 2 ^ -52, 1e16, 1e16 + 2, -1e16,

@@ -4,7 +4,7 @@ local browser = require "tests.support.browser"
 local child = dofile "tests/child.lua"
 local fails = require("tests.support.expect").failure
 local gp = require "gpipe"
-local groups = require "gpipe.runs.groups"
+local groups = require "gpipe.run_reader.groups"
 local run_folder = require "tests.support.run_folder"
 
 local root
@@ -59,8 +59,8 @@ describe("groups of runs", function()
 end)
 
 describe("curves of groups", function()
-  it("show means within a band, as far as any run goes", function()
-    local curves = require "gpipe.runs.curves"
+  it("are means within a band, as far as any run goes", function()
+    local curves = require "gpipe.run_reader.curves"
     local panel = curves.gather(make_runs(), { { "loss" } }, { most = 100, by = "lr" })[1]
     assert.equal(3, #panel.curves)
     local curve = panel.curves[2]

@@ -51,8 +51,8 @@ it("links to folders are not followed, not in a circle and not through the machi
   assert.equal(1, #runs)
 end)
 
-it("names of runs send no control characters to a terminal", function()
-  local fit = require "gpipe.schedule.draw.fit"
-  assert.equal("a?b?c?", fit.clean "a\u{202e}b\u{2066}c\u{200f}")
-  assert.equal("äöü €", fit.clean "äöü €")
+it("names of runs turn no terminal around", function()
+  local terminal = require "gpipe.draw.terminal"
+  assert.equal("a?b?c?", terminal.clean "a\u{202e}b\u{2066}c\u{200f}")
+  assert.equal("äöü €", terminal.clean "äöü €")
 end)

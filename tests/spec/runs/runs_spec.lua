@@ -4,7 +4,7 @@ local child = dofile "tests/child.lua"
 local gp = require "gpipe"
 local json = require "tests.support.json"
 local run_folder = require "tests.support.run_folder"
-local runs_table = require "gpipe.runs.table"
+local runs_table = require "gpipe.run_reader.table"
 
 local root
 before_each(function() root = run_folder.root() end)

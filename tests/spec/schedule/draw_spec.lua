@@ -1,10 +1,10 @@
 -- tests/spec/schedule/draw_spec.lua - timelines as text, compared literally; schedules; mistakes.
 local gp = require "gpipe"
 local child = require "tests.child"
-local draw = require "gpipe.schedule.draw"
+local draw = require "gpipe.draw.schedule"
 local fails_with = require("tests.support.expect").fails_with
 local timelines = require "tests.support.timelines"
-local view_of = require("gpipe.schedule.draw.timeline").view
+local view_of = require("gpipe.draw.schedule.timeline").view
 local schedule = gp.schedule
 local build, timeline = timelines.build, timelines.scheduled
 local measured_of, random_timeline = timelines.measured, timelines.random

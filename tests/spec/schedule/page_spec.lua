@@ -1,5 +1,5 @@
 -- tests/spec/schedule/page_spec.lua - timelines as pages and as Chrome traces, read back as JSON.
-local draw = require "gpipe.schedule.draw"
+local draw = require "gpipe.draw.schedule"
 local json = require "tests.support.json"
 local timelines = require "tests.support.timelines"
 local build, timeline, measured_of = timelines.build, timelines.scheduled, timelines.measured
@@ -37,6 +37,7 @@ describe("a page", function()
     assert.is_nil(text:find "src=")
     assert.is_nil(text:find "{{")
     assert.is_nil(text:find "@import")
+    assert.is_truthy(text:find('Content-Security-Policy" content="default-src &#39;none&#39;', 1, true))
   end)
 
   it("does not end at a name with markup", function()

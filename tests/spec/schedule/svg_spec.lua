@@ -1,7 +1,7 @@
 -- tests/spec/schedule/svg_spec.lua - timelines as SVG figures: well-formed, complete, legible.
 local gp = require "gpipe"
-local colours = require "gpipe.schedule.draw.colours"
-local draw = require "gpipe.schedule.draw"
+local colours = require "gpipe.draw.colours"
+local draw = require "gpipe.draw.schedule"
 local timelines = require "tests.support.timelines"
 local xml = require "tests.support.xml"
 local schedule = gp.schedule

@@ -23,7 +23,7 @@ local COMMON = {
   },
   chunks = { type = "integer", min = 1 },
   schedule = { type = { "string", "table" }, default = "1f1b" },
-  checkpoint = { choices = core.checkpoints, default = "except_last" },
+  checkpoint = { choices = core.checkpoints, default = "except_last" }, -- rematerialization
   loss = { type = "callable" },
   sample = { type = "table" },
   deferred_batch_norm = { type = "boolean", default = false },

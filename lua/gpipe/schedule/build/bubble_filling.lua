@@ -1,17 +1,17 @@
 -- lua/gpipe/schedule/build/bubble_filling.lua - a trial of zero bubble: W goes where a device would
 -- wait.
 --
--- A trial lays F, I and W of every device under a limit of activations, with given costs and three
--- yes-or-no choices; nobody knows beforehand which are best, so zb_auto tries all eight and keeps
--- the shortest.
+-- A trial places F, I and W of every device under a limit of activations, with given costs and
+-- three yes-or-no choices. Which choices are best is not known beforehand, so zb_auto tries all
+-- eight and keeps the shortest schedule.
 -- Source: Qi et al. 2024 (zero bubble pipeline parallelism), section 3.1, and the authors'
 -- implementation.
 
 local Trial = {}
 Trial.__index = Trial
 
--- A device: its list of ops, when it is done with it, how many F, I and W it holds, when each
--- ended, when its first F began, and how long it has waited since.
+-- A device: its list of ops, when the last of them ends, how many F, I and W the list holds, when
+-- each ended, when the first F began, and how long the device has waited since.
 local function new_device()
   local ended = { F = {}, I = {}, W = {} }
   return { ops = {}, clock = 0, F = 0, I = 0, W = 0, ended = ended, bubble = 0 }
@@ -42,8 +42,8 @@ end
 
 local function owes_w(device) return device.W < device.I end
 
--- Every W that fits before the next F or I can begin; one that does not quite fit as well, if the
--- device has waited longer than others or with the choice `greedy`.
+-- Place every W that fits before the next F or I can begin. One that does not quite fit is placed
+-- too, if the device has waited longer than others or with the choice `greedy`.
 function Trial:fill(d, op)
   local device, arrival = self[d], self:arrival(d, op)
   local cost = self.cost.W[d]
@@ -83,8 +83,8 @@ function Trial:room_before(d, back)
   return count, clock
 end
 
--- Forwards ahead of the first backward: fewer on each device than on the one before, unless those
--- are all.
+-- Place the forwards ahead of the first backward: fewer on each device than on the one before,
+-- unless that one has all of them.
 function Trial:warm_up()
   local last, more = self.p - 1, {}
   for d = 0, last do self:lay(d, "F") end
@@ -107,18 +107,19 @@ end
 
 -- ---- the others -----------------------------------------------------------------------------
 
--- Whether an F now would keep device d from an I that comes soon; the next device has F enough.
+-- Whether an F now would delay an I of device d that arrives soon, while the next device has enough
+-- F to do.
 function Trial:delays(d)
   local device, after = self[d], self[d + 1]
   if not after or device.F < after.F + 2 then return false end
   local back = after.clock + self.cost.F[d + 1] + self.cost.I[d + 1] + self.comm
   if device.clock >= back then return true end
-  local first = math.max(0, device.F + 1 - device.W - self.memory) -- W that have to make room
+  local first = math.max(0, device.F + 1 - device.W - self.memory) -- W that must run before it
   local done = device.clock + self.cost.F[d] + first * self.cost.W[d]
   return done > back and back - device.clock <= self.most_bubble - device.bubble
 end
 
--- The i-th backward of every device, and before it a forward where there is one and it is wanted.
+-- Place the next backward of every device, and before it a forward where one is left and wanted.
 function Trial:round()
   local wanted, after = {}, true
   for d = self.p - 1, 0, -1 do
@@ -131,7 +132,7 @@ function Trial:round()
   for d = self.p - 1, 0, -1 do self:lay_backward(d) end
 end
 
---- Lay a schedule. Fields of the trial: p, m, memory (activations per device), comm, cost.F, .I,
+--- Place a schedule. Fields of the trial: p, m, memory (activations per device), comm, cost.F, .I,
 --- .W (each {[device] = cost} from 0), and the choices overrun (the last F before the first I may
 --- delay it), backward_first (no F that would delay an I), greedy (W wherever a device would
 --- wait).

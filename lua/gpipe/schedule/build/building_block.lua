@@ -2,10 +2,10 @@
 -- micro-batch.
 --
 -- A block says in which slot (of equal length) each device runs F and I of both its stages for
--- micro-batch 0; micro-batch k is the same 6k slots later: F, I and W of two stages. A short life
--- of the activations in the block makes a small memory. From the block: W goes into free slots;
--- then everything before and after the steady state moves to the earliest slot that it can without
--- more memory; W is laid anew and again.
+-- micro-batch 0. Micro-batch k does the same 6k slots later: a period has F, I and W of two stages.
+-- The shorter activations live in the block, the less memory the schedule needs. From the block, W
+-- goes into free slots; then everything before and after the steady state moves to the earliest
+-- slot that needs no more memory; this is repeated, with W placed anew each time.
 -- Source: Qi et al. 2024 (pipeline parallelism with controllable memory), sections 3 and 4.
 
 local building_block = {}
@@ -16,7 +16,7 @@ local from = { [F0] = -1, [F1] = 1, [I1] = -1, [I0] = 1 } -- the neighbour that 
 
 local PERIOD = 6
 
--- Of a device: slots[time] = kind, the end of them, at[kind][k] = time, and the times of both
+-- A device: slots[time] = kind, the end of the slots, at[kind][k] = time, and the times of both
 -- stages' I in order. A plan is {p =, m =, [d] = device}.
 local function empty_device()
   return { slots = {}, stop = 0, at = { {}, {}, {}, {}, {} }, inner = {} }
@@ -34,8 +34,8 @@ local function place(device, kind, k, time)
   inner[i] = time
 end
 
--- Visit all that is planned in order of time, devices from 0 at one time. The visitor may move what
--- it is given to an earlier slot, never to a later one.
+-- Visit all passes of a plan in order of time; at one time in order of devices. The visitor may
+-- move a pass to an earlier slot, never to a later one.
 local function each(plan, visit)
   local seen, stop = {}, 0
   for d = 0, plan.p - 1 do
@@ -53,7 +53,7 @@ local function each(plan, visit)
   end
 end
 
--- The first slot in which all that it needs has been.
+-- The first slot after everything that a pass needs.
 local function earliest(plan, d, kind, k)
   local at, time = plan[d].at, -1
   local neighbour = kind ~= W and plan[d + from[kind]]
@@ -86,7 +86,7 @@ local function lay_w(plan)
   end
 end
 
--- The plan with everything as early as its device's order allows, without W.
+-- A copy of the plan with everything as early as the order of each device allows, without W.
 local function run(plan)
   local made = { p = plan.p, m = plan.m }
   for d = 0, plan.p - 1 do made[d] = empty_device() end
@@ -103,8 +103,8 @@ end
 
 -- ---- squeezing ------------------------------------------------------------------------------
 
--- Activations alive and W waiting after a slot; while W is not laid (`lax`), one runs in every
--- free slot.
+-- Activations alive and W waiting after a slot; while W is not placed (`lax`), assume that one runs
+-- in every free slot.
 local function step(kind, live, waiting, lax)
   if kind == F0 or kind == F1 then return live + 1, waiting end
   if kind == W then return live - 1, waiting end
@@ -113,7 +113,8 @@ local function step(kind, live, waiting, lax)
   return live, waiting
 end
 
--- Note for every slot of a device what is alive and waits; returns the most alive.
+-- Note for every slot of a device how many activations are alive and how many W wait; returns the
+-- most alive.
 local function measure(device, lax)
   local live, waiting, most = { [-1] = 0 }, { [-1] = 0 }, 0
   for time = 0, device.stop - 1 do
@@ -124,8 +125,8 @@ local function measure(device, lax)
   return most
 end
 
--- Whether a device stays within its memory with `kind` at `new` instead of `old`; if so, it is
--- there.
+-- Move a pass from slot `old` to slot `new`, if the device then stays within its memory; returns
+-- whether it did.
 local function try(device, kind, old, new, plan)
   local slots, time = device.slots, new
   local live, waiting = device.live[new - 1], device.waiting[new - 1]
@@ -152,8 +153,8 @@ local function advance(plan, d, kind, k, time)
   return new
 end
 
--- Squeeze what is before (where W is laid) and after the steady state, which begins with the first
--- I that comes back to device 0 and ends with its last F.
+-- Squeeze the parts before (where W is placed) and after the steady state, which begins with the
+-- first I that comes back to device 0 and ends with its last F.
 local function squeeze(plan, lax)
   plan.lax, plan.limit = lax, 0
   for d = 0, plan.p - 1 do plan.limit = math.max(plan.limit, measure(plan[d], lax)) end
@@ -170,7 +171,7 @@ end
 
 -- ---- the schedule ---------------------------------------------------------------------------
 
--- Append a device's passes in order of time; in free slots W, of stage 1 first.
+-- Append the passes of a device in order of time; free slots get W, of stage 1 first.
 local function append(rows, plan, d)
   local stages = { [0] = d, 2 * plan.p - 1 - d }
   local ops, chunks = { "F", "F", "I", "I" }, { 0, 1, 1, 0 }

@@ -1,9 +1,9 @@
--- lua/gpipe/schedule/build/deepest_first.lua - a V schedule of few micro-batches: furthest pass
+-- lua/gpipe/schedule/build/deepest_first.lua - a V schedule of few micro-batches: the furthest pass
 -- first.
 --
--- In slots of equal length each device runs, of what has its input, I of its first stage, I of its
--- second, F of its second, F of its first, in this order, and W where it has nothing else. Memory
--- is not looked at: with m <= p there are never more than 2p activations anyway.
+-- In slots of equal length each device takes the first of these passes whose input is there: I of
+-- its first stage, I of its second, F of its second, F of its first; if there is none, W. Memory is
+-- not limited: with m <= p there are never more than 2p activations.
 
 -- The passes of a micro-batch over the V: op, which stage of the device, which neighbour sends.
 local passes = {

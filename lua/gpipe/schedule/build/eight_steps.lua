@@ -1,7 +1,7 @@
 -- lua/gpipe/schedule/build/eight_steps.lua - the steps that a device goes through in DualPipe(V).
 --
 -- Two phases share a device: phase 0 enters at its near end, phase 1 comes back from the far end.
--- A pair F & B of opposite phases is one action, so that the one's messages travel while the other
+-- F and B of opposite phases are one action, so that the messages of one travel while the other
 -- computes.
 -- Source: DeepSeek-V3 technical report (2024), section 3.2.1, and DualPipe's `step`.
 
@@ -12,10 +12,10 @@ local eight_steps = {}
 local Lane = {}
 Lane.__index = Lane
 
---- What appends the actions of one device to rows.
+--- A lane appends the actions of one device to rows.
 --- phases: [0] and [1] are {stage =, first =, count =}: micro-batches first .. first+count-1 run
---- there. The steps want a number of them to work at all: those beyond are counted, but leave no
---- action.
+--- there. The steps need a least number of micro-batches: those beyond `count` are counted, but
+--- leave no action.
 ---@param rows userdata
 ---@param device integer
 ---@param phases table
@@ -27,8 +27,8 @@ function eight_steps.lane(rows, device, phases)
   return setmetatable(lane, Lane)
 end
 
--- Stage and micro-batch that phase runs next in direction "F" or "B"; no micro-batch where it is
--- left out.
+-- The stage and micro-batch that a phase runs next in direction "F" or "B"; the micro-batch is nil
+-- where it is left out.
 function Lane:take(direction, phase)
   local k, at = self.next[direction][phase], self[phase]
   self.next[direction][phase] = k + 1
@@ -40,21 +40,21 @@ function Lane:F(phase)
   if micro then self.rows:F(self.device, stage, micro) end
 end
 
--- Backward: B, or with `apart` I now and W when its turn comes.
+-- Append a backward: B, or with `apart` I now and W later.
 function Lane:B(phase, apart)
   local stage, micro = self:take("B", phase)
   if apart then self.waiting[#self.waiting + 1] = { stage, micro } end
   if micro then self.rows[apart and "I" or "B"](self.rows, self.device, stage, micro) end
 end
 
--- The oldest W that waits.
+-- Append the oldest W that waits.
 function Lane:W()
   local stage, micro = table.unpack(self.waiting[self.oldest])
   self.oldest = self.oldest + 1
   if micro then self.rows:W(self.device, stage, micro) end
 end
 
--- F of one phase with B of the other, as one action where both are there.
+-- Append F of one phase and B of the other, as one action if both are there.
 function Lane:pair(forward, backward)
   local f, b = self.next.F[forward], self.next.B[backward]
   if f >= self[forward].count or b >= self[backward].count then
@@ -67,7 +67,7 @@ end
 
 -- ---- the steps ------------------------------------------------------------------------------
 
---- Append what a device does.
+--- Append all actions of a device.
 ---@param lane table of the device
 ---@param h integer its distance from the near end
 ---@param half integer devices that a phase passes on its side: p/2 in DualPipe, p in DualPipeV

@@ -1,10 +1,10 @@
--- lua/gpipe/schedule/build/greedy.lua - `gp.schedule.greedy`: whenever a device is free, it takes
--- what goes first of what can run.
+-- lua/gpipe/schedule/build/greedy.lua - `gp.schedule.greedy`: whenever a device is free, it runs
+-- the ready action with the highest priority.
 --
--- Most schedules of the literature are such an event loop with a placement, an order of what goes
--- first and a limit of memory. Time passes as costs say: an action becomes ready when its inputs
--- have arrived, and devices look when they are free or something arrives. At one time devices look
--- in ascending order, and actions of equal rank go in the order F, B, I, W, micro-batch, stage: the
+-- Most schedules of the literature are such an event loop with a placement, a priority and a limit
+-- of memory. Time passes by the given costs: an action becomes ready when its inputs have arrived,
+-- and a device looks for one when it is free or an input arrives. At one time devices look in
+-- ascending order, and actions of equal rank go in the order F, B, I, W, micro-batch, stage: so the
 -- same call gives the same rows.
 
 local core = require "gpipe.core"
@@ -23,7 +23,7 @@ local SPEC = {
   priority = { type = "callable" },
   limit = { type = { "integer", "callable" } },
 }
-local LARGEST = 1 << 22 -- stages x chunks: each is looked at a few times, within seconds
+local LARGEST = 1 << 22 -- stages x chunks: takes seconds
 local COSTS = { F = true, B = true, I = true, W = true, comm = true }
 
 -- The device of each stage, from 0, and how many devices there are.
@@ -48,7 +48,7 @@ local function read_placement(given)
   return stages, devices
 end
 
--- A function (place, from 0) of a number or of a list with one for each stage or boundary.
+-- Make a function (place, from 0) from a number or from a list with one for each stage or boundary.
 local function cost_of(name, given, count)
   local list = type(given) == "table"
   if list and #given ~= count then
@@ -93,7 +93,8 @@ local function usual(action) return RANK[action.op], action.micro, -action.stage
 
 local ORDER = { F = 1, B = 2, I = 3, W = 4 }
 
--- The rank of an action: what the function returned, then what no two actions share.
+-- The rank of an action: the numbers that the function returned, then numbers that no two actions
+-- share.
 local function rank_of(priority, action)
   local rank = table.pack(priority(action))
   for i = 1, rank.n do
@@ -159,7 +160,7 @@ local function new_loop(o)
   return loop
 end
 
--- An action becomes ready at a time on its device, which looks then.
+-- Let an action become ready at a time on its device, and the device look then.
 function Loop:announce(op, stage, micro, time)
   local device = math.tointeger(self.placement[stage])
   local action = { op = op, stage = stage, micro = micro, device = device, ready = time }
@@ -169,14 +170,16 @@ function Loop:announce(op, stage, micro, time)
   self.left = self.left + 1
 end
 
--- Announce on the next stage, later where a message has to go there. Edge e joins stages e and e+1.
+-- Announce an action on the next stage, later if a message has to travel. Edge e joins stages e and
+-- e+1.
 function Loop:pass_on(op, action, to, finish)
   local elsewhere = self.placement[to] ~= self.placement[action.stage]
   local hop = elsewhere and self.costs.comm(math.min(action.stage, to)) or 0
   self:announce(op, to, action.micro, finish + hop)
 end
 
--- What an action's end makes possible. An activation lives until the last part of its backward.
+-- Announce what the end of an action makes possible. An activation lives until the last part of its
+-- backward.
 function Loop:follow(action, finish)
   local op, stage, device = action.op, action.stage, self.devices[action.device]
   local back = self.costs.B and "B" or "I"
@@ -193,7 +196,7 @@ function Loop:follow(action, finish)
   if op == "B" or op == "W" then device.alive = device.alive - 1 end
 end
 
--- The first of what is ready on a device now and allowed; nil where there is none.
+-- Take the first action that is ready on a device now and allowed; nil where there is none.
 local function take(device, time)
   while device.coming:first() and device.coming:first().ready <= time do
     local action = device.coming:pop()
@@ -220,7 +223,7 @@ function Loop:look(d, time)
   self.wakes:push { time = device.clock, device = d }
 end
 
--- Nothing is to come and something is left: only limits can do that.
+-- Raise if actions are left when no event is to come: only limits can cause that.
 function Loop:check_done(time)
   if self.left == 0 then return end
   for d = 0, #self.devices do
@@ -234,14 +237,14 @@ function Loop:check_done(time)
   end
 end
 
---- Rows made by an event loop, as a generator returns them: each device takes, whenever it is free,
---- the ready action with the lowest rank.
+--- Make rows by an event loop, for a generator to return: whenever a device is free, it takes the
+--- ready action with the lowest rank.
 --- `placement`: {[stage] = device}, both from 0. `costs`: F (1), B (2), or I and W (1) where the
 --- backward is split, and comm (0) between devices: numbers, or lists with one for each stage
 --- (comm: for each boundary). `priority`: a function of an action {op, stage, micro, device, ready}
---- that returns one number or several, the lower goes first; backwards first unless given, then
---- lower micro-batches, then later stages, W last. `limit`: activations of stages that a device may
---- keep, or a function of the device.
+--- that returns its rank, one number or several, and the lowest goes first. Default: backwards
+--- first, then lower micro-batches, then later stages, W last. `limit`: activations of stages that
+--- a device may keep, or a function of the device.
 --- Errors: raises for unknown options, and where limits leave nothing to do.
 --- ```lua
 --- -- a wave of two stages on each device, down and up again (Hanayo)

@@ -1,4 +1,4 @@
--- lua/gpipe/schedule/build/heap.lua - a heap: what goes first of many, whenever asked.
+-- lua/gpipe/schedule/build/heap.lua - a binary heap: a queue by priority.
 
 local Heap = {}
 Heap.__index = Heap
@@ -7,7 +7,7 @@ Heap.__index = Heap
 ---@param before fun(a: any, b: any): boolean
 function Heap.new(before) return setmetatable({ before = before }, Heap) end
 
---- What goes first; nil where the heap is empty.
+--- The first value; nil where the heap is empty.
 function Heap:first() return self[1] end
 
 --- Add a value.
@@ -20,7 +20,7 @@ function Heap:push(value)
   end
 end
 
---- Take what goes first out.
+--- Remove the first value and return it.
 function Heap:pop()
   local first, last, count = self[1], table.remove(self), #self
   if count == 0 then return first end

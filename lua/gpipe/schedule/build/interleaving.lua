@@ -2,9 +2,9 @@
 -- micro-batch).
 --
 -- Micro-batches go in groups: those of a group pass chunk 0, then chunk 1, ... before the next
--- group starts. While a group is on its way over p devices it has to hold p of them, or the device
--- where it comes round again waits, and with a short last group for ever; so no group is shorter
--- than p, unless it is the only one.
+-- group starts. A group needs p micro-batches to fill p devices; with fewer, the device where it
+-- comes round again waits, and with a short last group for ever. So no group is shorter than p,
+-- unless it is the only one.
 -- Source: Narayanan et al. 2021 (Megatron-LM), section 2.2; the group size of Megatron and torch.
 
 local errors = require "gpipe.errors"

@@ -1,4 +1,4 @@
--- lua/gpipe/schedule/build/placement.lua - the ways in which stages lie on devices.
+-- lua/gpipe/schedule/build/placement.lua - the ways to place stages on devices.
 --
 -- A placement is {[stage] = device} from 0, or {[stage] = {device, device}} where a stage has two
 -- copies. Generators share these four; a user's own schedule may return any other.

@@ -13,8 +13,8 @@ local new_rows = require("gpipe.core").rows
 local errors = require "gpipe.errors"
 local placement = require "gpipe.schedule.build.placement"
 
--- Put F and B of the micro-batches first .. last of one direction, which meet device d at distance
--- r from their start, at their times.
+-- Place F and B of micro-batches first .. last of one direction at their times on the device that
+-- is r devices from where the direction starts.
 local function direction(at, p, r, first, last)
   for q = 0, last - first do
     local k = q % (p // 2) + p * (q // (p // 2))

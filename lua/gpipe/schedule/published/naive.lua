@@ -2,8 +2,8 @@
 -- time.
 --
 -- Stage r runs F(r,0), B(r,0), F(r,1), B(r,1), ...: only one device works at any moment, idle for
--- m (p-1) (F+B) in all, and one activation is alive. What a model does that is merely spread over
--- devices.
+-- m (p-1) (F+B) in all, and one activation is alive. A model that is merely spread over devices
+-- runs like this.
 -- Source: the baseline of PipeDream-2BW (Narayanan et al. 2021).
 
 local new_rows = require("gpipe.core").rows

@@ -13,7 +13,7 @@ local errors = require "gpipe.errors"
 local bubble_filling = require "gpipe.schedule.build.bubble_filling"
 local placement = require "gpipe.schedule.build.placement"
 
--- A cost, of all stages or a list, as {[device] = cost} from 0.
+-- A cost for all stages, or a list of costs, as {[device] = cost} from 0.
 local function per_device(p, name, cost)
   local costs, each = {}, type(cost) == "table"
   if each and #cost ~= p then

@@ -11,7 +11,7 @@ local new_rows = require("gpipe.core").rows
 local deepest_first = require "gpipe.schedule.build.deepest_first"
 local placement = require "gpipe.schedule.build.placement"
 
--- A function that appends the op's next micro-batch, until all m have been.
+-- A function that appends the op's next micro-batch, until all m are appended.
 local function appender(rows, op, r, stage, m)
   local append, next = rows[op], 0
   return function()

@@ -1,5 +1,5 @@
--- lua/gpipe/sweep/report/facts.lua - what reports say of the trials of a sweep: which are best, how
--- many ended how, which parameters varied and how much each of them mattered.
+-- lua/gpipe/sweep/report/facts.lua - the facts in reports of a sweep: which trials are best, how
+-- many ended in which state, which parameters varied and how much each of them mattered.
 
 local text = require "gpipe.sweep.text"
 
@@ -27,8 +27,8 @@ local function further(a, b)
   if a.step ~= b.step then return (a.step or 0) > (b.step or 0) end
 end
 
---- Complete trials from the best on, then those that a rule stopped, by how far they came and by
---- what they had reached.
+--- Complete trials from the best on, then those that a rule stopped, ordered by how far they got,
+--- then by their values.
 ---@param sweep gpipe.Sweep
 ---@param trials gpipe.SweepTrial[]
 ---@return gpipe.SweepTrial[]
@@ -61,7 +61,7 @@ function facts.varying(trials)
     end
   end
   for name, seen in pairs(first) do
-    if seen[2] < #trials then varies[name] = true end -- some do not have it
+    if seen[2] < #trials then varies[name] = true end -- some trials do not have it
   end
   return text.names(varies)
 end
@@ -89,7 +89,7 @@ facts.METHOD = "share of the variance of ranks between groups of values (Kelley'
 
 local LEAST, MOST_GROUPS = 10, 8 -- trials, and groups of a range
 
--- The group of every trial: a choice or an integer of few values each, ranges in equal parts.
+-- The group of every trial: one for each value if there are few, else equal parts of the range.
 local function groups_of(ranked, name)
   local values, seen, kinds = {}, {}, 0
   for i, trial in ipairs(ranked) do
@@ -105,7 +105,7 @@ local function groups_of(ranked, name)
   return groups
 end
 
--- Epsilon squared of ranks 1 .. n in these groups: as eta squared, less what chance alone gives.
+-- Epsilon squared of ranks 1 .. n in these groups: eta squared, corrected for chance.
 local function epsilon_squared(groups)
   local n, sums, counts, kinds = #groups, {}, {}, 0
   for rank, group in ipairs(groups) do
@@ -122,8 +122,8 @@ local function epsilon_squared(groups)
   return math.max(0, (between - (kinds - 1) * within) / total)
 end
 
---- How much of the order of the trials a parameter explains by itself, 0 to 1, the largest first.
---- Nil with fewer than ten trials.
+--- How much of the order of the trials each parameter explains alone, 0 to 1, the largest first;
+--- nil with fewer than ten trials.
 --- Source: T. Kelley, An unbiased correlation ratio measure, PNAS 21, 1935.
 ---@param ranked gpipe.SweepTrial[] as ranked or settled returns them
 ---@param names string[]

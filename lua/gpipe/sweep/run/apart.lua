@@ -1,9 +1,10 @@
--- lua/gpipe/sweep/run/apart.lua - the trials of a sweep in processes of their own.
+-- lua/gpipe/sweep/run/apart.lua - run the trials of a sweep in child processes.
 --
--- Each process runs the same script with the same arguments, which comes to the same sweep and
--- works there until no trial is left; what they know of each other is in the file. This process
--- runs no trial: it starts them, starts again what dies, ends what hangs, and shows how it goes.
--- Children share the cores, and devices are dealt out among them. They end when this process does.
+-- Each child runs the same script with the same arguments. It reaches the same sweep and works
+-- there until no trial is left; children know of each other only through the file. This process
+-- runs no trial: it starts the children, restarts those that die, ends those that hang, and shows
+-- progress. Children share the cores, and devices are dealt out among them. They end when this
+-- process does.
 
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"
@@ -12,8 +13,8 @@ local machine = require "gpipe.machine"
 local apart = {}
 
 local LOOK = 0.05 -- seconds between two looks
-local GRACE = 5   -- seconds after its time that a trial has to end by itself
-local FAILURES = 3 -- of a child in a row, without a trial that ended, before the sweep is given up
+local GRACE = 5   -- seconds after its timeout that a trial has to end by itself
+local FAILURES = 3 -- of a child in a row, with no trial ended between, before the sweep is given up
 local SIGINT, SIGKILL = 2, 9
 
 -- ---- the command line --------------------------------------------------------------------------
@@ -24,7 +25,8 @@ local function first_word()
   return first
 end
 
--- The devices of a child: every n-th of those there are, from its own; fewer are shared.
+-- The devices of child k of n: every n-th device from the k-th on. With fewer devices than children
+-- several children share one.
 local function devices_of(sweep, child, count)
   local given = sweep.options.devices or machine.configured() or machine.gpus()
   local list = {}
@@ -33,7 +35,7 @@ local function devices_of(sweep, child, count)
   return #list > 0 and table.concat(list, ",") or nil
 end
 
--- The words of a child: those of this process, with its devices.
+-- The command line of a child: that of this process, with the child's devices.
 local function words_of(sweep, child, count)
   local first = first_word()
   local words, devices = { arg[first] }, devices_of(sweep, child, count)
@@ -51,8 +53,8 @@ end
 
 local function check_script(sweep)
   if type(arg) ~= "table" or first_word() == 0 or arg[0] == "-" then
-    errors.raise("gp.sweep: parallel is %d, expected 1 without a script in a file: processes of "
-      .. "their own run the script again", sweep.options.parallel)
+    errors.raise("gp.sweep: parallel is %d, expected 1 without a script in a file: child "
+      .. "processes run the script again", sweep.options.parallel)
   end
 end
 
@@ -79,8 +81,8 @@ local function last_line(path)
   return last
 end
 
--- A child that ended otherwise than after the last trial: its trial is free again. One that fails
--- again and again, or before it came to the sweep, is the script's mistake.
+-- Handle a child that ended before the last trial: its trial becomes free again. A child that fails
+-- again and again, or before it reaches the sweep, means a mistake in the script.
 local function see_end(state, child, how, code)
   local pid, path = state.children[child].pid, output_of(state.sweep, child)
   state.children[child] = nil
@@ -89,8 +91,8 @@ local function see_end(state, child, how, code)
   state.failures = state.failures + 1
   local early = how == "exit" and not state.sweep.store:has_entered(pid)
   if early or state.failures > FAILURES * state.count + state.sweep.options.retries then
-    errors.raise("gp.sweep: a process of '%s' ended with %s %d%s: %s (all of it is in %s)",
-      state.sweep.name, how, code, early and " before it came to the sweep" or "",
+    errors.raise("gp.sweep: a process of '%s' ended with %s %d%s: %s (its output is in %s)",
+      state.sweep.name, how, code, early and " before it reached the sweep" or "",
       last_line(path), path)
   end
 end
@@ -103,7 +105,7 @@ local function poll(state)
   end
 end
 
--- End trials that did not end by themselves after their time, by ending their processes.
+-- Kill the processes of trials that did not end by themselves after their timeout.
 local function watch(state)
   local seconds = state.sweep.options.timeout
   if not seconds then return end
@@ -122,7 +124,7 @@ local function watch(state)
   state.since = since
 end
 
--- Ask children to end, so that they write what they can, and end those that do not.
+-- Interrupt the children, so that they write what they can, and kill those that do not end.
 local function close(state)
   for _, child in pairs(state.children) do child.process:kill(SIGINT) end
   local until_ = core.seconds() + GRACE
@@ -151,8 +153,8 @@ local function fill(state, open)
   end
 end
 
---- Run what is left in `parallel` processes.
---- Errors: no script that they could run; one that fails before it comes to its sweep.
+--- Run the trials that are left in `parallel` child processes.
+--- Errors: there is no script that they could run; the script fails before it reaches its sweep.
 ---@param sweep gpipe.Sweep
 ---@param see fun(row: table?)
 function apart.run(sweep, see)
@@ -176,7 +178,7 @@ function apart.run(sweep, see)
     end)
     see()
   end
-  for _, child in pairs(state.children) do -- they end by themselves now
+  for _, child in pairs(state.children) do -- no trial is left: they end by themselves
     while not child.process:poll() do core.sleep(LOOK / 5) end
   end
   state.children = {}

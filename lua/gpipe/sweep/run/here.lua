@@ -1,12 +1,12 @@
--- lua/gpipe/sweep/run/here.lua - the trials of a sweep in this process, one after another, until
--- none is left that it could take.
+-- lua/gpipe/sweep/run/here.lua - run the trials of a sweep in this process, one after another,
+-- until it can take no more.
 
 local core = require "gpipe.core"
 local one = require "gpipe.sweep.run.one"
 
 local here = {}
 
-local WAIT, LONGEST = 0.02, 0.25 -- seconds between two looks at what other processes do
+local WAIT, LONGEST = 0.02, 0.25 -- seconds between two looks at other processes: first, longest
 
 local function leave(guard)
   core.alarm(0)
@@ -15,7 +15,8 @@ end
 
 local Guard = { __close = leave }
 
---- Run trials. `wait`: also until those of other processes have ended, one of which may die.
+--- Run trials. With `wait` also wait for the trials of other processes: if one of them dies, its
+--- trial is taken over.
 ---@param sweep gpipe.Sweep
 ---@param f function
 ---@param wait boolean

@@ -1,5 +1,5 @@
--- lua/gpipe/sweep/run/init.lua - how the trials of a sweep are run: here, in processes of their
--- own, or, in such a process, until none is left.
+-- lua/gpipe/sweep/run/init.lua - choose how the trials of a sweep are run: in this process, in
+-- child processes, or, if this is such a child, until none is left.
 
 local apart = require "gpipe.sweep.run.apart"
 local here = require "gpipe.sweep.run.here"
@@ -9,8 +9,8 @@ local run = {}
 
 local working = false
 
--- A process that a sweep started runs the script up to this sweep, and no further. Sweeps inside of
--- its trials are none of the script's.
+-- Work as a child of a sweep: the script runs up to this sweep, and no further. Sweeps inside of
+-- its trials are run as usual.
 local function work(sweep, f)
   working = true
   local view <close> = live.new(sweep)
@@ -18,13 +18,13 @@ local function work(sweep, f)
   os.exit(0, true)
 end
 
---- Run what is left of a sweep.
+--- Run the trials of a sweep that are left.
 ---@param sweep gpipe.Sweep
 ---@param f function
 function run.run(sweep, f)
   local file = os.getenv "GPIPE_SWEEP_WORKER"
   if file == sweep.path and not working then return work(sweep, f) end
-  if file and file ~= "" and not working then return end -- another one of the script is its own
+  if file and file ~= "" and not working then return end -- this child works for another sweep
   local view <close> = live.new(sweep)
   local function see(row) view:see(row) end
   if sweep.options.parallel > 1 then return apart.run(sweep, see) end

@@ -1,8 +1,8 @@
--- lua/gpipe/sweep/run/live.lua - what is said while a sweep runs, on standard error.
+-- lua/gpipe/sweep/run/live.lua - show on standard error how a sweep goes.
 --
--- A script says a line for each trial that ended: what trials print stands between. At the prompt,
--- and where trials run in processes of their own, a terminal shows the table of the best trials,
--- drawn again in its place.
+-- A script gets a line for each trial that ended, between the lines that trials print. At the
+-- prompt, and where trials run in child processes, a terminal shows a table of the best trials that
+-- is redrawn in place.
 
 local core = require "gpipe.core"
 local facts = require "gpipe.sweep.report.facts"
@@ -18,14 +18,14 @@ local BEST = 5    -- trials of the table
 ---@class gpipe.SweepLive
 ---@field sweep gpipe.Sweep
 ---@field quiet boolean
----@field table boolean a table in its place
----@field lines integer of what was drawn last
+---@field table boolean a table is redrawn in place
+---@field lines integer of the table drawn last
 local Live = {}
 Live.__index = Live
 
 -- ---- lines -------------------------------------------------------------------------------------
 
--- The first line of an error, which the table of trials has in full.
+-- How a trial ended; of an error the first line, the file has all of it.
 local function outcome(row, objective)
   if row.error then return row.state .. ": " .. row.error:match "[^\n]*" end
   if not row.value then return row.state end
@@ -48,7 +48,8 @@ local function status_line(self)
     progress.clock(spent), eta)
 end
 
--- Lines that fit the window, each cut to its width: one that wraps could not be drawn over.
+-- Keep as many lines as fit the window, each cut to its width: a line that wraps could not be
+-- redrawn in place.
 local function fitting(all)
   local width, lines = screen.columns(io.stderr) - 1, {}
   for line in all:gmatch "[^\n]+" do
@@ -73,7 +74,7 @@ end
 
 -- ---- the view ----------------------------------------------------------------------------------
 
---- After a trial; without one while others are waited for.
+--- Show a trial that ended; without one, redraw while other processes are waited for.
 ---@param row table?
 function Live:see(row)
   if self.quiet then return end
@@ -94,10 +95,10 @@ function Live:__close()
   draw(self)
 end
 
--- Without a script there is the prompt, or a text of -e.
+-- Whether a script runs; otherwise this is the prompt, or the text of -e.
 local function has_script() return type(arg) == "table" and arg[-1] ~= nil end
 
---- The view of a sweep.
+--- Make the view of a sweep.
 ---@param sweep gpipe.Sweep
 ---@return gpipe.SweepLive
 function live.new(sweep)

@@ -1,5 +1,5 @@
--- lua/gpipe/sweep/run/one.lua - one trial in this process: whatever its function does, what came of
--- it is written, and the sweep goes on.
+-- lua/gpipe/sweep/run/one.lua - run one trial in this process: whatever its function does, its
+-- outcome is written, and the sweep goes on.
 
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"
@@ -13,7 +13,7 @@ local function is_interrupt(object)
   return type(object) == "table" and object.code == "interrupt"
 end
 
--- Frames of the script only: ours say nothing about its mistake.
+-- A traceback with frames of the script only: ours say nothing about its mistake.
 local function traceback_of(object)
   local message = type(object) == "string" and object or show.value(object)
   local lines = {}
@@ -25,8 +25,8 @@ local function traceback_of(object)
   return table.concat(lines, "\n")
 end
 
--- Call f(params, trial) for at most so many seconds. The alarm is taken back inside of what is
--- protected, so that it cannot ring outside.
+-- Call f(params, trial) for at most `seconds`. The alarm is cancelled inside the protected call, so
+-- that it cannot interrupt anything outside.
 local function call(f, self, seconds)
   local params, rang = {}, false
   for name, value in pairs(self.params) do params[name] = value end
@@ -44,8 +44,8 @@ local function call(f, self, seconds)
   return good, result, rang
 end
 
--- What the trial made and did not free: pipelines and tensors wait for the collector, which hardly
--- sees how large they are. Twice: what a finalizer gives back may free more.
+-- Free the pipelines and tensors that the trial made: the garbage collector hardly sees how large
+-- they are. It runs twice, because a finalizer may release more garbage.
 local function collect(live)
   if core.memory().live <= live then return end
   collectgarbage()
@@ -61,8 +61,8 @@ local function outcome_of(self, good, result, rang, seconds)
   return { state = "failed", error = result.text }
 end
 
---- Run a trial that was claimed, and write how it ended.
---- Errors: Ctrl-C goes on to the caller; the trial is left for `Store:leave`.
+--- Run a claimed trial and write how it ended.
+--- Errors: Ctrl-C is passed on to the caller; `Store:leave` then gives the trial back.
 ---@param sweep gpipe.Sweep
 ---@param number integer
 ---@param f fun(params: table, trial: gpipe.Trial): any

@@ -1,17 +1,18 @@
 -- lua/gpipe/sweep/sampler/grid.lua - every combination of values, in a fixed order.
 --
--- The last name of the alphabet turns fastest; ranges of floats are cut into `points` values. With
--- functions in the space the grid is a tree whose branches differ, so all of it is walked once: a
--- path is the list of positions that were chosen, and the next path turns the last one that can be
--- turned. Trial n is entry n of the list, whoever asks and whenever.
+-- The last name in alphabetical order changes fastest; a range of floats becomes `points` values.
+-- With functions in the space the grid is a tree whose branches differ, so all of it is walked
+-- once: a path is the list of chosen positions, and the next path advances the last position that
+-- can be advanced. Trial n is always entry n of the list, in every process.
 
 local errors = require "gpipe.errors"
 
 local grid = {}
 
-local MOST = 1000000 -- entries; more are a mistake, and would not fit memory
+local MOST = 1000000 -- entries; more are a mistake, and would not fit into memory
 
--- The values of a path, and how many positions each choice of it had. Beyond the path: the first.
+-- The values of a path, and how many positions there were at each choice. Choices beyond the path
+-- take their first position.
 local function follow(space, path, points)
   local counts, depth = {}, 0
   local values = space:evaluate(function(_, from)
@@ -24,7 +25,7 @@ local function follow(space, path, points)
   return values, counts
 end
 
--- Turn a path to the next one; false after the last.
+-- Advance a path to the next one; false after the last.
 local function turn(path, counts)
   for depth = #counts, 1, -1 do
     if path[depth] < counts[depth] then
@@ -53,7 +54,8 @@ function grid.entries(space, points)
   return entries
 end
 
---- A sampler: the parameters of trial `number`, nil after the last; `size` is how many there are.
+--- Make a sampler: suggest(number) is the parameters of a trial, nil after the last; `size` is the
+--- number of entries.
 ---@param space gpipe.SweepSpace
 ---@param opts {points: integer}
 ---@return {size: integer, suggest: fun(self, number: integer): table?}

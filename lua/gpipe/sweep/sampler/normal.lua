@@ -1,10 +1,10 @@
--- lua/gpipe/sweep/sampler/normal.lua - draws of a normal distribution between two ends.
+-- lua/gpipe/sweep/sampler/normal.lua - draws from a normal distribution between two bounds.
 
 local normal = {}
 
-local TRIES = 64 -- a draw falls outside with the chance of 5/6 at most
+local TRIES = 64 -- a draw falls outside with a probability of at most 5/6
 
---- A draw of N(mean, deviation) between two ends.
+--- Draw from N(mean, deviation) between two bounds.
 ---@param stream gpipe.SweepDraws
 ---@param mean number between the ends
 ---@param deviation number at most their distance

@@ -1,9 +1,9 @@
--- lua/gpipe/sweep/sampler/parzen.lua - a density of parameters from values that were tried: a sum
--- of kernels, one around each of them, and a wide one over the whole domain (the prior).
+-- lua/gpipe/sweep/sampler/parzen.lua - estimates a density of parameters from values that were
+-- tried: a sum of kernels, one around each value, and a wide one over the whole domain (the prior).
 --
--- A kernel of a number is a normal distribution cut off at the ends of the coordinate, of an
--- integer its mass over the integer's interval; of a choice it is the choice, mixed with all
--- others. A kernel of several parameters is the product of its kernels.
+-- The kernel of a number is a normal distribution truncated at the ends of the coordinate. For an
+-- integer its mass over the integer's interval counts. The kernel of a choice is that choice mixed
+-- with all others. The kernel of several parameters is the product of their kernels.
 -- Sources: J. Bergstra et al., Algorithms for hyper-parameter optimization, NeurIPS 2011, section
 -- 4.2; S. Watanabe, Tree-structured Parzen estimator: understanding its algorithm components,
 -- arXiv:2304.11127, section 3.3 (bandwidths and weights as Optuna has them).
@@ -13,7 +13,7 @@ local normal = require "gpipe.sweep.sampler.normal"
 
 local parzen = {}
 
-local RECENT = 25 -- of more values the older ones count less
+local RECENT = 25 -- values that count fully; older ones count less
 
 ---@class gpipe.Parzen
 ---@field names string[]
@@ -26,7 +26,8 @@ Parzen.__index = Parzen
 
 -- ---- weights and widths ------------------------------------------------------------------------
 
--- In the order of time: 1 for the last RECENT, falling evenly to 1 / n for the first.
+-- Weights of n values in the order of time: 1 for the last RECENT, falling evenly to 1 / n for the
+-- first.
 local function weights_of(n)
   local weights = {}
   for i = 1, n do
@@ -47,7 +48,7 @@ local function number_part(domain, name, trials)
     scales = scales, known = {} }
 end
 
--- Whether it is a number without steps, whose kernels have a density at every point.
+-- Whether the part is a number without steps, whose kernels have a density at every point.
 local function is_smooth(part)
   return part.scales and (part.domain.kind == "uniform" or part.domain.kind == "log")
 end
@@ -75,7 +76,7 @@ local function draw_choice(part, kernel, stream)
   return choices[math.floor(stream:uniform() * #choices) + 1]
 end
 
--- The logarithm of every kernel's mass at an integer, without its cutting off at the ends.
+-- The logarithm of every kernel's mass at an integer, not yet corrected for the truncation.
 local function logs_of_integer(part, value, count)
   local logs, from, to = core.numbers(count), part.domain:interval(value)
   logs:add_share(1, math.max(from, part.low), math.min(to, part.high), part.means, part.scales)
@@ -93,8 +94,8 @@ end
 
 -- ---- the density -------------------------------------------------------------------------------
 
--- What does not depend on values: of each kernel the logarithm of its share of all weights, less
--- what is cut off at the ends, and what makes a density of its smooth parts.
+-- The terms that do not depend on values: for each kernel the logarithm of its share of all
+-- weights, corrected for the truncation, and the normalization of its smooth parts.
 local function constants_of(self)
   local shares = {}
   local smooth = 0
@@ -112,7 +113,7 @@ local function constants_of(self)
   return constants
 end
 
---- The density of parameters of trials, in the order of time.
+--- Estimate the density of the parameters of trials, which are in the order of time.
 ---@param names string[]
 ---@param domains gpipe.SweepDomain[]
 ---@param trials table<string, any>[] values by name
@@ -141,7 +142,8 @@ function Parzen:draw(stream)
   return values
 end
 
--- The logarithms of a part's kernels at a value that has no density, of many the same.
+-- The logarithms of a part's kernels at an integer or a choice; many trials share a value, so they
+-- are cached.
 local function logs_at(part, value, count)
   local logs = part.known[value]
   if not logs then
@@ -151,7 +153,7 @@ local function logs_at(part, value, count)
   return logs
 end
 
---- The logarithm of the density at values.
+--- The logarithm of the density at some values.
 ---@param values table<string, any>
 ---@return number
 function Parzen:log(values)

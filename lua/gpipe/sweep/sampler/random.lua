@@ -7,7 +7,7 @@ local draws = require "gpipe.sweep.draws"
 
 local random = {}
 
---- A sampler: the parameters of trial `number`.
+--- Make a sampler: suggest(number) is the parameters of a trial.
 ---@param space gpipe.SweepSpace
 ---@param opts {seed: integer}
 ---@return {suggest: fun(self, number: integer): table}

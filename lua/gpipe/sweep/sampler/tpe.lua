@@ -1,14 +1,15 @@
 -- lua/gpipe/sweep/sampler/tpe.lua - the tree-structured Parzen estimator.
 --
--- Trials so far are split into the good ones, a tenth, and the others. Of values drawn from the
--- density l of the good ones the one is tried next where l / g is largest, g being the density of
--- the others: that maximizes the expected improvement (the paper's equation 5). The first trials
--- are random. Trials that a rule stopped come after those that ended, by how far they got; failed
--- ones, and those that still run elsewhere, count among the others, so that neither is tried again.
+-- The trials so far are split into the good ones, a tenth, and the others. Candidates are drawn
+-- from the density l of the good ones, and the one with the largest l / g is tried next, where g is
+-- the density of the others: that maximizes the expected improvement (the paper's equation 5). The
+-- first trials are random. Trials that a rule stopped rank after those that ended, by how far they
+-- got. Failed trials, and those that still run elsewhere, count among the others, so that their
+-- values are not tried again.
 --
--- Parameters that every trial has are drawn together, which sees how they act on each other; with
--- multivariate = false, as in the first paper, every one is judged by itself. So are parameters
--- that functions of the space decide on, by the trials that have them.
+-- Parameters that every trial has are drawn together, which takes their interaction into account.
+-- With multivariate = false, as in the first paper, each parameter is drawn alone. So are
+-- parameters that depend on functions of the space; they are judged by the trials that have them.
 -- Sources: J. Bergstra, R. Bardenet, Y. Bengio, B. Kegl, Algorithms for hyper-parameter
 -- optimization, NeurIPS 2011; multivariate: S. Falkner, A. Klein, F. Hutter, BOHB, ICML 2018.
 
@@ -45,7 +46,7 @@ local function better(sign)
   end
 end
 
--- Put a trial into the list of the best `most`, which is sorted; what falls out is dropped.
+-- Insert a trial into the sorted list of the best `most`; the last one drops out.
 local function keep(best, trial, most, is_better)
   if #best == most and not is_better(trial, best[most]) then return end
   local at = #best
@@ -54,8 +55,9 @@ local function keep(best, trial, most, is_better)
   best[most + 1] = nil
 end
 
--- Parameters of the good ones and of the others, each in the order of time; nil before there are
--- enough. Sorting a thousand trials for each suggestion would take longer than all the rest.
+-- The parameters of the good trials and of the others, each in the order of time; nil before there
+-- are enough trials. The trials are not sorted: with a thousand of them sorting would take longer
+-- than the rest of a suggestion.
 local function split(self, trials)
   local last, settled = 0, 0
   for number, trial in pairs(trials) do
@@ -81,7 +83,7 @@ end
 
 -- ---- choosing ----------------------------------------------------------------------------------
 
--- The parameters of those that have a name, with a value that the domain may have.
+-- The parameters of the trials that have a value for this name which its domain allows.
 local function having(list, name, domain_of)
   local found = {}
   for _, params in ipairs(list) do
@@ -91,7 +93,8 @@ local function having(list, name, domain_of)
   return found
 end
 
--- Of the candidates the one with the largest l / g. `good` and `others` are lists of parameters.
+-- Draw candidates and return the one with the largest l / g. `good` and `others` are lists of
+-- parameters.
 local function choose(names, domains, good, others, stream)
   local l, g = parzen.new(names, domains, good), parzen.new(names, domains, others)
   local best, best_ratio
@@ -114,7 +117,7 @@ local function joint_of(space)
   return names, domains
 end
 
---- The parameters of trial `number`, given all trials so far.
+--- Suggest the parameters of trial `number`, given all trials so far.
 ---@param number integer
 ---@param trials table<integer, table>
 ---@return table<string, any>

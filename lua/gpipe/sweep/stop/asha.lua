@@ -1,9 +1,9 @@
 -- lua/gpipe/sweep/stop/asha.lua - asynchronous successive halving.
 --
--- Rungs lie at least, least * reduction, least * reduction^2, ... steps. A trial that comes to a
--- rung goes on if its value is among the best 1 / reduction of those that came there so far, or
--- the best of fewer; nobody waits for others. This is the stopping form: a trial is a call of a
--- function that cannot be put aside and taken up, so one that was stopped is not promoted later.
+-- Rungs lie at least, least * reduction, least * reduction^2, ... steps. A trial that reaches a
+-- rung goes on if its value is among the best 1 / reduction of those that have reached it so far,
+-- or is the best of fewer; no trial waits for another. This is the stopping form: a trial is a call
+-- of a function, which cannot be suspended, so a stopped trial is not promoted later.
 -- Source: L. Li et al., A system for massively parallel hyperparameter tuning, MLSys 2020,
 -- section 3.2, algorithm 2; the stopping form as in its section 3.3 on Ray Tune.
 
@@ -20,13 +20,13 @@ local OPTIONS = {
 local Asha = {}
 Asha.__index = Asha
 
---- Before a trial runs: what it reported before it was broken off does not count.
+--- Begin a trial: what it reported before it was interrupted does not count.
 function Asha:begin(trial)
   self.sweep.store:forget_reports(trial.number)
   trial.next_rung = self.least
 end
 
--- Whether the value is among those of a rung that go on.
+-- Whether a trial with this value goes on from a rung.
 local function goes_on(rows, value, reduction)
   local ahead = 0
   for _, row in ipairs(rows) do
@@ -35,7 +35,7 @@ local function goes_on(rows, value, reduction)
   return ahead < math.max(1, #rows // reduction)
 end
 
---- Whether the trial is to stop after a step. A value that is not a number never goes on.
+--- Whether the trial is to stop after a step. With NaN it always stops.
 function Asha:judge(trial, step, value)
   if value ~= value then return true end
   while step >= trial.next_rung do

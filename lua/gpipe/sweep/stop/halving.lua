@@ -1,9 +1,9 @@
 -- lua/gpipe/sweep/stop/halving.lua - successive halving in rounds.
 --
--- Every trial may do `least` steps at first; `trial.budget` says how many. When all have, the best
--- 1 / reduction of them are run again with a budget `reduction` times as large, and so on up to
--- `most` steps. A function that keeps checkpoints goes on from `trial.step`; one that does not
--- starts again, which costs 1 / (reduction - 1) more at most.
+-- Every trial may do `least` steps at first; `trial.budget` says how many. When all have done them,
+-- the best 1 / reduction of the trials are run again with a budget `reduction` times as large, and
+-- so on up to `most` steps. A function that saves checkpoints resumes at `trial.step`; one that
+-- does not starts again, which costs at most 1 / (reduction - 1) more.
 -- Source: K. Jamieson, A. Talwalkar, Non-stochastic best arm identification and hyperparameter
 -- optimization, AISTATS 2016, figure 3.
 
@@ -26,18 +26,20 @@ local function budget_of(self, rung)
   return math.min(self.least * self.reduction ^ rung, self.most)
 end
 
---- Before a trial runs. Its reports stay: a function may go on where it was.
+--- Begin a trial. Its reports stay, because a function may resume where it was.
 function Halving:begin(trial)
   trial.budget = budget_of(self, trial.row.rung or 0)
   trial.step = self.sweep.store:last_step(trial.number)
 end
 
---- Whether its budget is spent; the last one is the whole training, which ends by itself.
+--- Whether the trial's budget is spent. The last budget is the whole training, which ends by
+--- itself.
 function Halving:judge(trial, step, value)
   return value ~= value or (step >= trial.budget and trial.budget < self.most)
 end
 
--- What is at most so many steps deep: rows of the file.
+-- How many trials reached a rung, which stopped there with a value, and whether any of them may
+-- still run.
 local function at(rows, rung)
   local reached, stopped, open = 0, {}, false
   for _, row in ipairs(rows) do
@@ -49,8 +51,8 @@ local function at(rows, rung)
   return reached, stopped, open
 end
 
---- Where no other trial is left: give the best of the round that has ended a larger budget. Runs
---- inside of a transaction.
+--- Give the best trials of a finished round a larger budget. Called inside of a transaction, where
+--- no other trial is left.
 ---@return boolean whether there are trials now
 function Halving:promote(retries)
   local rows = self.sweep.store:rungs(retries)

@@ -1,6 +1,6 @@
--- lua/gpipe/sweep/stop/median.lua - the median rule: a trial stops after a step where the best of
--- its values so far is worse than the median of what complete trials had, each as the mean of its
--- values up to that step.
+-- lua/gpipe/sweep/stop/median.lua - the median rule: a trial stops after a step if its best value
+-- so far is worse than the median over complete trials, each counted by the mean of its values up
+-- to that step.
 --
 -- Source: D. Golovin et al., Google Vizier, KDD 2017, section 3.2.2.
 
@@ -11,7 +11,7 @@ local median = {}
 local OPTIONS = {
   { type = "string" },
   least = { type = "number", min = 0, default = 1 }, -- steps that every trial may do
-  first = { type = "integer", min = 1, default = 5 }, -- trials that end whatever happens
+  first = { type = "integer", min = 1, default = 5 }, -- complete trials before any is stopped
 }
 
 local Median = {}

@@ -1,11 +1,11 @@
 -- lua/gpipe/sweep/store/database.lua - the SQLite file of a sweep: opening, statements,
 -- transactions.
 --
--- On a disk of this machine the file is in WAL mode: readers do not wait for writers, and a commit
--- needs no flush (synchronous=NORMAL: a process that is killed loses nothing; if the machine loses
--- power the last commits may be gone, the file is whole). WAL keeps its index in memory that only
--- processes of one machine share, so on a network's file system, or one that is not known, the file
--- has SQLite's rollback journal, which goes by the locks of files, and every commit is flushed.
+-- On a local disk the file is in WAL mode: readers do not wait for writers, and a commit needs no
+-- flush (synchronous=NORMAL: a process that is killed loses nothing; if the machine loses power,
+-- the last commits may be gone, but the file is consistent). WAL keeps its index in memory shared
+-- by the processes of one machine. So on a network file system, or an unknown one, the file has
+-- SQLite's rollback journal, which relies on file locks alone, and every commit is flushed.
 -- Source: https://www.sqlite.org/wal.html, sections 2.2 and 6.
 
 local core = require "gpipe.core"
@@ -19,7 +19,7 @@ local database = {}
 local Database = {}
 Database.__index = Database
 
--- The numbers by which statfs tells file systems of this machine.
+-- The magic numbers of local file systems in statfs.
 local LOCAL = {
   [0xef53] = "ext4", [0x58465342] = "xfs", [0x9123683e] = "btrfs", [0x01021994] = "tmpfs",
   [0x794c7630] = "overlay", [0x2fc12fc1] = "zfs", [0xf2f52010] = "f2fs", [0xca451a4e] = "bcachefs",
@@ -45,36 +45,37 @@ function Database:value(sql, ...)
   return row and select(2, next(row))
 end
 
---- Rows that the last statement wrote.
+--- How many rows the last statement wrote.
 ---@return integer
 function Database:changes() return self.handle:changes() end
 
--- What an error leaves open is taken back.
+-- Roll back a transaction that an error left open.
 local function close(self)
   if self.handle:is_busy() then self.handle:run "ROLLBACK" end
 end
 
 local Open = { __close = function(open) close(open.database) end }
 
---- Call f() while no other process writes; all that it writes is there afterwards, or nothing.
+--- Call f() in a transaction: no other process writes meanwhile, and all or none of its writes
+--- stay.
 ---@param f function
 ---@return any ... what f returns
 function Database:transaction(f)
   local guard <close> = setmetatable({ database = self }, Open) -- luacheck: ignore guard
-  close(self) -- of one that was interrupted at its end
+  close(self) -- an interrupt may have left one open at its end
   self:run "BEGIN IMMEDIATE"
   local results = table.pack(f())
   self:run "COMMIT"
   return table.unpack(results, 1, results.n)
 end
 
---- Close it; statements and locks are given back.
+--- Close the file; statements and locks are released.
 function Database:close() self.handle:close() end
 
 local TRIES, PAUSE = 200, 0.05
 
--- Set the mode of the file. SQLite does not wait for others that are just opening it, so this does;
--- what is no database says so at once.
+-- Set the journal mode. SQLite does not wait for other processes that are opening the file, so this
+-- loop does; a file that is no database fails at once.
 local function set_mode(self, mode)
   self:run "SELECT count(*) FROM sqlite_schema"
   for _ = 1, TRIES do
@@ -86,7 +87,7 @@ end
 
 local function folder_of(path) return path:match "^(.*)/[^/]*$" or "." end
 
---- Open a file, or make it.
+--- Open a file; make it if it is missing.
 ---@param path string
 ---@return gpipe.SweepDatabase
 function database.open(path)
@@ -95,7 +96,7 @@ function database.open(path)
   local self = setmetatable({ handle = handle, path = path }, Database)
   self.is_local = LOCAL[core.file_system(folder_of(path)) or 0] ~= nil
   set_mode(self, self.is_local and "WAL" or "DELETE")
-  self:run "PRAGMA trusted_schema=OFF" -- what a hostile file brings calls nothing
+  self:run "PRAGMA trusted_schema=OFF" -- the schema of a hostile file must not call functions
   self:run("PRAGMA synchronous=" .. (self.is_local and "NORMAL" or "FULL"))
   return self
 end

@@ -1,8 +1,8 @@
--- lua/gpipe/sweep/store/init.lua - a sweep in its file: trials, reports, who works on them.
+-- lua/gpipe/sweep/store/init.lua - a sweep in its file: trials, reports, the processes that work.
 --
--- Every process asks the file for the next trial and writes there what came of it, each in one
+-- Every process takes its next trial from the file and writes the outcome there, each in one
 -- transaction, so that no trial is given out twice and none is lost. A trial belongs to the process
--- that runs it; when that one died without a word the trial is taken from it and may be run again.
+-- that runs it; if that process dies, the trial is taken from it and may be run again.
 
 local core = require "gpipe.core"
 local database = require "gpipe.sweep.store.database"
@@ -17,8 +17,8 @@ local store = {}
 local VERSION = 1
 local APPLICATION = 0x67707377 -- "gpsw": tells our files from others
 
--- States of a trial: running; complete, stopped (by a rule), failed, timeout: settled; interrupted,
--- killed, waiting (for a larger budget): to be run again.
+-- States of a trial: running; complete, stopped (by a rule), failed and timeout are final;
+-- interrupted, killed and waiting (for a larger budget) are run again.
 local TABLES = {
   [[CREATE TABLE sweep (name TEXT NOT NULL, goal TEXT NOT NULL, space TEXT NOT NULL,
     created REAL NOT NULL)]],
@@ -39,8 +39,8 @@ local TABLES = {
 ---@class gpipe.SweepStore
 ---@field db gpipe.SweepDatabase
 ---@field worker? {id: integer, beat: userdata} while this process runs trials
----@field trials table<integer, table> what was read, by number
----@field changed integer of what was read
+---@field trials table<integer, table> the rows that were read, by number
+---@field changed integer the newest change among them
 local Store = {}
 Store.__index = Store
 
@@ -58,7 +58,7 @@ end
 
 local NAMES = { "sweep", "worker", "trial", "report", "rung" }
 
--- Tables are tables: a view of such a name may read for ever.
+-- Check that the tables are no views: a view of a hostile file may read for ever.
 local function check_tables(db)
   for _, name in ipairs(NAMES) do
     local kind = db:value("SELECT type FROM sqlite_schema WHERE name = ?", name)
@@ -81,7 +81,7 @@ local function check_kind(db)
   end
 end
 
--- The sweep of a name is one sweep: what it searches cannot change on the way.
+-- Check that the file holds the same sweep: its goal and space cannot change on the way.
 local function check_same(db, sweep)
   local was = db:run("SELECT goal, space FROM sweep LIMIT 1")[1]
   if not was or type(was.goal) ~= "string" or type(was.space) ~= "string" then
@@ -99,7 +99,7 @@ local function check_same(db, sweep)
   end
 end
 
---- Open the file of a sweep, or make it.
+--- Open the file of a sweep; make it if it is missing.
 ---@param path string
 ---@param sweep {name: string, goal: string, words: table<string, string>}
 ---@return gpipe.SweepStore
@@ -119,7 +119,7 @@ end
 local STATES = { running = true, complete = true, stopped = true, failed = true, timeout = true,
   interrupted = true, killed = true, waiting = true }
 local SIMPLE = { number = true, string = true, boolean = true }
-local NUMBERS = { number = true, string = true } -- "inf" and "nan" are texts
+local NUMBERS = { number = true, string = true } -- "inf" and "nan" are stored as text
 
 local function decoded(what, json, simple)
   if json ~= nil and type(json) ~= "string" then
@@ -132,7 +132,7 @@ local function decoded(what, json, simple)
     return nil, what .. " are no object, expected names with values"
   end
   for name, value in pairs(values) do
-    local infinite = type(value) == "number" and value - value ~= 0 -- those are texts here
+    local infinite = type(value) == "number" and value - value ~= 0 -- stored as text, see above
     if type(name) ~= "string" or not simple[type(value)] or infinite then
       return nil, ("'%s' of %s is %s"):format(tostring(name), what, errors.show(value))
     end
@@ -140,7 +140,7 @@ local function decoded(what, json, simple)
   return values
 end
 
--- What is wrong with a row of the file; nil: nothing.
+-- What is wrong with a row of the file, or nil.
 local function fault_of(row)
   if math.type(row.number) ~= "integer" or row.number < 1 then
     return "the number is no integer of at least 1"
@@ -155,7 +155,7 @@ local function fault_of(row)
   if row.error ~= nil and type(row.error) ~= "string" then return "the error is no text" end
 end
 
--- A row as the program reads it. Errors name the file and the trial.
+-- Decode a row of the file. Errors name the file and the trial.
 local function read_row(self, row)
   local fault, params, values = fault_of(row), nil, nil
   if not fault then params, fault = decoded("the parameters", row.params, SIMPLE) end
@@ -167,7 +167,7 @@ local function read_row(self, row)
   row.params, row.values = params, values and text.decode_numbers(row.more)
 end
 
---- Read what changed since the last time; all trials by number are in `trials` then.
+--- Read the rows that changed since the last time, and return all trials by number.
 ---@param see? fun(row: table) called with each row that changed
 ---@return table<integer, table>
 function Store:refresh(see)
@@ -180,7 +180,7 @@ function Store:refresh(see)
   return self.trials
 end
 
---- Steps and values that a trial reported, in the order of the steps.
+--- The steps and values that a trial reported, in the order of the steps.
 ---@param number integer
 ---@return {step: number, value: number?}[]
 function Store:reports(number)
@@ -199,7 +199,7 @@ end
 
 -- ---- claiming ----------------------------------------------------------------------------------
 
--- Trials whose process is gone: killed.
+-- Mark the trials whose process is gone as killed.
 local function take_from_the_dead(self)
   local rows = self.db:run([[SELECT DISTINCT worker.* FROM worker JOIN trial
     ON trial.worker = worker.id WHERE trial.state = 'running' AND worker.id IS NOT ?]],
@@ -213,7 +213,7 @@ local function take_from_the_dead(self)
   end
 end
 
--- A trial that is to be run again, with the numbers of its attempts.
+-- Take a trial that is to be run again; its number of attempts grows by one.
 local function take_again(self, retries)
   local row = self.db:run([[SELECT number, attempts FROM trial WHERE state IN ('interrupted',
     'waiting') OR (state = 'killed' AND attempts <= ?) ORDER BY number LIMIT 1]], retries)[1]
@@ -233,11 +233,11 @@ local function take_new(self, most)
   return number
 end
 
---- Take the next trial: one that was broken off, else a new one up to `most`.
+--- Take the next trial: one that was interrupted, else a new one up to `most`.
 ---@param most integer
 ---@param retries integer how often a trial whose process died is run again
 ---@param rule? table that may give trials a larger budget where none is left
----@return integer? number nil where there is none to be had now
+---@return integer? number nil where no trial can be taken now
 function Store:claim(most, retries, rule)
   return self.db:transaction(function()
     local number = take_again(self, retries) or take_new(self, most)
@@ -251,7 +251,8 @@ function Store:bury()
   self.db:transaction(function() take_from_the_dead(self) end)
 end
 
---- How a process of this machine ended, for the trial that it ran; another one may have marked it.
+--- Write how a process of this machine ended into the trial that it ran, even if another process
+--- has marked that trial already.
 ---@param pid integer
 ---@param how string "signal 9"
 function Store:explain(pid, how)
@@ -261,7 +262,7 @@ function Store:explain(pid, how)
     (" (%s)"):format(how), pid, worker.me().machine)
 end
 
---- Whether a process of this number entered.
+--- Whether the process with this pid has entered.
 ---@param pid integer
 ---@return boolean
 function Store:has_entered(pid)
@@ -269,14 +270,14 @@ function Store:has_entered(pid)
     worker.me().machine) > 0
 end
 
---- The trials that run on this machine.
+--- List the trials that run on this machine.
 ---@return {number: integer, attempts: integer, pid: integer}[]
 function Store:running()
   return self.db:run([[SELECT number, attempts, pid FROM trial JOIN worker ON trial.worker =
     worker.id WHERE state = 'running' AND machine = ?]], worker.me().machine)
 end
 
---- Give up a trial that runs too long, whoever runs it.
+--- Give up a trial that runs too long, in whatever process.
 ---@param number integer
 ---@param error string
 function Store:expire(number, error)
@@ -299,10 +300,10 @@ end
 
 -- ---- writing -----------------------------------------------------------------------------------
 
--- A trial that was taken away meanwhile is another process's: nothing is written then.
+-- A trial may have been taken away meanwhile; then it is another process's, and nothing is written.
 local OWN = ", changed = " .. CHANGED .. " WHERE number = ? AND worker = ? AND state = 'running'"
 
---- What a trial is run with.
+--- Write the parameters of a trial.
 ---@param number integer
 ---@param params table<string, any>
 function Store:set_params(number, params)
@@ -311,7 +312,7 @@ end
 
 local LONGEST = 65536 -- bytes of an error that are kept
 
---- How a trial ended.
+--- Write how a trial ended.
 ---@param number integer
 ---@param outcome {state: string, value: number?, values: table?, error: string?, seconds: number,
 ---  step: number?}
@@ -322,7 +323,7 @@ function Store:finish(number, outcome)
     error, outcome.seconds, outcome.step, number, self.worker.id)
 end
 
---- A value that a trial reported.
+--- Write a value that a trial reported.
 ---@param number integer
 ---@param step number
 ---@param value number? nil: not a number
@@ -331,7 +332,7 @@ function Store:report(number, step, value)
     value)
 end
 
---- Forget what a trial reported before it was broken off.
+--- Delete what a trial reported before it was interrupted.
 ---@param number integer
 function Store:forget_reports(number)
   self.db:run("DELETE FROM report WHERE trial = ?", number)
@@ -341,7 +342,7 @@ end
 --- From now on this process runs trials.
 function Store:enter() self.worker = worker.enter(self.db) end
 
---- It does no longer; a trial that it has not finished is for others.
+--- This process stops running trials; a trial that it has not finished is left to others.
 function Store:leave()
   self.db:run("UPDATE trial SET state = 'interrupted', attempts = attempts - 1, changed = "
     .. CHANGED .. " WHERE worker = ? AND state = 'running'", self.worker.id)

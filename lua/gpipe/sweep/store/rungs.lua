@@ -1,10 +1,10 @@
--- lua/gpipe/sweep/store/rungs.lua - what rules that stop trials ask of the file.
+-- lua/gpipe/sweep/store/rungs.lua - the queries of the rules that stop trials.
 
 local rungs = {}
 
 local Store = {}
 
---- Enter a value of a trial at a rung, and list those of all trials there.
+--- Enter a value of a trial at a rung, and list the values of all trials there.
 ---@param step number
 ---@param number integer
 ---@param value number
@@ -17,7 +17,7 @@ function Store:rung(step, number, value)
   end)
 end
 
---- What complete trials had up to a step: the mean of each.
+--- The mean of each complete trial's values up to a step.
 ---@param step number
 ---@param sign integer
 ---@return {mean: number}[]
@@ -27,14 +27,14 @@ function Store:means(step, sign)
     GROUP BY report.trial HAVING count(report.value) > 0]], sign, step)
 end
 
---- The last step that a trial reported, in whatever attempt.
+--- The last step that a trial reported, over all attempts.
 ---@param number integer
 ---@return number?
 function Store:last_step(number)
   return self.db:value("SELECT max(step) FROM report WHERE trial = ?", number)
 end
 
---- All trials with their rungs; is_open: 1 where it runs, or is to be run again.
+--- All trials with their rungs; is_open is 1 for a trial that runs or is to be run again.
 ---@param retries integer
 ---@return {number: integer, state: string, value: number?, rung: integer?, is_open: integer}[]
 function Store:rungs(retries)
@@ -42,7 +42,7 @@ function Store:rungs(retries)
     'waiting') OR (state = 'killed' AND attempts <= ?) AS is_open FROM trial]], retries)
 end
 
---- A trial is to be run again on a higher rung; it has all its attempts again.
+--- Let a trial run again on a higher rung, with all its attempts.
 ---@param number integer
 ---@param rung integer
 function Store:promote(number, rung)
@@ -50,7 +50,7 @@ function Store:promote(number, rung)
     changed = (SELECT max(changed) + 1 FROM trial) WHERE number = ?]], rung, number)
 end
 
---- Whether a rule gives trials a larger budget now that none is left.
+--- Let a rule give trials a larger budget, where none is left; whether it did.
 ---@param rule table?
 ---@param retries integer
 ---@return boolean

@@ -1,24 +1,24 @@
--- lua/gpipe/sweep/store/worker.lua - who works on a sweep: this process, and whether others live.
+-- lua/gpipe/sweep/store/worker.lua - the processes that work on a sweep, and whether they live.
 --
--- On the same machine a process is looked up by its number and the time it started (numbers are
--- given again). Of another machine only the file is seen: there a thread of each process counts
--- beats up, and who has not counted for a while, by our own clock, is dead. Clocks are never
--- compared.
+-- A process of this machine is looked up by its pid and its start time, because pids are reused. A
+-- process of another machine shows only in the file: a thread of it counts heartbeats there, and if
+-- the count stands still for a while, by our own clock, the process is dead. Clocks of two machines
+-- are never compared.
 
 local core = require "gpipe.core"
 
 local worker = {}
 
 local BEAT_SECONDS = 10
-local SILENT_SECONDS = 60 -- a busy network file system may hold up a beat or two
+local SILENT_SECONDS = 60 -- a busy network file system may delay a heartbeat or two
 
 local function read(path)
   local file <close> = io.open(path)
   return file and file:read "a" or ""
 end
 
--- The moment a process started, in ticks since the machine did; nil where it is gone, or a zombie.
--- The name, in parentheses, may hold anything.
+-- When a process started, in clock ticks since boot; nil if it is gone or a zombie. Fields are
+-- counted from the last parenthesis, because the process' name may hold anything.
 local function start_of(pid)
   local fields = {}
   local rest = read(("/proc/%s/stat"):format(pid)):match ".*%) (.*)$"
@@ -29,7 +29,7 @@ end
 
 local me
 
---- What is written of this process.
+--- The row that describes this process.
 ---@return {machine: string, host: string, pid: integer, started: integer}
 function worker.me()
   if me then return me end
@@ -43,7 +43,7 @@ function worker.me()
   return me
 end
 
---- Enter this process, and say that it lives until `leave`.
+--- Enter this process; its heartbeat runs until `leave`.
 ---@param db gpipe.SweepDatabase
 ---@return {id: integer, beat: userdata}
 function worker.enter(db)
@@ -56,7 +56,7 @@ function worker.enter(db)
   return { id = id, beat = core.heartbeat(db.path, sql, BEAT_SECONDS) }
 end
 
---- The end of what this process does for the sweep.
+--- Stop the heartbeat and remove this process.
 ---@param db gpipe.SweepDatabase
 ---@param entered {id: integer, beat: userdata}
 function worker.leave(db, entered)
@@ -64,7 +64,7 @@ function worker.leave(db, entered)
   db:run("UPDATE worker SET ended = 1 WHERE id = ?", entered.id)
 end
 
---- Whether the process of a row lives. `seen` remembers the beats of other machines.
+--- Whether the process of a row lives. `seen` remembers the heartbeats of other machines.
 ---@param row table of the table worker
 ---@param seen table<integer, {beat: integer, at: number}>
 ---@return boolean

@@ -12,7 +12,12 @@ function check.tensor(who, value, what)
   errors.raise("%s: %s is %s, expected a tensor", who, what or "the other", errors.show(value))
 end
 
---- Check a tensor or a number.
+--- Arguments that are all tensors.
+function check.tensors(who, ...)
+  for i = 1, select("#", ...) do check.tensor(who, (select(i, ...)), "argument " .. i) end
+end
+
+--- A tensor or a number.
 function check.operand(who, value)
   if is_tensor(value) or math.type(value) then return value end
   errors.raise("%s: the other is %s, expected a tensor or a number", who, errors.show(value))

@@ -7,7 +7,7 @@ local core = require "gpipe.core"
 local errors = require "gpipe.errors"
 local options = require "gpipe.options"
 local is_tensor = require "gpipe.tensor.is"
-local together = require "gpipe.tensor.together"
+local join = require "gpipe.tensor.join"
 
 local Tensor = {}
 
@@ -53,7 +53,7 @@ function Tensor:masked_select(mask)
     errors.raise("masked_select: the mask is %s, expected a bool tensor",
       is_tensor(mask) and mask.dtype or errors.show(mask))
   end
-  local t, m = together.broadcast_tensors(self, mask)
+  local t, m = join.broadcast_tensors(self, mask)
   return t[m]
 end
 

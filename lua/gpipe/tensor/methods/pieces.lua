@@ -8,7 +8,7 @@ local create = require "gpipe.tensor.create"
 local errors = require "gpipe.errors"
 local is_tensor = require "gpipe.tensor.is"
 local options = require "gpipe.options"
-local together = require "gpipe.tensor.together"
+local join = require "gpipe.tensor.join"
 
 local Tensor = {}
 
@@ -359,7 +359,7 @@ function Tensor:masked_scatter(mask, source)
       is_tensor(mask) and mask.dtype or errors.show(mask))
   end
   check.tensor("masked_scatter", source, "the source")
-  local into, chooses = together.broadcast_tensors(self, mask)
+  local into, chooses = join.broadcast_tensors(self, mask)
   local whole, shape = chooses:reshape(-1), into.shape
   local at, values = whole:to("i64"):cumsum(1), source:reshape(-1)
   local count = values:numel()

@@ -37,7 +37,7 @@ end
 function Tensor:bucketize(boundaries, opts)
   check.tensor("bucketize", boundaries, "boundaries")
   local o = options.check("bucketize", opts, { right = { type = "boolean", default = false } })
-  return require("gpipe.tensor.like").searchsorted(boundaries, self, o)
+  return require("gpipe.tensor.indices").searchsorted(boundaries, self, o)
 end
 
 --- The positions of the elements that are not zero, one row each: nonzero.

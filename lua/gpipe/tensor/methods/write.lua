@@ -4,10 +4,10 @@
 local core = require "gpipe.core"
 local create = require "gpipe.tensor.create"
 local errors = require "gpipe.errors"
-local more = require "gpipe.tensor.more"
 local options = require "gpipe.options"
 local beside = require "gpipe.tensor.methods.beside"
 local check = require "gpipe.tensor.methods.check"
+local random = require "gpipe.tensor.random"
 local is_tensor = require "gpipe.tensor.is"
 
 local Tensor = {}
@@ -88,7 +88,7 @@ function Tensor:bernoulli_(p, opts)
   if core.tracing() then
     errors.raise "bernoulli_: in forward nothing is drawn in place, expected gp.bernoulli"
   end
-  return self:copy_(more.bernoulli(chance or 0.5, self.shape, { seed = seed }))
+  return self:copy_(random.bernoulli(chance or 0.5, self.shape, { seed = seed }))
 end
 
 --- Fill with numbers from the exponential distribution, in place.

@@ -1,0 +1,91 @@
+-- lua/gpipe/run_writer/memory.lua - the memory that the devices of a pipeline hold and that a step
+-- would take, for memory.json and for --dry-run.
+
+local checkpoint = require "gpipe.checkpoint.contents"
+local dry_run = require "gpipe.pipeline.plan.dry_run"
+local object = require "gpipe.pipeline.object"
+local sizes = require "gpipe.sizes"
+
+local memory = {}
+
+---@class gpipe.HeldMemory bytes of a device
+---@field device string
+---@field parts table<string, integer> bytes that stay allocated, by what they hold
+---@field measured integer? the most bytes that steps have taken in addition
+---@field planned integer? bytes that a step was planned to take
+
+-- The device (from 1) of a stage (from 0); the first one where the stage has several copies.
+local function device_of(pipe, stage)
+  local inner = object.inside(pipe)
+  return inner.placement[stage * inner.copies + 1] + 1
+end
+
+--- List what stays allocated on each device, and the most that steps have taken there so far.
+---@param pipe gpipe.Pipeline
+---@param opt? gpipe.Optimizer
+---@return gpipe.HeldMemory[]
+function memory.held(pipe, opt)
+  local list = {}
+  for d, device in ipairs(pipe.devices) do
+    list[d] = { device = device.name, parts = { model = 0, gradients = 0, optimizer = 0 },
+      measured = pipe.stats and pipe.stats.peak_bytes and pipe.stats.peak_bytes[d] }
+  end
+  for _, entry in ipairs(checkpoint.entries { pipe = pipe, model = pipe.model, opt = opt }) do
+    local parts = list[device_of(pipe, entry.stage)].parts
+    local part = entry.name:match "^%w+"
+    parts[part] = parts[part] + sizes.of(entry.value)
+  end
+  for _, entry in ipairs(pipe:parameters()) do
+    local parts = list[device_of(pipe, entry.stage)].parts
+    parts.gradients = parts.gradients + sizes.of(entry.value)
+  end
+  return list
+end
+
+-- Plan the same pipeline for a batch without allocating its memory.
+local function plan(pipe, x, y)
+  local inner, devices = object.inside(pipe), {}
+  for d, device in ipairs(pipe.devices) do devices[d] = { own = device.kind ~= "cpu" } end
+  return dry_run(pipe.model, {
+    balance = inner.balance, chunks = inner.chunks, schedule = inner.schedule,
+    checkpoint = inner.checkpoint, loss = inner.loss, precision = inner.precision.name,
+    deferred_batch_norm = inner.deferred, devices = devices, sample = { x, y },
+  })
+end
+
+--- List the same, and what a step with this batch was planned to take.
+---@param pipe gpipe.Pipeline
+---@param opt? gpipe.Optimizer
+---@param x any
+---@param y any
+---@return gpipe.HeldMemory[]
+function memory.compare(pipe, opt, x, y)
+  local list = memory.held(pipe, opt)
+  local good, dry = pcall(plan, pipe, x, y) -- a pipeline without a loss has no step
+  for d, bytes in ipairs(good and dry:bytes() or {}) do list[d].planned = bytes end
+  return list
+end
+
+--- Describe what a step with this batch would run and hold.
+---@param pipe gpipe.Pipeline
+---@param opt? gpipe.Optimizer
+---@param x any
+---@param y any
+---@return string
+function memory.plan(pipe, opt, x, y)
+  local dry = plan(pipe, x, y)
+  local lines = { tostring(pipe), tostring(dry) }
+  local form = "%-10s %12s %12s %12s %12s %12s"
+  lines[#lines + 1] = form:format("device", "model", "gradients", "optimizer", "a step", "in all")
+  local taken = dry:bytes()
+  for d, one in ipairs(memory.held(pipe, opt)) do
+    local parts = one.parts
+    local all = parts.model + parts.gradients + parts.optimizer + taken[d]
+    lines[#lines + 1] = form:format(one.device, sizes.text(parts.model),
+      sizes.text(parts.gradients), sizes.text(parts.optimizer), sizes.text(taken[d]),
+      sizes.text(all))
+  end
+  return table.concat(lines, "\n")
+end
+
+return memory
