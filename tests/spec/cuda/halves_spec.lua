@@ -29,8 +29,8 @@ end
 
 -- Ops whose kernels the libraries choose by alignment, too.
 local PRODUCTS = {
-  matmul = true, linear = true, linear_gelu = true, linear_add = true, attention = true, attention_qkv = true, conv2d = true,
-  conv_transpose2d = true, conv2d_dw = true,
+  matmul = true, linear = true, linear_gelu = true, linear_add = true, attention = true,
+  attention_qkv = true, conv2d = true, conv_transpose2d = true, conv2d_dw = true,
 }
 
 local function check_results(case)

@@ -21,7 +21,7 @@ describe("an error of the script's own layer", function()
     local calls = 0
     local pipe <close> = pipe_of(function()
       calls = calls + 1
-      error "out of memory: 7 bytes could not be had"
+      error "out of memory: 7 bytes"
     end)
     local text = failure(pipe.step, pipe, x, x)
     assert.is_nil(text:find "would fit")
