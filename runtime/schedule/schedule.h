@@ -5,6 +5,7 @@
  *   text.c       their text form, both ways
  *   schedule.c   a schedule of them
  *   verify/      is it one?
+ *   access/      what its actions touch, and how long it is held
  *   simulate/    what would it cost?
  *   passes.c     what is added to it before it runs, whatever the model
  *   comms.c      sends and receives, where torch puts them; steps.c: torch's dry run

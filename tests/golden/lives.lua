@@ -1,50 +1,50 @@
 -- tests/golden/lives.lua - see lives_of_schedules.lua, which wrote this file.
 return {
   ["1f1b 1 as written"] =
-    "84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f \z
-    84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f",
+    "6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 \z
+    6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29",
   ["1f1b 1 always"] =
-    "84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f \z
-    84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f",
+    "6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 \z
+    6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29",
   ["1f1b 1 except_last"] =
-    "84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f \z
-    84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f",
+    "6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 \z
+    6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29",
   ["1f1b 2 as written"] =
-    "75a3aeaf 10467562 79bcc127 08ba8942 00f07336 c943ec91 ba769b29 8f1b9922 \z
-    bd3579a1 9b170118 b2fcef24 a415bedb 8d13e8cd 1a7f79de 04bc6adc 4d7bdd87",
+    "fb6a97b6 455ed25b 9ea4d09e 4cac6ebb f13c7f67 716ec4a4 71cba7cc 8c87841b \z
+    89d616b4 633d46f5 8fe057c9 535f2e8a d021bb28 b87911df cbb1b3b1 e8c532fe",
   ["1f1b 2 always"] =
-    "75a3aeaf 75a3aeaf 75a3aeaf 75a3aeaf 75a3aeaf 75a3aeaf 75a3aeaf 75a3aeaf \z
-    75a3aeaf 75a3aeaf 75a3aeaf 75a3aeaf 75a3aeaf 75a3aeaf 75a3aeaf 75a3aeaf",
+    "fb6a97b6 fb6a97b6 fb6a97b6 fb6a97b6 fb6a97b6 fb6a97b6 fb6a97b6 fb6a97b6 \z
+    fb6a97b6 fb6a97b6 fb6a97b6 fb6a97b6 fb6a97b6 fb6a97b6 fb6a97b6 fb6a97b6",
   ["1f1b 2 except_last"] =
-    "75a3aeaf 75a3aeaf 75a3aeaf 75a3aeaf 75a3aeaf 75a3aeaf 75a3aeaf 75a3aeaf \z
-    75a3aeaf 75a3aeaf 75a3aeaf 75a3aeaf 75a3aeaf 75a3aeaf 75a3aeaf 75a3aeaf",
+    "fb6a97b6 fb6a97b6 fb6a97b6 fb6a97b6 fb6a97b6 fb6a97b6 fb6a97b6 fb6a97b6 \z
+    fb6a97b6 fb6a97b6 fb6a97b6 fb6a97b6 fb6a97b6 fb6a97b6 fb6a97b6 fb6a97b6",
   ["1f1b 3 as written"] =
-    "db352f37 c7f2ad2b b918c493 6c9e0cca 4b83bf68 ff9e4a57 9222a6e7 88ed1ef2 \z
-    262087c4 3875185e 5bc1252e 3ca25f31 29ac7f39 d46e6084 786b93ca 864449ec",
+    "12191cd9 cb6f50e5 f23942bd 75460cb0 7b6aee12 d3ad0f79 da5e90e9 189ccf48 \z
+    98eb9936 f7a848dc efbb5f0c 0d31991f 61c20a97 a5e219f6 ff25b3b0 f339704e",
   ["1f1b 3 always"] =
-    "db352f37 db352f37 db352f37 db352f37 db352f37 db352f37 db352f37 db352f37 \z
-    db352f37 db352f37 db352f37 db352f37 db352f37 db352f37 db352f37 db352f37",
+    "12191cd9 12191cd9 12191cd9 12191cd9 12191cd9 12191cd9 12191cd9 12191cd9 \z
+    12191cd9 12191cd9 12191cd9 12191cd9 12191cd9 12191cd9 12191cd9 12191cd9",
   ["1f1b 3 except_last"] =
-    "db352f37 db352f37 db352f37 db352f37 db352f37 db352f37 db352f37 db352f37 \z
-    db352f37 db352f37 db352f37 db352f37 db352f37 db352f37 db352f37 db352f37",
+    "12191cd9 12191cd9 12191cd9 12191cd9 12191cd9 12191cd9 12191cd9 12191cd9 \z
+    12191cd9 12191cd9 12191cd9 12191cd9 12191cd9 12191cd9 12191cd9 12191cd9",
   ["1f1b 4 as written"] =
-    "7bcff52c 62817bf0 c2b44230 651b1086 15d37be7 f4f5f040 0d756bd2 a2d4c264 \z
-    c14db972 c0770143 e19f295c abdcdb90 eee11e89 1c378d45 db7a1592 657cbd78",
+    "43ab9639 14433335 3f043775 8102acef 396f9036 a1a5fb85 3c851f03 5fc379c1 \z
+    5b9e3723 72415afa 77c2b4a9 606f6ed5 df355e24 e90b8928 e2e40ac3 7204c54d",
   ["1f1b 4 always"] =
-    "7bcff52c 7bcff52c 7bcff52c 7bcff52c 7bcff52c 7bcff52c 7bcff52c 7bcff52c \z
-    7bcff52c 7bcff52c 7bcff52c 7bcff52c 7bcff52c 7bcff52c 7bcff52c 7bcff52c",
+    "43ab9639 43ab9639 43ab9639 43ab9639 43ab9639 43ab9639 43ab9639 43ab9639 \z
+    43ab9639 43ab9639 43ab9639 43ab9639 43ab9639 43ab9639 43ab9639 43ab9639",
   ["1f1b 4 except_last"] =
-    "7bcff52c 7bcff52c 7bcff52c 7bcff52c 7bcff52c 7bcff52c 7bcff52c 7bcff52c \z
-    7bcff52c 7bcff52c 7bcff52c 7bcff52c 7bcff52c 7bcff52c 7bcff52c 7bcff52c",
+    "43ab9639 43ab9639 43ab9639 43ab9639 43ab9639 43ab9639 43ab9639 43ab9639 \z
+    43ab9639 43ab9639 43ab9639 43ab9639 43ab9639 43ab9639 43ab9639 43ab9639",
   ["1f1b 8 as written"] =
-    "1f8c8f1f 5e52eabc 5df1115d c37b7887 ca521c58 d002fa68 abaa9697 4b903aa3 \z
-    0d1bf384 1b137bdb f7e198d2 739369e6 9dda7683 09ef4a6f 273111ea 787c3a1b",
+    "a4d4ab6e b67920b9 649ac2e0 eb7bcb26 f68b0f5d aff5c6ed 30450eb6 a29be96a \z
+    f0acf891 f6670cf2 5a294b33 2755a2ff c6680dca 151054fe d81e4d1b 04ae0132",
   ["1f1b 8 always"] =
-    "1f8c8f1f 1f8c8f1f 1f8c8f1f 1f8c8f1f 1f8c8f1f 1f8c8f1f 1f8c8f1f 1f8c8f1f \z
-    1f8c8f1f 1f8c8f1f 1f8c8f1f 1f8c8f1f 1f8c8f1f 1f8c8f1f 1f8c8f1f 1f8c8f1f",
+    "a4d4ab6e a4d4ab6e a4d4ab6e a4d4ab6e a4d4ab6e a4d4ab6e a4d4ab6e a4d4ab6e \z
+    a4d4ab6e a4d4ab6e a4d4ab6e a4d4ab6e a4d4ab6e a4d4ab6e a4d4ab6e a4d4ab6e",
   ["1f1b 8 except_last"] =
-    "1f8c8f1f 1f8c8f1f 1f8c8f1f 1f8c8f1f 1f8c8f1f 1f8c8f1f 1f8c8f1f 1f8c8f1f \z
-    1f8c8f1f 1f8c8f1f 1f8c8f1f 1f8c8f1f 1f8c8f1f 1f8c8f1f 1f8c8f1f 1f8c8f1f",
+    "a4d4ab6e a4d4ab6e a4d4ab6e a4d4ab6e a4d4ab6e a4d4ab6e a4d4ab6e a4d4ab6e \z
+    a4d4ab6e a4d4ab6e a4d4ab6e a4d4ab6e a4d4ab6e a4d4ab6e a4d4ab6e a4d4ab6e",
   ["chimera 1 as written"] =
     "- - - - - - - - \z
     - - - - - - - -",
@@ -55,14 +55,14 @@ return {
     "- - - - - - - - \z
     - - - - - - - -",
   ["chimera 2 as written"] =
-    "75a3aeaf e82fea2f e82fea2f e82fea2f e82fea2f e82fea2f e82fea2f e82fea2f \z
-    e82fea2f e82fea2f e82fea2f e82fea2f e82fea2f e82fea2f e82fea2f e82fea2f",
+    "fb6a97b6 54f28f36 54f28f36 54f28f36 54f28f36 54f28f36 54f28f36 54f28f36 \z
+    54f28f36 54f28f36 54f28f36 54f28f36 54f28f36 54f28f36 54f28f36 54f28f36",
   ["chimera 2 always"] =
-    "75a3aeaf 314d36cb 314d36cb 314d36cb 314d36cb 314d36cb 314d36cb 314d36cb \z
-    314d36cb 314d36cb 314d36cb 314d36cb 314d36cb 314d36cb 314d36cb 314d36cb",
+    "fb6a97b6 2a636c7a 2a636c7a 2a636c7a 2a636c7a 2a636c7a 2a636c7a 2a636c7a \z
+    2a636c7a 2a636c7a 2a636c7a 2a636c7a 2a636c7a 2a636c7a 2a636c7a 2a636c7a",
   ["chimera 2 except_last"] =
-    "75a3aeaf e82fea2f e82fea2f e82fea2f e82fea2f e82fea2f e82fea2f e82fea2f \z
-    e82fea2f e82fea2f e82fea2f e82fea2f e82fea2f e82fea2f e82fea2f e82fea2f",
+    "fb6a97b6 54f28f36 54f28f36 54f28f36 54f28f36 54f28f36 54f28f36 54f28f36 \z
+    54f28f36 54f28f36 54f28f36 54f28f36 54f28f36 54f28f36 54f28f36 54f28f36",
   ["chimera 3 as written"] =
     "- - - - - - - - \z
     - - - - - - - -",
@@ -73,23 +73,23 @@ return {
     "- - - - - - - - \z
     - - - - - - - -",
   ["chimera 4 as written"] =
-    "7bcff52c 589fc0a3 6d096994 a16137c6 a9e12060 160f4385 545f9edb d6ac23c6 \z
-    c9c3fe35 7183d538 8fa68c38 6b3ed9c1 5e52e91d b1fd0b94 efc64ef8 00c54c9b",
+    "43ab9639 779b1cda 6c3cccf1 147bca2f 850d4825 dd8dfd68 7af753a2 3ed4562f \z
+    31f59958 0e072f0d 6a8e6e0d fdca6fec 8e7df610 45dadef1 6ec16acd 90ce2362",
   ["chimera 4 always"] =
-    "7bcff52c 2d221601 2d221601 2d221601 2d221601 2d221601 2d221601 2d221601 \z
-    2d221601 2d221601 2d221601 2d221601 2d221601 2d221601 2d221601 2d221601",
+    "43ab9639 91aaba2c 91aaba2c 91aaba2c 91aaba2c 91aaba2c 91aaba2c 91aaba2c \z
+    91aaba2c 91aaba2c 91aaba2c 91aaba2c 91aaba2c 91aaba2c 91aaba2c 91aaba2c",
   ["chimera 4 except_last"] =
-    "7bcff52c 589fc0a3 202b087d 2d221601 2d221601 139a5ae7 139a5ae7 2d221601 \z
-    2d221601 139a5ae7 139a5ae7 2d221601 2d221601 139a5ae7 139a5ae7 2d221601",
+    "43ab9639 779b1cda d643cc70 91aaba2c 91aaba2c 1b2fb736 1b2fb736 91aaba2c \z
+    91aaba2c 1b2fb736 1b2fb736 91aaba2c 91aaba2c 1b2fb736 1b2fb736 91aaba2c",
   ["chimera 8 as written"] =
-    "1f8c8f1f e89c0f1f 53716758 fab52088 2166a324 9910aecd a1d7c15f c361959c \z
-    009a33a7 574ca514 ff0a0ae7 f28dbb08 e06113a9 9f062ee8 f49db728 e382e7c2",
+    "a4d4ab6e 50982b6e 033de25d ee47bf8d ba20dd31 ccd7ce10 ff96f3ae ce625299 \z
+    aa497ec6 be180621 48236406 717c960d e44865d4 9c12a76d e03255ad 975f9123",
   ["chimera 8 always"] =
-    "1f8c8f1f 454b65bd 454b65bd 454b65bd 454b65bd 454b65bd 454b65bd 454b65bd \z
-    454b65bd 454b65bd 454b65bd 454b65bd 454b65bd 454b65bd 454b65bd 454b65bd",
+    "a4d4ab6e 7f80b540 7f80b540 7f80b540 7f80b540 7f80b540 7f80b540 7f80b540 \z
+    7f80b540 7f80b540 7f80b540 7f80b540 7f80b540 7f80b540 7f80b540 7f80b540",
   ["chimera 8 except_last"] =
-    "1f8c8f1f e89c0f1f 9ee78c8d 454b65bd 454b65bd 454b65bd 454b65bd 454b65bd \z
-    454b65bd b2d30b5b b2d30b5b 454b65bd 454b65bd 454b65bd 454b65bd 454b65bd",
+    "a4d4ab6e 50982b6e 324115d0 7f80b540 7f80b540 7f80b540 7f80b540 7f80b540 \z
+    7f80b540 c6e55072 c6e55072 7f80b540 7f80b540 7f80b540 7f80b540 7f80b540",
   ["dualpipe 1 as written"] =
     "- - - - - - - - \z
     - - - - - - - -",
@@ -100,14 +100,14 @@ return {
     "- - - - - - - - \z
     - - - - - - - -",
   ["dualpipe 2 as written"] =
-    "75a3aeaf e82fea2f 2dc51cbf fc486708 ac3d7446 e93e4097 f35873c5 a7bbeae0 \z
-    4d203e67 214de4e8 3416516c 70e1bbcb 6f5167ef 2663ff3a 1cce1890 55783461",
+    "fb6a97b6 54f28f36 d82aca46 285bf125 8cb05af7 e9c2e70e de9f3db0 e118d22d \z
+    9efc07de ea071485 06d00e01 aa3f597a dd04eaf6 7959eb43 ebc4861d b594d774",
   ["dualpipe 2 always"] =
-    "75a3aeaf 314d36cb 314d36cb 314d36cb 314d36cb 314d36cb 314d36cb 314d36cb \z
-    314d36cb 314d36cb 314d36cb 314d36cb 314d36cb 314d36cb 314d36cb 314d36cb",
+    "fb6a97b6 2a636c7a 2a636c7a 2a636c7a 2a636c7a 2a636c7a 2a636c7a 2a636c7a \z
+    2a636c7a 2a636c7a 2a636c7a 2a636c7a 2a636c7a 2a636c7a 2a636c7a 2a636c7a",
   ["dualpipe 2 except_last"] =
-    "75a3aeaf e82fea2f e82fea2f e82fea2f e82fea2f e82fea2f e82fea2f e82fea2f \z
-    e82fea2f e82fea2f e82fea2f e82fea2f e82fea2f e82fea2f e82fea2f e82fea2f",
+    "fb6a97b6 54f28f36 54f28f36 54f28f36 54f28f36 54f28f36 54f28f36 54f28f36 \z
+    54f28f36 54f28f36 54f28f36 54f28f36 54f28f36 54f28f36 54f28f36 54f28f36",
   ["dualpipe 3 as written"] =
     "- - - - - - - - \z
     - - - - - - - -",
@@ -118,651 +118,651 @@ return {
     "- - - - - - - - \z
     - - - - - - - -",
   ["dualpipe 4 as written"] =
-    "7bcff52c 589fc0a3 6d096994 a16137c6 aadb102c f5c0b047 77a99168 0b3ec4a4 \z
-    3aaaaf6a 2730d6be 5cffa518 dfc2ac8b fbce6fc1 a0276429 00a30707 09dd40e0",
+    "43ab9639 779b1cda 6c3cccf1 147bca2f 1d1f1939 33edae96 b7792ebd acd2da01 \z
+    0d0961eb 547724f7 3a6f5f6d d9b00152 7207d5ec c373a844 ae099f56 49ac44a5",
   ["dualpipe 4 always"] =
-    "7bcff52c 2d221601 2d221601 2d221601 2d221601 2d221601 2d221601 ddc5480b \z
-    2d221601 ddc5480b 2d221601 ddc5480b 2d221601 ddc5480b 2d221601 ddc5480b",
+    "43ab9639 91aaba2c 91aaba2c 91aaba2c 91aaba2c 91aaba2c 91aaba2c a10ae0d2 \z
+    91aaba2c a10ae0d2 91aaba2c a10ae0d2 91aaba2c a10ae0d2 91aaba2c a10ae0d2",
   ["dualpipe 4 except_last"] =
-    "7bcff52c 589fc0a3 202b087d 2d221601 5b56cb13 1d963d61 1d963d61 e686746f \z
-    1d963d61 e686746f 1d963d61 e686746f 1d963d61 e686746f 1d963d61 e686746f",
+    "43ab9639 779b1cda d643cc70 91aaba2c 7f91b10a f06b848c f06b848c 4cf372ae \z
+    f06b848c 4cf372ae f06b848c 4cf372ae f06b848c 4cf372ae f06b848c 4cf372ae",
   ["dualpipe 8 as written"] =
-    "1f8c8f1f e89c0f1f 53716758 fab52088 2166a324 9910aecd a1d7c15f c361959c \z
-    fdf5a7bc f92f5b12 465586cc 343a09bd 678419e2 30d5f6e5 1242160a 30f5666a",
+    "a4d4ab6e 50982b6e 033de25d ee47bf8d ba20dd31 ccd7ce10 ff96f3ae ce625299 \z
+    c4a515b9 afc3a373 b6b8eb09 86b4b940 19fb6fc3 64c830d8 f015563b 52474d9b",
   ["dualpipe 8 always"] =
-    "1f8c8f1f 454b65bd 454b65bd 454b65bd 454b65bd 454b65bd 454b65bd 454b65bd \z
-    454b65bd 454b65bd 454b65bd 454b65bd d199de89 baac9a29 d340dbef 0c91a2a9",
+    "a4d4ab6e 7f80b540 7f80b540 7f80b540 7f80b540 7f80b540 7f80b540 7f80b540 \z
+    7f80b540 7f80b540 7f80b540 7f80b540 ddcf28b4 d8e84854 810bca7e dd00dcd4",
   ["dualpipe 8 except_last"] =
-    "1f8c8f1f e89c0f1f 9ee78c8d 454b65bd 454b65bd 454b65bd 454b65bd 454b65bd \z
-    3de456bb d8cc6f95 d8cc6f95 d8cc6f95 7f837f01 ad0c9b4d 6f35fe93 e3df2ca5",
+    "a4d4ab6e 50982b6e 324115d0 7f80b540 7f80b540 7f80b540 7f80b540 7f80b540 \z
+    c89942d2 3c8eb888 3c8eb888 3c8eb888 13d4477c ba72a690 5ceb33da 6d401098",
   ["dualpipev 1 as written"] =
-    "7e50d9ea 1f282da1 755b427e 7968eb11 3fe92135 86a46a80 57e32268 08057dc1 \z
-    cb85fc90 760ba2df 1845554b 5f250c42 cf546edc 4345662d 874bed33 8eded8de",
+    "009ef3f8 d143ac37 8ecb82a4 c3a9d787 3bb18c23 5a401702 c423abfa afaf35d7 \z
+    a8dbb972 954928f9 c385050d f1cdcb00 e6a160e6 deac722b dcdb4225 e0277704",
   ["dualpipev 1 always"] =
-    "3b2d3a84 3b2d3a84 3b2d3a84 3b2d3a84 3b2d3a84 3b2d3a84 3b2d3a84 3b2d3a84 \z
-    3b2d3a84 3b2d3a84 3b2d3a84 3b2d3a84 3b2d3a84 3b2d3a84 3b2d3a84 3b2d3a84",
+    "8d7e311e 8d7e311e 8d7e311e 8d7e311e 8d7e311e 8d7e311e 8d7e311e 8d7e311e \z
+    8d7e311e 8d7e311e 8d7e311e 8d7e311e 8d7e311e 8d7e311e 8d7e311e 8d7e311e",
   ["dualpipev 1 except_last"] =
-    "7e50d9ea 7e50d9ea 7e50d9ea 7e50d9ea 7e50d9ea 7e50d9ea 7e50d9ea 7e50d9ea \z
-    7e50d9ea 7e50d9ea 7e50d9ea 7e50d9ea 7e50d9ea 7e50d9ea 7e50d9ea 7e50d9ea",
+    "009ef3f8 009ef3f8 009ef3f8 009ef3f8 009ef3f8 009ef3f8 009ef3f8 009ef3f8 \z
+    009ef3f8 009ef3f8 009ef3f8 009ef3f8 009ef3f8 009ef3f8 009ef3f8 009ef3f8",
   ["dualpipev 2 as written"] =
-    "689ccb79 38e1fd1c 3486b925 5b3d3b72 8499389b 61b952d8 4ae2753e 04f1a614 \z
-    56b3d05e deb7d40f 9cf48e14 69bfe2f0 d7298f09 df0ddf25 c6f11276 011b3e98",
+    "21bec19c 3282e7f1 bbd4ef90 0e6e176b 77fa664a 009416b5 67e0093f 57eb1b39 \z
+    7caebc5f 55e38116 044f4339 0cec037d ba8e852c 743ac590 9fd668a7 4431d075",
   ["dualpipev 2 always"] =
-    "b48762a2 b48762a2 b48762a2 19b19937 19b19937 19b19937 19b19937 19b19937 \z
-    19b19937 19b19937 19b19937 19b19937 19b19937 19b19937 19b19937 19b19937",
+    "823af99b 823af99b 823af99b 3b30daae 3b30daae 3b30daae 3b30daae 3b30daae \z
+    3b30daae 3b30daae 3b30daae 3b30daae 3b30daae 3b30daae 3b30daae 3b30daae",
   ["dualpipev 2 except_last"] =
-    "689ccb79 b48762a2 8394a5f0 364927f5 364927f5 364927f5 364927f5 364927f5 \z
-    364927f5 364927f5 364927f5 364927f5 364927f5 364927f5 364927f5 364927f5",
+    "21bec19c 823af99b a5659e7d 7aebfa20 7aebfa20 7aebfa20 7aebfa20 7aebfa20 \z
+    7aebfa20 7aebfa20 7aebfa20 7aebfa20 7aebfa20 7aebfa20 7aebfa20 7aebfa20",
   ["dualpipev 3 as written"] =
-    "23aeb324 5ee7f1c3 562d09d3 d08a2cce 717b403a ad5ba2ee a7a1da2b 9408b3b8 \z
-    6afb7f86 b7141e23 b0cc68e1 dfbd087f 6894d32d 9a07fc20 83f4511c f47ea077",
+    "cf9cb416 c5cf018d e5371ffd f732062c 3fba1700 4002e4cc 7279dde5 57bcbac2 \z
+    460e2eb4 9c7a126d 03e4d32f 50f750d1 465e24e3 63f4a15a 5423edde 2302a619",
   ["dualpipev 3 always"] =
-    "28530394 28530394 28530394 28530394 28530394 d45a79fa d45a79fa d45a79fa \z
-    d45a79fa d45a79fa d45a79fa d45a79fa d45a79fa d45a79fa d45a79fa d45a79fa",
+    "25afd226 25afd226 25afd226 25afd226 25afd226 acdad8c0 acdad8c0 acdad8c0 \z
+    acdad8c0 acdad8c0 acdad8c0 acdad8c0 acdad8c0 acdad8c0 acdad8c0 acdad8c0",
   ["dualpipev 3 except_last"] =
-    "23aeb324 28530394 28530394 48900bca 48900bca ac6d140c ac6d140c ac6d140c \z
-    ac6d140c ac6d140c ac6d140c ac6d140c ac6d140c ac6d140c ac6d140c ac6d140c",
+    "cf9cb416 25afd226 25afd226 da132bb0 da132bb0 e09b236e e09b236e e09b236e \z
+    e09b236e e09b236e e09b236e e09b236e e09b236e e09b236e e09b236e e09b236e",
   ["dualpipev 4 as written"] =
-    "472ba1af 876e3398 9226224d 1c388981 4ec035fa 896fb71d ae2f165a b829c291 \z
-    9258b596 2f7abd79 19363054 f8ce38d8 dd544391 57d5f28d 5591cf3c 5f820ec9",
+    "38a1e5ee 81a1d9ed 87f97840 30c4b1ac f70c0d7b 9ad0d410 3162e9db c859917c \z
+    c2a4e63f 3ebcdf54 9533adb1 25be652d 36a7ca7c cffcb680 7ef33609 7958bc64",
   ["dualpipev 4 always"] =
-    "1450abea 1450abea 1450abea 1450abea 1450abea 1450abea 6803166d 2f710979 \z
-    2f710979 2f710979 2f710979 2f710979 2f710979 2f710979 2f710979 2f710979",
+    "dc2c5a6b dc2c5a6b dc2c5a6b dc2c5a6b dc2c5a6b dc2c5a6b 10e12160 a48dcb54 \z
+    a48dcb54 a48dcb54 a48dcb54 a48dcb54 a48dcb54 a48dcb54 a48dcb54 a48dcb54",
   ["dualpipev 4 except_last"] =
-    "472ba1af 1450abea 1450abea 1450abea 811e91f0 811e91f0 79feeaaf 5f3e3413 \z
-    5f3e3413 5f3e3413 5f3e3413 5f3e3413 5f3e3413 5f3e3413 5f3e3413 5f3e3413",
+    "38a1e5ee dc2c5a6b dc2c5a6b dc2c5a6b e6c21935 e6c21935 77e0a6ee c53b920a \z
+    c53b920a c53b920a c53b920a c53b920a c53b920a c53b920a c53b920a c53b920a",
   ["dualpipev 8 as written"] =
-    "d609ceff e61b6bf7 ddf548bc 656217c7 79d8370d 4d6733e4 4c384aa8 2f966950 \z
-    860a11ea 73ed6882 0552ef56 d77667b0 3a14987e 9fb7c8de f0f8c564 ad737b35",
+    "8dfd7a4e a7ac3a96 22294eb9 d3fb3866 b0a77c50 293d1ff1 8c09fd2d 96ae9b85 \z
+    9ccf4d1b 81fc43e3 d8780fef 43f05de5 8fd399a7 ea6c6a87 45789571 7ab25728",
   ["dualpipev 8 always"] =
-    "f714b0bd f714b0bd f714b0bd f714b0bd f714b0bd f714b0bd f714b0bd f714b0bd \z
-    f714b0bd f714b0bd 25ffbaa5 b9d7f5f9 1032207d 7e553daa 1f699f4e 833426d1",
+    "1bcd8840 1bcd8840 1bcd8840 1bcd8840 1bcd8840 1bcd8840 1bcd8840 1bcd8840 \z
+    1bcd8840 1bcd8840 f9caee98 f1d7e4e4 3dee1200 4d9132db 701e5237 eee1bf8c",
   ["dualpipev 8 except_last"] =
-    "d609ceff f714b0bd f714b0bd f714b0bd f714b0bd f714b0bd f714b0bd f714b0bd \z
-    44038e28 44038e28 21f5d048 88511830 cd54ff02 ab7bd3bd c829608f b9f6fa22",
+    "8dfd7a4e 1bcd8840 1bcd8840 1bcd8840 1bcd8840 1bcd8840 1bcd8840 1bcd8840 \z
+    50ead4ad 50ead4ad 21b9894d 70e25a65 2431b663 55e87340 07a3229e 422ab603",
   ["gpipe 1 as written"] =
-    "84bc306f d8bff840 ea962a19 04e9ff68 aded4fb5 01311272 27bdc062 a77d4e4e \z
-    f0d7d3b0 65a394e4 60adce1d dd483d0a 08c5d0e2 93b82524 7d3cc14b 1d47f640",
+    "6096bf29 d97a48c2 e38bca3f aac6b8fa 3bf7d2a3 026482d0 b8a165a0 81620c14 \z
+    9f93a792 11eceefe e3aa167b 807bae18 72916e20 40fcfb3e 749db10d 245e66c2",
   ["gpipe 1 always"] =
-    "84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f \z
-    84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f",
+    "6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 \z
+    6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29",
   ["gpipe 1 except_last"] =
-    "84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f \z
-    84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f",
+    "6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 \z
+    6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29",
   ["gpipe 2 as written"] =
-    "75a3aeaf b6ad35c7 4238c85e 035b820e fe2754bd 9b765d71 50e628a3 88aac4e2 \z
-    4c2eaf3b f9bfafa5 64352f1f b79bbbf5 9111702f 0b7f026b e23ece15 099c48ab",
+    "fb6a97b6 200ddd3e 7ec9745f 7df6d28f 60ea3bd8 d1ba0184 c7dd2ea2 5f8c7ddb \z
+    4bc5d36a 2a9c3a10 0c208aa6 62802e20 a2ddc536 dc64639a d82ef9c0 471febda",
   ["gpipe 2 always"] =
-    "75a3aeaf 75a3aeaf 75a3aeaf 75a3aeaf 75a3aeaf 75a3aeaf 75a3aeaf 75a3aeaf \z
-    75a3aeaf 75a3aeaf 75a3aeaf 75a3aeaf 75a3aeaf 75a3aeaf 75a3aeaf 75a3aeaf",
+    "fb6a97b6 fb6a97b6 fb6a97b6 fb6a97b6 fb6a97b6 fb6a97b6 fb6a97b6 fb6a97b6 \z
+    fb6a97b6 fb6a97b6 fb6a97b6 fb6a97b6 fb6a97b6 fb6a97b6 fb6a97b6 fb6a97b6",
   ["gpipe 2 except_last"] =
-    "75a3aeaf 75a3aeaf 75a3aeaf 75a3aeaf 75a3aeaf 75a3aeaf 75a3aeaf 75a3aeaf \z
-    75a3aeaf 75a3aeaf 75a3aeaf 75a3aeaf 75a3aeaf 75a3aeaf 75a3aeaf 75a3aeaf",
+    "fb6a97b6 fb6a97b6 fb6a97b6 fb6a97b6 fb6a97b6 fb6a97b6 fb6a97b6 fb6a97b6 \z
+    fb6a97b6 fb6a97b6 fb6a97b6 fb6a97b6 fb6a97b6 fb6a97b6 fb6a97b6 fb6a97b6",
   ["gpipe 3 as written"] =
-    "db352f37 d72462f3 d23b1bdc c007d075 553983f3 8b310fd8 daa3b439 27cf50ea \z
-    fdcb340a 0e1acf6a e103d3d0 907ebb16 75611bc1 f2617c14 7bbdf652 20ba43bf",
+    "12191cd9 719bce1d 766f209e 9bdbae5b c591cf1d 79b797e2 b03b9f97 474a9bd0 \z
+    bf6a8bf0 414eca50 f6a8352a 543283e4 e0a9e50f 48b9baa6 cbcf2ea8 5acd6411",
   ["gpipe 3 always"] =
-    "db352f37 db352f37 db352f37 db352f37 db352f37 db352f37 db352f37 db352f37 \z
-    db352f37 db352f37 db352f37 db352f37 db352f37 db352f37 db352f37 db352f37",
+    "12191cd9 12191cd9 12191cd9 12191cd9 12191cd9 12191cd9 12191cd9 12191cd9 \z
+    12191cd9 12191cd9 12191cd9 12191cd9 12191cd9 12191cd9 12191cd9 12191cd9",
   ["gpipe 3 except_last"] =
-    "db352f37 db352f37 db352f37 db352f37 db352f37 db352f37 db352f37 db352f37 \z
-    db352f37 db352f37 db352f37 db352f37 db352f37 db352f37 db352f37 db352f37",
+    "12191cd9 12191cd9 12191cd9 12191cd9 12191cd9 12191cd9 12191cd9 12191cd9 \z
+    12191cd9 12191cd9 12191cd9 12191cd9 12191cd9 12191cd9 12191cd9 12191cd9",
   ["gpipe 4 as written"] =
-    "7bcff52c 5acaed38 7d1d62af b17b9259 2bfc38bf 80b536bc fe5f32b9 a0ab797b \z
-    2737eb1e 4c6490d6 7cf7ee88 4922b44e 1085f145 4b16fd57 b3357aef 2c97f60d",
+    "43ab9639 1d8f870d edad5eee 99750b34 9c1c24fe a1558189 cd9e5a94 e07a75c2 \z
+    41eb80d7 b129177f 0ec67add 9cdc5b87 e4adcd28 6bbe49e6 1784a52e 6201be00",
   ["gpipe 4 always"] =
-    "7bcff52c 7bcff52c 7bcff52c 7bcff52c 7bcff52c 7bcff52c 7bcff52c 7bcff52c \z
-    7bcff52c 7bcff52c 7bcff52c 7bcff52c 7bcff52c 7bcff52c 7bcff52c 7bcff52c",
+    "43ab9639 43ab9639 43ab9639 43ab9639 43ab9639 43ab9639 43ab9639 43ab9639 \z
+    43ab9639 43ab9639 43ab9639 43ab9639 43ab9639 43ab9639 43ab9639 43ab9639",
   ["gpipe 4 except_last"] =
-    "7bcff52c 7bcff52c 7bcff52c 7bcff52c 7bcff52c 7bcff52c 7bcff52c 7bcff52c \z
-    7bcff52c 7bcff52c 7bcff52c 7bcff52c 7bcff52c 7bcff52c 7bcff52c 7bcff52c",
+    "43ab9639 43ab9639 43ab9639 43ab9639 43ab9639 43ab9639 43ab9639 43ab9639 \z
+    43ab9639 43ab9639 43ab9639 43ab9639 43ab9639 43ab9639 43ab9639 43ab9639",
   ["gpipe 8 as written"] =
-    "1f8c8f1f 8f2ab550 e53a111c 71051905 a3d3ed08 e52df18d b1c9842f c916bbf5 \z
-    139fd60d e727191d 82b8a36b a8b70780 5f0ff75c 2102de87 9ccdc495 c5773a27",
+    "a4d4ab6e 48ec0785 1081a219 caa5aef8 611a780d f64472d0 7de798be 67f9c9e8 \z
+    4d788350 daa624a0 112ff542 02aa2535 cd8d7e59 2af5c126 4a7b8588 0b5ee146",
   ["gpipe 8 always"] =
-    "1f8c8f1f 1f8c8f1f 1f8c8f1f 1f8c8f1f 1f8c8f1f 1f8c8f1f 1f8c8f1f 1f8c8f1f \z
-    1f8c8f1f 1f8c8f1f 1f8c8f1f 1f8c8f1f 1f8c8f1f 1f8c8f1f 1f8c8f1f 1f8c8f1f",
+    "a4d4ab6e a4d4ab6e a4d4ab6e a4d4ab6e a4d4ab6e a4d4ab6e a4d4ab6e a4d4ab6e \z
+    a4d4ab6e a4d4ab6e a4d4ab6e a4d4ab6e a4d4ab6e a4d4ab6e a4d4ab6e a4d4ab6e",
   ["gpipe 8 except_last"] =
-    "1f8c8f1f 1f8c8f1f 1f8c8f1f 1f8c8f1f 1f8c8f1f 1f8c8f1f 1f8c8f1f 1f8c8f1f \z
-    1f8c8f1f 1f8c8f1f 1f8c8f1f 1f8c8f1f 1f8c8f1f 1f8c8f1f 1f8c8f1f 1f8c8f1f",
+    "a4d4ab6e a4d4ab6e a4d4ab6e a4d4ab6e a4d4ab6e a4d4ab6e a4d4ab6e a4d4ab6e \z
+    a4d4ab6e a4d4ab6e a4d4ab6e a4d4ab6e a4d4ab6e a4d4ab6e a4d4ab6e a4d4ab6e",
   ["interleaved_1f1b 1 as written"] =
-    "7e50d9ea 6b932f3b 931b748a 84a868c7 4afe78c7 1c6928a0 0123ec1c cbf2dfb7 \z
-    3e77391c 52aeb0bf 8709835f 9e9bfb6a ae069658 9e006dad 033adecb 73041c14",
+    "009ef3f8 8588539d fec26d98 69cace51 dfdfde51 647637a2 98e78a26 8d58f4e1 \z
+    a2f00726 19f41cd9 b0720179 e552fd78 3bf2754a e7fe01ab f78cf68d dba6968e",
   ["interleaved_1f1b 1 always"] =
-    "3b2d3a84 3b2d3a84 3b2d3a84 3b2d3a84 3b2d3a84 3b2d3a84 3b2d3a84 3b2d3a84 \z
-    3b2d3a84 3b2d3a84 3b2d3a84 3b2d3a84 3b2d3a84 3b2d3a84 3b2d3a84 3b2d3a84",
+    "8d7e311e 8d7e311e 8d7e311e 8d7e311e 8d7e311e 8d7e311e 8d7e311e 8d7e311e \z
+    8d7e311e 8d7e311e 8d7e311e 8d7e311e 8d7e311e 8d7e311e 8d7e311e 8d7e311e",
   ["interleaved_1f1b 1 except_last"] =
-    "7e50d9ea 3b2d3a84 3b2d3a84 3b2d3a84 3b2d3a84 3b2d3a84 3b2d3a84 3b2d3a84 \z
-    3b2d3a84 3b2d3a84 3b2d3a84 3b2d3a84 3b2d3a84 3b2d3a84 3b2d3a84 3b2d3a84",
+    "009ef3f8 8d7e311e 8d7e311e 8d7e311e 8d7e311e 8d7e311e 8d7e311e 8d7e311e \z
+    8d7e311e 8d7e311e 8d7e311e 8d7e311e 8d7e311e 8d7e311e 8d7e311e 8d7e311e",
   ["interleaved_1f1b 2 as written"] =
-    "5ae70520 08500bb5 156c0b17 36baea77 5cc3d860 7769464d 3577b80e c2870a29 \z
-    c02b7fca b92525dc 7bc45576 9d04a27d 7d0f5378 5753e30e bfefec5f 1ca4f091",
+    "384dce6d 48c46be0 75e2a58e f75985ee 19fa8bad 497864a8 537e388f a4c14ecc \z
+    354fb6d3 d78d06b1 c3e283a7 d0aae798 e8e11655 7ea47b8f 09d901e6 e680e8a4",
   ["interleaved_1f1b 2 always"] =
-    "3d9e46c8 3d9e46c8 3d9e46c8 3d9e46c8 3d9e46c8 3d9e46c8 3d9e46c8 3d9e46c8 \z
-    3d9e46c8 3d9e46c8 3d9e46c8 3d9e46c8 3d9e46c8 3d9e46c8 3d9e46c8 3d9e46c8",
+    "e5523ee5 e5523ee5 e5523ee5 e5523ee5 e5523ee5 e5523ee5 e5523ee5 e5523ee5 \z
+    e5523ee5 e5523ee5 e5523ee5 e5523ee5 e5523ee5 e5523ee5 e5523ee5 e5523ee5",
   ["interleaved_1f1b 2 except_last"] =
-    "5ae70520 3d9e46c8 3d9e46c8 3d9e46c8 3d9e46c8 3d9e46c8 3d9e46c8 3d9e46c8 \z
-    3d9e46c8 3d9e46c8 3d9e46c8 3d9e46c8 3d9e46c8 3d9e46c8 3d9e46c8 3d9e46c8",
+    "384dce6d e5523ee5 e5523ee5 e5523ee5 e5523ee5 e5523ee5 e5523ee5 e5523ee5 \z
+    e5523ee5 e5523ee5 e5523ee5 e5523ee5 e5523ee5 e5523ee5 e5523ee5 e5523ee5",
   ["interleaved_1f1b 3 as written"] =
-    "ebfaa841 88748106 696dbf2a c959b680 5c605b9b e9e261b4 248c8650 87cb2785 \z
-    8087d667 e3680e1e ae20c310 e3acd9c6 f0b0869d a0f95280 4a11dc85 edb945ed",
+    "6fc0618f 9dbe8034 263a8210 12d443ba 76496235 4e364ec6 8dc717aa 93ed508b \z
+    a69b5069 0991469c 8cab7c6a 7ecf80f4 ed5ed0b3 350c5fba e746658b db19ffa3",
   ["interleaved_1f1b 3 always"] =
-    "68c86e2c 68c86e2c 68c86e2c 68c86e2c 68c86e2c 68c86e2c 68c86e2c 68c86e2c \z
-    68c86e2c 68c86e2c 68c86e2c 68c86e2c 68c86e2c 68c86e2c 68c86e2c 68c86e2c",
+    "de264c8e de264c8e de264c8e de264c8e de264c8e de264c8e de264c8e de264c8e \z
+    de264c8e de264c8e de264c8e de264c8e de264c8e de264c8e de264c8e de264c8e",
   ["interleaved_1f1b 3 except_last"] =
-    "ebfaa841 68c86e2c 68c86e2c 68c86e2c 68c86e2c 68c86e2c 68c86e2c 68c86e2c \z
-    68c86e2c 68c86e2c 68c86e2c 68c86e2c 68c86e2c 68c86e2c 68c86e2c 68c86e2c",
+    "6fc0618f de264c8e de264c8e de264c8e de264c8e de264c8e de264c8e de264c8e \z
+    de264c8e de264c8e de264c8e de264c8e de264c8e de264c8e de264c8e de264c8e",
   ["interleaved_1f1b 4 as written"] =
-    "cf4b7403 2c17078e 12c0a0e0 ce7a7196 e51fda57 4e215680 0bbe5659 00ee58e7 \z
-    0f5e4a75 dde71889 f8f5cf9a a59116ca b1111964 e1c3fcdc b15034f4 ebeff09c",
+    "a2d787ba 762744c7 839ca4a5 fae9c23f a500fee6 ae729fc5 9750af34 a6b44536 \z
+    77907398 9dfd0824 dee3891b e8cf05cb 2c2f58c1 14e00c29 7da456d1 854971e9",
   ["interleaved_1f1b 4 always"] =
-    "fa3c6e90 fa3c6e90 fa3c6e90 fa3c6e90 fa3c6e90 fa3c6e90 fa3c6e90 fa3c6e90 \z
-    fa3c6e90 fa3c6e90 fa3c6e90 fa3c6e90 fa3c6e90 fa3c6e90 fa3c6e90 fa3c6e90",
+    "ecb5a9d5 ecb5a9d5 ecb5a9d5 ecb5a9d5 ecb5a9d5 ecb5a9d5 ecb5a9d5 ecb5a9d5 \z
+    ecb5a9d5 ecb5a9d5 ecb5a9d5 ecb5a9d5 ecb5a9d5 ecb5a9d5 ecb5a9d5 ecb5a9d5",
   ["interleaved_1f1b 4 except_last"] =
-    "cf4b7403 fa3c6e90 fa3c6e90 fa3c6e90 fa3c6e90 fa3c6e90 fa3c6e90 fa3c6e90 \z
-    fa3c6e90 fa3c6e90 fa3c6e90 fa3c6e90 fa3c6e90 fa3c6e90 fa3c6e90 fa3c6e90",
+    "a2d787ba ecb5a9d5 ecb5a9d5 ecb5a9d5 ecb5a9d5 ecb5a9d5 ecb5a9d5 ecb5a9d5 \z
+    ecb5a9d5 ecb5a9d5 ecb5a9d5 ecb5a9d5 ecb5a9d5 ecb5a9d5 ecb5a9d5 ecb5a9d5",
   ["interleaved_1f1b 8 as written"] =
-    "9d651720 d7329dd6 072aa5ef ef0cf9cd 1f42e5fb b75d0d4e 89ceb1dc 0eeea11a \z
-    5f8e92b1 11d69410 7611f183 2ca7a929 958bd862 9003f20f 2e92746b fe9a1319",
+    "afc5a8d5 612bda6f 18a7847e d29fa110 adf72012 9b111037 ddeb74d9 785bb9cb \z
+    dfb57a6c a33fe845 6dff90ca b8273f54 c870ca43 987f981e 938ade42 0b22b584",
   ["interleaved_1f1b 8 always"] =
-    "c2274611 c2274611 c2274611 c2274611 c2274611 c2274611 c2274611 c2274611 \z
-    c2274611 c2274611 c2274611 c2274611 c2274611 c2274611 c2274611 c2274611",
+    "5e59accc 5e59accc 5e59accc 5e59accc 5e59accc 5e59accc 5e59accc 5e59accc \z
+    5e59accc 5e59accc 5e59accc 5e59accc 5e59accc 5e59accc 5e59accc 5e59accc",
   ["interleaved_1f1b 8 except_last"] =
-    "9d651720 c2274611 c2274611 c2274611 c2274611 c2274611 c2274611 c2274611 \z
-    c2274611 c2274611 c2274611 c2274611 c2274611 c2274611 c2274611 c2274611",
+    "afc5a8d5 5e59accc 5e59accc 5e59accc 5e59accc 5e59accc 5e59accc 5e59accc \z
+    5e59accc 5e59accc 5e59accc 5e59accc 5e59accc 5e59accc 5e59accc 5e59accc",
   ["interleaved_zero_bubble 1 as written"] =
-    "7e50d9ea 6b932f3b 931b748a 84a868c7 4afe78c7 1c6928a0 0123ec1c cbf2dfb7 \z
-    3e77391c 52aeb0bf 8709835f 9e9bfb6a ae069658 9e006dad 033adecb 73041c14",
+    "009ef3f8 8588539d fec26d98 69cace51 dfdfde51 647637a2 98e78a26 8d58f4e1 \z
+    a2f00726 19f41cd9 b0720179 e552fd78 3bf2754a e7fe01ab f78cf68d dba6968e",
   ["interleaved_zero_bubble 1 always"] =
-    "3b2d3a84 3b2d3a84 3b2d3a84 3b2d3a84 3b2d3a84 3b2d3a84 3b2d3a84 3b2d3a84 \z
-    3b2d3a84 3b2d3a84 3b2d3a84 3b2d3a84 3b2d3a84 3b2d3a84 3b2d3a84 3b2d3a84",
+    "8d7e311e 8d7e311e 8d7e311e 8d7e311e 8d7e311e 8d7e311e 8d7e311e 8d7e311e \z
+    8d7e311e 8d7e311e 8d7e311e 8d7e311e 8d7e311e 8d7e311e 8d7e311e 8d7e311e",
   ["interleaved_zero_bubble 1 except_last"] =
-    "7e50d9ea 3b2d3a84 3b2d3a84 3b2d3a84 3b2d3a84 3b2d3a84 3b2d3a84 3b2d3a84 \z
-    3b2d3a84 3b2d3a84 3b2d3a84 3b2d3a84 3b2d3a84 3b2d3a84 3b2d3a84 3b2d3a84",
+    "009ef3f8 8d7e311e 8d7e311e 8d7e311e 8d7e311e 8d7e311e 8d7e311e 8d7e311e \z
+    8d7e311e 8d7e311e 8d7e311e 8d7e311e 8d7e311e 8d7e311e 8d7e311e 8d7e311e",
   ["interleaved_zero_bubble 2 as written"] =
-    "5ae70520 cf99a31d a4f2cee9 35805587 7b9b9586 b429f9b5 75a80996 047bebd9 \z
-    65a7c0a4 1a20f6d7 85f9c9a6 37c84b11 32016c08 21f20623 15f1bcd4 4182e4cb",
+    "384dce6d f0c1c338 b337e98c 5e3b6afe d0285637 321549e0 61de14c7 3578bcfc \z
+    db5d1549 0c2b5f4e 9e952d57 5746b724 0da05e25 143e5822 390117f9 c35e0a7a",
   ["interleaved_zero_bubble 2 always"] =
-    "a8d0f8e4 fa397481 8b71df87 55f1f411 b0c54e61 38bda69b 3307c19b 62231161 \z
-    21917697 7cc08091 a6616375 71cb5d5b c622c5f1 bb1d358d 7a1f2371 2d0f0649",
+    "c7149f89 3298e914 7a1fc4fe e951e824 75354174 cf89c44a 8c69774a 2dbfdc74 \z
+    1af94d0e eafcf8a4 595ff1a0 9ec2610a 0200ce04 96541de8 f1f67784 675a066c",
   ["interleaved_zero_bubble 2 except_last"] =
-    "5ae70520 fa397481 8b71df87 55f1f411 b0c54e61 38bda69b 3307c19b 62231161 \z
-    21917697 7cc08091 a6616375 71cb5d5b c622c5f1 bb1d358d 7a1f2371 2d0f0649",
+    "384dce6d 3298e914 7a1fc4fe e951e824 75354174 cf89c44a 8c69774a 2dbfdc74 \z
+    1af94d0e eafcf8a4 595ff1a0 9ec2610a 0200ce04 96541de8 f1f67784 675a066c",
   ["interleaved_zero_bubble 3 as written"] =
-    "ebfaa841 91510440 ecbc2e46 4cd95bd9 ac2f7996 e8c1be0a f0a78b33 b387d8e2 \z
-    8b7f4a68 f4403cef c9e19bb0 8da12336 265a662a b1408f63 0cbaf953 aa31bf19",
+    "6fc0618f b3ee997a bd8ac574 856f9a37 e933f264 4901d5f0 9a3b2e5d 3bd04118 \z
+    a54c1912 ba12a6e1 cea5020a 8231da84 54f54910 80e69bad 68449f7d 7b03d577",
   ["interleaved_zero_bubble 3 always"] =
-    "4ef9e45e 2f6c6e02 df8c21b5 a80a948f 80053e01 cd8dbd01 79c94481 74884b81 \z
-    c2820861 f44be4a9 d2d86831 c5bc5421 7fb536d1 0ce345d1 dc34ed53 66621609",
+    "e00f94dc 40572138 5604179b f3c5aa01 a9ecff4f ee009e4f aa00b5cf 4c21dccf \z
+    5d9402af 5c9083a7 34b3821f dac7966f e5ab44bf ae8273bf 07c4137d e7133e07",
   ["interleaved_zero_bubble 3 except_last"] =
-    "ebfaa841 2f6c6e02 df8c21b5 a80a948f 80053e01 cd8dbd01 79c94481 74884b81 \z
-    c2820861 f44be4a9 d2d86831 c5bc5421 7fb536d1 0ce345d1 dc34ed53 66621609",
+    "6fc0618f 40572138 5604179b f3c5aa01 a9ecff4f ee009e4f aa00b5cf 4c21dccf \z
+    5d9402af 5c9083a7 34b3821f dac7966f e5ab44bf ae8273bf 07c4137d e7133e07",
   ["interleaved_zero_bubble 4 as written"] =
-    "cf4b7403 eb0c04ef c7bde4cf b0df3a64 05d53c94 5d7aa3f1 5e678047 2be067d4 \z
-    a4f50f25 6fe76bf4 d6496ecf ae5f53cc 29fc2229 f7b23601 5a8bea60 e4dfe3f8",
+    "a2d787ba c1f45f2e df08020e ee1c31c1 ba7d47f1 cc5fce5c a129fe96 f4b24931 \z
+    f8191988 c5dc15d1 f544bc0e bf6c0359 b942f644 06b1da2c d29f4225 afa117cd",
   ["interleaved_zero_bubble 4 always"] =
-    "1320ba45 12454bd9 aafb443e a8ffe3a0 ed6d023c 60dd4200 96e4b11c b17b14d0 \z
-    94837c8e fd15a1b6 7787f3f6 4d0ac1d8 50293abc 39a043f8 611c5014 d7cff960",
+    "b7980e28 446698b4 0f16c677 f9132165 e0f01109 65e84f45 6df40e69 f02b8e15 \z
+    600ad1c7 1985eadf 7dc71b1f 3ecc662d fc886589 974677cd 871adf71 45271925",
   ["interleaved_zero_bubble 4 except_last"] =
-    "cf4b7403 12454bd9 aafb443e a8ffe3a0 ed6d023c 60dd4200 96e4b11c b17b14d0 \z
-    94837c8e fd15a1b6 7787f3f6 4d0ac1d8 50293abc 39a043f8 611c5014 d7cff960",
+    "a2d787ba 446698b4 0f16c677 f9132165 e0f01109 65e84f45 6df40e69 f02b8e15 \z
+    600ad1c7 1985eadf 7dc71b1f 3ecc662d fc886589 974677cd 871adf71 45271925",
   ["interleaved_zero_bubble 8 as written"] =
-    "9d651720 17412ede b0ae55d1 a06e4311 a41831bf 9257e364 b7c97c4f 15368f08 \z
-    6009dca2 43973d56 ed53a2fb d57412d5 b03c0c61 114c6417 5e1280e0 2f253630",
+    "afc5a8d5 ef186087 d3bad68c 97efe1cc 41263f0e 9cb78371 2158785e 12674a0d \z
+    645c9483 0320adef f1e11512 a1dd89c8 0375a15c 5d006036 f3449c95 cc0e4865",
   ["interleaved_zero_bubble 8 always"] =
-    "cfa95207 c00bc291 cc153a12 404ba998 0f24f597 19c271ed 71433d3c 0793c7a3 \z
-    bac2c791 c77bb207 c16ce659 3482a5cd 3cb54003 c4462043 b5a35c21 b2be2439",
+    "254648a6 3842954c fce8ea73 4a50ba9d f8aad5b6 d9390ab0 36b2ef39 86342e6a \z
+    e5b5924c 46e1a8a6 dcb136c4 206f6d10 38bdfb4a 85db418a ac1d0b1c 5bc6c924",
   ["interleaved_zero_bubble 8 except_last"] =
-    "9d651720 c00bc291 cc153a12 404ba998 0f24f597 19c271ed 71433d3c 0793c7a3 \z
-    bac2c791 c77bb207 c16ce659 3482a5cd 3cb54003 c4462043 b5a35c21 b2be2439",
+    "afc5a8d5 3842954c fce8ea73 4a50ba9d f8aad5b6 d9390ab0 36b2ef39 86342e6a \z
+    e5b5924c 46e1a8a6 dcb136c4 206f6d10 38bdfb4a 85db418a ac1d0b1c 5bc6c924",
   ["looped_bfs 1 as written"] =
-    "7e50d9ea 5929eb9a 8a3408d2 cb94bb46 0c879bb8 798ca3a4 ab134c5f af048556 \z
-    30ffbd7c e0280cac f68147ea de757885 24d121ba cf331d95 1554c488 4f0086bf",
+    "009ef3f8 7656a4c8 caaeeb30 acc912bc c667fcaa 09ae91be c8813a79 7194d8ac \z
+    3c200106 7b34f0d6 548481f8 cc3d3d93 f019b4e8 191c4c83 a9fd541a bd3492d9",
   ["looped_bfs 1 always"] =
-    "3b2d3a84 7a79d2bf a3199b68 22f5d26a 6811913d f23ff22c 87b25559 a73a000a \z
-    ac552d48 b23863b1 88117de5 ad2ad6ca e7e798c1 074e1667 61f497ec 36d99e99",
+    "8d7e311e de711ed9 0cf494fa c0ad6478 710dff1b 7cb17e56 c78fc17f 6c874118 \z
+    84b4b0da 7b1ed0a7 fb78b173 a5e42bd8 64d5a0d7 facbddf1 8fa34816 b408f6bf",
   ["looped_bfs 1 except_last"] =
-    "7e50d9ea bfe2a79d 74c39f46 9232ff10 086a700f 7ddba28a 2e160d27 cfc48d95 \z
-    a8ef28e5 f2980ed8 b462cc9d 302d05fa 3ff2e401 0fdc34eb 3ba48f48 ee7ef271",
+    "009ef3f8 639c57fb 0111b6bc 402593f2 aab62cc9 97bbbb98 f7cde8b1 0276bc83 \z
+    5a01ac73 7e2565ca 45342cfb 55e3d528 b516b817 170a742d a4f1f2da 6865f367",
   ["looped_bfs 2 as written"] =
-    "5ae70520 d7105930 a7801bc5 c47ae10b f8ae439f 7b26cbcd 5a6280d1 144d1e1a \z
-    30c873d9 0224031e 1b421e13 366ac8aa da83358c 6ae2f8a5 c88c1850 202d674b",
+    "384dce6d 50203bbd 0cfe25b0 74f378ba cd3c6326 dd927628 8f758ae4 0790f0a3 \z
+    c51b84fc 9694b51f 9e623992 b37d84b3 38f0faa1 e0160b10 33abf3dd f7be40fa",
   ["looped_bfs 2 always"] =
-    "3d9e46c8 94acce1a 17c58264 4dca89f2 374675e5 11c6b755 bcdf6d5c 6abcdef2 \z
-    6cb94ba9 26c3549a 582b7d42 bcd39a32 3624197a 5be6e372 c88c38c0 830bf872",
+    "e5523ee5 caba20a3 5846d509 333279eb e16d4250 2de0fd00 c06e6a31 69eeb6eb \z
+    773cfc4c f54f7b23 f0aa02bb 15ae9c2b 590be783 41deff6b 53e83c0d 4893fc6b",
   ["looped_bfs 2 except_last"] =
-    "5ae70520 91978a7a 081137c9 27e293b5 77c0a670 bee89c2a 273b40f1 d495e682 \z
-    7e6b55fa 3b75c57e 396a899a d9434abe d6ac7110 5d7daf16 dc41cdf4 8cde29f6",
+    "384dce6d 4b712083 f38123ec 535d33e0 b87ec2fd 5059d433 e579e104 b3f285fb \z
+    98012803 85486b7f fb5f9823 aaabeabf b3a8c29d 14194647 a58e7f99 22551c27",
   ["looped_bfs 3 as written"] =
-    "ebfaa841 f25362d6 0093db31 fb0c0def 663d03b0 b53d33fd 3093b6f6 90375b08 \z
-    d51c83be 61a177a1 41368899 437b8a24 2d9cdd9a f04e50fb d3b069c5 41463a07",
+    "6fc0618f 6900f3a4 8edf951f 4b5957e1 f39b6a0a 3cf74d13 907cb644 f1eb54b2 \z
+    696c22bc c1c9c9ef 34aeeef7 f021ab16 9f2a8d60 9b012315 f7ed8acb ac9e0c09",
   ["looped_bfs 3 always"] =
-    "68c86e2c 5068c752 057f65d0 fd75b4fd a956ffba 25ccf0f1 eebcba70 daa046e2 \z
-    e71bbbd7 a8d74879 dc62b28e 2dfdcd68 f21540af 7c7cb928 8c48c7d7 29c53981",
+    "de264c8e ea14dfa8 194b872a 7b84ae13 556b6680 cceab2df 0c1e08ca 5640ef18 \z
+    8d03d0f9 e019ebd7 c71e93ec 79293c12 3521f2a1 7c2d6fd2 304b5cf9 d6a70acf",
   ["looped_bfs 3 except_last"] =
-    "ebfaa841 8a41af39 9217a5d4 f42212a7 36a28bdf 92a75ce5 a21f7a1b 599c4ac1 \z
-    db2fa153 4bad4841 f5c13d20 f8f0dd0e 5ed517ae 5a36e4cd 184314cc f084dff3",
+    "6fc0618f 83a13a97 7c836c66 735344a9 fe7b8031 7c8340eb 8f6d30b5 1c8a340f \z
+    926c477d e23f018f f1aac25a 6aebee6c 653d818c ee61ca03 95dccc2e 58bdab1d",
   ["looped_bfs 4 as written"] =
-    "cf4b7403 35f9e128 fca918a5 48f9e177 9bcca005 437f6473 f979834b 25201c6f \z
-    bebdfbef dcf1cd9f 58a37a69 a826d400 0ff213e6 5b1623ca b82d6eca 15331c8d",
+    "a2d787ba f66d107d 6f8e7708 3d938e86 833555e8 1bf43f6a a2dc7212 0015daae \z
+    71c0de2e ca052bde a15f7c84 9830d145 4372eecf 57206acb bfb29dcb b1161080",
   ["looped_bfs 4 always"] =
-    "fa3c6e90 d9332595 97596644 9f3a2fc2 029119ea ff813638 052637d1 24232168 \z
-    24fe70ec 3da843f3 35ad1515 ae796f9c 1f465c58 ae4a7682 53786286 33c74968",
+    "ecb5a9d5 5df2b5b8 3f48b0a1 1d8ecef3 c09dd86b 0ed9480d 9e930cbc d7423ebd \z
+    5f2143f9 cf1242ea 76154938 b40f38e9 41408cad ad6d2fb3 f6d0eeef 0c7b26bd",
   ["looped_bfs 4 except_last"] =
-    "cf4b7403 6b0ab842 fe17cac6 728cbcb6 42f66ba8 20c94e67 43991c4c 8111eb8d \z
-    086809ed fb82ece9 de434fdc cb89b38a 0a6acd4f c9e4506b d100e160 4fc9d4b6",
+    "a2d787ba 4c04f373 cea1052f 8b056ddf b3dea6fd 2d7e2eb6 2fb167d9 38b2a780 \z
+    5f3598e0 faa2bb04 10580729 bc4d8c8b 1f5f868e 1fbf83b2 a656c125 0153c5df",
   ["looped_bfs 8 as written"] =
-    "9d651720 725b3516 1fb91f5e d3239e9a 853b7880 805f3806 1790b216 a77ac29f \z
-    32b78d91 4e471074 fe970047 f6761f3a 7e3b919f 6eed9616 0778c480 a94cf701",
+    "afc5a8d5 f7307faf e9459d07 ef7ebb4b 3f1eae35 896b4a9f 59d134af 7bc6f2ee \z
+    046de84c 96afd381 7330ace6 18f30aeb dbf5a9ee 682978af 4d5d1a35 dbd4ff7c",
   ["looped_bfs 8 always"] =
-    "c2274611 c521c82f e990531a 3924dccf 9880c94f 0a477b9a 7f9f9dd9 c5c7062b \z
-    fbbda8df c332e168 150d4599 3bca1cba 06fb7ae1 d26212f4 c100a6d9 b57aca15",
+    "5e59accc 0f5c3cbe 3d291bcb 5723a4de 311e7d5e ba76d04b 078a6244 b158ba02 \z
+    9cf7cf2e 7041d5ed e7f46404 be9d0c6b 2ea32bdc 675cd201 150dc344 9a434f08",
   ["looped_bfs 8 except_last"] =
-    "9d651720 4b95326e 20ff067f 1bb5f622 184d44ca 3140a2ba 01645352 c5a972fe \z
-    a4b924e7 d3b90e1a 29bd378f 3dd05351 081ed67c 49758eac 70ee20b5 4e96c975",
+    "afc5a8d5 bb75eb57 219525ce eddb5203 c27006fb 72a1226b c1ab41b3 d1cab027 \z
+    60bbee06 922fdecb 8bd9a19e b982d80c 72edc679 1c269869 fa7ec0a8 edc95b68",
   ["naive 1 as written"] =
-    "84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f \z
-    84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f",
+    "6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 \z
+    6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29",
   ["naive 1 always"] =
-    "84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f \z
-    84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f",
+    "6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 \z
+    6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29",
   ["naive 1 except_last"] =
-    "84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f \z
-    84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f",
+    "6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 \z
+    6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29",
   ["naive 2 as written"] =
-    "75a3aeaf 75a3aeaf 75a3aeaf 75a3aeaf 75a3aeaf 75a3aeaf 75a3aeaf 75a3aeaf \z
-    75a3aeaf 75a3aeaf 75a3aeaf 75a3aeaf 75a3aeaf 75a3aeaf 75a3aeaf 75a3aeaf",
+    "fb6a97b6 fb6a97b6 fb6a97b6 fb6a97b6 fb6a97b6 fb6a97b6 fb6a97b6 fb6a97b6 \z
+    fb6a97b6 fb6a97b6 fb6a97b6 fb6a97b6 fb6a97b6 fb6a97b6 fb6a97b6 fb6a97b6",
   ["naive 2 always"] =
-    "75a3aeaf 75a3aeaf 75a3aeaf 75a3aeaf 75a3aeaf 75a3aeaf 75a3aeaf 75a3aeaf \z
-    75a3aeaf 75a3aeaf 75a3aeaf 75a3aeaf 75a3aeaf 75a3aeaf 75a3aeaf 75a3aeaf",
+    "fb6a97b6 fb6a97b6 fb6a97b6 fb6a97b6 fb6a97b6 fb6a97b6 fb6a97b6 fb6a97b6 \z
+    fb6a97b6 fb6a97b6 fb6a97b6 fb6a97b6 fb6a97b6 fb6a97b6 fb6a97b6 fb6a97b6",
   ["naive 2 except_last"] =
-    "75a3aeaf 75a3aeaf 75a3aeaf 75a3aeaf 75a3aeaf 75a3aeaf 75a3aeaf 75a3aeaf \z
-    75a3aeaf 75a3aeaf 75a3aeaf 75a3aeaf 75a3aeaf 75a3aeaf 75a3aeaf 75a3aeaf",
+    "fb6a97b6 fb6a97b6 fb6a97b6 fb6a97b6 fb6a97b6 fb6a97b6 fb6a97b6 fb6a97b6 \z
+    fb6a97b6 fb6a97b6 fb6a97b6 fb6a97b6 fb6a97b6 fb6a97b6 fb6a97b6 fb6a97b6",
   ["naive 3 as written"] =
-    "db352f37 db352f37 db352f37 db352f37 db352f37 db352f37 db352f37 db352f37 \z
-    db352f37 db352f37 db352f37 db352f37 db352f37 db352f37 db352f37 db352f37",
+    "12191cd9 12191cd9 12191cd9 12191cd9 12191cd9 12191cd9 12191cd9 12191cd9 \z
+    12191cd9 12191cd9 12191cd9 12191cd9 12191cd9 12191cd9 12191cd9 12191cd9",
   ["naive 3 always"] =
-    "db352f37 db352f37 db352f37 db352f37 db352f37 db352f37 db352f37 db352f37 \z
-    db352f37 db352f37 db352f37 db352f37 db352f37 db352f37 db352f37 db352f37",
+    "12191cd9 12191cd9 12191cd9 12191cd9 12191cd9 12191cd9 12191cd9 12191cd9 \z
+    12191cd9 12191cd9 12191cd9 12191cd9 12191cd9 12191cd9 12191cd9 12191cd9",
   ["naive 3 except_last"] =
-    "db352f37 db352f37 db352f37 db352f37 db352f37 db352f37 db352f37 db352f37 \z
-    db352f37 db352f37 db352f37 db352f37 db352f37 db352f37 db352f37 db352f37",
+    "12191cd9 12191cd9 12191cd9 12191cd9 12191cd9 12191cd9 12191cd9 12191cd9 \z
+    12191cd9 12191cd9 12191cd9 12191cd9 12191cd9 12191cd9 12191cd9 12191cd9",
   ["naive 4 as written"] =
-    "7bcff52c 7bcff52c 7bcff52c 7bcff52c 7bcff52c 7bcff52c 7bcff52c 7bcff52c \z
-    7bcff52c 7bcff52c 7bcff52c 7bcff52c 7bcff52c 7bcff52c 7bcff52c 7bcff52c",
+    "43ab9639 43ab9639 43ab9639 43ab9639 43ab9639 43ab9639 43ab9639 43ab9639 \z
+    43ab9639 43ab9639 43ab9639 43ab9639 43ab9639 43ab9639 43ab9639 43ab9639",
   ["naive 4 always"] =
-    "7bcff52c 7bcff52c 7bcff52c 7bcff52c 7bcff52c 7bcff52c 7bcff52c 7bcff52c \z
-    7bcff52c 7bcff52c 7bcff52c 7bcff52c 7bcff52c 7bcff52c 7bcff52c 7bcff52c",
+    "43ab9639 43ab9639 43ab9639 43ab9639 43ab9639 43ab9639 43ab9639 43ab9639 \z
+    43ab9639 43ab9639 43ab9639 43ab9639 43ab9639 43ab9639 43ab9639 43ab9639",
   ["naive 4 except_last"] =
-    "7bcff52c 7bcff52c 7bcff52c 7bcff52c 7bcff52c 7bcff52c 7bcff52c 7bcff52c \z
-    7bcff52c 7bcff52c 7bcff52c 7bcff52c 7bcff52c 7bcff52c 7bcff52c 7bcff52c",
+    "43ab9639 43ab9639 43ab9639 43ab9639 43ab9639 43ab9639 43ab9639 43ab9639 \z
+    43ab9639 43ab9639 43ab9639 43ab9639 43ab9639 43ab9639 43ab9639 43ab9639",
   ["naive 8 as written"] =
-    "1f8c8f1f 1f8c8f1f 1f8c8f1f 1f8c8f1f 1f8c8f1f 1f8c8f1f 1f8c8f1f 1f8c8f1f \z
-    1f8c8f1f 1f8c8f1f 1f8c8f1f 1f8c8f1f 1f8c8f1f 1f8c8f1f 1f8c8f1f 1f8c8f1f",
+    "a4d4ab6e a4d4ab6e a4d4ab6e a4d4ab6e a4d4ab6e a4d4ab6e a4d4ab6e a4d4ab6e \z
+    a4d4ab6e a4d4ab6e a4d4ab6e a4d4ab6e a4d4ab6e a4d4ab6e a4d4ab6e a4d4ab6e",
   ["naive 8 always"] =
-    "1f8c8f1f 1f8c8f1f 1f8c8f1f 1f8c8f1f 1f8c8f1f 1f8c8f1f 1f8c8f1f 1f8c8f1f \z
-    1f8c8f1f 1f8c8f1f 1f8c8f1f 1f8c8f1f 1f8c8f1f 1f8c8f1f 1f8c8f1f 1f8c8f1f",
+    "a4d4ab6e a4d4ab6e a4d4ab6e a4d4ab6e a4d4ab6e a4d4ab6e a4d4ab6e a4d4ab6e \z
+    a4d4ab6e a4d4ab6e a4d4ab6e a4d4ab6e a4d4ab6e a4d4ab6e a4d4ab6e a4d4ab6e",
   ["naive 8 except_last"] =
-    "1f8c8f1f 1f8c8f1f 1f8c8f1f 1f8c8f1f 1f8c8f1f 1f8c8f1f 1f8c8f1f 1f8c8f1f \z
-    1f8c8f1f 1f8c8f1f 1f8c8f1f 1f8c8f1f 1f8c8f1f 1f8c8f1f 1f8c8f1f 1f8c8f1f",
+    "a4d4ab6e a4d4ab6e a4d4ab6e a4d4ab6e a4d4ab6e a4d4ab6e a4d4ab6e a4d4ab6e \z
+    a4d4ab6e a4d4ab6e a4d4ab6e a4d4ab6e a4d4ab6e a4d4ab6e a4d4ab6e a4d4ab6e",
   ["pipedream 1 as written"] =
-    "84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f \z
-    84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f",
+    "6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 \z
+    6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29",
   ["pipedream 1 always"] =
-    "84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f \z
-    84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f",
+    "6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 \z
+    6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29",
   ["pipedream 1 except_last"] =
-    "84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f \z
-    84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f",
+    "6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 \z
+    6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29",
   ["pipedream 2 as written"] =
-    "75a3aeaf 761af3ea f88a00b5 edb987ca 81163ed6 1353a353 dae780db 1cb8da2a \z
-    cb529923 a262f9ac 89ec2d70 2de32cf1 3b0b7177 f60155ee a0eb1f98 74662895",
+    "fb6a97b6 7a7c747e 436582fb 99df695e 4c60b0ba 866a0c85 8b6182ad b398d33e \z
+    92913b95 b402e394 0fd253d8 cdcec9f7 92b08d99 a7c5a6b2 53c40700 b3a790db",
   ["pipedream 2 always"] =
-    "75a3aeaf 1baa8cc1 1baa8cc1 1baa8cc1 1baa8cc1 1baa8cc1 1baa8cc1 1baa8cc1 \z
-    1baa8cc1 1baa8cc1 1baa8cc1 1baa8cc1 1baa8cc1 1baa8cc1 1baa8cc1 1baa8cc1",
+    "fb6a97b6 2f81e163 2f81e163 2f81e163 2f81e163 2f81e163 2f81e163 2f81e163 \z
+    2f81e163 2f81e163 2f81e163 2f81e163 2f81e163 2f81e163 2f81e163 2f81e163",
   ["pipedream 2 except_last"] =
-    "75a3aeaf 1baa8cc1 1baa8cc1 1baa8cc1 1baa8cc1 1baa8cc1 1baa8cc1 1baa8cc1 \z
-    1baa8cc1 1baa8cc1 1baa8cc1 1baa8cc1 1baa8cc1 1baa8cc1 1baa8cc1 1baa8cc1",
+    "fb6a97b6 2f81e163 2f81e163 2f81e163 2f81e163 2f81e163 2f81e163 2f81e163 \z
+    2f81e163 2f81e163 2f81e163 2f81e163 2f81e163 2f81e163 2f81e163 2f81e163",
   ["pipedream 3 as written"] =
-    "db352f37 b6ad2985 bdd5152a 3b1f2f5a b987dbe0 d3dbc217 1ec1e967 20c8e612 \z
-    4840454c e6fe4e0e 3bd4425e f3da85d9 5a40ef51 bcdc950c 12c18e5a 9388ca24",
+    "12191cd9 96fb34bd 9ccf2fc5 ac583655 b5eb8b5f 6b092304 f09882b4 2d91c20d \z
+    0d31c033 c87cd071 6be092e1 954c2972 0138cd0a dd11a1f3 3637dd55 27c80e2b",
   ["pipedream 3 always"] =
-    "db352f37 ffb926bc 6b2a6063 31b07ea2 31b07ea2 31b07ea2 31b07ea2 31b07ea2 \z
-    31b07ea2 31b07ea2 31b07ea2 31b07ea2 31b07ea2 31b07ea2 31b07ea2 31b07ea2",
+    "12191cd9 eab5f6c1 eab5f6c1 9f3d8230 9f3d8230 9f3d8230 9f3d8230 9f3d8230 \z
+    9f3d8230 9f3d8230 9f3d8230 9f3d8230 9f3d8230 9f3d8230 9f3d8230 9f3d8230",
   ["pipedream 3 except_last"] =
-    "db352f37 ffb926bc 6b2a6063 31b07ea2 31b07ea2 31b07ea2 31b07ea2 31b07ea2 \z
-    31b07ea2 31b07ea2 31b07ea2 31b07ea2 31b07ea2 31b07ea2 31b07ea2 31b07ea2",
+    "12191cd9 eab5f6c1 eab5f6c1 9f3d8230 9f3d8230 9f3d8230 9f3d8230 9f3d8230 \z
+    9f3d8230 9f3d8230 9f3d8230 9f3d8230 9f3d8230 9f3d8230 9f3d8230 9f3d8230",
   ["pipedream 4 as written"] =
-    "7bcff52c 8b62fdb0 f21573d0 1abed9be 6a917d20 276f81e2 4591bcd8 32ca098e \z
-    8f937778 d102f68b 968925a6 b4ea07f2 404af37d 8c6a0bb1 e620b818 7d74af3a",
+    "43ab9639 a6fe3824 39cb4280 b16397f5 da1463bf 1d869d61 48ec3827 c6cc6a85 \z
+    2b9391c7 191c69fe b89fc06d de3860b1 19b2e608 1c156264 ef4b23e7 d26d4ae9",
   ["pipedream 4 always"] =
-    "7bcff52c dd8e9216 7c163a9f b48fb7e3 0a324982 49110115 49110115 49110115 \z
-    49110115 49110115 49110115 49110115 49110115 49110115 49110115 49110115",
+    "43ab9639 3ded19d0 3ded19d0 fc8550f7 597749e8 30d3059d 30d3059d 30d3059d \z
+    30d3059d 30d3059d 30d3059d 30d3059d 30d3059d 30d3059d 30d3059d 30d3059d",
   ["pipedream 4 except_last"] =
-    "7bcff52c dd8e9216 7c163a9f b48fb7e3 0a324982 49110115 49110115 49110115 \z
-    49110115 49110115 49110115 49110115 49110115 49110115 49110115 49110115",
+    "43ab9639 3ded19d0 3ded19d0 fc8550f7 597749e8 30d3059d 30d3059d 30d3059d \z
+    30d3059d 30d3059d 30d3059d 30d3059d 30d3059d 30d3059d 30d3059d 30d3059d",
   ["pipedream 8 as written"] =
-    "1f8c8f1f 93307155 0507176b 3d8a2005 6bb7e882 ec6ed6bc 0f47e139 63f1c279 \z
-    59a1c29f be507eff e75af0aa 3cf843f8 368b895e cf2e5ed9 f00e9efe 3bd8be9d",
+    "a4d4ab6e 2c30c05c 447b336d 60a07688 c20d0d84 49babf92 ec86934f d1244ee6 \z
+    a7f2bf78 74253dd8 ad98686f 037374b9 98b42363 290d4b46 54418f83 44b617fa",
   ["pipedream 8 always"] =
-    "1f8c8f1f 70e303ad e85529be 7ec1ad42 27089b58 78c5526a 1fb4c159 972b510f \z
-    5e8228f0 572d4eb1 969d7107 c3d0ce61 f8dbf744 74ade27b 74ade27b 74ade27b",
+    "a4d4ab6e 45495acf 45495acf 22ee83ec 7ce4e2f7 dda1e405 ebc3a2d7 7e84979a \z
+    23d106cf 78f268b8 73f40522 6bd95ce8 10f185f3 8d6af6a6 8d6af6a6 8d6af6a6",
   ["pipedream 8 except_last"] =
-    "1f8c8f1f 70e303ad e85529be 7ec1ad42 27089b58 78c5526a 1fb4c159 972b510f \z
-    5e8228f0 572d4eb1 969d7107 c3d0ce61 f8dbf744 74ade27b 74ade27b 74ade27b",
+    "a4d4ab6e 45495acf 45495acf 22ee83ec 7ce4e2f7 dda1e405 ebc3a2d7 7e84979a \z
+    23d106cf 78f268b8 73f40522 6bd95ce8 10f185f3 8d6af6a6 8d6af6a6 8d6af6a6",
   ["pipedream_2bw 1 as written"] =
-    "a1adf7f9 a1adf7f9 a1adf7f9 a1adf7f9 a1adf7f9 a1adf7f9 a1adf7f9 a1adf7f9 \z
-    a1adf7f9 a1adf7f9 a1adf7f9 a1adf7f9 a1adf7f9 a1adf7f9 a1adf7f9 a1adf7f9",
+    "f6b09d1a f6b09d1a f6b09d1a f6b09d1a f6b09d1a f6b09d1a f6b09d1a f6b09d1a \z
+    f6b09d1a f6b09d1a f6b09d1a f6b09d1a f6b09d1a f6b09d1a f6b09d1a f6b09d1a",
   ["pipedream_2bw 1 always"] =
-    "a1adf7f9 a1adf7f9 a1adf7f9 a1adf7f9 a1adf7f9 a1adf7f9 a1adf7f9 a1adf7f9 \z
-    a1adf7f9 a1adf7f9 a1adf7f9 a1adf7f9 a1adf7f9 a1adf7f9 a1adf7f9 a1adf7f9",
+    "f6b09d1a f6b09d1a f6b09d1a f6b09d1a f6b09d1a f6b09d1a f6b09d1a f6b09d1a \z
+    f6b09d1a f6b09d1a f6b09d1a f6b09d1a f6b09d1a f6b09d1a f6b09d1a f6b09d1a",
   ["pipedream_2bw 1 except_last"] =
-    "a1adf7f9 a1adf7f9 a1adf7f9 a1adf7f9 a1adf7f9 a1adf7f9 a1adf7f9 a1adf7f9 \z
-    a1adf7f9 a1adf7f9 a1adf7f9 a1adf7f9 a1adf7f9 a1adf7f9 a1adf7f9 a1adf7f9",
+    "f6b09d1a f6b09d1a f6b09d1a f6b09d1a f6b09d1a f6b09d1a f6b09d1a f6b09d1a \z
+    f6b09d1a f6b09d1a f6b09d1a f6b09d1a f6b09d1a f6b09d1a f6b09d1a f6b09d1a",
   ["pipedream_2bw 2 as written"] =
-    "785ccb6e 26d2f184 17796b54 dc5efc72 6ad48875 18d032c1 06b483c0 48651da7 \z
-    fd22140e e07aa494 802001a3 86c822db 1904c695 d0fec32d c6752221 624983c1",
+    "df2ecef6 87c0575c 891c62ac b1c251a2 e3d7c8b9 918625cd eee6e7b0 2745608b \z
+    d4836f96 c8acb3ec 037baa3f eac2aa87 1b18b9d9 26632ea1 06e3cc2d 434a56cd",
   ["pipedream_2bw 2 always"] =
-    "8ac87c76 8ac87c76 8ac87c76 8ac87c76 8ac87c76 8ac87c76 8ac87c76 8ac87c76 \z
-    8ac87c76 8ac87c76 8ac87c76 8ac87c76 8ac87c76 8ac87c76 8ac87c76 8ac87c76",
+    "e09b49be e09b49be e09b49be e09b49be e09b49be e09b49be e09b49be e09b49be \z
+    e09b49be e09b49be e09b49be e09b49be e09b49be e09b49be e09b49be e09b49be",
   ["pipedream_2bw 2 except_last"] =
-    "8ac87c76 8ac87c76 8ac87c76 8ac87c76 8ac87c76 8ac87c76 8ac87c76 8ac87c76 \z
-    8ac87c76 8ac87c76 8ac87c76 8ac87c76 8ac87c76 8ac87c76 8ac87c76 8ac87c76",
+    "e09b49be e09b49be e09b49be e09b49be e09b49be e09b49be e09b49be e09b49be \z
+    e09b49be e09b49be e09b49be e09b49be e09b49be e09b49be e09b49be e09b49be",
   ["pipedream_2bw 3 as written"] =
-    "32e1af02 63319386 a7dee51f 303c308c 77386e01 026daaa7 a74ed383 25507bf6 \z
-    d7ff8549 eaca942f 3536191f eaf114ab a23bb3d4 f7ff879d 34408c55 75007eaa",
+    "685d6c12 3179858e e4f96461 26a23ee8 b2be56a7 b1a09169 6ed68f25 ba9e311e \z
+    435ca5cf 46977751 a6330061 c7acd20d bb79dab0 c73cee63 64165ffb 5ba9fa02",
   ["pipedream_2bw 3 always"] =
-    "bb3530c5 bb3530c5 bb3530c5 bb3530c5 bb3530c5 bb3530c5 bb3530c5 bb3530c5 \z
-    bb3530c5 bb3530c5 bb3530c5 bb3530c5 bb3530c5 bb3530c5 bb3530c5 bb3530c5",
+    "3b16e6ea 3b16e6ea 3b16e6ea 3b16e6ea 3b16e6ea 3b16e6ea 3b16e6ea 3b16e6ea \z
+    3b16e6ea 3b16e6ea 3b16e6ea 3b16e6ea 3b16e6ea 3b16e6ea 3b16e6ea 3b16e6ea",
   ["pipedream_2bw 3 except_last"] =
-    "bb3530c5 bb3530c5 bb3530c5 bb3530c5 bb3530c5 bb3530c5 bb3530c5 bb3530c5 \z
-    bb3530c5 bb3530c5 bb3530c5 bb3530c5 bb3530c5 bb3530c5 bb3530c5 bb3530c5",
+    "3b16e6ea 3b16e6ea 3b16e6ea 3b16e6ea 3b16e6ea 3b16e6ea 3b16e6ea 3b16e6ea \z
+    3b16e6ea 3b16e6ea 3b16e6ea 3b16e6ea 3b16e6ea 3b16e6ea 3b16e6ea 3b16e6ea",
   ["pipedream_2bw 4 as written"] =
-    "bee7cab4 38930af0 4b4e9188 33abbe96 b2ec90a8 b2527b64 19c9b83d 96404b2d \z
-    39ca324e 7f195637 0d99ffe4 2613a79d f4ba2334 9ef1591d 063915ea 97c8425f",
+    "ac15462c cf5237bb b5430513 4222aa85 3a2da433 fb05c52f 22a266d6 d27ff0c6 \z
+    11c4e77d eafe1414 0280fdaf 0cd50db6 aeec4f3f b5a37b36 e8743c29 59dbc61c",
   ["pipedream_2bw 4 always"] =
-    "f242b9c7 f242b9c7 f242b9c7 f242b9c7 f242b9c7 f242b9c7 f242b9c7 f242b9c7 \z
-    f242b9c7 f242b9c7 f242b9c7 f242b9c7 f242b9c7 f242b9c7 f242b9c7 f242b9c7",
+    "53540169 53540169 53540169 53540169 53540169 53540169 53540169 53540169 \z
+    53540169 53540169 53540169 53540169 53540169 53540169 53540169 53540169",
   ["pipedream_2bw 4 except_last"] =
-    "f242b9c7 f242b9c7 f242b9c7 f242b9c7 f242b9c7 f242b9c7 f242b9c7 f242b9c7 \z
-    f242b9c7 f242b9c7 f242b9c7 f242b9c7 f242b9c7 f242b9c7 f242b9c7 f242b9c7",
+    "53540169 53540169 53540169 53540169 53540169 53540169 53540169 53540169 \z
+    53540169 53540169 53540169 53540169 53540169 53540169 53540169 53540169",
   ["pipedream_2bw 8 as written"] =
-    "5fa887da 255f8682 be2a723c 67ac4cf7 a27feadb 1aabace8 e42d679b ee107cba \z
-    c138d1d1 70be7103 56b38b3d 666150f9 f1c3da68 b71b9f0d e85e1a8e cc6cb105",
+    "1478e434 d27ce732 9095f4aa 7b8e3eae 82f2b9b5 13da7465 38813a42 3732b6c7 \z
+    20e37cac 5a0e2a6a 38dcdc78 42e3f774 3dc3c2f1 018e7e88 17bed42b 97c04be0",
   ["pipedream_2bw 8 always"] =
-    "57f0af2f 57f0af2f 57f0af2f 57f0af2f 57f0af2f 57f0af2f 57f0af2f 57f0af2f \z
-    57f0af2f 57f0af2f 57f0af2f 57f0af2f 57f0af2f 57f0af2f 57f0af2f 57f0af2f",
+    "50251d4e 50251d4e 50251d4e 50251d4e 50251d4e 50251d4e 50251d4e 50251d4e \z
+    50251d4e 50251d4e 50251d4e 50251d4e 50251d4e 50251d4e 50251d4e 50251d4e",
   ["pipedream_2bw 8 except_last"] =
-    "57f0af2f 57f0af2f 57f0af2f 57f0af2f 57f0af2f 57f0af2f 57f0af2f 57f0af2f \z
-    57f0af2f 57f0af2f 57f0af2f 57f0af2f 57f0af2f 57f0af2f 57f0af2f 57f0af2f",
+    "50251d4e 50251d4e 50251d4e 50251d4e 50251d4e 50251d4e 50251d4e 50251d4e \z
+    50251d4e 50251d4e 50251d4e 50251d4e 50251d4e 50251d4e 50251d4e 50251d4e",
   ["v_half 1 as written"] =
-    "7e50d9ea 7e50d9ea 7e50d9ea 7e50d9ea 7e50d9ea 7e50d9ea 7e50d9ea 7e50d9ea \z
-    7e50d9ea 7e50d9ea 7e50d9ea 7e50d9ea 7e50d9ea 7e50d9ea 7e50d9ea 7e50d9ea",
+    "009ef3f8 009ef3f8 009ef3f8 009ef3f8 009ef3f8 009ef3f8 009ef3f8 009ef3f8 \z
+    009ef3f8 009ef3f8 009ef3f8 009ef3f8 009ef3f8 009ef3f8 009ef3f8 009ef3f8",
   ["v_half 1 always"] =
-    "3b2d3a84 1612c560 1612c560 1612c560 1612c560 1612c560 1612c560 1612c560 \z
-    1612c560 1612c560 1612c560 1612c560 1612c560 1612c560 1612c560 1612c560",
+    "8d7e311e 76eb8862 76eb8862 76eb8862 76eb8862 76eb8862 76eb8862 76eb8862 \z
+    76eb8862 76eb8862 76eb8862 76eb8862 76eb8862 76eb8862 76eb8862 76eb8862",
   ["v_half 1 except_last"] =
-    "7e50d9ea 7e50d9ea 7e50d9ea 7e50d9ea 7e50d9ea 7e50d9ea 7e50d9ea 7e50d9ea \z
-    7e50d9ea 7e50d9ea 7e50d9ea 7e50d9ea 7e50d9ea 7e50d9ea 7e50d9ea 7e50d9ea",
+    "009ef3f8 009ef3f8 009ef3f8 009ef3f8 009ef3f8 009ef3f8 009ef3f8 009ef3f8 \z
+    009ef3f8 009ef3f8 009ef3f8 009ef3f8 009ef3f8 009ef3f8 009ef3f8 009ef3f8",
   ["v_half 2 as written"] =
-    "689ccb79 38e1fd1c d4015a51 b4bf6fa2 51084961 1603bca0 11ab083f 1f526008 \z
-    370734e9 2f183b67 dc9fe373 d0aeb6b6 fb50fcaf b6561aac 7199cd51 98f21d31",
+    "21bec19c 3282e7f1 07589064 b488ae9b 2cccd474 9ba121ed 1025f1c6 767df225 \z
+    0b64ff8c 5f652cde 28fb41f2 9ad8bee7 59c1d5b6 ffb0f141 827f5b64 6e3d2f44",
   ["v_half 2 always"] =
-    "b48762a2 cf491d1c 51906199 51906199 51906199 51906199 51906199 51906199 \z
-    51906199 51906199 51906199 51906199 51906199 51906199 51906199 51906199",
+    "823af99b 2f2b07f1 3503d0bc 3503d0bc 3503d0bc 3503d0bc 3503d0bc 3503d0bc \z
+    3503d0bc 3503d0bc 3503d0bc 3503d0bc 3503d0bc 3503d0bc 3503d0bc 3503d0bc",
   ["v_half 2 except_last"] =
-    "689ccb79 8394a5f0 2749882d 2749882d 2749882d 2749882d 2749882d 2749882d \z
-    2749882d 2749882d 2749882d 2749882d 2749882d 2749882d 2749882d 2749882d",
+    "21bec19c a5659e7d 8c8e3a88 8c8e3a88 8c8e3a88 8c8e3a88 8c8e3a88 8c8e3a88 \z
+    8c8e3a88 8c8e3a88 8c8e3a88 8c8e3a88 8c8e3a88 8c8e3a88 8c8e3a88 8c8e3a88",
   ["v_half 3 as written"] =
-    "23aeb324 5ee7f1c3 210db79b 23786b7e d78eaa9b ca80304c 186be9e3 cf902dec \z
-    d32648a4 8e4cecd9 a782099e 3d504079 492877a0 a704fbc9 df868bd4 b497c5b7",
+    "cf9cb416 c5cf018d b0973e35 5619d27c 2658d135 e90ff7ae 179b262d 7dfcd44e \z
+    1bdd1996 8b260b37 8765521c 8b4be3d7 3c7f2cda 1a5e2bc7 bbd39266 f4c96359",
   ["v_half 3 always"] =
-    "28530394 b65f51a7 15ab3d46 20b8bc3e 20b8bc3e 20b8bc3e 20b8bc3e 20b8bc3e \z
-    20b8bc3e 20b8bc3e 20b8bc3e 20b8bc3e 20b8bc3e 20b8bc3e 20b8bc3e 20b8bc3e",
+    "25afd226 c543a3a9 4f02f474 290bcb3c 290bcb3c 290bcb3c 290bcb3c 290bcb3c \z
+    290bcb3c 290bcb3c 290bcb3c 290bcb3c 290bcb3c 290bcb3c 290bcb3c 290bcb3c",
   ["v_half 3 except_last"] =
-    "23aeb324 b65f51a7 2e7da2a4 7a88369c 7a88369c 7a88369c 7a88369c 7a88369c \z
-    7a88369c 7a88369c 7a88369c 7a88369c 7a88369c 7a88369c 7a88369c 7a88369c",
+    "cf9cb416 c543a3a9 43cb3396 f786a35e f786a35e f786a35e f786a35e f786a35e \z
+    f786a35e f786a35e f786a35e f786a35e f786a35e f786a35e f786a35e f786a35e",
   ["v_half 4 as written"] =
-    "472ba1af 876e3398 9226224d f7fb1ff9 5a628bdb 32a5dd22 b498c01a 58021ed9 \z
-    5d2419f7 e4a65b75 229778ba 39825bc9 790abe09 5c389e17 9cebec86 b8344904",
+    "38a1e5ee 81a1d9ed 87f97840 2edd8dd4 435f98a2 c3ec9b53 abbed59b 33d013b4 \z
+    73a9e306 632bbc98 975a8a3b 977b6164 741e21a4 e33cb4a6 76b5a8ef 7a95cd61",
   ["v_half 4 always"] =
-    "1450abea 374d4a0e 34c9f2e2 34c9f2e2 315ef87d b2e4c0ca b2e4c0ca b2e4c0ca \z
-    b2e4c0ca b2e4c0ca b2e4c0ca b2e4c0ca b2e4c0ca b2e4c0ca b2e4c0ca b2e4c0ca",
+    "dc2c5a6b d2d6d347 53b49313 53b49313 df5c3c70 388adfcb 388adfcb 388adfcb \z
+    388adfcb 388adfcb 388adfcb 388adfcb 388adfcb 388adfcb 388adfcb 388adfcb",
   ["v_half 4 except_last"] =
-    "472ba1af 374d4a0e fee7c3df fee7c3df 23788760 2660bd1a 2660bd1a 2660bd1a \z
-    2660bd1a 2660bd1a 2660bd1a 2660bd1a 2660bd1a 2660bd1a 2660bd1a 2660bd1a",
+    "38a1e5ee d2d6d347 b423e01e b423e01e 24b7b725 19ffaa9b 19ffaa9b 19ffaa9b \z
+    19ffaa9b 19ffaa9b 19ffaa9b 19ffaa9b 19ffaa9b 19ffaa9b 19ffaa9b 19ffaa9b",
   ["v_half 8 as written"] =
-    "d609ceff e61b6bf7 ddf548bc 656217c7 79d8370d 4543a54b 61f7599c 3b0e5356 \z
-    6e001428 0d38e5c1 2f121581 171a40d4 4f55c0e3 278ea44f d902f8a1 5ded67ba",
+    "8dfd7a4e a7ac3a96 22294eb9 d3fb3866 b0a77c50 84bc13a2 4f187699 c1cad3ef \z
+    9704eaad 9f42703c 1e58b9fc 2a7edbe1 c4fe65aa 97b5605e 6f3c139c b2b3df6b",
   ["v_half 8 always"] =
-    "f714b0bd 2801603e 16b25ce5 71504fe6 58c0cc05 8771855a 5155bd81 e03b6341 \z
-    6d9ca083 7e4b41f1 7e4b41f1 7e4b41f1 7e4b41f1 7e4b41f1 7e4b41f1 7e4b41f1",
+    "1bcd8840 4ad7bb67 400f26d8 f64918ff 0e9aa9f8 1291640b d6d021fc f6b6f1bc \z
+    353527ca 2bf477ac 2bf477ac 2bf477ac 2bf477ac 2bf477ac 2bf477ac 2bf477ac",
   ["v_half 8 except_last"] =
-    "d609ceff 2801603e 16b25ce5 71504fe6 ea1586aa 2474b6e9 8ae80b8f 5a3d0d1e \z
-    cc8a115a 9826a273 9826a273 9826a273 9826a273 9826a273 9826a273 9826a273",
+    "8dfd7a4e 4ad7bb67 400f26d8 f64918ff 1841d3db 35233714 4276559e 6ced74c7 \z
+    0c19100b 84f1803a 84f1803a 84f1803a 84f1803a 84f1803a 84f1803a 84f1803a",
   ["v_min 1 as written"] =
-    "7e50d9ea 7e50d9ea 7e50d9ea 7e50d9ea 7e50d9ea 7e50d9ea 7e50d9ea 7e50d9ea \z
-    7e50d9ea 7e50d9ea 7e50d9ea 7e50d9ea 7e50d9ea 7e50d9ea 7e50d9ea 7e50d9ea",
+    "009ef3f8 009ef3f8 009ef3f8 009ef3f8 009ef3f8 009ef3f8 009ef3f8 009ef3f8 \z
+    009ef3f8 009ef3f8 009ef3f8 009ef3f8 009ef3f8 009ef3f8 009ef3f8 009ef3f8",
   ["v_min 1 always"] =
-    "1612c560 1612c560 1612c560 1612c560 1612c560 1612c560 1612c560 1612c560 \z
-    1612c560 1612c560 1612c560 1612c560 1612c560 1612c560 1612c560 1612c560",
+    "76eb8862 76eb8862 76eb8862 76eb8862 76eb8862 76eb8862 76eb8862 76eb8862 \z
+    76eb8862 76eb8862 76eb8862 76eb8862 76eb8862 76eb8862 76eb8862 76eb8862",
   ["v_min 1 except_last"] =
-    "7e50d9ea 7e50d9ea 7e50d9ea 7e50d9ea 7e50d9ea 7e50d9ea 7e50d9ea 7e50d9ea \z
-    7e50d9ea 7e50d9ea 7e50d9ea 7e50d9ea 7e50d9ea 7e50d9ea 7e50d9ea 7e50d9ea",
+    "009ef3f8 009ef3f8 009ef3f8 009ef3f8 009ef3f8 009ef3f8 009ef3f8 009ef3f8 \z
+    009ef3f8 009ef3f8 009ef3f8 009ef3f8 009ef3f8 009ef3f8 009ef3f8 009ef3f8",
   ["v_min 2 as written"] =
-    "689ccb79 e6d04694 c9f0f2f9 cc2fd040 e6487a80 f3f41dff 00da798f 46478720 \z
-    aa494d7f 7e2f7714 4cdb1484 cd1e97e5 cf697e33 836df73e 273558b8 32ec78d9",
+    "21bec19c 7733dfb9 bc41051c 78716f8d 1a047bcd 13f2a586 7a13b296 8e06e06d \z
+    ae903106 36c5b439 39e519a9 1982f450 37efe2b2 1cdc1b3f 10811595 d2e2f1fc",
   ["v_min 2 always"] =
-    "19b19937 6da9063e 6da9063e 6da9063e 6da9063e 6da9063e 6da9063e 6da9063e \z
-    6da9063e 6da9063e 6da9063e 6da9063e 6da9063e 6da9063e 6da9063e 6da9063e",
+    "3b30daae 4239623f 4239623f 4239623f 4239623f 4239623f 4239623f 4239623f \z
+    4239623f 4239623f 4239623f 4239623f 4239623f 4239623f 4239623f 4239623f",
   ["v_min 2 except_last"] =
-    "689ccb79 6adc0fa7 6adc0fa7 6adc0fa7 6adc0fa7 6adc0fa7 6adc0fa7 6adc0fa7 \z
-    6adc0fa7 6adc0fa7 6adc0fa7 6adc0fa7 6adc0fa7 6adc0fa7 6adc0fa7 6adc0fa7",
+    "21bec19c 2f0b331e 2f0b331e 2f0b331e 2f0b331e 2f0b331e 2f0b331e 2f0b331e \z
+    2f0b331e 2f0b331e 2f0b331e 2f0b331e 2f0b331e 2f0b331e 2f0b331e 2f0b331e",
   ["v_min 3 as written"] =
-    "23aeb324 5ee7f1c3 d5e19677 d64d3694 ba608ea2 9cbc84ad a96b83e1 e07c2aba \z
-    d527e603 5f7acffa 24ab82de 0dcf90e3 11f5ada7 5bf65d88 43dee124 25a03ba7",
+    "cf9cb416 c5cf018d ea14dc19 9a02a526 31a6fed8 82572663 41c78e2f 0d623180 \z
+    6e0dadcd 0cde6ec0 7755e35c e2eced2d 265a7fa9 40068732 7eed2216 91b94da9",
   ["v_min 3 always"] =
-    "93b70371 fc64efb7 baa89f81 e086e433 e086e433 e086e433 e086e433 e086e433 \z
-    e086e433 e086e433 e086e433 e086e433 e086e433 e086e433 e086e433 e086e433",
+    "1d1ef55f 7d834d59 215bb0cf facc675d facc675d facc675d facc675d facc675d \z
+    facc675d facc675d facc675d facc675d facc675d facc675d facc675d facc675d",
   ["v_min 3 except_last"] =
-    "23aeb324 73a3ed17 321a4f9e 8ea18c7b 8ea18c7b 8ea18c7b 8ea18c7b 8ea18c7b \z
-    8ea18c7b 8ea18c7b 8ea18c7b 8ea18c7b 8ea18c7b 8ea18c7b 8ea18c7b 8ea18c7b",
+    "cf9cb416 4b141a39 2192d81c 62266e95 62266e95 62266e95 62266e95 62266e95 \z
+    62266e95 62266e95 62266e95 62266e95 62266e95 62266e95 62266e95 62266e95",
   ["v_min 4 as written"] =
-    "472ba1af 876e3398 d156978a 5dea5147 41ae79d1 a3f0f4d4 1b38f40c 25300ea1 \z
-    e4ff9b3b 6ff92695 5d926f04 c80f9b87 091b6875 c78ee2da 568abaa2 305cf154",
+    "38a1e5ee 81a1d9ed 39da508b 187a0796 5cf8bebc 02532e31 66569199 21a07bcc \z
+    a20f1982 5e206eb8 17094361 c1586fd6 8ced2198 8f7d325b 01b72cd3 cc8c26b1",
   ["v_min 4 always"] =
-    "525525ed d75eb276 dc75fbb3 ee7f740b ee7f740b ee7f740b ee7f740b ee7f740b \z
-    ee7f740b ee7f740b ee7f740b ee7f740b ee7f740b ee7f740b ee7f740b ee7f740b",
+    "3512d4e0 e994459f f4fe4caa 9d88acd2 9d88acd2 9d88acd2 9d88acd2 9d88acd2 \z
+    9d88acd2 9d88acd2 9d88acd2 9d88acd2 9d88acd2 9d88acd2 9d88acd2 9d88acd2",
   ["v_min 4 except_last"] =
-    "472ba1af d75eb276 073083de ed1b8926 ed1b8926 ed1b8926 ed1b8926 ed1b8926 \z
-    ed1b8926 ed1b8926 ed1b8926 ed1b8926 ed1b8926 ed1b8926 ed1b8926 ed1b8926",
+    "38a1e5ee e994459f 7b0b2397 55316a0f 55316a0f 55316a0f 55316a0f 55316a0f \z
+    55316a0f 55316a0f 55316a0f 55316a0f 55316a0f 55316a0f 55316a0f 55316a0f",
   ["v_min 8 as written"] =
-    "d609ceff e61b6bf7 ddf548bc 854fa60e d171563f 89be0de0 1aa40119 aca72888 \z
-    7ef893ff aad7bb30 fa7d5c16 a2d9f302 195ef38a 53df7dd3 2503d5ad 56e20dd2",
+    "8dfd7a4e a7ac3a96 22294eb9 02bc1af7 c2cf8f8e 9a44e195 f407f384 76d6878d \z
+    8b82374e cd50c565 4d84ceaf aa4b8a63 982d37bb af42811a 1f7a6870 81303833",
   ["v_min 8 always"] =
-    "c6ff4749 c6ff4749 cb1c00a6 2491788f bf4865d3 9d85bb5b 12e76c75 12e76c75 \z
-    12e76c75 12e76c75 12e76c75 12e76c75 12e76c75 12e76c75 12e76c75 12e76c75",
+    "c2a88374 c2a88374 566b7bbf 58917a9e f73d291a 21a08072 ddf1c668 ddf1c668 \z
+    ddf1c668 ddf1c668 ddf1c668 ddf1c668 ddf1c668 ddf1c668 ddf1c668 ddf1c668",
   ["v_min 8 except_last"] =
-    "d609ceff c6ff4749 cb1c00a6 a03b2206 bf4865d3 efb21118 12e76c75 12e76c75 \z
-    12e76c75 12e76c75 12e76c75 12e76c75 12e76c75 12e76c75 12e76c75 12e76c75",
+    "8dfd7a4e c2a88374 566b7bbf a25c249f f73d291a cffe161d ddf1c668 ddf1c668 \z
+    ddf1c668 ddf1c668 ddf1c668 ddf1c668 ddf1c668 ddf1c668 ddf1c668 ddf1c668",
   ["zb_auto 1 as written"] =
-    "84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f \z
-    84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f",
+    "6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 \z
+    6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29",
   ["zb_auto 1 always"] =
-    "84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f \z
-    84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f",
+    "6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 \z
+    6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29",
   ["zb_auto 1 except_last"] =
-    "84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f \z
-    84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f",
+    "6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 \z
+    6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29",
   ["zb_auto 2 as written"] =
-    "75a3aeaf d73c8b52 d3d7426a e05c4ce6 2457f9a2 c8e6d60e 3adf499e c628f066 \z
-    1149174e 3bf8fea4 87362cd8 5f7e7a2a 75e04bf6 c8800e98 0e4b10cc ab7ae2ca",
+    "fb6a97b6 f6aa1ccb 6089bc73 c2411a97 170c089b 5d39c68f c1a4cf9f 0bb6ba17 \z
+    2e1ee1cf 8ed3c349 015240b5 c9a22233 5564ce27 6d112075 dd72ffe1 1e00f1d3",
   ["zb_auto 2 always"] =
-    "75a3aeaf 249c0e7f 07861158 b42f2d53 57dc6f4f 90322562 291de36e ac3c575b \z
-    d7e34aae 11806c5f a3a2b4bf 7a427118 0f42a3ba 481caffd b36542b3 6ae70642",
+    "fb6a97b6 acc33a06 e3cf6935 a5c812d2 ed584656 1f74025b 4c70f66f 045dab0a \z
+    bf77e7af 790d81e6 6dcb2246 a00036f5 6c0bd3c3 7765c118 5b2feb32 710e13bb",
   ["zb_auto 2 except_last"] =
-    "75a3aeaf 249c0e7f 07861158 b42f2d53 57dc6f4f 90322562 291de36e ac3c575b \z
-    d7e34aae 11806c5f a3a2b4bf 7a427118 0f42a3ba 481caffd b36542b3 6ae70642",
+    "fb6a97b6 acc33a06 e3cf6935 a5c812d2 ed584656 1f74025b 4c70f66f 045dab0a \z
+    bf77e7af 790d81e6 6dcb2246 a00036f5 6c0bd3c3 7765c118 5b2feb32 710e13bb",
   ["zb_auto 3 as written"] =
-    "db352f37 98cb6a3b daea54f4 752e744e aabd8fc6 276b795c 5180d8f8 0b80a788 \z
-    f3c7faab 176acf96 0f00410e bb8c9c7c 83f029d4 269f612e 7f568f04 79346101",
+    "12191cd9 59f15455 8d581a06 d242ddac 629776f4 0c374e1e 76027802 a6799132 \z
+    cdee6e65 4cf28864 0b82d26c 970c32be a95f7066 e27e1b0c 5a5cf876 3d86c24f",
   ["zb_auto 3 always"] =
-    "db352f37 0369c5c3 dd25373b a6ee956b b966d7e9 70814900 10593878 c109db07 \z
-    c53cccb9 984219e3 b5cd18eb 7d52763a 48a3a0f0 f7411dd1 deec092b 199ec11d",
+    "12191cd9 64ba558d b1728155 8e2f7125 ec654ee7 7816063a 6e3c6782 e4f28d09 \z
+    239c2817 959b562d 5bdf04a5 5ff88d00 5a589f4a 6f5d4bbf 0a892ce5 1fda3b33",
   ["zb_auto 3 except_last"] =
-    "db352f37 0369c5c3 dd25373b a6ee956b b966d7e9 70814900 10593878 c109db07 \z
-    c53cccb9 984219e3 b5cd18eb 7d52763a 48a3a0f0 f7411dd1 deec092b 199ec11d",
+    "12191cd9 64ba558d b1728155 8e2f7125 ec654ee7 7816063a 6e3c6782 e4f28d09 \z
+    239c2817 959b562d 5bdf04a5 5ff88d00 5a589f4a 6f5d4bbf 0a892ce5 1fda3b33",
   ["zb_auto 4 as written"] =
-    "7bcff52c fd61de66 c08088f3 0fabacd5 02f12eda 22113d1a 27b6fdda 1f0c4c72 \z
-    f2b5a03e 1f46d752 c3223ce6 185f605a 09db5156 bc75a4b2 3093e32a 57da1c26",
+    "43ab9639 ceedc54f 508f1fea a67332f8 9a5a1e5b 580c2a9b 81e5b55b 8c8b7223 \z
+    ff074277 b9044e83 7def8fcf 0eee63db a7c5b3ff ecd9f863 19f607ab eb1ea50f",
   ["zb_auto 4 always"] =
-    "7bcff52c 78042482 b5fa486a ee4dd8f6 52d8074f be3e070a 78f160fc 4cb39b48 \z
-    3ce20290 4cbfe6a5 9ff48c56 7c486ada 84b327fb 9df5d573 c29cf518 2d776f52",
+    "43ab9639 513dedb3 294df2eb 3f5c981f 0084708e 079e640b e6dbc9c9 26ab919d \z
+    8aa99dd5 aa8b5508 5f4e56ff 5cc87a5b 29351042 d0b2e86a 1b4e2f6d efca2683",
   ["zb_auto 4 except_last"] =
-    "7bcff52c 78042482 b5fa486a ee4dd8f6 52d8074f be3e070a 78f160fc 4cb39b48 \z
-    3ce20290 4cbfe6a5 9ff48c56 7c486ada 84b327fb 9df5d573 c29cf518 2d776f52",
+    "43ab9639 513dedb3 294df2eb 3f5c981f 0084708e 079e640b e6dbc9c9 26ab919d \z
+    8aa99dd5 aa8b5508 5f4e56ff 5cc87a5b 29351042 d0b2e86a 1b4e2f6d efca2683",
   ["zb_auto 8 as written"] =
-    "1f8c8f1f 92a357a9 d7ee9043 7a7ed046 ced3c11e 84761b9e a5b521d8 018a1bbe \z
-    ff05e414 138a82dc 1d724cfc ff4e476c 5221656c 6c6638d4 3a09c1e4 37d4c1ec",
+    "a4d4ab6e f19709d4 1236318a 14ac88df e76308c7 92eb9f47 4318d8dd 6c8d4ae7 \z
+    df71ad21 96585dd9 0d7c18f9 3dfac329 c78db129 fbfe13e1 5779fdf1 0b7a79a9",
   ["zb_auto 8 always"] =
-    "1f8c8f1f 1b1230b6 5499c723 b4f3c456 f72d160d e1052ba6 02eb5514 45e3d4ad \z
-    ff838408 c475f837 f3287310 19b51706 12d25a73 8f54f419 c36ef690 4b5f732f",
+    "a4d4ab6e d34d2ecf 607b61ea 8a385cef ed23c350 56252ebf 21df3621 6cbccf70 \z
+    64a6b70d 21cd4cd6 caf12f45 1f80919f 656a783a ded02e84 87bb46c5 04166fbe",
   ["zb_auto 8 except_last"] =
-    "1f8c8f1f 1b1230b6 5499c723 b4f3c456 f72d160d e1052ba6 02eb5514 45e3d4ad \z
-    ff838408 c475f837 f3287310 19b51706 12d25a73 8f54f419 c36ef690 4b5f732f",
+    "a4d4ab6e d34d2ecf 607b61ea 8a385cef ed23c350 56252ebf 21df3621 6cbccf70 \z
+    64a6b70d 21cd4cd6 caf12f45 1f80919f 656a783a ded02e84 87bb46c5 04166fbe",
   ["zb_h1 1 as written"] =
-    "84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f \z
-    84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f",
+    "6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 \z
+    6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29",
   ["zb_h1 1 always"] =
-    "84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f \z
-    84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f",
+    "6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 \z
+    6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29",
   ["zb_h1 1 except_last"] =
-    "84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f \z
-    84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f",
+    "6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 \z
+    6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29",
   ["zb_h1 2 as written"] =
-    "75a3aeaf d73c8b52 d3d7426a e05c4ce6 2457f9a2 c8e6d60e 3adf499e c628f066 \z
-    1149174e 3bf8fea4 87362cd8 5f7e7a2a 75e04bf6 c8800e98 0e4b10cc ab7ae2ca",
+    "fb6a97b6 f6aa1ccb 6089bc73 c2411a97 170c089b 5d39c68f c1a4cf9f 0bb6ba17 \z
+    2e1ee1cf 8ed3c349 015240b5 c9a22233 5564ce27 6d112075 dd72ffe1 1e00f1d3",
   ["zb_h1 2 always"] =
-    "75a3aeaf 249c0e7f 07861158 b42f2d53 57dc6f4f 90322562 291de36e ac3c575b \z
-    d7e34aae 11806c5f a3a2b4bf 7a427118 0f42a3ba 481caffd b36542b3 6ae70642",
+    "fb6a97b6 acc33a06 e3cf6935 a5c812d2 ed584656 1f74025b 4c70f66f 045dab0a \z
+    bf77e7af 790d81e6 6dcb2246 a00036f5 6c0bd3c3 7765c118 5b2feb32 710e13bb",
   ["zb_h1 2 except_last"] =
-    "75a3aeaf 249c0e7f 07861158 b42f2d53 57dc6f4f 90322562 291de36e ac3c575b \z
-    d7e34aae 11806c5f a3a2b4bf 7a427118 0f42a3ba 481caffd b36542b3 6ae70642",
+    "fb6a97b6 acc33a06 e3cf6935 a5c812d2 ed584656 1f74025b 4c70f66f 045dab0a \z
+    bf77e7af 790d81e6 6dcb2246 a00036f5 6c0bd3c3 7765c118 5b2feb32 710e13bb",
   ["zb_h1 3 as written"] =
-    "db352f37 98cb6a3b b1960abe 752e744e aabd8fc6 276b795c 5180d8f8 0b80a788 \z
-    f3c7faab 176acf96 0f00410e bb8c9c7c 83f029d4 269f612e 7f568f04 79346101",
+    "12191cd9 59f15455 8a77c9bc d242ddac 629776f4 0c374e1e 76027802 a6799132 \z
+    cdee6e65 4cf28864 0b82d26c 970c32be a95f7066 e27e1b0c 5a5cf876 3d86c24f",
   ["zb_h1 3 always"] =
-    "db352f37 0f8e48b7 9d590c74 a6ee956b b966d7e9 70814900 10593878 c109db07 \z
-    c53cccb9 984219e3 b5cd18eb 7d52763a 48a3a0f0 f7411dd1 deec092b 199ec11d",
+    "12191cd9 ca1e8659 c3156186 8e2f7125 ec654ee7 7816063a 6e3c6782 e4f28d09 \z
+    239c2817 959b562d 5bdf04a5 5ff88d00 5a589f4a 6f5d4bbf 0a892ce5 1fda3b33",
   ["zb_h1 3 except_last"] =
-    "db352f37 0f8e48b7 9d590c74 a6ee956b b966d7e9 70814900 10593878 c109db07 \z
-    c53cccb9 984219e3 b5cd18eb 7d52763a 48a3a0f0 f7411dd1 deec092b 199ec11d",
+    "12191cd9 ca1e8659 c3156186 8e2f7125 ec654ee7 7816063a 6e3c6782 e4f28d09 \z
+    239c2817 959b562d 5bdf04a5 5ff88d00 5a589f4a 6f5d4bbf 0a892ce5 1fda3b33",
   ["zb_h1 4 as written"] =
-    "7bcff52c fd61de66 dbb3cf2f ae2c8256 02f12eda 22113d1a 27b6fdda 1f0c4c72 \z
-    f2b5a03e 1f46d752 c3223ce6 185f605a 09db5156 bc75a4b2 3093e32a 57da1c26",
+    "43ab9639 ceedc54f d8a1476e 22d91cff 9a5a1e5b 580c2a9b 81e5b55b 8c8b7223 \z
+    ff074277 b9044e83 7def8fcf 0eee63db a7c5b3ff ecd9f863 19f607ab eb1ea50f",
   ["zb_h1 4 always"] =
-    "7bcff52c fb9ed84e 83bce659 dbf72696 52d8074f be3e070a 78f160fc 4cb39b48 \z
-    3ce20290 4cbfe6a5 9ff48c56 7c486ada 84b327fb 9df5d573 c29cf518 2d776f52",
+    "43ab9639 e3ce5f87 bd36bf34 e34b8f3f 0084708e 079e640b e6dbc9c9 26ab919d \z
+    8aa99dd5 aa8b5508 5f4e56ff 5cc87a5b 29351042 d0b2e86a 1b4e2f6d efca2683",
   ["zb_h1 4 except_last"] =
-    "7bcff52c fb9ed84e 83bce659 dbf72696 52d8074f be3e070a 78f160fc 4cb39b48 \z
-    3ce20290 4cbfe6a5 9ff48c56 7c486ada 84b327fb 9df5d573 c29cf518 2d776f52",
+    "43ab9639 e3ce5f87 bd36bf34 e34b8f3f 0084708e 079e640b e6dbc9c9 26ab919d \z
+    8aa99dd5 aa8b5508 5f4e56ff 5cc87a5b 29351042 d0b2e86a 1b4e2f6d efca2683",
   ["zb_h1 8 as written"] =
-    "1f8c8f1f 92a357a9 bdfcfeaa d4a1c4fe 63415a99 e9e37ca7 14e5d679 83a4d7ac \z
-    ff05e414 138a82dc 1d724cfc ff4e476c 5221656c 6c6638d4 3a09c1e4 37d4c1ec",
+    "a4d4ab6e f19709d4 f2308bdb fe7db227 adf5f104 80db1fc6 bbd19164 5a2e3969 \z
+    df71ad21 96585dd9 0d7c18f9 3dfac329 c78db129 fbfe13e1 5779fdf1 0b7a79a9",
   ["zb_h1 8 always"] =
-    "1f8c8f1f 17ff0848 ce9513be bf198529 7898669a f7e79df6 e3de9979 3cc435e3 \z
-    ff838408 c475f837 f3287310 19b51706 12d25a73 8f54f419 c36ef690 4b5f732f",
+    "a4d4ab6e 1494014d f23382e7 321fbb54 30f2434b 78dbba0f 26151c64 81c352aa \z
+    64a6b70d 21cd4cd6 caf12f45 1f80919f 656a783a ded02e84 87bb46c5 04166fbe",
   ["zb_h1 8 except_last"] =
-    "1f8c8f1f 17ff0848 ce9513be bf198529 7898669a f7e79df6 e3de9979 3cc435e3 \z
-    ff838408 c475f837 f3287310 19b51706 12d25a73 8f54f419 c36ef690 4b5f732f",
+    "a4d4ab6e 1494014d f23382e7 321fbb54 30f2434b 78dbba0f 26151c64 81c352aa \z
+    64a6b70d 21cd4cd6 caf12f45 1f80919f 656a783a ded02e84 87bb46c5 04166fbe",
   ["zb_h2 1 as written"] =
-    "84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f \z
-    84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f",
+    "6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 \z
+    6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29",
   ["zb_h2 1 always"] =
-    "84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f \z
-    84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f",
+    "6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 \z
+    6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29",
   ["zb_h2 1 except_last"] =
-    "84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f \z
-    84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f 84bc306f",
+    "6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 \z
+    6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29 6096bf29",
   ["zb_h2 2 as written"] =
-    "75a3aeaf d73c8b52 101e46ef 1d676487 5d1c8f25 b7436a47 acd93c37 c0cee835 \z
-    ae0e95c9 80ab62a3 4a0d4c63 0a675003 8859d4a1 70fc312f df25efe9 085ff4d5",
+    "fb6a97b6 f6aa1ccb f11681f6 51a4b1fe 544af590 4ab7d5be 370c55ae 4dd64c60 \z
+    fa4cf1ec f0feb8a2 4467e062 a035e302 3f7209b4 0968ce36 1226528c 6b528680",
   ["zb_h2 2 always"] =
-    "75a3aeaf 249c0e7f 3da15389 43c43d19 389b3c09 77972d13 5848358f 1528b4ab \z
-    ee93fdb4 982fc635 9ac7ec25 51f044cb da57bde7 7c4985d5 70037407 85f3df10",
+    "fb6a97b6 acc33a06 ab2a8dac 1b98683c a08ada2c f1298092 79764e96 3122b7da \z
+    2a979d59 05019a60 529a7a90 6e4e6a7a 0c42635e f6a6df80 0f381d7e 3633209d",
   ["zb_h2 2 except_last"] =
-    "75a3aeaf 249c0e7f 3da15389 43c43d19 389b3c09 77972d13 5848358f 1528b4ab \z
-    ee93fdb4 982fc635 9ac7ec25 51f044cb da57bde7 7c4985d5 70037407 85f3df10",
+    "fb6a97b6 acc33a06 ab2a8dac 1b98683c a08ada2c f1298092 79764e96 3122b7da \z
+    2a979d59 05019a60 529a7a90 6e4e6a7a 0c42635e f6a6df80 0f381d7e 3633209d",
   ["zb_h2 3 as written"] =
-    "db352f37 98cb6a3b daea54f4 7606e9d7 7d9e770b 2d52e633 9b1303d9 dc3975b4 \z
-    35a2f142 27daa8fd 5d39b3d4 ee760916 edfc9a0e 443aeeba 6fe4d4ca 6be309b4",
+    "12191cd9 59f15455 8d581a06 1aaf3ef9 ef9bc2c5 0fe2295d 6fbc4237 c28ee2c6 \z
+    b5a57c78 4f8f2213 95e9ba66 e80611e4 68910b6c e69c7580 709bd4b0 f669f6c6",
   ["zb_h2 3 always"] =
-    "db352f37 0f8e48b7 acb23289 ae84c893 c81539d2 14cabff0 320bb012 7af3f21d \z
-    c749e7b6 c4116b68 fefc8b93 17cf599d 20c4309f b9fdcd4b dafaafaf b7880acc",
+    "12191cd9 ca1e8659 bdde4a87 a1b8c6bd ab9f8228 6e56de4a f70e7068 5d5e4c33 \z
+    ff888f04 351f1a12 daa729bd b96243b3 1a484cf1 50b79105 aba481a1 8891022e",
   ["zb_h2 3 except_last"] =
-    "db352f37 0f8e48b7 acb23289 ae84c893 c81539d2 14cabff0 320bb012 7af3f21d \z
-    c749e7b6 c4116b68 fefc8b93 17cf599d 20c4309f b9fdcd4b dafaafaf b7880acc",
+    "12191cd9 ca1e8659 bdde4a87 a1b8c6bd ab9f8228 6e56de4a f70e7068 5d5e4c33 \z
+    ff888f04 351f1a12 daa729bd b96243b3 1a484cf1 50b79105 aba481a1 8891022e",
   ["zb_h2 4 as written"] =
-    "7bcff52c fd61de66 c08088f3 0fabacd5 88fd1e18 7a7bc592 48fdcad0 4c10124c \z
-    77f3f74c eaf7ad8c bfc6ac2c acb8a60c d31e5a7c fec11560 8d0f976c 62597518",
+    "43ab9639 ceedc54f 508f1fea a67332f8 837ad06d a1ec3ac3 61fb1415 73c32dd9 \z
+    ca06aad9 43551f19 0266d539 369c3399 f5469749 2ee85525 647b9679 fa06af6d",
   ["zb_h2 4 always"] =
-    "7bcff52c fb9ed84e d49305ec 1bdad34e e8b96563 73ded863 63217645 abc5a125 \z
-    f9910cd2 755c7ec0 2d89925c d07bf1fb 682d3b71 f9d0fdae d10e668f 74092df1",
+    "43ab9639 e3ce5f87 6fe3f0f9 4db3c287 fcb06b9a 1b15869a 5503ea28 b3f09b88 \z
+    38f37803 51107605 0c9795a9 41750a42 8a8bc9dc 6b4e73e7 079e05ce f1c7885c",
   ["zb_h2 4 except_last"] =
-    "7bcff52c fb9ed84e d49305ec 1bdad34e e8b96563 73ded863 63217645 abc5a125 \z
-    f9910cd2 755c7ec0 2d89925c d07bf1fb 682d3b71 f9d0fdae d10e668f 74092df1",
+    "43ab9639 e3ce5f87 6fe3f0f9 4db3c287 fcb06b9a 1b15869a 5503ea28 b3f09b88 \z
+    38f37803 51107605 0c9795a9 41750a42 8a8bc9dc 6b4e73e7 079e05ce f1c7885c",
   ["zb_h2 8 as written"] =
-    "1f8c8f1f 92a357a9 d7ee9043 7a7ed046 ced3c11e 84761b9e a5b521d8 018a1bbe \z
-    f5cceda8 128cebca a98e9331 6e56cdd4 13ffde41 7318d633 fe900e15 119dd265",
+    "a4d4ab6e f19709d4 1236318a 14ac88df e76308c7 92eb9f47 4318d8dd 6c8d4ae7 \z
+    35d6682d 63e5d5fb f60446ec c82820e1 ce9374bc db6f2dfa 32acf308 91d7e058",
   ["zb_h2 8 always"] =
-    "1f8c8f1f 17ff0848 83210d43 a4f924a1 7cec6276 efa16b34 6c09fe37 7b687342 \z
-    6a34ec9d 873f42b4 296b8a50 cadaf60f b45d924e b69d4683 1f0a91d2 8d4c8693",
+    "a4d4ab6e 1494014d 320be68a ee585f9c a137aa8f 6957d041 60f2e2d6 ea1d70a3 \z
+    2c9f0c20 37d71bc1 544c5485 8074fc1e b9f18d37 8c665dca da5b1c33 e9ca7bda",
   ["zb_h2 8 except_last"] =
-    "1f8c8f1f 17ff0848 83210d43 a4f924a1 7cec6276 efa16b34 6c09fe37 7b687342 \z
-    6a34ec9d 873f42b4 296b8a50 cadaf60f b45d924e b69d4683 1f0a91d2 8d4c8693",
+    "a4d4ab6e 1494014d 320be68a ee585f9c a137aa8f 6957d041 60f2e2d6 ea1d70a3 \z
+    2c9f0c20 37d71bc1 544c5485 8074fc1e b9f18d37 8c665dca da5b1c33 e9ca7bda",
   ["zbv 1 as written"] =
-    "7e50d9ea 6b932f3b 931b748a 84a868c7 4afe78c7 1c6928a0 0123ec1c cbf2dfb7 \z
-    3e77391c 52aeb0bf 8709835f 9e9bfb6a ae069658 9e006dad 033adecb 73041c14",
+    "009ef3f8 8588539d fec26d98 69cace51 dfdfde51 647637a2 98e78a26 8d58f4e1 \z
+    a2f00726 19f41cd9 b0720179 e552fd78 3bf2754a e7fe01ab f78cf68d dba6968e",
   ["zbv 1 always"] =
-    "1612c560 3b2d3a84 3b2d3a84 3b2d3a84 3b2d3a84 3b2d3a84 3b2d3a84 3b2d3a84 \z
-    3b2d3a84 3b2d3a84 3b2d3a84 3b2d3a84 3b2d3a84 3b2d3a84 3b2d3a84 3b2d3a84",
+    "76eb8862 8d7e311e 8d7e311e 8d7e311e 8d7e311e 8d7e311e 8d7e311e 8d7e311e \z
+    8d7e311e 8d7e311e 8d7e311e 8d7e311e 8d7e311e 8d7e311e 8d7e311e 8d7e311e",
   ["zbv 1 except_last"] =
-    "7e50d9ea 3b2d3a84 3b2d3a84 3b2d3a84 3b2d3a84 3b2d3a84 3b2d3a84 3b2d3a84 \z
-    3b2d3a84 3b2d3a84 3b2d3a84 3b2d3a84 3b2d3a84 3b2d3a84 3b2d3a84 3b2d3a84",
+    "009ef3f8 8d7e311e 8d7e311e 8d7e311e 8d7e311e 8d7e311e 8d7e311e 8d7e311e \z
+    8d7e311e 8d7e311e 8d7e311e 8d7e311e 8d7e311e 8d7e311e 8d7e311e 8d7e311e",
   ["zbv 2 as written"] =
-    "689ccb79 aaa7370c 77be9a65 be8a7ecb 8d430510 6e9001d9 cbe94b77 3ab1a6a5 \z
-    1afbd827 1a0474a4 cc9f2e75 7754c541 4b07a25e 1ded642a f7fbc39f c0782a99",
+    "21bec19c 2adc6821 e5e4aad0 922cf47a b3a0f69d 8d6f02fc 0c6d2eee a5b1a910 \z
+    04f85f9e f8146949 ce9cd4a0 2d566fd4 a5e99e5f 4d06dc33 f955e326 bc8621bc",
   ["zbv 2 always"] =
-    "19b19937 d11116c8 548380ed 548380ed 548380ed 548380ed 548380ed 548380ed \z
-    548380ed 548380ed 548380ed 548380ed 548380ed 548380ed 548380ed 548380ed",
+    "3b30daae aa2f8ee5 a519a948 a519a948 a519a948 a519a948 a519a948 a519a948 \z
+    a519a948 a519a948 a519a948 a519a948 a519a948 a519a948 a519a948 a519a948",
   ["zbv 2 except_last"] =
-    "689ccb79 d11116c8 548380ed 548380ed 548380ed 548380ed 548380ed 548380ed \z
-    548380ed 548380ed 548380ed 548380ed 548380ed 548380ed 548380ed 548380ed",
+    "21bec19c aa2f8ee5 a519a948 a519a948 a519a948 a519a948 a519a948 a519a948 \z
+    a519a948 a519a948 a519a948 a519a948 a519a948 a519a948 a519a948 a519a948",
   ["zbv 3 as written"] =
-    "23aeb324 602a3419 da9d3c27 fb6ad533 211044ca dd547e7e 92438323 fa12dd56 \z
-    09735e3e 31d5c7ff d68b012d 4c7a4cf7 1f17c781 9bafbffa 518e701a bf53c98d",
+    "cf9cb416 cc96aa77 3188be29 f1c7385d b78944b0 2772857c 7115d76d 4e659e24 \z
+    115c2d3c ca45a051 a8b492e3 6dd74299 36add8cf fd255ec0 99f64fe0 6601d6c3",
   ["zbv 3 always"] =
-    "93b70371 991c0c48 bc961acc 2771e9ac 01b14ea4 01b14ea4 01b14ea4 01b14ea4 \z
-    01b14ea4 01b14ea4 01b14ea4 01b14ea4 01b14ea4 01b14ea4 01b14ea4 01b14ea4",
+    "1d1ef55f 5f481df2 a02d122e 6219d80e 81655f96 81655f96 81655f96 81655f96 \z
+    81655f96 81655f96 81655f96 81655f96 81655f96 81655f96 81655f96 81655f96",
   ["zbv 3 except_last"] =
-    "23aeb324 991c0c48 bc961acc 2771e9ac 01b14ea4 01b14ea4 01b14ea4 01b14ea4 \z
-    01b14ea4 01b14ea4 01b14ea4 01b14ea4 01b14ea4 01b14ea4 01b14ea4 01b14ea4",
+    "cf9cb416 5f481df2 a02d122e 6219d80e 81655f96 81655f96 81655f96 81655f96 \z
+    81655f96 81655f96 81655f96 81655f96 81655f96 81655f96 81655f96 81655f96",
   ["zbv 4 as written"] =
-    "472ba1af 22a0ecde d240bc64 300f5361 c3a4c74c 1234c911 5cfc073e 1017f102 \z
-    b059d505 4dd2851a 5ce7429f 71ba58fb 7619d682 5af68d26 6d31ea37 faded32a",
+    "38a1e5ee 11b60497 d24123c1 c0e66a8c 2f7cfad9 fe66c3fc 4628b177 6b6c3633 \z
+    8203a2e8 9c31329b 04e9b8de 89ce7942 13e98fb3 69d34e0f eb9b2146 f5ad77ab",
   ["zbv 4 always"] =
-    "525525ed 2628083c 0d2d49f0 73145710 fe392d65 7f06c868 69b499ed 69b499ed \z
-    69b499ed 69b499ed 69b499ed 69b499ed 69b499ed 69b499ed 69b499ed 69b499ed",
+    "3512d4e0 33a16709 27ed1135 2f202e55 074ab5c8 60c6edbd 2079a8e0 2079a8e0 \z
+    2079a8e0 2079a8e0 2079a8e0 2079a8e0 2079a8e0 2079a8e0 2079a8e0 2079a8e0",
   ["zbv 4 except_last"] =
-    "472ba1af 2628083c 0d2d49f0 73145710 fe392d65 7f06c868 69b499ed 69b499ed \z
-    69b499ed 69b499ed 69b499ed 69b499ed 69b499ed 69b499ed 69b499ed 69b499ed",
+    "38a1e5ee 33a16709 27ed1135 2f202e55 074ab5c8 60c6edbd 2079a8e0 2079a8e0 \z
+    2079a8e0 2079a8e0 2079a8e0 2079a8e0 2079a8e0 2079a8e0 2079a8e0 2079a8e0",
   ["zbv 8 as written"] =
-    "d609ceff e2121935 d10fb53d 0d7d0f3e 1121f050 2c15ee2d 629c3fb3 6a684279 \z
-    05737358 311f35f6 45b6d033 f553a97f 05479e3c 35471b87 50d7b6fb 26587985",
+    "8dfd7a4e c464c528 1095b8c0 14165267 fcdd4a85 8e518cf0 ecacbb7a 73001d64 \z
+    47d30e5d 034d920f 4e2b97fa 182190ce 14cde839 f9273626 cc150912 27a8db78",
   ["zbv 8 always"] =
-    "c6ff4749 c5641ad1 4bcb2613 898675d7 d0628889 9fbae802 dcfa9dda b8f33559 \z
-    e6d69815 67ae6f8c e9666426 af20ae65 975ebd59 a919e520 c91ec13f c91ec13f",
+    "c2a88374 462e938c 8f494f5a 5697bbf6 63fec2b4 dafef763 6187888b f2696dc4 \z
+    77776d08 3599c5c9 13e6733f 15f95c58 9315b5c4 a12ac6d5 0c13828e 0c13828e",
   ["zbv 8 except_last"] =
-    "d609ceff c5641ad1 4bcb2613 898675d7 d0628889 9fbae802 dcfa9dda b8f33559 \z
-    e6d69815 67ae6f8c e9666426 af20ae65 975ebd59 a919e520 c91ec13f c91ec13f",
+    "8dfd7a4e 462e938c 8f494f5a 5697bbf6 63fec2b4 dafef763 6187888b f2696dc4 \z
+    77776d08 3599c5c9 13e6733f 15f95c58 9315b5c4 a12ac6d5 0c13828e 0c13828e",
 }

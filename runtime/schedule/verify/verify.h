@@ -8,8 +8,6 @@
  *   updates.c   updates and reductions, shards (check 9)
  *   versions.c  versions of the weights (check 8)
  *   order.c     an order in which everything can run, or the cycle (checks 3 and 4)
- *   live.c      activations alive and their slots (checks 7 and 10)
- *   stash.c     versions of the weights alive (check 8)
  *   capacity.c  blocking sends over channels that hold so much (check 6), and how much they must
  *   limits.c    the checks that need a number given
  *   report.c    the grid with the fault marked

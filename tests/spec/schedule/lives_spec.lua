@@ -15,4 +15,16 @@ describe("activations, slots and versions", function()
       end
     end)
   end
+
+  it("count the same versions in the verifier and in the simulator", function()
+    for _, name in ipairs { "pipedream", "pipedream_2bw" } do
+      for micros = 1, lives.MICROS do
+        local good, s = pcall(gp.schedule.build, name, { devices = 4, chunks = micros })
+        if good then
+          local counted, held = s:versions(), s:simulate { F = 1, B = 2 }.versions
+          for device = 1, 4 do assert.are.equal(counted[device - 1], held[device], name .. micros) end
+        end
+      end
+    end
+  end)
 end)
