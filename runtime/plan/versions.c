@@ -1,49 +1,83 @@
 /* plan/versions.c - which version of the weights a task reads, and how many live at once.
  *
- * The newest version of a stage lies in its arena, where scripts see it; U changes it in place,
- * after a copy went to the stash if somebody still has to read it. Version v lies in stash slot v
- * mod (live - 1):
- * live versions are consecutive, so no two meet.
+ * The newest version of a stage lies in its arena, where scripts see it. U changes it in place; if a
+ * later task still reads it or an older one, a copy goes to the stash first. Version v lies in stash
+ * slot v mod (live - 1): what is there are consecutive versions, so no two meet. (A plan of a stream
+ * stores a part of it; by this rule the part repeats itself up to the last mini-batches.)
  * Source: weight stashing of PipeDream (Narayanan et al. 2019); two versions: PipeDream-2BW (2021).
  */
 #include "base/memory.h"
 #include "plan/make.h"
+#include "schedule/access/access.h"
 
 static bool reads_weights(const gp_task *task) { return task->op <= GP_ACT_R; }
 
-/* Each U's version receives the oldest that a later task of the stage still reads, from behind in
- * one pass; INT32_MAX: none. */
-static void look_ahead(gp_plan *plan, int32_t stage, int32_t begin, int32_t end) {
-  int32_t oldest = INT32_MAX;
-  for (int32_t t = end; t-- > begin;) {
-    gp_task *task = &plan->tasks[t];
-    if (task->stage != stage) continue;
-    if (task->op == GP_ACT_U) task->version = oldest;
-    if (reads_weights(task) && task->version < oldest) oldest = task->version;
-  }
-}
+/* ---- accesses ------------------------------------------------------------------------------ */
+
+/* One stage on its device. */
+typedef struct stage_versions {
+  gp_plan *plan;
+  int32_t stage, begin, end; /* tasks of its device */
+  int32_t alive;
+  gp_access_list list;
+  gp_lifetimes lifetimes;
+} stage_versions;
 
 /* Backward passes have the version of their forward pass; tasks that lowering added have that of
- * the action that they were made for. */
-static void count_versions(gp_plan *plan, int32_t stage) {
-  int32_t device = plan->placement[gp_plan_holder(plan, stage, 0)];
-  int32_t begin = plan->first[device], end = plan->first[device + 1], newest = 0;
-  gp_versions *v = &plan->versions[stage];
-  v->live = 1;
-  look_ahead(plan, stage, begin, end);
-  for (int32_t t = begin; t < end; t++) {
-    gp_task *task = &plan->tasks[t];
-    if (task->stage != stage) continue;
-    if (task->op == GP_ACT_U) {
-      int32_t oldest = task->version <= newest ? task->version : newest + 1;
-      task->version = newest++;
-      task->stash = oldest < newest;
-      if (newest - oldest + 1 > v->live) v->live = newest - oldest + 1;
-    } else {
-      if (!reads_weights(task)) task->version = newest;
-      task->newest = task->version == newest;
-    }
+ * the action that they were made for; the others see the newest. */
+static gp_status touch(stage_versions *v, gp_task *task, int32_t *newest) {
+  gp_access_list_begin(&v->list, false);
+  if (task->stage != v->stage) return GP_OK;
+  if (task->op == GP_ACT_U) {
+    task->version = (*newest)++;
+    GP_TRY(gp_access_list_add(&v->list, 0, task->version, GP_ACCESS_READ));
+    return gp_access_list_add(&v->list, 0, *newest, GP_ACCESS_REPLACE);
   }
+  if (!reads_weights(task)) task->version = *newest;
+  task->newest = task->version == *newest;
+  return reads_weights(task) ? gp_access_list_add(&v->list, 0, task->version, GP_ACCESS_READ)
+                             : GP_OK;
+}
+
+/* There is an update for each batch at most, and the version before the first. */
+static gp_status list_accesses(stage_versions *v) {
+  gp_buffer *buffer;
+  int32_t newest = 0;
+  GP_TRY(gp_alloc(sizeof *buffer, (void **)&buffer));
+  *buffer = (gp_buffer){.class = GP_BUFFER_VERSION, .stage = v->stage, .in_order = true};
+  GP_TRY(gp_access_list_new(v->end - v->begin, v->plan->micro_count + 2, buffer, 1, &v->list));
+  for (int32_t t = v->begin; t < v->end; t++) GP_TRY(touch(v, &v->plan->tasks[t], &newest));
+  return GP_OK;
+}
+
+/* ---- the stash ----------------------------------------------------------------------------- */
+
+/* How many versions there are at once, and what an update must save. */
+static gp_status born(void *context, const gp_lifetime *life) {
+  stage_versions *v = context;
+  gp_task *task = &v->plan->tasks[v->begin + life->task];
+  gp_versions *versions = &v->plan->versions[v->stage];
+  const bool made = task->op == GP_ACT_U && life->instance == task->version + 1;
+  task->stash |= made && life->replaces < 0;
+  if (++v->alive > versions->live) versions->live = v->alive;
+  return GP_OK;
+}
+
+static void dead(void *context, const gp_lifetime *life) {
+  (void)life;
+  ((stage_versions *)context)->alive--;
+}
+
+static gp_status count_versions(gp_plan *plan, int32_t stage) {
+  int32_t device = plan->placement[gp_plan_holder(plan, stage, 0)];
+  stage_versions v = {
+      .plan = plan, .stage = stage, .begin = plan->first[device], .end = plan->first[device + 1]};
+  gp_status status = list_accesses(&v);
+  if (!status) status = gp_lifetimes_find(&v.list, &v.lifetimes);
+  if (!status) status = gp_lifetimes_walk(&v.lifetimes, &(gp_lifetime_watch){&v, born, dead});
+  gp_lifetimes_free(&v.lifetimes);
+  gp_access_list_free(&v.list);
+  return status;
 }
 
 /* A parameter of another stage would have to be there in the same version: stages update at
@@ -95,6 +129,6 @@ static gp_status check_ties(const gp_plan *plan, const gp_plan_env *env) {
 gp_status gp_plan_add_versions(gp_plan *plan, const gp_plan_env *env) {
   for (int32_t s = 0; s < plan->stage_count; s++) plan->versions[s].live = 1;
   if (gp_plan_streams(plan)) GP_TRY(check_ties(plan, env));
-  for (int32_t s = 0; plan->batch && s < plan->stage_count; s++) count_versions(plan, s);
+  for (int32_t s = 0; plan->batch && s < plan->stage_count; s++) GP_TRY(count_versions(plan, s));
   return GP_OK;
 }

@@ -1,21 +1,34 @@
-/* plan/memory/slots.c - slots for values of a stage that outlive an action: taken at F, R and I,
- * given back after B or W.
+/* plan/memory/slots.c - slots for values of a stage that outlive an action: made at F, R and I, given
+ * back after B or W.
  *
- * A synchronous schedule gets the colouring of its list: a slot is free when its micro-batch is
- * done. A stream that never ends cannot be coloured: there micro-batch i takes slot i mod K, with
- * the smallest K for which no two live ones meet.
+ * The tasks of a device access what they keep, as lists of accesses (schedule/access); lifetimes and
+ * slots come from there. A synchronous schedule gets the colouring of its list; in a stream, which
+ * never ends, micro-batch i takes slot i mod K.
  */
 #include "base/memory.h"
 #include "plan/make.h"
+#include "schedule/access/access.h"
 
-typedef struct slot_map {
-  gp_slots *slots;
-  int32_t *taken[GP_SLOT_KINDS]; /* per slot: micro-batch + 1, or 0 */
-  int32_t *own[GP_SLOT_KINDS];   /* per micro-batch: its slot + 1, or 0 */
-  int32_t free[GP_SLOT_KINDS];   /* no slot before this one is free */
-} slot_map;
+/* What lies in the slots of each kind. */
+static const gp_buffer_class class_of[GP_SLOT_KINDS] = {
+    [GP_SLOT_DROPPED] = GP_BUFFER_INPUT,
+    [GP_SLOT_KEPT] = GP_BUFFER_SAVED,
+    [GP_SLOT_RECOMPUTED] = GP_BUFFER_RECOMPUTED,
+    [GP_SLOT_CARRIED] = GP_BUFFER_CARRIED,
+};
 
-static bool ends(const gp_task *task) { return task->op == GP_ACT_B || task->op == GP_ACT_W; }
+typedef struct slotter {
+  gp_plan *plan;
+  int32_t device;
+  int32_t *buffer; /* per stage: its first buffer, kind after kind; -1: it is on another device */
+  gp_access_list list;
+  gp_lifetimes lifetimes;
+  int32_t *slot;  /* per lifetime */
+  int32_t *count; /* per buffer */
+  int32_t *taken; /* [buffer][micro]: slot */
+} slotter;
+
+/* ---- accesses ------------------------------------------------------------------------------ */
 
 /* Does the task use a slot of this kind? */
 static bool wants(const gp_task *task, int kind) {
@@ -28,96 +41,142 @@ static bool wants(const gp_task *task, int kind) {
   }
 }
 
-/* The micro-batch's slot of this kind, a free one where it has none. */
-static int32_t take(slot_map *m, int kind, int32_t micro) {
-  int32_t slot = m->free[kind], *own = &m->own[kind][micro];
-  if (*own) return *own - 1;
-  while (m->taken[kind][slot]) slot++;
-  if (slot == m->slots->count[kind]) m->slots->count[kind]++;
-  m->taken[kind][slot] = micro + 1;
-  m->free[kind] = slot + 1;
-  *own = slot + 1;
-  return slot;
+/* What F keeps is made by F, what is remade by R, what W needs of I by I. */
+static bool makes(const gp_task *task, int kind) {
+  if (kind == GP_SLOT_RECOMPUTED) return task->op == GP_ACT_R;
+  return task->op == (kind == GP_SLOT_CARRIED ? GP_ACT_I : GP_ACT_F);
 }
 
-static void give(slot_map *m, int kind, int32_t micro) {
-  int32_t slot = m->own[kind][micro] - 1;
-  m->taken[kind][slot] = m->own[kind][micro] = 0;
-  if (slot < m->free[kind]) m->free[kind] = slot;
+static gp_status touch(slotter *s, const gp_task *task) {
+  gp_access_list_begin(&s->list, false);
+  for (int kind = 0; task->op <= GP_ACT_R && kind < GP_SLOT_KINDS; kind++)
+    if (wants(task, kind))
+      GP_TRY(gp_access_list_add(&s->list, s->buffer[task->stage] + kind, task->micro,
+                                makes(task, kind) ? GP_ACCESS_WRITE : GP_ACCESS_READ));
+  return GP_OK;
 }
 
-static void visit(slot_map *m, gp_task *task) {
-  for (int kind = 0; kind < GP_SLOT_KINDS; kind++) {
-    if (!wants(task, kind)) continue;
-    task->slot[kind] = take(m, kind, task->micro);
-    if (ends(task)) give(m, kind, task->micro);
+/* Stages of the device: one copy of each at most. */
+static int32_t number_buffers(slotter *s, gp_buffer *buffers) {
+  const gp_plan *plan = s->plan;
+  int32_t count = 0;
+  for (int32_t stage = 0; stage < plan->stage_count; stage++) {
+    s->buffer[stage] = -1;
+    for (int32_t copy = 0; copy < plan->copy_count; copy++)
+      if (plan->placement[gp_plan_holder(plan, stage, copy)] == s->device) s->buffer[stage] = count;
+    for (int kind = 0; s->buffer[stage] == count && kind < GP_SLOT_KINDS && buffers; kind++)
+      buffers[count + kind] = (gp_buffer){.class = class_of[kind], .stage = stage};
+    if (s->buffer[stage] == count) count += GP_SLOT_KINDS;
+  }
+  return count;
+}
+
+static gp_status list_accesses(slotter *s) {
+  const gp_plan *plan = s->plan;
+  const int32_t begin = plan->first[s->device], end = plan->first[s->device + 1];
+  const int32_t count = number_buffers(s, NULL);
+  gp_buffer *buffers;
+  GP_TRY(gp_alloc_array((size_t)count + 1, sizeof *buffers, (void **)&buffers));
+  number_buffers(s, buffers);
+  GP_TRY(gp_access_list_new(end - begin, plan->micro_count, buffers, count, &s->list));
+  for (int32_t t = begin; t < end; t++) GP_TRY(touch(s, &plan->tasks[t]));
+  return GP_OK;
+}
+
+/* ---- slots --------------------------------------------------------------------------------- */
+
+static int32_t *taken_by(const slotter *s, int32_t buffer, int32_t micro) {
+  return &s->taken[(size_t)buffer * (size_t)s->plan->micro_count + (size_t)micro];
+}
+
+static void note_tasks(const slotter *s) {
+  gp_plan *plan = s->plan;
+  for (int32_t i = 0; i < s->lifetimes.count; i++) {
+    const gp_lifetime *life = &s->lifetimes.list[i];
+    *taken_by(s, life->buffer, life->instance) = s->slot[i];
+  }
+  for (int32_t t = plan->first[s->device]; t < plan->first[s->device + 1]; t++) {
+    gp_task *task = &plan->tasks[t];
+    for (int kind = 0; task->op <= GP_ACT_R && kind < GP_SLOT_KINDS; kind++)
+      if (wants(task, kind))
+        task->slot[kind] = *taken_by(s, s->buffer[task->stage] + kind, task->micro);
   }
 }
 
-/* Compute tasks of a stage on one of its devices. */
-static bool is_mine(const gp_task *task, int32_t stage) {
-  return task->stage == stage && task->op <= GP_ACT_R;
+static gp_status note_counts(const slotter *s) {
+  gp_plan *plan = s->plan;
+  for (int32_t h = 0; h < plan->stage_count * plan->copy_count; h++) {
+    if (plan->placement[h] != s->device) continue;
+    for (int kind = 0; kind < GP_SLOT_KINDS; kind++) {
+      const int32_t buffer = s->buffer[h / plan->copy_count] + kind;
+      int32_t *count = &s->count[buffer];
+      if (plan->batch) GP_TRY(gp_lifetimes_ring(&s->lifetimes, buffer, plan->micro_count, count));
+      plan->slots[h].count[kind] = *count;
+    }
+  }
+  return GP_OK;
 }
 
-/* ---- streams ------------------------------------------------------------------------------- */
-
-/* Would micro-batches meet in one of k slots? */
-static bool meet(const gp_plan *plan, int32_t device, int32_t stage, slot_map *m, int kind,
-                 int32_t k) {
-  bool met = false;
-  for (int32_t i = 0; i < k; i++) m->taken[kind][i] = 0;
-  for (int32_t t = plan->first[device]; !met && t < plan->first[device + 1]; t++) {
-    const gp_task *task = &plan->tasks[t];
-    if (!is_mine(task, stage) || !wants(task, kind)) continue;
-    int32_t *taken = &m->taken[kind][task->micro % k];
-    met = *taken && *taken != task->micro + 1;
-    *taken = ends(task) ? 0 : task->micro + 1;
-  }
-  return met;
+static gp_status assign(slotter *s) {
+  size_t lives = (size_t)s->lifetimes.count, buffers = (size_t)s->list.buffer_count, cells;
+  GP_TRY(gp_size_mul(buffers, (size_t)s->plan->micro_count, &cells));
+  GP_TRY(gp_alloc_array(lives + buffers + cells + 1, sizeof(int32_t), (void **)&s->slot));
+  s->count = s->slot + lives;
+  s->taken = s->count + buffers;
+  GP_TRY(gp_lifetimes_colour(&s->list, &s->lifetimes, s->slot, s->count));
+  note_tasks(s);
+  return note_counts(s);
 }
 
-static void share_in_turn(gp_plan *plan, int32_t device, int32_t stage, slot_map *m) {
-  for (int kind = 0; kind < GP_SLOT_KINDS; kind++) {
-    int32_t *count = &m->slots->count[kind];
-    while (*count && *count < plan->micro_count && meet(plan, device, stage, m, kind, *count))
-      ++*count;
-  }
+/* ---- what is alive ------------------------------------------------------------------------- */
+
+typedef struct peak {
+  const slotter *s;
+  int32_t live, most;
+} peak;
+
+/* Each micro-batch keeps something from F on, all of it or its input. */
+static int32_t activations_of(const peak *p, const gp_lifetime *life) {
+  const gp_buffer_class class = p->s->list.buffers[life->buffer].class;
+  return class == GP_BUFFER_INPUT || class == GP_BUFFER_SAVED;
+}
+
+static gp_status born(void *context, const gp_lifetime *life) {
+  peak *p = context;
+  p->live += activations_of(p, life);
+  if (p->live > p->most) p->most = p->live;
+  return GP_OK;
+}
+
+static void dead(void *context, const gp_lifetime *life) {
+  peak *p = context;
+  p->live -= activations_of(p, life);
 }
 
 /* ---- all of them --------------------------------------------------------------------------- */
 
-/* In the order of the device, which is the order in which slots are taken and given back. */
-static gp_status assign(gp_plan *plan, int32_t stage, int32_t copy) {
-  int32_t holder = gp_plan_holder(plan, stage, copy), device = plan->placement[holder];
-  slot_map m = {.slots = &plan->slots[holder]};
-  int32_t room = plan->micro_count + 1, *all;
-  GP_TRY(gp_alloc_array(2 * GP_SLOT_KINDS * (size_t)room, sizeof *all, (void **)&all));
-  for (int k = 0; k < GP_SLOT_KINDS; k++) {
-    m.taken[k] = all + 2 * k * room;
-    m.own[k] = m.taken[k] + room;
-  }
-  for (int32_t t = plan->first[device]; t < plan->first[device + 1]; t++)
-    if (is_mine(&plan->tasks[t], stage)) visit(&m, &plan->tasks[t]);
-  if (plan->batch) share_in_turn(plan, device, stage, &m);
-  gp_free(all);
+static gp_status add_slots(slotter *s) {
+  peak p = {.s = s};
+  GP_TRY(list_accesses(s));
+  GP_TRY(gp_lifetimes_find(&s->list, &s->lifetimes));
+  GP_TRY(assign(s));
+  GP_TRY(gp_lifetimes_walk(&s->lifetimes, &(gp_lifetime_watch){&p, born, dead}));
+  s->plan->devices[s->device].peak_live = p.most;
   return GP_OK;
-}
-
-/* Activations of all stages of a device, from F to the last backward action. */
-static void find_peak(gp_plan *plan, int32_t device) {
-  int32_t live = 0;
-  for (int32_t t = plan->first[device]; t < plan->first[device + 1]; t++) {
-    live += plan->tasks[t].op == GP_ACT_F;
-    if (live > plan->devices[device].peak_live) plan->devices[device].peak_live = live;
-    live -= ends(&plan->tasks[t]);
-  }
 }
 
 gp_status gp_plan_add_slots(gp_plan *plan) {
-  for (int32_t d = 0; gp_plan_trains(plan->kind) && d < plan->device_count; d++) find_peak(plan, d);
-  for (int32_t stage = 0; gp_plan_trains(plan->kind) && stage < plan->stage_count; stage++)
-    for (int32_t copy = 0; copy < plan->copy_count; copy++)
-      if (gp_plan_has(plan, plan->placement[gp_plan_holder(plan, stage, copy)]))
-        GP_TRY(assign(plan, stage, copy));
-  return GP_OK;
+  int32_t *buffer;
+  gp_status status = GP_OK;
+  if (!gp_plan_trains(plan->kind)) return GP_OK;
+  GP_TRY(gp_alloc_array((size_t)plan->stage_count, sizeof *buffer, (void **)&buffer));
+  for (int32_t d = 0; !status && d < plan->device_count; d++) {
+    slotter s = {.plan = plan, .device = d, .buffer = buffer};
+    if (gp_plan_has(plan, d)) status = add_slots(&s);
+    gp_free(s.slot);
+    gp_lifetimes_free(&s.lifetimes);
+    gp_access_list_free(&s.list);
+  }
+  gp_free(buffer);
+  return status;
 }

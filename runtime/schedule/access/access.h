@@ -34,6 +34,7 @@ typedef enum gp_buffer_class { GP_BUFFER_LIST(GP_BUFFER_ENUM) GP_BUFFER_COUNT } 
 typedef struct gp_buffer {
   gp_buffer_class class;
   int32_t stage;
+  bool in_order; /* an instance is given back after those before it: they lie in a ring */
 } gp_buffer;
 
 /* READ needs the instance. WRITE makes it, also a second time. REPLACE makes it in the place of the

@@ -37,6 +37,18 @@ static void note(finder *f, int32_t task, const gp_access *access) {
   *open = f->out->count;
 }
 
+/* In a ring an instance lasts as long as those before it. */
+static void wait_for_earlier(const finder *f, int32_t buffer) {
+  int32_t latest = 0;
+  for (int32_t i = 0; i < f->accesses->instance_count; i++) {
+    const int32_t own = *open_of(f, buffer, i) - 1;
+    if (own < 0) continue;
+    gp_lifetime *life = &f->out->list[own];
+    if (life->end < latest) life->end = latest;
+    latest = life->end;
+  }
+}
+
 /* A place can be taken over if nothing reads what lies there any more. */
 static void settle_replaced(gp_lifetimes *out) {
   for (int32_t i = 0; i < out->count; i++) {
@@ -56,6 +68,8 @@ gp_status gp_lifetimes_find(const gp_access_list *accesses, gp_lifetimes *lifeti
   for (int32_t t = 0; t < tasks; t++)
     for (int32_t a = accesses->first[t]; a < accesses->first[t + 1]; a++)
       note(&f, t, &accesses->accesses[a]);
+  for (int32_t b = 0; b < accesses->buffer_count; b++)
+    if (accesses->buffers[b].in_order) wait_for_earlier(&f, b);
   settle_replaced(lifetimes);
   gp_free(f.open);
   return GP_OK;

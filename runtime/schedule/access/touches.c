@@ -32,7 +32,7 @@ static int32_t number_buffers(toucher *t, int32_t device, gp_buffer *buffers) {
       const bool held = gp_schedule_holds(t->s, device, stage);
       t->buffer[class][stage] = held ? count : -1;
       if (!held) continue;
-      if (buffers) buffers[count] = (gp_buffer){class, stage};
+      if (buffers) buffers[count] = (gp_buffer){.class = class, .stage = stage};
       count++;
     }
   return count;

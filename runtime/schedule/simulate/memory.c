@@ -55,7 +55,8 @@ static gp_status follow(const gp_sim *r, int32_t device) {
   gp_access_list list;
   gp_device_load *load = &r->result->loads[device];
   held h = {.costs = r->costs, .list = &list, .load = load, .bytes = load->peak_bytes};
-  unsigned classes = 1u << GP_BUFFER_ACTIVATION | 1u << GP_BUFFER_HEAD;
+  unsigned classes = 1u << GP_BUFFER_ACTIVATION;
+  if (r->costs->after_input) classes |= 1u << GP_BUFFER_HEAD;
   return gp_schedule_watch(r->schedule, device, classes, &list,
                            &(gp_lifetime_watch){&h, born, dead});
 }
