@@ -34,7 +34,6 @@ environment.variables = {
   GPIPE_SWEEP_WORKER = true,            -- the file of the sweep whose process this is
   GPIPE_TRACEBACK = { "full", "short" }, -- full: frames of gpipe and C too
   GPIPE_UPDATE_HALVES = { "0", "1" },   -- 0: casts of weights, not updates, write their halves
-  GPIPE_UPDATE_GRAPHS = { "0", "1" },   -- 0: hosts decide on updates, which are launched one by one
   GPIPE_WATCHDOG = true,                -- seconds without progress before a pass is given up
 }
 

@@ -63,7 +63,6 @@ typedef struct gp_bound_device {
   bool quiet; /* nothing rings for some of its links: its worker asks again and again */
   gp_lane_replay **replays;  /* per task of the device; NULL in streams, whose addresses change */
   gp_lane_replay **openings; /* the same of tasks that open gradients, where they write them */
-  gp_lane_replay *offer, *judge; /* of a queued binding: around its barrier */
 } gp_bound_device;
 
 typedef struct gp_binding {
@@ -82,8 +81,6 @@ typedef struct gp_binding {
   int64_t runs;       /* begun so far, but for those that were profiled */
   int32_t tag_bits;   /* of the tags of its ops (execute.h) */
   bool joined; /* devices wait for each other where stages join, hosts do not (update/join.c) */
-  bool queued; /* they decide on updates, too (update/queued.h): */
-  uint64_t signature; /* of the updates that are kept for replay */
 } gp_binding;
 
 /* Take all the memory that runs of the plan need. Ownership: the plan is taken where it

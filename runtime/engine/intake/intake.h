@@ -25,8 +25,6 @@ struct gp_intake {
 
   /* Fill in the frame's part of a mini-batch, r->block and r->fault. */
   void (*bind)(gp_worker *worker, gp_task_run *r);
-  /* Of a run that is no stream: where the device notes what it finds wrong. NULL: nowhere. */
-  gp_lane_fault *(*fault)(const gp_worker *worker);
   /* Begin a mini-batch. Around the work of a task: let it wait for its rows; take away what it
    * made. NULL: there is nothing to do. */
   gp_status (*begin)(gp_worker *worker, gp_run *run, uint32_t step);

@@ -169,11 +169,6 @@ static void bind(gp_worker *worker, gp_task_run *r) {
     frame[GP_BASE_TARGET + k] = there + layout->target[k] + micro_at(plan, &batch->targets[k], own);
 }
 
-static gp_lane_fault *fault(const gp_worker *worker) {
-  const gp_plan *plan = worker->pipeline->run.plan;
-  return (gp_lane_fault *)(place_of(worker, plan, 0).there + layout_of(worker, plan)->fault);
-}
-
 /* After the last count of what step was given: each mini-batch of the schedule by itself. */
 static gp_status settle(gp_worker *worker, const gp_plan *plan, int64_t micro, int32_t copy) {
   const gp_lane *lane = &worker->lane;
@@ -216,10 +211,7 @@ static void note_fault(const gp_worker *worker, gp_run *run, uint32_t step, cons
   const gp_task *task = &plan->tasks[tag.task];
   int64_t total = plan->first[plan->device_count];
   int64_t micro = (int64_t)step * plan->step_micros + task->micro % plan->step_micros;
-  if (run->binding->queued)
-    gp_run_decline(run);
-  else
-    gp_run_spoil(run, micro / gp_run_group(plan));
+  gp_run_spoil(run, micro / gp_run_group(plan));
   gp_run_fail(run, (int64_t)step * total + task->order, status, gp_error_text());
 }
 
@@ -416,7 +408,6 @@ static void close_intake(gp_binding *b, int32_t d) {
 const gp_intake gp_intake_staged = {.open = open_intake,
                                     .close = close_intake,
                                     .bind = bind,
-                                    .fault = fault,
                                     .begin = begin,
                                     .before = before,
                                     .after = after,

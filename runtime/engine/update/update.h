@@ -2,7 +2,6 @@
  *
  *   update.c      reductions and updates as actions of the schedule
  *   join.c        devices that wait for each other where the stages join
- *   queued.h      devices that decide for themselves, and what they replay
  *   norm.c        the norm of all gradients, and whether they are numbers
  *   scaling.h     the loss scale of f16 */
 #ifndef GP_ENGINE_UPDATE_H
@@ -45,9 +44,9 @@ gp_status gp_join_follow(const gp_worker *worker);
 bool gp_norm_needs_squares(const gp_pipeline *pipeline);
 /* A stage's part of it, on its device; when all parts are there: what becomes of the step; scale
  * accordingly. */
-gp_status gp_norm_stage(const gp_worker *worker, int32_t stage);
+gp_status gp_norm_stage(gp_pipeline *pipeline, int32_t stage);
 gp_status gp_norm_settle(gp_pipeline *pipeline);
-gp_status gp_norm_clip(const gp_worker *worker, int32_t stage);
+gp_status gp_norm_clip(const gp_pipeline *pipeline, int32_t stage);
 /* Count an update that is made, or left out. Errors: GP_EFINITE where that is refused, or too many
  * follow each other. */
 gp_status gp_norm_decide(gp_pipeline *pipeline, bool finite);
