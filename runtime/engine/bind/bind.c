@@ -158,7 +158,6 @@ static gp_status bind(gp_binding *b) {
   GP_TRY(gp_states_new(b));
   b->tag_bits = gp_tag_bits(plan);
   GP_TRY(gp_side_new(b));
-  GP_TRY(gp_join_new(b));
   GP_TRY(gp_links_new(b));
   GP_TRY(gp_intakes_new(b));
   return gp_replicas_load(b);
@@ -169,7 +168,6 @@ static void give_back(gp_binding *b) {
   each_replay(b, true);
   gp_intakes_free(b);
   gp_links_free(b);
-  gp_join_free(b);
   gp_side_free(b);
   gp_states_free(b);
   for (int32_t d = 0; b->devices && d < b->plan->device_count; d++)

@@ -31,9 +31,6 @@ struct gp_intake {
   gp_status (*before)(gp_worker *worker, const gp_task_run *r);
   gp_status (*after)(gp_worker *worker, const gp_task_run *r);
   bool at_once; /* losses are known when their task is over; else when the range is */
-  /* Of a run that is no stream: enqueue what the next collect fetches. Until then no program may
-   * run. NULL likewise. */
-  gp_status (*ahead)(gp_worker *worker, const gp_run *run);
   /* Wait for the device; take in what the tasks left, and note the first fault. end: of the whole
    * range. NULL likewise. */
   gp_status (*collect)(gp_worker *worker, gp_run *run, const gp_task_span *span);

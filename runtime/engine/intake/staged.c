@@ -21,7 +21,6 @@ struct gp_staged {
   char *here;               /* the host's buffer, for all mini-batches under way */
   gp_lane_event **arrived;  /* per micro-batch: its rows have come */
   gp_lane_event **computed; /* per micro-batch: its outputs are made; where the plan has outputs */
-  bool fetched;             /* what the next collect takes in is on its way */
   int64_t sent, end;        /* micro-batches of the stream: sent so far, and known */
 };
 
@@ -121,7 +120,6 @@ static gp_status begin(gp_worker *worker, gp_run *run, uint32_t step) {
   memcpy(at.here + layout->fault, &none, sizeof none);
   GP_TRY(send(worker, &at, layout->blocks, (size_t)count * sizeof(gp_step_block)));
   GP_TRY(send(worker, &at, layout->fault, sizeof none));
-  staged_of(worker)->fetched = false;
   staged_of(worker)->sent = first;
   staged_of(worker)->end = first + plan->step_micros;
   return await_rows(worker, run, first);
@@ -309,19 +307,10 @@ static gp_status send_back(gp_worker *worker, const gp_run *run, uint32_t step, 
   return GP_OK;
 }
 
-static gp_status ahead(gp_worker *worker, const gp_run *run) {
-  gp_staged *device = staged_of(worker);
-  if (device->fetched) return GP_OK;
-  device->fetched = true;
-  return send_back(worker, run, 0, INT64_MAX);
-}
-
 /* They are here, and all outputs too. */
 static gp_status fetch(gp_worker *worker, const gp_run *run, const gp_task_span *span) {
   const gp_lane *lane = &worker->lane;
-  gp_staged *device = staged_of(worker);
-  if (!device->fetched) GP_TRY(send_back(worker, run, span->step, span->limit));
-  device->fetched = false;
+  GP_TRY(send_back(worker, run, span->step, span->limit));
   GP_TRY(gp_lane_sync(lane));
   return !run->plan->shapes[0].output_count ? GP_OK : lane->ops->sync(lane, GP_STREAM_SEND);
 }
@@ -411,6 +400,5 @@ const gp_intake gp_intake_staged = {.open = open_intake,
                                     .begin = begin,
                                     .before = before,
                                     .after = after,
-                                    .ahead = ahead,
                                     .collect = collect,
                                     .end = end};

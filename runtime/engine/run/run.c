@@ -52,20 +52,12 @@ static bool is_skipped(gp_run *run, const gp_task_run *r) {
   return r->order > atomic_load_explicit(&run->failed_order, memory_order_acquire);
 }
 
-/* The host is about to wait for norms: with them come the faults that it has to see before an
- * update. */
-static gp_status fetch_ahead(gp_worker *worker, const gp_run *run) {
-  const gp_intake *intake = gp_intake_of(worker);
-  return intake->ahead && run->binding->joined ? intake->ahead(worker, run) : GP_OK;
-}
-
 /* An interrupt ends what a fault does, and the task too unless it leads to an update that others
  * make. */
 static gp_status run_task(gp_worker *worker, gp_run *run, gp_task_run *r) {
   gp_status status = worker->pipeline->faults.count ? strike(worker, r) : GP_OK;
   if (status == GP_EINTERRUPT) status = is_skipped(run, r) ? status : GP_OK;
   if (status) return status;
-  if (r->task->op == GP_ACT_NORM) GP_TRY(fetch_ahead(worker, run));
   if (gp_act_ends(r->task->op)) return gp_update_task(worker, run, r->task, r->micro);
   return compute(worker, run, r);
 }
@@ -96,11 +88,9 @@ static gp_status collect_before(gp_worker *worker, gp_run *run, const gp_task_sp
  * it arrives all the same, or the others would wait. */
 static gp_status come_to_barrier(gp_worker *worker, gp_run *run, const gp_task_span *span,
                                  const gp_task *task) {
-  bool queued = run->binding->joined && !gp_update_decides(task->op);
-  gp_status status = queued ? gp_join_arrive(worker) : collect_before(worker, run, span, task);
+  gp_status status = collect_before(worker, run, span, task);
   if (status) gp_run_fail(run, 0, status, gp_error_text());
-  GP_TRY(gp_update_barrier(worker, run, task->op));
-  return queued ? gp_join_follow(worker) : GP_OK;
+  return gp_update_barrier(worker, run, task->op);
 }
 
 static void note_failure(gp_run *run, const gp_task_run *r, gp_status status) {

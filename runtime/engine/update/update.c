@@ -153,6 +153,9 @@ static gp_status settle(gp_pipeline *p, gp_run *run) {
   return run->plan->joined ? gp_norm_settle(p) : GP_OK;
 }
 
+/* Is it settled at this barrier whether the gradients are made use of? */
+static bool decides(gp_act before) { return before == GP_ACT_U || before == GP_ACT_CLIP; }
+
 /* Every worker counts the barriers that it has come to; all come to the same ones. */
 gp_status gp_update_barrier(gp_worker *worker, gp_run *run, gp_act before) {
   gp_pipeline *p = worker->pipeline;
@@ -161,7 +164,7 @@ gp_status gp_update_barrier(gp_worker *worker, gp_run *run, gp_act before) {
     gp_worker_await(worker, &run->released, mine);
     return GP_OK;
   }
-  gp_status status = gp_update_decides(before) ? settle(p, run) : GP_OK;
+  gp_status status = decides(before) ? settle(p, run) : GP_OK;
   if (status) gp_run_fail(run, 0, status, gp_error_text());
   atomic_store(&run->released, mine);
   for (int32_t d = 0; d < p->device_count; d++) gp_worker_ring(&p->workers[d]);
