@@ -80,24 +80,15 @@ static gp_status add_extra(const gp_pipeline *p, const gp_lane *lane, const gp_e
              e->received ? e->received : from);
 }
 
-/* Is the accumulator left out where the mini-batch began the gradients? */
-static bool has_tie(const gp_plan *plan, int32_t extra) {
-  for (int32_t i = 0; i < plan->tie_count; i++)
-    if (plan->ties[i].extra == extra) return true;
-  return false;
-}
-
 /* Parameters of a stage that several layers use: their accumulators are added in layer order. They
  * are added once, also when gradients accumulate: every backward pass begins them anew. */
-static gp_status add_tied(const gp_worker *worker, const gp_run *run, const gp_task *task,
-                          int64_t micro) {
+static gp_status add_tied(const gp_worker *worker, int32_t stage) {
   const gp_pipeline *p = worker->pipeline;
-  bool goes_on = gp_run_minibatch(run, micro)->accumulate;
   for (int32_t layer = 0; layer <= p->layer_count && p->extra_count; layer++)
     for (int32_t x = 0; x < p->extra_count; x++) {
       const gp_extra_slot *e = &p->extras[x];
-      if (e->layer != layer || p->param_stage[e->param] != task->stage) continue;
-      if (goes_on || !has_tie(run->plan, x)) GP_TRY(add_extra(p, &worker->lane, e));
+      if (e->layer == layer && p->param_stage[e->param] == stage)
+        GP_TRY(add_extra(p, &worker->lane, e));
     }
   return GP_OK;
 }
@@ -187,10 +178,9 @@ static gp_status look(gp_worker *worker, gp_arena *arena, bool *skip) {
 }
 
 /* Of a stream: its own sums and its own decision. */
-static gp_status prepare_alone(gp_worker *worker, const gp_run *run, const gp_task *task,
-                               int64_t micro, bool *skip) {
-  GP_TRY(add_tied(worker, run, task, micro));
-  return look(worker, &worker->pipeline->arenas[task->stage], skip);
+static gp_status prepare_alone(gp_worker *worker, int32_t stage, bool *skip) {
+  GP_TRY(add_tied(worker, stage));
+  return look(worker, &worker->pipeline->arenas[stage], skip);
 }
 
 /* An update that is left out counts as none, so that moments are corrected for those that were
@@ -236,7 +226,7 @@ static gp_status update_stage(gp_worker *worker, const gp_run *run, const gp_tas
   bool skip = p->overflow;
   if (!p->optimizer) return GP_OK;
   GP_TRY(stash(worker, run, task, micro));
-  if (gp_plan_streams(run->plan)) GP_TRY(prepare_alone(worker, run, task, micro, &skip));
+  if (gp_plan_streams(run->plan)) GP_TRY(prepare_alone(worker, task->stage, &skip));
   if (!skip) GP_TRY(apply(worker, run, task, micro));
   p->arenas[task->stage].updates++;
   return begin_next(p, run->plan, task);
@@ -247,7 +237,7 @@ gp_status gp_update_task(gp_worker *worker, gp_run *run, const gp_task *task, in
   if (task->copy) return GP_OK;
   switch (task->op) {
   case GP_ACT_REDUCE: return add_copies(worker, task->stage);
-  case GP_ACT_TIE: return add_tied(worker, run, task, micro);
+  case GP_ACT_TIE: return add_tied(worker, task->stage);
   case GP_ACT_NORM: return gp_norm_stage(p, task->stage);
   case GP_ACT_CLIP: return gp_norm_clip(p, task->stage);
   default: return update_stage(worker, run, task, micro);
