@@ -46,7 +46,6 @@ typedef struct gp_lane_update {
   int count;
   gp_status (*piece)(const gp_optim_hyper *hyper, int64_t step, const gp_optim_slice *slice,
                      int64_t first, int64_t last);
-  gp_steer by; /* for queues, in their memory; without a verdict, hyper and step say everything */
 } gp_lane_update;
 
 /* Many tensors that are read or scaled at once: threads take their pieces, queues the tensors. */
@@ -55,13 +54,10 @@ typedef struct gp_lane_sweep {
   int count;
   int64_t pieces; /* of all tensors together */
   gp_piece piece;
-  void *context;             /* passed to `piece` */
-  double factor;             /* scale only */
-  const gp_verdict *verdict; /* scale only: in a queue's memory, replaces the factor; or NULL */
-  double *sums;              /* squares only: receives one sum for each tensor, on the host */
+  void *context; /* passed to `piece` */
+  double factor; /* scale only */
+  double *sums;  /* squares only: receives one sum for each tensor, on the host */
   void *scratch; /* squares only: sum_scratch bytes and 8 for each tensor, in the lane's memory */
-  double *there; /* squares on a queue: if not NULL, sums stay here, in its memory, and the call
-                  * does not wait */
 } gp_lane_sweep;
 
 #endif

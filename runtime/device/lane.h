@@ -92,17 +92,9 @@ typedef struct gp_lane_ops {
   /* blocks[count] get inverse_count = 1 / sum(counts[count]); 0 where the sum is 0. */
   gp_status (*settle)(const gp_lane *lane, const int64_t *counts, gp_step_block *blocks, int count);
   gp_status (*update)(const gp_lane *lane, const gp_lane_update *update);
-  gp_status (*squares)(const gp_lane *lane, const gp_lane_sweep *sweep); /* waits: job.h */
+  gp_status (*squares)(const gp_lane *lane, const gp_lane_sweep *sweep); /* waits */
   gp_status (*scale)(const gp_lane *lane, const gp_lane_sweep *sweep);
   size_t sum_scratch; /* 0: squares needs none */
-  /* For queues (NULL on others): the device decides in its own memory what becomes of gradients
-   * (device/verdict.h). write_factors writes factor_bytes bytes for one group of an update, on the
-   * host. */
-  gp_status (*decide)(const gp_lane *lane, const gp_verdict_terms *terms, const double *words,
-                      gp_verdict *verdict);
-  gp_status (*write_factors)(const gp_lane *lane, const gp_optim_hyper *hyper, int64_t step,
-                             void *factors);
-  size_t factor_bytes;
   gp_status (*add)(const gp_lane *lane, gp_dtype dtype, int64_t n, void *to, const void *from);
 
   /* Reports: the i-th way in which the lane works; false after the last. Threads: any. */

@@ -14,7 +14,6 @@
 #define GP_DEVICE_PLUGIN_H
 
 #include "device/call.h"
-#include "device/verdict.h"
 #include "gpipe/device.h"
 #include "gpipe/update.h"
 
@@ -22,7 +21,7 @@
 extern "C" {
 #endif
 
-enum { GP_PLUGIN_VERSION = 5, GP_GPU_ALIGNMENT = 256 /* bytes, of every allocation */ };
+enum { GP_PLUGIN_VERSION = 6, GP_GPU_ALIGNMENT = 256 /* bytes, of every allocation */ };
 
 typedef struct gp_gpu gp_gpu;
 typedef struct gp_gpu_event gp_gpu_event;
@@ -145,15 +144,6 @@ typedef struct gp_gpu_api {
   gp_status (*scale)(gp_gpu *gpu, const gp_gpu_run *runs, int count, double factor);
   gp_status (*sum_squares)(gp_gpu *gpu, const gp_gpu_run *runs, int count, double *sums,
                            void *scratch);
-  /* The same, directed by a verdict that lies in device memory when they run (device/verdict.h).
-   * write_factors writes GP_GPU_FACTORS bytes on the host. update_by reads only two facts of
-   * `hyper`: the kind, and whether there is momentum. */
-  gp_status (*decide)(gp_gpu *gpu, const gp_verdict_terms *terms, const double *words,
-                      gp_verdict *verdict);
-  gp_status (*scale_by)(gp_gpu *gpu, const gp_verdict *verdict, const gp_gpu_run *runs, int count);
-  gp_status (*write_factors)(const gp_optim_hyper *hyper, int64_t step, void *factors);
-  gp_status (*update_by)(gp_gpu *gpu, const gp_steer *by, const gp_optim_hyper *hyper,
-                         const gp_optim_slice *slices, int count);
 
   /* Graphs: work that is enqueued on the compute stream between begin and end, and on the side
    * stream between two inner events of the compute stream, is recorded and does not run. end
@@ -173,7 +163,7 @@ typedef struct gp_gpu_api {
   void (*range_pop)(void);
 } gp_gpu_api;
 
-enum { GP_GPU_SUM_SCRATCH = 1 << 19, GP_GPU_FACTORS = 256 };
+enum { GP_GPU_SUM_SCRATCH = 1 << 19 };
 
 /* The entry point has this name. Errors: GP_EUNSUPPORTED if versions or hashes differ. */
 typedef gp_status (*gp_plugin_open)(const gp_plugin_host *host, const gp_gpu_api **api);

@@ -21,13 +21,10 @@ static inline uint64_t gp_rows_version(void) {
 #undef GP_OP
   };
   static const size_t sizes[] = {
-      sizeof(gp_gpu_api),     sizeof(gp_plugin_host), sizeof(gp_gpu_spec),
-      sizeof(gp_gpu_info),    sizeof(gp_gpu_fault),   sizeof(gp_gpu_call),
-      sizeof(gp_gpu_run),     sizeof(gp_call),        sizeof(gp_arg),
-      sizeof(gp_meta),        sizeof(gp_attrs),       sizeof(gp_step_block),
-      sizeof(gp_optim_hyper), sizeof(gp_optim_slice), sizeof(gp_verdict_terms),
-      sizeof(gp_verdict),     sizeof(gp_steer),       sizeof(gp_gpu_library),
-      sizeof(gp_work_path),   GP_GPU_FACTORS,
+      sizeof(gp_gpu_api),     sizeof(gp_plugin_host), sizeof(gp_gpu_spec),    sizeof(gp_gpu_info),
+      sizeof(gp_gpu_fault),   sizeof(gp_gpu_call),    sizeof(gp_gpu_run),     sizeof(gp_call),
+      sizeof(gp_arg),         sizeof(gp_meta),        sizeof(gp_attrs),       sizeof(gp_step_block),
+      sizeof(gp_optim_hyper), sizeof(gp_optim_slice), sizeof(gp_gpu_library), sizeof(gp_work_path),
   };
   uint64_t hash = UINT64_C(0xcbf29ce484222325);
   for (int i = 0; i < (int)(sizeof rows / sizeof *rows); i++)

@@ -11,7 +11,7 @@
 #include "engine/bind/side.h"
 #include "engine/memory/halves.h"
 #include "engine/optimizer/optimizer.h"
-#include "engine/update/queued.h"
+#include "engine/update/update.h"
 #include "gpipe/trace.h"
 #include "graph/param.h"
 #include "plan/make.h"
@@ -274,7 +274,6 @@ static gp_status build(const gp_pipeline_spec *spec, gp_pipeline *p) {
   set_up_lanes(p, spec->tf32);
   GP_TRY(describe_devices(p));
   GP_TRY(gp_arenas_new(p));
-  GP_TRY(gp_queued_new(p));
   return gp_workers_start(p);
 }
 
@@ -337,7 +336,6 @@ static void close_pipeline(gp_pipeline *p) {
   gp_optimizer_free(p->optimizer);
   p->optimizer = NULL;
   release_params(p);
-  gp_queued_free(p);
   gp_arenas_free(p);
   gp_workers_free(p);
 }

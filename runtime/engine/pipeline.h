@@ -29,6 +29,12 @@ typedef struct gp_skips {
   int32_t row;
 } gp_skips;
 
+/* What the norms of all stages say of a step: two factors for its gradients, which are applied one
+ * after the other. */
+typedef struct gp_verdict {
+  double unscale, clip; /* 1: none */
+} gp_verdict;
+
 /* A profile that the script asked for. */
 typedef struct gp_profiling {
   bool open, timed;    /* timed: the last run was part of one */
@@ -36,8 +42,6 @@ typedef struct gp_profiling {
   int32_t runs;        /* since it began */
   const gp_plan *plan; /* of the last of them; only its address is looked at */
 } gp_profiling;
-
-typedef struct gp_queued gp_queued;
 
 struct gp_pipeline {
   int32_t stage_count, layer_count, device_count, param_count, copy_count;
@@ -64,8 +68,7 @@ struct gp_pipeline {
   gp_finite check;       /* of gradients before an update; `finite`: of every value */
   gp_skips skips;
   gp_profiling profiling;
-  gp_queued *queued;  /* of devices that decide for themselves (update/queued.h); NULL */
-  gp_verdict verdict; /* what the norms of all stages say of a step */
+  gp_verdict verdict;
   /* The gradients that are there are not finite, so that nobody is updated; resumed: they were
    * added to. */
   bool overflow, resumed;

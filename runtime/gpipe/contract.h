@@ -114,9 +114,6 @@ enum {
   /* Wants its operands of four dimensions, N x C x H x W, channels-last; one in another order is
    * copied. infer says how its outputs lie (gp_infer_channels_last). */
   GP_OP_CHANNELS_LAST = 4096,
-  /* On devices with memory of their own, its contribution to a gradient is summed first, in one
-   * order, and added once. On CPUs the sum goes on from the gradient that is there. */
-  GP_OP_ADDS_ONCE = 8192,
   /* The flags that elementwise ops are made of. */
   GP_OP_MAPS = GP_OP_ROWS | GP_OP_STRIDED | GP_OP_INPLACE | GP_OP_ANY_ORDER,
   GP_OP_UNARY = GP_OP_MAPS | GP_OP_METHOD,

@@ -17,7 +17,7 @@ template <typename Item> struct gp_batch {
 
   gp_batch() : count(0) { first[0] = 0; }
   bool is_full() const { return count == GP_BATCH; }
-  __host__ __device__ int blocks() const { return first[count]; }
+  int blocks() const { return first[count]; }
 
   void push(const Item &one, int64_t tiles) {
     item[count] = one;

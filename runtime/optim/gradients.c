@@ -151,12 +151,6 @@ gp_status gp_gradients_squares(gp_gradients *list) {
   return list->lane->ops->squares(list->lane, &sweep);
 }
 
-gp_status gp_gradients_squares_at(const gp_gradients *list, double *sums) {
-  gp_lane_sweep sweep = {
-      .runs = list->runs, .count = list->count, .scratch = list->scratch, .there = sums};
-  return list->lane->ops->squares(list->lane, &sweep);
-}
-
 /* The first piece with an element that is not finite ends the search. */
 static gp_status look_at_piece(void *context, int64_t index, int thread) {
   work *w = context;
@@ -197,10 +191,5 @@ static gp_status scale_piece(void *context, int64_t index, int thread) {
 gp_status gp_gradients_scale(const gp_gradients *list, double factor) {
   work w = {.list = (gp_gradients *)list, .factor = factor};
   gp_lane_sweep sweep = sweep_of(w.list, list->first[list->count], scale_piece, &w);
-  return list->lane->ops->scale(list->lane, &sweep);
-}
-
-gp_status gp_gradients_scale_by(const gp_gradients *list, const gp_verdict *verdict) {
-  gp_lane_sweep sweep = {.runs = list->runs, .count = list->count, .verdict = verdict};
   return list->lane->ops->scale(list->lane, &sweep);
 }

@@ -9,8 +9,7 @@
 enum {
   THREADS = GP_BATCH_THREADS,
   SUM_BLOCKS = 1024, /* partial sums of one tensor, at most */
-  SUM_GROUPS = 4,    /* 16-byte groups of a thread, at least */
-  SCALE_BLOCKS = 8   /* per multiprocessor, which they fill, if a verdict decides */
+  SUM_GROUPS = 4     /* 16-byte groups of a thread, at least */
 };
 static_assert(sizeof(double) * GP_BATCH * SUM_BLOCKS <= GP_GPU_SUM_SCRATCH,
               "scratch holds a batch");
@@ -24,20 +23,20 @@ template <typename T> struct change {
   bool packed;
 };
 
-/* to += from, or to *= first, then *= second. */
+/* to += from, or to *= factor. */
 template <typename T> struct rule {
-  gp_compute<T> first, second;
+  gp_compute<T> factor;
 
   __device__ T add(T to, T from) const { return gp_store<T>(gp_load(to) + gp_load(from)); }
-  __device__ T scale(T to) const {
-    return gp_store<T>(gp_load(gp_store<T>(gp_load(to) * first)) * second);
-  }
+  __device__ T scale(T to) const { return gp_store<T>(gp_load(to) * factor); }
 };
 
-/* One tile of a tensor. */
-template <typename T>
-static __device__ void change_tile(const change<T> &c, int64_t number, const rule<T> &r) {
+/* A block changes one tile of a tensor. */
+template <typename T> static __global__ void change_kernel(gp_batch<change<T>> list, rule<T> r) {
+  gp_kernel_begin();
   typedef gp_pack<T> pack;
+  int64_t number;
+  const change<T> c = list.item[list.find(blockIdx.x, &number)];
   const gp_tile tile = gp_tile_of<T>(number, c.n, c.packed);
   for (int64_t i = tile.begin + (int64_t)threadIdx.x * pack::count; i < tile.whole;
        i += (int64_t)THREADS * pack::count) {
@@ -52,27 +51,6 @@ static __device__ void change_tile(const change<T> &c, int64_t number, const rul
     c.to[i] = c.from ? r.add(c.to[i], c.from[i]) : r.scale(c.to[i]);
 }
 
-template <typename T> static __global__ void change_kernel(gp_batch<change<T>> list, rule<T> r) {
-  gp_kernel_begin();
-  int64_t number;
-  const int k = list.find(blockIdx.x, &number);
-  change_tile(list.item[k], number, r);
-}
-
-/* Scale by a verdict in memory. Most steps scale nothing: so a few blocks read it, and share all
- * tiles if there is something to scale. */
-template <typename T>
-static __global__ void scale_kernel(gp_batch<change<T>> list, const gp_verdict *verdict) {
-  gp_kernel_begin();
-  const rule<T> r = {(gp_compute<T>)verdict->unscale, (gp_compute<T>)verdict->clip};
-  if (r.first == 1 && r.second == 1) return;
-  for (int block = blockIdx.x; block < list.blocks(); block += gridDim.x) {
-    int64_t number;
-    const int k = list.find(block, &number);
-    change_tile(list.item[k], number, r);
-  }
-}
-
 /* For a scale, from is NULL, which counts as aligned. */
 template <typename T> static change<T> change_of(void *to, const void *from, int64_t n) {
   return {(T *)to, (const T *)from, n, gp_is_packed(to) && gp_is_packed(from)};
@@ -80,7 +58,7 @@ template <typename T> static change<T> change_of(void *to, const void *from, int
 
 template <typename T>
 static gp_status launch_change(gp_gpu *gpu, const gp_batch<change<T>> &list, double factor) {
-  const rule<T> r = {(gp_compute<T>)factor, 1};
+  const rule<T> r = {(gp_compute<T>)factor};
   if (!list.blocks()) return GP_OK;
   return GP_LAUNCH(gpu, change_kernel<T>, list.blocks(), THREADS, 0, list, r);
 }
@@ -96,18 +74,12 @@ gp_status gp_gpu_work_add(gp_gpu *gpu, gp_dtype dtype, int64_t n, void *to, cons
   return GP_OK;
 }
 
-/* Scale by a factor, or by a verdict. */
 template <typename T>
-static gp_status scale(gp_gpu *gpu, const gp_gpu_run *runs, int count, double factor,
-                       const gp_verdict *verdict) {
+static gp_status scale(gp_gpu *gpu, const gp_gpu_run *runs, int count, double factor) {
   gp_batch<change<T>> list;
   for (int i = 0; i < count; i++)
     list.push(change_of<T>(runs[i].data, NULL, runs[i].n), gp_batch_tiles<T>(runs[i].n));
-  if (!verdict) return launch_change(gpu, list, factor);
-  const int most = gpu->info.sm_count * SCALE_BLOCKS;
-  const int blocks = list.blocks() < most ? list.blocks() : most;
-  if (!blocks) return GP_OK;
-  return GP_LAUNCH(gpu, scale_kernel<T>, blocks, THREADS, 0, list, verdict);
+  return launch_change(gpu, list, factor);
 }
 
 /* ---- sum of squares -------------------------------------------------------------------------- */
@@ -180,24 +152,14 @@ static gp_status sum_squares(gp_gpu *gpu, const gp_gpu_run *runs, int count, dou
 
 /* ---- lists of any length --------------------------------------------------------------------- */
 
-/* Scale a list of any length; one launch takes tensors of one dtype. */
-static gp_status scale_all(gp_gpu *gpu, const gp_gpu_run *runs, int count, double factor,
-                           const gp_verdict *verdict) {
+/* One launch takes tensors of one dtype. */
+gp_status gp_gpu_work_scale(gp_gpu *gpu, const gp_gpu_run *runs, int count, double factor) {
   gp_status status = GP_OK;
   for (int i = 0, n; i < count && !status; i += n) {
     n = gp_batch_alike(runs + i, count - i);
-    GP_BY_FLOAT(runs[i].dtype, status = scale<T>(gpu, runs + i, n, factor, verdict));
+    GP_BY_FLOAT(runs[i].dtype, status = scale<T>(gpu, runs + i, n, factor));
   }
   return status;
-}
-
-gp_status gp_gpu_work_scale(gp_gpu *gpu, const gp_gpu_run *runs, int count, double factor) {
-  return scale_all(gpu, runs, count, factor, NULL);
-}
-
-gp_status gp_gpu_work_scale_by(gp_gpu *gpu, const gp_verdict *verdict, const gp_gpu_run *runs,
-                               int count) {
-  return scale_all(gpu, runs, count, 1, verdict);
 }
 
 /* Launch one batch after the other on the stream: they share the scratch. */

@@ -33,12 +33,8 @@ void gp_gradients_free_some(gp_gradients *some);
 gp_status gp_gradients_squares(gp_gradients *list);
 /* Check for elements that are not finite, in less time on a CPU: sums[i] is 0 or infinity. */
 gp_status gp_gradients_look(gp_gradients *list);
-/* Compute the sums of squares on a queue without waiting: they stay in its memory, at `sums`. */
-gp_status gp_gradients_squares_at(const gp_gradients *list, double *sums);
 /* Multiply all by a factor: enqueued on a GPU. */
 gp_status gp_gradients_scale(const gp_gradients *list, double factor);
-/* Multiply all, on a queue, by the factors of a verdict in its memory. */
-gp_status gp_gradients_scale_by(const gp_gradients *list, const gp_verdict *verdict);
 /* Tell whether all sums are finite. */
 bool gp_gradients_are_finite(const gp_gradients *list);
 

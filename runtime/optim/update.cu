@@ -248,19 +248,10 @@ template <> struct beside<nothing> {
   template <typename T> static __device__ void write_one(void *, int64_t, T) {}
 };
 
-/* Where a launch finds its factors, in its arguments or in device memory, and its verdict there. */
-template <typename T> struct course {
-  factors<T> own;
-  const factors<T> *at;      /* NULL: own */
-  const gp_verdict *verdict; /* NULL: always update */
-};
-
 template <typename Rule, typename T, typename H>
-static __global__ void update_kernel(gp_batch<slice<T>> list, course<T> by) {
+static __global__ void update_kernel(gp_batch<slice<T>> list, factors<T> f) {
   gp_kernel_begin();
   typedef gp_pack<T> pack;
-  if (by.verdict && !by.verdict->go) return;
-  const factors<T> f = by.at ? *by.at : by.own;
   int64_t number;
   const slice<T> s = list.item[list.find(blockIdx.x, &number)];
   const gp_tile tile = gp_tile_of<T>(number, s.n, s.packed);
@@ -310,65 +301,65 @@ template <typename Rule, typename T> static slice<T> slice_of(const gp_optim_sli
 
 /* Launch over slices of one T and one H. */
 template <typename Rule, typename H, typename T>
-static gp_status launch_list(gp_gpu *gpu, const course<T> &by, const gp_optim_slice *slices,
+static gp_status launch_list(gp_gpu *gpu, const factors<T> &f, const gp_optim_slice *slices,
                              int count) {
   gp_batch<slice<T>> list;
   for (int i = 0; i < count; i++)
     list.push(slice_of<Rule, T>(&slices[i]), gp_batch_tiles<T>(slices[i].n));
   if (!list.blocks()) return GP_OK;
-  return GP_LAUNCH(gpu, (update_kernel<Rule, T, H>), list.blocks(), THREADS, 0, list, by);
+  return GP_LAUNCH(gpu, (update_kernel<Rule, T, H>), list.blocks(), THREADS, 0, list, f);
 }
 
 template <typename Rule>
-static gp_status launch_update(gp_gpu *gpu, const course<double> &by, const gp_optim_slice *slices,
+static gp_status launch_update(gp_gpu *gpu, const factors<double> &f, const gp_optim_slice *slices,
                                int count) {
-  return launch_list<Rule, nothing>(gpu, by, slices, count);
+  return launch_list<Rule, nothing>(gpu, f, slices, count);
 }
 
 template <typename Rule>
-static gp_status launch_update(gp_gpu *gpu, const course<float> &by, const gp_optim_slice *slices,
+static gp_status launch_update(gp_gpu *gpu, const factors<float> &f, const gp_optim_slice *slices,
                                int count) {
-  if (!slices->half) return launch_list<Rule, nothing>(gpu, by, slices, count);
-  if (slices->half_dtype == GP_BF16) return launch_list<Rule, gp_bf16>(gpu, by, slices, count);
-  return launch_list<Rule, gp_f16>(gpu, by, slices, count);
+  if (!slices->half) return launch_list<Rule, nothing>(gpu, f, slices, count);
+  if (slices->half_dtype == GP_BF16) return launch_list<Rule, gp_bf16>(gpu, f, slices, count);
+  return launch_list<Rule, gp_f16>(gpu, f, slices, count);
 }
 
 template <bool Moves, typename T>
-static gp_status update_rmsprop(gp_gpu *gpu, const gp_optim_hyper *hyper, const course<T> &by,
+static gp_status update_rmsprop(gp_gpu *gpu, const gp_optim_hyper *hyper, const factors<T> &f,
                                 const gp_optim_slice *slices, int count) {
-  if (hyper->centered) return launch_update<rmsprop<Moves, true>>(gpu, by, slices, count);
-  return launch_update<rmsprop<Moves, false>>(gpu, by, slices, count);
+  if (hyper->centered) return launch_update<rmsprop<Moves, true>>(gpu, f, slices, count);
+  return launch_update<rmsprop<Moves, false>>(gpu, f, slices, count);
 }
 
 template <bool Ams, typename T>
-static gp_status update_adam(gp_gpu *gpu, const gp_optim_hyper *hyper, const course<T> &by,
+static gp_status update_adam(gp_gpu *gpu, const gp_optim_hyper *hyper, const factors<T> &f,
                              const gp_optim_slice *slices, int count) {
-  if (hyper->kind == GP_OPTIM_ADAM) return launch_update<adam<Ams>>(gpu, by, slices, count);
-  return launch_update<adamw<Ams>>(gpu, by, slices, count);
+  if (hyper->kind == GP_OPTIM_ADAM) return launch_update<adam<Ams>>(gpu, f, slices, count);
+  return launch_update<adamw<Ams>>(gpu, f, slices, count);
 }
 
 template <typename T>
-static gp_status update(gp_gpu *gpu, const gp_optim_hyper *hyper, const course<T> &by,
+static gp_status update(gp_gpu *gpu, const gp_optim_hyper *hyper, const factors<T> &f,
                         const gp_optim_slice *slices, int count) {
   const bool moves = hyper->momentum != 0;
   switch (hyper->kind) {
   case GP_OPTIM_ADAM:
   case GP_OPTIM_ADAMW:
-    return hyper->amsgrad ? update_adam<true>(gpu, hyper, by, slices, count)
-                          : update_adam<false>(gpu, hyper, by, slices, count);
-  case GP_OPTIM_RADAM: return launch_update<radam>(gpu, by, slices, count);
-  case GP_OPTIM_RPROP: return launch_update<rprop>(gpu, by, slices, count);
-  case GP_OPTIM_ADAGRAD: return launch_update<adagrad>(gpu, by, slices, count);
-  case GP_OPTIM_LION: return launch_update<lion>(gpu, by, slices, count);
-  case GP_OPTIM_ADAMAX: return launch_update<adamax>(gpu, by, slices, count);
-  case GP_OPTIM_ADADELTA: return launch_update<adadelta>(gpu, by, slices, count);
-  case GP_OPTIM_NADAM: return launch_update<nadam>(gpu, by, slices, count);
+    return hyper->amsgrad ? update_adam<true>(gpu, hyper, f, slices, count)
+                          : update_adam<false>(gpu, hyper, f, slices, count);
+  case GP_OPTIM_RADAM: return launch_update<radam>(gpu, f, slices, count);
+  case GP_OPTIM_RPROP: return launch_update<rprop>(gpu, f, slices, count);
+  case GP_OPTIM_ADAGRAD: return launch_update<adagrad>(gpu, f, slices, count);
+  case GP_OPTIM_LION: return launch_update<lion>(gpu, f, slices, count);
+  case GP_OPTIM_ADAMAX: return launch_update<adamax>(gpu, f, slices, count);
+  case GP_OPTIM_ADADELTA: return launch_update<adadelta>(gpu, f, slices, count);
+  case GP_OPTIM_NADAM: return launch_update<nadam>(gpu, f, slices, count);
   case GP_OPTIM_RMSPROP:
-    return moves ? update_rmsprop<true>(gpu, hyper, by, slices, count)
-                 : update_rmsprop<false>(gpu, hyper, by, slices, count);
+    return moves ? update_rmsprop<true>(gpu, hyper, f, slices, count)
+                 : update_rmsprop<false>(gpu, hyper, f, slices, count);
   default:
-    return moves ? launch_update<momentum>(gpu, by, slices, count)
-                 : launch_update<sgd>(gpu, by, slices, count);
+    return moves ? launch_update<momentum>(gpu, f, slices, count)
+                 : launch_update<sgd>(gpu, f, slices, count);
   }
 }
 
@@ -391,51 +382,19 @@ static bool are_alike(const gp_optim_slice *a, const gp_optim_slice *b) {
   return !a->half == !b->half && (!a->half || a->half_dtype == b->half_dtype);
 }
 
-/* Where all launches of a call find their factors, in both types. */
-struct both {
-  course<double> f64;
-  course<float> f32;
-};
-
-/* Update all slices; neighbours of one dtype share a launch. */
-static gp_status update_all(gp_gpu *gpu, const gp_optim_hyper *hyper, const both &by,
-                            const gp_optim_slice *slices, int count) {
-  gp_status status = check_slices(slices, count);
-  for (int i = 0, n; i < count && !status; i += n) {
-    const int most = gp_batch_alike(slices + i, count - i);
-    for (n = 1; n < most && are_alike(&slices[i], &slices[i + n]);) n++;
-    status = slices[i].dtype == GP_F32 ? update<float>(gpu, hyper, by.f32, slices + i, n)
-                                       : update<double>(gpu, hyper, by.f64, slices + i, n);
-  }
-  return status;
-}
-
+/* Neighbours of one dtype share a launch. */
 gp_status gp_gpu_work_update(gp_gpu *gpu, const gp_optim_hyper *hyper, int64_t step,
                              const gp_optim_slice *slices, int count) {
   GP_GPU_TRY(check_step(step));
-  const both by = {{make_factors<double>(hyper, step), NULL, NULL},
-                   {make_factors<float>(hyper, step), NULL, NULL}};
-  return update_all(gpu, hyper, by, slices, count);
-}
-
-/* ---- factors in device memory -------------------------------------------------------------- */
-
-/* The factors of one group, as gp_gpu_work_factors writes them. */
-struct image {
-  factors<double> f64;
-  factors<float> f32;
-};
-static_assert(sizeof(image) <= GP_GPU_FACTORS, "the core reserves that much for each group");
-
-gp_status gp_gpu_work_factors(const gp_optim_hyper *hyper, int64_t step, void *to) {
-  GP_GPU_TRY(check_step(step));
-  *(image *)to = {make_factors<double>(hyper, step), make_factors<float>(hyper, step)};
-  return GP_OK;
-}
-
-gp_status gp_gpu_work_update_by(gp_gpu *gpu, const gp_steer *by, const gp_optim_hyper *hyper,
-                                const gp_optim_slice *slices, int count) {
-  const image *at = (const image *)by->factors;
-  const both all = {{{}, &at->f64, by->verdict}, {{}, &at->f32, by->verdict}};
-  return update_all(gpu, hyper, all, slices, count);
+  GP_GPU_TRY(check_slices(slices, count));
+  const factors<double> f64 = make_factors<double>(hyper, step);
+  const factors<float> f32 = make_factors<float>(hyper, step);
+  gp_status status = GP_OK;
+  for (int i = 0, n; i < count && !status; i += n) {
+    const int most = gp_batch_alike(slices + i, count - i);
+    for (n = 1; n < most && are_alike(&slices[i], &slices[i + n]);) n++;
+    status = slices[i].dtype == GP_F32 ? update<float>(gpu, hyper, f32, slices + i, n)
+                                       : update<double>(gpu, hyper, f64, slices + i, n);
+  }
+  return status;
 }

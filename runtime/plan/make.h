@@ -12,7 +12,6 @@
  *   uses.c      which of them a task waits for, publishes and releases
  *   flow.c      a lowered schedule run without work: who can go on when
  *   opens.c     which tasks write gradients that others add to
- *   ties.c      accumulators of tied weights that need no sum at the end
  *   versions.c  which version of the weights a task reads, and what must be stashed
  *   ranges.c    which tasks belong to which mini-batch
  *   capacity.c  how many slots an edge needs so that nobody ever waits for one
@@ -59,12 +58,11 @@ void gp_shape_free(gp_shape_plan *shape);
 gp_status gp_shape_check_buffers(const gp_shape_spec *spec, const gp_graph *graph,
                                  const gp_stages *stages);
 
-/* Tasks of the lowered schedule (lower.c), those that open gradients (opens.c), tied weights
- * (ties.c), the slots of what tasks keep (slots.c), their edges (uses.c), the versions of the
- * weights (versions.c), ranges of mini-batches (ranges.c), slots per edge (capacity.c). */
+/* Tasks of the lowered schedule (lower.c), those that open gradients (opens.c), the slots of what
+ * they keep (slots.c), their edges (uses.c), the versions of the weights (versions.c), ranges of
+ * mini-batches (ranges.c), slots per edge (capacity.c). */
 gp_status gp_plan_add_tasks(gp_plan *plan, const gp_schedule *schedule, const gp_lowered *lowered);
 gp_status gp_plan_add_opening(gp_plan *plan);
-gp_status gp_plan_add_ties(gp_plan *plan, const gp_layout *layout);
 gp_status gp_plan_add_slots(gp_plan *plan);
 gp_status gp_plan_add_uses(gp_plan *plan);
 gp_status gp_plan_add_versions(gp_plan *plan, const gp_plan_env *env);

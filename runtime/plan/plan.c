@@ -235,7 +235,6 @@ static gp_status make(const gp_plan_env *env, const gp_plan_spec *spec, gp_plan 
   gp_lowered_free(&lowered);
   GP_TRY(status);
   if (!env->added) GP_TRY(gp_plan_add_opening(plan));
-  GP_TRY(gp_plan_add_ties(plan, env->layout));
   GP_TRY(gp_plan_add_slots(plan));
   GP_TRY(gp_plan_add_uses(plan));
   GP_TRY(gp_plan_add_versions(plan, env));
@@ -277,7 +276,6 @@ void gp_plan_free(gp_plan *plan) {
   gp_free(plan->channels);
   gp_free(plan->slots);
   gp_free(plan->opened);
-  gp_free(plan->ties);
   gp_free(plan->replicas);
   gp_free(plan->states);
   gp_free(plan->devices);

@@ -30,10 +30,8 @@ struct gp_plan {
   gp_ranges ranges;
   gp_edge_use *uses; /* of all tasks */
   gp_channel *channels;
-  gp_slots *slots; /* per stage and copy */
-  bool *opened;    /* per stage and copy: a task opens its gradients */
-  gp_tie *ties;
-  int32_t tie_count;
+  gp_slots *slots;         /* per stage and copy */
+  bool *opened;            /* per stage and copy: a task opens its gradients */
   gp_versions *versions;   /* per stage */
   gp_area *invariant;      /* per (stage, copy) and shape: what P made, version after version */
   gp_area *replicas;       /* per (stage, copy) and shape */

@@ -19,15 +19,6 @@ typedef struct gp_edge_use {
   bool release; /* last use by this stage */
 } gp_edge_use;
 
-/* An accumulator that nobody has to add to the main one: its contribution goes there at once, where
- * its mini-batch begins the gradients of the stage (ties.c). */
-typedef struct gp_tie {
-  int32_t stage, extra;   /* extra: its number in the layout */
-  int32_t writer, output; /* instruction of the task that opens the gradients, and which of its */
-  int32_t adder;          /* instruction that comes second, and adds */
-  gp_place to;
-} gp_tie;
-
 typedef struct gp_task {
   gp_act op;
   int32_t stage, copy, micro, shape;

@@ -5,6 +5,7 @@ local child = dofile "tests/child.lua"
 local expect = require "tests.support.expect"
 local gpu = require "tests.support.gpu"
 local misuse = require "tests.support.misuse"
+local models = require "tests.support.models"
 local nn = gp.nn
 local on_gpu, fails_with = gpu.spec(it, pending), expect.fails_with
 
@@ -81,6 +82,29 @@ describe("an id out of range", function()
     end
     assert.equal("number", type(pipe:step(good, good)))
   end)
+
+  on_gpu("on one of two GPUs that share a weight keeps both from updating", function()
+    local function pipeline()
+      local model = models.gpt()()
+      model[7].weight = model[1].weight
+      local pipe = gp.pipeline(model, { balance = { 3, 4 }, chunks = 4,
+        devices = { "cuda:0", "cuda:1" }, loss = nn.CrossEntropyLoss() })
+      return pipe:use(gp.optim.AdamW(pipe:parameters(), { lr = 1e-2 }))
+    end
+    local pipe <close> = pipeline()
+    local other <close> = pipeline()
+    local x, y = models.ids(8, 6), models.ids(8, 6)
+    local off = x:clone()
+    off[3][2] = 99
+    for _ = 1, 3 do
+      assert.equal(other:step(x, y), pipe:step(x, y))
+      local state = pipe:state_dict()
+      fails_with("99", pipe.step, pipe, off, y)
+      for key, value in pairs(pipe:state_dict()) do
+        assert.is_true(gp.equal(value, state[key]), key)
+      end
+    end
+  end, 2)
 
   -- A step without a barrier returns when the loss is known, which may be before the device reports
   -- the error.

@@ -1,7 +1,7 @@
 -- tests/gpu/ties_spec.lua - a weight of two layers has the same gradient wherever the model is cut.
 --
--- In one stage, and with one micro-batch, both layers add to one accumulator. Otherwise each has
--- its own, and the end of the mini-batch adds them (plan/ties.c). The bits are the same.
+-- Each layer has an accumulator of its own, and the end of the mini-batch adds them, in one stage as
+-- over several.
 local gp = require "gpipe"
 local gpu = require "tests.support.gpu"
 local models = require "tests.support.models"

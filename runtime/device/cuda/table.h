@@ -93,12 +93,6 @@ gp_status gp_cuda_add(gp_gpu *gpu, gp_dtype dtype, int64_t n, void *to, const vo
 gp_status gp_cuda_scale(gp_gpu *gpu, const gp_gpu_run *runs, int count, double factor);
 gp_status gp_cuda_sum_squares(gp_gpu *gpu, const gp_gpu_run *runs, int count, double *sums,
                               void *scratch);
-gp_status gp_cuda_decide(gp_gpu *gpu, const gp_verdict_terms *terms, const double *words,
-                         gp_verdict *verdict);
-gp_status gp_cuda_scale_by(gp_gpu *gpu, const gp_verdict *verdict, const gp_gpu_run *runs,
-                           int count);
-gp_status gp_cuda_update_by(gp_gpu *gpu, const gp_steer *by, const gp_optim_hyper *hyper,
-                            const gp_optim_slice *slices, int count);
 
 /* ---- graph.c ------------------------------------------------------------------------------- */
 

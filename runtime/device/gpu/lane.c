@@ -194,36 +194,20 @@ static gp_status settle(const gp_lane *lane, const int64_t *counts, gp_step_bloc
 }
 
 static gp_status update(const gp_lane *lane, const gp_lane_update *u) {
-  if (u->by.verdict)
-    return api_of(lane)->update_by(gpu_of(lane), &u->by, u->hyper, u->slices, u->count);
   return api_of(lane)->update(gpu_of(lane), u->hyper, u->step, u->slices, u->count);
 }
 
-/* Copy all sums to the host at once, after the work enqueued before; or leave them in device
- * memory. */
+/* Copy all sums to the host at once, after the work enqueued before. */
 static gp_status squares(const gp_lane *lane, const gp_lane_sweep *s) {
-  double *own = (double *)((char *)s->scratch + GP_GPU_SUM_SCRATCH);
-  double *there = s->there ? s->there : own;
+  double *there = (double *)((char *)s->scratch + GP_GPU_SUM_SCRATCH);
   if (!s->count) return GP_OK;
   GP_TRY(api_of(lane)->sum_squares(gpu_of(lane), s->runs, s->count, there, s->scratch));
-  if (s->there) return GP_OK;
   GP_TRY(gp_lane_copy(lane, s->sums, there, (size_t)s->count * sizeof(double)));
   return gp_lane_sync(lane);
 }
 
 static gp_status scale(const gp_lane *lane, const gp_lane_sweep *s) {
-  if (s->verdict) return api_of(lane)->scale_by(gpu_of(lane), s->verdict, s->runs, s->count);
   return api_of(lane)->scale(gpu_of(lane), s->runs, s->count, s->factor);
-}
-
-static gp_status decide(const gp_lane *lane, const gp_verdict_terms *terms, const double *words,
-                        gp_verdict *verdict) {
-  return api_of(lane)->decide(gpu_of(lane), terms, words, verdict);
-}
-
-static gp_status write_factors(const gp_lane *lane, const gp_optim_hyper *hyper, int64_t step,
-                               void *factors) {
-  return api_of(lane)->write_factors(hyper, step, factors);
 }
 
 static gp_status add(const gp_lane *lane, gp_dtype dtype, int64_t n, void *to, const void *from) {
@@ -292,9 +276,6 @@ static const gp_lane_ops ops = {
     .squares = squares,
     .scale = scale,
     .sum_scratch = GP_GPU_SUM_SCRATCH,
-    .decide = decide,
-    .write_factors = write_factors,
-    .factor_bytes = GP_GPU_FACTORS,
     .add = add,
     .path = path,
     .range_push = range_push,

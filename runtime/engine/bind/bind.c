@@ -10,7 +10,7 @@
 #include "engine/memory/replicas.h"
 #include "engine/pipeline.h"
 #include "engine/run/execute.h"
-#include "engine/update/queued.h"
+#include "engine/update/update.h"
 
 /* One block a device, whatever the plan has areas: what a device cannot hold is refused by one
  * allocation, before anything runs, and given back by one. */
@@ -158,8 +158,6 @@ static gp_status bind(gp_binding *b) {
   GP_TRY(gp_states_new(b));
   b->tag_bits = gp_tag_bits(plan);
   GP_TRY(gp_side_new(b));
-  GP_TRY(gp_join_new(b));
-  GP_TRY(gp_queued_bind(b));
   GP_TRY(gp_links_new(b));
   GP_TRY(gp_intakes_new(b));
   return gp_replicas_load(b);
@@ -170,8 +168,6 @@ static void give_back(gp_binding *b) {
   each_replay(b, true);
   gp_intakes_free(b);
   gp_links_free(b);
-  gp_queued_unbind(b);
-  gp_join_free(b);
   gp_side_free(b);
   gp_states_free(b);
   for (int32_t d = 0; b->devices && d < b->plan->device_count; d++)

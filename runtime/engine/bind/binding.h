@@ -57,13 +57,9 @@ typedef struct gp_bound_device {
   gp_staged *staged;       /* the intake's own; NULL where it needs nothing */
   gp_bound_end *ends;
   int32_t end_count;
-  /* What the device has made when it comes to a barrier, by turns: who is at the next barrier first
-   * records there while others still ask for this one. NULL: nobody waits for it. */
-  gp_lane_event *made[2];
   bool quiet; /* nothing rings for some of its links: its worker asks again and again */
   gp_lane_replay **replays;  /* per task of the device; NULL in streams, whose addresses change */
   gp_lane_replay **openings; /* the same of tasks that open gradients, where they write them */
-  gp_lane_replay *offer, *judge; /* of a queued binding: around its barrier */
 } gp_bound_device;
 
 typedef struct gp_binding {
@@ -81,9 +77,6 @@ typedef struct gp_binding {
   gp_link_pool *pool; /* of its links */
   int64_t runs;       /* begun so far, but for those that were profiled */
   int32_t tag_bits;   /* of the tags of its ops (execute.h) */
-  bool joined; /* devices wait for each other where stages join, hosts do not (update/join.c) */
-  bool queued; /* they decide on updates, too (update/queued.h): */
-  uint64_t signature; /* of the updates that are kept for replay */
 } gp_binding;
 
 /* Take all the memory that runs of the plan need. Ownership: the plan is taken where it

@@ -25,17 +25,12 @@ struct gp_intake {
 
   /* Fill in the frame's part of a mini-batch, r->block and r->fault. */
   void (*bind)(gp_worker *worker, gp_task_run *r);
-  /* Of a run that is no stream: where the device notes what it finds wrong. NULL: nowhere. */
-  gp_lane_fault *(*fault)(const gp_worker *worker);
   /* Begin a mini-batch. Around the work of a task: let it wait for its rows; take away what it
    * made. NULL: there is nothing to do. */
   gp_status (*begin)(gp_worker *worker, gp_run *run, uint32_t step);
   gp_status (*before)(gp_worker *worker, const gp_task_run *r);
   gp_status (*after)(gp_worker *worker, const gp_task_run *r);
   bool at_once; /* losses are known when their task is over; else when the range is */
-  /* Of a run that is no stream: enqueue what the next collect fetches. Until then no program may
-   * run. NULL likewise. */
-  gp_status (*ahead)(gp_worker *worker, const gp_run *run);
   /* Wait for the device; take in what the tasks left, and note the first fault. end: of the whole
    * range. NULL likewise. */
   gp_status (*collect)(gp_worker *worker, gp_run *run, const gp_task_span *span);

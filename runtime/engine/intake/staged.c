@@ -21,7 +21,6 @@ struct gp_staged {
   char *here;               /* the host's buffer, for all mini-batches under way */
   gp_lane_event **arrived;  /* per micro-batch: its rows have come */
   gp_lane_event **computed; /* per micro-batch: its outputs are made; where the plan has outputs */
-  bool fetched;             /* what the next collect takes in is on its way */
   int64_t sent, end;        /* micro-batches of the stream: sent so far, and known */
 };
 
@@ -121,7 +120,6 @@ static gp_status begin(gp_worker *worker, gp_run *run, uint32_t step) {
   memcpy(at.here + layout->fault, &none, sizeof none);
   GP_TRY(send(worker, &at, layout->blocks, (size_t)count * sizeof(gp_step_block)));
   GP_TRY(send(worker, &at, layout->fault, sizeof none));
-  staged_of(worker)->fetched = false;
   staged_of(worker)->sent = first;
   staged_of(worker)->end = first + plan->step_micros;
   return await_rows(worker, run, first);
@@ -169,11 +167,6 @@ static void bind(gp_worker *worker, gp_task_run *r) {
     frame[GP_BASE_TARGET + k] = there + layout->target[k] + micro_at(plan, &batch->targets[k], own);
 }
 
-static gp_lane_fault *fault(const gp_worker *worker) {
-  const gp_plan *plan = worker->pipeline->run.plan;
-  return (gp_lane_fault *)(place_of(worker, plan, 0).there + layout_of(worker, plan)->fault);
-}
-
 /* After the last count of what step was given: each mini-batch of the schedule by itself. */
 static gp_status settle(gp_worker *worker, const gp_plan *plan, int64_t micro, int32_t copy) {
   const gp_lane *lane = &worker->lane;
@@ -216,10 +209,7 @@ static void note_fault(const gp_worker *worker, gp_run *run, uint32_t step, cons
   const gp_task *task = &plan->tasks[tag.task];
   int64_t total = plan->first[plan->device_count];
   int64_t micro = (int64_t)step * plan->step_micros + task->micro % plan->step_micros;
-  if (run->binding->queued)
-    gp_run_decline(run);
-  else
-    gp_run_spoil(run, micro / gp_run_group(plan));
+  gp_run_spoil(run, micro / gp_run_group(plan));
   gp_run_fail(run, (int64_t)step * total + task->order, status, gp_error_text());
 }
 
@@ -317,19 +307,10 @@ static gp_status send_back(gp_worker *worker, const gp_run *run, uint32_t step, 
   return GP_OK;
 }
 
-static gp_status ahead(gp_worker *worker, const gp_run *run) {
-  gp_staged *device = staged_of(worker);
-  if (device->fetched) return GP_OK;
-  device->fetched = true;
-  return send_back(worker, run, 0, INT64_MAX);
-}
-
 /* They are here, and all outputs too. */
 static gp_status fetch(gp_worker *worker, const gp_run *run, const gp_task_span *span) {
   const gp_lane *lane = &worker->lane;
-  gp_staged *device = staged_of(worker);
-  if (!device->fetched) GP_TRY(send_back(worker, run, span->step, span->limit));
-  device->fetched = false;
+  GP_TRY(send_back(worker, run, span->step, span->limit));
   GP_TRY(gp_lane_sync(lane));
   return !run->plan->shapes[0].output_count ? GP_OK : lane->ops->sync(lane, GP_STREAM_SEND);
 }
@@ -416,10 +397,8 @@ static void close_intake(gp_binding *b, int32_t d) {
 const gp_intake gp_intake_staged = {.open = open_intake,
                                     .close = close_intake,
                                     .bind = bind,
-                                    .fault = fault,
                                     .begin = begin,
                                     .before = before,
                                     .after = after,
-                                    .ahead = ahead,
                                     .collect = collect,
                                     .end = end};

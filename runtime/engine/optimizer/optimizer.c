@@ -14,7 +14,8 @@
 /* One update. */
 typedef struct update {
   const gp_optimizer *optimizer;
-  gp_update_terms terms;
+  const gp_optim_hyper *hyper; /* per group */
+  int64_t step;
   bool looks;      /* at the gradients before: all devices of a pipeline make it together */
   atomic_bool bad; /* they are not finite, or a device failed to look */
   _Atomic uint32_t arrived; /* devices that have looked */
@@ -137,14 +138,11 @@ static void make_passes(gp_optimizer *o) {
 
 static gp_status update_slices(const gp_lane *lane, const update *u, int32_t group,
                                const gp_optim_slice *slices, int count) {
-  gp_lane_update all = {.hyper = &u->terms.hyper[group],
-                        .step = u->terms.step,
+  gp_lane_update all = {.hyper = &u->hyper[group],
+                        .step = u->step,
                         .slices = slices,
                         .count = count,
-                        .piece = gp_optim_update,
-                        .by = u->terms.by};
-  if (all.by.verdict)
-    all.by.factors = (const char *)all.by.factors + (size_t)group * lane->ops->factor_bytes;
+                        .piece = gp_optim_update};
   return lane->ops->update(lane, &all);
 }
 
@@ -240,7 +238,7 @@ static gp_status check_hyper(const gp_optimizer *o, const gp_optim_hyper *hyper)
 }
 
 gp_status gp_optimizer_step(gp_optimizer *o, const gp_optim_hyper *hyper, bool *skipped) {
-  update u = {.optimizer = o, .terms = {.hyper = hyper, .step = o->steps + 1}};
+  update u = {.optimizer = o, .hyper = hyper, .step = o->steps + 1};
   gp_pipeline *p;
   *skipped = false;
   GP_TRY(find_owner(o, &p));
@@ -274,28 +272,9 @@ gp_status gp_optimizer_begin(gp_optimizer *o) {
 
 int32_t gp_optimizer_groups(const gp_optimizer *o) { return o->group_count; }
 
-/* FNV-1a, by words. */
-static uint64_t mix(uint64_t hash, uint64_t word) {
-  return (hash ^ word) * UINT64_C(0x100000001b3);
-}
-
-uint64_t gp_optimizer_signature(const gp_optimizer *o) {
-  uint64_t hash = UINT64_C(0xcbf29ce484222325);
-  for (int32_t i = 0; i < o->pass_count; i++) {
-    const gp_update_pass *pass = &o->passes[i];
-    const gp_optim_slice *s = &pass->slice;
-    const uint64_t words[] = {(uint64_t)s->dtype,    (uint64_t)s->n,       (uintptr_t)s->value,
-                              (uintptr_t)s->grad,    (uintptr_t)s->half,   (uint64_t)s->half_dtype,
-                              (uint64_t)pass->group, (uint64_t)pass->stage};
-    for (size_t k = 0; k < sizeof words / sizeof *words; k++) hash = mix(hash, words[k]);
-    for (int k = 0; k < GP_OPTIM_MOMENTS; k++) hash = mix(hash, (uintptr_t)s->moments[k]);
-  }
-  return hash;
-}
-
 gp_status gp_optimizer_update(gp_optimizer *o, gp_worker *worker, int32_t stage,
-                              const gp_update_terms *terms) {
-  update u = {.optimizer = o, .terms = *terms};
+                              const gp_optim_hyper *hyper, int64_t step) {
+  update u = {.optimizer = o, .hyper = hyper, .step = step};
   return update_stage(worker, &u, stage);
 }
 

@@ -72,17 +72,9 @@ gp_status gp_optimizer_begin(gp_optimizer *optimizer);
 /* A pipeline holds it until its workers are done, and for ever where one of them is lost. */
 gp_optimizer *gp_optimizer_retain(gp_optimizer *optimizer);
 int32_t gp_optimizer_groups(const gp_optimizer *optimizer);
-/* What an update goes by; of a queue: by what its memory holds (factors: of the first group). */
-typedef struct gp_update_terms {
-  const gp_optim_hyper *hyper; /* per group */
-  int64_t step;
-  gp_steer by;
-} gp_update_terms;
+/* Update a stage on its device; hyper: per group. */
 gp_status gp_optimizer_update(gp_optimizer *optimizer, gp_worker *worker, int32_t stage,
-                              const gp_update_terms *terms);
-/* A number that changes when the next update has other addresses than the last one: its rules are
- * those that the optimizer was made with. */
-uint64_t gp_optimizer_signature(const gp_optimizer *optimizer);
+                              const gp_optim_hyper *hyper, int64_t step);
 /* The places of its parameters among the pipeline's, in the order given; returns how many. */
 int32_t gp_optimizer_list(const gp_optimizer *optimizer, const gp_pipeline *pipeline,
                           int32_t *params);

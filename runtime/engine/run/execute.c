@@ -61,21 +61,11 @@ static const gp_task *task_of(const execution *x) {
   return &plan->tasks[plan->first[x->worker->device] + x->task];
 }
 
-/* Both contributions to a tied weight go to its main accumulator: the first writes, the other
- * adds. */
-static void bind_tie(const execution *x, const gp_tie *tie) {
-  x->calls[tie->writer].out[tie->output].data = address(x->worker, tie->to);
-  x->calls[tie->adder].accumulate = true;
-}
-
 /* A replay has the addresses that it was made with. */
 static void bind_addresses(void *context) {
   const execution *x = context;
-  const gp_plan *plan = x->binding->plan;
   for (int32_t n = 0; n < x->program->instr_count; n++)
     bind_call(x, &x->program->instrs[n], &x->calls[n]);
-  for (int32_t i = 0; x->assigns && i < plan->tie_count; i++)
-    if (plan->ties[i].stage == task_of(x)->stage) bind_tie(x, &plan->ties[i]);
 }
 
 /* The module that applied the op, "3.fc (Linear 256 -> 10)": what every failure names first. */

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "engine/pipeline.h"
-#include "engine/update/queued.h"
 
 /* The text is written before the order is published, because who sees the order skips its tasks. */
 static void note_failure(gp_run *run, int64_t order, gp_status status, const char *text) {
@@ -45,12 +44,6 @@ bool gp_run_commit(gp_run *run) {
 void gp_run_spoil(gp_run *run, int64_t group) {
   pthread_mutex_lock(&run->failure_lock);
   if (group < run->spoilt) run->spoilt = group;
-  pthread_mutex_unlock(&run->failure_lock);
-}
-
-void gp_run_decline(gp_run *run) {
-  pthread_mutex_lock(&run->failure_lock);
-  run->declined = true;
   pthread_mutex_unlock(&run->failure_lock);
 }
 
@@ -141,7 +134,6 @@ void gp_run_finish(gp_pipeline *p) {
   bool training = gp_plan_trains(plan->kind);
   int64_t groups = (int64_t)run->given * (plan->step_micros / gp_run_group(plan));
   gp_status status = GP_OK;
-  gp_queued_finish(p);
   /* evaluation may not change a model, nor may a step that failed */
   if (!training || run->status) status = copy_buffers(p, false);
   if (status && !run->status) gp_run_fail(run, 0, status, gp_error_text());

@@ -17,7 +17,7 @@
 #include "engine/run/execute.h"
 #include "engine/run/frame.h"
 #include "engine/run/run.h"
-#include "engine/update/queued.h"
+#include "engine/update/update.h"
 #include "engine/worker/marks.h"
 #include "gpipe/process.h"
 #include "schedule/schedule.h"
@@ -52,21 +52,12 @@ static bool is_skipped(gp_run *run, const gp_task_run *r) {
   return r->order > atomic_load_explicit(&run->failed_order, memory_order_acquire);
 }
 
-/* The host is about to wait for norms: with them come the faults that it has to see before an
- * update. */
-static gp_status fetch_ahead(gp_worker *worker, const gp_run *run) {
-  const gp_intake *intake = gp_intake_of(worker);
-  bool waits = run->binding->joined && !run->binding->queued;
-  return intake->ahead && waits ? intake->ahead(worker, run) : GP_OK;
-}
-
 /* An interrupt ends what a fault does, and the task too unless it leads to an update that others
  * make. */
 static gp_status run_task(gp_worker *worker, gp_run *run, gp_task_run *r) {
   gp_status status = worker->pipeline->faults.count ? strike(worker, r) : GP_OK;
   if (status == GP_EINTERRUPT) status = is_skipped(run, r) ? status : GP_OK;
   if (status) return status;
-  if (r->task->op == GP_ACT_NORM) GP_TRY(fetch_ahead(worker, run));
   if (gp_act_ends(r->task->op)) return gp_update_task(worker, run, r->task, r->micro);
   return compute(worker, run, r);
 }
@@ -97,14 +88,9 @@ static gp_status collect_before(gp_worker *worker, gp_run *run, const gp_task_sp
  * it arrives all the same, or the others would wait. */
 static gp_status come_to_barrier(gp_worker *worker, gp_run *run, const gp_task_span *span,
                                  const gp_task *task) {
-  bool decides = gp_update_decides(task->op), judges = decides && run->binding->queued;
-  bool queued = run->binding->joined && (!decides || judges);
-  gp_status status = judges ? gp_queued_offer(worker) : GP_OK;
-  if (!status) status = queued ? gp_join_arrive(worker) : collect_before(worker, run, span, task);
+  gp_status status = collect_before(worker, run, span, task);
   if (status) gp_run_fail(run, 0, status, gp_error_text());
-  GP_TRY(gp_update_barrier(worker, run, task->op));
-  if (queued) GP_TRY(gp_join_follow(worker));
-  return judges ? gp_queued_judge(worker) : GP_OK;
+  return gp_update_barrier(worker, run, task->op);
 }
 
 static void note_failure(gp_run *run, const gp_task_run *r, gp_status status) {

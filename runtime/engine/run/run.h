@@ -66,8 +66,6 @@ typedef struct gp_run {
   _Atomic int64_t failed_order; /* INT64_MAX: none */
   bool committed; /* under the lock: stages are being updated, so an interrupt has to wait */
   int64_t spoilt; /* under the lock: mini-batch whose failure a GPU told late; INT64_MAX: none */
-  bool
-      declined; /* under the lock: devices that decide for themselves did not update, for a fault */
   pthread_mutex_t failure_lock;
   gp_status status;
   char text[512];
@@ -149,8 +147,6 @@ bool gp_run_commit(gp_run *run);
 /* What a GPU did in a mini-batch of the stream and later was wrong; it may have been updated with
  * already. */
 void gp_run_spoil(gp_run *run, int64_t group);
-/* The same where nobody was updated with it (update/queued.h). */
-void gp_run_decline(gp_run *run);
 /* The loss of the group-th mini-batch of the stream, and what it was divided by. */
 double gp_run_loss(const gp_run *run, int64_t group, int64_t *count);
 /* On the script's thread: before the workers begin, and after they are done. */

@@ -12,7 +12,7 @@
 #include "engine/pipeline.h"
 #include "engine/profile/recorder.h"
 #include "engine/run/arguments.h"
-#include "engine/update/queued.h"
+#include "engine/update/update.h"
 #include "engine/watch/report.h"
 #include "gpipe/process.h"
 
@@ -62,7 +62,6 @@ static gp_status begin_run(gp_pipeline *p, const gp_plan *plan, bool backward_ha
   atomic_store(&run->released, 0);
   atomic_store(&run->failed_order, INT64_MAX);
   run->spoilt = INT64_MAX;
-  run->declined = false;
   run->committed = gp_plan_streams(plan);
   if (!backward_half) gp_links_begin(run->binding);
   gp_watch_reset(p);
@@ -84,7 +83,6 @@ gp_status gp_pipeline_run(gp_pipeline *p, gp_plan *plan, const gp_run_args *args
   bool split = plan->kind == GP_PLAN_SPLIT, backward_half = split && args->out_grads;
   if (backward_half) GP_TRY(gp_unchanged_check(p, args));
   GP_TRY(begin_run(p, plan, backward_half));
-  GP_TRY(gp_queued_begin(p, args->hyper));
   if (split && !backward_half) gp_unchanged_note(p, args);
   bool prepares = plan->update == GP_UPDATE_NONE && !plan->batch && !backward_half;
   if (prepares) gp_prepared_begin(p);

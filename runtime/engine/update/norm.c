@@ -12,7 +12,7 @@
 #include "base/tensor.h"
 #include "engine/pipeline.h"
 #include "engine/update/scaling.h"
-#include "engine/update/queued.h"
+#include "engine/update/update.h"
 
 /* ---- a stage's part ------------------------------------------------------------------------ */
 
@@ -20,18 +20,14 @@ bool gp_norm_needs_squares(const gp_pipeline *p) {
   return p->scaling.scale > 0 || (p->optimizer && p->use.clip_norm > 0);
 }
 
-gp_status gp_norm_stage(const gp_worker *worker, int32_t stage) {
-  gp_pipeline *p = worker->pipeline;
+gp_status gp_norm_stage(gp_pipeline *p, int32_t stage) {
   gp_gradients *list = &p->arenas[stage].gradients;
-  if (p->run.binding->queued) return gp_gradients_squares_at(list, gp_queued_sums(worker, stage));
   return gp_norm_needs_squares(p) ? gp_gradients_squares(list) : gp_gradients_look(list);
 }
 
-gp_status gp_norm_clip(const gp_worker *worker, int32_t stage) {
-  const gp_pipeline *p = worker->pipeline;
+gp_status gp_norm_clip(const gp_pipeline *p, int32_t stage) {
   const gp_gradients *list = &p->arenas[stage].gradients;
   const gp_verdict *v = &p->verdict;
-  if (p->run.binding->queued) return gp_gradients_scale_by(list, gp_queued_steer(worker).verdict);
   if (v->unscale != 1) GP_TRY(gp_gradients_scale(list, v->unscale));
   return v->clip != 1 ? gp_gradients_scale(list, v->clip) : GP_OK;
 }

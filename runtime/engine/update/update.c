@@ -11,7 +11,7 @@
 #include "engine/memory/halves.h"
 #include "engine/optimizer/optimizer.h"
 #include "engine/pipeline.h"
-#include "engine/update/queued.h"
+#include "engine/update/update.h"
 
 /* ---- reductions ---------------------------------------------------------------------------- */
 
@@ -35,40 +35,25 @@ static gp_status take_second_copy(const gp_pipeline *p, int32_t stage, char **gr
   return gp_lane_take(first, a->received_extras, second, a->extras[1], a->extra_bytes);
 }
 
-/* A task that ends a mini-batch, as its device works on it. */
-typedef struct ending {
-  gp_worker *worker;
-  const gp_run *run;
-  const gp_task *task;
-  const gp_minibatch *batch;
-  char *grads, *extras;  /* of the second copy, where the first one's device finds them */
-  gp_update_terms terms; /* of an update */
-} ending;
-
 /* The second copy's gradients of a stage to the first's, parameter by parameter. They are added
  * once, also when gradients accumulate: every backward pass begins second copies anew. */
-static gp_status add_all(void *context) {
-  const ending *e = context;
-  const gp_pipeline *p = e->worker->pipeline;
-  const gp_lane *lane = &e->worker->lane;
-  const int32_t stage = e->task->stage;
+static gp_status add_copies(const gp_worker *worker, int32_t stage) {
+  const gp_pipeline *p = worker->pipeline;
   const gp_arena *a = &p->arenas[stage];
+  const gp_lane *lane = &worker->lane;
+  char *grads, *extras;
+  GP_TRY(take_second_copy(p, stage, &grads, &extras));
   for (int32_t i = 0; i < p->param_count; i++) {
     size_t at = p->param_offset[i];
     if (p->param_stage[i] == stage && p->grads[i])
-      GP_TRY(add(p, lane, i, a->grads[0] + at, e->grads + at));
+      GP_TRY(add(p, lane, i, a->grads[0] + at, grads + at));
   }
   for (int32_t x = 0; x < p->extra_count; x++) {
-    const gp_extra_slot *slot = &p->extras[x];
-    if (slot->stage == stage)
-      GP_TRY(add(p, lane, slot->param, a->extras[0] + slot->offset, e->extras + slot->offset));
+    const gp_extra_slot *e = &p->extras[x];
+    if (e->stage == stage)
+      GP_TRY(add(p, lane, e->param, a->extras[0] + e->offset, extras + e->offset));
   }
   return GP_OK;
-}
-
-static gp_status add_copies(ending *e) {
-  GP_TRY(take_second_copy(e->worker->pipeline, e->task->stage, &e->grads, &e->extras));
-  return gp_queued_run(e->worker, e->task, add_all, e);
 }
 
 gp_status gp_update_copies(gp_worker *worker) {
@@ -85,51 +70,27 @@ gp_status gp_update_copies(gp_worker *worker) {
   return GP_OK;
 }
 
-/* One accumulator, to where the device that owns the parameter reads it. */
-static gp_status take_extra(const gp_pipeline *p, const gp_lane *lane, const gp_extra_slot *e) {
-  size_t bytes = gp_meta_bytes(gp_tensor_meta(p->grads[e->param]));
-  if (!e->received) return GP_OK;
-  return gp_lane_take(lane, e->received, gp_stage_lane(p, e->stage, 0),
-                      p->arenas[e->stage].extras[0] + e->offset, bytes);
-}
-
-/* And to the main one. */
+/* One accumulator to the main one, on the device that owns the parameter. */
 static gp_status add_extra(const gp_pipeline *p, const gp_lane *lane, const gp_extra_slot *e) {
   const char *from = p->arenas[e->stage].extras[0] + e->offset;
+  size_t bytes = gp_meta_bytes(gp_tensor_meta(p->grads[e->param]));
+  if (e->received)
+    GP_TRY(gp_lane_take(lane, e->received, gp_stage_lane(p, e->stage, 0), from, bytes));
   return add(p, lane, e->param, gp_tensor_data(p->grads[e->param]),
              e->received ? e->received : from);
 }
 
-/* Is the accumulator left out where the mini-batch began the gradients? */
-static bool has_tie(const gp_plan *plan, int32_t extra) {
-  for (int32_t i = 0; i < plan->tie_count; i++)
-    if (plan->ties[i].extra == extra) return true;
-  return false;
-}
-
-/* What is done with each accumulator of the stage's parameters, in layer order. */
-typedef gp_status extra_step(const gp_pipeline *p, const gp_lane *lane, const gp_extra_slot *e);
-
-static gp_status each_extra(const ending *e, extra_step *step) {
-  const gp_pipeline *p = e->worker->pipeline;
-  bool goes_on = e->batch->accumulate;
+/* Parameters of a stage that several layers use: their accumulators are added in layer order. They
+ * are added once, also when gradients accumulate: every backward pass begins them anew. */
+static gp_status add_tied(const gp_worker *worker, int32_t stage) {
+  const gp_pipeline *p = worker->pipeline;
   for (int32_t layer = 0; layer <= p->layer_count && p->extra_count; layer++)
     for (int32_t x = 0; x < p->extra_count; x++) {
-      const gp_extra_slot *slot = &p->extras[x];
-      if (slot->layer != layer || p->param_stage[slot->param] != e->task->stage) continue;
-      if (goes_on || !has_tie(e->run->plan, x)) GP_TRY(step(p, &e->worker->lane, slot));
+      const gp_extra_slot *e = &p->extras[x];
+      if (e->layer == layer && p->param_stage[e->param] == stage)
+        GP_TRY(add_extra(p, &worker->lane, e));
     }
   return GP_OK;
-}
-
-static gp_status add_extras(void *context) { return each_extra(context, add_extra); }
-
-/* Parameters of a stage that several layers use: their accumulators are added in layer order. They
- * are added once, also when gradients accumulate: every backward pass begins them anew. Others are
- * added then, which no replay knows of. */
-static gp_status add_tied(ending *e) {
-  GP_TRY(each_extra(e, take_extra));
-  return e->batch->accumulate ? add_extras(e) : gp_queued_run(e->worker, e->task, add_extras, e);
 }
 
 gp_status gp_update_zero(gp_pipeline *p, int32_t stage, int32_t copy) {
@@ -177,12 +138,14 @@ gp_status gp_update_resume(gp_pipeline *p, int32_t stage, int32_t copy) {
 
 /* ---- the barrier --------------------------------------------------------------------------- */
 
-/* By the last device to come, where all of them go on or none: nothing stops the step any more.
- * Where devices decide for themselves the rest is settled when they have. */
+/* By the last device to come, where all of them go on or none: nothing stops the step any more. */
 static gp_status settle(gp_pipeline *p, gp_run *run) {
   if (!gp_run_commit(run)) return GP_OK;
-  return run->plan->joined && !run->binding->queued ? gp_norm_settle(p) : GP_OK;
+  return run->plan->joined ? gp_norm_settle(p) : GP_OK;
 }
+
+/* Is it settled at this barrier whether the gradients are made use of? */
+static bool decides(gp_act before) { return before == GP_ACT_U || before == GP_ACT_CLIP; }
 
 /* Every worker counts the barriers that it has come to; all come to the same ones. */
 gp_status gp_update_barrier(gp_worker *worker, gp_run *run, gp_act before) {
@@ -192,7 +155,7 @@ gp_status gp_update_barrier(gp_worker *worker, gp_run *run, gp_act before) {
     gp_worker_await(worker, &run->released, mine);
     return GP_OK;
   }
-  gp_status status = gp_update_decides(before) ? settle(p, run) : GP_OK;
+  gp_status status = decides(before) ? settle(p, run) : GP_OK;
   if (status) gp_run_fail(run, 0, status, gp_error_text());
   atomic_store(&run->released, mine);
   for (int32_t d = 0; d < p->device_count; d++) gp_worker_ring(&p->workers[d]);
@@ -215,25 +178,19 @@ static gp_status look(gp_worker *worker, gp_arena *arena, bool *skip) {
 }
 
 /* Of a stream: its own sums and its own decision. */
-static gp_status prepare_alone(ending *e, bool *skip) {
-  GP_TRY(add_tied(e));
-  return look(e->worker, &e->worker->pipeline->arenas[e->task->stage], skip);
-}
-
-static gp_status update(void *context) {
-  const ending *e = context;
-  return gp_optimizer_update(e->worker->pipeline->optimizer, e->worker, e->task->stage, &e->terms);
+static gp_status prepare_alone(gp_worker *worker, int32_t stage, bool *skip) {
+  GP_TRY(add_tied(worker, stage));
+  return look(worker, &worker->pipeline->arenas[stage], skip);
 }
 
 /* An update that is left out counts as none, so that moments are corrected for those that were
  * made. */
-static gp_status apply(ending *e) {
-  gp_worker *worker = e->worker;
-  gp_arena *arena = &worker->pipeline->arenas[e->task->stage];
-  e->terms.hyper = e->batch->hyper;
-  e->terms.step = e->run->first_update + arena->updates - arena->skipped + 1;
-  if (e->run->binding->queued) e->terms.by = gp_queued_steer(worker);
-  gp_status status = gp_queued_run(worker, e->task, update, e);
+static gp_status apply(gp_worker *worker, const gp_run *run, const gp_task *task, int64_t micro) {
+  gp_pipeline *p = worker->pipeline;
+  gp_arena *arena = &p->arenas[task->stage];
+  const gp_optim_hyper *hyper = gp_run_minibatch(run, micro)->hyper;
+  int64_t step = run->first_update + arena->updates - arena->skipped + 1;
+  gp_status status = gp_optimizer_update(p->optimizer, worker, task->stage, hyper, step);
   arena->torn = status != GP_OK;
   GP_TRY(status);
   if (!worker->spoil || !arena->values[0]) return GP_OK;
@@ -248,52 +205,41 @@ static gp_status begin_next(gp_pipeline *p, const gp_plan *plan, const gp_task *
 }
 
 /* What is still read of the values that an update replaces. */
-static gp_status stash(const ending *e, int64_t micro) {
-  const gp_task *task = e->task;
-  const gp_plan *plan = e->run->plan;
-  const gp_arena *arena = &e->worker->pipeline->arenas[task->stage];
+static gp_status stash(const gp_worker *worker, const gp_run *run, const gp_task *task,
+                       int64_t micro) {
+  const gp_plan *plan = run->plan;
+  const gp_arena *arena = &worker->pipeline->arenas[task->stage];
   const gp_versions *v = &plan->versions[task->stage];
   size_t replaced = (size_t)(task->version + (micro - task->micro) / gp_run_group(plan));
   if (!task->stash || !arena->value_bytes) return GP_OK;
-  return gp_lane_copy(&e->worker->lane,
-                      e->run->binding->stash[task->stage] +
+  return gp_lane_copy(&worker->lane,
+                      run->binding->stash[task->stage] +
                           replaced % (size_t)(v->live - 1) * v->stash_bytes,
                       arena->values[0], arena->value_bytes);
 }
 
 /* Update a stage: stash what is still read, update, begin the next batch's gradients. Copies share
- * their values on devices that share memory: the first one's device updates them. A device that
- * decides for itself knows better than the last step whether to skip this one. */
-static gp_status update_stage(ending *e, int64_t micro) {
-  gp_pipeline *p = e->worker->pipeline;
-  const gp_plan *plan = e->run->plan;
-  bool skip = p->overflow && !e->run->binding->queued;
+ * their values on devices that share memory: the first one's device updates them. */
+static gp_status update_stage(gp_worker *worker, const gp_run *run, const gp_task *task,
+                              int64_t micro) {
+  gp_pipeline *p = worker->pipeline;
+  bool skip = p->overflow;
   if (!p->optimizer) return GP_OK;
-  GP_TRY(stash(e, micro));
-  if (gp_plan_streams(plan)) GP_TRY(prepare_alone(e, &skip));
-  if (!skip) GP_TRY(apply(e));
-  p->arenas[e->task->stage].updates++;
-  return begin_next(p, plan, e->task);
-}
-
-static gp_status norm(void *context) {
-  const ending *e = context;
-  return gp_norm_stage(e->worker, e->task->stage);
-}
-
-static gp_status clip(void *context) {
-  const ending *e = context;
-  return gp_norm_clip(e->worker, e->task->stage);
+  GP_TRY(stash(worker, run, task, micro));
+  if (gp_plan_streams(run->plan)) GP_TRY(prepare_alone(worker, task->stage, &skip));
+  if (!skip) GP_TRY(apply(worker, run, task, micro));
+  p->arenas[task->stage].updates++;
+  return begin_next(p, run->plan, task);
 }
 
 gp_status gp_update_task(gp_worker *worker, gp_run *run, const gp_task *task, int64_t micro) {
-  ending e = {.worker = worker, .run = run, .task = task, .batch = gp_run_minibatch(run, micro)};
+  gp_pipeline *p = worker->pipeline;
   if (task->copy) return GP_OK;
   switch (task->op) {
-  case GP_ACT_REDUCE: return add_copies(&e);
-  case GP_ACT_TIE: return add_tied(&e);
-  case GP_ACT_NORM: return gp_queued_run(worker, task, norm, &e);
-  case GP_ACT_CLIP: return gp_queued_run(worker, task, clip, &e);
-  default: return update_stage(&e, micro);
+  case GP_ACT_REDUCE: return add_copies(worker, task->stage);
+  case GP_ACT_TIE: return add_tied(worker, task->stage);
+  case GP_ACT_NORM: return gp_norm_stage(p, task->stage);
+  case GP_ACT_CLIP: return gp_norm_clip(p, task->stage);
+  default: return update_stage(worker, run, task, micro);
   }
 }

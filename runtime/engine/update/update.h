@@ -1,8 +1,6 @@
 /* engine/update/update.h - what happens to gradients: reduced, clipped, and made into new values.
  *
  *   update.c      reductions and updates as actions of the schedule
- *   join.c        devices that wait for each other where the stages join
- *   queued.h      devices that decide for themselves, and what they replay
  *   norm.c        the norm of all gradients, and whether they are numbers
  *   scaling.h     the loss scale of f16 */
 #ifndef GP_ENGINE_UPDATE_H
@@ -14,10 +12,6 @@
 /* Wait for all devices before something reads what they made; the last to come before gradients are
  * scaled or updated with says what becomes of the step. */
 gp_status gp_update_barrier(gp_worker *worker, gp_run *run, gp_act before);
-/* Is it settled at this barrier whether the gradients are made use of? */
-static inline bool gp_update_decides(gp_act before) {
-  return before == GP_ACT_U || before == GP_ACT_CLIP;
-}
 /* Run a task that ends a mini-batch (gp_act_ends) on the device of its stage's first copy. */
 gp_status gp_update_task(gp_worker *worker, gp_run *run, const gp_task *task, int64_t micro);
 /* Make the second copies that this device holds like the first ones, where they have memory of
@@ -31,23 +25,14 @@ gp_status gp_update_open(const gp_worker *worker, const gp_task *task);
  * added. */
 gp_status gp_update_resume(gp_pipeline *pipeline, int32_t stage, int32_t copy);
 
-/* join.c */
-/* Events of a plan's devices, where they can wait for each other without the host. */
-gp_status gp_join_new(gp_binding *binding);
-void gp_join_free(gp_binding *binding);
-/* Around a barrier of a binding that is joined so: note what this device has made; let its compute
- * stream wait for what the others had made when they came. */
-gp_status gp_join_arrive(const gp_worker *worker);
-gp_status gp_join_follow(const gp_worker *worker);
-
 /* norm.c */
 /* Is a norm needed, or only whether the gradients are finite? */
 bool gp_norm_needs_squares(const gp_pipeline *pipeline);
 /* A stage's part of it, on its device; when all parts are there: what becomes of the step; scale
  * accordingly. */
-gp_status gp_norm_stage(const gp_worker *worker, int32_t stage);
+gp_status gp_norm_stage(gp_pipeline *pipeline, int32_t stage);
 gp_status gp_norm_settle(gp_pipeline *pipeline);
-gp_status gp_norm_clip(const gp_worker *worker, int32_t stage);
+gp_status gp_norm_clip(const gp_pipeline *pipeline, int32_t stage);
 /* Count an update that is made, or left out. Errors: GP_EFINITE where that is refused, or too many
  * follow each other. */
 gp_status gp_norm_decide(gp_pipeline *pipeline, bool finite);

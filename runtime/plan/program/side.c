@@ -21,9 +21,9 @@ static bool reads_ids(gp_op op) {
   return false;
 }
 
-/* Nobody reads in the program what it makes, but for those that add to the same gradients.
- * Accumulators beside the main ones stay where they are: what is added to one of them may go to the
- * main one at once (ties.c). */
+/* Only instructions that add to the same gradients read what it makes. What goes to an accumulator
+ * beside a main one stays on the first queue: it is mostly the product of a tied head, which fills
+ * a GPU by itself. */
 static bool adds_only(const gp_program *p, const gp_place *places, const gp_instr *instr) {
   gp_ref out = p->graph->nodes[instr->node].out;
   if (!instr->call.accumulate || reads_ids(instr->op)) return false;
@@ -54,11 +54,8 @@ static range range_of(const gp_program *p, const gp_place *places, gp_ref ref) {
   return (range){places[base], gp_meta_bytes(&p->graph->values[base].meta)};
 }
 
-static bool is_gradient(range r) { return r.at.base == GP_BASE_GRAD || r.at.base == GP_BASE_EXTRA; }
-
-/* A tie sends what goes to an accumulator to the main one, wherever that is. */
 static bool overlap(range a, range b) {
-  if (a.at.base != b.at.base) return is_gradient(a) && is_gradient(b);
+  if (a.at.base != b.at.base) return false;
   return a.at.offset < b.at.offset + b.bytes && b.at.offset < a.at.offset + a.bytes;
 }
 

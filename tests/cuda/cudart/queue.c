@@ -77,10 +77,7 @@ static void append(gp_host_queue *queue, gp_host_work *work) {
   queue->given++;
 }
 
-static atomic_int given; /* pieces given to all queues since the last call of gp_queue_count */
-
 cudaError_t gp_queue_give(gp_host_queue *queue, gp_host_work *work) {
-  atomic_fetch_add(&given, 1);
   if (!gp_queue_is_lazy()) {
     const cudaError_t error = work->run(work);
     work->free(work);
@@ -126,16 +123,6 @@ int gp_queue_all_done(void *lua) {
     done = done && queue->done == queue->given;
   pthread_mutex_unlock(&lock);
   return done;
-}
-
-/* Lua scripts call it, too: it returns as many of its arguments as pieces of work (copies, kernels,
- * graphs) were given to all streams since the last call, which must not be more than the
- * arguments. */
-__attribute__((visibility("default"))) int gp_queue_count(void *lua);
-
-int gp_queue_count(void *lua) {
-  (void)lua;
-  return atomic_exchange(&given, 0);
 }
 
 /* ---- points ---------------------------------------------------------------------------------- */

@@ -108,12 +108,11 @@ describe("a device whose call fails before the updates", function()
   ]]
 
   -- These are the calls of the first step before the updates: if one fails, no stage may be
-  -- updated. Devices that decide for themselves (engine/update/queued.h) do not wait here.
+  -- updated.
   for n = 15, 18 do
     it(("blocks no other device, and no stage is updated: cudaStreamSynchronize:%d"):format(n),
       on_host_form(function()
-      local environment = { GPIPE_TEST_CUDA_FAIL = ("cudaStreamSynchronize:%d"):format(n),
-        GPIPE_UPDATE_GRAPHS = "0" }
+      local environment = { GPIPE_TEST_CUDA_FAIL = ("cudaStreamSynchronize:%d"):format(n) }
       local wanted = child.run({ "-" }, { input = STEPS })
       local out = child.run({ "-" }, { input = STEPS, environment = environment })
       local failed, rest = out:match "^(cuda:%d: waiting for a stream)\n(.*)$"

@@ -22,9 +22,13 @@ local SCRIPT = [[
     { { 3, 4 }, { G0, G1 }, "dualpipe", chunks = 4 },
     { { 3, 4 }, { G0, G1 }, "1f1b", use = { barrier = false } },
     { { 3, 4 }, { G0, G1 }, "pipedream_2bw", use = {} },
+    { { 3, 4 }, { G0, G1 }, "1f1b", tied = true },
+    { { 3, 4 }, { G0, G1 }, "chimera", chunks = 4, tied = true },
   }
   local function pipe_of(case)
-    local pipe = gp.pipeline(models.gpt()(), {
+    local model = models.gpt()()
+    if case.tied then model[7].weight = model[1].weight end
+    local pipe = gp.pipeline(model, {
       balance = case[1], devices = case[2], schedule = case[3], chunks = case.chunks or 7,
       checkpoint = case.checkpoint or "except_last", loss = gp.nn.CrossEntropyLoss(),
     })

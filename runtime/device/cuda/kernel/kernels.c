@@ -82,21 +82,3 @@ gp_status gp_cuda_sum_squares(gp_gpu *gpu, const gp_gpu_run *runs, int count, do
   GP_GPU_TRY(gp_cuda_use(gpu));
   return gp_gpu_work_sum_squares(gpu, runs, count, sums, scratch);
 }
-
-gp_status gp_cuda_decide(gp_gpu *gpu, const gp_verdict_terms *terms, const double *words,
-                         gp_verdict *verdict) {
-  GP_GPU_TRY(gp_cuda_use(gpu));
-  return gp_gpu_work_decide(gpu, terms, words, verdict);
-}
-
-gp_status gp_cuda_scale_by(gp_gpu *gpu, const gp_verdict *verdict, const gp_gpu_run *runs,
-                           int count) {
-  GP_GPU_TRY(gp_cuda_use(gpu));
-  return gp_gpu_work_scale_by(gpu, verdict, runs, count);
-}
-
-gp_status gp_cuda_update_by(gp_gpu *gpu, const gp_steer *by, const gp_optim_hyper *hyper,
-                            const gp_optim_slice *slices, int count) {
-  GP_GPU_TRY(gp_cuda_use(gpu));
-  return gp_gpu_work_update_by(gpu, by, hyper, slices, count);
-}

@@ -3,9 +3,8 @@
  * Signatures and meaning are those of gp_gpu_api. All of it is enqueued on the compute stream, and
  * the plugin makes the GPU current first. (gp_gpu_add is an op.)
  *
- *   optim/update.cu                update, update_by, write_factors
- *   optim/gradients.cu             add, scale, scale_by, sum_squares
- *   optim/verdict.cu               decide
+ *   optim/update.cu                update
+ *   optim/gradients.cu             add, scale, sum_squares
  *   device/cuda/kernel/status.cu   check_finite, settle */
 #ifndef GP_DEVICE_CUDA_WORK_H
 #define GP_DEVICE_CUDA_WORK_H
@@ -24,14 +23,6 @@ gp_status gp_gpu_work_add(gp_gpu *gpu, gp_dtype dtype, int64_t n, void *to, cons
 gp_status gp_gpu_work_scale(gp_gpu *gpu, const gp_gpu_run *runs, int count, double factor);
 gp_status gp_gpu_work_sum_squares(gp_gpu *gpu, const gp_gpu_run *runs, int count, double *sums,
                                   void *scratch);
-/* The same, directed by values in device memory. Errors: as gp_gpu_work_update. */
-gp_status gp_gpu_work_decide(gp_gpu *gpu, const gp_verdict_terms *terms, const double *words,
-                             gp_verdict *verdict);
-gp_status gp_gpu_work_scale_by(gp_gpu *gpu, const gp_verdict *verdict, const gp_gpu_run *runs,
-                               int count);
-gp_status gp_gpu_work_factors(const gp_optim_hyper *hyper, int64_t step, void *factors);
-gp_status gp_gpu_work_update_by(gp_gpu *gpu, const gp_steer *by, const gp_optim_hyper *hyper,
-                                const gp_optim_slice *slices, int count);
 /* Values that are not floats count as finite. */
 gp_status gp_gpu_work_check_finite(gp_gpu *gpu, const gp_arg *value, gp_gpu_fault *fault,
                                    uint32_t tag);
