@@ -377,18 +377,6 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
   return CUBLAS_STATUS_SUCCESS;
 }
 
-cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t, cublasLtMatmulDesc_t product,
-                                       cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
-                                       cublasLtMatrixLayout_t, cublasLtMatrixLayout_t d,
-                                       const cublasLtMatmulAlgo_t *algorithm,
-                                       cublasLtMatmulHeuristicResult_t *result) {
-  ENTER();
-  *result = {};
-  result->algo = *algorithm, result->workspaceSize = algorithm->data[2];
-  if (algorithm->data[0] != MARK) return CUBLAS_STATUS_INVALID_VALUE;
-  return result->state = check(product, of(a), of(b), of(d));
-}
-
 cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t product, const void *,
                               const void *a, cublasLtMatrixLayout_t la, const void *b,
                               cublasLtMatrixLayout_t lb, const void *beta, const void *c,
