@@ -25,7 +25,6 @@ environment.variables = {
   GPIPE_GEMM = { "onednn", "plain" },   -- plain: matrix products without oneDNN
   GPIPE_GEMM_EPILOGUES = true,          -- which epilogues cuBLASLt is asked for
   GPIPE_GEMM_PAD = true,                -- KiB of padded copies of odd operands; 0: none
-  GPIPE_GPU_PDL = { "0", "1", "own" },  -- 1, own: kernels begin while the one before them ends
   GPIPE_GPU_PROFILE = { "0", "1" },     -- 1: the profile of a step of each pipeline
   GPIPE_JOIN_EVENTS = { "0", "1" },     -- 0: hosts wait where stages join their gradients
   GPIPE_LINK_PLUGIN = true,             -- the file of a library of links

@@ -53,7 +53,6 @@ static __device__ void change_tile(const change<T> &c, int64_t number, const rul
 }
 
 template <typename T> static __global__ void change_kernel(gp_batch<change<T>> list, rule<T> r) {
-  gp_kernel_begin();
   int64_t number;
   const int k = list.find(blockIdx.x, &number);
   change_tile(list.item[k], number, r);
@@ -63,7 +62,6 @@ template <typename T> static __global__ void change_kernel(gp_batch<change<T>> l
  * tiles if there is something to scale. */
 template <typename T>
 static __global__ void scale_kernel(gp_batch<change<T>> list, const gp_verdict *verdict) {
-  gp_kernel_begin();
   const rule<T> r = {(gp_compute<T>)verdict->unscale, (gp_compute<T>)verdict->clip};
   if (r.first == 1 && r.second == 1) return;
   for (int block = blockIdx.x; block < list.blocks(); block += gridDim.x) {
@@ -122,7 +120,6 @@ template <typename T> struct squares {
  * whether or not it can read each group at once. */
 template <typename T>
 static __global__ void squares_kernel(gp_batch<squares<T>> list, double *part) {
-  gp_kernel_begin();
   const int count = gp_pack<T>::count;
   int64_t number;
   const squares<T> s = list.item[list.find(blockIdx.x, &number)];
@@ -150,7 +147,6 @@ static __global__ void squares_kernel(gp_batch<squares<T>> list, double *part) {
 /* Block k adds the partial sums of tensor k; a tensor without elements has none. */
 template <typename T>
 static __global__ void join_kernel(gp_batch<squares<T>> list, const double *part, double *sums) {
-  gp_kernel_begin();
   double sum = 0;
   for (int i = list.first[blockIdx.x] + threadIdx.x; i < list.first[blockIdx.x + 1]; i += THREADS)
     sum = gp_plus(sum, part[i]);

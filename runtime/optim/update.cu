@@ -257,7 +257,6 @@ template <typename T> struct course {
 
 template <typename Rule, typename T, typename H>
 static __global__ void update_kernel(gp_batch<slice<T>> list, course<T> by) {
-  gp_kernel_begin();
   typedef gp_pack<T> pack;
   if (by.verdict && !by.verdict->go) return;
   const factors<T> f = by.at ? *by.at : by.own;

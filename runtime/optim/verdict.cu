@@ -44,7 +44,6 @@ static __device__ double add_listed(const double *words, const int32_t *listed, 
 
 static __global__ void decide_kernel(const gp_verdict_terms *terms, const double *words,
                                      gp_verdict *verdict) {
-  gp_kernel_begin();
   const gp_verdict_terms t = *terms;
   const int32_t *first = (const int32_t *)(terms + 1), *listed = first + t.part_count + 1;
   const bool fault = find_fault(words, first, t.part_count);

@@ -59,7 +59,6 @@ gp_status gp_cuda_record(gp_gpu *gpu, gp_stream stream, gp_gpu_event *event) {
   const bool outside = is_outside(gpu, stream, event);
   unsigned flags = outside ? cudaEventRecordExternal : cudaEventRecordDefault;
   cudaError_t error = cudaEventRecordWithFlags(event->event, gpu->streams[stream], flags);
-  gpu->last[stream] = GP_GPU_OTHER;
   return gp_gpu_check(gpu, error, "recording an event");
 }
 
@@ -68,7 +67,6 @@ gp_status gp_cuda_wait(gp_gpu *gpu, gp_stream stream, gp_gpu_event *event) {
   const bool outside = is_outside(gpu, stream, event);
   unsigned flags = outside ? cudaEventWaitExternal : cudaEventWaitDefault;
   cudaError_t error = cudaStreamWaitEvent(gpu->streams[stream], event->event, flags);
-  gpu->last[stream] = GP_GPU_OTHER;
   return gp_gpu_check(gpu, error, "letting a stream wait for an event");
 }
 

@@ -31,14 +31,6 @@ typedef struct gp_cudnn_cache gp_cudnn_cache; /* cudnn.c */
 
 typedef struct gp_noted_path gp_noted_path; /* paths.c */
 
-/* The last work that a stream was given, as far as the next kernel needs to know
- * (kernel/overlap.cu). */
-typedef enum gp_gpu_last {
-  GP_GPU_OTHER,   /* a copy, an event, a graph, or nothing */
-  GP_GPU_LIBRARY, /* a call of a library, which ends with a kernel */
-  GP_GPU_KERNEL   /* one of our own kernels */
-} gp_gpu_last;
-
 struct gp_gpu {
   gp_gpu_spec spec;
   gp_gpu_info info;
@@ -51,18 +43,11 @@ struct gp_gpu {
   gp_cudnn_cache *cudnn; /* NULL until the first graph */
   gp_noted_path *paths;  /* NULL until the first note */
   bool capturing;        /* the compute stream is being captured, and the side stream with it */
-  gp_gpu_last last[GP_STREAMS];
-  gp_gpu_last overlaps;  /* a kernel may begin early after this and after the values below;
-                          * GP_GPU_OTHER: never */
-  bool captures_overlap; /* also in captured work */
   bool spare;            /* prepare runs for a fallback now: no report mentions it */
 };
 
 /* The stream that ops use now. */
 static inline cudaStream_t gp_gpu_stream(const gp_gpu *gpu) { return gpu->streams[gpu->now]; }
-
-/* Note what that stream was given last; the next kernel reads it. */
-static inline void gp_gpu_gave(gp_gpu *gpu, gp_gpu_last what) { gpu->last[gpu->now] = what; }
 
 extern gp_plugin_host gp_host; /* handed over by the core */
 

@@ -22,7 +22,6 @@
  *   GPIPE_TEST_CUDA_SLOW=NAME:US  every call of a function begins with a pause of so many
  *   microseconds
  *   GPIPE_TEST_LAZY=1             work runs when the host waits for it, and no earlier (queue.c)
- *   GPIPE_TEST_PTX=80             kernels were compiled for that compute capability, 90 unless said
  *   GPIPE_TEST_REVERSE=1          kernels run their last block first (fibers.cpp)
  */
 #ifndef GP_TESTS_CUDA_CUDART_H
@@ -50,7 +49,6 @@ struct CUstream_st {
   int device;
   cudaGraph_t captured; /* NULL while it is not captured */
   gp_host_queue *queue;
-  bool kernel_last; /* what it was given last is a kernel */
 };
 
 #ifndef __cplusplus

@@ -39,7 +39,6 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMo
   made->device = stream->device;
   made->number = atomic_fetch_add(&captures, 1) + 1;
   stream->captured = capturing = made;
-  stream->kernel_last = false;
   return cudaSuccess;
 }
 
@@ -51,8 +50,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph) {
   cudaGraph_t made = capturing;
   cudaError_t error = cudaSuccess;
   stream->captured = capturing = NULL;
-  stream->kernel_last = false;
-  if (made->joined) made->joined->captured = NULL, made->joined->kernel_last = false;
+  if (made->joined) made->joined->captured = NULL;
   if (made->told < made->given) error = cudaErrorStreamCaptureUnjoined;
   if (made->spoilt) error = cudaErrorStreamCaptureInvalidated;
   if (error != cudaSuccess) {

@@ -87,7 +87,6 @@ cudaError_t gp_host_submit(cudaStream_t stream, gp_host_work *work) {
   if (!work) return gp_cudart_set(cudaErrorMemoryAllocation);
   /* The plugin never uses the default stream, and makes the stream's device current first. */
   const bool ours = stream && stream->device == gp_cudart_device();
-  if (ours) stream->kernel_last = work->is_kernel;
   if (ours && stream->captured) {
     stream->captured->given += stream == stream->captured->joined;
     return append(stream->captured, work);
@@ -97,25 +96,11 @@ cudaError_t gp_host_submit(cudaStream_t stream, gp_host_work *work) {
   return gp_cudart_set(cudaErrorInvalidResourceHandle);
 }
 
-static atomic_long early_launches;
-
-__attribute__((visibility("default"))) long gp_host_early_launches(void) {
-  return atomic_load(&early_launches);
-}
-
-/* CUDA may accept more; the plugin's launches rely on a kernel before them. */
-static bool may_begin(cudaStream_t stream, bool early) {
-  if (early) atomic_fetch_add(&early_launches, 1);
-  return !early || (stream && stream->kernel_last);
-}
-
-void gp_host_submit_kernel(cudaStream_t stream, const void *kernel, size_t shared, bool early,
+void gp_host_submit_kernel(cudaStream_t stream, const void *kernel, size_t shared,
                            gp_host_work *work) {
   cudaError_t error = gp_cudart_enter("cudaLaunchKernel");
-  if (error == cudaSuccess && work &&
-      !(gp_cudart_allowed(kernel, shared) && may_begin(stream, early))) {
+  if (error == cudaSuccess && work && !gp_cudart_allowed(kernel, shared))
     error = gp_cudart_set(cudaErrorInvalidValue);
-  }
   if (error == cudaSuccess) {
     (void)gp_host_submit(stream, work);
   } else if (work) {
@@ -200,7 +185,6 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
   const bool external = flags & cudaEventWaitExternal;
   cudaError_t error = check_event(stream, event, external);
   if (error != cudaSuccess) return error;
-  stream->kernel_last = false;
   if (!external && (stream->captured || event->inner.graph)) {
     error = gp_inner_wait(&event->inner, stream);
     if (error != cudaSuccess && stream->captured) stream->captured->spoilt = true;

@@ -130,7 +130,6 @@ cudaError_t submit(const gp_gpu_gemm &g, cudaStream_t stream) {
   product *made = new (std::nothrow) product{};
   if (made) {
     made->run = run_product;
-    made->is_kernel = true;
     made->free = [](gp_host_work *self) { delete static_cast<product *>(self); };
     made->gemm = g;
   }

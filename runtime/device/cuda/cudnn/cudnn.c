@@ -162,7 +162,6 @@ gp_status gp_cudnn_run(gp_gpu *gpu, const gp_cudnn_key *key, const gp_cudnn_work
   entry *e = find(cache, key);
   cudnnStatus_t s = CUDNN_STATUS_SUCCESS;
   if (cache->stream != gp_gpu_stream(gpu)) s = set_stream(gpu, cache);
-  gp_gpu_gave(gpu, GP_GPU_LIBRARY);
   pthread_mutex_lock(&e->shared->running);
   if (s == CUDNN_STATUS_SUCCESS)
     s = gp_cudnn_plan_run(&e->shared->plan, cache->handle, work->operands, work->count,

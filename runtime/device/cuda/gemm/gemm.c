@@ -184,7 +184,6 @@ static bool is_empty(const gp_gpu_gemm *g) { return g->m == 0 || g->n == 0; }
 static gp_status clear(gp_gpu *gpu, const gp_gpu_gemm *g) {
   const size_t size = gp_gemm_element(g->d_type);
   const size_t width = (size_t)g->n * size, pitch = (size_t)g->ldd * size;
-  gp_gpu_gave(gpu, GP_GPU_OTHER);
   for (int64_t i = 0; i < g->batch && !g->accumulate; i++) {
     char *d = (char *)g->d + (size_t)(i * g->stride_d) * size;
     cudaError_t e = cudaMemset2DAsync(d, pitch, 0, width, (size_t)g->m, gp_gpu_stream(gpu));

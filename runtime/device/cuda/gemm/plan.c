@@ -185,8 +185,8 @@ void gp_gemm_plan_note(gp_gpu *gpu, const gp_gpu_gemm *gemm, const gp_gemm_plan 
 /* ---- runs ---------------------------------------------------------------------------------- */
 
 /* Try the plan's algorithm once. */
-static cublasStatus_t try_once(gp_gpu *gpu, const gp_gemm_tools *tools, const gp_gpu_gemm *gemm,
-                               const gp_gemm_plan *plan) {
+static cublasStatus_t try_once(const gp_gpu *gpu, const gp_gemm_tools *tools,
+                               const gp_gpu_gemm *gemm, const gp_gemm_plan *plan) {
   static const float one = 1, zero = 0;
   static const double one_f64 = 1, zero_f64 = 0;
   const bool f64 = gemm->type == GP_F64;
@@ -195,7 +195,6 @@ static cublasStatus_t try_once(gp_gpu *gpu, const gp_gemm_tools *tools, const gp
   const void *c = gemm->c ? gemm->c : gemm->d;
   cublasStatus_t s = gp_gemm_epilogue_point(gemm, plan->product);
   if (s != CUBLAS_STATUS_SUCCESS) return s;
-  gp_gpu_gave(gpu, GP_GPU_LIBRARY);
   return cublasLtMatmul(tools->handle, plan->product, alpha, gemm->b, plan->a, gemm->a, plan->b,
                         gemm->accumulate ? alpha : beta, c, plan->d, gemm->d, plan->d,
                         &plan->candidates[plan->at],
