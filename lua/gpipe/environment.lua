@@ -28,7 +28,6 @@ environment.variables = {
   GPIPE_GPU_PROFILE = { "0", "1" },     -- 1: the profile of a step of each pipeline
   GPIPE_JOIN_EVENTS = { "0", "1" },     -- 0: hosts wait where stages join their gradients
   GPIPE_LINK_PLUGIN = true,             -- the file of a library of links
-  GPIPE_SIDE_STREAM = { "0", "1" },     -- 1: gradients of weights on a second stream of a GPU
   GPIPE_SWEEP_WORKER = true,            -- the file of the sweep whose process this is
   GPIPE_TRACEBACK = { "full", "short" }, -- full: frames of gpipe and C too
   GPIPE_UPDATE_HALVES = { "0", "1" },   -- 0: casts of weights, not updates, write their halves

@@ -37,17 +37,17 @@ struct gp_gpu {
   cudaStream_t streams[GP_STREAMS];
   gp_gpu_math math;
   void *green;           /* CUgreenCtx of a part with its own SMs, or NULL */
-  gp_stream now;         /* the stream that ops use; the compute stream except within gp_cuda_run */
-  void *gemm_workspace;  /* for products on the compute stream; NULL until the first */
-  void *side_workspace;  /* for products on the side stream; NULL until it is opened */
+  void *gemm_workspace;  /* for products; NULL until the first */
   gp_cudnn_cache *cudnn; /* NULL until the first graph */
   gp_noted_path *paths;  /* NULL until the first note */
-  bool capturing;        /* the compute stream is being captured, and the side stream with it */
+  bool capturing;        /* the compute stream is being captured */
   bool spare;            /* prepare runs for a fallback now: no report mentions it */
 };
 
-/* The stream that ops use now. */
-static inline cudaStream_t gp_gpu_stream(const gp_gpu *gpu) { return gpu->streams[gpu->now]; }
+/* The stream that ops use. */
+static inline cudaStream_t gp_gpu_stream(const gp_gpu *gpu) {
+  return gpu->streams[GP_STREAM_COMPUTE];
+}
 
 extern gp_plugin_host gp_host; /* handed over by the core */
 

@@ -99,18 +99,9 @@ static gp_status open_gpu(gp_gpu *gpu) {
                       "workspace of matrix products");
 }
 
-/* Make the second workspace: products that run at once share none. It has the same size, so that
- * the algorithms are the same. */
-gp_status gp_gemm_open_side(gp_gpu *gpu) {
-  if (gpu->side_workspace) return GP_OK;
-  return gp_gpu_check(gpu, cudaMalloc(&gpu->side_workspace, workspace_bytes(gpu)),
-                      "workspace of matrix products beside others");
-}
-
 void gp_gemm_close(gp_gpu *gpu) {
   if (gpu->gemm_workspace) cudaFree(gpu->gemm_workspace);
-  if (gpu->side_workspace) cudaFree(gpu->side_workspace);
-  gpu->gemm_workspace = gpu->side_workspace = NULL;
+  gpu->gemm_workspace = NULL;
 }
 
 /* The version number 130100 means 13.1.0. */

@@ -197,9 +197,8 @@ static cublasStatus_t try_once(const gp_gpu *gpu, const gp_gemm_tools *tools,
   if (s != CUBLAS_STATUS_SUCCESS) return s;
   return cublasLtMatmul(tools->handle, plan->product, alpha, gemm->b, plan->a, gemm->a, plan->b,
                         gemm->accumulate ? alpha : beta, c, plan->d, gemm->d, plan->d,
-                        &plan->candidates[plan->at],
-                        gpu->now == GP_STREAM_SIDE ? gpu->side_workspace : gpu->gemm_workspace,
-                        tools->workspace_bytes, gp_gpu_stream(gpu));
+                        &plan->candidates[plan->at], gpu->gemm_workspace, tools->workspace_bytes,
+                        gp_gpu_stream(gpu));
 }
 
 /* After a refused run, take the next candidate. While a stream is captured the library cannot be

@@ -14,7 +14,7 @@
 typedef struct gp_gemm_tools {
   cublasLtHandle_t handle; /* NULL: the library did not start, see refusal */
   cublasStatus_t refusal;
-  size_t workspace_bytes; /* of each stream of products (gp_gpu.gemm_workspace) */
+  size_t workspace_bytes; /* of each logical device (gp_gpu.gemm_workspace) */
   unsigned epilogues;     /* bit e: the library may compute epilogue e */
 } gp_gemm_tools;
 

@@ -30,8 +30,8 @@ static inline void gp_launch(const gp_gpu *gpu, void (*kernel)(P...), dim3 grid,
                          gp_gpu_stream(gpu)); /* gp_gpu_launched asks */
 }
 
-/* GP_LAUNCH(gpu, kernel, grid, block, shared bytes, arguments...) launches on the stream that ops
- * use now, and returns a gp_status. Put a kernel with two template arguments in parentheses. */
+/* GP_LAUNCH(gpu, kernel, grid, block, shared bytes, arguments...) launches on the compute
+ * stream, and returns a gp_status. Put a kernel with two template arguments in parentheses. */
 #define GP_LAUNCH(gpu, kernel, grid, block, shared, ...)                                           \
   ([&]() -> gp_status {                                                                            \
     auto *gp_kernel = kernel;                                                                      \
