@@ -20,8 +20,7 @@ typedef gp_gpu_run gp_lane_run;
 typedef struct gp_lane_call {
   gp_op op;
   const gp_call *call;
-  gp_stream stream;     /* GP_STREAM_COMPUTE or GP_STREAM_SIDE */
-  void *scratch;        /* as large as prepare said; no other stream uses it */
+  void *scratch;        /* as large as prepare said */
   gp_lane_fault *fault; /* in the lane's memory */
   uint32_t tag;         /* names the call in *fault */
 } gp_lane_call;

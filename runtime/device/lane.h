@@ -67,12 +67,6 @@ typedef struct gp_lane_ops {
   gp_status (*seconds)(const gp_lane *lane, gp_lane_event *from, gp_lane_event *to,
                        double *seconds);
 
-  /* A second queue of ops, GP_STREAM_SIDE, for jobs. open_side makes, once, what it needs beside a
-   * stream. inner_event_new makes an event that is recorded and waited for within one run of a job,
-   * and that a replay respects. NULL: the lane has one queue. */
-  gp_status (*open_side)(const gp_lane *lane);
-  gp_status (*inner_event_new)(const gp_lane *lane, gp_lane_event **event);
-
   /* Work, in the order of its stream. prepare looks up what a launch would otherwise have to, and
    * returns the scratch bytes that it needs. run: a job; with replay (optional) one whose addresses
    * are the same as last time. */

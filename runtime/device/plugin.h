@@ -38,7 +38,6 @@ typedef enum gp_stream {
   GP_STREAM_COMPUTE,
   GP_STREAM_SEND,
   GP_STREAM_RECEIVE,
-  GP_STREAM_SIDE, /* ops that run beside the compute stream */
   GP_STREAMS
 } gp_stream;
 
@@ -62,7 +61,6 @@ typedef struct gp_gpu_fault {
  * block's, which the host must not read). */
 typedef struct gp_gpu_call {
   gp_call op;
-  gp_stream stream;    /* GP_STREAM_COMPUTE, or GP_STREAM_SIDE after open_side */
   void *scratch;       /* as large as prepare said, aligned to 256 bytes */
   gp_gpu_fault *fault; /* device memory */
   uint32_t tag;        /* names this application in *fault */
@@ -111,11 +109,8 @@ typedef struct gp_gpu_api {
 
   /* Events. wait: the stream waits for the work before the event's last record, on any device.
    * finish waits on the host; done asks without waiting. seconds: the time between two timed events
-   * that have happened. An inner event orders the compute and the side stream: it is recorded
-   * before each wait. If record and wait are captured, both are in the same capture, whose graph
-   * keeps the order. */
+   * that have happened. */
   gp_status (*event_new)(gp_gpu *gpu, bool timed, gp_gpu_event **event);
-  gp_status (*inner_event_new)(gp_gpu *gpu, gp_gpu_event **event);
   void (*event_free)(gp_gpu_event *event);
   gp_status (*record)(gp_gpu *gpu, gp_stream stream, gp_gpu_event *event);
   gp_status (*wait)(gp_gpu *gpu, gp_stream stream, gp_gpu_event *event);
@@ -123,12 +118,10 @@ typedef struct gp_gpu_api {
   gp_status (*done)(gp_gpu_event *event, bool *done);
   gp_status (*seconds)(gp_gpu_event *from, gp_gpu_event *to, double *seconds);
 
-  /* Ops, on the compute stream or beside it. prepare looks up everything that run would have to
-   * (plans and algorithms of libraries), and returns the scratch bytes that run needs; the call's
-   * addresses may be NULL. open_side makes, once, what products on the side stream need: a
-   * workspace of their own. */
+  /* Ops, on the compute stream. prepare looks up everything that run would have to (plans and
+   * algorithms of libraries), and returns the scratch bytes that run needs; the call's addresses
+   * may be NULL. */
   gp_status (*prepare)(gp_gpu *gpu, gp_op op, const gp_call *call, size_t *scratch);
-  gp_status (*open_side)(gp_gpu *gpu);
   gp_status (*run)(gp_gpu *gpu, gp_op op, const gp_gpu_call *call);
   /* Lower fault->key if one of the values is not finite. */
   gp_status (*check_finite)(gp_gpu *gpu, const gp_arg *value, gp_gpu_fault *fault, uint32_t tag);
@@ -145,9 +138,9 @@ typedef struct gp_gpu_api {
   gp_status (*sum_squares)(gp_gpu *gpu, const gp_gpu_run *runs, int count, double *sums,
                            void *scratch);
 
-  /* Graphs: work that is enqueued on the compute stream between begin and end, and on the side
-   * stream between two inner events of the compute stream, is recorded and does not run. end
-   * returns NULL if this device cannot record it; the work is lost then: run it again. */
+  /* Graphs: work that is enqueued on the compute stream between begin and end is recorded and does
+   * not run. end returns NULL if this device cannot record it; the work is lost then: run it
+   * again. */
   gp_status (*capture_begin)(gp_gpu *gpu);
   gp_status (*capture_end)(gp_gpu *gpu, gp_gpu_graph **graph);
   gp_status (*launch)(gp_gpu *gpu, gp_gpu_graph *graph);

@@ -8,7 +8,6 @@
 #include "base/memory.h"
 #include "base/tensor.h"
 #include "base/thread.h"
-#include "engine/bind/side.h"
 #include "engine/memory/halves.h"
 #include "engine/optimizer/optimizer.h"
 #include "engine/update/update.h"
@@ -72,15 +71,13 @@ static gp_plan_env env_of(gp_pipeline *p) {
 /* What a device is asked about the ops of its programs. */
 typedef struct question {
   const gp_lane *lane;
-  size_t scratch[2]; /* the most that one of them wants: of the first queue, of the second */
-  bool side;         /* there are ops for a second queue */
+  size_t scratch; /* the most that one of them wants */
 } question;
 
-static gp_status ask_of(question *q, const gp_instr *instr, const gp_call *call) {
-  size_t bytes = 0, *most = &q->scratch[instr->side];
-  GP_TRY(q->lane->ops->prepare(q->lane, instr->op, call, &bytes));
-  if (bytes > *most) *most = bytes;
-  q->side |= instr->side;
+static gp_status ask_of(question *q, gp_op op, const gp_call *call) {
+  size_t bytes = 0;
+  GP_TRY(q->lane->ops->prepare(q->lane, op, call, &bytes));
+  if (bytes > q->scratch) q->scratch = bytes;
   return GP_OK;
 }
 
@@ -90,8 +87,8 @@ static gp_status ask(void *context, const gp_program *program) {
     const gp_instr *instr = &program->instrs[n];
     gp_call writes = instr->call;
     writes.accumulate = false;
-    GP_TRY(ask_of(context, instr, &instr->call));
-    if (instr->opens && instr->call.accumulate) GP_TRY(ask_of(context, instr, &writes));
+    GP_TRY(ask_of(context, instr->op, &instr->call));
+    if (instr->opens && instr->call.accumulate) GP_TRY(ask_of(context, instr->op, &writes));
   }
   return GP_OK;
 }
@@ -107,8 +104,7 @@ static gp_status plan_with_devices(gp_pipeline *p, const gp_plan_env *env, const
     question q = {.lane = &p->workers[d].lane};
     if (gp_plan_on_host(made, d)) continue;
     status = gp_plan_each_program(made, d, ask, &q);
-    if (!status) status = gp_plan_set_scratch(made, d, q.scratch[0], q.scratch[1]);
-    if (!status && q.side && made->devices[d].side) status = q.lane->ops->open_side(q.lane);
+    if (!status) status = gp_plan_set_scratch(made, d, q.scratch);
   }
   if (status) return gp_plan_free(made), status;
   *plan = made;
@@ -257,7 +253,6 @@ static gp_status describe_devices(gp_pipeline *p) {
     p->device_specs[d].packs = lane->ops->packs_weights;
     p->device_specs[d].parts = lane->ops->sums_parts;
     p->device_specs[d].halves = lane->ops->writes_halves && gp_halves_wanted();
-    p->device_specs[d].side = lane->ops->open_side && gp_side_wanted();
   }
   return GP_OK;
 }

@@ -17,13 +17,11 @@ typedef enum gp_plan_kind {
 
 /* What a plan needs to know of a device; the device itself need not be there. */
 typedef struct gp_plan_device_spec {
-  int32_t space;       /* its memory space: devices with one number share it; 0: the host's */
-  bool packs;          /* its products take packed weights */
-  bool parts;          /* it sums rows in parts, within kernels that read the rows anyway */
-  bool halves;         /* its updates write halves of the weights beside them */
-  bool side;           /* it has a second queue of ops, for gradients of parameters */
-  size_t scratch;      /* bytes of workspace that its libraries want for one op, at most */
-  size_t side_scratch; /* the same for ops of its second queue */
+  int32_t space;  /* its memory space: devices with one number share it; 0: the host's */
+  bool packs;     /* its products take packed weights */
+  bool parts;     /* it sums rows in parts, within kernels that read the rows anyway */
+  bool halves;    /* its updates write halves of the weights beside them */
+  size_t scratch; /* bytes of workspace that its libraries want for one op, at most */
 } gp_plan_device_spec;
 
 /* The traced model for micro-batches of `rows` rows; there are `micros` of them. */

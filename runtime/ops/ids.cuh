@@ -45,7 +45,6 @@ static __device__ inline int64_t gp_id_check(const gp_ids &ids, int64_t position
 
 /* Note the id that the key stands for, if this application lowered the key. Runs on one thread. */
 static __global__ void gp_ids_note(gp_ids ids) {
-  gp_kernel_begin();
   const uint64_t key = ids.fault->key;
   if (key != GP_GPU_NO_FAULT && key >> 32 == ids.tag)
     ids.fault->value = gp_id_at(ids, (int64_t)(uint32_t)key);

@@ -33,7 +33,6 @@ template <typename T> struct rule {
 
 /* A block changes one tile of a tensor. */
 template <typename T> static __global__ void change_kernel(gp_batch<change<T>> list, rule<T> r) {
-  gp_kernel_begin();
   typedef gp_pack<T> pack;
   int64_t number;
   const change<T> c = list.item[list.find(blockIdx.x, &number)];
@@ -94,7 +93,6 @@ template <typename T> struct squares {
  * whether or not it can read each group at once. */
 template <typename T>
 static __global__ void squares_kernel(gp_batch<squares<T>> list, double *part) {
-  gp_kernel_begin();
   const int count = gp_pack<T>::count;
   int64_t number;
   const squares<T> s = list.item[list.find(blockIdx.x, &number)];
@@ -122,7 +120,6 @@ static __global__ void squares_kernel(gp_batch<squares<T>> list, double *part) {
 /* Block k adds the partial sums of tensor k; a tensor without elements has none. */
 template <typename T>
 static __global__ void join_kernel(gp_batch<squares<T>> list, const double *part, double *sums) {
-  gp_kernel_begin();
   double sum = 0;
   for (int i = list.first[blockIdx.x] + threadIdx.x; i < list.first[blockIdx.x + 1]; i += THREADS)
     sum = gp_plus(sum, part[i]);

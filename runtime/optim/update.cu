@@ -250,7 +250,6 @@ template <> struct beside<nothing> {
 
 template <typename Rule, typename T, typename H>
 static __global__ void update_kernel(gp_batch<slice<T>> list, factors<T> f) {
-  gp_kernel_begin();
   typedef gp_pack<T> pack;
   int64_t number;
   const slice<T> s = list.item[list.find(blockIdx.x, &number)];

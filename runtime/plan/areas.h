@@ -72,12 +72,10 @@ typedef struct gp_staging {
 /* One device's part. */
 typedef struct gp_plan_device {
   gp_plan_device_spec spec;
-  int32_t half;         /* task with which the second half of GP_PLAN_SPLIT begins */
-  int32_t peak_live;    /* activations (of a stage and micro-batch) kept at once */
-  bool side;            /* it uses its second queue */
-  gp_area temp;         /* of programs, one after the other */
-  gp_area scratch;      /* of ops that run one after the other, where memory is its own */
-  gp_area side_scratch; /* the same for its second queue */
+  int32_t half;      /* task with which the second half of GP_PLAN_SPLIT begins */
+  int32_t peak_live; /* activations (of a stage and micro-batch) kept at once */
+  gp_area temp;      /* of programs, one after the other */
+  gp_area scratch;   /* of ops that run one after the other, where memory is its own */
   gp_staging staging;
   size_t bytes; /* everything that the plan wants of its memory */
   /* What a plan without a pipeline asks of the one that it has not: the weights in halves. */

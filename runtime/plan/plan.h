@@ -105,10 +105,8 @@ static inline int32_t gp_plan_maker(const gp_plan *plan, int32_t edge, int32_t c
 }
 
 /* Scratch that the ops of a device with memory of its own want of it, the largest of them: what a
- * description says of a device that is not there, or what the one that is there answers.
- * side_bytes: of those that its programs give to a second queue; where that would cost much, all
- * use one. */
-gp_status gp_plan_set_scratch(gp_plan *plan, int32_t device, size_t bytes, size_t side_bytes);
+ * description says of a device that is not there, or what the one that is there answers. */
+gp_status gp_plan_set_scratch(gp_plan *plan, int32_t device, size_t bytes);
 /* Each program that a device's tasks run, once; ends at the first failure of visit. */
 typedef gp_status (*gp_program_visit)(void *context, const gp_program *program);
 gp_status gp_plan_each_program(const gp_plan *plan, int32_t device, gp_program_visit visit,

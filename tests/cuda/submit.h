@@ -3,10 +3,6 @@
 #ifndef GP_TESTS_CUDA_SUBMIT_H
 #define GP_TESTS_CUDA_SUBMIT_H
 
-#ifndef __cplusplus
-#include <stdbool.h>
-#endif
-
 #include <cuda_runtime_api.h>
 
 #ifdef __cplusplus
@@ -18,18 +14,14 @@ typedef struct gp_host_work {
   struct gp_host_work *next; /* the next piece in a graph */
   cudaError_t (*run)(struct gp_host_work *self);
   void (*free)(struct gp_host_work *self);
-  bool is_kernel; /* on a GPU it would be a kernel */
 } gp_host_work;
 
 /* Give work (taken) to a stream; NULL stands for no memory. */
 cudaError_t gp_host_submit(cudaStream_t stream, gp_host_work *work);
 /* Do the same for a launch: cudaGetLastError reports what is wrong. Refused are more than 48 KiB of
- * shared memory where the kernel was not allowed that, and a launch that may begin early and does
- * not follow a kernel. */
-void gp_host_submit_kernel(cudaStream_t stream, const void *kernel, size_t shared, bool early,
+ * shared memory where the kernel was not allowed that. */
+void gp_host_submit_kernel(cudaStream_t stream, const void *kernel, size_t shared,
                            gp_host_work *work);
-/* Return how many launches were allowed to begin early. */
-long gp_host_early_launches(void);
 
 #ifdef __cplusplus
 }

@@ -9,7 +9,6 @@
 gp_status gp_cuda_copy(gp_gpu *gpu, gp_stream stream, void *to, const void *from, size_t bytes) {
   GP_GPU_TRY(gp_cuda_use(gpu));
   if (bytes == 0) return GP_OK;
-  gpu->last[stream] = GP_GPU_OTHER;
   cudaError_t error = cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, gpu->streams[stream]);
   return gp_gpu_check(gpu, error, "copying");
 }
@@ -20,7 +19,6 @@ gp_status gp_cuda_copy_peer(gp_gpu *gpu, gp_stream stream, void *to, const gp_gp
   GP_GPU_TRY(gp_cuda_alive(source->spec.ordinal));
   GP_GPU_TRY(gp_cuda_use(gpu));
   if (bytes == 0) return GP_OK;
-  gpu->last[stream] = GP_GPU_OTHER;
   cudaError_t error = cudaMemcpyPeerAsync(to, gpu->spec.ordinal, from, source->spec.ordinal, bytes,
                                           gpu->streams[stream]);
   return gp_gpu_check(gpu, error, "copying from another GPU");
@@ -29,7 +27,6 @@ gp_status gp_cuda_copy_peer(gp_gpu *gpu, gp_stream stream, void *to, const gp_gp
 gp_status gp_cuda_fill(gp_gpu *gpu, gp_stream stream, void *to, int byte, size_t bytes) {
   GP_GPU_TRY(gp_cuda_use(gpu));
   if (bytes == 0) return GP_OK;
-  gpu->last[stream] = GP_GPU_OTHER;
   return gp_gpu_check(gpu, cudaMemsetAsync(to, byte, bytes, gpu->streams[stream]), "filling");
 }
 

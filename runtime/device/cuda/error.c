@@ -109,9 +109,8 @@ gp_status gp_gpu_refused(const gp_gpu *gpu, const char *doing) {
 /* ---- launches -------------------------------------------------------------------------------- */
 
 /* Check a launch. A bad launch fails at once; a kernel's own fault shows at a later call. */
-gp_status gp_gpu_launched(gp_gpu *gpu, const char *kernel) {
+gp_status gp_gpu_launched(const gp_gpu *gpu, const char *kernel) {
   cudaError_t error = cudaGetLastError();
-  gp_gpu_gave(gpu, error == cudaSuccess ? GP_GPU_KERNEL : GP_GPU_OTHER);
   if (error == cudaSuccess) return GP_OK;
   char doing[160];
   if (error == cudaErrorNoKernelImageForDevice)

@@ -1,25 +1,22 @@
 /* device/cuda/event.c - points in a stream that other streams, and the host, can wait for.
  *
  * The host sleeps while it waits (blocking synchronisation): a spinning wait would take a core from
- * the stages that run on the CPU. In captured work, an ordinary event becomes a node that refers to
- * the event outside the graph: each launch waits for it, or records it. Inner events become edges
- * of the graph instead. */
+ * the stages that run on the CPU. In captured work, an event becomes a node that refers to the
+ * event outside the graph: each launch waits for it, or records it. */
 #include <stdlib.h>
 
 #include "device/cuda/table.h"
 
 struct gp_gpu_event {
   cudaEvent_t event;
-  bool inner;
   gp_gpu_spec spec; /* where it is recorded; the event may outlive that device */
 };
 
-static gp_status make(gp_gpu *gpu, bool timed, bool inner, gp_gpu_event **event) {
+gp_status gp_cuda_event_new(gp_gpu *gpu, bool timed, gp_gpu_event **event) {
   GP_GPU_TRY(gp_cuda_use(gpu));
   gp_gpu_event *made = malloc(sizeof *made);
   if (!made) return gp_gpu_fail(GP_ENOMEM, "cuda: no memory for an event");
   made->spec = gpu->spec;
-  made->inner = inner;
   unsigned flags = cudaEventBlockingSync | (timed ? 0 : (unsigned)cudaEventDisableTiming);
   gp_status status =
       gp_gpu_check(gpu, cudaEventCreateWithFlags(&made->event, flags), "making an event");
@@ -31,14 +28,6 @@ static gp_status make(gp_gpu *gpu, bool timed, bool inner, gp_gpu_event **event)
   return GP_OK;
 }
 
-gp_status gp_cuda_event_new(gp_gpu *gpu, bool timed, gp_gpu_event **event) {
-  return make(gpu, timed, false, event);
-}
-
-gp_status gp_cuda_inner_event_new(gp_gpu *gpu, gp_gpu_event **event) {
-  return make(gpu, false, true, event);
-}
-
 void gp_cuda_event_free(gp_gpu_event *event) {
   if (!event) return;
   (void)gp_cuda_switch(event->spec.ordinal);
@@ -48,27 +37,21 @@ void gp_cuda_event_free(gp_gpu_event *event) {
 
 /* ---- streams --------------------------------------------------------------------------------- */
 
-/* Does the event refer to something outside the graph that is being captured? */
-static bool is_outside(const gp_gpu *gpu, gp_stream stream, const gp_gpu_event *event) {
-  const bool works = stream == GP_STREAM_COMPUTE || stream == GP_STREAM_SIDE;
-  return gpu->capturing && works && !event->inner;
+static bool is_captured(const gp_gpu *gpu, gp_stream stream) {
+  return gpu->capturing && stream == GP_STREAM_COMPUTE;
 }
 
 gp_status gp_cuda_record(gp_gpu *gpu, gp_stream stream, gp_gpu_event *event) {
   GP_GPU_TRY(gp_cuda_use(gpu));
-  const bool outside = is_outside(gpu, stream, event);
-  unsigned flags = outside ? cudaEventRecordExternal : cudaEventRecordDefault;
+  unsigned flags = is_captured(gpu, stream) ? cudaEventRecordExternal : cudaEventRecordDefault;
   cudaError_t error = cudaEventRecordWithFlags(event->event, gpu->streams[stream], flags);
-  gpu->last[stream] = GP_GPU_OTHER;
   return gp_gpu_check(gpu, error, "recording an event");
 }
 
 gp_status gp_cuda_wait(gp_gpu *gpu, gp_stream stream, gp_gpu_event *event) {
   GP_GPU_TRY(gp_cuda_use(gpu));
-  const bool outside = is_outside(gpu, stream, event);
-  unsigned flags = outside ? cudaEventWaitExternal : cudaEventWaitDefault;
+  unsigned flags = is_captured(gpu, stream) ? cudaEventWaitExternal : cudaEventWaitDefault;
   cudaError_t error = cudaStreamWaitEvent(gpu->streams[stream], event->event, flags);
-  gpu->last[stream] = GP_GPU_OTHER;
   return gp_gpu_check(gpu, error, "letting a stream wait for an event");
 }
 

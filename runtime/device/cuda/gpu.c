@@ -8,7 +8,6 @@
 
 #include "device/cuda/cudnn/cudnn.h"
 #include "device/cuda/gemm/gemm.h"
-#include "device/cuda/kernel/kernel.h"
 #include "device/cuda/table.h"
 
 #ifndef GP_CUDA_OLDEST
@@ -63,9 +62,7 @@ static gp_status open_into(gp_gpu *gpu) {
   GP_GPU_TRY(gp_cuda_describe(gpu->spec.ordinal, &gpu->info));
   GP_GPU_TRY(check_age(gpu));
   GP_GPU_TRY(gp_cuda_use(gpu));
-  GP_GPU_TRY(gpu->spec.parts > 1 ? gp_cuda_part_open(gpu) : gp_cuda_streams_open(gpu));
-  gp_gpu_overlap_open(gpu);
-  return GP_OK;
+  return gpu->spec.parts > 1 ? gp_cuda_part_open(gpu) : gp_cuda_streams_open(gpu);
 }
 
 gp_status gp_cuda_open(const gp_gpu_spec *spec, gp_gpu **gpu) {

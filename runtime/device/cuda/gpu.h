@@ -31,38 +31,23 @@ typedef struct gp_cudnn_cache gp_cudnn_cache; /* cudnn.c */
 
 typedef struct gp_noted_path gp_noted_path; /* paths.c */
 
-/* The last work that a stream was given, as far as the next kernel needs to know
- * (kernel/overlap.cu). */
-typedef enum gp_gpu_last {
-  GP_GPU_OTHER,   /* a copy, an event, a graph, or nothing */
-  GP_GPU_LIBRARY, /* a call of a library, which ends with a kernel */
-  GP_GPU_KERNEL   /* one of our own kernels */
-} gp_gpu_last;
-
 struct gp_gpu {
   gp_gpu_spec spec;
   gp_gpu_info info;
   cudaStream_t streams[GP_STREAMS];
   gp_gpu_math math;
   void *green;           /* CUgreenCtx of a part with its own SMs, or NULL */
-  gp_stream now;         /* the stream that ops use; the compute stream except within gp_cuda_run */
-  void *gemm_workspace;  /* for products on the compute stream; NULL until the first */
-  void *side_workspace;  /* for products on the side stream; NULL until it is opened */
+  void *gemm_workspace;  /* for products; NULL until the first */
   gp_cudnn_cache *cudnn; /* NULL until the first graph */
   gp_noted_path *paths;  /* NULL until the first note */
-  bool capturing;        /* the compute stream is being captured, and the side stream with it */
-  gp_gpu_last last[GP_STREAMS];
-  gp_gpu_last overlaps;  /* a kernel may begin early after this and after the values below;
-                          * GP_GPU_OTHER: never */
-  bool captures_overlap; /* also in captured work */
+  bool capturing;        /* the compute stream is being captured */
   bool spare;            /* prepare runs for a fallback now: no report mentions it */
 };
 
-/* The stream that ops use now. */
-static inline cudaStream_t gp_gpu_stream(const gp_gpu *gpu) { return gpu->streams[gpu->now]; }
-
-/* Note what that stream was given last; the next kernel reads it. */
-static inline void gp_gpu_gave(gp_gpu *gpu, gp_gpu_last what) { gpu->last[gpu->now] = what; }
+/* The stream that ops use. */
+static inline cudaStream_t gp_gpu_stream(const gp_gpu *gpu) {
+  return gpu->streams[GP_STREAM_COMPUTE];
+}
 
 extern gp_plugin_host gp_host; /* handed over by the core */
 

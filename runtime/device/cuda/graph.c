@@ -4,7 +4,6 @@
  * captured is no error: end returns NULL, the stream is as before, and the caller runs the work as
  * usual. Once a capture is invalid, calls on the stream fail; end must still be called. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "device/cuda/table.h"
 
@@ -13,9 +12,6 @@ struct gp_gpu_graph {
   gp_gpu_spec spec;
 };
 
-/* Forget the last work: no kernel in a graph may overlap one outside, nor the other way round. */
-static void forget_last(gp_gpu *gpu) { memset(gpu->last, 0, sizeof gpu->last); }
-
 /* Thread-local mode refuses unsafe calls on this thread alone; relaxed mode would let them pass. */
 gp_status gp_cuda_capture_begin(gp_gpu *gpu) {
   GP_GPU_TRY(gp_cuda_use(gpu));
@@ -23,7 +19,6 @@ gp_status gp_cuda_capture_begin(gp_gpu *gpu) {
       cudaStreamBeginCapture(gpu->streams[GP_STREAM_COMPUTE], cudaStreamCaptureModeThreadLocal);
   GP_GPU_TRY(gp_gpu_check(gpu, error, "beginning to capture"));
   gpu->capturing = true;
-  forget_last(gpu);
   return GP_OK;
 }
 
@@ -82,7 +77,6 @@ void gp_cuda_capture_drop(gp_gpu *gpu) {
   }
   (void)cudaGetLastError();
   gpu->capturing = false;
-  forget_last(gpu);
 }
 
 /* End the capture; *captured receives NULL for a refusal. Either way the stream is no longer
@@ -94,7 +88,6 @@ static gp_status end(gp_gpu *gpu, cudaGraph_t *captured) {
   gp_status status = judge(gpu, error, "ending a capture", &refused);
   if (error != cudaSuccess) gp_cuda_capture_drop(gpu);
   gpu->capturing = false;
-  forget_last(gpu);
   return status;
 }
 
@@ -118,7 +111,6 @@ gp_status gp_cuda_capture_end(gp_gpu *gpu, gp_gpu_graph **graph) {
 gp_status gp_cuda_launch(gp_gpu *gpu, gp_gpu_graph *graph) {
   GP_GPU_TRY(gp_cuda_use(gpu));
   cudaError_t error = cudaGraphLaunch(graph->exec, gpu->streams[GP_STREAM_COMPUTE]);
-  forget_last(gpu);
   return gp_gpu_check(gpu, error, "launching a graph");
 }
 

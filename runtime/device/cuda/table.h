@@ -71,7 +71,6 @@ gp_status gp_cuda_sync(gp_gpu *gpu, gp_stream stream);
 /* ---- event.c ------------------------------------------------------------------------------- */
 
 gp_status gp_cuda_event_new(gp_gpu *gpu, bool timed, gp_gpu_event **event);
-gp_status gp_cuda_inner_event_new(gp_gpu *gpu, gp_gpu_event **event);
 void gp_cuda_event_free(gp_gpu_event *event);
 gp_status gp_cuda_record(gp_gpu *gpu, gp_stream stream, gp_gpu_event *event);
 gp_status gp_cuda_wait(gp_gpu *gpu, gp_stream stream, gp_gpu_event *event);
@@ -82,7 +81,6 @@ gp_status gp_cuda_seconds(gp_gpu_event *from, gp_gpu_event *to, double *seconds)
 /* ---- kernels.c ----------------------------------------------------------------------------- */
 
 gp_status gp_cuda_prepare(gp_gpu *gpu, gp_op op, const gp_call *call, size_t *scratch);
-gp_status gp_cuda_open_side(gp_gpu *gpu);
 gp_status gp_cuda_run(gp_gpu *gpu, gp_op op, const gp_gpu_call *call);
 /* The functions of work.h, with the GPU made current. */
 gp_status gp_cuda_check_finite(gp_gpu *gpu, const gp_arg *value, gp_gpu_fault *fault, uint32_t tag);

@@ -81,10 +81,6 @@ static gp_status event_new(const gp_lane *lane, bool timed, gp_lane_event **even
   return api_of(lane)->event_new(gpu_of(lane), timed, (gp_gpu_event **)event);
 }
 
-static gp_status inner_event_new(const gp_lane *lane, gp_lane_event **event) {
-  return api_of(lane)->inner_event_new(gpu_of(lane), (gp_gpu_event **)event);
-}
-
 static void event_free(const gp_lane *lane, gp_lane_event *event) {
   if (event) api_of(lane)->event_free(native(event));
 }
@@ -109,8 +105,6 @@ static gp_status seconds(const gp_lane *lane, gp_lane_event *from, gp_lane_event
 
 /* ---- work ---------------------------------------------------------------------------------- */
 
-static gp_status open_side(const gp_lane *lane) { return api_of(lane)->open_side(gpu_of(lane)); }
-
 static gp_status prepare(const gp_lane *lane, gp_op op, const gp_call *call, size_t *scratch) {
   return api_of(lane)->prepare(gpu_of(lane), op, call, scratch);
 }
@@ -124,11 +118,8 @@ static gp_status pieces(const gp_lane *lane, int64_t count, gp_piece piece, void
 }
 
 static gp_status launch(const gp_lane *lane, const gp_lane_call *call) {
-  gp_gpu_call full = {.op = *call->call,
-                      .stream = call->stream,
-                      .scratch = call->scratch,
-                      .fault = call->fault,
-                      .tag = call->tag};
+  gp_gpu_call full = {
+      .op = *call->call, .scratch = call->scratch, .fault = call->fault, .tag = call->tag};
   return api_of(lane)->run(gpu_of(lane), call->op, &full);
 }
 
@@ -260,8 +251,6 @@ static const gp_lane_ops ops = {
     .wait = wait_for,
     .is_done = is_done,
     .seconds = seconds,
-    .open_side = open_side,
-    .inner_event_new = inner_event_new,
     .prepare = prepare,
     .run = run,
     .replay_new = replay_new,

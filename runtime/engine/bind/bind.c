@@ -4,7 +4,6 @@
 #include "base/tensor.h"
 #include "engine/bind/binding.h"
 #include "engine/bind/links.h"
-#include "engine/bind/side.h"
 #include "engine/bind/states.h"
 #include "engine/intake/intake.h"
 #include "engine/memory/replicas.h"
@@ -76,7 +75,6 @@ static void bind_device(gp_binding *b, int32_t d) {
   const gp_plan_device *from = &b->plan->devices[d];
   b->devices[d].temp = address(b, d, &from->temp);
   b->devices[d].scratch = address(b, d, &from->scratch);
-  b->devices[d].side_scratch = address(b, d, &from->side_scratch);
   b->devices[d].staging = address(b, d, &from->staging.area);
 }
 
@@ -157,7 +155,6 @@ static gp_status bind(gp_binding *b) {
   }
   GP_TRY(gp_states_new(b));
   b->tag_bits = gp_tag_bits(plan);
-  GP_TRY(gp_side_new(b));
   GP_TRY(gp_links_new(b));
   GP_TRY(gp_intakes_new(b));
   return gp_replicas_load(b);
@@ -168,7 +165,6 @@ static void give_back(gp_binding *b) {
   each_replay(b, true);
   gp_intakes_free(b);
   gp_links_free(b);
-  gp_side_free(b);
   gp_states_free(b);
   for (int32_t d = 0; b->devices && d < b->plan->device_count; d++)
     if (b->devices[d].block)

@@ -49,9 +49,7 @@ typedef struct gp_staged gp_staged;
 
 typedef struct gp_bound_device {
   char *block; /* the memory that all of the plan's areas on the device lie in */
-  char *temp, *scratch, *side_scratch, *staging;
-  gp_lane_event **side_events; /* by which its two queues wait for each other; NULL: it has one */
-  int32_t side_event_count;
+  char *temp, *scratch, *staging;
   gp_call *calls;          /* of the program that runs, with its addresses */
   const gp_intake *intake; /* how it gets at mini-batches */
   gp_staged *staged;       /* the intake's own; NULL where it needs nothing */

@@ -30,7 +30,6 @@ typedef struct execution {
   const gp_group *group;     /* whose pieces run */
   int32_t task;              /* of its device */
   bool assigns;              /* it writes gradients that others add to */
-  bool apart;                /* on two queues of the device */
   const gp_step_block *step; /* addresses of the device */
   gp_lane_fault *fault;      /* NULL: what is wrong is told at once */
 } execution;
@@ -316,54 +315,19 @@ static gp_status enqueue_spoiling(const execution *x, int32_t n) {
   return GP_OK;
 }
 
-static gp_status enqueue_op(const execution *x, int32_t n) {
+static gp_status enqueue(void *context, int32_t n) {
+  const execution *x = context;
   const gp_lane *lane = &x->worker->lane;
   const gp_instr *instr = &x->program->instrs[n];
-  const gp_bound_device *device = &x->binding->devices[x->worker->device];
-  bool side = x->apart && instr->side;
   gp_lane_call call = {.op = instr->op,
                        .call = &x->calls[n],
-                       .stream = side ? GP_STREAM_SIDE : GP_STREAM_COMPUTE,
-                       .scratch = side ? device->side_scratch : device->scratch,
+                       .scratch = x->binding->devices[x->worker->device].scratch,
                        .fault = x->fault,
                        .tag = tag_of(x, n, false)};
   gp_status status = lane->ops->launch(lane, &call);
   if (status) return name_failure(x->program, instr, status);
   if (x->worker->spoil) GP_TRY(enqueue_spoiling(x, n));
   return x->worker->pipeline->finite ? enqueue_checks(x, n) : GP_OK;
-}
-
-static gp_status enqueue(void *context, int32_t n) { return enqueue_op(context, n); }
-
-/* ---- two queues ------------------------------------------------------------------------------ */
-
-/* Where everything is looked at, timed or spoilt, each op runs by itself: in the program's order,
- * which one queue keeps. */
-static bool runs_apart(const gp_worker *worker, const gp_binding *binding, const gp_program *p) {
-  return binding->devices[worker->device].side_events && p->last_side >= 0 && !worker->spoil &&
-         !worker->pipeline->finite && !worker->lane.recorder;
-}
-
-/* A queue waits for what the other one did at instruction n. */
-static gp_status wait_for(const execution *x, gp_stream stream, int32_t n) {
-  const gp_lane *lane = &x->worker->lane;
-  gp_lane_event **events = x->binding->devices[x->worker->device].side_events;
-  return lane->ops->wait(lane, stream, events[x->program->instrs[n].event]);
-}
-
-/* What the plan says that an instruction must not overtake; in the end the first queue waits for
- * the second, so that the next task finds all of this one done. */
-static gp_status enqueue_apart(void *context, int32_t n) {
-  const execution *x = context;
-  const gp_lane *lane = &x->worker->lane;
-  const gp_instr *instr = &x->program->instrs[n];
-  gp_lane_event **events = x->binding->devices[x->worker->device].side_events;
-  gp_stream stream = instr->side ? GP_STREAM_SIDE : GP_STREAM_COMPUTE;
-  if (instr->after >= 0) GP_TRY(wait_for(x, stream, instr->after));
-  GP_TRY(enqueue_op(x, n));
-  if (instr->event >= 0) GP_TRY(lane->ops->record(lane, stream, events[instr->event]));
-  if (n + 1 < x->program->instr_count) return GP_OK;
-  return wait_for(x, GP_STREAM_COMPUTE, x->program->last_side);
 }
 
 /* ---- a task ---------------------------------------------------------------------------------- */
@@ -399,14 +363,13 @@ gp_status gp_execute(gp_worker *worker, const gp_task_run *r) {
                                 r->task->shape],
       .task = (int32_t)(r->task - first),
       .assigns = gp_task_assigns(r),
-      .apart = runs_apart(worker, binding, r->task->program),
       .step = r->block,
       .fault = r->fault};
   gp_lane_job job = {.context = &x,
                      .run = lane->recorder ? run_timed : run_groups,
                      .op_count = x.program->instr_count,
                      .bind = bind_addresses,
-                     .enqueue = x.apart ? enqueue_apart : enqueue};
+                     .enqueue = enqueue};
   if (!lane->ops->range_push) return lane->ops->run(lane, &job, replay_of(&x));
   return run_named(lane, &job, replay_of(&x), gp_task_action(binding->plan, r->task, r->micro));
 }

@@ -26,7 +26,6 @@ struct mask_extent {
  * with hidden keys, since the library may fetch it with the row. */
 template <typename T>
 static __global__ void attention_stage_mask(gp_attention a, gp_attention_value to, mask_extent e) {
-  gp_kernel_begin();
   const int64_t per_row = (e.row + THREADS - 1) / THREADS;
   const int64_t key = (int64_t)blockIdx.x % per_row * THREADS + threadIdx.x;
   const int64_t row = (int64_t)blockIdx.x / per_row, query = row % e.queries;
@@ -71,7 +70,6 @@ static __device__ inline void write_chunk(const gp_attention &a, const dropout<f
 
 template <typename T>
 static __global__ void attention_write_kept(gp_attention a, gp_attention_words w, T *to) {
-  gp_kernel_begin();
   const dropout<float> d = dropout_of<float>(a, 0, 0);
   const int64_t thread = (int64_t)blockIdx.x * THREADS + threadIdx.x;
   const int64_t threads = (int64_t)gridDim.x * THREADS;
@@ -104,7 +102,6 @@ gp_status gp_attention_write_kept(gp_gpu *gpu, const gp_attention *a,
 /* A warp clears a row. Only rows without keys have an lse anywhere near; cuDNN may compute it
  * to other bits. */
 static __global__ void attention_clear_rows(gp_attention a) {
-  gp_kernel_begin();
   const int64_t row = (int64_t)blockIdx.x * (THREADS / LANES) + threadIdx.x / LANES;
   const int64_t lane = threadIdx.x % LANES;
   if (row >= a.batches * a.heads * a.queries) return;

@@ -144,7 +144,6 @@ static __device__ inline int64_t keys_seen(const gp_attention &a, int64_t query,
 template <typename T, int CHUNKS>
 static __global__ void __launch_bounds__(threads_of<T>(), resident<T>(CHUNKS))
     attention_forward(gp_attention a) {
-  gp_kernel_begin();
   typedef gp_compute<T> C;
   const int N = side_of<T>::rows;
   typedef tiles<C, N> shared;

@@ -15,7 +15,6 @@ enum { WARP = 32, DELTA_WARPS = 8 };
 
 /* A warp works on a query: lanes take every 32nd column, then a tree adds them. */
 template <typename T> static __global__ void attention_delta(gp_attention a) {
-  gp_kernel_begin();
   typedef gp_compute<T> C;
   const int64_t rows = a.batches * a.heads * a.queries, lane = threadIdx.x % WARP;
   const int64_t row = (int64_t)blockIdx.x * DELTA_WARPS + threadIdx.x / WARP;
@@ -139,7 +138,6 @@ static __device__ void gradients(const gp_attention &a, const head<T> &x, int64_
 template <typename T, int CHUNKS>
 static __global__ void __launch_bounds__(threads_of<T>(), resident<T>(CHUNKS))
     attention_dq(gp_attention a) {
-  gp_kernel_begin();
   typedef gp_compute<T> C;
   const int N = side_of<T>::rows;
   typedef tiles<C, N> shared;
@@ -164,7 +162,6 @@ static __global__ void __launch_bounds__(threads_of<T>(), resident<T>(CHUNKS))
 template <typename T, int CHUNKS>
 static __global__ void __launch_bounds__(threads_of<T>(), resident<T>(2 * CHUNKS))
     attention_dk_dv(gp_attention a) {
-  gp_kernel_begin();
   typedef gp_compute<T> C;
   const int N = side_of<T>::rows;
   typedef tiles<C, N> shared;

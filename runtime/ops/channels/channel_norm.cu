@@ -13,7 +13,6 @@ template <typename T> struct normal {
 template <typename T, bool PACKED>
 static __global__ void __launch_bounds__(GP_COLUMNS_THREADS)
     normalise_kernel(normal<T> a, gp_columns p) {
-  gp_kernel_begin();
   typedef gp_compute<T> A;
   const int count = gp_pack<T>::count;
   const gp_channel_place at = gp_channel_place_of<count>(p);
@@ -80,7 +79,6 @@ static backward<T> backward_of(const gp_call *call, const gp_channels &c, double
 template <typename T, bool PACKED>
 static __global__ void __launch_bounds__(GP_COLUMNS_THREADS)
     part_sums_kernel(backward<T> a, gp_compute<T> *to, gp_columns p) {
-  gp_kernel_begin();
   typedef gp_compute<T> A;
   const int count = gp_pack<T>::count;
   const gp_channel_place at = gp_channel_place_of<count>(p);
@@ -129,7 +127,6 @@ const gp_gpu_kernel gp_gpu_channel_norm_sums = {run_sums, NULL};
 template <typename T>
 static __global__ void group_means_kernel(const gp_compute<T> *sums, const T *w, gp_channels c,
                                           gp_compute<T> *means) {
-  gp_kernel_begin();
   typedef gp_compute<T> A;
   const int64_t units = c.sets * c.groups;
   const int64_t unit = (int64_t)blockIdx.x * blockDim.y + threadIdx.y;
@@ -150,7 +147,6 @@ static __global__ void group_means_kernel(const gp_compute<T> *sums, const T *w,
 template <typename T, bool PACKED>
 static __global__ void __launch_bounds__(GP_COLUMNS_THREADS)
     input_gradient_kernel(backward<T> a, gp_columns p) {
-  gp_kernel_begin();
   typedef gp_compute<T> A;
   const int count = gp_pack<T>::count;
   const gp_channel_place at = gp_channel_place_of<count>(p);

@@ -7,7 +7,6 @@
 template <typename T, bool PACKED>
 static __global__ void __launch_bounds__(GP_COLUMNS_THREADS)
     part_stats_kernel(const T *x, gp_compute<T> *to, gp_columns p) {
-  gp_kernel_begin();
   typedef gp_compute<T> A;
   const int count = gp_pack<T>::count;
   const gp_channel_place at = gp_channel_place_of<count>(p);
@@ -87,7 +86,6 @@ static __device__ inline double sum_deep(double x, double (*kept)[UNITS]) {
 /* The items of a set and group are the channels of the group in each part. */
 template <typename T>
 static __global__ void __launch_bounds__(UNITS *DEEP) join_kernel(joined<T> a) {
-  gp_kernel_begin();
   __shared__ double kept[DEEP][UNITS];
   const int64_t unit = (int64_t)blockIdx.x * UNITS + threadIdx.x;
   const int64_t items = unit < a.units ? a.parts * a.each : 0;

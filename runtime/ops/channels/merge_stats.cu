@@ -15,7 +15,6 @@ template <typename T> struct merge {
 };
 
 template <typename T> static __global__ void merge_kernel(merge<T> a, const gp_step_block *step) {
-  gp_kernel_begin();
   const int64_t c = a.channels, j = (int64_t)blockIdx.x * THREADS + threadIdx.x;
   const bool first = step->first_row == 0;
   if (j == 0) *a.first = first;

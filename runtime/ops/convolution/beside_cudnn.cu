@@ -20,7 +20,6 @@ static turned_weight turned_of(const gp_convolution *c) {
 /* Elements are only moved, so their size is all that counts. */
 template <typename T>
 static __global__ void convolution_turn(const T *w, T *to, turned_weight o, int64_t n) {
-  gp_kernel_begin();
   const int64_t step = (int64_t)gridDim.x * THREADS;
   for (int64_t at = (int64_t)blockIdx.x * THREADS + threadIdx.x; at < n; at += step) {
     const int64_t i = at % o.read, line = at / o.read;
@@ -41,7 +40,6 @@ gp_status gp_convolution_turn(gp_gpu *gpu, const gp_convolution *c, void *to) {
 template <typename T>
 static __global__ void convolution_turn_back(const T *from, gp_sink to, turned_weight o,
                                              int64_t n) {
-  gp_kernel_begin();
   const int64_t step = (int64_t)gridDim.x * THREADS;
   for (int64_t at = (int64_t)blockIdx.x * THREADS + threadIdx.x; at < n; at += step) {
     const int64_t line = at / o.taps, t = at % o.taps;
@@ -67,7 +65,6 @@ gp_status gp_convolution_turn_back(gp_gpu *gpu, const gp_convolution *c, const v
 
 template <typename T>
 static __global__ void convolution_write_bias(T *to, const T *bias, int64_t channels, int64_t n) {
-  gp_kernel_begin();
   const int64_t step = (int64_t)gridDim.x * THREADS;
   for (int64_t at = (int64_t)blockIdx.x * THREADS + threadIdx.x; at < n; at += step)
     to[at] = bias[at % channels];

@@ -35,7 +35,6 @@ static __device__ gp_compute<T> sum_lane(const weights<T> &f, const tap &k, int 
 }
 
 template <typename T> static __global__ void conv2d_dw_kernel(weights<T> f, int64_t n) {
-  gp_kernel_begin();
   const int lane = threadIdx.x;
   const gp_conv &c = f.c;
   const int64_t channels = c.image_c / c.groups, outputs = c.map_c / c.groups;

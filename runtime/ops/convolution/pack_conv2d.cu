@@ -13,7 +13,6 @@ struct order {
 };
 
 template <typename T> static __global__ void pack_kernel(const T *w, T *to, order o, int64_t n) {
-  gp_kernel_begin();
   const int64_t step = (int64_t)gridDim.x * THREADS;
   for (int64_t at = (int64_t)blockIdx.x * THREADS + threadIdx.x; at < n; at += step) {
     const int64_t line = at / o.last;

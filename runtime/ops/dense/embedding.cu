@@ -16,7 +16,6 @@ template <typename T> struct gather {
 
 /* Rows of ids that are out of range are zero. */
 template <typename T> static __global__ void gather_kernel(gather<T> g) {
-  gp_kernel_begin();
   const int64_t row = (int64_t)blockIdx.x * ROWS + threadIdx.y;
   if (row >= g.rows) return;
   const int64_t id = gp_id_check(g.ids, row, threadIdx.x == 0);

@@ -21,7 +21,6 @@ enum {
 /* Make (id, position), in the order of positions; ids that are out of range become `count`,
  * after all others. */
 static __global__ void entries_kernel(gp_ids ids, gp_entry *entries, int64_t n) {
-  gp_kernel_begin();
   const int64_t i = (int64_t)blockIdx.x * FILL_THREADS + threadIdx.x;
   if (i >= n) return;
   const int64_t id = gp_id_check(ids, i, true);
@@ -108,7 +107,6 @@ static __device__ void store_sums(A *to, const A (&sum)[COUNT], const gp_column_
 /* Some rows are read ahead, and so are the sums that they end in, so that neither waits
  * for the other. */
 template <typename T> static __global__ void windows_kernel(scatter<T> s, gp_columns p) {
-  gp_kernel_begin();
   typedef gp_compute<T> A;
   const int count = gp_pack<T>::count;
   __shared__ step<T> steps[WINDOW];
@@ -162,7 +160,6 @@ template <typename T> static __device__ int64_t windows_after(const scatter<T> &
 /* Add the window's own sum of the run, then those of the windows after it, in the order
  * of columns.cuh. */
 template <typename T> static __global__ void join_kernel(scatter<T> s, gp_columns p) {
-  gp_kernel_begin();
   typedef gp_compute<T> A;
   const int count = gp_pack<A>::count;
   const int64_t index = blockIdx.x / p.tiles, after = windows_after(s, index);
@@ -215,7 +212,6 @@ static gp_sort sort_of(const gp_call *call) {
 
 /* Zero n times 16 bytes, then `bytes` more. */
 static __global__ void zero_kernel(gp_pack<uint32_t> *packs, int64_t n, char *rest, int64_t bytes) {
-  gp_kernel_begin();
   const int64_t me = (int64_t)blockIdx.x * FILL_THREADS + threadIdx.x;
   const gp_pack<uint32_t> zero = {};
   for (int64_t i = me; i < n; i += (int64_t)gridDim.x * FILL_THREADS) packs[i] = zero;

@@ -12,7 +12,6 @@ enum { FILL_BLOCK = 256 }; /* threads: full occupancy, since it uses hardly any 
 /* Fill y [rows, N] with bias [N]. W is a type of the elements' size: they are only moved. */
 template <typename W>
 static __global__ void fill_rows(W *y, const W *bias, int64_t n, int64_t count) {
-  gp_kernel_begin();
   const int64_t step = (int64_t)gridDim.x * blockDim.x;
   for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < count; i += step)
     y[i] = bias[i % n];

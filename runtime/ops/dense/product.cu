@@ -140,7 +140,6 @@ enum { COPY_BLOCK = 256, COPY_EACH = 4 }; /* loads in flight of a thread */
 template <typename W>
 static __global__ void copy_rows(W *to, int64_t to_ld, const W *from, int64_t from_ld, int64_t rows,
                                  int64_t columns) {
-  gp_kernel_begin();
   const int64_t first = (int64_t)blockIdx.x * COPY_BLOCK * COPY_EACH + threadIdx.x;
   for (int64_t row = blockIdx.y; row < rows; row += gridDim.y)
     for (int i = 0; i < COPY_EACH; i++) {

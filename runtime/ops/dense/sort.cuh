@@ -61,7 +61,6 @@ static __device__ inline uint32_t gp_sort_digit(const gp_sort_pass &p, gp_entry 
 }
 
 static __global__ void gp_sort_count(gp_sort_pass p) {
-  gp_kernel_begin();
   __shared__ uint32_t count[GP_SORT_DIGITS];
   count[threadIdx.x] = 0;
   __syncthreads();
@@ -89,7 +88,6 @@ static __device__ inline uint32_t gp_sort_before(uint32_t mine, uint32_t *part) 
 
 /* Make counts[i] the sum of all counts before it. Runs on one block. */
 static __global__ void gp_sort_add_up(uint32_t *counts, int64_t n) {
-  gp_kernel_begin();
   __shared__ uint32_t part[GP_SORT_SCAN / GP_WARP];
   const int64_t each = (n + GP_SORT_SCAN - 1) / GP_SORT_SCAN;
   const int64_t begin = threadIdx.x * each, end = begin + each < n ? begin + each : n;
@@ -134,7 +132,6 @@ static __device__ inline uint32_t gp_sort_advance(uint32_t *next, uint32_t digit
 }
 
 static __global__ void gp_sort_scatter(gp_sort_pass p) {
-  gp_kernel_begin();
   __shared__ uint32_t next[GP_SORT_WARPS][GP_SORT_DIGITS];
   const int warp = threadIdx.x / GP_WARP;
   gp_entry entry;

@@ -89,7 +89,6 @@ static __device__ inline void gp_map_unit(const F &f, const gp_grid &grid, uint3
 
 template <int LANES, typename F, typename Out, typename... In>
 static __global__ void __launch_bounds__(GP_MAP_THREADS) gp_map_kernel(F f, gp_grid grid) {
-  gp_kernel_begin();
   const uint32_t threads = gridDim.x * blockDim.x;
   for (uint32_t unit = blockIdx.x * blockDim.x + threadIdx.x; unit < grid.units; unit += threads)
     gp_map_unit<LANES, F, Out, In...>(f, grid, unit, std::index_sequence_for<In...>());

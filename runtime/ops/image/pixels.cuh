@@ -34,7 +34,6 @@ static __device__ inline gp_pixel gp_pixel_at(int64_t index, const gp_pixels &of
 }
 
 template <typename F> static __global__ void gp_pixels_kernel(F f, gp_pixels of, int64_t n) {
-  gp_kernel_begin();
   const int64_t step = (int64_t)gridDim.x * GP_PIXEL_THREADS;
   for (int64_t at = (int64_t)blockIdx.x * GP_PIXEL_THREADS + threadIdx.x; at < n; at += step)
     f(at, gp_pixel_at(at, of));

@@ -45,7 +45,6 @@ template <typename T> static __device__ void scan_together(const scan<T> &s, int
 }
 
 template <typename T> static __global__ void scan_kernel(scan<T> s) {
-  gp_kernel_begin();
   const bool alone = s.axis.inner >= GP_LINE_NEIGHBOURS;
   const int64_t me = (int64_t)blockIdx.x * GP_LINE_THREADS + threadIdx.x;
   const int64_t line = alone ? me : me / GP_WARP;

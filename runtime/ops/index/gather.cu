@@ -29,7 +29,6 @@ template <typename T> struct gather {
 
 /* Elements whose position is out of range are zero. */
 template <typename T> static __global__ void gather_kernel(gather<T> g, int64_t n) {
-  gp_kernel_begin();
   for (int64_t at = (int64_t)blockIdx.x * THREADS + threadIdx.x; at < n;
        at += (int64_t)gridDim.x * THREADS) {
     const int64_t outer = at / (g.to.size * g.to.inner), j = at % g.to.inner;
@@ -79,7 +78,6 @@ template <typename T> struct scatter {
 
 /* The threads of the first element of each line report positions that are out of range. */
 template <typename T> static __global__ void scatter_kernel(scatter<T> s, int64_t n) {
-  gp_kernel_begin();
   for (int64_t at = (int64_t)blockIdx.x * THREADS + threadIdx.x; at < n;
        at += (int64_t)gridDim.x * THREADS) {
     const int64_t line = at / s.to.inner, outer = line / s.to.size;

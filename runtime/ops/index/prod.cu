@@ -13,7 +13,6 @@ template <typename T> struct product {
 };
 
 template <typename T> static __global__ void prod_kernel(product<T> p) {
-  gp_kernel_begin();
   const bool alone = p.axis.inner >= GP_LINE_NEIGHBOURS;
   const int64_t me = (int64_t)blockIdx.x * GP_LINE_THREADS + threadIdx.x;
   const int64_t line = alone ? me : me / GP_WARP;
@@ -53,7 +52,6 @@ template <typename T> struct product_gradient {
 };
 
 template <typename T> static __global__ void prod_dx_kernel(product_gradient<T> g, int64_t n) {
-  gp_kernel_begin();
   typedef gp_compute<T> A;
   const int64_t size = g.axis.size, inner = g.axis.inner;
   for (int64_t at = (int64_t)blockIdx.x * GP_LINE_THREADS + threadIdx.x; at < n;

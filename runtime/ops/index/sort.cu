@@ -37,7 +37,6 @@ static __device__ inline int64_t key_at(const sorting<T> &s, int64_t base, int64
 
 /* A block takes one tile of a line; neighbouring blocks take those of one line. */
 template <typename T> static __global__ void sort_kernel(sorting<T> s) {
-  gp_kernel_begin();
   __shared__ int64_t keys[THREADS];
   const int64_t line = blockIdx.x / s.tiles, i = blockIdx.x % s.tiles * THREADS + threadIdx.x;
   const int64_t base = line / s.axis.inner * s.axis.size * s.axis.inner + line % s.axis.inner;

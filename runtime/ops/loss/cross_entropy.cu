@@ -39,7 +39,6 @@ static __device__ void put_loss(const losses<T> &a, int64_t row, gp_online<gp_co
 /* A warp works on a row. It sums the distances from the top before x becomes its exponentials. */
 template <typename T, int E>
 static __global__ void GP_SHORT_BOUNDS(T, E) losses_short(losses<T> a) {
-  gp_kernel_begin();
   typedef gp_compute<T> A;
   const int64_t row = gp_short_row();
   if (row >= a.rows) return;
@@ -77,7 +76,6 @@ static __device__ gp_compute<T> long_below(const gp_long_row<T> &x, gp_compute<T
 /* A block works on a row, and reads it once unless labels are smoothed: it keeps nothing, since a
  * vocabulary is too long for shared memory. One thread makes the loss and the statistics. */
 template <typename T> static __global__ void losses_long(losses<T> a) {
-  gp_kernel_begin();
   typedef gp_compute<T> A;
   const int64_t row = blockIdx.x;
   const T least = gp_store<T>(-INFINITY);
@@ -150,7 +148,6 @@ static __device__ gp_pack<T> logits_of(const gp_long_row<T> &x, int i, int64_t s
  * may be x or, with two classes, the statistics: all lanes of a row that short have read them
  * before one writes. */
 template <typename T> static __global__ void gradients_kernel(gradients<T> a) {
-  gp_kernel_begin();
   typedef gp_compute<T> A;
   const int64_t row = (int64_t)blockIdx.x * blockDim.y + threadIdx.y;
   if (row >= a.rows) return;
@@ -210,7 +207,6 @@ const gp_gpu_kernel gp_gpu_cross_entropy_dx = {run_dx, NULL};
 enum { COUNT_THREADS = 1024 }; /* one block: targets are few beside logits */
 
 static __global__ void count_kernel(gp_ids ids, int64_t n, int64_t *count) {
-  gp_kernel_begin();
   uint64_t mine = 0;
   for (int64_t i = threadIdx.x; i < n; i += COUNT_THREADS)
     mine += !(ids.has_ignore && gp_id_at(ids, i) == ids.ignore);

@@ -6,7 +6,6 @@
 
 static __global__ void seed_kernel(const gp_step_block *step, bool counted, double value,
                                    gp_sink out) {
-  gp_kernel_begin();
   gp_sink_put(out, 0, step->scale * (counted ? step->inverse_count : value));
 }
 

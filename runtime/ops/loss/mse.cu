@@ -60,7 +60,6 @@ template <typename T> struct differences {
 /* da = 2 dsum (a - b), by 16 bytes for the first `packs` groups, then one by one. da
  * may be a or b. */
 template <typename T> static __global__ void differences_kernel(differences<T> d, int64_t packs) {
-  gp_kernel_begin();
   typedef gp_compute<T> A;
   const int count = gp_pack<T>::count;
   const A scale = 2 * gp_get<A>(d.dsum, d.dtype, 0);

@@ -17,7 +17,6 @@ struct nll_losses {
 
 /* A: the type it computes in. A thread takes a row. */
 template <typename A> static __global__ void nll_kernel(nll_losses a) {
-  gp_kernel_begin();
   const int64_t row = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
   if (row >= a.rows) return;
   const int64_t id = gp_id_check(a.ids, row, true);
@@ -56,7 +55,6 @@ template <typename T> struct nll_gradients {
 
 /* Write zeros, and minus the gradient of the row's loss at its class. */
 template <typename T> static __global__ void nll_dx_kernel(nll_gradients<T> g) {
-  gp_kernel_begin();
   typedef gp_compute<T> A;
   const int64_t threads = (int64_t)gridDim.x * blockDim.x;
   int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;

@@ -59,7 +59,6 @@ static __device__ inline row_stats<A> stats_of(A mean, A variance, A eps, const 
  * odd, in an order that E alone decides. */
 template <typename T, int E>
 static __global__ void GP_SHORT_BOUNDS(T, E + 8) normalise_short(layer<T> a) {
-  gp_kernel_begin();
   typedef gp_compute<T> A;
   const int64_t row = gp_short_row();
   if (row >= a.rows) return;
@@ -123,7 +122,6 @@ static __device__ gp_compute<T> long_spread(const gp_long_row<T> &x, gp_compute<
 /* A block works on a row. `keep`: there is shared memory for the row; else it is read three times,
  * from the cache as far as that holds it. */
 template <typename T> static __global__ void normalise_long(layer<T> a, bool keep) {
-  gp_kernel_begin();
   typedef gp_compute<T> A;
   GP_SHARED(gp_pack<T>, kept);
   const int64_t row = blockIdx.x, n = a.n;
@@ -177,7 +175,6 @@ const gp_gpu_kernel gp_gpu_layer_norm = {run, NULL};
  * if it is given. */
 template <typename T, int E>
 static __global__ void GP_SHORT_BOUNDS(T, 2 * E) gradient_short(layer<T> a) {
-  gp_kernel_begin();
   typedef gp_compute<T> A;
   const int64_t row = gp_short_row();
   if (row >= a.rows) return;
@@ -211,7 +208,6 @@ static __global__ void GP_SHORT_BOUNDS(T, 2 * E) gradient_short(layer<T> a) {
 /* The same with a block per row: the second pass computes the terms again from what shared memory
  * kept, which costs less than keeping them too. */
 template <typename T> static __global__ void gradient_long(layer<T> a, bool keep) {
-  gp_kernel_begin();
   typedef gp_compute<T> A;
   const int count = gp_pack<T>::count;
   GP_SHARED(gp_pack<T>, kept);

@@ -128,7 +128,6 @@ static __device__ void write_rows(const layer<T> &a, int64_t row, int64_t end,
 template <typename T, bool PACKED>
 static __global__ void __launch_bounds__(GP_PARTS_THREADS)
     gradients_kernel(layer<T> a, part_sums<T> parts) {
-  gp_kernel_begin();
   typedef gp_compute<T> A;
   const int count = gp_pack<T>::count;
   __shared__ A buffer[2][2 * GP_NORM_ROWS][GP_WARP];

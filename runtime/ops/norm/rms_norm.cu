@@ -36,7 +36,6 @@ template <typename A, int E> static __device__ A square_sum(const A (&x)[E], A b
 
 template <typename T, int E>
 static __global__ void GP_SHORT_BOUNDS(T, E) normalise_short(rms<T> a) {
-  gp_kernel_begin();
   typedef gp_compute<T> A;
   const int64_t row = gp_short_row();
   if (row >= a.rows) return;
@@ -66,7 +65,6 @@ static __device__ gp_compute<T> long_sum(const gp_long_row<T> &x, gp_compute<T> 
 }
 
 template <typename T> static __global__ void normalise_long(rms<T> a, bool keep) {
-  gp_kernel_begin();
   typedef gp_compute<T> A;
   GP_SHARED(gp_pack<T>, kept);
   const int64_t row = blockIdx.x, n = a.n;
@@ -118,7 +116,6 @@ const gp_gpu_kernel gp_gpu_rms_norm = {run, NULL};
 /* With h = x rstd and g = dy w: dx = rstd (g - h mean(g h)). */
 template <typename T, int E>
 static __global__ void GP_SHORT_BOUNDS(T, 2 * E) gradient_short(rms<T> a) {
-  gp_kernel_begin();
   typedef gp_compute<T> A;
   const int64_t row = gp_short_row();
   if (row >= a.rows) return;
@@ -142,7 +139,6 @@ static __global__ void GP_SHORT_BOUNDS(T, 2 * E) gradient_short(rms<T> a) {
 }
 
 template <typename T> static __global__ void gradient_long(rms<T> a, bool keep) {
-  gp_kernel_begin();
   typedef gp_compute<T> A;
   const int count = gp_pack<T>::count;
   GP_SHARED(gp_pack<T>, kept);

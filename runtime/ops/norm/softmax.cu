@@ -18,7 +18,6 @@ template <typename T> struct soft {
 
 /* Elements past the end are -infinity: they are never the largest and add nothing. */
 template <typename T, int E> static __global__ void GP_SHORT_BOUNDS(T, E) softmax_short(soft<T> a) {
-  gp_kernel_begin();
   typedef gp_compute<T> A;
   const int64_t row = gp_short_row();
   if (row >= a.rows) return;
@@ -37,7 +36,6 @@ template <typename T, int E> static __global__ void GP_SHORT_BOUNDS(T, E) softma
 /* The running sum is scaled when a larger value comes, so one pass finds both.
  * Source: Milakov, Gimelshein, "Online normalizer calculation for softmax" (2018), algorithm 3. */
 template <typename T> static __global__ void softmax_long(soft<T> a, bool keep) {
-  gp_kernel_begin();
   typedef gp_compute<T> A;
   GP_SHARED(gp_pack<T>, kept);
   const int64_t row = blockIdx.x;
@@ -77,7 +75,6 @@ static __device__ gp_compute<T> gradient(const soft<T> &a, gp_compute<T> dy, gp_
 
 template <typename T, int E>
 static __global__ void GP_SHORT_BOUNDS(T, 2 * E) gradient_short(soft<T> a) {
-  gp_kernel_begin();
   typedef gp_compute<T> A;
   const int64_t row = gp_short_row();
   if (row >= a.rows) return;
@@ -98,7 +95,6 @@ static __global__ void GP_SHORT_BOUNDS(T, 2 * E) gradient_short(soft<T> a) {
 
 /* Both y and dy are read twice, so both are kept if shared memory holds them. */
 template <typename T> static __global__ void gradient_long(soft<T> a, bool keep) {
-  gp_kernel_begin();
   typedef gp_compute<T> A;
   GP_SHARED(gp_pack<T>, kept);
   const int64_t row = blockIdx.x;

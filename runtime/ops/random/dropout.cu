@@ -98,7 +98,6 @@ static __device__ inline void drop_share(const dropper<T> &d, const draw &stream
 template <int LANES, typename T>
 static __global__ void __launch_bounds__(THREADS, BLOCKS)
     dropout_kernel(dropper<T> d, const gp_step_block *step, bool packed) {
-  gp_kernel_begin();
   __shared__ draw stream; /* one thread makes the division */
   if (threadIdx.x == 0) stream = {step->seed, step->step, gp_first_element(step, d.leading, d.n)};
   __syncthreads();

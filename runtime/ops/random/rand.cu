@@ -45,7 +45,6 @@ static __device__ inline void put(const drawing<T> &d, int64_t i, const uint32_t
 
 template <typename T, bool normal>
 static __global__ void random_kernel(drawing<T> d, const gp_step_block *step) {
-  gp_kernel_begin();
   const int group = words_of<T>::count * (normal ? 2 : 1);
   const uint64_t first = gp_first_element(step, d.leading, d.n);
   const uint64_t first_chunk = first * words_of<T>::count / GP_PHILOX_CHUNK;

@@ -152,7 +152,6 @@ template <int SUMS> struct gp_column_sinks { gp_sink of[SUMS]; };
 template <typename Source, bool PACKED, int SINKS>
 static __global__ void __launch_bounds__(GP_COLUMNS_THREADS)
     gp_columns_kernel(Source source, gp_columns p, gp_column_sinks<SINKS> out) {
-  gp_kernel_begin();
   typedef typename Source::sum A;
   const int64_t tile = blockIdx.x % p.tiles, rest = blockIdx.x / p.tiles;
   const int64_t segment = rest % p.segments, outer = rest / p.segments;

@@ -61,7 +61,6 @@ static __device__ gp_found<T> gp_search_column(const gp_search<T> &s, int64_t ou
 }
 
 template <typename T> static __global__ void gp_search_kernel(gp_search<T> s) {
-  gp_kernel_begin();
   __shared__ gp_found<T> found[GP_EXTREME_THREADS];
   const int64_t outer = blockIdx.x / s.tiles;
   const int64_t column = blockIdx.x % s.tiles * blockDim.x + threadIdx.x;

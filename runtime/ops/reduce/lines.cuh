@@ -94,7 +94,6 @@ static __device__ typename Source::sum gp_sum_lines(const Source &source, const 
 /* A warp adds a piece. */
 template <typename Source>
 static __global__ void gp_lines_kernel(Source source, gp_lines l, gp_sink out) {
-  gp_kernel_begin();
   const int64_t unit = gp_short_row();
   if (unit >= l.results * l.pieces) return;
   const int64_t result = unit / l.pieces, first = (unit - result * l.pieces) * GP_PIECE;

@@ -17,7 +17,6 @@ template <typename T> struct spread {
 /* Element (outer, i, j) of the result reads the position of (outer, j). Divisions are of 32 bits if
  * that is enough. */
 template <typename T> static __global__ void spread_kernel(spread<T> s, int64_t n) {
-  gp_kernel_begin();
   const int64_t size = s.axis.size, inner = s.axis.inner;
   const bool small = n >> 32 == 0;
   for (int64_t at = (int64_t)blockIdx.x * THREADS + threadIdx.x; at < n;

@@ -52,7 +52,6 @@ template <int SIDE> static __device__ inline corner locate_tile(const tiling &t,
 
 template <typename T>
 static __global__ void __launch_bounds__(TILE_THREADS) transpose_kernel(tiling t) {
-  gp_kernel_begin();
   constexpr int side = tile_of<T>::side;
   __shared__ T tile[side][tile_of<T>::pitch];
   for (uint32_t i = blockIdx.x; i < t.tiles; i += gridDim.x) {

@@ -10,9 +10,7 @@
 #include "base/tensor.h"
 #include "plan/make.h"
 
-/* SIDE_ROOM: bytes of scratch that a second queue may cost. Sums of rows are some MiB; products
- * over padded copies want hundreds, and fill a GPU anyway. */
-enum { ALIGNMENT = GP_PLAN_ALIGNMENT, SIDE_ROOM = 16 << 20 };
+enum { ALIGNMENT = GP_PLAN_ALIGNMENT };
 
 /* A plan whose memory is laid out. */
 typedef struct layout {
@@ -227,17 +225,6 @@ static gp_status want_staging(layout *l, int32_t device) {
   return want(l, device, (size_t)gp_plan_batch_room(plan), staging->bytes, &staging->area);
 }
 
-/* What two queues want is shared by neither; a second one that would cost much is not used. */
-static gp_status want_scratch(layout *l, int32_t device, size_t bytes, size_t side_bytes) {
-  gp_plan_device *own = &l->plan->devices[device];
-  size_t less = bytes < side_bytes ? bytes : side_bytes, more = bytes + side_bytes - less;
-  own->side = own->spec.side && less <= SIDE_ROOM;
-  own->spec.scratch = own->side ? bytes : more;
-  own->spec.side_scratch = own->side ? side_bytes : 0;
-  GP_TRY(want(l, device, 1, own->spec.scratch, &own->scratch));
-  return want(l, device, 1, own->spec.side_scratch, &own->side_scratch);
-}
-
 static gp_status want_device(layout *l, int32_t device) {
   gp_plan *plan = l->plan;
   gp_plan_device *own = &plan->devices[device];
@@ -246,7 +233,7 @@ static gp_status want_device(layout *l, int32_t device) {
     GP_TRY(grow_shared(l, plan->tasks[t].program, device, &temp));
   GP_TRY(want(l, device, 1, temp, &own->temp));
   GP_TRY(want_staging(l, device));
-  return want_scratch(l, device, own->spec.scratch, own->spec.side_scratch);
+  return want(l, device, 1, own->spec.scratch, &own->scratch);
 }
 
 /* ---- all of it ----------------------------------------------------------------------------- */
@@ -265,10 +252,11 @@ gp_status gp_plan_add_memory(gp_plan *plan) {
 /* ---- what devices answer ------------------------------------------------------------------- */
 
 /* The scratch lies behind everything else, so it may be known last. */
-gp_status gp_plan_set_scratch(gp_plan *plan, int32_t device, size_t bytes, size_t side_bytes) {
+gp_status gp_plan_set_scratch(gp_plan *plan, int32_t device, size_t bytes) {
   gp_plan_device *own = &plan->devices[device];
   own->bytes = own->scratch.offset;
-  return want_scratch(&(layout){plan}, device, bytes, side_bytes);
+  own->spec.scratch = bytes;
+  return want(&(layout){plan}, device, 1, bytes, &own->scratch);
 }
 
 /* The place of a task's program among those that a plan can have. */

@@ -15,7 +15,6 @@ typedef struct gp_shaper {
   gp_place *outside; /* per value: memory that is not the stage's own; base -1 otherwise */
   gp_place *places;  /* the same with what the stage keeps */
   gp_program_notes notes;
-  bool side; /* the devices of the stage at hand have a second queue */
   gp_ref
       *own; /* base values that the stage at hand reads or makes, ascending: see gp_shaper_enter */
   int32_t own_count;

@@ -5,10 +5,6 @@
  * place of a value that an earlier program kept and that nobody reads after this one (the gradient
  * of logits lies where the logits were). The rest is placed largest first at the lowest offset that
  * is free over its lifetime, or, where that would take long, in order of time.
- *
- * What an instruction of a second queue reads (program/side.c) is free where that comes in the
- * program, and whoever writes there next waits for it. Where the area has room for that as it is,
- * the place stays as it was for some time, and nobody waits.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +20,6 @@ typedef struct span {
   gp_ref value;
   gp_place kept;       /* of a value that another program made; base -1: a temporary */
   int32_t first, last; /* groups */
-  int32_t held;        /* group until which a second queue may still read it, at times */
   int32_t reads;       /* so far */
   size_t bytes, offset;
 } span;
@@ -97,19 +92,8 @@ static void open_kept(layout *l, gp_ref base) {
   l->span_of[base] = ++l->count;
 }
 
-/* A second queue has done the instruction when it comes to its next one, if not before. */
-static int32_t held_until(const layout *l, const gp_instr *instr, int32_t group) {
-  const gp_program *p = l->program;
-  if (!instr->side) return group;
-  for (group++; group < p->group_count; group++)
-    for (int32_t n = 0; n < p->groups[group].count; n++)
-      if (p->instrs[p->groups[group].first + n].side) return group;
-  return group;
-}
-
-static void note_read(span *s, int32_t group, int32_t held) {
+static void note_read(span *s, int32_t group) {
   s->last = group;
-  if (s->held < held) s->held = held;
   s->reads++;
 }
 
@@ -121,11 +105,11 @@ static gp_status visit(layout *l, const gp_instr *instr, int32_t group) {
     gp_ref base = gp_graph_base(graph, node->in[i]);
     if (!l->span_of[base] && is_freed(l, base)) open_kept(l, base);
   }
-  int32_t taken = dying_input(l, instr, group), held = held_until(l, instr, group);
+  int32_t taken = dying_input(l, instr, group);
   for (int i = 0; i < node->n_in; i++) {
     gp_ref base = gp_graph_base(graph, node->in[i]);
     l->readers[base]--;
-    if (l->span_of[base]) note_read(&l->spans[l->span_of[base] - 1], group, held);
+    if (l->span_of[base]) note_read(&l->spans[l->span_of[base] - 1], group);
   }
   for (int k = 0; k < instr->call.n_out; k++) {
     gp_ref out = node->out + k;
@@ -157,22 +141,18 @@ static int larger_first(const void *a, const void *b) {
   return x->value < y->value ? -1 : x->value > y->value;
 }
 
-static int32_t end_of(const span *s, bool held) {
-  return held && s->held > s->last ? s->held : s->last;
-}
-
 /* Bounds are inclusive: within a group everything overlaps. */
-static bool alive_together(const span *a, const span *b, bool held) {
-  return a->first <= end_of(b, held) && b->first <= end_of(a, held);
+static bool alive_together(const span *a, const span *b) {
+  return a->first <= b->last && b->first <= a->last;
 }
 
 /* Lowest offset at which s overlaps nothing placed before it: by_offset[0 .. placed - 1],
  * ascending. */
-static size_t lowest_free(span *const *by_offset, int32_t placed, const span *s, bool held) {
+static size_t lowest_free(span *const *by_offset, int32_t placed, const span *s) {
   size_t offset = 0;
   for (int32_t i = 0; i < placed; i++) {
     const span *other = by_offset[i];
-    if (!alive_together(s, other, held)) continue;
+    if (!alive_together(s, other)) continue;
     if (other->offset >= offset + s->bytes) break;
     if (other->offset + other->bytes > offset) offset = other->offset + other->bytes;
   }
@@ -193,24 +173,14 @@ static void insert(span **by_offset, int32_t placed, span *s) {
   by_offset[low] = s;
 }
 
-/* room: bytes of the area where what a second queue reads is left alone as long as there is room
- * for it; 0: it is not. */
-static size_t offset_of(span *const *by_offset, int32_t placed, const span *s, size_t room) {
-  if (room) {
-    size_t offset = lowest_free(by_offset, placed, s, true);
-    if (offset <= room && s->bytes <= room - offset) return offset;
-  }
-  return lowest_free(by_offset, placed, s, false);
-}
-
 /* Greedy by size: not optimal, close to it on chains. Of so many looks at placed spans it makes no
  * more. */
-static bool place_by_size(const layout *l, span **order, span **by_offset, size_t room) {
+static bool place_by_size(const layout *l, span **order, span **by_offset) {
   int64_t looks = 0;
   for (int32_t i = 0; i < l->count; i++) order[i] = &l->spans[i];
   qsort(order, (size_t)l->count, sizeof *order, larger_first);
   for (int32_t i = 0; i < l->count && looks < LOOKS; i++, looks += i) {
-    order[i]->offset = offset_of(by_offset, i, order[i], room);
+    order[i]->offset = lowest_free(by_offset, i, order[i]);
     insert(by_offset, i, order[i]);
   }
   return looks < LOOKS;
@@ -299,21 +269,11 @@ static size_t area_of(const layout *l) {
   return bytes;
 }
 
-/* The area that the order of the program needs is the limit: where places that were left alone have
- * pushed others beyond it, none is. */
-static void place_apart(const layout *l, span **order, span **by_offset) {
-  size_t room = area_of(l);
-  if (l->program->last_side < 0 || !room) return;
-  place_by_size(l, order, by_offset, room);
-  if (area_of(l) > room) place_by_size(l, order, by_offset, 0);
-}
-
 static gp_status place_spans(const layout *l) {
   span **order;
   size_t count = (size_t)l->count;
   GP_TRY(gp_alloc_array(2 * count + 1, sizeof *order, (void **)&order));
-  bool placed = place_by_size(l, order, order + count, 0);
-  if (placed) place_apart(l, order, order + count);
+  bool placed = place_by_size(l, order, order + count);
   gp_free(order);
   if (!placed) GP_TRY(place_many(l));
   l->program->temp_bytes = area_of(l);

@@ -34,7 +34,6 @@ static void make_instr(const gp_program_spec *spec, int32_t index, gp_instr *ins
   const gp_op_def *def = gp_op_get(node->op);
   instr->op = node->op;
   instr->node = index;
-  instr->after = instr->event = -1;
   instr->call = (gp_call){.attr = &node->attr,
                           .n_in = node->n_in,
                           .n_out = wanted_outputs(spec, node),
@@ -226,9 +225,7 @@ static gp_status build(const gp_program_spec *spec, gp_program *program) {
   count_reads(spec);
   GP_TRY(make_instrs(spec, program));
   make_groups(program, spec->separate, spec->notes->group);
-  gp_program_choose_side(program, spec);
   GP_TRY(gp_program_place_temps(program, spec));
-  gp_program_order_side(program, spec);
   resolve(program, spec->places);
   return gp_program_find_opening(program);
 }
@@ -237,7 +234,6 @@ gp_status gp_program_build(const gp_program_spec *spec, gp_program **program) {
   gp_program *made = NULL;
   GP_TRY(gp_alloc(sizeof *made, (void **)&made));
   made->graph = spec->graph;
-  made->last_side = -1;
   gp_status status = build(spec, made);
   forget_all(spec);
   if (status) return gp_program_free(made), status;

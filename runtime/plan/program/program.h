@@ -66,11 +66,8 @@ typedef struct gp_gradient_part {
 
 typedef struct gp_instr {
   gp_op op;
-  int32_t node;  /* in the graph */
-  bool opens;    /* first of its program to add to a gradient: may write it instead */
-  bool side;     /* its device may run it on a second queue (side.c) */
-  int32_t after; /* instruction of the other queue that must be over before; -1: none */
-  int32_t event; /* number of the event by which the other queue knows its end; -1: nobody asks */
+  int32_t node; /* in the graph */
+  bool opens;   /* first of its program to add to a gradient: may write it instead */
   gp_instr_state state;
   gp_place in[GP_MAX_INPUTS], out[GP_MAX_OUTPUTS];
   bool phases;  /* on CPU devices it converts its operands first (ops/half/half.h) */
@@ -97,8 +94,6 @@ typedef struct gp_program {
   int32_t group_count;
   gp_gradient_part *opened; /* what instructions that open write, by base and offset */
   int32_t opened_count;
-  int32_t last_side;    /* its last instruction that may run on a second queue; -1: none */
-  int32_t event_count;  /* that its two queues tell each other */
   size_t temp_bytes;    /* size of its temporary area */
   size_t shared_bytes;  /* behind it, in the host's memory: for instructions with phases */
   size_t scratch_bytes; /* per thread */
@@ -125,7 +120,6 @@ typedef struct gp_program_spec {
    * dies in it can be written over. */
   bool frees;
   const bool *later; /* per base value; optional: none */
-  bool side;         /* its device has a second queue for gradients of parameters */
 } gp_program_spec;
 
 gp_status gp_program_build(const gp_program_spec *spec, gp_program **program);
@@ -137,10 +131,6 @@ gp_status gp_program_order(const gp_graph *graph, int32_t *nodes, int32_t count)
 /* Find the instructions that may write gradients instead of adding to them
  * (plan/program/opens.c). */
 gp_status gp_program_find_opening(gp_program *program);
-/* Choose what may run on a second queue; then, when everything has its place, what its two queues
- * wait for (plan/program/side.c). */
-void gp_program_choose_side(gp_program *program, const gp_program_spec *spec);
-void gp_program_order_side(gp_program *program, const gp_program_spec *spec);
 /* Assign offsets in the temporary area, or the places of kept values that die, to unplaced values
  * (plan/memory/temp.c): in spec->places. The notes have the readers of all that the program
  * reads. */

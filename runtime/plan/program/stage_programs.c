@@ -51,7 +51,6 @@ static gp_status build_with(gp_shaper *s, const gp_node_list *list, bool frees, 
                           .notes = &s->notes,
                           .separate = s->env->finite,
                           .frees = frees,
-                          .side = s->side && !s->env->finite,
                           .later = later};
   return gp_program_build(&spec, program);
 }
@@ -197,20 +196,9 @@ static gp_status build_prepare(gp_shaper *s, int32_t stage) {
   return status;
 }
 
-/* Do all devices that run the stage have a second queue? */
-static bool has_side(const gp_shaper *s, int32_t stage) {
-  const gp_schedule *schedule = s->schedule;
-  if (!s->env->devices) return false;
-  for (int32_t copy = 0; copy < schedule->copy_count; copy++)
-    if (!s->env->devices[schedule->placement[stage * schedule->copy_count + copy]].side)
-      return false;
-  return true;
-}
-
 /* Both variants: except_last needs one for some micro-batches and the other for the rest. */
 static gp_status build_stage(gp_shaper *s, int32_t stage) {
   clear(s, s->read);
-  s->side = has_side(s, stage);
   GP_TRY(build_prepare(s, stage));
   GP_TRY(build_kept(s, stage));
   return build_dropped(s, stage);

@@ -250,53 +250,6 @@ TEST(a_graph_runs_again_with_its_events) {
   close_pair(&p);
 }
 
-/* Doubles a's value, copies it on the copy stream, and doubles it once more. joined: the compute
- * stream waits for the copy. */
-static void enqueue_beside(const pair *p, void *copy, gp_gpu_event *const inner[2], bool joined) {
-  const gp_gpu_run all = {GP_F32, N, p->on_a};
-  CHECK_STATUS(api->scale(p->a, &all, 1, 2), GP_OK);
-  CHECK_STATUS(api->record(p->a, GP_STREAM_COMPUTE, inner[0]), GP_OK);
-  CHECK_STATUS(api->wait(p->a, GP_STREAM_SIDE, inner[0]), GP_OK);
-  CHECK_STATUS(api->copy(p->a, GP_STREAM_SIDE, copy, p->on_a, N * sizeof *p->host), GP_OK);
-  CHECK_STATUS(api->record(p->a, GP_STREAM_SIDE, inner[1]), GP_OK);
-  if (joined) CHECK_STATUS(api->wait(p->a, GP_STREAM_COMPUTE, inner[1]), GP_OK);
-  CHECK_STATUS(api->scale(p->a, &all, 1, 2), GP_OK);
-}
-
-/* The work is launched, captured and replayed; a capture without the join cannot become a graph. */
-TEST(a_second_stream_keeps_its_order_within_a_graph) {
-  if (!gpus) return;
-  pair p = open_pair();
-  gp_gpu_event *inner[2] = {0};
-  gp_gpu_graph *graph = NULL;
-  void *copy = NULL;
-  CHECK_STATUS(api->open_side(p.a), GP_OK);
-  CHECK_STATUS(api->open_side(p.a), GP_OK);
-  CHECK_STATUS(api->alloc(p.a, N * sizeof *p.host, &copy), GP_OK);
-  for (int i = 0; i < 2; i++) CHECK_STATUS(api->inner_event_new(p.a, &inner[i]), GP_OK);
-  for (int i = 0; i < 4; i++) {
-    if (i == 1) CHECK_STATUS(api->capture_begin(p.a), GP_OK);
-    if (i < 2) enqueue_beside(&p, copy, inner, true);
-    if (i == 1) CHECK_STATUS(api->capture_end(p.a, &graph), GP_OK);
-    CHECK(i == 0 || graph != NULL);
-    if (graph) CHECK_STATUS(api->launch(p.a, graph), GP_OK);
-    CHECK_STATUS(api->copy(p.a, GP_STREAM_COMPUTE, p.host, copy, N * sizeof *p.host), GP_OK);
-    CHECK_STATUS(api->sync(p.a, GP_STREAM_COMPUTE), GP_OK);
-    CHECK(p.host[3] == (float)(6 << 2 * i));
-  }
-  api->graph_free(graph);
-  graph = NULL;
-  CHECK_STATUS(api->capture_begin(p.a), GP_OK);
-  enqueue_beside(&p, copy, inner, false);
-  CHECK_STATUS(api->capture_end(p.a, &graph), GP_OK);
-  CHECK(graph == NULL);
-  enqueue_beside(&p, copy, inner, true);
-  CHECK_STATUS(api->sync(p.a, GP_STREAM_COMPUTE), GP_OK);
-  for (int i = 0; i < 2; i++) api->event_free(inner[i]);
-  api->free(p.a, copy);
-  close_pair(&p);
-}
-
 /* A capture forbids waiting for its stream. */
 TEST(a_spoilt_capture_leaves_the_stream_usable) {
   if (!gpus) return;
@@ -344,5 +297,4 @@ TEST_MAIN(compares_versions_and_ops, says_why_there_is_no_gpu, ranges_may_be_pus
           refuses_what_is_not_there, parts_of_a_gpu_add_up, out_of_memory_says_how_much,
           events_order_streams_and_gpus, fills_and_ignores_empty_work,
           a_graph_runs_again_with_its_events, a_spoilt_capture_leaves_the_stream_usable,
-          a_second_stream_keeps_its_order_within_a_graph, closing_leaves_a_capture,
-          refuses_an_op_that_is_none)
+          closing_leaves_a_capture, refuses_an_op_that_is_none)

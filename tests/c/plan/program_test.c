@@ -62,38 +62,13 @@ static void run_groups(const gp_program *p, char *scratch) {
   }
 }
 
-/* The next instruction of a queue, from n on. */
-static int32_t next_of(const gp_program *p, bool side, int32_t n) {
-  while (n < p->instr_count && p->instrs[n].side != side) n++;
-  return n;
-}
-
-/* One queue runs ahead as long as it may, or they take turns at random. */
-static void run_queues(const gp_program *p, char *scratch) {
-  int32_t next[2] = {next_of(p, false, 0), next_of(p, true, 0)};
-  uint32_t ahead = draw(3);
-  for (int32_t done = 0; done < p->instr_count; done++) {
-    bool side = ahead == 2 ? draw(2) : ahead;
-    int32_t n = next[side];
-    int32_t after = n < p->instr_count ? p->instrs[n].after : -1;
-    if (n == p->instr_count || (after >= 0 && next[!side] <= after)) n = next[side = !side];
-    CHECK(p->instrs[n].after < next[!side]);
-    for (int64_t piece = 0; piece < gp_instr_pieces(&p->instrs[n]); piece++)
-      run_piece(p, n, piece, scratch);
-    next[side] = next_of(p, side, n + 1);
-  }
-}
-
 static void run_program(gp_program *p) {
   void *temp = NULL, *scratch = NULL;
   CHECK_STATUS(gp_alloc(p->temp_bytes + 1, &temp), GP_OK);
   CHECK_STATUS(gp_alloc(p->scratch_bytes + 1, &scratch), GP_OK);
   memset(temp, 0xff, p->temp_bytes);
   bind(p, temp);
-  if (p->last_side < 0)
-    run_groups(p, scratch);
-  else
-    run_queues(p, scratch);
+  run_groups(p, scratch);
   gp_free(temp);
   gp_free(scratch);
 }
@@ -275,16 +250,12 @@ static gp_node_list node_list(const gp_graph *graph, bool ordered) {
   return list;
 }
 
-/* True: the device has a second queue. */
-static bool two_queues;
-
 static gp_program *build_graph(const gp_graph *graph, layout *l, bool own) {
   gp_node_list list = node_list(graph, !own);
   gp_program *program = NULL;
   gp_program_notes notes;
   CHECK_STATUS(gp_program_notes_new(graph, &notes), GP_OK);
-  gp_program_spec spec = {graph, list.nodes, list.count, l->places,         &notes,
-                          own,   false,      NULL,       two_queues && !own};
+  gp_program_spec spec = {graph, list.nodes, list.count, l->places, &notes, own, false, NULL};
   CHECK_STATUS(gp_program_build(&spec, &program), GP_OK);
   gp_program_notes_free(&notes);
   free(list.nodes);
@@ -317,7 +288,6 @@ TEST(programs_give_the_bits_of_their_ops) {
   for (uint32_t seed = 1; seed <= 3000; seed++) {
     gp_ref results[2];
     state = seed;
-    two_queues = seed % 2;
     pool p = random_graph(&results[0]);
     const gp_graph *graph = toy_graph(&p.t);
     results[1] = p.values[draw((uint32_t)p.count)];
@@ -387,8 +357,7 @@ static int run_parts(const cut_list *c, layout *l) {
     gp_program *p = NULL;
     const bool *later = k == 1 ? c->read[2] : NULL;
     gp_program_spec spec = {
-        c->graph, c->parts[k].nodes, c->parts[k].count, l->places, &notes, false, k > 0,
-        later,    two_queues};
+        c->graph, c->parts[k].nodes, c->parts[k].count, l->places, &notes, false, k > 0, later};
     CHECK_STATUS(gp_program_build(&spec, &p), GP_OK);
     for (int32_t n = 0; k > 0 && n < p->instr_count; n++)
       taken += p->instrs[n].out[0].base == GP_BASE_SAVED;
@@ -405,7 +374,6 @@ TEST(kept_values_that_die_are_written_over_without_changing_bits) {
   for (uint32_t seed = 1; seed <= 3000; seed++) {
     gp_ref loss;
     state = seed;
-    two_queues = seed % 2;
     pool p = random_graph(&loss);
     const gp_graph *graph = toy_graph(&p.t);
     layout *apart = lay_out(graph, true, NULL, 0), *packed = lay_out(graph, false, &loss, 1);
@@ -430,7 +398,6 @@ TEST(fused_graphs_give_the_bits_of_their_ops) {
   for (uint32_t seed = 1; seed <= 3000; seed++) {
     gp_ref loss;
     state = seed;
-    two_queues = seed % 2;
     pool plain = random_graph(&loss);
     state = seed;
     pool fused = random_graph(&loss);
@@ -449,38 +416,6 @@ TEST(fused_graphs_give_the_bits_of_their_ops) {
     toy_free(&fused.t);
   }
   CHECK(saved > 1000); /* there must be something to fuse */
-}
-
-static int32_t count_side(const gp_program *p) {
-  int32_t n = 0;
-  for (int32_t i = 0; i < p->instr_count; i++) n += p->instrs[i].side;
-  return n;
-}
-
-/* A value that the second queue reads keeps its memory longer only where the area has room for
- * it. */
-TEST(a_second_queue_takes_no_temporary_memory) {
-  int32_t side = 0;
-  for (uint32_t seed = 1; seed <= 1000; seed++) {
-    gp_ref loss;
-    state = seed;
-    pool p = random_graph(&loss);
-    layout *packed = lay_out(toy_graph(&p.t), false, &loss, 1);
-    two_queues = false;
-    gp_program *one = build_graph(toy_graph(&p.t), packed, false);
-    two_queues = true;
-    gp_program *two = build_graph(toy_graph(&p.t), packed, false);
-    CHECK(count_side(one) == 0 && one->event_count == 0);
-    CHECK(one->temp_bytes == two->temp_bytes);
-    CHECK((two->last_side < 0) == (two->event_count == 0));
-    side += count_side(two);
-    gp_program_free(one);
-    gp_program_free(two);
-    lay_off(packed);
-    toy_free(&p.t);
-  }
-  two_queues = false;
-  CHECK(side > 1000);
 }
 
 static int32_t count_copies(const gp_graph *graph) {
@@ -647,5 +582,4 @@ TEST_MAIN(programs_give_the_bits_of_their_ops,
           spare_outputs_that_nobody_reads_are_not_made,
           row_wise_ops_run_as_one_chain_and_in_one_piece_of_memory,
           what_reads_other_rows_ends_a_chain, a_value_that_is_still_read_is_not_taken_over,
-          values_of_no_elements_have_places, thousands_of_values_find_their_places,
-          a_second_queue_takes_no_temporary_memory)
+          values_of_no_elements_have_places, thousands_of_values_find_their_places)

@@ -183,8 +183,8 @@ TEST(devices_that_are_not_there_are_described) {
   gp_plan *with = plan_with_constants(devices);
   CHECK(gp_plan_bytes(with, 0) == gp_plan_bytes(bare, 0));
   CHECK(gp_plan_bytes(with, 1) == gp_plan_bytes(bare, 1) + 1024);
-  CHECK_STATUS(gp_plan_set_scratch(bare, 1, 5000, 0), GP_OK);
-  CHECK_STATUS(gp_plan_set_scratch(bare, 1, 1000, 0), GP_OK);
+  CHECK_STATUS(gp_plan_set_scratch(bare, 1, 5000), GP_OK);
+  CHECK_STATUS(gp_plan_set_scratch(bare, 1, 1000), GP_OK);
   CHECK(gp_plan_bytes(with, 1) == gp_plan_bytes(bare, 1));
   gp_plan_free(bare);
   gp_plan_free(with);

@@ -22,7 +22,6 @@
  *   GPIPE_TEST_CUDA_SLOW=NAME:US  every call of a function begins with a pause of so many
  *   microseconds
  *   GPIPE_TEST_LAZY=1             work runs when the host waits for it, and no earlier (queue.c)
- *   GPIPE_TEST_PTX=80             kernels were compiled for that compute capability, 90 unless said
  *   GPIPE_TEST_REVERSE=1          kernels run their last block first (fibers.cpp)
  */
 #ifndef GP_TESTS_CUDA_CUDART_H
@@ -50,7 +49,6 @@ struct CUstream_st {
   int device;
   cudaGraph_t captured; /* NULL while it is not captured */
   gp_host_queue *queue;
-  bool kernel_last; /* what it was given last is a kernel */
 };
 
 #ifndef __cplusplus
@@ -59,10 +57,7 @@ struct CUgraph_st {
   gp_host_work *first, **end;
   atomic_int uses;
   int device;
-  bool spoilt;         /* something was called that a capture forbids */
-  uint64_t number;     /* of all graphs: events name theirs by it, which may be gone */
-  cudaStream_t joined; /* a second stream that is captured into it; NULL */
-  int64_t given, told; /* by that stream, its joining included; and what the first one waited for */
+  bool spoilt; /* something was called that a capture forbids */
 };
 #endif
 
@@ -124,19 +119,9 @@ cudaError_t gp_queue_wait(gp_host_queue *queue, const gp_queue_point *point);
 
 /* ---- graph.c ------------------------------------------------------------------------------- */
 
-/* What a captured stream had been given at some time; zero: it was none. */
-typedef struct gp_inner_point {
-  uint64_t graph; /* its number */
-  int64_t given;  /* by the second stream of the capture; 0: by the first */
-} gp_inner_point;
-
 /* The calling thread is capturing: calls that a capture forbids fail and spoil it. */
 bool gp_cudart_is_capturing(void);
 void gp_cudart_spoil(void);
-/* An event that is recorded and waited for within one capture. A stream that waits for one is
- * captured, too. Errors: of another capture. */
-void gp_inner_record(gp_inner_point *point, cudaStream_t stream);
-cudaError_t gp_inner_wait(const gp_inner_point *point, cudaStream_t stream);
 
 #ifdef __cplusplus
 }

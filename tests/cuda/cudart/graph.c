@@ -11,7 +11,6 @@ struct CUgraphExec_st {
 };
 
 static _Thread_local cudaGraph_t capturing; /* the graph that this thread captures */
-static _Atomic uint64_t captures;           /* number of captures so far */
 
 bool gp_cudart_is_capturing(void) { return capturing != NULL; }
 
@@ -37,9 +36,7 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMo
   made->end = &made->first;
   made->uses = 1;
   made->device = stream->device;
-  made->number = atomic_fetch_add(&captures, 1) + 1;
   stream->captured = capturing = made;
-  stream->kernel_last = false;
   return cudaSuccess;
 }
 
@@ -51,9 +48,6 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph) {
   cudaGraph_t made = capturing;
   cudaError_t error = cudaSuccess;
   stream->captured = capturing = NULL;
-  stream->kernel_last = false;
-  if (made->joined) made->joined->captured = NULL, made->joined->kernel_last = false;
-  if (made->told < made->given) error = cudaErrorStreamCaptureUnjoined;
   if (made->spoilt) error = cudaErrorStreamCaptureInvalidated;
   if (error != cudaSuccess) {
     release(made);
@@ -69,26 +63,6 @@ cudaError_t cudaStreamIsCapturing(cudaStream_t stream, enum cudaStreamCaptureSta
   *status = !stream->captured          ? cudaStreamCaptureStatusNone
             : stream->captured->spoilt ? cudaStreamCaptureStatusInvalidated
                                        : cudaStreamCaptureStatusActive;
-  return cudaSuccess;
-}
-
-void gp_inner_record(gp_inner_point *point, cudaStream_t stream) {
-  const bool second = stream == stream->captured->joined;
-  *point = (gp_inner_point){stream->captured->number, second ? stream->captured->given : 0};
-}
-
-/* The plugin's captures have at most two streams, so a stream that waits for the second one is the
- * first one. */
-cudaError_t gp_inner_wait(const gp_inner_point *point, cudaStream_t stream) {
-  cudaGraph_t graph = capturing;
-  if (!graph || point->graph != graph->number) return cudaErrorStreamCaptureIsolation;
-  if (!stream->captured && graph->joined) return cudaErrorStreamCaptureIsolation;
-  if (!stream->captured) {
-    graph->joined = stream;
-    graph->given = 1;
-    stream->captured = graph;
-  }
-  if (stream != graph->joined && point->given > graph->told) graph->told = point->given;
   return cudaSuccess;
 }
 

@@ -17,7 +17,6 @@ struct CUevent_st {
   _Atomic double time;  /* seconds at its last record */
   gp_queue_point point; /* where work is lazy: the work up to its record */
   atomic_int asked;     /* queries since then */
-  gp_inner_point inner; /* its last record, if that was within a capture */
 };
 
 enum { NOT_READY = 2 }; /* so many queries answer "not ready" before lazy work runs */
@@ -87,35 +86,17 @@ cudaError_t gp_host_submit(cudaStream_t stream, gp_host_work *work) {
   if (!work) return gp_cudart_set(cudaErrorMemoryAllocation);
   /* The plugin never uses the default stream, and makes the stream's device current first. */
   const bool ours = stream && stream->device == gp_cudart_device();
-  if (ours) stream->kernel_last = work->is_kernel;
-  if (ours && stream->captured) {
-    stream->captured->given += stream == stream->captured->joined;
-    return append(stream->captured, work);
-  }
+  if (ours && stream->captured) return append(stream->captured, work);
   if (ours) return gp_cudart_set(gp_queue_give(stream->queue, work));
   work->free(work);
   return gp_cudart_set(cudaErrorInvalidResourceHandle);
 }
 
-static atomic_long early_launches;
-
-__attribute__((visibility("default"))) long gp_host_early_launches(void) {
-  return atomic_load(&early_launches);
-}
-
-/* CUDA may accept more; the plugin's launches rely on a kernel before them. */
-static bool may_begin(cudaStream_t stream, bool early) {
-  if (early) atomic_fetch_add(&early_launches, 1);
-  return !early || (stream && stream->kernel_last);
-}
-
-void gp_host_submit_kernel(cudaStream_t stream, const void *kernel, size_t shared, bool early,
+void gp_host_submit_kernel(cudaStream_t stream, const void *kernel, size_t shared,
                            gp_host_work *work) {
   cudaError_t error = gp_cudart_enter("cudaLaunchKernel");
-  if (error == cudaSuccess && work &&
-      !(gp_cudart_allowed(kernel, shared) && may_begin(stream, early))) {
+  if (error == cudaSuccess && work && !gp_cudart_allowed(kernel, shared))
     error = gp_cudart_set(cudaErrorInvalidValue);
-  }
   if (error == cudaSuccess) {
     (void)gp_host_submit(stream, work);
   } else if (work) {
@@ -165,10 +146,11 @@ static cudaError_t run_record(gp_host_work *work) { return record(((record_work 
 
 static void free_record(gp_host_work *work) { free(work); }
 
-/* Lazy work does not support events that mean "outside" within a captured stretch. */
+/* The plugin captures one stream, so an event within a captured stretch means one outside of it.
+ * Lazy work does not support those. */
 static cudaError_t check_event(cudaStream_t stream, cudaEvent_t event, bool external) {
   if (!stream || !event) return gp_cudart_set(cudaErrorInvalidResourceHandle);
-  if (!stream->captured || !external || !gp_queue_is_lazy()) return cudaSuccess;
+  if (!stream->captured || (external && !gp_queue_is_lazy())) return cudaSuccess;
   stream->captured->spoilt = true;
   return gp_cudart_set(cudaErrorStreamCaptureUnsupported);
 }
@@ -178,9 +160,6 @@ cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, uns
   cudaError_t error = check_event(stream, event, flags & cudaEventRecordExternal);
   if (error != cudaSuccess) return error;
   if (event->device != stream->device) return gp_cudart_set(cudaErrorInvalidResourceHandle);
-  event->inner = (gp_inner_point){0};
-  if (stream->captured && !(flags & cudaEventRecordExternal))
-    return gp_inner_record(&event->inner, stream), cudaSuccess;
   record_work *made = malloc(sizeof *made);
   if (made) *made = (record_work){{.run = run_record, .free = free_record}, event};
   error = gp_host_submit(stream, made ? &made->work : NULL);
@@ -197,15 +176,8 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
 
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags) {
   GP_CUDART_ENTER();
-  const bool external = flags & cudaEventWaitExternal;
-  cudaError_t error = check_event(stream, event, external);
+  cudaError_t error = check_event(stream, event, flags & cudaEventWaitExternal);
   if (error != cudaSuccess) return error;
-  stream->kernel_last = false;
-  if (!external && (stream->captured || event->inner.graph)) {
-    error = gp_inner_wait(&event->inner, stream);
-    if (error != cudaSuccess && stream->captured) stream->captured->spoilt = true;
-    return gp_cudart_set(error);
-  }
   if (!gp_queue_is_lazy()) return cudaSuccess;
   return gp_cudart_set(gp_queue_wait(stream->queue, &event->point));
 }

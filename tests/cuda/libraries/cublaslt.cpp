@@ -130,7 +130,6 @@ cudaError_t submit(const gp_gpu_gemm &g, cudaStream_t stream) {
   product *made = new (std::nothrow) product{};
   if (made) {
     made->run = run_product;
-    made->is_kernel = true;
     made->free = [](gp_host_work *self) { delete static_cast<product *>(self); };
     made->gemm = g;
   }
@@ -375,18 +374,6 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
     to->algo.data[0] = MARK, to->algo.data[1] = i, to->algo.data[2] = to->workspaceSize;
   }
   return CUBLAS_STATUS_SUCCESS;
-}
-
-cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t, cublasLtMatmulDesc_t product,
-                                       cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
-                                       cublasLtMatrixLayout_t, cublasLtMatrixLayout_t d,
-                                       const cublasLtMatmulAlgo_t *algorithm,
-                                       cublasLtMatmulHeuristicResult_t *result) {
-  ENTER();
-  *result = {};
-  result->algo = *algorithm, result->workspaceSize = algorithm->data[2];
-  if (algorithm->data[0] != MARK) return CUBLAS_STATUS_INVALID_VALUE;
-  return result->state = check(product, of(a), of(b), of(d));
 }
 
 cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t product, const void *,

@@ -20,7 +20,6 @@ template <typename... P> struct gp_host_launch : gp_host_work {
 
   gp_host_launch(void (*of)(P...), const char *called, const gp_host_geometry &where, P... given)
       : gp_host_work{}, kernel(of), name(called), geometry(where), arguments(given...) {
-    is_kernel = true;
     static_assert(sizeof(arguments) <= 4096, "a GPU takes 4 KiB of arguments");
     run = run_grid;
     free = [](gp_host_work *self) { delete static_cast<gp_host_launch *>(self); };
@@ -42,9 +41,8 @@ template <typename T> struct gp_host_given { typedef T type; };
 
 template <typename... P>
 inline void gp_host_enqueue(cudaStream_t stream, const char *name, const gp_host_geometry &geometry,
-                            bool early, void (*kernel)(P...),
-                            typename gp_host_given<P>::type... arguments) {
-  gp_host_submit_kernel(stream, (const void *)kernel, geometry.shared, early,
+                            void (*kernel)(P...), typename gp_host_given<P>::type... arguments) {
+  gp_host_submit_kernel(stream, (const void *)kernel, geometry.shared,
                         new (std::nothrow)
                             gp_host_launch<P...>(kernel, name, geometry, arguments...));
 }
@@ -54,8 +52,8 @@ inline void gp_host_enqueue(cudaStream_t stream, const char *name, const gp_host
     auto *gp_kernel = kernel;                                                                      \
     GP_GPU_TRY(gp_gpu_allow_shared(gpu, (const void *)gp_kernel, shared));                         \
     gp_host_enqueue(gp_gpu_stream(gpu), #kernel,                                                   \
-                    gp_host_geometry{dim3(grid), dim3(block), (size_t)(shared)},                   \
-                    gp_gpu_overlaps(gpu), gp_kernel, __VA_ARGS__);                                 \
+                    gp_host_geometry{dim3(grid), dim3(block), (size_t)(shared)}, gp_kernel,        \
+                    __VA_ARGS__);                                                                  \
     return gp_gpu_launched(gpu, #kernel);                                                          \
   }())
 

@@ -104,7 +104,7 @@ describe("gpu-check", function()
     local all = run(out, "--list")
     local last = 0
     for _, name in ipairs { "facts", "truth/touch", "truth/replay", "gpt/default", "ceilings",
-      "ops/shapes", "ops/attention", "ops/ncu", "gpt/epilogues%-none", "gpt/tuned",
+      "ops/shapes", "ops/attention", "ops/ncu", "gpt/epilogues%-none", "gpt/piece%-32",
       "gpt/torch%-eager", "gpt/torch%-best", "gpt/again", "ops/kernels%-bf16", "parts/2",
       "sanitizers/memcheck%-bf16", "sanitizers/memcheck%-bf16%-own", "specs/streams" } do
       local at = all:find("\n" .. name .. " ") or all:find("^" .. name .. " ")
@@ -148,8 +148,8 @@ describe("gpu-check", function()
     assert.matches("\ngpu%.gpt%.paths%.product%.%w+ %d+ shapes", text)
     assert.matches("| gpt/again | ok, something skipped | %- | %- | %- | %d+ | %x+ | 1 |", report)
     assert.matches("## Figures.*gpu%.gpt%.tokens", report)
-    local logs = "--only gpt/again,gpt/tuned --continue " .. out .. "/logs.tar.gz"
-    assert.matches("^gpt/tuned [^\n]*\n$", (run(out .. "/later", logs .. " --list", settings)))
+    local logs = "--only gpt/again,gpt/fuse-off --continue " .. out .. "/logs.tar.gz"
+    assert.matches("^gpt/fuse%-off [^\n]*\n$", (run(out .. "/later", logs .. " --list", settings)))
   end)
 
   it_runs("kills a check that hangs, and a later call runs it again", function(settings)
@@ -277,18 +277,6 @@ END
     assert.equal(0, code, counted)
     assert.matches("gpu%.ncu%.all 2 launches, 0%.004 ms, 0%.004 GB, 1000 GB/s, tensor units 60%%", counted)
     assert.matches("gpu%.ncu%.kernel%.1 1 launches, 0%.003 ms", counted)
-  end)
-
-  it_runs("keeps choices of products by the clock for later calls", function(settings)
-    local file = "/cache/gpipe-lua/planted"
-    settings = settings .. "LUA_INIT=" .. child.quote([[local folder = os.getenv "XDG_CACHE_HOME"
-      os.execute("mkdir -p " .. folder .. "/gpipe-lua && touch " .. folder .. "/gpipe-lua/planted")]]) .. " "
-    run(out, "--only truth/replay", settings)
-    local names = child.shell("tar -tzf " .. out .. "/logs.tar.gz")
-    assert.truthy(names:find(file, 1, true), names)
-    -- A later call packs what it continued, too.
-    run(out .. "/later", "--only facts --continue " .. out .. "/logs.tar.gz")
-    assert.truthy((child.shell("tar -tzf " .. out .. "/later/logs.tar.gz")):find(file, 1, true))
   end)
 
   it("compares each switch of which docs/gpu-log.md expects something", function()

@@ -23,28 +23,20 @@ typedef struct entry {
 struct gp_cudnn_cache {
   const gp_cudnn_library *library; /* NULL: there is no library */
   cudnnHandle_t handle;            /* NULL: there is no handle, and `missing` says why */
-  cudaStream_t stream;             /* the stream that the handle enqueues on */
   char missing[300];
   entry *entries;
 };
 
 /* ---- opening ------------------------------------------------------------------------------- */
 
-/* Point the handle at the stream that ops use now. */
-static cudnnStatus_t set_stream(const gp_gpu *gpu, gp_cudnn_cache *cache) {
-  const cudnnStatus_t s = cache->library->cudnnSetStream(cache->handle, gp_gpu_stream(gpu));
-  cache->stream = s == CUDNN_STATUS_SUCCESS ? gp_gpu_stream(gpu) : NULL;
-  return s;
-}
-
-/* Make the handle, which enqueues on one stream at a time. The library may refuse the stream of a
+/* Make the handle, which enqueues on the compute stream. The library may refuse the stream of a
  * part of a GPU; no other stream would keep to the part. */
 static cudnnStatus_t make_handle(gp_gpu *gpu, gp_cudnn_cache *cache, const char **call) {
   *call = "cudnnCreate";
   cudnnStatus_t s = cache->library->cudnnCreate(&cache->handle);
   if (s != CUDNN_STATUS_SUCCESS) return cache->handle = NULL, s;
   *call = "cudnnSetStream";
-  s = set_stream(gpu, cache);
+  s = cache->library->cudnnSetStream(cache->handle, gp_gpu_stream(gpu));
   if (s == CUDNN_STATUS_SUCCESS) return s;
   cache->library->cudnnDestroy(cache->handle);
   cache->handle = NULL;
@@ -160,13 +152,9 @@ gp_status gp_cudnn_run(gp_gpu *gpu, const gp_cudnn_key *key, const gp_cudnn_work
                        const char **why) {
   gp_cudnn_cache *cache = gpu->cudnn;
   entry *e = find(cache, key);
-  cudnnStatus_t s = CUDNN_STATUS_SUCCESS;
-  if (cache->stream != gp_gpu_stream(gpu)) s = set_stream(gpu, cache);
-  gp_gpu_gave(gpu, GP_GPU_LIBRARY);
   pthread_mutex_lock(&e->shared->running);
-  if (s == CUDNN_STATUS_SUCCESS)
-    s = gp_cudnn_plan_run(&e->shared->plan, cache->handle, work->operands, work->count,
-                          work->workspace);
+  const cudnnStatus_t s = gp_cudnn_plan_run(&e->shared->plan, cache->handle, work->operands,
+                                            work->count, work->workspace);
   pthread_mutex_unlock(&e->shared->running);
   *why = NULL;
   if (s == CUDNN_STATUS_SUCCESS) return GP_OK;

@@ -4,8 +4,7 @@
  * The library's GELU is the tanh form, in the precision of halves; for f32 and f64 our own kernel
  * is used. Before Hopper, a product with GELU was measured slower than the two separately (llm.c),
  * so only Hopper and later use it by default. GPIPE_GEMM_EPILOGUES lists the epilogues that may be
- * used: gelu, gelu_dx, row_sums; empty: none. The choice is fixed for a GPU, so that the bits are;
- * with GPIPE_GEMM_TUNE, measured times decide. */
+ * used: gelu, gelu_dx, row_sums; empty: none. The choice is fixed for a GPU, so that the bits are. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,9 +27,9 @@ static bool is_listed(const char *list, const char *name) {
   return false;
 }
 
-unsigned gp_gemm_epilogues(const gp_gpu *gpu, bool tuning) {
+unsigned gp_gemm_epilogues(const gp_gpu *gpu) {
   const char *asked = getenv("GPIPE_GEMM_EPILOGUES");
-  const bool modern = gpu->info.major >= HOPPER || tuning;
+  const bool modern = gpu->info.major >= HOPPER;
   unsigned set = 1u << GP_GEMM_PLAIN;
   if (!asked && modern) set |= 1u << GP_GEMM_GELU | 1u << GP_GEMM_GELU_DX;
   if (!asked) set |= 1u << GP_GEMM_ROW_SUMS;

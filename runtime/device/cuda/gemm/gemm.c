@@ -15,11 +15,19 @@
 #include "device/cuda/gemm/plan.h"
 #include "device/cuda/table.h"
 
-enum { BUCKETS = 256, FULL_ALIGNMENT = 16, MOST_PATH = 4096 };
+enum { BUCKETS = 256, FULL_ALIGNMENT = 16 };
+
+/* Everything that an algorithm depends on, in whole words, so that kinds can be compared as
+ * memory. */
+enum { KIND_WORDS = 13 };
+
+typedef struct kind {
+  int64_t field[KIND_WORDS];
+} kind;
 
 typedef struct entry {
   int ordinal;
-  gp_gemm_kind kind;
+  kind kind;
   pthread_mutex_t lock; /* guards the plan: a run writes addresses, and may change its way */
   gp_gemm_plan plan;
   bool refused; /* the library refused when it was first asked */
@@ -46,20 +54,21 @@ int64_t gp_gemm_alignment(const gp_gpu_gemm *g) {
 /* The number of multiprocessors that algorithms are chosen for; 0: all of the GPU. */
 static int64_t target_of(const gp_gpu *gpu) { return gpu->spec.parts > 1 ? gpu->info.sm_count : 0; }
 
-/* `accumulate` is not part of the kind: the library does not ask for it. */
-gp_gemm_kind gp_gemm_kind_of(const gp_gpu *gpu, const gp_gpu_gemm *g) {
+/* The kind of a product, without the GPU's number. `accumulate` is not part of it: the library does
+ * not ask for it. */
+static kind kind_of(const gp_gpu *gpu, const gp_gpu_gemm *g) {
   const int64_t flags = (int64_t)g->transpose_a | (int64_t)g->transpose_b << 1 |
                         (int64_t)g->biased << 2 | (int64_t)g->keeps << 3 |
                         (int64_t)g->epilogue << 4 | (int64_t)g->type << 8 |
                         (int64_t)g->d_type << 16 | (int64_t)gpu->math << 24;
-  return (gp_gemm_kind){{flags, g->m, g->n, g->k, g->lda, g->ldb, g->ldd, g->batch, g->stride_a,
-                         g->stride_b, g->stride_d, gp_gemm_alignment(g), target_of(gpu)}};
+  return (kind){{flags, g->m, g->n, g->k, g->lda, g->ldb, g->ldd, g->batch, g->stride_a,
+                 g->stride_b, g->stride_d, gp_gemm_alignment(g), target_of(gpu)}};
 }
 
 /* Source: Fowler, Noll and Vo, FNV-1a, over words instead of bytes. */
-static size_t bucket_of(const gp_gemm_kind *k) {
+static size_t bucket_of(const kind *k) {
   uint64_t hash = 0xcbf29ce484222325u;
-  for (int i = 0; i < GP_GEMM_KIND; i++) hash = (hash ^ (uint64_t)k->field[i]) * 0x100000001b3u;
+  for (int i = 0; i < KIND_WORDS; i++) hash = (hash ^ (uint64_t)k->field[i]) * 0x100000001b3u;
   return (size_t)(hash >> 32) % BUCKETS;
 }
 
@@ -70,20 +79,10 @@ static size_t workspace_bytes(const gp_gpu *gpu) {
   return (size_t)(gpu->info.major >= 9 ? 32 : 4) << 20;
 }
 
-/* The path of the file of choices; NULL if there is no place for it, or no memory. */
-static char *choices_path(const gp_gpu *gpu) {
-  char path[MOST_PATH];
-  const size_t version = cublasLtGetVersion();
-  return gp_gemm_choices_path(gpu->info.name, version, path, sizeof path) ? strdup(path) : NULL;
-}
-
 /* Open the tools of a GPU. If the library does not start, every product counts as refused. */
 static void open_tools(const gp_gpu *gpu, gp_gemm_tools *tools) {
-  const char *tune = getenv("GPIPE_GEMM_TUNE");
-  tools->tuning = tune && strcmp(tune, "1") == 0;
-  if (tools->tuning) tools->choices = choices_path(gpu);
   tools->workspace_bytes = workspace_bytes(gpu);
-  tools->epilogues = gp_gemm_epilogues(gpu, tools->tuning);
+  tools->epilogues = gp_gemm_epilogues(gpu);
   tools->refusal = cublasLtCreate(&tools->handle);
   if (tools->refusal != CUBLAS_STATUS_SUCCESS) tools->handle = NULL;
 }
@@ -100,18 +99,9 @@ static gp_status open_gpu(gp_gpu *gpu) {
                       "workspace of matrix products");
 }
 
-/* Make the second workspace: products that run at once share none. It has the same size, so that
- * the algorithms are the same. */
-gp_status gp_gemm_open_side(gp_gpu *gpu) {
-  if (gpu->side_workspace) return GP_OK;
-  return gp_gpu_check(gpu, cudaMalloc(&gpu->side_workspace, workspace_bytes(gpu)),
-                      "workspace of matrix products beside others");
-}
-
 void gp_gemm_close(gp_gpu *gpu) {
   if (gpu->gemm_workspace) cudaFree(gpu->gemm_workspace);
-  if (gpu->side_workspace) cudaFree(gpu->side_workspace);
-  gpu->gemm_workspace = gpu->side_workspace = NULL;
+  gpu->gemm_workspace = NULL;
 }
 
 /* The version number 130100 means 13.1.0. */
@@ -124,13 +114,13 @@ void gp_gemm_describe(gp_gpu_library *library) {
 
 /* ---- finding ------------------------------------------------------------------------------- */
 
-static entry *look_up(int ordinal, const gp_gemm_kind *k) {
+static entry *look_up(int ordinal, const kind *k) {
   entry *e = known.bucket[bucket_of(k)];
   while (e && (e->ordinal != ordinal || memcmp(&e->kind, k, sizeof *k) != 0)) e = e->next;
   return e;
 }
 
-static gp_status add(gp_gpu *gpu, const gp_gpu_gemm *gemm, const gp_gemm_kind *k, entry **made) {
+static gp_status add(gp_gpu *gpu, const gp_gpu_gemm *gemm, const kind *k, entry **made) {
   entry *e = calloc(1, sizeof *e), **first = &known.bucket[bucket_of(k)];
   if (!e) return gp_gpu_fail(GP_ENOMEM, "matrix products: no memory on the host");
   gp_status status = gp_gemm_plan_build(gpu, tools_of(gpu), gemm, &e->plan);
@@ -149,7 +139,7 @@ static gp_status add(gp_gpu *gpu, const gp_gpu_gemm *gemm, const gp_gemm_kind *k
 
 /* Find a plan, or make it. The first thread asks the library; others wait for its answer. */
 static gp_status find(gp_gpu *gpu, const gp_gpu_gemm *gemm, entry **found) {
-  const gp_gemm_kind k = gp_gemm_kind_of(gpu, gemm);
+  const kind k = kind_of(gpu, gemm);
   pthread_mutex_lock(&known.lock);
   gp_status status = open_gpu(gpu);
   *found = look_up(gpu->spec.ordinal, &k);
@@ -185,7 +175,6 @@ static bool is_empty(const gp_gpu_gemm *g) { return g->m == 0 || g->n == 0; }
 static gp_status clear(gp_gpu *gpu, const gp_gpu_gemm *g) {
   const size_t size = gp_gemm_element(g->d_type);
   const size_t width = (size_t)g->n * size, pitch = (size_t)g->ldd * size;
-  gp_gpu_gave(gpu, GP_GPU_OTHER);
   for (int64_t i = 0; i < g->batch && !g->accumulate; i++) {
     char *d = (char *)g->d + (size_t)(i * g->stride_d) * size;
     cudaError_t e = cudaMemset2DAsync(d, pitch, 0, width, (size_t)g->m, gp_gpu_stream(gpu));

@@ -49,7 +49,7 @@ typedef struct gp_gpu_gemm {
  * the product (an epilogue, a bias) separately; a product alone can always be computed. GP_ENOMEM;
  * GP_EDEVICE. Threads: any, on different gp_gpu. */
 gp_status gp_gemm_prepare(gp_gpu *gpu, const gp_gpu_gemm *gemm);
-/* Enqueue the product on the stream that ops use now. An empty D is no work; k = 0 gives zeros (no
+/* Enqueue the product on the compute stream. An empty D is no work; k = 0 gives zeros (no
  * bias then). Errors: as prepare. */
 gp_status gp_gemm_run(gp_gpu *gpu, const gp_gpu_gemm *gemm);
 
@@ -57,9 +57,7 @@ gp_status gp_gemm_run(gp_gpu *gpu, const gp_gpu_gemm *gemm);
  * answer. */
 bool gp_gemm_is_refused(gp_gpu *gpu, const gp_gpu_gemm *gemm);
 
-/* Make a workspace for products on the side stream, once. Errors: GP_ENOMEM; GP_EDEVICE. */
-gp_status gp_gemm_open_side(gp_gpu *gpu);
-void gp_gemm_close(gp_gpu *gpu); /* free its workspaces; NULL is fine */
+void gp_gemm_close(gp_gpu *gpu); /* free its workspace; NULL is fine */
 /* Get the library's name and version. */
 void gp_gemm_describe(gp_gpu_library *library);
 /* Describe the product: "bf16 512x768 by 768x3072, the right one stored transposed, to f32". */

@@ -55,7 +55,6 @@ template <typename T> static constexpr int blocks_of() { return sizeof(T) > 4 ? 
 template <typename T, typename D>
 static __global__ void __launch_bounds__(BLOCK, blocks_of<T>())
     multiply(gp_gpu_gemm g, view a, view b, int64_t across, int64_t squares) {
-  gp_kernel_begin();
   typedef gp_compute<T> C;
   __shared__ C left[DEPTH][TILE + 1], right[DEPTH][TILE + 1];
   const int y = (int)threadIdx.x / SIDE, x = (int)threadIdx.x % SIDE;

@@ -45,8 +45,9 @@ gp_status gp_gemm_refuse(const gp_gpu *gpu, const gp_gpu_gemm *gemm) {
 
 /* Ask the GPU whether it is lost: the library has its own copy of the CUDA runtime, whose last
  * error we cannot see. While a stream is captured, only the state of the capture may be asked
- * for. */
-gp_status gp_gemm_alive(gp_gpu *gpu) {
+ * for. Returns GP_OK if only the library refused, which leaves no CUDA error behind; else the
+ * driver's error, or that a capture is invalid. */
+static gp_status check_alive(gp_gpu *gpu) {
   cudaStream_t stream = gp_gpu_stream(gpu);
   enum cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
   const cudaError_t last = cudaGetLastError();
@@ -150,9 +151,7 @@ gp_status gp_gemm_plan_build(gp_gpu *gpu, const gp_gemm_tools *tools, const gp_g
                          .workspace_bytes = tools->workspace_bytes};
   settle(gpu, tools, gemm, plan);
   gp_status status = GP_OK;
-  if (plan->refusal != CUBLAS_STATUS_SUCCESS) status = gp_gemm_alive(gpu);
-  if (status == GP_OK && plan->count > 0 && tools->tuning)
-    status = gp_gemm_plan_tune(gpu, tools, gemm, plan);
+  if (plan->refusal != CUBLAS_STATUS_SUCCESS) status = check_alive(gpu);
   if (status != GP_OK)
     gp_gemm_plan_free(plan);
   else if (plan->count == 0)
@@ -171,23 +170,23 @@ void gp_gemm_plan_free(gp_gemm_plan *plan) {
 /* ---- reports ------------------------------------------------------------------------------- */
 
 void gp_gemm_plan_note(gp_gpu *gpu, const gp_gpu_gemm *gemm, const gp_gemm_plan *plan) {
-  static const char *const judged[] = {"cuBLASLt", "cuBLASLt, tuned", "cuBLASLt, tuned before"};
-  static const char *const others[] = {"", "own kernel without tensor cores",
-                                       "cuBLASLt, then own kernels"};
-  const char *path = plan->way == GP_GEMM_LIBRARY ? judged[plan->judge] : others[plan->way];
+  static const char *const paths[] = {[GP_GEMM_LIBRARY] = "cuBLASLt",
+                                      [GP_GEMM_OWN] = "own kernel without tensor cores",
+                                      [GP_GEMM_APART] = "cuBLASLt, then own kernels"};
   char name[GP_GEMM_NAME], why[GP_GEMM_NAME] = "";
   const bool library = plan->refusal != CUBLAS_STATUS_SUCCESS;
   gp_gemm_name(gemm, name);
   if (plan->refused_at)
     snprintf(why, sizeof why, "%s%s%s", plan->refused_at, library ? ": " : "",
              library ? cublasLtGetStatusName(plan->refusal) : "");
-  gp_gpu_note_path(gpu, "product", name, path, why);
+  gp_gpu_note_path(gpu, "product", name, paths[plan->way], why);
 }
 
 /* ---- runs ---------------------------------------------------------------------------------- */
 
-cublasStatus_t gp_gemm_plan_try(gp_gpu *gpu, const gp_gemm_tools *tools, const gp_gpu_gemm *gemm,
-                                const gp_gemm_plan *plan, const cublasLtMatmulAlgo_t *algorithm) {
+/* Try the plan's algorithm once. */
+static cublasStatus_t try_once(const gp_gpu *gpu, const gp_gemm_tools *tools,
+                               const gp_gpu_gemm *gemm, const gp_gemm_plan *plan) {
   static const float one = 1, zero = 0;
   static const double one_f64 = 1, zero_f64 = 0;
   const bool f64 = gemm->type == GP_F64;
@@ -196,11 +195,10 @@ cublasStatus_t gp_gemm_plan_try(gp_gpu *gpu, const gp_gemm_tools *tools, const g
   const void *c = gemm->c ? gemm->c : gemm->d;
   cublasStatus_t s = gp_gemm_epilogue_point(gemm, plan->product);
   if (s != CUBLAS_STATUS_SUCCESS) return s;
-  gp_gpu_gave(gpu, GP_GPU_LIBRARY);
   return cublasLtMatmul(tools->handle, plan->product, alpha, gemm->b, plan->a, gemm->a, plan->b,
-                        gemm->accumulate ? alpha : beta, c, plan->d, gemm->d, plan->d, algorithm,
-                        gpu->now == GP_STREAM_SIDE ? gpu->side_workspace : gpu->gemm_workspace,
-                        tools->workspace_bytes, gp_gpu_stream(gpu));
+                        gemm->accumulate ? alpha : beta, c, plan->d, gemm->d, plan->d,
+                        &plan->candidates[plan->at], gpu->gemm_workspace, tools->workspace_bytes,
+                        gp_gpu_stream(gpu));
 }
 
 /* After a refused run, take the next candidate. While a stream is captured the library cannot be
@@ -220,10 +218,9 @@ static void move_on(const gp_gpu *gpu, const gp_gemm_tools *tools, const gp_gpu_
 gp_status gp_gemm_plan_run(gp_gpu *gpu, const gp_gemm_tools *tools, const gp_gpu_gemm *gemm,
                            gp_gemm_plan *plan) {
   while (plan->way == GP_GEMM_LIBRARY) {
-    const cublasStatus_t status =
-        gp_gemm_plan_try(gpu, tools, gemm, plan, &plan->candidates[plan->at]);
+    const cublasStatus_t status = try_once(gpu, tools, gemm, plan);
     if (status == CUBLAS_STATUS_SUCCESS) return GP_OK;
-    GP_GPU_TRY(gp_gemm_alive(gpu));
+    GP_GPU_TRY(check_alive(gpu));
     note_refusal(plan, "cublasLtMatmul", status);
     move_on(gpu, tools, gemm, plan);
     gp_gemm_plan_note(gpu, gemm, plan);

@@ -1,45 +1,31 @@
 /* device/cuda/gemm/plan.h - one kind of product as cuBLASLt sees it: descriptors and algorithms.
  *
  * gemm.c keeps plans and finds them again; plan.c makes one and runs it; layout.c describes the
- * product to the library; epilogue.c says what a product does to its result; tune.c orders
- * algorithms by measured time; own.cu computes what the library refuses. */
+ * product to the library; epilogue.c says what a product does to its result; own.cu computes
+ * what the library refuses. */
 #ifndef GP_DEVICE_CUDA_GEMM_PLAN_H
 #define GP_DEVICE_CUDA_GEMM_PLAN_H
 
 #include <cublasLt.h>
 
-#include "device/cuda/gemm/choices.h"
 #include "device/cuda/gemm/gemm.h"
 
 /* What all products on a GPU share. */
 typedef struct gp_gemm_tools {
   cublasLtHandle_t handle; /* NULL: the library did not start, see refusal */
   cublasStatus_t refusal;
-  size_t workspace_bytes; /* of each stream of products (gp_gpu.gemm_workspace) */
+  size_t workspace_bytes; /* of each logical device (gp_gpu.gemm_workspace) */
   unsigned epilogues;     /* bit e: the library may compute epilogue e */
-  bool tuning;            /* choose algorithms by measured time: faster, but other bits */
-  char *choices;          /* path of the file of such choices; NULL: none */
 } gp_gemm_tools;
 
 typedef enum gp_gemm_way {
   GP_GEMM_LIBRARY, /* by cuBLASLt */
   GP_GEMM_OWN,     /* by our own kernel: cuBLASLt refuses the product */
-  GP_GEMM_APART    /* the caller computes what follows: that is refused, or costs time */
+  GP_GEMM_APART    /* the caller computes what follows: that is refused or left out */
 } gp_gemm_way;
-
-/* What ordered the candidates: the library's guess, a measurement, or the file of choices. */
-typedef enum gp_gemm_judge { GP_GEMM_GUESS, GP_GEMM_CLOCK, GP_GEMM_FILE } gp_gemm_judge;
 
 enum { GP_GEMM_CANDIDATES = 8 };
 
-/* Everything that an algorithm depends on, in whole words, so that kinds can be compared as
- * memory. */
-typedef struct gp_gemm_kind {
-  int64_t field[GP_GEMM_KIND];
-} gp_gemm_kind;
-
-/* The kind of a product, without the GPU's number: it is the same on every GPU of one model. */
-gp_gemm_kind gp_gemm_kind_of(const gp_gpu *gpu, const gp_gpu_gemm *gemm);
 /* The bytes to which every operand is aligned, at most 16: vector loads need it. */
 int64_t gp_gemm_alignment(const gp_gpu_gemm *gemm);
 
@@ -52,8 +38,7 @@ typedef struct gp_gemm_plan {
   int64_t alignment;              /* bytes to which all operands are aligned */
   size_t workspace_bytes;         /* bytes that the candidates may use */
   cublasLtMatmulAlgo_t candidates[GP_GEMM_CANDIDATES];
-  int count, at; /* candidates[at] is used */
-  gp_gemm_judge judge;
+  int count, at;          /* candidates[at] is used */
   const char *refused_at; /* what the library refused first; NULL: nothing */
   cublasStatus_t refusal; /* the library's answer; success if it was not asked */
 } gp_gemm_plan;
@@ -69,22 +54,9 @@ gp_status gp_gemm_plan_run(gp_gpu *gpu, const gp_gemm_tools *tools, const gp_gpu
                            gp_gemm_plan *plan);
 /* Note for reports (gp_gpu_note_path) the way, and why it is not a faster one. */
 void gp_gemm_plan_note(gp_gpu *gpu, const gp_gpu_gemm *gemm, const gp_gemm_plan *plan);
-/* Try one algorithm once. */
-cublasStatus_t gp_gemm_plan_try(gp_gpu *gpu, const gp_gemm_tools *tools, const gp_gpu_gemm *gemm,
-                                const gp_gemm_plan *plan, const cublasLtMatmulAlgo_t *algorithm);
-/* Return GP_OK if only the library refused, which leaves no CUDA error behind; else the driver's
- * error, or that a capture is invalid. */
-gp_status gp_gemm_alive(gp_gpu *gpu);
-
-/* Order the candidates by measured time, or take the choice that an earlier process made
- * (choices.h). Waits, and allocates temporarily; if that fails, the library's order stays. If the
- * epilogue takes longer than a plain product and a separate pass, no candidate is left. Errors:
- * GP_EDEVICE. */
-gp_status gp_gemm_plan_tune(gp_gpu *gpu, const gp_gemm_tools *tools, const gp_gpu_gemm *gemm,
-                            gp_gemm_plan *plan);
 
 /* The epilogues that make this GPU faster, or those that the environment names. */
-unsigned gp_gemm_epilogues(const gp_gpu *gpu, bool tuning);
+unsigned gp_gemm_epilogues(const gp_gpu *gpu);
 bool gp_gemm_epilogue_fits(const gp_gemm_tools *tools, const gp_gpu_gemm *gemm);
 /* Fill in the plan's descriptors. */
 cublasStatus_t gp_gemm_describe_product(const gp_gpu *gpu, const gp_gpu_gemm *gemm,
@@ -95,7 +67,7 @@ cublasStatus_t gp_gemm_epilogue_set(const gp_gpu_gemm *gemm, int32_t row_type,
 /* Set the epilogue's addresses for a run. */
 cublasStatus_t gp_gemm_epilogue_point(const gp_gpu_gemm *gemm, cublasLtMatmulDesc_t product);
 
-/* Return GP_EUNSUPPORTED: the epilogue cannot be used, or costs time. */
+/* Return GP_EUNSUPPORTED: the epilogue is refused, or left out. */
 gp_status gp_gemm_refuse(const gp_gpu *gpu, const gp_gpu_gemm *gemm);
 /* Set an attribute; *status keeps the first refusal. */
 void gp_gemm_set(cublasStatus_t *status, cublasLtMatmulDesc_t product,

@@ -18,37 +18,20 @@
 
 /* ---- launching ----------------------------------------------------------------------------- */
 
-/* The first statement of every kernel. If this kernel was allowed to begin early (overlap.cu), it
- * waits until the previous kernel of the stream has ended and its writes are visible; then it lets
- * the next one begin early. The order matters: otherwise the next kernel could begin before the
- * previous one has ended. */
-static __device__ __forceinline__ void gp_kernel_begin() {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-  cudaGridDependencySynchronize();
-  cudaTriggerProgrammaticLaunchCompletion();
-#endif
-}
-
 #ifndef GP_CUDA_ON_HOST
 template <typename T> struct gp_launch_given { typedef T type; };
 
 /* Only the kernel determines the types of its parameters; arguments are converted as in a call. */
 template <typename... P>
-static inline void gp_launch(gp_gpu *gpu, void (*kernel)(P...), dim3 grid, dim3 block,
+static inline void gp_launch(const gp_gpu *gpu, void (*kernel)(P...), dim3 grid, dim3 block,
                              size_t shared, typename gp_launch_given<P>::type... arguments) {
-  cudaLaunchAttribute early = {};
-  early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  early.val.programmaticStreamSerializationAllowed = 1;
-  cudaLaunchConfig_t config = {};
-  config.gridDim = grid, config.blockDim = block, config.dynamicSmemBytes = shared;
-  config.stream = gp_gpu_stream(gpu);
-  config.attrs = &early, config.numAttrs = gp_gpu_overlaps(gpu);
   void *pointers[] = {&arguments...};
-  (void)cudaLaunchKernelExC(&config, (const void *)kernel, pointers); /* gp_gpu_launched asks */
+  (void)cudaLaunchKernel((const void *)kernel, grid, block, pointers, shared,
+                         gp_gpu_stream(gpu)); /* gp_gpu_launched asks */
 }
 
-/* GP_LAUNCH(gpu, kernel, grid, block, shared bytes, arguments...) launches on the stream that ops
- * use now, and returns a gp_status. Put a kernel with two template arguments in parentheses. */
+/* GP_LAUNCH(gpu, kernel, grid, block, shared bytes, arguments...) launches on the compute
+ * stream, and returns a gp_status. Put a kernel with two template arguments in parentheses. */
 #define GP_LAUNCH(gpu, kernel, grid, block, shared, ...)                                           \
   ([&]() -> gp_status {                                                                            \
     auto *gp_kernel = kernel;                                                                      \

@@ -6,15 +6,13 @@
  *   }
  *   const gp_gpu_kernel gp_gpu_exp = {run, NULL};
  *
- * A kernel begins with gp_kernel_begin() (scripts/check_kernels.lua): statements before it could
- * run while the previous kernel still writes.
- *
- * A launcher computes the grid, launches on the compute stream through GP_LAUNCH and returns its
- * status: no allocation, no synchronisation, no other stream. Sums have a fixed order that depends
- * on the shapes only, never on the number of SMs; no floating-point atomics. The same source is
- * compiled a second time for the host (tests/cuda), where GP_LAUNCH runs the threads of each block
- * as fibers: so it has no inline PTX (tensor cores are in mma.cuh), no dynamic parallelism, and
- * shared memory only as `__shared__` arrays or GP_SHARED. */
+ * A launcher computes the grid, launches on the compute stream through GP_LAUNCH
+ * (scripts/check_kernels.lua) and returns its status: no allocation, no synchronisation, no other
+ * stream. Sums have a fixed order that depends on the shapes only, never on the number of SMs; no
+ * floating-point atomics. The same source is compiled a second time for the host (tests/cuda),
+ * where GP_LAUNCH runs the threads of each block as fibers: so it has no inline PTX (tensor cores
+ * are in mma.cuh), no dynamic parallelism, and shared memory only as `__shared__` arrays or
+ * GP_SHARED. */
 #ifndef GP_DEVICE_CUDA_KERNEL_H
 #define GP_DEVICE_CUDA_KERNEL_H
 
@@ -36,16 +34,8 @@ extern "C" {
 #include "ops/rows.def"
 #undef GP_OP
 
-/* Decide whether kernels on this GPU may begin while the previous one ends (overlap.cu). */
-void gp_gpu_overlap_open(gp_gpu *gpu);
-/* May the next kernel on the current stream begin early? */
-static inline bool gp_gpu_overlaps(const gp_gpu *gpu) {
-  return gpu->overlaps != GP_GPU_OTHER && gpu->last[gpu->now] >= gpu->overlaps &&
-         (!gpu->capturing || gpu->captures_overlap);
-}
-
 /* Return the status of this thread's last launch; the text names the kernel. */
-gp_status gp_gpu_launched(gp_gpu *gpu, const char *kernel);
+gp_status gp_gpu_launched(const gp_gpu *gpu, const char *kernel);
 /* Let a kernel use more than 48 KiB of shared memory, if it asks for that. */
 gp_status gp_gpu_allow_shared(gp_gpu *gpu, const void *kernel, size_t bytes);
 

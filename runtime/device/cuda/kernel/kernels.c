@@ -3,7 +3,6 @@
  *
  * A kernel that is not written is a missing symbol, which the linker names. The functions here make
  * the GPU current, so kernels need not. */
-#include "device/cuda/gemm/gemm.h"
 #include "device/cuda/kernel/kernel.h"
 #include "device/cuda/table.h"
 #include "device/cuda/kernel/work.h"
@@ -31,21 +30,12 @@ gp_status gp_cuda_prepare(gp_gpu *gpu, gp_op op, const gp_call *call, size_t *sc
   return GP_OK;
 }
 
-gp_status gp_cuda_open_side(gp_gpu *gpu) {
-  GP_GPU_TRY(gp_cuda_use(gpu));
-  gp_gpu_note_path(gpu, "gradients", "of weights", "a second stream", NULL);
-  return gp_gemm_open_side(gpu);
-}
-
 /* Run an op; a view has nothing to run. */
 gp_status gp_cuda_run(gp_gpu *gpu, gp_op op, const gp_gpu_call *call) {
   const gp_gpu_kernel *kernel = find(op);
   if (!kernel) return GP_EINVAL;
   GP_GPU_TRY(gp_cuda_use(gpu));
-  gpu->now = call->stream;
-  gp_status status = kernel->run ? kernel->run(gpu, call) : GP_OK;
-  gpu->now = GP_STREAM_COMPUTE;
-  return status;
+  return kernel->run ? kernel->run(gpu, call) : GP_OK;
 }
 
 /* ---- work that is no op (work.h) ------------------------------------------------------------ */

@@ -41,7 +41,6 @@ template <typename T> static __device__ unsigned long long find_broken(const val
 
 template <typename T>
 static __global__ void check_kernel(values<T> v, gp_gpu_fault *fault, uint32_t tag) {
-  gp_kernel_begin();
   __shared__ unsigned long long block_first;
   if (threadIdx.x == 0) block_first = NONE;
   __syncthreads();
@@ -79,7 +78,6 @@ gp_status gp_gpu_work_check_finite(gp_gpu *gpu, const gp_arg *value, gp_gpu_faul
 
 /* One block; every thread adds all counts, which are few. */
 static __global__ void settle_kernel(const int64_t *counts, gp_step_block *blocks, int count) {
-  gp_kernel_begin();
   int64_t sum = 0;
   for (int i = 0; i < count; i++) sum += counts[i];
   for (int i = threadIdx.x; i < count; i += THREADS)

@@ -48,7 +48,6 @@ static __device__ inline row_numbers numbers_of(const gp_attention &a, const wor
 
 template <typename T, int D>
 static __global__ void __launch_bounds__(THREADS, 3) attention_tensor_dq(gp_attention a) {
-  gp_kernel_begin();
   const int N = OTHERS;
   typedef dq_tiles<T, D> shared;
   GP_SHARED(shared, t);
@@ -169,7 +168,6 @@ template <int D> static constexpr int dk_dv_blocks() { return D <= 64 ? 3 : 2; }
 template <typename T, int D>
 static __global__ void __launch_bounds__(THREADS, dk_dv_blocks<D>())
     attention_tensor_dk_dv(gp_attention a) {
-  gp_kernel_begin();
   typedef dk_dv_tiles<T, D> shared;
   GP_SHARED(shared, t);
   const work w = work_of<SIDE>(a, {a.groups, a.keys, D}, false);

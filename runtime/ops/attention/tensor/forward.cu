@@ -85,7 +85,6 @@ static __device__ inline float finish_row(const gp_attention &a, const work &w, 
 
 template <typename T, int D>
 static __global__ void __launch_bounds__(THREADS, 3) attention_tensor_forward(gp_attention a) {
-  gp_kernel_begin();
   const int N = keys_of<D>::at_once;
   typedef forward_tiles<T, D> shared;
   GP_SHARED(shared, t);
