@@ -30,6 +30,14 @@ enum { ROWS = GP_SCATTERED_ROWS };
 #define UNROLL GP_UNROLL(16)
 #define INLINE static inline __attribute__((always_inline))
 
+/* An address in a register of its own: gcc adds up the parts of several addresses at every use
+ * else, and lacks registers for them. */
+#if defined(__GNUC__)
+#define SETTLE(p) __asm__("" : "+r"(p))
+#else
+#define SETTLE(p) (void)(p)
+#endif
+
 bool gp_scattered_fits(int64_t columns) { return columns > 0 && columns % LANES == 0; }
 
 /* The most vectors of a tile whose columns are no more than those that are left. */
@@ -88,9 +96,16 @@ INLINE void multiply_outer(const gp_scattered_outer *s, int64_t row, int64_t col
   float *to = sums + row * s->ld + column;
   UNROLL for (int r = 0; r < rows; r++) UNROLL for (int v = 0; v < vectors; v++) sum[r][v] =
       s->add ? LOAD(to + r * s->ld + v * LANES) : EVERY(0);
+  const int64_t left_at = s->left_at + row, right_at = s->right_at + column;
   for (int64_t p = 0; p < s->places; p++) {
-    const float *a = s->left[p] + s->left_at + row, *w = s->right[p] + s->right_at + column;
+    const float *a = s->left[p] + left_at, *w = s->right[p] + right_at;
+    const float *next = s->right[p + GP_SCATTERED_AHEAD] + right_at;
     vector b[VECTORS];
+    SETTLE(a);
+    SETTLE(w);
+    SETTLE(next);
+    UNROLL for (int v = 0; v < vectors; v++) __builtin_prefetch(next + v * LANES);
+    __builtin_prefetch(s->left[p + GP_SCATTERED_AHEAD] + left_at + rows - 1);
     UNROLL for (int v = 0; v < vectors; v++) b[v] = LOAD(w + v * LANES);
     UNROLL for (int r = 0; r < rows; r++) {
       const vector x = EVERY(a[r]);
@@ -113,14 +128,30 @@ INLINE void outer_rows(const gp_scattered_outer *s, int64_t row, int64_t column,
   }
 }
 
-/* Column by column: what the places hold of them stays in the first-level cache for all rows. */
-void gp_scattered_outer_multiply(const gp_scattered_outer *s, float *sums) {
-  for (int64_t column = 0; column < s->columns;) {
-    const int64_t vectors = vectors_of(s->columns - column);
-    for (int64_t row = 0; row < s->rows; row += ROWS) switch (vectors) {
-      case 1: outer_rows(s, row, column, sums, 1); break;
-      case 2: outer_rows(s, row, column, sums, 2); break;
-      default: outer_rows(s, row, column, sums, VECTORS);
+/* Copies what the rows on the right have of a tile's columns to the strip. */
+static void copy_strip(const gp_scattered_outer *s, int64_t column, int64_t vectors) {
+  for (int64_t p = 0; p < s->places; p++) {
+    const float *from = s->right[p] + s->right_at + column;
+    const float *next = s->right[p + GP_SCATTERED_AHEAD] + s->right_at + column;
+    for (int64_t v = 0; v < vectors; v++) __builtin_prefetch(next + v * LANES);
+    for (int64_t v = 0; v < vectors; v++) STORE(s->strip[p] + v * LANES, LOAD(from + v * LANES));
+  }
+}
+
+/* Column by column: what the places hold of them is used for all rows while a cache has it. */
+void gp_scattered_outer_multiply(const gp_scattered_outer *all, float *sums) {
+  gp_scattered_outer s = *all;
+  if (s.strip) s.right = (const float *const *)s.strip;
+  for (int64_t column = 0; column < s.columns;) {
+    const int64_t vectors = vectors_of(s.columns - column);
+    if (s.strip) {
+      copy_strip(all, column, vectors);
+      s.right_at = -column; /* the strip begins with this column */
+    }
+    for (int64_t row = 0; row < s.rows; row += ROWS) switch (vectors) {
+      case 1: outer_rows(&s, row, column, sums, 1); break;
+      case 2: outer_rows(&s, row, column, sums, 2); break;
+      default: outer_rows(&s, row, column, sums, VECTORS);
       }
     column += vectors * LANES;
   }

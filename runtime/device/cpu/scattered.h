@@ -13,7 +13,9 @@
 enum {
   GP_SCATTERED_ROWS = 6,   /* of a tile: with 4 vectors each they take 24 of 32 registers */
   GP_SCATTERED_PANEL = 64, /* columns of a tile, at most */
-  GP_SCATTERED_TAPS = 16   /* of a call, at most */
+  GP_SCATTERED_TAPS = 16,  /* of a call, at most */
+  GP_SCATTERED_AHEAD = 8   /* places whose rows are asked for before they are read: the second-level
+                              cache has answered by then, and the first one has kept them */
 };
 
 /* Can the processor that the build is for do products with so many columns well? */
@@ -34,14 +36,24 @@ typedef struct gp_scattered {
 /* to[r][column] of GP_SCATTERED_ROWS rows, from rows of `from` that begin at `row`. */
 void gp_scattered_multiply(const gp_scattered *s, int64_t row, float *const *to);
 
-/* Sums over places of one row's elements times another's. */
+/* Sums over places of one row's elements times another's.
+ *
+ * Rows that lie a multiple of 4 KiB apart share a few lines of every cache and push each other out.
+ * With `strip` the columns of a tile are first copied to rows that lie side by side. */
 typedef struct gp_scattered_outer {
   int64_t places;
-  const float *const *left, *const *right; /* [places] */
+  const float *const *left, *const *right; /* [places], then what gp_scattered_look_ahead adds */
+  float *const *strip;                     /* rows of a panel, as many, or NULL */
   int64_t left_at, right_at;               /* the first element of both that is read */
   int64_t rows, columns, ld;               /* of the sums; columns fit */
   bool add;
 } gp_scattered_outer;
+
+/* Fill what follows the places of a table. Those who walk it ask for rows so far ahead, and begin
+ * again when they are at its end. */
+static inline void gp_scattered_look_ahead(const float **rows, int64_t places) {
+  for (int64_t i = 0; i < GP_SCATTERED_AHEAD && places > 0; i++) rows[places + i] = rows[i];
+}
 
 /* sums[i * ld + j] of all rows and columns. */
 void gp_scattered_outer_multiply(const gp_scattered_outer *s, float *sums);
