@@ -49,40 +49,63 @@ static int64_t vectors_of(int64_t columns) {
 
 /* ---- rows times matrices -------------------------------------------------------------------- */
 
-INLINE void multiply(const gp_scattered *s, int64_t row, float *const *to, int64_t column,
-                     const int vectors) {
+/* What all tiles of a call share, and the tile. */
+typedef struct product {
+  const gp_scattered *s;
+  const gp_scattered_taps *taps;
+  const gp_scattered_tile *tile;
+  int64_t number;
+} product;
+
+INLINE void multiply(const product *p, int64_t column, const int rows, const int vectors) {
+  const gp_scattered *s = p->s;
+  float *const *to = p->tile->to;
+  const int64_t begin = s->column + column, ahead_at = p->number * s->ahead_step * s->depth;
   vector sum[ROWS][VECTORS];
-  column += s->column;
-  UNROLL for (int r = 0; r < ROWS; r++) UNROLL for (int v = 0; v < vectors; v++) {
+  UNROLL for (int r = 0; r < rows; r++) UNROLL for (int v = 0; v < vectors; v++) {
     if (s->add)
-      sum[r][v] = LOAD(to[r] + column + v * LANES);
+      sum[r][v] = LOAD(to[r] + begin + v * LANES);
     else
-      sum[r][v] = s->bias ? LOAD(s->bias + column + v * LANES) : EVERY(0);
+      sum[r][v] = s->bias ? LOAD(s->bias + begin + v * LANES) : EVERY(0);
   }
-  for (int64_t t = 0; t < s->taps; t++) {
-    const float *const *from = s->from + t * s->rows + row;
-    const float *a[ROWS], *w = s->weight[t] + column - s->column;
-    UNROLL for (int r = 0; r < ROWS; r++) a[r] = from[r] + s->at;
-    for (int64_t k = 0; k < s->depth; k++, w += s->width) {
+  for (int64_t t = 0; t < p->taps->count; t++) {
+    const int64_t at = s->at + p->taps->offset[t], tap = p->taps->weight[t];
+    const float *a[ROWS], *w = s->weight[tap] + column, *ahead = s->ahead[tap] + ahead_at;
+    UNROLL for (int r = 0; r < rows; r++) a[r] = p->tile->from[r] + at;
+    for (int64_t k = 0; k < s->depth; k++, w += s->width, ahead += s->ahead_step) {
       vector b[VECTORS];
+      __builtin_prefetch(ahead, 0, 2); /* to the second-level cache */
       UNROLL for (int v = 0; v < vectors; v++) b[v] = LOAD(w + v * LANES);
-      UNROLL for (int r = 0; r < ROWS; r++) {
+      UNROLL for (int r = 0; r < rows; r++) {
         const vector x = EVERY(a[r][k]);
         UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = FUSED(x, b[v], sum[r][v]);
       }
     }
   }
-  UNROLL for (int r = 0; r < ROWS; r++) UNROLL for (int v = 0; v < vectors; v++)
-      STORE(to[r] + column + v * LANES, sum[r][v]);
+  UNROLL for (int r = 0; r < rows; r++) UNROLL for (int v = 0; v < vectors; v++)
+      STORE(to[r] + begin + v * LANES, sum[r][v]);
 }
 
-void gp_scattered_multiply(const gp_scattered *s, int64_t row, float *const *to) {
+INLINE void multiply_rows(const product *p, int64_t column, const int vectors) {
+  switch (p->tile->rows) {
+  case 1: multiply(p, column, 1, vectors); break;
+  case 2: multiply(p, column, 2, vectors); break;
+  case 3: multiply(p, column, 3, vectors); break;
+  case 4: multiply(p, column, 4, vectors); break;
+  case 5: multiply(p, column, 5, vectors); break;
+  default: multiply(p, column, ROWS, vectors);
+  }
+}
+
+void gp_scattered_multiply(const gp_scattered *s, const gp_scattered_taps *taps, int64_t number,
+                           const gp_scattered_tile *tile) {
+  const product p = {s, taps, tile, number};
   for (int64_t column = 0; column < s->columns;) {
     const int64_t vectors = vectors_of(s->columns - column);
     switch (vectors) {
-    case 1: multiply(s, row, to, column, 1); break;
-    case 2: multiply(s, row, to, column, 2); break;
-    default: multiply(s, row, to, column, VECTORS);
+    case 1: multiply_rows(&p, column, 1); break;
+    case 2: multiply_rows(&p, column, 2); break;
+    default: multiply_rows(&p, column, VECTORS);
     }
     column += vectors * LANES;
   }
@@ -160,8 +183,9 @@ void gp_scattered_outer_multiply(const gp_scattered_outer *all, float *sums) {
 #else
 
 bool gp_scattered_fits(int64_t columns) { return columns < 0; }
-void gp_scattered_multiply(const gp_scattered *s, int64_t row, float *const *to) {
-  (void)s, (void)row, (void)to;
+void gp_scattered_multiply(const gp_scattered *s, const gp_scattered_taps *taps, int64_t number,
+                           const gp_scattered_tile *tile) {
+  (void)s, (void)taps, (void)number, (void)tile;
 }
 void gp_scattered_outer_multiply(const gp_scattered_outer *s, float *sums) { (void)s, (void)sums; }
 

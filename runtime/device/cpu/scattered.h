@@ -23,18 +23,31 @@ bool gp_scattered_fits(int64_t columns);
 
 /* Rows times matrices, summed over taps. */
 typedef struct gp_scattered {
-  const float *const *from;               /* [taps, rows]: where the source of a row begins */
-  int64_t rows, taps;                     /* rows: addresses from one tap to the next */
-  int64_t at, depth;                      /* elements [at, at + depth) of each are read */
+  int64_t at, depth;                      /* elements [at, at + depth) of each row are read */
   const float *weight[GP_SCATTERED_TAPS]; /* of each tap: [depth, columns] */
+  const float *ahead[GP_SCATTERED_TAPS];  /* the weight that is read next, of which each tile */
+  int64_t ahead_step;                     /* asks for so many elements per row of this one */
   int64_t width;                          /* elements between rows of the weight */
   int64_t column, columns;                /* of the result; they fit and are at most a panel */
   bool add;                               /* to what the result holds, else: */
-  const float *bias;                      /* [columns of the result], or NULL: zeros */
+  const float *bias;                      /* of all columns, or NULL: zeros */
 } gp_scattered;
 
-/* to[r][column] of GP_SCATTERED_ROWS rows, from rows of `from` that begin at `row`. */
-void gp_scattered_multiply(const gp_scattered *s, int64_t row, float *const *to);
+/* What a tile is summed over: numbers of weights, and how far behind a row's address the source
+ * of each one is. */
+typedef struct gp_scattered_taps {
+  int64_t count, weight[GP_SCATTERED_TAPS], offset[GP_SCATTERED_TAPS];
+} gp_scattered_taps;
+
+typedef struct gp_scattered_tile {
+  int64_t rows; /* 1 .. GP_SCATTERED_ROWS */
+  const float *from[GP_SCATTERED_ROWS];
+  float *to[GP_SCATTERED_ROWS];
+} gp_scattered_tile;
+
+/* to[r][column] of all rows. number: of the tile among those that share the weight. */
+void gp_scattered_multiply(const gp_scattered *s, const gp_scattered_taps *taps, int64_t number,
+                           const gp_scattered_tile *tile);
 
 /* Sums over places of one row's elements times another's.
  *
