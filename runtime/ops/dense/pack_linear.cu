@@ -9,8 +9,7 @@
 static gp_status run(gp_gpu *gpu, const gp_gpu_call *call) {
   const gp_meta *w = call->op.in[0].meta;
   if (call->op.attr->pack_linear.half || call->op.attr->pack_linear.transposed)
-    return gp_gpu_fail(GP_EUNSUPPORTED,
-                       "pack_linear: bf16 and for linear_dx: only on CPU devices");
+    return gp_gpu_fail(GP_EUNSUPPORTED, "pack_linear: bf16 and for linear_dx: only on CPU devices");
   const int64_t n = w->shape.dim[0], k = w->shape.dim[1];
   const gp_meta to = gp_rows_meta(w->dtype, k, n, gp_packed_stride(n));
   gp_meta from = to;
