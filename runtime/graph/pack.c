@@ -1,15 +1,17 @@
 /* graph/pack.c - weights in the order that their products want, made once per change of the weight
  * instead of once per product.
  *
- * Every forward `linear` whose weight is a parameter reads a packed weight instead; so does every
- * `linear_dx` in bf16, and every convolution, forward or not. A packed weight is an opaque value
- * that pack_linear or pack_conv2d makes. It depends on parameters only, so the cut makes it once
- * before the first micro-batch (graph/stages.c), and all plans of a pipeline share its memory. The
- * gradient still names the parameter itself. So does an op that packs a weight which is read as
- * bf16: then no other op needs the cast. */
+ * Every forward `linear` whose weight is a parameter gets it packed instead, every `linear_dx` in
+ * bf16 and where the rows of the weight lie too evenly for a cache (ops/dense/packed.h), and every
+ * convolution, forward or not: an opaque value that pack_linear or pack_conv2d makes. It depends on
+ * parameters only, so the cut makes it once before the first micro-batch (graph/stages.c); its
+ * memory is shared by all plans of a pipeline. The gradient still names the parameter itself, and
+ * so does what packs a weight that is read as bf16: nothing else needs the cast then.
+ */
 #include "base/memory.h"
 #include "base/tensor.h"
 #include "graph/graph.h"
+#include "ops/dense/packed.h"
 
 /* Is it a linear, or one fused with what follows it (graph/fuse.c)? */
 static bool is_linear(gp_op op) {
@@ -72,11 +74,18 @@ static gp_status find_or_make(gp_graph *graph, const gp_node *reader, gp_ref *co
   return gp_graph_note(graph, GP_FOUND_PACK, key, reader->layer, *copy);
 }
 
-/* bf16 products want the weight in panels for dx too; f16 has no panels. */
+/* Products of bf16 want the weight in panels for dx, too; others where its rows lie too evenly;
+ * f16 has none of its own. */
+static bool wants_copy_for_dx(const gp_graph *graph, const gp_node *node) {
+  const gp_meta *dy = &graph->values[node->in[0]].meta, *w = &graph->values[node->in[1]].meta;
+  const bool crowded = w->shape.rank == 2 && gp_packed_stride(w->shape.dim[1]) > w->shape.dim[1];
+  return dy->dtype == GP_BF16 || (dy->dtype != GP_F16 && crowded);
+}
+
 static bool wants_copy(const gp_graph *graph, const gp_node *node) {
   const bool half = is_linear(node->op) || is_linear_dx(node->op) ? reads_bf16(graph, node) : false;
-  bool linear =
-      (is_linear(node->op) && node->phase == GP_FORWARD) || (is_linear_dx(node->op) && half);
+  bool linear = (is_linear(node->op) && node->phase == GP_FORWARD) ||
+                (is_linear_dx(node->op) && wants_copy_for_dx(graph, node));
   if (!(linear || is_convolution(node->op)) || is_packed(node)) return false;
   const gp_ref weight = weight_of(graph, node);
   if (weight == GP_NONE || (weight != node->in[1] && !half)) return false;

@@ -6,6 +6,7 @@
 #include "base/tensor.h"
 #include "device/cpu/gemm.h"
 #include "ops/cut.h"
+#include "ops/dense/packed.h"
 #include "ops/half/product.h"
 #include "ops/infer.h"
 

@@ -27,8 +27,7 @@ static gp_status check_packed(const gp_sig *sig) {
   const gp_shape weight = {2, {sig->attr->linear.packed, gp_meta_width(x)}};
   if (x->dtype == GP_BF16)
     return gp_operand_packed(sig, GP_OP_linear, 1, gp_half_packed_bytes(&weight, false));
-  GP_TRY(gp_size_mul((size_t)sig->attr->linear.packed, (size_t)gp_meta_width(x), &bytes));
-  GP_TRY(gp_size_mul(bytes, gp_dtype_size(x->dtype), &bytes));
+  GP_TRY(gp_packed_bytes(x->dtype, weight.dim[1], weight.dim[0], &bytes));
   return gp_operand_packed(sig, GP_OP_linear, 1, bytes);
 }
 
@@ -108,11 +107,11 @@ static factor factor_of(const gp_call *call, gp_span part) {
   int64_t k = gp_meta_width(call->in[0].meta), n = part.last - part.first;
   if (call->attr->linear.packed)
     return (factor){gp_arg_at(&(gp_arg){w->data, call->in[0].meta}, part.first),
-                    call->attr->linear.packed};
+                    gp_packed_stride(call->attr->linear.packed)};
   gp_meta from = {w->meta->dtype, {2, {k, n}}, {1, k}, 0};
-  gp_meta to = {w->meta->dtype, {2, {k, n}}, {n, 1}, 0};
+  gp_meta to = {w->meta->dtype, {2, {k, n}}, {gp_packed_stride(n), 1}, 0};
   gp_view_copy(&to, part.scratch, &from, gp_arg_at(w, part.first * k));
-  return (factor){part.scratch, n};
+  return (factor){part.scratch, gp_packed_stride(n)};
 }
 
 static gp_status run_linear(const gp_call *call, gp_span span) {
@@ -133,7 +132,7 @@ static size_t scratch_linear(const gp_call *call) {
   if (gp_half_multiplies(call)) return gp_half_linear_scratch(call);
   if (call->attr->linear.packed) return 0;
   int64_t n = w->dim[0] < PART ? w->dim[0] : PART;
-  return (size_t)(n * w->dim[1]) * gp_dtype_size(call->in[1].meta->dtype);
+  return (size_t)(gp_packed_stride(n) * w->dim[1]) * gp_dtype_size(call->in[1].meta->dtype);
 }
 
 const gp_op_def gp_def_linear = {GP_OP_ROW(linear),
@@ -148,18 +147,23 @@ const gp_op_def gp_def_linear = {GP_OP_ROW(linear),
 
 /* ---- gradient of the input ----------------------------------------------------------------- */
 
-/* A weight packed for linear_dx, in bf16: the attribute gives K, and dy gives N. */
+/* Packed for linear_dx: the attribute says K, dy N. */
 static gp_status infer_packed_dx(gp_sig *sig) {
   const gp_meta *dy = sig->in[0];
   const int64_t packed = sig->attr->linear_dx.packed;
   GP_TRY(gp_operand_rank(sig, GP_OP_linear_dx, 0, 1));
-  if (packed < 0 || dy->dtype != GP_BF16)
+  if (packed < 0 || dy->dtype == GP_F16)
     return gp_fail(GP_ERANGE,
                    "packed is %lld and the gradient %s, expected 0, or the inputs of a "
-                   "weight and bf16",
+                   "weight and no f16",
                    (long long)packed, gp_dtype_name(dy->dtype));
   const gp_shape w = {2, {gp_meta_width(dy), packed}}, out = gp_shape_with_last(&dy->shape, packed);
-  GP_TRY(gp_operand_packed(sig, GP_OP_linear_dx, 1, gp_half_packed_bytes(&w, true)));
+  size_t bytes;
+  if (dy->dtype == GP_BF16)
+    bytes = gp_half_packed_bytes(&w, true);
+  else
+    GP_TRY(gp_packed_bytes(dy->dtype, w.dim[0], packed, &bytes));
+  GP_TRY(gp_operand_packed(sig, GP_OP_linear_dx, 1, bytes));
   return gp_infer_out(sig, dy->dtype, &out);
 }
 
@@ -182,9 +186,15 @@ static gp_cost cost_linear_dx(const gp_sig *sig) {
 
 static gp_status run_rows_dx(const gp_call *call, gp_span rows) {
   const gp_arg *dy = &call->in[0], *w = &call->in[1], *dx = &call->out[0];
-  int64_t n = w->meta->shape.dim[0], k = w->meta->shape.dim[1];
-  gp_gemm g = {
-      .m = rows.last - rows.first, .n = k, .k = n, .lda = n, .ldb = k, .ldc = k, .alpha = 1};
+  const bool packed = call->attr->linear_dx.packed != 0;
+  const int64_t n = gp_meta_width(dy->meta), k = gp_meta_width(dx->meta);
+  gp_gemm g = {.m = rows.last - rows.first,
+               .n = k,
+               .k = n,
+               .lda = n,
+               .ldb = packed ? gp_packed_stride(k) : k,
+               .ldc = k,
+               .alpha = 1};
   return gp_multiply(dx->meta->dtype, g, gp_arg_at(dy, rows.first * n), w->data,
                      gp_arg_at(dx, rows.first * k));
 }

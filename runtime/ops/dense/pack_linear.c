@@ -1,5 +1,5 @@
-/* ops/dense/pack_linear.c - w [N, K] -> the bytes of its transpose, [K, N], by which linear
- * multiplies.
+/* ops/dense/pack_linear.c - w [N, K] -> the bytes of its transpose, [K, N], which linear multiplies
+ * with; or of itself for linear_dx, where its rows lie too evenly (gp_packed_stride).
  *
  * The value is opaque, so its order may change to whatever suits the products best, without changes
  * elsewhere: linear gets N from its attribute and K from its input. */
@@ -16,10 +16,14 @@ static gp_status infer(gp_sig *sig) {
   GP_TRY(gp_operand_shape(sig, GP_OP_pack_linear, 0, &(gp_shape){2, {GP_ANY_DIM, GP_ANY_DIM}}, -1));
   if (makes_panels(sig->in[0]->dtype, sig->attr))
     return gp_infer_packed(sig, gp_half_packed_bytes(&sig->in[0]->shape, transposed));
-  return gp_infer_packed(sig, gp_meta_bytes(sig->in[0]));
+  const gp_shape *w = &sig->in[0]->shape;
+  size_t bytes;
+  GP_TRY(gp_packed_bytes(sig->in[0]->dtype, w->dim[transposed ? 0 : 1], w->dim[transposed ? 1 : 0],
+                         &bytes));
+  return gp_infer_packed(sig, bytes);
 }
 
-/* The source and the result of the transposition: both are [K, N]. */
+/* What is read, and what is written: both [K, N], or [N, K] for linear_dx. */
 typedef struct turn {
   gp_meta from, to;
   gp_call call;
@@ -27,9 +31,11 @@ typedef struct turn {
 
 static void make_turn(const gp_call *call, turn *t) {
   const gp_meta *w = call->in[0].meta;
-  const gp_shape turned = {2, {w->shape.dim[1], w->shape.dim[0]}};
-  t->from = (gp_meta){w->dtype, turned, {1, w->shape.dim[1]}, 0};
-  t->to = (gp_meta){w->dtype, turned, {w->shape.dim[0], 1}, 0};
+  const int64_t n = w->shape.dim[0], k = w->shape.dim[1];
+  t->from = (gp_meta){w->dtype, {2, {k, n}}, {1, k}, 0};
+  if (call->attr->pack_linear.transposed) t->from = (gp_meta){w->dtype, {2, {n, k}}, {k, 1}, 0};
+  t->to = t->from;
+  t->to.stride[0] = gp_packed_stride(t->to.shape.dim[1]), t->to.stride[1] = 1;
   t->call = *call;
   t->call.in[0].meta = &t->from;
   t->call.out[0].meta = &t->to;

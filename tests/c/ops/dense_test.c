@@ -125,6 +125,25 @@ TEST(packed_weights_give_the_bits_of_plain_ones) {
   finish();
 }
 
+/* Rows of 256 elements and of multiples are packed a line apart (gp_packed_stride). */
+TEST(packed_weights_whose_rows_would_lie_too_evenly_give_the_same_bits) {
+  for (gp_dtype d = GP_F32; d <= GP_F64; d++) {
+    gp_tensor *x = noise(d, SHAPE(70, 512), 1), *w = noise(d, SHAPE(256, 512), 2);
+    gp_tensor *dy = noise(d, SHAPE(70, 256), 3);
+    gp_tensor *packed = then(same_in_pieces(APPLY(pack_linear, NO_ATTRS, w)), NULL);
+    CHECK(gp_tensor_bytes(packed) == 512 * (256 + 16) * gp_dtype_size(d));
+    CHECK(gp_tensor_equal(
+        output(APPLY(linear, NO_ATTRS, x, w)),
+        then(same_in_pieces(APPLY(linear, ((gp_attrs){.linear = {256}}), x, packed)), NULL)));
+    gp_tensor *back =
+        output(APPLY(pack_linear, ((gp_attrs){.pack_linear = {.transposed = true}}), w));
+    CHECK(gp_tensor_equal(
+        output(APPLY(linear_dx, NO_ATTRS, dy, w)),
+        then(same_in_pieces(APPLY(linear_dx, ((gp_attrs){.linear_dx = {512}}), dy, back)), NULL)));
+  }
+  finish();
+}
+
 TEST(packed_weights_are_refused_where_they_do_not_fit) {
   gp_tensor *x = zeros(GP_F32, SHAPE(4, 3)), *w = zeros(GP_F32, SHAPE(5, 3));
   gp_tensor *packed = output(APPLY(pack_linear, NO_ATTRS, w));
@@ -350,6 +369,7 @@ TEST(embedding_says_which_id_is_outside_and_where) {
 TEST_MAIN(linear_is_x_wt_plus_b, linear_takes_one_row_and_no_row,
           linear_gradients_are_those_of_the_function, linear_dw_accumulates_and_cuts_by_rows,
           linear_names_both_shapes, packed_weights_give_the_bits_of_plain_ones,
+          packed_weights_whose_rows_would_lie_too_evenly_give_the_same_bits,
           packed_weights_are_refused_where_they_do_not_fit, linear_gelu_has_the_bits_of_the_two_ops,
           linear_gelu_works_without_its_second_output, linear_gelu_dx_has_the_bits_of_the_two_ops,
           linear_add_has_the_bits_of_the_two_ops, linear_bias_dw_has_the_bits_of_the_two_ops,

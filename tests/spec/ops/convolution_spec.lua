@@ -22,6 +22,12 @@ local CASES = {
   { { 1, 16, 6, 6 }, { 16, 16, 5, 5 }, { padding = { 2, 2, 2, 2 } } }, -- more taps than a pass
   { { 1, 16, 4, 4 }, { 16, 16, 1, 1 }, { stride = { 3, 2 } } }, -- the stride skips positions
   { { 2, 3, 14, 14 }, { 16, 3, 7, 7 }, { stride = { 2, 2 }, padding = { 3, 3, 3, 3 } } },
+  { { 3, 16, 3, 4 }, { 16, 16, 5, 5 }, { padding = { 2, 2, 2, 2 } } }, -- more taps than the image
+  { { 1, 16, 3, 3 }, { 32, 16, 2, 2 }, { padding = { 3, 0, 2, 4 } } }, -- positions without any tap
+  { { 7, 16, 5, 5 }, { 16, 16, 3, 3 },
+    { stride = { 2, 1 }, dilation = { 1, 2 }, padding = { 1, 1, 2, 2 } } },
+  { { 1, 1024, 13, 14 }, { 16, 1024, 1, 1 }, {} }, -- rows that lie a page apart
+  { { 2, 16, 6, 6 }, { 256, 16, 3, 3 }, { padding = { 1, 1, 1, 1 } } }, -- outputs enough to cut
   { { 2, 48, 5, 5 }, { 48, 1, 3, 3 }, { groups = 48, padding = { 1, 1, 1, 1 } } }, -- gathered
 }
 
@@ -49,6 +55,25 @@ describe("convolutions in f32", function()
       for name, t in pairs(want) do near(name, t, have[name]) end
     end)
   end
+end)
+
+describe("a convolution at the edge of an image", function()
+  it("gives every row of a batch what it gives that row alone", function()
+    local x, w = gp.randn { 7, 16, 5, 6 }, gp.randn { 32, 16, 3, 3 }
+    local y = core.conv2d(x, w, { padding = { 1, 1, 1, 1 } })
+    for i = 1, 7 do
+      local alone = core.conv2d(x:narrow(1, i, 1), w, { padding = { 1, 1, 1, 1 } })
+      assert.are.equal(0, (y:narrow(1, i, 1) - alone):abs():max():item())
+    end
+  end)
+
+  it("multiplies nothing with taps that lie outside", function()
+    local x, w = gp.ones { 1, 16, 3, 3 }, gp.ones { 16, 16, 3, 3 }
+    w:narrow(3, 1, 1):narrow(4, 1, 1):fill_(math.huge) -- the upper left tap
+    local y = core.conv2d(x, w, { padding = { 1, 1, 1, 1 } })
+    assert.are.equal(4 * 16, y:narrow(3, 1, 1):narrow(4, 1, 1):max():item())
+    assert.are.equal(math.huge, y:narrow(3, 2, 1):narrow(4, 2, 1):max():item())
+  end)
 end)
 
 local function model()

@@ -24,7 +24,7 @@ static bool is_packed(const gp_call *call) { return call->in[1].meta->dtype == G
 
 gp_cut gp_conv_cut(const gp_call *call, bool transposed) {
   const gp_conv_job job = job_of(call, transposed);
-  const int64_t blocks = gp_conv_blocks(&job.c, transposed);
+  const int64_t blocks = gp_conv_blocks(&job);
   return (gp_cut){blocks, is_packed(call) ? 1 : (blocks + PIECES - 1) / PIECES};
 }
 

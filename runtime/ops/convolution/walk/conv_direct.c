@@ -1,97 +1,142 @@
 /* ops/convolution/walk/conv_direct.c - blocks of a convolution's result that read the source in
  * place; see conv_walk.h.
  *
- * For each tap a table says where every position finds its channels, or zeros outside of the
- * source. The result is summed in passes over parts of the depth, each small enough that its panel
- * of the weight stays in the second-level cache while all tiles of the block go over it. */
-#include <string.h>
-
-#include "base/tensor.h"
+ * A block is so many tiles (conv_tiles.h). Its result is summed in passes over parts of the depth
+ * (taps times channels), each small enough that its panel of the weight stays in the second-level
+ * cache while all tiles of the block go over it. What lies behind that cache is far away on some
+ * processors (100 to 350 turns on a Xeon), so the tiles ask for the panel that comes next, each for
+ * a part of it. */
 #include "device/cpu/scattered.h"
+#include "ops/convolution/walk/conv_tiles.h"
 #include "ops/convolution/walk/conv_walk.h"
 
 enum { DEPTH = 576 }; /* taps times channels of a pass, at most: 144 KiB of a panel */
-
-_Static_assert(GP_CONV_BLOCK % GP_SCATTERED_ROWS == 0, "a block is whole tiles");
 
 bool gp_conv_is_direct(const gp_conv_job *job) {
   return job->dtype == GP_F32 && gp_conv_read(job) > 0 && gp_scattered_fits(gp_conv_made(job));
 }
 
-/* What a block lays out in scratch; sizes are in bytes. */
-typedef struct tables {
-  const float *from[GP_SCATTERED_TAPS][GP_CONV_BLOCK];
-  float *to[GP_CONV_BLOCK];
-} tables;
-
-static size_t row_bytes(int64_t channels) {
-  return ((size_t)channels * sizeof(float) + 63) / 64 * 64;
+int64_t gp_conv_direct_blocks(const gp_conv *c, bool transposed) {
+  return (gp_conv_count_tiles(c, transposed) + GP_CONV_TILES - 1) / GP_CONV_TILES;
 }
 
-/* Behind the tables lie a row of zeros, and a row that takes what tiles make beyond the block. */
-size_t gp_conv_direct_scratch(const gp_conv_job *job) {
-  return sizeof(tables) + row_bytes(gp_conv_read(job)) + row_bytes(gp_conv_made(job));
+/* ---- passes --------------------------------------------------------------------------------- */
+
+/* Taps [tap, tap + taps) of the kernel, channels [channel, channel + depth) of each. */
+typedef struct pass {
+  int64_t tap, taps, channel, depth;
+} pass;
+
+static int64_t at_most(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/* Equal parts: a short pass loads and stores the result for little. */
+static int64_t taps_together(const gp_conv_job *job) {
+  const int64_t all = job->c.h.kernel * job->c.w.kernel, k = gp_conv_read(job);
+  const int64_t fit = at_most(k < DEPTH ? DEPTH / k : 1, GP_SCATTERED_TAPS);
+  const int64_t passes = (all + fit - 1) / fit;
+  return (all + passes - 1) / passes;
 }
 
-/* Find the rows of the result. */
-static void find_rows(const gp_conv_block *b, tables *t, float *beyond) {
-  const gp_conv_job *job = b->job;
-  const int64_t n = gp_conv_made(job), depth = n * job->c.groups;
-  for (int64_t r = 0; r < GP_CONV_BLOCK; r++) {
-    int64_t place = b->first + r;
-    const bool inside = place < b->last;
-    if (inside && job->transposed)
-      place = gp_conv_place(&b->lattice, place, job->c.h.image, job->c.w.image);
-    t->to[r] = inside ? (float *)job->result + place * depth + b->group * n : beyond;
+static pass first_pass(const gp_conv_job *job) {
+  const int64_t all = job->c.h.kernel * job->c.w.kernel;
+  return (pass){.taps = at_most(all, taps_together(job)),
+                .depth = at_most(gp_conv_read(job), DEPTH)};
+}
+
+/* The pass behind it; false behind the last one, and *p is the first one again. */
+static bool next_pass(const gp_conv_job *job, pass *p) {
+  const int64_t all = job->c.h.kernel * job->c.w.kernel, k = gp_conv_read(job);
+  p->channel += p->depth;
+  if (p->channel < k) {
+    p->depth = at_most(k - p->channel, DEPTH);
+    return true;
   }
+  const int64_t tap = p->tap + p->taps;
+  const pass first = first_pass(job);
+  *p = first;
+  if (tap >= all) return false;
+  p->tap = tap, p->taps = at_most(all - tap, first.taps);
+  return true;
 }
 
-/* Point the tables at taps [tap, tap + taps) of the lattice. */
-static void point(const gp_conv_block *b, tables *t, const float *zeros, int64_t tap,
-                  int64_t taps) {
-  const int64_t k = gp_conv_read(b->job);
-  gp_conv_part part = {
-      .first = b->first, .last = b->last, .channel = b->group * k, .depth = k * b->job->c.groups};
-  for (int64_t i = 0; i < taps; i++) {
-    part.tap = tap + i;
-    gp_conv_point(&b->lattice, &part, b->job->source, zeros, t->from[i]);
-    for (int64_t r = b->last - b->first; r < GP_CONV_BLOCK; r++) t->from[i][r] = zeros;
-  }
-}
-
-/* Run one pass: channels [s->at, s->at + s->depth) of s->taps taps; if no tap meets the lattice, it
- * writes the bias alone. */
-static void run_pass(const gp_conv_block *b, const tables *t, gp_scattered *s, int64_t tap) {
-  const int64_t n = gp_conv_made(b->job), rows = b->last - b->first;
-  for (int64_t column = 0; column < n;) {
-    gp_conv_weight_part w = gp_conv_weight_at(b, 0, s->at, column);
-    for (int64_t i = 0; i < s->taps; i++) {
-      w = gp_conv_weight_at(b, gp_conv_tap(b, tap + i), s->at, column);
-      s->weight[i] = w.data;
+/* Which of the pass's taps the positions of a region meet, in the order of the kernel. */
+static gp_scattered_taps taps_of(const gp_conv_job *job, const gp_conv_lattice *region,
+                                 const pass *p) {
+  const int64_t depth = gp_conv_read(job) * job->c.groups;
+  gp_scattered_taps taps = {0};
+  for (int64_t i = 0; i < region->h.taps; i++) {
+    const int64_t row = (region->h.tap + i * region->h.tap_step) * job->c.w.kernel;
+    if (row + job->c.w.kernel <= p->tap || row >= p->tap + p->taps) continue;
+    for (int64_t j = 0; j < region->w.taps; j++) {
+      const int64_t number = row + region->w.tap + j * region->w.tap_step - p->tap;
+      if (number < 0 || number >= p->taps) continue;
+      taps.weight[taps.count] = number;
+      taps.offset[taps.count++] =
+          (i * region->h.apart * region->w.source + j * region->w.apart) * depth;
     }
-    s->width = w.ld, s->columns = w.columns, s->column = column;
-    for (int64_t r = 0; r < rows; r += GP_SCATTERED_ROWS) gp_scattered_multiply(s, r, t->to + r);
-    column += w.columns;
+  }
+  return taps;
+}
+
+/* ---- blocks --------------------------------------------------------------------------------- */
+
+typedef struct block {
+  const gp_conv_job *job;
+  int64_t group;
+  gp_conv_tiles tiles;
+  gp_scattered_taps taps[GP_CONV_TILES]; /* of each region, in the pass */
+} block;
+
+/* Where the weight of the pass's taps begins; returns what all parts have in common. */
+static gp_conv_weight_part weights_at(const block *b, const pass *p, int64_t column,
+                                      const float **weight) {
+  gp_conv_weight_part part = {0};
+  for (int64_t i = 0; i < p->taps; i++) {
+    part = gp_conv_weight_at(b->job, b->group, p->tap + i, p->channel, column);
+    weight[i] = part.data;
+  }
+  return part;
+}
+
+/* The panel that is read after this one: of the same pass, or the first one of the next. */
+static void look_ahead(const block *b, const pass *p, int64_t column, gp_scattered *s) {
+  pass next = *p;
+  for (int64_t i = 0; i < p->taps; i++) s->ahead[i] = s->weight[i];
+  if (column == gp_conv_made(b->job)) next_pass(b->job, &next), column = 0;
+  next.taps = at_most(next.taps, p->taps);
+  weights_at(b, &next, column, s->ahead);
+  s->ahead_step = (s->width + b->tiles.count - 1) / b->tiles.count;
+}
+
+/* One pass; where a region meets none of its taps the first one makes the bias alone. */
+static void run_pass(block *b, const pass *p, gp_scattered *s) {
+  const int64_t n = gp_conv_made(b->job);
+  for (int64_t r = 0; r < b->tiles.regions; r++)
+    b->taps[r] = taps_of(b->job, &b->tiles.region[r], p);
+  s->at = b->group * gp_conv_read(b->job) + p->channel, s->depth = p->depth;
+  for (int64_t column = 0; column < n; column += s->columns) {
+    const gp_conv_weight_part w = weights_at(b, p, column, s->weight);
+    s->width = w.ld, s->columns = w.columns, s->column = b->group * n + column;
+    look_ahead(b, p, column + w.columns, s);
+    for (int64_t t = 0; t < b->tiles.count; t++) {
+      const gp_scattered_taps *taps = &b->taps[b->tiles.region_of[t]];
+      if (taps->count > 0 || !s->add) gp_scattered_multiply(s, taps, t, &b->tiles.tile[t]);
+    }
   }
 }
 
-void gp_conv_run_direct(const gp_conv_block *b) {
-  const int64_t k = gp_conv_read(b->job), taps = b->lattice.h.taps * b->lattice.w.taps;
-  tables *t = b->scratch;
-  float *zeros = (float *)(void *)(t + 1), *beyond = zeros + row_bytes(k) / sizeof *zeros;
-  const int64_t fit = k < DEPTH ? DEPTH / k : 1;
-  const int64_t together = fit < GP_SCATTERED_TAPS ? fit : GP_SCATTERED_TAPS;
-  gp_scattered s = {.from = t->from[0], .rows = GP_CONV_BLOCK};
-  if (b->job->bias) s.bias = (const float *)b->job->bias + b->group * gp_conv_made(b->job);
-  memset(zeros, 0, row_bytes(k) + row_bytes(gp_conv_made(b->job)));
-  find_rows(b, t, beyond);
-  if (taps == 0) run_pass(b, t, &s, 0);
-  for (int64_t tap = 0; tap < taps; tap += together) {
-    s.taps = taps - tap < together ? taps - tap : together;
-    point(b, t, zeros, tap, s.taps);
-    for (s.at = 0; s.at < k; s.at += DEPTH, s.add = true) {
-      s.depth = k - s.at < DEPTH ? k - s.at : DEPTH;
-      run_pass(b, t, &s, tap);
-    }
+void gp_conv_run_direct(const gp_conv_job *job, int64_t number) {
+  const int64_t tiles = gp_conv_count_tiles(&job->c, job->transposed);
+  const int64_t blocks = gp_conv_direct_blocks(&job->c, job->transposed);
+  block b = {.job = job};
+  /* equal blocks: the weight is read as often for a small one as for a large one */
+  gp_conv_find_tiles(job, number * tiles / blocks, (number + 1) * tiles / blocks, &b.tiles);
+  for (b.group = 0; b.group < job->c.groups; b.group++) {
+    gp_scattered s = {.bias = job->bias};
+    pass p = first_pass(job);
+    do {
+      run_pass(&b, &p, &s);
+      s.add = true;
+    } while (next_pass(job, &p));
   }
 }

@@ -51,14 +51,13 @@ void gp_conv_pack(const gp_shape *weight, bool transposed, gp_dtype dtype, const
   }
 }
 
-gp_conv_weight_part gp_conv_weight_at(const gp_conv_block *b, int64_t tap, int64_t channel,
-                                      int64_t column) {
-  const gp_conv_job *job = b->job;
+gp_conv_weight_part gp_conv_weight_at(const gp_conv_job *job, int64_t group, int64_t tap,
+                                      int64_t channel, int64_t column) {
   const int64_t k = gp_conv_read(job), n = gp_conv_made(job), groups = job->c.groups;
   const int64_t middle = job->transposed ? k * groups : k, width = job->transposed ? n : n * groups;
   const int64_t panel = panel_of(job->dtype, width);
-  const int64_t row = tap * middle + channel + (job->transposed ? b->group * k : 0);
-  const int64_t at = column + (job->transposed ? 0 : b->group * n);
+  const int64_t row = tap * middle + channel + (job->transposed ? group * k : 0);
+  const int64_t at = column + (job->transposed ? 0 : group * n);
   const int64_t first = at / panel * panel, ld = at_most(width - first, panel);
   const int64_t taps = job->c.h.kernel * job->c.w.kernel;
   return (gp_conv_weight_part){element(job->weight, taps * middle * first + row * ld + at - first,
@@ -68,23 +67,16 @@ gp_conv_weight_part gp_conv_weight_at(const gp_conv_block *b, int64_t tap, int64
 
 /* ---- blocks --------------------------------------------------------------------------------- */
 
-static int64_t phases_of(const gp_conv *c, bool transposed) {
-  return transposed ? gp_conv_phases(c) : 1;
-}
-
-static gp_conv_lattice lattice_of(const gp_conv *c, bool transposed, int64_t phase) {
-  return transposed ? gp_conv_image_lattice(c, phase) : gp_conv_map_lattice(c);
-}
-
 static int64_t blocks_of(const gp_conv *c, const gp_conv_lattice *l) {
   return (gp_conv_positions(c, l) + GP_CONV_BLOCK - 1) / GP_CONV_BLOCK;
 }
 
-int64_t gp_conv_blocks(const gp_conv *c, bool transposed) {
+int64_t gp_conv_blocks(const gp_conv_job *job) {
   int64_t blocks = 0;
-  for (int64_t phase = 0; phase < phases_of(c, transposed); phase++) {
-    gp_conv_lattice l = lattice_of(c, transposed, phase);
-    blocks += blocks_of(c, &l);
+  if (gp_conv_is_direct(job)) return gp_conv_direct_blocks(&job->c, job->transposed);
+  for (int64_t i = 0; i < gp_conv_lattices(&job->c, job->transposed); i++) {
+    gp_conv_lattice l = gp_conv_lattice_at(&job->c, job->transposed, i);
+    blocks += blocks_of(&job->c, &l);
   }
   return blocks;
 }
@@ -103,7 +95,7 @@ static int64_t columns_of(const gp_conv_job *job) {
 }
 
 size_t gp_conv_scratch(const gp_conv_job *job) {
-  if (gp_conv_is_direct(job)) return gp_conv_direct_scratch(job);
+  if (gp_conv_is_direct(job)) return 0;
   const int64_t width = columns_of(job) + gp_conv_made(job);
   return (size_t)(GP_CONV_BLOCK * width) * gp_dtype_size(job->dtype);
 }
@@ -126,7 +118,8 @@ static gp_status add_taps(const block *b, int64_t tap, int64_t taps, bool first)
   if (!plain) gp_conv_gather(l, part, job->source, b->of.scratch);
   const void *a = plain ? element(job->source, b->of.first * depth + channel, item) : b->of.scratch;
   for (int64_t column = 0; column < gp_conv_made(job);) {
-    const gp_conv_weight_part w = gp_conv_weight_at(&b->of, gp_conv_tap(&b->of, tap), 0, column);
+    const gp_conv_weight_part w =
+        gp_conv_weight_at(job, b->of.group, gp_conv_tap(&b->of, tap), 0, column);
     const gp_gemm g = {.m = b->of.last - b->of.first,
                        .n = w.columns,
                        .k = taps * k,
@@ -191,19 +184,19 @@ static gp_status run_groups(block *b) {
 }
 
 gp_status gp_conv_run_block(const gp_conv_job *job, int64_t number, void *scratch) {
+  if (gp_conv_is_direct(job)) {
+    gp_conv_run_direct(job, number);
+    return GP_OK;
+  }
   gp_conv_block of = {.job = job, .scratch = scratch};
-  for (int64_t phase = 0;; phase++) {
-    of.lattice = lattice_of(&job->c, job->transposed, phase);
+  for (int64_t i = 0;; i++) {
+    of.lattice = gp_conv_lattice_at(&job->c, job->transposed, i);
     const int64_t blocks = blocks_of(&job->c, &of.lattice);
     if (number < blocks) break;
     number -= blocks;
   }
   of.first = number * GP_CONV_BLOCK;
   of.last = at_most(gp_conv_positions(&job->c, &of.lattice), of.first + GP_CONV_BLOCK);
-  if (gp_conv_is_direct(job)) {
-    for (of.group = 0; of.group < job->c.groups; of.group++) gp_conv_run_direct(&of);
-    return GP_OK;
-  }
   block b = {.of = of};
   b.made = element(scratch, GP_CONV_BLOCK * columns_of(job), gp_dtype_size(job->dtype));
   return run_groups(&b);

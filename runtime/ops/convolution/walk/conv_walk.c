@@ -48,6 +48,14 @@ gp_conv_lattice gp_conv_image_lattice(const gp_conv *c, int64_t number) {
                            image_line(&c->w, number % c->w.stride)};
 }
 
+int64_t gp_conv_lattices(const gp_conv *c, bool transposed) {
+  return transposed ? gp_conv_phases(c) : 1;
+}
+
+gp_conv_lattice gp_conv_lattice_at(const gp_conv *c, bool transposed, int64_t number) {
+  return transposed ? gp_conv_image_lattice(c, number) : gp_conv_map_lattice(c);
+}
+
 int64_t gp_conv_place(const gp_conv_lattice *l, int64_t p, int64_t height, int64_t width) {
   int64_t i = p / l->w.count % l->h.count, row = p / l->w.count / l->h.count;
   return (row * height + l->h.first + i * l->h.step) * width + l->w.first +

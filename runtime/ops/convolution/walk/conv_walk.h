@@ -36,6 +36,9 @@ gp_conv_lattice gp_conv_map_lattice(const gp_conv *c);
 /* The lattices of a result that is an image, numbered 0 .. gp_conv_phases - 1. */
 int64_t gp_conv_phases(const gp_conv *c);
 gp_conv_lattice gp_conv_image_lattice(const gp_conv *c, int64_t number);
+/* Of either: how many, and number 0 .. of them. */
+int64_t gp_conv_lattices(const gp_conv *c, bool transposed);
+gp_conv_lattice gp_conv_lattice_at(const gp_conv *c, bool transposed, int64_t number);
 
 static inline int64_t gp_conv_positions(const gp_conv *c, const gp_conv_lattice *l) {
   return c->rows * l->h.count * l->w.count;
@@ -72,12 +75,12 @@ typedef struct gp_conv_job {
   void *result;
 } gp_conv_job;
 
-/* Count the blocks of all lattices. */
-int64_t gp_conv_blocks(const gp_conv *c, bool transposed);
+/* Blocks of all lattices. */
+int64_t gp_conv_blocks(const gp_conv_job *job);
 size_t gp_conv_scratch(const gp_conv_job *job);
 gp_status gp_conv_run_block(const gp_conv_job *job, int64_t block, void *scratch);
 
-/* One block of one group, as both ways of making it use it. */
+/* One gathered block of one group. */
 typedef struct gp_conv_block {
   const gp_conv_job *job;
   gp_conv_lattice lattice;
@@ -103,8 +106,8 @@ static inline int64_t gp_conv_tap(const gp_conv_block *b, int64_t t) {
 
 /* Blocks that read the source in place. */
 bool gp_conv_is_direct(const gp_conv_job *job);
-size_t gp_conv_direct_scratch(const gp_conv_job *job);
-void gp_conv_run_direct(const gp_conv_block *b);
+int64_t gp_conv_direct_blocks(const gp_conv *c, bool transposed);
+void gp_conv_run_direct(const gp_conv_job *job, int64_t block);
 
 /* ---- the packed weight ---------------------------------------------------------------------- */
 
@@ -114,14 +117,14 @@ void gp_conv_run_direct(const gp_conv_block *b);
 void gp_conv_pack(const gp_shape *weight, bool transposed, gp_dtype dtype, const void *from,
                   void *to, gp_span rows);
 
-/* Where a product finds the weight of the block's group: for rows from `channel` of a tap of the
+/* Where a product finds the weight of a group: for rows from `channel` of a tap of the
  * kernel on, and columns from `column` of the group on, as many as the panel still has. */
 typedef struct gp_conv_weight_part {
   const void *data;
   int64_t columns, ld;
 } gp_conv_weight_part;
 
-gp_conv_weight_part gp_conv_weight_at(const gp_conv_block *b, int64_t tap, int64_t channel,
-                                      int64_t column);
+gp_conv_weight_part gp_conv_weight_at(const gp_conv_job *job, int64_t group, int64_t tap,
+                                      int64_t channel, int64_t column);
 
 #endif
