@@ -73,7 +73,7 @@ TEST(what_nobody_made_was_there_at_its_first_reader) {
   gp_access_list_free(&list);
 }
 
-/* ---- alive at once ------------------------------------------------------------------------------ */
+/* ---- alive at once -------------------------------------------------------------------------- */
 
 typedef struct counter {
   int32_t live, peak, told;
@@ -135,7 +135,7 @@ TEST(joined_tasks_overlap) {
   CHECK(count_of(&list).peak == 2);
 }
 
-/* ---- slots -------------------------------------------------------------------------------------- */
+/* ---- slots ---------------------------------------------------------------------------------- */
 
 TEST(the_lowest_free_slot_is_taken) {
   gp_access_list list = LIST(6, false, {0, 0, 0, W}, {1, 0, 1, W}, {2, 0, 0, R}, {3, 0, 2, W},
@@ -166,7 +166,7 @@ TEST(a_ring_is_as_large_as_no_two_live_instances_meet) {
   gp_access_list_free(&list);
 }
 
-/* ---- without memory ----------------------------------------------------------------------------- */
+/* ---- without memory ------------------------------------------------------------------------- */
 
 TEST(nothing_is_kept_where_memory_runs_out) {
   for (uint64_t n = 1; n < 40; n++) {
