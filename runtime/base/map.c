@@ -5,6 +5,8 @@
  */
 #include "base/map.h"
 
+#include <string.h>
+
 #include "base/memory.h"
 
 /* The multiplier is that of splitmix64. */
@@ -56,6 +58,14 @@ gp_status gp_map_put(gp_map *map, gp_map_key key, int32_t value) {
   if (2 * map->count >= map->room) GP_TRY(grow(map));
   map->entries[place_of(map, key)] = (gp_map_entry){.key = key, .value = value + 1};
   map->count++;
+  return GP_OK;
+}
+
+gp_status gp_map_copy(const gp_map *from, gp_map *to) {
+  *to = (gp_map){.count = from->count, .room = from->room};
+  if (!from->room) return GP_OK;
+  GP_TRY(gp_alloc_array(from->room, sizeof(gp_map_entry), (void **)&to->entries));
+  memcpy(to->entries, from->entries, from->room * sizeof(gp_map_entry));
   return GP_OK;
 }
 

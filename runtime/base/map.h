@@ -26,6 +26,8 @@ typedef struct gp_map {
 int32_t gp_map_get(const gp_map *map, gp_map_key key);
 /* Store a number from 0 on for a key that has none. */
 gp_status gp_map_put(gp_map *map, gp_map_key key, int32_t value);
+/* Make `to`, which holds nothing, an equal map. */
+gp_status gp_map_copy(const gp_map *from, gp_map *to);
 void gp_map_free(gp_map *map); /* frees what it holds, not the struct */
 
 #endif

@@ -124,6 +124,7 @@ gp_status gp_plan_build(gp_pipeline *p, const gp_plan_spec *spec, gp_plan **plan
   gp_status status = gp_workers_prepare(p, made);
   if (!status) status = gp_minibatches_prepare(p, made);
   if (!status) status = gp_resize_array(n, n + 1, sizeof(gp_binding *), (void **)&p->bindings);
+  if (!status) gp_layout_adopt(&p->layout, &made->layout);
   if (!status) status = gp_arenas_grow(p);
   if (!status) status = gp_bind(p, made, &p->bindings[n]);
   if (status) return gp_plan_free(made), status;

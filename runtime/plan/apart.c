@@ -19,9 +19,10 @@ static gp_status copy_placement(const gp_pipeline_spec *pipeline, int32_t **plac
 
 /* Updates write weights in halves beside the values, once for all plans: in the first copy of a
  * stage. Its own plan would find them there. */
-static void note_asked(const gp_layout *layout, const int32_t *placement, gp_plan *plan) {
+static void note_asked(const int32_t *placement, gp_plan *plan) {
   for (int32_t s = 0; s < plan->stage_count; s++)
-    plan->devices[placement[s * plan->copy_count]].asked += layout->stages[s].halves;
+    plan->devices[placement[s * plan->copy_count]].asked += plan->layout.stages[s].halves;
+  gp_layout_free(&plan->layout); /* it borrows the placement */
 }
 
 /* Traces are taken on every way out, as gp_plan_make does. */
@@ -46,7 +47,7 @@ static gp_status make(const gp_pipeline_spec *pipeline, const gp_plan_device_spe
     return status;
   }
   status = gp_plan_make(&env, spec, plan);
-  if (!status) note_asked(&layout, placement, *plan);
+  if (!status) note_asked(placement, *plan);
   gp_layout_free(&layout);
   return status;
 }

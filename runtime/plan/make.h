@@ -29,7 +29,7 @@
 
 /* What a plan is made for. */
 typedef struct gp_plan_env {
-  gp_layout *layout; /* of the parameters; what plans share is added to it */
+  gp_layout *layout; /* where parameters lie; what plans ask for is added to a copy of it */
   const gp_plan_device_spec
       *devices; /* per device; NULL: all work in the host's memory and take packed weights */
   const int32_t *stage_of; /* per layer and one for the loss */

@@ -254,7 +254,12 @@ gp_status gp_plan_make(const gp_plan_env *env, const gp_plan_spec *spec, gp_plan
     else
       gp_trace_free(spec->shapes[k].trace);
   }
-  if (!status) status = make(env, spec, made);
+  if (!status) status = gp_layout_copy(env->layout, &made->layout);
+  if (!status) {
+    gp_plan_env own = *env;
+    own.layout = &made->layout;
+    status = make(&own, spec, made);
+  }
   if (status) return gp_plan_free(made), status;
   *plan = made;
   return GP_OK;
@@ -267,6 +272,7 @@ void gp_plan_free(gp_plan *plan) {
   for (int32_t e = 0; plan->channels && e < plan->edge_count; e++)
     gp_free(plan->channels[e].fetches);
   for (int k = 0; k < 2; k++) gp_shape_free(&plan->shapes[k]);
+  gp_layout_free(&plan->layout);
   gp_free(plan->placement);
   gp_free(plan->tasks);
   gp_free(plan->first);

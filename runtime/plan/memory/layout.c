@@ -6,6 +6,8 @@
  */
 #include "plan/memory/layout.h"
 
+#include <string.h>
+
 #include "base/memory.h"
 #include "base/tensor.h"
 #include "graph/param.h"
@@ -78,6 +80,39 @@ gp_status gp_layout_new(const gp_pipeline_spec *spec, const int32_t *placement, 
   gp_status status = build(layout, spec->param_layer);
   if (status) gp_layout_free(layout);
   return status;
+}
+
+/* Copy an array of `count` elements, for which there is room for at least one. */
+static gp_status copy_array(const void *from, size_t count, size_t size, void **to) {
+  GP_TRY(gp_alloc_array(count + 1, size, to));
+  if (count) memcpy(*to, from, count * size);
+  return GP_OK;
+}
+
+static gp_status copy_parts(const gp_layout *from, gp_layout *to) {
+  const size_t params = (size_t)from->param_count, stages = (size_t)from->stage_count;
+  GP_TRY(copy_array(from->at, params, sizeof *from->at, (void **)&to->at));
+  GP_TRY(copy_array(from->stages, stages, sizeof *from->stages, (void **)&to->stages));
+  GP_TRY(copy_array(from->extras, from->extra_count, sizeof *from->extras, (void **)&to->extras));
+  to->extra_room = from->extra_count + 1;
+  return gp_map_copy(&from->found, &to->found);
+}
+
+gp_status gp_layout_copy(const gp_layout *from, gp_layout *to) {
+  *to = *from;
+  to->at = NULL;
+  to->stages = NULL;
+  to->extras = NULL;
+  to->found = (gp_map){0};
+  gp_status status = copy_parts(from, to);
+  if (status) gp_layout_free(to);
+  return status;
+}
+
+void gp_layout_adopt(gp_layout *to, gp_layout *from) {
+  gp_layout_free(to);
+  *to = *from;
+  *from = (gp_layout){0};
 }
 
 void gp_layout_free(gp_layout *layout) {

@@ -53,6 +53,11 @@ typedef struct gp_layout {
 
 /* Of spec only what the fields above name is read. */
 gp_status gp_layout_new(const gp_pipeline_spec *spec, const int32_t *placement, gp_layout *layout);
+/* Copy a layout, so that a plan may ask for more of it. */
+gp_status gp_layout_copy(const gp_layout *from, gp_layout *to);
+/* Move a layout that was copied from `to` and grew back to it: all that lay there lies where it
+ * did. */
+void gp_layout_adopt(gp_layout *to, gp_layout *from);
 void gp_layout_free(gp_layout *layout); /* what it holds; not the struct */
 
 int32_t gp_layout_find(const gp_layout *layout, const gp_param *param); /* -1: not the model's */
