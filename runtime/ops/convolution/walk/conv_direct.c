@@ -6,6 +6,8 @@
  * cache while all tiles of the block go over it. What lies behind that cache is far away on some
  * processors (100 to 350 turns on a Xeon), so the tiles ask for the panel that comes next, each for
  * a part of it. */
+#include <string.h>
+
 #include "device/cpu/scattered.h"
 #include "ops/convolution/walk/conv_tiles.h"
 #include "ops/convolution/walk/conv_walk.h"
@@ -29,10 +31,13 @@ typedef struct pass {
 
 static int64_t at_most(int64_t a, int64_t b) { return a < b ? a : b; }
 
-/* Equal parts: a short pass loads and stores the result for little. */
+/* Equal parts: a short pass loads and stores the result for little. Of several lattices each meets
+ * other taps, so that many times as many make a pass as long. Not where the channels of a tap take
+ * several passes: the order of the sums would be another one. */
 static int64_t taps_together(const gp_conv_job *job) {
   const int64_t all = job->c.h.kernel * job->c.w.kernel, k = gp_conv_read(job);
-  const int64_t fit = at_most(k < DEPTH ? DEPTH / k : 1, GP_SCATTERED_TAPS);
+  const int64_t each = k <= DEPTH ? DEPTH / k * gp_conv_lattices(&job->c, job->transposed) : 1;
+  const int64_t fit = at_most(each, GP_SCATTERED_TAPS);
   const int64_t passes = (all + fit - 1) / fit;
   return (all + passes - 1) / passes;
 }
@@ -85,6 +90,7 @@ typedef struct block {
   int64_t group;
   gp_conv_tiles tiles;
   gp_scattered_taps taps[GP_CONV_TILES]; /* of each region, in the pass */
+  bool begun[GP_CONV_TILES];             /* whether the result of a region's tiles is a sum yet */
 } block;
 
 /* Where the weight of the pass's taps begins; returns what all parts have in common. */
@@ -108,8 +114,18 @@ static void look_ahead(const block *b, const pass *p, int64_t column, gp_scatter
   s->ahead_step = (s->width + b->tiles.count - 1) / b->tiles.count;
 }
 
-/* One pass; where a region meets none of its taps the first one makes the bias alone. */
-static void run_pass(block *b, const pass *p, gp_scattered *s) {
+/* The tiles of one panel. A region that meets none of the pass's taps waits, until the last pass
+ * makes the bias alone. */
+static void run_panel(const block *b, gp_scattered *s, bool last) {
+  for (int64_t t = 0; t < b->tiles.count; t++) {
+    const int64_t region = b->tiles.region_of[t];
+    s->add = b->begun[region];
+    if (b->taps[region].count > 0 || (last && !s->add))
+      gp_scattered_multiply(s, &b->taps[region], t, &b->tiles.tile[t]);
+  }
+}
+
+static void run_pass(block *b, const pass *p, gp_scattered *s, bool last) {
   const int64_t n = gp_conv_made(b->job);
   for (int64_t r = 0; r < b->tiles.regions; r++)
     b->taps[r] = taps_of(b->job, &b->tiles.region[r], p);
@@ -118,10 +134,20 @@ static void run_pass(block *b, const pass *p, gp_scattered *s) {
     const gp_conv_weight_part w = weights_at(b, p, column, s->weight);
     s->width = w.ld, s->columns = w.columns, s->column = b->group * n + column;
     look_ahead(b, p, column + w.columns, s);
-    for (int64_t t = 0; t < b->tiles.count; t++) {
-      const gp_scattered_taps *taps = &b->taps[b->tiles.region_of[t]];
-      if (taps->count > 0 || !s->add) gp_scattered_multiply(s, taps, t, &b->tiles.tile[t]);
-    }
+    run_panel(b, s, last);
+  }
+  for (int64_t r = 0; r < b->tiles.regions; r++) b->begun[r] = b->begun[r] || b->taps[r].count > 0;
+}
+
+static void run_group(block *b) {
+  gp_scattered s = {.bias = b->job->bias};
+  pass p = first_pass(b->job);
+  memset(b->begun, 0, sizeof b->begun);
+  for (bool more = true; more;) {
+    pass next = p;
+    more = next_pass(b->job, &next);
+    run_pass(b, &p, &s, !more);
+    p = next;
   }
 }
 
@@ -131,12 +157,5 @@ void gp_conv_run_direct(const gp_conv_job *job, int64_t number) {
   block b = {.job = job};
   /* equal blocks: the weight is read as often for a small one as for a large one */
   gp_conv_find_tiles(job, number * tiles / blocks, (number + 1) * tiles / blocks, &b.tiles);
-  for (b.group = 0; b.group < job->c.groups; b.group++) {
-    gp_scattered s = {.bias = job->bias};
-    pass p = first_pass(job);
-    do {
-      run_pass(&b, &p, &s);
-      s.add = true;
-    } while (next_pass(job, &p));
-  }
+  for (b.group = 0; b.group < job->c.groups; b.group++) run_group(&b);
 }
