@@ -470,8 +470,8 @@ static gp_program *program_of(const toy *t, bool separate, layout **l) {
   *l = lay_out(toy_graph(t), false, NULL, 0);
   gp_program_notes notes;
   CHECK_STATUS(gp_program_notes_new(toy_graph(t), &notes), GP_OK);
-  gp_program_spec spec = {toy_graph(t), list.nodes, list.count, (*l)->places, &notes,
-                          separate,     false,      NULL,       false};
+  gp_program_spec spec = {toy_graph(t), list.nodes, list.count, (*l)->places,
+                          &notes,       separate,   false,      NULL};
   CHECK_STATUS(gp_program_build(&spec, &program), GP_OK);
   gp_program_notes_free(&notes);
   free(list.nodes);
