@@ -52,7 +52,7 @@ function curve.print(name, size, precision, losses)
     error(("no losses are known of %s: make them with --only losses"):format(curve.key(size)), 0)
   end
   local wrong
-  for _, step in ipairs { 1, math.min(#losses, SMOOTH) } do
+  for _, step in ipairs { 1, math.min(#losses, #known, SMOOTH) } do
     local difference = math.abs(losses[step] - known[step]) / known[step]
     local text = ("relative: %.5f nats, %.5f on a CPU,"):format(losses[step], known[step])
     figure.print(("%s.loss.%d"):format(name, step), difference, text, "<=", BOUND[precision])

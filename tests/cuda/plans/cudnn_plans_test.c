@@ -109,7 +109,9 @@ static void check_attention(const gpu_kind *kind, const gp_cudnn_target *target,
                             const gp_attention *a) {
   gp_cudnn_plan plan = {.graph = {.library = &library}};
   const gp_attention piece = gp_cudnn_first_piece(a);
-  CHECK(!gp_cudnn_attention_refusal(a));
+  const bool shared = a->backward && a->groups < a->heads;
+  CHECK(!gp_cudnn_attention_refusal(a) == !shared);
+  if (shared) return;
   gp_cudnn_attention_describe(&plan.graph, &piece);
   bool built = gp_cudnn_plan_build(&plan, target);
   if (!built) print_refusal(kind, a, &plan);

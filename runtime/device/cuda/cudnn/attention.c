@@ -3,9 +3,7 @@
  *
  * The library recognises these shapes of graph and makes one kernel of each. K and V come in
  * transposed by their strides, as it wants them. The backward graph writes dq by a plain product:
- * the form with an accumulator of its own would be faster, but adds by atomics. Where heads share
- * keys and values the library adds up dk and dv over them: told to write one of each head, it wrote
- * the sums all the same (cuDNN 9.19 on an H200, 2026-11-26).
+ * the form with an accumulator of its own would be faster, but adds by atomics.
  *
  * Source: NVIDIA's description of the attention graphs in cuDNN's documentation, "Fused
  * attention". */
@@ -55,6 +53,10 @@ const char *gp_cudnn_attention_refusal(const gp_attention *a) {
   /* On an H200 a small GPT with dropout had gradients 3.3 times as far from f32's as rounding
    * explains. Until the reason is known, the library drops only where it is asked to. */
   if (a->dropout > 0 && !asks_for("cudnn")) return "dropout is left to our own kernels";
+  /* Told to write dk and dv for each head, cuDNN 9.19 gave wrong sums on an H200; told to write one
+   * for each group, it has no plan. */
+  if (a->backward && a->groups < a->heads)
+    return "keys that heads share have gradients of our own kernels";
   if (a->dtype != GP_BF16 && a->dtype != GP_F16) return "cuDNN's attention takes bf16 and f16";
   if (a->dropout >= 1) return "all probabilities are dropped";
   if (a->width % 8 != 0) return "cuDNN's attention takes heads of a multiple of 8 channels";
