@@ -1,10 +1,11 @@
 /* device/cuda/gemm/epilogue.c - what a product does to its result while it writes it, and whether
  * it should.
  *
- * The library's GELU is the tanh form, in the precision of halves; for f32 and f64 our own kernel
- * is used. Before Hopper, a product with GELU was measured slower than the two separately (llm.c),
- * so only Hopper and later use it by default. GPIPE_GEMM_EPILOGUES lists the epilogues that may be
- * used: gelu, gelu_dx, row_sums; empty: none. The choice is fixed for a GPU, so that the bits are. */
+ * The library's GELU is the tanh form, in the precision of halves; for f32 and f64 our own
+ * kernel is used. Before Hopper, a product with GELU was measured slower than the two separately
+ * (llm.c), so only Hopper and later use it by default. GPIPE_GEMM_EPILOGUES lists the epilogues
+ * that may be used: gelu, gelu_dx, row_sums; empty: none. The choice is fixed for a GPU, so that
+ * the bits are. */
 #include <stdlib.h>
 #include <string.h>
 
