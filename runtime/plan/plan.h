@@ -25,8 +25,8 @@ struct gp_plan {
   gp_update_mode update;
   int32_t share;      /* of all devices (0), or of one: its number + 1 */
   int32_t *placement; /* per stage and copy */
-  /* Where parameters lie, with what this plan asks for beside: packed weights, halves, accumulators.
-   * The engine adopts it with the plan; a plan that is thrown away asked for nothing. */
+  /* Where parameters lie, with what this plan asks for beside: packed weights, halves,
+   * accumulators. The engine adopts it with the plan; one that is thrown away asked for nothing. */
   gp_layout layout;
   gp_task *tasks; /* device after device */
   int32_t *first; /* per device, and the total */

@@ -1,9 +1,9 @@
 /* plan/versions.c - which version of the weights a task reads, and how many live at once.
  *
- * The newest version of a stage lies in its arena, where scripts see it. U changes it in place; if a
- * later task still reads it or an older one, a copy goes to the stash first. Version v lies in stash
- * slot v mod (live - 1): what is there are consecutive versions, so no two meet. (A plan of a stream
- * stores a part of it; by this rule the part repeats itself up to the last mini-batches.)
+ * The newest version of a stage lies in its arena, where scripts see it. U changes it in place; if
+ * a later task still reads it or an older one, a copy goes to the stash first. Version v lies in
+ * stash slot v mod (live - 1): the versions there are consecutive, so no two meet. (A plan stores a
+ * part of a stream; by this rule the part repeats itself up to the last mini-batches.)
  * Source: weight stashing of PipeDream (Narayanan et al. 2019); two versions: PipeDream-2BW (2021).
  */
 #include "base/memory.h"

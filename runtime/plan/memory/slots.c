@@ -1,8 +1,8 @@
-/* plan/memory/slots.c - slots for values of a stage that outlive an action: made at F, R and I, given
- * back after B or W.
+/* plan/memory/slots.c - slots for values of a stage that outlive an action: they are made at F, R
+ * and I, and given back after B or W.
  *
- * The tasks of a device access what they keep, as lists of accesses (schedule/access); lifetimes and
- * slots come from there. A synchronous schedule gets the colouring of its list; in a stream, which
+ * The tasks of a device list what they keep as accesses (schedule/access); lifetimes and slots come
+ * from there. A synchronous schedule gets the colouring of its list; in a stream, which
  * never ends, micro-batch i takes slot i mod K.
  */
 #include "base/memory.h"

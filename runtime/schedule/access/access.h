@@ -6,10 +6,10 @@
  *   slots.c       slots for instances of one size
  *   held.c        what a schedule's devices hold: peaks, slots, versions
  *
- * A task runs on one device, in the order of that device's list. It touches instances of buffers: the
- * activation that a stage keeps of a micro-batch, a version of its weights. Everything that asks how
+ * A task runs on one device, in the order of that device's list. It touches instances of buffers:
+ * the activation that a stage keeps of a micro-batch, a version of its weights. Whatever asks how
  * long something is held, or how much of it at once, is a pass over such a list: the verifier, the
- * simulator and the plan of a model, which has the same lists with buffers of its own.
+ * simulator, and the plan of a model, which has the same lists with buffers of its own.
  */
 #ifndef GP_SCHEDULE_ACCESS_H
 #define GP_SCHEDULE_ACCESS_H
@@ -67,7 +67,7 @@ void gp_access_list_begin(gp_access_list *list, bool joined);
 gp_status gp_access_list_add(gp_access_list *list, int32_t buffer, int32_t instance,
                              gp_access_mode mode);
 
-/* The accesses that the actions of a device make to buffers of these classes (a bit for each class):
+/* List the accesses that the actions of a device make to buffers of these classes (a bit for each):
  * INPUT, ACTIVATION, HEAD and VERSION. Task i is action schedule->first[device] + i. */
 gp_status gp_schedule_touches(const gp_schedule *schedule, int32_t device, unsigned classes,
                               gp_access_list *list);
@@ -101,8 +101,8 @@ typedef struct gp_lifetime_watch {
 
 /* Walk through time; ends at the first failure of born. */
 gp_status gp_lifetimes_walk(const gp_lifetimes *lifetimes, const gp_lifetime_watch *watch);
-/* Give each lifetime the lowest slot of its buffer that is free: slot[lifetimes], and count[buffers]
- * of them. */
+/* Give each lifetime the lowest slot of its buffer that is free: slot[lifetimes]. count[buffers]
+ * receives how many slots each has. */
 gp_status gp_lifetimes_colour(const gp_access_list *accesses, const gp_lifetimes *lifetimes,
                               int32_t *slot, int32_t *count);
 /* Find the smallest ring of slots, from *slots on and at most `most`, in which instance i may take

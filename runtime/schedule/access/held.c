@@ -1,5 +1,5 @@
-/* schedule/access/held.c - what the devices of a schedule hold at once: activations, slots for them,
- * versions of the weights. */
+/* schedule/access/held.c - what the devices of a schedule hold at once: activations, slots for
+ * them, versions of the weights. */
 #include <string.h>
 
 #include "base/memory.h"

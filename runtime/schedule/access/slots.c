@@ -1,8 +1,8 @@
 /* schedule/access/slots.c - memory for instances of one size: slots that are used again.
  *
  * A list that ends is coloured: an instance takes the lowest slot that is free, so a buffer has as
- * many slots as instances are ever alive at once. A stream of mini-batches never ends: there instance
- * i takes slot i mod K, with the smallest K for which no two live instances meet.
+ * many slots as instances are ever alive at once. A stream of mini-batches never ends: there
+ * instance i takes slot i mod K, with the smallest K for which no two live instances meet.
  */
 #include "base/memory.h"
 #include "schedule/access/access.h"
