@@ -43,8 +43,8 @@ Run.__index = Run
 local function open_folder(run, opts)
   run.folder = opts.path or folder.path(run.name, opts.dir)
   if opts.resume and not folder.read(run.folder, "config.json") then
-    errors.raise("gp.run: %s is no folder of a run, expected one to resume (a new run starts "
-      .. "without --resume)", run.folder)
+    errors.raise("gp.run: %s has no checkpoint to resume from: it is no folder of a run, expected "
+      .. "one (a new run starts without --resume)", run.folder)
   end
   run.name = run.folder:match "([^/]+)/*$" or run.name -- tells the runs of one script apart
   run.lock = folder.hold(run.folder)

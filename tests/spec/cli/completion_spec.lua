@@ -91,7 +91,7 @@ describe("help of", function()
 
   it("methods of runs, sweeps and pipelines, and elements by position", function()
     for path, word in pairs {
-      ["run:best"] = "kept apart", ["run:log"] = "record", ["trial:report"] = "value",
+      ["run:best"] = "checkpoints/best", ["run:log"] = "record", ["trial:report"] = "value",
       ["gp.checkpoint.load"] = "folder", ["flags.parse"] = "--help", ["t[{..}]"] = "range",
       ["pipe:step"] = "loss",
     } do
