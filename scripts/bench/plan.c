@@ -160,8 +160,8 @@ int main(int argc, char **argv) {
                                .remat = GP_REMAT_EXCEPT_LAST};
   gp_plan_spec spec = {.kind = GP_PLAN_STEP, .schedule = schedule};
   gp_traced_shape *shape = &spec.shapes[0];
-  *shape = (gp_traced_shape){
-      .rows = 1, .micros = micros, .loss_count = GP_NONE, .constant_count = 1};
+  *shape =
+      (gp_traced_shape){.rows = 1, .micros = micros, .loss_count = GP_NONE, .constant_count = 1};
   shape->trace = trace_of(layers, atoi(argv[6]), params, &shape->loss_sum);
   gp_plan *plan;
   must(gp_plan_new(&pipeline, NULL, atoi(argv[4]), &spec, &plan));
