@@ -58,7 +58,8 @@ list_third() {
   local file tests="device_cuda_plugin_test cuda_work_test cuda_ops_test"
   [ -z "$rehearse" ] || tests=device_cuda_plugin_test
   check sanitizers sanitizers/memcheck-bf16 120 sanitize memcheck bf16
-  check sanitizers sanitizers/racecheck-bf16-own 120 with_own_kernels sanitize racecheck bf16 own
+  check sanitizers sanitizers/racecheck-bf16-own 120 with GPIPE_CONVOLUTION=own \
+    with GPIPE_ATTENTION=own sanitize racecheck bf16 own
   check sanitizers sanitizers/initcheck-bf16 120 sanitize initcheck bf16
   [ -n "$rehearse" ] || check specs specs/quickstart 60 run_example quickstart --steps 20 # it writes, too
   check specs specs/digits 60 run_example digits --epochs 2
@@ -73,7 +74,8 @@ list_third() {
     check sanitizers "sanitizers/$file-bf16" 120 sanitize "$file" bf16
   done
   for file in memcheck synccheck initcheck; do
-    check sanitizers "sanitizers/$file-bf16-own" 120 with_own_kernels sanitize "$file" bf16 own
+    check sanitizers "sanitizers/$file-bf16-own" 120 with GPIPE_CONVOLUTION=own \
+      with GPIPE_ATTENTION=own sanitize "$file" bf16 own
   done
 }
 
@@ -163,8 +165,6 @@ bench_gpu() { # SECTION OPTIONS...
   local section=$1; shift
   "$program" scripts/bench/gpu.lua --only "$section" "$@" ${rehearse:+$small}
 }
-
-with_own_kernels() { GPIPE_CONVOLUTION=own GPIPE_ATTENTION=own "$@"; } # COMMAND...
 
 with() { (export "$1" && shift && "$@"); } # VARIABLE=VALUE COMMAND...
 

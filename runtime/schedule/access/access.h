@@ -109,8 +109,8 @@ gp_status gp_lifetimes_colour(const gp_access_list *accesses, const gp_lifetimes
  * slot i mod *slots. No slots stay none. */
 gp_status gp_lifetimes_ring(const gp_lifetimes *lifetimes, int32_t buffer, int32_t most,
                             int32_t *slots);
-/* Watch one device of a schedule. list (optional) is what the watch may look at while it is told;
- * it is filled before and freed after. */
+/* Watch one device of a schedule. list: what the watch may look at while it is told; filled before
+ * and freed after. */
 gp_status gp_schedule_watch(const gp_schedule *schedule, int32_t device, unsigned classes,
                             gp_access_list *list, const gp_lifetime_watch *watch);
 

@@ -128,9 +128,7 @@ gp_status gp_lifetimes_walk(const gp_lifetimes *lifetimes, const gp_lifetime_wat
 
 gp_status gp_schedule_watch(const gp_schedule *schedule, int32_t device, unsigned classes,
                             gp_access_list *list, const gp_lifetime_watch *watch) {
-  gp_access_list own;
   gp_lifetimes lifetimes = {0};
-  if (!list) list = &own;
   GP_TRY(gp_schedule_touches(schedule, device, classes, list));
   gp_status status = gp_lifetimes_find(list, &lifetimes);
   if (!status) status = gp_lifetimes_walk(&lifetimes, watch);
