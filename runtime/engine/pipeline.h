@@ -29,12 +29,6 @@ typedef struct gp_skips {
   int32_t row;
 } gp_skips;
 
-/* What the norms of all stages say of a step: two factors for its gradients, which are applied one
- * after the other. */
-typedef struct gp_verdict {
-  double unscale, clip; /* 1: none */
-} gp_verdict;
-
 /* A profile that the script asked for. */
 typedef struct gp_profiling {
   bool open, timed;    /* timed: the last run was part of one */
@@ -68,7 +62,6 @@ struct gp_pipeline {
   gp_finite check;       /* of gradients before an update; `finite`: of every value */
   gp_skips skips;
   gp_profiling profiling;
-  gp_verdict verdict;
   /* The gradients that are there are not finite, so that nobody is updated; resumed: they were
    * added to. */
   bool overflow, resumed;

@@ -10,7 +10,10 @@
  * its micro is the number of the update. REDUCE to CLIP end a synchronous mini-batch, each once a
  * stage and in this order: the gradients of a stage's two copies are added, then those of a
  * parameter that several layers use; the stage's part of the norm of all gradients is taken; all
- * are scaled when every part is there. IDLE is an empty cell. */
+ * are scaled when every part is there. A plan adds, once a device: SEND hands to other devices what
+ * they read of this one once per step; VOTE reports the device's norms and failures; DECIDE, on one
+ * device, collects the votes and says whether and how all stages are updated. IDLE is an empty
+ * cell. */
 #define GP_ACT_LIST(X)                                                                             \
   X(F, "F")                                                                                        \
   X(B, "B")                                                                                        \
@@ -20,6 +23,9 @@
   X(U, "U")                                                                                        \
   X(C, "C")                                                                                        \
   X(P, "P")                                                                                        \
+  X(SEND, "SEND")                                                                                  \
+  X(VOTE, "VOTE")                                                                                  \
+  X(DECIDE, "DECIDE")                                                                              \
   X(SEND_F, "SEND_F")                                                                              \
   X(RECV_F, "RECV_F")                                                                              \
   X(SEND_B, "SEND_B")                                                                              \
@@ -41,7 +47,7 @@ typedef struct gp_action {
   uint8_t op;      /* gp_act */
   bool joined;     /* one action together with the next one: "(0F4;3B1)" */
   int32_t stage;   /* -1 in an empty cell */
-  int32_t micro;   /* -1 where there is none (REDUCE to RESHARD) */
+  int32_t micro;   /* -1 where there is none (gp_act_has_micro) */
   int32_t version; /* of the weights: after so many updates; -1: not said */
 } gp_action;
 

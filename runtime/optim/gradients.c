@@ -172,10 +172,14 @@ gp_status gp_gradients_look(gp_gradients *list) {
 }
 
 /* For either function above: a sum that is not finite means that its tensor is not. */
-bool gp_gradients_are_finite(const gp_gradients *list) {
-  for (int i = 0; i < list->count; i++)
-    if (!isfinite(list->sums[i])) return false;
+bool gp_sums_are_finite(const double *sums, int count) {
+  for (int i = 0; i < count; i++)
+    if (!isfinite(sums[i])) return false;
   return true;
+}
+
+bool gp_gradients_are_finite(const gp_gradients *list) {
+  return gp_sums_are_finite(list->sums, list->count);
 }
 
 /* ---- scale --------------------------------------------------------------------------------- */

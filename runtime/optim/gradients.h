@@ -35,7 +35,8 @@ gp_status gp_gradients_squares(gp_gradients *list);
 gp_status gp_gradients_look(gp_gradients *list);
 /* Multiply all by a factor: enqueued on a GPU. */
 gp_status gp_gradients_scale(const gp_gradients *list, double factor);
-/* Tell whether all sums are finite. */
+/* Tell whether all sums of a list, or all of count sums, are finite. */
 bool gp_gradients_are_finite(const gp_gradients *list);
+bool gp_sums_are_finite(const double *sums, int count);
 
 #endif

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "plan/plan.h"
+#include "plan/edge/step_edges.h"
 #include "schedule/schedule.h"
 
 /* ---- text ---------------------------------------------------------------------------------- */
@@ -56,6 +56,7 @@ static void put_message(printer *p, const gp_task *task, const gp_edge *edge, in
 /* Before the action: values of other devices. */
 static void put_receives(printer *p, int32_t device, const gp_task *task) {
   for (int32_t u = 0; u < task->use_count; u++) {
+    if (gp_plan_step_edge(p->plan, task->uses[u].edge)) continue;
     const gp_edge *edge = gp_plan_edge(p->plan, task->uses[u].edge);
     if (task->uses[u].wait && crosses(p->plan, device, edge->from, task->micro))
       put_message(p, task, edge, edge->from);
@@ -65,6 +66,7 @@ static void put_receives(printer *p, int32_t device, const gp_task *task) {
 /* After the action: values that other devices read. */
 static void put_sends(printer *p, int32_t device, const gp_task *task) {
   for (int32_t u = 0; u < task->use_count; u++) {
+    if (gp_plan_step_edge(p->plan, task->uses[u].edge)) continue;
     const gp_edge *edge = gp_plan_edge(p->plan, task->uses[u].edge);
     for (int32_t r = 0; task->uses[u].publish && r < edge->to_count; r++)
       if (crosses(p->plan, device, edge->to[r], task->micro))

@@ -2,10 +2,11 @@
  *
  * What the loss is divided by is counted before a mini-batch's first forward pass, while the last
  * stage waits anyway; what depends on parameters only is prepared first of all, and anew after each
- * update of an asynchronous schedule.
+ * update of an asynchronous schedule. Tasks SEND, VOTE and DECIDE stand where a device hands to
+ * others what they read once per step (edge/step_edges.h).
  */
 #include "base/memory.h"
-#include "plan/make.h"
+#include "plan/edge/step_edges.h"
 
 enum { HEAD = -1, TAIL = -2 }; /* tasks that no action of the schedule stands for */
 
@@ -55,6 +56,8 @@ static gp_program *program_of(const gp_plan *plan, const gp_task *task) {
 
 /* P for both numbers of rows, of the version that is newest at this place. */
 static void append_prepare(lowerer *l, int32_t stage, const gp_action *after, int32_t block) {
+  const gp_plan *plan = l->plan;
+  if (!plan->active[gp_plan_holder(plan, stage, copy_of(plan, stage, l->device))]) return;
   for (int32_t k = 0; k < 2; k++) {
     const gp_stage_programs *programs = l->plan->shapes[k].programs;
     if (!programs || !programs[stage].prepare) continue;
@@ -109,36 +112,48 @@ static void set_update_micro(const gp_plan *plan, gp_action *action) {
     action->micro = (action->micro < 0 ? 1 : action->micro + 1) * batch - 1;
 }
 
-/* What reads something of other devices: the gradients of a second copy, those of layers elsewhere,
- * the norms of all. A norm is taken of what its own device has; after a scale nobody has to be
- * waited for again; a device alone adds up what it has made in the order of its queue. */
-static bool waits_for_all(const gp_plan *plan, gp_act op, gp_act before) {
-  if (plan->device_count == 1 && (op == GP_ACT_REDUCE || op == GP_ACT_TIE)) return false;
-  return op != before && op != GP_ACT_NORM && !(op == GP_ACT_U && before == GP_ACT_CLIP);
+/* One task of the device itself, which is named after a stage that the device holds. */
+static void append_own(lowerer *l, gp_act op, const gp_action *like, int32_t block) {
+  gp_action action = *like;
+  action.op = (uint8_t)op;
+  append(l, &action, block);
 }
 
-/* There every device waits until all have come. */
-static void mark_barriers(lowerer *l, int32_t begin) {
-  gp_plan *plan = l->plan;
-  gp_act before = GP_ACT_F;
-  bool any = false;
-  for (int32_t t = begin; t < l->count; t++) {
-    gp_task *task = &plan->tasks[t];
-    if (l->block[t] != TAIL) continue;
-    task->barrier = waits_for_all(plan, task->op, before);
-    any |= task->barrier;
-    before = task->op;
+/* Hand out gradients before others add them up; vote and decide before the first scale or
+ * update. */
+static void append_before(lowerer *l, const gp_action *action, gp_act before) {
+  const gp_plan *plan = l->plan;
+  const gp_act op = (gp_act)action->op;
+  if (op == before) return;
+  if (op == GP_ACT_REDUCE && gp_plan_sends(plan, l->device, GP_STEP_AT_REDUCE))
+    append_own(l, GP_ACT_SEND, action, TAIL);
+  if (op == GP_ACT_TIE && gp_plan_sends(plan, l->device, GP_STEP_AT_TIE))
+    append_own(l, GP_ACT_SEND, action, TAIL);
+  if (!plan->decides || before == GP_ACT_CLIP || (op != GP_ACT_CLIP && op != GP_ACT_U)) return;
+  append_own(l, GP_ACT_VOTE, action, TAIL);
+  if (l->device == gp_plan_decider(plan)) append_own(l, GP_ACT_DECIDE, action, TAIL);
+}
+
+/* Before everything else: what other devices read of this one's parameters, and what depends on
+ * parameters only. */
+static void append_head(lowerer *l) {
+  const gp_plan *plan = l->plan;
+  bool sends = gp_plan_sends(plan, l->device, GP_STEP_AT_BEGIN);
+  for (int32_t s = 0; s < plan->stage_count; s++) {
+    if (!gp_schedule_holds(l->schedule, l->device, s)) continue;
+    const gp_action first = {.stage = s, .version = -1};
+    if (sends) append_own(l, GP_ACT_SEND, &first, HEAD);
+    sends = false;
+    append_prepare(l, s, &first, HEAD);
   }
-  plan->barrier_parties += any;
 }
 
 static void lower_device(lowerer *l) {
   gp_plan *plan = l->plan;
   const gp_lowered *from = l->lowered;
   int32_t begin = l->count, step = 0;
-  for (int32_t s = 0; s < plan->stage_count; s++)
-    if (gp_schedule_holds(l->schedule, l->device, s))
-      append_prepare(l, s, &(gp_action){.stage = s, .version = -1}, HEAD);
+  gp_act before = GP_ACT_F;
+  append_head(l);
   plan->devices[l->device].half = -1;
   append_counts(l, step++, HEAD);
   for (int32_t i = from->first[l->device]; i < from->first[l->device + 1]; i++) {
@@ -149,11 +164,12 @@ static void lower_device(lowerer *l) {
     if (action.op == GP_ACT_F && action.micro / plan->step_micros == step)
       append_counts(l, step++, block);
     set_update_micro(plan, &action);
+    if (block == TAIL) append_before(l, &action, before);
+    before = (gp_act)action.op;
     append(l, &action, block);
     if (action.op == GP_ACT_U && plan->batch) append_prepare(l, action.stage, &action, block);
   }
   if (plan->devices[l->device].half < 0) plan->devices[l->device].half = l->count;
-  mark_barriers(l, begin);
   mark_kept(l, begin);
   for (int32_t t = begin; t < l->count; t++)
     if (plan->tasks[t].op != GP_ACT_P) plan->tasks[t].program = program_of(plan, &plan->tasks[t]);
@@ -167,11 +183,16 @@ static int32_t number_all(const lowerer *l, int32_t block, int32_t number) {
   return number;
 }
 
-/* Op by op through all devices, as the barriers between them make them run. */
+/* SEND goes with what it sends for. */
+static int ending_of(const gp_task *task) {
+  return gp_act_ending(task->op == GP_ACT_SEND ? task[1].op : task->op);
+}
+
+/* Op by op through all devices, as what they wait for makes them run. */
 static void number_ends(const lowerer *l, int32_t number) {
-  for (int ending = gp_act_ending(GP_ACT_REDUCE); ending <= gp_act_ending(GP_ACT_U); ending++)
+  for (int ending = 1; ending <= GP_ACT_ENDINGS; ending++)
     for (int32_t t = 0; t < l->count; t++)
-      if (l->block[t] == TAIL && gp_act_ending(l->plan->tasks[t].op) == ending)
+      if (l->block[t] == TAIL && ending_of(&l->plan->tasks[t]) == ending)
         l->plan->tasks[t].order = number++;
 }
 
@@ -189,7 +210,8 @@ static void count_tasks(const lowerer *l, int32_t *counts) {
 static int32_t number_heads(const lowerer *l) {
   const gp_plan *plan = l->plan;
   int32_t own = number_all(l, HEAD, 0);
-  return plan->share ? plan->copy_count * (2 * plan->stage_count + plan->step_micros) : own;
+  int32_t most = plan->copy_count * (2 * plan->stage_count + plan->step_micros);
+  return plan->share ? most + plan->device_count : own;
 }
 
 /* In the topological order of the actions that they come from; tasks of one action lie side by
@@ -217,12 +239,13 @@ static size_t lowered_count(const gp_plan *plan, const gp_lowered *lowered) {
   return count;
 }
 
-/* Room for the lowered actions, P and C; P again after each update. */
+/* Room for the lowered actions, P and C; P again after each update; SEND, VOTE and DECIDE. */
 gp_status gp_plan_add_tasks(gp_plan *plan, const gp_schedule *schedule, const gp_lowered *lowered) {
   lowerer l = {.plan = plan, .schedule = schedule, .lowered = lowered};
   size_t devices = (size_t)plan->device_count, actions = (size_t)schedule->first[devices];
   size_t room = 3 * lowered_count(plan, lowered) +
-                2 * (size_t)(plan->copy_count * (plan->micro_count + 2 * plan->stage_count)) + 1;
+                2 * (size_t)(plan->copy_count * (plan->micro_count + 2 * plan->stage_count)) +
+                5 * devices + 1;
   int32_t *notes;
   GP_TRY(gp_alloc_array(room, sizeof(gp_task), (void **)&plan->tasks));
   GP_TRY(gp_alloc_array(devices + 1, sizeof(int32_t), (void **)&plan->first));

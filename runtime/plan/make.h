@@ -3,13 +3,15 @@
  *   shape.c     traced model -> gradient -> stages, for one number of rows
  *   stage_programs.c  stages -> programs, with values kept or made again
  *   places.c    where the values lie that no program owns
- *   replicas.c  values of other devices that a stage reads: copies on its own
+ *   crossings.c parameters of other devices that a stage reads
+ *   replicas.c  constants that a device reads in memory of its own
  *   buffers.c   which stage a buffer belongs to that forward writes
  *   schedule/   schedule -> lowered schedule: recomputation, ascending W, reductions, updates
  *   lower.c     lowered schedule -> tasks with programs
  *   slots.c     where a task keeps values for later ones
  *   touched.c   which edges the actions of a stage touch
  *   uses.c      which of them a task waits for, publishes and releases
+ *   step_edges.c what crosses devices once per mini-batch: parameters, gradients, votes
  *   flow.c      a lowered schedule run without work: who can go on when
  *   opens.c     which tasks write gradients that others add to
  *   versions.c  which version of the weights a task reads, and what must be stashed

@@ -9,11 +9,13 @@
 
 #include "base/memory.h"
 #include "base/tensor.h"
+#include "plan/edge/step_edges.h"
 
-/* Edges and constants are the last bases. */
+/* Edges, constants and crossings are the last bases. */
 int32_t gp_plan_base_count(const gp_plan *plan) {
   int32_t constants = gp_plan_constant_count(plan);
   int32_t most = constants > plan->edge_count ? constants : plan->edge_count;
+  if (plan->crossing_count > most) most = plan->crossing_count;
   return gp_base_of_edge(plan->stage_count, most);
 }
 
@@ -230,6 +232,10 @@ static gp_status make(const gp_plan_env *env, const gp_plan_spec *spec, gp_plan 
     status = gp_schedule_lower(spec->schedule, &options, &lowered);
   }
   plan->joined = options.norm;
+  plan->decides = options.norm || plan->update == GP_UPDATE_BARRIER;
+  plan->crossing_count = env->layout->crossing_count;
+  plan->extra_count = (int32_t)env->layout->extra_count;
+  if (!status) status = gp_plan_add_step_edges(plan, env, &lowered, options.tied);
   if (!status) status = gp_plan_add_tasks(plan, spec->schedule, &lowered);
   if (!status) status = make_channels(plan, &lowered);
   gp_lowered_free(&lowered);
@@ -237,6 +243,7 @@ static gp_status make(const gp_plan_env *env, const gp_plan_spec *spec, gp_plan 
   if (!env->added) GP_TRY(gp_plan_add_opening(plan));
   GP_TRY(gp_plan_add_slots(plan));
   GP_TRY(gp_plan_add_uses(plan));
+  GP_TRY(gp_plan_add_step_uses(plan));
   GP_TRY(gp_plan_add_versions(plan, env));
   GP_TRY(gp_plan_add_ranges(plan));
   for (int32_t s = 0; s < plan->stage_count; s++)
@@ -269,6 +276,7 @@ gp_status gp_plan_make(const gp_plan_env *env, const gp_plan_spec *spec, gp_plan
 void gp_plan_free(gp_plan *plan) {
   if (!plan) return;
   gp_free(plan->uses);
+  gp_plan_free_step_edges(plan);
   for (int32_t e = 0; plan->channels && e < plan->edge_count; e++)
     gp_free(plan->channels[e].fetches);
   for (int k = 0; k < 2; k++) gp_shape_free(&plan->shapes[k]);
@@ -282,6 +290,7 @@ void gp_plan_free(gp_plan *plan) {
   gp_free(plan->channels);
   gp_free(plan->slots);
   gp_free(plan->opened);
+  gp_free(plan->active);
   gp_free(plan->replicas);
   gp_free(plan->states);
   gp_free(plan->devices);

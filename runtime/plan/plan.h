@@ -14,6 +14,8 @@
 #include "plan/shape.h"
 #include "plan/task.h"
 
+typedef struct gp_step_edge gp_step_edge; /* edge/step_edges.h */
+
 struct gp_plan {
   gp_plan_kind kind;
   gp_shape_plan shapes[2];
@@ -34,15 +36,19 @@ struct gp_plan {
   gp_ranges ranges;
   gp_edge_use *uses; /* of all tasks */
   gp_channel *channels;
-  gp_slots *slots;         /* per stage and copy */
-  bool *opened;            /* per stage and copy: a task opens its gradients */
-  gp_versions *versions;   /* per stage */
-  gp_area *invariant;      /* per (stage, copy) and shape: what P made, version after version */
-  gp_area *replicas;       /* per (stage, copy) and shape */
-  gp_area *states;         /* likewise: of CPU kernels, where the device works in host memory */
-  size_t scratch_bytes;    /* per thread of a device that works in the host's memory */
-  int32_t barrier_parties; /* devices that have a task with a barrier */
-  bool joined;             /* norms of all stages decide on its updates */
+  gp_slots *slots;          /* per stage and copy */
+  bool *opened;             /* per stage and copy: a task opens its gradients */
+  gp_versions *versions;    /* per stage */
+  gp_area *invariant;       /* per (stage, copy) and shape: what P made, version after version */
+  gp_area *replicas;        /* per (stage, copy) and shape */
+  gp_area *states;          /* likewise: of CPU kernels, where the device works in host memory */
+  size_t scratch_bytes;     /* per thread of a device that works in the host's memory */
+  gp_step_edge *step_edges; /* numbered behind the model's edges */
+  int32_t step_edge_count;
+  int32_t crossing_count, extra_count; /* of the layout when the plan was made */
+  bool *active; /* per (stage, copy): the schedule has micro-batches for it */
+  bool decides; /* all devices vote before gradients are scaled or stages updated */
+  bool joined;  /* norms of all stages decide on its updates */
   bool sum_loss;
 };
 
@@ -66,6 +72,10 @@ static inline bool gp_plan_trains(gp_plan_kind kind) {
   return kind == GP_PLAN_STEP || kind == GP_PLAN_SPLIT;
 }
 int32_t gp_plan_base_count(const gp_plan *plan); /* length of a frame */
+/* Edges of both kinds. */
+static inline int32_t gp_plan_channel_count(const gp_plan *plan) {
+  return plan->edge_count + plan->step_edge_count;
+}
 /* Of both sizes of micro-batches; borrowed: its storage is what a program finds at its base. */
 int32_t gp_plan_constant_count(const gp_plan *plan);
 const gp_tensor *gp_plan_constant(const gp_plan *plan, int32_t constant);

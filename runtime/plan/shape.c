@@ -138,6 +138,7 @@ gp_status gp_shape_build(const gp_shape_spec *spec, const gp_traced_shape *from,
   if (all_pack(s.env)) GP_TRY(gp_graph_pack(s.graph));
   GP_TRY(cut_stages(&s));
   GP_TRY(gp_shape_add_touched(&s));
+  GP_TRY(gp_shape_add_crossings(&s));
   GP_TRY(gp_shape_check_buffers(spec, s.graph, shape->stages));
   return gp_shape_add_programs(&s);
 }
@@ -152,6 +153,7 @@ void gp_shape_free(gp_shape_plan *shape) {
     gp_free(shape->programs[s].replicas);
   }
   gp_free(shape->programs);
+  gp_free(shape->crossings);
   gp_shape_free_touched(shape);
   gp_stages_free(shape->stages);
   gp_trace_free(shape->trace);

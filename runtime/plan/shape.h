@@ -7,7 +7,7 @@
 #include "gpipe/schedule.h"
 #include "plan/program/program.h"
 
-/* A parameter of another device, or a constant where the device works in memory of its own. */
+/* A constant, where the device works in memory of its own. */
 typedef struct gp_replica {
   gp_ref value;
   size_t offset; /* in the stage's replicas */
@@ -34,6 +34,11 @@ enum { GP_STAGE_PROGRAM_KINDS = 11 };
 int gp_stage_programs_list(const gp_stage_programs *programs,
                            gp_program *list[GP_STAGE_PROGRAM_KINDS]);
 
+/* A stage reads a parameter that lies with another device. */
+typedef struct gp_crossing {
+  int32_t param, stage; /* param: in the layout */
+} gp_crossing;
+
 /* Edges, ascending. */
 typedef struct gp_edge_list {
   int32_t *edges;
@@ -45,8 +50,10 @@ typedef struct gp_shape_plan {
   int32_t micros;
   gp_trace *trace;
   gp_stages *stages;
-  gp_stage_programs *programs;        /* per stage */
-  gp_edge_list *touched;              /* see gp_shape_touched */
+  gp_stage_programs *programs; /* per stage */
+  gp_edge_list *touched;       /* see gp_shape_touched */
+  gp_crossing *crossings;
+  int32_t crossing_count;
   const struct gp_shape_plan *larger; /* whose packed weights serve this one too; or NULL */
   bool own_edges;                     /* not those of the larger micro-batches */
   bool tied;                          /* a parameter has accumulators beside its main one */

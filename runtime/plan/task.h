@@ -12,7 +12,7 @@ enum { GP_SLOT_DROPPED, GP_SLOT_KEPT, GP_SLOT_RECOMPUTED, GP_SLOT_CARRIED, GP_SL
 
 /* One edge as one task sees it. */
 typedef struct gp_edge_use {
-  int32_t edge;
+  int32_t edge; /* of the model; behind those, of a step (edge/step_edges.h) */
   bool acquire; /* wait until the slot is free, before writing */
   bool publish; /* tell the readers, after writing */
   bool wait;    /* wait until it was published */
@@ -26,7 +26,6 @@ typedef struct gp_task {
   const gp_program *program; /* NULL: nothing to do */
   bool kept;
   bool opens;      /* first of its mini-batch to add to the stage's gradients: writes instead */
-  bool barrier;    /* every device must have come here before it runs */
   bool stash;      /* U: somebody still reads the version that it replaces */
   bool newest;     /* it reads the version that its device made last */
   int32_t version; /* of the weights that it reads, or that U replaces */

@@ -103,17 +103,12 @@ static gp_status check_reads(const gp_plan *plan, const gp_task *task) {
   return GP_OK;
 }
 
-/* Where the stage reads a copy of it, because its device cannot reach it. */
-static gp_status check_replicas(const gp_plan *plan, const gp_plan_env *env, int32_t stage, int k) {
-  const gp_shape_plan *shape = &plan->shapes[k];
-  if (!shape->programs) return GP_OK;
-  const gp_stage_programs *own = &shape->programs[stage];
-  const gp_graph *graph = &shape->trace->graph;
-  for (int32_t i = 0; i < own->replica_count; i++) {
-    const gp_value *value = &graph->values[own->replicas[i].value];
-    if (value->kind != GP_VALUE_PARAM || gp_param_is_buffer(graph->params[value->index])) continue;
-    return refuse_tie(
-        stage, env->layout->at[gp_layout_find(env->layout, graph->params[value->index])].stage);
+/* Where it comes from another device. */
+static gp_status check_crossings(const gp_shape_plan *shape, const gp_layout *layout) {
+  for (int32_t i = 0; i < shape->crossing_count; i++) {
+    const gp_crossing *c = &shape->crossings[i];
+    if (layout->at[c->param].region != GP_REGION_BUFFER)
+      return refuse_tie(c->stage, layout->at[c->param].stage);
   }
   return GP_OK;
 }
@@ -121,8 +116,7 @@ static gp_status check_replicas(const gp_plan *plan, const gp_plan_env *env, int
 static gp_status check_ties(const gp_plan *plan, const gp_plan_env *env) {
   for (int32_t t = 0; t < plan->first[plan->device_count]; t++)
     GP_TRY(check_reads(plan, &plan->tasks[t]));
-  for (int32_t s = 0; s < plan->stage_count; s++)
-    for (int k = 0; k < 2; k++) GP_TRY(check_replicas(plan, env, s, k));
+  for (int k = 0; k < 2; k++) GP_TRY(check_crossings(&plan->shapes[k], env->layout));
   return GP_OK;
 }
 

@@ -32,17 +32,27 @@ struct gp_schedule {
   gp_schedule_fault fault; /* of a schedule that was refused */
 };
 
-/* Does the number of a micro-batch or update follow? Not in REDUCE to RESHARD. */
+/* Does the number of a micro-batch or update follow? Not in REDUCE to RESHARD and SEND to
+ * DECIDE. */
 bool gp_act_has_micro(gp_act act);
-/* Does it end a mini-batch of all stages, in the order REDUCE, TIE, NORM, CLIP, U? */
-static inline bool gp_act_ends(gp_act act) {
-  return act == GP_ACT_U || (act >= GP_ACT_REDUCE && act <= GP_ACT_CLIP);
-}
-/* Its place in that order; 0: it is a gradient, or something else that comes before. */
+/* The place of an act among those that end a mini-batch of all stages: REDUCE, TIE, NORM, VOTE,
+ * DECIDE, CLIP, U. 0: it comes before them. */
+enum { GP_ACT_ENDINGS = 7 };
 static inline int gp_act_ending(gp_act act) {
-  if (act == GP_ACT_U) return GP_ACT_CLIP - GP_ACT_REDUCE + 2;
-  return gp_act_ends(act) ? (int)act - GP_ACT_REDUCE + 1 : 0;
+  switch (act) {
+  case GP_ACT_REDUCE: return 1;
+  case GP_ACT_TIE: return 2;
+  case GP_ACT_NORM: return 3;
+  case GP_ACT_VOTE: return 4;
+  case GP_ACT_DECIDE: return 5;
+  case GP_ACT_CLIP: return 6;
+  case GP_ACT_U: return GP_ACT_ENDINGS;
+  default: return 0;
+  }
 }
+/* Does a plan add it for a device as a whole, not for a stage? */
+static inline bool gp_act_is_own(gp_act act) { return act >= GP_ACT_SEND && act <= GP_ACT_DECIDE; }
+static inline bool gp_act_ends(gp_act act) { return gp_act_ending(act) > 0; }
 
 /* Does this device hold the stage (or one of its two copies)? */
 bool gp_schedule_holds(const gp_schedule *schedule, int32_t device, int32_t stage);

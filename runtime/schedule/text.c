@@ -18,7 +18,9 @@ const char *gp_act_name(gp_act act) {
   return texts[act];
 }
 
-bool gp_act_has_micro(gp_act act) { return act < GP_ACT_REDUCE || act > GP_ACT_RESHARD; }
+bool gp_act_has_micro(gp_act act) {
+  return !gp_act_is_own(act) && (act < GP_ACT_REDUCE || act > GP_ACT_RESHARD);
+}
 
 /* ---- reading ------------------------------------------------------------------------------- */
 

@@ -4,7 +4,7 @@
 
 #include "device/link/link.h"
 
-enum { GP_LINK_VERSION = 1 };
+enum { GP_LINK_VERSION = 2 };
 
 /* The functions that a library may call: it imports nothing from the core. */
 typedef struct gp_link_host_functions {

@@ -44,10 +44,12 @@ static void open_plugin(void) {
 
 /* ---- links ---------------------------------------------------------------------------------- */
 
-static gp_status choose(const gp_lane *from, const gp_lane *to, const gp_link_ops **ops) {
+static gp_status choose(const gp_link_spec *spec, const gp_link_ops **ops) {
+  const gp_lane *from = spec->from, *to = spec->to;
   pthread_once(&plugin.once, open_plugin);
   if (plugin.why[0]) return gp_fail_text(GP_EUNSUPPORTED, plugin.why);
   if (plugin.ops && from != to && plugin.ops->joins(from, to)) return *ops = plugin.ops, GP_OK;
+  if (spec->host) return *ops = &gp_link_local, GP_OK;
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
     if (kinds[i]->joins(from, to)) return *ops = kinds[i], GP_OK;
   return gp_fail(GP_EUNSUPPORTED, "nothing carries values from %s to %s", from->name, to->name);
@@ -56,7 +58,7 @@ static gp_status choose(const gp_lane *from, const gp_lane *to, const gp_link_op
 gp_status gp_link_open(const gp_link_spec *spec, gp_link **link) {
   const gp_link_ops *ops = NULL;
   gp_link *made;
-  GP_TRY(choose(spec->from, spec->to, &ops));
+  GP_TRY(choose(spec, &ops));
   GP_TRY(gp_alloc(sizeof *made, (void **)&made));
   *made = (gp_link){.ops = ops, .spec = *spec, .received = spec->received, .words = spec->words};
   size_t slots = (size_t)spec->slots;
@@ -69,6 +71,13 @@ gp_status gp_link_open(const gp_link_spec *spec, gp_link **link) {
   if (status) return gp_link_close(made), status;
   *link = made;
   return GP_OK;
+}
+
+/* A link with slots of its own keeps them. */
+void gp_link_move(gp_link *link, char *made, char *received) {
+  if (link->received == link->spec.received) link->received = received;
+  link->spec.made = made;
+  link->spec.received = received;
 }
 
 void gp_link_close(gp_link *link) {

@@ -96,6 +96,7 @@ typedef struct gp_link_word {
 
 typedef struct gp_link_spec {
   const gp_lane *from, *to; /* borrowed: the lanes of maker and reader; may be the same */
+  bool host; /* the workers themselves write and read the values, in host memory, at once */
   int32_t slots;
   uint32_t uses;       /* last uses of each value by this reader: one for each of its stages that
                         * uses it */
@@ -121,6 +122,8 @@ struct gp_link {
  * GP_ENOMEM. */
 gp_status gp_link_open(const gp_link_spec *spec, gp_link **link);
 void gp_link_close(gp_link *link); /* NULL is fine */
+/* The slots lie elsewhere from now on; between two runs. */
+void gp_link_move(gp_link *link, char *made, char *received);
 /* Forget an earlier run: nothing is published. */
 void gp_link_begin(gp_link *link);
 

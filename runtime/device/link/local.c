@@ -1,17 +1,16 @@
 /* device/link/local.c - values that are read where they were made: both lanes work in one memory.
  *
- * This joins CPU devices, logical devices of one GPU, and a device with itself. Between lanes that
- * finish their work before they return, the words say everything; queues wait for each other's
- * events. */
+ * This joins CPU devices, logical devices of one GPU, a device with itself, and any two for values
+ * that the workers themselves write to host memory. Between lanes that finish their work before they
+ * return, the words say everything; queues wait for each other's events. */
 #include "device/link/slots.h"
 
 static bool joins(const gp_lane *from, const gp_lane *to) { return gp_lane_shares(from, to); }
 
-/* A queue is in order with itself, and a lane that finishes its work at once needs only the
- * word. */
+/* A queue is in order with itself; what is written at once needs only the word. */
 static gp_status open_link(gp_link *link) {
   const gp_lane *from = link->spec.from, *to = link->spec.to;
-  link->plain = from == to || (from->ops->at_once && to->ops->at_once);
+  link->plain = from == to || link->spec.host || (from->ops->at_once && to->ops->at_once);
   return gp_link_slots_new(link);
 }
 

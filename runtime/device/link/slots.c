@@ -8,9 +8,10 @@
 
 #include "base/memory.h"
 
-/* Make the slot's events. Within one lane the queue keeps the order, so it needs none. */
+/* Make the slot's events. Within one lane the queue keeps the order, and what the host writes is
+ * there at once: neither needs any. */
 static gp_status make_events(const gp_link_spec *spec, gp_link_slot *slot) {
-  if (spec->from == spec->to) return GP_OK;
+  if (spec->from == spec->to || spec->host) return GP_OK;
   GP_TRY(spec->from->ops->event_new(spec->from, false, &slot->made));
   GP_TRY(spec->to->ops->event_new(spec->to, false, &slot->arrived));
   return spec->to->ops->event_new(spec->to, false, &slot->freed);
@@ -19,7 +20,8 @@ static gp_status make_events(const gp_link_spec *spec, gp_link_slot *slot) {
 gp_status gp_link_slots_new(gp_link *link) {
   gp_link_slots *own;
   size_t count = (size_t)link->spec.slots;
-  link->quiet = link->spec.from->ops->at_once != link->spec.to->ops->at_once;
+  const gp_link_spec *spec = &link->spec;
+  link->quiet = !spec->host && spec->from->ops->at_once != spec->to->ops->at_once;
   GP_TRY(gp_alloc(sizeof *own, &link->self));
   own = link->self;
   GP_TRY(gp_alloc_array(count, sizeof(gp_link_slot), (void **)&own->slots));

@@ -5,11 +5,12 @@
 #include "engine/bind/binding.h"
 #include "engine/bind/links.h"
 #include "engine/bind/states.h"
+#include "engine/bind/step_links.h"
 #include "engine/intake/intake.h"
 #include "engine/memory/replicas.h"
 #include "engine/pipeline.h"
 #include "engine/run/execute.h"
-#include "engine/update/update.h"
+#include "engine/update/vote.h"
 
 /* One block a device, whatever the plan has areas: what a device cannot hold is refused by one
  * allocation, before anything runs, and given back by one. */
@@ -59,6 +60,20 @@ static void bind_holder(gp_binding *b, int32_t h) {
     b->states[2 * h + k] = address(b, device, &plan->states[2 * h + k]);
   }
   if (h % plan->copy_count == 0) b->stash[stage] = address(b, device, &plan->versions[stage].stash);
+}
+
+/* The newest weights of a stage: a second copy has them as its device gets them. */
+static void bind_weights(gp_binding *b, int32_t h) {
+  const gp_plan *plan = b->plan;
+  const int32_t stage = h / plan->copy_count, copy = h % plan->copy_count;
+  const gp_arena *a = &b->pipeline->arenas[stage];
+  b->values[h] = a->values[copy];
+  b->buffers[h] = a->buffers[copy];
+  if (!copy) return;
+  char *values = gp_step_address(b, GP_STEP_VALUES, stage, plan->placement[h]);
+  char *buffers = gp_step_address(b, GP_STEP_BUFFERS, stage, plan->placement[h]);
+  if (values) b->values[h] = values;
+  if (buffers) b->buffers[h] = buffers;
 }
 
 /* Strided constants keep their layout. */
@@ -122,18 +137,23 @@ static void each_replay(const gp_binding *b, bool free) {
   }
 }
 
-void gp_binding_forget(gp_binding *b) { each_replay(b, false); }
+void gp_binding_move(gp_binding *b) {
+  gp_links_move(b);
+  each_replay(b, false);
+}
 
 /* ---- all of it ----------------------------------------------------------------------------- */
 
 static gp_status make_room(gp_binding *b) {
   const gp_plan *plan = b->plan;
   size_t devices = (size_t)plan->device_count, stages = (size_t)plan->stage_count,
-         edges = (size_t)plan->edge_count, holders = stages * (size_t)plan->copy_count;
+         edges = (size_t)gp_plan_channel_count(plan), holders = stages * (size_t)plan->copy_count;
   GP_TRY(gp_alloc_array(devices, sizeof(gp_bound_device), (void **)&b->devices));
   GP_TRY(gp_alloc_array(edges + 1, sizeof(gp_bound_channel), (void **)&b->channels));
   GP_TRY(gp_alloc_array(holders, sizeof(char *), (void **)&b->kept));
   GP_TRY(gp_alloc_array(stages, sizeof(char *), (void **)&b->stash));
+  GP_TRY(gp_alloc_array(holders, sizeof(char *), (void **)&b->values));
+  GP_TRY(gp_alloc_array(holders, sizeof(char *), (void **)&b->buffers));
   GP_TRY(gp_alloc_array(2 * holders, sizeof(char *), (void **)&b->invariant));
   GP_TRY(gp_alloc_array(2 * holders, sizeof(char *), (void **)&b->replicas));
   GP_TRY(gp_alloc_array(2 * holders, sizeof(char *), (void **)&b->states));
@@ -155,7 +175,10 @@ static gp_status bind(gp_binding *b) {
   }
   GP_TRY(gp_states_new(b));
   b->tag_bits = gp_tag_bits(plan);
+  GP_TRY(gp_votes_new(b));
   GP_TRY(gp_links_new(b));
+  gp_votes_listen(b);
+  for (int32_t h = 0; h < plan->stage_count * plan->copy_count; h++) bind_weights(b, h);
   GP_TRY(gp_intakes_new(b));
   return gp_replicas_load(b);
 }
@@ -165,12 +188,13 @@ static void give_back(gp_binding *b) {
   each_replay(b, true);
   gp_intakes_free(b);
   gp_links_free(b);
+  gp_votes_free(b);
   gp_states_free(b);
   for (int32_t d = 0; b->devices && d < b->plan->device_count; d++)
     if (b->devices[d].block)
       gp_pipeline_give(b->pipeline, gp_device_lane(b->pipeline, d), b->devices[d].block,
                        b->plan->devices[d].bytes);
-  for (int32_t e = 0; b->channels && e < b->plan->edge_count; e++) {
+  for (int32_t e = 0; b->channels && e < gp_plan_channel_count(b->plan); e++) {
     gp_free(b->channels[e].fetched);
     gp_free(b->channels[e].words);
   }
@@ -182,6 +206,8 @@ static void give_back(gp_binding *b) {
   gp_free(b->channels);
   gp_free(b->kept);
   gp_free(b->stash);
+  gp_free(b->values);
+  gp_free(b->buffers);
   gp_free(b->invariant);
   gp_free(b->replicas);
   gp_free(b->states);

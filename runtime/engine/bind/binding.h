@@ -35,6 +35,7 @@ typedef struct gp_bound_use {
   gp_link_turn turn;
   char *address;    /* of its slot on the device; NULL where it has none */
   uint32_t parties; /* last uses that end a round of a slot */
+  int32_t copy;     /* whose links of the channel: the task's, or 0 of a step edge */
   bool plain;       /* the edge's words say all: no link need be asked */
 } gp_bound_use;
 
@@ -44,6 +45,8 @@ typedef struct gp_bound_end {
   gp_link_end end;
 } gp_bound_end;
 
+typedef struct gp_vote gp_vote;
+typedef struct gp_verdict gp_verdict;
 typedef struct gp_intake gp_intake;
 typedef struct gp_staged gp_staged;
 
@@ -64,13 +67,18 @@ typedef struct gp_binding {
   gp_pipeline *pipeline;
   gp_plan *plan; /* owned */
   gp_bound_device *devices;
-  gp_bound_channel *channels; /* per edge */
+  gp_bound_channel *channels; /* per edge, those of steps behind those of the model */
   gp_bound_use *uses;         /* beside the plan's */
   char **kept;                /* per (stage, copy): slots of values that outlive an action */
   char **stash;               /* per stage: older versions of the weights */
+  char **values, **buffers;   /* per (stage, copy): the newest, as its device sees them */
   char **invariant, **replicas, **states; /* per (stage, copy) and shape */
   int64_t state_count;                    /* states of CPU kernels that are prepared */
   char **constants;                       /* of both shapes: where the storage of each begins */
+  gp_vote **votes;                        /* per device (engine/update/vote.h); NULL: no votes */
+  const gp_vote **heard;                  /* per device: its vote, as the deciding device got it */
+  size_t *vote_bytes, *vote_at;           /* per device; per stage: its first sum in the vote */
+  gp_verdict *verdict;                    /* of the deciding device */
   uint64_t prepared;  /* weights of which P's results are there (prepared.c); 0: none */
   gp_link_pool *pool; /* of its links */
   int64_t runs;       /* begun so far, but for those that were profiled */
@@ -82,7 +90,8 @@ typedef struct gp_binding {
 gp_status gp_bind(gp_pipeline *pipeline, gp_plan *plan, gp_binding **binding);
 /* Give it back, and free the plan. */
 void gp_unbind(gp_binding *binding);
-/* Forget what was kept of tasks for their replay: an address that they use has changed. */
-void gp_binding_forget(gp_binding *binding);
+/* Memory of the pipeline has moved: look up its addresses again, and forget what was kept of tasks
+ * for their replay. */
+void gp_binding_move(gp_binding *binding);
 
 #endif

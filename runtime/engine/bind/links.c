@@ -8,16 +8,18 @@
 #include "base/memory.h"
 #include "device/link/pool.h"
 #include "engine/bind/links.h"
+#include "engine/bind/step_links.h"
 #include "engine/pipeline.h"
 
+/* A step edge is used once in a run. */
 gp_link_turn gp_links_turn(const gp_plan *plan, int32_t edge, int64_t micro) {
+  if (edge >= plan->edge_count) return (gp_link_turn){0};
   int64_t turn = gp_plan_turn(plan, edge, micro), slots = plan->channels[edge].slots;
   return (gp_link_turn){(int32_t)(turn % slots), (uint32_t)(turn / slots)};
 }
 
-/* The link by which a device reads, or by which it made, an edge's values of a copy; NULL: it has
- * no part. An edge has few readers. */
-static gp_link *find_link(const gp_binding *b, int32_t edge, int32_t copy, int32_t device) {
+/* An edge has few readers. */
+gp_link *gp_links_find(const gp_binding *b, int32_t edge, int32_t copy, int32_t device) {
   const gp_bound_channel *channel = &b->channels[edge];
   for (int32_t i = 0; i < channel->link_count[copy]; i++)
     if (channel->links[copy][i].reader == device) return channel->links[copy][i].link;
@@ -26,7 +28,7 @@ static gp_link *find_link(const gp_binding *b, int32_t edge, int32_t copy, int32
 
 /* ---- making -------------------------------------------------------------------------------- */
 
-/* Stages of the edge that the device has: of the maker's, too. */
+/* Stages of the edge that the device has, the maker's among them. */
 static uint32_t uses_of(const gp_plan *plan, int32_t e, int32_t copy, int32_t device) {
   const gp_edge *edge = gp_plan_edge(plan, e);
   uint32_t uses = gp_plan_maker(plan, e, copy) == device;
@@ -41,7 +43,7 @@ static gp_status add_link(gp_binding *b, int32_t e, int32_t copy, int32_t device
   gp_bound_channel *channel = &b->channels[e];
   int32_t maker = gp_plan_maker(b->plan, e, copy);
   bool in_place = gp_plan_shares(b->plan, maker, device);
-  if (find_link(b, e, copy, device)) return GP_OK;
+  if (gp_links_find(b, e, copy, device)) return GP_OK;
   gp_link_spec spec = {.from = gp_device_lane(b->pipeline, maker),
                        .to = gp_device_lane(b->pipeline, device),
                        .slots = from->slots,
@@ -78,11 +80,11 @@ static bool wants_care(const gp_link *link) { return link->ops->poll || link->op
 
 /* Count the ends that their workers look after beside the tasks; with room for them, note them. */
 static void note_ends(gp_binding *b, bool count) {
-  for (int32_t e = 0; e < b->plan->edge_count; e++)
+  for (int32_t e = 0; e < gp_plan_channel_count(b->plan); e++)
     for (int32_t copy = 0; copy < b->plan->copy_count; copy++)
       for (int32_t i = 0; i < b->channels[e].link_count[copy]; i++) {
         const gp_bound_link *one = &b->channels[e].links[copy][i];
-        gp_bound_device *maker = &b->devices[gp_plan_maker(b->plan, e, copy)];
+        gp_bound_device *maker = &b->devices[b->channels[e].makers[copy]];
         gp_bound_device *reader = &b->devices[one->reader];
         maker->quiet |= one->link->quiet;
         reader->quiet |= one->link->quiet;
@@ -120,14 +122,16 @@ static bool is_plain(const gp_bound_channel *channel, int32_t copies) {
  * slot; the rest stays. */
 static gp_bound_use bind_use(const gp_binding *b, const gp_task *task, int32_t edge,
                              int32_t device) {
-  const gp_channel *from = &b->plan->channels[edge];
+  const bool once = edge >= b->plan->edge_count;
+  const gp_channel *from = once ? NULL : &b->plan->channels[edge];
   gp_bound_use use = {.channel = &b->channels[edge],
-                      .link = find_link(b, edge, task->copy, device),
+                      .copy = once ? 0 : task->copy,
                       .turn = gp_links_turn(b->plan, edge, task->micro),
-                      .parties = (uint32_t)from->parties,
+                      .parties = once ? 0 : (uint32_t)from->parties,
                       .plain = is_plain(&b->channels[edge], b->plan->copy_count)};
+  use.link = gp_links_find(b, edge, use.copy, device);
   if (use.link && use.link->received)
-    use.address = use.link->received + (size_t)use.turn.slot * from->bytes;
+    use.address = use.link->received + (once ? 0 : (size_t)use.turn.slot * from->bytes);
   return use;
 }
 
@@ -146,16 +150,29 @@ static gp_status list_uses(gp_binding *b) {
   return GP_OK;
 }
 
+void gp_links_move(gp_binding *b) {
+  const gp_plan *plan = b->plan;
+  gp_step_links_move(b);
+  for (int32_t d = 0; d < plan->device_count; d++)
+    for (int32_t t = plan->first[d]; t < plan->first[d + 1]; t++)
+      for (int32_t u = 0; u < plan->tasks[t].use_count; u++) {
+        const gp_edge_use *use = &plan->tasks[t].uses[u];
+        if (use->edge >= plan->edge_count)
+          b->uses[use - plan->uses] = bind_use(b, &plan->tasks[t], use->edge, d);
+      }
+}
+
 gp_status gp_links_new(gp_binding *b) {
   GP_TRY(gp_link_pool_new(&b->pool));
   for (int32_t e = 0; e < b->plan->edge_count; e++)
     if (b->plan->channels[e].slots) GP_TRY(link_edge(b, e));
+  GP_TRY(gp_step_links_new(b));
   GP_TRY(list_ends(b));
   return list_uses(b);
 }
 
 void gp_links_free(gp_binding *b) {
-  for (int32_t e = 0; b->channels && e < b->plan->edge_count; e++)
+  for (int32_t e = 0; b->channels && e < gp_plan_channel_count(b->plan); e++)
     for (int32_t copy = 0; copy < b->plan->copy_count; copy++) {
       for (int32_t i = 0; i < b->channels[e].link_count[copy]; i++)
         gp_link_close(b->channels[e].links[copy][i].link);
@@ -167,7 +184,7 @@ void gp_links_free(gp_binding *b) {
 }
 
 void gp_links_begin(const gp_binding *b) {
-  for (int32_t e = 0; e < b->plan->edge_count; e++)
+  for (int32_t e = 0; e < gp_plan_channel_count(b->plan); e++)
     for (int32_t copy = 0; copy < b->plan->copy_count; copy++)
       for (int32_t i = 0; i < b->channels[e].link_count[copy]; i++)
         gp_link_begin(b->channels[e].links[copy][i].link);

@@ -180,7 +180,7 @@ static gp_status grow_extras(gp_pipeline *p, int32_t stage, size_t bytes) {
   a->extras[1] = larger.own[1];
   a->received_extras = larger.received;
   a->extra_bytes = bytes;
-  for (int32_t i = 0; i < p->binding_count; i++) gp_binding_forget(p->bindings[i]);
+  for (int32_t i = 0; i < p->binding_count; i++) gp_binding_move(p->bindings[i]);
   return GP_OK;
 }
 

@@ -48,6 +48,11 @@ static gp_status wait_for(const wait *w, bool *ready) {
   return GP_OK;
 }
 
+/* A step edge is used by a task as it is stored: what a stream repeats finds its value there. */
+static bool is_used(const gp_plan *plan, const gp_edge_use *use, const gp_task_run *r) {
+  return use->edge < plan->edge_count || r->micro == r->task->micro;
+}
+
 gp_status gp_edges_await(gp_worker *worker, const gp_task_run *r, gp_edges_state *state) {
   const gp_run *run = &worker->pipeline->run;
   const gp_bound_use *bound = gp_links_uses(run->binding, r->task);
@@ -56,7 +61,7 @@ gp_status gp_edges_await(gp_worker *worker, const gp_task_run *r, gp_edges_state
   bool waited = false;
   for (int32_t u = 0; ready && u < r->task->use_count; u++) {
     const gp_edge_use *use = &r->task->uses[u];
-    if (!use->wait && !use->acquire) continue;
+    if ((!use->wait && !use->acquire) || !is_used(run->plan, use, r)) continue;
     wait w = {.worker = worker,
               .use = use,
               .bound = &bound[u],
@@ -105,9 +110,9 @@ gp_status gp_edges_publish(gp_worker *worker, const gp_task_run *r) {
   gp_status first = GP_OK;
   for (int32_t u = 0; u < r->task->use_count; u++) {
     const gp_edge_use *use = &r->task->uses[u];
-    if (!use->publish && !use->release) continue;
+    if ((!use->publish && !use->release) || !is_used(run->plan, use, r)) continue;
     gp_link_turn turn = gp_links_turn_of(run->plan, r->task, u, &bound[u], r->micro);
-    if (use->publish) keep(publish(worker, bound[u].channel, r->task->copy, turn), &first);
+    if (use->publish) keep(publish(worker, bound[u].channel, bound[u].copy, turn), &first);
     if (!use->release) continue;
     keep(gp_link_release(bound[u].link, turn), &first);
     ring_makers(worker, bound[u].channel);

@@ -5,6 +5,7 @@
  */
 #include "base/tensor.h"
 #include "engine/bind/links.h"
+#include "engine/bind/step_links.h"
 #include "engine/intake/intake.h"
 #include "engine/pipeline.h"
 #include "engine/run/frame.h"
@@ -41,7 +42,7 @@ static void bind_weights(gp_worker *worker, const gp_binding *binding, const gp_
   size_t bytes = plan->shapes[task->shape].programs[task->stage].invariant_bytes, version = 0;
   char *invariant = binding->invariant[2 * holder + task->shape];
   frame[GP_BASE_VALUE + worker->framed] = p->arenas[worker->framed].values[0];
-  frame[GP_BASE_VALUE + task->stage] = own->values[task->copy];
+  frame[GP_BASE_VALUE + task->stage] = binding->values[holder];
   worker->framed = task->stage;
   if (plan->batch) version = (size_t)(task->version + (micro - task->micro) / plan->batch);
   if (plan->batch && !task->newest)
@@ -51,7 +52,7 @@ static void bind_weights(gp_worker *worker, const gp_binding *binding, const gp_
   frame[GP_BASE_PACKED] = own->packed;
   frame[GP_BASE_HALF] = own->halves;
   frame[GP_BASE_REPLICA] = binding->replicas[2 * holder + task->shape];
-  frame[GP_BASE_BUFFER] = own->buffers[task->copy];
+  frame[GP_BASE_BUFFER] = binding->buffers[holder];
   frame[GP_BASE_GRAD] = own->grads[task->copy];
   frame[GP_BASE_EXTRA] = own->extras[task->copy];
 }
@@ -64,12 +65,25 @@ static void bind_edges(gp_worker *worker, const gp_binding *binding, const gp_ta
   const gp_bound_use *bound = gp_links_uses(binding, task);
   for (int32_t u = 0; u < task->use_count; u++) {
     int32_t edge = task->uses[u].edge;
+    if (edge >= plan->edge_count) continue;
     char *address = bound[u].address;
     if (address && micro != task->micro) {
       int64_t moved = gp_links_turn(plan, edge, micro).slot - bound[u].turn.slot;
       address += moved * (int64_t)plan->channels[edge].bytes;
     }
     worker->frame[gp_base_of_edge(plan->stage_count, edge)] = address;
+  }
+}
+
+/* Parameters that cross, as this device sees them. */
+static void bind_crossings(gp_worker *worker, const gp_binding *binding) {
+  const gp_pipeline *p = binding->pipeline;
+  for (int32_t e = 0; e < binding->plan->step_edge_count; e++) {
+    const gp_step_edge *edge = &binding->plan->step_edges[e];
+    if (edge->value != GP_STEP_PARAM) continue;
+    int32_t crossing = p->layout.at[edge->number].crossing - 1;
+    worker->frame[gp_base_of_crossing(p->stage_count, crossing)] =
+        gp_step_address(binding, GP_STEP_PARAM, edge->number, worker->device);
   }
 }
 
@@ -84,6 +98,7 @@ void gp_frame_begin(gp_worker *worker) {
   }
   for (int32_t k = 0; k < gp_plan_constant_count(binding->plan); k++)
     worker->frame[gp_base_of_constant(stages, k)] = binding->constants[k];
+  bind_crossings(worker, binding);
   worker->framed = 0;
 }
 

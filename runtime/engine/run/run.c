@@ -11,7 +11,6 @@
 #include "base/thread.h"
 #include "engine/intake/intake.h"
 #include "engine/memory/halves.h"
-#include "engine/memory/replicas.h"
 #include "engine/pipeline.h"
 #include "engine/run/edge.h"
 #include "engine/run/execute.h"
@@ -55,7 +54,8 @@ static bool is_skipped(gp_run *run, const gp_task_run *r) {
 /* An interrupt ends what a fault does, and the task too unless it leads to an update that others
  * make. */
 static gp_status run_task(gp_worker *worker, gp_run *run, gp_task_run *r) {
-  gp_status status = worker->pipeline->faults.count ? strike(worker, r) : GP_OK;
+  const bool strikes = worker->pipeline->faults.count && !gp_act_is_own(r->task->op);
+  gp_status status = strikes ? strike(worker, r) : GP_OK;
   if (status == GP_EINTERRUPT) status = is_skipped(run, r) ? status : GP_OK;
   if (status) return status;
   if (gp_act_ends(r->task->op)) return gp_update_task(worker, run, r->task, r->micro);
@@ -83,16 +83,6 @@ static gp_status collect_before(gp_worker *worker, gp_run *run, const gp_task_sp
   return intake->collect ? intake->collect(worker, run, &before) : GP_OK;
 }
 
-/* Before other devices add up, update or read what this one made, it must have made it. A device
- * that fails says so before it arrives where it is decided whether to update, so that nobody does;
- * it arrives all the same, or the others would wait. */
-static gp_status come_to_barrier(gp_worker *worker, gp_run *run, const gp_task_span *span,
-                                 const gp_task *task) {
-  gp_status status = collect_before(worker, run, span, task);
-  if (status) gp_run_fail(run, 0, status, gp_error_text());
-  return gp_update_barrier(worker, run, task->op);
-}
-
 static void note_failure(gp_run *run, const gp_task_run *r, gp_status status) {
   if (status) gp_run_fail(run, r->order, status, gp_error_text());
 }
@@ -110,6 +100,18 @@ static gp_event *open_event(gp_worker *worker, const gp_run *run, const gp_task_
   return event;
 }
 
+/* A device votes on what it has really done; the vote and the decision report failures, so they are
+ * made after one too. */
+static void do_task(gp_worker *worker, gp_run *run, const gp_task_span *span, gp_task_run *r) {
+  const gp_act op = r->task->op;
+  if (op == GP_ACT_VOTE) {
+    gp_status status = collect_before(worker, run, span, r->task);
+    if (status) gp_run_fail(run, 0, status, gp_error_text());
+  }
+  if (!is_skipped(run, r) || op == GP_ACT_VOTE || op == GP_ACT_DECIDE)
+    note_failure(run, r, run_task(worker, run, r));
+}
+
 /* A task that begins when the one before ended (since) needs no other clock; returns its own
  * end. */
 static int64_t step_task(gp_worker *worker, gp_run *run, const gp_task_span *span, gp_task_run *r,
@@ -118,13 +120,11 @@ static int64_t step_task(gp_worker *worker, gp_run *run, const gp_task_span *spa
   gp_event *event = open_event(worker, run, r, since);
   gp_edges_state edges;
   gp_status status = gp_edges_await(worker, r, &edges);
-  bool waited = r->task->barrier || edges != GP_EDGES_WERE_READY;
   note_failure(run, r, status);
-  if (r->task->barrier) note_failure(run, r, come_to_barrier(worker, run, span, r->task));
-  note_time(&event->begin, waited ? gp_now_ns() : since);
+  note_time(&event->begin, edges == GP_EDGES_WERE_READY ? since : gp_now_ns());
   note_failure(run, r, gp_marks_set(worker, number, 0));
   bool ready = edges != GP_EDGES_GIVEN_UP;
-  if (ready && !status && !is_skipped(run, r)) note_failure(run, r, run_task(worker, run, r));
+  if (ready && !status) do_task(worker, run, span, r);
   note_failure(run, r, gp_marks_set(worker, number, 1));
   int64_t end = gp_now_ns();
   note_time(&event->end, end);
@@ -157,12 +157,10 @@ static gp_status begin_gradients(const gp_worker *worker, const gp_run *run, uin
   return GP_OK;
 }
 
-/* What the tasks of a mini-batch find: its rows, parameters of other devices, gradients of zero. */
+/* What the tasks of a mini-batch find: its rows, gradients of zero. */
 static gp_status begin_range(gp_worker *worker, gp_run *run, uint32_t step) {
   GP_TRY(gp_marks_range(worker));
   GP_TRY(begin_gradients(worker, run, step));
-  GP_TRY(gp_update_copies(worker));
-  GP_TRY(gp_replicas_refresh(worker, run->binding));
   GP_TRY(gp_halves_refresh(worker));
   const gp_intake *intake = gp_intake_of(worker);
   return intake->begin ? intake->begin(worker, run, step) : GP_OK;
@@ -243,7 +241,6 @@ static void finish(gp_worker *worker, gp_run *run) {
 gp_status gp_run_device(gp_worker *worker, void *context) {
   gp_run *run = context;
   const gp_plan *plan = run->plan;
-  atomic_store(&worker->barriers, 0);
   if (worker->device < plan->device_count) gp_frame_begin(worker);
   for (uint32_t step = 0; worker->device < plan->device_count; step++) {
     set_phase(worker, GP_WORKER_AT_GATE);

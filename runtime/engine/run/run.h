@@ -72,7 +72,6 @@ typedef struct gp_run {
   /* Workers write here while they run, and read what is above before every task: so this has a
    * cache line of its own. */
   _Alignas(64) _Atomic int64_t losses; /* of a stream: forward passes of the last stage so far */
-  _Atomic uint32_t arrived, released;  /* at barriers; barriers that are over */
   _Atomic uint32_t progress;           /* counts what the script's thread may be waiting for */
 } gp_run;
 

@@ -58,8 +58,6 @@ static gp_status begin_run(gp_pipeline *p, const gp_plan *plan, bool backward_ha
   }
   atomic_store(&run->gate, 0);
   atomic_store(&run->losses, 0);
-  atomic_store(&run->arrived, 0);
-  atomic_store(&run->released, 0);
   atomic_store(&run->failed_order, INT64_MAX);
   run->spoilt = INT64_MAX;
   run->committed = gp_plan_streams(plan);

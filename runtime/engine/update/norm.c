@@ -2,10 +2,9 @@
  * CLIP.
  *
  * NORM is a stage's part: its own device's threads sum up the squares of each of its parameters, or
- * only look whether they are finite where no norm is needed. When every stage has done that, the
- * device that comes last to the barrier adds a number for each parameter, in one order for every
- * cut, and says what becomes of the step; CLIP then scales each stage's gradients on its own
- * device, and U updates or leaves it.
+ * only look whether they are finite where no norm is needed. One device gets the sums of all with
+ * their votes and adds a number for each parameter, in one order for every cut; CLIP then scales
+ * each stage's gradients on its own device, and U updates or leaves it.
  */
 #include <math.h>
 
@@ -13,6 +12,7 @@
 #include "engine/pipeline.h"
 #include "engine/update/scaling.h"
 #include "engine/update/update.h"
+#include "engine/update/vote.h"
 
 /* ---- a stage's part ------------------------------------------------------------------------ */
 
@@ -25,9 +25,9 @@ gp_status gp_norm_stage(gp_pipeline *p, int32_t stage) {
   return gp_norm_needs_squares(p) ? gp_gradients_squares(list) : gp_gradients_look(list);
 }
 
-gp_status gp_norm_clip(const gp_pipeline *p, int32_t stage) {
+gp_status gp_norm_clip(const gp_pipeline *p, int32_t stage, const gp_verdict *v) {
   const gp_gradients *list = &p->arenas[stage].gradients;
-  const gp_verdict *v = &p->verdict;
+  if (!v->goes) return GP_OK;
   if (v->unscale != 1) GP_TRY(gp_gradients_scale(list, v->unscale));
   return v->clip != 1 ? gp_gradients_scale(list, v->clip) : GP_OK;
 }
@@ -36,18 +36,18 @@ gp_status gp_norm_clip(const gp_pipeline *p, int32_t stage) {
 
 /* The sum of squares of one parameter; 0 where it has no gradient. */
 static double square_of(const gp_pipeline *p, int32_t i) {
-  const gp_arena *a = &p->arenas[p->param_stage[i]];
-  return p->grad_place[i] < 0 ? 0 : a->gradients.sums[p->grad_place[i]];
+  if (p->grad_place[i] < 0) return 0;
+  return gp_vote_sums(p->run.binding, p->param_stage[i])[p->grad_place[i]];
 }
 
 /* What brings the norm of the optimizer's gradients down to the one asked for: 1 where it is not
  * above that, or where this pass updates nothing, as pipe:backward leaves gradients as they are.
  * They are added in the order in which the optimizer was given its parameters. */
-static double clip_factor(const gp_pipeline *p) {
+static double clip_factor(const gp_pipeline *p, double unscale) {
   double sum = 0, max = p->use.clip_norm;
   if (!p->optimizer || max <= 0 || p->run.plan->update == GP_UPDATE_NONE) return 1;
   for (int32_t k = 0; k < p->listed_count; k++) sum += square_of(p, p->listed[k]);
-  double norm = sqrt(sum) * p->verdict.unscale;
+  double norm = sqrt(sum) * unscale;
   return norm > max ? max / (norm + 1e-6) : 1;
 }
 
@@ -91,18 +91,19 @@ gp_status gp_norm_decide_stream(gp_pipeline *p) {
   return stuck ? fail_stuck() : GP_OK;
 }
 
-gp_status gp_norm_settle(gp_pipeline *p) {
+gp_status gp_norm_settle(gp_pipeline *p, gp_verdict *v) {
   bool finite = true;
   for (int32_t s = 0; s < p->stage_count; s++)
-    finite = finite && gp_gradients_are_finite(&p->arenas[s].gradients);
-  p->verdict = (gp_verdict){.unscale = 1, .clip = 1};
+    finite =
+        finite && gp_sums_are_finite(gp_vote_sums(p->run.binding, s), p->arenas[s].gradients.count);
   if (p->scaling.scale > 0) {
-    p->verdict.unscale = 1 / p->scaling.scale;
+    v->unscale = 1 / p->scaling.scale;
     GP_TRY(gp_scaling_settle(p, finite));
   } else if (p->check != GP_FINITE_IGNORE) {
     p->overflow = !finite;
     GP_TRY(gp_norm_decide(p, finite));
   }
-  if (!p->overflow) p->verdict.clip = clip_factor(p);
+  v->overflow = p->overflow;
+  if (!p->overflow) v->clip = clip_factor(p, v->unscale);
   return GP_OK;
 }

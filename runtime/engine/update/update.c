@@ -1,17 +1,19 @@
 /* engine/update/update.c - what ends a mini-batch, as actions of the schedule: sums of gradients,
  * norms, updates.
  *
- * With a barrier every device waits where it reads what others made, and a failure anywhere makes
- * every update a pass-through. Without one a stage is updated by its own device as soon as its own
- * gradients are there.
+ * What a task reads of other devices has come by links (plan/edge/step_edges.h). In a synchronous
+ * plan all stages are updated, or none: vote.h. In a stream a stage is updated by its own device as
+ * soon as its own gradients are there.
  */
 
 #include "base/memory.h"
 #include "base/tensor.h"
+#include "engine/bind/step_links.h"
 #include "engine/memory/halves.h"
 #include "engine/optimizer/optimizer.h"
 #include "engine/pipeline.h"
 #include "engine/update/update.h"
+#include "engine/update/vote.h"
 
 /* ---- reductions ---------------------------------------------------------------------------- */
 
@@ -22,73 +24,52 @@ static gp_status add(const gp_pipeline *p, const gp_lane *lane, int32_t i, void 
   return gp_lane_add(lane, gp_tensor_meta(grad)->dtype, gp_tensor_numel(grad), to, from);
 }
 
-/* Where the first copy's device finds the second's gradients. */
-static gp_status take_second_copy(const gp_pipeline *p, int32_t stage, char **grads,
-                                  char **extras) {
-  const gp_arena *a = &p->arenas[stage];
-  const gp_lane *first = gp_stage_lane(p, stage, 0), *second = gp_stage_lane(p, stage, 1);
-  *grads = a->received_grads ? a->received_grads : a->grads[1];
-  *extras = a->received_extras ? a->received_extras : a->extras[1];
-  if (a->received_grads)
-    GP_TRY(gp_lane_take(first, a->received_grads, second, a->grads[1], a->grad_bytes));
-  if (!a->received_extras) return GP_OK;
-  return gp_lane_take(first, a->received_extras, second, a->extras[1], a->extra_bytes);
+/* Accumulators of the stage's second copy to those of the first; later plans may have asked for
+ * more, of which this plan's task has written none. */
+static gp_status add_extras(const gp_worker *worker, const gp_plan *plan, int32_t stage) {
+  const gp_pipeline *p = worker->pipeline;
+  char *own = p->arenas[stage].extras[0];
+  const char *second = gp_step_address(p->run.binding, GP_STEP_EXTRAS, stage, worker->device);
+  for (int32_t x = 0; second && x < plan->extra_count; x++) {
+    const gp_extra_slot *e = &p->extras[x];
+    if (e->stage == stage)
+      GP_TRY(add(p, &worker->lane, e->param, own + e->offset, second + e->offset));
+  }
+  return GP_OK;
 }
 
 /* The second copy's gradients of a stage to the first's, parameter by parameter. They are added
  * once, also when gradients accumulate: every backward pass begins second copies anew. */
-static gp_status add_copies(const gp_worker *worker, int32_t stage) {
+static gp_status add_copies(const gp_worker *worker, const gp_plan *plan, int32_t stage) {
   const gp_pipeline *p = worker->pipeline;
-  const gp_arena *a = &p->arenas[stage];
-  const gp_lane *lane = &worker->lane;
-  char *grads, *extras;
-  GP_TRY(take_second_copy(p, stage, &grads, &extras));
-  for (int32_t i = 0; i < p->param_count; i++) {
+  char *own = p->arenas[stage].grads[0];
+  const char *second = gp_step_address(p->run.binding, GP_STEP_GRADS, stage, worker->device);
+  for (int32_t i = 0; second && i < p->param_count; i++) {
     size_t at = p->param_offset[i];
     if (p->param_stage[i] == stage && p->grads[i])
-      GP_TRY(add(p, lane, i, a->grads[0] + at, grads + at));
+      GP_TRY(add(p, &worker->lane, i, own + at, second + at));
   }
-  for (int32_t x = 0; x < p->extra_count; x++) {
-    const gp_extra_slot *e = &p->extras[x];
-    if (e->stage == stage)
-      GP_TRY(add(p, lane, e->param, a->extras[0] + e->offset, extras + e->offset));
-  }
-  return GP_OK;
+  return add_extras(worker, plan, stage);
 }
 
-gp_status gp_update_copies(gp_worker *worker) {
+/* Extra accumulator x to the main one, on the device that owns the parameter. */
+static gp_status add_extra(const gp_worker *worker, int32_t x) {
   const gp_pipeline *p = worker->pipeline;
-  for (int32_t s = 0; p->copy_count > 1 && s < p->stage_count; s++) {
-    const gp_arena *a = &p->arenas[s];
-    const gp_lane *first = gp_stage_lane(p, s, 0);
-    if (p->placement[s * p->copy_count + 1] != worker->device) continue;
-    if (a->values[1] != a->values[0])
-      GP_TRY(gp_lane_take(&worker->lane, a->values[1], first, a->values[0], a->value_bytes));
-    if (a->buffers[1] != a->buffers[0])
-      GP_TRY(gp_lane_take(&worker->lane, a->buffers[1], first, a->buffers[0], a->buffer_bytes));
-  }
-  return GP_OK;
-}
-
-/* One accumulator to the main one, on the device that owns the parameter. */
-static gp_status add_extra(const gp_pipeline *p, const gp_lane *lane, const gp_extra_slot *e) {
-  const char *from = p->arenas[e->stage].extras[0] + e->offset;
-  size_t bytes = gp_meta_bytes(gp_tensor_meta(p->grads[e->param]));
-  if (e->received)
-    GP_TRY(gp_lane_take(lane, e->received, gp_stage_lane(p, e->stage, 0), from, bytes));
-  return add(p, lane, e->param, gp_tensor_data(p->grads[e->param]),
-             e->received ? e->received : from);
+  const gp_extra_slot *e = &p->extras[x];
+  const bool here = p->placement[e->stage * p->copy_count] == worker->device;
+  const char *from = here ? p->arenas[e->stage].extras[0] + e->offset
+                          : gp_step_address(p->run.binding, GP_STEP_TIED, x, worker->device);
+  return add(p, &worker->lane, e->param, gp_tensor_data(p->grads[e->param]), from);
 }
 
 /* Parameters of a stage that several layers use: their accumulators are added in layer order. They
  * are added once, also when gradients accumulate: every backward pass begins them anew. */
-static gp_status add_tied(const gp_worker *worker, int32_t stage) {
+static gp_status add_tied(const gp_worker *worker, const gp_plan *plan, int32_t stage) {
   const gp_pipeline *p = worker->pipeline;
-  for (int32_t layer = 0; layer <= p->layer_count && p->extra_count; layer++)
-    for (int32_t x = 0; x < p->extra_count; x++) {
+  for (int32_t layer = 0; layer <= p->layer_count && plan->extra_count; layer++)
+    for (int32_t x = 0; x < plan->extra_count; x++) {
       const gp_extra_slot *e = &p->extras[x];
-      if (e->layer == layer && p->param_stage[e->param] == stage)
-        GP_TRY(add_extra(p, &worker->lane, e));
+      if (e->layer == layer && p->param_stage[e->param] == stage) GP_TRY(add_extra(worker, x));
     }
   return GP_OK;
 }
@@ -136,32 +117,6 @@ gp_status gp_update_resume(gp_pipeline *p, int32_t stage, int32_t copy) {
   return p->scaling.scale > 0 ? gp_gradients_scale(&a->gradients, p->scaling.scale) : GP_OK;
 }
 
-/* ---- the barrier --------------------------------------------------------------------------- */
-
-/* By the last device to come, where all of them go on or none: nothing stops the step any more. */
-static gp_status settle(gp_pipeline *p, gp_run *run) {
-  if (!gp_run_commit(run)) return GP_OK;
-  return run->plan->joined ? gp_norm_settle(p) : GP_OK;
-}
-
-/* Is it settled at this barrier whether the gradients are made use of? */
-static bool decides(gp_act before) { return before == GP_ACT_U || before == GP_ACT_CLIP; }
-
-/* Every worker counts the barriers that it has come to; all come to the same ones. */
-gp_status gp_update_barrier(gp_worker *worker, gp_run *run, gp_act before) {
-  gp_pipeline *p = worker->pipeline;
-  uint32_t mine = ++worker->barriers, wanted = mine * (uint32_t)run->plan->barrier_parties;
-  if (atomic_fetch_add(&run->arrived, 1) + 1 < wanted) {
-    gp_worker_await(worker, &run->released, mine);
-    return GP_OK;
-  }
-  gp_status status = decides(before) ? settle(p, run) : GP_OK;
-  if (status) gp_run_fail(run, 0, status, gp_error_text());
-  atomic_store(&run->released, mine);
-  for (int32_t d = 0; d < p->device_count; d++) gp_worker_ring(&p->workers[d]);
-  return status;
-}
-
 /* ---- updates ------------------------------------------------------------------------------- */
 
 /* Where no stage waits for another each looks at its own gradients. */
@@ -178,8 +133,8 @@ static gp_status look(gp_worker *worker, gp_arena *arena, bool *skip) {
 }
 
 /* Of a stream: its own sums and its own decision. */
-static gp_status prepare_alone(gp_worker *worker, int32_t stage, bool *skip) {
-  GP_TRY(add_tied(worker, stage));
+static gp_status prepare_alone(gp_worker *worker, const gp_plan *plan, int32_t stage, bool *skip) {
+  GP_TRY(add_tied(worker, plan, stage));
   return look(worker, &worker->pipeline->arenas[stage], skip);
 }
 
@@ -223,23 +178,28 @@ static gp_status stash(const gp_worker *worker, const gp_run *run, const gp_task
 static gp_status update_stage(gp_worker *worker, const gp_run *run, const gp_task *task,
                               int64_t micro) {
   gp_pipeline *p = worker->pipeline;
-  bool skip = p->overflow;
-  if (!p->optimizer) return GP_OK;
+  const gp_plan *plan = run->plan;
+  const gp_verdict *verdict = plan->decides ? gp_vote_verdict(run->binding, worker->device) : NULL;
+  bool skip = verdict && verdict->overflow;
+  if (!p->optimizer || (verdict && !verdict->goes)) return GP_OK;
   GP_TRY(stash(worker, run, task, micro));
-  if (gp_plan_streams(run->plan)) GP_TRY(prepare_alone(worker, task->stage, &skip));
+  if (gp_plan_streams(plan)) GP_TRY(prepare_alone(worker, plan, task->stage, &skip));
   if (!skip) GP_TRY(apply(worker, run, task, micro));
   p->arenas[task->stage].updates++;
-  return begin_next(p, run->plan, task);
+  return begin_next(p, plan, task);
 }
 
 gp_status gp_update_task(gp_worker *worker, gp_run *run, const gp_task *task, int64_t micro) {
   gp_pipeline *p = worker->pipeline;
+  if (task->op == GP_ACT_VOTE) return gp_vote_cast(worker, run);
+  if (task->op == GP_ACT_DECIDE) return gp_vote_decide(worker, run);
   if (task->copy) return GP_OK;
   switch (task->op) {
-  case GP_ACT_REDUCE: return add_copies(worker, task->stage);
-  case GP_ACT_TIE: return add_tied(worker, task->stage);
+  case GP_ACT_REDUCE: return add_copies(worker, run->plan, task->stage);
+  case GP_ACT_TIE: return add_tied(worker, run->plan, task->stage);
   case GP_ACT_NORM: return gp_norm_stage(p, task->stage);
-  case GP_ACT_CLIP: return gp_norm_clip(p, task->stage);
+  case GP_ACT_CLIP:
+    return gp_norm_clip(p, task->stage, gp_vote_verdict(run->binding, worker->device));
   default: return update_stage(worker, run, task, micro);
   }
 }

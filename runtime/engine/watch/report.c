@@ -12,6 +12,7 @@
 #include "engine/bind/links.h"
 #include "engine/pipeline.h"
 #include "engine/watch/report.h"
+#include "plan/edge/step_edges.h"
 #include "schedule/schedule.h"
 
 enum { BEFORE = 4 }; /* actions that are shown of what a device did last */
@@ -110,8 +111,9 @@ static message message_of(const gp_plan *plan, const gp_edge_use *use, int64_t m
   for (int32_t d = 0; d < plan->device_count; d++)
     for (int32_t t = plan->first[d]; t < plan->first[d + 1]; t++) {
       int64_t moved = micro - plan->tasks[t].micro;
-      if (moved < 0 || moved % plan->step_micros || !publishes(&plan->tasks[t], use->edge))
-        continue;
+      if (!publishes(&plan->tasks[t], use->edge)) continue;
+      if (gp_plan_step_edge(plan, use->edge)) moved = 0;
+      if (moved < 0 || moved % plan->step_micros) continue;
       m.maker = t;
       m.maker_device = d;
       if (!moved) return m;
@@ -149,28 +151,24 @@ static const char *action_text(const gp_plan *plan, int32_t task, int64_t micro,
 /* "1F3 from cpu:1 (activations, stage 1 to 2)" */
 static void put_message(writer *w, const gp_pipeline *p, const message *m, int32_t reader) {
   const gp_plan *plan = p->run.plan;
-  const gp_edge *edge = gp_plan_edge(plan, m->use->edge);
+  const gp_step_edge *once = gp_plan_step_edge(plan, m->use->edge);
   char text[GP_ACTION_TEXT];
   if (m->maker < 0)
     put(w, "micro-batch %lld", (long long)m->micro);
   else
     put(w, "%s from %s", action_text(plan, m->maker, m->micro, text),
         p->workers[m->maker_device].lane.name);
+  if (once) {
+    put(w, " (%s)", gp_step_value_name(once->value));
+    return;
+  }
+  const gp_edge *edge = gp_plan_edge(plan, m->use->edge);
   put(w, " (%s, stage %d to %d)", edge->phase == GP_BACKWARD ? "gradient" : "activation",
       (int)edge->from, (int)reader);
 }
 
-/* The device has counted its own coming. */
-static void put_barrier(writer *w, const gp_pipeline *p, int32_t device) {
-  uint32_t mine = atomic_load(&p->workers[device].barriers);
-  uint32_t arrived = atomic_load((_Atomic uint32_t *)&p->run.arrived);
-  int32_t parties = p->run.plan->barrier_parties;
-  put(w, "needs the other devices at the barrier, %d of %d are there",
-      (int)arrived - ((int)mine - 1) * (int)parties, (int)parties);
-}
-
 /* Which message, from where, and what its maker does instead. */
-static void put_wait(writer *w, const gp_pipeline *p, int32_t device, const act *a) {
+static void put_wait(writer *w, const gp_pipeline *p, const act *a) {
   const gp_plan *plan = p->run.plan;
   const gp_task *task = &plan->tasks[a->task];
   message m;
@@ -185,10 +183,7 @@ static void put_wait(writer *w, const gp_pipeline *p, int32_t device, const act 
           (int)plan->channels[task->uses[u].edge].slots, (int)task->stage);
       return;
     }
-  if (task->barrier)
-    put_barrier(w, p, device);
-  else
-    put(w, "has everything now");
+  put(w, "has everything now");
 }
 
 /* How long it has been so. */
@@ -227,7 +222,7 @@ static void put_device(writer *w, const gp_pipeline *p, int32_t device, int64_t 
   put_time(w, &a, now);
   if (a.state == WAITS) {
     put(w, ": %s ", action_text(p->run.plan, a.task, a.micro, text));
-    put_wait(w, p, device, &a);
+    put_wait(w, p, &a);
   }
   put_before(w, p, device);
   put(w, "\n");

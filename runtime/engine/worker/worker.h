@@ -50,7 +50,6 @@ struct gp_worker {
   int64_t range_begin;          /* when that was, in nanoseconds of CLOCK_MONOTONIC */
   size_t first_event;           /* of those that are shown */
   _Atomic uint32_t phase;       /* gp_worker_phase */
-  _Atomic uint32_t barriers;    /* that this device has come to in this run */
   gp_recorder *recorder;        /* of a profile, also when it is over; NULL */
   bool spoil;                   /* GPIPE_FAULT: what leaves the task is to be NaN */
   _Atomic uint32_t ranges_done; /* mini-batches whose range this device is through with */

@@ -129,25 +129,24 @@ int32_t gp_layout_find(const gp_layout *l, const gp_param *param) {
 
 /* ---- what plans ask for -------------------------------------------------------------------- */
 
-/* Can the stage, on all of its devices, read what lies with the first copy of another? */
-static bool reads(const gp_layout *l, const gp_plan_device_spec *devices, int32_t stage,
-                  int32_t other) {
-  int32_t there = l->placement[other * l->copy_count];
-  for (int32_t copy = 0; devices && copy < l->copy_count; copy++)
-    if (devices[l->placement[stage * l->copy_count + copy]].space != devices[there].space)
-      return false;
-  return true;
+bool gp_layout_crosses(const gp_layout *l, int32_t owner, int32_t stage) {
+  const int32_t *own = &l->placement[stage * l->copy_count];
+  for (int32_t copy = 0; owner != stage && copy < l->copy_count; copy++)
+    if (own[copy] != l->placement[owner * l->copy_count]) return true;
+  return false;
 }
 
-/* A stage that cannot read what lies with another one has a replica, whose place its own list knows
- * (memory/replicas.c). Buffers have one memory whatever the version of the weights. */
-gp_place gp_layout_value(const gp_layout *l, const gp_plan_device_spec *devices,
-                         const gp_param *param, int32_t stage) {
+void gp_layout_cross(gp_layout *l, int32_t i) {
+  if (!l->at[i].crossing) l->at[i].crossing = ++l->crossing_count;
+}
+
+/* Buffers have one memory whatever the version of the weights. */
+gp_place gp_layout_value(const gp_layout *l, const gp_param *param, int32_t stage) {
   int32_t i = gp_layout_find(l, param);
   if (i < 0) return (gp_place){.base = -1};
   const gp_layout_param *at = &l->at[i];
-  if (at->stage != stage && !reads(l, devices, stage, at->stage))
-    return (gp_place){.base = GP_BASE_REPLICA};
+  if (at->crossing && gp_layout_crosses(l, at->stage, stage))
+    return (gp_place){gp_base_of_crossing(l->stage_count, at->crossing - 1), 0};
   if (at->region != GP_REGION_BUFFER) return (gp_place){GP_BASE_VALUE + at->stage, at->offset};
   if (at->stage == stage) return (gp_place){GP_BASE_BUFFER, at->offset};
   return (gp_place){GP_BASE_VALUE + l->stage_count + at->stage, at->offset};

@@ -22,7 +22,8 @@ typedef enum gp_region { GP_REGION_TRAINABLE, GP_REGION_FROZEN, GP_REGION_BUFFER
 typedef struct gp_layout_param {
   int32_t stage, layer; /* that own it */
   gp_region region;
-  size_t offset; /* in the stage's values (and gradients), or buffers */
+  int32_t crossing; /* number + 1 among those that stages on other devices read; 0: not one */
+  size_t offset;    /* in the stage's values (and gradients), or buffers */
 } gp_layout_param;
 
 /* The accumulator of (param, layer) beside the main one, in the extras of the layer's stage. */
@@ -47,6 +48,7 @@ typedef struct gp_layout {
   gp_layout_stage *stages;
   gp_layout_extra *extras;
   size_t extra_count, extra_room;
+  int32_t crossing_count;
   gp_map
       found; /* parameters; extras by (param, layer); offsets of packed weights by (param, stage) */
 } gp_layout;
@@ -61,11 +63,14 @@ void gp_layout_adopt(gp_layout *to, gp_layout *from);
 void gp_layout_free(gp_layout *layout); /* what it holds; not the struct */
 
 int32_t gp_layout_find(const gp_layout *layout, const gp_param *param); /* -1: not the model's */
-/* Where a stage finds the value: base -1 for a parameter that is not the model's, GP_BASE_REPLICA
- * where it needs a copy because its device cannot read the owner's. devices: NULL: all read each
- * other's memory. */
-gp_place gp_layout_value(const gp_layout *layout, const gp_plan_device_spec *devices,
-                         const gp_param *param, int32_t stage);
+/* Does a stage run on another device than the first copy of `owner`, so that a parameter of that
+ * has to cross to it? */
+bool gp_layout_crosses(const gp_layout *layout, int32_t owner, int32_t stage);
+/* Number parameter i among those that cross, if it is not yet. */
+void gp_layout_cross(gp_layout *layout, int32_t i);
+/* Where a stage finds the value: the base of its crossing if it comes from another device; base -1
+ * for a parameter that is not the model's. */
+gp_place gp_layout_value(const gp_layout *layout, const gp_param *param, int32_t stage);
 /* The accumulator of (param, layer); an extra one is added when missing. Errors: GP_EINVAL for a
  * parameter that is not trained. */
 gp_status gp_layout_slot(gp_layout *layout, const gp_param *param, int32_t layer, gp_place *place);

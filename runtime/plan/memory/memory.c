@@ -8,7 +8,7 @@
 
 #include "base/memory.h"
 #include "base/tensor.h"
-#include "plan/make.h"
+#include "plan/edge/step_edges.h"
 
 enum { ALIGNMENT = GP_PLAN_ALIGNMENT };
 
@@ -85,6 +85,18 @@ static gp_status want_channel(layout *l, int32_t e) {
     else
       GP_TRY(want_slots(l, channel, gp_plan_maker(plan, e, copy), &channel->made[copy]));
     for (int32_t r = 0; r < edge->to_count; r++) GP_TRY(want_fetch(l, e, edge->to[r], copy));
+  }
+  return GP_OK;
+}
+
+/* Parameters that cross get room with the readers that cannot read them in place; what joins copies
+ * and tied gradients has room in the pipeline. */
+static gp_status want_step_edge(layout *l, int32_t e) {
+  const gp_step_edge *edge = &l->plan->step_edges[e];
+  for (int32_t r = 0; edge->value == GP_STEP_PARAM && r < edge->reader_count; r++) {
+    gp_step_reader *reader = &edge->readers[r];
+    if (!gp_plan_shares(l->plan, edge->maker, reader->device))
+      GP_TRY(want(l, reader->device, 1, edge->bytes, &reader->area));
   }
   return GP_OK;
 }
@@ -241,6 +253,7 @@ static gp_status want_device(layout *l, int32_t device) {
 gp_status gp_plan_add_memory(gp_plan *plan) {
   layout l = {.plan = plan};
   for (int32_t e = 0; e < plan->edge_count; e++) GP_TRY(want_channel(&l, e));
+  for (int32_t e = 0; e < plan->step_edge_count; e++) GP_TRY(want_step_edge(&l, e));
   for (int32_t h = 0; h < plan->stage_count * plan->copy_count; h++) {
     GP_TRY(want_kept(&l, h));
     GP_TRY(want_weights(&l, h));

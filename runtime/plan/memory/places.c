@@ -13,9 +13,9 @@
 /* ---- places -------------------------------------------------------------------------------- */
 
 /* Captured from outside of the model, a parameter would never be trained: say so. Each stage sees
- * it its own way (replicas.c). */
+ * it its own way (crossings.c). */
 static gp_status place_param(gp_shaper *s, const gp_value *value, gp_place *place) {
-  *place = gp_layout_value(s->env->layout, s->env->devices, s->graph->params[value->index], 0);
+  *place = gp_layout_value(s->env->layout, s->graph->params[value->index], 0);
   if (place->base >= 0) return GP_OK;
   return gp_fail(GP_EINVAL,
                  "a parameter of shape %s is used in forward but is not part of the model: "

@@ -35,12 +35,15 @@ gp_param *gp_packed_param(const gp_graph *graph, const gp_node *node);
 
 /* Mark the memory that the programs of a list read; read[] per base value. */
 void gp_mark_reads(const gp_graph *graph, const gp_node_list *list, bool *read);
-/* List what a stage reads that its device cannot (replicas.c); then place it, and parameters as it
- * sees them. */
+/* List the constants that a stage's device cannot read (replicas.c); then place them, and parameters
+ * as the stage sees them. */
 gp_status gp_find_replicas(gp_shaper *s, int32_t stage);
 void gp_place_replicas(gp_shaper *s, int32_t stage);
 /* Offsets of the states of a stage's kernels, once its programs are there (states.c). */
 gp_status gp_place_states(gp_shaper *s, int32_t stage);
+
+/* Find the parameters of other devices that each stage reads (crossings.c). */
+gp_status gp_shape_add_crossings(gp_shaper *s);
 
 /* Find the edges that the actions of every stage touch (touched.c). */
 gp_status gp_shape_add_touched(gp_shaper *s);

@@ -1,9 +1,7 @@
-/* plan/memory/replicas.c - values of elsewhere that a stage reads: copies in the memory of its own
- * device.
+/* plan/memory/replicas.c - constants that a stage reads: copies in the memory of its own device.
  *
- * A parameter that two stages use lies with the first; a constant lies on the host. Where the
- * device of a stage cannot read it there, the stage gets a copy: of constants once, of parameters
- * before every mini-batch (engine/memory/replicas.c).
+ * Constants lie on the host. A stage whose device works in memory of its own gets copies when the
+ * plan is bound (engine/memory/replicas.c).
  */
 #include <stdlib.h>
 
@@ -67,29 +65,20 @@ static bool is_far(const gp_shaper *s, int32_t stage) {
   return false;
 }
 
-static bool is_replica(const gp_shaper *s, int32_t stage, gp_ref r) {
-  const gp_value *value = &s->graph->values[r];
-  if (value->kind == GP_VALUE_CONST) return is_far(s, stage);
-  if (value->kind != GP_VALUE_PARAM) return false;
-  return gp_layout_value(s->env->layout, s->env->devices, s->graph->params[value->index], stage)
-             .base == GP_BASE_REPLICA;
-}
-
 static gp_status add(gp_shaper *s, gp_stage_programs *out, gp_ref value) {
   size_t n = (size_t)out->replica_count, bytes;
   GP_TRY(gp_resize_array(n, n + 1, sizeof(gp_replica), (void **)&out->replicas));
   out->replicas[out->replica_count++] = (gp_replica){value, out->replica_bytes};
   /* strided constants bring their whole storage */
-  const gp_value *v = &s->graph->values[value];
-  size_t own = v->kind == GP_VALUE_CONST ? gp_tensor_bytes(s->graph->constants[v->index])
-                                         : gp_meta_bytes(&v->meta);
-  GP_TRY(gp_size_align(own, GP_PLACE_ALIGNMENT, &bytes));
+  const gp_tensor *constant = s->graph->constants[s->graph->values[value].index];
+  GP_TRY(gp_size_align(gp_tensor_bytes(constant), GP_PLACE_ALIGNMENT, &bytes));
   return gp_size_add(out->replica_bytes, bytes, &out->replica_bytes);
 }
 
 gp_status gp_find_replicas(gp_shaper *s, int32_t stage) {
-  for (int32_t i = 0; i < s->own_count; i++)
-    if (is_replica(s, stage, s->own[i])) GP_TRY(add(s, &s->shape->programs[stage], s->own[i]));
+  for (int32_t i = 0; i < s->own_count && is_far(s, stage); i++)
+    if (s->graph->values[s->own[i]].kind == GP_VALUE_CONST)
+      GP_TRY(add(s, &s->shape->programs[stage], s->own[i]));
   return GP_OK;
 }
 
@@ -99,8 +88,7 @@ void gp_place_replicas(gp_shaper *s, int32_t stage) {
   for (int32_t i = 0; i < s->own_count; i++) {
     const gp_value *value = &s->graph->values[s->own[i]];
     if (value->kind == GP_VALUE_PARAM)
-      s->places[s->own[i]] =
-          gp_layout_value(s->env->layout, s->env->devices, s->graph->params[value->index], stage);
+      s->places[s->own[i]] = gp_layout_value(s->env->layout, s->graph->params[value->index], stage);
   }
   for (int32_t i = 0; i < own->replica_count; i++)
     s->places[own->replicas[i].value] = (gp_place){GP_BASE_REPLICA, own->replicas[i].offset};

@@ -18,7 +18,7 @@ enum {
   GP_BASE_INVARIANT,  /* what P made of this version of the weights */
   GP_BASE_PACKED,     /* packed weights of the stage, which all plans share */
   GP_BASE_HALF,       /* weights of the stage in halves, likewise */
-  GP_BASE_REPLICA,    /* values of elsewhere that this stage reads: copies on its device */
+  GP_BASE_REPLICA,    /* constants that lie on the host: copies on the stage's device */
   GP_BASE_BUFFER,     /* buffers of the stage: of this copy of it */
   GP_BASE_GRAD,       /* gradients of the stage: of this copy of it */
   GP_BASE_EXTRA,      /* accumulators of parameters that another layer owns, likewise */
@@ -32,17 +32,20 @@ enum {
   GP_BASE_VALUE =
       GP_BASE_OUT_GRAD +
       GP_MAX_BATCH_TENSORS /* + s: parameters of stage s, in this version; then buffers of each
-                            * stage; then the edges and the constants */
+                            * stage; then edges, constants and crossings */
 };
 
-/* The bases of an edge and of a constant, both numbered through the two sizes of micro-batches, of
- * a model that is cut into so many stages. They take turns, as the smaller micro-batches add to
- * both. */
+/* The bases of an edge and of a constant, both numbered through the two sizes of micro-batches, and
+ * of a crossing (plan/memory/layout.h), of a model that is cut into so many stages. They take turns,
+ * because each kind grows after programs were built. */
 static inline int32_t gp_base_of_edge(int32_t stages, int32_t edge) {
-  return GP_BASE_VALUE + 2 * (stages + edge);
+  return GP_BASE_VALUE + 2 * stages + 3 * edge;
 }
 static inline int32_t gp_base_of_constant(int32_t stages, int32_t constant) {
-  return GP_BASE_VALUE + 2 * (stages + constant) + 1;
+  return gp_base_of_edge(stages, constant) + 1;
+}
+static inline int32_t gp_base_of_crossing(int32_t stages, int32_t crossing) {
+  return gp_base_of_edge(stages, crossing) + 2;
 }
 
 typedef struct gp_place {

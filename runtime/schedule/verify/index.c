@@ -10,10 +10,11 @@
 
 static bool is_compute(gp_act op) { return op <= GP_ACT_W; }
 
-/* Check 1: a known op, with a micro-batch where it has one. C and P are the engine's own. */
+/* Check 1: a known op, with a micro-batch where it has one. What stands between C and DECIDE only plans
+ * add. */
 static gp_status check_op(const gp_verify *v, int32_t a) {
   const gp_action *x = &v->s->actions[a];
-  if (x->op == GP_ACT_C || x->op == GP_ACT_P || x->op >= GP_ACT_IDLE)
+  if ((x->op >= GP_ACT_C && x->op <= GP_ACT_DECIDE) || x->op >= GP_ACT_IDLE)
     return gp_verify_fail(
         v, a, "op",
         "is not an action of a schedule, expected F, B, I, W, R, U, SEND_F, RECV_F, SEND_B, "

@@ -20,7 +20,7 @@ static void check_program(const gp_program *a, const gp_program *b) {
 
 static void check_task(const gp_task *a, const gp_task *b) {
   CHECK(a->op == b->op && a->stage == b->stage && a->micro == b->micro && a->shape == b->shape);
-  CHECK(a->kept == b->kept && a->barrier == b->barrier && a->version == b->version);
+  CHECK(a->kept == b->kept && a->version == b->version);
   CHECK(!memcmp(a->slot, b->slot, sizeof a->slot));
   check_uses(a, b);
   check_program(a->program, b->program);

@@ -153,7 +153,11 @@ typedef struct runner {
   bool one_way; /* readers of a frozen stage, or of the step before, send nothing back */
 } runner;
 
+/* Step edges have one slot, and a round a step. */
 static slot *slot_of(runner *r, int32_t edge, int64_t micro, int64_t *round) {
+  CHECK(gp_plan_channel_count(r->plan) <= 64);
+  *round = micro / r->plan->step_micros;
+  if (edge >= r->plan->edge_count) return &r->slots[edge][0];
   int64_t turn = gp_plan_turn(r->plan, edge, micro), slots = r->plan->channels[edge].slots;
   *round = turn / slots;
   return &r->slots[edge][turn % slots];

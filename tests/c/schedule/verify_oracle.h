@@ -34,7 +34,7 @@ static inline bool count_action(const grid *g, tally *t, int d, int a) {
   bool last = a + 1 == g->count[d];
   if (x->joined && (last || x->op > GP_ACT_W || x[1].op > GP_ACT_W)) return false;
   if (x->op == GP_ACT_IDLE) return true;
-  if (x->op == GP_ACT_C || x->op == GP_ACT_P || !holds(g, x->stage, d)) return false;
+  if ((x->op >= GP_ACT_C && x->op <= GP_ACT_DECIDE) || !holds(g, x->stage, d)) return false;
   if (x->op != GP_ACT_REDUCE && x->micro < 0) return false;
   if (!g->batch && x->version > 0 && (x->op != GP_ACT_U || x->version != 1)) return false;
   if (x->op <= GP_ACT_W && x->op != GP_ACT_F) t->forward_only = false;

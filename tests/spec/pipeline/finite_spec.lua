@@ -156,7 +156,7 @@ describe("a failing computation of the norm", function()
     os.remove(script)
     assert.equal("", err)
     assert.matches("^false\t.-GPIPE_FAULT.-\ntrue\n", out)
-    assert.matches("2NORM,2U0\n", out)
+    assert.matches("2NORM,2VOTE,2U0\n", out)
   end)
 end)
 

@@ -62,6 +62,39 @@ describe("a pipeline over sockets", function()
     end)
   end
 
+  -- Tied weights, clipping, the loss scale of f16, accumulated gradients and two copies of every
+  -- stage: all that stages exchange once per step.
+  for _, schedule in ipairs { "1f1b", "interleaved_1f1b", "dualpipe", "chimera" } do
+    over_sockets(it, "gives the same bits of what is exchanged once per step: " .. schedule, function()
+      local steps = ([[
+local gp = require "gpipe"
+local x = (gp.arange(0, 47) % 13):to "i64":reshape { 8, 6 }
+for _, precision in ipairs { "f32", "f16" } do
+  gp.seed(1)
+  local lm = gp.models.transformer_lm { vocabulary = 13, width = 8, heads = 2, layers = 3, context = 6,
+    tied = true }
+  local pipe <close> = gp.pipeline(lm, { balance = BALANCE, chunks = 4, schedule = "SCHEDULE",
+    devices = { "cpu:0", "cpu:1" }, loss = gp.nn.CrossEntropyLoss(), seed = 1, precision = precision,
+    watchdog = 10 })
+  print(("%a"):format(pipe:evaluate(x, x)))
+  local opt = gp.optim.SGD(pipe:parameters(), { lr = 0.1 })
+  pipe:step(x, x) pipe:step(x, x, { accumulate = true })
+  print(gp.optim.clip_grad_norm(pipe:parameters(), 0.5)) opt:step()
+  pipe:use(opt, { clip_norm = 0.5 })
+  for _ = 1, 3 do print(("%a"):format(pipe:step(x, x))) end
+end]]):gsub("SCHEDULE", schedule):gsub("BALANCE", schedule == "interleaved_1f1b" and "{ 1, 1, 2, 1 }"
+        or "{ 2, 3 }")
+      local script = child.file(steps)
+      child.seconds = 60
+      local wanted, first, code = child.run({ script }, {})
+      assert.equal(0, code, first)
+      local out, err = child.run({ script }, { environment = { GPIPE_LINK_PLUGIN = library } })
+      os.remove(script)
+      assert.equal("", err)
+      assert.equal(wanted, out)
+    end)
+  end
+
   over_sockets(it, "gives the same bits where stages update without a barrier", function()
     local wanted = run("1f1b", STEPS, "{ barrier = false }")
     local out = run("1f1b", STEPS, "{ barrier = false }", { GPIPE_LINK_PLUGIN = library })

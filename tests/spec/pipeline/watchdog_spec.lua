@@ -104,7 +104,7 @@ describe("a step that hangs", function()
       err)
   end)
 
-  it("is reported by every device that waits at the barrier before the updates", function()
+  it("is reported by every device that waits for the verdict before its updates", function()
     local out, err = run("stage=2,op=B,micro=3,action=hang", [[
       local pipe <close> = make()
       pipe:use(gp.optim.SGD(pipe:parameters(), { lr = 0.1 }))
@@ -112,7 +112,7 @@ describe("a step that hangs", function()
       print(few(pipe))]])
     assert.matches("^false\t.-is in 2B3.-\n[%d.]+\n$", out)
     assert.matches("device 3 %(cpu:3%): waiting for [%d.]+ s: "
-      .. "3U0 needs the other devices at the barrier, 1 of 4 are there", err)
+      .. "3U0 needs 0DECIDE from cpu:0 %(the verdict on the update%)", err)
   end)
 end)
 

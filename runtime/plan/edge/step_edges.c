@@ -1,0 +1,321 @@
+/* plan/edge/step_edges.c - see step_edges.h. */
+#include "plan/edge/step_edges.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/tensor.h"
+#include "graph/param.h"
+
+const char *gp_step_value_name(gp_step_value value) {
+  static const char *const names[] = {"a shared parameter",
+                                      "the parameters of the first copy",
+                                      "the buffers of the first copy",
+                                      "the gradients of the second copy",
+                                      "the extra gradients of the second copy",
+                                      "the gradient of a shared parameter",
+                                      "the vote on the update",
+                                      "the verdict on the update"};
+  return names[value];
+}
+
+int32_t gp_plan_decider(const gp_plan *plan) { return plan->placement[0]; }
+
+/* ---- edges --------------------------------------------------------------------------------- */
+
+typedef struct builder {
+  gp_plan *plan;
+  const gp_layout *layout;
+  size_t room;
+} builder;
+
+/* A holder that a schedule gives no micro-batch reads nothing. */
+static void find_active(gp_plan *plan, const gp_lowered *lowered) {
+  for (int32_t d = 0; d < plan->device_count; d++)
+    for (int32_t i = lowered->first[d]; i < lowered->first[d + 1]; i++) {
+      const gp_action *action = &lowered->actions[i];
+      int32_t first = gp_plan_holder(plan, action->stage, 0);
+      if (action->op <= GP_ACT_R) plan->active[first + (plan->placement[first] != d)] = true;
+    }
+}
+
+/* Append an edge that is given; it counts once it has a reader. */
+static gp_status add_reader(builder *b, const gp_step_edge *like, int32_t device) {
+  gp_plan *plan = b->plan;
+  size_t count = (size_t)plan->step_edge_count;
+  gp_step_edge *edge = count ? &plan->step_edges[count - 1] : NULL;
+  if (device == like->maker) return GP_OK;
+  if (!edge || edge->value != like->value || edge->stage != like->stage ||
+      edge->number != like->number || edge->maker != like->maker) {
+    GP_TRY(gp_grow_array(count, &b->room, sizeof *edge, (void **)&plan->step_edges));
+    edge = &plan->step_edges[plan->step_edge_count++];
+    *edge = *like;
+  }
+  int32_t at = 0;
+  while (at < edge->reader_count && edge->readers[at].device < device) at++;
+  if (at < edge->reader_count && edge->readers[at].device == device) return GP_OK;
+  size_t n = (size_t)edge->reader_count;
+  GP_TRY(gp_resize_array(n, n + 1, sizeof *edge->readers, (void **)&edge->readers));
+  memmove(&edge->readers[at + 1], &edge->readers[at], (n - (size_t)at) * sizeof *edge->readers);
+  edge->readers[at] = (gp_step_reader){.device = device};
+  edge->reader_count++;
+  return GP_OK;
+}
+
+/* The parameters that cross, each with all of its readers: they are few. */
+static gp_status add_param(builder *b, int32_t param) {
+  const gp_plan *plan = b->plan;
+  const gp_layout_param *at = &b->layout->at[param];
+  const gp_step_edge edge = {.value = GP_STEP_PARAM,
+                             .stage = at->stage,
+                             .number = param,
+                             .maker = plan->placement[gp_plan_holder(plan, at->stage, 0)],
+                             .bytes = gp_meta_bytes(gp_param_meta(b->layout->params[param]))};
+  for (int k = 0; k < 2; k++)
+    for (int32_t i = 0; i < plan->shapes[k].crossing_count; i++) {
+      const gp_crossing *c = &plan->shapes[k].crossings[i];
+      for (int32_t copy = 0; c->param == param && copy < plan->copy_count; copy++) {
+        int32_t holder = gp_plan_holder(plan, c->stage, copy);
+        if (plan->active[holder]) GP_TRY(add_reader(b, &edge, plan->placement[holder]));
+      }
+    }
+  return GP_OK;
+}
+
+static gp_status add_params(builder *b) {
+  for (int32_t i = 0; b->layout->crossing_count && i < b->layout->param_count; i++)
+    if (b->layout->at[i].crossing) GP_TRY(add_param(b, i));
+  return GP_OK;
+}
+
+/* From one copy of a stage to the other: what its layout has bytes for. */
+static gp_status add_copy(builder *b, gp_step_value value, int32_t stage, size_t bytes) {
+  const int32_t *at = &b->plan->placement[gp_plan_holder(b->plan, stage, 0)];
+  const bool back = value == GP_STEP_GRADS || value == GP_STEP_EXTRAS;
+  const gp_step_edge edge = {.value = value, .stage = stage, .maker = at[back], .bytes = bytes};
+  return bytes ? add_reader(b, &edge, at[!back]) : GP_OK;
+}
+
+static gp_status add_copies(builder *b) {
+  const gp_plan *plan = b->plan;
+  for (int32_t s = 0; plan->copy_count > 1 && s < plan->stage_count; s++) {
+    const gp_layout_stage *sizes = &b->layout->stages[s];
+    if (plan->active[gp_plan_holder(plan, s, 1)]) {
+      GP_TRY(add_copy(b, GP_STEP_VALUES, s, sizes->values));
+      GP_TRY(add_copy(b, GP_STEP_BUFFERS, s, sizes->buffers));
+    }
+    if (!gp_plan_trains(plan->kind)) continue;
+    GP_TRY(add_copy(b, GP_STEP_GRADS, s, sizes->grads));
+    GP_TRY(add_copy(b, GP_STEP_EXTRAS, s, sizes->extras));
+  }
+  return GP_OK;
+}
+
+static gp_status add_tied(builder *b) {
+  const gp_plan *plan = b->plan;
+  for (size_t x = 0; x < b->layout->extra_count; x++) {
+    const gp_layout_extra *extra = &b->layout->extras[x];
+    const int32_t owner = b->layout->at[extra->param].stage;
+    const gp_step_edge edge = {.value = GP_STEP_TIED,
+                               .stage = extra->stage,
+                               .number = (int32_t)x,
+                               .maker = plan->placement[gp_plan_holder(plan, extra->stage, 0)],
+                               .bytes =
+                                   gp_meta_bytes(gp_param_meta(b->layout->params[extra->param]))};
+    GP_TRY(add_reader(b, &edge, plan->placement[gp_plan_holder(plan, owner, 0)]));
+  }
+  return GP_OK;
+}
+
+/* Every device that holds a stage votes. */
+static gp_status add_votes(builder *b) {
+  const gp_plan *plan = b->plan;
+  const int32_t decider = gp_plan_decider(plan), holders = plan->stage_count * plan->copy_count;
+  bool *votes;
+  GP_TRY(gp_alloc_array((size_t)plan->device_count, sizeof *votes, (void **)&votes));
+  for (int32_t h = 0; h < holders; h++) votes[plan->placement[h]] = true;
+  gp_status status = GP_OK;
+  for (int32_t d = 0; !status && d < plan->device_count; d++) {
+    const gp_step_edge vote = {.value = GP_STEP_VOTE, .stage = -1, .number = d, .maker = d};
+    if (votes[d]) status = add_reader(b, &vote, decider);
+  }
+  const gp_step_edge verdict = {.value = GP_STEP_VERDICT, .stage = -1, .maker = decider};
+  for (int32_t d = 0; !status && d < plan->device_count; d++)
+    if (votes[d]) status = add_reader(b, &verdict, d);
+  gp_free(votes);
+  return status;
+}
+
+gp_status gp_plan_add_step_edges(gp_plan *plan, const gp_plan_env *env, const gp_lowered *lowered,
+                                 bool tied) {
+  builder b = {.plan = plan, .layout = env->layout};
+  size_t holders = (size_t)(plan->stage_count * plan->copy_count);
+  GP_TRY(gp_alloc_array(holders, sizeof *plan->active, (void **)&plan->active));
+  find_active(plan, lowered);
+  gp_status status = add_params(&b);
+  if (!status) status = add_copies(&b);
+  if (!status && tied) status = add_tied(&b);
+  if (!status && plan->decides) status = add_votes(&b);
+  return status;
+}
+
+void gp_plan_free_step_edges(gp_plan *plan) {
+  for (int32_t i = 0; i < plan->step_edge_count; i++) gp_free(plan->step_edges[i].readers);
+  gp_free(plan->step_edges);
+}
+
+/* ---- what SEND publishes --------------------------------------------------------------------- */
+
+static bool is_sent(gp_step_value value, gp_step_phase phase) {
+  switch (phase) {
+  case GP_STEP_AT_BEGIN: return value <= GP_STEP_BUFFERS;
+  case GP_STEP_AT_REDUCE: return value == GP_STEP_GRADS || value == GP_STEP_EXTRAS;
+  default: return value == GP_STEP_TIED;
+  }
+}
+
+bool gp_plan_sends(const gp_plan *plan, int32_t device, gp_step_phase phase) {
+  for (int32_t i = 0; i < plan->step_edge_count; i++)
+    if (plan->step_edges[i].maker == device && is_sent(plan->step_edges[i].value, phase))
+      return true;
+  return false;
+}
+
+/* A device hands out what the task behind SEND is about. */
+static gp_step_phase phase_of(const gp_plan *plan, int32_t t) {
+  const gp_act next = plan->tasks[t + 1].op;
+  if (next == GP_ACT_REDUCE) return GP_STEP_AT_REDUCE;
+  return next == GP_ACT_TIE ? GP_STEP_AT_TIE : GP_STEP_AT_BEGIN;
+}
+
+/* ---- uses ---------------------------------------------------------------------------------- */
+
+/* Does a stage read the parameter? */
+static bool reads_param(const gp_plan *plan, int32_t stage, int32_t param) {
+  for (int k = 0; k < 2; k++)
+    for (int32_t i = 0; i < plan->shapes[k].crossing_count; i++) {
+      const gp_crossing *c = &plan->shapes[k].crossings[i];
+      if (c->stage == stage && c->param == param) return true;
+    }
+  return false;
+}
+
+/* Does task t, of a device that reads the edge, read its value? */
+static bool is_read_by(const gp_plan *plan, const gp_step_edge *edge, const gp_task *task) {
+  const bool computes = task->op <= GP_ACT_R || task->op == GP_ACT_P || task->op == GP_ACT_C;
+  switch (edge->value) {
+  case GP_STEP_PARAM: return computes && reads_param(plan, task->stage, edge->number);
+  case GP_STEP_VALUES:
+  case GP_STEP_BUFFERS: return computes && task->copy == 1 && task->stage == edge->stage;
+  case GP_STEP_GRADS:
+  case GP_STEP_EXTRAS:
+    return task->op == GP_ACT_REDUCE && !task->copy && task->stage == edge->stage;
+  case GP_STEP_TIED:
+    return task->op == GP_ACT_TIE && !task->copy &&
+           task->stage == plan->layout.at[plan->layout.extras[edge->number].param].stage;
+  case GP_STEP_VOTE: return task->op == GP_ACT_DECIDE;
+  default: return task->op == GP_ACT_CLIP || task->op == GP_ACT_U;
+  }
+}
+
+/* Does task t publish it, on the device that makes it? */
+static bool is_made_by(const gp_plan *plan, const gp_step_edge *edge, int32_t t) {
+  const gp_act op = plan->tasks[t].op;
+  if (edge->value == GP_STEP_VOTE) return op == GP_ACT_VOTE;
+  if (edge->value == GP_STEP_VERDICT) return op == GP_ACT_DECIDE;
+  return op == GP_ACT_SEND && is_sent(edge->value, phase_of(plan, t));
+}
+
+/* A use of a step edge that task `task` gets. */
+typedef struct step_use {
+  int32_t task;
+  gp_edge_use use;
+} step_use;
+
+typedef struct uses {
+  gp_plan *plan;
+  step_use *list; /* ascending in edges */
+  size_t count, room;
+} uses;
+
+static gp_status add_use(uses *u, int32_t task, gp_edge_use use) {
+  GP_TRY(gp_grow_array(u->count, &u->room, sizeof *u->list, (void **)&u->list));
+  u->list[u->count++] = (step_use){task, use};
+  return GP_OK;
+}
+
+static gp_status add_maker(uses *u, int32_t e) {
+  const gp_plan *plan = u->plan;
+  const gp_step_edge *edge = &plan->step_edges[e];
+  for (int32_t t = plan->first[edge->maker]; t < plan->first[edge->maker + 1]; t++)
+    if (is_made_by(plan, edge, t))
+      return add_use(u, t, (gp_edge_use){.edge = plan->edge_count + e, .publish = true});
+  return GP_OK;
+}
+
+/* The first task that reads it waits, the last one releases it: in a stream the first, because its
+ * later tasks run again and again. */
+static gp_status add_reads(uses *u, int32_t e, int32_t device) {
+  const gp_plan *plan = u->plan;
+  int32_t first = -1, last = -1;
+  for (int32_t t = plan->first[device]; t < plan->first[device + 1]; t++) {
+    if (!is_read_by(plan, &plan->step_edges[e], &plan->tasks[t])) continue;
+    if (first < 0) first = t;
+    last = t;
+  }
+  if (first < 0) return GP_OK;
+  if (gp_plan_streams(plan)) last = first;
+  gp_edge_use use = {.edge = plan->edge_count + e, .wait = true, .release = first == last};
+  GP_TRY(add_use(u, first, use));
+  if (first == last) return GP_OK;
+  return add_use(u, last, (gp_edge_use){.edge = plan->edge_count + e, .release = true});
+}
+
+/* Tasks point into the array of all uses, which is made anew with the others behind each task's
+ * own. more: per task, how many. */
+static gp_status merge(uses *u, int32_t *more) {
+  gp_plan *plan = u->plan;
+  const int32_t tasks = plan->first[plan->device_count];
+  size_t total = u->count + 1;
+  gp_edge_use *merged, *end;
+  for (size_t i = 0; i < u->count; i++) more[u->list[i].task]++;
+  for (int32_t t = 0; t < tasks; t++) total += (size_t)plan->tasks[t].use_count;
+  GP_TRY(gp_alloc_array(total, sizeof *merged, (void **)&merged));
+  end = merged;
+  for (int32_t t = 0; t < tasks; t++) {
+    gp_task *task = &plan->tasks[t];
+    if (task->use_count) memcpy(end, task->uses, (size_t)task->use_count * sizeof *end);
+    task->uses = end;
+    end += task->use_count + more[t];
+  }
+  for (size_t i = 0; i < u->count; i++) {
+    gp_task *task = &plan->tasks[u->list[i].task];
+    task->uses[task->use_count++] = u->list[i].use;
+  }
+  gp_free(plan->uses);
+  plan->uses = merged;
+  return GP_OK;
+}
+
+static gp_status find_uses(uses *u) {
+  for (int32_t e = 0; e < u->plan->step_edge_count; e++) {
+    const gp_step_edge *edge = &u->plan->step_edges[e];
+    GP_TRY(add_maker(u, e));
+    for (int32_t r = 0; r < edge->reader_count; r++)
+      GP_TRY(add_reads(u, e, edge->readers[r].device));
+  }
+  return GP_OK;
+}
+
+gp_status gp_plan_add_step_uses(gp_plan *plan) {
+  uses u = {.plan = plan};
+  int32_t *more = NULL;
+  if (!plan->step_edge_count) return GP_OK;
+  gp_status status =
+      gp_alloc_array((size_t)plan->first[plan->device_count] + 1, sizeof *more, (void **)&more);
+  if (!status) status = find_uses(&u);
+  if (!status) status = merge(&u, more);
+  gp_free(u.list);
+  gp_free(more);
+  return status;
+}

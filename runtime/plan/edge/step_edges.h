@@ -1,0 +1,74 @@
+/* plan/edge/step_edges.h - what crosses devices once per mini-batch: parameters, gradients, votes.
+ *
+ * The edges of a model carry a value per micro-batch; a step edge carries one per mini-batch, from
+ * memory that outlives it. Links carry both kinds alike, and tasks wait for and publish both alike:
+ * step edges are numbered behind the model's. So no device reads the memory of another but through
+ * a link, and there is no barrier, only waits for what is read.
+ *
+ *   at the begin    PARAM     a parameter or buffer that a stage on another device reads
+ *                   VALUES    the values of a stage, for its second copy
+ *                   BUFFERS   its buffers, likewise
+ *   before REDUCE   GRADS     the gradients of a second copy, for the first
+ *                   EXTRAS    its accumulators beside them
+ *   before TIE      TIED      an accumulator of a parameter that lies with another device
+ *   before CLIP, U  VOTE      a device's norms and failures, for the device that decides
+ *                   VERDICT   what that has decided, for all
+ *
+ * Each is published by a task SEND, VOTE or DECIDE of its maker. In a stream, only parameters cross
+ * (buffers, as all else is refused), once, when it begins. */
+#ifndef GP_PLAN_STEP_EDGES_H
+#define GP_PLAN_STEP_EDGES_H
+
+#include "plan/make.h"
+
+typedef enum gp_step_value {
+  GP_STEP_PARAM,
+  GP_STEP_VALUES,
+  GP_STEP_BUFFERS,
+  GP_STEP_GRADS,
+  GP_STEP_EXTRAS,
+  GP_STEP_TIED,
+  GP_STEP_VOTE,
+  GP_STEP_VERDICT
+} gp_step_value;
+
+/* A device that reads a step edge, and the part of the plan's memory that takes the value in: empty
+ * where it is read in place or where the pipeline has the room. */
+typedef struct gp_step_reader {
+  int32_t device;
+  gp_area area;
+} gp_step_reader;
+
+struct gp_step_edge {
+  gp_step_value value;
+  int32_t stage;           /* that owns what crosses; -1 for VOTE and VERDICT */
+  int32_t number;          /* PARAM: of the parameter, TIED: of the extra, both in the layout */
+  int32_t maker;           /* device */
+  size_t bytes;            /* PARAM: of the parameter; the engine knows the others */
+  gp_step_reader *readers; /* other devices, ascending */
+  int32_t reader_count;
+};
+
+/* Which values a task SEND publishes. */
+typedef enum gp_step_phase { GP_STEP_AT_BEGIN, GP_STEP_AT_REDUCE, GP_STEP_AT_TIE } gp_step_phase;
+
+/* List the step edges, once the shapes are built; lowered: of all devices. tied: accumulators are
+ * added at the end. Needs plan->decides. */
+gp_status gp_plan_add_step_edges(gp_plan *plan, const gp_plan_env *env, const gp_lowered *lowered,
+                                 bool tied);
+/* Does a device publish anything at that point? */
+bool gp_plan_sends(const gp_plan *plan, int32_t device, gp_step_phase phase);
+/* The device that collects the votes. */
+int32_t gp_plan_decider(const gp_plan *plan);
+/* Add the uses of step edges to those of the model's edges, once tasks have these. */
+gp_status gp_plan_add_step_uses(gp_plan *plan);
+void gp_plan_free_step_edges(gp_plan *plan);
+
+/* The step edge of that number of an edge; NULL for one of the model's. */
+static inline const gp_step_edge *gp_plan_step_edge(const gp_plan *plan, int32_t edge) {
+  return edge < plan->edge_count ? NULL : &plan->step_edges[edge - plan->edge_count];
+}
+/* What it carries, for people: "the vote". */
+const char *gp_step_value_name(gp_step_value value);
+
+#endif
