@@ -21,6 +21,27 @@ static int plan_row(lua_State *L) {
   return 1;
 }
 
+/* p:tasks(plan, device) -> how many tasks the device has */
+static int plan_tasks(lua_State *L) {
+  int device = (int)gp_lua_check_int(L, 3, "tasks: the device", 0, numbers_of(L)->devices - 1);
+  lua_pushinteger(L, gp_plan_task_count(gp_lua_check_plan(L, 2), device));
+  return 1;
+}
+
+/* p:page(plan, device) -> what each task of the device touches, as text: a line per task */
+static int plan_page(lua_State *L) {
+  int device = (int)gp_lua_check_int(L, 3, "page: the device", 0, numbers_of(L)->devices - 1);
+  luaL_Buffer buffer;
+  size_t length;
+  gp_status status = gp_plan_page(gp_lua_check_plan(L, 2), device, NULL, 0, &length);
+  if (status) return gp_lua_fail(L, status);
+  char *text = luaL_buffinitsize(L, &buffer, length + 1);
+  status = gp_plan_page(gp_lua_check_plan(L, 2), device, text, length + 1, &length);
+  if (status) return gp_lua_fail(L, status);
+  luaL_pushresultsize(&buffer, length);
+  return 1;
+}
+
 /* Push the table of an edge. The plan's own memory is read after the tables are made, the label
  * last. */
 static void push_edge(lua_State *L, int e) {
@@ -83,8 +104,6 @@ static int plan_cost(lua_State *L) {
   return 2;
 }
 
-const luaL_Reg gp_lua_describe_methods[] = {{"row", plan_row},
-                                            {"edges", plan_edges},
-                                            {"stage", plan_stage},
-                                            {"cost", plan_cost},
-                                            {NULL, NULL}};
+const luaL_Reg gp_lua_describe_methods[] = {
+    {"row", plan_row},     {"tasks", plan_tasks}, {"page", plan_page}, {"edges", plan_edges},
+    {"stage", plan_stage}, {"cost", plan_cost},   {NULL, NULL}};

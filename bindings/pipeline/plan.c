@@ -66,13 +66,6 @@ static int plan_bytes(lua_State *L) {
   return 1;
 }
 
-static int plan_tasks(lua_State *L) {
-  gp_lua_pipeline *box = check_box(L);
-  int device = (int)gp_lua_check_int(L, 3, "tasks: the device", 0, box->devices - 1);
-  lua_pushinteger(L, gp_plan_task_count(box->plan, device));
-  return 1;
-}
-
 static int plan_free(lua_State *L) {
   gp_lua_pipeline *box = luaL_checkudata(L, 1, GP_LUA_PLAN);
   gp_plan *plan = box->plan;
@@ -81,7 +74,7 @@ static int plan_free(lua_State *L) {
   return 0;
 }
 
-static const luaL_Reg methods[] = {{"bytes", plan_bytes}, {"tasks", plan_tasks}, {NULL, NULL}};
+static const luaL_Reg methods[] = {{"bytes", plan_bytes}, {NULL, NULL}};
 
 void gp_lua_open_plan(lua_State *L) {
   gp_lua_push_type(L, GP_LUA_PLAN, plan_free);

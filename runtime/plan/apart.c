@@ -72,5 +72,6 @@ size_t gp_plan_bytes(const gp_plan *plan, int device) {
 }
 
 int gp_plan_task_count(const gp_plan *plan, int device) {
+  if (device >= plan->device_count) return 0;
   return plan->first[device + 1] - plan->first[device];
 }

@@ -23,10 +23,10 @@ end
 
 -- ---- the lowered schedule -----------------------------------------------------------------------
 
-local function edge_line(edge)
+local function edge_line(number, edge)
   local to = table.concat(edge.to, " ")
-  return ("  %s of %s: stage %d -> %s, %d slot%s of %s"):format(edge.backward and "gradient"
-    or "value",
+  return ("  e%d: %s of %s: stage %d -> %s, %d slot%s of %s"):format(number,
+    edge.backward and "gradient" or "value",
     edge.label, edge.from, to, edge.slots, edge.slots == 1 and "" or "s", sizes.text(edge.bytes))
 end
 
@@ -51,18 +51,41 @@ local function stage_line(pipe, plan, stage, copy)
   return ("  %s: %s"):format(name, #parts > 0 and table.concat(parts, "; ") or "nothing kept")
 end
 
+-- More tasks than a reader would follow are printed only on request.
+local MOST_TASKS = 400
+
+local LOWERED = { tasks = { type = "boolean" } }
+
+-- Print what each task waits for, reads, adds to and writes.
+local function print_tasks(pipe, plan, asked)
+  local count = 0
+  for d = 1, #pipe.devices do count = count + pipe.core:tasks(plan.handle, d - 1) end
+  if asked == false then return end
+  if not asked and count > MOST_TASKS then
+    print(("tasks: %d (lowered {tasks = true} prints what each touches)"):format(count))
+    return
+  end
+  for d, device in ipairs(pipe.devices) do
+    print(("tasks of device %d (%s):"):format(d - 1, device.name))
+    io.write((pipe.core:page(plan.handle, d - 1):gsub("[^\n]+", "  %0")))
+  end
+end
+
 --- Print what the workers run in a step: for each device its actions, with recomputation, updates,
---- sends and receives, then the edges with their capacities and what each stage keeps. Sends and
---- receives name the stage they belong to, with ">3" if the value goes to another stage than the
---- next.
+--- sends and receives, then the edges with their capacities, what each stage keeps, and for each
+--- task what it waits for, reads, adds to and writes (up to 400 tasks; `tasks` prints all, or
+--- none). Sends and receives name the stage they belong to, with ">3" if the value goes to another
+--- stage than the next. Edges are named by their number, and slots stand in brackets.
 --- ```lua
 --- local pipe <close> = gp.pipeline(nn.Sequential {nn.Linear(4, 4), nn.Linear(4, 2)},
 ---   {balance = {1, 1}, loss = nn.MSELoss()})
 --- pipe:step(gp.ones {8, 4}, gp.ones {8, 2})
 --- assert(pipe:lowered()[1]:find("0F0,0SEND_F0", 1, true))
 --- ```
+---@param opts? {tasks: boolean?}
 ---@return string[] rows one string per device
-function describe.lowered(pipe)
+function describe.lowered(pipe, opts)
+  local o = options.check("lowered", opts or {}, LOWERED)
   local plan = step_plan(pipe, "lowered")
   local rows = {}
   for d, device in ipairs(pipe.devices) do
@@ -71,11 +94,12 @@ function describe.lowered(pipe)
   end
   local edges = pipe.core:edges(plan.handle)
   print(#edges > 0 and "edges:" or "edges: none")
-  for _, edge in ipairs(edges) do print(edge_line(edge)) end
+  for e, edge in ipairs(edges) do print(edge_line(e - 1, edge)) end
   print "stages:"
   for stage = 0, pipe.stages - 1 do
     for copy = 0, pipe.copies - 1 do print(stage_line(pipe, plan, stage, copy)) end
   end
+  print_tasks(pipe, plan, o.tasks)
   return rows
 end
 

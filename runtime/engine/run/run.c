@@ -17,6 +17,7 @@
 #include "engine/run/frame.h"
 #include "engine/run/run.h"
 #include "engine/update/update.h"
+#include "engine/watch/guard.h"
 #include "engine/worker/marks.h"
 #include "gpipe/process.h"
 #include "schedule/schedule.h"
@@ -58,8 +59,12 @@ static gp_status run_task(gp_worker *worker, gp_run *run, gp_task_run *r) {
   gp_status status = strikes ? strike(worker, r) : GP_OK;
   if (status == GP_EINTERRUPT) status = is_skipped(run, r) ? status : GP_OK;
   if (status) return status;
-  if (gp_act_ends(r->task->op)) return gp_update_task(worker, run, r->task, r->micro);
-  return compute(worker, run, r);
+  status = gp_guard_begin(worker, r);
+  if (!status)
+    status = gp_act_ends(r->task->op) ? gp_update_task(worker, run, r->task, r->micro)
+                                      : compute(worker, run, r);
+  gp_guard_end(worker, r);
+  return status;
 }
 
 /* Nobody waits for the losses of a run that is no stream before it is over. */

@@ -64,8 +64,9 @@ end
 ---@return table[]
 function DryRun:edges() return self.core:edges(self.core) end
 
---- Print the rows, the edges and what each stage keeps; see pipe:lowered.
-function DryRun:lowered() return describe.lowered(self) end
+--- Print the rows, the edges, what each stage keeps and what each task touches; see pipe:lowered.
+---@param opts? {tasks: boolean?}
+function DryRun:lowered(opts) return describe.lowered(self, opts) end
 
 --- The cost of actions by the cost model; see pipe:costs.
 ---@param opts? {flops: number?, bandwidth: number?}

@@ -1,0 +1,139 @@
+/* engine/watch/guard.c - see guard.h. */
+#include "engine/watch/guard.h"
+
+#ifdef GP_GUARDS
+
+#include <sanitizer/asan_interface.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "engine/pipeline.h"
+#include "plan/edge/step_edges.h"
+#include "plan/touches.h"
+
+/* What a visitor is told of each part of a device's memory: instance -1: there is one only. */
+typedef struct part {
+  gp_touched buffer;
+  int32_t holder, instance;
+  char *memory;
+  size_t bytes;
+} part;
+
+typedef struct guard {
+  const gp_worker *worker;
+  const gp_task_run *run;
+  gp_touch *list; /* what the task names */
+  int32_t count;
+  const char *hidden; /* the name of a buffer that is taken as not named; NULL */
+} guard;
+
+typedef void (*visit)(const guard *g, const part *p);
+
+static void each(const guard *g, visit each_part, part p) {
+  if (p.memory && p.bytes) each_part(g, &p);
+}
+
+/* ---- the parts of a device's memory ---------------------------------------------------------- */
+
+/* Do other devices read it, at a time that this device does not know? */
+static bool is_sent(const gp_plan *plan, gp_step_value value, int32_t stage) {
+  for (int32_t e = 0; e < plan->step_edge_count; e++)
+    if (plan->step_edges[e].value == value && plan->step_edges[e].stage == stage) return true;
+  return false;
+}
+
+static void each_slot(const guard *g, visit each_part, int32_t holder) {
+  static const gp_touched buffers[] = {GP_TOUCHED_SAVED, GP_TOUCHED_SAVED, GP_TOUCHED_RECOMPUTED,
+                                       GP_TOUCHED_CARRIED};
+  const gp_binding *binding = g->worker->pipeline->run.binding;
+  const gp_slots *slots = &binding->plan->slots[holder];
+  char *area = binding->kept[holder];
+  for (int kind = 0; area && kind < GP_SLOT_KINDS; kind++)
+    for (int32_t slot = 0; slot < slots->count[kind]; slot++, area += slots->bytes[kind]) {
+      /* what F keeps when the rest is recomputed has slots of a kind of its own */
+      bool other = kind == (g->run->task->kept ? GP_SLOT_DROPPED : GP_SLOT_KEPT);
+      each(g, each_part,
+           (part){buffers[kind], holder, other ? INT32_MAX : slot, area, slots->bytes[kind]});
+    }
+}
+
+static void each_gradient(const guard *g, visit each_part, int32_t holder) {
+  const gp_plan *plan = g->worker->pipeline->run.plan;
+  const int32_t stage = holder / plan->copy_count, copy = holder % plan->copy_count;
+  const gp_arena *a = &g->worker->pipeline->arenas[stage];
+  if (!copy || !is_sent(plan, GP_STEP_GRADS, stage))
+    each(g, each_part, (part){GP_TOUCHED_GRADIENTS, holder, -1, a->grads[copy], a->grad_bytes});
+  if (!is_sent(plan, GP_STEP_TIED, stage) && !is_sent(plan, GP_STEP_EXTRAS, stage))
+    each(g, each_part, (part){GP_TOUCHED_EXTRAS, holder, -1, a->extras[copy], a->extra_bytes});
+}
+
+static void each_weight(const guard *g, visit each_part, int32_t holder) {
+  const gp_binding *binding = g->worker->pipeline->run.binding;
+  const gp_plan *plan = binding->plan;
+  for (int k = 0; k < 2; k++)
+    each(g, each_part,
+         (part){GP_TOUCHED_PREPARED, holder, -1, binding->invariant[2 * holder + k],
+                plan->invariant[2 * holder + k].bytes});
+}
+
+static void each_part_of(const guard *g, visit each_part) {
+  const gp_binding *binding = g->worker->pipeline->run.binding;
+  const gp_plan *plan = binding->plan;
+  const int32_t device = g->worker->device;
+  each(g, each_part,
+       (part){GP_TOUCHED_TEMPORARY, -1, -1, binding->devices[device].temp,
+              plan->devices[device].temp.bytes});
+  for (int32_t h = 0; h < plan->stage_count * plan->copy_count; h++) {
+    if (plan->placement[h] != device) continue;
+    each_slot(g, each_part, h);
+    each_gradient(g, each_part, h);
+    each_weight(g, each_part, h);
+  }
+}
+
+/* ---- poison -------------------------------------------------------------------------------- */
+
+/* Slots of a stream follow the micro-batch. */
+static bool is_slot(const guard *g, const part *p, const gp_touch *touch) {
+  const gp_plan *plan = g->worker->pipeline->run.plan;
+  if (p->instance < 0 || plan->batch) return p->instance != INT32_MAX;
+  return touch->instance == p->instance;
+}
+
+static bool is_named(const guard *g, const part *p) {
+  const gp_task *task = g->run->task;
+  const gp_plan *plan = g->worker->pipeline->run.plan;
+  if (p->holder >= 0 && p->holder != gp_plan_holder(plan, task->stage, task->copy)) return false;
+  if (g->hidden && !strcmp(g->hidden, gp_touched_name(p->buffer))) return false;
+  for (int32_t i = 0; i < g->count; i++)
+    if (g->list[i].buffer == p->buffer && is_slot(g, p, &g->list[i])) return true;
+  return false;
+}
+
+static void poison(const guard *g, const part *p) {
+  if (!is_named(g, p)) ASAN_POISON_MEMORY_REGION(p->memory, p->bytes);
+}
+
+static void heal(const guard *g, const part *p) {
+  (void)g;
+  ASAN_UNPOISON_MEMORY_REGION(p->memory, p->bytes);
+}
+
+/* A device with a queue works when the host does not know it. */
+static bool is_guarded(const gp_worker *worker) { return worker->lane.ops->at_once; }
+
+gp_status gp_guard_begin(const gp_worker *worker, const gp_task_run *r) {
+  guard g = {.worker = worker, .run = r, .hidden = getenv("GPIPE_GUARD_HIDE")};
+  if (!is_guarded(worker)) return GP_OK;
+  GP_TRY(gp_plan_touches(worker->pipeline->run.plan, r->task, &g.list, &g.count));
+  each_part_of(&g, poison);
+  gp_free(g.list);
+  return GP_OK;
+}
+
+void gp_guard_end(const gp_worker *worker, const gp_task_run *r) {
+  if (is_guarded(worker)) each_part_of(&(guard){.worker = worker, .run = r}, heal);
+}
+
+#endif

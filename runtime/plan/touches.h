@@ -1,0 +1,57 @@
+/* plan/touches.h - what the tasks of a plan touch: the third of a plan's lists.
+ *
+ * A plan has buffers (the areas that areas.h and memory/layout.h describe), tasks (task.h) and
+ * accesses: which buffer a task reads, writes or adds to, which instance of it, and whether it has
+ * to wait for that or tells others. They follow from the task alone: from the bases of its program's
+ * operands, from the edges that it uses, or from what ends a mini-batch. No task touches memory that
+ * its accesses do not name; builds with the address sanitizer check that (engine/watch/guard.h). */
+#ifndef GP_PLAN_TOUCHES_H
+#define GP_PLAN_TOUCHES_H
+
+#include "plan/plan.h"
+
+/* X(NAME, text): the buffers of a device that a task may touch. */
+#define GP_TOUCHED_LIST(X)                                                                         \
+  X(BATCH, "batch")              /* inputs, targets and gradients of outputs of the script */      \
+  X(WEIGHTS, "weights")          /* parameters of the stage, in one version */                     \
+  X(NEIGHBOUR, "weights of")     /* parameters or buffers of another stage of this device */       \
+  X(BUFFERS, "buffers")          /* of the stage */                                                \
+  X(CONSTANTS, "constants")      /* of the model */                                                \
+  X(PACKED, "packed weights")    /* copies in the order that products want */                      \
+  X(HALVES, "weights in halves") /* likewise */                                                    \
+  X(PREPARED, "prepared")        /* what else P makes of the weights */                            \
+  X(SAVED, "saved")              /* slot of what F keeps */                                        \
+  X(RECOMPUTED, "recomputed")    /* slot of what R makes again */                                  \
+  X(CARRIED, "carried")          /* slot of what I leaves for W */                                 \
+  X(GRADIENTS, "gradients")      /* of the stage's copy */                                         \
+  X(EXTRAS, "extra gradients")   /* accumulators of parameters that other layers own */            \
+  X(EDGE, "edge")                /* slot of a value or gradient that crosses a cut */              \
+  X(STEP, "step edge")           /* what crosses devices once per step */                          \
+  X(LOSS, "loss")                                                                                  \
+  X(COUNTED, "count") /* what the loss is divided by */                                            \
+  X(OUTPUTS, "outputs")                                                                            \
+  X(INPUT_GRADIENTS, "input gradients")                                                            \
+  X(TEMPORARY, "temporary")                                                                        \
+  X(NORMS, "norms")     /* one sum per gradient of the stage */                                    \
+  X(MOMENTS, "moments") /* of the optimizer */                                                     \
+  X(VERSIONS, "older weights")
+#define GP_TOUCHED_ENUM(name, text) GP_TOUCHED_##name,
+typedef enum gp_touched { GP_TOUCHED_LIST(GP_TOUCHED_ENUM) GP_TOUCHED_COUNT } gp_touched;
+#undef GP_TOUCHED_ENUM
+
+/* ADD reads too; a gradient that is opened is written instead. */
+enum { GP_TOUCH_READ = 1, GP_TOUCH_WRITE = 2, GP_TOUCH_ADD = 4 };
+
+typedef struct gp_touch {
+  gp_touched buffer;
+  unsigned modes;
+  int32_t instance; /* slot, version, edge, or stage of NEIGHBOUR; -1: there is one only */
+  int32_t use;      /* EDGE and STEP: among the task's uses; -1 */
+} gp_touch;
+
+/* List what a task touches: the caller frees *list. */
+gp_status gp_plan_touches(const gp_plan *plan, const gp_task *task, gp_touch **list,
+                          int32_t *count);
+const char *gp_touched_name(gp_touched buffer);
+
+#endif
