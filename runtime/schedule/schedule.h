@@ -8,6 +8,8 @@
  *   access/      what its actions touch, and how long it is held
  *   simulate/    what would it cost?
  *   passes.c     what is added to it before it runs, whatever the model
+ *   turns.c      which device goes next when lists run without work; runner.c: they run
+ *   messages.c   what is sent from where to where, and in which order
  *   comms.c      sends and receives, where torch puts them; steps.c: torch's dry run
  *   part.c       its forward passes alone
  */
@@ -48,9 +50,12 @@ static inline int gp_act_ending(gp_act act) {
 bool gp_schedule_holds(const gp_schedule *schedule, int32_t device, int32_t stage);
 
 /* First position behind the joined actions that begin at a. */
-static inline int32_t gp_schedule_group_end(const struct gp_schedule *s, int32_t a) {
-  while (s->actions[a].joined) a++;
+static inline int32_t gp_action_group_end(const gp_action *actions, int32_t a) {
+  while (actions[a].joined) a++;
   return a + 1;
+}
+static inline int32_t gp_schedule_group_end(const struct gp_schedule *s, int32_t a) {
+  return gp_action_group_end(s->actions, a);
 }
 
 /* Check the schedule and fill in order: complete and unique, on the right device, forward before

@@ -108,7 +108,7 @@ static void note_made(void *context, const gp_flow_use *use) {
   const parties *own = &s->edges[use->edge];
   for (int32_t k = 0; k < own->count; k++) {
     party *p = &own->list[k];
-    int32_t ran = s->flow.next[p->device];
+    int32_t ran = gp_flow_ran(&s->flow, p->device);
     if (ran < p->high[use->micro]) p->high[use->micro] = ran;
     if (p->device == s->last) p->low[use->micro] = p->high[use->micro] = ran;
   }
@@ -185,7 +185,7 @@ static bool makes_asked(const sizer *s, int32_t device) {
 }
 
 static void hear_all(sizer *s) {
-  const gp_lowered *l = s->flow.lowered;
+  const gp_runner *l = &s->flow.runner;
   for (int32_t d = 0; d < s->plan->device_count; d++) {
     if (!makes_asked(s, d)) continue;
     for (int32_t k = 0; k < s->plan->device_count; k++) s->told[k] = 0;

@@ -10,6 +10,7 @@
 #define GP_PLAN_EDGE_FLOW_H
 
 #include "plan/make.h"
+#include "schedule/runner.h"
 
 /* What an action does with a value: of an edge, in a micro-batch. */
 typedef struct gp_flow_use {
@@ -27,13 +28,10 @@ typedef struct gp_flow_watch {
 
 typedef struct gp_flow {
   const gp_plan *plan;
-  const gp_lowered *lowered;
   const gp_flow_watch *watch;
-  int32_t *next;          /* per device: actions that have run */
-  int32_t *made;          /* per edge and micro-batch: see gp_flow_maker; 0: not yet */
-  int32_t *rank, *device; /* per device: its place in the order; and the other way round */
-  int32_t *from;          /* per edge: the stage that makes it */
-  uint64_t *ready;        /* bit per rank */
+  gp_runner runner; /* over the lowered schedule */
+  int32_t *made;    /* per edge and micro-batch: see gp_flow_maker; 0: not yet */
+  int32_t *from;    /* per edge: the stage that makes it */
 } gp_flow;
 
 gp_status gp_flow_new(const gp_plan *plan, const gp_lowered *lowered, gp_flow *flow);
@@ -42,6 +40,10 @@ void gp_flow_free(gp_flow *flow); /* what it holds; not the struct */
  * order: per place, devices; NULL: ascending. */
 bool gp_flow_run(gp_flow *flow, const gp_flow_watch *watch, const int32_t *order);
 
+/* How many actions of a device have run. */
+static inline int32_t gp_flow_ran(const gp_flow *flow, int32_t device) {
+  return flow->runner.next[device] - flow->runner.first[device];
+}
 static inline size_t gp_flow_cell(const gp_flow *flow, int32_t edge, int32_t micro) {
   return (size_t)edge * (size_t)flow->plan->micro_count + (size_t)micro;
 }

@@ -21,7 +21,7 @@ static int32_t channel_of(const gp_sim *r, int32_t sender, int32_t to) {
 /* There may be room in the channel of `sender` now. */
 static void wake_sender(gp_sim *r, int32_t sender, int32_t channel) {
   int32_t device = gp_action_device(r->schedule, sender);
-  if (r->cursors[device].full == channel) gp_sim_wake(r, device);
+  if (r->cursors[device].full == channel) gp_turns_wake(&r->turns, device);
 }
 
 /* From when on there is room for the value of `sender`, and who made it; below 0: not yet. Where a

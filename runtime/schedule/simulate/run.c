@@ -6,6 +6,9 @@
  * nothing special. The outcome does not depend on who is taken first: a channel has one sender and
  * one receiver, and each device has a clock of its own. The verifier, which asks how large channels
  * must be, runs the same thing with unit costs (verify/capacity.c).
+ *
+ * The loop of runner.c does not serve here, only its turns do: a device may stop in the middle of an
+ * action, between computing and sending what it made.
  */
 #include "schedule/simulate/simulate.h"
 
@@ -50,18 +53,10 @@ static gp_status check_costs(const gp_schedule *s, const gp_costs *costs) {
 
 /* ---- devices that wait ----------------------------------------------------------------------- */
 
-/* A device is queued once at most, so the ring is never too small. */
-void gp_sim_wake(gp_sim *r, int32_t device) {
-  int32_t devices = r->schedule->device_count;
-  if (r->cursors[device].queued) return;
-  r->cursors[device].queued = true;
-  r->queue[(r->queue_first + r->queue_count++) % devices] = device;
-}
-
 /* The value of an action is there: its reader's device may wait for it. */
 static void wake_reader(gp_sim *r, int32_t reader, int32_t value) {
   int32_t device = gp_action_device(r->schedule, reader);
-  if (r->cursors[device].waits == value) gp_sim_wake(r, device);
+  if (r->cursors[device].waits == value) gp_turns_wake(&r->turns, device);
 }
 
 /* The same of a gradient that an update or a reduction on the stage's other device waits for. */
@@ -71,7 +66,7 @@ static void wake_copy(gp_sim *r, int32_t gradient) {
   if (x->op != GP_ACT_B && x->op != GP_ACT_W) return;
   const int32_t *at = &s->placement[2 * x->stage];
   for (int i = 0; i < 2; i++)
-    if (r->cursors[at[i]].waits == gradient) gp_sim_wake(r, at[i]);
+    if (r->cursors[at[i]].waits == gradient) gp_turns_wake(&r->turns, at[i]);
 }
 
 /* What all stages wait for is there when the last of them has done its part. */
@@ -83,7 +78,7 @@ static void count_joined(gp_sim *r, int32_t action) {
     if (join->last < 0 || !gp_sim_is_joined(r, (gp_join)k, op)) continue;
     if (finish[action] > finish[join->last]) join->last = action;
     if (--join->left == 0)
-      for (int32_t d = 0; d < r->schedule->device_count; d++) gp_sim_wake(r, d);
+      for (int32_t d = 0; d < r->schedule->device_count; d++) gp_turns_wake(&r->turns, d);
   }
 }
 
@@ -211,20 +206,15 @@ static double prepared(const gp_sim *r, int32_t device) {
 static void run_all(gp_sim *r) {
   const gp_schedule *s = r->schedule;
   find_joins(r);
+  gp_turns_begin(&r->turns, NULL);
   for (int32_t d = 0; d < s->device_count; d++) {
     gp_sim_cursor *c = &r->cursors[d];
     c->next = c->part = s->first[d];
     c->ready = prepared(r, d);
     if (c->next < s->first[d + 1]) c->end = gp_schedule_group_end(s, c->next);
-    gp_sim_wake(r, d);
+    gp_turns_wake(&r->turns, d);
   }
-  while (r->queue_count > 0) {
-    int32_t device = r->queue[r->queue_first];
-    r->queue_first = (r->queue_first + 1) % s->device_count;
-    r->queue_count--;
-    r->cursors[device].queued = false;
-    advance(r, device);
-  }
+  for (int32_t device; (device = gp_turns_next(&r->turns)) >= 0;) advance(r, device);
 }
 
 /* One that cannot send says more than those that wait for it. */
@@ -267,7 +257,7 @@ static gp_status allocate(gp_sim *r) {
   for (size_t a = 0; a < total; a++) result->finish[a] = -1;
   GP_TRY(gp_alloc_array(devices, sizeof *result->loads, (void **)&result->loads));
   GP_TRY(gp_alloc_array(devices, sizeof *r->cursors, (void **)&r->cursors));
-  GP_TRY(gp_alloc_array(devices, sizeof *r->queue, (void **)&r->queue));
+  GP_TRY(gp_turns_new(s->device_count, GP_TURNS_QUEUE, &r->turns));
   return gp_sim_open_channels(r, total);
 }
 
@@ -283,7 +273,7 @@ gp_status gp_sim_run(gp_sim *run) {
 void gp_sim_close(gp_sim *run) {
   gp_simulation_free(run->result);
   gp_free(run->cursors);
-  gp_free(run->queue);
+  gp_turns_free(&run->turns);
   gp_free(run->messages);
   gp_free(run->queues);
   gp_free(run->slots);

@@ -11,6 +11,7 @@
 
 #include "gpipe/simulation.h"
 #include "schedule/edges.h"
+#include "schedule/turns.h"
 
 struct gp_simulation {
   const gp_schedule *schedule; /* borrowed */
@@ -45,8 +46,7 @@ typedef struct gp_sim_cursor {
   int32_t waits; /* the action whose value it waits for; -1: none */
   int32_t full;  /* the channel in which it waits for room; -1: none */
   bool ran;      /* [next, end) are done but for sending */
-  bool queued;
-  double ready; /* when the device can go on */
+  double ready;  /* when the device can go on */
 } gp_sim_cursor;
 
 /* A gp_join while it goes on. Where there are no norms but a barrier was asked for, U waits for the
@@ -64,9 +64,8 @@ typedef struct gp_sim {
   bool messages_only;     /* endings wait for nobody: only what channels do is asked for */
   bool norms;             /* there are actions NORM */
   gp_sim_cursor *cursors; /* per device */
-  int32_t *queue;         /* devices that may be able to go on, a ring */
-  int32_t queue_first, queue_count;
-  bool joined; /* somebody waits for one of these */
+  gp_turns turns;         /* devices that may be able to go on */
+  bool joined;            /* somebody waits for one of these */
   gp_sim_join joins[GP_JOIN_COUNT];
   int32_t capacity;         /* of a channel; -1: any number */
   gp_sim_message *messages; /* per action; NULL where sending takes no time of the sender's */
@@ -83,8 +82,6 @@ void gp_sim_close(gp_sim *run);
 /* After the run: has the device not come to its end? Then it cannot send what part made (it `ran`),
  * or waits for the value of the action `waits`. */
 bool gp_sim_is_stuck(const gp_sim *run, int32_t device);
-/* The device may be able to go on. */
-void gp_sim_wake(gp_sim *run, int32_t device);
 
 /* ---- bounded channels (channels.c) ----------------------------------------------------------- */
 

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/memory.h"
+#include "schedule/runner.h"
 #include "schedule/verify/verify.h"
 
 /* ---- needs --------------------------------------------------------------------------------- */
@@ -85,73 +85,24 @@ int32_t gp_verify_blocker(const gp_verify *v, int32_t a) {
   return is_done(v, need) ? -1 : need;
 }
 
-/* ---- sorting ------------------------------------------------------------------------------- */
-
-/* Devices that may go on wait in a ring; a device that cannot is kept with the action that it
- * needs: order holds -2 - device there, and next_waiter the others that need the same one. */
-typedef struct sorter {
-  const gp_verify *v;
-  int32_t *head;        /* per device: its next action */
-  int32_t *ring;        /* devices */
-  int32_t *next_waiter; /* per device: another one, or -1 */
-  int32_t begin, count, done;
-} sorter;
-
-static void go_on(sorter *q, int32_t device) {
-  int32_t devices = q->v->s->device_count, at = q->begin + q->count++;
-  q->ring[at < devices ? at : at - devices] = device;
-}
-
-static int32_t take(sorter *q) {
-  int32_t device = q->ring[q->begin];
-  q->begin = q->begin + 1 < q->v->s->device_count ? q->begin + 1 : 0;
-  q->count--;
-  return device;
-}
-
-static void finish(sorter *q, int32_t a) {
-  int32_t *place = &q->v->order[a], waiter = *place < -1 ? -2 - *place : -1;
-  *place = q->done++;
-  for (; waiter >= 0; waiter = q->next_waiter[waiter]) go_on(q, waiter);
-}
-
-static void wait_for(sorter *q, int32_t device, int32_t need) {
-  int32_t *place = &q->v->order[need];
-  q->next_waiter[device] = *place < -1 ? -2 - *place : -1;
-  *place = -2 - device;
-}
-
-/* The next action of a device, or the joined ones together. Joined ones are not done while they are
- * looked at, so one that needs another waits for ever. */
-static void advance(sorter *q, int32_t device) {
-  const gp_schedule *s = q->v->s;
-  int32_t begin = q->head[device], end;
-  if (begin == s->first[device + 1]) return;
-  end = gp_schedule_group_end(s, begin);
-  for (int32_t a = begin; a < end; a++) {
-    int32_t need = gp_verify_blocker(q->v, a);
-    if (need >= 0) {
-      wait_for(q, device, need);
-      return;
-    }
-  }
-  for (int32_t a = begin; a < end; a++) finish(q, a);
-  q->head[device] = end;
-  go_on(q, device);
-}
-
 /* ---- what went wrong ----------------------------------------------------------------------- */
 
+typedef struct search {
+  const gp_verify *v;
+  gp_runner runner;
+} search;
+
 /* The action of a stuck device that waits, and what it waits for. */
-static int32_t stuck_at(const sorter *q, int32_t device, int32_t *need) {
-  int32_t a = q->head[device];
+static int32_t stuck_at(const search *q, int32_t device, int32_t *need) {
+  int32_t a = q->runner.next[device];
   while ((*need = gp_verify_blocker(q->v, a)) < 0) a++;
   return a;
 }
 
-static gp_status report_own(const sorter *q, int32_t a, int32_t need) {
+static gp_status report_own(const search *q, int32_t a, int32_t need) {
   char one[GP_ACTION_TEXT];
-  bool together = need < gp_schedule_group_end(q->v->s, q->head[gp_action_device(q->v->s, a)]);
+  const int32_t next = q->runner.next[gp_action_device(q->v->s, a)];
+  bool together = need < gp_schedule_group_end(q->v->s, next);
   gp_verify_name(q->v, need, one);
   if (together && need != a)
     return gp_verify_fail(q->v, a, "order", "waits for %s, which runs together with it", one);
@@ -160,7 +111,7 @@ static gp_status report_own(const sorter *q, int32_t a, int32_t need) {
 
 /* Every device that is left waits for an action of a device that is left: follow that into the
  * circle and print it once around. */
-static gp_status report(const sorter *q, int32_t device) {
+static gp_status report(const search *q, int32_t device) {
   const gp_verify *v = q->v;
   char text[400] = "waits for ", one[GP_ACTION_TEXT], two[GP_ACTION_TEXT];
   int32_t need, d;
@@ -187,25 +138,32 @@ static gp_status report(const sorter *q, int32_t device) {
 
 /* ---- the check ----------------------------------------------------------------------------- */
 
-static gp_status sort(sorter *q) {
+static int32_t lacks(void *context, int32_t device, int32_t action) {
+  (void)device;
+  return gp_verify_blocker(((search *)context)->v, action);
+}
+
+static gp_status find_order(search *q) {
   const gp_schedule *s = q->v->s;
-  for (int32_t a = 0; a < s->first[s->device_count]; a++) q->v->order[a] = -1;
-  for (int32_t d = 0; d < s->device_count; d++) q->head[d] = s->first[d], go_on(q, d);
-  while (q->count > 0) advance(q, take(q));
+  GP_TRY(gp_runner_run(&q->runner, NULL));
   for (int32_t d = 0; d < s->device_count; d++)
-    if (q->head[d] < s->first[d + 1]) return report(q, d);
+    if (q->runner.next[d] < s->first[d + 1]) return report(q, d);
   return GP_OK;
 }
 
 /* Cost: linear, as each action is looked at when its device gets to it and when what it waited for
  * is over. */
 gp_status gp_verify_order(const gp_verify *v) {
-  sorter q = {.v = v};
-  size_t devices = (size_t)v->s->device_count;
-  GP_TRY(gp_alloc_array(3 * devices, sizeof(int32_t), (void **)&q.head));
-  q.ring = q.head + devices;
-  q.next_waiter = q.ring + devices;
-  gp_status status = sort(&q);
-  gp_free(q.head);
+  search q = {.v = v};
+  q.runner = (gp_runner){.actions = v->s->actions,
+                         .first = v->s->first,
+                         .device_count = v->s->device_count,
+                         .rule = GP_TURNS_QUEUE,
+                         .order = v->order,
+                         .context = &q,
+                         .lacks = lacks};
+  GP_TRY(gp_runner_new(&q.runner));
+  gp_status status = find_order(&q);
+  gp_runner_free(&q.runner);
   return status;
 }
