@@ -1,10 +1,10 @@
 /* schedule/runner.h - devices run their lists of actions without work.
  *
  * This is the one loop for every question about what can happen in which order: the verifier looks
- * for an order (verify/order.c), messages.c for the order of messages, steps.c counts torch's steps,
- * and plan/edge/flow.c finds out how far devices can be ahead of each other. A device runs its
- * actions one after another, joined ones together; if its next action lacks something, it sleeps.
- * The user says what an action lacks, and is told what has run.
+ * for an order (verify/order.c), messages.c for the order of messages, steps.c counts torch's
+ * steps, and plan/edge/flow.c finds out how far devices can be ahead of each other. A device runs
+ * its actions one after another, joined ones together; if its next action lacks something, it
+ * sleeps. The user says what an action lacks, and is told what has run.
  */
 #ifndef GP_SCHEDULE_RUNNER_H
 #define GP_SCHEDULE_RUNNER_H
