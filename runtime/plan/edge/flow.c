@@ -9,19 +9,11 @@
 
 #include "base/memory.h"
 
-/* Sizes of micro-batches touch different edges where the model branches on the number of rows. */
-const gp_edge_list *gp_flow_touched(const gp_plan *plan, const gp_action *action) {
-  static const gp_edge_list none;
-  if (action->op > GP_ACT_R) return &none;
-  int shape = plan->shapes[1].micros ? gp_plan_shape_of(plan, action->micro) : 0;
-  return gp_shape_touched(&plan->shapes[shape], action->stage, (gp_act)action->op);
-}
-
 static int32_t copy_on(const gp_plan *plan, int32_t stage, int32_t device) {
   return plan->copy_count > 1 && plan->placement[gp_plan_holder(plan, stage, 0)] != device;
 }
 
-/* Position and copy are one number, to be zeroed at once when a run begins. */
+/* Position and copy are one number, so that one memset forgets both when a run begins. */
 int32_t gp_flow_maker(const gp_flow *flow, int32_t edge, int32_t micro, int32_t *device) {
   const gp_plan *plan = flow->plan;
   int32_t made = flow->made[gp_flow_cell(flow, edge, micro)] - 1;
@@ -41,7 +33,7 @@ static gp_flow_use use_of(const gp_flow *f, int32_t device, int32_t action, int3
 static int32_t lacks(void *context, int32_t device, int32_t action) {
   const gp_flow *f = context;
   const gp_action *a = &f->runner.actions[action];
-  const gp_edge_list *touched = gp_flow_touched(f->plan, a);
+  const gp_edge_list *touched = gp_edge_touched(f->plan, a);
   for (int32_t i = 0; i < touched->count; i++) {
     int32_t edge = touched->edges[i];
     bool own = f->from[edge] == a->stage;
@@ -72,7 +64,7 @@ static void make(gp_flow *f, const gp_flow_use *use, int32_t *made) {
 static gp_status ran(void *context, int32_t device, int32_t begin, int32_t end) {
   gp_flow *f = context;
   const gp_action *a = &f->runner.actions[begin];
-  const gp_edge_list *touched = gp_flow_touched(f->plan, a);
+  const gp_edge_list *touched = gp_edge_touched(f->plan, a);
   (void)end; /* lowered lists have no joined actions */
   for (int32_t i = 0; i < touched->count; i++) {
     gp_flow_use use = use_of(f, device, begin, touched->edges[i]);
