@@ -1,11 +1,10 @@
-/* schedule/comms.c - rows made of rows: sends and receives added, I and W merged, all that was
- * added left out.
+/* schedule/comms.c - passes from rows to rows: add sends and receives, merge I and W, keep the
+ * computations alone.
  *
  * Source: torch.distributed.pipelining, _add_send_recv and _merge_bw. The order of messages
  * (messages.c) is torch's: a send follows what it sends, and its receive goes at once to the end of
  * what the receiver has. An empty cell takes a turn there, so it moves receives.
  */
-#include "base/memory.h"
 #include "schedule/messages.h"
 #include "schedule/edges.h"
 
@@ -55,12 +54,13 @@ gp_status gp_schedule_comms(const gp_schedule *s, gp_rows **rows) {
 
 /* ---- merging and leaving out ----------------------------------------------------------------- */
 
-/* The next action that is no empty cell, or the end. */
+/* Returns the next action that is not an empty cell, or the end. */
 static int32_t skip_idle(const gp_schedule *s, int32_t a, int32_t end) {
   while (a < end && s->actions[a].op == GP_ACT_IDLE) a++;
   return a;
 }
 
+/* Are these the two halves of one backward pass, neither of them in a pair with something else? */
 static bool are_halves(const gp_action *i, const gp_action *w) {
   return i->op == GP_ACT_I && w->op == GP_ACT_W && i->stage == w->stage && i->micro == w->micro &&
          !i->joined && !w->joined;
@@ -89,7 +89,7 @@ static gp_status copy_compute(const gp_schedule *s, int32_t device, gp_rows *row
   return GP_OK;
 }
 
-/* Row after row, each by itself. */
+/* Run a pass that looks at one row at a time. */
 static gp_status by_rows(const gp_schedule *s,
                          gp_status (*pass)(const gp_schedule *s, int32_t device, gp_rows *rows),
                          gp_rows **rows) {

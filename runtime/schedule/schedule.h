@@ -1,6 +1,6 @@
 /* schedule/schedule.h - a pipeline schedule as data: one list of actions per device.
  *
- *   edges.c      where each action stands, and who hands values to whom
+ *   edges.c      where each action stands, and which action takes whose value
  *   rows.c       lists under construction
  *   text.c       their text form, both ways
  *   schedule.c   a schedule of them
@@ -31,16 +31,16 @@ struct gp_schedule {
   gp_action *actions;      /* device after device */
   int32_t *first;          /* per device: its first action; first[device_count] is the total */
   int32_t *order;          /* per action: position in the verified topological order; NULL before */
-  gp_schedule_fault fault; /* of a schedule that was refused */
+  gp_schedule_fault fault; /* why the schedule was refused */
 };
 
-/* Does the number of a micro-batch or update follow? Not in REDUCE to RESHARD. */
+/* Do its letters end with the number of a micro-batch or update? Not for REDUCE to RESHARD. */
 bool gp_act_has_micro(gp_act act);
 /* Does it end a mini-batch of all stages, in the order REDUCE, TIE, NORM, CLIP, U? */
 static inline bool gp_act_ends(gp_act act) {
   return act == GP_ACT_U || (act >= GP_ACT_REDUCE && act <= GP_ACT_CLIP);
 }
-/* Its place in that order; 0: it is a gradient, or something else that comes before. */
+/* Its place in that order, from 1; 0: it comes before, as gradients do. */
 static inline int gp_act_ending(gp_act act) {
   if (act == GP_ACT_U) return GP_ACT_CLIP - GP_ACT_REDUCE + 2;
   return gp_act_ends(act) ? (int)act - GP_ACT_REDUCE + 1 : 0;
@@ -49,7 +49,7 @@ static inline int gp_act_ending(gp_act act) {
 /* Does this device hold the stage (or one of its two copies)? */
 bool gp_schedule_holds(const gp_schedule *schedule, int32_t device, int32_t stage);
 
-/* First position behind the joined actions that begin at a. */
+/* The position behind the joined actions that begin at a. */
 static inline int32_t gp_action_group_end(const gp_action *actions, int32_t a) {
   while (actions[a].joined) a++;
   return a + 1;
@@ -58,8 +58,9 @@ static inline int32_t gp_schedule_group_end(const struct gp_schedule *s, int32_t
   return gp_action_group_end(s->actions, a);
 }
 
-/* Check the schedule and fill in order: complete and unique, on the right device, forward before
- * backward, free of cycles. Errors: GP_ESCHEDULE; the text shows the grid with the fault marked. */
+/* Check that actions are complete and unique, on the right device, forward before backward and free
+ * of cycles; fill in `order`. Errors: GP_ESCHEDULE; the text shows the grid with the fault
+ * marked. */
 gp_status gp_schedule_check(struct gp_schedule *schedule);
 
 #endif
