@@ -1,5 +1,5 @@
-/* plan/edge/flow.h - a lowered schedule run without work: who can go on, in an order of devices that
- * the caller picks.
+/* plan/edge/flow.h - a lowered schedule run without work: which device can go on, in an order of
+ * devices that the caller picks.
  *
  * An action that reads a value waits until the action that makes it has run. Any order of devices
  * gives a possible run, and what holds in all of them is found by trying extreme ones.

@@ -1,8 +1,7 @@
-/* plan/edge/touched.c - the edges that the actions of a stage touch: known from its nodes, before
- * any program is built.
+/* plan/edge/touched.c - find the edges that the actions of a stage touch, from its nodes.
  *
- * So a plan knows who waits for whom on devices whose programs it does not build. Views count as
- * what they view, because that is what crosses.
+ * No program is needed, so a plan of one device knows which devices wait for which on all of them.
+ * A view counts as what it views, because that is what crosses.
  */
 #include <stdlib.h>
 
@@ -18,7 +17,7 @@ typedef struct finder {
   bool *is_found; /* per edge */
 } finder;
 
-/* Marks are taken back in take(), so that a list costs what it holds and not all edges. */
+/* take() removes the marks again, so that a list costs what it holds and not all edges. */
 static void note(finder *f, gp_ref value) {
   const gp_shape_plan *shape = f->shaper->shape;
   int32_t edge = shape->stages->edge_of[gp_graph_base(f->shaper->graph, value)];
@@ -40,7 +39,7 @@ static int ascending(const void *a, const void *b) {
   return x < y ? -1 : x > y;
 }
 
-/* What was found, numbered through both sizes of micro-batches; nothing is found any more. */
+/* Move what was found into the list. Edges are numbered through both sizes of micro-batches. */
 static gp_status take(finder *f, gp_edge_list *list) {
   list->count = f->count;
   GP_TRY(gp_alloc_array((size_t)f->count + 1, sizeof(int32_t), (void **)&list->edges));
@@ -53,7 +52,8 @@ static gp_status take(finder *f, gp_edge_list *list) {
   return GP_OK;
 }
 
-/* B is looked at once more instead of being joined from I and W: a list holds each edge once. */
+/* B's nodes are looked at once more instead of joining the lists of I and W, which would hold some
+ * edges twice. */
 static gp_status find(finder *f, const gp_stage_nodes *nodes, gp_edge_list *lists) {
   note_nodes(f, &nodes->forward);
   GP_TRY(take(f, &lists[GP_ACT_F]));

@@ -1,5 +1,5 @@
-/* plan/edge/uses.c - what tasks do with values of edges: who acquires a slot, who waits, and whose
- * use is the last.
+/* plan/edge/uses.c - what tasks do with values of edges: which acquires a slot, which waits, and
+ * which use is the last.
  *
  * All of it is read off lifetimes: the task with which a value begins to live on a stage makes it,
  * or waits for it, and the one with which it ends gives its slot back.

@@ -1,14 +1,14 @@
 /* schedule/simulate/run.c - when does each action of a schedule begin and end?
  *
- * Devices are taken from a queue; each goes on until it waits for another one, which puts it back
- * into the queue when what it waits for is there. So the time that this takes is linear in the
- * number of actions, and channels that are full, which no order of the verifier knows of, need
- * nothing special. The outcome does not depend on who is taken first: a channel has one sender and
- * one receiver, and each device has a clock of its own. The verifier, which asks how large channels
- * must be, runs the same thing with unit costs (verify/capacity.c).
+ * Devices are taken from a queue. Each goes on until it waits for another device, and is queued
+ * again when what it waits for is there, so the time is linear in the number of actions. Full
+ * channels, of which the verifier's order knows nothing, are waited for in the same way. The
+ * outcome does not depend on which device is taken first: a channel has one sender and one
+ * receiver, and each device has its own clock. The verifier runs the same loop with unit costs to
+ * find how large channels must be (verify/capacity.c).
  *
- * The loop of runner.c does not serve here, only its turns do: a device may stop in the middle of an
- * action, between computing and sending what it made.
+ * The loop of runner.c does not serve here, only its turns do, because a device may stop in the
+ * middle of an action: between computing and sending what it made.
  */
 #include "schedule/simulate/simulate.h"
 
@@ -18,7 +18,7 @@
 
 /* ---- costs --------------------------------------------------------------------------------- */
 
-/* Where no cost of B is given, it is that of its halves. */
+/* If B has no cost, it takes that of its halves. */
 static double cost_of(const gp_costs *costs, int op, int32_t stage) {
   if (op == GP_ACT_B && !costs->act[GP_ACT_B])
     return cost_of(costs, GP_ACT_I, stage) + cost_of(costs, GP_ACT_W, stage);
@@ -33,7 +33,7 @@ static gp_status check_list(const double *list, int32_t count, const char *what)
   return GP_OK;
 }
 
-/* Below 0 means `not yet` here, and sums must stay numbers. */
+/* A time below 0 means `not yet` here, and sums must stay finite. */
 static gp_status check_costs(const gp_schedule *s, const gp_costs *costs) {
   if (costs->stage_count != s->stage_count)
     return gp_fail(GP_ERANGE, "simulate: costs of %d stages, the schedule has %d",
@@ -53,13 +53,13 @@ static gp_status check_costs(const gp_schedule *s, const gp_costs *costs) {
 
 /* ---- devices that wait ----------------------------------------------------------------------- */
 
-/* The value of an action is there: its reader's device may wait for it. */
+/* Wake the device of a reader if it waits for this value. */
 static void wake_reader(gp_sim *r, int32_t reader, int32_t value) {
   int32_t device = gp_action_device(r->schedule, reader);
   if (r->cursors[device].waits == value) gp_turns_wake(&r->turns, device);
 }
 
-/* The same of a gradient that an update or a reduction on the stage's other device waits for. */
+/* Wake a device of the stage on which an update or a reduction waits for this gradient. */
 static void wake_copy(gp_sim *r, int32_t gradient) {
   const gp_schedule *s = r->schedule;
   const gp_action *x = &s->actions[gradient];
@@ -69,7 +69,7 @@ static void wake_copy(gp_sim *r, int32_t gradient) {
     if (r->cursors[at[i]].waits == gradient) gp_turns_wake(&r->turns, at[i]);
 }
 
-/* What all stages wait for is there when the last of them has done its part. */
+/* Count an action of a join; the last one wakes all devices. */
 static void count_joined(gp_sim *r, int32_t action) {
   const double *finish = r->result->finish;
   gp_act op = (gp_act)r->schedule->actions[action].op;
@@ -84,7 +84,7 @@ static void count_joined(gp_sim *r, int32_t action) {
 
 /* ---- one device ---------------------------------------------------------------------------- */
 
-/* Wait for the inputs of the actions at the cursor. False: one is not there yet. */
+/* Take the inputs of the actions at the cursor. Returns false if one is not there yet. */
 static bool receive(gp_sim *r, int32_t device) {
   gp_sim_cursor *c = &r->cursors[device];
   for (; c->part < c->end; c->part++) {
@@ -104,7 +104,7 @@ static bool receive(gp_sim *r, int32_t device) {
   return true;
 }
 
-/* Joined actions take one time together, and what both make is there at its end. */
+/* Joined actions take one time together, and the values of both are there at its end. */
 static void compute(gp_sim *r, gp_sim_cursor *c) {
   double sum = 0;
   for (int32_t a = c->next; a < c->end; a++) {
@@ -125,7 +125,7 @@ static void compute(gp_sim *r, gp_sim_cursor *c) {
   c->ran = true;
 }
 
-/* Hand on what the actions at the cursor made. False: a channel is full. */
+/* Send what the actions at the cursor made. Returns false if a channel is full. */
 static bool send(gp_sim *r, gp_sim_cursor *c) {
   for (; c->part < c->end; c->part++) {
     int32_t to = gp_sim_reader(r, c->part);
@@ -136,7 +136,7 @@ static bool send(gp_sim *r, gp_sim_cursor *c) {
   return true;
 }
 
-/* Go on until the list ends or something is not there. */
+/* Run a device until its list ends or it has to wait. */
 static void advance(gp_sim *r, int32_t device) {
   const gp_schedule *s = r->schedule;
   gp_sim_cursor *c = &r->cursors[device];
@@ -173,8 +173,8 @@ static gp_status fail_stuck(const gp_sim *r, int32_t device) {
                  (int)device, at, gp_action_print(&s->actions[c->waits], other));
 }
 
-/* Any of them stands for the last one before it is known: a join without actions is one that nobody
- * waits for. */
+/* Count the actions of each join. Any of them stands for the last one until that is known; a join
+ * without actions is never waited for. */
 static void find_joins(gp_sim *r) {
   const gp_schedule *s = r->schedule;
   int32_t total = s->first[s->device_count];
@@ -193,8 +193,8 @@ static void find_joins(gp_sim *r) {
   }
 }
 
-/* What the stages of a device prepare before its first action. It delays the device, but is no
- * action that somebody waits for. */
+/* Sum up what the stages of a device prepare before its first action. It delays the device, but no
+ * action waits for it. */
 static double prepared(const gp_sim *r, int32_t device) {
   const double *cost = r->costs->act[GP_ACT_P];
   double sum = 0;
@@ -217,7 +217,7 @@ static void run_all(gp_sim *r) {
   for (int32_t device; (device = gp_turns_next(&r->turns)) >= 0;) advance(r, device);
 }
 
-/* One that cannot send says more than those that wait for it. */
+/* A device that cannot send is reported before one that waits, because it says more. */
 static gp_status check_ended(const gp_sim *r) {
   for (int sending = 1; sending >= 0; sending--)
     for (int32_t d = 0; d < r->schedule->device_count; d++)
@@ -225,7 +225,7 @@ static gp_status check_ended(const gp_sim *r) {
   return GP_OK;
 }
 
-/* From first to last action, empty cells left out. */
+/* Sum up a device from its first action to its last; empty cells do not count. */
 static void sum_up(const gp_sim *r, int32_t device) {
   const gp_schedule *s = r->schedule;
   gp_simulation *result = r->result;
@@ -244,7 +244,7 @@ static void sum_up(const gp_sim *r, int32_t device) {
 
 /* ---- the run --------------------------------------------------------------------------------- */
 
-/* A finish below 0 says `not yet`, which check_costs keeps every real one from being. */
+/* A finish below 0 means `not yet`; check_costs makes sure that no real one is. */
 static gp_status allocate(gp_sim *r) {
   const gp_schedule *s = r->schedule;
   size_t total = (size_t)s->first[s->device_count], devices = (size_t)s->device_count;
@@ -288,7 +288,7 @@ static gp_status simulate(gp_sim *r) {
   return gp_sim_path(r);
 }
 
-/* A failed run leaves nothing: the result is handed over when all of it is there. */
+/* The result is handed over only when all of it is there; a failed run leaves nothing. */
 gp_status gp_simulation_new(const gp_schedule *schedule, const gp_costs *costs,
                             gp_simulation **simulation) {
   gp_edges edges = {.s = schedule};
@@ -304,7 +304,7 @@ gp_status gp_simulation_new(const gp_schedule *schedule, const gp_costs *costs,
   return status;
 }
 
-/* Also of one that was run half. */
+/* The simulation may be one whose run failed half-way. */
 void gp_simulation_free(gp_simulation *simulation) {
   if (!simulation) return;
   gp_free(simulation->begin);

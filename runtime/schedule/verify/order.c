@@ -1,12 +1,15 @@
-/* schedule/verify/order.c - an order in which everything can run, or the actions that wait for each
- * other.
+/* schedule/verify/order.c - find an order in which everything can run, or the actions that wait for
+ * each other.
  *
- * The needs are the canonical ones: F needs the F of the stage before, B (or I) its own F, its R
- * where there is one and the B (or I) of the stage after, W its I, an update the gradients of its
- * batch, what joins all stages every stage's part; where the schedule names its messages, a receive
- * needs its send. A skip connection or a frozen stage needs no more than these, so the topological
- * order found here serves every model. Joined actions start together: what either needs must be
- * over before.
+ *   F         needs the F of the stage before
+ *   B or I    its own F, its R if there is one, and the B or I of the stage after
+ *   W         its I
+ *   U         the gradients of its batch
+ *   receive   its send, if the schedule names messages
+ *
+ * What joins all stages needs every stage's part. A skip connection or a frozen stage needs no more
+ * than these, so the topological order found here serves every model. Joined actions start
+ * together: what either of them needs must be over before.
  */
 #include <stdio.h>
 #include <string.h>
@@ -18,8 +21,8 @@
 
 static bool is_done(const gp_verify *v, int32_t a) { return a < 0 || v->order[a] >= 0; }
 
-/* The gradients of a batch, on both devices where there are two: of those left, the one that stands
- * last on its device, so that who waits for it is woken once. */
+/* Returns a gradient of the batch that is not done, or -1: the one that stands last, so that a
+ * device that waits for all of them is rarely woken in vain. */
 static int32_t missing_gradient(const gp_verify *v, int32_t stage, int32_t batch) {
   int32_t begin, end, missing = -1;
   gp_edges_batch(v->s, batch, &begin, &end);
@@ -30,14 +33,15 @@ static int32_t missing_gradient(const gp_verify *v, int32_t stage, int32_t batch
   return missing;
 }
 
-/* The first stage's that is not done; each is looked at once, and again while it is waited for. */
+/* Returns the first stage's part that is not done. `over` counts those that are, so that each is
+ * looked at once. */
 static int32_t missing_of_all(const gp_verify *v, gp_verify_join *join) {
   int32_t holders = v->s->stage_count * v->s->copy_count;
   while (join->over < holders && is_done(v, join->last[join->over] - 1)) join->over++;
   return join->over < holders ? join->last[join->over] - 1 : -1;
 }
 
-/* Which reduction of its stage's copy this is. */
+/* Returns the number of a reduction among those of its stage's copy. */
 static int32_t reduction_number(const gp_verify *v, int32_t a) {
   const gp_schedule *s = v->s;
   size_t row = (size_t)s->actions[a].stage * (size_t)s->copy_count + (size_t)gp_action_copy(s, a);
@@ -46,7 +50,7 @@ static int32_t reduction_number(const gp_verify *v, int32_t a) {
   return batch;
 }
 
-/* What it needs of its own (stage, micro-batch), last first; -1: nothing that is not done. */
+/* Returns an action of the same (stage, micro-batch) that this one needs, or -1. */
 static int32_t missing_here(const gp_verify *v, const gp_action *x) {
   int32_t forward = gp_edges_at(&v->edges, GP_ACT_F, x->stage, x->micro), other = -1;
   if (x->op == GP_ACT_W) return gp_edges_at(&v->edges, GP_ACT_I, x->stage, x->micro);
@@ -92,7 +96,7 @@ typedef struct search {
   gp_runner runner;
 } search;
 
-/* The action of a stuck device that waits, and what it waits for. */
+/* Returns the action at which a device is stuck; *need receives what it waits for. */
 static int32_t stuck_at(const search *q, int32_t device, int32_t *need) {
   int32_t a = q->runner.next[device];
   while ((*need = gp_verify_blocker(q->v, a)) < 0) a++;
@@ -109,8 +113,8 @@ static gp_status report_own(const search *q, int32_t a, int32_t need) {
   return gp_verify_fail(q->v, a, "order", "waits for %s, which comes after it", one);
 }
 
-/* Every device that is left waits for an action of a device that is left: follow that into the
- * circle and print it once around. */
+/* Every stuck device waits for an action of a stuck device: follow them into the circle and print
+ * it once around. */
 static gp_status report(const search *q, int32_t device) {
   const gp_verify *v = q->v;
   char text[400] = "waits for ", one[GP_ACTION_TEXT], two[GP_ACTION_TEXT];
