@@ -20,7 +20,12 @@ static void wait_for(gp_runner *r, int32_t device, int32_t need) {
 static void finish(gp_runner *r, int32_t action) {
   int32_t *place = &r->order[action], waiter = *place < -1 ? -2 - *place : -1;
   *place = r->first[r->device_count] - r->left;
-  for (; waiter >= 0; waiter = r->waiter[waiter]) gp_runner_wake(r, waiter);
+  while (waiter >= 0) {
+    const int32_t device = waiter;
+    waiter = r->waiter[device];
+    r->waiter[device] = GP_RUNNER_AWAITS_NONE;
+    gp_runner_wake(r, device);
+  }
 }
 
 /* ---- turns --------------------------------------------------------------------------------- */
@@ -66,7 +71,10 @@ gp_status gp_runner_run(gp_runner *r, const int32_t *places) {
   r->left = r->first[r->device_count];
   gp_turns_begin(&r->turns, places);
   for (int32_t a = 0; r->order && a < r->left; a++) r->order[a] = -1;
-  for (int32_t d = 0; d < r->device_count; d++) r->next[d] = r->first[d];
+  for (int32_t d = 0; d < r->device_count; d++) {
+    r->next[d] = r->first[d];
+    r->waiter[d] = GP_RUNNER_AWAITS_NONE;
+  }
   for (int32_t d = 0; d < r->device_count; d++) wake_unless_over(r, d);
   for (int32_t d; (d = gp_turns_next(&r->turns)) >= 0;) GP_TRY(take_turn(r, d));
   return GP_OK;

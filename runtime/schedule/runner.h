@@ -19,6 +19,8 @@ enum {
   GP_LACKS_SWEEP = -3 /* the device has had its share of this sweep: it is asked in the next one */
 };
 
+enum { GP_RUNNER_AWAITS_NONE = -2 }; /* in `waiter`: the device lacks no action */
+
 typedef struct gp_runner {
   /* Set by the user; lists as those of gp_schedule and gp_lowered. */
   const gp_action *actions; /* device after device */
@@ -37,7 +39,7 @@ typedef struct gp_runner {
   /* The runner's own. */
   gp_turns turns;
   int32_t *next;   /* per device: position of its next action */
-  int32_t *waiter; /* per device: another one that lacks the same action, or -1 */
+  int32_t *waiter; /* per device that lacks an action: another one that lacks the same, or -1 */
   int32_t left;    /* actions that have not run: after a run, those that never can */
 } gp_runner;
 
@@ -47,9 +49,9 @@ void gp_runner_free(gp_runner *runner); /* what it made; not the struct */
 /* Run from the begin until no device can go on, or until `ran` fails. places: see
  * gp_turns_begin. */
 gp_status gp_runner_run(gp_runner *runner, const int32_t *places);
-/* The device may be able to go on. */
+/* The device may be able to go on. One that lacks an action is woken by that action alone. */
 static inline void gp_runner_wake(gp_runner *runner, int32_t device) {
-  gp_turns_wake(&runner->turns, device);
+  if (runner->waiter[device] == GP_RUNNER_AWAITS_NONE) gp_turns_wake(&runner->turns, device);
 }
 
 #endif
