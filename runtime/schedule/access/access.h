@@ -112,6 +112,8 @@ gp_status gp_lifetimes_colour(const gp_access_list *accesses, const gp_lifetimes
  * *slots. If *slots is 0 it stays 0. */
 gp_status gp_lifetimes_ring(const gp_lifetimes *lifetimes, int32_t buffer, int32_t most,
                             int32_t *slots);
+/* Find the lifetimes of a list and walk through them. */
+gp_status gp_access_watch(const gp_access_list *accesses, const gp_lifetime_watch *watch);
 /* Walk through the lives of what one device of a schedule holds. list: receives the accesses, which
  * the watch may look at during the walk; freed behind it. */
 gp_status gp_schedule_watch(const gp_schedule *schedule, int32_t device, unsigned classes,

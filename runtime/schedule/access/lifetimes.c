@@ -126,13 +126,18 @@ gp_status gp_lifetimes_walk(const gp_lifetimes *lifetimes, const gp_lifetime_wat
   return status;
 }
 
+gp_status gp_access_watch(const gp_access_list *accesses, const gp_lifetime_watch *watch) {
+  gp_lifetimes lifetimes;
+  GP_TRY(gp_lifetimes_find(accesses, &lifetimes));
+  gp_status status = gp_lifetimes_walk(&lifetimes, watch);
+  gp_lifetimes_free(&lifetimes);
+  return status;
+}
+
 gp_status gp_schedule_watch(const gp_schedule *schedule, int32_t device, unsigned classes,
                             gp_access_list *list, const gp_lifetime_watch *watch) {
-  gp_lifetimes lifetimes = {0};
   GP_TRY(gp_schedule_touches(schedule, device, classes, list));
-  gp_status status = gp_lifetimes_find(list, &lifetimes);
-  if (!status) status = gp_lifetimes_walk(&lifetimes, watch);
-  gp_lifetimes_free(&lifetimes);
+  gp_status status = gp_access_watch(list, watch);
   gp_access_list_free(list);
   return status;
 }
