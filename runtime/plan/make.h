@@ -10,13 +10,15 @@
  *   lower.c     lowered schedule -> tasks with programs
  *   slots.c     where a task keeps values for later ones
  *   touched.c   which edges the actions of a stage touch
+ *   accesses.c  what a stage does with the values of its edges, and how long it has them
  *   uses.c      which of them a task waits for, publishes and releases
  *   step_edges.c what crosses devices once per mini-batch: parameters, gradients, votes
  *   flow.c      a lowered schedule run without work: who can go on when
  *   opens.c     which tasks write gradients that others add to
  *   versions.c  which version of the weights a task reads, and what must be stashed
  *   ranges.c    which tasks belong to which mini-batch
- *   capacity.c  how many slots an edge needs so that nobody ever waits for one
+ *   capacity.c  how many slots an edge needs so that its maker never waits for one
+ *   forward.c   the same where nothing runs backward: a few, and makers wait
  *   memory.c    what it needs on each device: areas of one block
  *   states.c    where the states of CPU kernels lie
  *   plan.c      puts them together

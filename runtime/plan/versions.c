@@ -20,7 +20,6 @@ typedef struct stage_versions {
   int32_t stage, begin, end; /* tasks of its device */
   int32_t alive;
   gp_access_list list;
-  gp_lifetimes lifetimes;
 } stage_versions;
 
 /* Backward passes have the version of their forward pass; tasks that lowering added have that of
@@ -73,9 +72,7 @@ static gp_status count_versions(gp_plan *plan, int32_t stage) {
   stage_versions v = {
       .plan = plan, .stage = stage, .begin = plan->first[device], .end = plan->first[device + 1]};
   gp_status status = list_accesses(&v);
-  if (!status) status = gp_lifetimes_find(&v.list, &v.lifetimes);
-  if (!status) status = gp_lifetimes_walk(&v.lifetimes, &(gp_lifetime_watch){&v, born, dead});
-  gp_lifetimes_free(&v.lifetimes);
+  if (!status) status = gp_access_watch(&v.list, &(gp_lifetime_watch){&v, born, dead});
   gp_access_list_free(&v.list);
   return status;
 }

@@ -10,7 +10,7 @@ gp_status gp_edges_make_table(gp_edges *edges, gp_act op) {
   return gp_alloc_array(cells, sizeof *edges->at[op], (void **)&edges->at[op]);
 }
 
-/* Ops from REDUCE on have no micro-batch, and the number of an update is not one. */
+/* Ops from REDUCE on have no micro-batch, and the number of an update is none. */
 gp_status gp_edges_enter_all(gp_edges *edges) {
   const gp_schedule *s = edges->s;
   int32_t before, total = s->first[s->device_count];

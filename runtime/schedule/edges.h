@@ -1,8 +1,7 @@
-/* schedule/edges.h - where each action of a schedule stands, and who hands values to whom.
+/* schedule/edges.h - where each action of a schedule stands, and which action takes whose value.
  *
- * The verifier, the passes and the simulator all ask here, so that a schedule which one of them
- * accepts means the same to the others. A position is always that of the action in
- * schedule->actions.
+ * The verifier, the passes and the simulator all ask here, so a schedule means the same to each of
+ * them. A position is always an index into schedule->actions.
  */
 #ifndef GP_SCHEDULE_EDGES_H
 #define GP_SCHEDULE_EDGES_H
@@ -29,13 +28,13 @@ static inline int32_t gp_edges_at(const gp_edges *e, gp_act op, int32_t stage, i
   return e->at[op] ? e->at[op][gp_edges_cell(e->s, stage, micro)] - 1 : -1;
 }
 
-/* B or I: what makes the gradient of the stage's input; -1: none. */
+/* Position of the B or I that makes the gradient of the stage's input, or -1. */
 static inline int32_t gp_edges_backward(const gp_edges *e, int32_t stage, int32_t micro) {
   int32_t b = gp_edges_at(e, GP_ACT_B, stage, micro);
   return b >= 0 ? b : gp_edges_at(e, GP_ACT_I, stage, micro);
 }
 
-/* B or W: what makes the gradient of the stage's weights; -1: none. */
+/* Position of the B or W that makes the gradient of the stage's weights, or -1. */
 static inline int32_t gp_edges_weights(const gp_edges *e, int32_t stage, int32_t micro) {
   int32_t b = gp_edges_at(e, GP_ACT_B, stage, micro);
   return b >= 0 ? b : gp_edges_at(e, GP_ACT_W, stage, micro);
@@ -43,10 +42,10 @@ static inline int32_t gp_edges_weights(const gp_edges *e, int32_t stage, int32_t
 
 gp_status gp_edges_make_table(gp_edges *edges, gp_act op);
 
-/* Enter action a, which has a stage and a micro-batch; *before receives the action that was entered
- * for the same op, stage and micro-batch (and stays), or -1. A table is made when something is
- * entered into it first: four bytes a cell, so a thousand stages with four thousand micro-batches
- * take 16 MiB for each op that occurs. */
+/* Enter action a, which has a stage and a micro-batch. *before receives the action that was entered
+ * earlier for the same op, stage and micro-batch (and stays there), or -1. The table of an op is
+ * made with its first action: four bytes a cell, so a thousand stages with four thousand
+ * micro-batches take 16 MiB for each op that occurs. */
 static inline gp_status gp_edges_enter(gp_edges *edges, int32_t a, int32_t *before) {
   const gp_action *x = &edges->s->actions[a];
   if (!edges->at[x->op]) GP_TRY(gp_edges_make_table(edges, (gp_act)x->op));
@@ -60,27 +59,27 @@ static inline bool gp_action_is_on(const gp_schedule *s, int32_t a, int32_t devi
   return a >= s->first[device] && a < s->first[device + 1];
 }
 
-/* Which of the stage's copies the action is of. */
+/* Does the action run on the stage's first (0) or second (1) device? */
 static inline int32_t gp_action_copy(const gp_schedule *s, int32_t a) {
   return s->copy_count == 2 && !gp_action_is_on(s, a, s->placement[2 * s->actions[a].stage]);
 }
 
-/* Its stage and copy as an index [stage][copy]. */
+/* The index [stage][copy] of the action's stage and copy. */
 static inline int32_t gp_action_holder(const gp_schedule *s, int32_t a) {
   return s->actions[a].stage * s->copy_count + gp_action_copy(s, a);
 }
 
-/* The device of an action that has a stage, on which it is known to be. */
+/* The device of an action, which has a stage and is known to be on a device of it. */
 static inline int32_t gp_action_device(const gp_schedule *s, int32_t a) {
   return s->placement[gp_action_holder(s, a)];
 }
 
-/* ---- who hands values to whom -------------------------------------------------------------- */
+/* ---- which action takes whose value -------------------------------------------------------- */
 
-/* The action of another stage, or the send, whose value this one takes, on whatever device; -1:
- * none, or it comes through a receive that the schedule names. F takes that of the F of the stage
- * before, B (or I) that of the B (or I) of the stage after, a receive that of its send. A skip
- * connection or a frozen stage needs no more than these. */
+/* The action whose value this one takes: F takes that of the stage before, B (or I) that of the
+ * stage after, a receive that of its send; they may be on one device. -1: it takes none, or takes
+ * it through a receive that the schedule names. A skip connection or a frozen stage needs no more
+ * than these. */
 static inline int32_t gp_edges_source(const gp_edges *e, int32_t a) {
   const gp_action *x = &e->s->actions[a];
   switch ((gp_act)x->op) {
@@ -98,8 +97,8 @@ static inline int32_t gp_edges_source(const gp_edges *e, int32_t a) {
   }
 }
 
-/* The other way round: the action that takes the value of this one, or -1. Sends and receives come
- * in pairs, so a computation whose value is received has a send of its own. */
+/* The action that takes the value of this one, or -1. Sends and receives come in pairs, so a
+ * computation whose value is received has a send of its own. */
 static inline int32_t gp_edges_reader(const gp_edges *e, int32_t a) {
   const gp_action *x = &e->s->actions[a];
   switch ((gp_act)x->op) {
@@ -119,21 +118,21 @@ static inline int32_t gp_edges_reader(const gp_edges *e, int32_t a) {
 
 /* ---- endings ------------------------------------------------------------------------------- */
 
-/* What all stages must have done before any of them goes on: TIE waits for the gradients of all of
- * them and their reductions; CLIP, and U where there are norms, for the norms. */
+/* What all stages must have done before any of them goes on. TIE waits for the gradients of all
+ * stages and for their reductions. CLIP waits for the norms, and so does U if there are norms. */
 typedef enum gp_join { GP_JOIN_SUMS, GP_JOIN_NORMS, GP_JOIN_COUNT } gp_join;
 /* The join that actions of this op wait for; GP_JOIN_COUNT: none. norms: the schedule has NORMs. */
 static inline gp_join gp_join_of(gp_act op, bool norms) {
   if (op == GP_ACT_TIE) return GP_JOIN_SUMS;
   return norms && (op == GP_ACT_CLIP || op == GP_ACT_U) ? GP_JOIN_NORMS : GP_JOIN_COUNT;
 }
-/* Is an action of this op waited for there? */
+/* Is an action of this op one of those that the join waits for? */
 static inline bool gp_join_counts(gp_join join, gp_act op) {
   if (join == GP_JOIN_NORMS) return op == GP_ACT_NORM;
   return op == GP_ACT_B || op == GP_ACT_W || op == GP_ACT_REDUCE;
 }
 
-/* The micro-batches of a batch, whose gradients its endings read: *begin to *end - 1. */
+/* Find the micro-batches *begin to *end - 1, whose gradients the endings of a batch read. */
 void gp_edges_batch(const gp_schedule *s, int32_t batch, int32_t *begin, int32_t *end);
 
 #endif

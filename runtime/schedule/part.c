@@ -1,7 +1,8 @@
-/* schedule/part.c - the forward passes of a schedule alone, or first all of them and then the rest.
+/* schedule/part.c - the forward passes of a schedule alone, or all of them before its backward
+ * passes.
  *
- * Both keep the order of what they keep, so both are possible whenever the schedule is: evaluation
- * and pipe:forward run on the devices, and on the copies of stages, that training runs on.
+ * Actions keep their order, so whenever the schedule can run, its part can. Evaluation and
+ * pipe:forward run on the same devices, and the same copies of stages, as training.
  */
 #include "base/memory.h"
 #include "schedule/schedule.h"

@@ -1,11 +1,12 @@
-/* schedule/passes.c - see passes.h. One walk over each device's list does it all.
+/* schedule/passes.c - see passes.h. One walk over each device's list adds everything.
  *
- * Weight gradients are added in ascending order of micro-batches whatever the order of a schedule's
- * backward passes, so that the bits do not depend on it: where they do not ascend, B is split into
- * I now and W as soon as its turn has come. Recomputation stands right before the backward pass
- * that needs it, ahead of the wait for the incoming gradient. Nor may a gradient be added before
- * the update that an earlier mini-batch is still to make: its W waits for that, too. I and W that
- * follow each other on the first stage become B: no gradient leaves it, so nobody would wait less.
+ * Weight gradients are added in ascending order of micro-batches, whatever the order of a
+ * schedule's backward passes, so that the bits do not depend on the schedule. Where backward passes
+ * do not ascend, B is split: I runs at once, W when its turn has come. W also waits for the updates
+ * of all earlier mini-batches. Recomputation stands right before the backward pass that needs it,
+ * so it runs before the device waits for the incoming gradient. I and W that follow each other on
+ * the first stage become B: no gradient leaves that stage, so splitting lets no device start
+ * earlier.
  */
 #include "schedule/passes.h"
 
@@ -17,13 +18,13 @@ typedef struct walker {
   gp_lowered *out;
   int32_t device, count;
   bool trains;        /* there are backward passes */
-  bool *kept, *again; /* per (stage, micro-batch): F keeps; R was written by the user */
-  int32_t *due;   /* per (stage, micro-batch): the action that W belongs to, + 1, when it may run */
-  bool *apart;    /* per stage: of this device */
-  int32_t *where; /* per (stage, micro-batch): its device */
-  int32_t *next;  /* per stage: micro-batch of the next W on this device */
-  int32_t *last;  /* per stage: its last backward action on this device; read where it is one */
-  int32_t *updates; /* per stage: those of this device so far, in asynchronous schedules */
+  bool *kept, *again; /* per (stage, micro-batch): F keeps; the schedule names R itself */
+  int32_t *due;       /* per (stage, micro-batch): the action that W is made of, + 1; 0: not yet */
+  bool *apart;        /* per stage of this device: I and W are actions of their own */
+  int32_t *where;     /* per (stage, micro-batch): its device */
+  int32_t *next;      /* per stage: micro-batch of the next W on this device */
+  int32_t *last;      /* per stage: its last backward action on this device */
+  int32_t *updates;   /* per stage: updates on this device so far, in asynchronous schedules */
 } walker;
 
 static size_t cell(const walker *w, int32_t stage, int32_t micro) {
@@ -43,19 +44,19 @@ static bool is_backward(const gp_action *x) {
   return x->op == GP_ACT_B || x->op == GP_ACT_I || x->op == GP_ACT_W;
 }
 
-/* The next micro-batch from `micro` on that this device runs of a stage; micro_count behind the
- * last. */
+/* Returns the next micro-batch, from `micro` on, that this device runs of a stage; micro_count if
+ * there is none. */
 static int32_t own_micro(const walker *w, int32_t stage, int32_t micro) {
   while (micro < w->s->micro_count && w->where[cell(w, stage, micro)] != w->device) micro++;
   return micro;
 }
 
-/* Have the updates of all mini-batches before the micro-batch's been made? */
+/* Were the updates of all earlier mini-batches made? */
 static bool is_open(const walker *w, int32_t stage, int32_t micro) {
   return !w->s->batch || micro / w->s->batch <= w->updates[stage];
 }
 
-/* Other stages have no actions here. */
+/* Begin to count the micro-batches and updates of the device's stages. */
 static void begin_stages(walker *w) {
   for (int32_t s = 0; s < w->s->stage_count; s++) {
     if (!gp_schedule_holds(w->s, w->device, s)) continue;
@@ -64,8 +65,8 @@ static void begin_stages(walker *w) {
   }
 }
 
-/* I and W must be actions of their own: the schedule says so, or it runs backward passes in an
- * order in which weight gradients may not be added. */
+/* Find the stages whose I and W must be actions of their own: because the schedule splits them, or
+ * because it runs backward passes in an order in which weight gradients may not be added. */
 static void find_apart(walker *w, int32_t begin, int32_t end) {
   for (int32_t s = 0; s < w->s->stage_count; s++) w->apart[s] = false;
   begin_stages(w);
@@ -81,7 +82,7 @@ static void find_apart(walker *w, int32_t begin, int32_t end) {
   begin_stages(w);
 }
 
-/* Does the backward pass of action a directly follow it on its stage? */
+/* Is the next action of this stage the backward pass of forward pass a? */
 static bool backward_follows(const gp_schedule *s, int32_t a, int32_t end) {
   for (int32_t b = a + 1; b < end; b++)
     if (s->actions[b].stage == s->actions[a].stage && s->actions[b].op <= GP_ACT_W)
@@ -89,7 +90,7 @@ static bool backward_follows(const gp_schedule *s, int32_t a, int32_t end) {
   return false;
 }
 
-/* Kept, or dropped and recomputed: decided at F. */
+/* Does F keep what backward needs? If not, R makes it again. */
 static bool keeps(const walker *w, int32_t a, int32_t end) {
   const gp_action *x = &w->s->actions[a];
   if (w->again[cell(w, x->stage, x->micro)]) return false;
@@ -103,7 +104,7 @@ static bool keeps(const walker *w, int32_t a, int32_t end) {
 
 /* ---- actions ------------------------------------------------------------------------------- */
 
-/* The Ws whose turn has come with action a. */
+/* Append the Ws whose turn has come with action a. */
 static void add_due(walker *w, int32_t stage, int32_t a) {
   int32_t micro = w->next[stage];
   while (micro < w->s->micro_count && w->due[cell(w, stage, micro)] && is_open(w, stage, micro)) {
@@ -113,26 +114,26 @@ static void add_due(walker *w, int32_t stage, int32_t a) {
   w->next[stage] = micro;
 }
 
-/* Ws run ascending: this one, and those that waited for it, or none yet. */
+/* Append this W and those that waited for it, or nothing if an earlier one is missing. */
 static void add_weights(walker *w, const gp_action *x, int32_t a) {
   w->due[cell(w, x->stage, x->micro)] = a + 1;
   add_due(w, x->stage, a);
 }
 
-/* B or I, and R before it where nothing was kept. */
+/* Append B or I, and R before it if nothing was kept. */
 static void add_gradient(walker *w, gp_act op, const gp_action *x, int32_t a) {
   size_t at = cell(w, x->stage, x->micro);
   if (!w->kept[at] && !w->again[at]) append(w, GP_ACT_R, x, a);
   append(w, op, x, a);
 }
 
-/* B, or I and the Ws that may run after it. */
+/* Append B, or I and the Ws that may run after it. */
 static void add_backward(walker *w, const gp_action *x, int32_t a) {
   if (x->op != GP_ACT_W) add_gradient(w, w->apart[x->stage] ? GP_ACT_I : GP_ACT_B, x, a);
   if (w->apart[x->stage] && x->op != GP_ACT_I) add_weights(w, x, a);
 }
 
-/* I and W of the first stage, one after the other and with nothing before them to be added: B. */
+/* Append B for I and W of the first stage, if W follows I and no earlier W is missing. */
 static bool add_merged(walker *w, int32_t a, int32_t end) {
   const gp_action *x = &w->s->actions[a], *y = x + 1;
   if (x->op != GP_ACT_I || x->stage != 0 || a + 1 == end || y->op != GP_ACT_W || y->stage != 0 ||
@@ -140,11 +141,11 @@ static bool add_merged(walker *w, int32_t a, int32_t end) {
     return false;
   add_gradient(w, GP_ACT_B, x, a);
   w->next[0] = own_micro(w, 0, x->micro + 1);
-  add_due(w, 0, a); /* those that waited for this one */
+  add_due(w, 0, a); /* the Ws that waited for this one */
   return true;
 }
 
-/* One op for each stage of the device. */
+/* Append an op for each stage of the device. */
 static void add_to_stages(walker *w, gp_act op, int32_t micro) {
   for (int32_t stage = 0; stage < w->s->stage_count; stage++) {
     gp_action x = {.stage = stage, .micro = micro, .version = -1};
@@ -152,8 +153,8 @@ static void add_to_stages(walker *w, gp_act op, int32_t micro) {
   }
 }
 
-/* After the last action of the stages of a device: what joins the gradients of all stages, then
- * updates. */
+/* Append what joins the gradients of all stages, then updates, behind the last action of a
+ * device. */
 static void add_ends(walker *w) {
   const gp_lower_options *o = w->options;
   if (w->s->batch) return;
@@ -164,7 +165,7 @@ static void add_ends(walker *w) {
   if (o->update == GP_UPDATE_BARRIER) add_to_stages(w, GP_ACT_U, 0);
 }
 
-/* Without a barrier a stage is updated after its own last backward action. */
+/* Without a barrier, a stage is updated right after its last backward action. */
 static bool is_last_of_stage(const walker *w, int32_t a) {
   const gp_action *x = &w->s->actions[a];
   return is_backward(x) && w->last[x->stage] == a;
@@ -187,7 +188,7 @@ static void walk_action(walker *w, int32_t a, int32_t end) {
   case GP_ACT_B:
   case GP_ACT_I:
   case GP_ACT_W: add_backward(w, x, a); break;
-  default: break; /* what crosses a cut is known from the model */
+  default: break; /* sends and receives: a plan knows from the model what crosses a cut */
   }
 }
 
@@ -209,7 +210,7 @@ static void walk_device(walker *w) {
 
 /* ---- all of it ----------------------------------------------------------------------------- */
 
-/* Where each (stage, micro-batch) runs, and which recomputation a user wrote. */
+/* Note where each (stage, micro-batch) runs, and which R the schedule names itself. */
 static void look_around(walker *w) {
   for (int32_t d = 0; d < w->s->device_count; d++)
     for (int32_t a = w->s->first[d]; a < w->s->first[d + 1]; a++) {
@@ -220,7 +221,7 @@ static void look_around(walker *w) {
     }
 }
 
-/* An action becomes two at most, but for I and W apart, where R, I and W come of it. */
+/* An action becomes three at most: R, I and W. */
 static gp_status make_room(walker *w, int32_t **ints, bool **flags) {
   const gp_schedule *s = w->s;
   size_t stages = (size_t)s->stage_count, cells = stages * (size_t)s->micro_count;
@@ -257,8 +258,7 @@ gp_status gp_schedule_lower(const gp_schedule *schedule, const gp_lower_options 
   return status;
 }
 
-/* As lists that can be printed and verified: what a plan starts from, but for what depends on the
- * model. */
+/* These lists can be printed and verified. A plan starts from the same ones. */
 gp_status gp_schedule_lowered(const gp_schedule *schedule, const gp_lower_options *options,
                               gp_rows **rows) {
   gp_lowered lowered;

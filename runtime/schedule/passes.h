@@ -1,10 +1,9 @@
-/* schedule/passes.h - what lowering adds to a schedule that names compute only, before any model is
- * known.
+/* schedule/passes.h - lowering: what is added to a schedule before any model is known.
  *
  * Recomputation, the order in which weight gradients are added, reductions over two copies of a
- * stage and updates are the same for every model, so they are passes from lists of actions to lists
- * of actions, which can be printed. What depends on the model (programs, edges, slots) is added in
- * lower.c.
+ * stage and updates are the same for every model. So lowering turns lists of actions into lists of
+ * actions, which can be printed. plan/lower.c adds what depends on the model: programs, edges,
+ * slots.
  */
 #ifndef GP_SCHEDULE_PASSES_H
 #define GP_SCHEDULE_PASSES_H
@@ -14,7 +13,7 @@
 typedef struct gp_lowered {
   int32_t device_count;
   gp_action *actions; /* device after device */
-  int32_t *source;    /* per action: the schedule's action that it comes from; -1: none */
+  int32_t *source;    /* per action: position of the action that it was made of; -1: none */
   int32_t *first;     /* per device, and the total */
 } gp_lowered;
 

@@ -38,7 +38,7 @@ void gp_rows_free(gp_rows *rows) {
 
 int gp_rows_device_count(const gp_rows *rows) { return rows->device_count; }
 
-/* Doubles: appending n actions copies fewer than 2n. */
+/* The room doubles, so appending n actions copies fewer than 2n. */
 static gp_status grow(row *r) {
   size_t room = r->room ? 2 * r->room : 4;
   if (r->count == INT32_MAX) return gp_fail(GP_ERANGE, "schedule: too many actions for a device");
@@ -47,8 +47,8 @@ static gp_status grow(row *r) {
   return GP_OK;
 }
 
-/* Nothing is checked but the device: what is wrong with an action is said by the verifier, which
- * can show where. */
+/* Only the device is checked. The verifier checks actions later, because it can show where a wrong
+ * one stands. */
 gp_status gp_rows_add(gp_rows *rows, int device, const gp_action *action) {
   if (device < 0 || device >= rows->device_count)
     return gp_fail(GP_ERANGE, "schedule: device %d, expected 0..%d", device,

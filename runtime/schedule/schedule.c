@@ -1,12 +1,10 @@
-/* schedule/schedule.c - lists of actions and a placement become a schedule, once they are
- * verified. */
+/* schedule/schedule.c - make a schedule of lists of actions and a placement, and verify it. */
 #include "schedule/schedule.h"
 
 #include <string.h>
 
 #include "base/memory.h"
 
-/* Either copy of a stage may lie there. */
 bool gp_schedule_holds(const gp_schedule *s, int32_t device, int32_t stage) {
   const int32_t *at = &s->placement[stage * s->copy_count];
   return at[0] == device || at[s->copy_count - 1] == device;
@@ -24,7 +22,7 @@ const gp_action *gp_schedule_get(const gp_schedule *s, int device, int *count) {
 
 /* ---- building ------------------------------------------------------------------------------ */
 
-/* Every stage on a device that there is; two copies on two devices. */
+/* Copy the placement; every stage must be on a device that exists. */
 static gp_status copy_placement(const gp_schedule_spec *spec, gp_schedule *s) {
   size_t count = (size_t)s->stage_count * (size_t)s->copy_count;
   GP_TRY(gp_alloc_array(count + 1, sizeof(int32_t), (void **)&s->placement));
@@ -38,16 +36,16 @@ static gp_status copy_placement(const gp_schedule_spec *spec, gp_schedule *s) {
   return GP_OK;
 }
 
-/* No number of a stage, micro-batch or update is larger: what indexes by them stays far from
+/* The largest number of a stage, micro-batch or update, so that indices made of them stay far from
  * overflow. */
 enum { LARGEST = 9999999 };
 
-/* An update's number is none of a micro-batch. */
+/* Counts micro-batches; the number of an update is not one. */
 static void count_micros(gp_schedule *s, const gp_action *action) {
   if (action->op != GP_ACT_U && action->micro >= s->micro_count) s->micro_count = action->micro + 1;
 }
 
-/* What it refers to must be there; micro-batches are counted where their number was not given. */
+/* Check the numbers of an action, and count micro-batches if their number was not given. */
 static gp_status note(gp_schedule *s, const gp_action *action, int32_t device, int32_t position) {
   char text[GP_ACTION_TEXT];
   s->fault = (gp_schedule_fault){"text", device, position};
@@ -63,7 +61,7 @@ static gp_status note(gp_schedule *s, const gp_action *action, int32_t device, i
                  (int)s->stage_count);
 }
 
-/* Rows become one list, device after device. */
+/* Copy the rows into one list, device after device. */
 static gp_status copy_rows(const gp_rows *rows, gp_schedule *s) {
   int32_t devices = s->device_count, total = 0;
   GP_TRY(gp_alloc_array((size_t)devices + 1, sizeof(int32_t), (void **)&s->first));
@@ -83,7 +81,7 @@ static gp_status copy_rows(const gp_rows *rows, gp_schedule *s) {
   return GP_OK;
 }
 
-/* What is not a schedule is never returned: everybody behind may rely on it. */
+/* Every later step relies on a verified schedule, so a faulty one is never returned. */
 gp_status gp_schedule_new(const gp_schedule_spec *spec, gp_schedule **schedule,
                           gp_schedule_fault *fault) {
   gp_schedule *made;
@@ -107,7 +105,7 @@ gp_status gp_schedule_new(const gp_schedule_spec *spec, gp_schedule **schedule,
   return GP_OK;
 }
 
-/* Also of one that was read half. */
+/* The schedule may be one whose making failed half-way. */
 void gp_schedule_free(gp_schedule *schedule) {
   if (!schedule) return;
   gp_free(schedule->placement);

@@ -1,6 +1,6 @@
 /* schedule/schedule.h - a pipeline schedule as data: one list of actions per device.
  *
- *   edges.c      where each action stands, and who hands values to whom
+ *   edges.c      where each action stands, and which action takes whose value
  *   rows.c       lists under construction
  *   text.c       their text form, both ways
  *   schedule.c   a schedule of them
@@ -8,6 +8,8 @@
  *   access/      what its actions touch, and how long it is held
  *   simulate/    what would it cost?
  *   passes.c     what is added to it before it runs, whatever the model
+ *   turns.c      which device goes next when lists run without work; runner.c: they run
+ *   messages.c   what is sent from where to where, and in which order
  *   comms.c      sends and receives, where torch puts them; steps.c: torch's dry run
  *   part.c       its forward passes alone
  */
@@ -29,11 +31,11 @@ struct gp_schedule {
   gp_action *actions;      /* device after device */
   int32_t *first;          /* per device: its first action; first[device_count] is the total */
   int32_t *order;          /* per action: position in the verified topological order; NULL before */
-  gp_schedule_fault fault; /* of a schedule that was refused */
+  gp_schedule_fault fault; /* why the schedule was refused */
 };
 
-/* Does the number of a micro-batch or update follow? Not in REDUCE to RESHARD and SEND to
- * DECIDE. */
+/* Do its letters end with the number of a micro-batch or update? Not for REDUCE to RESHARD and
+ * SEND to DECIDE. */
 bool gp_act_has_micro(gp_act act);
 /* The place of an act among those that end a mini-batch of all stages: REDUCE, TIE, NORM, VOTE,
  * DECIDE, CLIP, U. 0: it comes before them. */
@@ -57,14 +59,18 @@ static inline bool gp_act_ends(gp_act act) { return gp_act_ending(act) > 0; }
 /* Does this device hold the stage (or one of its two copies)? */
 bool gp_schedule_holds(const gp_schedule *schedule, int32_t device, int32_t stage);
 
-/* First position behind the joined actions that begin at a. */
-static inline int32_t gp_schedule_group_end(const struct gp_schedule *s, int32_t a) {
-  while (s->actions[a].joined) a++;
+/* The position behind the joined actions that begin at a. */
+static inline int32_t gp_action_group_end(const gp_action *actions, int32_t a) {
+  while (actions[a].joined) a++;
   return a + 1;
 }
+static inline int32_t gp_schedule_group_end(const struct gp_schedule *s, int32_t a) {
+  return gp_action_group_end(s->actions, a);
+}
 
-/* Check the schedule and fill in order: complete and unique, on the right device, forward before
- * backward, free of cycles. Errors: GP_ESCHEDULE; the text shows the grid with the fault marked. */
+/* Check that actions are complete and unique, on the right device, forward before backward and free
+ * of cycles; fill in `order`. Errors: GP_ESCHEDULE; the text shows the grid with the fault
+ * marked. */
 gp_status gp_schedule_check(struct gp_schedule *schedule);
 
 #endif

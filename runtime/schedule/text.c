@@ -1,7 +1,7 @@
 /* schedule/text.c - the text form of actions: "0F0,0SEND_F0,(0F7;7B3)OVERLAP_F_B,,2F5@3".
  *
  * Source: torch.distributed.pipelining's CSV (letters, SEND and RECV named by the local stage,
- * overlapped pairs, empty cells); "@3", the version of the weights, is ours.
+ * overlapped pairs, empty cells); we added "@3", the version of the weights.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -24,7 +24,7 @@ bool gp_act_has_micro(gp_act act) {
 
 /* ---- reading ------------------------------------------------------------------------------- */
 
-/* Digits into a number below a million; false where there are none. */
+/* Read digits as a number below a million; false if there are none. */
 static bool read_number(const char **text, int32_t *number) {
   int32_t n = 0;
   if (!isdigit((unsigned char)**text)) return false;
@@ -73,7 +73,7 @@ static bool read_joined(gp_rows *rows, int device, const char **text, gp_status 
   return true;
 }
 
-/* One cell of the row. */
+/* Read one cell of the row. */
 static bool read_cell(gp_rows *rows, int device, const char **text, gp_status *status) {
   gp_action action = {.op = GP_ACT_IDLE, .stage = -1, .micro = -1, .version = -1};
   if (**text == '(') return read_joined(rows, device, text, status);
@@ -82,7 +82,7 @@ static bool read_cell(gp_rows *rows, int device, const char **text, gp_status *s
   return true;
 }
 
-/* Cells are what lies between commas; an empty text has none. */
+/* Cells lie between commas; an empty text has none. */
 gp_status gp_rows_read(gp_rows *rows, int device, const char *text, int *position) {
   gp_status status = GP_OK;
   for (bool more = *text != 0; more; text += more) {
@@ -114,7 +114,7 @@ char *gp_action_print(const gp_action *a, char text[GP_ACTION_TEXT]) {
   return text;
 }
 
-/* Where it no longer fits only the length goes on. */
+/* A text under construction. When it is full, only its length grows. */
 typedef struct printer {
   char *text;
   size_t size, length;

@@ -24,6 +24,14 @@ foreach(source ${C_TESTS})
   set_tests_properties(c/${test} PROPERTIES TIMEOUT ${C_LIMIT})
 endforeach()
 
+# The published schedules are made in Lua; this test reads them as text.
+set(PUBLISHED_ROWS ${CMAKE_CURRENT_BINARY_DIR}/published_rows.txt)
+set(PUBLISHED_SCRIPT ${CMAKE_CURRENT_SOURCE_DIR}/tests/support/published_rows.lua)
+add_custom_command(OUTPUT ${PUBLISHED_ROWS} DEPENDS gpipe-lua ${PUBLISHED_SCRIPT}
+  COMMAND gpipe-lua ${PUBLISHED_SCRIPT} > ${PUBLISHED_ROWS} VERBATIM)
+target_sources(schedule_messages_test PRIVATE ${PUBLISHED_ROWS})
+target_compile_definitions(schedule_messages_test PRIVATE PUBLISHED_ROWS="${PUBLISHED_ROWS}")
+
 # These tests replace rows of the table of ops: one gives a kernel a state, one makes an op work
 # channels-last.
 foreach(name engine_states_test graph_arrange_test)

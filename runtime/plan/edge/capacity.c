@@ -1,30 +1,31 @@
 /* plan/edge/capacity.c - how many slots an edge needs so that its maker never waits for one.
  *
- * Slot i mod K may be used again for the i-th value when everybody's last use of the (i - K)-th is
- * known to be over before the maker starts: known from the order of each device and from the
- * messages between them.
- * How much of a device's list is over is bounded from below by what its own messages to the maker
- * say, and from above by runs in which the maker goes ahead as far as it can; where the two differ,
- * a run in which that device comes last tells exactly. So most edges cost what they carry.
- * Where only forward runs nothing ever flows back, so a small fixed number of slots is taken and
- * the maker waits for a free one.
+ * The i-th value may take the slot of the (i - K)-th if every party is known to be through with
+ * that one before the maker starts: known from the order of each device's list and from the
+ * messages between devices. Two numbers enclose how much of a party's list is over by then. At
+ * least what its messages to the maker say is over; at most what has run when the maker goes ahead
+ * as far as it can. Where the two differ, a run in which the party's device comes last tells the
+ * exact number. So most edges cost no more than the values that they carry.
+ *
+ * In plans without backward passes nothing ever comes back to the maker, so it does wait for free
+ * slots there, of which it has a few (forward.c).
  */
 #include "base/memory.h"
 #include "plan/edge/flow.h"
 
-enum { FORWARD_ONLY_SLOTS = 3, UNKNOWN = -1 };
+enum { UNKNOWN = -1 };
 
-/* Where a stage (one of its copies) is when a value of an edge is made, and when it is through with
- * it: per micro-batch, in actions of its device. */
+/* A stage on one of its devices that makes or reads the values of an edge. Numbers are counts of
+ * actions of its device, per micro-batch. */
 typedef struct party {
   int32_t stage, device;
-  int32_t *low, *high; /* so many are over for certain, or at most, when the value is made */
-  int32_t *through;    /* so many are over when its last use is; 0: it does not use it */
+  int32_t *low, *high; /* at least and at most so many are over when the maker makes the value */
+  int32_t *through;    /* so many are over when the party is through with it; 0: never used */
 } party;
 
-/* An edge whose slots are counted: its maker first. */
+/* The parties of an edge, its maker first. */
 typedef struct parties {
-  party *list; /* NULL: nobody asks for the edge */
+  party *list; /* NULL: the plan does not ask for the edge's slots */
   int32_t count;
 } parties;
 
@@ -33,9 +34,12 @@ typedef struct sizer {
   gp_flow flow;
   parties *edges;
   int32_t *memory; /* of all parties */
-  int32_t last;    /* device that came last in an exact run; -1: another order */
-  bool reversed;   /* the run of late stages first was made */
-  int32_t *order, *told;
+  int32_t last;    /* the device that comes last in the run at hand; -1: none was put there */
+  bool reversed;   /* the run with late stages first was made */
+  int32_t *order;  /* devices in the order of the run at hand */
+  int32_t *told;   /* per device: actions that the maker at hand knows to be over */
+  int32_t *marks;  /* per edge: see gp_edge_lives_find */
+  int32_t *sized;  /* per stage: 1 if it is a party */
 } sizer;
 
 /* ---- parties ------------------------------------------------------------------------------- */
@@ -44,7 +48,7 @@ static int32_t party_count(const gp_plan *plan, int32_t edge) {
   return (1 + gp_plan_edge(plan, edge)->to_count) * plan->copy_count;
 }
 
-/* Of a share, only its own device's edges are counted. */
+/* When one device is planned alone, only the edges that it touches are counted. */
 static bool is_asked(const gp_plan *plan, int32_t edge) {
   const gp_edge *e = gp_plan_edge(plan, edge);
   for (int32_t k = 0; k <= e->to_count; k++)
@@ -69,6 +73,7 @@ static gp_status add_parties(sizer *s, int32_t edge, int32_t **memory) {
       p->low = *memory;
       p->high = p->low + micros;
       p->through = p->high + micros;
+      s->sized[p->stage] = 1;
       for (int32_t i = 0; i < micros; i++) p->high[i] = INT32_MAX;
     }
   return GP_OK;
@@ -76,16 +81,18 @@ static gp_status add_parties(sizer *s, int32_t edge, int32_t **memory) {
 
 static gp_status make_room(sizer *s) {
   gp_plan *plan = s->plan;
-  size_t cells = 0, devices = (size_t)plan->device_count;
-  int32_t *memory;
+  size_t cells = 0, devices = (size_t)plan->device_count, edges = (size_t)plan->edge_count;
+  size_t lists = 2 * devices + edges + (size_t)plan->stage_count;
   for (int32_t e = 0; e < plan->edge_count; e++)
     if (is_asked(plan, e)) cells += (size_t)party_count(plan, e);
   GP_TRY(gp_size_mul(cells, 3 * (size_t)plan->micro_count, &cells));
-  GP_TRY(gp_alloc_array((size_t)plan->edge_count + 1, sizeof(parties), (void **)&s->edges));
+  GP_TRY(gp_alloc_array(edges + 1, sizeof(parties), (void **)&s->edges));
   GP_TRY(gp_alloc_array(cells + 1, sizeof(int32_t), (void **)&s->memory));
-  GP_TRY(gp_alloc_array(2 * devices, sizeof(int32_t), (void **)&s->order));
+  GP_TRY(gp_alloc_array(lists, sizeof(int32_t), (void **)&s->order));
   s->told = s->order + devices;
-  memory = s->memory;
+  s->marks = s->told + devices;
+  s->sized = s->marks + edges;
+  int32_t *memory = s->memory;
   for (int32_t e = 0; e < plan->edge_count; e++)
     if (is_asked(plan, e)) GP_TRY(add_parties(s, e, &memory));
   return GP_OK;
@@ -99,37 +106,58 @@ static void free_room(sizer *s) {
   gp_flow_free(&s->flow);
 }
 
-/* ---- runs ---------------------------------------------------------------------------------- */
+/* ---- last uses ----------------------------------------------------------------------------- */
 
-/* In any run no more is over for certain than has run; with a device last, no more of it has run
- * than must. */
+/* A party is through with a value when the value's life on its stage ends. */
+static void note_ends(sizer *s, int32_t device, const gp_edge_lives *lives) {
+  for (int32_t i = 0; i < lives->lifetimes.count; i++) {
+    const gp_lifetime *life = &lives->lifetimes.list[i];
+    const gp_buffer *buffer = &lives->list.buffers[life->buffer];
+    const parties *own = &s->edges[buffer->edge];
+    for (int32_t k = 0; k < own->count; k++)
+      if (own->list[k].stage == buffer->stage && own->list[k].device == device)
+        own->list[k].through[life->instance] = life->end + 1;
+  }
+}
+
+static gp_status find_last_uses(sizer *s) {
+  const gp_plan *plan = s->plan;
+  const gp_runner *lists = &s->flow.runner;
+  for (int32_t h = 0; h < plan->stage_count * plan->copy_count; h++) {
+    const int32_t stage = h / plan->copy_count, device = plan->placement[h];
+    const int32_t begin = lists->first[device], count = lists->first[device + 1] - begin;
+    gp_edge_lives lives;
+    if (!s->sized[stage]) continue;
+    GP_TRY(gp_edge_lives_find(plan, stage, &lists->actions[begin], count, s->marks, &lives));
+    note_ends(s, device, &lives);
+    gp_edge_lives_free(&lives);
+  }
+  return GP_OK;
+}
+
+/* ---- at most: runs ------------------------------------------------------------------------- */
+
+/* No more is over for certain than has run in some possible run. In a run with a device last, no
+ * more of its list has run than must have: there the two numbers meet. */
 static void note_made(void *context, const gp_flow_use *use) {
   sizer *s = context;
   const parties *own = &s->edges[use->edge];
   for (int32_t k = 0; k < own->count; k++) {
     party *p = &own->list[k];
-    int32_t ran = s->flow.next[p->device];
+    int32_t ran = gp_flow_ran(&s->flow, p->device);
     if (ran < p->high[use->micro]) p->high[use->micro] = ran;
     if (p->device == s->last) p->low[use->micro] = p->high[use->micro] = ran;
   }
 }
 
-static void note_use(void *context, const gp_flow_use *use) {
-  sizer *s = context;
-  const parties *own = &s->edges[use->edge];
-  for (int32_t k = 0; k < own->count; k++)
-    if (own->list[k].stage == use->stage && own->list[k].device == use->device)
-      own->list[k].through[use->micro] = use->position + 1;
-}
-
-static bool run(sizer *s, int32_t last) {
-  gp_flow_watch watch = {.context = s, .makes = note_made, .uses = note_use};
+static void run(sizer *s, int32_t last) {
+  gp_flow_watch watch = {.context = s, .makes = note_made};
   s->last = last;
-  return gp_flow_run(&s->flow, &watch, s->order);
+  gp_flow_run(&s->flow, &watch, s->order);
 }
 
-/* Stages early in the model run ahead of the readers of their values as far as they can; or late
- * ones, of those of their gradients. */
+/* Run early stages as far ahead of the readers of their values as they can get; or, reversed, late
+ * stages ahead of the readers of their gradients. */
 static void run_ahead(sizer *s, bool reversed) {
   int32_t devices = s->plan->device_count;
   for (int32_t d = 0; d < devices; d++) s->order[d] = reversed ? devices - 1 - d : d;
@@ -137,7 +165,8 @@ static void run_ahead(sizer *s, bool reversed) {
   run(s, -1);
 }
 
-/* Find out more about a device: at first about many. */
+/* Find out more about a device. The first time, the run with late stages first tells more about
+ * many devices at once. */
 static void run_again(sizer *s, int32_t device) {
   int32_t n = 0;
   if (!s->reversed) {
@@ -150,25 +179,26 @@ static void run_again(sizer *s, int32_t device) {
   run(s, device);
 }
 
-/* ---- what messages say --------------------------------------------------------------------- */
+/* ---- at least: messages -------------------------------------------------------------------- */
 
-/* Before the action runs, the makers of what it reads are over. */
+/* Before the action runs, the actions that make what it reads are over. */
 static void hear(sizer *s, const gp_action *a) {
-  const gp_edge_list *touched = gp_flow_touched(s->plan, a);
+  const gp_edge_list *touched = gp_edge_touched(s->plan, a);
   for (int32_t i = 0; i < touched->count; i++) {
     int32_t from, edge = touched->edges[i];
-    if (gp_plan_edge(s->plan, edge)->from == a->stage) continue;
+    if (s->flow.from[edge] == a->stage) continue;
     int32_t over = gp_flow_maker(&s->flow, edge, a->micro, &from) + 1;
     if (over > s->told[from]) s->told[from] = over;
   }
 }
 
+/* If the action makes values, what its device has heard so far is over by then. */
 static void tell(sizer *s, const gp_action *a, int32_t device, int32_t position) {
-  const gp_edge_list *touched = gp_flow_touched(s->plan, a);
+  const gp_edge_list *touched = gp_edge_touched(s->plan, a);
   for (int32_t i = 0; i < touched->count; i++) {
     int32_t maker, edge = touched->edges[i];
     const parties *own = &s->edges[edge];
-    if (gp_plan_edge(s->plan, edge)->from != a->stage ||
+    if (s->flow.from[edge] != a->stage ||
         gp_flow_maker(&s->flow, edge, a->micro, &maker) != position || maker != device)
       continue;
     for (int32_t k = 0; k < own->count; k++)
@@ -176,7 +206,7 @@ static void tell(sizer *s, const gp_action *a, int32_t device, int32_t position)
   }
 }
 
-/* Does the device make values of an edge that is asked for? */
+/* Does the device make values of an edge whose slots are counted? */
 static bool makes_asked(const sizer *s, int32_t device) {
   for (int32_t e = 0; e < s->plan->edge_count; e++)
     for (int32_t copy = 0; s->edges[e].list && copy < s->plan->copy_count; copy++)
@@ -185,14 +215,15 @@ static bool makes_asked(const sizer *s, int32_t device) {
 }
 
 static void hear_all(sizer *s) {
-  const gp_lowered *l = s->flow.lowered;
+  const gp_runner *lists = &s->flow.runner;
   for (int32_t d = 0; d < s->plan->device_count; d++) {
+    const int32_t begin = lists->first[d];
     if (!makes_asked(s, d)) continue;
     for (int32_t k = 0; k < s->plan->device_count; k++) s->told[k] = 0;
-    for (int32_t a = l->first[d]; a < l->first[d + 1]; a++) {
-      s->told[d] = a - l->first[d]; /* its own list up to here */
-      hear(s, &l->actions[a]);
-      tell(s, &l->actions[a], d, a - l->first[d]);
+    for (int32_t a = begin; a < lists->first[d + 1]; a++) {
+      s->told[d] = a - begin; /* its own list up to here */
+      hear(s, &lists->actions[a]);
+      tell(s, &lists->actions[a], d, a - begin);
     }
   }
 }
@@ -203,9 +234,9 @@ static int64_t micro_at(const gp_plan *plan, int32_t edge, int64_t turn) {
   return plan->shapes[1].own_edges ? gp_plan_micro_at(plan, edge, turn) : turn;
 }
 
-/* With this many slots, is the earlier user of each slot known to be through with it? 0 or 1, or
- * UNKNOWN and the device that it depends on. The i-th micro-batch of an edge takes slot i mod K,
- * the (i div K)-th time. */
+/* With this many slots, is the earlier user of each slot known to be through with it? Returns 0 or
+ * 1, or UNKNOWN and the device that it depends on. The i-th micro-batch of an edge takes slot
+ * i mod slots. */
 static int enough(const sizer *s, int32_t edge, int32_t slots, int32_t *device) {
   const parties *own = &s->edges[edge];
   int known = 1;
@@ -224,7 +255,7 @@ static int enough(const sizer *s, int32_t edge, int32_t slots, int32_t *device) 
   }
 }
 
-/* The smallest number that is enough: memory of an edge is slots times bytes. */
+/* The smallest number that is enough, as an edge takes slots times bytes of memory. */
 static int32_t slots_of(sizer *s, int32_t edge) {
   int32_t slots = 1, device = -1;
   while (slots < s->plan->micro_count) {
@@ -242,6 +273,7 @@ static int32_t slots_of(sizer *s, int32_t edge) {
 static gp_status size_all(sizer *s) {
   gp_plan *plan = s->plan;
   GP_TRY(make_room(s));
+  GP_TRY(find_last_uses(s));
   run_ahead(s, false);
   hear_all(s);
   for (int32_t e = 0; e < plan->edge_count; e++)
@@ -249,53 +281,11 @@ static gp_status size_all(sizer *s) {
   return GP_OK;
 }
 
-/* ---- forward only -------------------------------------------------------------------------- */
-
-/* So many slots for each edge, and last uses so far. */
-typedef struct trial {
-  const gp_plan *plan;
-  int32_t slots;
-  int32_t *used; /* per edge and slot */
-} trial;
-
-static int32_t *slot_at(const trial *t, const gp_flow_use *use, int64_t *round) {
-  int64_t turn = gp_plan_turn(t->plan, use->edge, use->micro);
-  *round = turn / t->slots;
-  return &t->used[(size_t)use->edge * (size_t)t->slots + (size_t)(turn % t->slots)];
-}
-
-/* A pass forward touches each value once per stage, so every use is a last one. */
-static bool is_free(void *context, const gp_flow_use *use) {
-  const trial *t = context;
-  int64_t round, uses = 1 + gp_plan_edge(t->plan, use->edge)->to_count;
-  const int32_t *used = slot_at(t, use, &round);
-  return *used >= round * uses;
-}
-
-static void count_use(void *context, const gp_flow_use *use) {
-  int64_t round;
-  ++*slot_at(context, use, &round);
-}
-
-/* Makers wait for free slots here: does everything still run to its end? */
-static gp_status flows(sizer *s, int32_t slots, bool *flows) {
-  trial t = {.plan = s->plan, .slots = slots};
-  gp_flow_watch watch = {.context = &t, .may_make = is_free, .uses = count_use};
-  size_t states;
-  GP_TRY(gp_size_mul((size_t)s->plan->edge_count, (size_t)slots, &states));
-  GP_TRY(gp_alloc_array(states + 1, sizeof(int32_t), (void **)&t.used));
-  *flows = gp_flow_run(&s->flow, &watch, NULL);
-  gp_free(t.used);
-  return GP_OK;
-}
-
-/* The smallest number, from a few on, that lets everything run; one per micro-batch always does. */
+/* All edges have the same number of slots there. */
 static gp_status size_forward(sizer *s) {
   gp_plan *plan = s->plan;
-  int32_t slots = FORWARD_ONLY_SLOTS, most = plan->micro_count;
-  bool enough = false;
-  for (; slots < most && !enough; slots += !enough) GP_TRY(flows(s, slots, &enough));
-  if (slots > most) slots = most;
+  int32_t slots = 0;
+  GP_TRY(gp_flow_forward_slots(&s->flow, &slots));
   for (int32_t e = 0; e < plan->edge_count; e++)
     if (is_asked(plan, e)) plan->channels[e].slots = slots;
   return GP_OK;

@@ -1,15 +1,12 @@
-/* plan/edge/touched.c - the edges that the actions of a stage touch: known from its nodes, before
- * any program is built.
+/* plan/edge/touched.c - find the edges that the actions of a stage touch, from its nodes.
  *
- * So a plan knows who waits for whom on devices whose programs it does not build. Views count as
- * what they view, because that is what crosses.
+ * No program is needed, so a plan of one device knows which devices wait for which on all of them.
+ * A view counts as what it views, because that is what crosses.
  */
 #include <stdlib.h>
 
 #include "base/memory.h"
 #include "plan/memory/places.h"
-
-enum { KINDS = GP_ACT_R + 1 };
 
 typedef struct finder {
   const gp_shaper *shaper;
@@ -18,7 +15,7 @@ typedef struct finder {
   bool *is_found; /* per edge */
 } finder;
 
-/* Marks are taken back in take(), so that a list costs what it holds and not all edges. */
+/* take() removes the marks again, so that a list costs what it holds and not all edges. */
 static void note(finder *f, gp_ref value) {
   const gp_shape_plan *shape = f->shaper->shape;
   int32_t edge = shape->stages->edge_of[gp_graph_base(f->shaper->graph, value)];
@@ -40,7 +37,7 @@ static int ascending(const void *a, const void *b) {
   return x < y ? -1 : x > y;
 }
 
-/* What was found, numbered through both sizes of micro-batches; nothing is found any more. */
+/* Move what was found into the list. Edges are numbered through both sizes of micro-batches. */
 static gp_status take(finder *f, gp_edge_list *list) {
   list->count = f->count;
   GP_TRY(gp_alloc_array((size_t)f->count + 1, sizeof(int32_t), (void **)&list->edges));
@@ -53,7 +50,8 @@ static gp_status take(finder *f, gp_edge_list *list) {
   return GP_OK;
 }
 
-/* B is looked at once more instead of being joined from I and W: a list holds each edge once. */
+/* B's nodes are looked at once more instead of joining the lists of I and W, which would hold some
+ * edges twice. */
 static gp_status find(finder *f, const gp_stage_nodes *nodes, gp_edge_list *lists) {
   note_nodes(f, &nodes->forward);
   GP_TRY(take(f, &lists[GP_ACT_F]));
@@ -72,23 +70,19 @@ gp_status gp_shape_add_touched(gp_shaper *s) {
   const gp_stages *stages = s->shape->stages;
   finder f = {.shaper = s};
   size_t edges = (size_t)stages->edge_count + 1;
-  gp_status status = gp_alloc_array((size_t)stages->count * KINDS, sizeof(gp_edge_list),
+  gp_status status = gp_alloc_array((size_t)stages->count * GP_TOUCHING_OPS, sizeof(gp_edge_list),
                                     (void **)&s->shape->touched);
   if (!status) status = gp_alloc_array(edges, sizeof(int32_t), (void **)&f.found);
   if (!status) status = gp_alloc_array(edges, sizeof(bool), (void **)&f.is_found);
   for (int32_t k = 0; !status && k < stages->count; k++)
-    status = find(&f, &stages->stages[k], &s->shape->touched[k * KINDS]);
+    status = find(&f, &stages->stages[k], &s->shape->touched[k * GP_TOUCHING_OPS]);
   gp_free(f.found);
   gp_free(f.is_found);
   return status;
 }
 
-const gp_edge_list *gp_shape_touched(const gp_shape_plan *shape, int32_t stage, gp_act act) {
-  return &shape->touched[stage * KINDS + (int32_t)act];
-}
-
 void gp_shape_free_touched(gp_shape_plan *shape) {
-  for (int32_t i = 0; shape->touched && i < shape->stages->count * KINDS; i++)
+  for (int32_t i = 0; shape->touched && i < shape->stages->count * GP_TOUCHING_OPS; i++)
     gp_free(shape->touched[i].edges);
   gp_free(shape->touched);
 }

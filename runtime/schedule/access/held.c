@@ -6,7 +6,7 @@
 #include "schedule/access/held.h"
 #include "schedule/edges.h"
 
-/* The place of a stage's share on a device in lists [stage][copy]. */
+/* The index [stage][copy] of a stage on one of its devices. */
 static int32_t holder_on(const gp_schedule *s, int32_t stage, int32_t device) {
   return stage * s->copy_count + (s->copy_count == 2 && s->placement[2 * stage] != device);
 }
@@ -68,7 +68,7 @@ gp_status gp_schedule_peaks(const gp_schedule *s, int32_t *per_device, int32_t *
 
 /* ---- slots --------------------------------------------------------------------------------- */
 
-/* Where R makes an activation again, the slot of its second life counts. */
+/* If R makes an activation again, the slot of its second life counts. */
 static void note_slots(const gp_schedule *s, const gp_access_list *list,
                        const gp_lifetimes *lifetimes, const int32_t *of_life, int32_t *slot) {
   for (int32_t i = 0; i < lifetimes->count; i++) {
@@ -129,7 +129,7 @@ static void version_dead(void *context, const gp_lifetime *life) {
   v->live[v->list->buffers[life->buffer].stage]--;
 }
 
-/* A stage without actions here holds the version that it has. */
+/* A stage without actions on the device holds one version. */
 gp_status gp_held_versions(const gp_schedule *s, int32_t device, int32_t limit, int32_t *most,
                            int32_t *over) {
   gp_access_list list;

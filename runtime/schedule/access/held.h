@@ -1,5 +1,5 @@
-/* schedule/access/held.h - what one device of a schedule holds, for those that check or simulate
- * it. */
+/* schedule/access/held.h - what one device of a schedule holds, for the verifier and the
+ * simulator. */
 #ifndef GP_SCHEDULE_HELD_H
 #define GP_SCHEDULE_HELD_H
 

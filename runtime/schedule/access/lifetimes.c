@@ -1,7 +1,7 @@
 /* schedule/access/lifetimes.c - from accesses to lifetimes, and what is alive at each time.
  *
  * One pass over the list opens a lifetime at each access that makes an instance and moves its end
- * with each access after it. All of it is linear in the accesses.
+ * with each access after it. The cost is linear in the accesses.
  */
 #include "base/memory.h"
 #include "schedule/access/access.h"
@@ -18,7 +18,7 @@ static int32_t *open_of(const finder *f, int32_t buffer, int32_t instance) {
   return &f->open[(size_t)buffer * (size_t)f->accesses->instance_count + (size_t)instance];
 }
 
-/* What is read without having been made was there before. */
+/* A read of an instance that no task made begins a life, too: it was there before. */
 static void note(finder *f, int32_t task, const gp_access *access) {
   const int32_t time = f->accesses->time[task];
   int32_t *open = open_of(f, access->buffer, access->instance);
@@ -37,7 +37,7 @@ static void note(finder *f, int32_t task, const gp_access *access) {
   *open = f->out->count;
 }
 
-/* In a ring an instance lasts as long as those before it. */
+/* In a ring, an instance lasts at least as long as those before it. */
 static void wait_for_earlier(const finder *f, int32_t buffer) {
   int32_t latest = 0;
   for (int32_t i = 0; i < f->accesses->instance_count; i++) {
@@ -49,7 +49,7 @@ static void wait_for_earlier(const finder *f, int32_t buffer) {
   }
 }
 
-/* A place can be taken over if nothing reads what lies there any more. */
+/* An instance takes the place of another one only if that one is no longer read. */
 static void settle_replaced(gp_lifetimes *out) {
   for (int32_t i = 0; i < out->count; i++) {
     gp_lifetime *life = &out->list[i];
@@ -126,13 +126,18 @@ gp_status gp_lifetimes_walk(const gp_lifetimes *lifetimes, const gp_lifetime_wat
   return status;
 }
 
+gp_status gp_access_watch(const gp_access_list *accesses, const gp_lifetime_watch *watch) {
+  gp_lifetimes lifetimes;
+  GP_TRY(gp_lifetimes_find(accesses, &lifetimes));
+  gp_status status = gp_lifetimes_walk(&lifetimes, watch);
+  gp_lifetimes_free(&lifetimes);
+  return status;
+}
+
 gp_status gp_schedule_watch(const gp_schedule *schedule, int32_t device, unsigned classes,
                             gp_access_list *list, const gp_lifetime_watch *watch) {
-  gp_lifetimes lifetimes = {0};
   GP_TRY(gp_schedule_touches(schedule, device, classes, list));
-  gp_status status = gp_lifetimes_find(list, &lifetimes);
-  if (!status) status = gp_lifetimes_walk(&lifetimes, watch);
-  gp_lifetimes_free(&lifetimes);
+  gp_status status = gp_access_watch(list, watch);
   gp_access_list_free(list);
   return status;
 }

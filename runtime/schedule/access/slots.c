@@ -50,8 +50,8 @@ gp_status gp_lifetimes_colour(const gp_access_list *accesses, const gp_lifetimes
 
 /* ---- rings --------------------------------------------------------------------------------- */
 
-/* Do two lives meet in a ring of so many slots? until[slots]: the end of the latest life in each;
- * lifetimes are listed by their begin. */
+/* Do two lives meet in a ring of so many slots? until[slots] receives the end of the latest life in
+ * each; lifetimes are listed in the order of their begins. */
 static bool meet(const gp_lifetimes *lifetimes, int32_t buffer, int32_t slots, int32_t *until) {
   for (int32_t i = 0; i < slots; i++) until[i] = -1;
   for (int32_t i = 0; i < lifetimes->count; i++) {

@@ -22,7 +22,7 @@ static const gp_buffer_class classes_here[] = {GP_BUFFER_INPUT, GP_BUFFER_ACTIVA
                                                GP_BUFFER_HEAD, GP_BUFFER_VERSION};
 enum { CLASSES = sizeof classes_here / sizeof *classes_here };
 
-/* One of each class for each stage of the device. */
+/* Number a buffer of each class for each stage of the device. */
 static int32_t number_buffers(toucher *t, int32_t device, gp_buffer *buffers) {
   int32_t count = 0;
   for (int32_t stage = 0; stage < t->s->stage_count; stage++)
@@ -66,7 +66,7 @@ static gp_status touch_activation(toucher *t, const gp_action *x) {
 }
 
 /* The first version is there before the first action of its stage. Actions of synchronous schedules
- * do not say which version they use: there is one. */
+ * name no version, because there is only one. */
 static gp_status touch_weights(toucher *t, const gp_action *x) {
   if (!t->buffer[GP_BUFFER_VERSION] || (x->op > GP_ACT_R && x->op != GP_ACT_U)) return GP_OK;
   const int32_t buffer = t->buffer[GP_BUFFER_VERSION][x->stage];
@@ -99,7 +99,7 @@ static gp_status fill(toucher *t, int32_t device) {
   gp_buffer *buffers;
   GP_TRY(gp_alloc_array((size_t)count + 1, sizeof *buffers, (void **)&buffers));
   number_buffers(t, device, buffers);
-  /* So many versions there can be: one for each micro-batch, and the first. */
+  /* There can be a version for each micro-batch, beside the first. */
   GP_TRY(gp_access_list_new(s->first[device + 1] - s->first[device], s->micro_count + 2, buffers,
                             count, t->list));
   return touch_all(t, device);

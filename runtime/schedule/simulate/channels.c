@@ -1,15 +1,15 @@
-/* schedule/simulate/channels.c - bounded channels: who may send when.
+/* schedule/simulate/channels.c - bounded channels: when a device may send.
  *
- * The n-th value is sent no earlier than the one that lay in its place was taken out, so credits
- * come back in the order in which they were spent. A channel that holds nothing makes both ends
- * meet: the sender waits until its reader waits too. What is received out of turn (a reader names
- * the micro-batch that it wants) still gives back the place of the first.
+ * A value is sent no earlier than the one that lay in its place was taken out, so places are free
+ * again in the order in which they were taken. In a channel that holds nothing both ends meet: the
+ * sender waits until its reader waits too. A reader names the micro-batch that it wants; if it
+ * takes a value out of turn, the place of the first one becomes free all the same.
  */
 #include "base/memory.h"
 #include "schedule/simulate/simulate.h"
 
-/* What `sender` sends to the action `to`: one channel per edge, direction, and copies of both
- * stages. */
+/* Returns the channel from `sender` to the action `to`: there is one per cut, direction, and copies
+ * of both stages. */
 static int32_t channel_of(const gp_sim *r, int32_t sender, int32_t to) {
   const gp_schedule *s = r->schedule;
   const gp_action *x = &s->actions[sender];
@@ -18,14 +18,14 @@ static int32_t channel_of(const gp_sim *r, int32_t sender, int32_t to) {
   return (edge * copies + gp_action_copy(s, sender)) * copies + gp_action_copy(s, to);
 }
 
-/* There may be room in the channel of `sender` now. */
+/* Wake the device of `sender` if it waits for room in this channel. */
 static void wake_sender(gp_sim *r, int32_t sender, int32_t channel) {
   int32_t device = gp_action_device(r->schedule, sender);
-  if (r->cursors[device].full == channel) gp_sim_wake(r, device);
+  if (r->cursors[device].full == channel) gp_turns_wake(&r->turns, device);
 }
 
-/* From when on there is room for the value of `sender`, and who made it; below 0: not yet. Where a
- * channel holds nothing, the reader must be waiting. */
+/* Returns from when on there is room for the value of `sender`, and the action that made room; a
+ * time below 0: not yet. If the channel holds nothing, the reader must be waiting. */
 static gp_sim_slot room_for(const gp_sim *r, int32_t sender, int32_t to) {
   if (r->capacity < 0) return (gp_sim_slot){0, -1};
   if (r->capacity == 0) return (gp_sim_slot){r->messages[to].posted, to};

@@ -1,14 +1,14 @@
-/* schedule/simulate/link.c - when what an action needs of other devices arrives.
+/* schedule/simulate/link.c - when the values that an action needs of other devices arrive.
  *
- * Values go where the edges of the schedule say (schedule/edges.h). What needs within a device hold
- * by the order of its list. Endings wait for more than a value: for the other device of their
- * stage, or for all stages.
+ * Values go where schedule/edges.h says. The order of a device's list takes care of needs within
+ * the device. Endings wait for more than a value: for the other device of their stage, or for all
+ * stages.
  */
 #include "schedule/simulate/simulate.h"
 
-/* The last action on the other device of this stage that adds to what an update or a reduction on
- * this one reads, or -1: there is no other, or its batch is not known (a reduction in an endless
- * stream). */
+/* Returns the last action on the stage's other device that adds to what an update or a reduction on
+ * this one reads. -1: there is no other device, or the batch is not known (a reduction in an
+ * endless stream). */
 static int32_t other_gradient(const gp_sim *r, int32_t action) {
   const gp_schedule *s = r->schedule;
   const gp_action *x = &s->actions[action];
@@ -32,7 +32,7 @@ bool gp_sim_is_joined(const gp_sim *run, gp_join join, gp_act op) {
   return run->costs->barrier && (op == GP_ACT_B || op == GP_ACT_W);
 }
 
-/* The last of all stages' parts, or what the stage's other device makes. */
+/* Returns the last of all stages' parts, or the last gradient of the stage's other device. */
 static int32_t joined_source(const gp_sim *r, int32_t action) {
   gp_join join = gp_sim_join_of(r, (gp_act)r->schedule->actions[action].op);
   return join < GP_JOIN_COUNT ? r->joins[join].last : other_gradient(r, action);

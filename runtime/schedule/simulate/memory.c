@@ -2,8 +2,8 @@
  * the weights.
  *
  * Only the order of a device's own list counts here, not the times. An activation is held from F
- * (from R, if there is one) to the last backward action of its stage and micro-batch, but for its
- * head, which I gives back; joined actions hold all that any of them needs.
+ * (from R, if there is one) to the last backward action of its stage and micro-batch; its head is
+ * given back by I. Joined actions hold everything that any of them needs.
  */
 #include "base/memory.h"
 #include "schedule/access/held.h"
@@ -22,7 +22,7 @@ typedef struct held {
   double bytes;
 } held;
 
-/* The bytes of the part that W does not read. */
+/* The bytes of an activation's head, which W does not read. */
 static double head_bytes(const gp_costs *costs, int32_t stage) {
   double all = bytes_of(costs->activation, stage);
   if (!costs->after_input || costs->after_input[stage] > all) return 0;
@@ -63,7 +63,7 @@ static gp_status follow(const gp_sim *r, int32_t device) {
 
 /* ---- versions of the weights --------------------------------------------------------------- */
 
-/* Each stage of the device has room for as many versions as it ever holds. */
+/* Add what stays on the device: each stage has room for as many versions as it ever holds. */
 static gp_status reside(const gp_sim *r, int32_t device, int32_t *most) {
   const gp_schedule *s = r->schedule;
   gp_device_load *load = &r->result->loads[device];

@@ -1,20 +1,20 @@
 /* schedule/simulate/path.c - the critical path of a simulated schedule.
  *
- * From the action that ends last, back in time: what ended, or arrived, at the very moment at which
- * this one began? Times are compared with ==: both sides are the same sums of the same numbers.
- * Where the device and a value were ready together, the device counts.
+ * It goes back in time from the action that ends last: what ended, or arrived, at the very moment
+ * at which this action began? Times are compared with ==, because both sides are the same sums of
+ * the same numbers. If the device and a value were ready together, the device counts.
  */
 #include "base/memory.h"
 #include "schedule/simulate/simulate.h"
 
-/* A place on the way back: what let `action` (the first of joined ones) go on at `time`? */
+/* A step of the way back asks what let `action` (the first of joined ones) go on at `time`. */
 typedef struct step {
   int32_t action;
   double time;
 } step;
 
-/* The actions that ran before `action` on its device, empty cells left out; the first of joined
- * ones, or -1. */
+/* Returns the action that ran before `action` on its device, the first of joined ones, or -1. Empty
+ * cells are passed over. */
 static int32_t previous(const gp_sim *r, int32_t action) {
   const gp_schedule *s = r->schedule;
   int32_t a = action - 1, first = s->first[gp_action_device(r->schedule, action)];
@@ -29,7 +29,7 @@ static int32_t first_of(const gp_sim *r, int32_t action) {
   return action;
 }
 
-/* When the device was done with the actions that begin at `first`, sending included. */
+/* Returns when the device was through with the actions that begin at `first`, sending included. */
 static double release(const gp_sim *r, int32_t first) {
   double time = r->result->finish[first];
   for (int32_t a = first; r->messages && a < gp_schedule_group_end(r->schedule, first); a++)
@@ -38,14 +38,14 @@ static double release(const gp_sim *r, int32_t first) {
   return time;
 }
 
-/* The last of the parts first..last that had to wait until a channel had room, or -1. */
+/* Returns the last of the parts first..last that waited until a channel had room, or -1. */
 static int32_t held_up(const gp_sim *r, int32_t first, int32_t last) {
   for (int32_t a = last; r->messages && a >= first; a--)
     if (r->messages[a].freed_by >= 0) return a;
   return -1;
 }
 
-/* Go back over parts first..last: to their begin, or to the action that made room for them. */
+/* Go back over parts first..last, to their begin or to the action that made room for them. */
 static gp_reason go_back(const gp_sim *r, int32_t first, int32_t last, gp_reason reason, step *at) {
   int32_t held = held_up(r, first, last);
   if (held < 0) {
@@ -56,7 +56,8 @@ static gp_reason go_back(const gp_sim *r, int32_t first, int32_t last, gp_reason
   return GP_BY_CHANNEL;
 }
 
-/* What let this place go on; *at becomes that. GP_BY_CHANNEL: *at did not run before, it waited. */
+/* Go back to what let this step go on, and return why it did. GP_BY_CHANNEL: the action of *at did
+ * not run then, it waited. */
 static gp_reason why(const gp_sim *r, step *at) {
   int32_t before = previous(r, at->action), end = gp_schedule_group_end(r->schedule, at->action);
   if (before >= 0 && release(r, before) == at->time)
@@ -87,7 +88,7 @@ static void reverse(gp_critical *path, int count) {
   }
 }
 
-/* The first action of all that end last, or -1 in a schedule of empty cells. */
+/* Returns the first of the actions that end last, or -1 if all cells are empty. */
 static int32_t last_action(const gp_sim *r) {
   const gp_schedule *s = r->schedule;
   int32_t last = -1;

@@ -1,11 +1,14 @@
 /* schedule/simulate/run.c - when does each action of a schedule begin and end?
  *
- * Devices are taken from a queue; each goes on until it waits for another one, which puts it back
- * into the queue when what it waits for is there. So the time that this takes is linear in the
- * number of actions, and channels that are full, which no order of the verifier knows of, need
- * nothing special. The outcome does not depend on who is taken first: a channel has one sender and
- * one receiver, and each device has a clock of its own. The verifier, which asks how large channels
- * must be, runs the same thing with unit costs (verify/capacity.c).
+ * Devices are taken from a queue. Each goes on until it waits for another device, and is queued
+ * again when what it waits for is there, so the time is linear in the number of actions. Full
+ * channels, of which the verifier's order knows nothing, are waited for in the same way. The
+ * outcome does not depend on which device is taken first: a channel has one sender and one
+ * receiver, and each device has its own clock. The verifier runs the same loop with unit costs to
+ * find how large channels must be (verify/capacity.c).
+ *
+ * The loop of runner.c does not serve here, only its turns do, because a device may stop in the
+ * middle of an action: between computing and sending what it made.
  */
 #include "schedule/simulate/simulate.h"
 
@@ -15,7 +18,7 @@
 
 /* ---- costs --------------------------------------------------------------------------------- */
 
-/* Where no cost of B is given, it is that of its halves. */
+/* If B has no cost, it takes that of its halves. */
 static double cost_of(const gp_costs *costs, int op, int32_t stage) {
   if (op == GP_ACT_B && !costs->act[GP_ACT_B])
     return cost_of(costs, GP_ACT_I, stage) + cost_of(costs, GP_ACT_W, stage);
@@ -30,7 +33,7 @@ static gp_status check_list(const double *list, int32_t count, const char *what)
   return GP_OK;
 }
 
-/* Below 0 means `not yet` here, and sums must stay numbers. */
+/* A time below 0 means `not yet` here, and sums must stay finite. */
 static gp_status check_costs(const gp_schedule *s, const gp_costs *costs) {
   if (costs->stage_count != s->stage_count)
     return gp_fail(GP_ERANGE, "simulate: costs of %d stages, the schedule has %d",
@@ -50,31 +53,23 @@ static gp_status check_costs(const gp_schedule *s, const gp_costs *costs) {
 
 /* ---- devices that wait ----------------------------------------------------------------------- */
 
-/* A device is queued once at most, so the ring is never too small. */
-void gp_sim_wake(gp_sim *r, int32_t device) {
-  int32_t devices = r->schedule->device_count;
-  if (r->cursors[device].queued) return;
-  r->cursors[device].queued = true;
-  r->queue[(r->queue_first + r->queue_count++) % devices] = device;
-}
-
-/* The value of an action is there: its reader's device may wait for it. */
+/* Wake the device of a reader if it waits for this value. */
 static void wake_reader(gp_sim *r, int32_t reader, int32_t value) {
   int32_t device = gp_action_device(r->schedule, reader);
-  if (r->cursors[device].waits == value) gp_sim_wake(r, device);
+  if (r->cursors[device].waits == value) gp_turns_wake(&r->turns, device);
 }
 
-/* The same of a gradient that an update or a reduction on the stage's other device waits for. */
+/* Wake a device of the stage on which an update or a reduction waits for this gradient. */
 static void wake_copy(gp_sim *r, int32_t gradient) {
   const gp_schedule *s = r->schedule;
   const gp_action *x = &s->actions[gradient];
   if (x->op != GP_ACT_B && x->op != GP_ACT_W) return;
   const int32_t *at = &s->placement[2 * x->stage];
   for (int i = 0; i < 2; i++)
-    if (r->cursors[at[i]].waits == gradient) gp_sim_wake(r, at[i]);
+    if (r->cursors[at[i]].waits == gradient) gp_turns_wake(&r->turns, at[i]);
 }
 
-/* What all stages wait for is there when the last of them has done its part. */
+/* Count an action of a join; the last one wakes all devices. */
 static void count_joined(gp_sim *r, int32_t action) {
   const double *finish = r->result->finish;
   gp_act op = (gp_act)r->schedule->actions[action].op;
@@ -83,13 +78,13 @@ static void count_joined(gp_sim *r, int32_t action) {
     if (join->last < 0 || !gp_sim_is_joined(r, (gp_join)k, op)) continue;
     if (finish[action] > finish[join->last]) join->last = action;
     if (--join->left == 0)
-      for (int32_t d = 0; d < r->schedule->device_count; d++) gp_sim_wake(r, d);
+      for (int32_t d = 0; d < r->schedule->device_count; d++) gp_turns_wake(&r->turns, d);
   }
 }
 
 /* ---- one device ---------------------------------------------------------------------------- */
 
-/* Wait for the inputs of the actions at the cursor. False: one is not there yet. */
+/* Take the inputs of the actions at the cursor. Returns false if one is not there yet. */
 static bool receive(gp_sim *r, int32_t device) {
   gp_sim_cursor *c = &r->cursors[device];
   for (; c->part < c->end; c->part++) {
@@ -109,7 +104,7 @@ static bool receive(gp_sim *r, int32_t device) {
   return true;
 }
 
-/* Joined actions take one time together, and what both make is there at its end. */
+/* Joined actions take one time together, and the values of both are there at its end. */
 static void compute(gp_sim *r, gp_sim_cursor *c) {
   double sum = 0;
   for (int32_t a = c->next; a < c->end; a++) {
@@ -130,7 +125,7 @@ static void compute(gp_sim *r, gp_sim_cursor *c) {
   c->ran = true;
 }
 
-/* Hand on what the actions at the cursor made. False: a channel is full. */
+/* Send what the actions at the cursor made. Returns false if a channel is full. */
 static bool send(gp_sim *r, gp_sim_cursor *c) {
   for (; c->part < c->end; c->part++) {
     int32_t to = gp_sim_reader(r, c->part);
@@ -141,7 +136,7 @@ static bool send(gp_sim *r, gp_sim_cursor *c) {
   return true;
 }
 
-/* Go on until the list ends or something is not there. */
+/* Run a device until its list ends or it has to wait. */
 static void advance(gp_sim *r, int32_t device) {
   const gp_schedule *s = r->schedule;
   gp_sim_cursor *c = &r->cursors[device];
@@ -178,8 +173,8 @@ static gp_status fail_stuck(const gp_sim *r, int32_t device) {
                  (int)device, at, gp_action_print(&s->actions[c->waits], other));
 }
 
-/* Any of them stands for the last one before it is known: a join without actions is one that nobody
- * waits for. */
+/* Count the actions of each join. Any of them stands for the last one until that is known; a join
+ * without actions is never waited for. */
 static void find_joins(gp_sim *r) {
   const gp_schedule *s = r->schedule;
   int32_t total = s->first[s->device_count];
@@ -198,8 +193,8 @@ static void find_joins(gp_sim *r) {
   }
 }
 
-/* What the stages of a device prepare before its first action. It delays the device, but is no
- * action that somebody waits for. */
+/* Sum up what the stages of a device prepare before its first action. It delays the device, but no
+ * action waits for it. */
 static double prepared(const gp_sim *r, int32_t device) {
   const double *cost = r->costs->act[GP_ACT_P];
   double sum = 0;
@@ -211,23 +206,18 @@ static double prepared(const gp_sim *r, int32_t device) {
 static void run_all(gp_sim *r) {
   const gp_schedule *s = r->schedule;
   find_joins(r);
+  gp_turns_begin(&r->turns, NULL);
   for (int32_t d = 0; d < s->device_count; d++) {
     gp_sim_cursor *c = &r->cursors[d];
     c->next = c->part = s->first[d];
     c->ready = prepared(r, d);
     if (c->next < s->first[d + 1]) c->end = gp_schedule_group_end(s, c->next);
-    gp_sim_wake(r, d);
+    gp_turns_wake(&r->turns, d);
   }
-  while (r->queue_count > 0) {
-    int32_t device = r->queue[r->queue_first];
-    r->queue_first = (r->queue_first + 1) % s->device_count;
-    r->queue_count--;
-    r->cursors[device].queued = false;
-    advance(r, device);
-  }
+  for (int32_t device; (device = gp_turns_next(&r->turns)) >= 0;) advance(r, device);
 }
 
-/* One that cannot send says more than those that wait for it. */
+/* A device that cannot send is reported before one that waits, because it says more. */
 static gp_status check_ended(const gp_sim *r) {
   for (int sending = 1; sending >= 0; sending--)
     for (int32_t d = 0; d < r->schedule->device_count; d++)
@@ -235,7 +225,7 @@ static gp_status check_ended(const gp_sim *r) {
   return GP_OK;
 }
 
-/* From first to last action, empty cells left out. */
+/* Sum up a device from its first action to its last; empty cells do not count. */
 static void sum_up(const gp_sim *r, int32_t device) {
   const gp_schedule *s = r->schedule;
   gp_simulation *result = r->result;
@@ -254,7 +244,7 @@ static void sum_up(const gp_sim *r, int32_t device) {
 
 /* ---- the run --------------------------------------------------------------------------------- */
 
-/* A finish below 0 says `not yet`, which check_costs keeps every real one from being. */
+/* A finish below 0 means `not yet`; check_costs makes sure that no real one is. */
 static gp_status allocate(gp_sim *r) {
   const gp_schedule *s = r->schedule;
   size_t total = (size_t)s->first[s->device_count], devices = (size_t)s->device_count;
@@ -267,7 +257,7 @@ static gp_status allocate(gp_sim *r) {
   for (size_t a = 0; a < total; a++) result->finish[a] = -1;
   GP_TRY(gp_alloc_array(devices, sizeof *result->loads, (void **)&result->loads));
   GP_TRY(gp_alloc_array(devices, sizeof *r->cursors, (void **)&r->cursors));
-  GP_TRY(gp_alloc_array(devices, sizeof *r->queue, (void **)&r->queue));
+  GP_TRY(gp_turns_new(s->device_count, GP_TURNS_QUEUE, &r->turns));
   return gp_sim_open_channels(r, total);
 }
 
@@ -283,7 +273,7 @@ gp_status gp_sim_run(gp_sim *run) {
 void gp_sim_close(gp_sim *run) {
   gp_simulation_free(run->result);
   gp_free(run->cursors);
-  gp_free(run->queue);
+  gp_turns_free(&run->turns);
   gp_free(run->messages);
   gp_free(run->queues);
   gp_free(run->slots);
@@ -298,7 +288,7 @@ static gp_status simulate(gp_sim *r) {
   return gp_sim_path(r);
 }
 
-/* A failed run leaves nothing: the result is handed over when all of it is there. */
+/* The result is handed over only when all of it is there; a failed run leaves nothing. */
 gp_status gp_simulation_new(const gp_schedule *schedule, const gp_costs *costs,
                             gp_simulation **simulation) {
   gp_edges edges = {.s = schedule};
@@ -314,7 +304,7 @@ gp_status gp_simulation_new(const gp_schedule *schedule, const gp_costs *costs,
   return status;
 }
 
-/* Also of one that was run half. */
+/* The simulation may be one whose run failed half-way. */
 void gp_simulation_free(gp_simulation *simulation) {
   if (!simulation) return;
   gp_free(simulation->begin);

@@ -2,7 +2,7 @@
  *
  *   run.c       when does each action begin and end?
  *   link.c      what does it wait for, and when does that arrive?
- *   channels.c  who may send when into channels that hold so many values
+ *   channels.c  when may a device send into a channel that holds so many values?
  *   path.c      the critical path
  *   memory.c    activations, bytes and versions of the weights that devices hold
  */
@@ -11,6 +11,7 @@
 
 #include "gpipe/simulation.h"
 #include "schedule/edges.h"
+#include "schedule/turns.h"
 
 struct gp_simulation {
   const gp_schedule *schedule; /* borrowed */
@@ -28,32 +29,32 @@ typedef struct gp_sim_message {
   int32_t freed_by;      /* the action whose receipt made room for it; -1: it did not wait */
 } gp_sim_message;
 
-/* A bounded queue of values: edge, direction and the copies of both stages make one. */
+/* A channel is a bounded queue of values; there is one per cut, direction and copies of both
+ * stages. */
 typedef struct gp_sim_queue {
   int32_t sent, received;
 } gp_sim_queue;
 
 typedef struct gp_sim_slot {
   double time;   /* when it became free */
-  int32_t taker; /* by whose receipt */
+  int32_t taker; /* the action that took the value out */
 } gp_sim_slot;
 
 /* Where in its list a device is. Joined actions [next, end) are one. */
 typedef struct gp_sim_cursor {
   int32_t next, end;
-  int32_t part;  /* the one whose input or output is next */
+  int32_t part;  /* the one of them whose input or output is next */
   int32_t waits; /* the action whose value it waits for; -1: none */
   int32_t full;  /* the channel in which it waits for room; -1: none */
   bool ran;      /* [next, end) are done but for sending */
-  bool queued;
-  double ready; /* when the device can go on */
+  double ready;  /* when the device can go on */
 } gp_sim_cursor;
 
-/* A gp_join while it goes on. Where there are no norms but a barrier was asked for, U waits for the
- * gradients of all stages in their place. */
+/* The state of a gp_join. If there are no norms but a barrier was asked for, U waits for the
+ * gradients of all stages instead. */
 typedef struct gp_sim_join {
   int32_t left; /* actions that are not done yet */
-  int32_t last; /* of these the one that ended last so far; -1: nobody waits for any */
+  int32_t last; /* the one of them that ended last so far; -1: none is waited for */
 } gp_sim_join;
 
 typedef struct gp_sim {
@@ -61,12 +62,11 @@ typedef struct gp_sim {
   const gp_costs *costs;
   gp_simulation *result;  /* made by the run */
   const gp_edges *edges;  /* of the schedule, borrowed */
-  bool messages_only;     /* endings wait for nobody: only what channels do is asked for */
-  bool norms;             /* there are actions NORM */
+  bool messages_only;     /* endings wait for nothing: only the channels are of interest */
+  bool norms;             /* the schedule has NORMs */
   gp_sim_cursor *cursors; /* per device */
-  int32_t *queue;         /* devices that may be able to go on, a ring */
-  int32_t queue_first, queue_count;
-  bool joined; /* somebody waits for one of these */
+  gp_turns turns;         /* devices that may be able to go on */
+  bool joined;            /* an action waits for one of these */
   gp_sim_join joins[GP_JOIN_COUNT];
   int32_t capacity;         /* of a channel; -1: any number */
   gp_sim_message *messages; /* per action; NULL where sending takes no time of the sender's */
@@ -76,15 +76,13 @@ typedef struct gp_sim {
 
 /* ---- the run (run.c) ------------------------------------------------------------------------- */
 
-/* Run until every device has come to its end or none can go on. The caller has set schedule, edges
- * and costs, whose numbers it has checked, and closes the run, also after a failure. */
+/* Run until every device has come to its end or none can go on. The caller sets schedule, edges and
+ * costs, whose numbers it has checked, and closes the run, also after a failure. */
 gp_status gp_sim_run(gp_sim *run);
 void gp_sim_close(gp_sim *run);
-/* After the run: has the device not come to its end? Then it cannot send what part made (it `ran`),
- * or waits for the value of the action `waits`. */
+/* After the run, has the device not come to its end? Then it cannot send what `part` made (if it
+ * `ran`), or waits for the value of the action `waits`. */
 bool gp_sim_is_stuck(const gp_sim *run, int32_t device);
-/* The device may be able to go on. */
-void gp_sim_wake(gp_sim *run, int32_t device);
 
 /* ---- bounded channels (channels.c) ----------------------------------------------------------- */
 
@@ -92,23 +90,24 @@ gp_status gp_sim_open_channels(gp_sim *run, size_t actions);
 /* The reader `to` has come to where it needs the value of `sender`: it waits, or takes it. */
 void gp_sim_post(gp_sim *run, int32_t sender, int32_t to, double time);
 void gp_sim_take(gp_sim *run, int32_t sender, int32_t to, double time);
-/* Send what part c->part made to the action `to`. False: the channel is full. */
+/* Send what cursor->part made to the action `to`. Returns false if the channel is full. */
 bool gp_sim_put(gp_sim *run, gp_sim_cursor *cursor, int32_t to);
 
 /* ---- what an action waits for (link.c) ------------------------------------------------------- */
 
-/* The action whose value this one reads and another device may make, or -1. */
+/* Returns the action whose value this one reads and another device may make, or -1. */
 int32_t gp_sim_source(const gp_sim *run, int32_t action);
-/* The action on another device that reads what this one makes, or -1. */
+/* Returns the action on another device that reads what this one makes, or -1. */
 int32_t gp_sim_reader(const gp_sim *run, int32_t action);
-/* How long the value of an action that crosses devices travels. */
+/* Returns how long the value of an action travels to another device. */
 double gp_sim_delay(const gp_sim *run, int32_t action);
-/* The join that actions of this op wait for, GP_JOIN_COUNT: none; is this one waited for there? */
+/* Returns the join that actions of this op wait for; GP_JOIN_COUNT: none. */
 gp_join gp_sim_join_of(const gp_sim *run, gp_act op);
+/* Does the join wait for actions of this op? */
 bool gp_sim_is_joined(const gp_sim *run, gp_join join, gp_act op);
-/* Does this reader take what it needs out of a channel? What ends a mini-batch does not. */
+/* Does this reader take what it needs out of a channel? Endings of a mini-batch do not. */
 bool gp_sim_is_message(const gp_sim *run, int32_t reader);
-/* When what an action made is there for its reader, below 0 where it is not yet. */
+/* Returns when the value of an action is there for its reader; below 0: not yet. */
 double gp_sim_arrival(const gp_sim *run, int32_t action, int32_t reader);
 
 /* ---- what is read off a finished run --------------------------------------------------------- */

@@ -1,9 +1,10 @@
-/* schedule/verify/capacity.c - the smallest capacity of channels with which a schedule ends, and is
- * not slowed.
+/* schedule/verify/capacity.c - the smallest capacity of channels with which a schedule ends, and
+ * with which it is as fast as with any.
  *
- * Whether it ends is found by the simulator's run (simulate/run.c) with unit costs. Larger channels
- * never hurt, so both capacities are found by halving; one as large as there are micro-batches
- * never blocks. What a deadlock is called is said here, where the grid can be shown.
+ * The simulator's run (simulate/run.c) with unit costs tells whether a schedule ends. Larger
+ * channels never hurt, so both capacities are found by halving; a channel with room for every
+ * micro-batch never blocks. Deadlocks are described here and not in the simulator, because the
+ * verifier can show the grid.
  */
 #include <stdio.h>
 
@@ -13,13 +14,13 @@
 
 /* ---- what went wrong ----------------------------------------------------------------------- */
 
-/* The device that a stuck one waits for. */
+/* Returns the device that a stuck device waits for. */
 static int32_t peer_of(const gp_sim *run, int32_t device) {
   const gp_sim_cursor *c = &run->cursors[device];
   return gp_action_device(run->schedule, c->ran ? gp_sim_reader(run, c->part) : c->waits);
 }
 
-/* In words, what the device waits for. */
+/* Say in words what the device waits for. */
 static void describe(const gp_verify *v, const gp_sim *run, int32_t device, char *text,
                      size_t size) {
   const gp_sim_cursor *c = &run->cursors[device];
@@ -32,7 +33,7 @@ static void describe(const gp_verify *v, const gp_sim *run, int32_t device, char
     snprintf(text, size, "waits for %s of device %d", gp_verify_name(v, c->waits, one), (int)peer);
 }
 
-/* Every device that is stuck waits for one that is stuck: follow them into the circle. */
+/* Every stuck device waits for another stuck one: follow them into the circle. */
 static gp_status report(const gp_verify *v, const gp_sim *run, int32_t device) {
   char text[420] = "", one[GP_ACTION_TEXT], wait[96];
   for (int32_t i = 0; i < v->s->device_count; i++) device = peer_of(run, device);
@@ -80,7 +81,7 @@ gp_status gp_verify_channels(const gp_verify *v, int32_t capacity, bool tell, in
 
 /* ---- the search ---------------------------------------------------------------------------- */
 
-/* Does it end with this capacity, within the time (-1: whatever time)? */
+/* Does the schedule end with this capacity, and within the time (-1: any time)? */
 static gp_status is_enough(const gp_verify *v, int32_t capacity, int32_t within, bool *enough) {
   int32_t makespan;
   GP_TRY(gp_verify_channels(v, capacity, false, &makespan));
@@ -88,8 +89,8 @@ static gp_status is_enough(const gp_verify *v, int32_t capacity, int32_t within,
   return GP_OK;
 }
 
-/* The smallest capacity in low .. high that is enough, as high is. First in growing steps from
- * below, as most schedules need one or two. */
+/* Find the smallest capacity in low .. high that is enough; high is. Growing steps from below come
+ * first, because most schedules need one or two. */
 static gp_status search(const gp_verify *v, int32_t low, int32_t high, int32_t within,
                         int32_t *found) {
   bool enough = false;

@@ -1,8 +1,6 @@
-/* schedule/verify/check.c - is this list of actions a pipeline step? All checks, before anything
- * runs.
+/* schedule/verify/check.c - run all checks of a schedule, before anything runs.
  *
- * Those that concern what a row or a cell holds come first: the search for an order relies on their
- * answers.
+ * The checks of single rows and cells come first, because the search for an order relies on them.
  */
 #include "base/memory.h"
 #include "schedule/verify/verify.h"

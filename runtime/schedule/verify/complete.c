@@ -2,7 +2,7 @@
  * on one device. */
 #include "schedule/verify/verify.h"
 
-/* What (stage, micro-batch) lacks, or NULL. */
+/* Returns what a (stage, micro-batch) lacks, or NULL. */
 static const char *lacking(const gp_verify *v, int32_t stage, int32_t micro) {
   bool b = gp_edges_at(&v->edges, GP_ACT_B, stage, micro) >= 0,
        in = gp_edges_at(&v->edges, GP_ACT_I, stage, micro) >= 0,
@@ -13,7 +13,7 @@ static const char *lacking(const gp_verify *v, int32_t stage, int32_t micro) {
   return b ? "its backward pass is both B and I or W" : "its backward pass is I or W alone";
 }
 
-/* Two copies: what F left on its device is not on the other one. */
+/* The stage has two devices. What F left on one of them is not on the other one. */
 static gp_status check_together(const gp_verify *v, int32_t stage, int32_t micro) {
   int32_t forward = gp_edges_at(&v->edges, GP_ACT_F, stage, micro);
   int32_t device = gp_action_device(v->s, forward);
@@ -29,15 +29,15 @@ static gp_status check_together(const gp_verify *v, int32_t stage, int32_t micro
   return GP_OK;
 }
 
-/* R makes again what its backward pass needs, so there must be one. */
+/* R makes again what a backward pass needs, so there must be one. */
 static gp_status check_recomputation(const gp_verify *v, int32_t stage, int32_t micro) {
   int32_t a = gp_edges_at(&v->edges, GP_ACT_R, stage, micro);
   if (a < 0 || !v->forward_only) return GP_OK;
   return gp_verify_fail(v, a, "complete", "recomputes for a backward pass that is not there");
 }
 
-/* Cost: a look-up per op of every (stage, micro-batch), which the size check of the index keeps
- * within the number of actions. */
+/* Cost: a look-up per op and (stage, micro-batch). The size check of the index keeps their number
+ * within that of the actions. */
 gp_status gp_verify_complete(const gp_verify *v) {
   const gp_schedule *s = v->s;
   for (int32_t stage = 0; stage < s->stage_count; stage++)

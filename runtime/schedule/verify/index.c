@@ -1,17 +1,15 @@
-/* schedule/verify/index.c - where each action stands, found in one pass that also sees whether it
- * may stand there.
+/* schedule/verify/index.c - find where each action stands, and check that it may stand there.
  *
- * Every later check relies on what this pass has seen: numbers are in range, an action is on a
- * device of its stage, and none is there twice. Nothing is looked up by a number before that number
- * was checked, because lists come from scripts and files.
+ * Every later check relies on this pass: numbers are in range, an action is on a device of its
+ * stage, and none appears twice. Lists come from scripts and files, so no number is used as an
+ * index before it was checked.
  */
 #include "base/memory.h"
 #include "schedule/verify/verify.h"
 
 static bool is_compute(gp_act op) { return op <= GP_ACT_W; }
 
-/* Check 1: a known op, with a micro-batch where it has one. What stands between C and DECIDE only plans
- * add. */
+/* Check 1: the op is known, and has a micro-batch if it needs one. Only plans have C to DECIDE. */
 static gp_status check_op(const gp_verify *v, int32_t a) {
   const gp_action *x = &v->s->actions[a];
   if ((x->op >= GP_ACT_C && x->op <= GP_ACT_DECIDE) || x->op >= GP_ACT_IDLE)
@@ -27,7 +25,7 @@ static gp_status check_op(const gp_verify *v, int32_t a) {
   return GP_OK;
 }
 
-/* A pair overlaps two computations; what waits for others, or is nothing, is no part of one. */
+/* A pair overlaps two computations: no messages, endings or empty cells. */
 static gp_status check_joined(const gp_verify *v, int32_t a, int32_t end) {
   const gp_action *x = &v->s->actions[a];
   if (a + 1 == end) return gp_verify_fail(v, a, "op", "is joined with an action that is not there");
@@ -52,7 +50,7 @@ static gp_status check_device(const gp_verify *v, int32_t a, int32_t device) {
 
 /* ---- tables -------------------------------------------------------------------------------- */
 
-/* Its place in a table of updates. */
+/* The place of an action in a table of updates. */
 static size_t batch_cell(const gp_verify *v, int32_t a, int32_t batch) {
   size_t holder =
       (size_t)v->s->actions[a].stage * (size_t)v->s->copy_count + (size_t)gp_action_copy(v->s, a);
@@ -63,7 +61,7 @@ static size_t holder_count(const gp_verify *v) {
   return (size_t)v->s->stage_count * (size_t)v->s->copy_count;
 }
 
-/* Made when the first update or reduction is met: most schedules have none. */
+/* Make a table with the first update or reduction: most schedules have none. */
 static gp_status make_batch_table(const gp_verify *v, int32_t **table) {
   size_t count;
   if (*table) return GP_OK;
@@ -85,7 +83,7 @@ static gp_status note_update(gp_verify *v, int32_t a) {
   return GP_OK;
 }
 
-/* They carry no number: the n-th of a stage on its device is that of batch n. */
+/* Reductions carry no number: the n-th of a stage on its device is that of batch n. */
 static gp_status note_reduce(gp_verify *v, int32_t a) {
   GP_TRY(make_batch_table(v, &v->reduce));
   if (!v->reduced) GP_TRY(gp_alloc_array(holder_count(v), sizeof(int32_t), (void **)&v->reduced));
@@ -97,7 +95,7 @@ static gp_status note_reduce(gp_verify *v, int32_t a) {
   return GP_OK;
 }
 
-/* Once a stage's copy, in a synchronous schedule. */
+/* Each copy of a stage has one at most, and only in a synchronous schedule. */
 static gp_status note_ending(gp_verify *v, int32_t a) {
   int32_t **table = &v->ending[v->s->actions[a].op - GP_ACT_TIE];
   if (v->s->batch)
@@ -111,7 +109,7 @@ static gp_status note_ending(gp_verify *v, int32_t a) {
   return GP_OK;
 }
 
-/* Rows are read in order, so the last one stays. */
+/* Rows are read in order, so the last action stays noted. */
 static gp_status note_last(const gp_verify *v, int32_t a, gp_verify_join **join) {
   if (!*join) GP_TRY(gp_alloc(sizeof **join, (void **)join));
   if (!(*join)->last)
@@ -120,7 +118,7 @@ static gp_status note_last(const gp_verify *v, int32_t a, gp_verify_join **join)
   return GP_OK;
 }
 
-/* Enter an action where the checks look for its kind. */
+/* Enter an action into the tables of its kind. */
 static gp_status note(gp_verify *v, int32_t a) {
   const gp_action *x = &v->s->actions[a];
   gp_verify_join **joins[] = {[GP_JOIN_SUMS] = &v->sums, [GP_JOIN_NORMS] = &v->norms};
@@ -142,8 +140,8 @@ static gp_status note(gp_verify *v, int32_t a) {
 
 /* ---- the pass ------------------------------------------------------------------------------ */
 
-/* Every (stage, micro-batch) has an F at least: fewer actions than that is a typing error in a
- * number, for which no table shall be made. */
+/* Every (stage, micro-batch) has an F at least. If there are fewer actions, a number was mistyped,
+ * and no table is made for it. */
 static gp_status check_size(const gp_verify *v) {
   const gp_schedule *s = v->s;
   int64_t cells = (int64_t)s->stage_count * s->micro_count;

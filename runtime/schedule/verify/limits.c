@@ -1,5 +1,5 @@
-/* schedule/verify/limits.c - does a schedule keep within what it may take? Memory, versions,
- * buffers, channels. */
+/* schedule/verify/limits.c - does a schedule keep within limits of activations, versions, buffers
+ * and channels? */
 #include "base/memory.h"
 #include "schedule/access/held.h"
 #include "schedule/verify/verify.h"
@@ -16,7 +16,7 @@ static int32_t position_of(const watch *w, const gp_lifetime *life) {
   return w->v->s->first[w->device] + life->task;
 }
 
-/* Watch what each device holds of one class. */
+/* Watch what each device holds of a class. */
 static gp_status watch_all(watch *w, gp_buffer_class class, const gp_lifetime_watch *watcher) {
   gp_access_list list;
   w->list = &list;
@@ -41,7 +41,6 @@ static void live_dead(void *context, const gp_lifetime *life) {
   ((watch *)context)->live--;
 }
 
-/* Without a limit there is nothing to count. */
 static gp_status check_live(watch *w) {
   if (!w->limits->peak_live) return GP_OK;
   return watch_all(w, GP_BUFFER_ACTIVATION, &(gp_lifetime_watch){w, live_born, live_dead});
@@ -56,8 +55,7 @@ static int32_t *buffer_of(const watch *w, const gp_lifetime *life) {
                     (size_t)life->instance % buffers];
 }
 
-/* A buffer holds the stage's input too, so it is taken from F on, whether R makes the rest again or
- * not. */
+/* A buffer holds the stage's input too, so it is taken from F on even if R makes the rest again. */
 static gp_status buffer_born(void *context, const gp_lifetime *life) {
   watch *w = context;
   char one[GP_ACTION_TEXT];
@@ -93,7 +91,7 @@ static gp_status fail_versions(const watch *w, int32_t a) {
       (int)x->micro + 1, (int)x->stage, (int)w->limits->versions, (int)w->limits->versions);
 }
 
-/* How many versions of its weights a stage holds at once. */
+/* Check how many versions of its weights a stage holds at once. */
 static gp_status check_versions(const watch *w) {
   const gp_schedule *s = w->v->s;
   int32_t limit = w->limits->versions, over = -1, *most;

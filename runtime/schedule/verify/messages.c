@@ -1,7 +1,8 @@
-/* schedule/verify/messages.c - sends and receives that a schedule names itself are complete pairs.
+/* schedule/verify/messages.c - are the sends and receives that a schedule names complete pairs?
  *
- * They are matched by edge and micro-batch: two that cross on their way are no fault. A schedule
- * names none between two stages in one direction (lowering adds them), or all that cross devices.
+ * They are matched by cut and micro-batch, so messages that overtake each other are no fault. In
+ * one direction over a cut, a schedule names all messages that cross devices, or none (then
+ * lowering adds them).
  */
 #include "schedule/verify/verify.h"
 
@@ -55,8 +56,7 @@ static gp_status check_edge(const gp_verify *v, const edge *e) {
   return GP_OK;
 }
 
-/* Nothing is before the first stage, nothing behind the last, and a gradient comes of a backward
- * pass. */
+/* Refuse an action at an end of the pipeline, where no other stage could send or receive. */
 static gp_status check_end(const gp_verify *v, gp_act op, int32_t stage, const char *what) {
   for (int32_t micro = 0; v->edges.at[op] && micro < v->s->micro_count; micro++) {
     int32_t a = gp_edges_at(&v->edges, op, stage, micro);

@@ -1,25 +1,28 @@
-/* schedule/verify/order.c - an order in which everything can run, or the actions that wait for each
- * other.
+/* schedule/verify/order.c - find an order in which everything can run, or the actions that wait for
+ * each other.
  *
- * The needs are the canonical ones: F needs the F of the stage before, B (or I) its own F, its R
- * where there is one and the B (or I) of the stage after, W its I, an update the gradients of its
- * batch, what joins all stages every stage's part; where the schedule names its messages, a receive
- * needs its send. A skip connection or a frozen stage needs no more than these, so the topological
- * order found here serves every model. Joined actions start together: what either needs must be
- * over before.
+ *   F         needs the F of the stage before
+ *   B or I    its own F, its R if there is one, and the B or I of the stage after
+ *   W         its I
+ *   U         the gradients of its batch
+ *   receive   its send, if the schedule names messages
+ *
+ * What joins all stages needs every stage's part. A skip connection or a frozen stage needs no more
+ * than these, so the topological order found here serves every model. Joined actions start
+ * together: what either of them needs must be over before.
  */
 #include <stdio.h>
 #include <string.h>
 
-#include "base/memory.h"
+#include "schedule/runner.h"
 #include "schedule/verify/verify.h"
 
 /* ---- needs --------------------------------------------------------------------------------- */
 
 static bool is_done(const gp_verify *v, int32_t a) { return a < 0 || v->order[a] >= 0; }
 
-/* The gradients of a batch, on both devices where there are two: of those left, the one that stands
- * last on its device, so that who waits for it is woken once. */
+/* Returns a gradient of the batch that is not done, or -1: the one that stands last, so that a
+ * device that waits for all of them is rarely woken in vain. */
 static int32_t missing_gradient(const gp_verify *v, int32_t stage, int32_t batch) {
   int32_t begin, end, missing = -1;
   gp_edges_batch(v->s, batch, &begin, &end);
@@ -30,14 +33,15 @@ static int32_t missing_gradient(const gp_verify *v, int32_t stage, int32_t batch
   return missing;
 }
 
-/* The first stage's that is not done; each is looked at once, and again while it is waited for. */
+/* Returns the first stage's part that is not done. `over` counts those that are, so that each is
+ * looked at once. */
 static int32_t missing_of_all(const gp_verify *v, gp_verify_join *join) {
   int32_t holders = v->s->stage_count * v->s->copy_count;
   while (join->over < holders && is_done(v, join->last[join->over] - 1)) join->over++;
   return join->over < holders ? join->last[join->over] - 1 : -1;
 }
 
-/* Which reduction of its stage's copy this is. */
+/* Returns the number of a reduction among those of its stage's copy. */
 static int32_t reduction_number(const gp_verify *v, int32_t a) {
   const gp_schedule *s = v->s;
   size_t row = (size_t)s->actions[a].stage * (size_t)s->copy_count + (size_t)gp_action_copy(s, a);
@@ -46,7 +50,7 @@ static int32_t reduction_number(const gp_verify *v, int32_t a) {
   return batch;
 }
 
-/* What it needs of its own (stage, micro-batch), last first; -1: nothing that is not done. */
+/* Returns an action of the same (stage, micro-batch) that this one needs, or -1. */
 static int32_t missing_here(const gp_verify *v, const gp_action *x) {
   int32_t forward = gp_edges_at(&v->edges, GP_ACT_F, x->stage, x->micro), other = -1;
   if (x->op == GP_ACT_W) return gp_edges_at(&v->edges, GP_ACT_I, x->stage, x->micro);
@@ -85,82 +89,33 @@ int32_t gp_verify_blocker(const gp_verify *v, int32_t a) {
   return is_done(v, need) ? -1 : need;
 }
 
-/* ---- sorting ------------------------------------------------------------------------------- */
-
-/* Devices that may go on wait in a ring; a device that cannot is kept with the action that it
- * needs: order holds -2 - device there, and next_waiter the others that need the same one. */
-typedef struct sorter {
-  const gp_verify *v;
-  int32_t *head;        /* per device: its next action */
-  int32_t *ring;        /* devices */
-  int32_t *next_waiter; /* per device: another one, or -1 */
-  int32_t begin, count, done;
-} sorter;
-
-static void go_on(sorter *q, int32_t device) {
-  int32_t devices = q->v->s->device_count, at = q->begin + q->count++;
-  q->ring[at < devices ? at : at - devices] = device;
-}
-
-static int32_t take(sorter *q) {
-  int32_t device = q->ring[q->begin];
-  q->begin = q->begin + 1 < q->v->s->device_count ? q->begin + 1 : 0;
-  q->count--;
-  return device;
-}
-
-static void finish(sorter *q, int32_t a) {
-  int32_t *place = &q->v->order[a], waiter = *place < -1 ? -2 - *place : -1;
-  *place = q->done++;
-  for (; waiter >= 0; waiter = q->next_waiter[waiter]) go_on(q, waiter);
-}
-
-static void wait_for(sorter *q, int32_t device, int32_t need) {
-  int32_t *place = &q->v->order[need];
-  q->next_waiter[device] = *place < -1 ? -2 - *place : -1;
-  *place = -2 - device;
-}
-
-/* The next action of a device, or the joined ones together. Joined ones are not done while they are
- * looked at, so one that needs another waits for ever. */
-static void advance(sorter *q, int32_t device) {
-  const gp_schedule *s = q->v->s;
-  int32_t begin = q->head[device], end;
-  if (begin == s->first[device + 1]) return;
-  end = gp_schedule_group_end(s, begin);
-  for (int32_t a = begin; a < end; a++) {
-    int32_t need = gp_verify_blocker(q->v, a);
-    if (need >= 0) {
-      wait_for(q, device, need);
-      return;
-    }
-  }
-  for (int32_t a = begin; a < end; a++) finish(q, a);
-  q->head[device] = end;
-  go_on(q, device);
-}
-
 /* ---- what went wrong ----------------------------------------------------------------------- */
 
-/* The action of a stuck device that waits, and what it waits for. */
-static int32_t stuck_at(const sorter *q, int32_t device, int32_t *need) {
-  int32_t a = q->head[device];
+typedef struct search {
+  const gp_verify *v;
+  gp_runner runner;
+} search;
+
+/* Returns the action at which a device is stuck; *need receives what it waits for. */
+static int32_t stuck_at(const search *q, int32_t device, int32_t *need) {
+  int32_t a = q->runner.next[device];
   while ((*need = gp_verify_blocker(q->v, a)) < 0) a++;
   return a;
 }
 
-static gp_status report_own(const sorter *q, int32_t a, int32_t need) {
+static gp_status report_own(const search *q, int32_t a, int32_t need) {
   char one[GP_ACTION_TEXT];
-  bool together = need < gp_schedule_group_end(q->v->s, q->head[gp_action_device(q->v->s, a)]);
+  const int32_t next = q->runner.next[gp_action_device(q->v->s, a)];
+  bool together = need < gp_schedule_group_end(q->v->s, next);
   gp_verify_name(q->v, need, one);
   if (together && need != a)
     return gp_verify_fail(q->v, a, "order", "waits for %s, which runs together with it", one);
   return gp_verify_fail(q->v, a, "order", "waits for %s, which comes after it", one);
 }
 
-/* Every device that is left waits for an action of a device that is left: follow that into the
- * circle and print it once around. */
-static gp_status report(const sorter *q, int32_t device) {
+/* Every stuck device waits for an action of a stuck device: follow them into the circle and print
+ * it once around. */
+static gp_status report(const search *q, int32_t device) {
   const gp_verify *v = q->v;
   char text[400] = "waits for ", one[GP_ACTION_TEXT], two[GP_ACTION_TEXT];
   int32_t need, d;
@@ -187,25 +142,32 @@ static gp_status report(const sorter *q, int32_t device) {
 
 /* ---- the check ----------------------------------------------------------------------------- */
 
-static gp_status sort(sorter *q) {
+static int32_t lacks(void *context, int32_t device, int32_t action) {
+  (void)device;
+  return gp_verify_blocker(((search *)context)->v, action);
+}
+
+static gp_status find_order(search *q) {
   const gp_schedule *s = q->v->s;
-  for (int32_t a = 0; a < s->first[s->device_count]; a++) q->v->order[a] = -1;
-  for (int32_t d = 0; d < s->device_count; d++) q->head[d] = s->first[d], go_on(q, d);
-  while (q->count > 0) advance(q, take(q));
+  GP_TRY(gp_runner_run(&q->runner, NULL));
   for (int32_t d = 0; d < s->device_count; d++)
-    if (q->head[d] < s->first[d + 1]) return report(q, d);
+    if (q->runner.next[d] < s->first[d + 1]) return report(q, d);
   return GP_OK;
 }
 
 /* Cost: linear, as each action is looked at when its device gets to it and when what it waited for
  * is over. */
 gp_status gp_verify_order(const gp_verify *v) {
-  sorter q = {.v = v};
-  size_t devices = (size_t)v->s->device_count;
-  GP_TRY(gp_alloc_array(3 * devices, sizeof(int32_t), (void **)&q.head));
-  q.ring = q.head + devices;
-  q.next_waiter = q.ring + devices;
-  gp_status status = sort(&q);
-  gp_free(q.head);
+  search q = {.v = v};
+  q.runner = (gp_runner){.actions = v->s->actions,
+                         .first = v->s->first,
+                         .device_count = v->s->device_count,
+                         .rule = GP_TURNS_QUEUE,
+                         .order = v->order,
+                         .context = &q,
+                         .lacks = lacks};
+  GP_TRY(gp_runner_new(&q.runner));
+  gp_status status = find_order(&q);
+  gp_runner_free(&q.runner);
   return status;
 }

@@ -1,8 +1,7 @@
-/* schedule/verify/report.c - a fault as a person sees it: one sentence, and the grid with the
- * action marked.
+/* schedule/verify/report.c - tell a fault: one sentence, and the grid with the action marked.
  *
- * The grid has to fit into an error text, so of a large one the rows and columns around the fault
- * are shown.
+ * The grid has to fit into an error text, so a large one is cut to the rows and columns around the
+ * fault.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -12,19 +11,19 @@
 
 enum { GRID_TEXT = 1400, SENTENCE_TEXT = 560, GRID_ROWS = 14, CELL_TEXT = 8 };
 
-/* What of the grid is shown. */
+/* The part of the grid that is shown. */
 typedef struct window {
   int32_t first_row, rows, first, columns;
 } window;
 
-/* The first of `size` neighbours, with `at` near the middle. */
+/* Returns the first of `size` neighbours with `at` near their middle. */
 static int32_t around(int32_t at, int32_t size, int32_t limit) {
   int32_t first = at - size / 2;
   if (first > limit - size) first = limit - size;
   return first < 0 ? 0 : first;
 }
 
-/* The part of the table that a text shows: a few devices, a few actions. */
+/* Choose the devices and actions that fit into the text. */
 static window window_at(const gp_schedule *s, int32_t device, int32_t position) {
   window w = {.rows = s->device_count < GRID_ROWS ? s->device_count : GRID_ROWS};
   int32_t longest = 0;
@@ -36,7 +35,7 @@ static window window_at(const gp_schedule *s, int32_t device, int32_t position) 
   return w;
 }
 
-/* A text that grows until it is full; then it stays as it is. */
+/* A text under construction; what no longer fits is left out. */
 typedef struct page {
   char *text;
   size_t used;
@@ -55,7 +54,7 @@ static void put(page *p, const char *format, ...) {
   p->used += length;
 }
 
-/* One cell: pairs in parentheses, the fault in >brackets<; returns where the fault's letters
+/* Put one cell: pairs in parentheses, the fault in >brackets<. Returns where the fault's letters
  * begin. */
 static size_t put_cell(const gp_schedule *s, page *p, int32_t a, bool inside, bool fault) {
   char one[GP_ACTION_TEXT];
@@ -67,7 +66,7 @@ static size_t put_cell(const gp_schedule *s, page *p, int32_t a, bool inside, bo
   return at;
 }
 
-/* One row, and below it an arrow at the fault. */
+/* Put one row, and below it an arrow to the fault. */
 static void put_row(const gp_schedule *s, page *p, int32_t device, const window *w, int32_t fault) {
   int32_t row = s->first[device], end = s->first[device + 1], last = row + w->first + w->columns;
   size_t mark = 0;
@@ -86,7 +85,7 @@ static void put_row(const gp_schedule *s, page *p, int32_t device, const window 
   put(p, "^");
 }
 
-/* The sentence, then the piece of the table that it speaks of. */
+/* Fail with the sentence and the part of the grid around the fault. */
 static gp_status show(const gp_verify *v, int32_t fault, const char *sentence) {
   char grid[GRID_TEXT] = "";
   page p = {grid, 0};
@@ -96,8 +95,8 @@ static gp_status show(const gp_verify *v, int32_t fault, const char *sentence) {
   return gp_fail(GP_ESCHEDULE, "schedule: %s%s", sentence, grid);
 }
 
-/* The device in whose row the position is: also of an action that is on a device it should not be
- * on. */
+/* Returns the device in whose row the position is. Its stage may belong to another device, if that
+ * is the fault. */
 static int32_t row_of(const gp_schedule *s, int32_t position) {
   int32_t low = 0, high = s->device_count;
   while (high - low > 1) {

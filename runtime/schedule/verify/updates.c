@@ -1,12 +1,12 @@
-/* schedule/verify/updates.c - one update per stage and batch, after all its gradients and their
- * reduction.
+/* schedule/verify/updates.c - is there one update per stage and batch, behind all its gradients and
+ * their reduction?
  *
- * A synchronous schedule may leave updates out (the optimizer's step follows) or hold one for each
- * stage; an asynchronous one holds them all. Each copy of a stage updates its own weights.
+ * A synchronous schedule leaves updates out (the optimizer's step follows) or has one for each
+ * stage; an asynchronous one has all of them. Each copy of a stage updates its own weights.
  */
 #include "schedule/verify/verify.h"
 
-/* The update or reduction of a batch, by the tables of the index. */
+/* A stage on one of its devices. */
 typedef struct holder {
   int32_t stage, copy;
 } holder;
@@ -20,7 +20,7 @@ static int32_t device_of(const gp_verify *v, holder h) {
   return v->s->placement[h.stage * v->s->copy_count + h.copy];
 }
 
-/* All the gradients of this batch that its device makes come before it. */
+/* All gradients of the batch that its device makes must come before action a. */
 static gp_status check_after(const gp_verify *v, int32_t a, int32_t stage, int32_t batch) {
   int32_t device = a < 0 ? 0 : gp_action_device(v->s, a), begin, end;
   gp_edges_batch(v->s, batch, &begin, &end);
@@ -55,7 +55,7 @@ static gp_status check_batch(const gp_verify *v, holder h, int32_t batch) {
 
 /* ---- what joins all stages ------------------------------------------------------------------- */
 
-/* On the device of a copy: after the gradients, and in the order of the ops. */
+/* On the device of a copy, it comes after the gradients, and in the order of the ops. */
 static gp_status check_turn(const gp_verify *v, holder h, gp_act op) {
   int32_t row = h.stage * v->s->copy_count + h.copy, a = gp_verify_ending(v, op, row);
   int32_t before[] = {find(v, v->reduce, h, 0), gp_verify_ending(v, GP_ACT_TIE, row),
@@ -72,7 +72,7 @@ static gp_status check_turn(const gp_verify *v, holder h, gp_act op) {
   return check_after(v, a, h.stage, 0);
 }
 
-/* Each stage's copy has a part, or none has. */
+/* All copies of all stages have a part, or none has. */
 static gp_status check_joins(const gp_verify *v, gp_act op) {
   const int32_t *table = v->ending[op - GP_ACT_TIE];
   for (int32_t stage = 0; table && stage < v->s->stage_count; stage++)
@@ -113,7 +113,7 @@ gp_status gp_verify_updates(const gp_verify *v) {
   GP_TRY(check_whole(v));
   if (gp_verify_ending(v, GP_ACT_CLIP, 0) >= 0 && !v->norms)
     return gp_verify_fail(v, gp_verify_ending(v, GP_ACT_CLIP, 0), "updates",
-                          "scales gradients by a norm that nobody takes (0NORM is missing)");
+                          "scales gradients by a norm that no action takes (0NORM is missing)");
   for (int op = GP_ACT_TIE; op <= GP_ACT_CLIP; op++) GP_TRY(check_joins(v, (gp_act)op));
   if (!v->update && !v->reduce) return GP_OK;
   for (int32_t stage = 0; stage < v->s->stage_count; stage++)
@@ -124,8 +124,7 @@ gp_status gp_verify_updates(const gp_verify *v) {
 
 /* ---- shards -------------------------------------------------------------------------------- */
 
-/* Is the stage unsharded behind action a, given that it was (1), was not (0), or nothing is known
- * (-1)? */
+/* Update *open by action a: is the stage gathered (1), sharded (0), or is nothing known (-1)? */
 static gp_status follow_shard(const gp_verify *v, int32_t a, int8_t *open) {
   int op = v->s->actions[a].op;
   if (op == GP_ACT_UNSHARD && *open == 1)
@@ -140,7 +139,7 @@ static gp_status follow_shard(const gp_verify *v, int32_t a, int8_t *open) {
   return GP_OK;
 }
 
-/* Of one stage on one device. Before its first UNSHARD nothing may run either. */
+/* Check one stage on one device. Nothing may run before its first UNSHARD. */
 static gp_status check_shard(const gp_verify *v, int32_t device, int32_t stage) {
   const gp_schedule *s = v->s;
   int8_t open = -1;
@@ -157,7 +156,7 @@ static bool has_shards(const gp_schedule *s) {
   return false;
 }
 
-/* Cost: a pass per stage of a device, in schedules that shard. */
+/* Cost: a pass over the device's list per stage, in schedules that shard. */
 gp_status gp_verify_shards(const gp_verify *v) {
   if (!has_shards(v->s)) return GP_OK;
   for (int32_t stage = 0; stage < v->s->stage_count; stage++)

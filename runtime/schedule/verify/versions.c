@@ -1,4 +1,4 @@
-/* schedule/verify/versions.c - which weights an asynchronous schedule computes with.
+/* schedule/verify/versions.c - does an asynchronous schedule compute with weights that exist?
  *
  * Update k of a stage turns version k into version k + 1; version 0 is what training starts with.
  * Forward and backward pass of a (stage, micro-batch) use the same version, and it must exist by
@@ -20,7 +20,7 @@ static gp_status check_update(const gp_verify *v, int32_t a, int32_t *newest) {
   return GP_OK;
 }
 
-/* F, B, I, W, R. */
+/* Check the version that an F, B, I, W or R reads. */
 static gp_status check_use(const gp_verify *v, int32_t a, int32_t newest) {
   const gp_action *x = &v->s->actions[a];
   int32_t forward = gp_edges_at(&v->edges, GP_ACT_F, x->stage, x->micro);
@@ -57,7 +57,7 @@ static gp_status check_row(const gp_verify *v, int32_t device, int32_t *newest) 
   return GP_OK;
 }
 
-/* One update ends a synchronous step: there is no second version to choose. */
+/* One update ends a synchronous step, so there is no second version to choose. */
 static gp_status check_synchronous(const gp_verify *v) {
   for (int32_t a = 0; a < v->s->first[v->s->device_count]; a++) {
     const gp_action *x = &v->s->actions[a];

@@ -64,7 +64,7 @@ TEST(what_is_made_again_lives_twice) {
   gp_access_list_free(&list);
 }
 
-TEST(what_nobody_made_was_there_at_its_first_reader) {
+TEST(what_no_task_made_was_there_at_its_first_reader) {
   gp_access_list list = LIST(3, false, {1, 0, 2, R}, {2, 0, 2, R});
   gp_lifetimes l;
   CHECK_STATUS(gp_lifetimes_find(&list, &l), GP_OK);
@@ -103,14 +103,14 @@ static counter count_of(gp_access_list *list) {
   return c;
 }
 
-TEST(what_is_replaced_gives_its_place_if_nobody_reads_it_later) {
+TEST(what_is_replaced_gives_its_place_if_it_is_not_read_later) {
   gp_access_list alone = LIST(3, false, {0, 0, 0, W}, {1, 0, 0, R}, {1, 0, 1, P}, {2, 0, 1, R});
   gp_access_list beside = LIST(3, false, {0, 0, 0, W}, {1, 0, 0, R}, {1, 0, 1, P}, {2, 0, 0, R});
   CHECK(count_of(&alone).peak == 1);
   CHECK(count_of(&beside).peak == 2);
 }
 
-/* Version 1 is read by nobody, and version 0 to the end. */
+/* Version 1 is never read, version 0 to the end. */
 TEST(in_a_ring_later_instances_wait_for_earlier_ones) {
   const touch versions[] = {{0, 0, 0, W}, {1, 0, 0, R}, {1, 0, 1, P}, {2, 0, 1, R},
                             {2, 0, 2, P}, {3, 0, 2, R}, {3, 0, 0, R}};
@@ -186,8 +186,8 @@ TEST(nothing_is_kept_where_memory_runs_out) {
 }
 
 TEST_MAIN(an_instance_lives_from_its_maker_to_its_last_reader, what_is_made_again_lives_twice,
-          what_nobody_made_was_there_at_its_first_reader,
-          what_is_replaced_gives_its_place_if_nobody_reads_it_later,
+          what_no_task_made_was_there_at_its_first_reader,
+          what_is_replaced_gives_its_place_if_it_is_not_read_later,
           in_a_ring_later_instances_wait_for_earlier_ones, joined_tasks_overlap,
           the_lowest_free_slot_is_taken, a_ring_is_as_large_as_no_two_live_instances_meet,
           nothing_is_kept_where_memory_runs_out)
