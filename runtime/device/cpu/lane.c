@@ -1,7 +1,7 @@
 /* device/cpu/lane.c - a lane of threads: every call does its work before it returns.
  *
- * So it has one stream, events need no waiting, and nothing is kept for a replay. Ops are cut into
- * pieces whose boundaries depend on the shapes only; the team runs them. */
+ * So it has one stream, events need no waiting, and nothing is captured. Ops are cut into pieces
+ * whose boundaries depend on the shapes only; the team runs them. */
 #include "device/lane.h"
 
 #include <stdio.h>
@@ -112,32 +112,14 @@ static gp_status prepare(const gp_lane *lane, gp_op op, const gp_call *call, siz
 }
 
 /* Run the job on the calling thread, which hands out each group of pieces to the team. */
-static gp_status run(const gp_lane *lane, const gp_lane_job *job, gp_lane_replay *replay) {
+static gp_status run(const gp_lane *lane, const gp_lane_job *job) {
   (void)lane;
-  (void)replay;
   return job->run(job->context);
 }
 
 /* Handing out pieces to the team is also the barrier between groups of pieces. */
 static gp_status pieces(const gp_lane *lane, int64_t count, gp_piece piece, void *context) {
   return gp_team_run(team_of(lane), count, piece, context);
-}
-
-static gp_status replay_new(const gp_lane *lane, gp_lane_replay **replay) {
-  (void)lane;
-  *replay = NULL;
-  return GP_OK;
-}
-
-static gp_status replay_again(const gp_lane *lane, const gp_lane_replay *like,
-                              gp_lane_replay **replay) {
-  (void)like;
-  return replay_new(lane, replay);
-}
-
-static void replay_free(const gp_lane *lane, gp_lane_replay *replay) {
-  (void)lane;
-  (void)replay;
 }
 
 static gp_status launch(const gp_lane *lane, const gp_lane_call *call) {
@@ -237,39 +219,25 @@ static void close_lane(gp_lane *lane) {
   lane->self = NULL;
 }
 
-static const gp_lane_ops ops = {
-    .close = close_lane,
-    .packs_weights = true,
-    .at_once = true,
-    .reaches = reaches,
-    .free_bytes = free_bytes,
-    .set_precision = set_precision,
-    .copy = copy,
-    .fetch = fetch,
-    .fill = fill,
-    .sync = sync,
-    .event_new = event_new,
-    .event_free = event_free,
-    .record = pass,
-    .wait = pass,
-    .is_done = is_done,
-    .seconds = seconds,
-    .prepare = prepare,
-    .run = run,
-    .replay_new = replay_new,
-    .replay_again = replay_again,
-    .replay_forget = replay_free,
-    .replay_free = replay_free,
-    .pieces = pieces,
-    .launch = launch,
-    .check_finite = check_finite,
-    .settle = settle,
-    .update = update,
-    .squares = sweep,
-    .scale = sweep,
-    .add = add,
-    .path = path,
-};
+static const gp_lane_facts facts = {.packs_weights = true, .at_once = true};
+static const gp_lane_memory memory = {
+    .reaches = reaches, .free_bytes = free_bytes, .copy = copy, .fetch = fetch, .fill = fill};
+static const gp_lane_streams streams = {.sync = sync,
+                                        .event_new = event_new,
+                                        .event_free = event_free,
+                                        .record = pass,
+                                        .wait = pass,
+                                        .is_done = is_done,
+                                        .seconds = seconds};
+static const gp_lane_work work = {.set_precision = set_precision,
+                                  .prepare = prepare,
+                                  .run = run,
+                                  .pieces = pieces,
+                                  .launch = launch,
+                                  .check_finite = check_finite,
+                                  .settle = settle};
+static const gp_lane_sums sums = {.add = add, .squares = sweep, .scale = sweep, .update = update};
+static const gp_lane_reports reports = {.path = path};
 
 /* Start the library for products here, before the device's threads compete for memory. */
 gp_status gp_lane_open_cpu(const char *name, const gp_lane_options *options, gp_lane *lane) {
@@ -278,7 +246,13 @@ gp_status gp_lane_open_cpu(const char *name, const gp_lane_options *options, gp_
   (void)name;
   GP_TRY(gp_gemm_library_prepare(&usable));
   GP_TRY(gp_team_new(options->threads, options->cores, options->core_count, options->spin, &team));
+  lane->facts = &facts;
+  lane->memory = &memory;
+  lane->streams = &streams;
+  lane->work = &work;
+  lane->sums = &sums;
+  lane->reports = &reports;
+  lane->close = close_lane;
   lane->self = team;
-  lane->ops = &ops;
   return GP_OK;
 }

@@ -1,8 +1,6 @@
 /* device/gpu/lane.c - a lane of streams: a logical device of a GPU, by the functions of the plugin.
  *
- * Calls enqueue and return. The first run of a job launches its ops, which makes the libraries load
- * what they need; the second run is captured, and the following ones replay the graph. A job whose
- * addresses change is always launched. */
+ * Calls enqueue and return. */
 #include "device/lane.h"
 
 #include "base/memory.h"
@@ -12,13 +10,6 @@ typedef struct gpu_lane {
   const gp_gpu_api *api;
   gp_gpu *gpu;
 } gpu_lane;
-
-/* A job that is captured once it has run. */
-struct gp_lane_replay {
-  gp_gpu_graph *graph;
-  int64_t runs; /* so far */
-  bool tried;   /* capture was tried, even if the device could not */
-};
 
 static const gpu_lane *of(const gp_lane *lane) { return lane->self; }
 static gp_gpu *gpu_of(const gp_lane *lane) { return of(lane)->gpu; }
@@ -30,7 +21,7 @@ static gp_gpu_event *native(gp_lane_event *event) { return (gp_gpu_event *)event
 /* A GPU lane reaches the host's memory: what is sent from there is pinned (host_alloc). */
 static bool reaches(const gp_lane *lane, const gp_lane *other) {
   if (!other->space || gp_lane_shares(lane, other)) return true;
-  return other->ops->reaches == lane->ops->reaches &&
+  return other->memory->reaches == lane->memory->reaches &&
          api_of(lane)->reaches(gpu_of(lane), gpu_of(other));
 }
 
@@ -123,56 +114,33 @@ static gp_status launch(const gp_lane *lane, const gp_lane_call *call) {
   return api_of(lane)->run(gpu_of(lane), call->op, &full);
 }
 
-static gp_status launch_all(const gp_lane_job *job) {
-  job->bind(job->context);
-  for (int32_t n = 0; n < job->op_count; n++) GP_TRY(job->enqueue(job->context, n));
-  return GP_OK;
-}
-
-/* Capture a job. This does not run it: the caller launches the graph right after. If the device
- * cannot capture, replay->graph stays NULL, nothing was enqueued, and `tried` keeps later runs from
- * trying again. A failure of launch_all is no error then: the caller launches the ops as usual, and
- * they fail again unless the capture was the cause. */
-static gp_status capture(const gp_lane *lane, const gp_lane_job *job, gp_lane_replay *replay) {
-  replay->tried = true;
-  GP_TRY(api_of(lane)->capture_begin(gpu_of(lane)));
-  gp_status status = launch_all(job);
-  gp_status ended = api_of(lane)->capture_end(gpu_of(lane), &replay->graph);
-  if (ended) return ended;
-  return replay->graph ? status : GP_OK;
-}
-
-/* Launch the first run, because it loads modules and chooses algorithms, which no capture allows;
- * capture the second. */
-static gp_status run(const gp_lane *lane, const gp_lane_job *job, gp_lane_replay *replay) {
-  if (!replay || !replay->runs++) return launch_all(job);
-  if (!replay->graph && !replay->tried) GP_TRY(capture(lane, job, replay));
-  return replay->graph ? api_of(lane)->launch(gpu_of(lane), replay->graph) : launch_all(job);
-}
-
-static gp_status replay_new(const gp_lane *lane, gp_lane_replay **replay) {
+static gp_status run(const gp_lane *lane, const gp_lane_job *job) {
   (void)lane;
-  return gp_alloc(sizeof **replay, (void **)replay);
+  return job->enqueue(job->context);
 }
 
-static gp_status replay_again(const gp_lane *lane, const gp_lane_replay *like,
-                              gp_lane_replay **replay) {
-  GP_TRY(replay_new(lane, replay));
-  (*replay)->runs = like->runs > 0;
-  (*replay)->tried = like->tried && !like->graph;
-  return GP_OK;
+/* ---- graphs -------------------------------------------------------------------------------- */
+
+static gp_gpu_graph *native_graph(gp_lane_graph *graph) { return (gp_gpu_graph *)graph; }
+
+static gp_status capture_begin(const gp_lane *lane) {
+  return api_of(lane)->capture_begin(gpu_of(lane));
 }
 
-static void replay_forget(const gp_lane *lane, gp_lane_replay *replay) {
-  if (!replay) return;
-  if (replay->graph) api_of(lane)->graph_free(replay->graph);
-  *replay = (gp_lane_replay){0};
+static gp_status capture_end(const gp_lane *lane, gp_lane_graph **graph) {
+  return api_of(lane)->capture_end(gpu_of(lane), (gp_gpu_graph **)graph);
 }
 
-static void replay_free(const gp_lane *lane, gp_lane_replay *replay) {
-  replay_forget(lane, replay);
-  gp_free(replay);
+static gp_status launch_graph(const gp_lane *lane, gp_lane_graph *graph) {
+  return api_of(lane)->launch(gpu_of(lane), native_graph(graph));
 }
+
+static void graph_free(gp_lane_graph *graph) {
+  const gp_gpu_api *api;
+  if (!gp_gpus_api(&api)) api->graph_free(native_graph(graph));
+}
+
+/* ---- sums and updates ---------------------------------------------------------------------- */
 
 static gp_status check_finite(const gp_lane *lane, const gp_arg *value, gp_lane_fault *fault,
                               uint32_t tag) {
@@ -232,44 +200,34 @@ static void close_lane(gp_lane *lane) {
   lane->self = NULL;
 }
 
-static const gp_lane_ops ops = {
-    .writes_halves = true,
-    .close = close_lane,
-    .sums_parts = true,
-    .reaches = reaches,
-    .free_bytes = free_bytes,
-    .set_precision = set_precision,
-    .host_alloc = host_alloc,
-    .host_free = host_free,
-    .copy = copy,
-    .fetch = fetch,
-    .fill = fill,
-    .sync = sync,
-    .event_new = event_new,
-    .event_free = event_free,
-    .record = record,
-    .wait = wait_for,
-    .is_done = is_done,
-    .seconds = seconds,
-    .prepare = prepare,
-    .run = run,
-    .replay_new = replay_new,
-    .replay_again = replay_again,
-    .replay_forget = replay_forget,
-    .replay_free = replay_free,
-    .pieces = pieces,
-    .launch = launch,
-    .check_finite = check_finite,
-    .settle = settle,
-    .update = update,
-    .squares = squares,
-    .scale = scale,
-    .sum_scratch = GP_GPU_SUM_SCRATCH,
-    .add = add,
-    .path = path,
-    .range_push = range_push,
-    .range_pop = range_pop,
-};
+static const gp_lane_facts facts = {
+    .sums_parts = true, .writes_halves = true, .sum_scratch = GP_GPU_SUM_SCRATCH};
+static const gp_lane_memory memory = {.reaches = reaches,
+                                      .free_bytes = free_bytes,
+                                      .host_alloc = host_alloc,
+                                      .host_free = host_free,
+                                      .copy = copy,
+                                      .fetch = fetch,
+                                      .fill = fill};
+static const gp_lane_streams streams = {.sync = sync,
+                                        .event_new = event_new,
+                                        .event_free = event_free,
+                                        .record = record,
+                                        .wait = wait_for,
+                                        .is_done = is_done,
+                                        .seconds = seconds};
+static const gp_lane_work work = {.set_precision = set_precision,
+                                  .prepare = prepare,
+                                  .run = run,
+                                  .pieces = pieces,
+                                  .launch = launch,
+                                  .check_finite = check_finite,
+                                  .settle = settle};
+static const gp_lane_sums sums = {.add = add, .squares = squares, .scale = scale, .update = update};
+static const gp_lane_graphs graphs = {
+    .begin = capture_begin, .end = capture_end, .launch = launch_graph, .free = graph_free};
+static const gp_lane_reports reports = {
+    .path = path, .range_push = range_push, .range_pop = range_pop};
 
 /* The lane opens a gp_gpu for itself beside the one that scripts use: they do not share a
  * stream. */
@@ -283,7 +241,14 @@ gp_status gp_lane_open_gpu(const char *name, const gp_lane_options *options, gp_
   gp_status status = gp_gpus_api(&own->api);
   if (!status) status = own->api->open(&parsed.spec, &own->gpu);
   if (status) return gp_free(own), status;
+  lane->facts = &facts;
+  lane->memory = &memory;
+  lane->streams = &streams;
+  lane->work = &work;
+  lane->sums = &sums;
+  lane->graphs = &graphs;
+  lane->reports = &reports;
+  lane->close = close_lane;
   lane->self = own;
-  lane->ops = &ops;
   return GP_OK;
 }

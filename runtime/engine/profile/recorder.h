@@ -1,11 +1,11 @@
 /* engine/profile/recorder.h - the times of what one worker's lane is asked to do.
  *
  *   recorder.c   records, the events around them, their times
- *   works.c      a lane's table with a record around every call that does work
+ *   works.c      a lane's tables with a record around every call that does work
  *   profile.c    all devices of a pipeline; what an instruction is called and costs
  *   ceilings.c   what a device reaches at best
  *
- * A recorder takes the place of the lane's table of functions: a pipeline that is not profiled
+ * A recorder takes the place of the lane's tables of functions: a pipeline that is not profiled
  * calls what it always calls, and the engine need not know of it, but for one branch in execute.c
  * where threads would run several instructions at once. */
 #ifndef GP_ENGINE_RECORDER_H
@@ -22,24 +22,26 @@ typedef struct gp_record {
 
 struct gp_recorder {
   gp_worker *worker;
-  const gp_lane_ops *plain; /* the lane's own table */
-  gp_lane_ops timed;        /* the one that takes its place */
-  bool eager;               /* ops are never captured */
-  bool refused;             /* the device would not record an event just now */
+  gp_lane plain; /* the lane with its own tables; the following take the place of some of them */
+  gp_lane_memory memory;
+  gp_lane_work work;
+  gp_lane_sums sums;
+  bool eager;   /* ops are never captured */
+  bool refused; /* the device would not record an event just now */
   gp_record *records;
   size_t count, room;
   gp_lane_event **marks; /* of a queue: two for each record */
   size_t mark_count, mark_room;
-  gp_lane_replay **replays; /* of jobs that ran as graphs: until those are over */
-  size_t replay_count, replay_room;
+  gp_lane_graph **graphs; /* of jobs that ran as graphs: until those are over */
+  size_t graph_count, graph_room;
   size_t job_first; /* of the job that is enqueued: its first record */
   double overhead;  /* seconds between two events with nothing between them */
 };
 
 /* recorder.c */
 gp_status gp_recorder_new(gp_worker *worker, bool eager);
-/* Give the lane its own table back, wait, and settle the times; records stay. The table first: what
- * fails afterwards leaves an empty list. */
+/* Give the lane its own tables back, wait, and settle the times; records stay. The tables come
+ * first: what fails afterwards leaves an empty list. */
 gp_status gp_recorder_close(gp_recorder *recorder);
 void gp_recorder_free(gp_worker *worker); /* closes; idempotent */
 /* Around one piece of work. What fails in between leaves a record without an end. */
@@ -47,11 +49,11 @@ gp_status gp_record_begin(gp_recorder *recorder, const gp_record *record);
 gp_status gp_record_end(gp_recorder *recorder);
 /* Let no record be lost for want of memory while a queue is captured. */
 gp_status gp_recorder_reserve(gp_recorder *recorder, size_t records);
-/* Another replay of a job, to be captured with the events in it. */
-gp_status gp_recorder_replay(gp_recorder *recorder, const gp_lane_replay *like,
-                             gp_lane_replay **replay);
+/* Keep a graph until the profile ends. Ownership: taken, also where this fails. */
+gp_status gp_recorder_keep(gp_recorder *recorder, gp_lane_graph *graph);
 
 /* works.c */
+/* Make the recorder's tables from the plain ones, and let the lane have them. */
 void gp_recorder_wrap(gp_recorder *recorder);
 
 /* profile.c */

@@ -117,6 +117,11 @@ void gp_point_reach(const gp_queue_point *point);
 /* What the queue is given from now on runs after that. Errors: no memory. */
 cudaError_t gp_queue_wait(gp_host_queue *queue, const gp_queue_point *point);
 
+/* ---- stream.c ------------------------------------------------------------------------------ */
+
+/* A graph was launched, so its events are recorded anew. */
+void gp_events_launched(cudaGraph_t graph, cudaStream_t stream);
+
 /* ---- graph.c ------------------------------------------------------------------------------- */
 
 /* The calling thread is capturing: calls that a capture forbids fail and spoil it. */

@@ -111,7 +111,9 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
   launch_work *made = malloc(sizeof *made);
   if (made) *made = (launch_work){{.run = run_launch, .free = free_launch}, exec->graph};
   if (made) exec->graph->uses++;
-  return gp_host_submit(stream, made ? &made->work : NULL);
+  cudaError_t error = gp_host_submit(stream, made ? &made->work : NULL);
+  if (error == cudaSuccess) gp_events_launched(exec->graph, stream);
+  return error;
 }
 
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) {

@@ -146,13 +146,19 @@ static cudaError_t run_record(gp_host_work *work) { return record(((record_work 
 
 static void free_record(gp_host_work *work) { free(work); }
 
-/* The plugin captures one stream, so an event within a captured stretch means one outside of it.
- * Lazy work does not support those. */
+/* The plugin captures one stream, so an event within a captured stretch means one outside of it. */
 static cudaError_t check_event(cudaStream_t stream, cudaEvent_t event, bool external) {
   if (!stream || !event) return gp_cudart_set(cudaErrorInvalidResourceHandle);
-  if (!stream->captured || (external && !gp_queue_is_lazy())) return cudaSuccess;
+  if (!stream->captured || external) return cudaSuccess;
   stream->captured->spoilt = true;
   return gp_cudart_set(cudaErrorStreamCaptureUnsupported);
+}
+
+/* Where work is lazy the event stands for what the stream was given so far. */
+static void note_record(cudaEvent_t event, cudaStream_t stream) {
+  if (!gp_queue_is_lazy()) return;
+  gp_point_set(&event->point, stream->queue);
+  atomic_store_explicit(&event->asked, 0, memory_order_relaxed);
 }
 
 cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned flags) {
@@ -163,11 +169,14 @@ cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, uns
   record_work *made = malloc(sizeof *made);
   if (made) *made = (record_work){{.run = run_record, .free = free_record}, event};
   error = gp_host_submit(stream, made ? &made->work : NULL);
-  if (error == cudaSuccess && gp_queue_is_lazy()) {
-    gp_point_set(&event->point, stream->queue);
-    atomic_store_explicit(&event->asked, 0, memory_order_relaxed);
-  }
+  if (error == cudaSuccess && !stream->captured) note_record(event, stream);
   return error;
+}
+
+/* The events of a graph stand for its whole launch, which is later than they need to be. */
+void gp_events_launched(cudaGraph_t graph, cudaStream_t stream) {
+  for (gp_host_work *work = graph->first; work; work = work->next)
+    if (work->run == run_record) note_record(((record_work *)work)->event, stream);
 }
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
@@ -179,6 +188,10 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
   cudaError_t error = check_event(stream, event, flags & cudaEventWaitExternal);
   if (error != cudaSuccess) return error;
   if (!gp_queue_is_lazy()) return cudaSuccess;
+  if (stream->captured) { /* lazy work does not support it */
+    stream->captured->spoilt = true;
+    return gp_cudart_set(cudaErrorStreamCaptureUnsupported);
+  }
   return gp_cudart_set(gp_queue_wait(stream->queue, &event->point));
 }
 
