@@ -11,7 +11,7 @@ local judge = require "scripts.judge"
 local MOST = 8
 
 local FOLDERS = {
-  engine = { ".", "run", "update", "intake", "watch", "profile", "optimizer", "bind", "memory",
+  engine = { ".", "run", "update", "bind", "intake", "optimizer", "profile", "watch", "memory",
     "worker", "state" },
   plan = { "edge", "memory", ".", "program" },
 }

@@ -1,5 +1,5 @@
 /* engine/pipeline.c - its parameters, workers and plans: the life of a pipeline. */
-#include "engine/pipeline.h"
+#include "engine/state/pipeline.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -8,47 +8,20 @@
 #include "base/memory.h"
 #include "base/tensor.h"
 #include "base/thread.h"
+#include "engine/bind/bind.h"
+#include "engine/memory/arena.h"
 #include "engine/memory/halves.h"
 #include "engine/optimizer/optimizer.h"
+#include "engine/run/run.h"
 #include "engine/update/update.h"
+#include "engine/watch/fault.h"
+#include "engine/watch/watchdog.h"
+#include "engine/worker/worker.h"
 #include "gpipe/trace.h"
 #include "graph/param.h"
 #include "plan/make.h"
 
 /* ---- plans --------------------------------------------------------------------------------- */
-
-/* One lane that copies from the host decides for all that work there: any of them may be the other
- * end of such a copy. */
-bool gp_pipeline_pins(const gp_pipeline *p, const gp_lane *lane) {
-  return p->pinning && !lane->space;
-}
-
-void gp_worker_count(gp_worker *worker, size_t bytes, bool more) {
-  worker->taken = more ? worker->taken + bytes : worker->taken - bytes;
-  if (worker->taken > worker->most_taken) worker->most_taken = worker->taken;
-}
-
-/* Devices are told apart by their lanes: two of them may work on one memory. */
-static void count(const gp_pipeline *p, const gp_lane *lane, size_t bytes, bool more) {
-  for (int32_t d = 0; d < p->device_count; d++)
-    if (&p->workers[d].lane == lane) gp_worker_count(&p->workers[d], bytes, more);
-}
-
-gp_status gp_pipeline_take(const gp_pipeline *p, const gp_lane *lane, size_t bytes, void **memory) {
-  bool pins = gp_pipeline_pins(p, lane);
-  GP_TRY(pins ? p->pinning->host_alloc(bytes, memory) : gp_lane_alloc(lane, bytes, memory));
-  if (pins) memset(*memory, 0, bytes);
-  count(p, lane, bytes, true);
-  return GP_OK;
-}
-
-void gp_pipeline_give(const gp_pipeline *p, const gp_lane *lane, void *memory, size_t bytes) {
-  if (memory) count(p, lane, bytes, false);
-  if (gp_pipeline_pins(p, lane))
-    p->pinning->host_free(memory);
-  else
-    gp_lane_free(lane, memory, bytes);
-}
 
 /* Everything that a plan needs to know of this pipeline. */
 static gp_plan_env env_of(gp_pipeline *p) {
@@ -115,6 +88,7 @@ static gp_status plan_with_devices(gp_pipeline *p, const gp_plan_env *env, const
 gp_status gp_plan_build(gp_pipeline *p, const gp_plan_spec *spec, gp_plan **plan) {
   gp_plan_env env = env_of(p);
   gp_plan *made;
+  bool moved = false;
   size_t n = (size_t)p->binding_count;
   if (p->run.open) { /* first of all: planning may move what its workers write to */
     for (int k = 0; k < 2; k++) gp_trace_free(spec->shapes[k].trace);
@@ -125,7 +99,8 @@ gp_status gp_plan_build(gp_pipeline *p, const gp_plan_spec *spec, gp_plan **plan
   if (!status) status = gp_minibatches_prepare(p, made);
   if (!status) status = gp_resize_array(n, n + 1, sizeof(gp_binding *), (void **)&p->bindings);
   if (!status) gp_layout_adopt(&p->layout, &made->layout);
-  if (!status) status = gp_arenas_grow(p);
+  if (!status) status = gp_arenas_grow(p, &moved);
+  for (int32_t i = 0; moved && i < p->binding_count; i++) gp_binding_move(p->bindings[i]);
   if (!status) status = gp_bind(p, made, &p->bindings[n]);
   if (status) return gp_plan_free(made), status;
   p->binding_count++;
@@ -160,12 +135,6 @@ void gp_plan_drop(gp_pipeline *p, gp_plan *plan) {
     gp_unbind(binding);
     return;
   }
-}
-
-gp_binding *gp_pipeline_binding(const gp_pipeline *p, const gp_plan *plan) {
-  for (int32_t i = 0; i < p->binding_count; i++)
-    if (p->bindings[i]->plan == plan) return p->bindings[i];
-  return NULL;
 }
 
 bool gp_pipeline_has_plan(const gp_pipeline *p, const gp_plan *plan) {
@@ -269,6 +238,7 @@ static gp_status build(const gp_pipeline_spec *spec, gp_pipeline *p) {
   GP_TRY(gp_workers_new(p, spec->devices));
   set_up_lanes(p, spec->tf32);
   GP_TRY(describe_devices(p));
+  GP_TRY(gp_alloc_array((size_t)p->stage_count, sizeof(gp_stage_run), (void **)&p->run.stages));
   GP_TRY(gp_arenas_new(p));
   return gp_workers_start(p);
 }
@@ -357,6 +327,7 @@ void gp_pipeline_free(gp_pipeline *p) {
   gp_free(p->extras);
   gp_layout_free(&p->layout);
   gp_free(p->bindings);
+  gp_free(p->run.stages);
   gp_free(p->device_specs);
   gp_free(p);
 }

@@ -2,9 +2,10 @@
  *
  * A plan has buffers (the areas that areas.h and memory/layout.h describe), tasks (task.h) and
  * accesses: which buffer a task reads, writes or adds to, which instance of it, and whether it has
- * to wait for that or tells others. They follow from the task alone: from the bases of its program's
- * operands, from the edges that it uses, or from what ends a mini-batch. No task touches memory that
- * its accesses do not name; builds with the address sanitizer check that (engine/watch/guard.h). */
+ * to wait for that or tells others. They follow from the task alone: from the bases of its
+ * program's operands, from the edges that it uses, or from what ends a mini-batch. No task touches
+ * memory that its accesses do not name; builds with the address sanitizer check that
+ * (engine/watch/guard.h). */
 #ifndef GP_PLAN_TOUCHES_H
 #define GP_PLAN_TOUCHES_H
 

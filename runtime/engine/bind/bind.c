@@ -2,16 +2,18 @@
  * addresses. */
 #include "base/memory.h"
 #include "base/tensor.h"
-#include "engine/bind/binding.h"
+#include "engine/bind/bind.h"
+#include "engine/bind/constants.h"
 #include "engine/bind/links.h"
 #include "engine/bind/segments.h"
 #include "engine/bind/states.h"
 #include "engine/bind/step_links.h"
+#include "engine/bind/votes.h"
 #include "engine/intake/intake.h"
-#include "engine/memory/replicas.h"
-#include "engine/pipeline.h"
-#include "engine/run/execute.h"
-#include "engine/update/vote.h"
+#include "engine/memory/take.h"
+#include "engine/state/binding.h"
+#include "engine/state/pipeline.h"
+#include "engine/watch/tags.h"
 
 /* One block a device, whatever the plan has areas: what a device cannot hold is refused by one
  * allocation, before anything runs, and given back by one. */
@@ -148,7 +150,7 @@ static gp_status bind(gp_binding *b) {
   for (int32_t h = 0; h < plan->stage_count * plan->copy_count; h++) bind_weights(b, h);
   for (int32_t d = 0; d < plan->device_count; d++) GP_TRY(gp_segments_new(b, d));
   GP_TRY(gp_intakes_new(b));
-  return gp_replicas_load(b);
+  return gp_constants_load(b);
 }
 
 /* Graphs first: they use what the rest made. */
@@ -195,4 +197,10 @@ void gp_unbind(gp_binding *binding) {
   gp_plan *plan = binding->plan;
   give_back(binding);
   gp_plan_free(plan);
+}
+
+gp_binding *gp_pipeline_binding(const gp_pipeline *p, const gp_plan *plan) {
+  for (int32_t i = 0; i < p->binding_count; i++)
+    if (p->bindings[i]->plan == plan) return p->bindings[i];
+  return NULL;
 }

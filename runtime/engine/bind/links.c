@@ -9,14 +9,7 @@
 #include "device/link/pool.h"
 #include "engine/bind/links.h"
 #include "engine/bind/step_links.h"
-#include "engine/pipeline.h"
-
-/* A step edge is used once in a run. */
-gp_link_turn gp_links_turn(const gp_plan *plan, int32_t edge, int64_t micro) {
-  if (edge >= plan->edge_count) return (gp_link_turn){0};
-  int64_t turn = gp_plan_turn(plan, edge, micro), slots = plan->channels[edge].slots;
-  return (gp_link_turn){(int32_t)(turn % slots), (uint32_t)(turn / slots)};
-}
+#include "engine/state/pipeline.h"
 
 /* An edge has few readers. */
 gp_link *gp_links_find(const gp_binding *b, int32_t edge, int32_t copy, int32_t device) {
@@ -126,7 +119,7 @@ static gp_bound_use bind_use(const gp_binding *b, const gp_task *task, int32_t e
   const gp_channel *from = once ? NULL : &b->plan->channels[edge];
   gp_bound_use use = {.channel = &b->channels[edge],
                       .copy = once ? 0 : task->copy,
-                      .turn = gp_links_turn(b->plan, edge, task->micro),
+                      .turn = gp_binding_turn(b->plan, edge, task->micro),
                       .parties = once ? 0 : (uint32_t)from->parties,
                       .plain = is_plain(&b->channels[edge], b->plan->copy_count)};
   use.link = gp_links_find(b, edge, use.copy, device);

@@ -14,8 +14,8 @@
 #include "engine/bind/segments.h"
 
 #include "base/memory.h"
-#include "engine/bind/links.h"
-#include "engine/pipeline.h"
+#include "engine/bind/bind.h"
+#include "engine/state/pipeline.h"
 #include "schedule/schedule.h"
 
 /* Bytes of rows that a segment brings before it is launched, beyond those of its first task. The
@@ -53,7 +53,7 @@ static bool is_inside(const gp_bound_use *bound) {
  * for one that it releases itself. */
 static bool waits(const cutter *c, int32_t t) {
   const gp_task *task = &c->binding->plan->tasks[t];
-  const gp_bound_use *bound = gp_links_uses(c->binding, task);
+  const gp_bound_use *bound = gp_binding_uses(c->binding, task);
   const bool counted = gp_plan_trains(c->binding->plan->kind);
   for (int32_t u = 0; u < task->use_count; u++) {
     const gp_edge_use *use = &task->uses[u];
@@ -66,7 +66,7 @@ static bool waits(const cutter *c, int32_t t) {
 /* Does another device wait for what the task makes? A release may come later, when the segment is
  * enqueued: no task of the same segment waits, and slots are counted so that makers need not. */
 static bool publishes(const cutter *c, const gp_task *task) {
-  const gp_bound_use *bound = gp_links_uses(c->binding, task);
+  const gp_bound_use *bound = gp_binding_uses(c->binding, task);
   for (int32_t u = 0; u < task->use_count; u++)
     if (task->uses[u].publish && !is_inside(&bound[u])) return true;
   return false;
@@ -194,4 +194,11 @@ void gp_segments_forget(gp_binding *b, int32_t d) {
 void gp_segments_free(gp_binding *b, int32_t d) {
   gp_segments_forget(b, d);
   gp_free(b->devices[d].segments);
+}
+
+gp_graph_counts gp_pipeline_graphs(const gp_pipeline *p, int device) {
+  const gp_binding *binding = p->last_plan ? gp_pipeline_binding(p, p->last_plan) : NULL;
+  if (!binding && p->binding_count) binding = p->bindings[p->binding_count - 1];
+  if (!binding || device >= binding->plan->device_count) return (gp_graph_counts){0};
+  return gp_segments_count(binding, device);
 }

@@ -3,7 +3,7 @@
 #ifndef GP_ENGINE_SEGMENTS_H
 #define GP_ENGINE_SEGMENTS_H
 
-#include "engine/bind/binding.h"
+#include "engine/state/binding.h"
 #include "gpipe/run.h"
 
 /* A graph of a segment, and what is known of its capture. */

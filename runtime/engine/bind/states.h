@@ -2,7 +2,7 @@
 #ifndef GP_ENGINE_BIND_STATES_H
 #define GP_ENGINE_BIND_STATES_H
 
-#include "engine/bind/binding.h"
+#include "engine/state/binding.h"
 
 /* Prepare them in the memory that the plan's devices have for them. */
 gp_status gp_states_new(gp_binding *binding);

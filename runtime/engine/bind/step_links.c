@@ -4,8 +4,8 @@
 #include "base/memory.h"
 #include "base/tensor.h"
 #include "engine/bind/links.h"
-#include "engine/pipeline.h"
-#include "engine/update/vote.h"
+#include "engine/bind/votes.h"
+#include "engine/state/pipeline.h"
 
 /* ---- where values lie ------------------------------------------------------------------------ */
 

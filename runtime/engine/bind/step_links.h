@@ -3,7 +3,7 @@
 #ifndef GP_ENGINE_STEP_LINKS_H
 #define GP_ENGINE_STEP_LINKS_H
 
-#include "engine/bind/binding.h"
+#include "engine/state/binding.h"
 #include "plan/edge/step_edges.h"
 
 /* Open them. */

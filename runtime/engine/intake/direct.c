@@ -4,7 +4,7 @@
  */
 #include "base/tensor.h"
 #include "engine/intake/intake.h"
-#include "engine/pipeline.h"
+#include "engine/state/pipeline.h"
 
 /* ---- making -------------------------------------------------------------------------------- */
 

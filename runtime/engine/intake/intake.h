@@ -9,7 +9,7 @@
 #ifndef GP_ENGINE_INTAKE_H
 #define GP_ENGINE_INTAKE_H
 
-#include "engine/pipeline.h"
+#include "engine/state/pipeline.h"
 
 /* Tasks first .. end - 1 of a device, as mini-batch `step` of the stream runs them. */
 typedef struct gp_task_span {

@@ -11,8 +11,9 @@
 #include "base/memory.h"
 #include "base/tensor.h"
 #include "engine/intake/intake.h"
-#include "engine/pipeline.h"
-#include "engine/run/execute.h"
+#include "engine/run/run.h"
+#include "engine/state/pipeline.h"
+#include "engine/watch/tags.h"
 #include "engine/worker/marks.h"
 #include "ops/ids.h"
 
@@ -193,7 +194,7 @@ static gp_status fault_text(const gp_plan *plan, const gp_minibatch *batch,
   const char *label = program->graph->labels[program->graph->nodes[instr->node].label];
   gp_call call = instr->call;
   call.step = gp_minibatch_block(plan, batch, task->micro % plan->step_micros, task->copy);
-  if (tag.finite) return gp_execute_not_finite(program, instr);
+  if (tag.finite) return gp_instr_not_finite(program, instr);
   gp_id_fault(instr->op, &call, (int64_t)(fault->key & UINT32_MAX), fault->value);
   return gp_fail_prefix(GP_ERANGE, label);
 }

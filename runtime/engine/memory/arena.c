@@ -10,7 +10,8 @@
 #include "base/tensor.h"
 #include "engine/memory/arena.h"
 #include "engine/memory/block.h"
-#include "engine/pipeline.h"
+#include "engine/memory/take.h"
+#include "engine/state/pipeline.h"
 #include "graph/param.h"
 
 /* ---- making -------------------------------------------------------------------------------- */
@@ -180,7 +181,6 @@ static gp_status grow_extras(gp_pipeline *p, int32_t stage, size_t bytes) {
   a->extras[1] = larger.own[1];
   a->received_extras = larger.received;
   a->extra_bytes = bytes;
-  for (int32_t i = 0; i < p->binding_count; i++) gp_binding_move(p->bindings[i]);
   return GP_OK;
 }
 
@@ -227,10 +227,14 @@ static gp_status make_halves(gp_pipeline *p, int32_t stage, const gp_layout_stag
   return GP_OK;
 }
 
-gp_status gp_arenas_grow(gp_pipeline *p) {
+gp_status gp_arenas_grow(gp_pipeline *p, bool *moved) {
+  *moved = false;
   for (int32_t s = 0; s < p->stage_count; s++) {
     const gp_layout_stage *wanted = &p->layout.stages[s];
-    if (wanted->extras > p->arenas[s].extra_bytes) GP_TRY(grow_extras(p, s, wanted->extras));
+    if (wanted->extras > p->arenas[s].extra_bytes) {
+      GP_TRY(grow_extras(p, s, wanted->extras));
+      *moved = true;
+    }
     if (wanted->packed > p->arenas[s].packed_bytes) GP_TRY(grow_packed(p, s, wanted->packed));
     if (wanted->halves && !p->arenas[s].halves) GP_TRY(make_halves(p, s, wanted));
   }

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/tensor.h"
-#include "engine/pipeline.h"
+#include "engine/state/pipeline.h"
 
 /* Grows with every write of the script to a value of the stage. */
 static uint64_t count_writes(const gp_pipeline *p, int32_t stage) {

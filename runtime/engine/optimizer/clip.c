@@ -9,7 +9,8 @@
 #include <math.h>
 
 #include "engine/optimizer/optimizer.h"
-#include "engine/pipeline.h"
+#include "engine/state/pipeline.h"
+#include "engine/watch/jobs.h"
 #include "gpipe/optimizer.h"
 #include "graph/param.h"
 

@@ -7,8 +7,10 @@
 #include "base/tensor.h"
 #include "engine/memory/halves.h"
 #include "engine/optimizer/optimizer.h"
-#include "engine/pipeline.h"
-#include "engine/update/update.h"
+#include "engine/optimizer/skips.h"
+#include "engine/state/pipeline.h"
+#include "engine/watch/jobs.h"
+#include "engine/worker/worker.h"
 #include "graph/param.h"
 
 /* One update. */
@@ -255,7 +257,7 @@ gp_status gp_optimizer_step(gp_optimizer *o, const gp_optim_hyper *hyper, bool *
   atomic_store(&p->watch.given_up, 0); /* of an earlier run: here everybody waits */
   GP_TRY(gp_workers_run(p, update_device, &u));
   *skipped = atomic_load(&u.bad);
-  if (u.looks) GP_TRY(gp_norm_decide(p, !*skipped));
+  if (u.looks) GP_TRY(gp_skips_count(p, !*skipped));
   if (*skipped) return GP_OK;
   p->updates++;
   o->steps++;

@@ -2,13 +2,13 @@
  * is called and costs.
  *
  * What is told is settled when an instruction is recorded: its plan may be gone when it is read. */
+#include "engine/bind/bind.h"
+#include "engine/profile/recorder.h"
+#include "engine/state/pipeline.h"
+#include "engine/watch/report.h"
 #include "gpipe/profile.h"
 
 #include <stdio.h>
-
-#include "engine/pipeline.h"
-#include "engine/profile/recorder.h"
-#include "engine/watch/report.h"
 
 enum { WARM = 3 }; /* runs of a plan: launched, captured, replayed */
 

@@ -10,7 +10,6 @@
 
 #include "base/memory.h"
 #include "base/thread.h"
-#include "engine/worker/worker.h"
 
 enum { PAIRS = 15 }; /* of events that tell what two cost */
 

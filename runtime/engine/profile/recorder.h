@@ -11,7 +11,7 @@
 #ifndef GP_ENGINE_RECORDER_H
 #define GP_ENGINE_RECORDER_H
 
-#include "engine/run/run.h"
+#include "engine/state/pipeline.h"
 #include "gpipe/profile.h"
 
 typedef struct gp_record {

@@ -5,9 +5,9 @@
 #include <stdio.h>
 
 #include "base/tensor.h"
-#include "engine/pipeline.h"
 #include "engine/profile/recorder.h"
-#include "engine/run/execute.h"
+#include "engine/state/pipeline.h"
+#include "engine/watch/tags.h"
 #include "optim/optim.h"
 
 static gp_recorder *of(const gp_lane *lane) { return lane->recorder; }

@@ -5,9 +5,9 @@
  * link's affair. Of a run that is given up nobody asks for anything more: what is begun then would
  * be ordered behind nothing. */
 #include "base/thread.h"
-#include "engine/bind/links.h"
-#include "engine/pipeline.h"
 #include "engine/run/edge.h"
+#include "engine/state/pipeline.h"
+#include "engine/worker/worker.h"
 
 /* ---- before -------------------------------------------------------------------------------- */
 
@@ -57,7 +57,7 @@ static bool is_used(const gp_plan *plan, const gp_edge_use *use, const gp_task_r
 static gp_status await_uses(gp_worker *worker, const gp_task_run *r, bool early,
                             gp_edges_state *state) {
   const gp_run *run = &worker->pipeline->run;
-  const gp_bound_use *bound = gp_links_uses(run->binding, r->task);
+  const gp_bound_use *bound = gp_binding_uses(run->binding, r->task);
   bool ready = !atomic_load_explicit(&worker->pipeline->watch.given_up, memory_order_relaxed);
   *state = GP_EDGES_GIVEN_UP;
   bool waited = false;
@@ -68,7 +68,7 @@ static gp_status await_uses(gp_worker *worker, const gp_task_run *r, bool early,
     wait w = {.worker = worker,
               .use = use,
               .bound = &bound[u],
-              .turn = gp_links_turn_of(run->plan, r->task, u, &bound[u], r->micro)};
+              .turn = gp_binding_turn_of(run->plan, r->task, u, &bound[u], r->micro)};
     GP_TRY(try_use(&w, &ready));
     if (ready) continue;
     waited = true;
@@ -117,12 +117,12 @@ static void ring_makers(const gp_worker *worker, const gp_bound_channel *channel
 
 gp_status gp_edges_publish(gp_worker *worker, const gp_task_run *r) {
   const gp_run *run = &worker->pipeline->run;
-  const gp_bound_use *bound = gp_links_uses(run->binding, r->task);
+  const gp_bound_use *bound = gp_binding_uses(run->binding, r->task);
   gp_status first = GP_OK;
   for (int32_t u = 0; u < r->task->use_count; u++) {
     const gp_edge_use *use = &r->task->uses[u];
     if ((!use->publish && !use->release) || !is_used(run->plan, use, r)) continue;
-    gp_link_turn turn = gp_links_turn_of(run->plan, r->task, u, &bound[u], r->micro);
+    gp_link_turn turn = gp_binding_turn_of(run->plan, r->task, u, &bound[u], r->micro);
     if (use->publish) keep(publish(worker, bound[u].channel, bound[u].copy, turn), &first);
     if (!use->release) continue;
     keep(gp_link_release(bound[u].link, turn), &first);
@@ -136,6 +136,15 @@ gp_status gp_edges_publish(gp_worker *worker, const gp_task_run *r) {
 static const gp_bound_device *ends_of(const gp_worker *worker) {
   const gp_binding *binding = worker->pipeline->run.binding;
   return &binding->devices[worker->device];
+}
+
+/* Devices for which nothing rings are asked again after this many nanoseconds. */
+enum { NAP_NS = 20000, WAIT_NS = 100000000 };
+
+int64_t gp_edges_idle(gp_worker *worker) {
+  const gp_bound_device *device = ends_of(worker);
+  if (device->end_count) gp_edges_poll(worker);
+  return device->quiet ? NAP_NS : WAIT_NS;
 }
 
 /* A link that breaks fails the run before its first task: nobody knows what it lost. */

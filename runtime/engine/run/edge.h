@@ -22,6 +22,8 @@ gp_status gp_edges_publish(gp_worker *worker, const gp_task_run *r);
 /* Move on what waits in the links of the worker's device; returns the most that one of them has
  * left. */
 gp_link_left gp_edges_poll(gp_worker *worker);
+/* The same while the worker waits (gp_worker.idle). */
+int64_t gp_edges_idle(gp_worker *worker);
 /* The run is over for this device: wait until its links have sent what they have; after a failure,
  * until what they began is over. */
 gp_status gp_edges_finish(gp_worker *worker);

@@ -9,10 +9,11 @@
 
 #include "base/memory.h"
 #include "base/tensor.h"
-#include "engine/pipeline.h"
 #include "engine/profile/recorder.h"
 #include "engine/run/execute.h"
+#include "engine/state/pipeline.h"
 #include "engine/watch/report.h"
+#include "engine/watch/tags.h"
 #include "gpipe/process.h"
 #include "ops/cut.h"
 #include "ops/half/half.h"
@@ -65,18 +66,6 @@ static void bind_addresses(const execution *x) {
     bind_call(x, &x->program->instrs[n], &x->calls[n]);
 }
 
-/* The module that applied the op, "3.fc (Linear 256 -> 10)": what every failure names first. */
-static const char *label_of(const gp_program *program, const gp_instr *instr) {
-  return program->graph->labels[program->graph->nodes[instr->node].label];
-}
-
-/* Kernels know the numbers, this knows the layer: put it before their text. */
-static gp_status name_failure(const gp_program *program, const gp_instr *instr, gp_status status) {
-  char prefix[256];
-  snprintf(prefix, sizeof prefix, "%s", label_of(program, instr));
-  return gp_fail_prefix(status, prefix);
-}
-
 /* A group may be long: between its pieces, and the instructions of a chain, an interrupt is seen,
  * where it may end the run at all. */
 static bool is_interrupted(const void *context) {
@@ -98,7 +87,8 @@ static gp_status run_units(const execution *x, int32_t n, int64_t first, int64_t
                   .stop = is_interrupted,
                   .context = x};
   gp_status status = gp_half_run(gp_op_get(instr->op), &x->calls[n], span);
-  return status && status != GP_EINTERRUPT ? name_failure(x->program, instr, status) : status;
+  return status && status != GP_EINTERRUPT ? gp_instr_name_failure(x->program, instr, status)
+                                           : status;
 }
 
 static gp_status run_instr(const execution *x, int32_t n, int64_t piece, int member) {
@@ -150,12 +140,6 @@ static bool all_finite(const gp_arg *arg) {
   return true;
 }
 
-gp_status gp_execute_not_finite(const gp_program *program, const gp_instr *instr) {
-  bool backward = program->graph->nodes[instr->node].phase == GP_BACKWARD;
-  return gp_fail(GP_EFINITE, "%s: %s made a value that is not finite%s", label_of(program, instr),
-                 gp_op_name(instr->op), backward ? " in the backward pass" : "");
-}
-
 /* In order of the instructions, so that the first one that made such a value is named and not one
  * that it spread to. Reads everything once more: only with finite = true. */
 static gp_status check_finite(const execution *x) {
@@ -163,7 +147,7 @@ static gp_status check_finite(const execution *x) {
     const gp_call *call = &x->calls[n];
     for (int k = 0; k < call->n_out; k++)
       if (!all_finite(&call->out[k]))
-        return gp_execute_not_finite(x->program, &x->program->instrs[n]);
+        return gp_instr_not_finite(x->program, &x->program->instrs[n]);
   }
   return GP_OK;
 }
@@ -216,7 +200,7 @@ static gp_status run_phases(const execution *x, int32_t n) {
   const gp_place shared = {.base = GP_BASE_TEMP, .offset = offset};
   const gp_half_room room = {address(worker, shared), worker->scratch, worker->scratch_bytes};
   gp_status status = gp_half_run_phases(gp_op_get(instr->op), &x->calls[n], &worker->lane, room);
-  return status ? name_failure(x->program, instr, status) : GP_OK;
+  return status ? gp_instr_name_failure(x->program, instr, status) : GP_OK;
 }
 
 static gp_status run_group(execution *x) {
@@ -268,30 +252,6 @@ static gp_status run_timed(void *context) {
 
 /* ---- whole ops ------------------------------------------------------------------------------- */
 
-/* Tags have 32 bits: the task, the instruction, and the kind of fault. */
-static uint32_t tag_of(const execution *x, int32_t instr, bool finite) {
-  return (uint32_t)x->task << x->binding->tag_bits | (uint32_t)instr << 1 | (uint32_t)finite;
-}
-
-/* The reverse. */
-gp_tag gp_tag_read(const gp_binding *binding, int32_t device, uint32_t tag) {
-  int32_t bits = binding->tag_bits;
-  return (gp_tag){.task = binding->plan->first[device] + (int32_t)(tag >> bits),
-                  .instr = (int32_t)(tag & ((1u << bits) - 1)) >> 1,
-                  .finite = tag & 1};
-}
-
-/* Of instruction and kind. */
-int32_t gp_tag_bits(const gp_plan *plan) {
-  int32_t most = 1, bits = 1;
-  for (int32_t t = 0; t < plan->first[plan->device_count]; t++) {
-    const gp_program *program = plan->tasks[t].program;
-    if (program && program->instr_count > most) most = program->instr_count;
-  }
-  while (most >> bits) bits++;
-  return bits + 1;
-}
-
 /* Everything that was made is looked at, the first instruction first: the word keeps the smallest
  * tag. */
 static gp_status enqueue_checks(const execution *x, int32_t n) {
@@ -299,7 +259,8 @@ static gp_status enqueue_checks(const execution *x, int32_t n) {
   const gp_call *call = &x->calls[n];
   for (int k = 0; k < call->n_out; k++)
     if (gp_dtype_is_float(call->out[k].meta->dtype))
-      GP_TRY(lane->work->check_finite(lane, &call->out[k], x->fault, tag_of(x, n, true)));
+      GP_TRY(lane->work->check_finite(lane, &call->out[k], x->fault,
+                                      gp_tag_of(x->binding, x->task, n, true)));
   return GP_OK;
 }
 
@@ -320,9 +281,9 @@ static gp_status enqueue_op(const execution *x, int32_t n) {
                        .call = &x->calls[n],
                        .scratch = x->binding->devices[x->worker->device].scratch,
                        .fault = x->fault,
-                       .tag = tag_of(x, n, false)};
+                       .tag = gp_tag_of(x->binding, x->task, n, false)};
   gp_status status = lane->work->launch(lane, &call);
-  if (status) return name_failure(x->program, instr, status);
+  if (status) return gp_instr_name_failure(x->program, instr, status);
   if (x->worker->spoil) GP_TRY(enqueue_spoiling(x, n));
   return x->worker->pipeline->finite ? enqueue_checks(x, n) : GP_OK;
 }

@@ -4,48 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "engine/pipeline.h"
-
-/* The text is written before the order is published, because who sees the order skips its tasks. */
-static void note_failure(gp_run *run, int64_t order, gp_status status, const char *text) {
-  if (order >= atomic_load(&run->failed_order)) return;
-  run->status = status;
-  snprintf(run->text, sizeof run->text, "%s", text);
-  atomic_store_explicit(&run->failed_order, order, memory_order_release);
-}
-
-/* Called by workers: the smallest order wins, whoever comes first. */
-void gp_run_fail(gp_run *run, int64_t order, gp_status status, const char *text) {
-  pthread_mutex_lock(&run->failure_lock);
-  note_failure(run, order, status, text);
-  pthread_mutex_unlock(&run->failure_lock);
-  gp_run_progress(run);
-}
-
-bool gp_run_interrupt(gp_run *run) {
-  pthread_mutex_lock(&run->failure_lock);
-  bool stops = !run->committed;
-  if (stops) note_failure(run, -1, GP_EINTERRUPT, "interrupted");
-  pthread_mutex_unlock(&run->failure_lock);
-  if (stops) gp_run_progress(run);
-  return stops;
-}
-
-/* The lock decides between a failure and the updates: either every stage sees the one or makes the
- * other. */
-bool gp_run_commit(gp_run *run) {
-  pthread_mutex_lock(&run->failure_lock);
-  run->committed = run->committed || atomic_load(&run->failed_order) == INT64_MAX;
-  bool committed = run->committed;
-  pthread_mutex_unlock(&run->failure_lock);
-  return committed;
-}
-
-void gp_run_spoil(gp_run *run, int64_t group) {
-  pthread_mutex_lock(&run->failure_lock);
-  if (group < run->spoilt) run->spoilt = group;
-  pthread_mutex_unlock(&run->failure_lock);
-}
+#include "engine/run/run.h"
+#include "engine/state/pipeline.h"
 
 /* The partial sums of the micro-batches, added in ascending order.
  *
@@ -91,11 +51,12 @@ gp_status gp_run_save_buffers(gp_pipeline *p) { return copy_buffers(p, true); }
 /* Updates of a run that failed cannot be taken back. Are all stages as many ahead, and by none that
  * was made with what failed? Buffers are not: they are what they were before the run. */
 static bool is_even(const gp_pipeline *p) {
-  int64_t updates = p->arenas[0].updates;
+  int64_t updates = p->run.stages[0].updates;
   for (int32_t s = 0; s < p->stage_count; s++) {
-    const gp_arena *a = &p->arenas[s];
-    if (a->torn || a->updates != updates || (updates && a->buffer_bytes)) return false;
-    if (a->updates > p->run.spoilt) return false;
+    const gp_stage_run *made = &p->run.stages[s];
+    if (made->torn || made->updates != updates) return false;
+    if (updates && p->arenas[s].buffer_bytes) return false;
+    if (made->updates > p->run.spoilt) return false;
   }
   return true;
 }
@@ -105,7 +66,7 @@ static bool is_even(const gp_pipeline *p) {
 static int64_t updates_made(const gp_pipeline *p) {
   int64_t most = 0;
   for (int32_t s = 0; s < p->stage_count; s++) {
-    int64_t made = p->arenas[s].updates - p->arenas[s].skipped;
+    int64_t made = p->run.stages[s].updates - p->run.stages[s].skipped;
     if (made > most) most = made;
   }
   return p->overflow ? 0 : most;
@@ -124,7 +85,7 @@ static void count_steps(gp_pipeline *p, int64_t steps) {
 static void undo(gp_pipeline *p, bool training) {
   if (training) gp_pipeline_zero_grad(p);
   p->broken = p->broken || !is_even(p);
-  if (!p->broken && p->arenas[0].updates) count_steps(p, p->arenas[0].updates);
+  if (!p->broken && p->run.stages[0].updates) count_steps(p, p->run.stages[0].updates);
 }
 
 /* On the script's thread, after every worker is done. */

@@ -4,11 +4,10 @@
  * here, so that one program serves every version of the weights and both copies of a stage.
  */
 #include "base/tensor.h"
-#include "engine/bind/links.h"
 #include "engine/bind/step_links.h"
 #include "engine/intake/intake.h"
-#include "engine/pipeline.h"
 #include "engine/run/frame.h"
+#include "engine/state/pipeline.h"
 
 /* What this micro-batch keeps for later tasks. A stream takes slots in turn; otherwise they are
  * coloured. */
@@ -62,13 +61,13 @@ static void bind_weights(gp_worker *worker, const gp_binding *binding, const gp_
 static void bind_edges(gp_worker *worker, const gp_binding *binding, const gp_task *task,
                        int64_t micro) {
   const gp_plan *plan = binding->plan;
-  const gp_bound_use *bound = gp_links_uses(binding, task);
+  const gp_bound_use *bound = gp_binding_uses(binding, task);
   for (int32_t u = 0; u < task->use_count; u++) {
     int32_t edge = task->uses[u].edge;
     if (edge >= plan->edge_count) continue;
     char *address = bound[u].address;
     if (address && micro != task->micro) {
-      int64_t moved = gp_links_turn(plan, edge, micro).slot - bound[u].turn.slot;
+      int64_t moved = gp_binding_turn(plan, edge, micro).slot - bound[u].turn.slot;
       address += moved * (int64_t)plan->channels[edge].bytes;
     }
     worker->frame[gp_base_of_edge(plan->stage_count, edge)] = address;

@@ -9,7 +9,8 @@
 #include "base/memory.h"
 #include "base/tensor.h"
 #include "engine/optimizer/optimizer.h"
-#include "engine/pipeline.h"
+#include "engine/run/run.h"
+#include "engine/state/pipeline.h"
 
 /* ---- room ---------------------------------------------------------------------------------- */
 

@@ -6,7 +6,8 @@
  * updates of their own always make it anew.
  */
 #include "base/tensor.h"
-#include "engine/pipeline.h"
+#include "engine/run/weights.h"
+#include "engine/state/pipeline.h"
 
 /* Grows with every write of the script and every update. */
 static uint64_t state_of_weights(const gp_pipeline *p) {

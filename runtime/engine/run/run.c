@@ -11,15 +11,17 @@
 #include "base/thread.h"
 #include "engine/intake/intake.h"
 #include "engine/memory/halves.h"
-#include "engine/pipeline.h"
 #include "engine/run/edge.h"
 #include "engine/run/execute.h"
 #include "engine/run/frame.h"
 #include "engine/run/run.h"
 #include "engine/run/segment.h"
+#include "engine/state/pipeline.h"
 #include "engine/update/update.h"
+#include "engine/watch/fault.h"
 #include "engine/watch/guard.h"
 #include "engine/worker/marks.h"
+#include "engine/worker/worker.h"
 #include "gpipe/process.h"
 #include "schedule/schedule.h"
 
@@ -276,7 +278,10 @@ static void finish(gp_worker *worker, gp_run *run) {
 gp_status gp_run_device(gp_worker *worker, void *context) {
   gp_run *run = context;
   const gp_plan *plan = run->plan;
-  if (worker->device < plan->device_count) gp_frame_begin(worker);
+  if (worker->device < plan->device_count) {
+    worker->idle = gp_edges_idle;
+    gp_frame_begin(worker);
+  }
   for (uint32_t step = 0; worker->device < plan->device_count; step++) {
     set_phase(worker, GP_WORKER_AT_GATE);
     gp_worker_await(worker, &run->gate, step + 1);
@@ -289,6 +294,7 @@ gp_status gp_run_device(gp_worker *worker, void *context) {
     if (run->open) gp_run_progress(run);
   }
   if (worker->device < plan->device_count) finish(worker, run);
+  worker->idle = NULL;
   set_phase(worker, GP_WORKER_DONE);
   return GP_OK;
 }

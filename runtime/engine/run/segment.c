@@ -8,8 +8,11 @@
 
 #include <stdio.h>
 
-#include "engine/pipeline.h"
+#include "engine/bind/segments.h"
+#include "engine/intake/intake.h"
 #include "engine/run/edge.h"
+#include "engine/run/run.h"
+#include "engine/state/pipeline.h"
 #include "engine/watch/report.h"
 #include "engine/worker/marks.h"
 #include "schedule/schedule.h"

@@ -7,13 +7,19 @@
 #include <limits.h>
 
 #include "base/thread.h"
+#include "engine/bind/bind.h"
 #include "engine/bind/links.h"
 #include "engine/optimizer/optimizer.h"
-#include "engine/pipeline.h"
+#include "engine/optimizer/skips.h"
 #include "engine/profile/recorder.h"
 #include "engine/run/arguments.h"
-#include "engine/update/update.h"
+#include "engine/run/run.h"
+#include "engine/run/weights.h"
+#include "engine/state/pipeline.h"
+#include "engine/watch/jobs.h"
 #include "engine/watch/report.h"
+#include "engine/watch/watchdog.h"
+#include "engine/worker/worker.h"
 #include "gpipe/process.h"
 
 enum { WAIT_NS = 100000000 };
@@ -52,9 +58,9 @@ static gp_status begin_run(gp_pipeline *p, const gp_plan *plan, bool backward_ha
   run->first_update = p->optimizer ? gp_optimizer_steps(p->optimizer) : 0;
   for (int32_t d = 0; d < p->device_count; d++) atomic_store(&p->workers[d].ranges_done, 0);
   for (int32_t s = 0; s < p->stage_count; s++) {
-    p->arenas[s].updates = 0;
-    p->arenas[s].skipped = 0;
-    p->arenas[s].torn = false;
+    p->run.stages[s].updates = 0;
+    p->run.stages[s].skipped = 0;
+    p->run.stages[s].torn = false;
   }
   atomic_store(&run->gate, 0);
   atomic_store(&run->losses, 0);
@@ -102,11 +108,6 @@ gp_status gp_pipeline_run(gp_pipeline *p, gp_plan *plan, const gp_run_args *args
 }
 
 /* ---- streams ------------------------------------------------------------------------------- */
-
-void gp_run_progress(gp_run *run) {
-  atomic_fetch_add(&run->progress, 1);
-  gp_wake_word(&run->progress, INT_MAX);
-}
 
 /* The gate counts mini-batches instead of handing out jobs: a worker that is late finds it open and
  * goes on without a word to anybody. Those that wait at it are woken. */
@@ -179,7 +180,7 @@ gp_status gp_pipeline_submit(gp_pipeline *p, gp_plan *plan, const gp_run_args *a
   if (gp_run_failed(run) || gp_interrupt_pending()) return end_stream(p);
   int64_t repeats, known = plan->ranges.known[gp_plan_range(plan, step, &repeats)];
   run->known = known + repeats * (plan->step_micros / gp_run_group(plan));
-  return gp_run_is_stuck(p) ? gp_pipeline_drain(p) : GP_OK;
+  return gp_skips_are_stuck(p) ? gp_pipeline_drain(p) : GP_OK;
 }
 
 gp_status gp_pipeline_drain(gp_pipeline *p) {
@@ -193,7 +194,7 @@ gp_status gp_pipeline_drain(gp_pipeline *p) {
   for (int32_t i = 0; i < run->batch_room; i++) gp_minibatch_release(&run->batches[i]);
   gp_record_close(p);
   GP_TRY(status);
-  return run->status ? gp_fail_text(run->status, run->text) : gp_norm_decide_stream(p);
+  return run->status ? gp_fail_text(run->status, run->text) : gp_skips_end_stream(p);
 }
 
 const gp_plan *gp_pipeline_stream(const gp_pipeline *p) { return p->run.open ? p->run.plan : NULL; }

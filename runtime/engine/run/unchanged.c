@@ -6,7 +6,8 @@
  * input gradients read weights.
  */
 #include "base/tensor.h"
-#include "engine/pipeline.h"
+#include "engine/run/weights.h"
+#include "engine/state/pipeline.h"
 
 /* Remembers how often everything was written to so far. */
 void gp_unchanged_note(gp_pipeline *p, const gp_run_args *args) {

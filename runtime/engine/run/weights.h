@@ -8,12 +8,6 @@
 
 #include "gpipe/run.h"
 
-/* How often everything that backward reads again had been written to when forward read it. */
-typedef struct gp_seen {
-  uint64_t *params, inputs[GP_MAX_BATCH_TENSORS]; /* params: per parameter of the pipeline */
-  uint64_t updates;
-} gp_seen;
-
 /* Around a run without updates and streams that is no backward half. */
 void gp_prepared_begin(gp_pipeline *pipeline);
 void gp_prepared_end(gp_pipeline *pipeline);

@@ -9,10 +9,11 @@
 #include <math.h>
 
 #include "base/tensor.h"
-#include "engine/pipeline.h"
+#include "engine/bind/votes.h"
+#include "engine/optimizer/skips.h"
+#include "engine/state/pipeline.h"
 #include "engine/update/scaling.h"
 #include "engine/update/update.h"
-#include "engine/update/vote.h"
 
 /* ---- a stage's part ------------------------------------------------------------------------ */
 
@@ -51,46 +52,6 @@ static double clip_factor(const gp_pipeline *p, double unscale) {
   return norm > max ? max / (norm + 1e-6) : 1;
 }
 
-static gp_status fail_stuck(void) {
-  return gp_fail(GP_EFINITE,
-                 "the gradients of %d steps in a row are not finite, so that nothing was "
-                 "updated: a smaller learning rate or clipping may help; finite = true "
-                 "names the layer that makes them",
-                 (int)GP_SKIPS_MOST);
-}
-
-gp_status gp_norm_decide(gp_pipeline *p, bool finite) {
-  gp_skips *skips = &p->skips;
-  if (p->check == GP_FINITE_RAISE && !finite)
-    return gp_fail(GP_EFINITE,
-                   "the gradients of this step are not finite, so that nothing was updated");
-  skips->row = finite ? 0 : skips->row + 1;
-  skips->total += !finite;
-  if (skips->row < GP_SKIPS_MOST) return GP_OK;
-  skips->row = 0;
-  return fail_stuck();
-}
-
-/* The stages count for themselves: read while they run by who wants to stop them in time. */
-bool gp_run_is_stuck(const gp_pipeline *p) {
-  for (int32_t s = 0; s < p->stage_count; s++)
-    if (atomic_load(&((gp_pipeline *)p)->arenas[s].row) >= GP_SKIPS_MOST) return true;
-  return false;
-}
-
-gp_status gp_norm_decide_stream(gp_pipeline *p) {
-  int64_t most = 0;
-  bool stuck = gp_run_is_stuck(p);
-  for (int32_t s = 0; s < p->stage_count; s++) {
-    gp_arena *a = &p->arenas[s];
-    if (a->skipped > most) most = a->skipped;
-    if (stuck) atomic_store(&a->row, 0);
-    a->skipped = 0;
-  }
-  p->skips.total += most;
-  return stuck ? fail_stuck() : GP_OK;
-}
-
 gp_status gp_norm_settle(gp_pipeline *p, gp_verdict *v) {
   bool finite = true;
   for (int32_t s = 0; s < p->stage_count; s++)
@@ -101,7 +62,7 @@ gp_status gp_norm_settle(gp_pipeline *p, gp_verdict *v) {
     GP_TRY(gp_scaling_settle(p, finite));
   } else if (p->check != GP_FINITE_IGNORE) {
     p->overflow = !finite;
-    GP_TRY(gp_norm_decide(p, finite));
+    GP_TRY(gp_skips_count(p, finite));
   }
   v->overflow = p->overflow;
   if (!p->overflow) v->clip = clip_factor(p, v->unscale);

@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-#include "engine/pipeline.h"
+#include "engine/state/pipeline.h"
 
 /* Gradients of zero would let it grow for ever. */
 static const double largest = 0x1p40;

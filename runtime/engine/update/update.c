@@ -9,9 +9,11 @@
 #include "base/memory.h"
 #include "base/tensor.h"
 #include "engine/bind/step_links.h"
+#include "engine/bind/votes.h"
 #include "engine/memory/halves.h"
 #include "engine/optimizer/optimizer.h"
-#include "engine/pipeline.h"
+#include "engine/optimizer/skips.h"
+#include "engine/state/pipeline.h"
 #include "engine/update/update.h"
 #include "engine/update/vote.h"
 
@@ -120,22 +122,24 @@ gp_status gp_update_resume(gp_pipeline *p, int32_t stage, int32_t copy) {
 /* ---- updates ------------------------------------------------------------------------------- */
 
 /* Where no stage waits for another each looks at its own gradients. */
-static gp_status look(gp_worker *worker, gp_arena *arena, bool *skip) {
-  const gp_pipeline *p = worker->pipeline;
+static gp_status look(gp_worker *worker, int32_t stage, bool *skip) {
+  gp_pipeline *p = worker->pipeline;
+  gp_gradients *list = &p->arenas[stage].gradients;
+  gp_stage_run *made = &p->run.stages[stage];
   *skip = false;
   if (p->check == GP_FINITE_IGNORE) return GP_OK;
-  GP_TRY(gp_gradients_look(&arena->gradients));
-  *skip = !gp_gradients_are_finite(&arena->gradients);
-  if (*skip && p->check == GP_FINITE_RAISE) return gp_norm_decide(worker->pipeline, false);
-  arena->row = *skip ? arena->row + 1 : 0;
-  arena->skipped += *skip;
+  GP_TRY(gp_gradients_look(list));
+  *skip = !gp_gradients_are_finite(list);
+  if (*skip && p->check == GP_FINITE_RAISE) return gp_skips_count(p, false);
+  made->row = *skip ? made->row + 1 : 0;
+  made->skipped += *skip;
   return GP_OK;
 }
 
-/* Of a stream: its own sums and its own decision. */
+/* In a stream a stage has its own sums and makes its own decision. */
 static gp_status prepare_alone(gp_worker *worker, const gp_plan *plan, int32_t stage, bool *skip) {
   GP_TRY(add_tied(worker, plan, stage));
-  return look(worker, &worker->pipeline->arenas[stage], skip);
+  return look(worker, stage, skip);
 }
 
 /* An update that is left out counts as none, so that moments are corrected for those that were
@@ -143,10 +147,11 @@ static gp_status prepare_alone(gp_worker *worker, const gp_plan *plan, int32_t s
 static gp_status apply(gp_worker *worker, const gp_run *run, const gp_task *task, int64_t micro) {
   gp_pipeline *p = worker->pipeline;
   gp_arena *arena = &p->arenas[task->stage];
+  gp_stage_run *made = &p->run.stages[task->stage];
   const gp_optim_hyper *hyper = gp_run_minibatch(run, micro)->hyper;
-  int64_t step = run->first_update + arena->updates - arena->skipped + 1;
+  int64_t step = run->first_update + made->updates - made->skipped + 1;
   gp_status status = gp_optimizer_update(p->optimizer, worker, task->stage, hyper, step);
-  arena->torn = status != GP_OK;
+  made->torn = status != GP_OK;
   GP_TRY(status);
   if (!worker->spoil || !arena->values[0]) return GP_OK;
   gp_halves_spoil(arena);
@@ -185,7 +190,7 @@ static gp_status update_stage(gp_worker *worker, const gp_run *run, const gp_tas
   GP_TRY(stash(worker, run, task, micro));
   if (gp_plan_streams(plan)) GP_TRY(prepare_alone(worker, plan, task->stage, &skip));
   if (!skip) GP_TRY(apply(worker, run, task, micro));
-  p->arenas[task->stage].updates++;
+  p->run.stages[task->stage].updates++;
   return begin_next(p, plan, task);
 }
 

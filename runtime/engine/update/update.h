@@ -7,7 +7,7 @@
 #ifndef GP_ENGINE_UPDATE_H
 #define GP_ENGINE_UPDATE_H
 
-#include "engine/run/run.h"
+#include "engine/state/pipeline.h"
 
 /* update.c */
 /* Run a task that ends a mini-batch (gp_act_ends); a stage's on the device of its first copy. */
@@ -28,14 +28,5 @@ bool gp_norm_needs_squares(const gp_pipeline *pipeline);
 gp_status gp_norm_stage(gp_pipeline *pipeline, int32_t stage);
 gp_status gp_norm_settle(gp_pipeline *pipeline, gp_verdict *verdict);
 gp_status gp_norm_clip(const gp_pipeline *pipeline, int32_t stage, const gp_verdict *verdict);
-/* Count an update that is made, or left out. Errors: GP_EFINITE where that is refused, or too many
- * follow each other. */
-gp_status gp_norm_decide(gp_pipeline *pipeline, bool finite);
-
-/* Of a stream, whose stages decide for themselves: has one of them left out too many updates in a
- * row? When it is over: count those that were left out. Errors: GP_EFINITE where they were too
- * many. */
-bool gp_run_is_stuck(const gp_pipeline *pipeline);
-gp_status gp_norm_decide_stream(gp_pipeline *pipeline);
 
 #endif

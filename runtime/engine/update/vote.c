@@ -3,51 +3,8 @@
 
 #include <string.h>
 
-#include "base/memory.h"
-#include "engine/bind/step_links.h"
-#include "engine/pipeline.h"
+#include "engine/bind/votes.h"
 #include "engine/update/update.h"
-
-/* ---- memory -------------------------------------------------------------------------------- */
-
-static int32_t device_of(const gp_plan *plan, int32_t stage) {
-  return plan->placement[gp_plan_holder(plan, stage, 0)];
-}
-
-static gp_status make_vote(gp_binding *b, int32_t device) {
-  const gp_pipeline *p = b->pipeline;
-  size_t sums = 0;
-  for (int32_t s = 0; s < p->stage_count; s++) {
-    if (device_of(b->plan, s) != device) continue;
-    b->vote_at[s] = sums;
-    sums += (size_t)p->arenas[s].gradients.count;
-  }
-  b->vote_bytes[device] = sizeof(gp_vote) + sums * sizeof(double);
-  return gp_alloc(b->vote_bytes[device], (void **)&b->votes[device]);
-}
-
-gp_status gp_votes_new(gp_binding *b) {
-  size_t devices = (size_t)b->plan->device_count;
-  if (!b->plan->decides) return GP_OK;
-  GP_TRY(gp_alloc(sizeof *b->verdict, (void **)&b->verdict));
-  GP_TRY(gp_alloc_array(devices, sizeof *b->votes, (void **)&b->votes));
-  GP_TRY(gp_alloc_array(devices, sizeof *b->heard, (void **)&b->heard));
-  GP_TRY(gp_alloc_array(devices, sizeof *b->vote_bytes, (void **)&b->vote_bytes));
-  GP_TRY(gp_alloc_array((size_t)b->plan->stage_count, sizeof *b->vote_at, (void **)&b->vote_at));
-  for (int32_t d = 0; d < b->plan->device_count; d++) GP_TRY(make_vote(b, d));
-  return GP_OK;
-}
-
-void gp_votes_free(gp_binding *b) {
-  for (int32_t d = 0; b->votes && d < b->plan->device_count; d++) gp_free(b->votes[d]);
-  gp_free(b->votes);
-  gp_free(b->heard);
-  gp_free(b->vote_bytes);
-  gp_free(b->vote_at);
-  gp_free(b->verdict);
-}
-
-size_t gp_vote_bytes(const gp_binding *b, int32_t device) { return b->vote_bytes[device]; }
 
 /* ---- votes --------------------------------------------------------------------------------- */
 
@@ -57,21 +14,10 @@ gp_status gp_vote_cast(const gp_worker *worker, const gp_run *run) {
   vote->failed = atomic_load(&((gp_run *)run)->failed_order);
   for (int32_t s = 0; run->plan->joined && s < run->plan->stage_count; s++) {
     const gp_gradients *list = &worker->pipeline->arenas[s].gradients;
-    if (device_of(run->plan, s) == worker->device && list->count)
+    if (run->plan->placement[gp_plan_holder(run->plan, s, 0)] == worker->device && list->count)
       memcpy(vote->sums + b->vote_at[s], list->sums, (size_t)list->count * sizeof(double));
   }
   return GP_OK;
-}
-
-void gp_votes_listen(gp_binding *b) {
-  for (int32_t d = 0; b->votes && d < b->plan->device_count; d++) {
-    const char *sent = gp_step_address(b, GP_STEP_VOTE, d, gp_plan_decider(b->plan));
-    b->heard[d] = sent ? (const gp_vote *)sent : b->votes[d];
-  }
-}
-
-const double *gp_vote_sums(const gp_binding *b, int32_t stage) {
-  return b->heard[device_of(b->plan, stage)]->sums + b->vote_at[stage];
 }
 
 /* ---- the verdict --------------------------------------------------------------------------- */
@@ -91,9 +37,4 @@ gp_status gp_vote_decide(gp_worker *worker, gp_run *run) {
   if (run->plan->joined) GP_TRY(gp_norm_settle(worker->pipeline, verdict));
   verdict->goes = true;
   return GP_OK;
-}
-
-const gp_verdict *gp_vote_verdict(const gp_binding *b, int32_t device) {
-  const char *sent = gp_step_address(b, GP_STEP_VERDICT, 0, device);
-  return sent ? (const gp_verdict *)sent : b->verdict;
 }

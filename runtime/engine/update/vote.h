@@ -1,40 +1,15 @@
 /* engine/update/vote.h - whether and how all stages are updated: every device votes, one decides.
  *
  * This is a two-phase commit: a stage is updated only after every device has reported that its part
- * of the mini-batch succeeded, so a failure anywhere leaves all stages as they were. Votes and
- * verdict are step edges (plan/edge/step_edges.h), in memory of the host. */
+ * of the mini-batch succeeded, so a failure anywhere leaves all stages as they were. */
 #ifndef GP_ENGINE_VOTE_H
 #define GP_ENGINE_VOTE_H
 
-#include "engine/run/run.h"
-
-/* One device's report. */
-struct gp_vote {
-  int64_t failed; /* order of the earliest failure that the device knows; INT64_MAX: none */
-  double sums[];  /* per gradient of its stages, stage by stage: see gp_gradients */
-};
-
-/* What becomes of the gradients of all stages. */
-struct gp_verdict {
-  int32_t goes;         /* all votes say so: stages are updated */
-  int32_t overflow;     /* but the gradients are not finite: they are left out */
-  double unscale, clip; /* two factors for them, applied one after the other; 1: none */
-};
-
-/* Make the memory of the votes and the verdict; when there are links, look up where the deciding
- * device gets the votes. */
-gp_status gp_votes_new(gp_binding *binding);
-void gp_votes_listen(gp_binding *binding);
-void gp_votes_free(gp_binding *binding);
-size_t gp_vote_bytes(const gp_binding *binding, int32_t device);
+#include "engine/bind/votes.h"
 
 /* Tasks VOTE and DECIDE; also after a failure, which is what they report then. Errors: GP_EFINITE
  * where gradients have to be finite. */
 gp_status gp_vote_cast(const gp_worker *worker, const gp_run *run);
 gp_status gp_vote_decide(gp_worker *worker, gp_run *run);
-/* The verdict as a device has got it. */
-const gp_verdict *gp_vote_verdict(const gp_binding *binding, int32_t device);
-/* The sums that the deciding device was sent for the gradients of a stage. */
-const double *gp_vote_sums(const gp_binding *binding, int32_t stage);
 
 #endif

@@ -15,7 +15,7 @@
 
 #include "base/numbers/number.h"
 #include "base/thread.h"
-#include "engine/pipeline.h"
+#include "engine/state/pipeline.h"
 #include "gpipe/process.h"
 #include "gpipe/schedule.h"
 

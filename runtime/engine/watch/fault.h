@@ -16,34 +16,7 @@
 #ifndef GP_ENGINE_FAULT_H
 #define GP_ENGINE_FAULT_H
 
-#include <stdatomic.h>
-
-#include "base/status.h"
-
-enum { GP_FAULT_RULES = 64 };
-
-typedef enum gp_fault_kind {
-  GP_FAULT_FAIL,
-  GP_FAULT_HANG,
-  GP_FAULT_SLEEP,
-  GP_FAULT_NAN
-} gp_fault_kind;
-
-/* Where an action is; in a rule -1 matches all. */
-typedef struct gp_fault_place {
-  int32_t device, stage, step, micro, op; /* op: gp_act */
-} gp_fault_place;
-
-typedef struct gp_fault {
-  gp_fault_place place;
-  gp_fault_kind kind;
-  int64_t ns; /* GP_FAULT_SLEEP */
-} gp_fault;
-
-typedef struct gp_faults {
-  int32_t count;
-  gp_fault rules[GP_FAULT_RULES];
-} gp_faults;
+#include "engine/state/watch.h"
 
 /* Parse GPIPE_FAULT's text (NULL or empty: none). Errors: GP_EINVAL names the rule and the
  * field. */

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "engine/pipeline.h"
+#include "engine/state/pipeline.h"
 #include "plan/edge/step_edges.h"
 #include "plan/touches.h"
 

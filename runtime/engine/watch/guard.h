@@ -8,7 +8,7 @@
 #ifndef GP_ENGINE_GUARD_H
 #define GP_ENGINE_GUARD_H
 
-#include "engine/run/run.h"
+#include "engine/state/run.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #define GP_GUARDS 1

@@ -9,8 +9,7 @@
 #include <stdio.h>
 
 #include "base/thread.h"
-#include "engine/bind/links.h"
-#include "engine/pipeline.h"
+#include "engine/state/pipeline.h"
 #include "engine/watch/report.h"
 #include "plan/edge/step_edges.h"
 #include "schedule/schedule.h"
@@ -85,15 +84,15 @@ static act look(const gp_pipeline *p, int32_t device) {
 
 /* The value was not published in its round. */
 static bool is_missing(const gp_binding *binding, const gp_task *task, int32_t u, int64_t micro) {
-  const gp_bound_use *bound = &gp_links_uses(binding, task)[u];
-  gp_link_turn turn = gp_links_turn_of(binding->plan, task, u, bound, micro);
+  const gp_bound_use *bound = &gp_binding_uses(binding, task)[u];
+  gp_link_turn turn = gp_binding_turn_of(binding->plan, task, u, bound, micro);
   return task->uses[u].wait && !gp_link_has(bound->link, turn);
 }
 
 /* The slot still holds a value that somebody has to read. */
 static bool is_taken(const gp_binding *binding, const gp_task *task, int32_t u, int64_t micro) {
-  const gp_bound_use *bound = &gp_links_uses(binding, task)[u];
-  gp_link_turn turn = gp_links_turn_of(binding->plan, task, u, bound, micro);
+  const gp_bound_use *bound = &gp_binding_uses(binding, task)[u];
+  gp_link_turn turn = gp_binding_turn_of(binding->plan, task, u, bound, micro);
   return task->uses[u].acquire &&
          atomic_load(&bound->channel->words[turn.slot].released) < turn.round * bound->parties;
 }

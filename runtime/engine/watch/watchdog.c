@@ -11,8 +11,9 @@
 
 #include "base/memory.h"
 #include "base/thread.h"
-#include "engine/pipeline.h"
+#include "engine/state/pipeline.h"
 #include "engine/watch/report.h"
+#include "engine/worker/worker.h"
 
 enum { DEVICE_TEXT = 512, REPORT_TEXT = 1024 };
 static const int64_t SECOND = 1000000000;
@@ -100,7 +101,7 @@ static int64_t patience(const gp_watch *w) {
 /* Only runs are watched: other jobs are short and wait for nobody. */
 bool gp_watch_check(gp_pipeline *p) {
   gp_watch *w = &p->watch;
-  if (p->job != gp_run_device) return false;
+  if (p->job_context != &p->run) return false;
   bool given_up = atomic_load(&w->given_up);
   if (!given_up && gp_interrupt_pending()) {
     if (!w->report[0]) gp_report_write(p, w->report, w->report_size);

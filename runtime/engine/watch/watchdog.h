@@ -6,21 +6,7 @@
 #ifndef GP_ENGINE_WATCHDOG_H
 #define GP_ENGINE_WATCHDOG_H
 
-#include <stdatomic.h>
-
-#include "base/status.h"
-#include "gpipe/pipeline.h"
-
-typedef struct gp_watch {
-  int64_t limit_ns; /* without progress; 0: for ever */
-  int64_t since;    /* when there was progress last */
-  uint64_t seen;    /* tasks begun and ended by then */
-  bool timed_out;   /* this run was given up by the watchdog */
-  bool lost;        /* a worker never came back: nothing may be run or given back any more */
-  char *report;     /* of the last run that was given up; "" before */
-  size_t report_size;
-  _Atomic uint32_t given_up; /* waiting is over: everybody passes through */
-} gp_watch;
+#include "engine/state/pipeline.h"
 
 gp_status gp_watch_new(gp_pipeline *pipeline, double seconds);
 void gp_watch_free(gp_pipeline *pipeline);

@@ -5,7 +5,6 @@
 #include "base/memory.h"
 #include "base/thread.h"
 #include "engine/worker/marks.h"
-#include "engine/worker/worker.h"
 
 /* Begin and end of each event, and one for the range: before the ring of events grows. */
 gp_status gp_marks_new(gp_worker *worker, size_t events) {

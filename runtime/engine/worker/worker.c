@@ -13,14 +13,12 @@
 
 #include "base/memory.h"
 #include "base/thread.h"
-#include "engine/pipeline.h"
-#include "engine/profile/recorder.h"
-#include "engine/run/edge.h"
+#include "engine/state/pipeline.h"
 #include "engine/worker/marks.h"
 #include "engine/worker/worker.h"
 #include "gpipe/device.h"
 
-enum { SPINS = 4000, WAIT_NS = 100000000, NAP_NS = 20000 };
+enum { SPINS = 4000, WAIT_NS = 100000000 };
 
 /* ---- waiting ------------------------------------------------------------------------------- */
 
@@ -36,17 +34,9 @@ static gp_status try_word(void *context, bool *ready) {
   return GP_OK;
 }
 
-/* What the device's links have to move on must not wait for the worker; jobs that are no runs have
- * no links. Where nothing rings the worker asks again soon; elsewhere the time-out is a belt: a
- * lost ring would cost a tenth of a second, not a hang. */
-static int64_t pause_of(gp_worker *worker) {
-  const gp_pipeline *p = worker->pipeline;
-  const gp_binding *binding = p->run.binding;
-  if (p->job != gp_run_device || worker->device >= binding->plan->device_count) return WAIT_NS;
-  const gp_bound_device *device = &binding->devices[worker->device];
-  if (device->end_count) gp_edges_poll(worker);
-  return device->quiet ? NAP_NS : WAIT_NS;
-}
+/* What a run has to move on must not wait for the worker. Where nothing rings, it asks again soon;
+ * elsewhere the time-out is a belt: a lost ring would cost a tenth of a second, not a hang. */
+static int64_t pause_of(gp_worker *worker) { return worker->idle ? worker->idle(worker) : WAIT_NS; }
 
 static int spins_of(const gp_pipeline *p) { return p->spin ? SPINS : 1; }
 
@@ -135,24 +125,6 @@ void gp_workers_begin(gp_pipeline *p, gp_job job, void *context) {
   gp_wake_word(&p->ticket, INT_MAX);
 }
 
-gp_status gp_workers_join(gp_pipeline *p) {
-  gp_watch_begin(p);
-  for (uint32_t done; (done = atomic_load(&p->finished)) < (uint32_t)p->device_count;) {
-    gp_wait_word(&p->finished, done, WAIT_NS);
-    if (gp_watch_check(p)) return gp_watch_lose(p);
-  }
-  for (int32_t d = 0; d < p->device_count; d++)
-    if (p->workers[d].job_status)
-      return gp_fail_text(p->workers[d].job_status, p->workers[d].job_text);
-  return GP_OK;
-}
-
-gp_status gp_workers_run(gp_pipeline *p, gp_job job, void *context) {
-  if (p->watch.lost) return gp_fail(GP_ESTATE, "the pipeline is lost: %s", p->run.text);
-  gp_workers_begin(p, job, context);
-  return gp_workers_join(p);
-}
-
 /* ---- starting and stopping ----------------------------------------------------------------- */
 
 /* Thread i of a device takes the i-th core from its first one on. What drives a queue waits most of
@@ -229,7 +201,6 @@ void gp_workers_free(gp_pipeline *p) {
   for (int32_t d = 0; p->workers && d < p->device_count; d++) {
     gp_worker *worker = &p->workers[d];
     gp_marks_free(worker);
-    gp_recorder_free(worker);
     gp_lane_close(&worker->lane);
     gp_free(worker->frame);
     gp_free(worker->scratch);
@@ -251,6 +222,11 @@ void gp_workers_abandon(gp_pipeline *p) {
     if (back) pthread_join(worker->thread, NULL);
     if (back) gp_lane_close(&worker->lane);
   }
+}
+
+void gp_worker_count(gp_worker *worker, size_t bytes, bool more) {
+  worker->taken = more ? worker->taken + bytes : worker->taken - bytes;
+  if (worker->taken > worker->most_taken) worker->most_taken = worker->taken;
 }
 
 /* An array that only ever grows; its contents do not matter. On failure the old one stays: other

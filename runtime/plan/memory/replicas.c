@@ -1,7 +1,7 @@
 /* plan/memory/replicas.c - constants that a stage reads: copies in the memory of its own device.
  *
  * Constants lie on the host. A stage whose device works in memory of its own gets copies when the
- * plan is bound (engine/memory/replicas.c).
+ * plan is bound (engine/bind/constants.c).
  */
 #include <stdlib.h>
 

@@ -36,8 +36,8 @@ enum {
 };
 
 /* The bases of an edge and of a constant, both numbered through the two sizes of micro-batches, and
- * of a crossing (plan/memory/layout.h), of a model that is cut into so many stages. They take turns,
- * because each kind grows after programs were built. */
+ * of a crossing (plan/memory/layout.h), of a model that is cut into so many stages. They take
+ * turns, because each kind grows after programs were built. */
 static inline int32_t gp_base_of_edge(int32_t stages, int32_t edge) {
   return GP_BASE_VALUE + 2 * stages + 3 * edge;
 }

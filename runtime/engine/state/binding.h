@@ -1,11 +1,11 @@
-/* engine/bind/binding.h - a plan joined with a pipeline: the memory that it wants, the
+/* engine/state/binding.h - a plan joined with a pipeline: the memory that it wants, the
  * links of its edges, and what its devices keep.
  *
  * Made before the first run of a plan and given back with it; runs allocate nothing. Addresses are
- * those of the plan's areas; NULL where it wants nothing.
- */
-#ifndef GP_ENGINE_BINDING_H
-#define GP_ENGINE_BINDING_H
+ * those of the plan's areas; an area that the plan does not want is NULL, so that reading it faults
+ * at once. */
+#ifndef GP_ENGINE_STATE_BINDING_H
+#define GP_ENGINE_STATE_BINDING_H
 
 #include <stdatomic.h>
 
@@ -86,13 +86,21 @@ typedef struct gp_binding {
   int32_t tag_bits;   /* of the tags of its ops (execute.h) */
 } gp_binding;
 
-/* Take all the memory that runs of the plan need. Ownership: the plan is taken where it
- * succeeds. */
-gp_status gp_bind(gp_pipeline *pipeline, gp_plan *plan, gp_binding **binding);
-/* Give it back, and free the plan. */
-void gp_unbind(gp_binding *binding);
-/* Memory of the pipeline has moved: look up its addresses again, and forget the captured
- * graphs. */
-void gp_binding_move(gp_binding *binding);
+/* The slot that a micro-batch takes on an edge, and how often it was used before. A step edge is
+ * used once in a run. */
+static inline gp_link_turn gp_binding_turn(const gp_plan *plan, int32_t edge, int64_t micro) {
+  if (edge >= plan->edge_count) return (gp_link_turn){0};
+  int64_t turn = gp_plan_turn(plan, edge, micro), slots = plan->channels[edge].slots;
+  return (gp_link_turn){(int32_t)(turn % slots), (uint32_t)(turn / slots)};
+}
+/* The same for a use of a task, which most often is known. */
+static inline gp_link_turn gp_binding_turn_of(const gp_plan *plan, const gp_task *task, int32_t u,
+                                              const gp_bound_use *bound, int64_t micro) {
+  return micro == task->micro ? bound->turn : gp_binding_turn(plan, task->uses[u].edge, micro);
+}
+/* The edges of a task, as many as it uses. */
+static inline const gp_bound_use *gp_binding_uses(const gp_binding *b, const gp_task *task) {
+  return b->uses + (task->uses - b->plan->uses);
+}
 
 #endif

@@ -1,8 +1,8 @@
-/* engine/memory/replicas.c - see replicas.h. */
-#include "engine/memory/replicas.h"
+/* engine/bind/constants.c - see constants.h. */
+#include "engine/bind/constants.h"
 
 #include "base/tensor.h"
-#include "engine/pipeline.h"
+#include "engine/state/pipeline.h"
 #include "graph/param.h"
 
 /* The storage of each constant, whole. */
@@ -24,7 +24,7 @@ static gp_status load_holder(const gp_binding *binding, int32_t holder, int k) {
   return GP_OK;
 }
 
-gp_status gp_replicas_load(const gp_binding *binding) {
+gp_status gp_constants_load(const gp_binding *binding) {
   for (int32_t h = 0; h < binding->plan->stage_count * binding->plan->copy_count; h++)
     for (int k = 0; k < 2; k++) GP_TRY(load_holder(binding, h, k));
   return GP_OK;

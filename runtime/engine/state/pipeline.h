@@ -1,25 +1,31 @@
-/* engine/pipeline.h - the running pipeline: one worker per device, one endless list of tasks.
+/* engine/state/pipeline.h - the running pipeline: one worker per device, one endless list of tasks.
+ *
+ * The rooms of the engine, from the top down (scripts/check_rooms.lua):
  *
  *   pipeline.c   parameters taken in, workers started and stopped, plans attached
- *   memory/      arenas of stages, and what they read of elsewhere
- *   bind/        a plan joined with its memory and links
- *   worker/      threads, jobs, waiting; when tasks ran
  *   run/         mini-batches given, the loop over tasks, what is left of a run
+ *   update/      what ends a mini-batch: sums, norms, votes, scales and updates of gradients
+ *   bind/        a plan joined with its memory and links
  *   intake/      how a device gets at mini-batches
- *   profile/     how long each instruction takes, on request
- *   update/      what ends a mini-batch: sums, norms, scales and updates of gradients
  *   optimizer/   moments and passes of an optimizer, and clipping by the script
- *   watch/       figures, reports, the watchdog, failures on request */
-#ifndef GP_ENGINE_PIPELINE_H
-#define GP_ENGINE_PIPELINE_H
+ *   profile/     how long each instruction takes, on request
+ *   watch/       figures, reports, the watchdog, the guard, failures on request
+ *   memory/      arenas of stages
+ *   worker/      threads, jobs, waiting; when tasks ran
+ *   state/       what the others work on: the pipeline, its arenas, bindings, runs and workers */
+#ifndef GP_ENGINE_STATE_PIPELINE_H
+#define GP_ENGINE_STATE_PIPELINE_H
 
-#include "engine/memory/arena.h"
-#include "engine/run/run.h"
-#include "engine/run/weights.h"
-#include "engine/watch/fault.h"
-#include "engine/watch/watchdog.h"
-#include "engine/worker/worker.h"
+#include "engine/state/arena.h"
+#include "engine/state/run.h"
+#include "engine/state/watch.h"
 #include "plan/memory/layout.h"
+
+/* How often everything that backward reads again had been written to when forward read it. */
+typedef struct gp_seen {
+  uint64_t *params, inputs[GP_MAX_BATCH_TENSORS]; /* params: per parameter of the pipeline */
+  uint64_t updates;
+} gp_seen;
 
 /* Updates that were left out, because gradients were not finite; `row`: one after the other until
  * now. */
@@ -93,13 +99,5 @@ static inline const gp_lane *gp_device_lane(const gp_pipeline *p, int32_t device
 static inline const gp_lane *gp_stage_lane(const gp_pipeline *p, int32_t stage, int32_t copy) {
   return gp_device_lane(p, p->placement[stage * p->copy_count + copy]);
 }
-
-gp_binding *gp_pipeline_binding(const gp_pipeline *pipeline, const gp_plan *plan); /* NULL: none */
-/* Memory of a lane, zeroed. What lies in the host's memory is taken from the lanes that copy from
- * there, where the pipeline has such: copies then hold nobody up. */
-bool gp_pipeline_pins(const gp_pipeline *pipeline, const gp_lane *lane);
-gp_status gp_pipeline_take(const gp_pipeline *pipeline, const gp_lane *lane, size_t bytes,
-                           void **memory);
-void gp_pipeline_give(const gp_pipeline *pipeline, const gp_lane *lane, void *memory, size_t bytes);
 
 #endif

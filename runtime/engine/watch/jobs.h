@@ -1,0 +1,12 @@
+/* engine/watch/jobs.h - jobs of all workers, under the eyes of the watchdog. */
+#ifndef GP_ENGINE_JOBS_H
+#define GP_ENGINE_JOBS_H
+
+#include "engine/state/pipeline.h"
+
+/* Run job on every worker and wait; the status is that of the lowest device that failed. */
+gp_status gp_workers_run(gp_pipeline *pipeline, gp_job job, void *context);
+/* Wait for a job that was begun (worker/worker.h). */
+gp_status gp_workers_join(gp_pipeline *pipeline);
+
+#endif
