@@ -21,6 +21,7 @@ environment.variables = {
   GPIPE_CPU_BF16 = { "emulate", "avx512", "amx" }, -- how CPU devices multiply bf16, where it runs
   GPIPE_CUDA_PLUGIN = true,             -- the file of the CUDA plugin
   GPIPE_FAULT = true,                   -- failures on request, for tests
+  GPIPE_GUARD_HIDE = true,              -- a missing access on request, for tests with the sanitizer
   GPIPE_FUSE = { "0", "1" },            -- 0: pipelines do not fuse ops
   GPIPE_GEMM = { "onednn", "plain" },   -- plain: matrix products without oneDNN
   GPIPE_GEMM_EPILOGUES = true,          -- which epilogues cuBLASLt is asked for

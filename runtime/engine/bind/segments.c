@@ -49,8 +49,8 @@ static bool is_inside(const gp_bound_use *bound) {
 }
 
 /* Does task t wait for another device? In training, slots are counted so that no maker waits for
- * one (plan/edge/capacity.c): the whole segment can ask for its slots before it is launched, but not
- * for one that it releases itself. */
+ * one (plan/edge/capacity.c): a segment asks for all its slots before it is launched, but not for
+ * one that it releases itself. */
 static bool waits(const cutter *c, int32_t t) {
   const gp_task *task = &c->binding->plan->tasks[t];
   const gp_bound_use *bound = gp_binding_uses(c->binding, task);
