@@ -63,7 +63,20 @@ static int pipeline_paths(lua_State *L) {
   return 1;
 }
 
+/* p:graphs(device) -> {count, tasks}: captured graphs of the plan, and the tasks in them */
+static int pipeline_graphs(lua_State *L) {
+  gp_lua_check_pipeline(L);
+  int device =
+      (int)gp_lua_check_int(L, 2, "graphs: the device", 0, gp_lua_pipeline_box(L)->devices - 1);
+  gp_graph_counts counts = gp_pipeline_graphs(gp_lua_check_pipeline(L), device);
+  lua_createtable(L, 0, 2);
+  gp_lua_set_int(L, "count", counts.graphs);
+  gp_lua_set_int(L, "tasks", counts.tasks);
+  return 1;
+}
+
 const luaL_Reg gp_lua_record_methods[] = {{"stats", pipeline_stats},
                                           {"events", pipeline_events},
                                           {"paths", pipeline_paths},
+                                          {"graphs", pipeline_graphs},
                                           {NULL, NULL}};

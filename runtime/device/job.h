@@ -29,11 +29,10 @@ typedef struct gp_lane_call {
  * pieces of ops, a queue takes one whole op after the other. */
 typedef struct gp_lane_job {
   void *context;
-  gp_status (*run)(void *context); /* run all of it, by ops->pieces */
+  gp_status (*run)(void *context);     /* run all of it, by ops->pieces */
+  gp_status (*enqueue)(void *context); /* enqueue all of it, by ops->launch */
   int32_t op_count;
-  void (*bind)(void *context);                     /* fill in addresses; a replay has them
-                                                    * already */
-  gp_status (*enqueue)(void *context, int32_t op); /* enqueue one op, by ops->launch */
+  bool ran; /* it has run before, so that it may be captured */
 } gp_lane_job;
 
 /* An update of parameters, as in optim/optim.h. Threads call `piece`, which updates elements first

@@ -69,6 +69,19 @@ gp_status gp_lane_take(const gp_lane *lane, void *to, const gp_lane *other, cons
 
 gp_status gp_lane_sync(const gp_lane *lane) { return lane->ops->sync(lane, GP_STREAM_COMPUTE); }
 
+gp_status gp_lane_capture(const gp_lane *lane, gp_status (*enqueue)(void *context), void *context,
+                          gp_lane_graph **graph) {
+  const gp_lane_graphs *graphs = lane->ops->graphs;
+  *graph = NULL;
+  GP_TRY(graphs->begin(lane));
+  gp_status status = enqueue(context);
+  GP_TRY(graphs->end(lane, graph));
+  if (!*graph || !status) return GP_OK;
+  graphs->free(*graph); /* the work stopped half-way */
+  *graph = NULL;
+  return status;
+}
+
 gp_status gp_lane_add(const gp_lane *lane, gp_dtype dtype, int64_t n, void *to, const void *from) {
   return lane->ops->add(lane, dtype, n, to, from);
 }

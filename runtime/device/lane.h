@@ -17,8 +17,8 @@
 typedef struct gp_lane gp_lane;
 /* An event in a lane's queue that others wait for. NULL if work is over before the call returns. */
 typedef struct gp_lane_event gp_lane_event;
-/* What a lane keeps of a job to run it faster the next time. NULL if that gains nothing. */
-typedef struct gp_lane_replay gp_lane_replay;
+/* Captured work, which one call launches again. */
+typedef struct gp_lane_graph gp_lane_graph;
 
 typedef struct gp_lane_options {
   int threads;
@@ -26,6 +26,16 @@ typedef struct gp_lane_options {
   int core_count;
   bool spin; /* threads may spin before they sleep */
 } gp_lane_options;
+
+/* Captured work, on the compute stream. What is enqueued there between begin and end is recorded in
+ * a graph and does not run; an event in a graph is recorded, or waited for, at each launch. end:
+ * NULL if this device cannot capture it; the work is lost then, and the stream is as before. */
+typedef struct gp_lane_graphs {
+  gp_status (*begin)(const gp_lane *lane);
+  gp_status (*end)(const gp_lane *lane, gp_lane_graph **graph);
+  gp_status (*launch)(const gp_lane *lane, gp_lane_graph *graph);
+  void (*free)(gp_lane_graph *graph);
+} gp_lane_graphs;
 
 /* The functions of one kind of lane. They enqueue work and return, except those marked "waits". */
 typedef struct gp_lane_ops {
@@ -68,16 +78,10 @@ typedef struct gp_lane_ops {
                        double *seconds);
 
   /* Work, in the order of its stream. prepare looks up what a launch would otherwise have to, and
-   * returns the scratch bytes that it needs. run: a job; with replay (optional) one whose addresses
-   * are the same as last time. */
+   * returns the scratch bytes that it needs. run: all ops of a job. */
   gp_status (*prepare)(const gp_lane *lane, gp_op op, const gp_call *call, size_t *scratch);
-  gp_status (*run)(const gp_lane *lane, const gp_lane_job *job, gp_lane_replay *replay);
-  gp_status (*replay_new)(const gp_lane *lane, gp_lane_replay **replay);
-  /* again: for the same job; the first run may be captured if `like` has run before */
-  gp_status (*replay_again)(const gp_lane *lane, const gp_lane_replay *like,
-                            gp_lane_replay **replay);
-  void (*replay_forget)(const gp_lane *lane, gp_lane_replay *replay); /* addresses have changed */
-  void (*replay_free)(const gp_lane *lane, gp_lane_replay *replay);
+  gp_status (*run)(const gp_lane *lane, const gp_lane_job *job);
+  const gp_lane_graphs *graphs; /* NULL: work is over at once, so there is nothing to capture */
   gp_status (*pieces)(const gp_lane *lane, int64_t count, gp_piece piece,
                       void *context); /* waits */
   gp_status (*launch)(const gp_lane *lane, const gp_lane_call *call);
@@ -133,6 +137,11 @@ gp_status gp_lane_take(const gp_lane *lane, void *to, const gp_lane *other, cons
                        size_t bytes);
 /* to += from, n elements of f32 or f64, both in the lane's memory. */
 gp_status gp_lane_add(const gp_lane *lane, gp_dtype dtype, int64_t n, void *to, const void *from);
+/* Capture what `enqueue` enqueues. *graph receives NULL if the device cannot capture it; then the
+ * caller enqueues it as usual, and what failed in `enqueue` fails again unless the capture was the
+ * cause. */
+gp_status gp_lane_capture(const gp_lane *lane, gp_status (*enqueue)(void *context), void *context,
+                          gp_lane_graph **graph);
 /* Wait for everything enqueued so far. */
 gp_status gp_lane_sync(const gp_lane *lane);
 

@@ -96,6 +96,13 @@ typedef struct gp_device_stats {
 void gp_pipeline_stats(const gp_pipeline *pipeline, int device, gp_device_stats *stats);
 /* The i-th way in which a device does work; false after the last. Threads: the script's. */
 bool gp_pipeline_path(const gp_pipeline *pipeline, int device, int i, gp_work_path *path);
+/* Captured graphs that a step launches on a device, and the tasks in them, by the plan that ran
+ * last, else by the newest. Both are 0 on devices whose work is over when a call returns, in
+ * streams, and before anything is planned. Threads: the script's. */
+typedef struct gp_graph_counts {
+  int graphs, tasks;
+} gp_graph_counts;
+gp_graph_counts gp_pipeline_graphs(const gp_pipeline *pipeline, int device);
 double gp_pipeline_seconds(const gp_pipeline *pipeline); /* wall time */
 /* One action of the last run; seconds from its begin. wait: when the device began to wait for
  * it. */

@@ -15,9 +15,13 @@ local machine = require "gpipe.machine"
 ---@field why? string why a faster path was not taken
 ---@field count integer how often it was chosen
 
+---@class gpipe.Graphs
+---@field count integer captured graphs that a step of the last plan launches; 0 on a CPU
+---@field tasks integer the tasks that are in them
+
 ---@class gpipe.Description
 ---@field text string all of it, as tostring gives it
----@field devices {name: string, paths: gpipe.Path[]}[]
+---@field devices {name: string, paths: gpipe.Path[], graphs: gpipe.Graphs}[]
 ---@field libraries gpipe.Library[] the libraries of GPUs; empty if the pipeline is on CPUs only
 
 local function path_line(path)
@@ -25,11 +29,18 @@ local function path_line(path)
   return ("    %d x %s %s: %s%s"):format(path.count, path.kind, path.shape, path.path, why)
 end
 
+-- Returns ": 3 graphs for 17 tasks", or what stands in its place.
+local function device_end(device)
+  local graphs = device.graphs
+  if graphs.count == 0 then return #device.paths == 0 and ": nothing planned yet" or ":" end
+  return (": %d graph%s for %d task%s"):format(graphs.count, graphs.count == 1 and "" or "s",
+    graphs.tasks, graphs.tasks == 1 and "" or "s")
+end
+
 local function text_of(header, description)
   local lines = { header }
   for d, device in ipairs(description.devices) do
-    lines[#lines + 1] = ("  device %d (%s):%s"):format(d - 1, device.name,
-      #device.paths == 0 and " nothing planned yet" or "")
+    lines[#lines + 1] = ("  device %d (%s)%s"):format(d - 1, device.name, device_end(device))
     for _, path in ipairs(device.paths) do lines[#lines + 1] = path_line(path) end
   end
   for _, library in ipairs(description.libraries) do
@@ -55,8 +66,9 @@ local function paths_of(pipe, d)
 end
 
 --- Describe what the pipeline runs on: its stages, and for each device the path of each kind of
---- work (attention, products), how often it is taken, and why a faster one is not; then the
---- libraries of GPUs. The result is a table that prints as text.
+--- work (attention, products), how often it is taken, and why a faster one is not; on a GPU also
+--- how many captured graphs a step launches; then the libraries of GPUs. The result is a table that
+--- prints as text.
 --- ```lua
 --- local pipe <close> = gp.pipeline(nn.Sequential {nn.Linear(4, 4)}, {loss = nn.MSELoss()})
 --- pipe:step(gp.ones {8, 4}, gp.ones {8, 4})
@@ -70,7 +82,8 @@ local function describe(pipe, header)
   local description, on_gpu = { devices = {}, libraries = {} }, false
   for d, device in ipairs(pipe.devices) do
     local paths = paths_of(pipe, d)
-    description.devices[d] = { name = device.name, paths = paths }
+    local graphs = pipe.core:graphs(d - 1)
+    description.devices[d] = { name = device.name, paths = paths, graphs = graphs }
     on_gpu = on_gpu or device.kind == "cuda"
   end
   if on_gpu then description.libraries = machine.libraries() end

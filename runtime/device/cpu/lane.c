@@ -1,7 +1,7 @@
 /* device/cpu/lane.c - a lane of threads: every call does its work before it returns.
  *
- * So it has one stream, events need no waiting, and nothing is kept for a replay. Ops are cut into
- * pieces whose boundaries depend on the shapes only; the team runs them. */
+ * So it has one stream, events need no waiting, and nothing is captured. Ops are cut into pieces
+ * whose boundaries depend on the shapes only; the team runs them. */
 #include "device/lane.h"
 
 #include <stdio.h>
@@ -112,32 +112,14 @@ static gp_status prepare(const gp_lane *lane, gp_op op, const gp_call *call, siz
 }
 
 /* Run the job on the calling thread, which hands out each group of pieces to the team. */
-static gp_status run(const gp_lane *lane, const gp_lane_job *job, gp_lane_replay *replay) {
+static gp_status run(const gp_lane *lane, const gp_lane_job *job) {
   (void)lane;
-  (void)replay;
   return job->run(job->context);
 }
 
 /* Handing out pieces to the team is also the barrier between groups of pieces. */
 static gp_status pieces(const gp_lane *lane, int64_t count, gp_piece piece, void *context) {
   return gp_team_run(team_of(lane), count, piece, context);
-}
-
-static gp_status replay_new(const gp_lane *lane, gp_lane_replay **replay) {
-  (void)lane;
-  *replay = NULL;
-  return GP_OK;
-}
-
-static gp_status replay_again(const gp_lane *lane, const gp_lane_replay *like,
-                              gp_lane_replay **replay) {
-  (void)like;
-  return replay_new(lane, replay);
-}
-
-static void replay_free(const gp_lane *lane, gp_lane_replay *replay) {
-  (void)lane;
-  (void)replay;
 }
 
 static gp_status launch(const gp_lane *lane, const gp_lane_call *call) {
@@ -256,10 +238,6 @@ static const gp_lane_ops ops = {
     .seconds = seconds,
     .prepare = prepare,
     .run = run,
-    .replay_new = replay_new,
-    .replay_again = replay_again,
-    .replay_forget = replay_free,
-    .replay_free = replay_free,
     .pieces = pieces,
     .launch = launch,
     .check_finite = check_finite,

@@ -1,8 +1,6 @@
 /* device/gpu/lane.c - a lane of streams: a logical device of a GPU, by the functions of the plugin.
  *
- * Calls enqueue and return. The first run of a job launches its ops, which makes the libraries load
- * what they need; the second run is captured, and the following ones replay the graph. A job whose
- * addresses change is always launched. */
+ * Calls enqueue and return. */
 #include "device/lane.h"
 
 #include "base/memory.h"
@@ -12,13 +10,6 @@ typedef struct gpu_lane {
   const gp_gpu_api *api;
   gp_gpu *gpu;
 } gpu_lane;
-
-/* A job that is captured once it has run. */
-struct gp_lane_replay {
-  gp_gpu_graph *graph;
-  int64_t runs; /* so far */
-  bool tried;   /* capture was tried, even if the device could not */
-};
 
 static const gpu_lane *of(const gp_lane *lane) { return lane->self; }
 static gp_gpu *gpu_of(const gp_lane *lane) { return of(lane)->gpu; }
@@ -123,56 +114,36 @@ static gp_status launch(const gp_lane *lane, const gp_lane_call *call) {
   return api_of(lane)->run(gpu_of(lane), call->op, &full);
 }
 
-static gp_status launch_all(const gp_lane_job *job) {
-  job->bind(job->context);
-  for (int32_t n = 0; n < job->op_count; n++) GP_TRY(job->enqueue(job->context, n));
-  return GP_OK;
-}
-
-/* Capture a job. This does not run it: the caller launches the graph right after. If the device
- * cannot capture, replay->graph stays NULL, nothing was enqueued, and `tried` keeps later runs from
- * trying again. A failure of launch_all is no error then: the caller launches the ops as usual, and
- * they fail again unless the capture was the cause. */
-static gp_status capture(const gp_lane *lane, const gp_lane_job *job, gp_lane_replay *replay) {
-  replay->tried = true;
-  GP_TRY(api_of(lane)->capture_begin(gpu_of(lane)));
-  gp_status status = launch_all(job);
-  gp_status ended = api_of(lane)->capture_end(gpu_of(lane), &replay->graph);
-  if (ended) return ended;
-  return replay->graph ? status : GP_OK;
-}
-
-/* Launch the first run, because it loads modules and chooses algorithms, which no capture allows;
- * capture the second. */
-static gp_status run(const gp_lane *lane, const gp_lane_job *job, gp_lane_replay *replay) {
-  if (!replay || !replay->runs++) return launch_all(job);
-  if (!replay->graph && !replay->tried) GP_TRY(capture(lane, job, replay));
-  return replay->graph ? api_of(lane)->launch(gpu_of(lane), replay->graph) : launch_all(job);
-}
-
-static gp_status replay_new(const gp_lane *lane, gp_lane_replay **replay) {
+static gp_status run(const gp_lane *lane, const gp_lane_job *job) {
   (void)lane;
-  return gp_alloc(sizeof **replay, (void **)replay);
+  return job->enqueue(job->context);
 }
 
-static gp_status replay_again(const gp_lane *lane, const gp_lane_replay *like,
-                              gp_lane_replay **replay) {
-  GP_TRY(replay_new(lane, replay));
-  (*replay)->runs = like->runs > 0;
-  (*replay)->tried = like->tried && !like->graph;
-  return GP_OK;
+/* ---- graphs -------------------------------------------------------------------------------- */
+
+static gp_gpu_graph *native_graph(gp_lane_graph *graph) { return (gp_gpu_graph *)graph; }
+
+static gp_status capture_begin(const gp_lane *lane) {
+  return api_of(lane)->capture_begin(gpu_of(lane));
 }
 
-static void replay_forget(const gp_lane *lane, gp_lane_replay *replay) {
-  if (!replay) return;
-  if (replay->graph) api_of(lane)->graph_free(replay->graph);
-  *replay = (gp_lane_replay){0};
+static gp_status capture_end(const gp_lane *lane, gp_lane_graph **graph) {
+  return api_of(lane)->capture_end(gpu_of(lane), (gp_gpu_graph **)graph);
 }
 
-static void replay_free(const gp_lane *lane, gp_lane_replay *replay) {
-  replay_forget(lane, replay);
-  gp_free(replay);
+static gp_status launch_graph(const gp_lane *lane, gp_lane_graph *graph) {
+  return api_of(lane)->launch(gpu_of(lane), native_graph(graph));
 }
+
+static void graph_free(gp_lane_graph *graph) {
+  const gp_gpu_api *api;
+  if (!gp_gpus_api(&api)) api->graph_free(native_graph(graph));
+}
+
+static const gp_lane_graphs graphs = {
+    .begin = capture_begin, .end = capture_end, .launch = launch_graph, .free = graph_free};
+
+/* ---- sums and updates ---------------------------------------------------------------------- */
 
 static gp_status check_finite(const gp_lane *lane, const gp_arg *value, gp_lane_fault *fault,
                               uint32_t tag) {
@@ -253,10 +224,7 @@ static const gp_lane_ops ops = {
     .seconds = seconds,
     .prepare = prepare,
     .run = run,
-    .replay_new = replay_new,
-    .replay_again = replay_again,
-    .replay_forget = replay_forget,
-    .replay_free = replay_free,
+    .graphs = &graphs,
     .pieces = pieces,
     .launch = launch,
     .check_finite = check_finite,

@@ -4,6 +4,7 @@
 #include "base/tensor.h"
 #include "engine/bind/binding.h"
 #include "engine/bind/links.h"
+#include "engine/bind/segments.h"
 #include "engine/bind/states.h"
 #include "engine/bind/step_links.h"
 #include "engine/intake/intake.h"
@@ -106,40 +107,9 @@ static gp_status make_calls(gp_binding *b, int32_t d) {
   return gp_alloc_array((size_t)most + 1, sizeof(gp_call), (void **)&b->devices[d].calls);
 }
 
-/* ---- replays ------------------------------------------------------------------------------- */
-
-static int32_t tasks_of(const gp_plan *plan, int32_t d) {
-  return plan->first[d + 1] - plan->first[d];
-}
-
-/* A task of a stream has other addresses in every mini-batch; threads gain nothing by a replay. */
-static gp_status make_replays(gp_binding *b, int32_t d) {
-  const gp_lane *lane = gp_device_lane(b->pipeline, d);
-  size_t tasks = (size_t)tasks_of(b->plan, d);
-  if (lane->ops->at_once || gp_plan_streams(b->plan)) return GP_OK;
-  gp_bound_device *device = &b->devices[d];
-  GP_TRY(gp_alloc_array(2 * tasks + 1, sizeof(gp_lane_replay *), (void **)&device->replays));
-  device->openings = device->replays + tasks;
-  for (size_t t = 0; t < tasks; t++) {
-    GP_TRY(lane->ops->replay_new(lane, &device->replays[t]));
-    if (b->plan->tasks[b->plan->first[d] + (int32_t)t].opens)
-      GP_TRY(lane->ops->replay_new(lane, &device->openings[t]));
-  }
-  return GP_OK;
-}
-
-static void each_replay(const gp_binding *b, bool free) {
-  for (int32_t d = 0; b->devices && d < b->plan->device_count; d++) {
-    const gp_lane_ops *ops = gp_device_lane(b->pipeline, d)->ops;
-    gp_lane_replay **replays = b->devices[d].replays;
-    for (int32_t t = 0; replays && t < 2 * tasks_of(b->plan, d); t++)
-      (free ? ops->replay_free : ops->replay_forget)(gp_device_lane(b->pipeline, d), replays[t]);
-  }
-}
-
 void gp_binding_move(gp_binding *b) {
   gp_links_move(b);
-  each_replay(b, false);
+  for (int32_t d = 0; d < b->plan->device_count; d++) gp_segments_forget(b, d);
 }
 
 /* ---- all of it ----------------------------------------------------------------------------- */
@@ -169,23 +139,21 @@ static gp_status bind(gp_binding *b) {
   for (int32_t h = 0; h < plan->stage_count * plan->copy_count; h++) bind_holder(b, h);
   for (int32_t d = 0; d < plan->device_count; d++) bind_device(b, d);
   bind_constants(b);
-  for (int32_t d = 0; d < plan->device_count; d++) {
-    GP_TRY(make_calls(b, d));
-    GP_TRY(make_replays(b, d));
-  }
+  for (int32_t d = 0; d < plan->device_count; d++) GP_TRY(make_calls(b, d));
   GP_TRY(gp_states_new(b));
   b->tag_bits = gp_tag_bits(plan);
   GP_TRY(gp_votes_new(b));
   GP_TRY(gp_links_new(b));
   gp_votes_listen(b);
   for (int32_t h = 0; h < plan->stage_count * plan->copy_count; h++) bind_weights(b, h);
+  for (int32_t d = 0; d < plan->device_count; d++) GP_TRY(gp_segments_new(b, d));
   GP_TRY(gp_intakes_new(b));
   return gp_replicas_load(b);
 }
 
-/* Replays first: they hold what the rest made. */
+/* Graphs first: they use what the rest made. */
 static void give_back(gp_binding *b) {
-  each_replay(b, true);
+  for (int32_t d = 0; b->devices && d < b->plan->device_count; d++) gp_segments_free(b, d);
   gp_intakes_free(b);
   gp_links_free(b);
   gp_votes_free(b);
@@ -198,10 +166,7 @@ static void give_back(gp_binding *b) {
     gp_free(b->channels[e].fetched);
     gp_free(b->channels[e].words);
   }
-  for (int32_t d = 0; b->devices && d < b->plan->device_count; d++) {
-    gp_free(b->devices[d].replays);
-    gp_free(b->devices[d].calls);
-  }
+  for (int32_t d = 0; b->devices && d < b->plan->device_count; d++) gp_free(b->devices[d].calls);
   gp_free(b->devices);
   gp_free(b->channels);
   gp_free(b->kept);

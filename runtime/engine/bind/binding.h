@@ -47,6 +47,7 @@ typedef struct gp_bound_end {
 
 typedef struct gp_vote gp_vote;
 typedef struct gp_verdict gp_verdict;
+typedef struct gp_segment gp_segment; /* segments.h */
 typedef struct gp_intake gp_intake;
 typedef struct gp_staged gp_staged;
 
@@ -58,9 +59,9 @@ typedef struct gp_bound_device {
   gp_staged *staged;       /* the intake's own; NULL where it needs nothing */
   gp_bound_end *ends;
   int32_t end_count;
-  bool quiet; /* nothing rings for some of its links: its worker asks again and again */
-  gp_lane_replay **replays;  /* per task of the device; NULL in streams, whose addresses change */
-  gp_lane_replay **openings; /* the same of tasks that open gradients, where they write them */
+  bool quiet;           /* nothing rings for some of its links: its worker asks again and again */
+  gp_segment *segments; /* tasks that are launched together */
+  int32_t segment_count;
 } gp_bound_device;
 
 typedef struct gp_binding {
@@ -90,8 +91,8 @@ typedef struct gp_binding {
 gp_status gp_bind(gp_pipeline *pipeline, gp_plan *plan, gp_binding **binding);
 /* Give it back, and free the plan. */
 void gp_unbind(gp_binding *binding);
-/* Memory of the pipeline has moved: look up its addresses again, and forget what was kept of tasks
- * for their replay. */
+/* Memory of the pipeline has moved: look up its addresses again, and forget the captured
+ * graphs. */
 void gp_binding_move(gp_binding *binding);
 
 #endif

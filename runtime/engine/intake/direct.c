@@ -59,11 +59,11 @@ static void settle_counts(const gp_plan *plan, const gp_minibatch *batch, int32_
   }
 }
 
-static gp_status after(gp_worker *worker, const gp_task_run *r) {
+static gp_status settle(gp_worker *worker, const gp_task_run *r) {
   const gp_plan *plan = worker->pipeline->run.plan;
   if (r->task->op == GP_ACT_C && r->own == plan->step_micros - 1)
     settle_counts(plan, r->batch, r->task->copy);
   return GP_OK;
 }
 
-const gp_intake gp_intake_direct = {.bind = bind, .after = after, .at_once = true};
+const gp_intake gp_intake_direct = {.bind = bind, .settle = settle, .at_once = true};

@@ -25,10 +25,12 @@ struct gp_intake {
 
   /* Fill in the frame's part of a mini-batch, r->block and r->fault. */
   void (*bind)(gp_worker *worker, gp_task_run *r);
-  /* Begin a mini-batch. Around the work of a task: let it wait for its rows; take away what it
-   * made. NULL: there is nothing to do. */
+  /* Begin a mini-batch. Around the work of a task: let it wait for the rows of its micro-batch and
+   * of those before; take away what it made. settle: part of its work, after its program: the last
+   * count is known. NULL: there is nothing to do. */
   gp_status (*begin)(gp_worker *worker, gp_run *run, uint32_t step);
   gp_status (*before)(gp_worker *worker, const gp_task_run *r);
+  gp_status (*settle)(gp_worker *worker, const gp_task_run *r);
   gp_status (*after)(gp_worker *worker, const gp_task_run *r);
   bool at_once; /* losses are known when their task is over; else when the range is */
   /* Wait for the device; take in what the tasks left, and note the first fault. end: of the whole
@@ -36,6 +38,9 @@ struct gp_intake {
   gp_status (*collect)(gp_worker *worker, gp_run *run, const gp_task_span *span);
   gp_status (*end)(gp_worker *worker, gp_run *run, const gp_task_span *span);
 };
+
+/* Task t of the plan, as the span's mini-batch runs it (run.c). */
+gp_task_run gp_run_task_of(const gp_run *run, const gp_task_span *span, int32_t t);
 
 extern const gp_intake gp_intake_direct, gp_intake_staged;
 

@@ -168,7 +168,8 @@ static void bind(gp_worker *worker, gp_task_run *r) {
 }
 
 /* After the last count of what step was given: each mini-batch of the schedule by itself. */
-static gp_status settle(gp_worker *worker, const gp_plan *plan, int64_t micro, int32_t copy) {
+static gp_status settle_counts(gp_worker *worker, const gp_plan *plan, int64_t micro,
+                               int32_t copy) {
   const gp_lane *lane = &worker->lane;
   int32_t size = gp_run_group(plan);
   int64_t start = micro - micro % plan->step_micros;
@@ -339,13 +340,17 @@ static gp_status before(gp_worker *worker, const gp_task_run *r) {
   return await_rows(worker, &worker->pipeline->run, r->micro);
 }
 
+static gp_status settle(gp_worker *worker, const gp_task_run *r) {
+  const gp_plan *plan = worker->pipeline->run.plan;
+  if (r->task->op != GP_ACT_C || r->own < plan->step_micros - 1) return GP_OK;
+  return settle_counts(worker, plan, r->micro, r->task->copy);
+}
+
 /* The rows of the next micro-batch are sent while this one is computed. */
 static gp_status after(gp_worker *worker, const gp_task_run *r) {
   gp_run *run = &worker->pipeline->run;
   GP_TRY(send_results(worker, run, r->task, r->micro));
-  GP_TRY(send_until(worker, run, staged_of(worker)->sent));
-  if (r->task->op != GP_ACT_C || r->own < run->plan->step_micros - 1) return GP_OK;
-  return settle(worker, run->plan, r->micro, r->task->copy);
+  return send_until(worker, run, staged_of(worker)->sent);
 }
 
 static gp_status end(gp_worker *worker, gp_run *run, const gp_task_span *span) {
@@ -399,6 +404,7 @@ const gp_intake gp_intake_staged = {.open = open_intake,
                                     .bind = bind,
                                     .begin = begin,
                                     .before = before,
+                                    .settle = settle,
                                     .after = after,
                                     .collect = collect,
                                     .end = end};

@@ -56,11 +56,11 @@ gp_status gp_record_end(gp_recorder *r) {
   return GP_OK;
 }
 
-gp_status gp_recorder_replay(gp_recorder *r, const gp_lane_replay *like, gp_lane_replay **replay) {
-  gp_lane_replay *made;
-  GP_TRY(gp_grow_array(r->replay_count, &r->replay_room, sizeof *r->replays, (void **)&r->replays));
-  GP_TRY(r->plain->replay_again(lane_of(r), like, &made));
-  r->replays[r->replay_count++] = *replay = made;
+gp_status gp_recorder_keep(gp_recorder *r, gp_lane_graph *graph) {
+  gp_status status =
+      gp_grow_array(r->graph_count, &r->graph_room, sizeof *r->graphs, (void **)&r->graphs);
+  if (status) return r->plain->graphs->free(graph), status;
+  r->graphs[r->graph_count++] = graph;
   return GP_OK;
 }
 
@@ -127,13 +127,13 @@ gp_status gp_recorder_new(gp_worker *worker, bool eager) {
 }
 
 static void free_queue_side(gp_recorder *r) {
-  for (size_t i = 0; i < r->replay_count; i++) r->plain->replay_free(lane_of(r), r->replays[i]);
+  for (size_t i = 0; i < r->graph_count; i++) r->plain->graphs->free(r->graphs[i]);
   for (size_t i = 0; i < r->mark_count; i++) r->plain->event_free(lane_of(r), r->marks[i]);
-  gp_free(r->replays);
+  gp_free(r->graphs);
   gp_free(r->marks);
-  r->replays = NULL;
+  r->graphs = NULL;
   r->marks = NULL;
-  r->replay_count = r->mark_count = 0;
+  r->graph_count = r->mark_count = 0;
 }
 
 gp_status gp_recorder_close(gp_recorder *r) {

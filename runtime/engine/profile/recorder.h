@@ -30,8 +30,8 @@ struct gp_recorder {
   size_t count, room;
   gp_lane_event **marks; /* of a queue: two for each record */
   size_t mark_count, mark_room;
-  gp_lane_replay **replays; /* of jobs that ran as graphs: until those are over */
-  size_t replay_count, replay_room;
+  gp_lane_graph **graphs; /* of jobs that ran as graphs: until those are over */
+  size_t graph_count, graph_room;
   size_t job_first; /* of the job that is enqueued: its first record */
   double overhead;  /* seconds between two events with nothing between them */
 };
@@ -47,9 +47,8 @@ gp_status gp_record_begin(gp_recorder *recorder, const gp_record *record);
 gp_status gp_record_end(gp_recorder *recorder);
 /* Let no record be lost for want of memory while a queue is captured. */
 gp_status gp_recorder_reserve(gp_recorder *recorder, size_t records);
-/* Another replay of a job, to be captured with the events in it. */
-gp_status gp_recorder_replay(gp_recorder *recorder, const gp_lane_replay *like,
-                             gp_lane_replay **replay);
+/* Keep a graph until the profile ends. Ownership: taken, also where this fails. */
+gp_status gp_recorder_keep(gp_recorder *recorder, gp_lane_graph *graph);
 
 /* works.c */
 void gp_recorder_wrap(gp_recorder *recorder);

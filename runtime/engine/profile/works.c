@@ -139,8 +139,7 @@ static gp_status update(const gp_lane *lane, const gp_lane_update *u) {
 /* ---- ops ----------------------------------------------------------------------------------- */
 
 /* A queue takes whole ops. What the engine launches beside the programs (memory/halves.c) has no
- * place for faults, and is no instruction. A capture that was refused is followed by the same ops
- * once more: what it had recorded did not run. */
+ * place for faults, and is no instruction. */
 static gp_status launch(const gp_lane *lane, const gp_lane_call *call) {
   gp_recorder *r = of(lane);
   const gp_binding *binding = r->worker->pipeline->run.binding;
@@ -148,29 +147,34 @@ static gp_status launch(const gp_lane *lane, const gp_lane_call *call) {
   gp_tag tag = gp_tag_read(binding, r->worker->device, call->tag);
   const gp_task *task = &binding->plan->tasks[tag.task];
   gp_record record = gp_record_of_instr(r->worker, task, &task->program->instrs[tag.instr]);
-  if (tag.instr == 0) r->count = r->job_first;
   GP_TRY(gp_record_begin(r, &record));
   return end(lane, r->plain->launch(lane, call));
 }
 
-/* Of a job that ran before, the ops and their events are captured: the device then goes from one to
- * the next without waiting for the host, as it does in a replayed step. Anything else is enqueued
- * op by op, and so is all that follows where a device records no events in a capture: what was
- * captured until then has not run. Threads run what execute.c gives them. */
-static gp_status run(const gp_lane *lane, const gp_lane_job *job, gp_lane_replay *replay) {
-  gp_recorder *r = of(lane);
-  gp_lane_replay *own = NULL;
-  if (r->plain->at_once) return r->plain->run(lane, job, NULL);
-  GP_TRY(gp_recorder_reserve(r, (size_t)job->op_count));
-  if (replay && !r->eager) GP_TRY(gp_recorder_replay(r, replay, &own));
-  r->job_first = r->count;
+/* Capture the job's ops with their events. *graph receives NULL if the device cannot capture them;
+ * what was recorded then did not run. */
+static gp_status capture(gp_recorder *r, const gp_lane *lane, const gp_lane_job *job,
+                         gp_lane_graph **graph) {
   r->refused = false;
-  gp_status status = r->plain->run(lane, job, own);
-  if (status && own && r->refused) {
-    r->eager = true;
-    r->count = r->job_first;
-    status = r->plain->run(lane, job, NULL);
-  }
+  gp_status status = gp_lane_capture(lane, job->enqueue, job->context, graph);
+  if (*graph) return gp_recorder_keep(r, *graph);
+  r->count = r->job_first;
+  if (!r->refused) return status;
+  r->eager = true; /* it records no events in a capture */
+  return GP_OK;
+}
+
+/* Enqueue a job. If it ran before, its ops and their events are captured: the device then goes from
+ * one to the next without waiting for the host, as it does in a replayed step. Otherwise they are
+ * enqueued op by op. Threads run what execute.c gives them. */
+static gp_status run(const gp_lane *lane, const gp_lane_job *job) {
+  gp_recorder *r = of(lane);
+  gp_lane_graph *graph = NULL;
+  if (r->plain->at_once) return r->plain->run(lane, job);
+  GP_TRY(gp_recorder_reserve(r, (size_t)job->op_count));
+  r->job_first = r->count;
+  if (job->ran && !r->eager) GP_TRY(capture(r, lane, job, &graph));
+  gp_status status = graph ? r->plain->graphs->launch(lane, graph) : r->plain->run(lane, job);
   if (status) r->count = r->job_first;
   return status;
 }

@@ -53,7 +53,9 @@ static bool is_used(const gp_plan *plan, const gp_edge_use *use, const gp_task_r
   return use->edge < plan->edge_count || r->micro == r->task->micro;
 }
 
-gp_status gp_edges_await(gp_worker *worker, const gp_task_run *r, gp_edges_state *state) {
+/* early: only for slots, and only where a link has to be asked. */
+static gp_status await_uses(gp_worker *worker, const gp_task_run *r, bool early,
+                            gp_edges_state *state) {
   const gp_run *run = &worker->pipeline->run;
   const gp_bound_use *bound = gp_links_uses(run->binding, r->task);
   bool ready = !atomic_load_explicit(&worker->pipeline->watch.given_up, memory_order_relaxed);
@@ -61,7 +63,8 @@ gp_status gp_edges_await(gp_worker *worker, const gp_task_run *r, gp_edges_state
   bool waited = false;
   for (int32_t u = 0; ready && u < r->task->use_count; u++) {
     const gp_edge_use *use = &r->task->uses[u];
-    if ((!use->wait && !use->acquire) || !is_used(run->plan, use, r)) continue;
+    const bool asks = early ? use->acquire && !bound[u].plain : use->wait || use->acquire;
+    if (!asks || !is_used(run->plan, use, r)) continue;
     wait w = {.worker = worker,
               .use = use,
               .bound = &bound[u],
@@ -73,6 +76,14 @@ gp_status gp_edges_await(gp_worker *worker, const gp_task_run *r, gp_edges_state
   }
   if (ready) *state = waited ? GP_EDGES_AWAITED : GP_EDGES_WERE_READY;
   return GP_OK;
+}
+
+gp_status gp_edges_await(gp_worker *worker, const gp_task_run *r, gp_edges_state *state) {
+  return await_uses(worker, r, false, state);
+}
+
+gp_status gp_edges_acquire(gp_worker *worker, const gp_task_run *r, gp_edges_state *state) {
+  return await_uses(worker, r, true, state);
 }
 
 /* ---- after --------------------------------------------------------------------------------- */

@@ -13,6 +13,9 @@ typedef enum gp_edges_state {
 
 /* Wait for what the task reads and for the slots that it writes, unless the run is given up. */
 gp_status gp_edges_await(gp_worker *worker, const gp_task_run *r, gp_edges_state *state);
+/* Wait for the slots of other devices that the task writes, before its turn: gp_edges_await then
+ * finds them free. */
+gp_status gp_edges_acquire(gp_worker *worker, const gp_task_run *r, gp_edges_state *state);
 /* Tell the readers what the task made, and the makers what it has used for the last time. A task
  * that failed tells too, or others would wait for ever; they skip their work. */
 gp_status gp_edges_publish(gp_worker *worker, const gp_task_run *r);

@@ -60,9 +60,7 @@ static const gp_task *task_of(const execution *x) {
   return &plan->tasks[plan->first[x->worker->device] + x->task];
 }
 
-/* A replay has the addresses that it was made with. */
-static void bind_addresses(void *context) {
-  const execution *x = context;
+static void bind_addresses(const execution *x) {
   for (int32_t n = 0; n < x->program->instr_count; n++)
     bind_call(x, &x->program->instrs[n], &x->calls[n]);
 }
@@ -315,8 +313,7 @@ static gp_status enqueue_spoiling(const execution *x, int32_t n) {
   return GP_OK;
 }
 
-static gp_status enqueue(void *context, int32_t n) {
-  const execution *x = context;
+static gp_status enqueue_op(const execution *x, int32_t n) {
   const gp_lane *lane = &x->worker->lane;
   const gp_instr *instr = &x->program->instrs[n];
   gp_lane_call call = {.op = instr->op,
@@ -330,22 +327,20 @@ static gp_status enqueue(void *context, int32_t n) {
   return x->worker->pipeline->finite ? enqueue_checks(x, n) : GP_OK;
 }
 
-/* ---- a task ---------------------------------------------------------------------------------- */
-
-/* Tasks of streams, whose addresses change from mini-batch to mini-batch, are never replayed, and
- * nothing is while faults are injected. */
-static gp_lane_replay *replay_of(const execution *x) {
-  const gp_bound_device *device = &x->binding->devices[x->worker->device];
-  if (!device->replays || x->worker->spoil || x->worker->pipeline->faults.count) return NULL;
-  return x->assigns ? device->openings[x->task] : device->replays[x->task];
+static gp_status enqueue(void *context) {
+  const execution *x = context;
+  bind_addresses(x);
+  for (int32_t n = 0; n < x->program->instr_count; n++) GP_TRY(enqueue_op(x, n));
+  return GP_OK;
 }
 
+/* ---- a task ---------------------------------------------------------------------------------- */
+
 /* Profilers see the action by the name that people write, "2F5". */
-static gp_status run_named(const gp_lane *lane, const gp_lane_job *job, gp_lane_replay *replay,
-                           gp_action action) {
+static gp_status run_named(const gp_lane *lane, const gp_lane_job *job, gp_action action) {
   char name[GP_ACTION_TEXT];
   lane->ops->range_push(gp_action_print(&action, name), action.micro);
-  gp_status status = lane->ops->run(lane, job, replay);
+  gp_status status = lane->ops->run(lane, job);
   lane->ops->range_pop();
   return status;
 }
@@ -367,9 +362,9 @@ gp_status gp_execute(gp_worker *worker, const gp_task_run *r) {
       .fault = r->fault};
   gp_lane_job job = {.context = &x,
                      .run = lane->recorder ? run_timed : run_groups,
+                     .enqueue = enqueue,
                      .op_count = x.program->instr_count,
-                     .bind = bind_addresses,
-                     .enqueue = enqueue};
-  if (!lane->ops->range_push) return lane->ops->run(lane, &job, replay_of(&x));
-  return run_named(lane, &job, replay_of(&x), gp_task_action(binding->plan, r->task, r->micro));
+                     .ran = r->ran};
+  if (!lane->ops->range_push) return lane->ops->run(lane, &job);
+  return run_named(lane, &job, gp_task_action(binding->plan, r->task, r->micro));
 }

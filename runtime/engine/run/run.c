@@ -16,6 +16,7 @@
 #include "engine/run/execute.h"
 #include "engine/run/frame.h"
 #include "engine/run/run.h"
+#include "engine/run/segment.h"
 #include "engine/update/update.h"
 #include "engine/worker/marks.h"
 #include "gpipe/process.h"
@@ -23,13 +24,23 @@
 
 /* ---- tasks --------------------------------------------------------------------------------- */
 
-static gp_status compute(gp_worker *worker, gp_run *run, gp_task_run *r) {
+gp_status gp_run_program(gp_worker *worker, gp_task_run *r) {
   const gp_intake *intake = gp_intake_of(worker);
-  if (!r->task->program || (r->task->op == GP_ACT_P && run->prepared)) return GP_OK;
+  if (!r->task->program) return GP_OK;
   gp_frame_bind(worker, r);
-  if (intake->before) GP_TRY(intake->before(worker, r));
   if (gp_task_assigns(r)) GP_TRY(gp_update_open(worker, r->task));
   GP_TRY(gp_execute(worker, r));
+  return intake->settle ? intake->settle(worker, r) : GP_OK;
+}
+
+/* A task in a graph is enqueued with the first of its segment; what it made is taken away here all
+ * the same. */
+static gp_status compute(gp_worker *worker, const gp_run *run, gp_task_run *r) {
+  const gp_intake *intake = gp_intake_of(worker);
+  if (r->graph && r->first) GP_TRY(gp_segment_launch(worker, r));
+  if (!r->task->program || (r->task->op == GP_ACT_P && run->prepared)) return GP_OK;
+  if (!r->graph && intake->before) GP_TRY(intake->before(worker, r));
+  if (!r->graph) GP_TRY(gp_run_program(worker, r));
   return intake->after ? intake->after(worker, r) : GP_OK;
 }
 
@@ -112,6 +123,11 @@ static void do_task(gp_worker *worker, gp_run *run, const gp_task_span *span, gp
     note_failure(run, r, run_task(worker, run, r));
 }
 
+/* Mark when the task begins (0) or ends (1) on its device; a graph does that itself. */
+static gp_status mark(gp_worker *worker, const gp_task_run *r, size_t number, int end) {
+  return r->graph ? GP_OK : gp_marks_set(worker, number, end);
+}
+
 /* A task that begins when the one before ended (since) needs no other clock; returns its own
  * end. */
 static int64_t step_task(gp_worker *worker, gp_run *run, const gp_task_span *span, gp_task_run *r,
@@ -122,10 +138,10 @@ static int64_t step_task(gp_worker *worker, gp_run *run, const gp_task_span *spa
   gp_status status = gp_edges_await(worker, r, &edges);
   note_failure(run, r, status);
   note_time(&event->begin, edges == GP_EDGES_WERE_READY ? since : gp_now_ns());
-  note_failure(run, r, gp_marks_set(worker, number, 0));
+  note_failure(run, r, mark(worker, r, number, 0));
   bool ready = edges != GP_EDGES_GIVEN_UP;
   if (ready && !status) do_task(worker, run, span, r);
-  note_failure(run, r, gp_marks_set(worker, number, 1));
+  note_failure(run, r, mark(worker, r, number, 1));
   int64_t end = gp_now_ns();
   note_time(&event->end, end);
   atomic_store_explicit(&worker->event_count, number + 1, memory_order_release);
@@ -181,8 +197,7 @@ static gp_task_span span_of(const gp_worker *worker, const gp_run *run, uint32_t
   return span;
 }
 
-/* Task t of the plan, as the range runs it. */
-static gp_task_run task_of(const gp_run *run, const gp_task_span *span, int32_t t) {
+gp_task_run gp_run_task_of(const gp_run *run, const gp_task_span *span, int32_t t) {
   const gp_plan *plan = run->plan;
   const gp_task *task = &plan->tasks[t];
   int32_t before = task->micro < plan->step_micros ? 0 : task->micro / plan->step_micros;
@@ -194,15 +209,30 @@ static gp_task_run task_of(const gp_run *run, const gp_task_span *span, int32_t 
                        .own = task->micro - before * plan->step_micros};
 }
 
+/* Tasks first .. end - 1 of the range, as part of a segment or by themselves. */
+static int64_t run_tasks(gp_worker *worker, gp_run *run, const gp_task_span *span,
+                         const gp_segment_run *part, int64_t since) {
+  for (int32_t t = part->first; t < part->end; t++) {
+    gp_task_run r = gp_run_task_of(run, span, t);
+    r.ran = part->ran;
+    r.graph = part->graph;
+    r.first = t == part->first;
+    if (r.micro < span->limit) since = step_task(worker, run, span, &r, since);
+  }
+  return since;
+}
+
 static void run_range(gp_worker *worker, gp_run *run, uint32_t step, int64_t limit) {
   gp_task_span span = span_of(worker, run, step, limit);
   gp_status status = GP_OK;
   if ((int64_t)step * run->plan->step_micros < limit) status = begin_range(worker, run, step);
   if (status) gp_run_fail(run, -1, status, gp_error_text()); /* before every task */
   int64_t since = gp_now_ns();
-  for (int32_t t = span.first; t < span.end; t++) {
-    gp_task_run r = task_of(run, &span, t);
-    if (r.micro < limit) since = step_task(worker, run, &span, &r, since);
+  for (int32_t t = span.first; t < span.end;) {
+    gp_segment_run part = gp_segment_begin(worker, run, &span, t);
+    since = run_tasks(worker, run, &span, &part, since);
+    gp_segment_end(run, &part);
+    t = part.end;
   }
   const gp_intake *intake = gp_intake_of(worker);
   status = intake->end ? intake->end(worker, run, &span) : GP_OK;

@@ -3,6 +3,7 @@
  *   minibatch.c   the ring of mini-batches under way
  *   stream.c      mini-batches given to the workers: one and wait, or one after another
  *   run.c         the loop over tasks
+ *   segment.h     tasks that are launched together, as one graph
  *   finish.c      failures while it runs; losses, buffers and counters when it is over
  *   arguments.h   whether what a run is given is what its plan was made for
  *   weights.h     what a run may take over from the one before
@@ -86,6 +87,10 @@ typedef struct gp_task_run {
   /* Set by gp_frame_bind, as addresses of the device. fault NULL: what is wrong is told at once. */
   const gp_step_block *block;
   gp_lane_fault *fault;
+  /* Set where the task is in a segment. ran: its ops have run before, with these addresses. graph:
+   * does the work of all tasks of the segment, launched by the first; NULL: each does its own. */
+  bool ran, first;
+  gp_lane_graph *graph;
 } gp_task_run;
 
 /* Does it write gradients that the mini-batch's other tasks add to? */
@@ -129,6 +134,9 @@ void gp_run_progress(gp_run *run);
 
 /* run.c */
 gp_status gp_run_device(gp_worker *worker, void *run);
+/* Run a task's program, or enqueue it where the device has a queue, with all that the queue does
+ * for it. */
+gp_status gp_run_program(gp_worker *worker, gp_task_run *r);
 /* Count a forward pass of the last stage: the script may be waiting for its loss. */
 void gp_run_note_loss(gp_run *run, const gp_task *task);
 

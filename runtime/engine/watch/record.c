@@ -4,6 +4,7 @@
  * between counts as the device's work, and the bubble is waiting alone. */
 
 #include "base/thread.h"
+#include "engine/bind/segments.h"
 #include "engine/pipeline.h"
 #include "engine/watch/report.h"
 #include "schedule/schedule.h"
@@ -88,6 +89,13 @@ void gp_pipeline_stats(const gp_pipeline *p, int device, gp_device_stats *stats)
         1e-9 * (double)(event_at(p, device, count - 1)->end - event_at(p, device, 0)->begin);
   stats->peak_live = plan->devices[device].peak_live;
   stats->peak_bytes = p->workers[device].most_taken;
+}
+
+gp_graph_counts gp_pipeline_graphs(const gp_pipeline *p, int device) {
+  const gp_binding *binding = p->last_plan ? gp_pipeline_binding(p, p->last_plan) : NULL;
+  if (!binding && p->binding_count) binding = p->bindings[p->binding_count - 1];
+  if (!binding || device >= binding->plan->device_count) return (gp_graph_counts){0};
+  return gp_segments_count(binding, device);
 }
 
 bool gp_pipeline_path(const gp_pipeline *p, int device, int i, gp_work_path *path) {
