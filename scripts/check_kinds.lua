@@ -9,12 +9,12 @@ local judge = require "scripts.judge"
 
 -- Lua patterns of what names a kind, and what to use in its place.
 local refused = {
-  { "is_gpu", "a fact of gp_lane_ops" },
-  { "is_cpu", "a fact of gp_lane_ops" },
-  { "on_gpu", "a fact of gp_lane_ops" },
-  { "gp_gpus?_", "the functions of gp_lane_ops" },
-  { "gp_space_gpu", "the functions of gp_lane_ops" },
-  { "[.>]api%f[%W]", "the functions of gp_lane_ops" },
+  { "is_gpu", "a fact of gp_lane_facts" },
+  { "is_cpu", "a fact of gp_lane_facts" },
+  { "on_gpu", "a fact of gp_lane_facts" },
+  { "gp_gpus?_", "the tables of gp_lane" },
+  { "gp_space_gpu", "the tables of gp_lane" },
+  { "[.>]api%f[%W]", "the tables of gp_lane" },
   { "gp_link_local%f[%W]", "gp_link_open" },
   { "gp_link_peer%f[%W]", "gp_link_open" },
   { "gp_link_host%f[%W]", "gp_link_open" },

@@ -29,8 +29,8 @@ typedef struct gp_lane_call {
  * pieces of ops, a queue takes one whole op after the other. */
 typedef struct gp_lane_job {
   void *context;
-  gp_status (*run)(void *context);     /* run all of it, by ops->pieces */
-  gp_status (*enqueue)(void *context); /* enqueue all of it, by ops->launch */
+  gp_status (*run)(void *context);     /* run all of it, by work->pieces */
+  gp_status (*enqueue)(void *context); /* enqueue all of it, by work->launch */
   int32_t op_count;
   bool ran; /* it has run before, so that it may be captured */
 } gp_lane_job;

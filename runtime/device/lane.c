@@ -30,8 +30,8 @@ gp_status gp_lane_open(const char *name, const gp_lane_options *options, gp_lane
 }
 
 void gp_lane_close(gp_lane *lane) {
-  if (lane->ops) lane->ops->close(lane);
-  lane->ops = NULL;
+  if (lane->facts) lane->close(lane);
+  lane->facts = NULL;
 }
 
 void gp_lane_places(const gp_device_spec *devices, int32_t count, int cores, int *first) {
@@ -53,25 +53,25 @@ void gp_lane_free(const gp_lane *lane, void *memory, size_t bytes) {
 }
 
 gp_status gp_lane_copy(const gp_lane *lane, void *to, const void *from, size_t bytes) {
-  return lane->ops->copy(lane, GP_STREAM_COMPUTE, to, from, bytes);
+  return lane->memory->copy(lane, GP_STREAM_COMPUTE, to, from, bytes);
 }
 
 gp_status gp_lane_fill(const gp_lane *lane, void *to, int byte, size_t bytes) {
-  return bytes ? lane->ops->fill(lane, GP_STREAM_COMPUTE, to, byte, bytes) : GP_OK;
+  return bytes ? lane->memory->fill(lane, GP_STREAM_COMPUTE, to, byte, bytes) : GP_OK;
 }
 
 gp_status gp_lane_take(const gp_lane *lane, void *to, const gp_lane *other, const void *from,
                        size_t bytes) {
   if (gp_lane_shares(lane, other)) return gp_lane_copy(lane, to, from, bytes);
   if (!lane->space) return other->space->read(other->space, to, from, bytes);
-  return lane->ops->fetch(lane, GP_STREAM_COMPUTE, to, other, from, bytes);
+  return lane->memory->fetch(lane, GP_STREAM_COMPUTE, to, other, from, bytes);
 }
 
-gp_status gp_lane_sync(const gp_lane *lane) { return lane->ops->sync(lane, GP_STREAM_COMPUTE); }
+gp_status gp_lane_sync(const gp_lane *lane) { return lane->streams->sync(lane, GP_STREAM_COMPUTE); }
 
 gp_status gp_lane_capture(const gp_lane *lane, gp_status (*enqueue)(void *context), void *context,
                           gp_lane_graph **graph) {
-  const gp_lane_graphs *graphs = lane->ops->graphs;
+  const gp_lane_graphs *graphs = lane->graphs;
   *graph = NULL;
   GP_TRY(graphs->begin(lane));
   gp_status status = enqueue(context);
@@ -83,5 +83,5 @@ gp_status gp_lane_capture(const gp_lane *lane, gp_status (*enqueue)(void *contex
 }
 
 gp_status gp_lane_add(const gp_lane *lane, gp_dtype dtype, int64_t n, void *to, const void *from) {
-  return lane->ops->add(lane, dtype, n, to, from);
+  return lane->sums->add(lane, dtype, n, to, from);
 }

@@ -76,7 +76,7 @@ typedef struct question {
 
 static gp_status ask_of(question *q, gp_op op, const gp_call *call) {
   size_t bytes = 0;
-  GP_TRY(q->lane->ops->prepare(q->lane, op, call, &bytes));
+  GP_TRY(q->lane->work->prepare(q->lane, op, call, &bytes));
   if (bytes > q->scratch) q->scratch = bytes;
   return GP_OK;
 }
@@ -146,7 +146,7 @@ gp_status gp_plan_measure(gp_pipeline *p, const gp_plan_spec *spec, gp_remat rem
 
 gp_status gp_pipeline_free_bytes(const gp_pipeline *p, int device, size_t *bytes) {
   const gp_lane *lane = &p->workers[device].lane;
-  return lane->ops->free_bytes(lane, bytes);
+  return lane->memory->free_bytes(lane, bytes);
 }
 
 /* The records of the last run go with it. A lost worker may be in the middle of it. */
@@ -236,8 +236,8 @@ static gp_status lay_out(gp_pipeline *p) {
 static void set_up_lanes(gp_pipeline *p, bool tf32) {
   for (int32_t d = p->device_count - 1; d >= 0; d--) {
     const gp_lane *lane = &p->workers[d].lane;
-    lane->ops->set_precision(lane, tf32);
-    if (lane->ops->host_alloc) p->pinning = lane->ops;
+    lane->work->set_precision(lane, tf32);
+    if (lane->memory->host_alloc) p->pinning = lane->memory;
   }
 }
 
@@ -251,9 +251,9 @@ static gp_status describe_devices(gp_pipeline *p) {
     int32_t first = 0;
     while (!gp_lane_shares(&p->workers[first].lane, lane)) first++;
     p->device_specs[d].space = lane->space ? first + 1 : 0;
-    p->device_specs[d].packs = lane->ops->packs_weights;
-    p->device_specs[d].parts = lane->ops->sums_parts;
-    p->device_specs[d].halves = lane->ops->writes_halves && gp_halves_wanted();
+    p->device_specs[d].packs = lane->facts->packs_weights;
+    p->device_specs[d].parts = lane->facts->sums_parts;
+    p->device_specs[d].halves = lane->facts->writes_halves && gp_halves_wanted();
   }
   return GP_OK;
 }

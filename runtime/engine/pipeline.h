@@ -77,7 +77,7 @@ struct gp_pipeline {
   void *job_context;
   _Atomic uint32_t ticket, finished, quit;
   gp_run run;
-  const gp_lane_ops *pinning; /* whose host_alloc the devices of the host's memory use; NULL */
+  const gp_lane_memory *pinning; /* whose host_alloc the devices of the host's memory use; NULL */
   gp_plan_device_spec *device_specs; /* per device: as plans see it */
   gp_binding **bindings;             /* owned: one per plan */
   int32_t binding_count;

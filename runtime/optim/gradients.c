@@ -16,11 +16,11 @@ enum { PIECE = 32768 }; /* elements that one thread looks at or scales at a time
 /* Allocate the sums. A list that lives as long as its pipeline has them in pinned memory, into
  * which a GPU copies without a staging buffer. */
 static gp_status take_sums(gp_gradients *list, size_t count, bool stays) {
-  const gp_lane_ops *ops = list->lane->ops;
+  const gp_lane_memory *memory = list->lane->memory;
   size_t bytes = count * sizeof *list->sums;
-  if (!stays || !ops->host_alloc)
+  if (!stays || !memory->host_alloc)
     return gp_alloc_array(count, sizeof *list->sums, (void **)&list->sums);
-  GP_TRY(ops->host_alloc(bytes, (void **)&list->sums));
+  GP_TRY(memory->host_alloc(bytes, (void **)&list->sums));
   memset(list->sums, 0, bytes);
   list->pinned = true;
   return GP_OK;
@@ -28,13 +28,13 @@ static gp_status take_sums(gp_gradients *list, size_t count, bool stays) {
 
 static void give_sums(gp_gradients *list) {
   if (list->pinned)
-    list->lane->ops->host_free(list->sums);
+    list->lane->memory->host_free(list->sums);
   else
     gp_free(list->sums);
 }
 
 static gp_status take_scratch(gp_gradients *list) {
-  size_t wanted = list->lane->ops->sum_scratch;
+  size_t wanted = list->lane->facts->sum_scratch;
   if (!wanted || !list->count) return GP_OK;
   list->scratch_bytes = wanted + (size_t)list->count * sizeof(double);
   return gp_lane_alloc(list->lane, list->scratch_bytes, &list->scratch);
@@ -148,7 +148,7 @@ static gp_status sum_tensor(void *context, int64_t index, int thread) {
 gp_status gp_gradients_squares(gp_gradients *list) {
   work w = {.list = list};
   gp_lane_sweep sweep = sweep_of(list, list->count, sum_tensor, &w);
-  return list->lane->ops->squares(list->lane, &sweep);
+  return list->lane->sums->squares(list->lane, &sweep);
 }
 
 /* The first piece with an element that is not finite ends the search. */
@@ -166,7 +166,7 @@ static gp_status look_at_piece(void *context, int64_t index, int thread) {
 gp_status gp_gradients_look(gp_gradients *list) {
   work w = {.list = list};
   gp_lane_sweep sweep = sweep_of(list, list->first[list->count], look_at_piece, &w);
-  GP_TRY(list->lane->ops->squares(list->lane, &sweep));
+  GP_TRY(list->lane->sums->squares(list->lane, &sweep));
   for (int i = 0; atomic_load(&w.bad) && i < list->count; i++) list->sums[i] = INFINITY;
   return GP_OK;
 }
@@ -195,5 +195,5 @@ static gp_status scale_piece(void *context, int64_t index, int thread) {
 gp_status gp_gradients_scale(const gp_gradients *list, double factor) {
   work w = {.list = (gp_gradients *)list, .factor = factor};
   gp_lane_sweep sweep = sweep_of(w.list, list->first[list->count], scale_piece, &w);
-  return list->lane->ops->scale(list->lane, &sweep);
+  return list->lane->sums->scale(list->lane, &sweep);
 }

@@ -219,35 +219,25 @@ static void close_lane(gp_lane *lane) {
   lane->self = NULL;
 }
 
-static const gp_lane_ops ops = {
-    .close = close_lane,
-    .packs_weights = true,
-    .at_once = true,
-    .reaches = reaches,
-    .free_bytes = free_bytes,
-    .set_precision = set_precision,
-    .copy = copy,
-    .fetch = fetch,
-    .fill = fill,
-    .sync = sync,
-    .event_new = event_new,
-    .event_free = event_free,
-    .record = pass,
-    .wait = pass,
-    .is_done = is_done,
-    .seconds = seconds,
-    .prepare = prepare,
-    .run = run,
-    .pieces = pieces,
-    .launch = launch,
-    .check_finite = check_finite,
-    .settle = settle,
-    .update = update,
-    .squares = sweep,
-    .scale = sweep,
-    .add = add,
-    .path = path,
-};
+static const gp_lane_facts facts = {.packs_weights = true, .at_once = true};
+static const gp_lane_memory memory = {
+    .reaches = reaches, .free_bytes = free_bytes, .copy = copy, .fetch = fetch, .fill = fill};
+static const gp_lane_streams streams = {.sync = sync,
+                                        .event_new = event_new,
+                                        .event_free = event_free,
+                                        .record = pass,
+                                        .wait = pass,
+                                        .is_done = is_done,
+                                        .seconds = seconds};
+static const gp_lane_work work = {.set_precision = set_precision,
+                                  .prepare = prepare,
+                                  .run = run,
+                                  .pieces = pieces,
+                                  .launch = launch,
+                                  .check_finite = check_finite,
+                                  .settle = settle};
+static const gp_lane_sums sums = {.add = add, .squares = sweep, .scale = sweep, .update = update};
+static const gp_lane_reports reports = {.path = path};
 
 /* Start the library for products here, before the device's threads compete for memory. */
 gp_status gp_lane_open_cpu(const char *name, const gp_lane_options *options, gp_lane *lane) {
@@ -256,7 +246,13 @@ gp_status gp_lane_open_cpu(const char *name, const gp_lane_options *options, gp_
   (void)name;
   GP_TRY(gp_gemm_library_prepare(&usable));
   GP_TRY(gp_team_new(options->threads, options->cores, options->core_count, options->spin, &team));
+  lane->facts = &facts;
+  lane->memory = &memory;
+  lane->streams = &streams;
+  lane->work = &work;
+  lane->sums = &sums;
+  lane->reports = &reports;
+  lane->close = close_lane;
   lane->self = team;
-  lane->ops = &ops;
   return GP_OK;
 }

@@ -21,7 +21,7 @@ static gp_gpu_event *native(gp_lane_event *event) { return (gp_gpu_event *)event
 /* A GPU lane reaches the host's memory: what is sent from there is pinned (host_alloc). */
 static bool reaches(const gp_lane *lane, const gp_lane *other) {
   if (!other->space || gp_lane_shares(lane, other)) return true;
-  return other->ops->reaches == lane->ops->reaches &&
+  return other->memory->reaches == lane->memory->reaches &&
          api_of(lane)->reaches(gpu_of(lane), gpu_of(other));
 }
 
@@ -140,9 +140,6 @@ static void graph_free(gp_lane_graph *graph) {
   if (!gp_gpus_api(&api)) api->graph_free(native_graph(graph));
 }
 
-static const gp_lane_graphs graphs = {
-    .begin = capture_begin, .end = capture_end, .launch = launch_graph, .free = graph_free};
-
 /* ---- sums and updates ---------------------------------------------------------------------- */
 
 static gp_status check_finite(const gp_lane *lane, const gp_arg *value, gp_lane_fault *fault,
@@ -203,41 +200,34 @@ static void close_lane(gp_lane *lane) {
   lane->self = NULL;
 }
 
-static const gp_lane_ops ops = {
-    .writes_halves = true,
-    .close = close_lane,
-    .sums_parts = true,
-    .reaches = reaches,
-    .free_bytes = free_bytes,
-    .set_precision = set_precision,
-    .host_alloc = host_alloc,
-    .host_free = host_free,
-    .copy = copy,
-    .fetch = fetch,
-    .fill = fill,
-    .sync = sync,
-    .event_new = event_new,
-    .event_free = event_free,
-    .record = record,
-    .wait = wait_for,
-    .is_done = is_done,
-    .seconds = seconds,
-    .prepare = prepare,
-    .run = run,
-    .graphs = &graphs,
-    .pieces = pieces,
-    .launch = launch,
-    .check_finite = check_finite,
-    .settle = settle,
-    .update = update,
-    .squares = squares,
-    .scale = scale,
-    .sum_scratch = GP_GPU_SUM_SCRATCH,
-    .add = add,
-    .path = path,
-    .range_push = range_push,
-    .range_pop = range_pop,
-};
+static const gp_lane_facts facts = {
+    .sums_parts = true, .writes_halves = true, .sum_scratch = GP_GPU_SUM_SCRATCH};
+static const gp_lane_memory memory = {.reaches = reaches,
+                                      .free_bytes = free_bytes,
+                                      .host_alloc = host_alloc,
+                                      .host_free = host_free,
+                                      .copy = copy,
+                                      .fetch = fetch,
+                                      .fill = fill};
+static const gp_lane_streams streams = {.sync = sync,
+                                        .event_new = event_new,
+                                        .event_free = event_free,
+                                        .record = record,
+                                        .wait = wait_for,
+                                        .is_done = is_done,
+                                        .seconds = seconds};
+static const gp_lane_work work = {.set_precision = set_precision,
+                                  .prepare = prepare,
+                                  .run = run,
+                                  .pieces = pieces,
+                                  .launch = launch,
+                                  .check_finite = check_finite,
+                                  .settle = settle};
+static const gp_lane_sums sums = {.add = add, .squares = squares, .scale = scale, .update = update};
+static const gp_lane_graphs graphs = {
+    .begin = capture_begin, .end = capture_end, .launch = launch_graph, .free = graph_free};
+static const gp_lane_reports reports = {
+    .path = path, .range_push = range_push, .range_pop = range_pop};
 
 /* The lane opens a gp_gpu for itself beside the one that scripts use: they do not share a
  * stream. */
@@ -251,7 +241,14 @@ gp_status gp_lane_open_gpu(const char *name, const gp_lane_options *options, gp_
   gp_status status = gp_gpus_api(&own->api);
   if (!status) status = own->api->open(&parsed.spec, &own->gpu);
   if (status) return gp_free(own), status;
+  lane->facts = &facts;
+  lane->memory = &memory;
+  lane->streams = &streams;
+  lane->work = &work;
+  lane->sums = &sums;
+  lane->graphs = &graphs;
+  lane->reports = &reports;
+  lane->close = close_lane;
   lane->self = own;
-  lane->ops = &ops;
   return GP_OK;
 }

@@ -9,7 +9,7 @@
 #include "device/link/slots.h"
 
 static bool joins(const gp_lane *from, const gp_lane *to) {
-  return from->space != NULL && (!to->space || to->ops->host_alloc);
+  return from->space != NULL && (!to->space || to->memory->host_alloc);
 }
 
 static gp_status open_link(gp_link *link) {
@@ -19,15 +19,15 @@ static gp_status open_link(gp_link *link) {
   gp_link_slots *own = gp_link_slots_of(link);
   GP_TRY(gp_link_pool_courier(spec->pool, spec->from, spec->to, &own->courier));
   for (int32_t k = 0; k < spec->slots; k++)
-    GP_TRY(own->courier->ops->event_new(own->courier, false, &own->slots[k].brought));
+    GP_TRY(own->courier->streams->event_new(own->courier, false, &own->slots[k].brought));
   GP_TRY(gp_size_mul((size_t)spec->slots, spec->bytes, &bytes));
-  return spec->to->space && bytes ? spec->to->ops->host_alloc(bytes, (void **)&own->staging)
+  return spec->to->space && bytes ? spec->to->memory->host_alloc(bytes, (void **)&own->staging)
                                   : GP_OK;
 }
 
 static void close_link(gp_link *link) {
   gp_link_slots *own = gp_link_slots_of(link);
-  if (own && own->staging) link->spec.to->ops->host_free(own->staging);
+  if (own && own->staging) link->spec.to->memory->host_free(own->staging);
   gp_link_slots_free(link);
 }
 
@@ -35,9 +35,9 @@ static void close_link(gp_link *link) {
 static gp_status bring(const gp_link *link, gp_link_turn turn, const gp_link_slot *slot, char *to) {
   const gp_lane *courier = gp_link_slots_of(link)->courier;
   const char *from = link->spec.made + (size_t)turn.slot * link->spec.bytes;
-  if (slot->is_made) GP_TRY(courier->ops->wait(courier, GP_STREAM_COMPUTE, slot->made));
-  GP_TRY(courier->ops->copy(courier, GP_STREAM_COMPUTE, to, from, link->spec.bytes));
-  return courier->ops->record(courier, GP_STREAM_COMPUTE, slot->brought);
+  if (slot->is_made) GP_TRY(courier->streams->wait(courier, GP_STREAM_COMPUTE, slot->made));
+  GP_TRY(courier->memory->copy(courier, GP_STREAM_COMPUTE, to, from, link->spec.bytes));
+  return courier->streams->record(courier, GP_STREAM_COMPUTE, slot->brought);
 }
 
 /* Copy the value in two hops. The courier waits until the last use of the reader's slot is over; by
@@ -46,12 +46,12 @@ static gp_status take_on(const gp_link *link, gp_link_turn turn, const gp_link_s
   const gp_lane *to = link->spec.to, *courier = gp_link_slots_of(link)->courier;
   size_t at = (size_t)turn.slot * link->spec.bytes;
   char *staging = gp_link_slots_of(link)->staging + at;
-  if (slot->is_used) GP_TRY(courier->ops->wait(courier, GP_STREAM_COMPUTE, slot->freed));
+  if (slot->is_used) GP_TRY(courier->streams->wait(courier, GP_STREAM_COMPUTE, slot->freed));
   GP_TRY(bring(link, turn, slot, staging));
-  GP_TRY(to->ops->wait(to, GP_STREAM_RECEIVE, slot->brought));
-  GP_TRY(to->ops->copy(to, GP_STREAM_RECEIVE, link->received + at, staging, link->spec.bytes));
-  GP_TRY(to->ops->record(to, GP_STREAM_RECEIVE, slot->arrived));
-  return to->ops->wait(to, GP_STREAM_COMPUTE, slot->arrived);
+  GP_TRY(to->streams->wait(to, GP_STREAM_RECEIVE, slot->brought));
+  GP_TRY(to->memory->copy(to, GP_STREAM_RECEIVE, link->received + at, staging, link->spec.bytes));
+  GP_TRY(to->streams->record(to, GP_STREAM_RECEIVE, slot->arrived));
+  return to->streams->wait(to, GP_STREAM_COMPUTE, slot->arrived);
 }
 
 /* If a step failed, wait for the copies that were begun: no later event covers them, and they must
@@ -60,7 +60,7 @@ static gp_status or_wait(const gp_link *link, gp_status status) {
   const gp_lane *to = link->spec.to;
   if (!status) return GP_OK;
   gp_lane_sync(gp_link_slots_of(link)->courier);
-  to->ops->sync(to, GP_STREAM_RECEIVE);
+  to->streams->sync(to, GP_STREAM_RECEIVE);
   return status;
 }
 
@@ -75,7 +75,7 @@ static gp_status receive(gp_link *link, gp_link_turn turn, bool *ready) {
   if (far) return begun ? GP_OK : or_wait(link, take_on(link, turn, slot));
   size_t at = (size_t)turn.slot * link->spec.bytes;
   if (!begun) GP_TRY(or_wait(link, bring(link, turn, slot, link->received + at)));
-  return courier->ops->is_done(courier, slot->brought, ready);
+  return courier->streams->is_done(courier, slot->brought, ready);
 }
 
 /* A copy that a courier has begun may outlive a run that was given up. */

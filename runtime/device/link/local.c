@@ -10,7 +10,7 @@ static bool joins(const gp_lane *from, const gp_lane *to) { return gp_lane_share
 /* A queue is in order with itself; what is written at once needs only the word. */
 static gp_status open_link(gp_link *link) {
   const gp_lane *from = link->spec.from, *to = link->spec.to;
-  link->plain = from == to || link->spec.host || (from->ops->at_once && to->ops->at_once);
+  link->plain = from == to || link->spec.host || (from->facts->at_once && to->facts->at_once);
   return gp_link_slots_new(link);
 }
 
@@ -21,7 +21,7 @@ static gp_status receive(gp_link *link, gp_link_turn turn, bool *ready) {
   *ready = true;
   if (!slot->made || !slot->is_made || slot->received > turn.round) return GP_OK;
   slot->received = turn.round + 1;
-  return to->ops->wait(to, GP_STREAM_COMPUTE, slot->made);
+  return to->streams->wait(to, GP_STREAM_COMPUTE, slot->made);
 }
 
 const gp_link_ops gp_link_local = {.name = "local",

@@ -5,17 +5,17 @@
  * slot's old value; the compute stream goes on when the new value is there. */
 #include "device/link/slots.h"
 
-static bool joins(const gp_lane *from, const gp_lane *to) { return to->ops->reaches(to, from); }
+static bool joins(const gp_lane *from, const gp_lane *to) { return to->memory->reaches(to, from); }
 
 static gp_status fetch(const gp_link *link, gp_link_turn turn, const gp_link_slot *slot) {
   const gp_lane *to = link->spec.to;
   size_t bytes = link->spec.bytes, at = (size_t)turn.slot * bytes;
-  if (slot->is_used) GP_TRY(to->ops->wait(to, GP_STREAM_RECEIVE, slot->freed));
-  if (slot->is_made) GP_TRY(to->ops->wait(to, GP_STREAM_RECEIVE, slot->made));
-  GP_TRY(to->ops->fetch(to, GP_STREAM_RECEIVE, link->received + at, link->spec.from,
-                        link->spec.made + at, bytes));
-  GP_TRY(to->ops->record(to, GP_STREAM_RECEIVE, slot->arrived));
-  return to->ops->wait(to, GP_STREAM_COMPUTE, slot->arrived);
+  if (slot->is_used) GP_TRY(to->streams->wait(to, GP_STREAM_RECEIVE, slot->freed));
+  if (slot->is_made) GP_TRY(to->streams->wait(to, GP_STREAM_RECEIVE, slot->made));
+  GP_TRY(to->memory->fetch(to, GP_STREAM_RECEIVE, link->received + at, link->spec.from,
+                           link->spec.made + at, bytes));
+  GP_TRY(to->streams->record(to, GP_STREAM_RECEIVE, slot->arrived));
+  return to->streams->wait(to, GP_STREAM_COMPUTE, slot->arrived);
 }
 
 /* Stages of one device that read the same value fetch it once. If fetch fails, no later event
@@ -27,7 +27,7 @@ static gp_status receive(gp_link *link, gp_link_turn turn, bool *ready) {
   if (slot->received > turn.round) return GP_OK;
   slot->received = turn.round + 1;
   gp_status status = fetch(link, turn, slot);
-  if (status) to->ops->sync(to, GP_STREAM_RECEIVE);
+  if (status) to->streams->sync(to, GP_STREAM_RECEIVE);
   return status;
 }
 

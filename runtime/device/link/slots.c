@@ -12,16 +12,16 @@
  * there at once: neither needs any. */
 static gp_status make_events(const gp_link_spec *spec, gp_link_slot *slot) {
   if (spec->from == spec->to || spec->host) return GP_OK;
-  GP_TRY(spec->from->ops->event_new(spec->from, false, &slot->made));
-  GP_TRY(spec->to->ops->event_new(spec->to, false, &slot->arrived));
-  return spec->to->ops->event_new(spec->to, false, &slot->freed);
+  GP_TRY(spec->from->streams->event_new(spec->from, false, &slot->made));
+  GP_TRY(spec->to->streams->event_new(spec->to, false, &slot->arrived));
+  return spec->to->streams->event_new(spec->to, false, &slot->freed);
 }
 
 gp_status gp_link_slots_new(gp_link *link) {
   gp_link_slots *own;
   size_t count = (size_t)link->spec.slots;
   const gp_link_spec *spec = &link->spec;
-  link->quiet = !spec->host && spec->from->ops->at_once != spec->to->ops->at_once;
+  link->quiet = !spec->host && spec->from->facts->at_once != spec->to->facts->at_once;
   GP_TRY(gp_alloc(sizeof *own, &link->self));
   own = link->self;
   GP_TRY(gp_alloc_array(count, sizeof(gp_link_slot), (void **)&own->slots));
@@ -33,10 +33,10 @@ void gp_link_slots_free(gp_link *link) {
   const gp_lane *from = link->spec.from, *to = link->spec.to;
   gp_link_slots *own = gp_link_slots_of(link);
   for (int32_t k = 0; own && own->slots && k < link->spec.slots; k++) {
-    from->ops->event_free(from, own->slots[k].made);
-    to->ops->event_free(to, own->slots[k].arrived);
-    to->ops->event_free(to, own->slots[k].freed);
-    if (own->courier) own->courier->ops->event_free(own->courier, own->slots[k].brought);
+    from->streams->event_free(from, own->slots[k].made);
+    to->streams->event_free(to, own->slots[k].arrived);
+    to->streams->event_free(to, own->slots[k].freed);
+    if (own->courier) own->courier->streams->event_free(own->courier, own->slots[k].brought);
   }
   if (own) gp_free(own->slots);
   gp_free(own);
@@ -58,14 +58,14 @@ gp_status gp_link_slots_acquire(gp_link *link, const gp_lane *lane, gp_link_turn
   gp_link_slot *slot = gp_link_slot_of(link, turn);
   *ready = true;
   if (!slot->is_used || !slot->freed || lane == reader) return GP_OK;
-  if (lane->ops->at_once) return reader->ops->is_done(reader, slot->freed, ready);
-  return lane->ops->wait(lane, GP_STREAM_COMPUTE, slot->freed);
+  if (lane->facts->at_once) return reader->streams->is_done(reader, slot->freed, ready);
+  return lane->streams->wait(lane, GP_STREAM_COMPUTE, slot->freed);
 }
 
 /* Record an event. If that fails, wait for the stream instead, so that no lane needs the event. */
 static gp_status record(const gp_lane *lane, gp_lane_event *event) {
-  gp_status status = event ? lane->ops->record(lane, GP_STREAM_COMPUTE, event) : GP_OK;
-  if (status) lane->ops->sync(lane, GP_STREAM_COMPUTE);
+  gp_status status = event ? lane->streams->record(lane, GP_STREAM_COMPUTE, event) : GP_OK;
+  if (status) lane->streams->sync(lane, GP_STREAM_COMPUTE);
   return status;
 }
 

@@ -142,7 +142,7 @@ gp_status gp_segments_new(gp_binding *b, int32_t d) {
   const gp_staging *staging = &plan->devices[d].staging;
   gp_bound_device *device = &b->devices[d];
   size_t tasks = (size_t)(plan->first[d + 1] - plan->first[d]), micros = (size_t)plan->step_micros;
-  if (gp_device_lane(b->pipeline, d)->ops->at_once || gp_plan_streams(plan)) return GP_OK;
+  if (gp_device_lane(b->pipeline, d)->facts->at_once || gp_plan_streams(plan)) return GP_OK;
   cutter c = {.binding = b,
               .device = d,
               .row_bytes = (staging->fault - staging->blocks) / micros,
@@ -186,7 +186,7 @@ void gp_segments_forget(gp_binding *b, int32_t d) {
   const gp_lane *lane = gp_device_lane(b->pipeline, d);
   for (int32_t k = 0; k < 2 * device->segment_count; k++) {
     gp_segment_graph *one = &device->segments[k / 2].graphs[k % 2];
-    if (one->graph) lane->ops->graphs->free(one->graph);
+    if (one->graph) lane->graphs->free(one->graph);
     *one = (gp_segment_graph){0};
   }
 }

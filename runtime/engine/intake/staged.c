@@ -58,7 +58,7 @@ static size_t micro_at(const gp_plan *plan, const gp_rows *rows, int64_t own) {
 static gp_status send(gp_worker *worker, const place *at, size_t offset, size_t bytes) {
   const gp_lane *lane = &worker->lane;
   if (!bytes) return GP_OK;
-  return lane->ops->copy(lane, GP_STREAM_RECEIVE, at->there + offset, at->here + offset, bytes);
+  return lane->memory->copy(lane, GP_STREAM_RECEIVE, at->there + offset, at->here + offset, bytes);
 }
 
 /* The rows of one micro-batch of one tensor. */
@@ -88,7 +88,7 @@ static gp_status send_micro(gp_worker *worker, const gp_run *run, int64_t number
   for (int k = 0; k < plan->shapes[0].output_count; k++)
     if (layout->out_grads >> k & 1 && batch->out_grads[k].tensor)
       GP_TRY(send_rows(worker, plan, at, layout->out_grad[k], &batch->out_grads[k], micro));
-  return lane->ops->record(lane, GP_STREAM_RECEIVE, staged_of(worker)->arrived[micro]);
+  return lane->streams->record(lane, GP_STREAM_RECEIVE, staged_of(worker)->arrived[micro]);
 }
 
 /* Up to this micro-batch, as far as the mini-batch goes. */
@@ -103,8 +103,8 @@ static gp_status send_until(gp_worker *worker, const gp_run *run, int64_t micro)
 static gp_status await_rows(gp_worker *worker, const gp_run *run, int64_t micro) {
   const gp_lane *lane = &worker->lane;
   GP_TRY(send_until(worker, run, micro));
-  return lane->ops->wait(lane, GP_STREAM_COMPUTE,
-                         staged_of(worker)->arrived[micro % run->plan->step_micros]);
+  return lane->streams->wait(lane, GP_STREAM_COMPUTE,
+                             staged_of(worker)->arrived[micro % run->plan->step_micros]);
 }
 
 /* Blocks and the empty fault word; micro-batches follow one by one, each with its event. */
@@ -177,7 +177,7 @@ static gp_status settle_counts(gp_worker *worker, const gp_plan *plan, int64_t m
   int64_t *counts = counts_at(there, layout_of(worker, plan), plan, copy);
   for (int32_t first = 0; first < plan->step_micros; first += size) {
     gp_step_block *blocks = (gp_step_block *)block(worker, start + first, copy);
-    GP_TRY(lane->ops->settle(lane, counts + first, blocks, size));
+    GP_TRY(lane->work->settle(lane, counts + first, blocks, size));
   }
   return GP_OK;
 }
@@ -284,12 +284,12 @@ static gp_status send_results(gp_worker *worker, const gp_run *run, const gp_tas
   if (!count) return GP_OK;
   place at = place_of(worker, plan, micro);
   gp_lane_event *computed = staged_of(worker)->computed[own];
-  GP_TRY(lane->ops->record(lane, GP_STREAM_COMPUTE, computed));
-  GP_TRY(lane->ops->wait(lane, GP_STREAM_SEND, computed));
+  GP_TRY(lane->streams->record(lane, GP_STREAM_COMPUTE, computed));
+  GP_TRY(lane->streams->wait(lane, GP_STREAM_SEND, computed));
   for (int k = 0; k < count; k++) {
     const size_t offset = list[k].offset;
-    GP_TRY(lane->ops->copy(lane, GP_STREAM_SEND, at.here + offset, at.there + offset,
-                           (size_t)plan->shapes[task->shape].rows * list[k].rows->row_bytes));
+    GP_TRY(lane->memory->copy(lane, GP_STREAM_SEND, at.here + offset, at.there + offset,
+                              (size_t)plan->shapes[task->shape].rows * list[k].rows->row_bytes));
   }
   return GP_OK;
 }
@@ -302,8 +302,8 @@ static gp_status send_back(gp_worker *worker, const gp_run *run, uint32_t step, 
   const gp_staging *layout = layout_of(worker, plan);
   for (uint32_t t = oldest(worker, run, step); t <= step && is_given(plan, t, limit); t++) {
     place at = place_of(worker, plan, (int64_t)t * plan->step_micros);
-    GP_TRY(lane->ops->copy(lane, GP_STREAM_COMPUTE, at.here + layout->fault,
-                           at.there + layout->fault, layout->results - layout->fault));
+    GP_TRY(lane->memory->copy(lane, GP_STREAM_COMPUTE, at.here + layout->fault,
+                              at.there + layout->fault, layout->results - layout->fault));
   }
   return GP_OK;
 }
@@ -313,7 +313,7 @@ static gp_status fetch(gp_worker *worker, const gp_run *run, const gp_task_span 
   const gp_lane *lane = &worker->lane;
   GP_TRY(send_back(worker, run, span->step, span->limit));
   GP_TRY(gp_lane_sync(lane));
-  return !run->plan->shapes[0].output_count ? GP_OK : lane->ops->sync(lane, GP_STREAM_SEND);
+  return !run->plan->shapes[0].output_count ? GP_OK : lane->streams->sync(lane, GP_STREAM_SEND);
 }
 
 /* Of a run that failed before every task nothing may be in the buffers, not even the empty fault
@@ -368,7 +368,7 @@ static gp_status end(gp_worker *worker, gp_run *run, const gp_task_span *span) {
 
 static gp_status make_events(const gp_lane *lane, int32_t count, gp_lane_event ***events) {
   GP_TRY(gp_alloc_array((size_t)count, sizeof(gp_lane_event *), (void **)events));
-  for (int32_t i = 0; i < count; i++) GP_TRY(lane->ops->event_new(lane, false, &(*events)[i]));
+  for (int32_t i = 0; i < count; i++) GP_TRY(lane->streams->event_new(lane, false, &(*events)[i]));
   return GP_OK;
 }
 
@@ -378,14 +378,14 @@ static gp_status open_intake(gp_binding *b, int32_t d) {
   gp_staged *made;
   GP_TRY(gp_alloc(sizeof *made, (void **)&made));
   b->devices[d].staged = made;
-  GP_TRY(lane->ops->host_alloc(plan->devices[d].staging.area.bytes, (void **)&made->here));
+  GP_TRY(lane->memory->host_alloc(plan->devices[d].staging.area.bytes, (void **)&made->here));
   GP_TRY(make_events(lane, plan->step_micros, &made->arrived));
   if (!plan->shapes[0].output_count) return GP_OK;
   return make_events(lane, plan->step_micros, &made->computed);
 }
 
 static void free_events(const gp_lane *lane, gp_lane_event **events, int32_t count) {
-  for (int32_t i = 0; events && i < count; i++) lane->ops->event_free(lane, events[i]);
+  for (int32_t i = 0; events && i < count; i++) lane->streams->event_free(lane, events[i]);
   gp_free(events);
 }
 
@@ -393,7 +393,7 @@ static void close_intake(gp_binding *b, int32_t d) {
   const gp_lane *lane = &b->pipeline->workers[d].lane;
   gp_staged *own = b->devices[d].staged;
   if (!own) return;
-  if (own->here) lane->ops->host_free(own->here);
+  if (own->here) lane->memory->host_free(own->here);
   free_events(lane, own->arrived, b->plan->step_micros);
   free_events(lane, own->computed, b->plan->step_micros);
   gp_free(own);

@@ -14,16 +14,16 @@ gp_status gp_block_new(gp_space *space, size_t bytes, gp_tensor **block) {
   return gp_tensor_new_at(space, GP_U8, &(gp_shape){.rank = 1, .dim = {(int64_t)bytes}}, block);
 }
 
-gp_status gp_block_new_by(const gp_lane_ops *ops, size_t bytes, gp_tensor **block) {
-  gp_extent memory = {.bytes = bytes, .release = ops->host_free};
+gp_status gp_block_new_by(const gp_lane_memory *kind, size_t bytes, gp_tensor **block) {
+  gp_extent memory = {.bytes = bytes, .release = kind->host_free};
   gp_meta meta;
   if (!bytes) return GP_OK;
   GP_TRY(gp_meta_make(GP_U8, &(gp_shape){.rank = 1, .dim = {(int64_t)bytes}}, &meta));
-  GP_TRY(ops->host_alloc(bytes, &memory.data));
+  GP_TRY(kind->host_alloc(bytes, &memory.data));
   memset(memory.data, 0, bytes);
   memory.context = memory.data;
   gp_status status = gp_tensor_wrap(&meta, &memory, block);
-  if (status) ops->host_free(memory.data);
+  if (status) kind->host_free(memory.data);
   return status;
 }
 

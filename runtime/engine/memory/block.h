@@ -17,7 +17,7 @@
 gp_status gp_block_new(gp_space *space, size_t bytes, gp_tensor **block);
 /* The same on the host, where lanes of a kind with host_alloc fetch it without holding anybody
  * up. */
-gp_status gp_block_new_by(const gp_lane_ops *ops, size_t bytes, gp_tensor **block);
+gp_status gp_block_new_by(const gp_lane_memory *kind, size_t bytes, gp_tensor **block);
 /* A tensor like param at an offset of the block, which it keeps alive. */
 gp_status gp_block_view(gp_tensor *block, size_t offset, const gp_param *param, gp_tensor **tensor);
 

@@ -29,7 +29,7 @@ static gp_status round_all(const gp_lane *lane, gp_arena *a) {
                   .n_out = 1,
                   .in = {{a->values[0], &from}},
                   .out = {{a->halves, &to}}};
-  return lane->ops->launch(lane, &(gp_lane_call){.op = GP_OP_cast, .call = &cast});
+  return lane->work->launch(lane, &(gp_lane_call){.op = GP_OP_cast, .call = &cast});
 }
 
 gp_status gp_halves_refresh(gp_worker *worker) {

@@ -143,7 +143,7 @@ static gp_status update_slices(const gp_lane *lane, const update *u, int32_t gro
                         .slices = slices,
                         .count = count,
                         .piece = gp_optim_update};
-  return lane->ops->update(lane, &all);
+  return lane->sums->update(lane, &all);
 }
 
 /* The passes of a stage that have one group's hyper-parameters, several in a launch. */

@@ -70,15 +70,15 @@ static gp_status multiply_piece(void *context, int64_t index, int member) {
 }
 
 static gp_status turn_of_threads(const gp_lane *lane, ceiling *c) {
-  if (!c->product) return lane->ops->pieces(lane, (int64_t)(c->bytes / PIECE), copy_piece, c);
+  if (!c->product) return lane->work->pieces(lane, (int64_t)(c->bytes / PIECE), copy_piece, c);
   int64_t pieces = (c->cut.units + c->cut.grain - 1) / c->cut.grain;
-  return lane->ops->pieces(lane, pieces, multiply_piece, c);
+  return lane->work->pieces(lane, pieces, multiply_piece, c);
 }
 
 static gp_status turn_of_queue(const gp_lane *lane, const ceiling *c) {
   if (!c->product) return gp_lane_copy(lane, c->blocks[1], c->blocks[0], c->bytes);
   gp_lane_call call = {.op = GP_OP_matmul, .call = &c->call, .scratch = c->scratch};
-  return lane->ops->launch(lane, &call);
+  return lane->work->launch(lane, &call);
 }
 
 static gp_status time_threads(const gp_lane *lane, ceiling *c, double *seconds) {
@@ -90,11 +90,11 @@ static gp_status time_threads(const gp_lane *lane, ceiling *c, double *seconds) 
 
 static gp_status time_queue(const gp_lane *lane, const ceiling *c, gp_lane_event *events[2],
                             double *seconds) {
-  GP_TRY(lane->ops->record(lane, GP_STREAM_COMPUTE, events[0]));
+  GP_TRY(lane->streams->record(lane, GP_STREAM_COMPUTE, events[0]));
   GP_TRY(turn_of_queue(lane, c));
-  GP_TRY(lane->ops->record(lane, GP_STREAM_COMPUTE, events[1]));
+  GP_TRY(lane->streams->record(lane, GP_STREAM_COMPUTE, events[1]));
   GP_TRY(gp_lane_sync(lane));
-  return lane->ops->seconds(lane, events[0], events[1], seconds);
+  return lane->streams->seconds(lane, events[0], events[1], seconds);
 }
 
 /* ---- all turns ----------------------------------------------------------------------------- */
@@ -103,8 +103,8 @@ static gp_status time_queue(const gp_lane *lane, const ceiling *c, gp_lane_event
 static gp_status time_all(const gp_lane *lane, ceiling *c, gp_lane_event *events[2]) {
   for (int i = 0; i <= TURNS; i++) {
     double seconds;
-    GP_TRY(lane->ops->at_once ? time_threads(lane, c, &seconds)
-                              : time_queue(lane, c, events, &seconds));
+    GP_TRY(lane->facts->at_once ? time_threads(lane, c, &seconds)
+                                : time_queue(lane, c, events, &seconds));
     if (i && (i == 1 || seconds < c->best)) c->best = seconds;
   }
   return GP_OK;
@@ -115,10 +115,10 @@ static gp_status measure(gp_worker *worker, void *context) {
   const gp_lane *lane = &worker->lane;
   gp_lane_event *events[2] = {NULL, NULL};
   if (worker->device != c->device) return GP_OK;
-  gp_status status = lane->ops->event_new(lane, true, &events[0]);
-  if (!status) status = lane->ops->event_new(lane, true, &events[1]);
+  gp_status status = lane->streams->event_new(lane, true, &events[0]);
+  if (!status) status = lane->streams->event_new(lane, true, &events[1]);
   if (!status) status = time_all(lane, c, events);
-  for (int i = 0; i < 2; i++) lane->ops->event_free(lane, events[i]);
+  for (int i = 0; i < 2; i++) lane->streams->event_free(lane, events[i]);
   return status;
 }
 
@@ -128,7 +128,7 @@ static gp_status measure(gp_worker *worker, void *context) {
 static gp_status scratch_of(const gp_worker *worker, ceiling *c, size_t *bytes) {
   const gp_lane *lane = &worker->lane;
   const gp_op_def *def = gp_op_get(GP_OP_matmul);
-  if (!lane->ops->at_once) return lane->ops->prepare(lane, GP_OP_matmul, &c->call, bytes);
+  if (!lane->facts->at_once) return lane->work->prepare(lane, GP_OP_matmul, &c->call, bytes);
   c->cut = gp_op_cut(def, &c->call);
   size_t wanted = gp_half_scratch(def, &c->call);
   GP_TRY(gp_size_align(wanted, 64, &c->scratch_bytes));
@@ -194,7 +194,7 @@ static void give(const gp_worker *worker, ceiling *c, size_t scratch) {
 /* Whether the device has room for it beside what it holds. */
 static gp_status fits(const gp_worker *worker, const ceiling *c, size_t scratch, bool *fit) {
   size_t left;
-  GP_TRY(worker->lane.ops->free_bytes(&worker->lane, &left));
+  GP_TRY(worker->lane.memory->free_bytes(&worker->lane, &left));
   *fit = left / 2 > 3 * c->bytes + scratch;
   return GP_OK;
 }
@@ -234,7 +234,7 @@ gp_status gp_pipeline_ceiling(gp_pipeline *p, int device, const gp_dtype *produc
   ceiling c = {.device = device, .product = product != NULL, .dtype = product ? *product : GP_U8};
   if (p->closed || p->watch.lost || p->run.open || p->profiling.open)
     return gp_fail(GP_ESTATE, "ceiling: the pipeline is closed, or busy");
-  bool host = p->workers[device].lane.ops->at_once;
+  bool host = p->workers[device].lane.facts->at_once;
   const growth *copies = host ? &copies_of_host : &copies_of_queue;
   const growth *products = host ? &products_of_host : &products_of_queue;
   GP_TRY(measure_growing(p, &c, product ? products : copies));

@@ -14,14 +14,14 @@
 
 enum { PAIRS = 15 }; /* of events that tell what two cost */
 
-static const gp_lane *lane_of(const gp_recorder *r) { return &r->worker->lane; }
+static const gp_lane *lane_of(const gp_recorder *r) { return &r->plain; }
 
 /* ---- records ------------------------------------------------------------------------------- */
 
 static gp_status add_mark(gp_recorder *r) {
   gp_lane_event *mark;
   GP_TRY(gp_grow_array(r->mark_count, &r->mark_room, sizeof *r->marks, (void **)&r->marks));
-  GP_TRY(r->plain->event_new(lane_of(r), true, &mark));
+  GP_TRY(r->plain.streams->event_new(lane_of(r), true, &mark));
   r->marks[r->mark_count++] = mark;
   return GP_OK;
 }
@@ -30,12 +30,12 @@ gp_status gp_recorder_reserve(gp_recorder *r, size_t records) {
   size_t wanted = r->count + records;
   while (r->room < wanted)
     GP_TRY(gp_grow_array(r->room, &r->room, sizeof *r->records, (void **)&r->records));
-  while (!r->plain->at_once && r->mark_count < 2 * wanted) GP_TRY(add_mark(r));
+  while (!r->plain.facts->at_once && r->mark_count < 2 * wanted) GP_TRY(add_mark(r));
   return GP_OK;
 }
 
 static gp_status mark(gp_recorder *r, size_t number, gp_stream stream) {
-  gp_status status = r->plain->record(lane_of(r), stream, r->marks[number]);
+  gp_status status = r->plain.streams->record(lane_of(r), stream, r->marks[number]);
   r->refused = status != GP_OK;
   return status;
 }
@@ -46,12 +46,12 @@ gp_status gp_record_begin(gp_recorder *r, const gp_record *record) {
   *own = *record;
   own->end = 0;
   own->begin = gp_now_ns();
-  return r->plain->at_once ? GP_OK : mark(r, 2 * r->count - 2, own->stream);
+  return r->plain.facts->at_once ? GP_OK : mark(r, 2 * r->count - 2, own->stream);
 }
 
 gp_status gp_record_end(gp_recorder *r) {
   gp_record *own = &r->records[r->count - 1];
-  if (!r->plain->at_once) GP_TRY(mark(r, 2 * r->count - 1, own->stream));
+  if (!r->plain.facts->at_once) GP_TRY(mark(r, 2 * r->count - 1, own->stream));
   own->end = gp_now_ns();
   return GP_OK;
 }
@@ -59,7 +59,7 @@ gp_status gp_record_end(gp_recorder *r) {
 gp_status gp_recorder_keep(gp_recorder *r, gp_lane_graph *graph) {
   gp_status status =
       gp_grow_array(r->graph_count, &r->graph_room, sizeof *r->graphs, (void **)&r->graphs);
-  if (status) return r->plain->graphs->free(graph), status;
+  if (status) return r->plain.graphs->free(graph), status;
   r->graphs[r->graph_count++] = graph;
   return GP_OK;
 }
@@ -74,12 +74,13 @@ static int ascending(const void *a, const void *b) {
 /* The median of a few, on an idle stream. */
 static gp_status calibrate(gp_recorder *r) {
   double seconds[PAIRS];
-  if (r->plain->at_once) return GP_OK;
+  if (r->plain.facts->at_once) return GP_OK;
   GP_TRY(gp_recorder_reserve(r, PAIRS));
   for (size_t i = 0; i < 2 * PAIRS; i++) GP_TRY(mark(r, i, GP_STREAM_COMPUTE));
-  GP_TRY(r->plain->sync(lane_of(r), GP_STREAM_COMPUTE));
+  GP_TRY(r->plain.streams->sync(lane_of(r), GP_STREAM_COMPUTE));
   for (size_t i = 0; i < PAIRS; i++)
-    GP_TRY(r->plain->seconds(lane_of(r), r->marks[2 * i], r->marks[2 * i + 1], &seconds[i]));
+    GP_TRY(
+        r->plain.streams->seconds(lane_of(r), r->marks[2 * i], r->marks[2 * i + 1], &seconds[i]));
   qsort(seconds, PAIRS, sizeof *seconds, ascending);
   r->overhead = seconds[PAIRS / 2];
   return GP_OK;
@@ -88,8 +89,8 @@ static gp_status calibrate(gp_recorder *r) {
 static gp_status time_of(const gp_recorder *r, size_t i, double *seconds) {
   const gp_record *record = &r->records[i];
   *seconds = 1e-9 * (double)(record->end - record->begin);
-  if (r->plain->at_once) return GP_OK;
-  GP_TRY(r->plain->seconds(lane_of(r), r->marks[2 * i], r->marks[2 * i + 1], seconds));
+  if (r->plain.facts->at_once) return GP_OK;
+  GP_TRY(r->plain.streams->seconds(lane_of(r), r->marks[2 * i], r->marks[2 * i + 1], seconds));
   *seconds = *seconds > r->overhead ? *seconds - r->overhead : 0;
   return GP_OK;
 }
@@ -98,7 +99,7 @@ static gp_status time_of(const gp_recorder *r, size_t i, double *seconds) {
 static gp_status settle(gp_recorder *r) {
   size_t kept = 0;
   for (int stream = 0; stream < GP_STREAMS; stream++)
-    GP_TRY(r->plain->sync(lane_of(r), (gp_stream)stream));
+    GP_TRY(r->plain.streams->sync(lane_of(r), (gp_stream)stream));
   for (size_t i = 0; i < r->count; i++) {
     gp_record *record = &r->records[i];
     if (!record->end) continue;
@@ -116,19 +117,17 @@ gp_status gp_recorder_new(gp_worker *worker, bool eager) {
   gp_recorder *r;
   GP_TRY(gp_alloc(sizeof *r, (void **)&r));
   r->worker = worker;
-  r->plain = worker->lane.ops;
+  r->plain = worker->lane;
   r->eager = eager;
   worker->recorder = r;
-  gp_recorder_wrap(r);
   GP_TRY(calibrate(r));
-  worker->lane.ops = &r->timed;
-  worker->lane.recorder = r;
+  gp_recorder_wrap(r);
   return GP_OK;
 }
 
 static void free_queue_side(gp_recorder *r) {
-  for (size_t i = 0; i < r->graph_count; i++) r->plain->graphs->free(r->graphs[i]);
-  for (size_t i = 0; i < r->mark_count; i++) r->plain->event_free(lane_of(r), r->marks[i]);
+  for (size_t i = 0; i < r->graph_count; i++) r->plain.graphs->free(r->graphs[i]);
+  for (size_t i = 0; i < r->mark_count; i++) r->plain.streams->event_free(lane_of(r), r->marks[i]);
   gp_free(r->graphs);
   gp_free(r->marks);
   r->graphs = NULL;
@@ -137,8 +136,7 @@ static void free_queue_side(gp_recorder *r) {
 }
 
 gp_status gp_recorder_close(gp_recorder *r) {
-  r->worker->lane.ops = r->plain;
-  r->worker->lane.recorder = NULL;
+  r->worker->lane = r->plain;
   gp_status status = settle(r);
   if (status) r->count = 0;
   free_queue_side(r);

@@ -1,11 +1,11 @@
 /* engine/profile/recorder.h - the times of what one worker's lane is asked to do.
  *
  *   recorder.c   records, the events around them, their times
- *   works.c      a lane's table with a record around every call that does work
+ *   works.c      a lane's tables with a record around every call that does work
  *   profile.c    all devices of a pipeline; what an instruction is called and costs
  *   ceilings.c   what a device reaches at best
  *
- * A recorder takes the place of the lane's table of functions: a pipeline that is not profiled
+ * A recorder takes the place of the lane's tables of functions: a pipeline that is not profiled
  * calls what it always calls, and the engine need not know of it, but for one branch in execute.c
  * where threads would run several instructions at once. */
 #ifndef GP_ENGINE_RECORDER_H
@@ -22,10 +22,12 @@ typedef struct gp_record {
 
 struct gp_recorder {
   gp_worker *worker;
-  const gp_lane_ops *plain; /* the lane's own table */
-  gp_lane_ops timed;        /* the one that takes its place */
-  bool eager;               /* ops are never captured */
-  bool refused;             /* the device would not record an event just now */
+  gp_lane plain; /* the lane with its own tables; the following take the place of some of them */
+  gp_lane_memory memory;
+  gp_lane_work work;
+  gp_lane_sums sums;
+  bool eager;   /* ops are never captured */
+  bool refused; /* the device would not record an event just now */
   gp_record *records;
   size_t count, room;
   gp_lane_event **marks; /* of a queue: two for each record */
@@ -38,8 +40,8 @@ struct gp_recorder {
 
 /* recorder.c */
 gp_status gp_recorder_new(gp_worker *worker, bool eager);
-/* Give the lane its own table back, wait, and settle the times; records stay. The table first: what
- * fails afterwards leaves an empty list. */
+/* Give the lane its own tables back, wait, and settle the times; records stay. The tables come
+ * first: what fails afterwards leaves an empty list. */
 gp_status gp_recorder_close(gp_recorder *recorder);
 void gp_recorder_free(gp_worker *worker); /* closes; idempotent */
 /* Around one piece of work. What fails in between leaves a record without an end. */
@@ -51,6 +53,7 @@ gp_status gp_recorder_reserve(gp_recorder *recorder, size_t records);
 gp_status gp_recorder_keep(gp_recorder *recorder, gp_lane_graph *graph);
 
 /* works.c */
+/* Make the recorder's tables from the plain ones, and let the lane have them. */
 void gp_recorder_wrap(gp_recorder *recorder);
 
 /* profile.c */

@@ -1,4 +1,4 @@
-/* engine/profile/works.c - a lane's table with a record around every call that does work.
+/* engine/profile/works.c - a lane's tables with a record around every call that does work.
  *
  * What asks, waits or makes something is the lane's own function. Each function here says what the
  * call is and what it moves, and hands it on. */
@@ -30,7 +30,7 @@ static gp_status copy(const gp_lane *lane, gp_stream stream, void *to, const voi
   gp_record r = work(GP_PROFILE_COPY, names[stream], (double)bytes);
   r.stream = stream;
   GP_TRY(gp_record_begin(of(lane), &r));
-  return end(lane, of(lane)->plain->copy(lane, stream, to, from, bytes));
+  return end(lane, of(lane)->plain.memory->copy(lane, stream, to, from, bytes));
 }
 
 static gp_status fetch(const gp_lane *lane, gp_stream stream, void *to, const gp_lane *other,
@@ -39,14 +39,14 @@ static gp_status fetch(const gp_lane *lane, gp_stream stream, void *to, const gp
   r.stream = stream;
   snprintf(r.entry.what, sizeof r.entry.what, "from %s", other->name);
   GP_TRY(gp_record_begin(of(lane), &r));
-  return end(lane, of(lane)->plain->fetch(lane, stream, to, other, from, bytes));
+  return end(lane, of(lane)->plain.memory->fetch(lane, stream, to, other, from, bytes));
 }
 
 static gp_status fill(const gp_lane *lane, gp_stream stream, void *to, int byte, size_t bytes) {
   gp_record r = work(GP_PROFILE_UPDATE, "zero", (double)bytes);
   r.stream = stream;
   GP_TRY(gp_record_begin(of(lane), &r));
-  return end(lane, of(lane)->plain->fill(lane, stream, to, byte, bytes));
+  return end(lane, of(lane)->plain.memory->fill(lane, stream, to, byte, bytes));
 }
 
 static gp_status add(const gp_lane *lane, gp_dtype dtype, int64_t n, void *to, const void *from) {
@@ -54,14 +54,14 @@ static gp_status add(const gp_lane *lane, gp_dtype dtype, int64_t n, void *to, c
   r.entry.dtype = dtype;
   r.entry.flop = (double)n;
   GP_TRY(gp_record_begin(of(lane), &r));
-  return end(lane, of(lane)->plain->add(lane, dtype, n, to, from));
+  return end(lane, of(lane)->plain.sums->add(lane, dtype, n, to, from));
 }
 
 static gp_status settle(const gp_lane *lane, const int64_t *counts, gp_step_block *blocks,
                         int count) {
   gp_record r = work(GP_PROFILE_COUNT, "settle", 16 * (double)count);
   GP_TRY(gp_record_begin(of(lane), &r));
-  return end(lane, of(lane)->plain->settle(lane, counts, blocks, count));
+  return end(lane, of(lane)->plain.work->settle(lane, counts, blocks, count));
 }
 
 static gp_status check_finite(const gp_lane *lane, const gp_arg *value, gp_lane_fault *fault,
@@ -69,7 +69,7 @@ static gp_status check_finite(const gp_lane *lane, const gp_arg *value, gp_lane_
   gp_record r = work(GP_PROFILE_CHECK, "check_finite", (double)gp_meta_bytes(value->meta));
   r.entry.dtype = value->meta->dtype;
   GP_TRY(gp_record_begin(of(lane), &r));
-  return end(lane, of(lane)->plain->check_finite(lane, value, fault, tag));
+  return end(lane, of(lane)->plain.work->check_finite(lane, value, fault, tag));
 }
 
 /* ---- updates ------------------------------------------------------------------------------- */
@@ -87,16 +87,15 @@ static gp_record sweep(const char *op, const gp_lane_sweep *s, int flop, int tim
 
 static gp_status squares(const gp_lane *lane, const gp_lane_sweep *s) {
   gp_record r = sweep("norm", s, 2, 1);
-  gp_lane plain = *lane; /* the copy of its sums is part of it, not an entry of its own */
-  plain.ops = of(lane)->plain;
+  const gp_lane *plain = &of(lane)->plain; /* its copies are part of it, not entries of their own */
   GP_TRY(gp_record_begin(of(lane), &r));
-  return end(lane, plain.ops->squares(&plain, s));
+  return end(lane, plain->sums->squares(plain, s));
 }
 
 static gp_status scale(const gp_lane *lane, const gp_lane_sweep *s) {
   gp_record r = sweep("scale", s, 1, 2);
   GP_TRY(gp_record_begin(of(lane), &r));
-  return end(lane, of(lane)->plain->scale(lane, s));
+  return end(lane, of(lane)->plain.sums->scale(lane, s));
 }
 
 /* Operations on one element: those of the rule as torch writes it. */
@@ -133,7 +132,7 @@ static gp_record update_of(const gp_lane_update *u) {
 static gp_status update(const gp_lane *lane, const gp_lane_update *u) {
   gp_record r = update_of(u);
   GP_TRY(gp_record_begin(of(lane), &r));
-  return end(lane, of(lane)->plain->update(lane, u));
+  return end(lane, of(lane)->plain.sums->update(lane, u));
 }
 
 /* ---- ops ----------------------------------------------------------------------------------- */
@@ -143,12 +142,12 @@ static gp_status update(const gp_lane *lane, const gp_lane_update *u) {
 static gp_status launch(const gp_lane *lane, const gp_lane_call *call) {
   gp_recorder *r = of(lane);
   const gp_binding *binding = r->worker->pipeline->run.binding;
-  if (!call->fault) return r->plain->launch(lane, call);
+  if (!call->fault) return r->plain.work->launch(lane, call);
   gp_tag tag = gp_tag_read(binding, r->worker->device, call->tag);
   const gp_task *task = &binding->plan->tasks[tag.task];
   gp_record record = gp_record_of_instr(r->worker, task, &task->program->instrs[tag.instr]);
   GP_TRY(gp_record_begin(r, &record));
-  return end(lane, r->plain->launch(lane, call));
+  return end(lane, r->plain.work->launch(lane, call));
 }
 
 /* Capture the job's ops with their events. *graph receives NULL if the device cannot capture them;
@@ -170,27 +169,29 @@ static gp_status capture(gp_recorder *r, const gp_lane *lane, const gp_lane_job 
 static gp_status run(const gp_lane *lane, const gp_lane_job *job) {
   gp_recorder *r = of(lane);
   gp_lane_graph *graph = NULL;
-  if (r->plain->at_once) return r->plain->run(lane, job);
+  if (r->plain.facts->at_once) return r->plain.work->run(lane, job);
   GP_TRY(gp_recorder_reserve(r, (size_t)job->op_count));
   r->job_first = r->count;
   if (job->ran && !r->eager) GP_TRY(capture(r, lane, job, &graph));
-  gp_status status = graph ? r->plain->graphs->launch(lane, graph) : r->plain->run(lane, job);
+  gp_status status = graph ? r->plain.graphs->launch(lane, graph) : r->plain.work->run(lane, job);
   if (status) r->count = r->job_first;
   return status;
 }
 
 void gp_recorder_wrap(gp_recorder *r) {
-  gp_lane_ops *t = &r->timed;
-  *t = *r->plain;
-  t->copy = copy;
-  t->fetch = fetch;
-  t->fill = fill;
-  t->add = add;
-  t->settle = settle;
-  t->check_finite = check_finite;
-  t->squares = squares;
-  t->scale = scale;
-  t->update = update;
-  t->launch = launch;
-  t->run = run;
+  gp_lane *lane = &r->worker->lane;
+  r->memory = *lane->memory;
+  r->memory.copy = copy;
+  r->memory.fetch = fetch;
+  r->memory.fill = fill;
+  r->work = *lane->work;
+  r->work.run = run;
+  r->work.launch = launch;
+  r->work.check_finite = check_finite;
+  r->work.settle = settle;
+  r->sums = (gp_lane_sums){.add = add, .squares = squares, .scale = scale, .update = update};
+  lane->memory = &r->memory;
+  lane->work = &r->work;
+  lane->sums = &r->sums;
+  lane->recorder = r;
 }

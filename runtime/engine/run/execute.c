@@ -224,9 +224,9 @@ static gp_status run_group(execution *x) {
   const gp_op first = x->program->instrs[x->group->first].op;
   if (x->program->instrs[x->group->first].phases) return run_phases(x, x->group->first);
   if (x->worker->threads == 1 && !(gp_op_get(first)->flags & GP_OP_ROWS))
-    return lane->ops->pieces(lane, x->group->count, run_alone, x);
+    return lane->work->pieces(lane, x->group->count, run_alone, x);
   gp_piece piece = x->group->side_by_side ? run_beside : run_chain;
-  return lane->ops->pieces(lane, x->group->pieces, piece, x);
+  return lane->work->pieces(lane, x->group->pieces, piece, x);
 }
 
 static gp_status look_at_group(const execution *x) {
@@ -299,7 +299,7 @@ static gp_status enqueue_checks(const execution *x, int32_t n) {
   const gp_call *call = &x->calls[n];
   for (int k = 0; k < call->n_out; k++)
     if (gp_dtype_is_float(call->out[k].meta->dtype))
-      GP_TRY(lane->ops->check_finite(lane, &call->out[k], x->fault, tag_of(x, n, true)));
+      GP_TRY(lane->work->check_finite(lane, &call->out[k], x->fault, tag_of(x, n, true)));
   return GP_OK;
 }
 
@@ -321,7 +321,7 @@ static gp_status enqueue_op(const execution *x, int32_t n) {
                        .scratch = x->binding->devices[x->worker->device].scratch,
                        .fault = x->fault,
                        .tag = tag_of(x, n, false)};
-  gp_status status = lane->ops->launch(lane, &call);
+  gp_status status = lane->work->launch(lane, &call);
   if (status) return name_failure(x->program, instr, status);
   if (x->worker->spoil) GP_TRY(enqueue_spoiling(x, n));
   return x->worker->pipeline->finite ? enqueue_checks(x, n) : GP_OK;
@@ -339,9 +339,9 @@ static gp_status enqueue(void *context) {
 /* Profilers see the action by the name that people write, "2F5". */
 static gp_status run_named(const gp_lane *lane, const gp_lane_job *job, gp_action action) {
   char name[GP_ACTION_TEXT];
-  lane->ops->range_push(gp_action_print(&action, name), action.micro);
-  gp_status status = lane->ops->run(lane, job);
-  lane->ops->range_pop();
+  lane->reports->range_push(gp_action_print(&action, name), action.micro);
+  gp_status status = lane->work->run(lane, job);
+  lane->reports->range_pop();
   return status;
 }
 
@@ -365,6 +365,6 @@ gp_status gp_execute(gp_worker *worker, const gp_task_run *r) {
                      .enqueue = enqueue,
                      .op_count = x.program->instr_count,
                      .ran = r->ran};
-  if (!lane->ops->range_push) return lane->ops->run(lane, &job);
+  if (!lane->reports->range_push) return lane->work->run(lane, &job);
   return run_named(lane, &job, gp_task_action(binding->plan, r->task, r->micro));
 }

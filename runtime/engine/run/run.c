@@ -251,7 +251,7 @@ static gp_status wait_for_queue(const gp_worker *worker) {
   const gp_lane *lane = &worker->lane;
   gp_status first = GP_OK;
   for (int stream = 0; stream < GP_STREAMS; stream++) {
-    gp_status status = lane->ops->sync(lane, (gp_stream)stream);
+    gp_status status = lane->streams->sync(lane, (gp_stream)stream);
     if (status && !first) first = status;
   }
   return first;

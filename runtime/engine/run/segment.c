@@ -87,9 +87,9 @@ static gp_status launch_named(const gp_lane *lane, const gp_plan *plan, const gp
   gp_action to = gp_task_action(plan, last, last->micro);
   char name[2 * GP_ACTION_TEXT + 8], begin[GP_ACTION_TEXT], end[GP_ACTION_TEXT];
   snprintf(name, sizeof name, "%s .. %s", gp_action_print(&from, begin), gp_action_print(&to, end));
-  lane->ops->range_push(name, from.micro);
-  gp_status status = lane->ops->graphs->launch(lane, graph);
-  lane->ops->range_pop();
+  lane->reports->range_push(name, from.micro);
+  gp_status status = lane->graphs->launch(lane, graph);
+  lane->reports->range_pop();
   return status;
 }
 
@@ -121,6 +121,6 @@ gp_status gp_segment_launch(gp_worker *worker, const gp_task_run *r) {
   GP_TRY(acquire_slots(worker, segment, &ready));
   if (!ready) return GP_OK; /* the run has failed, so nothing reads what the segment makes */
   if (intake->before) GP_TRY(intake->before(worker, &rows));
-  if (!lane->ops->range_push) return lane->ops->graphs->launch(lane, r->graph);
+  if (!lane->reports->range_push) return lane->graphs->launch(lane, r->graph);
   return launch_named(lane, plan, segment, r->graph);
 }

@@ -100,5 +100,5 @@ gp_graph_counts gp_pipeline_graphs(const gp_pipeline *p, int device) {
 
 bool gp_pipeline_path(const gp_pipeline *p, int device, int i, gp_work_path *path) {
   const gp_lane *lane = &p->workers[device].lane;
-  return lane->ops->path(lane, i, path);
+  return lane->reports->path(lane, i, path);
 }

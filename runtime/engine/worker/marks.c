@@ -11,16 +11,16 @@
 gp_status gp_marks_new(gp_worker *worker, size_t events) {
   const gp_lane *lane = &worker->lane;
   size_t wanted = 2 * events + 1, had = worker->mark_count;
-  if (lane->ops->at_once || had >= wanted) return GP_OK;
+  if (lane->facts->at_once || had >= wanted) return GP_OK;
   GP_TRY(gp_resize_array(had, wanted, sizeof *worker->marks, (void **)&worker->marks));
   for (; worker->mark_count < wanted; worker->mark_count++)
-    GP_TRY(lane->ops->event_new(lane, true, &worker->marks[worker->mark_count]));
+    GP_TRY(lane->streams->event_new(lane, true, &worker->marks[worker->mark_count]));
   return GP_OK;
 }
 
 void gp_marks_free(gp_worker *worker) {
   for (size_t i = 0; i < worker->mark_count; i++)
-    worker->lane.ops->event_free(&worker->lane, worker->marks[i]);
+    worker->lane.streams->event_free(&worker->lane, worker->marks[i]);
   gp_free(worker->marks);
   worker->marks = NULL;
   worker->mark_count = 0;
@@ -28,7 +28,7 @@ void gp_marks_free(gp_worker *worker) {
 
 static gp_status record(gp_worker *worker, size_t mark) {
   const gp_lane *lane = &worker->lane;
-  return lane->ops->record(lane, GP_STREAM_COMPUTE, worker->marks[mark]);
+  return lane->streams->record(lane, GP_STREAM_COMPUTE, worker->marks[mark]);
 }
 
 gp_status gp_marks_range(gp_worker *worker) {
@@ -46,8 +46,8 @@ gp_status gp_marks_set(gp_worker *worker, size_t number, int end) {
 static gp_status time_of(const gp_worker *worker, size_t mark, int64_t *ns) {
   double seconds;
   const gp_lane *lane = &worker->lane;
-  GP_TRY(lane->ops->seconds(lane, worker->marks[worker->mark_count - 1], worker->marks[mark],
-                            &seconds));
+  GP_TRY(lane->streams->seconds(lane, worker->marks[worker->mark_count - 1], worker->marks[mark],
+                                &seconds));
   *ns = worker->range_begin + (int64_t)(1e9 * seconds);
   return GP_OK;
 }

@@ -198,7 +198,7 @@ gp_status gp_workers_new(gp_pipeline *p, const gp_device_spec *devices) {
 
 static gp_status start(gp_worker *worker, int cores) {
   int own[64], pinned = cores_of(worker, worker->threads, worker->first_core, cores, own);
-  bool pins = pinned && worker->lane.ops->at_once;
+  bool pins = pinned && worker->lane.facts->at_once;
   gp_thread_options options = {.name = worker->lane.name, .cores = own, .core_count = pins};
   GP_TRY(gp_thread_start(&worker->thread, &options, work, worker));
   worker->started = true;
@@ -279,7 +279,7 @@ static gp_status prepare(gp_worker *worker, const gp_plan *plan) {
   GP_TRY(gp_marks_new(worker, event_count(plan, worker->device)));
   GP_TRY(make_room(event_count(plan, worker->device), sizeof(gp_event), &worker->event_room,
                    (void **)&worker->events));
-  if (!worker->lane.ops->at_once) return GP_OK; /* a queue's scratch is part of the plan */
+  if (!worker->lane.facts->at_once) return GP_OK; /* a queue's scratch is part of the plan */
   GP_TRY(gp_size_align(plan->scratch_bytes, 64, &bytes));
   size_t had = worker->scratch_bytes;
   GP_TRY(make_room(bytes, members, &worker->scratch_bytes, (void **)&worker->scratch));

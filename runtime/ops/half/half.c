@@ -279,8 +279,8 @@ gp_status gp_half_run_phases(const gp_op_def *def, const gp_call *call, const gp
   phases p = {.def = def, .l = &l, .call = call, .wide = widen_call(&l, call), .room = room};
   set_addresses(&l, &p.wide, room.shared, 0);
   p.cut = gp_op_cut(def, &p.wide);
-  GP_TRY(lane->ops->pieces(lane, conversions(&p), convert_piece, &p));
-  GP_TRY(lane->ops->pieces(lane, (p.cut.units + p.cut.grain - 1) / p.cut.grain, run_piece, &p));
+  GP_TRY(lane->work->pieces(lane, conversions(&p), convert_piece, &p));
+  GP_TRY(lane->work->pieces(lane, (p.cut.units + p.cut.grain - 1) / p.cut.grain, run_piece, &p));
   p.back = true;
-  return lane->ops->pieces(lane, conversions(&p), convert_piece, &p);
+  return lane->work->pieces(lane, conversions(&p), convert_piece, &p);
 }

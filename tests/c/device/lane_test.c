@@ -30,7 +30,8 @@ static void *taken(const gp_lane *lane, size_t bytes) {
 
 /* Copies from the lane's memory to the host's, and waits until the lane has finished. */
 static void bring(const gp_lane *lane, void *to, const void *from, size_t bytes) {
-  gp_lane host = {.ops = lane->ops}; /* in the host's memory */
+  gp_lane host = *lane;
+  host.space = NULL; /* in the host's memory */
   CHECK_STATUS(gp_lane_sync(lane), GP_OK);
   if (lane->space) CHECK_STATUS(gp_lane_take(&host, to, lane, from, bytes), GP_OK);
   if (!lane->space) memcpy(to, from, bytes);
@@ -49,7 +50,7 @@ TEST(names_of_no_device_open_nothing) {
     gp_lane lane = {0};
     CHECK_STATUS(gp_lane_open(wrong[i], &(gp_lane_options){.threads = 1}, &lane), GP_EINVAL);
     CHECK_TEXT(gp_error_text(), wrong[i]);
-    CHECK(lane.ops == NULL);
+    CHECK(lane.facts == NULL);
     gp_lane_close(&lane); /* closing a lane that is not open does nothing */
   }
 }
@@ -60,9 +61,9 @@ TEST(memory_is_zeroed_filled_and_copied) {
   static unsigned char got[N];
   for (int k = 0; k < KINDS; k++) {
     gp_lane lane = open_lane(names[k]);
-    if (!lane.ops) continue;
+    if (!lane.facts) continue;
     size_t bytes;
-    CHECK_STATUS(lane.ops->free_bytes(&lane, &bytes), GP_OK);
+    CHECK_STATUS(lane.memory->free_bytes(&lane, &bytes), GP_OK);
     CHECK(bytes > N);
     char *a = taken(&lane, N), *b = taken(&lane, N);
     bring(&lane, got, a, N);
@@ -85,19 +86,19 @@ TEST(lanes_take_from_those_that_they_reach) {
   for (int i = 0; i < N; i++) sent[i] = i ^ 0x5a5a;
   for (int k = 0; k < KINDS * KINDS; k++) {
     gp_lane from = open_lane(names[k / KINDS]), to = open_lane(names[k % KINDS]);
-    if (from.ops && to.ops) {
+    if (from.facts && to.facts) {
       void *a = taken(&from, sizeof sent), *b = taken(&to, sizeof sent);
       send(&from, a, sent, sizeof sent);
       CHECK_STATUS(gp_lane_take(&to, b, &from, a, sizeof sent), GP_OK);
       bring(&to, got, b, sizeof got);
       CHECK(memcmp(sent, got, sizeof got) == 0);
-      CHECK(to.ops->reaches(&to, &to));
-      CHECK(to.ops->reaches(&to, &from) == (to.space || !from.space)); /* not a CPU a GPU */
+      CHECK(to.memory->reaches(&to, &to));
+      CHECK(to.memory->reaches(&to, &from) == (to.space || !from.space)); /* not a CPU a GPU */
       memset(got, 0, sizeof got);
-      if (to.ops->reaches(&to, &from)) {
+      if (to.memory->reaches(&to, &from)) {
         CHECK_STATUS(gp_lane_fill(&to, b, 0, sizeof sent), GP_OK);
-        CHECK_STATUS(to.ops->fetch(&to, GP_STREAM_RECEIVE, b, &from, a, sizeof sent), GP_OK);
-        CHECK_STATUS(to.ops->sync(&to, GP_STREAM_RECEIVE), GP_OK);
+        CHECK_STATUS(to.memory->fetch(&to, GP_STREAM_RECEIVE, b, &from, a, sizeof sent), GP_OK);
+        CHECK_STATUS(to.streams->sync(&to, GP_STREAM_RECEIVE), GP_OK);
         bring(&to, got, b, sizeof got);
         CHECK(memcmp(sent, got, sizeof got) == 0);
       }
@@ -115,7 +116,7 @@ TEST(sums_are_those_of_every_element) {
   for (int i = 0; i < N; i++) d[i] = i + 0.25, f[i] = (float)i / 4, e[i] = 1, g[i] = 2;
   for (int k = 0; k < KINDS; k++) {
     gp_lane lane = open_lane(names[k]);
-    if (!lane.ops) continue;
+    if (!lane.facts) continue;
     void *to = taken(&lane, sizeof d), *from = taken(&lane, sizeof d);
     send(&lane, to, d, sizeof d);
     send(&lane, from, d, sizeof d);
@@ -138,23 +139,24 @@ TEST(sums_are_those_of_every_element) {
 TEST(events_happen_in_the_order_of_the_stream) {
   for (int k = 0; k < KINDS; k++) {
     gp_lane lane = open_lane(names[k]), other = open_lane(names[k]);
-    if (!lane.ops || !other.ops) continue;
+    if (!lane.facts || !other.facts) continue;
     gp_lane_event *begin, *end;
     double seconds = -1;
     bool done = false;
-    CHECK_STATUS(lane.ops->event_new(&lane, true, &begin), GP_OK);
-    CHECK_STATUS(lane.ops->event_new(&lane, true, &end), GP_OK);
-    CHECK_STATUS(lane.ops->record(&lane, GP_STREAM_COMPUTE, begin), GP_OK);
-    CHECK_STATUS(lane.ops->record(&lane, GP_STREAM_COMPUTE, end), GP_OK);
-    CHECK_STATUS(other.ops->wait(&other, GP_STREAM_SEND, end), GP_OK);
-    CHECK_STATUS(other.ops->sync(&other, GP_STREAM_SEND), GP_OK);
-    CHECK_STATUS(lane.ops->is_done(&lane, end, &done), GP_OK);
+    CHECK_STATUS(lane.streams->event_new(&lane, true, &begin), GP_OK);
+    CHECK_STATUS(lane.streams->event_new(&lane, true, &end), GP_OK);
+    CHECK_STATUS(lane.streams->record(&lane, GP_STREAM_COMPUTE, begin), GP_OK);
+    CHECK_STATUS(lane.streams->record(&lane, GP_STREAM_COMPUTE, end), GP_OK);
+    CHECK_STATUS(other.streams->wait(&other, GP_STREAM_SEND, end), GP_OK);
+    CHECK_STATUS(other.streams->sync(&other, GP_STREAM_SEND), GP_OK);
+    CHECK_STATUS(lane.streams->is_done(&lane, end, &done), GP_OK);
     CHECK(done);
-    CHECK_STATUS(lane.ops->seconds(&lane, begin, end, &seconds), GP_OK);
+    CHECK_STATUS(lane.streams->seconds(&lane, begin, end, &seconds), GP_OK);
     CHECK(seconds >= 0 && seconds < 60);
-    CHECK_STATUS(lane.ops->wait(&lane, GP_STREAM_COMPUTE, NULL), GP_OK); /* threads: over at once */
-    lane.ops->event_free(&lane, begin);
-    lane.ops->event_free(&lane, end);
+    CHECK_STATUS(lane.streams->wait(&lane, GP_STREAM_COMPUTE, NULL),
+                 GP_OK); /* threads: over at once */
+    lane.streams->event_free(&lane, begin);
+    lane.streams->event_free(&lane, end);
     gp_lane_close(&lane);
     gp_lane_close(&other);
   }
@@ -172,18 +174,18 @@ static gp_status no_piece(void *context, int64_t index, int thread) {
 TEST(a_lane_refuses_the_half_that_it_does_not_work_by) {
   for (int k = 0; k < KINDS; k++) {
     gp_lane lane = open_lane(names[k]);
-    if (!lane.ops) continue;
+    if (!lane.facts) continue;
     int calls = 0;
-    gp_status pieces = lane.ops->pieces(&lane, 1, no_piece, &calls);
-    CHECK(pieces == (lane.ops->at_once ? GP_OK : GP_EUNSUPPORTED));
-    CHECK(calls == lane.ops->at_once);
-    if (lane.ops->at_once) {
+    gp_status pieces = lane.work->pieces(&lane, 1, no_piece, &calls);
+    CHECK(pieces == (lane.facts->at_once ? GP_OK : GP_EUNSUPPORTED));
+    CHECK(calls == lane.facts->at_once);
+    if (lane.facts->at_once) {
       size_t scratch = 1;
-      CHECK_STATUS(lane.ops->prepare(&lane, GP_OP_relu, NULL, &scratch), GP_OK);
+      CHECK_STATUS(lane.work->prepare(&lane, GP_OP_relu, NULL, &scratch), GP_OK);
       CHECK(scratch == 0); /* each thread has scratch of its own */
-      CHECK_STATUS(lane.ops->launch(&lane, &(gp_lane_call){.op = GP_OP_relu}), GP_EUNSUPPORTED);
+      CHECK_STATUS(lane.work->launch(&lane, &(gp_lane_call){.op = GP_OP_relu}), GP_EUNSUPPORTED);
       CHECK_TEXT(gp_error_text(), names[k]);
-      CHECK_STATUS(lane.ops->check_finite(&lane, NULL, NULL, 0), GP_EUNSUPPORTED);
+      CHECK_STATUS(lane.work->check_finite(&lane, NULL, NULL, 0), GP_EUNSUPPORTED);
     }
     CHECK_TEXT(gp_error_text(), names[k]);
     gp_lane_close(&lane);
@@ -195,7 +197,7 @@ TEST(a_lane_refuses_the_half_that_it_does_not_work_by) {
 TEST(a_queue_finds_the_first_value_that_is_not_finite) {
   static const gp_dtype dtypes[] = {GP_F32, GP_F64, GP_BF16, GP_F16};
   gp_lane lane = open_lane("cuda:0");
-  if (!lane.ops) return;
+  if (!lane.facts) return;
   gp_lane_fault *fault = taken(&lane, sizeof *fault), found;
   char *data = taken(&lane, N * sizeof(double));
   for (size_t t = 0; t < sizeof dtypes / sizeof *dtypes; t++) {
@@ -205,13 +207,13 @@ TEST(a_queue_finds_the_first_value_that_is_not_finite) {
     gp_arg value = {.meta = &meta, .data = data};
     send(&lane, fault, &(gp_lane_fault){.key = GP_LANE_NO_FAULT}, sizeof *fault);
     CHECK_STATUS(gp_lane_fill(&lane, data, 0, N * sizeof(double)), GP_OK);
-    CHECK_STATUS(lane.ops->check_finite(&lane, &value, fault, 3), GP_OK);
+    CHECK_STATUS(lane.work->check_finite(&lane, &value, fault, 3), GP_OK);
     bring(&lane, &found, fault, sizeof found);
     CHECK(found.key == GP_LANE_NO_FAULT);
     CHECK_STATUS(gp_lane_fill(&lane, data + 7 * size, 0xff, size), GP_OK);
     CHECK_STATUS(gp_lane_fill(&lane, data + (N - 2) * size, 0xff, size), GP_OK);
-    CHECK_STATUS(lane.ops->check_finite(&lane, &value, fault, 5), GP_OK);
-    CHECK_STATUS(lane.ops->check_finite(&lane, &value, fault, 4), GP_OK);
+    CHECK_STATUS(lane.work->check_finite(&lane, &value, fault, 5), GP_OK);
+    CHECK_STATUS(lane.work->check_finite(&lane, &value, fault, 4), GP_OK);
     bring(&lane, &found, fault, sizeof found);
     CHECK(found.key == ((uint64_t)4 << 32 | 7));
   }
@@ -228,12 +230,12 @@ TEST(counts_settle_to_one_scale_for_all_micro_batches) {
   } cases[] = {{{3, 0, 5}, 1.0 / 8}, {{0, 0, 0}, 0}, {{1, 0, 0}, 1}};
   for (int k = 0; k < KINDS; k++) {
     gp_lane lane = open_lane(names[k]);
-    if (!lane.ops) continue;
+    if (!lane.facts) continue;
     gp_step_block *blocks = taken(&lane, 3 * sizeof *blocks), got[3];
     int64_t *counts = taken(&lane, sizeof cases[0].counts);
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
       send(&lane, counts, cases[c].counts, sizeof cases[c].counts);
-      CHECK_STATUS(lane.ops->settle(&lane, counts, blocks, 3), GP_OK);
+      CHECK_STATUS(lane.work->settle(&lane, counts, blocks, 3), GP_OK);
       bring(&lane, got, blocks, sizeof got);
       for (int i = 0; i < 3; i++) CHECK(got[i].inverse_count == cases[c].inverse);
     }
@@ -261,10 +263,10 @@ static void check_capture(const gp_lane *lane) {
   CHECK(graph != NULL);
   bring(lane, got, f.memory, N);
   CHECK(got[N - 1] == 0);
-  if (graph) CHECK_STATUS(lane->ops->graphs->launch(lane, graph), GP_OK);
+  if (graph) CHECK_STATUS(lane->graphs->launch(lane, graph), GP_OK);
   bring(lane, got, f.memory, N);
   CHECK(got[N - 1] == 1);
-  if (graph) lane->ops->graphs->free(graph);
+  if (graph) lane->graphs->free(graph);
   gp_lane_free(lane, f.memory, N);
 }
 
@@ -272,9 +274,9 @@ static void check_capture(const gp_lane *lane) {
 TEST(captured_work_runs_when_it_is_launched) {
   for (int k = 0; k < KINDS; k++) {
     gp_lane lane = open_lane(names[k]);
-    if (!lane.ops) continue;
-    CHECK((lane.ops->graphs == NULL) == lane.ops->at_once);
-    if (lane.ops->graphs) check_capture(&lane);
+    if (!lane.facts) continue;
+    CHECK((lane.graphs == NULL) == lane.facts->at_once);
+    if (lane.graphs) check_capture(&lane);
     gp_lane_close(&lane);
   }
 }

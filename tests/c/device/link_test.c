@@ -32,11 +32,11 @@ static bool open_lanes(rig *r, const char *from, const char *to) {
 }
 
 /* A CPU sends to a GPU from memory that the GPU reaches. */
-static bool is_pinned(const rig *r) { return !r->from.space && r->to->ops->host_alloc; }
+static bool is_pinned(const rig *r) { return !r->from.space && r->to->memory->host_alloc; }
 
 static void take_memory(rig *r) {
   size_t bytes = SLOTS * BYTES;
-  gp_status status = is_pinned(r) ? r->to->ops->host_alloc(bytes, (void **)&r->made)
+  gp_status status = is_pinned(r) ? r->to->memory->host_alloc(bytes, (void **)&r->made)
                                   : gp_lane_alloc(&r->from, bytes, (void **)&r->made);
   CHECK_STATUS(status, GP_OK);
   r->received = r->made;
@@ -69,7 +69,7 @@ static void close_link(rig *r) {
 static void end(rig *r) {
   if (r->received != r->made) gp_lane_free(r->to, r->received, SLOTS * BYTES);
   if (is_pinned(r))
-    r->to->ops->host_free(r->made);
+    r->to->memory->host_free(r->made);
   else
     gp_lane_free(&r->from, r->made, SLOTS * BYTES);
   if (r->to == &r->other) gp_lane_close(&r->other);
@@ -196,12 +196,13 @@ static bool reaches_none(const gp_lane *lane, const gp_lane *other) {
 
 /* The far lane is of an unknown kind, whose memory no other lane reaches. */
 TEST(what_no_kind_joins_is_refused_with_both_names) {
-  static const gp_lane_ops far_ops = {.reaches = reaches_none};
+  static const gp_lane_facts far_facts = {0};
+  static const gp_lane_memory far_memory = {.reaches = reaches_none};
   static gp_space far = {.name = "far:0"};
   rig r = {0};
   gp_link_word words[SLOTS];
   gp_link *link = NULL;
-  gp_lane other = {.ops = &far_ops, .name = "far:0", .space = &far};
+  gp_lane other = {.facts = &far_facts, .memory = &far_memory, .name = "far:0", .space = &far};
   CHECK_STATUS(gp_lane_open("cpu:0", &(gp_lane_options){.threads = 1}, &r.from), GP_OK);
   gp_link_spec spec = {.from = &r.from, .to = &other, .slots = SLOTS, .words = words};
   CHECK_STATUS(gp_link_open(&spec, &link), GP_EUNSUPPORTED);

@@ -1,0 +1,119 @@
+/* device/tables.h - the functions of one kind of lane, in small tables, one for each concern.
+ *
+ * A function enqueues work and returns, except those marked "waits"; addresses are in the lane's
+ * memory. Each is called with the lane that the table belongs to.
+ *
+ * Threads: one at a time per lane. */
+#ifndef GP_DEVICE_TABLES_H
+#define GP_DEVICE_TABLES_H
+
+#include "base/space.h"
+#include "device/job.h"
+#include "gpipe/device.h"
+
+typedef struct gp_lane gp_lane;
+/* An event in a lane's queue that others wait for. NULL if work is over before the call returns. */
+typedef struct gp_lane_event gp_lane_event;
+/* Captured work, which one call launches again. */
+typedef struct gp_lane_graph gp_lane_graph;
+
+/* What the engine and the planner ask instead of which kind a lane is. */
+typedef struct gp_lane_facts {
+  bool packs_weights; /* products are faster from a packed copy of the weights */
+  bool sums_parts;    /* rows are summed in parts, while a kernel reads them for another purpose */
+  bool writes_halves; /* update also writes a slice's halves */
+  bool at_once;       /* work is over when a call returns: pinned threads of this process do it */
+  size_t sum_scratch; /* bytes of scratch of `squares`; 0: it needs none */
+} gp_lane_facts;
+
+/* Memory, and copies in the order of a stream. */
+typedef struct gp_lane_memory {
+  /* Can fetch read the other lane's memory without a detour through the host? */
+  bool (*reaches)(const gp_lane *lane, const gp_lane *other);
+  /* Free bytes of its memory; SIZE_MAX: no limit. */
+  gp_status (*free_bytes)(const gp_lane *lane, size_t *bytes);
+  /* Host memory that lanes of this kind copy from and to without blocking; it may outlive them.
+   * NULL: any host memory serves. */
+  gp_status (*host_alloc)(size_t bytes, void **memory);
+  void (*host_free)(void *memory);
+  /* copy: within the lane's memory, or between it and memory of host_alloc. fetch: from the memory
+   * of a lane that it reaches. */
+  gp_status (*copy)(const gp_lane *lane, gp_stream stream, void *to, const void *from,
+                    size_t bytes);
+  gp_status (*fetch)(const gp_lane *lane, gp_stream stream, void *to, const gp_lane *other,
+                     const void *from, size_t bytes);
+  gp_status (*fill)(const gp_lane *lane, gp_stream stream, void *to, int byte, size_t bytes);
+} gp_lane_memory;
+
+/* Streams and events. record: marks what the stream has so far. wait: the stream goes on once the
+ * event has happened, on whichever lane it was recorded; NULL has happened. is_done asks without
+ * waiting. seconds: the time between two timed events that have happened. */
+typedef struct gp_lane_streams {
+  gp_status (*sync)(const gp_lane *lane, gp_stream stream); /* waits */
+  gp_status (*event_new)(const gp_lane *lane, bool timed, gp_lane_event **event);
+  void (*event_free)(const gp_lane *lane, gp_lane_event *event);
+  gp_status (*record)(const gp_lane *lane, gp_stream stream, gp_lane_event *event);
+  gp_status (*wait)(const gp_lane *lane, gp_stream stream, gp_lane_event *event);
+  gp_status (*is_done)(const gp_lane *lane, gp_lane_event *event, bool *done);
+  gp_status (*seconds)(const gp_lane *lane, gp_lane_event *from, gp_lane_event *to,
+                       double *seconds);
+} gp_lane_streams;
+
+/* Ops, in the order of the compute stream. */
+typedef struct gp_lane_work {
+  void (*set_precision)(const gp_lane *lane, bool tf32); /* of products of f32 */
+  /* Look up what a launch would otherwise have to; returns the scratch bytes that it needs. */
+  gp_status (*prepare)(const gp_lane *lane, gp_op op, const gp_call *call, size_t *scratch);
+  gp_status (*run)(const gp_lane *lane, const gp_lane_job *job); /* all ops of a job */
+  gp_status (*pieces)(const gp_lane *lane, int64_t count, gp_piece piece,
+                      void *context); /* waits */
+  gp_status (*launch)(const gp_lane *lane, const gp_lane_call *call);
+  gp_status (*check_finite)(const gp_lane *lane, const gp_arg *value, gp_lane_fault *fault,
+                            uint32_t tag);
+  /* blocks[count] get inverse_count = 1 / sum(counts[count]); 0 where the sum is 0. */
+  gp_status (*settle)(const gp_lane *lane, const int64_t *counts, gp_step_block *blocks, int count);
+} gp_lane_work;
+
+/* Sums and updates, in the order of the compute stream. */
+typedef struct gp_lane_sums {
+  /* to += from, n elements of f32 or f64. */
+  gp_status (*add)(const gp_lane *lane, gp_dtype dtype, int64_t n, void *to, const void *from);
+  gp_status (*squares)(const gp_lane *lane, const gp_lane_sweep *sweep); /* waits */
+  gp_status (*scale)(const gp_lane *lane, const gp_lane_sweep *sweep);
+  gp_status (*update)(const gp_lane *lane, const gp_lane_update *update);
+} gp_lane_sums;
+
+/* Captured work, on the compute stream. What is enqueued there between begin and end is recorded in
+ * a graph and does not run; an event in a graph is recorded, or waited for, at each launch. end:
+ * NULL if this device cannot capture it; the work is lost then, and the stream is as before. */
+typedef struct gp_lane_graphs {
+  gp_status (*begin)(const gp_lane *lane);
+  gp_status (*end)(const gp_lane *lane, gp_lane_graph **graph);
+  gp_status (*launch)(const gp_lane *lane, gp_lane_graph *graph);
+  void (*free)(gp_lane_graph *graph);
+} gp_lane_graphs;
+
+typedef struct gp_lane_reports {
+  /* The i-th way in which the lane works; false after the last. Threads: any. */
+  bool (*path)(const gp_lane *lane, int i, gp_work_path *path);
+  /* Named ranges for profilers, on the calling thread. NULL: no profiler would show them. */
+  void (*range_push)(const char *name, int64_t payload);
+  void (*range_pop)(void);
+} gp_lane_reports;
+
+struct gp_lane {
+  const gp_lane_facts *facts; /* NULL: the lane is not open */
+  const gp_lane_memory *memory;
+  const gp_lane_streams *streams;
+  const gp_lane_work *work;
+  const gp_lane_sums *sums;
+  const gp_lane_graphs *graphs; /* NULL: work is over at once, so there is nothing to capture */
+  const gp_lane_reports *reports;
+  void (*close)(gp_lane *lane); /* waits */
+  char name[32];                /* "cpu:0", "cuda:1/0of2" */
+  gp_space *space;              /* the memory space that it works on; NULL: the host's */
+  void *self;                   /* state of this kind */
+  void *recorder;               /* the recorder that times its work (engine/profile), or NULL */
+};
+
+#endif
