@@ -60,13 +60,6 @@ gp_status gp_lane_fill(const gp_lane *lane, void *to, int byte, size_t bytes) {
   return bytes ? lane->memory->fill(lane, GP_STREAM_COMPUTE, to, byte, bytes) : GP_OK;
 }
 
-gp_status gp_lane_take(const gp_lane *lane, void *to, const gp_lane *other, const void *from,
-                       size_t bytes) {
-  if (gp_lane_shares(lane, other)) return gp_lane_copy(lane, to, from, bytes);
-  if (!lane->space) return other->space->read(other->space, to, from, bytes);
-  return lane->memory->fetch(lane, GP_STREAM_COMPUTE, to, other, from, bytes);
-}
-
 gp_status gp_lane_sync(const gp_lane *lane) { return lane->streams->sync(lane, GP_STREAM_COMPUTE); }
 
 gp_status gp_lane_capture(const gp_lane *lane, gp_status (*enqueue)(void *context), void *context,

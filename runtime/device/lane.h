@@ -40,10 +40,6 @@ void gp_lane_free(const gp_lane *lane, void *memory, size_t bytes);
 /* Copy and fill in the order of the compute stream. Both addresses are in the lane's memory. */
 gp_status gp_lane_copy(const gp_lane *lane, void *to, const void *from, size_t bytes);
 gp_status gp_lane_fill(const gp_lane *lane, void *to, int byte, size_t bytes);
-/* Copy from another lane's memory, which no thread may write meanwhile, into this one's. A lane
- * that works in host memory waits for the copy. */
-gp_status gp_lane_take(const gp_lane *lane, void *to, const gp_lane *other, const void *from,
-                       size_t bytes);
 /* to += from, n elements of f32 or f64, both in the lane's memory. */
 gp_status gp_lane_add(const gp_lane *lane, gp_dtype dtype, int64_t n, void *to, const void *from);
 /* Capture what `enqueue` enqueues. *graph receives NULL if the device cannot capture it; then the

@@ -36,7 +36,7 @@ gp_conv_lattice gp_conv_map_lattice(const gp_conv *c);
 /* The lattices of a result that is an image, numbered 0 .. gp_conv_phases - 1. */
 int64_t gp_conv_phases(const gp_conv *c);
 gp_conv_lattice gp_conv_image_lattice(const gp_conv *c, int64_t number);
-/* Of either: how many, and number 0 .. of them. */
+/* For a forward or a transposed result: how many lattices there are, and the one of that number. */
 int64_t gp_conv_lattices(const gp_conv *c, bool transposed);
 gp_conv_lattice gp_conv_lattice_at(const gp_conv *c, bool transposed, int64_t number);
 

@@ -196,7 +196,7 @@ function drawHover(g, chart) {
   }
 }
 
-// Of each curve the point nearest to where the mouse is.
+// Find the point of each curve that is nearest to the mouse.
 function pointsAt(chart) {
   const x = chart.scales.fromX(chart.hover), list = [];
   for (const curve of chart.shown) {

@@ -2,7 +2,7 @@
 -- settings as one curve, the mean of theirs, in a band from the least to the largest.
 
 return [==[
-// Of each run its settings: {a: {b: 1}} is "a.b".
+// List the settings of a run by their paths: {a: {b: 1}} is "a.b".
 function flatten(value, path, into) {
   if (value !== null && typeof value === "object") {
     for (const key of Object.keys(value)) flatten(value[key], path ? path + "." + key : key, into);
