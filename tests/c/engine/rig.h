@@ -3,7 +3,7 @@
 #ifndef GP_TESTS_RIG_H
 #define GP_TESTS_RIG_H
 
-#include "engine/state/pipeline.h"
+#include "engine/bind/bind.h"
 #include "plan/toy_plan.h"
 
 enum { LAYERS = 3, ROWS = 5, MICROS = 2 };
