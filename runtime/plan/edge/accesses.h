@@ -16,7 +16,7 @@ typedef struct gp_edge_lives {
 } gp_edge_lives;
 
 /* Find the lives of what a stage touches in a list of actions of its device, which may hold other
- * stages' actions too. marks[edge_count]: zeros, and zeros again when it returns. */
+ * stages' actions too. marks[edge_count]: zeros, and zeros again after success. */
 gp_status gp_edge_lives_find(const gp_plan *plan, int32_t stage, const gp_action *actions,
                              int32_t count, int32_t *marks, gp_edge_lives *lives);
 void gp_edge_lives_free(gp_edge_lives *lives); /* what it holds; not the struct */
