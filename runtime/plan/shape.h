@@ -63,6 +63,10 @@ typedef struct gp_shape_plan {
 } gp_shape_plan;
 
 /* The edges that an action (F, B, I, W or R) of a stage touches. */
-const gp_edge_list *gp_shape_touched(const gp_shape_plan *shape, int32_t stage, gp_act act);
+enum { GP_TOUCHING_OPS = GP_ACT_R + 1 };
+static inline const gp_edge_list *gp_shape_touched(const gp_shape_plan *shape, int32_t stage,
+                                                   gp_act act) {
+  return &shape->touched[stage * GP_TOUCHING_OPS + (int32_t)act];
+}
 
 #endif

@@ -7,15 +7,6 @@
 
 #include "base/memory.h"
 
-const gp_edge_list *gp_edge_touched(const gp_plan *plan, const gp_action *action) {
-  static const gp_edge_list none;
-  if (action->op > GP_ACT_R) return &none;
-  /* Both sizes of micro-batches touch the same edges, unless the model branches on the number of
-   * rows. */
-  int shape = plan->shapes[1].micros ? gp_plan_shape_of(plan, action->micro) : 0;
-  return gp_shape_touched(&plan->shapes[shape], action->stage, (gp_act)action->op);
-}
-
 /* ---- buffers ------------------------------------------------------------------------------- */
 
 typedef struct lister {
@@ -26,10 +17,12 @@ typedef struct lister {
 } lister;
 
 static gp_buffer buffer_of(const lister *l, int32_t edge) {
-  const bool forward = gp_plan_edge(l->plan, edge)->phase == GP_FORWARD;
+  const gp_edge *e = gp_plan_edge(l->plan, edge);
+  const bool forward = e->phase == GP_FORWARD;
   return (gp_buffer){.class = forward ? GP_BUFFER_EDGE_VALUE : GP_BUFFER_EDGE_GRADIENT,
                      .stage = l->stage,
-                     .edge = edge};
+                     .edge = edge,
+                     .made_here = e->from == l->stage};
 }
 
 /* One for each edge that the stage touches in micro-batches of either size. */
@@ -51,10 +44,9 @@ static gp_status number_buffers(lister *l, gp_buffer **buffers, int32_t *count) 
 
 /* ---- accesses ------------------------------------------------------------------------------ */
 
-static bool makes(const lister *l, const gp_action *action, int32_t edge) {
-  const gp_edge *e = gp_plan_edge(l->plan, edge);
-  if (e->from != l->stage) return false;
-  if (e->phase == GP_FORWARD) return action->op == GP_ACT_F;
+static bool makes(const gp_action *action, const gp_buffer *buffer) {
+  if (!buffer->made_here) return false;
+  if (buffer->class == GP_BUFFER_EDGE_VALUE) return action->op == GP_ACT_F;
   return action->op == GP_ACT_B || action->op == GP_ACT_I;
 }
 
@@ -63,9 +55,10 @@ static gp_status touch(lister *l, const gp_action *action) {
   if (action->stage != l->stage) return GP_OK;
   const gp_edge_list *touched = gp_edge_touched(l->plan, action);
   for (int32_t i = 0; i < touched->count; i++) {
-    const int32_t edge = touched->edges[i];
-    GP_TRY(gp_access_list_add(l->list, l->buffer[edge] - 1, action->micro,
-                              makes(l, action, edge) ? GP_ACCESS_WRITE : GP_ACCESS_READ));
+    const int32_t b = l->buffer[touched->edges[i]] - 1;
+    const bool makes_it = makes(action, &l->list->buffers[b]);
+    GP_TRY(
+        gp_access_list_add(l->list, b, action->micro, makes_it ? GP_ACCESS_WRITE : GP_ACCESS_READ));
   }
   return GP_OK;
 }

@@ -5,8 +5,15 @@
 #include "plan/make.h"
 #include "schedule/access/access.h"
 
-/* The edges that an action touches; none where it computes nothing. */
-const gp_edge_list *gp_edge_touched(const gp_plan *plan, const gp_action *action);
+/* The edges that an action touches; none if it computes nothing. */
+static inline const gp_edge_list *gp_edge_touched(const gp_plan *plan, const gp_action *action) {
+  static const gp_edge_list none;
+  if (action->op > GP_ACT_R) return &none;
+  /* Both sizes of micro-batches touch the same edges, unless the model branches on the number of
+   * rows. */
+  int shape = plan->shapes[1].micros ? gp_plan_shape_of(plan, action->micro) : 0;
+  return gp_shape_touched(&plan->shapes[shape], action->stage, (gp_act)action->op);
+}
 
 /* Edges as one stage on one device has them. A value of an edge is alive there from the action that
  * makes or first reads it to the stage's last action that touches it. */

@@ -186,7 +186,7 @@ static void hear(sizer *s, const gp_action *a) {
   const gp_edge_list *touched = gp_edge_touched(s->plan, a);
   for (int32_t i = 0; i < touched->count; i++) {
     int32_t from, edge = touched->edges[i];
-    if (gp_plan_edge(s->plan, edge)->from == a->stage) continue;
+    if (s->flow.from[edge] == a->stage) continue;
     int32_t over = gp_flow_maker(&s->flow, edge, a->micro, &from) + 1;
     if (over > s->told[from]) s->told[from] = over;
   }
@@ -198,7 +198,7 @@ static void tell(sizer *s, const gp_action *a, int32_t device, int32_t position)
   for (int32_t i = 0; i < touched->count; i++) {
     int32_t maker, edge = touched->edges[i];
     const parties *own = &s->edges[edge];
-    if (gp_plan_edge(s->plan, edge)->from != a->stage ||
+    if (s->flow.from[edge] != a->stage ||
         gp_flow_maker(&s->flow, edge, a->micro, &maker) != position || maker != device)
       continue;
     for (int32_t k = 0; k < own->count; k++)

@@ -8,8 +8,6 @@
 #include "base/memory.h"
 #include "plan/memory/places.h"
 
-enum { KINDS = GP_ACT_R + 1 };
-
 typedef struct finder {
   const gp_shaper *shaper;
   int32_t *found; /* edges of the list at hand */
@@ -72,23 +70,19 @@ gp_status gp_shape_add_touched(gp_shaper *s) {
   const gp_stages *stages = s->shape->stages;
   finder f = {.shaper = s};
   size_t edges = (size_t)stages->edge_count + 1;
-  gp_status status = gp_alloc_array((size_t)stages->count * KINDS, sizeof(gp_edge_list),
+  gp_status status = gp_alloc_array((size_t)stages->count * GP_TOUCHING_OPS, sizeof(gp_edge_list),
                                     (void **)&s->shape->touched);
   if (!status) status = gp_alloc_array(edges, sizeof(int32_t), (void **)&f.found);
   if (!status) status = gp_alloc_array(edges, sizeof(bool), (void **)&f.is_found);
   for (int32_t k = 0; !status && k < stages->count; k++)
-    status = find(&f, &stages->stages[k], &s->shape->touched[k * KINDS]);
+    status = find(&f, &stages->stages[k], &s->shape->touched[k * GP_TOUCHING_OPS]);
   gp_free(f.found);
   gp_free(f.is_found);
   return status;
 }
 
-const gp_edge_list *gp_shape_touched(const gp_shape_plan *shape, int32_t stage, gp_act act) {
-  return &shape->touched[stage * KINDS + (int32_t)act];
-}
-
 void gp_shape_free_touched(gp_shape_plan *shape) {
-  for (int32_t i = 0; shape->touched && i < shape->stages->count * KINDS; i++)
+  for (int32_t i = 0; shape->touched && i < shape->stages->count * GP_TOUCHING_OPS; i++)
     gp_free(shape->touched[i].edges);
   gp_free(shape->touched);
 }

@@ -54,9 +54,8 @@ static void mark(const gp_plan *plan, int32_t begin, const gp_edge_lives *lives)
     const gp_lifetime *life = &lives->lifetimes.list[i];
     const gp_buffer *buffer = &lives->list.buffers[life->buffer];
     gp_edge_use *first = use_of(&plan->tasks[begin + life->task], buffer->edge);
-    const bool made_here = gp_plan_edge(plan, buffer->edge)->from == buffer->stage;
-    first->acquire = first->publish = made_here;
-    first->wait = !made_here;
+    first->acquire = first->publish = buffer->made_here;
+    first->wait = !buffer->made_here;
     use_of(&plan->tasks[begin + life->end], buffer->edge)->release = true;
   }
 }

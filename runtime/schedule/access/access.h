@@ -36,8 +36,9 @@ typedef enum gp_buffer_class { GP_BUFFER_LIST(GP_BUFFER_ENUM) GP_BUFFER_COUNT } 
 typedef struct gp_buffer {
   gp_buffer_class class;
   int32_t stage;
-  int32_t edge;  /* of EDGE_VALUE and EDGE_GRADIENT: its number in the plan */
-  bool in_order; /* instances lie in a ring: each is given back after those before it */
+  int32_t edge;   /* of EDGE_VALUE and EDGE_GRADIENT: its number in the plan */
+  bool made_here; /* of these: this stage makes it, others read it */
+  bool in_order;  /* instances lie in a ring: each is given back after those before it */
 } gp_buffer;
 
 /* READ needs the instance. WRITE makes it, for the first time or again. REPLACE makes it in the
