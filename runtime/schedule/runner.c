@@ -13,7 +13,7 @@
  * began to wait for it last; `waiter` leads from there to the others. */
 static void wait_for(gp_runner *r, int32_t device, int32_t need) {
   int32_t *place = &r->order[need];
-  r->waiter[device] = *place < -1 ? -2 - *place : -1;
+  r->at[device].waiter = *place < -1 ? -2 - *place : -1;
   *place = -2 - device;
 }
 
@@ -22,22 +22,21 @@ static void finish(gp_runner *r, int32_t action) {
   *place = r->first[r->device_count] - r->left;
   while (waiter >= 0) {
     const int32_t device = waiter;
-    waiter = r->waiter[device];
-    r->waiter[device] = GP_RUNNER_AWAITS_NONE;
+    waiter = r->at[device].waiter;
+    r->at[device].waiter = GP_RUNNER_AWAITS_NONE;
     gp_runner_wake(r, device);
   }
 }
 
 /* ---- turns --------------------------------------------------------------------------------- */
 
-static void skip_empty(gp_runner *r, int32_t device) {
-  int32_t *next = &r->next[device];
-  for (; *next < r->first[device + 1] && r->actions[*next].op == GP_ACT_IDLE; ++*next) r->left--;
+static void skip_empty(gp_runner *r, gp_runner_place *at) {
+  for (; at->next < at->end && r->actions[at->next].op == GP_ACT_IDLE; at->next++) r->left--;
 }
 
 static void wake_unless_over(gp_runner *r, int32_t device) {
-  if (r->skip_empty) skip_empty(r, device);
-  if (r->next[device] < r->first[device + 1]) gp_runner_wake(r, device);
+  if (r->skip_empty) skip_empty(r, &r->at[device]);
+  if (r->at[device].next < r->at[device].end) gp_runner_wake(r, device);
 }
 
 /* Joined actions have not run while they are looked at, so one that needs another one of them waits
@@ -52,8 +51,8 @@ static int32_t lack_of(const gp_runner *r, int32_t device, int32_t begin, int32_
 
 /* The next action of a device, or joined ones, if it may go on. */
 static gp_status take_turn(gp_runner *r, int32_t device) {
-  const int32_t begin = r->next[device];
-  if (begin == r->first[device + 1]) return GP_OK; /* it was woken behind its end */
+  const int32_t begin = r->at[device].next;
+  if (begin == r->at[device].end) return GP_OK; /* it was woken behind its end */
   const int32_t end = gp_action_group_end(r->actions, begin);
   const int32_t lack = lack_of(r, device, begin, end);
   if (lack >= 0) wait_for(r, device, lack);
@@ -62,7 +61,7 @@ static gp_status take_turn(gp_runner *r, int32_t device) {
   for (int32_t a = begin; a < end; a++, r->left--)
     if (r->order) finish(r, a);
   if (r->ran) GP_TRY(r->ran(r->context, device, begin, end));
-  r->next[device] = end;
+  r->at[device].next = end;
   wake_unless_over(r, device);
   return GP_OK;
 }
@@ -71,10 +70,8 @@ gp_status gp_runner_run(gp_runner *r, const int32_t *places) {
   r->left = r->first[r->device_count];
   gp_turns_begin(&r->turns, places);
   for (int32_t a = 0; r->order && a < r->left; a++) r->order[a] = -1;
-  for (int32_t d = 0; d < r->device_count; d++) {
-    r->next[d] = r->first[d];
-    r->waiter[d] = GP_RUNNER_AWAITS_NONE;
-  }
+  for (int32_t d = 0; d < r->device_count; d++)
+    r->at[d] = (gp_runner_place){r->first[d], r->first[d + 1], GP_RUNNER_AWAITS_NONE};
   for (int32_t d = 0; d < r->device_count; d++) wake_unless_over(r, d);
   for (int32_t d; (d = gp_turns_next(&r->turns)) >= 0;) GP_TRY(take_turn(r, d));
   return GP_OK;
@@ -83,16 +80,14 @@ gp_status gp_runner_run(gp_runner *r, const int32_t *places) {
 /* ---- new and free -------------------------------------------------------------------------- */
 
 gp_status gp_runner_new(gp_runner *r) {
-  const size_t devices = (size_t)r->device_count;
-  GP_TRY(gp_alloc_array(2 * devices + 1, sizeof(int32_t), (void **)&r->next));
-  r->waiter = r->next + devices;
+  GP_TRY(gp_alloc_array((size_t)r->device_count, sizeof *r->at, (void **)&r->at));
   gp_status status = gp_turns_new(r->device_count, r->rule, &r->turns);
   if (status) gp_runner_free(r);
   return status;
 }
 
 void gp_runner_free(gp_runner *r) {
-  gp_free(r->next);
+  gp_free(r->at);
   gp_turns_free(&r->turns);
-  r->next = r->waiter = NULL;
+  r->at = NULL;
 }

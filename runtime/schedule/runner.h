@@ -21,6 +21,12 @@ enum {
 
 enum { GP_RUNNER_AWAITS_NONE = -2 }; /* in `waiter`: the device lacks no action */
 
+/* A device in its list; side by side, because a turn needs all of it. */
+typedef struct gp_runner_place {
+  int32_t next, end; /* positions of its next action, and behind its last one */
+  int32_t waiter;    /* if it lacks an action: another device that lacks the same one, or -1 */
+} gp_runner_place;
+
 typedef struct gp_runner {
   /* Set by the user; lists as those of gp_schedule and gp_lowered. */
   const gp_action *actions; /* device after device */
@@ -33,14 +39,13 @@ typedef struct gp_runner {
   int32_t *order;
   void *context;
   int32_t (*lacks)(void *context, int32_t device, int32_t action);
-  /* The actions begin .. end - 1 of a device ran; `next` still says begin. */
+  /* The actions begin .. end - 1 of a device ran; its `next` still is begin. */
   gp_status (*ran)(void *context, int32_t device, int32_t begin, int32_t end); /* optional */
 
   /* The runner's own. */
   gp_turns turns;
-  int32_t *next;   /* per device: position of its next action */
-  int32_t *waiter; /* per device that lacks an action: another one that lacks the same, or -1 */
-  int32_t left;    /* actions that have not run: after a run, those that never can */
+  gp_runner_place *at; /* per device */
+  int32_t left;        /* actions that have not run: after a run, those that never can */
 } gp_runner;
 
 /* Make the runner's own part; nothing is left to free after a failure. */
@@ -51,7 +56,7 @@ void gp_runner_free(gp_runner *runner); /* what it made; not the struct */
 gp_status gp_runner_run(gp_runner *runner, const int32_t *places);
 /* The device may be able to go on. One that lacks an action is woken by that action alone. */
 static inline void gp_runner_wake(gp_runner *runner, int32_t device) {
-  if (runner->waiter[device] == GP_RUNNER_AWAITS_NONE) gp_turns_wake(&runner->turns, device);
+  if (runner->at[device].waiter == GP_RUNNER_AWAITS_NONE) gp_turns_wake(&runner->turns, device);
 }
 
 #endif

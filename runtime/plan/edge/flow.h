@@ -40,7 +40,7 @@ bool gp_flow_run(gp_flow *flow, const gp_flow_watch *watch, const int32_t *order
 
 /* How many actions of a device have run. */
 static inline int32_t gp_flow_ran(const gp_flow *flow, int32_t device) {
-  return flow->runner.next[device] - flow->runner.first[device];
+  return flow->runner.at[device].next - flow->runner.first[device];
 }
 static inline size_t gp_flow_cell(const gp_flow *flow, int32_t edge, int32_t micro) {
   return (size_t)edge * (size_t)flow->plan->micro_count + (size_t)micro;

@@ -98,14 +98,14 @@ typedef struct search {
 
 /* Returns the action at which a device is stuck; *need receives what it waits for. */
 static int32_t stuck_at(const search *q, int32_t device, int32_t *need) {
-  int32_t a = q->runner.next[device];
+  int32_t a = q->runner.at[device].next;
   while ((*need = gp_verify_blocker(q->v, a)) < 0) a++;
   return a;
 }
 
 static gp_status report_own(const search *q, int32_t a, int32_t need) {
   char one[GP_ACTION_TEXT];
-  const int32_t next = q->runner.next[gp_action_device(q->v->s, a)];
+  const int32_t next = q->runner.at[gp_action_device(q->v->s, a)].next;
   bool together = need < gp_schedule_group_end(q->v->s, next);
   gp_verify_name(q->v, need, one);
   if (together && need != a)
@@ -151,7 +151,7 @@ static gp_status find_order(search *q) {
   const gp_schedule *s = q->v->s;
   GP_TRY(gp_runner_run(&q->runner, NULL));
   for (int32_t d = 0; d < s->device_count; d++)
-    if (q->runner.next[d] < s->first[d + 1]) return report(q, d);
+    if (q->runner.at[d].next < s->first[d + 1]) return report(q, d);
   return GP_OK;
 }
 
