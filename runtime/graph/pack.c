@@ -77,9 +77,9 @@ static gp_status find_or_make(gp_graph *graph, const gp_node *reader, gp_ref *co
   return gp_graph_note(graph, GP_FOUND_PACK, key, reader->layer, *copy);
 }
 
-/* Products in panels want the weight so for dx, too. Others want a copy on Intel's processors if its
- * rows lie too evenly: what that costs elsewhere was not measured, and a copy is memory. f16 has no
- * products of its own. */
+/* Products in panels want the weight so for dx, too. Others want a copy on Intel's processors if
+ * its rows lie too evenly: what that costs elsewhere was not measured, and a copy is memory. f16
+ * has no products of its own. */
 static bool wants_copy_for_dx(const gp_graph *graph, const gp_node *node) {
   const gp_meta *dy = &graph->values[node->in[0]].meta, *w = &graph->values[node->in[1]].meta;
   if (dy->dtype == GP_BF16 || dy->dtype == GP_F16 || w->shape.rank != 2)

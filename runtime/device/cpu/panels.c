@@ -205,66 +205,39 @@ INLINE void outer_rows(const outer_tile *t, int64_t rows, const int vectors) {
   }
 }
 
-/* What the tiles of a strip ask for into the second-level cache: the rows of the next strip, and their
- * share of the left operand at the places that come next. NULL: nothing. */
-typedef struct wish {
-  const float *right, *left;
-  int64_t share, shares; /* of the left operand; those of a strip's tiles follow each other */
-} wish;
-
-static void ask_for_rows(const float *from, int64_t ld, int64_t width, int64_t share,
-                         int64_t shares) {
-  if (!from) return;
-  for (int64_t p = GP_OUTER_PLACES * share / shares; p < GP_OUTER_PLACES * (share + 1) / shares;
-       p++)
-    for (int64_t i = 0; i < width; i += LANES) __builtin_prefetch(from + p * ld + i, 0, 2);
-}
-
 /* The sums of all rows in the columns of one strip. */
-static void multiply_strip(const gp_panels_outer *s, outer_tile t, int64_t width, wish ahead) {
-  const int64_t tiles = (s->rows + ROWS - 1) / ROWS;
-  for (int64_t i = 0; i < tiles; i++, t.a += ROWS) {
-    const int64_t rows = smaller(ROWS, s->rows - i * ROWS);
-    ask_for_rows(ahead.right, s->ld_right, GP_PANEL, i, tiles);
-    ask_for_rows(ahead.left, s->ld_left, s->rows, ahead.share + i, ahead.shares);
-    t.next = i + 1 < tiles ? t.sums + ROWS * t.ld : t.sums - i * ROWS * t.ld + GP_PANEL;
-    if (width == GP_PANEL)
+static void multiply_strip(const gp_panels_outer *s, outer_tile t, int64_t width) {
+  for (int64_t r = 0; r < s->rows; r += ROWS, t.a += ROWS, t.sums += ROWS * t.ld) {
+    const int64_t rows = smaller(ROWS, s->rows - r);
+    t.next = r + ROWS < s->rows ? t.sums + ROWS * t.ld : t.sums - r * t.ld + GP_PANEL;
+    if (width == GP_PANEL) {
       outer_rows(&t, rows, VECTORS);
-    else
-      for (int64_t c = 0; c < width; c += LANES) {
-        outer_tile part = t;
-        part.b += c, part.sums += c;
-        outer_rows(&part, rows, 1);
-      }
-    t.sums += ROWS * t.ld;
+      continue;
+    }
+    for (int64_t c = 0; c < width; c += LANES) {
+      outer_tile part = t;
+      part.b += c, part.sums += c;
+      outer_rows(&part, rows, 1);
+    }
   }
 }
 
-/* Sums over the places from p on, of all strips. */
+/* Sums over the places from p on that are copied at once, of all strips. */
 static void multiply_places(const gp_panels_outer *s, int64_t p, bool add) {
   float *left = s->scratch, *strip = left + GP_OUTER_PLACES * GP_OUTER_STRIDE;
   const int64_t places = smaller(GP_OUTER_PLACES, s->places - p);
-  const int64_t tiles = (s->rows + ROWS - 1) / ROWS,
-                strips = (s->columns + GP_PANEL - 1) / GP_PANEL;
-  const float *right = s->right + p * s->ld_right, *from = s->left + p * s->ld_left;
-  const bool more = s->places - p >= 2 * GP_OUTER_PLACES;
-  gather(from, s->ld_left, places, s->rows, left, GP_OUTER_STRIDE);
-  for (int64_t i = 0; i < strips; i++, right += GP_PANEL) {
-    const int64_t width = smaller(GP_PANEL, s->columns - i * GP_PANEL);
+  gather(s->left + p * s->ld_left, s->ld_left, places, s->rows, left, GP_OUTER_STRIDE);
+  for (int64_t c = 0; c < s->columns; c += GP_PANEL) {
+    const int64_t width = smaller(GP_PANEL, s->columns - c);
     const outer_tile t = {.places = places,
                           .ldb = width,
                           .ld = s->ld,
                           .a = left,
                           .b = strip,
-                          .sums = s->sums + i * GP_PANEL,
+                          .sums = s->sums + c,
                           .add = add};
-    const wish ahead = {.right =
-                            i + 1 < strips && places == GP_OUTER_PLACES ? right + GP_PANEL : NULL,
-                        .left = more ? from + GP_OUTER_PLACES * s->ld_left : NULL,
-                        .share = i * tiles,
-                        .shares = strips * tiles};
-    gather(right, s->ld_right, places, width, strip, width);
-    multiply_strip(s, t, width, ahead);
+    gather(s->right + p * s->ld_right + c, s->ld_right, places, width, strip, width);
+    multiply_strip(s, t, width);
   }
 }
 

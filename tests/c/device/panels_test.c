@@ -1,5 +1,6 @@
-/* tests/c/device/panels_test.c - products in panels against sums in f64, and the same bits for every
- * cut; on every processor that can compute them, whether the runtime uses them there or not. */
+/* tests/c/device/panels_test.c - products in panels against sums in f64, and the same bits for
+ * every cut; on every processor that can compute them, whether the runtime uses them there or not.
+ */
 #include "device/cpu/panels.h"
 
 #include <math.h>
@@ -10,7 +11,6 @@
 
 static uint32_t random_state = 1;
 
-/* Frees nothing that a test of a few hundred KB would miss. */
 static float *draw(int64_t count) {
   float *values = malloc((size_t)count * sizeof *values);
   for (int64_t i = 0; i < count; i++) {
