@@ -2,7 +2,8 @@
  * instead of once per product.
  *
  * Every forward `linear` whose weight is a parameter gets it packed instead, every `linear_dx` in
- * bf16 and, on Intel, where its rows lie too evenly for a cache (ops/dense/packed.h), and every
+ * bf16, of a large weight (ops/dense/large.h) and, on Intel, where its rows lie too evenly for a
+ * cache (ops/dense/packed.h), and every
  * convolution, forward or not: an opaque value that pack_linear or pack_conv2d makes. It depends on
  * parameters only, so the cut makes it once before the first micro-batch (graph/stages.c); its
  * memory is shared by all plans of a pipeline. The gradient still names the parameter itself, and
@@ -12,6 +13,7 @@
 #include "base/tensor.h"
 #include "device/cpu/processor.h"
 #include "graph/graph.h"
+#include "ops/dense/large.h"
 #include "ops/dense/packed.h"
 
 /* Is it a linear, or one fused with what follows it (graph/fuse.c)? */
@@ -75,13 +77,16 @@ static gp_status find_or_make(gp_graph *graph, const gp_node *reader, gp_ref *co
   return gp_graph_note(graph, GP_FOUND_PACK, key, reader->layer, *copy);
 }
 
-/* Products of bf16 want the weight in panels for dx, too. Others want it on Intel's processors if
+/* Products in panels want the weight so for dx, too. Others want a copy on Intel's processors if
  * its rows lie too evenly: what that costs elsewhere was not measured, and a copy is memory. f16
  * has no products of its own. */
 static bool wants_copy_for_dx(const gp_graph *graph, const gp_node *node) {
   const gp_meta *dy = &graph->values[node->in[0]].meta, *w = &graph->values[node->in[1]].meta;
-  const bool crowded = w->shape.rank == 2 && gp_packed_stride(w->shape.dim[1]) > w->shape.dim[1];
-  return dy->dtype == GP_BF16 || (dy->dtype != GP_F16 && crowded && gp_processor_is_intel());
+  if (dy->dtype == GP_BF16 || dy->dtype == GP_F16 || w->shape.rank != 2)
+    return dy->dtype == GP_BF16;
+  const int64_t n = w->shape.dim[0], k = w->shape.dim[1];
+  const bool crowded = gp_packed_stride(k) > k && gp_processor_is_intel();
+  return gp_large_is(dy->dtype, n, k) || crowded;
 }
 
 static bool wants_copy(const gp_graph *graph, const gp_node *node) {

@@ -1,10 +1,10 @@
 /* device/cpu/gemm.h - matrix products, row-major: C = alpha * op(A) * op(B) + beta * C.
  *
  * f32 products come from oneDNN, which is loaded with dlopen at the first call and held to one
- * thread per call. Our own kernel computes f64, and f32 if oneDNN is missing or GPIPE_GEMM=plain is
- * set. Every caller cuts its work by shape only, so the bits depend on the machine and not on the
- * number of threads. A product with beta = 1 accumulates in place: the one way to accumulate
- * everywhere. */
+ * thread per call; those of linear layers with large weights may be panels.h's instead. Our own
+ * kernel computes f64, and f32 if oneDNN is missing or GPIPE_GEMM=plain is set. Every caller cuts
+ * its work by shape only, so the bits depend on the machine and not on the number of threads. A
+ * product with beta = 1 accumulates in place: the one way to accumulate everywhere. */
 #ifndef GP_DEVICE_CPU_GEMM_H
 #define GP_DEVICE_CPU_GEMM_H
 

@@ -9,6 +9,7 @@
 
 #include "base/memory.h"
 #include "device/cpu/gemm_library.h"
+#include "device/cpu/panels.h"
 
 enum { PIECE = 16384 }; /* elements that one thread adds or updates at a time */
 
@@ -201,7 +202,7 @@ static gp_status add(const gp_lane *lane, gp_dtype dtype, int64_t n, void *to, c
 
 /* ---- open and close ------------------------------------------------------------------------ */
 
-/* Report the one path: all products go the same way on this machine. */
+/* Report the one path: all products go the same way on this machine, but those of large weights. */
 static bool path(const gp_lane *lane, int i, gp_work_path *found) {
   const char *why = "", *library;
   (void)lane;
@@ -209,7 +210,8 @@ static bool path(const gp_lane *lane, int i, gp_work_path *found) {
   library = gp_gemm_library(&why);
   *found = (gp_work_path){.kind = "product", .count = 1};
   snprintf(found->shape, sizeof found->shape, "of all shapes");
-  snprintf(found->path, sizeof found->path, "%s", *library ? library : "own kernels, plain loops");
+  snprintf(found->path, sizeof found->path, "%s%s", *library ? library : "own kernels, plain loops",
+           gp_panels_pay() ? "; large weights: own panels" : "");
   snprintf(found->why, sizeof found->why, "%s", *library || !why ? "" : why);
   return true;
 }

@@ -1,7 +1,7 @@
 /* device/cpu/processor.h - whose processor this is, for kernels that choose sizes by it.
  *
- * What is chosen by it may change the speed of a kernel and never its bits: a run that moves to
- * another machine of the same instruction set is to go on as it began. */
+ * What is chosen by it changes speed and not bits, but for the f32 products of large weights: those
+ * are ours (panels.h) or the library's, whose bits depend on the machine anyway. */
 #ifndef GP_DEVICE_CPU_PROCESSOR_H
 #define GP_DEVICE_CPU_PROCESSOR_H
 

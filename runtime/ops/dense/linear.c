@@ -7,8 +7,10 @@
  * A product with a transposed weight transposes it again for every 64 rows, which takes a tenth of
  * the time of a training step. So y is always computed from w stored as [K, N]: a plan packs every
  * weight that way, once for every change of it (pack_linear, graph/pack.c); a weight that is not
- * packed is transposed here, part by part. Products of bf16 are those of ops/half/product.h. */
+ * packed is transposed here, part by part. Products of bf16 are those of ops/half/product.h, and
+ * those of large weights, on some processors, those of ops/dense/large.h. */
 #include "ops/dense/dense.h"
+#include "ops/dense/large.h"
 
 #include "base/memory.h"
 
@@ -76,6 +78,12 @@ static void fill_rows(const gp_arg *y, const gp_arg *bias, gp_span span, int64_t
   for (int64_t r = span.first; r < span.last; r++) memcpy(gp_arg_at(y, r * n), bias->data, bytes);
 }
 
+/* Is x w^T a product of ops/dense/large.h? */
+static bool is_large(const gp_call *call) {
+  const gp_meta *x = call->in[0].meta;
+  return gp_large_is(x->dtype, gp_meta_width(call->out[0].meta), gp_meta_width(x));
+}
+
 /* Outputs of one product, which bounds the copy of an unpacked weight. A packed weight has the same
  * parts, so that the bits are the same. */
 enum { PART = 768 };
@@ -117,6 +125,7 @@ static factor factor_of(const gp_call *call, gp_span part) {
 static gp_status run_linear(const gp_call *call, gp_span span) {
   int64_t n = gp_meta_width(call->out[0].meta);
   if (gp_half_multiplies(call)) return gp_half_linear(call, span);
+  if (is_large(call)) return gp_large_linear(call, span);
   if (call->n_in == 3) fill_rows(&call->out[0], &call->in[2], span, n);
   for (int64_t first = 0; first < n; first += PART) {
     gp_span part = gp_span_part(span, first, n - first < PART ? n : first + PART);
@@ -130,6 +139,7 @@ static gp_status run_linear(const gp_call *call, gp_span span) {
 static size_t scratch_linear(const gp_call *call) {
   const gp_shape *w = &call->in[1].meta->shape;
   if (gp_half_multiplies(call)) return gp_half_linear_scratch(call);
+  if (is_large(call)) return gp_large_linear_scratch(call);
   if (call->attr->linear.packed) return 0;
   int64_t n = w->dim[0] < PART ? w->dim[0] : PART;
   return (size_t)(gp_packed_stride(n) * w->dim[1]) * gp_dtype_size(call->in[1].meta->dtype);
@@ -199,15 +209,22 @@ static gp_status run_rows_dx(const gp_call *call, gp_span rows) {
                      gp_arg_at(dx, rows.first * k));
 }
 
+static bool is_large_dx(const gp_call *call) {
+  const gp_meta *dy = call->in[0].meta;
+  return gp_large_is(dy->dtype, gp_meta_width(dy), gp_meta_width(call->out[0].meta));
+}
+
 static gp_status run_linear_dx(const gp_call *call, gp_span span) {
   if (gp_half_multiplies(call)) return gp_half_linear_dx(call, span);
+  if (is_large_dx(call)) return gp_large_linear_dx(call, span);
   for (int64_t r = span.first; r < span.last; r += GP_ROW_BLOCK)
     GP_TRY(run_rows_dx(call, gp_piece_at(span, r, GP_ROW_BLOCK)));
   return GP_OK;
 }
 
 static size_t scratch_linear_dx(const gp_call *call) {
-  return gp_half_multiplies(call) ? gp_half_linear_dx_scratch(call) : 0;
+  if (gp_half_multiplies(call)) return gp_half_linear_dx_scratch(call);
+  return is_large_dx(call) ? gp_large_linear_dx_scratch(call) : 0;
 }
 
 const gp_op_def gp_def_linear_dx = {GP_OP_ROW(linear_dx), .row_inputs = 1, .infer = infer_linear_dx,
@@ -234,10 +251,16 @@ static gp_cost cost_linear_dw(const gp_sig *sig) {
   return gp_cost_of(sig, 2 * rows * (double)gp_meta_numel(&sig->out[0]));
 }
 
+static bool is_large_dw(const gp_call *call) {
+  const gp_shape *dw = &call->out[0].meta->shape;
+  return gp_large_is(call->in[0].meta->dtype, dw->dim[0], dw->dim[1]);
+}
+
 /* Cut into about eight pieces, so that a team stays busy; of 64 rows or more each, where the
  * product is fast, and no longer than Ctrl-C may wait for. */
 static gp_cut cut_linear_dw(const gp_call *call) {
   if (gp_half_multiplies(call)) return gp_half_linear_dw_cut(call);
+  if (is_large_dw(call)) return gp_large_linear_dw_cut(call);
   const gp_shape *shape = &call->out[0].meta->shape;
   int64_t n = shape->dim[0], grain = ((n + 7) / 8 + 63) / 64 * 64;
   double of_64 = 2.0 * 64 * (double)shape->dim[1] * (double)gp_meta_rows(call->in[0].meta);
@@ -268,6 +291,7 @@ static gp_status run_outputs(const gp_call *call, gp_span part) {
 
 static gp_status run_linear_dw(const gp_call *call, gp_span span) {
   if (gp_half_multiplies(call)) return gp_half_linear_dw(call, span);
+  if (is_large_dw(call)) return gp_large_linear_dw(call, span);
   int64_t grain = cut_linear_dw(call).grain;
   for (int64_t first = span.first; first < span.last; first += grain)
     GP_TRY(run_outputs(call, gp_piece_at(span, first, grain)));
@@ -275,7 +299,8 @@ static gp_status run_linear_dw(const gp_call *call, gp_span span) {
 }
 
 static size_t scratch_linear_dw(const gp_call *call) {
-  return gp_half_multiplies(call) ? gp_half_linear_dw_scratch(call) : 0;
+  if (gp_half_multiplies(call)) return gp_half_linear_dw_scratch(call);
+  return is_large_dw(call) ? gp_large_linear_dw_scratch(call) : 0;
 }
 
 const gp_op_def gp_def_linear_dw = {GP_OP_ROW(linear_dw), .infer = infer_linear_dw,

@@ -1,10 +1,17 @@
 /* ops/dense/pack_linear.c - w [N, K] -> the bytes of its transpose, [K, N], which linear multiplies
- * with; or of itself for linear_dx, where its rows lie too evenly (gp_packed_stride).
+ * with; or of itself for linear_dx. Both are panels for products that want them.
  *
  * The value is opaque, so its order may change to whatever suits the products best, without changes
  * elsewhere: linear gets N from its attribute and K from its input. */
 #include "ops/dense/dense.h"
+#include "ops/dense/large.h"
 #include "ops/shape/boxes.h"
+
+/* Tell whether it makes panels for the f32 products of ops/dense/large.h. */
+static bool is_large(const gp_call *call) {
+  const gp_meta *w = call->in[0].meta;
+  return gp_large_is(w->dtype, w->shape.dim[0], w->shape.dim[1]);
+}
 
 /* Tell whether it makes panels for the products of bf16, see device/cpu/bf16/bf16.h. */
 static bool makes_panels(gp_dtype weight, const gp_attrs *attr) {
@@ -44,6 +51,7 @@ static void make_turn(const gp_call *call, turn *t) {
 static gp_cut cut(const gp_call *call) {
   turn t;
   if (makes_panels(call->in[0].meta->dtype, call->attr)) return gp_half_pack_cut(call);
+  if (is_large(call)) return gp_large_pack_cut(call);
   make_turn(call, &t);
   return gp_cut_rows(&t.call);
 }
@@ -51,6 +59,7 @@ static gp_cut cut(const gp_call *call) {
 static gp_status run(const gp_call *call, gp_span span) {
   turn t;
   if (makes_panels(call->in[0].meta->dtype, call->attr)) return gp_half_pack(call, span);
+  if (is_large(call)) return gp_large_pack(call, span);
   make_turn(call, &t);
   return gp_copy_run(&t.call, span);
 }

@@ -144,6 +144,39 @@ TEST(packed_weights_whose_rows_would_lie_too_evenly_give_the_same_bits) {
   finish();
 }
 
+/* A weight of 512 KiB and more has products of its own on some processors (ops/dense/large.h). */
+TEST(large_weights_have_the_values_of_small_ones) {
+  gp_tensor *x = noise(GP_F64, SHAPE(70, 512), 1), *w = noise(GP_F64, SHAPE(272, 512), 2);
+  gp_tensor *dy = noise(GP_F64, SHAPE(70, 272), 3), *b = noise(GP_F64, SHAPE(272), 4);
+  near_in_f32(APPLY(linear, NO_ATTRS, x, w, b), 1e-4);
+  near_in_f32(APPLY(linear, NO_ATTRS, x, w), 1e-4);
+  near_in_f32(APPLY(linear_dx, NO_ATTRS, dy, w), 1e-4);
+  near_in_f32(APPLY(linear_dw, NO_ATTRS, dy, x), 1e-4);
+  near_in_f32(APPLY(linear_bias_dw, NO_ATTRS, dy, x), 1e-4);
+  finish();
+}
+
+/* Both orders of the weight, and a gradient that is added to. */
+TEST(large_weights_have_the_same_bits_packed_or_not_and_in_pieces) {
+  gp_tensor *x = noise(GP_F32, SHAPE(2, 70, 512), 1), *w = noise(GP_F32, SHAPE(272, 512), 2);
+  gp_tensor *dy = noise(GP_F32, SHAPE(2, 70, 272), 3), *b = noise(GP_F32, SHAPE(272), 4);
+  gp_tensor *packed = then(same_in_pieces(APPLY(pack_linear, NO_ATTRS, w)), NULL);
+  gp_attrs back = {.pack_linear = {.transposed = true}};
+  gp_tensor *packed_dx = then(same_in_pieces(APPLY(pack_linear, back, w)), NULL);
+  CHECK(gp_tensor_equal(
+      then(same_in_pieces(APPLY(linear, NO_ATTRS, x, w, b)), NULL),
+      then(same_in_pieces(APPLY(linear, ((gp_attrs){.linear = {272}}), x, packed, b)), NULL)));
+  CHECK(gp_tensor_equal(
+      then(same_in_pieces(APPLY(linear_dx, NO_ATTRS, dy, w)), NULL),
+      then(same_in_pieces(APPLY(linear_dx, ((gp_attrs){.linear_dx = {512}}), dy, packed_dx)),
+           NULL)));
+  application dw = APPLY(linear_dw, NO_ATTRS, dy, x);
+  dw.accumulate = true;
+  dw.out[0] = noise(GP_F32, SHAPE(272, 512), 5);
+  same_in_pieces(dw);
+  finish();
+}
+
 TEST(packed_weights_are_refused_where_they_do_not_fit) {
   gp_tensor *x = zeros(GP_F32, SHAPE(4, 3)), *w = zeros(GP_F32, SHAPE(5, 3));
   gp_tensor *packed = output(APPLY(pack_linear, NO_ATTRS, w));
@@ -370,6 +403,8 @@ TEST_MAIN(linear_is_x_wt_plus_b, linear_takes_one_row_and_no_row,
           linear_gradients_are_those_of_the_function, linear_dw_accumulates_and_cuts_by_rows,
           linear_names_both_shapes, packed_weights_give_the_bits_of_plain_ones,
           packed_weights_whose_rows_would_lie_too_evenly_give_the_same_bits,
+          large_weights_have_the_values_of_small_ones,
+          large_weights_have_the_same_bits_packed_or_not_and_in_pieces,
           packed_weights_are_refused_where_they_do_not_fit, linear_gelu_has_the_bits_of_the_two_ops,
           linear_gelu_works_without_its_second_output, linear_gelu_dx_has_the_bits_of_the_two_ops,
           linear_add_has_the_bits_of_the_two_ops, linear_bias_dw_has_the_bits_of_the_two_ops,
