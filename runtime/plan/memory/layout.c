@@ -29,8 +29,8 @@ static gp_status padded(const gp_param *param, size_t *bytes) {
 
 /* ---- parameters ---------------------------------------------------------------------------- */
 
-/* Place a parameter behind the others of its region and stage. The offset counts from the begin of
- * the region; place_all knows where frozen ones begin. */
+/* Place a parameter behind the others of its region and stage. The offset counts from where the
+ * region begins; place_all knows where frozen ones begin. */
 static gp_status place(gp_layout *l, int32_t i, size_t *frozen) {
   gp_layout_param *at = &l->at[i];
   gp_layout_stage *stage = &l->stages[at->stage];

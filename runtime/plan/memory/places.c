@@ -1,4 +1,4 @@
-/* plan/memory/places.c - where the values of a shape lie that no single program owns.
+/* plan/memory/places.c - gives places to the values of a shape that belong to no single program.
  *
  * Inputs, parameters, accumulators, constants, exports and edges have their memory before any stage
  * is looked at. What depends on parameters only gets memory of the shape's own, or, for packed

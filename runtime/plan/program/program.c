@@ -164,7 +164,7 @@ static void make_groups(gp_program *p, bool separate, int32_t *group_of) {
 
 /* ---- operands ------------------------------------------------------------------------------ */
 
-/* Resolve an operand; the offset of a view counts from the begin of its base. */
+/* Resolve an operand; the offset of a view counts from where its base begins. */
 static gp_place operand(const gp_graph *graph, const gp_place *places, gp_ref ref) {
   const gp_value *value = &graph->values[ref];
   gp_place place = places[value->base];

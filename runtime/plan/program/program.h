@@ -36,7 +36,7 @@ enum {
 };
 
 /* The base of an edge, a constant or a crossing (plan/memory/layout.h) in a model that is cut into
- * so many stages. Edges and constants are numbered through both sizes of micro-batches. The three
+ * `stages` stages. Edges and constants are numbered through both sizes of micro-batches. The three
  * kinds take turns, because each grows after programs were built. */
 static inline int32_t gp_base_of_edge(int32_t stages, int32_t edge) {
   return GP_BASE_VALUE + 2 * stages + 3 * edge;
