@@ -1,13 +1,13 @@
 /* plan/apart.c - plans without a pipeline: for devices that are not there, or for one of many.
  *
- * Everything that a pipeline would ask of its devices is in their descriptions, and parameters get
- * places in a layout of the plan's own, which is dropped with it: no value is ever drawn. Updates
- * are not planned, because nobody has chosen an optimizer.
+ * The descriptions of the devices say everything that a pipeline would ask its devices. Parameters
+ * get places in a layout that is freed once the plan is made: no value is ever drawn. Updates are
+ * not planned, because no optimizer has been chosen.
  */
 #include "base/memory.h"
 #include "plan/make.h"
 
-/* Without a placement stage s lies on device s. */
+/* Copy the pipeline's placement; without one, stage s lies on device s. */
 static gp_status copy_placement(const gp_pipeline_spec *pipeline, int32_t **placement) {
   int32_t copies = pipeline->copy_count ? pipeline->copy_count : 1;
   int32_t holders = pipeline->stage_count * copies;
@@ -17,15 +17,15 @@ static gp_status copy_placement(const gp_pipeline_spec *pipeline, int32_t **plac
   return GP_OK;
 }
 
-/* Updates write weights in halves beside the values, once for all plans: in the first copy of a
- * stage. Its own plan would find them there. */
+/* Count the weights in halves. A pipeline holds them beside the values, on the first copy of each
+ * stage, where updates write them for all plans; this plan has no pipeline that would. */
 static void note_asked(const int32_t *placement, gp_plan *plan) {
   for (int32_t s = 0; s < plan->stage_count; s++)
     plan->devices[placement[s * plan->copy_count]].asked += plan->layout.stages[s].halves;
   gp_layout_free(&plan->layout); /* it borrows the placement */
 }
 
-/* Traces are taken on every way out, as gp_plan_make does. */
+/* Make a plan with a layout of its own. Takes the traces on every way out, as gp_plan_make does. */
 static gp_status make(const gp_pipeline_spec *pipeline, const gp_plan_device_spec *devices,
                       int device, const gp_plan_spec *spec, const int32_t *placement,
                       gp_plan **plan) {
@@ -64,8 +64,8 @@ gp_status gp_plan_new(const gp_pipeline_spec *pipeline, const gp_plan_device_spe
   return status;
 }
 
-/* Areas of other devices are counted too where an edge crosses to them, but that is not all of what
- * they need: so a share says nothing of them. */
+/* The areas of edges that cross to other devices are counted there too, but they are not all that
+ * those devices need: so a share answers 0 for them. */
 size_t gp_plan_bytes(const gp_plan *plan, int device) {
   const gp_plan_device *own = &plan->devices[device];
   return gp_plan_has(plan, device) ? own->bytes + own->asked : 0;

@@ -1,25 +1,25 @@
-/* plan/areas.h - the parts of a device's memory that a plan wants: offsets in one block, counted
- * and never taken here. */
+/* plan/areas.h - the parts of a device's memory that a plan needs, as offsets in one block; the
+ * engine allocates the block. */
 #ifndef GP_PLAN_AREAS_H
 #define GP_PLAN_AREAS_H
 
 #include "gpipe/plan.h"
 #include "plan/task.h"
 
-/* A part of the block of memory that the plan wants on a device. */
+/* A part of the block of memory that the plan needs on a device. */
 typedef struct gp_area {
-  size_t offset, bytes; /* bytes 0: nothing is wanted */
+  size_t offset, bytes; /* bytes 0: nothing is needed */
 } gp_area;
 
-/* Slots in which a device takes in values that it cannot read where they were made. */
+/* Slots into which a device fetches values that it cannot read in place. */
 typedef struct gp_fetch {
   int32_t device;
   gp_area area;
 } gp_fetch;
 
 /* Where the values of an edge lie. A reader that shares memory with the maker reads in place; every
- * other fetches them into slots of its own: readers on one GPU would else write under each other's
- * eyes. */
+ * other device fetches them into slots of its own, because two readers, parts of one GPU for
+ * example, must not write one slot. */
 typedef struct gp_channel {
   int32_t slots, parties; /* parties: stages that release a slot before it is reused */
   size_t bytes;           /* of one slot */
@@ -45,40 +45,40 @@ typedef struct gp_versions {
 
 enum {
   GP_PLAN_ALIGNMENT = 256
-}; /* bytes: of every part of a device's memory, what GPUs like best */
+}; /* bytes: every part of a device's memory begins at a multiple, which GPUs access best */
 
-/* From the rows of one micro-batch in a staging buffer to those of the next: no two of them share
- * what one access of the memory moves, because one is written while the other is read. bytes: of a
- * larger micro-batch. */
+/* The distance from the rows of one micro-batch in a staging buffer to those of the next. Two
+ * micro-batches never share what one access of the memory moves, because one is written while the
+ * other is read. bytes: of a larger micro-batch. */
 static inline size_t gp_plan_padded(size_t bytes) {
   return (bytes + GP_PLAN_ALIGNMENT - 1) / GP_PLAN_ALIGNMENT * GP_PLAN_ALIGNMENT;
 }
 
-/* What a device with memory of its own has of a mini-batch, one after the other, and the same in
- * memory of the host: what is sent there ends with the fault word, what is fetched begins with it.
- * Offsets in bytes. */
+/* The staging buffer of a device with memory of its own, for one mini-batch; its counterpart in the
+ * host's memory has the same offsets. The part that is sent to the device ends with the fault word,
+ * the part that is fetched from it begins with that word. Offsets in bytes. */
 typedef struct gp_staging {
   size_t blocks; /* step blocks: per copy and micro-batch */
   size_t input[GP_MAX_BATCH_TENSORS], target[GP_MAX_BATCH_TENSORS];
   size_t out_grad[GP_MAX_BATCH_TENSORS];
   size_t fault, losses, counts; /* losses: 8 bytes each; counts: per copy and micro-batch */
-  size_t results; /* where they end: what lies behind are outputs, and gradients of inputs */
+  size_t results; /* where losses and counts end; outputs and gradients of inputs lie behind */
   size_t output[GP_MAX_BATCH_TENSORS], input_grad[GP_MAX_BATCH_TENSORS];
-  size_t bytes;                        /* of one mini-batch; 0: it reads the host's */
+  size_t bytes; /* of one mini-batch; 0: the device reads the host's memory */
   uint32_t inputs, targets, out_grads; /* bit k: the device reads the k-th */
-  gp_area area;                        /* `room` mini-batches */
+  gp_area area;                        /* gp_plan_batch_room mini-batches */
 } gp_staging;
 
-/* One device's part. */
+/* One device's part of a plan. */
 typedef struct gp_plan_device {
   gp_plan_device_spec spec;
   int32_t half;      /* task with which the second half of GP_PLAN_SPLIT begins */
   int32_t peak_live; /* activations (of a stage and micro-batch) kept at once */
-  gp_area temp;      /* of programs, one after the other */
-  gp_area scratch;   /* of ops that run one after the other, where memory is its own */
+  gp_area temp;      /* temporaries: programs use it one after the other */
+  gp_area scratch;   /* of ops, which run one after the other, if the device's memory is its own */
   gp_staging staging;
-  size_t bytes; /* everything that the plan wants of its memory */
-  /* What a plan without a pipeline asks of the one that it has not: the weights in halves. */
+  size_t bytes; /* everything that the plan needs of its memory */
+  /* In a plan without a pipeline, what the pipeline would hold for it: the weights in halves. */
   size_t asked;
 } gp_plan_device;
 

@@ -2,9 +2,9 @@
  *
  * Its values go from micro-batch to micro-batch: what micro-batch i + 1 reads is what i wrote.
  * Within a stage the order of forward passes gives that; between stages it would be a wait
- * backwards through the pipeline. So whoever reads it first and whoever writes it must share a
- * stage; what was read or written may then be used anywhere, because readers get copies
- * (graph/trace.c).
+ * backwards through the pipeline. So the nodes that read the buffer first and those that write it
+ * must lie in one stage; what was read or written may then be used anywhere, because readers get
+ * copies (graph/trace.c).
  */
 #include "base/memory.h"
 #include "plan/make.h"
@@ -26,7 +26,7 @@ static int32_t stage_of_node(const checker *c, int32_t n) {
   return c->stage_of[c->graph->nodes[n].layer];
 }
 
-/* Note that node n is one of them. */
+/* Note node n if it is a snapshot of a buffer, or an assignment to one. */
 static void touch(const checker *c, int32_t n) {
   const gp_node *node = &c->graph->nodes[n];
   if (!node->snapshot && node->op != GP_OP_assign) return;

@@ -1,9 +1,9 @@
-/* plan/describe.c - a plan for people: its lowered schedule as text, its edges, what its stages
- * hold.
+/* plan/describe.c - describes a plan to people: its lowered schedule as text, its edges, what its
+ * stages hold.
  *
- * The text is that of torch.distributed.pipelining's CSV, so that it can be compared with theirs:
- * sends and receives, which are no tasks here, are read off the edges that a task waits for and
- * publishes.
+ * The text has the format of torch.distributed.pipelining's CSV, so that it can be compared with
+ * theirs. Sends and receives are no tasks here: they are read off the edges that a task waits for
+ * and publishes.
  */
 #include <stdio.h>
 #include <string.h>
@@ -13,14 +13,14 @@
 
 /* ---- text ---------------------------------------------------------------------------------- */
 
-/* Where it no longer fits only the length goes on. */
+/* A text that is cut off where the room ends; length counts the whole of it. */
 typedef struct printer {
   const gp_plan *plan;
   char *text;
   size_t size, length;
 } printer;
 
-/* Text that is cut where the room ends; its whole length is counted. */
+/* Append a part, with a comma before it unless it is the first. */
 static void put(printer *p, const char *text) {
   size_t n = strlen(text);
   const char *comma = p->length ? "," : "";
@@ -29,8 +29,8 @@ static void put(printer *p, const char *text) {
   p->length += n + strlen(comma);
 }
 
-/* Does the micro-batch cross devices on its way to that stage? With two copies of the stage it is
- * found where the stage runs it. */
+/* Does the micro-batch cross devices between this device and that stage? If the stage has two
+ * copies, the one that runs the micro-batch counts. */
 static bool crosses(const gp_plan *plan, int32_t device, int32_t stage, int32_t micro) {
   if (plan->copy_count == 1) return plan->placement[stage] != device;
   for (int32_t t = plan->first[device]; t < plan->first[device + 1]; t++)
@@ -40,7 +40,8 @@ static bool crosses(const gp_plan *plan, int32_t device, int32_t stage, int32_t 
   return true;
 }
 
-/* "0SEND_F3", "0SEND_F3>2" to a stage that is not the neighbour; receives likewise with "<". */
+/* Print "0SEND_F3", or "0SEND_F3>2" to a stage that is not the neighbour; receives likewise, with
+ * "<". */
 static void put_message(printer *p, const gp_task *task, const gp_edge *edge, int32_t other) {
   bool send = edge->from == task->stage, backward = edge->phase == GP_BACKWARD;
   gp_act act =
@@ -53,7 +54,7 @@ static void put_message(printer *p, const gp_task *task, const gp_edge *edge, in
   put(p, text);
 }
 
-/* Before the action: values of other devices. */
+/* Print what the task receives from other devices; it stands before the action. */
 static void put_receives(printer *p, int32_t device, const gp_task *task) {
   for (int32_t u = 0; u < task->use_count; u++) {
     if (gp_plan_step_edge(p->plan, task->uses[u].edge)) continue;
@@ -63,7 +64,7 @@ static void put_receives(printer *p, int32_t device, const gp_task *task) {
   }
 }
 
-/* After the action: values that other devices read. */
+/* Print what the task sends to other devices; it stands after the action. */
 static void put_sends(printer *p, int32_t device, const gp_task *task) {
   for (int32_t u = 0; u < task->use_count; u++) {
     if (gp_plan_step_edge(p->plan, task->uses[u].edge)) continue;
@@ -74,7 +75,7 @@ static void put_sends(printer *p, int32_t device, const gp_task *task) {
   }
 }
 
-/* An update is named by its number, not by the micro-batch that it ends with. */
+/* Print a task; an update is named by its number, not by the micro-batch that it ends with. */
 static void put_task(printer *p, const gp_task *task) {
   int32_t group = p->plan->batch ? p->plan->batch : p->plan->step_micros;
   char text[GP_ACTION_TEXT];
@@ -118,8 +119,8 @@ void gp_plan_edge_info(const gp_plan *plan, int edge, gp_edge_info *info) {
                          .bytes = plan->channels[edge].bytes};
 }
 
-/* Slots are counted per kind; bytes are those of one slot. */
-/* Where nothing is kept but what may not run twice, that is what a micro-batch keeps. */
+/* Slots are counted per kind. If no micro-batch keeps all its values, kept_bytes is what all slots
+ * together keep of results that may not be computed twice. */
 void gp_plan_stage_info(const gp_plan *plan, int stage, int copy, gp_stage_info *info) {
   const gp_slots *s = &plan->slots[gp_plan_holder(plan, stage, copy)];
   size_t dropped = (size_t)s->count[GP_SLOT_DROPPED] * s->bytes[GP_SLOT_DROPPED];
@@ -133,7 +134,8 @@ void gp_plan_stage_info(const gp_plan *plan, int stage, int copy, gp_stage_info 
                           .carried_bytes = s->bytes[GP_SLOT_CARRIED]};
 }
 
-/* The first task of that kind stands for all: micro-batches differ by a row at most. */
+/* Add up the cost of one task: the first of that kind stands for all, because micro-batches differ
+ * by a row at most. */
 void gp_plan_cost(const gp_plan *plan, int stage, gp_act act, double *flop, double *bytes) {
   *flop = *bytes = 0;
   for (int32_t t = 0; t < plan->first[plan->device_count]; t++) {

@@ -1,14 +1,14 @@
 /* plan/lower.c - a lowered schedule becomes tasks: each action gets its program.
  *
- * What the loss is divided by is counted before a mini-batch's first forward pass, while the last
- * stage waits anyway; what depends on parameters only is prepared first of all, and anew after each
+ * C counts what the loss is divided by before a mini-batch's first forward pass, while the last
+ * stage waits anyway. P prepares what depends on parameters only, first of all and again after each
  * update of an asynchronous schedule. Tasks SEND, VOTE and DECIDE stand where a device hands to
  * others what they read once per step (edge/step_edges.h).
  */
 #include "base/memory.h"
 #include "plan/edge/step_edges.h"
 
-enum { HEAD = -1, TAIL = -2 }; /* tasks that no action of the schedule stands for */
+enum { HEAD = -1, TAIL = -2 }; /* blocks of tasks without an action of the schedule */
 
 typedef struct lowerer {
   gp_plan *plan;
@@ -39,7 +39,7 @@ static gp_task *append(lowerer *l, const gp_action *action, int32_t block) {
 
 /* ---- programs ------------------------------------------------------------------------------ */
 
-/* In a task's place among the programs of its stage. */
+/* Choose the program of a task among those of its stage. */
 static gp_program *program_of(const gp_plan *plan, const gp_task *task) {
   const gp_stage_programs *p = &plan->shapes[task->shape].programs[task->stage];
   switch (task->op) {
@@ -54,7 +54,7 @@ static gp_program *program_of(const gp_plan *plan, const gp_task *task) {
   }
 }
 
-/* P for both numbers of rows, of the version that is newest at this place. */
+/* Append P for both numbers of rows; it reads the version that is newest at this place. */
 static void append_prepare(lowerer *l, int32_t stage, const gp_action *after, int32_t block) {
   const gp_plan *plan = l->plan;
   if (!plan->active[gp_plan_holder(plan, stage, copy_of(plan, stage, l->device))]) return;
@@ -69,7 +69,7 @@ static void append_prepare(lowerer *l, int32_t stage, const gp_action *after, in
   }
 }
 
-/* C for the micro-batches of one mini-batch. */
+/* Append C for each micro-batch of a mini-batch. */
 static void append_counts(lowerer *l, int32_t step, int32_t block) {
   gp_action action = {.op = GP_ACT_C, .stage = l->plan->stage_count - 1, .version = -1};
   if (!gp_schedule_holds(l->schedule, l->device, action.stage)) return;
@@ -81,8 +81,8 @@ static void append_counts(lowerer *l, int32_t step, int32_t block) {
   }
 }
 
-/* Nothing was kept where somebody makes it again; all of a micro-batch reads one version of the
- * weights. */
+/* Mark the micro-batches that keep their values: all but those for which the device runs R. All
+ * tasks of a micro-batch in a stage read the version of the weights that its F read. */
 static void mark_kept(const lowerer *l, int32_t begin) {
   gp_plan *plan = l->plan;
   for (int32_t t = begin; gp_plan_trains(plan->kind) && t < l->count; t++) {
@@ -105,22 +105,23 @@ static void mark_kept(const lowerer *l, int32_t begin) {
 
 /* ---- devices ------------------------------------------------------------------------------- */
 
-/* The update of a batch belongs to its last micro-batch: it is done when that one is. */
+/* Give an action that ends a batch the micro-batch that the batch ends with: the action is done
+ * when that one is. */
 static void set_update_micro(const gp_plan *plan, gp_action *action) {
   int32_t batch = plan->batch ? plan->batch : plan->micro_count;
   if (gp_act_ends((gp_act)action->op))
     action->micro = (action->micro < 0 ? 1 : action->micro + 1) * batch - 1;
 }
 
-/* One task of the device itself, which is named after a stage that the device holds. */
+/* Append a task of the device itself; it is named after a stage that the device holds. */
 static void append_own(lowerer *l, gp_act op, const gp_action *like, int32_t block) {
   gp_action action = *like;
   action.op = (uint8_t)op;
   append(l, &action, block);
 }
 
-/* Hand out gradients before others add them up; vote and decide before the first scale or
- * update. */
+/* Append what a device does before the first action of a kind: hand out gradients before others add
+ * them up; vote and decide before the first scale or update. */
 static void append_before(lowerer *l, const gp_action *action, gp_act before) {
   const gp_plan *plan = l->plan;
   const gp_act op = (gp_act)action->op;
@@ -134,8 +135,8 @@ static void append_before(lowerer *l, const gp_action *action, gp_act before) {
   if (l->device == gp_plan_decider(plan)) append_own(l, GP_ACT_DECIDE, action, TAIL);
 }
 
-/* Before everything else: what other devices read of this one's parameters, and what depends on
- * parameters only. */
+/* Append what comes before everything else: SEND for the parameters that other devices read, and
+ * P. */
 static void append_head(lowerer *l) {
   const gp_plan *plan = l->plan;
   bool sends = gp_plan_sends(plan, l->device, GP_STEP_AT_BEGIN);
@@ -183,12 +184,14 @@ static int32_t number_all(const lowerer *l, int32_t block, int32_t number) {
   return number;
 }
 
-/* SEND goes with what it sends for. */
+/* The ending that a task belongs to; SEND belongs to that of the task it sends for, the next
+ * one. */
 static int ending_of(const gp_task *task) {
   return gp_act_ending(task->op == GP_ACT_SEND ? task[1].op : task->op);
 }
 
-/* Op by op through all devices, as what they wait for makes them run. */
+/* Number the tasks that end a mini-batch, op by op through all devices: the order in which their
+ * waits make them run. */
 static void number_ends(const lowerer *l, int32_t number) {
   for (int ending = 1; ending <= GP_ACT_ENDINGS; ending++)
     for (int32_t t = 0; t < l->count; t++)
@@ -196,8 +199,8 @@ static void number_ends(const lowerer *l, int32_t number) {
         l->plan->tasks[t].order = number++;
 }
 
-/* Tasks of each action on all devices: also of those that the plan has not, so that the numbers of
- * shares agree. */
+/* Count the tasks of each action on all devices, also on those that the plan does not hold, so that
+ * the numbers of shares agree. */
 static void count_tasks(const lowerer *l, int32_t *counts) {
   const gp_lowered *from = l->lowered;
   for (int32_t t = 0; !l->plan->share && t < l->count; t++)
@@ -206,7 +209,8 @@ static void count_tasks(const lowerer *l, int32_t *counts) {
     if (from->source[i] >= 0) counts[from->source[i]]++;
 }
 
-/* Numbers of the tasks before all actions: a share knows only how many there are at most. */
+/* Number the tasks before all actions, and return the number after them. A share only knows how
+ * many there are at most on all devices. */
 static int32_t number_heads(const lowerer *l) {
   const gp_plan *plan = l->plan;
   int32_t own = number_all(l, HEAD, 0);
@@ -214,8 +218,9 @@ static int32_t number_heads(const lowerer *l) {
   return plan->share ? most + plan->device_count : own;
 }
 
-/* In the topological order of the actions that they come from; tasks of one action lie side by
- * side. next: per action, first how many tasks it has, then the number of its next one. */
+/* Number all tasks in the topological order of the actions that they come from; tasks of one action
+ * get consecutive numbers. next: per action, first how many tasks it has, then the number of its
+ * next one. action_at: the action at each place of that order. */
 static void number_tasks(const lowerer *l, int32_t *next, int32_t *action_at) {
   const gp_schedule *s = l->schedule;
   int32_t number = number_heads(l), total = s->first[s->device_count];
@@ -231,7 +236,7 @@ static void number_tasks(const lowerer *l, int32_t *next, int32_t *action_at) {
   number_ends(l, number);
 }
 
-/* Of the devices that the plan has. */
+/* Count the lowered actions of the devices that the plan holds. */
 static size_t lowered_count(const gp_plan *plan, const gp_lowered *lowered) {
   size_t count = 0;
   for (int32_t d = 0; d < plan->device_count; d++)
@@ -239,10 +244,10 @@ static size_t lowered_count(const gp_plan *plan, const gp_lowered *lowered) {
   return count;
 }
 
-/* Room for the lowered actions, P and C; P again after each update; SEND, VOTE and DECIDE. */
 gp_status gp_plan_add_tasks(gp_plan *plan, const gp_schedule *schedule, const gp_lowered *lowered) {
   lowerer l = {.plan = plan, .schedule = schedule, .lowered = lowered};
   size_t devices = (size_t)plan->device_count, actions = (size_t)schedule->first[devices];
+  /* the lowered actions, P and C; P again after each update; SEND, VOTE and DECIDE */
   size_t room = 3 * lowered_count(plan, lowered) +
                 2 * (size_t)(plan->copy_count * (plan->micro_count + 2 * plan->stage_count)) +
                 5 * devices + 1;

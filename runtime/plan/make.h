@@ -1,27 +1,27 @@
 /* plan/make.h - how a plan is made: what it is made for, and the steps, each in its file.
  *
- *   shape.c     traced model -> gradient -> stages, for one number of rows
+ *   shape.c           traced model -> gradient -> stages, for one number of rows
  *   stage_programs.c  stages -> programs, with values kept or made again
- *   places.c    where the values lie that no program owns
- *   crossings.c parameters of other devices that a stage reads
- *   replicas.c  constants that a device reads in memory of its own
- *   buffers.c   which stage a buffer belongs to that forward writes
- *   schedule/   schedule -> lowered schedule: recomputation, ascending W, reductions, updates
- *   lower.c     lowered schedule -> tasks with programs
- *   slots.c     where a task keeps values for later ones
- *   touched.c   which edges the actions of a stage touch
- *   accesses.c  what a stage does with the values of its edges, and how long it has them
- *   uses.c      which of them a task waits for, publishes and releases
- *   step_edges.c what crosses devices once per mini-batch: parameters, gradients, votes
- *   flow.c      a lowered schedule run without work: who can go on when
- *   opens.c     which tasks write gradients that others add to
- *   versions.c  which version of the weights a task reads, and what must be stashed
- *   ranges.c    which tasks belong to which mini-batch
- *   capacity.c  how many slots an edge needs so that its maker never waits for one
- *   forward.c   the same where nothing runs backward: a few, and makers wait
- *   memory.c    what it needs on each device: areas of one block
- *   states.c    where the states of CPU kernels lie
- *   plan.c      puts them together
+ *   places.c          where the values lie that belong to no single program
+ *   crossings.c       parameters of other devices that a stage reads
+ *   replicas.c        constants that a device reads in memory of its own
+ *   buffers.c         checks that one stage has all uses of a buffer that forward writes
+ *   schedule/         schedule -> lowered schedule: recomputation, ascending W, reductions, updates
+ *   lower.c           lowered schedule -> tasks with programs
+ *   slots.c           where a task keeps values for later ones
+ *   touched.c         which edges the actions of a stage touch
+ *   accesses.c        what a stage does with the values of its edges, and how long it holds them
+ *   uses.c            which of them a task waits for, publishes and releases
+ *   step_edges.c      what crosses devices once per mini-batch: parameters, gradients, votes
+ *   flow.c            a dry run of the lowered schedule: when each device can go on
+ *   opens.c           which tasks write gradients that others add to
+ *   versions.c        which version of the weights a task reads, and what must be stashed
+ *   ranges.c          which tasks belong to which mini-batch
+ *   capacity.c        how many slots an edge needs so that its maker never waits for one
+ *   forward.c         the same in plans without backward passes: a few slots, and makers wait
+ *   memory.c          what the plan needs on each device: areas of one block
+ *   states.c          where the states of CPU kernels lie
+ *   plan.c            puts them together
  */
 #ifndef GP_PLAN_MAKE_H
 #define GP_PLAN_MAKE_H
@@ -33,22 +33,22 @@
 
 /* What a plan is made for. */
 typedef struct gp_plan_env {
-  gp_layout *layout; /* where parameters lie; what plans ask for is added to a copy of it */
+  gp_layout *layout; /* where parameters lie; the plan adds to a copy of it */
   const gp_plan_device_spec
       *devices; /* per device; NULL: all work in the host's memory and take packed weights */
   const int32_t *stage_of; /* per layer and one for the loss */
   int32_t layer_count, stage_count, device_count;
-  int32_t share; /* 0: of all devices; d + 1: programs, tasks and memory of device d only */
+  int32_t share; /* 0: plan all devices; d + 1: programs, tasks and memory of device d only */
   gp_remat remat;
   gp_update_mode update;
   bool norm, clip; /* before updates behind a barrier: see gp_lower_options */
-  bool scaled;     /* after every backward pass gradients are brought back from the loss scale */
-  bool fuse;       /* neighbours in a layer become one op (graph/fuse.c) */
-  bool finite;     /* every result is looked at: nothing is overwritten before */
+  bool scaled;     /* gradients are divided by the loss scale after every backward pass */
+  bool fuse;       /* neighbouring ops of a layer are fused (graph/fuse.c) */
+  bool finite;     /* every result is checked, so nothing is overwritten before */
   bool added;      /* gradients start from zeros; else the first micro-batch writes them */
 } gp_plan_env;
 
-/* What the programs of a shape are built for. */
+/* What the programs of a shape are built from. */
 typedef struct gp_shape_spec {
   const gp_plan_env *env;
   const gp_plan_spec *plan;
@@ -62,9 +62,10 @@ void gp_shape_free(gp_shape_plan *shape);
 gp_status gp_shape_check_buffers(const gp_shape_spec *spec, const gp_graph *graph,
                                  const gp_stages *stages);
 
-/* Tasks of the lowered schedule (lower.c), those that open gradients (opens.c), the slots of what
- * they keep (slots.c), their edges (uses.c), the versions of the weights (versions.c), ranges of
- * mini-batches (ranges.c), slots per edge (capacity.c). */
+/* Each function adds one part to the plan: the tasks of the lowered schedule (lower.c), which of
+ * them open gradients (opens.c), the slots of what they keep (slots.c), their edges (uses.c), the
+ * versions of the weights (versions.c), the ranges of mini-batches (ranges.c), the slots per edge
+ * (capacity.c). */
 gp_status gp_plan_add_tasks(gp_plan *plan, const gp_schedule *schedule, const gp_lowered *lowered);
 gp_status gp_plan_add_opening(gp_plan *plan);
 gp_status gp_plan_add_slots(gp_plan *plan);
@@ -72,7 +73,7 @@ gp_status gp_plan_add_uses(gp_plan *plan);
 gp_status gp_plan_add_versions(gp_plan *plan, const gp_plan_env *env);
 gp_status gp_plan_add_ranges(gp_plan *plan);
 gp_status gp_plan_size_channels(gp_plan *plan, const gp_lowered *lowered);
-/* Everything that its runs need, as areas of one block a device (memory.c). */
+/* Lay out everything that runs of the plan need, as areas of one block per device (memory.c). */
 gp_status gp_plan_add_memory(gp_plan *plan);
 
 /* Build the plan; traces are taken, also on failure. */

@@ -1,9 +1,9 @@
 /* plan/opens.c - which tasks are the first to add to the gradients of their stage in a mini-batch.
  *
- * Such a task writes instead, so that nobody has to fill the gradients with zeros before. Devices
- * run W in ascending order of micro-batches and update a stage after all of its W, so the first one
- * on a device after another update is the one. Each device that holds a copy of a stage has its
- * own.
+ * Such a task writes instead of adding, so that the gradients need not be filled with zeros before.
+ * Devices run W in ascending order of micro-batches and update a stage after all of its W, so it is
+ * the first task that adds after each update. Each device that holds a copy of a stage has a first
+ * task of its own.
  */
 #include "base/memory.h"
 #include "plan/make.h"
@@ -13,7 +13,7 @@ static bool adds(const gp_task *task) {
          task->program->opened_count > 0;
 }
 
-/* opens[holder]: the next one that adds is the first. */
+/* Mark the tasks of a device. opens[holder]: the next task that adds is the first. */
 static void mark(gp_plan *plan, int32_t device, bool *opens) {
   for (int32_t t = plan->first[device]; t < plan->first[device + 1]; t++) {
     gp_task *task = &plan->tasks[t];

@@ -34,7 +34,8 @@ static void put_number(page *p, const char *format, int32_t number) {
 
 /* ---- tasks --------------------------------------------------------------------------------- */
 
-/* Micro-batches, where an act has one; an update has its number. */
+/* Describe a task as an action: with its micro-batch if the op has one; an update has its own
+ * number instead. */
 static gp_action action_of(const gp_plan *plan, const gp_task *task) {
   int32_t group = plan->batch ? plan->batch : plan->step_micros;
   gp_action action = {.op = (uint8_t)task->op,
@@ -55,7 +56,7 @@ static size_t cell_of(const page *p, int32_t edge, int32_t micro) {
   return (size_t)edge * (size_t)p->plan->micro_count + (size_t)micro;
 }
 
-/* Who publishes what, over all devices that the plan has. */
+/* Find the task that publishes each value, on all devices that the plan holds. */
 static void find_makers(page *p) {
   const gp_plan *plan = p->plan;
   for (int32_t t = 0; t < plan->first[plan->device_count]; t++)
@@ -68,7 +69,7 @@ static void find_makers(page *p) {
 
 /* ---- what a task touches --------------------------------------------------------------------- */
 
-/* "e3[0]"; a step edge by what it carries. */
+/* Print an edge and its slot, "e3[0]"; of a step edge, what it carries. */
 static void put_edge(page *p, const gp_task *task, int32_t edge) {
   const gp_step_edge *once = gp_plan_step_edge(p->plan, edge);
   if (once) {
@@ -95,7 +96,8 @@ static void put_touch(page *p, const gp_task *task, const gp_touch *touch) {
     put_number(p, "[%d]", touch->instance);
 }
 
-/* Between two things of one verb, before the next verb of a line, or before its first. */
+/* Print a comma if the verb has objects already (more); else the verb, after a semicolon if it
+ * isn't the line's first. */
 static void put_verb(page *p, bool more, const char *verb) {
   if (more) {
     put(p, ", ");
@@ -106,7 +108,7 @@ static void put_verb(page *p, bool more, const char *verb) {
   p->begun = true;
 }
 
-/* All that is touched in one mode; temporaries say nothing to a reader. */
+/* Print all that is touched in one mode, except temporaries, which tell a reader nothing. */
 static void put_mode(page *p, const gp_task *task, const gp_touch *list, int32_t count,
                      unsigned mode, const char *verb) {
   bool any = false;
@@ -120,7 +122,8 @@ static void put_mode(page *p, const gp_task *task, const gp_touch *list, int32_t
   }
 }
 
-/* The tasks whose values it has to wait for; those of its own device have run before. */
+/* Print the values that a task waits for and the tasks that publish them. It never waits for tasks
+ * of its own stage: they have run before. */
 static void put_waits(page *p, const gp_task *task) {
   bool any = false;
   for (int32_t u = 0; u < task->use_count; u++) {

@@ -1,7 +1,7 @@
 /* plan/plan.c - one batch shape: build its programs, lower its schedule, lay out its memory.
  *
- * The schedule is lowered twice where a parameter has several accumulators: whether it has is known
- * when the programs are built, and which programs are built depends on the lowered schedule.
+ * The schedule is lowered twice if a parameter has several accumulators: that is known only once
+ * the programs are built, and which programs are built depends on the lowered schedule.
  */
 #include "plan/make.h"
 
@@ -11,7 +11,8 @@
 #include "base/tensor.h"
 #include "plan/edge/step_edges.h"
 
-/* Edges, constants and crossings are the last bases. */
+/* Edges, constants and crossings are the last bases and take turns, so the largest of their numbers
+ * counts. */
 int32_t gp_plan_base_count(const gp_plan *plan) {
   int32_t constants = gp_plan_constant_count(plan);
   int32_t most = constants > plan->edge_count ? constants : plan->edge_count;
@@ -24,7 +25,7 @@ int32_t gp_plan_constant_count(const gp_plan *plan) {
   return last->first_constant + last->trace->graph.constant_count;
 }
 
-/* The smaller micro-batches' come behind those of the larger ones. */
+/* Constants of the smaller micro-batches come behind those of the larger ones. */
 const gp_tensor *gp_plan_constant(const gp_plan *plan, int32_t constant) {
   const gp_shape_plan *last = &plan->shapes[1];
   if (!last->larger || constant < last->first_constant)
@@ -34,18 +35,19 @@ const gp_tensor *gp_plan_constant(const gp_plan *plan, int32_t constant) {
 
 /* ---- shapes -------------------------------------------------------------------------------- */
 
-/* Those behind the larger micro-batches' edges, where there are such. */
+/* Does the edge belong to the smaller micro-batches alone? Their own edges, if they have any, come
+ * behind those of the larger ones. */
 static bool is_own_edge(const gp_plan *plan, int32_t edge) {
   return plan->shapes[1].own_edges && edge >= plan->shapes[1].first_edge;
 }
 
-/* Edges of both sizes of micro-batches count through. */
+/* Edges are numbered through both sizes of micro-batches. */
 const gp_edge *gp_plan_edge(const gp_plan *plan, int32_t edge) {
   const gp_shape_plan *shape = &plan->shapes[is_own_edge(plan, edge)];
   return &shape->stages->edges[edge - shape->first_edge];
 }
 
-/* The micro-batches of a mini-batch that use an edge: the first of them, and how many. */
+/* Count the micro-batches of a mini-batch that use an edge; *first: the first of them. */
 static int32_t users_of(const gp_plan *plan, int32_t edge, int32_t *first) {
   bool own = is_own_edge(plan, edge);
   *first = own ? plan->shapes[0].micros : 0;
@@ -64,8 +66,8 @@ int64_t gp_plan_micro_at(const gp_plan *plan, int32_t edge, int64_t turn) {
   return turn / users * plan->step_micros + turn % users + first;
 }
 
-/* Micro-batches of an output are put together along the first dimension: it must follow the
- * rows. */
+/* Check that the first dimension of output k follows the rows: micro-batches are put together along
+ * it. *meta: NULL if there is no such output. */
 static gp_status check_output(const gp_shape_plan *shape, int k, const gp_meta **meta) {
   *meta = NULL;
   if (k >= shape->output_count || !shape->trace) return GP_OK;
@@ -78,7 +80,7 @@ static gp_status check_output(const gp_shape_plan *shape, int k, const gp_meta *
       gp_meta_print(*meta, (char[96]){0}, 96), (int)shape->rows);
 }
 
-/* Both sizes of micro-batches write into one tensor. */
+/* Check that both sizes of micro-batches make the same output k: they write into one tensor. */
 static gp_status check_sizes(const gp_plan *plan, int k) {
   const gp_meta *large, *small;
   GP_TRY(check_output(&plan->shapes[0], k, &large));
@@ -99,7 +101,8 @@ static gp_status check_outputs(const gp_plan *plan) {
   return GP_OK;
 }
 
-/* Sums are added and counts are settled the same way for all micro-batches. */
+/* Check that both sizes of micro-batches make the same kind of loss: sums are added up and counts
+ * used the same way for all. */
 static gp_status check_losses(const gp_plan *plan) {
   const gp_shape_plan *a = &plan->shapes[0], *b = &plan->shapes[1];
   if (!b->trace || a->loss == GP_NONE) return GP_OK;
@@ -112,8 +115,8 @@ static gp_status check_losses(const gp_plan *plan) {
                  (int)a->rows, (int)b->rows);
 }
 
-/* The larger micro-batches first: the smaller ones use their packed weights. */
 static gp_status build_shapes(const gp_shape_spec *spec, gp_plan *plan) {
+  /* the larger micro-batches come first: the smaller ones use their packed weights */
   for (int k = 0; k < 2; k++) {
     if (!spec->plan->shapes[k].micros) continue;
     if (k) plan->shapes[1].larger = &plan->shapes[0];
@@ -127,8 +130,8 @@ static gp_status build_shapes(const gp_shape_spec *spec, gp_plan *plan) {
 
 /* ---- building ------------------------------------------------------------------------------ */
 
-/* Numbers must agree before anything is built on them. An asynchronous schedule shows several
- * mini-batches: enough for it to repeat itself. */
+/* Check that the schedule's numbers fit the pipeline's, before anything is built on them. An
+ * asynchronous schedule lists several mini-batches: enough for it to repeat itself. */
 static gp_status check_numbers(const gp_plan_env *env, const gp_schedule *s, int32_t micros) {
   if (s->batch && s->copy_count > 1)
     return gp_fail(GP_ESCHEDULE,
@@ -146,14 +149,14 @@ static gp_status check_numbers(const gp_plan_env *env, const gp_schedule *s, int
   bool fits = s->batch ? s->micro_count % micros == 0 : s->micro_count == micros;
   if (s->stage_count == env->stage_count && fits && s->device_count <= env->device_count)
     return GP_OK;
-  return gp_fail(
-      GP_ESCHEDULE,
-      "schedule: it has %d stages, %d micro-batches and %d devices, the pipeline %d, %d and %d",
-      (int)s->stage_count, (int)s->micro_count, (int)s->device_count, (int)env->stage_count,
-      (int)micros, (int)env->device_count);
+  return gp_fail(GP_ESCHEDULE,
+                 "schedule: it has %d stages, %d micro-batches and %d devices, expected %d, %d and "
+                 "at most %d",
+                 (int)s->stage_count, (int)s->micro_count, (int)s->device_count,
+                 (int)env->stage_count, (int)micros, (int)env->device_count);
 }
 
-/* Numbers and empty lists: everything that does not depend on programs. */
+/* Fill in the numbers and allocate the lists that do not depend on programs. */
 static gp_status prepare(const gp_plan_env *env, const gp_plan_spec *spec, gp_plan *plan) {
   const gp_schedule *s = spec->schedule;
   int32_t micros = spec->shapes[0].micros + spec->shapes[1].micros;
@@ -184,14 +187,14 @@ static gp_status prepare(const gp_plan_env *env, const gp_plan_spec *spec, gp_pl
   return GP_OK;
 }
 
-/* Stages whose I and W run as programs of their own. */
+/* Find the stages whose I and W run as programs of their own. */
 static void find_apart(const gp_lowered *lowered, bool *apart) {
   for (int32_t i = 0; i < lowered->first[lowered->device_count]; i++)
     if (lowered->actions[i].op == GP_ACT_I || lowered->actions[i].op == GP_ACT_W)
       apart[lowered->actions[i].stage] = true;
 }
 
-/* Programs for what the lowered schedule runs. */
+/* Build the programs that the lowered schedule runs. */
 static gp_status make_programs(const gp_plan_env *env, const gp_plan_spec *spec,
                                const gp_lowered *lowered, gp_plan *plan) {
   bool *apart;
@@ -203,7 +206,7 @@ static gp_status make_programs(const gp_plan_env *env, const gp_plan_spec *spec,
   return status;
 }
 
-/* In streams every stage decides for itself when it updates. */
+/* Choose the options of lowering. In a stream every stage decides for itself when it updates. */
 static gp_lower_options options_of(const gp_plan_env *env, const gp_plan *plan) {
   bool joined = plan->update == GP_UPDATE_BARRIER, scaled = env->scaled && !gp_plan_streams(plan);
   return (gp_lower_options){.remat = env->remat,
@@ -212,14 +215,16 @@ static gp_lower_options options_of(const gp_plan_env *env, const gp_plan *plan) 
                             .clip = (joined && env->clip) || scaled};
 }
 
-/* An edge more than there are, so that a plan without edges has an array too. */
+/* Make the channels: one more than there are edges, so that a plan without edges has an array
+ * too. */
 static gp_status make_channels(gp_plan *plan, const gp_lowered *lowered) {
   GP_TRY(
       gp_alloc_array((size_t)plan->edge_count + 1, sizeof(gp_channel), (void **)&plan->channels));
   return gp_plan_size_channels(plan, lowered);
 }
 
-/* The order matters: capacities need the edges of stages, memory needs capacities. */
+/* Make all parts of a plan. The order matters: capacities need the edges of stages, memory needs
+ * capacities. */
 static gp_status make(const gp_plan_env *env, const gp_plan_spec *spec, gp_plan *plan) {
   gp_lowered lowered;
   GP_TRY(prepare(env, spec, plan));
@@ -251,10 +256,10 @@ static gp_status make(const gp_plan_env *env, const gp_plan_spec *spec, gp_plan 
   return gp_plan_add_memory(plan);
 }
 
-/* Traces are taken first, so that every way out frees them once. */
 gp_status gp_plan_make(const gp_plan_env *env, const gp_plan_spec *spec, gp_plan **plan) {
   gp_plan *made = NULL;
   gp_status status = gp_alloc(sizeof *made, (void **)&made);
+  /* take the traces first, so that every way out frees them once */
   for (int k = 0; k < 2; k++) {
     if (made)
       made->shapes[k].trace = spec->shapes[k].trace;
@@ -272,7 +277,8 @@ gp_status gp_plan_make(const gp_plan_env *env, const gp_plan_spec *spec, gp_plan
   return GP_OK;
 }
 
-/* Frees a plan whose making stopped anywhere, too: what was not made is NULL or counted as none. */
+/* Also frees a plan whose building stopped half-way: what was not built is NULL or counted as
+ * none. */
 void gp_plan_free(gp_plan *plan) {
   if (!plan) return;
   gp_free(plan->uses);

@@ -9,8 +9,8 @@
 #include "base/memory.h"
 #include "plan/make.h"
 
-/* Of all devices, found in one pass over each list: the first task that belongs to mini-batch
- * `step` or a later one; behind the last mini-batch, the end of the list. */
+/* Where mini-batches begin on each device, found in one pass over its list: the first task that
+ * belongs to mini-batch `step` or a later one; behind the last mini-batch, the end of the list. */
 typedef struct begins {
   int32_t *at; /* [device][steps + 1] */
   int32_t steps;
@@ -20,7 +20,8 @@ static const int32_t *begins_of(const begins *b, int32_t device) {
   return &b->at[(size_t)device * (size_t)(b->steps + 1)];
 }
 
-/* A mini-batch of a later number may be met first: its begin is that of those before it, too. */
+/* Find where each mini-batch begins on a device. A later mini-batch may be met first: the missing
+ * ones before it begin there too. */
 static void find_begins(const gp_plan *plan, int32_t device, begins *b) {
   int32_t *at = &b->at[(size_t)device * (size_t)(b->steps + 1)], step = 1;
   int32_t t = plan->first[device], end = plan->first[device + 1];
@@ -48,7 +49,7 @@ static bool repeats(const gp_plan *plan, const int32_t *begin, int32_t step) {
   return true;
 }
 
-/* The first step from which on every device repeats itself; -1: none. */
+/* Find the first step from which on every device repeats itself; -1: none. */
 static int32_t steady_step(const gp_plan *plan, const begins *b) {
   for (int32_t step = 0; step + 2 < b->steps; step++) {
     bool all = true;
@@ -61,8 +62,8 @@ static int32_t steady_step(const gp_plan *plan, const begins *b) {
 
 /* ---- what the ranges tell -------------------------------------------------------------------- */
 
-/* Ranges between taking a mini-batch in and being through with it: its inputs are read until
- * then. */
+/* Count the ranges from the one that takes a mini-batch in to the one that ends it: its inputs are
+ * read until then. */
 static int32_t lag_of(const gp_plan *plan, int32_t device) {
   const gp_ranges *r = &plan->ranges;
   const int32_t *begin = &r->begin[device * (r->count + 1)];
@@ -75,8 +76,9 @@ static int32_t lag_of(const gp_plan *plan, int32_t device) {
   return lag;
 }
 
-/* Per micro-batch of a stream: the task with which it is back at the first stage; and how many
- * forward passes of the last stage there are up to the last of all micro-batches until it. */
+/* Per micro-batch of a stream. back: the task of the first device with which it is back at the
+ * first stage. passes: forward passes of the last stage until this micro-batch and all before it
+ * have run there. */
 typedef struct milestones {
   int32_t *back, *passes;
 } milestones;
@@ -98,8 +100,9 @@ static void find_milestones(const gp_plan *plan, milestones *m) {
     if (m->passes[i] < m->passes[i - 1]) m->passes[i] = m->passes[i - 1];
 }
 
-/* Losses are told when their mini-batch is back at the first stage: a rule that does not depend on
- * the speed of the devices. Without a barrier step waits for the loss of its own. */
+/* Find which losses are known after each range. They are told when their mini-batch is back at the
+ * first stage: a rule that does not depend on the speed of the devices. In a synchronous schedule,
+ * without a barrier too, a step waits for its own loss. */
 static gp_status find_known(gp_plan *plan) {
   gp_ranges *r = &plan->ranges;
   int32_t micro = 0, group = plan->batch ? plan->batch : plan->step_micros;
@@ -131,7 +134,7 @@ static gp_status make_room(gp_plan *plan, int32_t count) {
   return GP_OK;
 }
 
-/* A synchronous schedule is one range. */
+/* Fill in the ranges; a synchronous schedule is one. */
 static gp_status fill(gp_plan *plan, const begins *b) {
   gp_ranges *r = &plan->ranges;
   for (int32_t d = 0; d < plan->device_count; d++)

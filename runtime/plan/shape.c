@@ -11,7 +11,7 @@
 
 /* ---- exports and gradient ------------------------------------------------------------------ */
 
-/* What leaves the pipeline is a copy of its own: the value itself may be kept, sent or
+/* Append a copy of a value that leaves the pipeline: the value itself may be kept, sent or
  * recomputed. */
 static gp_status export_copy(gp_shaper *s, gp_ref value, gp_ref *copy) {
   int32_t label;
@@ -22,7 +22,7 @@ static gp_status export_copy(gp_shaper *s, gp_ref value, gp_ref *copy) {
   return gp_build(&at, GP_OP_copy, &(gp_attrs){0}, &value, 1, copy);
 }
 
-/* One number per micro-batch each: 8 bytes wait for it. */
+/* Check that sum and count are one number per micro-batch: 8 bytes wait for each. */
 static gp_status check_loss(const gp_shaper *s) {
   for (int k = 0; k < 2; k++) {
     gp_ref ref = k ? s->shape->count : s->shape->loss;
@@ -37,7 +37,7 @@ static gp_status check_loss(const gp_shaper *s) {
   return GP_OK;
 }
 
-/* Training plans only; the others end here with the forward pass. */
+/* Append the gradient in training plans; the others have a forward pass only. */
 static gp_status differentiate(gp_shaper *s, const gp_plan_spec *spec,
                                const gp_traced_shape *from) {
   gp_gradient_root roots[GP_MAX_BATCH_TENSORS] = {{.value = from->loss_sum,
@@ -70,7 +70,7 @@ static bool same_edges(const gp_stages *a, const gp_stages *b) {
   return true;
 }
 
-/* Exports keep alive what leads to them. */
+/* Cut the graph into stages; nodes that lead to an export are kept. */
 static gp_status cut_stages(gp_shaper *s) {
   gp_ref exports[1 + 2 * GP_MAX_BATCH_TENSORS];
   gp_cut_spec cut = {.graph = s->graph,
@@ -89,7 +89,7 @@ static gp_status cut_stages(gp_shaper *s) {
   return GP_OK;
 }
 
-/* All must agree: the stages of one graph. */
+/* Do all devices take packed weights? The stages are cut from one graph, so all must agree. */
 static bool all_pack(const gp_plan_env *env) {
   for (int32_t d = 0; env->devices && d < env->device_count; d++)
     if (!env->devices[d].packs) return false;
@@ -102,7 +102,7 @@ static bool all_sum_parts(const gp_plan_env *env) {
   return env->devices != NULL;
 }
 
-/* What leaves the pipeline lies row-major. */
+/* Choose the order in which values lie in memory; what leaves the pipeline lies row-major. */
 static gp_status arrange(const gp_shaper *s) {
   gp_ref fixed[2 + 2 * GP_MAX_BATCH_TENSORS] = {s->shape->loss, s->shape->count};
   int count = 2;
@@ -112,8 +112,8 @@ static gp_status arrange(const gp_shaper *s) {
   return gp_graph_arrange(s->graph, &spec);
 }
 
-/* Gradient before fusing and packing: rules see single ops and the weight itself. Packing before
- * the cut: copies are nodes. */
+/* The gradient comes before fusing and packing, so that its rules see single ops and the weight
+ * itself. Packing comes before the cut, because packed copies are nodes. */
 gp_status gp_shape_build(const gp_shape_spec *spec, const gp_traced_shape *from,
                          gp_shape_plan *shape) {
   gp_shaper s = {.env = spec->env,
@@ -143,7 +143,6 @@ gp_status gp_shape_build(const gp_shape_spec *spec, const gp_traced_shape *from,
   return gp_shape_add_programs(&s);
 }
 
-/* The trace goes last: programs borrow its graph. */
 void gp_shape_free(gp_shape_plan *shape) {
   int32_t stages = shape->programs && shape->stages ? shape->stages->count : 0;
   for (int32_t s = 0; s < stages; s++) {
@@ -156,5 +155,6 @@ void gp_shape_free(gp_shape_plan *shape) {
   gp_free(shape->crossings);
   gp_shape_free_touched(shape);
   gp_stages_free(shape->stages);
+  /* last, because the programs borrow its graph */
   gp_trace_free(shape->trace);
 }

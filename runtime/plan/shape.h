@@ -7,7 +7,7 @@
 #include "gpipe/schedule.h"
 #include "plan/program/program.h"
 
-/* A constant, where the device works in memory of its own. */
+/* The replica of a constant, on a device that works in memory of its own. */
 typedef struct gp_replica {
   gp_ref value;
   size_t offset; /* in the stage's replicas */
@@ -21,20 +21,20 @@ typedef struct gp_stage_programs {
   gp_program *recompute;
   gp_program *count;      /* last stage: what the loss is divided by */
   gp_program *prepare;    /* what depends on parameters only */
-  size_t invariant_bytes; /* of what it makes, beside packed weights that all plans share */
+  size_t invariant_bytes; /* of what prepare makes, without packed weights, which all plans share */
   gp_replica *replicas;
   int32_t replica_count;
   size_t replica_bytes;
-  size_t state_bytes; /* of CPU kernels */
+  size_t state_bytes; /* of the states of CPU kernels */
   size_t saved_bytes[2], recomputed_bytes, carried_bytes;
 } gp_stage_programs;
 
 enum { GP_STAGE_PROGRAM_KINDS = 11 };
-/* List the programs of a stage that are there; returns how many. */
+/* List the programs that a stage has; returns how many. */
 int gp_stage_programs_list(const gp_stage_programs *programs,
                            gp_program *list[GP_STAGE_PROGRAM_KINDS]);
 
-/* A stage reads a parameter that lies with another device. */
+/* A parameter that a stage reads and that lies on another device. */
 typedef struct gp_crossing {
   int32_t param, stage; /* param: in the layout */
 } gp_crossing;
@@ -54,16 +54,16 @@ typedef struct gp_shape_plan {
   gp_edge_list *touched;       /* see gp_shape_touched */
   gp_crossing *crossings;
   int32_t crossing_count;
-  const struct gp_shape_plan *larger; /* whose packed weights serve this one too; or NULL */
-  bool own_edges;                     /* not those of the larger micro-batches */
+  const struct gp_shape_plan *larger; /* whose packed weights serve these too; or NULL */
+  bool own_edges;                     /* its edges are not those of the larger micro-batches */
   bool tied;                          /* a parameter has accumulators beside its main one */
   int32_t first_edge;     /* number of its first edge: 0, or behind those of the larger ones */
-  int32_t first_constant; /* the same of its constants */
+  int32_t first_constant; /* likewise for its constants */
   gp_ref loss, count;     /* copies that are exported; GP_NONE */
-  gp_ref outputs[GP_MAX_BATCH_TENSORS]; /* the same; of plans without a loss */
+  gp_ref outputs[GP_MAX_BATCH_TENSORS]; /* likewise, in plans without a loss */
   int output_count;
-  /* Gradients of the inputs, made by backward actions of stage 0; GP_NONE where there is none. Of
-   * plans of two halves. */
+  /* In plans of two halves, the gradients of the inputs, made by backward actions of stage 0;
+   * GP_NONE if there is none. */
   gp_ref input_grads[GP_MAX_BATCH_TENSORS];
   int input_grad_count;
   int64_t constant_count;

@@ -6,8 +6,8 @@
 #include "gpipe/schedule.h"
 #include "plan/program/program.h"
 
-/* What F keeps when the rest is recomputed, what it keeps otherwise, what R makes, what I leaves
- * for W. */
+/* What lies in a slot, in this order: what F keeps when the rest is recomputed, what it keeps
+ * otherwise, what R makes, what I leaves for W. */
 enum { GP_SLOT_DROPPED, GP_SLOT_KEPT, GP_SLOT_RECOMPUTED, GP_SLOT_CARRIED, GP_SLOT_KINDS };
 
 /* One edge as one task sees it. */
@@ -26,7 +26,7 @@ typedef struct gp_task {
   const gp_program *program; /* NULL: nothing to do */
   bool kept;
   bool opens;      /* first of its mini-batch to add to the stage's gradients: writes instead */
-  bool stash;      /* U: somebody still reads the version that it replaces */
+  bool stash;      /* U: a later task still reads the version that it replaces */
   bool newest;     /* it reads the version that its device made last */
   int32_t version; /* of the weights that it reads, or that U replaces */
   int32_t slot[GP_SLOT_KINDS]; /* -1: none */
@@ -34,15 +34,14 @@ typedef struct gp_task {
   int32_t use_count;
 } gp_task;
 
-/* Where the tasks of one mini-batch after another begin on a device. A synchronous schedule is one
- * range, run again and again. An asynchronous one has ranges that fill the pipeline; the last one
- * repeats. */
+/* Where the tasks of each mini-batch begin on a device. A synchronous schedule is one range, run
+ * again and again. An asynchronous one has ranges that fill the pipeline; the last one repeats. */
 typedef struct gp_ranges {
-  int32_t count;  /* stored ranges per device */
-  int32_t *begin; /* device after device: count + 1 numbers of tasks; owns the other arrays */
-  int32_t *lag; /* per device: ranges from that which takes a mini-batch in to that which ends it */
-  int32_t *known;  /* per range: losses that are known when the first stage is through with it */
-  int32_t *passed; /* per range: forward passes of the last stage up to the last that these need */
+  int32_t count;   /* stored ranges per device */
+  int32_t *begin;  /* device after device: count + 1 numbers of tasks; owns the other arrays */
+  int32_t *lag;    /* per device: ranges from taking a mini-batch in to the one that ends it */
+  int32_t *known;  /* per range: losses that are known when the first stage has run it */
+  int32_t *passed; /* per range: forward passes of the last stage that these losses need */
 } gp_ranges;
 
 #endif

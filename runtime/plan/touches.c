@@ -19,7 +19,7 @@ typedef struct lister {
   size_t room;
 } lister;
 
-/* Note an access; one to the same instance is joined with it. */
+/* Note an access, or join it with an earlier one to the same instance. */
 static gp_status note(lister *l, gp_touched buffer, int32_t instance, unsigned modes) {
   for (int32_t i = 0; i < l->count; i++) {
     gp_touch *touch = &l->list[i];
@@ -46,13 +46,14 @@ static bool is_within(int32_t base, int32_t first) {
   return base >= first && base < first + GP_MAX_BATCH_TENSORS;
 }
 
-/* The bases that follow each other in families of as many as the model has tensors. */
+/* Name the family of a base. Outputs, gradients of inputs, and what the batch holds have one base
+ * per tensor, and these follow each other. */
 static gp_touched family_of(int32_t base) {
   if (is_within(base, GP_BASE_OUTPUT)) return GP_TOUCHED_OUTPUTS;
   return is_within(base, GP_BASE_INPUT_GRAD) ? GP_TOUCHED_INPUT_GRADIENTS : GP_TOUCHED_BATCH;
 }
 
-/* Parameters and buffers of stages of this device. */
+/* Note a parameter or buffer of the task's stage, or of another stage of this device. */
 static gp_status note_stage(lister *l, int32_t base, unsigned modes) {
   const int32_t stages = l->plan->stage_count, stage = (base - GP_BASE_VALUE) % stages;
   const bool own = stage == l->task->stage;
@@ -62,8 +63,9 @@ static gp_status note_stage(lister *l, int32_t base, unsigned modes) {
   return note(l, GP_TOUCHED_WEIGHTS, version, modes);
 }
 
-/* Edges are noted by the uses of the task, and so are parameters that cross. */
+/* Note the memory of an operand. */
 static gp_status note_place(lister *l, gp_place place, unsigned modes) {
+  /* behind: edges, constants and crossings take turns; note_uses notes edges and crossings */
   const int32_t stages = l->plan->stage_count, behind = place.base - gp_base_of_edge(stages, 0);
   if (behind >= 0) return behind % 3 == 1 ? note(l, GP_TOUCHED_CONSTANTS, -1, modes) : GP_OK;
   if (place.base >= GP_BASE_VALUE) return note_stage(l, place.base, modes);
@@ -86,7 +88,8 @@ static gp_status note_place(lister *l, gp_place place, unsigned modes) {
   }
 }
 
-/* A task that opens gradients writes all of them: zeros where its program does not. */
+/* Note the operands of a program. A task that opens gradients writes all of them: zeros where its
+ * program writes nothing. */
 static gp_status note_program(lister *l, const gp_program *program) {
   const bool opens = l->task->opens;
   for (int32_t n = 0; n < program->instr_count; n++) {
@@ -103,7 +106,7 @@ static gp_status note_program(lister *l, const gp_program *program) {
 
 /* ---- what ends a mini-batch ------------------------------------------------------------------ */
 
-/* In a stream a stage looks at its own gradients and begins the next ones. */
+/* Note what U touches. In a stream a stage checks its own gradients and begins the next ones. */
 static gp_status note_update(lister *l) {
   const bool streams = gp_plan_streams(l->plan);
   GP_TRY(note(l, GP_TOUCHED_WEIGHTS, -1, GP_TOUCH_READ | GP_TOUCH_WRITE));
@@ -117,10 +120,11 @@ static gp_status note_update(lister *l) {
   return l->task->stash ? note(l, GP_TOUCHED_VERSIONS, l->task->version, GP_TOUCH_WRITE) : GP_OK;
 }
 
-/* On second copies these tasks do nothing. */
+/* Note what a task that ends a mini-batch touches. */
 static gp_status note_ending(lister *l) {
   if (l->task->op == GP_ACT_VOTE)
     return l->plan->joined ? note(l, GP_TOUCHED_NORMS, -1, GP_TOUCH_READ) : GP_OK;
+  /* DECIDE touches no memory, and on second copies the others do nothing */
   if (l->task->op == GP_ACT_DECIDE || l->task->copy) return GP_OK;
   switch (l->task->op) {
   case GP_ACT_REDUCE:
@@ -139,7 +143,7 @@ static gp_status note_ending(lister *l) {
 
 /* ---- edges --------------------------------------------------------------------------------- */
 
-/* A value is written by the task that publishes it; later ones of its stage read it too. */
+/* Note edges: the task that publishes a value writes it; later tasks of its stage read it too. */
 static gp_status note_uses(lister *l) {
   for (int32_t u = 0; u < l->task->use_count; u++) {
     const gp_edge_use *use = &l->task->uses[u];

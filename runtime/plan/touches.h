@@ -2,10 +2,10 @@
  *
  * A plan has buffers (the areas that areas.h and memory/layout.h describe), tasks (task.h) and
  * accesses: which buffer a task reads, writes or adds to, which instance of it, and whether it has
- * to wait for that or tells others. They follow from the task alone: from the bases of its
- * program's operands, from the edges that it uses, or from what ends a mini-batch. No task touches
- * memory that its accesses do not name; builds with the address sanitizer check that
- * (engine/watch/guard.h). */
+ * to wait for that or tells others. Accesses follow from the task alone: from the bases of its
+ * program's operands, from the edges that it uses, or from what it does at the end of a mini-batch.
+ * No task touches memory that its accesses do not name; builds with the address sanitizer check
+ * that (engine/watch/guard.h). */
 #ifndef GP_PLAN_TOUCHES_H
 #define GP_PLAN_TOUCHES_H
 
@@ -19,7 +19,7 @@
   X(BUFFERS, "buffers")          /* of the stage */                                                \
   X(CONSTANTS, "constants")      /* of the model */                                                \
   X(PACKED, "packed weights")    /* copies in the order that products want */                      \
-  X(HALVES, "weights in halves") /* likewise */                                                    \
+  X(HALVES, "weights in halves") /* copies in halves */                                            \
   X(PREPARED, "prepared")        /* what else P makes of the weights */                            \
   X(SAVED, "saved")              /* slot of what F keeps */                                        \
   X(RECOMPUTED, "recomputed")    /* slot of what R makes again */                                  \
@@ -40,14 +40,14 @@
 typedef enum gp_touched { GP_TOUCHED_LIST(GP_TOUCHED_ENUM) GP_TOUCHED_COUNT } gp_touched;
 #undef GP_TOUCHED_ENUM
 
-/* ADD reads too; a gradient that is opened is written instead. */
+/* ADD reads too; a task that opens a gradient WRITEs it instead. */
 enum { GP_TOUCH_READ = 1, GP_TOUCH_WRITE = 2, GP_TOUCH_ADD = 4 };
 
 typedef struct gp_touch {
   gp_touched buffer;
   unsigned modes;
   int32_t instance; /* slot, version, edge, or stage of NEIGHBOUR; -1: there is one only */
-  int32_t use;      /* EDGE and STEP: among the task's uses; -1 */
+  int32_t use;      /* EDGE and STEP: number among the task's uses; else -1 */
 } gp_touch;
 
 /* List what a task touches: the caller frees *list. */

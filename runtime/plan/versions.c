@@ -22,8 +22,9 @@ typedef struct stage_versions {
   gp_access_list list;
 } stage_versions;
 
-/* Backward passes have the version of their forward pass; tasks that lowering added have that of
- * the action that they were made for; the others see the newest. */
+/* List the versions that a task touches. A backward pass has the version of its forward pass; a
+ * task that lowering added has that of the action that it was made for; the others see the
+ * newest. */
 static gp_status touch(stage_versions *v, gp_task *task, int32_t *newest) {
   gp_access_list_begin(&v->list, false);
   if (task->stage != v->stage) return GP_OK;
@@ -38,12 +39,12 @@ static gp_status touch(stage_versions *v, gp_task *task, int32_t *newest) {
                              : GP_OK;
 }
 
-/* There is an update for each batch at most, and the version before the first. */
 static gp_status list_accesses(stage_versions *v) {
   gp_buffer *buffer;
   int32_t newest = 0;
   GP_TRY(gp_alloc(sizeof *buffer, (void **)&buffer));
   *buffer = (gp_buffer){.class = GP_BUFFER_VERSION, .stage = v->stage, .in_order = true};
+  /* one update per micro-batch at most, and the version before the first */
   GP_TRY(gp_access_list_new(v->end - v->begin, v->plan->micro_count + 2, buffer, 1, &v->list));
   for (int32_t t = v->begin; t < v->end; t++) GP_TRY(touch(v, &v->plan->tasks[t], &newest));
   return GP_OK;
@@ -51,7 +52,8 @@ static gp_status list_accesses(stage_versions *v) {
 
 /* ---- the stash ----------------------------------------------------------------------------- */
 
-/* How many versions there are at once, and what an update must save. */
+/* Count the versions that are alive at once, and mark the updates that must stash the one they
+ * replace. */
 static gp_status born(void *context, const gp_lifetime *life) {
   stage_versions *v = context;
   gp_task *task = &v->plan->tasks[v->begin + life->task];
@@ -77,8 +79,8 @@ static gp_status count_versions(gp_plan *plan, int32_t stage) {
   return status;
 }
 
-/* A parameter of another stage would have to be there in the same version: stages update at
- * different times. */
+/* Refuse a parameter of another stage: it would have to be there in the same version, and stages
+ * update at different times. */
 static gp_status refuse_tie(int32_t stage, int32_t owner) {
   return gp_fail(GP_EINVAL,
                  "schedule: stage %d reads a parameter of stage %d, and stages are updated at "
@@ -87,7 +89,7 @@ static gp_status refuse_tie(int32_t stage, int32_t owner) {
                  (int)stage, (int)owner);
 }
 
-/* Where the stage reads it in place. */
+/* Refuse a task that reads a parameter of another stage in place. */
 static gp_status check_reads(const gp_plan *plan, const gp_task *task) {
   for (int32_t n = 0; task->program && n < task->program->instr_count; n++) {
     const gp_instr *instr = &task->program->instrs[n];
@@ -100,7 +102,7 @@ static gp_status check_reads(const gp_plan *plan, const gp_task *task) {
   return GP_OK;
 }
 
-/* Where it comes from another device. */
+/* Refuse a parameter that comes from another device. Buffers may: they have no versions. */
 static gp_status check_crossings(const gp_shape_plan *shape, const gp_layout *layout) {
   for (int32_t i = 0; i < shape->crossing_count; i++) {
     const gp_crossing *c = &shape->crossings[i];

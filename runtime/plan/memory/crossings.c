@@ -1,8 +1,9 @@
 /* plan/memory/crossings.c - parameters of other devices that a stage reads.
  *
  * A parameter that several layers use lies with the first of them. A stage that reads it on another
- * device gets it once per mini-batch, as a step edge (plan/edge/step_edges.h). Known from the nodes,
- * so that the plan of one device also knows which of its parameters the others read.
+ * device gets it once per mini-batch, as a step edge (plan/edge/step_edges.h). Crossings are found
+ * from the nodes, so that the plan of one device also knows which of its parameters the others
+ * read.
  */
 #include "base/memory.h"
 #include "plan/memory/places.h"
@@ -41,7 +42,7 @@ static gp_status note_nodes(finder *f, const gp_node_list *list, int32_t stage) 
   return GP_OK;
 }
 
-/* Recomputation repeats nodes of the forward pass. */
+/* Note what a stage reads; recomputation repeats nodes of the forward pass. */
 static gp_status note_stage(finder *f, int32_t stage) {
   const gp_stage_nodes *nodes = &f->shaper->shape->stages->stages[stage];
   GP_TRY(note_nodes(f, &nodes->prepare, stage));
@@ -50,7 +51,7 @@ static gp_status note_stage(finder *f, int32_t stage) {
   return note_nodes(f, &nodes->weight, stage);
 }
 
-/* What the loss is divided by is a program of the last stage. */
+/* Note what the last stage reads for the count, what the loss is divided by. */
 static gp_status note_count(finder *f) {
   const gp_graph *graph = f->shaper->graph;
   const gp_shape_plan *shape = f->shaper->shape;

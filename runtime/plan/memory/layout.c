@@ -15,7 +15,7 @@
 enum { ALIGNMENT = GP_GRADIENT_ALIGNMENT };
 
 /* Kinds of keys in layout->found. */
-enum { PARAM, EXTRA, PACKED }; /* and behind it its other forms */
+enum { PARAM, EXTRA, PACKED }; /* PACKED + form */
 
 static gp_region region_of(const gp_param *param) {
   if (gp_param_is_buffer(param)) return GP_REGION_BUFFER;
@@ -29,7 +29,8 @@ static gp_status padded(const gp_param *param, size_t *bytes) {
 
 /* ---- parameters ---------------------------------------------------------------------------- */
 
-/* The next parameter of a region of its stage: its place so far counts from the region's begin. */
+/* Place a parameter behind the others of its region and stage. The offset counts from where the
+ * region begins; place_all knows where frozen ones begin. */
 static gp_status place(gp_layout *l, int32_t i, size_t *frozen) {
   gp_layout_param *at = &l->at[i];
   gp_layout_stage *stage = &l->stages[at->stage];
@@ -41,8 +42,8 @@ static gp_status place(gp_layout *l, int32_t i, size_t *frozen) {
   return gp_size_add(*end, bytes, end);
 }
 
-/* The parameters of a stage in order of declaration, region by region: frozen ones behind the
- * others. */
+/* Place all parameters, within a stage in order of declaration, region by region: frozen ones
+ * behind the others. */
 static gp_status place_all(gp_layout *l, size_t *frozen) {
   for (int32_t i = 0; i < l->param_count; i++) GP_TRY(place(l, i, frozen));
   for (int32_t s = 0; s < l->stage_count; s++)
@@ -52,7 +53,6 @@ static gp_status place_all(gp_layout *l, size_t *frozen) {
   return GP_OK;
 }
 
-/* A parameter that is listed twice (two layers share it) is found at its first place. */
 static gp_status build(gp_layout *l, const int32_t *param_layer) {
   size_t *frozen, stages = (size_t)l->stage_count;
   GP_TRY(gp_alloc_array((size_t)l->param_count + 1, sizeof *l->at, (void **)&l->at));
@@ -61,6 +61,7 @@ static gp_status build(gp_layout *l, const int32_t *param_layer) {
     l->at[i].layer = param_layer[i];
     l->at[i].stage = l->stage_of[param_layer[i]];
     l->at[i].region = region_of(l->params[i]);
+    /* a parameter that is listed twice (two layers share it) is found at its first place */
     gp_map_key key = {(uintptr_t)l->params[i], PARAM, 0};
     if (gp_map_get(&l->found, key) < 0) GP_TRY(gp_map_put(&l->found, key, i));
   }
@@ -82,7 +83,7 @@ gp_status gp_layout_new(const gp_pipeline_spec *spec, const int32_t *placement, 
   return status;
 }
 
-/* Copy an array of `count` elements, for which there is room for at least one. */
+/* Copy an array of `count` elements, with room for one more. */
 static gp_status copy_array(const void *from, size_t count, size_t size, void **to) {
   GP_TRY(gp_alloc_array(count + 1, size, to));
   if (count) memcpy(*to, from, count * size);
@@ -140,7 +141,8 @@ void gp_layout_cross(gp_layout *l, int32_t i) {
   if (!l->at[i].crossing) l->at[i].crossing = ++l->crossing_count;
 }
 
-/* Buffers have one memory whatever the version of the weights. */
+/* Buffers have bases of their own, because they have one memory whatever the version of the
+ * weights. */
 gp_place gp_layout_value(const gp_layout *l, const gp_param *param, int32_t stage) {
   int32_t i = gp_layout_find(l, param);
   if (i < 0) return (gp_place){.base = -1};
@@ -152,8 +154,8 @@ gp_place gp_layout_value(const gp_layout *l, const gp_param *param, int32_t stag
   return (gp_place){GP_BASE_VALUE + l->stage_count + at->stage, at->offset};
 }
 
-/* An accumulator of its own for every further layer: their sums are added in the order of layers at
- * the end, whatever the cut. */
+/* Add an accumulator for a further layer. Each such layer has its own: their sums are added in the
+ * order of layers at the end, whatever the cut. */
 static gp_status add_extra(gp_layout *l, int32_t param, int32_t layer) {
   int32_t stage = l->stage_of[layer];
   size_t bytes, *end = &l->stages[stage].extras;
@@ -171,7 +173,9 @@ static gp_status add_extra(gp_layout *l, int32_t param, int32_t layer) {
 gp_status gp_layout_slot(gp_layout *l, const gp_param *param, int32_t layer, gp_place *place) {
   int32_t i = gp_layout_find(l, param);
   if (i < 0 || l->at[i].region != GP_REGION_TRAINABLE)
-    return gp_fail(GP_EINVAL, "a parameter that is not part of the model needs a gradient");
+    return gp_fail(GP_EINVAL,
+                   "a parameter needs a gradient but is not trained: expected a trainable one "
+                   "of the model");
   *place = (gp_place){GP_BASE_GRAD, l->at[i].offset};
   if (layer == l->at[i].layer) return GP_OK;
   gp_map_key key = {(uint64_t)i, EXTRA, layer};
@@ -180,7 +184,8 @@ gp_status gp_layout_slot(gp_layout *l, const gp_param *param, int32_t layer, gp_
   return GP_OK;
 }
 
-/* Stages run at once and each makes its own. Offsets are kept as numbers of cache lines. */
+/* Stages run at the same time, so each makes a packed copy of its own. The map holds offsets as
+ * numbers of cache lines. */
 gp_status gp_layout_packed(gp_layout *l, const gp_layout_pack *pack, gp_place *place) {
   gp_map_key key = {(uintptr_t)pack->param, PACKED + pack->form, pack->stage};
   size_t bytes, *end = &l->stages[pack->stage].packed;

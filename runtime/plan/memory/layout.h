@@ -16,13 +16,13 @@
 /* Every parameter and every accumulator begins on a cache line of its own. */
 enum { GP_GRADIENT_ALIGNMENT = 64 };
 
-/* What is never trained needs no gradient and no moments, so it stands behind the rest. */
+/* Frozen parameters need no gradient and no moments, so they lie behind the trainable ones. */
 typedef enum gp_region { GP_REGION_TRAINABLE, GP_REGION_FROZEN, GP_REGION_BUFFER } gp_region;
 
 typedef struct gp_layout_param {
   int32_t stage, layer; /* that own it */
   gp_region region;
-  int32_t crossing; /* number + 1 among those that stages on other devices read; 0: not one */
+  int32_t crossing; /* number + 1 among the parameters that cross; 0: it does not */
   size_t offset;    /* in the stage's values (and gradients), or buffers */
 } gp_layout_param;
 
@@ -53,40 +53,40 @@ typedef struct gp_layout {
       found; /* parameters; extras by (param, layer); offsets of packed weights by (param, stage) */
 } gp_layout;
 
-/* Of spec only what the fields above name is read. */
+/* Lay out the parameters of a pipeline. Only what the fields above name is read of spec. */
 gp_status gp_layout_new(const gp_pipeline_spec *spec, const int32_t *placement, gp_layout *layout);
 /* Copy a layout, so that a plan may ask for more of it. */
 gp_status gp_layout_copy(const gp_layout *from, gp_layout *to);
-/* Move a layout that was copied from `to` and grew back to it: all that lay there lies where it
+/* Replace `to` by a layout that was copied from it and grew; all that lay there lies where it
  * did. */
 void gp_layout_adopt(gp_layout *to, gp_layout *from);
 void gp_layout_free(gp_layout *layout); /* what it holds; not the struct */
 
 int32_t gp_layout_find(const gp_layout *layout, const gp_param *param); /* -1: not the model's */
-/* Does a stage run on another device than the first copy of `owner`, so that a parameter of that
- * has to cross to it? */
+/* Does a copy of a stage run on another device than the first copy of stage `owner`, so that
+ * parameters of `owner` have to cross to it? */
 bool gp_layout_crosses(const gp_layout *layout, int32_t owner, int32_t stage);
-/* Number parameter i among those that cross, if it is not yet. */
+/* Give parameter i a number among those that cross, unless it has one. */
 void gp_layout_cross(gp_layout *layout, int32_t i);
-/* Where a stage finds the value: the base of its crossing if it comes from another device; base -1
- * for a parameter that is not the model's. */
+/* Find where a stage reads a parameter: at the base of its crossing if it comes from another
+ * device; base -1 if it is not the model's. */
 gp_place gp_layout_value(const gp_layout *layout, const gp_param *param, int32_t stage);
-/* The accumulator of (param, layer); an extra one is added when missing. Errors: GP_EINVAL for a
- * parameter that is not trained. */
+/* Find the accumulator of (param, layer); an extra one is added when missing. Errors: GP_EINVAL for
+ * a parameter that is not trained. */
 gp_status gp_layout_slot(gp_layout *layout, const gp_param *param, int32_t layer, gp_place *place);
-/* A parameter packed for a stage: as many bytes as the op says that packs it. */
+/* A parameter packed for a stage; the op that packs it says how many bytes. */
 typedef struct gp_layout_pack {
   const gp_param *param;
   int32_t stage;
-  int32_t form; /* of several that one parameter may be packed in */
+  int32_t form; /* which of the forms that one parameter may be packed in */
   size_t bytes;
 } gp_layout_pack;
-/* Where it lies, added when missing; all plans share it. */
+/* Find where it lies; it is added when missing. All plans share it. */
 gp_status gp_layout_packed(gp_layout *layout, const gp_layout_pack *pack, gp_place *place);
 
-/* Where the halves of a parameter of this stage lie, which every update makes anew: at half of its
- * own offset, so that neighbours are neighbours there too. False where there can be none: of other
- * parameters than f32 ones, those of other stages, buffers, and a second dtype. */
+/* Find where the halves of a parameter lie, which every update writes again: at half of its own
+ * offset, so that neighbours are neighbours there too. Returns false unless the parameter is an f32
+ * one of this stage, no buffer, and the stage has no halves of another dtype. */
 bool gp_layout_half(gp_layout *layout, const gp_param *param, int32_t stage, gp_dtype dtype,
                     gp_place *place);
 

@@ -1,8 +1,8 @@
 /* plan/memory/memory.c - everything that the runs of a plan need on a device, as areas of one
  * block.
  *
- * Every part says how much it wants and gets the next offset of its device's block; the engine asks
- * each device once for the whole. What is predicted is so what is held, to the byte.
+ * Every part takes the next offset of its device's block; the engine asks each device once for the
+ * whole block. So the prediction equals the allocation, to the byte.
  */
 #include <string.h>
 
@@ -17,7 +17,7 @@ typedef struct layout {
   gp_plan *plan;
 } layout;
 
-/* The next so many bytes of a device's block. */
+/* Take the next count * bytes of a device's block. */
 static gp_status want(layout *l, int32_t device, size_t count, size_t bytes, gp_area *area) {
   size_t total, *end = &l->plan->devices[device].bytes;
   GP_TRY(gp_size_mul(count, bytes, &total));
@@ -42,7 +42,7 @@ static gp_status want_slots(layout *l, const gp_channel *channel, int32_t device
   return want(l, device, (size_t)channel->slots, channel->bytes, area);
 }
 
-/* Does the maker's second copy find the memory of the first? */
+/* Can both copies of the making stage use the same memory? */
 static bool makers_share(const gp_plan *plan, int32_t e) {
   return plan->copy_count > 1 &&
          gp_plan_shares(plan, gp_plan_maker(plan, e, 0), gp_plan_maker(plan, e, 1));
@@ -54,8 +54,8 @@ static bool is_fetched(const gp_channel *channel, int32_t device) {
   return false;
 }
 
-/* For one copy of a stage that reads the edge: a device fetches a value once, whoever reads it
- * there. */
+/* Take slots for one copy of a stage that reads the edge. A device fetches a value once, for all
+ * stages that read it there. */
 static gp_status want_fetch(layout *l, int32_t e, int32_t stage, int32_t copy) {
   gp_channel *channel = &l->plan->channels[e];
   int32_t device = l->plan->placement[gp_plan_holder(l->plan, stage, copy)];
@@ -68,8 +68,8 @@ static gp_status want_fetch(layout *l, int32_t e, int32_t stage, int32_t copy) {
   return want_slots(l, channel, device, &fetch->area);
 }
 
-/* Slots lie with the maker, and with every reader that cannot read them there; both sizes of
- * micro-batches fit. */
+/* Take the slots of an edge, on its maker's device and on each device that cannot read them there;
+ * they fit both sizes of micro-batches. */
 static gp_status want_channel(layout *l, int32_t e) {
   gp_plan *plan = l->plan;
   gp_channel *channel = &plan->channels[e];
@@ -89,8 +89,8 @@ static gp_status want_channel(layout *l, int32_t e) {
   return GP_OK;
 }
 
-/* Parameters that cross get room with the readers that cannot read them in place; what joins copies
- * and tied gradients has room in the pipeline. */
+/* Take room for a parameter that crosses, on each device that cannot read it in place. What joins
+ * copies and tied gradients has room in the pipeline. */
 static gp_status want_step_edge(layout *l, int32_t e) {
   const gp_step_edge *edge = &l->plan->step_edges[e];
   for (int32_t r = 0; edge->value == GP_STEP_PARAM && r < edge->reader_count; r++) {
@@ -103,7 +103,7 @@ static gp_status want_step_edge(layout *l, int32_t e) {
 
 /* ---- what a stage keeps ---------------------------------------------------------------------- */
 
-/* The slots of all kinds lie in one block per stage and copy, kind after kind. */
+/* Take the slots of a stage's copy: all kinds lie in one area, kind after kind. */
 static gp_status want_kept(layout *l, int32_t holder) {
   gp_plan *plan = l->plan;
   gp_slots *slots = &plan->slots[holder];
@@ -124,8 +124,8 @@ static gp_status want_kept(layout *l, int32_t holder) {
   return want(l, plan->placement[holder], 1, total, &slots->area);
 }
 
-/* What P makes, for each live version of the weights, replicas and states; the older versions
- * themselves. */
+/* Take what P makes, for each live version of the weights; replicas and states; and the older
+ * versions themselves. */
 static gp_status want_weights(layout *l, int32_t holder) {
   gp_plan *plan = l->plan;
   int32_t stage = holder / plan->copy_count, device = plan->placement[holder];
@@ -143,11 +143,10 @@ static gp_status want_weights(layout *l, int32_t holder) {
   return want(l, device, (size_t)v->live - 1, v->stash_bytes, &v->stash);
 }
 
-/* ---- what a device needs once
- * ------------------------------------------------------------------ */
+/* ---- what a device needs once -------------------------------------------------------------- */
 
-/* Tasks of a device run one after the other and share one temporary area and, where kernels of the
- * host run, each thread's scratch. */
+/* Grow what programs of a device share: tasks run one after the other, in one temporary area and,
+ * where kernels of the host run, with one scratch per thread. */
 static gp_status grow_shared(layout *l, const gp_program *program, int32_t device, size_t *temp) {
   gp_plan *plan = l->plan;
   if (!program) return GP_OK;
@@ -167,7 +166,7 @@ static void note_read(int32_t base, int32_t first, uint32_t *read) {
   if (base >= first && base < first + GP_MAX_BATCH_TENSORS) *read |= 1u << (base - first);
 }
 
-/* What programs of the device read of the mini-batch. */
+/* Note which inputs, targets and gradients of outputs a program reads. */
 static void note_reads(const gp_program *program, gp_staging *staging) {
   for (int32_t n = 0; program && n < program->instr_count; n++)
     for (int i = 0; i < program->instrs[n].call.n_in; i++) {
@@ -178,7 +177,7 @@ static void note_reads(const gp_program *program, gp_staging *staging) {
     }
 }
 
-/* A place for each micro-batch, of the size of a larger one. */
+/* Take a place for each micro-batch, of the size of a larger one. */
 static gp_status place_rows(const gp_plan *plan, const gp_meta *meta, size_t *offset, size_t *end) {
   size_t bytes;
   *offset = *end;
@@ -191,7 +190,7 @@ static void place_bytes(size_t bytes, size_t *offset, size_t *end) {
   *end += gp_plan_padded(bytes);
 }
 
-/* Inputs, targets and gradients of outputs that the device reads. */
+/* Place the inputs, targets and gradients of outputs that the device reads. */
 static gp_status place_read(const gp_plan *plan, gp_staging *staging) {
   const gp_graph *graph = &plan->shapes[0].trace->graph;
   for (gp_ref r = 0; r < graph->value_count; r++) {
@@ -220,7 +219,8 @@ static gp_status place_outputs(const gp_plan *plan, gp_staging *staging) {
   return GP_OK;
 }
 
-/* In the order that plan.h says; the room for losses and counts is the same on every device. */
+/* Lay out a device's staging buffer in the order that gp_staging says (areas.h); the room for
+ * losses and counts is the same on every device. */
 static gp_status want_staging(layout *l, int32_t device) {
   gp_plan *plan = l->plan;
   gp_staging *staging = &plan->devices[device].staging;
@@ -272,7 +272,7 @@ gp_status gp_plan_set_scratch(gp_plan *plan, int32_t device, size_t bytes) {
   return want(&(layout){plan}, device, 1, bytes, &own->scratch);
 }
 
-/* The place of a task's program among those that a plan can have. */
+/* Number a task's program among those that a plan can have. */
 static size_t program_cell(const gp_plan *plan, const gp_task *task) {
   size_t holder = (size_t)gp_plan_holder(plan, task->stage, task->copy);
   size_t row = (2 * holder + (size_t)task->shape) * GP_ACT_COUNT + (size_t)task->op;

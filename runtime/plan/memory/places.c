@@ -1,9 +1,9 @@
-/* plan/memory/places.c - where the values of a shape lie that no single program owns.
+/* plan/memory/places.c - gives places to the values of a shape that belong to no single program.
  *
  * Inputs, parameters, accumulators, constants, exports and edges have their memory before any stage
- * is looked at; what depends on parameters only gets memory of the shape's own, or, for packed
- * weights, of the pipeline's. What remains is the business of the stages (shape.c) and their
- * programs (temp.c).
+ * is looked at. What depends on parameters only gets memory of the shape's own, or, for packed
+ * weights, of the pipeline's. The rest is placed with the stages (program/stage_programs.c) and
+ * their programs (temp.c).
  */
 #include "plan/memory/places.h"
 
@@ -12,8 +12,8 @@
 
 /* ---- places -------------------------------------------------------------------------------- */
 
-/* Captured from outside of the model, a parameter would never be trained: say so. Each stage sees
- * it its own way (crossings.c). */
+/* Place a parameter. One that was captured from outside of the model would never be trained, so it
+ * is refused. Each stage places it again where it finds it (gp_place_replicas). */
 static gp_status place_param(gp_shaper *s, const gp_value *value, gp_place *place) {
   *place = gp_layout_value(s->env->layout, s->graph->params[value->index], 0);
   if (place->base >= 0) return GP_OK;
@@ -23,7 +23,7 @@ static gp_status place_param(gp_shaper *s, const gp_value *value, gp_place *plac
                  gp_shape_print(&value->meta.shape, (char[64]){0}, 64));
 }
 
-/* Inputs, parameters and edges have memory before any stage is looked at. */
+/* Place a value that has memory before any stage is looked at; base -1 for any other. */
 static gp_status place_outside(gp_shaper *s, gp_ref r, gp_place *place) {
   const gp_value *value = &s->graph->values[r];
   int32_t edge = s->shape->stages->edge_of[r];
@@ -53,7 +53,7 @@ static gp_status place_outside(gp_shaper *s, gp_ref r, gp_place *place) {
   return GP_OK;
 }
 
-/* Base values only: views follow them. */
+/* Place base values only: views follow them. */
 gp_status gp_place_outside(gp_shaper *s) {
   for (gp_ref r = 0; r < s->graph->value_count; r++)
     if (s->graph->values[r].base == r) GP_TRY(place_outside(s, r, &s->outside[r]));
@@ -62,18 +62,18 @@ gp_status gp_place_outside(gp_shaper *s) {
 
 /* ---- values that are the same for all micro-batches ----------------------------------------- */
 
-/* Which the node packs: graph/pack.c packs nothing else. */
+/* The first input is a parameter: graph/pack.c packs nothing else. */
 gp_param *gp_packed_param(const gp_graph *graph, const gp_node *node) {
   return graph->params[graph->values[node->in[0]].index];
 }
 
-/* Does the pipeline hold what this node packs, for all plans? Not where weights have versions, each
- * of which wants its own, nor where two devices run the stage and each makes one. */
+/* The pipeline holds no packed weights if weights have versions, each of which needs a copy of its
+ * own, or if two devices run the stage and each makes one. */
 bool gp_is_shared_pack(const gp_shaper *s, const gp_node *node) {
   return gp_op_packs(node->op) && !s->schedule->batch && s->schedule->copy_count == 1;
 }
 
-/* In the pipeline: all plans share it. */
+/* Place a packed weight in the pipeline, where all plans share it. */
 static gp_status place_packed(gp_shaper *s, const gp_node *node, int32_t stage) {
   const int32_t form = (int32_t)(gp_graph_pack_key(0, node->op, &node->attr) & 1);
   gp_layout_pack pack = {gp_packed_param(s->graph, node), stage, form,
@@ -81,9 +81,9 @@ static gp_status place_packed(gp_shaper *s, const gp_node *node, int32_t stage) 
   return gp_layout_packed(s->env->layout, &pack, &s->outside[node->out]);
 }
 
-/* Weights that are read in halves live in the pipeline too, where updates write them, so that P
- * makes none of them: the engine does, of all weights at once, when somebody else wrote to them.
- * Not where weights have versions or two copies. */
+/* Place weights that are read in halves. They lie in the pipeline too, where updates write them, so
+ * that P makes none; when anything else has written the weights, the engine casts all of them at
+ * once. Returns false for other nodes, and where weights have versions or two copies. */
 static bool place_half(const gp_shaper *s, int32_t stage, const gp_node *node, gp_place *place) {
   const gp_schedule *schedule = s->schedule;
   const gp_value *from = &s->graph->values[node->in[0]], *to = &s->graph->values[node->out];
@@ -100,7 +100,7 @@ bool gp_is_shared_half(const gp_shaper *s, const gp_node *node) {
   return s->outside[node->out].base == GP_BASE_HALF;
 }
 
-/* Packed weights and halves live in the pipeline; other invariant values in memory of this shape's
+/* Packed weights and halves lie in the pipeline; other invariant values in memory of this shape's
  * own. */
 gp_status gp_place_prepared(gp_shaper *s, int32_t stage) {
   const gp_node_list *list = &s->shape->stages->stages[stage].prepare;

@@ -13,20 +13,19 @@ typedef struct gp_shaper {
   gp_graph *graph;
   gp_shape_plan *shape;
   gp_place *outside; /* per value: memory that is not the stage's own; base -1 otherwise */
-  gp_place *places;  /* the same with what the stage keeps */
+  gp_place *places;  /* the same, and what the stage keeps */
   gp_program_notes notes;
-  gp_ref
-      *own; /* base values that the stage at hand reads or makes, ascending: see gp_shaper_enter */
+  gp_ref *own; /* base values that the stage at hand reads or makes, ascending */
   int32_t own_count;
   bool *seen, *read, *later; /* per value, for those of the stage */
   size_t *states;            /* per node: see gp_place_states */
 } gp_shaper;
 
-/* Turn to a stage: list its own values. What is done for a stage then costs what the stage
- * holds. */
+/* Turn to a stage: list the base values that it reads or makes in s->own, so that work for a stage
+ * costs what the stage holds. */
 gp_status gp_shaper_enter(gp_shaper *s, int32_t stage);
 
-/* Fill in outside[] for every base value that is not a stage's own. */
+/* Fill in outside[] for every base value whose memory is not a stage's own. */
 gp_status gp_place_outside(gp_shaper *s);
 /* Fill in outside[] for what P makes on a stage, and measure the memory that it needs. */
 gp_status gp_place_prepared(gp_shaper *s, int32_t stage);
@@ -35,11 +34,11 @@ gp_param *gp_packed_param(const gp_graph *graph, const gp_node *node);
 
 /* Mark the memory that the programs of a list read; read[] per base value. */
 void gp_mark_reads(const gp_graph *graph, const gp_node_list *list, bool *read);
-/* List the constants that a stage's device cannot read (replicas.c); then place them, and parameters
- * as the stage sees them. */
+/* gp_find_replicas lists the constants that a stage's device cannot read; gp_place_replicas places
+ * them, and parameters where the stage finds them (replicas.c). */
 gp_status gp_find_replicas(gp_shaper *s, int32_t stage);
 void gp_place_replicas(gp_shaper *s, int32_t stage);
-/* Offsets of the states of a stage's kernels, once its programs are there (states.c). */
+/* Place the states of a stage's kernels, once its programs are built (states.c). */
 gp_status gp_place_states(gp_shaper *s, int32_t stage);
 
 /* Find the parameters of other devices that each stage reads (crossings.c). */
@@ -52,9 +51,10 @@ void gp_shape_free_touched(gp_shape_plan *shape);
 /* Build the programs of the stages that the plan holds (stage_programs.c). */
 gp_status gp_shape_add_programs(gp_shaper *s);
 
+/* Does the pipeline hold what the node packs, for all plans? */
 bool gp_is_shared_pack(const gp_shaper *s, const gp_node *node);
-/* Is what the node makes kept with the weights, so that no program makes it? Of nodes of P, once
- * they are placed. */
+/* Is what the node makes kept with the weights, so that no program makes it? For nodes of P that
+ * have their places. */
 bool gp_is_shared_half(const gp_shaper *s, const gp_node *node);
 
 #endif

@@ -25,7 +25,7 @@ static void note_nodes(gp_shaper *s, const gp_node_list *list) {
   for (int32_t i = 0; i < list->count; i++) note_node(s, &s->graph->nodes[list->nodes[i]]);
 }
 
-/* What the loss is divided by is a program of the last stage. */
+/* Note the values of the count, what the loss is divided by: it's a program of the last stage. */
 static gp_status note_count(gp_shaper *s) {
   bool *needed;
   if (s->shape->count == GP_NONE) return GP_OK;
@@ -56,7 +56,7 @@ gp_status gp_shaper_enter(gp_shaper *s, int32_t stage) {
   return status;
 }
 
-/* Does any device of the stage work in memory of its own? Both run the same programs. */
+/* Does any device of the stage work in memory of its own? Both copies run the same programs. */
 static bool is_far(const gp_shaper *s, int32_t stage) {
   const gp_schedule *schedule = s->schedule;
   for (int32_t copy = 0; s->env->devices && copy < schedule->copy_count; copy++)
@@ -82,7 +82,7 @@ gp_status gp_find_replicas(gp_shaper *s, int32_t stage) {
   return GP_OK;
 }
 
-/* Parameters and buffers as the stage sees them, then its replicas. */
+/* Place parameters and buffers where the stage finds them, then its replicas. */
 void gp_place_replicas(gp_shaper *s, int32_t stage) {
   const gp_stage_programs *own = &s->shape->programs[stage];
   for (int32_t i = 0; i < s->own_count; i++) {

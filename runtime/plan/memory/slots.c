@@ -2,8 +2,8 @@
  * and I, and given back after B or W.
  *
  * The tasks of a device list what they keep as accesses (schedule/access); lifetimes and slots come
- * from there. A synchronous schedule gets the colouring of its list; in a stream, which
- * never ends, micro-batch i takes slot i mod K.
+ * from there. A synchronous schedule gets the colouring of its list; in a stream, which never ends,
+ * micro-batch i takes slot i mod K.
  */
 #include "base/memory.h"
 #include "plan/make.h"
@@ -41,7 +41,8 @@ static bool wants(const gp_task *task, int kind) {
   }
 }
 
-/* What F keeps is made by F, what is remade by R, what W needs of I by I. */
+/* Does the task make what lies in the slot? F makes what it keeps, R what is recomputed, I what W
+ * needs of it. */
 static bool makes(const gp_task *task, int kind) {
   if (kind == GP_SLOT_RECOMPUTED) return task->op == GP_ACT_R;
   return task->op == (kind == GP_SLOT_CARRIED ? GP_ACT_I : GP_ACT_F);
@@ -56,7 +57,8 @@ static gp_status touch(slotter *s, const gp_task *task) {
   return GP_OK;
 }
 
-/* Stages of the device: one copy of each at most. */
+/* Number the buffers of the device's stages, and describe them in buffers (optional). A device
+ * holds one copy of each stage at most. */
 static int32_t number_buffers(slotter *s, gp_buffer *buffers) {
   const gp_plan *plan = s->plan;
   int32_t count = 0;
@@ -135,7 +137,7 @@ typedef struct peak {
   int32_t live, most;
 } peak;
 
-/* Each micro-batch keeps something from F on, all of it or its input. */
+/* Count a micro-batch once: from F on it keeps all of its values, or its input. */
 static int32_t activations_of(const peak *p, const gp_lifetime *life) {
   const gp_buffer_class class = p->s->list.buffers[life->buffer].class;
   return class == GP_BUFFER_INPUT || class == GP_BUFFER_SAVED;

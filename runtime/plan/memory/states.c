@@ -3,15 +3,16 @@
  *
  * A state belongs to a node: the programs of a stage in which the node occurs (forward passes that
  * keep or drop, recomputation) share it, so that it is made once on each device that holds the
- * stage. Micro-batches of another size are another graph, with metas and states of their own.
- * Devices with memory of their own have none: their kernels are other ones.
+ * stage. Micro-batches of the other size have another graph, with metas and states of its own.
+ * Devices with memory of their own have none, because they run other kernels.
  */
 #include "base/memory.h"
 #include "plan/memory/places.h"
 
 enum { ALIGNMENT = 64 };
 
-/* known[node]: the offset of its state, plus one; 0: it has none yet. */
+/* Place the state of an instruction. *known: the offset of its node's state + 1; 0: it has none
+ * yet. */
 static gp_status place(gp_instr *instr, size_t *known, size_t *end) {
   gp_instr_state *state = &instr->state;
   size_t bytes;

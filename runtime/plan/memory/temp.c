@@ -2,9 +2,9 @@
  *
  * Lifetimes are counted in groups, because a group's instructions run interleaved, block by block.
  * An elementwise result takes over the memory of an input that dies with it: a temporary's, or the
- * place of a value that an earlier program kept and that nobody reads after this one (the gradient
- * of logits lies where the logits were). The rest is placed largest first at the lowest offset that
- * is free over its lifetime, or, where that would take long, in order of time.
+ * place of a value that an earlier program kept and that no later one reads (the gradient of logits
+ * lies where the logits were). The rest is placed largest first at the lowest offset that is free
+ * over its lifetime, or, if that would take long, in order of time.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 #include "base/tensor.h"
 #include "plan/program/program.h"
 
-enum { ALIGNMENT = 64, LOOKS = 1 << 25 }; /* looks: some hundredths of a second */
+enum { ALIGNMENT = 64, LOOKS = 1 << 25 }; /* looks at placed spans: some hundredths of a second */
 
 /* One piece of memory: a value and those that took it over. */
 typedef struct span {
@@ -36,14 +36,14 @@ typedef struct layout {
 
 static bool is_temp(const layout *l, gp_ref base) { return l->places[base].base < 0; }
 
-/* Does the memory of a value that another program kept end with this program? */
+/* Is the memory of a value that another program kept free once this program has read it? */
 static bool is_freed(const layout *l, gp_ref base) {
   const int32_t area = l->places[base].base;
   const bool kept = area == GP_BASE_SAVED || area == GP_BASE_RECOMPUTED;
   return kept && l->spec->frees && !(l->spec->later && l->spec->later[base]);
 }
 
-/* Nobody else of this group may still read the span otherwise than row by row. */
+/* Is it certain that every other instruction of this group reads the span row by row? */
 static bool free_in_group(const layout *l, const span *s, int32_t group) {
   return s->reads == 0 || s->first == group || l->program->groups[group].count == 1;
 }
@@ -59,8 +59,9 @@ static bool dies(const layout *l, const gp_node *node, int i, int32_t group) {
          free_in_group(l, &l->spans[l->span_of[base] - 1], group);
 }
 
-/* The span of an input that dies here and that output 0 may take over; 0 when there is none. What
- * was kept is there in any case, so it comes before a temporary, which ends then. */
+/* Find the span of an input that dies here and that output 0 may take over; 0: there is none. The
+ * place of a kept value is there in any case, so it comes before a temporary, whose memory is free
+ * for others then. */
 static int32_t dying_input(const layout *l, const gp_instr *instr, int32_t group) {
   const gp_graph *graph = l->program->graph;
   const gp_node *node = &graph->nodes[instr->node];
@@ -75,7 +76,8 @@ static int32_t dying_input(const layout *l, const gp_instr *instr, int32_t group
   return taken;
 }
 
-/* Cache lines are not shared by two values: threads write them at once. */
+/* Open the span of a value that the group makes. Two values never share a cache line, because
+ * threads write them at once. */
 static gp_status open_span(layout *l, gp_ref value, int32_t group) {
   size_t bytes = gp_meta_bytes(&l->program->graph->values[value].meta);
   GP_TRY(gp_size_align(bytes ? bytes : 1, ALIGNMENT, &bytes));
@@ -85,8 +87,8 @@ static gp_status open_span(layout *l, gp_ref value, int32_t group) {
   return GP_OK;
 }
 
-/* A kept value is read for the first time: it was there before any group, and needs no bytes
- * here. */
+/* Open the span of a kept value at its first read. It was there before any group, and needs no
+ * bytes here. */
 static void open_kept(layout *l, gp_ref base) {
   l->spans[l->count] = (span){.value = base, .kept = l->places[base], .first = -1, .last = -1};
   l->span_of[base] = ++l->count;
@@ -97,7 +99,7 @@ static void note_read(span *s, int32_t group) {
   s->reads++;
 }
 
-/* Inputs first: one that dies here may become the output. */
+/* Follow an instruction: its inputs first, because one that dies here may become the output. */
 static gp_status visit(layout *l, const gp_instr *instr, int32_t group) {
   const gp_graph *graph = l->program->graph;
   const gp_node *node = &graph->nodes[instr->node];
@@ -134,7 +136,7 @@ static gp_status find_spans(layout *l) {
 
 /* ---- placement ----------------------------------------------------------------------------- */
 
-/* Ties by value, so that the layout is the same every time. */
+/* Compare by size, then by value, so that the layout is the same every time. */
 static int larger_first(const void *a, const void *b) {
   const span *x = *(const span *const *)a, *y = *(const span *const *)b;
   if (x->bytes != y->bytes) return x->bytes < y->bytes ? 1 : -1;
@@ -146,7 +148,7 @@ static bool alive_together(const span *a, const span *b) {
   return a->first <= b->last && b->first <= a->last;
 }
 
-/* Lowest offset at which s overlaps nothing placed before it: by_offset[0 .. placed - 1],
+/* Find the lowest offset at which s overlaps nothing placed before it: by_offset[0 .. placed - 1],
  * ascending. */
 static size_t lowest_free(span *const *by_offset, int32_t placed, const span *s) {
   size_t offset = 0;
@@ -159,7 +161,7 @@ static size_t lowest_free(span *const *by_offset, int32_t placed, const span *s)
   return offset;
 }
 
-/* Keeps the list ascending. */
+/* Insert a span; the list stays ascending. */
 static void insert(span **by_offset, int32_t placed, span *s) {
   int32_t low = 0, high = placed;
   while (low < high) {
@@ -173,8 +175,8 @@ static void insert(span **by_offset, int32_t placed, span *s) {
   by_offset[low] = s;
 }
 
-/* Greedy by size: not optimal, close to it on chains. Of so many looks at placed spans it makes no
- * more. */
+/* Place spans greedily by size, which is not optimal, but close to it on chains. Gives up and
+ * returns false after LOOKS looks at placed spans. */
 static bool place_by_size(const layout *l, span **order, span **by_offset) {
   int64_t looks = 0;
   for (int32_t i = 0; i < l->count; i++) order[i] = &l->spans[i];
@@ -188,8 +190,7 @@ static bool place_by_size(const layout *l, span **order, span **by_offset) {
 
 /* ---- many values --------------------------------------------------------------------------- */
 
-/* Memory that was given back, by bytes: pieces of one size are used again by values of that
- * size. */
+/* Free memory of one size, which values of that size use again. */
 typedef struct shelf {
   size_t bytes;
   int32_t free; /* span whose place is free next; -1: none */
@@ -200,7 +201,7 @@ static int by_bytes(const void *a, const void *b) {
   return x->bytes < y->bytes ? -1 : x->bytes > y->bytes;
 }
 
-/* The sizes that there are, ascending. */
+/* Make a shelf for each size, ascending, and return how many. */
 static int32_t find_sizes(const layout *l, shelf *shelves) {
   int32_t count = 0;
   for (int32_t i = 0; i < l->count; i++)
@@ -216,12 +217,10 @@ static shelf *shelf_of(shelf *shelves, int32_t count, size_t bytes) {
   return bsearch(&key, shelves, (size_t)count, sizeof *shelves, by_bytes);
 }
 
-/* In the order of time, a value takes the place of one of its size that is over, or a new one at
- * the end:
- * as good where sizes are few, as they are in long chains of one shape, and quick where values are
- * many.
- * ends: per group, the first span whose last group it is; next: of the same list, or of the same
- * shelf. */
+/* Place spans in the order of time: a value takes the place of one of its size that is over, or a
+ * new one at the end. This is as good where sizes are few, as they are in long chains of one shape,
+ * and quick where values are many. ends: per group, the first span whose last group it is; next: of
+ * the same list, or of the same shelf. */
 static void place_in_order(const layout *l, shelf *shelves, int32_t *ends, int32_t *next) {
   int32_t sizes = find_sizes(l, shelves), over = 0;
   size_t end = 0;
@@ -280,7 +279,7 @@ static gp_status place_spans(const layout *l) {
   return GP_OK;
 }
 
-/* Where the outputs of the program lie that no earlier one placed. */
+/* Write down where the outputs lie that no earlier program placed. */
 static void note_places(const layout *l) {
   const gp_graph *graph = l->program->graph;
   for (int32_t n = 0; n < l->program->instr_count; n++) {

@@ -1,9 +1,9 @@
 /* plan/program/opens.c - which instructions may write a gradient where they would add to it.
  *
- * The first micro-batch of a mini-batch finds nothing in its gradients, so what adds to one first
- * may write it instead: nobody has to fill it with zeros before. An instruction does either to all
- * of its outputs. One that is not the first for all of them adds, and so does whatever comes after
- * it.
+ * The first micro-batch of a mini-batch finds nothing in its gradients, so the first instruction
+ * that adds to one may write it instead, and it need not be filled with zeros before. An
+ * instruction writes all of its outputs or adds to all of them. One that is not the first for each
+ * of its outputs adds, and so do those that come after it.
  */
 #include <stdlib.h>
 
@@ -27,7 +27,8 @@ static int compare(const void *left, const void *right) {
 
 static bool is_gradient(int32_t base) { return base == GP_BASE_GRAD || base == GP_BASE_EXTRA; }
 
-/* Every gradient begins on a cache line of its own, whose rest stays zero. */
+/* Describe what instruction n adds to its output k. A gradient begins on a cache line of its own,
+ * whose rest stays zero, so its own bytes are all that must be written. */
 static addition addition_of(const gp_program *p, int32_t n, int k) {
   const gp_instr *instr = &p->instrs[n];
   const gp_graph *graph = p->graph;
@@ -50,7 +51,8 @@ static int32_t list_additions(const gp_program *p, addition *list) {
   return count;
 }
 
-/* Sorted: the first of those to one gradient is the first that runs. */
+/* Is addition i the first to its gradient that runs? The list is sorted by gradient, then by
+ * instruction. */
 static bool is_first(const addition *list, int32_t i) {
   return list[i].whole && (i == 0 || list[i].to.base != list[i - 1].to.base ||
                            list[i].to.offset != list[i - 1].to.offset);

@@ -5,9 +5,8 @@
  * of row-wise ops around it. Moving accumulations behind the chain that they interrupt lets a block
  * of rows pass through the whole chain while it is in the cache, and leaves weight gradients side
  * by side, where they share one hand-out to the threads. They are never moved past an op that is
- * not row-wise:
- * what they read is still in the cache, and is not kept alive for long. No bit changes: every
- * accumulator still receives its contributions in the same order.
+ * not row-wise: what they read is still in the cache, and is not kept alive for long. No bit
+ * changes: every accumulator still receives its contributions in the same order.
  */
 #include "base/memory.h"
 #include "plan/program/program.h"
@@ -27,7 +26,8 @@ static void release(order *o) {
   o->waiting_count = 0;
 }
 
-/* Whatever is not row-wise ends the chain: the waiting go first. */
+/* Place a node. Accumulations wait until a node that is not row-wise ends the chain; then they go
+ * first. */
 static void place(order *o, int32_t index) {
   const gp_node *node = &o->graph->nodes[index];
   if (accumulates(node)) {

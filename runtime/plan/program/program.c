@@ -10,7 +10,7 @@
 
 /* ---- instructions -------------------------------------------------------------------------- */
 
-/* What each base value is read by: reads of the whole program. */
+/* Count the reads of each base value in the whole program. */
 static void count_reads(const gp_program_spec *spec) {
   for (int32_t k = 0; k < spec->node_count; k++) {
     const gp_node *node = &spec->graph->nodes[spec->nodes[k]];
@@ -19,7 +19,8 @@ static void count_reads(const gp_program_spec *spec) {
   }
 }
 
-/* An output without a place is read in this program or nowhere: some ops need not make it then. */
+/* Count the outputs that an op must make. An output without a place is read in this program or
+ * nowhere; some ops can spare their last one if it is read nowhere. */
 static int wanted_outputs(const gp_program_spec *spec, const gp_node *node) {
   gp_ref last = node->out + node->n_out - 1;
   bool spare = gp_op_get(node->op)->flags & GP_OP_SPARES && spec->places[last].base < 0 &&
@@ -27,7 +28,8 @@ static int wanted_outputs(const gp_program_spec *spec, const gp_node *node) {
   return node->n_out - spare;
 }
 
-/* Metas, attributes and the cut are settled here; only addresses change from run to run. */
+/* Fill in an instruction: metas, attributes and the cut are settled here, and only addresses change
+ * from run to run. */
 static void make_instr(const gp_program_spec *spec, int32_t index, gp_instr *instr) {
   const gp_graph *graph = spec->graph;
   const gp_node *node = &graph->nodes[index];
@@ -47,7 +49,7 @@ static void make_instr(const gp_program_spec *spec, int32_t index, gp_instr *ins
     instr->state.bytes = def->cpu.state(&instr->call);
 }
 
-/* Scratch is for one instruction at a time: the largest counts. */
+/* Make the instructions. Scratch is for one instruction at a time, so the largest counts. */
 static gp_status make_instrs(const gp_program_spec *spec, gp_program *program) {
   size_t room = (size_t)spec->node_count + 1;
   GP_TRY(gp_alloc_array(room, sizeof(gp_instr), (void **)&program->instrs));
@@ -66,13 +68,13 @@ static gp_status make_instrs(const gp_program_spec *spec, gp_program *program) {
 
 /* ---- groups -------------------------------------------------------------------------------- */
 
-/* The program's last group, which an instruction may join; and who wrote what. */
+/* Groups under construction: an instruction may join the last one only. */
 typedef struct grouping {
   gp_program *program;
   int32_t *group_of; /* per base value: number + 1 of the group that wrote it last */
 } grouping;
 
-/* Memory is what counts: an op that writes a view writes its base. */
+/* Does the last group write this memory? An op that writes a view writes its base. */
 static bool written_in(const grouping *g, gp_ref base) {
   return g->group_of[base] == g->program->group_count;
 }
@@ -92,13 +94,13 @@ static bool reads_rows(const gp_program *p, const gp_instr *instr, int i) {
   bool whole = value->meta.offset == 0 && gp_meta_is_contiguous(&value->meta) &&
                numel == gp_meta_numel(&p->graph->values[value->base].meta);
   int64_t units = instr->cut.units;
-  bool same = units > 0 && numel >= units && numel % units == 0; /* of no rows none are read */
+  bool same = units > 0 && numel >= units && numel % units == 0; /* without rows, none is read */
   if (gp_op_get(instr->op)->flags & GP_OP_STRIDED) /* elementwise: a smaller input is broadcast */
     same = same && numel == gp_meta_numel(instr->call.out[0].meta);
   return by_row && whole && same;
 }
 
-/* May instr follow the group's row-wise chain? Whatever it reads of the group, it reads row by
+/* May instr follow the group's row-wise chain? What it reads of the group, it must read row by
  * row. */
 static bool chains(const grouping *g, const gp_group *group, const gp_instr *instr) {
   const gp_program *p = g->program;
@@ -133,13 +135,15 @@ int64_t gp_instr_pieces(const gp_instr *instr) {
   return (instr->cut.units + instr->cut.grain - 1) / instr->cut.grain;
 }
 
-/* An instruction with phases has a group of its own. */
+/* The last group, if the instruction may join it; an instruction with phases has a group of its
+ * own. */
 static gp_group *open_group(const gp_program *p, const gp_instr *instr) {
   gp_group *last = p->group_count ? &p->groups[p->group_count - 1] : NULL;
   return last && !instr->phases && !p->instrs[last->first].phases ? last : NULL;
 }
 
-/* Greedy and in order: an instruction joins the group before it or opens the next. */
+/* Group the instructions greedily and in order: each joins the group before it or opens the
+ * next. */
 static void make_groups(gp_program *p, bool separate, int32_t *group_of) {
   grouping g = {.program = p, .group_of = group_of};
   for (int32_t i = 0; i < p->instr_count; i++) {
@@ -160,7 +164,7 @@ static void make_groups(gp_program *p, bool separate, int32_t *group_of) {
 
 /* ---- operands ------------------------------------------------------------------------------ */
 
-/* Offsets of views count from the begin of their base. */
+/* Resolve an operand; the offset of a view counts from where its base begins. */
 static gp_place operand(const gp_graph *graph, const gp_place *places, gp_ref ref) {
   const gp_value *value = &graph->values[ref];
   gp_place place = places[value->base];
@@ -168,7 +172,7 @@ static gp_place operand(const gp_graph *graph, const gp_place *places, gp_ref re
   return place;
 }
 
-/* After the temporaries have their places. */
+/* Resolve all operands, once the temporaries have their places. */
 static void resolve(gp_program *p, const gp_place *places) {
   for (int32_t n = 0; n < p->instr_count; n++) {
     gp_instr *instr = &p->instrs[n];
@@ -199,14 +203,15 @@ static void forget(const gp_program_spec *spec, gp_ref base) {
   if (spec->places[base].base == GP_BASE_TEMP) spec->places[base] = (gp_place){.base = -1};
 }
 
-/* A program that frees kept values makes none: an output in one's place took it over. */
+/* Take back the place of an output that took over a kept value's. A program that frees kept values
+ * makes none itself, so every output in such a place did. */
 static void give_back(const gp_program_spec *spec, gp_ref out) {
   const int32_t area = spec->places[out].base;
   const bool kept = area == GP_BASE_SAVED || area == GP_BASE_RECOMPUTED;
   if (spec->frees && kept) spec->places[out] = (gp_place){.base = -1};
 }
 
-/* What the program's nodes noted, and the places of its temporaries. */
+/* Clear the notes of the program's nodes and the places of its temporaries. */
 static void forget_all(const gp_program_spec *spec) {
   for (int32_t k = 0; k < spec->node_count; k++) {
     const gp_node *node = &spec->graph->nodes[spec->nodes[k]];

@@ -18,7 +18,7 @@ enum {
   GP_BASE_INVARIANT,  /* what P made of this version of the weights */
   GP_BASE_PACKED,     /* packed weights of the stage, which all plans share */
   GP_BASE_HALF,       /* weights of the stage in halves, likewise */
-  GP_BASE_REPLICA,    /* constants that lie on the host: copies on the stage's device */
+  GP_BASE_REPLICA,    /* copies on the stage's device of constants, which lie on the host */
   GP_BASE_BUFFER,     /* buffers of the stage: of this copy of it */
   GP_BASE_GRAD,       /* gradients of the stage: of this copy of it */
   GP_BASE_EXTRA,      /* accumulators of parameters that another layer owns, likewise */
@@ -35,9 +35,9 @@ enum {
                             * stage; then edges, constants and crossings */
 };
 
-/* The bases of an edge and of a constant, both numbered through the two sizes of micro-batches, and
- * of a crossing (plan/memory/layout.h), of a model that is cut into so many stages. They take
- * turns, because each kind grows after programs were built. */
+/* The base of an edge, a constant or a crossing (plan/memory/layout.h) in a model that is cut into
+ * `stages` stages. Edges and constants are numbered through both sizes of micro-batches. The three
+ * kinds take turns, because each grows after programs were built. */
 static inline int32_t gp_base_of_edge(int32_t stages, int32_t edge) {
   return GP_BASE_VALUE + 2 * stages + 3 * edge;
 }
@@ -58,7 +58,7 @@ typedef struct gp_place {
 typedef struct gp_instr_state {
   size_t bytes;  /* 0: none */
   size_t offset; /* in the states of the stage (memory/states.c) */
-  bool first;    /* of the instructions that share it */
+  bool first;    /* it is the first of the instructions that share the state */
 } gp_instr_state;
 
 /* A gradient of a stage that a program adds to. */
@@ -78,7 +78,7 @@ typedef struct gp_instr {
   gp_cut cut;
 } gp_instr;
 
-enum { GP_SHARED_ALIGNMENT = 64 }; /* bytes: of where gp_program.shared_bytes begin */
+enum { GP_SHARED_ALIGNMENT = 64 }; /* bytes: gp_program.shared_bytes begin at a multiple */
 
 /* Instructions handed to the threads together. Chained: a piece is a block of rows that passes
  * through all of them. Side by side: they are independent, and the pieces of each follow those of
@@ -102,12 +102,12 @@ typedef struct gp_program {
   size_t scratch_bytes; /* per thread */
 } gp_program;
 
-/* Notes per value of the graph, all zero between two programs: building one costs what it holds and
- * not what the graph holds. */
+/* Notes per value of the graph, all zero between two programs, so that building a program costs
+ * what it holds and not what the graph holds. */
 typedef struct gp_program_notes {
   int32_t *span;    /* of a base value that lies in the temporary area: number + 1 */
   int32_t *readers; /* of a base value: reads left */
-  int32_t *group;   /* that wrote the base value last: number + 1 */
+  int32_t *group;   /* of a base value: the group that wrote it last, number + 1 */
 } gp_program_notes;
 gp_status gp_program_notes_new(const gp_graph *graph, gp_program_notes *notes);
 void gp_program_notes_free(gp_program_notes *notes); /* what they hold; not the struct */
@@ -116,26 +116,26 @@ typedef struct gp_program_spec {
   const gp_graph *graph;
   const int32_t *nodes; /* in execution order */
   int32_t node_count;
-  gp_place *places;        /* per value, read at base values; the same when the program is made */
+  gp_place *places;        /* per value, read at base values; restored when the program is made */
   gp_program_notes *notes; /* as long as the graph's values */
-  bool separate;           /* one instruction after the other: every result can be looked at */
-  /* No program after it reads the slots of its micro-batch, but for the values of `later`: what
-   * dies in it can be written over. */
+  bool separate; /* one instruction after the other, so that every result can be checked */
+  /* No later program reads the slots of its micro-batch, except the values of `later`: a value that
+   * dies in this one can be overwritten. */
   bool frees;
   const bool *later; /* per base value; optional: none */
 } gp_program_spec;
 
 gp_status gp_program_build(const gp_program_spec *spec, gp_program **program);
 void gp_program_free(gp_program *program);
-int64_t gp_instr_pieces(const gp_instr *instr); /* that it hands to the threads */
+int64_t gp_instr_pieces(const gp_instr *instr); /* pieces for the threads */
 
 /* Reorder a backward node list so that row-wise chains stay together (plan/program/order.c). */
 gp_status gp_program_order(const gp_graph *graph, int32_t *nodes, int32_t count);
 /* Find the instructions that may write gradients instead of adding to them
  * (plan/program/opens.c). */
 gp_status gp_program_find_opening(gp_program *program);
-/* Assign offsets in the temporary area, or the places of kept values that die, to unplaced values
- * (plan/memory/temp.c): in spec->places. The notes have the readers of all that the program
+/* Give every unplaced value an offset in the temporary area, or the place of a kept value that
+ * dies, in spec->places (plan/memory/temp.c). The notes hold the readers of all that the program
  * reads. */
 gp_status gp_program_place_temps(gp_program *program, const gp_program_spec *spec);
 

@@ -1,10 +1,10 @@
 /* plan/program/stage_programs.c - the programs of every stage of a shape: with everything kept, and
  * with what can be made again dropped.
  *
- * What a program reads of another one must lie in memory that outlives both: so each variant first
- * gives places to what is kept, made again or carried, and every other value becomes a temporary of
- * the one program that makes it. The variants of a stage start from the same places and forget each
- * other's.
+ * What one program makes and another reads must lie in memory that outlives both: so each variant
+ * first gives places to what is kept, made again or carried, and every other value becomes a
+ * temporary of the one program that makes it. The variants of a stage start from the same places,
+ * and each forgets those of the other.
  */
 #include "base/memory.h"
 #include "base/tensor.h"
@@ -40,7 +40,7 @@ static gp_status keep(gp_shaper *s, const gp_node_list *makers, const bool *read
 
 /* ---- programs ------------------------------------------------------------------------------ */
 
-/* An empty list is no program: its task does nothing. */
+/* Build a program of a list's nodes; an empty list has none, and its task does nothing. */
 static gp_status build_with(gp_shaper *s, const gp_node_list *list, bool frees, const bool *later,
                             gp_program **program) {
   if (!list->count) return GP_OK;
@@ -59,14 +59,15 @@ static gp_status build(gp_shaper *s, const gp_node_list *list, gp_program **prog
   return build_with(s, list, false, NULL, program);
 }
 
-/* A backward program: the last one that reads what its micro-batch kept, but for `later`. */
+/* Build a backward program: the last one that reads what its micro-batch kept, apart from the
+ * values of `later`. */
 static gp_status build_last(gp_shaper *s, const gp_node_list *list, const bool *later,
                             gp_program **program) {
   return build_with(s, list, true, later, program);
 }
 
-/* B is I and W as one program, in the order of the graph: what W reads is still in the cache
- * then. */
+/* Build B: I and W as one program, in the order of the graph, so that what W reads is still in the
+ * cache. */
 static gp_status build_backward(gp_shaper *s, const gp_stage_nodes *stage, gp_program **program) {
   const gp_node_list *input = &stage->input, *weight = &stage->weight;
   gp_node_list both = {0};
@@ -84,7 +85,8 @@ static gp_status build_backward(gp_shaper *s, const gp_stage_nodes *stage, gp_pr
   return status;
 }
 
-/* Forget what another variant kept, and see what is elsewhere with the eyes of this stage. */
+/* Forget what another variant kept, and place parameters and constants where this stage finds
+ * them. */
 static void reset_places(gp_shaper *s, int32_t stage) {
   for (int32_t i = 0; i < s->own_count; i++) s->places[s->own[i]] = s->outside[s->own[i]];
   gp_place_replicas(s, stage);
@@ -94,7 +96,8 @@ static void clear(const gp_shaper *s, bool *flags) {
   for (int32_t i = 0; i < s->own_count; i++) flags[s->own[i]] = false;
 }
 
-/* I and W apart: what I makes and W reads is carried from one to the other. */
+/* Build I and W as programs of their own: what I makes and W reads is carried from one to the
+ * other. */
 static gp_status build_apart(gp_shaper *s, int32_t stage, int variant) {
   const gp_stage_nodes *nodes = &s->shape->stages->stages[stage];
   gp_stage_programs *out = &s->shape->programs[stage];
@@ -107,7 +110,7 @@ static gp_status build_apart(gp_shaper *s, int32_t stage, int variant) {
   return build_last(s, &nodes->weight, NULL, &out->weight[variant]);
 }
 
-/* Nothing is recomputed: what B reads of F is saved. */
+/* Build the variant that recomputes nothing: what B reads of F is saved. */
 static gp_status build_kept(gp_shaper *s, int32_t stage) {
   const gp_stage_nodes *nodes = &s->shape->stages->stages[stage];
   gp_stage_programs *out = &s->shape->programs[stage];
@@ -120,7 +123,7 @@ static gp_status build_kept(gp_shaper *s, int32_t stage) {
   return build_apart(s, stage, KEPT);
 }
 
-/* Forward nodes that may not run twice: what the others read of them is kept. */
+/* Keep what is read of the forward nodes that may not run twice. */
 static gp_status keep_once(gp_shaper *s, const gp_stage_nodes *nodes, const bool *read,
                            size_t *bytes) {
   gp_node_list once = {0};
@@ -136,7 +139,7 @@ static gp_status keep_once(gp_shaper *s, const gp_stage_nodes *nodes, const bool
   return status;
 }
 
-/* F keeps next to nothing; R makes again what B reads. */
+/* Build the variant in which F keeps next to nothing and R makes again what B reads. */
 static gp_status build_dropped(gp_shaper *s, int32_t stage) {
   const gp_stage_nodes *nodes = &s->shape->stages->stages[stage];
   gp_stage_programs *out = &s->shape->programs[stage];
@@ -166,7 +169,7 @@ static bool is_packed_before(const gp_shaper *s, const gp_node *node) {
 }
 
 /* Does an earlier node of P make this copy? Layers of a stage that share a weight each have a node
- * for it, and the pipeline one place: two of them at once would write it together. */
+ * for it, and the pipeline has one place: two nodes that run at once would both write it. */
 static bool is_packed_twice(const gp_shaper *s, const gp_node_list *before, const gp_node *node) {
   if (!gp_is_shared_pack(s, node)) return false;
   const gp_place *place = &s->outside[node->out];
@@ -179,7 +182,8 @@ static bool is_packed_twice(const gp_shaper *s, const gp_node_list *before, cons
   return false;
 }
 
-/* P: without the copies that the larger micro-batches' P makes, and those kept with the weights. */
+/* Build P, without the copies that the larger micro-batches' P makes and those kept with the
+ * weights. */
 static gp_status build_prepare(gp_shaper *s, int32_t stage) {
   const gp_node_list *all = &s->shape->stages->stages[stage].prepare;
   gp_node_list list = {0};
@@ -196,7 +200,7 @@ static gp_status build_prepare(gp_shaper *s, int32_t stage) {
   return status;
 }
 
-/* Both variants: except_last needs one for some micro-batches and the other for the rest. */
+/* Build both variants: except_last needs one for some micro-batches and the other for the rest. */
 static gp_status build_stage(gp_shaper *s, int32_t stage) {
   clear(s, s->read);
   GP_TRY(build_prepare(s, stage));
@@ -204,7 +208,8 @@ static gp_status build_stage(gp_shaper *s, int32_t stage) {
   return build_dropped(s, stage);
 }
 
-/* The count may depend on targets and constants only: it is needed before the forward pass. */
+/* Check that the count depends on targets and constants only: it is needed before the forward
+ * pass. */
 static gp_status check_count(const gp_shaper *s, const bool *needed) {
   for (int32_t n = 0; n < s->graph->node_count; n++)
     for (int i = 0; needed[n] && i < s->graph->nodes[n].n_in; i++) {
@@ -216,7 +221,7 @@ static gp_status check_count(const gp_shaper *s, const bool *needed) {
   return GP_OK;
 }
 
-/* Its own program at the head of the last stage, apart from F. */
+/* Build C, which computes the count: a program of its own on the last stage, apart from F. */
 static gp_status build_count(gp_shaper *s) {
   gp_node_list list = {0};
   bool *needed;
@@ -239,7 +244,7 @@ static gp_status build_count(gp_shaper *s) {
 
 /* ---- all of it ----------------------------------------------------------------------------- */
 
-/* Arrays as long as the graph's values, or its nodes. */
+/* Allocate arrays as long as the graph's values, or its nodes. */
 static gp_status make_room(gp_shaper *s) {
   size_t values = (size_t)s->graph->value_count + 1, nodes = (size_t)s->graph->node_count + 1;
   GP_TRY(gp_alloc_array(nodes, sizeof(size_t), (void **)&s->states));
@@ -266,7 +271,8 @@ static bool is_planned(const gp_shaper *s, int32_t stage) {
   return !s->env->share || gp_schedule_holds(s->schedule, s->env->share - 1, stage);
 }
 
-/* Prepared values first: the programs of the stages read them. */
+/* Build the programs of the stages that the plan holds. Prepared values get places first, because
+ * the programs of their stage read them. */
 static gp_status build_programs(gp_shaper *s) {
   size_t stages = (size_t)s->env->stage_count;
   GP_TRY(make_room(s));
@@ -280,7 +286,7 @@ static gp_status build_programs(gp_shaper *s) {
     GP_TRY(build_stage(s, stage));
   }
   if (is_planned(s, s->env->stage_count - 1))
-    GP_TRY(build_count(s)); /* of the last stage: its values are still listed */
+    GP_TRY(build_count(s)); /* the values of the last stage are still listed */
   for (int32_t stage = 0; stage < s->env->stage_count; stage++) GP_TRY(gp_place_states(s, stage));
   return GP_OK;
 }

@@ -277,7 +277,7 @@ TEST(captured_work_runs_when_it_is_launched) {
 }
 
 TEST_MAIN(names_of_no_device_open_nothing, memory_is_zeroed_filled_and_copied,
-          lanes_take_from_those_that_they_reach, sums_are_those_of_every_element,
+          lanes_fetch_from_those_that_they_reach, sums_are_those_of_every_element,
           events_happen_in_the_order_of_the_stream,
           a_lane_refuses_the_half_that_it_does_not_work_by,
           a_queue_finds_the_first_value_that_is_not_finite,

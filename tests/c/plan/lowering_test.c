@@ -213,7 +213,7 @@ TEST(schedules_of_another_size_are_refused) {
   toy_space_add(&p.space, &t);
   CHECK_STATUS(toy_space_plan(&p.space, &spec, &p.plan), GP_ESCHEDULE);
   CHECK_TEXT(gp_error_text(),
-             "it has 2 stages, 4 micro-batches and 2 devices, the pipeline 2, 3 and 2");
+             "it has 2 stages, 4 micro-batches and 2 devices, expected 2, 3 and at most 2");
   gp_schedule_free(schedule);
   gp_layout_free(&p.space.layout);
   t.trace = NULL; /* taken, also on failure */
