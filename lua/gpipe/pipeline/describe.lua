@@ -67,7 +67,7 @@ local function print_tasks(pipe, plan, asked)
   end
   for d, device in ipairs(pipe.devices) do
     print(("tasks of device %d (%s):"):format(d - 1, device.name))
-    io.write((pipe.core:page(plan.handle, d - 1):gsub("[^\n]+", "  %0")))
+    for line in pipe.core:page(plan.handle, d - 1):gmatch "[^\n]+" do print("  " .. line) end
   end
 end
 

@@ -1,8 +1,8 @@
 /* device/link/local.c - values that are read where they were made: both lanes work in one memory.
  *
  * This joins CPU devices, logical devices of one GPU, a device with itself, and any two for values
- * that the workers themselves write to host memory. Between lanes that finish their work before they
- * return, the words say everything; queues wait for each other's events. */
+ * that the workers themselves write to host memory. Between lanes that finish their work before
+ * they return, the words say everything; queues wait for each other's events. */
 #include "device/link/slots.h"
 
 static bool joins(const gp_lane *from, const gp_lane *to) { return gp_lane_shares(from, to); }
