@@ -17,6 +17,7 @@
 #include "engine/watch/fault.h"
 #include "engine/watch/watchdog.h"
 #include "engine/worker/worker.h"
+#include "gpipe/profile.h"
 #include "gpipe/trace.h"
 #include "graph/param.h"
 #include "plan/make.h"
@@ -303,6 +304,7 @@ static void close_pipeline(gp_pipeline *p) {
   p->optimizer = NULL;
   release_params(p);
   gp_arenas_free(p);
+  gp_pipeline_profile_drop(p);
   gp_workers_free(p);
 }
 

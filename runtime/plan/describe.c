@@ -6,27 +6,22 @@
  * and publishes.
  */
 #include <stdio.h>
-#include <string.h>
 
+#include "base/text.h"
 #include "plan/edge/step_edges.h"
 #include "schedule/schedule.h"
 
 /* ---- text ---------------------------------------------------------------------------------- */
 
-/* A text that is cut off where the room ends; length counts the whole of it. */
+/* The row of a device under construction. */
 typedef struct printer {
   const gp_plan *plan;
-  char *text;
-  size_t size, length;
+  gp_text text;
 } printer;
 
 /* Append a part, with a comma before it unless it is the first. */
-static void put(printer *p, const char *text) {
-  size_t n = strlen(text);
-  const char *comma = p->length ? "," : "";
-  if (p->length + n + 1 < p->size)
-    snprintf(p->text + p->length, p->size - p->length, "%s%s", comma, text);
-  p->length += n + strlen(comma);
+static void put(printer *p, const char *part) {
+  gp_text_put(&p->text, "%s%s", p->text.length ? "," : "", part);
 }
 
 /* Does the micro-batch cross devices between this device and that stage? If the stage has two
@@ -75,21 +70,25 @@ static void put_sends(printer *p, int32_t device, const gp_task *task) {
   }
 }
 
-/* Print a task; an update is named by its number, not by the micro-batch that it ends with. */
+gp_action gp_task_action(const gp_plan *plan, const gp_task *task, int64_t micro) {
+  const int32_t group = plan->batch ? plan->batch : plan->step_micros;
+  const int64_t moved = micro - task->micro;
+  if (!gp_act_has_micro(task->op)) micro = -1;
+  if (task->op == GP_ACT_U) micro /= group; /* an update is named by its number */
+  return (gp_action){.op = (uint8_t)task->op,
+                     .stage = task->stage,
+                     .micro = (int32_t)micro,
+                     .version = plan->batch ? (int32_t)(task->version + moved / plan->batch) : -1};
+}
+
 static void put_task(printer *p, const gp_task *task) {
-  int32_t group = p->plan->batch ? p->plan->batch : p->plan->step_micros;
   char text[GP_ACTION_TEXT];
-  gp_action action = {.op = (uint8_t)task->op,
-                      .stage = task->stage,
-                      .micro = task->op == GP_ACT_U ? task->micro / group : task->micro,
-                      .version = p->plan->batch ? task->version : -1};
-  if (!gp_act_has_micro(task->op)) action.micro = -1;
+  gp_action action = gp_task_action(p->plan, task, task->micro);
   put(p, gp_action_print(&action, text));
 }
 
 size_t gp_plan_print(const gp_plan *plan, int device, char *text, size_t size) {
-  printer p = {plan, text, size, 0};
-  if (size) *text = 0;
+  printer p = {plan, gp_text_begin(text, size)};
   if (device >= plan->device_count) return 0;
   for (int32_t t = plan->first[device]; t < plan->first[device + 1]; t++) {
     const gp_task *task = &plan->tasks[t];
@@ -97,7 +96,7 @@ size_t gp_plan_print(const gp_plan *plan, int device, char *text, size_t size) {
     put_task(&p, task);
     put_sends(&p, device, task);
   }
-  return p.length;
+  return p.text.length;
 }
 
 /* ---- figures ------------------------------------------------------------------------------- */

@@ -136,4 +136,8 @@ typedef gp_status (*gp_state_visit)(void *context, const gp_instr *instr);
 gp_status gp_plan_each_state(const gp_plan *plan, int32_t holder, int32_t shape,
                              gp_state_visit visit, void *context);
 
+/* Name a task as people write it; micro: counted through the stream (describe.c). Weights have
+ * versions only where the plan is asynchronous. */
+gp_action gp_task_action(const gp_plan *plan, const gp_task *task, int64_t micro);
+
 #endif

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "schedule/schedule.h"
 
 static const char overlap[] = "OVERLAP_F_B";
@@ -114,28 +115,15 @@ char *gp_action_print(const gp_action *a, char text[GP_ACTION_TEXT]) {
   return text;
 }
 
-/* A text under construction. When it is full, only its length grows. */
-typedef struct printer {
-  char *text;
-  size_t size, length;
-} printer;
-
-static void put(printer *p, const char *text) {
-  size_t n = strlen(text);
-  if (p->length + n < p->size) memcpy(p->text + p->length, text, n + 1);
-  p->length += n;
-}
-
 size_t gp_rows_print(const gp_action *actions, int count, char *text, size_t size) {
-  printer p = {text, size, 0};
+  gp_text p = gp_text_begin(text, size);
   char one[GP_ACTION_TEXT];
-  if (size) *text = 0;
   for (int i = 0; i < count; i++) {
     bool inside = i > 0 && actions[i - 1].joined;
-    if (i > 0) put(&p, inside ? ";" : ",");
-    if (actions[i].joined && !inside) put(&p, "(");
-    put(&p, gp_action_print(&actions[i], one));
-    if (inside && !actions[i].joined) put(&p, ")"), put(&p, overlap);
+    if (i > 0) gp_text_put(&p, inside ? ";" : ",");
+    gp_text_put(&p, "%s%s", actions[i].joined && !inside ? "(" : "",
+                gp_action_print(&actions[i], one));
+    if (inside && !actions[i].joined) gp_text_put(&p, ")%s", overlap);
   }
   return p.length;
 }

@@ -52,17 +52,6 @@ static double since_begin(const gp_pipeline *p, int64_t ns) {
   return 1e-9 * (double)(ns - p->last_begin);
 }
 
-/* Weights have versions in asynchronous schedules only; there an update is named by its number. */
-gp_action gp_task_action(const gp_plan *plan, const gp_task *task, int64_t micro) {
-  int64_t moved = micro - task->micro;
-  bool update = task->op == GP_ACT_U;
-  if (!gp_act_has_micro(task->op)) micro = -1;
-  return (gp_action){.op = (uint8_t)task->op,
-                     .stage = task->stage,
-                     .micro = (int32_t)(update ? micro / gp_run_group(plan) : micro),
-                     .version = plan->batch ? (int32_t)(task->version + moved / plan->batch) : -1};
-}
-
 void gp_pipeline_event(const gp_pipeline *p, int device, int i, gp_timed_action *timed) {
   const gp_plan *plan = p->last_plan;
   const gp_event *event = event_at(p, device, i);

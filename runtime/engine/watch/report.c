@@ -5,9 +5,7 @@
  * may go on: every number is checked before it is used as a position, and what is read may be a
  * moment old.
  */
-#include <stdarg.h>
-#include <stdio.h>
-
+#include "base/text.h"
 #include "base/thread.h"
 #include "engine/state/pipeline.h"
 #include "engine/watch/report.h"
@@ -15,23 +13,6 @@
 #include "schedule/schedule.h"
 
 enum { BEFORE = 4 }; /* actions that are shown of what a device did last */
-
-/* Text that is cut where the room ends. */
-typedef struct writer {
-  char *at;
-  size_t left;
-} writer;
-
-static void put(writer *w, const char *format, ...) GP_PRINTF(2, 3);
-static void put(writer *w, const char *format, ...) {
-  va_list args;
-  va_start(args, format);
-  int length = vsnprintf(w->at, w->left, format, args);
-  va_end(args);
-  size_t used = length < 0 ? 0 : (size_t)length < w->left ? (size_t)length : w->left - 1;
-  w->at += used;
-  w->left -= used;
-}
 
 /* ---- what a device does -------------------------------------------------------------------- */
 
@@ -148,50 +129,51 @@ static const char *action_text(const gp_plan *plan, int32_t task, int64_t micro,
 }
 
 /* "1F3 from cpu:1 (activations, stage 1 to 2)" */
-static void put_message(writer *w, const gp_pipeline *p, const message *m, int32_t reader) {
+static void put_message(gp_text *w, const gp_pipeline *p, const message *m, int32_t reader) {
   const gp_plan *plan = p->run.plan;
   const gp_step_edge *once = gp_plan_step_edge(plan, m->use->edge);
   char text[GP_ACTION_TEXT];
   if (m->maker < 0)
-    put(w, "micro-batch %lld", (long long)m->micro);
+    gp_text_put(w, "micro-batch %lld", (long long)m->micro);
   else
-    put(w, "%s from %s", action_text(plan, m->maker, m->micro, text),
-        p->workers[m->maker_device].lane.name);
+    gp_text_put(w, "%s from %s", action_text(plan, m->maker, m->micro, text),
+                p->workers[m->maker_device].lane.name);
   if (once) {
-    put(w, " (%s)", gp_step_value_name(once->value));
+    gp_text_put(w, " (%s)", gp_step_value_name(once->value));
     return;
   }
   const gp_edge *edge = gp_plan_edge(plan, m->use->edge);
-  put(w, " (%s, stage %d to %d)", edge->phase == GP_BACKWARD ? "gradient" : "activation",
-      (int)edge->from, (int)reader);
+  gp_text_put(w, " (%s, stage %d to %d)", edge->phase == GP_BACKWARD ? "gradient" : "activation",
+              (int)edge->from, (int)reader);
 }
 
 /* Which message, from where, and what its maker does instead. */
-static void put_wait(writer *w, const gp_pipeline *p, const act *a) {
+static void put_wait(gp_text *w, const gp_pipeline *p, const act *a) {
   const gp_plan *plan = p->run.plan;
   const gp_task *task = &plan->tasks[a->task];
   message m;
   if (find_missing(p, a, &m)) {
-    put(w, "needs ");
+    gp_text_put(w, "needs ");
     put_message(w, p, &m, task->stage);
     return;
   }
   for (int32_t u = 0; u < task->use_count; u++)
     if (is_taken(p->run.binding, task, u, a->micro)) {
-      put(w, "needs a free one of %d slots for what stage %d sends",
-          (int)plan->channels[task->uses[u].edge].slots, (int)task->stage);
+      gp_text_put(w, "needs a free one of %d slots for what stage %d sends",
+                  (int)plan->channels[task->uses[u].edge].slots, (int)task->stage);
       return;
     }
-  put(w, "has everything now");
+  gp_text_put(w, "has everything now");
 }
 
 /* How long it has been so. */
-static void put_time(writer *w, const act *a, int64_t now) {
-  if (a->since > 0 && a->since <= now) put(w, " for %.1f s", 1e-9 * (double)(now - a->since));
+static void put_time(gp_text *w, const act *a, int64_t now) {
+  if (a->since > 0 && a->since <= now)
+    gp_text_put(w, " for %.1f s", 1e-9 * (double)(now - a->since));
 }
 
 /* The last actions that were over, oldest first. */
-static void put_before(writer *w, const gp_pipeline *p, int32_t device) {
+static void put_before(gp_text *w, const gp_pipeline *p, int32_t device) {
   gp_worker *worker = &p->workers[device];
   const gp_plan *plan = p->run.plan;
   size_t count = atomic_load(&worker->event_count), shown = count < BEFORE ? count : BEFORE;
@@ -201,13 +183,13 @@ static void put_before(writer *w, const gp_pipeline *p, int32_t device) {
     const gp_event *event = event_of(worker, k);
     int32_t task = atomic_load((_Atomic int32_t *)&event->task);
     if (task < plan->first[device] || task >= plan->first[device + 1]) continue;
-    put(w, "%s%s", k == count - shown ? "; before: " : " ",
-        action_text(plan, task, read_time(&event->micro), text));
+    gp_text_put(w, "%s%s", k == count - shown ? "; before: " : " ",
+                action_text(plan, task, read_time(&event->micro), text));
   }
 }
 
 /* One line: what it does, since when, and what it did before. */
-static void put_device(writer *w, const gp_pipeline *p, int32_t device, int64_t now) {
+static void put_device(gp_text *w, const gp_pipeline *p, int32_t device, int64_t now) {
   static const char *const words[] = {[NOT_BEGUN] = "not begun",
                                       [AT_GATE] = "waiting for the next mini-batch",
                                       [BETWEEN] = "between two actions",
@@ -216,15 +198,15 @@ static void put_device(writer *w, const gp_pipeline *p, int32_t device, int64_t 
                                       [IS_DONE] = "done"};
   act a = look(p, device);
   char text[GP_ACTION_TEXT];
-  put(w, "  device %d (%s): %s", (int)device, p->workers[device].lane.name, words[a.state]);
-  if (a.state == RUNS) put(w, " %s", action_text(p->run.plan, a.task, a.micro, text));
+  gp_text_put(w, "  device %d (%s): %s", (int)device, p->workers[device].lane.name, words[a.state]);
+  if (a.state == RUNS) gp_text_put(w, " %s", action_text(p->run.plan, a.task, a.micro, text));
   put_time(w, &a, now);
   if (a.state == WAITS) {
-    put(w, ": %s ", action_text(p->run.plan, a.task, a.micro, text));
+    gp_text_put(w, ": %s ", action_text(p->run.plan, a.task, a.micro, text));
     put_wait(w, p, &a);
   }
   put_before(w, p, device);
-  put(w, "\n");
+  gp_text_put(w, "\n");
 }
 
 /* ---- the whole ----------------------------------------------------------------------------- */
@@ -254,24 +236,24 @@ static const char *kind_of(const gp_run *run) {
 }
 
 char *gp_report_write(gp_pipeline *p, char *text, size_t size) {
-  writer w = {text, size};
+  gp_text w = gp_text_begin(text, size);
   int64_t now = gp_now_ns();
   message first;
   int32_t reader;
-  put(&w, "post-mortem of %s (training step %lld), %.1f s after its begin:\n", kind_of(&p->run),
-      (long long)p->step, 1e-9 * (double)(now - p->last_begin));
+  gp_text_put(&w, "post-mortem of %s (training step %lld), %.1f s after its begin:\n",
+              kind_of(&p->run), (long long)p->step, 1e-9 * (double)(now - p->last_begin));
   for (int32_t d = 0; d < p->run.plan->device_count; d++) put_device(&w, p, d, now);
   if (find_first(p, &first, &reader)) {
-    put(&w, "  first missing message: ");
+    gp_text_put(&w, "  first missing message: ");
     put_message(&w, p, &first, reader);
-    put(&w, "\n");
+    gp_text_put(&w, "\n");
   }
   return text;
 }
 
 /* Who runs holds the others up; if nobody does, the schedule or the engine is wrong. */
 char *gp_report_cause(gp_pipeline *p, char *text, size_t size) {
-  writer w = {text, size};
+  gp_text w = gp_text_begin(text, size);
   int64_t now = gp_now_ns();
   char name[GP_ACTION_TEXT];
   message first;
@@ -279,14 +261,14 @@ char *gp_report_cause(gp_pipeline *p, char *text, size_t size) {
   for (int32_t d = 0; d < p->run.plan->device_count; d++) {
     act a = look(p, d);
     if (a.state != RUNS) continue;
-    put(&w, "%sdevice %d (%s) is in %s", running++ ? ", " : "", (int)d, p->workers[d].lane.name,
-        action_text(p->run.plan, a.task, a.micro, name));
+    gp_text_put(&w, "%sdevice %d (%s) is in %s", running++ ? ", " : "", (int)d,
+                p->workers[d].lane.name, action_text(p->run.plan, a.task, a.micro, name));
     put_time(&w, &a, now);
   }
   if (running) return text;
-  put(&w, "no device runs anything");
+  gp_text_put(&w, "no device runs anything");
   if (find_first(p, &first, &reader)) {
-    put(&w, ", the first missing message is ");
+    gp_text_put(&w, ", the first missing message is ");
     put_message(&w, p, &first, reader);
   }
   return text;

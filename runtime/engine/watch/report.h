@@ -10,8 +10,6 @@
 #include "plan/plan.h"
 
 /* record.c */
-/* What a task does, as people write it. micro: through the stream. */
-gp_action gp_task_action(const gp_plan *plan, const gp_task *task, int64_t micro);
 /* A run is over: settle which of its events are shown. */
 void gp_record_close(gp_pipeline *pipeline);
 

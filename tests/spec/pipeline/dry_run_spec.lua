@@ -32,7 +32,10 @@ describe("gp.dry_run", function()
         dry:lowered()
         _G.print = outer -- luacheck: ignore 122
         assert.are.same(rows, dry:rows())
-        for i = 4, #said // 2 do assert.are.equal(said[i], said[#said // 2 + i]) end
+        for i = 4, #said // 2 do
+          local dry_line = said[#said // 2 + i] -- its devices have names of their own
+          if not dry_line:find "^tasks of device" then assert.are.equal(said[i], dry_line) end
+        end
       end
     end
   end)
