@@ -315,7 +315,7 @@ static gp_status send_back(gp_worker *worker, const gp_run *run, uint32_t step, 
   return GP_OK;
 }
 
-/* Bring them here, and wait until all outputs are here too. */
+/* Bring faults, losses and counts here, and wait until all outputs are here too. */
 static gp_status fetch(gp_worker *worker, const gp_run *run, const gp_task_span *span) {
   const gp_lane *lane = &worker->lane;
   GP_TRY(send_back(worker, run, span->step, span->limit));

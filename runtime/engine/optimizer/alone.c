@@ -1,5 +1,5 @@
 /* engine/optimizer/alone.c - updates and clips parameters that no pipeline owns, on the script's
- * thread. Their gradients came from backward() of values that were computed at once.
+ * thread. Their gradients came from backward() of values that were computed eagerly.
  */
 #include "base/tensor.h"
 #include "engine/optimizer/optimizer.h"

@@ -37,7 +37,8 @@ static gp_space *space_of(const gp_param *param) {
   return space;
 }
 
-/* The order of the arenas, so that neighbours can be merged into one pass. */
+/* Compare members by address: that is the order of the arenas, so that neighbours can be merged
+ * into one pass. */
 static int by_address(const void *a, const void *b) {
   uintptr_t x = (uintptr_t)gp_optimizer_value(((const gp_optimizer_member *)a)->param);
   uintptr_t y = (uintptr_t)gp_optimizer_value(((const gp_optimizer_member *)b)->param);

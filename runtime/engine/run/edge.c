@@ -134,7 +134,7 @@ gp_status gp_edges_publish(gp_worker *worker, const gp_task_run *r) {
   return first;
 }
 
-/* ---- besides ------------------------------------------------------------------------------- */
+/* ---- polling ------------------------------------------------------------------------------- */
 
 static const gp_bound_device *ends_of(const gp_worker *worker) {
   const gp_binding *binding = worker->pipeline->run.binding;

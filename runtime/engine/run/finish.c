@@ -56,14 +56,14 @@ static bool is_even(const gp_pipeline *p) {
   for (int32_t s = 0; s < p->stage_count; s++) {
     const gp_stage_run *made = &p->run.stages[s];
     if (made->torn || made->updates != updates) return false;
-    /* the buffers are those before the run, the updated values are not */
+    /* buffers are back to what they were before the run, but values are updated */
     if (updates && p->arenas[s].buffer_bytes) return false;
     if (made->updates > p->run.spoilt) return false;
   }
   return true;
 }
 
-/* Count the updates that the optimizer has made, which skipped ones are not. If stages decide for
+/* Count the updates that the optimizer has made, without skipped ones. If stages decide for
  * themselves, one may have made more than another: the largest number counts. */
 static int64_t updates_made(const gp_pipeline *p) {
   int64_t most = 0;

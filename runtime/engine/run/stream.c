@@ -1,8 +1,8 @@
-/* engine/run/stream.c - mini-batches given to the workers: one and wait for it, or one after
+/* engine/run/stream.c - gives mini-batches to the workers: one and waits for it, or one after
  * another.
  *
- * A stream is opened by its first mini-batch and closed by draining; in between the workers never
- * stop and nothing joins them.
+ * The first mini-batch opens a stream, and draining closes it. In between the workers never stop,
+ * and the script's thread does not join them.
  */
 #include <limits.h>
 

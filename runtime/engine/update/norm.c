@@ -1,5 +1,4 @@
-/* engine/update/norm.c - the norm of all gradients, and whether they are numbers at all: NORM and
- * CLIP.
+/* engine/update/norm.c - the norm of all gradients, and whether they are finite: NORM and CLIP.
  *
  * NORM runs for each stage: its own device adds up the squares of each parameter's gradient or, if
  * no norm is needed, only checks that they are finite. One device receives all sums with the votes

@@ -64,8 +64,8 @@ static gp_status add_extra(const gp_worker *worker, int32_t x) {
   return add(p, &worker->lane, e->param, gp_tensor_data(p->grads[e->param]), from);
 }
 
-/* Add the extra accumulators of a stage's parameters, which several layers use, in layer order.
- * This is right also when gradients accumulate: every backward pass begins them anew. */
+/* Add the extra accumulators of those parameters of a stage that several layers use, in layer
+ * order. This is right also when gradients accumulate: every backward pass begins them anew. */
 static gp_status add_tied(const gp_worker *worker, const gp_plan *plan, int32_t stage) {
   const gp_pipeline *p = worker->pipeline;
   for (int32_t layer = 0; layer <= p->layer_count && plan->extra_count; layer++)

@@ -52,7 +52,7 @@ static void each_slot(const guard *g, visit each_part, int32_t holder) {
   char *area = binding->kept[holder];
   for (int kind = 0; area && kind < GP_SLOT_KINDS; kind++)
     for (int32_t slot = 0; slot < slots->count[kind]; slot++, area += slots->bytes[kind]) {
-      /* F keeps its values in slots of another kind if the task recomputes the rest */
+      /* what F keeps if the rest is recomputed has another kind of slot: a task has one of them */
       bool other = kind == (g->run->task->kept ? GP_SLOT_DROPPED : GP_SLOT_KEPT);
       each(g, each_part,
            (part){buffers[kind], holder, other ? INT32_MAX : slot, area, slots->bytes[kind]});

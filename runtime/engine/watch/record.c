@@ -52,7 +52,8 @@ static double since_begin(const gp_pipeline *p, int64_t ns) {
   return 1e-9 * (double)(ns - p->last_begin);
 }
 
-/* Weights have versions in asynchronous schedules only; there an update is named by its number. */
+/* An update has the number of its mini-batch in place of a micro-batch. Only actions of
+ * asynchronous schedules have a version of the weights. */
 gp_action gp_task_action(const gp_plan *plan, const gp_task *task, int64_t micro) {
   int64_t moved = micro - task->micro;
   bool update = task->op == GP_ACT_U;

@@ -149,7 +149,7 @@ static const char *action_text(const gp_plan *plan, int32_t task, int64_t micro,
   return gp_action_print(&action, text);
 }
 
-/* "1F3 from cpu:1 (activations, stage 1 to 2)" */
+/* Write what a message is: "1F3 from cpu:1 (activation, stage 1 to 2)". */
 static void put_message(writer *w, const gp_pipeline *p, const message *m, int32_t reader) {
   const gp_plan *plan = p->run.plan;
   const gp_step_edge *once = gp_plan_step_edge(plan, m->use->edge);

@@ -211,7 +211,7 @@ void gp_workers_free(gp_pipeline *p) {
   p->workers = NULL;
 }
 
-/* Joins the threads that came back; the others end when they come back. */
+/* Joins the threads of workers that came back; the others end when they come back. */
 void gp_workers_abandon(gp_pipeline *p) {
   atomic_store(&p->quit, 1);
   atomic_fetch_add(&p->ticket, 1);
