@@ -1,4 +1,4 @@
-/* engine/pipeline.c - its parameters, workers and plans: the life of a pipeline. */
+/* engine/pipeline.c - the life of a pipeline: its plans, its parameters, its workers. */
 #include "engine/state/pipeline.h"
 
 #include <limits.h>
@@ -24,7 +24,7 @@
 
 /* ---- plans --------------------------------------------------------------------------------- */
 
-/* Everything that a plan needs to know of this pipeline. */
+/* Collect what a plan needs to know about this pipeline. */
 static gp_plan_env env_of(gp_pipeline *p) {
   return (gp_plan_env){.layout = &p->layout,
                        .devices = p->device_specs,
@@ -42,10 +42,10 @@ static gp_plan_env env_of(gp_pipeline *p) {
                        .added = p->added};
 }
 
-/* What a device is asked about the ops of its programs. */
+/* A question to a device: how much scratch do the ops of its programs need? */
 typedef struct question {
   const gp_lane *lane;
-  size_t scratch; /* the most that one of them wants */
+  size_t scratch; /* bytes: the most that one op needs */
 } question;
 
 static gp_status ask_of(question *q, gp_op op, const gp_call *call) {
@@ -55,20 +55,21 @@ static gp_status ask_of(question *q, gp_op op, const gp_call *call) {
   return GP_OK;
 }
 
-/* What may write a gradient in place of adding to it does both, in turn. */
+/* Ask about every op of a program. */
 static gp_status ask(void *context, const gp_program *program) {
   for (int32_t n = 0; n < program->instr_count; n++) {
     const gp_instr *instr = &program->instrs[n];
     gp_call writes = instr->call;
     writes.accumulate = false;
     GP_TRY(ask_of(context, instr->op, &instr->call));
+    /* the same op adds to a gradient in one task and writes it in another */
     if (instr->opens && instr->call.accumulate) GP_TRY(ask_of(context, instr->op, &writes));
   }
   return GP_OK;
 }
 
-/* A plan is made without its devices. Those with memory of their own settle now what they will do,
- * and say what it takes beside. */
+/* Make a plan, which needs no device, and then ask the devices with memory of their own about its
+ * ops: they choose their algorithms now and say how much scratch these need. */
 static gp_status plan_with_devices(gp_pipeline *p, const gp_plan_env *env, const gp_plan_spec *spec,
                                    gp_plan **plan) {
   gp_status status = GP_OK;
@@ -85,13 +86,13 @@ static gp_status plan_with_devices(gp_pipeline *p, const gp_plan_env *env, const
   return GP_OK;
 }
 
-/* The workers make room for it now, so that running it allocates nothing. */
+/* Allocates everything that runs of the plan need, so that they allocate nothing. */
 gp_status gp_plan_build(gp_pipeline *p, const gp_plan_spec *spec, gp_plan **plan) {
   gp_plan_env env = env_of(p);
   gp_plan *made;
   bool moved = false;
   size_t n = (size_t)p->binding_count;
-  if (p->run.open) { /* first of all: planning may move what its workers write to */
+  if (p->run.open) { /* checked first: planning may move memory that the workers write to */
     for (int k = 0; k < 2; k++) gp_trace_free(spec->shapes[k].trace);
     return gp_fail(GP_ESTATE, "plan: a stream is open, expected it to be drained");
   }
@@ -125,14 +126,13 @@ gp_status gp_pipeline_free_bytes(const gp_pipeline *p, int device, size_t *bytes
   return lane->memory->free_bytes(lane, bytes);
 }
 
-/* The records of the last run go with it. A lost worker may be in the middle of it. */
 void gp_plan_drop(gp_pipeline *p, gp_plan *plan) {
-  if (p->watch.lost) return;
+  if (p->watch.lost) return; /* a lost worker may still run the plan */
   for (int32_t i = 0; i < p->binding_count; i++) {
     gp_binding *binding = p->bindings[i];
     if (binding->plan != plan) continue;
     p->bindings[i] = p->bindings[--p->binding_count];
-    if (p->last_plan == plan) p->last_plan = NULL;
+    if (p->last_plan == plan) p->last_plan = NULL; /* the last run's events name its tasks */
     gp_unbind(binding);
     return;
   }
@@ -142,7 +142,7 @@ bool gp_pipeline_has_plan(const gp_pipeline *p, const gp_plan *plan) {
   return gp_pipeline_binding(p, plan) != NULL;
 }
 
-/* Of one larger micro-batch: the binding to Lua scales the rows. */
+/* The shape is that of one larger micro-batch; the binding to Lua scales its rows. */
 const gp_meta *gp_plan_output_meta(const gp_plan *plan, int k) {
   const gp_shape_plan *shape = &plan->shapes[0];
   return k < shape->output_count ? &shape->trace->graph.values[shape->outputs[k]].meta : NULL;
@@ -156,14 +156,15 @@ const gp_meta *gp_plan_input_grad_meta(const gp_plan *plan, int k) {
 
 /* ---- new and close ------------------------------------------------------------------------- */
 
-/* Specs are borrowed for the call only. */
+/* Copy a list of the spec, which is borrowed for the call only. */
 static gp_status copy_ints(const int32_t *from, int32_t count, int32_t **to) {
   GP_TRY(gp_alloc_array((size_t)count + 1, sizeof(int32_t), (void **)to));
   memcpy(*to, from, (size_t)count * sizeof(int32_t));
   return GP_OK;
 }
 
-/* Counts up as it goes: a failure in the middle gives back exactly what was taken. */
+/* Take the parameters. param_count goes up with each of them, so that a failure half-way gives back
+ * exactly those that were taken. */
 static gp_status own_params(gp_pipeline *p, const gp_pipeline_spec *spec) {
   size_t n = (size_t)spec->param_count + 1;
   GP_TRY(gp_alloc_array(n, sizeof(gp_param *), (void **)&p->params));
@@ -183,7 +184,7 @@ static gp_status own_params(gp_pipeline *p, const gp_pipeline_spec *spec) {
   return GP_OK;
 }
 
-/* Without a placement stage s lies on device s. */
+/* Copy the placement; without one, stage s lies on device s. */
 static gp_status place_stages(gp_pipeline *p, const gp_pipeline_spec *spec) {
   int32_t holders = p->stage_count * p->copy_count;
   if (spec->placement) return copy_ints(spec->placement, holders, &p->placement);
@@ -192,7 +193,7 @@ static gp_status place_stages(gp_pipeline *p, const gp_pipeline_spec *spec) {
   return GP_OK;
 }
 
-/* Of what the pipeline owns, so that the layout may borrow it. */
+/* Make the layout from the pipeline's own lists, because the layout borrows them. */
 static gp_status lay_out(gp_pipeline *p) {
   gp_pipeline_spec own = {.stage_count = p->stage_count,
                           .copy_count = p->copy_count,
@@ -211,8 +212,8 @@ static void set_up_lanes(gp_pipeline *p, bool tf32) {
   }
 }
 
-/* What plans have to know of the devices: those of one memory get the number of the first of
- * them. */
+/* Describe the devices for plans. Devices that share memory get the number of the first of them,
+ * from 1; those in host memory get 0. */
 static gp_status describe_devices(gp_pipeline *p) {
   GP_TRY(gp_alloc_array((size_t)p->device_count, sizeof(gp_plan_device_spec),
                         (void **)&p->device_specs));
@@ -228,7 +229,7 @@ static gp_status describe_devices(gp_pipeline *p) {
   return GP_OK;
 }
 
-/* Everything that can fail; gp_pipeline_free undoes any part of it. */
+/* Do everything that can fail; gp_pipeline_free undoes any part of it. */
 static gp_status build(const gp_pipeline_spec *spec, gp_pipeline *p) {
   GP_TRY(gp_faults_parse(getenv("GPIPE_FAULT"), &p->faults));
   GP_TRY(gp_watch_new(p, spec->watchdog));
@@ -244,7 +245,6 @@ static gp_status build(const gp_pipeline_spec *spec, gp_pipeline *p) {
   return gp_workers_start(p);
 }
 
-/* The lock first: free destroys it whatever failed. */
 gp_status gp_pipeline_new(const gp_pipeline_spec *spec, gp_pipeline **pipeline) {
   gp_pipeline *p;
   GP_TRY(gp_alloc(sizeof *p, (void **)&p));
@@ -259,6 +259,7 @@ gp_status gp_pipeline_new(const gp_pipeline_spec *spec, gp_pipeline **pipeline) 
   p->fuse = !spec->unfused;
   p->added = spec->added;
   p->scaling = spec->loss_scale;
+  /* before what can fail, because gp_pipeline_free always destroys it */
   pthread_mutex_init(&p->run.failure_lock, NULL);
   gp_status status = build(spec, p);
   if (status) return gp_pipeline_free(p), status;
@@ -278,8 +279,9 @@ static void release_params(gp_pipeline *p) {
   p->param_count = 0;
 }
 
-/* A worker may still be at it, so all that it can reach stays: tensors, plans, the pipeline itself.
- * The model is free again, with the values that it has. */
+/* Give up a pipeline that has lost a worker. The worker may still run, so everything that it can
+ * reach stays: tensors, plans, the pipeline itself. The model is free again, with the values that
+ * it has. */
 static void abandon(gp_pipeline *p) {
   gp_workers_abandon(p);
   for (int32_t i = 0; i < p->param_count; i++) {
@@ -288,7 +290,6 @@ static void abandon(gp_pipeline *p) {
   }
 }
 
-/* Workers first: nobody may run while memory goes. */
 static void close_pipeline(gp_pipeline *p) {
   if (p->closed) return;
   gp_pipeline_drain(p);
@@ -297,7 +298,7 @@ static void close_pipeline(gp_pipeline *p) {
     abandon(p);
     return;
   }
-  gp_workers_stop(p);
+  gp_workers_stop(p); /* first: no worker may run while its memory is freed */
   while (p->binding_count) gp_plan_drop(p, p->bindings[0]->plan);
   gp_minibatches_free(p);
   gp_optimizer_free(p->optimizer);
@@ -308,11 +309,10 @@ static void close_pipeline(gp_pipeline *p) {
   gp_workers_free(p);
 }
 
-/* Closing gave back everything that others could see. */
 void gp_pipeline_free(gp_pipeline *p) {
   if (!p) return;
   close_pipeline(p);
-  if (p->watch.lost) return;
+  if (p->watch.lost) return; /* the lost worker may still use the rest */
   gp_watch_free(p);
   pthread_mutex_destroy(&p->run.failure_lock);
   gp_free(p->stage_of);
@@ -336,13 +336,15 @@ void gp_pipeline_free(gp_pipeline *p) {
 
 /* ---- steps and gradients ------------------------------------------------------------------- */
 
+/* Zero gradients in host memory. After Ctrl-C this must not take as long as writing all of them:
+ * gp_memory_clear gives pages back instead. */
 static void clear_host(const gp_arena *a, int32_t copy) {
   if (a->grads[copy]) gp_memory_clear(a->grads[copy], a->grad_bytes);
   if (a->extra_bytes) gp_memory_clear(a->extras[copy], a->extra_bytes);
 }
 
-/* Of the script's thread, where nothing goes on for now; the workers zero their own at the start of
- * a step. Behind Ctrl-C it must not take as long as writing all of them. */
+/* Runs on the script's thread, while the workers rest. In a step, each worker zeroes the gradients
+ * of its own stages. */
 void gp_pipeline_zero_grad(gp_pipeline *p) {
   bool mine = !p->closed && !p->watch.lost;
   p->overflow = false;

@@ -1,5 +1,5 @@
-/* engine/bind/bind.c - see binding.h: each device is asked once, then the plan's areas get their
- * addresses. */
+/* engine/bind/bind.c - makes a binding: takes one block of memory on each device, then gives the
+ * plan's areas their addresses. */
 #include "base/memory.h"
 #include "base/tensor.h"
 #include "engine/bind/bind.h"
@@ -15,8 +15,8 @@
 #include "engine/state/pipeline.h"
 #include "engine/watch/tags.h"
 
-/* One block a device, whatever the plan has areas: what a device cannot hold is refused by one
- * allocation, before anything runs, and given back by one. */
+/* Take one block on each device, however many areas the plan has: if a device cannot hold the plan,
+ * one allocation fails before anything runs. */
 static gp_status take_blocks(gp_binding *b) {
   for (int32_t d = 0; d < b->plan->device_count; d++) {
     size_t bytes = b->plan->devices[d].bytes;
@@ -27,8 +27,7 @@ static gp_status take_blocks(gp_binding *b) {
   return GP_OK;
 }
 
-/* Nothing that is empty has an address, so that who reads what the plan did not ask for is found at
- * once. */
+/* An empty area is NULL, so that reading one that the plan did not request faults at once. */
 static char *address(const gp_binding *b, int32_t device, const gp_area *area) {
   return area->bytes ? b->devices[device].block + area->offset : NULL;
 }
@@ -43,6 +42,7 @@ static gp_status bind_channel(gp_binding *b, int32_t e) {
   GP_TRY(gp_alloc_array((size_t)from->slots, sizeof(gp_link_word), (void **)&to->words));
   for (int32_t copy = 0; copy < plan->copy_count; copy++) {
     int32_t maker = to->makers[copy] = gp_plan_maker(plan, e, copy);
+    /* both copies make values in the same slots if their devices share memory */
     bool own = copy == 0 || !gp_plan_shares(plan, to->makers[0], maker);
     to->made[copy] = own ? address(b, maker, &from->made[copy]) : to->made[0];
   }
@@ -52,7 +52,7 @@ static gp_status bind_channel(gp_binding *b, int32_t e) {
   return GP_OK;
 }
 
-/* A stage on one of its devices. */
+/* Set the addresses of one copy of a stage. */
 static void bind_holder(gp_binding *b, int32_t h) {
   const gp_plan *plan = b->plan;
   int32_t device = plan->placement[h], stage = h / plan->copy_count;
@@ -65,7 +65,7 @@ static void bind_holder(gp_binding *b, int32_t h) {
   if (h % plan->copy_count == 0) b->stash[stage] = address(b, device, &plan->versions[stage].stash);
 }
 
-/* The newest weights of a stage: a second copy has them as its device gets them. */
+/* Set the addresses of a stage's newest weights. */
 static void bind_weights(gp_binding *b, int32_t h) {
   const gp_plan *plan = b->plan;
   const int32_t stage = h / plan->copy_count, copy = h % plan->copy_count;
@@ -73,13 +73,14 @@ static void bind_weights(gp_binding *b, int32_t h) {
   b->values[h] = a->values[copy];
   b->buffers[h] = a->buffers[copy];
   if (!copy) return;
+  /* a second copy that cannot read the first one's memory receives them by step edges */
   char *values = gp_step_address(b, GP_STEP_VALUES, stage, plan->placement[h]);
   char *buffers = gp_step_address(b, GP_STEP_BUFFERS, stage, plan->placement[h]);
   if (values) b->values[h] = values;
   if (buffers) b->buffers[h] = buffers;
 }
 
-/* Strided constants keep their layout. */
+/* Note where the storage of each constant begins: strided constants keep their layout. */
 static void bind_constants(gp_binding *b) {
   for (int32_t k = 0; k < gp_plan_constant_count(b->plan); k++) {
     const gp_tensor *tensor = gp_plan_constant(b->plan, k);
@@ -98,7 +99,7 @@ static void bind_device(gp_binding *b, int32_t d) {
 
 /* ---- calls ----------------------------------------------------------------------------------- */
 
-/* A device runs one program at a time: room for the longest. */
+/* Make room for the device's longest program: it runs one at a time. */
 static gp_status make_calls(gp_binding *b, int32_t d) {
   const gp_plan *plan = b->plan;
   int32_t most = 0;
@@ -153,8 +154,9 @@ static gp_status bind(gp_binding *b) {
   return gp_constants_load(b);
 }
 
-/* Graphs first: they use what the rest made. */
+/* Free what bind made, also if it stopped half-way. */
 static void give_back(gp_binding *b) {
+  /* graphs first: they use what the rest made */
   for (int32_t d = 0; b->devices && d < b->plan->device_count; d++) gp_segments_free(b, d);
   gp_intakes_free(b);
   gp_links_free(b);

@@ -5,7 +5,7 @@
 #include "engine/state/pipeline.h"
 #include "graph/param.h"
 
-/* The storage of each constant, whole. */
+/* Copy the whole storage of each constant that a stage reads in a replica. */
 static gp_status load_holder(const gp_binding *binding, int32_t holder, int k) {
   const gp_plan *plan = binding->plan;
   const gp_shape_plan *shape = &plan->shapes[k];

@@ -5,7 +5,7 @@
 
 #include "engine/state/binding.h"
 
-/* Copy them, once, when a plan is bound: they never change. */
+/* Copy them once, when a plan is bound: they never change. */
 gp_status gp_constants_load(const gp_binding *binding);
 
 #endif

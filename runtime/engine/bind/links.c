@@ -2,8 +2,9 @@
  * device).
  *
  * The maker's device is a reader too, whether its stages use the values or not: its own last use
- * counts like those of others. With two copies of the weights each has its makers and links; they
- * share the count of last uses, because on devices of one memory they share the slots.
+ * counts like those of others. With two copies of the weights, each copy has its own maker and
+ * links. Both copies count last uses in the same words, because on devices of one memory they use
+ * the same slots.
  */
 #include "base/memory.h"
 #include "device/link/pool.h"
@@ -11,7 +12,7 @@
 #include "engine/bind/step_links.h"
 #include "engine/state/pipeline.h"
 
-/* An edge has few readers. */
+/* A linear search: an edge has few readers. */
 gp_link *gp_links_find(const gp_binding *b, int32_t edge, int32_t copy, int32_t device) {
   const gp_bound_channel *channel = &b->channels[edge];
   for (int32_t i = 0; i < channel->link_count[copy]; i++)
@@ -21,7 +22,7 @@ gp_link *gp_links_find(const gp_binding *b, int32_t edge, int32_t copy, int32_t 
 
 /* ---- making -------------------------------------------------------------------------------- */
 
-/* Stages of the edge that the device has, the maker's among them. */
+/* Count the edge's stages that lie on the device, the making stage among them. */
 static uint32_t uses_of(const gp_plan *plan, int32_t e, int32_t copy, int32_t device) {
   const gp_edge *edge = gp_plan_edge(plan, e);
   uint32_t uses = gp_plan_maker(plan, e, copy) == device;
@@ -30,7 +31,8 @@ static uint32_t uses_of(const gp_plan *plan, int32_t e, int32_t copy, int32_t de
   return uses;
 }
 
-/* Room for all readers; counts up as links are made. */
+/* Open the link to a device, unless it is open. There is room for all readers; link_count goes up
+ * last, so that it counts open links only. */
 static gp_status add_link(gp_binding *b, int32_t e, int32_t copy, int32_t device) {
   const gp_channel *from = &b->plan->channels[e];
   gp_bound_channel *channel = &b->channels[e];
@@ -71,7 +73,7 @@ static gp_status link_edge(gp_binding *b, int32_t e) {
 
 static bool wants_care(const gp_link *link) { return link->ops->poll || link->ops->settle; }
 
-/* Count the ends that their workers look after beside the tasks; with room for them, note them. */
+/* Count the ends that need their workers' care, or, once there is room for them, note them. */
 static void note_ends(gp_binding *b, bool count) {
   for (int32_t e = 0; e < gp_plan_channel_count(b->plan); e++)
     for (int32_t copy = 0; copy < b->plan->copy_count; copy++)
@@ -103,7 +105,8 @@ static gp_status list_ends(gp_binding *b) {
 
 /* ---- each task's edges ----------------------------------------------------------------------- */
 
-/* One link that has to be asked makes the whole edge so: a slot is acquired from all of them. */
+/* Are all links of the edge plain? A slot is acquired from all of them, so that one link that has
+ * to be called decides for the edge. */
 static bool is_plain(const gp_bound_channel *channel, int32_t copies) {
   for (int32_t copy = 0; copy < copies; copy++)
     for (int32_t i = 0; i < channel->link_count[copy]; i++)
@@ -111,7 +114,7 @@ static bool is_plain(const gp_bound_channel *channel, int32_t copies) {
   return true;
 }
 
-/* Everything that an action would look up. In a stream the micro-batch changes, and with it the
+/* Look up once what an action would look up. In a stream the micro-batch changes, and with it the
  * slot; the rest stays. */
 static gp_bound_use bind_use(const gp_binding *b, const gp_task *task, int32_t edge,
                              int32_t device) {

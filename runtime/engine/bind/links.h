@@ -5,13 +5,13 @@
 #include "engine/state/binding.h"
 
 gp_status gp_links_new(gp_binding *binding);
-/* The link by which a device reads, or by which it made, an edge's values of a copy; NULL: it has
- * no part. */
+/* The link to a device from the maker of an edge's values in this copy; NULL: the device neither
+ * makes nor reads them. */
 gp_link *gp_links_find(const gp_binding *binding, int32_t edge, int32_t copy, int32_t device);
-/* Look up again what tasks use of step edges, whose memory has moved. */
+/* Look up the uses of step edges again, because their memory has moved. */
 void gp_links_move(gp_binding *binding);
 void gp_links_free(gp_binding *binding);
-/* Before a run: nothing is published or released. */
+/* Reset the links before a run: nothing is published or released. */
 void gp_links_begin(const gp_binding *binding);
 
 #endif

@@ -43,7 +43,7 @@ static bool is_released(const cutter *c, int32_t edge, int32_t t) {
   return false;
 }
 
-/* Is the edge of a use within the device, so that its order is that of the queue? */
+/* Does the edge stay within the device, so that the order of the queue is enough? */
 static bool is_inside(const gp_bound_use *bound) {
   return bound->plain && !(bound->link && bound->link->spec.host);
 }
@@ -98,7 +98,7 @@ static bool ends_behind(const cutter *c, const gp_task *task) {
   return publishes(c, task) || (c->result_bytes > ROWS_AT_ONCE && leaves_rows(c, task));
 }
 
-/* The host runs these by themselves. */
+/* Does the host run the task itself, so that no segment may hold it? */
 static bool is_outside(const gp_task *task) {
   return gp_act_ends(task->op) || gp_act_is_own(task->op);
 }

@@ -1,11 +1,12 @@
 /* engine/bind/states.c - what CPU kernels work out once for an instruction: see states.h.
  *
- * The plan says where each state lies; here they are prepared, in its order, and destroyed in the
- * same. Workers run nothing of a plan before it is bound, and only read the states afterwards.
+ * The plan says where each state lies; this file prepares the states in the plan's order and
+ * destroys them in the same order. Workers run nothing of a plan before it is bound, and only read
+ * the states afterwards.
  */
 #include "engine/bind/states.h"
 
-/* The states of a stage's copy and a shape. */
+/* A walk over all states. states: where those of one stage's copy and one shape lie. */
 typedef struct visit {
   gp_binding *binding;
   char *states;
@@ -19,10 +20,10 @@ static gp_status prepare(void *context, const gp_instr *instr) {
   return GP_OK;
 }
 
-/* After a failure the later ones were not prepared. */
 static gp_status destroy(void *context, const gp_instr *instr) {
   visit *v = context;
   void (*destroy_state)(void *) = gp_op_get(instr->op)->cpu.destroy;
+  /* if prepare failed for one state, the later ones do not exist */
   if (v->left-- > 0 && destroy_state) destroy_state(v->states + instr->state.offset);
   return GP_OK;
 }

@@ -4,9 +4,9 @@
 
 #include "engine/state/binding.h"
 
-/* Prepare them in the memory that the plan's devices have for them. */
+/* Prepare all states in the plan's memory. */
 gp_status gp_states_new(gp_binding *binding);
-/* Destroy those that were prepared, also after a failure; the memory stays. */
+/* Destroy the states that were prepared, also after a failure; the memory stays. */
 void gp_states_free(gp_binding *binding);
 
 #endif

@@ -11,7 +11,7 @@
 
 static char *at(char *area, size_t offset) { return area ? area + offset : NULL; }
 
-/* Where the maker has it. */
+/* Where the value lies in the maker's memory. */
 static char *made_of(const gp_binding *b, const gp_step_edge *edge) {
   const gp_pipeline *p = b->pipeline;
   const gp_arena *a = edge->stage < 0 ? NULL : &p->arenas[edge->stage];
@@ -27,7 +27,7 @@ static char *made_of(const gp_binding *b, const gp_step_edge *edge) {
   }
 }
 
-/* Room of a reader that cannot read it there. */
+/* Where a reader that cannot read the maker's memory receives the value. */
 static char *room_of(const gp_binding *b, const gp_step_edge *edge, const gp_step_reader *reader) {
   const gp_pipeline *p = b->pipeline;
   const gp_arena *a = edge->stage < 0 ? NULL : &p->arenas[edge->stage];
@@ -41,7 +41,7 @@ static char *room_of(const gp_binding *b, const gp_step_edge *edge, const gp_ste
   }
 }
 
-/* Votes and the verdict are words of the host. */
+/* Does the edge carry a vote or the verdict? These lie in host memory. */
 static bool is_host(const gp_step_edge *edge) { return edge->stage < 0; }
 
 static char *received_of(const gp_binding *b, const gp_step_edge *edge,
@@ -61,7 +61,7 @@ static gp_bound_channel *channel_of(const gp_binding *b, int32_t e) {
   return &b->channels[b->plan->edge_count + e];
 }
 
-/* One slot; makers: either copy is the same device. */
+/* Open the links of a step edge. It has one slot and one maker, whatever the copy. */
 static gp_status open_edge(gp_binding *b, int32_t e) {
   const gp_step_edge *edge = &b->plan->step_edges[e];
   gp_bound_channel *channel = channel_of(b, e);

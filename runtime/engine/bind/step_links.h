@@ -1,18 +1,19 @@
-/* engine/bind/step_links.h - the links of step edges (plan/edge/step_edges.h): between memory that
- * the pipeline has, or the plan. */
+/* engine/bind/step_links.h - the links of step edges (plan/edge/step_edges.h), which join memory of
+ * the pipeline, of the plan or of votes. */
 #ifndef GP_ENGINE_STEP_LINKS_H
 #define GP_ENGINE_STEP_LINKS_H
 
 #include "engine/state/binding.h"
 #include "plan/edge/step_edges.h"
 
-/* Open them. */
+/* Open the links; gp_links_free closes them. */
 gp_status gp_step_links_new(gp_binding *binding);
-/* The pipeline's memory has moved. */
+/* Give the links the addresses of the pipeline's memory, which has moved. */
 void gp_step_links_move(gp_binding *binding);
 
-/* Where a device finds what a step edge carries; NULL: it neither makes nor reads it. number: of
- * the parameter, extra or voting device; of the stage for what copies exchange. */
+/* Return where a device finds what a step edge carries; NULL: it neither makes nor reads it.
+ * number: the parameter, the extra accumulator or the voting device; for what copies exchange, the
+ * stage. */
 char *gp_step_address(const gp_binding *binding, gp_step_value value, int32_t number,
                       int32_t device);
 

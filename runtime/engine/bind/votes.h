@@ -1,7 +1,8 @@
-/* engine/bind/votes.h - the memory of votes and verdicts: whether and how all stages are updated.
+/* engine/bind/votes.h - the memory of the votes and the verdict, which say whether and how all
+ * stages are updated.
  *
  * Every device votes, one decides (engine/update/vote.h). Votes and verdict are step edges
- * (plan/edge/step_edges.h), in memory of the host. */
+ * (plan/edge/step_edges.h), in host memory. */
 #ifndef GP_ENGINE_VOTES_H
 #define GP_ENGINE_VOTES_H
 
@@ -15,21 +16,21 @@ struct gp_vote {
 
 /* What becomes of the gradients of all stages. */
 struct gp_verdict {
-  int32_t goes;         /* all votes say so: stages are updated */
-  int32_t overflow;     /* but the gradients are not finite: they are left out */
+  int32_t goes;         /* no device has failed, so stages are updated */
+  int32_t overflow;     /* unless this is set: the gradients are not finite */
   double unscale, clip; /* two factors for them, applied one after the other; 1: none */
 };
 
-/* Make the memory of the votes and the verdict; when there are links, look up where the deciding
- * device gets the votes. */
+/* Allocate the votes and the verdict, if the plan decides. */
 gp_status gp_votes_new(gp_binding *binding);
+/* Look up where the deciding device receives each vote, once the links are open. */
 void gp_votes_listen(gp_binding *binding);
 void gp_votes_free(gp_binding *binding);
 size_t gp_vote_bytes(const gp_binding *binding, int32_t device);
 
-/* The verdict as a device has got it. */
+/* The verdict as a device has received it. */
 const gp_verdict *gp_vote_verdict(const gp_binding *binding, int32_t device);
-/* The sums that the deciding device was sent for the gradients of a stage. */
+/* The sums for the gradients of a stage, as the deciding device has received them. */
 const double *gp_vote_sums(const gp_binding *binding, int32_t stage);
 
 #endif

@@ -1,6 +1,6 @@
 /* engine/intake/direct.c - mini-batches of a device that works in the host's memory: in place.
  *
- * Also the choice between this and staging buffers.
+ * This file also chooses between this and staging buffers.
  */
 #include "base/tensor.h"
 #include "engine/intake/intake.h"
@@ -47,8 +47,8 @@ static void bind(gp_worker *worker, gp_task_run *r) {
     frame[GP_BASE_TARGET + i] = row_at(&batch->targets[i], row);
 }
 
-/* After the last count of what step was given: what the losses of each mini-batch are divided
- * by. */
+/* Compute what the losses of each mini-batch of the schedule are divided by. Runs after the last
+ * count of the mini-batch that step was given. */
 static void settle_counts(const gp_plan *plan, const gp_minibatch *batch, int32_t copy) {
   int32_t size = gp_run_group(plan);
   for (int32_t first = 0; first < plan->step_micros; first += size) {

@@ -1,10 +1,10 @@
 /* engine/intake/staged.c - mini-batches of a device that works in memory of its own: through
  * staging buffers.
  *
- * The staging buffer of a device (plan.h) exists twice, in its memory and in memory of the host:
- * what goes there lies in front of the fault word, what comes back behind it. A micro-batch's rows
- * are brought to the host's and sent on the receive stream while the one before is computed;
- * outputs leave on the send stream.
+ * The staging buffer of a device (plan.h) exists twice, in its memory ("there") and in pinned host
+ * memory ("here"). What goes to the device lies before the fault word, what comes back lies after
+ * it. The worker copies a micro-batch's rows to the host's buffer and sends them on the receive
+ * stream while the device computes the micro-batch before; outputs leave on the send stream.
  */
 #include <string.h>
 
@@ -17,12 +17,12 @@
 #include "engine/worker/marks.h"
 #include "ops/ids.h"
 
-/* What the plan's layout does not hold. */
+/* What a staged intake has in addition to the device's buffer, which lies in the plan's memory. */
 struct gp_staged {
   char *here;               /* the host's buffer, for all mini-batches under way */
   gp_lane_event **arrived;  /* per micro-batch: its rows have come */
   gp_lane_event **computed; /* per micro-batch: its outputs are made; where the plan has outputs */
-  int64_t sent, end;        /* micro-batches of the stream: sent so far, and known */
+  int64_t sent, end;        /* micro-batches of the stream: sent so far; that may be sent */
 };
 
 static gp_staged *staged_of(const gp_worker *worker) {
@@ -34,12 +34,12 @@ typedef struct place {
   char *here, *there;
 } place;
 
-/* Where things lie in the buffers of a worker's device. */
+/* The layout of both buffers of a worker's device. */
 static const gp_staging *layout_of(const gp_worker *worker, const gp_plan *plan) {
   return &plan->devices[worker->device].staging;
 }
 
-/* micro: through the stream. */
+/* The place of the mini-batch that a micro-batch, counted through the stream, belongs to. */
 static place place_of(const gp_worker *worker, const gp_plan *plan, int64_t micro) {
   const gp_staging *layout = layout_of(worker, plan);
   const gp_run *run = &worker->pipeline->run;
@@ -49,7 +49,7 @@ static place place_of(const gp_worker *worker, const gp_plan *plan, int64_t micr
                  binding->devices[worker->device].staging + slot * layout->bytes};
 }
 
-/* Where the rows of a micro-batch begin, behind those of the micro-batches before. */
+/* Where the rows of a micro-batch begin, after those of the micro-batches before. */
 static size_t micro_at(const gp_plan *plan, const gp_rows *rows, int64_t own) {
   return (size_t)own * gp_plan_padded((size_t)plan->shapes[0].rows * rows->row_bytes);
 }
@@ -62,7 +62,7 @@ static gp_status send(gp_worker *worker, const place *at, size_t offset, size_t 
   return lane->memory->copy(lane, GP_STREAM_RECEIVE, at->there + offset, at->here + offset, bytes);
 }
 
-/* The rows of one micro-batch of one tensor. */
+/* Send the rows of one micro-batch of one tensor. */
 static gp_status send_rows(gp_worker *worker, const gp_plan *plan, const place *at, size_t offset,
                            const gp_rows *rows, int32_t micro) {
   size_t first = (size_t)gp_plan_first_row(plan, micro) * rows->row_bytes;
@@ -72,7 +72,7 @@ static gp_status send_rows(gp_worker *worker, const gp_plan *plan, const place *
   return send(worker, at, offset, end - first);
 }
 
-/* All rows of a micro-batch; micro: through the stream. */
+/* Send all rows of a micro-batch; number: counted through the stream. */
 static gp_status send_micro(gp_worker *worker, const gp_run *run, int64_t number) {
   const gp_plan *plan = run->plan;
   const gp_minibatch *batch = gp_run_minibatch(run, number);
@@ -92,7 +92,7 @@ static gp_status send_micro(gp_worker *worker, const gp_run *run, int64_t number
   return lane->streams->record(lane, GP_STREAM_RECEIVE, staged_of(worker)->arrived[micro]);
 }
 
-/* Up to this micro-batch, as far as the mini-batch goes. */
+/* Send the rows of all micro-batches up to this one, but of no later mini-batch. */
 static gp_status send_until(gp_worker *worker, const gp_run *run, int64_t micro) {
   gp_staged *device = staged_of(worker);
   while (device->sent < device->end && device->sent <= micro)
@@ -100,7 +100,7 @@ static gp_status send_until(gp_worker *worker, const gp_run *run, int64_t micro)
   return GP_OK;
 }
 
-/* The compute stream waits; the host does not. */
+/* Let the compute stream wait for the rows of a micro-batch; the host does not wait. */
 static gp_status await_rows(gp_worker *worker, const gp_run *run, int64_t micro) {
   const gp_lane *lane = &worker->lane;
   GP_TRY(send_until(worker, run, micro));
@@ -108,7 +108,8 @@ static gp_status await_rows(gp_worker *worker, const gp_run *run, int64_t micro)
                              staged_of(worker)->arrived[micro % run->plan->step_micros]);
 }
 
-/* Blocks and the empty fault word; micro-batches follow one by one, each with its event. */
+/* Send the step blocks, an empty fault word and the first micro-batch. The other micro-batches
+ * follow one by one, each with its event. */
 static gp_status begin(gp_worker *worker, gp_run *run, uint32_t step) {
   const gp_plan *plan = run->plan;
   const gp_staging *layout = layout_of(worker, plan);
@@ -138,7 +139,7 @@ static int64_t *counts_at(char *buffer, const gp_staging *layout, const gp_plan 
   return (int64_t *)(buffer + layout->counts) + copy * plan->step_micros;
 }
 
-/* What the task reads of the mini-batch and leaves of it. */
+/* Set the addresses of what a task reads and writes of its mini-batch. */
 static void bind(gp_worker *worker, gp_task_run *r) {
   const gp_minibatch *batch = r->batch;
   const gp_task *task = r->task;
@@ -168,7 +169,8 @@ static void bind(gp_worker *worker, gp_task_run *r) {
     frame[GP_BASE_TARGET + k] = there + layout->target[k] + micro_at(plan, &batch->targets[k], own);
 }
 
-/* After the last count of what step was given: each mini-batch of the schedule by itself. */
+/* Compute what the losses of each mini-batch of the schedule are divided by. Runs after the last
+ * count of the mini-batch that step was given. */
 static gp_status settle_counts(gp_worker *worker, const gp_plan *plan, int64_t micro,
                                int32_t copy) {
   const gp_lane *lane = &worker->lane;
@@ -185,7 +187,7 @@ static gp_status settle_counts(gp_worker *worker, const gp_plan *plan, int64_t m
 
 /* ---- back ---------------------------------------------------------------------------------- */
 
-/* Where a fault is: the text says what the CPU would have said. */
+/* Write the text of a fault: the same that a CPU device would have written. */
 static gp_status fault_text(const gp_plan *plan, const gp_minibatch *batch,
                             const gp_lane_fault *fault, gp_tag tag) {
   const gp_task *task = &plan->tasks[tag.task];
@@ -199,7 +201,7 @@ static gp_status fault_text(const gp_plan *plan, const gp_minibatch *batch,
   return gp_fail_prefix(GP_ERANGE, label);
 }
 
-/* The kernels went on with it, and without a barrier so did updates. */
+/* Fail the run if the device has written a fault into a mini-batch's fault word. */
 static void note_fault(const gp_worker *worker, gp_run *run, uint32_t step, const place *at) {
   const gp_plan *plan = run->plan;
   const gp_minibatch *batch = gp_run_minibatch_at(run, step);
@@ -211,6 +213,7 @@ static void note_fault(const gp_worker *worker, gp_run *run, uint32_t step, cons
   const gp_task *task = &plan->tasks[tag.task];
   int64_t total = plan->first[plan->device_count];
   int64_t micro = (int64_t)step * plan->step_micros + task->micro % plan->step_micros;
+  /* kernels have gone on with wrong values, and in a stream so have updates */
   gp_run_spoil(run, micro / gp_run_group(plan));
   gp_run_fail(run, (int64_t)step * total + task->order, status, gp_error_text());
 }
@@ -228,7 +231,8 @@ static void add_results(const gp_plan *plan, const gp_rows *rows, const size_t *
       list[(*count)++] = (result){&rows[k], offsets[k] + micro_at(plan, &rows[k], own)};
 }
 
-/* Outputs leave the last stage, gradients of inputs the first one. */
+/* List what a task makes for the script: outputs in the last stage, gradients of inputs in the
+ * first. Returns how many. */
 static int results_of(const gp_worker *worker, const gp_plan *plan, const gp_minibatch *batch,
                       const gp_task *task, int64_t own, result list[GP_MAX_BATCH_TENSORS]) {
   const gp_staging *layout = layout_of(worker, plan);
@@ -240,7 +244,7 @@ static int results_of(const gp_worker *worker, const gp_plan *plan, const gp_min
   return count;
 }
 
-/* What one task left. */
+/* Copy what one task left from the host's buffer to where the script looks. */
 static void take_results(const gp_worker *worker, const gp_run *run, const gp_task *task,
                          int64_t micro) {
   const gp_plan *plan = run->plan;
@@ -262,18 +266,20 @@ static void take_results(const gp_worker *worker, const gp_run *run, const gp_ta
   }
 }
 
-/* Mini-batches that this range has tasks of. */
+/* The first mini-batch that range `step` has tasks of; `step` is the last one. */
 static uint32_t oldest(const gp_worker *worker, const gp_run *run, uint32_t step) {
   uint32_t lag = (uint32_t)run->plan->ranges.lag[worker->device];
   return step > lag ? step - lag : 0;
 }
 
-/* The script may be giving more meanwhile: what a range knows of that is its limit. */
+/* Is a mini-batch given? The script may be giving more meanwhile, so a range goes by its limit,
+ * which stays the same. */
 static bool is_given(const gp_plan *plan, uint32_t step, int64_t limit) {
   return (int64_t)step * plan->step_micros < limit;
 }
 
-/* The rows that a task made for the script, as soon as it has run and while others run. */
+/* Send back the rows that a task made for the script, as soon as it has run and while others
+ * run. */
 static gp_status send_results(gp_worker *worker, const gp_run *run, const gp_task *task,
                               int64_t micro) {
   const gp_plan *plan = run->plan;
@@ -295,7 +301,7 @@ static gp_status send_results(gp_worker *worker, const gp_run *run, const gp_tas
   return GP_OK;
 }
 
-/* Faults, losses and counts of what has run: of mini-batches that are given, before micro-batch
+/* Send back faults, losses and counts of what has run, for the mini-batches before micro-batch
  * `limit`. */
 static gp_status send_back(gp_worker *worker, const gp_run *run, uint32_t step, int64_t limit) {
   const gp_plan *plan = run->plan;
@@ -309,7 +315,7 @@ static gp_status send_back(gp_worker *worker, const gp_run *run, uint32_t step, 
   return GP_OK;
 }
 
-/* They are here, and all outputs too. */
+/* Bring faults, losses and counts here, and wait until all outputs are here too. */
 static gp_status fetch(gp_worker *worker, const gp_run *run, const gp_task_span *span) {
   const gp_lane *lane = &worker->lane;
   GP_TRY(send_back(worker, run, span->step, span->limit));
@@ -317,10 +323,10 @@ static gp_status fetch(gp_worker *worker, const gp_run *run, const gp_task_span 
   return !run->plan->shapes[0].output_count ? GP_OK : lane->streams->sync(lane, GP_STREAM_SEND);
 }
 
-/* Of a run that failed before every task nothing may be in the buffers, not even the empty fault
- * word. */
 static gp_status collect(gp_worker *worker, gp_run *run, const gp_task_span *span) {
   const gp_plan *plan = run->plan;
+  /* if the run failed before its first task, the buffers may hold nothing, not even an empty fault
+   * word */
   if (atomic_load(&run->failed_order) < 0) return gp_lane_sync(&worker->lane);
   GP_TRY(fetch(worker, run, span));
   const uint32_t last = span->step;
@@ -347,10 +353,10 @@ static gp_status settle(gp_worker *worker, const gp_task_run *r) {
   return settle_counts(worker, plan, r->micro, r->task->copy);
 }
 
-/* The rows of the next micro-batch are sent while this one is computed. */
 static gp_status after(gp_worker *worker, const gp_task_run *r) {
   gp_run *run = &worker->pipeline->run;
   GP_TRY(send_results(worker, run, r->task, r->micro));
+  /* the rows of the next micro-batch travel while the device computes this one */
   return send_until(worker, run, staged_of(worker)->sent);
 }
 

@@ -1,7 +1,9 @@
-/* engine/memory/arena.c - where the parameters, gradients and buffers of a stage lie.
+/* engine/memory/arena.c - makes the arenas: memory for each stage's parameters, gradients and
+ * buffers.
  *
- * One block each, so that an update is one pass and a version of the weights one copy. Programs
- * know offsets only: which arena, copy or version they work on is settled when they run (frame.c).
+ * Each of the three is one block, so that an update is one pass and a version of the weights one
+ * copy. Programs know only offsets: the frame of a task says which arena, copy or version they work
+ * on (run/frame.c).
  */
 #include <stdio.h>
 #include <string.h>
@@ -16,7 +18,7 @@
 
 /* ---- making -------------------------------------------------------------------------------- */
 
-/* Draws the first value straight into the arena, or copies the one that is there. */
+/* Move a parameter into its arena: draw its first value there, or copy the value that it has. */
 static gp_status move_in(gp_pipeline *p, int32_t i) {
   gp_param *param = p->params[i];
   const gp_arena *a = &p->arenas[p->param_stage[i]];
@@ -32,7 +34,8 @@ static gp_status move_in(gp_pipeline *p, int32_t i) {
 
 static char *start_of(const gp_tensor *memory) { return memory ? gp_tensor_data(memory) : NULL; }
 
-/* What the second copy of a stage cannot share with the first, or must not. */
+/* Allocate what the second copy of a stage cannot share with the first, and its gradients, which it
+ * must not share. */
 static gp_status make_second_copy(const gp_pipeline *p, gp_arena *a, const gp_lane *first,
                                   const gp_lane *second) {
   bool apart = !gp_lane_shares(first, second);
@@ -47,15 +50,15 @@ static gp_status make_second_copy(const gp_pipeline *p, gp_arena *a, const gp_la
   return a->grad_bytes ? gp_pipeline_take(p, second, a->grad_bytes, (void **)&a->grads[1]) : GP_OK;
 }
 
-/* What other devices read, and scripts may keep: pinned where a GPU fetches it, or its copies would
- * hold the GPU up. */
+/* Allocate a block that other devices read and scripts may keep. It is pinned if a GPU copies from
+ * it: otherwise the copies would hold the GPU up. */
 static gp_status new_block(const gp_pipeline *p, const gp_lane *lane, size_t bytes,
                            gp_tensor **block) {
   return gp_pipeline_pins(p, lane) ? gp_block_new_by(p->pinning, bytes, block)
                                    : gp_block_new(lane->space, bytes, block);
 }
 
-/* One block each for values, gradients and buffers. */
+/* Allocate one block each for the values, gradients and buffers of a stage. */
 static gp_status make_arena(const gp_pipeline *p, int32_t stage) {
   const gp_layout_stage *sizes = &p->layout.stages[stage];
   gp_arena *a = &p->arenas[stage];
@@ -73,8 +76,8 @@ static gp_status make_arena(const gp_pipeline *p, int32_t stage) {
   return p->copy_count > 1 ? make_second_copy(p, a, lane, gp_stage_lane(p, stage, 1)) : GP_OK;
 }
 
-/* What ends a step works on all gradients of a stage, of which the first copy's device has the
- * sums. */
+/* List all gradients of a stage for the tasks that end a step. They are those of the first copy,
+ * whose device adds up the gradients of both. */
 static gp_status list_gradients(gp_pipeline *p, int32_t stage) {
   gp_lane_run *runs;
   int count = 0;
@@ -108,7 +111,7 @@ gp_status gp_arenas_new(gp_pipeline *p) {
   return GP_OK;
 }
 
-/* What make_second_copy made. */
+/* Free what make_second_copy allocated, and the second copy's extra accumulators. */
 static void free_second_copy(const gp_pipeline *p, int32_t stage) {
   gp_arena *a = &p->arenas[stage];
   const gp_lane *lane = gp_stage_lane(p, stage, 1);
@@ -118,12 +121,12 @@ static void free_second_copy(const gp_pipeline *p, int32_t stage) {
   gp_pipeline_give(p, lane, a->extras[1], a->extra_bytes);
 }
 
-/* Views keep the memory that a script still holds. */
 void gp_arenas_free(gp_pipeline *p) {
   for (int32_t s = 0; p->arenas && s < p->stage_count; s++) {
     gp_arena *a = &p->arenas[s];
     const gp_lane *lane = gp_stage_lane(p, s, 0);
     gp_gradients_free(&a->gradients);
+    /* views that a script holds keep this memory */
     gp_tensor_free(a->value_memory);
     gp_tensor_free(a->grad_memory);
     gp_tensor_free(a->buffer_memory);
@@ -149,8 +152,8 @@ void gp_arenas_free(gp_pipeline *p) {
 
 /* ---- what plans ask for -------------------------------------------------------------------- */
 
-/* Memory of accumulators, per copy of a stage, and where the first copy takes in those of the
- * second. */
+/* Memory of a stage's extra accumulators, per copy, and where the first copy's device receives
+ * those of the second. */
 typedef struct extras {
   void *own[2], *received;
 } extras;
@@ -169,8 +172,9 @@ static gp_status take_extras(const gp_pipeline *p, int32_t stage, extras *e, siz
   return gp_pipeline_take(p, gp_stage_lane(p, stage, 0), bytes, &e->received);
 }
 
-/* Every backward pass begins accumulators anew, so that a larger block may take over; programs know
- * offsets, graphs addresses. On failure the old ones stay. */
+/* Replace a stage's extra accumulators by larger ones; on failure the old ones stay. Nothing is
+ * copied, because every backward pass begins accumulators anew. Programs know only offsets, but
+ * captured graphs hold the old addresses. */
 static gp_status grow_extras(gp_pipeline *p, int32_t stage, size_t bytes) {
   gp_arena *a = &p->arenas[stage];
   extras old = {{a->extras[0], a->extras[1]}, a->received_extras}, larger = {{NULL}, NULL};
@@ -184,7 +188,7 @@ static gp_status grow_extras(gp_pipeline *p, int32_t stage, size_t bytes) {
   return GP_OK;
 }
 
-/* Where the owner of the parameter cannot read the accumulator, it takes it in. */
+/* Allocate the memory where the parameter's owner receives an accumulator that it cannot read. */
 static gp_status make_received(const gp_pipeline *p, gp_extra_slot *extra) {
   int32_t owner = p->param_stage[extra->param];
   if (gp_lane_shares(gp_stage_lane(p, extra->stage, 0), gp_stage_lane(p, owner, 0))) return GP_OK;
@@ -192,7 +196,8 @@ static gp_status make_received(const gp_pipeline *p, gp_extra_slot *extra) {
                           gp_meta_bytes(gp_param_meta(p->params[extra->param])), &extra->received);
 }
 
-/* Kept for the life of the pipeline: every plan of the model will ask for the same ones. */
+/* Add an accumulator for the life of the pipeline: every plan of the model asks for the same
+ * ones. */
 static gp_status add_extra(gp_pipeline *p, const gp_layout_extra *from) {
   size_t n = (size_t)p->extra_count;
   GP_TRY(gp_resize_array(n, n + 1, sizeof(gp_extra_slot), (void **)&p->extras));
@@ -202,7 +207,8 @@ static gp_status add_extra(gp_pipeline *p, const gp_layout_extra *from) {
   return GP_OK;
 }
 
-/* What lies there may still be read: by the backward half of a pass, without preparing it again. */
+/* Enlarge the memory for packed weights. Its contents move along, because the backward half of a
+ * pass may still read them without packing them again. */
 static gp_status grow_packed(gp_pipeline *p, int32_t stage, size_t bytes) {
   gp_arena *a = &p->arenas[stage];
   const gp_lane *lane = gp_stage_lane(p, stage, 0);
@@ -217,7 +223,8 @@ static gp_status grow_packed(gp_pipeline *p, int32_t stage, size_t bytes) {
   return GP_OK;
 }
 
-/* All values of a stage, once and for ever: half as many bytes. */
+/* Allocate the halves of all values of a stage, half as many bytes. They stay for the life of the
+ * pipeline. */
 static gp_status make_halves(gp_pipeline *p, int32_t stage, const gp_layout_stage *wanted) {
   gp_arena *a = &p->arenas[stage];
   GP_TRY(gp_pipeline_take(p, gp_stage_lane(p, stage, 0), wanted->halves, (void **)&a->halves));

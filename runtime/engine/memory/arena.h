@@ -6,8 +6,8 @@
 
 gp_status gp_arenas_new(gp_pipeline *pipeline);
 void gp_arenas_free(gp_pipeline *pipeline);
-/* Make memory for what plans have asked for since: extra accumulators, packed weights, halves. On
- * failure what was there stays. *moved: some of it lies elsewhere now. */
+/* Allocate what plans have asked for since: extra accumulators, packed weights, halves. On failure
+ * the old memory stays. *moved: extra accumulators lie elsewhere now. */
 gp_status gp_arenas_grow(gp_pipeline *pipeline, bool *moved);
 
 #endif

@@ -1,7 +1,7 @@
 /* engine/memory/block.c - see block.h.
  *
- * A block is a tensor of bytes: the account of memory, the reference count and the release of
- * tensors serve for it, and a view of a parameter is a tensor whose release gives a reference back.
+ * A block is a tensor of bytes, so it is counted, retained and released like other tensors. A view
+ * of a parameter is a tensor whose release gives back a reference to the block.
  */
 #include "engine/memory/block.h"
 
@@ -27,13 +27,13 @@ gp_status gp_block_new_by(const gp_lane_memory *kind, size_t bytes, gp_tensor **
   return status;
 }
 
-/* What a view does when its last reference goes. */
+/* Release a view: give back its reference to the block. */
 static void let_go(void *block) { gp_tensor_free(block); }
 
-/* A parameter without elements may lie in a block that is none. */
 gp_status gp_block_view(gp_tensor *block, size_t offset, const gp_param *param,
                         gp_tensor **tensor) {
   const gp_meta *meta = gp_param_meta(param);
+  /* there is no block if no parameter of the stage has elements */
   char *at = block ? (char *)gp_tensor_data(block) + offset : NULL;
   if (block) gp_tensor_retain(block);
   gp_extent memory = {.data = at,

@@ -12,13 +12,13 @@
 #include "gpipe/param.h"
 #include "gpipe/tensor.h"
 
-/* Bytes of zeros in the space (NULL: on the host), counted like a tensor; NULL for none. Errors:
- * GP_ENOMEM. */
+/* Allocate zeroed bytes in a memory space (NULL: the host's), counted like a tensor. With 0 bytes
+ * *block is left as it is. Errors: GP_ENOMEM. */
 gp_status gp_block_new(gp_space *space, size_t bytes, gp_tensor **block);
-/* The same on the host, where lanes of a kind with host_alloc fetch it without holding anybody
- * up. */
+/* The same by host_alloc of a kind of lane, so that such lanes copy from the block without
+ * blocking. */
 gp_status gp_block_new_by(const gp_lane_memory *kind, size_t bytes, gp_tensor **block);
-/* A tensor like param at an offset of the block, which it keeps alive. */
+/* Make a tensor like param at an offset of the block; it keeps the block alive. */
 gp_status gp_block_view(gp_tensor *block, size_t offset, const gp_param *param, gp_tensor **tensor);
 
 #endif

@@ -7,7 +7,7 @@
 #include "base/tensor.h"
 #include "engine/state/pipeline.h"
 
-/* Grows with every write of the script to a value of the stage. */
+/* Count the script's writes to values of the stage. */
 static uint64_t count_writes(const gp_pipeline *p, int32_t stage) {
   uint64_t writes = 0;
   for (int32_t i = 0; i < p->param_count; i++)
@@ -15,8 +15,8 @@ static uint64_t count_writes(const gp_pipeline *p, int32_t stage) {
   return writes;
 }
 
-/* Arenas begin and end between elements of f32; what else lies there is rounded to something that
- * nobody reads. */
+/* Round all values as if they were f32: an arena holds a whole number of such elements. Values of
+ * other dtypes become halves that no kernel reads. */
 static gp_status round_all(const gp_lane *lane, gp_arena *a) {
   gp_shape all = {.rank = 1, .dim = {(int64_t)(a->value_bytes / sizeof(float))}};
   gp_attrs attrs = {.cast = {.dtype = a->half}};

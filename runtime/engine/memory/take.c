@@ -5,13 +5,14 @@
 
 #include "engine/worker/worker.h"
 
-/* One lane that copies from the host decides for all that work there: any of them may be the other
- * end of such a copy. */
+/* One lane that copies from host memory decides for all lanes that work there, because each of them
+ * may be the other end of such a copy. */
 bool gp_pipeline_pins(const gp_pipeline *p, const gp_lane *lane) {
   return p->pinning && !lane->space;
 }
 
-/* Devices are told apart by their lanes: two of them may work on one memory. */
+/* Count bytes for the lane's device. The lane tells which device it is, because two of them may
+ * work in one memory space. */
 static void count(const gp_pipeline *p, const gp_lane *lane, size_t bytes, bool more) {
   for (int32_t d = 0; d < p->device_count; d++)
     if (&p->workers[d].lane == lane) gp_worker_count(&p->workers[d], bytes, more);

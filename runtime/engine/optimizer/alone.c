@@ -1,12 +1,13 @@
-/* engine/optimizer/alone.c - the update of parameters that no pipeline owns, by the script's own
- * thread: their gradients came from backward() of what was computed at once.
+/* engine/optimizer/alone.c - updates and clips parameters that no pipeline owns, on the script's
+ * thread. Their gradients came from backward() of values that were computed eagerly.
  */
 #include "base/tensor.h"
 #include "engine/optimizer/optimizer.h"
 #include "graph/param.h"
 #include "optim/optim.h"
 
-/* Those that went into no loss have none. */
+/* Look up the value and gradient of a parameter; false if it has no gradient, because it went into
+ * no loss. */
 static bool find_gradient(gp_param *param, gp_tensor **value, gp_tensor **grad) {
   gp_param_grad(param, grad);
   if (!*grad) return false;
@@ -25,7 +26,7 @@ static gp_optim_slice slice_of(const gp_optimizer *o, const gp_optimizer_member 
   return slice;
 }
 
-/* One parameter: looked at, or updated. */
+/* Check the gradient of one parameter (finite not NULL), or update the parameter. */
 static gp_status visit(const gp_optimizer *o, const gp_optimizer_member *m,
                        const gp_optim_hyper *hyper, bool *finite) {
   gp_tensor *value, *grad;

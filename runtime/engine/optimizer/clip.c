@@ -1,10 +1,10 @@
 /* engine/optimizer/clip.c - gradients clipped by their norm between steps, for a script that makes
  * the updates itself.
  *
- * Each device's own team or queue looks at what lies with it, all devices at once. The sums of
- * squares are one for each parameter and are added in the order in which the script gave the
- * parameters: the same bits for every cut and any number of threads. Parameters of several models
- * may be clipped together, and such as no pipeline owns.
+ * Each device's own team or queue reads the gradients that lie with it, all devices at once. There
+ * is one sum of squares for each parameter, and they are added in the order in which the script
+ * gave the parameters: the same bits for every cut and any number of threads. Parameters of several
+ * models may be clipped together, also with some that no pipeline owns.
  */
 #include <math.h>
 
@@ -16,8 +16,8 @@
 
 /* ---- one pipeline -------------------------------------------------------------------------- */
 
-/* Where all gradients of a stage are meant, as almost always, its own list serves, and nothing is
- * allocated. */
+/* List the chosen gradients of a stage. Almost always these are all of them: then the stage's own
+ * list serves, and nothing is allocated. */
 static gp_status list_stage(gp_pipeline *p, int32_t stage) {
   gp_arena *a = &p->arenas[stage];
   bool *among = p->chosen + p->param_count;
@@ -49,8 +49,8 @@ static gp_status make_lists(gp_pipeline *p, gp_param *const *params, int count) 
   return GP_OK;
 }
 
-/* A device's share: the stages that it holds, or holds first. factor NULL: the squares are asked
- * for. */
+/* Scale the gradients of the stages whose first copy the device holds; factor NULL: add up their
+ * squares. */
 static gp_status clip_device(gp_worker *worker, void *factor) {
   const gp_pipeline *p = worker->pipeline;
   for (int32_t s = 0; s < p->stage_count; s++) {
@@ -61,12 +61,13 @@ static gp_status clip_device(gp_worker *worker, void *factor) {
   return gp_lane_sync(&worker->lane);
 }
 
-/* In its stage's list it stands behind those of the chosen ones before it. */
+/* Return the sum of squares of one parameter. */
 static double sum_of(const gp_pipeline *p, const gp_param *param) {
   int32_t own = gp_layout_find(&p->layout, param), stage = p->param_stage[own], place = 0;
   const gp_arena *a = &p->arenas[stage];
   if (p->grad_place[own] < 0) return 0;
   if (!has_own_list(a)) return a->clipped.sums[p->grad_place[own]];
+  /* a list of some gradients holds the chosen ones only */
   for (int32_t i = 0; i < own; i++)
     place += p->param_stage[i] == stage && p->grad_place[i] >= 0 && p->chosen[i];
   return a->clipped.sums[place];
@@ -74,7 +75,7 @@ static double sum_of(const gp_pipeline *p, const gp_param *param) {
 
 /* ---- all of them --------------------------------------------------------------------------- */
 
-/* What is done with each pipeline that owns some of the parameters. */
+/* One call, and a step of it for each pipeline that owns some of the parameters. */
 typedef struct clip {
   gp_param *const *params;
   int count;
@@ -82,9 +83,8 @@ typedef struct clip {
 } clip;
 typedef gp_status (*clip_step)(gp_pipeline *p, clip *c);
 
-/* A stream is drained first: its workers have a job already. */
 static gp_status find_squares(gp_pipeline *p, clip *c) {
-  GP_TRY(gp_pipeline_drain(p));
+  GP_TRY(gp_pipeline_drain(p)); /* in a stream, the workers have a job already */
   GP_TRY(make_lists(p, c->params, c->count));
   return gp_workers_run(p, clip_device, NULL);
 }
@@ -102,7 +102,7 @@ static gp_pipeline *owner_of(const clip *c, int k) {
   return (gp_pipeline *)gp_param_owner(c->params[k]);
 }
 
-/* Each pipeline once: with its first parameter. */
+/* Do a step for each owning pipeline, once: at its first parameter. */
 static gp_status for_owners(clip *c, clip_step step) {
   for (int k = 0; k < c->count; k++) {
     gp_pipeline *p = owner_of(c, k);

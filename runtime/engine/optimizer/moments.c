@@ -1,6 +1,8 @@
-/* engine/optimizer/moments.c - see optimizer.h: moments lie with the values they belong to, as
- * padded as the arenas and in their order, so that what is merged there can be updated in one pass
- * here.
+/* engine/optimizer/moments.c - the moments of an optimizer: see optimizer.h.
+ *
+ * Moments lie in the memory space of their values, in the order of the arenas and with the same
+ * padding. So parameters that are neighbours there have neighbouring moments here, and one pass
+ * updates them all.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +15,7 @@
 
 /* ---- where values lie ------------------------------------------------------------------------ */
 
-/* NULL where the value was never drawn: such a parameter has no moments to place. */
+/* Return where a value lies, and in which memory space; NULL if it could not be drawn. */
 static const void *value_at(const gp_param *param, gp_space **space) {
   gp_tensor *value = NULL;
   *space = NULL;
@@ -35,7 +37,8 @@ static gp_space *space_of(const gp_param *param) {
   return space;
 }
 
-/* The order of the arenas, so that neighbours can be merged into one pass. */
+/* Compare members by address: that is the order of the arenas, so that neighbours can be merged
+ * into one pass. */
 static int by_address(const void *a, const void *b) {
   uintptr_t x = (uintptr_t)gp_optimizer_value(((const gp_optimizer_member *)a)->param);
   uintptr_t y = (uintptr_t)gp_optimizer_value(((const gp_optimizer_member *)b)->param);
@@ -44,7 +47,7 @@ static int by_address(const void *a, const void *b) {
 
 /* ---- blocks ---------------------------------------------------------------------------------- */
 
-/* The block of a memory; made when missing. */
+/* Find the block of a memory space, or add an empty one. */
 static gp_status find_block(gp_optimizer *o, gp_space *space, int32_t *found) {
   size_t n = (size_t)o->block_count;
   for (*found = 0; *found < o->block_count; ++*found)
@@ -54,7 +57,7 @@ static gp_status find_block(gp_optimizer *o, gp_space *space, int32_t *found) {
   return GP_OK;
 }
 
-/* As padded as the arenas, and in their order. */
+/* Give each member a place in a block, in the arenas' order and with their padding. */
 static gp_status lay_out(gp_optimizer *o) {
   qsort(o->members, (size_t)o->member_count, sizeof(gp_optimizer_member), by_address);
   for (int32_t i = 0; i < o->member_count; i++) {
@@ -76,7 +79,7 @@ gp_status gp_moments_make(gp_optimizer *o) {
   return GP_OK;
 }
 
-/* Views that a script holds keep their memory. */
+/* Free blocks; views that a script holds keep the memory. */
 static void free_blocks(gp_moment_block *blocks, int32_t count) {
   for (int32_t b = 0; b < count; b++)
     for (int k = 0; k < GP_OPTIM_MOMENTS; k++) gp_tensor_free(blocks[b].moments[k]);
@@ -110,14 +113,15 @@ gp_status gp_optimizer_moment(const gp_optimizer *o, const gp_param *param, int 
 
 /* ---- moments follow the values --------------------------------------------------------------- */
 
-/* Asked before every step: values move when a pipeline is made or closed. */
+/* Are all moments in the memory space of their values? Asked before every step, because values move
+ * when a pipeline is made or closed. */
 static bool are_in_space(const gp_optimizer *o) {
   for (int32_t i = 0; i < o->member_count; i++)
     if (o->blocks[o->members[i].block].space != space_of(o->members[i].param)) return false;
   return true;
 }
 
-/* From where they were, of the same parameter. */
+/* Copy the moments of each parameter from where they were. */
 static gp_status bring_moments(const gp_optimizer *old, const gp_optimizer *o) {
   for (int32_t i = 0; i < old->member_count; i++)
     for (int k = 0; k < o->moments; k++) {
@@ -142,7 +146,7 @@ gp_status gp_moments_follow(gp_optimizer *o) {
   o->block_count = 0;
   gp_status status = gp_moments_make(o);
   if (!status) status = bring_moments(&old, o);
-  if (status) { /* as it was */
+  if (status) { /* leave the optimizer as it was */
     free_blocks(o->blocks, o->block_count);
     memcpy(o->members, old.members, bytes);
     o->blocks = old.blocks;

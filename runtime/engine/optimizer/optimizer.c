@@ -18,14 +18,14 @@ typedef struct update {
   const gp_optimizer *optimizer;
   const gp_optim_hyper *hyper; /* per group */
   int64_t step;
-  bool looks;      /* at the gradients before: all devices of a pipeline make it together */
+  bool looks;      /* check gradients first: all devices of a pipeline update, or none does */
   atomic_bool bad; /* they are not finite, or a device failed to look */
   _Atomic uint32_t arrived; /* devices that have looked */
 } update;
 
 /* ---- making one ---------------------------------------------------------------------------- */
 
-/* Members of all groups in one list, and the layout of their moments: as padded as the arenas. */
+/* Put the members of all groups into one list. */
 static gp_status collect(gp_optimizer *o, const gp_optim_group *groups, int group_count) {
   size_t count = 0;
   for (int g = 0; g < group_count; g++) count += (size_t)groups[g].count;
@@ -55,7 +55,7 @@ gp_status gp_optimizer_new(int moments, const gp_optim_group *groups, int group_
   return GP_OK;
 }
 
-/* Counted: a script may drop an optimizer that a pipeline still uses. */
+/* References are counted: a script may drop an optimizer that a pipeline still uses. */
 gp_optimizer *gp_optimizer_retain(gp_optimizer *o) {
   if (o) o->users++;
   return o;
@@ -91,26 +91,27 @@ static gp_optim_slice slice_of(const gp_optimizer *o, const gp_optimizer_member 
   return slice;
 }
 
-/* Where the next parameter of an arena begins. */
+/* The address at which the next parameter of an arena begins. */
 static const char *after(const void *start, const gp_optim_slice *slice) {
   size_t bytes = (size_t)slice->n * gp_dtype_size(slice->dtype);
   return (const char *)start +
          (bytes + GP_MOMENT_ALIGNMENT - 1) / GP_MOMENT_ALIGNMENT * GP_MOMENT_ALIGNMENT;
 }
 
-/* Does y begin behind x in this memory? Kinds without it have neither. */
+/* Does y lie right after x? Both are NULL if this memory (a moment) is not kept. */
 static bool follows(const void *x, const void *y, const gp_optim_slice *slice) {
   return x && y ? after(x, slice) == y : x == y;
 }
 
-/* Append b to a when it follows a everywhere (halves do where values do); the padding in between is
- * zero and stays zero.
- * Moments lie in the order in which values lay when they were made, so they are asked too: a
- * parameter that was frozen since has moments between those of its neighbours. */
+/* Append b to a if it follows a in every memory; false if it does not. The padding in between is
+ * zero and stays zero. */
 static bool merge(gp_update_pass *a, const gp_update_pass *b) {
   const gp_optim_slice *x = &a->slice, *y = &b->slice;
   if (a->group != b->group || a->stage != b->stage || x->dtype != y->dtype) return false;
+  /* halves follow each other if values do */
   if (!follows(x->value, y->value, x) || !follows(x->grad, y->grad, x)) return false;
+  /* moments may not: they keep the order that values had when they were made, so a parameter that
+   * was frozen since has moments between those of its neighbours */
   for (int k = 0; k < GP_OPTIM_MOMENTS; k++)
     if (!follows(x->moments[k], y->moments[k], x)) return false;
   size_t step = (size_t)((const char *)y->value - (const char *)x->value);
@@ -118,7 +119,8 @@ static bool merge(gp_update_pass *a, const gp_update_pass *b) {
   return true;
 }
 
-/* Gradients come and go with plans and freezing, so this is settled at every step; it is cheap. */
+/* Merge the parameters that have gradients into passes. Gradients come and go with plans and
+ * freezing, so this is done before every step; it is cheap. */
 static void make_passes(gp_optimizer *o) {
   o->pass_count = 0;
   for (int32_t i = 0; i < o->member_count; i++) {
@@ -148,7 +150,7 @@ static gp_status update_slices(const gp_lane *lane, const update *u, int32_t gro
   return lane->sums->update(lane, &all);
 }
 
-/* The passes of a stage that have one group's hyper-parameters, several in a launch. */
+/* Run the passes of a stage that have one group's hyper-parameters, several in a launch. */
 static gp_status update_group(const gp_lane *lane, const update *u, int32_t stage, int32_t group) {
   enum { MOST = 32 };
   gp_optim_slice slices[MOST];
@@ -164,26 +166,25 @@ static gp_status update_group(const gp_lane *lane, const update *u, int32_t stag
   return count ? update_slices(lane, u, group, slices, count) : GP_OK;
 }
 
-/* On a worker's own threads, or in its queue. Halves are of no values while it is under way. */
+/* Update a stage on the worker's own threads, or in its queue. */
 static gp_status update_stage(gp_worker *worker, const update *u, int32_t stage) {
   gp_arena *arena = &worker->pipeline->arenas[stage];
   bool halved = arena->halved;
-  gp_halves_spoil(arena);
+  gp_halves_spoil(arena); /* during the update the halves are stale */
   for (int32_t g = 0; g < u->optimizer->group_count; g++)
     GP_TRY(update_group(&worker->lane, u, stage, g));
   arena->halved = halved;
   return GP_OK;
 }
 
-/* Does the device hold the stage, or hold it first? */
+/* Does the device hold the first copy of the stage? */
 static bool owns(const gp_worker *worker, int32_t stage) {
   const gp_pipeline *p = worker->pipeline;
   return p->placement[stage * p->copy_count] == worker->device;
 }
 
-/* Looks at the gradients of a device's stages and waits until every device has. What has no norm to
- * wait for (an optimizer of some of the parameters) is looked at too: it belongs to the same
- * step. */
+/* Check the gradients of a device's stages, and wait until every device has done so. All gradients
+ * are checked, even if the optimizer has only some of the parameters: they belong to one step. */
 static gp_status look(gp_worker *worker, update *u) {
   gp_pipeline *p = worker->pipeline;
   gp_status status = GP_OK;
@@ -200,7 +201,7 @@ static gp_status look(gp_worker *worker, update *u) {
   return status;
 }
 
-/* On the worker of each device: either all of them update their stages, or none does. */
+/* Runs on the worker of each device: either all of them update their stages, or none does. */
 static gp_status update_device(gp_worker *worker, void *context) {
   const gp_pipeline *p = worker->pipeline;
   update *u = context;
@@ -211,8 +212,8 @@ static gp_status update_device(gp_worker *worker, void *context) {
   return gp_lane_sync(&worker->lane);
 }
 
-/* The one live pipeline that owns every parameter, whose workers do the updates; NULL: none owns
- * any of them. */
+/* Find the one live pipeline that owns every parameter; its workers do the updates. NULL: no
+ * pipeline owns any of them. */
 static gp_status find_owner(const gp_optimizer *o, gp_pipeline **owner) {
   *owner = o->member_count ? (gp_pipeline *)gp_param_owner(o->members[0].param) : NULL;
   for (int32_t i = 0; i < o->member_count; i++) {
@@ -225,8 +226,8 @@ static gp_status find_owner(const gp_optimizer *o, gp_pipeline **owner) {
   return GP_OK;
 }
 
-/* Every group before any parameter changes: an update of no elements checks its
- * hyper-parameters. */
+/* Check the hyper-parameters of every group before any parameter changes: an update of no elements
+ * checks them. */
 static gp_status check_hyper(const gp_optimizer *o, const gp_optim_hyper *hyper) {
   const gp_optim_slice empty = {.dtype = GP_F32};
   for (int32_t g = 0; g < o->group_count; g++) {
@@ -251,10 +252,11 @@ gp_status gp_optimizer_step(gp_optimizer *o, const gp_optim_hyper *hyper, bool *
     return gp_fail(GP_ESTATE,
                    "optimizer: the update is an action of the pipeline's schedule (pipe:use): "
                    "pipe:step() has made it already");
-  if (p->overflow) return GP_OK; /* skipped: see engine/update/scaling.h */
+  if (p->overflow) return GP_OK; /* skipped, as the step has reported: engine/update/scaling.h */
   GP_TRY(gp_optimizer_begin(o));
-  u.looks = p->check != GP_FINITE_IGNORE && p->scaling.scale == 0; /* the step looked */
-  atomic_store(&p->watch.given_up, 0); /* of an earlier run: here everybody waits */
+  u.looks =
+      p->check != GP_FINITE_IGNORE && p->scaling.scale == 0; /* or the step has checked them */
+  atomic_store(&p->watch.given_up, 0); /* an earlier run may have set it; here workers wait */
   GP_TRY(gp_workers_run(p, update_device, &u));
   *skipped = atomic_load(&u.bad);
   if (u.looks) GP_TRY(gp_skips_count(p, !*skipped));

@@ -2,8 +2,9 @@
  *
  *   optimizer.c   its life, and updates of stages
  *   alone.c       updates and clipping of parameters that no pipeline owns
- *   moments.c     memory beside the values, laid out like them, that follows them from device to
- *   device */
+ *   moments.c     memory beside the values, laid out like them, which follows them to other devices
+ *   clip.c        clipping between steps, by the script
+ *   skips.h       updates that are skipped, because gradients are not finite */
 #ifndef GP_ENGINE_OPTIMIZER_H
 #define GP_ENGINE_OPTIMIZER_H
 
@@ -18,14 +19,14 @@ typedef struct gp_optimizer_member {
   size_t offset; /* bytes in the moments of its block */
 } gp_optimizer_member;
 
-/* Moments of the members whose values lie in the same memory. */
+/* Moments of the members whose values lie in the same memory space. */
 typedef struct gp_moment_block {
   gp_space *space; /* NULL: the host's */
   size_t bytes;
   gp_tensor *moments[GP_OPTIM_MOMENTS]; /* laid out like the members; NULL where none is kept */
 } gp_moment_block;
 
-/* One fused pass over neighbours of a stage. */
+/* One fused pass over parameters that lie next to each other in a stage's arena. */
 typedef struct gp_update_pass {
   gp_optim_slice slice;
   int32_t group, stage;
@@ -41,43 +42,45 @@ struct gp_optimizer {
   gp_update_pass *passes; /* room for one per member; made anew for every step */
   int32_t pass_count;
   int64_t steps;
-  int32_t
-      users; /* the script, and a pipeline that makes the updates; both on the script's thread */
+  int32_t users; /* references: of the script and of a pipeline, both on the script's thread */
 };
 
 enum { GP_MOMENT_ALIGNMENT = 64 }; /* bytes: that of the arenas */
 
-/* Where the value lies now; a pipeline may have moved it since the last look. */
+/* Return where the value lies now; a pipeline may have moved it since the last call. */
 const void *gp_optimizer_value(const gp_param *param);
-/* Moments for all members, zero. They are there from the start: a state may be loaded before the
- * first step. */
+/* Allocate zeroed moments for all members. They exist from the start, because a state may be loaded
+ * before the first step. */
 gp_status gp_moments_make(gp_optimizer *optimizer);
 void gp_moments_free(gp_optimizer *optimizer);
-/* Take the moments to where the values are: a pipeline that was made after the optimizer may have
- * moved those. */
+/* Move the moments to where the values are: a pipeline that was made after the optimizer may have
+ * moved the values. */
 gp_status gp_moments_follow(gp_optimizer *optimizer);
-/* Write where a member's moments lie: NULL for those that are not kept. */
+/* Set slice->moments to the addresses of a member's moments; NULL for those that are not kept. */
 void gp_moments_point(const gp_optimizer *optimizer, const gp_optimizer_member *member,
                       gp_optim_slice *slice);
 
-/* As gp_optimizer_step, where no pipeline owns any of the parameters. Errors: GP_ESTATE where none
+/* Do what gp_optimizer_step does, for parameters that no pipeline owns. Errors: GP_ESTATE if none
  * has a gradient. */
 gp_status gp_optimizer_step_alone(gp_optimizer *optimizer, const gp_optim_hyper *hyper,
                                   bool *skipped);
-/* Of the gradient of a parameter that no pipeline owns: its sum of squares; itself, scaled. */
+/* Add up the squares of the gradient of a parameter that no pipeline owns; scale the gradient. */
 double gp_alone_squares(const gp_param *param);
 void gp_alone_scale(const gp_param *param, double factor);
 
+/* Prepare the updates of a step: move the moments, and merge neighbours into passes. */
 gp_status gp_optimizer_begin(gp_optimizer *optimizer);
-/* A pipeline holds it until its workers are done, and for ever where one of them is lost. */
+/* Add a reference: a pipeline holds one until its workers are done, and for ever if it loses one of
+ * them. */
 gp_optimizer *gp_optimizer_retain(gp_optimizer *optimizer);
 int32_t gp_optimizer_groups(const gp_optimizer *optimizer);
 /* Update a stage on its device; hyper: per group. */
 gp_status gp_optimizer_update(gp_optimizer *optimizer, gp_worker *worker, int32_t stage,
                               const gp_optim_hyper *hyper, int64_t step);
-/* The places of its parameters among the pipeline's, in the order given; returns how many. */
+/* Write the places of its parameters among the pipeline's, in the order given; returns how many. */
 int32_t gp_optimizer_list(const gp_optimizer *optimizer, const gp_pipeline *pipeline,
                           int32_t *params);
+/* Does the pipeline own all of its parameters? */
 bool gp_optimizer_uses(const gp_optimizer *optimizer, const gp_pipeline *pipeline);
 
 #endif

@@ -1,10 +1,10 @@
-/* engine/profile/ceilings.c - what a device reaches at best: copies of its memory, and one large
- * product of matrices.
+/* engine/profile/ceilings.c - measures what a device reaches at best: in copies within its memory,
+ * and in one large product of matrices.
  *
- * By the lane's own functions and on its own worker, so that a part of a GPU, or four threads of
- * eight, is compared with itself. The best of a few turns counts: whatever disturbs makes it
- * slower. Sizes grow until a turn takes long enough to be timed, so that a slow device, such as one
- * that is only played, is not kept busy for minutes. */
+ * The lane's own functions do the work, on the lane's own worker, so that a part of a GPU, or four
+ * threads of eight, is compared with itself. The best of a few turns counts, because disturbances
+ * only make a turn slower. Sizes grow until a turn takes long enough to be timed, so that a slow
+ * device, such as a simulated one, is not kept busy for minutes. */
 #include <string.h>
 
 #include "base/memory.h"
@@ -22,8 +22,8 @@ enum {
   PIECE = 1 << 20, /* bytes that a thread copies at a time */
 };
 
-/* From a first size on, until a turn takes so many seconds or the size is the last: a block of a
- * copy ends up several times the cache. */
+/* The sizes to measure: from the first one on, until a turn takes `enough` seconds or the size is
+ * the last. A block of a copy ends up several times as large as the cache. */
 typedef struct growth {
   int64_t first, last, factor;
   double enough;
@@ -100,7 +100,7 @@ static gp_status time_queue(const gp_lane *lane, const ceiling *c, gp_lane_event
 
 /* ---- all turns ----------------------------------------------------------------------------- */
 
-/* The first one warms up. */
+/* Time all turns after a first one that warms up. */
 static gp_status time_all(const gp_lane *lane, ceiling *c, gp_lane_event *events[2]) {
   for (int i = 0; i <= TURNS; i++) {
     double seconds;
@@ -125,7 +125,7 @@ static gp_status measure(gp_worker *worker, void *context) {
 
 /* ---- memory -------------------------------------------------------------------------------- */
 
-/* A thread's scratch, or what the queue asks for. */
+/* Ask how much scratch the product needs: for all threads, or for the queue. */
 static gp_status scratch_of(const gp_worker *worker, ceiling *c, size_t *bytes) {
   const gp_lane *lane = &worker->lane;
   const gp_op_def *def = gp_op_get(GP_OP_matmul);
@@ -159,7 +159,7 @@ static void make_numbers(uint16_t *numbers, size_t count) {
   }
 }
 
-/* PIECE bytes of numbers again and again. */
+/* Fill both source blocks with the same PIECE bytes of numbers, again and again. */
 static gp_status fill_blocks(const gp_lane *lane, const ceiling *c) {
   uint16_t *numbers;
   gp_status status = GP_OK;
@@ -192,7 +192,7 @@ static void give(const gp_worker *worker, ceiling *c, size_t scratch) {
   c->scratch = NULL;
 }
 
-/* Whether the device has room for it beside what it holds. */
+/* Does the device have room for the blocks beside what it holds? */
 static gp_status fits(const gp_worker *worker, const ceiling *c, size_t scratch, bool *fit) {
   size_t left;
   GP_TRY(worker->lane.memory->free_bytes(&worker->lane, &left));

@@ -1,7 +1,8 @@
 /* engine/profile/profile.c - the profile of a pipeline: all of its devices, and what an instruction
  * is called and costs.
  *
- * What is told is settled when an instruction is recorded: its plan may be gone when it is read. */
+ * A record gets all its texts and numbers when the instruction is recorded: the plan may be gone
+ * when the script reads the profile. */
 #include "engine/bind/bind.h"
 #include "engine/profile/recorder.h"
 #include "engine/state/pipeline.h"
@@ -21,7 +22,8 @@ const char *gp_profile_phase_name(gp_profile_phase phase) {
 
 /* ---- instructions -------------------------------------------------------------------------- */
 
-/* Nodes of the forward pass that a backward action runs are made once more. */
+/* The phase that an instruction counts for. A forward node that a backward action runs is a
+ * recomputation. */
 static gp_profile_phase phase_of(const gp_task *task, const gp_node *node) {
   switch (task->op) {
   case GP_ACT_F: return GP_PROFILE_FORWARD;
@@ -32,7 +34,7 @@ static gp_profile_phase phase_of(const gp_task *task, const gp_node *node) {
   }
 }
 
-/* The event that the worker has open is that of the task. */
+/* The action of the task that the worker runs: its open event knows the micro-batch. */
 static gp_action action_of(const gp_worker *w, const gp_task *task) {
   const gp_event *now = &w->events[w->event_count % w->event_room];
   return gp_task_action(w->pipeline->run.plan, task, now->micro);
@@ -74,8 +76,8 @@ bool gp_pipeline_ran_warm(const gp_pipeline *p) {
   return binding && !p->profiling.timed && !gp_plan_streams(p->last_plan) && binding->runs >= WARM;
 }
 
-/* While workers are at a stream their lanes keep the table that they call by. */
 void gp_pipeline_profile_drop(gp_pipeline *p) {
+  /* in a stream, workers still call their lanes by the recorders' tables */
   if (p->profiling.open) (void)gp_pipeline_drain(p);
   if (p->watch.lost) return;
   for (int32_t d = 0; p->workers && d < p->device_count; d++) gp_recorder_free(&p->workers[d]);
@@ -95,9 +97,9 @@ gp_status gp_pipeline_profile_begin(gp_pipeline *p, bool eager) {
   return GP_OK;
 }
 
-/* A worker that never came back may still call by the table that it found. */
 gp_status gp_pipeline_profile_end(gp_pipeline *p, gp_profile_info *info) {
   gp_status status = GP_OK;
+  /* a lost worker may still call its lane by the recorder's tables */
   if (!p->profiling.open || p->closed || p->watch.lost)
     return gp_fail(GP_ESTATE, "profile: none is under way");
   GP_TRY(gp_pipeline_drain(p));

@@ -1,9 +1,9 @@
 /* engine/profile/recorder.c - records, the events around them, their times.
  *
- * Work of threads is over when a call returns, so that a clock says how long it took. Of a queue
- * the device's own clock is asked, by a timed event before and one behind: in the stream where the
- * work is, and, where that is captured, in the graph. What two events cost with nothing between
- * them is measured first and taken off. */
+ * The work of threads is over when a call returns, so the host's clock says how long it took. For a
+ * queue the device's own clock says it, by a timed event before the work and one after it, in the
+ * stream of the work or, if that is captured, in the graph. The time between two events with
+ * nothing between them is measured first and subtracted. */
 #include "engine/profile/recorder.h"
 
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "base/memory.h"
 #include "base/thread.h"
 
-enum { PAIRS = 15 }; /* of events that tell what two cost */
+enum { PAIRS = 15 }; /* pairs of events that measure their own cost */
 
 static const gp_lane *lane_of(const gp_recorder *r) { return &r->plain; }
 
@@ -70,7 +70,8 @@ static int ascending(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* The median of a few, on an idle stream. */
+/* Measure the time between two events with nothing between them, on an idle stream: the median of a
+ * few. */
 static gp_status calibrate(gp_recorder *r) {
   double seconds[PAIRS];
   if (r->plain.facts->at_once) return GP_OK;
@@ -94,7 +95,8 @@ static gp_status time_of(const gp_recorder *r, size_t i, double *seconds) {
   return GP_OK;
 }
 
-/* Those that failed half-way go: their events may never have happened. */
+/* Look up the times of all records. Drops those of work that failed, because their events may never
+ * have happened. */
 static gp_status settle(gp_recorder *r) {
   size_t kept = 0;
   for (int stream = 0; stream < GP_STREAMS; stream++)
@@ -111,7 +113,7 @@ static gp_status settle(gp_recorder *r) {
 
 /* ---- life ---------------------------------------------------------------------------------- */
 
-/* The worker rests: it reads the table when the next job begins. */
+/* Call this while the worker rests: it reads the lane's tables when its next job begins. */
 gp_status gp_recorder_new(gp_worker *worker, bool eager) {
   gp_recorder *r;
   GP_TRY(gp_alloc(sizeof *r, (void **)&r));

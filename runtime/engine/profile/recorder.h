@@ -1,13 +1,13 @@
-/* engine/profile/recorder.h - the times of what one worker's lane is asked to do.
+/* engine/profile/recorder.h - records how long each call of one worker's lane takes.
  *
  *   recorder.c   records, the events around them, their times
  *   works.c      a lane's tables with a record around every call that does work
  *   profile.c    all devices of a pipeline; what an instruction is called and costs
  *   ceilings.c   what a device reaches at best
  *
- * A recorder takes the place of the lane's tables of functions: a pipeline that is not profiled
- * calls what it always calls, and the engine need not know of it, but for one branch in execute.c
- * where threads would run several instructions at once. */
+ * A recorder replaces the lane's tables of functions. So a pipeline that is not profiled calls the
+ * same functions as ever, and the engine need not know of profiles, except for one branch in
+ * execute.c, where threads would otherwise run several instructions at once. */
 #ifndef GP_ENGINE_RECORDER_H
 #define GP_ENGINE_RECORDER_H
 
@@ -17,7 +17,7 @@
 typedef struct gp_record {
   gp_profile_entry entry; /* seconds: set when the profile ends */
   gp_stream stream;
-  int64_t begin, end; /* of threads, in nanoseconds of CLOCK_MONOTONIC; end 0: it failed */
+  int64_t begin, end; /* of the call, in nanoseconds of CLOCK_MONOTONIC; end 0: it failed */
 } gp_record;
 
 struct gp_recorder {
@@ -32,9 +32,9 @@ struct gp_recorder {
   size_t count, room;
   gp_lane_event **marks; /* of a queue: two for each record */
   size_t mark_count, mark_room;
-  gp_lane_graph **graphs; /* of jobs that ran as graphs: until those are over */
+  gp_lane_graph **graphs; /* of captured jobs: kept until these are over */
   size_t graph_count, graph_room;
-  size_t job_first; /* of the job that is enqueued: its first record */
+  size_t job_first; /* first record of the job that is being enqueued */
   double overhead;  /* seconds between two events with nothing between them */
 };
 
@@ -44,22 +44,22 @@ gp_status gp_recorder_new(gp_worker *worker, bool eager);
  * first: what fails afterwards leaves an empty list. */
 gp_status gp_recorder_close(gp_recorder *recorder);
 void gp_recorder_free(gp_worker *worker); /* closes; idempotent */
-/* Around one piece of work. What fails in between leaves a record without an end. */
+/* Call these around one piece of work. If the work fails, its record has no end. */
 gp_status gp_record_begin(gp_recorder *recorder, const gp_record *record);
 gp_status gp_record_end(gp_recorder *recorder);
-/* Let no record be lost for want of memory while a queue is captured. */
+/* Make room for so many more records, so that none is lost for want of memory during a capture. */
 gp_status gp_recorder_reserve(gp_recorder *recorder, size_t records);
 /* Keep a graph until the profile ends. Ownership: taken, also where this fails. */
 gp_status gp_recorder_keep(gp_recorder *recorder, gp_lane_graph *graph);
 
 /* works.c */
-/* Make the recorder's tables from the plain ones, and let the lane have them. */
+/* Make the recorder's tables from the plain ones, and give them to the lane. */
 void gp_recorder_wrap(gp_recorder *recorder);
 
 /* profile.c */
-/* What is recorded of an instruction that the worker runs now. */
+/* Make the record of an instruction that the worker runs now. */
 gp_record gp_record_of_instr(const gp_worker *worker, const gp_task *task, const gp_instr *instr);
-/* A run begins: count it. */
+/* Count a run that begins. */
 void gp_profile_note_run(gp_pipeline *pipeline);
 
 #endif

@@ -1,7 +1,7 @@
 /* engine/profile/works.c - a lane's tables with a record around every call that does work.
  *
- * What asks, waits or makes something is the lane's own function. Each function here says what the
- * call is and what it moves, and hands it on. */
+ * Calls that ask, wait or allocate stay the lane's own functions. Each function here writes into a
+ * record what the call does and how many bytes it moves, and calls the lane's own function. */
 #include <stdio.h>
 
 #include "base/tensor.h"
@@ -18,7 +18,7 @@ static gp_record work(gp_profile_phase phase, const char *op, double bytes) {
   return (gp_record){.entry = {.phase = phase, .op = op, .bytes = bytes, .dtype = GP_U8}};
 }
 
-/* Ends the record of a call that went well. */
+/* End the record of a call that went well; returns the call's status. */
 static gp_status end(const gp_lane *lane, gp_status status) {
   return status ? status : gp_record_end(of(lane));
 }
@@ -74,7 +74,8 @@ static gp_status check_finite(const gp_lane *lane, const gp_arg *value, gp_lane_
 
 /* ---- updates ------------------------------------------------------------------------------- */
 
-/* Elements of all tensors, and their bytes. */
+/* The record of a sweep over all tensors. flop: per element; times: how often it reads or writes
+ * each. */
 static gp_record sweep(const char *op, const gp_lane_sweep *s, int flop, int times) {
   gp_record r = work(GP_PROFILE_UPDATE, op, 0);
   for (int i = 0; i < s->count; i++) {
@@ -98,7 +99,7 @@ static gp_status scale(const gp_lane *lane, const gp_lane_sweep *s) {
   return end(lane, of(lane)->plain.sums->scale(lane, s));
 }
 
-/* Operations on one element: those of the rule as torch writes it. */
+/* Count the operations on one element, as torch writes the rule. */
 static int flop_of(const gp_optim_hyper *h) {
   static const int plain[GP_OPTIM_KINDS] = {
       [GP_OPTIM_SGD] = 2,     [GP_OPTIM_ADAM] = 12,     [GP_OPTIM_ADAMW] = 12,
@@ -109,8 +110,8 @@ static int flop_of(const gp_optim_hyper *h) {
          (h->amsgrad ? 1 : 0) + (h->nesterov ? 2 : 0) + (h->centered ? 5 : 0);
 }
 
-/* The value is read and written, the gradient read, moments read and written where there are;
- * halves are written. */
+/* The record of an update. It reads and writes the value, reads the gradient, reads and writes the
+ * moments that there are, and writes halves. */
 static gp_record update_of(const gp_lane_update *u) {
   static const char *const names[GP_OPTIM_KINDS] = {
       [GP_OPTIM_SGD] = "sgd",         [GP_OPTIM_ADAM] = "adam",         [GP_OPTIM_ADAMW] = "adamw",
@@ -137,11 +138,11 @@ static gp_status update(const gp_lane *lane, const gp_lane_update *u) {
 
 /* ---- ops ----------------------------------------------------------------------------------- */
 
-/* A queue takes whole ops. What the engine launches beside the programs (memory/halves.c) has no
- * place for faults, and is no instruction. */
+/* Launch one op on a queue, which takes whole ops. */
 static gp_status launch(const gp_lane *lane, const gp_lane_call *call) {
   gp_recorder *r = of(lane);
   const gp_binding *binding = r->worker->pipeline->run.binding;
+  /* an op that is no instruction of a program (memory/halves.c) has no place for faults */
   if (!call->fault) return r->plain.work->launch(lane, call);
   gp_tag tag = gp_tag_read(binding, r->worker->device, call->tag);
   const gp_task *task = &binding->plan->tasks[tag.task];
@@ -164,11 +165,12 @@ static gp_status capture(gp_recorder *r, const gp_lane *lane, const gp_lane_job 
 }
 
 /* Enqueue a job. If it ran before, its ops and their events are captured: the device then goes from
- * one to the next without waiting for the host, as it does in a replayed step. Otherwise they are
- * enqueued op by op. Threads run what execute.c gives them. */
+ * one to the next without waiting for the host, as it does in a replayed step. Otherwise the job is
+ * enqueued op by op. */
 static gp_status run(const gp_lane *lane, const gp_lane_job *job) {
   gp_recorder *r = of(lane);
   gp_lane_graph *graph = NULL;
+  /* for threads, execute.c records the instructions itself */
   if (r->plain.facts->at_once) return r->plain.work->run(lane, job);
   GP_TRY(gp_recorder_reserve(r, (size_t)job->op_count));
   r->job_first = r->count;

@@ -1,13 +1,14 @@
-/* engine/run/arguments.c - what a run is given must be what its plan was made for.
+/* engine/run/arguments.c - checks that a run is given what its plan was made for.
  *
- * Workers read and write a script's tensors by address and row: one of another shape would be read
- * past its end. The Lua side picks the plan by the shapes; this is for whoever calls below it. */
+ * Workers read and write a script's tensors by address and row: they would read a tensor of another
+ * shape past its end. The Lua side picks the plan by the shapes; this protects callers below it. */
 #include "engine/run/arguments.h"
 
 #include "base/tensor.h"
 #include "plan/plan.h"
 
-/* `meta` is that of a larger micro-batch; the tensor has the rows of all. */
+/* Check one tensor, which has the rows of all micro-batches. meta: that of one larger
+ * micro-batch. */
 static gp_status check_tensor(const gp_plan *plan, const char *what, int number,
                               const gp_tensor *tensor, const gp_meta *meta) {
   char is[128], wanted[128];
@@ -24,7 +25,6 @@ static gp_status check_tensor(const gp_plan *plan, const char *what, int number,
                  gp_dtype_name(meta->dtype), gp_shape_print(&shape, wanted, sizeof wanted));
 }
 
-/* Inputs are the first values of a trace, so the search is short. */
 static gp_status check_inputs(const gp_plan *plan, const gp_run_args *args) {
   const gp_trace *trace = plan->shapes[0].trace;
   int left = trace->input_count + trace->target_count;
@@ -32,6 +32,7 @@ static gp_status check_inputs(const gp_plan *plan, const gp_run_args *args) {
     return gp_fail(GP_EINVAL, "run: %d inputs and %d targets, expected %d and %d",
                    args->input_count, args->target_count, (int)trace->input_count,
                    (int)trace->target_count);
+  /* inputs are the first values of a trace, so the search is short */
   for (int32_t v = 0; v < trace->graph.value_count && left > 0; v++) {
     const gp_value *value = &trace->graph.values[v];
     bool input = value->kind == GP_VALUE_INPUT;
@@ -44,7 +45,8 @@ static gp_status check_inputs(const gp_plan *plan, const gp_run_args *args) {
   return GP_OK;
 }
 
-/* As many as there are inputs, or none at all; those that have none are NULL. */
+/* Check the gradients of inputs: there are as many as inputs, NULL for an input that has none, or
+ * the list is NULL. */
 static gp_status check_input_grads(const gp_plan *plan, const gp_run_args *args) {
   const gp_shape_plan *shape = &plan->shapes[0];
   for (int k = 0; k < shape->input_grad_count; k++) {

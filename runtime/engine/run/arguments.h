@@ -1,10 +1,10 @@
-/* engine/run/arguments.h - whether what a run is given is what its plan was made for. */
+/* engine/run/arguments.h - checks that a run is given what its plan was made for. */
 #ifndef GP_ENGINE_ARGUMENTS_H
 #define GP_ENGINE_ARGUMENTS_H
 
 #include "gpipe/run.h"
 
-/* Dtypes, shapes and numbers of tensors. Errors: GP_EINVAL; GP_ESHAPE. */
+/* Check dtypes, shapes and numbers of tensors. Errors: GP_EINVAL; GP_ESHAPE. */
 gp_status gp_run_check_args(const gp_plan *plan, const gp_run_args *args);
 
 #endif

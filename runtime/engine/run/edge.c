@@ -1,9 +1,9 @@
 /* engine/run/edge.c - what a task does for its edges before and after its work.
  *
  * Capacities are sized so that acquiring never waits in a training step (plan/edge/capacity.c).
- * Between queues a link's word says that the work is enqueued; what they must wait for is the
- * link's affair. Of a run that is given up nobody asks for anything more: what is begun then would
- * be ordered behind nothing. */
+ * Between two queues a link's word says that work is enqueued; the link itself makes one queue wait
+ * for the other. After a run is given up, tasks pass through without calling a link: what a link
+ * began then would be ordered after nothing. */
 #include "base/thread.h"
 #include "engine/run/edge.h"
 #include "engine/state/pipeline.h"
@@ -11,7 +11,7 @@
 
 /* ---- before -------------------------------------------------------------------------------- */
 
-/* One use of one task. */
+/* One use of an edge by one task, to wait for. */
 typedef struct wait {
   gp_worker *worker;
   const gp_edge_use *use;
@@ -19,7 +19,7 @@ typedef struct wait {
   gp_link_turn turn;
 } wait;
 
-/* Every last use of the rounds before is released, and the links have no objection. */
+/* Is the slot free: are all last uses of the rounds before released, and do all links agree? */
 static gp_status try_acquire(const wait *w, bool *ready) {
   const gp_bound_channel *channel = w->bound->channel;
   *ready = atomic_load(&channel->words[w->turn.slot].released) >= w->turn.round * w->bound->parties;
@@ -37,10 +37,11 @@ static gp_status try_use(void *context, bool *ready) {
   return w->use->acquire ? try_acquire(w, ready) : gp_link_receive(w->bound->link, w->turn, ready);
 }
 
-/* Where the words say all, only the one that counts is looked at. */
+/* Wait until a use is ready, or the run is given up. */
 static gp_status wait_for(const wait *w, bool *ready) {
   gp_link_word *words = &w->bound->channel->words[w->turn.slot];
   if (!w->bound->plain) return gp_worker_try(w->worker, try_use, (void *)w, ready);
+  /* the words of a plain edge say everything, so the worker spins on one word only */
   if (w->use->acquire)
     *ready = gp_worker_await(w->worker, &words->released, w->turn.round * w->bound->parties);
   else
@@ -48,12 +49,13 @@ static gp_status wait_for(const wait *w, bool *ready) {
   return GP_OK;
 }
 
-/* A step edge is used by a task as it is stored: what a stream repeats finds its value there. */
+/* Does the task use the edge now? It uses a step edge only as it is stored; when a stream repeats
+ * the task, the value is there already. */
 static bool is_used(const gp_plan *plan, const gp_edge_use *use, const gp_task_run *r) {
   return use->edge < plan->edge_count || r->micro == r->task->micro;
 }
 
-/* early: only for slots, and only where a link has to be asked. */
+/* Wait for a task's uses. early: only for slots, and only if a link has to be called. */
 static gp_status await_uses(gp_worker *worker, const gp_task_run *r, bool early,
                             gp_edges_state *state) {
   const gp_run *run = &worker->pipeline->run;
@@ -88,7 +90,7 @@ gp_status gp_edges_acquire(gp_worker *worker, const gp_task_run *r, gp_edges_sta
 
 /* ---- after --------------------------------------------------------------------------------- */
 
-/* A worker that sleeps is woken; one that spins sees the word itself. */
+/* Wake the device's worker if it sleeps; one that spins sees the word itself. */
 static void ring(const gp_worker *worker, int32_t device) {
   if (device != worker->device) gp_worker_ring(&worker->pipeline->workers[device]);
 }
@@ -97,19 +99,20 @@ static void keep(gp_status status, gp_status *first) {
   if (status && !*first) *first = status;
 }
 
-/* To all readers: none is told before the links of all of them are ready. */
+/* Publish a value on all links of its edge. */
 static gp_status publish(const gp_worker *worker, const gp_bound_channel *channel, int32_t copy,
                          gp_link_turn turn) {
   const gp_bound_link *links = channel->links[copy];
   gp_status first = GP_OK;
   for (int32_t i = 0; i < channel->link_count[copy]; i++)
     keep(gp_link_publish(links[i].link, turn), &first);
+  /* after all links: a reader that saw the word earlier would wait for the round before */
   gp_link_note_published(channel->words, turn);
   for (int32_t i = 0; i < channel->link_count[copy]; i++) ring(worker, links[i].reader);
   return first;
 }
 
-/* Whichever device makes the next value of the slot. */
+/* Wake the makers of all copies: any of them may make the next value of the slot. */
 static void ring_makers(const gp_worker *worker, const gp_bound_channel *channel) {
   for (int32_t copy = 0; copy < worker->pipeline->run.plan->copy_count; copy++)
     ring(worker, channel->makers[copy]);
@@ -131,14 +134,14 @@ gp_status gp_edges_publish(gp_worker *worker, const gp_task_run *r) {
   return first;
 }
 
-/* ---- besides ------------------------------------------------------------------------------- */
+/* ---- polling ------------------------------------------------------------------------------- */
 
 static const gp_bound_device *ends_of(const gp_worker *worker) {
   const gp_binding *binding = worker->pipeline->run.binding;
   return &binding->devices[worker->device];
 }
 
-/* Devices for which nothing rings are asked again after this many nanoseconds. */
+/* Nanoseconds until a waiting worker looks again: NAP_NS if some of its links wake no worker. */
 enum { NAP_NS = 20000, WAIT_NS = 100000000 };
 
 int64_t gp_edges_idle(gp_worker *worker) {
@@ -147,7 +150,6 @@ int64_t gp_edges_idle(gp_worker *worker) {
   return device->quiet ? NAP_NS : WAIT_NS;
 }
 
-/* A link that breaks fails the run before its first task: nobody knows what it lost. */
 gp_link_left gp_edges_poll(gp_worker *worker) {
   const gp_bound_device *device = ends_of(worker);
   gp_link_left most = GP_LINK_NOTHING_LEFT;
@@ -156,6 +158,7 @@ gp_link_left gp_edges_poll(gp_worker *worker) {
     gp_link_left left = GP_LINK_NOTHING_LEFT;
     if (!link->ops->poll) continue;
     gp_status status = link->ops->poll(link, device->ends[i].end, &left);
+    /* a broken link fails the run before its first task: it does not tell what it has lost */
     if (status) gp_run_fail(&worker->pipeline->run, -1, status, gp_error_text());
     if (!status && left > most) most = left;
   }

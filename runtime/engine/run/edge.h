@@ -1,5 +1,5 @@
-/* engine/run/edge.h - what a task does for its edges before and after its work: who waits for
- * whom. */
+/* engine/run/edge.h - what a task does for its edges before and after its work: it waits for inputs
+ * and slots, and publishes and releases. */
 #ifndef GP_ENGINE_EDGE_H
 #define GP_ENGINE_EDGE_H
 
@@ -13,19 +13,19 @@ typedef enum gp_edges_state {
 
 /* Wait for what the task reads and for the slots that it writes, unless the run is given up. */
 gp_status gp_edges_await(gp_worker *worker, const gp_task_run *r, gp_edges_state *state);
-/* Wait for the slots of other devices that the task writes, before its turn: gp_edges_await then
- * finds them free. */
+/* Wait before the task's turn for the slots that it writes and other devices read, so that
+ * gp_edges_await finds them free. */
 gp_status gp_edges_acquire(gp_worker *worker, const gp_task_run *r, gp_edges_state *state);
 /* Tell the readers what the task made, and the makers what it has used for the last time. A task
- * that failed tells too, or others would wait for ever; they skip their work. */
+ * that failed or was skipped does the same, or others would wait for ever; they skip their work. */
 gp_status gp_edges_publish(gp_worker *worker, const gp_task_run *r);
-/* Move on what waits in the links of the worker's device; returns the most that one of them has
- * left. */
+/* Poll the links of the worker's device, which moves on what waits in them; returns the most that
+ * one of them still waits for. */
 gp_link_left gp_edges_poll(gp_worker *worker);
 /* The same while the worker waits (gp_worker.idle). */
 int64_t gp_edges_idle(gp_worker *worker);
-/* The run is over for this device: wait until its links have sent what they have; after a failure,
- * until what they began is over. */
+/* End the run for this device: wait until its links have sent everything; after a failure, until
+ * what they began is over. */
 gp_status gp_edges_finish(gp_worker *worker);
 
 #endif

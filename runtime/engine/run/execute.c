@@ -1,7 +1,7 @@
-/* engine/run/execute.c - run one program: cut into pieces for the device's threads, or op by op for
- * its queue.
+/* engine/run/execute.c - runs one program: cut into pieces for the device's threads, or op by op
+ * for its queue.
  *
- * Which of the two the lane decides (device/lane.h). Failures name the layer that made the op.
+ * The lane decides between the two (device/lane.h). Failures name the layer that made the op.
  */
 #include <math.h>
 #include <stdio.h>
@@ -26,25 +26,26 @@ typedef struct execution {
   gp_worker *worker;
   const gp_binding *binding;
   const gp_program *program;
-  gp_call *calls;            /* of its instructions, with their addresses */
-  const char *states;        /* of its CPU kernels; NULL */
-  const gp_group *group;     /* whose pieces run */
-  int32_t task;              /* of its device */
+  gp_call *calls;            /* its instructions with their addresses */
+  const char *states;        /* states of its CPU kernels, or NULL */
+  const gp_group *group;     /* the group that runs now */
+  int32_t task;              /* number of the task on its device */
   bool assigns;              /* it writes gradients that others add to */
-  const gp_step_block *step; /* addresses of the device */
-  gp_lane_fault *fault;      /* NULL: what is wrong is told at once */
+  const gp_step_block *step; /* an address of the device, like fault */
+  gp_lane_fault *fault;      /* NULL: kernels report errors at once */
 } execution;
 
-/* Integer arithmetic: a base may be NULL, to which C may add nothing. */
 static void *address(const gp_worker *worker, gp_place place) {
+  /* integer arithmetic, because a base may be NULL and C allows no offset to NULL */
   return (void *)((uintptr_t)worker->frame[place.base] + place.offset);
 }
 
-/* The plan says what an instruction is, not where: its call is made anew for each run. One program
- * serves micro-batches that write gradients and that add to them. */
+/* Make an instruction's call for this run: the plan says what the instruction does, but not at
+ * which addresses. */
 static void bind_call(const execution *x, const gp_instr *instr, gp_call *call) {
   call->attr = instr->call.attr;
   call->step = x->step;
+  /* one program serves micro-batches that write gradients and those that add to them */
   call->accumulate = instr->call.accumulate && !(x->assigns && instr->opens);
   call->fresh = x->assigns && instr->opens;
   call->state = instr->state.bytes && x->states ? x->states + instr->state.offset : NULL;
@@ -66,8 +67,9 @@ static void bind_addresses(const execution *x) {
     bind_call(x, &x->program->instrs[n], &x->calls[n]);
 }
 
-/* A group may be long: between its pieces, and the instructions of a chain, an interrupt is seen,
- * where it may end the run at all. */
+/* Has Ctrl-C ended the run? A group may run for long, so threads look between its pieces and
+ * between the instructions of a chain. Once stages are being updated, Ctrl-C does not end the
+ * run. */
 static bool is_interrupted(const void *context) {
   const execution *x = context;
   return gp_interrupt_pending() && gp_run_interrupt(&x->worker->pipeline->run);
@@ -77,7 +79,7 @@ static gp_status look_for_interrupt(const execution *x) {
   return is_interrupted(x) ? gp_fail(GP_EINTERRUPT, "interrupted") : GP_OK;
 }
 
-/* Units [first, last) of an instruction, or fewer at its end; threads have scratch of their own. */
+/* Run units [first, last) of an instruction, or fewer at its end, with the member's own scratch. */
 static gp_status run_units(const execution *x, int32_t n, int64_t first, int64_t last, int member) {
   const gp_instr *instr = &x->program->instrs[n];
   char *scratch = x->worker->scratch;
@@ -96,7 +98,7 @@ static gp_status run_instr(const execution *x, int32_t n, int64_t piece, int mem
   return run_units(x, n, piece * grain, (piece + 1) * grain, member);
 }
 
-/* A block of rows goes through every instruction of the chain. */
+/* Run one piece of a chain: a block of rows goes through every instruction. */
 static gp_status run_chain(void *context, int64_t piece, int member) {
   const execution *x = context;
   for (int32_t n = x->group->first; n < x->group->first + x->group->count; n++) {
@@ -106,7 +108,7 @@ static gp_status run_chain(void *context, int64_t piece, int member) {
   return GP_OK;
 }
 
-/* Pieces are numbered through the instructions one after the other. */
+/* Run one piece of a group of independent instructions: their pieces are numbered through. */
 static gp_status run_beside(void *context, int64_t piece, int member) {
   const execution *x = context;
   GP_TRY(look_for_interrupt(x));
@@ -118,7 +120,7 @@ static gp_status run_beside(void *context, int64_t piece, int member) {
 
 /* ---- finite = true ------------------------------------------------------------------------- */
 
-/* Of halves: all bits of the exponent are set where they are not. */
+/* Are all elements of a bf16 or f16 value finite? In others all bits of the exponent are set. */
 static bool halves_finite(const gp_arg *arg) {
   const unsigned exponent = arg->meta->dtype == GP_BF16 ? 0x7f80u : 0x7c00u;
   const uint16_t *bits = arg->data;
@@ -127,7 +129,7 @@ static bool halves_finite(const gp_arg *arg) {
   return true;
 }
 
-/* Integers are always finite. */
+/* Are all elements of a value finite? Integers always are. */
 static bool all_finite(const gp_arg *arg) {
   if (gp_half_is(arg->meta->dtype)) return halves_finite(arg);
   int64_t n = gp_meta_numel(arg->meta);
@@ -140,8 +142,9 @@ static bool all_finite(const gp_arg *arg) {
   return true;
 }
 
-/* In order of the instructions, so that the first one that made such a value is named and not one
- * that it spread to. Reads everything once more: only with finite = true. */
+/* Check what a group made, in the order of the instructions, so that the failure names the first
+ * one that made such a value and not one that it spread to. This reads everything once more, but
+ * only with finite = true. */
 static gp_status check_finite(const execution *x) {
   for (int32_t n = x->group->first; n < x->group->first + x->group->count; n++) {
     const gp_call *call = &x->calls[n];
@@ -154,19 +157,20 @@ static gp_status check_finite(const execution *x) {
 
 /* ---- GPIPE_FAULT=action=nan ------------------------------------------------------------------ */
 
-/* Bytes of ones are no number in any float dtype. */
+/* Overwrite a value with bits that are all 1, which are NaN in every float dtype. */
 static void spoil(const gp_arg *arg) {
   if (gp_dtype_is_float(arg->meta->dtype)) memset(arg->data, 0xff, gp_meta_bytes(arg->meta));
 }
 
-/* What other tasks or the script read: gradients, losses and outputs, edges, what R and I make. */
+/* Do other tasks or the script read what lies at a base? They read gradients, losses, outputs,
+ * edges, and what R and I make. */
 static bool leaves(const gp_worker *worker, int32_t base) {
   return (base >= GP_BASE_RECOMPUTED && base < GP_BASE_INPUT && base != GP_BASE_INVARIANT &&
           base != GP_BASE_REPLICA && base != GP_BASE_PACKED && base != GP_BASE_HALF) ||
          base >= gp_base_of_edge(worker->pipeline->stage_count, 0);
 }
 
-/* Before what was made is looked at: the failure names the layer that made it. */
+/* Spoil the results of a group, before they are checked: the failure then names the layer. */
 static void spoil_outputs(const execution *x) {
   for (int32_t n = x->group->first; n < x->group->first + x->group->count; n++) {
     const gp_instr *instr = &x->program->instrs[n];
@@ -175,13 +179,16 @@ static void spoil_outputs(const execution *x) {
   }
 }
 
-/* One thread takes many columns at a time: so it reads rows on, not a few cache lines of each page.
- * Their sums are the same however columns are shared out. */
+/* ---- groups -------------------------------------------------------------------------------- */
+
+/* Run all units of one instruction on a single thread. */
 static gp_status run_alone(void *context, int64_t index, int member) {
   const execution *x = context;
   const int32_t n = x->group->first + (int32_t)index;
   const gp_instr *instr = &x->program->instrs[n];
   const bool columns = gp_op_get(instr->op)->cpu.cut == gp_cut_columns;
+  /* many columns at a time read long runs of each row, not a few cache lines of each page; the sum
+   * of a column is the same however columns are shared out */
   const int64_t step = columns ? COLUMNS_AT_ONCE : instr->cut.grain;
   for (int64_t first = 0; first < instr->cut.units; first += step) {
     GP_TRY(look_for_interrupt(x));
@@ -190,7 +197,8 @@ static gp_status run_alone(void *context, int64_t index, int member) {
   return GP_OK;
 }
 
-/* The shared area lies behind the temporaries of the program. */
+/* Run an instruction in phases; the area that its threads share lies behind the program's
+ * temporaries. */
 static gp_status run_phases(const execution *x, int32_t n) {
   const gp_instr *instr = &x->program->instrs[n];
   const gp_worker *worker = x->worker;
@@ -218,7 +226,7 @@ static gp_status look_at_group(const execution *x) {
   return x->worker->pipeline->finite ? check_finite(x) : GP_OK;
 }
 
-/* Groups one after the other. */
+/* Run the groups of a program one after the other. */
 static gp_status run_groups(void *context) {
   execution *x = context;
   bind_addresses(x);
@@ -230,8 +238,8 @@ static gp_status run_groups(void *context) {
   return GP_OK;
 }
 
-/* Of a profile: instructions one after the other. Their pieces are those of the groups, so the bits
- * are too. */
+/* Run the instructions one after the other, for a profile. They have the same pieces as in groups,
+ * so the bits are the same. */
 static gp_status run_timed(void *context) {
   execution *x = context;
   gp_recorder *recorder = x->worker->recorder;
@@ -252,8 +260,8 @@ static gp_status run_timed(void *context) {
 
 /* ---- whole ops ------------------------------------------------------------------------------- */
 
-/* Everything that was made is looked at, the first instruction first: the word keeps the smallest
- * tag. */
+/* Enqueue checks of everything that an instruction made. Of several faults the fault word keeps the
+ * smallest tag, which is that of the first instruction. */
 static gp_status enqueue_checks(const execution *x, int32_t n) {
   const gp_lane *lane = &x->worker->lane;
   const gp_call *call = &x->calls[n];
@@ -297,7 +305,7 @@ static gp_status enqueue(void *context) {
 
 /* ---- a task ---------------------------------------------------------------------------------- */
 
-/* Profilers see the action by the name that people write, "2F5". */
+/* Run a job in a range that profilers show by the action's name, "2F5". */
 static gp_status run_named(const gp_lane *lane, const gp_lane_job *job, gp_action action) {
   char name[GP_ACTION_TEXT];
   lane->reports->range_push(gp_action_print(&action, name), action.micro);

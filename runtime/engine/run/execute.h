@@ -1,4 +1,4 @@
-/* engine/run/execute.h - one program on one device. */
+/* engine/run/execute.h - runs one program on one device. */
 #ifndef GP_ENGINE_EXECUTE_H
 #define GP_ENGINE_EXECUTE_H
 

@@ -1,5 +1,5 @@
-/* engine/run/finish.c - after the workers are done: losses, buffers, the clock; or undoing it
- * all. */
+/* engine/run/finish.c - ends a run when the workers are done: losses, buffers and the clock, or
+ * undoing all of it. */
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,13 +7,13 @@
 #include "engine/run/run.h"
 #include "engine/state/pipeline.h"
 
-/* The partial sums of the micro-batches, added in ascending order.
+/* Adds up the losses of the micro-batches in ascending order.
  *
  * This is no action of the schedule, unlike everything else that joins the stages at the end of a
- * step: no device waits for it, as the counts that gradients are divided by were settled by C
- * before the first loss. Only one stage leaves losses, one number for each micro-batch, each in a
- * place of its own; the script has to be told them anyway, so that adding them here, in the same
- * order for every cut and schedule, costs no message more than a device's own sum would. */
+ * step. No device waits for it, because C has settled the counts that gradients are divided by
+ * before the first loss. Only one stage leaves losses: one number for each micro-batch, each in its
+ * own place. The script has to be told them anyway, so adding them here, in the same order for
+ * every cut and schedule, costs no more messages than a device's own sum would. */
 double gp_run_loss(const gp_run *run, int64_t group, int64_t *count) {
   const gp_plan *plan = run->plan;
   int32_t size = gp_run_group(plan);
@@ -32,7 +32,7 @@ double gp_run_loss(const gp_run *run, int64_t group, int64_t *count) {
   return *count ? sum / (double)*count : 0;
 }
 
-/* Between `to` and `from` of every stage that has buffers; the workers rest. */
+/* Save the buffers of all stages, or write the saved ones back, while the workers rest. */
 static gp_status copy_buffers(gp_pipeline *p, bool save) {
   for (int32_t s = 0; s < p->stage_count; s++) {
     const gp_arena *a = &p->arenas[s];
@@ -45,24 +45,26 @@ static gp_status copy_buffers(gp_pipeline *p, bool save) {
   return GP_OK;
 }
 
-/* Buffers as they were before the run: written back unless a training run succeeds. */
+/* Saves buffers as they are before the run: they are written back unless a training run
+ * succeeds. */
 gp_status gp_run_save_buffers(gp_pipeline *p) { return copy_buffers(p, true); }
 
-/* Updates of a run that failed cannot be taken back. Are all stages as many ahead, and by none that
- * was made with what failed? Buffers are not: they are what they were before the run. */
+/* Have all stages made equally many updates, and none with wrong gradients? The updates of a run
+ * that failed cannot be taken back. */
 static bool is_even(const gp_pipeline *p) {
   int64_t updates = p->run.stages[0].updates;
   for (int32_t s = 0; s < p->stage_count; s++) {
     const gp_stage_run *made = &p->run.stages[s];
     if (made->torn || made->updates != updates) return false;
+    /* buffers are back to what they were before the run, but values are updated */
     if (updates && p->arenas[s].buffer_bytes) return false;
     if (made->updates > p->run.spoilt) return false;
   }
   return true;
 }
 
-/* Updates that were made: those that were left out are none of the optimizer's. Where stages decide
- * for themselves one may have made more than another. */
+/* Count the updates that the optimizer has made, without skipped ones. If stages decide for
+ * themselves, one may have made more than another: the largest number counts. */
 static int64_t updates_made(const gp_pipeline *p) {
   int64_t most = 0;
   for (int32_t s = 0; s < p->stage_count; s++) {
@@ -72,7 +74,7 @@ static int64_t updates_made(const gp_pipeline *p) {
   return p->overflow ? 0 : most;
 }
 
-/* Training goes on after so many mini-batches. */
+/* Advance the clock and the optimizer's count after so many mini-batches. */
 static void count_steps(gp_pipeline *p, int64_t steps) {
   p->split_step = p->step;
   p->step += (uint32_t)steps;
@@ -81,14 +83,15 @@ static void count_steps(gp_pipeline *p, int64_t steps) {
   gp_optimizer_set_steps(p->optimizer, p->run.first_update + updates_made(p));
 }
 
-/* The first mini-batches of a stream may have been trained with when a later one failed. */
+/* Undo what can be undone of a run that failed. Mini-batches of a stream before the one that failed
+ * may have been trained with; if all stages have done so, they count. */
 static void undo(gp_pipeline *p, bool training) {
   if (training) gp_pipeline_zero_grad(p);
   p->broken = p->broken || !is_even(p);
   if (!p->broken && p->run.stages[0].updates) count_steps(p, p->run.stages[0].updates);
 }
 
-/* On the script's thread, after every worker is done. */
+/* Runs on the script's thread, after every worker is done. */
 void gp_run_finish(gp_pipeline *p) {
   gp_run *run = &p->run;
   const gp_plan *plan = run->plan;

@@ -1,7 +1,8 @@
 /* engine/run/frame.c - the addresses that a task works on: one per base of its plan.
  *
- * What a program does not touch keeps an old address, never read. Parameters are reached through
- * here, so that one program serves every version of the weights and both copies of a stage.
+ * A base that a program does not touch keeps an old address, which is never read. Programs reach
+ * parameters through the frame, so that one program serves every version of the weights and both
+ * copies of a stage.
  */
 #include "base/tensor.h"
 #include "engine/bind/step_links.h"
@@ -9,8 +10,7 @@
 #include "engine/run/frame.h"
 #include "engine/state/pipeline.h"
 
-/* What this micro-batch keeps for later tasks. A stream takes slots in turn; otherwise they are
- * coloured. */
+/* Set the addresses of what a micro-batch keeps for later tasks. */
 static void bind_slots(void **frame, const gp_binding *binding, const gp_task *task,
                        int64_t micro) {
   const gp_plan *plan = binding->plan;
@@ -18,6 +18,7 @@ static void bind_slots(void **frame, const gp_binding *binding, const gp_task *t
   const gp_slots *slots = &plan->slots[holder];
   char *area = binding->kept[holder], *address[GP_SLOT_KINDS] = {0};
   for (int kind = 0; area && kind < GP_SLOT_KINDS; kind++) {
+    /* a stream takes slots in turn; otherwise the plan has coloured them */
     int64_t slot = task->slot[kind];
     if (slot >= 0 && plan->batch) slot = micro % slots->count[kind];
     if (slot >= 0) address[kind] = area + (size_t)slot * slots->bytes[kind];
@@ -28,8 +29,7 @@ static void bind_slots(void **frame, const gp_binding *binding, const gp_task *t
   frame[GP_BASE_CARRIED] = address[GP_SLOT_CARRIED];
 }
 
-/* The newest version lies in the arena, older ones in the stash. The stage of the task before is
- * shown again as others see it. */
+/* Set the addresses of the weights that a task reads, and of the gradients that it adds to. */
 static void bind_weights(gp_worker *worker, const gp_binding *binding, const gp_task *task,
                          int64_t micro) {
   void **frame = worker->frame;
@@ -40,10 +40,12 @@ static void bind_weights(gp_worker *worker, const gp_binding *binding, const gp_
   int32_t holder = gp_plan_holder(plan, task->stage, task->copy);
   size_t bytes = plan->shapes[task->shape].programs[task->stage].invariant_bytes, version = 0;
   char *invariant = binding->invariant[2 * holder + task->shape];
+  /* tasks of other stages see the first copy's newest values: so again for the task before */
   frame[GP_BASE_VALUE + worker->framed] = p->arenas[worker->framed].values[0];
   frame[GP_BASE_VALUE + task->stage] = binding->values[holder];
   worker->framed = task->stage;
   if (plan->batch) version = (size_t)(task->version + (micro - task->micro) / plan->batch);
+  /* the newest version lies in the arena, older ones in the stash */
   if (plan->batch && !task->newest)
     frame[GP_BASE_VALUE + task->stage] =
         binding->stash[task->stage] + version % (size_t)(v->live - 1) * v->stash_bytes;
@@ -56,8 +58,8 @@ static void bind_weights(gp_worker *worker, const gp_binding *binding, const gp_
   frame[GP_BASE_EXTRA] = own->extras[task->copy];
 }
 
-/* Addresses of the stored micro-batch were found when the plan was bound; those of a later one of a
- * stream lie as many slots further. */
+/* Set the addresses of a task's edges. Those for the stored micro-batch were looked up when the
+ * plan was bound; a later micro-batch of a stream uses other slots. */
 static void bind_edges(gp_worker *worker, const gp_binding *binding, const gp_task *task,
                        int64_t micro) {
   const gp_plan *plan = binding->plan;
@@ -74,7 +76,7 @@ static void bind_edges(gp_worker *worker, const gp_binding *binding, const gp_ta
   }
 }
 
-/* Parameters that cross, as this device sees them. */
+/* Set the addresses at which this device reads parameters of other devices. */
 static void bind_crossings(gp_worker *worker, const gp_binding *binding) {
   const gp_pipeline *p = binding->pipeline;
   for (int32_t e = 0; e < binding->plan->step_edge_count; e++) {

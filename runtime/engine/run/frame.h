@@ -4,9 +4,9 @@
 
 #include "engine/run/run.h"
 
-/* Before a run: what is the same for all tasks. */
+/* Set what is the same for all tasks, before a run. */
 void gp_frame_begin(gp_worker *worker);
-/* Fill in the worker's frame, one address per base of the plan; r->block and r->fault. */
+/* Fill in the worker's frame, one address per base of the plan, and r->block and r->fault. */
 void gp_frame_bind(gp_worker *worker, gp_task_run *r);
 
 #endif

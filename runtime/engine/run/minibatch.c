@@ -2,7 +2,7 @@
  * holds.
  *
  * Each mini-batch that the workers are given has a place, which is filled again when every device
- * is through with what it held. The ring is made when a plan is, so that a run allocates nothing.
+ * has run what it held. The ring is made when a plan is made, so that a run allocates nothing.
  */
 #include <string.h>
 
@@ -14,7 +14,7 @@
 
 /* ---- room ---------------------------------------------------------------------------------- */
 
-/* Its arrays; the tensors were given back when the mini-batch was over. */
+/* Free the arrays of a place; its tensors were released when the mini-batch was over. */
 static void free_batch(gp_minibatch *batch) {
   gp_free(batch->blocks);
   gp_free(batch->results);
@@ -28,14 +28,14 @@ static void free_ring(gp_minibatch *batches, int32_t room) {
   gp_free(batches);
 }
 
-/* No run is on: the ring is empty. */
+/* Frees the ring between runs, when it holds no tensors. */
 void gp_minibatches_free(gp_pipeline *p) {
   free_ring(p->run.batches, p->run.batch_room);
   p->run.batches = NULL;
   p->run.batch_room = p->run.batch_micros = p->run.batch_groups = 0;
 }
 
-/* Arrays for the largest plan so far: groups may be none. */
+/* Allocate the arrays of a place; groups may be 0. */
 static gp_status make_batch(gp_minibatch *batch, size_t micros, size_t groups) {
   GP_TRY(gp_alloc_array(micros, sizeof(gp_step_block), (void **)&batch->blocks));
   GP_TRY(gp_alloc_array(micros, sizeof(gp_micro_result), (void **)&batch->results));
@@ -54,8 +54,7 @@ static gp_status make_ring(gp_minibatch **batches, int32_t room, int32_t micros,
   return GP_OK;
 }
 
-/* Grown when a plan needs more, between runs: a run allocates nothing. On failure the ring is as it
- * was. */
+/* Grows the ring if the plan needs more than those before. */
 gp_status gp_minibatches_prepare(gp_pipeline *p, const gp_plan *plan) {
   gp_run *run = &p->run;
   int32_t room = gp_plan_batch_room(plan);
@@ -78,7 +77,7 @@ gp_status gp_minibatches_prepare(gp_pipeline *p, const gp_plan *plan) {
 
 /* ---- filling a place of the ring ------------------------------------------------------------- */
 
-/* Does the last stage count first? Else the shapes decide. */
+/* Does the last stage count what losses are divided by? Otherwise the shapes say it. */
 static bool is_counted(const gp_plan *plan) {
   return plan->shapes[0].programs[plan->stage_count - 1].count != NULL;
 }
@@ -91,7 +90,7 @@ static double constant_inverse(const gp_plan *plan, int32_t first, int32_t size)
   return count ? 1.0 / (double)count : 0;
 }
 
-/* Of mini-batch `step` of the stream. Rows count from the begin of what is trained together. */
+/* Fill in the step blocks of mini-batch `step` of the stream. */
 static void set_blocks(gp_pipeline *p, const gp_run *run, gp_minibatch *batch, uint32_t step) {
   const gp_plan *plan = run->plan;
   int32_t size = gp_run_group(plan), groups = plan->step_micros / size;
@@ -100,6 +99,7 @@ static void set_blocks(gp_pipeline *p, const gp_run *run, gp_minibatch *batch, u
   for (int32_t i = 0; i < plan->step_micros; i++) {
     int32_t first = i - i % size, shape = gp_plan_shape_of(plan, i);
     if (i == first) inverse = constant_inverse(plan, first, size);
+    /* first_row counts from the begin of what is trained together */
     batch->rows[i] = gp_plan_first_row(plan, i);
     batch->results[i].count[0] = batch->results[i].count[1] = plan->shapes[shape].constant_count;
     for (int32_t copy = 0; copy < plan->copy_count; copy++)
@@ -127,7 +127,8 @@ void gp_minibatch_copy_blocks(const gp_plan *plan, const gp_minibatch *batch,
   }
 }
 
-/* Its first dimension is a multiple of the rows: what one row of the mini-batch has of it. */
+/* Describe a tensor of a whole mini-batch. Its first dimension is a multiple of the mini-batch's
+ * rows, so row_bytes may cover several of its own rows. */
 static gp_rows rows_of(const gp_plan *plan, gp_tensor *tensor) {
   if (!tensor) return (gp_rows){0};
   size_t rows = (size_t)gp_plan_first_row(plan, plan->step_micros);
@@ -136,18 +137,16 @@ static gp_rows rows_of(const gp_plan *plan, gp_tensor *tensor) {
                    .row_bytes = gp_meta_bytes(gp_tensor_meta(tensor)) / rows};
 }
 
-/* The script may let go of its tensors while a stream runs; what the ring holds is held the same
- * way always. */
+/* Retain the tensors: the script may drop them while a stream runs. A single run does the same. */
 static void retain(gp_minibatch *batch) {
   for (int i = 0; i < batch->input_count; i++) gp_tensor_retain(batch->inputs[i].tensor);
   for (int i = 0; i < batch->target_count; i++) gp_tensor_retain(batch->targets[i].tensor);
 }
 
-/* Counts of zero say that nothing is held. */
 void gp_minibatch_release(gp_minibatch *batch) {
   for (int i = 0; i < batch->input_count; i++) gp_tensor_free(batch->inputs[i].tensor);
   for (int i = 0; i < batch->target_count; i++) gp_tensor_free(batch->targets[i].tensor);
-  batch->input_count = batch->target_count = 0;
+  batch->input_count = batch->target_count = 0; /* nothing is retained any more */
 }
 
 void gp_minibatch_fill(gp_pipeline *p, gp_minibatch *batch, const gp_run_args *args) {

@@ -1,15 +1,15 @@
 /* engine/run/prepared.c - what depends on the weights alone (packed copies, casts) is made once per
  * change of the weights.
  *
- * Every run begins with tasks P that make it. Where no weight was written to and no update was made
- * since the plan's last run, what that left is still there, and the tasks do nothing. Runs with
- * updates of their own always make it anew.
+ * Every run begins with tasks P that make it. If no weight was written to and no update was made
+ * since the plan's last run, the results of that run are still there, and the tasks do nothing.
+ * Runs with updates of their own always make it anew.
  */
 #include "base/tensor.h"
 #include "engine/run/weights.h"
 #include "engine/state/pipeline.h"
 
-/* Grows with every write of the script and every update. */
+/* Return a number that grows with every write of the script and every update; it is never 0. */
 static uint64_t state_of_weights(const gp_pipeline *p) {
   uint64_t state = 1 + p->updates;
   for (int32_t i = 0; i < p->param_count; i++)

@@ -2,9 +2,9 @@
  *
  * A worker runs the range of one mini-batch after another until the stream ends; most streams have
  * one mini-batch. A task that fails makes every task later in the schedule's topological order a
- * pass-through: it still waits and publishes, so nobody hangs, but computes nothing. Tasks earlier
- * in that order still run, so the failure that is reported is the first one in that order, the same
- * every time.
+ * pass-through: it still waits and publishes, so no device hangs, but it computes nothing. Tasks
+ * earlier in that order still run, so the failure that is reported is the first one in that order,
+ * the same every time.
  */
 #include <string.h>
 
@@ -36,8 +36,8 @@ gp_status gp_run_program(gp_worker *worker, gp_task_run *r) {
   return intake->settle ? intake->settle(worker, r) : GP_OK;
 }
 
-/* A task in a graph is enqueued with the first of its segment; what it made is taken away here all
- * the same. */
+/* Do the work of a task. A task in a graph is enqueued with the first one of its segment, but its
+ * results are taken away here all the same. */
 static gp_status compute(gp_worker *worker, const gp_run *run, gp_task_run *r) {
   const gp_intake *intake = gp_intake_of(worker);
   if (r->graph && r->first) GP_TRY(gp_segment_launch(worker, r));
@@ -47,7 +47,7 @@ static gp_status compute(gp_worker *worker, const gp_run *run, gp_task_run *r) {
   return intake->after ? intake->after(worker, r) : GP_OK;
 }
 
-/* What GPIPE_FAULT asks for. */
+/* Do what GPIPE_FAULT asks for. */
 static gp_status strike(gp_worker *worker, const gp_task_run *r) {
   gp_pipeline *p = worker->pipeline;
   gp_fault_place here = {.device = worker->device,
@@ -59,17 +59,18 @@ static gp_status strike(gp_worker *worker, const gp_task_run *r) {
   return gp_faults_strike(&p->faults, &here, &p->watch.given_up, &worker->spoil);
 }
 
-/* Interrupts count as a failure before everything else. */
+/* Is the task later in the schedule's order than a failure? Ctrl-C counts as a failure before all
+ * tasks. */
 static bool is_skipped(gp_run *run, const gp_task_run *r) {
   if (gp_interrupt_pending()) gp_run_interrupt(run);
   return r->order > atomic_load_explicit(&run->failed_order, memory_order_acquire);
 }
 
-/* An interrupt ends what a fault does, and the task too unless it leads to an update that others
- * make. */
+/* Run a task, with the fault that GPIPE_FAULT asks for. */
 static gp_status run_task(gp_worker *worker, gp_run *run, gp_task_run *r) {
   const bool strikes = worker->pipeline->faults.count && !gp_act_is_own(r->task->op);
   gp_status status = strikes ? strike(worker, r) : GP_OK;
+  /* Ctrl-C ends what a fault does, and the task too unless other stages are being updated */
   if (status == GP_EINTERRUPT) status = is_skipped(run, r) ? status : GP_OK;
   if (status) return status;
   status = gp_guard_begin(worker, r);
@@ -80,14 +81,15 @@ static gp_status run_task(gp_worker *worker, gp_run *run, gp_task_run *r) {
   return status;
 }
 
-/* Nobody waits for the losses of a run that is no stream before it is over. */
 void gp_run_note_loss(gp_run *run, const gp_task *task) {
+  /* the script waits for losses during a run only if the run is a stream */
   if (!run->open || task->op != GP_ACT_F || task->stage != run->plan->stage_count - 1) return;
   atomic_fetch_add(&run->losses, 1);
   gp_run_progress(run);
 }
 
-/* Records are read by the watchdog meanwhile: plain stores, but ones that may be seen. */
+/* Store a time of an event. The watchdog may read it meanwhile, so the store is atomic, but it
+ * orders nothing. */
 static void note_time(_Atomic int64_t *word, int64_t ns) {
   atomic_store_explicit(word, ns, memory_order_relaxed);
 }
@@ -105,7 +107,7 @@ static void note_failure(gp_run *run, const gp_task_run *r, gp_status status) {
   if (status) gp_run_fail(run, r->order, status, gp_error_text());
 }
 
-/* The record of the task that the worker does now; the watchdog reads it. */
+/* Begin the event of the task that the worker does now; the watchdog reads it. */
 static gp_event *open_event(gp_worker *worker, const gp_run *run, const gp_task_run *r,
                             int64_t since) {
   size_t number = atomic_load_explicit(&worker->event_count, memory_order_relaxed);
@@ -118,14 +120,15 @@ static gp_event *open_event(gp_worker *worker, const gp_run *run, const gp_task_
   return event;
 }
 
-/* A device votes on what it has really done; the vote and the decision report failures, so they are
- * made after one too. */
+/* Run a task, unless it is skipped after a failure. */
 static void do_task(gp_worker *worker, gp_run *run, const gp_task_span *span, gp_task_run *r) {
   const gp_act op = r->task->op;
+  /* a device votes on what it has really done, so its queue ends first */
   if (op == GP_ACT_VOTE) {
     gp_status status = collect_before(worker, run, span, r->task);
     if (status) gp_run_fail(run, 0, status, gp_error_text());
   }
+  /* the vote and the decision report failures, so they also run after one */
   if (!is_skipped(run, r) || op == GP_ACT_VOTE || op == GP_ACT_DECIDE)
     note_failure(run, r, run_task(worker, run, r));
 }
@@ -135,8 +138,8 @@ static gp_status mark(gp_worker *worker, const gp_task_run *r, size_t number, in
   return r->graph ? GP_OK : gp_marks_set(worker, number, end);
 }
 
-/* A task that begins when the one before ended (since) needs no other clock; returns its own
- * end. */
+/* Wait for a task's edges, run the task and publish. since: when the task before it ended; returns
+ * when this one has ended. */
 static int64_t step_task(gp_worker *worker, gp_run *run, const gp_task_span *span, gp_task_run *r,
                          int64_t since) {
   size_t number = atomic_load_explicit(&worker->event_count, memory_order_relaxed);
@@ -144,6 +147,7 @@ static int64_t step_task(gp_worker *worker, gp_run *run, const gp_task_span *spa
   gp_edges_state edges;
   gp_status status = gp_edges_await(worker, r, &edges);
   note_failure(run, r, status);
+  /* a task that did not wait begins when the one before it ended, without reading the clock */
   note_time(&event->begin, edges == GP_EDGES_WERE_READY ? since : gp_now_ns());
   note_failure(run, r, mark(worker, r, number, 0));
   bool ready = edges != GP_EDGES_GIVEN_UP;
@@ -152,8 +156,8 @@ static int64_t step_task(gp_worker *worker, gp_run *run, const gp_task_span *spa
   int64_t end = gp_now_ns();
   note_time(&event->end, end);
   atomic_store_explicit(&worker->event_count, number + 1, memory_order_release);
-  /* Of a run that is given up nothing is published: the slot was not acquired, and readers may
-   * still use it. */
+  /* after a run is given up nothing is published: the slot was not acquired, and readers may still
+   * use it */
   if (ready || status) note_failure(run, r, gp_edges_publish(worker, r));
   if (gp_intake_of(worker)->at_once) gp_run_note_loss(run, r->task);
   return end;
@@ -161,8 +165,8 @@ static int64_t step_task(gp_worker *worker, gp_run *run, const gp_task_span *spa
 
 /* ---- ranges -------------------------------------------------------------------------------- */
 
-/* Gradients of this device's stages start from zero, unless they go on or a task opens them; an
- * update of an asynchronous schedule begins the next ones. */
+/* Zero the gradients of this device's stages, unless the mini-batch adds to them or a task opens
+ * them. In an asynchronous schedule each update begins the next ones. */
 static gp_status begin_gradients(const gp_worker *worker, const gp_run *run, uint32_t step) {
   const gp_plan *plan = run->plan;
   bool backward = plan->kind == GP_PLAN_STEP || run->backward_half;
@@ -180,7 +184,7 @@ static gp_status begin_gradients(const gp_worker *worker, const gp_run *run, uin
   return GP_OK;
 }
 
-/* What the tasks of a mini-batch find: its rows, gradients of zero. */
+/* Prepare what the tasks of a mini-batch find: gradients of zero, halves, its rows. */
 static gp_status begin_range(gp_worker *worker, gp_run *run, uint32_t step) {
   GP_TRY(gp_marks_range(worker));
   GP_TRY(begin_gradients(worker, run, step));
@@ -189,8 +193,8 @@ static gp_status begin_range(gp_worker *worker, gp_run *run, uint32_t step) {
   return intake->begin ? intake->begin(worker, run, step) : GP_OK;
 }
 
-/* Of the device's tasks for mini-batch `step`; of one that is never given only what belongs to
- * earlier ones. */
+/* The device's tasks in range `step`. If that mini-batch is never given, `limit` leaves only the
+ * tasks that belong to earlier ones. */
 static gp_task_span span_of(const gp_worker *worker, const gp_run *run, uint32_t step,
                             int64_t limit) {
   const gp_plan *plan = run->plan;
@@ -216,7 +220,7 @@ gp_task_run gp_run_task_of(const gp_run *run, const gp_task_span *span, int32_t 
                        .own = task->micro - before * plan->step_micros};
 }
 
-/* Tasks first .. end - 1 of the range, as part of a segment or by themselves. */
+/* Run tasks first .. end - 1 of the range, as a segment or one by one. */
 static int64_t run_tasks(gp_worker *worker, gp_run *run, const gp_task_span *span,
                          const gp_segment_run *part, int64_t since) {
   for (int32_t t = part->first; t < part->end; t++) {
@@ -252,8 +256,8 @@ static void set_phase(gp_worker *worker, gp_worker_phase phase) {
   atomic_store_explicit(&worker->phase, phase, memory_order_relaxed);
 }
 
-/* What a run that failed has enqueued is over before the script is told: skipped tasks waited for
- * nothing. */
+/* Wait until everything that a failed run has enqueued is over, before the script is told: skipped
+ * tasks have waited for nothing. */
 static gp_status wait_for_queue(const gp_worker *worker) {
   const gp_lane *lane = &worker->lane;
   gp_status first = GP_OK;
@@ -264,7 +268,8 @@ static gp_status wait_for_queue(const gp_worker *worker) {
   return first;
 }
 
-/* What its links still have to send, and after a failure what they and the device have begun. */
+/* Wait for what the device's links still have to send and, after a failure, for everything that
+ * they and the device have begun. */
 static void finish(gp_worker *worker, gp_run *run) {
   gp_status status = gp_edges_finish(worker);
   if (status) gp_run_fail(run, 0, status, gp_error_text());
@@ -273,8 +278,8 @@ static void finish(gp_worker *worker, gp_run *run) {
   if (status) gp_run_fail(run, 0, status, gp_error_text());
 }
 
-/* Mini-batch after mini-batch as the gate opens; when no more will come, what is left of the old
- * ones. */
+/* Runs mini-batch after mini-batch as the gate opens and, when no more will come, what is left of
+ * the old ones. */
 gp_status gp_run_device(gp_worker *worker, void *context) {
   gp_run *run = context;
   const gp_plan *plan = run->plan;

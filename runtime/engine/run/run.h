@@ -1,12 +1,12 @@
 /* engine/run/run.h - what the workers run: a stream of mini-batches, most often of one.
  *
  *   minibatch.c   the ring of mini-batches under way
- *   stream.c      mini-batches given to the workers: one and wait, or one after another
+ *   stream.c      gives mini-batches to the workers: one and waits, or one after another
  *   run.c         the loop over tasks
  *   segment.h     tasks that are launched together, as one graph
  *   finish.c      losses, buffers and counters when it is over
- *   arguments.h   whether what a run is given is what its plan was made for
- *   weights.h     what a run may take over from the one before
+ *   arguments.h   checks that a run is given what its plan was made for
+ *   weights.h     what a run takes over from the one before
  *   frame.h       the addresses that a task works on
  *   edge.h        what a task does for its edges
  *   execute.h     one program on one device */
@@ -19,16 +19,17 @@
 /* Make room for a plan's mini-batches. On failure the ring is as it was. */
 gp_status gp_minibatches_prepare(gp_pipeline *pipeline, const gp_plan *plan);
 void gp_minibatches_free(gp_pipeline *pipeline);
-/* Let a place of the ring hold what the caller gave as the stream's next mini-batch, and what
- * kernels read of it; then let go of it. */
+/* Fill a place of the ring with the stream's next mini-batch as the caller gave it, and with its
+ * step blocks; retains its inputs and targets until gp_minibatch_release. */
 void gp_minibatch_fill(gp_pipeline *pipeline, gp_minibatch *batch, const gp_run_args *args);
 void gp_minibatch_release(gp_minibatch *batch);
-/* blocks[of all copies and micro-batches]: as they were filled, whatever a device of the host has
- * counted meanwhile. */
+/* Copy the step blocks of all copies and micro-batches as they were filled: without the counts that
+ * a device in host memory may have settled in them meanwhile. */
 void gp_minibatch_copy_blocks(const gp_plan *plan, const gp_minibatch *batch,
                               gp_step_block *blocks);
 
 /* run.c */
+/* Run all mini-batches of a run on one device: the job of each worker. */
 gp_status gp_run_device(gp_worker *worker, void *run);
 /* Run a task's program, or enqueue it where the device has a queue, with all that the queue does
  * for it. */
@@ -39,7 +40,8 @@ void gp_run_note_loss(gp_run *run, const gp_task *task);
 /* finish.c */
 /* The loss of the group-th mini-batch of the stream, and what it was divided by. */
 double gp_run_loss(const gp_run *run, int64_t group, int64_t *count);
-/* On the script's thread: before the workers begin, and after they are done. */
+/* Save the buffers before the workers begin, and finish the run after they are done. Threads: the
+ * script's. */
 gp_status gp_run_save_buffers(gp_pipeline *pipeline);
 void gp_run_finish(gp_pipeline *pipeline);
 

@@ -39,8 +39,8 @@ static gp_status enqueue_tasks(void *context) {
   return GP_OK;
 }
 
-/* Capture the segment once; if the device cannot, its tasks go on one by one. A failure is that of
- * its first task. */
+/* Capture the segment once; if the device cannot, its tasks go on one by one. A failure counts as
+ * one of its first task. */
 static void try_capture(capture *c, gp_segment_graph *kept) {
   gp_status status = gp_lane_capture(&c->worker->lane, enqueue_tasks, c, &kept->graph);
   int64_t order = gp_run_task_of(c->run, c->span, c->segment->first).order;
@@ -50,9 +50,9 @@ static void try_capture(capture *c, gp_segment_graph *kept) {
 
 /* ---- a run ----------------------------------------------------------------------------------- */
 
-/* May this run launch the segment as a whole, and keep a graph of it? Not while each task may be
- * struck by a fault or is profiled by itself, nor after a failure, when each task is skipped or not
- * by its own order. P may have nothing to do. */
+/* May this run launch the segment as a whole, and keep a graph of it? Not while GPIPE_FAULT may
+ * strike a task or a profile times each op, nor after a failure, when each task is skipped or not
+ * by its own order. A segment of P has nothing to do if the weights are prepared. */
 static bool is_whole(const gp_worker *worker, const gp_run *run, const gp_segment *segment) {
   const gp_pipeline *p = worker->pipeline;
   bool skips = run->prepared && run->plan->tasks[segment->first].op == GP_ACT_P;

@@ -19,7 +19,7 @@ gp_segment_run gp_segment_begin(gp_worker *worker, gp_run *run, const gp_task_sp
                                 int32_t t);
 /* Launch the graph of the segment that r begins, after the rows that its tasks read. */
 gp_status gp_segment_launch(gp_worker *worker, const gp_task_run *r);
-/* All of its tasks have been run, or passed through. */
+/* End a part: all of its tasks have been run, or passed through. */
 void gp_segment_end(const gp_run *run, const gp_segment_run *part);
 
 #endif

@@ -1,8 +1,8 @@
-/* engine/run/stream.c - mini-batches given to the workers: one and wait for it, or one after
+/* engine/run/stream.c - gives mini-batches to the workers: one and waits for it, or one after
  * another.
  *
- * A stream is opened by its first mini-batch and closed by draining; in between the workers never
- * stop and nothing joins them.
+ * The first mini-batch opens a stream, and draining closes it. In between the workers never stop,
+ * and the script's thread does not join them.
  */
 #include <limits.h>
 
@@ -26,7 +26,7 @@ enum { WAIT_NS = 100000000 };
 
 /* ---- runs ---------------------------------------------------------------------------------- */
 
-/* Whatever keeps a pipeline from running, before anything is touched. */
+/* Refuse what keeps a pipeline from running, before anything is touched. */
 static gp_status check_ready(const gp_pipeline *p) {
   if (p->closed) return gp_fail(GP_ESTATE, "the pipeline is closed");
   if (p->watch.lost) return gp_fail(GP_ESTATE, "the pipeline is lost: %s", p->run.text);
@@ -37,8 +37,8 @@ static gp_status check_ready(const gp_pipeline *p) {
   return GP_OK;
 }
 
-/* Draws of a pass that does not train differ from pass to pass too, but take nothing from those of
- * training: the clock of such passes has its highest bit set. */
+/* The clock of a pass's random draws. Draws of a pass that does not train differ from pass to pass
+ * too, but never are those of training: the clock of such passes has its highest bit set. */
 static uint32_t clock_of(gp_pipeline *p, const gp_plan *plan) {
   if (gp_plan_trains(plan->kind)) return p->step;
   return UINT32_C(1) << 31 | (p->looks++ & (UINT32_MAX >> 1));
@@ -77,7 +77,6 @@ static gp_status begin_run(gp_pipeline *p, const gp_plan *plan, bool backward_ha
   return gp_run_save_buffers(p);
 }
 
-/* A task never sees half a run: everything is set before the ticket, read after the last worker. */
 gp_status gp_pipeline_run(gp_pipeline *p, gp_plan *plan, const gp_run_args *args,
                           gp_run_result *result) {
   gp_run *run = &p->run;
@@ -94,6 +93,8 @@ gp_status gp_pipeline_run(gp_pipeline *p, gp_plan *plan, const gp_run_args *args
   gp_minibatch_fill(p, &run->batches[0], args);
   run->given = 1;
   atomic_store(&run->gate, GP_GATE_END);
+  /* a task never sees half a run: everything is set before the workers begin, and read when the
+   * last one is done */
   gp_status status = gp_workers_run(p, gp_run_device, run);
   if (p->watch.lost) return status;
   gp_run_finish(p);
@@ -109,8 +110,8 @@ gp_status gp_pipeline_run(gp_pipeline *p, gp_plan *plan, const gp_run_args *args
 
 /* ---- streams ------------------------------------------------------------------------------- */
 
-/* The gate counts mini-batches instead of handing out jobs: a worker that is late finds it open and
- * goes on without a word to anybody. Those that wait at it are woken. */
+/* Open the gate up to a number of mini-batches, and wake the workers that wait at it. A worker that
+ * comes late finds it open and goes on at once. */
 static void open_gate(gp_pipeline *p, uint32_t gate) {
   atomic_store(&p->run.gate, gate);
   for (int32_t d = 0; d < p->device_count; d++) gp_worker_ring(&p->workers[d]);
@@ -126,8 +127,9 @@ static bool is_free(const gp_pipeline *p, uint32_t step) {
   return true;
 }
 
-/* Are the losses known that this step is to tell? Asynchronous: and the first stage has taken it
- * in; where no gradient flows back to it, that says nothing about the losses. */
+/* Are the losses known that this step is to tell? In an asynchronous schedule the first stage must
+ * also have taken the mini-batch in; if no gradient flows back to that stage, the two are
+ * independent. */
 static bool is_taken(const gp_pipeline *p, uint32_t step) {
   const gp_run *run = &p->run;
   int64_t repeats, passed = run->plan->ranges.passed[gp_plan_range(run->plan, step, &repeats)];
@@ -136,8 +138,8 @@ static bool is_taken(const gp_pipeline *p, uint32_t step) {
          atomic_load(&run->losses) >= passed + repeats * run->plan->step_micros;
 }
 
-/* Until the condition holds, the stream has failed, be it because the watchdog gave it up, or
- * Ctrl-C. */
+/* Wait until the condition holds, the stream has failed (also if the watchdog gave it up) or Ctrl-C
+ * is pressed. */
 static void wait_until(gp_pipeline *p, bool (*holds)(const gp_pipeline *, uint32_t),
                        uint32_t step) {
   gp_watch_begin(p);
@@ -149,8 +151,8 @@ static void wait_until(gp_pipeline *p, bool (*holds)(const gp_pipeline *, uint32
   }
 }
 
-/* A stream that was interrupted ends where all stages have made the same updates: what was given
- * runs to its end. */
+/* End a stream that has failed or was interrupted. After Ctrl-C all that was given runs to its end,
+ * so that all stages have made the same updates. */
 static gp_status end_stream(gp_pipeline *p) {
   bool interrupted = !gp_run_failed(&p->run) && gp_interrupt_pending();
   GP_TRY(gp_pipeline_drain(p));

@@ -1,15 +1,14 @@
-/* engine/run/unchanged.c - what backward reads again must be what forward read: parameters and
- * inputs.
+/* engine/run/unchanged.c - checks that backward reads the same parameters and inputs as forward.
  *
- * Between the two halves of a split pass the script has everything in its hands. A parameter that
- * it changed, or an update, would be mixed into the gradients without a word: recomputation and
- * input gradients read weights.
+ * Between the two halves of a split pass the script may do anything. A change of a parameter, or an
+ * update, would get into the gradients unnoticed, because recomputation and input gradients read
+ * weights.
  */
 #include "base/tensor.h"
 #include "engine/run/weights.h"
 #include "engine/state/pipeline.h"
 
-/* Remembers how often everything was written to so far. */
+/* Notes how often parameters and inputs have been written to so far. */
 void gp_unchanged_note(gp_pipeline *p, const gp_run_args *args) {
   for (int32_t i = 0; i < p->param_count; i++) p->seen.params[i] = gp_tensor_writes(p->values[i]);
   for (int i = 0; i < args->input_count; i++) p->seen.inputs[i] = gp_tensor_writes(args->inputs[i]);

@@ -1,9 +1,9 @@
-/* engine/state/binding.h - a plan joined with a pipeline: the memory that it wants, the
- * links of its edges, and what its devices keep.
+/* engine/state/binding.h - a plan joined with a pipeline: the memory that the plan needs, the links
+ * of its edges, and what its devices keep.
  *
- * Made before the first run of a plan and given back with it; runs allocate nothing. Addresses are
- * those of the plan's areas; an area that the plan does not want is NULL, so that reading it faults
- * at once. */
+ * A binding is made before the first run of a plan and freed with the plan; runs allocate nothing.
+ * Addresses are those of the plan's areas. An empty area is NULL, so that reading one that the plan
+ * did not request faults at once. */
 #ifndef GP_ENGINE_STATE_BINDING_H
 #define GP_ENGINE_STATE_BINDING_H
 
@@ -12,16 +12,17 @@
 #include "device/link/link.h"
 #include "plan/plan.h"
 
-/* One of the devices that read an edge's values of a copy; the maker's own is among them. */
+/* The link to one device that reads what a copy of the making stage makes. The maker's own device
+ * counts as a reader. */
 typedef struct gp_bound_link {
   gp_link *link;
   int32_t reader; /* device */
 } gp_bound_link;
 
 typedef struct gp_bound_channel {
-  char *made[2];           /* per copy of the making stage */
-  int32_t makers[2];       /* their devices */
-  char **fetched;          /* per device; NULL where it reads in place, or nothing */
+  char *made[2];           /* per copy of the making stage: slot 0 */
+  int32_t makers[2];       /* per copy: its device */
+  char **fetched;          /* per device: its own slot 0; NULL if it reads in place, or nothing */
   gp_bound_link *links[2]; /* per copy */
   int32_t link_count[2];
   gp_link_word *words; /* per slot */
@@ -30,16 +31,17 @@ typedef struct gp_bound_channel {
 /* An edge as one task uses it (gp_edge_use), looked up once. */
 typedef struct gp_bound_use {
   gp_bound_channel *channel;
-  gp_link *link; /* by which the task's device reads, or made, the values */
-  /* For the micro-batch that the task is stored with: a stream goes on with others. */
+  gp_link *link; /* the link to the task's device; also if that device is the maker */
+  /* The turn of the micro-batch that the task is stored with. A stream repeats the task for later
+   * micro-batches, which have turns of their own. */
   gp_link_turn turn;
-  char *address;    /* of its slot on the device; NULL where it has none */
-  uint32_t parties; /* last uses that end a round of a slot */
-  int32_t copy;     /* whose links of the channel: the task's, or 0 of a step edge */
-  bool plain;       /* the edge's words say all: no link need be asked */
+  char *address;    /* the slot on the device; NULL if the device has none */
+  uint32_t parties; /* last uses after which a slot is free for the next round */
+  int32_t copy;     /* index of the channel's links: the task's copy; 0 for a step edge */
+  bool plain;       /* the edge's words say everything, so no link has to be called */
 } gp_bound_use;
 
-/* An end of a link that its worker looks after beside its tasks. */
+/* An end of a link that its worker has to poll, or to settle after a failure. */
 typedef struct gp_bound_end {
   gp_link *link;
   gp_link_end end;
@@ -54,12 +56,12 @@ typedef struct gp_staged gp_staged;
 typedef struct gp_bound_device {
   char *block; /* the memory that all of the plan's areas on the device lie in */
   char *temp, *scratch, *staging;
-  gp_call *calls;          /* of the program that runs, with its addresses */
+  gp_call *calls;          /* the running program's instructions, with their addresses */
   const gp_intake *intake; /* how it gets at mini-batches */
-  gp_staged *staged;       /* the intake's own; NULL where it needs nothing */
+  gp_staged *staged;       /* state of a staged intake; NULL for a direct one */
   gp_bound_end *ends;
   int32_t end_count;
-  bool quiet;           /* nothing rings for some of its links: its worker asks again and again */
+  bool quiet;           /* some of its links wake no worker, so its worker polls */
   gp_segment *segments; /* tasks that are launched together */
   int32_t segment_count;
 } gp_bound_device;
@@ -68,22 +70,22 @@ typedef struct gp_binding {
   gp_pipeline *pipeline;
   gp_plan *plan; /* owned */
   gp_bound_device *devices;
-  gp_bound_channel *channels; /* per edge, those of steps behind those of the model */
-  gp_bound_use *uses;         /* beside the plan's */
+  gp_bound_channel *channels; /* per edge: those of the model, then step edges */
+  gp_bound_use *uses;         /* one for each of the plan's uses, in the same order */
   char **kept;                /* per (stage, copy): slots of values that outlive an action */
   char **stash;               /* per stage: older versions of the weights */
   char **values, **buffers;   /* per (stage, copy): the newest, as its device sees them */
   char **invariant, **replicas, **states; /* per (stage, copy) and shape */
   int64_t state_count;                    /* states of CPU kernels that are prepared */
-  char **constants;                       /* of both shapes: where the storage of each begins */
+  char **constants;                       /* of both shapes: the start of each one's storage */
   gp_vote **votes;                        /* per device (engine/update/vote.h); NULL: no votes */
   const gp_vote **heard;                  /* per device: its vote, as the deciding device got it */
   size_t *vote_bytes, *vote_at;           /* per device; per stage: its first sum in the vote */
   gp_verdict *verdict;                    /* of the deciding device */
-  uint64_t prepared;  /* weights of which P's results are there (prepared.c); 0: none */
+  uint64_t prepared;  /* state of the weights that P's results are of (prepared.c); 0: no results */
   gp_link_pool *pool; /* of its links */
-  int64_t runs;       /* begun so far, but for those that were profiled */
-  int32_t tag_bits;   /* of the tags of its ops (execute.h) */
+  int64_t runs;       /* begun so far, except profiled ones */
+  int32_t tag_bits;   /* bits of a tag below the task's number (watch/tags.h) */
 } gp_binding;
 
 /* The slot that a micro-batch takes on an edge, and how often it was used before. A step edge is
@@ -93,12 +95,12 @@ static inline gp_link_turn gp_binding_turn(const gp_plan *plan, int32_t edge, in
   int64_t turn = gp_plan_turn(plan, edge, micro), slots = plan->channels[edge].slots;
   return (gp_link_turn){(int32_t)(turn % slots), (uint32_t)(turn / slots)};
 }
-/* The same for a use of a task, which most often is known. */
+/* The same for use u of a task: `bound` knows it, except for later micro-batches of a stream. */
 static inline gp_link_turn gp_binding_turn_of(const gp_plan *plan, const gp_task *task, int32_t u,
                                               const gp_bound_use *bound, int64_t micro) {
   return micro == task->micro ? bound->turn : gp_binding_turn(plan, task->uses[u].edge, micro);
 }
-/* The edges of a task, as many as it uses. */
+/* The bound uses of a task: task->use_count of them. */
 static inline const gp_bound_use *gp_binding_uses(const gp_binding *b, const gp_task *task) {
   return b->uses + (task->uses - b->plan->uses);
 }

@@ -1,5 +1,6 @@
-/* engine/state/failure.c - how a run fails, is interrupted, and commits: whatever comes first in the
- * schedule's order. */
+/* engine/state/failure.c - how a run fails, is interrupted, and commits.
+ *
+ * Several tasks may fail; the failure that is reported is the first one in the schedule's order. */
 #include <limits.h>
 #include <stdio.h>
 
@@ -11,15 +12,16 @@ void gp_run_progress(gp_run *run) {
   gp_wake_word(&run->progress, INT_MAX);
 }
 
-/* The text is written before the order is published, because who sees the order skips its tasks. */
+/* Keep the failure if it is the first one in the schedule's order. Call with the lock held. */
 static void note_failure(gp_run *run, int64_t order, gp_status status, const char *text) {
   if (order >= atomic_load(&run->failed_order)) return;
   run->status = status;
   snprintf(run->text, sizeof run->text, "%s", text);
+  /* published last: a worker that sees the order skips its later tasks */
   atomic_store_explicit(&run->failed_order, order, memory_order_release);
 }
 
-/* Called by workers: the smallest order wins, whoever comes first. */
+/* Workers call this at any time: the smallest order wins, not the first call. */
 void gp_run_fail(gp_run *run, int64_t order, gp_status status, const char *text) {
   pthread_mutex_lock(&run->failure_lock);
   note_failure(run, order, status, text);
@@ -36,8 +38,8 @@ bool gp_run_interrupt(gp_run *run) {
   return stops;
 }
 
-/* The lock decides between a failure and the updates: either every stage sees the one or makes the
- * other. */
+/* The lock orders this with failures: either every stage sees the failure, or every stage makes the
+ * update. */
 bool gp_run_commit(gp_run *run) {
   pthread_mutex_lock(&run->failure_lock);
   run->committed = run->committed || atomic_load(&run->failed_order) == INT64_MAX;

@@ -1,17 +1,17 @@
-/* engine/state/pipeline.h - the running pipeline: one worker per device, one endless list of tasks.
+/* engine/state/pipeline.h - the pipeline: its stages, parameters, plans and one worker per device.
  *
- * The rooms of the engine, from the top down (scripts/check_rooms.lua):
+ * The folders of the engine are layers. From the top down (scripts/check_rooms.lua):
  *
- *   pipeline.c   parameters taken in, workers started and stopped, plans attached
- *   run/         mini-batches given, the loop over tasks, what is left of a run
- *   update/      what ends a mini-batch: sums, norms, votes, scales and updates of gradients
- *   bind/        a plan joined with its memory and links
- *   intake/      how a device gets at mini-batches
- *   optimizer/   moments and passes of an optimizer, and clipping by the script
- *   profile/     how long each instruction takes, on request
- *   watch/       figures, reports, the watchdog, the guard, failures on request
- *   memory/      arenas of stages
- *   worker/      threads, jobs, waiting; when tasks ran
+ *   pipeline.c   takes in parameters, starts and stops workers, attaches plans
+ *   run/         gives mini-batches to the workers, runs their tasks, finishes a run
+ *   update/      ends a mini-batch: sums, norms, votes, loss scales, updates
+ *   bind/        joins a plan with its memory and links
+ *   intake/      brings mini-batches to the devices
+ *   optimizer/   moments and passes of an optimizer, clipping by the script, skipped updates
+ *   profile/     measures how long each instruction takes, on request
+ *   watch/       jobs under the watchdog, figures, reports, the guard, failures on request
+ *   memory/      arenas of stages, the blocks in them, memory counted per device
+ *   worker/      threads, jobs, waiting, and the times of tasks
  *   state/       what the others work on: the pipeline, its arenas, bindings, runs and workers */
 #ifndef GP_ENGINE_STATE_PIPELINE_H
 #define GP_ENGINE_STATE_PIPELINE_H
@@ -21,18 +21,19 @@
 #include "engine/state/watch.h"
 #include "plan/memory/layout.h"
 
-/* How often everything that backward reads again had been written to when forward read it. */
+/* How often parameters and inputs had been written to when forward read them; backward reads them
+ * again. */
 typedef struct gp_seen {
   uint64_t *params, inputs[GP_MAX_BATCH_TENSORS]; /* params: per parameter of the pipeline */
   uint64_t updates;
 } gp_seen;
 
-/* Updates that were left out, because gradients were not finite; `row`: one after the other until
- * now. */
+/* Updates that were skipped because gradients were not finite. After GP_SKIPS_MOST in a row the
+ * step fails. */
 enum { GP_SKIPS_MOST = 20 };
 typedef struct gp_skips {
   int64_t total;
-  int32_t row;
+  int32_t row; /* skipped one after the other until now */
 } gp_skips;
 
 /* A profile that the script asked for. */
@@ -40,7 +41,7 @@ typedef struct gp_profiling {
   bool open, timed;    /* timed: the last run was part of one */
   bool mixed;          /* its runs had several plans */
   int32_t runs;        /* since it began */
-  const gp_plan *plan; /* of the last of them; only its address is looked at */
+  const gp_plan *plan; /* of the last of them; compared by address only */
 } gp_profiling;
 
 struct gp_pipeline {
@@ -58,32 +59,34 @@ struct gp_pipeline {
   int32_t extra_count;
   gp_remat remat;
   uint64_t seed;
-  uint32_t step, split_step; /* passes that trained: the clock of their draws */
-  uint32_t looks;            /* passes that did not: a clock of their own */
-  uint64_t updates;          /* of its parameters, by whatever optimizer */
-  gp_seen seen;              /* by the last forward half */
+  /* Training passes so far, the clock of their random draws; split_step: in the last pass, whose
+   * backward half has to draw the same. */
+  uint32_t step, split_step;
+  uint32_t looks;   /* other passes so far: they have a clock of their own */
+  uint64_t updates; /* of its parameters, by any optimizer */
+  gp_seen seen;     /* by the last forward half */
   bool finite, fuse, added, closed, spin;
   bool broken;           /* some stages were updated and others not */
   gp_loss_scale scaling; /* scale 0: none */
-  gp_finite check;       /* of gradients before an update; `finite`: of every value */
+  gp_finite check;       /* of gradients before an update; `finite` is the check of every value */
   gp_skips skips;
   gp_profiling profiling;
-  /* The gradients that are there are not finite, so that nobody is updated; resumed: they were
-   * added to. */
+  /* overflow: the present gradients are not finite, so no stage is updated. resumed: the last pass
+   * added to earlier gradients. */
   bool overflow, resumed;
   gp_faults faults;
   gp_watch watch;
-  gp_optimizer *optimizer; /* attached: updates are actions of the schedule; counted */
+  gp_optimizer *optimizer; /* retained: its updates are actions of the schedule; or NULL */
   gp_use_options use;
-  bool *chosen;    /* room for clip.c: twice a flag per param */
-  int32_t *listed; /* its parameters among those of the pipeline, in the order given */
+  bool *chosen;    /* workspace of optimizer/clip.c: two flags per param */
+  int32_t *listed; /* the optimizer's parameters as places in params, in the order given */
   int32_t listed_count;
   gp_worker *workers;
   gp_job job;
   void *job_context;
   _Atomic uint32_t ticket, finished, quit;
   gp_run run;
-  const gp_lane_memory *pinning; /* whose host_alloc the devices of the host's memory use; NULL */
+  const gp_lane_memory *pinning;     /* its host_alloc serves devices in host memory; or NULL */
   gp_plan_device_spec *device_specs; /* per device: as plans see it */
   gp_binding **bindings;             /* owned: one per plan */
   int32_t binding_count;
@@ -95,7 +98,7 @@ struct gp_pipeline {
 static inline const gp_lane *gp_device_lane(const gp_pipeline *p, int32_t device) {
   return &p->workers[device].lane;
 }
-/* The lane that a stage, or its second copy, lies with. */
+/* The lane of the device that holds a copy of a stage. */
 static inline const gp_lane *gp_stage_lane(const gp_pipeline *p, int32_t stage, int32_t copy) {
   return gp_device_lane(p, p->placement[stage * p->copy_count + copy]);
 }

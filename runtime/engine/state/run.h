@@ -9,8 +9,8 @@
 #include "engine/state/worker.h"
 #include "gpipe/run.h"
 
-/* What the last stage leaves of a micro-batch: the sum of its losses in its own dtype, and what it
- * counts for; where two devices hold the last stage, each counts for itself. */
+/* What the last stage leaves of a micro-batch: the sum of its losses in their own dtype, and the
+ * loss count. If two devices hold the last stage, each counts for itself. */
 typedef struct gp_micro_result {
   union {
     float f32;
@@ -39,11 +39,11 @@ typedef struct gp_minibatch {
   gp_optim_hyper *hyper;    /* per group of the attached optimizer */
 } gp_minibatch;
 
-/* What a run has made of a stage, written by the device that updates it. */
+/* What a run has done to a stage; written by the device that updates it. */
 typedef struct gp_stage_run {
-  int64_t updates;     /* the ones left out included */
-  int64_t skipped;     /* of these left out, because the gradients were not finite */
-  _Atomic int32_t row; /* left out one after the other until now, in this run and those before */
+  int64_t updates;     /* including the skipped ones */
+  int64_t skipped;     /* updates that were skipped because the gradients were not finite */
+  _Atomic int32_t row; /* skipped one after the other until now, in this run and those before */
   bool torn;           /* an update stopped half-way */
 } gp_stage_run;
 
@@ -55,22 +55,22 @@ typedef struct gp_run {
   gp_stage_run *stages;  /* per stage */
   int32_t batch_room, batch_micros, batch_groups; /* room of the ring and of each batch */
   bool backward_half;
-  _Atomic bool open;     /* more may be given; a run that is lost closes it while workers ask */
-  bool prepared;         /* P has nothing to do */
-  uint64_t weights;      /* their state when the run began: prepared.c */
-  uint32_t given;        /* mini-batches given to step */
-  int64_t known, told;   /* losses that are known, and that the script took */
-  uint32_t first_step;   /* the pipeline's step counter when the stream began */
-  int64_t first_update;  /* updates of the optimizer before */
-  _Atomic uint32_t gate; /* mini-batches that may be run; GP_GATE_END: no more will come */
+  _Atomic bool open;            /* more may be given; a lost run closes it while workers read it */
+  bool prepared;                /* P has nothing to do */
+  uint64_t weights;             /* their state when the run began: prepared.c */
+  uint32_t given;               /* mini-batches given to step */
+  int64_t known, told;          /* losses that are known; those of them that the script has taken */
+  uint32_t first_step;          /* the pipeline's step counter when the stream began */
+  int64_t first_update;         /* updates of the optimizer before the run */
+  _Atomic uint32_t gate;        /* mini-batches that may be run; GP_GATE_END: no more will come */
   _Atomic int64_t failed_order; /* INT64_MAX: none */
   bool committed; /* under the lock: stages are being updated, so an interrupt has to wait */
-  int64_t spoilt; /* under the lock: mini-batch whose failure a GPU told late; INT64_MAX: none */
+  int64_t spoilt; /* under the lock: first mini-batch that is wrong on a GPU; INT64_MAX: none */
   pthread_mutex_t failure_lock;
   gp_status status;
   char text[512];
-  /* Workers write here while they run, and read what is above before every task: so this has a
-   * cache line of its own. */
+  /* Workers write these while they run, and read what is above before every task: so these have a
+   * cache line of their own. */
   _Alignas(64) _Atomic int64_t losses; /* of a stream: forward passes of the last stage so far */
   _Atomic uint32_t progress;           /* counts what the script's thread may be waiting for */
 } gp_run;
@@ -82,17 +82,18 @@ typedef struct gp_task_run {
   const gp_task *task;
   int64_t order;       /* of all tasks of the stream */
   gp_minibatch *batch; /* the mini-batch that the micro-batch belongs to */
-  int64_t micro, own;  /* counted through the stream, and in the mini-batch */
-  /* Set by gp_frame_bind, as addresses of the device. fault NULL: what is wrong is told at once. */
+  int64_t micro, own;  /* the micro-batch, counted through the stream and in its mini-batch */
+  /* Set by gp_frame_bind: addresses of the device. fault NULL: kernels report errors at once. */
   const gp_step_block *block;
   gp_lane_fault *fault;
-  /* Set where the task is in a segment. ran: its ops have run before, with these addresses. graph:
-   * does the work of all tasks of the segment, launched by the first; NULL: each does its own. */
+  /* Set if the task is in a segment. ran: its ops have run before, with these addresses. first: it
+   * is the segment's first task. graph: does the work of all tasks of the segment, and the first
+   * one launches it; NULL: each task does its own work. */
   bool ran, first;
   gp_lane_graph *graph;
 } gp_task_run;
 
-/* Does it write gradients that the mini-batch's other tasks add to? */
+/* Does the task write gradients that the mini-batch's other tasks add to? */
 static inline bool gp_task_assigns(const gp_task_run *r) {
   return r->task->opens && !r->batch->accumulate;
 }
@@ -109,14 +110,15 @@ static inline gp_minibatch *gp_run_minibatch_at(const gp_run *run, int64_t step)
 static inline gp_minibatch *gp_run_minibatch(const gp_run *run, int64_t micro) {
   return gp_run_minibatch_at(run, micro / run->plan->step_micros);
 }
-/* Micro-batches of one mini-batch of the schedule: what a loss is of and an update follows. */
+/* Micro-batches of one mini-batch of the schedule: they have one loss, and an update follows
+ * them. */
 static inline int32_t gp_run_group(const gp_plan *plan) {
   return plan->batch ? plan->batch : plan->step_micros;
 }
 
 /* ---- failure ------------------------------------------------------------------------------- */
 
-/* Tell the script's thread that something went on. */
+/* Tell the script's thread that the run has made progress. */
 void gp_run_progress(gp_run *run);
 static inline bool gp_run_failed(const gp_run *run) {
   return atomic_load(&((gp_run *)run)->failed_order) != INT64_MAX;
@@ -126,10 +128,10 @@ void gp_run_fail(gp_run *run, int64_t order, gp_status status, const char *text)
  * goes on to the same update, and the script sees the interrupt afterwards. Returns whether the run
  * was stopped. */
 bool gp_run_interrupt(gp_run *run);
-/* From now on all stages are updated; false where the run has failed before. */
+/* Let all stages be updated from now on; returns false if the run has failed before. */
 bool gp_run_commit(gp_run *run);
-/* What a GPU did in a mini-batch of the stream and later was wrong; it may have been updated with
- * already. */
+/* Note that a GPU's results are wrong from this mini-batch of the stream on; stages may already
+ * have been updated with them. */
 void gp_run_spoil(gp_run *run, int64_t group);
 
 #endif

@@ -16,7 +16,7 @@ typedef enum gp_fault_kind {
   GP_FAULT_NAN
 } gp_fault_kind;
 
-/* Where an action is; in a rule -1 matches all. */
+/* Where an action runs; in a rule -1 matches everything. */
 typedef struct gp_fault_place {
   int32_t device, stage, step, micro, op; /* op: gp_act */
 } gp_fault_place;
@@ -33,14 +33,14 @@ typedef struct gp_faults {
 } gp_faults;
 
 typedef struct gp_watch {
-  int64_t limit_ns; /* without progress; 0: for ever */
-  int64_t since;    /* when there was progress last */
+  int64_t limit_ns; /* the longest time without progress; 0: no limit */
+  int64_t since;    /* time of the last progress */
   uint64_t seen;    /* tasks begun and ended by then */
   bool timed_out;   /* this run was given up by the watchdog */
-  bool lost;        /* a worker never came back: nothing may be run or given back any more */
+  bool lost;        /* a worker never came back: nothing may be run or freed any more */
   char *report;     /* of the last run that was given up; "" before */
   size_t report_size;
-  _Atomic uint32_t given_up; /* waiting is over: everybody passes through */
+  _Atomic uint32_t given_up; /* workers stop waiting and pass through their tasks */
 } gp_watch;
 
 #endif

@@ -12,9 +12,9 @@ typedef struct gp_worker gp_worker;
 typedef struct gp_recorder gp_recorder; /* engine/profile/recorder.h */
 typedef gp_status (*gp_job)(gp_worker *worker, void *context);
 
-/* When a task ran, in nanoseconds of CLOCK_MONOTONIC. The one behind the last complete event is
- * what the worker does now: begin 0 while it waits, end 0 until it is over. Written relaxed,
- * because the script's thread looks at them when a run makes no progress. */
+/* When a task ran, in nanoseconds of CLOCK_MONOTONIC. The event after the last complete one is what
+ * the worker does now: its begin is 0 while it waits, its end is 0 until it is over. Stores are
+ * atomic but relaxed: the script's thread reads the events when a run makes no progress. */
 typedef struct gp_event {
   _Atomic int32_t task;
   _Atomic int64_t micro, wait, begin, end; /* wait: when it began to wait for its inputs */
@@ -34,8 +34,8 @@ struct gp_worker {
   gp_lane lane;
   int threads, first_core;  /* of its team */
   size_t taken, most_taken; /* bytes that the device holds for passes: now, and at most so far */
-  /* While it waits: does what must not wait for it, returns how long it may sleep, in nanoseconds.
-   * NULL: there is nothing to do. */
+  /* Called while the worker waits: does what must not wait for the worker, and returns how long it
+   * may sleep, in nanoseconds. NULL: there is nothing to do. */
   int64_t (*idle)(gp_worker *worker);
   pthread_t thread;
   bool started;
@@ -46,15 +46,16 @@ struct gp_worker {
   size_t frame_room, event_room;
   gp_event *events; /* ring of the last event_room ones of the stream */
   _Atomic size_t event_count;
-  /* Of a queue: begin and end of each event of the ring, the begin of the range. */
+  /* On a device with a queue: two timed events for each event of the ring, its begin and its end,
+   * then one for the begin of the range. */
   gp_lane_event **marks;
   size_t mark_count;
   int64_t range_begin;          /* when that was, in nanoseconds of CLOCK_MONOTONIC */
-  size_t first_event;           /* of those that are shown */
+  size_t first_event;           /* the first one that is shown */
   _Atomic uint32_t phase;       /* gp_worker_phase */
-  gp_recorder *recorder;        /* of a profile, also when it is over; NULL */
-  bool spoil;                   /* GPIPE_FAULT: what leaves the task is to be NaN */
-  _Atomic uint32_t ranges_done; /* mini-batches whose range this device is through with */
+  gp_recorder *recorder;        /* of the last profile, also after its end; or NULL */
+  bool spoil;                   /* GPIPE_FAULT: the task's results are to be NaN */
+  _Atomic uint32_t ranges_done; /* mini-batches whose range this device has run */
   gp_status job_status;
   char job_text[512];
   _Alignas(64) _Atomic uint32_t doorbell; /* counts the rings while it slept */

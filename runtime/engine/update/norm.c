@@ -1,10 +1,9 @@
-/* engine/update/norm.c - the norm of all gradients, and whether they are numbers at all: NORM and
- * CLIP.
+/* engine/update/norm.c - the norm of all gradients, and whether they are finite: NORM and CLIP.
  *
- * NORM is a stage's part: its own device's threads sum up the squares of each of its parameters, or
- * only look whether they are finite where no norm is needed. One device gets the sums of all with
- * their votes and adds a number for each parameter, in one order for every cut; CLIP then scales
- * each stage's gradients on its own device, and U updates or leaves it.
+ * NORM runs for each stage: its own device adds up the squares of each parameter's gradient or, if
+ * no norm is needed, only checks that they are finite. One device receives all sums with the votes
+ * and adds one number for each parameter, in the same order for every cut. CLIP then scales each
+ * stage's gradients on its own device, and U updates the stage or skips it.
  */
 #include <math.h>
 
@@ -41,12 +40,13 @@ static double square_of(const gp_pipeline *p, int32_t i) {
   return gp_vote_sums(p->run.binding, p->param_stage[i])[p->grad_place[i]];
 }
 
-/* What brings the norm of the optimizer's gradients down to the one asked for: 1 where it is not
- * above that, or where this pass updates nothing, as pipe:backward leaves gradients as they are.
- * They are added in the order in which the optimizer was given its parameters. */
+/* Return the factor that brings the norm of the optimizer's gradients down to clip_norm. It is 1 if
+ * the norm is not above that, or if this pass updates nothing: pipe:backward leaves gradients as
+ * they are. */
 static double clip_factor(const gp_pipeline *p, double unscale) {
   double sum = 0, max = p->use.clip_norm;
   if (!p->optimizer || max <= 0 || p->run.plan->update == GP_UPDATE_NONE) return 1;
+  /* in the order in which the optimizer was given its parameters */
   for (int32_t k = 0; k < p->listed_count; k++) sum += square_of(p, p->listed[k]);
   double norm = sqrt(sum) * unscale;
   return norm > max ? max / (norm + 1e-6) : 1;

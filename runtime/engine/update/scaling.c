@@ -10,7 +10,7 @@
 
 #include "engine/state/pipeline.h"
 
-/* Gradients of zero would let it grow for ever. */
+/* The largest scale: gradients of zero would let it grow for ever. */
 static const double largest = 0x1p40;
 
 static void grow(gp_loss_scale *s) {
@@ -20,7 +20,8 @@ static void grow(gp_loss_scale *s) {
   s->scale = fmin(s->scale * s->growth, largest);
 }
 
-/* At the smallest scale no scale will help. */
+/* Make the scale smaller. Fails after too many steps at the smallest one, because then no scale
+ * helps. */
 static gp_status back_off(gp_loss_scale *s) {
   s->good = 0;
   s->skipped++;
@@ -34,8 +35,8 @@ static gp_status back_off(gp_loss_scale *s) {
   return GP_OK;
 }
 
-/* Whoever adds to gradients after an overflow gets no finite ones any more: that counts once. */
 gp_status gp_scaling_settle(gp_pipeline *p, bool finite) {
+  /* adding to gradients that are not finite gives no finite ones: the overflow counts once */
   bool before = p->overflow && p->resumed;
   p->overflow = !finite;
   if (finite) return grow(&p->scaling), GP_OK;

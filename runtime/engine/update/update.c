@@ -1,9 +1,9 @@
 /* engine/update/update.c - what ends a mini-batch, as actions of the schedule: sums of gradients,
  * norms, updates.
  *
- * What a task reads of other devices has come by links (plan/edge/step_edges.h). In a synchronous
- * plan all stages are updated, or none: vote.h. In a stream a stage is updated by its own device as
- * soon as its own gradients are there.
+ * What a task reads from other devices has come by links (plan/edge/step_edges.h). In a synchronous
+ * plan all stages are updated, or none: vote.h. In a stream each device updates a stage as soon as
+ * that stage's gradients are complete.
  */
 
 #include "base/memory.h"
@@ -19,15 +19,15 @@
 
 /* ---- reductions ---------------------------------------------------------------------------- */
 
-/* to += from, of the gradient of param i, on a lane that reaches both. */
+/* to += from for the gradient of param i, on a lane that reads both. */
 static gp_status add(const gp_pipeline *p, const gp_lane *lane, int32_t i, void *to,
                      const void *from) {
   const gp_tensor *grad = p->grads[i];
   return gp_lane_add(lane, gp_tensor_meta(grad)->dtype, gp_tensor_numel(grad), to, from);
 }
 
-/* Accumulators of the stage's second copy to those of the first; later plans may have asked for
- * more, of which this plan's task has written none. */
+/* Add the extra accumulators of a stage's second copy to those of the first. Later plans may have
+ * asked for more, which this plan's tasks have not written. */
 static gp_status add_extras(const gp_worker *worker, const gp_plan *plan, int32_t stage) {
   const gp_pipeline *p = worker->pipeline;
   char *own = p->arenas[stage].extras[0];
@@ -40,8 +40,8 @@ static gp_status add_extras(const gp_worker *worker, const gp_plan *plan, int32_
   return GP_OK;
 }
 
-/* The second copy's gradients of a stage to the first's, parameter by parameter. They are added
- * once, also when gradients accumulate: every backward pass begins second copies anew. */
+/* Add the second copy's gradients of a stage to the first's, parameter by parameter. This is right
+ * also when gradients accumulate: every backward pass begins second copies anew. */
 static gp_status add_copies(const gp_worker *worker, const gp_plan *plan, int32_t stage) {
   const gp_pipeline *p = worker->pipeline;
   char *own = p->arenas[stage].grads[0];
@@ -54,7 +54,7 @@ static gp_status add_copies(const gp_worker *worker, const gp_plan *plan, int32_
   return add_extras(worker, plan, stage);
 }
 
-/* Extra accumulator x to the main one, on the device that owns the parameter. */
+/* Add extra accumulator x to the main one, on the device that owns the parameter. */
 static gp_status add_extra(const gp_worker *worker, int32_t x) {
   const gp_pipeline *p = worker->pipeline;
   const gp_extra_slot *e = &p->extras[x];
@@ -64,8 +64,8 @@ static gp_status add_extra(const gp_worker *worker, int32_t x) {
   return add(p, &worker->lane, e->param, gp_tensor_data(p->grads[e->param]), from);
 }
 
-/* Parameters of a stage that several layers use: their accumulators are added in layer order. They
- * are added once, also when gradients accumulate: every backward pass begins them anew. */
+/* Add the extra accumulators of those parameters of a stage that several layers use, in layer
+ * order. This is right also when gradients accumulate: every backward pass begins them anew. */
 static gp_status add_tied(const gp_worker *worker, const gp_plan *plan, int32_t stage) {
   const gp_pipeline *p = worker->pipeline;
   for (int32_t layer = 0; layer <= p->layer_count && plan->extra_count; layer++)
@@ -83,13 +83,12 @@ gp_status gp_update_zero(gp_pipeline *p, int32_t stage, int32_t copy) {
   return a->extra_bytes ? gp_lane_fill(lane, a->extras[copy], 0, a->extra_bytes) : GP_OK;
 }
 
-/* Zeros in what lies between two offsets of an area; of an area that is not there nothing does. */
+/* Zero bytes from .. to - 1 of an area; do nothing if the area is absent. */
 static gp_status clear(const gp_lane *lane, char *area, size_t from, size_t to) {
   return area && to > from ? gp_lane_fill(lane, area + from, 0, to - from) : GP_OK;
 }
 
-/* Zeros in an area but where the program writes; the rest of the last cache line of a gradient is
- * zero always. */
+/* Zero an area, except where the program writes. */
 static gp_status clear_rest(const gp_lane *lane, const gp_program *program, int32_t base,
                             char *area, size_t bytes) {
   size_t from = 0;
@@ -97,6 +96,7 @@ static gp_status clear_rest(const gp_lane *lane, const gp_program *program, int3
     const gp_gradient_part *part = &program->opened[i];
     if (part->base != base) continue;
     GP_TRY(clear(lane, area, from, part->offset));
+    /* the rest of a gradient's last cache line is always zero */
     GP_TRY(gp_size_align(part->offset + part->bytes, GP_GRADIENT_ALIGNMENT, &from));
   }
   return clear(lane, area, from, bytes);
@@ -110,7 +110,8 @@ gp_status gp_update_open(const gp_worker *worker, const gp_task *task) {
   return clear_rest(lane, program, GP_BASE_EXTRA, a->extras[task->copy], a->extra_bytes);
 }
 
-/* What was joined begins anew: second copies and the accumulators beside the main ones. */
+/* Second copies and extra accumulators begin anew, because they have been added to the main
+ * gradients. */
 gp_status gp_update_resume(gp_pipeline *p, int32_t stage, int32_t copy) {
   gp_arena *a = &p->arenas[stage];
   const gp_lane *lane = gp_stage_lane(p, stage, copy);
@@ -121,7 +122,7 @@ gp_status gp_update_resume(gp_pipeline *p, int32_t stage, int32_t copy) {
 
 /* ---- updates ------------------------------------------------------------------------------- */
 
-/* Where no stage waits for another each looks at its own gradients. */
+/* Check a stage's own gradients, in a plan in which no stage waits for another. */
 static gp_status look(gp_worker *worker, int32_t stage, bool *skip) {
   gp_pipeline *p = worker->pipeline;
   gp_gradients *list = &p->arenas[stage].gradients;
@@ -136,19 +137,19 @@ static gp_status look(gp_worker *worker, int32_t stage, bool *skip) {
   return GP_OK;
 }
 
-/* In a stream a stage has its own sums and makes its own decision. */
+/* Complete a stage's gradients in a stream, and decide on its update without other stages. */
 static gp_status prepare_alone(gp_worker *worker, const gp_plan *plan, int32_t stage, bool *skip) {
   GP_TRY(add_tied(worker, plan, stage));
   return look(worker, stage, skip);
 }
 
-/* An update that is left out counts as none, so that moments are corrected for those that were
- * made. */
+/* Update a stage's values by its gradients. */
 static gp_status apply(gp_worker *worker, const gp_run *run, const gp_task *task, int64_t micro) {
   gp_pipeline *p = worker->pipeline;
   gp_arena *arena = &p->arenas[task->stage];
   gp_stage_run *made = &p->run.stages[task->stage];
   const gp_optim_hyper *hyper = gp_run_minibatch(run, micro)->hyper;
+  /* moments are corrected for the updates that were made: skipped ones do not count */
   int64_t step = run->first_update + made->updates - made->skipped + 1;
   gp_status status = gp_optimizer_update(p->optimizer, worker, task->stage, hyper, step);
   made->torn = status != GP_OK;
@@ -164,7 +165,7 @@ static gp_status begin_next(gp_pipeline *p, const gp_plan *plan, const gp_task *
   return plan->batch && !opened ? gp_update_zero(p, task->stage, task->copy) : GP_OK;
 }
 
-/* What is still read of the values that an update replaces. */
+/* Keep the values that an update replaces, if later tasks still read them. */
 static gp_status stash(const gp_worker *worker, const gp_run *run, const gp_task *task,
                        int64_t micro) {
   const gp_plan *plan = run->plan;

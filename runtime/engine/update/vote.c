@@ -22,7 +22,7 @@ gp_status gp_vote_cast(const gp_worker *worker, const gp_run *run) {
 
 /* ---- the verdict --------------------------------------------------------------------------- */
 
-/* Devices that hold no stage cast no vote. */
+/* Does a vote report a failure? Devices that hold no stage cast no vote. */
 static bool has_failed(const gp_binding *b) {
   const gp_plan *plan = b->plan;
   for (int32_t h = 0; h < plan->stage_count * plan->copy_count; h++)

@@ -7,8 +7,8 @@
 
 #include "engine/bind/votes.h"
 
-/* Tasks VOTE and DECIDE; also after a failure, which is what they report then. Errors: GP_EFINITE
- * where gradients have to be finite. */
+/* Run the tasks VOTE and DECIDE. They also run after a failure, to report it. Errors: GP_EFINITE if
+ * gradients that have to be finite are not. */
 gp_status gp_vote_cast(const gp_worker *worker, const gp_run *run);
 gp_status gp_vote_decide(gp_worker *worker, gp_run *run);
 

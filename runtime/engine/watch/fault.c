@@ -1,7 +1,7 @@
 /* engine/watch/fault.c - see fault.h: the text of the rules, and what they do to an action.
  *
- * The text comes from outside: every number is checked to its last character, and what is wrong is
- * named with the rule that it stands in.
+ * The text comes from outside: every number is checked to its last character, and an error names
+ * the rule that it is in.
  */
 #include "engine/watch/fault.h"
 
@@ -50,7 +50,7 @@ static bool is(span s, const char *word) {
   return strlen(word) == (size_t)s.length && !memcmp(s.at, word, (size_t)s.length);
 }
 
-/* The whole span as a number from 0 to most. */
+/* Read the whole span as a number from 0 to most. */
 static bool read_number(span s, double most, double *number) {
   char text[VALUE_SIZE], *end;
   if (s.length <= 0 || s.length >= VALUE_SIZE) return false;
@@ -69,7 +69,7 @@ static gp_status parse_count(const char *key, span value, int32_t *count) {
   return GP_OK;
 }
 
-/* What a device does itself. */
+/* Read the name of an action. Those that the engine adds itself (gp_act_is_own) have none here. */
 static gp_status parse_op(span value, int32_t *op) {
   static const gp_act acts[] = {GP_ACT_F,      GP_ACT_B,   GP_ACT_I,    GP_ACT_W,
                                 GP_ACT_R,      GP_ACT_U,   GP_ACT_C,    GP_ACT_P,
@@ -106,7 +106,8 @@ static gp_status parse_field(span key, span value, gp_fault *fault, bool *acts) 
   if (is(key, "micro")) return parse_count("micro", value, &p->micro);
   if (is(key, "op")) return parse_op(value, &p->op);
   if (!is(key, "action"))
-    return gp_fail(GP_EINVAL, "unknown field '%.*s'; device, stage, step, micro, op, action",
+    return gp_fail(GP_EINVAL,
+                   "unknown field '%.*s', expected device, stage, step, micro, op or action",
                    key.length, key.at);
   *acts = true;
   return parse_action(value, fault);
@@ -119,22 +120,23 @@ static gp_status parse_rule(span rule, gp_fault *fault) {
   for (span rest = rule; next(&rest, ',', &field);) {
     span value = field;
     next(&value, '=', &key);
-    if (!value.at) return gp_fail(GP_EINVAL, "'%.*s' is not key=value", field.length, field.at);
+    if (!value.at)
+      return gp_fail(GP_EINVAL, "'%.*s' has no '=', expected key=value", field.length, field.at);
     GP_TRY(parse_field(key, trim(value), fault, &acts));
   }
   if (!acts)
-    return gp_fail(GP_EINVAL, "there is no action: action=fail, hang, nan or sleep:SECONDS");
+    return gp_fail(GP_EINVAL,
+                   "there is no action, expected action=fail, hang, nan or sleep:SECONDS");
   return GP_OK;
 }
 
-/* An empty rule is what a ';' at the end leaves. */
 gp_status gp_faults_parse(const char *text, gp_faults *faults) {
   span rule;
   faults->count = 0;
   if (!text) return GP_OK;
   if (strlen(text) > INT32_MAX) return gp_fail(GP_EINVAL, "GPIPE_FAULT: it is too long");
   for (span rest = {text, (int)strlen(text)}; next(&rest, ';', &rule);) {
-    if (!rule.length) continue;
+    if (!rule.length) continue; /* a ';' at the end leaves an empty rule */
     if (faults->count == GP_FAULT_RULES)
       return gp_fail(GP_EINVAL, "GPIPE_FAULT: more than %d rules", GP_FAULT_RULES);
     if (parse_rule(rule, &faults->rules[faults->count]))
@@ -161,11 +163,11 @@ gp_status gp_faults_check(const gp_faults *faults, int32_t devices, int32_t stag
 
 /* ---- striking ------------------------------------------------------------------------------ */
 
-/* -1 is "any". */
+/* Does a field of a rule match? -1 matches everything. */
 static bool matches(int32_t wanted, int32_t is_there) { return wanted < 0 || wanted == is_there; }
 
-/* Lowering splits B where W has to wait, and merges I and W where nothing is gained: whoever wrote
- * the rule read the schedule's rows. */
+/* Lowering splits B if W has to wait, and merges I and W if the split gains nothing. Rules are
+ * written from the schedule's rows, so an action also matches the form that it has there. */
 static bool matches_op(int32_t wanted, int32_t is_there) {
   if (wanted == GP_ACT_B && is_there == GP_ACT_I) return true;
   if ((wanted == GP_ACT_I || wanted == GP_ACT_W) && is_there == GP_ACT_B) return true;
@@ -178,7 +180,7 @@ static bool is_meant(const gp_fault_place *rule, const gp_fault_place *here) {
          matches(rule->device, here->device);
 }
 
-/* To a point in time, so that what the calls take does not add up. */
+/* Sleep to a point in time, so that the time of the calls themselves does not add up. */
 static void nap_until(int64_t ns) {
   struct timespec t = {.tv_sec = (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000)};
 #if defined(__linux__)
@@ -191,7 +193,8 @@ static void nap_until(int64_t ns) {
 #endif
 }
 
-/* The kernel may add 50 microseconds to every sleep of a thread that does not ask for less. */
+/* Ask for short delays: the kernel may add 50 microseconds to every sleep of a thread that has not
+ * asked for less. */
 static void sleep_exactly(void) {
 #if defined(__linux__)
   prctl(PR_SET_TIMERSLACK, 1000);
@@ -208,9 +211,10 @@ static gp_status rest(int64_t ns) {
   return GP_OK;
 }
 
-/* Who gave the step up has said why. */
+/* Wait until the step is given up. */
 static gp_status hang(const _Atomic uint32_t *given_up) {
   while (!gp_interrupt_pending() && !atomic_load(given_up)) nap_until(gp_now_ns() + NAP_NS);
+  /* the script sees the text of the watchdog or of Ctrl-C, which fail the run themselves */
   return gp_fail(GP_EINTERRUPT, "interrupted");
 }
 

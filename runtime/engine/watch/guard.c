@@ -12,7 +12,8 @@
 #include "plan/edge/step_edges.h"
 #include "plan/touches.h"
 
-/* What a visitor is told of each part of a device's memory: instance -1: there is one only. */
+/* A part of a device's memory. instance: its slot; -1: there is only one; INT32_MAX: the running
+ * task has no slot of this kind. */
 typedef struct part {
   gp_touched buffer;
   int32_t holder, instance;
@@ -25,7 +26,7 @@ typedef struct guard {
   const gp_task_run *run;
   gp_touch *list; /* what the task names */
   int32_t count;
-  const char *hidden; /* the name of a buffer that is taken as not named; NULL */
+  const char *hidden; /* GPIPE_GUARD_HIDE: a buffer that counts as not named; or NULL */
 } guard;
 
 typedef void (*visit)(const guard *g, const part *p);
@@ -36,7 +37,7 @@ static void each(const guard *g, visit each_part, part p) {
 
 /* ---- the parts of a device's memory ---------------------------------------------------------- */
 
-/* Do other devices read it, at a time that this device does not know? */
+/* Do other devices read the value, at a time that this device does not know? */
 static bool is_sent(const gp_plan *plan, gp_step_value value, int32_t stage) {
   for (int32_t e = 0; e < plan->step_edge_count; e++)
     if (plan->step_edges[e].value == value && plan->step_edges[e].stage == stage) return true;
@@ -51,7 +52,7 @@ static void each_slot(const guard *g, visit each_part, int32_t holder) {
   char *area = binding->kept[holder];
   for (int kind = 0; area && kind < GP_SLOT_KINDS; kind++)
     for (int32_t slot = 0; slot < slots->count[kind]; slot++, area += slots->bytes[kind]) {
-      /* what F keeps when the rest is recomputed has slots of a kind of its own */
+      /* what F keeps if the rest is recomputed has another kind of slot: a task has one of them */
       bool other = kind == (g->run->task->kept ? GP_SLOT_DROPPED : GP_SLOT_KEPT);
       each(g, each_part,
            (part){buffers[kind], holder, other ? INT32_MAX : slot, area, slots->bytes[kind]});
@@ -94,7 +95,8 @@ static void each_part_of(const guard *g, visit each_part) {
 
 /* ---- poison -------------------------------------------------------------------------------- */
 
-/* Slots of a stream follow the micro-batch. */
+/* Does a touch name this slot? The slots of a stream follow the micro-batch, so any slot may be
+ * meant. */
 static bool is_slot(const guard *g, const part *p, const gp_touch *touch) {
   const gp_plan *plan = g->worker->pipeline->run.plan;
   if (p->instance < 0 || plan->batch) return p->instance != INT32_MAX;
@@ -120,7 +122,7 @@ static void heal(const guard *g, const part *p) {
   ASAN_UNPOISON_MEMORY_REGION(p->memory, p->bytes);
 }
 
-/* A device with a queue works when the host does not know it. */
+/* Does the host know when a task runs? On a device with a queue it does not. */
 static bool is_guarded(const gp_worker *worker) { return worker->lane.ops->at_once; }
 
 gp_status gp_guard_begin(const gp_worker *worker, const gp_task_run *r) {

@@ -1,9 +1,9 @@
-/* engine/watch/guard.h - does a task touch only what its accesses name (plan/touches.h)?
+/* engine/watch/guard.h - checks that a task touches only what its accesses name (plan/touches.h).
  *
- * In builds with the address sanitizer, whatever belongs to a CPU device alone and is not among a
- * task's accesses is poisoned while the task runs: slots of other micro-batches, gradients, extras,
- * prepared weights, temporaries, older weights. Touching it ends the process with a report. In
- * other builds nothing is done. GPIPE_GUARD_HIDE=saved pretends that tasks do not name a buffer, so
+ * In builds with the address sanitizer, the memory that belongs to a CPU device alone is poisoned
+ * while a task runs, except what the task's accesses name: slots of other micro-batches, gradients,
+ * extras, prepared weights, temporaries. Touching poisoned memory ends the process with a report.
+ * Other builds do nothing. GPIPE_GUARD_HIDE=saved pretends that tasks do not name that buffer, so
  * that a test sees the guard work. */
 #ifndef GP_ENGINE_GUARD_H
 #define GP_ENGINE_GUARD_H
@@ -19,7 +19,8 @@
 #endif
 
 #ifdef GP_GUARDS
-/* Around a task; every begin is followed by an end. */
+/* Poison memory before a task, and restore it afterwards. Every begin is followed by an end, also
+ * if it failed. */
 gp_status gp_guard_begin(const gp_worker *worker, const gp_task_run *r);
 void gp_guard_end(const gp_worker *worker, const gp_task_run *r);
 #else

@@ -1,4 +1,4 @@
-/* engine/watch/jobs.h - jobs of all workers, under the eyes of the watchdog. */
+/* engine/watch/jobs.h - runs a job on all workers and waits for it, with checks by the watchdog. */
 #ifndef GP_ENGINE_JOBS_H
 #define GP_ENGINE_JOBS_H
 

@@ -1,15 +1,15 @@
 /* engine/watch/record.c - what ran when: the actions of the last run and their figures.
  *
- * A task that waited for nothing begins when the one before it ended: what the engine does in
- * between counts as the device's work, and the bubble is waiting alone. */
+ * A task that waited for nothing begins when the one before it ended. So what the engine does in
+ * between counts as the device's work, and the bubble is only waiting. */
 
 #include "base/thread.h"
 #include "engine/state/pipeline.h"
 #include "engine/watch/report.h"
 #include "schedule/schedule.h"
 
-/* Seen by the script: from handing out the run to the last worker's end and the sums after it. Of a
- * long stream, its last part. */
+/* The time as the script sees it: from handing out the run to the last worker's end and the sums
+ * after it. For a long stream it is the time of the last part, which the events still describe. */
 double gp_pipeline_seconds(const gp_pipeline *p) {
   return 1e-9 * (double)(p->last_end - p->last_begin);
 }
@@ -20,8 +20,8 @@ static const gp_event *event_number(const gp_worker *w, size_t number) {
   return &w->events[number % w->event_room];
 }
 
-/* Rings hold the end of a long stream, each from another time on: figures and pictures are of the
- * part that all of them hold. */
+/* After a long stream each ring holds its end only, from another time on than the others. Figures
+ * and pictures show the part that all rings hold. */
 void gp_record_close(gp_pipeline *p) {
   p->last_end = gp_now_ns();
   for (int32_t d = 0; d < p->last_plan->device_count; d++) {
@@ -62,7 +62,7 @@ void gp_pipeline_event(const gp_pipeline *p, int device, int i, gp_timed_action 
                         .end = since_begin(p, event->end)};
 }
 
-/* A device may hold several stages: their activations add up. */
+/* The peaks are the device's: all of its stages together. */
 void gp_pipeline_stats(const gp_pipeline *p, int device, gp_device_stats *stats) {
   const gp_plan *plan = p->last_plan;
   *stats = (gp_device_stats){0};

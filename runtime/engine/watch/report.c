@@ -1,9 +1,9 @@
 /* engine/watch/report.c - what every device does now: the post-mortem of a run that made no
  * progress.
  *
- * Reads the records that workers write and the states of the slots that they wait for, while they
- * may go on: every number is checked before it is used as a position, and what is read may be a
- * moment old.
+ * The script's thread reads the events that workers write and the states of the slots that they
+ * wait for, while the workers may go on. So every number is checked before it is used as an index,
+ * and what is read may be a moment old.
  */
 #include "base/text.h"
 #include "base/thread.h"
@@ -12,37 +12,38 @@
 #include "plan/edge/step_edges.h"
 #include "schedule/schedule.h"
 
-enum { BEFORE = 4 }; /* actions that are shown of what a device did last */
+enum { BEFORE = 4 }; /* past actions that are shown for each device */
 
 /* ---- what a device does -------------------------------------------------------------------- */
 
 typedef enum act_state { NOT_BEGUN, AT_GATE, BETWEEN, WAITS, RUNS, IS_DONE } act_state;
 
-/* task is valid where the device waits or runs; since 0: not known. */
+/* task and micro are valid if the device waits or runs; since 0: not known. */
 typedef struct act {
   act_state state;
   int32_t task;
   int64_t micro, since;
 } act;
 
-/* A message that a task waits for: round and slot of an edge. */
+/* A message that a task waits for: the value of an edge for one micro-batch. */
 typedef struct message {
   const gp_edge_use *use;
   int32_t maker, maker_device; /* its task; -1: not found */
   int64_t micro;
 } message;
 
-/* A worker may be writing: whatever is read was true a moment ago. */
+/* Read a time that a worker may be writing: what it says was true a moment ago. */
 static int64_t read_time(const _Atomic int64_t *word) {
   return atomic_load_explicit((_Atomic int64_t *)word, memory_order_relaxed);
 }
 
-/* Older ones were overwritten. */
+/* The event of this number, which must be among the last event_room: older ones are overwritten. */
 static const gp_event *event_of(const gp_worker *w, size_t number) {
   return &w->events[number % w->event_room];
 }
 
-/* Its phase first, then the event that is not complete yet. */
+/* Tell what a device does: from its phase or, within a range, from the event that is not complete
+ * yet. */
 static act look(const gp_pipeline *p, int32_t device) {
   gp_worker *w = &p->workers[device];
   const gp_plan *plan = p->run.plan;
@@ -63,14 +64,14 @@ static act look(const gp_pipeline *p, int32_t device) {
 
 /* ---- what it waits for --------------------------------------------------------------------- */
 
-/* The value was not published in its round. */
+/* Does the task wait for a value that is not published yet? */
 static bool is_missing(const gp_binding *binding, const gp_task *task, int32_t u, int64_t micro) {
   const gp_bound_use *bound = &gp_binding_uses(binding, task)[u];
   gp_link_turn turn = gp_binding_turn_of(binding->plan, task, u, bound, micro);
   return task->uses[u].wait && !gp_link_has(bound->link, turn);
 }
 
-/* The slot still holds a value that somebody has to read. */
+/* Does the task wait for a slot that its readers have not released yet? */
 static bool is_taken(const gp_binding *binding, const gp_task *task, int32_t u, int64_t micro) {
   const gp_bound_use *bound = &gp_binding_uses(binding, task)[u];
   gp_link_turn turn = gp_binding_turn_of(binding->plan, task, u, bound, micro);
@@ -84,8 +85,9 @@ static bool publishes(const gp_task *task, int32_t edge) {
   return false;
 }
 
-/* Streams go on with the tasks that are stored last: any of the same place in a mini-batch tells
- * who makes the message, the one of this very micro-batch also tells when. */
+/* Find the task that makes a message. A stream repeats the tasks that are stored last: any task of
+ * the same place in a mini-batch tells which device makes the message, and the one of this very
+ * micro-batch also tells when. */
 static message message_of(const gp_plan *plan, const gp_edge_use *use, int64_t micro) {
   message m = {.use = use, .maker = -1, .maker_device = -1, .micro = micro};
   for (int32_t d = 0; d < plan->device_count; d++)
@@ -101,7 +103,7 @@ static message message_of(const gp_plan *plan, const gp_edge_use *use, int64_t m
   return m;
 }
 
-/* Position of its maker in the order of the whole stream. */
+/* The position of a message's maker in the order of the whole stream. */
 static int64_t order_of(const gp_plan *plan, const message *m) {
   int64_t total = plan->first[plan->device_count];
   if (m->maker < 0) return INT64_MAX;
@@ -109,7 +111,7 @@ static int64_t order_of(const gp_plan *plan, const message *m) {
   return (m->micro - task->micro) / plan->step_micros * total + task->order;
 }
 
-/* The first message that the device waits for. */
+/* Find the first message that a device waits for; false if it waits for none. */
 static bool find_missing(const gp_pipeline *p, const act *a, message *m) {
   const gp_plan *plan = p->run.plan;
   if (a->state != WAITS) return false;
@@ -128,7 +130,7 @@ static const char *action_text(const gp_plan *plan, int32_t task, int64_t micro,
   return gp_action_print(&action, text);
 }
 
-/* "1F3 from cpu:1 (activations, stage 1 to 2)" */
+/* Write what a message is: "1F3 from cpu:1 (activation, stage 1 to 2)". */
 static void put_message(gp_text *w, const gp_pipeline *p, const message *m, int32_t reader) {
   const gp_plan *plan = p->run.plan;
   const gp_step_edge *once = gp_plan_step_edge(plan, m->use->edge);
@@ -147,7 +149,7 @@ static void put_message(gp_text *w, const gp_pipeline *p, const message *m, int3
               (int)edge->from, (int)reader);
 }
 
-/* Which message, from where, and what its maker does instead. */
+/* Write what a waiting task needs: a message and where it comes from, or a free slot. */
 static void put_wait(gp_text *w, const gp_pipeline *p, const act *a) {
   const gp_plan *plan = p->run.plan;
   const gp_task *task = &plan->tasks[a->task];
@@ -166,13 +168,13 @@ static void put_wait(gp_text *w, const gp_pipeline *p, const act *a) {
   gp_text_put(w, "has everything now");
 }
 
-/* How long it has been so. */
+/* Write for how long the device has done so. */
 static void put_time(gp_text *w, const act *a, int64_t now) {
   if (a->since > 0 && a->since <= now)
     gp_text_put(w, " for %.1f s", 1e-9 * (double)(now - a->since));
 }
 
-/* The last actions that were over, oldest first. */
+/* Write the last actions that a device has ended, oldest first. */
 static void put_before(gp_text *w, const gp_pipeline *p, int32_t device) {
   gp_worker *worker = &p->workers[device];
   const gp_plan *plan = p->run.plan;
@@ -188,7 +190,7 @@ static void put_before(gp_text *w, const gp_pipeline *p, int32_t device) {
   }
 }
 
-/* One line: what it does, since when, and what it did before. */
+/* Write one line: what a device does, for how long, and what it did before. */
 static void put_device(gp_text *w, const gp_pipeline *p, int32_t device, int64_t now) {
   static const char *const words[] = {[NOT_BEGUN] = "not begun",
                                       [AT_GATE] = "waiting for the next mini-batch",
@@ -211,7 +213,7 @@ static void put_device(gp_text *w, const gp_pipeline *p, int32_t device, int64_t
 
 /* ---- the whole ----------------------------------------------------------------------------- */
 
-/* Of all messages that somebody waits for, the one that the schedule makes first. */
+/* Find the message that the schedule makes first, among those that devices wait for. */
 static bool find_first(const gp_pipeline *p, message *first, int32_t *reader) {
   message m;
   bool found = false;
@@ -251,7 +253,8 @@ char *gp_report_write(gp_pipeline *p, char *text, size_t size) {
   return text;
 }
 
-/* Who runs holds the others up; if nobody does, the schedule or the engine is wrong. */
+/* The devices that run an action hold the others up. If none does, the schedule or the engine is
+ * wrong. */
 char *gp_report_cause(gp_pipeline *p, char *text, size_t size) {
   gp_text w = gp_text_begin(text, size);
   int64_t now = gp_now_ns();

@@ -1,7 +1,7 @@
 /* engine/watch/report.h - what ran when and what runs now, for people.
  *
  *   record.c   the actions of the last run and their figures
- *   report.c   what every device does now: of a run that makes no progress */
+ *   report.c   what every device does now, when a run makes no progress */
 #ifndef GP_ENGINE_REPORT_H
 #define GP_ENGINE_REPORT_H
 
@@ -16,7 +16,7 @@ void gp_record_close(gp_pipeline *pipeline);
 /* report.c */
 /* Write what every device does now, and why; returns text. */
 char *gp_report_write(gp_pipeline *pipeline, char *text, size_t size);
-/* One line of it: what holds everything up. */
+/* Write in one line what holds everything up; returns text. */
 char *gp_report_cause(gp_pipeline *pipeline, char *text, size_t size);
 
 #endif

@@ -34,7 +34,8 @@ static const char *label_of(const gp_program *program, const gp_instr *instr) {
   return program->graph->labels[program->graph->nodes[instr->node].label];
 }
 
-/* Kernels know the numbers, this knows the layer: put it before their text. */
+/* Kernels know the numbers; this function knows the layer, so it puts the layer before their
+ * text. */
 gp_status gp_instr_name_failure(const gp_program *program, const gp_instr *instr,
                                 gp_status status) {
   char prefix[256];

@@ -1,5 +1,5 @@
-/* engine/watch/tags.h - where in a program something went wrong: what fault words of devices with a
- * queue say, and the texts. */
+/* engine/watch/tags.h - where in a program something went wrong: the tags that devices with a queue
+ * write into fault words, and the texts of such failures. */
 #ifndef GP_ENGINE_TAGS_H
 #define GP_ENGINE_TAGS_H
 
@@ -14,7 +14,7 @@ typedef struct gp_tag {
 
 /* Bits of a tag below the task's number. */
 int32_t gp_tag_bits(const gp_plan *plan);
-/* task: of its device. */
+/* Make and read a tag. task: counted on its device for gp_tag_of, in the plan for gp_tag_read. */
 uint32_t gp_tag_of(const gp_binding *binding, int32_t task, int32_t instr, bool finite);
 gp_tag gp_tag_read(const gp_binding *binding, int32_t device, uint32_t tag);
 

@@ -1,9 +1,9 @@
 /* engine/watch/watchdog.c - see watchdog.h: when a run is given up, and what becomes of it.
  *
- * Giving up fails the run before its first task and ends all waiting, so that every worker that is
- * not inside an action passes through to the end, and the pipeline works on. A worker that is
- * inside one and does not come out of it cannot be stopped: then everything that it may read or
- * write is kept for ever, and only the script goes on.
+ * Giving up fails the run before its first task and ends all waiting. So every worker that is not
+ * inside an action passes through to the end, and the pipeline can be used again. A worker that is
+ * inside an action and does not come out of it cannot be stopped: then everything that it may read
+ * or write is kept for ever, and only the script goes on.
  */
 #include "engine/watch/watchdog.h"
 
@@ -42,7 +42,7 @@ bool gp_pipeline_is_lost(const gp_pipeline *p) { return p->watch.lost; }
 
 /* ---- progress ------------------------------------------------------------------------------ */
 
-/* Begun and ended tasks of all devices. */
+/* Count the begun and ended tasks of all devices, and their phases. */
 static uint64_t tasks_so_far(const gp_pipeline *p) {
   uint64_t sum = 0;
   for (int32_t d = 0; d < p->device_count; d++) {
@@ -72,7 +72,8 @@ void gp_watch_reset(gp_pipeline *p) {
 
 /* ---- giving up ----------------------------------------------------------------------------- */
 
-/* The run has failed: who is released must see that. */
+/* End all waiting. The run has failed before, so that workers that stop waiting see that and skip
+ * their tasks. */
 static void give_up(gp_pipeline *p) {
   atomic_store(&p->run.gate, GP_GATE_END);
   atomic_store(&p->watch.given_up, 1);
@@ -90,18 +91,18 @@ static void time_out(gp_pipeline *p, int64_t quiet) {
   give_up(p);
 }
 
-/* A worker that was given up has as long as the watchdog, at least one second and at most ten. An
- * interrupted one may be in the middle of a long action, which nobody complained about. */
+/* How long workers may be quiet, in nanoseconds. After a time-out they have as long as the watchdog
+ * again, but at least one second and at most ten. After Ctrl-C they have the whole limit: a worker
+ * may be in the middle of a long action that is within it. */
 static int64_t patience(const gp_watch *w) {
   if (!w->timed_out || w->limit_ns == 0) return w->limit_ns;
   if (w->limit_ns < SECOND) return SECOND;
   return w->limit_ns < 10 * SECOND ? w->limit_ns : 10 * SECOND;
 }
 
-/* Only runs are watched: other jobs are short and wait for nobody. */
 bool gp_watch_check(gp_pipeline *p) {
   gp_watch *w = &p->watch;
-  if (p->job_context != &p->run) return false;
+  if (p->job_context != &p->run) return false; /* only runs are watched: other jobs are short */
   bool given_up = atomic_load(&w->given_up);
   if (!given_up && gp_interrupt_pending()) {
     if (!w->report[0]) gp_report_write(p, w->report, w->report_size);
@@ -121,7 +122,7 @@ bool gp_watch_check(gp_pipeline *p) {
 
 /* ---- lost workers -------------------------------------------------------------------------- */
 
-/* What the script lent for the run and the ring does not hold anyway. */
+/* Retain the tensors that the script lent for the run; the ring retains inputs and targets. */
 static void keep_batches(gp_run *run) {
   for (uint32_t i = 0; i < run->given && i < (uint32_t)run->batch_room; i++) {
     const gp_minibatch *batch = &run->batches[i];

@@ -1,7 +1,7 @@
-/* engine/watch/watchdog.h - runs that make no progress, seen by the thread that waits for them.
+/* engine/watch/watchdog.h - finds runs that make no progress, on the thread that waits for them.
  *
- * Workers pay nothing for it: what they do now stands in the records that they write anyway.
- * Progress is a task begun or ended on any device.
+ * Workers pay nothing for it: the events that they write anyway say what they do now. Progress is a
+ * task begun or ended on any device.
  */
 #ifndef GP_ENGINE_WATCHDOG_H
 #define GP_ENGINE_WATCHDOG_H
@@ -10,13 +10,14 @@
 
 gp_status gp_watch_new(gp_pipeline *pipeline, double seconds);
 void gp_watch_free(gp_pipeline *pipeline);
-/* Before a run. */
+/* Forget the run before, when a run begins. */
 void gp_watch_reset(gp_pipeline *pipeline);
-/* When the script's thread begins to wait: workers may have had nothing to do before. */
+/* Start the clock when the script's thread begins to wait: workers may have had nothing to do
+ * before. */
 void gp_watch_begin(gp_pipeline *pipeline);
-/* At least every tenth of a second while it waits. Gives the run up when it was interrupted or made
- * no progress; true when a worker did not come back after that, and nobody should wait any
- * longer. */
+/* Call this at least every tenth of a second while the thread waits. It gives the run up if it was
+ * interrupted or made no progress. Returns true if a worker did not come back after that, so that
+ * waiting any longer is of no use. */
 bool gp_watch_check(gp_pipeline *pipeline);
 /* Declare the pipeline lost, and keep for ever what the workers may use. */
 gp_status gp_watch_lose(gp_pipeline *pipeline);

@@ -1,12 +1,14 @@
 /* engine/worker/marks.c - see marks.h.
  *
- * Timed events around each task, made with the ring of events that they belong to. The begin of a
- * range, when the device has nothing to do, ties its clock to the host's. */
+ * Each event of the worker's ring has two timed events of the device, around the task. One more
+ * marks the begin of a range, when the device has nothing to do, and ties its clock to the
+ * host's. */
 #include "base/memory.h"
 #include "base/thread.h"
 #include "engine/worker/marks.h"
 
-/* Begin and end of each event, and one for the range: before the ring of events grows. */
+/* Makes a begin and an end for each event, and one mark for the range. Call it before the ring of
+ * events grows, so that no event lacks its marks. */
 gp_status gp_marks_new(gp_worker *worker, size_t events) {
   const gp_lane *lane = &worker->lane;
   size_t wanted = 2 * events + 1, had = worker->mark_count;
@@ -41,7 +43,7 @@ gp_status gp_marks_set(gp_worker *worker, size_t number, int end) {
   return record(worker, 2 * (number % worker->event_room) + (size_t)end);
 }
 
-/* Nanoseconds of the host's clock. */
+/* The time of a mark, in nanoseconds of the host's clock. */
 static gp_status time_of(const gp_worker *worker, size_t mark, int64_t *ns) {
   double seconds;
   const gp_lane *lane = &worker->lane;
@@ -51,7 +53,6 @@ static gp_status time_of(const gp_worker *worker, size_t mark, int64_t *ns) {
   return GP_OK;
 }
 
-/* A device waits from the end of one task to the begin of the next. */
 gp_status gp_marks_settle(gp_worker *worker, size_t first) {
   int64_t before = worker->range_begin, begin, end;
   size_t count = worker->event_count;
@@ -62,6 +63,7 @@ gp_status gp_marks_settle(gp_worker *worker, size_t first) {
     gp_event *event = &worker->events[place];
     GP_TRY(time_of(worker, 2 * place, &begin));
     GP_TRY(time_of(worker, 2 * place + 1, &end));
+    /* a device waits from the end of one task to the begin of the next */
     atomic_store_explicit(&event->wait, before, memory_order_relaxed);
     atomic_store_explicit(&event->begin, begin, memory_order_relaxed);
     atomic_store_explicit(&event->end, end, memory_order_relaxed);

@@ -5,8 +5,8 @@
 
 #include "engine/worker/worker.h"
 
-/* Room for so many events of the worker's ring. Nothing where work is over before calls return:
- * there the records that the worker writes are right. */
+/* Make marks for so many events of the worker's ring. Does nothing if work is over when a call
+ * returns: then the times that the worker writes are right. */
 gp_status gp_marks_new(gp_worker *worker, size_t events);
 void gp_marks_free(gp_worker *worker);
 /* Mark the begin of a range; begin (0) and end (1) of event `number` of the stream; when the range

@@ -1,9 +1,9 @@
 /* engine/worker/worker.c - one thread per device, waiting for jobs and for each other.
  *
- * Waiting spins briefly where every thread has a core of its own, then sleeps on the worker's
- * doorbell: whoever changes something that a worker may be waiting for rings it. Nobody writes to
- * the bell of a worker that is awake: who publishes and who spins share no cache line but that of
- * the word itself.
+ * A waiting worker spins briefly if every thread has a core of its own, then sleeps on its
+ * doorbell. A thread that changes something that a worker may be waiting for rings the bell. No
+ * thread writes to the bell of a worker that is awake, so the thread that publishes and the worker
+ * that spins share only the cache line of the word itself.
  */
 
 #include <limits.h>
@@ -34,14 +34,14 @@ static gp_status try_word(void *context, bool *ready) {
   return GP_OK;
 }
 
-/* What a run has to move on must not wait for the worker. Where nothing rings, it asks again soon;
- * elsewhere the time-out is a belt: a lost ring would cost a tenth of a second, not a hang. */
+/* Do what must not wait for the worker, and return how long it may sleep, in nanoseconds. The
+ * worker asks again soon if some links wake no worker. Otherwise the time-out is a precaution: a
+ * lost ring would cost a tenth of a second, not a hang. */
 static int64_t pause_of(gp_worker *worker) { return worker->idle ? worker->idle(worker) : WAIT_NS; }
 
 static int spins_of(const gp_pipeline *p) { return p->spin ? SPINS : 1; }
 
-/* The bell is read before the question is asked for the last time: a ring in between ends the wait
- * at once. */
+/* Sleep and ask again until the answer is yes, the question fails or the run is given up. */
 static gp_status sleep_until(gp_worker *worker, gp_worker_question ask, void *context,
                              bool *ready) {
   gp_pipeline *p = worker->pipeline;
@@ -49,6 +49,7 @@ static gp_status sleep_until(gp_worker *worker, gp_worker_question ask, void *co
   while (!status && !*ready) {
     int64_t pause = pause_of(worker);
     atomic_store(&worker->sleeping, 1);
+    /* read before the last question: a ring after that ends the sleep at once */
     uint32_t bell = atomic_load(&worker->doorbell);
     if (atomic_load(&p->watch.given_up)) break;
     status = ask(context, ready);
@@ -58,7 +59,7 @@ static gp_status sleep_until(gp_worker *worker, gp_worker_question ask, void *co
   return status;
 }
 
-/* Of a run that was given up nobody asks for anything: its tasks are passed through. */
+/* After a run is given up, tasks pass through: no question is asked. */
 gp_status gp_worker_try(gp_worker *worker, gp_worker_question ask, void *context, bool *ready) {
   gp_pipeline *p = worker->pipeline;
   *ready = false;
@@ -70,11 +71,10 @@ gp_status gp_worker_try(gp_worker *worker, gp_worker_question ask, void *context
   return sleep_until(worker, ask, context, ready);
 }
 
-/* Nothing but the word is looked at while it spins, so that a change is seen as soon as it comes:
- * most waits of a step end here. */
 bool gp_worker_await(gp_worker *worker, _Atomic uint32_t *at, uint32_t wanted) {
   word w = {at, wanted};
   bool ready = false;
+  /* reads the word only, to see a change as soon as it comes: most waits of a step end here */
   for (int i = 0, n = spins_of(worker->pipeline); i < n; i++) {
     if (atomic_load(at) >= wanted) return true;
     gp_pause();
@@ -83,8 +83,8 @@ bool gp_worker_await(gp_worker *worker, _Atomic uint32_t *at, uint32_t wanted) {
   return ready;
 }
 
-/* What changed was written in the one order of all such writes, and so is `sleeping`: either this
- * sees that the worker sleeps, or the worker sees the change before it does. */
+/* The change and `sleeping` are both written with sequential consistency: either this call sees
+ * that the worker sleeps, or the worker sees the change before it sleeps. */
 void gp_worker_ring(gp_worker *worker) {
   if (!atomic_load(&worker->sleeping)) return;
   atomic_fetch_add(&worker->doorbell, 1);
@@ -102,12 +102,13 @@ static bool next_job(gp_worker *worker, uint32_t *seen) {
   return !atomic_load(&p->quit);
 }
 
-/* The text of a failure is thread-local: carry it over for the script's thread. */
+/* The thread of a worker: runs one job after another until the pipeline closes. */
 static void *work(void *context) {
   gp_worker *worker = context;
   gp_pipeline *p = worker->pipeline;
   for (uint32_t seen = 0; next_job(worker, &seen);) {
     worker->job_status = p->job(worker, p->job_context);
+    /* the text of a failure is thread-local: keep it for the script's thread */
     if (worker->job_status)
       snprintf(worker->job_text, sizeof worker->job_text, "%s", gp_error_text());
     atomic_fetch_add(&p->finished, 1);
@@ -116,19 +117,19 @@ static void *work(void *context) {
   return NULL;
 }
 
-/* job and its context are published by the ticket. */
 void gp_workers_begin(gp_pipeline *p, gp_job job, void *context) {
   p->job = job;
   p->job_context = context;
   atomic_store(&p->finished, 0);
+  /* the ticket publishes the job and its context */
   atomic_fetch_add(&p->ticket, 1);
   gp_wake_word(&p->ticket, INT_MAX);
 }
 
 /* ---- starting and stopping ----------------------------------------------------------------- */
 
-/* Thread i of a device takes the i-th core from its first one on. What drives a queue waits most of
- * the time and may run anywhere. */
+/* List the cores of a device's threads: thread i takes the i-th core from the first one on. Returns
+ * how many; 0: threads may run anywhere. */
 static int cores_of(const gp_worker *worker, int threads, int first, int cores, int own[64]) {
   for (int i = 0; i < threads; i++) own[i] = (first + i) % cores;
   return worker->pipeline->spin ? threads : 0;
@@ -155,11 +156,11 @@ static gp_status open_lanes(gp_pipeline *p, const gp_device_spec *devices, int c
   return GP_OK;
 }
 
-/* Threads are pinned and spin only where each has a core: more devices than cores must share. */
 gp_status gp_workers_new(gp_pipeline *p, const gp_device_spec *devices) {
   int cores = gp_machine_info().cores, threads = 0, *first;
   size_t count = (size_t)p->device_count;
   for (int32_t d = 0; d < p->device_count; d++) threads += devices[d].threads;
+  /* threads are pinned and spin only if each has a core of its own; otherwise they share cores */
   p->spin = threads <= cores;
   GP_TRY(gp_alloc_array(count, sizeof(gp_worker), (void **)&p->workers));
   GP_TRY(gp_alloc_array(count, sizeof *first, (void **)&first));
@@ -170,6 +171,7 @@ gp_status gp_workers_new(gp_pipeline *p, const gp_device_spec *devices) {
 
 static gp_status start(gp_worker *worker, int cores) {
   int own[64], pinned = cores_of(worker, worker->threads, worker->first_core, cores, own);
+  /* a thread that drives a queue waits most of the time and may run anywhere */
   bool pins = pinned && worker->lane.facts->at_once;
   gp_thread_options options = {.name = worker->lane.name, .cores = own, .core_count = pins};
   GP_TRY(gp_thread_start(&worker->thread, &options, work, worker));
@@ -183,7 +185,7 @@ gp_status gp_workers_start(gp_pipeline *p) {
   return GP_OK;
 }
 
-/* Also after a start that failed half-way. */
+/* Works also after a start that failed half-way. */
 void gp_workers_stop(gp_pipeline *p) {
   if (!p->workers) return;
   atomic_store(&p->quit, 1);
@@ -196,7 +198,6 @@ void gp_workers_stop(gp_pipeline *p) {
   }
 }
 
-/* When nothing lies in the memory of the lanes any more. */
 void gp_workers_free(gp_pipeline *p) {
   for (int32_t d = 0; p->workers && d < p->device_count; d++) {
     gp_worker *worker = &p->workers[d];
@@ -210,7 +211,7 @@ void gp_workers_free(gp_pipeline *p) {
   p->workers = NULL;
 }
 
-/* Those that came back can be stopped as ever; the others end when they do. */
+/* Joins the threads of workers that came back; the others end when they come back. */
 void gp_workers_abandon(gp_pipeline *p) {
   atomic_store(&p->quit, 1);
   atomic_fetch_add(&p->ticket, 1);
@@ -229,7 +230,7 @@ void gp_worker_count(gp_worker *worker, size_t bytes, bool more) {
   if (worker->taken > worker->most_taken) worker->most_taken = worker->taken;
 }
 
-/* An array that only ever grows; its contents do not matter. On failure the old one stays: other
+/* Enlarge an array if it is too short; its contents are lost. On failure the old one stays: other
  * plans go on with it. */
 static gp_status make_room(size_t count, size_t size, size_t *room, void **array) {
   void *larger;
@@ -241,13 +242,13 @@ static gp_status make_room(size_t count, size_t size, size_t *room, void **array
   return GP_OK;
 }
 
-/* Streams show their last few mini-batches. */
+/* The number of events to keep: streams show their last few mini-batches. */
 static size_t event_count(const gp_plan *plan, int32_t device) {
   int32_t tasks = device < plan->device_count ? plan->first[device + 1] - plan->first[device] : 0;
   return (size_t)tasks * (gp_plan_streams(plan) ? 4 : 1) + 1;
 }
 
-/* The frame of the plan, scratch for each team member, room for what ran when. */
+/* Make room for a plan: its frame, scratch for each team member, events. */
 static gp_status prepare(gp_worker *worker, const gp_plan *plan) {
   size_t bytes, members = (size_t)worker->threads;
   GP_TRY(make_room((size_t)gp_plan_base_count(plan), sizeof(void *), &worker->frame_room,
@@ -263,9 +264,8 @@ static gp_status prepare(gp_worker *worker, const gp_plan *plan) {
   return GP_OK;
 }
 
-/* Events of an earlier run would describe tasks of another plan. */
 gp_status gp_workers_prepare(gp_pipeline *p, const gp_plan *plan) {
-  p->last_plan = NULL;
+  p->last_plan = NULL; /* larger rings lose the events of the last run */
   for (int32_t d = 0; d < p->device_count; d++) GP_TRY(prepare(&p->workers[d], plan));
   return GP_OK;
 }

@@ -41,7 +41,7 @@ TEST(rules_are_separated) {
 
 TEST(what_is_wrong_is_named) {
   CHECK(refused("stage=1", "there is no action"));
-  CHECK(refused("stage", "'stage' is not key=value (in rule 'stage')"));
+  CHECK(refused("stage", "'stage' has no '=', expected key=value (in rule 'stage')"));
   CHECK(refused("action=fail;stage=x,action=fail",
                 "field 'stage' is 'x', expected a number from 0 (in "
                 "rule 'stage=x,action=fail')"));
@@ -60,8 +60,8 @@ TEST(what_is_wrong_is_named) {
   CHECK(refused("action=sleep:-1", "action 'sleep:-1'"));
   CHECK(refused("action=sleep:1s", "action 'sleep:1s'"));
   CHECK(refused("action=sleep:inf", "action 'sleep:inf'"));
-  CHECK(refused("place=3,action=fail", "unknown field 'place'; device, stage, step"));
-  CHECK(refused("op=F,,action=fail", "'' is not key=value"));
+  CHECK(refused("place=3,action=fail", "unknown field 'place', expected device, stage, step"));
+  CHECK(refused("op=F,,action=fail", "'' has no '=', expected key=value"));
 }
 
 TEST(there_are_not_too_many_rules) {

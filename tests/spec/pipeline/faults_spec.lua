@@ -97,7 +97,7 @@ describe("an action that fails", function()
       ["stage=1,action=explode"] =
         "GPIPE_FAULT: action 'explode', expected fail, hang, nan or sleep:SECONDS",
       ["stag=1,action=fail"] = "GPIPE_FAULT: unknown field 'stag'",
-      ["stage"] = "GPIPE_FAULT: 'stage' is not key=value",
+      ["stage"] = "GPIPE_FAULT: 'stage' has no '=', expected key=value",
       ["action=nan; micro=1x,action=fail"] =
         "GPIPE_FAULT: field 'micro' is '1x', expected a number from 0 (in rule 'micro=1x,action=fail')",
     } do
