@@ -10,7 +10,7 @@
 #include "plan/plan.h"
 
 /* record.c */
-/* A run is over: settle which of its events are shown. */
+/* Note the end of a run and choose which of its events are shown. */
 void gp_record_close(gp_pipeline *pipeline);
 
 /* report.c */
