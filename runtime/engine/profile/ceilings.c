@@ -234,7 +234,8 @@ gp_status gp_pipeline_ceiling(gp_pipeline *p, int device, const gp_dtype *produc
                               double *per_second) {
   ceiling c = {.device = device, .product = product != NULL, .dtype = product ? *product : GP_U8};
   if (p->closed || p->watch.lost || p->run.open || p->profiling.open)
-    return gp_fail(GP_ESTATE, "ceiling: the pipeline is closed, or busy");
+    return gp_fail(GP_ESTATE,
+                   "ceiling: the pipeline is closed or busy, expected an open one that rests");
   bool host = p->workers[device].lane.facts->at_once;
   const growth *copies = host ? &copies_of_host : &copies_of_queue;
   const growth *products = host ? &products_of_host : &products_of_queue;

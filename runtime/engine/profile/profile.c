@@ -87,7 +87,8 @@ void gp_pipeline_profile_drop(gp_pipeline *p) {
 gp_status gp_pipeline_profile_begin(gp_pipeline *p, bool eager) {
   gp_status status = GP_OK;
   if (p->closed || p->watch.lost) return gp_fail(GP_ESTATE, "profile: the pipeline is closed");
-  if (p->profiling.open) return gp_fail(GP_ESTATE, "profile: one is under way already");
+  if (p->profiling.open)
+    return gp_fail(GP_ESTATE, "profile: another profile is under way, expected it to end first");
   if (p->run.open) return gp_fail(GP_ESTATE, "profile: a stream is open, drain it first");
   gp_pipeline_profile_drop(p);
   for (int32_t d = 0; !status && d < p->device_count; d++)
@@ -101,7 +102,7 @@ gp_status gp_pipeline_profile_end(gp_pipeline *p, gp_profile_info *info) {
   gp_status status = GP_OK;
   /* a lost worker may still call its lane by the recorder's tables */
   if (!p->profiling.open || p->closed || p->watch.lost)
-    return gp_fail(GP_ESTATE, "profile: none is under way");
+    return gp_fail(GP_ESTATE, "profile: no profile is under way, expected one to end");
   GP_TRY(gp_pipeline_drain(p));
   for (int32_t d = 0; d < p->device_count; d++) {
     gp_status closed = gp_recorder_close(p->workers[d].recorder);

@@ -192,9 +192,10 @@ describe("pipe:profile", function()
     fails_with("profile: unknown option 'ceiling' (did you mean 'ceilings'?)", pipe.profile, pipe,
       x, y, { ceiling = false })
     fails_with("ceilings", pipe.profile, pipe, x, y, { ceilings = { gemm = 5 } })
-    fails_with("profile: one is under way already", pipe.profile, pipe, function()
-      pipe:profile(x, y)
-    end)
+    fails_with("profile: another profile is under way, expected it to end first", pipe.profile,
+      pipe, function()
+        pipe:profile(x, y)
+      end)
     fails_with("profile: the pipeline was closed while it was profiled", pipe.profile, pipe,
       function() pipe:close() end)
     fails_with("profile: the pipeline is closed", pipe.profile, pipe, x, y)
