@@ -123,7 +123,7 @@ static void heal(const guard *g, const part *p) {
 }
 
 /* Does the host know when a task runs? On a device with a queue it does not. */
-static bool is_guarded(const gp_worker *worker) { return worker->lane.ops->at_once; }
+static bool is_guarded(const gp_worker *worker) { return worker->lane.facts->at_once; }
 
 gp_status gp_guard_begin(const gp_worker *worker, const gp_task_run *r) {
   guard g = {.worker = worker, .run = r, .hidden = getenv("GPIPE_GUARD_HIDE")};
