@@ -1,13 +1,11 @@
 /* engine/pipeline.c - the life of a pipeline: its plans, its parameters, its workers. */
 #include "engine/state/pipeline.h"
 
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "base/tensor.h"
-#include "base/thread.h"
 #include "engine/bind/bind.h"
 #include "engine/memory/arena.h"
 #include "engine/memory/halves.h"

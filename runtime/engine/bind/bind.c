@@ -110,11 +110,6 @@ static gp_status make_calls(gp_binding *b, int32_t d) {
   return gp_alloc_array((size_t)most + 1, sizeof(gp_call), (void **)&b->devices[d].calls);
 }
 
-void gp_binding_move(gp_binding *b) {
-  gp_links_move(b);
-  for (int32_t d = 0; d < b->plan->device_count; d++) gp_segments_forget(b, d);
-}
-
 /* ---- all of it ----------------------------------------------------------------------------- */
 
 static gp_status make_room(gp_binding *b) {
@@ -193,6 +188,11 @@ gp_status gp_bind(gp_pipeline *pipeline, gp_plan *plan, gp_binding **binding) {
   if (status) return give_back(made), status;
   *binding = made;
   return GP_OK;
+}
+
+void gp_binding_move(gp_binding *b) {
+  gp_links_move(b);
+  for (int32_t d = 0; d < b->plan->device_count; d++) gp_segments_forget(b, d);
 }
 
 void gp_unbind(gp_binding *binding) {

@@ -6,7 +6,6 @@
  * on (run/frame.c).
  */
 #include <stdio.h>
-#include <string.h>
 
 #include "base/memory.h"
 #include "base/tensor.h"

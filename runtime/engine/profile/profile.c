@@ -6,7 +6,6 @@
 #include "engine/bind/bind.h"
 #include "engine/profile/recorder.h"
 #include "engine/state/pipeline.h"
-#include "engine/watch/report.h"
 #include "gpipe/profile.h"
 
 #include <stdio.h>

@@ -4,7 +4,6 @@
  * Between two queues a link's word says that work is enqueued; the link itself makes one queue wait
  * for the other. After a run is given up, tasks pass through without calling a link: what a link
  * began then would be ordered after nothing. */
-#include "base/thread.h"
 #include "engine/run/edge.h"
 #include "engine/state/pipeline.h"
 #include "engine/worker/worker.h"

@@ -4,7 +4,6 @@
  * The lane decides between the two (device/lane.h). Failures name the layer that made the op.
  */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -12,7 +11,6 @@
 #include "engine/profile/recorder.h"
 #include "engine/run/execute.h"
 #include "engine/state/pipeline.h"
-#include "engine/watch/report.h"
 #include "engine/watch/tags.h"
 #include "gpipe/process.h"
 #include "ops/cut.h"

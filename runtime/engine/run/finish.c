@@ -1,8 +1,5 @@
 /* engine/run/finish.c - ends a run when the workers are done: losses, buffers and the clock, or
  * undoing all of it. */
-#include <limits.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "engine/run/run.h"
 #include "engine/state/pipeline.h"

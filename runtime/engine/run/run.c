@@ -6,7 +6,6 @@
  * earlier in that order still run, so the failure that is reported is the first one in that order,
  * the same every time.
  */
-#include <string.h>
 
 #include "base/thread.h"
 #include "engine/intake/intake.h"

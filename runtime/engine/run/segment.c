@@ -13,7 +13,6 @@
 #include "engine/run/edge.h"
 #include "engine/run/run.h"
 #include "engine/state/pipeline.h"
-#include "engine/watch/report.h"
 #include "engine/worker/marks.h"
 #include "schedule/schedule.h"
 

@@ -6,7 +6,6 @@
 #include "engine/watch/fault.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 #include <time.h>
 #if defined(__linux__)

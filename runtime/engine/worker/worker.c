@@ -9,7 +9,6 @@
 #include <limits.h>
 #include <sched.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/memory.h"
 #include "base/thread.h"
