@@ -109,9 +109,10 @@ static void put_waits(page *p, int32_t device, const gp_task *task) {
 }
 
 static gp_status put_line(page *p, int32_t device, const gp_task *task) {
+  const size_t most = (size_t)gp_plan_touches_most(p->plan, task);
   gp_touch *list;
-  int32_t count;
-  GP_TRY(gp_plan_touches(p->plan, task, &list, &count));
+  GP_TRY(gp_alloc_array(most, sizeof *list, (void **)&list));
+  const int32_t count = gp_plan_touches(p->plan, task, list);
   p->begun = false;
   put_task(p, task);
   gp_text_put(&p->text, ":");

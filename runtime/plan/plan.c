@@ -178,6 +178,7 @@ static gp_status prepare(const gp_plan_env *env, const gp_plan_spec *spec, gp_pl
   GP_TRY(gp_alloc_array(holders, sizeof(bool), (void **)&plan->opened));
   GP_TRY(gp_alloc_array(2 * holders, sizeof(gp_area), (void **)&plan->invariant));
   GP_TRY(gp_alloc_array(stages, sizeof(gp_versions), (void **)&plan->versions));
+  GP_TRY(gp_alloc_array(stages, sizeof(gp_stage_asked), (void **)&plan->asked));
   GP_TRY(gp_alloc_array(2 * holders, sizeof(gp_area), (void **)&plan->replicas));
   GP_TRY(gp_alloc_array(2 * holders, sizeof(gp_area), (void **)&plan->states));
   GP_TRY(gp_alloc_array(devices, sizeof(gp_plan_device), (void **)&plan->devices));
@@ -223,6 +224,11 @@ static gp_status make_channels(gp_plan *plan, const gp_lowered *lowered) {
   return gp_plan_size_channels(plan, lowered);
 }
 
+static void note_asked(gp_plan *plan, const gp_layout *layout) {
+  for (int32_t s = 0; s < plan->stage_count; s++)
+    plan->asked[s] = (gp_stage_asked){layout->stages[s].extras, layout->stages[s].halves > 0};
+}
+
 /* Make all parts of a plan. The order matters: capacities need the edges of stages, memory needs
  * capacities. */
 static gp_status make(const gp_plan_env *env, const gp_plan_spec *spec, gp_plan *plan) {
@@ -240,6 +246,7 @@ static gp_status make(const gp_plan_env *env, const gp_plan_spec *spec, gp_plan 
   plan->decides = options.norm || plan->update == GP_UPDATE_BARRIER;
   plan->crossing_count = env->layout->crossing_count;
   plan->extra_count = (int32_t)env->layout->extra_count;
+  note_asked(plan, env->layout);
   if (!status) status = gp_plan_add_step_edges(plan, env, &lowered, options.tied);
   if (!status) status = gp_plan_add_tasks(plan, spec->schedule, &lowered);
   if (!status) status = make_channels(plan, &lowered);
@@ -297,6 +304,7 @@ void gp_plan_free(gp_plan *plan) {
   gp_free(plan->slots);
   gp_free(plan->opened);
   gp_free(plan->active);
+  gp_free(plan->asked);
   gp_free(plan->replicas);
   gp_free(plan->states);
   gp_free(plan->devices);

@@ -14,6 +14,13 @@
 #include "plan/shape.h"
 #include "plan/task.h"
 
+/* What the plan and those before it have asked of a stage, when the plan was made: the layout goes
+ * to the pipeline then. */
+typedef struct gp_stage_asked {
+  size_t extras; /* bytes of accumulators beside the main ones */
+  bool halves;   /* updates write the weights in halves, too */
+} gp_stage_asked;
+
 typedef struct gp_step_edge gp_step_edge; /* edge/step_edges.h */
 
 struct gp_plan {
@@ -47,6 +54,7 @@ struct gp_plan {
   gp_step_edge *step_edges; /* numbered behind the model's edges */
   int32_t step_edge_count;
   int32_t crossing_count, extra_count; /* of the layout when the plan was made */
+  gp_stage_asked *asked;               /* per stage */
   bool *active; /* per (stage, copy): the schedule has micro-batches for it */
   bool decides; /* all devices vote before gradients are scaled or stages updated */
   bool joined;  /* its updates depend on the norms of all stages */

@@ -50,9 +50,9 @@ typedef struct gp_touch {
   int32_t use;      /* EDGE and STEP: number among the task's uses; else -1 */
 } gp_touch;
 
-/* List what a task touches: the caller frees *list. */
-gp_status gp_plan_touches(const gp_plan *plan, const gp_task *task, gp_touch **list,
-                          int32_t *count);
+/* List what a task touches in list[gp_plan_touches_most]; returns how much it is. */
+int32_t gp_plan_touches(const gp_plan *plan, const gp_task *task, gp_touch *list);
+int32_t gp_plan_touches_most(const gp_plan *plan, const gp_task *task);
 const char *gp_touched_name(gp_touched buffer);
 
 #endif

@@ -102,12 +102,14 @@ static gp_status clear_rest(const gp_lane *lane, const gp_program *program, int3
   return clear(lane, area, from, bytes);
 }
 
+/* Accumulators that later plans have asked for are not this plan's, so they stay as they are. */
 gp_status gp_update_open(const gp_worker *worker, const gp_task *task) {
+  const size_t extras = worker->pipeline->run.plan->asked[task->stage].extras;
   const gp_arena *a = &worker->pipeline->arenas[task->stage];
   const gp_program *program = task->program;
   const gp_lane *lane = &worker->lane;
   GP_TRY(clear_rest(lane, program, GP_BASE_GRAD, a->grads[task->copy], a->grad_bytes));
-  return clear_rest(lane, program, GP_BASE_EXTRA, a->extras[task->copy], a->extra_bytes);
+  return clear_rest(lane, program, GP_BASE_EXTRA, a->extras[task->copy], extras);
 }
 
 /* Second copies and extra accumulators begin anew, because they have been added to the main
