@@ -63,8 +63,10 @@ static void put_touch(page *p, const gp_task *task, const gp_touch *touch) {
     return;
   }
   gp_text_put(&p->text, "%s", gp_touched_name(touch->buffer));
-  if (touch->instance < 0) return;
+  const bool own = touch->buffer == GP_TOUCHED_EXTRAS && touch->instance == task->stage;
+  if (touch->instance < 0 || own) return;
   const char *format = touch->buffer == GP_TOUCHED_NEIGHBOUR ? " stage %d"
+                       : touch->buffer == GP_TOUCHED_EXTRAS  ? " of stage %d"
                        : touch->buffer == GP_TOUCHED_WEIGHTS ? "@%d"
                                                              : "[%d]";
   gp_text_put(&p->text, format, (int)touch->instance);

@@ -224,9 +224,16 @@ static gp_status make_channels(gp_plan *plan, const gp_lowered *lowered) {
   return gp_plan_size_channels(plan, lowered);
 }
 
-static void note_asked(gp_plan *plan, const gp_layout *layout) {
+static gp_status note_asked(gp_plan *plan, const gp_layout *layout) {
   for (int32_t s = 0; s < plan->stage_count; s++)
     plan->asked[s] = (gp_stage_asked){layout->stages[s].extras, layout->stages[s].halves > 0};
+  plan->extra_count = (int32_t)layout->extra_count;
+  plan->crossing_count = layout->crossing_count;
+  GP_TRY(gp_alloc_array(layout->extra_count + 1, sizeof *plan->extras, (void **)&plan->extras));
+  for (int32_t x = 0; x < plan->extra_count; x++)
+    plan->extras[x] =
+        (gp_plan_extra){layout->at[layout->extras[x].param].stage, layout->extras[x].stage};
+  return GP_OK;
 }
 
 /* Make all parts of a plan. The order matters: capacities need the edges of stages, memory needs
@@ -244,9 +251,7 @@ static gp_status make(const gp_plan_env *env, const gp_plan_spec *spec, gp_plan 
   }
   plan->joined = options.norm;
   plan->decides = options.norm || plan->update == GP_UPDATE_BARRIER;
-  plan->crossing_count = env->layout->crossing_count;
-  plan->extra_count = (int32_t)env->layout->extra_count;
-  note_asked(plan, env->layout);
+  if (!status) status = note_asked(plan, env->layout);
   if (!status) status = gp_plan_add_step_edges(plan, env, &lowered, options.tied);
   if (!status) status = gp_plan_add_tasks(plan, spec->schedule, &lowered);
   if (!status) status = make_channels(plan, &lowered);
@@ -305,6 +310,7 @@ void gp_plan_free(gp_plan *plan) {
   gp_free(plan->opened);
   gp_free(plan->active);
   gp_free(plan->asked);
+  gp_free(plan->extras);
   gp_free(plan->replicas);
   gp_free(plan->states);
   gp_free(plan->devices);

@@ -21,6 +21,11 @@ typedef struct gp_stage_asked {
   bool halves;   /* updates write the weights in halves, too */
 } gp_stage_asked;
 
+/* An accumulator beside the main one: of a parameter that another layer owns. */
+typedef struct gp_plan_extra {
+  int32_t owner, stage; /* stages: of the parameter, and of the layer */
+} gp_plan_extra;
+
 typedef struct gp_step_edge gp_step_edge; /* edge/step_edges.h */
 
 struct gp_plan {
@@ -55,6 +60,7 @@ struct gp_plan {
   int32_t step_edge_count;
   int32_t crossing_count, extra_count; /* of the layout when the plan was made */
   gp_stage_asked *asked;               /* per stage */
+  gp_plan_extra *extras;               /* those of the layout when the plan was made */
   bool *active; /* per (stage, copy): the schedule has micro-batches for it */
   bool decides; /* all devices vote before gradients are scaled or stages updated */
   bool joined;  /* its updates depend on the norms of all stages */

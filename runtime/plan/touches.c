@@ -81,8 +81,10 @@ static gp_touched buffer_of(int32_t base) {
   }
 }
 
-static bool has_slots(int32_t base) {
-  return base == GP_BASE_SAVED || base == GP_BASE_RECOMPUTED || base == GP_BASE_CARRIED;
+/* Accumulators are named by their stage, because TIE reads those of others. */
+static int32_t instance_of(const gp_task *task, int32_t base) {
+  if (base == GP_BASE_EXTRA) return task->stage;
+  return base >= GP_BASE_SAVED && base <= GP_BASE_CARRIED ? slot_of(task, base) : -1;
 }
 
 /* Note the memory of an operand. */
@@ -95,8 +97,7 @@ static void note_place(lister *l, gp_place place, unsigned modes) {
   else if (place.base >= GP_BASE_VALUE)
     note_stage(l, place.base, modes);
   else
-    note(l, buffer_of(place.base), has_slots(place.base) ? slot_of(l->task, place.base) : -1,
-         modes);
+    note(l, buffer_of(place.base), instance_of(l->task, place.base), modes);
 }
 
 /* Does the plan have accumulators beside the main ones on the task's stage? */
@@ -114,10 +115,23 @@ static void note_program(lister *l, const gp_program *program) {
   }
   if (program->shared_bytes) note(l, GP_TOUCHED_TEMPORARY, -1, GP_TOUCH_WRITE);
   if (opens) note(l, GP_TOUCHED_GRADIENTS, -1, GP_TOUCH_WRITE);
-  if (opens && has_extras(l)) note(l, GP_TOUCHED_EXTRAS, -1, GP_TOUCH_WRITE);
+  if (opens && has_extras(l)) note(l, GP_TOUCHED_EXTRAS, l->task->stage, GP_TOUCH_WRITE);
 }
 
 /* ---- what ends a mini-batch ------------------------------------------------------------------ */
+
+/* Note the accumulators that TIE adds to gradients of its stage, as far as they lie with its own
+ * device: the others come by step edges. */
+static void note_tied(lister *l) {
+  const gp_plan *plan = l->plan;
+  const int32_t device = plan->placement[gp_plan_holder(plan, l->task->stage, 0)];
+  for (int32_t x = 0; x < plan->extra_count; x++) {
+    const gp_plan_extra *extra = &plan->extras[x];
+    if (extra->owner == l->task->stage &&
+        plan->placement[gp_plan_holder(plan, extra->stage, 0)] == device)
+      note(l, GP_TOUCHED_EXTRAS, extra->stage, GP_TOUCH_READ);
+  }
+}
 
 /* Note what U touches. In a stream a stage checks its own gradients and begins the next ones. */
 static void note_update(lister *l) {
@@ -127,7 +141,7 @@ static void note_update(lister *l) {
   note(l, GP_TOUCHED_GRADIENTS, -1, streams ? both : GP_TOUCH_READ);
   note(l, GP_TOUCHED_MOMENTS, -1, both);
   if (l->plan->asked[l->task->stage].halves) note(l, GP_TOUCHED_HALVES, -1, GP_TOUCH_WRITE);
-  if (streams && has_extras(l)) note(l, GP_TOUCHED_EXTRAS, -1, both);
+  if (streams && has_extras(l)) note(l, GP_TOUCHED_EXTRAS, l->task->stage, both);
   if (l->task->stash) note(l, GP_TOUCHED_VERSIONS, l->task->version, GP_TOUCH_WRITE);
 }
 
@@ -139,11 +153,11 @@ static void note_ending(lister *l) {
   switch (l->task->op) {
   case GP_ACT_REDUCE:
     note(l, GP_TOUCHED_GRADIENTS, -1, GP_TOUCH_ADD);
-    if (has_extras(l)) note(l, GP_TOUCHED_EXTRAS, -1, GP_TOUCH_ADD);
+    if (has_extras(l)) note(l, GP_TOUCHED_EXTRAS, l->task->stage, GP_TOUCH_ADD);
     break;
   case GP_ACT_TIE:
     note(l, GP_TOUCHED_GRADIENTS, -1, GP_TOUCH_ADD);
-    note(l, GP_TOUCHED_EXTRAS, -1, GP_TOUCH_READ);
+    note_tied(l);
     break;
   case GP_ACT_NORM:
     note(l, GP_TOUCHED_GRADIENTS, -1, GP_TOUCH_READ);
@@ -168,7 +182,7 @@ static void note_uses(lister *l) {
 }
 
 int32_t gp_plan_touches_most(const gp_plan *plan, const gp_task *task) {
-  return task->use_count + plan->stage_count + GP_TOUCHED_COUNT;
+  return task->use_count + 2 * plan->stage_count + GP_TOUCHED_COUNT;
 }
 
 int32_t gp_plan_touches(const gp_plan *plan, const gp_task *task, gp_touch *list) {

@@ -46,7 +46,7 @@ enum { GP_TOUCH_READ = 1, GP_TOUCH_WRITE = 2, GP_TOUCH_ADD = 4 };
 typedef struct gp_touch {
   gp_touched buffer;
   unsigned modes;
-  int32_t instance; /* slot, version, edge, or stage of NEIGHBOUR; -1: there is one only */
+  int32_t instance; /* slot, version, edge, or stage (NEIGHBOUR, EXTRAS); -1: the only one */
   int32_t use;      /* EDGE and STEP: number among the task's uses; else -1 */
 } gp_touch;
 

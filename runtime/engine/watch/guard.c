@@ -102,13 +102,24 @@ static bool is_slot(const guard *g, const part *p, const gp_touch *touch) {
   return touch->instance == p->instance;
 }
 
+/* Accumulators are named by their stage; those of another one are of its first copy. */
+static bool is_extra(const guard *g, const part *p, const gp_touch *touch) {
+  const gp_task *task = g->run->task;
+  const int32_t copy = touch->instance == task->stage ? task->copy : 0;
+  return p->holder == gp_plan_holder(g->worker->pipeline->run.plan, touch->instance, copy);
+}
+
 static bool is_named(const guard *g, const part *p) {
   const gp_task *task = g->run->task;
   const gp_plan *plan = g->worker->pipeline->run.plan;
-  if (p->holder >= 0 && p->holder != gp_plan_holder(plan, task->stage, task->copy)) return false;
+  const bool own = p->holder < 0 || p->holder == gp_plan_holder(plan, task->stage, task->copy);
   if (g->hidden && !strcmp(g->hidden, gp_touched_name(p->buffer))) return false;
-  for (int32_t i = 0; i < g->count; i++)
-    if (g->list[i].buffer == p->buffer && is_slot(g, p, &g->list[i])) return true;
+  for (int32_t i = 0; i < g->count; i++) {
+    if (g->list[i].buffer != p->buffer) continue;
+    if (p->buffer == GP_TOUCHED_EXTRAS ? is_extra(g, p, &g->list[i])
+                                       : own && is_slot(g, p, &g->list[i]))
+      return true;
+  }
   return false;
 }
 
