@@ -60,8 +60,9 @@ static bool is_whole(const gp_worker *worker, const gp_run *run, const gp_segmen
 
 gp_segment_run gp_segment_begin(gp_worker *worker, gp_run *run, const gp_task_span *span,
                                 int32_t t) {
-  gp_segment *segment = gp_segment_of(run->binding, worker->device, t);
-  gp_segment_run part = {.first = t, .end = t + 1};
+  const bool any = run->binding->devices[worker->device].segment_count > 0;
+  gp_segment *segment = any ? gp_segment_of(run->binding, worker->device, t) : NULL;
+  gp_segment_run part = {.first = t, .end = any ? t + 1 : span->end};
   if (!segment) return part;
   gp_segment_graph *kept =
       gp_segment_graph_of(segment, gp_run_minibatch_at(run, span->step)->accumulate);
