@@ -14,7 +14,8 @@ typedef struct gp_segment_run {
 } gp_segment_run;
 
 /* Look at what comes next: the segment that begins with task t, captured if it may be, the task
- * alone, or, on a device that captures nothing, all that is left of the range. Nothing waits and nothing is launched. */
+ * alone, or, on a device that captures nothing, all that is left of the range. Nothing waits, and
+ * nothing is launched. */
 gp_segment_run gp_segment_begin(gp_worker *worker, gp_run *run, const gp_task_span *span,
                                 int32_t t);
 /* Launch the graph of the segment that r begins, after the rows that its tasks read. */
