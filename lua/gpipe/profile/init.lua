@@ -99,7 +99,7 @@ profile.device_rule = {
   end,
 }
 
-local MOST_STEPS = 1000000 -- more than anyone means: their times are kept until the end
+local MOST_STEPS = 1000000 -- the times of all are kept until the end
 
 local SPEC = {
   device = profile.device_rule,
