@@ -106,20 +106,18 @@ static int plan_cost(lua_State *L) {
 
 /* Push the table of a layer. */
 static void push_layer(lua_State *L, const gp_layer_info *info) {
-  lua_createtable(L, 0, 6);
+  lua_createtable(L, 0, 4);
   gp_lua_set_int(L, "kept_bytes", (int64_t)info->kept_bytes);
   gp_lua_set_number(L, "flop", info->flop);
   gp_lua_set_number(L, "bytes", info->bytes);
-  gp_lua_set_number(L, "recompute_flop", info->recompute_flop);
-  gp_lua_set_number(L, "recompute_bytes", info->recompute_bytes);
   lua_pushboolean(L, info->reads_input);
   lua_setfield(L, -2, "reads_input");
 }
 
 enum { MOST_LAYERS = 1 << 24 };
 
-/* p:layers(plan, count) -> {{kept_bytes, flop, bytes, recompute_flop, recompute_bytes,
- * reads_input}, ...} of the first layers; the loss is one more */
+/* p:layers(plan, count) -> {{kept_bytes, flop, bytes, reads_input}, ...} of the first layers; the
+ * loss is one more */
 static int plan_layers(lua_State *L) {
   int count = (int)gp_lua_check_int(L, 3, "layers: the number", 0, MOST_LAYERS);
   gp_layer_info *infos = lua_newuserdatauv(L, ((size_t)count + 1) * sizeof *infos, 0);

@@ -108,8 +108,7 @@ void gp_plan_cost(const gp_plan *plan, int stage, gp_act act, double *flop, doub
 typedef struct gp_layer_info {
   size_t kept_bytes;  /* of what its forward makes and a backward reads, if nothing is recomputed */
   double flop, bytes; /* of its forward; bytes are those moved */
-  double recompute_flop, recompute_bytes; /* of what its stage runs again if it recomputes */
-  bool reads_input; /* its backward reads what earlier layers of its stage made, or the batch */
+  bool reads_input;   /* its backward reads what earlier layers of its stage made, or the batch */
 } gp_layer_info;
 
 /* Fill infos[count] for the layers from the first on; the loss counts as one more layer. Layers

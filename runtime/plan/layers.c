@@ -1,4 +1,4 @@
-/* plan/layers.c - what each layer adds to the stage that it is in: kept values, FLOP, recomputation.
+/* plan/layers.c - what each layer adds to the stage that it is in: kept values, FLOP, bytes.
  *
  * Every instruction belongs to a node, and every node to a layer of the outermost Sequential. The
  * places of the programs say what is kept, so the sums over layers are the figures of the stage.
@@ -10,15 +10,14 @@
 
 enum { KEPT = 1 };
 
-/* Add up what the instructions of a program compute and move, by layer. */
-static void add_costs(const gp_program *program, gp_layer_info *infos, int count, bool again) {
-  for (int32_t n = 0; program && n < program->instr_count; n++) {
-    const gp_node *node = &program->graph->nodes[program->instrs[n].node];
+/* Add up what the instructions of a forward program compute and move, by layer. */
+static void add_costs(const gp_program *forward, gp_layer_info *infos, int count) {
+  for (int32_t n = 0; n < forward->instr_count; n++) {
+    const gp_node *node = &forward->graph->nodes[forward->instrs[n].node];
     if (node->layer >= count) continue;
-    gp_cost cost = gp_node_cost(program->graph, node);
-    gp_layer_info *info = &infos[node->layer];
-    *(again ? &info->recompute_flop : &info->flop) += cost.flop;
-    *(again ? &info->recompute_bytes : &info->bytes) += cost.bytes;
+    gp_cost cost = gp_node_cost(forward->graph, node);
+    infos[node->layer].flop += cost.flop;
+    infos[node->layer].bytes += cost.bytes;
   }
 }
 
@@ -62,8 +61,7 @@ static gp_status add_stage(const gp_stage_programs *stage, gp_layer_info *infos,
   const gp_program *forward = stage->forward[KEPT], *backward = stage->backward[KEPT];
   bool *is_forward;
   if (!forward) return GP_OK;
-  add_costs(forward, infos, count, false);
-  add_costs(stage->recompute, infos, count, true);
+  add_costs(forward, infos, count);
   GP_TRY(
       gp_alloc_array((size_t)forward->graph->value_count + 1, sizeof(bool), (void **)&is_forward));
   gp_status status = add_kept(forward, infos, count, is_forward);

@@ -34,21 +34,14 @@ end
 
 -- ---- figures of one stage -----------------------------------------------------------------------
 
--- The share of a layer's forward that runs again if its stage recomputes. Bytes stand for time
--- here: most layers run again as a whole, or not at all.
-local function share_of(info)
-  if info.recompute_bytes <= 0 then return 0 end
-  return info.bytes > 0 and math.min(1, info.recompute_bytes / info.bytes) or 1
-end
-
-local SUMS = { "kept_bytes", "flop", "bytes", "recompute_flop", "recompute_bytes" }
-
 -- What the runtime plans of each layer in one stage; the loss is the plan's next layer.
 local function infos_of(wanted, own)
   local dry, n = plan(wanted, false, own), wanted.layers
   local infos = dry.core:layers(dry.core, n + 1)
-  local loss = table.remove(infos)
-  for _, key in ipairs(wanted.loss and SUMS or {}) do infos[n][key] = infos[n][key] + loss[key] end
+  local last, loss = infos[n], table.remove(infos)
+  if wanted.loss then
+    last.kept_bytes, last.flop = last.kept_bytes + loss.kept_bytes, last.flop + loss.flop
+  end
   return infos
 end
 
@@ -93,8 +86,7 @@ end
 
 -- ---- all of it ----------------------------------------------------------------------------------
 
---- Set the planned figures of each layer, and `share`: the part of forward that recomputation runs
---- again.
+--- Set the planned figures of each layer.
 ---@param wanted gpipe.ProfileRequest
 ---@param own boolean the device has its own memory
 ---@param rows table[] one per layer
@@ -110,7 +102,6 @@ function bytes.plan(wanted, own, rows)
     row.parameter_bytes = parameter_bytes(wanted.model, i, seen)
     row.workspace_bytes = math.max(0, whole[i] - slots[i] - padded(kept))
     row.flop, row.reads_input = infos[i].flop, infos[i].reads_input
-    row.share = share_of(infos[i])
   end
 end
 

@@ -65,9 +65,6 @@ function profile.take(wanted, o)
     local rows = rows_of(wanted.model)
     bytes.plan(wanted, profile.has_memory(o.device), rows)
     local steps, device = times.measure(wanted, o, rows)
-    for _, row in ipairs(rows) do
-      row.recompute, row.share = row.share * row.forward, nil
-    end
     return object.new(wanted.who, {
       layers = rows, rows = wanted.rows, input_bytes = input_bytes_of(wanted), repeats = steps,
       device = device.name, threads = device.threads,
