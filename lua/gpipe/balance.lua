@@ -1,7 +1,7 @@
 -- lua/gpipe/balance.lua - `gp.balance_by_time` and `gp.balance_by_size`: a balance from what layers
 -- take, with the arguments and the meaning of torchgpipe's functions.
 --
--- Costs are a profile's, and the cut is exact (pipeline/plan/partition.lua).
+-- Costs are a profile's, and the cut is exact (pipeline/plan/partition/init.lua).
 -- Source: torchgpipe/balance/__init__.py and profile.py; theirs counts the first pass, splits by a
 -- heuristic that may leave a stage empty, and measures sizes on CUDA devices only.
 
