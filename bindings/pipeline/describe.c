@@ -104,6 +104,33 @@ static int plan_cost(lua_State *L) {
   return 2;
 }
 
+/* Push the table of a layer. */
+static void push_layer(lua_State *L, const gp_layer_info *info) {
+  lua_createtable(L, 0, 4);
+  gp_lua_set_int(L, "kept_bytes", (int64_t)info->kept_bytes);
+  gp_lua_set_number(L, "flop", info->flop);
+  gp_lua_set_number(L, "bytes", info->bytes);
+  lua_pushboolean(L, info->reads_input);
+  lua_setfield(L, -2, "reads_input");
+}
+
+enum { MOST_LAYERS = 1 << 24 };
+
+/* p:layers(plan, count) -> {{kept_bytes, flop, bytes, reads_input}, ...} of the first layers; the
+ * loss is one more */
+static int plan_layers(lua_State *L) {
+  int count = (int)gp_lua_check_int(L, 3, "layers: the number", 0, MOST_LAYERS);
+  gp_layer_info *infos = lua_newuserdatauv(L, ((size_t)count + 1) * sizeof *infos, 0);
+  gp_status status = gp_plan_layers(gp_lua_check_plan(L, 2), infos, count);
+  if (status) return gp_lua_fail(L, status);
+  lua_createtable(L, count, 0);
+  for (int i = 0; i < count; i++) {
+    push_layer(L, &infos[i]);
+    lua_rawseti(L, -2, i + 1);
+  }
+  return 1;
+}
+
 const luaL_Reg gp_lua_describe_methods[] = {
-    {"row", plan_row},     {"tasks", plan_tasks}, {"page", plan_page}, {"edges", plan_edges},
-    {"stage", plan_stage}, {"cost", plan_cost},   {NULL, NULL}};
+    {"row", plan_row},     {"tasks", plan_tasks}, {"page", plan_page},     {"edges", plan_edges},
+    {"stage", plan_stage}, {"cost", plan_cost},   {"layers", plan_layers}, {NULL, NULL}};

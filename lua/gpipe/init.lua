@@ -43,6 +43,9 @@ environment.check()
 ---@field compile fun(fn: function, example_inputs: gpipe.Tensor[], opts: table?): gpipe.Compiled
 ---@field gradcheck fun(fn: function, inputs: gpipe.Tensor[], opts: table?): boolean?, string?
 ---@field dry_run fun(model: nn.Module, opts: table): gpipe.DryRun
+---@field profile fun(model: table, sample: any, opts: table?): gpipe.ModelProfile?
+---@field balance_by_time fun(stages: integer, model: table, sample: any, opts: table?): integer[]
+---@field balance_by_size fun(stages: integer, model: table, sample: any, opts: table?): integer[]
 ---@field plot fun(values: gpipe.Tensor|table, opts: table?): string|boolean|nil, string?, string?
 ---@field runs fun(dir: string?): gpipe.Runs?, string?, string?
 local gp = {
@@ -123,6 +126,9 @@ local parts = {
   scope = function() return require "gpipe.scope" end,
   tokenizer = function() return require "gpipe.tokenizer" end,
   dry_run = function() return require "gpipe.pipeline.plan.dry_run" end,
+  profile = function() return require("gpipe.profile").profile end,
+  balance_by_time = function() return require("gpipe.balance").balance_by_time end,
+  balance_by_size = function() return require("gpipe.balance").balance_by_size end,
   runs = function() return require("gpipe.run_reader").open end,
   plot = function() return require "gpipe.draw.plot" end,
   on_stop = function() return require("gpipe.stop").on_stop end,

@@ -104,6 +104,17 @@ void gp_plan_stage_info(const gp_plan *plan, int stage, int copy, gp_stage_info 
  * for one of the larger micro-batches; zero if the plan does not run it. */
 void gp_plan_cost(const gp_plan *plan, int stage, gp_act act, double *flop, double *bytes);
 
+/* What a layer adds to its stage, for one of the larger micro-batches. */
+typedef struct gp_layer_info {
+  size_t kept_bytes;  /* of what its forward makes and a backward reads, if nothing is recomputed */
+  double flop, bytes; /* of its forward; bytes are those moved */
+  bool reads_input;   /* its backward reads what earlier layers of its stage made, or the batch */
+} gp_layer_info;
+
+/* Fill infos[count] for the layers from the first on; the loss counts as one more layer. Layers
+ * whose stage is not planned have zeros. Errors: GP_ENOMEM. */
+gp_status gp_plan_layers(const gp_plan *plan, gp_layer_info *infos, int count);
+
 /* Return the meta of the k-th output of a larger micro-batch, borrowed from the plan; NULL if there
  * is no such output. */
 const gp_meta *gp_plan_output_meta(const gp_plan *plan, int k);

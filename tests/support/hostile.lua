@@ -191,6 +191,16 @@ local OPTIONS = {
       loss = gp.nn.MSELoss(), sample = sample(), precision = "f32", loss_scale = {}, fuse = true,
       deferred_batch_norm = true, device = 0 },
   },
+  profile = { function(opts) return tostring(gp.profile(model(), sample(), opts)) end,
+    { device = "cpu:0", chunks = 2, repeats = 1, loss = gp.nn.MSELoss(), precision = "f32" } },
+  balance_by_time = {
+    function(opts) return gp.balance_by_time(2, model(), { sample()[1] }, opts) end,
+    { timeout = 0, device = "cpu:0" },
+  },
+  balance_by_size = {
+    function(opts) return gp.balance_by_size(2, model(), { sample()[1] }, opts) end,
+    { chunks = 2, param_scale = 2, device = "cpu:0" },
+  },
   greedy = { gp.schedule.greedy, { placement = { [0] = 0, 1 }, chunks = 2, costs = { F = 1 },
     priority = function() return 1 end, limit = 2 } },
   simulate = {

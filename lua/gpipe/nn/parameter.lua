@@ -91,6 +91,20 @@ function parameter.Buffer(shape, init, opts)
   return declare("nn.Buffer", shape, init == nil and 0 or init, opts)
 end
 
+--- A parameter or buffer of the same shape, dtype and values. The declaration does not count, so
+--- later parameters are drawn as if there were no copy.
+---@param box gpipe.Tensor
+---@return gpipe.Tensor
+function parameter.copy(box)
+  local copy = core.parameter {
+    shape = box.shape, dtype = box.dtype, kind = "constant", buffer = box:is_buffer(),
+    frozen = box:is_frozen(),
+  }
+  copy:value():copy_(box:value())
+  kinds[copy] = kinds[box]
+  return copy
+end
+
 -- ---- listing ---------------------------------------------------------------------------------
 
 -- `value` and `grad` are fetched when they are read: so a list that was made before training shows

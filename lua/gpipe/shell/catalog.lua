@@ -128,7 +128,8 @@ end
 local MODULE = { init = true, attribute_name = true } -- init documents the class itself
 
 local OF_GP = { -- names on other pages; the rest are about tensors
-  pipeline = "pipeline", dry_run = "pipeline", compile = "pipeline", on_stop = "machine",
+  pipeline = "pipeline", dry_run = "pipeline", compile = "pipeline", profile = "pipeline",
+  balance_by_time = "pipeline", balance_by_size = "pipeline", on_stop = "machine",
   devices = "machine", memory = "machine", scope = "machine", save = "machine", load = "machine",
   tokenizer = "data", sweep = "sweep", runs = "runs", run = "runs",
 }
@@ -162,6 +163,8 @@ local function of_pipelines(gp)
     of_methods("pipe:", pipe, "Methods of pipelines", "gpipe.Pipeline"),
     of_methods("plan:", class_of(gp.dry_run, "gpipe.DryRun", 2), "Methods of gp.dry_run's plans",
       "gpipe.DryRun"),
+    of_methods("profile:", require("gpipe.profile.object").methods,
+      "Methods of gp.profile's profiles", "gpipe.ModelProfile"),
     of_methods("compiled:", class_of(gp.compile, "gpipe.Compiled", 2),
       "Methods of compiled functions", "gpipe.Compiled"))
 end

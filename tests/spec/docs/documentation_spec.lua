@@ -29,7 +29,8 @@ end
 
 local function sources()
   local found = { "README.md", "docs/data.md", "docs/gradients.md", "docs/loop-parts.md",
-    "docs/models.md", "docs/performance.md", "docs/pipeline.md", "docs/shell.md" }
+    "docs/models.md", "docs/performance.md", "docs/pipeline.md", "docs/planning.md",
+    "docs/shell.md" }
   for path in io.popen("find lua -name '*.lua' | sort"):lines() do found[#found + 1] = path end
   return found
 end

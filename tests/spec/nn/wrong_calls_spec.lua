@@ -172,6 +172,8 @@ local BEFORE = {
   ["optim.Adagrad"] = { model:parameters() }, ["optim.Lion"] = { model:parameters() },
   ["optim.clip_grad_norm"] = { model:parameters(), 1 },
   ["gp.pipeline"] = { model }, ["gp.dry_run"] = { model }, ["gp.gradcheck"] = { square, { x } },
+  ["gp.profile"] = { model, x }, ["gp.balance_by_time"] = { 1, model, x },
+  ["gp.balance_by_size"] = { 1, model, x },
   ["gp.compile"] = { square, { x } }, ["gp.tensor"] = { { 1 } }, ["gp.stack"] = { { x } },
   ["gp.zeros"] = { { 2 } }, ["gp.ones"] = { { 2 } }, ["gp.rand"] = { { 2 } },
   ["gp.randn"] = { { 2 } }, ["gp.full"] = { { 2 }, 1 }, ["gp.arange"] = { 1, 3, 1 },

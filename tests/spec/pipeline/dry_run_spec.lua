@@ -70,6 +70,26 @@ describe("gp.dry_run", function()
     assert.is_true(#costs.F == 3 and costs.F[1] > 0 and costs.B[2] > costs.F[2])
   end)
 
+  it("says what each layer adds to its stage; the loss is one more layer", function()
+    local dry = gp.dry_run(model_of(4), options_of(2, { balance = { 2, 2 }, checkpoint = "never" }))
+    local layers = dry.core:layers(dry.core, 5)
+    for s = 0, 1 do
+      local kept, flop, moved = 0, 0, 0
+      for i = 2 * s + 1, s == 1 and 5 or 2 do
+        kept, flop = kept + layers[i].kept_bytes, flop + layers[i].flop
+        moved = moved + layers[i].bytes
+      end
+      assert.are.equal(dry.core:stage(dry.core, s, 0).kept_bytes, kept)
+      assert.are.same({ dry.core:cost(dry.core, s, "F") }, { flop, moved })
+    end
+    assert.is_true(layers[2].reads_input)
+    local share = gp.dry_run(model_of(4), options_of(2, { balance = { 2, 2 }, device = 0 }))
+    local own = share.core:layers(share.core, 5)
+    assert.is_true(own[1].flop > 0 and own[3].flop == 0 and not own[3].reads_input)
+    assert.are.same({}, share.core:layers(share.core, 0))
+    assert.is_false((pcall(share.core.layers, share.core, share.core, -1)))
+  end)
+
   it("says what is wrong with its options", function()
     local cases = {
       { { device = 3 }, "3", "0..2" },
@@ -89,7 +109,7 @@ describe("gp.dry_run", function()
   it("takes only rows of its own plan", function()
     local small = gp.dry_run(model_of(1), options_of(1))
     local large = gp.dry_run(model_of(3), options_of(3))
-    for _, method in ipairs { "row", "edges", "stage", "cost" } do
+    for _, method in ipairs { "row", "edges", "stage", "cost", "layers" } do
       assert.is_false((pcall(large.core[method], large.core, small.core, 2, 0)))
     end
     assert.is_false((pcall(large.core.bytes, large.core, large.core, 3)))

@@ -4,6 +4,7 @@
 -- the largest stage has as few parameters as possible.
 
 local errors = require "gpipe.errors"
+local partition = require "gpipe.pipeline.plan.partition"
 
 local balance = {}
 
@@ -31,44 +32,11 @@ function balance.weights(model)
   return weights
 end
 
--- The number of stages under a cap, if each takes as many layers as fit.
-local function stages_needed(weights, cap)
-  local stages, load = 1, 0
-  for _, w in ipairs(weights) do
-    if load + w > cap then stages, load = stages + 1, 0 end
-    load = load + w
-  end
-  return stages
-end
-
--- The smallest cap under which `stages` stages are enough, by bisection over integers.
-local function smallest_cap(weights, stages)
-  local low, high = 0, 0
-  for _, w in ipairs(weights) do low, high = math.max(low, w), high + w end
-  while low < high do
-    local middle = (low + high) // 2
-    if stages_needed(weights, middle) <= stages then high = middle else low = middle + 1 end
-  end
-  return low
-end
-
 --- Cut layers of given weights into stages so that the heaviest stage is as light as possible.
---- Source: the linear partition problem; the minimal cap is found exactly.
----@param weights integer[]
+---@param weights number[]
 ---@param stages integer at most #weights
 ---@return integer[]
-function balance.cut(weights, stages)
-  local cap, result, load, count = smallest_cap(weights, stages), {}, 0, 0
-  for i, w in ipairs(weights) do
-    local left = #weights - i + 1 -- layers from this one on; each later stage needs one
-    if count > 0 and (load + w > cap or left < stages - #result) then
-      result[#result + 1], load, count = count, 0, 0
-    end
-    load, count = load + w, count + 1
-  end
-  result[#result + 1] = count
-  return result
-end
+function balance.cut(weights, stages) return (partition.minimax(WHO, weights, stages)) end
 
 -- A text is not accepted as a number, although Lua would convert it.
 local function is_count(n) return math.type(n) and math.tointeger(n) and n >= 1 end

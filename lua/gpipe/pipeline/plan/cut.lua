@@ -10,6 +10,7 @@ local errors = require "gpipe.errors"
 local balance = require "gpipe.pipeline.plan.balance"
 local devices = require "gpipe.pipeline.plan.devices"
 local machine = require "gpipe.machine"
+local named_balance = require "gpipe.pipeline.plan.named_balance"
 local schedule = require "gpipe.schedule"
 
 local cut = {}
@@ -70,15 +71,9 @@ local function for_devices(wanted, p, chunks, layers)
   return verified(wanted, layers // per, chunks)
 end
 
---- Decide balance, schedule and number of devices; any of them may determine the others.
----@param model nn.Sequential
----@param opts {balance: integer[]?, schedule: any, chunks: integer}
----@param count integer? number of named devices
----@param most integer number of devices if none are named and there is no balance
----@return integer[] balance layers per stage
----@return gpipe.Schedule
-function cut.arrange(model, opts, count, most)
-  local list = opts.balance and balance.check(opts.balance, model)
+-- Decide the schedule and the number of devices, and the balance if the option is a list.
+local function arrange(model, opts, count, most)
+  local list = type(opts.balance) == "table" and balance.check(opts.balance, model) or nil
   local made
   if schedule.is(opts.schedule) then
     made = verified(opts.schedule)
@@ -98,20 +93,42 @@ function cut.arrange(model, opts, count, most)
       .. "per stage",
       WHO, made.stages, #model)
   end
-  return list or balance.cut(balance.weights(model), made.stages), made
+  return list, made
+end
+
+-- The balance by a word, or without option `balance`; the device is one to measure on.
+local function balanced(model, opts, made, device)
+  return named_balance.list(opts.balance, model, made.stages, {
+    sample = opts.sample, loss = opts.loss, chunks = opts.chunks, checkpoint = opts.checkpoint,
+    precision = opts.precision, device = device,
+  })
+end
+
+--- Decide balance, schedule and number of devices; any of them may determine the others.
+---@param model nn.Sequential
+---@param opts table {balance: integer[]|string|nil, schedule, chunks, checkpoint, loss, sample}
+---@param count integer? number of named devices
+---@param most integer number of devices if none are named and there is no balance
+---@return integer[] balance layers per stage
+---@return gpipe.Schedule
+function cut.arrange(model, opts, count, most)
+  local list, made = arrange(model, opts, count, most)
+  return list or balanced(model, opts, made, false), made
 end
 
 --- The same, on devices of this machine.
 ---@param model nn.Sequential
----@param opts {balance: integer[]?, devices: integer|table|nil, schedule: any, chunks: integer}
+---@param opts table the same, and devices: integer|table|nil
 ---@return integer[] balance layers per stage
 ---@return {name: string, threads: integer}[] devices
 ---@return gpipe.Schedule
 function cut.resolve(model, opts)
   local named = opts.devices or machine.configured()
   if type(named) == "number" then named = devices.spread(named) end
-  local list, made = cut.arrange(model, opts, named and #named, #machine.gpus())
+  local list, made = arrange(model, opts, named and #named, #machine.gpus())
   local chosen = devices.resolve(named, made.devices)
+  local first = chosen[1]
+  list = list or balanced(model, opts, made, { first.name, threads = first.threads })
   advice.unused_devices(named, made)
   advice.idle_devices(made)
   return list, chosen, made

@@ -5,6 +5,7 @@ local class = require "gpipe.nn.class"
 local core = require "gpipe.core"
 local attributes = require "gpipe.nn.attributes"
 local errors = require "gpipe.errors"
+local named_balance = require "gpipe.pipeline.plan.named_balance"
 local nn = require "gpipe.nn"
 local options = require "gpipe.options"
 local running = require "gpipe.nn.layer.norm.running"
@@ -15,12 +16,7 @@ local fields = {}
 
 --- The options that every plan has.
 local COMMON = {
-  balance = {
-    check = function(v)
-      if type(v) == "table" then return nil end
-      return "a list of layers per stage, such as {2, 1} (without it stages get parameters evenly)"
-    end,
-  },
+  balance = { check = named_balance.check },
   chunks = { type = "integer", min = 1 },
   schedule = { type = { "string", "table" }, default = "1f1b" },
   checkpoint = { choices = core.checkpoints, default = "except_last" }, -- rematerialization
