@@ -3,6 +3,7 @@
 
 local errors = require "gpipe.errors"
 local draw = require "gpipe.draw.schedule"
+local median = require "gpipe.pipeline.median"
 local options = require "gpipe.options"
 local passes = require "gpipe.pipeline.passes"
 local readable = require "gpipe.readable"
@@ -162,12 +163,6 @@ local function sum(list)
   local total = 0
   for _, value in ipairs(list) do total = total + value end
   return total
-end
-
-local function median(list)
-  table.sort(list)
-  local middle = #list // 2
-  return #list % 2 == 1 and list[middle + 1] or (list[middle] + list[middle + 1]) / 2
 end
 
 -- The median time of an op's actions for each stage in the last step; for P the sum, because each

@@ -7,6 +7,7 @@
 -- their input are one stage, so images cross no cut, where they would be copied into another order.
 
 local core = require "gpipe.core"
+local median = require "gpipe.pipeline.median"
 local object = require "gpipe.pipeline.object"
 local pipeline = require "gpipe.pipeline"
 local profile = require "gpipe.pipeline.profile"
@@ -91,12 +92,6 @@ local function note(entries, lists, names, loss)
   for i, list in ipairs(lists) do
     for field, seconds in pairs(sums[i]) do table.insert(list[field], seconds) end
   end
-end
-
-local function median(list)
-  table.sort(list)
-  local middle = #list // 2
-  return #list % 2 == 1 and list[middle + 1] or (list[middle] + list[middle + 1]) / 2
 end
 
 -- ---- all of it ----------------------------------------------------------------------------------
