@@ -176,6 +176,7 @@ static gp_status prepare(const gp_plan_env *env, const gp_plan_spec *spec, gp_pl
   GP_TRY(gp_alloc_array(holders, sizeof(int32_t), (void **)&plan->placement));
   GP_TRY(gp_alloc_array(holders, sizeof(gp_slots), (void **)&plan->slots));
   GP_TRY(gp_alloc_array(holders, sizeof(bool), (void **)&plan->opened));
+  GP_TRY(gp_alloc_array(holders, sizeof(bool), (void **)&plan->active));
   GP_TRY(gp_alloc_array(2 * holders, sizeof(gp_area), (void **)&plan->invariant));
   GP_TRY(gp_alloc_array(stages, sizeof(gp_versions), (void **)&plan->versions));
   GP_TRY(gp_alloc_array(stages, sizeof(gp_stage_asked), (void **)&plan->asked));
@@ -224,6 +225,17 @@ static gp_status make_channels(gp_plan *plan, const gp_lowered *lowered) {
   return gp_plan_size_channels(plan, lowered);
 }
 
+/* Find the copies of stages that the schedule gives micro-batches: the others prepare nothing and
+ * read nothing. */
+static void find_active(gp_plan *plan, const gp_lowered *lowered) {
+  for (int32_t d = 0; d < plan->device_count; d++)
+    for (int32_t i = lowered->first[d]; i < lowered->first[d + 1]; i++) {
+      const gp_action *action = &lowered->actions[i];
+      int32_t first = gp_plan_holder(plan, action->stage, 0);
+      if (action->op <= GP_ACT_R) plan->active[first + (plan->placement[first] != d)] = true;
+    }
+}
+
 static gp_status note_asked(gp_plan *plan, const gp_layout *layout) {
   for (int32_t s = 0; s < plan->stage_count; s++)
     plan->asked[s] = (gp_stage_asked){layout->stages[s].extras, layout->stages[s].halves > 0};
@@ -251,8 +263,9 @@ static gp_status make(const gp_plan_env *env, const gp_plan_spec *spec, gp_plan 
   }
   plan->joined = options.norm;
   plan->decides = options.norm || plan->update == GP_UPDATE_BARRIER;
+  if (!status) find_active(plan, &lowered);
   if (!status) status = note_asked(plan, env->layout);
-  if (!status) status = gp_plan_add_step_edges(plan, env, &lowered, options.tied);
+  if (!status) status = gp_plan_add_step_edges(plan, env, options.tied);
   if (!status) status = gp_plan_add_tasks(plan, spec->schedule, &lowered);
   if (!status) status = make_channels(plan, &lowered);
   gp_lowered_free(&lowered);

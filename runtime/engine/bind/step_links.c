@@ -112,13 +112,14 @@ static bool is_meant(const gp_step_edge *edge, gp_step_value value, int32_t numb
   return edge->value == value && (copies ? edge->stage : edge->number) == number;
 }
 
+char *gp_step_edge_address(const gp_binding *b, int32_t e, int32_t device) {
+  if (b->plan->step_edges[e].maker == device) return channel_of(b, e)->made[0];
+  const gp_link *link = gp_links_find(b, b->plan->edge_count + e, 0, device);
+  return link ? link->received : NULL;
+}
+
 char *gp_step_address(const gp_binding *b, gp_step_value value, int32_t number, int32_t device) {
-  for (int32_t e = 0; e < b->plan->step_edge_count; e++) {
-    if (!is_meant(&b->plan->step_edges[e], value, number)) continue;
-    const gp_bound_channel *channel = channel_of(b, e);
-    if (b->plan->step_edges[e].maker == device) return channel->made[0];
-    const gp_link *link = gp_links_find(b, b->plan->edge_count + e, 0, device);
-    return link ? link->received : NULL;
-  }
+  for (int32_t e = 0; e < b->plan->step_edge_count; e++)
+    if (is_meant(&b->plan->step_edges[e], value, number)) return gp_step_edge_address(b, e, device);
   return NULL;
 }

@@ -17,4 +17,7 @@ void gp_step_links_move(gp_binding *binding);
 char *gp_step_address(const gp_binding *binding, gp_step_value value, int32_t number,
                       int32_t device);
 
+/* The same for step edge e of the plan. */
+char *gp_step_edge_address(const gp_binding *binding, int32_t e, int32_t device);
+
 #endif

@@ -140,13 +140,13 @@ static const gp_bound_device *ends_of(const gp_worker *worker) {
   return &binding->devices[worker->device];
 }
 
-/* Nanoseconds until a waiting worker looks again: NAP_NS if some of its links wake no worker. */
-enum { NAP_NS = 20000, WAIT_NS = 100000000 };
+/* Nanoseconds until a waiting worker looks again if some of its links wake no worker. */
+enum { NAP_NS = 20000 };
 
 int64_t gp_edges_idle(gp_worker *worker) {
   const gp_bound_device *device = ends_of(worker);
   if (device->end_count) gp_edges_poll(worker);
-  return device->quiet ? NAP_NS : WAIT_NS;
+  return device->quiet ? NAP_NS : GP_WAIT_NS;
 }
 
 gp_link_left gp_edges_poll(gp_worker *worker) {

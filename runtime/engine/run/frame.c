@@ -84,7 +84,7 @@ static void bind_crossings(gp_worker *worker, const gp_binding *binding) {
     if (edge->value != GP_STEP_PARAM) continue;
     int32_t crossing = p->layout.at[edge->number].crossing - 1;
     worker->frame[gp_base_of_crossing(p->stage_count, crossing)] =
-        gp_step_address(binding, GP_STEP_PARAM, edge->number, worker->device);
+        gp_step_edge_address(binding, e, worker->device);
   }
 }
 

@@ -22,8 +22,6 @@
 #include "engine/worker/worker.h"
 #include "gpipe/process.h"
 
-enum { WAIT_NS = 100000000 };
-
 /* ---- runs ---------------------------------------------------------------------------------- */
 
 /* Refuse what keeps a pipeline from running, before anything is touched. */
@@ -146,7 +144,7 @@ static void wait_until(gp_pipeline *p, bool (*holds)(const gp_pipeline *, uint32
   for (;;) {
     uint32_t seen = atomic_load(&p->run.progress);
     if (holds(p, step) || gp_run_failed(&p->run) || gp_interrupt_pending()) return;
-    gp_wait_word(&p->run.progress, seen, WAIT_NS);
+    gp_wait_word(&p->run.progress, seen, GP_WAIT_NS);
     gp_watch_check(p);
   }
 }

@@ -20,6 +20,10 @@ typedef struct gp_event {
   _Atomic int64_t micro, wait, begin, end; /* wait: when it began to wait for its inputs */
 } gp_event;
 
+/* Nanoseconds after which a waiting thread looks again. A wake-up comes earlier; a lost one costs a
+ * tenth of a second, not a hang. */
+enum { GP_WAIT_NS = 100000000 };
+
 /* Where a worker is in a run. */
 typedef enum gp_worker_phase {
   GP_WORKER_STARTS,

@@ -5,12 +5,10 @@
 #include "engine/watch/watchdog.h"
 #include "engine/worker/worker.h"
 
-enum { WAIT_NS = 100000000 };
-
 gp_status gp_workers_join(gp_pipeline *p) {
   gp_watch_begin(p);
   for (uint32_t done; (done = atomic_load(&p->finished)) < (uint32_t)p->device_count;) {
-    gp_wait_word(&p->finished, done, WAIT_NS);
+    gp_wait_word(&p->finished, done, GP_WAIT_NS);
     if (gp_watch_check(p)) return gp_watch_lose(p);
   }
   for (int32_t d = 0; d < p->device_count; d++)

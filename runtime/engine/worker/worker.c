@@ -17,7 +17,7 @@
 #include "engine/worker/worker.h"
 #include "gpipe/device.h"
 
-enum { SPINS = 4000, WAIT_NS = 100000000 };
+enum { SPINS = 4000 };
 
 /* ---- waiting ------------------------------------------------------------------------------- */
 
@@ -36,7 +36,9 @@ static gp_status try_word(void *context, bool *ready) {
 /* Do what must not wait for the worker, and return how long it may sleep, in nanoseconds. The
  * worker asks again soon if some links wake no worker. Otherwise the time-out is a precaution: a
  * lost ring would cost a tenth of a second, not a hang. */
-static int64_t pause_of(gp_worker *worker) { return worker->idle ? worker->idle(worker) : WAIT_NS; }
+static int64_t pause_of(gp_worker *worker) {
+  return worker->idle ? worker->idle(worker) : GP_WAIT_NS;
+}
 
 static int spins_of(const gp_pipeline *p) { return p->spin ? SPINS : 1; }
 
@@ -96,7 +98,7 @@ void gp_worker_ring(gp_worker *worker) {
 static bool next_job(gp_worker *worker, uint32_t *seen) {
   gp_pipeline *p = worker->pipeline;
   for (int i = 0; p->spin && i < SPINS && atomic_load(&p->ticket) == *seen; i++) gp_pause();
-  while (atomic_load(&p->ticket) == *seen) gp_wait_word(&p->ticket, *seen, WAIT_NS);
+  while (atomic_load(&p->ticket) == *seen) gp_wait_word(&p->ticket, *seen, GP_WAIT_NS);
   *seen = atomic_load(&p->ticket);
   return !atomic_load(&p->quit);
 }

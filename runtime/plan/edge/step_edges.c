@@ -29,16 +29,6 @@ typedef struct builder {
   size_t room;
 } builder;
 
-/* A holder that a schedule gives no micro-batch reads nothing. */
-static void find_active(gp_plan *plan, const gp_lowered *lowered) {
-  for (int32_t d = 0; d < plan->device_count; d++)
-    for (int32_t i = lowered->first[d]; i < lowered->first[d + 1]; i++) {
-      const gp_action *action = &lowered->actions[i];
-      int32_t first = gp_plan_holder(plan, action->stage, 0);
-      if (action->op <= GP_ACT_R) plan->active[first + (plan->placement[first] != d)] = true;
-    }
-}
-
 /* Append an edge that is given; it counts once it has a reader. */
 static gp_status add_reader(builder *b, const gp_step_edge *like, int32_t device) {
   gp_plan *plan = b->plan;
@@ -146,12 +136,8 @@ static gp_status add_votes(builder *b) {
   return status;
 }
 
-gp_status gp_plan_add_step_edges(gp_plan *plan, const gp_plan_env *env, const gp_lowered *lowered,
-                                 bool tied) {
+gp_status gp_plan_add_step_edges(gp_plan *plan, const gp_plan_env *env, bool tied) {
   builder b = {.plan = plan, .layout = env->layout};
-  size_t holders = (size_t)(plan->stage_count * plan->copy_count);
-  GP_TRY(gp_alloc_array(holders, sizeof *plan->active, (void **)&plan->active));
-  find_active(plan, lowered);
   gp_status status = add_params(&b);
   if (!status) status = add_copies(&b);
   if (!status && tied) status = add_tied(&b);

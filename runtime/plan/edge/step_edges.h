@@ -52,10 +52,9 @@ struct gp_step_edge {
 /* Which values a task SEND publishes. */
 typedef enum gp_step_phase { GP_STEP_AT_BEGIN, GP_STEP_AT_REDUCE, GP_STEP_AT_TIE } gp_step_phase;
 
-/* List the step edges, once the shapes are built; lowered: of all devices. tied: accumulators are
- * added at the end. Needs plan->decides. */
-gp_status gp_plan_add_step_edges(gp_plan *plan, const gp_plan_env *env, const gp_lowered *lowered,
-                                 bool tied);
+/* List the step edges, once the shapes are built. tied: accumulators are added at the end. Needs
+ * plan->active and plan->decides. */
+gp_status gp_plan_add_step_edges(gp_plan *plan, const gp_plan_env *env, bool tied);
 /* Does a device publish anything at that point? */
 bool gp_plan_sends(const gp_plan *plan, int32_t device, gp_step_phase phase);
 /* The device that collects the votes. */
