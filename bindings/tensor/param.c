@@ -77,11 +77,20 @@ static int param_value(lua_State *L) {
   return status == GP_OK ? 1 : gp_lua_fail(L, status);
 }
 
+/* p:away() -> the rank that holds the value, nil if this process does */
+static int param_away(lua_State *L) {
+  const int32_t rank = gp_param_away(check_param(L, "away"));
+  if (rank < 0) return 0;
+  lua_pushinteger(L, rank);
+  return 1;
+}
+
 static const luaL_Reg methods[] = {{"is_parameter", param_is_parameter},
                                    {"is_buffer", param_is_buffer},
                                    {"is_frozen", param_is_frozen},
                                    {"set_frozen", param_set_frozen},
                                    {"value", param_value},
+                                   {"away", param_away},
                                    {NULL, NULL}};
 
 void gp_methods_param(lua_State *L) { luaL_setfuncs(L, methods, 0); }

@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/tensor.h"
 #include "engine/bind/bind.h"
+#include "engine/bind/compare.h"
 #include "engine/memory/arena.h"
 #include "engine/memory/halves.h"
 #include "engine/optimizer/optimizer.h"
@@ -19,6 +20,7 @@
 #include "gpipe/trace.h"
 #include "graph/param.h"
 #include "plan/make.h"
+#include "ranks/ranks.h"
 
 /* ---- plans --------------------------------------------------------------------------------- */
 
@@ -84,17 +86,14 @@ static gp_status plan_with_devices(gp_pipeline *p, const gp_plan_env *env, const
   return GP_OK;
 }
 
-/* Allocates everything that runs of the plan need, so that they allocate nothing. */
-gp_status gp_plan_build(gp_pipeline *p, const gp_plan_spec *spec, gp_plan **plan) {
-  gp_plan_env env = env_of(p);
+/* Make a plan and bind it: allocate everything that its runs need, so that they allocate
+ * nothing. */
+static gp_status build_plan(gp_pipeline *p, const gp_plan_env *env, const gp_plan_spec *spec,
+                            gp_plan **plan) {
   gp_plan *made;
   bool moved = false;
   size_t n = (size_t)p->binding_count;
-  if (p->run.open) { /* checked first: planning may move memory that the workers write to */
-    for (int k = 0; k < 2; k++) gp_trace_free(spec->shapes[k].trace);
-    return gp_fail(GP_ESTATE, "plan: a stream is open, expected it to be drained");
-  }
-  GP_TRY(plan_with_devices(p, &env, spec, &made));
+  GP_TRY(plan_with_devices(p, env, spec, &made));
   gp_status status = gp_workers_prepare(p, made);
   if (!status) status = gp_minibatches_prepare(p, made);
   if (!status) status = gp_resize_array(n, n + 1, sizeof(gp_binding *), (void **)&p->bindings);
@@ -106,6 +105,29 @@ gp_status gp_plan_build(gp_pipeline *p, const gp_plan_spec *spec, gp_plan **plan
   p->binding_count++;
   *plan = made;
   return GP_OK;
+}
+
+/* The ranks compare their plans before the first run: afterwards all of them are bound, so that a
+ * message finds its link. */
+static gp_status build_spread(gp_pipeline *p, const gp_plan_env *env, const gp_plan_spec *spec,
+                              gp_plan **plan) {
+  gp_plan *made = NULL;
+  p->spread->plan_ports = gp_ranks_number() << 32; /* counted also where the plan fails */
+  gp_status status = build_plan(p, env, spec, &made);
+  status = gp_ranks_agree("plan", status, gp_error_text());
+  if (!status) status = gp_plan_compare(made);
+  if (status && made) gp_plan_drop(p, made);
+  if (!status) *plan = made;
+  return status;
+}
+
+gp_status gp_plan_build(gp_pipeline *p, const gp_plan_spec *spec, gp_plan **plan) {
+  gp_plan_env env = env_of(p);
+  if (p->run.open) { /* checked first: planning may move memory that the workers write to */
+    for (int k = 0; k < 2; k++) gp_trace_free(spec->shapes[k].trace);
+    return gp_fail(GP_ESTATE, "plan: a stream is open, expected it to be drained");
+  }
+  return p->spread ? build_spread(p, &env, spec, plan) : build_plan(p, &env, spec, plan);
 }
 
 gp_status gp_plan_measure(gp_pipeline *p, const gp_plan_spec *spec, gp_remat remat, size_t *bytes) {
@@ -220,6 +242,7 @@ static gp_status describe_devices(gp_pipeline *p) {
     int32_t first = 0;
     while (!gp_lane_shares(&p->workers[first].lane, lane)) first++;
     p->device_specs[d].space = lane->space ? first + 1 : 0;
+    p->device_specs[d].rank = lane->rank;
     p->device_specs[d].packs = lane->facts->packs_weights;
     p->device_specs[d].parts = lane->facts->sums_parts;
     p->device_specs[d].halves = lane->facts->writes_halves && gp_halves_wanted();
@@ -235,6 +258,8 @@ static gp_status build(const gp_pipeline_spec *spec, gp_pipeline *p) {
   GP_TRY(place_stages(p, spec));
   GP_TRY(own_params(p, spec));
   GP_TRY(lay_out(p));
+  if (spec->spread) GP_TRY(gp_spread_new(&p->run, &p->spread));
+  p->run.spread = p->spread;
   GP_TRY(gp_workers_new(p, spec->devices));
   set_up_lanes(p, spec->tf32);
   GP_TRY(describe_devices(p));
@@ -260,6 +285,7 @@ gp_status gp_pipeline_new(const gp_pipeline_spec *spec, gp_pipeline **pipeline) 
   /* before what can fail, because gp_pipeline_free always destroys it */
   pthread_mutex_init(&p->run.failure_lock, NULL);
   gp_status status = build(spec, p);
+  if (p->spread) status = gp_ranks_agree("gp.pipeline", status, gp_error_text());
   if (status) return gp_pipeline_free(p), status;
   *pipeline = p;
   return GP_OK;
@@ -305,6 +331,8 @@ static void close_pipeline(gp_pipeline *p) {
   gp_arenas_free(p);
   gp_pipeline_profile_drop(p);
   gp_workers_free(p);
+  gp_spread_free(p->spread);
+  p->spread = p->run.spread = NULL;
 }
 
 void gp_pipeline_free(gp_pipeline *p) {

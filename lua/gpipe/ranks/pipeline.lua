@@ -1,0 +1,113 @@
+-- lua/gpipe/ranks/pipeline.lua - a pipeline whose stages lie with several ranks: what the ranks must
+-- agree on, and the whole state of its model.
+
+local core = require "gpipe.core"
+local errors = require "gpipe.errors"
+local nn = require "gpipe.nn"
+local random = require "gpipe.random"
+local ranks = require "gpipe.ranks"
+local state = require "gpipe.ranks.state"
+
+local pipeline = {}
+
+local WHO = "gp.pipeline"
+
+-- ---- agreement -------------------------------------------------------------------------------
+
+local function list_text(list)
+  local words = {}
+  for i, value in ipairs(list) do words[i] = tostring(value) end
+  return table.concat(words, " ")
+end
+
+local function device_text(devices)
+  local words = {}
+  for i, device in ipairs(devices) do words[i] = ("%s x %d"):format(device.name, device.threads) end
+  return table.concat(words, " ")
+end
+
+local function option_text(value)
+  if type(value) == "table" then return value.name and tostring(value.name) or "a table" end
+  return type(value) == "function" and "a function" or tostring(value)
+end
+
+local OPTIONS = {
+  "chunks", "checkpoint", "precision", "finite", "fuse", "watchdog", "deferred_batch_norm",
+}
+
+-- One line for each fact, so that the first one that differs can be shown.
+local function describe(model, opts, made)
+  local lines = {
+    "version " .. core.version, "seed " .. tostring(opts.seed or random.current()),
+    "balance " .. list_text(made.balance), "devices " .. device_text(made.devices),
+    "schedule " .. tostring(made.schedule.name), "loss " .. (opts.loss and "given" or "none"),
+  }
+  for _, name in ipairs(OPTIONS) do lines[#lines + 1] = name .. " " .. option_text(opts[name]) end
+  for i = 1, #model do lines[#lines + 1] = ("layer %d %s"):format(i, nn.describe(model[i])) end
+  for _, list in ipairs { model:parameters(), model:buffers() } do
+    for _, entry in ipairs(list) do
+      lines[#lines + 1] = ("parameter %s %s %s"):format(entry.name, entry.param.dtype,
+        list_text(entry.param.shape))
+    end
+  end
+  return table.concat(lines, "\n")
+end
+
+--- Compare what the ranks want to make, before anything is made. Returns whether there are several.
+---@param model nn.Sequential
+---@param opts table
+---@param made {balance: integer[], devices: table[], schedule: gpipe.Schedule}
+---@return boolean
+function pipeline.agree(model, opts, made)
+  if ranks.ranks() == 1 then return false end
+  if made.schedule.batch > 0 then
+    errors.raise("%s: schedule '%s' is asynchronous, expected a synchronous one over several ranks",
+      WHO, made.schedule.name)
+  end
+  ranks.agree(WHO, describe(model, opts, made))
+  return true
+end
+
+--- The devices as the runtime takes them: under their own names, with their ranks.
+---@param devices table[]
+---@return table[]
+function pipeline.for_runtime(devices)
+  local list = {}
+  for i, device in ipairs(devices) do
+    list[i] = { name = device.device, threads = device.threads, rank = device.rank }
+  end
+  return list
+end
+
+-- ---- state -----------------------------------------------------------------------------------
+
+--- The rank that holds the parameters of a stage, from 1.
+---@param pipe table
+---@param stage integer
+---@return integer
+function pipeline.rank_of(pipe, stage)
+  return pipe.devices[pipe.placement[(stage - 1) * pipe.copies + 1] + 1].rank
+end
+
+-- An entry as state.collect takes it.
+local function shared(pipe, entry)
+  local param = entry.param
+  local stage = pipe.stage_of[(pipe.layer_of[param] or 0) + 1] + 1
+  return {
+    name = entry.name, shape = param.shape, dtype = param.dtype,
+    rank = pipeline.rank_of(pipe, stage), value = function() return param:value() end,
+  }
+end
+
+--- Copies of all parameters and buffers by name, the same on every rank.
+---@param pipe table
+---@return table<string, gpipe.Tensor>
+function pipeline.state_dict(pipe)
+  local entries = {}
+  for _, list in ipairs { pipe.model:parameters(), pipe.model:buffers() } do
+    for _, entry in ipairs(list) do entries[#entries + 1] = shared(pipe, entry) end
+  end
+  return state.collect(entries)
+end
+
+return pipeline
