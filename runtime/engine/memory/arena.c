@@ -182,7 +182,9 @@ static void give_extras(const gp_pipeline *p, int32_t stage, const extras *e, si
 static gp_status take_extras(const gp_pipeline *p, int32_t stage, extras *e, size_t bytes) {
   for (int32_t copy = 0; copy < p->copy_count; copy++)
     GP_TRY(gp_pipeline_take(p, gp_stage_lane(p, stage, copy), bytes, &e->own[copy]));
-  if (!p->arenas[stage].received_grads) return GP_OK;
+  /* a stage may have such accumulators and no gradients of its own */
+  if (p->copy_count == 1 || gp_lane_shares(gp_stage_lane(p, stage, 0), gp_stage_lane(p, stage, 1)))
+    return GP_OK;
   return gp_pipeline_take(p, gp_stage_lane(p, stage, 0), bytes, &e->received);
 }
 
