@@ -22,8 +22,8 @@
 /* to += from for the gradient of param i, on a lane that reads both. */
 static gp_status add(const gp_pipeline *p, const gp_lane *lane, int32_t i, void *to,
                      const void *from) {
-  const gp_tensor *grad = p->grads[i];
-  return gp_lane_add(lane, gp_tensor_meta(grad)->dtype, gp_tensor_numel(grad), to, from);
+  const gp_meta *meta = gp_param_meta(p->params[i]);
+  return gp_lane_add(lane, meta->dtype, gp_meta_numel(meta), to, from);
 }
 
 /* Add the extra accumulators of a stage's second copy to those of the first. Later plans may have
