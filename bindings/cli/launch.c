@@ -39,6 +39,7 @@ typedef struct job {
   int64_t failed_at, stopped_at; /* milliseconds; 0: not yet */
   char folder[64], key[33];
   bool shows;
+  bool stops; /* a signal was passed on, which ends the ranks */
 } job;
 
 static int64_t now_ms(void) {
@@ -153,6 +154,7 @@ static void take_signals(job *j) {
   while (read(j->signals, &info, sizeof info) == (ssize_t)sizeof info) {
     if (info.ssi_signo == SIGCHLD) continue;
     if (info.ssi_code != SI_KERNEL) send_all(j, (int)info.ssi_signo);
+    j->stops = j->stops || info.ssi_signo != SIGUSR1;
   }
 }
 
@@ -190,16 +192,19 @@ static bool catch_signals(job *j) {
   sigemptyset(&set);
   const int caught[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCHLD};
   for (size_t i = 0; i < sizeof caught / sizeof *caught; i++) sigaddset(&set, caught[i]);
+  signal(SIGINT, SIG_DFL); /* shells let jobs in the background ignore it; gpipe-lua does not */
   sigprocmask(SIG_BLOCK, &set, NULL);
   j->signals = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
   return j->signals >= 0;
 }
 
-/* Say which rank failed first, unless it was rank 0, which has said so itself. */
+/* Say which rank failed first, unless it was rank 0, which has said so itself, or a signal ended
+ * all. */
 static int report(const job *j) {
   const int r = j->first_failed;
   if (r < 0) return GP_EXIT_OK;
   const process *p = &j->ranks[r];
+  if (j->stops) return p->code;
   if (r > 0) gp_relay_show_errors(&p->relay);
   if (p->code > 128)
     fprintf(stderr, GP_PROGRAM ": rank %d was ended by signal %d (%s)\n", r, p->code - 128,

@@ -85,12 +85,22 @@ static int param_away(lua_State *L) {
   return 1;
 }
 
+/* p:holder() -> the same, also if this process does; nil if the parameter is in no pipeline over
+ * ranks */
+static int param_holder(lua_State *L) {
+  const int32_t rank = gp_param_holder(check_param(L, "holder"));
+  if (rank < 0) return 0;
+  lua_pushinteger(L, rank);
+  return 1;
+}
+
 static const luaL_Reg methods[] = {{"is_parameter", param_is_parameter},
                                    {"is_buffer", param_is_buffer},
                                    {"is_frozen", param_is_frozen},
                                    {"set_frozen", param_set_frozen},
                                    {"value", param_value},
                                    {"away", param_away},
+                                   {"holder", param_holder},
                                    {NULL, NULL}};
 
 void gp_methods_param(lua_State *L) { luaL_setfuncs(L, methods, 0); }

@@ -44,8 +44,8 @@ gp_status gp_ranks_agree(const char *what, gp_status status, const char *text);
 
 /* Note the error that ends this process: the other ranks will show it. */
 void gp_ranks_note_failure(const char *text);
-/* Tell the others that this process ends, code 0: as it should. Does nothing without connections;
- * the end of the process does the same with code 0. */
+/* Tell the others that this process ends, with its exit code; -1: unknown. Does nothing without
+ * connections; the end of the process does the same with -1. */
 void gp_ranks_leave(int code);
 
 #endif

@@ -35,7 +35,8 @@ void gp_ranks_leave(int code) {
   static _Atomic uint32_t left;
   gp_net *net = gp_net_get();
   if (!net || atomic_exchange(&left, 1)) return;
-  gp_rank_message last = {.kind = GP_RANK_END, .slot = code, .bytes = code ? strlen(reason) : 0};
+  gp_rank_message last = {
+      .kind = GP_RANK_END, .slot = code, .bytes = code > 0 ? strlen(reason) : 0};
   for (int32_t r = 0; r < net->job.info.count; r++)
     if (net->peers[r].socket >= 0) gp_ranks_send_copy(r, &last, reason);
   const struct timespec nap = {.tv_nsec = 1000000};
@@ -43,6 +44,7 @@ void gp_ranks_leave(int code) {
     nanosleep(&nap, NULL);
 }
 
-static void leave_well(void) { gp_ranks_leave(0); }
+/* The code of os.exit is not known here. */
+static void leave(void) { gp_ranks_leave(-1); }
 
-void gp_ranks_leave_at_exit(void) { atexit(leave_well); }
+void gp_ranks_leave_at_exit(void) { atexit(leave); }

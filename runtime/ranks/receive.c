@@ -86,11 +86,13 @@ static void add_piece(gp_net *net, gp_peer *peer) {
   pthread_cond_broadcast(&net->came);
 }
 
-/* A rank that ends says with which code, and why if that is not 0. */
+/* A rank that ends says with which code, if it knows, and why if that is not 0. */
 static void end_peer(gp_net *net, gp_peer *peer) {
   char text[GP_RANK_TEXT];
-  if (peer->in.slot && peer->in.bytes)
+  if (peer->in.bytes)
     snprintf(text, sizeof text, "rank %d: %.300s", (int)peer->rank, peer->text);
+  else if (peer->in.slot < 0)
+    snprintf(text, sizeof text, "rank %d has ended", (int)peer->rank);
   else
     snprintf(text, sizeof text, "rank %d has ended with exit code %d", (int)peer->rank,
              (int)peer->in.slot);

@@ -22,10 +22,10 @@ function state.entries(optimizer)
     for _, entry in ipairs(group.params) do
       for k = 1, optimizer.moments(group) do
         local moment = optimizer.handle:moment(entry.param, k)
-        if moment then
+        if moment or entry.param:away() then -- another rank has its moments
           entries[#entries + 1] = {
             name = ("%s.moment%d"):format(entry.name, k), param = entry.name, value = moment,
-            key = entry.param, k = k,
+            key = entry.param, box = entry.param, k = k,
           }
         end
       end

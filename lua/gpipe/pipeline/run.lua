@@ -8,7 +8,6 @@ local errors = require "gpipe.errors"
 local accuracy = require "gpipe.pipeline.accuracy"
 local batch = require "gpipe.pipeline.batch"
 local describe = require "gpipe.pipeline.describe"
-local far = require "gpipe.ranks.pipeline"
 local fields = require "gpipe.pipeline.plan.fields"
 local nn_state = require "gpipe.nn.state"
 local object = require "gpipe.pipeline.object"
@@ -312,7 +311,6 @@ end
 ---@return table<string, gpipe.Tensor>
 function methods:state_dict()
   if self.core then stream.settle(self) end
-  if self.spread then return far.state_dict(self) end
   return self.model:state_dict()
 end
 

@@ -1,18 +1,15 @@
 -- lua/gpipe/ranks/pipeline.lua - a pipeline whose stages lie with several ranks: what the ranks must
--- agree on, and the whole state of its model.
+-- agree on.
 
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"
 local nn = require "gpipe.nn"
 local random = require "gpipe.random"
 local ranks = require "gpipe.ranks"
-local state = require "gpipe.ranks.state"
 
 local pipeline = {}
 
 local WHO = "gp.pipeline"
-
--- ---- agreement -------------------------------------------------------------------------------
 
 local function list_text(list)
   local words = {}
@@ -77,37 +74,6 @@ function pipeline.for_runtime(devices)
     list[i] = { name = device.device, threads = device.threads, rank = device.rank }
   end
   return list
-end
-
--- ---- state -----------------------------------------------------------------------------------
-
---- The rank that holds the parameters of a stage, from 1.
----@param pipe table
----@param stage integer
----@return integer
-function pipeline.rank_of(pipe, stage)
-  return pipe.devices[pipe.placement[(stage - 1) * pipe.copies + 1] + 1].rank
-end
-
--- An entry as state.collect takes it.
-local function shared(pipe, entry)
-  local param = entry.param
-  local stage = pipe.stage_of[(pipe.layer_of[param] or 0) + 1] + 1
-  return {
-    name = entry.name, shape = param.shape, dtype = param.dtype,
-    rank = pipeline.rank_of(pipe, stage), value = function() return param:value() end,
-  }
-end
-
---- Copies of all parameters and buffers by name, the same on every rank.
----@param pipe table
----@return table<string, gpipe.Tensor>
-function pipeline.state_dict(pipe)
-  local entries = {}
-  for _, list in ipairs { pipe.model:parameters(), pipe.model:buffers() } do
-    for _, entry in ipairs(list) do entries[#entries + 1] = shared(pipe, entry) end
-  end
-  return state.collect(entries)
 end
 
 return pipeline

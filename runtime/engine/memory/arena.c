@@ -29,10 +29,11 @@ static gp_status move_in(gp_pipeline *p, int32_t i) {
   gp_region region = p->layout.at[i].region;
   size_t at = p->param_offset[i] = p->layout.at[i].offset;
   const gp_lane *lane = gp_stage_lane(p, p->param_stage[i], 0);
-  if (!is_here(p, p->param_stage[i])) return gp_param_leave(param, lane->rank), GP_OK;
+  if (!is_here(p, p->param_stage[i])) return gp_param_share(param, lane->rank, false), GP_OK;
   gp_tensor *memory = region == GP_REGION_BUFFER ? a->buffer_memory : a->value_memory;
   GP_TRY(gp_block_view(memory, at, param, &p->values[i]));
   GP_TRY(gp_param_move(param, p->values[i]));
+  if (p->spread) gp_param_share(param, lane->rank, true);
   if (region == GP_REGION_TRAINABLE) GP_TRY(gp_block_view(a->grad_memory, at, param, &p->grads[i]));
   gp_param_set_grad(param, p->grads[i]);
   return GP_OK;

@@ -19,7 +19,7 @@
 typedef struct ending {
   gp_far_failure failure; /* order INT64_MAX: none */
   int32_t by;             /* the rank that it comes from */
-  int32_t runs;           /* a device of this rank was in an action when time was over */
+  int32_t knows;          /* a device of this rank was in an action when time was over */
   int32_t lost;           /* a device of this rank never came back */
   int32_t overflow;
   gp_loss_scale scaling;
@@ -114,7 +114,7 @@ static void write_ending(const agreement *a, ending *e) {
   *e = (ending){.failure = {.order = atomic_load(&((gp_run *)run)->failed_order),
                             .status = (int32_t)run->status},
                 .by = run->failed_by,
-                .runs = p->watch.timed_out,
+                .knows = p->spread->knows,
                 .lost = p->watch.lost,
                 .overflow = p->overflow,
                 .scaling = p->scaling,
@@ -162,7 +162,7 @@ static void read_piece(const agreement *a, int32_t rank, char *piece) {
  * only waited. */
 static bool comes_before(const ending *x, const ending *y) {
   if (x->failure.order != y->failure.order) return x->failure.order < y->failure.order;
-  return x->runs > y->runs;
+  return x->knows > y->knows;
 }
 
 static void set_failure(gp_pipeline *p, int32_t rank, const ending *e) {

@@ -77,6 +77,7 @@ void gp_spread_begin(gp_spread *s) {
   s->runs++;
   s->is_running = true;
   atomic_store(&s->gives_up, 0);
+  s->knows = false;
   if (s->has_early) take(s, s->early_from, &s->early);
   s->has_early = false;
   gp_ports_unlock();
@@ -93,6 +94,7 @@ void gp_spread_blame(gp_spread *s, const char *text) {
   pthread_mutex_lock(&run->failure_lock);
   snprintf(run->text, sizeof run->text, "%s", text);
   run->failed_by = s->own;
+  s->knows = true;
   pthread_mutex_unlock(&run->failure_lock);
 }
 

@@ -38,7 +38,8 @@ typedef struct gp_spread {
   /* another rank passes through its tasks, so this one has to as well: the script's thread sees
    * to it */
   _Atomic uint32_t gives_up;
-  bool lost; /* a rank is gone: every later run is refused */
+  bool knows; /* time was over while a device of this rank was in an action */
+  bool lost;  /* a rank is gone: every later run is refused */
   char why[GP_SPREAD_TEXT];
 } gp_spread;
 
@@ -49,7 +50,7 @@ void gp_spread_free(gp_spread *spread); /* NULL is fine */
 /* Begin a run, and end it when this rank's workers are done. */
 void gp_spread_begin(gp_spread *spread);
 void gp_spread_end(gp_spread *spread);
-/* Let the failure be this rank's: it knows the cause. */
+/* Let the failure be this rank's, which knows the cause. */
 void gp_spread_blame(gp_spread *spread, const char *text);
 /* Tell the other ranks that this one has failed. */
 void gp_spread_tell(gp_spread *spread, const gp_far_failure *failure);

@@ -95,6 +95,7 @@ static void time_out(gp_pipeline *p, int64_t quiet) {
   snprintf(text, sizeof text, "no progress for %.1f seconds: %s", 1e-9 * (double)quiet,
            gp_report_cause(p, cause, sizeof cause));
   p->watch.timed_out = true;
+  if (p->spread) p->spread->knows = gp_report_running(p);
   gp_report_write(p, p->watch.report, p->watch.report_size);
   gp_run_fail(&p->run, -1, GP_ETIMEOUT, text);
   give_up(p);
