@@ -1,8 +1,7 @@
 /* ranks/job.c - see job.h.
  *
- * gpipe-lua --ranks makes a folder for the sockets and a random key. torchrun and its like say RANK,
- * WORLD_SIZE, MASTER_ADDR and MASTER_PORT: then the folder is named after the user and the port, and
- * its owner and mode are the protection. */
+ * gpipe-lua --ranks makes a folder for the sockets and a random key. Other launchers make none: then
+ * the folder is named after the user and the job, and its owner and mode are the protection. */
 #include "ranks/job.h"
 
 #include <errno.h>
@@ -37,6 +36,27 @@ static const char *or_empty(const char *text) { return text ? text : ""; }
 
 /* ---- launchers -------------------------------------------------------------------------------- */
 
+/* The variables by which a launcher tells a process about its job. */
+typedef struct launcher {
+  const char *rank, *count, *local;
+  const char *local_count; /* ranks of this host */
+  const char *job;         /* tells the job from others of this user */
+  const char *host;        /* the host of rank 0; NULL: it does not say */
+} launcher;
+
+/* The one whose `job` and `rank` are set is asked; ours is the first. */
+static const launcher launchers[] = {
+    {"RANK", "WORLD_SIZE", "LOCAL_RANK", "WORLD_SIZE", "GPIPE_RANKS_FOLDER", NULL},
+    {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
+     "OMPI_COMM_WORLD_LOCAL_SIZE", "PMIX_NAMESPACE", NULL},
+    {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_PORT", "MASTER_ADDR"}};
+
+static const launcher *find_launcher(void) {
+  for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++)
+    if (getenv(launchers[i].job) && getenv(launchers[i].count)) return &launchers[i];
+  return NULL;
+}
+
 /* Copy a text of the environment that has to fit. */
 static gp_status copy_text(const char *name, char *to, size_t size) {
   const char *text = or_empty(getenv(name));
@@ -47,44 +67,60 @@ static gp_status copy_text(const char *name, char *to, size_t size) {
   return GP_OK;
 }
 
-/* Name the folder for a launcher that makes none. */
-static gp_status follow_torchrun(gp_rank_job *job) {
-  const char *address = getenv("MASTER_ADDR");
-  int port = 0, local = job->info.count;
+/* Refuse a job over several hosts: its ranks could not meet at a Unix socket. */
+static gp_status check_host(const gp_rank_job *job, const launcher *l) {
+  const char *address = l->host ? getenv(l->host) : NULL;
+  int local = job->info.count;
   bool found;
-  GP_TRY(read_number("MASTER_PORT", 65536, &port, &found));
-  GP_TRY(read_number("LOCAL_WORLD_SIZE", GP_RANKS_MOST + 1, &local, &found));
-  if (!is_this_host(address, job->info.host) || local != job->info.count)
+  GP_TRY(read_number(l->local_count, GP_RANKS_MOST + 1, &local, &found));
+  if (address && !is_this_host(address, job->info.host))
     return gp_fail(GP_EUNSUPPORTED,
-                   "ranks: the job runs on several hosts (MASTER_ADDR is '%s', %d of %d ranks are "
-                   "on %s), expected all of them on one",
-                   address, local, job->info.count, job->info.host);
-  const char *temporary = getenv("TMPDIR");
-  int length = snprintf(job->folder, sizeof job->folder, "%s/gpipe-ranks-%ld-%d",
-                        temporary && *temporary ? temporary : "/tmp", (long)getuid(), port);
+                   "ranks: %s is '%s', expected this host (%s): jobs over several "
+                   "hosts cannot run yet",
+                   l->host, address, job->info.host);
+  if (local == job->info.count) return GP_OK;
+  return gp_fail(
+      GP_EUNSUPPORTED,
+      "ranks: %d of %d ranks are on %s, expected all: jobs over several hosts cannot run "
+      "yet",
+      local, job->info.count, job->info.host);
+}
+
+/* Name the folder for a launcher that makes none, after the user and the job. */
+static gp_status name_folder(gp_rank_job *job, const launcher *l) {
+  const char *temporary = getenv("TMPDIR"), *name = getenv(l->job);
+  int length = snprintf(job->folder, sizeof job->folder, "%s/gpipe-ranks-%ld-%s",
+                        temporary && *temporary ? temporary : "/tmp", (long)getuid(), name);
   if (length >= (int)sizeof job->folder)
-    return gp_fail(GP_EINVAL, "ranks: TMPDIR is too long for a socket's name: '%s'", temporary);
-  GP_TRY(copy_text("TORCHELASTIC_RUN_ID", job->key, sizeof job->key));
-  return GP_OK;
+    return gp_fail(GP_EINVAL,
+                   "ranks: '%s' is too long for the names of sockets, expected a shorter "
+                   "TMPDIR",
+                   job->folder);
+  for (char *c = job->folder + length - strlen(name); *c; c++)
+    if (*c == '/') *c = '-';
+  return copy_text("TORCHELASTIC_RUN_ID", job->key, sizeof job->key);
 }
 
 gp_status gp_rank_job_read(gp_rank_job *job) {
   bool has_rank, has_count, has_local;
+  const launcher *l = find_launcher();
   *job = (gp_rank_job){.info = {.count = 1}};
   if (gethostname(job->info.host, sizeof job->info.host - 1)) job->info.host[0] = '\0';
-  bool launched = getenv("GPIPE_RANKS_FOLDER") != NULL;
-  if (!launched && (!getenv("MASTER_ADDR") || !getenv("MASTER_PORT"))) return GP_OK;
-  GP_TRY(read_number("WORLD_SIZE", GP_RANKS_MOST + 1, &job->info.count, &has_count));
+  if (!l) return GP_OK;
+  GP_TRY(read_number(l->count, GP_RANKS_MOST + 1, &job->info.count, &has_count));
   if (!has_count || job->info.count == 0) job->info.count = 1;
   if (job->info.count == 1) return GP_OK;
-  GP_TRY(read_number("RANK", job->info.count, &job->info.rank, &has_rank));
+  GP_TRY(read_number(l->rank, job->info.count, &job->info.rank, &has_rank));
   if (!has_rank)
-    return gp_fail(GP_EINVAL, "ranks: WORLD_SIZE is %d and RANK is not set, expected both",
-                   job->info.count);
+    return gp_fail(GP_EINVAL, "ranks: %s is %d and %s is not set, expected both", l->count,
+                   job->info.count, l->rank);
   job->info.local = job->info.rank;
-  GP_TRY(read_number("LOCAL_RANK", job->info.count, &job->info.local, &has_local));
-  if (!launched) return follow_torchrun(job);
-  GP_TRY(copy_text("GPIPE_RANKS_FOLDER", job->folder, sizeof job->folder));
+  GP_TRY(read_number(l->local, job->info.count, &job->info.local, &has_local));
+  if (l != &launchers[0]) {
+    GP_TRY(check_host(job, l));
+    return name_folder(job, l);
+  }
+  GP_TRY(copy_text(l->job, job->folder, sizeof job->folder));
   return copy_text("GPIPE_RANKS_KEY", job->key, sizeof job->key);
 }
 

@@ -123,13 +123,14 @@ end
 -- What the other ranks get for a save in the background: rank 0 knows how it ends.
 local ELSEWHERE = { is_done = function() return true end, finish = function() return true end }
 
--- Rank 0 writes what all ranks have collected. Without `background` all of them return how it went.
+-- Rank 0 writes what all ranks have collected; all of them return how it went.
 local function over_ranks(folder, of, text, entries, tensors)
-  local first = ranks.rank() == 0
-  if of.background and not first then return setmetatable({ writer = ELSEWHERE }, Saving) end
-  if of.background then return write(folder, of, text, entries, tensors) end
-  local result = first and table.pack(write(folder, of, text, entries, tensors)) or nil
-  return table.unpack(ranks.broadcast(result, 0), 1, 3)
+  local good, message, code
+  if ranks.rank() == 0 then good, message, code = write(folder, of, text, entries, tensors) end
+  local result = ranks.broadcast({ good = good and true or false, message = message, code = code }, 0)
+  if not result.good then return nil, result.message, result.code end
+  if not of.background then return true end
+  return good or setmetatable({ writer = ELSEWHERE }, Saving)
 end
 
 --- Save everything that training needs to resume: parameters, buffers, moments, counters, learning

@@ -98,6 +98,36 @@ describe("a job of another launcher", function()
 
   it("is refused where it runs on other hosts", function()
     local _, err = start "MASTER_ADDR=10.1.2.3 MASTER_PORT=29472"
-    has(err, "the job runs on several hosts (MASTER_ADDR is '10.1.2.3'")
+    has(err, "MASTER_ADDR is '10.1.2.3', expected this host")
+    _, err = start "MASTER_ADDR=localhost MASTER_PORT=29473 LOCAL_WORLD_SIZE=1"
+    has(err, "1 of 2 ranks are on ")
+  end)
+
+  it("is understood by Open MPI's variables", function()
+    local script = child.file 'print(require("gpipe").rank(), #require("gpipe").all_gather(1))'
+    local each = "env PMIX_NAMESPACE=prterun-test@1 OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_LOCAL_SIZE=2 "
+      .. "OMPI_COMM_WORLD_RANK=%d OMPI_COMM_WORLD_LOCAL_RANK=%d %s %s"
+    local program = child.quote(child.program)
+    local out, err = child.shell(each:format(1, 1, program, script) .. " >/dev/null & "
+      .. each:format(0, 0, program, script) .. "; wait")
+    os.remove(script)
+    assert.equal("", err)
+    assert.equal("0\t2\n", out)
+  end)
+
+  it("may have one process, which is no job", function()
+    local out = child.run({ "-e", 'print(require("gpipe").ranks())' },
+      { environment = { WORLD_SIZE = "1", RANK = "0", MASTER_ADDR = "far", MASTER_PORT = "1" } })
+    assert.equal("1\n", out)
+  end)
+
+  it("is refused where it contradicts itself", function()
+    local function message(environment)
+      return (select(2, child.run({ "-e", 'require("gpipe").rank()' }, { environment = environment })))
+    end
+    has(message { WORLD_SIZE = "2", MASTER_ADDR = "localhost", MASTER_PORT = "1" },
+      "WORLD_SIZE is 2 and RANK is not set, expected both")
+    has(message { WORLD_SIZE = "2", RANK = "2", MASTER_ADDR = "localhost", MASTER_PORT = "1" },
+      "RANK is '2', expected a number from 0 to 1")
   end)
 end)
