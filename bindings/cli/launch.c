@@ -48,7 +48,7 @@ static int64_t now_ms(void) {
   return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-/* ---- starting ----------------------------------------------------------------------------------- */
+/* ---- starting -------------------------------------------------------------------------------- */
 
 /* A folder of this user alone, and a key that no other process can guess. */
 static bool open_job(job *j) {
@@ -126,7 +126,7 @@ static bool start_rank(job *j, int r, char **argv) {
   return !p->over;
 }
 
-/* ---- watching ----------------------------------------------------------------------------------- */
+/* ---- watching -------------------------------------------------------------------------------- */
 
 static void send_all(const job *j, int signal) {
   for (int r = 0; r < j->count; r++)
@@ -185,7 +185,7 @@ static void watch(job *j) {
   free(fds);
 }
 
-/* ---- the whole ---------------------------------------------------------------------------------- */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 static bool catch_signals(job *j) {
   sigset_t set;

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- pipes -------------------------------------------------------------------------------------- */
+/* ---- pipes ----------------------------------------------------------------------------------- */
 
 bool gp_relay_open(gp_relay *relay, int rank, bool shows) {
   relay->rank = rank;
@@ -53,7 +53,7 @@ nfds_t gp_relay_list(const gp_relay *relay, struct pollfd *fds) {
   return count;
 }
 
-/* ---- lines -------------------------------------------------------------------------------------- */
+/* ---- lines ----------------------------------------------------------------------------------- */
 
 static void show(const gp_relay *relay, int stream, const char *line, size_t length) {
   FILE *to = stream ? stderr : stdout;

@@ -1,7 +1,7 @@
 /* bindings/cli/relay.h - the output of a rank other than 0, which has no terminal of its own.
  *
- * It is shown line by line behind the rank's number, or dropped but for the end of its errors, which
- * is shown if the rank fails first. */
+ * It is shown line by line behind the rank's number, or dropped but for the end of its errors,
+ * which is shown if the rank fails first. */
 #ifndef GP_BINDINGS_RELAY_H
 #define GP_BINDINGS_RELAY_H
 

@@ -38,10 +38,6 @@ gp_status gp_ranks_gather(const char *what, double seconds, const void *own, siz
                           gp_rank_pieces *pieces);
 void gp_rank_pieces_free(gp_rank_pieces *pieces); /* frees what it holds, not the struct */
 
-/* Fail on all ranks with the first rank's failure, if one of them brings one; the text names the
- * rank. text: of this rank's failure. Collective. */
-gp_status gp_ranks_agree(const char *what, gp_status status, const char *text);
-
 /* Note the error that ends this process: the other ranks will show it. */
 void gp_ranks_note_failure(const char *text);
 /* Tell the others that this process ends, with its exit code; -1: unknown. Does nothing without

@@ -1,8 +1,8 @@
 /* ranks/connect.c - the connections of a job: one Unix socket for each pair of ranks.
  *
- * Each rank listens at a socket of its own in the job's folder, calls the ranks below it and answers
- * those above. Both sides say who they are before anything else is read: magic, protocol, key of the
- * job, rank and size, each checked. A foreign process gets no further. */
+ * Each rank listens at a socket of its own in the job's folder, calls the ranks below it and
+ * answers those above. Both sides say who they are before anything else is read: magic, protocol,
+ * key of the job, rank and size, each checked. A foreign process gets no further. */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -30,7 +30,7 @@ typedef struct hello {
   char key[64];
 } hello;
 
-/* ---- hello -------------------------------------------------------------------------------------- */
+/* ---- hello ----------------------------------------------------------------------------------- */
 
 static hello own_hello(const gp_net *net) {
   hello h = {.protocol = PROTOCOL,
@@ -91,7 +91,7 @@ static gp_status meet(gp_net *net, int socket, int32_t *rank) {
   return GP_OK;
 }
 
-/* ---- sockets ------------------------------------------------------------------------------------ */
+/* ---- sockets --------------------------------------------------------------------------------- */
 
 static struct sockaddr_un address_of(const gp_net *net, int32_t rank) {
   struct sockaddr_un at = {.sun_family = AF_UNIX};
@@ -143,7 +143,7 @@ static gp_status answer(gp_net *net, int listener) {
   }
 }
 
-/* ---- all of them -------------------------------------------------------------------------------- */
+/* ---- all of them ----------------------------------------------------------------------------- */
 
 /* The first rank that is not connected; -1: all are. */
 static int32_t missing(const gp_net *net) {

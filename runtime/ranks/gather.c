@@ -15,7 +15,7 @@
 static const uint64_t PIECES = UINT64_C(1) << 63; /* a port's number for pieces: no port has it */
 static const long NAP_NS = 50000000;
 
-/* ---- waiting ------------------------------------------------------------------------------------ */
+/* ---- waiting --------------------------------------------------------------------------------- */
 
 /* A collective call under way. */
 typedef struct call {
@@ -84,7 +84,7 @@ static gp_status await_piece(const call *c, gp_peer *peer) {
   return GP_OK;
 }
 
-/* ---- the call ----------------------------------------------------------------------------------- */
+/* ---- the call -------------------------------------------------------------------------------- */
 
 static gp_status copy_own(const call *c, const void *own, size_t bytes) {
   const int rank = c->net->job.info.rank;
@@ -151,7 +151,7 @@ void gp_rank_pieces_free(gp_rank_pieces *pieces) {
   *pieces = (gp_rank_pieces){0};
 }
 
-/* ---- agreement ---------------------------------------------------------------------------------- */
+/* ---- agreement ------------------------------------------------------------------------------- */
 
 typedef struct outcome {
   int32_t status;

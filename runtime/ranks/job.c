@@ -1,7 +1,7 @@
 /* ranks/job.c - see job.h.
  *
- * gpipe-lua --ranks makes a folder for the sockets and a random key. Other launchers make none: then
- * the folder is named after the user and the job, and its owner and mode are the protection. */
+ * gpipe-lua --ranks makes a folder for the sockets and a random key. Other launchers make none:
+ * then the folder is named after the user and the job; its owner and mode are the protection. */
 #include "ranks/job.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- numbers and words ------------------------------------------------------------------------ */
+/* ---- numbers and words ----------------------------------------------------------------------- */
 
 /* Read a number from 0 to most - 1; *found tells whether the variable is set. */
 static gp_status read_number(const char *name, long most, int *number, bool *found) {
@@ -34,7 +34,7 @@ static bool is_this_host(const char *address, const char *host) {
 
 static const char *or_empty(const char *text) { return text ? text : ""; }
 
-/* ---- launchers -------------------------------------------------------------------------------- */
+/* ---- launchers ------------------------------------------------------------------------------- */
 
 /* The variables by which a launcher tells a process about its job. */
 typedef struct launcher {
@@ -131,7 +131,7 @@ gp_status gp_ranks_info(gp_rank_info *info) {
   return GP_OK;
 }
 
-/* ---- the folder ------------------------------------------------------------------------------- */
+/* ---- the folder ------------------------------------------------------------------------------ */
 
 gp_status gp_rank_job_open_folder(const gp_rank_job *job) {
   struct stat found;

@@ -87,8 +87,8 @@ bool gp_peer_flush(gp_peer *peer);
 void gp_ranks_keep(uint64_t port);
 /* receive.c: read what has come, a part of it if there is much. Call with the net's lock. */
 void gp_peer_receive(gp_net *net, gp_peer *peer);
-/* ports.c: the port with this number, or NULL; and tell all ports that a peer is no longer open. Call
- * with the net's lock. */
+/* ports.c: the port with this number, or NULL; and tell all ports that a peer is no longer open.
+ * Call with the net's lock. */
 gp_port *gp_port_find(gp_net *net, uint64_t number);
 void gp_ports_tell(gp_net *net, const char *text);
 

@@ -42,6 +42,10 @@ int32_t gp_ranks_count(void);
 /* Connect to all other ranks, unless that was done. Collective. */
 gp_status gp_ranks_join(void);
 
+/* Fail on all ranks with the first rank's failure, if one of them brings one; the text names the
+ * rank. text: of this rank's failure. Collective. */
+gp_status gp_ranks_agree(const char *what, gp_status status, const char *text);
+
 /* ---- ports ---------------------------------------------------------------------------------- */
 
 /* Where messages with one number go. The functions run on the thread of net.c, one at a time, while

@@ -13,7 +13,7 @@
 enum { AT_ONCE = 1 << 20 };
 static const uint64_t MOST_BYTES = UINT64_C(1) << 40;
 
-/* ---- the end of a connection -------------------------------------------------------------------- */
+/* ---- the end of a connection ----------------------------------------------------------------- */
 
 /* Note that a peer is no longer open, and tell everything that may wait for it. */
 static void close_peer(gp_net *net, gp_peer *peer, gp_peer_state state, const char *text) {
@@ -32,7 +32,7 @@ static void lose_peer(gp_net *net, gp_peer *peer, const char *why) {
   close_peer(net, peer, GP_PEER_GONE, text);
 }
 
-/* ---- what a message is for ---------------------------------------------------------------------- */
+/* ---- what a message is for ------------------------------------------------------------------- */
 
 /* Take a piece in; it is noted when it is complete. Returns why it cannot be, or NULL. */
 static const char *open_piece(gp_peer *peer) {
@@ -111,7 +111,7 @@ static void close_message(gp_net *net, gp_peer *peer) {
   peer->in_done = 0;
 }
 
-/* ---- reading ------------------------------------------------------------------------------------ */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 /* Read into the head, the room, or nowhere. Returns what recv does. */
 static ssize_t read_some(gp_peer *peer) {

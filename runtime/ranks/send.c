@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "ranks/net.h"
 
-/* ---- the queue -------------------------------------------------------------------------------- */
+/* ---- the queue ------------------------------------------------------------------------------- */
 
 static gp_rank_outgoing *at(const gp_rank_queue *q, size_t i) {
   return &q->list[(q->first + i) % q->room];
@@ -38,7 +38,7 @@ static void pop(gp_rank_queue *q) {
   q->done = 0;
 }
 
-/* ---- sending ---------------------------------------------------------------------------------- */
+/* ---- sending --------------------------------------------------------------------------------- */
 
 /* Send what is left of the first message; false if the socket takes no more. */
 static bool send_first(gp_peer *peer) {
@@ -102,7 +102,7 @@ gp_status gp_ranks_send_copy(int32_t to, const gp_rank_message *message, const v
               &(gp_rank_outgoing){.head = *message, .payload = copy, .owned = copy != NULL});
 }
 
-/* ---- withdrawing ------------------------------------------------------------------------------ */
+/* ---- withdrawing ----------------------------------------------------------------------------- */
 
 /* Copy a payload, because its owner wants the memory back. Without memory the connection is given
  * up: the other side counts on the bytes. */

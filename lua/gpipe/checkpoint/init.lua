@@ -127,7 +127,7 @@ local ELSEWHERE = { is_done = function() return true end, finish = function() re
 local function over_ranks(folder, of, text, entries, tensors)
   local good, message, code
   if ranks.rank() == 0 then good, message, code = write(folder, of, text, entries, tensors) end
-  local result = ranks.broadcast({ good = good and true or false, message = message, code = code }, 0)
+  local result = ranks.broadcast({ good = not not good, message = message, code = code }, 0)
   if not result.good then return nil, result.message, result.code end
   if not of.background then return true end
   return good or setmetatable({ writer = ELSEWHERE }, Saving)

@@ -20,8 +20,8 @@ local function entries_of(model)
   return table.move(buffers, 1, #buffers, #entries + 1, entries)
 end
 
---- Copy the values of a list of entries. In a pipeline over ranks all of them make the call, and all
---- get all values.
+--- Copy the values of a list of entries. In a pipeline over ranks all of them make the call, and
+--- all get all values.
 ---@param entries {name: string, value: gpipe.Tensor, box: gpipe.Tensor?}[]
 ---@return table<string, gpipe.Tensor>
 function state.copy(entries)

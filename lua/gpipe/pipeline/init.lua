@@ -86,7 +86,8 @@ local function pipeline(model, opts)
   local spread = far.agree(model, opts, { balance = list, devices = chosen, schedule = made })
   local inner = core.pipeline_new {
     stages = #list, stage_of = of.stage_of, params = of.params, param_layer = of.param_layer,
-    devices = far.for_runtime(chosen), spread = spread, placement = made.device_list, copies = made.copies,
+    devices = far.for_runtime(chosen), spread = spread,
+    placement = made.device_list, copies = made.copies,
     checkpoint = opts.checkpoint, seed = opts.seed or random.current(),
     finite = opts.finite == true and "raise" or opts.finite or "skip",
     watchdog = watchdog.seconds(WHO, opts.watchdog), tf32 = computes.tf32,

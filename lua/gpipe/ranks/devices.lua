@@ -1,7 +1,7 @@
 -- lua/gpipe/ranks/devices.lua - which rank drives which device of a pipeline.
 --
--- "1/cpu:0" is the device cpu:0 of rank 1. Devices without a rank are dealt in order: the first ones
--- to rank 0, the next ones to rank 1, as evenly as possible.
+-- "1/cpu:0" is the device cpu:0 of rank 1. Devices without a rank are dealt in order: the first
+-- ones to rank 0, the next ones to rank 1, as evenly as possible.
 
 local errors = require "gpipe.errors"
 local ranks = require "gpipe.ranks"
@@ -10,8 +10,8 @@ local devices = {}
 
 local WHO = "gp.pipeline"
 
---- Split "1/cpu:0" into the rank and the device's name. A name without a rank has none: the slash in
---- "cuda:0/1of4" belongs to the device.
+--- Split "1/cpu:0" into the rank and the device's name. A name without a rank has none: the slash
+--- in "cuda:0/1of4" belongs to the device.
 ---@param name any
 ---@return integer? rank
 ---@return any name

@@ -1,7 +1,7 @@
 -- lua/gpipe/ranks/init.lua - `gp.rank`, `gp.ranks` and what all ranks of a job do together.
 --
--- A job is N processes that run the same script: `gpipe-lua --ranks N script.lua`. Without one there
--- is one rank, 0, and every function here does what it says for that one.
+-- A job is N processes that run the same script: `gpipe-lua --ranks N script.lua`. Without one
+-- there is one rank, 0, and every function here does what it says for that one.
 
 local core = require "gpipe.core"
 local encode = require "gpipe.ranks.encode"

@@ -1,5 +1,5 @@
--- lua/gpipe/ranks/pipeline.lua - a pipeline whose stages lie with several ranks: what the ranks must
--- agree on.
+-- lua/gpipe/ranks/pipeline.lua - a pipeline whose stages lie with several ranks: what the ranks
+-- must agree on.
 
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"

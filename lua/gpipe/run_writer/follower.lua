@@ -1,8 +1,8 @@
 -- lua/gpipe/run_writer/follower.lua - a training run over several ranks: rank 0 has the folder, and
 -- the others do with it what concerns all.
 --
--- Every rank runs the script's loop. A checkpoint needs the values of all ranks, so all of them save
--- at the same steps; and all end after the same step, whichever was told to.
+-- Every rank runs the script's loop. A checkpoint needs the values of all ranks, so all of them
+-- save at the same steps; and all end after the same step, whichever was told to.
 
 local checkpoint = require "gpipe.checkpoint"
 local ranks = require "gpipe.ranks"
@@ -40,7 +40,9 @@ function Saves:save(step, parts, background)
   return save(self, ("step-%08d"):format(step), parts, background)
 end
 
-function Saves:best(name, parts, background) return save(self, "best-" .. name, parts, background) end
+function Saves:best(name, parts, background)
+  return save(self, "best-" .. name, parts, background)
+end
 
 function Saves.settle() end -- rank 0 knows how a save in the background has ended
 

@@ -49,9 +49,9 @@ local function open_folder(run, opts)
       .. "one (a new run starts without --resume)", run.folder)
   end
   run.name = run.folder:match "([^/]+)/*$" or run.name -- tells the runs of one script apart
-  ending.listen(true)
   if run.follows then
     run.saves = follower.saves(run.folder)
+    ending.listen(true)
     return
   end
   run.lock = folder.hold(run.folder)
@@ -60,6 +60,7 @@ local function open_folder(run, opts)
   run.before = folder.read(run.folder, "state.json") -- where an earlier process left it
   run.copy = output.open(run.folder .. "/stdout.txt")
   open[run] = true
+  ending.listen(true)
 end
 
 --- Open a training run with a folder of its own: it can be stopped at any moment and resumes with

@@ -11,7 +11,7 @@ struct gp_credits {
   _Atomic int64_t owed[2]; /* per copy: last uses on other ranks that it still waits for */
 };
 
-/* ---- the port --------------------------------------------------------------------------------- */
+/* ---- the port -------------------------------------------------------------------------------- */
 
 static void *room(void *context, int32_t from, const gp_rank_message *m, uint64_t *expected) {
   (void)context, (void)from, (void)m;
@@ -62,7 +62,7 @@ void gp_credits_begin(gp_credits *c) {
   gp_ports_unlock();
 }
 
-/* ---- telling and owing -------------------------------------------------------------------------- */
+/* ---- telling and owing ----------------------------------------------------------------------- */
 
 gp_status gp_credits_tell(gp_credits *c, int32_t copy, int32_t slot) {
   const gp_rank_message m = {.kind = GP_RANK_CREDIT,

@@ -1,9 +1,9 @@
 /* device/link/rank.c - values that go to another process of the job.
  *
- * Each process has one end. The maker sends a value as a message straight from its slot, which stays
- * as it is until the reader's last use has come back (credits.h); the reader's end is a port that
- * takes the bytes straight into the reader's slot. Both ends count the runs, because the maker may
- * have begun the next run when the reader has not. */
+ * Each process has one end. The maker sends a value as a message straight from its slot, which
+ * stays as it is until the reader's last use has come back (credits.h); the reader's end is a port
+ * that takes the bytes straight into the reader's slot. Both ends count the runs, because the maker
+ * may have begun the next run when the reader has not. */
 #include "base/memory.h"
 #include "device/link/credits.h"
 #include "ranks/ranks.h"
@@ -15,7 +15,7 @@ typedef struct rank_link {
   uint32_t *early; /* per slot: what is published in the next run, which was not begun here */
 } rank_link;
 
-/* ---- the reader's port ------------------------------------------------------------------------- */
+/* ---- the reader's port ----------------------------------------------------------------------- */
 
 static bool is_slot(const gp_link *link, int32_t slot) {
   return slot >= 0 && slot < link->spec.slots;
@@ -42,7 +42,7 @@ static void arrived(void *context, int32_t from, const gp_rank_message *m) {
   own->link->spec.ring(own->link->spec.context);
 }
 
-/* ---- life ------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 static bool joins(const gp_lane *from, const gp_lane *to) { return from->rank != to->rank; }
 
@@ -80,7 +80,7 @@ static void begin(gp_link *link) {
   gp_ports_unlock();
 }
 
-/* ---- the two ends ------------------------------------------------------------------------------ */
+/* ---- the two ends ---------------------------------------------------------------------------- */
 
 /* The words that the maker looks at say whether the reader's last use has come back. */
 static gp_status acquire(gp_link *link, const gp_lane *lane, gp_link_turn turn, bool *ready) {

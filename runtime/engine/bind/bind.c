@@ -27,8 +27,8 @@ static gp_status take_blocks(gp_binding *b) {
   return GP_OK;
 }
 
-/* An empty area is NULL, so that reading one that the plan did not request faults at once; so is one
- * of another rank. */
+/* An empty area is NULL, so that reading one that the plan did not request faults at once; so is
+ * one of another rank. */
 static char *address(const gp_binding *b, int32_t device, const gp_area *area) {
   return area->bytes && b->devices[device].block ? b->devices[device].block + area->offset : NULL;
 }

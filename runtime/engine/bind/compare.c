@@ -1,7 +1,7 @@
 /* engine/bind/compare.c - see compare.h.
  *
- * What a plan sends and expects follows from its sizes, its tasks and its edges. Numbers that people
- * know are compared one by one, the rest by a hash of 64 bits (FNV-1a). */
+ * What a plan sends and expects follows from its sizes, its tasks and its edges. Numbers that
+ * people know are compared one by one, the rest by a hash of 64 bits (FNV-1a). */
 #include "engine/bind/compare.h"
 
 #include <string.h>
@@ -18,7 +18,7 @@ typedef struct outline {
   uint64_t numbers[NUMBERS];
 } outline;
 
-/* ---- the hash --------------------------------------------------------------------------------- */
+/* ---- the hash -------------------------------------------------------------------------------- */
 
 static void mix(uint64_t *hash, int64_t number) {
   for (int i = 0; i < 8; i++) {
@@ -53,7 +53,7 @@ static uint64_t hash_of(const gp_plan *plan) {
   return hash;
 }
 
-/* ---- comparing --------------------------------------------------------------------------------- */
+/* ---- comparing ------------------------------------------------------------------------------- */
 
 static outline outline_of(const gp_plan *plan) {
   return (outline){{(uint64_t)plan->kind, (uint64_t)plan->device_count, (uint64_t)plan->stage_count,

@@ -4,8 +4,8 @@
 
 #include "plan/plan.h"
 
-/* Compare the plan with those of the other ranks. Collective. Errors: GP_ESTATE with what differs and
- * the ranks. */
+/* Compare the plan with those of the other ranks. Collective. Errors: GP_ESTATE with what differs
+ * and the ranks. */
 gp_status gp_plan_compare(const gp_plan *plan);
 
 #endif

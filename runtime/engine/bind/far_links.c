@@ -1,5 +1,5 @@
-/* engine/bind/far_links.c - what the links of a channel need if they lead to other ranks: numbers of
- * ports, credits, and what wakes the workers here.
+/* engine/bind/far_links.c - what the links of a channel need if they lead to other ranks: numbers
+ * of ports, credits, and what wakes the workers here.
  *
  * Every rank binds the same plan, so it gives the same link the same number. */
 #include "base/memory.h"
@@ -14,11 +14,11 @@ bool gp_link_is_here(const gp_binding *b, int32_t maker, int32_t reader) {
   return gp_device_is_here(b->pipeline, maker) || gp_device_is_here(b->pipeline, reader);
 }
 
-/* ---- waking ----------------------------------------------------------------------------------- */
+/* ---- waking ---------------------------------------------------------------------------------- */
 
 static void ring_reader(void *worker) { gp_worker_ring(worker); }
 
-/* Any copy may make the next value of a slot. A slot may also be what the end of a run waits for. */
+/* Any copy may make the next value of a slot, or wait for the last credits at the end of a run. */
 static void ring_makers(void *context) {
   const gp_binding *b = ((gp_bound_makers *)context)->binding;
   const gp_bound_channel *channel = ((gp_bound_makers *)context)->channel;
@@ -27,7 +27,7 @@ static void ring_makers(void *context) {
       gp_worker_ring(&b->pipeline->workers[channel->makers[copy]]);
 }
 
-/* ---- credits ---------------------------------------------------------------------------------- */
+/* ---- credits --------------------------------------------------------------------------------- */
 
 static int32_t rank_of(const gp_binding *b, int32_t device) {
   return gp_device_lane(b->pipeline, device)->rank;

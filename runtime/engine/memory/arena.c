@@ -22,7 +22,8 @@ static bool is_here(const gp_pipeline *p, int32_t stage) {
   return gp_device_is_here(p, p->placement[stage * p->copy_count]);
 }
 
-/* Move a parameter into its arena, or leave it to another rank: draw its first value there, or copy the value that it has. */
+/* Move a parameter into its arena, or leave it to another rank: draw its first value there, or copy
+ * the value that it has. */
 static gp_status move_in(gp_pipeline *p, int32_t i) {
   gp_param *param = p->params[i];
   const gp_arena *a = &p->arenas[p->param_stage[i]];

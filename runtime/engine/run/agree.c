@@ -61,7 +61,7 @@ static void find_ranks(agreement *a) {
     }
 }
 
-/* ---- rows of tensors -------------------------------------------------------------------------- */
+/* ---- rows of tensors ------------------------------------------------------------------------- */
 
 /* The tensors whose rows are exchanged: outputs, made by the last stage, and the inputs' gradients,
  * made by the first. */
@@ -96,7 +96,7 @@ static void copy_in(void *at, char *rows, size_t bytes) {
   *(char **)at += bytes;
 }
 
-/* ---- a piece ----------------------------------------------------------------------------------- */
+/* ---- a piece --------------------------------------------------------------------------------- */
 
 static size_t fixed_bytes(const agreement *a) {
   return sizeof(ending) + a->stages * sizeof(stage_row) + a->micros * sizeof(gp_micro_result);
@@ -156,7 +156,7 @@ static void read_piece(const agreement *a, int32_t rank, char *piece) {
   each_row(a, rank, copy_in, &tail);
 }
 
-/* ---- the verdict ------------------------------------------------------------------------------ */
+/* ---- the verdict ----------------------------------------------------------------------------- */
 
 /* Is failure x to be reported before y? One that knows which device ran is better than one that has
  * only waited. */
@@ -214,7 +214,7 @@ static gp_status check_lengths(const agreement *a, const gp_rank_pieces *all) {
   return GP_OK;
 }
 
-/* ---- the exchange ------------------------------------------------------------------------------ */
+/* ---- the exchange ---------------------------------------------------------------------------- */
 
 /* After the watchdog's time the others have given up, too. */
 static double patience(const gp_pipeline *p) {

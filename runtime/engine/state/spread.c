@@ -11,7 +11,7 @@
 #include "engine/state/run.h"
 #include "ranks/ranks.h"
 
-/* ---- the port --------------------------------------------------------------------------------- */
+/* ---- the port -------------------------------------------------------------------------------- */
 
 static void *room(void *context, int32_t from, const gp_rank_message *m, uint64_t *expected) {
   gp_spread *s = context;
@@ -49,7 +49,7 @@ static void gone(void *context, const char *text) {
   gp_run_fail_from(s->run, s->own, -1, GP_EDEVICE, s->why);
 }
 
-/* ---- life ------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 gp_status gp_spread_new(gp_run *run, gp_spread **spread) {
   gp_spread *s;

@@ -26,7 +26,7 @@ typedef struct hello {
 
 static char folder[64];
 
-/* ---- the child --------------------------------------------------------------------------------- */
+/* ---- the child ------------------------------------------------------------------------------- */
 
 /* Gather "zero" with rank 1; the exit code is the status, or 99 for a wrong piece. */
 static _Noreturn void be_rank_0(void) {
@@ -56,7 +56,7 @@ static int end_of(pid_t child) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/* ---- the other end ------------------------------------------------------------------------------ */
+/* ---- the other end --------------------------------------------------------------------------- */
 
 /* Connect once rank 0 listens. */
 static int call_rank_0(void) {
@@ -103,7 +103,7 @@ static int answer_to(const gp_rank_message *head) {
   return code;
 }
 
-/* ---- tests -------------------------------------------------------------------------------------- */
+/* ---- tests ----------------------------------------------------------------------------------- */
 
 TEST(a_rank_with_the_key_is_heard) {
   pid_t child = start();
