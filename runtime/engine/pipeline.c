@@ -393,17 +393,3 @@ int64_t gp_pipeline_skipped(const gp_pipeline *p) { return p->skips.total; }
 void gp_pipeline_set_skipped(gp_pipeline *p, int64_t skipped) { p->skips.total = skipped; }
 bool gp_pipeline_is_broken(const gp_pipeline *p) { return p->broken; }
 void gp_pipeline_mend(gp_pipeline *p) { p->broken = false; }
-
-gp_status gp_pipeline_use(gp_pipeline *p, gp_optimizer *optimizer, const gp_use_options *options) {
-  GP_TRY(gp_pipeline_drain(p));
-  if (optimizer && !gp_optimizer_uses(optimizer, p))
-    return gp_fail(GP_EINVAL, "use: the optimizer has parameters of another pipeline, expected "
-                              "those of this one");
-  if (options->update == GP_UPDATE_NONE) optimizer = NULL;
-  gp_optimizer_retain(optimizer);
-  gp_optimizer_free(p->optimizer);
-  p->optimizer = optimizer;
-  p->use = *options;
-  p->listed_count = optimizer ? gp_optimizer_list(optimizer, p, p->listed) : 0;
-  return GP_OK;
-}

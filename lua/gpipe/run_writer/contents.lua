@@ -13,7 +13,8 @@ local function extra_of(run)
   return {
     run = {
       step = run.step, seconds = measure.seconds(run),
-      lengths = run.records and run.records:lengths(), best_of = run.best_of, best_last = run.best_last, loss = run.loss, val = run.val,
+      lengths = run.records and run.records:lengths(), best_of = run.best_of,
+      best_last = run.best_last, loss = run.loss, val = run.val,
       watcher = run.watcher:state(),
     },
     parts = states, script = run.extra,

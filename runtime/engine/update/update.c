@@ -16,6 +16,7 @@
 #include "engine/state/pipeline.h"
 #include "engine/update/update.h"
 #include "engine/update/vote.h"
+#include "gpipe/run.h"
 
 /* ---- reductions ---------------------------------------------------------------------------- */
 
@@ -210,4 +211,20 @@ gp_status gp_update_task(gp_worker *worker, gp_run *run, const gp_task *task, in
     return gp_norm_clip(p, task->stage, gp_vote_verdict(run->binding, worker->device));
   default: return update_stage(worker, run, task, micro);
   }
+}
+
+/* ---- choosing an optimizer ------------------------------------------------------------------- */
+
+gp_status gp_pipeline_use(gp_pipeline *p, gp_optimizer *optimizer, const gp_use_options *options) {
+  GP_TRY(gp_pipeline_drain(p));
+  if (optimizer && !gp_optimizer_uses(optimizer, p))
+    return gp_fail(GP_EINVAL, "use: the optimizer has parameters of another pipeline, expected "
+                              "those of this one");
+  if (options->update == GP_UPDATE_NONE) optimizer = NULL;
+  gp_optimizer_retain(optimizer);
+  gp_optimizer_free(p->optimizer);
+  p->optimizer = optimizer;
+  p->use = *options;
+  p->listed_count = optimizer ? gp_optimizer_list(optimizer, p, p->listed) : 0;
+  return GP_OK;
 }
