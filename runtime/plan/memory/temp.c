@@ -27,14 +27,14 @@ typedef struct span {
 typedef struct layout {
   gp_program *program;
   const gp_program_spec *spec;
-  gp_place *places;
+  const gp_place *places;
+  const int32_t *reads; /* per instruction and output */
   span *spans;
   int32_t count;
-  int32_t *span_of; /* per value: index + 1 of the span of its base; 0: placed elsewhere */
-  int32_t *readers; /* per base value: reads left */
+  int32_t *span_of; /* per base value: index + 1 of the span at hand; 0: placed elsewhere */
+  int32_t *readers; /* per base value: reads left, of the instance at hand */
+  int32_t *made;    /* per instruction and output: index + 1 of its span; 0: placed elsewhere */
 } layout;
-
-static bool is_temp(const layout *l, gp_ref base) { return l->places[base].base < 0; }
 
 /* Is the memory of a value that another program kept free once this program has read it? */
 static bool is_freed(const layout *l, gp_ref base) {
@@ -99,9 +99,10 @@ static void note_read(span *s, int32_t group) {
   s->reads++;
 }
 
-/* Follow an instruction: its inputs first, because one that dies here may become the output. */
-static gp_status visit(layout *l, const gp_instr *instr, int32_t group) {
+/* Follow instruction n: its inputs first, because one that dies here may become the output. */
+static gp_status visit(layout *l, int32_t n, int32_t group) {
   const gp_graph *graph = l->program->graph;
+  const gp_instr *instr = &l->program->instrs[n];
   const gp_node *node = &graph->nodes[instr->node];
   for (int i = 0; i < node->n_in; i++) {
     gp_ref base = gp_graph_base(graph, node->in[i]);
@@ -115,11 +116,13 @@ static gp_status visit(layout *l, const gp_instr *instr, int32_t group) {
   }
   for (int k = 0; k < instr->call.n_out; k++) {
     gp_ref out = node->out + k;
-    if (gp_graph_base(graph, out) != out || !is_temp(l, out)) continue;
+    if (gp_graph_base(graph, out) != out || !gp_program_makes_temp(l->spec, node, out)) continue;
+    l->readers[out] = l->reads[n * GP_MAX_OUTPUTS + k];
     if (k == 0 && taken)
       l->span_of[out] = taken;
     else
       GP_TRY(open_span(l, out, group));
+    l->made[n * GP_MAX_OUTPUTS + k] = l->span_of[out];
   }
   return GP_OK;
 }
@@ -129,7 +132,7 @@ static gp_status find_spans(layout *l) {
   for (int32_t g = 0; g < l->program->group_count; g++) {
     const gp_group *group = &l->program->groups[g];
     for (int32_t n = group->first; n < group->first + group->count; n++)
-      GP_TRY(visit(l, &l->program->instrs[n], g));
+      GP_TRY(visit(l, n, g));
   }
   return GP_OK;
 }
@@ -279,32 +282,58 @@ static gp_status place_spans(const layout *l) {
   return GP_OK;
 }
 
-/* Write down where the outputs lie that no earlier program placed. */
-static void note_places(const layout *l) {
+/* ---- operands ------------------------------------------------------------------------------ */
+
+/* Resolve an operand; the offset of a view counts from where its base begins. */
+static gp_place operand(const layout *l, gp_ref ref) {
+  const gp_value *value = &l->program->graph->values[ref];
+  const int32_t own = l->span_of[value->base];
+  gp_place place = l->places[value->base];
+  if (own) {
+    const span *s = &l->spans[own - 1];
+    place = s->kept.base >= 0 ? s->kept : (gp_place){GP_BASE_TEMP, s->offset};
+  }
+  place.offset += (size_t)value->meta.offset * gp_dtype_size(value->meta.dtype);
+  return place;
+}
+
+/* Resolve the operands of all instructions: each reads the instance that was made last. */
+static void resolve(const layout *l) {
   const gp_graph *graph = l->program->graph;
+  for (int32_t s = 0; s < l->count; s++) l->span_of[l->spans[s].value] = 0;
   for (int32_t n = 0; n < l->program->instr_count; n++) {
     const gp_instr *instr = &l->program->instrs[n];
-    gp_ref out = graph->nodes[instr->node].out;
-    for (gp_ref r = out; r < out + instr->call.n_out; r++) {
-      if (!l->span_of[r]) continue;
-      const span *s = &l->spans[l->span_of[r] - 1];
-      l->places[r] = s->kept.base >= 0 ? s->kept : (gp_place){GP_BASE_TEMP, s->offset};
+    for (int k = 0; k < instr->call.n_out; k++) l->span_of[graph->nodes[instr->node].out + k] = 0;
+  }
+  for (int32_t n = 0; n < l->program->instr_count; n++) {
+    gp_instr *instr = &l->program->instrs[n];
+    const gp_node *node = &graph->nodes[instr->node];
+    for (int i = 0; i < node->n_in; i++) instr->in[i] = operand(l, node->in[i]);
+    for (int k = 0; k < instr->call.n_out; k++) {
+      const int32_t own = l->made[n * GP_MAX_OUTPUTS + k];
+      if (own) l->span_of[node->out + k] = own;
+      instr->out[k] = operand(l, node->out + k);
     }
   }
 }
 
-gp_status gp_program_place_temps(gp_program *program, const gp_program_spec *spec) {
+gp_status gp_program_place_temps(gp_program *program, const gp_program_spec *spec,
+                                 const int32_t *reads) {
   enum { VALUES = GP_MAX_OUTPUTS + GP_MAX_INPUTS }; /* of an instruction */
   layout l = {.program = program,
               .spec = spec,
               .places = spec->places,
+              .reads = reads,
               .span_of = spec->notes->span,
               .readers = spec->notes->readers};
-  GP_TRY(
-      gp_alloc_array((size_t)program->instr_count * VALUES + 1, sizeof(span), (void **)&l.spans));
-  gp_status status = find_spans(&l);
+  const size_t instrs = (size_t)program->instr_count;
+  GP_TRY(gp_alloc_array(instrs * VALUES + 1, sizeof(span), (void **)&l.spans));
+  gp_status status =
+      gp_alloc_array(instrs * GP_MAX_OUTPUTS + 1, sizeof *l.made, (void **)&l.made);
+  if (!status) status = find_spans(&l);
   if (!status) status = place_spans(&l);
-  if (!status) note_places(&l);
+  if (!status) resolve(&l);
   gp_free(l.spans);
+  gp_free(l.made);
   return status;
 }
