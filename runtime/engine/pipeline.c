@@ -31,6 +31,7 @@ static gp_plan_env env_of(gp_pipeline *p) {
                        .stage_count = p->stage_count,
                        .device_count = p->device_count,
                        .remat = p->remat,
+                       .layers = p->layers,
                        .update = p->optimizer ? p->use.update : GP_UPDATE_NONE,
                        .norm = p->check != GP_FINITE_IGNORE || p->use.clip_norm > 0,
                        .clip = p->use.clip_norm > 0,
@@ -232,6 +233,7 @@ static gp_status build(const gp_pipeline_spec *spec, gp_pipeline *p) {
   GP_TRY(gp_faults_parse(getenv("GPIPE_FAULT"), &p->faults));
   GP_TRY(gp_watch_new(p, spec->watchdog));
   GP_TRY(copy_ints(spec->stage_of, spec->layer_count + 1, &p->stage_of));
+  GP_TRY(gp_layer_remats_copy(spec, &p->layers));
   GP_TRY(place_stages(p, spec));
   GP_TRY(own_params(p, spec));
   GP_TRY(lay_out(p));
@@ -314,6 +316,7 @@ void gp_pipeline_free(gp_pipeline *p) {
   gp_watch_free(p);
   pthread_mutex_destroy(&p->run.failure_lock);
   gp_free(p->stage_of);
+  gp_free(p->layers);
   gp_free(p->placement);
   gp_free(p->params);
   gp_free(p->param_stage);

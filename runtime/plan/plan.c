@@ -163,6 +163,7 @@ static gp_status prepare(const gp_plan_env *env, const gp_plan_spec *spec, gp_pl
   GP_TRY(check_numbers(env, s, micros));
   plan->kind = spec->kind;
   plan->sum_loss = spec->sum_loss;
+  plan->by_stage = gp_remat_is_by_stage(env->remat);
   plan->share = env->share;
   plan->stage_count = env->stage_count;
   plan->device_count = s->device_count;

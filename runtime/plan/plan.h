@@ -65,6 +65,7 @@ struct gp_plan {
   bool decides; /* all devices vote before gradients are scaled or stages updated */
   bool joined;  /* its updates depend on the norms of all stages */
   bool sum_loss;
+  bool by_stage; /* what runs again is said stage by stage: every micro-batch follows it */
 };
 
 /* Does the plan run a stream: mini-batches one after another, with updates in between? */

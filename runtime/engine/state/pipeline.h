@@ -58,6 +58,7 @@ struct gp_pipeline {
   gp_extra_slot *extras;
   int32_t extra_count;
   gp_remat remat;
+  gp_layer_remat *layers; /* per layer and for the loss; NULL but with remat BY_LAYER */
   uint64_t seed;
   /* Training passes so far, the clock of their random draws; split_step: in the last pass, whose
    * backward half has to draw the same. */

@@ -3,6 +3,7 @@
 #define GP_PLAN_MEMORY_PLACES_H
 
 #include "plan/make.h"
+#include "plan/remat/recipe.h"
 
 enum { GP_PLACE_ALIGNMENT = 64 }; /* a cache line: no two threads write to one */
 
@@ -17,8 +18,9 @@ typedef struct gp_shaper {
   gp_program_notes notes;
   gp_ref *own; /* base values that the stage at hand reads or makes, ascending */
   int32_t own_count;
-  bool *seen, *read, *later; /* per value, for those of the stage */
-  size_t *states;            /* per node: see gp_place_states */
+  bool *seen, *later;                /* per value, for those of the stage */
+  gp_recipe (*recipes)[GP_VARIANTS]; /* per stage */
+  size_t *states;                    /* per node: see gp_place_states */
 } gp_shaper;
 
 /* Turn to a stage: list the base values that it reads or makes in s->own, so that work for a stage
@@ -43,6 +45,10 @@ gp_status gp_place_states(gp_shaper *s, int32_t stage);
 
 /* Find the parameters of other devices that each stage reads (crossings.c). */
 gp_status gp_shape_add_crossings(gp_shaper *s);
+
+/* Say for every stage what its programs execute and keep (recipes.c). */
+gp_status gp_shape_add_recipes(gp_shaper *s);
+void gp_shape_free_recipes(gp_shaper *s);
 
 /* Find the edges that the actions of every stage touch (touched.c). */
 gp_status gp_shape_add_touched(gp_shaper *s);

@@ -131,8 +131,7 @@ static gp_status visit(layout *l, int32_t n, int32_t group) {
 static gp_status find_spans(layout *l) {
   for (int32_t g = 0; g < l->program->group_count; g++) {
     const gp_group *group = &l->program->groups[g];
-    for (int32_t n = group->first; n < group->first + group->count; n++)
-      GP_TRY(visit(l, n, g));
+    for (int32_t n = group->first; n < group->first + group->count; n++) GP_TRY(visit(l, n, g));
   }
   return GP_OK;
 }
@@ -328,8 +327,7 @@ gp_status gp_program_place_temps(gp_program *program, const gp_program_spec *spe
               .readers = spec->notes->readers};
   const size_t instrs = (size_t)program->instr_count;
   GP_TRY(gp_alloc_array(instrs * VALUES + 1, sizeof(span), (void **)&l.spans));
-  gp_status status =
-      gp_alloc_array(instrs * GP_MAX_OUTPUTS + 1, sizeof *l.made, (void **)&l.made);
+  gp_status status = gp_alloc_array(instrs * GP_MAX_OUTPUTS + 1, sizeof *l.made, (void **)&l.made);
   if (!status) status = find_spans(&l);
   if (!status) status = place_spans(&l);
   if (!status) resolve(&l);
