@@ -1,0 +1,121 @@
+/* plan/remat/search.c - searches how much each micro-batch may park.
+ *
+ * With k in flight, the k - 1 that wait pay for what is parked, so a higher cap leaves less to the
+ * active one. The time that a cap and the bytes of the active one allow falls with both, so between
+ * two caps the upper cap together with the bytes that the lower one leaves bounds it from below. The
+ * search halves intervals of caps, the most promising first, and drops those whose bound is not
+ * below the best list. */
+#include "plan/remat/search.h"
+
+#include "plan/remat/column.h"
+
+/* Solves of a column that one stage may take: a search that reaches it has closed in on the best
+ * cap to a few per cent. */
+enum { SOLVES = 48 };
+
+typedef struct interval {
+  size_t low, high; /* caps on what is parked */
+  int64_t bound;    /* no list takes less time */
+} interval;
+
+typedef struct search {
+  gp_remat_limits limits;
+  gp_remat_chain part; /* the stage's layers */
+  gp_remat_column column;
+  gp_remat_list best; /* no steps: none yet */
+  interval todo[SOLVES + 2];
+  int32_t todo_count, solves;
+} search;
+
+static int64_t best_time(const search *s) { return s->best.count ? s->best.time : GP_REMAT_NEVER; }
+
+static size_t left_to_active(const search *s, size_t parked) {
+  return s->limits.memory - (size_t)(s->limits.in_flight - 1) * parked;
+}
+
+/* Solve for a share and take the list if it fits and is faster. *time: the least that the share
+ * allows, GP_REMAT_NEVER if that is no better than the best; *fits: was the list taken? */
+static gp_status try_share(search *s, gp_remat_share share, int64_t *time, bool *fits) {
+  gp_remat_list list = {0};
+  gp_remat_cost cost;
+  *fits = false;
+  s->solves++;
+  *time = gp_remat_column_solve(&s->column, share, best_time(s));
+  if (*time == GP_REMAT_NEVER) return GP_OK;
+  gp_status status = gp_remat_column_trace(&s->column, share, &list);
+  if (!status) status = gp_remat_simulate(&s->part, &list, s->limits.in_flight, &cost);
+  *fits = !status && cost.peak <= s->limits.memory && cost.time < best_time(s);
+  if (!*fits) return gp_remat_list_free(&list), status;
+  gp_remat_list_free(&s->best);
+  s->best = list;
+  s->best.time = cost.time;
+  s->best.parked = cost.parked;
+  s->best.peak = cost.peak;
+  return GP_OK;
+}
+
+/* Try a cap with what it leaves: such a list always fits. */
+static gp_status try_cap(search *s, size_t cap) {
+  int64_t time;
+  bool fits;
+  return try_share(s, (gp_remat_share){.parked = cap, .active = left_to_active(s, cap)}, &time,
+                   &fits);
+}
+
+static interval take_best(search *s) {
+  int32_t best = 0;
+  for (int32_t i = 1; i < s->todo_count; i++)
+    if (s->todo[i].bound < s->todo[best].bound) best = i;
+  const interval taken = s->todo[best];
+  s->todo[best] = s->todo[--s->todo_count];
+  return taken;
+}
+
+static void add_interval(search *s, size_t low, size_t high, int64_t bound) {
+  if (low <= high) s->todo[s->todo_count++] = (interval){.low = low, .high = high, .bound = bound};
+}
+
+static gp_status search_caps(search *s, size_t low, size_t high) {
+  add_interval(s, low, high, 0);
+  while (s->todo_count > 0 && s->solves < SOLVES) {
+    const interval i = take_best(s);
+    if (i.bound >= best_time(s)) break;
+    int64_t bound;
+    bool fits;
+    const gp_remat_share share = {.parked = i.high, .active = left_to_active(s, i.low)};
+    GP_TRY(try_share(s, share, &bound, &fits));
+    if (fits || bound == GP_REMAT_NEVER || i.low == i.high) continue;
+    const size_t middle = i.low + (i.high - i.low) / 2;
+    GP_TRY(try_cap(s, middle));
+    add_interval(s, i.low, middle, bound);
+    add_interval(s, middle + 1, i.high, bound);
+  }
+  return GP_OK;
+}
+
+static gp_status search_path(search *s, gp_remat_path *path) {
+  const int32_t waiting = s->limits.in_flight - 1;
+  const gp_remat_share least = gp_remat_least_share(path, s->limits.in_flight);
+  const size_t bytes = (size_t)waiting * least.parked + least.active;
+  if (bytes > s->limits.memory) return gp_remat_refuse(&s->limits, bytes);
+  if (waiting == 0) return try_cap(s, s->limits.memory);
+  GP_TRY(try_cap(s, least.parked));
+  return search_caps(s, gp_remat_path_parked(path, s->limits.memory),
+                     s->limits.memory / (size_t)s->limits.in_flight);
+}
+
+gp_status gp_remat_search(const gp_remat_stage *stage, const gp_remat_limits *limits,
+                          gp_remat_list *list) {
+  const gp_remat_table *t = stage->table;
+  search s = {.limits = *limits, .part = gp_remat_part(&t->chain, stage->first, stage->end)};
+  gp_remat_path path = {
+      .chain = &t->chain, .ranges = t->least, .first = stage->first, .end = stage->end};
+  GP_TRY(gp_remat_path_new(&path));
+  gp_status status = gp_remat_column_new(stage, &s.column);
+  if (!status) status = search_path(&s, &path);
+  gp_remat_column_free(&s.column);
+  gp_remat_path_free(&path);
+  if (status) return gp_remat_list_free(&s.best), status;
+  *list = s.best;
+  return GP_OK;
+}
