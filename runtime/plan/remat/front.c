@@ -1,6 +1,8 @@
 /* plan/remat/front.c - see front.h. */
 #include "plan/remat/front.h"
 
+enum { SETTLE = 4 }; /* sums that are added before slots are settled again */
+
 static size_t most(size_t a, size_t b) { return a > b ? a : b; }
 static size_t less(size_t a, size_t b) { return a > b ? a - b : 0; }
 
@@ -62,33 +64,61 @@ void gp_front_begin(gp_front_maker *m, size_t low, size_t high, int64_t limit) {
   m->high = high;
   m->limit = limit;
   m->shift = 0;
+  m->added = 0;
   while ((high - low) >> m->shift >= (size_t)m->room) m->shift++;
   m->used = (int32_t)((high - low) >> m->shift) + 2;
   for (int32_t i = 0; i < m->used; i++) m->slots[i] = (gp_front_point){.time = GP_REMAT_NEVER};
 }
 
-static void add_point(gp_front_maker *m, size_t bytes, int64_t time) {
-  if (bytes < m->low || time >= m->limit) return;
-  gp_front_point *slot = bytes == m->low ? m->slots : m->slots + 1 + ((bytes - m->low) >> m->shift);
-  if (time < slot->time || (time == slot->time && bytes < slot->bytes))
-    *slot = (gp_front_point){.bytes = bytes, .time = time};
+/* Let each slot know the fastest point up to it. */
+static void settle(gp_front_maker *m) {
+  for (int32_t i = 1; i < m->used; i++)
+    if (m->slots[i - 1].time <= m->slots[i].time) m->slots[i] = m->slots[i - 1];
 }
 
-/* Walks along both terms: each budget at which one of them falls is a point of the sum. */
-void gp_front_add(gp_front_maker *m, const gp_front_sum *s) {
-  const int32_t inner_count = s->inner->count, outer_count = s->outer->count;
-  int32_t i = 0, o = 0;
-  if (!inner_count || !outer_count) return;
-  size_t budget = point_of(s, 0, 0).bytes;
-  for (;;) {
-    if (budget > m->high) return;
-    while (i + 1 < inner_count && inner_from(s, i + 1) <= budget) i++;
-    while (o + 1 < outer_count && outer_from(s, o + 1) <= budget) o++;
-    add_point(m, budget, s->time + s->inner->points[i].time + s->outer->points[o].time);
-    const size_t next_inner = i + 1 < inner_count ? inner_from(s, i + 1) : SIZE_MAX;
-    const size_t next_outer = o + 1 < outer_count ? outer_from(s, o + 1) : SIZE_MAX;
+/* The bytes from which on no point of a sum is faster than what is there already; `time` is the
+ * sum's last. Any slot with a time that low is right; where slots are settled, the first is found. */
+static size_t find_cut(const gp_front_maker *m, int64_t time) {
+  int32_t low = 0, high = m->used;
+  while (low < high) {
+    const int32_t middle = low + (high - low) / 2;
+    if (m->slots[middle].time <= time)
+      high = middle;
+    else
+      low = middle + 1;
+  }
+  return low < m->used ? m->slots[low].bytes : SIZE_MAX;
+}
+
+/* Walks along both terms: each budget at which one of them falls is a point of the sum. Nearly all
+ * time goes into this loop, so what it needs are locals. */
+static void walk(gp_front_maker *m, const gp_front_sum *s, size_t begin, size_t end) {
+  const gp_front_point *inner = s->inner->points, *outer = s->outer->points;
+  const gp_front_point *inner_last = inner + s->inner->count - 1;
+  const gp_front_point *outer_last = outer + s->outer->count - 1;
+  gp_front_point *const slots = m->slots;
+  const size_t low = m->low, parked = s->parked, held = s->held, spare = s->spare;
+  const int64_t limit = m->limit;
+  const int shift = m->shift;
+  for (size_t budget = begin; budget < end;) {
+    while (inner < inner_last && inner[1].bytes + parked <= budget) inner++;
+    while (outer < outer_last && less(outer[1].bytes + held, spare) <= budget) outer++;
+    const int64_t time = s->time + inner->time + outer->time;
+    gp_front_point *slot = budget == low ? slots : slots + 1 + ((budget - low) >> shift);
+    if (time < limit && (time < slot->time || (time == slot->time && budget < slot->bytes)))
+      *slot = (gp_front_point){.bytes = budget, .time = time};
+    const size_t next_inner = inner < inner_last ? inner[1].bytes + parked : SIZE_MAX;
+    const size_t next_outer = outer < outer_last ? less(outer[1].bytes + held, spare) : SIZE_MAX;
     budget = next_inner < next_outer ? next_inner : next_outer;
   }
+}
+
+void gp_front_add(gp_front_maker *m, const gp_front_sum *s) {
+  gp_front_point first, last;
+  if (!gp_front_sum_ends(s, &first, &last) || last.time >= m->limit) return;
+  const size_t cut = find_cut(m, last.time);
+  walk(m, s, first.bytes, cut <= m->high ? cut : m->high + 1);
+  if (++m->added % SETTLE == 0) settle(m);
 }
 
 int32_t gp_front_finish(const gp_front_maker *m, gp_front_point *points) {

@@ -40,7 +40,7 @@ bool gp_front_sum_ends(const gp_front_sum *sum, gp_front_point *first, gp_front_
 typedef struct gp_front_maker {
   gp_front_point *slots; /* borrowed: room + 1 */
   int32_t room;
-  int32_t used;
+  int32_t used, added; /* slots, and sums so far */
   int shift;
   size_t low, high; /* points outside are left out */
   int64_t limit;    /* points that take that long or longer are left out */

@@ -9,9 +9,9 @@
 
 #include "plan/remat/column.h"
 
-/* Solves of a column that one stage may take: a search that reaches it has closed in on the best
- * cap to a few per cent. */
-enum { SOLVES = 48 };
+/* Solves of a column that one stage may take, and the part of the time below which a better list is
+ * not worth one: 1/4096. */
+enum { SAMPLES = 8, HALVINGS = 8, SOLVES = 36, TOLERANCE = 4096 };
 
 typedef struct interval {
   size_t low, high; /* caps on what is parked */
@@ -27,39 +27,47 @@ typedef struct search {
   int32_t todo_count, solves;
 } search;
 
-static int64_t best_time(const search *s) { return s->best.count ? s->best.time : GP_REMAT_NEVER; }
-
 static size_t left_to_active(const search *s, size_t parked) {
   return s->limits.memory - (size_t)(s->limits.in_flight - 1) * parked;
 }
 
-/* Solve for a share and take the list if it fits and is faster. *time: the least that the share
- * allows, GP_REMAT_NEVER if that is no better than the best; *fits: was the list taken? */
-static gp_status try_share(search *s, gp_remat_share share, int64_t *time, bool *fits) {
+/* What a list could not take less time than, to be worth looking for. */
+static int64_t worthwhile(const search *s) {
+  return s->best.count ? s->best.time - s->best.time / TOLERANCE : GP_REMAT_NEVER;
+}
+
+/* Solve for a share and take the list if it fits. *time: the least that the share allows,
+ * GP_REMAT_NEVER if that is hardly better than the best; *cost: of its list, if there is one. */
+static gp_status try_share(search *s, gp_remat_share share, int64_t *time, gp_remat_cost *cost) {
   gp_remat_list list = {0};
-  gp_remat_cost cost;
-  *fits = false;
   s->solves++;
-  *time = gp_remat_column_solve(&s->column, share, best_time(s));
+  *time = gp_remat_column_solve(&s->column, share, worthwhile(s));
   if (*time == GP_REMAT_NEVER) return GP_OK;
   gp_status status = gp_remat_column_trace(&s->column, share, &list);
-  if (!status) status = gp_remat_simulate(&s->part, &list, s->limits.in_flight, &cost);
-  *fits = !status && cost.peak <= s->limits.memory && cost.time < best_time(s);
-  if (!*fits) return gp_remat_list_free(&list), status;
+  if (!status) status = gp_remat_simulate(&s->part, &list, s->limits.in_flight, cost);
+  if (status || cost->peak > s->limits.memory) return gp_remat_list_free(&list), status;
   gp_remat_list_free(&s->best);
   s->best = list;
-  s->best.time = cost.time;
-  s->best.parked = cost.parked;
-  s->best.peak = cost.peak;
+  s->best.time = cost->time;
+  s->best.parked = cost->parked;
+  s->best.peak = cost->peak;
   return GP_OK;
 }
 
 /* Try a cap with what it leaves: such a list always fits. */
 static gp_status try_cap(search *s, size_t cap) {
   int64_t time;
-  bool fits;
+  gp_remat_cost cost;
   return try_share(s, (gp_remat_share){.parked = cap, .active = left_to_active(s, cap)}, &time,
-                   &fits);
+                   &cost);
+}
+
+/* Try a cap; *best becomes it if its list is faster than all before. */
+static gp_status try_better(search *s, size_t cap, size_t *best) {
+  const int64_t before = worthwhile(s);
+  GP_TRY(try_cap(s, cap));
+  if (worthwhile(s) < before) *best = cap;
+  return GP_OK;
 }
 
 static interval take_best(search *s) {
@@ -75,20 +83,34 @@ static void add_interval(search *s, size_t low, size_t high, int64_t bound) {
   if (low <= high) s->todo[s->todo_count++] = (interval){.low = low, .high = high, .bound = bound};
 }
 
+/* Look where the best cap lies: at evenly spaced ones, then ever closer around the best of them. */
+static gp_status sample_caps(search *s, size_t low, size_t high) {
+  size_t gap = (high - low) / SAMPLES, best = low;
+  if (low > high) return GP_OK;
+  for (int32_t i = 0; i <= SAMPLES; i++) GP_TRY(try_better(s, high - (size_t)i * gap, &best));
+  for (int32_t i = 0; i < HALVINGS && gap > 1; i++) {
+    gap = (gap + 1) / 2;
+    const size_t middle = best;
+    if (middle + gap <= high) GP_TRY(try_better(s, middle + gap, &best));
+    if (middle >= low + gap) GP_TRY(try_better(s, middle - gap, &best));
+  }
+  return GP_OK;
+}
+
 static gp_status search_caps(search *s, size_t low, size_t high) {
   add_interval(s, low, high, 0);
   while (s->todo_count > 0 && s->solves < SOLVES) {
     const interval i = take_best(s);
-    if (i.bound >= best_time(s)) break;
+    if (i.bound >= worthwhile(s)) break;
     int64_t bound;
-    bool fits;
+    gp_remat_cost cost;
     const gp_remat_share share = {.parked = i.high, .active = left_to_active(s, i.low)};
-    GP_TRY(try_share(s, share, &bound, &fits));
-    if (fits || bound == GP_REMAT_NEVER || i.low == i.high) continue;
-    const size_t middle = i.low + (i.high - i.low) / 2;
-    GP_TRY(try_cap(s, middle));
-    add_interval(s, i.low, middle, bound);
-    add_interval(s, middle + 1, i.high, bound);
+    GP_TRY(try_share(s, share, &bound, &cost));
+    if (bound == GP_REMAT_NEVER || cost.peak <= s->limits.memory || i.low == i.high) continue;
+    const size_t cap = i.low + (i.high - i.low) / 2;
+    GP_TRY(try_cap(s, cap));
+    add_interval(s, i.low, cap, bound);
+    add_interval(s, cap + 1, i.high, bound);
   }
   return GP_OK;
 }
@@ -100,8 +122,10 @@ static gp_status search_path(search *s, gp_remat_path *path) {
   if (bytes > s->limits.memory) return gp_remat_refuse(&s->limits, bytes);
   if (waiting == 0) return try_cap(s, s->limits.memory);
   GP_TRY(try_cap(s, least.parked));
-  return search_caps(s, gp_remat_path_parked(path, s->limits.memory),
-                     s->limits.memory / (size_t)s->limits.in_flight);
+  const size_t low = gp_remat_path_parked(path, s->limits.memory);
+  const size_t high = s->limits.memory / (size_t)s->limits.in_flight;
+  GP_TRY(sample_caps(s, low, high));
+  return search_caps(s, low, high);
 }
 
 gp_status gp_remat_search(const gp_remat_stage *stage, const gp_remat_limits *limits,

@@ -24,7 +24,8 @@ static inline int draw(int below) {
 
 typedef enum flags { ALL_NEED_INPUT, NONE_NEEDS_INPUT, MIXED } flags;
 
-/* Each further option keeps less and takes longer. */
+/* Each further option keeps less and takes longer. No option needs less to run than a forward that
+ * keeps nothing. */
 static inline void draw_options(chain *c, int l, int options, int scale) {
   gp_remat_layer *layer = &c->layers[l];
   const int extra = draw(4) * scale;
@@ -33,7 +34,7 @@ static inline void draw_options(chain *c, int l, int options, int scale) {
         .forward = layer->forward,
         .backward = layer->forward + 1 + draw(10) + (o ? 1 + draw((int)layer->forward) : 0),
         .kept = layer->output + (size_t)(o ? extra / (o + 1) : extra),
-        .forward_extra = (size_t)(draw(2) * scale),
+        .forward_extra = layer->forward_extra + (size_t)(draw(2) * scale),
         .backward_extra = (size_t)(draw(2) * scale),
     };
   layer->options = c->options[l];
