@@ -41,6 +41,9 @@ typedef struct gp_plan_spec {
   const gp_schedule *schedule; /* placement and order */
   gp_traced_shape shapes[2];   /* larger micro-batches first; the second may have micros = 0 */
   bool sum_loss;               /* the loss is the sum itself: no division by the count */
+  /* Per device of the pipeline: bytes that its stages may keep and have in work, for GP_REMAT_AUTO;
+   * SIZE_MAX: no limit. NULL: none has one. Borrowed. */
+  const size_t *budgets;
 } gp_plan_spec;
 
 /* Make a plan for devices that need not be there: it is data only and cannot be run. pipeline: the

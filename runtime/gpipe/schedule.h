@@ -138,12 +138,14 @@ gp_status gp_schedule_steps(const gp_schedule *schedule, int32_t *step, int *ste
 
 /* X(NAME, text): what is recomputed instead of kept, and its name in scripts, the mode that keeps
  * most first. SELECTIVE makes again what is cheap, each value just before its reader. EXCEPT_LAST
- * recomputes nothing where backward directly follows forward. BY_LAYER says it layer by layer. */
+ * recomputes nothing where backward directly follows forward. AUTO spends a budget of memory where
+ * it saves most time. BY_LAYER says it layer by layer. */
 #define GP_REMAT_LIST(X)                                                                           \
   X(NEVER, "never")                                                                                \
   X(SELECTIVE, "selective")                                                                        \
   X(EXCEPT_LAST, "except_last")                                                                    \
   X(ALWAYS, "always")                                                                              \
+  X(AUTO, "auto")                                                                                  \
   X(BY_LAYER, "by layer")
 #define GP_REMAT_ENUM(name, text) GP_REMAT_##name,
 typedef enum gp_remat { GP_REMAT_LIST(GP_REMAT_ENUM) GP_REMAT_COUNT } gp_remat;

@@ -119,6 +119,7 @@ gp_status gp_shape_build(const gp_shape_spec *spec, const gp_traced_shape *from,
   gp_shaper s = {.env = spec->env,
                  .schedule = spec->plan->schedule,
                  .apart = spec->apart,
+                 .budgets = spec->plan->budgets,
                  .graph = &from->trace->graph,
                  .shape = shape};
   shape->rows = from->rows;

@@ -10,7 +10,8 @@ enum { GP_PLACE_ALIGNMENT = 64 }; /* a cache line: no two threads write to one *
 typedef struct gp_shaper {
   const gp_plan_env *env;
   const gp_schedule *schedule;
-  const bool *apart; /* per stage: I and W run as programs of their own */
+  const bool *apart;     /* per stage: I and W run as programs of their own */
+  const size_t *budgets; /* per device: bytes that AUTO may keep and have in work; NULL: no limit */
   gp_graph *graph;
   gp_shape_plan *shape;
   gp_place *outside; /* per value: memory that is not the stage's own; base -1 otherwise */
