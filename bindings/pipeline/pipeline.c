@@ -201,6 +201,20 @@ static void take_traces(lua_State *L, int shapes, gp_plan_spec *spec) {
   }
 }
 
+/* Read field budgets: bytes per device, or false for a device without one. The stack keeps them. */
+static const size_t *budgets_field(lua_State *L, int devices) {
+  if (lua_getfield(L, 2, "budgets") != LUA_TTABLE) return NULL;
+  const int list = lua_gettop(L);
+  luaL_argcheck(L, luaL_len(L, list) >= devices, 2, "budgets: expected one per device");
+  size_t *budgets = lua_newuserdatauv(L, ((size_t)devices + 1) * sizeof *budgets, 0);
+  for (int d = 0; d < devices; d++) {
+    lua_rawgeti(L, list, d + 1);
+    budgets[d] = lua_isinteger(L, -1) ? (size_t)lua_tointeger(L, -1) : SIZE_MAX;
+    lua_pop(L, 1);
+  }
+  return budgets;
+}
+
 /* Check the fields of argument 2, for the pipeline at argument 1 or for none. No Lua may run
  * between this and the build. */
 void gp_lua_check_plan_spec(lua_State *L, bool pipeline, gp_plan_spec *spec) {
@@ -219,10 +233,12 @@ void gp_lua_check_plan_spec(lua_State *L, bool pipeline, gp_plan_spec *spec) {
   }
   if (pipeline) gp_lua_check_pipeline(L);
   spec->schedule = gp_lua_check_schedule(L, schedule);
+  spec->budgets = budgets_field(L, gp_schedule_device_count(spec->schedule));
   take_traces(L, shapes, spec);
 }
 
-/* p:plan{kind, schedule, shapes = {larger, smaller}, sum_loss} -> plan (a light pointer) */
+/* p:plan{kind, schedule, shapes = {larger, smaller}, sum_loss, budgets} -> plan (a light
+ * pointer) */
 static int pipeline_plan(lua_State *L) {
   gp_plan *plan;
   gp_plan_spec spec;
@@ -234,7 +250,7 @@ static int pipeline_plan(lua_State *L) {
   return 1;
 }
 
-/* p:measure{as above, and checkpoint} -> bytes per device, in the order of the devices */
+/* p:measure{as above, and checkpoint} -> {{bytes, work}, ...} in the order of the devices */
 static int pipeline_measure(lua_State *L) {
   gp_lua_check_pipeline(L);
   int devices = gp_lua_pipeline_box(L)->devices;
@@ -242,13 +258,15 @@ static int pipeline_measure(lua_State *L) {
   lua_getfield(L, 2, "checkpoint");
   /* a list is what the pipeline was made with: nothing else can be asked for layer by layer */
   gp_remat mode = lua_istable(L, -1) ? GP_REMAT_BY_LAYER : gp_lua_check_remat(L, -1);
-  size_t *bytes = lua_newuserdatauv(L, (size_t)devices * sizeof *bytes, 0);
+  gp_plan_need *needs = lua_newuserdatauv(L, (size_t)devices * sizeof *needs, 0);
   gp_lua_check_plan_spec(L, true, &spec);
-  gp_status status = gp_plan_measure(gp_lua_pipeline_box(L)->pipeline, &spec, mode, bytes);
+  gp_status status = gp_plan_measure(gp_lua_pipeline_box(L)->pipeline, &spec, mode, needs);
   if (status) return gp_lua_fail(L, status);
   lua_createtable(L, devices, 0);
   for (int d = 0; d < devices; d++) {
-    lua_pushinteger(L, (lua_Integer)bytes[d]);
+    lua_createtable(L, 0, 2);
+    gp_lua_set_int(L, "bytes", (int64_t)needs[d].bytes);
+    gp_lua_set_int(L, "work", (int64_t)needs[d].work);
     lua_rawseti(L, -2, d + 1);
   }
   return 1;

@@ -73,8 +73,10 @@ gp_status gp_plan_new(const gp_pipeline_spec *pipeline, const gp_plan_device_spe
  * those devices need: so a share answers 0 for them. */
 size_t gp_plan_bytes(const gp_plan *plan, int device) {
   const gp_plan_device *own = &plan->devices[device];
-  return gp_plan_has(plan, device) ? own->bytes + own->asked : 0;
+  return gp_plan_has(plan, device) ? gp_plan_total(plan, device) + own->asked : 0;
 }
+
+int gp_plan_devices(const gp_plan *plan) { return plan->device_count; }
 
 int gp_plan_task_count(const gp_plan *plan, int device) {
   if (device >= plan->device_count) return 0;
