@@ -401,7 +401,7 @@ TEST(fused_graphs_give_the_bits_of_their_ops) {
     pool plain = random_graph(&loss);
     state = seed;
     pool fused = random_graph(&loss);
-    CHECK_STATUS(gp_graph_fuse(&fused.t.trace->graph, false), GP_OK);
+    CHECK_STATUS(gp_graph_fuse(&fused.t.trace->graph), GP_OK);
     const gp_graph *graph = toy_graph(&plain.t);
     saved += graph->node_count - toy_graph(&fused.t)->node_count;
     layout *apart = lay_out(graph, true, NULL, 0);
@@ -451,7 +451,7 @@ TEST(arranged_graphs_give_the_bits_of_their_ops) {
     pool plain = random_graph(&loss);
     state = seed;
     pool turned = random_graph(&loss);
-    if (seed % 2) CHECK_STATUS(gp_graph_fuse(&turned.t.trace->graph, false), GP_OK);
+    if (seed % 2) CHECK_STATUS(gp_graph_fuse(&turned.t.trace->graph), GP_OK);
     saved += compare_arranged(&plain, &turned, loss);
     if (test_failures > failures) printf("seed %u\n", seed);
     toy_free(&plain.t);
@@ -504,7 +504,7 @@ TEST(spare_outputs_that_nobody_reads_are_not_made) {
   toy_linear(&t);
   t.value = toy_apply(&t, GP_OP_gelu, &(gp_attrs){.gelu = {GP_GELU_TANH}}, 1, &t.value);
   toy_tanh(&t);
-  CHECK_STATUS(gp_graph_fuse(&t.trace->graph, false), GP_OK);
+  CHECK_STATUS(gp_graph_fuse(&t.trace->graph), GP_OK);
   gp_program *p = program_of(&t, false, &l);
   CHECK(toy_node(&t, 0)->n_out == 2 && p->instrs[0].call.n_out == 1);
   CHECK(p->temp_bytes == (130 * TOY_WIDTH * 4 + 63) / 64 * 64);
