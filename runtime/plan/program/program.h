@@ -125,6 +125,7 @@ typedef struct gp_program_spec {
    * pass is its own, even where an earlier program has left the same value in a slot. */
   bool frees;
   const bool *later; /* per base value; optional: none */
+  size_t room[2];    /* bytes of the saved and recomputed slots that temporaries may use, too */
 } gp_program_spec;
 
 /* Does an output lie in the program's temporary area? */

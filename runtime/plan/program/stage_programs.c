@@ -47,29 +47,29 @@ static gp_status keep_read(gp_shaper *s, const gp_node_list *makers, const bool 
 /* ---- programs ------------------------------------------------------------------------------ */
 
 /* Build a program of a list's nodes; an empty list has none, and its task does nothing. */
-static gp_status build_with(gp_shaper *s, const gp_node_list *list, bool frees, const bool *later,
-                            gp_program **program) {
+static gp_status build_as(gp_shaper *s, const gp_node_list *list, gp_program_spec spec,
+                          gp_program **program) {
   if (!list->count) return GP_OK;
-  gp_program_spec spec = {.graph = s->graph,
-                          .nodes = list->nodes,
-                          .node_count = list->count,
-                          .places = s->places,
-                          .notes = &s->notes,
-                          .separate = s->env->finite,
-                          .frees = frees,
-                          .later = later};
+  spec.graph = s->graph;
+  spec.nodes = list->nodes;
+  spec.node_count = list->count;
+  spec.places = s->places;
+  spec.notes = &s->notes;
+  spec.separate = s->env->finite;
   return gp_program_build(&spec, program);
 }
 
 static gp_status build(gp_shaper *s, const gp_node_list *list, gp_program **program) {
-  return build_with(s, list, false, NULL, program);
+  return build_as(s, list, (gp_program_spec){0}, program);
 }
 
-/* Build a backward program: the last one that reads what its micro-batch kept, apart from the
- * values of `later`. */
-static gp_status build_last(gp_shaper *s, const gp_node_list *list, const bool *later,
-                            gp_program **program) {
-  return build_with(s, list, true, later, program);
+/* Build the program that reads last what its micro-batch kept: as values die there, they leave room
+ * for its temporaries. */
+static gp_status build_last(gp_shaper *s, const gp_node_list *list, int variant,
+                            gp_stage_programs *own, gp_program **program) {
+  const size_t recomputed = variant == GP_BY_MODE ? own->recomputed_bytes : 0;
+  const gp_program_spec spec = {.frees = true, .room = {own->saved_bytes[variant], recomputed}};
+  return build_as(s, list, spec, program);
 }
 
 /* Forget what another variant kept, and place parameters and constants where this stage finds
@@ -93,8 +93,9 @@ static gp_status build_apart(gp_shaper *s, int32_t stage, int variant) {
   gp_mark_reads(s->graph, &nodes->weight, s->later);
   out->carried_bytes = 0; /* the same in both variants */
   GP_TRY(keep_read(s, &nodes->input, s->later, GP_BASE_CARRIED, &out->carried_bytes));
-  GP_TRY(build_last(s, &nodes->input, s->later, &out->input[variant]));
-  return build_last(s, &nodes->weight, NULL, &out->weight[variant]);
+  const gp_program_spec input = {.frees = true, .later = s->later};
+  GP_TRY(build_as(s, &nodes->input, input, &out->input[variant]));
+  return build_last(s, &nodes->weight, variant, out, &out->weight[variant]);
 }
 
 /* Build the programs of a variant by its recipe. F comes first: what R makes again has no place
@@ -109,7 +110,7 @@ static gp_status build_variant(gp_shaper *s, int32_t stage, int variant) {
   GP_TRY(build(s, &nodes->forward, &out->forward[variant]));
   GP_TRY(keep_all(s, &recipe->handed, GP_BASE_RECOMPUTED, &out->recomputed_bytes));
   if (variant == GP_BY_MODE) GP_TRY(build(s, &recipe->again, &out->recompute));
-  GP_TRY(build_last(s, &recipe->backward, NULL, &out->backward[variant]));
+  GP_TRY(build_last(s, &recipe->backward, variant, out, &out->backward[variant]));
   return build_apart(s, stage, variant);
 }
 
