@@ -129,6 +129,30 @@ static int plan_alive(lua_State *L) {
   return 1;
 }
 
+/* Push a saved value into the list at the top of the stack. */
+static void push_saved(void *context, const gp_saved_info *info) {
+  lua_State *L = context;
+  lua_createtable(L, 0, 9);
+  gp_lua_set_int(L, "stage", info->stage);
+  gp_lua_set_int(L, "layer", info->layer + 1);
+  gp_lua_set_int(L, "bytes", (int64_t)info->bytes);
+  gp_lua_set_text(L, "name", info->label);
+  gp_lua_set_text(L, "op", info->op);
+  if (info->reader) gp_lua_set_text(L, "reader", info->reader);
+  if (info->reader) gp_lua_set_text(L, "reader_name", info->reader_label);
+  gp_lua_set_text(L, "shape", info->shape);
+  lua_rawseti(L, -2, luaL_len(L, -2) + 1);
+}
+
+/* p:saved(plan) -> {{stage, layer, name, op, shape, bytes, reader, reader_name}, ...}: what a
+ * micro-batch saves; layers from 1 */
+static int plan_saved(lua_State *L) {
+  const gp_plan *plan = gp_lua_check_plan(L, 2);
+  lua_newtable(L);
+  gp_status status = gp_plan_each_saved(plan, push_saved, L);
+  return status == GP_OK ? 1 : gp_lua_fail(L, status);
+}
+
 /* p:cost(plan, stage, "F") -> FLOP, bytes of that action; 0, 0 if the plan does not run it */
 static int plan_cost(lua_State *L) {
   static const char *const letters[] = {"F", "B", "I", "W", "R", "U", "C", "P", NULL};
@@ -169,5 +193,6 @@ static int plan_layers(lua_State *L) {
 
 const luaL_Reg gp_lua_describe_methods[] = {
     {"row", plan_row},       {"tasks", plan_tasks}, {"page", plan_page},   {"edges", plan_edges},
-    {"stage", plan_stage},   {"areas", plan_areas}, {"alive", plan_alive}, {"cost", plan_cost},
+    {"stage", plan_stage},   {"areas", plan_areas}, {"alive", plan_alive},
+    {"saved", plan_saved}, {"cost", plan_cost},
     {"layers", plan_layers}, {NULL, NULL}};

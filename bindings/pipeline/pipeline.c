@@ -250,7 +250,7 @@ static int pipeline_plan(lua_State *L) {
   return 1;
 }
 
-/* p:measure{as above, and checkpoint} -> {{bytes, work}, ...} in the order of the devices */
+/* p:measure{as above, and checkpoint} -> {{bytes, work, grown}, ...} in the order of the devices */
 static int pipeline_measure(lua_State *L) {
   gp_lua_check_pipeline(L);
   int devices = gp_lua_pipeline_box(L)->devices;
@@ -267,6 +267,7 @@ static int pipeline_measure(lua_State *L) {
     lua_createtable(L, 0, 2);
     gp_lua_set_int(L, "bytes", (int64_t)needs[d].bytes);
     gp_lua_set_int(L, "work", (int64_t)needs[d].work);
+    gp_lua_set_int(L, "grown", (int64_t)needs[d].grown);
     lua_rawseti(L, -2, d + 1);
   }
   return 1;

@@ -25,8 +25,8 @@ static int pipeline_stats(lua_State *L) {
   return 1;
 }
 
-/* p:held(device) -> {parameters, ..., measured}: bytes that the pipeline holds for all plans, and
- * all that it has allocated on the device */
+/* p:held(device) -> {parameters, ..., measured, shared}: bytes that the pipeline holds for all
+ * plans, all that it has allocated on the device, and the work area that plans share */
 static int pipeline_held(lua_State *L) {
 #define TEXT(name, text) text,
   static const char *const names[] = {GP_HELD_LIST(TEXT)};
@@ -39,6 +39,7 @@ static int pipeline_held(lua_State *L) {
   lua_createtable(L, 0, GP_HELD_COUNT + 1);
   for (int k = 0; k < GP_HELD_COUNT; k++) gp_lua_set_int(L, names[k], (int64_t)bytes[k]);
   gp_lua_set_int(L, "measured", (int64_t)measured);
+  gp_lua_set_int(L, "shared", (int64_t)gp_pipeline_shared(pipeline, device));
   return 1;
 }
 

@@ -96,6 +96,7 @@ bool gp_pipeline_has_plan(const gp_pipeline *pipeline, const gp_plan *plan);
 typedef struct gp_plan_need {
   size_t bytes; /* all */
   size_t work;  /* what micro-batches keep, and temporaries */
+  size_t grown; /* what the pipeline would hold more for it: packed weights, halves, extras */
 } gp_plan_need;
 /* Compute what the runs of such a plan would need on each device, with this mode: needs[devices of
  * the pipeline]. Allocates and keeps nothing. Ownership and errors: as above. */
@@ -118,6 +119,8 @@ typedef enum gp_held { GP_HELD_LIST(GP_HELD_ENUM) GP_HELD_COUNT } gp_held;
  * too. */
 void gp_pipeline_held(const gp_pipeline *pipeline, int device, size_t bytes[GP_HELD_COUNT],
                       size_t *measured);
+/* Bytes of the work area that the pipeline's plans share on a device. */
+size_t gp_pipeline_shared(const gp_pipeline *pipeline, int device);
 
 /* List what is alive in the work area during each task of a device: moments[tasks][4], what is
  * saved, recomputed, carried and transient. Errors: GP_ENOMEM. */
@@ -158,6 +161,20 @@ void gp_plan_stage_info(const gp_plan *plan, int stage, int copy, gp_stage_info 
 /* Count multiplications and additions, and bytes moved, of an action (F, B, I, W or R) of a stage
  * for one of the larger micro-batches; zero if the plan does not run it. */
 void gp_plan_cost(const gp_plan *plan, int stage, gp_act act, double *flop, double *bytes);
+
+/* A value that a larger micro-batch saves between F and its backward pass. Texts are borrowed from
+ * the plan. */
+typedef struct gp_saved_info {
+  int stage, layer; /* layer: from 0; the loss counts as one more */
+  const char *label, *op; /* of the layer and the op that make it */
+  char shape[96];         /* "f32 32x128" */
+  size_t bytes;
+  const char *reader, *reader_label; /* the first op that reads it there, and its layer; or NULL */
+} gp_saved_info;
+typedef void (*gp_saved_visit)(void *context, const gp_saved_info *info);
+/* Call visit for each value that a training plan saves, in the order in which they are made.
+ * Errors: GP_ENOMEM. */
+gp_status gp_plan_each_saved(const gp_plan *plan, gp_saved_visit visit, void *context);
 
 /* What a layer adds to its stage, for one of the larger micro-batches. */
 typedef struct gp_layer_info {

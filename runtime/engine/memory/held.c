@@ -59,3 +59,5 @@ void gp_pipeline_held(const gp_pipeline *p, int device, size_t bytes[GP_HELD_COU
   *measured += bytes[GP_HELD_OPTIMIZER];
   bytes[GP_HELD_THREADS] = worker->scratch_bytes * (size_t)worker->threads;
 }
+
+size_t gp_pipeline_shared(const gp_pipeline *p, int device) { return p->work[device].bytes; }
