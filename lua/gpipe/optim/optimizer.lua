@@ -220,6 +220,17 @@ function optimizer.open(opt)
   return f.handle, function() return hypers_of(f) end
 end
 
+--- Return how many moments an optimizer keeps for each element, the most of any group.
+---@param opt any
+---@return integer? count nil if opt is not an optimizer
+function optimizer.moments(opt)
+  local f = getmetatable(opt) == Optimizer and fields[opt]
+  if not f then return nil end
+  local most = 0
+  for _, group in ipairs(f.groups) do most = math.max(most, f.moments(group)) end
+  return most
+end
+
 --- The moments of an optimizer as entries {name, param, value}, after running updates have
 --- finished. value shares its memory with the moment; param is the parameter's name.
 ---@return table[]

@@ -1,0 +1,277 @@
+-- lua/gpipe/plan/fit.lua - cuts the layers for one schedule and one policy: as even in time as the
+-- devices' memory allows, and if no cut fits, how far the best one is from fitting.
+
+local device_bytes = require "gpipe.plan.device_bytes"
+local devices = require "gpipe.plan.devices"
+local even = require "gpipe.plan.even"
+local partition = require "gpipe.plan.partition"
+local stage_cost = require "gpipe.plan.stage_cost"
+local sums = require "gpipe.plan.sums"
+
+local fit = {}
+
+---@class gpipe.PlanProblem what does not change from one candidate to the next
+---@field who string
+---@field figures table
+---@field devices gpipe.PlanDevice[]
+---@field batch integer rows
+---@field moments integer
+---@field halves boolean
+---@field link? {latency: number, bandwidth: number}
+---@field together? integer[][]
+---@field pinned? table<integer, integer>
+
+---@class gpipe.PlanCase a candidate: a shape with a policy
+---@field shape gpipe.PlanShape
+---@field lowered gpipe.Lowered
+---@field policy string
+---@field rows integer of a micro-batch
+---@field memory gpipe.StageMemory
+---@field on integer[][] element s + 1: the devices (from 1) of stage s
+---@field sums gpipe.LayerSums[] per device
+---@field extra number[] per device: bytes that the estimate lacks
+
+-- ---- a case -------------------------------------------------------------------------------------
+
+-- Layers with running sums, once for devices on which they take the same time.
+local function sums_of(problem, rows, device)
+  local key = rows .. " " .. devices.class(device)
+  local made = problem.sums[key]
+  if not made then
+    made = sums.of(problem.figures:layers(rows, device))
+    problem.sums[key] = made
+  end
+  return made
+end
+
+local function devices_of(shape)
+  local on, copies = {}, shape.schedule.copies
+  for stage = 0, shape.schedule.stages - 1 do
+    on[stage + 1] = {}
+    for copy = 1, copies do
+      on[stage + 1][copy] = shape.schedule.device_list[stage * copies + copy] + 1
+    end
+  end
+  return on
+end
+
+--- Put a case together.
+---@param problem gpipe.PlanProblem
+---@param shape gpipe.PlanShape
+---@param lowered gpipe.Lowered
+---@param policy string
+---@return gpipe.PlanCase
+function fit.case(problem, shape, lowered, policy)
+  local rows = math.ceil(problem.batch / math.min(shape.asked, problem.batch))
+  local case = { shape = shape, lowered = lowered, policy = policy, rows = rows, sums = {},
+    on = devices_of(shape), extra = {} }
+  for d = 1, shape.devices do
+    case.sums[d], case.extra[d] = sums_of(problem, rows, problem.devices[d]), 0
+  end
+  case.memory = {
+    live = shape.live, held = lowered.held, share = lowered.share, versions = shape.versions,
+    copies = shape.schedule.copies, moments = problem.moments, halves = problem.halves,
+    policy = policy, chunks = shape.chunks, input_bytes = rows * problem.figures.row_bytes,
+    at = {},
+  }
+  return case
+end
+
+-- ---- what a stage costs -------------------------------------------------------------------------
+
+-- The link before each stage: {latency, bandwidth}, none before the first.
+local function links_of(problem, case)
+  if case.links then return case.links end
+  local links = { { 0, math.huge } }
+  for stage = 2, #case.on do
+    local a, b = problem.devices[case.on[stage - 1][1]], problem.devices[case.on[stage][1]]
+    links[stage] = { devices.between(a, b, problem.link) }
+  end
+  case.links = links
+  return links
+end
+
+--- The seconds in which the edge before layer i is crossed once.
+---@param stage integer from 1
+function fit.hop(problem, case, i, stage)
+  local link = links_of(problem, case)[stage]
+  return link[1] + case.sums[case.on[stage][1]].output[i - 1] / link[2]
+end
+
+-- The room of each stage, on each of its devices: from `loose` times its even share.
+local function rooms_of(problem, case, loose)
+  local rooms = {}
+  for stage, list in ipairs(case.on) do
+    rooms[stage] = {}
+    for copy, d in ipairs(list) do
+      local many = #case.shape.holders[d]
+      rooms[stage][copy] = math.max(1, problem.devices[d].memory - case.extra[d])
+        * math.min(loose / many, 1)
+    end
+  end
+  return rooms
+end
+
+local function task_of(problem, case, least, cost)
+  return {
+    who = problem.who, layers = problem.figures.count, stages = case.shape.schedule.stages,
+    together = problem.together, pinned = problem.pinned, least = least, cost = cost,
+  }
+end
+
+-- The task of a cut by time, with so much room for each stage.
+local function time_task(problem, case, loose)
+  local rooms, links = rooms_of(problem, case, loose), links_of(problem, case)
+  local memory, on, all = case.memory, case.on, case.sums
+  local stage_bytes, compute = device_bytes.stage, sums.compute
+  local function least(i, j, stage) return compute(all[on[stage][1]], i, j) end
+  return task_of(problem, case, least, function(i, j, stage)
+    local most = 0
+    for copy, d in ipairs(on[stage]) do
+      local s, room = all[d], rooms[stage][copy]
+      local again, bytes, more = stage_bytes(memory, s, i, j, stage - 1, problem.devices[d].own,
+        room)
+      if bytes > room then return nil, more > room end
+      most = math.max(most, compute(s, i, j) + again)
+    end
+    local link = links[stage]
+    return math.max(most, link[1] + all[on[stage][1]].output[i - 1] / link[2])
+  end)
+end
+
+-- What the most expensive stage of a balance costs; nil where one does not fit.
+local function cost_of(task, balance)
+  local most, at = 0, 0
+  for stage, count in ipairs(balance) do
+    local seconds = task.cost(at + 1, at + count, stage)
+    if not seconds then return nil end
+    most, at = math.max(most, seconds), at + count
+  end
+  return most
+end
+
+-- The task of a cut by memory, whose costs are shares of the stages' room.
+local function memory_task(problem, case)
+  local rooms = rooms_of(problem, case, 1)
+  local function shares(i, j, stage)
+    local most, least = 0, 0
+    for copy, d in ipairs(case.on[stage]) do
+      local room = rooms[stage][copy]
+      local _, bytes, less = device_bytes.stage(case.memory, case.sums[d], i, j, stage - 1,
+        problem.devices[d].own, 0)
+      most, least = math.max(most, bytes / room), math.max(least, less / room)
+    end
+    return most, least
+  end
+  return task_of(problem, case,
+    function(i, j, stage) return select(2, shares(i, j, stage)) end,
+    function(i, j, stage) return (shares(i, j, stage)) end)
+end
+
+-- The most even cut by the time of layers alone, and whether no stage differs in more than its
+-- layers: then it is the best.
+local function evenly(problem, case)
+  local first, share, alike = case.sums[1], case.memory.share, true
+  if problem.together or problem.pinned then return nil end
+  for d = 2, #case.sums do alike = alike and case.sums[d] == first end
+  for stage = 2, #share do alike = alike and share[stage] == share[1] end
+  local costs = {}
+  for i, layer in ipairs(first.layers) do
+    costs[i] = layer.forward + layer.input + layer.weight + share[1] * layer.recompute
+  end
+  return even.cut(problem.who, costs, case.shape.schedule.stages),
+    alike and stage_cost.policies[case.policy].linear
+end
+
+-- ---- devices ------------------------------------------------------------------------------------
+
+--- The ranges of layers of a balance.
+---@param balance integer[]
+---@return {[1]: integer, [2]: integer}[]
+function fit.ranges(balance)
+  local ranges, at = {}, 0
+  for s, count in ipairs(balance) do
+    ranges[s], at = { at + 1, at + count }, at + count
+  end
+  return ranges
+end
+
+--- What a balance takes on each device.
+---@return {parts: table<string, number>, bytes: number}[]
+function fit.devices(problem, case, balance)
+  local ranges, list = fit.ranges(balance), {}
+  for d, stages in ipairs(case.shape.holders) do
+    local device = problem.devices[d]
+    local parts, bytes = device_bytes.device(case.memory, case.sums[d], ranges, stages, device.own,
+      device.memory - case.extra[d])
+    parts.workspace = parts.workspace + case.extra[d]
+    list[d] = { parts = parts, bytes = bytes + case.extra[d] }
+  end
+  return list
+end
+
+-- The device that lacks most; nil where all fit.
+local function short_of(problem, taken)
+  local worst, at = 1, nil
+  for d, one in ipairs(taken) do
+    local share = one.bytes / problem.devices[d].memory
+    if share > worst then worst, at = share, d end
+  end
+  return at
+end
+
+fit.short = short_of
+
+---@class gpipe.PlanFault why no cut fits
+---@field device gpipe.PlanDevice the fullest of the best cut
+---@field bytes number that it would need
+---@field parts table<string, number>
+---@field share number bytes / memory of that device
+
+--- How far the nearest cut of a case is from fitting.
+---@return gpipe.PlanFault? nil where the conditions allow no cut
+function fit.fault(problem, case)
+  local balance = partition.solve(memory_task(problem, case))
+  if not balance then return nil end
+  local taken, worst, at = fit.devices(problem, case, balance), -1, nil
+  for d, one in ipairs(taken) do
+    local share = one.bytes / problem.devices[d].memory
+    if share > worst then worst, at = share, d end
+  end
+  return { device = problem.devices[at], bytes = taken[at].bytes, parts = taken[at].parts,
+    share = worst, balance = balance }
+end
+
+-- How much more than its even share of a device a stage may take: all first, then less.
+local function looseness(case)
+  local most = 1
+  for _, stages in ipairs(case.shape.holders) do most = math.max(most, #stages) end
+  return most == 1 and { 1 } or { most, (most + 1) / 2, 1 }
+end
+
+-- Whether even the least that the stages can take is too much.
+local function is_hopeless(problem, case)
+  return partition.floor(memory_task(problem, case)) > #case.shape.holders[1]
+end
+
+--- The fastest balance that fits, and what it takes on each device; nil where none fits.
+---@param problem gpipe.PlanProblem
+---@param case gpipe.PlanCase
+---@return integer[]? balance
+---@return {parts: table<string, number>, bytes: number}[]? taken
+function fit.cut(problem, case)
+  local guess, best = evenly(problem, case)
+  local taken = guess and fit.devices(problem, case, guess)
+  if taken and best and not short_of(problem, taken) then return guess, taken end
+  if is_hopeless(problem, case) then return nil end
+  for _, loose in ipairs(looseness(case)) do
+    local task = time_task(problem, case, loose)
+    task.upper = guess and cost_of(task, guess)
+    local balance = partition.solve(task)
+    taken = balance and fit.devices(problem, case, balance)
+    if taken and not short_of(problem, taken) then return balance, taken end
+    if not balance then return nil end
+  end
+end
+
+return fit
