@@ -41,6 +41,13 @@ local function fuses(option)
   return os.getenv "GPIPE_FUSE" ~= "0"
 end
 
+-- The options that a plan stands for; plans are loaded where they are asked for.
+local function planned(model, opts)
+  local plain = opts == nil or type(opts) == "table" and getmetatable(opts) == nil
+    and opts.plan == nil
+  return plain and opts or require("gpipe.plan.apply").options(model, opts)
+end
+
 -- ---- making one ------------------------------------------------------------------------------
 
 -- If a requested fault can never occur, say so for the first pipeline of a process; later ones may
@@ -72,11 +79,13 @@ end
 --- })
 --- local loss = pipe:step(gp.randn {6, 4}, gp.zeros({6}, {dtype = "i64"}))
 --- ```
+--- In place of the options: a plan of gp.plan, or "auto", which plans first; {plan = "auto", sample
+--- = {x, y}, ...} does so with the options of gp.plan.
 ---@param model nn.Sequential
----@param opts? table see docs/pipeline.md
+---@param opts? table|gpipe.Plan|"auto" see docs/pipeline.md
 ---@return gpipe.Pipeline
 local function pipeline(model, opts)
-  opts = fields.check(WHO, model, opts, RULES)
+  opts = fields.check(WHO, model, planned(model, opts), RULES)
   local list, chosen, made = cut.resolve(model, opts)
   local computes = precision.resolve(WHO, opts, made.batch > 0)
   parameters.check_names(model)

@@ -15,7 +15,7 @@ local DEFAULT = {
   "interleaved_zero_bubble", "v_half", "v_min",
 }
 local SEARCHED = { v_half = true, v_min = true }
-local MOST_CELLS = 2048 -- devices x micro-batches for those
+local MOST_CELLS = 1024 -- devices x micro-batches for those
 
 ---@class gpipe.PlanShape a schedule for a number of devices and micro-batches
 ---@field label string

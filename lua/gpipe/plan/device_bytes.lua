@@ -73,6 +73,14 @@ function device_bytes.stage(m, s, i, j, stage, own, room)
   return again, fixed + before + kept, fixed + kept
 end
 
+--- Bytes that a stage with layers i .. j takes at least; they grow with every layer on either side.
+function device_bytes.least(m, s, i, j, stage)
+  local count = m[stage_cost.policies[m.policy].all] or {}
+  local saved = sums.range(s.saved_bytes, i, j) - s.most_output
+  return (2 + m.moments) * sums.range(s.parameter_bytes, i, j)
+    + (count[stage] or 0) * math.max(0, saved)
+end
+
 --- The parts of what the stages of a device take together; what its stages work with is needed by
 --- one at a time.
 ---@param m gpipe.StageMemory

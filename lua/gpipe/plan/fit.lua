@@ -249,9 +249,20 @@ local function looseness(case)
   return most == 1 and { 1 } or { most, (most + 1) / 2, 1 }
 end
 
--- Whether even the least that the stages can take is too much.
-local function is_hopeless(problem, case)
-  return partition.floor(memory_task(problem, case)) > #case.shape.holders[1]
+-- Whether even the least that stages can take is too much: each takes as many layers as its room
+-- allows, from the last stage on, without edges and workspace.
+local function is_hopeless(problem, case, loose)
+  local rooms, at = rooms_of(problem, case, loose), problem.figures.count
+  for stage = #case.on, 1, -1 do
+    local d, room = case.on[stage][1], rooms[stage][1]
+    local first = at + 1
+    while first > 1
+      and device_bytes.least(case.memory, case.sums[d], first - 1, at, stage - 1) <= room do
+      first = first - 1
+    end
+    at = first - 1
+  end
+  return at > 0
 end
 
 --- The fastest balance that fits, and what it takes on each device; nil where none fits.
@@ -263,8 +274,8 @@ function fit.cut(problem, case)
   local guess, best = evenly(problem, case)
   local taken = guess and fit.devices(problem, case, guess)
   if taken and best and not short_of(problem, taken) then return guess, taken end
-  if is_hopeless(problem, case) then return nil end
   for _, loose in ipairs(looseness(case)) do
+    if is_hopeless(problem, case, loose) then return nil end
     local task = time_task(problem, case, loose)
     task.upper = guess and cost_of(task, guess)
     local balance = partition.solve(task)

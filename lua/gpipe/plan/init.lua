@@ -42,7 +42,7 @@ local function try(problem, shape, policy, faults)
   local case = fit.case(problem, shape, candidates.lowered(shape, policy), policy)
   local balance, taken = fit.cut(problem, case)
   if balance then
-    faults.fits(what)
+    faults.fits(what, shape.label)
     return row_of(problem, case, balance, taken, rate.run(problem, case, balance))
   end
   faults.short(what, case)

@@ -91,7 +91,7 @@ function partition.floor(task)
   return floor
 end
 
-local STEP = 1.25 -- the limit grows by this factor until a cut is within it
+local STEP, PASSES = 1.25, 3 -- the limit grows by this factor, so often, and then there is none
 
 --- The number of layers of each stage, and what the most expensive one costs; nil where no cut
 --- fits. Limits near the least possible cost are tried first: there few stages are possible, so
@@ -104,9 +104,9 @@ local STEP = 1.25 -- the limit grows by this factor until a cut is within it
 function partition.solve(task)
   local window = windows.of(task.who, task.stages, task.layers, task)
   local limit, ends, largest = task.upper or partition.floor(task) * 1.01, nil, nil
-  local most = task.least(1, task.layers, 1) * 4
-  while limit < most and not ends do
+  for _ = 1, PASSES do
     ends, largest = within(task, window, limit)
+    if ends then break end
     limit = limit * STEP
   end
   if not ends then ends, largest = within(task, window, math.huge) end

@@ -56,9 +56,9 @@ local function why_of(problem, one)
 end
 
 ---@class gpipe.PlanFamilies a family is a schedule with a policy
----@field fits fun(what: string) note that a candidate fits
+---@field fits fun(what: string, label: string) note that a candidate fits
 ---@field short fun(what: string, case: gpipe.PlanCase) note one that does not
----@field impossible fun(what: string, why: string) note one that cannot be built
+---@field impossible fun(label: string, why: string) note a schedule that cannot be built
 ---@field list fun(): {what: string, why: string}[] those of which none fits
 ---@field nearest fun(): gpipe.PlanCase? the case that is nearest to fitting
 
@@ -66,7 +66,7 @@ end
 ---@param problem gpipe.PlanProblem
 ---@return gpipe.PlanFamilies
 function reasons.collect(problem)
-  local families, order, self = {}, {}, {}
+  local families, order, self, built = {}, {}, {}, {}
   local function family(what)
     if not families[what] then
       families[what] = { what = what, cases = {} }
@@ -74,13 +74,18 @@ function reasons.collect(problem)
     end
     return families[what]
   end
-  function self.fits(what) family(what).fits = true end
-  function self.short(what, case) table.insert(family(what).cases, case) end
-  function self.impossible(what, why) family(what).why = family(what).why or why end
+  function self.fits(what, label)
+    family(what).fits, built[label] = true, true
+  end
+  function self.short(what, case)
+    table.insert(family(what).cases, case)
+    built[case.shape.label] = true
+  end
+  function self.impossible(label, why) family(label).why = family(label).why or why end
   function self.list()
     local list = {}
     for _, one in ipairs(order) do
-      local why = why_of(problem, one)
+      local why = not built[one.what] and why_of(problem, one)
       if why then list[#list + 1] = { what = one.what, why = why } end
     end
     return list
@@ -100,48 +105,49 @@ end
 
 local MOST_DEVICES = 4096
 
--- The same devices several times over: what a larger machine of that kind would be.
-local function repeated(list, times)
+-- The same devices again and again: what a larger machine of that kind would be.
+local function repeated(list, count)
   local all = {}
-  for i = 1, times * #list do
+  for i = 1, count do
     all[i] = setmetatable({}, { __index = list[(i - 1) % #list + 1] })
   end
   return all
 end
 
--- Whether the problem would fit with these changes; the case is that of the nearest candidate.
+-- Whether the problem would fit with these changes, under the schedule and policy of the nearest
+-- case unless they say otherwise.
 local function fits_with(problem, near, change)
   local other = setmetatable(change, { __index = problem })
-  local count = #other.devices
-  local chunks = change.chunks_wanted or near.shape.asked
-  local shape = candidates.shape(near.shape.wanted, count, chunks, true)
-  if not shape or shape.schedule.stages > problem.figures.count then return false end
-  shape.asked = chunks
   local policy = change.policy or near.policy
+  local shape = candidates.shape(near.shape.wanted, #other.devices, change.asked, true)
+  if not shape or shape.schedule.stages > problem.figures.count then return false end
+  shape.asked = change.asked
   local case = fit.case(other, shape, candidates.lowered(shape, policy), policy)
   return (fit.cut(other, case)) ~= nil
 end
 
 -- The smallest multiple of the devices that is enough.
 local function more_devices(problem, near)
-  local times = 2
-  while times * #problem.devices <= math.min(MOST_DEVICES, problem.figures.count) do
-    if fits_with(problem, near, { devices = repeated(problem.devices, times) }) then
-      return ("%d devices like these"):format(times * #problem.devices)
+  local count = 2 * #problem.devices
+  while count <= math.min(MOST_DEVICES, problem.figures.count) do
+    local list = candidates.chunks(problem.chunks, count, problem.batch)
+    for i = #list, 1, -1 do
+      local devices = repeated(problem.devices, count)
+      if fits_with(problem, near, { devices = devices, asked = math.min(list[i], problem.batch) })
+      then
+        return ("%d devices like these"):format(count)
+      end
     end
-    times = times * 2
+    count = 2 * count
   end
 end
 
 -- More micro-batches than the option allowed.
 local function more_chunks(problem, near)
-  if not problem.chunks then return nil end
-  local chunks = 2 * near.shape.asked
+  local chunks = problem.chunks and 2 * near.shape.asked or math.huge
   while chunks <= problem.batch do
-    if problem.figures.profile or math.ceil(problem.batch / chunks) >= 1 then
-      if fits_with(problem, near, { devices = problem.devices, chunks_wanted = chunks }) then
-        return ("chunks = %d"):format(chunks)
-      end
+    if fits_with(problem, near, { devices = problem.devices, asked = chunks }) then
+      return ("chunks = %d"):format(chunks)
     end
     chunks = 2 * chunks
   end
@@ -151,7 +157,8 @@ local function other_policy(problem, near)
   for _, policy in ipairs { "except_last", "always" } do
     local tried = false
     for _, own in ipairs(problem.policies) do tried = tried or own == policy end
-    if not tried and fits_with(problem, near, { devices = problem.devices, policy = policy }) then
+    local change = { devices = problem.devices, policy = policy, asked = near.shape.asked }
+    if not tried and fits_with(problem, near, change) then
       return ("checkpoint = %q"):format(policy)
     end
   end
@@ -159,7 +166,7 @@ end
 
 -- What a device would have to have, if nothing else changes.
 local function more_memory(near)
-  return ("%s of memory on each device"):format(sizes.text(math.ceil(near.fault.bytes)))
+  return ("%s of memory on each device"):format(sizes.text(math.ceil(1.02 * near.fault.bytes))) -- rounded up
 end
 
 --- Why nothing fits, and the nearest thing that does.

@@ -18,6 +18,7 @@ local stage_cost = {}
 
 ---@class gpipe.RematPolicy
 ---@field lowered string the word that the schedule is lowered by
+---@field all? "live"|"held" of so many micro-batches all saved values lie there at once, at least
 ---@field linear? boolean seconds are the sum of the layers' recompute
 ---@field cost fun(s: gpipe.LayerSums, i: integer, j: integer, at: gpipe.StageSituation): number, number
 
@@ -75,11 +76,11 @@ end
 
 ---@type table<string, gpipe.RematPolicy>
 stage_cost.policies = {
-  never = { lowered = "never", cost = never, linear = true },
-  except_last = { lowered = "except_last", cost = again, linear = true },
-  always = { lowered = "always", cost = again, linear = true },
+  never = { lowered = "never", cost = never, linear = true, all = "live" },
+  except_last = { lowered = "except_last", cost = again, linear = true, all = "held" },
+  always = { lowered = "always", cost = again, linear = true, all = "held" },
   selective = { lowered = "always", cost = selective, needs_selective = true },
-  auto = { lowered = "always", cost = auto },
+  auto = { lowered = "always", cost = auto, all = "held" },
 }
 
 --- The policies that a pipeline of this build can run, in descending order of what they keep.

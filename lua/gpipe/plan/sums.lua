@@ -60,7 +60,11 @@ function sums.of(layers)
   made.work = {}
   for i = 1, #layers + 1 do made.work[i] = made.forward[i] + made.input[i] + made.weight[i] end
   made.selective_bytes, made.selective_recompute = selective_of(layers)
-  for i = 1, #layers do made.output[i] = i < #layers and layers[i].output_bytes or 0 end
+  made.most_output = 0
+  for i = 1, #layers do
+    made.output[i] = i < #layers and layers[i].output_bytes or 0
+    made.most_output = math.max(made.most_output, made.output[i])
+  end
   return made
 end
 
