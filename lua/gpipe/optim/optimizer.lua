@@ -71,6 +71,11 @@ end
 
 local optimizer = {}
 
+local newest = setmetatable({}, { __mode = "v" }) -- {the optimizer that was made last}
+
+--- The optimizer that was made last, if it is still in use: what a dry run takes for a pipeline's.
+function optimizer.newest() return newest[1] end
+
 --- Say that an update was skipped; the caller sees to it that this is said once.
 function optimizer.say_skipped()
   io.stderr:write("gpipe: the gradients of this step are not finite, so nothing was updated "
@@ -296,6 +301,7 @@ function optimizer.new(kind, given, opts)
     if kind.check then kind.check(who, group) end
   end
   local opt = {}
+  newest[1] = opt
   fields[opt] = {
     who = who, spec = spec, defaults = defaults, groups = groups, moments = kind.moments,
     handle = make_handle(kind, groups), kind = kind,

@@ -7,6 +7,7 @@ local advice = require "gpipe.pipeline.advice"
 local attributes = require "gpipe.nn.attributes"
 local core = require "gpipe.core"
 local cut = require "gpipe.pipeline.plan.cut"
+local dry_mode = require "gpipe.dry_mode"
 local fields = require "gpipe.pipeline.plan.fields"
 local parameters = require "gpipe.pipeline.plan.parameters"
 local precision = require "gpipe.pipeline.plan.precision"
@@ -85,6 +86,9 @@ end
 ---@param opts? table|gpipe.Plan|"auto" see docs/pipeline.md
 ---@return gpipe.Pipeline
 local function pipeline(model, opts)
+  if dry_mode.is_on() then
+    return require("gpipe.plan.script").pipeline(model, opts, RULES)
+  end
   opts = fields.check(WHO, model, planned(model, opts), RULES)
   local list, chosen, made = cut.resolve(model, opts)
   local computes = precision.resolve(WHO, opts, made.batch > 0)

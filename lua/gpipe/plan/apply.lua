@@ -24,23 +24,24 @@ local function check_devices(plan)
 end
 
 -- The options that carry out a plan, beside those that the script gives.
-local function carried(plan, opts)
-  check_devices(plan)
+local function carried(plan, opts, dry)
+  if not dry then check_devices(plan) end
   local all = object.options(plan)
+  if dry then all.devices = table.move(plan.devices, 1, plan.best.devices, 1, {}) end
   for key, value in pairs(opts) do
     if key ~= "plan" then all[key] = value end
   end
   return all
 end
 
-local function of_plan(plan, opts)
+local function of_plan(plan, opts, dry)
   for _, key in ipairs(DECIDED) do
     if opts[key] ~= nil then
       errors.raise("%s: option '%s' stands beside a plan, which decides it: expected only one of "
         .. "them", WHO, key)
     end
   end
-  return carried(plan, opts)
+  return carried(plan, opts, dry)
 end
 
 -- The options of gp.plan among those of gp.pipeline; a schedule or a policy that is set is the only
@@ -66,7 +67,7 @@ local function rows_of(sample)
   return is_tensor(first) and first.shape[1]
 end
 
-local function automatic(model, opts)
+local function automatic(model, opts, dry)
   if opts.sample == nil then
     errors.raise('%s: plan = "auto" needs option \'sample\', expected {x, y}: a batch to plan for',
       WHO)
@@ -81,21 +82,22 @@ local function automatic(model, opts)
   local full = not is_tensor(opts.sample) and opts.sample[2] ~= nil and opts.loss
     and rows_of(opts.sample) == plan.batch
   rest.sample = full and opts.sample or nil
-  return carried(plan, rest)
+  return carried(plan, rest, dry)
 end
 
 --- Turn what gp.pipeline was given into its options: a plan, "auto", or a table with option `plan`.
 --- Anything else stays as it is.
 ---@param model any
 ---@param opts any
+---@param dry? boolean the pipeline will not run, so its devices need not be there
 ---@return any
-function apply.options(model, opts)
-  if opts == "auto" then return automatic(model, {}) end
-  if object.is(opts) then return of_plan(opts, {}) end
+function apply.options(model, opts, dry)
+  if opts == "auto" then return automatic(model, {}, dry) end
+  if object.is(opts) then return of_plan(opts, {}, dry) end
   local plan = type(opts) == "table" and opts.plan
   if not plan then return opts end
-  if object.is(plan) then return of_plan(plan, opts) end
-  if plan == "auto" then return automatic(model, opts) end
+  if object.is(plan) then return of_plan(plan, opts, dry) end
+  if plan == "auto" then return automatic(model, opts, dry) end
   errors.raise("%s: option 'plan' is %s, expected \"auto\" or what gp.plan returned", WHO,
     errors.show(plan))
 end

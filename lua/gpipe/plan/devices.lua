@@ -142,6 +142,19 @@ function devices.read(who, given)
   return settle(described)
 end
 
+--- The device with rates of its own: those that it has, else rates of the cost model for each of
+--- its threads. A plan for it measures nothing.
+---@param d gpipe.PlanDevice
+---@return table description, as option `devices` takes it
+function devices.modelled(d)
+  local threads = d.kind == "cpu" and d.threads or 1
+  return {
+    d.name, memory = d.memory, flops = d.flops or FLOPS * threads, host = d.host,
+    bandwidth = d.bandwidth or BANDWIDTH, efficiency = d.flops and d.efficiency or 1,
+    link = d.link, network = d.network, threads = d.threads,
+  }
+end
+
 --- A key that is equal for devices on which layers take the same time.
 ---@param d gpipe.PlanDevice
 ---@return string

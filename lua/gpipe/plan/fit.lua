@@ -168,6 +168,14 @@ local function memory_task(problem, case)
     function(i, j, stage) return (shares(i, j, stage)) end)
 end
 
+-- The cut whose fullest stage is least above its room; nil where the conditions allow none.
+local function by_memory(problem, case)
+  if case.smallest == nil then
+    case.smallest = partition.solve(memory_task(problem, case)) or false
+  end
+  return case.smallest or nil
+end
+
 -- The most even cut by the time of layers alone, and whether no stage differs in more than its
 -- layers: then it is the best.
 local function evenly(problem, case)
@@ -231,7 +239,7 @@ fit.short = short_of
 --- How far the nearest cut of a case is from fitting.
 ---@return gpipe.PlanFault? nil where the conditions allow no cut
 function fit.fault(problem, case)
-  local balance = partition.solve(memory_task(problem, case))
+  local balance = by_memory(problem, case)
   if not balance then return nil end
   local taken, worst, at = fit.devices(problem, case, balance), -1, nil
   for d, one in ipairs(taken) do
@@ -265,7 +273,22 @@ local function is_hopeless(problem, case, loose)
   return at > 0
 end
 
---- The fastest balance that fits, and what it takes on each device; nil where none fits.
+-- The fastest balance whose stages keep within their rooms.
+local function within_rooms(problem, case, guess)
+  for _, loose in ipairs(looseness(case)) do
+    if is_hopeless(problem, case, loose) then return nil end
+    local task = time_task(problem, case, loose)
+    task.upper = guess and cost_of(task, guess)
+    local balance = partition.solve(task)
+    local taken = balance and fit.devices(problem, case, balance)
+    if taken and not short_of(problem, taken) then return balance, taken end
+    if not balance then return nil end
+  end
+end
+
+--- The fastest balance that fits, and what it takes on each device; nil where none fits. Devices
+--- with several stages share their memory among them, so where no cut keeps every stage within its
+--- room the one that takes least memory may still fit.
 ---@param problem gpipe.PlanProblem
 ---@param case gpipe.PlanCase
 ---@return integer[]? balance
@@ -274,15 +297,15 @@ function fit.cut(problem, case)
   local guess, best = evenly(problem, case)
   local taken = guess and fit.devices(problem, case, guess)
   if taken and best and not short_of(problem, taken) then return guess, taken end
-  for _, loose in ipairs(looseness(case)) do
-    if is_hopeless(problem, case, loose) then return nil end
-    local task = time_task(problem, case, loose)
-    task.upper = guess and cost_of(task, guess)
-    local balance = partition.solve(task)
-    taken = balance and fit.devices(problem, case, balance)
-    if taken and not short_of(problem, taken) then return balance, taken end
-    if not balance then return nil end
+  local balance
+  balance, taken = within_rooms(problem, case, guess)
+  if balance then return balance, taken end
+  if #case.shape.holders[1] == 1 or is_hopeless(problem, case, #case.shape.holders[1]) then
+    return nil
   end
+  balance = by_memory(problem, case)
+  taken = balance and fit.devices(problem, case, balance)
+  if taken and not short_of(problem, taken) then return balance, taken end
 end
 
 return fit

@@ -126,6 +126,7 @@ local function settle(problem, row)
     for d, n in ipairs(bytes) do
       case.extra[d] = case.extra[d] + math.max(0, n - row.taken[d].bytes)
     end
+    case.smallest = nil
     local balance, taken = fit.cut(problem, case)
     if not balance then return nil, case end
     local number = row.number
@@ -175,7 +176,12 @@ local function made_of(problem, rows, faults)
   return object.new(made)
 end
 
-local function solve(problem)
+--- Solve a problem.
+---@param problem gpipe.PlanProblem
+---@return gpipe.Plan?
+---@return string? message
+---@return string? code
+function plan.solve(problem)
   local faults = reasons.collect(problem)
   local rows = search(problem, faults)
   improve(problem, rows)
@@ -183,6 +189,9 @@ local function solve(problem)
   if #rows == 0 then return nil, reasons.nothing(problem, faults), "memory" end
   return made_of(problem, rows, faults)
 end
+
+plan.problem = request.read
+plan.newest_optimizer = request.newest_optimizer
 
 --- Plan the training of a model on devices with so much memory: search over cuts, schedules,
 --- numbers of micro-batches and policies of recomputation.
@@ -219,7 +228,7 @@ end
 function plan.plan(model, sample, opts)
   local state = random.state() -- tracing may draw, and a parameter is declared
   local _ <close> = setmetatable({}, { __close = function() random.restore(state) end })
-  return solve(request.read(model, sample, opts))
+  return plan.solve(request.read(model, sample, opts))
 end
 
 return plan
