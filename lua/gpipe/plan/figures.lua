@@ -83,6 +83,23 @@ local function on_device(counts, device)
   return layers
 end
 
+-- Bytes as whole numbers, which is what profiles have.
+local WHOLE = { "output_bytes", "saved_bytes", "parameter_bytes", "workspace_bytes" }
+
+--- The layers of a request on a device with rates, as a profile has them.
+---@param wanted gpipe.ProfileRequest
+---@param device gpipe.PlanDevice
+---@return table[]
+function figures.modelled(wanted, device)
+  local counts = modelled.layers(wanted, device.own)
+  local layers = on_device(counts, device)
+  for i, layer in ipairs(layers) do
+    for _, key in ipairs(WHOLE) do layer[key] = math.tointeger(layer[key] // 1) end
+    layer.flop = counts[i].work.F.flop
+  end
+  return layers
+end
+
 local function request_at(self, rows, dense)
   local sample = self.sample
   local inputs = with_rows(sample[1], rows, dense)
@@ -170,10 +187,12 @@ local function input_bytes_of(inputs)
   return sum / inputs[1].shape[1]
 end
 
---- The figures of a profile.
+--- The figures of a profile; with the sample of its model the runtime can plan exact bytes.
 ---@param given gpipe.ModelProfile
-function figures.of_profile(given)
+---@param sample? {[1]: gpipe.Tensor[], [2]: gpipe.Tensor[]}
+function figures.of_profile(given, sample)
   return {
+    sample = sample,
     profile = given, count = #given.layers, made = {}, layers = layers,
     row_bytes = given.input_bytes / given.rows,
   }

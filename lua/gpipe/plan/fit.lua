@@ -7,8 +7,11 @@ local even = require "gpipe.plan.even"
 local partition = require "gpipe.plan.partition"
 local stage_cost = require "gpipe.plan.stage_cost"
 local sums = require "gpipe.plan.sums"
+local tasks = require "gpipe.plan.tasks"
 
 local fit = {}
+
+local LARGE = 16384 -- layers x stages
 
 ---@class gpipe.PlanProblem what does not change from one candidate to the next
 ---@field who string
@@ -77,103 +80,26 @@ function fit.case(problem, shape, lowered, policy)
   return case
 end
 
--- ---- what a stage costs -------------------------------------------------------------------------
-
--- The link before each stage: {latency, bandwidth}, none before the first.
-local function links_of(problem, case)
-  if case.links then return case.links end
-  local links = { { 0, math.huge } }
-  for stage = 2, #case.on do
-    local a, b = problem.devices[case.on[stage - 1][1]], problem.devices[case.on[stage][1]]
-    links[stage] = { devices.between(a, b, problem.link) }
-  end
-  case.links = links
-  return links
-end
-
---- The seconds in which the edge before layer i is crossed once.
----@param stage integer from 1
-function fit.hop(problem, case, i, stage)
-  local link = links_of(problem, case)[stage]
-  return link[1] + case.sums[case.on[stage][1]].output[i - 1] / link[2]
-end
-
--- The room of each stage, on each of its devices: from `loose` times its even share.
-local function rooms_of(problem, case, loose)
-  local rooms = {}
-  for stage, list in ipairs(case.on) do
-    rooms[stage] = {}
-    for copy, d in ipairs(list) do
-      local many = #case.shape.holders[d]
-      rooms[stage][copy] = math.max(1, problem.devices[d].memory - case.extra[d])
-        * math.min(loose / many, 1)
-    end
-  end
-  return rooms
-end
-
-local function task_of(problem, case, least, cost)
-  return {
-    who = problem.who, layers = problem.figures.count, stages = case.shape.schedule.stages,
-    together = problem.together, pinned = problem.pinned, least = least, cost = cost,
-  }
-end
-
--- The task of a cut by time, with so much room for each stage.
-local function time_task(problem, case, loose)
-  local rooms, links = rooms_of(problem, case, loose), links_of(problem, case)
-  local memory, on, all = case.memory, case.on, case.sums
-  local stage_bytes, compute = device_bytes.stage, sums.compute
-  local function least(i, j, stage) return compute(all[on[stage][1]], i, j) end
-  return task_of(problem, case, least, function(i, j, stage)
-    local most = 0
-    for copy, d in ipairs(on[stage]) do
-      local s, room = all[d], rooms[stage][copy]
-      local again, bytes, more = stage_bytes(memory, s, i, j, stage - 1, problem.devices[d].own,
-        room)
-      if bytes > room then return nil, more > room end
-      most = math.max(most, compute(s, i, j) + again)
-    end
-    local link = links[stage]
-    return math.max(most, link[1] + all[on[stage][1]].output[i - 1] / link[2])
-  end)
-end
-
--- What the most expensive stage of a balance costs; nil where one does not fit.
-local function cost_of(task, balance)
-  local most, at = 0, 0
-  for stage, count in ipairs(balance) do
-    local seconds = task.cost(at + 1, at + count, stage)
-    if not seconds then return nil end
-    most, at = math.max(most, seconds), at + count
-  end
-  return most
-end
-
--- The task of a cut by memory, whose costs are shares of the stages' room.
-local function memory_task(problem, case)
-  local rooms = rooms_of(problem, case, 1)
-  local function shares(i, j, stage)
-    local most, least = 0, 0
-    for copy, d in ipairs(case.on[stage]) do
-      local room = rooms[stage][copy]
-      local _, bytes, less = device_bytes.stage(case.memory, case.sums[d], i, j, stage - 1,
-        problem.devices[d].own, 0)
-      most, least = math.max(most, bytes / room), math.max(least, less / room)
-    end
-    return most, least
-  end
-  return task_of(problem, case,
-    function(i, j, stage) return select(2, shares(i, j, stage)) end,
-    function(i, j, stage) return (shares(i, j, stage)) end)
-end
+-- ---- cuts -------------------------------------------------------------------------------------
 
 -- The cut whose fullest stage is least above its room; nil where the conditions allow none.
 local function by_memory(problem, case)
   if case.smallest == nil then
-    case.smallest = partition.solve(memory_task(problem, case)) or false
+    case.smallest = partition.solve(tasks.by_memory(problem, case)) or false
   end
   return case.smallest or nil
+end
+
+--- Whether a case is so large that what does not fit is only estimated.
+function fit.is_large(problem, case) return problem.figures.count * #case.on > LARGE end
+
+-- A cut that is even in bytes, for large cases.
+local function by_bytes(problem, case)
+  local bytes = {}
+  for i = 1, problem.figures.count do
+    bytes[i] = device_bytes.least(case.memory, case.sums[1], i, i, 0) + 1
+  end
+  return even.cut(problem.who, bytes, case.shape.schedule.stages)
 end
 
 -- The most even cut by the time of layers alone, and whether no stage differs in more than its
@@ -239,7 +165,8 @@ fit.short = short_of
 --- How far the nearest cut of a case is from fitting.
 ---@return gpipe.PlanFault? nil where the conditions allow no cut
 function fit.fault(problem, case)
-  local balance = by_memory(problem, case)
+  local balance = fit.is_large(problem, case) and by_bytes(problem, case)
+    or by_memory(problem, case)
   if not balance then return nil end
   local taken, worst, at = fit.devices(problem, case, balance), -1, nil
   for d, one in ipairs(taken) do
@@ -260,7 +187,7 @@ end
 -- Whether even the least that stages can take is too much: each takes as many layers as its room
 -- allows, from the last stage on, without edges and workspace.
 local function is_hopeless(problem, case, loose)
-  local rooms, at = rooms_of(problem, case, loose), problem.figures.count
+  local rooms, at = tasks.rooms(problem, case, loose), problem.figures.count
   for stage = #case.on, 1, -1 do
     local d, room = case.on[stage][1], rooms[stage][1]
     local first = at + 1
@@ -273,12 +200,20 @@ local function is_hopeless(problem, case, loose)
   return at > 0
 end
 
+-- For thousands of layers on hundreds of stages the programme would take minutes: there the cut
+-- that is even in bytes stands for all that are not even in time.
+local function cut_large(problem, case)
+  local balance = by_bytes(problem, case)
+  local taken = fit.devices(problem, case, balance)
+  if not short_of(problem, taken) then return balance, taken end
+end
+
 -- The fastest balance whose stages keep within their rooms.
 local function within_rooms(problem, case, guess)
   for _, loose in ipairs(looseness(case)) do
     if is_hopeless(problem, case, loose) then return nil end
-    local task = time_task(problem, case, loose)
-    task.upper = guess and cost_of(task, guess)
+    local task = tasks.by_time(problem, case, loose)
+    task.upper = guess and tasks.cost(task, guess)
     local balance = partition.solve(task)
     local taken = balance and fit.devices(problem, case, balance)
     if taken and not short_of(problem, taken) then return balance, taken end
@@ -298,6 +233,7 @@ function fit.cut(problem, case)
   local taken = guess and fit.devices(problem, case, guess)
   if taken and best and not short_of(problem, taken) then return guess, taken end
   local balance
+  if fit.is_large(problem, case) then return cut_large(problem, case) end
   balance, taken = within_rooms(problem, case, guess)
   if balance then return balance, taken end
   if #case.shape.holders[1] == 1 or is_hopeless(problem, case, #case.shape.holders[1]) then

@@ -52,21 +52,27 @@ local function ends_of(task, firsts)
   return ends
 end
 
+-- Fill in the best of one stage for every end that it may have. `reach` says between which ends of
+-- the stage before this one there are cuts: layers too far behind them cost more than the limit.
+local function fill(task, window, stage, earlier, reach, limit)
+  local now, firsts, lowest, highest = {}, {}, nil, nil
+  for j = math.max(window.first[stage], reach.lowest + 1), window.last[stage] do
+    if j > reach.highest and task.least(reach.highest + 1, j, stage) > limit then break end
+    if not window.uncut[j] then
+      now[j], firsts[j] = best_stage(task, stage, j, earlier, reach.lowest + 1, limit)
+      if now[j] then lowest, highest = lowest or j, j end
+    end
+  end
+  reach.lowest, reach.highest = lowest, highest
+  return now, firsts
+end
+
 -- The programme for cuts that cost `limit` at most: the ends of the stages and the cost, or nil.
 local function within(task, window, limit)
-  local earlier, firsts = { [0] = 0 }, {}
+  local earlier, firsts, reach = { [0] = 0 }, {}, { lowest = 0, highest = 0 }
   for stage = 1, task.stages do
-    local now, any = {}, false
-    firsts[stage] = {}
-    local lowest = stage > 1 and window.first[stage - 1] + 1 or 1
-    for j = window.first[stage], window.last[stage] do
-      if not window.uncut[j] then
-        now[j], firsts[stage][j] = best_stage(task, stage, j, earlier, lowest, limit)
-        any = any or now[j]
-      end
-    end
-    if not any then return nil end
-    earlier = now
+    earlier, firsts[stage] = fill(task, window, stage, earlier, reach, limit)
+    if not reach.lowest then return nil end
   end
   if not earlier[task.layers] then return nil end
   return ends_of(task, firsts), earlier[task.layers]

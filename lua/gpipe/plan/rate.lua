@@ -10,6 +10,7 @@ local devices = require "gpipe.plan.devices"
 local fit = require "gpipe.plan.fit"
 local stage_cost = require "gpipe.plan.stage_cost"
 local sums = require "gpipe.plan.sums"
+local tasks = require "gpipe.plan.tasks"
 
 local rate = {}
 
@@ -28,7 +29,7 @@ local function costs_of(problem, case, balance)
     costs.I[stage], costs.W[stage] = sums.range(s.input, i, j), sums.range(s.weight, i, j)
     costs.R[stage] = share > 0 and policy.cost(s, i, j, m.at) / share or 0
     if stage > 1 then
-      local hop = fit.hop(problem, case, i, stage)
+      local hop = tasks.hop(problem, case, i, stage)
       costs.comm.F[stage - 1], costs.comm.B[stage - 1] = hop, hop
     end
   end

@@ -183,7 +183,8 @@ function reasons.nothing(problem, faults)
       .. "one that fits the devices")
   end
   local would = {}
-  for _, find in ipairs { other_policy, more_chunks, more_devices } do
+  local finders = { other_policy, more_chunks, more_devices }
+  for _, find in ipairs(fit.is_large(problem, near) and {} or finders) do
     would[#would + 1] = find(problem, near)
   end
   would[#would + 1] = more_memory(near)

@@ -110,7 +110,8 @@ local function figures_of(model, sample, o)
       errors.raise("%s: the profile has %d layers, the model %d: expected the model's own", WHO,
         #given.layers, #model)
     end
-    return figures.of_profile(given), given
+    local both = given ~= model and sample ~= nil and figures.of(WHO, model, sample, o)
+    return figures.of_profile(given, both and both.sample or nil), given
   end
   local list = is_tensor(sample) and { sample } or sample
   if type(list) == "table" and o.loss and list[2] == nil then
@@ -175,7 +176,7 @@ function request.read(model, sample, opts)
     link = o.link and options.check(WHO .. ": link", o.link, devices.link_spec),
     schedules = schedules_of(o.schedules), policies = policies_of(o.checkpoint, profile),
     together = o.together, pinned = o.pinned, replicas = o.replicas, sums = {},
-    counts = candidates.devices(#list), verify = o.verify and profile == nil,
+    counts = candidates.devices(#list), verify = o.verify and made.sample ~= nil,
     cores = core.machine().cores,
   }
   if not profile then bound_rows(problem) end
