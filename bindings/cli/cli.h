@@ -40,7 +40,7 @@ gp_switch gp_switch_next(char **argv, int *at, const char **value);
 typedef struct gp_options {
   int script;    /* position in argv; the end of argv if there is none */
   gp_switch run; /* what to do instead of running a script: VERSION, LIST_DEVICES, HELP; else END */
-  bool interactive, banner, execute, no_environment, has_seed, log_ranks;
+  bool interactive, banner, execute, no_environment, has_seed, log_ranks, dry_run;
   int ranks; /* processes to start; 0: this one runs the script itself */
   lua_Integer seed;
   const char *devices; /* borrowed from argv; NULL if not given */

@@ -52,6 +52,7 @@ static const char usage[] =
     "  --ranks N       run the script in N processes, which share its pipelines\n"
     "  --log-ranks     with --ranks: show what all of them print, not only rank 0\n"
     "  --seed N        seed of everything random: gp.seed(N) and math.randomseed(N) at the start\n"
+    "  --dry-run       plan the pipelines that the script builds, and stop before the first step\n"
     "  --version       version, Lua, libraries and what the build may use\n"
     "  --list-devices  devices that are there, and why others are not\n"
     "  --help          this text\n";
@@ -186,11 +187,7 @@ static bool apply(gp_options *o, gp_switch kind, const char *value) {
   case GP_SWITCH_VERSION:
   case GP_SWITCH_LIST_DEVICES:
   case GP_SWITCH_HELP: o->run = kind; return true;
-  case GP_SWITCH_DRY_RUN:
-    fputs(GP_PROGRAM ": --dry-run is an option of scripts that use gp.run, expected it behind the "
-                     "script: " GP_PROGRAM " train.lua --dry-run\n",
-          stderr);
-    return false;
+  case GP_SWITCH_DRY_RUN: o->dry_run = true; return true;
   default: return kind != GP_SWITCH_BAD; /* run.c handles -l and -W later, in order */
   }
 }
@@ -208,7 +205,11 @@ int gp_options_parse(char **argv, gp_options *options) {
           stderr);
     return GP_EXIT_USAGE;
   }
-  return GP_EXIT_OK;
+  if (!options->dry_run || argv[at]) return GP_EXIT_OK;
+  fputs(GP_PROGRAM ": --dry-run plans the pipelines of a script, expected one: " GP_PROGRAM
+                   " --dry-run train.lua\n",
+        stderr);
+  return GP_EXIT_USAGE;
 }
 
 void gp_options_print_help(void) { fputs(usage, stdout); }

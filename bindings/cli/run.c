@@ -140,6 +140,8 @@ static int apply_defaults(lua_State *L) {
     push_devices(L, o->devices);
     lua_setfield(L, -2, "devices");
   }
+  lua_pushboolean(L, o->dry_run);
+  lua_setfield(L, -2, "dry_run");
   if (!o->has_seed) return 0;
   lua_pushinteger(L, o->seed);
   lua_setfield(L, -2, "seed");
@@ -154,7 +156,8 @@ static int apply_defaults(lua_State *L) {
 
 /* This runs protected like a script, so that a wrong device name is reported. */
 static int run_defaults(lua_State *L, const gp_options *options) {
-  if (!options->devices && !options->has_seed) return GP_EXIT_OK; /* no need to load gpipe */
+  bool any = options->devices || options->has_seed || options->dry_run;
+  if (!any) return GP_EXIT_OK; /* no need to load gpipe */
   lua_pushcfunction(L, apply_defaults);
   lua_pushlightuserdata(L, (void *)options);
   return gp_run_report(L, gp_run_call(L, 1, 0));
@@ -274,6 +277,19 @@ static void seed_ranks(lua_State *L) {
   seed_lua(L, (lua_Integer)strtoll(beginning, NULL, 16));
 }
 
+/* Print the plans of a script under --dry-run that ran to its end, without a pass. */
+static int finish_dry(lua_State *L) {
+  lua_getglobal(L, "require");
+  lua_pushliteral(L, "gpipe.plan.script");
+  int status = gp_run_call(L, 1, 1);
+  if (status == LUA_OK) {
+    lua_getfield(L, -1, "finish");
+    lua_remove(L, -2);
+    status = gp_run_call(L, 0, 0);
+  }
+  return gp_run_report(L, status);
+}
+
 int gp_run_options(lua_State *L, char **argv, const gp_options *options) {
   if (options->run == GP_SWITCH_LIST_DEVICES) return gp_devices_print(L);
   if (options->banner && !options->interactive) gp_banner_print();
@@ -286,6 +302,7 @@ int gp_run_options(lua_State *L, char **argv, const gp_options *options) {
   bool script = argv[options->script] != NULL;
   if (script && is_command(argv, options->script)) return run_command(L, argv, options->script);
   if (script) code = run_script(L, argv, options->script);
+  if (script && code == GP_EXIT_OK && options->dry_run) return finish_dry(L);
   /* As in lua, -i goes on only after a script that ended well. */
   if (options->interactive) return code == GP_EXIT_OK ? run_interactive(L) : code;
   return script ? code : run_without_script(L, options);

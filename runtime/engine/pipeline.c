@@ -10,9 +10,9 @@
 #include "engine/bind/compare.h"
 #include "engine/memory/arena.h"
 #include "engine/memory/halves.h"
+#include "engine/memory/work.h"
 #include "engine/optimizer/optimizer.h"
 #include "engine/run/run.h"
-#include "engine/update/update.h"
 #include "engine/watch/fault.h"
 #include "engine/watch/watchdog.h"
 #include "engine/worker/worker.h"
@@ -33,6 +33,7 @@ static gp_plan_env env_of(gp_pipeline *p) {
                        .stage_count = p->stage_count,
                        .device_count = p->device_count,
                        .remat = p->remat,
+                       .layers = p->layers,
                        .update = p->optimizer ? p->use.update : GP_UPDATE_NONE,
                        .norm = p->check != GP_FINITE_IGNORE || p->use.clip_norm > 0,
                        .clip = p->use.clip_norm > 0,
@@ -99,6 +100,7 @@ static gp_status build_plan(gp_pipeline *p, const gp_plan_env *env, const gp_pla
   if (!status) status = gp_resize_array(n, n + 1, sizeof(gp_binding *), (void **)&p->bindings);
   if (!status) gp_layout_adopt(&p->layout, &made->layout);
   if (!status) status = gp_arenas_grow(p, &moved);
+  if (!status) status = gp_work_grow(p, made, &moved);
   for (int32_t i = 0; moved && i < p->binding_count; i++) gp_binding_move(p->bindings[i]);
   if (!status) status = gp_bind(p, made, &p->bindings[n]);
   if (status) return gp_plan_free(made), status;
@@ -130,13 +132,17 @@ gp_status gp_plan_build(gp_pipeline *p, const gp_plan_spec *spec, gp_plan **plan
   return p->spread ? build_spread(p, &env, spec, plan) : build_plan(p, &env, spec, plan);
 }
 
-gp_status gp_plan_measure(gp_pipeline *p, const gp_plan_spec *spec, gp_remat remat, size_t *bytes) {
+gp_status gp_plan_measure(gp_pipeline *p, const gp_plan_spec *spec, gp_remat remat,
+                          gp_plan_need *needs) {
   gp_plan_env env = env_of(p);
   gp_plan *made;
   env.remat = remat;
   GP_TRY(plan_with_devices(p, &env, spec, &made));
   for (int32_t d = 0; d < p->device_count; d++)
-    bytes[d] = d < made->device_count ? made->devices[d].bytes : 0;
+    needs[d] = d < made->device_count ? (gp_plan_need){.bytes = gp_plan_total(made, d),
+                                                       .work = made->devices[d].work.bytes,
+                                                       .grown = gp_arenas_growth(p, made, d)}
+                                      : (gp_plan_need){0};
   gp_plan_free(made);
   return GP_OK;
 }
@@ -154,6 +160,7 @@ void gp_plan_drop(gp_pipeline *p, gp_plan *plan) {
     p->bindings[i] = p->bindings[--p->binding_count];
     if (p->last_plan == plan) p->last_plan = NULL; /* the last run's events name its tasks */
     gp_unbind(binding);
+    gp_work_shrink(p);
     return;
   }
 }
@@ -255,6 +262,7 @@ static gp_status build(const gp_pipeline_spec *spec, gp_pipeline *p) {
   GP_TRY(gp_faults_parse(getenv("GPIPE_FAULT"), &p->faults));
   GP_TRY(gp_watch_new(p, spec->watchdog));
   GP_TRY(copy_ints(spec->stage_of, spec->layer_count + 1, &p->stage_of));
+  GP_TRY(gp_layer_remats_copy(spec, &p->layers));
   GP_TRY(place_stages(p, spec));
   GP_TRY(own_params(p, spec));
   GP_TRY(lay_out(p));
@@ -263,6 +271,7 @@ static gp_status build(const gp_pipeline_spec *spec, gp_pipeline *p) {
   GP_TRY(gp_workers_new(p, spec->devices));
   set_up_lanes(p, spec->tf32);
   GP_TRY(describe_devices(p));
+  GP_TRY(gp_alloc_array((size_t)p->device_count, sizeof *p->work, (void **)&p->work));
   GP_TRY(gp_alloc_array((size_t)p->stage_count, sizeof(gp_stage_run), (void **)&p->run.stages));
   GP_TRY(gp_arenas_new(p));
   return gp_workers_start(p);
@@ -328,6 +337,7 @@ static void close_pipeline(gp_pipeline *p) {
   gp_optimizer_free(p->optimizer);
   p->optimizer = NULL;
   release_params(p);
+  gp_work_free(p);
   gp_arenas_free(p);
   gp_pipeline_profile_drop(p);
   gp_workers_free(p);
@@ -342,6 +352,7 @@ void gp_pipeline_free(gp_pipeline *p) {
   gp_watch_free(p);
   pthread_mutex_destroy(&p->run.failure_lock);
   gp_free(p->stage_of);
+  gp_free(p->layers);
   gp_free(p->placement);
   gp_free(p->params);
   gp_free(p->param_stage);
@@ -357,31 +368,11 @@ void gp_pipeline_free(gp_pipeline *p) {
   gp_free(p->bindings);
   gp_free(p->run.stages);
   gp_free(p->device_specs);
+  gp_free(p->work);
   gp_free(p);
 }
 
-/* ---- steps and gradients ------------------------------------------------------------------- */
-
-/* Zero gradients in host memory. After Ctrl-C this must not take as long as writing all of them:
- * gp_memory_clear gives pages back instead. */
-static void clear_host(const gp_arena *a, int32_t copy) {
-  if (a->grads[copy]) gp_memory_clear(a->grads[copy], a->grad_bytes);
-  if (a->extra_bytes) gp_memory_clear(a->extras[copy], a->extra_bytes);
-}
-
-/* Runs on the script's thread, while the workers rest. In a step, each worker zeroes the gradients
- * of its own stages. */
-void gp_pipeline_zero_grad(gp_pipeline *p) {
-  bool mine = !p->closed && !p->watch.lost;
-  p->overflow = false;
-  for (int32_t s = 0; mine && s < p->stage_count; s++)
-    for (int32_t copy = 0; copy < p->copy_count; copy++) {
-      const gp_lane *lane = gp_stage_lane(p, s, copy);
-      if (!lane->space) clear_host(&p->arenas[s], copy);
-      if (lane->space) gp_update_zero(p, s, copy);
-      gp_lane_sync(lane);
-    }
-}
+/* ---- counters -------------------------------------------------------------------------------- */
 
 uint32_t gp_pipeline_step_count(const gp_pipeline *p) { return p->step; }
 gp_status gp_pipeline_check_faults(const gp_pipeline *p) {

@@ -71,6 +71,11 @@ end
 
 local optimizer = {}
 
+local newest = setmetatable({}, { __mode = "v" }) -- {the optimizer that was made last}
+
+--- The optimizer that was made last, if it is still in use: what a dry run takes for a pipeline's.
+function optimizer.newest() return newest[1] end
+
 --- Say that an update was skipped; the caller sees to it that this is said once.
 function optimizer.say_skipped()
   io.stderr:write("gpipe: the gradients of this step are not finite, so nothing was updated "
@@ -221,6 +226,17 @@ function optimizer.open(opt)
   return f.handle, function() return hypers_of(f) end
 end
 
+--- Return how many moments an optimizer keeps for each element, the most of any group.
+---@param opt any
+---@return integer? count nil if opt is not an optimizer
+function optimizer.moments(opt)
+  local f = getmetatable(opt) == Optimizer and fields[opt]
+  if not f then return nil end
+  local most = 0
+  for _, group in ipairs(f.groups) do most = math.max(most, f.moments(group)) end
+  return most
+end
+
 --- The moments of an optimizer as entries {name, param, value}, after running updates have
 --- finished. value shares its memory with the moment; param is the parameter's name.
 ---@return table[]
@@ -286,6 +302,7 @@ function optimizer.new(kind, given, opts)
     if kind.check then kind.check(who, group) end
   end
   local opt = {}
+  newest[1] = opt
   fields[opt] = {
     who = who, spec = spec, defaults = defaults, groups = groups, moments = kind.moments,
     handle = make_handle(kind, groups), kind = kind,

@@ -10,23 +10,28 @@ local batch = {}
 ---@param t gpipe.Tensor
 function batch.dense(t) return t:to("cpu"):contiguous() end
 
---- One tensor, or a list of them, as a list of contiguous ones.
-function batch.tensors(who, what, value)
+--- One tensor, or a list of them, as a list; plans need only the shapes.
+function batch.list(who, what, value)
   local list = is_tensor(value) and { value } or value
   if type(list) ~= "table" or #list == 0 then
     errors.raise("%s: the %s is %s, expected a tensor (or a list of tensors)", who, what,
       errors.show(value))
   end
-  local dense = {}
-  for i, t in ipairs(list) do
+  for _, t in ipairs(list) do
     if not is_tensor(t) then
       errors.raise("%s: the %s is %s, expected a tensor", who, what, errors.show(t))
     end
     if #t.shape == 0 then
       errors.raise("%s: the %s is a scalar, expected rows in the first dimension", who, what)
     end
-    dense[i] = batch.dense(t)
   end
+  return list
+end
+
+--- The same as a list of contiguous ones.
+function batch.tensors(who, what, value)
+  local dense = {}
+  for i, t in ipairs(batch.list(who, what, value)) do dense[i] = batch.dense(t) end
   return dense
 end
 

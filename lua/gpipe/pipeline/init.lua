@@ -7,6 +7,7 @@ local advice = require "gpipe.pipeline.advice"
 local attributes = require "gpipe.nn.attributes"
 local core = require "gpipe.core"
 local cut = require "gpipe.pipeline.plan.cut"
+local dry_mode = require "gpipe.dry_mode"
 local far = require "gpipe.ranks.pipeline"
 local fields = require "gpipe.pipeline.plan.fields"
 local parameters = require "gpipe.pipeline.plan.parameters"
@@ -42,6 +43,13 @@ local function fuses(option)
   return os.getenv "GPIPE_FUSE" ~= "0"
 end
 
+-- The options that a plan stands for; plans are loaded where they are asked for.
+local function planned(model, opts)
+  local plain = opts == nil or type(opts) == "table" and getmetatable(opts) == nil
+    and opts.plan == nil
+  return plain and opts or require("gpipe.plan.apply").options(model, opts)
+end
+
 -- ---- making one ------------------------------------------------------------------------------
 
 -- If a requested fault can never occur, say so for the first pipeline of a process; later ones may
@@ -73,11 +81,16 @@ end
 --- })
 --- local loss = pipe:step(gp.randn {6, 4}, gp.zeros({6}, {dtype = "i64"}))
 --- ```
+--- In place of the options: a plan of gp.plan, or "auto", which plans first; {plan = "auto", sample
+--- = {x, y}, ...} does so with the options of gp.plan.
 ---@param model nn.Sequential
----@param opts? table see docs/pipeline.md
+---@param opts? table|gpipe.Plan|"auto" see docs/pipeline.md
 ---@return gpipe.Pipeline
 local function pipeline(model, opts)
-  opts = fields.check(WHO, model, opts, RULES)
+  if dry_mode.is_on() then
+    return require("gpipe.plan.script").pipeline(model, opts, RULES)
+  end
+  opts = fields.check(WHO, model, planned(model, opts), RULES)
   local list, chosen, made = cut.resolve(model, opts)
   local computes = precision.resolve(WHO, opts, made.batch > 0)
   parameters.check_names(model)

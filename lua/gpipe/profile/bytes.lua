@@ -47,8 +47,8 @@ end
 
 -- ---- figures of a stage for each layer ----------------------------------------------------------
 
--- The bytes that cross a cut after each layer: its output, and skips that pass by.
-local function crossing(edges, layers)
+--- The bytes that cross a cut after each layer: its output, and skips that pass by.
+function bytes.crossing(edges, layers)
   local sums = {}
   for i = 1, layers do sums[i] = 0 end
   for _, edge in ipairs(edges) do
@@ -61,18 +61,24 @@ local function crossing(edges, layers)
   return sums
 end
 
--- The bytes of the slots of edges on each stage's device.
-local function slots_of(edges, layers)
+--- The bytes of the slots of edges on each stage's device: of those that it makes and, on devices
+--- with their own memory, also of those that it reads.
+function bytes.slots(edges, layers, own)
   local sums = {}
   for i = 1, layers do sums[i] = 0 end
-  for _, edge in ipairs(edges) do
-    local layer = edge.from + 1
+  local function add(stage, edge)
+    local layer = stage + 1
     if sums[layer] then sums[layer] = sums[layer] + padded(edge.slots * edge.bytes) end
+  end
+  for _, edge in ipairs(edges) do
+    add(edge.from, edge)
+    for _, to in ipairs(own and edge.to or {}) do add(to, edge) end
   end
   return sums
 end
 
-local function parameter_bytes(model, i, seen)
+--- The bytes of a layer's parameters; those that an earlier layer has count there.
+function bytes.parameters(model, i, seen)
   local sum = 0
   for _, entry in ipairs(model[i]:parameters()) do
     local param = entry.param
@@ -95,11 +101,11 @@ function bytes.plan(wanted, own, rows)
   local infos, dry = infos_of(wanted, own), plan(wanted, true, false)
   local edges, whole = dry:edges(), dry:bytes()
   local out = wanted.loss and plan(wanted, true, false, true):edges() or edges
-  local crosses, slots = crossing(out, n), slots_of(edges, n)
+  local crosses, slots = bytes.crossing(out, n), bytes.slots(edges, n)
   for i, row in ipairs(rows) do
     local kept = dry.core:stage(dry.core, i - 1, 0).kept_bytes
     row.output_bytes, row.saved_bytes = crosses[i], infos[i].kept_bytes
-    row.parameter_bytes = parameter_bytes(wanted.model, i, seen)
+    row.parameter_bytes = bytes.parameters(wanted.model, i, seen)
     row.workspace_bytes = math.max(0, whole[i] - slots[i] - padded(kept))
     row.flop, row.reads_input = infos[i].flop, infos[i].reads_input
   end
@@ -113,7 +119,7 @@ function bytes.sizes(wanted, own, rows)
   local seen = {}
   for i, info in ipairs(infos_of(wanted, own)) do
     rows[i].saved_bytes = info.kept_bytes
-    rows[i].parameter_bytes = parameter_bytes(wanted.model, i, seen)
+    rows[i].parameter_bytes = bytes.parameters(wanted.model, i, seen)
   end
 end
 

@@ -56,12 +56,27 @@ local function input_bytes_of(wanted)
   return sum
 end
 
+--- Whether a device is described instead of being there.
+function profile.is_modelled(device)
+  return tostring(device_name(device)):find "^sim:" ~= nil
+end
+
+-- The figures of a device that is not there, from the cost model: nothing runs.
+local function modelled(wanted, device)
+  local one = require("gpipe.plan.devices").read(wanted.who, { device })[1]
+  return object.new(wanted.who, {
+    layers = require("gpipe.plan.figures").modelled(wanted, one), rows = wanted.rows,
+    input_bytes = input_bytes_of(wanted), device = one.name,
+  })
+end
+
 --- Plan and measure the layers of a model.
 ---@param wanted gpipe.ProfileRequest
 ---@param o {device: string|table, repeats: integer, timeout: number?}
 ---@return gpipe.ModelProfile
 function profile.take(wanted, o)
   return without_drawing(function()
+    if profile.is_modelled(o.device) then return modelled(wanted, o.device) end
     local rows = rows_of(wanted.model)
     bytes.plan(wanted, profile.has_memory(o.device), rows)
     local steps, device = times.measure(wanted, o, rows)
@@ -91,8 +106,9 @@ profile.device_rule = {
   type = { "string", "table" },
   check = function(v)
     local name = device_name(v)
-    if type(name) == "string" and (name:find "^cpu:%d+$" or name:find "^cuda:%d+") then return end
-    return 'a device such as "cpu:0", "cuda:0" or {"cpu:0", threads = 2}'
+    if type(name) == "string"
+      and (name:find "^cpu:%d+$" or name:find "^cuda:%d+" or name:find "^sim:") then return end
+    return 'a device such as "cpu:0", "cuda:0", {"cpu:0", threads = 2} or {"sim:0", memory = "8GiB"}'
   end,
 }
 
@@ -124,7 +140,8 @@ end
 --- the script's own stay as they are, and the model may belong to a pipeline.
 ---
 --- device: what to measure on, {"cpu:0", threads = 1} for one thread; the first GPU, else cpu:0
---- with all cores. chunks: measure one of so many micro-batches of the sample. repeats: steps that
+--- with all cores. For a device that is not there, {"sim:0", memory = "8GiB", flops = 1e13,
+--- bandwidth = 1e12}, the cost model says the times, and nothing runs. chunks: measure one of so many micro-batches of the sample. repeats: steps that
 --- count. loss and precision: as in gp.pipeline. The time of the loss belongs to the last layer; y
 --- is needed only for it.
 ---

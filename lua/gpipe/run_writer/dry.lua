@@ -5,6 +5,7 @@
 -- first batch of the run's `data` is taken. Without `data` the run ends with an error before
 -- anything is trained or written.
 
+local dry_mode = require "gpipe.dry_mode"
 local errors = require "gpipe.errors"
 local memory = require "gpipe.run_writer.memory"
 
@@ -15,6 +16,7 @@ local dry = {}
 ---@param x any
 ---@param y any
 function dry.leave(run, x, y)
+  if dry_mode.is_on() and run.parts.pipe then run.parts.pipe:step(x, y) end -- prints, and ends
   print(memory.plan(run.parts.pipe, run.parts.opt, x, y))
   os.exit(0, true)
 end

@@ -2,6 +2,7 @@
 -- line.
 
 local errors = require "gpipe.errors"
+local dry_mode = require "gpipe.dry_mode"
 local options = require "gpipe.options"
 local parts = require "gpipe.checkpoint.parts"
 
@@ -42,7 +43,7 @@ local function with_flags(opts)
   opts.minutes = opts.minutes or flags.minutes
   if opts.resume == nil then opts.resume = flags.resume end
   if opts.quiet == nil then opts.quiet = flags.quiet end
-  opts.path, opts.dry = flags["run-dir"], flags["dry-run"]
+  opts.path, opts.dry = flags["run-dir"], flags["dry-run"] or dry_mode.is_on()
   opts.nowhere = not opts.path and not opts.dir or opts.dry
   return opts
 end

@@ -84,6 +84,27 @@ gp_status gp_update_zero(gp_pipeline *p, int32_t stage, int32_t copy) {
   return a->extra_bytes ? gp_lane_fill(lane, a->extras[copy], 0, a->extra_bytes) : GP_OK;
 }
 
+/* Zero gradients in host memory. After Ctrl-C this must not take as long as writing all of them:
+ * gp_memory_clear gives pages back instead. */
+static void clear_host(const gp_arena *a, int32_t copy) {
+  if (a->grads[copy]) gp_memory_clear(a->grads[copy], a->grad_bytes);
+  if (a->extra_bytes) gp_memory_clear(a->extras[copy], a->extra_bytes);
+}
+
+/* Runs on the script's thread, while the workers rest. In a step, each worker zeroes the gradients
+ * of its own stages. */
+void gp_pipeline_zero_grad(gp_pipeline *p) {
+  bool mine = !p->closed && !p->watch.lost;
+  p->overflow = false;
+  for (int32_t s = 0; mine && s < p->stage_count; s++)
+    for (int32_t copy = 0; copy < p->copy_count; copy++) {
+      const gp_lane *lane = gp_stage_lane(p, s, copy);
+      if (!lane->space) clear_host(&p->arenas[s], copy);
+      if (lane->space) gp_update_zero(p, s, copy);
+      gp_lane_sync(lane);
+    }
+}
+
 /* Zero bytes from .. to - 1 of an area; do nothing if the area is absent. */
 static gp_status clear(const gp_lane *lane, char *area, size_t from, size_t to) {
   return area && to > from ? gp_lane_fill(lane, area + from, 0, to - from) : GP_OK;

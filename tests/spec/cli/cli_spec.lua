@@ -152,7 +152,7 @@ describe("a wrong command line", function()
     { "--devices without a list", { "--devices" }, "'%-%-devices' needs an argument" },
     { "--seed that is not an integer", { "--seed=x" }, "'x' is not an integer" },
     { "--help with an argument", { "--help=1" }, "takes no argument" },
-    { "--dry-run, which belongs to a script,", { "--dry-run" }, "expected it behind the script" },
+    { "--dry-run without a script", { "--dry-run" }, "plans the pipelines of a script" },
   }
   for _, case in ipairs(cases) do
     it(case[1] .. " exits with 2 and runs nothing", function()

@@ -154,8 +154,8 @@ local function dry_run(model, opts)
   given.devices, given.placement, given.copies = names, made.device_list, made.copies
   given.checkpoint, given.finite, given.unfused = opts.checkpoint, "skip", not opts.fuse
   given.loss_scale = computes.scale
-  local inputs = batch.tensors(WHO, "sample's input", opts.sample[1])
-  local targets = batch.tensors(WHO, "sample's target", opts.sample[2])
+  local inputs = batch.list(WHO, "sample's input", opts.sample[1])
+  local targets = batch.list(WHO, "sample's target", opts.sample[2])
   batch.check_rows(WHO, inputs, targets)
   local spec = plans.specify(dry, "step", inputs, targets, opts.chunks)
   dry.core = core.plan_new(given, spec, described, opts.device or -1)

@@ -1,0 +1,176 @@
+-- lua/gpipe/plan/candidates.lua - which schedules, numbers of devices and of micro-batches a plan
+-- tries, and how micro-batches live in each: counted from the verified schedule, not by formula.
+
+local columns = require "gpipe.draw.columns"
+local schedule = require "gpipe.schedule"
+local stage_cost = require "gpipe.plan.stage_cost"
+
+local candidates = {}
+
+-- Schedules that train as one device does, tried unless the option says which. Those found by a
+-- search of their own take seconds for hundreds of devices, so they are left out there.
+local DEFAULT = {
+  "1f1b", "gpipe", { "interleaved_1f1b", stages_per_device = 2 },
+  { "interleaved_1f1b", stages_per_device = 4 }, "looped_bfs", "zb_h1", "zb_h2", "zbv",
+  "interleaved_zero_bubble", "v_half", "v_min",
+}
+local SEARCHED = { v_half = true, v_min = true }
+local MOST_CELLS = 1024 -- devices x micro-batches for those
+
+---@class gpipe.PlanShape a schedule for a number of devices and micro-batches
+---@field label string
+---@field wanted string|table what option `schedule` of gp.pipeline takes
+---@field schedule gpipe.Schedule
+---@field devices integer
+---@field chunks integer
+---@field live table<integer, integer> stage (from 0) -> micro-batches between F and B at once
+---@field holders integer[][] element d + 1: the stages (from 0) that device d holds, once per copy
+
+-- ---- numbers ------------------------------------------------------------------------------------
+
+local function add(set, list, n, most)
+  if n >= 1 and n <= most and not set[n] then
+    set[n] = true
+    list[#list + 1] = n
+  end
+end
+
+--- The numbers of micro-batches to try: powers of two around the number of devices, and what the
+--- option says.
+---@param given? integer|integer[]
+---@param devices integer
+---@param batch integer rows
+---@return integer[]
+function candidates.chunks(given, devices, batch)
+  if type(given) == "table" then return given end
+  if given then return { given } end
+  local list, set = {}, {}
+  add(set, list, devices == 1 and 1 or math.max(1, devices // 2), batch)
+  for _, times in ipairs { 1, 2, 4, 8 } do add(set, list, times * devices, batch) end
+  add(set, list, batch, math.max(batch <= 16 * devices and batch or 1, 1))
+  if #list == 0 then add(set, list, batch, batch) end
+  table.sort(list)
+  return list
+end
+
+--- The numbers of devices to try: all, and fewer where the work may be too small for all.
+---@param most integer
+---@return integer[]
+function candidates.devices(most)
+  local list, p = {}, most
+  while p >= 1 and #list < (most > 16 and 2 or 4) do
+    list[#list + 1] = p
+    p = p // 2
+  end
+  return list
+end
+
+-- ---- schedules ----------------------------------------------------------------------------------
+
+--- "interleaved_1f1b stages_per_device=2"
+---@param wanted string|table
+function candidates.label(wanted)
+  if schedule.is(wanted) then return wanted.name end
+  if type(wanted) == "string" then return wanted end
+  local words = {}
+  for key, value in pairs(wanted) do
+    if key ~= 1 then words[#words + 1] = ("%s=%s"):format(key, value) end
+  end
+  table.sort(words)
+  table.insert(words, 1, wanted[1])
+  return table.concat(words, " ")
+end
+
+--- The schedules to try for a number of devices.
+---@param given? table
+---@param devices integer
+---@return (string|table)[]
+function candidates.schedules(given, devices)
+  if given then return given end
+  return devices == 1 and { "1f1b", "gpipe" } or DEFAULT
+end
+
+-- The stages of each device, and once more for each copy.
+local function holders_of(made)
+  local holders = {}
+  for d = 1, made.devices do holders[d] = {} end
+  for stage = 0, made.stages - 1 do
+    for copy = 1, made.copies do
+      local list = holders[made.device_list[stage * made.copies + copy] + 1]
+      list[#list + 1] = stage
+    end
+  end
+  return holders
+end
+
+local function reason_of(message)
+  if type(message) ~= "string" then error(message, 0) end -- an interrupt
+  return (message:gsub("\n.*", ""):gsub("^[^%s:]+:%d+: ", ""):gsub("^gp%.schedule%.build: ", ""))
+end
+
+--- Build a schedule; nil and the reason where these numbers do not allow it.
+---@param wanted string|table
+---@param devices integer
+---@param chunks integer
+---@param given boolean the script named it
+---@return gpipe.PlanShape?
+---@return string? why
+function candidates.shape(wanted, devices, chunks, given)
+  if not given and SEARCHED[wanted] and devices * chunks > MOST_CELLS then return nil end
+  local good, made = pcall(function()
+    local built = schedule.resolve(wanted, devices, chunks)
+    local verified, report = built:verify()
+    if not verified then error(tostring(report), 0) end
+    return built
+  end)
+  if not good then return nil, reason_of(made) end
+  if made.devices ~= devices then
+    return nil, ("it has %d devices, not %d"):format(made.devices, devices)
+  end
+  return {
+    label = candidates.label(wanted), wanted = wanted, schedule = made, devices = made.devices,
+    chunks = made.chunks, live = made:peak_live().stages, holders = holders_of(made),
+    versions = made:versions(),
+  }
+end
+
+-- ---- policies -----------------------------------------------------------------------------------
+
+-- The share of its micro-batches that each device makes again.
+local function shares_of(lowered, shape)
+  local ran = lowered:simulate { F = 0, I = 0, W = 0, R = 1 }
+  local shares = {}
+  for d, list in ipairs(shape.holders) do
+    shares[d] = ran.work[d] / (#list * shape.chunks / shape.schedule.copies)
+  end
+  return shares
+end
+
+---@class gpipe.Lowered
+---@field schedule gpipe.Schedule with R where it runs
+---@field held table<integer, integer> stage (from 0) -> saved micro-batches at once
+---@field share number[] element s + 1: of the micro-batches of stage s that run R
+
+--- The shape with recomputation: made once for each word of option `checkpoint`.
+---@param shape gpipe.PlanShape
+---@param policy string
+---@return gpipe.Lowered
+function candidates.lowered(shape, policy)
+  local word = stage_cost.policies[policy].lowered
+  shape.lowered = shape.lowered or {}
+  local made = shape.lowered[word]
+  if made then return made end
+  local lowered = shape.schedule:lower { checkpoint = word, comms = false, update = "none" }
+  made = { schedule = lowered, held = lowered:peak_live().stages, share = {} }
+  local shares = word ~= "never" and shares_of(lowered, shape)
+  for d, list in ipairs(shape.holders) do
+    for _, stage in ipairs(list) do made.share[stage + 1] = shares and shares[d] or 0 end
+  end
+  shape.lowered[word] = made
+  return made
+end
+
+--- The mean of the idle shares of a simulation's devices.
+function candidates.bubble(simulation) return columns.mean(simulation.bubble) end
+
+return candidates

@@ -1,0 +1,47 @@
+-- lua/gpipe/plan/exact.lua - asks the runtime for the bytes of a plan: the same passes that a
+-- pipeline's own plan comes from, on devices that need not be there.
+--
+-- The planner's own sums are quick and near; these are exact. What they lack goes back into the
+-- search as bytes that the device does not have.
+
+local create = require "gpipe.tensor.create"
+local dry_run = require "gpipe.pipeline.plan.dry_run"
+local figures = require "gpipe.plan.figures"
+local profile_request = require "gpipe.profile.request"
+
+local exact = {}
+
+-- The plan of a step; without a loss the mean of the outputs stands for one, in a layer of its own.
+local function plan(problem, row)
+  local sample = figures.sample(problem.figures.sample, problem.batch)
+  local wanted = {
+    who = problem.who, model = problem.model, loss = problem.loss, inputs = sample[1],
+    targets = problem.loss and sample[2] or { create.zeros { problem.batch } },
+  }
+  local model, loss = profile_request.shared(wanted)
+  local balance, described = table.move(row.balance, 1, #row.balance, 1, {}), {}
+  if #model > problem.figures.count then balance[#balance] = balance[#balance] + 1 end
+  for d = 1, row.devices do described[d] = { own = problem.devices[d].own } end
+  return dry_run(model, {
+    balance = balance, chunks = row.asked, schedule = row.schedule, checkpoint = row.checkpoint,
+    loss = loss, precision = problem.precision, devices = described,
+    sample = { wanted.inputs, wanted.targets },
+  })
+end
+
+--- The exact bytes on each device: parameters, gradients and moments as they were added up before,
+--- and what the runtime plans for a step.
+---@param problem gpipe.PlanProblem
+---@param row gpipe.PlanRow
+---@return integer[] bytes per device
+function exact.bytes(problem, row)
+  local step, list = plan(problem, row):bytes(), {}
+  for d, one in ipairs(row.taken) do
+    local parts = one.parts
+    local parameters = parts.gradients -- without halves, which are in the step's
+    list[d] = math.ceil(parameters + parts.gradients + parts.optimizer) + step[d]
+  end
+  return list
+end
+
+return exact

@@ -1,0 +1,231 @@
+-- lua/gpipe/plan/figures.lua - what the layers of a model take, for any number of rows in a
+-- micro-batch and any device of the plan.
+--
+-- A model is planned (devices with given rates) or measured (others) with the smallest and the
+-- largest micro-batch in question; between them every figure is taken to be a straight line, which
+-- bytes and FLOP are. A profile is for one number of rows, and its figures grow in proportion.
+
+local create = require "gpipe.tensor.create"
+local devices = require "gpipe.plan.devices"
+local is_tensor = require "gpipe.tensor.is"
+local modelled = require "gpipe.plan.modelled"
+local profile = require "gpipe.profile"
+local profile_request = require "gpipe.profile.request"
+local sizes = require "gpipe.sizes"
+
+local figures = {}
+
+---@class gpipe.PlanLayer seconds and bytes of one micro-batch
+---@field name string
+---@field forward number
+---@field input number
+---@field weight number
+---@field recompute number
+---@field output_bytes number
+---@field saved_bytes number
+---@field parameter_bytes number
+---@field workspace_bytes number
+---@field selective? {saved_bytes: number, recompute: number}
+
+local GROWING = { "forward", "input", "weight", "recompute", "output_bytes", "saved_bytes",
+  "workspace_bytes" }
+
+-- Measured figures are not measured with more rows than so many times the fewest.
+local MOST_TIMES = 8
+
+-- ---- samples ------------------------------------------------------------------------------------
+
+-- Tensors with another number of rows: for plans the first row seen again and again, which takes
+-- no memory; for runs the rows of the sample in turn.
+local function with_rows(tensors, rows, dense)
+  local list = {}
+  for i, t in ipairs(tensors) do
+    local shape = t.shape
+    local have = shape[1]
+    if rows <= have then
+      list[i] = t:narrow(1, 1, rows)
+    elseif dense then
+      local parts = {}
+      for first = 1, rows, have do
+        parts[#parts + 1] = t:narrow(1, 1, math.min(have, rows - first + 1))
+      end
+      list[i] = require("gpipe.core").concat(parts, 1)
+    else
+      shape[1] = rows
+      list[i] = t:narrow(1, 1, 1):expand(shape)
+    end
+  end
+  return list
+end
+
+--- The sample with so many rows, of which only the shapes may be read.
+---@param sample {[1]: gpipe.Tensor[], [2]: gpipe.Tensor[]}
+---@param rows integer
+function figures.sample(sample, rows)
+  return { with_rows(sample[1], rows), with_rows(sample[2], rows) }
+end
+
+-- ---- at one number of rows ----------------------------------------------------------------------
+
+-- Layers of the cost model, with the seconds of a device.
+local function on_device(counts, device)
+  local layers = {}
+  for i, count in ipairs(counts) do
+    local seconds = {}
+    for op, work in pairs(count.work) do seconds[op] = modelled.seconds(work, device) end
+    layers[i] = {
+      name = count.name, layer = count.layer, forward = seconds.F, input = seconds.I,
+      weight = seconds.W, recompute = seconds.F, output_bytes = count.output_bytes,
+      saved_bytes = count.saved_bytes, parameter_bytes = count.parameter_bytes,
+      workspace_bytes = count.workspace_bytes,
+    }
+  end
+  return layers
+end
+
+-- Bytes as whole numbers, which is what profiles have.
+local WHOLE = { "output_bytes", "saved_bytes", "parameter_bytes", "workspace_bytes" }
+
+--- The layers of a request on a device with rates, as a profile has them.
+---@param wanted gpipe.ProfileRequest
+---@param device gpipe.PlanDevice
+---@return table[]
+function figures.modelled(wanted, device)
+  local counts = modelled.layers(wanted, device.own)
+  local layers = on_device(counts, device)
+  for i, layer in ipairs(layers) do
+    for _, key in ipairs(WHOLE) do layer[key] = math.tointeger(layer[key] // 1) end
+    layer.flop = counts[i].work.F.flop
+  end
+  return layers
+end
+
+local function request_at(self, rows, dense)
+  local sample = self.sample
+  local inputs = with_rows(sample[1], rows, dense)
+  local targets = self.loss and with_rows(sample[2], rows, dense) or { create.zeros { rows } }
+  return {
+    who = self.who, model = self.model, layers = #self.model, loss = self.loss, rows = rows,
+    precision = self.precision, inputs = inputs, targets = targets,
+  }
+end
+
+-- Plan or measure; what does not depend on the rates of a device is planned once.
+local function taken_at(self, rows, device)
+  if device.flops then
+    local key = ("%d %s"):format(rows, device.own)
+    self.counts[key] = self.counts[key] or modelled.layers(request_at(self, rows), device.own)
+    return on_device(self.counts[key], device)
+  end
+  local on = device.kind == "cpu" and { device.name, threads = device.threads } or device.name
+  return profile.take(request_at(self, rows, true), { device = on, repeats = self.repeats }).layers
+end
+
+-- ---- between two numbers of rows ----------------------------------------------------------------
+
+local function between(a, b, share)
+  local layers = {}
+  for i, first in ipairs(a) do
+    local layer = {}
+    for key, value in pairs(first) do layer[key] = value end
+    for _, key in ipairs(GROWING) do
+      layer[key] = math.max(0, first[key] + (b[i][key] - first[key]) * share)
+    end
+    layers[i] = layer
+  end
+  return layers
+end
+
+local function of_model(self, rows, device)
+  local low, high = self.fewest, self.most
+  if not device.flops then high = math.min(high, MOST_TIMES * low) end
+  local class = devices.class(device)
+  local ends = self.ends[class]
+  if not ends then
+    local first = taken_at(self, low, device)
+    ends = { first, high > low and taken_at(self, high, device) or first }
+    self.ends[class] = ends
+  end
+  if rows == low or high == low then return ends[1] end
+  return between(ends[1], ends[2], (rows - low) / (high - low))
+end
+
+local function of_profile(self, rows)
+  local share, layers = rows / self.profile.rows, {}
+  for i, given in ipairs(self.profile.layers) do
+    local layer = {}
+    for key, value in pairs(given) do layer[key] = value end
+    for _, key in ipairs(GROWING) do layer[key] = given[key] * share end
+    layer.selective = given.selective and {
+      saved_bytes = given.selective.saved_bytes * share,
+      recompute = given.selective.recompute * share,
+    }
+    layers[i] = layer
+  end
+  return layers
+end
+
+--- The layers for micro-batches of so many rows on a device.
+---@param rows integer
+---@param device gpipe.PlanDevice
+---@return gpipe.PlanLayer[]
+local function layers(self, rows, device)
+  local key = rows .. " " .. (self.profile and "" or devices.class(device))
+  local made = self.made[key]
+  if not made then
+    made = self.profile and of_profile(self, rows) or of_model(self, rows, device)
+    self.made[key] = made
+  end
+  return made
+end
+
+-- ---- making them --------------------------------------------------------------------------------
+
+local function input_bytes_of(inputs)
+  local sum = 0
+  for _, t in ipairs(inputs) do sum = sum + sizes.of(t) end
+  return sum / inputs[1].shape[1]
+end
+
+--- The figures of a profile; with the sample of its model the runtime can plan exact bytes.
+---@param given gpipe.ModelProfile
+---@param sample? {[1]: gpipe.Tensor[], [2]: gpipe.Tensor[]}
+function figures.of_profile(given, sample)
+  return {
+    sample = sample,
+    profile = given, count = #given.layers, made = {}, layers = layers,
+    row_bytes = given.input_bytes / given.rows,
+  }
+end
+
+--- The figures of a model; `bound` says for which numbers of rows.
+---@param wanted gpipe.ProfileRequest of the whole sample
+---@param repeats integer steps that are measured
+function figures.of_model(wanted, repeats)
+  return {
+    who = wanted.who, model = wanted.model, loss = wanted.loss, precision = wanted.precision,
+    sample = { wanted.inputs, wanted.targets }, count = wanted.layers, repeats = repeats,
+    made = {}, ends = {}, counts = {}, layers = layers, row_bytes = input_bytes_of(wanted.inputs),
+    fewest = wanted.rows, most = wanted.rows,
+  }
+end
+
+--- Say which numbers of rows will be asked for.
+---@param self table
+---@param fewest integer
+---@param most integer
+function figures.bound(self, fewest, most) self.fewest, self.most = fewest, most end
+
+--- Check a model and its sample, or take the profile that stands in the place of the model.
+---@param who string
+---@param model any
+---@param sample any
+---@param o {loss: any, precision: string, repeats: integer}
+function figures.of(who, model, sample, o)
+  if is_tensor(sample) then sample = { sample } end
+  local wanted = profile_request.of(who, model, sample,
+    { chunks = 1, loss = o.loss, precision = o.precision })
+  return figures.of_model(wanted, o.repeats)
+end
+
+return figures

@@ -1,0 +1,247 @@
+-- lua/gpipe/plan/fit.lua - cuts the layers for one schedule and one policy: as even in time as the
+-- devices' memory allows, and if no cut fits, how far the best one is from fitting.
+
+local device_bytes = require "gpipe.plan.device_bytes"
+local devices = require "gpipe.plan.devices"
+local even = require "gpipe.plan.even"
+local partition = require "gpipe.plan.partition"
+local stage_cost = require "gpipe.plan.stage_cost"
+local sums = require "gpipe.plan.sums"
+local tasks = require "gpipe.plan.tasks"
+
+local fit = {}
+
+local LARGE = 16384 -- layers x stages
+
+---@class gpipe.PlanProblem what does not change from one candidate to the next
+---@field who string
+---@field figures table
+---@field devices gpipe.PlanDevice[]
+---@field batch integer rows
+---@field moments integer
+---@field halves boolean
+---@field link? {latency: number, bandwidth: number}
+---@field together? integer[][]
+---@field pinned? table<integer, integer>
+
+---@class gpipe.PlanCase a candidate: a shape with a policy
+---@field shape gpipe.PlanShape
+---@field lowered gpipe.Lowered
+---@field policy string
+---@field rows integer of a micro-batch
+---@field memory gpipe.StageMemory
+---@field on integer[][] element s + 1: the devices (from 1) of stage s
+---@field sums gpipe.LayerSums[] per device
+---@field extra number[] per device: bytes that the estimate lacks
+
+-- ---- a case -------------------------------------------------------------------------------------
+
+-- Layers with running sums, once for devices on which they take the same time.
+local function sums_of(problem, rows, device)
+  local key = rows .. " " .. devices.class(device)
+  local made = problem.sums[key]
+  if not made then
+    made = sums.of(problem.figures:layers(rows, device))
+    problem.sums[key] = made
+  end
+  return made
+end
+
+local function devices_of(shape)
+  local on, copies = {}, shape.schedule.copies
+  for stage = 0, shape.schedule.stages - 1 do
+    on[stage + 1] = {}
+    for copy = 1, copies do
+      on[stage + 1][copy] = shape.schedule.device_list[stage * copies + copy] + 1
+    end
+  end
+  return on
+end
+
+--- Put a case together.
+---@param problem gpipe.PlanProblem
+---@param shape gpipe.PlanShape
+---@param lowered gpipe.Lowered
+---@param policy string
+---@return gpipe.PlanCase
+function fit.case(problem, shape, lowered, policy)
+  local rows = math.ceil(problem.batch / math.min(shape.asked, problem.batch))
+  local case = { shape = shape, lowered = lowered, policy = policy, rows = rows, sums = {},
+    on = devices_of(shape), extra = {} }
+  for d = 1, shape.devices do
+    case.sums[d], case.extra[d] = sums_of(problem, rows, problem.devices[d]), 0
+  end
+  case.memory = {
+    live = shape.live, held = lowered.held, share = lowered.share, versions = shape.versions,
+    copies = shape.schedule.copies, moments = problem.moments, halves = problem.halves,
+    policy = policy, chunks = shape.chunks, input_bytes = rows * problem.figures.row_bytes,
+    at = {},
+  }
+  return case
+end
+
+-- ---- cuts -------------------------------------------------------------------------------------
+
+-- The cut whose fullest stage is least above its room; nil where the conditions allow none.
+local function by_memory(problem, case)
+  if case.smallest == nil then
+    case.smallest = partition.solve(tasks.by_memory(problem, case)) or false
+  end
+  return case.smallest or nil
+end
+
+--- Whether a case is so large that what does not fit is only estimated.
+function fit.is_large(problem, case) return problem.figures.count * #case.on > LARGE end
+
+-- A cut that is even in bytes, for large cases.
+local function by_bytes(problem, case)
+  local bytes = {}
+  for i = 1, problem.figures.count do
+    bytes[i] = device_bytes.least(case.memory, case.sums[1], i, i, 0) + 1
+  end
+  return even.cut(problem.who, bytes, case.shape.schedule.stages)
+end
+
+-- The most even cut by the time of layers alone, and whether no stage differs in more than its
+-- layers: then it is the best.
+local function evenly(problem, case)
+  local first, share, alike = case.sums[1], case.memory.share, true
+  if problem.together or problem.pinned then return nil end
+  for d = 2, #case.sums do alike = alike and case.sums[d] == first end
+  for stage = 2, #share do alike = alike and share[stage] == share[1] end
+  local costs = {}
+  for i, layer in ipairs(first.layers) do
+    costs[i] = layer.forward + layer.input + layer.weight + share[1] * layer.recompute
+  end
+  return even.cut(problem.who, costs, case.shape.schedule.stages),
+    alike and stage_cost.policies[case.policy].linear
+end
+
+-- ---- devices ------------------------------------------------------------------------------------
+
+--- The ranges of layers of a balance.
+---@param balance integer[]
+---@return {[1]: integer, [2]: integer}[]
+function fit.ranges(balance)
+  local ranges, at = {}, 0
+  for s, count in ipairs(balance) do
+    ranges[s], at = { at + 1, at + count }, at + count
+  end
+  return ranges
+end
+
+--- What a balance takes on each device.
+---@return {parts: table<string, number>, bytes: number}[]
+function fit.devices(problem, case, balance)
+  local ranges, list = fit.ranges(balance), {}
+  for d, stages in ipairs(case.shape.holders) do
+    local device = problem.devices[d]
+    local parts, bytes = device_bytes.device(case.memory, case.sums[d], ranges, stages, device.own,
+      device.memory - case.extra[d])
+    parts.workspace = parts.workspace + case.extra[d]
+    list[d] = { parts = parts, bytes = bytes + case.extra[d] }
+  end
+  return list
+end
+
+-- The device that lacks most; nil where all fit.
+local function short_of(problem, taken)
+  local worst, at = 1, nil
+  for d, one in ipairs(taken) do
+    local share = one.bytes / problem.devices[d].memory
+    if share > worst then worst, at = share, d end
+  end
+  return at
+end
+
+fit.short = short_of
+
+---@class gpipe.PlanFault why no cut fits
+---@field device gpipe.PlanDevice the fullest of the best cut
+---@field bytes number that it would need
+---@field parts table<string, number>
+---@field share number bytes / memory of that device
+
+--- How far the nearest cut of a case is from fitting.
+---@return gpipe.PlanFault? nil where the conditions allow no cut
+function fit.fault(problem, case)
+  local balance = fit.is_large(problem, case) and by_bytes(problem, case)
+    or by_memory(problem, case)
+  if not balance then return nil end
+  local taken, worst, at = fit.devices(problem, case, balance), -1, nil
+  for d, one in ipairs(taken) do
+    local share = one.bytes / problem.devices[d].memory
+    if share > worst then worst, at = share, d end
+  end
+  return { device = problem.devices[at], bytes = taken[at].bytes, parts = taken[at].parts,
+    share = worst, balance = balance }
+end
+
+-- How much more than its even share of a device a stage may take: all first, then less.
+local function looseness(case)
+  local most = 1
+  for _, stages in ipairs(case.shape.holders) do most = math.max(most, #stages) end
+  return most == 1 and { 1 } or { most, (most + 1) / 2, 1 }
+end
+
+-- Whether even the least that stages can take is too much: each takes as many layers as its room
+-- allows, from the last stage on, without edges and workspace.
+local function is_hopeless(problem, case, loose)
+  local rooms, at = tasks.rooms(problem, case, loose), problem.figures.count
+  for stage = #case.on, 1, -1 do
+    local d, room = case.on[stage][1], rooms[stage][1]
+    local first = at + 1
+    while first > 1
+      and device_bytes.least(case.memory, case.sums[d], first - 1, at, stage - 1) <= room do
+      first = first - 1
+    end
+    at = first - 1
+  end
+  return at > 0
+end
+
+-- For thousands of layers on hundreds of stages the programme would take minutes: there the cut
+-- that is even in bytes stands for all that are not even in time.
+local function cut_large(problem, case)
+  local balance = by_bytes(problem, case)
+  local taken = fit.devices(problem, case, balance)
+  if not short_of(problem, taken) then return balance, taken end
+end
+
+-- The fastest balance whose stages keep within their rooms.
+local function within_rooms(problem, case, guess)
+  for _, loose in ipairs(looseness(case)) do
+    if is_hopeless(problem, case, loose) then return nil end
+    local task = tasks.by_time(problem, case, loose)
+    task.upper = guess and tasks.cost(task, guess)
+    local balance = partition.solve(task)
+    local taken = balance and fit.devices(problem, case, balance)
+    if taken and not short_of(problem, taken) then return balance, taken end
+    if not balance then return nil end
+  end
+end
+
+--- The fastest balance that fits, and what it takes on each device; nil where none fits. Devices
+--- with several stages share their memory among them, so where no cut keeps every stage within its
+--- room the one that takes least memory may still fit.
+---@param problem gpipe.PlanProblem
+---@param case gpipe.PlanCase
+---@return integer[]? balance
+---@return {parts: table<string, number>, bytes: number}[]? taken
+function fit.cut(problem, case)
+  local guess, best = evenly(problem, case)
+  local taken = guess and fit.devices(problem, case, guess)
+  if taken and best and not short_of(problem, taken) then return guess, taken end
+  local balance
+  if fit.is_large(problem, case) then return cut_large(problem, case) end
+  balance, taken = within_rooms(problem, case, guess)
+  if balance then return balance, taken end
+  if #case.shape.holders[1] == 1 or is_hopeless(problem, case, #case.shape.holders[1]) then
+    return nil
+  end
+  balance = by_memory(problem, case)
+  taken = balance and fit.devices(problem, case, balance)
+  if taken and not short_of(problem, taken) then return balance, taken end
+end
+
+return fit

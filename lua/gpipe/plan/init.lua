@@ -1,0 +1,234 @@
+-- lua/gpipe/plan/init.lua - `gp.plan`: which cut, schedule, number of micro-batches and policy of
+-- recomputation is fastest on devices with so much memory.
+--
+-- For every number of devices and of micro-batches, schedule and policy the best cut that fits is
+-- found (fit.lua), and its step simulated with the schedule's own order (rate.lua). The best few
+-- are improved, and for a model the runtime plans the bytes of the winner (exact.lua): where these
+-- are more than a device has, the search goes on with what was missing.
+
+local candidates = require "gpipe.plan.candidates"
+local exact = require "gpipe.plan.exact"
+local fit = require "gpipe.plan.fit"
+local object = require "gpipe.plan.object"
+local path = require "gpipe.plan.path"
+local random = require "gpipe.random"
+local rate = require "gpipe.plan.rate"
+local reasons = require "gpipe.plan.reasons"
+local replicas = require "gpipe.plan.replicas"
+local request = require "gpipe.plan.request"
+
+local plan = {}
+
+local IMPROVED = 4 -- rows whose cuts are improved
+local TRIES = 6    -- corrections of a row's bytes
+
+-- ---- one candidate ------------------------------------------------------------------------------
+
+-- The row of a case that fits.
+local function row_of(problem, case, balance, taken, ran)
+  local shape, peak, parts = case.shape, {}, {}
+  for d, one in ipairs(taken) do peak[d], parts[d] = math.ceil(one.bytes), one.parts end
+  return {
+    balance = balance, schedule = shape.wanted, label = shape.label, devices = shape.devices,
+    chunks = math.min(shape.asked, problem.batch), asked = shape.asked, rows = case.rows,
+    checkpoint = case.policy, seconds = ran.seconds, bubble = ran.bubble,
+    recompute = ran.recompute, peak = peak, parts = parts, taken = taken, exact = false,
+    case = case, simulation = ran.simulation,
+  }
+end
+
+local function try(problem, shape, policy, faults)
+  local what = ("%s, checkpoint %s"):format(shape.label, policy)
+  local case = fit.case(problem, shape, candidates.lowered(shape, policy), policy)
+  local balance, taken = fit.cut(problem, case)
+  if balance then
+    faults.fits(what, shape.label)
+    return row_of(problem, case, balance, taken, rate.run(problem, case, balance))
+  end
+  faults.short(what, case)
+end
+
+-- ---- all of them --------------------------------------------------------------------------------
+
+-- Seconds first, then what is simpler: fewer devices, fewer micro-batches, less recomputation.
+local function before(a, b)
+  if math.abs(a.seconds - b.seconds) > 1e-9 * b.seconds then return a.seconds < b.seconds end
+  if a.devices ~= b.devices then return a.devices < b.devices end
+  if a.chunks ~= b.chunks then return a.chunks < b.chunks end
+  return a.number < b.number
+end
+
+-- All schedules for a number of devices and of micro-batches; those with more stages than the
+-- model has layers are left out.
+local function each_shape(problem, visit, faults)
+  for _, p in ipairs(problem.counts) do
+    for _, wanted in ipairs(candidates.schedules(problem.schedules, p)) do
+      for _, m in ipairs(candidates.chunks(problem.chunks, p, problem.batch)) do
+        local shape, why = candidates.shape(wanted, p, math.min(m, problem.batch),
+          problem.schedules ~= nil)
+        if shape and shape.schedule.stages > problem.figures.count then
+          shape, why = nil, ("it has %d stages, the model %d layers"):format(
+            shape.schedule.stages, problem.figures.count)
+        end
+        if shape then
+          shape.asked = math.min(m, problem.batch)
+          visit(shape)
+        elseif why and p == problem.counts[1] then
+          faults.impossible(candidates.label(wanted), why)
+        end
+      end
+    end
+  end
+end
+
+local function search(problem, faults)
+  local rows = {}
+  each_shape(problem, function(shape)
+    for _, policy in ipairs(problem.policies) do
+      local row = try(problem, shape, policy, faults)
+      if row then
+        rows[#rows + 1] = row
+        row.number = #rows
+      end
+    end
+  end, faults)
+  table.sort(rows, before)
+  return rows
+end
+
+local function improve(problem, rows)
+  for i = 1, math.min(IMPROVED, #rows) do
+    local row = rows[i]
+    local balance, ran, taken = rate.improve(problem, row.case, row.balance,
+      { seconds = row.seconds, bubble = row.bubble, recompute = row.recompute,
+        simulation = row.simulation }, row.taken)
+    local better = row_of(problem, row.case, balance, taken, ran)
+    better.number, rows[i] = row.number, better
+  end
+  table.sort(rows, before)
+end
+
+-- ---- exact bytes --------------------------------------------------------------------------------
+
+-- Let the runtime plan the bytes of a row, and cut again with what the estimate lacked, until they
+-- fit. Returns the row; nil and the case if they never do.
+local function settle(problem, row)
+  for _ = 1, TRIES do
+    local bytes, over = exact.bytes(problem, row), nil
+    for d, n in ipairs(bytes) do
+      if n > problem.devices[d].memory then over = over or d end
+    end
+    if not over then
+      row.peak, row.exact = bytes, true
+      return row
+    end
+    local case = row.case
+    for d, n in ipairs(bytes) do
+      case.extra[d] = case.extra[d] + math.max(0, n - row.taken[d].bytes)
+    end
+    case.smallest = nil
+    local balance, taken = fit.cut(problem, case)
+    if not balance then return nil, case end
+    local number = row.number
+    row = row_of(problem, case, balance, taken, rate.run(problem, case, balance))
+    row.number = number
+  end
+  return nil
+end
+
+-- Settle rows from the best on until one is exact and no other estimate is better.
+local function verify(problem, rows, faults)
+  while rows[1] and not rows[1].exact do
+    local row = rows[1]
+    local settled, short = settle(problem, row)
+    if settled then
+      rows[1] = settled
+      table.sort(rows, before)
+    else
+      table.remove(rows, 1)
+      if short then faults.short(("%s, checkpoint %s"):format(row.label, row.checkpoint), short) end
+    end
+  end
+end
+
+-- ---- the plan -----------------------------------------------------------------------------------
+
+local function bound_of(problem, rows)
+  local least, seen = math.huge, {}
+  for _, row in ipairs(rows) do
+    if not seen[row.chunks] then
+      seen[row.chunks] = true
+      least = math.min(least, rate.bound(problem, row.chunks))
+    end
+  end
+  return least
+end
+
+local function made_of(problem, rows, faults)
+  local best = rows[1]
+  local made = {
+    best = best, rows = rows, rejected = faults.list(), lower_bound = bound_of(problem, rows),
+    devices = problem.devices, batch = problem.batch, precision = problem.precision,
+    loss = problem.loss, critical = path.text(best.simulation),
+  }
+  if problem.replicas then made.replicated = replicas.of(problem, best.rows) end
+  for _, row in ipairs(rows) do row.case, row.taken, row.number = nil, nil, nil end
+  return object.new(made)
+end
+
+--- Solve a problem.
+---@param problem gpipe.PlanProblem
+---@return gpipe.Plan?
+---@return string? message
+---@return string? code
+function plan.solve(problem)
+  local faults = reasons.collect(problem)
+  local rows = search(problem, faults)
+  improve(problem, rows)
+  if problem.verify then verify(problem, rows, faults) end
+  if #rows == 0 then return nil, reasons.nothing(problem, faults), "memory" end
+  return made_of(problem, rows, faults)
+end
+
+plan.problem = request.read
+plan.newest_optimizer = request.newest_optimizer
+
+--- Plan the training of a model on devices with so much memory: search over cuts, schedules,
+--- numbers of micro-batches and policies of recomputation.
+---
+--- sample: {x, y} or {x}, of any number of rows; with a profile of gp.profile in place of the model
+--- it is nil. devices: a number, or a list of names and descriptions {"cpu:0", memory = "8GiB"},
+--- {"sim:0", memory =, flops =, bandwidth =, link =}, gp.cluster{...}; a device with rates is
+--- modelled, others are measured. batch: rows of a mini-batch (those of the sample). chunks: a
+--- number of micro-batches, or a list to choose from. schedules: names, or {name, option = ...}.
+--- checkpoint: a policy, or a list of them. optimizer: "AdamW", {"SGD", momentum = 0.9}, or an
+--- optimizer: what it keeps. precision and loss: as in gp.pipeline. profile: measured before. link:
+--- {latency =, bandwidth =} between all devices. together: groups of layers for one stage; pinned:
+--- {[layer] = stage}. replicas: also PipeDream's stages on several devices. repeats: measured steps
+--- (3). verify = false: leave out the runtime's own plan of the winner.
+---
+--- Returns nil, message, "memory" where nothing fits: what is largest, and what would fit.
+--- Errors: a model that is none, devices that are not there, bad options.
+--- ```lua
+--- local model = nn.Sequential {nn.Linear(64, 256), nn.ReLU(), nn.Linear(256, 10)}
+--- local sample = {gp.zeros {32, 64}, gp.zeros({32}, {dtype = "i64"})}
+--- local device = {"sim:0", memory = "1GiB", flops = 1e12, bandwidth = 1e11}
+--- local plan = assert(gp.plan(model, sample, {
+---   devices = {device, device}, loss = nn.CrossEntropyLoss(), optimizer = "SGD",
+--- }))
+--- print(plan)
+--- assert(plan.best.seconds >= plan.lower_bound)
+--- ```
+---@param model nn.Sequential|gpipe.ModelProfile
+---@param sample? gpipe.Tensor|table
+---@param opts? table
+---@return gpipe.Plan?
+---@return string? message
+---@return string? code
+function plan.plan(model, sample, opts)
+  local state = random.state() -- tracing may draw, and a parameter is declared
+  local _ <close> = setmetatable({}, { __close = function() random.restore(state) end })
+  return plan.solve(request.read(model, sample, opts))
+end
+
+return plan

@@ -1,0 +1,96 @@
+-- lua/gpipe/plan/modelled.lua - what each layer computes, moves and keeps, without running it: the
+-- cost model for devices that are not there.
+--
+-- Figures are those of plans, so no parameter is drawn and no kernel runs. Two plans are made: all
+-- layers in one stage, where backward reads across layers (kept bytes), and a stage for each layer
+-- with the gradients of inputs and of weights apart (FLOP and bytes moved, workspace).
+
+local bytes = require "gpipe.profile.bytes"
+local dry_run = require "gpipe.pipeline.plan.dry_run"
+local request = require "gpipe.profile.request"
+local schedule = require "gpipe.schedule"
+local scope = require "gpipe.nn.scope"
+
+local modelled = {}
+
+---@class gpipe.LayerCounts
+---@field name string
+---@field layer string
+---@field work table<string, {flop: number, bytes: number}> of F, I and W
+---@field output_bytes integer
+---@field saved_bytes integer
+---@field parameter_bytes integer
+---@field workspace_bytes integer
+
+-- One micro-batch through stages on devices of their own, and back with I and W apart.
+local function apart(stages)
+  local rows, placement = {}, {}
+  for s = 0, stages - 1 do
+    placement[s] = s
+    rows[s + 1] = { { op = "F", stage = s, micro = 0 }, { op = "I", stage = s, micro = 0 },
+      { op = "W", stage = s, micro = 0 } }
+  end
+  return schedule.wrap("costs", { placement = placement, rows = rows }, 1)
+end
+
+local function plan(wanted, own, stages)
+  local model, loss = request.shared(wanted)
+  local balance, devices = {}, {}
+  for s = 1, stages or #model do
+    balance[s], devices[s] = stages and #model or 1, { own = own }
+  end
+  return dry_run(model, {
+    balance = balance, devices = devices, schedule = apart(#balance), checkpoint = "never",
+    loss = loss, sample = { wanted.inputs, wanted.targets }, precision = wanted.precision,
+  })
+end
+
+local function work_of(dry, stage)
+  local work = {}
+  for _, op in ipairs { "F", "I", "W" } do
+    local flop, moved = dry.core:cost(dry.core, stage, op)
+    work[op] = { flop = flop, bytes = moved }
+  end
+  return work
+end
+
+-- What a layer works with, alone on a device: all its bytes but what it keeps and its edges.
+local function workspace_of(dry, i, slots, whole)
+  local info = dry.core:stage(dry.core, i - 1, 0)
+  local kept = info.kept * info.kept_bytes + info.carried * info.carried_bytes
+  return math.max(0, whole[i] - slots[i] - kept)
+end
+
+--- What each layer of a model takes for a micro-batch of the request's rows.
+---@param wanted gpipe.ProfileRequest
+---@param own boolean for devices with their own memory
+---@return gpipe.LayerCounts[]
+function modelled.layers(wanted, own)
+  local n, seen, rows = wanted.layers, {}, {}
+  local one, each = plan(wanted, own, 1), plan(wanted, own)
+  local infos = one.core:layers(one.core, n + 1)
+  if wanted.loss then infos[n].kept_bytes = infos[n].kept_bytes + infos[n + 1].kept_bytes end
+  local edges, whole = each:edges(), each:bytes()
+  local crosses, slots = bytes.crossing(edges, n), bytes.slots(edges, n, own)
+  for i = 1, n do
+    rows[i] = {
+      name = wanted.model:attribute_name(i), layer = scope.describe(wanted.model[i]),
+      work = work_of(each, i - 1), output_bytes = crosses[i], saved_bytes = infos[i].kept_bytes,
+      parameter_bytes = bytes.parameters(wanted.model, i, seen),
+      workspace_bytes = workspace_of(each, i, slots, whole),
+    }
+  end
+  if wanted.loss then rows[n].output_bytes = 0 end
+  return rows
+end
+
+--- The seconds of an amount of work on a device: what takes longer, computing or moving.
+---@param work {flop: number, bytes: number}
+---@param device gpipe.PlanDevice
+---@return number
+function modelled.seconds(work, device)
+  local rate = device.efficiency
+  return math.max(work.flop / (rate * device.flops), work.bytes / (rate * device.bandwidth))
+end
+
+return modelled

@@ -1,0 +1,68 @@
+-- lua/gpipe/plan/object.lua - a plan as a script holds it, and what gp.pipeline takes of it.
+
+local text = require "gpipe.plan.text"
+
+---@class gpipe.PlanRow
+---@field balance integer[] layers per stage
+---@field schedule string|table what option `schedule` of gp.pipeline takes
+---@field label string of the schedule
+---@field devices integer how many of the list are used
+---@field chunks integer
+---@field rows integer of a micro-batch
+---@field checkpoint string
+---@field seconds number of a step
+---@field bubble number idle share of the step, mean over the devices
+---@field recompute number seconds of a step that the busiest device spends making values again
+---@field peak integer[] bytes per device
+---@field parts table<string, number>[] of them, per device
+---@field exact boolean the runtime has planned these bytes
+
+---@class gpipe.Plan
+---@field best gpipe.PlanRow
+---@field rows gpipe.PlanRow[] all that fit, best first
+---@field rejected {what: string, why: string}[]
+---@field lower_bound number seconds
+---@field devices gpipe.PlanDevice[]
+---@field batch integer
+local Plan = {}
+Plan.__index = Plan
+Plan.__name = "gpipe.Plan"
+Plan.__tostring = text.of
+
+local object = {}
+
+--- Make the object.
+---@param fields table
+---@return gpipe.Plan
+function object.new(fields) return setmetatable(fields, Plan) end
+
+--- Whether a value is a plan.
+function object.is(value) return getmetatable(value) == Plan end
+
+-- The devices of a row, as gp.pipeline takes them.
+local function devices_of(plan, count)
+  local list = {}
+  for d = 1, count do
+    local one = plan.devices[d]
+    list[d] = one.kind == "cpu" and { one.name, threads = one.threads } or one.name
+  end
+  return list
+end
+
+--- The options of gp.pipeline that carry out a row: the best one unless another is given.
+---@param plan gpipe.Plan
+---@param row? gpipe.PlanRow
+---@return table
+function object.options(plan, row)
+  row = row or plan.best
+  return {
+    balance = table.move(row.balance, 1, #row.balance, 1, {}), schedule = row.schedule,
+    chunks = row.asked, checkpoint = row.checkpoint, devices = devices_of(plan, row.devices),
+    precision = plan.precision, loss = plan.loss,
+  }
+end
+
+--- The same as a method, for scripts that change some of them.
+function Plan:options(row) return object.options(self, row) end
+
+return object

@@ -1,0 +1,144 @@
+-- lua/gpipe/plan/rate.lua - simulates a cut under its schedule: seconds of a step, bubble, what
+-- recomputation costs, critical path; and improves the cut on the simulated schedule.
+--
+-- The most even cut is not always the fastest: stages beside a slow link, or with another share of
+-- recomputation, wait in other places. So single layers are moved over each boundary as long as a
+-- step becomes shorter.
+
+local candidates = require "gpipe.plan.candidates"
+local devices = require "gpipe.plan.devices"
+local fit = require "gpipe.plan.fit"
+local stage_cost = require "gpipe.plan.stage_cost"
+local sums = require "gpipe.plan.sums"
+local tasks = require "gpipe.plan.tasks"
+
+local rate = {}
+
+-- ---- costs --------------------------------------------------------------------------------------
+
+-- The seconds of each action of each stage, on its device.
+local function costs_of(problem, case, balance)
+  local costs = { F = {}, I = {}, W = {}, R = {}, comm = { F = {}, B = {} }, unit = "s" }
+  local policy = stage_cost.policies[case.policy]
+  for stage, range in ipairs(fit.ranges(balance)) do
+    local i, j, d = range[1], range[2], case.on[stage][1]
+    local s, share, m = case.sums[d], case.lowered.share[stage], case.memory
+    m.at.live, m.at.held, m.at.share = m.live[stage - 1], m.held[stage - 1], share
+    m.at.room = case.room and case.room[stage] or math.huge
+    costs.F[stage] = sums.range(s.forward, i, j)
+    costs.I[stage], costs.W[stage] = sums.range(s.input, i, j), sums.range(s.weight, i, j)
+    costs.R[stage] = share > 0 and policy.cost(s, i, j, m.at) / share or 0
+    if stage > 1 then
+      local hop = tasks.hop(problem, case, i, stage)
+      costs.comm.F[stage - 1], costs.comm.B[stage - 1] = hop, hop
+    end
+  end
+  if #balance == 1 then costs.comm = nil end
+  return costs
+end
+
+-- The most that a device spends with recomputation in a step.
+local function recomputed(case, costs)
+  local most = 0
+  for _, stages in ipairs(case.shape.holders) do
+    local sum = 0
+    for _, stage in ipairs(stages) do
+      sum = sum + case.lowered.share[stage + 1] * costs.R[stage + 1]
+    end
+    most = math.max(most, sum * case.shape.chunks / case.shape.schedule.copies)
+  end
+  return most
+end
+
+--- Simulate a step.
+---@return {seconds: number, bubble: number, recompute: number, simulation: gpipe.Simulation}
+function rate.run(problem, case, balance)
+  local costs = costs_of(problem, case, balance)
+  local ran = case.lowered.schedule:simulate(costs)
+  local steps = case.shape.schedule.batch > 0 and case.shape.chunks / case.shape.asked or 1
+  return {
+    seconds = ran.makespan / steps, bubble = candidates.bubble(ran), simulation = ran,
+    recompute = recomputed(case, costs) / steps,
+  }
+end
+
+-- ---- better cuts --------------------------------------------------------------------------------
+
+local MOST_STAGES = 32 -- of cuts that are improved: each move is a simulation
+
+local function moved(balance, from, to)
+  local list = table.move(balance, 1, #balance, 1, {})
+  list[from], list[to] = list[from] - 1, list[to] + 1
+  return list
+end
+
+-- The cut is one that the conditions allow.
+local function allowed(problem, balance)
+  local at = 0
+  for s, count in ipairs(balance) do
+    if count < 1 then return false end
+    at = at + count
+    for _, group in ipairs(problem.together or {}) do
+      if s < #balance and at >= math.min(table.unpack(group))
+        and at < math.max(table.unpack(group)) then return false end
+    end
+  end
+  return problem.pinned == nil
+end
+
+local function tried(problem, case, balance, best)
+  if not allowed(problem, balance) then return nil end
+  local taken = fit.devices(problem, case, balance)
+  if fit.short(problem, taken) then return nil end
+  local ran = rate.run(problem, case, balance)
+  return ran.seconds < best.seconds * (1 - 1e-6) and ran or nil, taken
+end
+
+--- Move layers over boundaries while that makes the step shorter.
+---@return integer[] balance
+---@return table ran
+---@return table taken
+function rate.improve(problem, case, balance, ran, taken)
+  if #balance > MOST_STAGES then return balance, ran, taken end
+  for _ = 1, 4 do
+    local before = ran.seconds
+    for s = 1, #balance - 1 do
+      for _, way in ipairs { { s, s + 1 }, { s + 1, s } } do
+        local other = moved(balance, way[1], way[2])
+        local better, now = tried(problem, case, other, ran)
+        if better then balance, ran, taken = other, better, now end
+      end
+    end
+    if ran.seconds == before then break end
+  end
+  return balance, ran, taken
+end
+
+-- ---- the least that any plan takes --------------------------------------------------------------
+
+--- Seconds below which no plan can come: all work without recomputation, spread over all devices
+--- without a bubble; the largest layer for every micro-batch; one micro-batch through all layers.
+---@param problem gpipe.PlanProblem
+---@param chunks integer
+---@return number
+function rate.bound(problem, chunks)
+  local rows = math.ceil(problem.batch / chunks)
+  local speed, largest, through = 0, math.huge, math.huge
+  local seen = {}
+  for _, device in ipairs(problem.devices) do
+    local class = devices.class(device)
+    if not seen[class] then
+      local all, most = 0, 0
+      for _, layer in ipairs(problem.figures:layers(rows, device)) do
+        local seconds = layer.forward + layer.input + layer.weight
+        all, most = all + seconds, math.max(most, seconds)
+      end
+      seen[class], largest, through = all, math.min(largest, most), math.min(through, all)
+    end
+    speed = speed + (seen[class] > 0 and 1 / seen[class] or math.huge)
+  end
+  local full = problem.batch / rows -- micro-batches, if all had the rows of the larger ones
+  return math.max(full / speed, full * largest, through)
+end
+
+return rate

@@ -1,0 +1,96 @@
+-- lua/gpipe/plan/stage_cost.lua - what a policy of recomputation costs a stage: seconds that run
+-- again for a micro-batch, and bytes that are kept.
+--
+-- Every other file of the planner asks here, so a new policy is an entry of this table. A policy
+-- says by which word of option `checkpoint` the schedule is lowered, so that R stands where it will
+-- run, and what a range of layers then takes.
+
+local core = require "gpipe.core"
+local sums = require "gpipe.plan.sums"
+
+local stage_cost = {}
+
+---@class gpipe.StageSituation how a stage lives in its schedule
+---@field live integer micro-batches between their forward and their backward, at most
+---@field held integer of which saved values are held at once: after F, or after R
+---@field share number of the micro-batches that run R
+---@field room number bytes that may be kept
+
+---@class gpipe.RematPolicy
+---@field lowered string the word that the schedule is lowered by
+---@field all? "live"|"held" of so many micro-batches all saved values lie there at once, at least
+---@field linear? boolean seconds are the sum of the layers' recompute
+---@field cost fun(s: gpipe.LayerSums, i: integer, j: integer, at: gpipe.StageSituation): number, number
+
+-- Everything is kept from F on.
+local function never(s, i, j, at) return 0, at.live * sums.saved(s, i, j) end
+
+-- Layers run again as often as the lowered schedule says.
+local function again(s, i, j, at)
+  return at.share * sums.range(s.recompute, i, j), at.held * sums.saved(s, i, j)
+end
+
+-- What is expensive is kept, and the rest is made again, for one micro-batch at a time.
+local function selective(s, i, j, at)
+  local kept, all = sums.range(s.selective_bytes, i, j), sums.range(s.saved_bytes, i, j)
+  return at.share * sums.range(s.selective_recompute, i, j),
+    at.live * kept + at.held * math.max(0, all - kept)
+end
+
+-- ---- auto ---------------------------------------------------------------------------------------
+
+-- Layers in the order in which they are worth keeping: most seconds per byte first.
+local function order_of(s)
+  if s.order then return s.order end
+  local order = {}
+  for i = 1, s.count do order[i] = i end
+  local function worth(i)
+    local layer = s.layers[i]
+    return layer.saved_bytes > 0 and layer.recompute / layer.saved_bytes or math.huge
+  end
+  table.sort(order, function(a, b)
+    local first, second = worth(a), worth(b)
+    if first ~= second then return first > second end
+    return a < b
+  end)
+  s.order = order
+  return order
+end
+
+-- An approximation of what the stage DP of the runtime will find: each layer is kept or made again,
+-- those worth most being kept while there is room (a knapsack filled by density). Segments inside
+-- a stage, options within a layer and offloading are not considered, so the DP can only be better.
+local function auto(s, i, j, at)
+  local seconds, bytes = never(s, i, j, at)
+  if bytes <= at.room then return seconds, bytes end
+  seconds, bytes = again(s, i, j, at)
+  for _, layer in ipairs(order_of(s)) do
+    local one = s.layers[layer]
+    local more = (at.live - at.held) * one.saved_bytes
+    if layer >= i and layer <= j and bytes + more <= at.room then
+      seconds, bytes = seconds - at.share * one.recompute, bytes + more
+    end
+  end
+  return math.max(0, seconds), bytes
+end
+
+---@type table<string, gpipe.RematPolicy>
+stage_cost.policies = {
+  never = { lowered = "never", cost = never, linear = true, all = "live" },
+  except_last = { lowered = "except_last", cost = again, linear = true, all = "held" },
+  always = { lowered = "always", cost = again, linear = true, all = "held" },
+  selective = { lowered = "always", cost = selective, needs_selective = true },
+  auto = { lowered = "always", cost = auto, all = "held" },
+}
+
+--- The policies that a pipeline of this build can run, in descending order of what they keep.
+---@return string[]
+function stage_cost.names()
+  local names = {}
+  for _, name in ipairs(core.checkpoints) do
+    if stage_cost.policies[name] then names[#names + 1] = name end
+  end
+  return names
+end
+
+return stage_cost

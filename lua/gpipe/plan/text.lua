@@ -1,0 +1,135 @@
+-- lua/gpipe/plan/text.lua - a plan as text: the best one, what bounds it, a line for each of the
+-- next ones, and why the others fell.
+
+local columns = require "gpipe.draw.columns"
+local sizes = require "gpipe.sizes"
+
+local text = {}
+
+local SHOWN = 8      -- rows, and reasons
+local MOST_LIST = 16 -- devices, and stages of a balance
+
+--- Seconds as people read them: "3.21 ms".
+---@param seconds number
+---@return string
+function text.time(seconds)
+  if seconds >= 1 then return ("%.3g s"):format(seconds) end
+  if seconds >= 1e-3 then return ("%.3g ms"):format(seconds * 1e3) end
+  return ("%.3g us"):format(seconds * 1e6)
+end
+
+--- A list in few words: "7 x 2, 10", or its beginning.
+---@param list integer[]
+---@return string
+function text.balance(list)
+  local words, i = {}, 1
+  while i <= #list do
+    local j = i
+    while list[j + 1] == list[i] do j = j + 1 end
+    words[#words + 1] = j - i >= 3 and ("%d x %d"):format(j - i + 1, list[i]) or nil
+    if j - i < 3 then
+      for _ = i, j do words[#words + 1] = tostring(list[i]) end
+    end
+    i = j + 1
+  end
+  if #words > MOST_LIST then
+    words = table.move(words, 1, MOST_LIST, 1, {})
+    words[#words + 1] = "..."
+  end
+  return table.concat(words, ", ")
+end
+
+local function percent(share) return ("%.1f %%"):format(100 * share) end
+
+-- The parts of the fullest device, largest first.
+local function parts_text(row)
+  local at = 1
+  for d, bytes in ipairs(row.peak) do
+    if bytes > row.peak[at] then at = d end
+  end
+  local names = {}
+  for name, bytes in pairs(row.parts[at]) do
+    if bytes >= 1 then names[#names + 1] = name end
+  end
+  table.sort(names, function(a, b)
+    local x, y = row.parts[at][a], row.parts[at][b]
+    if x ~= y then return x > y end
+    return a < b
+  end)
+  for i, name in ipairs(names) do
+    names[i] = ("%s %s"):format(name, sizes.text(math.floor(row.parts[at][name])))
+  end
+  return at, table.concat(names, ", ")
+end
+
+local function row_cells(row, best)
+  return {
+    row.label, tostring(row.devices), tostring(row.chunks), row.checkpoint, text.time(row.seconds),
+    ("%.2f"):format(row.seconds / best.seconds), percent(row.bubble),
+    percent(row.recompute / row.seconds), sizes.text(columns.largest(row.peak)),
+  }
+end
+
+local function rows_text(plan)
+  local lines = { { "schedule", "devices", "chunks", "checkpoint", "step", "times", "bubble",
+    "again", "peak" } }
+  for i = 1, math.min(SHOWN, #plan.rows) do
+    lines[i + 1] = row_cells(plan.rows[i], plan.best)
+  end
+  local table_text = columns.text(lines, "  ")
+  if #plan.rows > SHOWN then
+    table_text = table_text .. ("\n  ... and %d more that fit"):format(#plan.rows - SHOWN)
+  end
+  return table_text
+end
+
+-- The devices of the best row, each with its memory.
+local function peaks_text(plan)
+  local row, words = plan.best, {}
+  for d = 1, math.min(row.devices, MOST_LIST) do
+    local device = plan.devices[d]
+    words[d] = ("%s %s"):format(device.name, sizes.text(math.floor(row.peak[d])))
+  end
+  if row.devices > MOST_LIST then words[#words + 1] = "..." end
+  return table.concat(words, ", ")
+end
+
+local function best_lines(plan)
+  local best = plan.best
+  local at, parts = parts_text(best)
+  local full = plan.devices[at]
+  local lines = {
+    ("plan: %s, %d stages on %d device%s, %d micro-batch%s of %d row%s, checkpoint %s"):format(
+      best.label, #best.balance, best.devices, best.devices == 1 and "" or "s", best.chunks,
+      best.chunks == 1 and "" or "es", best.rows, best.rows == 1 and "" or "s", best.checkpoint),
+    ("  step %s, lower bound %s (%.2f times); bubble %s; recomputation %s of the step"):format(
+      text.time(best.seconds), text.time(plan.lower_bound), best.seconds / plan.lower_bound,
+      percent(best.bubble), percent(best.recompute / best.seconds)),
+    "  layers per stage: " .. text.balance(best.balance),
+    ("  fullest device: %s, %s of %s (%s)"):format(full.name, sizes.text(math.floor(best.peak[at])),
+      sizes.text(full.memory), parts),
+    "  peaks: " .. peaks_text(plan),
+  }
+  if plan.critical then lines[#lines + 1] = "  critical path: " .. plan.critical end
+  if plan.replicated then lines[#lines + 1] = "  with replicas: " .. tostring(plan.replicated) end
+  return lines
+end
+
+--- The whole plan.
+---@param plan gpipe.Plan
+---@return string
+function text.of(plan)
+  local lines = best_lines(plan)
+  lines[#lines + 1] = rows_text(plan)
+  if #plan.rejected > 0 then lines[#lines + 1] = "  not possible:" end
+  for i, entry in ipairs(plan.rejected) do
+    if i > SHOWN then
+      lines[#lines + 1] = ("    ... and %d more"):format(#plan.rejected - SHOWN)
+      break
+    end
+    lines[#lines + 1] = ("    %s: %s"):format(entry.what, entry.why)
+  end
+  return table.concat(lines, "\n")
+end
+
+return text
