@@ -3,6 +3,7 @@
 -- An entry {name, value} of a state has its parameter with it: `box`. That tells which rank holds
 -- the value, and what it is like where it is not here.
 
+local core = require "gpipe.core"
 local create = require "gpipe.tensor.create"
 local ranks = require "gpipe.ranks"
 
@@ -11,7 +12,9 @@ local state = {}
 --- Does another rank hold the entry's value?
 ---@param entry {box: gpipe.Tensor?}
 ---@return boolean
-function state.is_away(entry) return entry.box ~= nil and entry.box:away() ~= nil end
+function state.is_away(entry)
+  return entry.box ~= nil and core.param_away(entry.box) ~= nil
+end
 
 --- Something of the value's shape and dtype, also where another rank holds it.
 ---@param entry {box: gpipe.Tensor?, value: gpipe.Tensor?}
@@ -22,14 +25,14 @@ function state.like(entry) return state.is_away(entry) and entry.box or entry.va
 local function are_shared(entries)
   if ranks.ranks() == 1 then return false end
   for _, entry in ipairs(entries) do
-    if entry.box and entry.box:holder() then return true end
+    if entry.box and core.param_holder(entry.box) then return true end
   end
   return false
 end
 
 -- Bring a value from the rank that holds it.
 local function bring(entry)
-  local holder = entry.box and entry.box:holder()
+  local holder = entry.box and core.param_holder(entry.box)
   if not holder then return entry.value end
   local here = holder == ranks.rank()
   local text = here and entry.value:contiguous():bytes() or ""
