@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/tensor.h"
 #include "engine/bind/bind.h"
 #include "engine/bind/links.h"
 #include "plan/edge/step_edges.h"
@@ -22,6 +23,7 @@ typedef struct ending {
   int32_t knows;          /* a device of this rank was in an action when time was over */
   int32_t lost;           /* a device of this rank never came back */
   int32_t overflow;
+  uint64_t batch; /* hash of the mini-batch that it was given */
   gp_loss_scale scaling;
   gp_skips skips;
 } ending;
@@ -96,6 +98,35 @@ static void copy_in(void *at, char *rows, size_t bytes) {
   *(char **)at += bytes;
 }
 
+/* ---- the mini-batch -------------------------------------------------------------------------- */
+
+enum { HASHED = 4096 }; /* bytes at either end of a tensor: enough to tell two batches apart */
+
+/* FNV-1a over words of 8 bytes. */
+static void mix(uint64_t *hash, const char *data, size_t bytes) {
+  for (size_t at = 0; at < bytes; at += sizeof(uint64_t)) {
+    uint64_t word = 0;
+    memcpy(&word, data + at, bytes - at < sizeof word ? bytes - at : sizeof word);
+    *hash = (*hash ^ word) * UINT64_C(0x100000001b3);
+  }
+}
+
+static void mix_tensor(uint64_t *hash, const gp_rows *rows) {
+  const size_t bytes = gp_tensor_bytes(rows->tensor);
+  const size_t part = bytes < HASHED ? bytes : HASHED;
+  mix(hash, rows->data, part);
+  mix(hash, rows->data + bytes - part, part);
+}
+
+/* A script that shuffles by the clock gives each rank another batch; the stages would train on rows
+ * that do not belong together. */
+static uint64_t hash_batch(const gp_minibatch *batch) {
+  uint64_t hash = UINT64_C(0xcbf29ce484222325);
+  for (int i = 0; i < batch->input_count; i++) mix_tensor(&hash, &batch->inputs[i]);
+  for (int i = 0; i < batch->target_count; i++) mix_tensor(&hash, &batch->targets[i]);
+  return hash;
+}
+
 /* ---- a piece --------------------------------------------------------------------------------- */
 
 static size_t fixed_bytes(const agreement *a) {
@@ -117,6 +148,7 @@ static void write_ending(const agreement *a, ending *e) {
                 .knows = p->spread->knows,
                 .lost = p->watch.lost,
                 .overflow = p->overflow,
+                .batch = hash_batch(a->batch),
                 .scaling = p->scaling,
                 .skips = p->skips};
   if (run->status) snprintf(e->failure.text, sizeof e->failure.text, "%s", run->text);
@@ -204,6 +236,19 @@ static void settle_counters(gp_pipeline *p, const gp_rank_pieces *all) {
   p->skips = e->skips;
 }
 
+/* Fail on all ranks if they were given different batches. */
+static void check_batches(gp_pipeline *p, const gp_rank_pieces *all) {
+  const ending *first = (const ending *)all->data[0];
+  char text[128];
+  for (int32_t r = 1; r < all->count && !p->run.status; r++) {
+    if (((const ending *)all->data[r])->batch == first->batch) continue;
+    snprintf(text, sizeof text,
+             "step: rank %d was given another batch than rank 0, expected the same on all ranks",
+             (int)r);
+    gp_run_fail_from(&p->run, r, -1, GP_EINVAL, text);
+  }
+}
+
 static gp_status check_lengths(const agreement *a, const gp_rank_pieces *all) {
   for (int32_t r = 0; r < all->count; r++)
     if (all->bytes[r] != piece_bytes(a, r))
@@ -236,6 +281,7 @@ static gp_status exchange(const agreement *a) {
   if (!status) {
     settle_failure(p, &all);
     settle_counters(p, &all);
+    check_batches(p, &all);
     for (int32_t r = 0; r < all.count; r++)
       if (r != p->spread->own) read_piece(a, r, all.data[r]);
   }

@@ -99,6 +99,19 @@ describe("in a job", function()
     assert.truthy(err:find("plan: rows of a micro-batch is 4 on rank 0 and 6 on rank 1", 1, true))
   end)
 
+  it("a batch of other values is an error on all ranks", function()
+    local out = run(2, [[
+      local model = gp.nn.Sequential { gp.nn.Linear(3, 2), gp.nn.Linear(2, 2) }
+      local pipe <close> = gp.pipeline(model, { loss = gp.nn.MSELoss() })
+      local x, y = gp.ones { 4, 3 }, gp.ones { 4, 2 }
+      pipe:step(x, y)
+      print(select(2, pcall(pipe.step, pipe, x * (1 + gp.rank()), y)))
+      print(pipe:step(x, y) > 0)]])
+    local _, count = out:gsub("rank 1 was given another batch than rank 0", "")
+    assert.equal(2, count)
+    assert.truthy(out:find("[1] true", 1, true))
+  end)
+
   it("asynchronous schedules are refused for now", function()
     local _, err = run(2, [[
       gp.pipeline(gp.nn.Sequential { gp.nn.Linear(3, 2), gp.nn.Linear(2, 2) },
