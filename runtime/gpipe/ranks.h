@@ -32,7 +32,8 @@ enum { GP_RANKS_WHAT = 24 }; /* bytes of the name of a call, its end included */
 
 /* Collect a piece from every rank, also its own; connects the job if nothing has before. what: the
  * name of the call for messages, shorter than GP_RANKS_WHAT; every rank has to make the same one.
- * seconds: how long to wait for the others; 0: until they come. Collective. Errors: GP_ESTATE if a
+ * seconds: how long to wait for the others, also after Ctrl-C; 0: until they come, or Ctrl-C.
+ * Collective. Errors: GP_ESTATE if a
  * rank makes another call, GP_EDEVICE if one has ended or is gone, GP_ETIMEOUT, GP_EINTERRUPT. */
 gp_status gp_ranks_gather(const char *what, double seconds, const void *own, size_t bytes,
                           gp_rank_pieces *pieces);

@@ -42,7 +42,7 @@ static gp_status look_for_reason(const call *c, const gp_peer *peer) {
   /* the first that went is the reason for the others */
   if (peer->state != GP_PEER_OPEN)
     return gp_fail(GP_EDEVICE, "%s: %s", c->what, c->net->peers[c->net->culprit].text);
-  if (gp_interrupt_pending()) return gp_fail(GP_EINTERRUPT, "interrupted");
+  if (gp_interrupt_pending() && c->seconds == 0) return gp_fail(GP_EINTERRUPT, "interrupted");
   if (c->seconds > 0 && 1e-9 * (double)(gp_now_ns() - c->begin) > c->seconds)
     return gp_fail(GP_ETIMEOUT, "%s: rank %d did not come within %g seconds", c->what,
                    (int)peer->rank, c->seconds);

@@ -206,9 +206,7 @@ static void set_failure(gp_pipeline *p, int32_t rank, const ending *e) {
     snprintf(run->text, sizeof run->text, "%s", e->failure.text);
   else
     snprintf(run->text, sizeof run->text, "rank %d: %.490s", (int)rank, e->failure.text);
-  if (!e->lost) return;
-  p->spread->lost = true;
-  snprintf(p->spread->why, sizeof p->spread->why, "%s", run->text);
+  if (e->lost) gp_spread_lose(p->spread, run->text);
 }
 
 /* Report the same failure on all ranks: the first in the schedule's order. Only the rank that it
@@ -292,12 +290,11 @@ static gp_status exchange(const agreement *a) {
 /* A run whose end is not agreed upon is over for good: the ranks may have gone different ways. */
 static void lose(gp_pipeline *p, gp_status status) {
   gp_run *run = &p->run;
-  const bool has_cause = p->spread->lost; /* a rank is gone: that is the reason */
+  const char *cause = gp_spread_lost(p->spread); /* a rank is gone: that is the reason */
   run->status = status;
-  snprintf(run->text, sizeof run->text, "%s", has_cause ? p->spread->why : gp_error_text());
+  snprintf(run->text, sizeof run->text, "%s", cause ? cause : gp_error_text());
   atomic_store(&run->failed_order, -1);
-  p->spread->lost = true;
-  if (!has_cause) snprintf(p->spread->why, sizeof p->spread->why, "%s", run->text);
+  gp_spread_lose(p->spread, run->text);
 }
 
 void gp_run_agree(gp_pipeline *p) {

@@ -72,6 +72,21 @@ void gp_spread_free(gp_spread *s) {
   gp_free(s);
 }
 
+const char *gp_spread_lost(gp_spread *s) {
+  gp_ports_lock();
+  const bool lost = s->lost;
+  gp_ports_unlock();
+  return lost ? s->why : NULL;
+}
+
+/* The first reason stays. */
+void gp_spread_lose(gp_spread *s, const char *why) {
+  gp_ports_lock();
+  if (!s->lost) snprintf(s->why, sizeof s->why, "%s", why);
+  s->lost = true;
+  gp_ports_unlock();
+}
+
 void gp_spread_begin(gp_spread *s) {
   gp_ports_lock();
   s->runs++;

@@ -47,6 +47,11 @@ typedef struct gp_spread {
 gp_status gp_spread_new(gp_run *run, gp_spread **spread);
 void gp_spread_free(gp_spread *spread); /* NULL is fine */
 
+/* Is a rank gone, or has one gone another way? Then the text says why. Valid while the pipeline does
+ * not run. */
+const char *gp_spread_lost(gp_spread *spread); /* NULL: no */
+void gp_spread_lose(gp_spread *spread, const char *why);
+
 /* Begin a run, and end it when this rank's workers are done. */
 void gp_spread_begin(gp_spread *spread);
 void gp_spread_end(gp_spread *spread);

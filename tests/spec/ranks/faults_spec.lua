@@ -10,7 +10,7 @@ local model = gp.nn.Sequential {
   gp.nn.Linear(8, 8), gp.nn.Tanh(), gp.nn.Linear(8, 8), gp.nn.Tanh(), gp.nn.Linear(8, 4),
 }
 local pipe <close> = gp.pipeline(model, {
-  devices = 3, chunks = 4, loss = gp.nn.CrossEntropyLoss(), watchdog = 1.5,
+  devices = 3, chunks = 4, loss = gp.nn.CrossEntropyLoss(), watchdog = 4,
 })
 pipe:use(gp.optim.SGD(pipe:parameters(), { lr = 0.1 }))
 local x, y = gp.randn { 16, 8 }, gp.randint(0, 4, { 16 })
