@@ -201,6 +201,7 @@ gp_status gp_ranks_join(void) {
     struct sockaddr_un at = address_of(net, net->job.info.rank);
     close(listener);
     unlink(at.sun_path);
+    rmdir(net->job.folder); /* the last rank succeeds */
   }
   if (!status) status = gp_net_start(net);
   if (status) hang_up(net);

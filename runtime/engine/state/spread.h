@@ -47,8 +47,7 @@ typedef struct gp_spread {
 gp_status gp_spread_new(gp_run *run, gp_spread **spread);
 void gp_spread_free(gp_spread *spread); /* NULL is fine */
 
-/* Is a rank gone, or has one gone another way? Then the text says why. Valid while the pipeline does
- * not run. */
+/* Is a rank gone, or has one gone another way? Then the text says why; it stays. */
 const char *gp_spread_lost(gp_spread *spread); /* NULL: no */
 void gp_spread_lose(gp_spread *spread, const char *why);
 

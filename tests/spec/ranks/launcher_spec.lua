@@ -94,6 +94,7 @@ describe("a job of another launcher", function()
     local out, err = start "MASTER_ADDR=localhost MASTER_PORT=29471"
     assert.equal("", err)
     assert.equal("0\t2\t2\n", out)
+    assert.equal(0, (select(3, child.shell "! ls -d ${TMPDIR:-/tmp}/gpipe-ranks-*-29471 2>/dev/null")))
   end)
 
   it("is refused where it runs on other hosts", function()
