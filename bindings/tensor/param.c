@@ -85,8 +85,8 @@ static int param_away(lua_State *L) {
   return 1;
 }
 
-/* core.param_holder(p) -> the same, also if this process does; nil if the parameter is in no pipeline over
- * ranks */
+/* core.param_holder(p) -> the same, also if this process does; nil if the parameter is in no
+ * pipeline over ranks */
 static int param_holder(lua_State *L) {
   const int32_t rank = gp_param_holder(check_param(L, "param_holder"));
   if (rank < 0) return 0;
