@@ -26,7 +26,7 @@ static char *made_of(const gp_binding *b, const gp_step_edge *edge) {
   case GP_STEP_EXTRAS: return a->extras[1];
   case GP_STEP_TIED: return at(a->extras[0], p->extras[edge->number].offset);
   case GP_STEP_VOTE: return (char *)b->votes[edge->maker];
-  default: return (char *)b->verdict;
+  default: return (char *)&b->verdict[edge->maker];
   }
 }
 
@@ -40,6 +40,8 @@ static char *room_of(const gp_binding *b, const gp_step_edge *edge, const gp_ste
   case GP_STEP_BUFFERS: return a->buffers[1];
   case GP_STEP_GRADS: return a->received_grads;
   case GP_STEP_EXTRAS: return a->received_extras;
+  case GP_STEP_VOTE: return (char *)b->votes[edge->maker];
+  case GP_STEP_VERDICT: return (char *)&b->verdict[reader->device];
   default: return p->extras[edge->number].received;
   }
 }
@@ -49,7 +51,11 @@ static bool is_host(const gp_step_edge *edge) { return edge->stage < 0; }
 
 static char *received_of(const gp_binding *b, const gp_step_edge *edge,
                          const gp_step_reader *reader) {
-  bool in_place = is_host(edge) || gp_plan_shares(b->plan, edge->maker, reader->device);
+  const gp_pipeline *p = b->pipeline;
+  const int32_t maker = gp_device_lane(p, edge->maker)->rank;
+  const bool one_rank = maker == gp_device_lane(p, reader->device)->rank;
+  const bool in_place =
+      is_host(edge) ? one_rank : gp_plan_shares(b->plan, edge->maker, reader->device);
   return in_place ? made_of(b, edge) : room_of(b, edge, reader);
 }
 

@@ -90,7 +90,7 @@ typedef struct gp_binding {
   gp_vote **votes;                        /* per device (engine/update/vote.h); NULL: no votes */
   const gp_vote **heard;                  /* per device: its vote, as the deciding device got it */
   size_t *vote_bytes, *vote_at;           /* per device; per stage: its first sum in the vote */
-  gp_verdict *verdict;                    /* of the deciding device */
+  gp_verdict *verdict; /* per device: as the deciding one made it, or as another rank got it */
   uint64_t prepared;  /* state of the weights that P's results are of (prepared.c); 0: no results */
   gp_link_pool *pool; /* of its links */
   uint64_t ports;     /* the first of the port numbers that are its own, if ranks share it */

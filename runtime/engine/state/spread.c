@@ -104,6 +104,14 @@ void gp_spread_end(gp_spread *s) {
   gp_ports_unlock();
 }
 
+gp_status gp_spread_failure(gp_spread *s, char text[GP_SPREAD_TEXT]) {
+  pthread_mutex_lock(&s->run->failure_lock);
+  const gp_status status = s->run->status;
+  snprintf(text, GP_SPREAD_TEXT, "%s", s->run->text);
+  pthread_mutex_unlock(&s->run->failure_lock);
+  return status;
+}
+
 void gp_spread_blame(gp_spread *s, const char *text) {
   gp_run *run = s->run;
   pthread_mutex_lock(&run->failure_lock);

@@ -54,6 +54,9 @@ void gp_spread_lose(gp_spread *spread, const char *why);
 /* Begin a run, and end it when this rank's workers are done. */
 void gp_spread_begin(gp_spread *spread);
 void gp_spread_end(gp_spread *spread);
+/* Copy the text of the run's failure, and return its status: another rank may bring an earlier one
+ * meanwhile. */
+gp_status gp_spread_failure(gp_spread *spread, char text[GP_SPREAD_TEXT]);
 /* Let the failure be this rank's, which knows the cause. */
 void gp_spread_blame(gp_spread *spread, const char *text);
 /* Tell the other ranks that this one has failed. */

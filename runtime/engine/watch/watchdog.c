@@ -73,10 +73,10 @@ void gp_watch_reset(gp_pipeline *p) {
 /* ---- giving up ----------------------------------------------------------------------------- */
 
 /* Let the other ranks pass through their tasks, too: nothing more comes from here. */
-static void tell(const gp_pipeline *p) {
-  gp_far_failure failure = {.order = -1, .status = (int32_t)p->run.status, .gives_up = 1};
+static void tell(gp_pipeline *p) {
+  gp_far_failure failure = {.order = -1, .gives_up = 1};
   if (!p->spread) return;
-  snprintf(failure.text, sizeof failure.text, "%s", p->run.text);
+  failure.status = (int32_t)gp_spread_failure(p->spread, failure.text);
   gp_spread_tell(p->spread, &failure);
 }
 
@@ -105,8 +105,9 @@ static void time_out(gp_pipeline *p, int64_t quiet) {
  * rank names the device. */
 static void follow(gp_pipeline *p) {
   char cause[256], text[GP_SPREAD_TEXT];
+  const gp_status status = gp_spread_failure(p->spread, text);
   if (!p->watch.report[0]) gp_report_write(p, p->watch.report, p->watch.report_size);
-  if (p->run.status == GP_ETIMEOUT && gp_report_running(p)) {
+  if (status == GP_ETIMEOUT && gp_report_running(p)) {
     snprintf(text, sizeof text, "no progress: %s", gp_report_cause(p, cause, sizeof cause));
     gp_spread_blame(p->spread, text);
     p->watch.timed_out = true;
