@@ -90,14 +90,22 @@ static void give_up(gp_pipeline *p) {
   gp_watch_begin(p);
 }
 
+/* Name the device of this rank that holds the others up, also if one of them was quicker to say that
+ * it waits. */
+static void blame(gp_pipeline *p, const char *text) {
+  char other[GP_SPREAD_TEXT];
+  if (gp_spread_failure(p->spread, other) == GP_ETIMEOUT) gp_spread_blame(p->spread, text);
+}
+
 static void time_out(gp_pipeline *p, int64_t quiet) {
   char cause[256], text[400];
   snprintf(text, sizeof text, "no progress for %.1f seconds: %s", 1e-9 * (double)quiet,
            gp_report_cause(p, cause, sizeof cause));
+  const bool knows = p->spread && gp_report_running(p);
   p->watch.timed_out = true;
-  if (p->spread) p->spread->knows = gp_report_running(p);
   gp_report_write(p, p->watch.report, p->watch.report_size);
   gp_run_fail(&p->run, -1, GP_ETIMEOUT, text);
+  if (knows) blame(p, text);
   give_up(p);
 }
 
@@ -105,12 +113,11 @@ static void time_out(gp_pipeline *p, int64_t quiet) {
  * rank names the device. */
 static void follow(gp_pipeline *p) {
   char cause[256], text[GP_SPREAD_TEXT];
-  const gp_status status = gp_spread_failure(p->spread, text);
+  p->watch.timed_out = gp_spread_failure(p->spread, text) == GP_ETIMEOUT;
   if (!p->watch.report[0]) gp_report_write(p, p->watch.report, p->watch.report_size);
-  if (status == GP_ETIMEOUT && gp_report_running(p)) {
+  if (gp_report_running(p)) {
     snprintf(text, sizeof text, "no progress: %s", gp_report_cause(p, cause, sizeof cause));
-    gp_spread_blame(p->spread, text);
-    p->watch.timed_out = true;
+    blame(p, text);
   }
   give_up(p);
 }
