@@ -3,8 +3,6 @@
  * The oracle searches the graph of memory states: which values and kept layers are there, and how
  * far the micro-batch is. Anything may be dropped at any time, so it also finds lists that no plan
  * has: a plan may be slower than the oracle, never faster. */
-#include <stdlib.h>
-
 #include "remat_chains.h"
 
 enum { MOST_LAYERS = 4, STATES = 1 << 16, HEAP = 1 << 20, NEVER = 1 << 28 };
