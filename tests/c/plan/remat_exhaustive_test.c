@@ -149,8 +149,8 @@ typedef struct tally {
   double gaps; /* to that list, as fractions */
 } tally;
 
-/* A plan is never faster than any list, and there is one if any list in which kept layers hold their
- * inputs fits. */
+/* A plan is never faster than any list, and there is one if any list in which kept layers hold
+ * their inputs fits. */
 static void compare(oracle *o, const chain *c, const gp_remat_limits *limits, tally *sum) {
   gp_remat_list list = {0};
   o->persistent = false;

@@ -16,7 +16,7 @@ static int64_t time_of(const gp_remat_chain *c, gp_remat_limits limits) {
   return time;
 }
 
-/* ---- published tables ------------------------------------------------------------------------- */
+/* ---- published tables ------------------------------------------------------------------------ */
 
 /* Revolve's table: the time to reverse l + 1 equal steps with so many slots, the input's among
  * them. */
@@ -57,7 +57,7 @@ TEST(equal_layers_take_the_times_of_revolve) {
   }
 }
 
-/* ---- one micro-batch: a plain recursion ------------------------------------------------------- */
+/* ---- one micro-batch: a plain recursion ------------------------------------------------------ */
 
 enum { ROTOR_LAYERS = 8, ROTOR_BYTES = 128, NOTHING_FITS = 1 << 28 };
 
@@ -122,12 +122,12 @@ TEST(one_micro_batch_takes_the_time_of_a_plain_recursion) {
   CHECK(feasible > 50);
 }
 
-/* ---- what it is worth ------------------------------------------------------------------------- */
+/* ---- what it is worth ------------------------------------------------------------------------ */
 
 enum { BLOCKS = 5, BLOCK_LAYERS = 2 * BLOCKS };
 
-/* Attention and MLP layers in turn, each with an option that keeps less. Reference section 3.7 gives
- * no sizes of its layers, so its figures can't be compared, only which way is faster. */
+/* Attention and MLP layers in turn, each with an option that keeps less. Reference section 3.7
+ * gives no sizes of its layers, so its figures can't be compared, only which way is faster. */
 static void make_blocks(chain *c) {
   static const gp_remat_option attention[] = {{4000, 8000, 168, 0, 0}, {4000, 8500, 68, 0, 0}};
   static const gp_remat_option mlp[] = {{5000, 10000, 68, 0, 0}, {5000, 10300, 38, 0, 0}};

@@ -4,7 +4,7 @@
 
 static const gp_remat_limits AMPLE = {.memory = 1 << 30, .in_flight = 1};
 
-/* ---- tables ----------------------------------------------------------------------------------- */
+/* ---- tables ---------------------------------------------------------------------------------- */
 
 /* Makes layer l the same as layer l - period. */
 static void repeat(chain *c, int period) {
@@ -97,7 +97,7 @@ TEST(the_same_call_gives_the_same_list) {
   for (int i = 0; i < 2; i++) gp_remat_list_free(&lists[i]);
 }
 
-/* ---- curves and the least memory -------------------------------------------------------------- */
+/* ---- curves and the least memory ------------------------------------------------------------- */
 
 TEST(the_least_point_of_a_curve_is_the_plan) {
   enum { POINTS = 64 };
@@ -147,7 +147,7 @@ TEST(nothing_fits_into_less_than_the_least_memory) {
   }
 }
 
-/* ---- bad input -------------------------------------------------------------------------------- */
+/* ---- bad input ------------------------------------------------------------------------------- */
 
 static void check_refused(const gp_remat_chain *c, gp_remat_limits limits, const char *text) {
   gp_remat_list list = {0};
@@ -212,7 +212,7 @@ TEST(an_ample_limit_keeps_all) {
   }
 }
 
-/* ---- failed allocations ----------------------------------------------------------------------- */
+/* ---- failed allocations ---------------------------------------------------------------------- */
 
 static gp_status use_all(const chain *c) {
   gp_remat_list list = {0};
