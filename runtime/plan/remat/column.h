@@ -13,8 +13,7 @@ typedef struct gp_remat_column {
                        of the stage, by the bytes that may still be parked, owned ones included */
   gp_front_point *points;
   gp_front_maker maker;
-  int64_t *before; /* per value: the least time of the layers of the stage before it */
-  size_t spare;    /* of the last solve */
+  size_t spare; /* of the last solve */
 } gp_remat_column;
 
 gp_status gp_remat_column_new(const gp_remat_stage *stage, gp_remat_column *column);

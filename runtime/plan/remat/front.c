@@ -24,7 +24,7 @@ int64_t gp_front_time(const gp_front *front, size_t bytes) {
   return at < 0 ? GP_REMAT_NEVER : front->points[at].time;
 }
 
-/* ---- a sum ------------------------------------------------------------------------------------ */
+/* ---- a sum ----------------------------------------------------------------------------------- */
 
 /* The budget from which on a point of a term holds. */
 static size_t inner_from(const gp_front_sum *s, int32_t at) {
@@ -57,7 +57,7 @@ bool gp_front_sum_ends(const gp_front_sum *s, gp_front_point *first, gp_front_po
   return true;
 }
 
-/* ---- the least of many ------------------------------------------------------------------------ */
+/* ---- the least of many ----------------------------------------------------------------------- */
 
 void gp_front_begin(gp_front_maker *m, size_t low, size_t high, int64_t limit) {
   m->low = low;
@@ -77,7 +77,7 @@ static void settle(gp_front_maker *m) {
 }
 
 /* The bytes from which on no point of a sum is faster than what is there already; `time` is the
- * sum's last. Any slot with a time that low is right; where slots are settled, the first is found. */
+ * sum's last. Any slot with a time that low is right; among settled ones the first is found. */
 static size_t find_cut(const gp_front_maker *m, int64_t time) {
   int32_t low = 0, high = m->used;
   while (low < high) {

@@ -22,8 +22,8 @@ typedef struct gp_front {
 /* The least time with so many bytes; GP_REMAT_NEVER: nothing fits. */
 int64_t gp_front_time(const gp_front *front, size_t bytes);
 
-/* A sum of two step functions of a budget m: time + inner(m - parked) + outer(m + spare - held), for
- * m + spare >= bytes. */
+/* A sum of two step functions of a budget m: time + inner(m - parked) + outer(m + spare - held),
+ * for m + spare >= bytes. */
 typedef struct gp_front_sum {
   const gp_front *inner, *outer; /* borrowed */
   size_t parked, held, bytes, spare;

@@ -70,7 +70,7 @@ gp_status gp_remat_curve(const gp_remat_stage *stage, const gp_remat_limits *lim
   return GP_OK;
 }
 
-/* ---- with a table of its own ------------------------------------------------------------------ */
+/* ---- with a table of its own ----------------------------------------------------------------- */
 
 static gp_status search_alone(const gp_remat_chain *chain, const gp_remat_limits *limits,
                               int32_t quanta, gp_remat_list *list) {
