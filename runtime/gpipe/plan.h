@@ -58,7 +58,7 @@ void gp_plan_free(gp_plan *plan);
  * planned. */
 size_t gp_plan_bytes(const gp_plan *plan, int device);
 /* X(NAME, text): the parts of a device's memory that a plan needs. SAVED to TRANSIENT are what is
- * alive at the worst moment, WASTE is what their layout takes beyond that. */
+ * alive at the worst moment, WASTE is what their layout takes beyond that, and padding. */
 #define GP_PLAN_AREA_LIST(X)                                                                       \
   X(SAVED, "saved")           /* what F keeps for the backward pass */                             \
   X(RECOMPUTED, "recomputed") /* what R makes again */                                             \

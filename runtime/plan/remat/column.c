@@ -54,7 +54,7 @@ static const gp_front *build(gp_remat_column *c, gp_remat_range rest, gp_remat_w
   const int64_t *fastest = c->table->fastest;
   gp_front_point *points = c->points + (2 * (size_t)(rest.first - c->first) + rest.owned) * slots;
   gp_front *front = &c->fronts[gp_remat_column_place(&c->table->chain, rest)];
-  if (window.limit != GP_REMAT_NEVER) window.limit -= fastest[rest.first] - fastest[c->first];
+  if (window.limit != GP_REMAT_IMPOSSIBLE) window.limit -= fastest[rest.first] - fastest[c->first];
   front->points = points;
   front->count = gp_remat_row_build(&row, &c->maker, window, points);
   return front;

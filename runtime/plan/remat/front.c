@@ -21,7 +21,7 @@ static int32_t find(const gp_front *front, size_t bytes) {
 
 int64_t gp_front_time(const gp_front *front, size_t bytes) {
   const int32_t at = find(front, bytes);
-  return at < 0 ? GP_REMAT_NEVER : front->points[at].time;
+  return at < 0 ? GP_REMAT_IMPOSSIBLE : front->points[at].time;
 }
 
 /* ---- a sum ----------------------------------------------------------------------------------- */
@@ -37,11 +37,11 @@ static size_t outer_from(const gp_front_sum *s, int32_t at) {
 
 int64_t gp_front_sum_time(const gp_front_sum *s, size_t budget) {
   const size_t all = budget + s->spare;
-  if (all < s->bytes || budget < s->parked || all < s->held) return GP_REMAT_NEVER;
+  if (all < s->bytes || budget < s->parked || all < s->held) return GP_REMAT_IMPOSSIBLE;
   const int64_t inner = gp_front_time(s->inner, budget - s->parked);
-  if (inner == GP_REMAT_NEVER) return GP_REMAT_NEVER;
+  if (inner == GP_REMAT_IMPOSSIBLE) return GP_REMAT_IMPOSSIBLE;
   const int64_t outer = gp_front_time(s->outer, all - s->held);
-  return outer == GP_REMAT_NEVER ? GP_REMAT_NEVER : s->time + inner + outer;
+  return outer == GP_REMAT_IMPOSSIBLE ? GP_REMAT_IMPOSSIBLE : s->time + inner + outer;
 }
 
 static gp_front_point point_of(const gp_front_sum *s, int32_t i, int32_t o) {
@@ -67,7 +67,7 @@ void gp_front_begin(gp_front_maker *m, size_t low, size_t high, int64_t limit) {
   m->added = 0;
   while ((high - low) >> m->shift >= (size_t)m->room) m->shift++;
   m->used = (int32_t)((high - low) >> m->shift) + 2;
-  for (int32_t i = 0; i < m->used; i++) m->slots[i] = (gp_front_point){.time = GP_REMAT_NEVER};
+  for (int32_t i = 0; i < m->used; i++) m->slots[i] = (gp_front_point){.time = GP_REMAT_IMPOSSIBLE};
 }
 
 /* Let each slot know the fastest point up to it. */
@@ -123,7 +123,7 @@ void gp_front_add(gp_front_maker *m, const gp_front_sum *s) {
 
 int32_t gp_front_finish(const gp_front_maker *m, gp_front_point *points) {
   int32_t count = 0;
-  int64_t least = GP_REMAT_NEVER;
+  int64_t least = GP_REMAT_IMPOSSIBLE;
   for (int32_t i = 0; i < m->used; i++) {
     if (m->slots[i].time >= least) continue;
     least = m->slots[i].time;

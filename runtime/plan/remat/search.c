@@ -43,16 +43,16 @@ static size_t left_to_active(const search *s, size_t parked) {
 
 /* What a list could not take less time than, to be worth looking for. */
 static int64_t worthwhile(const search *s) {
-  return s->best.count ? s->best.time - s->best.time / TOLERANCE : GP_REMAT_NEVER;
+  return s->best.count ? s->best.time - s->best.time / TOLERANCE : GP_REMAT_IMPOSSIBLE;
 }
 
 /* Solve for a share and take the list if it fits. *time: the least that the share allows,
- * GP_REMAT_NEVER if that is hardly better than the best; *cost: of its list, if there is one. */
+ * GP_REMAT_IMPOSSIBLE if that is hardly better than the best; *cost: of its list, if there is one. */
 static gp_status try_share(search *s, gp_remat_share share, int64_t *time, gp_remat_cost *cost) {
   gp_remat_list list = {0};
   s->solves--;
   *time = gp_remat_column_solve(&s->column, share, worthwhile(s));
-  if (*time == GP_REMAT_NEVER) return GP_OK;
+  if (*time == GP_REMAT_IMPOSSIBLE) return GP_OK;
   gp_status status = gp_remat_column_trace(&s->column, share, &list);
   if (!status) status = gp_remat_simulate(&s->part, &list, s->limits.in_flight, cost);
   if (status || cost->peak > s->limits.memory) return gp_remat_list_free(&list), status;
@@ -116,7 +116,7 @@ static gp_status search_caps(search *s, size_t low, size_t high) {
     gp_remat_cost cost;
     const gp_remat_share share = {.parked = i.high, .active = left_to_active(s, i.low)};
     GP_TRY(try_share(s, share, &bound, &cost));
-    if (bound == GP_REMAT_NEVER || cost.peak <= s->limits.memory || i.low == i.high) continue;
+    if (bound == GP_REMAT_IMPOSSIBLE || cost.peak <= s->limits.memory || i.low == i.high) continue;
     const size_t cap = i.low + (i.high - i.low) / 2;
     GP_TRY(try_cap(s, cap));
     add_interval(s, i.low, cap, bound);

@@ -39,7 +39,7 @@ static gp_status build_range(gp_remat_table *t, gp_remat_range range) {
   const gp_remat_window window = {
       .low = t->least[gp_remat_place(&t->chain, range)],
       .high = t->memory,
-      .limit = GP_REMAT_NEVER,
+      .limit = GP_REMAT_IMPOSSIBLE,
   };
   gp_front *front = &t->fronts[gp_remat_place(&t->chain, range)];
   const int32_t count = gp_remat_row_build(&row, &t->maker, window, t->points);
