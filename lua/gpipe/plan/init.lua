@@ -70,6 +70,10 @@ local function each_shape(problem, visit, faults)
           shape, why = nil, ("it has %d stages, the model %d layers"):format(
             shape.schedule.stages, problem.figures.count)
         end
+        if shape and shape.schedule.stages <= problem.last_pinned then
+          shape, why = nil, ("it has %d stages, layers are pinned to stage %d"):format(
+            shape.schedule.stages, problem.last_pinned)
+        end
         if shape then
           shape.asked = math.min(m, problem.batch)
           visit(shape)
