@@ -93,6 +93,66 @@ static int plan_stage(lua_State *L) {
   return 1;
 }
 
+/* p:areas(plan, device) -> {saved, ..., shared}: bytes of each part of a device's memory */
+static int plan_areas(lua_State *L) {
+#define TEXT(name, text) text,
+  static const char *const names[] = {GP_PLAN_AREA_LIST(TEXT)};
+#undef TEXT
+  size_t bytes[GP_PLAN_AREA_COUNT], shared;
+  const gp_plan *plan = gp_lua_check_plan(L, 2);
+  const int device = (int)gp_lua_check_int(L, 3, "areas: the device", 0, gp_plan_devices(plan) - 1);
+  gp_plan_areas(plan, device, bytes, &shared);
+  lua_createtable(L, 0, GP_PLAN_AREA_COUNT + 1);
+  for (int k = 0; k < GP_PLAN_AREA_COUNT; k++) gp_lua_set_int(L, names[k], (int64_t)bytes[k]);
+  gp_lua_set_int(L, "shared", (int64_t)shared);
+  return 1;
+}
+
+/* p:alive(plan, device) -> {{saved, recomputed, carried, transient}, ...}: bytes during each of the
+ * device's tasks */
+static int plan_alive(lua_State *L) {
+  const gp_plan *plan = gp_lua_check_plan(L, 2);
+  const int device = (int)gp_lua_check_int(L, 3, "alive: the device", 0, gp_plan_devices(plan) - 1);
+  const int tasks = gp_plan_task_count(plan, device);
+  size_t(*moments)[4] = lua_newuserdatauv(L, ((size_t)tasks + 1) * sizeof *moments, 0);
+  gp_status status = gp_plan_alive(plan, device, moments);
+  if (status) return gp_lua_fail(L, status);
+  lua_createtable(L, tasks, 0);
+  for (int t = 0; t < tasks; t++) {
+    lua_createtable(L, 4, 0);
+    for (int k = 0; k < 4; k++) {
+      lua_pushinteger(L, (lua_Integer)moments[t][k]);
+      lua_rawseti(L, -2, k + 1);
+    }
+    lua_rawseti(L, -2, t + 1);
+  }
+  return 1;
+}
+
+/* Push a saved value into the list at the top of the stack. */
+static void push_saved(void *context, const gp_saved_info *info) {
+  lua_State *L = context;
+  lua_createtable(L, 0, 9);
+  gp_lua_set_int(L, "stage", info->stage);
+  gp_lua_set_int(L, "layer", info->layer + 1);
+  gp_lua_set_int(L, "bytes", (int64_t)info->bytes);
+  gp_lua_set_text(L, "name", info->label);
+  gp_lua_set_text(L, "op", info->op);
+  if (info->reader) gp_lua_set_text(L, "reader", info->reader);
+  if (info->reader) gp_lua_set_text(L, "reader_name", info->reader_label);
+  gp_lua_set_text(L, "shape", info->shape);
+  lua_rawseti(L, -2, luaL_len(L, -2) + 1);
+}
+
+/* p:saved(plan) -> {{stage, layer, name, op, shape, bytes, reader, reader_name}, ...}: what a
+ * micro-batch saves; layers from 1 */
+static int plan_saved(lua_State *L) {
+  const gp_plan *plan = gp_lua_check_plan(L, 2);
+  lua_newtable(L);
+  gp_status status = gp_plan_each_saved(plan, push_saved, L);
+  return status == GP_OK ? 1 : gp_lua_fail(L, status);
+}
+
 /* p:cost(plan, stage, "F") -> FLOP, bytes of that action; 0, 0 if the plan does not run it */
 static int plan_cost(lua_State *L) {
   static const char *const letters[] = {"F", "B", "I", "W", "R", "U", "C", "P", NULL};
@@ -132,5 +192,7 @@ static int plan_layers(lua_State *L) {
 }
 
 const luaL_Reg gp_lua_describe_methods[] = {
-    {"row", plan_row},     {"tasks", plan_tasks}, {"page", plan_page},     {"edges", plan_edges},
-    {"stage", plan_stage}, {"cost", plan_cost},   {"layers", plan_layers}, {NULL, NULL}};
+    {"row", plan_row},       {"tasks", plan_tasks}, {"page", plan_page},   {"edges", plan_edges},
+    {"stage", plan_stage},   {"areas", plan_areas}, {"alive", plan_alive},
+    {"saved", plan_saved}, {"cost", plan_cost},
+    {"layers", plan_layers}, {NULL, NULL}};

@@ -67,6 +67,28 @@ static gp_finite finite_field(lua_State *L) {
   return mode;
 }
 
+/* Read field checkpoint: the name of a mode, or a list of what each of the layers does. */
+static void checkpoint_field(lua_State *L, gp_pipeline_spec *spec) {
+#define TEXT(name, text) text,
+  static const char *const modes[] = {GP_LAYER_REMAT_LIST(TEXT) NULL};
+#undef TEXT
+  if (lua_getfield(L, 1, "checkpoint") != LUA_TTABLE) {
+    spec->remat = gp_lua_check_remat(L, -1);
+    return;
+  }
+  const int list = lua_gettop(L);
+  gp_layer_remat *layers =
+      lua_newuserdatauv(L, ((size_t)spec->layer_count + 1) * sizeof *layers, 0);
+  luaL_argcheck(L, luaL_len(L, list) == spec->layer_count, 1, "checkpoint: expected one per layer");
+  for (int l = 0; l < spec->layer_count; l++) {
+    lua_rawgeti(L, list, l + 1);
+    layers[l] = (gp_layer_remat)luaL_checkoption(L, -1, NULL, modes);
+    lua_pop(L, 1);
+  }
+  spec->remat = GP_REMAT_BY_LAYER;
+  spec->layers = layers;
+}
+
 /* The fields of argument 1: stage_of (per layer and one for the loss), params, param_layer,
  * devices, stages, placement (stage after stage), copies, checkpoint, seed, finite, unfused, added,
  * watchdog (seconds, 0: off), tf32, loss_scale = {scale, growth, backoff, min, window} or nil. */
@@ -84,8 +106,6 @@ void gp_lua_check_pipeline_spec(lua_State *L, gp_pipeline_spec *spec) {
     spec->loss_scale = gp_lua_scale_fields(L, lua_gettop(L));
   lua_getfield(L, 1, "watchdog");
   spec->watchdog = luaL_optnumber(L, -1, 0);
-  lua_getfield(L, 1, "checkpoint");
-  spec->remat = gp_lua_check_remat(L, -1);
   lua_getfield(L, 1, "stage_of");
   spec->stage_of = gp_lua_push_ints(L, lua_gettop(L), "stage_of", &layers);
   lua_getfield(L, 1, "placement");
@@ -98,6 +118,7 @@ void gp_lua_check_pipeline_spec(lua_State *L, gp_pipeline_spec *spec) {
   spec->params = gp_lua_push_params(L, lua_gettop(L), "pipeline: a parameter", &spec->param_count);
   spec->devices = devices_field(L, &spec->device_count);
   spec->layer_count = layers - 1;
+  checkpoint_field(L, spec);
   luaL_argcheck(L, entries == spec->param_count, 1, "expected one layer per parameter");
   luaL_argcheck(L, layers > 0, 1, "expected a stage for each layer and for the loss");
   check_below(L, "stage_of", spec->stage_of, layers, spec->stage_count);
@@ -180,6 +201,20 @@ static void take_traces(lua_State *L, int shapes, gp_plan_spec *spec) {
   }
 }
 
+/* Read field budgets: bytes per device, or false for a device without one. The stack keeps them. */
+static const size_t *budgets_field(lua_State *L, int devices) {
+  if (lua_getfield(L, 2, "budgets") != LUA_TTABLE) return NULL;
+  const int list = lua_gettop(L);
+  luaL_argcheck(L, luaL_len(L, list) >= devices, 2, "budgets: expected one per device");
+  size_t *budgets = lua_newuserdatauv(L, ((size_t)devices + 1) * sizeof *budgets, 0);
+  for (int d = 0; d < devices; d++) {
+    lua_rawgeti(L, list, d + 1);
+    budgets[d] = lua_isinteger(L, -1) ? (size_t)lua_tointeger(L, -1) : SIZE_MAX;
+    lua_pop(L, 1);
+  }
+  return budgets;
+}
+
 /* Check the fields of argument 2, for the pipeline at argument 1 or for none. No Lua may run
  * between this and the build. */
 void gp_lua_check_plan_spec(lua_State *L, bool pipeline, gp_plan_spec *spec) {
@@ -198,10 +233,12 @@ void gp_lua_check_plan_spec(lua_State *L, bool pipeline, gp_plan_spec *spec) {
   }
   if (pipeline) gp_lua_check_pipeline(L);
   spec->schedule = gp_lua_check_schedule(L, schedule);
+  spec->budgets = budgets_field(L, gp_schedule_device_count(spec->schedule));
   take_traces(L, shapes, spec);
 }
 
-/* p:plan{kind, schedule, shapes = {larger, smaller}, sum_loss} -> plan (a light pointer) */
+/* p:plan{kind, schedule, shapes = {larger, smaller}, sum_loss, budgets} -> plan (a light
+ * pointer) */
 static int pipeline_plan(lua_State *L) {
   gp_plan *plan;
   gp_plan_spec spec;
@@ -213,20 +250,24 @@ static int pipeline_plan(lua_State *L) {
   return 1;
 }
 
-/* p:measure{as above, and checkpoint} -> bytes per device, in the order of the devices */
+/* p:measure{as above, and checkpoint} -> {{bytes, work, grown}, ...} in the order of the devices */
 static int pipeline_measure(lua_State *L) {
   gp_lua_check_pipeline(L);
   int devices = gp_lua_pipeline_box(L)->devices;
   gp_plan_spec spec;
   lua_getfield(L, 2, "checkpoint");
-  gp_remat mode = gp_lua_check_remat(L, -1);
-  size_t *bytes = lua_newuserdatauv(L, (size_t)devices * sizeof *bytes, 0);
+  /* a list is what the pipeline was made with: nothing else can be asked for layer by layer */
+  gp_remat mode = lua_istable(L, -1) ? GP_REMAT_BY_LAYER : gp_lua_check_remat(L, -1);
+  gp_plan_need *needs = lua_newuserdatauv(L, (size_t)devices * sizeof *needs, 0);
   gp_lua_check_plan_spec(L, true, &spec);
-  gp_status status = gp_plan_measure(gp_lua_pipeline_box(L)->pipeline, &spec, mode, bytes);
+  gp_status status = gp_plan_measure(gp_lua_pipeline_box(L)->pipeline, &spec, mode, needs);
   if (status) return gp_lua_fail(L, status);
   lua_createtable(L, devices, 0);
   for (int d = 0; d < devices; d++) {
-    lua_pushinteger(L, (lua_Integer)bytes[d]);
+    lua_createtable(L, 0, 2);
+    gp_lua_set_int(L, "bytes", (int64_t)needs[d].bytes);
+    gp_lua_set_int(L, "work", (int64_t)needs[d].work);
+    gp_lua_set_int(L, "grown", (int64_t)needs[d].grown);
     lua_rawseti(L, -2, d + 1);
   }
   return 1;

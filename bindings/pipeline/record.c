@@ -25,6 +25,24 @@ static int pipeline_stats(lua_State *L) {
   return 1;
 }
 
+/* p:held(device) -> {parameters, ..., measured, shared}: bytes that the pipeline holds for all
+ * plans, all that it has allocated on the device, and the work area that plans share */
+static int pipeline_held(lua_State *L) {
+#define TEXT(name, text) text,
+  static const char *const names[] = {GP_HELD_LIST(TEXT)};
+#undef TEXT
+  const gp_pipeline *pipeline = gp_lua_check_pipeline(L);
+  const int device =
+      (int)gp_lua_check_int(L, 2, "held: the device", 0, gp_lua_pipeline_box(L)->devices - 1);
+  size_t bytes[GP_HELD_COUNT], measured;
+  gp_pipeline_held(pipeline, device, bytes, &measured);
+  lua_createtable(L, 0, GP_HELD_COUNT + 1);
+  for (int k = 0; k < GP_HELD_COUNT; k++) gp_lua_set_int(L, names[k], (int64_t)bytes[k]);
+  gp_lua_set_int(L, "measured", (int64_t)measured);
+  gp_lua_set_int(L, "shared", (int64_t)gp_pipeline_shared(pipeline, device));
+  return 1;
+}
+
 /* p:events(device) -> {{op, stage, micro, version, wait, begin, finish}, ...}; seconds */
 static int pipeline_events(lua_State *L) {
   gp_pipeline *pipeline = gp_lua_check_pipeline(L);
@@ -75,8 +93,6 @@ static int pipeline_graphs(lua_State *L) {
   return 1;
 }
 
-const luaL_Reg gp_lua_record_methods[] = {{"stats", pipeline_stats},
-                                          {"events", pipeline_events},
-                                          {"paths", pipeline_paths},
-                                          {"graphs", pipeline_graphs},
-                                          {NULL, NULL}};
+const luaL_Reg gp_lua_record_methods[] = {{"stats", pipeline_stats},   {"held", pipeline_held},
+                                          {"events", pipeline_events}, {"paths", pipeline_paths},
+                                          {"graphs", pipeline_graphs}, {NULL, NULL}};

@@ -28,7 +28,7 @@ gp_remat gp_lua_check_remat(lua_State *L, int index) {
 
 void gp_lua_push_remats(lua_State *L) {
   lua_createtable(L, GP_REMAT_COUNT, 0);
-  for (int i = 0; i < GP_REMAT_COUNT; i++) {
+  for (int i = 0; i < GP_REMAT_BY_LAYER; i++) { /* the last one has no name: it is a list */
     lua_pushstring(L, checkpoints[i]);
     lua_rawseti(L, -2, i + 1);
   }

@@ -9,6 +9,7 @@
 #include "engine/bind/bind.h"
 #include "engine/memory/arena.h"
 #include "engine/memory/halves.h"
+#include "engine/memory/work.h"
 #include "engine/optimizer/optimizer.h"
 #include "engine/run/run.h"
 #include "engine/update/update.h"
@@ -31,6 +32,7 @@ static gp_plan_env env_of(gp_pipeline *p) {
                        .stage_count = p->stage_count,
                        .device_count = p->device_count,
                        .remat = p->remat,
+                       .layers = p->layers,
                        .update = p->optimizer ? p->use.update : GP_UPDATE_NONE,
                        .norm = p->check != GP_FINITE_IGNORE || p->use.clip_norm > 0,
                        .clip = p->use.clip_norm > 0,
@@ -100,6 +102,7 @@ gp_status gp_plan_build(gp_pipeline *p, const gp_plan_spec *spec, gp_plan **plan
   if (!status) status = gp_resize_array(n, n + 1, sizeof(gp_binding *), (void **)&p->bindings);
   if (!status) gp_layout_adopt(&p->layout, &made->layout);
   if (!status) status = gp_arenas_grow(p, &moved);
+  if (!status) status = gp_work_grow(p, made, &moved);
   for (int32_t i = 0; moved && i < p->binding_count; i++) gp_binding_move(p->bindings[i]);
   if (!status) status = gp_bind(p, made, &p->bindings[n]);
   if (status) return gp_plan_free(made), status;
@@ -108,13 +111,17 @@ gp_status gp_plan_build(gp_pipeline *p, const gp_plan_spec *spec, gp_plan **plan
   return GP_OK;
 }
 
-gp_status gp_plan_measure(gp_pipeline *p, const gp_plan_spec *spec, gp_remat remat, size_t *bytes) {
+gp_status gp_plan_measure(gp_pipeline *p, const gp_plan_spec *spec, gp_remat remat,
+                          gp_plan_need *needs) {
   gp_plan_env env = env_of(p);
   gp_plan *made;
   env.remat = remat;
   GP_TRY(plan_with_devices(p, &env, spec, &made));
   for (int32_t d = 0; d < p->device_count; d++)
-    bytes[d] = d < made->device_count ? made->devices[d].bytes : 0;
+    needs[d] = d < made->device_count ? (gp_plan_need){.bytes = gp_plan_total(made, d),
+                                                       .work = made->devices[d].work.bytes,
+                                                       .grown = gp_arenas_growth(p, made, d)}
+                                      : (gp_plan_need){0};
   gp_plan_free(made);
   return GP_OK;
 }
@@ -132,6 +139,7 @@ void gp_plan_drop(gp_pipeline *p, gp_plan *plan) {
     p->bindings[i] = p->bindings[--p->binding_count];
     if (p->last_plan == plan) p->last_plan = NULL; /* the last run's events name its tasks */
     gp_unbind(binding);
+    gp_work_shrink(p);
     return;
   }
 }
@@ -232,12 +240,14 @@ static gp_status build(const gp_pipeline_spec *spec, gp_pipeline *p) {
   GP_TRY(gp_faults_parse(getenv("GPIPE_FAULT"), &p->faults));
   GP_TRY(gp_watch_new(p, spec->watchdog));
   GP_TRY(copy_ints(spec->stage_of, spec->layer_count + 1, &p->stage_of));
+  GP_TRY(gp_layer_remats_copy(spec, &p->layers));
   GP_TRY(place_stages(p, spec));
   GP_TRY(own_params(p, spec));
   GP_TRY(lay_out(p));
   GP_TRY(gp_workers_new(p, spec->devices));
   set_up_lanes(p, spec->tf32);
   GP_TRY(describe_devices(p));
+  GP_TRY(gp_alloc_array((size_t)p->device_count, sizeof *p->work, (void **)&p->work));
   GP_TRY(gp_alloc_array((size_t)p->stage_count, sizeof(gp_stage_run), (void **)&p->run.stages));
   GP_TRY(gp_arenas_new(p));
   return gp_workers_start(p);
@@ -302,6 +312,7 @@ static void close_pipeline(gp_pipeline *p) {
   gp_optimizer_free(p->optimizer);
   p->optimizer = NULL;
   release_params(p);
+  gp_work_free(p);
   gp_arenas_free(p);
   gp_pipeline_profile_drop(p);
   gp_workers_free(p);
@@ -314,6 +325,7 @@ void gp_pipeline_free(gp_pipeline *p) {
   gp_watch_free(p);
   pthread_mutex_destroy(&p->run.failure_lock);
   gp_free(p->stage_of);
+  gp_free(p->layers);
   gp_free(p->placement);
   gp_free(p->params);
   gp_free(p->param_stage);
@@ -329,6 +341,7 @@ void gp_pipeline_free(gp_pipeline *p) {
   gp_free(p->bindings);
   gp_free(p->run.stages);
   gp_free(p->device_specs);
+  gp_free(p->work);
   gp_free(p);
 }
 

@@ -35,7 +35,8 @@ typedef struct gp_pipeline_spec {
   gp_param *const *params;    /* in order of declaration, buffers included; retained */
   const int32_t *param_layer; /* per parameter: the layer that owns it, from 0 */
   gp_remat remat;
-  uint64_t seed; /* of dropout */
+  const gp_layer_remat *layers; /* with remat BY_LAYER: per layer, without the loss; copied */
+  uint64_t seed;                /* of dropout */
   gp_finite finite;
   double watchdog; /* seconds without progress after which a run is given up; 0: never */
   bool unfused;    /* run every op separately, without fusing; for comparisons */

@@ -41,6 +41,9 @@ typedef struct gp_plan_spec {
   const gp_schedule *schedule; /* placement and order */
   gp_traced_shape shapes[2];   /* larger micro-batches first; the second may have micros = 0 */
   bool sum_loss;               /* the loss is the sum itself: no division by the count */
+  /* Per device of the pipeline: bytes that its stages may keep and have in work, for GP_REMAT_AUTO;
+   * SIZE_MAX: no limit. NULL: none has one. Borrowed. */
+  const size_t *budgets;
 } gp_plan_spec;
 
 /* Make a plan for devices that need not be there: it is data only and cannot be run. pipeline: the
@@ -54,6 +57,31 @@ void gp_plan_free(gp_plan *plan);
 /* Return the bytes of a device's memory that runs of the plan need; 0 if its share is not
  * planned. */
 size_t gp_plan_bytes(const gp_plan *plan, int device);
+/* X(NAME, text): the parts of a device's memory that a plan needs. SAVED to TRANSIENT are what is
+ * alive at the worst moment, WASTE is what their layout takes beyond that. */
+#define GP_PLAN_AREA_LIST(X)                                                                       \
+  X(SAVED, "saved")           /* what F keeps for the backward pass */                             \
+  X(RECOMPUTED, "recomputed") /* what R makes again */                                             \
+  X(CARRIED, "carried")       /* what I leaves for W */                                            \
+  X(TRANSIENT, "transient")   /* temporaries of one task */                                        \
+  X(WASTE, "waste")                                                                                \
+  X(EDGES, "edges")       /* values that cross cuts, and parameters of other devices */            \
+  X(PREPARED, "prepared") /* what is made of the weights once per step */                          \
+  X(CONSTANTS, "constants")                                                                        \
+  X(STATES, "kernel states")                                                                       \
+  X(VERSIONS, "versions") /* older weights */                                                      \
+  X(STAGING, "staging")   /* batch and results, on a device with memory of its own */              \
+  X(WORKSPACE, "workspace")
+#define GP_PLAN_AREA_ENUM(name, text) GP_PLAN_##name,
+typedef enum gp_plan_area { GP_PLAN_AREA_LIST(GP_PLAN_AREA_ENUM) GP_PLAN_AREA_COUNT } gp_plan_area;
+#undef GP_PLAN_AREA_ENUM
+/* Fill in the bytes of each area of a device; their sum is gp_plan_bytes, but for weights in halves
+ * and padding between areas. shared: those that all plans of a pipeline use one after the other,
+ * SAVED to WASTE, or 0. */
+void gp_plan_areas(const gp_plan *plan, int device, size_t bytes[GP_PLAN_AREA_COUNT],
+                   size_t *shared);
+
+int gp_plan_devices(const gp_plan *plan); /* how many its schedule uses */
 /* Count the tasks of a device: its actions, and what lowering added. */
 int gp_plan_task_count(const gp_plan *plan, int device);
 
@@ -64,10 +92,40 @@ gp_status gp_plan_build(gp_pipeline *pipeline, const gp_plan_spec *spec, gp_plan
 void gp_plan_drop(gp_pipeline *pipeline, gp_plan *plan);
 /* Tell whether the pipeline has this plan; compares addresses only. */
 bool gp_pipeline_has_plan(const gp_pipeline *pipeline, const gp_plan *plan);
-/* Compute the bytes that the runs of such a plan would take on each device, with this mode:
- * bytes[devices of the pipeline]. Allocates and keeps nothing. Ownership and errors: as above. */
+/* What the runs of a plan need on a device. */
+typedef struct gp_plan_need {
+  size_t bytes; /* all */
+  size_t work;  /* what micro-batches keep, and temporaries */
+  size_t grown; /* what the pipeline would hold more for it: packed weights, halves, extras */
+} gp_plan_need;
+/* Compute what the runs of such a plan would need on each device, with this mode: needs[devices of
+ * the pipeline]. Allocates and keeps nothing. Ownership and errors: as above. */
 gp_status gp_plan_measure(gp_pipeline *pipeline, const gp_plan_spec *spec, gp_remat remat,
-                          size_t *bytes);
+                          gp_plan_need *needs);
+/* X(NAME, text): what a pipeline holds on a device for all of its plans. */
+#define GP_HELD_LIST(X)                                                                            \
+  X(PARAMETERS, "parameters")                                                                      \
+  X(GRADIENTS, "gradients")                                                                        \
+  X(OPTIMIZER, "optimizer")                                                                        \
+  X(BUFFERS, "buffers") /* twice: a failed step restores them */                                   \
+  X(EXTRAS, "extra gradients")                                                                     \
+  X(PACKED, "packed")                                                                              \
+  X(HALVES, "halves")                                                                              \
+  X(THREADS, "thread scratch")
+#define GP_HELD_ENUM(name, text) GP_HELD_##name,
+typedef enum gp_held { GP_HELD_LIST(GP_HELD_ENUM) GP_HELD_COUNT } gp_held;
+#undef GP_HELD_ENUM
+/* Fill in the bytes of each; measured: all that the pipeline has allocated on the device, for plans
+ * too. */
+void gp_pipeline_held(const gp_pipeline *pipeline, int device, size_t bytes[GP_HELD_COUNT],
+                      size_t *measured);
+/* Bytes of the work area that the pipeline's plans share on a device. */
+size_t gp_pipeline_shared(const gp_pipeline *pipeline, int device);
+
+/* List what is alive in the work area during each task of a device: moments[tasks][4], what is
+ * saved, recomputed, carried and transient. Errors: GP_ENOMEM. */
+gp_status gp_plan_alive(const gp_plan *plan, int device, size_t (*moments)[4]);
+
 /* Return what a device has left for plans; SIZE_MAX if that is not known, as on the host.
  * Errors: GP_EDEVICE. */
 gp_status gp_pipeline_free_bytes(const gp_pipeline *pipeline, int device, size_t *bytes);
@@ -103,6 +161,20 @@ void gp_plan_stage_info(const gp_plan *plan, int stage, int copy, gp_stage_info 
 /* Count multiplications and additions, and bytes moved, of an action (F, B, I, W or R) of a stage
  * for one of the larger micro-batches; zero if the plan does not run it. */
 void gp_plan_cost(const gp_plan *plan, int stage, gp_act act, double *flop, double *bytes);
+
+/* A value that a larger micro-batch saves between F and its backward pass. Texts are borrowed from
+ * the plan. */
+typedef struct gp_saved_info {
+  int stage, layer; /* layer: from 0; the loss counts as one more */
+  const char *label, *op; /* of the layer and the op that make it */
+  char shape[96];         /* "f32 32x128" */
+  size_t bytes;
+  const char *reader, *reader_label; /* the first op that reads it there, and its layer; or NULL */
+} gp_saved_info;
+typedef void (*gp_saved_visit)(void *context, const gp_saved_info *info);
+/* Call visit for each value that a training plan saves, in the order in which they are made.
+ * Errors: GP_ENOMEM. */
+gp_status gp_plan_each_saved(const gp_plan *plan, gp_saved_visit visit, void *context);
 
 /* What a layer adds to its stage, for one of the larger micro-batches. */
 typedef struct gp_layer_info {

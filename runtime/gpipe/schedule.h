@@ -137,14 +137,30 @@ gp_status gp_schedule_steps(const gp_schedule *schedule, int32_t *step, int *ste
 /* ---- lowering ------------------------------------------------------------------------------ */
 
 /* X(NAME, text): what is recomputed instead of kept, and its name in scripts, the mode that keeps
- * most first. EXCEPT_LAST recomputes nothing where backward directly follows forward. */
+ * most first. SELECTIVE makes again what is cheap, each value just before its reader. EXCEPT_LAST
+ * recomputes nothing where backward directly follows forward. AUTO spends a budget of memory where
+ * it saves most time. BY_LAYER says it layer by layer. */
 #define GP_REMAT_LIST(X)                                                                           \
   X(NEVER, "never")                                                                                \
+  X(SELECTIVE, "selective")                                                                        \
   X(EXCEPT_LAST, "except_last")                                                                    \
-  X(ALWAYS, "always")
+  X(ALWAYS, "always")                                                                              \
+  X(AUTO, "auto")                                                                                  \
+  X(BY_LAYER, "by layer")
 #define GP_REMAT_ENUM(name, text) GP_REMAT_##name,
 typedef enum gp_remat { GP_REMAT_LIST(GP_REMAT_ENUM) GP_REMAT_COUNT } gp_remat;
 #undef GP_REMAT_ENUM
+
+/* X(NAME, text): what one layer does. RECOMPUTE keeps its input and makes all of it again. */
+#define GP_LAYER_REMAT_LIST(X)                                                                     \
+  X(KEEP, "keep")                                                                                  \
+  X(SELECTIVE, "selective")                                                                        \
+  X(RECOMPUTE, "recompute")
+#define GP_LAYER_REMAT_ENUM(name, text) GP_LAYER_##name,
+typedef enum gp_layer_remat {
+  GP_LAYER_REMAT_LIST(GP_LAYER_REMAT_ENUM) GP_LAYER_REMAT_COUNT
+} gp_layer_remat;
+#undef GP_LAYER_REMAT_ENUM
 
 /* Where a synchronous schedule updates: not at all (the script does), after a barrier over all
  * devices, or stage by stage as soon as its own gradients are there. */

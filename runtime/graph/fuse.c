@@ -33,6 +33,7 @@ typedef struct fuser {
   readers *read; /* per value */
   gp_ref *now;   /* per value: the value that its readers read instead */
   int32_t *at;   /* per node: its place in the new list; -1: fused into another */
+  bool selects;  /* cheap forward ops stay by themselves */
 } fuser;
 
 /* ---- what may be fused --------------------------------------------------------------------- */
@@ -128,6 +129,8 @@ static gp_status join(fuser *f, int32_t first, int32_t second, gp_op op, const g
 static gp_status visit_gelu(fuser *f, int32_t n) {
   const gp_node *node = &f->graph->nodes[n];
   gp_ref h = node->in[0];
+  if (f->selects)
+    return GP_OK; /* what a GELU makes can only be dropped if it can run again alone */
   int32_t linear = maker_of(f, node, h, GP_OP_linear);
   if (linear < 0 || node->attr.gelu.mode != GP_GELU_TANH || f->read[h].forward != 1) return GP_OK;
   if (f->read[h].beyond || f->read[node->out].beyond) return GP_OK;
@@ -226,8 +229,8 @@ static gp_status run(fuser *f) {
   return GP_OK;
 }
 
-gp_status gp_graph_fuse(gp_graph *graph) {
-  fuser f = {.graph = graph, .count = graph->value_count};
+gp_status gp_graph_fuse(gp_graph *graph, bool selects) {
+  fuser f = {.graph = graph, .count = graph->value_count, .selects = selects};
   size_t values = (size_t)graph->value_count + 1, nodes = (size_t)graph->node_count + 1;
   gp_status status = gp_alloc_array(values, sizeof(readers), (void **)&f.read);
   if (!status) status = gp_alloc_array(values, sizeof(gp_ref), (void **)&f.now);

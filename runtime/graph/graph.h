@@ -145,9 +145,10 @@ typedef struct gp_gradient_root {
  * (param, layer). */
 gp_status gp_graph_gradient(gp_graph *graph, gp_gradient_root *roots, int count);
 
-/* Fuse neighbours in a layer into one op where that saves passes over memory (fuse.c). Call it
- * after the gradient and before packing; refs of values that leave the graph stay valid. */
-gp_status gp_graph_fuse(gp_graph *graph);
+/* Fuse neighbours in a layer into one op where that saves passes over memory (fuse.c). selects:
+ * what is cheap may run again without what made its input. Call it after the gradient and before
+ * packing; refs of values that leave the graph stay valid. No bit changes. */
+gp_status gp_graph_fuse(gp_graph *graph, bool selects);
 /* Call it after fusing, if sums of rows by parts are wanted: see parts.c. It changes bits. */
 gp_status gp_graph_split_norms(gp_graph *graph);
 

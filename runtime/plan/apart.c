@@ -30,6 +30,8 @@ static gp_status make(const gp_pipeline_spec *pipeline, const gp_plan_device_spe
                       int device, const gp_plan_spec *spec, const int32_t *placement,
                       gp_plan **plan) {
   gp_layout layout;
+  gp_layer_remat *layers = NULL;
+  gp_status status = gp_layer_remats_copy(pipeline, &layers);
   gp_plan_env env = {.layout = &layout,
                      .devices = devices,
                      .stage_of = pipeline->stage_of,
@@ -38,17 +40,20 @@ static gp_status make(const gp_pipeline_spec *pipeline, const gp_plan_device_spe
                      .device_count = pipeline->device_count,
                      .share = device + 1,
                      .remat = pipeline->remat,
+                     .layers = layers,
                      .scaled = pipeline->loss_scale.scale > 0,
                      .finite = pipeline->finite == GP_FINITE_RAISE,
                      .fuse = !pipeline->unfused};
-  gp_status status = gp_layout_new(pipeline, placement, &layout);
+  if (!status) status = gp_layout_new(pipeline, placement, &layout);
   if (status) {
+    gp_free(layers);
     for (int k = 0; k < 2; k++) gp_trace_free(spec->shapes[k].trace);
     return status;
   }
   status = gp_plan_make(&env, spec, plan);
   if (!status) note_asked(placement, *plan);
   gp_layout_free(&layout);
+  gp_free(layers);
   return status;
 }
 
@@ -68,8 +73,10 @@ gp_status gp_plan_new(const gp_pipeline_spec *pipeline, const gp_plan_device_spe
  * those devices need: so a share answers 0 for them. */
 size_t gp_plan_bytes(const gp_plan *plan, int device) {
   const gp_plan_device *own = &plan->devices[device];
-  return gp_plan_has(plan, device) ? own->bytes + own->asked : 0;
+  return gp_plan_has(plan, device) ? gp_plan_total(plan, device) + own->asked : 0;
 }
+
+int gp_plan_devices(const gp_plan *plan) { return plan->device_count; }
 
 int gp_plan_task_count(const gp_plan *plan, int device) {
   if (device >= plan->device_count) return 0;

@@ -32,7 +32,7 @@ typedef struct gp_channel {
 typedef struct gp_slots {
   int32_t count[GP_SLOT_KINDS];
   size_t bytes[GP_SLOT_KINDS];
-  gp_area area; /* kind after kind */
+  size_t first[GP_SLOT_KINDS]; /* in the device's work area, where slots are of one size */
 } gp_slots;
 
 /* What several versions of a stage's weights need beside the newest, which lies in the stage's
@@ -74,10 +74,14 @@ typedef struct gp_plan_device {
   gp_plan_device_spec spec;
   int32_t half;      /* task with which the second half of GP_PLAN_SPLIT begins */
   int32_t peak_live; /* activations (of a stage and micro-batch) kept at once */
-  gp_area temp;      /* temporaries: programs use it one after the other */
-  gp_area scratch;   /* of ops, which run one after the other, if the device's memory is its own */
+  /* What micro-batches keep between tasks, and the temporaries of each: tasks have their places
+   * (memory/work.h). Where plans share it, it is no part of the block, and has offset 0. */
+  gp_area work;
+  /* What is alive in the work area at the worst moment, by kind of slot, and temporaries. */
+  size_t alive[GP_SLOT_KINDS + 1];
+  gp_area scratch; /* of ops, which run one after the other, if the device's memory is its own */
   gp_staging staging;
-  size_t bytes; /* everything that the plan needs of its memory */
+  size_t bytes; /* of the block: everything that the plan needs but a shared work area */
   /* In a plan without a pipeline, what the pipeline would hold for it: the weights in halves. */
   size_t asked;
 } gp_plan_device;

@@ -54,6 +54,12 @@ static gp_program *program_of(const gp_plan *plan, const gp_task *task) {
   }
 }
 
+/* Does the stage run anything again ahead of its backward pass? */
+static bool recomputes(const gp_plan *plan, const gp_action *action) {
+  const int32_t shape = gp_plan_shape_of(plan, action->micro);
+  return plan->shapes[shape].programs[action->stage].recompute != NULL;
+}
+
 /* Append P for both numbers of rows; it reads the version that is newest at this place. */
 static void append_prepare(lowerer *l, int32_t stage, const gp_action *after, int32_t block) {
   const gp_plan *plan = l->plan;
@@ -81,8 +87,9 @@ static void append_counts(lowerer *l, int32_t step, int32_t block) {
   }
 }
 
-/* Mark the micro-batches that keep their values: all but those for which the device runs R. All
- * tasks of a micro-batch in a stage read the version of the weights that its F read. */
+/* Mark the micro-batches that keep their values: all but those for which the device runs R, and
+ * none if the mode says what to keep stage by stage. All tasks of a micro-batch in a stage read the
+ * version of the weights that its F read. */
 static void mark_kept(const lowerer *l, int32_t begin) {
   gp_plan *plan = l->plan;
   for (int32_t t = begin; gp_plan_trains(plan->kind) && t < l->count; t++) {
@@ -92,7 +99,7 @@ static void mark_kept(const lowerer *l, int32_t begin) {
     if (task->op > GP_ACT_R) continue;
     if (task->op == GP_ACT_F) {
       *at = t + 1;
-      task->kept = true;
+      task->kept = !plan->by_stage;
     } else if (*at) {
       forward = &plan->tasks[*at - 1];
       if (task->op == GP_ACT_R) forward->kept = false;
@@ -167,6 +174,7 @@ static void lower_device(lowerer *l) {
     set_update_micro(plan, &action);
     if (block == TAIL) append_before(l, &action, before);
     before = (gp_act)action.op;
+    if (plan->by_stage && action.op == GP_ACT_R && !recomputes(plan, &action)) continue;
     append(l, &action, block);
     if (action.op == GP_ACT_U && plan->batch) append_prepare(l, action.stage, &action, block);
   }

@@ -1,6 +1,7 @@
 /* plan/make.h - how a plan is made: what it is made for, and the steps, each in its file.
  *
  *   shape.c           traced model -> gradient -> stages, for one number of rows
+ *   recipes.c         what a stage runs, keeps and runs again, by the mode (remat/)
  *   stage_programs.c  stages -> programs, with values kept or made again
  *   places.c          where the values lie that belong to no single program
  *   crossings.c       parameters of other devices that a stage reads
@@ -40,6 +41,7 @@ typedef struct gp_plan_env {
   int32_t layer_count, stage_count, device_count;
   int32_t share; /* 0: plan all devices; d + 1: programs, tasks and memory of device d only */
   gp_remat remat;
+  const gp_layer_remat *layers; /* per layer: what it does with remat BY_LAYER */
   gp_update_mode update;
   bool norm, clip; /* before updates behind a barrier: see gp_lower_options */
   bool scaled;     /* gradients are divided by the loss scale after every backward pass */
@@ -47,6 +49,10 @@ typedef struct gp_plan_env {
   bool finite;     /* every result is checked, so nothing is overwritten before */
   bool added;      /* gradients start from zeros; else the first micro-batch writes them */
 } gp_plan_env;
+
+/* Copy what each layer does, with an entry for the loss, which keeps what it reads; *layers: NULL
+ * unless the pipeline says it layer by layer (recipes.c). */
+gp_status gp_layer_remats_copy(const gp_pipeline_spec *spec, gp_layer_remat **layers);
 
 /* What the programs of a shape are built from. */
 typedef struct gp_shape_spec {

@@ -163,6 +163,7 @@ static gp_status prepare(const gp_plan_env *env, const gp_plan_spec *spec, gp_pl
   GP_TRY(check_numbers(env, s, micros));
   plan->kind = spec->kind;
   plan->sum_loss = spec->sum_loss;
+  plan->by_stage = gp_remat_is_by_stage(env->remat);
   plan->share = env->share;
   plan->stage_count = env->stage_count;
   plan->device_count = s->device_count;
@@ -170,6 +171,7 @@ static gp_status prepare(const gp_plan_env *env, const gp_plan_spec *spec, gp_pl
   plan->batch = s->batch;
   plan->micro_count = s->micro_count;
   plan->step_micros = micros;
+  plan->shares = spec->kind != GP_PLAN_SPLIT && !s->batch;
   plan->update = spec->kind == GP_PLAN_STEP ? env->update : GP_UPDATE_NONE;
   size_t stages = (size_t)plan->stage_count, devices = (size_t)plan->device_count,
          holders = stages * (size_t)plan->copy_count;

@@ -65,6 +65,9 @@ struct gp_plan {
   bool decides; /* all devices vote before gradients are scaled or stages updated */
   bool joined;  /* its updates depend on the norms of all stages */
   bool sum_loss;
+  /* Nothing in the work areas outlives a run: all such plans of a pipeline use the same memory. */
+  bool shares;
+  bool by_stage; /* what runs again is said stage by stage: every micro-batch follows it */
 };
 
 /* Does the plan run a stream: mini-batches one after another, with updates in between? */
@@ -135,6 +138,12 @@ static inline bool gp_plan_shares(const gp_plan *plan, int32_t a, int32_t b) {
 /* The device that makes the values of an edge in the micro-batches that a copy runs. */
 static inline int32_t gp_plan_maker(const gp_plan *plan, int32_t edge, int32_t copy) {
   return plan->placement[gp_plan_holder(plan, gp_plan_edge(plan, edge)->from, copy)];
+}
+
+/* Bytes that the plan needs on a device, a shared work area included. */
+static inline size_t gp_plan_total(const gp_plan *plan, int32_t device) {
+  const gp_plan_device *own = &plan->devices[device];
+  return own->bytes + (plan->shares ? own->work.bytes : 0);
 }
 
 /* Set the scratch that the ops of a device with memory of its own need: that of the op that needs

@@ -119,6 +119,7 @@ gp_status gp_shape_build(const gp_shape_spec *spec, const gp_traced_shape *from,
   gp_shaper s = {.env = spec->env,
                  .schedule = spec->plan->schedule,
                  .apart = spec->apart,
+                 .budgets = spec->plan->budgets,
                  .graph = &from->trace->graph,
                  .shape = shape};
   shape->rows = from->rows;
@@ -132,15 +133,18 @@ gp_status gp_shape_build(const gp_shape_spec *spec, const gp_traced_shape *from,
         export_copy(&s, from->outputs[shape->output_count], &shape->outputs[shape->output_count]));
   GP_TRY(check_loss(&s));
   GP_TRY(differentiate(&s, spec->plan, from));
-  if (s.env->fuse) GP_TRY(gp_graph_fuse(s.graph));
+  if (s.env->fuse) GP_TRY(gp_graph_fuse(s.graph, gp_remat_is_by_stage(s.env->remat)));
   if (s.env->fuse && all_sum_parts(s.env)) GP_TRY(gp_graph_split_norms(s.graph));
   GP_TRY(arrange(&s));
   if (all_pack(s.env)) GP_TRY(gp_graph_pack(s.graph));
   GP_TRY(cut_stages(&s));
-  GP_TRY(gp_shape_add_touched(&s));
-  GP_TRY(gp_shape_add_crossings(&s));
-  GP_TRY(gp_shape_check_buffers(spec, s.graph, shape->stages));
-  return gp_shape_add_programs(&s);
+  gp_status status = gp_shape_add_recipes(&s);
+  if (!status) status = gp_shape_add_touched(&s);
+  if (!status) status = gp_shape_add_crossings(&s);
+  if (!status) status = gp_shape_check_buffers(spec, s.graph, shape->stages);
+  if (!status) status = gp_shape_add_programs(&s);
+  gp_shape_free_recipes(&s);
+  return status;
 }
 
 void gp_shape_free(gp_shape_plan *shape) {

@@ -13,11 +13,12 @@ typedef struct gp_replica {
   size_t offset; /* in the stage's replicas */
 } gp_replica;
 
-/* Programs of one stage for one number of rows, with everything kept or dropped (and
- * recomputed). */
+/* Programs of one stage for one number of rows: [0] keeps what the mode says, and makes the rest
+ * again; [1] keeps everything. */
+enum { GP_BY_MODE, GP_KEEPS_ALL, GP_VARIANTS };
 typedef struct gp_stage_programs {
-  gp_program *forward[2], *backward[2]; /* [0] dropped, [1] kept */
-  gp_program *input[2], *weight[2];     /* where the schedule runs I and W apart */
+  gp_program *forward[GP_VARIANTS], *backward[GP_VARIANTS];
+  gp_program *input[GP_VARIANTS], *weight[GP_VARIANTS]; /* where it runs I and W apart */
   gp_program *recompute;
   gp_program *count;      /* last stage: what the loss is divided by */
   gp_program *prepare;    /* what depends on parameters only */
@@ -26,7 +27,7 @@ typedef struct gp_stage_programs {
   int32_t replica_count;
   size_t replica_bytes;
   size_t state_bytes; /* of the states of CPU kernels */
-  size_t saved_bytes[2], recomputed_bytes, carried_bytes;
+  size_t saved_bytes[GP_VARIANTS], recomputed_bytes, carried_bytes;
 } gp_stage_programs;
 
 enum { GP_STAGE_PROGRAM_KINDS = 11 };

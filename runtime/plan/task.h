@@ -30,6 +30,8 @@ typedef struct gp_task {
   bool newest;     /* it reads the version that its device made last */
   int32_t version; /* of the weights that it reads, or that U replaces */
   int32_t slot[GP_SLOT_KINDS]; /* -1: none */
+  size_t place[GP_SLOT_KINDS]; /* of each slot, in the device's work area; not in a stream */
+  size_t temp;                 /* place of the program's temporaries there */
   gp_edge_use *uses;           /* among the plan's */
   int32_t use_count;
 } gp_task;

@@ -96,10 +96,9 @@ static bool keeps(const walker *w, int32_t a, int32_t end) {
   if (w->again[cell(w, x->stage, x->micro)]) return false;
   switch (w->options->remat) {
   case GP_REMAT_NEVER: return true;
-  case GP_REMAT_ALWAYS: return false;
-  default: break;
+  case GP_REMAT_EXCEPT_LAST: return backward_follows(w->s, a, end);
+  default: return false;
   }
-  return backward_follows(w->s, a, end);
 }
 
 /* ---- actions ------------------------------------------------------------------------------- */
@@ -120,10 +119,12 @@ static void add_weights(walker *w, const gp_action *x, int32_t a) {
   add_due(w, x->stage, a);
 }
 
-/* Append B or I, and R before it if nothing was kept. */
+/* Append B or I, and R before it if something may run again ahead of it. */
 static void add_gradient(walker *w, gp_act op, const gp_action *x, int32_t a) {
   size_t at = cell(w, x->stage, x->micro);
-  if (!w->kept[at] && !w->again[at]) append(w, GP_ACT_R, x, a);
+  /* cheap values are made again within B, ahead of it only where I and W run apart */
+  const bool within = w->options->remat == GP_REMAT_SELECTIVE && !w->apart[x->stage];
+  if (!w->kept[at] && !w->again[at] && !within) append(w, GP_ACT_R, x, a);
   append(w, op, x, a);
 }
 

@@ -22,4 +22,9 @@ gp_status gp_schedule_lower(const gp_schedule *schedule, const gp_lower_options 
                             gp_lowered *lowered);
 void gp_lowered_free(gp_lowered *lowered); /* what it holds; not the struct */
 
+/* Does the mode say what runs again stage by stage, and not by which micro-batches have an R? */
+static inline bool gp_remat_is_by_stage(gp_remat remat) {
+  return remat == GP_REMAT_SELECTIVE || remat == GP_REMAT_AUTO || remat == GP_REMAT_BY_LAYER;
+}
+
 #endif

@@ -11,12 +11,20 @@ local memory = {}
 
 local TRIES = 8 -- doublings of the number of micro-batches
 
--- The modes that keep less than this one, in descending order of what they keep.
+-- The modes that keep less than this one, in descending order of what they keep. What "auto" keeps
+-- follows from the memory that there is.
 local function thriftier(mode)
-  local modes = core.checkpoints -- in the order of what they keep
-  for i, name in ipairs(modes) do
-    if name == mode then return table.move(modes, i + 1, #modes, 1, {}) end
+  local modes, found = {}, false
+  for _, name in ipairs(core.checkpoints) do -- in the order of what they keep
+    if found and name ~= "auto" then modes[#modes + 1] = name end
+    found = found or name == mode
   end
+  return modes
+end
+
+-- The name of the memory that a device takes from: with a cap it is its own.
+local function memory_of(pipe, d)
+  return pipe.devices[d].cap and "device " .. d or pipe.devices[d].memory
 end
 
 -- The free memory of each GPU, and of the machine for its CPU devices. Parts of a GPU, and devices
@@ -24,7 +32,9 @@ end
 local function free_bytes(pipe)
   local free = {}
   for d, device in ipairs(pipe.devices) do
-    free[device.memory] = pipe.core:free_bytes(d) or core.machine().available
+    local held = device.cap and pipe.core:held(d - 1)
+    free[memory_of(pipe, d)] = held and device.cap - (held.measured - held.shared)
+      or pipe.core:free_bytes(d) or core.machine().available
   end
   return free
 end
@@ -39,8 +49,8 @@ local function try(pipe, free, specify, chunks, mode)
   end)
   if not good then return nil end
   local sums, largest, fits = {}, 0, true
-  for d, bytes in ipairs(wanted) do
-    local name = pipe.devices[d].memory
+  for d, need in ipairs(wanted) do
+    local name, bytes = memory_of(pipe, d), need.bytes + need.grown
     sums[name] = (sums[name] or 0) + bytes
     largest = math.max(largest, sums[name])
     fits = fits and (not free[name] or sums[name] <= free[name])

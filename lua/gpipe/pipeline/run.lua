@@ -6,6 +6,8 @@
 
 local errors = require "gpipe.errors"
 local accuracy = require "gpipe.pipeline.accuracy"
+local activations = require "gpipe.pipeline.activations"
+local areas = require "gpipe.pipeline.areas"
 local batch = require "gpipe.pipeline.batch"
 local describe = require "gpipe.pipeline.describe"
 local fields = require "gpipe.pipeline.plan.fields"
@@ -255,6 +257,42 @@ function methods:prepare(x, y)
   local targets = y and batch.tensors("sample", "target", y) or {}
   batch.check_rows("sample", inputs, targets)
   plans.get(self, self.loss and "step" or "split", inputs, targets)
+end
+
+--- What the pipeline takes of each device's memory: a list of {name, planned, measured,
+--- lower_bound, cap, areas = {parameters, gradients, saved, transient, edges, ...}}, in bytes.
+--- Printed, it is a table.
+--- ```lua
+--- local pipe <close> = gp.pipeline(nn.Sequential {nn.Linear(2, 1)}, {loss = nn.MSELoss()})
+--- pipe:step(gp.ones {4, 2}, gp.ones {4, 1})
+--- local memory = pipe:memory()
+--- assert(memory[1].planned == memory[1].measured)
+--- ```
+---@return gpipe.DeviceMemory[]
+function methods:memory()
+  quiet(self, "memory")
+  return areas.of(self)
+end
+
+--- What a micro-batch saves between its forward and its backward pass, by the plan that was used
+--- last: a list of {layer, stage, name, op, shape, bytes, why}. Printed, it is a table.
+--- ```lua
+--- local pipe <close> = gp.pipeline(nn.Sequential {nn.Linear(2, 1)}, {loss = nn.MSELoss()})
+--- pipe:step(gp.ones {4, 2}, gp.ones {4, 1})
+--- print(pipe:activations())
+--- ```
+---@return table[]
+function methods:activations()
+  quiet(self, "activations")
+  local last
+  for _, plan in pairs(self.plans) do
+    local trains = plan.kind == "step" or plan.kind == "split"
+    if trains and (not last or plan.used > last.used) then last = plan end
+  end
+  if not last then
+    errors.raise("activations: nothing is planned yet, expected a step (or option 'sample') first")
+  end
+  return activations.of(self.core, last.handle)
 end
 
 --- Switch `forward` to training: dropout drops, batch norms use the batch's own statistics. `step`

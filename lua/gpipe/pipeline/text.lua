@@ -1,6 +1,8 @@
 -- lua/gpipe/pipeline/text.lua - the printed form of a pipeline: its options, and a line for each
 -- stage.
 
+local checkpoint = require "gpipe.pipeline.plan.checkpoint"
+
 -- "stage 0 on cpu:0 (1 thread): layers 1-3, 1,234 parameters"
 local function stage_line(pipe, stage, first)
   local count = 0
@@ -21,7 +23,8 @@ local function text_of(pipe)
     or pipe.schedule
   local lines, first = {
     ("pipeline%s: %d stages, chunks %d, schedule %s, checkpoint %s"):format(
-      pipe.core and "" or " (closed)", pipe.stages, pipe.chunks, name, pipe.checkpoint),
+      pipe.core and "" or " (closed)", pipe.stages, pipe.chunks, name,
+      checkpoint.text(pipe.checkpoint)),
   }, 1
   for stage = 1, pipe.stages do
     lines[#lines + 1] = stage_line(pipe, stage, first)

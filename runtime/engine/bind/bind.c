@@ -56,7 +56,6 @@ static gp_status bind_channel(gp_binding *b, int32_t e) {
 static void bind_holder(gp_binding *b, int32_t h) {
   const gp_plan *plan = b->plan;
   int32_t device = plan->placement[h], stage = h / plan->copy_count;
-  b->kept[h] = address(b, device, &plan->slots[h].area);
   for (int k = 0; k < 2; k++) {
     b->invariant[2 * h + k] = address(b, device, &plan->invariant[2 * h + k]);
     b->replicas[2 * h + k] = address(b, device, &plan->replicas[2 * h + k]);
@@ -92,7 +91,6 @@ static void bind_constants(gp_binding *b) {
 
 static void bind_device(gp_binding *b, int32_t d) {
   const gp_plan_device *from = &b->plan->devices[d];
-  b->devices[d].temp = address(b, d, &from->temp);
   b->devices[d].scratch = address(b, d, &from->scratch);
   b->devices[d].staging = address(b, d, &from->staging.area);
 }
@@ -118,7 +116,6 @@ static gp_status make_room(gp_binding *b) {
          edges = (size_t)gp_plan_channel_count(plan), holders = stages * (size_t)plan->copy_count;
   GP_TRY(gp_alloc_array(devices, sizeof(gp_bound_device), (void **)&b->devices));
   GP_TRY(gp_alloc_array(edges + 1, sizeof(gp_bound_channel), (void **)&b->channels));
-  GP_TRY(gp_alloc_array(holders, sizeof(char *), (void **)&b->kept));
   GP_TRY(gp_alloc_array(stages, sizeof(char *), (void **)&b->stash));
   GP_TRY(gp_alloc_array(holders, sizeof(char *), (void **)&b->values));
   GP_TRY(gp_alloc_array(holders, sizeof(char *), (void **)&b->buffers));
@@ -168,7 +165,6 @@ static void give_back(gp_binding *b) {
   for (int32_t d = 0; b->devices && d < b->plan->device_count; d++) gp_free(b->devices[d].calls);
   gp_free(b->devices);
   gp_free(b->channels);
-  gp_free(b->kept);
   gp_free(b->stash);
   gp_free(b->values);
   gp_free(b->buffers);

@@ -248,3 +248,20 @@ gp_status gp_arenas_grow(gp_pipeline *p, bool *moved) {
     GP_TRY(add_extra(p, &p->layout.extras[p->extra_count]));
   return GP_OK;
 }
+
+static size_t beyond(size_t wanted, size_t had) { return wanted > had ? wanted - had : 0; }
+
+size_t gp_arenas_growth(const gp_pipeline *p, const gp_plan *plan, int32_t device) {
+  size_t bytes = 0;
+  for (int32_t s = 0; s < p->stage_count; s++) {
+    const gp_layout_stage *wanted = &plan->layout.stages[s];
+    const gp_arena *a = &p->arenas[s];
+    for (int32_t copy = 0; copy < p->copy_count; copy++) {
+      if (p->placement[s * p->copy_count + copy] != device) continue;
+      bytes += beyond(wanted->extras, a->extra_bytes);
+      if (!copy)
+        bytes += beyond(wanted->packed, a->packed_bytes) + beyond(wanted->halves, a->half_bytes);
+    }
+  }
+  return bytes;
+}

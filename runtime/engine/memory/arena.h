@@ -10,4 +10,7 @@ void gp_arenas_free(gp_pipeline *pipeline);
  * the old memory stays. *moved: extra accumulators lie elsewhere now. */
 gp_status gp_arenas_grow(gp_pipeline *pipeline, bool *moved);
 
+/* Bytes that gp_arenas_grow would add on a device for a plan that is not adopted yet. */
+size_t gp_arenas_growth(const gp_pipeline *pipeline, const gp_plan *plan, int32_t device);
+
 #endif

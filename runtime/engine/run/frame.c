@@ -7,23 +7,25 @@
 #include "base/tensor.h"
 #include "engine/bind/step_links.h"
 #include "engine/intake/intake.h"
+#include "engine/memory/work.h"
 #include "engine/run/frame.h"
 #include "engine/state/pipeline.h"
 
-/* Set the addresses of what a micro-batch keeps for later tasks. */
+/* Set the addresses of what a micro-batch keeps for later tasks, and of the task's temporaries. */
 static void bind_slots(void **frame, const gp_binding *binding, const gp_task *task,
                        int64_t micro) {
   const gp_plan *plan = binding->plan;
   int32_t holder = gp_plan_holder(plan, task->stage, task->copy);
   const gp_slots *slots = &plan->slots[holder];
-  char *area = binding->kept[holder], *address[GP_SLOT_KINDS] = {0};
-  for (int kind = 0; area && kind < GP_SLOT_KINDS; kind++) {
-    /* a stream takes slots in turn; otherwise the plan has coloured them */
-    int64_t slot = task->slot[kind];
-    if (slot >= 0 && plan->batch) slot = micro % slots->count[kind];
-    if (slot >= 0) address[kind] = area + (size_t)slot * slots->bytes[kind];
-    area += (size_t)slots->count[kind] * slots->bytes[kind];
+  char *area = gp_work_area(binding, plan->placement[holder]), *address[GP_SLOT_KINDS] = {0};
+  for (int kind = 0; kind < GP_SLOT_KINDS; kind++) {
+    size_t place = task->place[kind];
+    if (task->slot[kind] < 0) continue;
+    if (plan->batch) /* a stream takes slots in turn */
+      place = slots->first[kind] + (size_t)(micro % slots->count[kind]) * slots->bytes[kind];
+    address[kind] = area + place;
   }
+  frame[GP_BASE_TEMP] = area + task->temp;
   frame[GP_BASE_SAVED] = address[task->kept ? GP_SLOT_KEPT : GP_SLOT_DROPPED];
   frame[GP_BASE_RECOMPUTED] = address[GP_SLOT_RECOMPUTED];
   frame[GP_BASE_CARRIED] = address[GP_SLOT_CARRIED];
@@ -92,7 +94,6 @@ void gp_frame_begin(gp_worker *worker) {
   const gp_binding *binding = worker->pipeline->run.binding;
   const gp_arena *arenas = worker->pipeline->arenas;
   int32_t stages = binding->plan->stage_count;
-  worker->frame[GP_BASE_TEMP] = binding->devices[worker->device].temp;
   for (int32_t s = 0; s < stages; s++) {
     worker->frame[GP_BASE_VALUE + s] = arenas[s].values[0];
     worker->frame[GP_BASE_VALUE + stages + s] = arenas[s].buffers[0];

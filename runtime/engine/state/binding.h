@@ -55,7 +55,7 @@ typedef struct gp_staged gp_staged;
 
 typedef struct gp_bound_device {
   char *block; /* the memory that all of the plan's areas on the device lie in */
-  char *temp, *scratch, *staging;
+  char *scratch, *staging;
   gp_call *calls;          /* the running program's instructions, with their addresses */
   const gp_intake *intake; /* how it gets at mini-batches */
   gp_staged *staged;       /* state of a staged intake; NULL for a direct one */
@@ -72,7 +72,6 @@ typedef struct gp_binding {
   gp_bound_device *devices;
   gp_bound_channel *channels; /* per edge: those of the model, then step edges */
   gp_bound_use *uses;         /* one for each of the plan's uses, in the same order */
-  char **kept;                /* per (stage, copy): slots of values that outlive an action */
   char **stash;               /* per stage: older versions of the weights */
   char **values, **buffers;   /* per (stage, copy): the newest, as its device sees them */
   char **invariant, **replicas, **states; /* per (stage, copy) and shape */

@@ -44,6 +44,12 @@ typedef struct gp_profiling {
   const gp_plan *plan; /* of the last of them; compared by address only */
 } gp_profiling;
 
+/* The work area of a device, which plans share. */
+typedef struct gp_work {
+  char *memory;
+  size_t bytes;
+} gp_work;
+
 struct gp_pipeline {
   int32_t stage_count, layer_count, device_count, param_count, copy_count;
   int32_t *stage_of;  /* per layer, and one for the loss */
@@ -58,6 +64,7 @@ struct gp_pipeline {
   gp_extra_slot *extras;
   int32_t extra_count;
   gp_remat remat;
+  gp_layer_remat *layers; /* per layer and for the loss; NULL but with remat BY_LAYER */
   uint64_t seed;
   /* Training passes so far, the clock of their random draws; split_step: in the last pass, whose
    * backward half has to draw the same. */
@@ -88,6 +95,7 @@ struct gp_pipeline {
   gp_run run;
   const gp_lane_memory *pinning;     /* its host_alloc serves devices in host memory; or NULL */
   gp_plan_device_spec *device_specs; /* per device: as plans see it */
+  gp_work *work;                     /* per device (engine/memory/work.h) */
   gp_binding **bindings;             /* owned: one per plan */
   int32_t binding_count;
   const gp_plan *last_plan; /* whose run the events describe; NULL after it was freed */

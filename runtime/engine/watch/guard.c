@@ -7,15 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/memory/work.h"
 #include "engine/state/pipeline.h"
 #include "plan/edge/step_edges.h"
+#include "plan/memory/work.h"
 #include "plan/touches.h"
 
-/* A part of a device's memory. instance: its slot; -1: there is only one; INT32_MAX: the running
- * task has no slot of this kind. */
+/* A part of a device's memory. holder -1: it is the running task's own. */
 typedef struct part {
   gp_touched buffer;
-  int32_t holder, instance;
+  int32_t holder;
   char *memory;
   size_t bytes;
 } part;
@@ -43,19 +44,27 @@ static bool is_sent(const gp_plan *plan, gp_step_value value, int32_t stage) {
   return false;
 }
 
-static void each_slot(const guard *g, visit each_part, int32_t holder) {
+/* Visit the task's own slots and temporaries. They have their places in the work area for a time,
+ * and others have had them before. */
+static void each_place(const guard *g, visit each_part) {
   static const gp_touched buffers[] = {GP_TOUCHED_SAVED, GP_TOUCHED_SAVED, GP_TOUCHED_RECOMPUTED,
                                        GP_TOUCHED_CARRIED};
   const gp_binding *binding = g->worker->pipeline->run.binding;
-  const gp_slots *slots = &binding->plan->slots[holder];
-  char *area = binding->kept[holder];
-  for (int kind = 0; area && kind < GP_SLOT_KINDS; kind++)
-    for (int32_t slot = 0; slot < slots->count[kind]; slot++, area += slots->bytes[kind]) {
-      /* what F keeps if the rest is recomputed has another kind of slot: a task has one of them */
-      bool other = kind == (g->run->task->kept ? GP_SLOT_DROPPED : GP_SLOT_KEPT);
-      each(g, each_part,
-           (part){buffers[kind], holder, other ? INT32_MAX : slot, area, slots->bytes[kind]});
-    }
+  const gp_plan *plan = binding->plan;
+  const gp_task *task = g->run->task;
+  const gp_slots *slots = &plan->slots[gp_plan_holder(plan, task->stage, task->copy)];
+  char *area = gp_work_area(binding, g->worker->device);
+  for (int kind = 0; kind < GP_SLOT_KINDS; kind++) {
+    size_t place = task->place[kind];
+    if (task->slot[kind] < 0) continue;
+    if (plan->batch)
+      place =
+          slots->first[kind] + (size_t)(g->run->micro % slots->count[kind]) * slots->bytes[kind];
+    each(g, each_part,
+         (part){buffers[kind], -1, area + place, gp_plan_slot_bytes(plan, task, kind)});
+  }
+  const size_t bytes = gp_plan_temp_bytes(plan, task, g->worker->device);
+  each(g, each_part, (part){GP_TOUCHED_TEMPORARY, -1, area + task->temp, bytes});
 }
 
 static void each_gradient(const guard *g, visit each_part, int32_t holder) {
@@ -63,9 +72,9 @@ static void each_gradient(const guard *g, visit each_part, int32_t holder) {
   const int32_t stage = holder / plan->copy_count, copy = holder % plan->copy_count;
   const gp_arena *a = &g->worker->pipeline->arenas[stage];
   if (!copy || !is_sent(plan, GP_STEP_GRADS, stage))
-    each(g, each_part, (part){GP_TOUCHED_GRADIENTS, holder, -1, a->grads[copy], a->grad_bytes});
+    each(g, each_part, (part){GP_TOUCHED_GRADIENTS, holder, a->grads[copy], a->grad_bytes});
   if (!is_sent(plan, GP_STEP_TIED, stage) && !is_sent(plan, GP_STEP_EXTRAS, stage))
-    each(g, each_part, (part){GP_TOUCHED_EXTRAS, holder, -1, a->extras[copy], a->extra_bytes});
+    each(g, each_part, (part){GP_TOUCHED_EXTRAS, holder, a->extras[copy], a->extra_bytes});
 }
 
 static void each_weight(const guard *g, visit each_part, int32_t holder) {
@@ -73,7 +82,7 @@ static void each_weight(const guard *g, visit each_part, int32_t holder) {
   const gp_plan *plan = binding->plan;
   for (int k = 0; k < 2; k++)
     each(g, each_part,
-         (part){GP_TOUCHED_PREPARED, holder, -1, binding->invariant[2 * holder + k],
+         (part){GP_TOUCHED_PREPARED, holder, binding->invariant[2 * holder + k],
                 plan->invariant[2 * holder + k].bytes});
 }
 
@@ -81,26 +90,14 @@ static void each_part_of(const guard *g, visit each_part) {
   const gp_binding *binding = g->worker->pipeline->run.binding;
   const gp_plan *plan = binding->plan;
   const int32_t device = g->worker->device;
-  each(g, each_part,
-       (part){GP_TOUCHED_TEMPORARY, -1, -1, binding->devices[device].temp,
-              plan->devices[device].temp.bytes});
   for (int32_t h = 0; h < plan->stage_count * plan->copy_count; h++) {
     if (plan->placement[h] != device) continue;
-    each_slot(g, each_part, h);
     each_gradient(g, each_part, h);
     each_weight(g, each_part, h);
   }
 }
 
 /* ---- poison -------------------------------------------------------------------------------- */
-
-/* Does a touch name this slot? The slots of a stream follow the micro-batch, so any slot may be
- * meant. */
-static bool is_slot(const guard *g, const part *p, const gp_touch *touch) {
-  const gp_plan *plan = g->worker->pipeline->run.plan;
-  if (p->instance < 0 || plan->batch) return p->instance != INT32_MAX;
-  return touch->instance == p->instance;
-}
 
 /* Accumulators are named by their stage; those of another one are of its first copy. */
 static bool is_extra(const guard *g, const part *p, const gp_touch *touch) {
@@ -116,11 +113,28 @@ static bool is_named(const guard *g, const part *p) {
   if (g->hidden && !strcmp(g->hidden, gp_touched_name(p->buffer))) return false;
   for (int32_t i = 0; i < g->count; i++) {
     if (g->list[i].buffer != p->buffer) continue;
-    if (p->buffer == GP_TOUCHED_EXTRAS ? is_extra(g, p, &g->list[i])
-                                       : own && is_slot(g, p, &g->list[i]))
-      return true;
+    if (p->buffer == GP_TOUCHED_EXTRAS ? is_extra(g, p, &g->list[i]) : own) return true;
   }
   return false;
+}
+
+static void poison_all(const guard *g) {
+  const gp_binding *binding = g->worker->pipeline->run.binding;
+  const int32_t device = g->worker->device;
+  const size_t bytes = binding->plan->devices[device].work.bytes;
+  if (bytes) ASAN_POISON_MEMORY_REGION(gp_work_area(binding, device), bytes);
+}
+
+static void heal_all(const guard *g) {
+  const gp_binding *binding = g->worker->pipeline->run.binding;
+  const int32_t device = g->worker->device;
+  const size_t bytes = binding->plan->devices[device].work.bytes;
+  if (bytes) ASAN_UNPOISON_MEMORY_REGION(gp_work_area(binding, device), bytes);
+}
+
+/* Heal a part of the work area if the task names it. */
+static void admit(const guard *g, const part *p) {
+  if (is_named(g, p)) ASAN_UNPOISON_MEMORY_REGION(p->memory, p->bytes);
 }
 
 static void poison(const guard *g, const part *p) {
@@ -143,13 +157,18 @@ gp_status gp_guard_begin(const gp_worker *worker, const gp_task_run *r) {
   g.list = malloc((size_t)gp_plan_touches_most(plan, r->task) * sizeof *g.list);
   if (!g.list) return gp_fail(GP_ENOMEM, "guard: no memory");
   g.count = gp_plan_touches(plan, r->task, g.list);
+  poison_all(&g);
+  each_place(&g, admit);
   each_part_of(&g, poison);
   free(g.list);
   return GP_OK;
 }
 
 void gp_guard_end(const gp_worker *worker, const gp_task_run *r) {
-  if (is_guarded(worker)) each_part_of(&(guard){.worker = worker, .run = r}, heal);
+  const guard g = {.worker = worker, .run = r};
+  if (!is_guarded(worker)) return;
+  heal_all(&g);
+  each_part_of(&g, heal);
 }
 
 #endif

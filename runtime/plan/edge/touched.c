@@ -51,18 +51,19 @@ static gp_status take(finder *f, gp_edge_list *list) {
 }
 
 /* B's nodes are looked at once more instead of joining the lists of I and W, which would hold some
- * edges twice. */
-static gp_status find(finder *f, const gp_stage_nodes *nodes, gp_edge_list *lists) {
+ * edges twice. What runs again within B reads edges, too. */
+static gp_status find(finder *f, int32_t stage, gp_edge_list *lists) {
+  const gp_stage_nodes *nodes = &f->shaper->shape->stages->stages[stage];
+  const gp_recipe *recipe = &f->shaper->recipes[stage][GP_BY_MODE];
   note_nodes(f, &nodes->forward);
   GP_TRY(take(f, &lists[GP_ACT_F]));
-  note_nodes(f, &nodes->recompute);
+  note_nodes(f, &recipe->again);
   GP_TRY(take(f, &lists[GP_ACT_R]));
   note_nodes(f, &nodes->input);
   GP_TRY(take(f, &lists[GP_ACT_I]));
   note_nodes(f, &nodes->weight);
   GP_TRY(take(f, &lists[GP_ACT_W]));
-  note_nodes(f, &nodes->input);
-  note_nodes(f, &nodes->weight);
+  note_nodes(f, &recipe->backward);
   return take(f, &lists[GP_ACT_B]);
 }
 
@@ -75,7 +76,7 @@ gp_status gp_shape_add_touched(gp_shaper *s) {
   if (!status) status = gp_alloc_array(edges, sizeof(int32_t), (void **)&f.found);
   if (!status) status = gp_alloc_array(edges, sizeof(bool), (void **)&f.is_found);
   for (int32_t k = 0; !status && k < stages->count; k++)
-    status = find(&f, &stages->stages[k], &s->shape->touched[k * GP_TOUCHING_OPS]);
+    status = find(&f, k, &s->shape->touched[k * GP_TOUCHING_OPS]);
   gp_free(f.found);
   gp_free(f.is_found);
   return status;

@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "base/tensor.h"
 #include "plan/edge/step_edges.h"
+#include "plan/memory/work.h"
 
 enum { ALIGNMENT = GP_PLAN_ALIGNMENT };
 
@@ -103,11 +104,9 @@ static gp_status want_step_edge(layout *l, int32_t e) {
 
 /* ---- what a stage keeps ---------------------------------------------------------------------- */
 
-/* Take the slots of a stage's copy: all kinds lie in one area, kind after kind. */
-static gp_status want_kept(layout *l, int32_t holder) {
-  gp_plan *plan = l->plan;
+/* Measure the slots of a stage's copy: they fit micro-batches of both sizes. */
+static void size_slots(gp_plan *plan, int32_t holder) {
   gp_slots *slots = &plan->slots[holder];
-  size_t total = 0;
   for (int k = 0; k < 2; k++) {
     if (!plan->shapes[k].programs) continue;
     const gp_stage_programs *s = &plan->shapes[k].programs[holder / plan->copy_count];
@@ -116,12 +115,6 @@ static gp_status want_kept(layout *l, int32_t holder) {
     for (int kind = 0; kind < GP_SLOT_KINDS; kind++)
       if (wanted[kind] > slots->bytes[kind]) slots->bytes[kind] = wanted[kind];
   }
-  for (int kind = 0; kind < GP_SLOT_KINDS; kind++) {
-    size_t bytes;
-    GP_TRY(gp_size_mul((size_t)slots->count[kind], slots->bytes[kind], &bytes));
-    GP_TRY(gp_size_add(total, bytes, &total));
-  }
-  return want(l, plan->placement[holder], 1, total, &slots->area);
 }
 
 /* Take what P makes, for each live version of the weights; replicas and states; and the older
@@ -145,21 +138,10 @@ static gp_status want_weights(layout *l, int32_t holder) {
 
 /* ---- what a device needs once -------------------------------------------------------------- */
 
-/* Grow what programs of a device share: tasks run one after the other, in one temporary area and,
- * where kernels of the host run, with one scratch per thread. */
-static gp_status grow_shared(layout *l, const gp_program *program, int32_t device, size_t *temp) {
-  gp_plan *plan = l->plan;
-  if (!program) return GP_OK;
-  if (program->temp_bytes > *temp) *temp = program->temp_bytes;
-  if (!gp_plan_on_host(plan, device)) return GP_OK;
-  if (program->shared_bytes) {
-    size_t bytes;
-    GP_TRY(gp_size_align(program->temp_bytes, GP_SHARED_ALIGNMENT, &bytes));
-    GP_TRY(gp_size_add(bytes, program->shared_bytes, &bytes));
-    if (bytes > *temp) *temp = bytes;
-  }
+/* Grow what programs of a device that works in the host's memory share: one scratch per thread. */
+static void grow_scratch(gp_plan *plan, const gp_program *program, int32_t device) {
+  if (!program || !gp_plan_on_host(plan, device)) return;
   if (program->scratch_bytes > plan->scratch_bytes) plan->scratch_bytes = program->scratch_bytes;
-  return GP_OK;
 }
 
 static void note_read(int32_t base, int32_t first, uint32_t *read) {
@@ -240,10 +222,10 @@ static gp_status want_staging(layout *l, int32_t device) {
 static gp_status want_device(layout *l, int32_t device) {
   gp_plan *plan = l->plan;
   gp_plan_device *own = &plan->devices[device];
-  size_t temp = 0;
   for (int32_t t = plan->first[device]; t < plan->first[device + 1]; t++)
-    GP_TRY(grow_shared(l, plan->tasks[t].program, device, &temp));
-  GP_TRY(want(l, device, 1, temp, &own->temp));
+    grow_scratch(plan, plan->tasks[t].program, device);
+  GP_TRY(gp_plan_add_work(plan, device));
+  if (!plan->shares) GP_TRY(want(l, device, 1, own->work.bytes, &own->work));
   GP_TRY(want_staging(l, device));
   return want(l, device, 1, own->spec.scratch, &own->scratch);
 }
@@ -255,7 +237,7 @@ gp_status gp_plan_add_memory(gp_plan *plan) {
   for (int32_t e = 0; e < plan->edge_count; e++) GP_TRY(want_channel(&l, e));
   for (int32_t e = 0; e < plan->step_edge_count; e++) GP_TRY(want_step_edge(&l, e));
   for (int32_t h = 0; h < plan->stage_count * plan->copy_count; h++) {
-    GP_TRY(want_kept(&l, h));
+    size_slots(plan, h);
     GP_TRY(want_weights(&l, h));
   }
   for (int32_t d = 0; d < plan->device_count; d++) GP_TRY(want_device(&l, d));

@@ -3,13 +3,15 @@
 #define GP_PLAN_MEMORY_PLACES_H
 
 #include "plan/make.h"
+#include "plan/remat/recipe.h"
 
 enum { GP_PLACE_ALIGNMENT = 64 }; /* a cache line: no two threads write to one */
 
 typedef struct gp_shaper {
   const gp_plan_env *env;
   const gp_schedule *schedule;
-  const bool *apart; /* per stage: I and W run as programs of their own */
+  const bool *apart;     /* per stage: I and W run as programs of their own */
+  const size_t *budgets; /* per device: bytes that AUTO may keep and have in work; NULL: no limit */
   gp_graph *graph;
   gp_shape_plan *shape;
   gp_place *outside; /* per value: memory that is not the stage's own; base -1 otherwise */
@@ -17,8 +19,9 @@ typedef struct gp_shaper {
   gp_program_notes notes;
   gp_ref *own; /* base values that the stage at hand reads or makes, ascending */
   int32_t own_count;
-  bool *seen, *read, *later; /* per value, for those of the stage */
-  size_t *states;            /* per node: see gp_place_states */
+  bool *seen, *later;                /* per value, for those of the stage */
+  gp_recipe (*recipes)[GP_VARIANTS]; /* per stage */
+  size_t *states;                    /* per node: see gp_place_states */
 } gp_shaper;
 
 /* Turn to a stage: list the base values that it reads or makes in s->own, so that work for a stage
@@ -43,6 +46,10 @@ gp_status gp_place_states(gp_shaper *s, int32_t stage);
 
 /* Find the parameters of other devices that each stage reads (crossings.c). */
 gp_status gp_shape_add_crossings(gp_shaper *s);
+
+/* Say for every stage what its programs execute and keep (recipes.c). */
+gp_status gp_shape_add_recipes(gp_shaper *s);
+void gp_shape_free_recipes(gp_shaper *s);
 
 /* Find the edges that the actions of every stage touch (touched.c). */
 gp_status gp_shape_add_touched(gp_shaper *s);

@@ -10,27 +10,36 @@
 
 /* ---- instructions -------------------------------------------------------------------------- */
 
-/* Count the reads of each base value in the whole program. */
-static void count_reads(const gp_program_spec *spec) {
-  for (int32_t k = 0; k < spec->node_count; k++) {
+/* Count how often each instance of a value is read: reads[] for those that the program makes, by
+ * execution and output; the readers in the notes for those that it finds outside. Going backward,
+ * reads belong to the execution that is met next. */
+static void count_reads(const gp_program_spec *spec, int32_t *reads) {
+  int32_t *readers = spec->notes->readers;
+  for (int32_t k = spec->node_count - 1; k >= 0; k--) {
     const gp_node *node = &spec->graph->nodes[spec->nodes[k]];
-    for (int i = 0; i < node->n_in; i++)
-      spec->notes->readers[gp_graph_base(spec->graph, node->in[i])]++;
+    for (int o = 0; o < node->n_out; o++) {
+      const gp_ref out = node->out + o;
+      if (gp_graph_base(spec->graph, out) != out) continue;
+      reads[k * GP_MAX_OUTPUTS + o] = readers[out];
+      readers[out] = 0;
+    }
+    for (int i = 0; i < node->n_in; i++) readers[gp_graph_base(spec->graph, node->in[i])]++;
   }
 }
 
 /* Count the outputs that an op must make. An output without a place is read in this program or
  * nowhere; some ops can spare their last one if it is read nowhere. */
-static int wanted_outputs(const gp_program_spec *spec, const gp_node *node) {
+static int wanted_outputs(const gp_program_spec *spec, const gp_node *node, const int32_t *reads) {
   gp_ref last = node->out + node->n_out - 1;
-  bool spare = gp_op_get(node->op)->flags & GP_OP_SPARES && spec->places[last].base < 0 &&
-               !spec->notes->readers[last];
+  bool spare = gp_op_get(node->op)->flags & GP_OP_SPARES &&
+               gp_program_makes_temp(spec, node, last) && !reads[node->n_out - 1];
   return node->n_out - spare;
 }
 
 /* Fill in an instruction: metas, attributes and the cut are settled here, and only addresses change
  * from run to run. */
-static void make_instr(const gp_program_spec *spec, int32_t index, gp_instr *instr) {
+static void make_instr(const gp_program_spec *spec, int32_t index, const int32_t *reads,
+                       gp_instr *instr) {
   const gp_graph *graph = spec->graph;
   const gp_node *node = &graph->nodes[index];
   const gp_op_def *def = gp_op_get(node->op);
@@ -38,7 +47,7 @@ static void make_instr(const gp_program_spec *spec, int32_t index, gp_instr *ins
   instr->node = index;
   instr->call = (gp_call){.attr = &node->attr,
                           .n_in = node->n_in,
-                          .n_out = wanted_outputs(spec, node),
+                          .n_out = wanted_outputs(spec, node, reads),
                           .accumulate = node->accumulate};
   for (int i = 0; i < node->n_in; i++) instr->call.in[i].meta = &graph->values[node->in[i]].meta;
   for (int k = 0; k < instr->call.n_out; k++)
@@ -50,13 +59,14 @@ static void make_instr(const gp_program_spec *spec, int32_t index, gp_instr *ins
 }
 
 /* Make the instructions. Scratch is for one instruction at a time, so the largest counts. */
-static gp_status make_instrs(const gp_program_spec *spec, gp_program *program) {
+static gp_status make_instrs(const gp_program_spec *spec, const int32_t *reads,
+                             gp_program *program) {
   size_t room = (size_t)spec->node_count + 1;
   GP_TRY(gp_alloc_array(room, sizeof(gp_instr), (void **)&program->instrs));
   GP_TRY(gp_alloc_array(room, sizeof(gp_group), (void **)&program->groups));
   for (int32_t i = 0; i < spec->node_count; i++) {
     gp_instr *instr = &program->instrs[program->instr_count++];
-    make_instr(spec, spec->nodes[i], instr);
+    make_instr(spec, spec->nodes[i], &reads[i * GP_MAX_OUTPUTS], instr);
     const gp_op_def *def = gp_op_get(instr->op);
     const size_t bytes = gp_half_scratch(def, &instr->call);
     if (bytes > program->scratch_bytes) program->scratch_bytes = bytes;
@@ -162,27 +172,6 @@ static void make_groups(gp_program *p, bool separate, int32_t *group_of) {
   }
 }
 
-/* ---- operands ------------------------------------------------------------------------------ */
-
-/* Resolve an operand; the offset of a view counts from where its base begins. */
-static gp_place operand(const gp_graph *graph, const gp_place *places, gp_ref ref) {
-  const gp_value *value = &graph->values[ref];
-  gp_place place = places[value->base];
-  place.offset += (size_t)value->meta.offset * gp_dtype_size(value->meta.dtype);
-  return place;
-}
-
-/* Resolve all operands, once the temporaries have their places. */
-static void resolve(gp_program *p, const gp_place *places) {
-  for (int32_t n = 0; n < p->instr_count; n++) {
-    gp_instr *instr = &p->instrs[n];
-    const gp_node *node = &p->graph->nodes[instr->node];
-    for (int i = 0; i < node->n_in; i++) instr->in[i] = operand(p->graph, places, node->in[i]);
-    for (int k = 0; k < instr->call.n_out; k++)
-      instr->out[k] = operand(p->graph, places, node->out + k);
-  }
-}
-
 /* ---- notes --------------------------------------------------------------------------------- */
 
 gp_status gp_program_notes_new(const gp_graph *graph, gp_program_notes *notes) {
@@ -200,39 +189,34 @@ void gp_program_notes_free(gp_program_notes *notes) {
 
 static void forget(const gp_program_spec *spec, gp_ref base) {
   spec->notes->span[base] = spec->notes->readers[base] = spec->notes->group[base] = 0;
-  if (spec->places[base].base == GP_BASE_TEMP) spec->places[base] = (gp_place){.base = -1};
 }
 
-/* Take back the place of an output that took over a kept value's. A program that frees kept values
- * makes none itself, so every output in such a place did. */
-static void give_back(const gp_program_spec *spec, gp_ref out) {
-  const int32_t area = spec->places[out].base;
-  const bool kept = area == GP_BASE_SAVED || area == GP_BASE_RECOMPUTED;
-  if (spec->frees && kept) spec->places[out] = (gp_place){.base = -1};
-}
-
-/* Clear the notes of the program's nodes and the places of its temporaries. */
+/* Clear the notes of the values that the program reads and makes. */
 static void forget_all(const gp_program_spec *spec) {
   for (int32_t k = 0; k < spec->node_count; k++) {
     const gp_node *node = &spec->graph->nodes[spec->nodes[k]];
     for (int i = 0; i < node->n_in; i++) forget(spec, gp_graph_base(spec->graph, node->in[i]));
-    for (int i = 0; i < node->n_out; i++) {
-      gp_ref out = node->out + i, base = gp_graph_base(spec->graph, out);
-      forget(spec, base);
-      if (base == out) give_back(spec, out);
-    }
+    for (int o = 0; o < node->n_out; o++) forget(spec, gp_graph_base(spec->graph, node->out + o));
   }
 }
 
 /* ---- all of it ----------------------------------------------------------------------------- */
 
-static gp_status build(const gp_program_spec *spec, gp_program *program) {
-  count_reads(spec);
-  GP_TRY(make_instrs(spec, program));
+static gp_status build_with(const gp_program_spec *spec, int32_t *reads, gp_program *program) {
+  count_reads(spec, reads);
+  GP_TRY(make_instrs(spec, reads, program));
   make_groups(program, spec->separate, spec->notes->group);
-  GP_TRY(gp_program_place_temps(program, spec));
-  resolve(program, spec->places);
+  GP_TRY(gp_program_place_temps(program, spec, reads));
   return gp_program_find_opening(program);
+}
+
+static gp_status build(const gp_program_spec *spec, gp_program *program) {
+  int32_t *reads;
+  GP_TRY(gp_alloc_array((size_t)spec->node_count * GP_MAX_OUTPUTS + 1, sizeof *reads,
+                        (void **)&reads));
+  gp_status status = build_with(spec, reads, program);
+  gp_free(reads);
+  return status;
 }
 
 gp_status gp_program_build(const gp_program_spec *spec, gp_program **program) {

@@ -103,7 +103,8 @@ typedef struct gp_program {
 } gp_program;
 
 /* Notes per value of the graph, all zero between two programs, so that building a program costs
- * what it holds and not what the graph holds. */
+ * what it holds and not what the graph holds. A node that a program executes several times makes a
+ * new instance of its values each time; notes of a value concern the instance at hand. */
 typedef struct gp_program_notes {
   int32_t *span;    /* of a base value that lies in the temporary area: number + 1 */
   int32_t *readers; /* of a base value: reads left */
@@ -114,16 +115,27 @@ void gp_program_notes_free(gp_program_notes *notes); /* what they hold; not the 
 
 typedef struct gp_program_spec {
   const gp_graph *graph;
-  const int32_t *nodes; /* in execution order */
+  const int32_t *nodes; /* in execution order; a node may occur several times */
   int32_t node_count;
-  gp_place *places;        /* per value, read at base values; restored when the program is made */
+  const gp_place *places;  /* per value, read at base values: of what lies outside of the program */
   gp_program_notes *notes; /* as long as the graph's values */
   bool separate; /* one instruction after the other, so that every result can be checked */
-  /* No later program reads the slots of its micro-batch, except the values of `later`: a value that
-   * dies in this one can be overwritten. */
+  /* It is a backward program. No later one reads the slots of its micro-batch, except the values of
+   * `later`: a value that dies in this one can be overwritten. What it makes again of the forward
+   * pass is its own, even where an earlier program has left the same value in a slot. */
   bool frees;
   const bool *later; /* per base value; optional: none */
+  size_t room[2];    /* bytes of the saved and recomputed slots that temporaries may use, too */
 } gp_program_spec;
+
+/* Does an output lie in the program's temporary area? */
+static inline bool gp_program_makes_temp(const gp_program_spec *spec, const gp_node *node,
+                                         gp_ref out) {
+  const int32_t area = spec->places[out].base;
+  if (area < 0) return true;
+  return spec->frees && node->phase == GP_FORWARD &&
+         (area == GP_BASE_SAVED || area == GP_BASE_RECOMPUTED);
+}
 
 gp_status gp_program_build(const gp_program_spec *spec, gp_program **program);
 void gp_program_free(gp_program *program);
@@ -134,9 +146,11 @@ gp_status gp_program_order(const gp_graph *graph, int32_t *nodes, int32_t count)
 /* Find the instructions that may write gradients instead of adding to them
  * (plan/program/opens.c). */
 gp_status gp_program_find_opening(gp_program *program);
-/* Give every unplaced value an offset in the temporary area, or the place of a kept value that
- * dies, in spec->places (plan/memory/temp.c). The notes hold the readers of all that the program
- * reads. */
-gp_status gp_program_place_temps(gp_program *program, const gp_program_spec *spec);
+/* Give every value that has no place outside an offset in the temporary area, or the place of a
+ * kept value that dies, and resolve all operands (plan/memory/temp.c). reads: per instruction and
+ * output, how often the program reads what is made there. The notes hold the readers of what it
+ * finds outside. */
+gp_status gp_program_place_temps(gp_program *program, const gp_program_spec *spec,
+                                 const int32_t *reads);
 
 #endif

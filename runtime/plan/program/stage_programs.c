@@ -1,5 +1,5 @@
-/* plan/program/stage_programs.c - the programs of every stage of a shape: with everything kept, and
- * with what can be made again dropped.
+/* plan/program/stage_programs.c - the programs of every stage of a shape: those that keep what the
+ * mode says, and those that keep everything.
  *
  * What one program makes and another reads must lie in memory that outlives both: so each variant
  * first gives places to what is kept, made again or carried, and every other value becomes a
@@ -10,8 +10,6 @@
 #include "base/tensor.h"
 #include "plan/memory/places.h"
 
-enum { DROPPED = 0, KEPT = 1 };
-
 /* ---- what a stage keeps -------------------------------------------------------------------- */
 
 void gp_mark_reads(const gp_graph *graph, const gp_node_list *list, bool *read) {
@@ -21,19 +19,27 @@ void gp_mark_reads(const gp_graph *graph, const gp_node_list *list, bool *read) 
   }
 }
 
-/* Give every value that `makers` make and that is read later a place in area `base`, which
- * grows. */
-static gp_status keep(gp_shaper *s, const gp_node_list *makers, const bool *read, int32_t base,
-                      size_t *bytes) {
+/* Give a value a place in area `base`, which grows, unless it has one. */
+static gp_status keep(gp_shaper *s, gp_ref r, int32_t base, size_t *bytes) {
   size_t size;
+  if (s->places[r].base >= 0 || s->graph->values[r].base != r) return GP_OK;
+  s->places[r] = (gp_place){.base = base, .offset = *bytes};
+  GP_TRY(gp_size_align(gp_meta_bytes(&s->graph->values[r].meta), GP_PLACE_ALIGNMENT, &size));
+  return gp_size_add(*bytes, size, bytes);
+}
+
+static gp_status keep_all(gp_shaper *s, const gp_ref_list *list, int32_t base, size_t *bytes) {
+  for (int32_t i = 0; i < list->count; i++) GP_TRY(keep(s, list->refs[i], base, bytes));
+  return GP_OK;
+}
+
+/* Give what `makers` make and a later program reads places in area `base`. */
+static gp_status keep_read(gp_shaper *s, const gp_node_list *makers, const bool *read, int32_t base,
+                           size_t *bytes) {
   for (int32_t i = 0; i < makers->count; i++) {
     const gp_node *node = &s->graph->nodes[makers->nodes[i]];
-    for (gp_ref r = node->out; r < node->out + node->n_out; r++) {
-      if (!read[r] || s->places[r].base >= 0 || s->graph->values[r].base != r) continue;
-      s->places[r] = (gp_place){.base = base, .offset = *bytes};
-      GP_TRY(gp_size_align(gp_meta_bytes(&s->graph->values[r].meta), GP_PLACE_ALIGNMENT, &size));
-      GP_TRY(gp_size_add(*bytes, size, bytes));
-    }
+    for (gp_ref r = node->out; r < node->out + node->n_out; r++)
+      if (read[r]) GP_TRY(keep(s, r, base, bytes));
   }
   return GP_OK;
 }
@@ -41,48 +47,29 @@ static gp_status keep(gp_shaper *s, const gp_node_list *makers, const bool *read
 /* ---- programs ------------------------------------------------------------------------------ */
 
 /* Build a program of a list's nodes; an empty list has none, and its task does nothing. */
-static gp_status build_with(gp_shaper *s, const gp_node_list *list, bool frees, const bool *later,
-                            gp_program **program) {
+static gp_status build_as(gp_shaper *s, const gp_node_list *list, gp_program_spec spec,
+                          gp_program **program) {
   if (!list->count) return GP_OK;
-  gp_program_spec spec = {.graph = s->graph,
-                          .nodes = list->nodes,
-                          .node_count = list->count,
-                          .places = s->places,
-                          .notes = &s->notes,
-                          .separate = s->env->finite,
-                          .frees = frees,
-                          .later = later};
+  spec.graph = s->graph;
+  spec.nodes = list->nodes;
+  spec.node_count = list->count;
+  spec.places = s->places;
+  spec.notes = &s->notes;
+  spec.separate = s->env->finite;
   return gp_program_build(&spec, program);
 }
 
 static gp_status build(gp_shaper *s, const gp_node_list *list, gp_program **program) {
-  return build_with(s, list, false, NULL, program);
+  return build_as(s, list, (gp_program_spec){0}, program);
 }
 
-/* Build a backward program: the last one that reads what its micro-batch kept, apart from the
- * values of `later`. */
-static gp_status build_last(gp_shaper *s, const gp_node_list *list, const bool *later,
-                            gp_program **program) {
-  return build_with(s, list, true, later, program);
-}
-
-/* Build B: I and W as one program, in the order of the graph, so that what W reads is still in the
- * cache. */
-static gp_status build_backward(gp_shaper *s, const gp_stage_nodes *stage, gp_program **program) {
-  const gp_node_list *input = &stage->input, *weight = &stage->weight;
-  gp_node_list both = {0};
-  int32_t i = 0, w = 0;
-  GP_TRY(gp_alloc_array((size_t)(input->count + weight->count) + 1, sizeof(int32_t),
-                        (void **)&both.nodes));
-  while (i < input->count || w < weight->count) {
-    bool take_input =
-        w == weight->count || (i < input->count && input->nodes[i] < weight->nodes[w]);
-    both.nodes[both.count++] = take_input ? input->nodes[i++] : weight->nodes[w++];
-  }
-  gp_status status = gp_program_order(s->graph, both.nodes, both.count);
-  if (!status) status = build_last(s, &both, NULL, program);
-  gp_free(both.nodes);
-  return status;
+/* Build the program that reads last what its micro-batch kept: as values die there, they leave room
+ * for its temporaries. */
+static gp_status build_last(gp_shaper *s, const gp_node_list *list, int variant,
+                            gp_stage_programs *own, gp_program **program) {
+  const size_t recomputed = variant == GP_BY_MODE ? own->recomputed_bytes : 0;
+  const gp_program_spec spec = {.frees = true, .room = {own->saved_bytes[variant], recomputed}};
+  return build_as(s, list, spec, program);
 }
 
 /* Forget what another variant kept, and place parameters and constants where this stage finds
@@ -105,54 +92,26 @@ static gp_status build_apart(gp_shaper *s, int32_t stage, int variant) {
   clear(s, s->later);
   gp_mark_reads(s->graph, &nodes->weight, s->later);
   out->carried_bytes = 0; /* the same in both variants */
-  GP_TRY(keep(s, &nodes->input, s->later, GP_BASE_CARRIED, &out->carried_bytes));
-  GP_TRY(build_last(s, &nodes->input, s->later, &out->input[variant]));
-  return build_last(s, &nodes->weight, NULL, &out->weight[variant]);
+  GP_TRY(keep_read(s, &nodes->input, s->later, GP_BASE_CARRIED, &out->carried_bytes));
+  const gp_program_spec input = {.frees = true, .later = s->later};
+  GP_TRY(build_as(s, &nodes->input, input, &out->input[variant]));
+  return build_last(s, &nodes->weight, variant, out, &out->weight[variant]);
 }
 
-/* Build the variant that recomputes nothing: what B reads of F is saved. */
-static gp_status build_kept(gp_shaper *s, int32_t stage) {
+/* Build the programs of a variant by its recipe. F comes first: what R makes again has no place
+ * yet, so F drops it. The values that a recipe saves and those that R hands on are never the
+ * same. */
+static gp_status build_variant(gp_shaper *s, int32_t stage, int variant) {
   const gp_stage_nodes *nodes = &s->shape->stages->stages[stage];
+  const gp_recipe *recipe = &s->recipes[stage][variant];
   gp_stage_programs *out = &s->shape->programs[stage];
   reset_places(s, stage);
-  gp_mark_reads(s->graph, &nodes->input, s->read);
-  gp_mark_reads(s->graph, &nodes->weight, s->read);
-  GP_TRY(keep(s, &nodes->forward, s->read, GP_BASE_SAVED, &out->saved_bytes[KEPT]));
-  GP_TRY(build(s, &nodes->forward, &out->forward[KEPT]));
-  GP_TRY(build_backward(s, nodes, &out->backward[KEPT]));
-  return build_apart(s, stage, KEPT);
-}
-
-/* Keep what is read of the forward nodes that may not run twice. */
-static gp_status keep_once(gp_shaper *s, const gp_stage_nodes *nodes, const bool *read,
-                           size_t *bytes) {
-  gp_node_list once = {0};
-  GP_TRY(gp_alloc_array((size_t)nodes->forward.count + 1, sizeof(int32_t), (void **)&once.nodes));
-  for (int32_t i = 0, r = 0; i < nodes->forward.count; i++) {
-    if (r < nodes->recompute.count && nodes->recompute.nodes[r] == nodes->forward.nodes[i])
-      r++;
-    else
-      once.nodes[once.count++] = nodes->forward.nodes[i];
-  }
-  gp_status status = keep(s, &once, read, GP_BASE_SAVED, bytes);
-  gp_free(once.nodes);
-  return status;
-}
-
-/* Build the variant in which F keeps next to nothing and R makes again what B reads. */
-static gp_status build_dropped(gp_shaper *s, int32_t stage) {
-  const gp_stage_nodes *nodes = &s->shape->stages->stages[stage];
-  gp_stage_programs *out = &s->shape->programs[stage];
-  reset_places(s, stage);
-  GP_TRY(keep(s, &nodes->recompute, s->read, GP_BASE_RECOMPUTED, &out->recomputed_bytes));
-  gp_mark_reads(s->graph, &nodes->recompute, s->read);
-  GP_TRY(keep_once(s, nodes, s->read, &out->saved_bytes[DROPPED]));
-  GP_TRY(build(s, &nodes->recompute, &out->recompute));
-  GP_TRY(build_backward(s, nodes, &out->backward[DROPPED]));
-  GP_TRY(build_apart(s, stage, DROPPED));
-  for (int32_t i = 0; i < s->own_count; i++) /* F drops what R makes again */
-    if (s->places[s->own[i]].base == GP_BASE_RECOMPUTED) s->places[s->own[i]].base = -1;
-  return build(s, &nodes->forward, &out->forward[DROPPED]);
+  GP_TRY(keep_all(s, &recipe->saved, GP_BASE_SAVED, &out->saved_bytes[variant]));
+  GP_TRY(build(s, &nodes->forward, &out->forward[variant]));
+  GP_TRY(keep_all(s, &recipe->handed, GP_BASE_RECOMPUTED, &out->recomputed_bytes));
+  if (variant == GP_BY_MODE) GP_TRY(build(s, &recipe->again, &out->recompute));
+  GP_TRY(build_last(s, &recipe->backward, variant, out, &out->backward[variant]));
+  return build_apart(s, stage, variant);
 }
 
 /* Does the larger micro-batch's P, which runs before, make this copy already? */
@@ -202,10 +161,9 @@ static gp_status build_prepare(gp_shaper *s, int32_t stage) {
 
 /* Build both variants: except_last needs one for some micro-batches and the other for the rest. */
 static gp_status build_stage(gp_shaper *s, int32_t stage) {
-  clear(s, s->read);
   GP_TRY(build_prepare(s, stage));
-  GP_TRY(build_kept(s, stage));
-  return build_dropped(s, stage);
+  GP_TRY(build_variant(s, stage, GP_KEEPS_ALL));
+  return build_variant(s, stage, GP_BY_MODE);
 }
 
 /* Check that the count depends on targets and constants only: it is needed before the forward
@@ -251,9 +209,8 @@ static gp_status make_room(gp_shaper *s) {
   GP_TRY(gp_alloc_array(values, sizeof(gp_place), (void **)&s->outside));
   GP_TRY(gp_alloc_array(values, sizeof(gp_place), (void **)&s->places));
   GP_TRY(gp_alloc_array(values, sizeof(gp_ref), (void **)&s->own));
-  GP_TRY(gp_alloc_array(3 * values, sizeof(bool), (void **)&s->seen));
-  s->read = s->seen + values;
-  s->later = s->read + values;
+  GP_TRY(gp_alloc_array(2 * values, sizeof(bool), (void **)&s->seen));
+  s->later = s->seen + values;
   return gp_program_notes_new(s->graph, &s->notes);
 }
 

@@ -155,7 +155,7 @@ static size_t held(const gp_pipeline *p, int32_t device) {
   size_t bytes = worker->scratch_bytes * (size_t)worker->threads;
   for (int32_t i = 0; i < p->binding_count; i++)
     bytes += p->bindings[i]->plan->devices[device].bytes;
-  return bytes + arena->packed_bytes + arena->extra_bytes;
+  return bytes + p->work[device].bytes + arena->packed_bytes + arena->extra_bytes;
 }
 
 TEST(the_reported_peak_is_what_was_taken) {

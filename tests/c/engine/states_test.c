@@ -160,7 +160,7 @@ TEST(the_bytes_of_states_are_part_of_the_plan) {
   CHECK(bytes[0] == 2 * PADDED && bytes[1] == 4 * PADDED);
   for (int d = 0; d < 2; d++) {
     const gp_worker *w = &r.pipeline->workers[d];
-    size_t held = devices[d].bytes + w->scratch_bytes * (size_t)w->threads +
+    size_t held = gp_plan_total(r.plan, d) + w->scratch_bytes * (size_t)w->threads +
                   r.pipeline->arenas[d].packed_bytes + r.pipeline->arenas[d].extra_bytes;
     CHECK_STATUS(step(&r, &loss), GP_OK);
     gp_pipeline_stats(r.pipeline, d, &stats);

@@ -68,7 +68,7 @@ static void differentiate(toy *t) {
 }
 
 static void fuse(toy *t) {
-  CHECK_STATUS(gp_graph_fuse(&t->trace->graph), GP_OK);
+  CHECK_STATUS(gp_graph_fuse(&t->trace->graph, false), GP_OK);
   check_graph(t);
 }
 

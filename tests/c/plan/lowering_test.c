@@ -2,6 +2,7 @@
  * and that failures leak nothing. */
 #include <stdlib.h>
 
+#include "plan/memory/work.h"
 #include "toy_plan.h"
 
 /* Writes the tasks of a device as text, k where F keeps everything: "P0 F0 F1k R0 B0 B1". */
@@ -58,7 +59,7 @@ TEST(forward_passes_alone_keep_nothing) {
   toy_plan(&spec, &p);
   for (int32_t t = 0; t < toy_tasks(p.plan); t++)
     for (int kind = 0; kind < GP_SLOT_KINDS; kind++) CHECK(p.plan->tasks[t].slot[kind] < 0);
-  for (int32_t s = 0; s < 2; s++) CHECK(!p.plan->slots[s].area.bytes);
+  for (int32_t s = 0; s < 2; s++) CHECK(!p.plan->slots[s].bytes[GP_SLOT_KEPT]);
   toy_plan_free(&p);
 }
 
@@ -110,31 +111,41 @@ typedef struct span {
 
 static size_t offset_of(const gp_plan *plan, const gp_task *task, int kind) {
   const gp_slots *slots = &plan->slots[gp_plan_holder(plan, task->stage, task->copy)];
-  size_t area = slots->area.offset;
-  for (int k = 0; k < kind; k++) area += (size_t)slots->count[k] * slots->bytes[k];
-  return area + (size_t)task->slot[kind] * slots->bytes[kind];
+  if (!plan->batch) return task->place[kind];
+  return slots->first[kind] + (size_t)task->slot[kind] * slots->bytes[kind];
+}
+
+/* Adds the temporaries of a stage's tasks: each holds them while it runs. */
+static int temps_of(const gp_plan *plan, int32_t stage, span *spans, int count) {
+  for (int32_t t = 0; t < toy_tasks(plan); t++) {
+    const gp_task *task = &plan->tasks[t];
+    const size_t bytes = gp_plan_temp_bytes(plan, task, plan->placement[stage]);
+    if (task->stage == stage && bytes) spans[count++] = (span){task->temp, bytes, t, t};
+  }
+  return count;
 }
 
 static int spans_of(const gp_plan *plan, int32_t stage, span *spans) {
   int count = 0;
   for (int32_t m = 0; m < plan->micro_count; m++)
     for (int kind = 0; kind < GP_SLOT_KINDS; kind++) {
-      span s = {.bytes = plan->slots[stage].bytes[kind], .first = -1};
+      span s = {.first = -1};
       for (int32_t t = 0; t < toy_tasks(plan); t++) {
         const gp_task *task = &plan->tasks[t];
         if (task->stage != stage || task->micro != m || task->slot[kind] < 0) continue;
         if (s.first < 0) s.first = t, s.from = offset_of(plan, task, kind);
+        s.bytes = gp_plan_slot_bytes(plan, task, kind);
         CHECK(s.from ==
               offset_of(plan, task, kind)); /* the memory is the same from the first to the last */
         s.last = t;
       }
       if (s.first >= 0 && s.bytes) spans[count++] = s;
     }
-  return count;
+  return temps_of(plan, stage, spans, count);
 }
 
 static void check_slots(const gp_plan *plan) {
-  static span spans[256];
+  static span spans[512];
   for (int32_t stage = 0; stage < plan->stage_count; stage++) {
     int count = spans_of(plan, stage, spans);
     for (int a = 0; a < count; a++)

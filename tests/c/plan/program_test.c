@@ -255,7 +255,7 @@ static gp_program *build_graph(const gp_graph *graph, layout *l, bool own) {
   gp_program *program = NULL;
   gp_program_notes notes;
   CHECK_STATUS(gp_program_notes_new(graph, &notes), GP_OK);
-  gp_program_spec spec = {graph, list.nodes, list.count, l->places, &notes, own, false, NULL};
+  gp_program_spec spec = {graph, list.nodes, list.count, l->places, &notes, own, false, NULL, {0}};
   CHECK_STATUS(gp_program_build(&spec, &program), GP_OK);
   gp_program_notes_free(&notes);
   free(list.nodes);
@@ -357,7 +357,8 @@ static int run_parts(const cut_list *c, layout *l) {
     gp_program *p = NULL;
     const bool *later = k == 1 ? c->read[2] : NULL;
     gp_program_spec spec = {
-        c->graph, c->parts[k].nodes, c->parts[k].count, l->places, &notes, false, k > 0, later};
+        c->graph, c->parts[k].nodes, c->parts[k].count, l->places, &notes, false, k > 0, later,
+        {0}};
     CHECK_STATUS(gp_program_build(&spec, &p), GP_OK);
     for (int32_t n = 0; k > 0 && n < p->instr_count; n++)
       taken += p->instrs[n].out[0].base == GP_BASE_SAVED;
@@ -401,7 +402,7 @@ TEST(fused_graphs_give_the_bits_of_their_ops) {
     pool plain = random_graph(&loss);
     state = seed;
     pool fused = random_graph(&loss);
-    CHECK_STATUS(gp_graph_fuse(&fused.t.trace->graph), GP_OK);
+    CHECK_STATUS(gp_graph_fuse(&fused.t.trace->graph, false), GP_OK);
     const gp_graph *graph = toy_graph(&plain.t);
     saved += graph->node_count - toy_graph(&fused.t)->node_count;
     layout *apart = lay_out(graph, true, NULL, 0);
@@ -451,7 +452,7 @@ TEST(arranged_graphs_give_the_bits_of_their_ops) {
     pool plain = random_graph(&loss);
     state = seed;
     pool turned = random_graph(&loss);
-    if (seed % 2) CHECK_STATUS(gp_graph_fuse(&turned.t.trace->graph), GP_OK);
+    if (seed % 2) CHECK_STATUS(gp_graph_fuse(&turned.t.trace->graph, false), GP_OK);
     saved += compare_arranged(&plain, &turned, loss);
     if (test_failures > failures) printf("seed %u\n", seed);
     toy_free(&plain.t);
@@ -470,8 +471,8 @@ static gp_program *program_of(const toy *t, bool separate, layout **l) {
   *l = lay_out(toy_graph(t), false, NULL, 0);
   gp_program_notes notes;
   CHECK_STATUS(gp_program_notes_new(toy_graph(t), &notes), GP_OK);
-  gp_program_spec spec = {toy_graph(t), list.nodes, list.count, (*l)->places,
-                          &notes,       separate,   false,      NULL};
+  gp_program_spec spec = {toy_graph(t), list.nodes, list.count, (*l)->places, &notes,
+                          separate,     false,      NULL,       {0}};
   CHECK_STATUS(gp_program_build(&spec, &program), GP_OK);
   gp_program_notes_free(&notes);
   free(list.nodes);
@@ -504,7 +505,7 @@ TEST(spare_outputs_that_nobody_reads_are_not_made) {
   toy_linear(&t);
   t.value = toy_apply(&t, GP_OP_gelu, &(gp_attrs){.gelu = {GP_GELU_TANH}}, 1, &t.value);
   toy_tanh(&t);
-  CHECK_STATUS(gp_graph_fuse(&t.trace->graph), GP_OK);
+  CHECK_STATUS(gp_graph_fuse(&t.trace->graph, false), GP_OK);
   gp_program *p = program_of(&t, false, &l);
   CHECK(toy_node(&t, 0)->n_out == 2 && p->instrs[0].call.n_out == 1);
   CHECK(p->temp_bytes == (130 * TOY_WIDTH * 4 + 63) / 64 * 64);

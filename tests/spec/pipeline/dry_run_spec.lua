@@ -20,7 +20,7 @@ end
 describe("gp.dry_run", function()
   it("plans what a pipeline runs", function()
     for _, schedule in ipairs { "gpipe", "1f1b", "zb_h1" } do
-      for _, checkpoint in ipairs { "never", "except_last", "always" } do
+      for _, checkpoint in ipairs { "never", "selective", "except_last", "always" } do
         local model = model_of(3)
         local opts = options_of(3, { schedule = schedule, checkpoint = checkpoint })
         local dry = gp.dry_run(model, opts)

@@ -28,7 +28,12 @@ describe("gp.pipeline refuses", function()
     { { chunks = 0 }, "option 'chunks' is 0, expected an integer >= 1" },
     { { chunks = -2 }, "option 'chunks' is -2, expected an integer >= 1" },
     { { checkpoint = "allways" },
-      "expected one of \"never\", \"except_last\", \"always\" (did you mean 'always'?)" },
+      'expected one of "never", "selective", "except_last", "always", or a list of "keep", '
+        .. '"selective", "recompute" for the layers (did you mean \'always\'?)' },
+    { { checkpoint = { "keep", "recompte" } },
+      'not "recompte" (string) for layer 2 (did you mean \'recompute\'?)' },
+    { { checkpoint = { "keep" } },
+      "option 'checkpoint' says something for 1 layers and the model has 3, expected one of" },
     -- other mistakes
     { { balance = {} }, "balance is empty, expected a number per stage" },
     { { balance = { 1.5, 1.5 } },

@@ -121,7 +121,7 @@ describe("a pipeline", function()
 
   it("names the modes of recomputation where one is unknown", function()
     fails_with('option \'checkpoint\' is "INVALID" (string), expected one of "never", '
-      .. '"except_last", "always"', gp.pipeline, linears(1, 1), { checkpoint = "INVALID" })
+      .. '"selective", "except_last", "always"', gp.pipeline, linears(1, 1), { checkpoint = "INVALID" })
   end)
 end)
 

@@ -13,7 +13,7 @@ local CASES, COPIES, UPDATES = synchronous.CASES, synchronous.COPIES, synchronou
 local NAMES = gp.schedule.names() -- other specs may define more
 local CLOSE = 1e-6 -- relative: sums of f32 in another order
 local STAGES, MICROS = { 2, 3, 4, 8 }, { 1, 2, 3, 5, 8, 16 }
-local MODES = { "except_last", "never", "always" }
+local MODES = { "except_last", "never", "always", "selective" }
 
 -- ---- the grid ----------------------------------------------------------------------------------
 

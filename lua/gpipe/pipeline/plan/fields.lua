@@ -1,8 +1,8 @@
 -- lua/gpipe/pipeline/plan/fields.lua - what the runtime needs to know about a model and its
 -- options, for a pipeline or for a plan without one.
 
+local checkpoint = require "gpipe.pipeline.plan.checkpoint"
 local class = require "gpipe.nn.class"
-local core = require "gpipe.core"
 local attributes = require "gpipe.nn.attributes"
 local errors = require "gpipe.errors"
 local named_balance = require "gpipe.pipeline.plan.named_balance"
@@ -19,7 +19,7 @@ local COMMON = {
   balance = { check = named_balance.check },
   chunks = { type = "integer", min = 1 },
   schedule = { type = { "string", "table" }, default = "1f1b" },
-  checkpoint = { choices = core.checkpoints, default = "except_last" }, -- rematerialization
+  checkpoint = checkpoint.rule,
   loss = { type = "callable" },
   sample = { type = "table" },
   deferred_batch_norm = { type = "boolean", default = false },
@@ -75,6 +75,7 @@ function fields.check(who, model, opts, rules)
   local checked = options.check(who, opts, rules)
   skips.model(who, model)
   class.refuse(who, "option 'loss'", checked.loss)
+  checkpoint.check_count(who, checked.checkpoint, #model)
   checked.chunks = chunks_of(checked)
   return checked
 end

@@ -99,8 +99,8 @@ end
 
 -- The share of micro-batches that recompute.
 local function recomputed(facts)
-  if facts.checkpoint == "never" then return 0 end
-  return facts.checkpoint == "always" and 1 or (facts.chunks - 1) / facts.chunks
+  if facts.checkpoint == "always" then return 1 end
+  return facts.checkpoint == "except_last" and (facts.chunks - 1) / facts.chunks or 0
 end
 
 local function request_of(model, facts, word)

@@ -1,0 +1,43 @@
+-- lua/gpipe/pipeline/activations.lua - pipe:activations(): what a micro-batch saves between its
+-- forward and its backward pass, why, and how large it is.
+
+local columns = require "gpipe.draw.columns"
+local sizes = require "gpipe.sizes"
+
+local activations = {}
+
+local Activations = {}
+Activations.__index = Activations
+Activations.__name = "gpipe.Activations"
+
+-- "read by linear_dw of 3.fc"
+local function why_of(one)
+  if not one.reader then return "kept, because it may be made only once" end
+  local where = one.reader_name ~= one.name and " of " .. one.reader_name or ""
+  return ("read by %s%s"):format(one.reader, where)
+end
+
+function Activations:__tostring()
+  local rows, total = { { "layer", "made by", "shape", "bytes", "why", note = 5 } }, 0
+  for i, one in ipairs(self) do
+    rows[i + 1] = { one.name, one.op, one.shape, sizes.text(one.bytes), one.why, note = 5 }
+    total = total + one.bytes
+  end
+  rows[#rows + 1] = { "total", "", "", sizes.text(total), "" }
+  return columns.text(rows)
+end
+
+--- The saved values of a plan, in the order in which they are made.
+---@param core table the runtime's pipeline
+---@param handle any its plan
+---@return table[] {layer, stage, name, op, shape, bytes, why}
+function activations.of(core, handle)
+  local list = setmetatable(core:saved(handle), Activations)
+  for _, one in ipairs(list) do
+    one.why = why_of(one)
+    one.reader, one.reader_name = nil, nil
+  end
+  return list
+end
+
+return activations

@@ -1,0 +1,140 @@
+-- lua/gpipe/pipeline/plan/caps.lua - the memory that a device may take: option `memory` of a
+-- device, and what checkpoint = "auto" spends of it.
+--
+-- Both ask the runtime what a plan would take, without allocating it. For "auto" a budget for what
+-- stages keep and have in work is found by halving: the largest with which the plan fits.
+
+local core = require "gpipe.core"
+local sizes = require "gpipe.sizes"
+
+local caps = {}
+
+local ROUNDS = 8 -- halvings: the budget is found to half a per cent of the device's room
+local CLOSE = 0.97 -- of the room: a plan that takes that much is good enough
+
+-- What a device may still take for plans, shared work areas not counted; nil if there is no limit.
+local function room_of(pipe, d)
+  local held = pipe.core:held(d - 1)
+  local cap = pipe.devices[d].cap
+  if cap then return cap - (held.measured - held.shared) end
+  local free = pipe.core:free_bytes(d)
+  return free and free + held.shared
+end
+
+-- The room of each device. For "auto" CPU devices without a cap share what the machine has left.
+local function rooms(pipe, with_machine)
+  local list, open = {}, 0
+  for d = 1, #pipe.devices do
+    list[d] = room_of(pipe, d) or false
+    if not list[d] then open = open + 1 end
+  end
+  for d = 1, with_machine and open > 0 and #list or 0 do
+    list[d] = list[d] or core.machine().available * 9 // 10 // open
+  end
+  return list
+end
+
+local function has_cap(pipe)
+  for _, device in ipairs(pipe.devices) do
+    if device.cap then return true end
+  end
+  return false
+end
+
+-- What the plan would take on each device.
+local function measure(pipe, specify, budgets)
+  local spec = specify()
+  spec.checkpoint, spec.budgets = pipe.checkpoint, budgets
+  return pipe.core:measure(spec)
+end
+
+local function total(need) return need.bytes + need.grown end
+
+-- The first device that has too little room, or nil.
+local function short_of(needs, room)
+  for d, need in ipairs(needs) do
+    if room[d] and total(need) > room[d] then return d end
+  end
+end
+
+-- ---- auto -------------------------------------------------------------------------------------
+
+-- A range of budgets per device: what fits, and what does not.
+local function ranges_of(needs, room)
+  local ranges = {}
+  for d, need in ipairs(needs) do
+    local spare = room[d] and math.max(0, room[d] - (total(need) - need.work))
+    ranges[d] = spare and total(need) > room[d] and { low = 1, high = 2 * spare + 2 }
+  end
+  return ranges
+end
+
+local function middles(ranges)
+  local budgets = {}
+  for d, range in ipairs(ranges) do budgets[d] = range and (range.low + range.high) // 2 end
+  return budgets
+end
+
+-- Halve the ranges by what the budgets in their middles have come to. Returns whether all are found
+-- closely enough.
+local function halve(ranges, budgets, needs, room)
+  local found = true
+  for d, range in ipairs(ranges) do
+    if range then
+      local taken = total(needs[d])
+      if taken <= room[d] then range.low = budgets[d] else range.high = budgets[d] end
+      found = found and taken <= room[d] and taken >= CLOSE * room[d]
+    end
+  end
+  return found
+end
+
+local function lows(ranges)
+  local budgets = {}
+  for d, range in ipairs(ranges) do budgets[d] = range and range.low end
+  return budgets
+end
+
+-- Budgets with which the plan fits, as far as there are such.
+local function find_budgets(pipe, specify)
+  local room = rooms(pipe, true)
+  local needs = measure(pipe, specify)
+  if not short_of(needs, room) then return nil end
+  local ranges = ranges_of(needs, room)
+  for _ = 1, ROUNDS do
+    local budgets = middles(ranges)
+    if halve(ranges, budgets, measure(pipe, specify, budgets), room) then break end
+  end
+  return lows(ranges)
+end
+
+-- ---- caps -------------------------------------------------------------------------------------
+
+local function refuse(pipe, d, need, room)
+  local held = pipe.core:held(d - 1)
+  local largest, bytes = "parameters", 0
+  for name, one in pairs(held) do
+    if name ~= "measured" and name ~= "shared" and one > bytes then largest, bytes = name, one end
+  end
+  return ("step: device %s may take %s (option 'memory'): %s are taken already (largest: %s, %s), "
+    .. "and the plan needs %s more, %s of them for what micro-batches keep and temporaries"):format(
+    pipe.devices[d].name, sizes.text(pipe.devices[d].cap or room), sizes.text(held.measured),
+    largest, sizes.text(bytes), sizes.text(total(need)), sizes.text(need.work))
+end
+
+--- Settle how much a plan may keep, and whether it fits.
+---@param pipe table
+---@param specify fun(): table a fresh specification of the plan
+---@param training boolean
+---@return table? budgets for the specification
+---@return string? refused why the plan does not fit
+function caps.settle(pipe, specify, training)
+  local auto = training and pipe.checkpoint == "auto"
+  local budgets = auto and find_budgets(pipe, specify) or nil
+  if not has_cap(pipe) then return budgets end
+  local room, needs = rooms(pipe, false), measure(pipe, specify, budgets)
+  local d = short_of(needs, room)
+  return budgets, d and refuse(pipe, d, needs[d], room[d])
+end
+
+return caps

@@ -1,0 +1,69 @@
+/* plan/memory/areas.c - what a plan needs of a device's memory, by what it is for. */
+#include "base/memory.h"
+#include "plan/edge/step_edges.h"
+#include "plan/memory/work.h"
+
+/* Add up the areas of edges on a device. */
+static size_t edges_of(const gp_plan *plan, int32_t device) {
+  size_t bytes = 0;
+  for (int32_t e = 0; e < plan->edge_count; e++) {
+    const gp_channel *channel = &plan->channels[e];
+    for (int32_t copy = 0; copy < plan->copy_count; copy++) {
+      const bool again = copy && channel->made[1].offset == channel->made[0].offset &&
+                         gp_plan_maker(plan, e, 0) == gp_plan_maker(plan, e, 1);
+      if (gp_plan_maker(plan, e, copy) == device && !again) bytes += channel->made[copy].bytes;
+    }
+    for (int32_t f = 0; f < channel->fetch_count; f++)
+      if (channel->fetches[f].device == device) bytes += channel->fetches[f].area.bytes;
+  }
+  for (int32_t e = 0; e < plan->step_edge_count; e++)
+    for (int32_t r = 0; r < plan->step_edges[e].reader_count; r++)
+      if (plan->step_edges[e].readers[r].device == device)
+        bytes += plan->step_edges[e].readers[r].area.bytes;
+  return bytes;
+}
+
+static void add_stages(const gp_plan *plan, int32_t device, size_t *bytes) {
+  for (int32_t h = 0; h < plan->stage_count * plan->copy_count; h++) {
+    if (plan->placement[h] != device) continue;
+    for (int k = 0; k < 2; k++) {
+      bytes[GP_PLAN_PREPARED] += plan->invariant[2 * h + k].bytes;
+      bytes[GP_PLAN_CONSTANTS] += plan->replicas[2 * h + k].bytes;
+      bytes[GP_PLAN_STATES] += plan->states[2 * h + k].bytes;
+    }
+    if (h % plan->copy_count == 0)
+      bytes[GP_PLAN_VERSIONS] += plan->versions[h / plan->copy_count].stash.bytes;
+  }
+}
+
+void gp_plan_areas(const gp_plan *plan, int device, size_t bytes[GP_PLAN_AREA_COUNT],
+                   size_t *shared) {
+  const gp_plan_device *own = &plan->devices[device];
+  for (int area = 0; area < GP_PLAN_AREA_COUNT; area++) bytes[area] = 0;
+  *shared = plan->shares ? own->work.bytes : 0;
+  bytes[GP_PLAN_SAVED] = own->alive[GP_SLOT_DROPPED] + own->alive[GP_SLOT_KEPT];
+  bytes[GP_PLAN_RECOMPUTED] = own->alive[GP_SLOT_RECOMPUTED];
+  bytes[GP_PLAN_CARRIED] = own->alive[GP_SLOT_CARRIED];
+  bytes[GP_PLAN_TRANSIENT] = own->alive[GP_SLOT_KINDS];
+  bytes[GP_PLAN_WASTE] = own->work.bytes - gp_plan_least_work(plan, device);
+  bytes[GP_PLAN_EDGES] = edges_of(plan, device);
+  bytes[GP_PLAN_STAGING] = own->staging.area.bytes;
+  bytes[GP_PLAN_WORKSPACE] = own->scratch.bytes;
+  add_stages(plan, device, bytes);
+}
+
+gp_status gp_plan_alive(const gp_plan *plan, int device, size_t (*moments)[4]) {
+  const size_t tasks = (size_t)gp_plan_task_count(plan, device);
+  size_t(*kinds)[GP_SLOT_KINDS + 1];
+  if (!tasks || !gp_plan_has(plan, device)) return GP_OK;
+  GP_TRY(gp_alloc_array(tasks, sizeof *kinds, (void **)&kinds));
+  gp_status status = gp_plan_moments(plan, device, kinds);
+  for (size_t t = 0; !status && t < tasks; t++) {
+    moments[t][0] = kinds[t][GP_SLOT_DROPPED] + kinds[t][GP_SLOT_KEPT];
+    moments[t][1] = kinds[t][GP_SLOT_RECOMPUTED];
+    moments[t][2] = kinds[t][GP_SLOT_CARRIED];
+    moments[t][3] = kinds[t][GP_SLOT_KINDS];
+  }
+  gp_free(kinds);
+  return status;
+}

@@ -1,0 +1,190 @@
+/* plan/remat/layer_costs.c - see layer_costs.h. */
+#include "plan/remat/layer_costs.h"
+
+#include "base/memory.h"
+#include "base/tensor.h"
+
+enum { KEEP_ALL, SELECT, OPTIONS };
+
+/* Bytes of one layer, by what they are. */
+typedef struct sums {
+  double forward, backward, again; /* seconds: F, I and W, and the cheap nodes */
+  size_t saved[OPTIONS];           /* of what backward reads, by option */
+  size_t left[OPTIONS];            /* of what later layers read and the option does not save */
+  size_t output;                   /* of what later layers read */
+  size_t made, remade;             /* of all that F makes, and of the cheap values */
+  size_t gradients, gradient;      /* of all that the backward makes, and of what it is given */
+  bool needs_input;
+} sums;
+
+typedef struct counter {
+  const gp_chain_spec *spec;
+  const gp_recipe_spec *stage;
+  const gp_graph *graph;
+  sums *layers;
+  uint8_t *saved; /* per value: bit of each option that saves it */
+  uint8_t *later; /* per value: a later layer has been seen to read it */
+} counter;
+
+static sums *layer_of(const counter *c, int32_t node) {
+  return &c->layers[c->graph->nodes[node].layer - c->stage->first_layer];
+}
+
+static size_t bytes_of(const counter *c, gp_ref r) {
+  const size_t bytes = gp_meta_bytes(&c->graph->values[r].meta);
+  return (bytes + 63) / 64 * 64; /* as they are placed */
+}
+
+static double seconds_of(const counter *c, const gp_node *node) {
+  const gp_cost cost = gp_node_cost(c->graph, node);
+  const double flop = cost.flop / c->spec->rates.flop, bytes = cost.bytes / c->spec->rates.bytes;
+  return flop > bytes ? flop : bytes;
+}
+
+static size_t made_by(const counter *c, const gp_node *node) {
+  size_t bytes = 0;
+  for (gp_ref r = node->out; r < node->out + node->n_out; r++)
+    if (c->graph->values[r].base == r && c->stage->stages->edge_of[r] < 0) bytes += bytes_of(c, r);
+  return bytes;
+}
+
+/* ---- passes over the nodes ------------------------------------------------------------------- */
+
+/* Was the value made in the forward pass of an earlier layer of this stage? */
+static bool is_from_below(const counter *c, const gp_node *node, gp_ref base) {
+  const gp_value *value = &c->graph->values[base];
+  return value->node >= 0 && value->layer < node->layer && value->layer >= c->stage->first_layer &&
+         c->graph->nodes[value->node].phase == GP_FORWARD && c->stage->stages->edge_of[base] < 0;
+}
+
+static void note_forward(const counter *c, const gp_node_list *list) {
+  for (int32_t i = 0; i < list->count; i++) {
+    const gp_node *node = &c->graph->nodes[list->nodes[i]];
+    sums *own = layer_of(c, list->nodes[i]);
+    own->forward += seconds_of(c, node);
+    own->made += made_by(c, node);
+    for (int k = 0; k < node->n_in; k++) {
+      const gp_ref base = gp_graph_base(c->graph, node->in[k]);
+      if (!is_from_below(c, node, base) || c->later[base]) continue;
+      sums *maker = layer_of(c, c->graph->values[base].node);
+      c->later[base] = true;
+      maker->output += bytes_of(c, base);
+      for (int o = 0; o < OPTIONS; o++)
+        if (!(c->saved[base] >> o & 1)) maker->left[o] += bytes_of(c, base);
+    }
+  }
+}
+
+/* A gradient that another layer made is what this layer's backward is given. */
+static void note_gradients(const counter *c, const gp_node *node, sums *own) {
+  for (int k = 0; k < node->n_in; k++) {
+    const gp_ref base = gp_graph_base(c->graph, node->in[k]);
+    const gp_value *value = &c->graph->values[base];
+    if (is_from_below(c, node, base)) own->needs_input = true;
+    if (value->node < 0 || value->layer <= node->layer || c->later[base]) continue;
+    if (c->graph->nodes[value->node].phase != GP_BACKWARD || c->stage->stages->edge_of[base] >= 0)
+      continue;
+    c->later[base] = true;
+    own->gradient += bytes_of(c, base);
+  }
+}
+
+static void note_backward(const counter *c, const gp_node_list *list) {
+  for (int32_t i = 0; i < list->count; i++) {
+    const gp_node *node = &c->graph->nodes[list->nodes[i]];
+    sums *own = layer_of(c, list->nodes[i]);
+    if (node->phase == GP_FORWARD) { /* of the recipe that makes cheap values again */
+      own->again += seconds_of(c, node);
+      own->remade += made_by(c, node);
+      continue;
+    }
+    own->backward += seconds_of(c, node);
+    if (!node->accumulate) own->gradients += made_by(c, node);
+    note_gradients(c, node, own);
+  }
+}
+
+static void note_saved(const counter *c, const gp_ref_list *list, int option) {
+  for (int32_t i = 0; i < list->count; i++) {
+    c->saved[list->refs[i]] |= (uint8_t)(1u << option);
+    layer_of(c, c->graph->values[list->refs[i]].node)->saved[option] += bytes_of(c, list->refs[i]);
+  }
+}
+
+static void forget(const counter *c, const gp_node_list *list) {
+  for (int32_t i = 0; i < list->count; i++) {
+    const gp_node *node = &c->graph->nodes[list->nodes[i]];
+    for (gp_ref r = node->out; r < node->out + node->n_out; r++) c->saved[r] = c->later[r] = 0;
+  }
+}
+
+/* ---- the chain ------------------------------------------------------------------------------- */
+
+static int64_t nanoseconds(double seconds) {
+  const double most = 1e15; /* eleven days: sums of thousands of layers stay in range */
+  return (int64_t)(1e9 * seconds < most ? 1e9 * seconds : most) + 1;
+}
+
+static size_t less(size_t a, size_t b) { return a > b ? a - b : 0; }
+
+/* Write down a layer. Option 1 is left out where it saves nothing. */
+static void set_layer(const sums *s, gp_remat_option *options, gp_remat_layer *layer) {
+  for (int o = 0; o < OPTIONS; o++) {
+    const size_t kept = s->saved[o] + s->left[o];
+    options[o] = (gp_remat_option){.forward = nanoseconds(s->forward),
+                                   .backward = nanoseconds(s->backward + (o ? s->again : 0)),
+                                   .kept = kept,
+                                   .forward_extra = less(s->made, kept),
+                                   .backward_extra = s->gradients + (o ? s->remade : 0)};
+  }
+  *layer = (gp_remat_layer){.forward = nanoseconds(s->forward),
+                            .forward_extra = s->made,
+                            .output = s->output,
+                            .gradient = s->gradient,
+                            .needs_input = s->needs_input,
+                            .option_count = options[SELECT].kept < options[KEEP_ALL].kept ? 2 : 1,
+                            .options = options};
+}
+
+static void count_layers(const counter *c) {
+  const gp_stage_nodes *nodes = &c->stage->stages->stages[c->stage->stage];
+  note_saved(c, &c->spec->keeps->saved, KEEP_ALL);
+  note_saved(c, &c->spec->selects->saved, SELECT);
+  note_forward(c, &nodes->forward);
+  forget(c, &nodes->forward);
+  note_backward(c, &c->spec->selects->again);
+  note_backward(c, &c->spec->selects->backward);
+  forget(c, &c->spec->selects->backward);
+}
+
+static gp_status make_room(counter *c, gp_stage_chain *chain) {
+  const size_t layers = (size_t)c->stage->layer_count, values = (size_t)c->graph->value_count + 1;
+  GP_TRY(gp_alloc_array(layers, sizeof *c->layers, (void **)&c->layers));
+  GP_TRY(gp_alloc_array(2 * values, sizeof *c->saved, (void **)&c->saved));
+  c->later = c->saved + values;
+  GP_TRY(gp_alloc_array(layers, sizeof *chain->layers, (void **)&chain->layers));
+  return gp_alloc_array(OPTIONS * layers, sizeof *chain->options, (void **)&chain->options);
+}
+
+gp_status gp_stage_chain_new(const gp_chain_spec *spec, gp_stage_chain *chain) {
+  counter c = {.spec = spec, .stage = spec->stage, .graph = spec->stage->graph};
+  *chain = (gp_stage_chain){0};
+  gp_status status = make_room(&c, chain);
+  if (!status) {
+    count_layers(&c);
+    for (int32_t l = 0; l < c.stage->layer_count; l++)
+      set_layer(&c.layers[l], &chain->options[OPTIONS * l], &chain->layers[l]);
+    chain->chain = (gp_remat_chain){.layers = chain->layers, .count = c.stage->layer_count};
+  } else {
+    gp_stage_chain_free(chain);
+  }
+  gp_free(c.layers);
+  gp_free(c.saved);
+  return status;
+}
+
+void gp_stage_chain_free(gp_stage_chain *chain) {
+  gp_free(chain->layers);
+  gp_free(chain->options);
+  *chain = (gp_stage_chain){0};
+}

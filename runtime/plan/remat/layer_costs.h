@@ -1,0 +1,34 @@
+/* plan/remat/layer_costs.h - the layers of a stage as a chain (chain.h): what they cost and keep,
+ * from the graph and by the cost model. */
+#ifndef GP_PLAN_REMAT_LAYER_COSTS_H
+#define GP_PLAN_REMAT_LAYER_COSTS_H
+
+#include "plan/remat/recipe.h"
+
+/* What a device is taken to do in a second. Only the ratio matters here: it says which layers are
+ * dear to run again. */
+typedef struct gp_remat_rates {
+  double flop, bytes;
+} gp_remat_rates;
+
+/* The chain of a stage, and the memory of its options. */
+typedef struct gp_stage_chain {
+  gp_remat_chain chain;
+  gp_remat_layer *layers;
+  gp_remat_option *options; /* two per layer: keep all; make cheap values again */
+} gp_stage_chain;
+
+/* What the chain is made from: the recipes that keep everything, and what is not cheap. */
+typedef struct gp_chain_spec {
+  const gp_recipe_spec *stage;
+  const gp_recipe *keeps, *selects;
+  gp_remat_rates rates;
+} gp_chain_spec;
+
+/* Make the chain. What lies on edges does not count: it is there in any case. Transient bytes are
+ * upper bounds, since values of a layer that do not live at once are counted together where they
+ * are few. Ownership: the caller frees it. Errors: GP_ENOMEM. */
+gp_status gp_stage_chain_new(const gp_chain_spec *spec, gp_stage_chain *chain);
+void gp_stage_chain_free(gp_stage_chain *chain); /* what it holds; not the struct */
+
+#endif

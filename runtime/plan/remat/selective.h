@@ -1,0 +1,30 @@
+/* plan/remat/selective.h - which values a stage keeps if its cheap ops may run twice: a minimum
+ * cut.
+ *
+ * Source: the partition of a joint graph by a minimum cut, as in torch's min-cut partitioner
+ * (functorch, 2022); what is cheap: Korthikanti et al. 2022, section 5. */
+#ifndef GP_PLAN_REMAT_SELECTIVE_H
+#define GP_PLAN_REMAT_SELECTIVE_H
+
+#include "plan/remat/recipe.h"
+
+/* An op with fewer operations than that per byte that it moves is cheap: norms, activations,
+ * dropout, softmax. Products, convolutions and attention do more. */
+enum { GP_CHEAP_INTENSITY = 8 };
+
+/* What a layer may do: its cheap nodes may run twice; it runs again as a whole, and needs what
+ * other layers give it. */
+enum { GP_LAYER_SELECTS = 1, GP_LAYER_AGAIN = 2 };
+
+typedef struct gp_selective_spec {
+  const gp_recipe_spec *recipe;
+  const unsigned *modes;        /* per layer of the stage */
+  const gp_node_list *backward; /* of the stage */
+} gp_selective_spec;
+
+/* List the nodes of selecting layers that run again, ascending: with them the stage keeps the
+ * fewest bytes, and among equal choices the fewest nodes run again. The caller frees list->nodes.
+ * Errors: GP_ENOMEM. */
+gp_status gp_selective_nodes(const gp_selective_spec *spec, gp_node_list *list);
+
+#endif
