@@ -11,7 +11,8 @@ local tasks = require "gpipe.plan.tasks"
 
 local fit = {}
 
-local LARGE = 16384 -- layers x stages
+-- Layers x stages; for policies that fill the memory each look at a stage goes over its layers.
+local LARGE, LARGE_FILLED = 16384, 1024
 
 ---@class gpipe.PlanProblem what does not change from one candidate to the next
 ---@field who string
@@ -91,7 +92,10 @@ local function by_memory(problem, case)
 end
 
 --- Whether a case is so large that what does not fit is only estimated.
-function fit.is_large(problem, case) return problem.figures.count * #case.on > LARGE end
+function fit.is_large(problem, case)
+  local fills = stage_cost.policies[case.policy].fills
+  return problem.figures.count * #case.on > (fills and LARGE_FILLED or LARGE)
+end
 
 -- A cut that is even in bytes, for large cases.
 local function by_bytes(problem, case)

@@ -16,6 +16,7 @@ local rate = require "gpipe.plan.rate"
 local reasons = require "gpipe.plan.reasons"
 local replicas = require "gpipe.plan.replicas"
 local request = require "gpipe.plan.request"
+local stage_cost = require "gpipe.plan.stage_cost"
 
 local plan = {}
 
@@ -88,9 +89,12 @@ end
 local function search(problem, faults)
   local rows = {}
   each_shape(problem, function(shape)
+    local kept = false -- all values, under some policy
     for _, policy in ipairs(problem.policies) do
-      local row = try(problem, shape, policy, faults)
+      local row = not (kept and stage_cost.policies[policy].fills)
+        and try(problem, shape, policy, faults)
       if row then
+        kept = kept or policy == "never"
         rows[#rows + 1] = row
         row.number = #rows
       end
@@ -140,9 +144,11 @@ local function settle(problem, row)
   return nil
 end
 
--- Settle rows from the best on until one is exact and no other estimate is better.
+-- Settle rows from the best on until one is exact and no other estimate is better. A policy that
+-- fills what memory there is has no bytes of its own: the pipeline fits it to the device.
 local function verify(problem, rows, faults)
   while rows[1] and not rows[1].exact do
+    if stage_cost.policies[rows[1].checkpoint].fills then return end
     local row = rows[1]
     local settled, short = settle(problem, row)
     if settled then

@@ -44,7 +44,8 @@ local function devices_of(plan, count)
   local list = {}
   for d = 1, count do
     local one = plan.devices[d]
-    list[d] = one.kind == "cpu" and { one.name, threads = one.threads } or one.name
+    list[d] = { one.name, threads = one.kind == "cpu" and one.threads or nil,
+      memory = one.given_memory }
   end
   return list
 end
