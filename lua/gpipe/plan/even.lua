@@ -10,6 +10,8 @@ local minimax = require("gpipe.pipeline.plan.partition").minimax
 
 local even = {}
 
+local LARGE = 16384 -- layers x stages: above that the first of the cheapest cuts will do
+
 -- The most expensive stage of a balance: of several the one with fewest layers. Returns its number
 -- and the layers before it.
 local function worst_of(costs, balance)
@@ -44,6 +46,7 @@ end
 ---@return integer[]
 ---@return number
 function even.cut(who, costs, stages)
+  if #costs * stages > LARGE then return minimax(who, costs, stages) end
   local list = {}
   local largest = append(who, costs, 1, #costs, stages, list)
   return list, largest

@@ -30,7 +30,8 @@ local function row_of(problem, case, balance, taken, ran)
   local shape, peak, parts = case.shape, {}, {}
   for d, one in ipairs(taken) do peak[d], parts[d] = math.ceil(one.bytes), one.parts end
   return {
-    balance = table.move(balance, 1, #balance, 1, {}), schedule = shape.wanted, label = shape.label, devices = shape.devices,
+    balance = table.move(balance, 1, #balance, 1, {}), schedule = shape.wanted,
+    label = shape.label, devices = shape.devices,
     chunks = math.min(shape.asked, problem.batch), asked = shape.asked, rows = case.rows,
     checkpoint = case.policy, seconds = ran.seconds, bubble = ran.bubble,
     recompute = ran.recompute, peak = peak, parts = parts, taken = taken, exact = false,
