@@ -105,6 +105,7 @@ gp_status gp_plan_build(gp_pipeline *p, const gp_plan_spec *spec, gp_plan **plan
   if (!status) status = gp_work_grow(p, made, &moved);
   for (int32_t i = 0; moved && i < p->binding_count; i++) gp_binding_move(p->bindings[i]);
   if (!status) status = gp_bind(p, made, &p->bindings[n]);
+  if (status) gp_work_shrink(p);
   if (status) return gp_plan_free(made), status;
   p->binding_count++;
   *plan = made;

@@ -1,7 +1,8 @@
 -- lua/gpipe/pipeline/plan/devices.lua - the devices of a pipeline: names, threads, defaults.
 --
--- A device is a name, or {name, threads = n, memory = "8GiB"}. CPU devices share the cores evenly by default. A name
--- given twice makes two devices. A number asks for that many of the available devices.
+-- A device is a name, or {name, threads = n, memory = "8GiB"}. CPU devices share the cores evenly
+-- by default. A name given twice makes two devices. A number asks for that many of the available
+-- devices.
 
 local capacity = require "gpipe.plan.capacity"
 local core = require "gpipe.core"
