@@ -3,10 +3,20 @@
 
 local dry_mode = {}
 
+local paused = 0
+
 --- Whether pipelines are planned instead of run.
 function dry_mode.is_on()
   local found, config = pcall(require, "gpipe.config")
-  return found and config.dry_run == true
+  return found and config.dry_run == true and paused == 0
+end
+
+local Pause = { __close = function() paused = paused - 1 end }
+
+--- Let pipelines run until the returned value is closed: gp.profile measures also in a dry run.
+function dry_mode.pause()
+  paused = paused + 1
+  return setmetatable({}, Pause)
 end
 
 return dry_mode

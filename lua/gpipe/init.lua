@@ -50,6 +50,8 @@ environment.check()
 ---@field gradcheck fun(fn: function, inputs: gpipe.Tensor[], opts: table?): boolean?, string?
 ---@field dry_run fun(model: nn.Module, opts: table): gpipe.DryRun
 ---@field profile fun(model: table, sample: any, opts: table?): gpipe.ModelProfile?
+---@field plan fun(model: table, sample: any, opts: table?): gpipe.Plan?, string?, string?
+---@field cluster fun(opts: table): table[]
 ---@field balance_by_time fun(stages: integer, model: table, sample: any, opts: table?): integer[]
 ---@field balance_by_size fun(stages: integer, model: table, sample: any, opts: table?): integer[]
 ---@field plot fun(values: gpipe.Tensor|table, opts: table?): string|boolean|nil, string?, string?

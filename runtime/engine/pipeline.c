@@ -103,6 +103,7 @@ static gp_status build_plan(gp_pipeline *p, const gp_plan_env *env, const gp_pla
   if (!status) status = gp_work_grow(p, made, &moved);
   for (int32_t i = 0; moved && i < p->binding_count; i++) gp_binding_move(p->bindings[i]);
   if (!status) status = gp_bind(p, made, &p->bindings[n]);
+  if (status) gp_work_shrink(p);
   if (status) return gp_plan_free(made), status;
   p->binding_count++;
   *plan = made;
@@ -139,10 +140,12 @@ gp_status gp_plan_measure(gp_pipeline *p, const gp_plan_spec *spec, gp_remat rem
   env.remat = remat;
   GP_TRY(plan_with_devices(p, &env, spec, &made));
   for (int32_t d = 0; d < p->device_count; d++)
-    needs[d] = d < made->device_count ? (gp_plan_need){.bytes = gp_plan_total(made, d),
-                                                       .work = made->devices[d].work.bytes,
-                                                       .grown = gp_arenas_growth(p, made, d)}
-                                      : (gp_plan_need){0};
+    needs[d] = d < made->device_count
+                   ? (gp_plan_need){.bytes = gp_plan_total(made, d),
+                                    .work = made->devices[d].work.bytes,
+                                    .grown = gp_arenas_growth(p, made, d) +
+                                             gp_worker_growth(&p->workers[d], made)}
+                   : (gp_plan_need){0};
   gp_plan_free(made);
   return GP_OK;
 }

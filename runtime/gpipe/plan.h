@@ -43,7 +43,8 @@ typedef struct gp_plan_spec {
   gp_traced_shape shapes[2];   /* larger micro-batches first; the second may have micros = 0 */
   bool sum_loss;               /* the loss is the sum itself: no division by the count */
   /* Per device of the pipeline: bytes that its stages may keep and have in work, for GP_REMAT_AUTO;
-   * SIZE_MAX: no limit. NULL: none has one. Borrowed. */
+   * SIZE_MAX: no limit; 0: as little as mode
+   * ALWAYS. NULL: none has one. Borrowed. */
   const size_t *budgets;
 } gp_plan_spec;
 
@@ -59,7 +60,7 @@ void gp_plan_free(gp_plan *plan);
  * planned. */
 size_t gp_plan_bytes(const gp_plan *plan, int device);
 /* X(NAME, text): the parts of a device's memory that a plan needs. SAVED to TRANSIENT are what is
- * alive at the worst moment, WASTE is what their layout takes beyond that. */
+ * alive at the worst moment, WASTE is what their layout takes beyond that, and padding. */
 #define GP_PLAN_AREA_LIST(X)                                                                       \
   X(SAVED, "saved")           /* what F keeps for the backward pass */                             \
   X(RECOMPUTED, "recomputed") /* what R makes again */                                             \
@@ -166,7 +167,7 @@ void gp_plan_cost(const gp_plan *plan, int stage, gp_act act, double *flop, doub
 /* A value that a larger micro-batch saves between F and its backward pass. Texts are borrowed from
  * the plan. */
 typedef struct gp_saved_info {
-  int stage, layer; /* layer: from 0; the loss counts as one more */
+  int stage, layer;       /* layer: from 0; the loss counts as one more */
   const char *label, *op; /* of the layer and the op that make it */
   char shape[96];         /* "f32 32x128" */
   size_t bytes;

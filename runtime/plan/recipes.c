@@ -154,9 +154,9 @@ static gp_status make_auto(const cook *c, gp_recipe *recipe) {
   gp_remat_limits limits = {.memory = budget_of(c, c->spec.stage),
                             .in_flight = c->in_flight[c->spec.stage]};
   gp_remat_list list;
+  if (!limits.memory) return make_always(c, &c->s->recipes[c->spec.stage][GP_KEEPS_ALL], recipe);
   if (limits.memory == SIZE_MAX || c->spec.layer_count > GP_REMAT_LAYERS)
     return make_named(c, GP_REMAT_NEVER, recipe);
-  if (!limits.memory) limits.memory = 1;
   gp_status status = gp_remat_plan(&chain->chain, &limits, 0, &list);
   if (status == GP_ENOMEM) status = gp_remat_least(&chain->chain, &limits, &list);
   return status ? status : make_steps(c, &list, recipe);

@@ -59,15 +59,31 @@ local function nearest_level(c)
   return best - 1
 end
 
+-- The number of the colour of the cube that is nearest to "#rrggbb".
+local function cube_of(hex)
+  local r, g, b = colours.components(hex)
+  return 16 + 36 * nearest_level(r) + 6 * nearest_level(g) + nearest_level(b)
+end
+
 --- Text on a fill, in the ink that is read best on it.
 ---@param text string
 ---@param fill string "#rrggbb"
 ---@return string
 function terminal.on_fill(text, fill)
-  local r, g, b = colours.components(fill)
-  local cube = 16 + 36 * nearest_level(r) + 6 * nearest_level(g) + nearest_level(b)
-  return ("\27[48;5;%d;38;5;%dm%s\27[0m"):format(cube, colours.ink(fill) == "#ffffff" and 231 or 16,
-    text)
+  return ("\27[48;5;%d;38;5;%dm%s\27[0m"):format(cube_of(fill),
+    colours.ink(fill) == "#ffffff" and 231 or 16, text)
+end
+
+--- Text in one colour on another; each may be left out: then it is the terminal's own, or on a fill
+--- the ink that is read best.
+---@param text string
+---@param colour? string "#rrggbb"
+---@param fill? string
+---@return string
+function terminal.block(text, colour, fill)
+  if not colour then return fill and terminal.on_fill(text, fill) or text end
+  if not fill then return terminal.in_colour(text, cube_of(colour)) end
+  return ("\27[48;5;%d;38;5;%dm%s\27[0m"):format(cube_of(fill), cube_of(colour), text)
 end
 
 return terminal

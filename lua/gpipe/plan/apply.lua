@@ -1,6 +1,7 @@
 -- lua/gpipe/plan/apply.lua - `gp.pipeline(model, plan)` and `gp.pipeline(model, {plan = "auto"})`:
 -- the options of a pipeline from a plan.
 
+local devices = require "gpipe.plan.devices"
 local errors = require "gpipe.errors"
 local is_tensor = require "gpipe.tensor.is"
 local object = require "gpipe.plan.object"
@@ -17,8 +18,8 @@ local DECIDED = { "balance", "schedule", "chunks", "checkpoint", "devices", "pre
 local function check_devices(plan)
   for d = 1, plan.best.devices do
     if plan.devices[d].sim then
-      errors.raise("%s: the plan is for device '%s', which is not there, expected a plan for devices "
-        .. "of this machine (gp.devices())", WHO, errors.name(plan.devices[d].name))
+      errors.raise("%s: the plan is for device '%s', which is not there, expected a plan for "
+        .. "devices of this machine (gp.devices())", WHO, errors.name(plan.devices[d].name))
     end
   end
 end
@@ -27,7 +28,9 @@ end
 local function carried(plan, opts, dry)
   if not dry then check_devices(plan) end
   local all = object.options(plan)
-  if dry then all.devices = table.move(plan.devices, 1, plan.best.devices, 1, {}) end
+  for d = 1, dry and plan.best.devices or 0 do
+    all.devices[d] = devices.modelled(plan.devices[d])
+  end
   for key, value in pairs(opts) do
     if key ~= "plan" then all[key] = value end
   end
@@ -77,6 +80,7 @@ local function automatic(model, opts, dry)
       .. "only one of them", WHO)
   end
   local wanted, rest = planned(opts)
+  if dry then wanted.devices = devices.all_modelled(WHO, wanted.devices) end
   local plan, message = require("gpipe.plan").plan(model, opts.sample, wanted)
   if not plan then errors.raise_as("memory", "%s", message) end
   local full = not is_tensor(opts.sample) and opts.sample[2] ~= nil and opts.loss

@@ -47,7 +47,7 @@ function candidates.chunks(given, devices, batch)
   local list, set = {}, {}
   add(set, list, devices == 1 and 1 or math.max(1, devices // 2), batch)
   for _, times in ipairs { 1, 2, 4, 8 } do add(set, list, times * devices, batch) end
-  add(set, list, batch, math.max(batch <= 16 * devices and batch or 1, 1))
+  add(set, list, batch, math.max(batch <= 64 * devices and batch or 1, 1))
   if #list == 0 then add(set, list, batch, batch) end
   table.sort(list)
   return list

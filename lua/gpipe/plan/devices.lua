@@ -155,6 +155,13 @@ function devices.modelled(d)
   }
 end
 
+--- The devices of an option, all of them with rates.
+function devices.all_modelled(who, given)
+  local list = {}
+  for d, one in ipairs(devices.read(who, given)) do list[d] = devices.modelled(one) end
+  return list
+end
+
 --- A key that is equal for devices on which layers take the same time.
 ---@param d gpipe.PlanDevice
 ---@return string

@@ -2,43 +2,41 @@
 -- even one.
 --
 -- A single large layer decides the maximum, and then most cuts are as good. The minimax search
--- fills the first stages up to the maximum, where schedules hold most micro-batches; here every
--- stage gets what is nearest to an even share of what is left.
+-- fills the first stages up to the maximum, where schedules hold most micro-batches. Here the
+-- layers before and behind the most expensive stage are cut again, each for themselves, so the
+-- second most expensive stage is as cheap as possible too, and so on.
 
 local minimax = require("gpipe.pipeline.plan.partition").minimax
 
 local even = {}
 
-local NEAR = 1e-9 -- relative: sums are added up in another order here
+local LARGE = 16384 -- layers x stages: above that the first of the cheapest cuts will do
 
--- The first layers at which stages may end, if those behind them cost `most` at most.
-local function earliest_of(costs, stages, most)
-  local first, at = {}, #costs
-  for k = stages, 1, -1 do
-    first[k] = at
+-- The most expensive stage of a balance: of several the one with fewest layers. Returns its number
+-- and the layers before it.
+local function worst_of(costs, balance)
+  local worst, most, fewest, before, at = 1, -1, math.huge, 0, 0
+  for k, count in ipairs(balance) do
     local sum = 0.0
-    while at >= k and sum + costs[at] <= most do
-      sum = sum + costs[at]
-      at = at - 1
+    for i = at + 1, at + count do sum = sum + costs[i] end
+    if sum > most or sum == most and count < fewest then
+      worst, most, fewest, before = k, sum, count, at
     end
-    if at == first[k] then at = at - 1 end
-    at = math.max(at, k - 1)
+    at = at + count
   end
-  return first
+  return worst, before
 end
 
--- How many layers a stage takes from `at` on: at least up to `first`, at most up to `last` and to
--- the cost `most`, and among those nearest to the cost `share`.
-local function stop_of(costs, at, first, last, most, share)
-  local sum, stop, i = 0.0, at + 1, at + 1
-  local best = math.huge
-  while i <= last and (i == at + 1 or sum + costs[i] <= most) do
-    sum = sum + costs[i]
-    local off = math.abs(sum - share)
-    if i <= first or off < best then stop, best = i, off end
-    i = i + 1
-  end
-  return stop, sum
+-- Append the balance of layers first .. last over so many stages to a list.
+local function append(who, costs, first, last, stages, list)
+  if stages == 0 then return end
+  local part = table.move(costs, first, last, 1, {})
+  local balance, largest = minimax(who, part, stages)
+  local worst, before = worst_of(part, balance)
+  append(who, costs, first, first + before - 1, worst - 1, list)
+  list[#list + 1] = balance[worst]
+  append(who, costs, first + before + balance[worst], last, stages - worst, list)
+  return largest
 end
 
 --- Layers per stage, and the cost of the most expensive stage.
@@ -48,19 +46,9 @@ end
 ---@return integer[]
 ---@return number
 function even.cut(who, costs, stages)
-  local balance, largest = minimax(who, costs, stages)
-  local most, left = largest * (1 + NEAR), 0.0
-  for _, cost in ipairs(costs) do left = left + cost end
-  local first, list, at = earliest_of(costs, stages, most), {}, 0
-  for k = 1, stages - 1 do
-    local stop = stop_of(costs, at, first[k], #costs - (stages - k), most, left / (stages - k + 1))
-    for i = at + 1, stop do left = left - costs[i] end
-    list[k], at = stop - at, stop
-  end
-  list[stages] = #costs - at
-  local last = 0.0
-  for i = at + 1, #costs do last = last + costs[i] end
-  if last > most or list[stages] < 1 then return balance, largest end -- rounding
+  if #costs * stages > LARGE then return minimax(who, costs, stages) end
+  local list = {}
+  local largest = append(who, costs, 1, #costs, stages, list)
   return list, largest
 end
 

@@ -11,7 +11,8 @@ local tasks = require "gpipe.plan.tasks"
 
 local fit = {}
 
-local LARGE = 16384 -- layers x stages
+-- Layers x stages; for policies that fill the memory each look at a stage goes over its layers.
+local LARGE, LARGE_FILLED = 16384, 1024
 
 ---@class gpipe.PlanProblem what does not change from one candidate to the next
 ---@field who string
@@ -91,7 +92,10 @@ local function by_memory(problem, case)
 end
 
 --- Whether a case is so large that what does not fit is only estimated.
-function fit.is_large(problem, case) return problem.figures.count * #case.on > LARGE end
+function fit.is_large(problem, case)
+  local fills = stage_cost.policies[case.policy].fills
+  return problem.figures.count * #case.on > (fills and LARGE_FILLED or LARGE)
+end
 
 -- A cut that is even in bytes, for large cases.
 local function by_bytes(problem, case)
@@ -102,6 +106,21 @@ local function by_bytes(problem, case)
   return even.cut(problem.who, bytes, case.shape.schedule.stages)
 end
 
+-- The even cut of layers with a share of recomputation. Schedules with as many stages have the same
+-- one, so it is kept with the sums.
+local function even_cut(problem, s, share, stages)
+  local key = share .. " " .. stages
+  s.cuts = s.cuts or {}
+  if not s.cuts[key] then
+    local costs = {}
+    for i, layer in ipairs(s.layers) do
+      costs[i] = layer.forward + layer.input + layer.weight + share * layer.recompute
+    end
+    s.cuts[key] = even.cut(problem.who, costs, stages)
+  end
+  return s.cuts[key]
+end
+
 -- The most even cut by the time of layers alone, and whether no stage differs in more than its
 -- layers: then it is the best.
 local function evenly(problem, case)
@@ -109,12 +128,8 @@ local function evenly(problem, case)
   if problem.together or problem.pinned then return nil end
   for d = 2, #case.sums do alike = alike and case.sums[d] == first end
   for stage = 2, #share do alike = alike and share[stage] == share[1] end
-  local costs = {}
-  for i, layer in ipairs(first.layers) do
-    costs[i] = layer.forward + layer.input + layer.weight + share[1] * layer.recompute
-  end
-  return even.cut(problem.who, costs, case.shape.schedule.stages),
-    alike and stage_cost.policies[case.policy].linear
+  local balance = even_cut(problem, first, share[1], case.shape.schedule.stages)
+  return balance, alike and stage_cost.policies[case.policy].linear
 end
 
 -- ---- devices ------------------------------------------------------------------------------------

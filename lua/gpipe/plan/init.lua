@@ -16,6 +16,7 @@ local rate = require "gpipe.plan.rate"
 local reasons = require "gpipe.plan.reasons"
 local replicas = require "gpipe.plan.replicas"
 local request = require "gpipe.plan.request"
+local stage_cost = require "gpipe.plan.stage_cost"
 
 local plan = {}
 
@@ -29,7 +30,8 @@ local function row_of(problem, case, balance, taken, ran)
   local shape, peak, parts = case.shape, {}, {}
   for d, one in ipairs(taken) do peak[d], parts[d] = math.ceil(one.bytes), one.parts end
   return {
-    balance = balance, schedule = shape.wanted, label = shape.label, devices = shape.devices,
+    balance = table.move(balance, 1, #balance, 1, {}), schedule = shape.wanted,
+    label = shape.label, devices = shape.devices,
     chunks = math.min(shape.asked, problem.batch), asked = shape.asked, rows = case.rows,
     checkpoint = case.policy, seconds = ran.seconds, bubble = ran.bubble,
     recompute = ran.recompute, peak = peak, parts = parts, taken = taken, exact = false,
@@ -70,6 +72,10 @@ local function each_shape(problem, visit, faults)
           shape, why = nil, ("it has %d stages, the model %d layers"):format(
             shape.schedule.stages, problem.figures.count)
         end
+        if shape and shape.schedule.stages <= problem.last_pinned then
+          shape, why = nil, ("it has %d stages, layers are pinned to stage %d"):format(
+            shape.schedule.stages, problem.last_pinned)
+        end
         if shape then
           shape.asked = math.min(m, problem.batch)
           visit(shape)
@@ -84,9 +90,12 @@ end
 local function search(problem, faults)
   local rows = {}
   each_shape(problem, function(shape)
+    local kept = false -- all values, under some policy
     for _, policy in ipairs(problem.policies) do
-      local row = try(problem, shape, policy, faults)
+      local row = not (kept and stage_cost.policies[policy].fills)
+        and try(problem, shape, policy, faults)
       if row then
+        kept = kept or policy == "never"
         rows[#rows + 1] = row
         row.number = #rows
       end
@@ -136,9 +145,11 @@ local function settle(problem, row)
   return nil
 end
 
--- Settle rows from the best on until one is exact and no other estimate is better.
+-- Settle rows from the best on until one is exact and no other estimate is better. A policy that
+-- fills what memory there is has no bytes of its own: the pipeline fits it to the device.
 local function verify(problem, rows, faults)
   while rows[1] and not rows[1].exact do
+    if stage_cost.policies[rows[1].checkpoint].fills then return end
     local row = rows[1]
     local settled, short = settle(problem, row)
     if settled then

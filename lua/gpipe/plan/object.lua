@@ -44,7 +44,8 @@ local function devices_of(plan, count)
   local list = {}
   for d = 1, count do
     local one = plan.devices[d]
-    list[d] = one.kind == "cpu" and { one.name, threads = one.threads } or one.name
+    list[d] = { one.name, threads = one.kind == "cpu" and one.threads or nil,
+      memory = one.given_memory }
   end
   return list
 end
@@ -62,7 +63,18 @@ function object.options(plan, row)
   }
 end
 
---- The same as a method, for scripts that change some of them.
+--- The options of gp.pipeline that carry out a row of the plan, for scripts that change some of
+--- them; gp.pipeline(model, plan) takes those of the best row as they are.
+--- ```lua
+--- local profile = gp.profile {layers = {{forward = 1, weight = 1}, {forward = 1, weight = 1}}}
+--- local device = {"sim:0", memory = "1GiB", flops = 1e12, bandwidth = 1e12}
+--- local plan = assert(gp.plan(profile, nil, {devices = {device, device}, batch = 8}))
+--- assert(plan:options().chunks == plan.best.chunks)
+--- ```
+---@param row? gpipe.PlanRow the best one
+---@return table
 function Plan:options(row) return object.options(self, row) end
+
+object.methods = Plan
 
 return object

@@ -22,8 +22,8 @@ local function find(who, name)
   for _, known in ipairs(names()) do
     if type(name) == "string" and known:lower() == name:lower() then return optim[known], known end
   end
-  errors.raise("%s: option 'optimizer' is %s, expected a name such as \"AdamW\", {\"SGD\", momentum "
-    .. "= 0.9}, or an optimizer%s", who, errors.show(name),
+  errors.raise("%s: option 'optimizer' is %s, expected a name such as \"AdamW\", {\"SGD\", "
+    .. "momentum = 0.9}, or an optimizer%s", who, errors.show(name),
     type(name) == "string" and errors.hint(name, names(), "optimizers") or "")
 end
 

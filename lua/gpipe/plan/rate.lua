@@ -6,9 +6,9 @@
 -- step becomes shorter.
 
 local candidates = require "gpipe.plan.candidates"
+local device_bytes = require "gpipe.plan.device_bytes"
 local devices = require "gpipe.plan.devices"
 local fit = require "gpipe.plan.fit"
-local stage_cost = require "gpipe.plan.stage_cost"
 local sums = require "gpipe.plan.sums"
 local tasks = require "gpipe.plan.tasks"
 
@@ -19,15 +19,14 @@ local rate = {}
 -- The seconds of each action of each stage, on its device.
 local function costs_of(problem, case, balance)
   local costs = { F = {}, I = {}, W = {}, R = {}, comm = { F = {}, B = {} }, unit = "s" }
-  local policy = stage_cost.policies[case.policy]
   for stage, range in ipairs(fit.ranges(balance)) do
     local i, j, d = range[1], range[2], case.on[stage][1]
-    local s, share, m = case.sums[d], case.lowered.share[stage], case.memory
-    m.at.live, m.at.held, m.at.share = m.live[stage - 1], m.held[stage - 1], share
-    m.at.room = case.room and case.room[stage] or math.huge
+    local s, share, device = case.sums[d], case.lowered.share[stage], problem.devices[d]
+    local room = (device.memory - case.extra[d]) / #case.shape.holders[d]
+    local again = device_bytes.stage(case.memory, s, i, j, stage - 1, device.own, room)
     costs.F[stage] = sums.range(s.forward, i, j)
     costs.I[stage], costs.W[stage] = sums.range(s.input, i, j), sums.range(s.weight, i, j)
-    costs.R[stage] = share > 0 and policy.cost(s, i, j, m.at) / share or 0
+    costs.R[stage] = share > 0 and again / share or 0
     if stage > 1 then
       local hop = tasks.hop(problem, case, i, stage)
       costs.comm.F[stage - 1], costs.comm.B[stage - 1] = hop, hop

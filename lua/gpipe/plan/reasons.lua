@@ -18,7 +18,8 @@ local function largest_of(parts)
 end
 
 local NAMES = {
-  optimizer = "the optimizer's moments", saved = "kept values", versions = "versions of the weights",
+  optimizer = "the optimizer's moments", saved = "kept values",
+  versions = "versions of the weights",
   edges = "values under way between stages", batch = "the batch",
 }
 
@@ -34,7 +35,7 @@ end
 
 -- ---- rejected -----------------------------------------------------------------------------------
 
--- Of the cases of a family, the one that is likely to be nearest to fitting: most devices, smallest
+-- The case of a family that is likely to be nearest to fitting: most devices, smallest
 -- micro-batches. Only for this one it is found out how far it is from that.
 local function nearest_of(problem, cases)
   table.sort(cases, function(a, b)
@@ -123,18 +124,30 @@ local function fits_with(problem, near, change)
   if not shape or shape.schedule.stages > problem.figures.count then return false end
   shape.asked = change.asked
   local case = fit.case(other, shape, candidates.lowered(shape, policy), policy)
+  if #other.devices == #problem.devices and shape.devices == near.shape.devices then
+    case.extra = near.extra
+  end
   return (fit.cut(other, case)) ~= nil
 end
 
--- The smallest multiple of the devices that is enough.
+-- Whether so many devices are enough, with any of the policies.
+local function enough(problem, near, count, chunks)
+  local devices = repeated(problem.devices, count)
+  for _, policy in ipairs(problem.policies) do
+    if fits_with(problem, near, { devices = devices, asked = chunks, policy = policy }) then
+      return true
+    end
+  end
+  return false
+end
+
+-- The smallest number of devices that is enough, doubling it each time.
 local function more_devices(problem, near)
   local count = 2 * #problem.devices
   while count <= math.min(MOST_DEVICES, problem.figures.count) do
     local list = candidates.chunks(problem.chunks, count, problem.batch)
     for i = #list, 1, -1 do
-      local devices = repeated(problem.devices, count)
-      if fits_with(problem, near, { devices = devices, asked = math.min(list[i], problem.batch) })
-      then
+      if enough(problem, near, count, math.min(list[i], problem.batch)) then
         return ("%d devices like these"):format(count)
       end
     end
@@ -166,7 +179,8 @@ end
 
 -- What a device would have to have, if nothing else changes.
 local function more_memory(near)
-  return ("%s of memory on each device"):format(sizes.text(math.ceil(1.02 * near.fault.bytes))) -- rounded up
+  local bytes = math.ceil(1.02 * near.fault.bytes) -- the text has a digit behind the point only
+  return ("%s of memory on each device"):format(sizes.text(bytes))
 end
 
 --- Why nothing fits, and the nearest thing that does.
@@ -188,8 +202,9 @@ function reasons.nothing(problem, faults)
     would[#would + 1] = find(problem, near)
   end
   would[#would + 1] = more_memory(near)
+  local count = #problem.devices
   return ("%s: no plan fits %d device%s: %s, even with %s, %d micro-batch%s and checkpoint %s. It "
-    .. "would fit with %s"):format(problem.who, #problem.devices, #problem.devices == 1 and "" or "s",
+    .. "would fit with %s"):format(problem.who, count, count == 1 and "" or "s",
     reasons.short(near.fault), near.shape.label, near.shape.chunks,
     near.shape.chunks == 1 and "" or "es", near.policy, table.concat(would, ", or with "))
 end

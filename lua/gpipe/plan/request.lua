@@ -129,7 +129,16 @@ local function batch_of(o, made, profile, count)
   return profile.rows * (chunks or 4 * count)
 end
 
--- The tensors of the sample, for checking a plan against the runtime's own.
+-- The last stage that layers are pinned to; -1 where none are.
+local function last_pinned(pinned)
+  local last = -1
+  for _, stage in pairs(pinned or {}) do
+    last = math.max(last, math.type(stage) == "integer" and stage or -1)
+  end
+  return last
+end
+
+-- Devices that are not there need rates, unless a profile says the times.
 local function check_profile_devices(list, given)
   if given then return end
   for _, d in ipairs(list) do
@@ -175,7 +184,8 @@ function request.read(model, sample, opts)
     optimizer = name, halves = computes.half ~= nil, precision = o.precision, loss = o.loss,
     link = o.link and options.check(WHO .. ": link", o.link, devices.link_spec),
     schedules = schedules_of(o.schedules), policies = policies_of(o.checkpoint, profile),
-    together = o.together, pinned = o.pinned, replicas = o.replicas, sums = {},
+    together = o.together, pinned = o.pinned, last_pinned = last_pinned(o.pinned),
+    replicas = o.replicas, sums = {},
     counts = candidates.devices(#list), verify = o.verify and made.sample ~= nil,
     cores = core.machine().cores,
   }

@@ -30,7 +30,7 @@ local printed = false
 -- The plans of a pipeline for a batch: as it is set, and as the planner would.
 local function say(pipe, x, y)
   local problem = plan.problem(pipe.model, y ~= nil and { x, y } or { x }, {
-    devices = pipe.planned, loss = pipe.loss, precision = pipe.precision.name,
+    devices = pipe.planned, loss = y ~= nil and pipe.loss or nil, precision = pipe.precision.name,
     optimizer = pipe.optimizer or plan.newest_optimizer(),
   })
   local lines = { ("  optimizer: %s"):format(problem.optimizer) }
@@ -121,7 +121,7 @@ for _, name in ipairs { "train", "eval", "zero_grad", "load_state_dict", "load_p
 end
 for _, name in ipairs { "lowered", "timeline", "costs", "draw", "svg", "html", "trace" } do
   methods[name] = function()
-    errors.raise("%s: this is a dry run, no step has been planned yet, expected a step before", name)
+    errors.raise("%s: this is a dry run, no step was planned yet, expected a step before", name)
   end
 end
 

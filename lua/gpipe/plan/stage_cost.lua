@@ -19,7 +19,8 @@ local stage_cost = {}
 ---@class gpipe.RematPolicy
 ---@field lowered string the word that the schedule is lowered by
 ---@field all? "live"|"held" of so many micro-batches all saved values lie there at once, at least
----@field linear? boolean seconds are the sum of the layers' recompute
+---@field linear? boolean seconds are the sum of the layers' recompute, or near it
+---@field fills? boolean it keeps what there is room for: all, where `never` fits
 ---@field cost fun(s: gpipe.LayerSums, i: integer, j: integer, at: gpipe.StageSituation): number, number
 
 -- Everything is kept from F on.
@@ -80,7 +81,7 @@ stage_cost.policies = {
   except_last = { lowered = "except_last", cost = again, linear = true, all = "held" },
   always = { lowered = "always", cost = again, linear = true, all = "held" },
   selective = { lowered = "always", cost = selective, needs_selective = true },
-  auto = { lowered = "always", cost = auto, all = "held" },
+  auto = { lowered = "always", cost = auto, all = "held", linear = true, fills = true },
 }
 
 --- The policies that a pipeline of this build can run, in descending order of what they keep.

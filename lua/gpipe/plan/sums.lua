@@ -55,7 +55,8 @@ end
 ---@param layers gpipe.PlanLayer[]
 ---@return gpipe.LayerSums
 function sums.of(layers)
-  local made = { count = #layers, layers = layers, maxima = maxima_of(layers), output = { [0] = 0 } }
+  local made = { count = #layers, layers = layers, maxima = maxima_of(layers),
+    output = { [0] = 0 } }
   for _, key in ipairs(SUMMED) do made[key] = running(layers, key) end
   made.work = {}
   for i = 1, #layers + 1 do made.work[i] = made.forward[i] + made.input[i] + made.weight[i] end

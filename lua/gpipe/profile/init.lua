@@ -108,7 +108,7 @@ profile.device_rule = {
     local name = device_name(v)
     if type(name) == "string"
       and (name:find "^cpu:%d+$" or name:find "^cuda:%d+" or name:find "^sim:") then return end
-    return 'a device such as "cpu:0", "cuda:0", {"cpu:0", threads = 2} or {"sim:0", memory = "8GiB"}'
+    return 'a device such as "cpu:0", "cuda:0" or {"cpu:0", threads = 2}'
   end,
 }
 
@@ -141,7 +141,8 @@ end
 ---
 --- device: what to measure on, {"cpu:0", threads = 1} for one thread; the first GPU, else cpu:0
 --- with all cores. For a device that is not there, {"sim:0", memory = "8GiB", flops = 1e13,
---- bandwidth = 1e12}, the cost model says the times, and nothing runs. chunks: measure one of so many micro-batches of the sample. repeats: steps that
+--- bandwidth = 1e12}, the cost model says the times, and nothing runs. chunks: measure one of so
+--- many micro-batches of the sample. repeats: steps that
 --- count. loss and precision: as in gp.pipeline. The time of the loss belongs to the last layer; y
 --- is needed only for it.
 ---

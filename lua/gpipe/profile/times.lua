@@ -7,6 +7,7 @@
 -- their input are one stage, so images cross no cut, where they would be copied into another order.
 
 local core = require "gpipe.core"
+local dry_mode = require "gpipe.dry_mode"
 local median = require "gpipe.pipeline.median"
 local object = require "gpipe.pipeline.object"
 local pipeline = require "gpipe.pipeline"
@@ -115,6 +116,7 @@ end
 ---@return integer steps that counted
 ---@return table device {name, threads}
 function times.measure(wanted, o, rows)
+  local _pause <close> = dry_mode.pause()
   local pipe <close> = open(wanted, o.device)
   local lists, names = {}, {}
   for i, row in ipairs(rows) do

@@ -34,6 +34,8 @@ local RUN_FLAGS = { ["run-dir"] = true, resume = true, minutes = true, ["dry-run
 -- The flags of the command line (flags.parse with run = true) fill in options that are not given.
 local function with_flags(opts)
   local flags = opts.flags
+  opts.dry = dry_mode.is_on()
+  opts.nowhere = opts.dry
   if not flags then return opts end
   local config = {}
   for name, value in pairs(flags) do
@@ -43,7 +45,7 @@ local function with_flags(opts)
   opts.minutes = opts.minutes or flags.minutes
   if opts.resume == nil then opts.resume = flags.resume end
   if opts.quiet == nil then opts.quiet = flags.quiet end
-  opts.path, opts.dry = flags["run-dir"], flags["dry-run"] or dry_mode.is_on()
+  opts.path, opts.dry = flags["run-dir"], flags["dry-run"] or opts.dry
   opts.nowhere = not opts.path and not opts.dir or opts.dry
   return opts
 end

@@ -129,7 +129,8 @@ local MODULE = { init = true, attribute_name = true } -- init documents the clas
 
 local OF_GP = { -- names on other pages; the rest are about tensors
   pipeline = "pipeline", dry_run = "pipeline", compile = "pipeline", profile = "pipeline",
-  balance_by_time = "pipeline", balance_by_size = "pipeline", on_stop = "machine",
+  balance_by_time = "pipeline", balance_by_size = "pipeline", plan = "pipeline",
+  cluster = "pipeline", on_stop = "machine",
   devices = "machine", memory = "machine", scope = "machine", save = "machine", load = "machine",
   tokenizer = "data", sweep = "sweep", runs = "runs", run = "runs",
 }
@@ -163,6 +164,8 @@ local function of_pipelines(gp)
     of_methods("pipe:", pipe, "Methods of pipelines", "gpipe.Pipeline"),
     of_methods("plan:", class_of(gp.dry_run, "gpipe.DryRun", 2), "Methods of gp.dry_run's plans",
       "gpipe.DryRun"),
+    of_methods("plan:", require("gpipe.plan.object").methods, "Methods of gp.plan's plans",
+      "gpipe.Plan"),
     of_methods("profile:", require("gpipe.profile.object").methods,
       "Methods of gp.profile's profiles", "gpipe.ModelProfile"),
     of_methods("compiled:", class_of(gp.compile, "gpipe.Compiled", 2),

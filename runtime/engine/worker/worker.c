@@ -256,6 +256,13 @@ static size_t event_count(const gp_plan *plan, int32_t device) {
   return (size_t)tasks * (gp_plan_streams(plan) ? 4 : 1) + 1;
 }
 
+size_t gp_worker_growth(const gp_worker *worker, const gp_plan *plan) {
+  size_t bytes;
+  if (!worker->lane.facts->at_once || gp_size_align(plan->scratch_bytes, 64, &bytes)) return 0;
+  if (bytes <= worker->scratch_bytes) return 0;
+  return (bytes - worker->scratch_bytes) * (size_t)worker->threads;
+}
+
 /* Make room for a plan: its frame, scratch for each team member, events. */
 static gp_status prepare(gp_worker *worker, const gp_plan *plan) {
   size_t bytes, members = (size_t)worker->threads;

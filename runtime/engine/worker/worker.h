@@ -17,6 +17,8 @@ void gp_workers_abandon(gp_pipeline *pipeline);
 /* Make room for a plan's frames, scratch and events. */
 gp_status gp_workers_prepare(gp_pipeline *pipeline, const gp_plan *plan);
 /* Count bytes that the device holds for passes, or no longer holds. */
+/* Bytes of scratch that the worker would take for a plan, beyond what it has. */
+size_t gp_worker_growth(const gp_worker *worker, const gp_plan *plan);
 void gp_worker_count(gp_worker *worker, size_t bytes, bool more);
 
 /* ---- jobs and waiting ------------------------------------------------------------------------ */

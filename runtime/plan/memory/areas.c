@@ -45,11 +45,13 @@ void gp_plan_areas(const gp_plan *plan, int device, size_t bytes[GP_PLAN_AREA_CO
   bytes[GP_PLAN_RECOMPUTED] = own->alive[GP_SLOT_RECOMPUTED];
   bytes[GP_PLAN_CARRIED] = own->alive[GP_SLOT_CARRIED];
   bytes[GP_PLAN_TRANSIENT] = own->alive[GP_SLOT_KINDS];
-  bytes[GP_PLAN_WASTE] = own->work.bytes - gp_plan_least_work(plan, device);
   bytes[GP_PLAN_EDGES] = edges_of(plan, device);
   bytes[GP_PLAN_STAGING] = own->staging.area.bytes;
   bytes[GP_PLAN_WORKSPACE] = own->scratch.bytes;
   add_stages(plan, device, bytes);
+  size_t sum = 0;
+  for (int area = 0; area < GP_PLAN_AREA_COUNT; area++) sum += bytes[area];
+  bytes[GP_PLAN_WASTE] = gp_plan_total(plan, device) - sum; /* the work area's, and padding */
 }
 
 gp_status gp_plan_alive(const gp_plan *plan, int device, size_t (*moments)[4]) {

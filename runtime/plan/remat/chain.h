@@ -88,7 +88,7 @@ gp_status gp_remat_check_in_flight(int32_t in_flight);
 gp_status gp_remat_simulate(const gp_remat_chain *chain, const gp_remat_list *list,
                             int32_t in_flight, gp_remat_cost *cost);
 
-/* ---- internal --------------------------------------------------------------------------------- */
+/* ---- internal -------------------------------------------------------------------------------- */
 
 static inline size_t gp_remat_value(const gp_remat_chain *chain, int32_t b) {
   return b ? chain->layers[b - 1].output : chain->input;

@@ -13,15 +13,14 @@ typedef struct gp_remat_column {
                        of the stage, by the bytes that may still be parked, owned ones included */
   gp_front_point *points;
   gp_front_maker maker;
-  int64_t *before; /* per value: the least time of the layers of the stage before it */
-  size_t spare;    /* of the last solve */
+  size_t spare; /* of the last solve */
 } gp_remat_column;
 
 gp_status gp_remat_column_new(const gp_remat_stage *stage, gp_remat_column *column);
 void gp_remat_column_free(gp_remat_column *column); /* what it holds; not the struct */
 
 /* Find the least time of a micro-batch that parks at most share.parked bytes and has at most
- * share.active >= share.parked alive; GP_REMAT_NEVER: there is none below `limit`. */
+ * share.active >= share.parked alive; GP_REMAT_IMPOSSIBLE: there is none below `limit`. */
 int64_t gp_remat_column_solve(gp_remat_column *column, gp_remat_share share, int64_t limit);
 /* Add the steps of the last solve, which found something. */
 gp_status gp_remat_column_trace(const gp_remat_column *column, gp_remat_share share,

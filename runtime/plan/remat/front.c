@@ -21,10 +21,10 @@ static int32_t find(const gp_front *front, size_t bytes) {
 
 int64_t gp_front_time(const gp_front *front, size_t bytes) {
   const int32_t at = find(front, bytes);
-  return at < 0 ? GP_REMAT_NEVER : front->points[at].time;
+  return at < 0 ? GP_REMAT_IMPOSSIBLE : front->points[at].time;
 }
 
-/* ---- a sum ------------------------------------------------------------------------------------ */
+/* ---- a sum ----------------------------------------------------------------------------------- */
 
 /* The budget from which on a point of a term holds. */
 static size_t inner_from(const gp_front_sum *s, int32_t at) {
@@ -37,11 +37,11 @@ static size_t outer_from(const gp_front_sum *s, int32_t at) {
 
 int64_t gp_front_sum_time(const gp_front_sum *s, size_t budget) {
   const size_t all = budget + s->spare;
-  if (all < s->bytes || budget < s->parked || all < s->held) return GP_REMAT_NEVER;
+  if (all < s->bytes || budget < s->parked || all < s->held) return GP_REMAT_IMPOSSIBLE;
   const int64_t inner = gp_front_time(s->inner, budget - s->parked);
-  if (inner == GP_REMAT_NEVER) return GP_REMAT_NEVER;
+  if (inner == GP_REMAT_IMPOSSIBLE) return GP_REMAT_IMPOSSIBLE;
   const int64_t outer = gp_front_time(s->outer, all - s->held);
-  return outer == GP_REMAT_NEVER ? GP_REMAT_NEVER : s->time + inner + outer;
+  return outer == GP_REMAT_IMPOSSIBLE ? GP_REMAT_IMPOSSIBLE : s->time + inner + outer;
 }
 
 static gp_front_point point_of(const gp_front_sum *s, int32_t i, int32_t o) {
@@ -57,7 +57,7 @@ bool gp_front_sum_ends(const gp_front_sum *s, gp_front_point *first, gp_front_po
   return true;
 }
 
-/* ---- the least of many ------------------------------------------------------------------------ */
+/* ---- the least of many ----------------------------------------------------------------------- */
 
 void gp_front_begin(gp_front_maker *m, size_t low, size_t high, int64_t limit) {
   m->low = low;
@@ -67,7 +67,7 @@ void gp_front_begin(gp_front_maker *m, size_t low, size_t high, int64_t limit) {
   m->added = 0;
   while ((high - low) >> m->shift >= (size_t)m->room) m->shift++;
   m->used = (int32_t)((high - low) >> m->shift) + 2;
-  for (int32_t i = 0; i < m->used; i++) m->slots[i] = (gp_front_point){.time = GP_REMAT_NEVER};
+  for (int32_t i = 0; i < m->used; i++) m->slots[i] = (gp_front_point){.time = GP_REMAT_IMPOSSIBLE};
 }
 
 /* Let each slot know the fastest point up to it. */
@@ -77,7 +77,7 @@ static void settle(gp_front_maker *m) {
 }
 
 /* The bytes from which on no point of a sum is faster than what is there already; `time` is the
- * sum's last. Any slot with a time that low is right; where slots are settled, the first is found. */
+ * sum's last. Any slot with a time that low is right; among settled ones the first is found. */
 static size_t find_cut(const gp_front_maker *m, int64_t time) {
   int32_t low = 0, high = m->used;
   while (low < high) {
@@ -123,7 +123,7 @@ void gp_front_add(gp_front_maker *m, const gp_front_sum *s) {
 
 int32_t gp_front_finish(const gp_front_maker *m, gp_front_point *points) {
   int32_t count = 0;
-  int64_t least = GP_REMAT_NEVER;
+  int64_t least = GP_REMAT_IMPOSSIBLE;
   for (int32_t i = 0; i < m->used; i++) {
     if (m->slots[i].time >= least) continue;
     least = m->slots[i].time;

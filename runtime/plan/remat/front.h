@@ -7,7 +7,7 @@
 
 #include "base/status.h"
 
-#define GP_REMAT_NEVER INT64_MAX
+#define GP_REMAT_IMPOSSIBLE INT64_MAX
 
 typedef struct gp_front_point {
   size_t bytes;
@@ -19,11 +19,11 @@ typedef struct gp_front {
   int32_t count;
 } gp_front;
 
-/* The least time with so many bytes; GP_REMAT_NEVER: nothing fits. */
+/* The least time with so many bytes; GP_REMAT_IMPOSSIBLE: nothing fits. */
 int64_t gp_front_time(const gp_front *front, size_t bytes);
 
-/* A sum of two step functions of a budget m: time + inner(m - parked) + outer(m + spare - held), for
- * m + spare >= bytes. */
+/* A sum of two step functions of a budget m: time + inner(m - parked) + outer(m + spare - held),
+ * for m + spare >= bytes. */
 typedef struct gp_front_sum {
   const gp_front *inner, *outer; /* borrowed */
   size_t parked, held, bytes, spare;

@@ -6,14 +6,18 @@
 
 enum { KEEP_ALL, SELECT, OPTIONS };
 
+/* What is alive during a layer, beside what is saved: in F by option, in a forward pass that saves
+ * nothing, and in B with cheap values made again. */
+enum { F_KEEPS, F_SELECTS, F_ALONE, B_SELECTS, PEAKS };
+
 /* Bytes of one layer, by what they are. */
 typedef struct sums {
   double forward, backward, again; /* seconds: F, I and W, and the cheap nodes */
   size_t saved[OPTIONS];           /* of what backward reads, by option */
   size_t left[OPTIONS];            /* of what later layers read and the option does not save */
   size_t output;                   /* of what later layers read */
-  size_t made, remade;             /* of all that F makes, and of the cheap values */
-  size_t gradients, gradient;      /* of all that the backward makes, and of what it is given */
+  size_t gradient;                 /* of what the backward is given */
+  size_t peak[PEAKS];
   bool needs_input;
 } sums;
 
@@ -24,6 +28,7 @@ typedef struct counter {
   sums *layers;
   uint8_t *saved; /* per value: bit of each option that saves it */
   uint8_t *later; /* per value: a later layer has been seen to read it */
+  int32_t *last;  /* per value: place of its last reader in the list at hand + 1 */
 } counter;
 
 static sums *layer_of(const counter *c, int32_t node) {
@@ -41,11 +46,65 @@ static double seconds_of(const counter *c, const gp_node *node) {
   return flop > bytes ? flop : bytes;
 }
 
-static size_t made_by(const counter *c, const gp_node *node) {
+/* ---- what is alive --------------------------------------------------------------------------- */
+
+/* Does the value count? What is saved by an option of the mask, lies on an edge or is accumulated
+ * has its memory elsewhere. */
+static bool counts(const counter *c, const gp_node *node, gp_ref r, unsigned mask) {
+  return c->graph->values[r].base == r && c->stage->stages->edge_of[r] < 0 && !node->accumulate &&
+         !(c->saved[r] & mask);
+}
+
+static void note_last(const counter *c, const gp_node_list *list) {
+  for (int32_t i = 0; i < list->count; i++) {
+    const gp_node *node = &c->graph->nodes[list->nodes[i]];
+    for (gp_ref r = node->out; r < node->out + node->n_out; r++)
+      if (!c->last[r]) c->last[r] = i + 1;
+    for (int k = 0; k < node->n_in; k++) c->last[gp_graph_base(c->graph, node->in[k])] = i + 1;
+  }
+}
+
+/* Bytes of the values that die with node i of the list, of those that the list makes. */
+static size_t dying(const counter *c, const gp_node_list *list, int32_t i, unsigned mask) {
+  const gp_node *node = &c->graph->nodes[list->nodes[i]];
   size_t bytes = 0;
-  for (gp_ref r = node->out; r < node->out + node->n_out; r++)
-    if (c->graph->values[r].base == r && c->stage->stages->edge_of[r] < 0) bytes += bytes_of(c, r);
+  for (int k = 0; k < node->n_in; k++) {
+    const gp_ref base = gp_graph_base(c->graph, node->in[k]);
+    const int32_t maker = c->graph->values[base].node;
+    bool again = false;
+    for (int j = 0; j < k; j++) again |= gp_graph_base(c->graph, node->in[j]) == base;
+    if (again || c->last[base] != i + 1 || maker < 0 || !c->later[base]) continue;
+    if (counts(c, &c->graph->nodes[maker], base, mask)) bytes += bytes_of(c, base);
+  }
   return bytes;
+}
+
+/* Find the most bytes that are alive during each layer's nodes of a list. An elementwise result may
+ * take the memory of an input that dies. later[]: the list has made the value. */
+static void find_peaks(const counter *c, const gp_node_list *list, unsigned mask, int peak) {
+  size_t alive = 0;
+  note_last(c, list);
+  for (int32_t i = 0; i < list->count; i++) {
+    const gp_node *node = &c->graph->nodes[list->nodes[i]];
+    const bool inplace = gp_op_get(node->op)->flags & GP_OP_INPLACE;
+    sums *own = layer_of(c, list->nodes[i]);
+    const size_t over = dying(c, list, i, mask);
+    size_t made = 0, unread = 0;
+    for (gp_ref r = node->out; r < node->out + node->n_out; r++) {
+      if (!counts(c, node, r, mask)) continue;
+      c->later[r] = true;
+      made += bytes_of(c, r);
+      if (c->last[r] == i + 1) unread += bytes_of(c, r);
+    }
+    const size_t taken = inplace ? (over < made ? over : made) : 0;
+    if (alive + made - taken > own->peak[peak]) own->peak[peak] = alive + made - taken;
+    alive = alive + made - unread - over;
+  }
+  for (int32_t i = 0; i < list->count; i++) {
+    const gp_node *node = &c->graph->nodes[list->nodes[i]];
+    for (gp_ref r = node->out; r < node->out + node->n_out; r++) c->last[r] = 0, c->later[r] = 0;
+    for (int k = 0; k < node->n_in; k++) c->last[gp_graph_base(c->graph, node->in[k])] = 0;
+  }
 }
 
 /* ---- passes over the nodes ------------------------------------------------------------------- */
@@ -62,7 +121,6 @@ static void note_forward(const counter *c, const gp_node_list *list) {
     const gp_node *node = &c->graph->nodes[list->nodes[i]];
     sums *own = layer_of(c, list->nodes[i]);
     own->forward += seconds_of(c, node);
-    own->made += made_by(c, node);
     for (int k = 0; k < node->n_in; k++) {
       const gp_ref base = gp_graph_base(c->graph, node->in[k]);
       if (!is_from_below(c, node, base) || c->later[base]) continue;
@@ -95,11 +153,9 @@ static void note_backward(const counter *c, const gp_node_list *list) {
     sums *own = layer_of(c, list->nodes[i]);
     if (node->phase == GP_FORWARD) { /* of the recipe that makes cheap values again */
       own->again += seconds_of(c, node);
-      own->remade += made_by(c, node);
       continue;
     }
     own->backward += seconds_of(c, node);
-    if (!node->accumulate) own->gradients += made_by(c, node);
     note_gradients(c, node, own);
   }
 }
@@ -127,18 +183,22 @@ static int64_t nanoseconds(double seconds) {
 
 static size_t less(size_t a, size_t b) { return a > b ? a - b : 0; }
 
-/* Write down a layer. Option 1 is left out where it saves nothing. */
-static void set_layer(const sums *s, gp_remat_option *options, gp_remat_layer *layer) {
+/* Write down a layer. Option 1 is left out where it saves nothing. What the layer is given and what
+ * it hands on are counted by the chain itself. */
+static void set_layer(const sums *s, const sums *before, gp_remat_option *options,
+                      gp_remat_layer *layer) {
+  const size_t given = s->gradient, handed = before ? before->gradient : 0;
   for (int o = 0; o < OPTIONS; o++) {
-    const size_t kept = s->saved[o] + s->left[o];
+    const size_t left = s->left[o] + (before ? before->left[o] : 0);
     options[o] = (gp_remat_option){.forward = nanoseconds(s->forward),
                                    .backward = nanoseconds(s->backward + (o ? s->again : 0)),
-                                   .kept = kept,
-                                   .forward_extra = less(s->made, kept),
-                                   .backward_extra = s->gradients + (o ? s->remade : 0)};
+                                   .kept = s->saved[o] + s->left[o],
+                                   .forward_extra = less(s->peak[o], left),
+                                   .backward_extra = less(s->peak[B_SELECTS], given + handed)};
   }
   *layer = (gp_remat_layer){.forward = nanoseconds(s->forward),
-                            .forward_extra = s->made,
+                            .forward_extra =
+                                less(s->peak[F_ALONE], s->output + (before ? before->output : 0)),
                             .output = s->output,
                             .gradient = s->gradient,
                             .needs_input = s->needs_input,
@@ -150,8 +210,12 @@ static void count_layers(const counter *c) {
   const gp_stage_nodes *nodes = &c->stage->stages->stages[c->stage->stage];
   note_saved(c, &c->spec->keeps->saved, KEEP_ALL);
   note_saved(c, &c->spec->selects->saved, SELECT);
+  find_peaks(c, &nodes->forward, 1u << KEEP_ALL, F_KEEPS);
+  find_peaks(c, &nodes->forward, 1u << SELECT, F_SELECTS);
+  find_peaks(c, &nodes->forward, 0, F_ALONE);
   note_forward(c, &nodes->forward);
   forget(c, &nodes->forward);
+  find_peaks(c, &c->spec->selects->backward, 0, B_SELECTS);
   note_backward(c, &c->spec->selects->again);
   note_backward(c, &c->spec->selects->backward);
   forget(c, &c->spec->selects->backward);
@@ -162,6 +226,7 @@ static gp_status make_room(counter *c, gp_stage_chain *chain) {
   GP_TRY(gp_alloc_array(layers, sizeof *c->layers, (void **)&c->layers));
   GP_TRY(gp_alloc_array(2 * values, sizeof *c->saved, (void **)&c->saved));
   c->later = c->saved + values;
+  GP_TRY(gp_alloc_array(values, sizeof *c->last, (void **)&c->last));
   GP_TRY(gp_alloc_array(layers, sizeof *chain->layers, (void **)&chain->layers));
   return gp_alloc_array(OPTIONS * layers, sizeof *chain->options, (void **)&chain->options);
 }
@@ -173,13 +238,15 @@ gp_status gp_stage_chain_new(const gp_chain_spec *spec, gp_stage_chain *chain) {
   if (!status) {
     count_layers(&c);
     for (int32_t l = 0; l < c.stage->layer_count; l++)
-      set_layer(&c.layers[l], &chain->options[OPTIONS * l], &chain->layers[l]);
+      set_layer(&c.layers[l], l ? &c.layers[l - 1] : NULL, &chain->options[OPTIONS * l],
+                &chain->layers[l]);
     chain->chain = (gp_remat_chain){.layers = chain->layers, .count = c.stage->layer_count};
   } else {
     gp_stage_chain_free(chain);
   }
   gp_free(c.layers);
   gp_free(c.saved);
+  gp_free(c.last);
   return status;
 }
 

@@ -11,7 +11,7 @@
 
 static size_t most(size_t a, size_t b) { return a > b ? a : b; }
 
-/* ---- ranges ----------------------------------------------------------------------------------- */
+/* ---- ranges ---------------------------------------------------------------------------------- */
 
 static size_t add(size_t a, size_t b) { return a == SIZE_MAX || b == SIZE_MAX ? SIZE_MAX : a + b; }
 
@@ -68,7 +68,7 @@ gp_status gp_remat_least_ranges(const gp_remat_chain *chain, bool once, size_t *
   return GP_OK;
 }
 
-/* ---- the forward pass ------------------------------------------------------------------------- */
+/* ---- the forward pass ------------------------------------------------------------------------ */
 
 gp_status gp_remat_path_new(gp_remat_path *p) {
   const size_t places = 2 * ((size_t)p->chain->count + 1);
@@ -119,7 +119,7 @@ size_t gp_remat_path_parked(gp_remat_path *p, size_t active) {
   return p->parked[gp_remat_path_place(p, p->end, false)];
 }
 
-/* ---- the least total -------------------------------------------------------------------------- */
+/* ---- the least total ------------------------------------------------------------------------- */
 
 /* Between two bounds of the active bytes: what is parked at each. */
 typedef struct interval {

@@ -5,8 +5,8 @@
 #include "plan/remat/moves.h"
 
 /* Compute per range (gp_remat_place) the least bytes with which its layers run forward and back, as
- * the curves of a table count them; SIZE_MAX where there is no layer. once: all its layers are kept;
- * only ranges that own their input. */
+ * the curves of a table count them; SIZE_MAX where there is no layer. once: all its layers are
+ * kept; only ranges that own their input. */
 gp_status gp_remat_least_ranges(const gp_remat_chain *chain, bool once, size_t **least);
 
 /* The forward pass of a stage, as a path from its first value to its last. */

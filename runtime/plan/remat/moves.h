@@ -14,8 +14,8 @@
  * there.
  *
  * Source: shared/reference/rematerialization-and-memory.md, sections 3.2 and 3.3, with the bounds
- * derived again: C2 and A are `keep`, C1 and B are `checkpoint`. C3 and C3', dropped layers before a
- * layer that is kept without its input, follow from ranges that own their input, and so do cases
+ * derived again: C2 and A are `keep`, C1 and B are `checkpoint`. C3 and C3', dropped layers before
+ * a layer that is kept without its input, follow from ranges that own their input, and so do cases
  * that the source leaves out. */
 #ifndef GP_PLAN_REMAT_MOVES_H
 #define GP_PLAN_REMAT_MOVES_H
@@ -75,9 +75,9 @@ static inline size_t gp_remat_place(const gp_remat_chain *chain, gp_remat_range 
   return ((size_t)range.owned * values + (size_t)range.first) * values + (size_t)range.end;
 }
 
-/* If the first layer's backward reads the input of a range that owns it, the input never goes early,
- * and the range costs what one that does not own it costs, and the input's bytes. Returns that one
- * and those bytes; else the range and 0. */
+/* If the first layer's backward reads the input of a range that owns it, the input never goes
+ * early, and the range costs what one that does not own it costs, and the input's bytes. Returns
+ * that one and those bytes; else the range and 0. */
 gp_remat_range gp_remat_plain_range(const gp_remat_chain *chain, gp_remat_range range,
                                     size_t *more);
 

@@ -63,14 +63,14 @@ gp_status gp_remat_curve(const gp_remat_stage *stage, const gp_remat_limits *lim
     const size_t cap = most / all * part + most % all * part / all;
     const size_t waiting = (size_t)(limits->in_flight - 1) * cap;
     const gp_remat_share share = {.parked = cap, .active = limits->memory - waiting};
-    const int64_t time = gp_remat_column_solve(&column, share, GP_REMAT_NEVER);
-    points[p] = (gp_remat_point){.parked = cap, .time = time == GP_REMAT_NEVER ? -1 : time};
+    const int64_t time = gp_remat_column_solve(&column, share, GP_REMAT_IMPOSSIBLE);
+    points[p] = (gp_remat_point){.parked = cap, .time = time == GP_REMAT_IMPOSSIBLE ? -1 : time};
   }
   gp_remat_column_free(&column);
   return GP_OK;
 }
 
-/* ---- with a table of its own ------------------------------------------------------------------ */
+/* ---- with a table of its own ----------------------------------------------------------------- */
 
 static gp_status search_alone(const gp_remat_chain *chain, const gp_remat_limits *limits,
                               int32_t quanta, gp_remat_list *list) {

@@ -21,28 +21,42 @@ bool gp_remat_row_next(const gp_remat_row *row, gp_remat_moves *moves, gp_remat_
   return true;
 }
 
-/* Where the curve begins, and where it cannot fall any more. */
-static bool find_ends(const gp_remat_row *row, size_t *low, gp_front_point *high) {
+/* The least bytes of any move. */
+static size_t find_low(const gp_remat_row *row) {
   gp_remat_moves moves = row->moves;
   gp_remat_move move;
   gp_front_sum sum;
-  gp_front_point first, last, best = {.time = GP_REMAT_NEVER};
-  *low = SIZE_MAX;
-  while (gp_remat_row_next(row, &moves, &move, &sum)) {
-    if (!gp_front_sum_ends(&sum, &first, &last)) continue;
-    if (first.bytes < *low) *low = first.bytes;
-    if (last.time < best.time || (last.time == best.time && last.bytes < best.bytes)) best = last;
-  }
-  if (best.time == GP_REMAT_NEVER || best.time >= high->time || *low > high->bytes) return false;
-  if (best.bytes < high->bytes) high->bytes = best.bytes;
-  return true;
+  gp_front_point first, last;
+  size_t low = SIZE_MAX;
+  while (gp_remat_row_next(row, &moves, &move, &sum))
+    if (gp_front_sum_ends(&sum, &first, &last) && first.bytes < low) low = first.bytes;
+  return low;
 }
 
-int32_t gp_remat_row_build(const gp_remat_row *row, gp_front_maker *maker, gp_front_point high,
+/* The bytes with which all layers are kept by their fastest options, beyond which the curve cannot
+ * fall; SIZE_MAX: the curves of the parts do not reach that far. */
+static size_t find_high(const gp_remat_row *row) {
+  const gp_remat_range range = row->moves.range;
+  const int64_t *fastest = row->table->fastest;
+  gp_remat_moves moves = row->moves;
+  gp_remat_move move;
+  gp_front_sum sum;
+  gp_front_point first, last;
+  size_t high = SIZE_MAX;
+  while (gp_remat_row_next(row, &moves, &move, &sum) && move.option != GP_REMAT_NO_OPTION) {
+    if (!gp_front_sum_ends(&sum, &first, &last)) continue;
+    if (last.time > fastest[range.end] - fastest[range.first]) continue;
+    if (last.bytes < high) high = last.bytes;
+  }
+  return high;
+}
+
+int32_t gp_remat_row_build(const gp_remat_row *row, gp_front_maker *maker, gp_remat_window window,
                            gp_front_point *points) {
-  size_t low;
-  if (!find_ends(row, &low, &high)) return 0;
-  gp_front_begin(maker, low, high.bytes, high.time);
+  if (window.low == SIZE_MAX) window.low = find_low(row);
+  if (window.low > window.high) return 0;
+  const size_t high = find_high(row);
+  gp_front_begin(maker, window.low, high < window.high ? high : window.high, window.limit);
   gp_remat_moves moves = row->moves;
   gp_remat_move move;
   gp_front_sum sum;

@@ -1,8 +1,8 @@
 /* plan/remat/simulate.c - runs a list of steps without work and counts its bytes.
  *
- * A first pass from the front checks that each step finds what it reads. A second pass from the back
- * counts bytes, because only there it is known which values a later step reads. It knows nothing of
- * how lists are made. */
+ * A first pass from the front checks that each step finds what it reads. A second pass from the
+ * back counts bytes, because only there it is known which values a later step reads. It knows
+ * nothing of how lists are made. */
 #include "plan/remat/chain.h"
 
 #include "base/memory.h"
@@ -17,7 +17,7 @@ typedef struct simulation {
   size_t parked;
 } simulation;
 
-/* ---- does every step find what it reads? ------------------------------------------------------ */
+/* ---- does every step find what it reads? ----------------------------------------------------- */
 
 static bool is_there(const simulation *s, int32_t value) {
   return s->plain[value] || (value > 0 && s->kept[value - 1]);
@@ -77,7 +77,7 @@ static gp_status check_steps(simulation *s) {
   return GP_OK;
 }
 
-/* ---- bytes, from the back --------------------------------------------------------------------- */
+/* ---- bytes, from the back -------------------------------------------------------------------- */
 
 /* A step reads a value: it is alive before the step, by itself unless a layer keeps it. */
 static void read_value(simulation *s, int32_t value) {

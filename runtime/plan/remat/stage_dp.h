@@ -1,15 +1,15 @@
 /* plan/remat/stage_dp.h - which layers of a stage to keep and which to run again, so that k
  * micro-batches in flight fit a memory limit and the time is least.
  *
- * The answer is optimal among persistent lists (what the forward pass kept stays until its backward
- * reads it), up to the number of points that a curve may hold. Sizes are never rounded: a curve is a
- * step function from exact bytes to the least time, and when it has too many steps, some are left
- * out, which costs time, never memory. So a list that was found fits, and whatever fits at all is
- * found (gp_remat_least is exact).
+ * The answer is optimal among persistent lists (what is kept stays until its backward has read it,
+ * and so does its input if that reads it too), up to the number of points that a curve may hold.
+ * Sizes are never rounded: a curve is a step function from exact bytes to the least time. When it
+ * has too many steps, some are left out, which costs time, never memory. So every list that is
+ * found fits, and one is found whenever the limit is at least what gp_remat_least says.
  *
- * A table holds the curve of every range of layers, whatever the number in flight, so that one table
- * of a whole model serves all stages of all its cuts. Ranges of equal layers share a curve, so a
- * model of repeated blocks costs little.
+ * A table holds the curve of every range of layers, whatever the number in flight, so that one
+ * table of a whole model serves all stages of all its cuts. Ranges of equal layers share a curve,
+ * so a model of repeated blocks costs little.
  *
  * Source: shared/reference/rematerialization-and-memory.md, section 3. */
 #ifndef GP_PLAN_REMAT_STAGE_DP_H
@@ -28,15 +28,18 @@ typedef struct gp_remat_limits {
 typedef struct gp_remat_table gp_remat_table;
 
 typedef struct gp_remat_table_spec {
-  const gp_remat_chain *chain; /* borrowed until the table is freed: all layers of the model */
+  const gp_remat_chain *chain; /* all layers of the model; the layers are borrowed until the table
+                                  is freed */
   size_t memory;               /* the largest limit that will be asked for */
   int32_t quanta;              /* most points of a curve; 0: 500. Fewer are taken for long chains of
-                                  different layers, so that the table stays within 96 MiB and about
-                                  a second. */
+                                  different layers, down to 24. */
 } gp_remat_table_spec;
 
 /* Compute the table of all ranges of layers.
- * Errors: GP_EINVAL, GP_ENOMEM (for the table itself). Cost: O(layers^3 x quanta). */
+ * Errors: GP_EINVAL, GP_ENOMEM (for the table itself).
+ * Cost: O(layers^3 x quanta); equal ranges count once. 100 different layers of three options take
+ * about half a second and 30 MB, 200 take 2 s, 400 take 10 s; 400 layers that repeat every four
+ * take a second. */
 gp_status gp_remat_table_new(const gp_remat_table_spec *spec, gp_remat_table **table);
 void gp_remat_table_free(gp_remat_table *table);
 int32_t gp_remat_table_quanta(const gp_remat_table *table); /* what was taken */
@@ -48,7 +51,10 @@ typedef struct gp_remat_stage {
 } gp_remat_stage;
 
 /* Find the fastest list within the limits. The caller frees the list.
- * Errors: GP_EINVAL; GP_ENOMEM saying how many bytes are the least. */
+ * Errors: GP_EINVAL; GP_ENOMEM saying how many bytes are the least.
+ * Threads: any number may solve from one table.
+ * Cost: O(layers^2 x quanta) per cap on what is parked, one for one micro-batch in flight and at
+ * most 36 otherwise: 0.03 s and 0.1 to 0.5 s for 100 layers. */
 gp_status gp_remat_solve(const gp_remat_stage *stage, const gp_remat_limits *limits,
                          gp_remat_list *list);
 

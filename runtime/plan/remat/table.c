@@ -36,9 +36,13 @@ static int32_t fit_quanta(const gp_remat_chain *chain, const int32_t *same, int3
 
 static gp_status build_range(gp_remat_table *t, gp_remat_range range) {
   const gp_remat_row row = gp_remat_row_again(t, range);
-  const gp_front_point high = {.bytes = t->memory, .time = GP_REMAT_NEVER};
+  const gp_remat_window window = {
+      .low = t->least[gp_remat_place(&t->chain, range)],
+      .high = t->memory,
+      .limit = GP_REMAT_IMPOSSIBLE,
+  };
   gp_front *front = &t->fronts[gp_remat_place(&t->chain, range)];
-  const int32_t count = gp_remat_row_build(&row, &t->maker, high, t->points);
+  const int32_t count = gp_remat_row_build(&row, &t->maker, window, t->points);
   if (!count) return GP_OK;
   gp_front_point *points;
   GP_TRY(gp_grow_array(t->owned_count, &t->owned_room, sizeof *t->owned, (void **)&t->owned));
@@ -78,6 +82,9 @@ static gp_status fill(gp_remat_table *t, int32_t wanted, int32_t *same) {
   const size_t slots = (size_t)t->quanta + 1;
   GP_TRY(gp_alloc_array(slots, sizeof *t->points, (void **)&t->points));
   GP_TRY(gp_alloc_array(slots, sizeof *t->points, (void **)&t->maker.slots));
+  GP_TRY(gp_alloc_array(values, sizeof *t->fastest, (void **)&t->fastest));
+  for (int32_t l = 0; l < t->chain.count; l++)
+    t->fastest[l + 1] = t->fastest[l] + gp_remat_layer_time(&t->chain.layers[l]);
   GP_TRY(gp_alloc_array(2 * values * values, sizeof *t->fronts, (void **)&t->fronts));
   return build(t, same);
 }
@@ -107,6 +114,7 @@ void gp_remat_table_free(gp_remat_table *t) {
   gp_free(t->owned);
   gp_free(t->fronts);
   gp_free(t->least);
+  gp_free(t->fastest);
   gp_free(t->maker.slots);
   gp_free(t->points);
   gp_free(t);

@@ -14,6 +14,7 @@ struct gp_remat_table {
   gp_front *fronts; /* per range (gp_remat_place): the least time to run its layers forward and
                        back, by bytes, gradient `end` included. Empty where a range owns an input
                        that its first layer's backward reads, so that it never goes early. */
+  int64_t *fastest; /* per value: the least time of all layers before it */
   size_t *least;    /* per range: the least bytes with which that is possible at all */
   gp_front_point **owned; /* the points of fronts; equal ranges share some */
   size_t owned_count, owned_room;
@@ -45,9 +46,16 @@ gp_remat_row gp_remat_row_again(const gp_remat_table *table, gp_remat_range rang
 /* The next move of `moves`, a copy of row->moves, and what it costs. */
 bool gp_remat_row_next(const gp_remat_row *row, gp_remat_moves *moves, gp_remat_move *move,
                        gp_front_sum *sum);
-/* Build the curve of a row up to `high` bytes and below `limit` ns, in maker->slots. points: room
- * for quanta + 1. Returns their number. */
-int32_t gp_remat_row_build(const gp_remat_row *row, gp_front_maker *maker, gp_front_point high,
+/* The part of a curve that is wanted. */
+typedef struct gp_remat_window {
+  size_t low;    /* the bytes at which it begins; SIZE_MAX: not known yet */
+  size_t high;   /* no point above */
+  int64_t limit; /* no point that takes so long */
+} gp_remat_window;
+
+/* Build the curve of a row in maker->slots. points: room for maker->room + 1. Returns their
+ * number. */
+int32_t gp_remat_row_build(const gp_remat_row *row, gp_front_maker *maker, gp_remat_window window,
                            gp_front_point *points);
 
 /* Add the steps of the fastest list of a row with so many bytes; there is one (trace.c). */

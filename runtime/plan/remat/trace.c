@@ -20,14 +20,14 @@ static gp_remat_move choose(const gp_remat_row *row, size_t bytes) {
   gp_remat_moves moves = row->moves;
   gp_remat_move move, best = {0};
   gp_front_sum sum;
-  int64_t least = GP_REMAT_NEVER;
+  int64_t least = GP_REMAT_IMPOSSIBLE;
   while (gp_remat_row_next(row, &moves, &move, &sum)) {
     const int64_t time = gp_front_sum_time(&sum, bytes);
     if (time >= least) continue;
     least = time;
     best = move;
   }
-  GP_ASSERT(least != GP_REMAT_NEVER);
+  GP_ASSERT(least != GP_REMAT_IMPOSSIBLE);
   return best;
 }
 

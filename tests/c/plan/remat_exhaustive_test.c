@@ -3,8 +3,6 @@
  * The oracle searches the graph of memory states: which values and kept layers are there, and how
  * far the micro-batch is. Anything may be dropped at any time, so it also finds lists that no plan
  * has: a plan may be slower than the oracle, never faster. */
-#include <stdlib.h>
-
 #include "remat_chains.h"
 
 enum { MOST_LAYERS = 4, STATES = 1 << 16, HEAP = 1 << 20, NEVER = 1 << 28 };
@@ -151,8 +149,8 @@ typedef struct tally {
   double gaps; /* to that list, as fractions */
 } tally;
 
-/* A plan is never faster than any list, and there is one if any list in which kept layers hold their
- * inputs fits. */
+/* A plan is never faster than any list, and there is one if any list in which kept layers hold
+ * their inputs fits. */
 static void compare(oracle *o, const chain *c, const gp_remat_limits *limits, tally *sum) {
   gp_remat_list list = {0};
   o->persistent = false;

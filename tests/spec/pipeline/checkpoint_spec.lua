@@ -1,5 +1,5 @@
 -- tests/spec/pipeline/checkpoint_spec.lua - recomputation saves the activations of the other
--- micro-batches, so nothing where there is only one.
+-- micro-batches, and of all segments but one of the same.
 
 local gp = require "gpipe"
 local nn = gp.nn
@@ -17,9 +17,9 @@ local function peak(mode, chunks)
 end
 
 describe("recomputation", function()
-  it("saves nothing with one micro-batch", function()
-    assert.equal(peak("never", 1), peak("always", 1))
-    assert.equal(peak("never", 1), peak("except_last", 1))
+  it("saves memory with one micro-batch too", function()
+    assert.is_true(peak("always", 1) < peak("never", 1))
+    assert.equal(peak("never", 1), peak("except_last", 1)) -- the last one is the only one
   end)
 
   it("saves memory with several", function()

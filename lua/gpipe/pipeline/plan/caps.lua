@@ -105,7 +105,12 @@ local function find_budgets(pipe, specify)
     local budgets = middles(ranges)
     if halve(ranges, budgets, measure(pipe, specify, budgets), room) then break end
   end
-  return lows(ranges)
+  local found = lows(ranges)
+  if not short_of(measure(pipe, specify, found), room) then return found end
+  for d, range in ipairs(ranges) do -- where nothing fitted: what "always" takes
+    if range and range.low == 1 then found[d] = 0 end
+  end
+  return found
 end
 
 -- ---- caps -------------------------------------------------------------------------------------

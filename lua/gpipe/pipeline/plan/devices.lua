@@ -1,8 +1,10 @@
 -- lua/gpipe/pipeline/plan/devices.lua - the devices of a pipeline: names, threads, defaults.
 --
--- A device is a name, or {name, threads = n}. CPU devices share the cores evenly by default. A name
--- given twice makes two devices. A number asks for that many of the available devices.
+-- A device is a name, or {name, threads = n, memory = "8GiB"}. CPU devices share the cores evenly
+-- by default. A name given twice makes two devices. A number asks for that many of the available
+-- devices.
 
+local capacity = require "gpipe.plan.capacity"
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"
 local machine = require "gpipe.machine"
@@ -30,15 +32,18 @@ local function check_name(name)
   return device
 end
 
--- "cpu:0" or {"cpu:0", threads = 2} -> {name, kind, memory, threads or nil}
+-- "cpu:0" or {"cpu:0", threads = 2, memory = "8GiB"} -> {name, kind, memory, threads, cap}; the
+-- last two may be nil. memory: which one it works in; cap: how much of it it may take.
 local function parse(entry)
   if type(entry) ~= "table" then return check_name(entry) end
   local o = options.check(WHO .. ": a device", entry, {
     [1] = { type = "string", required = true },
     threads = { type = "integer", min = 1, max = MOST_THREADS },
+    memory = { type = { "number", "string" } },
   })
   local device = check_name(o[1])
   device.threads = o.threads
+  device.cap = o.memory and capacity.bytes(WHO .. ": device " .. o[1], o.memory)
   return device
 end
 
