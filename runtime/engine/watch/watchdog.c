@@ -90,8 +90,8 @@ static void give_up(gp_pipeline *p) {
   gp_watch_begin(p);
 }
 
-/* Name the device of this rank that holds the others up, also if one of them was quicker to say that
- * it waits. */
+/* Name the device of this rank that holds the others up, also if one of them was quicker to say
+ * that it waits. */
 static void blame(gp_pipeline *p, const char *text) {
   char other[GP_SPREAD_TEXT];
   if (gp_spread_failure(p->spread, other) == GP_ETIMEOUT) gp_spread_blame(p->spread, text);
