@@ -24,7 +24,9 @@ local function device_text(devices)
 end
 
 local function option_text(value)
-  if type(value) == "table" then return value.name and tostring(value.name) or "a table" end
+  if type(value) == "table" then
+    return value.name and tostring(value.name) or #value > 0 and list_text(value) or "a table"
+  end
   return type(value) == "function" and "a function" or tostring(value)
 end
 
@@ -50,6 +52,20 @@ local function describe(model, opts, made)
   return table.concat(lines, "\n")
 end
 
+-- Each rank knows what its own devices hold, and would find another plan than the others.
+local function check_memory(opts, devices)
+  if opts.checkpoint == "auto" then
+    errors.raise('%s: checkpoint = "auto" over several ranks is not built yet, expected another '
+      .. "mode or a list for the layers", WHO)
+  end
+  for _, device in ipairs(devices) do
+    if device.cap then
+      errors.raise("%s: option 'memory' of device %s is not built yet over several ranks, expected "
+        .. "devices without it", WHO, device.name)
+    end
+  end
+end
+
 --- Compare what the ranks want to make, before anything is made. Returns whether there are several.
 ---@param model nn.Sequential
 ---@param opts table
@@ -61,6 +77,7 @@ function pipeline.agree(model, opts, made)
     errors.raise("%s: schedule '%s' is asynchronous, expected a synchronous one over several ranks",
       WHO, made.schedule.name)
   end
+  check_memory(opts, made.devices)
   ranks.agree(WHO, describe(model, opts, made))
   return true
 end
