@@ -16,7 +16,7 @@ local WORK = { saved = true, recomputed = true, carried = true, transient = true
 local ORDER = {
   "parameters", "gradients", "optimizer", "buffers", "extra gradients", "packed", "halves",
   "prepared", "constants", "kernel states", "versions", "edges", "saved", "recomputed", "carried",
-  "transient", "waste", "staging", "workspace", "thread scratch",
+  "transient", "waste", "staging", "workspace", "thread scratch", "padding",
 }
 
 ---@class gpipe.DeviceMemory

@@ -49,9 +49,10 @@ void gp_plan_areas(const gp_plan *plan, int device, size_t bytes[GP_PLAN_AREA_CO
   bytes[GP_PLAN_STAGING] = own->staging.area.bytes;
   bytes[GP_PLAN_WORKSPACE] = own->scratch.bytes;
   add_stages(plan, device, bytes);
+  bytes[GP_PLAN_WASTE] = own->work.bytes - gp_plan_least_work(plan, device);
   size_t sum = 0;
   for (int area = 0; area < GP_PLAN_AREA_COUNT; area++) sum += bytes[area];
-  bytes[GP_PLAN_WASTE] = gp_plan_total(plan, device) - sum; /* the work area's, and padding */
+  bytes[GP_PLAN_PADDING] = gp_plan_total(plan, device) - sum;
 }
 
 gp_status gp_plan_alive(const gp_plan *plan, int device, size_t (*moments)[4]) {
