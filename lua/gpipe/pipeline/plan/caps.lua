@@ -41,11 +41,16 @@ local function has_cap(pipe)
   return false
 end
 
--- What the plan would take on each device.
+-- What the plan would take on each device. A shared work area never becomes smaller while plans
+-- use it, so the plan takes at least what that has.
 local function measure(pipe, specify, budgets)
   local spec = specify()
   spec.checkpoint, spec.budgets = pipe.checkpoint, budgets
-  return pipe.core:measure(spec)
+  local needs = pipe.core:measure(spec)
+  for d, need in ipairs(needs) do
+    need.bytes = need.bytes + math.max(0, pipe.core:held(d - 1).shared - need.work)
+  end
+  return needs
 end
 
 local function total(need) return need.bytes + need.grown end
