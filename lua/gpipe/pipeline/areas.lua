@@ -31,13 +31,6 @@ local Memory = {}
 Memory.__index = Memory
 Memory.__name = "gpipe.Memory"
 
--- The waste of a plan beside a work area that it shares: padding between its own areas.
-local function padding_of(own)
-  local work = 0
-  for name in pairs(WORK) do work = work + (own[name] or 0) end
-  return work - own.shared
-end
-
 -- Add the areas of a plan; the work area counts once, for the plan that needs most of it.
 local function add_plan(sum, own)
   for name, bytes in pairs(own) do
@@ -45,7 +38,6 @@ local function add_plan(sum, own)
       sum[name] = (sum[name] or 0) + bytes
     end
   end
-  if own.shared > 0 then sum.waste = (sum.waste or 0) + padding_of(own) end
 end
 
 local function largest_work(pipe, d)
@@ -68,7 +60,6 @@ local function areas_of(pipe, d, held)
   for name in pairs(WORK) do
     sum[name] = (sum[name] or 0) + (most and most[name] or 0)
   end
-  if most then sum.waste = sum.waste - padding_of(most) end -- add_plan has counted it
   -- a plan that was dropped may have needed more than those that are left
   if most then sum.waste = sum.waste + held.shared - most.shared end
   for name, bytes in pairs(sum) do
