@@ -41,6 +41,7 @@
   X(schedule)                                                                                      \
   X(simulation)                                                                                    \
   X(pipeline)                                                                                      \
+  X(ranks)                                                                                         \
   X(archive)                                                                                       \
   X(checkpoint)                                                                                    \
   X(folder)                                                                                        \

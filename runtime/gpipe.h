@@ -48,6 +48,7 @@
 #include "gpipe/folder.h"
 #include "gpipe/device.h"
 #include "gpipe/process.h"
+#include "gpipe/ranks.h"
 /* clang-format on */
 
 #define GP_VERSION "0.1.0"

@@ -8,13 +8,13 @@
 package.path = "./?.lua;" .. package.path
 local judge = require "scripts.judge"
 
-local levels = { base = 0, schedule = 1, io = 1, linalg = 1, device = 1, ops = 2,
-  optim = 2, graph = 3, plan = 4, engine = 5 }
+local levels = { base = 0, ranks = 1, schedule = 2, io = 2, linalg = 2, device = 2, ops = 3,
+  optim = 3, graph = 4, plan = 5, engine = 6 }
 
 -- A public header, runtime/gpipe/<subject>.h, has the level of what it is about.
 local subjects = {
   status = "base", tensor = "base", random = "base", process = "base", gather = "base",
-  linalg = "linalg", data = "io", items = "io", tokenizer = "io", corpus = "io", archive = "io",
+  ranks = "ranks", linalg = "linalg", data = "io", items = "io", tokenizer = "io", corpus = "io", archive = "io",
   records = "io", serve = "io", checkpoint = "io", folder = "io", device = "device",
   update = "device", op = "device",
   attrs = "device", contract = "device", param = "graph", trace = "graph",

@@ -25,6 +25,8 @@ typedef enum gp_switch {
   GP_SWITCH_DEVICES,
   GP_SWITCH_SEED,
   GP_SWITCH_DRY_RUN,
+  GP_SWITCH_RANKS,
+  GP_SWITCH_LOG_RANKS,
   GP_SWITCH_VERSION,
   GP_SWITCH_LIST_DEVICES,
   GP_SWITCH_HELP,
@@ -38,7 +40,8 @@ gp_switch gp_switch_next(char **argv, int *at, const char **value);
 typedef struct gp_options {
   int script;    /* position in argv; the end of argv if there is none */
   gp_switch run; /* what to do instead of running a script: VERSION, LIST_DEVICES, HELP; else END */
-  bool interactive, banner, execute, no_environment, has_seed, dry_run;
+  bool interactive, banner, execute, no_environment, has_seed, log_ranks, dry_run;
+  int ranks; /* processes to start; 0: this one runs the script itself */
   lua_Integer seed;
   const char *devices; /* borrowed from argv; NULL if not given */
 } gp_options;
@@ -58,6 +61,11 @@ int gp_run_report(lua_State *L, int status);
 bool gp_run_interrupted(lua_State *L);
 /* Do what the command line says; returns the exit code. */
 int gp_run_options(lua_State *L, char **argv, const gp_options *options);
+
+/* ---- launch.c ------------------------------------------------------------------------------- */
+
+/* Start the ranks of a job and wait for them; returns the exit code of the first that failed. */
+int gp_launch(char **argv, const gp_options *options);
 
 /* ---- the rest ------------------------------------------------------------------------------- */
 

@@ -15,6 +15,8 @@
 #include "isa.h"
 #include "stop.h"
 
+#include "gpipe.h"
+
 /* Say what the processor lacks: otherwise the program would die from an illegal instruction without
  * a reason. */
 static int refuse_processor(const char *missing) {
@@ -65,6 +67,7 @@ static int run(char **argv, const gp_options *options) {
   int status = lua_pcall(L, 3, 0, 0);
   if (status != LUA_OK) code = gp_run_report(L, status);
   lua_close(L);
+  gp_ranks_leave(code);
   return code;
 }
 
@@ -88,5 +91,6 @@ int main(int argc, char **argv) {
   if (options.run == GP_SWITCH_HELP) gp_options_print_help();
   if (options.run == GP_SWITCH_VERSION) gp_version_print();
   if (options.run == GP_SWITCH_HELP || options.run == GP_SWITCH_VERSION) return GP_EXIT_OK;
+  if (options.ranks) return gp_launch(argv, &options);
   return run(argv, &options);
 }

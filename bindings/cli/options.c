@@ -26,6 +26,8 @@ static const switch_name short_names[] = {
 static const switch_name long_names[] = {{"--devices", GP_SWITCH_DEVICES, "a list of devices"},
                                          {"--seed", GP_SWITCH_SEED, "an integer"},
                                          {"--dry-run", GP_SWITCH_DRY_RUN, NULL},
+                                         {"--ranks", GP_SWITCH_RANKS, "a number of processes"},
+                                         {"--log-ranks", GP_SWITCH_LOG_RANKS, NULL},
                                          {"--version", GP_SWITCH_VERSION, NULL},
                                          {"--list-devices", GP_SWITCH_LIST_DEVICES, NULL},
                                          {"--help", GP_SWITCH_HELP, NULL},
@@ -47,6 +49,8 @@ static const char usage[] =
     "  -               run standard input as a script\n"
     "and these:\n"
     "  --devices LIST  devices that pipelines use by default, as in cpu:0,cpu:1\n"
+    "  --ranks N       run the script in N processes, which share its pipelines\n"
+    "  --log-ranks     with --ranks: show what all of them print, not only rank 0\n"
     "  --seed N        seed of everything random: gp.seed(N) and math.randomseed(N) at the start\n"
     "  --dry-run       plan the pipelines that the script builds, and stop before the first step\n"
     "  --version       version, Lua, libraries and what the build may use\n"
@@ -154,6 +158,21 @@ static bool parse_seed(const char *text, gp_options *o) {
   return true;
 }
 
+enum { MOST_RANKS = 256 }; /* processes of one machine */
+
+static bool parse_ranks(const char *text, gp_options *o) {
+  char *end;
+  errno = 0;
+  long n = strtol(text, &end, 10);
+  if (end == text || *end || errno || n < 1 || n > MOST_RANKS) {
+    fprintf(stderr, GP_PROGRAM ": --ranks: '%s', expected a number of processes from 1 to %d\n",
+            text, (int)MOST_RANKS);
+    return false;
+  }
+  o->ranks = (int)n;
+  return true;
+}
+
 /* Take one switch into o; false if it is bad. */
 static bool apply(gp_options *o, gp_switch kind, const char *value) {
   switch (kind) {
@@ -162,6 +181,8 @@ static bool apply(gp_options *o, gp_switch kind, const char *value) {
   case GP_SWITCH_BANNER: o->banner = true; return true;
   case GP_SWITCH_NO_ENVIRONMENT: o->no_environment = true; return true;
   case GP_SWITCH_SEED: return parse_seed(value, o);
+  case GP_SWITCH_RANKS: return parse_ranks(value, o);
+  case GP_SWITCH_LOG_RANKS: o->log_ranks = true; return true;
   case GP_SWITCH_DEVICES: o->devices = value; return true;
   case GP_SWITCH_VERSION:
   case GP_SWITCH_LIST_DEVICES:
@@ -179,6 +200,11 @@ int gp_options_parse(char **argv, gp_options *options) {
   while ((kind = gp_switch_next(argv, &at, &value)) != GP_SWITCH_END)
     if (!apply(options, kind, value)) return GP_EXIT_USAGE;
   options->script = at;
+  if (options->ranks && (!argv[at] || !strcmp(argv[at], "-") || options->interactive)) {
+    fputs(GP_PROGRAM ": --ranks: there is no script, expected a file that every process reads\n",
+          stderr);
+    return GP_EXIT_USAGE;
+  }
   if (!options->dry_run || argv[at]) return GP_EXIT_OK;
   fputs(GP_PROGRAM ": --dry-run plans the pipelines of a script, expected one: " GP_PROGRAM
                    " --dry-run train.lua\n",

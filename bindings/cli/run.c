@@ -47,6 +47,7 @@ int gp_run_report(lua_State *L, int status) {
   fputs(GP_PROGRAM ": ", stderr);
   fwrite(text ? text : "", 1, length, stderr); /* whole: it may hold zeros */
   fputs(text ? "\n" : "(error object is not a string)\n", stderr);
+  gp_ranks_note_failure(text ? text : "an error object that is not a string");
   lua_pop(L, 1);
   return gp_run_interrupted(L) ? GP_EXIT_INTERRUPT : GP_EXIT_ERROR;
 }
@@ -266,6 +267,16 @@ static int run_without_script(lua_State *L, const gp_options *o) {
   return run_chunk(L, gp_load_file(L, NULL));
 }
 
+/* Let math.random draw the same numbers in all ranks of a job: scripts choose their batches with
+ * it. Without a job Lua's own seed stays, which differs from run to run. */
+static void seed_ranks(lua_State *L) {
+  const char *key = getenv("GPIPE_RANKS_KEY");
+  char beginning[16] = "";
+  if (!key || !*key) return;
+  strncat(beginning, key, sizeof beginning - 1);
+  seed_lua(L, (lua_Integer)strtoll(beginning, NULL, 16));
+}
+
 /* Print the plans of a script under --dry-run that ran to its end, without a pass. */
 static int finish_dry(lua_State *L) {
   lua_getglobal(L, "require");
@@ -283,6 +294,7 @@ int gp_run_options(lua_State *L, char **argv, const gp_options *options) {
   if (options->run == GP_SWITCH_LIST_DEVICES) return gp_devices_print(L);
   if (options->banner && !options->interactive) gp_banner_print();
   make_arg(L, argv, options->script);
+  seed_ranks(L);
   int code = options->no_environment ? GP_EXIT_OK : run_init(L);
   if (code == GP_EXIT_OK) code = run_defaults(L, options);
   if (code == GP_EXIT_OK) code = run_switches(L, argv);

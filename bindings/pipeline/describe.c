@@ -192,7 +192,6 @@ static int plan_layers(lua_State *L) {
 }
 
 const luaL_Reg gp_lua_describe_methods[] = {
-    {"row", plan_row},       {"tasks", plan_tasks}, {"page", plan_page},   {"edges", plan_edges},
-    {"stage", plan_stage},   {"areas", plan_areas}, {"alive", plan_alive},
-    {"saved", plan_saved}, {"cost", plan_cost},
-    {"layers", plan_layers}, {NULL, NULL}};
+    {"row", plan_row},     {"tasks", plan_tasks},   {"page", plan_page},   {"edges", plan_edges},
+    {"stage", plan_stage}, {"areas", plan_areas},   {"alive", plan_alive}, {"saved", plan_saved},
+    {"cost", plan_cost},   {"layers", plan_layers}, {NULL, NULL}};

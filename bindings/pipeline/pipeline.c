@@ -32,6 +32,17 @@ static void check_below(lua_State *L, const char *name, const int32_t *values, i
                    limit);
 }
 
+/* Without a job all devices are this process's. */
+static void check_ranks(lua_State *L, const gp_pipeline_spec *spec) {
+  gp_rank_info info = {.count = 1};
+  gp_status status = spec->spread ? gp_ranks_info(&info) : GP_OK;
+  if (status) gp_lua_fail(L, status);
+  for (int d = 0; d < spec->device_count; d++)
+    if (spec->devices[d].rank >= info.count)
+      gp_lua_error(L, "pipeline: device %d is of rank %d, expected numbers below %d", d + 1,
+                   spec->devices[d].rank, info.count);
+}
+
 /* Layers must be in the order of stages, with the loss in the last stage. */
 static void check_stages(lua_State *L, const gp_pipeline_spec *spec) {
   for (int i = 1; i <= spec->layer_count; i++)
@@ -39,7 +50,7 @@ static void check_stages(lua_State *L, const gp_pipeline_spec *spec) {
       gp_lua_error(L, "pipeline: stage_of descends at %d, expected stages in order", i + 1);
 }
 
-/* devices = {{name, threads}, ...} */
+/* devices = {{name, threads, rank}, ...} */
 static const gp_device_spec *devices_field(lua_State *L, int *count) {
   lua_getfield(L, 1, "devices");
   luaL_checktype(L, -1, LUA_TTABLE);
@@ -50,6 +61,7 @@ static const gp_device_spec *devices_field(lua_State *L, int *count) {
     lua_rawgeti(L, list, i + 1);
     int device = lua_gettop(L);
     devices[i].threads = gp_lua_range_field(L, device, "threads", 1, 1, MOST_THREADS);
+    devices[i].rank = gp_lua_range_field(L, device, "rank", 0, 0, MOST_THREADS);
     lua_getfield(L, device, "name");
     devices[i].name = gp_lua_check_string(L, -1, "devices: a name"); /* the stack keeps it */
     lua_remove(L, device);
@@ -91,7 +103,8 @@ static void checkpoint_field(lua_State *L, gp_pipeline_spec *spec) {
 
 /* The fields of argument 1: stage_of (per layer and one for the loss), params, param_layer,
  * devices, stages, placement (stage after stage), copies, checkpoint, seed, finite, unfused, added,
- * watchdog (seconds, 0: off), tf32, loss_scale = {scale, growth, backoff, min, window} or nil. */
+ * watchdog (seconds, 0: off), tf32, loss_scale = {scale, growth, backoff, min, window} or nil,
+ * spread (over ranks). */
 void gp_lua_check_pipeline_spec(lua_State *L, gp_pipeline_spec *spec) {
   luaL_checktype(L, 1, LUA_TTABLE);
   int entries, layers;
@@ -101,7 +114,8 @@ void gp_lua_check_pipeline_spec(lua_State *L, gp_pipeline_spec *spec) {
                              .finite = finite_field(L),
                              .unfused = gp_lua_flag_field(L, 1, "unfused"),
                              .added = gp_lua_flag_field(L, 1, "added"),
-                             .tf32 = gp_lua_flag_field(L, 1, "tf32")};
+                             .tf32 = gp_lua_flag_field(L, 1, "tf32"),
+                             .spread = gp_lua_flag_field(L, 1, "spread")};
   if (lua_getfield(L, 1, "loss_scale") == LUA_TTABLE)
     spec->loss_scale = gp_lua_scale_fields(L, lua_gettop(L));
   lua_getfield(L, 1, "watchdog");
@@ -124,6 +138,7 @@ void gp_lua_check_pipeline_spec(lua_State *L, gp_pipeline_spec *spec) {
   check_below(L, "stage_of", spec->stage_of, layers, spec->stage_count);
   check_below(L, "placement", spec->placement, spec->stage_count * spec->copy_count,
               spec->device_count);
+  check_ranks(L, spec);
   check_below(L, "param_layer", spec->param_layer, spec->param_count, layers);
   check_stages(L, spec);
 }

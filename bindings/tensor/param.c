@@ -77,6 +77,23 @@ static int param_value(lua_State *L) {
   return status == GP_OK ? 1 : gp_lua_fail(L, status);
 }
 
+/* core.param_away(p) -> the rank that holds the value, nil if this process does */
+static int param_away(lua_State *L) {
+  const int32_t rank = gp_param_away(check_param(L, "param_away"));
+  if (rank < 0) return 0;
+  lua_pushinteger(L, rank);
+  return 1;
+}
+
+/* core.param_holder(p) -> the same, also if this process does; nil if the parameter is in no
+ * pipeline over ranks */
+static int param_holder(lua_State *L) {
+  const int32_t rank = gp_param_holder(check_param(L, "param_holder"));
+  if (rank < 0) return 0;
+  lua_pushinteger(L, rank);
+  return 1;
+}
+
 static const luaL_Reg methods[] = {{"is_parameter", param_is_parameter},
                                    {"is_buffer", param_is_buffer},
                                    {"is_frozen", param_is_frozen},
@@ -89,5 +106,9 @@ void gp_methods_param(lua_State *L) { luaL_setfuncs(L, methods, 0); }
 int gp_open_param(lua_State *L) {
   lua_pushcfunction(L, make_parameter);
   lua_setfield(L, -2, "parameter");
+  lua_pushcfunction(L, param_away);
+  lua_setfield(L, -2, "param_away");
+  lua_pushcfunction(L, param_holder);
+  lua_setfield(L, -2, "param_holder");
   return 0;
 }

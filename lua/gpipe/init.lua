@@ -36,6 +36,12 @@ environment.check()
 ---@field linalg table linear algebra
 ---@field schedule table pipeline schedules
 ---@field pipeline fun(model: nn.Module, opts: table): gpipe.Pipeline
+---@field rank fun(): integer
+---@field ranks fun(): integer
+---@field host fun(): string
+---@field barrier fun()
+---@field all_gather fun(value: any): any[]
+---@field broadcast fun(value: any, from: integer): any
 ---@field on_stop fun(handler: function?)
 ---@field scope fun(fn: function, ...): any
 ---@field no_grad fun(fn: function, ...): any
@@ -135,6 +141,12 @@ local parts = {
   balance_by_size = function() return require("gpipe.balance").balance_by_size end,
   runs = function() return require("gpipe.run_reader").open end,
   plot = function() return require "gpipe.draw.plot" end,
+  rank = function() return require("gpipe.ranks").rank end,
+  ranks = function() return require("gpipe.ranks").ranks end,
+  host = function() return require("gpipe.ranks").host end,
+  barrier = function() return require("gpipe.ranks").barrier end,
+  all_gather = function() return require("gpipe.ranks").all_gather end,
+  broadcast = function() return require("gpipe.ranks").broadcast end,
   on_stop = function() return require("gpipe.stop").on_stop end,
 }
 

@@ -41,6 +41,7 @@ void gp_lane_places(const gp_device_spec *devices, int32_t count, int cores, int
 /* ---- memory -------------------------------------------------------------------------------- */
 
 gp_status gp_lane_alloc(const gp_lane *lane, size_t bytes, void **memory) {
+  if (gp_lane_is_far(lane)) return *memory = NULL, GP_OK;
   return lane->space ? lane->space->alloc(lane->space, bytes, memory) : gp_alloc(bytes, memory);
 }
 

@@ -30,7 +30,7 @@ void gp_lane_places(const gp_device_spec *devices, int32_t count, int cores, int
 
 /* Can b's kernels read what lies in a's memory? */
 static inline bool gp_lane_shares(const gp_lane *a, const gp_lane *b) {
-  return a->space == b->space;
+  return a->space == b->space && a->rank == b->rank;
 }
 
 /* Allocate zeroed memory; waits. Threads: the script's. */
@@ -53,5 +53,9 @@ gp_status gp_lane_sync(const gp_lane *lane);
 /* The kinds. */
 gp_status gp_lane_open_cpu(const char *name, const gp_lane_options *options, gp_lane *lane);
 gp_status gp_lane_open_gpu(const char *name, const gp_lane_options *options, gp_lane *lane);
+/* A CPU device of another rank: a name that takes part in plans. Its memory is always NULL, and
+ * copies from and to it do nothing. */
+gp_status gp_lane_open_far(const char *name, int32_t rank, gp_lane *lane);
+bool gp_lane_is_far(const gp_lane *lane);
 
 #endif

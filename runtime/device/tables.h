@@ -112,6 +112,7 @@ struct gp_lane {
   void (*close)(gp_lane *lane); /* waits */
   char name[32];                /* "cpu:0", "cuda:1/0of2" */
   gp_space *space;              /* the memory space that it works on; NULL: the host's */
+  int32_t rank;                 /* of the process that drives it; 0 where there is one */
   void *self;                   /* state of this kind */
   void *recorder;               /* the recorder that times its work (engine/profile), or NULL */
 };

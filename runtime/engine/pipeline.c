@@ -7,12 +7,12 @@
 #include "base/memory.h"
 #include "base/tensor.h"
 #include "engine/bind/bind.h"
+#include "engine/bind/compare.h"
 #include "engine/memory/arena.h"
 #include "engine/memory/halves.h"
 #include "engine/memory/work.h"
 #include "engine/optimizer/optimizer.h"
 #include "engine/run/run.h"
-#include "engine/update/update.h"
 #include "engine/watch/fault.h"
 #include "engine/watch/watchdog.h"
 #include "engine/worker/worker.h"
@@ -20,6 +20,7 @@
 #include "gpipe/trace.h"
 #include "graph/param.h"
 #include "plan/make.h"
+#include "ranks/ranks.h"
 
 /* ---- plans --------------------------------------------------------------------------------- */
 
@@ -86,17 +87,14 @@ static gp_status plan_with_devices(gp_pipeline *p, const gp_plan_env *env, const
   return GP_OK;
 }
 
-/* Allocates everything that runs of the plan need, so that they allocate nothing. */
-gp_status gp_plan_build(gp_pipeline *p, const gp_plan_spec *spec, gp_plan **plan) {
-  gp_plan_env env = env_of(p);
+/* Make a plan and bind it: allocate everything that its runs need, so that they allocate
+ * nothing. */
+static gp_status build_plan(gp_pipeline *p, const gp_plan_env *env, const gp_plan_spec *spec,
+                            gp_plan **plan) {
   gp_plan *made;
   bool moved = false;
   size_t n = (size_t)p->binding_count;
-  if (p->run.open) { /* checked first: planning may move memory that the workers write to */
-    for (int k = 0; k < 2; k++) gp_trace_free(spec->shapes[k].trace);
-    return gp_fail(GP_ESTATE, "plan: a stream is open, expected it to be drained");
-  }
-  GP_TRY(plan_with_devices(p, &env, spec, &made));
+  GP_TRY(plan_with_devices(p, env, spec, &made));
   gp_status status = gp_workers_prepare(p, made);
   if (!status) status = gp_minibatches_prepare(p, made);
   if (!status) status = gp_resize_array(n, n + 1, sizeof(gp_binding *), (void **)&p->bindings);
@@ -105,10 +103,34 @@ gp_status gp_plan_build(gp_pipeline *p, const gp_plan_spec *spec, gp_plan **plan
   if (!status) status = gp_work_grow(p, made, &moved);
   for (int32_t i = 0; moved && i < p->binding_count; i++) gp_binding_move(p->bindings[i]);
   if (!status) status = gp_bind(p, made, &p->bindings[n]);
+  if (status) gp_work_shrink(p);
   if (status) return gp_plan_free(made), status;
   p->binding_count++;
   *plan = made;
   return GP_OK;
+}
+
+/* The ranks compare their plans before the first run: afterwards all of them are bound, so that a
+ * message finds its link. */
+static gp_status build_spread(gp_pipeline *p, const gp_plan_env *env, const gp_plan_spec *spec,
+                              gp_plan **plan) {
+  gp_plan *made = NULL;
+  p->spread->plan_ports = gp_ranks_number() << 32; /* counted also where the plan fails */
+  gp_status status = build_plan(p, env, spec, &made);
+  status = gp_ranks_agree("plan", status, gp_error_text());
+  if (!status) status = gp_plan_compare(made);
+  if (status && made) gp_plan_drop(p, made);
+  if (!status) *plan = made;
+  return status;
+}
+
+gp_status gp_plan_build(gp_pipeline *p, const gp_plan_spec *spec, gp_plan **plan) {
+  gp_plan_env env = env_of(p);
+  if (p->run.open) { /* checked first: planning may move memory that the workers write to */
+    for (int k = 0; k < 2; k++) gp_trace_free(spec->shapes[k].trace);
+    return gp_fail(GP_ESTATE, "plan: a stream is open, expected it to be drained");
+  }
+  return p->spread ? build_spread(p, &env, spec, plan) : build_plan(p, &env, spec, plan);
 }
 
 gp_status gp_plan_measure(gp_pipeline *p, const gp_plan_spec *spec, gp_remat remat,
@@ -230,6 +252,7 @@ static gp_status describe_devices(gp_pipeline *p) {
     int32_t first = 0;
     while (!gp_lane_shares(&p->workers[first].lane, lane)) first++;
     p->device_specs[d].space = lane->space ? first + 1 : 0;
+    p->device_specs[d].rank = lane->rank;
     p->device_specs[d].packs = lane->facts->packs_weights;
     p->device_specs[d].parts = lane->facts->sums_parts;
     p->device_specs[d].halves = lane->facts->writes_halves && gp_halves_wanted();
@@ -246,6 +269,8 @@ static gp_status build(const gp_pipeline_spec *spec, gp_pipeline *p) {
   GP_TRY(place_stages(p, spec));
   GP_TRY(own_params(p, spec));
   GP_TRY(lay_out(p));
+  if (spec->spread) GP_TRY(gp_spread_new(&p->run, &p->spread));
+  p->run.spread = p->spread;
   GP_TRY(gp_workers_new(p, spec->devices));
   set_up_lanes(p, spec->tf32);
   GP_TRY(describe_devices(p));
@@ -272,6 +297,7 @@ gp_status gp_pipeline_new(const gp_pipeline_spec *spec, gp_pipeline **pipeline) 
   /* before what can fail, because gp_pipeline_free always destroys it */
   pthread_mutex_init(&p->run.failure_lock, NULL);
   gp_status status = build(spec, p);
+  if (p->spread) status = gp_ranks_agree("gp.pipeline", status, gp_error_text());
   if (status) return gp_pipeline_free(p), status;
   *pipeline = p;
   return GP_OK;
@@ -318,6 +344,8 @@ static void close_pipeline(gp_pipeline *p) {
   gp_arenas_free(p);
   gp_pipeline_profile_drop(p);
   gp_workers_free(p);
+  gp_spread_free(p->spread);
+  p->spread = p->run.spread = NULL;
 }
 
 void gp_pipeline_free(gp_pipeline *p) {
@@ -347,28 +375,7 @@ void gp_pipeline_free(gp_pipeline *p) {
   gp_free(p);
 }
 
-/* ---- steps and gradients ------------------------------------------------------------------- */
-
-/* Zero gradients in host memory. After Ctrl-C this must not take as long as writing all of them:
- * gp_memory_clear gives pages back instead. */
-static void clear_host(const gp_arena *a, int32_t copy) {
-  if (a->grads[copy]) gp_memory_clear(a->grads[copy], a->grad_bytes);
-  if (a->extra_bytes) gp_memory_clear(a->extras[copy], a->extra_bytes);
-}
-
-/* Runs on the script's thread, while the workers rest. In a step, each worker zeroes the gradients
- * of its own stages. */
-void gp_pipeline_zero_grad(gp_pipeline *p) {
-  bool mine = !p->closed && !p->watch.lost;
-  p->overflow = false;
-  for (int32_t s = 0; mine && s < p->stage_count; s++)
-    for (int32_t copy = 0; copy < p->copy_count; copy++) {
-      const gp_lane *lane = gp_stage_lane(p, s, copy);
-      if (!lane->space) clear_host(&p->arenas[s], copy);
-      if (lane->space) gp_update_zero(p, s, copy);
-      gp_lane_sync(lane);
-    }
-}
+/* ---- counters -------------------------------------------------------------------------------- */
 
 uint32_t gp_pipeline_step_count(const gp_pipeline *p) { return p->step; }
 gp_status gp_pipeline_check_faults(const gp_pipeline *p) {
@@ -380,17 +387,3 @@ int64_t gp_pipeline_skipped(const gp_pipeline *p) { return p->skips.total; }
 void gp_pipeline_set_skipped(gp_pipeline *p, int64_t skipped) { p->skips.total = skipped; }
 bool gp_pipeline_is_broken(const gp_pipeline *p) { return p->broken; }
 void gp_pipeline_mend(gp_pipeline *p) { p->broken = false; }
-
-gp_status gp_pipeline_use(gp_pipeline *p, gp_optimizer *optimizer, const gp_use_options *options) {
-  GP_TRY(gp_pipeline_drain(p));
-  if (optimizer && !gp_optimizer_uses(optimizer, p))
-    return gp_fail(GP_EINVAL, "use: the optimizer has parameters of another pipeline, expected "
-                              "those of this one");
-  if (options->update == GP_UPDATE_NONE) optimizer = NULL;
-  gp_optimizer_retain(optimizer);
-  gp_optimizer_free(p->optimizer);
-  p->optimizer = optimizer;
-  p->use = *options;
-  p->listed_count = optimizer ? gp_optimizer_list(optimizer, p, p->listed) : 0;
-  return GP_OK;
-}

@@ -9,6 +9,7 @@
 typedef struct gp_device_spec {
   const char *name; /* "cpu:0" */
   int threads;      /* of its team, 1..64 */
+  int rank;         /* of the process that drives it; 0 where there is one */
 } gp_device_spec;
 
 /* Facts about a GPU, or about the part of one that was opened. */

@@ -31,6 +31,10 @@ gp_status gp_param_set_frozen(gp_param *param, bool frozen);
 /* Return the current value, drawn if it does not exist yet; receives a new reference. It shows
  * later updates until a pipeline takes the parameter and moves its value. */
 gp_status gp_param_value(gp_param *param, gp_tensor **value);
+/* The rank that holds the value; -1 if no pipeline over ranks has had the parameter. */
+int32_t gp_param_holder(const gp_param *param);
+/* The same if that is another process; else -1. */
+int32_t gp_param_away(const gp_param *param);
 /* Return the gradient of the last step; receives a new reference, or NULL if there is none. */
 void gp_param_grad(const gp_param *param, gp_tensor **grad);
 /* Drop the gradient, unless the parameter is in a pipeline. */

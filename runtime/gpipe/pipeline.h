@@ -43,6 +43,7 @@ typedef struct gp_pipeline_spec {
   bool added;      /* zero the gradients, then add to them; for comparisons */
   bool tf32;       /* GPUs may round the inputs of products of f32 matrices */
   gp_loss_scale loss_scale;
+  bool spread; /* all ranks of the job make it together, each with its own devices */
 } gp_pipeline_spec;
 
 /* Start the workers and move the parameters into the arenas of their stages. Threads: one worker a

@@ -18,6 +18,7 @@ typedef enum gp_plan_kind {
 /* What a plan needs to know of a device; the device itself need not be there. */
 typedef struct gp_plan_device_spec {
   int32_t space;  /* its memory space: devices with one number share it; 0: the host's */
+  int32_t rank;   /* of the process that drives it: processes share no memory */
   bool packs;     /* its products take packed weights */
   bool parts;     /* it sums rows in parts, within kernels that read the rows anyway */
   bool halves;    /* its updates write halves of the weights beside them */

@@ -129,8 +129,10 @@ static gp_status join(fuser *f, int32_t first, int32_t second, gp_op op, const g
 static gp_status visit_gelu(fuser *f, int32_t n) {
   const gp_node *node = &f->graph->nodes[n];
   gp_ref h = node->in[0];
-  if (f->selects)
-    return GP_OK; /* what a GELU makes can only be dropped if it can run again alone */
+  /* What a GELU makes can only be dropped if it can run again alone. In f16 the fused op does not
+   * round the value before it, so there both would not have the same bits. */
+  const bool exact = f->graph->values[h].meta.dtype != GP_F16;
+  if (f->selects && exact) return GP_OK;
   int32_t linear = maker_of(f, node, h, GP_OP_linear);
   if (linear < 0 || node->attr.gelu.mode != GP_GELU_TANH || f->read[h].forward != 1) return GP_OK;
   if (f->read[h].beyond || f->read[node->out].beyond) return GP_OK;

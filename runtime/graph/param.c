@@ -17,6 +17,8 @@ struct gp_param {
   gp_tensor *value, *grad; /* NULL until drawn; NULL without a gradient */
   const void *owner;       /* the pipeline that it belongs to */
   int32_t stage;           /* its stage in the owner */
+  int32_t holder;          /* rank + 1 of the process that holds the value; 0: there is one */
+  bool away;               /* that is another process */
 };
 
 /* Nothing is drawn yet: declaring a model needs no memory for values. */
@@ -68,6 +70,11 @@ static gp_status draw(const gp_param *param, gp_tensor *to) {
 }
 
 gp_status gp_param_value(gp_param *param, gp_tensor **value) {
+  if (param->away)
+    return gp_fail(GP_ESTATE,
+                   "parameter: its value is on rank %d, expected one of this rank "
+                   "(pipe:state_dict() brings all of them)",
+                   (int)param->holder - 1);
   if (!param->value) {
     gp_tensor *made;
     GP_TRY(gp_tensor_new(param->spec.dtype, &param->spec.shape, &made));
@@ -81,11 +88,28 @@ gp_status gp_param_value(gp_param *param, gp_tensor **value) {
 
 /* The old memory is freed with its last view. */
 gp_status gp_param_move(gp_param *param, gp_tensor *to) {
+  if (param->away)
+    return gp_fail(
+        GP_ESTATE,
+        "parameter: its value stayed on rank %d when a pipeline was closed, expected the "
+        "stages on the same ranks as before",
+        (int)param->holder - 1);
   GP_TRY(param->value ? gp_tensor_copy(to, param->value) : draw(param, to));
   gp_tensor_free(param->value);
   param->value = gp_tensor_retain(to);
   return GP_OK;
 }
+
+void gp_param_share(gp_param *param, int32_t rank, bool here) {
+  param->holder = rank + 1;
+  param->away = !here;
+  if (here) return;
+  gp_tensor_free(param->value);
+  param->value = NULL;
+}
+
+int32_t gp_param_holder(const gp_param *param) { return param->holder - 1; }
+int32_t gp_param_away(const gp_param *param) { return param->away ? param->holder - 1 : -1; }
 
 void gp_param_hold(gp_param *param, gp_tensor *value) { param->value = gp_tensor_retain(value); }
 

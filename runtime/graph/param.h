@@ -9,6 +9,9 @@
 gp_status gp_param_move(gp_param *param, gp_tensor *to);
 /* Let a parameter that is not drawn yet live in this tensor (retained), which has its shape. */
 void gp_param_hold(gp_param *param, gp_tensor *value);
+/* Note which rank holds the value from now on. If it is another process, that one draws the value
+ * or has it already, and it is gone here. */
+void gp_param_share(gp_param *param, int32_t rank, bool here);
 void gp_param_set_grad(gp_param *param, gp_tensor *grad); /* retained; NULL: none */
 /* Set the owner, of which there can be one at a time, and the owner's stage that the parameter
  * belongs to; owner NULL releases it. Errors: GP_ESTATE. */

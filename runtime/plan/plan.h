@@ -132,7 +132,8 @@ static inline bool gp_plan_on_host(const gp_plan *plan, int32_t device) {
 }
 /* Can two devices read each other's memory? */
 static inline bool gp_plan_shares(const gp_plan *plan, int32_t a, int32_t b) {
-  return plan->devices[a].spec.space == plan->devices[b].spec.space;
+  const gp_plan_device_spec *x = &plan->devices[a].spec, *y = &plan->devices[b].spec;
+  return x->space == y->space && x->rank == y->rank;
 }
 
 /* The device that makes the values of an edge in the micro-batches that a copy runs. */

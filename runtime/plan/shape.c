@@ -102,6 +102,14 @@ static bool all_sum_parts(const gp_plan_env *env) {
   return env->devices != NULL;
 }
 
+/* May cheap ops stay by themselves, so that they can run again? Not on devices with memory of their
+ * own: their fused ops round differently, and no mode may change a bit. */
+static bool selects(const gp_plan_env *env) {
+  for (int32_t d = 0; env->devices && d < env->device_count; d++)
+    if (env->devices[d].space) return false;
+  return gp_remat_is_by_stage(env->remat);
+}
+
 /* Choose the order in which values lie in memory; what leaves the pipeline lies row-major. */
 static gp_status arrange(const gp_shaper *s) {
   gp_ref fixed[2 + 2 * GP_MAX_BATCH_TENSORS] = {s->shape->loss, s->shape->count};
@@ -133,7 +141,7 @@ gp_status gp_shape_build(const gp_shape_spec *spec, const gp_traced_shape *from,
         export_copy(&s, from->outputs[shape->output_count], &shape->outputs[shape->output_count]));
   GP_TRY(check_loss(&s));
   GP_TRY(differentiate(&s, spec->plan, from));
-  if (s.env->fuse) GP_TRY(gp_graph_fuse(s.graph, gp_remat_is_by_stage(s.env->remat)));
+  if (s.env->fuse) GP_TRY(gp_graph_fuse(s.graph, selects(s.env)));
   if (s.env->fuse && all_sum_parts(s.env)) GP_TRY(gp_graph_split_norms(s.graph));
   GP_TRY(arrange(&s));
   if (all_pack(s.env)) GP_TRY(gp_graph_pack(s.graph));

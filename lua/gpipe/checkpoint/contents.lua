@@ -10,6 +10,7 @@ local object = require "gpipe.pipeline.object"
 local optimizer = require "gpipe.optim.optimizer"
 local progress = require "gpipe.pipeline.progress"
 local random = require "gpipe.random"
+local shared = require "gpipe.ranks.state"
 
 local contents = {}
 
@@ -20,21 +21,25 @@ local function model_entries(model)
   return table.move(buffers, 1, #buffers, #entries + 1, entries)
 end
 
---- List all tensors as entries {name, stage, value}; a value shares the memory of its tensor.
+--- List all tensors as entries {name, stage, value, box}; a value shares the memory of its tensor,
+--- and is nil where another rank holds it (gpipe.ranks.state).
 ---@param of {pipe: gpipe.Pipeline?, model: nn.Module?, opt: gpipe.Optimizer?}
----@return {name: string, stage: integer, value: gpipe.Tensor}[]
+---@return {name: string, stage: integer, value: gpipe.Tensor?, box: gpipe.Tensor?}[]
 function contents.entries(of)
   local entries, stage_of = {}, {}
-  local function add(part, name, stage, value)
-    entries[#entries + 1] = { name = part .. "." .. name, stage = stage, value = value }
+  local function add(part, stage, entry)
+    entries[#entries + 1] = {
+      name = part .. "." .. entry.name, stage = stage, box = entry.box,
+      value = not shared.is_away(entry) and entry.value or nil,
+    }
   end
   for _, entry in ipairs(model_entries(of.model)) do
     local stage = of.pipe and of.pipe.stage_of[(of.pipe.layer_of[entry.param] or 0) + 1] or 0
     stage_of[entry.name] = stage
-    add("model", entry.name, stage, entry.value)
+    add("model", stage, entry)
   end
   for _, entry in ipairs(of.opt and optimizer.entries(of.opt) or {}) do
-    add("optimizer", entry.name, stage_of[entry.param] or 0, entry.value)
+    add("optimizer", stage_of[entry.param] or 0, entry)
   end
   return entries
 end

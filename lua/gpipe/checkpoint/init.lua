@@ -13,6 +13,8 @@ local nn_state = require "gpipe.nn.state"
 local optimizer = require "gpipe.optim.optimizer"
 local options = require "gpipe.options"
 local parts = require "gpipe.checkpoint.parts"
+local ranks = require "gpipe.ranks"
+local shared = require "gpipe.ranks.state"
 local tables = require "gpipe.io.tables"
 
 local checkpoint = {}
@@ -104,6 +106,33 @@ function Saving:done() return self.writer:is_done() end
 ---@return string? code
 function Saving:finish() return self.writer:finish() end
 
+-- Write what was collected.
+local function write(folder, of, text, entries, tensors)
+  if of.background then
+    copy(entries)
+    for name, tensor in pairs(tensors) do tensors[name] = tensor:clone() end
+  end
+  if under_way then under_way:finish() end -- an older save must not overwrite this one
+  local writer, message, code = core.checkpoint_save(folder, text, files_of(entries, tensors))
+  under_way = writer
+  if not writer then return nil, message, code end
+  if of.background then return setmetatable({ writer = writer }, Saving) end
+  return writer:finish()
+end
+
+-- What the other ranks get for a save in the background: rank 0 knows how it ends.
+local ELSEWHERE = { is_done = function() return true end, finish = function() return true end }
+
+-- Rank 0 writes what all ranks have collected; all of them return how it went.
+local function over_ranks(folder, of, text, entries, tensors)
+  local good, message, code
+  if ranks.rank() == 0 then good, message, code = write(folder, of, text, entries, tensors) end
+  local result = ranks.broadcast({ good = not not good, message = message, code = code }, 0)
+  if not result.good then return nil, result.message, result.code end
+  if not of.background then return true end
+  return good or setmetatable({ writer = ELSEWHERE }, Saving)
+end
+
 --- Save everything that training needs to resume: parameters, buffers, moments, counters, learning
 --- rates, streams of random numbers, the position in the data, and what `extra` holds (as gp.save
 --- takes it), into a folder, whole or not at all. An older checkpoint in the folder is replaced
@@ -131,16 +160,10 @@ function checkpoint.save(folder, opts)
   local state = contents.state(of) -- waits for steps under way
   local tensors, text = tables.encode { state = state }
   local entries = contents.entries(of)
-  if of.background then
-    copy(entries)
-    for name, tensor in pairs(tensors) do tensors[name] = tensor:clone() end
+  if of.pipe and of.pipe.spread then
+    return over_ranks(folder, of, text, shared.collect(entries), tensors)
   end
-  if under_way then under_way:finish() end -- an older save must not overwrite this one
-  local writer, message, code = core.checkpoint_save(folder, text, files_of(entries, tensors))
-  under_way = writer
-  if not writer then return nil, message, code end
-  if of.background then return setmetatable({ writer = writer }, Saving) end
-  return writer:finish()
+  return write(folder, of, text, entries, tensors)
 end
 
 -- ---- loading -----------------------------------------------------------------------------------

@@ -114,6 +114,7 @@ local Entry = {}
 function Entry.__index(entry, key)
   if key == "value" then return entry.param:value() end
   if key == "grad" then return entry.param.grad end
+  if key == "box" then return entry.param end -- as all entries of a state have it
 end
 
 function Entry.__tostring(entry)

@@ -10,6 +10,7 @@ local io = require "gpipe.io"
 local is_tensor = require "gpipe.tensor.is"
 local names = require "gpipe.nn.names"
 local options = require "gpipe.options"
+local shared = require "gpipe.ranks.state"
 
 local state = {}
 
@@ -19,12 +20,13 @@ local function entries_of(model)
   return table.move(buffers, 1, #buffers, #entries + 1, entries)
 end
 
---- Copy the values of a list of entries.
----@param entries {name: string, value: gpipe.Tensor}[]
+--- Copy the values of a list of entries. In a pipeline over ranks all of them make the call, and
+--- all get all values.
+---@param entries {name: string, value: gpipe.Tensor, box: gpipe.Tensor?}[]
 ---@return table<string, gpipe.Tensor>
 function state.copy(entries)
   local copies = {}
-  for _, entry in ipairs(entries) do copies[entry.name] = entry.value:clone() end
+  for _, entry in ipairs(shared.collect(entries)) do copies[entry.name] = entry.value:clone() end
   return copies
 end
 
@@ -35,7 +37,7 @@ local function fault_of(entry, given)
   if not is_tensor(given) then
     return ("wrong: %s is %s, expected a tensor"):format(entry.name, errors.show(given))
   end
-  local have, want = type_text(given), type_text(entry.value)
+  local have, want = type_text(given), type_text(shared.like(entry))
   if have ~= want then
     return ("wrong: %s is %s, expected %s"):format(entry.name, have, want)
   end
@@ -58,7 +60,7 @@ local function faults_of(entries, given, strict)
     if value ~= nil then
       faults[#faults + 1] = fault_of(entry, value)
     elseif strict then
-      faults[#faults + 1] = ("missing: %s (%s)"):format(entry.name, type_text(entry.value))
+      faults[#faults + 1] = ("missing: %s (%s)"):format(entry.name, type_text(shared.like(entry)))
     end
   end
   if strict then add_unexpected(faults, known, given) end
@@ -91,7 +93,7 @@ function state.load(entries, given, opts)
   state.check(entries, given, opts)
   for _, entry in ipairs(entries) do
     local value = given[entry.name]
-    if value ~= nil then entry.value:copy_(value) end
+    if value ~= nil and not shared.is_away(entry) then entry.value:copy_(value) end
   end
 end
 

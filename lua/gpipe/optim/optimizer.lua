@@ -156,7 +156,8 @@ local function make_handle(kind, groups)
   for _, group in ipairs(kind.first and groups or {}) do
     local first = kind.first(group)
     for _, entry in ipairs(first ~= 0 and group.params or {}) do
-      handle:moment(entry.param, 1):copy_(first)
+      local moment = handle:moment(entry.param, 1)
+      if moment then moment:copy_(first) end
     end
   end
   return handle
@@ -166,7 +167,7 @@ end
 local function take_over(f, before)
   local held = { groups = f.groups, moments = f.moments, handle = before }
   for _, entry in ipairs(state.entries(held)) do
-    f.handle:moment(entry.key, entry.k):copy_(entry.value)
+    if entry.value then f.handle:moment(entry.key, entry.k):copy_(entry.value) end
   end
   f.handle:set_steps(before:steps())
 end

@@ -4,6 +4,7 @@
 -- The number of steps is a scalar i64 tensor among them. If groups were added later, `since` has
 -- the number of steps before each. So the table that `gp.save` takes is the whole state.
 
+local core = require "gpipe.core"
 local errors = require "gpipe.errors"
 local grouping = require "gpipe.optim.group"
 local is_tensor = require "gpipe.tensor.is"
@@ -22,10 +23,10 @@ function state.entries(optimizer)
     for _, entry in ipairs(group.params) do
       for k = 1, optimizer.moments(group) do
         local moment = optimizer.handle:moment(entry.param, k)
-        if moment then
+        if moment or core.param_away(entry.param) then -- another rank has its moments
           entries[#entries + 1] = {
             name = ("%s.moment%d"):format(entry.name, k), param = entry.name, value = moment,
-            key = entry.param, k = k,
+            key = entry.param, box = entry.param, k = k,
           }
         end
       end

@@ -8,6 +8,7 @@ local attributes = require "gpipe.nn.attributes"
 local core = require "gpipe.core"
 local cut = require "gpipe.pipeline.plan.cut"
 local dry_mode = require "gpipe.dry_mode"
+local far = require "gpipe.ranks.pipeline"
 local fields = require "gpipe.pipeline.plan.fields"
 local parameters = require "gpipe.pipeline.plan.parameters"
 local precision = require "gpipe.pipeline.plan.precision"
@@ -95,9 +96,11 @@ local function pipeline(model, opts)
   parameters.check_names(model)
   parameters.check_memory(model, list, made, chosen)
   local of, layer_of = fields.of(model, list, opts.deferred_batch_norm)
+  local spread = far.agree(model, opts, { balance = list, devices = chosen, schedule = made })
   local inner = core.pipeline_new {
     stages = #list, stage_of = of.stage_of, params = of.params, param_layer = of.param_layer,
-    devices = chosen, placement = made.device_list, copies = made.copies,
+    devices = far.for_runtime(chosen), spread = spread,
+    placement = made.device_list, copies = made.copies,
     checkpoint = opts.checkpoint, seed = opts.seed or random.current(),
     finite = opts.finite == true and "raise" or opts.finite or "skip",
     watchdog = watchdog.seconds(WHO, opts.watchdog), tf32 = computes.tf32,
@@ -114,7 +117,7 @@ local function pipeline(model, opts)
     schedule_name = made.name, asked = made.asked,
     built = made.batch == 0 and { [made.chunks] = made } or {},
     schedule = fields.source_of(opts, made), checkpoint = opts.checkpoint, loss = opts.loss,
-    precision = computes, deferred = opts.deferred_batch_norm,
+    precision = computes, deferred = opts.deferred_batch_norm, spread = spread,
   }
   if opts.sample then plan_for_sample(pipe, opts.sample) end
   return pipe

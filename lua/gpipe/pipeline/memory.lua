@@ -30,12 +30,14 @@ end
 -- The free memory of each GPU, and of the machine for its CPU devices. Parts of a GPU, and devices
 -- named twice, share its memory.
 local function free_bytes(pipe)
-  local free = {}
+  local free, shared = {}, {}
   for d, device in ipairs(pipe.devices) do
-    local held = device.cap and pipe.core:held(d - 1)
-    free[memory_of(pipe, d)] = held and device.cap - (held.measured - held.shared)
-      or pipe.core:free_bytes(d) or core.machine().available
+    local held, name = pipe.core:held(d - 1), memory_of(pipe, d)
+    free[name] = device.cap and device.cap - held.measured or pipe.core:free_bytes(d)
+      or core.machine().available
+    shared[name] = (shared[name] or 0) + held.shared -- a new plan has the use of it, too
   end
+  for name, bytes in pairs(shared) do free[name] = free[name] + bytes end
   return free
 end
 

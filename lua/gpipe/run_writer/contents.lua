@@ -12,8 +12,9 @@ local function extra_of(run)
   for name, part in pairs(run.state) do states[name] = part:state() end
   return {
     run = {
-      step = run.step, seconds = measure.seconds(run), lengths = run.records:lengths(),
-      best_of = run.best_of, best_last = run.best_last, loss = run.loss, val = run.val,
+      step = run.step, seconds = measure.seconds(run),
+      lengths = run.records and run.records:lengths(), best_of = run.best_of,
+      best_last = run.best_last, loss = run.loss, val = run.val,
       watcher = run.watcher:state(),
     },
     parts = states, script = run.extra,

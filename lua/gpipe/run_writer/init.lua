@@ -11,6 +11,7 @@ local divergence = require "gpipe.train.divergence"
 local ending = require "gpipe.run_writer.ending"
 local errors = require "gpipe.errors"
 local folder = require "gpipe.run_writer.folder"
+local follower = require "gpipe.run_writer.follower"
 local json = require "gpipe.io.json"
 local measure = require "gpipe.run_writer.measure"
 local memory = require "gpipe.run_writer.memory"
@@ -19,6 +20,7 @@ local object = require "gpipe.pipeline.object"
 local output = require "gpipe.run_writer.output"
 local passes = require "gpipe.pipeline.passes"
 local progress = require "gpipe.progress"
+local ranks = require "gpipe.ranks"
 local records = require "gpipe.run_writer.records"
 local run_options = require "gpipe.run_writer.options"
 local saves = require "gpipe.run_writer.saves"
@@ -47,6 +49,11 @@ local function open_folder(run, opts)
       .. "one (a new run starts without --resume)", run.folder)
   end
   run.name = run.folder:match "([^/]+)/*$" or run.name -- tells the runs of one script apart
+  if run.follows then
+    run.saves = follower.saves(run.folder)
+    ending.listen(true)
+    return
+  end
   run.lock = folder.hold(run.folder)
   run.records = records.new(run.folder)
   if opts.pipe or opts.model then run.saves = saves.new(run.folder, opts.keep) end
@@ -100,6 +107,8 @@ local function new(name, opts)
     dry = opts.dry, started = core.seconds(), spent = 0, saved = 0, saving = 0, status = "new",
     watcher = divergence.new { z = 10, factor = 2 }, said = 0, trained = 0,
   }, Run)
+  run.shared = follower.is_shared(opts.pipe)
+  run.follows = run.shared and ranks.rank() > 0
   run.deadline = opts.minutes and run.started + 60 * opts.minutes
   if not opts.nowhere then open_folder(run, opts) end
   return run
@@ -108,7 +117,7 @@ end
 -- ---- how it stands -----------------------------------------------------------------------------
 
 local function write_state(run, reason)
-  if not run.folder then return end
+  if not run.folder or run.follows then return end
   local pid, host = core.process()
   run.state_at = core.seconds()
   local loss = run.loss
@@ -147,17 +156,24 @@ local function note_config(run)
 end
 
 local function start(run, lengths)
+  run.status = "running"
+  if run.follows then return end
   note_config(run)
   local warning = run.records:open(run.step, lengths)
   if run.step == 0 then run.records:describe(json.encode(run.config)) end
   if warning then warn(run, "%s", warning) end
-  run.status = "running"
   write_state(run)
 end
 
 local function check_open(run, who)
   if not run.closed then return end
   errors.raise("%s: the run is %s, expected one that is open", who, run.status)
+end
+
+-- Over ranks, all load the checkpoint that rank 0 finds.
+local function load(run)
+  if run.shared and not run.follows then return follower.load_first(run.saves, run.parts) end
+  return run.saves:load(run.parts)
 end
 
 --- Resume from the newest complete checkpoint: model, optimizer, random streams, place in the data,
@@ -172,7 +188,7 @@ function Run:resume()
   self.status = "running"
   if not self.folder then return 0 end
   local extra, step
-  if self.saves then extra, step = self.saves:load(self.parts) end
+  if self.saves then extra, step = load(self) end
   if not extra and self.must_resume then
     errors.raise("gp.run: %s has no checkpoint to resume from", self.folder)
   end
@@ -292,6 +308,7 @@ function Run:end_step(step)
   local took = self.ended_at and core.seconds() - self.ended_at or 0
   self.ended_at = core.seconds()
   local reason = ending.reason(self.deadline, took + self.saving)
+  if self.shared then reason = follower.reason(reason) end
   if reason then stop(self, reason) end
   if not self.folder then return end
   if self.saves then
@@ -364,7 +381,7 @@ end
 -- Draw the last step. A drawing that fails does not fail the run.
 local function draw(run)
   local pipe = run.parts.pipe
-  if not pipe or not run.folder then return end
+  if not pipe or not run.folder or run.follows then return end
   pcall(function() pipe:svg(run.folder .. "/timeline.svg") end)
   local good, held = pcall(memory.compare, pipe, run.parts.opt,
     table.unpack(run.batch or {}))
@@ -379,11 +396,12 @@ function Run:close(reason)
   if self.line then self.line:finish() end
   if not self.folder then return end
   if self.saves then self.saves:settle(true) end
+  ending.listen(false)
+  if self.follows then return end
   draw(self)
   write_state(self, reason)
   output.close(self.copy)
   self.records:close()
-  ending.listen(false)
   self.lock:free()
 end
 

@@ -85,6 +85,7 @@ typedef struct gp_link_ops {
 } gp_link_ops;
 
 typedef struct gp_link_pool gp_link_pool; /* pool.h */
+typedef struct gp_credits gp_credits;     /* credits.h */
 
 /* What workers know of a slot; reset before each run. All accesses are sequentially consistent: a
  * worker announces that it sleeps before its last look at a word, and a thread that changes a word
@@ -105,6 +106,13 @@ typedef struct gp_link_spec {
   char *received;      /* slot 0 where the reader looks: `made` if it reads in place */
   gp_link_word *words; /* per slot, shared by all links of the edge: the maker looks at them */
   gp_link_pool *pool;  /* borrowed */
+  /* Between processes: the port of its values, the same in both; the credits of the edge, borrowed;
+   * the copy of the making stage; what wakes the reader's worker. */
+  uint64_t port;
+  gp_credits *credits;
+  int32_t copy;
+  void (*ring)(void *context);
+  void *context;
 } gp_link_spec;
 
 struct gp_link {
@@ -166,5 +174,6 @@ extern const gp_link_ops gp_link_local; /* the reader reads the value where it w
 extern const gp_link_ops gp_link_peer;  /* the reader's queue copies the value */
 extern const gp_link_ops
     gp_link_host; /* a queue on the maker's device brings the value to host memory */
+extern const gp_link_ops gp_link_rank; /* a message to another process */
 
 #endif

@@ -20,16 +20,17 @@
 static gp_status take_blocks(gp_binding *b) {
   for (int32_t d = 0; d < b->plan->device_count; d++) {
     size_t bytes = b->plan->devices[d].bytes;
-    if (bytes)
+    if (bytes && gp_device_is_here(b->pipeline, d))
       GP_TRY(gp_pipeline_take(b->pipeline, gp_device_lane(b->pipeline, d), bytes,
                               (void **)&b->devices[d].block));
   }
   return GP_OK;
 }
 
-/* An empty area is NULL, so that reading one that the plan did not request faults at once. */
+/* An empty area is NULL, so that reading one that the plan did not request faults at once; so is
+ * one of another rank. */
 static char *address(const gp_binding *b, int32_t device, const gp_area *area) {
-  return area->bytes ? b->devices[device].block + area->offset : NULL;
+  return area->bytes && b->devices[device].block ? b->devices[device].block + area->offset : NULL;
 }
 
 /* ---- addresses ----------------------------------------------------------------------------- */
@@ -141,7 +142,8 @@ static gp_status bind(gp_binding *b) {
   GP_TRY(gp_links_new(b));
   gp_votes_listen(b);
   for (int32_t h = 0; h < plan->stage_count * plan->copy_count; h++) bind_weights(b, h);
-  for (int32_t d = 0; d < plan->device_count; d++) GP_TRY(gp_segments_new(b, d));
+  for (int32_t d = 0; d < plan->device_count; d++)
+    if (gp_device_is_here(b->pipeline, d)) GP_TRY(gp_segments_new(b, d));
   GP_TRY(gp_intakes_new(b));
   return gp_constants_load(b);
 }
@@ -178,6 +180,7 @@ static void give_back(gp_binding *b) {
 gp_status gp_bind(gp_pipeline *pipeline, gp_plan *plan, gp_binding **binding) {
   gp_binding *made;
   GP_TRY(gp_alloc(sizeof *made, (void **)&made));
+  if (pipeline->spread) made->ports = pipeline->spread->plan_ports;
   made->pipeline = pipeline;
   made->plan = plan;
   gp_status status = bind(made);

@@ -10,7 +10,8 @@ static gp_status load_holder(const gp_binding *binding, int32_t holder, int k) {
   const gp_plan *plan = binding->plan;
   const gp_shape_plan *shape = &plan->shapes[k];
   const gp_lane *lane = &binding->pipeline->workers[plan->placement[holder]].lane;
-  if (!shape->programs) return GP_OK;
+  if (!shape->programs || !gp_device_is_here(binding->pipeline, plan->placement[holder]))
+    return GP_OK;
   const gp_stage_programs *own = &shape->programs[holder / plan->copy_count];
   for (int32_t i = 0; i < own->replica_count; i++) {
     const gp_value *value = &shape->trace->graph.values[own->replicas[i].value];

@@ -7,6 +7,7 @@
  * the same slots.
  */
 #include "base/memory.h"
+#include "device/link/credits.h"
 #include "device/link/pool.h"
 #include "engine/bind/links.h"
 #include "engine/bind/step_links.h"
@@ -38,7 +39,7 @@ static gp_status add_link(gp_binding *b, int32_t e, int32_t copy, int32_t device
   gp_bound_channel *channel = &b->channels[e];
   int32_t maker = gp_plan_maker(b->plan, e, copy);
   bool in_place = gp_plan_shares(b->plan, maker, device);
-  if (gp_links_find(b, e, copy, device)) return GP_OK;
+  if (gp_links_find(b, e, copy, device) || !gp_link_is_here(b, maker, device)) return GP_OK;
   gp_link_spec spec = {.from = gp_device_lane(b->pipeline, maker),
                        .to = gp_device_lane(b->pipeline, device),
                        .slots = from->slots,
@@ -47,7 +48,9 @@ static gp_status add_link(gp_binding *b, int32_t e, int32_t copy, int32_t device
                        .made = channel->made[copy],
                        .received = in_place ? channel->made[copy] : channel->fetched[device],
                        .words = channel->words,
-                       .pool = b->pool};
+                       .pool = b->pool,
+                       .copy = copy};
+  gp_links_address(b, e, device, &spec);
   gp_bound_link *made = &channel->links[copy][channel->link_count[copy]];
   GP_TRY(gp_link_open(&spec, &made->link));
   made->reader = device;
@@ -59,6 +62,7 @@ static gp_status link_edge(gp_binding *b, int32_t e) {
   const gp_plan *plan = b->plan;
   const gp_edge *edge = gp_plan_edge(plan, e);
   gp_bound_channel *channel = &b->channels[e];
+  GP_TRY(gp_links_credit(b, e, plan->copy_count));
   for (int32_t copy = 0; copy < plan->copy_count; copy++) {
     GP_TRY(gp_alloc_array((size_t)edge->to_count + 1, sizeof(gp_bound_link),
                           (void **)&channel->links[copy]));
@@ -73,21 +77,22 @@ static gp_status link_edge(gp_binding *b, int32_t e) {
 
 static bool wants_care(const gp_link *link) { return link->ops->poll || link->ops->settle; }
 
-/* Count the ends that need their workers' care, or, once there is room for them, note them. */
+/* Count an end that needs its worker's care, or, once there is room for it, note it. */
+static void note_end(gp_binding *b, int32_t d, gp_bound_end end, bool count) {
+  gp_bound_device *device = &b->devices[d];
+  device->quiet |= end.link->quiet;
+  if (!wants_care(end.link) || !gp_device_is_here(b->pipeline, d)) return;
+  if (!count) device->ends[device->end_count] = end;
+  device->end_count++;
+}
+
 static void note_ends(gp_binding *b, bool count) {
   for (int32_t e = 0; e < gp_plan_channel_count(b->plan); e++)
     for (int32_t copy = 0; copy < b->plan->copy_count; copy++)
       for (int32_t i = 0; i < b->channels[e].link_count[copy]; i++) {
         const gp_bound_link *one = &b->channels[e].links[copy][i];
-        gp_bound_device *maker = &b->devices[b->channels[e].makers[copy]];
-        gp_bound_device *reader = &b->devices[one->reader];
-        maker->quiet |= one->link->quiet;
-        reader->quiet |= one->link->quiet;
-        if (!wants_care(one->link)) continue;
-        if (!count) maker->ends[maker->end_count] = (gp_bound_end){one->link, GP_LINK_MAKER};
-        maker->end_count++;
-        if (!count) reader->ends[reader->end_count] = (gp_bound_end){one->link, GP_LINK_READER};
-        reader->end_count++;
+        note_end(b, b->channels[e].makers[copy], (gp_bound_end){one->link, GP_LINK_MAKER}, count);
+        note_end(b, one->reader, (gp_bound_end){one->link, GP_LINK_READER}, count);
       }
 }
 
@@ -140,6 +145,7 @@ static gp_status list_uses(gp_binding *b) {
   for (int32_t d = 0; d < plan->device_count; d++)
     for (int32_t t = plan->first[d]; t < plan->first[d + 1]; t++) {
       const gp_task *task = &plan->tasks[t];
+      if (!gp_device_is_here(b->pipeline, d)) continue;
       for (int32_t u = 0; u < task->use_count; u++)
         b->uses[task->uses + u - plan->uses] = bind_use(b, task, task->uses[u].edge, d);
     }
@@ -153,7 +159,7 @@ void gp_links_move(gp_binding *b) {
     for (int32_t t = plan->first[d]; t < plan->first[d + 1]; t++)
       for (int32_t u = 0; u < plan->tasks[t].use_count; u++) {
         const gp_edge_use *use = &plan->tasks[t].uses[u];
-        if (use->edge >= plan->edge_count)
+        if (use->edge >= plan->edge_count && gp_device_is_here(b->pipeline, d))
           b->uses[use - plan->uses] = bind_use(b, &plan->tasks[t], use->edge, d);
       }
 }
@@ -174,6 +180,8 @@ void gp_links_free(gp_binding *b) {
         gp_link_close(b->channels[e].links[copy][i].link);
       gp_free(b->channels[e].links[copy]);
     }
+  for (int32_t e = 0; b->channels && e < gp_plan_channel_count(b->plan); e++)
+    gp_credits_close(b->channels[e].credits);
   for (int32_t d = 0; b->devices && d < b->plan->device_count; d++) gp_free(b->devices[d].ends);
   gp_link_pool_free(b->pool);
   gp_free(b->uses);
@@ -184,4 +192,6 @@ void gp_links_begin(const gp_binding *b) {
     for (int32_t copy = 0; copy < b->plan->copy_count; copy++)
       for (int32_t i = 0; i < b->channels[e].link_count[copy]; i++)
         gp_link_begin(b->channels[e].links[copy][i].link);
+  for (int32_t e = 0; e < gp_plan_channel_count(b->plan); e++)
+    if (b->channels[e].credits) gp_credits_begin(b->channels[e].credits);
 }

@@ -6,6 +6,8 @@
  */
 #include "engine/bind/states.h"
 
+#include "engine/state/pipeline.h"
+
 /* A walk over all states. states: where those of one stage's copy and one shape lie. */
 typedef struct visit {
   gp_binding *binding;
@@ -31,7 +33,7 @@ static gp_status destroy(void *context, const gp_instr *instr) {
 static gp_status each_state(visit *v, gp_state_visit visit_state) {
   const gp_plan *plan = v->binding->plan;
   for (int32_t h = 0; h < plan->stage_count * plan->copy_count; h++)
-    for (int32_t k = 0; k < 2; k++) {
+    for (int32_t k = 0; k < 2 && gp_device_is_here(v->binding->pipeline, plan->placement[h]); k++) {
       v->states = v->binding->states[2 * h + k];
       GP_TRY(gp_plan_each_state(plan, h, k, visit_state, v));
     }

@@ -25,7 +25,7 @@ static gp_status make_vote(gp_binding *b, int32_t device) {
 gp_status gp_votes_new(gp_binding *b) {
   size_t devices = (size_t)b->plan->device_count;
   if (!b->plan->decides) return GP_OK;
-  GP_TRY(gp_alloc(sizeof *b->verdict, (void **)&b->verdict));
+  GP_TRY(gp_alloc_array(devices, sizeof *b->verdict, (void **)&b->verdict));
   GP_TRY(gp_alloc_array(devices, sizeof *b->votes, (void **)&b->votes));
   GP_TRY(gp_alloc_array(devices, sizeof *b->heard, (void **)&b->heard));
   GP_TRY(gp_alloc_array(devices, sizeof *b->vote_bytes, (void **)&b->vote_bytes));
@@ -60,5 +60,5 @@ const double *gp_vote_sums(const gp_binding *b, int32_t stage) {
 
 const gp_verdict *gp_vote_verdict(const gp_binding *b, int32_t device) {
   const char *sent = gp_step_address(b, GP_STEP_VERDICT, 0, device);
-  return sent ? (const gp_verdict *)sent : b->verdict;
+  return sent ? (const gp_verdict *)sent : &b->verdict[device];
 }

@@ -10,6 +10,7 @@
 
 gp_status gp_intakes_new(gp_binding *b) {
   for (int32_t d = 0; d < b->plan->device_count; d++) {
+    if (!gp_device_is_here(b->pipeline, d)) continue;
     b->devices[d].intake = gp_plan_on_host(b->plan, d) ? &gp_intake_direct : &gp_intake_staged;
     if (b->devices[d].intake->open) GP_TRY(b->devices[d].intake->open(b, d));
   }

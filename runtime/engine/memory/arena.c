@@ -17,15 +17,24 @@
 
 /* ---- making -------------------------------------------------------------------------------- */
 
-/* Move a parameter into its arena: draw its first value there, or copy the value that it has. */
+/* Does this process drive the device of a stage's first copy, which holds its parameters? */
+static bool is_here(const gp_pipeline *p, int32_t stage) {
+  return gp_device_is_here(p, p->placement[stage * p->copy_count]);
+}
+
+/* Move a parameter into its arena, or leave it to another rank: draw its first value there, or copy
+ * the value that it has. */
 static gp_status move_in(gp_pipeline *p, int32_t i) {
   gp_param *param = p->params[i];
   const gp_arena *a = &p->arenas[p->param_stage[i]];
   gp_region region = p->layout.at[i].region;
   size_t at = p->param_offset[i] = p->layout.at[i].offset;
+  const gp_lane *lane = gp_stage_lane(p, p->param_stage[i], 0);
+  if (!is_here(p, p->param_stage[i])) return gp_param_share(param, lane->rank, false), GP_OK;
   gp_tensor *memory = region == GP_REGION_BUFFER ? a->buffer_memory : a->value_memory;
   GP_TRY(gp_block_view(memory, at, param, &p->values[i]));
   GP_TRY(gp_param_move(param, p->values[i]));
+  if (p->spread) gp_param_share(param, lane->rank, true);
   if (region == GP_REGION_TRAINABLE) GP_TRY(gp_block_view(a->grad_memory, at, param, &p->grads[i]));
   gp_param_set_grad(param, p->grads[i]);
   return GP_OK;
@@ -65,9 +74,11 @@ static gp_status make_arena(const gp_pipeline *p, int32_t stage) {
   a->value_bytes = sizes->values;
   a->grad_bytes = sizes->grads;
   a->buffer_bytes = sizes->buffers;
-  GP_TRY(new_block(p, lane, a->value_bytes, &a->value_memory));
-  GP_TRY(gp_block_new(lane->space, a->grad_bytes, &a->grad_memory));
-  GP_TRY(new_block(p, lane, a->buffer_bytes, &a->buffer_memory));
+  if (is_here(p, stage)) {
+    GP_TRY(new_block(p, lane, a->value_bytes, &a->value_memory));
+    GP_TRY(gp_block_new(lane->space, a->grad_bytes, &a->grad_memory));
+    GP_TRY(new_block(p, lane, a->buffer_bytes, &a->buffer_memory));
+  }
   if (a->buffer_bytes) GP_TRY(gp_pipeline_take(p, lane, a->buffer_bytes, (void **)&a->committed));
   a->values[0] = start_of(a->value_memory);
   a->grads[0] = start_of(a->grad_memory);
@@ -76,21 +87,27 @@ static gp_status make_arena(const gp_pipeline *p, int32_t stage) {
 }
 
 /* List all gradients of a stage for the tasks that end a step. They are those of the first copy,
- * whose device adds up the gradients of both. */
+ * whose device adds up the gradients of both. The gradients of other ranks are only counted. */
 static gp_status list_gradients(gp_pipeline *p, int32_t stage) {
   gp_lane_run *runs;
   int count = 0;
   GP_TRY(gp_alloc_array((size_t)p->param_count + 1, sizeof *runs, (void **)&runs));
   for (int32_t i = 0; i < p->param_count; i++) {
     if (p->param_stage[i] != stage) continue;
-    p->grad_place[i] = p->grads[i] ? count : -1;
-    if (!p->grads[i]) continue;
+    const bool trained = p->layout.at[i].region == GP_REGION_TRAINABLE;
+    p->grad_place[i] = trained ? count : -1;
+    if (!trained) continue;
     const gp_tensor *grad = p->grads[i];
-    runs[count++] =
-        (gp_lane_run){gp_tensor_meta(grad)->dtype, gp_tensor_numel(grad), gp_tensor_data(grad)};
+    if (grad)
+      runs[count] =
+          (gp_lane_run){gp_tensor_meta(grad)->dtype, gp_tensor_numel(grad), gp_tensor_data(grad)};
+    count++;
   }
-  gp_status status =
-      gp_gradients_new(gp_stage_lane(p, stage, 0), runs, count, &p->arenas[stage].gradients);
+  gp_status status = GP_OK;
+  if (is_here(p, stage))
+    status = gp_gradients_new(gp_stage_lane(p, stage, 0), runs, count, &p->arenas[stage].gradients);
+  else
+    p->arenas[stage].gradients = (gp_gradients){.count = count};
   gp_free(runs);
   return status;
 }
@@ -167,7 +184,9 @@ static void give_extras(const gp_pipeline *p, int32_t stage, const extras *e, si
 static gp_status take_extras(const gp_pipeline *p, int32_t stage, extras *e, size_t bytes) {
   for (int32_t copy = 0; copy < p->copy_count; copy++)
     GP_TRY(gp_pipeline_take(p, gp_stage_lane(p, stage, copy), bytes, &e->own[copy]));
-  if (!p->arenas[stage].received_grads) return GP_OK;
+  /* a stage may have such accumulators and no gradients of its own */
+  if (p->copy_count == 1 || gp_lane_shares(gp_stage_lane(p, stage, 0), gp_stage_lane(p, stage, 1)))
+    return GP_OK;
   return gp_pipeline_take(p, gp_stage_lane(p, stage, 0), bytes, &e->received);
 }
 

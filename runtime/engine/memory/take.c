@@ -20,6 +20,7 @@ static void count(const gp_pipeline *p, const gp_lane *lane, size_t bytes, bool 
 
 gp_status gp_pipeline_take(const gp_pipeline *p, const gp_lane *lane, size_t bytes, void **memory) {
   bool pins = gp_pipeline_pins(p, lane);
+  if (gp_lane_is_far(lane)) return *memory = NULL, GP_OK; /* another rank takes it */
   GP_TRY(pins ? p->pinning->host_alloc(bytes, memory) : gp_lane_alloc(lane, bytes, memory));
   if (pins) memset(*memory, 0, bytes);
   count(p, lane, bytes, true);

@@ -8,11 +8,13 @@
  */
 #include <math.h>
 
+#include "base/memory.h"
 #include "engine/optimizer/optimizer.h"
 #include "engine/state/pipeline.h"
 #include "engine/watch/jobs.h"
 #include "gpipe/optimizer.h"
 #include "graph/param.h"
+#include "ranks/ranks.h"
 
 /* ---- one pipeline -------------------------------------------------------------------------- */
 
@@ -22,6 +24,7 @@ static gp_status list_stage(gp_pipeline *p, int32_t stage) {
   gp_arena *a = &p->arenas[stage];
   bool *among = p->chosen + p->param_count;
   int count = 0;
+  if (!gp_device_is_here(p, p->placement[stage * p->copy_count])) return GP_OK;
   for (int32_t i = 0; i < p->param_count; i++) {
     if (p->param_stage[i] != stage || p->grad_place[i] < 0) continue;
     among[p->grad_place[i]] = p->chosen[i];
@@ -80,6 +83,7 @@ typedef struct clip {
   gp_param *const *params;
   int count;
   double factor;
+  double *sums; /* per parameter: of squares, by all ranks; NULL where one process has all */
 } clip;
 typedef gp_status (*clip_step)(gp_pipeline *p, clip *c);
 
@@ -113,11 +117,44 @@ static gp_status for_owners(clip *c, clip_step step) {
   return GP_OK;
 }
 
+/* The sum of squares of the k-th parameter, if this rank has its gradient. */
+static double own_sum(const clip *c, int k) {
+  if (gp_param_away(c->params[k]) >= 0) return 0;
+  return owner_of(c, k) ? sum_of(owner_of(c, k), c->params[k]) : gp_alone_squares(c->params[k]);
+}
+
+static bool is_spread(const clip *c) {
+  for (int k = 0; k < c->count; k++)
+    if (owner_of(c, k) && owner_of(c, k)->spread) return true;
+  return false;
+}
+
+/* Collect the sums of all ranks: for each parameter, that of the rank which holds it. */
+static gp_status share_sums(clip *c) {
+  gp_rank_pieces all;
+  const size_t bytes = (size_t)c->count * sizeof *c->sums;
+  if (!is_spread(c)) return GP_OK;
+  GP_TRY(gp_alloc_array((size_t)c->count, sizeof *c->sums, (void **)&c->sums));
+  for (int k = 0; k < c->count; k++) c->sums[k] = own_sum(c, k);
+  GP_TRY(gp_ranks_gather("clip_grad_norm", 0, c->sums, bytes, &all));
+  gp_status status = GP_OK;
+  for (int k = 0; k < c->count && !status; k++) {
+    const int32_t rank = gp_param_away(c->params[k]);
+    if (rank < 0) continue;
+    if (all.bytes[rank] != bytes)
+      status = gp_fail(GP_ESTATE, "clip_grad_norm: rank %d clips other parameters", (int)rank);
+    else
+      c->sums[k] = ((const double *)all.data[rank])[k];
+  }
+  gp_rank_pieces_free(&all);
+  return status;
+}
+
 static gp_status clip_all(clip *c, double max, double *norm) {
   double sum = 0;
   GP_TRY(for_owners(c, find_squares));
-  for (int k = 0; k < c->count; k++)
-    sum += owner_of(c, k) ? sum_of(owner_of(c, k), c->params[k]) : gp_alone_squares(c->params[k]);
+  GP_TRY(share_sums(c));
+  for (int k = 0; k < c->count; k++) sum += c->sums ? c->sums[k] : own_sum(c, k);
   *norm = sqrt(sum);
   c->factor = max / (*norm + 1e-6);
   if (!(*norm > max)) return GP_OK;
@@ -130,5 +167,6 @@ gp_status gp_clip_grad_norm(gp_param *const *params, int count, double max, doub
   clip c = {.params = params, .count = count};
   gp_status status = clip_all(&c, max, norm);
   for_owners(&c, finish);
+  gp_free(c.sums);
   return status;
 }

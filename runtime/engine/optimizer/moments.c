@@ -13,6 +13,8 @@
 #include "engine/optimizer/optimizer.h"
 #include "graph/param.h"
 
+enum { AWAY = -1 }; /* the block of a member whose value another rank holds */
+
 /* ---- where values lie ------------------------------------------------------------------------ */
 
 /* Return where a value lies, and in which memory space; NULL if it could not be drawn. */
@@ -45,6 +47,9 @@ static int by_address(const void *a, const void *b) {
   return x < y ? -1 : x > y;
 }
 
+/* Does another rank hold the value? Then it holds the moments, too. */
+static bool is_away(const gp_optimizer_member *m) { return gp_param_away(m->param) >= 0; }
+
 /* ---- blocks ---------------------------------------------------------------------------------- */
 
 /* Find the block of a memory space, or add an empty one. */
@@ -63,6 +68,8 @@ static gp_status lay_out(gp_optimizer *o) {
   for (int32_t i = 0; i < o->member_count; i++) {
     gp_optimizer_member *m = &o->members[i];
     size_t bytes;
+    m->block = AWAY;
+    if (is_away(m)) continue;
     GP_TRY(gp_size_align(gp_meta_bytes(gp_param_meta(m->param)), GP_MOMENT_ALIGNMENT, &bytes));
     GP_TRY(find_block(o, space_of(m->param), &m->block));
     m->offset = o->blocks[m->block].bytes;
@@ -90,7 +97,7 @@ void gp_moments_free(gp_optimizer *o) { free_blocks(o->blocks, o->block_count); 
 
 void gp_moments_point(const gp_optimizer *o, const gp_optimizer_member *m, gp_optim_slice *slice) {
   for (int k = 0; k < GP_OPTIM_MOMENTS; k++) {
-    gp_tensor *memory = o->blocks[m->block].moments[k];
+    gp_tensor *memory = m->block == AWAY ? NULL : o->blocks[m->block].moments[k];
     slice->moments[k] = memory ? (char *)gp_tensor_data(memory) + m->offset : NULL;
   }
 }
@@ -98,7 +105,8 @@ void gp_moments_point(const gp_optimizer *o, const gp_optimizer_member *m, gp_op
 /* The k-th moment of a member as a tensor; NULL where none is kept. */
 static gp_status view_moment(const gp_optimizer *o, const gp_optimizer_member *m, int k,
                              gp_tensor **moment) {
-  gp_tensor *memory = k < o->moments ? o->blocks[m->block].moments[k] : NULL;
+  const bool kept = k < o->moments && m->block != AWAY;
+  gp_tensor *memory = kept ? o->blocks[m->block].moments[k] : NULL;
   *moment = NULL;
   return memory ? gp_block_view(memory, m->offset, m->param, moment) : GP_OK;
 }
@@ -117,7 +125,10 @@ gp_status gp_optimizer_moment(const gp_optimizer *o, const gp_param *param, int 
  * when a pipeline is made or closed. */
 static bool are_in_space(const gp_optimizer *o) {
   for (int32_t i = 0; i < o->member_count; i++)
-    if (o->blocks[o->members[i].block].space != space_of(o->members[i].param)) return false;
+    if (!is_away(&o->members[i]) &&
+        (o->members[i].block == AWAY ||
+         o->blocks[o->members[i].block].space != space_of(o->members[i].param)))
+      return false;
   return true;
 }
 

@@ -12,6 +12,7 @@
 #include "engine/watch/jobs.h"
 #include "engine/worker/worker.h"
 #include "graph/param.h"
+#include "ranks/ranks.h"
 
 /* One update. */
 typedef struct update {
@@ -187,6 +188,7 @@ static bool owns(const gp_worker *worker, int32_t stage) {
  * are checked, even if the optimizer has only some of the parameters: they belong to one step. */
 static gp_status look(gp_worker *worker, update *u) {
   gp_pipeline *p = worker->pipeline;
+  const uint32_t devices = (uint32_t)gp_devices_here(p);
   gp_status status = GP_OK;
   for (int32_t s = 0; s < p->stage_count; s++) {
     gp_gradients *list = &p->arenas[s].gradients;
@@ -195,9 +197,9 @@ static gp_status look(gp_worker *worker, update *u) {
     if (!status && !gp_gradients_are_finite(list)) atomic_store(&u->bad, true);
   }
   if (status) atomic_store(&u->bad, true);
-  if (atomic_fetch_add(&u->arrived, 1) + 1 == (uint32_t)p->device_count)
+  if (atomic_fetch_add(&u->arrived, 1) + 1 == devices)
     for (int32_t d = 0; d < p->device_count; d++) gp_worker_ring(&p->workers[d]);
-  gp_worker_await(worker, &u->arrived, (uint32_t)p->device_count);
+  gp_worker_await(worker, &u->arrived, devices);
   return status;
 }
 
@@ -210,6 +212,29 @@ static gp_status update_device(gp_worker *worker, void *context) {
   for (int32_t s = 0; s < p->stage_count; s++)
     if (owns(worker, s)) GP_TRY(update_stage(worker, u, s));
   return gp_lane_sync(&worker->lane);
+}
+
+static gp_status look_device(gp_worker *worker, void *context) { return look(worker, context); }
+
+/* Ask all ranks whether their gradients are finite, before any of them updates. */
+static gp_status look_on_ranks(update *u) {
+  const char bad = atomic_load(&u->bad);
+  gp_rank_pieces all;
+  GP_TRY(gp_ranks_gather("opt:step", 0, &bad, 1, &all));
+  for (int r = 0; r < all.count; r++)
+    if (all.bytes[r] == 1 && all.data[r][0]) atomic_store(&u->bad, true);
+  gp_rank_pieces_free(&all);
+  return GP_OK;
+}
+
+/* Update on the devices of this rank, once all ranks have looked at their gradients. */
+static gp_status update_spread(gp_pipeline *p, update *u) {
+  gp_status status = u->looks ? gp_workers_run(p, look_device, u) : GP_OK;
+  GP_TRY(gp_ranks_agree("opt:step", status, gp_error_text()));
+  if (u->looks) GP_TRY(look_on_ranks(u));
+  if (atomic_load(&u->bad)) return GP_OK;
+  u->looks = false;
+  return gp_workers_run(p, update_device, u);
 }
 
 /* Find the one live pipeline that owns every parameter; its workers do the updates. NULL: no
@@ -254,12 +279,13 @@ gp_status gp_optimizer_step(gp_optimizer *o, const gp_optim_hyper *hyper, bool *
                    "pipe:step() has made it already");
   if (p->overflow) return GP_OK; /* skipped, as the step has reported: engine/update/scaling.h */
   GP_TRY(gp_optimizer_begin(o));
-  u.looks =
+  const bool looks =
       p->check != GP_FINITE_IGNORE && p->scaling.scale == 0; /* or the step has checked them */
+  u.looks = looks;
   atomic_store(&p->watch.given_up, 0); /* an earlier run may have set it; here workers wait */
-  GP_TRY(gp_workers_run(p, update_device, &u));
+  GP_TRY(p->spread ? update_spread(p, &u) : gp_workers_run(p, update_device, &u));
   *skipped = atomic_load(&u.bad);
-  if (u.looks) GP_TRY(gp_skips_count(p, !*skipped));
+  if (looks) GP_TRY(gp_skips_count(p, !*skipped));
   if (*skipped) return GP_OK;
   p->updates++;
   o->steps++;

@@ -89,6 +89,9 @@ gp_status gp_pipeline_profile_begin(gp_pipeline *p, bool eager) {
   if (p->profiling.open)
     return gp_fail(GP_ESTATE, "profile: another profile is under way, expected it to end first");
   if (p->run.open) return gp_fail(GP_ESTATE, "profile: a stream is open, drain it first");
+  if (p->spread)
+    return gp_fail(GP_EUNSUPPORTED, "profile: the devices belong to several ranks, expected those "
+                                    "of one process");
   gp_pipeline_profile_drop(p);
   for (int32_t d = 0; !status && d < p->device_count; d++)
     status = gp_recorder_new(&p->workers[d], eager);

@@ -5,6 +5,8 @@
  * for the other. After a run is given up, tasks pass through without calling a link: what a link
  * began then would be ordered after nothing. */
 #include "engine/run/edge.h"
+
+#include "device/link/credits.h"
 #include "engine/state/pipeline.h"
 #include "engine/worker/worker.h"
 
@@ -91,7 +93,8 @@ gp_status gp_edges_acquire(gp_worker *worker, const gp_task_run *r, gp_edges_sta
 
 /* Wake the device's worker if it sleeps; one that spins sees the word itself. */
 static void ring(const gp_worker *worker, int32_t device) {
-  if (device != worker->device) gp_worker_ring(&worker->pipeline->workers[device]);
+  if (device != worker->device && gp_device_is_here(worker->pipeline, device))
+    gp_worker_ring(&worker->pipeline->workers[device]);
 }
 
 static void keep(gp_status status, gp_status *first) {
@@ -128,6 +131,8 @@ gp_status gp_edges_publish(gp_worker *worker, const gp_task_run *r) {
     if (use->publish) keep(publish(worker, bound[u].channel, bound[u].copy, turn), &first);
     if (!use->release) continue;
     keep(gp_link_release(bound[u].link, turn), &first);
+    if (bound[u].channel->credits)
+      keep(gp_credits_tell(bound[u].channel->credits, bound[u].copy, turn.slot), &first);
     ring_makers(worker, bound[u].channel);
   }
   return first;

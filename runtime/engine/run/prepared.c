@@ -13,7 +13,7 @@
 static uint64_t state_of_weights(const gp_pipeline *p) {
   uint64_t state = 1 + p->updates;
   for (int32_t i = 0; i < p->param_count; i++)
-    if (!gp_param_is_buffer(p->params[i])) state += gp_tensor_writes(p->values[i]);
+    if (p->values[i] && !gp_param_is_buffer(p->params[i])) state += gp_tensor_writes(p->values[i]);
   return state;
 }
 

@@ -12,6 +12,7 @@
 #include "engine/optimizer/optimizer.h"
 #include "engine/optimizer/skips.h"
 #include "engine/profile/recorder.h"
+#include "engine/run/agree.h"
 #include "engine/run/arguments.h"
 #include "engine/run/run.h"
 #include "engine/run/weights.h"
@@ -28,6 +29,8 @@
 static gp_status check_ready(const gp_pipeline *p) {
   if (p->closed) return gp_fail(GP_ESTATE, "the pipeline is closed");
   if (p->watch.lost) return gp_fail(GP_ESTATE, "the pipeline is lost: %s", p->run.text);
+  if (p->spread && gp_spread_lost(p->spread))
+    return gp_fail(GP_ESTATE, "the pipeline is lost: %s", p->spread->why);
   if (p->broken)
     return gp_fail(GP_ESTATE, "an earlier failure left some stages updated and others not: load a "
                               "state (load_state_dict of the pipeline, and of an optimizer with "
@@ -42,13 +45,20 @@ static uint32_t clock_of(gp_pipeline *p, const gp_plan *plan) {
   return UINT32_C(1) << 31 | (p->looks++ & (UINT32_MAX >> 1));
 }
 
-static gp_status begin_run(gp_pipeline *p, const gp_plan *plan, bool backward_half) {
+/* Open the links, before anything can fail: another rank may have begun to send. */
+static void open_run(gp_pipeline *p, const gp_plan *plan, bool backward_half) {
   gp_run *run = &p->run;
   run->binding = gp_pipeline_binding(p, plan);
   run->plan = plan;
   run->backward_half = backward_half;
+  gp_run_clear_failure(run);
+  if (!backward_half) gp_links_begin(run->binding);
+  if (p->spread) gp_spread_begin(p->spread);
+}
+
+static gp_status begin_run(gp_pipeline *p, const gp_plan *plan) {
+  gp_run *run = &p->run;
   run->prepared = false;
-  run->status = GP_OK;
   if (plan->update != GP_UPDATE_NONE) p->updates++;
   run->given = 0;
   run->known = run->told = 0;
@@ -62,10 +72,8 @@ static gp_status begin_run(gp_pipeline *p, const gp_plan *plan, bool backward_ha
   }
   atomic_store(&run->gate, 0);
   atomic_store(&run->losses, 0);
-  atomic_store(&run->failed_order, INT64_MAX);
   run->spoilt = INT64_MAX;
   run->committed = gp_plan_streams(plan);
-  if (!backward_half) gp_links_begin(run->binding);
   gp_watch_reset(p);
   if (p->optimizer) GP_TRY(gp_optimizer_begin(p->optimizer));
   if (p->scaling.scale == 0) p->overflow = false;
@@ -75,16 +83,25 @@ static gp_status begin_run(gp_pipeline *p, const gp_plan *plan, bool backward_ha
   return gp_run_save_buffers(p);
 }
 
+/* Check a run and begin it. */
+static gp_status prepare_run(gp_pipeline *p, const gp_plan *plan, const gp_run_args *args) {
+  const bool backward_half = p->run.backward_half;
+  GP_TRY(gp_run_check_args(plan, args));
+  if (backward_half) GP_TRY(gp_unchanged_check(p, args));
+  GP_TRY(begin_run(p, plan));
+  if (plan->kind == GP_PLAN_SPLIT && !backward_half) gp_unchanged_note(p, args);
+  return GP_OK;
+}
+
 gp_status gp_pipeline_run(gp_pipeline *p, gp_plan *plan, const gp_run_args *args,
                           gp_run_result *result) {
   gp_run *run = &p->run;
   GP_TRY(check_ready(p));
   if (run->open) return gp_fail(GP_ESTATE, "a stream is open: drain it first");
-  GP_TRY(gp_run_check_args(plan, args));
-  bool split = plan->kind == GP_PLAN_SPLIT, backward_half = split && args->out_grads;
-  if (backward_half) GP_TRY(gp_unchanged_check(p, args));
-  GP_TRY(begin_run(p, plan, backward_half));
-  if (split && !backward_half) gp_unchanged_note(p, args);
+  const bool backward_half = plan->kind == GP_PLAN_SPLIT && args->out_grads;
+  open_run(p, plan, backward_half);
+  gp_status status = prepare_run(p, plan, args);
+  if (status) return p->spread ? gp_run_refuse(p, status) : status;
   bool prepares = plan->update == GP_UPDATE_NONE && !plan->batch && !backward_half;
   if (prepares) gp_prepared_begin(p);
   p->resumed = args->accumulate;
@@ -93,7 +110,8 @@ gp_status gp_pipeline_run(gp_pipeline *p, gp_plan *plan, const gp_run_args *args
   atomic_store(&run->gate, GP_GATE_END);
   /* a task never sees half a run: everything is set before the workers begin, and read when the
    * last one is done */
-  gp_status status = gp_workers_run(p, gp_run_device, run);
+  status = gp_workers_run(p, gp_run_device, run);
+  if (p->spread) gp_run_agree(p);
   if (p->watch.lost) return status;
   gp_run_finish(p);
   if (prepares) gp_prepared_end(p);
@@ -164,7 +182,12 @@ gp_status gp_pipeline_submit(gp_pipeline *p, gp_plan *plan, const gp_run_args *a
     return gp_fail(GP_ESTATE, "another stream is open: drain it first");
   GP_TRY(gp_run_check_args(plan, args));
   if (!run->open) {
-    GP_TRY(begin_run(p, plan, false));
+    if (p->spread)
+      return gp_fail(GP_EUNSUPPORTED,
+                     "a stream over several ranks, expected a synchronous schedule "
+                     "with a barrier");
+    open_run(p, plan, false);
+    GP_TRY(begin_run(p, plan));
     run->open = true;
     gp_workers_begin(p, gp_run_device, run);
   }

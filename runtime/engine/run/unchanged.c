@@ -10,7 +10,8 @@
 
 /* Notes how often parameters and inputs have been written to so far. */
 void gp_unchanged_note(gp_pipeline *p, const gp_run_args *args) {
-  for (int32_t i = 0; i < p->param_count; i++) p->seen.params[i] = gp_tensor_writes(p->values[i]);
+  for (int32_t i = 0; i < p->param_count; i++)
+    if (p->values[i]) p->seen.params[i] = gp_tensor_writes(p->values[i]);
   for (int i = 0; i < args->input_count; i++) p->seen.inputs[i] = gp_tensor_writes(args->inputs[i]);
   p->seen.updates = p->updates;
 }
@@ -20,7 +21,8 @@ gp_status gp_unchanged_check(const gp_pipeline *p, const gp_run_args *args) {
     return gp_fail(GP_ESTATE, "backward: the parameters were updated after forward, expected those "
                               "that forward used: call backward before the update");
   for (int32_t i = 0; i < p->param_count; i++)
-    if (p->seen.params[i] != gp_tensor_writes(p->values[i]) && !gp_param_is_buffer(p->params[i]))
+    if (p->values[i] && p->seen.params[i] != gp_tensor_writes(p->values[i]) &&
+        !gp_param_is_buffer(p->params[i]))
       return gp_fail(GP_ESTATE,
                      "backward: a parameter of layer %d was changed after forward, "
                      "expected the value that forward used: call forward again",

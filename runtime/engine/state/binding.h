@@ -19,14 +19,24 @@ typedef struct gp_bound_link {
   int32_t reader; /* device */
 } gp_bound_link;
 
-typedef struct gp_bound_channel {
+typedef struct gp_bound_channel gp_bound_channel;
+
+/* Whom credits from other ranks wake: the makers of a channel. */
+typedef struct gp_bound_makers {
+  const struct gp_binding *binding;
+  const gp_bound_channel *channel;
+} gp_bound_makers;
+
+struct gp_bound_channel {
   char *made[2];           /* per copy of the making stage: slot 0 */
   int32_t makers[2];       /* per copy: its device */
   char **fetched;          /* per device: its own slot 0; NULL if it reads in place, or nothing */
   gp_bound_link *links[2]; /* per copy */
   int32_t link_count[2];
   gp_link_word *words; /* per slot */
-} gp_bound_channel;
+  gp_credits *credits; /* if ranks share the channel; else NULL */
+  gp_bound_makers ringing;
+};
 
 /* An edge as one task uses it (gp_edge_use), looked up once. */
 typedef struct gp_bound_use {
@@ -80,9 +90,10 @@ typedef struct gp_binding {
   gp_vote **votes;                        /* per device (engine/update/vote.h); NULL: no votes */
   const gp_vote **heard;                  /* per device: its vote, as the deciding device got it */
   size_t *vote_bytes, *vote_at;           /* per device; per stage: its first sum in the vote */
-  gp_verdict *verdict;                    /* of the deciding device */
+  gp_verdict *verdict; /* per device: as the deciding one made it, or as another rank got it */
   uint64_t prepared;  /* state of the weights that P's results are of (prepared.c); 0: no results */
   gp_link_pool *pool; /* of its links */
+  uint64_t ports;     /* the first of the port numbers that are its own, if ranks share it */
   int64_t runs;       /* begun so far, except profiled ones */
   int32_t tag_bits;   /* bits of a tag below the task's number (watch/tags.h) */
 } gp_binding;

@@ -89,6 +89,7 @@ struct gp_pipeline {
   int32_t *listed; /* the optimizer's parameters as places in params, in the order given */
   int32_t listed_count;
   gp_worker *workers;
+  gp_spread *spread; /* NULL: this process drives all devices */
   gp_job job;
   void *job_context;
   _Atomic uint32_t ticket, finished, quit;
@@ -102,6 +103,14 @@ struct gp_pipeline {
   int64_t last_begin, last_end;
 };
 
+/* Does this process drive the device? */
+static inline bool gp_device_is_here(const gp_pipeline *p, int32_t device) {
+  return !p->workers[device].far;
+}
+/* How many devices does it drive? */
+static inline int32_t gp_devices_here(const gp_pipeline *p) {
+  return p->spread ? p->spread->here_count : p->device_count;
+}
 /* The lane of a device. */
 static inline const gp_lane *gp_device_lane(const gp_pipeline *p, int32_t device) {
   return &p->workers[device].lane;

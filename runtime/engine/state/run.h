@@ -6,6 +6,7 @@
 #include <pthread.h>
 
 #include "engine/state/binding.h"
+#include "engine/state/spread.h"
 #include "engine/state/worker.h"
 #include "gpipe/run.h"
 
@@ -48,7 +49,7 @@ typedef struct gp_stage_run {
 } gp_stage_run;
 
 /* A stream of mini-batches that the workers are running: one, for most schedules. */
-typedef struct gp_run {
+struct gp_run {
   gp_binding *binding;
   const gp_plan *plan;   /* the binding's */
   gp_minibatch *batches; /* ring: mini-batch t is batches[t % batch_room] */
@@ -69,11 +70,13 @@ typedef struct gp_run {
   pthread_mutex_t failure_lock;
   gp_status status;
   char text[512];
+  int32_t failed_by; /* the rank that the failure comes from */
+  gp_spread *spread; /* the pipeline's; NULL: one process has all of it */
   /* Workers write these while they run, and read what is above before every task: so these have a
    * cache line of their own. */
   _Alignas(64) _Atomic int64_t losses; /* of a stream: forward passes of the last stage so far */
   _Atomic uint32_t progress;           /* counts what the script's thread may be waiting for */
-} gp_run;
+};
 
 enum { GP_GATE_END = 1u << 30 };
 
@@ -124,6 +127,10 @@ static inline bool gp_run_failed(const gp_run *run) {
   return atomic_load(&((gp_run *)run)->failed_order) != INT64_MAX;
 }
 void gp_run_fail(gp_run *run, int64_t order, gp_status status, const char *text);
+/* The same for a failure that another rank has told of, which tells no other rank. */
+void gp_run_fail_from(gp_run *run, int32_t rank, int64_t order, gp_status status, const char *text);
+/* Forget the failure of the run before. */
+void gp_run_clear_failure(gp_run *run);
 /* Ctrl-C: fail before the first task, unless stages may have been updated already: then every stage
  * goes on to the same update, and the script sees the interrupt afterwards. Returns whether the run
  * was stopped. */

@@ -35,6 +35,7 @@ typedef enum gp_worker_phase {
 struct gp_worker {
   gp_pipeline *pipeline;
   int32_t device;
+  bool far; /* another rank drives the device: there is no thread here, and no memory */
   gp_lane lane;
   int threads, first_core;  /* of its team */
   size_t taken, most_taken; /* bytes that the device holds for passes: now, and at most so far */

@@ -16,14 +16,15 @@
 #include "engine/state/pipeline.h"
 #include "engine/update/update.h"
 #include "engine/update/vote.h"
+#include "gpipe/run.h"
 
 /* ---- reductions ---------------------------------------------------------------------------- */
 
 /* to += from for the gradient of param i, on a lane that reads both. */
 static gp_status add(const gp_pipeline *p, const gp_lane *lane, int32_t i, void *to,
                      const void *from) {
-  const gp_tensor *grad = p->grads[i];
-  return gp_lane_add(lane, gp_tensor_meta(grad)->dtype, gp_tensor_numel(grad), to, from);
+  const gp_meta *meta = gp_param_meta(p->params[i]);
+  return gp_lane_add(lane, meta->dtype, gp_meta_numel(meta), to, from);
 }
 
 /* Add the extra accumulators of a stage's second copy to those of the first. Later plans may have
@@ -81,6 +82,27 @@ gp_status gp_update_zero(gp_pipeline *p, int32_t stage, int32_t copy) {
   const gp_lane *lane = gp_stage_lane(p, stage, copy);
   if (a->grads[copy]) GP_TRY(gp_lane_fill(lane, a->grads[copy], 0, a->grad_bytes));
   return a->extra_bytes ? gp_lane_fill(lane, a->extras[copy], 0, a->extra_bytes) : GP_OK;
+}
+
+/* Zero gradients in host memory. After Ctrl-C this must not take as long as writing all of them:
+ * gp_memory_clear gives pages back instead. */
+static void clear_host(const gp_arena *a, int32_t copy) {
+  if (a->grads[copy]) gp_memory_clear(a->grads[copy], a->grad_bytes);
+  if (a->extra_bytes) gp_memory_clear(a->extras[copy], a->extra_bytes);
+}
+
+/* Runs on the script's thread, while the workers rest. In a step, each worker zeroes the gradients
+ * of its own stages. */
+void gp_pipeline_zero_grad(gp_pipeline *p) {
+  bool mine = !p->closed && !p->watch.lost;
+  p->overflow = false;
+  for (int32_t s = 0; mine && s < p->stage_count; s++)
+    for (int32_t copy = 0; copy < p->copy_count; copy++) {
+      const gp_lane *lane = gp_stage_lane(p, s, copy);
+      if (!lane->space) clear_host(&p->arenas[s], copy);
+      if (lane->space) gp_update_zero(p, s, copy);
+      gp_lane_sync(lane);
+    }
 }
 
 /* Zero bytes from .. to - 1 of an area; do nothing if the area is absent. */
@@ -210,4 +232,20 @@ gp_status gp_update_task(gp_worker *worker, gp_run *run, const gp_task *task, in
     return gp_norm_clip(p, task->stage, gp_vote_verdict(run->binding, worker->device));
   default: return update_stage(worker, run, task, micro);
   }
+}
+
+/* ---- choosing an optimizer ------------------------------------------------------------------- */
+
+gp_status gp_pipeline_use(gp_pipeline *p, gp_optimizer *optimizer, const gp_use_options *options) {
+  GP_TRY(gp_pipeline_drain(p));
+  if (optimizer && !gp_optimizer_uses(optimizer, p))
+    return gp_fail(GP_EINVAL, "use: the optimizer has parameters of another pipeline, expected "
+                              "those of this one");
+  if (options->update == GP_UPDATE_NONE) optimizer = NULL;
+  gp_optimizer_retain(optimizer);
+  gp_optimizer_free(p->optimizer);
+  p->optimizer = optimizer;
+  p->use = *options;
+  p->listed_count = optimizer ? gp_optimizer_list(optimizer, p, p->listed) : 0;
+  return GP_OK;
 }

@@ -31,7 +31,7 @@ static bool has_failed(const gp_binding *b) {
 }
 
 gp_status gp_vote_decide(gp_worker *worker, gp_run *run) {
-  gp_verdict *verdict = run->binding->verdict;
+  gp_verdict *verdict = &run->binding->verdict[worker->device];
   *verdict = (gp_verdict){.unscale = 1, .clip = 1};
   if (has_failed(run->binding) || !gp_run_commit(run)) return GP_OK;
   if (run->plan->joined) GP_TRY(gp_norm_settle(worker->pipeline, verdict));

@@ -7,7 +7,8 @@
 
 gp_status gp_workers_join(gp_pipeline *p) {
   gp_watch_begin(p);
-  for (uint32_t done; (done = atomic_load(&p->finished)) < (uint32_t)p->device_count;) {
+  const uint32_t count = (uint32_t)gp_devices_here(p);
+  for (uint32_t done; (done = atomic_load(&p->finished)) < count;) {
     gp_wait_word(&p->finished, done, GP_WAIT_NS);
     if (gp_watch_check(p)) return gp_watch_lose(p);
   }

@@ -16,7 +16,7 @@ enum { BEFORE = 4 }; /* past actions that are shown for each device */
 
 /* ---- what a device does -------------------------------------------------------------------- */
 
-typedef enum act_state { NOT_BEGUN, AT_GATE, BETWEEN, WAITS, RUNS, IS_DONE } act_state;
+typedef enum act_state { FAR_AWAY, NOT_BEGUN, AT_GATE, BETWEEN, WAITS, RUNS, IS_DONE } act_state;
 
 /* task and micro are valid if the device waits or runs; since 0: not known. */
 typedef struct act {
@@ -47,6 +47,7 @@ static const gp_event *event_of(const gp_worker *w, size_t number) {
 static act look(const gp_pipeline *p, int32_t device) {
   gp_worker *w = &p->workers[device];
   const gp_plan *plan = p->run.plan;
+  if (w->far) return (act){.state = FAR_AWAY};
   uint32_t phase = atomic_load(&w->phase);
   size_t count = atomic_load(&w->event_count);
   act a = {.state = BETWEEN, .since = count ? read_time(&event_of(w, count - 1)->end) : 0};
@@ -192,7 +193,8 @@ static void put_before(gp_text *w, const gp_pipeline *p, int32_t device) {
 
 /* Write one line: what a device does, for how long, and what it did before. */
 static void put_device(gp_text *w, const gp_pipeline *p, int32_t device, int64_t now) {
-  static const char *const words[] = {[NOT_BEGUN] = "not begun",
+  static const char *const words[] = {[FAR_AWAY] = "on another rank",
+                                      [NOT_BEGUN] = "not begun",
                                       [AT_GATE] = "waiting for the next mini-batch",
                                       [BETWEEN] = "between two actions",
                                       [WAITS] = "waiting",
@@ -251,6 +253,12 @@ char *gp_report_write(gp_pipeline *p, char *text, size_t size) {
     gp_text_put(&w, "\n");
   }
   return text;
+}
+
+bool gp_report_running(const gp_pipeline *p) {
+  for (int32_t d = 0; d < p->run.plan->device_count; d++)
+    if (look(p, d).state == RUNS) return true;
+  return false;
 }
 
 /* The devices that run an action hold the others up. If none does, the schedule or the engine is

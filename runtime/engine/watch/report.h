@@ -16,6 +16,8 @@ void gp_record_close(gp_pipeline *pipeline);
 /* report.c */
 /* Write what every device does now, and why; returns text. */
 char *gp_report_write(gp_pipeline *pipeline, char *text, size_t size);
+/* Is a device of this rank in an action? */
+bool gp_report_running(const gp_pipeline *pipeline);
 /* Write in one line what holds everything up; returns text. */
 char *gp_report_cause(gp_pipeline *pipeline, char *text, size_t size);
 

@@ -72,22 +72,53 @@ void gp_watch_reset(gp_pipeline *p) {
 
 /* ---- giving up ----------------------------------------------------------------------------- */
 
+/* Let the other ranks pass through their tasks, too: nothing more comes from here. */
+static void tell(gp_pipeline *p) {
+  gp_far_failure failure = {.order = -1, .gives_up = 1};
+  if (!p->spread) return;
+  failure.status = (int32_t)gp_spread_failure(p->spread, failure.text);
+  gp_spread_tell(p->spread, &failure);
+}
+
 /* End all waiting. The run has failed before, so that workers that stop waiting see that and skip
  * their tasks. */
 static void give_up(gp_pipeline *p) {
+  tell(p);
   atomic_store(&p->run.gate, GP_GATE_END);
   atomic_store(&p->watch.given_up, 1);
   for (int32_t d = 0; d < p->device_count; d++) gp_worker_ring(&p->workers[d]);
   gp_watch_begin(p);
 }
 
+/* Name the device of this rank that holds the others up, also if one of them was quicker to say
+ * that it waits. */
+static void blame(gp_pipeline *p, const char *text) {
+  char other[GP_SPREAD_TEXT];
+  if (gp_spread_failure(p->spread, other) == GP_ETIMEOUT) gp_spread_blame(p->spread, text);
+}
+
 static void time_out(gp_pipeline *p, int64_t quiet) {
   char cause[256], text[400];
   snprintf(text, sizeof text, "no progress for %.1f seconds: %s", 1e-9 * (double)quiet,
            gp_report_cause(p, cause, sizeof cause));
+  const bool knows = p->spread && gp_report_running(p);
   p->watch.timed_out = true;
   gp_report_write(p, p->watch.report, p->watch.report_size);
   gp_run_fail(&p->run, -1, GP_ETIMEOUT, text);
+  if (knows) blame(p, text);
+  give_up(p);
+}
+
+/* Give up because another rank has. If that one has waited in vain for a device of this rank, this
+ * rank names the device. */
+static void follow(gp_pipeline *p) {
+  char cause[256], text[GP_SPREAD_TEXT];
+  p->watch.timed_out = gp_spread_failure(p->spread, text) == GP_ETIMEOUT;
+  if (!p->watch.report[0]) gp_report_write(p, p->watch.report, p->watch.report_size);
+  if (gp_report_running(p)) {
+    snprintf(text, sizeof text, "no progress: %s", gp_report_cause(p, cause, sizeof cause));
+    blame(p, text);
+  }
   give_up(p);
 }
 
@@ -104,6 +135,10 @@ bool gp_watch_check(gp_pipeline *p) {
   gp_watch *w = &p->watch;
   if (p->job_context != &p->run) return false; /* only runs are watched: other jobs are short */
   bool given_up = atomic_load(&w->given_up);
+  if (!given_up && p->spread && atomic_load(&p->spread->gives_up)) {
+    follow(p);
+    return false;
+  }
   if (!given_up && gp_interrupt_pending()) {
     if (!w->report[0]) gp_report_write(p, w->report, w->report_size);
     if (gp_run_interrupt(&p->run)) give_up(p);
@@ -137,7 +172,8 @@ static void keep_batches(gp_run *run) {
 gp_status gp_watch_lose(gp_pipeline *p) {
   const char *name = "a device";
   for (int32_t d = p->device_count - 1; d >= 0; d--)
-    if (atomic_load(&p->workers[d].phase) != GP_WORKER_DONE) name = p->workers[d].lane.name;
+    if (gp_device_is_here(p, d) && atomic_load(&p->workers[d].phase) != GP_WORKER_DONE)
+      name = p->workers[d].lane.name;
   p->watch.lost = true;
   keep_batches(&p->run);
   p->run.open = false;

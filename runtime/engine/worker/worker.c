@@ -140,11 +140,16 @@ static gp_status open_lane(gp_worker *worker, const gp_device_spec *device, int 
   int own[64], threads = device->threads < 64 ? device->threads : 64;
   worker->threads = threads;
   worker->first_core = first;
+  worker->far = worker->pipeline->spread && device->rank != worker->pipeline->spread->own;
+  if (worker->far) return gp_lane_open_far(device->name, device->rank, &worker->lane);
   gp_lane_options options = {.threads = threads,
                              .cores = own,
                              .core_count = cores_of(worker, threads, first, cores, own),
                              .spin = worker->pipeline->spin};
-  return gp_lane_open(device->name, &options, &worker->lane);
+  GP_TRY(gp_lane_open(device->name, &options, &worker->lane));
+  worker->lane.rank = device->rank;
+  if (worker->pipeline->spread) worker->pipeline->spread->here_count++;
+  return GP_OK;
 }
 
 static gp_status open_lanes(gp_pipeline *p, const gp_device_spec *devices, int cores, int *first) {
@@ -182,7 +187,8 @@ static gp_status start(gp_worker *worker, int cores) {
 
 gp_status gp_workers_start(gp_pipeline *p) {
   int cores = gp_machine_info().cores;
-  for (int32_t d = 0; d < p->device_count; d++) GP_TRY(start(&p->workers[d], cores));
+  for (int32_t d = 0; d < p->device_count; d++)
+    if (gp_device_is_here(p, d)) GP_TRY(start(&p->workers[d], cores));
   return GP_OK;
 }
 
@@ -219,6 +225,7 @@ void gp_workers_abandon(gp_pipeline *p) {
   gp_wake_word(&p->ticket, INT_MAX);
   for (int32_t d = 0; d < p->device_count; d++) {
     gp_worker *worker = &p->workers[d];
+    if (worker->far) continue;
     bool back = atomic_load(&worker->phase) == GP_WORKER_DONE;
     if (!back) pthread_detach(worker->thread);
     if (back) pthread_join(worker->thread, NULL);
@@ -274,6 +281,7 @@ static gp_status prepare(gp_worker *worker, const gp_plan *plan) {
 
 gp_status gp_workers_prepare(gp_pipeline *p, const gp_plan *plan) {
   p->last_plan = NULL; /* larger rings lose the events of the last run */
-  for (int32_t d = 0; d < p->device_count; d++) GP_TRY(prepare(&p->workers[d], plan));
+  for (int32_t d = 0; d < p->device_count; d++)
+    if (gp_device_is_here(p, d)) GP_TRY(prepare(&p->workers[d], plan));
   return GP_OK;
 }

@@ -1,4 +1,5 @@
-/* plan/memory/saved.c - which values a stage saves between F and its backward pass, and for whom. */
+/* plan/memory/saved.c - which values a stage saves between F and its backward pass, and who reads
+ * them. */
 #include "base/memory.h"
 #include "base/tensor.h"
 #include "plan/plan.h"

@@ -43,7 +43,7 @@ size_t gp_plan_temp_bytes(const gp_plan *plan, const gp_task *task, int32_t devi
   return (program->temp_bytes + line - 1) / line * line + program->shared_bytes;
 }
 
-/* ---- slots of one size ------------------------------------------------------------------------ */
+/* ---- slots of one size ----------------------------------------------------------------------- */
 
 /* Give every stage's slots a place, kind after kind, and count their bytes. */
 static gp_status lay_slots(worker *w) {
@@ -72,7 +72,7 @@ static void take_slots(const worker *w) {
   }
 }
 
-/* ---- places of their own ----------------------------------------------------------------------- */
+/* ---- places of their own --------------------------------------------------------------------- */
 
 static int32_t *life_at(const worker *w, const gp_task *task, int kind) {
   const size_t row = (size_t)w->row_of[task->stage] * GP_SLOT_KINDS + (size_t)kind;
@@ -119,7 +119,7 @@ static void take_places(const worker *w) {
   }
 }
 
-/* ---- the worst moment -------------------------------------------------------------------------- */
+/* ---- the worst moment ------------------------------------------------------------------------ */
 
 /* Add what slots and temporaries take, task by task, to the sums of their kinds. */
 static void add_alive(const worker *w, int32_t t, size_t alive[GP_SLOT_KINDS + 1], bool born) {
@@ -160,7 +160,7 @@ static void keep_worst(void *context, int32_t t, const size_t alive[GP_SLOT_KIND
   if (sum_of(alive) > sum_of(own->alive)) memcpy(own->alive, alive, sizeof own->alive);
 }
 
-/* ---- all of it --------------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 /* Choose the layout. Slots of one size are as good as anything where the most of them are alive
  * together with the largest temporaries, which is so in most schedules; then nothing is searched.

@@ -26,7 +26,8 @@ typedef struct gp_chain_spec {
 } gp_chain_spec;
 
 /* Make the chain. What lies on edges does not count: it is there in any case. Transient bytes are
- * those of values that live at once, without the holes that their placement leaves. Ownership: the caller frees it. Errors: GP_ENOMEM. */
+ * those of values that live at once, without the holes that their placement leaves. Ownership: the
+ * caller frees it. Errors: GP_ENOMEM. */
 gp_status gp_stage_chain_new(const gp_chain_spec *spec, gp_stage_chain *chain);
 void gp_stage_chain_free(gp_stage_chain *chain); /* what it holds; not the struct */
 

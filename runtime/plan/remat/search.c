@@ -47,7 +47,8 @@ static int64_t worthwhile(const search *s) {
 }
 
 /* Solve for a share and take the list if it fits. *time: the least that the share allows,
- * GP_REMAT_IMPOSSIBLE if that is hardly better than the best; *cost: of its list, if there is one. */
+ * GP_REMAT_IMPOSSIBLE if that is hardly better than the best; *cost: of its list, if there is
+ * one. */
 static gp_status try_share(search *s, gp_remat_share share, int64_t *time, gp_remat_cost *cost) {
   gp_remat_list list = {0};
   s->solves--;

@@ -37,7 +37,7 @@ static inline gp_status start(rig *r, gp_param *const *params, int stages,
   for (int l = 0; l <= LAYERS; l++) stage_of[l] = l < stages ? l : stages - 1;
   for (int l = 0; l < LAYERS; l++) {
     layer_of[l] = l;
-    devices[l] = (gp_device_spec){"cpu:0", 2};
+    devices[l] = (gp_device_spec){.name = "cpu:0", .threads = 2};
   }
   gp_pipeline_spec spec = {.stage_count = stages,
                            .layer_count = LAYERS,

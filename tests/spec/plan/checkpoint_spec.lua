@@ -101,10 +101,11 @@ describe("option checkpoint", function()
   end
 
   it("saves memory with one micro-batch too", function()
-    local case = CASES[1]
+    local classes = gp.zeros({ 512 }, { dtype = "i64" })
+    local case = { "large blocks", blocks, gp.ones { 512, 32 }, classes }
     local never = bytes_of(case, 1, "never")
     assert.is_true(bytes_of(case, 1, "always") < 0.7 * never)
-    assert.is_true(bytes_of(case, 1, "selective") < 0.9 * never)
+    assert.is_true(bytes_of(case, 1, "selective") < 0.85 * never)
     local list = {}
     for i = 1, 6 do list[i] = "recompute" end
     assert.is_true(bytes_of(case, 1, list) < 0.7 * never)

@@ -107,8 +107,10 @@ local function find_budgets(pipe, specify)
   end
   local found = lows(ranges)
   if not short_of(measure(pipe, specify, found), room) then return found end
-  for d, range in ipairs(ranges) do found[d] = range and range.low > 1 and found[d] or range and 0 end
-  return found -- where nothing fitted: what "always" takes
+  for d, range in ipairs(ranges) do -- where nothing fitted: what "always" takes
+    if range and range.low == 1 then found[d] = 0 end
+  end
+  return found
 end
 
 -- ---- caps -------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ local balance = require "gpipe.pipeline.plan.balance"
 local devices = require "gpipe.pipeline.plan.devices"
 local machine = require "gpipe.machine"
 local named_balance = require "gpipe.pipeline.plan.named_balance"
+local ranks = require "gpipe.ranks"
 local schedule = require "gpipe.schedule"
 
 local cut = {}
@@ -125,10 +126,14 @@ end
 function cut.resolve(model, opts)
   local named = opts.devices or machine.configured()
   if type(named) == "number" then named = devices.spread(named) end
-  local list, made = arrange(model, opts, named and #named, #machine.gpus())
+  local most = ranks.ranks() == 1 and #machine.gpus() or ranks.ranks()
+  local list, made = arrange(model, opts, named and #named, most)
   local chosen = devices.resolve(named, made.devices)
   local first = chosen[1]
-  list = list or balanced(model, opts, made, { first.name, threads = first.threads })
+  if not list then
+    list = balanced(model, opts, made, { first.device, threads = first.threads })
+    list = ranks.broadcast(list, 0) -- what one rank has measured serves all
+  end
   advice.unused_devices(named, made)
   advice.idle_devices(made)
   return list, chosen, made

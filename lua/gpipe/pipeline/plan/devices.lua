@@ -1,13 +1,16 @@
 -- lua/gpipe/pipeline/plan/devices.lua - the devices of a pipeline: names, threads, defaults.
 --
--- A device is a name, or {name, threads = n, memory = "8GiB"}. CPU devices share the cores evenly by default. A name
--- given twice makes two devices. A number asks for that many of the available devices.
+-- A device is a name, or {name, threads = n, memory = "8GiB"}. CPU devices share the cores evenly
+-- by default. A name given twice makes two devices. A number asks for that many of the available
+-- devices.
 
 local capacity = require "gpipe.plan.capacity"
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"
 local machine = require "gpipe.machine"
 local options = require "gpipe.options"
+local far = require "gpipe.ranks.devices"
+local ranks = require "gpipe.ranks"
 
 local devices = {}
 
@@ -15,13 +18,18 @@ local WHO = "gp.pipeline"
 
 local MOST_THREADS = 64 -- of a device, see gpipe/device.h
 
+-- "cpu:0" or "1/cpu:0", the device of another process.
 local function check_name(name)
+  local rank
+  rank, name = far.split(name)
   if type(name) ~= "string" then
     errors.raise("%s: a device is %s, expected a name such as \"cpu:0\"", WHO, errors.show(name))
   end
   local good, why = core.device_check(name)
   if not good then errors.raise("%s: device '%s' cannot be used: %s", WHO, name, why) end
-  return core.device(name)
+  local device = core.device(name)
+  device.rank = rank
+  return device
 end
 
 -- "cpu:0" or {"cpu:0", threads = 2, memory = "8GiB"} -> {name, kind, memory, threads, cap}; the
@@ -68,7 +76,8 @@ end
 ---@return (string|table)[]
 function devices.spread(wanted)
   local named = machine.configured()
-  local all, list = named and #named > 0 and named or machine.gpus(), {}
+  local gpus = ranks.ranks() == 1 and machine.gpus() or {}
+  local all, list = named and #named > 0 and named or gpus, {}
   for i = 1, wanted do
     list[i] = all[(i - 1) * math.min(#all, wanted) // wanted + 1] or "cpu:" .. i - 1
   end
@@ -92,7 +101,7 @@ function devices.resolve(given, wanted)
   else
     for i, entry in ipairs(devices.spread(wanted or 1)) do list[i] = parse(entry) end
   end
-  return share_cores(list)
+  return far.assign(share_cores(list))
 end
 
 return devices

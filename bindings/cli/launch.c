@@ -1,0 +1,228 @@
+/* bindings/cli/launch.c - gpipe-lua --ranks N: starts N processes of a job and watches over them.
+ *
+ * Every process runs the same command line without --ranks; the environment says which rank it is,
+ * where the sockets are and what the job's key is. Rank 0 has this terminal. The output of the
+ * others is read here (relay.c). When one fails, the others have some seconds to end by themselves,
+ * then they are stopped; and if this process dies, the kernel kills them. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli.h"
+#include "relay.h"
+
+enum { GRACE_MS = 5000, KILL_MS = 3000, TICK_MS = 100 };
+
+typedef struct process {
+  pid_t id;
+  bool over;
+  int code; /* exit code, or 128 + signal */
+  gp_relay relay;
+} process;
+
+typedef struct job {
+  process *ranks;
+  int count, left;
+  int first_failed;              /* rank; -1: none */
+  int signals;                   /* signalfd */
+  int64_t failed_at, stopped_at; /* milliseconds; 0: not yet */
+  char folder[64], key[33];
+  bool shows;
+  bool stops; /* a signal was passed on, which ends the ranks */
+} job;
+
+static int64_t now_ms(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* ---- starting -------------------------------------------------------------------------------- */
+
+/* A folder of this user alone, and a key that no other process can guess. */
+static bool open_job(job *j) {
+  unsigned char bytes[16];
+  snprintf(j->folder, sizeof j->folder, "/tmp/gpipe-ranks-XXXXXX");
+  if (!mkdtemp(j->folder)) {
+    fprintf(stderr, GP_PROGRAM ": --ranks: no folder for sockets in /tmp: %s\n", strerror(errno));
+    return false;
+  }
+  if (getrandom(bytes, sizeof bytes, 0) != sizeof bytes) return false;
+  for (size_t i = 0; i < sizeof bytes; i++) snprintf(j->key + 2 * i, 3, "%02x", bytes[i]);
+  return true;
+}
+
+static void close_job(const job *j) {
+  char path[96];
+  for (int r = 0; r < j->count; r++) {
+    snprintf(path, sizeof path, "%s/%d", j->folder, r);
+    unlink(path);
+  }
+  rmdir(j->folder);
+}
+
+static void set_number(const char *name, int number) {
+  char text[16];
+  snprintf(text, sizeof text, "%d", number);
+  setenv(name, text, 1);
+}
+
+/* Leave the launcher's own words out: the rest is the command line of a rank. */
+static void drop_switches(char **argv) {
+  int to = 1, at = 1;
+  for (bool options = true; argv[at];) {
+    int from = at;
+    const char *value;
+    gp_switch kind = options ? gp_switch_next(argv, &at, &value) : GP_SWITCH_END;
+    options = options && kind != GP_SWITCH_END;
+    if (kind == GP_SWITCH_RANKS || kind == GP_SWITCH_LOG_RANKS) continue;
+    if (at == from) at++;
+    while (from < at) argv[to++] = argv[from++];
+  }
+  argv[to] = NULL;
+}
+
+/* Become rank r. */
+static _Noreturn void run_rank(const job *j, int r, pid_t launcher, char **argv) {
+  sigset_t none;
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != launcher) _exit(GP_EXIT_ERROR); /* it died before the line above */
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, NULL);
+  if (r) gp_relay_attach(&j->ranks[r].relay);
+  set_number("RANK", r);
+  set_number("LOCAL_RANK", r);
+  set_number("WORLD_SIZE", j->count);
+  setenv("GPIPE_RANKS_FOLDER", j->folder, 1);
+  setenv("GPIPE_RANKS_KEY", j->key, 1);
+  drop_switches(argv);
+  execv("/proc/self/exe", argv);
+  fprintf(stderr, GP_PROGRAM ": --ranks: cannot run %s: %s\n", argv[0], strerror(errno));
+  _exit(GP_EXIT_ERROR);
+}
+
+static bool start_rank(job *j, int r, char **argv) {
+  const pid_t launcher = getpid();
+  process *p = &j->ranks[r];
+  if (r && !gp_relay_open(&p->relay, r, j->shows)) return false;
+  fflush(NULL);
+  p->id = fork();
+  if (p->id == 0) run_rank(j, r, launcher, argv);
+  if (r) gp_relay_started(&p->relay);
+  if (p->id < 0) fprintf(stderr, GP_PROGRAM ": --ranks: no process: %s\n", strerror(errno));
+  p->over = p->id < 0;
+  j->left += !p->over;
+  return !p->over;
+}
+
+/* ---- watching -------------------------------------------------------------------------------- */
+
+static void send_all(const job *j, int signal) {
+  for (int r = 0; r < j->count; r++)
+    if (!j->ranks[r].over && j->ranks[r].id > 0) kill(j->ranks[r].id, signal);
+}
+
+/* Note the ranks that have ended. */
+static void collect(job *j) {
+  int status;
+  for (int r = 0; r < j->count; r++) {
+    process *p = &j->ranks[r];
+    if (p->over || waitpid(p->id, &status, WNOHANG) != p->id) continue;
+    p->over = true;
+    p->code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    j->left--;
+    if (!p->code || j->first_failed >= 0) continue;
+    j->first_failed = r;
+    j->failed_at = now_ms();
+  }
+}
+
+/* Pass a signal on. Ctrl-C reaches all processes of the terminal: the kernel has sent it. */
+static void take_signals(job *j) {
+  struct signalfd_siginfo info;
+  while (read(j->signals, &info, sizeof info) == (ssize_t)sizeof info) {
+    if (info.ssi_signo == SIGCHLD) continue;
+    if (info.ssi_code != SI_KERNEL) send_all(j, (int)info.ssi_signo);
+    j->stops = j->stops || info.ssi_signo != SIGUSR1;
+  }
+}
+
+/* Stop what goes on after a rank has failed: first it is asked, then it is killed. */
+static void press(job *j) {
+  if (!j->failed_at || !j->left) return;
+  const int64_t now = now_ms();
+  if (!j->stopped_at && now - j->failed_at > GRACE_MS) {
+    send_all(j, SIGTERM);
+    j->stopped_at = now;
+  }
+  if (j->stopped_at && now - j->stopped_at > KILL_MS) send_all(j, SIGKILL);
+}
+
+static void watch(job *j) {
+  struct pollfd *fds = calloc((size_t)(2 * j->count + 1), sizeof *fds);
+  while (fds && j->left) {
+    nfds_t count = 0;
+    fds[count++] = (struct pollfd){.fd = j->signals, .events = POLLIN};
+    for (int r = 1; r < j->count; r++) count += gp_relay_list(&j->ranks[r].relay, fds + count);
+    poll(fds, count, TICK_MS);
+    take_signals(j);
+    for (int r = 1; r < j->count; r++) gp_relay_read(&j->ranks[r].relay);
+    collect(j);
+    press(j);
+  }
+  for (int r = 1; r < j->count; r++) gp_relay_read(&j->ranks[r].relay);
+  free(fds);
+}
+
+/* ---- the whole ------------------------------------------------------------------------------- */
+
+static bool catch_signals(job *j) {
+  sigset_t set;
+  sigemptyset(&set);
+  const int caught[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCHLD};
+  for (size_t i = 0; i < sizeof caught / sizeof *caught; i++) sigaddset(&set, caught[i]);
+  signal(SIGINT, SIG_DFL); /* shells let jobs in the background ignore it; gpipe-lua does not */
+  sigprocmask(SIG_BLOCK, &set, NULL);
+  j->signals = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+  return j->signals >= 0;
+}
+
+/* Say which rank failed first, unless it was rank 0, which has said so itself, or a signal ended
+ * all. */
+static int report(const job *j) {
+  const int r = j->first_failed;
+  if (r < 0) return GP_EXIT_OK;
+  const process *p = &j->ranks[r];
+  if (j->stops) return p->code;
+  if (r > 0) gp_relay_show_errors(&p->relay);
+  if (p->code > 128)
+    fprintf(stderr, GP_PROGRAM ": rank %d was ended by signal %d (%s)\n", r, p->code - 128,
+            strsignal(p->code - 128));
+  return p->code;
+}
+
+int gp_launch(char **argv, const gp_options *options) {
+  job j = {.count = options->ranks, .first_failed = -1, .shows = options->log_ranks};
+  j.ranks = calloc((size_t)j.count, sizeof *j.ranks);
+  if (!j.ranks || !open_job(&j)) return GP_EXIT_ERROR;
+  bool good = catch_signals(&j);
+  for (int r = 0; good && r < j.count; r++) good = start_rank(&j, r, argv);
+  if (!good) send_all(&j, SIGKILL);
+  watch(&j);
+  const int code = good ? report(&j) : GP_EXIT_ERROR;
+  for (int r = 1; r < j.count; r++) gp_relay_close(&j.ranks[r].relay);
+  close_job(&j);
+  free(j.ranks);
+  return code;
+}

@@ -1,0 +1,61 @@
+/* bindings/ranks.c - the ranks of the job: who this process is, and what all of them collect. */
+#include <string.h>
+
+#include "field.h"
+
+/* core.rank_info() -> {rank, count, local, host} */
+static int rank_info(lua_State *L) {
+  gp_rank_info info;
+  gp_status status = gp_ranks_info(&info);
+  if (status) return gp_lua_fail(L, status);
+  lua_createtable(L, 0, 4);
+  gp_lua_set_int(L, "rank", info.rank);
+  gp_lua_set_int(L, "count", info.count);
+  gp_lua_set_int(L, "local", info.local);
+  lua_pushstring(L, info.host);
+  lua_setfield(L, -2, "host");
+  return 1;
+}
+
+/* Gives the pieces back, also when Lua has no memory for their texts. */
+typedef struct held {
+  gp_rank_pieces pieces;
+} held;
+
+static int held_clear(lua_State *L) {
+  held *h = lua_touserdata(L, 1);
+  gp_rank_pieces_free(&h->pieces);
+  return 0;
+}
+
+#define GP_LUA_PIECES "gpipe.RankPieces"
+
+/* core.rank_gather(what, text) -> the texts of all ranks, by rank from 1 */
+static int rank_gather(lua_State *L) {
+  size_t bytes;
+  const char *what = gp_lua_check_string(L, 1, "rank_gather: the name of the call");
+  const char *text = luaL_checklstring(L, 2, &bytes);
+  luaL_argcheck(L, strlen(what) < GP_RANKS_WHAT, 1, "expected a short name");
+  held *h = lua_newuserdatauv(L, sizeof *h, 0);
+  *h = (held){{0}};
+  luaL_setmetatable(L, GP_LUA_PIECES);
+  gp_status status = gp_ranks_gather(what, 0, text, bytes, &h->pieces);
+  if (status) return gp_lua_fail(L, status);
+  lua_createtable(L, h->pieces.count, 0);
+  for (int r = 0; r < h->pieces.count; r++) {
+    lua_pushlstring(L, h->pieces.data[r] ? h->pieces.data[r] : "", h->pieces.bytes[r]);
+    lua_rawseti(L, -2, r + 1);
+  }
+  gp_rank_pieces_free(&h->pieces);
+  return 1;
+}
+
+int gp_open_ranks(lua_State *L) {
+  gp_lua_push_type(L, GP_LUA_PIECES, held_clear);
+  lua_pop(L, 1);
+  lua_pushcfunction(L, rank_info);
+  lua_setfield(L, -2, "rank_info");
+  lua_pushcfunction(L, rank_gather);
+  lua_setfield(L, -2, "rank_gather");
+  return 0;
+}

@@ -1,0 +1,115 @@
+-- lua/gpipe/ranks/init.lua - `gp.rank`, `gp.ranks` and what all ranks of a job do together.
+--
+-- A job is N processes that run the same script: `gpipe-lua --ranks N script.lua`. Without one
+-- there is one rank, 0, and every function here does what it says for that one.
+
+local core = require "gpipe.core"
+local encode = require "gpipe.ranks.encode"
+local errors = require "gpipe.errors"
+local options = require "gpipe.options"
+
+local ranks = {}
+
+local info -- of this process, read once
+
+local function own()
+  info = info or core.rank_info()
+  return info
+end
+
+--- The number of this process in its job, from 0.
+--- ```lua
+--- if gp.rank() == 0 then print "only once" end
+--- ```
+---@return integer
+function ranks.rank() return own().rank end
+
+--- How many processes the job has; 1 without a job.
+--- ```lua
+--- assert(gp.rank() < gp.ranks())
+--- ```
+---@return integer
+function ranks.ranks() return own().count end
+
+--- The name of this machine.
+--- ```lua
+--- assert(type(gp.host()) == "string")
+--- ```
+---@return string
+function ranks.host() return own().host end
+
+--- Collect texts by rank, from 1. Every rank has to make the same call.
+---@param what string the name of the call, shorter than 24 bytes
+---@param text string
+---@return string[]
+function ranks.gather(what, text)
+  if own().count == 1 then return { text } end
+  return core.rank_gather(what, text)
+end
+
+--- Wait until every rank has come here.
+---
+--- Errors: a rank that has ended, is gone or is in another call.
+--- ```lua
+--- gp.barrier()
+--- ```
+function ranks.barrier() ranks.gather("gp.barrier", "") end
+
+--- Collect a value from every rank: a tensor, or a plain value.
+---
+--- Every rank has to make the call, in the same order as other such calls.
+--- Errors: values that cannot be sent, such as functions; a rank that has ended or is gone.
+--- ```lua
+--- local hosts = gp.all_gather(gp.host())
+--- assert(#hosts == gp.ranks())
+--- ```
+---@param value any
+---@return any[] values element r + 1 is that of rank r
+function ranks.all_gather(value)
+  local texts = ranks.gather("gp.all_gather", encode.write("gp.all_gather", value))
+  local values = {}
+  for r, text in ipairs(texts) do values[r] = encode.read(text) end
+  return values
+end
+
+--- Return the value that one rank has given; what the others give is not looked at.
+--- ```lua
+--- local seed = gp.broadcast(gp.rank() == 0 and 7 or nil, 0)
+--- assert(seed == 7)
+--- ```
+---@param value any
+---@param from integer a rank
+---@return any
+function ranks.broadcast(value, from)
+  options.argument("gp.broadcast", "from", from,
+    { type = "integer", required = true, min = 0, max = own().count - 1 })
+  local text = own().rank == from and encode.write("gp.broadcast", value) or ""
+  return encode.read(ranks.gather("gp.broadcast", text)[from + 1])
+end
+
+-- The first line in which two texts differ, of each; a text that has ended gives "nothing".
+local function first_difference(a, b)
+  local lines, at = {}, 0
+  for line in (b .. "\n"):gmatch "(.-)\n" do lines[#lines + 1] = line end
+  for line in (a .. "\n"):gmatch "(.-)\n" do
+    at = at + 1
+    if line ~= lines[at] then return line, lines[at] or "nothing" end
+  end
+  return "nothing", lines[at + 1] or "nothing"
+end
+
+--- Raise on all ranks if they do not say the same.
+---@param who string
+---@param text string lines "what: value"
+function ranks.agree(who, text)
+  local texts = ranks.gather(who, text)
+  for r = 2, #texts do
+    if texts[r] ~= texts[1] then
+      local a, b = first_difference(texts[1], texts[r])
+      errors.raise("%s: the ranks differ: rank 0 has %s, rank %d has %s: expected the same script "
+        .. "with the same arguments on all ranks", who, a, r - 1, b)
+    end
+  end
+end
+
+return ranks

@@ -1,0 +1,72 @@
+-- lua/gpipe/run_writer/follower.lua - a training run over several ranks: rank 0 has the folder, and
+-- the others do with it what concerns all.
+--
+-- Every rank runs the script's loop. A checkpoint needs the values of all ranks, so all of them
+-- save at the same steps; and all end after the same step, whichever was told to.
+
+local checkpoint = require "gpipe.checkpoint"
+local ranks = require "gpipe.ranks"
+
+local follower = {}
+
+--- Is the run's pipeline that of several ranks?
+---@param pipe any
+---@return boolean
+function follower.is_shared(pipe) return pipe ~= nil and pipe.spread == true end
+
+--- The reason why any rank wants to end, the same on all of them.
+---@param reason string? of this rank
+---@return string?
+function follower.reason(reason)
+  for _, one in ipairs(ranks.all_gather(reason or false)) do
+    if one then return one end
+  end
+end
+
+-- ---- checkpoints -------------------------------------------------------------------------------
+
+-- What another rank has in the place of rank 0's gpipe.Saves.
+local Saves = {}
+Saves.__index = Saves
+
+local function save(self, name, parts, background)
+  local of = {}
+  for key, value in pairs(parts) do of[key] = value end
+  of.background = background
+  return checkpoint.save(self.path .. "/" .. name, of) and true or nil
+end
+
+function Saves:save(step, parts, background)
+  return save(self, ("step-%08d"):format(step), parts, background)
+end
+
+function Saves:best(name, parts, background)
+  return save(self, "best-" .. name, parts, background)
+end
+
+function Saves.settle() end -- rank 0 knows how a save in the background has ended
+
+-- Load the checkpoint that rank 0 has loaded.
+function Saves:load(parts)
+  local step = ranks.broadcast(nil, 0)
+  if not step then return nil end
+  local extra = assert(checkpoint.load(("%s/step-%08d"):format(self.path, step), parts))
+  return extra, step
+end
+
+---@param path string of the run
+---@return table
+function follower.saves(path) return setmetatable({ path = path .. "/checkpoints" }, Saves) end
+
+--- On rank 0: load the newest checkpoint and let the others load the same.
+---@param saves gpipe.Saves
+---@param parts table
+---@return table? extra
+---@return integer? step
+function follower.load_first(saves, parts)
+  local extra, step = saves:load(parts) -- if it raises, the others see that this rank ends
+  ranks.broadcast(step, 0)
+  return extra, step
+end
+
+return follower

@@ -1,0 +1,88 @@
+/* device/link/credits.c - see credits.h. */
+#include "device/link/credits.h"
+
+#include "base/memory.h"
+#include "ranks/ranks.h"
+
+struct gp_credits {
+  gp_credits_spec spec;
+  uint32_t run;            /* runs begun; under the lock of ports, like what follows */
+  uint32_t *early;         /* per slot: credits of the next run, which this rank has not begun */
+  _Atomic int64_t owed[2]; /* per copy: last uses on other ranks that it still waits for */
+};
+
+/* ---- the port -------------------------------------------------------------------------------- */
+
+static void *room(void *context, int32_t from, const gp_rank_message *m, uint64_t *expected) {
+  (void)context, (void)from, (void)m;
+  *expected = 0;
+  return NULL;
+}
+
+/* round: the copy that has made the value. A run that was given up may leave messages behind. */
+static void arrived(void *context, int32_t from, const gp_rank_message *m) {
+  gp_credits *c = context;
+  (void)from;
+  if (m->kind != GP_RANK_CREDIT || m->slot < 0 || m->slot >= c->spec.slots || m->round > 1) return;
+  if (m->run == c->run + 1) c->early[m->slot]++;
+  if (m->run != c->run) return;
+  atomic_fetch_add(&c->spec.words[m->slot].released, 1);
+  if (atomic_load(&c->owed[m->round]) > 0) atomic_fetch_sub(&c->owed[m->round], 1);
+  c->spec.ring(c->spec.context);
+}
+
+gp_status gp_credits_open(const gp_credits_spec *spec, gp_credits **credits) {
+  gp_credits *made;
+  GP_TRY(gp_alloc(sizeof *made, (void **)&made));
+  made->spec = *spec;
+  gp_status status =
+      gp_alloc_array((size_t)spec->slots, sizeof *made->early, (void **)&made->early);
+  const gp_port port = {.number = spec->port, .context = made, .room = room, .arrived = arrived};
+  if (!status && spec->ring) status = gp_ports_add(&port);
+  if (status) return gp_free(made->early), gp_free(made), status;
+  *credits = made;
+  return GP_OK;
+}
+
+void gp_credits_close(gp_credits *c) {
+  if (!c) return;
+  if (c->spec.ring) gp_ports_remove(c->spec.port);
+  gp_free(c->early);
+  gp_free(c);
+}
+
+void gp_credits_begin(gp_credits *c) {
+  gp_ports_lock();
+  c->run++;
+  for (int32_t k = 0; k < c->spec.slots; k++) {
+    if (c->early[k]) atomic_fetch_add(&c->spec.words[k].released, c->early[k]);
+    c->early[k] = 0;
+  }
+  for (int copy = 0; copy < 2; copy++) atomic_store(&c->owed[copy], 0);
+  gp_ports_unlock();
+}
+
+/* ---- telling and owing ----------------------------------------------------------------------- */
+
+gp_status gp_credits_tell(gp_credits *c, int32_t copy, int32_t slot) {
+  const gp_rank_message m = {.kind = GP_RANK_CREDIT,
+                             .slot = slot,
+                             .run = c->run,
+                             .round = (uint32_t)copy,
+                             .port = c->spec.port};
+  for (int32_t i = 0; i < c->spec.maker_count; i++)
+    GP_TRY(gp_ranks_send(c->spec.makers[i], &m, NULL));
+  return GP_OK;
+}
+
+void gp_credits_owe(gp_credits *c, int32_t copy, uint32_t uses) {
+  atomic_fetch_add(&c->owed[copy], uses);
+}
+
+bool gp_credits_are_owed(const gp_credits *c, int32_t copy) {
+  return atomic_load(&((gp_credits *)c)->owed[copy]) > 0;
+}
+
+void gp_credits_give_up(gp_credits *c) {
+  for (int copy = 0; copy < 2; copy++) atomic_store(&c->owed[copy], 0);
+}

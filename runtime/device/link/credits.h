@@ -1,0 +1,33 @@
+/* device/link/credits.h - last uses of an edge's values, which the makers on other ranks are told.
+ *
+ * In one process every reader counts a last use in the words that the makers look at. Between
+ * processes a message does: it goes to each rank that makes values of the edge, because both copies
+ * of a stage count the uses of the slots that they share. */
+#ifndef GP_DEVICE_LINK_CREDITS_H
+#define GP_DEVICE_LINK_CREDITS_H
+
+#include "device/link/link.h"
+
+typedef struct gp_credits_spec {
+  uint64_t port;       /* the same on all ranks */
+  gp_link_word *words; /* per slot; borrowed */
+  int32_t slots;
+  int32_t makers[2]; /* other ranks that make values of the edge */
+  int32_t maker_count;
+  void (*ring)(void *context); /* wakes the workers here that make values; NULL: none does */
+  void *context;
+} gp_credits_spec;
+
+gp_status gp_credits_open(const gp_credits_spec *spec, gp_credits **credits);
+void gp_credits_close(gp_credits *credits); /* NULL is fine */
+/* A run begins; after all links of the edge have begun. */
+void gp_credits_begin(gp_credits *credits);
+/* Tell the makers on other ranks about a last use here of a value that the copy has made. */
+gp_status gp_credits_tell(gp_credits *credits, int32_t copy, int32_t slot);
+
+/* A copy here has sent a value whose last uses are on another rank: count what is owed. */
+void gp_credits_owe(gp_credits *credits, int32_t copy, uint32_t uses);
+bool gp_credits_are_owed(const gp_credits *credits, int32_t copy);
+void gp_credits_give_up(gp_credits *credits);
+
+#endif

@@ -1,0 +1,89 @@
+/* engine/bind/compare.c - see compare.h.
+ *
+ * What a plan sends and expects follows from its sizes, its tasks and its edges. Numbers that
+ * people know are compared one by one, the rest by a hash of 64 bits (FNV-1a). */
+#include "engine/bind/compare.h"
+
+#include <string.h>
+
+#include "plan/edge/step_edges.h"
+#include "ranks/ranks.h"
+
+enum { NUMBERS = 9 };
+static const char *const names[NUMBERS] = {
+    "kind",  "devices", "stages", "micro-batches", "rows of a micro-batch",
+    "edges", "updates", "tasks",  "hash"};
+
+typedef struct outline {
+  uint64_t numbers[NUMBERS];
+} outline;
+
+/* ---- the hash -------------------------------------------------------------------------------- */
+
+static void mix(uint64_t *hash, int64_t number) {
+  for (int i = 0; i < 8; i++) {
+    *hash ^= (uint64_t)number >> (8 * i) & 0xff;
+    *hash *= UINT64_C(0x100000001b3);
+  }
+}
+
+static void mix_task(uint64_t *hash, const gp_task *task) {
+  mix(hash, task->op);
+  mix(hash, task->stage);
+  mix(hash, task->copy);
+  mix(hash, task->micro);
+  mix(hash, task->order);
+  mix(hash, task->use_count);
+  mix(hash, task->program ? task->program->instr_count : 0);
+}
+
+static uint64_t hash_of(const gp_plan *plan) {
+  uint64_t hash = UINT64_C(0xcbf29ce484222325);
+  for (int32_t h = 0; h < plan->stage_count * plan->copy_count; h++) mix(&hash, plan->placement[h]);
+  for (int32_t t = 0; t < plan->first[plan->device_count]; t++) mix_task(&hash, &plan->tasks[t]);
+  for (int32_t e = 0; e < plan->edge_count; e++) {
+    mix(&hash, plan->channels[e].slots);
+    mix(&hash, (int64_t)plan->channels[e].bytes);
+  }
+  for (int32_t e = 0; e < plan->step_edge_count; e++) {
+    mix(&hash, (int64_t)plan->step_edges[e].value);
+    mix(&hash, plan->step_edges[e].maker);
+    mix(&hash, (int64_t)plan->step_edges[e].bytes);
+  }
+  return hash;
+}
+
+/* ---- comparing ------------------------------------------------------------------------------- */
+
+static outline outline_of(const gp_plan *plan) {
+  return (outline){{(uint64_t)plan->kind, (uint64_t)plan->device_count, (uint64_t)plan->stage_count,
+                    (uint64_t)plan->step_micros, (uint64_t)plan->shapes[0].rows,
+                    (uint64_t)plan->edge_count, (uint64_t)plan->update,
+                    (uint64_t)plan->first[plan->device_count], hash_of(plan)}};
+}
+
+static gp_status compare(const gp_rank_pieces *all) {
+  const outline *a = (const outline *)all->data[0];
+  for (int r = 1; r < all->count; r++) {
+    const outline *b = (const outline *)all->data[r];
+    if (all->bytes[r] != sizeof *b || all->bytes[0] != sizeof *a)
+      return gp_fail(GP_ESTATE, "plan: rank %d runs another version than rank 0", r);
+    for (int n = 0; n < NUMBERS; n++)
+      if (a->numbers[n] != b->numbers[n])
+        return gp_fail(GP_ESTATE,
+                       "plan: %s is %llu on rank 0 and %llu on rank %d, expected the same "
+                       "model, options and batch on all ranks",
+                       names[n], (unsigned long long)a->numbers[n],
+                       (unsigned long long)b->numbers[n], r);
+  }
+  return GP_OK;
+}
+
+gp_status gp_plan_compare(const gp_plan *plan) {
+  const outline own = outline_of(plan);
+  gp_rank_pieces all;
+  GP_TRY(gp_ranks_gather("plan", 0, &own, sizeof own, &all));
+  gp_status status = compare(&all);
+  gp_rank_pieces_free(&all);
+  return status;
+}

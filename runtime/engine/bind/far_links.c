@@ -1,0 +1,86 @@
+/* engine/bind/far_links.c - what the links of a channel need if they lead to other ranks: numbers
+ * of ports, credits, and what wakes the workers here.
+ *
+ * Every rank binds the same plan, so it gives the same link the same number. */
+#include "base/memory.h"
+#include "device/link/credits.h"
+#include "engine/bind/links.h"
+#include "engine/state/pipeline.h"
+#include "engine/worker/worker.h"
+#include "plan/edge/step_edges.h"
+#include "ranks/ranks.h"
+
+bool gp_link_is_here(const gp_binding *b, int32_t maker, int32_t reader) {
+  return gp_device_is_here(b->pipeline, maker) || gp_device_is_here(b->pipeline, reader);
+}
+
+/* ---- waking ---------------------------------------------------------------------------------- */
+
+static void ring_reader(void *worker) { gp_worker_ring(worker); }
+
+/* Any copy may make the next value of a slot, or wait for the last credits at the end of a run. */
+static void ring_makers(void *context) {
+  const gp_binding *b = ((gp_bound_makers *)context)->binding;
+  const gp_bound_channel *channel = ((gp_bound_makers *)context)->channel;
+  for (int32_t copy = 0; copy < b->plan->copy_count; copy++)
+    if (gp_device_is_here(b->pipeline, channel->makers[copy]))
+      gp_worker_ring(&b->pipeline->workers[channel->makers[copy]]);
+}
+
+/* ---- credits --------------------------------------------------------------------------------- */
+
+static int32_t rank_of(const gp_binding *b, int32_t device) {
+  return gp_device_lane(b->pipeline, device)->rank;
+}
+
+/* Does the channel join ranks? */
+static bool is_shared(const gp_binding *b, int32_t e) {
+  const gp_plan *plan = b->plan;
+  const gp_step_edge *step = gp_plan_step_edge(plan, e);
+  const int32_t rank = rank_of(b, b->channels[e].makers[0]);
+  if (step) {
+    for (int32_t r = 0; r < step->reader_count; r++)
+      if (rank_of(b, step->readers[r].device) != rank) return true;
+    return false;
+  }
+  const gp_edge *edge = gp_plan_edge(plan, e);
+  for (int32_t k = 0; k <= edge->to_count; k++)
+    for (int32_t copy = 0; copy < plan->copy_count; copy++) {
+      const int32_t stage = k ? edge->to[k - 1] : edge->from;
+      if (rank_of(b, plan->placement[gp_plan_holder(plan, stage, copy)]) != rank) return true;
+    }
+  return false;
+}
+
+static void add_maker(gp_credits_spec *spec, int32_t rank) {
+  for (int32_t i = 0; i < spec->maker_count; i++)
+    if (spec->makers[i] == rank) return;
+  spec->makers[spec->maker_count++] = rank;
+}
+
+gp_status gp_links_credit(gp_binding *b, int32_t e, int32_t copies) {
+  gp_bound_channel *channel = &b->channels[e];
+  if (!b->pipeline->spread || !is_shared(b, e)) return GP_OK;
+  gp_credits_spec spec = {.port = b->ports + (uint64_t)e,
+                          .words = channel->words,
+                          .slots = e < b->plan->edge_count ? b->plan->channels[e].slots : 1,
+                          .context = &channel->ringing};
+  channel->ringing = (gp_bound_makers){b, channel};
+  for (int32_t copy = 0; copy < copies; copy++) {
+    if (gp_device_is_here(b->pipeline, channel->makers[copy]))
+      spec.ring = ring_makers;
+    else
+      add_maker(&spec, rank_of(b, channel->makers[copy]));
+  }
+  return gp_credits_open(&spec, &channel->credits);
+}
+
+/* Ports of credits come first, then one for each channel, copy and reader. */
+void gp_links_address(gp_binding *b, int32_t e, int32_t reader, gp_link_spec *spec) {
+  const gp_plan *plan = b->plan;
+  const uint64_t link = ((uint64_t)e * 2 + (uint64_t)spec->copy) * (uint64_t)plan->device_count;
+  spec->port = b->ports + (uint64_t)gp_plan_channel_count(plan) + link + (uint64_t)reader;
+  spec->credits = b->channels[e].credits;
+  spec->ring = ring_reader;
+  spec->context = &b->pipeline->workers[reader];
+}

@@ -1,0 +1,325 @@
+/* engine/run/agree.c - see agree.h.
+ *
+ * A rank's piece is a fixed part, then a row for each stage and a result for each micro-batch, then
+ * the rows of outputs and of the inputs' gradients that its devices have made. Every rank holds the
+ * whole plan, so it knows how long each piece is and whose numbers count: those of the device that
+ * ran the task. */
+#include "engine/run/agree.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/tensor.h"
+#include "engine/bind/bind.h"
+#include "engine/bind/links.h"
+#include "plan/edge/step_edges.h"
+#include "ranks/ranks.h"
+
+/* The fixed part. */
+typedef struct ending {
+  gp_far_failure failure; /* order INT64_MAX: none */
+  int32_t by;             /* the rank that it comes from */
+  int32_t knows;          /* a device of this rank was in an action when time was over */
+  int32_t lost;           /* a device of this rank never came back */
+  int32_t overflow;
+  uint64_t batch; /* hash of the mini-batch that it was given */
+  gp_loss_scale scaling;
+  gp_skips skips;
+} ending;
+
+typedef struct stage_row {
+  int64_t updates, skipped;
+  int32_t row, torn;
+} stage_row;
+
+/* A run's pieces, and the places in them. */
+typedef struct agreement {
+  gp_pipeline *p;
+  gp_minibatch *batch;
+  int32_t *last, *first; /* per micro-batch: the rank that runs it on the last stage; the first */
+  size_t stages, micros;
+} agreement;
+
+/* ---- who has made what ---------------------------------------------------------------------- */
+
+static int32_t rank_of(const gp_pipeline *p, int32_t device) {
+  return gp_device_lane(p, device)->rank;
+}
+
+/* The rank that a stage's first copy is updated by. */
+static int32_t owner_of(const gp_pipeline *p, int32_t stage) {
+  return rank_of(p, p->placement[stage * p->copy_count]);
+}
+
+static void find_ranks(agreement *a) {
+  const gp_plan *plan = a->p->run.plan;
+  for (int32_t d = 0; d < plan->device_count; d++)
+    for (int32_t t = plan->first[d]; t < plan->first[d + 1]; t++) {
+      const gp_task *task = &plan->tasks[t];
+      if (task->op == GP_ACT_F && task->stage == plan->stage_count - 1)
+        a->last[task->micro] = rank_of(a->p, d);
+      if (task->op == GP_ACT_F && task->stage == 0) a->first[task->micro] = rank_of(a->p, d);
+    }
+}
+
+/* ---- rows of tensors ------------------------------------------------------------------------- */
+
+/* The tensors whose rows are exchanged: outputs, made by the last stage, and the inputs' gradients,
+ * made by the first. */
+typedef void (*visit_rows)(void *context, char *rows, size_t bytes);
+
+static void each_micro(const agreement *a, const gp_rows *tensor, const int32_t *ranks,
+                       int32_t rank, visit_rows visit, void *context) {
+  const gp_plan *plan = a->p->run.plan;
+  for (int32_t i = 0; tensor->tensor && i < plan->step_micros; i++)
+    if (ranks[i] == rank)
+      visit(context, tensor->data + (size_t)a->batch->rows[i] * tensor->row_bytes,
+            (size_t)plan->shapes[gp_plan_shape_of(plan, i)].rows * tensor->row_bytes);
+}
+
+static void each_row(const agreement *a, int32_t rank, visit_rows visit, void *context) {
+  for (int k = 0; k < GP_MAX_BATCH_TENSORS; k++) {
+    each_micro(a, &a->batch->outputs[k], a->last, rank, visit, context);
+    each_micro(a, &a->batch->input_grads[k], a->first, rank, visit, context);
+  }
+}
+
+static void add_bytes(void *sum, char *rows, size_t bytes) {
+  (void)rows;
+  *(size_t *)sum += bytes;
+}
+static void copy_out(void *at, char *rows, size_t bytes) {
+  memcpy(*(char **)at, rows, bytes);
+  *(char **)at += bytes;
+}
+static void copy_in(void *at, char *rows, size_t bytes) {
+  memcpy(rows, *(char **)at, bytes);
+  *(char **)at += bytes;
+}
+
+/* ---- the mini-batch -------------------------------------------------------------------------- */
+
+enum { HASHED = 4096 }; /* bytes at either end of a tensor: enough to tell two batches apart */
+
+/* FNV-1a over words of 8 bytes. */
+static void mix(uint64_t *hash, const char *data, size_t bytes) {
+  for (size_t at = 0; at < bytes; at += sizeof(uint64_t)) {
+    uint64_t word = 0;
+    memcpy(&word, data + at, bytes - at < sizeof word ? bytes - at : sizeof word);
+    *hash = (*hash ^ word) * UINT64_C(0x100000001b3);
+  }
+}
+
+static void mix_tensor(uint64_t *hash, const gp_rows *rows) {
+  const size_t bytes = gp_tensor_bytes(rows->tensor);
+  const size_t part = bytes < HASHED ? bytes : HASHED;
+  mix(hash, rows->data, part);
+  mix(hash, rows->data + bytes - part, part);
+}
+
+/* A script that shuffles by the clock gives each rank another batch; the stages would train on rows
+ * that do not belong together. */
+static uint64_t hash_batch(const gp_minibatch *batch) {
+  uint64_t hash = UINT64_C(0xcbf29ce484222325);
+  for (int i = 0; i < batch->input_count; i++) mix_tensor(&hash, &batch->inputs[i]);
+  for (int i = 0; i < batch->target_count; i++) mix_tensor(&hash, &batch->targets[i]);
+  return hash;
+}
+
+/* ---- a piece --------------------------------------------------------------------------------- */
+
+static size_t fixed_bytes(const agreement *a) {
+  return sizeof(ending) + a->stages * sizeof(stage_row) + a->micros * sizeof(gp_micro_result);
+}
+
+static size_t piece_bytes(const agreement *a, int32_t rank) {
+  size_t bytes = fixed_bytes(a);
+  each_row(a, rank, add_bytes, &bytes);
+  return bytes;
+}
+
+static void write_ending(const agreement *a, ending *e) {
+  const gp_pipeline *p = a->p;
+  const gp_run *run = &p->run;
+  *e = (ending){.failure = {.order = atomic_load(&((gp_run *)run)->failed_order),
+                            .status = (int32_t)run->status},
+                .by = run->failed_by,
+                .knows = p->spread->knows,
+                .lost = p->watch.lost,
+                .overflow = p->overflow,
+                .batch = hash_batch(a->batch),
+                .scaling = p->scaling,
+                .skips = p->skips};
+  if (run->status) snprintf(e->failure.text, sizeof e->failure.text, "%s", run->text);
+}
+
+static void write_piece(const agreement *a, char *piece) {
+  const gp_run *run = &a->p->run;
+  stage_row *rows = (stage_row *)(piece + sizeof(ending));
+  gp_micro_result *results = (gp_micro_result *)(rows + a->stages);
+  char *tail = piece + fixed_bytes(a);
+  write_ending(a, (ending *)piece);
+  for (size_t s = 0; s < a->stages; s++)
+    rows[s] = (stage_row){run->stages[s].updates, run->stages[s].skipped,
+                          atomic_load(&run->stages[s].row), run->stages[s].torn};
+  memcpy(results, a->batch->results, a->micros * sizeof *results);
+  each_row(a, a->p->spread->own, copy_out, &tail);
+}
+
+/* Take over what another rank's devices have made. */
+static void read_piece(const agreement *a, int32_t rank, char *piece) {
+  gp_run *run = &a->p->run;
+  const stage_row *rows = (const stage_row *)(piece + sizeof(ending));
+  const gp_micro_result *results = (const gp_micro_result *)(rows + a->stages);
+  const int32_t last = a->p->stage_count - 1;
+  char *tail = piece + fixed_bytes(a);
+  for (int32_t s = 0; s <= last; s++) {
+    if (owner_of(a->p, s) != rank) continue;
+    run->stages[s].updates = rows[s].updates;
+    run->stages[s].skipped = rows[s].skipped;
+    atomic_store(&run->stages[s].row, rows[s].row);
+    run->stages[s].torn = rows[s].torn;
+  }
+  for (size_t i = 0; i < a->micros; i++) {
+    if (a->last[i] == rank) a->batch->results[i].loss = results[i].loss;
+    if (owner_of(a->p, last) == rank) a->batch->results[i].count[0] = results[i].count[0];
+  }
+  each_row(a, rank, copy_in, &tail);
+}
+
+/* ---- the verdict ----------------------------------------------------------------------------- */
+
+/* Is failure x to be reported before y? One that knows which device ran is better than one that has
+ * only waited. */
+static bool comes_before(const ending *x, const ending *y) {
+  if (x->failure.order != y->failure.order) return x->failure.order < y->failure.order;
+  return x->knows > y->knows;
+}
+
+static void set_failure(gp_pipeline *p, int32_t rank, const ending *e) {
+  gp_run *run = &p->run;
+  const bool known = e->failure.status > 0 && e->failure.status < GP_STATUS_COUNT;
+  run->status = known ? (gp_status)e->failure.status : GP_EIO;
+  atomic_store(&run->failed_order, e->failure.order);
+  if (run->status == GP_EINTERRUPT)
+    snprintf(run->text, sizeof run->text, "%s", e->failure.text);
+  else
+    snprintf(run->text, sizeof run->text, "rank %d: %.490s", (int)rank, e->failure.text);
+  if (e->lost) gp_spread_lose(p->spread, run->text);
+}
+
+/* Report the same failure on all ranks: the first in the schedule's order. Only the rank that it
+ * comes from speaks for it. */
+static void settle_failure(gp_pipeline *p, const gp_rank_pieces *all) {
+  const ending *first = NULL;
+  int32_t rank = 0;
+  for (int32_t r = 0; r < all->count; r++) {
+    const ending *e = (const ending *)all->data[r];
+    if (e->failure.order == INT64_MAX || e->by != r) continue;
+    if (first && !comes_before(e, first)) continue;
+    first = e;
+    rank = r;
+  }
+  if (first) set_failure(p, rank, first);
+}
+
+/* The deciding device's rank knows the loss scale and what is skipped. */
+static void settle_counters(gp_pipeline *p, const gp_rank_pieces *all) {
+  const gp_plan *plan = p->run.plan;
+  const ending *e = (const ending *)all->data[rank_of(p, gp_plan_decider(plan))];
+  if (!plan->decides || !plan->joined) return;
+  p->overflow = e->overflow;
+  p->scaling = e->scaling;
+  p->skips = e->skips;
+}
+
+/* Fail on all ranks if they were given different batches. */
+static void check_batches(gp_pipeline *p, const gp_rank_pieces *all) {
+  const ending *first = (const ending *)all->data[0];
+  char text[128];
+  for (int32_t r = 1; r < all->count && !p->run.status; r++) {
+    if (((const ending *)all->data[r])->batch == first->batch) continue;
+    snprintf(text, sizeof text,
+             "step: rank %d was given another batch than rank 0, expected the same on all ranks",
+             (int)r);
+    gp_run_fail_from(&p->run, r, -1, GP_EINVAL, text);
+  }
+}
+
+static gp_status check_lengths(const agreement *a, const gp_rank_pieces *all) {
+  for (int32_t r = 0; r < all->count; r++)
+    if (all->bytes[r] != piece_bytes(a, r))
+      return gp_fail(GP_ESTATE,
+                     "step: rank %d has a piece of %zu bytes, expected %zu: the ranks run "
+                     "different batches",
+                     (int)r, all->bytes[r], piece_bytes(a, r));
+  return GP_OK;
+}
+
+/* ---- the exchange ---------------------------------------------------------------------------- */
+
+/* After the watchdog's time the others have given up, too. */
+static double patience(const gp_pipeline *p) {
+  const double limit = 1e-9 * (double)p->watch.limit_ns;
+  return limit > 0 ? 3 * limit + 20 : 0;
+}
+
+static gp_status exchange(const agreement *a) {
+  gp_pipeline *p = a->p;
+  gp_rank_pieces all;
+  char *own;
+  const size_t bytes = piece_bytes(a, p->spread->own);
+  GP_TRY(gp_alloc(bytes, (void **)&own));
+  write_piece(a, own);
+  gp_status status = gp_ranks_gather("step", patience(p), own, bytes, &all);
+  gp_free(own);
+  GP_TRY(status);
+  status = check_lengths(a, &all);
+  if (!status) {
+    settle_failure(p, &all);
+    settle_counters(p, &all);
+    check_batches(p, &all);
+    for (int32_t r = 0; r < all.count; r++)
+      if (r != p->spread->own) read_piece(a, r, all.data[r]);
+  }
+  gp_rank_pieces_free(&all);
+  return status;
+}
+
+/* A run whose end is not agreed upon is over for good: the ranks may have gone different ways. */
+static void lose(gp_pipeline *p, gp_status status) {
+  gp_run *run = &p->run;
+  const char *cause = gp_spread_lost(p->spread); /* a rank is gone: that is the reason */
+  run->status = status;
+  snprintf(run->text, sizeof run->text, "%s", cause ? cause : gp_error_text());
+  atomic_store(&run->failed_order, -1);
+  gp_spread_lose(p->spread, run->text);
+}
+
+void gp_run_agree(gp_pipeline *p) {
+  const gp_plan *plan = p->run.plan;
+  agreement a = {.p = p,
+                 .batch = &p->run.batches[0],
+                 .stages = (size_t)p->stage_count,
+                 .micros = (size_t)plan->step_micros};
+  gp_spread_end(p->spread);
+  gp_status status = gp_alloc_array(a.micros, sizeof(int32_t), (void **)&a.last);
+  if (!status) status = gp_alloc_array(a.micros, sizeof(int32_t), (void **)&a.first);
+  if (!status) find_ranks(&a);
+  if (!status) status = exchange(&a);
+  if (status) lose(p, status);
+  gp_free(a.last);
+  gp_free(a.first);
+}
+
+/* The others may have begun: they are told to give up. */
+gp_status gp_run_refuse(gp_pipeline *p, gp_status status) {
+  gp_run *run = &p->run;
+  gp_far_failure failure = {.order = -1, .status = (int32_t)status, .gives_up = 1};
+  snprintf(failure.text, sizeof failure.text, "%s", gp_error_text());
+  gp_run_fail(run, -1, status, failure.text);
+  gp_spread_tell(p->spread, &failure);
+  gp_run_agree(p);
+  return gp_fail_text(run->status, run->text);
+}

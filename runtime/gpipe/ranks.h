@@ -1,0 +1,48 @@
+/* gpipe/ranks.h - the processes of one job, and what they tell each other. See gpipe.h for what
+ * holds everywhere.
+ *
+ * A job has `count` ranks, which all run the same script. They are connected pairwise by sockets
+ * once one of them needs another. Collective calls are made by every rank in the same order; a rank
+ * that makes another call, ends or dies lets them fail on all the others.
+ *
+ * Threads: the script's. */
+#ifndef GP_PUBLIC_RANKS_H
+#define GP_PUBLIC_RANKS_H
+
+#include "gpipe/status.h"
+
+typedef struct gp_rank_info {
+  int rank, count; /* of the job; 0 and 1 without one */
+  int local;       /* among the ranks of this host */
+  char host[64];
+} gp_rank_info;
+
+/* Read what the launcher has put into the environment. Errors: GP_EINVAL where that contradicts
+ * itself, GP_EUNSUPPORTED for a job over several hosts. */
+gp_status gp_ranks_info(gp_rank_info *info);
+
+/* What each rank has given, by rank. */
+typedef struct gp_rank_pieces {
+  int count;
+  char **data; /* data[r] is aligned for any type; NULL if bytes[r] is 0 */
+  size_t *bytes;
+} gp_rank_pieces;
+
+enum { GP_RANKS_WHAT = 24 }; /* bytes of the name of a call, its end included */
+
+/* Collect a piece from every rank, also its own; connects the job if nothing has before. what: the
+ * name of the call for messages, shorter than GP_RANKS_WHAT; every rank has to make the same one.
+ * seconds: how long to wait for the others, also after Ctrl-C; 0: until they come, or Ctrl-C.
+ * Collective. Errors: GP_ESTATE if a
+ * rank makes another call, GP_EDEVICE if one has ended or is gone, GP_ETIMEOUT, GP_EINTERRUPT. */
+gp_status gp_ranks_gather(const char *what, double seconds, const void *own, size_t bytes,
+                          gp_rank_pieces *pieces);
+void gp_rank_pieces_free(gp_rank_pieces *pieces); /* frees what it holds, not the struct */
+
+/* Note the error that ends this process: the other ranks will show it. */
+void gp_ranks_note_failure(const char *text);
+/* Tell the others that this process ends, with its exit code; -1: unknown. Does nothing without
+ * connections; the end of the process does the same with -1. */
+void gp_ranks_leave(int code);
+
+#endif

@@ -1,0 +1,175 @@
+/* ranks/gather.c - calls that all ranks make together.
+ *
+ * Every rank sends its piece to all others and waits for theirs. Calls are numbered, and named,
+ * because a script may take another way on one of the ranks: then all of them are told. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/memory.h"
+#include "base/thread.h"
+#include "gpipe/process.h"
+#include "ranks/net.h"
+
+static const uint64_t PIECES = UINT64_C(1) << 63; /* a port's number for pieces: no port has it */
+static const long NAP_NS = 50000000;
+
+/* ---- waiting --------------------------------------------------------------------------------- */
+
+/* A collective call under way. */
+typedef struct call {
+  gp_net *net;
+  const char *what;
+  double seconds;
+  int64_t begin;
+  gp_rank_pieces *pieces;
+} call;
+
+/* Sleep until something comes, or for a moment: Ctrl-C rings no bell. Call with the net's lock. */
+static void doze(gp_net *net) {
+  struct timespec at;
+  clock_gettime(CLOCK_REALTIME, &at);
+  at.tv_nsec += NAP_NS;
+  if (at.tv_nsec >= 1000000000) at.tv_sec++, at.tv_nsec -= 1000000000;
+  pthread_cond_timedwait(&net->came, &net->lock, &at);
+}
+
+/* Why a peer's piece will not come; GP_OK: it may. */
+static gp_status look_for_reason(const call *c, const gp_peer *peer) {
+  if (peer->state == GP_PEER_ENDED && c->net->culprit == peer->rank)
+    return gp_fail(GP_EDEVICE, "%s: %s", c->what, peer->text);
+  /* the first that went is the reason for the others */
+  if (peer->state != GP_PEER_OPEN)
+    return gp_fail(GP_EDEVICE, "%s: %s", c->what, c->net->peers[c->net->culprit].text);
+  if (gp_interrupt_pending() && c->seconds == 0) return gp_fail(GP_EINTERRUPT, "interrupted");
+  if (c->seconds > 0 && 1e-9 * (double)(gp_now_ns() - c->begin) > c->seconds)
+    return gp_fail(GP_ETIMEOUT, "%s: rank %d did not come within %g seconds", c->what,
+                   (int)peer->rank, c->seconds);
+  return GP_OK;
+}
+
+static gp_rank_piece *pop(gp_peer *peer) {
+  gp_rank_piece *piece = peer->first;
+  peer->first = piece->next;
+  if (!peer->first) peer->last = NULL;
+  return piece;
+}
+
+/* Drop the pieces of calls that this rank has given up. */
+static void skip_old(const call *c, gp_peer *peer) {
+  while (peer->first && (int32_t)(peer->first->head.run - c->net->calls) < 0) {
+    gp_rank_piece *old = pop(peer);
+    gp_free(old->data);
+    gp_free(old);
+  }
+}
+
+/* Wait for a peer's piece and take it. */
+static gp_status await_piece(const call *c, gp_peer *peer) {
+  for (skip_old(c, peer); !peer->first; skip_old(c, peer)) {
+    GP_TRY(look_for_reason(c, peer));
+    doze(c->net);
+  }
+  gp_rank_piece *piece = peer->first;
+  if (strcmp(piece->head.what, c->what) || piece->head.run != c->net->calls)
+    return gp_fail(GP_ESTATE,
+                   "rank %d is in '%s', rank %d in '%s': expected the same calls in the same order "
+                   "on all ranks",
+                   (int)peer->rank, piece->head.what, c->net->job.info.rank, c->what);
+  pop(peer);
+  c->pieces->data[peer->rank] = piece->data;
+  c->pieces->bytes[peer->rank] = piece->head.bytes;
+  gp_free(piece);
+  return GP_OK;
+}
+
+/* ---- the call -------------------------------------------------------------------------------- */
+
+static gp_status copy_own(const call *c, const void *own, size_t bytes) {
+  const int rank = c->net->job.info.rank;
+  if (!bytes) return GP_OK;
+  GP_TRY(gp_alloc(bytes, (void **)&c->pieces->data[rank]));
+  memcpy(c->pieces->data[rank], own, bytes);
+  c->pieces->bytes[rank] = bytes;
+  return GP_OK;
+}
+
+/* Send the own piece to the others. They get it from the caller's memory, which is free again when
+ * their pieces are there and nothing is left to send. */
+static gp_status send_own(const call *c, const void *own, size_t bytes) {
+  gp_rank_message head = {
+      .kind = GP_RANK_PIECE, .run = c->net->calls, .port = PIECES, .bytes = bytes};
+  snprintf(head.what, sizeof head.what, "%s", c->what);
+  for (int32_t r = 0; r < c->net->job.info.count; r++)
+    if (r != c->net->job.info.rank) GP_TRY(gp_ranks_send(r, &head, own));
+  return GP_OK;
+}
+
+static gp_status make_pieces(const call *c) {
+  const size_t count = (size_t)c->net->job.info.count;
+  GP_TRY(gp_alloc_array(count, sizeof(char *), (void **)&c->pieces->data));
+  GP_TRY(gp_alloc_array(count, sizeof(size_t), (void **)&c->pieces->bytes));
+  c->pieces->count = (int)count;
+  return GP_OK;
+}
+
+static gp_status gather(const call *c, const void *own, size_t bytes) {
+  gp_net *net = c->net;
+  GP_TRY(make_pieces(c));
+  GP_TRY(copy_own(c, own, bytes));
+  GP_TRY(send_own(c, c->pieces->data[net->job.info.rank], bytes));
+  gp_status status = GP_OK;
+  pthread_mutex_lock(&net->lock);
+  for (int32_t r = 0; !status && r < net->job.info.count; r++)
+    if (r != net->job.info.rank) status = await_piece(c, &net->peers[r]);
+  pthread_mutex_unlock(&net->lock);
+  return status;
+}
+
+gp_status gp_ranks_gather(const char *what, double seconds, const void *own, size_t bytes,
+                          gp_rank_pieces *pieces) {
+  *pieces = (gp_rank_pieces){0};
+  GP_TRY(gp_ranks_join());
+  call c = {.net = gp_net_get(),
+            .what = what,
+            .seconds = seconds,
+            .begin = gp_now_ns(),
+            .pieces = pieces};
+  c.net->calls++;
+  gp_status status = gather(&c, own, bytes);
+  /* the own piece is freed by the caller: what is not sent yet is copied */
+  gp_ranks_keep(PIECES);
+  if (status) gp_rank_pieces_free(pieces);
+  return status;
+}
+
+void gp_rank_pieces_free(gp_rank_pieces *pieces) {
+  for (int r = 0; pieces->data && r < pieces->count; r++) gp_free(pieces->data[r]);
+  gp_free(pieces->data);
+  gp_free(pieces->bytes);
+  *pieces = (gp_rank_pieces){0};
+}
+
+/* ---- agreement ------------------------------------------------------------------------------- */
+
+typedef struct outcome {
+  int32_t status;
+  char text[512];
+} outcome;
+
+gp_status gp_ranks_agree(const char *what, gp_status status, const char *text) {
+  outcome own = {.status = (int32_t)status};
+  gp_rank_pieces all;
+  if (status) snprintf(own.text, sizeof own.text, "%s", text);
+  GP_TRY(gp_ranks_gather(what, 0, &own, sizeof own, &all));
+  gp_status agreed = GP_OK;
+  for (int r = 0; !agreed && r < all.count; r++) {
+    const outcome *one = (const outcome *)all.data[r];
+    if (all.bytes[r] != sizeof *one || one->status == GP_OK) continue;
+    const bool known = one->status > 0 && one->status < GP_STATUS_COUNT;
+    agreed = gp_fail(known ? (gp_status)one->status : GP_EIO, "rank %d: %.511s", r, one->text);
+  }
+  gp_rank_pieces_free(&all);
+  return agreed;
+}

@@ -1,0 +1,88 @@
+/* ranks/ranks.h - messages between the processes of a job, for the levels above.
+ *
+ *   job.h        which process of which job this is
+ *   connect.h    the connections: who may talk to whom
+ *   net.h        what a process knows of its connections
+ *   send.c       messages that go out
+ *   receive.c    messages that come in
+ *   net.c        the thread that moves both
+ *   ports.c      where messages for links and pipelines go
+ *   gather.c     calls that all ranks make together
+ *   leave.c      how a process ends */
+#ifndef GP_RANKS_H
+#define GP_RANKS_H
+
+#include "base/status.h"
+#include "gpipe/ranks.h"
+
+/* What a message is about. */
+typedef enum gp_rank_kind {
+  GP_RANK_PIECE = 1, /* a piece of a collective call */
+  GP_RANK_VALUE,     /* a value of an edge */
+  GP_RANK_CREDIT,    /* a last use of a value: its slot may be written again */
+  GP_RANK_FAILURE,   /* a run has failed */
+  GP_RANK_END        /* the rank ends */
+} gp_rank_kind;
+
+/* The head of a message, followed by `bytes` bytes. All ranks are on one machine, so numbers are as
+ * they are in memory. */
+typedef struct gp_rank_message {
+  uint32_t kind;
+  int32_t slot;
+  uint32_t run, round;
+  uint64_t port;  /* whom it is for */
+  uint64_t bytes; /* that follow */
+  char what[GP_RANKS_WHAT];
+} gp_rank_message;
+
+/* This process's rank and how many there are, without an error: 0 of 1 where the environment makes
+ * no sense, which gp_ranks_join reports. */
+int32_t gp_ranks_own(void);
+int32_t gp_ranks_count(void);
+/* Connect to all other ranks, unless that was done. Collective. */
+gp_status gp_ranks_join(void);
+
+/* Fail on all ranks with the first rank's failure, if one of them brings one; the text names the
+ * rank. text: of this rank's failure. Collective. */
+gp_status gp_ranks_agree(const char *what, gp_status status, const char *text);
+
+/* ---- ports ---------------------------------------------------------------------------------- */
+
+/* Where messages with one number go. The functions run on the thread of net.c, one at a time, while
+ * no port is added or removed; they must not wait. */
+typedef struct gp_port {
+  uint64_t number;
+  void *context;
+  /* Where to put the bytes that follow; NULL: they are dropped. *expected receives how many there
+   * must be. */
+  void *(*room)(void *context, int32_t from, const gp_rank_message *message, uint64_t *expected);
+  void (*arrived)(void *context, int32_t from, const gp_rank_message *message);
+  /* A rank has ended or is gone; optional. */
+  void (*gone)(void *context, const char *text);
+} gp_port;
+
+/* Add a port (copied). The number must be new; gp_ranks_number makes numbers that are the same on
+ * all ranks if these call it in the same order. */
+gp_status gp_ports_add(const gp_port *port);
+/* Remove it: nothing is written to its room any more, and nothing more is read for it. */
+void gp_ports_remove(uint64_t number);
+uint64_t gp_ranks_number(void); /* below 2^32, never 0 */
+
+/* Keep the thread of net.c from calling ports meanwhile. */
+void gp_ports_lock(void);
+void gp_ports_unlock(void);
+
+/* ---- messages ------------------------------------------------------------------------------- */
+
+/* Send a message, or queue it where the socket takes no more. payload: message->bytes bytes, which
+ * stay as they are until the other side has answered. Never waits. Threads: any. */
+gp_status gp_ranks_send(int32_t to, const gp_rank_message *message, const void *payload);
+/* The same with a copy of the payload. */
+gp_status gp_ranks_send_copy(int32_t to, const gp_rank_message *message, const void *payload);
+/* Forget the messages of a port that were not sent yet: their payload may go away. */
+void gp_ranks_withdraw(uint64_t port);
+
+/* Fails if a rank has ended or is gone. Errors: GP_EDEVICE with its name. */
+gp_status gp_ranks_check(void);
+
+#endif

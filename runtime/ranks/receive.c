@@ -1,0 +1,154 @@
+/* ranks/receive.c - messages that come in: read piece by piece, checked before their bytes are.
+ *
+ * A length that does not fit ends the connection: what follows could be anything. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/memory.h"
+#include "ranks/net.h"
+
+/* Bytes read under one hold of the lock, and the most that a collective call may bring. */
+enum { AT_ONCE = 1 << 20 };
+static const uint64_t MOST_BYTES = UINT64_C(1) << 40;
+
+/* ---- the end of a connection ----------------------------------------------------------------- */
+
+/* Note that a peer is no longer open, and tell everything that may wait for it. */
+static void close_peer(gp_net *net, gp_peer *peer, gp_peer_state state, const char *text) {
+  if (peer->state != GP_PEER_OPEN) return;
+  peer->state = state;
+  snprintf(peer->text, sizeof peer->text, "%s", text);
+  if (net->culprit < 0) net->culprit = peer->rank;
+  pthread_cond_broadcast(&net->came);
+  gp_ports_tell(net, peer->text);
+}
+
+static void lose_peer(gp_net *net, gp_peer *peer, const char *why) {
+  char text[GP_RANK_TEXT];
+  snprintf(text, sizeof text, "rank %d (process %ld) is gone: %s", (int)peer->rank, peer->process,
+           why);
+  close_peer(net, peer, GP_PEER_GONE, text);
+}
+
+/* ---- what a message is for ------------------------------------------------------------------- */
+
+/* Take a piece in; it is noted when it is complete. Returns why it cannot be, or NULL. */
+static const char *open_piece(gp_peer *peer) {
+  gp_rank_piece *piece;
+  if (peer->in.bytes > MOST_BYTES) return "it sent a piece that is too long";
+  if (gp_alloc(sizeof *piece, (void **)&piece)) return "there is no memory for what it sent";
+  if (peer->in.bytes && gp_alloc(peer->in.bytes, (void **)&piece->data)) {
+    gp_free(piece);
+    return "there is no memory for what it sent";
+  }
+  piece->head = peer->in;
+  piece->head.what[GP_RANKS_WHAT - 1] = '\0';
+  peer->piece = piece;
+  peer->in_data = piece->data;
+  return NULL;
+}
+
+/* Ask the message's port for room. A port that is not there any more has dropped its run. */
+static const char *open_port(gp_net *net, gp_peer *peer) {
+  uint64_t expected = peer->in.bytes;
+  const gp_port *port = gp_port_find(net, peer->in.port);
+  peer->in_data = port ? port->room(port->context, peer->rank, &peer->in, &expected) : NULL;
+  return expected == peer->in.bytes ? NULL : "it sent a message of another length than expected";
+}
+
+/* Look at a head that is complete. Returns what is wrong with it, or NULL. */
+static const char *open_message(gp_net *net, gp_peer *peer) {
+  peer->in_data = NULL;
+  peer->piece = NULL;
+  switch (peer->in.kind) {
+  case GP_RANK_PIECE: return open_piece(peer);
+  case GP_RANK_VALUE:
+  case GP_RANK_CREDIT:
+  case GP_RANK_FAILURE: return open_port(net, peer);
+  case GP_RANK_END:
+    if (peer->in.bytes >= sizeof peer->text) return "it sent a text that is too long";
+    memset(peer->text, 0, sizeof peer->text);
+    peer->in_data = peer->text;
+    return NULL;
+  default: return "it sent a message of an unknown kind";
+  }
+}
+
+static void add_piece(gp_net *net, gp_peer *peer) {
+  if (peer->last)
+    peer->last->next = peer->piece;
+  else
+    peer->first = peer->piece;
+  peer->last = peer->piece;
+  peer->piece = NULL;
+  pthread_cond_broadcast(&net->came);
+}
+
+/* A rank that ends says with which code, if it knows, and why if that is not 0. */
+static void end_peer(gp_net *net, gp_peer *peer) {
+  char text[GP_RANK_TEXT];
+  if (peer->in.bytes)
+    snprintf(text, sizeof text, "rank %d: %.300s", (int)peer->rank, peer->text);
+  else if (peer->in.slot < 0)
+    snprintf(text, sizeof text, "rank %d has ended", (int)peer->rank);
+  else
+    snprintf(text, sizeof text, "rank %d has ended with exit code %d", (int)peer->rank,
+             (int)peer->in.slot);
+  close_peer(net, peer, GP_PEER_ENDED, text);
+}
+
+static void close_message(gp_net *net, gp_peer *peer) {
+  if (peer->in.kind == GP_RANK_PIECE) {
+    add_piece(net, peer);
+  } else if (peer->in.kind == GP_RANK_END) {
+    end_peer(net, peer);
+  } else {
+    const gp_port *port = gp_port_find(net, peer->in.port);
+    if (port && port->arrived) port->arrived(port->context, peer->rank, &peer->in);
+  }
+  peer->in_done = 0;
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+/* Read into the head, the room, or nowhere. Returns what recv does. */
+static ssize_t read_some(gp_peer *peer) {
+  static char nowhere[65536];
+  const size_t head = sizeof peer->in;
+  if (peer->in_done < head)
+    return recv(peer->socket, (char *)&peer->in + peer->in_done, head - peer->in_done, 0);
+  const size_t got = peer->in_done - head;
+  size_t left = peer->in.bytes - got;
+  if (left > AT_ONCE) left = AT_ONCE;
+  if (peer->in_data) return recv(peer->socket, peer->in_data + got, left, 0);
+  return recv(peer->socket, nowhere, left < sizeof nowhere ? left : sizeof nowhere, 0);
+}
+
+/* Take in n bytes that were read. Returns what is wrong with the message, or NULL. */
+static const char *take(gp_net *net, gp_peer *peer, size_t n) {
+  const size_t head = sizeof peer->in;
+  const bool had_head = peer->in_done >= head;
+  peer->in_done += n;
+  if (peer->in_done < head) return NULL;
+  const char *wrong = had_head ? NULL : open_message(net, peer);
+  if (!wrong && peer->in_done == head + peer->in.bytes) close_message(net, peer);
+  return wrong;
+}
+
+void gp_peer_receive(gp_net *net, gp_peer *peer) {
+  for (size_t sum = 0; sum < AT_ONCE && peer->state != GP_PEER_GONE;) {
+    ssize_t n = read_some(peer);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
+    if (n <= 0) {
+      if (peer->state == GP_PEER_OPEN) lose_peer(net, peer, "its connection was closed");
+      peer->state = GP_PEER_GONE;
+      return;
+    }
+    const char *wrong = take(net, peer, (size_t)n);
+    if (wrong) lose_peer(net, peer, wrong);
+    sum += (size_t)n;
+  }
+}

@@ -1,0 +1,135 @@
+-- tests/spec/ranks/calls_spec.lua - what scripts ask about ranks, and what all ranks do together.
+
+local child = dofile "tests/child.lua"
+local gp = require "gpipe"
+
+local function run(ranks, text, ...)
+  local script = child.file('local gp = require "gpipe"\n' .. text)
+  local out, err, code = child.run { "--ranks", tostring(ranks), "--log-ranks", script, ... }
+  os.remove(script)
+  return out, err, code
+end
+
+local function lines_of(text)
+  local lines = {}
+  for line in text:gmatch "[^\n]+" do lines[#lines + 1] = line end
+  table.sort(lines)
+  return lines
+end
+
+describe("without a job", function()
+  it("there is one rank, which is 0", function()
+    assert.equal(0, gp.rank())
+    assert.equal(1, gp.ranks())
+  end)
+
+  it("calls of all ranks are those of the one", function()
+    gp.barrier()
+    assert.same({ 7 }, gp.all_gather(7))
+    assert.equal("x", gp.broadcast("x", 0))
+  end)
+
+  it("a device of another rank is refused with the way to get one", function()
+    local good, message = pcall(gp.pipeline, gp.nn.Sequential { gp.nn.Linear(2, 2) },
+      { devices = { "1/cpu:0" } })
+    assert.is_false(good)
+    assert.truthy(message:find("device '1/cpu:0' is of rank 1, expected a rank below 1: "
+      .. "gpipe-lua --ranks 2", 1, true))
+  end)
+end)
+
+describe("in a job", function()
+  it("every process has a rank, and they draw the same random numbers", function()
+    local out, err = run(3, "print(gp.rank(), gp.ranks(), #gp.all_gather(math.random()) == 3,\n"
+      .. "  gp.all_gather(math.random(1 << 40))[1] == gp.all_gather(math.random(1 << 40))[3])")
+    assert.equal("", err)
+    assert.same({ "0\t3\ttrue\tfalse", "[1] 1\t3\ttrue\tfalse", "[2] 2\t3\ttrue\tfalse" },
+      lines_of(out))
+    out = run(2, "local a = gp.all_gather(math.random(1 << 40)) print(a[1] == a[2])")
+    assert.same({ "[1] true", "true" }, lines_of(out))
+  end)
+
+  it("all_gather brings every kind of value to all ranks", function()
+    local out, err = run(2, [[
+      local r = gp.rank()
+      local all = gp.all_gather {
+        rank = r, 1.5, "text", { nested = r == 1 }, tensor = gp.full({ 2, 1 }, r, { dtype = "f64" }),
+      }
+      for i, one in ipairs(all) do
+        assert(one.rank == i - 1 and one[1] == 1.5 and one[2] == "text")
+        assert(one[3].nested == (i == 2) and math.type(one.rank) == "integer")
+        assert(gp.equal(one.tensor, gp.full({ 2, 1 }, i - 1, { dtype = "f64" })))
+      end
+      assert(gp.all_gather(nil)[1] == nil)
+      print(gp.broadcast(r == 1 and "from 1" or "not this", 1))]])
+    assert.equal("", err)
+    assert.same({ "[1] from 1", "from 1" }, lines_of(out))
+  end)
+
+  it("all_gather refuses what cannot be sent, before anything is", function()
+    local out = run(2, [[
+      print(select(2, pcall(gp.all_gather, print)))
+      print(#gp.all_gather(1))]])
+    assert.truthy(out:find("the value is a function", 1, true) or out:find("function", 1, true))
+    assert.truthy(out:find("\n2\n", 1, true))
+  end)
+
+  it("a rank that makes another call is named, with both calls", function()
+    local _, err, code = run(2, [[
+      if gp.rank() == 0 then gp.barrier() else gp.all_gather(1) end]])
+    assert.truthy(err:find("rank 1 is in 'gp.all_gather', rank 0 in 'gp.barrier'", 1, true))
+    assert.equal(1, code)
+  end)
+
+  it("a model that differs between ranks is refused with the layer", function()
+    local _, err, code = run(2, [[
+      local width = gp.rank() == 0 and 4 or 5
+      gp.pipeline(gp.nn.Sequential { gp.nn.Linear(3, width), gp.nn.Linear(width, 2) }, {})]])
+    assert.truthy(err:find("gp.pipeline: the ranks differ: rank 0 has layer 1 Linear", 1, true))
+    assert.truthy(err:find("rank 1 has layer 1 Linear", 1, true))
+    assert.equal(1, code)
+  end)
+
+  it("a batch that differs between ranks is refused with the number of rows", function()
+    local _, err = run(2, [[
+      local model = gp.nn.Sequential { gp.nn.Linear(3, 2), gp.nn.Linear(2, 2) }
+      local pipe <close> = gp.pipeline(model, { loss = gp.nn.MSELoss() })
+      local rows = 4 + 2 * gp.rank()
+      pipe:step(gp.ones { rows, 3 }, gp.ones { rows, 2 })]])
+    assert.truthy(err:find("plan: rows of a micro-batch is 4 on rank 0 and 6 on rank 1", 1, true))
+  end)
+
+  it("a batch of other values is an error on all ranks", function()
+    local out = run(2, [[
+      local model = gp.nn.Sequential { gp.nn.Linear(3, 2), gp.nn.Linear(2, 2) }
+      local pipe <close> = gp.pipeline(model, { loss = gp.nn.MSELoss() })
+      local x, y = gp.ones { 4, 3 }, gp.ones { 4, 2 }
+      pipe:step(x, y)
+      print(select(2, pcall(pipe.step, pipe, x * (1 + gp.rank()), y)))
+      print(pipe:step(x, y) > 0)]])
+    local _, count = out:gsub("rank 1 was given another batch than rank 0", "")
+    assert.equal(2, count)
+    assert.truthy(out:find("[1] true", 1, true))
+  end)
+
+  it("asynchronous schedules are refused for now", function()
+    local _, err = run(2, [[
+      gp.pipeline(gp.nn.Sequential { gp.nn.Linear(3, 2), gp.nn.Linear(2, 2) },
+        { schedule = "pipedream" })]])
+    assert.truthy(err:find("schedule 'pipedream' is asynchronous", 1, true))
+  end)
+
+  it("state_dict has all parameters, and reading one of another rank says where it is", function()
+    local out = run(2, [[
+      local model = gp.nn.Sequential { gp.nn.Linear(3, 2), gp.nn.Linear(2, 2) }
+      local pipe <close> = gp.pipeline(model, {})
+      local names = {}
+      for name, value in pairs(model:state_dict()) do names[#names + 1] = name .. #value.shape end
+      table.sort(names)
+      print(table.concat(names, " "))
+      print(select(2, pcall(function() return pipe:parameters()[3].value end)))]])
+    assert.truthy(out:find("1.bias1 1.weight2 2.bias1 2.weight2", 1, true))
+    assert.truthy(out:find("its value is on rank 1", 1, true))
+    assert.truthy(out:find("pipe:state_dict()", 1, true))
+  end)
+end)

@@ -1,0 +1,134 @@
+-- tests/spec/ranks/launcher_spec.lua - gpipe-lua --ranks N: what it starts, shows and returns.
+
+local child = dofile "tests/child.lua"
+
+local function run(words, text)
+  local script = child.file(text)
+  words[#words + 1] = script
+  words[#words + 1] = "an argument"
+  local out, err, code = child.run(words)
+  os.remove(script)
+  return out, err, code
+end
+
+local function has(text, part) assert.truthy(text:find(part, 1, true), text) end
+
+describe("gpipe-lua --ranks", function()
+  it("runs the script with its arguments in every process, and shows what rank 0 prints", function()
+    local out, err, code = run({ "--ranks", "3" },
+      "print(os.getenv 'RANK', os.getenv 'WORLD_SIZE', os.getenv 'LOCAL_RANK', arg[1], arg[2])")
+    assert.equal("0\t3\t0\tan argument\tnil\n", out)
+    assert.equal("", err)
+    assert.equal(0, code)
+  end)
+
+  it("shows the lines of the others behind their number where they are asked for", function()
+    local out, err = run({ "--log-ranks", "--ranks=2" },
+      "print(os.getenv 'RANK') io.stderr:write('to stderr\\n')")
+    has(out, "0\n")
+    has(out, "[1] 1\n")
+    has(err, "[1] to stderr\n")
+  end)
+
+  it("keeps the other switches", function()
+    local out = run({ "--seed", "4", "--ranks", "2", "-W" }, [[
+      print(require("gpipe.config").seed)]])
+    assert.equal("4\n", out)
+  end)
+
+  it("ends with the code of the rank that failed first, and shows its errors", function()
+    local _, err, code = run({ "--ranks", "2" }, [[
+      if os.getenv "RANK" == "1" then io.stderr:write "my last words\n" os.exit(7) end]])
+    assert.equal(7, code)
+    has(err, "[1] my last words")
+  end)
+
+  it("stops the others when one has failed and they do not end", function()
+    local _, _, code = run({ "--ranks", "2" }, [[
+      if os.getenv "RANK" == "1" then os.exit(7) end
+      while true do end]])
+    assert.equal(7, code)
+  end)
+
+  it("refuses a number that is none, and a line without a script", function()
+    local _, err, code = child.run { "--ranks", "two", "x.lua" }
+    has(err, "--ranks: 'two', expected a number of processes from 1 to 256")
+    assert.equal(2, code)
+    _, err, code = child.run { "--ranks", "2" }
+    has(err, "--ranks: there is no script")
+    assert.equal(2, code)
+  end)
+
+  it("leaves no process and no folder behind", function()
+    local out = run({ "--ranks", "2" }, [[
+      require("gpipe").barrier()
+      print(os.getenv "GPIPE_RANKS_FOLDER")]])
+    assert.is_nil(io.open(out:gsub("\n$", "") .. "/0"))
+    assert.equal(2, select(3, child.shell("test -d " .. out:gsub("\n$", "") .. " || exit 2")))
+  end)
+
+  it("passes a signal on to all ranks", function()
+    local script = child.file "while true do end"
+    local _, _, code = child.shell(("%s --ranks 2 %s & sleep 1; kill -INT $!; wait $!"):format(
+      child.quote(child.program), script))
+    os.remove(script)
+    assert.equal(130, code)
+  end)
+end)
+
+describe("a job of another launcher", function()
+  -- Starts two ranks as torchrun does; returns what rank 0 prints.
+  local function start(environment, key)
+    local script = child.file [[
+      local gp = require "gpipe"
+      print(gp.rank(), gp.ranks(), #gp.all_gather(gp.rank()))]]
+    local each = ("RANK=%%d LOCAL_RANK=%%d WORLD_SIZE=2 %s %s %s"):format(environment,
+      child.quote(child.program), script)
+    local out, err = child.shell(("TORCHELASTIC_RUN_ID=%s %s >/dev/null & TORCHELASTIC_RUN_ID=a %s; wait")
+      :format(key or "a", each:format(1, 1), each:format(0, 0)))
+    os.remove(script)
+    return out, err
+  end
+
+  it("is understood by torchrun's variables", function()
+    local out, err = start "MASTER_ADDR=localhost MASTER_PORT=29471"
+    assert.equal("", err)
+    assert.equal("0\t2\t2\n", out)
+    assert.equal(0, (select(3, child.shell "! ls -d ${TMPDIR:-/tmp}/gpipe-ranks-*-29471 2>/dev/null")))
+  end)
+
+  it("is refused where it runs on other hosts", function()
+    local _, err = start "MASTER_ADDR=10.1.2.3 MASTER_PORT=29472"
+    has(err, "MASTER_ADDR is '10.1.2.3', expected this host")
+    _, err = start "MASTER_ADDR=localhost MASTER_PORT=29473 LOCAL_WORLD_SIZE=1"
+    has(err, "1 of 2 ranks are on ")
+  end)
+
+  it("is understood by Open MPI's variables", function()
+    local script = child.file 'print(require("gpipe").rank(), #require("gpipe").all_gather(1))'
+    local each = "env PMIX_NAMESPACE=prterun-test@1 OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_LOCAL_SIZE=2 "
+      .. "OMPI_COMM_WORLD_RANK=%d OMPI_COMM_WORLD_LOCAL_RANK=%d %s %s"
+    local program = child.quote(child.program)
+    local out, err = child.shell(each:format(1, 1, program, script) .. " >/dev/null & "
+      .. each:format(0, 0, program, script) .. "; wait")
+    os.remove(script)
+    assert.equal("", err)
+    assert.equal("0\t2\n", out)
+  end)
+
+  it("may have one process, which is no job", function()
+    local out = child.run({ "-e", 'print(require("gpipe").ranks())' },
+      { environment = { WORLD_SIZE = "1", RANK = "0", MASTER_ADDR = "far", MASTER_PORT = "1" } })
+    assert.equal("1\n", out)
+  end)
+
+  it("is refused where it contradicts itself", function()
+    local function message(environment)
+      return (select(2, child.run({ "-e", 'require("gpipe").rank()' }, { environment = environment })))
+    end
+    has(message { WORLD_SIZE = "2", MASTER_ADDR = "localhost", MASTER_PORT = "1" },
+      "WORLD_SIZE is 2 and RANK is not set, expected both")
+    has(message { WORLD_SIZE = "2", RANK = "2", MASTER_ADDR = "localhost", MASTER_PORT = "1" },
+      "RANK is '2', expected a number from 0 to 1")
+  end)
+end)

@@ -1,0 +1,137 @@
+-- tests/spec/ranks/runs_spec.lua - checkpoints and training runs of several ranks: one folder, which
+-- any number of ranks resumes from with the same bits.
+
+local child = dofile "tests/child.lua"
+
+local STEPS = 24
+
+local QUICKSTART = {
+  "examples/quickstart.lua", "--steps", tostring(STEPS), "--width", "16", "--layers", "2",
+  "--context", "16", "--batch", "16", "--quiet", "--length", "4", "--data", "README.md",
+}
+
+local function folder()
+  local path = os.tmpname()
+  os.remove(path)
+  return path
+end
+
+-- Trains in a folder with so many ranks.
+local function train(ranks, path, environment)
+  local words = ranks > 1 and { "--ranks", tostring(ranks) } or {}
+  table.move(QUICKSTART, 1, #QUICKSTART, #words + 1, words)
+  words[#words + 1] = "--run-dir"
+  words[#words + 1] = path
+  return child.run(words, { environment = environment })
+end
+
+local function bytes_of(path)
+  local file <close> = assert(io.open(path, "rb"))
+  return file:read "a"
+end
+
+local function check_same(a, b)
+  for stage = 0, 1 do
+    local name = ("/checkpoints/step-%08d/stage-%d.safetensors"):format(STEPS, stage)
+    assert.truthy(bytes_of(a .. name) == bytes_of(b .. name), name)
+  end
+end
+
+local function remove(...)
+  for _, path in ipairs { ... } do child.shell("rm -rf " .. child.quote(path)) end
+end
+
+describe("examples/quickstart.lua", function()
+  local whole = folder()
+  local said = train(1, whole)
+
+  it("runs unchanged on two ranks, with the same bytes in its checkpoint", function()
+    local path = folder()
+    local out, err, code = train(2, path)
+    assert.equal("", err)
+    assert.equal(0, code)
+    assert.equal(said:match "validation loss [%d.]+", out:match "validation loss [%d.]+")
+    check_same(whole, path)
+    remove(path)
+  end)
+
+  it("stops on all ranks after the same step and goes on with another number of them", function()
+    local path = folder()
+    -- an error in a step ends the process like a crash: the last checkpoint is that of step 10
+    local script = child.file(([[
+      local gp = require "gpipe"
+      local run = gp.run
+      rawset(gp, "run", function(name, opts)
+        opts.every, opts.background = 10, false
+        return run(name, opts)
+      end)
+      arg[0] = %q
+      dofile(arg[0])]]):format(QUICKSTART[1]))
+    local words = { "--ranks", "2", script }
+    table.move(QUICKSTART, 2, #QUICKSTART, #words + 1, words)
+    words[#words + 1] = "--run-dir"
+    words[#words + 1] = path
+    local _, err, code = child.run(words, { environment = {
+      GPIPE_FAULT = "device=1,step=14,op=B,micro=2,action=fail" } })
+    os.remove(script)
+    assert.truthy(err:find("rank 1: GPIPE_FAULT asked for this failure", 1, true), err)
+    assert.equal(1, code)
+    _, err, code = train(3, path)
+    assert.equal("", err)
+    assert.equal(0, code)
+    check_same(whole, path)
+    remove(path)
+  end)
+
+  it("ends with code 75 on all ranks at a signal, and resumes in one process", function()
+    local path = folder()
+    local words = { child.quote(child.program), "--ranks 2" }
+    for _, word in ipairs(QUICKSTART) do words[#words + 1] = child.quote(word) end
+    words[#words + 1] = "--run-dir " .. child.quote(path)
+    -- the signal may come before the first step or after the last: then there is nothing to resume
+    local _, err, code = child.shell(table.concat(words, " ")
+      .. " & for i in $(seq 100); do sleep 0.05; [ -s " .. path .. "/log.jsonl ] && break; done; "
+      .. "kill -TERM $!; wait $!")
+    assert.truthy(code == 75 or code == 0, err)
+    if code == 75 then assert.truthy(err:find("stopped after step", 1, true), err) end
+    assert.equal(0, (select(3, train(1, path))))
+    check_same(whole, path)
+    remove(path, whole)
+  end)
+end)
+
+describe("gp.checkpoint", function()
+  it("saves on rank 0 what all ranks hold, and any number of ranks loads it", function()
+    local path = folder()
+    local text = ([[
+      local gp = require "gpipe"
+      local nn = gp.nn
+      local function make()
+        gp.seed(2)
+        local model = nn.Sequential { nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Tanh(), nn.Linear(8, 2) }
+        local pipe = gp.pipeline(model, { devices = 2, chunks = 2, loss = nn.MSELoss() })
+        local opt = gp.optim.AdamW(pipe:parameters(), { lr = 0.1 })
+        pipe:use(opt)
+        return pipe, opt
+      end
+      local x, y = gp.ones { 8, 4 }, gp.ones { 8, 2 }
+      local pipe, opt = make()
+      if arg[1] == "save" then
+        for _ = 1, 3 do pipe:step(x, y) end
+        assert(gp.checkpoint.save(%q, { pipe = pipe, opt = opt, extra = { 5 } }))
+      else
+        assert(gp.checkpoint.load(%q, { pipe = pipe, opt = opt })[1] == 5)
+      end
+      print(("%%.17g %%.17g"):format(pipe:step(x, y), pipe:step(x, y)))
+      pipe:close()]]):format(path, path)
+    local script = child.file(text)
+    local saved = child.run { "--ranks", "2", script, "save" }
+    assert.truthy(#saved > 10)
+    for _, words in ipairs { { script, "load" }, { "--ranks", "2", script, "load" },
+      { "--ranks", "3", script, "load" } } do
+      assert.equal(saved, (child.run(words)))
+    end
+    os.remove(script)
+    remove(path)
+  end)
+end)
