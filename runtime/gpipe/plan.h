@@ -118,6 +118,9 @@ gp_status gp_plan_measure(gp_pipeline *pipeline, const gp_plan_spec *spec, gp_re
 #define GP_HELD_ENUM(name, text) GP_HELD_##name,
 typedef enum gp_held { GP_HELD_LIST(GP_HELD_ENUM) GP_HELD_COUNT } gp_held;
 #undef GP_HELD_ENUM
+/* Fill in what a pipeline would hold on a device for a plan of gp_plan_new, with one thread and
+ * without an optimizer; zeros if the device's share is not planned. */
+void gp_plan_held(const gp_plan *plan, int device, size_t bytes[GP_HELD_COUNT]);
 /* Fill in the bytes of each; measured: all that the pipeline has allocated on the device, for plans
  * too. */
 void gp_pipeline_held(const gp_pipeline *pipeline, int device, size_t bytes[GP_HELD_COUNT],

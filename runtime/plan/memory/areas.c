@@ -9,8 +9,8 @@ static size_t edges_of(const gp_plan *plan, int32_t device) {
   for (int32_t e = 0; e < plan->edge_count; e++) {
     const gp_channel *channel = &plan->channels[e];
     for (int32_t copy = 0; copy < plan->copy_count; copy++) {
-      const bool again = copy && channel->made[1].offset == channel->made[0].offset &&
-                         gp_plan_maker(plan, e, 0) == gp_plan_maker(plan, e, 1);
+      const bool again =
+          copy && gp_plan_shares(plan, gp_plan_maker(plan, e, 0), gp_plan_maker(plan, e, 1));
       if (gp_plan_maker(plan, e, copy) == device && !again) bytes += channel->made[copy].bytes;
     }
     for (int32_t f = 0; f < channel->fetch_count; f++)
