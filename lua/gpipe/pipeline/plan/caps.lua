@@ -76,8 +76,19 @@ end
 
 local function middles(ranges)
   local budgets = {}
-  for d, range in ipairs(ranges) do budgets[d] = range and (range.low + range.high) // 2 end
+  for d, range in ipairs(ranges) do
+    budgets[d] = range and (range.fixed or (range.low + range.high) // 2)
+  end
   return budgets
+end
+
+-- Making cheap values again costs next to nothing, so devices where that is enough are done.
+local function try_selective(ranges, measured, room)
+  local budgets = {}
+  for d, range in ipairs(ranges) do budgets[d] = range and "selective" end
+  for d, need in ipairs(measured(budgets)) do
+    if ranges[d] and total(need) <= room[d] then ranges[d].fixed = "selective" end
+  end
 end
 
 -- Halve the ranges by what the budgets in their middles have come to. Returns whether all are found
@@ -85,7 +96,7 @@ end
 local function halve(ranges, budgets, needs, room)
   local found = true
   for d, range in ipairs(ranges) do
-    if range then
+    if range and not range.fixed then
       local taken = total(needs[d])
       if taken <= room[d] then range.low = budgets[d] else range.high = budgets[d] end
       found = found and taken <= room[d] and taken >= CLOSE * room[d]
@@ -96,7 +107,7 @@ end
 
 local function lows(ranges)
   local budgets = {}
-  for d, range in ipairs(ranges) do budgets[d] = range and range.low end
+  for d, range in ipairs(ranges) do budgets[d] = range and (range.fixed or range.low) end
   return budgets
 end
 
@@ -106,6 +117,7 @@ local function find_budgets(pipe, specify)
   local needs = measure(pipe, specify)
   if not short_of(needs, room) then return nil end
   local ranges = ranges_of(needs, room)
+  try_selective(ranges, function(budgets) return measure(pipe, specify, budgets) end, room)
   for _ = 1, ROUNDS do
     local budgets = middles(ranges)
     if halve(ranges, budgets, measure(pipe, specify, budgets), room) then break end
@@ -113,7 +125,7 @@ local function find_budgets(pipe, specify)
   local found = lows(ranges)
   if not short_of(measure(pipe, specify, found), room) then return found end
   for d, range in ipairs(ranges) do -- where nothing fitted: what "always" takes
-    if range and range.low == 1 then found[d] = 0 end
+    if range and range.low == 1 and not range.fixed then found[d] = 0 end
   end
   return found
 end
