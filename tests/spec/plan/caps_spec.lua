@@ -151,6 +151,25 @@ describe("option memory of a device", function()
     if chunks then train(caps, { chunks = chunks, schedule = "gpipe", checkpoint = "never" }) end
   end)
 
+  it("names the call whose plan was refused", function()
+    local few = { 39424, 39424 } -- 38.5 KiB; parameters and gradients take 38.2 KiB
+    local CALLS = { step = { x, y }, evaluate = { x, y }, forward = { x } }
+    for call, arguments in pairs(CALLS) do
+      local pipe <close> = open(few, { chunks = 1, checkpoint = "never" })
+      expect.fails_with(call .. ": device cpu:0 may take 38.5 KiB", pipe[call], pipe,
+        table.unpack(arguments))
+    end
+  end)
+
+  it("refuses parameters that do not fit, with a number of stages that would", function()
+    local text = expect.failure(open, { 1 << 20, 30000 }, {})
+    assert.is_truthy(text:find("gp.pipeline: parameters and gradients take 38.", 1, true), text)
+    assert.is_truthy(text:find("device cpu:1, which may take 29.3 KiB (option 'memory')", 1, true),
+      text)
+    assert.is_truthy(text:find("3 stages would fit (balance = {2, 2, 2})", 1, true), text)
+    assert.is_truthy(expect.failure(open, { 9000, 9000 }, {}):find("largest layer alone", 1, true))
+  end)
+
   it("leaves a pipeline whose plan was refused as it was", function()
     local _, free = train(nil, { chunks = 1, checkpoint = "never" })
     local pipe <close> = open(squeezed(free, 0.6), { chunks = 1, checkpoint = "never" })
