@@ -66,6 +66,20 @@ static int plan_bytes(lua_State *L) {
   return 1;
 }
 
+/* p:held(device) -> {parameters, ...}: bytes that a pipeline would hold there beside the plan */
+static int plan_held(lua_State *L) {
+#define TEXT(name, text) text,
+  static const char *const names[] = {GP_HELD_LIST(TEXT)};
+#undef TEXT
+  size_t bytes[GP_HELD_COUNT];
+  gp_lua_pipeline *box = check_box(L);
+  int device = (int)gp_lua_check_int(L, 2, "held: the device", 0, gp_plan_devices(box->plan) - 1);
+  lua_createtable(L, 0, GP_HELD_COUNT);
+  gp_plan_held(check_box(L)->plan, device, bytes);
+  for (int k = 0; k < GP_HELD_COUNT; k++) gp_lua_set_int(L, names[k], (int64_t)bytes[k]);
+  return 1;
+}
+
 static int plan_free(lua_State *L) {
   gp_lua_pipeline *box = luaL_checkudata(L, 1, GP_LUA_PLAN);
   gp_plan *plan = box->plan;
@@ -74,7 +88,7 @@ static int plan_free(lua_State *L) {
   return 0;
 }
 
-static const luaL_Reg methods[] = {{"bytes", plan_bytes}, {NULL, NULL}};
+static const luaL_Reg methods[] = {{"bytes", plan_bytes}, {"held", plan_held}, {NULL, NULL}};
 
 void gp_lua_open_plan(lua_State *L) {
   gp_lua_push_type(L, GP_LUA_PLAN, plan_free);

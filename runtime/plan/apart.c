@@ -17,12 +17,34 @@ static gp_status copy_placement(const gp_pipeline_spec *pipeline, int32_t **plac
   return GP_OK;
 }
 
-/* Count the weights in halves. A pipeline holds them beside the values, on the first copy of each
- * stage, where updates write them for all plans; this plan has no pipeline that would. */
-static void note_asked(const int32_t *placement, gp_plan *plan) {
-  for (int32_t s = 0; s < plan->stage_count; s++)
-    plan->devices[placement[s * plan->copy_count]].asked += plan->layout.stages[s].halves;
-  gp_layout_free(&plan->layout); /* it borrows the placement */
+/* Add what a copy of a stage would hold, as the engine's arenas allocate it. apart: it cannot read
+ * what lies with the first copy. */
+static void add_copy(const gp_layout_stage *stage, int32_t copy, bool apart, size_t *held) {
+  if (!copy || apart) held[GP_HELD_PARAMETERS] += stage->values;
+  if (!copy || apart) held[GP_HELD_BUFFERS] += copy ? stage->buffers : 2 * stage->buffers;
+  held[GP_HELD_GRADIENTS] += stage->grads;
+  held[GP_HELD_EXTRAS] += stage->extras;
+  if (copy) return;
+  if (apart) held[GP_HELD_GRADIENTS] += stage->grads; /* received from the second copy */
+  if (apart) held[GP_HELD_EXTRAS] += stage->extras;
+  held[GP_HELD_PACKED] += stage->packed;
+  held[GP_HELD_HALVES] += stage->halves; /* updates write them for all plans */
+}
+
+/* Count what a pipeline would hold beside the plan, and free the layout, which borrows the
+ * placement. */
+static void note_held(const int32_t *placement, gp_plan *plan) {
+  for (int32_t s = 0; s < plan->stage_count; s++) {
+    const int32_t *at = &placement[s * plan->copy_count];
+    bool apart =
+        plan->copy_count > 1 && plan->devices[at[0]].spec.space != plan->devices[at[1]].spec.space;
+    for (int32_t copy = 0; copy < plan->copy_count; copy++)
+      add_copy(&plan->layout.stages[s], copy, apart, plan->devices[at[copy]].held);
+  }
+  for (int32_t d = 0; d < plan->device_count; d++)
+    if (plan->devices[d].spec.packs)
+      plan->devices[d].held[GP_HELD_THREADS] = (plan->scratch_bytes + 63) / 64 * 64;
+  gp_layout_free(&plan->layout);
 }
 
 /* Make a plan with a layout of its own. Takes the traces on every way out, as gp_plan_make does. */
@@ -51,7 +73,7 @@ static gp_status make(const gp_pipeline_spec *pipeline, const gp_plan_device_spe
     return status;
   }
   status = gp_plan_make(&env, spec, plan);
-  if (!status) note_asked(placement, *plan);
+  if (!status) note_held(placement, *plan);
   gp_layout_free(&layout);
   gp_free(layers);
   return status;
@@ -73,7 +95,12 @@ gp_status gp_plan_new(const gp_pipeline_spec *pipeline, const gp_plan_device_spe
  * those devices need: so a share answers 0 for them. */
 size_t gp_plan_bytes(const gp_plan *plan, int device) {
   const gp_plan_device *own = &plan->devices[device];
-  return gp_plan_has(plan, device) ? gp_plan_total(plan, device) + own->asked : 0;
+  return gp_plan_has(plan, device) ? gp_plan_total(plan, device) + own->held[GP_HELD_HALVES] : 0;
+}
+
+void gp_plan_held(const gp_plan *plan, int device, size_t bytes[GP_HELD_COUNT]) {
+  const gp_plan_device *own = &plan->devices[device];
+  for (int k = 0; k < GP_HELD_COUNT; k++) bytes[k] = gp_plan_has(plan, device) ? own->held[k] : 0;
 }
 
 int gp_plan_devices(const gp_plan *plan) { return plan->device_count; }

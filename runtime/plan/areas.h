@@ -82,8 +82,8 @@ typedef struct gp_plan_device {
   gp_area scratch; /* of ops, which run one after the other, if the device's memory is its own */
   gp_staging staging;
   size_t bytes; /* of the block: everything that the plan needs but a shared work area */
-  /* In a plan without a pipeline, what the pipeline would hold for it: the weights in halves. */
-  size_t asked;
+  /* In a plan without a pipeline, what the pipeline would hold for it, by gp_held. */
+  size_t held[GP_HELD_COUNT];
 } gp_plan_device;
 
 #endif

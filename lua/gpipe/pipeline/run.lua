@@ -261,14 +261,15 @@ end
 
 --- What the pipeline takes of each device's memory: a list of {name, planned, measured,
 --- lower_bound, cap, areas = {parameters, gradients, saved, transient, edges, ...}}, in bytes.
---- Printed, it is a table.
+--- Printed, it is a table; `draw`, `svg` and `html` show it over the tasks of each device, `alive`
+--- lists what is alive during one.
 --- ```lua
 --- local pipe <close> = gp.pipeline(nn.Sequential {nn.Linear(2, 1)}, {loss = nn.MSELoss()})
 --- pipe:step(gp.ones {4, 2}, gp.ones {4, 1})
 --- local memory = pipe:memory()
 --- assert(memory[1].planned == memory[1].measured)
 --- ```
----@return gpipe.DeviceMemory[]
+---@return gpipe.Memory
 function methods:memory()
   quiet(self, "memory")
   return areas.of(self)

@@ -73,9 +73,9 @@ local function data_json(made)
   local areas = list_json(made.areas, function(area)
     return ("[%s,%s,%s]"):format(json(area.name), json(area.day), json(area.night))
   end)
-  return ('{"from":%s,"to":%s,"unit":%s,"most":%s,"areas":%s,"devices":[\n%s]}'):format(
+  return ('{"from":%s,"to":%s,"unit":%s,"most":%s,"areas":%s,"tasks":%s,"devices":[\n%s]}'):format(
     time(made.from), time(made.to), json(made.unit), bytes(made.most), areas,
-    table.concat(views, ",\n"))
+    made.names and list_json(made.names, json) or "null", table.concat(views, ",\n"))
 end
 
 local function legend(made)

@@ -115,13 +115,12 @@ function memory.alive(device, moment)
   return list
 end
 
---- The same as a table for the terminal, with the sum of all.
----@param device gpipe.MemoryDevice
----@param moment number|string
+--- Such a list as a table for the terminal, with the sum of all.
+---@param list {label: string, area: string, bytes: integer}[]
 ---@param most? integer entries that are listed; the rest is one line
 ---@return string
-function memory.alive_text(device, moment, most)
-  local rows, sum, rest, list = {}, 0, 0, memory.alive(device, moment)
+function memory.list_text(list, most)
+  local rows, sum, rest = {}, 0, 0
   for i, entry in ipairs(list) do
     sum = sum + entry.bytes
     if i <= (most or 20) then
@@ -135,6 +134,15 @@ function memory.alive_text(device, moment, most)
   end
   rows[#rows + 1] = { "together", "", sizes.text(sum) }
   return columns.text(rows)
+end
+
+--- What is alive at a moment as a table for the terminal.
+---@param device gpipe.MemoryDevice
+---@param moment number|string
+---@param most? integer entries that are listed
+---@return string
+function memory.alive_text(device, moment, most)
+  return memory.list_text(memory.alive(device, moment), most)
 end
 
 return memory

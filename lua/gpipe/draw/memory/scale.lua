@@ -19,7 +19,7 @@ local FAR = 2.5 -- times the highest value: a cap further away is not drawn
 ---@field to number
 ---@field unit string of times
 ---@field most number bytes at the upper edge
----@field names string[]? of tasks
+---@field names string[]? of tasks, where all devices have the same
 
 local UNITS = { { 1 << 40, "TiB" }, { 1 << 30, "GiB" }, { 1 << 20, "MiB" }, { 1 << 10, "KiB" } }
 
@@ -52,6 +52,20 @@ end
 ---@return boolean
 function scale.shows_cap(made, view) return view.cap ~= nil and view.cap <= made.most end
 
+-- The names of tasks for the axis. Where devices have different ones, there are numbers instead.
+local function common_names(views)
+  local names, same = nil, true
+  for _, view in ipairs(views) do
+    for i, name in ipairs(view.names or {}) do same = same and (not names or names[i] == name) end
+    if view.names and (not names or #view.names > #names) then names = view.names end
+  end
+  for i = 1, not same and #names or 0 do
+    if i == 1 then names = { table.unpack(names) } end
+    names[i] = tostring(i)
+  end
+  return names
+end
+
 --- The scale of several devices.
 ---@param devices gpipe.MemoryDevice[]
 ---@return gpipe.MemoryScale
@@ -64,14 +78,13 @@ function scale.of(devices)
     made.from, made.to = math.min(made.from, view.extent[1]), math.max(made.to, view.extent[2])
     for area in pairs(view.level) do present[area] = true end
     most = math.max(most, view.peak, levels.measured_peak(view) or 0)
-    if view.names and #view.names > #(made.names or {}) then made.names = view.names end
   end
   if most == 0 then most = 1 end
   local top = most
   for _, view in ipairs(made.views) do
     if view.cap and view.cap <= FAR * most then top = math.max(top, view.cap) end
   end
-  made.most, made.areas = top * 1.04, areas.order(present)
+  made.most, made.areas, made.names = top * 1.04, areas.order(present), common_names(made.views)
   if not made.views[1] then made.from, made.to = 0, 1 end
   return made
 end

@@ -124,9 +124,10 @@ local CALLS = { step = "step", split = "forward", evaluate = "evaluate", forward
 
 local function refuse(pipe, kind, d, need, room)
   local held = pipe.core:held(d - 1)
-  local largest, bytes = "parameters", 0
+  local largest, bytes = "", 0
   for name, one in pairs(held) do
-    if name ~= "measured" and name ~= "shared" and one > bytes then largest, bytes = name, one end
+    local more = one > bytes or one == bytes and name < largest
+    if name ~= "measured" and name ~= "shared" and more then largest, bytes = name, one end
   end
   return ("%s: device %s may take %s (option 'memory'): %s are taken already (largest: %s, %s), "
     .. "and the plan needs %s more, %s of them for what micro-batches keep and temporaries"):format(

@@ -5,6 +5,7 @@
 -- no worker started, no parameter drawn, and a model that a pipeline owns may be planned too.
 
 local core = require "gpipe.core"
+local areas = require "gpipe.pipeline.areas"
 local batch = require "gpipe.pipeline.batch"
 local cut = require "gpipe.pipeline.plan.cut"
 local describe = require "gpipe.pipeline.describe"
@@ -59,6 +60,18 @@ function DryRun:bytes()
   for d = 1, #self.devices do bytes[d] = self.core:bytes(self.core, d - 1) end
   return bytes
 end
+
+--- What the pipeline would take of each device's memory, by areas; see pipe:memory. Nothing is
+--- measured, and no optimizer is known: its state comes in addition.
+--- ```lua
+--- local dry = gp.dry_run(nn.Sequential {nn.Linear(4, 8), nn.Linear(8, 2)}, {
+---   balance = {1, 1}, loss = nn.MSELoss(), sample = {gp.ones {8, 4}, gp.ones {8, 2}},
+--- })
+--- assert(dry:memory()[1].areas.parameters >= (4 * 8 + 8) * 4)
+--- print(dry:memory():draw {width = 72})
+--- ```
+---@return gpipe.Memory
+function DryRun:memory() return areas.of(self) end
 
 --- The values that cross cuts: {label, from, to, backward, slots, bytes}.
 ---@return table[]
@@ -159,7 +172,7 @@ local function dry_run(model, opts)
   batch.check_rows(WHO, inputs, targets)
   local spec = plans.specify(dry, "step", inputs, targets, opts.chunks)
   dry.core = core.plan_new(given, spec, described, opts.device or -1)
-  dry.devices = names
+  dry.devices, dry.share = names, opts.device
   dry.plans[1] = { kind = "step", handle = dry.core, used = 1 }
   return dry
 end

@@ -6,6 +6,7 @@
 -- What the page holds as JSON, made by html.lua:
 --   from, to    of the time axis; unit "s", or "" where times count tasks from 0
 --   most        bytes at the upper edge of every row
+--   tasks       names on the axis, or null where it shows seconds
 --   areas       [name, fill by day, fill by night], from the bottom to the top
 --   devices     name, figures, cap or null, begins of the steps and the end of the last, levels (of
 --               each area its bytes at each step, or nothing), measured ([time, bytes]), spans
@@ -194,7 +195,7 @@ function drawMoment(d) {
   }
 }
 function timeTicks() {
-  const tasks = devices.map(device => device.tasks).find(names => names), list = [];
+  const tasks = data.tasks, list = [];
   if (!tasks) {
     const [, divisor, name] = timeUnit(to - from), step = roundStep((to - from) / divisor / (width / 80));
     for (let n = Math.ceil(from / divisor / step - 1e-9); n * step <= to / divisor * (1 + 1e-12); n++)

@@ -1,0 +1,115 @@
+-- lua/gpipe/pipeline/areas/init.lua - pipe:memory(), dry:memory(): what a pipeline takes of
+-- each device's memory, by what it is for.
+--
+-- Every byte was planned before it was allocated. The work area, which holds what micro-batches
+-- keep and the temporaries, is shared by the plans of a pipeline; everything else of a plan is its
+-- own.
+
+local report = require "gpipe.pipeline.areas.report"
+
+local areas = {}
+
+local WORK = { saved = true, recomputed = true, carried = true, transient = true, waste = true }
+
+-- The kinds of values, in the order in which they count less where two lie in one place.
+local LATER = { "transient", "carried", "recomputed", "saved" }
+
+-- Add the areas of a plan; the work area counts once, for the plan that needs most of it.
+local function add_plan(sum, own)
+  for name, bytes in pairs(own) do
+    if name ~= "shared" and not (WORK[name] and own.shared > 0) then
+      sum[name] = (sum[name] or 0) + bytes
+    end
+  end
+end
+
+local function largest_work(pipe, d)
+  local most
+  for _, plan in pairs(pipe.plans) do
+    local own = pipe.core:areas(plan.handle, d)
+    if own.shared > (most and most.shared or 0) then most = own end
+  end
+  return most
+end
+
+-- Count less of these areas, in order, by what the parts are more than the whole.
+local function absorb(sum, names, over)
+  for _, name in ipairs(names) do
+    local taken = math.min(over, sum[name] or 0)
+    sum[name], sum.waste, over = (sum[name] or 0) - taken, sum.waste + taken, over - taken
+  end
+end
+
+-- What a task makes may lie where it dropped what it read, and the two directions of a schedule may
+-- have an edge in common: what lies in one place counts once.
+local function count_once(sum)
+  local work = sum.saved + sum.recomputed + sum.carried + sum.transient
+  local over = math.max(0, -sum.waste)
+  absorb(sum, { "edges" }, math.max(0, over - math.max(0, work - sum.work)))
+  absorb(sum, LATER, math.max(0, -sum.waste))
+  sum.work = nil
+end
+
+local function sum_of(bytes)
+  local sum = 0
+  for _, one in pairs(bytes) do sum = sum + one end
+  return sum
+end
+
+-- The areas of a device, without those that are empty.
+local function areas_of(pipe, d, held)
+  local sum = {}
+  for name, bytes in pairs(held) do
+    if name ~= "measured" and name ~= "shared" then sum[name] = bytes end
+  end
+  for _, plan in pairs(pipe.plans) do add_plan(sum, pipe.core:areas(plan.handle, d)) end
+  local most = largest_work(pipe, d)
+  for name in pairs(WORK) do
+    sum[name] = (sum[name] or 0) + (most and most[name] or 0)
+  end
+  -- a plan that was dropped may have needed more than those that are left
+  if most and held.shared then sum.waste = sum.waste + held.shared - most.shared end
+  sum.work = most and most.shared or 0
+  count_once(sum)
+  for name, bytes in pairs(sum) do
+    if bytes == 0 then sum[name] = nil end
+  end
+  return sum
+end
+
+-- A dry run may have planned the share of one device only.
+local function is_planned(pipe, d) return not pipe.share or pipe.share == d end
+
+local function device_of(pipe, d)
+  local held = pipe.core:held(d)
+  local own = is_planned(pipe, d) and areas_of(pipe, d, held) or {}
+  local planned = sum_of(own)
+  return {
+    name = pipe.devices[d + 1].name, planned = planned, measured = held.measured,
+    lower_bound = planned - (own.waste or 0), cap = pipe.devices[d + 1].cap, areas = own,
+  }
+end
+
+-- The plan that trained last, or that ran last where none trained.
+local function shown(pipe)
+  local best
+  for _, plan in pairs(pipe.plans) do
+    local trains = plan.kind == "step" or plan.kind == "split"
+    local later = best and trains == best.trains and plan.used > best.used
+    if not best or trains and not best.trains or later then
+      best = { handle = plan.handle, used = plan.used, trains = trains }
+    end
+  end
+  return best and best.handle
+end
+
+--- The report of a pipeline or a dry run: a list with an element per device.
+---@param pipe table
+---@return gpipe.Memory
+function areas.of(pipe)
+  local list = {}
+  for d = 1, #pipe.devices do list[d] = device_of(pipe, d - 1) end
+  return report.new(list, pipe.core, shown(pipe))
+end
+
+return areas
