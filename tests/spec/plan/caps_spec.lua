@@ -136,6 +136,29 @@ describe("option memory of a device", function()
     end
   end)
 
+  it("is kept if the script calls the backward pass, whose plan shares no memory", function()
+    local function both(pipe)
+      local out = pipe:forward(x)
+      pipe:backward(gp.ones(out.shape))
+    end
+    local opts = { chunks = 2, schedule = "gpipe", checkpoint = "never" }
+    local free <close> = open(nil, opts)
+    both(free)
+    local caps, one = planned(free:memory()), planned(select(2, train(nil, opts)))
+    -- room for either plan; scratch of threads stays when a plan is dropped
+    for d = 1, 2 do caps[d] = math.max(caps[d], one[d]) + 1024 end
+    local pipe <close> = open(caps, opts)
+    for _ = 1, 2 do
+      for _, call in ipairs { function() pipe:step(x, y) end, function() both(pipe) end } do
+        call()
+        for d, each in ipairs(pipe:memory()) do
+          assert.equal(each.planned, each.measured)
+          assert.is_true(each.measured <= caps[d])
+        end
+      end
+    end
+  end)
+
   it("refuses with the device, the numbers and what would fit, which then does", function()
     local opts = { chunks = 2, schedule = "gpipe", checkpoint = "never" }
     local _, free = train(nil, opts)

@@ -41,14 +41,22 @@ local function has_cap(pipe)
   return false
 end
 
--- What the plan would take on each device. A shared work area never becomes smaller while plans
--- use it, so the plan takes at least what that has.
+-- Does a plan use the work area that plans share? The backward pass of a forward pass is still to
+-- come when other plans run, and a stream never ends, so these have one of their own.
+local function shares(pipe, kind)
+  return kind ~= "split" and not (pipe.asynchronous and kind == "step")
+end
+
+-- What the plan would take on each device, in addition to all that is held but the shared work
+-- area, which never becomes smaller while plans use it.
 local function measure(pipe, specify, budgets)
   local spec = specify()
   spec.checkpoint, spec.budgets = pipe.checkpoint, budgets
   local needs = pipe.core:measure(spec)
   for d, need in ipairs(needs) do
-    need.bytes = need.bytes + math.max(0, pipe.core:held(d - 1).shared - need.work)
+    local shared = pipe.core:held(d - 1).shared
+    if shares(pipe, spec.kind) then shared = math.max(0, shared - need.work) end
+    need.bytes = need.bytes + shared
   end
   return needs
 end
