@@ -41,14 +41,22 @@ local function has_cap(pipe)
   return false
 end
 
--- What the plan would take on each device. A shared work area never becomes smaller while plans
--- use it, so the plan takes at least what that has.
+-- Does a plan use the work area that plans share? The backward pass of a forward pass is still to
+-- come when other plans run, and a stream never ends, so these have one of their own.
+local function shares(pipe, kind)
+  return kind ~= "split" and not (pipe.asynchronous and kind == "step")
+end
+
+-- What the plan would take on each device, in addition to all that is held but the shared work
+-- area, which never becomes smaller while plans use it.
 local function measure(pipe, specify, budgets)
   local spec = specify()
   spec.checkpoint, spec.budgets = pipe.checkpoint, budgets
   local needs = pipe.core:measure(spec)
   for d, need in ipairs(needs) do
-    need.bytes = need.bytes + math.max(0, pipe.core:held(d - 1).shared - need.work)
+    local shared = pipe.core:held(d - 1).shared
+    if shares(pipe, spec.kind) then shared = math.max(0, shared - need.work) end
+    need.bytes = need.bytes + shared
   end
   return needs
 end
@@ -132,32 +140,36 @@ end
 
 -- ---- caps -------------------------------------------------------------------------------------
 
-local function refuse(pipe, d, need, room)
+local CALLS = { step = "step", split = "forward", evaluate = "evaluate", forward = "forward" }
+
+local function refuse(pipe, kind, d, need, room)
   local held = pipe.core:held(d - 1)
   local largest, bytes = "", 0
   for name, one in pairs(held) do
     local more = one > bytes or one == bytes and name < largest
     if name ~= "measured" and name ~= "shared" and more then largest, bytes = name, one end
   end
-  return ("step: device %s may take %s (option 'memory'): %s are taken already (largest: %s, %s), "
+  return ("%s: device %s may take %s (option 'memory'): %s are taken already (largest: %s, %s), "
     .. "and the plan needs %s more, %s of them for what micro-batches keep and temporaries"):format(
-    pipe.devices[d].name, sizes.text(pipe.devices[d].cap or room), sizes.text(held.measured),
-    largest, sizes.text(bytes), sizes.text(total(need)), sizes.text(need.work))
+    CALLS[kind], pipe.devices[d].name, sizes.text(pipe.devices[d].cap or room),
+    sizes.text(held.measured), largest, sizes.text(bytes), sizes.text(total(need)),
+    sizes.text(need.work))
 end
 
 --- Settle how much a plan may keep, and whether it fits.
 ---@param pipe table
 ---@param specify fun(): table a fresh specification of the plan
+---@param kind string of the plan: "step"
 ---@param training boolean
 ---@return table? budgets for the specification
 ---@return string? refused why the plan does not fit
-function caps.settle(pipe, specify, training)
+function caps.settle(pipe, specify, kind, training)
   local auto = training and pipe.checkpoint == "auto"
   local budgets = auto and find_budgets(pipe, specify) or nil
   if not has_cap(pipe) then return budgets end
   local room, needs = rooms(pipe, false), measure(pipe, specify, budgets)
   local d = short_of(needs, room)
-  return budgets, d and refuse(pipe, d, needs[d], room[d])
+  return budgets, d and refuse(pipe, kind, d, needs[d], room[d])
 end
 
 return caps
