@@ -135,8 +135,8 @@ describe("the memory of a pipeline over its tasks", function()
       .. "number from 1 to 2", memory.alive, memory, "cpu:7", "1F0")
     expect.fails_with("the device is 3", memory.alive, memory, 3, "1F0")
     expect.fails_with('there is no task "9F9"', memory.alive, memory, 1, "9F9")
-    expect.fails_with('no device has a task "9F9" (string), expected a name such as "0F0"', memory.at,
-      memory, "9F9")
+    expect.fails_with('at: no device has a task "9F9" (string), expected a name such as "0F0"',
+      memory.at, memory, "9F9")
   end)
 
   it("is drawn with what is allocated and the cap", function()

@@ -112,4 +112,17 @@ function areas.of(pipe)
   return report.new(list, pipe.core, shown(pipe))
 end
 
+--- What the only plan of a dry run takes on each device, as the search for budgets reads it.
+---@param pipe table
+---@return gpipe.PlanNeed[]
+function areas.needs(pipe)
+  local needs = {}
+  for d = 1, #pipe.devices do
+    local one, work = device_of(pipe, d - 1), 0
+    for name in pairs(WORK) do work = work + (one.areas[name] or 0) end
+    needs[d] = { bytes = one.planned, work = work, grown = 0 }
+  end
+  return needs
+end
+
 return areas

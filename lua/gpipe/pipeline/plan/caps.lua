@@ -1,5 +1,5 @@
 -- lua/gpipe/pipeline/plan/caps.lua - the memory that a device may take: option `memory` of a
--- device, and what checkpoint = "auto" spends of it.
+-- device, and what checkpoint = "auto" spends of it. gp.dry_run finds its budgets here too.
 --
 -- Both ask the runtime what a plan would take, without allocating it. For "auto" a budget for what
 -- stages keep and have in work is found by halving: the largest with which the plan fits.
@@ -41,11 +41,13 @@ local function has_cap(pipe)
   return false
 end
 
--- What the plan would take on each device.
-local function measure(pipe, specify, budgets)
-  local spec = specify()
-  spec.checkpoint, spec.budgets = pipe.checkpoint, budgets
-  return pipe.core:measure(spec)
+-- A function that says what the plan would take on each device with given budgets.
+local function measurer(pipe, specify)
+  return function(budgets)
+    local spec = specify()
+    spec.checkpoint, spec.budgets = pipe.checkpoint, budgets
+    return pipe.core:measure(spec)
+  end
 end
 
 local function total(need) return need.bytes + need.grown end
@@ -95,18 +97,26 @@ local function lows(ranges)
   return budgets
 end
 
--- Budgets with which the plan fits, as far as there are such.
-local function find_budgets(pipe, specify)
-  local room = rooms(pipe, true)
-  local needs = measure(pipe, specify)
+---@class gpipe.PlanNeed what a plan would take on a device, in bytes
+---@field bytes integer all of it
+---@field work integer of that, what stages keep and have in work
+---@field grown integer what the pipeline would hold more for it
+
+--- Find budgets for what stages keep and have in work, with which a plan fits as far as there are
+--- such.
+---@param measure fun(budgets: (integer|false)[]?): gpipe.PlanNeed[] what it would take with these
+---@param room (integer|false)[] what each device may take; false: no limit
+---@return (integer|false)[]? budgets nil if it fits without
+function caps.find(measure, room)
+  local needs = measure()
   if not short_of(needs, room) then return nil end
   local ranges = ranges_of(needs, room)
   for _ = 1, ROUNDS do
     local budgets = middles(ranges)
-    if halve(ranges, budgets, measure(pipe, specify, budgets), room) then break end
+    if halve(ranges, budgets, measure(budgets), room) then break end
   end
   local found = lows(ranges)
-  if not short_of(measure(pipe, specify, found), room) then return found end
+  if not short_of(measure(found), room) then return found end
   for d, range in ipairs(ranges) do -- where nothing fitted: what "always" takes
     if range and range.low == 1 then found[d] = 0 end
   end
@@ -135,9 +145,10 @@ end
 ---@return string? refused why the plan does not fit
 function caps.settle(pipe, specify, training)
   local auto = training and pipe.checkpoint == "auto"
-  local budgets = auto and find_budgets(pipe, specify) or nil
+  local measure = measurer(pipe, specify)
+  local budgets = auto and caps.find(measure, rooms(pipe, true)) or nil
   if not has_cap(pipe) then return budgets end
-  local room, needs = rooms(pipe, false), measure(pipe, specify, budgets)
+  local room, needs = rooms(pipe, false), measure(budgets)
   local d = short_of(needs, room)
   return budgets, d and refuse(pipe, d, needs[d], room[d])
 end
