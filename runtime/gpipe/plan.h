@@ -60,7 +60,7 @@ void gp_plan_free(gp_plan *plan);
  * planned. */
 size_t gp_plan_bytes(const gp_plan *plan, int device);
 /* X(NAME, text): the parts of a device's memory that a plan needs. SAVED to TRANSIENT are what is
- * alive at the worst moment, WASTE is what their layout takes beyond that, and padding. */
+ * alive at the worst moment, WASTE is what their layout takes beyond that. */
 #define GP_PLAN_AREA_LIST(X)                                                                       \
   X(SAVED, "saved")           /* what F keeps for the backward pass */                             \
   X(RECOMPUTED, "recomputed") /* what R makes again */                                             \
@@ -73,7 +73,8 @@ size_t gp_plan_bytes(const gp_plan *plan, int device);
   X(STATES, "kernel states")                                                                       \
   X(VERSIONS, "versions") /* older weights */                                                      \
   X(STAGING, "staging")   /* batch and results, on a device with memory of its own */              \
-  X(WORKSPACE, "workspace")
+  X(WORKSPACE, "workspace")                                                                        \
+  X(PADDING, "padding") /* between these */
 #define GP_PLAN_AREA_ENUM(name, text) GP_PLAN_##name,
 typedef enum gp_plan_area { GP_PLAN_AREA_LIST(GP_PLAN_AREA_ENUM) GP_PLAN_AREA_COUNT } gp_plan_area;
 #undef GP_PLAN_AREA_ENUM

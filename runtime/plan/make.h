@@ -2,7 +2,8 @@
  *
  *   shape.c           traced model -> gradient -> stages, for one number of rows
  *   recipes.c         what a stage runs, keeps and runs again, by the mode (remat/)
- *   stage_programs.c  stages -> programs, with values kept or made again
+ *   stage_programs.c  stages -> programs, with values kept or made again (program/)
+ *   temp.c            where the values lie that belong to one program (arrange/)
  *   places.c          where the values lie that belong to no single program
  *   crossings.c       parameters of other devices that a stage reads
  *   replicas.c        constants that a device reads in memory of its own
@@ -21,8 +22,10 @@
  *   capacity.c        how many slots an edge needs so that its maker never waits for one
  *   forward.c         the same in plans without backward passes: a few slots, and makers wait
  *   memory.c          what the plan needs on each device: areas of one block
+ *   work.c            the work area of a device: where slots and temporaries lie (arrange/)
  *   states.c          where the states of CPU kernels lie
  *   plan.c            puts them together
+ *   areas.c, saved.c  tell what a finished plan needs: bytes by area, and what stages save
  */
 #ifndef GP_PLAN_MAKE_H
 #define GP_PLAN_MAKE_H

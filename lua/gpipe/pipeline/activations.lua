@@ -2,6 +2,7 @@
 -- forward and its backward pass, why, and how large it is.
 
 local columns = require "gpipe.draw.columns"
+local screen = require "gpipe.screen"
 local sizes = require "gpipe.sizes"
 
 local activations = {}
@@ -17,14 +18,24 @@ local function why_of(one)
   return ("read by %s%s"):format(one.reader, where)
 end
 
+-- Lines may be wider than a narrow terminal, because the reason stands at their end; in a file they
+-- are whole.
+local LEAST, WHOLE = 100, 1000
+
+-- "h_0.fc (Linear 32 -> 128)" -> "h_0.fc": the op says what the layer does.
+local function short(text) return (text:gsub(" %b()$", "")) end
+
 function Activations:__tostring()
   local rows, total = { { "layer", "made by", "shape", "bytes", "why", note = 5 } }, 0
   for i, one in ipairs(self) do
-    rows[i + 1] = { one.name, one.op, one.shape, sizes.text(one.bytes), one.why, note = 5 }
+    rows[i + 1] = {
+      short(one.name), one.op, one.shape, sizes.text(one.bytes), short(one.why), note = 5,
+    }
     total = total + one.bytes
   end
   rows[#rows + 1] = { "total", "", "", sizes.text(total), "" }
-  return columns.text(rows)
+  return columns.text(rows, nil,
+    screen.is_bounded() and math.max(LEAST, screen.columns()) or WHOLE)
 end
 
 --- The saved values of a plan, in the order in which they are made.

@@ -9,8 +9,8 @@ static size_t edges_of(const gp_plan *plan, int32_t device) {
   for (int32_t e = 0; e < plan->edge_count; e++) {
     const gp_channel *channel = &plan->channels[e];
     for (int32_t copy = 0; copy < plan->copy_count; copy++) {
-      const bool again = copy && channel->made[1].offset == channel->made[0].offset &&
-                         gp_plan_maker(plan, e, 0) == gp_plan_maker(plan, e, 1);
+      const bool again =
+          copy && gp_plan_shares(plan, gp_plan_maker(plan, e, 0), gp_plan_maker(plan, e, 1));
       if (gp_plan_maker(plan, e, copy) == device && !again) bytes += channel->made[copy].bytes;
     }
     for (int32_t f = 0; f < channel->fetch_count; f++)
@@ -49,9 +49,10 @@ void gp_plan_areas(const gp_plan *plan, int device, size_t bytes[GP_PLAN_AREA_CO
   bytes[GP_PLAN_STAGING] = own->staging.area.bytes;
   bytes[GP_PLAN_WORKSPACE] = own->scratch.bytes;
   add_stages(plan, device, bytes);
+  bytes[GP_PLAN_WASTE] = own->work.bytes - gp_plan_least_work(plan, device);
   size_t sum = 0;
   for (int area = 0; area < GP_PLAN_AREA_COUNT; area++) sum += bytes[area];
-  bytes[GP_PLAN_WASTE] = gp_plan_total(plan, device) - sum; /* the work area's, and padding */
+  bytes[GP_PLAN_PADDING] = gp_plan_total(plan, device) - sum;
 }
 
 gp_status gp_plan_alive(const gp_plan *plan, int device, size_t (*moments)[4]) {

@@ -11,7 +11,7 @@
 #include "base/memory.h"
 #include "plan/arrange/arrange.h"
 
-enum { ALIGNMENT = GP_PLAN_ALIGNMENT };
+enum { ALIGNMENT = GP_PLAN_ALIGNMENT, LINE = GP_SHARED_ALIGNMENT };
 
 typedef struct worker {
   gp_plan *plan;
@@ -89,7 +89,7 @@ static gp_status note_slots(worker *w, int32_t t) {
       gp_lifespan *life = &w->lives[w->life_count];
       *number = ++w->life_count;
       life->first = t;
-      GP_TRY(gp_size_align(gp_plan_slot_bytes(w->plan, task, kind), ALIGNMENT, &life->bytes));
+      GP_TRY(gp_size_align(gp_plan_slot_bytes(w->plan, task, kind), LINE, &life->bytes));
     }
     w->lives[*number - 1].last = t;
   }
@@ -104,7 +104,7 @@ static gp_status list_lives(worker *w, size_t *largest) {
     gp_lifespan *life = &w->lives[w->life_count++];
     life->first = life->last = t;
     const size_t bytes = gp_plan_temp_bytes(w->plan, task_at(w, t), w->device);
-    GP_TRY(gp_size_align(bytes, ALIGNMENT, &life->bytes));
+    GP_TRY(gp_size_align(bytes, LINE, &life->bytes));
     if (life->bytes > *largest) *largest = life->bytes;
   }
   return GP_OK;

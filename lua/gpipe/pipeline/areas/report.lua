@@ -13,7 +13,7 @@ local report = {}
 local ORDER = {
   "parameters", "gradients", "optimizer", "buffers", "extra gradients", "packed", "halves",
   "prepared", "constants", "kernel states", "versions", "edges", "saved", "recomputed", "carried",
-  "transient", "waste", "staging", "workspace", "thread scratch",
+  "transient", "waste", "staging", "workspace", "thread scratch", "padding",
 }
 
 ---@class gpipe.DeviceMemory

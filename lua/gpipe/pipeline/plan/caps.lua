@@ -41,12 +41,17 @@ local function has_cap(pipe)
   return false
 end
 
--- A function that says what the plan would take on each device with given budgets.
+-- A function that says what the plan would take on each device with given budgets. A shared work
+-- area never becomes smaller while plans use it, so the plan takes at least what that has.
 local function measurer(pipe, specify)
   return function(budgets)
     local spec = specify()
     spec.checkpoint, spec.budgets = pipe.checkpoint, budgets
-    return pipe.core:measure(spec)
+    local needs = pipe.core:measure(spec)
+    for d, need in ipairs(needs) do
+      need.bytes = need.bytes + math.max(0, pipe.core:held(d - 1).shared - need.work)
+    end
+    return needs
   end
 end
 
@@ -127,9 +132,10 @@ end
 
 local function refuse(pipe, d, need, room)
   local held = pipe.core:held(d - 1)
-  local largest, bytes = "parameters", 0
+  local largest, bytes = "", 0
   for name, one in pairs(held) do
-    if name ~= "measured" and name ~= "shared" and one > bytes then largest, bytes = name, one end
+    local more = one > bytes or one == bytes and name < largest
+    if name ~= "measured" and name ~= "shared" and more then largest, bytes = name, one end
   end
   return ("step: device %s may take %s (option 'memory'): %s are taken already (largest: %s, %s), "
     .. "and the plan needs %s more, %s of them for what micro-batches keep and temporaries"):format(

@@ -1,0 +1,185 @@
+-- tests/spec/plan/caps_spec.lua - caps: a device takes no more than its option `memory` says, and
+-- what does not fit is refused before anything is allocated.
+
+local expect = require "tests.support.expect"
+local gp = require "gpipe"
+local sizes = require "gpipe.sizes"
+local nn, optim = gp.nn, gp.optim
+
+local WORK = { "saved", "recomputed", "carried", "transient", "waste" }
+
+local function blocks()
+  local list = {}
+  for i = 1, 6 do
+    list[i] = nn.Sequential {
+      nn.LayerNorm(16), nn.Linear(16, 48), nn.GELU(), nn.Dropout(0.1), nn.Linear(48, 16),
+    }
+  end
+  return nn.Sequential(list)
+end
+
+gp.seed(1)
+local x, y = gp.randn { 96, 16 }, gp.randint(0, 16, { 96 })
+
+-- caps: bytes per device.
+local function open(caps, opts)
+  gp.seed(3)
+  local devices = {}
+  for d = 1, 2 do
+    devices[d] = { "cpu:" .. d - 1, threads = 1, memory = caps and caps[d] or nil }
+  end
+  local given = { devices = devices, balance = { 3, 3 }, loss = nn.CrossEntropyLoss(), seed = 5 }
+  for key, value in pairs(opts) do given[key] = value end
+  return gp.pipeline(blocks(), given)
+end
+
+-- Returns the losses of three steps, as text, and the bytes of each device.
+local function train(caps, opts)
+  local pipe <close> = open(caps, opts)
+  local opt = optim.AdamW(pipe:parameters(), { lr = 1e-2 })
+  local losses = {}
+  for i = 1, 3 do
+    losses[i] = ("%a"):format(pipe:step(x, y))
+    opt:step()
+  end
+  return table.concat(losses, " "), pipe:memory()
+end
+
+local function work_of(one)
+  local sum = 0
+  for _, name in ipairs(WORK) do sum = sum + (one.areas[name] or 0) end
+  return sum
+end
+
+-- What devices may take if their work areas get this share of what they have.
+local function squeezed(memory, share)
+  local caps = {}
+  for d, one in ipairs(memory) do
+    local work = work_of(one)
+    caps[d] = one.planned - work + math.floor(share * work)
+  end
+  return caps
+end
+
+-- Caps between what two plans take.
+local function between(least, most, share)
+  local caps = {}
+  for d = 1, 2 do
+    local low, high = least[d].planned, most[d].planned
+    caps[d] = low + math.floor(share * (high - low))
+  end
+  return caps
+end
+
+local function planned(memory)
+  local list = {}
+  for d, one in ipairs(memory) do list[d] = one.planned end
+  return list
+end
+
+describe("option memory of a device", function()
+  for _, schedule in ipairs { "gpipe", "1f1b", "zb_h1" } do
+    it("lets a plan run that fits to the byte, and none that lacks one: " .. schedule, function()
+      for _, checkpoint in ipairs { "never", "selective", "except_last", "always" } do
+        local opts = { chunks = 4, schedule = schedule, checkpoint = checkpoint }
+        local wanted, free = train(nil, opts)
+        local caps = planned(free)
+        local losses, memory = train(caps, opts)
+        assert.equal(wanted, losses)
+        for d = 1, 2 do
+          assert.equal(caps[d], memory[d].cap)
+          assert.is_true(memory[d].measured <= memory[d].cap)
+          caps[d] = caps[d] - 1
+          expect.fails_with("cpu:" .. d - 1, train, caps, opts)
+          caps[d] = caps[d] + 1
+        end
+      end
+    end)
+
+    it("makes mode auto run where always does, with the losses of never: " .. schedule, function()
+      local opts = { chunks = 4, schedule = schedule, checkpoint = "never" }
+      local wanted, most = train(nil, opts)
+      opts.checkpoint = "always"
+      local _, least = train(nil, opts)
+      for _, share in ipairs { 0.75, 0.5, 0.25, 0 } do
+        local caps = between(least, most, share)
+        opts.checkpoint = "never"
+        expect.fails_with("option 'memory'", train, caps, opts)
+        opts.checkpoint = "auto"
+        local losses, memory = train(caps, opts)
+        assert.equal(wanted, losses)
+        for d = 1, 2 do
+          assert.is_true(memory[d].planned <= caps[d], share)
+          assert.equal(memory[d].planned, memory[d].measured)
+        end
+      end
+    end)
+  end
+
+  it("leaves mode auto all values if there is room for them", function()
+    local _, never = train(nil, { chunks = 4, checkpoint = "never" })
+    local _, auto = train(planned(never), { chunks = 4, checkpoint = "auto" })
+    assert.same(planned(never), planned(auto))
+    _, auto = train(nil, { chunks = 4, checkpoint = "auto" })
+    assert.same(planned(never), planned(auto))
+  end)
+
+  it("is kept for each of several plans", function()
+    local _, free = train(nil, { chunks = 4, checkpoint = "never" })
+    local caps = squeezed(free, 0.8)
+    local pipe <close> = open(caps, { chunks = 4, checkpoint = "auto" })
+    for _, rows in ipairs { 96, 48, 95, 96 } do
+      local loss = pipe:step(x:narrow(1, 1, rows), y:narrow(1, 1, rows))
+      assert.is_true(loss > 0)
+      pipe:evaluate(x:narrow(1, 1, rows), y:narrow(1, 1, rows))
+      for d, one in ipairs(pipe:memory()) do assert.is_true(one.measured <= caps[d]) end
+    end
+  end)
+
+  it("refuses with the device, the numbers and what would fit, which then does", function()
+    local opts = { chunks = 2, schedule = "gpipe", checkpoint = "never" }
+    local _, free = train(nil, opts)
+    local caps = squeezed(free, 0.75)
+    local text = expect.failure(train, caps, opts)
+    assert.is_truthy(text:find("device cpu:%d may take " .. sizes.text(caps[1]):gsub("%p", "%%%0")))
+    assert.matches("largest: %a+, [%d.]+ %a+", text)
+    assert.matches("the plan needs [%d.]+ %a+ more", text)
+    local mode = text:match 'would fit: checkpoint = "([%a_]+)"'
+    local chunks = tonumber(text:match "chunks = (%d+) %(")
+    assert.is_truthy(mode or chunks, text)
+    if mode then train(caps, { chunks = 2, schedule = "gpipe", checkpoint = mode }) end
+    if chunks then train(caps, { chunks = chunks, schedule = "gpipe", checkpoint = "never" }) end
+  end)
+
+  it("leaves a pipeline whose plan was refused as it was", function()
+    local _, free = train(nil, { chunks = 1, checkpoint = "never" })
+    local pipe <close> = open(squeezed(free, 0.6), { chunks = 1, checkpoint = "never" })
+    local held = planned(pipe:memory())
+    expect.fails_with("option 'memory'", pipe.step, pipe, x, y)
+    assert.same(held, planned(pipe:memory()))
+    assert.is_true(pipe:step(x:narrow(1, 1, 24), y:narrow(1, 1, 24)) > 0)
+  end)
+
+  it("says that nothing fits where nothing does", function()
+    local text = expect.failure(train, { 40000, 40000 }, { chunks = 4, checkpoint = "auto" })
+    assert.matches("no setting of chunks and checkpoint would fit %([%d.]+ %a+ at least%)", text)
+  end)
+
+  it("is a number of bytes, or a text with a binary unit", function()
+    local WRONG = {
+      { "8 GB", "did you mean '8GiB'?" }, { "8GB", "did you mean '8GiB'?" }, { -1, "-1" },
+      { 0, "0" }, { "abc", "abc" }, { "", '""' }, { 0 / 0, "nan" }, { math.huge, "inf" },
+      { "-8GiB", "-8GiB" }, { true, "true" }, { {}, "table" },
+    }
+    for _, case in ipairs(WRONG) do
+      local text = expect.failure(open, { case[1], 1 }, {})
+      assert.is_truthy(text:find("memory", 1, true), text)
+      assert.is_truthy(text:find("expected", 1, true), text)
+      assert.is_truthy(text:lower():find(case[2]:lower(), 1, true), text)
+    end
+    for _, right in ipairs { 1 << 30, 2.0 ^ 30, "1GiB", "1.5GiB", "1048576KiB", "1TiB" } do
+      local pipe <close> = open({ right, right }, {})
+      assert.is_true(pipe:memory()[1].cap >= 1 << 30)
+    end
+  end)
+end)
