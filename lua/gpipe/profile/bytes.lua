@@ -46,9 +46,10 @@ local function infos_of(wanted, own)
   return infos
 end
 
---- The bytes of each layer that one stage keeps where what is cheap is made again.
-function bytes.selective(wanted, own)
-  local dry, sums = plan(wanted, false, own, { checkpoint = "selective" }), {}
+--- The bytes of each layer that a plan of one stage keeps, whatever its policy; those of the loss
+--- belong to the last layer.
+function bytes.kept(wanted, dry)
+  local sums = {}
   for i = 1, wanted.layers do sums[i] = 0 end
   for _, one in ipairs(dry.core:saved(dry.core)) do
     local layer = wanted.loss and math.min(one.layer, wanted.layers) or one.layer
@@ -114,7 +115,7 @@ function bytes.plan(wanted, own, rows)
   local edges, whole = dry:edges(), dry:bytes()
   local out = wanted.loss and plan(wanted, true, false, { bare = true }):edges() or edges
   local crosses, slots = bytes.crossing(out, n), bytes.slots(edges, n)
-  local kept_some = bytes.selective(wanted, own)
+  local kept_some = bytes.kept(wanted, plan(wanted, false, own, { checkpoint = "selective" }))
   for i, row in ipairs(rows) do
     row.selective = { saved_bytes = kept_some[i] }
     local kept = dry.core:stage(dry.core, i - 1, 0).kept_bytes

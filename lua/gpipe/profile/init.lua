@@ -140,8 +140,8 @@ end
 --- micro-batch keeps of it), `parameter_bytes`, `workspace_bytes`, `flop` of forward,
 --- `reads_input`, and `selective`: `saved_bytes` and `recompute` where checkpoint = "selective"
 --- keeps products and makes what is cheap again. A copy of the model runs: values, gradients,
---- buffers, modes and random numbers of
---- the script's own stay as they are, and the model may belong to a pipeline.
+--- buffers, modes and random numbers of the script's own stay as they are, and the model may belong
+--- to a pipeline.
 ---
 --- device: what to measure on, {"cpu:0", threads = 1} for one thread; the first GPU, else cpu:0
 --- with all cores. For a device that is not there, {"sim:0", memory = "8GiB", flops = 1e13,
