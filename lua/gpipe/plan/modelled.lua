@@ -21,7 +21,7 @@ local modelled = {}
 ---@field saved_bytes integer
 ---@field parameter_bytes integer
 ---@field workspace_bytes integer
----@field selective {saved_bytes: integer, work: {flop: number, bytes: number}} work: what runs again
+---@field selective {saved_bytes: integer, work: {flop: number, bytes: number}} what runs again
 
 -- One micro-batch through stages on devices of their own, and back with I and W apart.
 local function apart(stages)
@@ -41,8 +41,8 @@ local function plan(wanted, own, stages, checkpoint)
     balance[s], devices[s] = stages and #model or 1, { own = own }
   end
   return dry_run(model, {
-    balance = balance, devices = devices, schedule = apart(#balance), checkpoint = checkpoint or "never",
-    loss = loss, sample = { wanted.inputs, wanted.targets }, precision = wanted.precision,
+    balance = balance, devices = devices, schedule = apart(#balance),
+    checkpoint = checkpoint or "never", loss = loss, sample = { wanted.inputs, wanted.targets }, precision = wanted.precision,
   })
 end
 
@@ -62,8 +62,8 @@ local function workspace_of(dry, i, slots, whole)
   return math.max(0, whole[i] - slots[i] - kept)
 end
 
--- What the selective policy makes again of all layers: by how much its backward is more. Layers have
--- their shares of it by the bytes that they no longer keep.
+-- What the selective policy makes again of all layers: by how much its backward is more. Layers
+-- have their shares of it by the bytes that they no longer keep.
 local function set_selective(wanted, own, one, rows)
   local some, all = plan(wanted, own, 1, "selective"), { flop = 0, bytes = 0 }
   for _, op in ipairs { "B", "I", "W", "R" } do

@@ -18,7 +18,8 @@ local stage_cost = {}
 
 ---@class gpipe.RematPolicy
 ---@field lowered string the word that the schedule is lowered by
----@field all? "live"|"held" of so many micro-batches all saved values lie there at once, at least
+---@field all? "live"|"held" of so many micro-batches all saved (or kept) values lie there, at least
+---@field kept? string the sums of what is kept, if they are not those of saved_bytes
 ---@field linear? boolean seconds are the sum of the layers' recompute, or near it
 ---@field spares? boolean it is tried where not everything can be kept
 ---@field needs_selective? boolean it needs what profiles say of selective recomputation
@@ -84,7 +85,7 @@ stage_cost.policies = {
   except_last = { lowered = "except_last", cost = again, linear = true, all = "held" },
   always = { lowered = "always", cost = again, linear = true, all = "held" },
   selective = { lowered = "always", cost = selective, linear = true,
-    needs_selective = true, spares = true },
+    all = "live", kept = "selective_bytes", needs_selective = true, spares = true },
   auto = { lowered = "always", cost = auto, all = "held", linear = true, fills = true,
     spares = true },
 }
