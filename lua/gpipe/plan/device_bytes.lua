@@ -75,8 +75,9 @@ end
 
 --- Bytes that a stage with layers i .. j takes at least; they grow with every layer on either side.
 function device_bytes.least(m, s, i, j, stage)
-  local count = m[stage_cost.policies[m.policy].all] or {}
-  local saved = sums.range(s.saved_bytes, i, j) - s.most_output
+  local policy = stage_cost.policies[m.policy]
+  local count = m[policy.all] or {}
+  local saved = sums.range(s[policy.kept or "saved_bytes"], i, j) - s.most_output
   return (2 + m.moments) * sums.range(s.parameter_bytes, i, j)
     + (count[stage] or 0) * math.max(0, saved)
 end

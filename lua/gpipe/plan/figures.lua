@@ -78,6 +78,8 @@ local function on_device(counts, device)
       weight = seconds.W, recompute = seconds.F, output_bytes = count.output_bytes,
       saved_bytes = count.saved_bytes, parameter_bytes = count.parameter_bytes,
       workspace_bytes = count.workspace_bytes,
+      selective = { saved_bytes = count.selective.saved_bytes,
+        recompute = modelled.seconds(count.selective.work, device) },
     }
   end
   return layers
@@ -96,6 +98,7 @@ function figures.modelled(wanted, device)
   for i, layer in ipairs(layers) do
     for _, key in ipairs(WHOLE) do layer[key] = math.tointeger(layer[key] // 1) end
     layer.flop = counts[i].work.F.flop
+    layer.selective.saved_bytes = math.tointeger(layer.selective.saved_bytes // 1)
   end
   return layers
 end
@@ -130,6 +133,10 @@ local function between(a, b, share)
     for key, value in pairs(first) do layer[key] = value end
     for _, key in ipairs(GROWING) do
       layer[key] = math.max(0, first[key] + (b[i][key] - first[key]) * share)
+    end
+    layer.selective = {}
+    for key, value in pairs(first.selective) do
+      layer.selective[key] = math.max(0, value + (b[i].selective[key] - value) * share)
     end
     layers[i] = layer
   end

@@ -92,7 +92,7 @@ local function search(problem, faults)
   each_shape(problem, function(shape)
     local kept = false -- all values, under some policy
     for _, policy in ipairs(problem.policies) do
-      local row = not (kept and stage_cost.policies[policy].fills)
+      local row = not (kept and stage_cost.policies[policy].spares)
         and try(problem, shape, policy, faults)
       if row then
         kept = kept or policy == "never"

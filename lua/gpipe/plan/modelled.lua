@@ -21,6 +21,7 @@ local modelled = {}
 ---@field saved_bytes integer
 ---@field parameter_bytes integer
 ---@field workspace_bytes integer
+---@field selective {saved_bytes: integer, work: {flop: number, bytes: number}} what runs again
 
 -- One micro-batch through stages on devices of their own, and back with I and W apart.
 local function apart(stages)
@@ -33,15 +34,15 @@ local function apart(stages)
   return schedule.wrap("costs", { placement = placement, rows = rows }, 1)
 end
 
-local function plan(wanted, own, stages)
+local function plan(wanted, own, stages, checkpoint)
   local model, loss = request.shared(wanted)
   local balance, devices = {}, {}
   for s = 1, stages or #model do
     balance[s], devices[s] = stages and #model or 1, { own = own }
   end
   return dry_run(model, {
-    balance = balance, devices = devices, schedule = apart(#balance), checkpoint = "never",
-    loss = loss, sample = { wanted.inputs, wanted.targets }, precision = wanted.precision,
+    balance = balance, devices = devices, schedule = apart(#balance),
+    checkpoint = checkpoint or "never", loss = loss, sample = { wanted.inputs, wanted.targets }, precision = wanted.precision,
   })
 end
 
@@ -59,6 +60,24 @@ local function workspace_of(dry, i, slots, whole)
   local info = dry.core:stage(dry.core, i - 1, 0)
   local kept = info.kept * info.kept_bytes + info.carried * info.carried_bytes
   return math.max(0, whole[i] - slots[i] - kept)
+end
+
+-- What the selective policy makes again of all layers: by how much its backward is more. Layers
+-- have their shares of it by the bytes that they no longer keep.
+local function set_selective(wanted, own, one, rows)
+  local some, all = plan(wanted, own, 1, "selective"), { flop = 0, bytes = 0 }
+  for _, op in ipairs { "B", "I", "W", "R" } do
+    local flop, moved = some.core:cost(some.core, 0, op)
+    local plain_flop, plain_moved = one.core:cost(one.core, 0, op)
+    all.flop, all.bytes = all.flop + flop - plain_flop, all.bytes + moved - plain_moved
+  end
+  local kept, dropped = bytes.kept(wanted, some), 0
+  for i, row in ipairs(rows) do dropped = dropped + math.max(0, row.saved_bytes - kept[i]) end
+  for i, row in ipairs(rows) do
+    local share = dropped > 0 and math.max(0, row.saved_bytes - kept[i]) / dropped or 0
+    row.selective = { saved_bytes = kept[i],
+      work = { flop = math.max(0, all.flop) * share, bytes = math.max(0, all.bytes) * share } }
+  end
 end
 
 --- What each layer of a model takes for a micro-batch of the request's rows.
@@ -81,6 +100,7 @@ function modelled.layers(wanted, own)
     }
   end
   if wanted.loss then rows[n].output_bytes = 0 end
+  set_selective(wanted, own, one, rows)
   return rows
 end
 

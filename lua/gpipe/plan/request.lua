@@ -77,7 +77,8 @@ local function known_policy(name)
   return stage_cost.policies[name] ~= nil
 end
 
--- The policies that are tried: those asked for, else all that need no more than is known.
+-- The policies that are tried: those asked for, else all that need no more than is known. A profile
+-- that was made by hand need not say what selective recomputation keeps.
 local function policies_of(given, profile)
   local list = given and (type(given) == "table" and given or { given }) or stage_cost.names()
   local kept = {}
@@ -88,7 +89,7 @@ local function policies_of(given, profile)
         type(name) == "string" and errors.hint(name, stage_cost.names(), "policies") or "")
     end
     local lacks = stage_cost.policies[name].needs_selective
-      and not (profile and profile.layers[1].selective)
+      and profile and not profile.layers[1].selective
     if given or not lacks then kept[#kept + 1] = name end
   end
   return kept

@@ -18,8 +18,11 @@ local stage_cost = {}
 
 ---@class gpipe.RematPolicy
 ---@field lowered string the word that the schedule is lowered by
----@field all? "live"|"held" of so many micro-batches all saved values lie there at once, at least
+---@field all? "live"|"held" of so many micro-batches all saved (or kept) values lie there, at least
+---@field kept? string the sums of what is kept, if they are not those of saved_bytes
 ---@field linear? boolean seconds are the sum of the layers' recompute, or near it
+---@field spares? boolean it is tried where not everything can be kept
+---@field needs_selective? boolean it needs what profiles say of selective recomputation
 ---@field fills? boolean it keeps what there is room for: all, where `never` fits
 ---@field cost fun(s: gpipe.LayerSums, i: integer, j: integer, at: gpipe.StageSituation): number, number
 
@@ -31,11 +34,12 @@ local function again(s, i, j, at)
   return at.share * sums.range(s.recompute, i, j), at.held * sums.saved(s, i, j)
 end
 
--- What is expensive is kept, and the rest is made again, for one micro-batch at a time.
+-- What is expensive is kept, and the rest is made again within backward, for one layer of one
+-- micro-batch at a time.
 local function selective(s, i, j, at)
   local kept, all = sums.range(s.selective_bytes, i, j), sums.range(s.saved_bytes, i, j)
   return at.share * sums.range(s.selective_recompute, i, j),
-    at.live * kept + at.held * math.max(0, all - kept)
+    at.live * kept + math.max(0, all - kept) / (j - i + 1)
 end
 
 -- ---- auto ---------------------------------------------------------------------------------------
@@ -80,8 +84,10 @@ stage_cost.policies = {
   never = { lowered = "never", cost = never, linear = true, all = "live" },
   except_last = { lowered = "except_last", cost = again, linear = true, all = "held" },
   always = { lowered = "always", cost = again, linear = true, all = "held" },
-  selective = { lowered = "always", cost = selective, needs_selective = true },
-  auto = { lowered = "always", cost = auto, all = "held", linear = true, fills = true },
+  selective = { lowered = "always", cost = selective, linear = true,
+    all = "live", kept = "selective_bytes", needs_selective = true, spares = true },
+  auto = { lowered = "always", cost = auto, all = "held", linear = true, fills = true,
+    spares = true },
 }
 
 --- The policies that a pipeline of this build can run, in descending order of what they keep.

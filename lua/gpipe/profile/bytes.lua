@@ -20,14 +20,15 @@ local function padded(n) return (n + BLOCK - 1) // BLOCK * BLOCK end
 
 -- Plan one micro-batch, with all layers in one stage or each in its own, on devices that share the
 -- host's memory or have their own.
-local function plan(wanted, apart, own, bare)
-  local model, loss = request.shared(wanted, bare)
+local function plan(wanted, apart, own, o)
+  local model, loss = request.shared(wanted, o and o.bare)
   local balance, devices = {}, {}
   for s = 1, apart and #model or 1 do
     balance[s], devices[s] = apart and 1 or #model, { own = own }
   end
   return dry_run(model, {
-    balance = balance, devices = devices, schedule = "gpipe", checkpoint = "never", loss = loss,
+    balance = balance, devices = devices, schedule = "gpipe", loss = loss,
+    checkpoint = o and o.checkpoint or "never",
     sample = { wanted.inputs, wanted.targets }, precision = wanted.precision,
   })
 end
@@ -43,6 +44,18 @@ local function infos_of(wanted, own)
     last.kept_bytes, last.flop = last.kept_bytes + loss.kept_bytes, last.flop + loss.flop
   end
   return infos
+end
+
+--- The bytes of each layer that a plan of one stage keeps, whatever its policy; those of the loss
+--- belong to the last layer.
+function bytes.kept(wanted, dry)
+  local sums = {}
+  for i = 1, wanted.layers do sums[i] = 0 end
+  for _, one in ipairs(dry.core:saved(dry.core)) do
+    local layer = wanted.loss and math.min(one.layer, wanted.layers) or one.layer
+    if sums[layer] then sums[layer] = sums[layer] + one.bytes end
+  end
+  return sums
 end
 
 -- ---- figures of a stage for each layer ----------------------------------------------------------
@@ -100,9 +113,11 @@ function bytes.plan(wanted, own, rows)
   local n, seen = wanted.layers, {}
   local infos, dry = infos_of(wanted, own), plan(wanted, true, false)
   local edges, whole = dry:edges(), dry:bytes()
-  local out = wanted.loss and plan(wanted, true, false, true):edges() or edges
+  local out = wanted.loss and plan(wanted, true, false, { bare = true }):edges() or edges
   local crosses, slots = bytes.crossing(out, n), bytes.slots(edges, n)
+  local kept_some = bytes.kept(wanted, plan(wanted, false, own, { checkpoint = "selective" }))
   for i, row in ipairs(rows) do
+    row.selective = { saved_bytes = kept_some[i] }
     local kept = dry.core:stage(dry.core, i - 1, 0).kept_bytes
     row.output_bytes, row.saved_bytes = crosses[i], infos[i].kept_bytes
     row.parameter_bytes = bytes.parameters(wanted.model, i, seen)

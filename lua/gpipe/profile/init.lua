@@ -79,7 +79,9 @@ function profile.take(wanted, o)
     if profile.is_modelled(o.device) then return modelled(wanted, o.device) end
     local rows = rows_of(wanted.model)
     bytes.plan(wanted, profile.has_memory(o.device), rows)
-    local steps, device = times.measure(wanted, o, rows)
+    local measured = { device = o.device, repeats = o.repeats, timeout = o.timeout,
+      selective = true }
+    local steps, device = times.measure(wanted, measured, rows)
     return object.new(wanted.who, {
       layers = rows, rows = wanted.rows, input_bytes = input_bytes_of(wanted), repeats = steps,
       device = device.name, threads = device.threads,
@@ -135,9 +137,11 @@ end
 --- `layers[i]` has `name` and `layer`; in seconds `forward`, `input` (the gradient for its input; 0
 --- where none is needed), `weight` (the gradients for its weights) and `recompute` (what runs again
 --- if its stage recomputes); `output_bytes` (what crosses a cut behind it), `saved_bytes` (what a
---- micro-batch keeps of it), `parameter_bytes`, `workspace_bytes`, `flop` of forward, and
---- `reads_input`. A copy of the model runs: values, gradients, buffers, modes and random numbers of
---- the script's own stay as they are, and the model may belong to a pipeline.
+--- micro-batch keeps of it), `parameter_bytes`, `workspace_bytes`, `flop` of forward,
+--- `reads_input`, and `selective`: `saved_bytes` and `recompute` where checkpoint = "selective"
+--- keeps products and makes what is cheap again. A copy of the model runs: values, gradients,
+--- buffers, modes and random numbers of the script's own stay as they are, and the model may belong
+--- to a pipeline.
 ---
 --- device: what to measure on, {"cpu:0", threads = 1} for one thread; the first GPU, else cpu:0
 --- with all cores. For a device that is not there, {"sim:0", memory = "8GiB", flops = 1e13,

@@ -46,12 +46,12 @@ local function balance_of(model)
   return { #model }
 end
 
-local function open(wanted, device)
+local function open(wanted, device, checkpoint)
   local model, loss = request.own(wanted)
   local balance = balance_of(model)
   return pipeline(model, {
     balance = balance, devices = { device }, schedule = one_device(#balance),
-    checkpoint = "always", loss = loss, precision = wanted.precision, finite = "ignore",
+    checkpoint = checkpoint, loss = loss, precision = wanted.precision, finite = "ignore",
     sample = { wanted.inputs, wanted.targets },
   })
 end
@@ -95,6 +95,58 @@ local function note(entries, lists, names, loss)
   end
 end
 
+-- ---- what "selective" makes again ---------------------------------------------------------------
+
+local BACKWARD = { I = true, W = true, B = true, R = true }
+
+-- The instructions of backward by what they are: how many there are, and their time. Those of R are
+-- all recomputation, so `without_r` leaves them out.
+local function kinds_of(entries, without_r)
+  local kinds = {}
+  for _, e in ipairs(entries) do
+    if BACKWARD[e.action] and not (without_r and e.action == "R") then
+      local key = e.what .. " " .. e.op
+      local kind = kinds[key] or { what = e.what, count = 0, seconds = 0.0 }
+      kind.count, kind.seconds = kind.count + 1, kind.seconds + e.seconds
+      kinds[key] = kind
+    end
+  end
+  return kinds
+end
+
+-- With "selective" values are made again within backward, by instructions that backward has not got
+-- otherwise. Some gradients are computed by the op of forward (dropout is one), so they are counted
+-- in both runs: what there is more of in this one runs again.
+local function remade(entries, plain, names, loss)
+  local sums = {}
+  for _, i in pairs(names) do sums[i] = 0.0 end
+  for key, kind in pairs(kinds_of(entries)) do
+    local more = kind.count - (plain[key] and plain[key].count or 0)
+    local layer = more > 0 and layer_of(kind.what, names, loss)
+    if layer then sums[layer] = sums[layer] + kind.seconds * more / kind.count end
+  end
+  return sums
+end
+
+local SELECTIVE_STEPS = 3
+
+-- Set selective.recompute of each layer. plain: the kinds of a run that makes nothing again there.
+local function measure_selective(wanted, o, rows, names, plain)
+  local pipe <close> = open(wanted, o.device, "selective")
+  local lists, loss = {}, wanted.loss and #rows
+  for i = 1, #rows do lists[i] = {} end
+  for _ = 1, WARM_UP - 1 do entries_of(pipe, wanted) end
+  for _ = 1, math.min(SELECTIVE_STEPS, o.repeats or SELECTIVE_STEPS) do
+    for i, seconds in ipairs(remade(entries_of(pipe, wanted), plain, names, loss)) do
+      table.insert(lists[i], seconds)
+    end
+  end
+  for i, row in ipairs(rows) do
+    row.selective = row.selective or {}
+    row.selective.recompute = median(lists[i])
+  end
+end
+
 -- ---- all of it ----------------------------------------------------------------------------------
 
 -- Call `step` as often as the options say; return how often it was.
@@ -111,13 +163,14 @@ end
 --- Measure, and set forward, input, weight and recompute (seconds) of each layer. Without `timeout`
 --- `repeats` steps count; with it as many as it takes to fill that time, three at least.
 ---@param wanted gpipe.ProfileRequest
----@param o {device: string|table, repeats: integer, timeout: number?}
+---@param o {device: string|table, repeats: integer, timeout: number?, selective: boolean?}
+--- selective: also what that policy makes again
 ---@param rows table[] one per layer, with names
 ---@return integer steps that counted
 ---@return table device {name, threads}
 function times.measure(wanted, o, rows)
   local _pause <close> = dry_mode.pause()
-  local pipe <close> = open(wanted, o.device)
+  local pipe <close> = open(wanted, o.device, "always")
   local lists, names = {}, {}
   for i, row in ipairs(rows) do
     names[row.name], lists[i] = i, { forward = {}, input = {}, weight = {}, recompute = {} }
@@ -125,13 +178,18 @@ function times.measure(wanted, o, rows)
   for _ = 2, WARM_UP do pipe:step(wanted.inputs, wanted.targets) end
   entries_of(pipe, wanted) -- the first one that is timed is captured anew on GPUs
   local loss = wanted.loss and #rows
-  local steps = repeated(o, function() note(entries_of(pipe, wanted), lists, names, loss) end)
+  local entries
+  local steps = repeated(o, function()
+    entries = entries_of(pipe, wanted)
+    note(entries, lists, names, loss)
+  end)
   for i, row in ipairs(rows) do
     for field, list in pairs(lists[i]) do row[field] = median(list) end
   end
   -- What the last layer of the first stage makes lies on an edge here, so it was not made again.
   local edge = pipe.stages > 1 and rows[pipe.balance[1]]
   if edge then edge.recompute = edge.forward end
+  if o.selective then measure_selective(wanted, o, rows, names, kinds_of(entries, true)) end
   return steps, pipe.devices[1]
 end
 

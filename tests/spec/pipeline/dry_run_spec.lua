@@ -95,7 +95,7 @@ describe("gp.dry_run", function()
       { { device = 3 }, "3", "0..2" },
       { { devices = 0 }, "devices", "0" },
       { { device = 0, schedule = "pipedream" }, "asynchronous" },
-      { { devices = { {}, {}, { memory = 1 } } }, "memory" },
+      { { devices = { {}, {}, { memroy = 1 } } }, "memroy" },
     }
     for _, case in ipairs(cases) do
       local good, message = pcall(gp.dry_run, model_of(3), options_of(3, case[1]))

@@ -302,6 +302,28 @@ describe("gp.plan of a model", function()
     assert.are.same(before, gp.randn({ 2 }):totable())
   end)
 
+  it("prices selective recomputation between keeping and running everything again", function()
+    local list = {}
+    for i = 1, 6 do
+      list[i] = nn.Sequential { nn.LayerNorm(64), nn.Linear(64, 256), nn.GELU(), nn.Dropout(0.1),
+        nn.Linear(256, 64) }
+    end
+    local model, x = nn.Sequential(list), gp.ones { 512, 64 }
+    local function best(policy)
+      return assert(gp.plan(model, { x }, { devices = devices(2, "1GiB"), chunks = 4,
+        schedules = { "gpipe" }, checkpoint = { policy } })).best
+    end
+    local never, some, always = best "never", best "selective", best "always"
+    assert.is_true(never.seconds < some.seconds and some.seconds < always.seconds)
+    assert.is_true(0 < some.recompute and some.recompute < always.recompute)
+    assert.is_true(math.max(table.unpack(some.peak)) < math.max(table.unpack(never.peak)))
+    local cap, shown = math.floor(1.07 * math.max(table.unpack(some.peak))), {}
+    local plan = assert(gp.plan(model, { x }, { devices = devices(2, cap), chunks = 4,
+      schedules = { "gpipe" } }))
+    for _, row in ipairs(plan.rows) do shown[row.checkpoint] = true end
+    assert.is_true(shown.selective and not shown.never)
+  end)
+
   it("plans a 96-layer GPT over 64 devices in under 10 s", function()
     local model = gp.models.gpt2 { layers = 96, width = 1024, heads = 16, context = 512 }
     local x = gp.zeros({ 1, 512 }, { dtype = "i64" })

@@ -94,6 +94,23 @@ describe("gp.profile", function()
     assert.are.equal(0, p.layers[2].weight)
   end)
 
+  it("has what selective recomputation keeps and makes again", function()
+    local model, sample, loss = small(), { x(), y() }, nn.CrossEntropyLoss()
+    local p = gp.profile(model, sample, { loss = loss, repeats = 3,
+      device = { "cpu:0", threads = 1 } })
+    local dry = gp.dry_run(model, { loss = loss, sample = sample, checkpoint = "selective" })
+    local kept, again = 0, 0
+    for _, layer in ipairs(p.layers) do
+      kept, again = kept + layer.selective.saved_bytes, again + layer.selective.recompute
+      assert.is_true(layer.selective.saved_bytes <= layer.saved_bytes)
+    end
+    assert.are.equal(dry.core:stage(dry.core, 0, 0).kept_bytes, kept)
+    assert.is_true(kept < 0.5 * sum(p, "saved_bytes"))
+    assert.is_true(again > 0 and again < sum(p, "recompute"))
+    assert.are.equal(0, p.layers[3].selective.recompute) -- a product is kept
+    assert.is_true(p.layers[6].selective.recompute > 0) -- a norm is not
+  end)
+
   it("measures what a layer takes, in the order of its size", function()
     local p = gp.profile(nn.Sequential {
       nn.Linear(16, 16), nn.Linear(16, 1024), nn.Linear(1024, 1024), nn.Linear(1024, 16),

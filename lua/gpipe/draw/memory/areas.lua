@@ -27,7 +27,7 @@ local KNOWN = {
   { name = "edges", day = "#5fb58c", night = "#4f9f7a", letter = "e" },
   { name = "staging" },
   { name = "workspace", day = "#cf5a36", night = "#d86a48", letter = "w" },
-  { name = "thread scratch" },
+  { name = "thread scratch" }, { name = "padding" },
   { name = "waste", day = "#d3d7dc", night = "#4a525b", letter = "." },
   { name = "activations", day = "#b9a6e3", night = "#a592d6", letter = "a" },
   { name = "saved", day = "#8a6fd1", night = "#a592d6", letter = "S" },

@@ -11,9 +11,6 @@ local areas = {}
 
 local WORK = { saved = true, recomputed = true, carried = true, transient = true, waste = true }
 
--- The kinds of values, in the order in which they count less where two lie in one place.
-local LATER = { "transient", "carried", "recomputed", "saved" }
-
 -- Add the areas of a plan; the work area counts once, for the plan that needs most of it.
 local function add_plan(sum, own)
   for name, bytes in pairs(own) do
@@ -30,24 +27,6 @@ local function largest_work(pipe, d)
     if own.shared > (most and most.shared or 0) then most = own end
   end
   return most
-end
-
--- Count less of these areas, in order, by what the parts are more than the whole.
-local function absorb(sum, names, over)
-  for _, name in ipairs(names) do
-    local taken = math.min(over, sum[name] or 0)
-    sum[name], sum.waste, over = (sum[name] or 0) - taken, sum.waste + taken, over - taken
-  end
-end
-
--- What a task makes may lie where it dropped what it read, and the two directions of a schedule may
--- have an edge in common: what lies in one place counts once.
-local function count_once(sum)
-  local work = sum.saved + sum.recomputed + sum.carried + sum.transient
-  local over = math.max(0, -sum.waste)
-  absorb(sum, { "edges" }, math.max(0, over - math.max(0, work - sum.work)))
-  absorb(sum, LATER, math.max(0, -sum.waste))
-  sum.work = nil
 end
 
 local function sum_of(bytes)
@@ -69,8 +48,6 @@ local function areas_of(pipe, d, held)
   end
   -- a plan that was dropped may have needed more than those that are left
   if most and held.shared then sum.waste = sum.waste + held.shared - most.shared end
-  sum.work = most and most.shared or 0
-  count_once(sum)
   for name, bytes in pairs(sum) do
     if bytes == 0 then sum[name] = nil end
   end
@@ -110,6 +87,19 @@ function areas.of(pipe)
   local list = {}
   for d = 1, #pipe.devices do list[d] = device_of(pipe, d - 1) end
   return report.new(list, pipe.core, shown(pipe))
+end
+
+--- What the only plan of a dry run takes on each device, as the search for budgets reads it.
+---@param pipe table
+---@return gpipe.PlanNeed[]
+function areas.needs(pipe)
+  local needs = {}
+  for d = 1, #pipe.devices do
+    local one, work = device_of(pipe, d - 1), 0
+    for name in pairs(WORK) do work = work + (one.areas[name] or 0) end
+    needs[d] = { bytes = one.planned, work = work, grown = 0 }
+  end
+  return needs
 end
 
 return areas

@@ -94,21 +94,6 @@ local function add_areas(spans, areas, tasks)
   end
 end
 
--- What is alive during each task. What a task makes may lie where it dropped what it read: then it
--- counts as far as it takes more, and the temporaries first, as in the report.
-local function moments_of(core, plan, d, areas)
-  local room, moments = 0, core:alive(plan, d - 1)
-  for name in pairs(MOVING) do room = room + (areas[name] or 0) end
-  for _, moment in ipairs(moments) do
-    local over = moment[1] + moment[2] + moment[3] + moment[4] - room
-    for kind = #moment, 1, -1 do
-      local taken = math.min(math.max(0, over), moment[kind])
-      moment[kind], over = moment[kind] - taken, over - taken
-    end
-  end
-  return moments
-end
-
 local function add_temporaries(spans, moments, names)
   for t, moment in ipairs(moments) do
     if moment[TRANSIENT] > 0 then
@@ -126,7 +111,7 @@ end
 ---@return gpipe.MemoryDevice
 function picture.device(core, plan, d, one)
   local names, spans = names_of(core, plan, d), {}
-  local moments, tasks = moments_of(core, plan, d, one.areas), #names
+  local moments, tasks = core:alive(plan, d - 1), #names
   if tasks > 0 then add_areas(spans, one.areas, tasks) end
   local owners, last = owners_of(names)
   for kind in ipairs(KINDS) do add_kind(spans, moments, kind, owners, last) end

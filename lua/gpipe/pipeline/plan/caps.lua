@@ -1,5 +1,5 @@
 -- lua/gpipe/pipeline/plan/caps.lua - the memory that a device may take: option `memory` of a
--- device, and what checkpoint = "auto" spends of it.
+-- device, and what checkpoint = "auto" spends of it. gp.dry_run finds its budgets here too.
 --
 -- Both ask the runtime what a plan would take, without allocating it. For "auto" a budget for what
 -- stages keep and have in work is found by halving: the largest with which the plan fits.
@@ -47,18 +47,20 @@ local function shares(pipe, kind)
   return kind ~= "split" and not (pipe.asynchronous and kind == "step")
 end
 
--- What the plan would take on each device, in addition to all that is held but the shared work
--- area, which never becomes smaller while plans use it.
-local function measure(pipe, specify, budgets)
-  local spec = specify()
-  spec.checkpoint, spec.budgets = pipe.checkpoint, budgets
-  local needs = pipe.core:measure(spec)
-  for d, need in ipairs(needs) do
-    local shared = pipe.core:held(d - 1).shared
-    if shares(pipe, spec.kind) then shared = math.max(0, shared - need.work) end
-    need.bytes = need.bytes + shared
+-- A function that says what the plan would take on each device with given budgets, in addition to
+-- all that is held but the shared work area, which never becomes smaller while plans use it.
+local function measurer(pipe, specify)
+  return function(budgets)
+    local spec = specify()
+    spec.checkpoint, spec.budgets = pipe.checkpoint, budgets
+    local kind, needs = spec.kind, pipe.core:measure(spec)
+    for d, need in ipairs(needs) do
+      local shared = pipe.core:held(d - 1).shared
+      if shares(pipe, kind) then shared = math.max(0, shared - need.work) end
+      need.bytes = need.bytes + shared
+    end
+    return needs
   end
-  return needs
 end
 
 local function total(need) return need.bytes + need.grown end
@@ -119,19 +121,27 @@ local function lows(ranges)
   return budgets
 end
 
--- Budgets with which the plan fits, as far as there are such.
-local function find_budgets(pipe, specify)
-  local room = rooms(pipe, true)
-  local needs = measure(pipe, specify)
+---@class gpipe.PlanNeed what a plan would take on a device, in bytes
+---@field bytes integer all of it
+---@field work integer of that, what stages keep and have in work
+---@field grown integer what the pipeline would hold more for it
+
+--- Find budgets for what stages keep and have in work, with which a plan fits as far as there are
+--- such.
+---@param measure fun(budgets: (integer|false)[]?): gpipe.PlanNeed[] what it would take with these
+---@param room (integer|false)[] what each device may take; false: no limit
+---@return (integer|false)[]? budgets nil if it fits without
+function caps.find(measure, room)
+  local needs = measure()
   if not short_of(needs, room) then return nil end
   local ranges = ranges_of(needs, room)
-  try_selective(ranges, function(budgets) return measure(pipe, specify, budgets) end, room)
+  try_selective(ranges, measure, room)
   for _ = 1, ROUNDS do
     local budgets = middles(ranges)
-    if halve(ranges, budgets, measure(pipe, specify, budgets), room) then break end
+    if halve(ranges, budgets, measure(budgets), room) then break end
   end
   local found = lows(ranges)
-  if not short_of(measure(pipe, specify, found), room) then return found end
+  if not short_of(measure(found), room) then return found end
   for d, range in ipairs(ranges) do -- where nothing fitted: what "always" takes
     if range and range.low == 1 and not range.fixed then found[d] = 0 end
   end
@@ -165,9 +175,10 @@ end
 ---@return string? refused why the plan does not fit
 function caps.settle(pipe, specify, kind, training)
   local auto = training and pipe.checkpoint == "auto"
-  local budgets = auto and find_budgets(pipe, specify) or nil
+  local measure = measurer(pipe, specify)
+  local budgets = auto and caps.find(measure, rooms(pipe, true)) or nil
   if not has_cap(pipe) then return budgets end
-  local room, needs = rooms(pipe, false), measure(pipe, specify, budgets)
+  local room, needs = rooms(pipe, false), measure(budgets)
   local d = short_of(needs, room)
   return budgets, d and refuse(pipe, kind, d, needs[d], room[d])
 end

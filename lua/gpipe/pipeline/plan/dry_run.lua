@@ -7,6 +7,8 @@
 local core = require "gpipe.core"
 local areas = require "gpipe.pipeline.areas"
 local batch = require "gpipe.pipeline.batch"
+local capacity = require "gpipe.plan.capacity"
+local caps = require "gpipe.pipeline.plan.caps"
 local cut = require "gpipe.pipeline.plan.cut"
 local describe = require "gpipe.pipeline.describe"
 local errors = require "gpipe.errors"
@@ -14,6 +16,7 @@ local fields = require "gpipe.pipeline.plan.fields"
 local options = require "gpipe.options"
 local plans = require "gpipe.pipeline.plan.plans"
 local precision = require "gpipe.pipeline.plan.precision"
+local short = require "gpipe.pipeline.areas.short"
 local sizes = require "gpipe.sizes"
 
 local WHO = "gp.dry_run"
@@ -31,6 +34,7 @@ local RULES = fields.rules {
 local DEVICE = {
   own = { type = "boolean", default = true },
   scratch = { type = "integer", min = 0, default = 0 },
+  memory = { type = { "number", "string" } },
 }
 
 ---@class gpipe.DryRun
@@ -38,6 +42,7 @@ local DEVICE = {
 ---@field stages integer
 ---@field balance integer[]
 ---@field chunks integer
+---@field fits boolean whether every device has room for its share; true without caps
 local DryRun = {}
 DryRun.__index = DryRun
 DryRun.__name = "gpipe.DryRun"
@@ -73,6 +78,12 @@ end
 ---@return gpipe.Memory
 function DryRun:memory() return areas.of(self) end
 
+--- What does not fit: for each device that needs more than its option `memory` a text with the
+--- numbers and the largest part. Parameters, gradients and buffers count, moments of an optimizer
+--- do not.
+---@return string? one line per device; nil if everything fits
+function DryRun:short() return short.text(areas.of(self)) end
+
 --- The values that cross cuts: {label, from, to, backward, slots, bytes}.
 ---@return table[]
 function DryRun:edges() return self.core:edges(self.core) end
@@ -101,6 +112,7 @@ function DryRun:__tostring()
     end
   end
   lines[#lines + 1] = "  (beside parameters, their gradients and the optimizer's state)"
+  lines[#lines + 1] = self:short()
   return table.concat(lines, "\n")
 end
 
@@ -118,6 +130,9 @@ local function describe_devices(given, count)
     described[d].halves = described[d].own and os.getenv "GPIPE_UPDATE_HALVES" ~= "0"
     local kind = described[d].own and "cuda" or "cpu"
     names[d] = { name = "device " .. d - 1, threads = 1, kind = kind }
+    if one and one.memory then
+      names[d].cap = capacity.bytes(("%s: devices[%d]"):format(WHO, d), one.memory)
+    end
   end
   return described, names
 end
@@ -138,12 +153,29 @@ local function as_pipeline(model, opts, list, made, computes)
   }, DryRun)
 end
 
+-- Make the plan, with budgets that fit where the policy asks for some.
+local function settle(dry, plan, auto)
+  local room, capped = {}, false
+  for d, device in ipairs(dry.devices) do
+    room[d] = device.cap or false
+    capped = capped or room[d]
+  end
+  local function measure(budgets)
+    plan(budgets)
+    return areas.needs(dry)
+  end
+  if auto and capped then plan(caps.find(measure, room)) else plan() end
+  dry.fits = not capped or not dry:short()
+end
+
 --- Plan a step of a model for devices that need not exist.
 ---
 --- The options are those of gp.pipeline, with these differences: `sample = {x, y}` and `loss` are
 --- required. `devices` is the number of devices, or a list of descriptions {own = true,
 --- scratch = 0}: whether the device has its own memory, as GPUs have, and how many bytes its
---- libraries need in addition. `device` (from 0) plans the share of one device of a synchronous
+--- libraries need in addition. With memory = "8GiB" a device has a cap: checkpoint = "auto" keeps
+--- what it has room for, `dry.fits` says whether all of it fits, and dry:short() what does not. No
+--- cap is an error here. `device` (from 0) plans the share of one device of a synchronous
 --- schedule, in the time and memory of that share.
 --- ```lua
 --- local model = nn.Sequential {nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2)}
@@ -170,10 +202,14 @@ local function dry_run(model, opts)
   local inputs = batch.list(WHO, "sample's input", opts.sample[1])
   local targets = batch.list(WHO, "sample's target", opts.sample[2])
   batch.check_rows(WHO, inputs, targets)
-  local spec = plans.specify(dry, "step", inputs, targets, opts.chunks)
-  dry.core = core.plan_new(given, spec, described, opts.device or -1)
   dry.devices, dry.share = names, opts.device
-  dry.plans[1] = { kind = "step", handle = dry.core, used = 1 }
+  local function plan(budgets)
+    local spec = plans.specify(dry, "step", inputs, targets, opts.chunks)
+    spec.budgets = budgets
+    dry.core = core.plan_new(given, spec, described, opts.device or -1)
+    dry.plans[1] = { kind = "step", handle = dry.core, used = 1 }
+  end
+  settle(dry, plan, opts.checkpoint == "auto")
   return dry
 end
 
