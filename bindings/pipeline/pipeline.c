@@ -216,7 +216,8 @@ static void take_traces(lua_State *L, int shapes, gp_plan_spec *spec) {
   }
 }
 
-/* Read field budgets: bytes per device, or false for a device without one. The stack keeps them. */
+/* Read field budgets: bytes per device, "selective", or false for a device without one. The stack
+ * keeps them. */
 static const size_t *budgets_field(lua_State *L, int devices) {
   if (lua_getfield(L, 2, "budgets") != LUA_TTABLE) return NULL;
   const int list = lua_gettop(L);
@@ -225,6 +226,7 @@ static const size_t *budgets_field(lua_State *L, int devices) {
   for (int d = 0; d < devices; d++) {
     lua_rawgeti(L, list, d + 1);
     budgets[d] = lua_isinteger(L, -1) ? (size_t)lua_tointeger(L, -1) : SIZE_MAX;
+    if (lua_type(L, -1) == LUA_TSTRING) budgets[d] = GP_BUDGET_SELECTS;
     lua_pop(L, 1);
   }
   return budgets;

@@ -37,6 +37,9 @@ typedef struct gp_traced_shape {
   int64_t constant_count; /* of this micro-batch, where loss_count is GP_NONE */
 } gp_traced_shape;
 
+/* A budget in place of bytes: as little as mode SELECTIVE. */
+#define GP_BUDGET_SELECTS (SIZE_MAX - 1)
+
 typedef struct gp_plan_spec {
   gp_plan_kind kind;
   const gp_schedule *schedule; /* placement and order */

@@ -8,9 +8,14 @@
 #include "plan/remat/policy.h"
 #include "plan/remat/stage_dp.h"
 
-/* The cost model's device: 100 GFLOP/s and 10 GB/s. A GPU does a hundred times as much of both, so
- * the ratio of layers stays. */
-static const gp_remat_rates rates = {.flop = 1e11, .bytes = 1e10};
+/* What a second is worth. A core runs chains of cheap ops from its cache, so they cost it little; a
+ * GPU reads them from memory, and does products a hundred times as fast. */
+static const gp_remat_rates host = {.flop = 1e11, .bytes = 4e10},
+                            gpu = {.flop = 2e14, .bytes = 2e12};
+
+static gp_remat_rates rates_of(const gp_plan_env *env) {
+  return env->devices && env->devices[0].space ? gpu : host;
+}
 
 typedef struct cook {
   gp_shaper *s;
@@ -82,7 +87,7 @@ static gp_status make_named(const cook *c, gp_remat mode, gp_recipe *recipe) {
 static gp_status make_chain(const cook *c, const gp_recipe *keeps, gp_stage_chain *chain) {
   gp_recipe selects;
   GP_TRY(make_named(c, GP_REMAT_SELECTIVE, &selects));
-  const gp_chain_spec spec = {&c->spec, keeps, &selects, rates};
+  const gp_chain_spec spec = {&c->spec, keeps, &selects, rates_of(c->s->env)};
   gp_status status = gp_stage_chain_new(&spec, chain);
   gp_recipe_free(&selects);
   return status;
@@ -141,7 +146,7 @@ static size_t budget_of(const cook *c, int32_t stage) {
   const int32_t device = schedule->placement[stage * schedule->copy_count];
   const size_t budget = c->s->budgets ? c->s->budgets[device] : SIZE_MAX;
   double all = 0;
-  if (budget == SIZE_MAX) return budget;
+  if (budget >= GP_BUDGET_SELECTS) return budget;
   for (int32_t k = 0; k < schedule->stage_count; k++)
     if (gp_schedule_holds(schedule, device, k)) all += (double)c->weight[k];
   return all > 0 ? (size_t)((double)budget * ((double)c->weight[stage] / all)) : budget;
@@ -154,6 +159,7 @@ static gp_status make_auto(const cook *c, gp_recipe *recipe) {
   gp_remat_limits limits = {.memory = budget_of(c, c->spec.stage),
                             .in_flight = c->in_flight[c->spec.stage]};
   gp_remat_list list;
+  if (limits.memory == GP_BUDGET_SELECTS) return make_named(c, GP_REMAT_SELECTIVE, recipe);
   if (!limits.memory) return make_always(c, &c->s->recipes[c->spec.stage][GP_KEEPS_ALL], recipe);
   if (limits.memory == SIZE_MAX || c->spec.layer_count > GP_REMAT_LAYERS)
     return make_named(c, GP_REMAT_NEVER, recipe);

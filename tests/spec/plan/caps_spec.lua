@@ -136,6 +136,29 @@ describe("option memory of a device", function()
     end
   end)
 
+  it("is kept if the script calls the backward pass, whose plan shares no memory", function()
+    local function both(pipe)
+      local out = pipe:forward(x)
+      pipe:backward(gp.ones(out.shape))
+    end
+    local opts = { chunks = 2, schedule = "gpipe", checkpoint = "never" }
+    local free <close> = open(nil, opts)
+    both(free)
+    local caps, one = planned(free:memory()), planned(select(2, train(nil, opts)))
+    -- room for either plan; scratch of threads stays when a plan is dropped
+    for d = 1, 2 do caps[d] = math.max(caps[d], one[d]) + 1024 end
+    local pipe <close> = open(caps, opts)
+    for _ = 1, 2 do
+      for _, call in ipairs { function() pipe:step(x, y) end, function() both(pipe) end } do
+        call()
+        for d, each in ipairs(pipe:memory()) do
+          assert.equal(each.planned, each.measured)
+          assert.is_true(each.measured <= caps[d])
+        end
+      end
+    end
+  end)
+
   it("refuses with the device, the numbers and what would fit, which then does", function()
     local opts = { chunks = 2, schedule = "gpipe", checkpoint = "never" }
     local _, free = train(nil, opts)
@@ -149,6 +172,25 @@ describe("option memory of a device", function()
     assert.is_truthy(mode or chunks, text)
     if mode then train(caps, { chunks = 2, schedule = "gpipe", checkpoint = mode }) end
     if chunks then train(caps, { chunks = chunks, schedule = "gpipe", checkpoint = "never" }) end
+  end)
+
+  it("names the call whose plan was refused", function()
+    local few = { 39424, 39424 } -- 38.5 KiB; parameters and gradients take 38.2 KiB
+    local CALLS = { step = { x, y }, evaluate = { x, y }, forward = { x } }
+    for call, arguments in pairs(CALLS) do
+      local pipe <close> = open(few, { chunks = 1, checkpoint = "never" })
+      expect.fails_with(call .. ": device cpu:0 may take 38.5 KiB", pipe[call], pipe,
+        table.unpack(arguments))
+    end
+  end)
+
+  it("refuses parameters that do not fit, with a number of stages that would", function()
+    local text = expect.failure(open, { 1 << 20, 30000 }, {})
+    assert.is_truthy(text:find("gp.pipeline: parameters and gradients take 38.", 1, true), text)
+    assert.is_truthy(text:find("device cpu:1, which may take 29.3 KiB (option 'memory')", 1, true),
+      text)
+    assert.is_truthy(text:find("3 stages would fit (balance = {2, 2, 2})", 1, true), text)
+    assert.is_truthy(expect.failure(open, { 9000, 9000 }, {}):find("largest layer alone", 1, true))
   end)
 
   it("leaves a pipeline whose plan was refused as it was", function()

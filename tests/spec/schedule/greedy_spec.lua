@@ -60,6 +60,18 @@ describe("gp.schedule.greedy", function()
     assert.matches("device 0 keeps 1 activations, its limit, and 0F1 waits", text)
   end)
 
+  it("keeps each device to a limit of its own", function()
+    math.randomseed(11)
+    for _ = 1, 30 do
+      local p, waves, limits = math.random(2, 4), math.random(1, 2), {}
+      for d = 0, p - 1 do limits[d] = 2 * p * waves + math.random(0, 4) end
+      local opts = { placement = wave(p, waves), chunks = math.random(1, 9),
+        limit = function(d) return limits[d] end, costs = { F = 1, I = 1, W = 1 } }
+      local run = made(opts):simulate(opts.costs)
+      for d = 0, p - 1 do assert.is_true(run.peak_live[d + 1] <= limits[d]) end
+    end
+  end)
+
   it("is verified for every placement, cost and order", function()
     math.randomseed(7)
     for _ = 1, 60 do

@@ -41,15 +41,23 @@ local function has_cap(pipe)
   return false
 end
 
--- A function that says what the plan would take on each device with given budgets. A shared work
--- area never becomes smaller while plans use it, so the plan takes at least what that has.
+-- Does a plan use the work area that plans share? The backward pass of a forward pass is still to
+-- come when other plans run, and a stream never ends, so these have one of their own.
+local function shares(pipe, kind)
+  return kind ~= "split" and not (pipe.asynchronous and kind == "step")
+end
+
+-- A function that says what the plan would take on each device with given budgets, in addition to
+-- all that is held but the shared work area, which never becomes smaller while plans use it.
 local function measurer(pipe, specify)
   return function(budgets)
     local spec = specify()
     spec.checkpoint, spec.budgets = pipe.checkpoint, budgets
     local needs = pipe.core:measure(spec)
     for d, need in ipairs(needs) do
-      need.bytes = need.bytes + math.max(0, pipe.core:held(d - 1).shared - need.work)
+      local shared = pipe.core:held(d - 1).shared
+      if shares(pipe, spec.kind) then shared = math.max(0, shared - need.work) end
+      need.bytes = need.bytes + shared
     end
     return needs
   end
@@ -78,8 +86,19 @@ end
 
 local function middles(ranges)
   local budgets = {}
-  for d, range in ipairs(ranges) do budgets[d] = range and (range.low + range.high) // 2 end
+  for d, range in ipairs(ranges) do
+    budgets[d] = range and (range.fixed or (range.low + range.high) // 2)
+  end
   return budgets
+end
+
+-- Making cheap values again costs next to nothing, so devices where that is enough are done.
+local function try_selective(ranges, measured, room)
+  local budgets = {}
+  for d, range in ipairs(ranges) do budgets[d] = range and "selective" end
+  for d, need in ipairs(measured(budgets)) do
+    if ranges[d] and total(need) <= room[d] then ranges[d].fixed = "selective" end
+  end
 end
 
 -- Halve the ranges by what the budgets in their middles have come to. Returns whether all are found
@@ -87,7 +106,7 @@ end
 local function halve(ranges, budgets, needs, room)
   local found = true
   for d, range in ipairs(ranges) do
-    if range then
+    if range and not range.fixed then
       local taken = total(needs[d])
       if taken <= room[d] then range.low = budgets[d] else range.high = budgets[d] end
       found = found and taken <= room[d] and taken >= CLOSE * room[d]
@@ -98,7 +117,7 @@ end
 
 local function lows(ranges)
   local budgets = {}
-  for d, range in ipairs(ranges) do budgets[d] = range and range.low end
+  for d, range in ipairs(ranges) do budgets[d] = range and (range.fixed or range.low) end
   return budgets
 end
 
@@ -109,13 +128,15 @@ end
 
 --- Find budgets for what stages keep and have in work, with which a plan fits as far as there are
 --- such.
----@param measure fun(budgets: (integer|false)[]?): gpipe.PlanNeed[] what it would take with these
----@param room (integer|false)[] what each device may take; false: no limit
----@return (integer|false)[]? budgets nil if it fits without
+---@param measure fun(budgets: (integer|string|false)[]?): gpipe.PlanNeed[] what it would take with
+--- these
+---@param room (integer|string|false)[] what each device may take; false: no limit
+---@return (integer|string|false)[]? budgets nil if it fits without
 function caps.find(measure, room)
   local needs = measure()
   if not short_of(needs, room) then return nil end
   local ranges = ranges_of(needs, room)
+  try_selective(ranges, measure, room)
   for _ = 1, ROUNDS do
     local budgets = middles(ranges)
     if halve(ranges, budgets, measure(budgets), room) then break end
@@ -123,40 +144,44 @@ function caps.find(measure, room)
   local found = lows(ranges)
   if not short_of(measure(found), room) then return found end
   for d, range in ipairs(ranges) do -- where nothing fitted: what "always" takes
-    if range and range.low == 1 then found[d] = 0 end
+    if range and range.low == 1 and not range.fixed then found[d] = 0 end
   end
   return found
 end
 
 -- ---- caps -------------------------------------------------------------------------------------
 
-local function refuse(pipe, d, need, room)
+local CALLS = { step = "step", split = "forward", evaluate = "evaluate", forward = "forward" }
+
+local function refuse(pipe, kind, d, need, room)
   local held = pipe.core:held(d - 1)
   local largest, bytes = "", 0
   for name, one in pairs(held) do
     local more = one > bytes or one == bytes and name < largest
     if name ~= "measured" and name ~= "shared" and more then largest, bytes = name, one end
   end
-  return ("step: device %s may take %s (option 'memory'): %s are taken already (largest: %s, %s), "
+  return ("%s: device %s may take %s (option 'memory'): %s are taken already (largest: %s, %s), "
     .. "and the plan needs %s more, %s of them for what micro-batches keep and temporaries"):format(
-    pipe.devices[d].name, sizes.text(pipe.devices[d].cap or room), sizes.text(held.measured),
-    largest, sizes.text(bytes), sizes.text(total(need)), sizes.text(need.work))
+    CALLS[kind], pipe.devices[d].name, sizes.text(pipe.devices[d].cap or room),
+    sizes.text(held.measured), largest, sizes.text(bytes), sizes.text(total(need)),
+    sizes.text(need.work))
 end
 
 --- Settle how much a plan may keep, and whether it fits.
 ---@param pipe table
 ---@param specify fun(): table a fresh specification of the plan
+---@param kind string of the plan: "step"
 ---@param training boolean
 ---@return table? budgets for the specification
 ---@return string? refused why the plan does not fit
-function caps.settle(pipe, specify, training)
+function caps.settle(pipe, specify, kind, training)
   local auto = training and pipe.checkpoint == "auto"
   local measure = measurer(pipe, specify)
   local budgets = auto and caps.find(measure, rooms(pipe, true)) or nil
   if not has_cap(pipe) then return budgets end
   local room, needs = rooms(pipe, false), measure(budgets)
   local d = short_of(needs, room)
-  return budgets, d and refuse(pipe, d, needs[d], room[d])
+  return budgets, d and refuse(pipe, kind, d, needs[d], room[d])
 end
 
 return caps

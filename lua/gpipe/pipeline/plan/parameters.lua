@@ -77,9 +77,10 @@ local function fitting(bytes, capacity)
   end
 end
 
--- What would help if the memory of `device` is too small.
-local function advice(bytes, device, capacity)
-  if device.kind == "cpu" then
+-- What would help if a memory is too small.
+local function advice(bytes, one)
+  local capacity = one.capacity
+  if one.device.kind == "cpu" and not one.is_cap then
     return "CPU devices share it, so more stages do not help: fewer parameters, or GPUs"
   end
   local stages, list = fitting(bytes, capacity)
@@ -90,8 +91,15 @@ local function advice(bytes, device, capacity)
   return ("%d stages would fit%s"):format(stages, words)
 end
 
--- Add up the stages in each memory; return the first memory that is too small, or else the fullest.
-local function worst(bytes, counts, made, chosen)
+-- The memories that a stage on a device counts in: the device's, and the device's share of it.
+local function memories_of(d, device)
+  local list = { { name = device.memory, capacity = capacity_of(device) } }
+  if device.cap then list[2] = { name = d, capacity = device.cap, is_cap = true } end
+  return list
+end
+
+-- Add up the stages in each memory, in the order in which stages come to them.
+local function fill(bytes, counts, made, chosen)
   local sums, at, list = {}, 0, {}
   for s, count in ipairs(counts) do
     local stage = { index = s - 1, first = at + 1, last = at + count, bytes = 0 }
@@ -99,16 +107,23 @@ local function worst(bytes, counts, made, chosen)
     at = at + count
     local placed = made.placement[s - 1]
     for _, d in ipairs(type(placed) == "table" and placed or { placed }) do
-      local device = chosen[d + 1]
-      local one = sums[device.memory]
-      if not one then
-        one = { device = device, bytes = 0, stages = {}, capacity = capacity_of(device) }
-        sums[device.memory], list[#list + 1] = one, one
+      for _, memory in ipairs(memories_of(d, chosen[d + 1])) do
+        local one = sums[memory.name]
+        if not one then
+          one = { device = chosen[d + 1], bytes = 0, stages = {}, capacity = memory.capacity,
+            is_cap = memory.is_cap }
+          sums[memory.name], list[#list + 1] = one, one
+        end
+        one.bytes = one.bytes + stage.bytes
+        one.stages[#one.stages + 1] = stage
       end
-      one.bytes = one.bytes + stage.bytes
-      one.stages[#one.stages + 1] = stage
     end
   end
+  return list
+end
+
+-- The first memory that is too small, or else the fullest.
+local function worst(list)
   local most = list[1]
   for _, one in ipairs(list) do
     if one.capacity and one.bytes > one.capacity then return one, true end
@@ -128,6 +143,16 @@ local function breakdown(model, bytes, one)
     stage.last, sizes.text(stage.bytes), layer, nn.describe(model[layer]), sizes.text(bytes[layer]))
 end
 
+-- "cuda:0, which has 8.0 GiB".
+local function room_of(one)
+  local has = sizes.text(one.capacity)
+  if one.is_cap then
+    return ("device %s, which may take %s (option 'memory')"):format(one.device.name, has)
+  end
+  local name = one.device.kind == "cpu" and "the machine's memory" or one.device.memory
+  return ("%s, which has %s"):format(name, has)
+end
+
 --- Refuse parameters that are larger than the memory they are to lie in. If the system promises
 --- more memory than there is, the process would be killed later.
 ---@param model nn.Sequential
@@ -136,11 +161,10 @@ end
 ---@param chosen table[] devices
 function parameters.check_memory(model, counts, made, chosen)
   local bytes = layer_bytes(model)
-  local one, is_over = worst(bytes, counts, made, chosen)
+  local one, is_over = worst(fill(bytes, counts, made, chosen))
   if not is_over then return end
-  errors.raise_as("memory", "%s: parameters and gradients take %s of %s, which has %s: %s; %s", WHO,
-    sizes.text(one.bytes), one.device.kind == "cpu" and "the machine's memory" or one.device.memory,
-    sizes.text(one.capacity), breakdown(model, bytes, one), advice(bytes, one.device, one.capacity))
+  errors.raise_as("memory", "%s: parameters and gradients take %s of %s: %s; %s", WHO,
+    sizes.text(one.bytes), room_of(one), breakdown(model, bytes, one), advice(bytes, one))
 end
 
 return parameters

@@ -130,7 +130,7 @@ plans.specify = specify
 -- Make a plan; if a device has too little memory, return nothing and the error.
 local function build(pipe, kind, inputs, targets)
   local function again() return (specify(pipe, kind, inputs, targets, pipe.chunks)) end
-  local budgets, refused = caps.settle(pipe, again, TRAINING[kind] or false)
+  local budgets, refused = caps.settle(pipe, again, kind, TRAINING[kind] or false)
   if refused then return nil, refused end
   local spec, rows = specify(pipe, kind, inputs, targets, pipe.chunks)
   spec.budgets = budgets
