@@ -42,7 +42,8 @@ local function plan(wanted, own, stages, checkpoint)
   end
   return dry_run(model, {
     balance = balance, devices = devices, schedule = apart(#balance),
-    checkpoint = checkpoint or "never", loss = loss, sample = { wanted.inputs, wanted.targets }, precision = wanted.precision,
+    checkpoint = checkpoint or "never", loss = loss, precision = wanted.precision,
+    sample = { wanted.inputs, wanted.targets },
   })
 end
 
