@@ -120,9 +120,8 @@ static gp_status make_steps(const cook *c, gp_remat_list *list, gp_recipe *recip
 
 /* ---- modes ----------------------------------------------------------------------------------- */
 
-/* Run all layers again, in segments if that lowers the peak by a tenth at least: only the last
- * segment can run ahead of the gradient that the stage waits for, and the longer that is, the
- * better. */
+/* Run all layers again, in segments if that lowers the peak. Only the last segment can run ahead of
+ * the gradient that the stage waits for. */
 static gp_status make_always(const cook *c, const gp_recipe *keeps, gp_recipe *recipe) {
   const gp_remat_limits limits = {.in_flight = c->in_flight[c->spec.stage], .once = true};
   gp_stage_chain chain;
@@ -135,7 +134,7 @@ static gp_status make_always(const cook *c, const gp_recipe *keeps, gp_recipe *r
   if (!status) status = gp_remat_least(&chain.chain, &limits, &list);
   gp_stage_chain_free(&chain);
   if (status) return status;
-  if (list.peak < whole - whole / 10) return make_steps(c, &list, recipe);
+  if (list.peak < whole) return make_steps(c, &list, recipe);
   gp_remat_list_free(&list);
   return make_named(c, GP_REMAT_ALWAYS, recipe);
 }

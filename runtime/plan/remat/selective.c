@@ -8,6 +8,7 @@
 
 #include "base/memory.h"
 #include "base/tensor.h"
+#include "ops/half/product.h"
 #include "plan/remat/cut.h"
 
 typedef struct chooser {
@@ -24,9 +25,11 @@ static unsigned mode_of(const chooser *c, const gp_node *node) {
   return c->spec->modes[node->layer - c->spec->recipe->first_layer];
 }
 
+/* Products are dear however narrow they are: what they make is wanted again as a rule. */
 static bool is_cheap(const chooser *c, const gp_node *node) {
   const gp_cost cost = gp_node_cost(c->graph, node);
-  return cost.flop < GP_CHEAP_INTENSITY * cost.bytes;
+  const bool product = gp_op_get(node->op)->cpu.halves == GP_HALF_PRODUCTS;
+  return !product && cost.flop < GP_CHEAP_INTENSITY * cost.bytes;
 }
 
 static gp_status add(chooser *c, int32_t from, int32_t to, int64_t capacity) {

@@ -53,10 +53,10 @@ local function measurer(pipe, specify)
   return function(budgets)
     local spec = specify()
     spec.checkpoint, spec.budgets = pipe.checkpoint, budgets
-    local needs = pipe.core:measure(spec)
+    local kind, needs = spec.kind, pipe.core:measure(spec)
     for d, need in ipairs(needs) do
       local shared = pipe.core:held(d - 1).shared
-      if shares(pipe, spec.kind) then shared = math.max(0, shared - need.work) end
+      if shares(pipe, kind) then shared = math.max(0, shared - need.work) end
       need.bytes = need.bytes + shared
     end
     return needs
