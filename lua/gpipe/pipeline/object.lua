@@ -13,7 +13,7 @@ local INNER = {} -- private key of the table that the methods work on
 
 -- Fields that may be nil: reading them is not an error.
 local MAYBE = {
-  loss = true, pending = true, kept = true, trained = true,
+  loss = true, pending = true, kept = true, trained = true, spread = true,
   hypers = true, free = true, warned = true,
 }
 
