@@ -17,10 +17,13 @@ static gp_remat_rates rates_of(const gp_plan_env *env) {
   return env->devices && env->devices[0].space ? gpu : host;
 }
 
+enum { MOST_LAYERS = 1024 }; /* of a stage that is cut into segments: that takes about a second */
+
 typedef struct cook {
   gp_shaper *s;
   gp_recipe_notes notes;
   int32_t *first_layer, *layer_count, *in_flight; /* per stage */
+  bool *named;                                    /* per stage: the schedule names its R */
   size_t *weight;         /* per stage: bytes that it would keep if it kept everything */
   gp_stage_chain *chains; /* per stage */
   gp_recipe_spec spec;    /* of the stage at hand */
@@ -37,7 +40,8 @@ static void find_layers(const cook *c) {
   }
 }
 
-/* Count the micro-batches that a stage has between F and the end of its backward pass, at most. */
+/* Count the micro-batches that a stage has between F and the end of its backward pass, at most, and
+ * note the stages with an R of the schedule's own. */
 static void count_in_flight(const cook *c) {
   const gp_schedule *s = c->s->schedule;
   int32_t *live = c->layer_count; /* not in use yet */
@@ -48,6 +52,7 @@ static void count_in_flight(const cook *c) {
       if (x->op == GP_ACT_F && ++live[x->stage] > c->in_flight[x->stage])
         c->in_flight[x->stage] = live[x->stage];
       if (x->op == GP_ACT_B || x->op == GP_ACT_W) live[x->stage]--;
+      if (x->op == GP_ACT_R) c->named[x->stage] = true;
     }
   }
   for (int32_t k = 0; k < s->stage_count; k++) {
@@ -127,8 +132,9 @@ static gp_status make_always(const cook *c, const gp_recipe *keeps, gp_recipe *r
   gp_stage_chain chain;
   gp_remat_list list = {0};
   size_t whole = 0;
-  if (c->spec.ahead || c->spec.layer_count < 2 || c->spec.layer_count > GP_REMAT_LAYERS)
-    return make_named(c, GP_REMAT_ALWAYS, recipe);
+  const bool whole_only = c->spec.layer_count < 2 || c->spec.layer_count > MOST_LAYERS;
+  const bool unused = c->s->env->remat == GP_REMAT_NEVER && !c->named[c->spec.stage];
+  if (whole_only || unused || c->spec.ahead) return make_named(c, GP_REMAT_ALWAYS, recipe);
   GP_TRY(make_chain(c, keeps, &chain));
   gp_status status = peak_of_one(&chain.chain, limits.in_flight, &whole);
   if (!status) status = gp_remat_least(&chain.chain, &limits, &list);
@@ -211,6 +217,7 @@ gp_status gp_shape_add_recipes(gp_shaper *s) {
   gp_status status = gp_alloc_array(stages, sizeof *s->recipes, (void **)&s->recipes);
   if (!status) status = gp_alloc_array(stages, sizeof *c.chains, (void **)&c.chains);
   if (!status) status = gp_alloc_array(stages, sizeof *c.weight, (void **)&c.weight);
+  if (!status) status = gp_alloc_array(stages, sizeof *c.named, (void **)&c.named);
   if (!status) status = gp_alloc_array(3 * stages, sizeof *c.first_layer, (void **)&c.first_layer);
   if (!status) {
     c.layer_count = c.first_layer + stages;
@@ -220,6 +227,7 @@ gp_status gp_shape_add_recipes(gp_shaper *s) {
   for (size_t k = 0; c.chains && k < stages; k++) gp_stage_chain_free(&c.chains[k]);
   gp_free(c.chains);
   gp_free(c.weight);
+  gp_free(c.named);
   gp_free(c.first_layer);
   gp_recipe_notes_free(&c.notes);
   return status;
