@@ -28,6 +28,7 @@ typedef struct counter {
   sums *layers;
   uint8_t *saved; /* per value: bit of each option that saves it */
   uint8_t *later; /* per value: a later layer has been seen to read it */
+  uint8_t *own;   /* per value: F makes it, and not P */
   int32_t *last;  /* per value: place of its last reader in the list at hand + 1 */
 } counter;
 
@@ -112,8 +113,7 @@ static void find_peaks(const counter *c, const gp_node_list *list, unsigned mask
 /* Was the value made in the forward pass of an earlier layer of this stage? */
 static bool is_from_below(const counter *c, const gp_node *node, gp_ref base) {
   const gp_value *value = &c->graph->values[base];
-  return value->node >= 0 && value->layer < node->layer && value->layer >= c->stage->first_layer &&
-         c->graph->nodes[value->node].phase == GP_FORWARD && c->stage->stages->edge_of[base] < 0;
+  return c->own[base] && value->layer < node->layer && c->stage->stages->edge_of[base] < 0;
 }
 
 static void note_forward(const counter *c, const gp_node_list *list) {
@@ -208,6 +208,10 @@ static void set_layer(const sums *s, const sums *before, gp_remat_option *option
 
 static void count_layers(const counter *c) {
   const gp_stage_nodes *nodes = &c->stage->stages->stages[c->stage->stage];
+  for (int32_t i = 0; i < nodes->forward.count; i++) {
+    const gp_node *node = &c->graph->nodes[nodes->forward.nodes[i]];
+    for (gp_ref r = node->out; r < node->out + node->n_out; r++) c->own[r] = true;
+  }
   note_saved(c, &c->spec->keeps->saved, KEEP_ALL);
   note_saved(c, &c->spec->selects->saved, SELECT);
   find_peaks(c, &nodes->forward, 1u << KEEP_ALL, F_KEEPS);
@@ -224,8 +228,9 @@ static void count_layers(const counter *c) {
 static gp_status make_room(counter *c, gp_stage_chain *chain) {
   const size_t layers = (size_t)c->stage->layer_count, values = (size_t)c->graph->value_count + 1;
   GP_TRY(gp_alloc_array(layers, sizeof *c->layers, (void **)&c->layers));
-  GP_TRY(gp_alloc_array(2 * values, sizeof *c->saved, (void **)&c->saved));
+  GP_TRY(gp_alloc_array(3 * values, sizeof *c->saved, (void **)&c->saved));
   c->later = c->saved + values;
+  c->own = c->later + values;
   GP_TRY(gp_alloc_array(values, sizeof *c->last, (void **)&c->last));
   GP_TRY(gp_alloc_array(layers, sizeof *chain->layers, (void **)&chain->layers));
   return gp_alloc_array(OPTIONS * layers, sizeof *chain->options, (void **)&chain->options);

@@ -69,6 +69,7 @@ local VALUES = {
 local TAKES_ANY = {
   ["nn.is_module"] = true, ["nn.init.is"] = true, ["gp.schedule.is"] = true,
   ["gp.schedule.is_own"] = true, ["gp.schedule.takes"] = true,
+  ["gp.all_gather"] = true, -- tables of plain values are gathered as they are
   -- Not for scripts: gp.schedule.build and gp.pipeline check what is built.
   ["gp.schedule.resolve"] = true, ["gp.schedule.wrap"] = true,
 }
