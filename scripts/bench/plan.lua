@@ -46,3 +46,16 @@ figure.print("plan.2bw.192x768", whole_2bw.plan, "s", "<=", 3)
 figure.print("plan.2bw.192x768.memory", whole_2bw.memory, "MiB")
 figure.print("plan.2bw.growth", whole_2bw.plan / half.plan, "x", "<=", 3)
 figure.print("plan.lower.64x8192", run("lower", 64, 8192, -1, 1, 0).plan, "s", "<=", 0.5)
+
+-- The planner on a model and a cluster that are not here.
+local gp = require "gpipe"
+local model = gp.models.gpt2 { layers = 96, width = 1024, heads = 16, context = 512 }
+local x = gp.zeros({ 1, 512 }, { dtype = "i64" })
+local begin = os.clock()
+assert(gp.plan(model, { x, x }, {
+  devices = gp.cluster {
+    hosts = 8, devices = 8, memory = "16GiB", flops = 312e12, bandwidth = 2e12,
+  },
+  batch = 512, loss = gp.nn.CrossEntropyLoss(),
+}))
+figure.print("plan.planner.96x64", os.clock() - begin, "s", "<=", 10)

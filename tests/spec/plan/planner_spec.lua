@@ -324,16 +324,14 @@ describe("gp.plan of a model", function()
     assert.is_true(shown.selective and not shown.never)
   end)
 
-  it("plans a 96-layer GPT over 64 devices in under 10 s", function()
+  it("plans a 96-layer GPT over 64 devices", function() -- scripts/bench/plan times it
     local model = gp.models.gpt2 { layers = 96, width = 1024, heads = 16, context = 512 }
     local x = gp.zeros({ 1, 512 }, { dtype = "i64" })
-    local begun = os.clock()
     local plan = assert(gp.plan(model, { x, x }, {
       devices = gp.cluster { hosts = 8, devices = 8, memory = "16GiB", flops = 312e12,
         bandwidth = 2e12 },
       batch = 512, loss = nn.CrossEntropyLoss(),
     }))
-    assert.is_true(os.clock() - begun < 10)
     assert.is_true(plan.best.seconds < 2 * plan.lower_bound)
   end)
 end)
