@@ -141,6 +141,15 @@ static inline int32_t gp_plan_maker(const gp_plan *plan, int32_t edge, int32_t c
   return plan->placement[gp_plan_holder(plan, gp_plan_edge(plan, edge)->from, copy)];
 }
 
+/* Where a task's slot lies in the work area of its device, for a micro-batch that is counted
+ * through the stream: a stream takes slots in turn. */
+static inline size_t gp_plan_slot_place(const gp_plan *plan, const gp_task *task, int kind,
+                                        int64_t micro) {
+  const gp_slots *slots = &plan->slots[gp_plan_holder(plan, task->stage, task->copy)];
+  if (!plan->batch) return task->place[kind];
+  return slots->first[kind] + (size_t)(micro % slots->count[kind]) * slots->bytes[kind];
+}
+
 /* Bytes that the plan needs on a device, a shared work area included. */
 static inline size_t gp_plan_total(const gp_plan *plan, int32_t device) {
   const gp_plan_device *own = &plan->devices[device];

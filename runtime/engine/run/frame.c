@@ -16,15 +16,9 @@ static void bind_slots(void **frame, const gp_binding *binding, const gp_task *t
                        int64_t micro) {
   const gp_plan *plan = binding->plan;
   int32_t holder = gp_plan_holder(plan, task->stage, task->copy);
-  const gp_slots *slots = &plan->slots[holder];
   char *area = gp_work_area(binding, plan->placement[holder]), *address[GP_SLOT_KINDS] = {0};
-  for (int kind = 0; kind < GP_SLOT_KINDS; kind++) {
-    size_t place = task->place[kind];
-    if (task->slot[kind] < 0) continue;
-    if (plan->batch) /* a stream takes slots in turn */
-      place = slots->first[kind] + (size_t)(micro % slots->count[kind]) * slots->bytes[kind];
-    address[kind] = area + place;
-  }
+  for (int kind = 0; kind < GP_SLOT_KINDS; kind++)
+    if (task->slot[kind] >= 0) address[kind] = area + gp_plan_slot_place(plan, task, kind, micro);
   frame[GP_BASE_TEMP] = area + task->temp;
   frame[GP_BASE_SAVED] = address[task->kept ? GP_SLOT_KEPT : GP_SLOT_DROPPED];
   frame[GP_BASE_RECOMPUTED] = address[GP_SLOT_RECOMPUTED];

@@ -52,14 +52,10 @@ static void each_place(const guard *g, visit each_part) {
   const gp_binding *binding = g->worker->pipeline->run.binding;
   const gp_plan *plan = binding->plan;
   const gp_task *task = g->run->task;
-  const gp_slots *slots = &plan->slots[gp_plan_holder(plan, task->stage, task->copy)];
   char *area = gp_work_area(binding, g->worker->device);
   for (int kind = 0; kind < GP_SLOT_KINDS; kind++) {
-    size_t place = task->place[kind];
     if (task->slot[kind] < 0) continue;
-    if (plan->batch)
-      place =
-          slots->first[kind] + (size_t)(g->run->micro % slots->count[kind]) * slots->bytes[kind];
+    const size_t place = gp_plan_slot_place(plan, task, kind, g->run->micro);
     each(g, each_part,
          (part){buffers[kind], -1, area + place, gp_plan_slot_bytes(plan, task, kind)});
   }
