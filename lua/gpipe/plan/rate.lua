@@ -6,6 +6,7 @@
 -- step becomes shorter.
 
 local candidates = require "gpipe.plan.candidates"
+local cores = require "gpipe.plan.cores"
 local device_bytes = require "gpipe.plan.device_bytes"
 local devices = require "gpipe.plan.devices"
 local fit = require "gpipe.plan.fit"
@@ -55,8 +56,9 @@ function rate.run(problem, case, balance)
   local costs = costs_of(problem, case, balance)
   local ran = case.lowered.schedule:simulate(costs)
   local steps = case.shape.schedule.batch > 0 and case.shape.chunks / case.shape.asked or 1
+  local seconds = math.max(ran.makespan, cores.seconds(problem.devices, ran.work))
   return {
-    seconds = ran.makespan / steps, bubble = candidates.bubble(ran), simulation = ran,
+    seconds = seconds / steps, bubble = candidates.bubble(ran), simulation = ran,
     recompute = recomputed(case, costs) / steps,
   }
 end
@@ -116,7 +118,8 @@ end
 -- ---- the least that any plan takes --------------------------------------------------------------
 
 --- Seconds below which no plan can come: all work without recomputation, spread over all devices
---- without a bubble; the largest layer for every micro-batch; one micro-batch through all layers.
+--- (or cores) without a bubble; the largest layer for every micro-batch; one micro-batch through
+--- all layers.
 ---@param problem gpipe.PlanProblem
 ---@param chunks integer
 ---@return number
@@ -137,7 +140,7 @@ function rate.bound(problem, chunks)
     speed = speed + (seen[class] > 0 and 1 / seen[class] or math.huge)
   end
   local full = problem.batch / rows -- micro-batches, if all had the rows of the larger ones
-  return math.max(full / speed, full * largest, through)
+  return math.max(full / (speed * cores.share(problem.devices)), full * largest, through)
 end
 
 return rate

@@ -2,6 +2,7 @@
 -- next ones, and why the others fell.
 
 local columns = require "gpipe.draw.columns"
+local cores = require "gpipe.plan.cores"
 local sizes = require "gpipe.sizes"
 
 local text = {}
@@ -110,6 +111,11 @@ local function best_lines(plan)
       sizes.text(full.memory), parts),
     "  peaks: " .. peaks_text(plan),
   }
+  local there, threads = cores.shared(plan.devices, best.devices)
+  if there then
+    lines[#lines + 1] = ("  %d threads share %d core%s: a step takes all work over the cores, if "
+      .. "that is more than the schedule takes"):format(threads, there, there == 1 and "" or "s")
+  end
   if plan.critical then lines[#lines + 1] = "  critical path: " .. plan.critical end
   if plan.replicated then lines[#lines + 1] = "  with replicas: " .. tostring(plan.replicated) end
   return lines

@@ -1,0 +1,52 @@
+-- lua/gpipe/plan/cores.lua - CPU devices that have more threads than the machine has cores.
+--
+-- Such devices fill each other's bubbles: while one waits, another has its core. So a step takes
+-- what its schedule takes, or all work over all cores, whichever is more.
+
+local core = require "gpipe.core"
+
+local cores = {}
+
+local function is_measured_cpu(device) return device.kind == "cpu" and not device.flops end
+
+--- Cores and threads, where the devices have more threads than there are cores; else nil.
+---@param devices gpipe.PlanDevice[]
+---@param count? integer of the first devices (all)
+---@return integer? cores
+---@return integer? threads
+function cores.shared(devices, count)
+  local threads, there = 0, core.machine().cores
+  for d = 1, count or #devices do
+    if is_measured_cpu(devices[d]) then threads = threads + devices[d].threads end
+  end
+  if threads > there then return there, threads end
+end
+
+--- Seconds that the cores need for what was simulated; 0 where every thread has a core.
+---@param devices gpipe.PlanDevice[]
+---@param work number[] seconds per device
+---@return number
+function cores.seconds(devices, work)
+  local there = cores.shared(devices, #work)
+  if not there then return 0 end
+  local sum = 0
+  for d, seconds in ipairs(work) do
+    if is_measured_cpu(devices[d]) then sum = sum + seconds * devices[d].threads end
+  end
+  return sum / there
+end
+
+--- The share of a core that each thread has where equal devices compute all the time; 1 where every
+--- thread has a core, or devices differ.
+---@param devices gpipe.PlanDevice[]
+---@return number
+function cores.share(devices)
+  local there, threads = cores.shared(devices)
+  if not there then return 1 end
+  for _, device in ipairs(devices) do
+    if device.kind ~= "cpu" or device.threads ~= devices[1].threads then return 1 end
+  end
+  return there / threads
+end
+
+return cores
