@@ -14,6 +14,20 @@ static int memory(lua_State *L) {
   return 1;
 }
 
+/* core.resident() -> {resident, files, stacks, code, heap, allocated, runtime} in bytes */
+static int resident(lua_State *L) {
+  gp_resident_info info = gp_resident();
+  lua_createtable(L, 0, 7);
+  gp_lua_set_int(L, "resident", (int64_t)info.resident);
+  gp_lua_set_int(L, "files", (int64_t)info.files);
+  gp_lua_set_int(L, "stacks", (int64_t)info.stacks);
+  gp_lua_set_int(L, "code", (int64_t)info.code);
+  gp_lua_set_int(L, "heap", (int64_t)info.heap);
+  gp_lua_set_int(L, "allocated", (int64_t)info.allocated);
+  gp_lua_set_int(L, "runtime", (int64_t)info.runtime);
+  return 1;
+}
+
 /* core.memory_fail_at(n): make the n-th allocation from now on fail; for tests */
 static int memory_fail_at(lua_State *L) {
   gp_memory_fail_at((uint64_t)gp_lua_check_int(L, 1, "memory_fail_at", 0, INT64_MAX));
@@ -118,6 +132,7 @@ static int bf16_path(lua_State *L) {
 }
 
 static const luaL_Reg functions[] = {{"memory", memory},
+                                     {"resident", resident},
                                      {"memory_fail_at", memory_fail_at},
                                      {"machine", machine},
                                      {"gpus", gpus},

@@ -112,6 +112,25 @@ function machine.library_text(library)
     why)
 end
 
+---@class gpipe.ProcessMemory bytes; all fields but the first add up to it
+---@field resident integer what the kernel has given pages to
+---@field runtime integer tensors, pipelines, plans: gp.memory().cpu.live
+---@field script integer Lua's objects
+---@field libraries integer what libraries allocate
+---@field files integer the program, its libraries, mapped data files
+---@field code integer what oneDNN generates
+---@field stacks integer of all threads
+---@field unused integer freed and kept by the C library; below 0 where memory was not touched yet
+
+local function process_memory()
+  local now, script = core.resident(), math.floor(1024 * collectgarbage "count")
+  return readable {
+    resident = now.resident, runtime = now.runtime, script = script,
+    libraries = now.allocated - now.runtime - script, files = now.files, code = now.code,
+    stacks = now.stacks, unused = now.heap - now.allocated,
+  }
+end
+
 --- Bytes that the runtime holds on each device: now, and the most so far.
 ---
 --- For `cpu`, `limit` is how many bytes may be held before Lua's garbage is collected, and
@@ -120,10 +139,14 @@ end
 --- what libraries hold), and `total`.
 --- ```lua
 --- print(gp.memory().cpu.live)
+--- print(gp.memory{process = true}.process)
 --- ```
+---@param opts? {process?: boolean} process: also what the whole process has in memory, and for what
 ---@return table<string, gpipe.Memory>
-function machine.memory()
+function machine.memory(opts)
+  local o = options.check("gp.memory", opts, { process = { type = "boolean", default = false } })
   local memory = readable { cpu = readable(core.memory()) }
+  if o.process then memory.process = process_memory() end
   for i, gpu in ipairs(core.gpus(true) or {}) do
     memory["cuda:" .. i - 1] = readable { live = gpu.live, peak = gpu.peak, total = gpu.memory }
   end

@@ -14,6 +14,22 @@ gp_memory_info gp_memory(void);
 /* Let the n-th allocation from now on fail (1 is the next one; 0 turns it off). For tests. */
 void gp_memory_fail_at(uint64_t n);
 
+/* What the process has in memory, in bytes. resident = files + stacks + code + heap. */
+typedef struct gp_resident_info {
+  size_t resident;
+  size_t files;     /* pages of the program, its libraries and mapped data */
+  size_t stacks;    /* of all threads */
+  size_t code;      /* made at run time, by libraries */
+  size_t heap;      /* all else */
+  size_t allocated; /* what is allocated from the C library, by the runtime, Lua and libraries. More
+                       than heap where it was not touched yet, less where freed pages were kept */
+  size_t runtime;   /* what the runtime allocated of it: gp_memory().live */
+} gp_resident_info;
+
+/* Linux; elsewhere all but `runtime` and `allocated` are 0. Reads /proc, which takes a
+ * millisecond. */
+gp_resident_info gp_resident(void);
+
 typedef struct gp_machine {
   int cores;        /* cores this process may use: affinity mask and cgroup quota */
   size_t memory;    /* bytes this process may use: RAM and cgroup limit */
