@@ -10,6 +10,8 @@ local sizes = require "gpipe.sizes"
 local memory = {}
 
 local TRIES = 8 -- doublings of the number of micro-batches
+-- Fits where another mode does, and takes less time than those that make expensive values again.
+local AUTO = 'checkpoint = "auto" (as much as there is room for)'
 
 -- The modes that keep less than this one, in descending order of what they keep. What "auto" keeps
 -- follows from the memory that there is.
@@ -105,7 +107,10 @@ function memory.advise(pipe, specify, rows, training)
   local modes = training and thriftier(pipe.checkpoint) or {}
   for _, mode in ipairs(modes) do
     local largest, fits = try(pipe, free, specify, pipe.chunks, mode)
-    if note(largest, fits, nil, mode) then break end
+    if note(largest, fits, nil, mode) then
+      if mode ~= "selective" then found[#found + 1] = AUTO end
+      break
+    end
   end
   local chunks, largest = more_chunks(pipe, free, specify, rows, pipe.checkpoint)
   note(largest, chunks ~= nil, chunks)

@@ -172,6 +172,26 @@ describe("option memory of a device", function()
     assert.is_truthy(mode or chunks, text)
     if mode then train(caps, { chunks = 2, schedule = "gpipe", checkpoint = mode }) end
     if chunks then train(caps, { chunks = chunks, schedule = "gpipe", checkpoint = "never" }) end
+    if text:find('checkpoint = "auto"', 1, true) then
+      train(caps, { chunks = 2, schedule = "gpipe", checkpoint = "auto" })
+    end
+  end)
+
+  it("offers \"auto\" where only expensive recomputation would fit", function()
+    local opts = { chunks = 2, schedule = "gpipe", checkpoint = "selective" }
+    local _, free = train(nil, opts)
+    local caps = squeezed(free, 0.9)
+    local text = expect.failure(train, caps, opts)
+    assert.is_truthy(text:find('or checkpoint = "auto" (as much as', 1, true), text)
+    train(caps, { chunks = 2, schedule = "gpipe", checkpoint = "auto" })
+  end)
+
+  it("refuses with the code of a lack of memory", function()
+    local _, free = train(nil, { chunks = 1, checkpoint = "never" })
+    local pipe <close> = open(squeezed(free, 0.5), { chunks = 1, checkpoint = "never" })
+    local good, message = pcall(pipe.step, pipe, x, y)
+    assert.is_false(good)
+    assert.equal("memory", require("gpipe.errors").code_of(message))
   end)
 
   it("names the call whose plan was refused", function()

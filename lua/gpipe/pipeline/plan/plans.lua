@@ -164,7 +164,8 @@ local function build_somehow(pipe, kind, inputs, targets)
   local again, message = build(pipe, kind, inputs, targets)
   if again then return again end
   local function of(chunks) return (specify(pipe, kind, inputs, targets, chunks)) end
-  error(message .. memory.advise(pipe, of, inputs[1].shape[1], TRAINING[kind] or false), 0)
+  errors.raise_as("memory", "%s%s", message,
+    memory.advise(pipe, of, inputs[1].shape[1], TRAINING[kind] or false))
 end
 
 -- The parts of the model that stay in evaluation; they are looked up again only after a mode has
