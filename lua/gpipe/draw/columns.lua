@@ -1,6 +1,6 @@
 -- lua/gpipe/draw/columns.lua - tables as text: aligned columns that fit the terminal.
 --
--- In a narrow terminal the first column is cut, then the line.
+-- In a narrow terminal the first column is cut, then the line. In a file or a pipe nothing is.
 
 local screen = require "gpipe.screen"
 
@@ -75,11 +75,12 @@ end
 --- has a field `note`, the cell of that number is free text to the end of the line.
 ---@param rows string[][]
 ---@param indent? string
----@param most? integer characters of a line; those of the terminal where it is left out
+---@param most? integer characters of a line; without it those of the terminal, if there is one
 ---@return string
 function columns.text(rows, indent, most)
   local widths, lines = widths_of(rows), {}
-  indent, most = indent or "", most or screen.columns()
+  indent = indent or ""
+  most = most or screen.is_bounded() and screen.columns() or math.huge
   fit(widths, indent, most)
   for r, row in ipairs(rows) do lines[r] = cut(indent .. line_of(row, widths), most) end
   return table.concat(lines, "\n")

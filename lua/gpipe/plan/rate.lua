@@ -118,8 +118,8 @@ end
 -- ---- the least that any plan takes --------------------------------------------------------------
 
 --- Seconds below which no plan can come: all work without recomputation, spread over all devices
---- (or cores) without a bubble; the largest layer for every micro-batch; one micro-batch through
---- all layers.
+--- (or cores) without a bubble; the largest layer for every micro-batch; one micro-batch forward
+--- and back through all layers, whose weight gradients other devices may make meanwhile.
 ---@param problem gpipe.PlanProblem
 ---@param chunks integer
 ---@return number
@@ -130,12 +130,13 @@ function rate.bound(problem, chunks)
   for _, device in ipairs(problem.devices) do
     local class = devices.class(device)
     if not seen[class] then
-      local all, most = 0, 0
+      local all, most, way = 0, 0, 0
       for _, layer in ipairs(problem.figures:layers(rows, device)) do
-        local seconds = layer.forward + layer.input + layer.weight
-        all, most = all + seconds, math.max(most, seconds)
+        local both = layer.forward + layer.input
+        local seconds = both + layer.weight
+        all, most, way = all + seconds, math.max(most, seconds), way + both
       end
-      seen[class], largest, through = all, math.min(largest, most), math.min(through, all)
+      seen[class], largest, through = all, math.min(largest, most), math.min(through, way)
     end
     speed = speed + (seen[class] > 0 and 1 / seen[class] or math.huge)
   end

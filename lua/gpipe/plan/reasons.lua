@@ -52,8 +52,9 @@ local function why_of(problem, one)
   if one.fits then return nil end
   local near = nearest_of(problem, one.cases)
   if not near then return one.why end
-  return ("%s (with %d micro-batches on %d devices)"):format(reasons.short(near.fault),
-    near.shape.chunks, near.shape.devices)
+  local m, p = near.shape.chunks, near.shape.devices
+  return ("%s (with %d micro-batch%s on %d device%s)"):format(reasons.short(near.fault), m,
+    m == 1 and "" or "es", p, p == 1 and "" or "s")
 end
 
 ---@class gpipe.PlanFamilies a family is a schedule with a policy

@@ -63,19 +63,19 @@ local function parts_text(row)
   return at, table.concat(names, ", ")
 end
 
-local function row_cells(row, best)
+local function row_cells(row)
   return {
     row.label, tostring(row.devices), tostring(row.chunks), row.checkpoint, text.time(row.seconds),
-    ("%.2f"):format(row.seconds / best.seconds), percent(row.bubble),
-    percent(row.recompute / row.seconds), sizes.text(columns.largest(row.peak)),
+    percent(row.bubble), percent(row.recompute / row.seconds),
+    sizes.text(columns.largest(row.peak)),
   }
 end
 
 local function rows_text(plan)
-  local lines = { { "schedule", "devices", "chunks", "checkpoint", "step", "times", "bubble",
-    "again", "peak" } }
+  local lines = { { "schedule", "devices", "chunks", "checkpoint", "step", "bubble", "again",
+    "peak" } }
   for i = 1, math.min(SHOWN, #plan.rows) do
-    lines[i + 1] = row_cells(plan.rows[i], plan.best)
+    lines[i + 1] = row_cells(plan.rows[i])
   end
   local table_text = columns.text(lines, "  ")
   if #plan.rows > SHOWN then

@@ -130,6 +130,16 @@ describe("gp.plan of a profile", function()
     assert.are.near(2 * 3 * 8, plan.lower_bound, 1e-9)
   end)
 
+  it("bounds one micro-batch by its way there and back, beside which weight gradients are made",
+    function()
+      local plan = assert(gp.plan(alike(4, LAYER), nil, {
+        devices = devices(2, "1MiB"), batch = 1, schedules = { "zb_h1", "1f1b" },
+      }))
+      assert.are.equal("zb_h1", plan.best.label)
+      assert.are.near(4 * 2, plan.lower_bound, 1e-9)
+      assert.are.near(4 * 2 + 2, plan.best.seconds, 1e-9) -- W of the first stage comes last
+    end)
+
   it("lists plans from the fastest on, none below the bound, none above the memory", function()
     local plan = assert(gp.plan(alike(12, LAYER), nil, { devices = devices(4, 60000), batch = 32 }))
     assert.are.equal(plan.rows[1], plan.best)
