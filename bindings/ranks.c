@@ -50,12 +50,31 @@ static int rank_gather(lua_State *L) {
   return 1;
 }
 
+/* core.rank_transport() -> "unix", "tcp", "mpi"; "" before the ranks are connected */
+static int rank_transport(lua_State *L) {
+  lua_pushstring(L, gp_ranks_transport());
+  return 1;
+}
+
+/* core.rank_remark() -> what was refused while the ranks connected, or "" */
+static int rank_remark(lua_State *L) {
+  lua_pushstring(L, gp_ranks_remark());
+  return 1;
+}
+
+/* core.ranks_lost() -> is a rank gone that has not said that it ends? */
+static int ranks_lost(lua_State *L) {
+  lua_pushboolean(L, gp_ranks_are_lost());
+  return 1;
+}
+
+static const luaL_Reg functions[] = {
+    {"rank_info", rank_info},     {"rank_gather", rank_gather}, {"rank_transport", rank_transport},
+    {"rank_remark", rank_remark}, {"ranks_lost", ranks_lost},   {NULL, NULL}};
+
 int gp_open_ranks(lua_State *L) {
   gp_lua_push_type(L, GP_LUA_PIECES, held_clear);
   lua_pop(L, 1);
-  lua_pushcfunction(L, rank_info);
-  lua_setfield(L, -2, "rank_info");
-  lua_pushcfunction(L, rank_gather);
-  lua_setfield(L, -2, "rank_gather");
+  luaL_setfuncs(L, functions, 0);
   return 0;
 }

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include <lauxlib.h>
 #include <lualib.h>
@@ -67,7 +68,10 @@ static int run(char **argv, const gp_options *options) {
   int status = lua_pcall(L, 3, 0, 0);
   if (status != LUA_OK) code = gp_run_report(L, status);
   lua_close(L);
-  gp_ranks_leave(code);
+  if (gp_ranks_leave(code)) {
+    fflush(NULL);
+    _exit(code);
+  }
   return code;
 }
 

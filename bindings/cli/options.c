@@ -28,6 +28,8 @@ static const switch_name long_names[] = {{"--devices", GP_SWITCH_DEVICES, "a lis
                                          {"--dry-run", GP_SWITCH_DRY_RUN, NULL},
                                          {"--ranks", GP_SWITCH_RANKS, "a number of processes"},
                                          {"--log-ranks", GP_SWITCH_LOG_RANKS, NULL},
+                                         {"--node", GP_SWITCH_NODE, "K/M, as in 0/2"},
+                                         {"--master", GP_SWITCH_MASTER, "HOST:PORT"},
                                          {"--version", GP_SWITCH_VERSION, NULL},
                                          {"--list-devices", GP_SWITCH_LIST_DEVICES, NULL},
                                          {"--help", GP_SWITCH_HELP, NULL},
@@ -51,6 +53,8 @@ static const char usage[] =
     "  --devices LIST  devices that pipelines use by default, as in cpu:0,cpu:1\n"
     "  --ranks N       run the script in N processes, which share its pipelines\n"
     "  --log-ranks     with --ranks: show what all of them print, not only rank 0\n"
+    "  --node K/M      with --ranks: these are the ranks of host K (from 0) of M hosts\n"
+    "  --master HOST:PORT   with --node: where host 0 listens for the others\n"
     "  --seed N        seed of everything random: gp.seed(N) and math.randomseed(N) at the start\n"
     "  --dry-run       plan the pipelines that the script builds, and stop before the first step\n"
     "  --version       version, Lua, libraries and what the build may use\n"
@@ -159,6 +163,7 @@ static bool parse_seed(const char *text, gp_options *o) {
 }
 
 enum { MOST_RANKS = 256 }; /* processes of one machine */
+enum { MOST_HOSTS = 4096 };
 
 static bool parse_ranks(const char *text, gp_options *o) {
   char *end;
@@ -173,6 +178,40 @@ static bool parse_ranks(const char *text, gp_options *o) {
   return true;
 }
 
+/* Read K/M. */
+static bool parse_node(const char *text, gp_options *o) {
+  char rest;
+  if (sscanf(text, "%d/%d%c", &o->node, &o->nodes, &rest) == 2 && o->node >= 0 &&
+      o->node < o->nodes && o->nodes <= MOST_HOSTS)
+    return true;
+  fprintf(stderr, GP_PROGRAM ": --node: '%s', expected K/M, host K of M from 0, as in 0/2\n", text);
+  return false;
+}
+
+static bool parse_master(const char *text, gp_options *o) {
+  const char *colon = strrchr(text, ':');
+  const long port = colon ? strtol(colon + 1, NULL, 10) : 0;
+  o->master = text;
+  if (colon && colon > text && port > 0 && port < 65536) return true;
+  fprintf(stderr, GP_PROGRAM ": --master: '%s', expected HOST:PORT, as in node01:29500\n", text);
+  return false;
+}
+
+/* What --ranks needs, and what needs --ranks. */
+static bool check_ranks(const gp_options *o, const char *script) {
+  const char *fault = NULL;
+  if (o->ranks && (!script || !strcmp(script, "-") || o->interactive))
+    fault = "--ranks: there is no script, expected a file that every process reads";
+  else if ((o->nodes || o->master) && !o->ranks)
+    fault = "--node and --master start the ranks of a host, expected --ranks N with them";
+  else if (o->nodes > 1 && !o->master)
+    fault = "--node: there are several hosts, expected --master HOST:PORT, which all can reach";
+  else if (o->master && !o->nodes)
+    fault = "--master is for several hosts, expected --node K/M with it";
+  if (fault) fprintf(stderr, GP_PROGRAM ": %s\n", fault);
+  return !fault;
+}
+
 /* Take one switch into o; false if it is bad. */
 static bool apply(gp_options *o, gp_switch kind, const char *value) {
   switch (kind) {
@@ -183,6 +222,8 @@ static bool apply(gp_options *o, gp_switch kind, const char *value) {
   case GP_SWITCH_SEED: return parse_seed(value, o);
   case GP_SWITCH_RANKS: return parse_ranks(value, o);
   case GP_SWITCH_LOG_RANKS: o->log_ranks = true; return true;
+  case GP_SWITCH_NODE: return parse_node(value, o);
+  case GP_SWITCH_MASTER: return parse_master(value, o);
   case GP_SWITCH_DEVICES: o->devices = value; return true;
   case GP_SWITCH_VERSION:
   case GP_SWITCH_LIST_DEVICES:
@@ -200,11 +241,7 @@ int gp_options_parse(char **argv, gp_options *options) {
   while ((kind = gp_switch_next(argv, &at, &value)) != GP_SWITCH_END)
     if (!apply(options, kind, value)) return GP_EXIT_USAGE;
   options->script = at;
-  if (options->ranks && (!argv[at] || !strcmp(argv[at], "-") || options->interactive)) {
-    fputs(GP_PROGRAM ": --ranks: there is no script, expected a file that every process reads\n",
-          stderr);
-    return GP_EXIT_USAGE;
-  }
+  if (!check_ranks(options, argv[at])) return GP_EXIT_USAGE;
   if (!options->dry_run || argv[at]) return GP_EXIT_OK;
   fputs(GP_PROGRAM ": --dry-run plans the pipelines of a script, expected one: " GP_PROGRAM
                    " --dry-run train.lua\n",

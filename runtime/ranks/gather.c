@@ -127,6 +127,14 @@ static gp_status gather(const call *c, const void *own, size_t bytes) {
   return status;
 }
 
+/* Heartbeats tell what this rank waits for. */
+static void note_call(gp_net *net, const char *what, int64_t begin) {
+  pthread_mutex_lock(&net->lock);
+  net->call = what;
+  net->call_begin = begin;
+  pthread_mutex_unlock(&net->lock);
+}
+
 gp_status gp_ranks_gather(const char *what, double seconds, const void *own, size_t bytes,
                           gp_rank_pieces *pieces) {
   *pieces = (gp_rank_pieces){0};
@@ -137,7 +145,9 @@ gp_status gp_ranks_gather(const char *what, double seconds, const void *own, siz
             .begin = gp_now_ns(),
             .pieces = pieces};
   c.net->calls++;
+  note_call(c.net, what, c.begin);
   gp_status status = gather(&c, own, bytes);
+  note_call(c.net, NULL, 0);
   /* the own piece is freed by the caller: what is not sent yet is copied */
   gp_ranks_keep(PIECES);
   if (status) gp_rank_pieces_free(pieces);

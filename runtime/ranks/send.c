@@ -1,11 +1,9 @@
-/* ranks/send.c - messages that go out: at once if the socket takes them, else when it does. */
-#include <errno.h>
+/* ranks/send.c - messages that go out: at once if the connection takes them, else when it does. */
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/uio.h>
 
 #include "base/memory.h"
 #include "ranks/net.h"
+#include "ranks/transport.h"
 
 /* ---- the queue ------------------------------------------------------------------------------- */
 
@@ -40,7 +38,7 @@ static void pop(gp_rank_queue *q) {
 
 /* ---- sending --------------------------------------------------------------------------------- */
 
-/* Send what is left of the first message; false if the socket takes no more. */
+/* Send what is left of the first message; false if the connection takes no more. */
 static bool send_first(gp_peer *peer) {
   gp_rank_queue *q = &peer->out;
   gp_rank_outgoing *out = at(q, 0);
@@ -48,38 +46,54 @@ static bool send_first(gp_peer *peer) {
   while (q->done < total) {
     const size_t in_head = q->done < head ? head - q->done : 0;
     const size_t sent = q->done > head ? q->done - head : 0;
-    struct iovec parts[2] = {{(char *)&out->head + q->done, in_head},
-                             {(char *)out->payload + sent, out->head.bytes - sent}};
-    struct msghdr all = {.msg_iov = in_head ? parts : parts + 1, .msg_iovlen = in_head ? 2 : 1};
-    if (!out->head.bytes) all.msg_iovlen = 1;
-    ssize_t n = sendmsg(peer->socket, &all, MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return false;
-    if (n < 0) peer->broken = true;
-    if (n < 0) return false;
+    const struct iovec parts[2] = {{(char *)&out->head + q->done, in_head},
+                                   {(char *)out->payload + sent, out->head.bytes - sent}};
+    const int count = (in_head > 0) + (out->head.bytes > 0);
+    ssize_t n = gp_net_place()->transport->send(peer, in_head ? parts : parts + 1, count);
+    if (n == GP_MOVE_NEVER) atomic_store(&peer->broken, 1);
+    if (n <= 0) return false;
     q->done += (size_t)n;
   }
   return true;
 }
 
+/* Wait until the library is done with what it sends just now; call with the peer's lock. */
+static void await_sent(gp_peer *peer) {
+  while (peer->sending && !atomic_load(&peer->broken)) pthread_cond_wait(&peer->sent, &peer->lock);
+}
+
 bool gp_peer_flush(gp_peer *peer) {
   gp_rank_queue *q = &peer->out;
-  while (q->count && !peer->broken && send_first(peer)) pop(q);
-  /* what nobody will read is dropped; the thread that reads sees why */
-  while (q->count && peer->broken) pop(q);
+  while (q->count && !atomic_load(&peer->broken) && send_first(peer)) pop(q);
+  /* nothing will read what is left: it is dropped, and the thread that receives sees why */
+  while (q->count && atomic_load(&peer->broken)) pop(q);
   return q->count > 0;
+}
+
+void gp_peer_serve(gp_peer *peer) {
+  pthread_mutex_lock(&peer->lock);
+  gp_peer_flush(peer);
+  pthread_mutex_unlock(&peer->lock);
+}
+
+bool gp_peer_has_outgoing(gp_peer *peer) {
+  pthread_mutex_lock(&peer->lock);
+  const bool has = peer->out.count > 0;
+  pthread_mutex_unlock(&peer->lock);
+  return has;
 }
 
 static gp_status push(gp_net *net, gp_peer *peer, const gp_rank_outgoing *out) {
   pthread_mutex_lock(&peer->lock);
-  gp_status status = peer->broken ? GP_OK : grow(&peer->out);
+  const bool broken = atomic_load(&peer->broken);
+  gp_status status = broken ? GP_OK : grow(&peer->out);
   bool left = false, first = peer->out.count == 0;
-  if (status || peer->broken) {
+  if (status || broken) {
     drop_payload(out);
   } else {
     peer->out.count++;
     *at(&peer->out, peer->out.count - 1) = *out;
-    if (first) left = gp_peer_flush(peer);
+    left = first && (!net->transport->any_thread || gp_peer_flush(peer));
   }
   pthread_mutex_unlock(&peer->lock);
   if (left) gp_net_wake(net);
@@ -87,12 +101,12 @@ static gp_status push(gp_net *net, gp_peer *peer, const gp_rank_outgoing *out) {
 }
 
 gp_status gp_ranks_send(int32_t to, const gp_rank_message *message, const void *payload) {
-  gp_net *net = gp_net_get();
+  gp_net *net = gp_net_place();
   return push(net, &net->peers[to], &(gp_rank_outgoing){.head = *message, .payload = payload});
 }
 
 gp_status gp_ranks_send_copy(int32_t to, const gp_rank_message *message, const void *payload) {
-  gp_net *net = gp_net_get();
+  gp_net *net = gp_net_place();
   char *copy = NULL;
   if (message->bytes) {
     GP_TRY(gp_alloc(message->bytes, (void **)&copy));
@@ -110,8 +124,8 @@ static void keep(gp_peer *peer, gp_rank_outgoing *out) {
   void *copy;
   if (out->owned || !out->head.bytes) return;
   if (gp_alloc(out->head.bytes, &copy)) {
-    peer->broken = true;
-    shutdown(peer->socket, SHUT_RDWR);
+    atomic_store(&peer->broken, 1);
+    gp_net_get()->transport->cut(gp_net_get(), peer);
     return;
   }
   memcpy(copy, out->payload, out->head.bytes);
@@ -123,6 +137,7 @@ static void withdraw(gp_peer *peer, uint64_t port) {
   gp_rank_queue *q = &peer->out;
   size_t kept = 0;
   pthread_mutex_lock(&peer->lock);
+  if (q->count && at(q, 0)->head.port == port) await_sent(peer);
   for (size_t i = 0; i < q->count; i++) {
     gp_rank_outgoing *out = at(q, i);
     const bool meant = out->head.port == port, begun = i == 0 && q->done > 0;
@@ -139,15 +154,16 @@ static void withdraw(gp_peer *peer, uint64_t port) {
 void gp_ranks_withdraw(uint64_t port) {
   gp_net *net = gp_net_get();
   for (int32_t r = 0; net && r < net->job.info.count; r++)
-    if (net->peers[r].socket >= 0) withdraw(&net->peers[r], port);
+    if (!net->peers[r].is_own) withdraw(&net->peers[r], port);
 }
 
 void gp_ranks_keep(uint64_t port) {
   gp_net *net = gp_net_get();
   for (int32_t r = 0; net && r < net->job.info.count; r++) {
     gp_peer *peer = &net->peers[r];
-    if (peer->socket < 0) continue;
+    if (peer->is_own) continue;
     pthread_mutex_lock(&peer->lock);
+    if (peer->out.count && at(&peer->out, 0)->head.port == port) await_sent(peer);
     for (size_t i = 0; i < peer->out.count; i++)
       if (at(&peer->out, i)->head.port == port) keep(peer, at(&peer->out, i));
     pthread_mutex_unlock(&peer->lock);

@@ -38,13 +38,24 @@ function ranks.ranks() return own().count end
 ---@return string
 function ranks.host() return own().host end
 
+local connected = false
+
+-- Say once what was refused while the ranks connected.
+local function report()
+  connected = true
+  local remark = core.rank_remark()
+  if remark ~= "" then io.stderr:write("gpipe: ", remark, "\n") end
+end
+
 --- Collect texts by rank, from 1. Every rank has to make the same call.
 ---@param what string the name of the call, shorter than 24 bytes
 ---@param text string
 ---@return string[]
 function ranks.gather(what, text)
   if own().count == 1 then return { text } end
-  return core.rank_gather(what, text)
+  local texts = core.rank_gather(what, text)
+  if not connected then report() end
+  return texts
 end
 
 --- Wait until every rank has come here.

@@ -5,6 +5,7 @@
 -- save at the same steps; and all end after the same step, whichever was told to.
 
 local checkpoint = require "gpipe.checkpoint"
+local core = require "gpipe.core"
 local ranks = require "gpipe.ranks"
 
 local follower = {}
@@ -21,6 +22,33 @@ function follower.reason(reason)
   for _, one in ipairs(ranks.all_gather(reason or false)) do
     if one then return one end
   end
+end
+
+-- ---- a lost rank -------------------------------------------------------------------------------
+
+local shared = setmetatable({}, { __mode = "k" }) ---@type table<gpipe.Run, true>
+
+--- Note a run over several ranks.
+---@param run gpipe.Run
+function follower.note(run) shared[run] = true end
+
+local function has_checkpoint(run)
+  if not run.folder or not run.saves or run.status ~= "running" then return false end
+  return run.saved > 0 and (run.follows or #run.saves:steps() > 0)
+end
+
+--- Has a rank been lost, and is there a checkpoint from which the job can go on? Says so.
+---@return boolean
+function follower.goes_on()
+  if not core.ranks_lost() then return false end
+  for run in pairs(shared) do
+    if has_checkpoint(run) then
+      io.stderr:write(("gpipe: %s: a rank was lost; the same command goes on from the last "
+        .. "checkpoint\n"):format(run.folder))
+      return true
+    end
+  end
+  return false
 end
 
 -- ---- checkpoints -------------------------------------------------------------------------------

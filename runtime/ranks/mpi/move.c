@@ -1,0 +1,288 @@
+/* ranks/mpi/move.c - messages that are moved by MPI.
+ *
+ * MPI moves bytes only inside its calls, so the net's thread asks again and again; after some
+ * hundred rounds in which nothing came it sleeps between them, longer and longer, until a message of
+ * this rank wakes it. A receive is posted for each rank at all times: for the head of a message,
+ * then for its payload, in pieces that both sides cut alike. */
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "base/thread.h"
+#include "gpipe/version.h"
+#include "ranks/mpi/mpi.h"
+#include "ranks/transport.h"
+
+/* Rounds without news before the thread sleeps, and how long: in nanoseconds. */
+enum { EMPTY_ROUNDS = 400 };
+static const int64_t NAP_LEAST = 50000, NAP_MOST = 1000000;
+
+/* A move: none, under way, or over with so many bytes. */
+typedef struct move {
+  size_t bytes;
+  bool begun, over;
+} move;
+
+typedef struct mover {
+  const gp_mpi_api *api;
+  move *in, *out;         /* per rank */
+  gp_rank_message *heads; /* per rank: what is being sent, because queues move */
+  int *over;              /* for poll */
+  _Atomic uint32_t sleeps;
+  uint32_t seen; /* messages that were posted so far */
+  int empty;     /* rounds without news */
+  int64_t nap;
+  bool broken;
+} mover;
+
+static mover *of(const gp_net *net) { return net->link; }
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+/* What ranks must agree on. */
+typedef struct card {
+  int32_t protocol, count, process;
+  char version[24], host[64], key[128];
+} card;
+
+enum { PROTOCOL = 1 };
+
+static card own_card(const gp_net *net) {
+  card c = {.protocol = PROTOCOL, .count = net->job.info.count, .process = (int32_t)getpid()};
+  snprintf(c.version, sizeof c.version, "%s", GP_VERSION);
+  snprintf(c.host, sizeof c.host, "%s", net->job.info.host);
+  snprintf(c.key, sizeof c.key, "%s", net->job.key);
+  return c;
+}
+
+static gp_status check_card(gp_net *net, int32_t r, card *c, const card *own) {
+  c->version[sizeof c->version - 1] = c->host[sizeof c->host - 1] = '\0';
+  if (c->protocol != own->protocol || strcmp(c->version, own->version))
+    return gp_fail(GP_ESTATE, "ranks: rank %d has version %s, expected " GP_VERSION, (int)r,
+                   c->version);
+  if (memcmp(c->key, own->key, sizeof c->key))
+    return gp_fail(GP_ESTATE,
+                   "ranks: rank %d has another job key, expected the same GPIPE_JOB_KEY on all",
+                   (int)r);
+  net->peers[r].process = c->process;
+  snprintf(net->peers[r].host, sizeof net->peers[r].host, "%s", c->host);
+  return GP_OK;
+}
+
+static gp_status meet(gp_net *net) {
+  const size_t count = (size_t)net->job.info.count;
+  const card own = own_card(net);
+  card *all;
+  gp_status status = GP_OK;
+  GP_TRY(gp_alloc_array(count, sizeof *all, (void **)&all));
+  if (of(net)->api->exchange(&own, sizeof own, all))
+    status = gp_fail(GP_EDEVICE, "ranks: %s", of(net)->api->text());
+  for (int32_t r = 0; !status && r < net->job.info.count; r++)
+    if (!net->peers[r].is_own) status = check_card(net, r, &all[r], &own);
+  gp_free(all);
+  return status;
+}
+
+static gp_status make_mover(gp_net *net) {
+  const size_t count = (size_t)net->job.info.count;
+  mover *m;
+  GP_TRY(gp_alloc(sizeof *m, (void **)&m));
+  net->link = m;
+  GP_TRY(gp_mpi_find(&m->api));
+  GP_TRY(gp_alloc_array(count, sizeof *m->in, (void **)&m->in));
+  GP_TRY(gp_alloc_array(count, sizeof *m->out, (void **)&m->out));
+  GP_TRY(gp_alloc_array(count, sizeof *m->heads, (void **)&m->heads));
+  return gp_alloc_array(2 * count, sizeof *m->over, (void **)&m->over);
+}
+
+static void receive_all(gp_net *net) {
+  pthread_mutex_lock(&net->lock);
+  for (int32_t r = 0; r < net->job.info.count; r++)
+    if (!net->peers[r].is_own) gp_peer_receive(net, &net->peers[r]);
+  pthread_mutex_unlock(&net->lock);
+}
+
+static gp_status open_all(gp_net *net) {
+  const gp_rank_info *info = &net->job.info;
+  int rank, count;
+  GP_TRY(make_mover(net));
+  if (of(net)->api->join(&rank, &count))
+    return gp_fail(GP_EDEVICE, "ranks: %s", of(net)->api->text());
+  if (rank != info->rank || count != info->count)
+    return gp_fail(GP_ESTATE,
+                   "ranks: MPI says that this is rank %d of %d, expected rank %d of %d as %s says",
+                   rank, count, info->rank, info->count, net->job.launcher);
+  GP_TRY(meet(net));
+  receive_all(net); /* posts the first receives */
+  return GP_OK;
+}
+
+static void close_all(gp_net *net, bool clean) {
+  mover *m = of(net);
+  if (!m) return;
+  if (m->api) m->api->leave(clean);
+  if (!clean) return; /* requests may still write to what is here */
+  gp_free(m->in);
+  gp_free(m->out);
+  gp_free(m->heads);
+  gp_free(m->over);
+  gp_free(m);
+  net->link = NULL;
+}
+
+/* ---- moving ---------------------------------------------------------------------------------- */
+
+/* The result of a move that is over, which may be begun again. */
+static ssize_t result_of(move *m) {
+  if (!m->over) return GP_MOVE_LATER;
+  *m = (move){.bytes = m->bytes};
+  return (ssize_t)m->bytes;
+}
+
+/* Send the head, or a piece of the payload. */
+static ssize_t send_part(gp_peer *peer, const struct iovec *parts, int count) {
+  mover *m = of(gp_net_place());
+  move *out = &m->out[peer->rank];
+  const void *data = parts->iov_base;
+  (void)count;
+  if (m->broken) return GP_MOVE_NEVER;
+  if (out->begun) return result_of(out);
+  out->bytes = parts->iov_len < GP_MOVE_MOST ? parts->iov_len : GP_MOVE_MOST;
+  if (peer->out.done < sizeof *m->heads) {
+    memcpy(&m->heads[peer->rank], data, out->bytes);
+    data = &m->heads[peer->rank];
+  }
+  out->begun = true;
+  peer->sending = true;
+  if (m->api->send(peer->rank, data, out->bytes)) m->broken = true;
+  return m->broken ? GP_MOVE_NEVER : GP_MOVE_LATER;
+}
+
+static ssize_t receive_part(gp_peer *peer, char *to, size_t bytes) {
+  mover *m = of(gp_net_place());
+  move *in = &m->in[peer->rank];
+  if (m->broken) return GP_MOVE_NEVER;
+  if (in->begun) return result_of(in);
+  in->bytes = bytes;
+  in->begun = true;
+  peer->receiving = true;
+  if (m->api->receive(peer->rank, to, bytes)) m->broken = true;
+  return m->broken ? GP_MOVE_NEVER : GP_MOVE_LATER;
+}
+
+/* ---- the thread ------------------------------------------------------------------------------ */
+
+static void end_receive(gp_net *net, int32_t r) {
+  gp_peer *peer = &net->peers[r];
+  pthread_mutex_lock(&net->lock);
+  of(net)->in[r].over = true;
+  peer->receiving = false;
+  while (peer->state != GP_PEER_GONE && (of(net)->in[r].over || !of(net)->in[r].begun))
+    gp_peer_receive(net, peer); /* until the next receive is posted */
+  pthread_cond_broadcast(&net->came);
+  pthread_mutex_unlock(&net->lock);
+}
+
+static void end_send(gp_net *net, int32_t r) {
+  gp_peer *peer = &net->peers[r];
+  pthread_mutex_lock(&peer->lock);
+  of(net)->out[r].over = true;
+  peer->sending = false;
+  gp_peer_flush(peer);
+  pthread_cond_broadcast(&peer->sent);
+  pthread_mutex_unlock(&peer->lock);
+}
+
+/* Begin to send what was posted meanwhile. */
+static bool take_posted(gp_net *net) {
+  mover *m = of(net);
+  const uint32_t posted = atomic_load(&net->posted);
+  if (posted == m->seen) return false;
+  m->seen = posted;
+  for (int32_t r = 0; r < net->job.info.count; r++)
+    if (!net->peers[r].is_own && gp_peer_has_outgoing(&net->peers[r]))
+      gp_peer_serve(&net->peers[r]);
+  return true;
+}
+
+/* A round: returns whether anything has happened. */
+static bool move_round(gp_net *net) {
+  mover *m = of(net);
+  const int32_t count = net->job.info.count;
+  const bool posted = take_posted(net);
+  const int over = m->broken ? -1 : m->api->poll(m->over);
+  for (int i = 0; i < over; i++) {
+    if (m->over[i] < count)
+      end_receive(net, m->over[i]);
+    else
+      end_send(net, m->over[i] - count);
+  }
+  if (over >= 0) return posted || over > 0;
+  m->broken = true; /* the communicator is of no use any more */
+  pthread_mutex_lock(&net->lock);
+  for (int32_t r = 0; r < count; r++)
+    if (!net->peers[r].is_own && net->peers[r].state != GP_PEER_GONE)
+      gp_peer_lose(net, &net->peers[r], m->api->text());
+  pthread_mutex_unlock(&net->lock);
+  return false;
+}
+
+/* Sleep unless a message is posted just now. */
+static void nap(gp_net *net, int64_t ns) {
+  mover *m = of(net);
+  struct pollfd fd = {.fd = net->news, .events = POLLIN};
+  const struct timespec time = {.tv_nsec = ns};
+  uint64_t news;
+  atomic_store(&m->sleeps, 1);
+  if (atomic_load(&net->posted) == m->seen && !atomic_load(&net->ends)) ppoll(&fd, 1, &time, NULL);
+  atomic_store(&m->sleeps, 0);
+  if (read(net->news, &news, sizeof news) < 0) return; /* there was no news */
+}
+
+static void serve(gp_net *net, int64_t most_ns) {
+  mover *m = of(net);
+  for (int64_t end = gp_now_ns() + most_ns; gp_now_ns() < end && !atomic_load(&net->ends);) {
+    if (move_round(net)) {
+      m->empty = 0;
+      m->nap = NAP_LEAST;
+      continue;
+    }
+    if (++m->empty < EMPTY_ROUNDS) {
+      gp_pause();
+      continue;
+    }
+    nap(net, m->nap);
+    m->nap = 2 * m->nap < NAP_MOST ? 2 * m->nap : NAP_MOST;
+  }
+}
+
+static void wake(gp_net *net) {
+  const uint64_t one = 1;
+  atomic_fetch_add(&net->posted, 1);
+  if (!atomic_load(&of(net)->sleeps)) return;
+  ssize_t written = write(net->news, &one, sizeof one);
+  (void)written; /* the counter is full: then the thread has news already */
+}
+
+/* MPI cannot end one connection; what is lost is no longer asked for. */
+static void cut(gp_net *net, gp_peer *peer) { (void)net, (void)peer; }
+
+static const gp_transport gp_transport_mpi = {.name = "mpi",
+                                              .ends_together = true,
+                                              .open = open_all,
+                                              .serve = serve,
+                                              .send = send_part,
+                                              .receive = receive_part,
+                                              .wake = wake,
+                                              .cut = cut,
+                                              .close = close_all};
+
+gp_status gp_transport_find_mpi(const gp_transport **transport) {
+  const gp_mpi_api *api;
+  GP_TRY(gp_mpi_find(&api));
+  *transport = &gp_transport_mpi;
+  return GP_OK;
+}
