@@ -127,9 +127,7 @@ static void drop_switches(char **argv) {
     const char *value;
     gp_switch kind = options ? gp_switch_next(argv, &at, &value) : GP_SWITCH_END;
     options = options && kind != GP_SWITCH_END;
-    if (kind == GP_SWITCH_RANKS || kind == GP_SWITCH_LOG_RANKS || kind == GP_SWITCH_NODE ||
-        kind == GP_SWITCH_MASTER)
-      continue;
+    if (kind == GP_SWITCH_RANKS || kind == GP_SWITCH_NODE || kind == GP_SWITCH_MASTER) continue;
     if (at == from) at++;
     while (from < at) argv[to++] = argv[from++];
   }

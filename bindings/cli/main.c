@@ -82,6 +82,13 @@ static void fill_descriptors(void) {
     if (fcntl(fd, F_GETFD) == -1 && errno == EBADF) (void)open("/dev/null", O_RDWR);
 }
 
+/* Rank 0 prints for all, whatever has started the ranks; errors of the others are seen. */
+static void silence(const gp_options *options) {
+  gp_rank_info info;
+  if (options->log_ranks || gp_ranks_info(&info) || info.rank == 0) return;
+  if (!freopen("/dev/null", "w", stdout)) fputs(GP_PROGRAM ": no /dev/null\n", stderr);
+}
+
 /* --help and --version work without a Lua state, whatever may be wrong with that. */
 int main(int argc, char **argv) {
   (void)argc;
@@ -96,5 +103,6 @@ int main(int argc, char **argv) {
   if (options.run == GP_SWITCH_VERSION) gp_version_print();
   if (options.run == GP_SWITCH_HELP || options.run == GP_SWITCH_VERSION) return GP_EXIT_OK;
   if (options.ranks) return gp_launch(argv, &options);
+  silence(&options);
   return run(argv, &options);
 }

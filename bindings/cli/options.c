@@ -52,7 +52,7 @@ static const char usage[] =
     "and these:\n"
     "  --devices LIST  devices that pipelines use by default, as in cpu:0,cpu:1\n"
     "  --ranks N       run the script in N processes, which share its pipelines\n"
-    "  --log-ranks     with --ranks: show what all of them print, not only rank 0\n"
+    "  --log-ranks     show what all ranks of a job print, not only rank 0\n"
     "  --node K/M      with --ranks: these are the ranks of host K (from 0) of M hosts\n"
     "  --master HOST:PORT   with --node: where host 0 listens for the others\n"
     "  --seed N        seed of everything random: gp.seed(N) and math.randomseed(N) at the start\n"

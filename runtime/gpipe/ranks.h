@@ -43,6 +43,8 @@ void gp_rank_pieces_free(gp_rank_pieces *pieces); /* frees what it holds, not th
 const char *gp_ranks_transport(void);
 /* What was refused while they connected, for people; "": nothing. */
 const char *gp_ranks_remark(void);
+/* The exit code of a run that wants to be started again (EX_TEMPFAIL). */
+enum { GP_RANKS_AGAIN = 75 };
 /* Is a rank gone that had not said that it ends: was it killed, stopped, or cut off? */
 bool gp_ranks_are_lost(void);
 /* A number that is the same on all ranks of a job, and another for the next one where the launcher

@@ -38,10 +38,13 @@ gp_status gp_ranks_check(void) {
   return status;
 }
 
+/* A rank that ends because another one is lost says so by its code, which may come first. */
 bool gp_ranks_are_lost(void) {
+  bool lost = false;
   if (!gp_net_get()) return false;
   pthread_mutex_lock(&net.lock);
-  const bool lost = net.culprit >= 0 && net.peers[net.culprit].lost;
+  for (int32_t r = 0; r < net.job.info.count; r++)
+    lost = lost || net.peers[r].lost || net.peers[r].in_code == GP_RANKS_AGAIN;
   pthread_mutex_unlock(&net.lock);
   return lost;
 }

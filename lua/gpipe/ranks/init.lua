@@ -44,7 +44,7 @@ local connected = false
 local function report()
   connected = true
   local remark = core.rank_remark()
-  if remark ~= "" then io.stderr:write("gpipe: ", remark, "\n") end
+  if remark ~= "" then io.stderr:write("gpipe: " .. remark .. "\n") end
 end
 
 --- Collect texts by rank, from 1. Every rank has to make the same call.

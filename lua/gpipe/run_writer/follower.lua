@@ -26,14 +26,16 @@ end
 
 -- ---- a lost rank -------------------------------------------------------------------------------
 
-local shared = setmetatable({}, { __mode = "k" }) ---@type table<gpipe.Run, true>
+local shared = {} ---@type table<gpipe.Run, true>
 
---- Note a run over several ranks.
+--- Note a run over several ranks, or that it is over.
 ---@param run gpipe.Run
-function follower.note(run) shared[run] = true end
+---@param is_open boolean
+function follower.note(run, is_open) shared[run] = is_open or nil end
 
+-- A run that is a `<close>` variable has failed before its script has.
 local function has_checkpoint(run)
-  if not run.folder or not run.saves or run.status ~= "running" then return false end
+  if not run.folder or not run.saves then return false end
   return run.saved > 0 and (run.follows or #run.saves:steps() > 0)
 end
 

@@ -109,7 +109,8 @@ local function new(name, opts)
   }, Run)
   run.shared = follower.is_shared(opts.pipe)
   run.follows = run.shared and ranks.rank() > 0
-  if run.shared then follower.note(run) end
+  if run.shared then follower.note(run, true) end
+  run.quiet = run.quiet or run.follows -- rank 0 shows the progress
   run.deadline = opts.minutes and run.started + 60 * opts.minutes
   if not opts.nowhere then open_folder(run, opts) end
   return run
@@ -394,6 +395,7 @@ end
 function Run:close(reason)
   if self.closed then return end
   self.closed = true
+  if self.status ~= "failed" then follower.note(self, false) end
   if self.line then self.line:finish() end
   if not self.folder then return end
   if self.saves then self.saves:settle(true) end
