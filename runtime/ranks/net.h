@@ -27,7 +27,8 @@ typedef struct gp_rank_outgoing {
 typedef struct gp_rank_queue {
   gp_rank_outgoing *list;
   size_t room, first, count;
-  size_t done; /* bytes of the first one that are sent */
+  size_t done;  /* bytes of the first one that are sent */
+  size_t begun; /* messages that a library reads from just now: the first ones */
 } gp_rank_queue;
 
 /* A piece of a collective call that has come. */
@@ -60,9 +61,8 @@ typedef struct gp_peer {
   bool receiving;              /* the transport may write to in_data just now */
   /* under its own lock */
   pthread_mutex_t lock;
-  pthread_cond_t sent; /* `sending` is over */
+  pthread_cond_t sent; /* one of those that were begun is over */
   gp_rank_queue out;
-  bool sending;            /* the transport may read from the first message just now */
   _Atomic uint32_t broken; /* the connection takes nothing any more */
 } gp_peer;
 
@@ -103,8 +103,10 @@ void gp_net_wake(gp_net *net);
 /* leave.c: let the end of the process call gp_ranks_leave. */
 void gp_ranks_leave_at_exit(void);
 
-/* send.c: send what the connection takes; returns whether something is left. Call with the peer's
- * lock. */
+/* send.c: a message of the queue, and the end of the first one. */
+gp_rank_outgoing *gp_rank_queue_at(const gp_rank_queue *queue, size_t i);
+void gp_rank_queue_pop(gp_rank_queue *queue);
+/* Send what the connection takes; returns whether something is left. Call with the peer's lock. */
 bool gp_peer_flush(gp_peer *peer);
 /* The same, taking the lock. */
 void gp_peer_serve(gp_peer *peer);

@@ -7,7 +7,7 @@
 
 /* ---- the queue ------------------------------------------------------------------------------- */
 
-static gp_rank_outgoing *at(const gp_rank_queue *q, size_t i) {
+gp_rank_outgoing *gp_rank_queue_at(const gp_rank_queue *q, size_t i) {
   return &q->list[(q->first + i) % q->room];
 }
 
@@ -17,7 +17,7 @@ static gp_status grow(gp_rank_queue *q) {
   size_t room = q->room ? 2 * q->room : 64;
   if (q->count < q->room) return GP_OK;
   GP_TRY(gp_alloc_array(room, sizeof *larger, (void **)&larger));
-  for (size_t i = 0; i < q->count; i++) larger[i] = *at(q, i);
+  for (size_t i = 0; i < q->count; i++) larger[i] = *gp_rank_queue_at(q, i);
   gp_free(q->list);
   q->list = larger;
   q->room = room;
@@ -29,8 +29,8 @@ static void drop_payload(const gp_rank_outgoing *out) {
   if (out->owned) gp_free((void *)out->payload);
 }
 
-static void pop(gp_rank_queue *q) {
-  drop_payload(at(q, 0));
+void gp_rank_queue_pop(gp_rank_queue *q) {
+  drop_payload(gp_rank_queue_at(q, 0));
   q->first = (q->first + 1) % q->room;
   q->count--;
   q->done = 0;
@@ -38,35 +38,12 @@ static void pop(gp_rank_queue *q) {
 
 /* ---- sending --------------------------------------------------------------------------------- */
 
-/* Send what is left of the first message; false if the connection takes no more. */
-static bool send_first(gp_peer *peer) {
-  gp_rank_queue *q = &peer->out;
-  gp_rank_outgoing *out = at(q, 0);
-  const size_t head = sizeof out->head, total = head + out->head.bytes;
-  while (q->done < total) {
-    const size_t in_head = q->done < head ? head - q->done : 0;
-    const size_t sent = q->done > head ? q->done - head : 0;
-    const struct iovec parts[2] = {{(char *)&out->head + q->done, in_head},
-                                   {(char *)out->payload + sent, out->head.bytes - sent}};
-    const int count = (in_head > 0) + (out->head.bytes > 0);
-    ssize_t n = gp_net_place()->transport->send(peer, in_head ? parts : parts + 1, count);
-    if (n == GP_MOVE_NEVER) atomic_store(&peer->broken, 1);
-    if (n <= 0) return false;
-    q->done += (size_t)n;
-  }
-  return true;
-}
-
-/* Wait until the library is done with what it sends just now; call with the peer's lock. */
-static void await_sent(gp_peer *peer) {
-  while (peer->sending && !atomic_load(&peer->broken)) pthread_cond_wait(&peer->sent, &peer->lock);
-}
-
+/* What is left when nothing will read it is dropped; the thread that receives sees why. */
 bool gp_peer_flush(gp_peer *peer) {
   gp_rank_queue *q = &peer->out;
-  while (q->count && !atomic_load(&peer->broken) && send_first(peer)) pop(q);
-  /* nothing will read what is left: it is dropped, and the thread that receives sees why */
-  while (q->count && atomic_load(&peer->broken)) pop(q);
+  if (!atomic_load(&peer->broken)) gp_net_place()->transport->flush(peer);
+  if (atomic_load(&peer->broken)) q->begun = 0;
+  while (q->count && atomic_load(&peer->broken)) gp_rank_queue_pop(q);
   return q->count > 0;
 }
 
@@ -92,7 +69,7 @@ static gp_status push(gp_net *net, gp_peer *peer, const gp_rank_outgoing *out) {
     drop_payload(out);
   } else {
     peer->out.count++;
-    *at(&peer->out, peer->out.count - 1) = *out;
+    *gp_rank_queue_at(&peer->out, peer->out.count - 1) = *out;
     left = first && (!net->transport->any_thread || gp_peer_flush(peer));
   }
   pthread_mutex_unlock(&peer->lock);
@@ -118,6 +95,18 @@ gp_status gp_ranks_send_copy(int32_t to, const gp_rank_message *message, const v
 
 /* ---- withdrawing ----------------------------------------------------------------------------- */
 
+static bool has_begun(const gp_rank_queue *q, uint64_t port) {
+  for (size_t i = 0; i < q->begun; i++)
+    if (gp_rank_queue_at(q, i)->head.port == port) return true;
+  return false;
+}
+
+/* Wait until the library is done with the messages of a port. Call with the peer's lock. */
+static void await_begun(gp_peer *peer, uint64_t port) {
+  while (has_begun(&peer->out, port) && !atomic_load(&peer->broken))
+    pthread_cond_wait(&peer->sent, &peer->lock);
+}
+
 /* Copy a payload, because its owner wants the memory back. Without memory the connection is given
  * up: the other side counts on the bytes. */
 static void keep(gp_peer *peer, gp_rank_outgoing *out) {
@@ -137,15 +126,15 @@ static void withdraw(gp_peer *peer, uint64_t port) {
   gp_rank_queue *q = &peer->out;
   size_t kept = 0;
   pthread_mutex_lock(&peer->lock);
-  if (q->count && at(q, 0)->head.port == port) await_sent(peer);
+  await_begun(peer, port);
   for (size_t i = 0; i < q->count; i++) {
-    gp_rank_outgoing *out = at(q, i);
+    gp_rank_outgoing *out = gp_rank_queue_at(q, i);
     const bool meant = out->head.port == port, begun = i == 0 && q->done > 0;
     if (meant && begun) keep(peer, out); /* it is completed */
     if (meant && !begun)
       drop_payload(out);
     else
-      *at(q, kept++) = *out;
+      *gp_rank_queue_at(q, kept++) = *out;
   }
   q->count = kept;
   pthread_mutex_unlock(&peer->lock);
@@ -163,9 +152,10 @@ void gp_ranks_keep(uint64_t port) {
     gp_peer *peer = &net->peers[r];
     if (peer->is_own) continue;
     pthread_mutex_lock(&peer->lock);
-    if (peer->out.count && at(&peer->out, 0)->head.port == port) await_sent(peer);
+    await_begun(peer, port);
     for (size_t i = 0; i < peer->out.count; i++)
-      if (at(&peer->out, i)->head.port == port) keep(peer, at(&peer->out, i));
+      if (gp_rank_queue_at(&peer->out, i)->head.port == port)
+        keep(peer, gp_rank_queue_at(&peer->out, i));
     pthread_mutex_unlock(&peer->lock);
   }
 }

@@ -10,7 +10,6 @@
 #define GP_RANKS_TRANSPORT_H
 
 #include <sys/types.h>
-#include <sys/uio.h>
 
 #include "ranks/net.h"
 
@@ -30,11 +29,11 @@ struct gp_transport {
   /* Sleep until something may move, or as long as that, and move it: call gp_peer_flush and
    * gp_peer_receive. */
   void (*serve)(gp_net *net, int64_t most_ns);
-  /* (Any thread, with any_thread.) Send the beginning of what is left of a message: its head, its payload or both. Returns the
-   * bytes that are gone. A transport that says LATER may still read from the parts: it sets
-   * peer->sending until it is done, and is called again with the same. */
-  ssize_t (*send)(gp_peer *peer, const struct iovec *parts, int count);
-  /* Receive some bytes, at most so many; peer->receiving likewise. */
+  /* Send what the connection takes of the peer's queue, and pop what is sent. Called with the peer's
+   * lock, by any thread with any_thread. Marks the peer as broken if it takes nothing any more. */
+  void (*flush)(gp_peer *peer);
+  /* Receive some bytes, at most so many. A transport that says LATER may still write to them: it
+   * sets peer->receiving until it is done, and is called again with the same. */
   ssize_t (*receive)(gp_peer *peer, char *to, size_t bytes);
   /* Wake the thread from `serve`; any thread. */
   void (*wake)(gp_net *net);

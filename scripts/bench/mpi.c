@@ -2,6 +2,7 @@
  * with 16 messages under way, as osu_latency and osu_bw measure. Prints "mpi us GB/s". */
 #include <mpi.h>
 #include <stdio.h>
+#include <string.h>
 
 enum { SMALL = 8, LARGE = 1 << 20, WINDOW = 16, WARM = 200, PINGS = 4000, ROUNDS = 40 };
 
@@ -40,6 +41,8 @@ int main(int argc, char **argv) {
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &own);
   other = 1 - own;
+  memset(incoming, 1, sizeof incoming); /* pages of its own */
+  memset(outgoing, 2, sizeof outgoing);
   ping(WARM);
   const double latency = ping(PINGS);
   flood(4);

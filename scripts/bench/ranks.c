@@ -86,6 +86,8 @@ static double flood(int rounds) {
 int main(void) {
   const gp_port port = {.number = 1, .room = room, .arrived = arrived};
   sem_init(&came, 0, 0);
+  memset(incoming, 1, sizeof incoming); /* pages of its own */
+  memset(outgoing, 2, sizeof outgoing);
   own = gp_ranks_own();
   other = 1 - own;
   meet("begin");

@@ -22,12 +22,11 @@ typedef struct gp_mpi_api {
   int (*join)(int *rank, int *count);
   /* Exchange blocks of the same size; all has one for each rank. Collective. */
   int (*exchange)(const void *own, size_t bytes, void *all);
-  /* Begin to send, and to receive; one of each for each rank at a time. bytes < 2^31. */
-  int (*send)(int to, const void *data, size_t bytes);
-  int (*receive)(int from, void *data, size_t bytes);
-  /* List what is over: r for a receive from rank r, count + r for a send to it. Returns how many,
-   * at most 2 * count, or -1. */
-  int (*poll)(int *over);
+  /* Begin to send, and to receive; id comes back when it is over. bytes < 2^31. */
+  int (*send)(int to, const void *data, size_t bytes, int id);
+  int (*receive)(int from, void *data, size_t bytes, int id);
+  /* List what is over by its ids, until the next call. Returns how many, or -1. */
+  int (*poll)(const int **over);
   /* clean: all ranks end, which is collective. */
   void (*leave)(int clean);
 } gp_mpi_api;

@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "base/memory.h"
@@ -16,25 +17,36 @@
 #include "ranks/mpi/mpi.h"
 #include "ranks/transport.h"
 
-/* Rounds without news before the thread sleeps, and how long: in nanoseconds. */
+/* Rounds without news before the thread sleeps, and for how long it does: the shortest nap for some
+ * time, which covers the pauses of a pipeline, then each is twice as long. In nanoseconds. */
 enum { EMPTY_ROUNDS = 400 };
-static const int64_t NAP_LEAST = 50000, NAP_MOST = 1000000;
+static const int64_t NAP_LEAST = 50000, NAP_MOST = 1000000, NAP_SHORT = 20000000;
 
-/* A move: none, under way, or over with so many bytes. */
-typedef struct move {
+/* Pieces that are under way to each rank. Several, because a large one waits for its receiver. */
+enum { WINDOW = 16 };
+
+/* What is being sent to a rank: a ring of pieces, which end in any order. */
+typedef struct outbox {
+  gp_rank_message heads[WINDOW];   /* copies, because queues move */
+  bool over[WINDOW], ends[WINDOW]; /* the last piece of a message */
+  int first, count;
+  size_t posted; /* bytes of the message that was begun last; 0: it is complete */
+} outbox;
+
+/* What is being received from one. */
+typedef struct inbox {
   size_t bytes;
   bool begun, over;
-} move;
+} inbox;
 
 typedef struct mover {
   const gp_mpi_api *api;
-  move *in, *out;         /* per rank */
-  gp_rank_message *heads; /* per rank: what is being sent, because queues move */
-  int *over;              /* for poll */
+  inbox *in;   /* per rank; ids are ranks */
+  outbox *out; /* per rank; ids are count + rank * WINDOW + place */
   _Atomic uint32_t sleeps;
   uint32_t seen; /* messages that were posted so far */
   int empty;     /* rounds without news */
-  int64_t nap;
+  int64_t nap, napped;
   bool broken;
 } mover;
 
@@ -93,9 +105,7 @@ static gp_status make_mover(gp_net *net) {
   net->link = m;
   GP_TRY(gp_mpi_find(&m->api));
   GP_TRY(gp_alloc_array(count, sizeof *m->in, (void **)&m->in));
-  GP_TRY(gp_alloc_array(count, sizeof *m->out, (void **)&m->out));
-  GP_TRY(gp_alloc_array(count, sizeof *m->heads, (void **)&m->heads));
-  return gp_alloc_array(2 * count, sizeof *m->over, (void **)&m->over);
+  return gp_alloc_array(count, sizeof *m->out, (void **)&m->out);
 }
 
 static void receive_all(gp_net *net) {
@@ -109,6 +119,7 @@ static gp_status open_all(gp_net *net) {
   const gp_rank_info *info = &net->job.info;
   int rank, count;
   GP_TRY(make_mover(net));
+  prctl(PR_SET_TIMERSLACK, 1000UL); /* naps end when they should: 50 us late is as long again */
   if (of(net)->api->join(&rank, &count))
     return gp_fail(GP_EDEVICE, "ranks: %s", of(net)->api->text());
   if (rank != info->rank || count != info->count)
@@ -127,74 +138,90 @@ static void close_all(gp_net *net, bool clean) {
   if (!clean) return; /* requests may still write to what is here */
   gp_free(m->in);
   gp_free(m->out);
-  gp_free(m->heads);
-  gp_free(m->over);
   gp_free(m);
   net->link = NULL;
 }
 
-/* ---- moving ---------------------------------------------------------------------------------- */
+/* ---- sending --------------------------------------------------------------------------------- */
 
-/* The result of a move that is over, which may be begun again. */
-static ssize_t result_of(move *m) {
-  if (!m->over) return GP_MOVE_LATER;
-  *m = (move){.bytes = m->bytes};
-  return (ssize_t)m->bytes;
+static int id_of(int32_t rank, int place) {
+  return gp_net_place()->job.info.count + rank * WINDOW + place;
 }
 
-/* Send the head, or a piece of the payload. */
-static ssize_t send_part(gp_peer *peer, const struct iovec *parts, int count) {
-  mover *m = of(gp_net_place());
-  move *out = &m->out[peer->rank];
-  const void *data = parts->iov_base;
-  (void)count;
-  if (m->broken) return GP_MOVE_NEVER;
-  if (out->begun) return result_of(out);
-  out->bytes = parts->iov_len < GP_MOVE_MOST ? parts->iov_len : GP_MOVE_MOST;
-  if (peer->out.done < sizeof *m->heads) {
-    memcpy(&m->heads[peer->rank], data, out->bytes);
-    data = &m->heads[peer->rank];
+/* Post the next piece of a message: its head, or some of its payload. */
+static void post(gp_peer *peer, mover *m, const gp_rank_outgoing *message) {
+  outbox *out = &m->out[peer->rank];
+  const size_t head = sizeof message->head, left = head + message->head.bytes - out->posted;
+  const int place = (out->first + out->count) % WINDOW;
+  const void *data = message->payload + (out->posted - head);
+  size_t bytes = left < GP_MOVE_MOST ? left : GP_MOVE_MOST;
+  if (!out->posted) {
+    out->heads[place] = message->head;
+    data = &out->heads[place];
+    bytes = head;
+    peer->out.begun++;
   }
-  out->begun = true;
-  peer->sending = true;
-  if (m->api->send(peer->rank, data, out->bytes)) m->broken = true;
-  return m->broken ? GP_MOVE_NEVER : GP_MOVE_LATER;
+  out->ends[place] = bytes == left;
+  out->over[place] = false;
+  out->count++;
+  out->posted = out->ends[place] ? 0 : out->posted + bytes;
+  if (!m->api->send(peer->rank, data, bytes, id_of(peer->rank, place))) return;
+  m->broken = true;
+  atomic_store(&peer->broken, 1);
 }
 
-static ssize_t receive_part(gp_peer *peer, char *to, size_t bytes) {
+static void flush(gp_peer *peer) {
   mover *m = of(gp_net_place());
-  move *in = &m->in[peer->rank];
-  if (m->broken) return GP_MOVE_NEVER;
-  if (in->begun) return result_of(in);
-  in->bytes = bytes;
-  in->begun = true;
-  peer->receiving = true;
-  if (m->api->receive(peer->rank, to, bytes)) m->broken = true;
-  return m->broken ? GP_MOVE_NEVER : GP_MOVE_LATER;
+  const outbox *out = &m->out[peer->rank];
+  gp_rank_queue *q = &peer->out;
+  while (!m->broken && out->count < WINDOW && (out->posted || q->begun < q->count))
+    post(peer, m, gp_rank_queue_at(q, out->posted ? q->begun - 1 : q->begun));
 }
 
-/* ---- the thread ------------------------------------------------------------------------------ */
-
-static void end_receive(gp_net *net, int32_t r) {
+/* A piece is sent; messages leave the queue in order. */
+static void end_send(gp_net *net, int32_t r, int place) {
   gp_peer *peer = &net->peers[r];
-  pthread_mutex_lock(&net->lock);
-  of(net)->in[r].over = true;
-  peer->receiving = false;
-  while (peer->state != GP_PEER_GONE && (of(net)->in[r].over || !of(net)->in[r].begun))
-    gp_peer_receive(net, peer); /* until the next receive is posted */
-  pthread_cond_broadcast(&net->came);
-  pthread_mutex_unlock(&net->lock);
-}
-
-static void end_send(gp_net *net, int32_t r) {
-  gp_peer *peer = &net->peers[r];
+  outbox *out = &of(net)->out[r];
   pthread_mutex_lock(&peer->lock);
-  of(net)->out[r].over = true;
-  peer->sending = false;
+  for (out->over[place] = true; out->count && out->over[out->first]; out->count--) {
+    if (out->ends[out->first] && peer->out.begun) {
+      gp_rank_queue_pop(&peer->out);
+      peer->out.begun--;
+    }
+    out->first = (out->first + 1) % WINDOW;
+  }
   gp_peer_flush(peer);
   pthread_cond_broadcast(&peer->sent);
   pthread_mutex_unlock(&peer->lock);
 }
+
+/* ---- receiving ------------------------------------------------------------------------------- */
+
+static ssize_t receive_part(gp_peer *peer, char *to, size_t bytes) {
+  mover *m = of(gp_net_place());
+  inbox *in = &m->in[peer->rank];
+  if (m->broken) return GP_MOVE_NEVER;
+  if (in->begun && !in->over) return GP_MOVE_LATER;
+  if (in->begun) return *in = (inbox){.bytes = in->bytes}, (ssize_t)in->bytes;
+  *in = (inbox){.bytes = bytes, .begun = true};
+  peer->receiving = true;
+  if (m->api->receive(peer->rank, to, bytes, peer->rank)) m->broken = true;
+  return m->broken ? GP_MOVE_NEVER : GP_MOVE_LATER;
+}
+
+/* A piece has come: take it, and go on until the next receive is posted. */
+static void end_receive(gp_net *net, int32_t r) {
+  gp_peer *peer = &net->peers[r];
+  inbox *in = &of(net)->in[r];
+  pthread_mutex_lock(&net->lock);
+  in->over = true;
+  peer->receiving = false;
+  while (peer->state != GP_PEER_GONE && (in->over || !in->begun)) gp_peer_receive(net, peer);
+  pthread_cond_broadcast(&net->came);
+  pthread_mutex_unlock(&net->lock);
+}
+
+/* ---- the thread ------------------------------------------------------------------------------ */
 
 /* Begin to send what was posted meanwhile. */
 static bool take_posted(gp_net *net) {
@@ -208,26 +235,31 @@ static bool take_posted(gp_net *net) {
   return true;
 }
 
+/* The communicator is of no use any more. */
+static void lose_all(gp_net *net) {
+  of(net)->broken = true;
+  pthread_mutex_lock(&net->lock);
+  for (int32_t r = 0; r < net->job.info.count; r++)
+    if (!net->peers[r].is_own && net->peers[r].state != GP_PEER_GONE)
+      gp_peer_lose(net, &net->peers[r], of(net)->api->text());
+  pthread_mutex_unlock(&net->lock);
+}
+
 /* A round: returns whether anything has happened. */
 static bool move_round(gp_net *net) {
   mover *m = of(net);
-  const int32_t count = net->job.info.count;
+  const int count = net->job.info.count;
+  const int *ids;
   const bool posted = take_posted(net);
-  const int over = m->broken ? -1 : m->api->poll(m->over);
+  const int over = m->broken ? 0 : m->api->poll(&ids);
   for (int i = 0; i < over; i++) {
-    if (m->over[i] < count)
-      end_receive(net, m->over[i]);
+    if (ids[i] < count)
+      end_receive(net, ids[i]);
     else
-      end_send(net, m->over[i] - count);
+      end_send(net, (ids[i] - count) / WINDOW, (ids[i] - count) % WINDOW);
   }
-  if (over >= 0) return posted || over > 0;
-  m->broken = true; /* the communicator is of no use any more */
-  pthread_mutex_lock(&net->lock);
-  for (int32_t r = 0; r < count; r++)
-    if (!net->peers[r].is_own && net->peers[r].state != GP_PEER_GONE)
-      gp_peer_lose(net, &net->peers[r], m->api->text());
-  pthread_mutex_unlock(&net->lock);
-  return false;
+  if (over < 0) lose_all(net);
+  return posted || over > 0;
 }
 
 /* Sleep unless a message is posted just now. */
@@ -248,6 +280,7 @@ static void serve(gp_net *net, int64_t most_ns) {
     if (move_round(net)) {
       m->empty = 0;
       m->nap = NAP_LEAST;
+      m->napped = 0;
       continue;
     }
     if (++m->empty < EMPTY_ROUNDS) {
@@ -255,7 +288,8 @@ static void serve(gp_net *net, int64_t most_ns) {
       continue;
     }
     nap(net, m->nap);
-    m->nap = 2 * m->nap < NAP_MOST ? 2 * m->nap : NAP_MOST;
+    m->napped += m->nap;
+    if (m->napped > NAP_SHORT) m->nap = 2 * m->nap < NAP_MOST ? 2 * m->nap : NAP_MOST;
   }
 }
 
@@ -274,7 +308,7 @@ static const gp_transport gp_transport_mpi = {.name = "mpi",
                                               .ends_together = true,
                                               .open = open_all,
                                               .serve = serve,
-                                              .send = send_part,
+                                              .flush = flush,
                                               .receive = receive_part,
                                               .wake = wake,
                                               .cut = cut,

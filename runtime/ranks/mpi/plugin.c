@@ -11,9 +11,13 @@
 enum { TAG = 1 };
 
 static MPI_Comm all = MPI_COMM_NULL; /* all ranks; errors return */
-static int count;
-static MPI_Request *requests; /* [0, count): receives, [count, 2 count): sends */
-static int own_init;          /* this library has called MPI_Init */
+/* What is under way: requests, their ids, and places of those that are over. */
+static struct {
+  MPI_Request *requests;
+  int *ids, *places, *over;
+  int count, room;
+} moves;
+static int own_init; /* this library has called MPI_Init */
 static char failure[GP_MPI_TEXT];
 static char library_text[MPI_MAX_LIBRARY_VERSION_STRING];
 
@@ -58,20 +62,15 @@ static int join(int *rank, int *size) {
   MPI_Comm_set_errhandler(all, MPI_ERRORS_RETURN);
   MPI_Comm_rank(all, rank);
   MPI_Comm_size(all, size);
-  count = *size;
-  requests = malloc(2 * (size_t)count * sizeof *requests);
-  if (!requests) return snprintf(failure, sizeof failure, "out of memory: requests"), 1;
-  for (int i = 0; i < 2 * count; i++) requests[i] = MPI_REQUEST_NULL;
   return 0;
 }
 
 /* Receives are posted at all times: they are taken back. */
 static void leave(int clean) {
   if (!clean) return;
-  for (int r = 0; r < count; r++) {
-    if (requests[r] == MPI_REQUEST_NULL) continue;
-    MPI_Cancel(&requests[r]);
-    MPI_Wait(&requests[r], MPI_STATUS_IGNORE);
+  for (int i = 0; i < moves.count; i++) {
+    MPI_Cancel(&moves.requests[i]);
+    MPI_Wait(&moves.requests[i], MPI_STATUS_IGNORE);
   }
   if (own_init) MPI_Finalize();
 }
@@ -83,21 +82,65 @@ static int exchange(const void *own, size_t bytes, void *blocks) {
   return code ? fail("MPI_Allgather", code) : 0;
 }
 
-static int send(int to, const void *data, size_t bytes) {
-  int code = MPI_Isend(data, (int)bytes, MPI_BYTE, to, TAG, all, &requests[count + to]);
-  return code ? fail("MPI_Isend", code) : 0;
+/* Make room for one more. */
+static int grow(void) {
+  if (moves.count < moves.room) return 0;
+  const size_t room = moves.room ? 2 * (size_t)moves.room : 64;
+  void *requests = realloc(moves.requests, room * sizeof *moves.requests);
+  if (requests) moves.requests = requests;
+  void *ids = realloc(moves.ids, room * sizeof *moves.ids);
+  if (ids) moves.ids = ids;
+  void *places = realloc(moves.places, room * sizeof *moves.places);
+  if (places) moves.places = places;
+  void *over = realloc(moves.over, room * sizeof *moves.over);
+  if (over) moves.over = over;
+  if (!requests || !ids || !places || !over)
+    return snprintf(failure, sizeof failure, "out of memory: %zu requests", room), 1;
+  moves.room = (int)room;
+  return 0;
 }
 
-static int receive(int from, void *data, size_t bytes) {
-  int code = MPI_Irecv(data, (int)bytes, MPI_BYTE, from, TAG, all, &requests[from]);
-  return code ? fail("MPI_Irecv", code) : 0;
+static int note(const char *what, int code, int id) {
+  if (code) return fail(what, code);
+  moves.ids[moves.count++] = id;
+  return 0;
 }
 
-static int poll_requests(int *over) {
+static int send(int to, const void *data, size_t bytes, int id) {
+  if (grow()) return 1;
+  return note("MPI_Isend",
+              MPI_Isend(data, (int)bytes, MPI_BYTE, to, TAG, all, &moves.requests[moves.count]),
+              id);
+}
+
+static int receive(int from, void *data, size_t bytes, int id) {
+  if (grow()) return 1;
+  return note("MPI_Irecv",
+              MPI_Irecv(data, (int)bytes, MPI_BYTE, from, TAG, all, &moves.requests[moves.count]),
+              id);
+}
+
+/* Close the gaps; MPI has put null into what is over. */
+static void compact(void) {
+  int kept = 0;
+  for (int i = 0; i < moves.count; i++) {
+    if (moves.requests[i] == MPI_REQUEST_NULL) continue;
+    moves.requests[kept] = moves.requests[i];
+    moves.ids[kept++] = moves.ids[i];
+  }
+  moves.count = kept;
+}
+
+static int poll_moves(const int **over) {
   int done = 0;
-  int code = MPI_Testsome(2 * count, requests, &done, over, MPI_STATUSES_IGNORE);
+  *over = moves.over;
+  if (!moves.count) return 0;
+  int code = MPI_Testsome(moves.count, moves.requests, &done, moves.places, MPI_STATUSES_IGNORE);
   if (code) return fail("MPI_Testsome", code), -1;
-  return done == MPI_UNDEFINED ? 0 : done;
+  if (done <= 0) return 0; /* or MPI_UNDEFINED, which is negative */
+  for (int i = 0; i < done; i++) moves.over[i] = moves.ids[moves.places[i]];
+  compact();
+  return done;
 }
 
 /* ---- the entry point ------------------------------------------------------------------------- */
@@ -112,7 +155,7 @@ const gp_mpi_api *gp_mpi_open(void) {
                                  .exchange = exchange,
                                  .send = send,
                                  .receive = receive,
-                                 .poll = poll_requests,
+                                 .poll = poll_moves,
                                  .leave = leave};
   return &api;
 }

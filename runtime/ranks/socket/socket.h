@@ -123,7 +123,7 @@ gp_status gp_interface_choose(const gp_rank_job *job, const gp_address *master, 
 
 gp_status gp_stream_open(gp_net *net); /* once all peers are connected */
 void gp_stream_serve(gp_net *net, int64_t most_ns);
-ssize_t gp_stream_send(gp_peer *peer, const struct iovec *parts, int count);
+void gp_stream_flush(gp_peer *peer);
 ssize_t gp_stream_receive(gp_peer *peer, char *to, size_t bytes);
 void gp_stream_wake(gp_net *net);
 void gp_stream_cut(gp_net *net, gp_peer *peer);

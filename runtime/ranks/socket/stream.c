@@ -1,6 +1,7 @@
 /* ranks/socket/stream.c - how bytes move over connected sockets: the net's thread polls them all. */
 #include <errno.h>
 #include <poll.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "base/memory.h"
@@ -13,14 +14,38 @@ typedef struct stream {
   int32_t *ranks;     /* whose */
 } stream;
 
-ssize_t gp_stream_send(gp_peer *peer, const struct iovec *parts, int count) {
-  const struct msghdr all = {.msg_iov = (struct iovec *)parts, .msg_iovlen = (size_t)count};
+/* Send some bytes. */
+static ssize_t send_some(int socket, const struct iovec *parts, size_t count) {
+  const struct msghdr all = {.msg_iov = (struct iovec *)parts, .msg_iovlen = count};
   for (;;) {
-    ssize_t n = sendmsg(peer->socket, &all, MSG_NOSIGNAL | MSG_DONTWAIT);
+    ssize_t n = sendmsg(socket, &all, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (n >= 0) return n;
     if (errno == EAGAIN || errno == EWOULDBLOCK) return GP_MOVE_LATER;
     if (errno != EINTR) return GP_MOVE_NEVER;
   }
+}
+
+/* Send what is left of the first message; false if the connection takes no more. */
+static bool send_first(gp_peer *peer) {
+  gp_rank_queue *q = &peer->out;
+  gp_rank_outgoing *out = gp_rank_queue_at(q, 0);
+  const size_t head = sizeof out->head, total = head + out->head.bytes;
+  while (q->done < total) {
+    const size_t in_head = q->done < head ? head - q->done : 0;
+    const size_t sent = q->done > head ? q->done - head : 0;
+    const struct iovec parts[2] = {{(char *)&out->head + q->done, in_head},
+                                   {(char *)out->payload + sent, out->head.bytes - sent}};
+    const size_t count = (size_t)(in_head > 0) + (out->head.bytes > 0);
+    ssize_t n = send_some(peer->socket, in_head ? parts : parts + 1, count);
+    if (n == GP_MOVE_NEVER) atomic_store(&peer->broken, 1);
+    if (n <= 0) return false;
+    q->done += (size_t)n;
+  }
+  return true;
+}
+
+void gp_stream_flush(gp_peer *peer) {
+  while (peer->out.count && send_first(peer)) gp_rank_queue_pop(&peer->out);
 }
 
 ssize_t gp_stream_receive(gp_peer *peer, char *to, size_t bytes) {
