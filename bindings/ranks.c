@@ -3,15 +3,17 @@
 
 #include "field.h"
 
-/* core.rank_info() -> {rank, count, local, host} */
+/* core.rank_info() -> {rank, count, local, one_host, host} */
 static int rank_info(lua_State *L) {
   gp_rank_info info;
   gp_status status = gp_ranks_info(&info);
   if (status) return gp_lua_fail(L, status);
-  lua_createtable(L, 0, 4);
+  lua_createtable(L, 0, 5);
   gp_lua_set_int(L, "rank", info.rank);
   gp_lua_set_int(L, "count", info.count);
   gp_lua_set_int(L, "local", info.local);
+  lua_pushboolean(L, info.one_host);
+  lua_setfield(L, -2, "one_host");
   lua_pushstring(L, info.host);
   lua_setfield(L, -2, "host");
   return 1;

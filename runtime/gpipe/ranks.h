@@ -14,6 +14,7 @@
 typedef struct gp_rank_info {
   int rank, count; /* of the job; 0 and 1 without one */
   int local;       /* among the ranks of this host */
+  bool one_host;   /* all ranks are on this host, as far as the launcher says */
   char host[64];
 } gp_rank_info;
 

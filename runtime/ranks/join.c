@@ -24,9 +24,9 @@ static gp_status choose(const gp_rank_job *job, const gp_transport **chosen) {
   if (way == GP_RANKS_MPI) return gp_transport_find_mpi(chosen);
   if (way == GP_RANKS_ANY && job->has_mpi && !gp_transport_find_mpi(chosen)) return GP_OK;
   if (way == GP_RANKS_ANY)
-    way = job->one_host && *job->folder ? GP_RANKS_UNIX : has_master ? GP_RANKS_TCP : way;
+    way = job->info.one_host && *job->folder ? GP_RANKS_UNIX : has_master ? GP_RANKS_TCP : way;
   if (way == GP_RANKS_ANY) return refuse_hosts(job);
-  if (way == GP_RANKS_UNIX && !job->one_host)
+  if (way == GP_RANKS_UNIX && !job->info.one_host)
     return gp_fail(
         GP_EINVAL,
         "ranks: GPIPE_TRANSPORT is unix, expected tcp or mpi for ranks on several hosts");

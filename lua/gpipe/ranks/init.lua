@@ -58,6 +58,29 @@ function ranks.gather(what, text)
   return texts
 end
 
+local hosts -- of all ranks, asked once
+
+-- Names this machine: two of a cluster may have the same host name.
+local function machine_name()
+  local file <close> = io.open "/proc/sys/kernel/random/boot_id"
+  return ranks.host() .. "/" .. (file and file:read "l" or "")
+end
+
+--- On which machine each rank is, and how many cores it may use there. Where the launcher does not
+--- say that all are on one, every rank has to make the first call.
+---@return {machine: string, cores: integer}[] by rank, from 1
+function ranks.hosts()
+  if hosts then return hosts end
+  hosts = {}
+  local cores, texts = core.machine().cores, nil
+  if not own().one_host then texts = ranks.gather("hosts", ("i8"):pack(cores) .. machine_name()) end
+  for r = 1, own().count do
+    hosts[r] = { machine = texts and texts[r]:sub(9) or "", cores = texts and ("i8"):unpack(texts[r])
+      or cores }
+  end
+  return hosts
+end
+
 --- Wait until every rank has come here.
 ---
 --- Errors: a rank that has ended, is gone or is in another call.

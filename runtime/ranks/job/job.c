@@ -36,7 +36,7 @@ static gp_status read_key(gp_rank_job *job) {
 }
 
 gp_status gp_rank_job_read(gp_rank_job *job) {
-  *job = (gp_rank_job){.info = {.count = 1}, .launcher = ""};
+  *job = (gp_rank_job){.info = {.count = 1, .one_host = true}, .launcher = ""};
   if (gethostname(job->info.host, sizeof job->info.host - 1)) job->info.host[0] = '\0';
   GP_TRY(gp_rank_launcher_read(job));
   if (job->info.count == 1) return GP_OK;

@@ -19,7 +19,6 @@ typedef struct gp_rank_job {
   gp_rank_info info;
   const char *launcher;      /* its name for messages; "" without a job */
   gp_rank_way way;           /* asked for by GPIPE_TRANSPORT */
-  bool one_host;             /* all ranks are on this host, as far as the launcher says */
   bool has_mpi;              /* started by a launcher of MPI */
   char folder[80];           /* where the sockets of a job on one host are; "" if it has no name */
   char key[128];             /* of the job: a connection that does not know it gets no further */

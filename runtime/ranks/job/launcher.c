@@ -125,9 +125,9 @@ static gp_status read_hosts(gp_rank_job *job, const launcher *l) {
   bool has_local, has_hosts;
   GP_TRY(gp_rank_number(l->local_count, GP_RANKS_MOST + 1, &local, &has_local));
   GP_TRY(gp_rank_number(l->hosts, GP_RANKS_MOST + 1, &hosts, &has_hosts));
-  job->one_host = has_local   ? local == job->info.count
-                  : has_hosts ? hosts == 1
-                              : master && gp_rank_is_loopback(master);
+  job->info.one_host = has_local   ? local == job->info.count
+                       : has_hosts ? hosts == 1
+                                   : master && gp_rank_is_loopback(master);
   return GP_OK;
 }
 

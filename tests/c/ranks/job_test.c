@@ -68,7 +68,7 @@ TEST(torchrun_is_understood) {
                     "2", "MASTER_ADDR", "node01", "MASTER_PORT", "29500", "TORCHELASTIC_RUN_ID",
                     "abc"),
                GP_OK);
-  CHECK(job.info.rank == 3 && job.info.count == 4 && job.info.local == 1 && !job.one_host);
+  CHECK(job.info.rank == 3 && job.info.count == 4 && job.info.local == 1 && !job.info.one_host);
   CHECK(!strcmp(job.master, "node01") && job.port == 29500 && !job.has_mpi);
   CHECK_TEXT(job.key, "abc");
 }
@@ -78,11 +78,11 @@ TEST(ranks_that_meet_at_the_loopback_address_are_on_one_host) {
   CHECK_STATUS(READ(&job, "RANK", "0", "WORLD_SIZE", "2", "MASTER_ADDR", "localhost", "MASTER_PORT",
                     "29500"),
                GP_OK);
-  CHECK(job.one_host && *job.folder);
+  CHECK(job.info.one_host && *job.folder);
   CHECK_STATUS(READ(&job, "RANK", "0", "WORLD_SIZE", "2", "MASTER_ADDR", "localhost", "MASTER_PORT",
                     "29500", "LOCAL_WORLD_SIZE", "1"),
                GP_OK);
-  CHECK(!job.one_host);
+  CHECK(!job.info.one_host);
 }
 
 TEST(slurm_is_understood) {
@@ -91,7 +91,7 @@ TEST(slurm_is_understood) {
                     "SLURM_STEP_ID", "2", "SLURM_JOB_ID", "4711", "SLURM_STEP_NUM_NODES", "2",
                     "SLURM_JOB_NODELIST", "node[003-004]"),
                GP_OK);
-  CHECK(job.info.rank == 5 && job.info.count == 8 && job.info.local == 1 && !job.one_host);
+  CHECK(job.info.rank == 5 && job.info.count == 8 && job.info.local == 1 && !job.info.one_host);
   CHECK(!strcmp(job.master, "node003") && job.port >= 20000 && job.port < 30000);
   CHECK_TEXT(job.key, "4711.2");
 }
@@ -117,9 +117,9 @@ TEST(launchers_of_mpi_are_understood) {
   CHECK_STATUS(READ(&job, "OMPI_COMM_WORLD_RANK", "1", "OMPI_COMM_WORLD_SIZE", "4",
                     "OMPI_COMM_WORLD_LOCAL_SIZE", "2", "PMIX_NAMESPACE", "a/b@1"),
                GP_OK);
-  CHECK(job.info.rank == 1 && job.has_mpi && !job.one_host && !strchr(job.folder + 6, '/'));
+  CHECK(job.info.rank == 1 && job.has_mpi && !job.info.one_host && !strchr(job.folder + 6, '/'));
   CHECK_STATUS(READ(&job, "PMI_RANK", "1", "PMI_SIZE", "2", "MPI_LOCALNRANKS", "2"), GP_OK);
-  CHECK(job.info.rank == 1 && job.has_mpi && job.one_host);
+  CHECK(job.info.rank == 1 && job.has_mpi && job.info.one_host);
 }
 
 TEST(what_contradicts_itself_is_refused) {

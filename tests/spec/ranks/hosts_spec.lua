@@ -53,6 +53,18 @@ describe("a job at an address", function()
     assert.equal(0, code)
   end)
 
+  it("gives each device an even share of its own host's cores", function()
+    local out = jobs.script("hosts", 2, [[
+      local gp = require "gpipe"
+      local hosts = require("gpipe.ranks").hosts()
+      assert(#hosts == 2 and hosts[1].machine == hosts[2].machine) -- here they are the same
+      hosts[2].machine, hosts[1].cores, hosts[2].cores = "another", 6, 9
+      local pipe <close> = gp.pipeline(gp.nn.Sequential { gp.nn.Linear(2, 2), gp.nn.Linear(2, 2) },
+        { devices = { "0/cpu:0", "1/cpu:0", "1/cpu:1" }, balance = { 1, 1 } })
+      print(pipe)]])
+    assert.truthy(out:find("0/cpu:0 (6 threads)", 1, true), out)
+  end)
+
   it("refuses switches that do not fit", function()
     local function message(...) return (select(2, child.run { ... })) end
     has(message("--node", "0/2", "x.lua"), "expected --ranks N with them")
