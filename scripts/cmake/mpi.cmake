@@ -25,6 +25,6 @@ target_link_options(gpipe_mpi PRIVATE -Wl,--no-undefined -Wl,-z,nodelete)
 install(TARGETS gpipe_mpi LIBRARY DESTINATION lib/gpipe)
 
 # scripts/bench/ranks compares with what MPI does without us.
-find_program(GPIPE_MPIRUN mpirun)
 add_executable(bench_mpi EXCLUDE_FROM_ALL scripts/bench/mpi.c)
 target_link_libraries(bench_mpi PRIVATE MPI::MPI_C)
+add_dependencies(bench_ranks bench_mpi gpipe_mpi)
