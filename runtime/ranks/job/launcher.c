@@ -155,6 +155,9 @@ static gp_status read_master(gp_rank_job *job, const launcher *l) {
                    strlen(master));
   snprintf(job->master, sizeof job->master, "%s", master ? master : "");
   GP_TRY(gp_rank_number("MASTER_PORT", 65536, &job->port, &found));
+  /* torchrun's agent listens at this port itself: the ranks meet beside it */
+  if (job->port && value_of("TORCHELASTIC_USE_AGENT_STORE"))
+    job->port += job->port < 65535 ? 1 : -1;
   return !strcmp(l->rank, "SLURM_PROCID") ? read_slurm(job) : GP_OK;
 }
 

@@ -14,6 +14,7 @@ static const char *const names[] = {"RANK",
                                     "MASTER_ADDR",
                                     "MASTER_PORT",
                                     "TORCHELASTIC_RUN_ID",
+                                    "TORCHELASTIC_USE_AGENT_STORE",
                                     "GPIPE_RANKS_FOLDER",
                                     "GPIPE_RANKS_KEY",
                                     "GPIPE_JOB_KEY",
@@ -96,6 +97,15 @@ TEST(slurm_is_understood) {
   CHECK_TEXT(job.key, "4711.2");
 }
 
+/* torchrun's own agent listens at MASTER_PORT. */
+TEST(ranks_of_torchrun_meet_beside_its_agent) {
+  gp_rank_job job;
+  CHECK_STATUS(READ(&job, "RANK", "0", "WORLD_SIZE", "2", "LOCAL_WORLD_SIZE", "1", "MASTER_ADDR",
+                    "node01", "MASTER_PORT", "29500", "TORCHELASTIC_USE_AGENT_STORE", "True"),
+               GP_OK);
+  CHECK(job.port == 29501);
+}
+
 /* A script that sets the address for PyTorch too. */
 TEST(slurm_takes_the_address_that_a_script_gives) {
   gp_rank_job job;
@@ -152,7 +162,7 @@ TEST(addresses_are_written_and_read) {
 
 TEST_MAIN(the_first_host_of_a_list_is_found, torchrun_is_understood,
           ranks_that_meet_at_the_loopback_address_are_on_one_host, slurm_is_understood,
-          slurm_takes_the_address_that_a_script_gives,
+          ranks_of_torchrun_meet_beside_its_agent, slurm_takes_the_address_that_a_script_gives,
           a_batch_script_outside_of_srun_is_one_process, launchers_of_mpi_are_understood,
           what_contradicts_itself_is_refused, a_key_of_the_user_comes_first,
           addresses_are_written_and_read)

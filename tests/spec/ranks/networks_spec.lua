@@ -47,8 +47,9 @@ end
 local function run(words, variables, between)
   local port, list = jobs.port(), {}
   for i, word in ipairs(words) do list[i] = child.quote(word) end
-  local each = ("ip netns exec %%s unshare --uts sh -c 'echo %%s >/proc/sys/kernel/hostname; exec \"$@\"' sh env GPIPE_JOB_KEY=k GPIPE_JOIN_SECONDS=20 %s %s --ranks 1 --node %%d/2 --master "
-    .. "%s:%d %s"):format(variables or "", child.quote(child.program), MASTER, port, table.concat(list, " "))
+  local each = ("ip netns exec %%s unshare --uts sh -c 'echo %%s >/proc/sys/kernel/hostname; exec \"$@\"' "
+    .. "sh env GPIPE_JOB_KEY=k GPIPE_JOIN_SECONDS=20 %s %s --ranks 1 --node %%d/2 --master %s:%d %s"):format(
+    variables or "", child.quote(child.program), MASTER, port, table.concat(list, " "))
   return child.shell(each:format(hosts[2], "hostb", 1) .. " & " .. (between and "(" .. between .. ") & " or "")
     .. each:format(hosts[1], "hosta", 0) .. "; c=$?; wait; exit $c")
 end
