@@ -2,9 +2,10 @@
  *
  * Every process runs the same command line without --ranks; the environment says which rank it is,
  * where the sockets are and what the job's key is. With --node K/M they are the ranks of one host
- * of M, each of which runs this command; they meet at --master, and know the key by GPIPE_JOB_KEY. Rank 0 has this terminal. The output of the
- * others is read here (relay.c). When one fails, the others have some seconds to end by themselves,
- * then they are stopped; and if this process dies, the kernel kills them. */
+ * of M, each of which runs this command; they meet at --master, and know the key by GPIPE_JOB_KEY.
+ * Rank 0 has this terminal. The output of the others is read here (relay.c). When one fails, the
+ * others have some seconds to end by themselves, then they are stopped; and if this process dies,
+ * the kernel kills them. */
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>

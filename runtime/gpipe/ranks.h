@@ -1,9 +1,9 @@
 /* gpipe/ranks.h - the processes of one job, and what they tell each other. See gpipe.h for what
  * holds everywhere.
  *
- * A job has `count` ranks, which all run the same script. They are connected pairwise, by sockets or
- * by MPI, once one of them needs another. Collective calls are made by every rank in the same order; a rank
- * that makes another call, ends or dies lets them fail on all the others.
+ * A job has `count` ranks, which all run the same script. They are connected pairwise, by sockets
+ * or by MPI, once one of them needs another. Collective calls are made by every rank in the same
+ * order; a rank that makes another call, ends or dies lets them fail on all the others.
  *
  * Threads: the script's. */
 #ifndef GP_PUBLIC_RANKS_H

@@ -27,8 +27,8 @@ typedef enum gp_rank_kind {
   GP_RANK_BEAT       /* it is alive; what it does */
 } gp_rank_kind;
 
-/* The head of a message, followed by `bytes` bytes. Numbers are as they are in memory: the handshake
- * refuses machines of another byte order. */
+/* The head of a message, followed by `bytes` bytes. Numbers are as they are in memory: the
+ * handshake refuses machines of another byte order. */
 typedef struct gp_rank_message {
   uint32_t kind;
   int32_t slot;
@@ -79,8 +79,8 @@ void gp_ports_unlock(void);
 
 /* ---- messages ------------------------------------------------------------------------------- */
 
-/* Send a message, or queue it where the connection takes no more. payload: message->bytes bytes, which
- * stay as they are until the other side has answered. Never waits. Threads: any. */
+/* Send a message, or queue it where the connection takes no more. payload: message->bytes bytes,
+ * which stay as they are until the other side has answered. Never waits. Threads: any. */
 gp_status gp_ranks_send(int32_t to, const gp_rank_message *message, const void *payload);
 /* The same with a copy of the payload. */
 gp_status gp_ranks_send_copy(int32_t to, const gp_rank_message *message, const void *payload);

@@ -29,8 +29,9 @@ struct gp_transport {
   /* Sleep until something may move, or as long as that, and move it: call gp_peer_flush and
    * gp_peer_receive. */
   void (*serve)(gp_net *net, int64_t most_ns);
-  /* Send what the connection takes of the peer's queue, and pop what is sent. Called with the peer's
-   * lock, by any thread with any_thread. Marks the peer as broken if it takes nothing any more. */
+  /* Send what the connection takes of the peer's queue, and pop what is sent. Called with the
+   * peer's lock, by any thread with any_thread. Marks the peer as broken if it takes nothing any
+   * more. */
   void (*flush)(gp_peer *peer);
   /* Receive some bytes, at most so many. A transport that says LATER may still write to them: it
    * sets peer->receiving until it is done, and is called again with the same. */

@@ -1,8 +1,8 @@
 -- lua/gpipe/pipeline/advice.lua - hints about a pipeline that is correct but probably not intended:
 -- devices without a stage, devices that will mostly wait, and running statistics of micro-batches.
 --
--- Hints go to standard error, each text once: a sweep makes a thousand pipelines. All ranks of a job
--- would say the same, so rank 0 does.
+-- Hints go to standard error, each text once: a sweep makes a thousand pipelines. All ranks of a
+-- job would say the same, so rank 0 does.
 
 local ranks = require "gpipe.ranks"
 local running = require "gpipe.nn.layer.norm.running"

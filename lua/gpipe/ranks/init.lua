@@ -75,8 +75,8 @@ function ranks.hosts()
   local cores, texts = core.machine().cores, nil
   if not own().one_host then texts = ranks.gather("hosts", ("i8"):pack(cores) .. machine_name()) end
   for r = 1, own().count do
-    hosts[r] = { machine = texts and texts[r]:sub(9) or "", cores = texts and ("i8"):unpack(texts[r])
-      or cores }
+    local text = texts and texts[r]
+    hosts[r] = { machine = text and text:sub(9) or "", cores = text and ("i8"):unpack(text) or cores }
   end
   return hosts
 end

@@ -45,7 +45,8 @@ typedef struct gp_spread {
   char why[GP_SPREAD_TEXT];
 } gp_spread;
 
-/* Open the port for failures; heartbeats tell from now on what a run does. Errors: GP_EDEVICE if a rank is gone already. */
+/* Open the port for failures; heartbeats tell from now on what a run does. Errors: GP_EDEVICE if a
+ * rank is gone already. */
 gp_status gp_spread_new(gp_pipeline *pipeline, gp_spread **spread);
 void gp_spread_free(gp_spread *spread); /* NULL is fine */
 

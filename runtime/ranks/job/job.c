@@ -20,7 +20,7 @@ static gp_status read_way(gp_rank_job *job) {
   return gp_fail(GP_EINVAL, "ranks: GPIPE_TRANSPORT is '%s', expected unix, tcp or mpi", asked);
 }
 
-/* The key that the user gives, or --ranks, comes before the one that follows from the job's name. */
+/* The user's key, or that of --ranks, comes before the one that follows from the job's name. */
 static gp_status read_key(gp_rank_job *job) {
   static const char *const names[] = {"GPIPE_JOB_KEY", "GPIPE_RANKS_KEY"};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {

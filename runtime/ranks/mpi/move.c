@@ -1,8 +1,8 @@
 /* ranks/mpi/move.c - messages that are moved by MPI.
  *
  * MPI moves bytes only inside its calls, so the net's thread asks again and again; after some
- * hundred rounds in which nothing came it sleeps between them, longer and longer, until a message of
- * this rank wakes it. A receive is posted for each rank at all times: for the head of a message,
+ * hundred rounds in which nothing came it sleeps between them, longer and longer, until a message
+ * of this rank wakes it. A receive is posted for each rank at all times: for the head of a message,
  * then for its payload, in pieces that both sides cut alike. */
 #include <errno.h>
 #include <poll.h>
@@ -124,7 +124,8 @@ static gp_status open_all(gp_net *net) {
     return gp_fail(GP_EDEVICE, "ranks: %s", of(net)->api->text());
   if (rank != info->rank || count != info->count)
     return gp_fail(GP_ESTATE,
-                   "ranks: MPI says that this is rank %d of %d, expected rank %d of %d as %s says",
+                   "ranks: MPI says that this is rank %d of %d, expected rank %d of %d as %s says: "
+                   "the same MPI for both (GPIPE_TRANSPORT=unix or tcp does without)",
                    rank, count, info->rank, info->count, net->job.launcher);
   GP_TRY(meet(net));
   receive_all(net); /* posts the first receives */

@@ -1,7 +1,7 @@
 /* ranks/socket/interface.c - by which of its addresses a host takes part in a job.
  *
- * A host has several: loopback, one for each network, those of containers and tunnels. The wrong one
- * cannot be reached by the others, or is slow, so there is a rule: the one that GPIPE_INTERFACE
+ * A host has several: loopback, one for each network, those of containers and tunnels. The wrong
+ * one cannot be reached by the others, or is slow, so there is a rule: the one that GPIPE_INTERFACE
  * names; else loopback if all ranks are on it; else the one from which the master is reached. */
 #include <errno.h>
 #include <ifaddrs.h>

@@ -1,4 +1,4 @@
-/* ranks/socket/stream.c - how bytes move over connected sockets: the net's thread polls them all. */
+/* ranks/socket/stream.c - how bytes move over connected sockets: one thread polls them all. */
 #include <errno.h>
 #include <poll.h>
 #include <sys/uio.h>

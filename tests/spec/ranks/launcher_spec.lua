@@ -99,7 +99,8 @@ describe("a job of another launcher", function()
 
   it("is understood by Open MPI's variables", function()
     local script = child.file 'print(require("gpipe").rank(), #require("gpipe").all_gather(1))'
-    local each = "env PMIX_NAMESPACE=prterun-test@1 OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_LOCAL_SIZE=2 "
+    local each = "env GPIPE_TRANSPORT=unix PMIX_NAMESPACE=prterun-test@1 OMPI_COMM_WORLD_SIZE=2 "
+      .. "OMPI_COMM_WORLD_LOCAL_SIZE=2 "
       .. "OMPI_COMM_WORLD_RANK=%d OMPI_COMM_WORLD_LOCAL_RANK=%d %s %s"
     local program = child.quote(child.program)
     local out, err = child.shell(each:format(1, 1, program, script) .. " >/dev/null & "
