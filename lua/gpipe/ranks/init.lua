@@ -76,7 +76,8 @@ function ranks.hosts()
   if not own().one_host then texts = ranks.gather("hosts", ("i8"):pack(cores) .. machine_name()) end
   for r = 1, own().count do
     local text = texts and texts[r]
-    hosts[r] = { machine = text and text:sub(9) or "", cores = text and ("i8"):unpack(text) or cores }
+    hosts[r] = { machine = text and text:sub(9) or "",
+      cores = text and ("i8"):unpack(text) or cores }
   end
   return hosts
 end
