@@ -1,4 +1,5 @@
 /* bindings/ranks.c - the ranks of the job: who this process is, and what all of them collect. */
+#include <limits.h>
 #include <string.h>
 
 #include "field.h"
@@ -52,6 +53,26 @@ static int rank_gather(lua_State *L) {
   return 1;
 }
 
+/* core.rank_dictate(text): tell it to all other ranks */
+static int rank_dictate(lua_State *L) {
+  size_t bytes;
+  const char *text = luaL_checklstring(L, 1, &bytes);
+  gp_status status = gp_ranks_dictate(text, bytes);
+  return status ? gp_lua_fail(L, status) : 0;
+}
+
+/* core.rank_listen(from) -> the next text that this rank dictates | nil, why there is none */
+static int rank_listen(lua_State *L) {
+  int from = (int)gp_lua_check_int(L, 1, "rank_listen", 0, INT_MAX);
+  char *text = NULL;
+  size_t bytes = 0;
+  gp_status status = gp_ranks_listen(from, &text, &bytes);
+  if (status) return gp_lua_return_failure(L, status);
+  lua_pushlstring(L, text ? text : "", bytes);
+  gp_rank_text_free(text);
+  return 1;
+}
+
 /* core.rank_transport() -> "unix", "tcp", "mpi"; "" before the ranks are connected */
 static int rank_transport(lua_State *L) {
   lua_pushstring(L, gp_ranks_transport());
@@ -71,8 +92,10 @@ static int ranks_lost(lua_State *L) {
 }
 
 static const luaL_Reg functions[] = {
-    {"rank_info", rank_info},     {"rank_gather", rank_gather}, {"rank_transport", rank_transport},
-    {"rank_remark", rank_remark}, {"ranks_lost", ranks_lost},   {NULL, NULL}};
+    {"rank_info", rank_info},           {"rank_gather", rank_gather},
+    {"rank_dictate", rank_dictate},     {"rank_listen", rank_listen},
+    {"rank_transport", rank_transport}, {"rank_remark", rank_remark},
+    {"ranks_lost", ranks_lost},         {NULL, NULL}};
 
 int gp_open_ranks(lua_State *L) {
   gp_lua_push_type(L, GP_LUA_PIECES, held_clear);

@@ -35,6 +35,7 @@ typedef enum gp_switch {
   GP_SWITCH_LOG_RANKS,
   GP_SWITCH_NODE,
   GP_SWITCH_MASTER,
+  GP_SWITCH_RESTARTS,
   GP_SWITCH_VERSION,
   GP_SWITCH_LIST_DEVICES,
   GP_SWITCH_HELP,
@@ -51,6 +52,7 @@ typedef struct gp_options {
   bool interactive, banner, execute, no_environment, has_seed, log_ranks, dry_run;
   int ranks;          /* processes to start; 0: this one runs the script itself */
   int node, nodes;    /* this host among those of the job, from 0; nodes 0: it is the only one */
+  int restarts;       /* how often a job that can go on is started again */
   const char *master; /* HOST:PORT where the ranks of several hosts meet, or NULL */
   lua_Integer seed;
   const char *devices; /* borrowed from argv; NULL if not given */

@@ -44,7 +44,8 @@ typedef struct job {
   int64_t failed_at, stopped_at; /* milliseconds; 0: not yet */
   char folder[64], key[33];
   bool shows;
-  bool stops; /* a signal was passed on, which ends the ranks */
+  bool prompts; /* there is no script */
+  bool stops;   /* a signal was passed on, which ends the ranks */
 } job;
 
 static int64_t now_ms(void) {
@@ -128,11 +129,22 @@ static void drop_switches(char **argv) {
     const char *value;
     gp_switch kind = options ? gp_switch_next(argv, &at, &value) : GP_SWITCH_END;
     options = options && kind != GP_SWITCH_END;
-    if (kind == GP_SWITCH_RANKS || kind == GP_SWITCH_NODE || kind == GP_SWITCH_MASTER) continue;
+    if (kind == GP_SWITCH_RANKS || kind == GP_SWITCH_NODE || kind == GP_SWITCH_MASTER ||
+        kind == GP_SWITCH_RESTARTS)
+      continue;
     if (at == from) at++;
     while (from < at) argv[to++] = argv[from++];
   }
   argv[to] = NULL;
+}
+
+/* Without a script all ranks run what is typed at rank 0, but only that has the terminal. The
+ * launcher's words have left room. */
+static void ask_for_prompt(char **argv) {
+  int end = 1;
+  while (argv[end]) end++;
+  memmove(argv + 2, argv + 1, (size_t)end * sizeof *argv);
+  argv[1] = "-i";
 }
 
 static void tell_rank(const job *j, int r) {
@@ -158,6 +170,7 @@ static _Noreturn void run_rank(const job *j, int r, pid_t launcher, char **argv)
   if (has_relay(j, r)) gp_relay_attach(&j->ranks[r].relay);
   tell_rank(j, r);
   drop_switches(argv);
+  if (j->prompts) ask_for_prompt(argv);
   execv("/proc/self/exe", argv);
   fprintf(stderr, GP_PROGRAM ": --ranks: cannot run %s: %s\n", argv[0], strerror(errno));
   _exit(GP_EXIT_ERROR);
@@ -238,29 +251,37 @@ static void watch(job *j) {
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
-static bool catch_signals(job *j) {
+/* Returns a descriptor from which signals are read; -1: there is none. */
+static int catch_signals(void) {
   sigset_t set;
   sigemptyset(&set);
   const int caught[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCHLD};
   for (size_t i = 0; i < sizeof caught / sizeof *caught; i++) sigaddset(&set, caught[i]);
   signal(SIGINT, SIG_DFL); /* shells let jobs in the background ignore it; gpipe-lua does not */
   sigprocmask(SIG_BLOCK, &set, NULL);
-  j->signals = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
-  return j->signals >= 0;
+  return signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
 }
 
 /* A rank that was lost leaves a code that says how it died; the others know whether the job can go
  * on from a checkpoint. */
-static int code_of(const job *j) {
+static int code_of(const job *j, int failed) {
   for (int r = 0; r < j->count; r++)
     if (j->ranks[r].code == GP_EXIT_AGAIN) return GP_EXIT_AGAIN;
-  return j->ranks[j->first_failed].code;
+  return j->ranks[failed].code;
+}
+
+/* The rank that failed first; -1: none. One that was killed comes before those that have ended
+ * because of it, which the kernel may have told of before. */
+static int find_failed(const job *j) {
+  for (int r = 0; !j->stopped_at && r < j->count; r++)
+    if (j->ranks[r].code > 128) return r;
+  return j->first_failed;
 }
 
 /* Say which rank failed first, unless it was rank 0, which has said so itself, or a signal ended
  * all. */
 static int report(const job *j) {
-  const int r = j->first_failed;
+  const int r = find_failed(j);
   if (r < 0) return GP_EXIT_OK;
   const process *p = &j->ranks[r];
   if (j->stops) return p->code;
@@ -268,19 +289,22 @@ static int report(const job *j) {
   if (p->code > 128)
     fprintf(stderr, GP_PROGRAM ": rank %d was ended by signal %d (%s)\n", j->first + r,
             p->code - 128, strsignal(p->code - 128));
-  return code_of(j);
+  return code_of(j, r);
 }
 
-int gp_launch(char **argv, const gp_options *options) {
+/* Run the job once. stops: was it told to stop? */
+static int run_job(char **argv, const gp_options *options, int signals, bool *stops) {
   const int hosts = options->nodes ? options->nodes : 1;
   job j = {.count = options->ranks,
            .first = options->ranks * options->node,
            .total = options->ranks * hosts,
            .first_failed = -1,
-           .shows = options->log_ranks};
+           .signals = signals,
+           .shows = options->log_ranks,
+           .prompts = !argv[options->script] && !options->execute && !options->interactive};
   j.ranks = calloc((size_t)j.count, sizeof *j.ranks);
   if (!j.ranks || !open_job(&j, options)) return GP_EXIT_ERROR;
-  bool good = catch_signals(&j);
+  bool good = true;
   for (int r = 0; good && r < j.count; r++) good = start_rank(&j, r, argv);
   if (!good) send_all(&j, SIGKILL);
   watch(&j);
@@ -288,5 +312,19 @@ int gp_launch(char **argv, const gp_options *options) {
   for (int r = 0; r < j.count; r++) gp_relay_close(&j.ranks[r].relay);
   close_job(&j);
   free(j.ranks);
+  *stops = j.stops;
   return code;
+}
+
+/* A job that can go on from a checkpoint, because a rank was lost and not because it was told to
+ * stop, is started again as often as was asked for. */
+int gp_launch(char **argv, const gp_options *options) {
+  const int signals = catch_signals();
+  if (signals < 0) return GP_EXIT_ERROR;
+  for (int again = 1;; again++) {
+    bool stops = false;
+    const int code = run_job(argv, options, signals, &stops);
+    if (code != GP_EXIT_AGAIN || stops || again > options->restarts) return code;
+    fprintf(stderr, GP_PROGRAM ": starting the job again (%d of %d)\n", again, options->restarts);
+  }
 }

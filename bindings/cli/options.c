@@ -4,9 +4,11 @@
  * The same function reads the line twice: once to check all of it before anything runs, and once in
  * run.c for -e, -l and -W, which act in the order given. */
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli.h"
 #include "nearest.h"
@@ -30,6 +32,7 @@ static const switch_name long_names[] = {{"--devices", GP_SWITCH_DEVICES, "a lis
                                          {"--log-ranks", GP_SWITCH_LOG_RANKS, NULL},
                                          {"--node", GP_SWITCH_NODE, "K/M, as in 0/2"},
                                          {"--master", GP_SWITCH_MASTER, "HOST:PORT"},
+                                         {"--restarts", GP_SWITCH_RESTARTS, "a number"},
                                          {"--version", GP_SWITCH_VERSION, NULL},
                                          {"--list-devices", GP_SWITCH_LIST_DEVICES, NULL},
                                          {"--help", GP_SWITCH_HELP, NULL},
@@ -55,6 +58,9 @@ static const char usage[] =
     "  --log-ranks     show what all ranks of a job print, not only rank 0\n"
     "  --node K/M      with --ranks: these are the ranks of host K (from 0) of M hosts\n"
     "  --master HOST:PORT   with --node: where host 0 listens for the others\n"
+    "  --restarts N    with --ranks: start the job again when a rank is lost, up to N times, if "
+    "it\n"
+    "                  can go on from a checkpoint\n"
     "  --seed N        seed of everything random: gp.seed(N) and math.randomseed(N) at the start\n"
     "  --dry-run       plan the pipelines that the script builds, and stop before the first step\n"
     "  --version       version, Lua, libraries and what the build may use\n"
@@ -178,6 +184,18 @@ static bool parse_ranks(const char *text, gp_options *o) {
   return true;
 }
 
+static bool parse_restarts(const char *text, gp_options *o) {
+  char *end;
+  errno = 0;
+  long n = strtol(text, &end, 10);
+  if (end != text && !*end && !errno && n >= 0 && n <= INT_MAX) {
+    o->restarts = (int)n;
+    return true;
+  }
+  fprintf(stderr, GP_PROGRAM ": --restarts: '%s', expected a number from 0 on\n", text);
+  return false;
+}
+
 /* Read K/M. */
 static bool parse_node(const char *text, gp_options *o) {
   char rest;
@@ -200,10 +218,13 @@ static bool parse_master(const char *text, gp_options *o) {
 /* What --ranks needs, and what needs --ranks. */
 static bool check_ranks(const gp_options *o, const char *script) {
   const char *fault = NULL;
-  if (o->ranks && (!script || !strcmp(script, "-") || o->interactive))
-    fault = "--ranks: there is no script, expected a file that every process reads";
+  const bool typed = o->interactive || isatty(STDIN_FILENO);
+  if (o->ranks && (script ? !strcmp(script, "-") : !typed && !o->execute))
+    fault = "--ranks: there is no script, expected a file that every process reads, or -i";
   else if ((o->nodes || o->master) && !o->ranks)
     fault = "--node and --master start the ranks of a host, expected --ranks N with them";
+  else if (o->restarts && !o->ranks)
+    fault = "--restarts is for jobs, expected --ranks N with it";
   else if (o->nodes > 1 && !o->master)
     fault = "--node: there are several hosts, expected --master HOST:PORT, which all can reach";
   else if (o->master && !o->nodes)
@@ -224,6 +245,7 @@ static bool apply(gp_options *o, gp_switch kind, const char *value) {
   case GP_SWITCH_LOG_RANKS: o->log_ranks = true; return true;
   case GP_SWITCH_NODE: return parse_node(value, o);
   case GP_SWITCH_MASTER: return parse_master(value, o);
+  case GP_SWITCH_RESTARTS: return parse_restarts(value, o);
   case GP_SWITCH_DEVICES: o->devices = value; return true;
   case GP_SWITCH_VERSION:
   case GP_SWITCH_LIST_DEVICES:

@@ -40,6 +40,16 @@ gp_status gp_ranks_gather(const char *what, double seconds, const void *own, siz
                           gp_rank_pieces *pieces);
 void gp_rank_pieces_free(gp_rank_pieces *pieces); /* frees what it holds, not the struct */
 
+/* Tell all other ranks a text, which they get by gp_ranks_listen: what was typed at this one. The
+ * calls before it are over, also those that only some ranks have made. Errors: GP_EDEVICE if a rank
+ * has ended or is gone. */
+gp_status gp_ranks_dictate(const char *text, size_t bytes);
+/* Wait for the next text of a rank, whatever else that has sent before; Ctrl-C does not end it. The
+ * caller frees the text with gp_rank_text_free. Errors: GP_EDEVICE if the rank has ended or is
+ * gone. */
+gp_status gp_ranks_listen(int from, char **text, size_t *bytes);
+void gp_rank_text_free(char *text);
+
 /* By what the ranks are connected: "unix", "tcp", "mpi"; "" before they are. */
 const char *gp_ranks_transport(void);
 /* What was refused while they connected, for people; "": nothing. */

@@ -57,6 +57,11 @@ describe("gpipe-lua --ranks", function()
     _, err, code = child.run { "--ranks", "2" }
     has(err, "--ranks: there is no script")
     assert.equal(2, code)
+    _, err, code = child.run { "--ranks", "2", "--restarts", "-1", "x.lua" }
+    has(err, "--restarts: '-1', expected a number from 0 on")
+    assert.equal(2, code)
+    _, err = child.run { "--restarts", "1", "x.lua" }
+    has(err, "--restarts is for jobs, expected --ranks N with it")
   end)
 
   it("leaves no process and no folder behind", function()

@@ -182,6 +182,30 @@ describe("a job that has lost a rank", function()
     end)
   end
 
+  it("is started again by --restarts, and ends with the same bits", function()
+    local again = SCRIPT:gsub("how == \"kill\" and step == 10", [[
+      (step == 6 or step == 10) and how == "kill" and not io.open(path .. step)]])
+      :gsub("os.execute \"kill", [[assert(io.open(path .. step, "w")):close() %0]])
+    local script, path = child.file(again), os.tmpname()
+    os.remove(path)
+    local function start(...)
+      local out, err, code = child.run { "--ranks", "3", ... }
+      return out, err, code
+    end
+    local whole = start(script, "whole", path .. "-whole")
+    local out, err, code = start("--restarts", "2", script, "kill", path)
+    assert.equal(0, code, err)
+    assert.truthy(#whole > 100)
+    assert.equal(whole, out)
+    has(err, "starting the job again (1 of 2)")
+    has(err, "starting the job again (2 of 2)")
+    child.shell("rm -rf " .. path .. "*")
+    err, code = select(2, start("--restarts", "1", script, "kill", path))
+    assert.equal(75, code, err)
+    os.remove(script)
+    child.shell("rm -rf " .. path .. "*")
+  end)
+
   it("ends with code 1 where there is none", function()
     local script, path = child.file((SCRIPT:gsub("every = 4", "every = 0"))), os.tmpname()
     os.remove(path)
