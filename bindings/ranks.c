@@ -1,17 +1,20 @@
 /* bindings/ranks.c - the ranks of the job: who this process is, and what all of them collect. */
+#include <limits.h>
 #include <string.h>
 
 #include "field.h"
 
-/* core.rank_info() -> {rank, count, local, host} */
+/* core.rank_info() -> {rank, count, local, one_host, host} */
 static int rank_info(lua_State *L) {
   gp_rank_info info;
   gp_status status = gp_ranks_info(&info);
   if (status) return gp_lua_fail(L, status);
-  lua_createtable(L, 0, 4);
+  lua_createtable(L, 0, 5);
   gp_lua_set_int(L, "rank", info.rank);
   gp_lua_set_int(L, "count", info.count);
   gp_lua_set_int(L, "local", info.local);
+  lua_pushboolean(L, info.one_host);
+  lua_setfield(L, -2, "one_host");
   lua_pushstring(L, info.host);
   lua_setfield(L, -2, "host");
   return 1;
@@ -50,12 +53,53 @@ static int rank_gather(lua_State *L) {
   return 1;
 }
 
+/* core.rank_dictate(text): tell it to all other ranks */
+static int rank_dictate(lua_State *L) {
+  size_t bytes;
+  const char *text = luaL_checklstring(L, 1, &bytes);
+  gp_status status = gp_ranks_dictate(text, bytes);
+  return status ? gp_lua_fail(L, status) : 0;
+}
+
+/* core.rank_listen(from) -> the next text that this rank dictates | nil, why there is none */
+static int rank_listen(lua_State *L) {
+  int from = (int)gp_lua_check_int(L, 1, "rank_listen", 0, INT_MAX);
+  char *text = NULL;
+  size_t bytes = 0;
+  gp_status status = gp_ranks_listen(from, &text, &bytes);
+  if (status) return gp_lua_return_failure(L, status);
+  lua_pushlstring(L, text ? text : "", bytes);
+  gp_rank_text_free(text);
+  return 1;
+}
+
+/* core.rank_transport() -> "unix", "tcp", "mpi"; "" before the ranks are connected */
+static int rank_transport(lua_State *L) {
+  lua_pushstring(L, gp_ranks_transport());
+  return 1;
+}
+
+/* core.rank_remark() -> what was refused while the ranks connected, or "" */
+static int rank_remark(lua_State *L) {
+  lua_pushstring(L, gp_ranks_remark());
+  return 1;
+}
+
+/* core.ranks_lost() -> is a rank gone that has not said that it ends? */
+static int ranks_lost(lua_State *L) {
+  lua_pushboolean(L, gp_ranks_are_lost());
+  return 1;
+}
+
+static const luaL_Reg functions[] = {
+    {"rank_info", rank_info},           {"rank_gather", rank_gather},
+    {"rank_dictate", rank_dictate},     {"rank_listen", rank_listen},
+    {"rank_transport", rank_transport}, {"rank_remark", rank_remark},
+    {"ranks_lost", ranks_lost},         {NULL, NULL}};
+
 int gp_open_ranks(lua_State *L) {
   gp_lua_push_type(L, GP_LUA_PIECES, held_clear);
   lua_pop(L, 1);
-  lua_pushcfunction(L, rank_info);
-  lua_setfield(L, -2, "rank_info");
-  lua_pushcfunction(L, rank_gather);
-  lua_setfield(L, -2, "rank_gather");
+  luaL_setfuncs(L, functions, 0);
   return 0;
 }

@@ -49,8 +49,7 @@
 #include "gpipe/device.h"
 #include "gpipe/process.h"
 #include "gpipe/ranks.h"
+#include "gpipe/version.h"
 /* clang-format on */
-
-#define GP_VERSION "0.1.0"
 
 #endif

@@ -13,7 +13,7 @@ local levels = { base = 0, ranks = 1, schedule = 2, io = 2, linalg = 2, device =
 
 -- A public header, runtime/gpipe/<subject>.h, has the level of what it is about.
 local subjects = {
-  status = "base", tensor = "base", random = "base", process = "base", gather = "base",
+  status = "base", version = "base", tensor = "base", random = "base", process = "base", gather = "base",
   ranks = "ranks", linalg = "linalg", data = "io", items = "io", tokenizer = "io", corpus = "io", archive = "io",
   records = "io", serve = "io", checkpoint = "io", folder = "io", device = "device",
   update = "device", op = "device",

@@ -9,8 +9,14 @@
 
 #define GP_PROGRAM "gpipe-lua"
 
-/* Documented exit codes; 1 is Lua's for an uncaught error. */
-enum { GP_EXIT_OK = 0, GP_EXIT_ERROR = 1, GP_EXIT_USAGE = 2, GP_EXIT_INTERRUPT = 130 };
+/* Documented exit codes; 1 is Lua's for an uncaught error, 75 that of a run that can go on. */
+enum {
+  GP_EXIT_OK = 0,
+  GP_EXIT_ERROR = 1,
+  GP_EXIT_USAGE = 2,
+  GP_EXIT_AGAIN = 75,
+  GP_EXIT_INTERRUPT = 130
+};
 
 /* ---- options.c ------------------------------------------------------------------------------ */
 
@@ -27,6 +33,9 @@ typedef enum gp_switch {
   GP_SWITCH_DRY_RUN,
   GP_SWITCH_RANKS,
   GP_SWITCH_LOG_RANKS,
+  GP_SWITCH_NODE,
+  GP_SWITCH_MASTER,
+  GP_SWITCH_RESTARTS,
   GP_SWITCH_VERSION,
   GP_SWITCH_LIST_DEVICES,
   GP_SWITCH_HELP,
@@ -41,7 +50,10 @@ typedef struct gp_options {
   int script;    /* position in argv; the end of argv if there is none */
   gp_switch run; /* what to do instead of running a script: VERSION, LIST_DEVICES, HELP; else END */
   bool interactive, banner, execute, no_environment, has_seed, log_ranks, dry_run;
-  int ranks; /* processes to start; 0: this one runs the script itself */
+  int ranks;          /* processes to start; 0: this one runs the script itself */
+  int node, nodes;    /* this host among those of the job, from 0; nodes 0: it is the only one */
+  int restarts;       /* how often a job that can go on is started again */
+  const char *master; /* HOST:PORT where the ranks of several hosts meet, or NULL */
   lua_Integer seed;
   const char *devices; /* borrowed from argv; NULL if not given */
 } gp_options;

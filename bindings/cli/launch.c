@@ -1,11 +1,14 @@
 /* bindings/cli/launch.c - gpipe-lua --ranks N: starts N processes of a job and watches over them.
  *
  * Every process runs the same command line without --ranks; the environment says which rank it is,
- * where the sockets are and what the job's key is. Rank 0 has this terminal. The output of the
- * others is read here (relay.c). When one fails, the others have some seconds to end by themselves,
- * then they are stopped; and if this process dies, the kernel kills them. */
+ * where the sockets are and what the job's key is. With --node K/M they are the ranks of one host
+ * of M, each of which runs this command; they meet at --master, and know the key by GPIPE_JOB_KEY.
+ * Rank 0 has this terminal. The output of the others is read here (relay.c). When one fails, the
+ * others have some seconds to end by themselves, then they are stopped; and if this process dies,
+ * the kernel kills them. */
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -14,6 +17,7 @@
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -34,12 +38,14 @@ typedef struct process {
 typedef struct job {
   process *ranks;
   int count, left;
+  int first, total;              /* the first one's number in the job, and how many that has */
   int first_failed;              /* rank; -1: none */
   int signals;                   /* signalfd */
   int64_t failed_at, stopped_at; /* milliseconds; 0: not yet */
   char folder[64], key[33];
   bool shows;
-  bool stops; /* a signal was passed on, which ends the ranks */
+  bool prompts; /* there is no script */
+  bool stops;   /* a signal was passed on, which ends the ranks */
 } job;
 
 static int64_t now_ms(void) {
@@ -50,9 +56,42 @@ static int64_t now_ms(void) {
 
 /* ---- starting -------------------------------------------------------------------------------- */
 
-/* A folder of this user alone, and a key that no other process can guess. */
-static bool open_job(job *j) {
+/* A port of this host that is free just now. */
+static bool find_port(char text[8]) {
+  struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+  socklen_t length = sizeof at;
+  int made = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const bool good = made >= 0 && !bind(made, (struct sockaddr *)&at, sizeof at) &&
+                    !getsockname(made, (struct sockaddr *)&at, &length);
+  if (made >= 0) close(made);
+  snprintf(text, 8, "%d", ntohs(at.sin_port));
+  return good;
+}
+
+/* GPIPE_TRANSPORT=tcp on one host: for tests, and to see what TCP costs. */
+static void meet_at_loopback(void) {
+  const char *way = getenv("GPIPE_TRANSPORT");
+  char port[8];
+  if (!way || strcmp(way, "tcp") || !find_port(port)) return;
+  setenv("MASTER_ADDR", "127.0.0.1", 1);
+  setenv("MASTER_PORT", port, 1);
+}
+
+static void meet_at(const char *master) {
+  const char *colon = strrchr(master, ':');
+  const bool bracket = *master == '[';
+  char host[256];
+  snprintf(host, sizeof host, "%.*s", (int)(colon - master) - 2 * bracket, master + bracket);
+  setenv("MASTER_ADDR", host, 1);
+  setenv("MASTER_PORT", colon + 1, 1);
+}
+
+/* A folder of this user alone, and a key that no other process can guess. Several hosts have
+ * neither in common. */
+static bool open_job(job *j, const gp_options *options) {
   unsigned char bytes[16];
+  if (options->nodes > 1) return meet_at(options->master), true;
+  meet_at_loopback();
   snprintf(j->folder, sizeof j->folder, "/tmp/gpipe-ranks-XXXXXX");
   if (!mkdtemp(j->folder)) {
     fprintf(stderr, GP_PROGRAM ": --ranks: no folder for sockets in /tmp: %s\n", strerror(errno));
@@ -65,12 +104,16 @@ static bool open_job(job *j) {
 
 static void close_job(const job *j) {
   char path[96];
+  if (!*j->folder) return;
   for (int r = 0; r < j->count; r++) {
     snprintf(path, sizeof path, "%s/%d", j->folder, r);
     unlink(path);
   }
   rmdir(j->folder);
 }
+
+/* Rank 0 of the job has this terminal. */
+static bool has_relay(const job *j, int r) { return j->first + r > 0; }
 
 static void set_number(const char *name, int number) {
   char text[16];
@@ -86,27 +129,48 @@ static void drop_switches(char **argv) {
     const char *value;
     gp_switch kind = options ? gp_switch_next(argv, &at, &value) : GP_SWITCH_END;
     options = options && kind != GP_SWITCH_END;
-    if (kind == GP_SWITCH_RANKS || kind == GP_SWITCH_LOG_RANKS) continue;
+    if (kind == GP_SWITCH_RANKS || kind == GP_SWITCH_NODE || kind == GP_SWITCH_MASTER ||
+        kind == GP_SWITCH_RESTARTS)
+      continue;
     if (at == from) at++;
     while (from < at) argv[to++] = argv[from++];
   }
   argv[to] = NULL;
 }
 
-/* Become rank r. */
+/* Without a script all ranks run what is typed at rank 0, but only that has the terminal. The
+ * launcher's words have left room. */
+static void ask_for_prompt(char **argv) {
+  int end = 1;
+  while (argv[end]) end++;
+  memmove(argv + 2, argv + 1, (size_t)end * sizeof *argv);
+  argv[1] = "-i";
+}
+
+static void tell_rank(const job *j, int r) {
+  set_number("RANK", j->first + r);
+  set_number("LOCAL_RANK", r);
+  set_number("LOCAL_WORLD_SIZE", j->count);
+  set_number("WORLD_SIZE", j->total);
+  if (!*j->folder) {
+    unsetenv("GPIPE_RANKS_FOLDER");
+    return;
+  }
+  setenv("GPIPE_RANKS_FOLDER", j->folder, 1);
+  setenv("GPIPE_RANKS_KEY", j->key, 1);
+}
+
+/* Become rank r of this host. */
 static _Noreturn void run_rank(const job *j, int r, pid_t launcher, char **argv) {
   sigset_t none;
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != launcher) _exit(GP_EXIT_ERROR); /* it died before the line above */
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, NULL);
-  if (r) gp_relay_attach(&j->ranks[r].relay);
-  set_number("RANK", r);
-  set_number("LOCAL_RANK", r);
-  set_number("WORLD_SIZE", j->count);
-  setenv("GPIPE_RANKS_FOLDER", j->folder, 1);
-  setenv("GPIPE_RANKS_KEY", j->key, 1);
+  if (has_relay(j, r)) gp_relay_attach(&j->ranks[r].relay);
+  tell_rank(j, r);
   drop_switches(argv);
+  if (j->prompts) ask_for_prompt(argv);
   execv("/proc/self/exe", argv);
   fprintf(stderr, GP_PROGRAM ": --ranks: cannot run %s: %s\n", argv[0], strerror(errno));
   _exit(GP_EXIT_ERROR);
@@ -115,11 +179,11 @@ static _Noreturn void run_rank(const job *j, int r, pid_t launcher, char **argv)
 static bool start_rank(job *j, int r, char **argv) {
   const pid_t launcher = getpid();
   process *p = &j->ranks[r];
-  if (r && !gp_relay_open(&p->relay, r, j->shows)) return false;
+  if (has_relay(j, r) && !gp_relay_open(&p->relay, j->first + r, j->shows)) return false;
   fflush(NULL);
   p->id = fork();
   if (p->id == 0) run_rank(j, r, launcher, argv);
-  if (r) gp_relay_started(&p->relay);
+  if (has_relay(j, r)) gp_relay_started(&p->relay);
   if (p->id < 0) fprintf(stderr, GP_PROGRAM ": --ranks: no process: %s\n", strerror(errno));
   p->over = p->id < 0;
   j->left += !p->over;
@@ -174,55 +238,93 @@ static void watch(job *j) {
   while (fds && j->left) {
     nfds_t count = 0;
     fds[count++] = (struct pollfd){.fd = j->signals, .events = POLLIN};
-    for (int r = 1; r < j->count; r++) count += gp_relay_list(&j->ranks[r].relay, fds + count);
+    for (int r = 0; r < j->count; r++) count += gp_relay_list(&j->ranks[r].relay, fds + count);
     poll(fds, count, TICK_MS);
     take_signals(j);
-    for (int r = 1; r < j->count; r++) gp_relay_read(&j->ranks[r].relay);
+    for (int r = 0; r < j->count; r++) gp_relay_read(&j->ranks[r].relay);
     collect(j);
     press(j);
   }
-  for (int r = 1; r < j->count; r++) gp_relay_read(&j->ranks[r].relay);
+  for (int r = 0; r < j->count; r++) gp_relay_read(&j->ranks[r].relay);
   free(fds);
 }
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
-static bool catch_signals(job *j) {
+/* Returns a descriptor from which signals are read; -1: there is none. */
+static int catch_signals(void) {
   sigset_t set;
   sigemptyset(&set);
   const int caught[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCHLD};
   for (size_t i = 0; i < sizeof caught / sizeof *caught; i++) sigaddset(&set, caught[i]);
   signal(SIGINT, SIG_DFL); /* shells let jobs in the background ignore it; gpipe-lua does not */
   sigprocmask(SIG_BLOCK, &set, NULL);
-  j->signals = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
-  return j->signals >= 0;
+  return signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+}
+
+/* A rank that was lost leaves a code that says how it died; the others know whether the job can go
+ * on from a checkpoint. */
+static int code_of(const job *j, int failed) {
+  for (int r = 0; r < j->count; r++)
+    if (j->ranks[r].code == GP_EXIT_AGAIN) return GP_EXIT_AGAIN;
+  return j->ranks[failed].code;
+}
+
+/* The rank that failed first; -1: none. One that was killed comes before those that have ended
+ * because of it, which the kernel may have told of before. */
+static int find_failed(const job *j) {
+  for (int r = 0; !j->stopped_at && r < j->count; r++)
+    if (j->ranks[r].code > 128) return r;
+  return j->first_failed;
 }
 
 /* Say which rank failed first, unless it was rank 0, which has said so itself, or a signal ended
  * all. */
 static int report(const job *j) {
-  const int r = j->first_failed;
+  const int r = find_failed(j);
   if (r < 0) return GP_EXIT_OK;
   const process *p = &j->ranks[r];
   if (j->stops) return p->code;
-  if (r > 0) gp_relay_show_errors(&p->relay);
+  if (has_relay(j, r)) gp_relay_show_errors(&p->relay);
   if (p->code > 128)
-    fprintf(stderr, GP_PROGRAM ": rank %d was ended by signal %d (%s)\n", r, p->code - 128,
-            strsignal(p->code - 128));
-  return p->code;
+    fprintf(stderr, GP_PROGRAM ": rank %d was ended by signal %d (%s)\n", j->first + r,
+            p->code - 128, strsignal(p->code - 128));
+  return code_of(j, r);
 }
 
-int gp_launch(char **argv, const gp_options *options) {
-  job j = {.count = options->ranks, .first_failed = -1, .shows = options->log_ranks};
+/* Run the job once. stops: was it told to stop? */
+static int run_job(char **argv, const gp_options *options, int signals, bool *stops) {
+  const int hosts = options->nodes ? options->nodes : 1;
+  job j = {.count = options->ranks,
+           .first = options->ranks * options->node,
+           .total = options->ranks * hosts,
+           .first_failed = -1,
+           .signals = signals,
+           .shows = options->log_ranks,
+           .prompts = !argv[options->script] && !options->execute && !options->interactive};
   j.ranks = calloc((size_t)j.count, sizeof *j.ranks);
-  if (!j.ranks || !open_job(&j)) return GP_EXIT_ERROR;
-  bool good = catch_signals(&j);
+  if (!j.ranks || !open_job(&j, options)) return GP_EXIT_ERROR;
+  bool good = true;
   for (int r = 0; good && r < j.count; r++) good = start_rank(&j, r, argv);
   if (!good) send_all(&j, SIGKILL);
   watch(&j);
   const int code = good ? report(&j) : GP_EXIT_ERROR;
-  for (int r = 1; r < j.count; r++) gp_relay_close(&j.ranks[r].relay);
+  for (int r = 0; r < j.count; r++) gp_relay_close(&j.ranks[r].relay);
   close_job(&j);
   free(j.ranks);
+  *stops = j.stops;
   return code;
+}
+
+/* A job that can go on from a checkpoint, because a rank was lost and not because it was told to
+ * stop, is started again as often as was asked for. */
+int gp_launch(char **argv, const gp_options *options) {
+  const int signals = catch_signals();
+  if (signals < 0) return GP_EXIT_ERROR;
+  for (int again = 1;; again++) {
+    bool stops = false;
+    const int code = run_job(argv, options, signals, &stops);
+    if (code != GP_EXIT_AGAIN || stops || again > options->restarts) return code;
+    fprintf(stderr, GP_PROGRAM ": starting the job again (%d of %d)\n", again, options->restarts);
+  }
 }

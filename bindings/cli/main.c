@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include <lauxlib.h>
 #include <lualib.h>
@@ -67,7 +68,10 @@ static int run(char **argv, const gp_options *options) {
   int status = lua_pcall(L, 3, 0, 0);
   if (status != LUA_OK) code = gp_run_report(L, status);
   lua_close(L);
-  gp_ranks_leave(code);
+  if (gp_ranks_leave(code)) {
+    fflush(NULL);
+    _exit(code);
+  }
   return code;
 }
 
@@ -76,6 +80,13 @@ static int run(char **argv, const gp_options *options) {
 static void fill_descriptors(void) {
   for (int fd = 0; fd <= 2; fd++)
     if (fcntl(fd, F_GETFD) == -1 && errno == EBADF) (void)open("/dev/null", O_RDWR);
+}
+
+/* Rank 0 prints for all, whatever has started the ranks; errors of the others are seen. */
+static void silence(const gp_options *options) {
+  gp_rank_info info;
+  if (options->log_ranks || gp_ranks_info(&info) || info.rank == 0) return;
+  if (!freopen("/dev/null", "w", stdout)) fputs(GP_PROGRAM ": no /dev/null\n", stderr);
 }
 
 /* --help and --version work without a Lua state, whatever may be wrong with that. */
@@ -92,5 +103,6 @@ int main(int argc, char **argv) {
   if (options.run == GP_SWITCH_VERSION) gp_version_print();
   if (options.run == GP_SWITCH_HELP || options.run == GP_SWITCH_VERSION) return GP_EXIT_OK;
   if (options.ranks) return gp_launch(argv, &options);
+  silence(&options);
   return run(argv, &options);
 }

@@ -4,9 +4,11 @@
  * The same function reads the line twice: once to check all of it before anything runs, and once in
  * run.c for -e, -l and -W, which act in the order given. */
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli.h"
 #include "nearest.h"
@@ -28,6 +30,9 @@ static const switch_name long_names[] = {{"--devices", GP_SWITCH_DEVICES, "a lis
                                          {"--dry-run", GP_SWITCH_DRY_RUN, NULL},
                                          {"--ranks", GP_SWITCH_RANKS, "a number of processes"},
                                          {"--log-ranks", GP_SWITCH_LOG_RANKS, NULL},
+                                         {"--node", GP_SWITCH_NODE, "K/M, as in 0/2"},
+                                         {"--master", GP_SWITCH_MASTER, "HOST:PORT"},
+                                         {"--restarts", GP_SWITCH_RESTARTS, "a number"},
                                          {"--version", GP_SWITCH_VERSION, NULL},
                                          {"--list-devices", GP_SWITCH_LIST_DEVICES, NULL},
                                          {"--help", GP_SWITCH_HELP, NULL},
@@ -50,7 +55,12 @@ static const char usage[] =
     "and these:\n"
     "  --devices LIST  devices that pipelines use by default, as in cpu:0,cpu:1\n"
     "  --ranks N       run the script in N processes, which share its pipelines\n"
-    "  --log-ranks     with --ranks: show what all of them print, not only rank 0\n"
+    "  --log-ranks     show what all ranks of a job print, not only rank 0\n"
+    "  --node K/M      with --ranks: these are the ranks of host K (from 0) of M hosts\n"
+    "  --master HOST:PORT   with --node: where host 0 listens for the others\n"
+    "  --restarts N    with --ranks: start the job again when a rank is lost, up to N times, if "
+    "it\n"
+    "                  can go on from a checkpoint\n"
     "  --seed N        seed of everything random: gp.seed(N) and math.randomseed(N) at the start\n"
     "  --dry-run       plan the pipelines that the script builds, and stop before the first step\n"
     "  --version       version, Lua, libraries and what the build may use\n"
@@ -159,6 +169,7 @@ static bool parse_seed(const char *text, gp_options *o) {
 }
 
 enum { MOST_RANKS = 256 }; /* processes of one machine */
+enum { MOST_HOSTS = 4096 };
 
 static bool parse_ranks(const char *text, gp_options *o) {
   char *end;
@@ -173,6 +184,55 @@ static bool parse_ranks(const char *text, gp_options *o) {
   return true;
 }
 
+static bool parse_restarts(const char *text, gp_options *o) {
+  char *end;
+  errno = 0;
+  long n = strtol(text, &end, 10);
+  if (end != text && !*end && !errno && n >= 0 && n <= INT_MAX) {
+    o->restarts = (int)n;
+    return true;
+  }
+  fprintf(stderr, GP_PROGRAM ": --restarts: '%s', expected a number from 0 on\n", text);
+  return false;
+}
+
+/* Read K/M. */
+static bool parse_node(const char *text, gp_options *o) {
+  char rest;
+  if (sscanf(text, "%d/%d%c", &o->node, &o->nodes, &rest) == 2 && o->node >= 0 &&
+      o->node < o->nodes && o->nodes <= MOST_HOSTS)
+    return true;
+  fprintf(stderr, GP_PROGRAM ": --node: '%s', expected K/M, host K of M from 0, as in 0/2\n", text);
+  return false;
+}
+
+static bool parse_master(const char *text, gp_options *o) {
+  const char *colon = strrchr(text, ':');
+  const long port = colon ? strtol(colon + 1, NULL, 10) : 0;
+  o->master = text;
+  if (colon && colon > text && port > 0 && port < 65536) return true;
+  fprintf(stderr, GP_PROGRAM ": --master: '%s', expected HOST:PORT, as in node01:29500\n", text);
+  return false;
+}
+
+/* What --ranks needs, and what needs --ranks. */
+static bool check_ranks(const gp_options *o, const char *script) {
+  const char *fault = NULL;
+  const bool typed = o->interactive || isatty(STDIN_FILENO);
+  if (o->ranks && (script ? !strcmp(script, "-") : !typed && !o->execute))
+    fault = "--ranks: there is no script, expected a file that every process reads, or -i";
+  else if ((o->nodes || o->master) && !o->ranks)
+    fault = "--node and --master start the ranks of a host, expected --ranks N with them";
+  else if (o->restarts && !o->ranks)
+    fault = "--restarts is for jobs, expected --ranks N with it";
+  else if (o->nodes > 1 && !o->master)
+    fault = "--node: there are several hosts, expected --master HOST:PORT, which all can reach";
+  else if (o->master && !o->nodes)
+    fault = "--master is for several hosts, expected --node K/M with it";
+  if (fault) fprintf(stderr, GP_PROGRAM ": %s\n", fault);
+  return !fault;
+}
+
 /* Take one switch into o; false if it is bad. */
 static bool apply(gp_options *o, gp_switch kind, const char *value) {
   switch (kind) {
@@ -183,6 +243,9 @@ static bool apply(gp_options *o, gp_switch kind, const char *value) {
   case GP_SWITCH_SEED: return parse_seed(value, o);
   case GP_SWITCH_RANKS: return parse_ranks(value, o);
   case GP_SWITCH_LOG_RANKS: o->log_ranks = true; return true;
+  case GP_SWITCH_NODE: return parse_node(value, o);
+  case GP_SWITCH_MASTER: return parse_master(value, o);
+  case GP_SWITCH_RESTARTS: return parse_restarts(value, o);
   case GP_SWITCH_DEVICES: o->devices = value; return true;
   case GP_SWITCH_VERSION:
   case GP_SWITCH_LIST_DEVICES:
@@ -200,11 +263,7 @@ int gp_options_parse(char **argv, gp_options *options) {
   while ((kind = gp_switch_next(argv, &at, &value)) != GP_SWITCH_END)
     if (!apply(options, kind, value)) return GP_EXIT_USAGE;
   options->script = at;
-  if (options->ranks && (!argv[at] || !strcmp(argv[at], "-") || options->interactive)) {
-    fputs(GP_PROGRAM ": --ranks: there is no script, expected a file that every process reads\n",
-          stderr);
-    return GP_EXIT_USAGE;
-  }
+  if (!check_ranks(options, argv[at])) return GP_EXIT_USAGE;
   if (!options->dry_run || argv[at]) return GP_EXIT_OK;
   fputs(GP_PROGRAM ": --dry-run plans the pipelines of a script, expected one: " GP_PROGRAM
                    " --dry-run train.lua\n",

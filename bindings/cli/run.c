@@ -29,18 +29,21 @@ int gp_run_call(lua_State *L, int arguments, int results) {
   return status;
 }
 
-/* Let gp.run note in its records how the script ended; the error object stays on top. */
-static void tell_failure(lua_State *L) {
+/* Let gp.run note in its records how the script ended; the error object stays on top. Returns the
+ * exit code that it wants: where a rank was lost, a run may go on from its checkpoint. */
+static int tell_failure(lua_State *L) {
+  int code = GP_EXIT_ERROR;
   if (gp_lua_push_hook(L, "failed") == LUA_TFUNCTION) {
     lua_pushvalue(L, -2);
-    if (lua_pcall(L, 1, 0, 0) == LUA_OK) return;
+    if (lua_pcall(L, 1, 1, 0) == LUA_OK && lua_isinteger(L, -1)) code = (int)lua_tointeger(L, -1);
   }
-  lua_pop(L, 1); /* a value that is no hook, or its error */
+  lua_pop(L, 1); /* the code, a value that is no hook, or its error */
+  return code;
 }
 
 int gp_run_report(lua_State *L, int status) {
   if (status == LUA_OK) return GP_EXIT_OK;
-  tell_failure(L);
+  const int code = tell_failure(L);
   size_t length = 0;
   const char *text = lua_tolstring(L, -1, &length);
   fflush(stdout); /* show the script's output before its error */
@@ -49,7 +52,7 @@ int gp_run_report(lua_State *L, int status) {
   fputs(text ? "\n" : "(error object is not a string)\n", stderr);
   gp_ranks_note_failure(text ? text : "an error object that is not a string");
   lua_pop(L, 1);
-  return gp_run_interrupted(L) ? GP_EXIT_INTERRUPT : GP_EXIT_ERROR;
+  return gp_run_interrupted(L) ? GP_EXIT_INTERRUPT : code;
 }
 
 /* Call the chunk on top if it was loaded; `loaded` is the status of loading. */
@@ -270,11 +273,8 @@ static int run_without_script(lua_State *L, const gp_options *o) {
 /* Let math.random draw the same numbers in all ranks of a job: scripts choose their batches with
  * it. Without a job Lua's own seed stays, which differs from run to run. */
 static void seed_ranks(lua_State *L) {
-  const char *key = getenv("GPIPE_RANKS_KEY");
-  char beginning[16] = "";
-  if (!key || !*key) return;
-  strncat(beginning, key, sizeof beginning - 1);
-  seed_lua(L, (lua_Integer)strtoll(beginning, NULL, 16));
+  const uint64_t seed = gp_ranks_seed();
+  if (seed) seed_lua(L, (lua_Integer)seed);
 }
 
 /* Print the plans of a script under --dry-run that ran to its end, without a pass. */

@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <langinfo.h>
 #include <locale.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -269,6 +270,17 @@ static int call(lua_State *L) {
   return lua_gettop(L);
 }
 
+/* terminal.deaf(f, ...) -> results of f; Ctrl-C does nothing meanwhile */
+static int deaf(lua_State *L) {
+  struct sigaction ignore = {.sa_handler = SIG_IGN}, before;
+  luaL_checktype(L, 1, LUA_TFUNCTION);
+  sigaction(SIGINT, &ignore, &before);
+  gp_lua_interrupt_reset(L);
+  int status = lua_pcall(L, lua_gettop(L) - 1, LUA_MULTRET, 0);
+  sigaction(SIGINT, &before, NULL);
+  return status == LUA_OK ? lua_gettop(L) : lua_error(L);
+}
+
 /* terminal.interactive() -> is a person typing? */
 static int interactive(lua_State *L) {
   lua_pushboolean(L, isatty(STDIN_FILENO));
@@ -312,6 +324,7 @@ static int open_terminal(lua_State *L) {
   static const luaL_Reg functions[] = {{"read", read_line},
                                        {"remember", remember},
                                        {"call", call},
+                                       {"deaf", deaf},
                                        {"interactive", interactive},
                                        {"append", append},
                                        {"make_folder", make_folder},

@@ -100,6 +100,9 @@ local function on_terminal()
   return os.getenv "TERM" ~= "dumb" and core.is_terminal(io.stderr)
 end
 
+-- Rank 0 shows the progress of a job.
+local function follows() return core.rank_info().rank > 0 end
+
 --- Start the line of a run.
 --- ```lua
 --- local line = require("gpipe.progress").new {steps = 10, quiet = true}
@@ -118,7 +121,7 @@ function progress.new(opts)
     unit = { type = "string", default = "tok" },
   })
   return setmetatable({
-    steps = opts.steps, every = opts.every, quiet = opts.quiet, unit = opts.unit,
+    steps = opts.steps, every = opts.every, quiet = opts.quiet or follows(), unit = opts.unit,
     started = progress.now(), terminal = on_terminal(), width = 0, mean = smooth.new(MEMORY),
   }, Progress)
 end
@@ -229,7 +232,7 @@ end
 ---@param text string
 function progress.say(text)
   progress.clear()
-  io.stderr:write(text, "\n")
+  io.stderr:write(text .. "\n")
 end
 
 local FACTS = {}

@@ -269,7 +269,7 @@ static gp_status build(const gp_pipeline_spec *spec, gp_pipeline *p) {
   GP_TRY(place_stages(p, spec));
   GP_TRY(own_params(p, spec));
   GP_TRY(lay_out(p));
-  if (spec->spread) GP_TRY(gp_spread_new(&p->run, &p->spread));
+  if (spec->spread) GP_TRY(gp_spread_new(p, &p->spread));
   p->run.spread = p->spread;
   GP_TRY(gp_workers_new(p, spec->devices));
   set_up_lanes(p, spec->tf32);

@@ -1,9 +1,9 @@
 /* gpipe/ranks.h - the processes of one job, and what they tell each other. See gpipe.h for what
  * holds everywhere.
  *
- * A job has `count` ranks, which all run the same script. They are connected pairwise by sockets
- * once one of them needs another. Collective calls are made by every rank in the same order; a rank
- * that makes another call, ends or dies lets them fail on all the others.
+ * A job has `count` ranks, which all run the same script. They are connected pairwise, by sockets
+ * or by MPI, once one of them needs another. Collective calls are made by every rank in the same
+ * order; a rank that makes another call, ends or dies lets them fail on all the others.
  *
  * Threads: the script's. */
 #ifndef GP_PUBLIC_RANKS_H
@@ -14,11 +14,12 @@
 typedef struct gp_rank_info {
   int rank, count; /* of the job; 0 and 1 without one */
   int local;       /* among the ranks of this host */
+  bool one_host;   /* all ranks are on this host, as far as the launcher says */
   char host[64];
 } gp_rank_info;
 
 /* Read what the launcher has put into the environment. Errors: GP_EINVAL where that contradicts
- * itself, GP_EUNSUPPORTED for a job over several hosts. */
+ * itself. */
 gp_status gp_ranks_info(gp_rank_info *info);
 
 /* What each rank has given, by rank. */
@@ -39,10 +40,33 @@ gp_status gp_ranks_gather(const char *what, double seconds, const void *own, siz
                           gp_rank_pieces *pieces);
 void gp_rank_pieces_free(gp_rank_pieces *pieces); /* frees what it holds, not the struct */
 
+/* Tell all other ranks a text, which they get by gp_ranks_listen: what was typed at this one. The
+ * calls before it are over, also those that only some ranks have made. Errors: GP_EDEVICE if a rank
+ * has ended or is gone. */
+gp_status gp_ranks_dictate(const char *text, size_t bytes);
+/* Wait for the next text of a rank, whatever else that has sent before; Ctrl-C does not end it. The
+ * caller frees the text with gp_rank_text_free. Errors: GP_EDEVICE if the rank has ended or is
+ * gone. */
+gp_status gp_ranks_listen(int from, char **text, size_t *bytes);
+void gp_rank_text_free(char *text);
+
+/* By what the ranks are connected: "unix", "tcp", "mpi"; "" before they are. */
+const char *gp_ranks_transport(void);
+/* What was refused while they connected, for people; "": nothing. */
+const char *gp_ranks_remark(void);
+/* The exit code of a run that wants to be started again (EX_TEMPFAIL). */
+enum { GP_RANKS_AGAIN = 75 };
+/* Is a rank gone that had not said that it ends: was it killed, stopped, or cut off? */
+bool gp_ranks_are_lost(void);
+/* A number that is the same on all ranks of a job, and another for the next one where the launcher
+ * tells jobs apart; 0 without a job. */
+uint64_t gp_ranks_seed(void);
+
 /* Note the error that ends this process: the other ranks will show it. */
 void gp_ranks_note_failure(const char *text);
 /* Tell the others that this process ends, with its exit code; -1: unknown. Does nothing without
- * connections; the end of the process does the same with -1. */
-void gp_ranks_leave(int code);
+ * connections; the end of the process does the same with -1. Returns whether the process should end
+ * without cleaning up (_exit), because the library that moves messages may hang. */
+bool gp_ranks_leave(int code);
 
 #endif

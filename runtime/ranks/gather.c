@@ -127,6 +127,14 @@ static gp_status gather(const call *c, const void *own, size_t bytes) {
   return status;
 }
 
+/* Heartbeats tell what this rank waits for. */
+static void note_call(gp_net *net, const char *what, int64_t begin) {
+  pthread_mutex_lock(&net->lock);
+  net->call = what;
+  net->call_begin = begin;
+  pthread_mutex_unlock(&net->lock);
+}
+
 gp_status gp_ranks_gather(const char *what, double seconds, const void *own, size_t bytes,
                           gp_rank_pieces *pieces) {
   *pieces = (gp_rank_pieces){0};
@@ -137,7 +145,9 @@ gp_status gp_ranks_gather(const char *what, double seconds, const void *own, siz
             .begin = gp_now_ns(),
             .pieces = pieces};
   c.net->calls++;
+  note_call(c.net, what, c.begin);
   gp_status status = gather(&c, own, bytes);
+  note_call(c.net, NULL, 0);
   /* the own piece is freed by the caller: what is not sent yet is copied */
   gp_ranks_keep(PIECES);
   if (status) gp_rank_pieces_free(pieces);
@@ -150,6 +160,56 @@ void gp_rank_pieces_free(gp_rank_pieces *pieces) {
   gp_free(pieces->bytes);
   *pieces = (gp_rank_pieces){0};
 }
+
+/* ---- dictation ------------------------------------------------------------------------------- */
+
+/* No other call has this name: scripts cannot choose names with a space at the end. */
+static const char DICTATION[] = "dictation ";
+/* Other ranks may have made more calls than this one, if these failed. From here on their pieces
+ * are older than those of the next call. */
+enum { LEAP = 1 << 16 };
+
+gp_status gp_ranks_dictate(const char *text, size_t bytes) {
+  GP_TRY(gp_ranks_join());
+  gp_net *net = gp_net_get();
+  net->calls += LEAP;
+  gp_rank_message head = {.kind = GP_RANK_PIECE, .run = net->calls, .port = PIECES, .bytes = bytes};
+  snprintf(head.what, sizeof head.what, "%s", DICTATION);
+  GP_TRY(gp_ranks_check());
+  for (int32_t r = 0; r < net->job.info.count; r++)
+    if (r != net->job.info.rank) GP_TRY(gp_ranks_send_copy(r, &head, text));
+  return GP_OK;
+}
+
+/* Drop what the rank has sent for other calls; returns the text if it has come. */
+static gp_rank_piece *find_dictation(gp_peer *peer) {
+  while (peer->first) {
+    gp_rank_piece *piece = pop(peer);
+    if (!strcmp(piece->head.what, DICTATION)) return piece;
+    gp_free(piece->data);
+    gp_free(piece);
+  }
+  return NULL;
+}
+
+gp_status gp_ranks_listen(int from, char **text, size_t *bytes) {
+  GP_TRY(gp_ranks_join());
+  gp_net *net = gp_net_get();
+  gp_peer *peer = &net->peers[from];
+  gp_rank_piece *piece;
+  pthread_mutex_lock(&net->lock);
+  while (!(piece = find_dictation(peer)) && peer->state == GP_PEER_OPEN) doze(net);
+  gp_status status = piece ? GP_OK : gp_fail(GP_EDEVICE, "%s", peer->text);
+  pthread_mutex_unlock(&net->lock);
+  if (status) return status;
+  net->calls = piece->head.run;
+  *text = piece->data;
+  *bytes = piece->head.bytes;
+  gp_free(piece);
+  return GP_OK;
+}
+
+void gp_rank_text_free(char *text) { gp_free(text); }
 
 /* ---- agreement ------------------------------------------------------------------------------- */
 

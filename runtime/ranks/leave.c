@@ -8,6 +8,7 @@
 
 #include "base/thread.h"
 #include "ranks/net.h"
+#include "ranks/transport.h"
 
 static const int64_t WAIT_NS = 2000000000; /* for the last words to be sent */
 
@@ -22,29 +23,62 @@ static bool is_anything_left(gp_net *net) {
   bool left = false;
   for (int32_t r = 0; r < net->job.info.count; r++) {
     gp_peer *peer = &net->peers[r];
-    if (peer->socket < 0) continue;
-    pthread_mutex_lock(&peer->lock);
-    left = left || (peer->out.count > 0 && !peer->broken);
-    pthread_mutex_unlock(&peer->lock);
+    left = left || (!peer->is_own && !atomic_load(&peer->broken) && gp_peer_has_outgoing(peer));
   }
   return left;
 }
 
-/* The peers stay as they are, because a lost worker may still send. */
-void gp_ranks_leave(int code) {
-  static _Atomic uint32_t left;
-  gp_net *net = gp_net_get();
-  if (!net || atomic_exchange(&left, 1)) return;
+static void say_goodbye(gp_net *net, int code) {
   gp_rank_message last = {
       .kind = GP_RANK_END, .slot = code, .bytes = code > 0 ? strlen(reason) : 0};
   for (int32_t r = 0; r < net->job.info.count; r++)
-    if (net->peers[r].socket >= 0) gp_ranks_send_copy(r, &last, reason);
+    if (!net->peers[r].is_own) gp_ranks_send_copy(r, &last, reason);
   const struct timespec nap = {.tv_nsec = 1000000};
   for (int64_t end = gp_now_ns() + WAIT_NS; is_anything_left(net) && gp_now_ns() < end;)
     nanosleep(&nap, NULL);
 }
 
+/* Has a rank gone without a word, or with an error? all: have all others ended? */
+static bool is_anything_wrong(gp_net *net, bool *all) {
+  bool wrong = false;
+  *all = true;
+  pthread_mutex_lock(&net->lock);
+  for (int32_t r = 0; r < net->job.info.count; r++) {
+    const gp_peer *peer = &net->peers[r];
+    if (peer->is_own) continue;
+    wrong = wrong || peer->lost || (peer->state == GP_PEER_ENDED && peer->in_code > 0);
+    *all = *all && peer->state != GP_PEER_OPEN;
+  }
+  pthread_mutex_unlock(&net->lock);
+  return wrong;
+}
+
+/* MPI's processes end together: a launcher takes one that ends alone for a failure. Returns whether
+ * all have ended well, and the transport is closed. */
+static bool end_together(gp_net *net) {
+  bool all = false;
+  const struct timespec nap = {.tv_nsec = 1000000};
+  while (!all) {
+    if (is_anything_wrong(net, &all)) return false;
+    nanosleep(&nap, NULL);
+  }
+  atomic_store(&net->ends, 1);
+  gp_net_wake(net);
+  pthread_join(net->thread, NULL);
+  return true;
+}
+
+/* The peers stay as they are, because a lost worker may still send. */
+bool gp_ranks_leave(int code) {
+  static _Atomic uint32_t left;
+  gp_net *net = gp_net_get();
+  if (!net || atomic_exchange(&left, 1)) return false;
+  say_goodbye(net, code);
+  if (!net->transport->ends_together) return false;
+  return code > 0 || !end_together(net);
+}
+
 /* The code of os.exit is not known here. */
-static void leave(void) { gp_ranks_leave(-1); }
+static void leave(void) { (void)gp_ranks_leave(-1); }
 
 void gp_ranks_leave_at_exit(void) { atexit(leave); }

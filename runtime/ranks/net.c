@@ -1,13 +1,15 @@
-/* ranks/net.c - the thread that reads all connections and writes what senders could not. */
+/* ranks/net.c - the net of this process, and the thread that opens its transport and moves all
+ * messages. */
 #include "ranks/net.h"
 
-#include <errno.h>
-#include <poll.h>
+#include <stdio.h>
 #include <sys/eventfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/memory.h"
 #include "base/thread.h"
+#include "ranks/transport.h"
 
 /* One net serves the process, whose rank it is: links and pipelines share the connections. */
 static gp_net net = {
@@ -36,76 +38,89 @@ gp_status gp_ranks_check(void) {
   return status;
 }
 
+/* A rank that ends because another one is lost says so by its code, which may come first. */
+bool gp_ranks_are_lost(void) {
+  bool lost = false;
+  if (!gp_net_get()) return false;
+  pthread_mutex_lock(&net.lock);
+  for (int32_t r = 0; r < net.job.info.count; r++)
+    lost = lost || net.peers[r].lost || net.peers[r].in_code == GP_RANKS_AGAIN;
+  pthread_mutex_unlock(&net.lock);
+  return lost;
+}
+
+const char *gp_ranks_remark(void) { return net.remark; }
+const char *gp_ranks_transport(void) { return gp_net_get() ? net.transport->name : ""; }
+
 /* ---- the thread ------------------------------------------------------------------------------ */
 
-void gp_net_wake(gp_net *n) {
-  const uint64_t one = 1;
-  ssize_t written = write(n->news, &one, sizeof one);
-  (void)written; /* the counter is full: then the thread has news already */
+static const int64_t BEAT_NS = 1000000000;
+
+void gp_net_wake(gp_net *n) { n->transport->wake(n); }
+
+static void note_opened(gp_net *n, gp_status status) {
+  pthread_mutex_lock(&n->lock);
+  n->status = status;
+  if (status) snprintf(n->why, sizeof n->why, "%s", gp_error_text());
+  n->opened = true;
+  pthread_cond_broadcast(&n->came);
+  pthread_mutex_unlock(&n->lock);
 }
 
-static bool has_outgoing(gp_peer *peer) {
-  pthread_mutex_lock(&peer->lock);
-  const bool has = peer->out.count > 0;
-  pthread_mutex_unlock(&peer->lock);
-  return has;
-}
-
-/* List what the thread waits for: news, then each open connection. */
-static nfds_t list(struct pollfd *fds, int32_t *ranks) {
-  nfds_t count = 0;
-  fds[count++] = (struct pollfd){.fd = net.news, .events = POLLIN};
-  for (int32_t r = 0; r < net.job.info.count; r++) {
-    gp_peer *peer = &net.peers[r];
-    if (peer->socket < 0 || peer->state == GP_PEER_GONE) continue;
-    ranks[count] = r;
-    fds[count] = (struct pollfd){.fd = peer->socket, .events = POLLIN};
-    if (has_outgoing(peer)) fds[count].events |= POLLOUT;
-    count++;
-  }
-  return count;
-}
-
-static void serve(gp_peer *peer, short events) {
-  if (events & POLLOUT) {
-    pthread_mutex_lock(&peer->lock);
-    gp_peer_flush(peer);
-    pthread_mutex_unlock(&peer->lock);
-  }
-  if (!(events & (POLLIN | POLLHUP | POLLERR))) return;
-  pthread_mutex_lock(&net.lock);
-  gp_peer_receive(&net, peer);
-  pthread_mutex_unlock(&net.lock);
+/* Have all ranks said that they end, and none that it has failed? */
+static bool ends_cleanly(gp_net *n) {
+  bool clean = true;
+  pthread_mutex_lock(&n->lock);
+  for (int32_t r = 0; r < n->job.info.count; r++)
+    clean = clean && (n->peers[r].is_own || n->peers[r].state == GP_PEER_ENDED);
+  pthread_mutex_unlock(&n->lock);
+  return clean;
 }
 
 static void *move_messages(void *context) {
-  struct pollfd *fds = context;
-  int32_t *ranks = (int32_t *)(fds + net.job.info.count + 1);
-  while (!atomic_load(&net.ends)) {
-    const nfds_t count = list(fds, ranks);
-    if (poll(fds, count, -1) < 0 && errno != EINTR) break;
-    uint64_t news;
-    if (fds[0].revents & POLLIN) {
-      ssize_t got = read(net.news, &news, sizeof news);
-      (void)got;
-    }
-    for (nfds_t i = 1; i < count; i++)
-      if (fds[i].revents) serve(&net.peers[ranks[i]], fds[i].revents);
+  gp_net *n = context;
+  gp_status status = n->transport->open(n);
+  const int64_t now = gp_now_ns();
+  for (int32_t r = 0; r < n->job.info.count; r++) n->peers[r].heard = now;
+  note_opened(n, status);
+  while (!status && !atomic_load(&n->ends)) {
+    n->transport->serve(n, BEAT_NS);
+    gp_net_beat(n);
   }
-  gp_free(fds);
+  n->transport->close(n, !status && ends_cleanly(n));
   return NULL;
+}
+
+/* ---- starting it ----------------------------------------------------------------------------- */
+
+static const long NAP_NS = 50000000;
+
+/* Wait for the transport. Ctrl-C ends the wait too: MPI's library cannot be interrupted. */
+static gp_status await_opened(gp_net *n) {
+  bool opened = false;
+  pthread_mutex_lock(&n->lock);
+  for (bool stops = false; !n->opened && !stops; stops = gp_interrupt_pending()) {
+    struct timespec at;
+    clock_gettime(CLOCK_REALTIME, &at);
+    at.tv_nsec += NAP_NS;
+    if (at.tv_nsec >= 1000000000) at.tv_sec++, at.tv_nsec -= 1000000000;
+    pthread_cond_timedwait(&n->came, &n->lock, &at);
+  }
+  opened = n->opened;
+  pthread_mutex_unlock(&n->lock);
+  if (opened && n->status) return pthread_join(n->thread, NULL), gp_fail_text(n->status, n->why);
+  return opened ? GP_OK : gp_fail(GP_EINTERRUPT, "interrupted");
 }
 
 gp_status gp_net_start(gp_net *n) {
   const gp_thread_options options = {.name = "gpipe ranks"};
-  const size_t count = (size_t)n->job.info.count + 1;
-  void *memory;
-  n->news = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+  n->opened = false;
+  n->remark[0] = '\0';
+  if (n->news < 0) n->news = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
   if (n->news < 0) return gp_fail(GP_EIO, "ranks: the system has no event for the thread");
-  GP_TRY(gp_alloc(count * (sizeof(struct pollfd) + sizeof(int32_t)), &memory));
+  GP_TRY(gp_thread_start(&n->thread, &options, move_messages, n));
+  GP_TRY(await_opened(n));
   gp_ranks_leave_at_exit();
   atomic_store(&connected, 1);
-  gp_status status = gp_thread_start(&n->thread, &options, move_messages, memory);
-  if (status) atomic_store(&connected, 0), gp_free(memory);
-  return status;
+  return GP_OK;
 }

@@ -1,18 +1,20 @@
 /* ranks/net.h - what a process knows of its connections.
  *
- * One thread of ours reads all sockets and writes what a sender could not. Two kinds of locks: the
- * net's guards what is read (ports, pieces, states of peers); each peer has one for what is sent.
- * Whoever holds a peer's lock takes no other. */
+ * One thread of ours opens the transport, receives everything and sends what a sender could not.
+ * Two kinds of locks: the net's guards what is read (ports, pieces, states of peers); each peer has
+ * one for what is sent. A thread that holds a peer's lock takes no other. */
 #ifndef GP_RANKS_NET_H
 #define GP_RANKS_NET_H
 
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "ranks/job.h"
+#include "ranks/job/job.h"
 #include "ranks/ranks.h"
 
-enum { GP_RANK_TEXT = 400 };
+typedef struct gp_transport gp_transport;
+
+enum { GP_RANK_TEXT = 400, GP_RANK_WORDS = 200 };
 
 /* A message to be sent. */
 typedef struct gp_rank_outgoing {
@@ -21,11 +23,12 @@ typedef struct gp_rank_outgoing {
   bool owned; /* the payload is freed when it is sent */
 } gp_rank_outgoing;
 
-/* The messages that wait for a socket: a ring. */
+/* The messages that wait to be sent: a ring. */
 typedef struct gp_rank_queue {
   gp_rank_outgoing *list;
   size_t room, first, count;
-  size_t done; /* bytes of the first one that are sent */
+  size_t done;  /* bytes of the first one that are sent */
+  size_t begun; /* messages that a library reads from just now: the first ones */
 } gp_rank_queue;
 
 /* A piece of a collective call that has come. */
@@ -39,54 +42,84 @@ typedef enum gp_peer_state { GP_PEER_OPEN, GP_PEER_ENDED, GP_PEER_GONE } gp_peer
 
 typedef struct gp_peer {
   int32_t rank;
-  int socket; /* -1: it is this process */
+  bool is_own; /* it is this process: there is no connection */
+  int socket;  /* of the transports that have one; else -1 */
   long process;
+  char host[64];
   /* under the net's lock */
   gp_peer_state state;
   char text[GP_RANK_TEXT];     /* why it is no longer open */
+  int32_t in_code;             /* the exit code with which it has ended; -1: unknown */
   gp_rank_message in;          /* the message that is being received */
   size_t in_done;              /* bytes of it so far, with its head */
   char *in_data;               /* where its payload goes; NULL: nowhere */
   gp_rank_piece *piece;        /* if it is a piece */
   gp_rank_piece *first, *last; /* pieces that have come, in order */
+  bool lost;                   /* it is gone without having said that it ends */
+  int64_t heard;               /* when the last bytes came; gp_now_ns */
+  char words[GP_RANK_WORDS];   /* what it did when its last heartbeat came */
+  bool receiving;              /* the transport may write to in_data just now */
   /* under its own lock */
   pthread_mutex_t lock;
+  pthread_cond_t sent; /* one of those that were begun is over */
   gp_rank_queue out;
-  bool broken; /* the socket takes nothing any more */
+  _Atomic uint32_t broken; /* the connection takes nothing any more */
 } gp_peer;
 
 typedef struct gp_net {
   gp_rank_job job;
+  const gp_transport *transport;
+  void *link;     /* the transport's own */
   gp_peer *peers; /* per rank */
   pthread_t thread;
-  int news; /* eventfd: the thread looks again for what is to be sent, or ends */
+  int news;                /* eventfd: something is to be sent, or the thread is to end */
+  _Atomic uint32_t posted; /* counts messages that wait for the thread */
   _Atomic uint32_t ends;
   pthread_mutex_t lock;
-  pthread_cond_t came; /* a piece has come, or a peer is no longer open */
+  pthread_cond_t came; /* a piece has come, or a peer is no longer open, or the transport is */
   gp_port *ports;      /* ascending by number */
   size_t port_count, port_room;
-  int32_t culprit; /* the first peer that was no longer open; -1: none */
-  uint32_t calls;  /* collective calls so far */
+  int32_t culprit;         /* the first peer that was no longer open; -1: none */
+  uint32_t calls;          /* collective calls so far */
+  const char *call;        /* the one under way, for heartbeats; NULL: none */
+  int64_t call_begin;      /* gp_now_ns */
+  int64_t beat;            /* when the last heartbeats were sent */
+  int64_t silence_most_ns; /* a peer that is silent for longer is lost; 0: never */
+  /* how opening has ended */
+  bool opened;
+  gp_status status;
+  char why[1024];
+  char remark[GP_RANK_TEXT]; /* connections that were refused meanwhile; "": none */
 } gp_net;
 
 /* The net of this process; NULL before gp_ranks_join. */
 gp_net *gp_net_get(void);
 gp_net *gp_net_place(void); /* the same, also before it is connected */
 
-/* Start the thread, once all peers are connected. */
+/* Start the thread, and wait until it has opened the transport. */
 gp_status gp_net_start(gp_net *net);
 /* Let the thread look at what is to be sent. */
 void gp_net_wake(gp_net *net);
 /* leave.c: let the end of the process call gp_ranks_leave. */
 void gp_ranks_leave_at_exit(void);
 
-/* send.c: send what the socket takes; returns whether something is left. Call with the peer's
- * lock. */
+/* send.c: a message of the queue, and the end of the first one. */
+gp_rank_outgoing *gp_rank_queue_at(const gp_rank_queue *queue, size_t i);
+void gp_rank_queue_pop(gp_rank_queue *queue);
+/* Send what the connection takes; returns whether something is left. Call with the peer's lock. */
 bool gp_peer_flush(gp_peer *peer);
+/* The same, taking the lock. */
+void gp_peer_serve(gp_peer *peer);
+bool gp_peer_has_outgoing(gp_peer *peer);
 /* Copy the payloads of a port that are not sent yet: their owner wants the memory back. */
 void gp_ranks_keep(uint64_t port);
 /* receive.c: read what has come, a part of it if there is much. Call with the net's lock. */
 void gp_peer_receive(gp_net *net, gp_peer *peer);
+/* Note that a peer is gone, and why; tell everything that may wait for it. Call with the net's
+ * lock. */
+void gp_peer_lose(gp_net *net, gp_peer *peer, const char *why);
+/* heartbeat.c: send heartbeats if it is time, and look for peers that send none. */
+void gp_net_beat(gp_net *net);
 /* ports.c: the port with this number, or NULL; and tell all ports that a peer is no longer open.
  * Call with the net's lock. */
 gp_port *gp_port_find(gp_net *net, uint64_t number);

@@ -47,6 +47,20 @@ gp_status gp_ports_add(const gp_port *port) {
   return status;
 }
 
+static bool receives_for(const gp_peer *peer, uint64_t number) {
+  const uint32_t kind = peer->in.kind;
+  return peer->in_done >= sizeof peer->in && peer->in.port == number &&
+         (kind == GP_RANK_VALUE || kind == GP_RANK_CREDIT || kind == GP_RANK_FAILURE);
+}
+
+/* Let the rest of a message that is being received for the port go nowhere. What a library writes
+ * to just now is waited for. */
+static void stop_receiving(gp_net *net, gp_peer *peer, uint64_t number) {
+  while (receives_for(peer, number) && peer->receiving && peer->state != GP_PEER_GONE)
+    pthread_cond_wait(&net->came, &net->lock);
+  if (receives_for(peer, number)) peer->in_data = NULL;
+}
+
 void gp_ports_remove(uint64_t number) {
   gp_net *net = gp_net_get();
   if (!net) return;
@@ -56,13 +70,7 @@ void gp_ports_remove(uint64_t number) {
     memmove(at, at + 1, (size_t)(net->ports + net->port_count - at - 1) * sizeof *at);
     net->port_count--;
   }
-  /* the rest of a message that is being received for it goes nowhere */
-  for (int32_t r = 0; r < net->job.info.count; r++) {
-    gp_peer *peer = &net->peers[r];
-    if (peer->in_done >= sizeof peer->in && peer->in.port == number &&
-        peer->in.kind != GP_RANK_PIECE && peer->in.kind != GP_RANK_END)
-      peer->in_data = NULL;
-  }
+  for (int32_t r = 0; r < net->job.info.count; r++) stop_receiving(net, &net->peers[r], number);
   pthread_mutex_unlock(&net->lock);
   gp_ranks_withdraw(number);
 }

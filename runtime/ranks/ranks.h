@@ -1,11 +1,13 @@
 /* ranks/ranks.h - messages between the processes of a job, for the levels above.
  *
- *   job.h        which process of which job this is
- *   connect.h    the connections: who may talk to whom
+ *   job/         which process of which job this is
+ *   join.c       how the connections are made: by which transport
+ *   transport.h  what a transport is; socket/ and mpi/ have them
  *   net.h        what a process knows of its connections
  *   send.c       messages that go out
  *   receive.c    messages that come in
  *   net.c        the thread that moves both
+ *   heartbeat.c  signs of life
  *   ports.c      where messages for links and pipelines go
  *   gather.c     calls that all ranks make together
  *   leave.c      how a process ends */
@@ -21,11 +23,12 @@ typedef enum gp_rank_kind {
   GP_RANK_VALUE,     /* a value of an edge */
   GP_RANK_CREDIT,    /* a last use of a value: its slot may be written again */
   GP_RANK_FAILURE,   /* a run has failed */
-  GP_RANK_END        /* the rank ends */
+  GP_RANK_END,       /* the rank ends */
+  GP_RANK_BEAT       /* it is alive; what it does */
 } gp_rank_kind;
 
-/* The head of a message, followed by `bytes` bytes. All ranks are on one machine, so numbers are as
- * they are in memory. */
+/* The head of a message, followed by `bytes` bytes. Numbers are as they are in memory: the
+ * handshake refuses machines of another byte order. */
 typedef struct gp_rank_message {
   uint32_t kind;
   int32_t slot;
@@ -59,6 +62,8 @@ typedef struct gp_port {
   void (*arrived)(void *context, int32_t from, const gp_rank_message *message);
   /* A rank has ended or is gone; optional. */
   void (*gone)(void *context, const char *text);
+  /* Say in a few words what is under way, or nothing; optional. */
+  void (*words)(void *context, char *text, size_t size);
 } gp_port;
 
 /* Add a port (copied). The number must be new; gp_ranks_number makes numbers that are the same on
@@ -74,8 +79,8 @@ void gp_ports_unlock(void);
 
 /* ---- messages ------------------------------------------------------------------------------- */
 
-/* Send a message, or queue it where the socket takes no more. payload: message->bytes bytes, which
- * stay as they are until the other side has answered. Never waits. Threads: any. */
+/* Send a message, or queue it where the connection takes no more. payload: message->bytes bytes,
+ * which stay as they are until the other side has answered. Never waits. Threads: any. */
 gp_status gp_ranks_send(int32_t to, const gp_rank_message *message, const void *payload);
 /* The same with a copy of the payload. */
 gp_status gp_ranks_send_copy(int32_t to, const gp_rank_message *message, const void *payload);

@@ -1,16 +1,15 @@
 /* ranks/receive.c - messages that come in: read piece by piece, checked before their bytes are.
  *
  * A length that does not fit ends the connection: what follows could be anything. */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
 
 #include "base/memory.h"
+#include "base/thread.h"
 #include "ranks/net.h"
+#include "ranks/transport.h"
 
-/* Bytes read under one hold of the lock, and the most that a collective call may bring. */
-enum { AT_ONCE = 1 << 20 };
+/* The most that a collective call may bring. */
 static const uint64_t MOST_BYTES = UINT64_C(1) << 40;
 
 /* ---- the end of a connection ----------------------------------------------------------------- */
@@ -25,11 +24,19 @@ static void close_peer(gp_net *net, gp_peer *peer, gp_peer_state state, const ch
   gp_ports_tell(net, peer->text);
 }
 
-static void lose_peer(gp_net *net, gp_peer *peer, const char *why) {
+void gp_peer_lose(gp_net *net, gp_peer *peer, const char *why) {
   char text[GP_RANK_TEXT];
-  snprintf(text, sizeof text, "rank %d (process %ld) is gone: %s", (int)peer->rank, peer->process,
-           why);
+  const bool is_far = peer->host[0] && strcmp(peer->host, net->job.info.host) != 0;
+  snprintf(text, sizeof text, "rank %d (process %ld%s%s) is gone: %s", (int)peer->rank,
+           peer->process, is_far ? " on " : "", is_far ? peer->host : "", why);
+  atomic_store(&peer->broken, 1);
+  peer->lost = peer->state == GP_PEER_OPEN;
   close_peer(net, peer, GP_PEER_GONE, text);
+  peer->state = GP_PEER_GONE; /* also after it has said that it ends */
+  net->transport->cut(net, peer);
+  pthread_mutex_lock(&peer->lock);
+  pthread_cond_broadcast(&peer->sent);
+  pthread_mutex_unlock(&peer->lock);
 }
 
 /* ---- what a message is for ------------------------------------------------------------------- */
@@ -72,6 +79,11 @@ static const char *open_message(gp_net *net, gp_peer *peer) {
     memset(peer->text, 0, sizeof peer->text);
     peer->in_data = peer->text;
     return NULL;
+  case GP_RANK_BEAT:
+    if (peer->in.bytes >= sizeof peer->words) return "it sent a heartbeat that is too long";
+    memset(peer->words, 0, sizeof peer->words);
+    peer->in_data = peer->words;
+    return NULL;
   default: return "it sent a message of an unknown kind";
   }
 }
@@ -89,6 +101,7 @@ static void add_piece(gp_net *net, gp_peer *peer) {
 /* A rank that ends says with which code, if it knows, and why if that is not 0. */
 static void end_peer(gp_net *net, gp_peer *peer) {
   char text[GP_RANK_TEXT];
+  peer->in_code = peer->in.slot;
   if (peer->in.bytes)
     snprintf(text, sizeof text, "rank %d: %.300s", (int)peer->rank, peer->text);
   else if (peer->in.slot < 0)
@@ -104,7 +117,7 @@ static void close_message(gp_net *net, gp_peer *peer) {
     add_piece(net, peer);
   } else if (peer->in.kind == GP_RANK_END) {
     end_peer(net, peer);
-  } else {
+  } else if (peer->in.kind != GP_RANK_BEAT) {
     const gp_port *port = gp_port_find(net, peer->in.port);
     if (port && port->arrived) port->arrived(port->context, peer->rank, &peer->in);
   }
@@ -113,17 +126,18 @@ static void close_message(gp_net *net, gp_peer *peer) {
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* Read into the head, the room, or nowhere. Returns what recv does. */
-static ssize_t read_some(gp_peer *peer) {
-  static char nowhere[65536];
+/* Read into the head, the room, or nowhere. */
+static ssize_t read_some(const gp_net *net, gp_peer *peer) {
+  static char nowhere[GP_MOVE_MOST];
   const size_t head = sizeof peer->in;
-  if (peer->in_done < head)
-    return recv(peer->socket, (char *)&peer->in + peer->in_done, head - peer->in_done, 0);
-  const size_t got = peer->in_done - head;
-  size_t left = peer->in.bytes - got;
-  if (left > AT_ONCE) left = AT_ONCE;
-  if (peer->in_data) return recv(peer->socket, peer->in_data + got, left, 0);
-  return recv(peer->socket, nowhere, left < sizeof nowhere ? left : sizeof nowhere, 0);
+  char *to = (char *)&peer->in + peer->in_done;
+  size_t left = head - peer->in_done;
+  if (peer->in_done >= head) {
+    const size_t got = peer->in_done - head;
+    to = peer->in_data ? peer->in_data + got : nowhere;
+    left = peer->in.bytes - got;
+  }
+  return net->transport->receive(peer, to, left < GP_MOVE_MOST ? left : GP_MOVE_MOST);
 }
 
 /* Take in n bytes that were read. Returns what is wrong with the message, or NULL. */
@@ -137,18 +151,19 @@ static const char *take(gp_net *net, gp_peer *peer, size_t n) {
   return wrong;
 }
 
+/* Read for a moment only: others wait for the lock. */
 void gp_peer_receive(gp_net *net, gp_peer *peer) {
-  for (size_t sum = 0; sum < AT_ONCE && peer->state != GP_PEER_GONE;) {
-    ssize_t n = read_some(peer);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
-    if (n <= 0) {
-      if (peer->state == GP_PEER_OPEN) lose_peer(net, peer, "its connection was closed");
-      peer->state = GP_PEER_GONE;
+  for (size_t sum = 0; sum < GP_MOVE_MOST && peer->state != GP_PEER_GONE;) {
+    const bool ended = peer->state == GP_PEER_ENDED;
+    ssize_t n = read_some(net, peer);
+    if (n == GP_MOVE_LATER) return;
+    const char *wrong =
+        n == GP_MOVE_NEVER ? "its connection was closed" : take(net, peer, (size_t)n);
+    if (wrong) {
+      gp_peer_lose(net, peer, wrong);
       return;
     }
-    const char *wrong = take(net, peer, (size_t)n);
-    if (wrong) lose_peer(net, peer, wrong);
+    if (!ended) peer->heard = gp_now_ns();
     sum += (size_t)n;
   }
 }

@@ -1,15 +1,13 @@
-/* ranks/send.c - messages that go out: at once if the socket takes them, else when it does. */
-#include <errno.h>
+/* ranks/send.c - messages that go out: at once if the connection takes them, else when it does. */
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/uio.h>
 
 #include "base/memory.h"
 #include "ranks/net.h"
+#include "ranks/transport.h"
 
 /* ---- the queue ------------------------------------------------------------------------------- */
 
-static gp_rank_outgoing *at(const gp_rank_queue *q, size_t i) {
+gp_rank_outgoing *gp_rank_queue_at(const gp_rank_queue *q, size_t i) {
   return &q->list[(q->first + i) % q->room];
 }
 
@@ -19,7 +17,7 @@ static gp_status grow(gp_rank_queue *q) {
   size_t room = q->room ? 2 * q->room : 64;
   if (q->count < q->room) return GP_OK;
   GP_TRY(gp_alloc_array(room, sizeof *larger, (void **)&larger));
-  for (size_t i = 0; i < q->count; i++) larger[i] = *at(q, i);
+  for (size_t i = 0; i < q->count; i++) larger[i] = *gp_rank_queue_at(q, i);
   gp_free(q->list);
   q->list = larger;
   q->room = room;
@@ -31,8 +29,8 @@ static void drop_payload(const gp_rank_outgoing *out) {
   if (out->owned) gp_free((void *)out->payload);
 }
 
-static void pop(gp_rank_queue *q) {
-  drop_payload(at(q, 0));
+void gp_rank_queue_pop(gp_rank_queue *q) {
+  drop_payload(gp_rank_queue_at(q, 0));
   q->first = (q->first + 1) % q->room;
   q->count--;
   q->done = 0;
@@ -40,46 +38,39 @@ static void pop(gp_rank_queue *q) {
 
 /* ---- sending --------------------------------------------------------------------------------- */
 
-/* Send what is left of the first message; false if the socket takes no more. */
-static bool send_first(gp_peer *peer) {
-  gp_rank_queue *q = &peer->out;
-  gp_rank_outgoing *out = at(q, 0);
-  const size_t head = sizeof out->head, total = head + out->head.bytes;
-  while (q->done < total) {
-    const size_t in_head = q->done < head ? head - q->done : 0;
-    const size_t sent = q->done > head ? q->done - head : 0;
-    struct iovec parts[2] = {{(char *)&out->head + q->done, in_head},
-                             {(char *)out->payload + sent, out->head.bytes - sent}};
-    struct msghdr all = {.msg_iov = in_head ? parts : parts + 1, .msg_iovlen = in_head ? 2 : 1};
-    if (!out->head.bytes) all.msg_iovlen = 1;
-    ssize_t n = sendmsg(peer->socket, &all, MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return false;
-    if (n < 0) peer->broken = true;
-    if (n < 0) return false;
-    q->done += (size_t)n;
-  }
-  return true;
-}
-
+/* What is left when nothing will read it is dropped; the thread that receives sees why. */
 bool gp_peer_flush(gp_peer *peer) {
   gp_rank_queue *q = &peer->out;
-  while (q->count && !peer->broken && send_first(peer)) pop(q);
-  /* what nobody will read is dropped; the thread that reads sees why */
-  while (q->count && peer->broken) pop(q);
+  if (!atomic_load(&peer->broken)) gp_net_place()->transport->flush(peer);
+  if (atomic_load(&peer->broken)) q->begun = 0;
+  while (q->count && atomic_load(&peer->broken)) gp_rank_queue_pop(q);
   return q->count > 0;
+}
+
+void gp_peer_serve(gp_peer *peer) {
+  pthread_mutex_lock(&peer->lock);
+  gp_peer_flush(peer);
+  pthread_mutex_unlock(&peer->lock);
+}
+
+bool gp_peer_has_outgoing(gp_peer *peer) {
+  pthread_mutex_lock(&peer->lock);
+  const bool has = peer->out.count > 0;
+  pthread_mutex_unlock(&peer->lock);
+  return has;
 }
 
 static gp_status push(gp_net *net, gp_peer *peer, const gp_rank_outgoing *out) {
   pthread_mutex_lock(&peer->lock);
-  gp_status status = peer->broken ? GP_OK : grow(&peer->out);
+  const bool broken = atomic_load(&peer->broken);
+  gp_status status = broken ? GP_OK : grow(&peer->out);
   bool left = false, first = peer->out.count == 0;
-  if (status || peer->broken) {
+  if (status || broken) {
     drop_payload(out);
   } else {
     peer->out.count++;
-    *at(&peer->out, peer->out.count - 1) = *out;
-    if (first) left = gp_peer_flush(peer);
+    *gp_rank_queue_at(&peer->out, peer->out.count - 1) = *out;
+    left = first && (!net->transport->any_thread || gp_peer_flush(peer));
   }
   pthread_mutex_unlock(&peer->lock);
   if (left) gp_net_wake(net);
@@ -87,12 +78,12 @@ static gp_status push(gp_net *net, gp_peer *peer, const gp_rank_outgoing *out) {
 }
 
 gp_status gp_ranks_send(int32_t to, const gp_rank_message *message, const void *payload) {
-  gp_net *net = gp_net_get();
+  gp_net *net = gp_net_place();
   return push(net, &net->peers[to], &(gp_rank_outgoing){.head = *message, .payload = payload});
 }
 
 gp_status gp_ranks_send_copy(int32_t to, const gp_rank_message *message, const void *payload) {
-  gp_net *net = gp_net_get();
+  gp_net *net = gp_net_place();
   char *copy = NULL;
   if (message->bytes) {
     GP_TRY(gp_alloc(message->bytes, (void **)&copy));
@@ -104,14 +95,26 @@ gp_status gp_ranks_send_copy(int32_t to, const gp_rank_message *message, const v
 
 /* ---- withdrawing ----------------------------------------------------------------------------- */
 
+static bool has_begun(const gp_rank_queue *q, uint64_t port) {
+  for (size_t i = 0; i < q->begun; i++)
+    if (gp_rank_queue_at(q, i)->head.port == port) return true;
+  return false;
+}
+
+/* Wait until the library is done with the messages of a port. Call with the peer's lock. */
+static void await_begun(gp_peer *peer, uint64_t port) {
+  while (has_begun(&peer->out, port) && !atomic_load(&peer->broken))
+    pthread_cond_wait(&peer->sent, &peer->lock);
+}
+
 /* Copy a payload, because its owner wants the memory back. Without memory the connection is given
  * up: the other side counts on the bytes. */
 static void keep(gp_peer *peer, gp_rank_outgoing *out) {
   void *copy;
   if (out->owned || !out->head.bytes) return;
   if (gp_alloc(out->head.bytes, &copy)) {
-    peer->broken = true;
-    shutdown(peer->socket, SHUT_RDWR);
+    atomic_store(&peer->broken, 1);
+    gp_net_get()->transport->cut(gp_net_get(), peer);
     return;
   }
   memcpy(copy, out->payload, out->head.bytes);
@@ -123,14 +126,15 @@ static void withdraw(gp_peer *peer, uint64_t port) {
   gp_rank_queue *q = &peer->out;
   size_t kept = 0;
   pthread_mutex_lock(&peer->lock);
+  await_begun(peer, port);
   for (size_t i = 0; i < q->count; i++) {
-    gp_rank_outgoing *out = at(q, i);
+    gp_rank_outgoing *out = gp_rank_queue_at(q, i);
     const bool meant = out->head.port == port, begun = i == 0 && q->done > 0;
     if (meant && begun) keep(peer, out); /* it is completed */
     if (meant && !begun)
       drop_payload(out);
     else
-      *at(q, kept++) = *out;
+      *gp_rank_queue_at(q, kept++) = *out;
   }
   q->count = kept;
   pthread_mutex_unlock(&peer->lock);
@@ -139,17 +143,19 @@ static void withdraw(gp_peer *peer, uint64_t port) {
 void gp_ranks_withdraw(uint64_t port) {
   gp_net *net = gp_net_get();
   for (int32_t r = 0; net && r < net->job.info.count; r++)
-    if (net->peers[r].socket >= 0) withdraw(&net->peers[r], port);
+    if (!net->peers[r].is_own) withdraw(&net->peers[r], port);
 }
 
 void gp_ranks_keep(uint64_t port) {
   gp_net *net = gp_net_get();
   for (int32_t r = 0; net && r < net->job.info.count; r++) {
     gp_peer *peer = &net->peers[r];
-    if (peer->socket < 0) continue;
+    if (peer->is_own) continue;
     pthread_mutex_lock(&peer->lock);
+    await_begun(peer, port);
     for (size_t i = 0; i < peer->out.count; i++)
-      if (at(&peer->out, i)->head.port == port) keep(peer, at(&peer->out, i));
+      if (gp_rank_queue_at(&peer->out, i)->head.port == port)
+        keep(peer, gp_rank_queue_at(&peer->out, i));
     pthread_mutex_unlock(&peer->lock);
   }
 }

@@ -1,8 +1,10 @@
 -- lua/gpipe/pipeline/advice.lua - hints about a pipeline that is correct but probably not intended:
 -- devices without a stage, devices that will mostly wait, and running statistics of micro-batches.
 --
--- Hints go to standard error, each text once: a sweep makes a thousand pipelines.
+-- Hints go to standard error, each text once: a sweep makes a thousand pipelines. All ranks of a
+-- job would say the same, so rank 0 does.
 
+local ranks = require "gpipe.ranks"
 local running = require "gpipe.nn.layer.norm.running"
 
 local advice = {}
@@ -11,9 +13,9 @@ local said = {}
 
 local function say(format, ...)
   local text = format:format(...)
-  if said[text] then return end
+  if said[text] or ranks.rank() > 0 then return end
   said[text] = true
-  io.stderr:write("gpipe: ", text, "\n")
+  io.stderr:write("gpipe: " .. text .. "\n")
 end
 
 -- ---- devices without a stage -----------------------------------------------------------------

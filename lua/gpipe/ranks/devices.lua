@@ -41,6 +41,24 @@ local function check_rank(device)
   end
 end
 
+--- The devices of each machine, and the cores that they share there.
+---@param list table[] with ranks
+---@return {cores: integer, devices: table[]}[]
+function devices.by_machine(list)
+  local groups, of = {}, {}
+  local hosts = ranks.hosts()
+  for _, device in ipairs(list) do
+    local host = hosts[device.rank + 1]
+    local group = of[host.machine]
+    if not group then
+      group = { cores = host.cores, devices = {} }
+      of[host.machine], groups[#groups + 1] = group, group
+    end
+    table.insert(group.devices, device)
+  end
+  return groups
+end
+
 --- Give each device its rank, and the name that people see.
 ---@param list table[] {name, rank?}
 ---@return table[] list

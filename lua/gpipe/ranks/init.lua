@@ -38,13 +38,48 @@ function ranks.ranks() return own().count end
 ---@return string
 function ranks.host() return own().host end
 
+local connected = false
+
+-- Say once what was refused while the ranks connected.
+local function report()
+  connected = true
+  local remark = core.rank_remark()
+  if remark ~= "" then io.stderr:write("gpipe: " .. remark .. "\n") end
+end
+
 --- Collect texts by rank, from 1. Every rank has to make the same call.
 ---@param what string the name of the call, shorter than 24 bytes
 ---@param text string
 ---@return string[]
 function ranks.gather(what, text)
   if own().count == 1 then return { text } end
-  return core.rank_gather(what, text)
+  local texts = core.rank_gather(what, text)
+  if not connected then report() end
+  return texts
+end
+
+local hosts -- of all ranks, asked once
+
+-- Names this machine: two of a cluster may have the same host name.
+local function machine_name()
+  local file <close> = io.open "/proc/sys/kernel/random/boot_id"
+  return ranks.host() .. "/" .. (file and file:read "l" or "")
+end
+
+--- On which machine each rank is, and how many cores it may use there. Where the launcher does not
+--- say that all are on one, every rank has to make the first call.
+---@return {machine: string, cores: integer}[] by rank, from 1
+function ranks.hosts()
+  if hosts then return hosts end
+  hosts = {}
+  local cores, texts = core.machine().cores, nil
+  if not own().one_host then texts = ranks.gather("hosts", ("i8"):pack(cores) .. machine_name()) end
+  for r = 1, own().count do
+    local text = texts and texts[r]
+    hosts[r] = { machine = text and text:sub(9) or "",
+      cores = text and ("i8"):unpack(text) or cores }
+  end
+  return hosts
 end
 
 --- Wait until every rank has come here.

@@ -5,6 +5,7 @@
 -- save at the same steps; and all end after the same step, whichever was told to.
 
 local checkpoint = require "gpipe.checkpoint"
+local core = require "gpipe.core"
 local ranks = require "gpipe.ranks"
 
 local follower = {}
@@ -21,6 +22,35 @@ function follower.reason(reason)
   for _, one in ipairs(ranks.all_gather(reason or false)) do
     if one then return one end
   end
+end
+
+-- ---- a lost rank -------------------------------------------------------------------------------
+
+local shared = {} ---@type table<gpipe.Run, true>
+
+--- Note a run over several ranks, or that it is over.
+---@param run gpipe.Run
+---@param is_open boolean
+function follower.note(run, is_open) shared[run] = is_open or nil end
+
+-- A run that is a `<close>` variable has failed before its script has.
+local function has_checkpoint(run)
+  if not run.folder or not run.saves then return false end
+  return run.saved > 0 and (run.follows or #run.saves:steps() > 0)
+end
+
+--- Has a rank been lost, and is there a checkpoint from which the job can go on? Says so.
+---@return boolean
+function follower.goes_on()
+  if not core.ranks_lost() then return false end
+  for run in pairs(shared) do
+    if has_checkpoint(run) then
+      io.stderr:write(("gpipe: %s: a rank was lost; the same command goes on from the last "
+        .. "checkpoint\n"):format(run.folder))
+      return true
+    end
+  end
+  return false
 end
 
 -- ---- checkpoints -------------------------------------------------------------------------------

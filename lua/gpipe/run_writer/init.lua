@@ -109,6 +109,8 @@ local function new(name, opts)
   }, Run)
   run.shared = follower.is_shared(opts.pipe)
   run.follows = run.shared and ranks.rank() > 0
+  if run.shared then follower.note(run, true) end
+  run.quiet = run.quiet or run.follows -- rank 0 shows the progress
   run.deadline = opts.minutes and run.started + 60 * opts.minutes
   if not opts.nowhere then open_folder(run, opts) end
   return run
@@ -393,6 +395,7 @@ end
 function Run:close(reason)
   if self.closed then return end
   self.closed = true
+  if self.status ~= "failed" then follower.note(self, false) end
   if self.line then self.line:finish() end
   if not self.folder then return end
   if self.saves then self.saves:settle(true) end
@@ -431,10 +434,13 @@ function Run:__gc()
 end
 
 -- A script that fails marks its open runs as failed, whether or not they are `<close>` variables.
+-- Where a rank was lost, the exit code asks to start the job again if there is a checkpoint.
 core.hook("failed", function(text)
+  local again = follower.goes_on()
   for run in pairs(open) do
     if run.status == "running" then Run.__close(run, text) end
   end
+  return again and ending.AGAIN or nil
 end)
 
 function Run:__tostring()

@@ -6,11 +6,13 @@
 -- is the last value, and `_1`, `_2` ... are the values of the session in their order. Reading and
 -- running (Ctrl-C, tracebacks) are in C: module gpipe.terminal.
 
+local chunks = require "gpipe.shell.chunks"
 local commands = require "gpipe.shell.commands"
 local complete = require "gpipe.shell.complete"
 local core = require "gpipe.core"
 local history = require "gpipe.shell.history"
 local mistakes = require "gpipe.shell.mistakes"
+local others = require "gpipe.shell.others"
 local paint = require "gpipe.shell.paint"
 local screen = require "gpipe.screen"
 local show = require "gpipe.show"
@@ -32,40 +34,9 @@ local function is_incomplete(message)
   return message:sub(-5) == "<eof>"
 end
 
--- Turn the locals of a chunk into globals; the chunk calls this at its end. A closure over such a
--- local keeps its own variable. The values of an expression are passed through.
-local function keep_locals(...)
-  for i = 1, math.huge do
-    local name, value = debug.getlocal(2, i)
-    if not name then return ... end
-    if not name:find("^%(") then rawset(_G, name, value) end
-  end
-end
-
--- Remove <close> from a local at the prompt: it would close at the end of its line, but should live
--- as long as the prompt.
-local function without_close(text)
-  return (text:gsub("^(%s*local%s+[%a_][%w_]*%s*)<%s*close%s*>", "%1"))
-end
-
 -- Print what went wrong.
 local function complain(message)
   terminal.complain(screen.has_colours(io.stderr) and paint.error(message) or message)
-end
-
--- Compile text as an expression, else as statements; its lines have the session's numbers. A
--- statement is added to the text that calls keep_locals (after a ";", so that it is not taken as
--- the arguments of the text before). The values of an expression are the arguments of that call: if
--- the chunk returned them instead, a call would be a tail call, whose errors have no line.
-local function compile(text)
-  local before = ("\n"):rep(mistakes.count())
-  local expression = text:gsub("^%s*=", "")
-  if load("return " .. expression, "=stdin", "t") then
-    return load(before .. "return (...)(" .. expression .. "\n)", "=stdin", "t")
-  end
-  local plain, message = load(before .. text, "=stdin", "t")
-  if not plain then return nil, message end
-  return load(before .. without_close(text) .. "\n;(...)()", "=stdin", "t") or plain
 end
 
 -- Keep a text for later sessions too. If it cannot be kept, say so once.
@@ -91,10 +62,11 @@ local function read_chunk(prompt, prompt2)
     return command, text
   end
   while true do
-    local chunk, message = compile(text)
+    local chunk, message = chunks.compile(text)
     if chunk or not is_incomplete(message) then
       mistakes.note(text)
       if text:find("%S") then remember(text) end
+      if chunk then others.tell(text) end
       return chunk or false, chunk and text or message
     end
     local more = terminal.read(prompt2, complete)
@@ -105,8 +77,6 @@ local function read_chunk(prompt, prompt2)
 end
 
 -- Printing --------------------------------------------------------------------------------------
-
-local printed = 0 -- values so far: the number of the last `_n`
 
 local LONGEST = 10000 -- bytes of a string that are printed
 
@@ -135,11 +105,7 @@ end
 -- Print results as lua does; an error in a __tostring or in print itself becomes a message.
 local function print_results(results, text)
   if results.n < 2 then return end
-  rawset(_G, "_", results[2])
-  for i = 2, results.n do
-    printed = printed + 1
-    rawset(_G, "_" .. printed, results[i])
-  end
+  chunks.keep_values(results)
   local ok, message = terminal.call(function() print(texts_of(results)) end)
   if not ok then complain(message) end
   local near = results.n == 2 and results[2] == nil and mistakes.nothing(text)
@@ -155,9 +121,10 @@ end
 
 local function run_chunk(chunk, text, typing)
   local began = core.seconds()
-  local results = table.pack(terminal.call(chunk, keep_locals))
+  local results = table.pack(terminal.call(chunk, chunks.keep_locals))
   local seconds = core.seconds() - began
   if results[1] then print_results(results, text) else complain(mistakes.explain(results[2])) end
+  for _, line in ipairs(others.complaints(results[1])) do complain(line) end
   if typing or rawget(_G, "_SLOW") then say_time(seconds) end
 end
 
@@ -220,12 +187,15 @@ local function recover(message)
 end
 
 ---Read and run chunks until the end of the input. Errors are printed and do not end it.
+---In a job rank 0 has the terminal, and all ranks run what is typed there.
 ---Prompts are the globals `_PROMPT` and `_PROMPT2`, as in lua, "> " and ">> " by default;
 ---without a terminal there are none.
 function repl.run()
   local typing = terminal.interactive()
   greet(typing)
   who.begin()
+  if others.follows() then return others.follow() end
+  others.begin(typing)
   if typing then
     keep = history.open()
     startup.run()

@@ -8,7 +8,8 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "engine/state/run.h"
+#include "engine/state/pipeline.h"
+#include "engine/watch/report.h"
 #include "ranks/ranks.h"
 
 /* ---- the port -------------------------------------------------------------------------------- */
@@ -49,20 +50,33 @@ static void gone(void *context, const char *text) {
   gp_run_fail_from(s->run, s->own, -1, GP_EDEVICE, s->why);
 }
 
+/* While a run is under way its plan stays: gp_spread_end waits for the lock of ports. */
+static void words(void *context, char *text, size_t size) {
+  const gp_spread *s = context;
+  char cause[256];
+  if (s->is_running)
+    snprintf(text, size, "in its step %s", gp_report_cause(s->pipeline, cause, sizeof cause));
+}
+
 /* ---- life ------------------------------------------------------------------------------------ */
 
-gp_status gp_spread_new(gp_run *run, gp_spread **spread) {
+gp_status gp_spread_new(gp_pipeline *pipeline, gp_spread **spread) {
   gp_spread *s;
   GP_TRY(gp_ranks_join());
   GP_TRY(gp_alloc(sizeof *s, (void **)&s));
   *spread = s;
-  s->run = run;
+  s->pipeline = pipeline;
+  s->run = &pipeline->run;
   s->own = gp_ranks_own();
   s->count = gp_ranks_count();
   s->port = gp_ranks_number() << 32;
   GP_TRY(gp_alloc_array((size_t)s->count, sizeof *s->in, (void **)&s->in));
-  return gp_ports_add(
-      &(gp_port){.number = s->port, .context = s, .room = room, .arrived = arrived, .gone = gone});
+  return gp_ports_add(&(gp_port){.number = s->port,
+                                 .context = s,
+                                 .room = room,
+                                 .arrived = arrived,
+                                 .gone = gone,
+                                 .words = words});
 }
 
 void gp_spread_free(gp_spread *s) {

@@ -11,6 +11,7 @@
 #include "base/status.h"
 
 typedef struct gp_run gp_run;
+typedef struct gp_pipeline gp_pipeline;
 
 enum { GP_SPREAD_TEXT = 512 };
 
@@ -23,10 +24,11 @@ typedef struct gp_far_failure {
 } gp_far_failure;
 
 typedef struct gp_spread {
-  int32_t own, count;  /* ranks */
-  int32_t here_count;  /* devices of this rank */
-  uint64_t port;       /* for failures */
-  uint64_t plan_ports; /* the first port number of the plan that is being made */
+  int32_t own, count;    /* ranks */
+  int32_t here_count;    /* devices of this rank */
+  uint64_t port;         /* for failures */
+  uint64_t plan_ports;   /* the first port number of the plan that is being made */
+  gp_pipeline *pipeline; /* borrowed, as is its run */
   gp_run *run;
   gp_far_failure *in; /* per rank: what is being received from it */
   /* under the lock of ports */
@@ -43,8 +45,9 @@ typedef struct gp_spread {
   char why[GP_SPREAD_TEXT];
 } gp_spread;
 
-/* Open the port for failures. Errors: GP_EDEVICE if a rank is gone already. */
-gp_status gp_spread_new(gp_run *run, gp_spread **spread);
+/* Open the port for failures; heartbeats tell from now on what a run does. Errors: GP_EDEVICE if a
+ * rank is gone already. */
+gp_status gp_spread_new(gp_pipeline *pipeline, gp_spread **spread);
 void gp_spread_free(gp_spread *spread); /* NULL is fine */
 
 /* Is a rank gone, or has one gone another way? Then the text says why; it stays. */

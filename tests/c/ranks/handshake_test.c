@@ -14,15 +14,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "ranks/socket/socket.h"
 #include "test.h"
-
-/* As connect.c sends it. */
-typedef struct hello {
-  char magic[8];
-  uint32_t protocol;
-  int32_t rank, count, process;
-  char key[64];
-} hello;
 
 static char folder[64];
 
@@ -67,18 +60,35 @@ static int call_rank_0(void) {
   return made;
 }
 
-static hello right_hello(void) {
-  hello h = {.protocol = 1, .rank = 1, .count = 2, .process = 1, .key = "the key"};
-  memcpy(h.magic, "gpipernk", 8);
-  return h;
+/* This end, as far as the handshake is concerned. */
+static gp_net rank_1(const char *key) {
+  gp_net net = {.job = {.info = {.rank = 1, .count = 2}}};
+  snprintf(net.job.key, sizeof net.job.key, "%s", key);
+  return net;
 }
 
-/* Say hello; returns whether rank 0 goes on to talk. */
-static bool say_hello(int made, const hello *h) {
-  hello other;
-  return send(made, h, sizeof *h, MSG_NOSIGNAL) == (ssize_t)sizeof *h &&
-         recv(made, &other, sizeof other, MSG_WAITALL) == (ssize_t)sizeof other && other.rank == 0;
+static gp_hello right_hello(void) {
+  const gp_net net = rank_1("the key");
+  return gp_hello_new(&net, "");
 }
+
+/* What rank 0 has said so far. */
+static gp_challenge challenge;
+static gp_hello answer;
+
+/* Say hello with a key; returns whether rank 0 finds it good. */
+static bool say_hello_with(int made, gp_hello h, const char *key) {
+  const gp_net net = rank_1(key);
+  memset(&answer, 0, sizeof answer);
+  if (recv(made, &challenge, sizeof challenge, MSG_WAITALL) != (ssize_t)sizeof challenge)
+    return false;
+  gp_hello_sign(&net, challenge.nonce, &h);
+  return send(made, &h, sizeof h, MSG_NOSIGNAL) == (ssize_t)sizeof h &&
+         recv(made, &answer, sizeof answer, MSG_WAITALL) == (ssize_t)sizeof answer &&
+         !gp_hello_check_answer(&net, h.nonce, &answer, "rank 0") && answer.rank == 0;
+}
+
+static bool say_hello(int made, const gp_hello *h) { return say_hello_with(made, *h, "the key"); }
 
 static bool is_closed(int made) {
   char byte;
@@ -95,7 +105,7 @@ static void send_piece(int made) {
 static int answer_to(const gp_rank_message *head) {
   pid_t child = start();
   int made = call_rank_0();
-  const hello h = right_hello();
+  const gp_hello h = right_hello();
   CHECK(say_hello(made, &h));
   CHECK(send(made, head, sizeof *head, MSG_NOSIGNAL) == (ssize_t)sizeof *head);
   int code = end_of(child);
@@ -108,7 +118,7 @@ static int answer_to(const gp_rank_message *head) {
 TEST(a_rank_with_the_key_is_heard) {
   pid_t child = start();
   int made = call_rank_0();
-  const hello h = right_hello();
+  const gp_hello h = right_hello();
   CHECK(say_hello(made, &h));
   send_piece(made);
   CHECK(end_of(child) == GP_OK);
@@ -118,34 +128,71 @@ TEST(a_rank_with_the_key_is_heard) {
 /* The job forms all the same. */
 TEST(foreign_connections_are_closed_without_being_read) {
   pid_t child = start();
-  hello wrong_key = right_hello(), wrong_magic = right_hello();
-  snprintf(wrong_key.key, sizeof wrong_key.key, "another key");
+  const gp_hello h = right_hello();
+  gp_hello wrong_magic = h;
   wrong_magic.magic[0] = 'G';
-  const hello *wrong[] = {&wrong_key, &wrong_magic};
-  for (int i = 0; i < 2; i++) {
-    int foreign = call_rank_0();
-    say_hello(foreign, wrong[i]);
-    CHECK(is_closed(foreign));
-    close(foreign);
-  }
+  int foreign = call_rank_0();
+  CHECK(!say_hello_with(foreign, h, "another key"));
+  CHECK(answer.verdict == GP_HELLO_KEY && is_closed(foreign));
+  close(foreign);
+  foreign = call_rank_0();
+  CHECK(!say_hello(foreign, &wrong_magic) && is_closed(foreign));
+  close(foreign);
   int made = call_rank_0();
-  const hello h = right_hello();
   CHECK(say_hello(made, &h));
   send_piece(made);
   CHECK(end_of(child) == GP_OK);
   close(made);
 }
 
-TEST(a_rank_of_another_size_or_protocol_ends_the_job) {
-  hello size = right_hello(), protocol = right_hello(), rank = right_hello();
+TEST(connections_that_say_nothing_hold_no_one_up) {
+  pid_t child = start();
+  const gp_hello h = right_hello();
+  int silent[3];
+  for (int i = 0; i < 3; i++) silent[i] = call_rank_0();
+  int made = call_rank_0();
+  CHECK(say_hello(made, &h));
+  send_piece(made);
+  CHECK(end_of(child) == GP_OK);
+  for (int i = 0; i < 3; i++) close(silent[i]);
+  close(made);
+}
+
+static bool holds(const void *data, size_t bytes, const char *text) {
+  return memmem(data, bytes, text, strlen(text)) != NULL;
+}
+
+TEST(the_key_is_never_sent_and_a_hello_cannot_be_used_again) {
+  pid_t child = start();
+  gp_hello h = right_hello();
+  int made = call_rank_0();
+  const gp_net net = rank_1("the key");
+  CHECK(say_hello(made, &h));
+  CHECK(!holds(&challenge, sizeof challenge, "the key"));
+  CHECK(!holds(&answer, sizeof answer, "the key"));
+  gp_hello_sign(&net, challenge.nonce, &h);
+  CHECK(!holds(&h, sizeof h, "the key"));
+  unsigned char before[32];
+  memcpy(before, h.proof, sizeof before);
+  challenge = gp_challenge_new();
+  gp_hello_sign(&net, challenge.nonce, &h);
+  CHECK(memcmp(before, h.proof, sizeof before) != 0);
+  send_piece(made);
+  CHECK(end_of(child) == GP_OK);
+  close(made);
+}
+
+TEST(a_rank_of_another_size_or_version_ends_the_job) {
+  gp_hello size = right_hello(), protocol = size, rank = size, version = size;
   size.count = 3;
   protocol.protocol = 9;
   rank.rank = 7;
-  const hello *wrong[] = {&size, &protocol, &rank};
-  for (int i = 0; i < 3; i++) {
+  snprintf(version.version, sizeof version.version, "0.0.0");
+  const gp_hello *wrong[] = {&size, &protocol, &rank, &version};
+  for (int i = 0; i < 4; i++) {
     pid_t child = start();
     int made = call_rank_0();
-    say_hello(made, wrong[i]);
+    CHECK(!say_hello(made, wrong[i]));
     CHECK(end_of(child) == GP_ESTATE);
     close(made);
   }
@@ -165,7 +212,7 @@ TEST(messages_for_nothing_are_skipped) {
   const gp_rank_message value = {.kind = GP_RANK_VALUE, .port = 12345, .bytes = 6};
   pid_t child = start();
   int made = call_rank_0();
-  const hello h = right_hello();
+  const gp_hello h = right_hello();
   CHECK(say_hello(made, &h));
   CHECK(send(made, &value, sizeof value, 0) == (ssize_t)sizeof value);
   CHECK(send(made, "values", 6, 0) == 6);
@@ -182,6 +229,8 @@ TEST(another_call_is_an_error_and_so_is_an_end) {
 }
 
 TEST_MAIN(a_rank_with_the_key_is_heard, foreign_connections_are_closed_without_being_read,
-          a_rank_of_another_size_or_protocol_ends_the_job,
+          connections_that_say_nothing_hold_no_one_up,
+          the_key_is_never_sent_and_a_hello_cannot_be_used_again,
+          a_rank_of_another_size_or_version_ends_the_job,
           messages_that_make_no_sense_end_the_connection, messages_for_nothing_are_skipped,
           another_call_is_an_error_and_so_is_an_end)

@@ -49,10 +49,10 @@ end
 
 local function is_gpu(device) return device.kind == "cuda" end
 
--- Give devices without a number of threads an even share of the cores, at least one. A GPU is
--- driven by one thread, which waits most of the time.
-local function share_cores(list)
-  local cores, open = core.machine().cores, 0
+-- Give devices without a number of threads an even share of their machine's cores, at least one. A
+-- GPU is driven by one thread, which waits most of the time.
+local function share_cores(list, cores)
+  local open = 0
   for _, d in ipairs(list) do
     if is_gpu(d) then d.threads = 1 end
   end
@@ -67,7 +67,6 @@ local function share_cores(list)
       given = given + 1
     end
   end
-  return list
 end
 
 --- List this many devices: those of the command line, else the GPUs. If there are too few,
@@ -101,7 +100,9 @@ function devices.resolve(given, wanted)
   else
     for i, entry in ipairs(devices.spread(wanted or 1)) do list[i] = parse(entry) end
   end
-  return far.assign(share_cores(list))
+  far.assign(list)
+  for _, group in ipairs(far.by_machine(list)) do share_cores(group.devices, group.cores) end
+  return list
 end
 
 return devices

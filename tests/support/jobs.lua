@@ -1,0 +1,83 @@
+-- tests/support/jobs.lua - starts a script in several processes, by each way in which ranks are
+-- connected.
+
+local child = dofile "tests/child.lua"
+
+local jobs = {}
+
+-- A port of this host for the n-th job of a spec; specs that run side by side have other ones.
+local base = 20000 + require("gpipe.core").process() * 16 % 10000
+local taken = 0
+function jobs.port()
+  taken = taken + 1
+  return base + taken % 16
+end
+
+local function quoted(words)
+  local list = {}
+  for i, word in ipairs(words) do list[i] = child.quote(word) end
+  return table.concat(list, " ")
+end
+
+local function environment_of(variables)
+  local words = { "env" }
+  for name, value in pairs(variables or {}) do words[#words + 1] = name .. "=" .. child.quote(value) end
+  return table.concat(words, " ")
+end
+
+-- All ranks by one launcher.
+local function launch(n, words, variables)
+  return ("exec %s %s --ranks %d %s"):format(environment_of(variables), child.quote(child.program), n,
+    quoted(words))
+end
+
+local ways = {}
+
+function ways.unix(n, words, variables) return launch(n, words, variables) end
+
+function ways.tcp(n, words, variables)
+  return "GPIPE_TRANSPORT=tcp; export GPIPE_TRANSPORT; " .. launch(n, words, variables)
+end
+
+-- A launcher for each rank, as on hosts of their own.
+function ways.hosts(n, words, variables)
+  local lines, port = { "export GPIPE_JOB_KEY=secret" }, jobs.port()
+  for k = n - 1, 0, -1 do
+    lines[#lines + 1] = ("%s %s --ranks 1 --node %d/%d --master 127.0.0.1:%d %s%s"):format(
+      environment_of(variables), child.quote(child.program), k, n, port, quoted(words),
+      k > 0 and " &" or "")
+  end
+  lines[#lines + 1] = "code=$?; wait; exit $code"
+  return table.concat(lines, "\n")
+end
+
+function ways.mpi(n, words, variables)
+  return ("exec %s OMPI_MCA_rmaps_base_oversubscribe=1 mpirun --allow-run-as-root --oversubscribe -n "
+    .. "%d %s %s"):format(environment_of(variables), n, child.quote(child.program), quoted(words))
+end
+
+-- Why a way cannot be gone here; nil: it can.
+function jobs.missing(way)
+  if way ~= "mpi" then return nil end
+  if not child.has "mpirun" then return "no mpirun" end
+  local plugin = child.program:match "^(.*)/[^/]*$" .. "/libgpipe_mpi.so"
+  local file = io.open(plugin, "rb")
+  if not file then return "this build has no libgpipe_mpi.so" end
+  file:close()
+end
+
+-- Runs a script (words: its name and arguments) in n processes; returns as child.run does. Only rank
+-- 0 writes to standard output.
+function jobs.run(way, n, words, variables)
+  return child.shell(ways[way](n, words, variables))
+end
+
+-- The same with the text of a script.
+function jobs.script(way, n, text, variables)
+  local script = child.file(text)
+  local out, err, code = jobs.run(way, n, { script }, variables)
+  os.remove(script)
+  return out, err, code
+end
+
+return jobs
