@@ -4,6 +4,8 @@
 local checkpoint = require "gpipe.checkpoint.contents"
 local dry_run = require "gpipe.pipeline.plan.dry_run"
 local object = require "gpipe.pipeline.object"
+local share = require "gpipe.ranks.share"
+local shared = require "gpipe.ranks.state"
 local sizes = require "gpipe.sizes"
 
 local memory = {}
@@ -20,24 +22,31 @@ local function device_of(pipe, stage)
   return inner.placement[stage * inner.copies + 1] + 1
 end
 
---- List what stays allocated on each device, and the most that steps have taken there so far.
+-- The most that steps have taken on each device.
+local function peaks_of(pipe)
+  local peaks = pipe.stats and pipe.stats.peak_bytes or {}
+  return share.by_device(object.inside(pipe), "peaks", function(d) return peaks[d] or false end)
+end
+
+--- List what stays allocated on each device, and the most that steps have taken there so far. Over
+--- ranks every rank has to call.
 ---@param pipe gpipe.Pipeline
 ---@param opt? gpipe.Optimizer
 ---@return gpipe.HeldMemory[]
 function memory.held(pipe, opt)
-  local list = {}
+  local list, peaks = {}, peaks_of(pipe)
   for d, device in ipairs(pipe.devices) do
     list[d] = { device = device.name, parts = { model = 0, gradients = 0, optimizer = 0 },
-      measured = pipe.stats and pipe.stats.peak_bytes and pipe.stats.peak_bytes[d] }
+      measured = peaks[d] or nil }
   end
   for _, entry in ipairs(checkpoint.entries { pipe = pipe, model = pipe.model, opt = opt }) do
     local parts = list[device_of(pipe, entry.stage)].parts
     local part = entry.name:match "^%w+"
-    parts[part] = parts[part] + sizes.of(entry.value)
+    parts[part] = parts[part] + sizes.of(shared.like(entry))
   end
   for _, entry in ipairs(pipe:parameters()) do
     local parts = list[device_of(pipe, entry.stage)].parts
-    parts.gradients = parts.gradients + sizes.of(entry.value)
+    parts.gradients = parts.gradients + sizes.of(entry.param)
   end
   return list
 end

@@ -14,6 +14,8 @@ double gp_pipeline_seconds(const gp_pipeline *p) {
   return 1e-9 * (double)(p->last_end - p->last_begin);
 }
 
+double gp_pipeline_began(const gp_pipeline *p) { return 1e-9 * (double)p->last_begin; }
+
 /* ---- events -------------------------------------------------------------------------------- */
 
 static const gp_event *event_number(const gp_worker *w, size_t number) {
