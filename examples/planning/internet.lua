@@ -117,7 +117,7 @@ end
 print(([[
 
 In words: cut as rarely as memory allows. A stage computes for longer than its values travel only
-where links are fast enough: here a home needs about %.0f Mbit/s. Adding up gradients after every step
-is out of reach; after hundreds of steps it is not, but that trains otherwise. Homes that leave cost
-more than their share: save often, and keep the number of homes that have to stay together small.]])
+where links are fast enough: here a home needs about %.0f Mbit/s. Adding up gradients after every
+step is out of reach; after hundreds of steps it is not, but that trains otherwise. Homes that leave
+cost more than their share: save often, and keep the number that have to stay together small.]])
   :format(2 * opt.context * opt.width * 2 * 8 * opt.batch / ideal / 1e6))

@@ -8,7 +8,8 @@ local words = require "gpipe.command.words"
 local command = {
   name = "links", usage = "links",
   about = "Measures latency and bandwidth between every two ranks, as pipelines use them, and "
-    .. "prints a table.\nStart it in all ranks: gpipe-lua --ranks 4 links, mpirun -n 4 gpipe-lua links.",
+    .. "prints a table.\n"
+    .. "Start it in all ranks: gpipe-lua --ranks 4 links, mpirun -n 4 gpipe-lua links.",
   flags = {
     { "--save FILE", nil, "write what was measured, for gp.cluster {links = FILE}",
       writes = "file" },

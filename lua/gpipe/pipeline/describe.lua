@@ -115,10 +115,13 @@ local function events_of(pipe)
   return events
 end
 
--- "1f1b (measured)"; over hosts with the error of their clocks.
+-- "1f1b (measured)"; over ranks with what is known of their clocks.
 local function title_of(pipe, apart)
-  local known = apart and apart > 0 and (", clocks to within %.0f us"):format(1e6 * apart) or ""
-  return ("%s (measured%s)"):format(pipe.schedule_name, known)
+  local clocks = ""
+  if apart then
+    clocks = apart > 0 and (", clocks to within %.0f us"):format(1e6 * apart) or " on one clock"
+  end
+  return ("%s (measured%s)"):format(pipe.schedule_name, clocks)
 end
 
 --- When each action of the last training pass began and ended (of the last pass, if none trained):

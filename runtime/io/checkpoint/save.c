@@ -196,6 +196,7 @@ static gp_status write_all(gp_checkpoint *c) {
   gp_status status = c->folder.temporary ? GP_OK : gp_folder_open(&c->folder, c->target);
   if (!status) status = fill(c, &c->folder);
   if (!status) status = gp_folder_commit(&c->folder);
+  if (status) keep_reason(&c->reason); /* removing the folder may fail too */
   gp_folder_close(&c->folder);
   return status;
 }
@@ -203,7 +204,7 @@ static gp_status write_all(gp_checkpoint *c) {
 static void *lead(void *context) {
   gp_checkpoint *c = context;
   c->status = write_all(c);
-  if (c->status) keep_reason(&c->reason);
+  if (c->status && !c->reason) keep_reason(&c->reason);
   for (size_t i = 0; i < c->count; i++) { /* free copies of the state as early as possible */
     gp_archive_free(c->shards[i].archive);
     c->shards[i].archive = NULL;

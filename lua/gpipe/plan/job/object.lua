@@ -41,12 +41,17 @@ local function exchange_line(job)
     text.duration(job.exchange), every)
 end
 
+-- "1 rank", "8 ranks"
+local function counted(number, what)
+  return ("%d %s%s"):format(number, what, number == 1 and "" or "s")
+end
+
 --- The job in words.
 function Job:__tostring()
   local lines = {
-    ("job: %d rank%s, %d replica%s of %d device%s, schedule %s, %d micro-batches"):format(
-      self.ranks, self.ranks == 1 and "" or "s", self.replicas, self.replicas == 1 and "" or "s", self.devices,
-      self.devices == 1 and "" or "s", self.label, self.chunks),
+    ("job: %s, %s of %s, schedule %s, %s"):format(counted(self.ranks, "rank"),
+      counted(self.replicas, "replica"), counted(self.devices, "device"), self.label,
+      self.chunks == 1 and "1 micro-batch" or self.chunks .. " micro-batches"),
     step_line(self), exchange_line(self),
   }
   if self.varies then
