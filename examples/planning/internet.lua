@@ -64,7 +64,7 @@ local network = { latency = opt.latency / 1e3, bandwidth = opt.mbit * 1e6 / 8 }
 local SCHEDULES = { "1f1b", "gpipe", "zb_h1", { "interleaved_1f1b", stages_per_device = 2 } }
 local near = plan_for({ latency = 20e-6, bandwidth = 12.5e9 }, SCHEDULES)
 local far = plan_for(network, SCHEDULES)
-local ideal = near.lower_bound -- all work, evenly spread, without a wait
+local work = near.lower_bound * opt.homes -- seconds of one GPU for a step
 local tokens = opt.batch * opt.context
 
 print(("%.1f billion parameters, %d tokens a step, homes with %s, %g Mbit/s and %g ms"):format(
@@ -72,30 +72,30 @@ print(("%.1f billion parameters, %d tokens a step, homes with %s, %g Mbit/s and 
 print(("a row between two stages: %.1f MB, %.2f s on the way; its work in one of %d stages: %.2f s")
   :format(opt.context * opt.width * 2 / 1e6,
     network.latency + opt.context * opt.width * 2 / network.bandwidth, opt.homes,
-    ideal / opt.batch))
+    work / opt.homes / opt.batch))
 
-print "\n1. One pipeline over homes"
-for _, row in ipairs(by_homes(far)) do
-  local share = ideal * opt.homes / row.devices / row.seconds
-  print(("  %2d homes: %-30s %3d micro-batches, step %5.1f s, %5.0f tokens/s, busy %4.1f %%: %s")
-    :format(row.devices, row.label, row.chunks, row.seconds, tokens / row.seconds, 100 * share,
-      verdict(share)))
-end
-print(("  the same GPUs in one room (100 Gbit/s): step %.1f s"):format(near.best.seconds))
+-- Seconds of a step with so many GPUs in one room.
+local room = {}
+for _, row in ipairs(by_homes(near)) do room[row.devices] = row.seconds end
 
-print "\n2. The same homes with other links"
-for _, mbit in ipairs { 300, 1000, 3000, 10000 } do
-  local row = plan_for({ latency = network.latency, bandwidth = mbit * 1e6 / 8 }, SCHEDULES).best
-  local share = ideal * opt.homes / row.devices / row.seconds
-  print(("  %5d Mbit/s: %2d homes, %-28s step %6.1f s, busy %4.1f %%: %s"):format(mbit,
-    row.devices, row.label, row.seconds, 100 * share, verdict(share)))
+local function say(label, row)
+  local share = room[row.devices] / row.seconds
+  print(("  %s, %2d homes: %s, step %.1f s, %.0f tokens/s, %.0f %% of one room: %s"):format(label,
+    row.devices, row.label, row.seconds, tokens / row.seconds, 100 * share, verdict(share)))
 end
 
-print "\n3. Times that vary (steps 10 %, links 50 %): which schedule suffers least"
+print "\n1. One pipeline over homes, beside the same GPUs in one room (100 Gbit/s)"
+for _, row in ipairs(by_homes(far)) do say(("%g Mbit/s"):format(opt.mbit), row) end
+for _, mbit in ipairs { 300, 1000, 3000 } do
+  local other = plan_for({ latency = network.latency, bandwidth = mbit * 1e6 / 8 }, SCHEDULES)
+  say(("%d Mbit/s"):format(mbit), other.best)
+end
+
+print "\n2. Times that vary (steps 10 %, links 50 %): which schedule suffers least"
 local noise = { jitter = { action = 0.1, travel = 0.5 }, samples = 100 }
 far:compare(noise)
 
-print "\n4. Replicas of that pipeline, which add up their gradients"
+print "\n3. Replicas of that pipeline, which add up their gradients"
 for _, every in ipairs { 1, 100, 1000 } do
   local job = far:simulate { replicas = 8, local_steps = every, network = network }
   local share = far.best.seconds / job.step
@@ -105,7 +105,7 @@ for _, every in ipairs { 1, 100, 1000 } do
 end
 print "  (with steps apart in between, training is another one: no bits are promised)"
 
-print(("\n5. Homes that leave, after %g hours on average"):format(opt.stays))
+print(("\n4. Homes that leave, after %g hours on average"):format(opt.stays))
 for _, replicas in ipairs { 1, 8 } do
   local job = far:simulate {
     replicas = replicas, local_steps = replicas > 1 and 100 or 1, network = network,
@@ -120,4 +120,4 @@ In words: cut as rarely as memory allows. A stage computes for longer than its v
 where links are fast enough: here a home needs about %.0f Mbit/s. Adding up gradients after every
 step is out of reach; after hundreds of steps it is not, but that trains otherwise. Homes that leave
 cost more than their share: save often, and keep the number that have to stay together small.]])
-  :format(2 * opt.context * opt.width * 2 * 8 * opt.batch / ideal / 1e6))
+  :format(2 * opt.context * opt.width * 2 * 8 * opt.batch * opt.homes / work / 1e6))
