@@ -30,9 +30,9 @@ local function measure()
   return list
 end
 
--- The same clock as rank 0's: on the same host, and ping-pong sees no difference.
-local function is_common(host, first, seconds, offset)
-  return host == first and math.abs(offset) <= seconds / 2
+-- The same clock as rank 0's: on the same machine, and ping-pong sees no difference.
+local function is_common(machine, first, seconds, offset)
+  return machine == first and math.abs(offset) <= seconds / 2
 end
 
 --- The clock of each rank, by rank from 1. Every rank has to call.
@@ -40,12 +40,13 @@ end
 function clock.of_ranks()
   local found = measure()
   local all = share.by_rank("clocks", function()
-    return { host = ranks.host(), found = ranks.rank() == 0 and found or nil }
+    return { host = ranks.host(), machine = share.machine(),
+      found = ranks.rank() == 0 and found or nil }
   end)
   local clocks = { { host = all[1].host, offset = 0, error = 0, measured = 0, round_trip = 0 } }
   for r = 1, ranks.ranks() - 1 do
     local seconds, offset = all[1].found[r][1], all[1].found[r][2]
-    local common = is_common(all[r + 1].host, all[1].host, seconds, offset)
+    local common = is_common(all[r + 1].machine, all[1].machine, seconds, offset)
     clocks[r + 1] = {
       host = all[r + 1].host, offset = common and 0 or offset, error = common and 0 or seconds / 2,
       measured = offset, round_trip = seconds,

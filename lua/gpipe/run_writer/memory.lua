@@ -4,7 +4,6 @@
 local checkpoint = require "gpipe.checkpoint.contents"
 local dry_run = require "gpipe.pipeline.plan.dry_run"
 local object = require "gpipe.pipeline.object"
-local share = require "gpipe.ranks.share"
 local shared = require "gpipe.ranks.state"
 local sizes = require "gpipe.sizes"
 
@@ -22,22 +21,15 @@ local function device_of(pipe, stage)
   return inner.placement[stage * inner.copies + 1] + 1
 end
 
--- The most that steps have taken on each device.
-local function peaks_of(pipe)
-  local peaks = pipe.stats and pipe.stats.peak_bytes or {}
-  return share.by_device(object.inside(pipe), "peaks", function(d) return peaks[d] or false end)
-end
-
---- List what stays allocated on each device, and the most that steps have taken there so far. Over
---- ranks every rank has to call.
+--- List what stays allocated on each device, and the most that steps have taken there so far.
 ---@param pipe gpipe.Pipeline
 ---@param opt? gpipe.Optimizer
 ---@return gpipe.HeldMemory[]
 function memory.held(pipe, opt)
-  local list, peaks = {}, peaks_of(pipe)
+  local list, peaks = {}, pipe.stats and pipe.stats.peak_bytes or {}
   for d, device in ipairs(pipe.devices) do
     list[d] = { device = device.name, parts = { model = 0, gradients = 0, optimizer = 0 },
-      measured = peaks[d] or nil }
+      measured = peaks[d] }
   end
   for _, entry in ipairs(checkpoint.entries { pipe = pipe, model = pipe.model, opt = opt }) do
     local parts = list[device_of(pipe, entry.stage)].parts

@@ -118,6 +118,23 @@ describe("pipe:timeline over ranks", function()
   end)
 end)
 
+describe("pipe.stats over ranks", function()
+  it("has what each device did, which comes with the end of a step", function()
+    local out, err = run [[
+      pipe:step(x, y)
+      local s = pipe.stats
+      local words = {}
+      for d = 1, 2 do
+        assert(s.busy[d] > 0 and s.bubble[d] < 1 and s.peak_bytes[d] > 0 and s.peak_live[d] > 0)
+        words[d] = ("%.17g %d"):format(s.busy[d], s.peak_bytes[d])
+      end
+      same(table.concat(words, " "))
+      print "all"]]
+    assert.equal("", err)
+    assert.equal("all\n", out)
+  end)
+end)
+
 describe("pipe:profile over ranks", function()
   it("has the rows of all devices on every rank", function()
     local out, err = run [[
