@@ -14,12 +14,11 @@ local optimizer = require "gpipe.optim.optimizer"
 local options = require "gpipe.options"
 local parts = require "gpipe.checkpoint.parts"
 local ranks = require "gpipe.ranks"
+local read = require "gpipe.checkpoint.read"
 local shares = require "gpipe.checkpoint.shares"
 local tables = require "gpipe.io.tables"
 
 local checkpoint = {}
-
-local EXTRA = "extra.safetensors" -- tensors that the script gave
 
 local under_way ---@type userdata? the last save in the background
 
@@ -66,7 +65,7 @@ end
 
 -- A file of the script's own tensors, which all ranks have.
 local function extra_file(extra)
-  local more = { EXTRA, {}, {}, rank = 0 }
+  local more = { read.EXTRA, {}, {}, rank = 0 }
   for name in pairs(extra) do table.insert(more[2], name) end
   table.sort(more[2])
   for i, name in ipairs(more[2]) do more[3][i] = extra[name] end
@@ -172,18 +171,6 @@ end
 
 -- ---- loading -----------------------------------------------------------------------------------
 
--- Read all tensors of all files by name, and apart from them the script's own.
-local function read_files(paths)
-  local all, extra = {}, {}
-  for _, path in ipairs(paths) do
-    local tensors, message, code = core.archive_load(path)
-    if not tensors then return nil, message, code end
-    local into = path:sub(-#EXTRA - 1) == "/" .. EXTRA and extra or all
-    for name, tensor in pairs(tensors) do into[name] = tensor end
-  end
-  return all, extra
-end
-
 --- Read a checkpoint without setting anything: its state, and its tensors by name
 --- ("model.3.weight", "optimizer.3.weight.moment1"). Every file is verified against the manifest.
 --- Errors: nil, message, code; the message names a file that is missing or damaged.
@@ -201,16 +188,7 @@ end
 ---@return string? code "io", "format", "memory"
 function checkpoint.read(folder)
   check_folder("gp.checkpoint.read", folder)
-  local text, paths, code = core.checkpoint_read(folder)
-  if not text then return nil, paths, code end
-  local all, extra
-  all, extra, code = read_files(paths)
-  if not all then return nil, extra, code end
-  local whole, reason = tables.decode(text, extra)
-  if not whole or type(whole.state) ~= "table" then
-    return nil, ("%s/MANIFEST.json: %s"):format(folder, reason or "it has no state"), "format"
-  end
-  return whole.state, all
+  return read.folder(folder)
 end
 
 -- The field of the state that each requested part needs, and its name in messages.
@@ -257,7 +235,7 @@ local function put(of, state, tensors)
 end
 
 --- Load a checkpoint. The balance, the number of stages, the schedule and the kind of device may
---- differ from those it was saved with.
+--- differ from those it was saved with. Over ranks each reads what it holds.
 --- Errors: raises where something does not fit (one text lists all names, shapes and dtypes) and
 --- changes nothing; nil, message, code for a folder that is missing or damaged, by file.
 --- ```lua
@@ -275,7 +253,7 @@ end
 function checkpoint.load(folder, opts)
   check_folder("gp.checkpoint.load", folder)
   local of = parts_of("gp.checkpoint.load", opts, LOAD)
-  local state, tensors, code = checkpoint.read(folder)
+  local state, tensors, code = read.folder(folder, read.wanted(of))
   if not state then return nil, tensors, code end
   check_parts(folder, of, state)
   if of.opt then optimizer.check("gp.checkpoint.load", of.opt, state.optimizer) end

@@ -148,6 +148,13 @@ describe("gp.checkpoint", function()
     end
     if arg[1] == "load" then
       print(gp.checkpoint.load(arg[2], { pipe = pipe })[1])
+    elseif arg[1] == "peak" then
+      collectgarbage()
+      local before = gp.memory().cpu.live
+      assert(gp.checkpoint.load(arg[2], { pipe = pipe }))
+      local peak, sum = gp.memory().cpu.peak - before, 0
+      for _, t in pairs(pipe:state_dict()) do sum = sum + t:sum():item() end
+      print(("%.6g"):format(sum), peak)
     elseif arg[1] == "save" then
       print(save(1))
     elseif arg[1] == "background" then
@@ -173,6 +180,16 @@ describe("gp.checkpoint", function()
     table.sort(names)
     assert.same({ "MANIFEST.json", "stage-0.safetensors", "stage-1.safetensors" }, names)
     assert.equal("1\n", (child.run { script, "load", path }))
+    remove(path)
+  end)
+
+  it("is read by each rank as far as it holds it", function()
+    local path = folder()
+    child.run { "--ranks", "2", script, "save", path }
+    local sum, bytes = child.run({ "--ranks", "2", script, "peak", path }):match "^(%S+)\t(%d+)"
+    local same, all = child.run({ script, "peak", path }):match "^(%S+)\t(%d+)"
+    assert.equal(same, sum)
+    assert.is_true(tonumber(bytes) < 0.6 * tonumber(all))
     remove(path)
   end)
 
