@@ -79,6 +79,34 @@ describe("pipe:timeline over ranks", function()
     assert.equal("0\t0\ttrue\ttrue\n", out)
   end)
 
+  it("aligns a rank whose clock is a thousand seconds ahead, and says how well", function()
+    -- a namespace of its own for the clock needs root
+    local unshare = "unshare -T --monotonic 1000 --fork "
+    if select(3, child.shell(unshare .. "true")) ~= 0 then pending "no time namespaces" return end
+    local script, folder = child.file(TRAIN .. [[
+      for _ = 1, 3 do pipe:step(x, y) end
+      local own = require("gpipe.ranks.clock").of_ranks()[2]
+      assert(math.abs(own.offset - 1000) <= own.error and own.error < 0.1)
+      local t, at = pipe:timeline(), {}
+      for d = 1, 2 do
+        for _, e in ipairs(t[d]) do at[e.stage .. e.op .. (e.micro or "")] = e end
+      end
+      assert(t.makespan < 60 and t.clock_error > 0 and t.clock_error < 0.1)
+      for i = 0, 3 do
+        assert(at["1F" .. i].begin >= at["0F" .. i].begin - 2 * t.clock_error)
+      end
+      same(t.name)
+      print(t.name)]]), os.tmpname()
+    os.remove(folder)
+    local words = { "mkdir -m 700", folder, "; export WORLD_SIZE=2 GPIPE_RANKS_KEY=k",
+      "GPIPE_RANKS_FOLDER=" .. folder, ";", "RANK=1", unshare, child.quote(child.program), script,
+      "& RANK=0", child.quote(child.program), script, "; wait $!; rm -rf", folder }
+    local out, err = child.shell(table.concat(words, " "))
+    os.remove(script)
+    assert.equal("", err)
+    assert.truthy(out:find("1f1b %(measured, clocks to within %d+ us%)\n"), out)
+  end)
+
   it("is drawn once, by rank 0, with all devices", function()
     local path = os.tmpname()
     os.remove(path)
