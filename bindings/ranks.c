@@ -70,6 +70,14 @@ static int rank_probe(lua_State *L) {
   return 2;
 }
 
+/* core.rank_check() -> true | nil, which rank has ended or is gone */
+static int rank_check(lua_State *L) {
+  if (gp_ranks_check() == GP_OK) return lua_pushboolean(L, 1), 1;
+  lua_pushnil(L);
+  lua_pushstring(L, gp_error_text());
+  return 2;
+}
+
 int gp_open_ranks(lua_State *L) {
   gp_lua_push_type(L, GP_LUA_PIECES, held_clear);
   lua_pop(L, 1);
@@ -79,5 +87,7 @@ int gp_open_ranks(lua_State *L) {
   lua_setfield(L, -2, "rank_gather");
   lua_pushcfunction(L, rank_probe);
   lua_setfield(L, -2, "rank_probe");
+  lua_pushcfunction(L, rank_check);
+  lua_setfield(L, -2, "rank_check");
   return 0;
 }
