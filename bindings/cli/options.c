@@ -42,6 +42,7 @@ static const char usage[] =
     "usage: " GP_PROGRAM " [options] [script [args]]\n"
     "       " GP_PROGRAM " runs|plot|watch [DIR] [options]   look at training runs (--help)\n"
     "       " GP_PROGRAM " sweep FILE... [options]   run hyper-parameter searches (--help)\n"
+    "       " GP_PROGRAM " --ranks N links [--save FILE]   measure the ways between processes\n"
     "Lua's options:\n"
     "  -e stat         run the text 'stat'\n"
     "  -i              enter the interactive mode after the script\n"

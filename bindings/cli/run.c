@@ -181,7 +181,7 @@ static void make_arg(lua_State *L, char **argv, int script) {
   lua_setglobal(L, "arg");
 }
 
-static const char *const commands[] = {"plot", "runs", "sweep", "watch"};
+static const char *const commands[] = {"links", "plot", "runs", "sweep", "watch"};
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
 /* The command of which the word is a beginning, or which begins the word (`plots`); NULL: none. */

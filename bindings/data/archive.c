@@ -2,6 +2,7 @@
  *
  * Failures outside the script come back as nil, message, code; wrong arguments raise. An archive or
  * a list of names lives in a box while Lua functions that may raise are called. */
+#include <stdlib.h> /* qsort */
 #include <string.h>
 
 #include "data/archive.h"
@@ -130,11 +131,32 @@ static void push_texts(lua_State *L, const gp_archive *archive) {
   }
 }
 
-/* core.archive_load(path) -> {name = tensor}, {key = text} | nil, message, code */
+static int compare_names(const void *a, const void *b) {
+  return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Push the texts of the list at `index` as an ascending array; they live as long as the list. */
+static const char **push_sorted_names(lua_State *L, int index, size_t *count) {
+  *count = lua_rawlen(L, index);
+  const char **names = lua_newuserdatauv(L, (*count + 1) * sizeof *names, 0);
+  for (size_t i = 0; i < *count; i++) {
+    lua_rawgeti(L, index, (lua_Integer)i + 1);
+    names[i] = gp_lua_check_string(L, lua_gettop(L), "load: a name");
+    lua_pop(L, 1);
+  }
+  qsort(names, *count, sizeof *names, compare_names);
+  return names;
+}
+
+/* core.archive_load(path, names) -> {name = tensor}, {key = text} | nil, message, code
+ * names: a list of the tensors to read; the others have only shape and dtype. nil: all */
 static int archive_load(lua_State *L) {
   const char *path = gp_lua_check_string(L, 1, "load: the path");
+  size_t count = 0;
+  lua_settop(L, 2);
+  const char *const *names = lua_istable(L, 2) ? push_sorted_names(L, 2, &count) : NULL;
   archive_box *box = push_archive(L);
-  gp_status status = gp_archive_load(path, &box->archive);
+  gp_status status = gp_archive_load_some(path, names, count, &box->archive);
   if (status != GP_OK) return gp_lua_return_failure(L, status);
   push_tensors(L, box->archive);
   push_texts(L, box->archive);

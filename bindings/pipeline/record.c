@@ -62,6 +62,12 @@ static int pipeline_events(lua_State *L) {
   return 1;
 }
 
+/* p:began() -> when the last run began, on the clock of core.seconds() */
+static int pipeline_began(lua_State *L) {
+  lua_pushnumber(L, gp_pipeline_began(gp_lua_check_pipeline(L)));
+  return 1;
+}
+
 /* p:paths(device) -> {{kind, shape, path, why, count}, ...} */
 static int pipeline_paths(lua_State *L) {
   gp_work_path path;
@@ -93,6 +99,10 @@ static int pipeline_graphs(lua_State *L) {
   return 1;
 }
 
-const luaL_Reg gp_lua_record_methods[] = {{"stats", pipeline_stats},   {"held", pipeline_held},
-                                          {"events", pipeline_events}, {"paths", pipeline_paths},
-                                          {"graphs", pipeline_graphs}, {NULL, NULL}};
+const luaL_Reg gp_lua_record_methods[] = {{"stats", pipeline_stats},
+                                          {"held", pipeline_held},
+                                          {"events", pipeline_events},
+                                          {"paths", pipeline_paths},
+                                          {"began", pipeline_began},
+                                          {"graphs", pipeline_graphs},
+                                          {NULL, NULL}};

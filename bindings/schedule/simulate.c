@@ -56,11 +56,30 @@ static gp_costs push_costs(lua_State *L, int index) {
   for (int op = 0; op < GP_ACT_IDLE; op++) costs.act[op] = push_numbers(L, index, ops[op], stages);
   costs.hop[0] = push_numbers(L, index, "hop_forward", stages - 1);
   costs.hop[1] = push_numbers(L, index, "hop_backward", stages - 1);
+  costs.busy[0] = push_numbers(L, index, "busy_forward", stages - 1);
+  costs.busy[1] = push_numbers(L, index, "busy_backward", stages - 1);
   costs.activation = push_numbers(L, index, "activation", stages);
   costs.after_input = push_numbers(L, index, "after_input", stages);
   costs.resident = push_numbers(L, index, "resident", stages);
   costs.version = push_numbers(L, index, "version", stages);
   return costs;
+}
+
+/* Read the field `noise` of the costs: {action, travel, stragglers, slowdown, seed, draw, slow}.
+ * Returns whether there is one; the list `slow` stays on the stack. */
+static bool push_noise(lua_State *L, int index, int devices, gp_noise *noise) {
+  if (lua_getfield(L, index, "noise") == LUA_TNIL) return lua_pop(L, 1), false;
+  luaL_checktype(L, -1, LUA_TTABLE);
+  const int at = lua_gettop(L);
+  *noise = (gp_noise){.action = gp_lua_number_field(L, at, "action"),
+                      .travel = gp_lua_number_field(L, at, "travel"),
+                      .stragglers = gp_lua_number_field(L, at, "stragglers"),
+                      .slowdown = gp_lua_number_field(L, at, "slowdown"),
+                      .seed = (uint64_t)gp_lua_int_field(L, at, "seed", 0),
+                      .draw = (uint32_t)gp_lua_int_field(L, at, "draw", 0),
+                      .device_count = devices};
+  noise->slow = push_numbers(L, at, "slow", (size_t)devices);
+  return true;
 }
 
 /* core.simulate(schedule, costs) -> simulation; costs: {stages =, F = {...}, hop_forward = {...},
@@ -78,9 +97,34 @@ static int simulate(lua_State *L) {
   lua_pushvalue(L, 1);
   lua_setiuservalue(L, 3, 1);
   gp_costs costs = push_costs(L, 2);
+  gp_noise noise;
+  const int devices = gp_schedule_device_count(gp_lua_check_schedule(L, 1));
+  if (push_noise(L, 2, devices, &noise)) costs.noise = &noise;
   gp_status status = gp_simulation_new(gp_lua_check_schedule(L, 1), &costs, box);
   if (status != GP_OK) return gp_lua_fail(L, status);
   return lua_pushvalue(L, 3), 1;
+}
+
+/* core.simulate_ends(schedule, costs, count) -> the ends of `count` runs with the noise of the
+ * costs, of which `costs.tails` is added behind each device's list */
+static int simulate_ends(lua_State *L) {
+  const int devices = gp_schedule_device_count(gp_lua_check_schedule(L, 1));
+  luaL_checktype(L, 2, LUA_TTABLE);
+  const int count = (int)gp_lua_check_int(L, 3, "simulate: the count", 0, INT32_MAX);
+  lua_settop(L, 3);
+  gp_costs costs = push_costs(L, 2);
+  gp_noise noise;
+  if (push_noise(L, 2, devices, &noise)) costs.noise = &noise;
+  const double *tails = push_numbers(L, 2, "tails", (size_t)devices);
+  double *ends = lua_newuserdatauv(L, ((size_t)count + 1) * sizeof *ends, 0);
+  gp_status status = gp_simulation_sample(gp_lua_check_schedule(L, 1), &costs, tails, count, ends);
+  if (status != GP_OK) return gp_lua_fail(L, status);
+  lua_createtable(L, count, 0);
+  for (int i = 0; i < count; i++) {
+    lua_pushnumber(L, ends[i]);
+    lua_rawseti(L, -2, i + 1);
+  }
+  return 1;
 }
 
 /* ---- methods --------------------------------------------------------------------------------- */
@@ -182,5 +226,7 @@ int gp_open_simulation(lua_State *L) {
   lua_pop(L, 1);
   lua_pushcfunction(L, simulate);
   lua_setfield(L, -2, "simulate");
+  lua_pushcfunction(L, simulate_ends);
+  lua_setfield(L, -2, "simulate_ends");
   return 0;
 }

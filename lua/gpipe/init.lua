@@ -52,6 +52,7 @@ environment.check()
 ---@field profile fun(model: table, sample: any, opts: table?): gpipe.ModelProfile?
 ---@field plan fun(model: table, sample: any, opts: table?): gpipe.Plan?, string?, string?
 ---@field cluster fun(opts: table): table[]
+---@field goodput fun(opts: table): gpipe.Goodput
 ---@field balance_by_time fun(stages: integer, model: table, sample: any, opts: table?): integer[]
 ---@field balance_by_size fun(stages: integer, model: table, sample: any, opts: table?): integer[]
 ---@field plot fun(values: gpipe.Tensor|table, opts: table?): string|boolean|nil, string?, string?
@@ -137,6 +138,7 @@ local parts = {
   profile = function() return require("gpipe.profile").profile end,
   plan = function() return require("gpipe.plan").plan end,
   cluster = function() return require "gpipe.plan.cluster" end,
+  goodput = function() return require "gpipe.plan.goodput" end,
   balance_by_time = function() return require("gpipe.balance").balance_by_time end,
   balance_by_size = function() return require("gpipe.balance").balance_by_size end,
   runs = function() return require("gpipe.run_reader").open end,

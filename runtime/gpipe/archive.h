@@ -28,5 +28,9 @@ gp_status gp_archive_save(const gp_archive *archive, const char *path);
 /* Read a safetensors file, which is not trusted: every offset is checked against the file.
  * Errors: GP_EIO, GP_EFORMAT. */
 gp_status gp_archive_load(const char *path, gp_archive **archive);
+/* The same, but read only the tensors with these names, which ascend by strcmp. The others have
+ * their shape and dtype, and one element that all of their places show. */
+gp_status gp_archive_load_some(const char *path, const char *const *names, size_t count,
+                               gp_archive **archive);
 
 #endif

@@ -16,9 +16,18 @@ typedef struct gp_checkpoint gp_checkpoint;
 /* state: a text that gp_checkpoint_read returns. Errors: GP_ENOMEM. */
 gp_status gp_checkpoint_new(const char *folder, const char *state, gp_checkpoint **checkpoint);
 /* Add a file of the folder (a plain name). The checkpoint owns its archive from then on, also on
- * failure; the archive's tensors must not change until the checkpoint is finished. Errors:
- * GP_EINVAL, GP_ENOMEM. */
+ * failure; NULL: another process writes it (gp_checkpoint_lead). The archive's tensors must not
+ * change until the checkpoint is finished. Errors: GP_EINVAL, GP_ENOMEM. */
 gp_status gp_checkpoint_add(gp_checkpoint *checkpoint, const char *file, gp_archive *archive);
+/* Let several processes write one checkpoint, each the files that it has, into a folder that all of
+ * them see. One process leads: it makes the folder now, tells the others its name (*folder,
+ * borrowed until gp_checkpoint_start), adds the files of the others with a NULL archive, and writes
+ * the manifest when all files are there. check: asked while it waits for the others, from the
+ * background thread; fails if one of them is gone. The others follow it, and add their own files
+ * only. Call before gp_checkpoint_start. Errors: GP_EIO, GP_ENOMEM. */
+gp_status gp_checkpoint_lead(gp_checkpoint *checkpoint, gp_status (*check)(void),
+                             const char **folder);
+gp_status gp_checkpoint_follow(gp_checkpoint *checkpoint, const char *folder);
 /* Start writing, on background threads; call it once. Errors: GP_ENOMEM. */
 gp_status gp_checkpoint_start(gp_checkpoint *checkpoint);
 /* Tell whether gp_checkpoint_finish would return at once. */

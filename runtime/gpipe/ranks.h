@@ -62,6 +62,26 @@ bool gp_ranks_are_lost(void);
  * tells jobs apart; 0 without a job. */
 uint64_t gp_ranks_seed(void);
 
+/* How the way between two ranks is measured: rounds of a burst of messages and an answer. */
+typedef struct gp_rank_probe_spec {
+  int from, to; /* ranks */
+  size_t bytes; /* of a message */
+  int burst, rounds;
+} gp_rank_probe_spec;
+
+typedef struct gp_rank_probe {
+  double seconds; /* the shortest round: from the first message to the answer */
+  double offset;  /* how many seconds the clock of `to` is ahead of that of `from`, to within half
+                     of that round */
+} gp_rank_probe;
+
+/* Measure the way from one rank to another; *probe receives the figures on rank `from`, zeros on
+ * the others. Collective. Errors: as gp_ranks_gather; GP_EINVAL for ranks that are none. */
+gp_status gp_ranks_probe(const gp_rank_probe_spec *spec, gp_rank_probe *probe);
+
+/* Fails if a rank has ended or is gone. Threads: any. Errors: GP_EDEVICE with its name. */
+gp_status gp_ranks_check(void);
+
 /* Note the error that ends this process: the other ranks will show it. */
 void gp_ranks_note_failure(const char *text);
 /* Tell the others that this process ends, with its exit code; -1: unknown. Does nothing without

@@ -104,6 +104,7 @@ typedef struct gp_graph_counts {
 } gp_graph_counts;
 gp_graph_counts gp_pipeline_graphs(const gp_pipeline *pipeline, int device);
 double gp_pipeline_seconds(const gp_pipeline *pipeline); /* wall time */
+double gp_pipeline_began(const gp_pipeline *pipeline);   /* when, on the machine's steady clock */
 /* One action of the last run; seconds from its begin. wait: when the device began to wait for
  * it. */
 typedef struct gp_timed_action {

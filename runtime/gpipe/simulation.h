@@ -5,6 +5,19 @@
 
 #include "gpipe/schedule.h"
 
+/* What no cost model knows: by how much times vary. Each action of a run and each value that
+ * travels has a factor of its own, log-normal with mean 1; a straggler takes longer for all that it
+ * does in a run. Draws are a function of (seed, draw, action) alone. */
+typedef struct gp_noise {
+  double action, travel; /* relative standard deviation of a time; 0: none */
+  double stragglers;     /* the probability with which a device is one in a run */
+  double slowdown;       /* how many times longer a straggler takes, from 1 on */
+  const double *slow;    /* per device: how many times longer it always takes; NULL: 1 */
+  int device_count;      /* numbers in slow */
+  uint64_t seed;
+  uint32_t draw; /* which run it is */
+} gp_noise;
+
 /* What the actions of a schedule cost, in any unit of time. Lists have one number per stage, are
  * borrowed for the call, and may be NULL: nothing. */
 typedef struct gp_costs {
@@ -14,6 +27,10 @@ typedef struct gp_costs {
                                       its devices does for the stage before its first action */
   const double *hop[2];      /* per stage edge: how long an activation, a gradient travels
                                       between devices; edge 0 is between stages 0 and 1 */
+  const double *busy[2];     /* per stage edge: for how long an activation, a gradient takes up the
+                                link of the device that sends it; others wait that long. NULL: any
+                                number travel at once */
+  const gp_noise *noise;     /* borrowed; NULL: none */
   double joined;             /* joined actions take this times the sum of their costs */
   bool blocking;             /* a device does nothing else while it sends */
   bool barrier;              /* no update before all gradients of the step are there */
@@ -53,6 +70,12 @@ typedef struct gp_simulation gp_simulation;
 gp_status gp_simulation_new(const gp_schedule *schedule, const gp_costs *costs,
                             gp_simulation **simulation);
 void gp_simulation_free(gp_simulation *simulation);
+/* Run a schedule `count` times with the noise of the costs, for the draws from noise->draw on, and
+ * keep of each run only its end: ends[count] receives when the last device is done with its list
+ * and with what `tails` adds behind it (per device; NULL: nothing). Errors: as
+ * gp_simulation_new. */
+gp_status gp_simulation_sample(const gp_schedule *schedule, const gp_costs *costs,
+                               const double *tails, int count, double *ends);
 /* The makespan goes from 0 to the end of the last action; the span is the longest time that one
  * device took from its first action to its last. */
 double gp_simulation_makespan(const gp_simulation *simulation);

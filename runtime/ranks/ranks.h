@@ -9,6 +9,7 @@
  *   net.c        the thread that moves both
  *   heartbeat.c  signs of life
  *   ports.c      where messages for links and pipelines go
+ *   probe.c      how fast is the way between two ranks?
  *   gather.c     calls that all ranks make together
  *   leave.c      how a process ends */
 #ifndef GP_RANKS_H
@@ -86,8 +87,5 @@ gp_status gp_ranks_send(int32_t to, const gp_rank_message *message, const void *
 gp_status gp_ranks_send_copy(int32_t to, const gp_rank_message *message, const void *payload);
 /* Forget the messages of a port that were not sent yet: their payload may go away. */
 void gp_ranks_withdraw(uint64_t port);
-
-/* Fails if a rank has ended or is gone. Errors: GP_EDEVICE with its name. */
-gp_status gp_ranks_check(void);
 
 #endif

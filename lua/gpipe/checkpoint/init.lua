@@ -3,7 +3,7 @@
 --
 -- The folder has a safetensors file for each stage and MANIFEST.json, which lists them with sizes
 -- and checksums and holds the counters. It is written under another name and renamed when it is
--- complete (runtime/io/checkpoint).
+-- complete (runtime/io/checkpoint). Over ranks each writes the files of its stages (shares.lua).
 
 local contents = require "gpipe.checkpoint.contents"
 local core = require "gpipe.core"
@@ -14,12 +14,11 @@ local optimizer = require "gpipe.optim.optimizer"
 local options = require "gpipe.options"
 local parts = require "gpipe.checkpoint.parts"
 local ranks = require "gpipe.ranks"
-local shared = require "gpipe.ranks.state"
+local read = require "gpipe.checkpoint.read"
+local shares = require "gpipe.checkpoint.shares"
 local tables = require "gpipe.io.tables"
 
 local checkpoint = {}
-
-local EXTRA = "extra.safetensors" -- tensors that the script gave
 
 local under_way ---@type userdata? the last save in the background
 
@@ -56,15 +55,25 @@ end
 -- ---- saving ------------------------------------------------------------------------------------
 
 -- Copy the tensors to the host, so that training can go on while they are written.
-local function copy(entries)
-  for _, entry in ipairs(entries) do
-    local value = entry.value
-    entry.value = value.device == "cpu" and value:clone() or value:to "cpu"
+local function copy(files)
+  for _, file in ipairs(files) do
+    for i, value in ipairs(file[3] or {}) do
+      file[3][i] = value.device == "cpu" and value:clone() or value:to "cpu"
+    end
   end
 end
 
+-- A file of the script's own tensors, which all ranks have.
+local function extra_file(extra)
+  local more = { read.EXTRA, {}, {}, rank = 0 }
+  for name in pairs(extra) do table.insert(more[2], name) end
+  table.sort(more[2])
+  for i, name in ipairs(more[2]) do more[3][i] = extra[name] end
+  return #more[2] > 0 and more or nil
+end
+
 -- The files: {name, names, tensors}, one for each stage that has something.
-local function files_of(entries, extra)
+local function files_of(entries)
   local files, by_stage = {}, {}
   for _, entry in ipairs(entries) do
     local file = by_stage[entry.stage]
@@ -75,11 +84,6 @@ local function files_of(entries, extra)
     table.insert(file[2], entry.name)
     table.insert(file[3], entry.value)
   end
-  local more = { EXTRA, {}, {} }
-  for name in pairs(extra) do table.insert(more[2], name) end
-  table.sort(more[2])
-  for i, name in ipairs(more[2]) do more[3][i] = extra[name] end
-  if #more[2] > 0 then files[#files + 1] = more end
   return files
 end
 
@@ -106,37 +110,35 @@ function Saving:done() return self.writer:is_done() end
 ---@return string? code
 function Saving:finish() return self.writer:finish() end
 
--- Write what was collected.
-local function write(folder, of, text, entries, tensors)
-  if of.background then
-    copy(entries)
-    for name, tensor in pairs(tensors) do tensors[name] = tensor:clone() end
-  end
+-- Write the files; `begin` starts the writer.
+local function write(of, files, begin)
+  if of.background then copy(files) end
   if under_way then under_way:finish() end -- an older save must not overwrite this one
-  local writer, message, code = core.checkpoint_save(folder, text, files_of(entries, tensors))
+  local writer, message, code = begin(files)
   under_way = writer
   if not writer then return nil, message, code end
   if of.background then return setmetatable({ writer = writer }, Saving) end
   return writer:finish()
 end
 
--- What the other ranks get for a save in the background: rank 0 knows how it ends.
-local ELSEWHERE = { is_done = function() return true end, finish = function() return true end }
-
--- Rank 0 writes what all ranks have collected; all of them return how it went.
-local function over_ranks(folder, of, text, entries, tensors)
-  local good, message, code
-  if ranks.rank() == 0 then good, message, code = write(folder, of, text, entries, tensors) end
+-- All ranks write; rank 0 knows how it went when all files are there.
+local function over_ranks(folder, of, text, files)
+  local good, message, code = write(of, files, function(list)
+    return shares.begin(folder, text, list)
+  end)
+  if of.background then return good, message, code end
   local result = ranks.broadcast({ good = not not good, message = message, code = code }, 0)
-  if not result.good then return nil, result.message, result.code end
-  if not of.background then return true end
-  return good or setmetatable({ writer = ELSEWHERE }, Saving)
+  if result.good then return true end
+  return nil, result.message, result.code
 end
 
 --- Save everything that training needs to resume: parameters, buffers, moments, counters, learning
 --- rates, streams of random numbers, the position in the data, and what `extra` holds (as gp.save
 --- takes it), into a folder, whole or not at all. An older checkpoint in the folder is replaced
 --- when the new one is complete.
+---
+--- Over ranks every rank has to call, and writes what it holds; the folder must be one that all of
+--- them see.
 ---
 --- With `background = true` it returns as soon as the tensors are copied. The returned object has
 --- `:done()` and `:finish()`, which waits and returns the result; the next save waits for it, too.
@@ -160,25 +162,14 @@ function checkpoint.save(folder, opts)
   local state = contents.state(of) -- waits for steps under way
   local tensors, text = tables.encode { state = state }
   local entries = contents.entries(of)
-  if of.pipe and of.pipe.spread then
-    return over_ranks(folder, of, text, shared.collect(entries), tensors)
-  end
-  return write(folder, of, text, entries, tensors)
+  local spread = of.pipe and of.pipe.spread
+  local files = spread and shares.files(entries) or files_of(entries)
+  if not spread or ranks.rank() == 0 then files[#files + 1] = extra_file(tensors) end
+  if spread then return over_ranks(folder, of, text, files) end
+  return write(of, files, function(list) return core.checkpoint_save(folder, text, list) end)
 end
 
 -- ---- loading -----------------------------------------------------------------------------------
-
--- Read all tensors of all files by name, and apart from them the script's own.
-local function read_files(paths)
-  local all, extra = {}, {}
-  for _, path in ipairs(paths) do
-    local tensors, message, code = core.archive_load(path)
-    if not tensors then return nil, message, code end
-    local into = path:sub(-#EXTRA - 1) == "/" .. EXTRA and extra or all
-    for name, tensor in pairs(tensors) do into[name] = tensor end
-  end
-  return all, extra
-end
 
 --- Read a checkpoint without setting anything: its state, and its tensors by name
 --- ("model.3.weight", "optimizer.3.weight.moment1"). Every file is verified against the manifest.
@@ -197,16 +188,7 @@ end
 ---@return string? code "io", "format", "memory"
 function checkpoint.read(folder)
   check_folder("gp.checkpoint.read", folder)
-  local text, paths, code = core.checkpoint_read(folder)
-  if not text then return nil, paths, code end
-  local all, extra
-  all, extra, code = read_files(paths)
-  if not all then return nil, extra, code end
-  local whole, reason = tables.decode(text, extra)
-  if not whole or type(whole.state) ~= "table" then
-    return nil, ("%s/MANIFEST.json: %s"):format(folder, reason or "it has no state"), "format"
-  end
-  return whole.state, all
+  return read.folder(folder)
 end
 
 -- The field of the state that each requested part needs, and its name in messages.
@@ -253,7 +235,7 @@ local function put(of, state, tensors)
 end
 
 --- Load a checkpoint. The balance, the number of stages, the schedule and the kind of device may
---- differ from those it was saved with.
+--- differ from those it was saved with. Over ranks each reads what it holds.
 --- Errors: raises where something does not fit (one text lists all names, shapes and dtypes) and
 --- changes nothing; nil, message, code for a folder that is missing or damaged, by file.
 --- ```lua
@@ -271,7 +253,7 @@ end
 function checkpoint.load(folder, opts)
   check_folder("gp.checkpoint.load", folder)
   local of = parts_of("gp.checkpoint.load", opts, LOAD)
-  local state, tensors, code = checkpoint.read(folder)
+  local state, tensors, code = read.folder(folder, read.wanted(of))
   if not state then return nil, tensors, code end
   check_parts(folder, of, state)
   if of.opt then optimizer.check("gp.checkpoint.load", of.opt, state.optimizer) end

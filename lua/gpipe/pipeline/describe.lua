@@ -7,6 +7,7 @@ local median = require "gpipe.pipeline.median"
 local options = require "gpipe.options"
 local passes = require "gpipe.pipeline.passes"
 local readable = require "gpipe.readable"
+local share = require "gpipe.ranks.share"
 local sizes = require "gpipe.sizes"
 
 local describe = {}
@@ -106,19 +107,40 @@ end
 
 -- ---- the last run -------------------------------------------------------------------------------
 
+-- The events of each device; over ranks also how far their clocks may be apart.
+local function events_of(pipe)
+  if pipe.spread then return require("gpipe.ranks.timeline").of(pipe) end
+  local events = {}
+  for d = 1, #pipe.devices do events[d] = passes.events(pipe, d) end
+  return events
+end
+
+-- "1f1b (measured)"; over ranks with what is known of their clocks.
+local function title_of(pipe, apart)
+  local clocks = ""
+  if apart then
+    clocks = apart > 0 and (", clocks to within %.0f us"):format(1e6 * apart) or " on one clock"
+  end
+  return ("%s (measured%s)"):format(pipe.schedule_name, clocks)
+end
+
 --- When each action of the last training pass began and ended (of the last pass, if none trained):
 --- {name, devices, makespan, unit = "s", [1 ... devices] = list of {op, stage, micro, version,
 --- wait, begin, finish}}, element 1 for device 0. wait is when the device began to wait for the
 --- action. Drawing functions take this form.
+---
+--- Over ranks every rank has to call, and gets the devices of all. Time is that of rank 0's clock;
+--- `clock_error` says to within how many seconds the others' are known: 0 on one host, where all
+--- processes have the same.
 ---@return table
 function describe.timeline(pipe)
+  local events, apart = events_of(pipe)
   local timeline = {
-    name = pipe.schedule_name .. " (measured)", devices = #pipe.devices, unit = "s", makespan = 0,
-    names = {},
+    name = title_of(pipe, apart), devices = #pipe.devices, unit = "s", makespan = 0, names = {},
+    clock_error = apart,
   }
   for d = 1, #pipe.devices do
-    timeline.names[d] = pipe.devices[d].name
-    timeline[d] = passes.events(pipe, d)
+    timeline.names[d], timeline[d] = pipe.devices[d].name, events[d]
     for _, event in ipairs(timeline[d]) do
       timeline.makespan = math.max(timeline.makespan, event.finish)
     end
@@ -131,26 +153,36 @@ end
 
 -- ---- drawing: what ran, as predictions are drawn ------------------------------------------------
 
+-- Over ranks, rank 0 writes the file.
+local function to_file(pipe, what, write)
+  local timeline = describe.timeline(pipe)
+  return share.on_first(pipe, what, function() return write(timeline) end)
+end
+
 --- The last step as a text grid; see s:draw.
 function describe.draw(pipe, opts) return draw.text(describe.timeline(pipe), opts, "draw") end
 
---- Write the last step as SVG; see s:svg.
+--- Write the last step as SVG; see s:svg. Over ranks every rank has to call, and rank 0 writes.
 function describe.svg(pipe, path, opts)
-  return draw.svg(path, describe.timeline(pipe), opts, "svg")
+  return to_file(pipe, "svg", function(timeline) return draw.svg(path, timeline, opts, "svg") end)
 end
 
---- Write the last step as a page with zoom and tooltips; see s:html.
+--- Write the last step as a page with zoom and tooltips; see s:html. Over ranks as svg.
 function describe.html(pipe, path, opts)
-  return draw.html(path, describe.timeline(pipe), opts, "html")
+  return to_file(pipe, "html", function(timeline)
+    return draw.html(path, timeline, opts, "html")
+  end)
 end
 
 --- Write the last training pass as a Chrome trace (ui.perfetto.dev opens it), with arrows where
---- values cross devices.
+--- values cross devices. Over ranks as svg.
 ---@param path string
 ---@param opts? table see s:trace
 ---@return boolean? true, or nil, message, code
 function describe.trace(pipe, path, opts)
-  return draw.trace(path, describe.timeline(pipe), opts, "trace")
+  return to_file(pipe, "trace", function(timeline)
+    return draw.trace(path, timeline, opts, "trace")
+  end)
 end
 
 -- ---- costs --------------------------------------------------------------------------------------
@@ -169,8 +201,9 @@ end
 -- happens once.
 local function measured(pipe)
   local times = {}
+  local events = share.by_device(pipe, "costs", function(d) return passes.events(pipe, d) end)
   for d = 1, #pipe.devices do
-    for _, event in ipairs(passes.events(pipe, d)) do
+    for _, event in ipairs(events[d]) do
       local key = event.op .. event.stage
       times[key] = times[key] or {}
       table.insert(times[key], event.finish - event.begin)

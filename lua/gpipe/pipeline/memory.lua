@@ -4,7 +4,9 @@
 -- help, the error says which number of micro-batches or which checkpoint mode would fit; both are
 -- tried without allocating.
 
+local caps = require "gpipe.pipeline.plan.caps"
 local core = require "gpipe.core"
+local share = require "gpipe.ranks.share"
 local sizes = require "gpipe.sizes"
 
 local memory = {}
@@ -24,23 +26,27 @@ local function thriftier(mode)
   return modes
 end
 
--- The name of the memory that a device takes from: with a cap it is its own.
-local function memory_of(pipe, d)
-  return pipe.devices[d].cap and "device " .. d or pipe.devices[d].memory
+-- What a device holds and has left, from the rank that drives it.
+local function state_of(pipe, d)
+  local held, device = pipe.core:held(d - 1), pipe.devices[d]
+  local left = device.cap and device.cap - held.measured or pipe.core:free_bytes(d)
+    or core.machine().available
+  -- the memory that it takes from: with a cap it is its own
+  local name = device.cap and "device " .. d
+    or pipe.spread and share.machine() .. " " .. device.memory or device.memory
+  return { name = name, free = left, shared = held.shared }
 end
 
 -- The free memory of each GPU, and of the machine for its CPU devices. Parts of a GPU, and devices
--- named twice, share its memory.
+-- named twice, share its memory. `of` names the memory of each device.
 local function free_bytes(pipe)
-  local free, shared = {}, {}
-  for d, device in ipairs(pipe.devices) do
-    local held, name = pipe.core:held(d - 1), memory_of(pipe, d)
-    free[name] = device.cap and device.cap - held.measured or pipe.core:free_bytes(d)
-      or core.machine().available
-    shared[name] = (shared[name] or 0) + held.shared -- a new plan has the use of it, too
+  local free, shared, of = {}, {}, {}
+  for d, one in ipairs(share.by_device(pipe, "free", function(d) return state_of(pipe, d) end)) do
+    of[d], free[one.name] = one.name, one.free
+    shared[one.name] = (shared[one.name] or 0) + one.shared -- a new plan has the use of it, too
   end
   for name, bytes in pairs(shared) do free[name] = free[name] + bytes end
-  return free
+  return { bytes = free, of = of }
 end
 
 -- The largest share of a device's memory that is needed, and whether all devices fit; nil if no
@@ -49,15 +55,15 @@ local function try(pipe, free, specify, chunks, mode)
   local good, wanted = pcall(function()
     local spec = specify(chunks)
     spec.checkpoint = mode
-    return pipe.core:measure(spec)
+    return caps.needs(pipe, spec)
   end)
   if not good then return nil end
   local sums, largest, fits = {}, 0, true
   for d, need in ipairs(wanted) do
-    local name, bytes = memory_of(pipe, d), need.bytes + need.grown
+    local name, bytes = free.of[d], need.bytes + need.grown
     sums[name] = (sums[name] or 0) + bytes
     largest = math.max(largest, sums[name])
-    fits = fits and (not free[name] or sums[name] <= free[name])
+    fits = fits and (not free.bytes[name] or sums[name] <= free.bytes[name])
   end
   return largest, fits
 end

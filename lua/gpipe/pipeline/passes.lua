@@ -9,7 +9,7 @@ local passes = {}
 
 -- Copy what the runtime knows about the pass that ran last.
 local function taken(pipe)
-  local kept = { stats = pipe.core:stats(), events = {} }
+  local kept = { stats = pipe.core:stats(), events = {}, began = pipe.core:began() }
   for d = 1, #pipe.devices do kept.events[d] = pipe.core:events(d - 1) end
   return kept
 end
@@ -36,6 +36,11 @@ end
 function passes.events(pipe, d)
   return pipe.kept and pipe.kept.events[d] or pipe.core:events(d - 1)
 end
+
+--- When that pass began, on the clock of core.seconds().
+---@param pipe table
+---@return number
+function passes.began(pipe) return pipe.kept and pipe.kept.began or pipe.core:began() end
 
 --- The runtime's figures for that pass; memory is the most over all passes so far.
 ---@param pipe table

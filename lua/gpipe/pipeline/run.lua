@@ -17,6 +17,7 @@ local options = require "gpipe.options"
 local passes = require "gpipe.pipeline.passes"
 local paths = require "gpipe.pipeline.paths"
 local plans = require "gpipe.pipeline.plan.plans"
+local post_mortem = require "gpipe.ranks.post_mortem"
 local precision = require "gpipe.pipeline.plan.precision"
 local progress = require "gpipe.pipeline.progress"
 local readable = require "gpipe.readable"
@@ -262,7 +263,7 @@ end
 --- What the pipeline takes of each device's memory: a list of {name, planned, measured,
 --- lower_bound, cap, areas = {parameters, gradients, saved, transient, edges, ...}}, in bytes.
 --- Printed, it is a table; `draw`, `svg` and `html` show it over the tasks of each device, `alive`
---- lists what is alive during one.
+--- lists what is alive during one. Over ranks every rank has to call, and gets all devices.
 --- ```lua
 --- local pipe <close> = gp.pipeline(nn.Sequential {nn.Linear(2, 1)}, {loss = nn.MSELoss()})
 --- pipe:step(gp.ones {4, 2}, gp.ones {4, 1})
@@ -425,13 +426,14 @@ end
 
 --- What every device did, and what it waited for, when the last pass was given up: because it made
 --- no progress for the time of option `watchdog`, or because of Ctrl-C. nil if it was not given up.
+--- Over ranks, after the watchdog's time, it is what the devices of all ranks did.
 --- ```lua
 --- local pipe <close> = gp.pipeline(nn.Sequential {nn.Linear(4, 2)}, {loss = nn.MSELoss(), watchdog
 --- = 60}) assert(pipe:post_mortem() == nil)
 --- ```
 ---@return string?
 function methods:post_mortem()
-  if self.core then return self.core:report() end
+  if self.core then return post_mortem.of(self.core:report()) end
 end
 
 for _, name in ipairs { "lowered", "timeline", "costs", "draw", "svg", "html", "trace" } do

@@ -2,10 +2,11 @@
 -- is printed.
 --
 -- The runtime prints nothing: it passes the text to this module before it raises the short form as
--- an error.
+-- an error. Over ranks all of them raise it, and the texts become one.
 
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"
+local post_mortem = require "gpipe.ranks.post_mortem"
 
 local watchdog = {}
 
@@ -37,7 +38,7 @@ function watchdog.seconds(who, option)
 end
 
 core.hook("post_mortem", function(text)
-  io.stderr:write("gpipe: ", text)
+  io.stderr:write("gpipe: ", post_mortem.gather(text))
 end)
 
 return watchdog

@@ -2,6 +2,7 @@
 -- host.
 
 local capacity = require "gpipe.plan.capacity"
+local errors = require "gpipe.errors"
 local options = require "gpipe.options"
 
 local WHO = "gp.cluster"
@@ -12,13 +13,66 @@ local count = { type = "integer", min = 1, max = MOST, default = 1 }
 local rate = { type = "number", above = 0, below = math.huge, required = true }
 
 local SPEC = {
-  hosts = count, devices = count,
+  hosts = { type = "integer", min = 1, max = MOST }, devices = count,
+  links = { type = "string" },
   memory = { type = { "number", "string" }, required = true },
   flops = rate, bandwidth = rate,
   efficiency = { type = "number", above = 0, max = 1 },
   link = { type = "table", default = { latency = 5e-6, bandwidth = 100e9 } },
-  network = { type = "table", default = { latency = 20e-6, bandwidth = 12.5e9 } },
+  network = { type = "table" },
 }
+
+local NETWORK = { latency = 20e-6, bandwidth = 12.5e9 }
+
+-- ---- measured links -----------------------------------------------------------------------------
+
+-- The ways between ranks as a square, and the slowest of them, which stands for the network.
+local function ways_of(measured)
+  local square, slowest = {}, { latency = 0, bandwidth = math.huge }
+  for r = 1, measured.ranks do square[r] = {} end
+  for _, one in ipairs(measured.links) do
+    square[one.from + 1][one.to + 1] = { latency = one.latency, bandwidth = one.bandwidth }
+    slowest.latency = math.max(slowest.latency, one.latency)
+    slowest.bandwidth = math.min(slowest.bandwidth, one.bandwidth)
+  end
+  return square, slowest
+end
+
+-- The number of each rank's host, from 0.
+local function hosts_of(measured)
+  local numbers, known, hosts = {}, {}, 0
+  for r, name in ipairs(measured.hosts) do
+    if not known[name] then known[name], hosts = hosts, hosts + 1 end
+    numbers[r] = known[name]
+  end
+  return numbers
+end
+
+-- The places of devices in a job that was measured: {host, rank, links, network}.
+local function measured_places(path, given)
+  local links = require "gpipe.ranks.links"
+  local measured, why = links.read(path)
+  if not measured then errors.raise("%s: %s", WHO, why) end
+  if given.hosts or given.network then
+    errors.raise("%s: hosts or network beside links, expected links alone (%s has %d ranks)", WHO,
+      path, measured.ranks)
+  end
+  local square, slowest = ways_of(measured)
+  local places = {}
+  for r, host in ipairs(hosts_of(measured)) do
+    places[r] = { host = host, rank = r - 1, links = square, network = slowest }
+  end
+  return places
+end
+
+-- The places of devices in a cluster that is described.
+local function described_places(o)
+  local places = {}
+  for host = 0, (o.hosts or 1) - 1 do
+    places[host + 1] = { host = host, network = o.network or NETWORK }
+  end
+  return places
+end
 
 --- Describe a cluster: `hosts` machines with `devices` devices each, named "sim:host/device" from
 --- "sim:0/0" on. The list goes into option `devices` of gp.plan.
@@ -26,7 +80,9 @@ local SPEC = {
 --- memory: of a device, bytes or "80GiB". flops and bandwidth: its peak rates, in FLOP and bytes
 --- per second. efficiency: what part of them layers reach (0.5). link: between devices of a host
 --- ({latency = 5e-6, bandwidth = 100e9}), network: between hosts ({latency = 20e-6, bandwidth =
---- 12.5e9}); seconds, and bytes per second.
+--- 12.5e9}); seconds, and bytes per second. links: a file of `gpipe-lua links --save`, in place of
+--- hosts and network: each rank has so many devices, "sim:rank/device", and the ways between them
+--- are those that were measured.
 --- Errors: a memory that is no size, a rate that is not above zero, more than 65,536 devices.
 --- ```lua
 --- local list = gp.cluster {hosts = 2, devices = 4, memory = "80GiB", flops = 312e12,
@@ -37,14 +93,15 @@ local SPEC = {
 ---@return table[]
 return function(opts)
   local o = options.check(WHO, opts, SPEC)
-  options.argument(WHO, "hosts * devices", o.hosts * o.devices, { type = "integer", max = MOST })
+  local places = o.links and measured_places(o.links, o) or described_places(o)
+  options.argument(WHO, "hosts * devices", #places * o.devices, { type = "integer", max = MOST })
   local memory, list = capacity.bytes(WHO, o.memory), {}
-  for host = 0, o.hosts - 1 do
+  for p, place in ipairs(places) do
     for device = 0, o.devices - 1 do
       list[#list + 1] = {
-        ("sim:%d/%d"):format(host, device), memory = memory, flops = o.flops,
-        bandwidth = o.bandwidth, efficiency = o.efficiency, link = o.link, network = o.network,
-        host = host,
+        ("sim:%d/%d"):format(p - 1, device), memory = memory, flops = o.flops,
+        bandwidth = o.bandwidth, efficiency = o.efficiency, link = o.link, network = place.network,
+        host = place.host, rank = place.rank, links = place.links,
       }
     end
   end

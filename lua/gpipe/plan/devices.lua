@@ -27,6 +27,7 @@ local SPEC = {
   flops = rate, bandwidth = rate, efficiency = share,
   link = { type = "table" }, network = { type = "table" },
   host = { type = "integer", min = 0, default = 0 },
+  rank = { type = "integer", min = 0 }, links = { type = "table" },
   threads = { type = "integer", min = 1 },
 }
 
@@ -48,6 +49,8 @@ devices.EFFICIENCY = 0.5
 ---@field link? {latency: number, bandwidth: number} to devices of the same host
 ---@field network? {latency: number, bandwidth: number} to other hosts
 ---@field host integer
+---@field rank? integer of `gpipe-lua links`
+---@field links? {latency: number, bandwidth: number}[][] measured: from and to a rank, from 1
 ---@field threads? integer
 
 -- ---- one device ---------------------------------------------------------------------------------
@@ -151,7 +154,7 @@ function devices.modelled(d)
   return {
     d.name, memory = d.memory, flops = d.flops or FLOPS * threads, host = d.host,
     bandwidth = d.bandwidth or BANDWIDTH, efficiency = d.flops and d.efficiency or 1,
-    link = d.link, network = d.network, threads = d.threads,
+    link = d.link, network = d.network, threads = d.threads, rank = d.rank, links = d.links,
   }
 end
 
@@ -181,6 +184,10 @@ end
 function devices.between(a, b, all)
   if a == b then return 0, math.huge end
   if all then return all.latency, all.bandwidth end
+  if a.links and b.rank and a.rank ~= b.rank then
+    local way = a.links[a.rank + 1][b.rank + 1]
+    return way.latency, way.bandwidth
+  end
   local which = a.host == b.host and "link" or "network"
   local first, second = a[which] or a.link, b[which] or b.link
   local latency = math.max(first and first.latency or 0, second and second.latency or 0)

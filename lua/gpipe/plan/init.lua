@@ -9,6 +9,7 @@
 local candidates = require "gpipe.plan.candidates"
 local exact = require "gpipe.plan.exact"
 local fit = require "gpipe.plan.fit"
+local job = require "gpipe.plan.job"
 local object = require "gpipe.plan.object"
 local path = require "gpipe.plan.path"
 local random = require "gpipe.random"
@@ -183,7 +184,10 @@ local function made_of(problem, rows, faults)
     loss = problem.loss, critical = path.text(best.simulation),
   }
   if problem.replicas then made.replicated = replicas.of(problem, best.rows) end
-  for _, row in ipairs(rows) do row.case, row.taken, row.number = nil, nil, nil end
+  for _, row in ipairs(rows) do
+    job.remember(row, problem, row.case)
+    row.case, row.taken, row.number = nil, nil, nil
+  end
   return object.new(made)
 end
 

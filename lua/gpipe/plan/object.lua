@@ -1,5 +1,6 @@
 -- lua/gpipe/plan/object.lua - a plan as a script holds it, and what gp.pipeline takes of it.
 
+local job = require "gpipe.plan.job"
 local text = require "gpipe.plan.text"
 
 ---@class gpipe.PlanRow
@@ -74,6 +75,8 @@ end
 ---@param row? gpipe.PlanRow the best one
 ---@return table
 function Plan:options(row) return object.options(self, row) end
+
+Plan.simulate, Plan.compare = job.simulate, job.compare
 
 object.methods = Plan
 

@@ -17,9 +17,15 @@ local rate = {}
 
 -- ---- costs --------------------------------------------------------------------------------------
 
--- The seconds of each action of each stage, on its device.
-local function costs_of(problem, case, balance)
-  local costs = { F = {}, I = {}, W = {}, R = {}, comm = { F = {}, B = {} }, unit = "s" }
+--- The seconds of each action of each stage, on its device, as schedule:simulate takes them.
+---@param problem gpipe.PlanProblem
+---@param case gpipe.PlanCase
+---@param balance integer[]
+---@return table
+function rate.costs(problem, case, balance)
+  local costs = { F = {}, I = {}, W = {}, R = {}, comm = { F = {}, B = {} }, unit = "s",
+    busy = { F = {}, B = {} } }
+  local narrow = false -- some link takes time for a value's bytes
   for stage, range in ipairs(fit.ranges(balance)) do
     local i, j, d = range[1], range[2], case.on[stage][1]
     local s, share, device = case.sums[d], case.lowered.share[stage], problem.devices[d]
@@ -29,11 +35,14 @@ local function costs_of(problem, case, balance)
     costs.I[stage], costs.W[stage] = sums.range(s.input, i, j), sums.range(s.weight, i, j)
     costs.R[stage] = share > 0 and again / share or 0
     if stage > 1 then
-      local hop = tasks.hop(problem, case, i, stage)
+      local hop, busy = tasks.hop(problem, case, i, stage)
       costs.comm.F[stage - 1], costs.comm.B[stage - 1] = hop, hop
+      costs.busy.F[stage - 1], costs.busy.B[stage - 1] = busy, busy
+      narrow = narrow or busy > 0
     end
   end
   if #balance == 1 then costs.comm = nil end
+  if not narrow then costs.busy = nil end
   return costs
 end
 
@@ -50,12 +59,19 @@ local function recomputed(case, costs)
   return most
 end
 
+--- The mini-batches of a run: one, but for asynchronous schedules, which run as a stream.
+---@param case gpipe.PlanCase
+---@return number
+function rate.steps(case)
+  return case.shape.schedule.batch > 0 and case.shape.chunks / case.shape.asked or 1
+end
+
 --- Simulate a step.
 ---@return {seconds: number, bubble: number, recompute: number, simulation: gpipe.Simulation}
 function rate.run(problem, case, balance)
-  local costs = costs_of(problem, case, balance)
+  local costs = rate.costs(problem, case, balance)
   local ran = case.lowered.schedule:simulate(costs)
-  local steps = case.shape.schedule.batch > 0 and case.shape.chunks / case.shape.asked or 1
+  local steps = rate.steps(case)
   local seconds = math.max(ran.makespan, cores.seconds(problem.devices, ran.work))
   return {
     seconds = seconds / steps, bubble = candidates.bubble(ran), simulation = ran,

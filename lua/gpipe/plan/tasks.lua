@@ -19,11 +19,15 @@ local function links_of(problem, case)
   return links
 end
 
---- The seconds in which the edge before layer i is crossed once.
+--- The seconds in which the edge before layer i is crossed once, and for how many of them the link
+--- of the device that sends is taken up.
 ---@param stage integer from 1
+---@return number seconds
+---@return number busy
 function tasks.hop(problem, case, i, stage)
   local link = links_of(problem, case)[stage]
-  return link[1] + case.sums[case.on[stage][1]].output[i - 1] / link[2]
+  local busy = case.sums[case.on[stage][1]].output[i - 1] / link[2]
+  return link[1] + busy, busy
 end
 
 --- The room of each stage, on each of its devices: from `loose` times its even share.

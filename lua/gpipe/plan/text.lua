@@ -19,6 +19,15 @@ function text.time(seconds)
   return ("%.3g us"):format(seconds * 1e6)
 end
 
+--- Long times as people read them: "2.67 h".
+---@param seconds number
+---@return string
+function text.duration(seconds)
+  if seconds >= 2 * 86400 then return ("%.3g days"):format(seconds / 86400) end
+  if seconds >= 7200 then return ("%.3g h"):format(seconds / 3600) end
+  return seconds >= 120 and ("%.3g min"):format(seconds / 60) or text.time(seconds)
+end
+
 --- A list in few words: "7 x 2, 10", or its beginning.
 ---@param list integer[]
 ---@return string

@@ -19,7 +19,10 @@ end
 
 local function device_text(devices)
   local words = {}
-  for i, device in ipairs(devices) do words[i] = ("%s x %d"):format(device.name, device.threads) end
+  for i, device in ipairs(devices) do
+    local cap = device.cap and (" with %d bytes"):format(device.cap) or ""
+    words[i] = ("%s x %d%s"):format(device.name, device.threads, cap)
+  end
   return table.concat(words, " ")
 end
 
@@ -52,20 +55,6 @@ local function describe(model, opts, made)
   return table.concat(lines, "\n")
 end
 
--- Each rank knows what its own devices hold, and would find another plan than the others.
-local function check_memory(opts, devices)
-  if opts.checkpoint == "auto" then
-    errors.raise('%s: checkpoint = "auto" over several ranks is not built yet, expected another '
-      .. "mode or a list for the layers", WHO)
-  end
-  for _, device in ipairs(devices) do
-    if device.cap then
-      errors.raise("%s: option 'memory' of device %s is not built yet over several ranks, expected "
-        .. "devices without it", WHO, device.name)
-    end
-  end
-end
-
 --- Compare what the ranks want to make, before anything is made. Returns whether there are several.
 ---@param model nn.Sequential
 ---@param opts table
@@ -77,7 +66,6 @@ function pipeline.agree(model, opts, made)
     errors.raise("%s: schedule '%s' is asynchronous, expected a synchronous one over several ranks",
       WHO, made.schedule.name)
   end
-  check_memory(opts, made.devices)
   ranks.agree(WHO, describe(model, opts, made))
   return true
 end

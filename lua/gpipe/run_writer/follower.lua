@@ -63,7 +63,9 @@ local function save(self, name, parts, background)
   local of = {}
   for key, value in pairs(parts) do of[key] = value end
   of.background = background
-  return checkpoint.save(self.path .. "/" .. name, of) and true or nil
+  local saving = checkpoint.save(self.path .. "/" .. name, of)
+  self.pending = background and saving or nil
+  return saving and true or nil
 end
 
 function Saves:save(step, parts, background)
@@ -74,7 +76,12 @@ function Saves:best(name, parts, background)
   return save(self, "best-" .. name, parts, background)
 end
 
-function Saves.settle() end -- rank 0 knows how a save in the background has ended
+-- Wait until this rank's files are written. Rank 0 knows how the whole save has ended.
+function Saves:settle(wait)
+  if not wait or not self.pending then return end
+  self.pending:finish()
+  self.pending = nil
+end
 
 -- Load the checkpoint that rank 0 has loaded.
 function Saves:load(parts)

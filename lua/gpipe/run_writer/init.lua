@@ -380,14 +380,15 @@ end
 
 -- ---- the end -----------------------------------------------------------------------------------
 
--- Draw the last step. A drawing that fails does not fail the run.
+-- Draw the last step. A drawing that fails does not fail the run. Over ranks all of them tell rank
+-- 0 what their devices did, which they can only where all of them end here: not after a failure.
 local function draw(run)
   local pipe = run.parts.pipe
-  if not pipe or not run.folder or run.follows then return end
+  if not pipe or not run.folder or run.shared and run.status == "failed" then return end
   pcall(function() pipe:svg(run.folder .. "/timeline.svg") end)
   local good, held = pcall(memory.compare, pipe, run.parts.opt,
     table.unpack(run.batch or {}))
-  if good then folder.write(run.folder, "memory.json", held) end
+  if good and not run.follows then folder.write(run.folder, "memory.json", held) end
 end
 
 --- Write the final state and release the folder.
@@ -400,8 +401,8 @@ function Run:close(reason)
   if not self.folder then return end
   if self.saves then self.saves:settle(true) end
   ending.listen(false)
-  if self.follows then return end
   draw(self)
+  if self.follows then return end
   write_state(self, reason)
   output.close(self.copy)
   self.records:close()

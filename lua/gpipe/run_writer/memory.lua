@@ -4,6 +4,7 @@
 local checkpoint = require "gpipe.checkpoint.contents"
 local dry_run = require "gpipe.pipeline.plan.dry_run"
 local object = require "gpipe.pipeline.object"
+local shared = require "gpipe.ranks.state"
 local sizes = require "gpipe.sizes"
 
 local memory = {}
@@ -25,19 +26,19 @@ end
 ---@param opt? gpipe.Optimizer
 ---@return gpipe.HeldMemory[]
 function memory.held(pipe, opt)
-  local list = {}
+  local list, peaks = {}, pipe.stats and pipe.stats.peak_bytes or {}
   for d, device in ipairs(pipe.devices) do
     list[d] = { device = device.name, parts = { model = 0, gradients = 0, optimizer = 0 },
-      measured = pipe.stats and pipe.stats.peak_bytes and pipe.stats.peak_bytes[d] }
+      measured = peaks[d] }
   end
   for _, entry in ipairs(checkpoint.entries { pipe = pipe, model = pipe.model, opt = opt }) do
     local parts = list[device_of(pipe, entry.stage)].parts
     local part = entry.name:match "^%w+"
-    parts[part] = parts[part] + sizes.of(entry.value)
+    parts[part] = parts[part] + sizes.of(shared.like(entry))
   end
   for _, entry in ipairs(pipe:parameters()) do
     local parts = list[device_of(pipe, entry.stage)].parts
-    parts.gradients = parts.gradients + sizes.of(entry.value)
+    parts.gradients = parts.gradients + sizes.of(entry.param)
   end
   return list
 end

@@ -8,7 +8,9 @@
 local catalog = require "gpipe.schedule.catalog"
 local columns = require "gpipe.draw.columns"
 local errors = require "gpipe.errors"
+local noise = require "gpipe.schedule.noise"
 local options = require "gpipe.options"
+local slowest = require "gpipe.schedule.slowest"
 
 local WHO = "gp.schedule.compare"
 
@@ -23,6 +25,7 @@ local spec = {
   comm = cost,
   link = { type = "table" },
   bytes = cost,
+  contention = { type = "boolean" },
   overlap = { type = "boolean" },
   capacity = { type = "integer", min = 0 },
   joined = cost,
@@ -31,6 +34,9 @@ local spec = {
   unit = { type = "string" },
 }
 for _, op in ipairs(SHARES) do spec[op] = cost end
+for key, rule in pairs(noise.SPEC) do spec[key] = rule end
+spec.samples = { type = "integer", min = 1, max = 1 << 20, default = 200 }
+spec.replicas = { type = "integer", min = 1, max = 1 << 20, default = 1 }
 
 local memory_spec = {}
 for _, key in ipairs(MEMORY) do memory_spec[key] = cost end
@@ -87,8 +93,8 @@ end
 -- The costs of one stage, where a device has `share` stages.
 local function costs_of(given, share)
   local costs = {}
-  for _, key in ipairs { "comm", "link", "bytes", "overlap", "capacity", "joined", "barrier",
-    "unit" } do
+  for _, key in ipairs { "comm", "link", "bytes", "contention", "overlap", "capacity", "joined",
+    "barrier", "unit" } do
     costs[key] = given[key]
   end
   for _, op in ipairs(SHARES) do costs[op] = given[op] and given[op] / share end
@@ -104,6 +110,15 @@ local function costs_of(given, share)
   return costs
 end
 
+local function varies(given) return given.jitter or given.stragglers or given.slow end
+
+-- The mean makespan of the slowest of the replicas, whose times vary.
+local function slowest_of(schedule, costs, given)
+  for key in pairs(noise.SPEC) do costs[key] = given[key] end
+  costs.count = math.max(given.samples, given.replicas)
+  return slowest.mean(schedule:makespans(costs), given.replicas)
+end
+
 ---@class gpipe.ComparedSchedule
 ---@field label string
 ---@field reason? string why there is no such schedule; then no other field is set
@@ -113,18 +128,22 @@ end
 ---@field makespan number
 ---@field span number
 ---@field bubble number idle share of the makespan, mean over the devices
----@field peak number activations of one micro-batch on a whole device's share, the most on any device
+---@field peak number activations of one micro-batch on a whole device's share, the most on any
+--- device
 ---@field peak_bytes number the most on any device
+---@field slowest? number where times vary: the mean makespan of the slowest of the replicas
 ---@field weights integer copies of a stage's weights on a device, times versions held at once
 local function measure(entry, given)
   local schedule = entry.build()
   local share = schedule.stages / schedule.devices
-  local run = schedule:simulate(costs_of(given, share))
+  local costs = costs_of(given, share)
+  local run = schedule:simulate(costs)
   return {
     label = entry.label, schedule = schedule, simulation = run, stages = schedule.stages,
     makespan = run.makespan, span = run.span, bubble = columns.mean(run.bubble),
     peak = columns.largest(run.peak_live) / share, peak_bytes = columns.largest(run.peak_bytes),
     weights = schedule.copies * columns.largest(run.versions),
+    slowest = varies(given) and slowest_of(schedule, costs, given) or nil,
   }
 end
 
@@ -149,12 +168,20 @@ local function cells_of(row, bytes)
     ("%.1f %%"):format(100 * row.bubble), columns.number(row.peak), tostring(row.weights),
   }
   if bytes then cells[#cells + 1] = columns.number(row.peak_bytes) end
+  if row.slowest then
+    cells[#cells + 1] = columns.number(row.slowest)
+    cells[#cells + 1] = ("%.3f"):format(row.slowest / row.makespan)
+  end
   return cells
 end
 
 local function text_of(rows, given)
   local lines = { { "schedule", "stages", "makespan", "span", "bubble", "live", "weights" } }
   if given.memory then table.insert(lines[1], "bytes") end
+  if varies(given) then
+    lines[1][#lines[1] + 1] = given.replicas > 1 and "slowest" or "varying"
+    lines[1][#lines[1] + 1] = "times"
+  end
   for _, row in ipairs(rows) do lines[#lines + 1] = cells_of(row, given.memory) end
   return columns.text(lines)
 end
@@ -176,9 +203,13 @@ end
 ---
 --- Elements are names, {name, option = ...} and schedules; `devices` and `chunks` hold for those
 --- built here. The costs `F`, `I`, `W`, `B`, `R`, `U` and `memory` are those of a whole device's
---- share of the model; `comm`, `link`, `bytes`, `overlap`, `capacity`, `joined`, `barrier` and
---- `unit` are as in `schedule:simulate`. A schedule that cannot be built or run with these numbers
---- becomes a row with the reason.
+--- share of the model; `comm`, `link`, `bytes`, `contention`, `overlap`, `capacity`, `joined`,
+--- `barrier` and `unit` are as in `schedule:simulate`. A schedule that cannot be built or run with
+--- these numbers becomes a row with the reason.
+---
+--- With `jitter`, `stragglers` or `slow` (as in `schedule:simulate`) a column has the mean makespan
+--- of `samples` (200) runs whose times vary, or of the slowest of so many `replicas`, and how many
+--- times longer that is: the schedule with the smallest figure suffers least.
 --- Errors: an unknown schedule, an unknown option of compare itself.
 --- ```lua
 --- local rows = gp.schedule.compare{"naive", "gpipe", {"1f1b", warmup = 2}, devices = 4,

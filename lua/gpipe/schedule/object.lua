@@ -223,7 +223,8 @@ end
 
 for name, method in pairs(require "gpipe.schedule.verify") do Schedule[name] = method end
 Schedule.csv = require("gpipe.schedule.csv").csv
-Schedule.simulate = require "gpipe.schedule.simulate"
+local simulate = require "gpipe.schedule.simulate"
+Schedule.simulate, Schedule.makespans = simulate.simulate, simulate.makespans
 Schedule.lower = require "gpipe.schedule.lower"
 for name, method in pairs(require "gpipe.draw.schedule.methods") do Schedule[name] = method end
 

@@ -1,11 +1,12 @@
 -- lua/gpipe/schedule/simulate.lua - `schedule:simulate{F = 1, B = 2}`: predict the time and the
--- memory of a schedule.
+-- memory of a schedule; `schedule:makespans`: the times of many runs that vary.
 --
 -- This file turns costs into one list per op with a number per stage; the simulation itself is in
 -- runtime/schedule/simulate/run.c.
 
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"
+local noise = require "gpipe.schedule.noise"
 local options = require "gpipe.options"
 local Simulation = require "gpipe.schedule.simulation"
 
@@ -19,6 +20,8 @@ local spec = {
   comm = number_or_list,
   link = { type = "table" },
   bytes = number_or_list,
+  busy = number_or_list,
+  contention = { type = "boolean", default = false },
   overlap = { type = "boolean", default = true },
   capacity = { type = "integer", min = 0, max = 999999 },
   barrier = { type = "boolean", default = false },
@@ -30,6 +33,8 @@ local OPS = { "F", "B", "I", "W", "R", "U", "P", "NORM", "CLIP" }
 for _, op in ipairs { "REDUCE", "TIE", "SEND", "RECV", table.unpack(OPS) } do
   spec[op] = number_or_list
 end
+
+for key, rule in pairs(noise.SPEC) do spec[key] = rule end
 
 local memory_spec = {
   activation = number_or_list, after_input = number_or_list, resident = number_or_list,
@@ -107,10 +112,24 @@ local function both_ways(key, value, edges)
   return list, list
 end
 
-local function times(bytes, link)
+local function times(bytes, latency, bandwidth)
   local list = {}
-  for i = 1, #bytes do list[i] = link.latency + bytes[i] / link.bandwidth end
+  for i = 1, #bytes do list[i] = latency + bytes[i] / bandwidth end
   return list
+end
+
+-- For how long values take up the link of the device that sends them; nil: any number travel at
+-- once.
+local function add_busy(costs, given, edges, forward, backward)
+  if given.busy then
+    forward, backward = both_ways("busy", given.busy, edges)
+  elseif not given.contention then
+    return
+  end
+  if not forward then
+    errors.raise("%s: contention without transfers, expected link and bytes, or comm", WHO)
+  end
+  costs.busy_forward, costs.busy_backward = forward, backward
 end
 
 local function add_transfers(costs, given, edges)
@@ -123,11 +142,14 @@ local function add_transfers(costs, given, edges)
   end
   if not given.link then
     costs.hop_forward, costs.hop_backward = both_ways("comm", given.comm, edges)
-    return
+    return add_busy(costs, given, edges, costs.hop_forward, costs.hop_backward)
   end
   local link = options.check(WHO .. ": link", given.link, link_spec)
   local forward, backward = both_ways("bytes", given.bytes or 0, edges)
-  costs.hop_forward, costs.hop_backward = times(forward, link), times(backward, link)
+  local latency, bandwidth = link.latency, link.bandwidth
+  costs.hop_forward = times(forward, latency, bandwidth)
+  costs.hop_backward = times(backward, latency, bandwidth)
+  add_busy(costs, given, edges, times(forward, 0, bandwidth), times(backward, 0, bandwidth))
 end
 
 -- ---- the call -----------------------------------------------------------------------------------
@@ -139,8 +161,9 @@ local function add_memory(costs, given, stages)
 end
 
 -- Lists per stage, as core.simulate wants them.
-local function costs_of(given, stages)
+local function costs_of(given, stages, devices)
   local costs = {
+    noise = noise.of(WHO, given, devices),
     stages = stages, joined = given.joined, blocking = not given.overlap, capacity = given.capacity,
     barrier = given.barrier,
   }
@@ -159,6 +182,17 @@ local function costs_of(given, stages)
   return costs
 end
 
+-- The checked options, and the costs of a verified schedule.
+local function prepare(self, opts, own_spec)
+  local given = options.check(WHO, opts, own_spec)
+  if given.memory then options.check(WHO .. ": memory", given.memory, memory_spec) end
+  local good, report = self:verify()
+  if not good then errors.raise("%s: this is no schedule: %s", WHO, tostring(report)) end
+  return given, costs_of(given, self.stages, self.devices)
+end
+
+local simulate = {}
+
 --- Run the schedule with costs instead of devices: each device runs its list in order, and an
 --- action begins when the device is free and its inputs have arrived.
 ---
@@ -168,14 +202,21 @@ end
 --- in the rows); `P`: the preparation of a stage before its device's first action (default 0).
 --- `comm` is the delay of a value that crosses devices: a number, a list with one for each edge
 --- (element 1: between stages 0 and 1), or {F =, B =} with one of these for each direction. Or give
---- `link = {latency =, bandwidth =}`, and `bytes` in the same forms. `overlap = false`: the
---- sender's device is busy meanwhile. `capacity`: how many values a channel (an edge in one
+--- `link = {latency =, bandwidth =}`, and `bytes` in the same forms. `contention = true`: what a
+--- device sends passes its link one by one (`busy`: for how long each takes it up, in the forms of
+--- `comm`); without it any number travel at once. `overlap = false`: the sender's device is busy
+--- meanwhile. `capacity`: how many values a channel (an edge in one
 --- direction) holds before its sender must wait; 0 is rendezvous; default: any number. `barrier =
 --- true`: updates wait until every gradient of the step is there. `joined`: an overlapped pair
 --- takes this factor times the sum of its parts (default 1). `memory = {activation =, after_input
 --- =, resident =, version =}` in bytes of a stage: held per micro-batch from F (or R) on; the part
 --- of it that W still reads after I; always held (weights, gradients); each further version of the
 --- weights.
+---
+--- Times that vary: `jitter` is the relative standard deviation of an action's time (log-normal,
+--- the costs are the means), or {action =, travel =}; `stragglers = {share =, slowdown =}`: the
+--- probability with which a device takes so many times longer in a run; `slow = {[device] =
+--- factor}`: a device, from 0, that always does; `seed`.
 --- Errors: a schedule that does not verify; a cost that is no number from 0 on; channels that are
 --- too small to go on.
 --- ```lua
@@ -187,12 +228,36 @@ end
 ---@param self gpipe.Schedule
 ---@param opts? table
 ---@return gpipe.Simulation
-return function(self, opts)
-  local given = options.check(WHO, opts, spec)
-  if given.memory then options.check(WHO .. ": memory", given.memory, memory_spec) end
-  local good, report = self:verify()
-  if not good then errors.raise("%s: this is no schedule: %s", WHO, tostring(report)) end
-  local run = core.simulate(self.checked, costs_of(given, self.stages))
+function simulate.simulate(self, opts)
+  local given, costs = prepare(self, opts, spec)
+  local run = core.simulate(self.checked, costs)
   self.last_simulation = Simulation.new(self, run, given.unit)
   return self.last_simulation
 end
+
+local many_spec = { count = { type = "integer", min = 1, max = 1 << 24, default = 100 },
+  first = { type = "integer", min = 0, max = 1 << 30, default = 0 }, tails = { type = "table" } }
+for key, rule in pairs(spec) do many_spec[key] = rule end
+
+--- The makespans of `count` (100) runs with the options of `simulate`, which say how times vary: a
+--- list in the order of the draws, `first` (0) and the following ones. The same draws of another
+--- schedule of this size meet the same stragglers. `tails`: what each device (element 1 is device
+--- 0) does behind its list.
+--- Errors: as `simulate`.
+--- ```lua
+--- local s = gp.schedule.build("1f1b", {devices = 4, chunks = 8})
+--- local quiet = s:simulate({F = 1, B = 2}).makespan
+--- local list = s:makespans {F = 1, B = 2, jitter = 0.2, count = 50}
+--- assert(#list == 50 and list[1] > quiet * 0.8)
+--- ```
+---@param self gpipe.Schedule
+---@param opts? table
+---@return number[]
+function simulate.makespans(self, opts)
+  local given, costs = prepare(self, opts, many_spec)
+  costs.tails = list_of("tails", given.tails, self.devices, "device")
+  if costs.noise then costs.noise.draw = given.first end
+  return core.simulate_ends(self.checked, costs, given.count)
+end
+
+return simulate

@@ -40,6 +40,7 @@ local OPTIONS = {
   timeout = { type = "number", above = 0 },
   retries = { type = "integer", min = 0, default = 2 },
   parallel = { type = "integer", min = 1, default = 1 },
+  ranks = { type = "integer", min = 1, max = 1024, default = 1 },
   devices = { type = "table" },
   objective = { type = "callable" },
   quiet = { type = "boolean", default = false },
@@ -90,10 +91,12 @@ local sweep = {}
 ---@param opts {name: string, space: table, trials: integer?, dir: string?, method: string?,
 ---  multivariate: boolean?, stop: string|table|nil, minimize: string?, maximize: string?,
 ---  points: integer?, seed: integer?, timeout: number?, retries: integer?, parallel: integer?,
----  devices: string[]?, objective: function?, quiet: boolean?} method: "tpe", "random" or "grid";
+---  ranks: integer?, devices: string[]?, objective: function?, quiet: boolean?} method: "tpe",
+--- "random" or "grid";
 ---  stop: "asha", "median", "halving"; points: of a range in a grid; timeout: seconds of a trial;
 ---  retries: how often a trial whose process died is run again; parallel: processes, among which
----  devices are dealt out; objective: the function of sweep:run; see docs/sweeps.md
+---  devices are dealt out; ranks: of each trial, which is a job of its own; objective: the function
+--- of sweep:run; see docs/sweeps.md
 ---@return gpipe.Sweep
 function sweep.sweep(opts)
   local o = options.check(WHO, opts, OPTIONS)

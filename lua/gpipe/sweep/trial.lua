@@ -3,6 +3,7 @@
 
 local errors = require "gpipe.errors"
 local options = require "gpipe.options"
+local together = require "gpipe.sweep.run.together"
 
 local trial = {}
 
@@ -45,10 +46,13 @@ function Trial:report(step, value)
       self.last and tostring(self.last.step) or "no step")
   end
   self.last, self.step = { step = step, value = value }, step
-  self.sweep.store:report(self.number, step, value == value and value or nil)
-  local rule = self.sweep.rule
-  if rule and not self.stopped then self.stopped = rule:judge(self, step, value) end
-  return self.stopped or false
+  if not together.follows() then
+    self.sweep.store:report(self.number, step, value == value and value or nil)
+    local rule = self.sweep.rule
+    if rule and not self.stopped then self.stopped = rule:judge(self, step, value) end
+  end
+  self.stopped = together.stops(self.stopped or false)
+  return self.stopped
 end
 
 --- "trial 7 (lr=0.001 width=64)"

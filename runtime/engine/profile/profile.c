@@ -89,12 +89,9 @@ gp_status gp_pipeline_profile_begin(gp_pipeline *p, bool eager) {
   if (p->profiling.open)
     return gp_fail(GP_ESTATE, "profile: another profile is under way, expected it to end first");
   if (p->run.open) return gp_fail(GP_ESTATE, "profile: a stream is open, drain it first");
-  if (p->spread)
-    return gp_fail(GP_EUNSUPPORTED, "profile: the devices belong to several ranks, expected those "
-                                    "of one process");
   gp_pipeline_profile_drop(p);
   for (int32_t d = 0; !status && d < p->device_count; d++)
-    status = gp_recorder_new(&p->workers[d], eager);
+    if (!p->workers[d].far) status = gp_recorder_new(&p->workers[d], eager);
   if (status) return gp_pipeline_profile_drop(p), status;
   p->profiling = (gp_profiling){.open = true, .timed = p->profiling.timed};
   return GP_OK;
@@ -106,14 +103,14 @@ gp_status gp_pipeline_profile_end(gp_pipeline *p, gp_profile_info *info) {
   if (!p->profiling.open || p->closed || p->watch.lost)
     return gp_fail(GP_ESTATE, "profile: no profile is under way, expected one to end");
   GP_TRY(gp_pipeline_drain(p));
-  for (int32_t d = 0; d < p->device_count; d++) {
-    gp_status closed = gp_recorder_close(p->workers[d].recorder);
-    if (!status) status = closed;
+  *info = (gp_profile_info){.runs = p->profiling.runs, .one_plan = !p->profiling.mixed};
+  for (int32_t d = p->device_count - 1; d >= 0; d--) {
+    gp_recorder *recorder = p->workers[d].recorder; /* NULL: a device of another rank */
+    gp_status closed = recorder ? gp_recorder_close(recorder) : GP_OK;
+    if (closed) status = closed;
+    if (recorder) info->overhead = recorder->overhead;
   }
   p->profiling.open = false;
-  *info = (gp_profile_info){.runs = p->profiling.runs,
-                            .one_plan = !p->profiling.mixed,
-                            .overhead = p->workers[0].recorder->overhead};
   return status;
 }
 

@@ -1,7 +1,7 @@
 /* engine/run/agree.c - see agree.h.
  *
- * A rank's piece is a fixed part, then a row for each stage and a result for each micro-batch, then
- * the rows of outputs and of the inputs' gradients that its devices have made. Every rank holds the
+ * A rank's piece is a fixed part, then a row for each stage, a result for each micro-batch and the
+ * figures of each device, then the rows of outputs and of the inputs' gradients that its devices have made. Every rank holds the
  * whole plan, so it knows how long each piece is and whose numbers count: those of the device that
  * ran the task. */
 #include "engine/run/agree.h"
@@ -13,6 +13,7 @@
 #include "base/tensor.h"
 #include "engine/bind/bind.h"
 #include "engine/bind/links.h"
+#include "engine/watch/report.h"
 #include "plan/edge/step_edges.h"
 #include "ranks/ranks.h"
 
@@ -33,12 +34,18 @@ typedef struct stage_row {
   int32_t row, torn;
 } stage_row;
 
+/* What a device did, for pipe.stats on the other ranks. */
+typedef struct device_row {
+  double busy, span;
+  uint64_t peak_bytes;
+} device_row;
+
 /* A run's pieces, and the places in them. */
 typedef struct agreement {
   gp_pipeline *p;
   gp_minibatch *batch;
   int32_t *last, *first; /* per micro-batch: the rank that runs it on the last stage; the first */
-  size_t stages, micros;
+  size_t stages, micros, devices;
 } agreement;
 
 /* ---- who has made what ---------------------------------------------------------------------- */
@@ -130,7 +137,8 @@ static uint64_t hash_batch(const gp_minibatch *batch) {
 /* ---- a piece --------------------------------------------------------------------------------- */
 
 static size_t fixed_bytes(const agreement *a) {
-  return sizeof(ending) + a->stages * sizeof(stage_row) + a->micros * sizeof(gp_micro_result);
+  return sizeof(ending) + a->stages * sizeof(stage_row) + a->micros * sizeof(gp_micro_result) +
+         a->devices * sizeof(device_row);
 }
 
 static size_t piece_bytes(const agreement *a, int32_t rank) {
@@ -154,6 +162,24 @@ static void write_ending(const agreement *a, ending *e) {
   if (run->status) snprintf(e->failure.text, sizeof e->failure.text, "%s", run->text);
 }
 
+static void write_devices(const agreement *a, device_row *rows) {
+  for (size_t d = 0; d < a->devices; d++) {
+    gp_device_stats stats = {0};
+    if (!a->p->workers[d].far) gp_record_sum(&a->p->workers[d], &stats);
+    rows[d] = (device_row){stats.busy, stats.span, stats.peak_bytes};
+  }
+}
+
+static void read_devices(const agreement *a, int32_t rank, const device_row *rows) {
+  for (size_t d = 0; d < a->devices; d++) {
+    gp_worker *w = &a->p->workers[d];
+    if (rank_of(a->p, (int32_t)d) != rank) continue;
+    w->far_busy = rows[d].busy;
+    w->far_span = rows[d].span;
+    w->most_taken = rows[d].peak_bytes;
+  }
+}
+
 static void write_piece(const agreement *a, char *piece) {
   const gp_run *run = &a->p->run;
   stage_row *rows = (stage_row *)(piece + sizeof(ending));
@@ -164,6 +190,7 @@ static void write_piece(const agreement *a, char *piece) {
     rows[s] = (stage_row){run->stages[s].updates, run->stages[s].skipped,
                           atomic_load(&run->stages[s].row), run->stages[s].torn};
   memcpy(results, a->batch->results, a->micros * sizeof *results);
+  write_devices(a, (device_row *)(results + a->micros));
   each_row(a, a->p->spread->own, copy_out, &tail);
 }
 
@@ -185,6 +212,7 @@ static void read_piece(const agreement *a, int32_t rank, char *piece) {
     if (a->last[i] == rank) a->batch->results[i].loss = results[i].loss;
     if (owner_of(a->p, last) == rank) a->batch->results[i].count[0] = results[i].count[0];
   }
+  read_devices(a, rank, (const device_row *)(results + a->micros));
   each_row(a, rank, copy_in, &tail);
 }
 
@@ -302,7 +330,8 @@ void gp_run_agree(gp_pipeline *p) {
   agreement a = {.p = p,
                  .batch = &p->run.batches[0],
                  .stages = (size_t)p->stage_count,
-                 .micros = (size_t)plan->step_micros};
+                 .micros = (size_t)plan->step_micros,
+                 .devices = (size_t)p->device_count};
   gp_spread_end(p->spread);
   gp_status status = gp_alloc_array(a.micros, sizeof(int32_t), (void **)&a.last);
   if (!status) status = gp_alloc_array(a.micros, sizeof(int32_t), (void **)&a.first);

@@ -37,8 +37,9 @@ struct gp_worker {
   int32_t device;
   bool far; /* another rank drives the device: there is no thread here, and no memory */
   gp_lane lane;
-  int threads, first_core;  /* of its team */
-  size_t taken, most_taken; /* bytes that the device holds for passes: now, and at most so far */
+  int threads, first_core;   /* of its team */
+  size_t taken, most_taken;  /* bytes that the device holds for passes: now, and at most so far */
+  double far_busy, far_span; /* of a far device in the last run, as its rank has said */
   /* Called while the worker waits: does what must not wait for the worker, and returns how long it
    * may sleep, in nanoseconds. NULL: there is nothing to do. */
   int64_t (*idle)(gp_worker *worker);

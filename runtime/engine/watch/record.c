@@ -14,6 +14,8 @@ double gp_pipeline_seconds(const gp_pipeline *p) {
   return 1e-9 * (double)(p->last_end - p->last_begin);
 }
 
+double gp_pipeline_began(const gp_pipeline *p) { return 1e-9 * (double)p->last_begin; }
+
 /* ---- events -------------------------------------------------------------------------------- */
 
 static const gp_event *event_number(const gp_worker *w, size_t number) {
@@ -62,21 +64,34 @@ void gp_pipeline_event(const gp_pipeline *p, int device, int i, gp_timed_action 
                         .end = since_begin(p, event->end)};
 }
 
+static void sum_from(const gp_worker *w, size_t first, gp_device_stats *stats) {
+  for (size_t i = first; i < w->event_count; i++) {
+    const gp_event *event = event_number(w, i);
+    stats->busy += 1e-9 * (double)(event->end - event->begin);
+  }
+  if (first < w->event_count)
+    stats->span =
+        1e-9 * (double)(event_number(w, w->event_count - 1)->end - event_number(w, first)->begin);
+  stats->peak_bytes = w->most_taken;
+}
+
+void gp_record_sum(const gp_worker *w, gp_device_stats *stats) {
+  *stats = (gp_device_stats){0};
+  sum_from(w, w->event_count > w->event_room ? w->event_count - w->event_room : 0, stats);
+}
+
 /* The peaks are the device's: all of its stages together. */
 void gp_pipeline_stats(const gp_pipeline *p, int device, gp_device_stats *stats) {
   const gp_plan *plan = p->last_plan;
   *stats = (gp_device_stats){0};
   if (!plan || device >= plan->device_count) return;
-  int count = gp_pipeline_event_count(p, device);
-  for (int i = 0; i < count; i++) {
-    const gp_event *event = event_at(p, device, i);
-    stats->busy += 1e-9 * (double)(event->end - event->begin);
-  }
-  if (count)
-    stats->span =
-        1e-9 * (double)(event_at(p, device, count - 1)->end - event_at(p, device, 0)->begin);
+  const gp_worker *w = &p->workers[device];
+  if (w->far)
+    *stats =
+        (gp_device_stats){.busy = w->far_busy, .span = w->far_span, .peak_bytes = w->most_taken};
+  else
+    sum_from(w, w->first_event, stats);
   stats->peak_live = plan->devices[device].peak_live;
-  stats->peak_bytes = p->workers[device].most_taken;
 }
 
 bool gp_pipeline_path(const gp_pipeline *p, int device, int i, gp_work_path *path) {

@@ -12,6 +12,9 @@
 /* record.c */
 /* Note the end of a run and choose which of its events are shown. */
 void gp_record_close(gp_pipeline *pipeline);
+/* Sum up a device of this rank over the events of the run that is over: only busy, span and
+ * peak_bytes are set. */
+void gp_record_sum(const gp_worker *worker, gp_device_stats *stats);
 
 /* report.c */
 /* Write what every device does now, and why; returns text. */

@@ -2,7 +2,11 @@
  *
  * A leading thread makes the folder, starts a thread for each further file, writes the first file
  * itself, joins the others, writes the manifest and puts the folder in place. So the caller can go
- * on at once. */
+ * on at once.
+ *
+ * Where several processes write, one of them does this, and waits for the files of the others
+ * before the manifest; the others write their files into its folder (mark.h). */
+#include <stdio.h> /* snprintf */
 #include <string.h>
 
 #include "base/memory.h"
@@ -10,11 +14,13 @@
 #include "gpipe/checkpoint.h"
 #include "io/checkpoint/folder.h"
 #include "io/checkpoint/manifest.h"
+#include "io/checkpoint/mark.h"
 #include "io/safetensors/archive.h"
 
 typedef struct shard {
   char *name, *path;
-  gp_archive *archive;
+  gp_archive *archive; /* NULL: another process writes the file */
+  bool away;
   uint64_t bytes; /* size of the file */
   uint32_t crc32;
   pthread_t thread;
@@ -25,6 +31,9 @@ typedef struct shard {
 
 struct gp_checkpoint {
   char *target, *state;
+  gp_folder folder;         /* of a process that leads others; else made when writing begins */
+  char *follows;            /* the folder of the process that leads; NULL: this one does */
+  gp_status (*check)(void); /* are the others still there? */
   shard *shards;
   size_t count, capacity;
   pthread_t leader;
@@ -53,12 +62,23 @@ gp_status gp_checkpoint_add(gp_checkpoint *c, const char *file, gp_archive *arch
   gp_status status = gp_grow_array(c->count, &c->capacity, sizeof *c->shards, &array);
   if (!status) {
     c->shards = array;
-    c->shards[c->count] = (shard){.archive = archive};
+    c->shards[c->count] = (shard){.archive = archive, .away = archive == NULL};
     status = gp_copy_string(file, &c->shards[c->count].name);
   }
   if (status) gp_archive_free(archive);
   if (!status) c->count++;
   return status;
+}
+
+gp_status gp_checkpoint_lead(gp_checkpoint *c, gp_status (*check)(void), const char **folder) {
+  c->check = check;
+  GP_TRY(gp_folder_open(&c->folder, c->target));
+  *folder = c->folder.temporary;
+  return GP_OK;
+}
+
+gp_status gp_checkpoint_follow(gp_checkpoint *c, const char *folder) {
+  return gp_copy_string(folder, &c->follows);
 }
 
 /* ---- writing ------------------------------------------------------------------------------- */
@@ -85,8 +105,9 @@ static void *write_shard(void *context) {
 static void start_shards(gp_checkpoint *c) {
   const gp_thread_options options = {.name = "checkpoint"};
   for (size_t i = 1; i < c->count; i++)
-    c->shards[i].started =
-        gp_thread_start(&c->shards[i].thread, &options, write_shard, &c->shards[i]) == GP_OK;
+    if (!c->shards[i].away)
+      c->shards[i].started =
+          gp_thread_start(&c->shards[i].thread, &options, write_shard, &c->shards[i]) == GP_OK;
 }
 
 static gp_status first_failure(const gp_checkpoint *c) {
@@ -97,16 +118,43 @@ static gp_status first_failure(const gp_checkpoint *c) {
   return GP_OK;
 }
 
-/* Write all files; those for which no thread could be started are written by this one. */
-static gp_status write_shards(gp_checkpoint *c, const gp_folder *folder) {
+/* Write all own files; those for which no thread could be started are written by this one. */
+static gp_status write_shards(gp_checkpoint *c, const char *folder) {
   for (size_t i = 0; i < c->count; i++)
-    GP_TRY(gp_folder_path(folder->temporary, c->shards[i].name, &c->shards[i].path));
+    GP_TRY(gp_folder_path(folder, c->shards[i].name, &c->shards[i].path));
   start_shards(c);
   for (size_t i = 0; i < c->count; i++)
-    if (!c->shards[i].started) write_shard(&c->shards[i]);
+    if (!c->shards[i].started && !c->shards[i].away) write_shard(&c->shards[i]);
   for (size_t i = 0; i < c->count; i++)
     if (c->shards[i].started) pthread_join(c->shards[i].thread, NULL);
   return first_failure(c);
+}
+
+/* Wait until the other processes have written theirs. */
+static gp_status await_shards(gp_checkpoint *c, const char *folder) {
+  for (size_t i = 0; i < c->count; i++) {
+    shard *s = &c->shards[i];
+    gp_mark mark;
+    if (!s->away) continue;
+    GP_TRY(gp_mark_await(folder, s->name, c->check, &mark));
+    s->bytes = mark.bytes;
+    s->crc32 = mark.crc32;
+  }
+  return GP_OK;
+}
+
+/* Tell the process that leads how the own files have come out. */
+static gp_status mark_shards(gp_checkpoint *c) {
+  gp_status status = GP_OK;
+  for (size_t i = 0; i < c->count; i++) {
+    const shard *s = &c->shards[i];
+    const gp_mark mark = {.bytes = s->bytes, .crc32 = s->crc32};
+    gp_status placed = s->status ? GP_OK : gp_mark_place(c->follows, s->name, &mark);
+    if (s->status) gp_mark_refuse(c->follows, s->name, s->reason ? s->reason : s->name);
+    if (placed) gp_mark_refuse(c->follows, s->name, gp_error_text());
+    if (placed) status = placed;
+  }
+  return status;
 }
 
 static gp_status write_manifest(const gp_checkpoint *c, const gp_folder *folder) {
@@ -127,24 +175,36 @@ static gp_status write_manifest(const gp_checkpoint *c, const gp_folder *folder)
 /* Fill the folder. Its name is temporary and gone when an error is shown, so the error's text
  * begins with the target's name. */
 static gp_status fill(gp_checkpoint *c, const gp_folder *folder) {
-  gp_status status = write_shards(c, folder);
+  gp_status status = write_shards(c, folder->temporary);
+  if (!status) status = await_shards(c, folder->temporary);
   if (!status) status = write_manifest(c, folder);
   return status ? gp_fail_prefix(status, c->target) : GP_OK;
 }
 
+/* Write the own files into the folder of the process that leads. */
+static gp_status write_part(gp_checkpoint *c) {
+  char reason[512];
+  gp_status status = write_shards(c, c->follows);
+  if (status) snprintf(reason, sizeof reason, "%s", gp_error_text());
+  gp_status marked = mark_shards(c);
+  if (status) return gp_fail_prefix(gp_fail_text(status, reason), c->target);
+  return marked ? gp_fail_prefix(marked, c->target) : GP_OK;
+}
+
 static gp_status write_all(gp_checkpoint *c) {
-  gp_folder folder = {0};
-  gp_status status = gp_folder_open(&folder, c->target);
-  if (!status) status = fill(c, &folder);
-  if (!status) status = gp_folder_commit(&folder);
-  gp_folder_close(&folder);
+  if (c->follows) return write_part(c);
+  gp_status status = c->folder.temporary ? GP_OK : gp_folder_open(&c->folder, c->target);
+  if (!status) status = fill(c, &c->folder);
+  if (!status) status = gp_folder_commit(&c->folder);
+  if (status) keep_reason(&c->reason); /* removing the folder may fail too */
+  gp_folder_close(&c->folder);
   return status;
 }
 
 static void *lead(void *context) {
   gp_checkpoint *c = context;
   c->status = write_all(c);
-  if (c->status) keep_reason(&c->reason);
+  if (c->status && !c->reason) keep_reason(&c->reason);
   for (size_t i = 0; i < c->count; i++) { /* free copies of the state as early as possible */
     gp_archive_free(c->shards[i].archive);
     c->shards[i].archive = NULL;
@@ -180,6 +240,8 @@ void gp_checkpoint_free(gp_checkpoint *c) {
     gp_free(c->shards[i].reason);
   }
   gp_free(c->shards);
+  gp_folder_close(&c->folder); /* of a process that led and never started */
+  gp_free(c->follows);
   gp_free(c->target);
   gp_free(c->state);
   gp_free(c->reason);

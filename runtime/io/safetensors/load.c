@@ -6,7 +6,7 @@
  * header, layout, data. Source: safetensors format description and the rules of its reference
  * reader (tensor.rs). */
 #include <inttypes.h>
-#include <stdlib.h> /* qsort */
+#include <stdlib.h> /* qsort, bsearch */
 #include <string.h>
 
 #include "base/memory.h"
@@ -33,6 +33,8 @@ typedef struct loader {
   size_t count, capacity, without; /* entries; entries without bytes */
   gp_archive *archive;
   gp_tensor *empty[GP_DTYPE_COUNT]; /* all tensors without bytes share its storage */
+  const char *const *wanted;        /* names[wanted_count], ascending; NULL: all are wanted */
+  size_t wanted_count;
 } loader;
 
 /* ---- the header's text --------------------------------------------------------------------- */
@@ -309,10 +311,37 @@ static gp_status make_empty(loader *l, const entry *e, gp_tensor **tensor) {
   return gp_tensor_view(*empty, &meta, tensor);
 }
 
+static int compare_names(const void *a, const void *b) {
+  return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static bool is_wanted(const loader *l, const entry *e) {
+  return !l->wanted ||
+         bsearch(&e->name, l->wanted, l->wanted_count, sizeof *l->wanted, compare_names);
+}
+
+/* Make what stands for a tensor that is not read: one element, seen everywhere. */
+static gp_status make_stand_in(const entry *e, gp_tensor **tensor) {
+  gp_tensor *one;
+  gp_meta meta;
+  GP_TRY(gp_meta_make(e->dtype, &e->shape, &meta));
+  for (int d = 0; d < e->shape.rank; d++) meta.stride[d] = 0;
+  GP_TRY(gp_tensor_new(e->dtype, &(gp_shape){.rank = 0}, &one));
+  gp_status status = gp_tensor_view(one, &meta, tensor);
+  gp_tensor_free(one);
+  return status;
+}
+
 /* Read a tensor's bytes straight into its memory, so that the file is never held twice. */
 static gp_status load_tensor(loader *l, const entry *e) {
   gp_tensor *tensor;
   size_t bytes = (size_t)(e->end - e->begin);
+  if (bytes && !is_wanted(l, e)) {
+    GP_TRY(make_stand_in(e, &tensor));
+    gp_status added = gp_archive_add(l->archive, e->name, tensor);
+    gp_tensor_free(tensor);
+    return added;
+  }
   GP_TRY(bytes ? gp_tensor_new(e->dtype, &e->shape, &tensor) : make_empty(l, e, &tensor));
   gp_status status = gp_reader_get(&l->file, l->data + e->begin, gp_tensor_data(tensor), bytes);
   if (!status) status = check_bools(e, gp_tensor_data(tensor), bytes);
@@ -331,8 +360,9 @@ static gp_status load(loader *l) {
 }
 
 /* Load an archive. The reader's errors already name the file; to all others the name is added. */
-gp_status gp_archive_load(const char *path, gp_archive **archive) {
-  loader l = {0};
+gp_status gp_archive_load_some(const char *path, const char *const *names, size_t count,
+                               gp_archive **archive) {
+  loader l = {.wanted = names, .wanted_count = count};
   gp_status status = gp_reader_open(&l.file, path);
   if (!status) {
     status = load(&l);
@@ -349,4 +379,8 @@ gp_status gp_archive_load(const char *path, gp_archive **archive) {
   }
   *archive = l.archive;
   return GP_OK;
+}
+
+gp_status gp_archive_load(const char *path, gp_archive **archive) {
+  return gp_archive_load_some(path, NULL, 0, archive);
 }

@@ -50,6 +50,16 @@ void gp_sim_take(gp_sim *r, int32_t sender, int32_t to, double time) {
   wake_sender(r, sender, channel);
 }
 
+/* Returns when a value that its device hands over at `time` begins to travel. What a device sends
+ * passes its link one by one, in the order of its list; the device itself does not wait. */
+static double enter_link(gp_sim *r, int32_t sender, double time) {
+  if (!r->links) return time;
+  double *until = &r->links[gp_action_device(r->schedule, sender)];
+  double start = *until > time ? *until : time;
+  *until = start + gp_sim_busy(r, sender);
+  return start;
+}
+
 bool gp_sim_put(gp_sim *r, gp_sim_cursor *c, int32_t to) {
   gp_sim_message *message = &r->messages[c->part];
   gp_sim_slot room = room_for(r, c->part, to);
@@ -58,7 +68,7 @@ bool gp_sim_put(gp_sim *r, gp_sim_cursor *c, int32_t to) {
   if (r->capacity > 0) r->queues[c->full].sent++;
   message->freed_by = room.time > c->ready ? room.taker : -1;
   message->start = room.time > c->ready ? room.time : c->ready;
-  message->arrival = message->start + gp_sim_delay(r, c->part);
+  message->arrival = enter_link(r, c->part, message->start) + gp_sim_delay(r, c->part);
   c->ready = r->costs->blocking ? message->arrival : message->start;
   return true;
 }
@@ -66,7 +76,9 @@ bool gp_sim_put(gp_sim *r, gp_sim_cursor *c, int32_t to) {
 gp_status gp_sim_open_channels(gp_sim *r, size_t total) {
   const gp_schedule *s = r->schedule;
   size_t channels = 2 * (size_t)s->stage_count * (size_t)(s->copy_count * s->copy_count), slots;
-  if (r->capacity < 0 && !r->costs->blocking) return GP_OK;
+  bool takes = r->costs->busy[0] || r->costs->busy[1];
+  if (takes) GP_TRY(gp_alloc_array((size_t)s->device_count, sizeof *r->links, (void **)&r->links));
+  if (r->capacity < 0 && !r->costs->blocking && !takes) return GP_OK;
   GP_TRY(gp_alloc_array(total, sizeof *r->messages, (void **)&r->messages));
   for (size_t a = 0; a < total; a++)
     r->messages[a] = (gp_sim_message){.arrival = -1, .posted = -1, .freed_by = -1};

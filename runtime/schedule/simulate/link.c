@@ -54,11 +54,22 @@ int32_t gp_sim_reader(const gp_sim *run, int32_t action) {
   return to < 0 || gp_action_device(s, to) == gp_action_device(s, action) ? -1 : to;
 }
 
-double gp_sim_delay(const gp_sim *run, int32_t action) {
+/* Returns the number of the edge that an action's value crosses, of an activation or a gradient. */
+static double of_edge(const gp_sim *run, const double *const lists[2], int32_t action) {
   const gp_action *x = &run->schedule->actions[action];
   bool forward = x->op == GP_ACT_F || x->op == GP_ACT_SEND_F;
-  const double *hop = run->costs->hop[forward ? 0 : 1];
-  return hop ? hop[forward ? x->stage : x->stage - 1] : 0;
+  const double *list = lists[forward ? 0 : 1];
+  return list ? list[forward ? x->stage : x->stage - 1] : 0;
+}
+
+double gp_sim_delay(const gp_sim *run, int32_t action) {
+  double delay = of_edge(run, run->costs->hop, action);
+  return run->costs->noise ? delay * gp_sim_travel_factor(run, action) : delay;
+}
+
+double gp_sim_busy(const gp_sim *run, int32_t action) {
+  double busy = of_edge(run, run->costs->busy, action);
+  return run->costs->noise ? busy * gp_sim_travel_factor(run, action) : busy;
 }
 
 double gp_sim_arrival(const gp_sim *run, int32_t action, int32_t reader) {

@@ -33,17 +33,29 @@ static gp_status check_list(const double *list, int32_t count, const char *what)
   return GP_OK;
 }
 
+static gp_status check_noise(const gp_schedule *s, const gp_noise *noise) {
+  const double numbers[] = {noise->action, noise->travel, noise->stragglers, noise->slowdown};
+  GP_TRY(check_list(numbers, 4, "a number of the noise"));
+  if (noise->slow && noise->device_count != s->device_count)
+    return gp_fail(GP_ERANGE, "simulate: factors of %d devices, the schedule has %d",
+                   noise->device_count, (int)s->device_count);
+  return check_list(noise->slow, s->device_count, "the factor of device");
+}
+
 /* A time below 0 means `not yet` here, and sums must stay finite. */
-static gp_status check_costs(const gp_schedule *s, const gp_costs *costs) {
+gp_status gp_sim_check(const gp_schedule *s, const gp_costs *costs) {
   if (costs->stage_count != s->stage_count)
     return gp_fail(GP_ERANGE, "simulate: costs of %d stages, the schedule has %d",
                    costs->stage_count, (int)s->stage_count);
   for (int op = 0; op < GP_ACT_COUNT; op++)
     GP_TRY(check_list(costs->act[op], s->stage_count, "the cost of an action of stage"));
-  for (int i = 0; i < 2; i++)
+  for (int i = 0; i < 2; i++) {
     GP_TRY(check_list(costs->hop[i], s->stage_count - 1, "the delay of edge"));
+    GP_TRY(check_list(costs->busy[i], s->stage_count - 1, "the time that links are taken by edge"));
+  }
   if (costs->barrier && s->batch > 0)
     return gp_fail(GP_ERANGE, "simulate: a barrier in an asynchronous schedule, expected none");
+  if (costs->noise) GP_TRY(check_noise(s, costs->noise));
   GP_TRY(check_list(&costs->joined, 1, "the factor of joined actions"));
   const double *bytes[] = {costs->activation, costs->after_input, costs->resident, costs->version};
   for (size_t i = 0; i < sizeof bytes / sizeof *bytes; i++)
@@ -105,11 +117,13 @@ static bool receive(gp_sim *r, int32_t device) {
 }
 
 /* Joined actions take one time together, and the values of both are there at its end. */
-static void compute(gp_sim *r, gp_sim_cursor *c) {
+static void compute(gp_sim *r, int32_t device) {
+  gp_sim_cursor *c = &r->cursors[device];
   double sum = 0;
   for (int32_t a = c->next; a < c->end; a++) {
     const gp_action *x = &r->schedule->actions[a];
-    sum += cost_of(r->costs, x->op, x->stage);
+    double cost = cost_of(r->costs, x->op, x->stage);
+    sum += r->costs->noise ? cost * gp_sim_action_factor(r, device, a) : cost;
   }
   if (c->end - c->next > 1) sum *= r->costs->joined;
   for (int32_t a = c->next; a < c->end; a++) {
@@ -143,7 +157,7 @@ static void advance(gp_sim *r, int32_t device) {
   c->waits = c->full = -1;
   while (c->next < s->first[device + 1]) {
     if (!c->ran && !receive(r, device)) return;
-    if (!c->ran) compute(r, c);
+    if (!c->ran) compute(r, device);
     if (!send(r, c)) return;
     c->full = -1;
     c->ran = false;
@@ -218,7 +232,7 @@ static void run_all(gp_sim *r) {
 }
 
 /* A device that cannot send is reported before one that waits, because it says more. */
-static gp_status check_ended(const gp_sim *r) {
+gp_status gp_sim_check_ended(const gp_sim *r) {
   for (int sending = 1; sending >= 0; sending--)
     for (int32_t d = 0; d < r->schedule->device_count; d++)
       if (gp_sim_is_stuck(r, d) && r->cursors[d].ran >= sending) return fail_stuck(r, d);
@@ -275,14 +289,15 @@ void gp_sim_close(gp_sim *run) {
   gp_free(run->cursors);
   gp_turns_free(&run->turns);
   gp_free(run->messages);
+  gp_free(run->links);
   gp_free(run->queues);
   gp_free(run->slots);
 }
 
 static gp_status simulate(gp_sim *r) {
-  GP_TRY(check_costs(r->schedule, r->costs));
+  GP_TRY(gp_sim_check(r->schedule, r->costs));
   GP_TRY(gp_sim_run(r));
-  GP_TRY(check_ended(r));
+  GP_TRY(gp_sim_check_ended(r));
   for (int32_t d = 0; d < r->schedule->device_count; d++) sum_up(r, d);
   GP_TRY(gp_sim_memory(r));
   return gp_sim_path(r);

@@ -2,6 +2,7 @@
  *
  *   run.c       when does each action begin and end?
  *   link.c      what does it wait for, and when does that arrive?
+ *   noise.c     by how much do times vary, and what comes of that in many runs?
  *   channels.c  when may a device send into a channel that holds so many values?
  *   path.c      the critical path
  *   memory.c    activations, bytes and versions of the weights that devices hold
@@ -69,13 +70,18 @@ typedef struct gp_sim {
   bool joined;            /* an action waits for one of these */
   gp_sim_join joins[GP_JOIN_COUNT];
   int32_t capacity;         /* of a channel; -1: any number */
-  gp_sim_message *messages; /* per action; NULL where sending takes no time of the sender's */
+  gp_sim_message *messages; /* per action; NULL where a value leaves when it is made */
+  double *links;            /* per device: until when its link is taken up; NULL: links hold all */
   gp_sim_queue *queues;     /* NULL where channels hold any number, or none */
   gp_sim_slot *slots;       /* capacity each */
 } gp_sim;
 
 /* ---- the run (run.c) ------------------------------------------------------------------------- */
 
+/* Check that costs and noise are numbers that a run can add. */
+gp_status gp_sim_check(const gp_schedule *schedule, const gp_costs *costs);
+/* Fail if a device did not come to its end. */
+gp_status gp_sim_check_ended(const gp_sim *run);
 /* Run until every device has come to its end or none can go on. The caller sets schedule, edges and
  * costs, whose numbers it has checked, and closes the run, also after a failure. */
 gp_status gp_sim_run(gp_sim *run);
@@ -93,6 +99,13 @@ void gp_sim_take(gp_sim *run, int32_t sender, int32_t to, double time);
 /* Send what cursor->part made to the action `to`. Returns false if the channel is full. */
 bool gp_sim_put(gp_sim *run, gp_sim_cursor *cursor, int32_t to);
 
+/* ---- varying times (noise.c) ----------------------------------------------------------------- */
+
+/* Returns how many times longer than its cost the action takes on this device. */
+double gp_sim_action_factor(const gp_sim *run, int32_t device, int32_t action);
+/* Returns how many times longer than its delay the value of an action travels. */
+double gp_sim_travel_factor(const gp_sim *run, int32_t action);
+
 /* ---- what an action waits for (link.c) ------------------------------------------------------- */
 
 /* Returns the action whose value this one reads and another device may make, or -1. */
@@ -101,6 +114,8 @@ int32_t gp_sim_source(const gp_sim *run, int32_t action);
 int32_t gp_sim_reader(const gp_sim *run, int32_t action);
 /* Returns how long the value of an action travels to another device. */
 double gp_sim_delay(const gp_sim *run, int32_t action);
+/* Returns for how long it takes up the link of the device that sends it. */
+double gp_sim_busy(const gp_sim *run, int32_t action);
 /* Returns the join that actions of this op wait for; GP_JOIN_COUNT: none. */
 gp_join gp_sim_join_of(const gp_sim *run, gp_act op);
 /* Does the join wait for actions of this op? */

@@ -98,9 +98,10 @@ typedef struct event {
   double time; /* below 0: not known */
 } event;
 
-/* The events of an action: its input is there, it is computed, it is sent, the device can go on. */
+/* The events of an action: its input is there, it is computed, it is sent, the device can go on, its
+ * value enters the link. */
 typedef struct story {
-  event received, computed, sent, left;
+  event received, computed, sent, left, entered;
   int device, channel; /* channel: what it sends into, or -1 */
   int source, reader;  /* index of an action on another device, or -1 */
 } story;
@@ -150,6 +151,21 @@ static double oracle_hop(const gp_costs *c, const gp_action *x) {
   return x->op == GP_ACT_F ? c->hop[0][x->stage] : c->hop[1][x->stage - 1];
 }
 
+static double oracle_busy(const gp_costs *c, const gp_action *x) {
+  if (!c->busy[0]) return 0;
+  return x->op == GP_ACT_F ? c->busy[0][x->stage] : c->busy[1][x->stage - 1];
+}
+
+/* Lets values of one device enter its link in the order of its list. */
+static void share_link(oracle *o, int a) {
+  int before = a - 1;
+  wait_for(&o->at[a].entered, &o->at[a].sent, 0);
+  while (before >= 0 && (o->at[before].device != o->at[a].device || o->at[before].reader < 0))
+    before--;
+  if (before >= 0 && o->costs->busy[0])
+    wait_for(&o->at[a].entered, &o->at[before].entered, oracle_busy(o->costs, o->actions[before]));
+}
+
 /* Returns the nth action (from 0) that sends into a channel, in the order of the sender's or the
  * reader's list. */
 static int nth(const oracle *o, int channel, int n, bool by_reader) {
@@ -187,9 +203,10 @@ static event *link_group(oracle *o, int first, int end, event *before, event **b
     before_receipt[a] = before;
     wait_for(&s->received, before, 0);
     if (s->source >= 0)
-      wait_for(&s->received, &o->at[s->source].sent, oracle_hop(o->costs, o->actions[s->source]));
+      wait_for(&s->received, &o->at[s->source].entered,
+               oracle_hop(o->costs, o->actions[s->source]));
     before = &s->received;
-    cost += oracle_cost(o->costs, o->actions[a]);
+    cost += oracle_cost(o->costs, o->actions[a]) * o->costs->noise->slow[s->device];
   }
   if (end - first > 1) cost *= o->costs->joined;
   for (int a = first; a < end; a++) wait_for(&o->at[a].computed, &o->at[end - 1].received, cost);
@@ -198,7 +215,8 @@ static event *link_group(oracle *o, int first, int end, event *before, event **b
     story *s = &o->at[a];
     wait_for(&s->sent, before, 0);
     bool busy = o->costs->blocking && s->reader >= 0;
-    wait_for(&s->left, &s->sent, busy ? oracle_hop(o->costs, o->actions[a]) : 0);
+    wait_for(&s->left, busy ? &s->entered : &s->sent,
+             busy ? oracle_hop(o->costs, o->actions[a]) : 0);
     before = &s->left;
   }
   return before;
@@ -223,8 +241,11 @@ static void build(oracle *o) {
     before = link_group(o, a, end, before, before_receipt);
     a = end;
   }
-  for (int a = 0; a < o->total; a++)
-    if (o->at[a].reader >= 0) wait_for_room(o, a, before_receipt);
+  for (int a = 0; a < o->total; a++) {
+    if (o->at[a].reader < 0) continue;
+    wait_for_room(o, a, before_receipt);
+    share_link(o, a);
+  }
 }
 
 static bool settle(event *e) {
@@ -242,13 +263,14 @@ static bool settle(event *e) {
 static bool tell(oracle *o) {
   bool all = true;
   for (int a = 0; a < o->total; a++)
-    o->at[a].received.time = o->at[a].computed.time = o->at[a].sent.time = o->at[a].left.time = -1;
+    o->at[a].received.time = o->at[a].computed.time = o->at[a].sent.time = o->at[a].left.time =
+        o->at[a].entered.time = -1;
   for (bool moved = true; moved;) {
     moved = false;
     for (int a = 0; a < o->total; a++) {
       story *s = &o->at[a];
-      event *events[] = {&s->received, &s->computed, &s->sent, &s->left};
-      for (int m = 0; m < 4; m++) moved = settle(events[m]) || moved;
+      event *events[] = {&s->received, &s->computed, &s->sent, &s->entered, &s->left};
+      for (int m = 0; m < 5; m++) moved = settle(events[m]) || moved;
     }
   }
   for (int a = 0; a < o->total; a++) all &= o->at[a].left.time >= 0;
@@ -258,7 +280,8 @@ static bool tell(oracle *o) {
 /* ---- both ------------------------------------------------------------------------------------ */
 
 typedef struct random_costs {
-  double act[3][STAGES], hop[2][STAGES];
+  double act[3][STAGES], hop[2][STAGES], busy[2][STAGES], slow[DEVICES];
+  gp_noise noise;
 } random_costs;
 
 /* Costs are zero now and then, because orders matter in ties. */
@@ -269,7 +292,12 @@ static gp_costs draw_costs(const grid *g, random_costs *values) {
   for (int s = 0; s < STAGES; s++) {
     for (int i = 0; i < 3; i++) values->act[i][s] = draw(4) ? draw(1000) / 300.0 : 0;
     for (int i = 0; i < 2; i++) values->hop[i][s] = draw(3) ? draw(1000) / 900.0 : 0;
+    for (int i = 0; i < 2; i++) values->busy[i][s] = values->hop[i][s] * draw(5) / 4;
   }
+  for (int d = 0; d < DEVICES; d++) values->slow[d] = draw(4) ? 1 : 1.5;
+  values->noise = (gp_noise){.slow = values->slow, .device_count = g->devices};
+  costs.noise = &values->noise;
+  if (draw(2)) costs.busy[0] = values->busy[0], costs.busy[1] = values->busy[1];
   costs.act[GP_ACT_F] = values->act[0];
   costs.act[GP_ACT_I] = values->act[1];
   costs.act[GP_ACT_W] = values->act[2];

@@ -6,6 +6,7 @@
 -- own.
 
 local report = require "gpipe.pipeline.areas.report"
+local share = require "gpipe.ranks.share"
 
 local areas = {}
 
@@ -80,12 +81,12 @@ local function shown(pipe)
   return best and best.handle
 end
 
---- The report of a pipeline or a dry run: a list with an element per device.
+--- The report of a pipeline or a dry run: a list with an element per device. Over ranks every rank
+--- has to call, and each says what its own devices have.
 ---@param pipe table
 ---@return gpipe.Memory
 function areas.of(pipe)
-  local list = {}
-  for d = 1, #pipe.devices do list[d] = device_of(pipe, d - 1) end
+  local list = share.by_device(pipe, "memory", function(d) return device_of(pipe, d - 1) end)
   return report.new(list, pipe.core, shown(pipe))
 end
 

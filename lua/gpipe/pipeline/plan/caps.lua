@@ -2,9 +2,11 @@
 -- device, and what checkpoint = "auto" spends of it. gp.dry_run finds its budgets here too.
 --
 -- Both ask the runtime what a plan would take, without allocating it. For "auto" a budget for what
--- stages keep and have in work is found by halving: the largest with which the plan fits.
+-- stages keep and have in work is found by halving: the largest with which the plan fits. Over
+-- ranks each says what its own devices hold and need, so that all of them decide alike.
 
 local core = require "gpipe.core"
+local share = require "gpipe.ranks.share"
 local sizes = require "gpipe.sizes"
 
 local caps = {}
@@ -21,16 +23,36 @@ local function room_of(pipe, d)
   return free and free + held.shared
 end
 
+-- What a machine's CPU devices without a limit may take together; of each rank, where all ranks of
+-- a host say the least that any of them has seen.
+local function machines(pipe)
+  if not pipe.spread then return { { host = "", available = core.machine().available } } end
+  local all, least = share.by_rank("machine", function()
+    return { host = share.machine(), available = core.machine().available }
+  end), {}
+  for _, one in ipairs(all) do
+    least[one.host] = math.min(least[one.host] or one.available, one.available)
+  end
+  for _, one in ipairs(all) do one.available = least[one.host] end
+  return all
+end
+
+-- Share what each machine has left among its devices without a limit.
+local function share_machines(pipe, list)
+  local all, open = machines(pipe), {}
+  local function of(d) return all[(pipe.spread and pipe.devices[d].rank or 0) + 1] end
+  for d = 1, #list do
+    if not list[d] then open[of(d).host] = (open[of(d).host] or 0) + 1 end
+  end
+  for d = 1, #list do
+    list[d] = list[d] or of(d).available * 9 // 10 // open[of(d).host]
+  end
+end
+
 -- The room of each device. For "auto" CPU devices without a cap share what the machine has left.
 local function rooms(pipe, with_machine)
-  local list, open = {}, 0
-  for d = 1, #pipe.devices do
-    list[d] = room_of(pipe, d) or false
-    if not list[d] then open = open + 1 end
-  end
-  for d = 1, with_machine and open > 0 and #list or 0 do
-    list[d] = list[d] or core.machine().available * 9 // 10 // open
-  end
+  local list = share.by_device(pipe, "rooms", function(d) return room_of(pipe, d) or false end)
+  if with_machine then share_machines(pipe, list) end
   return list
 end
 
@@ -47,15 +69,33 @@ local function shares(pipe, kind)
   return kind ~= "split" and not (pipe.asynchronous and kind == "step")
 end
 
+--- What a plan would take on each device, from its specification. Nothing is allocated.
+---@param pipe table
+---@param spec table
+---@return gpipe.PlanNeed[]
+function caps.needs(pipe, spec)
+  local needs
+  return share.by_device(pipe, "measure", function(d)
+    needs = needs or pipe.core:measure(spec)
+    return needs[d]
+  end)
+end
+
+-- What plans share on each device.
+local function shared_of(pipe)
+  return share.by_device(pipe, "shared", function(d) return pipe.core:held(d - 1).shared end)
+end
+
 -- A function that says what the plan would take on each device with given budgets, in addition to
 -- all that is held but the shared work area, which never becomes smaller while plans use it.
 local function measurer(pipe, specify)
+  local held = shared_of(pipe)
   return function(budgets)
     local spec = specify()
     spec.checkpoint, spec.budgets = pipe.checkpoint, budgets
-    local kind, needs = spec.kind, pipe.core:measure(spec)
+    local kind, needs = spec.kind, caps.needs(pipe, spec)
     for d, need in ipairs(needs) do
-      local shared = pipe.core:held(d - 1).shared
+      local shared = held[d]
       if shares(pipe, kind) then shared = math.max(0, shared - need.work) end
       need.bytes = need.bytes + shared
     end
@@ -153,7 +193,7 @@ end
 local CALLS = { step = "step", split = "forward", evaluate = "evaluate", forward = "forward" }
 
 local function refuse(pipe, kind, d, need, room)
-  local held = pipe.core:held(d - 1)
+  local held = share.by_device(pipe, "held", function(i) return pipe.core:held(i - 1) end)[d]
   local largest, bytes = "", 0
   for name, one in pairs(held) do
     local more = one > bytes or one == bytes and name < largest
@@ -175,6 +215,7 @@ end
 ---@return string? refused why the plan does not fit
 function caps.settle(pipe, specify, kind, training)
   local auto = training and pipe.checkpoint == "auto"
+  if not auto and not has_cap(pipe) then return nil end
   local measure = measurer(pipe, specify)
   local budgets = auto and caps.find(measure, rooms(pipe, true)) or nil
   if not has_cap(pipe) then return budgets end

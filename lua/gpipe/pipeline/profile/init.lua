@@ -11,6 +11,7 @@ local batch = require "gpipe.pipeline.batch"
 local ceilings = require "gpipe.pipeline.profile.ceilings"
 local options = require "gpipe.options"
 local paths = require "gpipe.pipeline.paths"
+local share = require "gpipe.ranks.share"
 local stream = require "gpipe.pipeline.stream"
 local text = require "gpipe.pipeline.profile.text"
 
@@ -153,20 +154,26 @@ end
 
 local meta = { __name = "gpipe.Profile", __tostring = text.of }
 
--- The entries of all devices as rows, grouped by device, the slowest first.
+-- A device and its rows, the slowest first.
+local function part_of(pipe, d, o, before, runs)
+  local entries = pipe.core:profile_entries(d - 1)
+  local device = device_of(pipe, d, entries)
+  if before and runs > 0 then compare(device, entries, before[d], runs) end
+  local rows = rows_of(device.name, d - 1, entries, BY[o.by], paths_of(pipe, d))
+  table.sort(rows, slower_first)
+  device.ceilings = ceilings.of(pipe, d, rows, o.ceilings)
+  for _, row in ipairs(rows) do set_rates(row, device.seconds, device.ceilings) end
+  return { device = device, rows = rows }
+end
+
+-- The entries of all devices as rows, grouped by device. Over ranks each adds up its own.
 local function add_up(pipe, made, o, before)
-  for d = 1, #pipe.devices do
-    local entries = pipe.core:profile_entries(d - 1)
-    local device = device_of(pipe, d, entries)
-    if before and made.runs > 0 then compare(device, entries, before[d], made.runs) end
-    local rows = rows_of(device.name, d - 1, entries, BY[o.by], paths_of(pipe, d))
-    table.sort(rows, slower_first)
-    device.ceilings = ceilings.of(pipe, d, rows, o.ceilings)
-    for _, row in ipairs(rows) do
-      set_rates(row, device.seconds, device.ceilings)
-      made.rows[#made.rows + 1] = row
-    end
-    made.devices[d] = device
+  local parts = share.by_device(pipe, "profile", function(d)
+    return part_of(pipe, d, o, before, made.runs)
+  end)
+  for d, part in ipairs(parts) do
+    made.devices[d] = part.device
+    table.move(part.rows, 1, #part.rows, #made.rows + 1, made.rows)
   end
   return made
 end
@@ -225,7 +232,8 @@ end
 ---
 --- by: one row for each "op", "layer" or "action". ceilings: the best rates of the devices, {copy =
 --- bytes a second, gemm = {f32 = FLOP a second, ..}}, false for none; by default they are measured,
---- once for each pipeline. eager: on GPUs launch op by op, even if a step would be replayed.
+--- once for each pipeline. Over ranks every rank has to call, and gets the devices of all. eager:
+--- on GPUs launch op by op, even if a step would be replayed.
 --- ```lua
 --- local pipe <close> = gp.pipeline(nn.Sequential {nn.Linear(4, 4), nn.Linear(4, 2)},
 ---   {balance = {1, 1}, loss = nn.MSELoss()})
@@ -242,7 +250,8 @@ end
 ---@param first function|gpipe.Tensor|gpipe.Tensor[]
 ---@param second? gpipe.Tensor|gpipe.Tensor[] the options, where first is a function
 ---@param third? {by: "op"|"layer"|"action", ceilings: table|false, eager: boolean}
----@return {rows: gpipe.ProfileRow[], devices: table[], runs: integer, overhead: number, result: any}
+---@return {rows: gpipe.ProfileRow[], devices: table[], runs: integer, overhead: number, result:
+--- any}
 function profile.take(pipe, step, first, second, third)
   local work, opts = arguments(step, first, second, third)
   local o = options.check("profile", opts, SPEC)

@@ -35,11 +35,15 @@ local function devices_of(sweep, child, count)
   return #list > 0 and table.concat(list, ",") or nil
 end
 
--- The command line of a child: that of this process, with the child's devices.
+-- The command line of a child: that of this process, with the child's devices. A trial with ranks
+-- is a job of its own.
 local function words_of(sweep, child, count)
   local first = first_word()
   local words, devices = { arg[first] }, devices_of(sweep, child, count)
   if devices then table.move({ "--devices", devices }, 1, 2, 2, words) end
+  if sweep.options.ranks > 1 then
+    table.move({ "--ranks", tostring(sweep.options.ranks) }, 1, 2, #words + 1, words)
+  end
   local i = first + 1
   while i <= #arg do
     local is_devices = i < 0 and arg[i]:match "^%-%-devices(.?)"
@@ -53,8 +57,9 @@ end
 
 local function check_script(sweep)
   if type(arg) ~= "table" or first_word() == 0 or arg[0] == "-" then
-    errors.raise("gp.sweep: parallel is %d, expected 1 without a script in a file: child "
-      .. "processes run the script again", sweep.options.parallel)
+    errors.raise("gp.sweep: %s is %d, expected 1 without a script in a file: child "
+      .. "processes run the script again", sweep.options.parallel > 1 and "parallel" or "ranks",
+      math.max(sweep.options.parallel, sweep.options.ranks))
   end
 end
 

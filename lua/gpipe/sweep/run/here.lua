@@ -3,6 +3,7 @@
 
 local core = require "gpipe.core"
 local one = require "gpipe.sweep.run.one"
+local together = require "gpipe.sweep.run.together"
 
 local here = {}
 
@@ -31,16 +32,18 @@ function here.run(sweep, f, wait, see)
     local number = store:claim(most, retries, sweep.rule)
     if number then
       see(one.run(sweep, number, f))
+      together.meet()
       pause = WAIT
     else
       local left, running = store:left(most, retries)
-      if left + running == 0 or not wait then return end
+      if left + running == 0 or not wait then break end
       core.sleep(pause)
       pause = math.min(2 * pause, LONGEST)
       store:bury()
       see()
     end
   end
+  together.next(nil)
 end
 
 return here

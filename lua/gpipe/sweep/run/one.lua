@@ -5,6 +5,7 @@ local core = require "gpipe.core"
 local errors = require "gpipe.errors"
 local random = require "gpipe.random"
 local show = require "gpipe.show"
+local together = require "gpipe.sweep.run.together"
 local trial = require "gpipe.sweep.trial"
 
 local one = {}
@@ -74,6 +75,7 @@ function one.run(sweep, number, f)
   if not next(row.params) then store:set_params(number, params) end
   local self = trial.new(sweep, row, params)
   if sweep.rule then sweep.rule:begin(self) else store:forget_reports(number) end
+  together.next { number = number, attempts = row.attempts, params = params, budget = self.budget }
   local before, live, began = random.state(), core.memory().live, core.seconds()
   random.seed(self.seed)
   local good, result, rang = call(f, self, opts.timeout)
@@ -81,11 +83,28 @@ function one.run(sweep, number, f)
   local outcome, interrupt = outcome_of(self, good, result, rang, opts.timeout)
   result = nil -- luacheck: ignore
   if interrupt then error(interrupt, 0) end
+  if not good and together.is_on() then together.check() end
   outcome.seconds, outcome.step = core.seconds() - began, self.step
   store:finish(number, outcome)
   self = nil -- luacheck: ignore
   collect(live)
   return store:refresh()[number]
+end
+
+--- Run a trial that rank 0 has taken; it also writes how the trial ended.
+---@param sweep gpipe.Sweep
+---@param told gpipe.ToldTrial
+---@param f fun(params: table, trial: gpipe.Trial): any
+function one.follow(sweep, told, f)
+  local self = trial.new(sweep, told, told.params)
+  self.budget = told.budget
+  local before, live = random.state(), core.memory().live
+  random.seed(self.seed)
+  local good, result = call(f, self)
+  random.restore(before)
+  if not good and is_interrupt(result.object) then error(result.object, 0) end
+  self, result = nil, nil -- luacheck: ignore
+  collect(live)
 end
 
 return one

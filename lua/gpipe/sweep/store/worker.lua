@@ -6,6 +6,7 @@
 -- are never compared.
 
 local core = require "gpipe.core"
+local ranks = require "gpipe.ranks"
 
 local worker = {}
 
@@ -17,14 +18,28 @@ local function read(path)
   return file and file:read "a" or ""
 end
 
--- When a process started, in clock ticks since boot; nil if it is gone or a zombie. Fields are
--- counted from the last parenthesis, because the process' name may hold anything.
-local function start_of(pid)
+-- The fields of a process' state from the third on. They are counted from the last parenthesis,
+-- because the process' name may hold anything.
+local function fields_of(pid)
   local fields = {}
   local rest = read(("/proc/%s/stat"):format(pid)):match ".*%) (.*)$"
   for field in (rest or ""):gmatch "%S+" do fields[#fields + 1] = field end
+  return fields
+end
+
+-- When a process started, in clock ticks since boot; nil if it is gone or a zombie.
+local function start_of(pid)
+  local fields = fields_of(pid)
   local state = fields[1]
   return state and state ~= "Z" and state ~= "X" and math.tointeger(tonumber(fields[20])) or nil
+end
+
+-- The process that this one stands for: rank 0 of a trial's own job for the one that has started
+-- the job, which the sweep has started and watches.
+local function own_pid()
+  local starts = os.getenv "GPIPE_SWEEP_WORKER" and ranks.ranks() > 1
+  local text = starts and fields_of "self"[2] or read "/proc/self/stat":match "^%d+"
+  return math.tointeger(tonumber(text)) or 0
 end
 
 local me
@@ -35,11 +50,8 @@ function worker.me()
   if me then return me end
   local host = read "/proc/sys/kernel/hostname":match "%S*"
   local boot = read "/proc/sys/kernel/random/boot_id":match "%S*"
-  me = {
-    machine = host .. " " .. boot, host = host,
-    pid = math.tointeger(tonumber(read "/proc/self/stat":match "^%d+")) or 0,
-    started = start_of "self" or 0,
-  }
+  local pid = own_pid()
+  me = { machine = host .. " " .. boot, host = host, pid = pid, started = start_of(pid) or 0 }
   return me
 end
 

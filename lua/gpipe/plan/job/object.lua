@@ -1,0 +1,87 @@
+-- lua/gpipe/plan/job/object.lua - a simulated job: its figures, and how they print.
+
+local columns = require "gpipe.draw.columns"
+local text = require "gpipe.plan.text"
+
+---@class gpipe.Job
+---@field label string of the schedule
+---@field replicas integer
+---@field devices integer of a replica
+---@field ranks integer
+---@field hosts integer
+---@field rows integer of a step, over all replicas
+---@field pipeline number seconds of a replica's step, where nothing varies
+---@field exchange number seconds that adding up the gradients takes behind it
+---@field quiet number seconds of a step of all, where nothing varies
+---@field step number seconds: the mean of the slowest replica
+---@field error number? standard error of `step`
+---@field late number? seconds that one step in a hundred takes or more
+---@field short boolean? fewer samples than replicas: `step` is a lower estimate
+---@field samples integer simulated runs of a replica
+---@field failures gpipe.Goodput?
+---@field goodput number share of the time that is spent on steps that last
+---@field rate number rows a second that last
+local Job = { __name = "gpipe.Job" }
+
+local object = {}
+
+local function step_line(job)
+  local parts = { ("  step %s"):format(text.duration(job.step)) }
+  if job.error then parts[1] = parts[1] .. " +- " .. text.duration(job.error) end
+  parts[#parts + 1] = ("%s where nothing varies"):format(text.duration(job.quiet))
+  if job.late then
+    parts[#parts + 1] = ("one in a hundred %s or more"):format(text.duration(job.late))
+  end
+  return table.concat(parts, "; ")
+end
+
+local function exchange_line(job)
+  local every = job.local_steps > 1 and (" every %d steps"):format(job.local_steps) or ""
+  return ("  of it the pipeline %s, adding up gradients %s%s"):format(text.duration(job.pipeline),
+    text.duration(job.exchange), every)
+end
+
+-- "1 rank", "8 ranks"
+local function counted(number, what)
+  return ("%d %s%s"):format(number, what, number == 1 and "" or "s")
+end
+
+--- The job in words.
+function Job:__tostring()
+  local lines = {
+    ("job: %s, %s of %s, schedule %s, %s"):format(counted(self.ranks, "rank"),
+      counted(self.replicas, "replica"), counted(self.devices, "device"), self.label,
+      self.chunks == 1 and "1 micro-batch" or self.chunks .. " micro-batches"),
+    step_line(self), exchange_line(self),
+  }
+  if self.varies then
+    lines[#lines + 1] = ("  %d sampled runs of a replica%s"):format(self.samples,
+      self.short and ", fewer than replicas: the step is a lower estimate" or "")
+  end
+  if self.failures then lines[#lines + 1] = "  " .. tostring(self.failures) end
+  lines[#lines + 1] = ("  %.4g rows a second that last"):format(self.rate)
+  return table.concat(lines, "\n")
+end
+
+--- Several jobs as one table.
+---@param jobs gpipe.Job[]
+---@return string
+function object.table(jobs)
+  local rows = { { "schedule", "chunks", "checkpoint", "quiet", "step", "times", "goodput",
+    "rows/s" } }
+  for i, job in ipairs(jobs) do
+    rows[i + 1] = {
+      job.label, tostring(job.chunks), job.row.checkpoint, text.duration(job.quiet),
+      text.duration(job.step), ("%.3f"):format(job.step / job.quiet),
+      ("%.2f %%"):format(100 * job.goodput), columns.number(job.rate),
+    }
+  end
+  return columns.text(rows)
+end
+
+--- Make the object.
+---@param fields table
+---@return gpipe.Job
+function object.new(fields) return setmetatable(fields, Job) end
+
+return object

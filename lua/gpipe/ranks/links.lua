@@ -1,0 +1,140 @@
+-- lua/gpipe/ranks/links.lua - how fast every rank reaches every other: measured, as a table for
+-- people, and as a file for gp.cluster.
+--
+-- Messages go the way of a pipeline's values, one pair of ranks after the other, so that pairs do
+-- not disturb each other.
+
+local columns = require "gpipe.draw.columns"
+local core = require "gpipe.core"
+local json = require "gpipe.io.json"
+local ranks = require "gpipe.ranks"
+local share = require "gpipe.ranks.share"
+
+local links = {}
+
+local FORMAT = "gpipe-lua links 1"
+
+-- Messages of 8 bytes one by one, for the latency; then bursts, for the bandwidth.
+local PINGS = 200
+local SIZES = { { bytes = 1 << 20, burst = 32 }, { bytes = 16 << 20, burst = 4 } }
+local ROUNDS = 5
+
+---@class gpipe.MeasuredLink
+---@field from integer rank
+---@field to integer rank
+---@field latency number seconds: half of the shortest round trip of 8 bytes
+---@field bandwidth number bytes per second: the most of all sizes
+---@field rates number[] bytes per second, for messages of 1 MiB and of 16 MiB
+
+---@class gpipe.Links
+---@field ranks integer
+---@field hosts string[] by rank, from 1
+---@field links gpipe.MeasuredLink[]
+local Links = { __name = "gpipe.Links" }
+
+local function measure_pair(from, to)
+  local round = core.rank_probe(from, to, 8, 1, PINGS)
+  local one = { from = from, to = to, latency = round / 2, bandwidth = 0, rates = {} }
+  for i, size in ipairs(SIZES) do
+    local seconds = core.rank_probe(from, to, size.bytes, size.burst, ROUNDS)
+    -- rank `from` knows; the others get it below
+    local moving = math.max(seconds - round / 2, 1e-9)
+    one.rates[i] = seconds > 0 and size.bytes * size.burst / moving or 0
+    one.bandwidth = math.max(one.bandwidth, one.rates[i])
+  end
+  return one
+end
+
+--- Measure every pair of ranks in both directions. Every rank has to call, and gets the same.
+---@return gpipe.Links
+function links.measure()
+  local own, count = {}, ranks.ranks()
+  for from = 0, count - 1 do
+    for to = 0, count - 1 do
+      if from ~= to then
+        local one = measure_pair(from, to)
+        if from == ranks.rank() then own[#own + 1] = one end
+      end
+    end
+  end
+  local made = { format = FORMAT, ranks = count, hosts = {}, links = {} }
+  for r, piece in ipairs(share.by_rank("links", function()
+    return { host = ranks.host(), links = own }
+  end)) do
+    made.hosts[r] = piece.host
+    table.move(piece.links, 1, #piece.links, #made.links + 1, made.links)
+  end
+  return setmetatable(made, Links)
+end
+
+-- ---- text ---------------------------------------------------------------------------------------
+
+local function rate_text(rate)
+  return rate >= 1e9 and ("%.2f GB/s"):format(rate / 1e9) or ("%.1f MB/s"):format(rate / 1e6)
+end
+
+--- The table: a line for each pair and direction.
+function Links:__tostring()
+  local rows = { { "from", "to", "latency", "1 MiB", "16 MiB", "hosts" } }
+  for _, one in ipairs(self.links) do
+    local a, b = self.hosts[one.from + 1], self.hosts[one.to + 1]
+    rows[#rows + 1] = {
+      ("rank %d"):format(one.from), ("rank %d"):format(one.to),
+      ("%.1f us"):format(1e6 * one.latency), rate_text(one.rates[1]), rate_text(one.rates[2]),
+      a == b and a or a .. " -> " .. b,
+    }
+  end
+  return columns.text(rows)
+end
+
+-- ---- files --------------------------------------------------------------------------------------
+
+--- Write what was measured. Errors: nil, message, code.
+---@param measured gpipe.Links
+---@param path string
+---@return boolean? true
+---@return string? message
+---@return string? code
+function links.save(measured, path)
+  return core.file_write(path, core.plain_numbers(function()
+    return json.encode {
+      format = FORMAT, ranks = measured.ranks, hosts = measured.hosts, links = measured.links,
+    } .. "\n"
+  end))
+end
+
+local function is_rank(value, count)
+  return math.type(value) == "integer" and value >= 0 and value < count
+end
+
+local function is_link(one, count)
+  return type(one) == "table" and is_rank(one.from, count) and is_rank(one.to, count)
+    and type(one.latency) == "number" and one.latency >= 0 and one.latency < math.huge
+    and type(one.bandwidth) == "number" and one.bandwidth > 0 and one.bandwidth < math.huge
+end
+
+-- What is wrong with the contents of a file, or nil.
+local function fault_of(read)
+  if type(read) ~= "table" or read.format ~= FORMAT then
+    return ("it is no file of 'gpipe-lua links', expected format '%s'"):format(FORMAT)
+  end
+  local count = math.type(read.ranks) == "integer" and read.ranks or 0
+  local whole = count > 0 and type(read.hosts) == "table" and #read.hosts == count
+    and type(read.links) == "table" and #read.links == count * (count - 1)
+  for i = 1, whole and #read.links or 0 do whole = whole and is_link(read.links[i], count) end
+  return not whole and "its ranks, hosts and links do not fit together" or nil
+end
+
+--- Read a file that `save` has written. Errors: nil and the reason.
+---@param path string
+---@return gpipe.Links?
+---@return string? message
+function links.read(path)
+  local read, message = json.read(path)
+  if read == nil then return nil, message end
+  local fault = fault_of(read)
+  if fault then return nil, ("%s: %s"):format(path, fault) end
+  return setmetatable(read, Links)
+end
+
+return links

@@ -1,0 +1,82 @@
+-- lua/gpipe/ranks/share.lua - what each rank knows of its own devices, brought to all ranks.
+--
+-- All ranks get the same list, or raise the same error: one that fails tells the others.
+
+local encode = require "gpipe.ranks.encode"
+local errors = require "gpipe.errors"
+local ranks = require "gpipe.ranks"
+
+local share = {}
+
+-- Collect what each rank makes with `make`; a failure of one is raised on all.
+local function collect(what, make)
+  local good, value = pcall(make)
+  if not good and type(value) ~= "string" then error(value, 0) end -- an interrupt
+  local texts = ranks.gather(what, encode.write(what, { good, value }))
+  local list = {}
+  for r, text in ipairs(texts) do
+    local piece = encode.read(text)
+    if not piece[1] then errors.raise("%s: rank %d: %s", what, r - 1, piece[2]) end
+    list[r] = piece[2]
+  end
+  return list
+end
+
+--- Names this machine: two of a cluster may have the same host name.
+---@return string
+function share.machine()
+  local file <close> = io.open "/proc/sys/kernel/random/boot_id"
+  return ranks.host() .. "/" .. (file and file:read "l" or "")
+end
+
+--- A value of each rank, by rank from 1.
+---@param what string the name of the call, shorter than 24 bytes
+---@param make fun(): any
+---@return any[]
+function share.by_rank(what, make)
+  if ranks.ranks() == 1 then return { make() } end
+  return collect(what, make)
+end
+
+--- A value for each device of a pipeline: `make` gives it on the rank that the device belongs to.
+---@param pipe table its fields
+---@param what string the name of the call, shorter than 24 bytes
+---@param make fun(d: integer): any d: the device, from 1
+---@return any[]
+function share.by_device(pipe, what, make)
+  local list = {}
+  if not pipe.spread then
+    for d = 1, #pipe.devices do list[d] = make(d) end
+    return list
+  end
+  local own = ranks.rank()
+  local all = collect(what, function()
+    local made = {}
+    for d, device in ipairs(pipe.devices) do
+      if device.rank == own then made[d] = make(d) end
+    end
+    return made
+  end)
+  for d, device in ipairs(pipe.devices) do list[d] = all[device.rank + 1][d] end
+  return list
+end
+
+--- Let rank 0 do something, and return on all ranks what came of it: true, or nil, message, code.
+---@param pipe table
+---@param what string
+---@param act fun(): any, string?, string?
+---@return boolean? good
+---@return string? message
+---@return string? code
+function share.on_first(pipe, what, act)
+  if not pipe.spread then return act() end
+  local all = collect(what, function()
+    if ranks.rank() > 0 then return {} end
+    local good, message, code = act()
+    return { good = good and true or false, message = message, code = code }
+  end)
+  if all[1].good then return true end
+  return nil, all[1].message, all[1].code
+end
+
+return share

@@ -1,0 +1,71 @@
+-- lua/gpipe/sweep/run/together.lua - trials that all ranks of a job run together.
+--
+-- Rank 0 has the sweep's file: it takes trials, writes reports and outcomes, and tells the others
+-- which trial is next. They run the same function, so that a trial may make pipelines over ranks.
+
+local core = require "gpipe.core"
+local encode = require "gpipe.ranks.encode"
+local errors = require "gpipe.errors"
+local ranks = require "gpipe.ranks"
+
+local together = {}
+
+--- Do several ranks run the trials?
+---@return boolean
+function together.is_on() return ranks.ranks() > 1 end
+
+--- Is this a rank that does what rank 0 says?
+---@return boolean
+function together.follows() return ranks.rank() > 0 end
+
+-- Bring a plain value of rank 0 to all ranks. what: shorter than 24 bytes
+local function from_first(what, value)
+  if not together.is_on() then return value end
+  local text = together.follows() and "" or encode.write(what, value)
+  return encode.read(ranks.gather(what, text)[1])
+end
+
+---@class gpipe.ToldTrial what the other ranks know of a trial
+---@field number integer
+---@field attempts integer
+---@field params table
+---@field budget number?
+
+--- Tell which trial is next, or learn it; nil: there are no more.
+---@param told? gpipe.ToldTrial on rank 0
+---@return gpipe.ToldTrial?
+function together.next(told) return from_first("sweep: the next trial", told) end
+
+--- Wait until all ranks are through with a trial, before rank 0 takes another.
+function together.meet() if together.is_on() then ranks.gather("sweep: end of a trial", "") end end
+
+--- End if a rank is gone: then a trial has not failed by itself. In a job that the sweep has started
+--- the process ends at once, so that the trial counts as that of a process that died, and is run
+--- again.
+function together.check()
+  local good, why = core.rank_check()
+  if good then return end
+  local started = os.getenv "GPIPE_SWEEP_WORKER"
+  if not started or started == "" then errors.raise("gp.sweep: %s", why) end
+  io.stderr:write("gpipe: gp.sweep: ", why, "\n")
+  os.exit(1, false)
+end
+
+--- Whether a trial should stop, as rank 0's rule says.
+---@param stops boolean
+---@return boolean
+function together.stops(stops) return from_first("trial:report", stops) end
+
+--- Run the trials that rank 0 takes.
+---@param sweep gpipe.Sweep
+---@param f function
+function together.follow(sweep, f)
+  local one = require "gpipe.sweep.run.one" -- not at the top: it requires this file
+  for told in together.next do
+    one.follow(sweep, told, f)
+    together.meet()
+  end
+  sweep.store:refresh()
+end
+
+return together

@@ -1,0 +1,121 @@
+-- tests/spec/ranks/links_spec.lua - `gpipe-lua links`: measured ways between ranks, as a table, as
+-- a file, and as the links of a cluster that is planned for.
+
+local child = dofile "tests/child.lua"
+local gp = require "gpipe"
+local fails_with = require("tests.support.expect").fails_with
+local json = require "gpipe.io.json"
+
+local RATES = { memory = "8GiB", flops = 1e13, bandwidth = 3e11 }
+
+local function cluster(fields)
+  local all = {}
+  for key, value in pairs(RATES) do all[key] = value end
+  for key, value in pairs(fields) do all[key] = value end
+  return gp.cluster(all)
+end
+
+local function written(value)
+  return child.file(type(value) == "string" and value or json.encode(value))
+end
+
+local function example()
+  return {
+    format = "gpipe-lua links 1", ranks = 3, hosts = { "a", "a", "b" },
+    links = {
+      { from = 0, to = 1, latency = 1e-6, bandwidth = 1e10 },
+      { from = 0, to = 2, latency = 1e-4, bandwidth = 1e8 },
+      { from = 1, to = 0, latency = 1e-6, bandwidth = 1e10 },
+      { from = 1, to = 2, latency = 1e-4, bandwidth = 2e8 },
+      { from = 2, to = 0, latency = 1e-4, bandwidth = 1e8 },
+      { from = 2, to = 1, latency = 1e-4, bandwidth = 2e8 },
+    },
+  }
+end
+
+describe("gpipe-lua links", function()
+  it("measures every pair of ranks in both directions, and saves it", function()
+    local path = os.tmpname()
+    os.remove(path)
+    local out, err, code = child.run { "--ranks", "3", "links", "--save", path }
+    assert.equal("", err)
+    assert.equal(0, code)
+    local _, lines = out:gsub("\n", "")
+    assert.equal(7, lines)
+    assert.truthy(out:find "rank 2 +rank 1 +%d+%.%d us")
+    local read = assert(json.read(path))
+    assert.equal(3, read.ranks)
+    assert.equal(6, #read.links)
+    for _, one in ipairs(read.links) do
+      assert.is_true(one.latency > 0 and one.latency < 1)
+      assert.is_true(one.bandwidth > 1e6 and one.bandwidth < 1e12)
+    end
+    local list = cluster { links = path, devices = 2 }
+    assert.equal(6, #list)
+    assert.equal("sim:2/1", list[6][1])
+    os.remove(path)
+  end)
+
+  it("keeps a file that is there", function()
+    local path = written "kept"
+    local _, err, code = child.run { "--ranks", "2", "links", "--save", path }
+    assert.truthy(err:find("is there, expected another FILE, or --force", 1, true), err)
+    assert.equal(1, code)
+    os.remove(path)
+  end)
+
+  it("wants two ranks", function()
+    local _, err, code = child.run { "links" }
+    assert.truthy(err:find("there is one rank, expected two or more", 1, true))
+    assert.equal(2, code)
+  end)
+end)
+
+describe("gp.cluster {links = FILE}", function()
+  it("plans with the way between each two ranks", function()
+    local path = written(example())
+    local devices = require "gpipe.plan.devices"
+    local list = devices.read("test", cluster { links = path, devices = 2,
+      link = { latency = 1e-7, bandwidth = 1e11 } })
+    os.remove(path)
+    assert.same({ 1e-7, 1e11 }, { devices.between(list[1], list[2]) })
+    assert.same({ 1e-6, 1e10 }, { devices.between(list[2], list[3]) })
+    assert.same({ 1e-4, 2e8 }, { devices.between(list[4], list[5]) })
+    assert.same({ 0, 0, 1 }, { list[1].host, list[3].host, list[5].host })
+    assert.same({ latency = 1e-4, bandwidth = 1e8 },
+      { latency = list[1].network.latency, bandwidth = list[1].network.bandwidth })
+  end)
+
+  it("makes a step longer where the measured way is slow", function()
+    local function seconds(bandwidth)
+      local measured = example()
+      for _, one in ipairs(measured.links) do one.bandwidth = bandwidth end
+      local path, layers = written(measured), {}
+      for i = 1, 6 do
+        layers[i] = { forward = 1e-3, weight = 1e-3, output_bytes = 1e6, saved_bytes = 1 }
+      end
+      local plan = assert(gp.plan(gp.profile { layers = layers }, nil, {
+        devices = cluster { links = path }, batch = 6, chunks = 6, schedules = { "1f1b" },
+        checkpoint = "never",
+      }))
+      os.remove(path)
+      for _, row in ipairs(plan.rows) do
+        if row.devices == 3 then return row.seconds end
+      end
+    end
+    assert.is_true(seconds(1e8) > seconds(1e12) + 0.02)
+  end)
+
+  it("refuses other files, and hosts beside it", function()
+    local path = written(example())
+    fails_with("expected links alone", cluster, { links = path, hosts = 2 })
+    os.remove(path)
+    local short = json.encode { format = "gpipe-lua links 1", ranks = 2, hosts = { "a" }, links = {} }
+    for _, broken in ipairs { "no JSON", "{}", short } do
+      path = written(broken)
+      fails_with("gp.cluster: ", cluster, { links = path })
+      os.remove(path)
+    end
+    fails_with("gp.cluster: ", cluster, { links = "/nowhere/links.json" })
+  end)
+end)
