@@ -1,6 +1,7 @@
 -- tests/spec/plan/job_spec.lua - jobs that no machine here has: gp.goodput, plan:simulate,
 -- plan:compare. Formulas are checked by hand and by Monte-Carlo.
 local gp = require "gpipe"
+local child = require "tests.child"
 local core = require "gpipe.core"
 local fails_with = require("tests.support.expect").fails_with
 local slowest = require "gpipe.schedule.slowest"
@@ -186,5 +187,20 @@ describe("plan:compare", function()
     assert.equal(2, #jobs)
     assert.is_true(jobs[1].rate >= jobs[2].rate)
     assert.truthy(said[1]:find("schedule", 1, true))
+  end)
+end)
+
+describe("examples/planning/internet.lua", function()
+  it("says in seconds what is worth it over consumer links and what is not", function()
+    local began = core.seconds()
+    local out, err, code = child.run { "examples/planning/internet.lua" }
+    assert.equal("", err)
+    assert.equal(0, code)
+    assert.is_true(core.seconds() - began < 60)
+    assert.truthy(out:find "100 Mbit/s,  8 homes: [^\n]+: not worth it\n")
+    assert.truthy(out:find "1000 Mbit/s, [^\n]+: worth it\n")
+    assert.truthy(out:find "every    1 steps: [^\n]+: not worth it\n")
+    assert.truthy(out:find "every  100 steps: [^\n]+: worth it\n")
+    assert.truthy(out:find("a home needs about", 1, true))
   end)
 end)
