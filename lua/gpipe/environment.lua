@@ -36,6 +36,7 @@ environment.variables = {
   GPIPE_TRANSPORT = { "unix", "tcp", "mpi" }, -- how ranks are connected
   GPIPE_RANKS_FOLDER = true,            -- where the sockets of this job's ranks are
   GPIPE_RANKS_KEY = true,               -- the job's key
+  GPIPE_RANKS_SHARED = { "0", "1" },    -- 0: ranks of one host share no memory
   GPIPE_SWEEP_WORKER = true,            -- the file of the sweep whose process this is
   GPIPE_TRACEBACK = { "full", "short" }, -- full: frames of gpipe and C too
   GPIPE_UPDATE_HALVES = { "0", "1" },   -- 0: casts of weights, not updates, write their halves
