@@ -4,8 +4,8 @@
  * stays as it is until the reader's last use has come back (credits.h); the reader's end is a port
  * that takes the bytes straight into the reader's slot. Where both are on one host, and values are
  * large, these slots are memory that both can reach: the maker asks for it with the first value,
- * copies later ones into it, and its messages are heads alone. Both ends count the runs, because the maker
- * may have begun the next run when the reader has not. */
+ * copies later ones into it, and its messages are heads alone. Both ends count the runs, because
+ * the maker may have begun the next run when the reader has not. */
 #include <stdlib.h>
 #include <string.h>
 
