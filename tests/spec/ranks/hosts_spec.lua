@@ -124,9 +124,9 @@ describe("a job at an address", function()
   it("forms in spite of garbage on its port, which is reported", function()
     if not child.has "bash" then return pending "no bash" end
     local port = jobs.port()
-    local garbage = ("bash -c 'exec 3<>/dev/tcp/127.0.0.1/%d; head -c 500 /dev/zero >&3; sleep 0.2' "
-      .. "2>/dev/null"):format(port)
-    local _, err, code = child.shell(("%s & p=$!; sleep 0.5; %s; %s; wait $p"):format(
+    local garbage = ("for i in $(seq 100); do sleep 0.05; bash -c 'exec 3<>/dev/tcp/127.0.0.1/%d && "
+      .. "head -c 500 /dev/zero >&3 && sleep 0.2' 2>/dev/null && break; done"):format(port)
+    local _, err, code = child.shell(("%s & p=$!; %s; %s; wait $p"):format(
       rank(0, port, script), garbage, rank(1, port, script)))
     has(err, "0 of 2, tcp")
     has(err, "gpipe: ranks: refused 1 connection while the job came together, the last from 127.0.0.1 port ")
