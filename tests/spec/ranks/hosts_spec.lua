@@ -33,6 +33,17 @@ describe("a job at an address", function()
     assert.equal(0, code)
   end)
 
+  it("is understood by SLURM's variables, where the ranks meet at the first host of the step", function()
+    local id = tostring(require("gpipe.core").process())
+    local each = ("env SLURM_JOB_ID=%s SLURM_STEP_ID=0 SLURM_NTASKS=2 SLURM_STEP_NUM_NODES=2 SLURM_LOCALID=0 "
+      .. "'SLURM_STEP_NODELIST=localhost,node[2-3]' SLURM_PROCID=%%d %s %s"):format(id,
+      child.quote(child.program), script)
+    local _, err, code = child.shell(each:format(1) .. " & " .. each:format(0) .. "; c=$?; wait; exit $c")
+    has(err, "0 of 2, tcp, ")
+    has(err, "1 of 2, tcp, ")
+    assert.equal(0, code)
+  end)
+
   it("is started by one command for each host", function()
     local out, _, code = jobs.script("hosts", 2, [[
       local gp = require "gpipe"
@@ -88,7 +99,8 @@ describe("a job at an address", function()
 
   it("says that a port is taken", function()
     local port = jobs.port()
-    local _, err = child.shell(("%s 2>/dev/null & sleep 0.5; %s; wait"):format(rank(0, port, script),
+    local _, err = child.shell(("%s 2>/dev/null & sleep 0.5; %s; wait"):format(
+      rank(0, port, script, "GPIPE_JOIN_SECONDS=6"),
       rank(0, port, script)))
     has(err, ("ranks: rank 0 cannot listen at 127.0.0.1:%d: Address already in use"):format(port))
   end)
