@@ -84,7 +84,7 @@ static gp_status listen_here(gp_meeting *m) {
  * call. */
 static bool find(const gp_meeting *m, int32_t rank, gp_address *address) {
   const gp_rank_job *job = &m->net->job;
-  if (rank == 0) return !gp_address_find(job->master, job->port, address);
+  if (rank == 0) return !gp_master_find(job, address);
   return m->addresses[rank][0] && gp_address_parse(m->addresses[rank], address);
 }
 

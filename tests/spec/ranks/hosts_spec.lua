@@ -64,6 +64,16 @@ describe("a job at an address", function()
     assert.equal(0, code)
   end)
 
+  it("may meet at this host's own name, which may stand for loopback here", function()
+    local host, port = require("gpipe").host(), jobs.port()
+    if not (select(3, child.shell("getent hosts " .. host)) == 0) then return pending "the host has no name" end
+    local at = "MASTER_ADDR=" .. host
+    local _, err, code = child.shell(rank(1, port, script, at) .. " & " .. rank(0, port, script, at)
+      .. "; c=$?; wait; exit $c")
+    has(err, "0 of 2, tcp, ")
+    assert.equal(0, code)
+  end)
+
   it("gives each device an even share of its own host's cores", function()
     local out = jobs.script("hosts", 2, [[
       local gp = require "gpipe"
