@@ -165,6 +165,7 @@ void gp_peer_receive(gp_net *net, gp_peer *peer) {
       return;
     }
     if (!ended) peer->heard = gp_now_ns();
+    peer->has_spoken = true;
     sum += (size_t)n;
   }
 }
