@@ -13,6 +13,7 @@ local environment = {}
 
 --- Names, and the known values where there are only a few; "" counts as unset.
 environment.variables = {
+  GPIPE_ALONE = { "0", "1" },           -- 1: no rank of a job, whatever has started the process
   GPIPE_ASSIGN = { "0", "1" },          -- 0: gradients start from zeros that are added to
   -- attention by our own kernels where cuDNN could, or by cuDNN with dropout too
   GPIPE_ATTENTION = { "own", "cudnn" },
