@@ -71,6 +71,8 @@ int gp_run_call(lua_State *L, int arguments, int results);
 int gp_run_report(lua_State *L, int status);
 /* Was the last failure an interrupt (traceback.c)? */
 bool gp_run_interrupted(lua_State *L);
+/* Is the word in the script's place a command, as in gpipe-lua sweep? */
+bool gp_run_is_command(char **argv, int at);
 /* Do what the command line says; returns the exit code. */
 int gp_run_options(lua_State *L, char **argv, const gp_options *options);
 

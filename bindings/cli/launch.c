@@ -30,7 +30,7 @@ enum { GRACE_MS = 5000, KILL_MS = 3000, TICK_MS = 100 };
 
 typedef struct process {
   pid_t id;
-  bool over;
+  bool over, stopped;
   int code; /* exit code, or 128 + signal */
   gp_relay relay;
 } process;
@@ -56,16 +56,21 @@ static int64_t now_ms(void) {
 
 /* ---- starting -------------------------------------------------------------------------------- */
 
-/* A port of this host that is free just now. */
+/* A port of this host that is free just now, below those that the system gives to callers. */
 static bool find_port(char text[8]) {
-  struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
-  socklen_t length = sizeof at;
-  int made = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  const bool good = made >= 0 && !bind(made, (struct sockaddr *)&at, sizeof at) &&
-                    !getsockname(made, (struct sockaddr *)&at, &length);
-  if (made >= 0) close(made);
-  snprintf(text, 8, "%d", ntohs(at.sin_port));
-  return good;
+  enum { FIRST = 20000, PORTS = 10000, TRIES = 100 };
+  for (int i = 0; i < TRIES; i++) {
+    const int port = FIRST + (int)(((unsigned)getpid() * 7u + (unsigned)i * 613u) % PORTS);
+    const struct sockaddr_in at = {.sin_family = AF_INET,
+                                   .sin_addr = {htonl(INADDR_LOOPBACK)},
+                                   .sin_port = htons((uint16_t)port)};
+    int made = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const bool good = made >= 0 && !bind(made, (const struct sockaddr *)&at, sizeof at);
+    if (made >= 0) close(made);
+    snprintf(text, 8, "%d", port % 100000);
+    if (good) return true;
+  }
+  return false;
 }
 
 /* GPIPE_TRANSPORT=tcp on one host: for tests, and to see what TCP costs. */
@@ -197,18 +202,24 @@ static void send_all(const job *j, int signal) {
     if (!j->ranks[r].over && j->ranks[r].id > 0) kill(j->ranks[r].id, signal);
 }
 
-/* Note the ranks that have ended. */
+static void note_end(job *j, int r, int status) {
+  process *p = &j->ranks[r];
+  p->over = true;
+  p->code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+  j->left--;
+  if (!p->code || j->first_failed >= 0) return;
+  j->first_failed = r;
+  j->failed_at = now_ms();
+}
+
+/* Note the ranks that have ended, and those that were stopped or continued. */
 static void collect(job *j) {
   int status;
   for (int r = 0; r < j->count; r++) {
     process *p = &j->ranks[r];
-    if (p->over || waitpid(p->id, &status, WNOHANG) != p->id) continue;
-    p->over = true;
-    p->code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-    j->left--;
-    if (!p->code || j->first_failed >= 0) continue;
-    j->first_failed = r;
-    j->failed_at = now_ms();
+    if (p->over || waitpid(p->id, &status, WNOHANG | WUNTRACED | WCONTINUED) != p->id) continue;
+    p->stopped = WIFSTOPPED(status);
+    if (WIFEXITED(status) || WIFSIGNALED(status)) note_end(j, r, status);
   }
 }
 
@@ -226,6 +237,8 @@ static void take_signals(job *j) {
 static void press(job *j) {
   if (!j->failed_at || !j->left) return;
   const int64_t now = now_ms();
+  for (int r = 0; r < j->count; r++) /* one that is stopped cannot end by itself */
+    if (j->ranks[r].stopped && !j->ranks[r].over) kill(j->ranks[r].id, SIGKILL);
   if (!j->stopped_at && now - j->failed_at > GRACE_MS) {
     send_all(j, SIGTERM);
     j->stopped_at = now;

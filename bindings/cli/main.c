@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include <lauxlib.h>
@@ -82,9 +83,11 @@ static void fill_descriptors(void) {
     if (fcntl(fd, F_GETFD) == -1 && errno == EBADF) (void)open("/dev/null", O_RDWR);
 }
 
-/* Rank 0 prints for all, whatever has started the ranks; errors of the others are seen. */
-static void silence(const gp_options *options) {
+/* Rank 0 prints for all, whatever has started the ranks; errors of the others are seen. Commands
+ * are no ranks: srun may start a sweep on each host. */
+static void silence(char **argv, const gp_options *options) {
   gp_rank_info info;
+  if (gp_run_is_command(argv, options->script)) setenv("GPIPE_ALONE", "1", 1);
   if (options->log_ranks || gp_ranks_info(&info) || info.rank == 0) return;
   if (!freopen("/dev/null", "w", stdout)) fputs(GP_PROGRAM ": no /dev/null\n", stderr);
 }
@@ -103,6 +106,6 @@ int main(int argc, char **argv) {
   if (options.run == GP_SWITCH_VERSION) gp_version_print();
   if (options.run == GP_SWITCH_HELP || options.run == GP_SWITCH_VERSION) return GP_EXIT_OK;
   if (options.ranks) return gp_launch(argv, &options);
-  silence(&options);
+  silence(argv, &options);
   return run(argv, &options);
 }

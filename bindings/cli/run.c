@@ -241,8 +241,8 @@ static int run_command(lua_State *L, char **argv, int at) {
   return code;
 }
 
-static bool is_command(char **argv, int at) {
-  if (strcmp(argv[at - 1], "--") == 0) return false; /* then it is a file */
+bool gp_run_is_command(char **argv, int at) {
+  if (!argv[at] || strcmp(argv[at - 1], "--") == 0) return false; /* then it is a file */
   for (size_t i = 0; i < COMMANDS; i++)
     if (strcmp(argv[at], commands[i]) == 0) return true;
   return false;
@@ -300,7 +300,8 @@ int gp_run_options(lua_State *L, char **argv, const gp_options *options) {
   if (code == GP_EXIT_OK) code = run_switches(L, argv);
   if (code != GP_EXIT_OK) return code;
   bool script = argv[options->script] != NULL;
-  if (script && is_command(argv, options->script)) return run_command(L, argv, options->script);
+  if (script && gp_run_is_command(argv, options->script))
+    return run_command(L, argv, options->script);
   if (script) code = run_script(L, argv, options->script);
   if (script && code == GP_EXIT_OK && options->dry_run) return finish_dry(L);
   /* As in lua, -i goes on only after a script that ended well. */

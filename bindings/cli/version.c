@@ -21,6 +21,13 @@ static void print_cuda(void) {
     printf("CUDA: %s%s\n", path, status ? ", but no NVIDIA driver is installed" : "");
 }
 
+static void print_mpi(void) {
+  char path[512];
+  printf("MPI: %s\n", gp_ranks_find_mpi(path, sizeof path)
+                          ? path
+                          : "not built (libopenmpi-dev or MPICH, then build again)");
+}
+
 /* Load oneDNN to get its version: the one that would be used, not just one that is installed. */
 void gp_version_print(void) {
   const char *why = "", *gemm = gp_gemm_library(&why);
@@ -34,6 +41,7 @@ void gp_version_print(void) {
   printf("this machine: %s, %s, %d core%s\n", machine.model, machine.isa, machine.cores,
          machine.cores == 1 ? "" : "s");
   print_cuda();
+  print_mpi();
 }
 
 /* list(): Lua makes the table, from gp.devices{why = true}. */

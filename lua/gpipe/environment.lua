@@ -13,6 +13,7 @@ local environment = {}
 
 --- Names, and the known values where there are only a few; "" counts as unset.
 environment.variables = {
+  GPIPE_ALONE = { "0", "1" },           -- 1: no rank of a job, whatever has started the process
   GPIPE_ASSIGN = { "0", "1" },          -- 0: gradients start from zeros that are added to
   -- attention by our own kernels where cuDNN could, or by cuDNN with dropout too
   GPIPE_ATTENTION = { "own", "cudnn" },
@@ -36,6 +37,7 @@ environment.variables = {
   GPIPE_TRANSPORT = { "unix", "tcp", "mpi" }, -- how ranks are connected
   GPIPE_RANKS_FOLDER = true,            -- where the sockets of this job's ranks are
   GPIPE_RANKS_KEY = true,               -- the job's key
+  GPIPE_RANKS_SHARED = { "0", "1" },    -- 0: ranks of one host share no memory
   GPIPE_SWEEP_WORKER = true,            -- the file of the sweep whose process this is
   GPIPE_TRACEBACK = { "full", "short" }, -- full: frames of gpipe and C too
   GPIPE_UPDATE_HALVES = { "0", "1" },   -- 0: casts of weights, not updates, write their halves

@@ -52,6 +52,8 @@ void gp_rank_text_free(char *text);
 
 /* By what the ranks are connected: "unix", "tcp", "mpi"; "" before they are. */
 const char *gp_ranks_transport(void);
+/* The file of the MPI plugin; false: this build has none. Does not open it. */
+bool gp_ranks_find_mpi(char *path, size_t size);
 /* What was refused while they connected, for people; "": nothing. */
 const char *gp_ranks_remark(void);
 /* The exit code of a run that wants to be started again (EX_TEMPFAIL). */

@@ -11,6 +11,8 @@
 #include "ranks/net.h"
 
 static const int64_t BEAT_NS = 1000000000;
+/* A peer that has said nothing yet may still be connecting to others. */
+static const int64_t START_NS = 60000000000;
 /* A thread that comes this late was stopped itself, with its process or the whole machine. */
 static const int64_t LATE_NS = 2500000000;
 
@@ -42,7 +44,8 @@ static void send_all(gp_net *net, const char *words, size_t length) {
 static void check(gp_net *net, gp_peer *peer, int64_t now) {
   char why[GP_RANK_TEXT];
   const int64_t silence = now - peer->heard;
-  if (peer->is_own || peer->state != GP_PEER_OPEN || silence <= net->silence_most_ns) return;
+  const int64_t most = net->silence_most_ns + (peer->has_spoken ? 0 : START_NS);
+  if (peer->is_own || peer->state != GP_PEER_OPEN || silence <= most) return;
   snprintf(why, sizeof why, "no heartbeat for %.1f s%s%s", 1e-9 * (double)silence,
            peer->words[0] ? "; before, it was " : "", peer->words);
   gp_peer_lose(net, peer, why);

@@ -3,6 +3,7 @@
 #include "ranks/net.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
@@ -47,6 +48,11 @@ bool gp_ranks_are_lost(void) {
     lost = lost || net.peers[r].lost || net.peers[r].in_code == GP_RANKS_AGAIN;
   pthread_mutex_unlock(&net.lock);
   return lost;
+}
+
+bool gp_ranks_are_near(int32_t rank) {
+  const gp_net *n = gp_net_get();
+  return n && n->peers[rank].socket >= 0 && !strcmp(n->peers[rank].host, n->job.info.host);
 }
 
 const char *gp_ranks_remark(void) { return net.remark; }

@@ -57,6 +57,7 @@ typedef struct gp_peer {
   gp_rank_piece *first, *last; /* pieces that have come, in order */
   bool lost;                   /* it is gone without having said that it ends */
   int64_t heard;               /* when the last bytes came; gp_now_ns */
+  bool has_spoken;             /* some have come */
   char words[GP_RANK_WORDS];   /* what it did when its last heartbeat came */
   bool receiving;              /* the transport may write to in_data just now */
   /* under its own lock */

@@ -25,7 +25,8 @@ typedef enum gp_rank_kind {
   GP_RANK_CREDIT,    /* a last use of a value: its slot may be written again */
   GP_RANK_FAILURE,   /* a run has failed */
   GP_RANK_END,       /* the rank ends */
-  GP_RANK_BEAT       /* it is alive; what it does */
+  GP_RANK_BEAT,      /* it is alive; what it does */
+  GP_RANK_SHARE      /* memory for values, which both can reach */
 } gp_rank_kind;
 
 /* The head of a message, followed by `bytes` bytes. Numbers are as they are in memory: the
@@ -43,6 +44,8 @@ typedef struct gp_rank_message {
  * no sense, which gp_ranks_join reports. */
 int32_t gp_ranks_own(void);
 int32_t gp_ranks_count(void);
+/* Is the rank on this host, and connected by sockets? Then both may share memory. */
+bool gp_ranks_are_near(int32_t rank);
 /* Connect to all other ranks, unless that was done. Collective. */
 gp_status gp_ranks_join(void);
 

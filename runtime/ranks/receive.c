@@ -73,6 +73,7 @@ static const char *open_message(gp_net *net, gp_peer *peer) {
   case GP_RANK_PIECE: return open_piece(peer);
   case GP_RANK_VALUE:
   case GP_RANK_CREDIT:
+  case GP_RANK_SHARE:
   case GP_RANK_FAILURE: return open_port(net, peer);
   case GP_RANK_END:
     if (peer->in.bytes >= sizeof peer->text) return "it sent a text that is too long";
@@ -164,6 +165,7 @@ void gp_peer_receive(gp_net *net, gp_peer *peer) {
       return;
     }
     if (!ended) peer->heard = gp_now_ns();
+    peer->has_spoken = true;
     sum += (size_t)n;
   }
 }

@@ -28,8 +28,10 @@ end
 -- A job in the background; its exit code will be in the file `code`.
 local function start(folder)
   for _, name in ipairs { "0", "1", "2", "code", "bits" } do os.remove(place .. "/" .. name) end
-  os.execute(([[(cd %s; GPIPE_HEARTBEAT=2 GPIPE_TRANSPORT=%s %s --ranks 3 %s/ranked.lua %s %d %s 2>err; echo $? >code.new; ]]
-    .. "mv code.new code) >/dev/null &"):format(place, way, program, here, folder, STEPS, place))
+  local script = here .. "/ranked.lua"
+  os.execute(([[(cd %s; GPIPE_HEARTBEAT=2 GPIPE_TRANSPORT=%s %s --ranks 3 %s %s %d %s 2>err; ]]
+    .. "echo $? >code.new; mv code.new code) >/dev/null &"):format(place, way, program, script, folder,
+    STEPS, place))
 end
 
 local function wait_for(what, seconds)
@@ -53,13 +55,18 @@ local function strike(folder, i)
   local process = read(tostring(rank))
   os.execute(("kill -%s %s 2>/dev/null"):format(signal, process))
   local code = math.tointeger(tonumber(wait_for("code", PATIENCE)))
-  if not code then fail("strike %d: rank %d got SIG%s, and the job is not over after %d s", i, rank, signal, PATIENCE) end
+  if not code then
+    fail("strike %d: rank %d got SIG%s, and the job is not over after %d s", i, rank, signal, PATIENCE)
+  end
   local err = read "err"
   local named = rank == 0 and signal == "KILL" and err:find("rank 0 was ended by signal 9", 1, true)
     or err:find(("rank %d (process %s"):format(rank, process), 1, true)
-  if code ~= 0 and not named then fail("strike %d: rank %d got SIG%s, and is not named: %s", i, rank, signal, err) end
+  if code ~= 0 and not named then
+    fail("strike %d: rank %d got SIG%s, and is not named: %s", i, rank, signal, err)
+  end
   for r = 0, 2 do
-    if os.execute(("kill -0 %s 2>/dev/null"):format(read(tostring(r)))) then fail("strike %d: rank %d is left", i, r) end
+    local left = os.execute(("kill -0 %s 2>/dev/null"):format(read(tostring(r))))
+    if left then fail("strike %d: rank %d is left", i, r) end
   end
   return code
 end

@@ -47,6 +47,7 @@ static gp_status add_link(gp_binding *b, int32_t e, int32_t copy, int32_t device
                        .bytes = from->bytes,
                        .made = channel->made[copy],
                        .received = in_place ? channel->made[copy] : channel->fetched[device],
+                       .may_own = true,
                        .words = channel->words,
                        .pool = b->pool,
                        .copy = copy};

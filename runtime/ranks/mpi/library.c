@@ -18,8 +18,8 @@ static void folder_of_code(char *folder, size_t size) {
   free(real);
 }
 
-/* The file that GPIPE_MPI_PLUGIN names, or the first place that has one. */
-static bool find_file(char *path, size_t size) {
+/* The file that GPIPE_MPI_PLUGIN names comes first, then the places beside the program. */
+bool gp_ranks_find_mpi(char *path, size_t size) {
   static const char *const places[] = {"%s/libgpipe_mpi.so", "%s/../lib/gpipe/libgpipe_mpi.so"};
   const char *named = getenv("GPIPE_MPI_PLUGIN");
   char folder[300];
@@ -51,7 +51,7 @@ static gp_status open_library(const char *path, const gp_mpi_api **api) {
 gp_status gp_mpi_find(const gp_mpi_api **api) {
   static const gp_mpi_api *found;
   char path[400];
-  if (!found && !find_file(path, sizeof path))
+  if (!found && !gp_ranks_find_mpi(path, sizeof path))
     return gp_fail(GP_EUNSUPPORTED,
                    "MPI cannot be used: this build has no libgpipe_mpi.so beside the program "
                    "(scripts/setup test installs libopenmpi-dev; then build again)");

@@ -8,6 +8,7 @@
 #define GP_RANKS_MPI_H
 
 #include "base/status.h"
+#include "gpipe/ranks.h"
 #include "ranks/mpi/api.h"
 
 /* Open the library, once. Errors: GP_EUNSUPPORTED with the reason. */

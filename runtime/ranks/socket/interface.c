@@ -143,8 +143,17 @@ gp_status gp_interface_choose(const gp_rank_job *job, const gp_address *master, 
   const int family = master->at.ss_family;
   if (named && *named) return choose_named(named, family, own);
   if (gp_rank_is_loopback(job->master)) return *own = *master, GP_OK;
-  if (is_loopback(master) && find_outside(family, own)) return GP_OK;
-  if (find_route(master, own)) return GP_OK;
-  return gp_fail(GP_EIO, "ranks: there is no way from here to %s (MASTER_ADDR): %s", master->text,
+  const gp_address to = *master; /* own may be the same place */
+  if (is_loopback(&to) && find_outside(family, own)) return GP_OK;
+  if (find_route(&to, own)) return GP_OK;
+  return gp_fail(GP_EIO, "ranks: there is no way from here to %s (MASTER_ADDR): %s", to.text,
                  strerror(errno));
+}
+
+gp_status gp_master_find(const gp_rank_job *job, gp_address *master) {
+  GP_TRY(gp_address_find(job->master, job->port, master));
+  if (gp_rank_is_loopback(job->master) || !is_loopback(master)) return GP_OK;
+  GP_TRY(gp_interface_choose(job, master, master));
+  gp_address_set_port(master, job->port);
+  return GP_OK;
 }

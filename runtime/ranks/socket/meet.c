@@ -68,12 +68,24 @@ static void note_fault(gp_meeting *m, const gp_address *to, const char *what) {
   snprintf(m->last_fault, sizeof m->last_fault, "%.160s: %s", to->text, what);
 }
 
+/* Is the socket connected to itself? The system may choose the called port for the caller's end,
+ * as long as nothing listens there, and rank 0 could not have it. */
+static bool is_own(int socket) {
+  struct sockaddr_storage here = {0}, there = {0};
+  socklen_t length = sizeof here, other = sizeof there;
+  if (getsockname(socket, (struct sockaddr *)&here, &length) || here.ss_family == AF_UNIX ||
+      getpeername(socket, (struct sockaddr *)&there, &other))
+    return false;
+  return length == other && !memcmp(&here, &there, length);
+}
+
 /* Connect; -1: nothing listens there yet, or it cannot be reached. */
 static int connect_to(gp_meeting *m, const gp_address *to) {
   int made = socket(to->at.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), fault = 0;
   if (made < 0) return -1;
   if (connect(made, (const struct sockaddr *)&to->at, to->length)) fault = errno;
   if (fault == EINPROGRESS) fault = await_connection(m, made);
+  if (!fault && is_own(made)) fault = ECONNREFUSED;
   if (!fault) return made;
   note_fault(m, to, fault == EINPROGRESS ? "no answer" : strerror(fault));
   close(made);

@@ -119,6 +119,10 @@ bool gp_address_parse(const char *text, gp_address *address);
  * master is reached. Errors: GP_EINVAL, GP_EIO. */
 gp_status gp_interface_choose(const gp_rank_job *job, const gp_address *master, gp_address *own);
 
+/* Where rank 0 is to be called. A host's own name may stand for loopback there: then rank 0 is on
+ * this host, and listens at the address that it would choose. Errors: as above. */
+gp_status gp_master_find(const gp_rank_job *job, gp_address *master);
+
 /* ---- stream.c -------------------------------------------------------------------------------- */
 
 gp_status gp_stream_open(gp_net *net); /* once all peers are connected */

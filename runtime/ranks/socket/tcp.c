@@ -8,8 +8,11 @@
 #include <netinet/tcp.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/thread.h"
+#include "gpipe/process.h"
 #include "ranks/socket/socket.h"
 #include "ranks/transport.h"
 
@@ -17,7 +20,22 @@
  * how many may be lost. */
 enum { PROBE_AFTER = 15, PROBE_EVERY = 5, PROBES = 4 };
 
+static const int64_t BIND_NS = 3000000000;
+
 /* ---- listening ------------------------------------------------------------------------------- */
+
+/* The process of a job that has just ended may still have the port: try for some seconds. */
+static bool bind_in_time(const gp_meeting *m, const gp_address *at) {
+  const struct timespec nap = {.tv_nsec = 100000000};
+  const int64_t end = gp_now_ns() + BIND_NS;
+  while (bind(m->listener, (const struct sockaddr *)&at->at, at->length)) {
+    const bool taken = errno == EADDRINUSE;
+    if (!taken || gp_now_ns() > end || gp_now_ns() > m->end || gp_interrupt_pending()) return false;
+    nanosleep(&nap, NULL);
+    errno = EADDRINUSE;
+  }
+  return true;
+}
 
 static gp_status bind_to(gp_meeting *m, const gp_address *at) {
   const int yes = 1;
@@ -25,8 +43,7 @@ static gp_status bind_to(gp_meeting *m, const gp_address *at) {
   if (m->listener < 0) return gp_fail(GP_EIO, "ranks: no socket: %s", strerror(errno));
   /* connections of the job before may still be closing */
   setsockopt(m->listener, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-  if (bind(m->listener, (const struct sockaddr *)&at->at, at->length) ||
-      listen(m->listener, m->net->job.info.count))
+  if (!bind_in_time(m, at) || listen(m->listener, m->net->job.info.count))
     return gp_fail(GP_EIO,
                    "ranks: rank %d cannot listen at %s: %s, expected a free port of this host "
                    "(MASTER_ADDR, MASTER_PORT, GPIPE_INTERFACE)",
@@ -67,7 +84,7 @@ static gp_status listen_here(gp_meeting *m) {
  * call. */
 static bool find(const gp_meeting *m, int32_t rank, gp_address *address) {
   const gp_rank_job *job = &m->net->job;
-  if (rank == 0) return !gp_address_find(job->master, job->port, address);
+  if (rank == 0) return !gp_master_find(job, address);
   return m->addresses[rank][0] && gp_address_parse(m->addresses[rank], address);
 }
 

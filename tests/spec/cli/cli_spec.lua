@@ -78,7 +78,7 @@ end)
 describe("our switches", function()
   it("--version names Lua, the matrix library, the instruction set and CUDA", function()
     local out, _, code = run { "--version" }
-    for _, part in ipairs { "gpipe%-lua %d", "Lua 5%.4", "oneDNN", "march=", "CUDA: %S" } do
+    for _, part in ipairs { "gpipe%-lua %d", "Lua 5%.4", "oneDNN", "march=", "CUDA: %S", "MPI: %S" } do
       assert.matches(part, out)
     end
     assert.equal(0, code)

@@ -33,6 +33,17 @@ describe("a job at an address", function()
     assert.equal(0, code)
   end)
 
+  it("is understood by SLURM's variables, where the ranks meet at the first host of the step", function()
+    local id = tostring(require("gpipe.core").process())
+    local each = ("env SLURM_JOB_ID=%s SLURM_STEP_ID=0 SLURM_NTASKS=2 SLURM_STEP_NUM_NODES=2 SLURM_LOCALID=0 "
+      .. "'SLURM_STEP_NODELIST=localhost,node[2-3]' SLURM_PROCID=%%d %s %s"):format(id,
+      child.quote(child.program), script)
+    local _, err, code = child.shell(each:format(1) .. " & " .. each:format(0) .. "; c=$?; wait; exit $c")
+    has(err, "0 of 2, tcp, ")
+    has(err, "1 of 2, tcp, ")
+    assert.equal(0, code)
+  end)
+
   it("is started by one command for each host", function()
     local out, _, code = jobs.script("hosts", 2, [[
       local gp = require "gpipe"
@@ -50,6 +61,16 @@ describe("a job at an address", function()
     os.remove(text)
     assert.equal("4\n", out)
     assert.equal("", err)
+    assert.equal(0, code)
+  end)
+
+  it("may meet at this host's own name, which may stand for loopback here", function()
+    local host, port = require("gpipe").host(), jobs.port()
+    if select(3, child.shell("getent hosts " .. host)) ~= 0 then return pending "the host has no name" end
+    local at = "MASTER_ADDR=" .. host
+    local _, err, code = child.shell(rank(1, port, script, at) .. " & " .. rank(0, port, script, at)
+      .. "; c=$?; wait; exit $c")
+    has(err, "0 of 2, tcp, ")
     assert.equal(0, code)
   end)
 
@@ -88,7 +109,8 @@ describe("a job at an address", function()
 
   it("says that a port is taken", function()
     local port = jobs.port()
-    local _, err = child.shell(("%s 2>/dev/null & sleep 0.5; %s; wait"):format(rank(0, port, script),
+    local _, err = child.shell(("%s 2>/dev/null & sleep 0.5; %s; wait"):format(
+      rank(0, port, script, "GPIPE_JOIN_SECONDS=6"),
       rank(0, port, script)))
     has(err, ("ranks: rank 0 cannot listen at 127.0.0.1:%d: Address already in use"):format(port))
   end)
@@ -124,9 +146,9 @@ describe("a job at an address", function()
   it("forms in spite of garbage on its port, which is reported", function()
     if not child.has "bash" then return pending "no bash" end
     local port = jobs.port()
-    local garbage = ("bash -c 'exec 3<>/dev/tcp/127.0.0.1/%d; head -c 500 /dev/zero >&3; sleep 0.2' "
-      .. "2>/dev/null"):format(port)
-    local _, err, code = child.shell(("%s & p=$!; sleep 0.5; %s; %s; wait $p"):format(
+    local garbage = ("for i in $(seq 100); do sleep 0.05; bash -c 'exec 3<>/dev/tcp/127.0.0.1/%d && "
+      .. "head -c 500 /dev/zero >&3 && sleep 0.2' 2>/dev/null && break; done"):format(port)
+    local _, err, code = child.shell(("%s & p=$!; %s; %s; wait $p"):format(
       rank(0, port, script), garbage, rank(1, port, script)))
     has(err, "0 of 2, tcp")
     has(err, "gpipe: ranks: refused 1 connection while the job came together, the last from 127.0.0.1 port ")

@@ -115,6 +115,14 @@ describe("a job of another launcher", function()
     assert.equal("0\t2\n", out)
   end)
 
+  it("is none for commands, and where GPIPE_ALONE is 1", function()
+    local job = { RANK = "1", WORLD_SIZE = "2", MASTER_ADDR = "localhost", MASTER_PORT = "1" }
+    has(child.run({ "runs", "--help" }, { environment = job }), "runs")
+    job.GPIPE_ALONE = "1"
+    assert.equal("0\t1\n", (child.run({ "-e", "gp = require 'gpipe' print(gp.rank(), gp.ranks())" },
+      { environment = job })))
+  end)
+
   it("may have one process, which is no job", function()
     local out = child.run({ "-e", 'print(require("gpipe").ranks())' },
       { environment = { WORLD_SIZE = "1", RANK = "0", MASTER_ADDR = "far", MASTER_PORT = "1" } })

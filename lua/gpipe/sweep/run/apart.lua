@@ -72,7 +72,8 @@ end
 local function start(state, child)
   local sweep = state.sweep
   local process, message, code = core.spawn("/proc/self/exe", words_of(sweep, child, state.count),
-    { "GPIPE_SWEEP_WORKER=" .. sweep.path }, output_of(sweep, child), child - 1, state.count)
+    { "GPIPE_SWEEP_WORKER=" .. sweep.path, "GPIPE_ALONE=1" }, output_of(sweep, child), child - 1,
+    state.count)
   if not process then errors.raise_as(code, "gp.sweep: %s", message) end
   state.children[child] = { process = process, pid = process:pid() }
 end
