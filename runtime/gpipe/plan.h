@@ -74,8 +74,9 @@ size_t gp_plan_bytes(const gp_plan *plan, int device);
   X(PREPARED, "prepared") /* what is made of the weights once per step */                          \
   X(CONSTANTS, "constants")                                                                        \
   X(STATES, "kernel states")                                                                       \
-  X(VERSIONS, "versions") /* older weights */                                                      \
-  X(STAGING, "staging")   /* batch and results, on a device with memory of its own */              \
+  X(VERSIONS, "versions")     /* older weights */                                                  \
+  X(PARTIALS, "partial sums") /* of gradients, in the tree of sums */                              \
+  X(STAGING, "staging")       /* batch and results, on a device with memory of its own */          \
   X(WORKSPACE, "workspace")                                                                        \
   X(PADDING, "padding") /* between these */
 #define GP_PLAN_AREA_ENUM(name, text) GP_PLAN_##name,
