@@ -48,6 +48,7 @@ local function plan(pipe, x, y)
   for d, device in ipairs(pipe.devices) do devices[d] = { own = device.kind ~= "cpu" } end
   return dry_run(pipe.model, {
     balance = inner.balance, chunks = inner.chunks, schedule = inner.schedule,
+    replicas = inner.sum_group and inner.replicas, sum_group = inner.sum_group,
     checkpoint = inner.checkpoint, loss = inner.loss, precision = inner.precision.name,
     deferred_batch_norm = inner.deferred, devices = devices, sample = { x, y },
   })
