@@ -140,7 +140,10 @@ void gp_plan_stage_info(const gp_plan *plan, int stage, int copy, gp_stage_info 
                           .carried = s->count[GP_SLOT_CARRIED],
                           .kept_bytes = kept ? s->bytes[GP_SLOT_KEPT] : dropped,
                           .recomputed_bytes = s->bytes[GP_SLOT_RECOMPUTED],
-                          .carried_bytes = s->bytes[GP_SLOT_CARRIED]};
+                          .carried_bytes = s->bytes[GP_SLOT_CARRIED],
+                          .partials = plan->partial_count[gp_plan_holder(plan, stage, copy)],
+                          .owned_bytes = plan->owned[gp_plan_holder(plan, stage, copy)],
+                          .gradient_bytes = plan->asked[stage].grads};
 }
 
 /* Add up the cost of one task: the first of that kind stands for all, because micro-batches differ

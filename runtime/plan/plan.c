@@ -195,7 +195,7 @@ static gp_status prepare(const gp_plan_env *env, const gp_plan_spec *spec, gp_pl
   GP_TRY(gp_alloc_array(holders, sizeof(int32_t), (void **)&plan->partial_count));
   GP_TRY(gp_alloc_array(holders, sizeof(gp_area), (void **)&plan->partials));
   GP_TRY(gp_alloc_array(holders, sizeof(bool), (void **)&plan->active));
-  GP_TRY(gp_alloc_array(holders, sizeof(bool), (void **)&plan->owned));
+  GP_TRY(gp_alloc_array(holders, sizeof(size_t), (void **)&plan->owned));
   GP_TRY(gp_alloc_array(2 * holders, sizeof(gp_area), (void **)&plan->invariant));
   GP_TRY(gp_alloc_array(stages, sizeof(gp_versions), (void **)&plan->versions));
   GP_TRY(gp_alloc_array(stages, sizeof(gp_stage_asked), (void **)&plan->asked));
@@ -267,7 +267,7 @@ static gp_status note_asked(gp_plan *plan, const gp_layout *layout) {
         (gp_plan_extra){layout->at[layout->extras[x].param].stage, layout->extras[x].stage,
                         layout->at[layout->extras[x].param].owner};
   for (int32_t h = 0; h < plan->stage_count * plan->copy_count; h++)
-    plan->owned[h] = layout->slices[h].grads > 0;
+    plan->owned[h] = layout->slices[h].grads;
   return GP_OK;
 }
 

@@ -67,10 +67,10 @@ struct gp_plan {
   int32_t crossing_count, extra_count; /* of the layout when the plan was made */
   gp_stage_asked *asked;               /* per stage */
   gp_plan_extra *extras;               /* those of the layout when the plan was made */
-  bool *active; /* per (stage, copy): the schedule has micro-batches for it */
-  bool *owned;  /* per (stage, copy): it sums and updates parameters of the stage */
-  bool decides; /* all devices vote before gradients are scaled or stages updated */
-  bool joined;  /* its updates depend on the norms of all stages */
+  bool *active;  /* per (stage, copy): the schedule has micro-batches for it */
+  size_t *owned; /* per (stage, copy): bytes of the gradients that it sums and updates */
+  bool decides;  /* all devices vote before gradients are scaled or stages updated */
+  bool joined;   /* its updates depend on the norms of all stages */
   bool sum_loss;
   /* Nothing in the work areas outlives a run: all such plans of a pipeline use the same memory. */
   bool shares;

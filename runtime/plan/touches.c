@@ -174,7 +174,7 @@ static bool owns(const lister *l) {
   if (!task->copy) return true;
   for (int32_t x = 0; x < plan->extra_count; x++)
     if (plan->extras[x].stage == task->stage && plan->extras[x].copy == task->copy) return true;
-  return plan->owned[gp_plan_holder(plan, task->stage, task->copy)];
+  return plan->owned[gp_plan_holder(plan, task->stage, task->copy)] > 0;
 }
 
 /* Note what a task that ends a mini-batch touches. DECIDE touches no memory but its step edges; a

@@ -101,6 +101,8 @@ describe("a plan of replicas", function()
     assert.matches("0REDUCE_GRAD: waits for the gradients of another copy of stage 0 from 0SEND",
       page)
     assert.matches("waits for the parameters of another copy of stage 0 from 0SEND", page)
+    -- weights of 32 x 32 floats and of 32 x 2, and two biases: the largest is more than a half
+    assert.matches("stage 1, copy 0: .*2 partial sums of gradients; updates 4.0 KiB of 4.4 KiB", page)
   end)
 
   for _, schedule in ipairs { "gpipe", "1f1b", "zb_h1", "dualpipe" } do
