@@ -102,20 +102,24 @@ static void checkpoint_field(lua_State *L, gp_pipeline_spec *spec) {
 }
 
 /* The fields of argument 1: stage_of (per layer and one for the loss), params, param_layer,
- * devices, stages, placement (stage after stage), copies, checkpoint, seed, finite, unfused, added,
+ * devices, stages, placement (stage after stage), copies, replicas, sum_group, checkpoint, seed,
+ * finite, unfused, added,
  * watchdog (seconds, 0: off), tf32, loss_scale = {scale, growth, backoff, min, window} or nil,
  * spread (over ranks). */
 void gp_lua_check_pipeline_spec(lua_State *L, gp_pipeline_spec *spec) {
   luaL_checktype(L, 1, LUA_TTABLE);
   int entries, layers;
-  *spec = (gp_pipeline_spec){.stage_count = gp_lua_range_field(L, 1, "stages", 1, 1, MOST_STAGES),
-                             .copy_count = gp_lua_range_field(L, 1, "copies", 1, 1, 2),
-                             .seed = (uint64_t)gp_lua_int_field(L, 1, "seed", 0),
-                             .finite = finite_field(L),
-                             .unfused = gp_lua_flag_field(L, 1, "unfused"),
-                             .added = gp_lua_flag_field(L, 1, "added"),
-                             .tf32 = gp_lua_flag_field(L, 1, "tf32"),
-                             .spread = gp_lua_flag_field(L, 1, "spread")};
+  *spec = (gp_pipeline_spec){
+      .stage_count = gp_lua_range_field(L, 1, "stages", 1, 1, MOST_STAGES),
+      .copy_count = gp_lua_range_field(L, 1, "copies", 1, 1, 2 * GP_MOST_REPLICAS),
+      .seed = (uint64_t)gp_lua_int_field(L, 1, "seed", 0),
+      .finite = finite_field(L),
+      .replicas = gp_lua_range_field(L, 1, "replicas", 1, 1, GP_MOST_REPLICAS),
+      .sum_group = gp_lua_range_field(L, 1, "sum_group", 0, 0, INT32_MAX),
+      .unfused = gp_lua_flag_field(L, 1, "unfused"),
+      .added = gp_lua_flag_field(L, 1, "added"),
+      .tf32 = gp_lua_flag_field(L, 1, "tf32"),
+      .spread = gp_lua_flag_field(L, 1, "spread")};
   if (lua_getfield(L, 1, "loss_scale") == LUA_TTABLE)
     spec->loss_scale = gp_lua_scale_fields(L, lua_gettop(L));
   lua_getfield(L, 1, "watchdog");

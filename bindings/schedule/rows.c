@@ -86,6 +86,27 @@ static int rows_read(lua_State *L) {
   return 3;
 }
 
+/* rows:take(other, device, micros): append the lists of `other`, the first one to that device, with
+ * micro-batches counted from `micros` on. Updates keep their numbers. */
+static int rows_take(lua_State *L) {
+  gp_rows *rows = gp_lua_check_rows(L, 1);
+  const gp_rows *other = gp_lua_check_rows(L, 2);
+  const int32_t first = check_number(L, 3, "rows: the device", false);
+  const int32_t micros = check_number(L, 4, "rows: the micro-batch", false);
+  luaL_argcheck(L, other != rows, 2, "the same rows");
+  for (int d = 0; d < gp_rows_device_count(other); d++) {
+    int count;
+    const gp_action *actions = gp_rows_get(other, d, &count);
+    for (int i = 0; i < count; i++) {
+      gp_action moved = actions[i];
+      if (moved.micro >= 0 && moved.op != GP_ACT_U) moved.micro += micros;
+      gp_status status = gp_rows_add(rows, first + d, &moved);
+      if (status) gp_lua_fail(L, status);
+    }
+  }
+  return 0;
+}
+
 /* #rows: the number of devices */
 static int rows_length(lua_State *L) {
   lua_pushinteger(L, gp_rows_device_count(gp_lua_check_rows(L, 1)));
@@ -144,11 +165,8 @@ static int rows_free(lua_State *L) {
   return 0;
 }
 
-static const luaL_Reg methods[] = {{"idle", rows_idle},
-                                   {"join", rows_join},
-                                   {"read", rows_read},
-                                   {"text", rows_text},
-                                   {NULL, NULL}};
+static const luaL_Reg methods[] = {{"idle", rows_idle}, {"join", rows_join}, {"read", rows_read},
+                                   {"take", rows_take}, {"text", rows_text}, {NULL, NULL}};
 
 int gp_open_rows(lua_State *L) {
   static const gp_act named[] = {GP_ACT_F,      GP_ACT_B,     GP_ACT_I,      GP_ACT_W,

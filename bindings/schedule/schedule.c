@@ -24,17 +24,20 @@ int gp_lua_push_fault(lua_State *L, const gp_schedule_fault *fault) {
   return 5;
 }
 
-/* core.schedule(rows, placement, {copies, batch, micros}) -> schedule, or nil, text, check, device,
- * position.
+/* core.schedule(rows, placement, {copies, batch, micros, replicas, replica_micros}) -> schedule, or
+ * nil, text, check, device, position.
  *
  * placement: stage after stage, `copies` devices each; batch: micro-batches per update, 0:
- * synchronous; micros: how many micro-batches there must be, 0: any number */
+ * synchronous; micros: how many micro-batches there must be, 0: any number; replicas of
+ * replica_micros micro-batches each */
 static int schedule_new(lua_State *L) {
   gp_schedule_spec spec = {.rows = gp_lua_check_rows(L, 1)};
   int entries;
   luaL_checktype(L, 2, LUA_TTABLE);
   luaL_checktype(L, 3, LUA_TTABLE);
-  spec.copy_count = gp_lua_range_field(L, 3, "copies", 1, 1, 2);
+  spec.copy_count = gp_lua_range_field(L, 3, "copies", 1, 1, 2 * GP_MOST_REPLICAS);
+  spec.replicas = gp_lua_range_field(L, 3, "replicas", 1, 1, GP_MOST_REPLICAS);
+  spec.replica_micros = gp_lua_range_field(L, 3, "replica_micros", 0, 0, INT32_MAX);
   spec.batch = gp_lua_range_field(L, 3, "batch", 0, 0, INT32_MAX);
   spec.micro_count = gp_lua_range_field(L, 3, "micros", 0, 0, INT32_MAX);
   spec.placement = gp_lua_push_ints(L, 2, "schedule: placement", &entries);

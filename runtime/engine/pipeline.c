@@ -40,7 +40,8 @@ static gp_plan_env env_of(gp_pipeline *p) {
                        .scaled = p->scaling.scale > 0,
                        .finite = p->finite,
                        .fuse = p->fuse,
-                       .added = p->added};
+                       .added = p->added,
+                       .sum_group = p->sum_group};
 }
 
 /* A question to a device: how much scratch do the ops of its programs need? */
@@ -227,6 +228,7 @@ static gp_status place_stages(gp_pipeline *p, const gp_pipeline_spec *spec) {
 static gp_status lay_out(gp_pipeline *p) {
   gp_pipeline_spec own = {.stage_count = p->stage_count,
                           .copy_count = p->copy_count,
+                          .replicas = p->replicas,
                           .param_count = p->param_count,
                           .stage_of = p->stage_of,
                           .params = p->params,
@@ -275,7 +277,8 @@ static gp_status build(const gp_pipeline_spec *spec, gp_pipeline *p) {
   set_up_lanes(p, spec->tf32);
   GP_TRY(describe_devices(p));
   GP_TRY(gp_alloc_array((size_t)p->device_count, sizeof *p->work, (void **)&p->work));
-  GP_TRY(gp_alloc_array((size_t)p->stage_count, sizeof(gp_stage_run), (void **)&p->run.stages));
+  const size_t holders = (size_t)p->stage_count * (size_t)p->copy_count;
+  GP_TRY(gp_alloc_array(holders, sizeof(gp_stage_run), (void **)&p->run.stages));
   GP_TRY(gp_arenas_new(p));
   return gp_workers_start(p);
 }
@@ -287,12 +290,14 @@ gp_status gp_pipeline_new(const gp_pipeline_spec *spec, gp_pipeline **pipeline) 
   p->layer_count = spec->layer_count;
   p->device_count = spec->device_count;
   p->copy_count = spec->copy_count ? spec->copy_count : 1;
+  p->replicas = spec->replicas ? spec->replicas : 1;
   p->remat = spec->remat;
   p->seed = spec->seed;
   p->check = spec->finite;
   p->finite = spec->finite == GP_FINITE_RAISE;
   p->fuse = !spec->unfused;
   p->added = spec->added;
+  p->sum_group = spec->sum_group;
   p->scaling = spec->loss_scale;
   /* before what can fail, because gp_pipeline_free always destroys it */
   pthread_mutex_init(&p->run.failure_lock, NULL);

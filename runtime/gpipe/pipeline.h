@@ -28,7 +28,8 @@ typedef enum gp_finite { GP_FINITE_SKIP, GP_FINITE_RAISE, GP_FINITE_IGNORE } gp_
 
 typedef struct gp_pipeline_spec {
   int stage_count, layer_count, device_count, param_count;
-  int copy_count;           /* devices per stage, 1 or 2; 0 is 1 */
+  int copy_count;           /* devices per stage: 1 or 2 for each replica; 0 is 1 */
+  int replicas;             /* of one schedule, each with devices of its own; 0 is 1 */
   const int32_t *placement; /* stage after stage: copy_count devices; NULL: stage s on device s */
   const int32_t *stage_of;  /* per layer; one entry more for the loss (the last stage) */
   const gp_device_spec *devices;
@@ -41,6 +42,8 @@ typedef struct gp_pipeline_spec {
   double watchdog; /* seconds without progress after which a run is given up; 0: never */
   bool unfused;    /* run every op separately, without fusing; for comparisons */
   bool added;      /* zero the gradients, then add to them; for comparisons */
+  int sum_group;   /* micro-batches in a leaf of the tree by which gradients are added; 0: no tree,
+                  * each copy adds its own in ascending order */
   bool tf32;       /* GPUs may round the inputs of products of f32 matrices */
   gp_loss_scale loss_scale;
   bool spread; /* all ranks of the job make it together, each with its own devices */

@@ -74,8 +74,9 @@ size_t gp_plan_bytes(const gp_plan *plan, int device);
   X(PREPARED, "prepared") /* what is made of the weights once per step */                          \
   X(CONSTANTS, "constants")                                                                        \
   X(STATES, "kernel states")                                                                       \
-  X(VERSIONS, "versions") /* older weights */                                                      \
-  X(STAGING, "staging")   /* batch and results, on a device with memory of its own */              \
+  X(VERSIONS, "versions")     /* older weights */                                                  \
+  X(PARTIALS, "partial sums") /* of gradients, in the tree of sums */                              \
+  X(STAGING, "staging")       /* batch and results, on a device with memory of its own */          \
   X(WORKSPACE, "workspace")                                                                        \
   X(PADDING, "padding") /* between these */
 #define GP_PLAN_AREA_ENUM(name, text) GP_PLAN_##name,
@@ -155,6 +156,9 @@ typedef struct gp_stage_info {
   int kept, recomputed; /* micro-batches whose values are kept, or recomputed, at once */
   int carried;          /* micro-batches whose I ran and whose W did not yet */
   size_t kept_bytes, recomputed_bytes, carried_bytes; /* of one micro-batch */
+  int partials;          /* partial sums of its gradients that are alive at once */
+  size_t owned_bytes;    /* of the gradients that it sums and updates */
+  size_t gradient_bytes; /* of all gradients of the stage */
 } gp_stage_info;
 
 /* Print the lowered schedule of a plan: compute, recomputation, updates, and sends and receives of

@@ -8,7 +8,7 @@
 /* X(NAME, text): what an action does, and its letters in the text form, which is that of
  * torch.distributed.pipelining's CSV. Compute first; then what lowering adds; U is an update, and
  * its micro is the number of the update. REDUCE to CLIP end a synchronous mini-batch, each once a
- * stage and in this order: the gradients of a stage's two copies are added, then those of a
+ * stage and in this order: the gradients of a stage's copies are added, then those of a
  * parameter that several layers use; the stage's part of the norm of all gradients is taken; all
  * are scaled when every part is there. A plan adds, once a device: SEND hands to other devices what
  * they read of this one once per step; VOTE reports the device's norms and failures; DECIDE, on one
@@ -67,15 +67,22 @@ const gp_action *gp_rows_get(const gp_rows *rows, int device, int *count);
 /* Write the text of actions[count] into text[size]; returns the length it needs without the end. */
 size_t gp_rows_print(const gp_action *actions, int count, char *text, size_t size);
 
+/* A limit that keeps products of counts far from overflow. */
+enum { GP_MOST_REPLICAS = 1024 };
+
 /* Lists of actions per device, verified: complete, in a possible order, on the right devices. */
 typedef struct gp_schedule gp_schedule;
 
 typedef struct gp_schedule_spec {
   const gp_rows *rows;
-  int stage_count, copy_count; /* copy_count: devices per stage, 1 or 2 */
-  const int32_t *placement;    /* stage after stage: copy_count devices each */
-  int batch;                   /* micro-batches per update; 0: synchronous */
-  int micro_count;             /* how many there must be; 0: as many as there are */
+  int stage_count, copy_count; /* copy_count: devices per stage: 1 or 2 for each replica */
+  /* Replicas of one schedule, each with devices of its own: replica r has the copies from r *
+   * copy_count / replicas on, and runs the micro-batches from r * replica_micros on. 0 or 1: no
+   * replicas, and replica_micros is not read. */
+  int replicas, replica_micros;
+  const int32_t *placement; /* stage after stage: copy_count devices each */
+  int batch;                /* micro-batches per update; 0: synchronous */
+  int micro_count;          /* how many there must be; 0: as many as there are */
 } gp_schedule_spec;
 
 /* What is wrong with a schedule: see verify in docs/schedules.md for the checks. */

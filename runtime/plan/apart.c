@@ -17,30 +17,48 @@ static gp_status copy_placement(const gp_pipeline_spec *pipeline, int32_t **plac
   return GP_OK;
 }
 
-/* Add what a copy of a stage would hold, as the engine's arenas allocate it. apart: it cannot read
- * what lies with the first copy. */
-static void add_copy(const gp_layout_stage *stage, int32_t copy, bool apart, size_t *held) {
-  if (!copy || apart) held[GP_HELD_PARAMETERS] += stage->values;
-  if (!copy || apart) held[GP_HELD_BUFFERS] += copy ? stage->buffers : 2 * stage->buffers;
-  held[GP_HELD_GRADIENTS] += stage->grads;
-  held[GP_HELD_EXTRAS] += stage->extras;
+static bool share_memory(const gp_plan *plan, int32_t stage, int32_t a, int32_t b) {
+  return gp_plan_shares(plan, plan->placement[gp_plan_holder(plan, stage, a)],
+                        plan->placement[gp_plan_holder(plan, stage, b)]);
+}
+
+/* Is no copy before this one in the same memory? Then its values and buffers are its own. */
+static bool leads(const gp_plan *plan, int32_t stage, int32_t copy) {
+  for (int32_t other = 0; other < copy; other++)
+    if (share_memory(plan, stage, other, copy)) return false;
+  return true;
+}
+
+static bool owns_extras(const gp_layout *layout, int32_t stage, int32_t copy) {
+  for (size_t x = 0; x < layout->extra_count; x++)
+    if (layout->extras[x].stage == stage && layout->at[layout->extras[x].param].owner == copy)
+      return true;
+  return false;
+}
+
+/* Add what a copy of a stage would hold, as the engine's arenas allocate it. */
+static void add_copy(const gp_plan *plan, int32_t stage, int32_t copy, size_t *held) {
+  const gp_layout_stage *sizes = &plan->layout.stages[stage];
+  const gp_layout_slice *own = &plan->layout.slices[gp_plan_holder(plan, stage, copy)];
+  size_t apart = 0; /* copies from which it receives what it owns */
+  for (int32_t other = 0; other < plan->copy_count; other++)
+    apart += !share_memory(plan, stage, other, copy);
+  if (leads(plan, stage, copy)) held[GP_HELD_PARAMETERS] += sizes->values;
+  if (leads(plan, stage, copy)) held[GP_HELD_BUFFERS] += (copy ? 1 : 2) * sizes->buffers;
+  held[GP_HELD_GRADIENTS] += sizes->grads + apart * own->grads;
+  held[GP_HELD_EXTRAS] += sizes->extras;
+  if (owns_extras(&plan->layout, stage, copy)) held[GP_HELD_EXTRAS] += apart * sizes->extras;
   if (copy) return;
-  if (apart) held[GP_HELD_GRADIENTS] += stage->grads; /* received from the second copy */
-  if (apart) held[GP_HELD_EXTRAS] += stage->extras;
-  held[GP_HELD_PACKED] += stage->packed;
-  held[GP_HELD_HALVES] += stage->halves; /* updates write them for all plans */
+  held[GP_HELD_PACKED] += sizes->packed;
+  held[GP_HELD_HALVES] += sizes->halves; /* updates write them for all plans */
 }
 
 /* Count what a pipeline would hold beside the plan, and free the layout, which borrows the
  * placement. */
 static void note_held(const int32_t *placement, gp_plan *plan) {
-  for (int32_t s = 0; s < plan->stage_count; s++) {
-    const int32_t *at = &placement[s * plan->copy_count];
-    bool apart =
-        plan->copy_count > 1 && plan->devices[at[0]].spec.space != plan->devices[at[1]].spec.space;
+  for (int32_t s = 0; s < plan->stage_count; s++)
     for (int32_t copy = 0; copy < plan->copy_count; copy++)
-      add_copy(&plan->layout.stages[s], copy, apart, plan->devices[at[copy]].held);
-  }
+      add_copy(plan, s, copy, plan->devices[placement[s * plan->copy_count + copy]].held);
   for (int32_t d = 0; d < plan->device_count; d++)
     if (plan->devices[d].spec.packs)
       plan->devices[d].held[GP_HELD_THREADS] = (plan->scratch_bytes + 63) / 64 * 64;
@@ -65,7 +83,8 @@ static gp_status make(const gp_pipeline_spec *pipeline, const gp_plan_device_spe
                      .layers = layers,
                      .scaled = pipeline->loss_scale.scale > 0,
                      .finite = pipeline->finite == GP_FINITE_RAISE,
-                     .fuse = !pipeline->unfused};
+                     .fuse = !pipeline->unfused,
+                     .sum_group = pipeline->sum_group};
   if (!status) status = gp_layout_new(pipeline, placement, &layout);
   if (status) {
     gp_free(layers);

@@ -17,13 +17,14 @@ typedef struct gp_fetch {
   gp_area area;
 } gp_fetch;
 
-/* Where the values of an edge lie. A reader that shares memory with the maker reads in place; every
- * other device fetches them into slots of its own, because two readers, parts of one GPU for
- * example, must not write one slot. */
+/* Where the values of an edge lie, in one replica. A reader that shares memory with the maker reads
+ * in place; every other device fetches them into slots of its own, because two readers, parts of
+ * one GPU for example, must not write one slot. */
 typedef struct gp_channel {
   int32_t slots, parties; /* parties: stages that release a slot before it is reused */
   size_t bytes;           /* of one slot */
-  gp_area made[2];        /* per copy of the making stage; copies that share memory have one */
+  gp_area made[2]; /* per copy of the making stage in the channel's replica; copies that share
+                           * memory have one */
   gp_fetch *fetches;
   int32_t fetch_count;
 } gp_channel;

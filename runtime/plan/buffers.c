@@ -53,9 +53,9 @@ static gp_status judge(const checker *c, const touches *seen) {
   const gp_node *nodes = c->graph->nodes;
   if (seen->written && c->schedule->copy_count > 1)
     return gp_fail(GP_EINVAL,
-                   "%s: forward writes a Buffer, and the schedule runs every stage on two devices: "
-                   "expected a schedule with one copy of the weights",
-                   c->graph->labels[nodes[seen->first].label]);
+                   "%s: forward writes a Buffer, and the schedule runs every stage on %d devices: "
+                   "expected a schedule with one copy of the weights, and no replicas",
+                   c->graph->labels[nodes[seen->first].label], (int)c->schedule->copy_count);
   if (seen->written && is_shuffled(c->schedule, stage_of_node(c, seen->first)))
     return gp_fail(GP_EINVAL,
                    "%s: forward writes a Buffer, and the schedule runs the forward passes of its "

@@ -103,10 +103,20 @@ size_t gp_plan_print(const gp_plan *plan, int device, char *text, size_t size) {
 
 int gp_plan_edge_count(const gp_plan *plan) { return plan->edge_count; }
 
+/* Replicas may need different numbers of slots. */
+static int most_slots(const gp_plan *plan, int edge) {
+  int most = 0;
+  for (int32_t r = 0; r < plan->replicas; r++) {
+    const int slots = plan->channels[gp_plan_channel(plan, edge, r)].slots;
+    if (slots > most) most = slots;
+  }
+  return most;
+}
+
 void gp_plan_edge_info(const gp_plan *plan, int edge, gp_edge_info *info) {
   const gp_edge *e = gp_plan_edge(plan, edge);
   const gp_shape_plan *shape =
-      &plan->shapes[gp_plan_shape_of(plan, gp_plan_micro_at(plan, edge, 0))];
+      &plan->shapes[gp_plan_shape_of(plan, gp_plan_micro_at(plan, edge, 0, 0))];
   const gp_graph *graph = &shape->trace->graph;
   int32_t node = graph->values[e->value].node;
   *info = (gp_edge_info){.label = node < 0 ? "input" : graph->labels[graph->nodes[node].label],
@@ -114,7 +124,7 @@ void gp_plan_edge_info(const gp_plan *plan, int edge, gp_edge_info *info) {
                          .to_count = e->to_count,
                          .to = e->to,
                          .backward = e->phase == GP_BACKWARD,
-                         .slots = plan->channels[edge].slots,
+                         .slots = most_slots(plan, edge),
                          .bytes = plan->channels[edge].bytes};
 }
 
@@ -130,7 +140,10 @@ void gp_plan_stage_info(const gp_plan *plan, int stage, int copy, gp_stage_info 
                           .carried = s->count[GP_SLOT_CARRIED],
                           .kept_bytes = kept ? s->bytes[GP_SLOT_KEPT] : dropped,
                           .recomputed_bytes = s->bytes[GP_SLOT_RECOMPUTED],
-                          .carried_bytes = s->bytes[GP_SLOT_CARRIED]};
+                          .carried_bytes = s->bytes[GP_SLOT_CARRIED],
+                          .partials = plan->partial_count[gp_plan_holder(plan, stage, copy)],
+                          .owned_bytes = plan->owned[gp_plan_holder(plan, stage, copy)],
+                          .gradient_bytes = plan->asked[stage].grads};
 }
 
 /* Add up the cost of one task: the first of that kind stands for all, because micro-batches differ

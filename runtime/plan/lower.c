@@ -16,20 +16,16 @@ typedef struct lowerer {
   const gp_lowered *lowered;
   int32_t *block;   /* per task: the schedule's action that it is numbered with; HEAD or TAIL */
   int32_t *forward; /* per (stage, micro-batch): the F whose backward pass is to come + 1 */
+  int32_t *last;    /* per stage: its last backward action on the device at hand; -1: none */
   int32_t device, count;
 } lowerer;
-
-static int32_t copy_of(const gp_plan *plan, int32_t stage, int32_t device) {
-  const int32_t *at = &plan->placement[gp_plan_holder(plan, stage, 0)];
-  return plan->copy_count > 1 && at[0] != device;
-}
 
 static gp_task *append(lowerer *l, const gp_action *action, int32_t block) {
   gp_task *task = &l->plan->tasks[l->count];
   l->block[l->count++] = block;
   *task = (gp_task){.op = (gp_act)action->op,
                     .stage = action->stage,
-                    .copy = copy_of(l->plan, action->stage, l->device),
+                    .copy = gp_plan_copy_on(l->plan, action->stage, l->device),
                     .micro = action->micro < 0 ? 0 : action->micro,
                     .version = action->version};
   task->shape = gp_plan_shape_of(l->plan, task->micro);
@@ -63,7 +59,7 @@ static bool recomputes(const gp_plan *plan, const gp_action *action) {
 /* Append P for both numbers of rows; it reads the version that is newest at this place. */
 static void append_prepare(lowerer *l, int32_t stage, const gp_action *after, int32_t block) {
   const gp_plan *plan = l->plan;
-  if (!plan->active[gp_plan_holder(plan, stage, copy_of(plan, stage, l->device))]) return;
+  if (!plan->active[gp_plan_holder(plan, stage, gp_plan_copy_on(plan, stage, l->device))]) return;
   for (int32_t k = 0; k < 2; k++) {
     const gp_stage_programs *programs = l->plan->shapes[k].programs;
     if (!programs || !programs[stage].prepare) continue;
@@ -121,10 +117,25 @@ static void set_update_micro(const gp_plan *plan, gp_action *action) {
 }
 
 /* Append a task of the device itself; it is named after a stage that the device holds. */
-static void append_own(lowerer *l, gp_act op, const gp_action *like, int32_t block) {
+static gp_task *append_own(lowerer *l, gp_act op, const gp_action *like, int32_t block) {
   gp_action action = *like;
   action.op = (uint8_t)op;
-  append(l, &action, block);
+  return append(l, &action, block);
+}
+
+/* Append SEND if the device publishes anything at that point. */
+static void append_send(lowerer *l, gp_step_phase phase, const gp_action *like, int32_t block) {
+  if (gp_plan_sends(l->plan, l->device, phase, like->stage))
+    append_own(l, GP_ACT_SEND, like, block)->sends = (int32_t)phase;
+}
+
+/* Find the last actions of each stage that add to its gradients. */
+static void find_last(lowerer *l) {
+  const gp_lowered *from = l->lowered;
+  for (int32_t s = 0; s < l->plan->stage_count; s++) l->last[s] = -1;
+  for (int32_t i = from->first[l->device]; i < from->first[l->device + 1]; i++)
+    if (from->actions[i].op == GP_ACT_B || from->actions[i].op == GP_ACT_W)
+      l->last[from->actions[i].stage] = i;
 }
 
 /* Append what a device does before the first action of a kind: hand out gradients before others add
@@ -133,10 +144,8 @@ static void append_before(lowerer *l, const gp_action *action, gp_act before) {
   const gp_plan *plan = l->plan;
   const gp_act op = (gp_act)action->op;
   if (op == before) return;
-  if (op == GP_ACT_REDUCE && gp_plan_sends(plan, l->device, GP_STEP_AT_REDUCE))
-    append_own(l, GP_ACT_SEND, action, TAIL);
-  if (op == GP_ACT_TIE && gp_plan_sends(plan, l->device, GP_STEP_AT_TIE))
-    append_own(l, GP_ACT_SEND, action, TAIL);
+  if (op == GP_ACT_REDUCE && plan->replicas == 1) append_send(l, GP_STEP_AT_REDUCE, action, TAIL);
+  if (op == GP_ACT_TIE) append_send(l, GP_STEP_AT_TIE, action, TAIL);
   if (!plan->decides || before == GP_ACT_CLIP || (op != GP_ACT_CLIP && op != GP_ACT_U)) return;
   append_own(l, GP_ACT_VOTE, action, TAIL);
   if (l->device == gp_plan_decider(plan)) append_own(l, GP_ACT_DECIDE, action, TAIL);
@@ -146,12 +155,12 @@ static void append_before(lowerer *l, const gp_action *action, gp_act before) {
  * P. */
 static void append_head(lowerer *l) {
   const gp_plan *plan = l->plan;
-  bool sends = gp_plan_sends(plan, l->device, GP_STEP_AT_BEGIN);
+  bool first_held = true;
   for (int32_t s = 0; s < plan->stage_count; s++) {
     if (!gp_schedule_holds(l->schedule, l->device, s)) continue;
     const gp_action first = {.stage = s, .version = -1};
-    if (sends) append_own(l, GP_ACT_SEND, &first, HEAD);
-    sends = false;
+    if (first_held) append_send(l, GP_STEP_AT_BEGIN, &first, HEAD);
+    first_held = false;
     append_prepare(l, s, &first, HEAD);
   }
 }
@@ -161,6 +170,7 @@ static void lower_device(lowerer *l) {
   const gp_lowered *from = l->lowered;
   int32_t begin = l->count, step = 0;
   gp_act before = GP_ACT_F;
+  find_last(l);
   append_head(l);
   plan->devices[l->device].half = -1;
   append_counts(l, step++, HEAD);
@@ -176,6 +186,9 @@ static void lower_device(lowerer *l) {
     before = (gp_act)action.op;
     if (plan->by_stage && action.op == GP_ACT_R && !recomputes(plan, &action)) continue;
     append(l, &action, block);
+    /* replicas: while the device goes on with other stages, gradients are under way */
+    if (plan->replicas > 1 && l->last[action.stage] == i)
+      append_send(l, GP_STEP_OF_STAGE, &action, block);
     if (action.op == GP_ACT_U && plan->batch) append_prepare(l, action.stage, &action, block);
   }
   if (plan->devices[l->device].half < 0) plan->devices[l->device].half = l->count;
@@ -258,14 +271,16 @@ gp_status gp_plan_add_tasks(gp_plan *plan, const gp_schedule *schedule, const gp
   /* the lowered actions, P and C; P again after each update; SEND, VOTE and DECIDE */
   size_t room = 3 * lowered_count(plan, lowered) +
                 2 * (size_t)(plan->copy_count * (plan->micro_count + 2 * plan->stage_count)) +
-                5 * devices + 1;
+                (size_t)(plan->copy_count * plan->stage_count) + 5 * devices + 1;
   int32_t *notes;
   GP_TRY(gp_alloc_array(room, sizeof(gp_task), (void **)&plan->tasks));
   GP_TRY(gp_alloc_array(devices + 1, sizeof(int32_t), (void **)&plan->first));
   size_t cells = (size_t)plan->stage_count * (size_t)plan->micro_count;
-  GP_TRY(gp_alloc_array(room + 2 * actions + 2 + cells, sizeof(int32_t), (void **)&notes));
+  size_t stages = (size_t)plan->stage_count;
+  GP_TRY(gp_alloc_array(room + 2 * actions + 2 + cells + stages, sizeof(int32_t), (void **)&notes));
   l.block = notes;
   l.forward = notes + room + 2 * actions + 2;
+  l.last = l.forward + cells;
   for (; l.device < plan->device_count; l.device++) {
     if (gp_plan_has(plan, l.device)) lower_device(&l);
     plan->first[l.device + 1] = l.count;

@@ -6,7 +6,8 @@
  *   temp.c            where the values lie that belong to one program (arrange/)
  *   places.c          where the values lie that belong to no single program
  *   crossings.c       parameters of other devices that a stage reads
- *   replicas.c        constants that a device reads in memory of its own
+ *   owners.c          which copy of a stage sums and updates a parameter
+ *   constants.c        constants that a device reads in memory of its own
  *   buffers.c         checks that one stage has all uses of a buffer that forward writes
  *   schedule/         schedule -> lowered schedule: recomputation, ascending W, reductions, updates
  *   lower.c           lowered schedule -> tasks with programs
@@ -17,6 +18,7 @@
  *   step_edges.c      what crosses devices once per mini-batch: parameters, gradients, votes
  *   flow.c            a dry run of the lowered schedule: when each device can go on
  *   opens.c           which tasks write gradients that others add to
+ *   sums.c            the tree by which micro-batches' gradients are added
  *   versions.c        which version of the weights a task reads, and what must be stashed
  *   ranges.c          which tasks belong to which mini-batch
  *   capacity.c        how many slots an edge needs so that its maker never waits for one
@@ -46,11 +48,12 @@ typedef struct gp_plan_env {
   gp_remat remat;
   const gp_layer_remat *layers; /* per layer: what it does with remat BY_LAYER */
   gp_update_mode update;
-  bool norm, clip; /* before updates behind a barrier: see gp_lower_options */
-  bool scaled;     /* gradients are divided by the loss scale after every backward pass */
-  bool fuse;       /* neighbouring ops of a layer are fused (graph/fuse.c) */
-  bool finite;     /* every result is checked, so nothing is overwritten before */
-  bool added;      /* gradients start from zeros; else the first micro-batch writes them */
+  bool norm, clip;   /* before updates behind a barrier: see gp_lower_options */
+  bool scaled;       /* gradients are divided by the loss scale after every backward pass */
+  bool fuse;         /* neighbouring ops of a layer are fused (graph/fuse.c) */
+  bool finite;       /* every result is checked, so nothing is overwritten before */
+  bool added;        /* gradients start from zeros; else the first micro-batch writes them */
+  int32_t sum_group; /* micro-batches in a leaf of the tree of sums; 0: there is none (sums.h) */
 } gp_plan_env;
 
 /* Copy what each layer does, with an entry for the loss, which keeps what it reads; *layers: NULL

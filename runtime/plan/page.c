@@ -52,7 +52,8 @@ static void put_edge(page *p, const gp_task *task, int32_t edge) {
     if (once->stage >= 0) gp_text_put(&p->text, " of stage %d", (int)once->stage);
     return;
   }
-  int64_t turn = gp_plan_turn(p->plan, edge, task->micro), slots = p->plan->channels[edge].slots;
+  int64_t turn = gp_plan_turn(p->plan, edge, task->micro),
+          slots = gp_plan_channel_of(p->plan, edge, task->micro)->slots;
   gp_text_put(&p->text, "e%d", (int)edge);
   if (slots) gp_text_put(&p->text, "[%d]", (int)(turn % slots));
 }

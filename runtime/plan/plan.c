@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "base/tensor.h"
 #include "plan/edge/step_edges.h"
+#include "plan/sums.h"
 
 /* Edges, constants and crossings are the last bases and take turns, so the largest of their numbers
  * counts. */
@@ -55,15 +56,25 @@ static int32_t users_of(const gp_plan *plan, int32_t edge, int32_t *first) {
   return plan->shapes[own].micros;
 }
 
+/* The first micro-batch of a replica that uses the edge. Only synchronous plans have replicas. */
+static int32_t first_of(const gp_plan *plan, int32_t replica, int32_t first) {
+  const int32_t begin = replica * plan->replica_micros;
+  return begin > first ? begin : first;
+}
+
 /* Turns of an edge are counted over the micro-batches that use it. */
 int64_t gp_plan_own_turn(const gp_plan *plan, int32_t edge, int64_t micro) {
   int32_t first, users = users_of(plan, edge, &first);
+  if (plan->replicas > 1) return micro - first_of(plan, gp_plan_replica_of(plan, micro), first);
   return micro / plan->step_micros * users + micro % plan->step_micros - first;
 }
 
-int64_t gp_plan_micro_at(const gp_plan *plan, int32_t edge, int64_t turn) {
+int64_t gp_plan_micro_at(const gp_plan *plan, int32_t edge, int32_t replica, int64_t turn) {
   int32_t first, users = users_of(plan, edge, &first);
-  return turn / users * plan->step_micros + turn % users + first;
+  if (plan->replicas == 1) return turn / users * plan->step_micros + turn % users + first;
+  const int64_t micro = first_of(plan, replica, first) + turn;
+  const bool runs = micro < first + users && micro < (int64_t)(replica + 1) * plan->replica_micros;
+  return runs ? micro : plan->micro_count;
 }
 
 /* Check that the first dimension of output k follows the rows: micro-batches are put together along
@@ -163,11 +174,14 @@ static gp_status prepare(const gp_plan_env *env, const gp_plan_spec *spec, gp_pl
   GP_TRY(check_numbers(env, s, micros));
   plan->kind = spec->kind;
   plan->sum_loss = spec->sum_loss;
+  plan->sum_group = gp_plan_trains(spec->kind) ? env->sum_group : 0;
   plan->by_stage = gp_remat_is_by_stage(env->remat);
   plan->share = env->share;
   plan->stage_count = env->stage_count;
   plan->device_count = s->device_count;
   plan->copy_count = s->copy_count;
+  plan->replicas = s->replicas;
+  plan->replica_micros = s->replicas > 1 ? s->replica_micros : micros;
   plan->batch = s->batch;
   plan->micro_count = s->micro_count;
   plan->step_micros = micros;
@@ -178,11 +192,14 @@ static gp_status prepare(const gp_plan_env *env, const gp_plan_spec *spec, gp_pl
   GP_TRY(gp_alloc_array(holders, sizeof(int32_t), (void **)&plan->placement));
   GP_TRY(gp_alloc_array(holders, sizeof(gp_slots), (void **)&plan->slots));
   GP_TRY(gp_alloc_array(holders, sizeof(bool), (void **)&plan->opened));
+  GP_TRY(gp_alloc_array(holders, sizeof(int32_t), (void **)&plan->partial_count));
+  GP_TRY(gp_alloc_array(holders, sizeof(gp_area), (void **)&plan->partials));
   GP_TRY(gp_alloc_array(holders, sizeof(bool), (void **)&plan->active));
+  GP_TRY(gp_alloc_array(holders, sizeof(size_t), (void **)&plan->owned));
   GP_TRY(gp_alloc_array(2 * holders, sizeof(gp_area), (void **)&plan->invariant));
   GP_TRY(gp_alloc_array(stages, sizeof(gp_versions), (void **)&plan->versions));
   GP_TRY(gp_alloc_array(stages, sizeof(gp_stage_asked), (void **)&plan->asked));
-  GP_TRY(gp_alloc_array(2 * holders, sizeof(gp_area), (void **)&plan->replicas));
+  GP_TRY(gp_alloc_array(2 * holders, sizeof(gp_area), (void **)&plan->constants));
   GP_TRY(gp_alloc_array(2 * holders, sizeof(gp_area), (void **)&plan->states));
   GP_TRY(gp_alloc_array(devices, sizeof(gp_plan_device), (void **)&plan->devices));
   for (int32_t d = 0; env->devices && d < plan->device_count; d++)
@@ -222,8 +239,8 @@ static gp_lower_options options_of(const gp_plan_env *env, const gp_plan *plan) 
 /* Make the channels: one more than there are edges, so that a plan without edges has an array
  * too. */
 static gp_status make_channels(gp_plan *plan, const gp_lowered *lowered) {
-  GP_TRY(
-      gp_alloc_array((size_t)plan->edge_count + 1, sizeof(gp_channel), (void **)&plan->channels));
+  GP_TRY(gp_alloc_array((size_t)gp_plan_value_channels(plan) + 1, sizeof(gp_channel),
+                        (void **)&plan->channels));
   return gp_plan_size_channels(plan, lowered);
 }
 
@@ -233,20 +250,24 @@ static void find_active(gp_plan *plan, const gp_lowered *lowered) {
   for (int32_t d = 0; d < plan->device_count; d++)
     for (int32_t i = lowered->first[d]; i < lowered->first[d + 1]; i++) {
       const gp_action *action = &lowered->actions[i];
-      int32_t first = gp_plan_holder(plan, action->stage, 0);
-      if (action->op <= GP_ACT_R) plan->active[first + (plan->placement[first] != d)] = true;
+      const int32_t copy = gp_plan_copy_on(plan, action->stage, d);
+      if (action->op <= GP_ACT_R) plan->active[gp_plan_holder(plan, action->stage, copy)] = true;
     }
 }
 
 static gp_status note_asked(gp_plan *plan, const gp_layout *layout) {
   for (int32_t s = 0; s < plan->stage_count; s++)
-    plan->asked[s] = (gp_stage_asked){layout->stages[s].extras, layout->stages[s].halves > 0};
+    plan->asked[s] = (gp_stage_asked){layout->stages[s].grads, layout->stages[s].extras,
+                                      layout->stages[s].halves > 0};
   plan->extra_count = (int32_t)layout->extra_count;
   plan->crossing_count = layout->crossing_count;
   GP_TRY(gp_alloc_array(layout->extra_count + 1, sizeof *plan->extras, (void **)&plan->extras));
   for (int32_t x = 0; x < plan->extra_count; x++)
     plan->extras[x] =
-        (gp_plan_extra){layout->at[layout->extras[x].param].stage, layout->extras[x].stage};
+        (gp_plan_extra){layout->at[layout->extras[x].param].stage, layout->extras[x].stage,
+                        layout->at[layout->extras[x].param].owner};
+  for (int32_t h = 0; h < plan->stage_count * plan->copy_count; h++)
+    plan->owned[h] = layout->slices[h].grads;
   return GP_OK;
 }
 
@@ -273,6 +294,7 @@ static gp_status make(const gp_plan_env *env, const gp_plan_spec *spec, gp_plan 
   gp_lowered_free(&lowered);
   GP_TRY(status);
   if (!env->added) GP_TRY(gp_plan_add_opening(plan));
+  GP_TRY(gp_plan_add_sums(plan));
   GP_TRY(gp_plan_add_slots(plan));
   GP_TRY(gp_plan_add_uses(plan));
   GP_TRY(gp_plan_add_step_uses(plan));
@@ -310,8 +332,8 @@ void gp_plan_free(gp_plan *plan) {
   if (!plan) return;
   gp_free(plan->uses);
   gp_plan_free_step_edges(plan);
-  for (int32_t e = 0; plan->channels && e < plan->edge_count; e++)
-    gp_free(plan->channels[e].fetches);
+  for (int32_t c = 0; plan->channels && c < gp_plan_value_channels(plan); c++)
+    gp_free(plan->channels[c].fetches);
   for (int k = 0; k < 2; k++) gp_shape_free(&plan->shapes[k]);
   gp_layout_free(&plan->layout);
   gp_free(plan->placement);
@@ -323,10 +345,13 @@ void gp_plan_free(gp_plan *plan) {
   gp_free(plan->channels);
   gp_free(plan->slots);
   gp_free(plan->opened);
+  gp_free(plan->partial_count);
+  gp_free(plan->partials);
   gp_free(plan->active);
+  gp_free(plan->owned);
   gp_free(plan->asked);
   gp_free(plan->extras);
-  gp_free(plan->replicas);
+  gp_free(plan->constants);
   gp_free(plan->states);
   gp_free(plan->devices);
   gp_free(plan);

@@ -17,13 +17,14 @@
 /* What the plan and those before it have asked of a stage, when the plan was made: the layout goes
  * to the pipeline then. */
 typedef struct gp_stage_asked {
-  size_t extras; /* bytes of accumulators beside the main ones */
-  bool halves;   /* updates write the weights in halves, too */
+  size_t grads, extras; /* bytes of gradients, and of accumulators beside the main ones */
+  bool halves;          /* updates write the weights in halves, too */
 } gp_stage_asked;
 
 /* An accumulator beside the main one: of a parameter that another layer owns. */
 typedef struct gp_plan_extra {
   int32_t owner, stage; /* stages: of the parameter, and of the layer */
+  int32_t copy;         /* of both that sums it: the one that owns the parameter */
 } gp_plan_extra;
 
 typedef struct gp_step_edge gp_step_edge; /* edge/step_edges.h */
@@ -32,10 +33,12 @@ struct gp_plan {
   gp_plan_kind kind;
   gp_shape_plan shapes[2];
   int32_t device_count, stage_count, edge_count;
-  int32_t copy_count;  /* devices per stage */
-  int32_t batch;       /* micro-batches per update of an asynchronous schedule; 0: synchronous */
-  int32_t micro_count; /* micro-batches of all stored tasks */
-  int32_t step_micros; /* micro-batches of one mini-batch */
+  int32_t copy_count; /* devices per stage, those of all replicas */
+  int32_t replicas;   /* of the schedule, each with devices and micro-batches of its own; or 1 */
+  int32_t replica_micros; /* replica r runs the micro-batches from r * replica_micros on */
+  int32_t batch;          /* micro-batches per update of an asynchronous schedule; 0: synchronous */
+  int32_t micro_count;    /* micro-batches of all stored tasks */
+  int32_t step_micros;    /* micro-batches of one mini-batch */
   gp_update_mode update;
   int32_t share;      /* 0: all devices are planned; d + 1: device d alone */
   int32_t *placement; /* per stage and copy */
@@ -47,29 +50,37 @@ struct gp_plan {
   int32_t *first; /* per device, and the total */
   gp_plan_device *devices;
   gp_ranges ranges;
-  gp_edge_use *uses; /* of all tasks */
-  gp_channel *channels;
-  gp_slots *slots;          /* per stage and copy */
-  bool *opened;             /* per stage and copy: a task opens its gradients */
-  gp_versions *versions;    /* per stage */
-  gp_area *invariant;       /* per (stage, copy) and shape: what P made, version after version */
-  gp_area *replicas;        /* per (stage, copy) and shape */
-  gp_area *states;          /* likewise: of CPU kernels, if the device works in host memory */
-  size_t scratch_bytes;     /* per thread of a device that works in the host's memory */
+  gp_edge_use *uses;      /* of all tasks */
+  gp_channel *channels;   /* per replica and edge: gp_plan_channel */
+  gp_slots *slots;        /* per stage and copy */
+  bool *opened;           /* per stage and copy: a task opens its gradients */
+  int32_t sum_group;      /* micro-batches in a leaf of the tree of sums (sums.h); 0: no tree */
+  int32_t *partial_count; /* per stage and copy: partial sums alive at once beside the gradients */
+  gp_area *partials;      /* per stage and copy */
+  gp_versions *versions;  /* per stage */
+  gp_area *invariant;     /* per (stage, copy) and shape: what P made, version after version */
+  gp_area *constants;     /* per (stage, copy) and shape */
+  gp_area *states;        /* likewise: of CPU kernels, if the device works in host memory */
+  size_t scratch_bytes;   /* per thread of a device that works in the host's memory */
   gp_step_edge *step_edges; /* numbered behind the model's edges */
   int32_t step_edge_count;
   int32_t crossing_count, extra_count; /* of the layout when the plan was made */
   gp_stage_asked *asked;               /* per stage */
   gp_plan_extra *extras;               /* those of the layout when the plan was made */
-  bool *active; /* per (stage, copy): the schedule has micro-batches for it */
-  bool decides; /* all devices vote before gradients are scaled or stages updated */
-  bool joined;  /* its updates depend on the norms of all stages */
+  bool *active;  /* per (stage, copy): the schedule has micro-batches for it */
+  size_t *owned; /* per (stage, copy): bytes of the gradients that it sums and updates */
+  bool decides;  /* all devices vote before gradients are scaled or stages updated */
+  bool joined;   /* its updates depend on the norms of all stages */
   bool sum_loss;
   /* Nothing in the work areas outlives a run: all such plans of a pipeline use the same memory. */
   bool shares;
   bool by_stage; /* what runs again is said stage by stage: every micro-batch follows it */
 };
 
+/* Bytes of a partial sum of a stage's gradients: they, and the accumulators behind them. */
+static inline size_t gp_plan_partial_bytes(const gp_plan *plan, int32_t stage) {
+  return plan->asked[stage].grads + plan->asked[stage].extras;
+}
 /* Does the plan run a stream: mini-batches one after another, with updates in between? */
 static inline bool gp_plan_streams(const gp_plan *plan) {
   return plan->batch || plan->update == GP_UPDATE_FREE;
@@ -90,9 +101,33 @@ static inline bool gp_plan_trains(gp_plan_kind kind) {
   return kind == GP_PLAN_STEP || kind == GP_PLAN_SPLIT;
 }
 int32_t gp_plan_base_count(const gp_plan *plan); /* length of a frame */
-/* Count edges of both kinds: the model's, and step edges. */
+/* Replicas share no values of the model's edges, so each has a channel of its own for every edge.
+ * Channels of step edges come behind those of all replicas. */
+static inline int32_t gp_plan_channel(const gp_plan *plan, int32_t edge, int32_t replica) {
+  if (edge < plan->edge_count) return replica * plan->edge_count + edge;
+  return (plan->replicas - 1) * plan->edge_count + edge;
+}
+/* Count the channels of the model's edges, and those of both kinds. */
+static inline int32_t gp_plan_value_channels(const gp_plan *plan) {
+  return plan->replicas * plan->edge_count;
+}
 static inline int32_t gp_plan_channel_count(const gp_plan *plan) {
-  return plan->edge_count + plan->step_edge_count;
+  return gp_plan_value_channels(plan) + plan->step_edge_count;
+}
+/* The edge of a channel of the model's edges, and its replica. */
+static inline int32_t gp_plan_channel_edge(const gp_plan *plan, int32_t channel) {
+  return channel % plan->edge_count;
+}
+static inline int32_t gp_plan_channel_replica(const gp_plan *plan, int32_t channel) {
+  return channel / plan->edge_count;
+}
+/* Count the copies of a stage in one replica: 1 or 2. */
+static inline int32_t gp_plan_twins(const gp_plan *plan) {
+  return plan->copy_count / plan->replicas;
+}
+/* The replica that runs a micro-batch. */
+static inline int32_t gp_plan_replica_of(const gp_plan *plan, int64_t micro) {
+  return plan->replicas > 1 ? (int32_t)(micro / plan->replica_micros) : 0;
 }
 /* Constants are numbered through both sizes of micro-batches. The tensor is borrowed; its storage
  * is what a program finds at the constant's base. */
@@ -112,13 +147,14 @@ static inline int64_t gp_plan_first_row(const gp_plan *plan, int64_t micro) {
   if (micro < large) return micro * plan->shapes[0].rows;
   return large * plan->shapes[0].rows + (micro - large) * plan->shapes[1].rows;
 }
-/* Count the micro-batches before this one that use the edge: its turn. gp_plan_micro_at is the
- * inverse. */
+/* Count the micro-batches before this one, of the same replica, that use the edge: its turn.
+ * gp_plan_micro_at is the inverse; it returns plan->micro_count behind a replica's last one. */
 int64_t gp_plan_own_turn(const gp_plan *plan, int32_t edge, int64_t micro);
 static inline int64_t gp_plan_turn(const gp_plan *plan, int32_t edge, int64_t micro) {
-  return plan->shapes[1].own_edges ? gp_plan_own_turn(plan, edge, micro) : micro;
+  const bool plain = !plan->shapes[1].own_edges && plan->replicas == 1;
+  return plain ? micro : gp_plan_own_turn(plan, edge, micro);
 }
-int64_t gp_plan_micro_at(const gp_plan *plan, int32_t edge, int64_t turn);
+int64_t gp_plan_micro_at(const gp_plan *plan, int32_t edge, int32_t replica, int64_t turn);
 /* Find the stored range that a step runs. The last one stands for all later steps; *repeats: by how
  * many mini-batches its numbers are moved on. */
 static inline int32_t gp_plan_range(const gp_plan *plan, uint32_t step, int64_t *repeats) {
@@ -136,9 +172,27 @@ static inline bool gp_plan_shares(const gp_plan *plan, int32_t a, int32_t b) {
   return x->space == y->space && x->rank == y->rank;
 }
 
+/* The channel of an edge that a micro-batch's value goes through. */
+static inline const gp_channel *gp_plan_channel_of(const gp_plan *plan, int32_t edge,
+                                                   int64_t micro) {
+  return &plan->channels[gp_plan_channel(plan, edge, gp_plan_replica_of(plan, micro))];
+}
+/* The copy of a stage on one of its devices. */
+static inline int32_t gp_plan_copy_on(const gp_plan *plan, int32_t stage, int32_t device) {
+  const int32_t *at = &plan->placement[gp_plan_holder(plan, stage, 0)];
+  int32_t copy = 0;
+  while (copy + 1 < plan->copy_count && at[copy] != device) copy++;
+  return copy;
+}
 /* The device that makes the values of an edge in the micro-batches that a copy runs. */
 static inline int32_t gp_plan_maker(const gp_plan *plan, int32_t edge, int32_t copy) {
   return plan->placement[gp_plan_holder(plan, gp_plan_edge(plan, edge)->from, copy)];
+}
+
+/* The same for a channel, whose replica has one copy of the stage or two. */
+static inline int32_t gp_plan_channel_maker(const gp_plan *plan, int32_t channel, int32_t twin) {
+  const int32_t first = gp_plan_channel_replica(plan, channel) * gp_plan_twins(plan);
+  return gp_plan_maker(plan, gp_plan_channel_edge(plan, channel), first + twin);
 }
 
 /* Where a task's slot lies in the work area of its device, for a micro-batch that is counted

@@ -161,7 +161,7 @@ void gp_shape_free(gp_shape_plan *shape) {
     gp_program *list[GP_STAGE_PROGRAM_KINDS];
     int count = gp_stage_programs_list(&shape->programs[s], list);
     for (int i = 0; i < count; i++) gp_program_free(list[i]);
-    gp_free(shape->programs[s].replicas);
+    gp_free(shape->programs[s].constants);
   }
   gp_free(shape->programs);
   gp_free(shape->crossings);

@@ -7,11 +7,11 @@
 #include "gpipe/schedule.h"
 #include "plan/program/program.h"
 
-/* The replica of a constant, on a device that works in memory of its own. */
-typedef struct gp_replica {
+/* The copy of a constant, on a device that works in memory of its own. */
+typedef struct gp_constant_copy {
   gp_ref value;
-  size_t offset; /* in the stage's replicas */
-} gp_replica;
+  size_t offset; /* among those of the stage */
+} gp_constant_copy;
 
 /* Programs of one stage for one number of rows: [0] keeps what the mode says, and makes the rest
  * again; [1] keeps everything. */
@@ -23,9 +23,9 @@ typedef struct gp_stage_programs {
   gp_program *count;      /* last stage: what the loss is divided by */
   gp_program *prepare;    /* what depends on parameters only */
   size_t invariant_bytes; /* of what prepare makes, without packed weights, which all plans share */
-  gp_replica *replicas;
-  int32_t replica_count;
-  size_t replica_bytes;
+  gp_constant_copy *constants;
+  int32_t constant_count;
+  size_t constant_bytes;
   size_t state_bytes; /* of the states of CPU kernels */
   size_t saved_bytes[GP_VARIANTS], recomputed_bytes, carried_bytes;
 } gp_stage_programs;

@@ -25,7 +25,11 @@ typedef struct gp_task {
   int32_t order; /* in the schedule's topological order: the smallest failing one is reported */
   const gp_program *program; /* NULL: nothing to do */
   bool kept;
-  bool opens;      /* first of its mini-batch to add to the stage's gradients: writes instead */
+  bool opens;      /* first of its mini-batch to add to the stage's gradients, or first of its group
+                    * to add to a partial sum: writes instead */
+  int32_t partial; /* the partial sum that it adds to (sums.h); 0: the gradients themselves */
+  int32_t sends;   /* SEND: what it publishes (gp_step_phase of edge/step_edges.h) */
+  int32_t merges;  /* partial sums that it adds to those before them, when its program has run */
   bool stash;      /* U: a later task still reads the version that it replaces */
   bool newest;     /* it reads the version that its device made last */
   int32_t version; /* of the weights that it reads, or that U replaces */

@@ -71,7 +71,7 @@ static gp_touched buffer_of(int32_t base) {
   case GP_BASE_INVARIANT: return GP_TOUCHED_PREPARED;
   case GP_BASE_PACKED: return GP_TOUCHED_PACKED;
   case GP_BASE_HALF: return GP_TOUCHED_HALVES;
-  case GP_BASE_REPLICA: return GP_TOUCHED_CONSTANTS;
+  case GP_BASE_CONSTANT_COPY: return GP_TOUCHED_CONSTANTS;
   case GP_BASE_BUFFER: return GP_TOUCHED_BUFFERS;
   case GP_BASE_GRAD: return GP_TOUCHED_GRADIENTS;
   case GP_BASE_EXTRA: return GP_TOUCHED_EXTRAS;
@@ -79,6 +79,11 @@ static gp_touched buffer_of(int32_t base) {
   case GP_BASE_COUNT: return GP_TOUCHED_COUNTED;
   default: return family_of(base);
   }
+}
+
+/* A task that adds to a partial sum finds it at the bases of gradients. */
+static bool is_partial(const gp_task *task, int32_t base) {
+  return task->partial && (base == GP_BASE_GRAD || base == GP_BASE_EXTRA);
 }
 
 /* Accumulators are named by their stage, because TIE reads those of others. */
@@ -96,8 +101,20 @@ static void note_place(lister *l, gp_place place, unsigned modes) {
     note(l, GP_TOUCHED_CONSTANTS, -1, modes);
   else if (place.base >= GP_BASE_VALUE)
     note_stage(l, place.base, modes);
+  else if (is_partial(l->task, place.base))
+    note(l, GP_TOUCHED_PARTIALS, l->task->partial, modes);
   else
     note(l, buffer_of(place.base), instance_of(l->task, place.base), modes);
+}
+
+/* Note the gradients and accumulators of the task's stage, or one of their partial sums. */
+static void note_sum(lister *l, int32_t partial, unsigned modes) {
+  if (partial) {
+    note(l, GP_TOUCHED_PARTIALS, partial, modes);
+    return;
+  }
+  note(l, GP_TOUCHED_GRADIENTS, -1, modes);
+  if (l->plan->asked[l->task->stage].extras) note(l, GP_TOUCHED_EXTRAS, l->task->stage, modes);
 }
 
 /* Does the plan have accumulators beside the main ones on the task's stage? */
@@ -114,21 +131,25 @@ static void note_program(lister *l, const gp_program *program) {
     for (int k = 0; k < instr->call.n_out; k++) note_place(l, instr->out[k], out);
   }
   if (program->shared_bytes) note(l, GP_TOUCHED_TEMPORARY, -1, GP_TOUCH_WRITE);
-  if (opens) note(l, GP_TOUCHED_GRADIENTS, -1, GP_TOUCH_WRITE);
-  if (opens && has_extras(l)) note(l, GP_TOUCHED_EXTRAS, l->task->stage, GP_TOUCH_WRITE);
+  if (opens) note_sum(l, l->task->partial, GP_TOUCH_WRITE);
+  for (int32_t k = 0; k < l->task->merges; k++) {
+    note_sum(l, l->task->partial - k, GP_TOUCH_READ);
+    note_sum(l, l->task->partial - k - 1, GP_TOUCH_ADD);
+  }
 }
 
 /* ---- what ends a mini-batch ------------------------------------------------------------------ */
 
-/* Note the accumulators that TIE adds to gradients of its stage, as far as they lie with its own
- * device: the others come by step edges. */
+/* Note the accumulators that TIE adds to gradients that its copy owns, as far as they lie with its
+ * own device: the others come by step edges. */
 static void note_tied(lister *l) {
   const gp_plan *plan = l->plan;
-  const int32_t device = plan->placement[gp_plan_holder(plan, l->task->stage, 0)];
+  const gp_task *task = l->task;
+  const int32_t device = plan->placement[gp_plan_holder(plan, task->stage, task->copy)];
   for (int32_t x = 0; x < plan->extra_count; x++) {
     const gp_plan_extra *extra = &plan->extras[x];
-    if (extra->owner == l->task->stage &&
-        plan->placement[gp_plan_holder(plan, extra->stage, 0)] == device)
+    if (extra->owner == task->stage && extra->copy == task->copy &&
+        plan->placement[gp_plan_holder(plan, extra->stage, extra->copy)] == device)
       note(l, GP_TOUCHED_EXTRAS, extra->stage, GP_TOUCH_READ);
   }
 }
@@ -145,11 +166,22 @@ static void note_update(lister *l) {
   if (l->task->stash) note(l, GP_TOUCHED_VERSIONS, l->task->version, GP_TOUCH_WRITE);
 }
 
-/* Note what a task that ends a mini-batch touches. DECIDE touches no memory but its step edges, and
- * on second copies the others do nothing. */
+/* Does the copy of the task own gradients, or accumulators beside them? The first one may own
+ * frozen values alone. */
+static bool owns(const lister *l) {
+  const gp_plan *plan = l->plan;
+  const gp_task *task = l->task;
+  if (!task->copy) return true;
+  for (int32_t x = 0; x < plan->extra_count; x++)
+    if (plan->extras[x].stage == task->stage && plan->extras[x].copy == task->copy) return true;
+  return plan->owned[gp_plan_holder(plan, task->stage, task->copy)] > 0;
+}
+
+/* Note what a task that ends a mini-batch touches. DECIDE touches no memory but its step edges; a
+ * copy that owns nothing has nothing to do. */
 static void note_ending(lister *l) {
   if (l->task->op == GP_ACT_VOTE && l->plan->joined) note(l, GP_TOUCHED_NORMS, -1, GP_TOUCH_READ);
-  if (gp_act_is_own(l->task->op) || l->task->copy) return;
+  if (gp_act_is_own(l->task->op) || !owns(l)) return;
   switch (l->task->op) {
   case GP_ACT_REDUCE:
     note(l, GP_TOUCHED_GRADIENTS, -1, GP_TOUCH_ADD);
@@ -182,7 +214,7 @@ static void note_uses(lister *l) {
 }
 
 int32_t gp_plan_touches_most(const gp_plan *plan, const gp_task *task) {
-  return task->use_count + 2 * plan->stage_count + GP_TOUCHED_COUNT;
+  return task->use_count + 2 * plan->stage_count + task->merges + GP_TOUCHED_COUNT;
 }
 
 int32_t gp_plan_touches(const gp_plan *plan, const gp_task *task, gp_touch *list) {

@@ -26,6 +26,7 @@
   X(CARRIED, "carried")          /* slot of what I leaves for W */                                 \
   X(GRADIENTS, "gradients")      /* of the stage's copy */                                         \
   X(EXTRAS, "extra gradients")   /* accumulators of parameters that other layers own */            \
+  X(PARTIALS, "partial sums")    /* of gradients, and of such accumulators */                      \
   X(EDGE, "edge")                /* slot of a value or gradient that crosses a cut */              \
   X(STEP, "step edge")           /* what crosses devices once per step */                          \
   X(LOSS, "loss")                                                                                  \

@@ -59,9 +59,12 @@ static inline bool gp_action_is_on(const gp_schedule *s, int32_t a, int32_t devi
   return a >= s->first[device] && a < s->first[device + 1];
 }
 
-/* Does the action run on the stage's first (0) or second (1) device? */
+/* The copy of its stage that an action runs on, which is on a device of the stage. */
 static inline int32_t gp_action_copy(const gp_schedule *s, int32_t a) {
-  return s->copy_count == 2 && !gp_action_is_on(s, a, s->placement[2 * s->actions[a].stage]);
+  const int32_t *at = &s->placement[s->actions[a].stage * s->copy_count];
+  int32_t copy = 0;
+  while (copy + 1 < s->copy_count && !gp_action_is_on(s, a, at[copy])) copy++;
+  return copy;
 }
 
 /* The index [stage][copy] of the action's stage and copy. */

@@ -30,6 +30,8 @@ gp_status gp_schedule_part(const gp_schedule *schedule, bool backward, gp_schedu
   gp_schedule_spec spec = {.rows = rows,
                            .stage_count = schedule->stage_count,
                            .copy_count = schedule->copy_count,
+                           .replicas = schedule->replicas,
+                           .replica_micros = schedule->replica_micros,
                            .placement = schedule->placement};
   if (!status) status = gp_schedule_new(&spec, part, NULL);
   gp_rows_free(rows);

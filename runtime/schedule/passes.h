@@ -1,6 +1,6 @@
 /* schedule/passes.h - lowering: what is added to a schedule before any model is known.
  *
- * Recomputation, the order in which weight gradients are added, reductions over two copies of a
+ * Recomputation, the order in which weight gradients are added, reductions over the copies of a
  * stage and updates are the same for every model. So lowering turns lists of actions into lists of
  * actions, which can be printed. plan/lower.c adds what depends on the model: programs, edges,
  * slots.

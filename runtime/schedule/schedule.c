@@ -6,8 +6,14 @@
 #include "base/memory.h"
 
 bool gp_schedule_holds(const gp_schedule *s, int32_t device, int32_t stage) {
+  return gp_schedule_copy_on(s, stage, device) < s->copy_count;
+}
+
+int32_t gp_schedule_copy_on(const gp_schedule *s, int32_t stage, int32_t device) {
   const int32_t *at = &s->placement[stage * s->copy_count];
-  return at[0] == device || at[s->copy_count - 1] == device;
+  int32_t copy = 0;
+  while (copy < s->copy_count && at[copy] != device) copy++;
+  return copy;
 }
 
 int gp_schedule_device_count(const gp_schedule *s) { return s->device_count; }
@@ -82,17 +88,35 @@ static gp_status copy_rows(const gp_rows *rows, gp_schedule *s) {
 }
 
 /* Every later step relies on a verified schedule, so a faulty one is never returned. */
+static int replicas_of(const gp_schedule_spec *spec) {
+  return spec->replicas > 1 ? spec->replicas : 1;
+}
+
+static gp_status check_spec(const gp_schedule_spec *spec) {
+  const int replicas = replicas_of(spec), copies = spec->copy_count / replicas;
+  if (copies < 1 || copies > 2 || copies * replicas != spec->copy_count || spec->batch < 0 ||
+      spec->micro_count < 0)
+    return gp_fail(GP_EINVAL,
+                   "schedule: %d devices a stage in %d replicas, expected 1 or 2 in each; %d "
+                   "micro-batches an update",
+                   spec->copy_count, replicas, spec->batch);
+  if (replicas == 1 || (spec->replica_micros > 0 && !spec->batch)) return GP_OK;
+  return gp_fail(GP_EINVAL,
+                 "schedule: %d replicas of %d micro-batches, %d an update: expected at least one "
+                 "micro-batch each, and a synchronous schedule",
+                 replicas, spec->replica_micros, spec->batch);
+}
+
 gp_status gp_schedule_new(const gp_schedule_spec *spec, gp_schedule **schedule,
                           gp_schedule_fault *fault) {
   gp_schedule *made;
-  if (spec->copy_count < 1 || spec->copy_count > 2 || spec->batch < 0 || spec->micro_count < 0)
-    return gp_fail(GP_EINVAL,
-                   "schedule: %d devices a stage, expected 1 or 2; %d micro-batches an update",
-                   spec->copy_count, spec->batch);
+  GP_TRY(check_spec(spec));
   GP_TRY(gp_alloc(sizeof *made, (void **)&made));
   made->device_count = gp_rows_device_count(spec->rows);
   made->stage_count = spec->stage_count;
   made->copy_count = spec->copy_count;
+  made->replicas = replicas_of(spec);
+  made->replica_micros = made->replicas > 1 ? spec->replica_micros : 0;
   made->batch = spec->batch;
   made->micro_count = spec->micro_count;
   made->micros_given = spec->micro_count > 0;

@@ -25,6 +25,8 @@ char *gp_action_print(const gp_action *action, char text[GP_ACTION_TEXT]);
 
 struct gp_schedule {
   int32_t device_count, stage_count, micro_count, copy_count;
+  int32_t replicas;        /* of one schedule, with copy_count / replicas copies each; 1: none */
+  int32_t replica_micros;  /* replica r runs those from r * replica_micros on; 0: no replicas */
   int32_t batch;           /* micro-batches per update; 0: synchronous */
   bool micros_given;       /* micro_count was asked for, not counted */
   int32_t *placement;      /* per stage and copy: its device */
@@ -56,8 +58,16 @@ static inline int gp_act_ending(gp_act act) {
 static inline bool gp_act_is_own(gp_act act) { return act >= GP_ACT_SEND && act <= GP_ACT_DECIDE; }
 static inline bool gp_act_ends(gp_act act) { return gp_act_ending(act) > 0; }
 
-/* Does this device hold the stage (or one of its two copies)? */
+/* Does this device hold the stage, or one of its copies? */
 bool gp_schedule_holds(const gp_schedule *schedule, int32_t device, int32_t stage);
+
+/* The copy of a stage on one of its devices, the first one if two of them are the same device;
+ * copy_count on any other device. */
+int32_t gp_schedule_copy_on(const gp_schedule *schedule, int32_t stage, int32_t device);
+/* The replica that runs a micro-batch, and the one that a copy belongs to. */
+static inline int32_t gp_schedule_replica_of(const struct gp_schedule *s, int32_t micro) {
+  return s->replicas > 1 ? micro / s->replica_micros : 0;
+}
 
 /* The position behind the joined actions that begin at a. */
 static inline int32_t gp_action_group_end(const gp_action *actions, int32_t a) {

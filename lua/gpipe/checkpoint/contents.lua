@@ -84,6 +84,7 @@ function contents.state(of)
     state.progress = of.pipe:progress()
     state.pipeline = {
       balance = of.pipe.balance, chunks = of.pipe.chunks, schedule = of.pipe.schedule_name,
+      replicas = of.pipe.replicas, sum_group = of.pipe.sum_group,
       checkpoint = of.pipe.checkpoint, precision = of.pipe.precision.name,
       devices = devices_of(of.pipe),
     }

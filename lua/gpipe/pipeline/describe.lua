@@ -49,6 +49,12 @@ local function stage_line(pipe, plan, stage, copy)
     add("I and W apart: %d x %s carried from one to the other", info.carried,
       sizes.text(info.carried_bytes))
   end
+  if info.partials > 0 then
+    add("%d partial sum%s of gradients", info.partials, info.partials > 1 and "s" or "")
+  end
+  if pipe.replicas > 1 then
+    add("updates %s of %s", sizes.text(info.owned_bytes), sizes.text(info.gradient_bytes))
+  end
   local name = pipe.copies > 1 and ("stage %d, copy %d"):format(stage, copy) or "stage " .. stage
   return ("  %s: %s"):format(name, #parts > 0 and table.concat(parts, "; ") or "nothing kept")
 end

@@ -11,6 +11,7 @@ local dry_mode = require "gpipe.dry_mode"
 local far = require "gpipe.ranks.pipeline"
 local fields = require "gpipe.pipeline.plan.fields"
 local parameters = require "gpipe.pipeline.plan.parameters"
+local plans = require "gpipe.pipeline.plan.plans"
 local precision = require "gpipe.pipeline.plan.precision"
 local Pipeline = require "gpipe.pipeline.run"
 local random = require "gpipe.random"
@@ -91,7 +92,7 @@ local function pipeline(model, opts)
     return require("gpipe.plan.script").pipeline(model, opts, RULES)
   end
   opts = fields.check(WHO, model, planned(model, opts), RULES)
-  local list, chosen, made = cut.resolve(model, opts)
+  local list, chosen, made, one = cut.resolve(model, opts)
   local computes = precision.resolve(WHO, opts, made.batch > 0)
   parameters.check_names(model)
   parameters.check_memory(model, list, made, chosen)
@@ -100,23 +101,23 @@ local function pipeline(model, opts)
   local inner = core.pipeline_new {
     stages = #list, stage_of = of.stage_of, params = of.params, param_layer = of.param_layer,
     devices = far.for_runtime(chosen), spread = spread,
-    placement = made.device_list, copies = made.copies,
-    checkpoint = opts.checkpoint, seed = opts.seed or random.current(),
+    placement = made.device_list, copies = made.copies, replicas = made.replicas,
+    sum_group = opts.grouped, checkpoint = opts.checkpoint, seed = opts.seed or random.current(),
     finite = opts.finite == true and "raise" or opts.finite or "skip",
     watchdog = watchdog.seconds(WHO, opts.watchdog), tf32 = computes.tf32,
     loss_scale = computes.scale,
     unfused = not fuses(opts.fuse), added = os.getenv "GPIPE_ASSIGN" == "0",
   }
   note_faults(inner)
-  if not opts.deferred_batch_norm then advice.batch_norm(model, opts.chunks) end
+  if not opts.deferred_batch_norm then advice.batch_norm(model, opts.chunks * opts.replicas) end
   local pipe = Pipeline.new {
     core = inner, model = model, made_of = attributes.places(model),
     balance = list, devices = chosen, stages = #list,
     stage_of = of.stage_of, layer_of = layer_of, chunks = opts.chunks,
     placement = made.device_list, copies = made.copies, asynchronous = made.batch > 0,
-    schedule_name = made.name, asked = made.asked,
-    built = made.batch == 0 and { [made.chunks] = made } or {},
-    schedule = fields.source_of(opts, made), checkpoint = opts.checkpoint, loss = opts.loss,
+    schedule_name = made.name, asked = one.asked, replicas = opts.replicas,
+    sum_group = opts.sum_group, built = plans.built(made),
+    schedule = fields.source_of(opts, one), checkpoint = opts.checkpoint, loss = opts.loss,
     precision = computes, deferred = opts.deferred_batch_norm, spread = spread,
   }
   if opts.sample then plan_for_sample(pipe, opts.sample) end

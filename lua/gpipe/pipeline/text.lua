@@ -9,10 +9,15 @@ local function stage_line(pipe, stage, first)
   for i = first, first + pipe.balance[stage] - 1 do
     for _, entry in ipairs(pipe.model[i]:parameters()) do count = count + entry.param:numel() end
   end
-  local device = pipe.devices[pipe.placement[(stage - 1) * pipe.copies + 1] + 1]
-  return ("  stage %d on %s (%d %s): layers %d-%d, %d parameters"):format(stage - 1, device.name,
-    device.threads, device.threads == 1 and "thread" or "threads", first,
-    first + pipe.balance[stage] - 1, count)
+  local places = {}
+  for r = 0, pipe.replicas - 1 do -- its first copy in each replica
+    local at = (stage - 1) * pipe.copies + r * pipe.copies // pipe.replicas + 1
+    local device = pipe.devices[pipe.placement[at] + 1]
+    places[r + 1] = ("%s (%d %s)"):format(device.name, device.threads,
+      device.threads == 1 and "thread" or "threads")
+  end
+  return ("  stage %d on %s: layers %d-%d, %d parameters"):format(stage - 1,
+    table.concat(places, ", "), first, first + pipe.balance[stage] - 1, count)
 end
 
 --- The printed form of a pipeline.
@@ -22,9 +27,10 @@ local function text_of(pipe)
   local name = type(pipe.schedule) == "table" and (pipe.schedule.name or pipe.schedule[1])
     or pipe.schedule
   local lines, first = {
-    ("pipeline%s: %d stages, chunks %d, schedule %s, checkpoint %s"):format(
+    ("pipeline%s: %d stages, chunks %d, schedule %s, checkpoint %s%s"):format(
       pipe.core and "" or " (closed)", pipe.stages, pipe.chunks, name,
-      checkpoint.text(pipe.checkpoint)),
+      checkpoint.text(pipe.checkpoint),
+      pipe.replicas > 1 and (", %d replicas"):format(pipe.replicas) or ""),
   }, 1
   for stage = 1, pipe.stages do
     lines[#lines + 1] = stage_line(pipe, stage, first)

@@ -36,8 +36,8 @@ local function check_use(pipe, o)
     errors.raise("use: an asynchronous schedule has no barrier: leave the option out")
   end
   if pipe.copies > 1 and o.barrier == false then
-    errors.raise("use: the schedule runs every stage on two devices, whose gradients are added "
-      .. "before the update: it needs the barrier")
+    errors.raise("use: the schedule runs every stage on %d devices, whose gradients are added "
+      .. "before the update: it needs the barrier", pipe.copies)
   end
   if pipe.precision.scale and free then
     errors.raise("use: precision 'f16' skips updates whose gradients overflow, which no stage may "

@@ -12,7 +12,9 @@ local apply = {}
 local WHO = "gp.pipeline"
 
 -- What a plan decides; a script that sets it beside a finished plan means something else.
-local DECIDED = { "balance", "schedule", "chunks", "checkpoint", "devices", "precision" }
+local DECIDED = {
+  "balance", "schedule", "chunks", "checkpoint", "devices", "precision", "replicas",
+}
 
 -- A pipeline runs on devices that are there.
 local function check_devices(plan)

@@ -35,6 +35,7 @@ function asked.row(problem, pipe)
   local taken, ran = fit.devices(problem, case, pipe.balance), rate.run(problem, case, pipe.balance)
   local row = {
     balance = pipe.balance, schedule = shape.wanted, label = shape.label, devices = shape.devices,
+    replicas = shape.replicas, gradients = case.memory.gradients,
     chunks = chunks, asked = chunks, rows = case.rows, checkpoint = pipe.checkpoint,
     seconds = ran.seconds, bubble = ran.bubble, recompute = ran.recompute, taken = taken,
     peak = {}, parts = {},

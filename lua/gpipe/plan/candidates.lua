@@ -21,8 +21,9 @@ local MOST_CELLS = 1024 -- devices x micro-batches for those
 ---@field label string
 ---@field wanted string|table what option `schedule` of gp.pipeline takes
 ---@field schedule gpipe.Schedule
----@field devices integer
----@field chunks integer
+---@field devices integer those of all replicas
+---@field chunks integer those of all replicas
+---@field replicas integer
 ---@field live table<integer, integer> stage (from 0) -> micro-batches between F and B at once
 ---@field holders integer[][] element d + 1: the stages (from 0) that device d holds, once per copy
 
@@ -81,13 +82,65 @@ function candidates.label(wanted)
   return table.concat(words, " ")
 end
 
---- The schedules to try for a number of devices.
+local function defaults(devices) return devices == 1 and { "1f1b", "gpipe" } or DEFAULT end
+
+--- A schedule for so many replicas, as candidates name it; gp.pipeline takes the two apart.
+---@param wanted string|table
+---@param replicas integer
+---@return string|table
+function candidates.replicated(wanted, replicas)
+  if replicas == 1 then return wanted end
+  local one = { replicas = replicas }
+  for key, value in pairs(type(wanted) == "table" and wanted or { wanted }) do one[key] = value end
+  return one
+end
+
+--- The schedule and the number of replicas that gp.pipeline takes for a candidate.
+---@param wanted string|table
+---@return string|table
+---@return integer
+function candidates.apart(wanted)
+  if type(wanted) ~= "table" or schedule.is(wanted) or not wanted.replicas then return wanted, 1 end
+  local one = {}
+  for key, value in pairs(wanted) do
+    if key ~= "replicas" then one[key] = value end
+  end
+  return next(one, next(one)) and one or one[1], wanted.replicas
+end
+
+--- The schedules to try for a number of devices; with `replicated` also those of two, four, ...
+--- replicas that share them.
 ---@param given? table
 ---@param devices integer
+---@param replicated? boolean
 ---@return (string|table)[]
-function candidates.schedules(given, devices)
-  if given then return given end
-  return devices == 1 and { "1f1b", "gpipe" } or DEFAULT
+function candidates.schedules(given, devices, replicated)
+  local all = table.move(given or defaults(devices), 1, #(given or defaults(devices)), 1, {})
+  local replicas = 2
+  while replicated and replicas <= devices do
+    if devices % replicas == 0 then
+      for _, wanted in ipairs(given or defaults(devices // replicas)) do
+        if not schedule.is(wanted) and select(2, candidates.apart(wanted)) == 1 then
+          all[#all + 1] = candidates.replicated(wanted, replicas)
+        end
+      end
+    end
+    replicas = 2 * replicas
+  end
+  return all
+end
+
+--- The micro-batches of each replica, where so many are tried in all; an option says those of each.
+--- nil where they are no block of the tree of sums.
+---@param wanted string|table
+---@param m integer
+---@param given boolean
+---@return integer?
+function candidates.each(wanted, m, given)
+  local _, replicas = candidates.apart(wanted)
+  if replicas == 1 then return m end
+  local each = given and m or m // replicas
+  return each > 0 and each & (each - 1) == 0 and each or nil
 end
 
 -- The stages of each device, and once more for each copy.
@@ -130,7 +183,7 @@ function candidates.shape(wanted, devices, chunks, given)
   return {
     label = candidates.label(wanted), wanted = wanted, schedule = made, devices = made.devices,
     chunks = made.chunks, live = made:peak_live().stages, holders = holders_of(made),
-    versions = made:versions(),
+    versions = made:versions(), replicas = made.replicas,
   }
 end
 

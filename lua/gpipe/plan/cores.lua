@@ -16,7 +16,7 @@ local function is_measured_cpu(device) return device.kind == "cpu" and not devic
 ---@return integer? threads
 function cores.shared(devices, count)
   local threads, there = 0, core.machine().cores
-  for d = 1, count or #devices do
+  for d = 1, math.min(count or #devices, #devices) do
     if is_measured_cpu(devices[d]) then threads = threads + devices[d].threads end
   end
   if threads > there then return there, threads end
@@ -25,15 +25,17 @@ end
 --- Seconds that the cores need for what was simulated; 0 where every thread has a core.
 ---@param devices gpipe.PlanDevice[]
 ---@param work number[] seconds per device
+---@param replicas? integer that do the same work on devices of their own (1)
 ---@return number
-function cores.seconds(devices, work)
-  local there = cores.shared(devices, #work)
+function cores.seconds(devices, work, replicas)
+  replicas = replicas or 1
+  local there = cores.shared(devices, replicas * #work)
   if not there then return 0 end
   local sum = 0
   for d, seconds in ipairs(work) do
     if is_measured_cpu(devices[d]) then sum = sum + seconds * devices[d].threads end
   end
-  return sum / there
+  return replicas * sum / there
 end
 
 --- The share of a core that each thread has where equal devices compute all the time; 1 where every

@@ -16,7 +16,8 @@ device_bytes.PARTS = { "parameters", "gradients", "optimizer", "versions", "edge
 ---@field share number[]
 ---@field versions table<integer, integer>
 ---@field copies integer
----@field moments integer
+---@field moments number a device's, as multiples of its parameters
+---@field gradients number likewise
 ---@field halves boolean
 ---@field policy string
 
@@ -37,7 +38,8 @@ local function fixed_of(m, s, i, j, stage, own)
   local parameters = sums.range(s.parameter_bytes, i, j)
   local half = m.halves and parameters / 2 or 0
   return {
-    parameters = parameters + half, gradients = parameters, optimizer = m.moments * parameters,
+    parameters = parameters + half, gradients = m.gradients * parameters,
+    optimizer = m.moments * parameters,
     versions = (m.versions[stage] - 1) * parameters,
     edges = edge_before(m, s, i, stage, own) + edge_behind(m, s, j, stage, own),
     workspace = sums.transient(s, i, j),
@@ -48,7 +50,7 @@ end
 -- The same as one number, without the edge before the stage, for the inner loop of the partition.
 local function fixed_sum(m, s, i, j, stage, own)
   local parameters = sums.range(s.parameter_bytes, i, j)
-  local times = 2 + m.moments + (m.halves and 0.5 or 0) + m.versions[stage] - 1
+  local times = m.gradients + m.moments + (m.halves and 0.5 or 0) + m.versions[stage]
   local batch = own and stage == 0 and m.chunks * m.input_bytes or 0
   return times * parameters + edge_behind(m, s, j, stage, own) + sums.transient(s, i, j) + batch
 end
@@ -78,7 +80,7 @@ function device_bytes.least(m, s, i, j, stage)
   local policy = stage_cost.policies[m.policy]
   local count = m[policy.all] or {}
   local saved = sums.range(s[policy.kept or "saved_bytes"], i, j) - s.most_output
-  return (2 + m.moments) * sums.range(s.parameter_bytes, i, j)
+  return (1 + m.gradients + m.moments) * sums.range(s.parameter_bytes, i, j)
     + (count[stage] or 0) * math.max(0, saved)
 end
 

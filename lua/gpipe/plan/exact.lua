@@ -4,6 +4,7 @@
 -- The planner's own sums are quick and near; these are exact. What they lack goes back into the
 -- search as bytes that the device does not have.
 
+local candidates = require "gpipe.plan.candidates"
 local create = require "gpipe.tensor.create"
 local dry_run = require "gpipe.pipeline.plan.dry_run"
 local figures = require "gpipe.plan.figures"
@@ -22,8 +23,10 @@ local function plan(problem, row)
   local balance, described = table.move(row.balance, 1, #row.balance, 1, {}), {}
   if #model > problem.figures.count then balance[#balance] = balance[#balance] + 1 end
   for d = 1, row.devices do described[d] = { own = problem.devices[d].own } end
+  local schedule, replicas = candidates.apart(row.schedule)
   return dry_run(model, {
-    balance = balance, chunks = row.asked, schedule = row.schedule, checkpoint = row.checkpoint,
+    balance = balance, chunks = row.asked, schedule = schedule, checkpoint = row.checkpoint,
+    replicas = replicas > 1 and replicas or nil,
     loss = loss, precision = problem.precision, devices = described,
     sample = { wanted.inputs, wanted.targets },
   })
@@ -38,8 +41,11 @@ function exact.bytes(problem, row)
   local step, list = plan(problem, row):bytes(), {}
   for d, one in ipairs(row.taken) do
     local parts = one.parts
-    local parameters = parts.gradients -- without halves, which are in the step's
-    list[d] = math.ceil(parameters + parts.gradients + parts.optimizer) + step[d]
+    -- without halves and partial sums, which are in the step's; a replica receives the gradients
+    -- that it owns from the others
+    local parameters = parts.gradients / row.gradients
+    local received = problem.devices[d].own and (row.replicas - 1) / row.replicas or 0
+    list[d] = math.ceil((2 + received) * parameters + parts.optimizer) + step[d]
   end
   return list
 end

@@ -59,6 +59,16 @@ local function devices_of(shape)
   return on
 end
 
+-- The gradients that a device holds, as multiples of its parameters: beside its own, the partial
+-- sums of the tree, and what it receives of the gradients that it owns.
+local function gradients_of(shape)
+  local r = shape.replicas
+  if r == 1 then return 1 end
+  local partials = 0
+  while 1 << partials + 1 <= shape.asked do partials = partials + 1 end
+  return 1 + partials + (r - 1) / r
+end
+
 --- Put a case together.
 ---@param problem gpipe.PlanProblem
 ---@param shape gpipe.PlanShape
@@ -66,7 +76,7 @@ end
 ---@param policy string
 ---@return gpipe.PlanCase
 function fit.case(problem, shape, lowered, policy)
-  local rows = math.ceil(problem.batch / math.min(shape.asked, problem.batch))
+  local rows = math.ceil(problem.batch / math.min(shape.asked * shape.replicas, problem.batch))
   local case = { shape = shape, lowered = lowered, policy = policy, rows = rows, sums = {},
     on = devices_of(shape), extra = {} }
   for d = 1, shape.devices do
@@ -74,7 +84,8 @@ function fit.case(problem, shape, lowered, policy)
   end
   case.memory = {
     live = shape.live, held = lowered.held, share = lowered.share, versions = shape.versions,
-    copies = shape.schedule.copies, moments = problem.moments, halves = problem.halves,
+    copies = shape.schedule.copies, moments = problem.moments / shape.replicas,
+    gradients = gradients_of(shape), halves = problem.halves,
     policy = policy, chunks = shape.chunks, input_bytes = rows * problem.figures.row_bytes,
     at = {},
   }

@@ -32,6 +32,7 @@ local function row_of(problem, case, balance, taken, ran)
   for d, one in ipairs(taken) do peak[d], parts[d] = math.ceil(one.bytes), one.parts end
   return {
     balance = table.move(balance, 1, #balance, 1, {}), schedule = shape.wanted,
+    replicas = shape.replicas, gradients = case.memory.gradients,
     label = shape.label, devices = shape.devices,
     chunks = math.min(shape.asked, problem.batch), asked = shape.asked, rows = case.rows,
     checkpoint = case.policy, seconds = ran.seconds, bubble = ran.bubble,
@@ -65,10 +66,14 @@ end
 -- model has layers are left out.
 local function each_shape(problem, visit, faults)
   for _, p in ipairs(problem.counts) do
-    for _, wanted in ipairs(candidates.schedules(problem.schedules, p)) do
+    for _, wanted in ipairs(candidates.schedules(problem.schedules, p, problem.replicas)) do
       for _, m in ipairs(candidates.chunks(problem.chunks, p, problem.batch)) do
-        local shape, why = candidates.shape(wanted, p, math.min(m, problem.batch),
-          problem.schedules ~= nil)
+        local each = candidates.each(wanted, math.min(m, problem.batch), problem.chunks ~= nil)
+        local shape, why
+        if each then
+          shape, why = candidates.shape(wanted, p, each, problem.schedules ~= nil)
+        end
+        if shape and shape.chunks > problem.batch and shape.replicas > 1 then shape = nil end
         if shape and shape.schedule.stages > problem.figures.count then
           shape, why = nil, ("it has %d stages, the model %d layers"):format(
             shape.schedule.stages, problem.figures.count)
@@ -78,7 +83,7 @@ local function each_shape(problem, visit, faults)
             shape.schedule.stages, problem.last_pinned)
         end
         if shape then
-          shape.asked = math.min(m, problem.batch)
+          shape.asked = each
           visit(shape)
         elseif why and p == problem.counts[1] then
           faults.impossible(candidates.label(wanted), why)
@@ -219,7 +224,8 @@ plan.newest_optimizer = request.newest_optimizer
 --- checkpoint: a policy, or a list of them. optimizer: "AdamW", {"SGD", momentum = 0.9}, or an
 --- optimizer: what it keeps. precision and loss: as in gp.pipeline. profile: measured before. link:
 --- {latency =, bandwidth =} between all devices. together: groups of layers for one stage; pinned:
---- {[layer] = stage}. replicas: also PipeDream's stages on several devices. repeats: measured steps
+--- {[layer] = stage}. replicas: also 2, 4, ... replicas that share the devices, and
+--- PipeDream's stages on several devices. repeats: measured steps
 --- (3). verify = false: leave out the runtime's own plan of the winner.
 ---
 --- Returns nil, message, "memory" where nothing fits: what is largest, and what would fit.

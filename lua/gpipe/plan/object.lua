@@ -1,5 +1,6 @@
 -- lua/gpipe/plan/object.lua - a plan as a script holds it, and what gp.pipeline takes of it.
 
+local candidates = require "gpipe.plan.candidates"
 local job = require "gpipe.plan.job"
 local text = require "gpipe.plan.text"
 
@@ -8,7 +9,8 @@ local text = require "gpipe.plan.text"
 ---@field schedule string|table what option `schedule` of gp.pipeline takes
 ---@field label string of the schedule
 ---@field devices integer how many of the list are used
----@field chunks integer
+---@field chunks integer of each replica
+---@field replicas integer
 ---@field rows integer of a micro-batch
 ---@field checkpoint string
 ---@field seconds number of a step
@@ -57,8 +59,10 @@ end
 ---@return table
 function object.options(plan, row)
   row = row or plan.best
+  local schedule, replicas = candidates.apart(row.schedule)
   return {
-    balance = table.move(row.balance, 1, #row.balance, 1, {}), schedule = row.schedule,
+    balance = table.move(row.balance, 1, #row.balance, 1, {}), schedule = schedule,
+    replicas = replicas > 1 and replicas or nil,
     chunks = row.asked, checkpoint = row.checkpoint, devices = devices_of(plan, row.devices),
     precision = plan.precision, loss = plan.loss,
   }

@@ -66,15 +66,32 @@ function rate.steps(case)
   return case.shape.schedule.batch > 0 and case.shape.chunks / case.shape.asked or 1
 end
 
+-- The seconds in which replicas exchange gradients and values: each device receives the gradients
+-- that it owns from all others, and the values that it does not own.
+local function exchanged(problem, case, balance)
+  local r, most = case.shape.replicas, 0
+  if r == 1 then return 0 end
+  for stage, range in ipairs(fit.ranges(balance)) do
+    local on = case.on[stage]
+    local bytes = sums.range(case.sums[on[1]].parameter_bytes, range[1], range[2])
+    local latency, bandwidth = devices.between(problem.devices[on[1]], problem.devices[on[#on]],
+      problem.link)
+    most = math.max(most, 2 * latency + 2 * (r - 1) / r * bytes / bandwidth)
+  end
+  return most
+end
+
 --- Simulate a step.
 ---@return {seconds: number, bubble: number, recompute: number, simulation: gpipe.Simulation}
 function rate.run(problem, case, balance)
   local costs = rate.costs(problem, case, balance)
   local ran = case.lowered.schedule:simulate(costs)
   local steps = rate.steps(case)
-  local seconds = math.max(ran.makespan, cores.seconds(problem.devices, ran.work))
+  local seconds = math.max(ran.makespan,
+    cores.seconds(problem.devices, ran.work, case.shape.replicas))
   return {
-    seconds = seconds / steps, bubble = candidates.bubble(ran), simulation = ran,
+    seconds = seconds / steps + exchanged(problem, case, balance),
+    bubble = candidates.bubble(ran), simulation = ran,
     recompute = recomputed(case, costs) / steps,
   }
 end

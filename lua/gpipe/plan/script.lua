@@ -8,6 +8,7 @@
 
 local apply = require "gpipe.plan.apply"
 local asked = require "gpipe.plan.asked"
+local candidates = require "gpipe.plan.candidates"
 local cut = require "gpipe.pipeline.plan.cut"
 local errors = require "gpipe.errors"
 local fields = require "gpipe.pipeline.plan.fields"
@@ -35,7 +36,8 @@ local function say(pipe, x, y)
   })
   local lines = { ("  optimizer: %s"):format(problem.optimizer) }
   local row, why = asked.row(problem, {
-    balance = pipe.balance, schedule = pipe.schedule, devices = #pipe.devices,
+    balance = pipe.balance, devices = #pipe.devices,
+    schedule = candidates.replicated(pipe.schedule, pipe.replicas),
     chunks = pipe.chunks, checkpoint = pipe.checkpoint,
   })
   lines[#lines + 1] = row and asked.text(problem, row) or "  as it is set: " .. why
@@ -156,14 +158,15 @@ function script.pipeline(model, given, rules)
   local where = caller()
   local opts = fields.check(WHO, model, apply.options(model, given, true), rules)
   local count = type(opts.devices) == "table" and #opts.devices or opts.devices
-  local list, made = cut.arrange(model, opts, count, 1)
+  local list, made, one = cut.arrange(model, opts, count, 1)
   local planned, names = devices_of(opts.devices, made.devices)
   local of, layer_of = fields.of(model, list, opts.deferred_batch_norm)
   local pipe = {
     model = model, balance = list, stages = #list, devices = names, planned = planned,
     stage_of = of.stage_of, layer_of = layer_of, chunks = opts.chunks, core = true,
     placement = made.device_list, copies = made.copies, schedule_name = made.name,
-    schedule = fields.source_of(opts, made), checkpoint = opts.checkpoint, loss = opts.loss,
+    schedule = fields.source_of(opts, one), checkpoint = opts.checkpoint, loss = opts.loss,
+    replicas = opts.replicas, sum_group = opts.sum_group,
     precision = precision.resolve(WHO, opts, made.batch > 0), asynchronous = made.batch > 0,
     deferred = opts.deferred_batch_norm, sample = opts.sample, where = where, mode = "train",
   }

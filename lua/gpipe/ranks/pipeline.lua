@@ -34,7 +34,8 @@ local function option_text(value)
 end
 
 local OPTIONS = {
-  "chunks", "checkpoint", "precision", "finite", "fuse", "watchdog", "deferred_batch_norm",
+  "chunks", "replicas", "sum_group", "checkpoint", "precision", "finite", "fuse", "watchdog",
+  "deferred_batch_norm",
 }
 
 -- One line for each fact, so that the first one that differs can be shown.

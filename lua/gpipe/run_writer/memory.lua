@@ -21,6 +21,17 @@ local function device_of(pipe, stage)
   return inner.placement[stage * inner.copies + 1] + 1
 end
 
+-- Replicas hold parameters and gradients on all of their devices, and moments with their owners: as
+-- the runtime counts them. Moments of an optimizer that the script steps itself are not among them.
+local function count_replicas(pipe, list)
+  for d, device in ipairs(pipe:memory()) do
+    local areas = device.areas
+    list[d].parts = { model = (areas.parameters or 0) + (areas.buffers or 0),
+      gradients = areas.gradients or 0, optimizer = areas.optimizer or 0 }
+  end
+  return list
+end
+
 --- List what stays allocated on each device, and the most that steps have taken there so far.
 ---@param pipe gpipe.Pipeline
 ---@param opt? gpipe.Optimizer
@@ -31,6 +42,7 @@ function memory.held(pipe, opt)
     list[d] = { device = device.name, parts = { model = 0, gradients = 0, optimizer = 0 },
       measured = peaks[d] }
   end
+  if pipe.replicas > 1 then return count_replicas(pipe, list) end
   for _, entry in ipairs(checkpoint.entries { pipe = pipe, model = pipe.model, opt = opt }) do
     local parts = list[device_of(pipe, entry.stage)].parts
     local part = entry.name:match "^%w+"
@@ -49,6 +61,7 @@ local function plan(pipe, x, y)
   for d, device in ipairs(pipe.devices) do devices[d] = { own = device.kind ~= "cpu" } end
   return dry_run(pipe.model, {
     balance = inner.balance, chunks = inner.chunks, schedule = inner.schedule,
+    replicas = inner.sum_group and inner.replicas, sum_group = inner.sum_group,
     checkpoint = inner.checkpoint, loss = inner.loss, precision = inner.precision.name,
     deferred_batch_norm = inner.deferred, devices = devices, sample = { x, y },
   })

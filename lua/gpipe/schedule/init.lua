@@ -66,7 +66,7 @@ end
 local function recipe_of(name, opts)
   local recipe = { name }
   for key, value in pairs(opts) do
-    if key ~= "devices" and key ~= "chunks" then recipe[key] = value end
+    if key ~= "devices" and key ~= "chunks" and key ~= "replicas" then recipe[key] = value end
   end
   return recipe
 end
@@ -74,6 +74,7 @@ end
 local SIZE = {
   devices = { type = "integer", min = 1, required = true },
   chunks = { type = "integer", min = 1, required = true },
+  replicas = { type = "integer", min = 1, default = 1 },
 }
 local LARGEST = 1 << 27 -- devices x chunks: 2 GiB of rows for each op
 
@@ -81,14 +82,16 @@ local LARGEST = 1 << 27 -- devices x chunks: 2 GiB of rows for each op
 local function own_options(who, opts)
   local all = {}
   for key, value in pairs(opts) do all[key] = value end
-  local size = options.check(who, { devices = opts.devices, chunks = opts.chunks }, SIZE)
-  all.devices, all.chunks = size.devices, size.chunks
+  local size = options.check(who, {
+    devices = opts.devices, chunks = opts.chunks, replicas = opts.replicas,
+  }, SIZE)
+  all.devices, all.chunks, all.replicas = size.devices, size.chunks, size.replicas
   return all
 end
 
 local function check_options(who, entry, opts)
   local own = not entry.options and type(opts) == "table"
-  local spec = { devices = SIZE.devices, chunks = SIZE.chunks }
+  local spec = { devices = SIZE.devices, chunks = SIZE.chunks, replicas = SIZE.replicas }
   for key, rule in pairs(entry.options or {}) do spec[key] = rule end
   local checked = own and own_options(who, opts) or options.check(who, opts, spec)
   if checked.devices > LARGEST // checked.chunks then
@@ -98,24 +101,40 @@ local function check_options(who, entry, opts)
   return checked
 end
 
---- Build a schedule.
+-- Build the schedule of one replica for m micro-batches.
+local function build_one(name, entry, checked, p, m)
+  local generator = entry.generator or require(entry.module)
+  local made = Schedule.new(name, generator(p, m, checked), m)
+  made.asked, made.recipe = p, recipe_of(name, checked)
+  return made
+end
+
+--- Build a schedule. With `replicas`, devices are those of all replicas and chunks the
+--- micro-batches of each.
 --- Errors: an unknown name or option. `verify` says whether the result is a correct schedule.
 --- ```lua
 --- local s = gp.schedule.build("1f1b", {devices = 4, chunks = 8})
 --- assert(s:rows()[4]:sub(1, 11) == "3F0,3B0,3F1")
 --- ```
 ---@param name string
----@param opts {devices: integer, chunks: integer} and the schedule's own options
+---@param opts {devices: integer, chunks: integer, replicas: integer?} and the schedule's own
+--- options
 ---@return gpipe.Schedule
 function schedule.build(name, opts)
   local who = "gp.schedule.build"
   local entry = entry_of(who, name)
   local checked = check_options(who, entry, opts)
-  local generator = entry.generator or require(entry.module)
-  local p, m = checked.devices, checked.chunks
-  local made = Schedule.new(name, generator(p, m, checked), m)
-  made.asked, made.recipe = p, recipe_of(name, checked)
-  return made
+  local p, m, replicas = checked.devices, checked.chunks, checked.replicas
+  if replicas == 1 then return build_one(name, entry, checked, p, m) end
+  if p % replicas ~= 0 then
+    errors.raise("%s: %d devices for %d replicas, expected as many for each", who, p, replicas)
+  end
+  checked.devices = p // replicas
+  local function of(count)
+    checked.chunks = count
+    return build_one(name, entry, checked, p // replicas, count)
+  end
+  return schedule.replicate(of, replicas, m, replicas * m)
 end
 
 --- Whether a value is a schedule that was built.
@@ -158,6 +177,9 @@ function schedule.takes(wanted, option)
 end
 
 schedule.parse = csv.parser(Schedule)
+
+-- See replicate.lua.
+schedule.replicate = require "gpipe.schedule.replicate"
 
 schedule.compare = require "gpipe.schedule.compare"
 

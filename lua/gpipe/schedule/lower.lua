@@ -22,6 +22,7 @@ local function like(schedule, rows)
   local Schedule = getmetatable(schedule)
   local made = Schedule.new(schedule.name, {
     placement = schedule.placement, rows = rows, batch = schedule.batch,
+    replicas = schedule.replicas, replica_chunks = schedule.replica_chunks,
   }, schedule.chunks)
   local good, report = made:verify()
   if not good then errors.raise("lower: %s", report) end
@@ -29,7 +30,7 @@ local function like(schedule, rows)
 end
 
 --- Add to the schedule: recomputation (R), weight gradients in ascending order (B is split into I
---- and W where the schedule runs its backward passes in another order), reductions over two copies
+--- and W where the schedule runs its backward passes in another order), reductions over the copies
 --- of a stage, the actions that join all stages before an update, updates (U), and sends and
 --- receives where a value crosses devices.
 ---

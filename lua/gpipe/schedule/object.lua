@@ -15,7 +15,9 @@ local screen = require "gpipe.screen"
 ---@field recipe table? {name, option = ...}: what it was built from, for other numbers
 ---@field stages integer
 ---@field asked integer? the number of devices that the generator was given
----@field copies integer devices per stage: 1, or 2 in bidirectional schedules
+---@field copies integer devices per stage: 1, or 2 in bidirectional schedules, for each replica
+---@field replicas integer of one schedule, each with devices and micro-batches of its own; 1: none
+---@field replica_chunks integer? micro-batches of a replica
 ---@field batch integer micro-batches per update; 0: synchronous
 ---@field checked any? the verified form, for the runtime
 ---@field last_simulation gpipe.Simulation?
@@ -99,12 +101,12 @@ local function devices_of(who, stage, entry)
 end
 
 -- The placement of stages 0 .. n-1 as one list, and how many devices each stage has.
-local function stages_of(who, placement)
+local function stages_of(who, placement, most)
   local list, stage, copies = {}, 0, nil
   while placement[stage] ~= nil do
     local devices = devices_of(who, stage, placement[stage])
     copies = copies or #devices
-    if #devices ~= copies or copies < 1 or copies > 2 then
+    if #devices ~= copies or copies < 1 or copies > most then
       errors.raise("%s: placement[%d] has %d devices, expected one for every stage, or two", who,
         stage,
         #devices)
@@ -154,11 +156,13 @@ end
 function Schedule.new(name, made, m)
   local who = ("schedule '%s'"):format(name)
   check_made(who, made)
-  local list, stages, copies = stages_of(who, made.placement)
+  local replicas = made.replicas or 1
+  local list, stages, copies = stages_of(who, made.placement, 2 * replicas)
   local rows, devices = rows_of(who, made.rows)
   return setmetatable({
     name = name, devices = devices, chunks = m, stages = stages, copies = copies,
     batch = made.batch or 0, placement = made.placement, source = rows, device_list = list,
+    replicas = replicas, replica_chunks = made.replica_chunks,
   }, Schedule)
 end
 

@@ -46,6 +46,7 @@ local function check(self)
   local checked, text, name, device, position =
     core.schedule(rows, self.device_list, {
       copies = self.copies, batch = self.batch, micros = self.batch == 0 and self.chunks or 0,
+      replicas = self.replicas, replica_micros = self.replica_chunks,
     })
   if not checked then return nil, report_of(text, name, device, position) end
   self.checked = checked

@@ -35,14 +35,14 @@ static char *address(const gp_binding *b, int32_t device, const gp_area *area) {
 
 /* ---- addresses ----------------------------------------------------------------------------- */
 
-static gp_status bind_channel(gp_binding *b, int32_t e) {
+static gp_status bind_channel(gp_binding *b, int32_t c) {
   const gp_plan *plan = b->plan;
-  const gp_channel *from = &plan->channels[e];
-  gp_bound_channel *to = &b->channels[e];
+  const gp_channel *from = &plan->channels[c];
+  gp_bound_channel *to = &b->channels[c];
   GP_TRY(gp_alloc_array((size_t)plan->device_count, sizeof(char *), (void **)&to->fetched));
   GP_TRY(gp_alloc_array((size_t)from->slots, sizeof(gp_link_word), (void **)&to->words));
-  for (int32_t copy = 0; copy < plan->copy_count; copy++) {
-    int32_t maker = to->makers[copy] = gp_plan_maker(plan, e, copy);
+  for (int32_t copy = 0; copy < gp_plan_twins(plan); copy++) {
+    int32_t maker = to->makers[copy] = gp_plan_channel_maker(plan, c, copy);
     /* both copies make values in the same slots if their devices share memory */
     bool own = copy == 0 || !gp_plan_shares(plan, to->makers[0], maker);
     to->made[copy] = own ? address(b, maker, &from->made[copy]) : to->made[0];
@@ -59,9 +59,10 @@ static void bind_holder(gp_binding *b, int32_t h) {
   int32_t device = plan->placement[h], stage = h / plan->copy_count;
   for (int k = 0; k < 2; k++) {
     b->invariant[2 * h + k] = address(b, device, &plan->invariant[2 * h + k]);
-    b->replicas[2 * h + k] = address(b, device, &plan->replicas[2 * h + k]);
+    b->constant_copies[2 * h + k] = address(b, device, &plan->constants[2 * h + k]);
     b->states[2 * h + k] = address(b, device, &plan->states[2 * h + k]);
   }
+  b->partials[h] = address(b, device, &plan->partials[h]);
   if (h % plan->copy_count == 0) b->stash[stage] = address(b, device, &plan->versions[stage].stash);
 }
 
@@ -69,15 +70,10 @@ static void bind_holder(gp_binding *b, int32_t h) {
 static void bind_weights(gp_binding *b, int32_t h) {
   const gp_plan *plan = b->plan;
   const int32_t stage = h / plan->copy_count, copy = h % plan->copy_count;
-  const gp_arena *a = &b->pipeline->arenas[stage];
-  b->values[h] = a->values[copy];
-  b->buffers[h] = a->buffers[copy];
-  if (!copy) return;
-  /* a second copy that cannot read the first one's memory receives them by step edges */
-  char *values = gp_step_address(b, GP_STEP_VALUES, stage, plan->placement[h]);
-  char *buffers = gp_step_address(b, GP_STEP_BUFFERS, stage, plan->placement[h]);
-  if (values) b->values[h] = values;
-  if (buffers) b->buffers[h] = buffers;
+  const gp_arena_copy *own = &b->pipeline->arenas[stage].copies[copy];
+  /* what it does not own it receives there by step edges, or reads in place */
+  b->values[h] = own->values;
+  b->buffers[h] = own->buffers;
 }
 
 /* Note where the storage of each constant begins: strided constants keep their layout. */
@@ -121,8 +117,9 @@ static gp_status make_room(gp_binding *b) {
   GP_TRY(gp_alloc_array(holders, sizeof(char *), (void **)&b->values));
   GP_TRY(gp_alloc_array(holders, sizeof(char *), (void **)&b->buffers));
   GP_TRY(gp_alloc_array(2 * holders, sizeof(char *), (void **)&b->invariant));
-  GP_TRY(gp_alloc_array(2 * holders, sizeof(char *), (void **)&b->replicas));
+  GP_TRY(gp_alloc_array(2 * holders, sizeof(char *), (void **)&b->constant_copies));
   GP_TRY(gp_alloc_array(2 * holders, sizeof(char *), (void **)&b->states));
+  GP_TRY(gp_alloc_array(holders, sizeof(char *), (void **)&b->partials));
   size_t constants = (size_t)gp_plan_constant_count(plan) + 1;
   return gp_alloc_array(constants, sizeof(char *), (void **)&b->constants);
 }
@@ -131,7 +128,7 @@ static gp_status bind(gp_binding *b) {
   const gp_plan *plan = b->plan;
   GP_TRY(make_room(b));
   GP_TRY(take_blocks(b));
-  for (int32_t e = 0; e < plan->edge_count; e++) GP_TRY(bind_channel(b, e));
+  for (int32_t c = 0; c < gp_plan_value_channels(plan); c++) GP_TRY(bind_channel(b, c));
   for (int32_t h = 0; h < plan->stage_count * plan->copy_count; h++) bind_holder(b, h);
   for (int32_t d = 0; d < plan->device_count; d++) bind_device(b, d);
   bind_constants(b);
@@ -171,8 +168,9 @@ static void give_back(gp_binding *b) {
   gp_free(b->values);
   gp_free(b->buffers);
   gp_free(b->invariant);
-  gp_free(b->replicas);
+  gp_free(b->constant_copies);
   gp_free(b->states);
+  gp_free(b->partials);
   gp_free(b->constants);
   gp_free(b);
 }

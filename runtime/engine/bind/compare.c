@@ -31,6 +31,8 @@ static void mix_task(uint64_t *hash, const gp_task *task) {
   mix(hash, task->op);
   mix(hash, task->stage);
   mix(hash, task->copy);
+  mix(hash, task->partial);
+  mix(hash, task->merges);
   mix(hash, task->micro);
   mix(hash, task->order);
   mix(hash, task->use_count);
@@ -41,7 +43,7 @@ static uint64_t hash_of(const gp_plan *plan) {
   uint64_t hash = UINT64_C(0xcbf29ce484222325);
   for (int32_t h = 0; h < plan->stage_count * plan->copy_count; h++) mix(&hash, plan->placement[h]);
   for (int32_t t = 0; t < plan->first[plan->device_count]; t++) mix_task(&hash, &plan->tasks[t]);
-  for (int32_t e = 0; e < plan->edge_count; e++) {
+  for (int32_t e = 0; e < gp_plan_value_channels(plan); e++) {
     mix(&hash, plan->channels[e].slots);
     mix(&hash, (int64_t)plan->channels[e].bytes);
   }

@@ -1,10 +1,10 @@
-/* engine/bind/links.c - the links of a plan's edges: one for each (edge, making device, reading
+/* engine/bind/links.c - the links of a plan's edges: one for each (channel, making device, reading
  * device).
  *
  * The maker's device is a reader too, whether its stages use the values or not: its own last use
- * counts like those of others. With two copies of the weights, each copy has its own maker and
- * links. Both copies count last uses in the same words, because on devices of one memory they use
- * the same slots.
+ * counts like those of others. With two copies of the weights in a replica, each copy has its own
+ * maker and links. Both copies count last uses in the same words, because on devices of one memory
+ * they use the same slots.
  */
 #include "base/memory.h"
 #include "device/link/credits.h"
@@ -14,8 +14,8 @@
 #include "engine/state/pipeline.h"
 
 /* A linear search: an edge has few readers. */
-gp_link *gp_links_find(const gp_binding *b, int32_t edge, int32_t copy, int32_t device) {
-  const gp_bound_channel *channel = &b->channels[edge];
+gp_link *gp_links_find(const gp_binding *b, int32_t c, int32_t copy, int32_t device) {
+  const gp_bound_channel *channel = &b->channels[c];
   for (int32_t i = 0; i < channel->link_count[copy]; i++)
     if (channel->links[copy][i].reader == device) return channel->links[copy][i].link;
   return NULL;
@@ -23,53 +23,59 @@ gp_link *gp_links_find(const gp_binding *b, int32_t edge, int32_t copy, int32_t 
 
 /* ---- making -------------------------------------------------------------------------------- */
 
+/* The device of a stage's copy in the channel's replica. */
+static int32_t device_of(const gp_plan *plan, int32_t c, int32_t stage, int32_t twin) {
+  const int32_t first = gp_plan_channel_replica(plan, c) * gp_plan_twins(plan);
+  return plan->placement[gp_plan_holder(plan, stage, first + twin)];
+}
+
 /* Count the edge's stages that lie on the device, the making stage among them. */
-static uint32_t uses_of(const gp_plan *plan, int32_t e, int32_t copy, int32_t device) {
-  const gp_edge *edge = gp_plan_edge(plan, e);
-  uint32_t uses = gp_plan_maker(plan, e, copy) == device;
+static uint32_t uses_of(const gp_plan *plan, int32_t c, int32_t twin, int32_t device) {
+  const gp_edge *edge = gp_plan_edge(plan, gp_plan_channel_edge(plan, c));
+  uint32_t uses = gp_plan_channel_maker(plan, c, twin) == device;
   for (int32_t i = 0; i < edge->to_count; i++)
-    uses += plan->placement[gp_plan_holder(plan, edge->to[i], copy)] == device;
+    uses += device_of(plan, c, edge->to[i], twin) == device;
   return uses;
 }
 
 /* Open the link to a device, unless it is open. There is room for all readers; link_count goes up
  * last, so that it counts open links only. */
-static gp_status add_link(gp_binding *b, int32_t e, int32_t copy, int32_t device) {
-  const gp_channel *from = &b->plan->channels[e];
-  gp_bound_channel *channel = &b->channels[e];
-  int32_t maker = gp_plan_maker(b->plan, e, copy);
+static gp_status add_link(gp_binding *b, int32_t c, int32_t twin, int32_t device) {
+  const gp_channel *from = &b->plan->channels[c];
+  gp_bound_channel *channel = &b->channels[c];
+  int32_t maker = gp_plan_channel_maker(b->plan, c, twin);
   bool in_place = gp_plan_shares(b->plan, maker, device);
-  if (gp_links_find(b, e, copy, device) || !gp_link_is_here(b, maker, device)) return GP_OK;
+  if (gp_links_find(b, c, twin, device) || !gp_link_is_here(b, maker, device)) return GP_OK;
   gp_link_spec spec = {.from = gp_device_lane(b->pipeline, maker),
                        .to = gp_device_lane(b->pipeline, device),
                        .slots = from->slots,
-                       .uses = uses_of(b->plan, e, copy, device),
+                       .uses = uses_of(b->plan, c, twin, device),
                        .bytes = from->bytes,
-                       .made = channel->made[copy],
-                       .received = in_place ? channel->made[copy] : channel->fetched[device],
+                       .made = channel->made[twin],
+                       .received = in_place ? channel->made[twin] : channel->fetched[device],
                        .may_own = true,
                        .words = channel->words,
                        .pool = b->pool,
-                       .copy = copy};
-  gp_links_address(b, e, device, &spec);
-  gp_bound_link *made = &channel->links[copy][channel->link_count[copy]];
+                       .copy = twin};
+  gp_links_address(b, c, device, &spec);
+  gp_bound_link *made = &channel->links[twin][channel->link_count[twin]];
   GP_TRY(gp_link_open(&spec, &made->link));
   made->reader = device;
-  channel->link_count[copy]++;
+  channel->link_count[twin]++;
   return GP_OK;
 }
 
-static gp_status link_edge(gp_binding *b, int32_t e) {
+static gp_status link_channel(gp_binding *b, int32_t c) {
   const gp_plan *plan = b->plan;
-  const gp_edge *edge = gp_plan_edge(plan, e);
-  gp_bound_channel *channel = &b->channels[e];
-  GP_TRY(gp_links_credit(b, e, plan->copy_count));
-  for (int32_t copy = 0; copy < plan->copy_count; copy++) {
+  const gp_edge *edge = gp_plan_edge(plan, gp_plan_channel_edge(plan, c));
+  gp_bound_channel *channel = &b->channels[c];
+  GP_TRY(gp_links_credit(b, c, gp_plan_twins(plan)));
+  for (int32_t twin = 0; twin < gp_plan_twins(plan); twin++) {
     GP_TRY(gp_alloc_array((size_t)edge->to_count + 1, sizeof(gp_bound_link),
-                          (void **)&channel->links[copy]));
-    GP_TRY(add_link(b, e, copy, gp_plan_maker(plan, e, copy)));
+                          (void **)&channel->links[twin]));
+    GP_TRY(add_link(b, c, twin, gp_plan_channel_maker(plan, c, twin)));
     for (int32_t i = 0; i < edge->to_count; i++)
-      GP_TRY(add_link(b, e, copy, plan->placement[gp_plan_holder(plan, edge->to[i], copy)]));
+      GP_TRY(add_link(b, c, twin, device_of(plan, c, edge->to[i], twin)));
   }
   return GP_OK;
 }
@@ -89,7 +95,7 @@ static void note_end(gp_binding *b, int32_t d, gp_bound_end end, bool count) {
 
 static void note_ends(gp_binding *b, bool count) {
   for (int32_t e = 0; e < gp_plan_channel_count(b->plan); e++)
-    for (int32_t copy = 0; copy < b->plan->copy_count; copy++)
+    for (int32_t copy = 0; copy < gp_plan_twins(b->plan); copy++)
       for (int32_t i = 0; i < b->channels[e].link_count[copy]; i++) {
         const gp_bound_link *one = &b->channels[e].links[copy][i];
         note_end(b, b->channels[e].makers[copy], (gp_bound_end){one->link, GP_LINK_MAKER}, count);
@@ -124,14 +130,16 @@ static bool is_plain(const gp_bound_channel *channel, int32_t copies) {
  * slot; the rest stays. */
 static gp_bound_use bind_use(const gp_binding *b, const gp_task *task, int32_t edge,
                              int32_t device) {
-  const bool once = edge >= b->plan->edge_count;
-  const gp_channel *from = once ? NULL : &b->plan->channels[edge];
-  gp_bound_use use = {.channel = &b->channels[edge],
-                      .copy = once ? 0 : task->copy,
-                      .turn = gp_binding_turn(b->plan, edge, task->micro),
+  const gp_plan *plan = b->plan;
+  const bool once = edge >= plan->edge_count;
+  const int32_t c = gp_plan_channel(plan, edge, gp_plan_replica_of(plan, task->micro));
+  const gp_channel *from = once ? NULL : &plan->channels[c];
+  gp_bound_use use = {.channel = &b->channels[c],
+                      .copy = once ? 0 : task->copy % gp_plan_twins(plan),
+                      .turn = gp_binding_turn(plan, edge, task->micro),
                       .parties = once ? 0 : (uint32_t)from->parties,
-                      .plain = is_plain(&b->channels[edge], b->plan->copy_count)};
-  use.link = gp_links_find(b, edge, use.copy, device);
+                      .plain = is_plain(&b->channels[c], gp_plan_twins(plan))};
+  use.link = gp_links_find(b, c, use.copy, device);
   if (use.link && use.link->received)
     use.address = use.link->received + (once ? 0 : (size_t)use.turn.slot * from->bytes);
   return use;
@@ -167,8 +175,8 @@ void gp_links_move(gp_binding *b) {
 
 gp_status gp_links_new(gp_binding *b) {
   GP_TRY(gp_link_pool_new(&b->pool));
-  for (int32_t e = 0; e < b->plan->edge_count; e++)
-    if (b->plan->channels[e].slots) GP_TRY(link_edge(b, e));
+  for (int32_t c = 0; c < gp_plan_value_channels(b->plan); c++)
+    if (b->plan->channels[c].slots) GP_TRY(link_channel(b, c));
   GP_TRY(gp_step_links_new(b));
   GP_TRY(list_ends(b));
   return list_uses(b);
@@ -176,7 +184,7 @@ gp_status gp_links_new(gp_binding *b) {
 
 void gp_links_free(gp_binding *b) {
   for (int32_t e = 0; b->channels && e < gp_plan_channel_count(b->plan); e++)
-    for (int32_t copy = 0; copy < b->plan->copy_count; copy++) {
+    for (int32_t copy = 0; copy < gp_plan_twins(b->plan); copy++) {
       for (int32_t i = 0; i < b->channels[e].link_count[copy]; i++)
         gp_link_close(b->channels[e].links[copy][i].link);
       gp_free(b->channels[e].links[copy]);
@@ -190,7 +198,7 @@ void gp_links_free(gp_binding *b) {
 
 void gp_links_begin(const gp_binding *b) {
   for (int32_t e = 0; e < gp_plan_channel_count(b->plan); e++)
-    for (int32_t copy = 0; copy < b->plan->copy_count; copy++)
+    for (int32_t copy = 0; copy < gp_plan_twins(b->plan); copy++)
       for (int32_t i = 0; i < b->channels[e].link_count[copy]; i++)
         gp_link_begin(b->channels[e].links[copy][i].link);
   for (int32_t e = 0; e < gp_plan_channel_count(b->plan); e++)

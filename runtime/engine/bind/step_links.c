@@ -5,6 +5,7 @@
 #include "base/tensor.h"
 #include "engine/bind/links.h"
 #include "engine/bind/votes.h"
+#include "engine/memory/arena.h"
 #include "engine/state/pipeline.h"
 
 /* ---- where values lie ------------------------------------------------------------------------ */
@@ -20,26 +21,40 @@ static char *made_of(const gp_binding *b, const gp_step_edge *edge) {
   const gp_arena *a = edge->stage < 0 ? NULL : &p->arenas[edge->stage];
   switch (edge->value) {
   case GP_STEP_PARAM: return start_of(p->values[edge->number]);
-  case GP_STEP_VALUES: return a->values[0];
-  case GP_STEP_BUFFERS: return a->buffers[0];
-  case GP_STEP_GRADS: return a->grads[1];
-  case GP_STEP_EXTRAS: return a->extras[1];
-  case GP_STEP_TIED: return at(a->extras[0], p->extras[edge->number].offset);
+  case GP_STEP_VALUES: return at(a->copies[edge->copy].values, edge->offset);
+  case GP_STEP_BUFFERS: return a->copies[edge->copy].buffers;
+  case GP_STEP_GRADS: return at(a->copies[edge->copy].grads, edge->offset);
+  case GP_STEP_EXTRAS: return a->copies[edge->copy].extras;
+  case GP_STEP_TIED: {
+    const gp_extra_slot *extra = &p->extras[edge->number];
+    return at(a->copies[p->layout.at[extra->param].owner].extras, extra->offset);
+  }
   case GP_STEP_VOTE: return (char *)b->votes[edge->maker];
   default: return (char *)&b->verdict[edge->maker];
   }
 }
 
+/* The part of a copy among those that the reading copy receives, one behind the other. */
+static char *part_of(const gp_binding *b, const gp_step_edge *edge, char *received) {
+  const size_t part = gp_arena_part(b->pipeline, edge->stage, edge->to, edge->copy);
+  return at(received, part * edge->bytes);
+}
+
+/* The copy of the edge's stage on a reading device. */
+static const gp_arena_copy *copy_on(const gp_binding *b, const gp_step_edge *edge, int32_t device) {
+  const int32_t copy = gp_plan_copy_on(b->plan, edge->stage, device);
+  return &b->pipeline->arenas[edge->stage].copies[copy];
+}
+
 /* Where a reader that cannot read the maker's memory receives the value. */
 static char *room_of(const gp_binding *b, const gp_step_edge *edge, const gp_step_reader *reader) {
   const gp_pipeline *p = b->pipeline;
-  const gp_arena *a = edge->stage < 0 ? NULL : &p->arenas[edge->stage];
   switch (edge->value) {
   case GP_STEP_PARAM: return at(b->devices[reader->device].block, reader->area.offset);
-  case GP_STEP_VALUES: return a->values[1];
-  case GP_STEP_BUFFERS: return a->buffers[1];
-  case GP_STEP_GRADS: return a->received_grads;
-  case GP_STEP_EXTRAS: return a->received_extras;
+  case GP_STEP_VALUES: return at(copy_on(b, edge, reader->device)->values, edge->offset);
+  case GP_STEP_BUFFERS: return copy_on(b, edge, reader->device)->buffers;
+  case GP_STEP_GRADS: return part_of(b, edge, copy_on(b, edge, reader->device)->received_grads);
+  case GP_STEP_EXTRAS: return part_of(b, edge, copy_on(b, edge, reader->device)->received_extras);
   case GP_STEP_VOTE: return (char *)b->votes[edge->maker];
   case GP_STEP_VERDICT: return (char *)&b->verdict[reader->device];
   default: return p->extras[edge->number].received;
@@ -59,15 +74,32 @@ static char *received_of(const gp_binding *b, const gp_step_edge *edge,
   return in_place ? made_of(b, edge) : room_of(b, edge, reader);
 }
 
-static size_t bytes_of(const gp_binding *b, const gp_step_edge *edge) {
+/* Do two readers of another rank's values have the same room? Then the first one's message fills
+ * it, and the other's, which comes behind on the same connection, only says that it is there. */
+static bool follows(const gp_binding *b, const gp_step_edge *edge, size_t r) {
+  const bool copies = edge->value == GP_STEP_VALUES || edge->value == GP_STEP_BUFFERS;
+  const int32_t rank = gp_device_lane(b->pipeline, edge->readers[r].device)->rank;
+  if (!copies || rank == gp_device_lane(b->pipeline, edge->maker)->rank) return false;
+  for (size_t k = 0; k < r; k++)
+    if (gp_plan_shares(b->plan, edge->readers[k].device, edge->readers[r].device)) return true;
+  return false;
+}
+
+/* Extra accumulators may have become more since the plan was made; it sends those that it knows. */
+static size_t bytes_of(const gp_binding *b, const gp_step_edge *edge, size_t reader) {
   if (edge->value == GP_STEP_VOTE) return gp_vote_bytes(b, edge->maker);
-  return edge->value == GP_STEP_VERDICT ? sizeof(gp_verdict) : edge->bytes;
+  if (edge->value == GP_STEP_VERDICT) return sizeof(gp_verdict);
+  return follows(b, edge, reader) ? 0 : edge->bytes;
 }
 
 /* ---- links --------------------------------------------------------------------------------- */
 
+static int32_t number_of(const gp_plan *plan, int32_t e) {
+  return gp_plan_value_channels(plan) + e;
+}
+
 static gp_bound_channel *channel_of(const gp_binding *b, int32_t e) {
-  return &b->channels[b->plan->edge_count + e];
+  return &b->channels[number_of(b->plan, e)];
 }
 
 /* Open the links of a step edge. It has one slot and one maker, whatever the copy. */
@@ -79,7 +111,7 @@ static gp_status open_edge(gp_binding *b, int32_t e) {
   channel->made[0] = channel->made[1] = made_of(b, edge);
   GP_TRY(gp_alloc_array(1, sizeof(gp_link_word), (void **)&channel->words));
   GP_TRY(gp_alloc_array(readers, sizeof(gp_bound_link), (void **)&channel->links[0]));
-  GP_TRY(gp_links_credit(b, b->plan->edge_count + e, 1));
+  GP_TRY(gp_links_credit(b, number_of(b->plan, e), 1));
   for (size_t r = 0; r < readers; r++) {
     const gp_step_reader *reader = &edge->readers[r];
     if (!gp_link_is_here(b, edge->maker, reader->device)) continue;
@@ -88,13 +120,13 @@ static gp_status open_edge(gp_binding *b, int32_t e) {
                          .host = is_host(edge),
                          .slots = 1,
                          .uses = 1,
-                         .bytes = bytes_of(b, edge),
+                         .bytes = bytes_of(b, edge, r),
                          .made = channel->made[0],
                          .received = received_of(b, edge, reader),
                          .words = channel->words,
                          .pool = b->pool};
     gp_bound_link *made = &channel->links[0][channel->link_count[0]];
-    gp_links_address(b, b->plan->edge_count + e, reader->device, &spec);
+    gp_links_address(b, number_of(b->plan, e), reader->device, &spec);
     GP_TRY(gp_link_open(&spec, &made->link));
     made->reader = reader->device;
     channel->link_count[0]++;
@@ -113,7 +145,7 @@ void gp_step_links_move(gp_binding *b) {
     gp_bound_channel *channel = channel_of(b, e);
     channel->made[0] = channel->made[1] = made_of(b, edge);
     for (int32_t r = 0; r < edge->reader_count; r++) {
-      gp_link *link = gp_links_find(b, b->plan->edge_count + e, 0, edge->readers[r].device);
+      gp_link *link = gp_links_find(b, number_of(b->plan, e), 0, edge->readers[r].device);
       if (link) gp_link_move(link, channel->made[0], received_of(b, edge, &edge->readers[r]));
     }
   }
@@ -121,19 +153,27 @@ void gp_step_links_move(gp_binding *b) {
 
 /* ---- looking up ------------------------------------------------------------------------------ */
 
-static bool is_meant(const gp_step_edge *edge, gp_step_value value, int32_t number) {
-  const bool copies = value >= GP_STEP_VALUES && value <= GP_STEP_EXTRAS;
-  return edge->value == value && (copies ? edge->stage : edge->number) == number;
-}
-
 char *gp_step_edge_address(const gp_binding *b, int32_t e, int32_t device) {
   if (b->plan->step_edges[e].maker == device) return channel_of(b, e)->made[0];
-  const gp_link *link = gp_links_find(b, b->plan->edge_count + e, 0, device);
+  const gp_link *link = gp_links_find(b, number_of(b->plan, e), 0, device);
   return link ? link->received : NULL;
 }
 
 char *gp_step_address(const gp_binding *b, gp_step_value value, int32_t number, int32_t device) {
+  const gp_step_edge *edges = b->plan->step_edges;
   for (int32_t e = 0; e < b->plan->step_edge_count; e++)
-    if (is_meant(&b->plan->step_edges[e], value, number)) return gp_step_edge_address(b, e, device);
+    if (edges[e].value == value && edges[e].number == number)
+      return gp_step_edge_address(b, e, device);
+  return NULL;
+}
+
+char *gp_step_copy_address(const gp_binding *b, gp_step_value value, const gp_step_between *w) {
+  const int32_t device = b->plan->placement[gp_plan_holder(b->plan, w->stage, w->to)];
+  for (int32_t e = 0; e < b->plan->step_edge_count; e++) {
+    const gp_step_edge *edge = &b->plan->step_edges[e];
+    if (edge->value == value && edge->stage == w->stage && edge->copy == w->from &&
+        edge->to == w->to)
+      return gp_step_edge_address(b, e, device);
+  }
   return NULL;
 }

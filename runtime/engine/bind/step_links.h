@@ -12,11 +12,16 @@ gp_status gp_step_links_new(gp_binding *binding);
 void gp_step_links_move(gp_binding *binding);
 
 /* Return where a device finds what a step edge carries; NULL: it neither makes nor reads it.
- * number: the parameter, the extra accumulator or the voting device; for what copies exchange, the
- * stage. */
+ * number: the parameter, the extra accumulator or the voting device. */
 char *gp_step_address(const gp_binding *binding, gp_step_value value, int32_t number,
                       int32_t device);
 
+/* The same for what one copy of a stage makes for another one: GRADS or EXTRAS. */
+typedef struct gp_step_between {
+  int32_t stage, from, to;
+} gp_step_between;
+char *gp_step_copy_address(const gp_binding *binding, gp_step_value value,
+                           const gp_step_between *between);
 /* The same for step edge e of the plan. */
 char *gp_step_edge_address(const gp_binding *binding, int32_t e, int32_t device);
 

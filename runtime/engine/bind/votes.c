@@ -6,17 +6,13 @@
 
 /* ---- memory -------------------------------------------------------------------------------- */
 
-static int32_t device_of(const gp_plan *plan, int32_t stage) {
-  return plan->placement[gp_plan_holder(plan, stage, 0)];
-}
-
 static gp_status make_vote(gp_binding *b, int32_t device) {
   const gp_pipeline *p = b->pipeline;
   size_t sums = 0;
-  for (int32_t s = 0; s < p->stage_count; s++) {
-    if (device_of(b->plan, s) != device) continue;
-    b->vote_at[s] = sums;
-    sums += (size_t)p->arenas[s].gradients.count;
+  for (int32_t h = 0; h < p->stage_count * p->copy_count; h++) {
+    if (b->plan->placement[h] != device) continue;
+    b->vote_at[h] = sums;
+    sums += (size_t)p->arenas[h / p->copy_count].copies[h % p->copy_count].gradients.count;
   }
   b->vote_bytes[device] = sizeof(gp_vote) + sums * sizeof(double);
   return gp_alloc(b->vote_bytes[device], (void **)&b->votes[device]);
@@ -29,7 +25,8 @@ gp_status gp_votes_new(gp_binding *b) {
   GP_TRY(gp_alloc_array(devices, sizeof *b->votes, (void **)&b->votes));
   GP_TRY(gp_alloc_array(devices, sizeof *b->heard, (void **)&b->heard));
   GP_TRY(gp_alloc_array(devices, sizeof *b->vote_bytes, (void **)&b->vote_bytes));
-  GP_TRY(gp_alloc_array((size_t)b->plan->stage_count, sizeof *b->vote_at, (void **)&b->vote_at));
+  const size_t holders = (size_t)(b->plan->stage_count * b->plan->copy_count);
+  GP_TRY(gp_alloc_array(holders, sizeof *b->vote_at, (void **)&b->vote_at));
   for (int32_t d = 0; d < b->plan->device_count; d++) GP_TRY(make_vote(b, d));
   return GP_OK;
 }
@@ -54,8 +51,9 @@ void gp_votes_listen(gp_binding *b) {
   }
 }
 
-const double *gp_vote_sums(const gp_binding *b, int32_t stage) {
-  return b->heard[device_of(b->plan, stage)]->sums + b->vote_at[stage];
+const double *gp_vote_sums(const gp_binding *b, int32_t stage, int32_t copy) {
+  const int32_t holder = gp_plan_holder(b->plan, stage, copy);
+  return b->heard[b->plan->placement[holder]]->sums + b->vote_at[holder];
 }
 
 const gp_verdict *gp_vote_verdict(const gp_binding *b, int32_t device) {

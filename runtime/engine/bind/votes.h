@@ -11,7 +11,7 @@
 /* One device's report. */
 struct gp_vote {
   int64_t failed; /* order of the earliest failure that the device knows; INT64_MAX: none */
-  double sums[];  /* per gradient of its stages, stage by stage: see gp_gradients */
+  double sums[];  /* per gradient that its stages own, stage by stage: see gp_gradients */
 };
 
 /* What becomes of the gradients of all stages. */
@@ -30,7 +30,8 @@ size_t gp_vote_bytes(const gp_binding *binding, int32_t device);
 
 /* The verdict as a device has received it. */
 const gp_verdict *gp_vote_verdict(const gp_binding *binding, int32_t device);
-/* The sums for the gradients of a stage, as the deciding device has received them. */
-const double *gp_vote_sums(const gp_binding *binding, int32_t stage);
+/* The sums for the gradients that a copy of a stage owns, as the deciding device has received
+ * them. */
+const double *gp_vote_sums(const gp_binding *binding, int32_t stage, int32_t copy);
 
 #endif

@@ -33,8 +33,9 @@ static void bind(gp_worker *worker, gp_task_run *r) {
   int64_t row = batch->rows[r->own];
   void **frame = worker->frame;
   r->block = gp_minibatch_block(worker->pipeline->run.plan, batch, r->own, r->task->copy);
-  frame[GP_BASE_LOSS] = &batch->results[r->own].loss;
-  frame[GP_BASE_COUNT] = &batch->results[r->own].count[r->task->copy];
+  frame[GP_BASE_LOSS] = &batch->results[r->own];
+  frame[GP_BASE_COUNT] =
+      gp_minibatch_count(worker->pipeline->run.plan, batch, r->own, r->task->copy);
   for (int k = 0; k < worker->pipeline->run.plan->shapes[0].output_count; k++) {
     if (batch->outputs[k].tensor) frame[GP_BASE_OUTPUT + k] = row_at(&batch->outputs[k], row);
     if (batch->out_grads[k].tensor) frame[GP_BASE_OUT_GRAD + k] = row_at(&batch->out_grads[k], row);
@@ -54,7 +55,8 @@ static void settle_counts(const gp_plan *plan, const gp_minibatch *batch, int32_
   int32_t size = gp_run_group(plan);
   for (int32_t first = 0; first < plan->step_micros; first += size) {
     int64_t count = 0;
-    for (int32_t i = first; i < first + size; i++) count += batch->results[i].count[copy];
+    for (int32_t i = first; i < first + size; i++)
+      count += *gp_minibatch_count(plan, batch, i, copy);
     for (int32_t i = first; i < first + size; i++)
       gp_minibatch_block(plan, batch, i, copy)->inverse_count = count ? 1.0 / (double)count : 0;
   }

@@ -253,10 +253,10 @@ static void take_results(const gp_worker *worker, const gp_run *run, const gp_ta
   char *here = place_of(worker, plan, micro).here;
   int64_t own = micro % plan->step_micros;
   bool last = task->op == GP_ACT_F && task->stage == plan->stage_count - 1;
-  if (last)
-    memcpy(&batch->results[own].loss, (double *)(here + layout->losses) + own, sizeof(double));
+  if (last) memcpy(&batch->results[own], (double *)(here + layout->losses) + own, sizeof(double));
   if (task->op == GP_ACT_C)
-    batch->results[own].count[task->copy] = counts_at(here, layout, plan, task->copy)[own];
+    *gp_minibatch_count(plan, batch, own, task->copy) =
+        counts_at(here, layout, plan, task->copy)[own];
   result list[GP_MAX_BATCH_TENSORS];
   const int count = results_of(worker, plan, batch, task, own, list);
   for (int k = 0; k < count; k++) {

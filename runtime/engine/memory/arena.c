@@ -15,48 +15,80 @@
 #include "engine/state/pipeline.h"
 #include "graph/param.h"
 
-/* ---- making -------------------------------------------------------------------------------- */
+/* ---- copies -------------------------------------------------------------------------------- */
 
-/* Does this process drive the device of a stage's first copy, which holds its parameters? */
-static bool is_here(const gp_pipeline *p, int32_t stage) {
-  return gp_device_is_here(p, p->placement[stage * p->copy_count]);
+static bool shares(const gp_pipeline *p, int32_t stage, int32_t a, int32_t b) {
+  return gp_lane_shares(gp_stage_lane(p, stage, a), gp_stage_lane(p, stage, b));
 }
 
-/* Move a parameter into its arena, or leave it to another rank: draw its first value there, or copy
- * the value that it has. */
+/* The first of the copies that share memory with this one: its values are theirs. */
+static int32_t leader_of(const gp_pipeline *p, int32_t stage, int32_t copy) {
+  int32_t first = 0;
+  while (!shares(p, stage, first, copy)) first++;
+  return first;
+}
+
+/* How many copies lie apart from this one, among the first `end`? */
+static size_t count_apart(const gp_pipeline *p, int32_t stage, int32_t copy, int32_t end) {
+  size_t apart = 0;
+  for (int32_t other = 0; other < end; other++) apart += !shares(p, stage, other, copy);
+  return apart;
+}
+
+size_t gp_arena_part(const gp_pipeline *p, int32_t stage, int32_t copy, int32_t from) {
+  return count_apart(p, stage, copy, from);
+}
+
+static const gp_layout_slice *slice_of(const gp_pipeline *p, int32_t stage, int32_t copy) {
+  return &p->layout.slices[stage * p->copy_count + copy];
+}
+
+size_t gp_arena_received(const gp_pipeline *p, int32_t stage, int32_t copy) {
+  return slice_of(p, stage, copy)->grads * count_apart(p, stage, copy, p->copy_count);
+}
+
+/* Does a copy of the stage own the parameter of one of its extra accumulators? */
+static bool owns_extras(const gp_pipeline *p, int32_t stage, int32_t copy) {
+  for (size_t x = 0; x < p->layout.extra_count; x++) {
+    const gp_layout_extra *extra = &p->layout.extras[x];
+    if (extra->stage == stage && p->layout.at[extra->param].owner == copy) return true;
+  }
+  return false;
+}
+
+size_t gp_arena_received_extras(const gp_pipeline *p, int32_t stage, int32_t copy, size_t bytes) {
+  return owns_extras(p, stage, copy) ? bytes * count_apart(p, stage, copy, p->copy_count) : 0;
+}
+
+/* ---- making -------------------------------------------------------------------------------- */
+
+/* Does this process drive the device of a copy? */
+static bool is_here(const gp_pipeline *p, int32_t stage, int32_t copy) {
+  return gp_device_is_here(p, p->placement[stage * p->copy_count + copy]);
+}
+
+/* Move a parameter into the arena of the copy that owns it, or leave it to another rank: draw its
+ * first value there, or copy the value that it has. */
 static gp_status move_in(gp_pipeline *p, int32_t i) {
   gp_param *param = p->params[i];
-  const gp_arena *a = &p->arenas[p->param_stage[i]];
+  const int32_t stage = p->param_stage[i], owner = p->layout.at[i].owner;
   gp_region region = p->layout.at[i].region;
   size_t at = p->param_offset[i] = p->layout.at[i].offset;
-  const gp_lane *lane = gp_stage_lane(p, p->param_stage[i], 0);
-  if (!is_here(p, p->param_stage[i])) return gp_param_share(param, lane->rank, false), GP_OK;
-  gp_tensor *memory = region == GP_REGION_BUFFER ? a->buffer_memory : a->value_memory;
+  const gp_lane *lane = gp_stage_lane(p, stage, owner);
+  if (!is_here(p, stage, owner)) return gp_param_share(param, lane->rank, false), GP_OK;
+  const gp_arena_copy *own = &p->arenas[stage].copies[owner];
+  const gp_arena_copy *leader = &p->arenas[stage].copies[leader_of(p, stage, owner)];
+  gp_tensor *memory = region == GP_REGION_BUFFER ? leader->buffer_memory : leader->value_memory;
   GP_TRY(gp_block_view(memory, at, param, &p->values[i]));
   GP_TRY(gp_param_move(param, p->values[i]));
   if (p->spread) gp_param_share(param, lane->rank, true);
-  if (region == GP_REGION_TRAINABLE) GP_TRY(gp_block_view(a->grad_memory, at, param, &p->grads[i]));
+  if (region == GP_REGION_TRAINABLE)
+    GP_TRY(gp_block_view(own->grad_memory, at, param, &p->grads[i]));
   gp_param_set_grad(param, p->grads[i]);
   return GP_OK;
 }
 
 static char *start_of(const gp_tensor *memory) { return memory ? gp_tensor_data(memory) : NULL; }
-
-/* Allocate what the second copy of a stage cannot share with the first, and its gradients, which it
- * must not share. */
-static gp_status make_second_copy(const gp_pipeline *p, gp_arena *a, const gp_lane *first,
-                                  const gp_lane *second) {
-  bool apart = !gp_lane_shares(first, second);
-  a->values[1] = a->values[0];
-  a->buffers[1] = a->buffers[0];
-  if (apart && a->value_bytes)
-    GP_TRY(gp_pipeline_take(p, second, a->value_bytes, (void **)&a->values[1]));
-  if (apart && a->buffer_bytes)
-    GP_TRY(gp_pipeline_take(p, second, a->buffer_bytes, (void **)&a->buffers[1]));
-  if (apart && a->grad_bytes)
-    GP_TRY(gp_pipeline_take(p, first, a->grad_bytes, (void **)&a->received_grads));
-  return a->grad_bytes ? gp_pipeline_take(p, second, a->grad_bytes, (void **)&a->grads[1]) : GP_OK;
-}
 
 /* Allocate a block that other devices read and scripts may keep. It is pinned if a GPU copies from
  * it: otherwise the copies would hold the GPU up. */
@@ -66,34 +98,50 @@ static gp_status new_block(const gp_pipeline *p, const gp_lane *lane, size_t byt
                                    : gp_block_new(lane->space, bytes, block);
 }
 
-/* Allocate one block each for the values, gradients and buffers of a stage. */
+/* Allocate the values, gradients and buffers of a copy of a stage, except what it shares with an
+ * earlier one. Gradients of other copies than the first are read by other devices. */
+static gp_status make_copy(const gp_pipeline *p, int32_t stage, int32_t copy) {
+  const gp_arena *a = &p->arenas[stage];
+  gp_arena_copy *own = &a->copies[copy];
+  const gp_lane *lane = gp_stage_lane(p, stage, copy);
+  const int32_t leader = leader_of(p, stage, copy);
+  if (is_here(p, stage, copy)) {
+    if (leader == copy) GP_TRY(new_block(p, lane, a->value_bytes, &own->value_memory));
+    if (p->copy_count > 1)
+      GP_TRY(new_block(p, lane, a->grad_bytes, &own->grad_memory));
+    else
+      GP_TRY(gp_block_new(lane->space, a->grad_bytes, &own->grad_memory));
+    if (leader == copy) GP_TRY(new_block(p, lane, a->buffer_bytes, &own->buffer_memory));
+  }
+  own->values = leader == copy ? start_of(own->value_memory) : a->copies[leader].values;
+  own->buffers = leader == copy ? start_of(own->buffer_memory) : a->copies[leader].buffers;
+  own->grads = start_of(own->grad_memory);
+  const size_t received = gp_arena_received(p, stage, copy);
+  return received ? gp_pipeline_take(p, lane, received, (void **)&own->received_grads) : GP_OK;
+}
+
+/* Allocate the memory of all copies of a stage. */
 static gp_status make_arena(const gp_pipeline *p, int32_t stage) {
   const gp_layout_stage *sizes = &p->layout.stages[stage];
   gp_arena *a = &p->arenas[stage];
-  const gp_lane *lane = gp_stage_lane(p, stage, 0);
   a->value_bytes = sizes->values;
   a->grad_bytes = sizes->grads;
   a->buffer_bytes = sizes->buffers;
-  if (is_here(p, stage)) {
-    GP_TRY(new_block(p, lane, a->value_bytes, &a->value_memory));
-    GP_TRY(gp_block_new(lane->space, a->grad_bytes, &a->grad_memory));
-    GP_TRY(new_block(p, lane, a->buffer_bytes, &a->buffer_memory));
-  }
-  if (a->buffer_bytes) GP_TRY(gp_pipeline_take(p, lane, a->buffer_bytes, (void **)&a->committed));
-  a->values[0] = start_of(a->value_memory);
-  a->grads[0] = start_of(a->grad_memory);
-  a->buffers[0] = start_of(a->buffer_memory);
-  return p->copy_count > 1 ? make_second_copy(p, a, lane, gp_stage_lane(p, stage, 1)) : GP_OK;
+  GP_TRY(gp_alloc_array((size_t)p->copy_count, sizeof *a->copies, (void **)&a->copies));
+  for (int32_t copy = 0; copy < p->copy_count; copy++) GP_TRY(make_copy(p, stage, copy));
+  if (!a->buffer_bytes) return GP_OK;
+  return gp_pipeline_take(p, gp_stage_lane(p, stage, 0), a->buffer_bytes, (void **)&a->committed);
 }
 
-/* List all gradients of a stage for the tasks that end a step. They are those of the first copy,
- * whose device adds up the gradients of both. The gradients of other ranks are only counted. */
-static gp_status list_gradients(gp_pipeline *p, int32_t stage) {
+/* List the gradients that a copy of a stage owns, for the tasks that end a step. The gradients of
+ * other ranks are only counted. */
+static gp_status list_gradients(gp_pipeline *p, int32_t stage, int32_t copy) {
+  gp_arena_copy *own = &p->arenas[stage].copies[copy];
   gp_lane_run *runs;
   int count = 0;
   GP_TRY(gp_alloc_array((size_t)p->param_count + 1, sizeof *runs, (void **)&runs));
   for (int32_t i = 0; i < p->param_count; i++) {
-    if (p->param_stage[i] != stage) continue;
+    if (p->param_stage[i] != stage || p->layout.at[i].owner != copy) continue;
     const bool trained = p->layout.at[i].region == GP_REGION_TRAINABLE;
     p->grad_place[i] = trained ? count : -1;
     if (!trained) continue;
@@ -104,10 +152,10 @@ static gp_status list_gradients(gp_pipeline *p, int32_t stage) {
     count++;
   }
   gp_status status = GP_OK;
-  if (is_here(p, stage))
-    status = gp_gradients_new(gp_stage_lane(p, stage, 0), runs, count, &p->arenas[stage].gradients);
+  if (is_here(p, stage, copy))
+    status = gp_gradients_new(gp_stage_lane(p, stage, copy), runs, count, &own->gradients);
   else
-    p->arenas[stage].gradients = (gp_gradients){.count = count};
+    own->gradients = (gp_gradients){.count = count};
   gp_free(runs);
   return status;
 }
@@ -123,40 +171,39 @@ gp_status gp_arenas_new(gp_pipeline *p) {
     if (status) return status == GP_ENOMEM ? gp_fail_prefix(status, what) : status;
   }
   for (int32_t i = 0; i < p->param_count; i++) GP_TRY(move_in(p, i));
-  for (int32_t s = 0; s < p->stage_count; s++) GP_TRY(list_gradients(p, s));
+  for (int32_t s = 0; s < p->stage_count; s++)
+    for (int32_t copy = 0; copy < p->copy_count; copy++) GP_TRY(list_gradients(p, s, copy));
   return GP_OK;
 }
 
-/* Free what make_second_copy allocated, and the second copy's extra accumulators. */
-static void free_second_copy(const gp_pipeline *p, int32_t stage) {
-  gp_arena *a = &p->arenas[stage];
-  const gp_lane *lane = gp_stage_lane(p, stage, 1);
-  if (a->values[1] != a->values[0]) gp_pipeline_give(p, lane, a->values[1], a->value_bytes);
-  if (a->buffers[1] != a->buffers[0]) gp_pipeline_give(p, lane, a->buffers[1], a->buffer_bytes);
-  gp_pipeline_give(p, lane, a->grads[1], a->grad_bytes);
-  gp_pipeline_give(p, lane, a->extras[1], a->extra_bytes);
+static void free_copy(const gp_pipeline *p, int32_t stage, int32_t copy) {
+  const gp_arena *a = &p->arenas[stage];
+  gp_arena_copy *own = &a->copies[copy];
+  const gp_lane *lane = gp_stage_lane(p, stage, copy);
+  gp_gradients_free(&own->gradients);
+  /* views that a script holds keep this memory */
+  gp_tensor_free(own->value_memory);
+  gp_tensor_free(own->grad_memory);
+  gp_tensor_free(own->buffer_memory);
+  gp_pipeline_give(p, lane, own->extras, a->extra_bytes);
+  gp_pipeline_give(p, lane, own->received_grads, gp_arena_received(p, stage, copy));
+  gp_pipeline_give(p, lane, own->received_extras,
+                   gp_arena_received_extras(p, stage, copy, a->extra_bytes));
 }
 
 void gp_arenas_free(gp_pipeline *p) {
   for (int32_t s = 0; p->arenas && s < p->stage_count; s++) {
     gp_arena *a = &p->arenas[s];
     const gp_lane *lane = gp_stage_lane(p, s, 0);
-    gp_gradients_free(&a->gradients);
-    /* views that a script holds keep this memory */
-    gp_tensor_free(a->value_memory);
-    gp_tensor_free(a->grad_memory);
-    gp_tensor_free(a->buffer_memory);
     gp_pipeline_give(p, lane, a->committed, a->buffer_bytes);
-    gp_pipeline_give(p, lane, a->extras[0], a->extra_bytes);
-    gp_pipeline_give(p, lane, a->received_grads, a->grad_bytes);
-    gp_pipeline_give(p, lane, a->received_extras, a->extra_bytes);
     gp_pipeline_give(p, lane, a->packed, a->packed_bytes);
     gp_pipeline_give(p, lane, a->halves, a->half_bytes);
-    if (p->copy_count > 1) free_second_copy(p, s);
+    for (int32_t copy = 0; a->copies && copy < p->copy_count; copy++) free_copy(p, s, copy);
+    gp_free(a->copies);
   }
   for (int32_t x = 0; x < p->extra_count; x++) {
     int32_t i = p->extras[x].param;
-    gp_pipeline_give(p, gp_stage_lane(p, p->param_stage[i], 0), p->extras[x].received,
+    gp_pipeline_give(p, gp_owner_lane(p, i), p->extras[x].received,
                      gp_meta_bytes(gp_param_meta(p->params[i])));
   }
   p->extra_count = 0;
@@ -168,50 +215,67 @@ void gp_arenas_free(gp_pipeline *p) {
 
 /* ---- what plans ask for -------------------------------------------------------------------- */
 
-/* Memory of a stage's extra accumulators, per copy, and where the first copy's device receives
- * those of the second. */
+/* The memory of one copy's extra accumulators, and where its device receives those of others. */
 typedef struct extras {
-  void *own[2], *received;
+  void *own, *received;
 } extras;
 
-static void give_extras(const gp_pipeline *p, int32_t stage, const extras *e, size_t bytes) {
-  const gp_lane *first = gp_stage_lane(p, stage, 0);
-  if (e->own[0]) gp_pipeline_give(p, first, e->own[0], bytes);
-  if (e->own[1]) gp_pipeline_give(p, gp_stage_lane(p, stage, 1), e->own[1], bytes);
-  if (e->received) gp_pipeline_give(p, first, e->received, bytes);
+static void give_extras(const gp_pipeline *p, int32_t stage, const extras *list, size_t bytes) {
+  for (int32_t copy = 0; copy < p->copy_count; copy++) {
+    const gp_lane *lane = gp_stage_lane(p, stage, copy);
+    const size_t received = gp_arena_received_extras(p, stage, copy, bytes);
+    if (list[copy].own) gp_pipeline_give(p, lane, list[copy].own, bytes);
+    if (list[copy].received) gp_pipeline_give(p, lane, list[copy].received, received);
+  }
 }
 
-static gp_status take_extras(const gp_pipeline *p, int32_t stage, extras *e, size_t bytes) {
-  for (int32_t copy = 0; copy < p->copy_count; copy++)
-    GP_TRY(gp_pipeline_take(p, gp_stage_lane(p, stage, copy), bytes, &e->own[copy]));
-  /* a stage may have such accumulators and no gradients of its own */
-  if (p->copy_count == 1 || gp_lane_shares(gp_stage_lane(p, stage, 0), gp_stage_lane(p, stage, 1)))
-    return GP_OK;
-  return gp_pipeline_take(p, gp_stage_lane(p, stage, 0), bytes, &e->received);
+/* A stage may have such accumulators and no gradients of its own. */
+static gp_status take_extras(const gp_pipeline *p, int32_t stage, extras *list, size_t bytes) {
+  for (int32_t copy = 0; copy < p->copy_count; copy++) {
+    const gp_lane *lane = gp_stage_lane(p, stage, copy);
+    const size_t received = gp_arena_received_extras(p, stage, copy, bytes);
+    GP_TRY(gp_pipeline_take(p, lane, bytes, &list[copy].own));
+    if (received) GP_TRY(gp_pipeline_take(p, lane, received, &list[copy].received));
+  }
+  return GP_OK;
 }
 
 /* Replace a stage's extra accumulators by larger ones; on failure the old ones stay. Nothing is
  * copied, because every backward pass begins accumulators anew. Programs know only offsets, but
  * captured graphs hold the old addresses. */
-static gp_status grow_extras(gp_pipeline *p, int32_t stage, size_t bytes) {
+static gp_status swap_extras(gp_pipeline *p, int32_t stage, extras *larger, size_t bytes) {
   gp_arena *a = &p->arenas[stage];
-  extras old = {{a->extras[0], a->extras[1]}, a->received_extras}, larger = {{NULL}, NULL};
-  gp_status status = take_extras(p, stage, &larger, bytes);
-  if (status) return give_extras(p, stage, &larger, bytes), status;
-  give_extras(p, stage, &old, a->extra_bytes);
-  a->extras[0] = larger.own[0];
-  a->extras[1] = larger.own[1];
-  a->received_extras = larger.received;
-  a->extra_bytes = bytes;
+  gp_status status = take_extras(p, stage, larger, bytes);
+  if (status) return give_extras(p, stage, larger, bytes), status;
+  for (int32_t copy = 0; copy < p->copy_count; copy++) {
+    gp_arena_copy *own = &a->copies[copy];
+    const extras old = {own->extras, own->received_extras};
+    own->extras = larger[copy].own;
+    own->received_extras = larger[copy].received;
+    larger[copy] = old;
+  }
   return GP_OK;
+}
+
+static gp_status grow_extras(gp_pipeline *p, int32_t stage, size_t bytes) {
+  extras *list;
+  GP_TRY(gp_alloc_array((size_t)p->copy_count, sizeof *list, (void **)&list));
+  gp_status status = swap_extras(p, stage, list, bytes);
+  if (!status) {
+    give_extras(p, stage, list, p->arenas[stage].extra_bytes); /* the old ones */
+    p->arenas[stage].extra_bytes = bytes;
+  }
+  gp_free(list);
+  return status;
 }
 
 /* Allocate the memory where the parameter's owner receives an accumulator that it cannot read. */
 static gp_status make_received(const gp_pipeline *p, gp_extra_slot *extra) {
-  int32_t owner = p->param_stage[extra->param];
-  if (gp_lane_shares(gp_stage_lane(p, extra->stage, 0), gp_stage_lane(p, owner, 0))) return GP_OK;
-  return gp_pipeline_take(p, gp_stage_lane(p, owner, 0),
-                          gp_meta_bytes(gp_param_meta(p->params[extra->param])), &extra->received);
+  const gp_lane *owner = gp_owner_lane(p, extra->param);
+  const int32_t copy = p->layout.at[extra->param].owner;
+  if (gp_lane_shares(gp_stage_lane(p, extra->stage, copy), owner)) return GP_OK;
+  return gp_pipeline_take(p, owner, gp_meta_bytes(gp_param_meta(p->params[extra->param])),
+                          &extra->received);
 }
 
 /* Add an accumulator for the life of the pipeline: every plan of the model asks for the same

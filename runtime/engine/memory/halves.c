@@ -27,7 +27,7 @@ static gp_status round_all(const gp_lane *lane, gp_arena *a) {
                   .step = &(gp_step_block){0},
                   .n_in = 1,
                   .n_out = 1,
-                  .in = {{a->values[0], &from}},
+                  .in = {{a->copies[0].values, &from}},
                   .out = {{a->halves, &to}}};
   return lane->work->launch(lane, &(gp_lane_call){.op = GP_OP_cast, .call = &cast});
 }
@@ -47,7 +47,7 @@ gp_status gp_halves_refresh(gp_worker *worker) {
 }
 
 void *gp_halves_of(const gp_arena *a, const void *values) {
-  return a->halves ? a->halves + ((const char *)values - a->values[0]) / 2 : NULL;
+  return a->halves ? a->halves + ((const char *)values - a->copies[0].values) / 2 : NULL;
 }
 
 void gp_halves_spoil(gp_arena *a) { a->halved = false; }

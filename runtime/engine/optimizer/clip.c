@@ -18,29 +18,41 @@
 
 /* ---- one pipeline -------------------------------------------------------------------------- */
 
-/* List the chosen gradients of a stage. Almost always these are all of them: then the stage's own
- * list serves, and nothing is allocated. */
-static gp_status list_stage(gp_pipeline *p, int32_t stage) {
-  gp_arena *a = &p->arenas[stage];
+static gp_arena_copy *copy_of(const gp_pipeline *p, int32_t holder) {
+  return &p->arenas[holder / p->copy_count].copies[holder % p->copy_count];
+}
+
+static int32_t holder_of(const gp_pipeline *p, int32_t i) {
+  return p->param_stage[i] * p->copy_count + p->layout.at[i].owner;
+}
+
+static int32_t count_holders(const gp_pipeline *p) { return p->stage_count * p->copy_count; }
+
+/* List the chosen gradients that a copy of a stage owns. Almost always these are all of them: then
+ * its own list serves, and nothing is allocated. */
+static gp_status list_copy(gp_pipeline *p, int32_t holder) {
+  gp_arena_copy *own = copy_of(p, holder);
   bool *among = p->chosen + p->param_count;
   int count = 0;
-  if (!gp_device_is_here(p, p->placement[stage * p->copy_count])) return GP_OK;
+  if (!gp_device_is_here(p, p->placement[holder])) return GP_OK;
   for (int32_t i = 0; i < p->param_count; i++) {
-    if (p->param_stage[i] != stage || p->grad_place[i] < 0) continue;
+    if (holder_of(p, i) != holder || p->grad_place[i] < 0) continue;
     among[p->grad_place[i]] = p->chosen[i];
     count += p->chosen[i];
   }
-  if (count == a->gradients.count) return a->clipped = a->gradients, GP_OK;
-  return gp_gradients_some(&a->gradients, among, &a->clipped);
+  if (count == own->gradients.count) return own->clipped = own->gradients, GP_OK;
+  return gp_gradients_some(&own->gradients, among, &own->clipped);
 }
 
-static bool has_own_list(const gp_arena *a) { return a->clipped.sums != a->gradients.sums; }
+static bool has_own_list(const gp_arena_copy *own) {
+  return own->clipped.sums != own->gradients.sums;
+}
 
 static void free_lists(gp_pipeline *p) {
-  for (int32_t s = 0; s < p->stage_count; s++) {
-    gp_arena *a = &p->arenas[s];
-    if (a->clipped.sums && has_own_list(a)) gp_gradients_free_some(&a->clipped);
-    a->clipped = (gp_gradients){0};
+  for (int32_t h = 0; h < count_holders(p); h++) {
+    gp_arena_copy *own = copy_of(p, h);
+    if (own->clipped.sums && has_own_list(own)) gp_gradients_free_some(&own->clipped);
+    own->clipped = (gp_gradients){0};
   }
 }
 
@@ -48,17 +60,16 @@ static gp_status make_lists(gp_pipeline *p, gp_param *const *params, int count) 
   for (int32_t i = 0; i < p->param_count; i++) p->chosen[i] = false;
   for (int k = 0; k < count; k++)
     if (gp_param_owner(params[k]) == p) p->chosen[gp_layout_find(&p->layout, params[k])] = true;
-  for (int32_t s = 0; s < p->stage_count; s++) GP_TRY(list_stage(p, s));
+  for (int32_t h = 0; h < count_holders(p); h++) GP_TRY(list_copy(p, h));
   return GP_OK;
 }
 
-/* Scale the gradients of the stages whose first copy the device holds; factor NULL: add up their
- * squares. */
+/* Scale the gradients that the device owns; factor NULL: add up their squares. */
 static gp_status clip_device(gp_worker *worker, void *factor) {
   const gp_pipeline *p = worker->pipeline;
-  for (int32_t s = 0; s < p->stage_count; s++) {
-    gp_gradients *list = &p->arenas[s].clipped;
-    if (p->placement[s * p->copy_count] != worker->device || !list->count) continue;
+  for (int32_t h = 0; h < count_holders(p); h++) {
+    gp_gradients *list = &copy_of(p, h)->clipped;
+    if (p->placement[h] != worker->device || !list->count) continue;
     GP_TRY(factor ? gp_gradients_scale(list, *(double *)factor) : gp_gradients_squares(list));
   }
   return gp_lane_sync(&worker->lane);
@@ -66,14 +77,14 @@ static gp_status clip_device(gp_worker *worker, void *factor) {
 
 /* Return the sum of squares of one parameter. */
 static double sum_of(const gp_pipeline *p, const gp_param *param) {
-  int32_t own = gp_layout_find(&p->layout, param), stage = p->param_stage[own], place = 0;
-  const gp_arena *a = &p->arenas[stage];
+  int32_t own = gp_layout_find(&p->layout, param), holder = holder_of(p, own), place = 0;
+  const gp_arena_copy *copy = copy_of(p, holder);
   if (p->grad_place[own] < 0) return 0;
-  if (!has_own_list(a)) return a->clipped.sums[p->grad_place[own]];
+  if (!has_own_list(copy)) return copy->clipped.sums[p->grad_place[own]];
   /* a list of some gradients holds the chosen ones only */
   for (int32_t i = 0; i < own; i++)
-    place += p->param_stage[i] == stage && p->grad_place[i] >= 0 && p->chosen[i];
-  return a->clipped.sums[place];
+    place += holder_of(p, i) == holder && p->grad_place[i] >= 0 && p->chosen[i];
+  return copy->clipped.sums[place];
 }
 
 /* ---- all of them --------------------------------------------------------------------------- */

@@ -108,7 +108,7 @@ static bool follows(const void *x, const void *y, const gp_optim_slice *slice) {
  * zero and stays zero. */
 static bool merge(gp_update_pass *a, const gp_update_pass *b) {
   const gp_optim_slice *x = &a->slice, *y = &b->slice;
-  if (a->group != b->group || a->stage != b->stage || x->dtype != y->dtype) return false;
+  if (a->group != b->group || a->holder != b->holder || x->dtype != y->dtype) return false;
   /* halves follow each other if values do */
   if (!follows(x->value, y->value, x) || !follows(x->grad, y->grad, x)) return false;
   /* moments may not: they keep the order that values had when they were made, so a parameter that
@@ -128,11 +128,13 @@ static void make_passes(gp_optimizer *o) {
     gp_tensor *grad;
     gp_param_grad(o->members[i].param, &grad);
     if (!grad) continue;
-    int32_t stage = gp_param_stage(o->members[i].param);
-    const gp_pipeline *owner = gp_param_owner(o->members[i].param);
+    const gp_param *param = o->members[i].param;
+    const gp_pipeline *owner = gp_param_owner(param);
+    const int32_t stage = gp_param_stage(param);
+    const int32_t copy = owner->layout.at[gp_layout_find(&owner->layout, param)].owner;
     gp_update_pass next = {.slice = slice_of(o, &o->members[i], &owner->arenas[stage], grad),
                            .group = o->members[i].group,
-                           .stage = stage};
+                           .holder = stage * owner->copy_count + copy};
     gp_tensor_free(grad);
     if (!o->pass_count || !merge(&o->passes[o->pass_count - 1], &next))
       o->passes[o->pass_count++] = next;
@@ -151,14 +153,15 @@ static gp_status update_slices(const gp_lane *lane, const update *u, int32_t gro
   return lane->sums->update(lane, &all);
 }
 
-/* Run the passes of a stage that have one group's hyper-parameters, several in a launch. */
-static gp_status update_group(const gp_lane *lane, const update *u, int32_t stage, int32_t group) {
+/* Run the passes of a copy of a stage that have one group's hyper-parameters, several in a
+ * launch. */
+static gp_status update_group(const gp_lane *lane, const update *u, int32_t holder, int32_t group) {
   enum { MOST = 32 };
   gp_optim_slice slices[MOST];
   int count = 0;
   for (int32_t i = 0; i < u->optimizer->pass_count; i++) {
     const gp_update_pass *next = &u->optimizer->passes[i];
-    if (next->stage != stage || next->group != group) continue;
+    if (next->holder != holder || next->group != group) continue;
     slices[count++] = next->slice;
     if (count < MOST) continue;
     GP_TRY(update_slices(lane, u, group, slices, count));
@@ -167,22 +170,30 @@ static gp_status update_group(const gp_lane *lane, const update *u, int32_t stag
   return count ? update_slices(lane, u, group, slices, count) : GP_OK;
 }
 
-/* Update a stage on the worker's own threads, or in its queue. */
-static gp_status update_stage(gp_worker *worker, const update *u, int32_t stage) {
-  gp_arena *arena = &worker->pipeline->arenas[stage];
+/* Update what a copy of a stage owns, on the worker's own threads or in its queue. Only stages with
+ * one copy have halves. */
+static gp_status update_holder(gp_worker *worker, const update *u, int32_t holder) {
+  const gp_pipeline *p = worker->pipeline;
+  gp_arena *arena = &p->arenas[holder / p->copy_count];
+  if (p->copy_count > 1) {
+    for (int32_t g = 0; g < u->optimizer->group_count; g++)
+      GP_TRY(update_group(&worker->lane, u, holder, g));
+    return GP_OK;
+  }
   bool halved = arena->halved;
   gp_halves_spoil(arena); /* during the update the halves are stale */
   for (int32_t g = 0; g < u->optimizer->group_count; g++)
-    GP_TRY(update_group(&worker->lane, u, stage, g));
+    GP_TRY(update_group(&worker->lane, u, holder, g));
   arena->halved = halved;
   return GP_OK;
 }
 
-/* Does the device hold the first copy of the stage? */
-static bool owns(const gp_worker *worker, int32_t stage) {
-  const gp_pipeline *p = worker->pipeline;
-  return p->placement[stage * p->copy_count] == worker->device;
+/* Does the device hold this copy of a stage? */
+static bool owns(const gp_worker *worker, int32_t holder) {
+  return worker->pipeline->placement[holder] == worker->device;
 }
+
+static int32_t count_holders(const gp_pipeline *p) { return p->stage_count * p->copy_count; }
 
 /* Check the gradients of a device's stages, and wait until every device has done so. All gradients
  * are checked, even if the optimizer has only some of the parameters: they belong to one step. */
@@ -190,9 +201,9 @@ static gp_status look(gp_worker *worker, update *u) {
   gp_pipeline *p = worker->pipeline;
   const uint32_t devices = (uint32_t)gp_devices_here(p);
   gp_status status = GP_OK;
-  for (int32_t s = 0; s < p->stage_count; s++) {
-    gp_gradients *list = &p->arenas[s].gradients;
-    if (!owns(worker, s) || status) continue;
+  for (int32_t h = 0; h < count_holders(p); h++) {
+    gp_gradients *list = &p->arenas[h / p->copy_count].copies[h % p->copy_count].gradients;
+    if (!owns(worker, h) || status || !list->count) continue;
     status = gp_gradients_look(list);
     if (!status && !gp_gradients_are_finite(list)) atomic_store(&u->bad, true);
   }
@@ -209,8 +220,8 @@ static gp_status update_device(gp_worker *worker, void *context) {
   update *u = context;
   if (u->looks) GP_TRY(look(worker, u));
   if (atomic_load(&u->bad)) return GP_OK;
-  for (int32_t s = 0; s < p->stage_count; s++)
-    if (owns(worker, s)) GP_TRY(update_stage(worker, u, s));
+  for (int32_t h = 0; h < count_holders(p); h++)
+    if (owns(worker, h)) GP_TRY(update_holder(worker, u, h));
   return gp_lane_sync(&worker->lane);
 }
 
@@ -302,10 +313,10 @@ gp_status gp_optimizer_begin(gp_optimizer *o) {
 
 int32_t gp_optimizer_groups(const gp_optimizer *o) { return o->group_count; }
 
-gp_status gp_optimizer_update(gp_optimizer *o, gp_worker *worker, int32_t stage,
+gp_status gp_optimizer_update(gp_optimizer *o, gp_worker *worker, int32_t holder,
                               const gp_optim_hyper *hyper, int64_t step) {
   update u = {.optimizer = o, .hyper = hyper, .step = step};
-  return update_stage(worker, &u, stage);
+  return update_holder(worker, &u, holder);
 }
 
 int32_t gp_optimizer_list(const gp_optimizer *o, const gp_pipeline *p, int32_t *params) {

@@ -29,7 +29,7 @@ typedef struct gp_moment_block {
 /* One fused pass over parameters that lie next to each other in a stage's arena. */
 typedef struct gp_update_pass {
   gp_optim_slice slice;
-  int32_t group, stage;
+  int32_t group, holder; /* holder: the stage and its copy that updates */
 } gp_update_pass;
 
 struct gp_optimizer {
@@ -74,8 +74,8 @@ gp_status gp_optimizer_begin(gp_optimizer *optimizer);
  * them. */
 gp_optimizer *gp_optimizer_retain(gp_optimizer *optimizer);
 int32_t gp_optimizer_groups(const gp_optimizer *optimizer);
-/* Update a stage on its device; hyper: per group. */
-gp_status gp_optimizer_update(gp_optimizer *optimizer, gp_worker *worker, int32_t stage,
+/* Update what a copy of a stage owns, on its device; hyper: per group. */
+gp_status gp_optimizer_update(gp_optimizer *optimizer, gp_worker *worker, int32_t holder,
                               const gp_optim_hyper *hyper, int64_t step);
 /* Write the places of its parameters among the pipeline's, in the order given; returns how many. */
 int32_t gp_optimizer_list(const gp_optimizer *optimizer, const gp_pipeline *pipeline,

@@ -23,16 +23,16 @@ gp_status gp_skips_count(gp_pipeline *p, bool finite) {
 
 /* Each stage counts its own skips; the script's thread reads the counters during the run. */
 bool gp_skips_are_stuck(const gp_pipeline *p) {
-  for (int32_t s = 0; s < p->stage_count; s++)
-    if (atomic_load(&((gp_pipeline *)p)->run.stages[s].row) >= GP_SKIPS_MOST) return true;
+  for (int32_t h = 0; h < p->stage_count * p->copy_count; h++)
+    if (atomic_load(&((gp_pipeline *)p)->run.stages[h].row) >= GP_SKIPS_MOST) return true;
   return false;
 }
 
 gp_status gp_skips_end_stream(gp_pipeline *p) {
   int64_t most = 0;
   bool stuck = gp_skips_are_stuck(p);
-  for (int32_t s = 0; s < p->stage_count; s++) {
-    gp_stage_run *made = &p->run.stages[s];
+  for (int32_t h = 0; h < p->stage_count * p->copy_count; h++) {
+    gp_stage_run *made = &p->run.stages[h];
     if (made->skipped > most) most = made->skipped;
     if (stuck) atomic_store(&made->row, 0);
     made->skipped = 0;

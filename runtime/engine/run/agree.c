@@ -1,9 +1,9 @@
 /* engine/run/agree.c - see agree.h.
  *
- * A rank's piece is a fixed part, then a row for each stage, a result for each micro-batch and the
- * figures of each device, then the rows of outputs and of the inputs' gradients that its devices have made. Every rank holds the
- * whole plan, so it knows how long each piece is and whose numbers count: those of the device that
- * ran the task. */
+ * A rank's piece is a fixed part, then a row for each copy of a stage, a result for each
+ * micro-batch and the figures of each device, then the rows of outputs and of the inputs' gradients
+ * that its devices have made. Every rank holds the whole plan, so it knows how long each piece is
+ * and whose numbers count: those of the device that ran the task. */
 #include "engine/run/agree.h"
 
 #include <stdio.h>
@@ -40,12 +40,18 @@ typedef struct device_row {
   uint64_t peak_bytes;
 } device_row;
 
+/* What a rank says of a micro-batch. */
+typedef struct result {
+  gp_micro_result loss;
+  int64_t count;
+} result;
+
 /* A run's pieces, and the places in them. */
 typedef struct agreement {
   gp_pipeline *p;
   gp_minibatch *batch;
   int32_t *last, *first; /* per micro-batch: the rank that runs it on the last stage; the first */
-  size_t stages, micros, devices;
+  size_t holders, micros, devices;
 } agreement;
 
 /* ---- who has made what ---------------------------------------------------------------------- */
@@ -54,9 +60,9 @@ static int32_t rank_of(const gp_pipeline *p, int32_t device) {
   return gp_device_lane(p, device)->rank;
 }
 
-/* The rank that a stage's first copy is updated by. */
-static int32_t owner_of(const gp_pipeline *p, int32_t stage) {
-  return rank_of(p, p->placement[stage * p->copy_count]);
+/* The rank of a copy of a stage. */
+static int32_t owner_of(const gp_pipeline *p, int32_t holder) {
+  return rank_of(p, p->placement[holder]);
 }
 
 static void find_ranks(agreement *a) {
@@ -137,7 +143,7 @@ static uint64_t hash_batch(const gp_minibatch *batch) {
 /* ---- a piece --------------------------------------------------------------------------------- */
 
 static size_t fixed_bytes(const agreement *a) {
-  return sizeof(ending) + a->stages * sizeof(stage_row) + a->micros * sizeof(gp_micro_result) +
+  return sizeof(ending) + a->holders * sizeof(stage_row) + a->micros * sizeof(result) +
          a->devices * sizeof(device_row);
 }
 
@@ -183,13 +189,14 @@ static void read_devices(const agreement *a, int32_t rank, const device_row *row
 static void write_piece(const agreement *a, char *piece) {
   const gp_run *run = &a->p->run;
   stage_row *rows = (stage_row *)(piece + sizeof(ending));
-  gp_micro_result *results = (gp_micro_result *)(rows + a->stages);
+  result *results = (result *)(rows + a->holders);
   char *tail = piece + fixed_bytes(a);
   write_ending(a, (ending *)piece);
-  for (size_t s = 0; s < a->stages; s++)
+  for (size_t s = 0; s < a->holders; s++)
     rows[s] = (stage_row){run->stages[s].updates, run->stages[s].skipped,
                           atomic_load(&run->stages[s].row), run->stages[s].torn};
-  memcpy(results, a->batch->results, a->micros * sizeof *results);
+  for (size_t i = 0; i < a->micros; i++)
+    results[i] = (result){a->batch->results[i], a->batch->counts[i]};
   write_devices(a, (device_row *)(results + a->micros));
   each_row(a, a->p->spread->own, copy_out, &tail);
 }
@@ -198,10 +205,10 @@ static void write_piece(const agreement *a, char *piece) {
 static void read_piece(const agreement *a, int32_t rank, char *piece) {
   gp_run *run = &a->p->run;
   const stage_row *rows = (const stage_row *)(piece + sizeof(ending));
-  const gp_micro_result *results = (const gp_micro_result *)(rows + a->stages);
-  const int32_t last = a->p->stage_count - 1;
+  const result *results = (const result *)(rows + a->holders);
+  const int32_t holders = (int32_t)a->holders, last = holders - a->p->copy_count;
   char *tail = piece + fixed_bytes(a);
-  for (int32_t s = 0; s <= last; s++) {
+  for (int32_t s = 0; s < holders; s++) {
     if (owner_of(a->p, s) != rank) continue;
     run->stages[s].updates = rows[s].updates;
     run->stages[s].skipped = rows[s].skipped;
@@ -209,8 +216,8 @@ static void read_piece(const agreement *a, int32_t rank, char *piece) {
     run->stages[s].torn = rows[s].torn;
   }
   for (size_t i = 0; i < a->micros; i++) {
-    if (a->last[i] == rank) a->batch->results[i].loss = results[i].loss;
-    if (owner_of(a->p, last) == rank) a->batch->results[i].count[0] = results[i].count[0];
+    if (a->last[i] == rank) a->batch->results[i] = results[i].loss;
+    if (owner_of(a->p, last) == rank) a->batch->counts[i] = results[i].count;
   }
   read_devices(a, rank, (const device_row *)(results + a->micros));
   each_row(a, rank, copy_in, &tail);
@@ -329,7 +336,7 @@ void gp_run_agree(gp_pipeline *p) {
   const gp_plan *plan = p->run.plan;
   agreement a = {.p = p,
                  .batch = &p->run.batches[0],
-                 .stages = (size_t)p->stage_count,
+                 .holders = (size_t)(p->stage_count * p->copy_count),
                  .micros = (size_t)plan->step_micros,
                  .devices = (size_t)p->device_count};
   gp_spread_end(p->spread);

@@ -24,7 +24,7 @@ typedef struct wait {
 static gp_status try_acquire(const wait *w, bool *ready) {
   const gp_bound_channel *channel = w->bound->channel;
   *ready = atomic_load(&channel->words[w->turn.slot].released) >= w->turn.round * w->bound->parties;
-  int32_t copies = w->worker->pipeline->run.plan->copy_count;
+  int32_t copies = gp_plan_twins(w->worker->pipeline->run.plan);
   for (int32_t copy = 0; !w->bound->plain && copy < copies; copy++)
     for (int32_t i = 0; *ready && i < channel->link_count[copy]; i++) {
       gp_link *link = channel->links[copy][i].link;
@@ -116,7 +116,7 @@ static gp_status publish(const gp_worker *worker, const gp_bound_channel *channe
 
 /* Wake the makers of all copies: any of them may make the next value of the slot. */
 static void ring_makers(const gp_worker *worker, const gp_bound_channel *channel) {
-  for (int32_t copy = 0; copy < worker->pipeline->run.plan->copy_count; copy++)
+  for (int32_t copy = 0; copy < gp_plan_twins(worker->pipeline->run.plan); copy++)
     ring(worker, channel->makers[copy]);
 }
 

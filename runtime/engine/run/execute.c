@@ -164,7 +164,7 @@ static void spoil(const gp_arg *arg) {
  * edges, and what R and I make. */
 static bool leaves(const gp_worker *worker, int32_t base) {
   return (base >= GP_BASE_RECOMPUTED && base < GP_BASE_INPUT && base != GP_BASE_INVARIANT &&
-          base != GP_BASE_REPLICA && base != GP_BASE_PACKED && base != GP_BASE_HALF) ||
+          base != GP_BASE_CONSTANT_COPY && base != GP_BASE_PACKED && base != GP_BASE_HALF) ||
          base >= gp_base_of_edge(worker->pipeline->stage_count, 0);
 }
 

@@ -22,8 +22,8 @@ double gp_run_loss(const gp_run *run, int64_t group, int64_t *count) {
   gp_dtype dtype = plan->shapes[0].trace->graph.values[plan->shapes[0].loss].meta.dtype;
   for (int32_t i = 0; i < size; i++) {
     const gp_micro_result *one = &batch->results[(micro + i) % plan->step_micros];
-    sum += dtype == GP_F32 ? (double)one->loss.f32 : one->loss.f64;
-    *count += one->count[0];
+    sum += dtype == GP_F32 ? (double)one->f32 : one->f64;
+    *count += batch->counts[(micro + i) % plan->step_micros];
   }
   if (plan->sum_loss) return sum;
   return *count ? sum / (double)*count : 0;
@@ -35,8 +35,9 @@ static gp_status copy_buffers(gp_pipeline *p, bool save) {
     const gp_arena *a = &p->arenas[s];
     const gp_lane *lane = gp_stage_lane(p, s, 0);
     if (!a->buffer_bytes) continue;
-    GP_TRY(gp_lane_copy(lane, save ? a->committed : a->buffers[0],
-                        save ? a->buffers[0] : a->committed, a->buffer_bytes));
+    char *buffers = a->copies[0].buffers;
+    GP_TRY(gp_lane_copy(lane, save ? a->committed : buffers, save ? buffers : a->committed,
+                        a->buffer_bytes));
     GP_TRY(gp_lane_sync(lane));
   }
   return GP_OK;
@@ -50,11 +51,11 @@ gp_status gp_run_save_buffers(gp_pipeline *p) { return copy_buffers(p, true); }
  * that failed cannot be taken back. */
 static bool is_even(const gp_pipeline *p) {
   int64_t updates = p->run.stages[0].updates;
-  for (int32_t s = 0; s < p->stage_count; s++) {
-    const gp_stage_run *made = &p->run.stages[s];
+  for (int32_t h = 0; h < p->stage_count * p->copy_count; h++) {
+    const gp_stage_run *made = &p->run.stages[h];
     if (made->torn || made->updates != updates) return false;
     /* buffers are back to what they were before the run, but values are updated */
-    if (updates && p->arenas[s].buffer_bytes) return false;
+    if (updates && p->arenas[h / p->copy_count].buffer_bytes) return false;
     if (made->updates > p->run.spoilt) return false;
   }
   return true;
@@ -64,8 +65,8 @@ static bool is_even(const gp_pipeline *p) {
  * themselves, one may have made more than another: the largest number counts. */
 static int64_t updates_made(const gp_pipeline *p) {
   int64_t most = 0;
-  for (int32_t s = 0; s < p->stage_count; s++) {
-    int64_t made = p->run.stages[s].updates - p->run.stages[s].skipped;
+  for (int32_t h = 0; h < p->stage_count * p->copy_count; h++) {
+    int64_t made = p->run.stages[h].updates - p->run.stages[h].skipped;
     if (made > most) most = made;
   }
   return p->overflow ? 0 : most;

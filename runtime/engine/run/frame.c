@@ -10,6 +10,7 @@
 #include "engine/memory/work.h"
 #include "engine/run/frame.h"
 #include "engine/state/pipeline.h"
+#include "engine/update/sums.h"
 
 /* Set the addresses of what a micro-batch keeps for later tasks, and of the task's temporaries. */
 static void bind_slots(void **frame, const gp_binding *binding, const gp_task *task,
@@ -37,7 +38,7 @@ static void bind_weights(gp_worker *worker, const gp_binding *binding, const gp_
   size_t bytes = plan->shapes[task->shape].programs[task->stage].invariant_bytes, version = 0;
   char *invariant = binding->invariant[2 * holder + task->shape];
   /* tasks of other stages see the first copy's newest values: so again for the task before */
-  frame[GP_BASE_VALUE + worker->framed] = p->arenas[worker->framed].values[0];
+  frame[GP_BASE_VALUE + worker->framed] = p->arenas[worker->framed].copies[0].values;
   frame[GP_BASE_VALUE + task->stage] = binding->values[holder];
   worker->framed = task->stage;
   if (plan->batch) version = (size_t)(task->version + (micro - task->micro) / plan->batch);
@@ -48,10 +49,11 @@ static void bind_weights(gp_worker *worker, const gp_binding *binding, const gp_
   frame[GP_BASE_INVARIANT] = invariant ? invariant + version % (size_t)v->live * bytes : NULL;
   frame[GP_BASE_PACKED] = own->packed;
   frame[GP_BASE_HALF] = own->halves;
-  frame[GP_BASE_REPLICA] = binding->replicas[2 * holder + task->shape];
+  frame[GP_BASE_CONSTANT_COPY] = binding->constant_copies[2 * holder + task->shape];
   frame[GP_BASE_BUFFER] = binding->buffers[holder];
-  frame[GP_BASE_GRAD] = own->grads[task->copy];
-  frame[GP_BASE_EXTRA] = own->extras[task->copy];
+  const gp_partial sum = gp_partial_of(binding, task, task->partial);
+  frame[GP_BASE_GRAD] = sum.grads;
+  frame[GP_BASE_EXTRA] = sum.extras;
 }
 
 /* Set the addresses of a task's edges. Those for the stored micro-batch were looked up when the
@@ -66,15 +68,21 @@ static void bind_edges(gp_worker *worker, const gp_binding *binding, const gp_ta
     char *address = bound[u].address;
     if (address && micro != task->micro) {
       int64_t moved = gp_binding_turn(plan, edge, micro).slot - bound[u].turn.slot;
-      address += moved * (int64_t)plan->channels[edge].bytes;
+      address += moved * (int64_t)gp_plan_channel_of(plan, edge, micro)->bytes;
     }
     worker->frame[gp_base_of_edge(plan->stage_count, edge)] = address;
   }
 }
 
-/* Set the addresses at which this device reads parameters of other devices. */
+/* Set the addresses at which this device reads parameters of other devices. The device that owns
+ * one reads it in place; if no other device reads it, there is no edge. */
 static void bind_crossings(gp_worker *worker, const gp_binding *binding) {
   const gp_pipeline *p = binding->pipeline;
+  for (int32_t i = 0; binding->plan->crossing_count && i < p->param_count; i++) {
+    const int32_t crossing = p->layout.at[i].crossing - 1;
+    if (crossing >= 0 && crossing < binding->plan->crossing_count && p->values[i])
+      worker->frame[gp_base_of_crossing(p->stage_count, crossing)] = gp_tensor_data(p->values[i]);
+  }
   for (int32_t e = 0; e < binding->plan->step_edge_count; e++) {
     const gp_step_edge *edge = &binding->plan->step_edges[e];
     if (edge->value != GP_STEP_PARAM) continue;
@@ -89,8 +97,8 @@ void gp_frame_begin(gp_worker *worker) {
   const gp_arena *arenas = worker->pipeline->arenas;
   int32_t stages = binding->plan->stage_count;
   for (int32_t s = 0; s < stages; s++) {
-    worker->frame[GP_BASE_VALUE + s] = arenas[s].values[0];
-    worker->frame[GP_BASE_VALUE + stages + s] = arenas[s].buffers[0];
+    worker->frame[GP_BASE_VALUE + s] = arenas[s].copies[0].values;
+    worker->frame[GP_BASE_VALUE + stages + s] = arenas[s].copies[0].buffers;
   }
   for (int32_t k = 0; k < gp_plan_constant_count(binding->plan); k++)
     worker->frame[gp_base_of_constant(stages, k)] = binding->constants[k];

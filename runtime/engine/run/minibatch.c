@@ -18,6 +18,7 @@
 static void free_batch(gp_minibatch *batch) {
   gp_free(batch->blocks);
   gp_free(batch->results);
+  gp_free(batch->counts);
   gp_free(batch->rows);
   gp_free(batch->hyper);
   *batch = (gp_minibatch){0};
@@ -39,6 +40,7 @@ void gp_minibatches_free(gp_pipeline *p) {
 static gp_status make_batch(gp_minibatch *batch, size_t micros, size_t groups) {
   GP_TRY(gp_alloc_array(micros, sizeof(gp_step_block), (void **)&batch->blocks));
   GP_TRY(gp_alloc_array(micros, sizeof(gp_micro_result), (void **)&batch->results));
+  GP_TRY(gp_alloc_array(micros, sizeof(int64_t), (void **)&batch->counts));
   GP_TRY(gp_alloc_array(micros, sizeof(int64_t), (void **)&batch->rows));
   return gp_alloc_array(groups + 1, sizeof(gp_optim_hyper), (void **)&batch->hyper);
 }
@@ -101,8 +103,8 @@ static void set_blocks(gp_pipeline *p, const gp_run *run, gp_minibatch *batch, u
     if (i == first) inverse = constant_inverse(plan, first, size);
     /* first_row counts from the begin of what is trained together */
     batch->rows[i] = gp_plan_first_row(plan, i);
-    batch->results[i].count[0] = batch->results[i].count[1] = plan->shapes[shape].constant_count;
-    for (int32_t copy = 0; copy < plan->copy_count; copy++)
+    for (int32_t copy = 0; copy < plan->copy_count; copy++) {
+      *gp_minibatch_count(plan, batch, i, copy) = plan->shapes[shape].constant_count;
       *gp_minibatch_block(plan, batch, i, copy) =
           (gp_step_block){.seed = p->seed,
                           .step = clock + step * (uint32_t)groups + (uint32_t)(i / size),
@@ -110,6 +112,7 @@ static void set_blocks(gp_pipeline *p, const gp_run *run, gp_minibatch *batch, u
                           .first_row = batch->rows[i] - gp_plan_first_row(plan, first),
                           .inverse_count = inverse,
                           .scale = p->scaling.scale > 0 ? p->scaling.scale : 1};
+    }
   }
 }
 

@@ -17,10 +17,15 @@ static uint64_t state_of_weights(const gp_pipeline *p) {
   return state;
 }
 
+/* Do devices here read weights of other ranks, which may have been written to unnoticed? */
+static bool reads_far(const gp_pipeline *p) {
+  return p->spread && (p->copy_count > 1 || p->run.plan->crossing_count > 0);
+}
+
 void gp_prepared_begin(gp_pipeline *p) {
   gp_run *run = &p->run;
   run->weights = state_of_weights(p);
-  run->prepared = run->binding->prepared == run->weights;
+  run->prepared = run->binding->prepared == run->weights && !reads_far(p);
   run->binding->prepared = 0; /* until the run has succeeded */
 }
 

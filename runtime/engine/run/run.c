@@ -16,6 +16,7 @@
 #include "engine/run/run.h"
 #include "engine/run/segment.h"
 #include "engine/state/pipeline.h"
+#include "engine/update/sums.h"
 #include "engine/update/update.h"
 #include "engine/watch/fault.h"
 #include "engine/watch/guard.h"
@@ -32,6 +33,7 @@ gp_status gp_run_program(gp_worker *worker, gp_task_run *r) {
   gp_frame_bind(worker, r);
   if (gp_task_assigns(r)) GP_TRY(gp_update_open(worker, r->task));
   GP_TRY(gp_execute(worker, r));
+  if (r->task->merges) GP_TRY(gp_sum_partials(worker, worker->pipeline->run.plan, r->task));
   return intake->settle ? intake->settle(worker, r) : GP_OK;
 }
 

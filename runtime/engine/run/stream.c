@@ -65,10 +65,10 @@ static gp_status begin_run(gp_pipeline *p, const gp_plan *plan) {
   run->first_step = clock_of(p, plan);
   run->first_update = p->optimizer ? gp_optimizer_steps(p->optimizer) : 0;
   for (int32_t d = 0; d < p->device_count; d++) atomic_store(&p->workers[d].ranges_done, 0);
-  for (int32_t s = 0; s < p->stage_count; s++) {
-    p->run.stages[s].updates = 0;
-    p->run.stages[s].skipped = 0;
-    p->run.stages[s].torn = false;
+  for (int32_t h = 0; h < p->stage_count * p->copy_count; h++) {
+    p->run.stages[h].updates = 0;
+    p->run.stages[h].skipped = 0;
+    p->run.stages[h].torn = false;
   }
   atomic_store(&run->gate, 0);
   atomic_store(&run->losses, 0);

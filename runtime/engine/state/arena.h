@@ -10,25 +10,30 @@
 #include "gpipe/tensor.h"
 #include "optim/gradients.h"
 
-/* The memory of one stage. Its tensors are reference-counted: a script may hold a value or a
- * gradient longer than the pipeline lives. */
-typedef struct gp_arena {
+/* The memory of one copy of a stage. Its tensors are reference-counted: a script may hold a value
+ * or a gradient longer than the pipeline lives. */
+typedef struct gp_arena_copy {
   gp_tensor *value_memory, *grad_memory, *buffer_memory; /* bytes; NULL where there are none */
-  /* Start addresses, per copy of the stage. Copies whose devices share memory share values and
-   * buffers; each copy has its own gradients. */
-  char *values[2], *grads[2], *buffers[2];
+  /* Start addresses; NULL with another rank. Copies whose devices share memory share values and
+   * buffers, which are the first of them's; each copy has its own gradients. */
+  char *values, *grads, *buffers;
+  char *extras;           /* accumulators beside the gradients (gp_extra_slot) */
+  gp_gradients gradients; /* those that the copy owns: it sums and updates them */
+  gp_gradients clipped;   /* while a script clips: those of them that it asked for */
+  /* Where its device receives gradients that it owns, and extras, from copies that it cannot read
+   * in place: one after the other (gp_arena_part). NULL if it reads all of them in place. */
+  char *received_grads, *received_extras;
+} gp_arena_copy;
+
+/* The memory of one stage. */
+typedef struct gp_arena {
+  gp_arena_copy *copies;
   char *committed; /* the buffers before the run, in memory of the first copy's device */
-  char *extras[2]; /* per copy: the extra accumulators (gp_extra_slot) */
   char *packed;  /* weights in the order that products want (graph/pack.c); all plans share them */
   char *halves;  /* the values in bf16 or f16 (engine/memory/halves.h) */
   gp_dtype half; /* which of the two */
   bool halved; /* the halves match the values as they were after this many writes of the script: */
   uint64_t halved_writes;
-  gp_gradients gradients; /* all gradients of the first copy */
-  gp_gradients clipped;   /* while a script clips: the gradients that it asked for */
-  /* Where the first copy's device receives the second copy's gradients and extras; NULL if it reads
-   * them in place. */
-  char *received_grads, *received_extras;
   size_t value_bytes, grad_bytes, buffer_bytes, extra_bytes, packed_bytes, half_bytes;
 } gp_arena;
 

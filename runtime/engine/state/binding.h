@@ -28,7 +28,7 @@ typedef struct gp_bound_makers {
 } gp_bound_makers;
 
 struct gp_bound_channel {
-  char *made[2];           /* per copy of the making stage: slot 0 */
+  char *made[2];           /* per copy of the making stage in its replica: slot 0 */
   int32_t makers[2];       /* per copy: its device */
   char **fetched;          /* per device: its own slot 0; NULL if it reads in place, or nothing */
   gp_bound_link *links[2]; /* per copy */
@@ -47,7 +47,8 @@ typedef struct gp_bound_use {
   gp_link_turn turn;
   char *address;    /* the slot on the device; NULL if the device has none */
   uint32_t parties; /* last uses after which a slot is free for the next round */
-  int32_t copy;     /* index of the channel's links: the task's copy; 0 for a step edge */
+  int32_t copy;     /* index of the channel's links: the task's copy in its replica; 0 for a step
+                     * edge */
   bool plain;       /* the edge's words say everything, so no link has to be called */
 } gp_bound_use;
 
@@ -80,16 +81,17 @@ typedef struct gp_binding {
   gp_pipeline *pipeline;
   gp_plan *plan; /* owned */
   gp_bound_device *devices;
-  gp_bound_channel *channels; /* per edge: those of the model, then step edges */
+  gp_bound_channel *channels; /* as the plan numbers them: gp_plan_channel */
   gp_bound_use *uses;         /* one for each of the plan's uses, in the same order */
   char **stash;               /* per stage: older versions of the weights */
   char **values, **buffers;   /* per (stage, copy): the newest, as its device sees them */
-  char **invariant, **replicas, **states; /* per (stage, copy) and shape */
-  int64_t state_count;                    /* states of CPU kernels that are prepared */
-  char **constants;                       /* of both shapes: the start of each one's storage */
-  gp_vote **votes;                        /* per device (engine/update/vote.h); NULL: no votes */
-  const gp_vote **heard;                  /* per device: its vote, as the deciding device got it */
-  size_t *vote_bytes, *vote_at;           /* per device; per stage: its first sum in the vote */
+  char **invariant, **constant_copies, **states; /* per (stage, copy) and shape */
+  char **partials;                               /* per (stage, copy): partial sums of gradients */
+  int64_t state_count;                           /* states of CPU kernels that are prepared */
+  char **constants;             /* of both shapes: the start of each one's storage */
+  gp_vote **votes;              /* per device (engine/update/vote.h); NULL: no votes */
+  const gp_vote **heard;        /* per device: its vote, as the deciding device got it */
+  size_t *vote_bytes, *vote_at; /* per device; per (stage, copy): its first sum in the vote */
   gp_verdict *verdict; /* per device: as the deciding one made it, or as another rank got it */
   uint64_t prepared;  /* state of the weights that P's results are of (prepared.c); 0: no results */
   gp_link_pool *pool; /* of its links */
@@ -102,7 +104,8 @@ typedef struct gp_binding {
  * used once in a run. */
 static inline gp_link_turn gp_binding_turn(const gp_plan *plan, int32_t edge, int64_t micro) {
   if (edge >= plan->edge_count) return (gp_link_turn){0};
-  int64_t turn = gp_plan_turn(plan, edge, micro), slots = plan->channels[edge].slots;
+  int64_t turn = gp_plan_turn(plan, edge, micro),
+          slots = gp_plan_channel_of(plan, edge, micro)->slots;
   return (gp_link_turn){(int32_t)(turn % slots), (uint32_t)(turn / slots)};
 }
 /* The same for use u of a task: `bound` knows it, except for later micro-batches of a stream. */

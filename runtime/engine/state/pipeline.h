@@ -51,7 +51,7 @@ typedef struct gp_work {
 } gp_work;
 
 struct gp_pipeline {
-  int32_t stage_count, layer_count, device_count, param_count, copy_count;
+  int32_t stage_count, layer_count, device_count, param_count, copy_count, replicas;
   int32_t *stage_of;  /* per layer, and one for the loss */
   int32_t *placement; /* per stage and copy: its device */
   gp_layout layout;   /* where parameters lie, and what plans have asked for */
@@ -64,6 +64,7 @@ struct gp_pipeline {
   gp_extra_slot *extras;
   int32_t extra_count;
   gp_remat remat;
+  int32_t sum_group;      /* see gp_pipeline_spec */
   gp_layer_remat *layers; /* per layer and for the loss; NULL but with remat BY_LAYER */
   uint64_t seed;
   /* Training passes so far, the clock of their random draws; split_step: in the last pass, whose
@@ -118,6 +119,13 @@ static inline const gp_lane *gp_device_lane(const gp_pipeline *p, int32_t device
 /* The lane of the device that holds a copy of a stage. */
 static inline const gp_lane *gp_stage_lane(const gp_pipeline *p, int32_t stage, int32_t copy) {
   return gp_device_lane(p, p->placement[stage * p->copy_count + copy]);
+}
+/* The device that sums the gradient of parameter i and updates it, and its lane. */
+static inline int32_t gp_owner_device(const gp_pipeline *p, int32_t i) {
+  return p->placement[p->param_stage[i] * p->copy_count + p->layout.at[i].owner];
+}
+static inline const gp_lane *gp_owner_lane(const gp_pipeline *p, int32_t i) {
+  return gp_device_lane(p, gp_owner_device(p, i));
 }
 
 #endif

@@ -10,14 +10,10 @@
 #include "engine/state/worker.h"
 #include "gpipe/run.h"
 
-/* What the last stage leaves of a micro-batch: the sum of its losses in their own dtype, and the
- * loss count. If two devices hold the last stage, each counts for itself. */
-typedef struct gp_micro_result {
-  union {
-    float f32;
-    double f64;
-  } loss;
-  int64_t count[2];
+/* What the last stage leaves of a micro-batch: the sum of its losses, in their own dtype. */
+typedef union gp_micro_result {
+  float f32;
+  double f64;
 } gp_micro_result;
 
 /* A tensor of a whole mini-batch: micro-batches are ranges of its rows. */
@@ -36,11 +32,12 @@ typedef struct gp_minibatch {
   bool accumulate;
   gp_step_block *blocks;    /* per copy and micro-batch */
   gp_micro_result *results; /* per micro-batch */
-  int64_t *rows;            /* per micro-batch: its first row in the tensors */
-  gp_optim_hyper *hyper;    /* per group of the attached optimizer */
+  int64_t *counts; /* per copy and micro-batch: each device with the last stage counts for itself */
+  int64_t *rows;   /* per micro-batch: its first row in the tensors */
+  gp_optim_hyper *hyper; /* per group of the attached optimizer */
 } gp_minibatch;
 
-/* What a run has done to a stage; written by the device that updates it. */
+/* What a run has done to a copy of a stage; written by its device, which updates what it owns. */
 typedef struct gp_stage_run {
   int64_t updates;     /* including the skipped ones */
   int64_t skipped;     /* updates that were skipped because the gradients were not finite */
@@ -53,7 +50,7 @@ struct gp_run {
   gp_binding *binding;
   const gp_plan *plan;   /* the binding's */
   gp_minibatch *batches; /* ring: mini-batch t is batches[t % batch_room] */
-  gp_stage_run *stages;  /* per stage */
+  gp_stage_run *stages;  /* per stage and copy */
   int32_t batch_room, batch_micros, batch_groups; /* room of the ring and of each batch */
   bool backward_half;
   _Atomic bool open;            /* more may be given; a lost run closes it while workers read it */
@@ -96,15 +93,21 @@ typedef struct gp_task_run {
   gp_lane_graph *graph;
 } gp_task_run;
 
-/* Does the task write gradients that the mini-batch's other tasks add to? */
+/* Does the task write gradients that the mini-batch's other tasks add to? A mini-batch that
+ * accumulates adds to the gradients, but its partial sums begin anew. */
 static inline bool gp_task_assigns(const gp_task_run *r) {
-  return r->task->opens && !r->batch->accumulate;
+  return r->task->opens && (!r->batch->accumulate || r->task->partial);
 }
 
 /* What kernels read for micro-batch i of a mini-batch, on a device with this copy of a stage. */
 static inline gp_step_block *gp_minibatch_block(const gp_plan *plan, const gp_minibatch *batch,
                                                 int64_t i, int32_t copy) {
   return &batch->blocks[copy * plan->step_micros + i];
+}
+/* What such a device has counted for the loss of micro-batch i. */
+static inline int64_t *gp_minibatch_count(const gp_plan *plan, const gp_minibatch *batch, int64_t i,
+                                          int32_t copy) {
+  return &batch->counts[copy * plan->step_micros + i];
 }
 /* Mini-batch `step` of the stream; the one that a micro-batch of the stream belongs to. */
 static inline gp_minibatch *gp_run_minibatch_at(const gp_run *run, int64_t step) {

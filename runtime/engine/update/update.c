@@ -1,5 +1,5 @@
-/* engine/update/update.c - what ends a mini-batch, as actions of the schedule: sums of gradients,
- * norms, updates.
+/* engine/update/update.c - what ends a mini-batch, as actions of the schedule: sums of gradients
+ * (sums.c), norms, updates.
  *
  * What a task reads from other devices has come by links (plan/edge/step_edges.h). In a synchronous
  * plan all stages are updated, or none: vote.h. In a stream each device updates a stage as soon as
@@ -8,87 +8,32 @@
 
 #include "base/memory.h"
 #include "base/tensor.h"
-#include "engine/bind/step_links.h"
 #include "engine/bind/votes.h"
 #include "engine/memory/halves.h"
 #include "engine/optimizer/optimizer.h"
 #include "engine/optimizer/skips.h"
 #include "engine/state/pipeline.h"
+#include "engine/update/sums.h"
 #include "engine/update/update.h"
 #include "engine/update/vote.h"
 #include "gpipe/run.h"
 
-/* ---- reductions ---------------------------------------------------------------------------- */
-
-/* to += from for the gradient of param i, on a lane that reads both. */
-static gp_status add(const gp_pipeline *p, const gp_lane *lane, int32_t i, void *to,
-                     const void *from) {
-  const gp_meta *meta = gp_param_meta(p->params[i]);
-  return gp_lane_add(lane, meta->dtype, gp_meta_numel(meta), to, from);
-}
-
-/* Add the extra accumulators of a stage's second copy to those of the first. Later plans may have
- * asked for more, which this plan's tasks have not written. */
-static gp_status add_extras(const gp_worker *worker, const gp_plan *plan, int32_t stage) {
-  const gp_pipeline *p = worker->pipeline;
-  char *own = p->arenas[stage].extras[0];
-  const char *second = gp_step_address(p->run.binding, GP_STEP_EXTRAS, stage, worker->device);
-  for (int32_t x = 0; second && x < plan->extra_count; x++) {
-    const gp_extra_slot *e = &p->extras[x];
-    if (e->stage == stage)
-      GP_TRY(add(p, &worker->lane, e->param, own + e->offset, second + e->offset));
-  }
-  return GP_OK;
-}
-
-/* Add the second copy's gradients of a stage to the first's, parameter by parameter. This is right
- * also when gradients accumulate: every backward pass begins second copies anew. */
-static gp_status add_copies(const gp_worker *worker, const gp_plan *plan, int32_t stage) {
-  const gp_pipeline *p = worker->pipeline;
-  char *own = p->arenas[stage].grads[0];
-  const char *second = gp_step_address(p->run.binding, GP_STEP_GRADS, stage, worker->device);
-  for (int32_t i = 0; second && i < p->param_count; i++) {
-    size_t at = p->param_offset[i];
-    if (p->param_stage[i] == stage && p->grads[i])
-      GP_TRY(add(p, &worker->lane, i, own + at, second + at));
-  }
-  return add_extras(worker, plan, stage);
-}
-
-/* Add extra accumulator x to the main one, on the device that owns the parameter. */
-static gp_status add_extra(const gp_worker *worker, int32_t x) {
-  const gp_pipeline *p = worker->pipeline;
-  const gp_extra_slot *e = &p->extras[x];
-  const bool here = p->placement[e->stage * p->copy_count] == worker->device;
-  const char *from = here ? p->arenas[e->stage].extras[0] + e->offset
-                          : gp_step_address(p->run.binding, GP_STEP_TIED, x, worker->device);
-  return add(p, &worker->lane, e->param, gp_tensor_data(p->grads[e->param]), from);
-}
-
-/* Add the extra accumulators of those parameters of a stage that several layers use, in layer
- * order. This is right also when gradients accumulate: every backward pass begins them anew. */
-static gp_status add_tied(const gp_worker *worker, const gp_plan *plan, int32_t stage) {
-  const gp_pipeline *p = worker->pipeline;
-  for (int32_t layer = 0; layer <= p->layer_count && plan->extra_count; layer++)
-    for (int32_t x = 0; x < plan->extra_count; x++) {
-      const gp_extra_slot *e = &p->extras[x];
-      if (e->layer == layer && p->param_stage[e->param] == stage) GP_TRY(add_extra(worker, x));
-    }
-  return GP_OK;
-}
+/* ---- zeros -------------------------------------------------------------------------------- */
 
 gp_status gp_update_zero(gp_pipeline *p, int32_t stage, int32_t copy) {
   const gp_arena *a = &p->arenas[stage];
+  const gp_arena_copy *own = &a->copies[copy];
   const gp_lane *lane = gp_stage_lane(p, stage, copy);
-  if (a->grads[copy]) GP_TRY(gp_lane_fill(lane, a->grads[copy], 0, a->grad_bytes));
-  return a->extra_bytes ? gp_lane_fill(lane, a->extras[copy], 0, a->extra_bytes) : GP_OK;
+  if (own->grads) GP_TRY(gp_lane_fill(lane, own->grads, 0, a->grad_bytes));
+  return a->extra_bytes ? gp_lane_fill(lane, own->extras, 0, a->extra_bytes) : GP_OK;
 }
 
 /* Zero gradients in host memory. After Ctrl-C this must not take as long as writing all of them:
  * gp_memory_clear gives pages back instead. */
 static void clear_host(const gp_arena *a, int32_t copy) {
-  if (a->grads[copy]) gp_memory_clear(a->grads[copy], a->grad_bytes);
-  if (a->extra_bytes) gp_memory_clear(a->extras[copy], a->extra_bytes);
+  const gp_arena_copy *own = &a->copies[copy];
+  if (own->grads) gp_memory_clear(own->grads, a->grad_bytes);
+  if (a->extra_bytes) gp_memory_clear(own->extras, a->extra_bytes);
 }
 
 /* Runs on the script's thread, while the workers rest. In a step, each worker zeroes the gradients
@@ -130,18 +75,19 @@ gp_status gp_update_open(const gp_worker *worker, const gp_task *task) {
   const gp_arena *a = &worker->pipeline->arenas[task->stage];
   const gp_program *program = task->program;
   const gp_lane *lane = &worker->lane;
-  GP_TRY(clear_rest(lane, program, GP_BASE_GRAD, a->grads[task->copy], a->grad_bytes));
-  return clear_rest(lane, program, GP_BASE_EXTRA, a->extras[task->copy], extras);
+  GP_TRY(clear_rest(lane, program, GP_BASE_GRAD, worker->frame[GP_BASE_GRAD], a->grad_bytes));
+  return clear_rest(lane, program, GP_BASE_EXTRA, worker->frame[GP_BASE_EXTRA], extras);
 }
 
 /* Second copies and extra accumulators begin anew, because they have been added to the main
- * gradients. */
+ * gradients. Replicas own parts of them, so no run of theirs accumulates. */
 gp_status gp_update_resume(gp_pipeline *p, int32_t stage, int32_t copy) {
   gp_arena *a = &p->arenas[stage];
   const gp_lane *lane = gp_stage_lane(p, stage, copy);
   if (copy) return gp_update_zero(p, stage, copy);
-  if (a->extra_bytes) GP_TRY(gp_lane_fill(lane, a->extras[0], 0, a->extra_bytes));
-  return p->scaling.scale > 0 ? gp_gradients_scale(&a->gradients, p->scaling.scale) : GP_OK;
+  if (a->extra_bytes) GP_TRY(gp_lane_fill(lane, a->copies[0].extras, 0, a->extra_bytes));
+  return p->scaling.scale > 0 ? gp_gradients_scale(&a->copies[0].gradients, p->scaling.scale)
+                              : GP_OK;
 }
 
 /* ---- updates ------------------------------------------------------------------------------- */
@@ -149,7 +95,7 @@ gp_status gp_update_resume(gp_pipeline *p, int32_t stage, int32_t copy) {
 /* Check a stage's own gradients, in a plan in which no stage waits for another. */
 static gp_status look(gp_worker *worker, int32_t stage, bool *skip) {
   gp_pipeline *p = worker->pipeline;
-  gp_gradients *list = &p->arenas[stage].gradients;
+  gp_gradients *list = &p->arenas[stage].copies[0].gradients;
   gp_stage_run *made = &p->run.stages[stage];
   *skip = false;
   if (p->check == GP_FINITE_IGNORE) return GP_OK;
@@ -163,24 +109,27 @@ static gp_status look(gp_worker *worker, int32_t stage, bool *skip) {
 
 /* Complete a stage's gradients in a stream, and decide on its update without other stages. */
 static gp_status prepare_alone(gp_worker *worker, const gp_plan *plan, int32_t stage, bool *skip) {
-  GP_TRY(add_tied(worker, plan, stage));
+  GP_TRY(gp_sum_tied(worker, plan, stage, 0));
   return look(worker, stage, skip);
 }
 
-/* Update a stage's values by its gradients. */
+/* Update the values that a copy of a stage owns by their gradients. */
 static gp_status apply(gp_worker *worker, const gp_run *run, const gp_task *task, int64_t micro) {
   gp_pipeline *p = worker->pipeline;
   gp_arena *arena = &p->arenas[task->stage];
-  gp_stage_run *made = &p->run.stages[task->stage];
+  const int32_t holder = gp_plan_holder(run->plan, task->stage, task->copy);
+  gp_stage_run *made = &p->run.stages[holder];
   const gp_optim_hyper *hyper = gp_run_minibatch(run, micro)->hyper;
   /* moments are corrected for the updates that were made: skipped ones do not count */
   int64_t step = run->first_update + made->updates - made->skipped + 1;
-  gp_status status = gp_optimizer_update(p->optimizer, worker, task->stage, hyper, step);
+  gp_status status = gp_optimizer_update(p->optimizer, worker, holder, hyper, step);
   made->torn = status != GP_OK;
   GP_TRY(status);
-  if (!worker->spoil || !arena->values[0]) return GP_OK;
-  gp_halves_spoil(arena);
-  return gp_lane_fill(&worker->lane, arena->values[0], 0xff, arena->value_bytes);
+  const gp_layout_slice *own = &p->layout.slices[holder];
+  if (!worker->spoil || !own->values) return GP_OK;
+  if (p->copy_count == 1) gp_halves_spoil(arena);
+  char *values = arena->copies[task->copy].values + own->begin;
+  return gp_lane_fill(&worker->lane, values, 0xff, own->values);
 }
 
 /* Begin the next batch's gradients, where no task opens them. */
@@ -200,7 +149,7 @@ static gp_status stash(const gp_worker *worker, const gp_run *run, const gp_task
   return gp_lane_copy(&worker->lane,
                       run->binding->stash[task->stage] +
                           replaced % (size_t)(v->live - 1) * v->stash_bytes,
-                      arena->values[0], arena->value_bytes);
+                      arena->copies[0].values, arena->value_bytes);
 }
 
 /* Update a stage: stash what is still read, update, begin the next batch's gradients. Copies share
@@ -215,7 +164,7 @@ static gp_status update_stage(gp_worker *worker, const gp_run *run, const gp_tas
   GP_TRY(stash(worker, run, task, micro));
   if (gp_plan_streams(plan)) GP_TRY(prepare_alone(worker, plan, task->stage, &skip));
   if (!skip) GP_TRY(apply(worker, run, task, micro));
-  p->run.stages[task->stage].updates++;
+  p->run.stages[gp_plan_holder(plan, task->stage, task->copy)].updates++;
   return begin_next(p, plan, task);
 }
 
@@ -223,13 +172,13 @@ gp_status gp_update_task(gp_worker *worker, gp_run *run, const gp_task *task, in
   gp_pipeline *p = worker->pipeline;
   if (task->op == GP_ACT_VOTE) return gp_vote_cast(worker, run);
   if (task->op == GP_ACT_DECIDE) return gp_vote_decide(worker, run);
-  if (task->copy) return GP_OK;
   switch (task->op) {
-  case GP_ACT_REDUCE: return add_copies(worker, run->plan, task->stage);
-  case GP_ACT_TIE: return add_tied(worker, run->plan, task->stage);
-  case GP_ACT_NORM: return gp_norm_stage(p, task->stage);
+  case GP_ACT_REDUCE: return gp_sum_copies(worker, run->plan, task->stage, task->copy);
+  case GP_ACT_TIE: return gp_sum_tied(worker, run->plan, task->stage, task->copy);
+  case GP_ACT_NORM: return gp_norm_stage(p, task->stage, task->copy);
   case GP_ACT_CLIP:
-    return gp_norm_clip(p, task->stage, gp_vote_verdict(run->binding, worker->device));
+    return gp_norm_clip(&p->arenas[task->stage].copies[task->copy].gradients,
+                        gp_vote_verdict(run->binding, worker->device));
   default: return update_stage(worker, run, task, micro);
   }
 }

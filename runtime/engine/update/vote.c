@@ -12,10 +12,11 @@ gp_status gp_vote_cast(const gp_worker *worker, const gp_run *run) {
   const gp_binding *b = run->binding;
   gp_vote *vote = b->votes[worker->device];
   vote->failed = atomic_load(&((gp_run *)run)->failed_order);
-  for (int32_t s = 0; run->plan->joined && s < run->plan->stage_count; s++) {
-    const gp_gradients *list = &worker->pipeline->arenas[s].gradients;
-    if (run->plan->placement[gp_plan_holder(run->plan, s, 0)] == worker->device && list->count)
-      memcpy(vote->sums + b->vote_at[s], list->sums, (size_t)list->count * sizeof(double));
+  const int32_t copies = run->plan->copy_count;
+  for (int32_t h = 0; run->plan->joined && h < run->plan->stage_count * copies; h++) {
+    const gp_gradients *list = &worker->pipeline->arenas[h / copies].copies[h % copies].gradients;
+    if (run->plan->placement[h] == worker->device && list->count)
+      memcpy(vote->sums + b->vote_at[h], list->sums, (size_t)list->count * sizeof(double));
   }
   return GP_OK;
 }

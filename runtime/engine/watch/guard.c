@@ -37,10 +37,14 @@ static void each(const guard *g, visit each_part, part p) {
 
 /* ---- the parts of a device's memory ---------------------------------------------------------- */
 
-/* Do other devices read the value, at a time that this device does not know? */
-static bool is_sent(const gp_plan *plan, gp_step_value value, int32_t stage) {
-  for (int32_t e = 0; e < plan->step_edge_count; e++)
-    if (plan->step_edges[e].value == value && plan->step_edges[e].stage == stage) return true;
+/* Do other devices read the value, at a time that this device does not know? copy -1: of any
+ * copy. */
+static bool is_sent(const gp_plan *plan, gp_step_value value, int32_t stage, int32_t copy) {
+  for (int32_t e = 0; e < plan->step_edge_count; e++) {
+    const gp_step_edge *edge = &plan->step_edges[e];
+    if (edge->value == value && edge->stage == stage && (copy < 0 || edge->copy == copy))
+      return true;
+  }
   return false;
 }
 
@@ -67,10 +71,14 @@ static void each_gradient(const guard *g, visit each_part, int32_t holder) {
   const gp_plan *plan = g->worker->pipeline->run.plan;
   const int32_t stage = holder / plan->copy_count, copy = holder % plan->copy_count;
   const gp_arena *a = &g->worker->pipeline->arenas[stage];
-  if (!copy || !is_sent(plan, GP_STEP_GRADS, stage))
-    each(g, each_part, (part){GP_TOUCHED_GRADIENTS, holder, a->grads[copy], a->grad_bytes});
-  if (!is_sent(plan, GP_STEP_TIED, stage) && !is_sent(plan, GP_STEP_EXTRAS, stage))
-    each(g, each_part, (part){GP_TOUCHED_EXTRAS, holder, a->extras[copy], a->extra_bytes});
+  const gp_arena_copy *own = &a->copies[copy];
+  if (!is_sent(plan, GP_STEP_GRADS, stage, copy))
+    each(g, each_part, (part){GP_TOUCHED_GRADIENTS, holder, own->grads, a->grad_bytes});
+  if (!is_sent(plan, GP_STEP_TIED, stage, -1) && !is_sent(plan, GP_STEP_EXTRAS, stage, -1))
+    each(g, each_part, (part){GP_TOUCHED_EXTRAS, holder, own->extras, a->extra_bytes});
+  each(g, each_part,
+       (part){GP_TOUCHED_PARTIALS, holder, g->worker->pipeline->run.binding->partials[holder],
+              plan->partials[holder].bytes});
 }
 
 static void each_weight(const guard *g, visit each_part, int32_t holder) {

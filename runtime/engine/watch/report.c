@@ -163,7 +163,8 @@ static void put_wait(gp_text *w, const gp_pipeline *p, const act *a) {
   for (int32_t u = 0; u < task->use_count; u++)
     if (is_taken(p->run.binding, task, u, a->micro)) {
       gp_text_put(w, "needs a free one of %d slots for what stage %d sends",
-                  (int)plan->channels[task->uses[u].edge].slots, (int)task->stage);
+                  (int)gp_plan_channel_of(plan, task->uses[u].edge, task->micro)->slots,
+                  (int)task->stage);
       return;
     }
   gp_text_put(w, "has everything now");

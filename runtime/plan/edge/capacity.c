@@ -230,20 +230,23 @@ static void hear_all(sizer *s) {
 
 /* ---- slots --------------------------------------------------------------------------------- */
 
-static int64_t micro_at(const gp_plan *plan, int32_t edge, int64_t turn) {
-  return plan->shapes[1].own_edges ? gp_plan_micro_at(plan, edge, turn) : turn;
+static int64_t micro_at(const gp_plan *plan, int32_t channel, int64_t turn) {
+  if (plan->replicas == 1 && !plan->shapes[1].own_edges) return turn;
+  return gp_plan_micro_at(plan, gp_plan_channel_edge(plan, channel),
+                          gp_plan_channel_replica(plan, channel), turn);
 }
 
 /* With this many slots, is the earlier user of each slot known to be through with it? Returns 0 or
- * 1, or UNKNOWN and the device that it depends on. The i-th micro-batch of an edge takes slot
+ * 1, or UNKNOWN and the device that it depends on. The i-th micro-batch of a channel takes slot
  * i mod slots. */
-static int enough(const sizer *s, int32_t edge, int32_t slots, int32_t *device) {
+static int enough(const sizer *s, int32_t channel, int32_t slots, int32_t *device) {
+  const int32_t edge = gp_plan_channel_edge(s->plan, channel);
   const parties *own = &s->edges[edge];
   int known = 1;
   for (int64_t turn = slots;; turn++) {
-    int64_t micro = micro_at(s->plan, edge, turn);
+    int64_t micro = micro_at(s->plan, channel, turn);
     if (micro >= s->plan->micro_count) return known;
-    int64_t before = micro_at(s->plan, edge, turn - slots);
+    int64_t before = micro_at(s->plan, channel, turn - slots);
     if (!s->flow.made[gp_flow_cell(&s->flow, edge, (int32_t)micro)]) continue;
     for (int32_t k = 0; k < own->count; k++) {
       const party *p = &own->list[k];
@@ -256,10 +259,10 @@ static int enough(const sizer *s, int32_t edge, int32_t slots, int32_t *device) 
 }
 
 /* The smallest number that is enough, as an edge takes slots times bytes of memory. */
-static int32_t slots_of(sizer *s, int32_t edge) {
+static int32_t slots_of(sizer *s, int32_t channel) {
   int32_t slots = 1, device = -1;
   while (slots < s->plan->micro_count) {
-    int known = enough(s, edge, slots, &device);
+    int known = enough(s, channel, slots, &device);
     if (known == UNKNOWN)
       run_again(s, device);
     else if (known)
@@ -276,8 +279,8 @@ static gp_status size_all(sizer *s) {
   GP_TRY(find_last_uses(s));
   run_ahead(s, false);
   hear_all(s);
-  for (int32_t e = 0; e < plan->edge_count; e++)
-    if (s->edges[e].list) plan->channels[e].slots = slots_of(s, e);
+  for (int32_t c = 0; c < gp_plan_value_channels(plan); c++)
+    if (s->edges[gp_plan_channel_edge(plan, c)].list) plan->channels[c].slots = slots_of(s, c);
   return GP_OK;
 }
 
@@ -286,8 +289,8 @@ static gp_status size_forward(sizer *s) {
   gp_plan *plan = s->plan;
   int32_t slots = 0;
   GP_TRY(gp_flow_forward_slots(&s->flow, &slots));
-  for (int32_t e = 0; e < plan->edge_count; e++)
-    if (is_asked(plan, e)) plan->channels[e].slots = slots;
+  for (int32_t c = 0; c < gp_plan_value_channels(plan); c++)
+    if (is_asked(plan, gp_plan_channel_edge(plan, c))) plan->channels[c].slots = slots;
   return GP_OK;
 }
 
@@ -296,7 +299,7 @@ gp_status gp_plan_size_channels(gp_plan *plan, const gp_lowered *lowered) {
   GP_TRY(gp_flow_new(plan, lowered, &s.flow));
   gp_status status = gp_plan_trains(plan->kind) ? size_all(&s) : size_forward(&s);
   free_room(&s);
-  for (int32_t e = 0; e < plan->edge_count; e++)
-    plan->channels[e].parties = 1 + gp_plan_edge(plan, e)->to_count;
+  for (int32_t c = 0; c < gp_plan_value_channels(plan); c++)
+    plan->channels[c].parties = 1 + gp_plan_edge(plan, gp_plan_channel_edge(plan, c))->to_count;
   return status;
 }

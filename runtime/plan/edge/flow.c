@@ -9,10 +9,6 @@
 
 #include "base/memory.h"
 
-static int32_t copy_on(const gp_plan *plan, int32_t stage, int32_t device) {
-  return plan->copy_count > 1 && plan->placement[gp_plan_holder(plan, stage, 0)] != device;
-}
-
 /* Position and copy are one number, so that one memset forgets both when a run begins. */
 int32_t gp_flow_maker(const gp_flow *flow, int32_t edge, int32_t micro, int32_t *device) {
   const gp_plan *plan = flow->plan;
@@ -46,7 +42,7 @@ static int32_t lacks(void *context, int32_t device, int32_t action) {
   return GP_LACKS_NOTHING;
 }
 
-/* Wakes both devices of a stage: which of them has the micro-batch is not worth looking up. */
+/* Wakes all devices of a stage: which of them has the micro-batch is not worth looking up. */
 static void wake_stage(gp_flow *f, int32_t stage) {
   for (int32_t copy = 0; copy < f->plan->copy_count; copy++)
     gp_runner_wake(&f->runner, f->plan->placement[gp_plan_holder(f->plan, stage, copy)]);
@@ -55,7 +51,7 @@ static void wake_stage(gp_flow *f, int32_t stage) {
 static void make(gp_flow *f, const gp_flow_use *use, int32_t *made) {
   const gp_plan *plan = f->plan;
   const gp_edge *edge = gp_plan_edge(plan, use->edge);
-  *made = use->position * plan->copy_count + copy_on(plan, use->stage, use->device) + 1;
+  *made = use->position * plan->copy_count + gp_plan_copy_on(plan, use->stage, use->device) + 1;
   if (f->watch->makes) f->watch->makes(f->watch->context, use);
   for (int32_t r = 0; r < edge->to_count; r++) wake_stage(f, edge->to[r]);
 }

@@ -13,14 +13,16 @@ enum { FORWARD_ONLY_SLOTS = 3 };
 typedef struct trial {
   const gp_plan *plan;
   int32_t slots;
-  int32_t *used; /* per edge and slot: last uses so far */
+  int32_t *used; /* per channel and slot: last uses so far */
 } trial;
 
 /* The uses of the slot that the value takes; *round receives how often it was taken before. */
 static int32_t *slot_at(const trial *t, const gp_flow_use *use, int64_t *round) {
   int64_t turn = gp_plan_turn(t->plan, use->edge, use->micro);
   *round = turn / t->slots;
-  return &t->used[(size_t)use->edge * (size_t)t->slots + (size_t)(turn % t->slots)];
+  const int32_t replica = gp_plan_replica_of(t->plan, use->micro);
+  const size_t channel = (size_t)gp_plan_channel(t->plan, use->edge, replica);
+  return &t->used[channel * (size_t)t->slots + (size_t)(turn % t->slots)];
 }
 
 /* A forward pass touches each value once per stage, so every use is a last one. */
@@ -41,7 +43,7 @@ static gp_status flows(gp_flow *flow, int32_t slots, bool *flows) {
   trial t = {.plan = flow->plan, .slots = slots};
   gp_flow_watch watch = {.context = &t, .may_make = is_free, .uses = count_use};
   size_t states;
-  GP_TRY(gp_size_mul((size_t)t.plan->edge_count, (size_t)slots, &states));
+  GP_TRY(gp_size_mul((size_t)gp_plan_value_channels(t.plan), (size_t)slots, &states));
   GP_TRY(gp_alloc_array(states + 1, sizeof(int32_t), (void **)&t.used));
   *flows = gp_flow_run(flow, &watch, NULL);
   gp_free(t.used);

@@ -9,10 +9,10 @@
 
 const char *gp_step_value_name(gp_step_value value) {
   static const char *const names[] = {"a shared parameter",
-                                      "the parameters of the first copy",
+                                      "the parameters of another copy",
                                       "the buffers of the first copy",
-                                      "the gradients of the second copy",
-                                      "the extra gradients of the second copy",
+                                      "the gradients of another copy",
+                                      "the extra gradients of another copy",
                                       "the gradient of a shared parameter",
                                       "the vote on the update",
                                       "the verdict on the update"};
@@ -36,7 +36,7 @@ static gp_status add_reader(builder *b, const gp_step_edge *like, int32_t device
   gp_step_edge *edge = count ? &plan->step_edges[count - 1] : NULL;
   if (device == like->maker) return GP_OK;
   if (!edge || edge->value != like->value || edge->stage != like->stage ||
-      edge->number != like->number || edge->maker != like->maker) {
+      edge->number != like->number || edge->maker != like->maker || edge->to != like->to) {
     GP_TRY(gp_grow_array(count, &b->room, sizeof *edge, (void **)&plan->step_edges));
     edge = &plan->step_edges[plan->step_edge_count++];
     *edge = *like;
@@ -59,7 +59,7 @@ static gp_status add_param(builder *b, int32_t param) {
   const gp_step_edge edge = {.value = GP_STEP_PARAM,
                              .stage = at->stage,
                              .number = param,
-                             .maker = plan->placement[gp_plan_holder(plan, at->stage, 0)],
+                             .maker = plan->placement[gp_plan_holder(plan, at->stage, at->owner)],
                              .bytes = gp_meta_bytes(gp_param_meta(b->layout->params[param]))};
   for (int k = 0; k < 2; k++)
     for (int32_t i = 0; i < plan->shapes[k].crossing_count; i++) {
@@ -78,26 +78,77 @@ static gp_status add_params(builder *b) {
   return GP_OK;
 }
 
-/* From one copy of a stage to the other: what its layout has bytes for. */
-static gp_status add_copy(builder *b, gp_step_value value, int32_t stage, size_t bytes) {
-  const int32_t *at = &b->plan->placement[gp_plan_holder(b->plan, stage, 0)];
-  const bool back = value == GP_STEP_GRADS || value == GP_STEP_EXTRAS;
-  const gp_step_edge edge = {.value = value, .stage = stage, .maker = at[back], .bytes = bytes};
-  return bytes ? add_reader(b, &edge, at[!back]) : GP_OK;
+/* From one copy of a stage to all others that have micro-batches. */
+static gp_status add_outward(builder *b, const gp_step_edge *like) {
+  const gp_plan *plan = b->plan;
+  for (int32_t copy = 0; like->bytes && copy < plan->copy_count; copy++) {
+    const int32_t holder = gp_plan_holder(plan, like->stage, copy);
+    if (copy != like->copy && plan->active[holder])
+      GP_TRY(add_reader(b, like, plan->placement[holder]));
+  }
+  return GP_OK;
+}
+
+/* From all copies of a stage that have micro-batches to one. */
+static gp_status add_inward(builder *b, const gp_step_edge *like) {
+  const gp_plan *plan = b->plan;
+  for (int32_t copy = 0; like->bytes && copy < plan->copy_count; copy++) {
+    const int32_t holder = gp_plan_holder(plan, like->stage, copy);
+    gp_step_edge edge = *like;
+    edge.copy = copy;
+    edge.maker = plan->placement[holder];
+    if (copy == like->to || !plan->active[holder]) continue;
+    GP_TRY(add_reader(b, &edge, plan->placement[gp_plan_holder(plan, like->stage, like->to)]));
+  }
+  return GP_OK;
+}
+
+static int32_t device_of(const gp_plan *plan, int32_t stage, int32_t copy) {
+  return plan->placement[gp_plan_holder(plan, stage, copy)];
+}
+
+/* Does a copy of the stage own the parameter of one of its extra accumulators? */
+static bool owns_extras(const gp_layout *layout, int32_t stage, int32_t copy) {
+  for (size_t x = 0; x < layout->extra_count; x++)
+    if (layout->extras[x].stage == stage && layout->at[layout->extras[x].param].owner == copy)
+      return true;
+  return false;
+}
+
+/* Each copy hands out the values that it owns, and takes in their gradients. Extra accumulators are
+ * sent as one: almost all models have few. */
+static gp_status add_owner(builder *b, int32_t stage, int32_t copy) {
+  const gp_plan *plan = b->plan;
+  const gp_layout_stage *sizes = &b->layout->stages[stage];
+  const gp_layout_slice *own = &b->layout->slices[gp_plan_holder(plan, stage, copy)];
+  gp_step_edge values = {.value = GP_STEP_VALUES,
+                         .stage = stage,
+                         .copy = copy,
+                         .maker = device_of(plan, stage, copy),
+                         .offset = own->begin,
+                         .bytes = own->values};
+  GP_TRY(add_outward(b, &values));
+  values.value = GP_STEP_BUFFERS;
+  values.offset = 0;
+  values.bytes = copy ? 0 : sizes->buffers;
+  GP_TRY(add_outward(b, &values));
+  if (!gp_plan_trains(plan->kind)) return GP_OK;
+  gp_step_edge grads = {.value = GP_STEP_GRADS,
+                        .stage = stage,
+                        .to = copy,
+                        .offset = own->begin,
+                        .bytes = own->grads};
+  GP_TRY(add_inward(b, &grads));
+  grads.value = GP_STEP_EXTRAS;
+  grads.offset = 0;
+  grads.bytes = owns_extras(b->layout, stage, copy) ? sizes->extras : 0;
+  return add_inward(b, &grads);
 }
 
 static gp_status add_copies(builder *b) {
   const gp_plan *plan = b->plan;
-  for (int32_t s = 0; plan->copy_count > 1 && s < plan->stage_count; s++) {
-    const gp_layout_stage *sizes = &b->layout->stages[s];
-    if (plan->active[gp_plan_holder(plan, s, 1)]) {
-      GP_TRY(add_copy(b, GP_STEP_VALUES, s, sizes->values));
-      GP_TRY(add_copy(b, GP_STEP_BUFFERS, s, sizes->buffers));
-    }
-    if (!gp_plan_trains(plan->kind)) continue;
-    GP_TRY(add_copy(b, GP_STEP_GRADS, s, sizes->grads));
-    GP_TRY(add_copy(b, GP_STEP_EXTRAS, s, sizes->extras));
-  }
+  for (int32_t s = 0; plan->copy_count > 1 && s < plan->stage_count; s++)
+    for (int32_t copy = 0; copy < plan->copy_count; copy++) GP_TRY(add_owner(b, s, copy));
   return GP_OK;
 }
 
@@ -105,14 +156,14 @@ static gp_status add_tied(builder *b) {
   const gp_plan *plan = b->plan;
   for (size_t x = 0; x < b->layout->extra_count; x++) {
     const gp_layout_extra *extra = &b->layout->extras[x];
-    const int32_t owner = b->layout->at[extra->param].stage;
+    const gp_layout_param *param = &b->layout->at[extra->param];
     const gp_step_edge edge = {.value = GP_STEP_TIED,
                                .stage = extra->stage,
                                .number = (int32_t)x,
-                               .maker = plan->placement[gp_plan_holder(plan, extra->stage, 0)],
+                               .maker = device_of(plan, extra->stage, param->owner),
                                .bytes =
                                    gp_meta_bytes(gp_param_meta(b->layout->params[extra->param]))};
-    GP_TRY(add_reader(b, &edge, plan->placement[gp_plan_holder(plan, owner, 0)]));
+    GP_TRY(add_reader(b, &edge, device_of(plan, param->stage, param->owner)));
   }
   return GP_OK;
 }
@@ -152,26 +203,21 @@ void gp_plan_free_step_edges(gp_plan *plan) {
 
 /* ---- what SEND publishes --------------------------------------------------------------------- */
 
-static bool is_sent(gp_step_value value, gp_step_phase phase) {
+static bool is_sent(const gp_step_edge *edge, gp_step_phase phase, int32_t stage) {
+  const bool sums = edge->value == GP_STEP_GRADS || edge->value == GP_STEP_EXTRAS;
   switch (phase) {
-  case GP_STEP_AT_BEGIN: return value <= GP_STEP_BUFFERS;
-  case GP_STEP_AT_REDUCE: return value == GP_STEP_GRADS || value == GP_STEP_EXTRAS;
-  default: return value == GP_STEP_TIED;
+  case GP_STEP_AT_BEGIN: return edge->value <= GP_STEP_BUFFERS;
+  case GP_STEP_AT_REDUCE: return sums;
+  case GP_STEP_OF_STAGE: return sums && edge->stage == stage;
+  default: return edge->value == GP_STEP_TIED;
   }
 }
 
-bool gp_plan_sends(const gp_plan *plan, int32_t device, gp_step_phase phase) {
+bool gp_plan_sends(const gp_plan *plan, int32_t device, gp_step_phase phase, int32_t stage) {
   for (int32_t i = 0; i < plan->step_edge_count; i++)
-    if (plan->step_edges[i].maker == device && is_sent(plan->step_edges[i].value, phase))
+    if (plan->step_edges[i].maker == device && is_sent(&plan->step_edges[i], phase, stage))
       return true;
   return false;
-}
-
-/* A device hands out what the task behind SEND is about. */
-static gp_step_phase phase_of(const gp_plan *plan, int32_t t) {
-  const gp_act next = plan->tasks[t + 1].op;
-  if (next == GP_ACT_REDUCE) return GP_STEP_AT_REDUCE;
-  return next == GP_ACT_TIE ? GP_STEP_AT_TIE : GP_STEP_AT_BEGIN;
 }
 
 /* ---- uses ---------------------------------------------------------------------------------- */
@@ -186,19 +232,23 @@ static bool reads_param(const gp_plan *plan, int32_t stage, int32_t param) {
   return false;
 }
 
+/* Is it the task of the stage and copy that own the parameter of an extra accumulator? */
+static bool is_owner(const gp_plan *plan, const gp_task *task, int32_t extra) {
+  const gp_layout_param *param = &plan->layout.at[plan->layout.extras[extra].param];
+  return task->copy == param->owner && task->stage == param->stage;
+}
+
 /* Does task t, of a device that reads the edge, read its value? */
 static bool is_read_by(const gp_plan *plan, const gp_step_edge *edge, const gp_task *task) {
   const bool computes = task->op <= GP_ACT_R || task->op == GP_ACT_P || task->op == GP_ACT_C;
   switch (edge->value) {
   case GP_STEP_PARAM: return computes && reads_param(plan, task->stage, edge->number);
   case GP_STEP_VALUES:
-  case GP_STEP_BUFFERS: return computes && task->copy == 1 && task->stage == edge->stage;
+  case GP_STEP_BUFFERS: return computes && task->copy != edge->copy && task->stage == edge->stage;
   case GP_STEP_GRADS:
   case GP_STEP_EXTRAS:
-    return task->op == GP_ACT_REDUCE && !task->copy && task->stage == edge->stage;
-  case GP_STEP_TIED:
-    return task->op == GP_ACT_TIE && !task->copy &&
-           task->stage == plan->layout.at[plan->layout.extras[edge->number].param].stage;
+    return task->op == GP_ACT_REDUCE && task->copy == edge->to && task->stage == edge->stage;
+  case GP_STEP_TIED: return task->op == GP_ACT_TIE && is_owner(plan, task, edge->number);
   case GP_STEP_VOTE: return task->op == GP_ACT_DECIDE;
   default: return task->op == GP_ACT_CLIP || task->op == GP_ACT_U;
   }
@@ -206,10 +256,10 @@ static bool is_read_by(const gp_plan *plan, const gp_step_edge *edge, const gp_t
 
 /* Does task t publish it, on the device that makes it? */
 static bool is_made_by(const gp_plan *plan, const gp_step_edge *edge, int32_t t) {
-  const gp_act op = plan->tasks[t].op;
-  if (edge->value == GP_STEP_VOTE) return op == GP_ACT_VOTE;
-  if (edge->value == GP_STEP_VERDICT) return op == GP_ACT_DECIDE;
-  return op == GP_ACT_SEND && is_sent(edge->value, phase_of(plan, t));
+  const gp_task *task = &plan->tasks[t];
+  if (edge->value == GP_STEP_VOTE) return task->op == GP_ACT_VOTE;
+  if (edge->value == GP_STEP_VERDICT) return task->op == GP_ACT_DECIDE;
+  return task->op == GP_ACT_SEND && is_sent(edge, (gp_step_phase)task->sends, task->stage);
 }
 
 /* A use of a step edge that task `task` gets. */

@@ -6,9 +6,10 @@
  * a link, and there is no barrier, only waits for what is read.
  *
  *   at the begin    PARAM     a parameter or buffer that a stage on another device reads
- *                   VALUES    the values of a stage, for its second copy
- *                   BUFFERS   its buffers, likewise
- *   before REDUCE   GRADS     the gradients of a second copy, for the first
+ *                   VALUES    the values that a copy of a stage owns, for the other copies
+ *                   BUFFERS   the buffers of the first copy, likewise
+ *   before REDUCE   GRADS     the gradients of a copy that another copy owns, for that one: of each
+ *                             stage as soon as they are there, if there are replicas
  *                   EXTRAS    its accumulators beside them
  *   before TIE      TIED      an accumulator of a parameter that lies with another device
  *   before CLIP, U  VOTE      a device's norms and failures, for the device that decides
@@ -42,6 +43,9 @@ typedef struct gp_step_reader {
 struct gp_step_edge {
   gp_step_value value;
   int32_t stage;           /* that owns what crosses; -1 for VOTE and VERDICT */
+  int32_t copy;            /* VALUES to EXTRAS: the copy of the stage that makes it */
+  int32_t to;              /* GRADS, EXTRAS: the copy that reads it */
+  size_t offset;           /* VALUES, GRADS: where it begins in the area of the stage */
   int32_t number;          /* PARAM: of the parameter, TIED: of the extra, both in the layout */
   int32_t maker;           /* device */
   size_t bytes;            /* PARAM: of the parameter; the engine knows the others */
@@ -50,13 +54,18 @@ struct gp_step_edge {
 };
 
 /* Which values a task SEND publishes. */
-typedef enum gp_step_phase { GP_STEP_AT_BEGIN, GP_STEP_AT_REDUCE, GP_STEP_AT_TIE } gp_step_phase;
+typedef enum gp_step_phase {
+  GP_STEP_AT_BEGIN,
+  GP_STEP_AT_REDUCE,
+  GP_STEP_OF_STAGE, /* the same for the task's stage alone, right behind its last backward pass */
+  GP_STEP_AT_TIE
+} gp_step_phase;
 
 /* List the step edges, once the shapes are built. tied: accumulators are added at the end. Needs
  * plan->active and plan->decides. */
 gp_status gp_plan_add_step_edges(gp_plan *plan, const gp_plan_env *env, bool tied);
-/* Does a device publish anything at that point? */
-bool gp_plan_sends(const gp_plan *plan, int32_t device, gp_step_phase phase);
+/* Does a device publish anything at that point? stage: read with GP_STEP_OF_STAGE. */
+bool gp_plan_sends(const gp_plan *plan, int32_t device, gp_step_phase phase, int32_t stage);
 /* The device that collects the votes. */
 int32_t gp_plan_decider(const gp_plan *plan);
 /* Add the uses of step edges to those of the model's edges, once tasks have these. */

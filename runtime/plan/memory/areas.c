@@ -6,12 +6,12 @@
 /* Add up the areas of edges on a device. */
 static size_t edges_of(const gp_plan *plan, int32_t device) {
   size_t bytes = 0;
-  for (int32_t e = 0; e < plan->edge_count; e++) {
-    const gp_channel *channel = &plan->channels[e];
-    for (int32_t copy = 0; copy < plan->copy_count; copy++) {
-      const bool again =
-          copy && gp_plan_shares(plan, gp_plan_maker(plan, e, 0), gp_plan_maker(plan, e, 1));
-      if (gp_plan_maker(plan, e, copy) == device && !again) bytes += channel->made[copy].bytes;
+  for (int32_t c = 0; c < gp_plan_value_channels(plan); c++) {
+    const gp_channel *channel = &plan->channels[c];
+    for (int32_t twin = 0; twin < gp_plan_twins(plan); twin++) {
+      const int32_t maker = gp_plan_channel_maker(plan, c, twin);
+      const bool again = twin && gp_plan_shares(plan, gp_plan_channel_maker(plan, c, 0), maker);
+      if (maker == device && !again) bytes += channel->made[twin].bytes;
     }
     for (int32_t f = 0; f < channel->fetch_count; f++)
       if (channel->fetches[f].device == device) bytes += channel->fetches[f].area.bytes;
@@ -28,9 +28,10 @@ static void add_stages(const gp_plan *plan, int32_t device, size_t *bytes) {
     if (plan->placement[h] != device) continue;
     for (int k = 0; k < 2; k++) {
       bytes[GP_PLAN_PREPARED] += plan->invariant[2 * h + k].bytes;
-      bytes[GP_PLAN_CONSTANTS] += plan->replicas[2 * h + k].bytes;
+      bytes[GP_PLAN_CONSTANTS] += plan->constants[2 * h + k].bytes;
       bytes[GP_PLAN_STATES] += plan->states[2 * h + k].bytes;
     }
+    bytes[GP_PLAN_PARTIALS] += plan->partials[h].bytes;
     if (h % plan->copy_count == 0)
       bytes[GP_PLAN_VERSIONS] += plan->versions[h / plan->copy_count].stash.bytes;
   }

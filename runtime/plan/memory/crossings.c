@@ -22,7 +22,7 @@ static gp_status note(finder *f, gp_ref value, int32_t stage) {
   if (base->kind != GP_VALUE_PARAM) return GP_OK;
   const int32_t param = gp_layout_find(layout, graph->params[base->index]);
   if (param < 0 || f->stage_of[param] == stage + 1) return GP_OK;
-  if (!gp_layout_crosses(layout, layout->at[param].stage, stage)) return GP_OK;
+  if (!gp_layout_crosses(layout, param, stage)) return GP_OK;
   f->stage_of[param] = stage + 1;
   gp_layout_cross(layout, param);
   GP_TRY(gp_grow_array((size_t)shape->crossing_count, &f->room, sizeof(gp_crossing),

@@ -42,12 +42,30 @@ static gp_status place(gp_layout *l, int32_t i, size_t *frozen) {
   return gp_size_add(*end, bytes, end);
 }
 
-/* Place all parameters, within a stage in order of declaration, region by region: frozen ones
- * behind the others. */
-static gp_status place_all(gp_layout *l, size_t *frozen) {
-  for (int32_t i = 0; i < l->param_count; i++) GP_TRY(place(l, i, frozen));
+/* Place the trainable parameters that a copy owns, of all stages, in order of declaration. */
+static gp_status place_slice(gp_layout *l, int32_t copy) {
   for (int32_t s = 0; s < l->stage_count; s++)
+    l->slices[s * l->copy_count + copy].begin = l->stages[s].grads;
+  for (int32_t i = 0; i < l->param_count; i++)
+    if (l->at[i].region == GP_REGION_TRAINABLE && l->at[i].owner == copy) GP_TRY(place(l, i, NULL));
+  for (int32_t s = 0; s < l->stage_count; s++) {
+    gp_layout_slice *slice = &l->slices[s * l->copy_count + copy];
+    slice->values = slice->grads = l->stages[s].grads - slice->begin;
+  }
+  return GP_OK;
+}
+
+/* Place all parameters, within a stage in order of declaration, region by region: frozen ones
+ * behind the others. What the first copy owns comes last, so that the frozen ones, which are its
+ * own too, lie right behind. */
+static gp_status place_all(gp_layout *l, size_t *frozen) {
+  for (int32_t copy = l->copy_count; copy-- > 0;) GP_TRY(place_slice(l, copy));
+  for (int32_t i = 0; i < l->param_count; i++)
+    if (l->at[i].region != GP_REGION_TRAINABLE) GP_TRY(place(l, i, frozen));
+  for (int32_t s = 0; s < l->stage_count; s++) {
     GP_TRY(gp_size_add(l->stages[s].grads, frozen[s], &l->stages[s].values));
+    l->slices[s * l->copy_count].values += frozen[s];
+  }
   for (int32_t i = 0; i < l->param_count; i++)
     if (l->at[i].region == GP_REGION_FROZEN) l->at[i].offset += l->stages[l->at[i].stage].grads;
   return GP_OK;
@@ -57,6 +75,7 @@ static gp_status build(gp_layout *l, const int32_t *param_layer) {
   size_t *frozen, stages = (size_t)l->stage_count;
   GP_TRY(gp_alloc_array((size_t)l->param_count + 1, sizeof *l->at, (void **)&l->at));
   GP_TRY(gp_alloc_array(stages, sizeof *l->stages, (void **)&l->stages));
+  GP_TRY(gp_alloc_array(stages * (size_t)l->copy_count, sizeof *l->slices, (void **)&l->slices));
   for (int32_t i = 0; i < l->param_count; i++) {
     l->at[i].layer = param_layer[i];
     l->at[i].stage = l->stage_of[param_layer[i]];
@@ -65,6 +84,7 @@ static gp_status build(gp_layout *l, const int32_t *param_layer) {
     gp_map_key key = {(uintptr_t)l->params[i], PARAM, 0};
     if (gp_map_get(&l->found, key) < 0) GP_TRY(gp_map_put(&l->found, key, i));
   }
+  GP_TRY(gp_layout_deal(l));
   GP_TRY(gp_alloc_array(stages, sizeof *frozen, (void **)&frozen));
   gp_status status = place_all(l, frozen);
   gp_free(frozen);
@@ -75,6 +95,7 @@ gp_status gp_layout_new(const gp_pipeline_spec *spec, const int32_t *placement, 
   *layout = (gp_layout){.stage_count = spec->stage_count,
                         .copy_count = spec->copy_count ? spec->copy_count : 1,
                         .param_count = spec->param_count,
+                        .replicas = spec->replicas ? spec->replicas : 1,
                         .stage_of = spec->stage_of,
                         .placement = placement,
                         .params = spec->params};
@@ -93,7 +114,9 @@ static gp_status copy_array(const void *from, size_t count, size_t size, void **
 static gp_status copy_parts(const gp_layout *from, gp_layout *to) {
   const size_t params = (size_t)from->param_count, stages = (size_t)from->stage_count;
   GP_TRY(copy_array(from->at, params, sizeof *from->at, (void **)&to->at));
+  const size_t holders = stages * (size_t)from->copy_count;
   GP_TRY(copy_array(from->stages, stages, sizeof *from->stages, (void **)&to->stages));
+  GP_TRY(copy_array(from->slices, holders, sizeof *from->slices, (void **)&to->slices));
   GP_TRY(copy_array(from->extras, from->extra_count, sizeof *from->extras, (void **)&to->extras));
   to->extra_room = from->extra_count + 1;
   return gp_map_copy(&from->found, &to->found);
@@ -103,6 +126,7 @@ gp_status gp_layout_copy(const gp_layout *from, gp_layout *to) {
   *to = *from;
   to->at = NULL;
   to->stages = NULL;
+  to->slices = NULL;
   to->extras = NULL;
   to->found = (gp_map){0};
   gp_status status = copy_parts(from, to);
@@ -119,6 +143,7 @@ void gp_layout_adopt(gp_layout *to, gp_layout *from) {
 void gp_layout_free(gp_layout *layout) {
   gp_free(layout->at);
   gp_free(layout->stages);
+  gp_free(layout->slices);
   gp_free(layout->extras);
   gp_map_free(&layout->found);
   *layout = (gp_layout){0};
@@ -130,10 +155,12 @@ int32_t gp_layout_find(const gp_layout *l, const gp_param *param) {
 
 /* ---- what plans ask for -------------------------------------------------------------------- */
 
-bool gp_layout_crosses(const gp_layout *l, int32_t owner, int32_t stage) {
+bool gp_layout_crosses(const gp_layout *l, int32_t i, int32_t stage) {
+  const gp_layout_param *at = &l->at[i];
   const int32_t *own = &l->placement[stage * l->copy_count];
-  for (int32_t copy = 0; owner != stage && copy < l->copy_count; copy++)
-    if (own[copy] != l->placement[owner * l->copy_count]) return true;
+  const int32_t owner = l->placement[at->stage * l->copy_count + at->owner];
+  for (int32_t copy = 0; at->stage != stage && copy < l->copy_count; copy++)
+    if (own[copy] != owner) return true;
   return false;
 }
 
@@ -147,7 +174,7 @@ gp_place gp_layout_value(const gp_layout *l, const gp_param *param, int32_t stag
   int32_t i = gp_layout_find(l, param);
   if (i < 0) return (gp_place){.base = -1};
   const gp_layout_param *at = &l->at[i];
-  if (at->crossing && gp_layout_crosses(l, at->stage, stage))
+  if (at->crossing && gp_layout_crosses(l, i, stage))
     return (gp_place){gp_base_of_crossing(l->stage_count, at->crossing - 1), 0};
   if (at->region != GP_REGION_BUFFER) return (gp_place){GP_BASE_VALUE + at->stage, at->offset};
   if (at->stage == stage) return (gp_place){GP_BASE_BUFFER, at->offset};

@@ -21,6 +21,7 @@ typedef enum gp_region { GP_REGION_TRAINABLE, GP_REGION_FROZEN, GP_REGION_BUFFER
 
 typedef struct gp_layout_param {
   int32_t stage, layer; /* that own it */
+  int32_t owner;        /* the copy of the stage whose device sums its gradient and updates it */
   gp_region region;
   int32_t crossing; /* number + 1 among the parameters that cross; 0: it does not */
   size_t offset;    /* in the stage's values (and gradients), or buffers */
@@ -32,6 +33,12 @@ typedef struct gp_layout_extra {
   size_t offset;
 } gp_layout_extra;
 
+/* What one copy of a stage owns, one behind the other: trainable values, which lie at the same
+ * offset as their gradients, and the frozen ones for the first copy. */
+typedef struct gp_layout_slice {
+  size_t begin, values, grads; /* offset; bytes from there */
+} gp_layout_slice;
+
 /* Bytes of the areas of a stage. */
 typedef struct gp_layout_stage {
   size_t values, grads, buffers;
@@ -42,10 +49,12 @@ typedef struct gp_layout_stage {
 
 typedef struct gp_layout {
   int32_t stage_count, copy_count, param_count;
+  int32_t replicas; /* the copies that own something are the first ones of each replica */
   const int32_t *stage_of, *placement; /* borrowed: per layer; per stage and copy */
   gp_param *const *params;             /* borrowed */
   gp_layout_param *at;                 /* per parameter */
   gp_layout_stage *stages;
+  gp_layout_slice *slices; /* per stage and copy */
   gp_layout_extra *extras;
   size_t extra_count, extra_room;
   int32_t crossing_count;
@@ -63,9 +72,9 @@ void gp_layout_adopt(gp_layout *to, gp_layout *from);
 void gp_layout_free(gp_layout *layout); /* what it holds; not the struct */
 
 int32_t gp_layout_find(const gp_layout *layout, const gp_param *param); /* -1: not the model's */
-/* Does a copy of a stage run on another device than the first copy of stage `owner`, so that
- * parameters of `owner` have to cross to it? */
-bool gp_layout_crosses(const gp_layout *layout, int32_t owner, int32_t stage);
+/* Does a copy of a stage run on another device than the owner of parameter i, which is another
+ * stage's, so that the parameter has to cross to it? */
+bool gp_layout_crosses(const gp_layout *layout, int32_t i, int32_t stage);
 /* Give parameter i a number among those that cross, unless it has one. */
 void gp_layout_cross(gp_layout *layout, int32_t i);
 /* Find where a stage reads a parameter: at the base of its crossing if it comes from another
@@ -74,6 +83,8 @@ gp_place gp_layout_value(const gp_layout *layout, const gp_param *param, int32_t
 /* Find the accumulator of (param, layer); an extra one is added when missing. Errors: GP_EINVAL for
  * a parameter that is not trained. */
 gp_status gp_layout_slot(gp_layout *layout, const gp_param *param, int32_t layer, gp_place *place);
+/* Give every trainable parameter an owner among the replicas (owners.c). */
+gp_status gp_layout_deal(gp_layout *layout);
 /* A parameter packed for a stage; the op that packs it says how many bytes. */
 typedef struct gp_layout_pack {
   const gp_param *param;

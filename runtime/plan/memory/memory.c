@@ -44,9 +44,8 @@ static gp_status want_slots(layout *l, const gp_channel *channel, int32_t device
 }
 
 /* Can both copies of the making stage use the same memory? */
-static bool makers_share(const gp_plan *plan, int32_t e) {
-  return plan->copy_count > 1 &&
-         gp_plan_shares(plan, gp_plan_maker(plan, e, 0), gp_plan_maker(plan, e, 1));
+static bool makers_share(const gp_plan *plan, int32_t c) {
+  return gp_plan_shares(plan, gp_plan_channel_maker(plan, c, 0), gp_plan_channel_maker(plan, c, 1));
 }
 
 static bool is_fetched(const gp_channel *channel, int32_t device) {
@@ -57,11 +56,12 @@ static bool is_fetched(const gp_channel *channel, int32_t device) {
 
 /* Take slots for one copy of a stage that reads the edge. A device fetches a value once, for all
  * stages that read it there. */
-static gp_status want_fetch(layout *l, int32_t e, int32_t stage, int32_t copy) {
-  gp_channel *channel = &l->plan->channels[e];
+static gp_status want_fetch(layout *l, int32_t c, int32_t stage, int32_t twin) {
+  gp_channel *channel = &l->plan->channels[c];
+  const int32_t copy = gp_plan_channel_replica(l->plan, c) * gp_plan_twins(l->plan) + twin;
   int32_t device = l->plan->placement[gp_plan_holder(l->plan, stage, copy)];
   size_t n = (size_t)channel->fetch_count;
-  if (gp_plan_shares(l->plan, gp_plan_maker(l->plan, e, copy), device)) return GP_OK;
+  if (gp_plan_shares(l->plan, gp_plan_channel_maker(l->plan, c, twin), device)) return GP_OK;
   if (is_fetched(channel, device)) return GP_OK;
   GP_TRY(gp_resize_array(n, n + 1, sizeof(gp_fetch), (void **)&channel->fetches));
   gp_fetch *fetch = &channel->fetches[channel->fetch_count++];
@@ -69,23 +69,24 @@ static gp_status want_fetch(layout *l, int32_t e, int32_t stage, int32_t copy) {
   return want_slots(l, channel, device, &fetch->area);
 }
 
-/* Take the slots of an edge, on its maker's device and on each device that cannot read them there;
- * they fit both sizes of micro-batches. */
-static gp_status want_channel(layout *l, int32_t e) {
+/* Take the slots of an edge in one replica, on its maker's device and on each device that cannot
+ * read them there; they fit both sizes of micro-batches. */
+static gp_status want_channel(layout *l, int32_t c) {
   gp_plan *plan = l->plan;
-  gp_channel *channel = &plan->channels[e];
+  gp_channel *channel = &plan->channels[c];
+  const int32_t e = gp_plan_channel_edge(plan, c);
   const gp_edge *edge = gp_plan_edge(plan, e);
   for (int k = 0; k < 2; k++) {
     size_t bytes;
     GP_TRY(edge_bytes(plan, e, k, &bytes));
     if (bytes > channel->bytes) channel->bytes = bytes;
   }
-  for (int32_t copy = 0; copy < plan->copy_count; copy++) {
-    if (copy && makers_share(plan, e))
+  for (int32_t twin = 0; twin < gp_plan_twins(plan); twin++) {
+    if (twin && makers_share(plan, c))
       channel->made[1] = channel->made[0];
     else
-      GP_TRY(want_slots(l, channel, gp_plan_maker(plan, e, copy), &channel->made[copy]));
-    for (int32_t r = 0; r < edge->to_count; r++) GP_TRY(want_fetch(l, e, edge->to[r], copy));
+      GP_TRY(want_slots(l, channel, gp_plan_channel_maker(plan, c, twin), &channel->made[twin]));
+    for (int32_t r = 0; r < edge->to_count; r++) GP_TRY(want_fetch(l, c, edge->to[r], twin));
   }
   return GP_OK;
 }
@@ -117,8 +118,8 @@ static void size_slots(gp_plan *plan, int32_t holder) {
   }
 }
 
-/* Take what P makes, for each live version of the weights; replicas and states; and the older
- * versions themselves. */
+/* Take what P makes, for each live version of the weights; constants and states; partial sums of
+ * gradients; and the older versions of the weights themselves. */
 static gp_status want_weights(layout *l, int32_t holder) {
   gp_plan *plan = l->plan;
   int32_t stage = holder / plan->copy_count, device = plan->placement[holder];
@@ -128,10 +129,12 @@ static gp_status want_weights(layout *l, int32_t holder) {
     if (!programs) continue;
     GP_TRY(want(l, device, (size_t)v->live, programs[stage].invariant_bytes,
                 &plan->invariant[2 * holder + k]));
-    GP_TRY(want(l, device, 1, programs[stage].replica_bytes, &plan->replicas[2 * holder + k]));
+    GP_TRY(want(l, device, 1, programs[stage].constant_bytes, &plan->constants[2 * holder + k]));
     if (gp_plan_on_host(plan, device))
       GP_TRY(want(l, device, 1, programs[stage].state_bytes, &plan->states[2 * holder + k]));
   }
+  GP_TRY(want(l, device, (size_t)plan->partial_count[holder], gp_plan_partial_bytes(plan, stage),
+              &plan->partials[holder]));
   if (holder % plan->copy_count) return GP_OK;
   return want(l, device, (size_t)v->live - 1, v->stash_bytes, &v->stash);
 }
@@ -234,7 +237,7 @@ static gp_status want_device(layout *l, int32_t device) {
 
 gp_status gp_plan_add_memory(gp_plan *plan) {
   layout l = {.plan = plan};
-  for (int32_t e = 0; e < plan->edge_count; e++) GP_TRY(want_channel(&l, e));
+  for (int32_t c = 0; c < gp_plan_value_channels(plan); c++) GP_TRY(want_channel(&l, c));
   for (int32_t e = 0; e < plan->step_edge_count; e++) GP_TRY(want_step_edge(&l, e));
   for (int32_t h = 0; h < plan->stage_count * plan->copy_count; h++) {
     size_slots(plan, h);

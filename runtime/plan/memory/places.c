@@ -13,7 +13,7 @@
 /* ---- places -------------------------------------------------------------------------------- */
 
 /* Place a parameter. One that was captured from outside of the model would never be trained, so it
- * is refused. Each stage places it again where it finds it (gp_place_replicas). */
+ * is refused. Each stage places it again where it finds it (gp_place_constants). */
 static gp_status place_param(gp_shaper *s, const gp_value *value, gp_place *place) {
   *place = gp_layout_value(s->env->layout, s->graph->params[value->index], 0);
   if (place->base >= 0) return GP_OK;

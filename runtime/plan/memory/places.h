@@ -37,10 +37,10 @@ gp_param *gp_packed_param(const gp_graph *graph, const gp_node *node);
 
 /* Mark the memory that the programs of a list read; read[] per base value. */
 void gp_mark_reads(const gp_graph *graph, const gp_node_list *list, bool *read);
-/* gp_find_replicas lists the constants that a stage's device cannot read; gp_place_replicas places
- * them, and parameters where the stage finds them (replicas.c). */
-gp_status gp_find_replicas(gp_shaper *s, int32_t stage);
-void gp_place_replicas(gp_shaper *s, int32_t stage);
+/* gp_find_constants lists the constants that a stage's device cannot read; gp_place_constants
+ * places them, and parameters where the stage finds them (constants.c). */
+gp_status gp_find_constants(gp_shaper *s, int32_t stage);
+void gp_place_constants(gp_shaper *s, int32_t stage);
 /* Place the states of a stage's kernels, once its programs are built (states.c). */
 gp_status gp_place_states(gp_shaper *s, int32_t stage);
 

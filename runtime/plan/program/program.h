@@ -11,18 +11,18 @@
 
 /* What an operand's offset is relative to. The frame of an action holds one address per base. */
 enum {
-  GP_BASE_TEMP,       /* temporary area of the device */
-  GP_BASE_SAVED,      /* this micro-batch's slot of kept values */
-  GP_BASE_RECOMPUTED, /* slot of values that R made */
-  GP_BASE_CARRIED,    /* slot of values that I made for W */
-  GP_BASE_INVARIANT,  /* what P made of this version of the weights */
-  GP_BASE_PACKED,     /* packed weights of the stage, which all plans share */
-  GP_BASE_HALF,       /* weights of the stage in halves, likewise */
-  GP_BASE_REPLICA,    /* copies on the stage's device of constants, which lie on the host */
-  GP_BASE_BUFFER,     /* buffers of the stage: of this copy of it */
-  GP_BASE_GRAD,       /* gradients of the stage: of this copy of it */
-  GP_BASE_EXTRA,      /* accumulators of parameters that another layer owns, likewise */
-  GP_BASE_LOSS,       /* of the micro-batch, for the script: the sum, and what it is divided by */
+  GP_BASE_TEMP,          /* temporary area of the device */
+  GP_BASE_SAVED,         /* this micro-batch's slot of kept values */
+  GP_BASE_RECOMPUTED,    /* slot of values that R made */
+  GP_BASE_CARRIED,       /* slot of values that I made for W */
+  GP_BASE_INVARIANT,     /* what P made of this version of the weights */
+  GP_BASE_PACKED,        /* packed weights of the stage, which all plans share */
+  GP_BASE_HALF,          /* weights of the stage in halves, likewise */
+  GP_BASE_CONSTANT_COPY, /* copies on the stage's device of constants, which lie on the host */
+  GP_BASE_BUFFER,        /* buffers of the stage: of this copy of it */
+  GP_BASE_GRAD,          /* gradients of the stage: of this copy of it */
+  GP_BASE_EXTRA,         /* accumulators of parameters that another layer owns, likewise */
+  GP_BASE_LOSS, /* of the micro-batch, for the script: the sum, and what it is divided by */
   GP_BASE_COUNT,
   GP_BASE_OUTPUT, /* + k: the k-th output of the model, this micro-batch's rows */
   GP_BASE_INPUT_GRAD = GP_BASE_OUTPUT + GP_MAX_BATCH_TENSORS, /* + k: gradient of the k-th input */

@@ -76,7 +76,7 @@ static gp_status build_last(gp_shaper *s, const gp_node_list *list, int variant,
  * them. */
 static void reset_places(gp_shaper *s, int32_t stage) {
   for (int32_t i = 0; i < s->own_count; i++) s->places[s->own[i]] = s->outside[s->own[i]];
-  gp_place_replicas(s, stage);
+  gp_place_constants(s, stage);
 }
 
 static void clear(const gp_shaper *s, bool *flags) {
@@ -239,7 +239,7 @@ static gp_status build_programs(gp_shaper *s) {
     if (!is_planned(s, stage)) continue;
     GP_TRY(gp_place_prepared(s, stage));
     GP_TRY(gp_shaper_enter(s, stage));
-    GP_TRY(gp_find_replicas(s, stage));
+    GP_TRY(gp_find_constants(s, stage));
     GP_TRY(build_stage(s, stage));
   }
   if (is_planned(s, s->env->stage_count - 1))

@@ -8,7 +8,7 @@
 
 /* The index [stage][copy] of a stage on one of its devices. */
 static int32_t holder_on(const gp_schedule *s, int32_t stage, int32_t device) {
-  return stage * s->copy_count + (s->copy_count == 2 && s->placement[2 * stage] != device);
+  return stage * s->copy_count + gp_schedule_copy_on(s, stage, device);
 }
 
 /* ---- peaks --------------------------------------------------------------------------------- */

@@ -6,8 +6,8 @@
  */
 #include "schedule/simulate/simulate.h"
 
-/* Returns the last action on the stage's other device that adds to what an update or a reduction on
- * this one reads. -1: there is no other device, or the batch is not known (a reduction in an
+/* Returns the last action on the stage's other devices that adds to what an update or a reduction
+ * on this one reads. -1: there is no other device, or the batch is not known (a reduction in an
  * endless stream). */
 static int32_t other_gradient(const gp_sim *r, int32_t action) {
   const gp_schedule *s = r->schedule;
@@ -32,7 +32,7 @@ bool gp_sim_is_joined(const gp_sim *run, gp_join join, gp_act op) {
   return run->costs->barrier && (op == GP_ACT_B || op == GP_ACT_W);
 }
 
-/* Returns the last of all stages' parts, or the last gradient of the stage's other device. */
+/* Returns the last of all stages' parts, or the last gradient of the stage's other devices. */
 static int32_t joined_source(const gp_sim *r, int32_t action) {
   gp_join join = gp_sim_join_of(r, (gp_act)r->schedule->actions[action].op);
   return join < GP_JOIN_COUNT ? r->joins[join].last : other_gradient(r, action);

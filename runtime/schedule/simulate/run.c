@@ -76,8 +76,8 @@ static void wake_copy(gp_sim *r, int32_t gradient) {
   const gp_schedule *s = r->schedule;
   const gp_action *x = &s->actions[gradient];
   if (x->op != GP_ACT_B && x->op != GP_ACT_W) return;
-  const int32_t *at = &s->placement[2 * x->stage];
-  for (int i = 0; i < 2; i++)
+  const int32_t *at = &s->placement[s->copy_count * x->stage];
+  for (int32_t i = 0; i < s->copy_count; i++)
     if (r->cursors[at[i]].waits == gradient) gp_turns_wake(&r->turns, at[i]);
 }
 

@@ -13,7 +13,7 @@ static const char *lacking(const gp_verify *v, int32_t stage, int32_t micro) {
   return b ? "its backward pass is both B and I or W" : "its backward pass is I or W alone";
 }
 
-/* The stage has two devices. What F left on one of them is not on the other one. */
+/* The stage has several devices. What F left on one of them is not on the other one. */
 static gp_status check_together(const gp_verify *v, int32_t stage, int32_t micro) {
   int32_t forward = gp_edges_at(&v->edges, GP_ACT_F, stage, micro);
   int32_t device = gp_action_device(v->s, forward);
@@ -23,7 +23,7 @@ static gp_status check_together(const gp_verify *v, int32_t stage, int32_t micro
     if (a < 0 || gp_action_is_on(v->s, a, device)) continue;
     return gp_verify_fail(v, a, "placement",
                           "is on another device than %s (device %d): all actions of a stage and "
-                          "micro-batch run on one of the stage's two devices",
+                          "micro-batch run on one of the stage's devices",
                           gp_verify_name(v, forward, one), (int)device);
   }
   return GP_OK;
@@ -47,7 +47,7 @@ gp_status gp_verify_complete(const gp_verify *v) {
         return gp_verify_fail_device(v, s->placement[stage * s->copy_count], "complete",
                                      "stage %d, micro-batch %d: %s", (int)stage, (int)micro, what);
       if (v->edges.at[GP_ACT_R]) GP_TRY(check_recomputation(v, stage, micro));
-      if (s->copy_count == 2) GP_TRY(check_together(v, stage, micro));
+      if (s->copy_count > 1) GP_TRY(check_together(v, stage, micro));
     }
   return GP_OK;
 }

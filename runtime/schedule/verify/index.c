@@ -35,17 +35,32 @@ static gp_status check_joined(const gp_verify *v, int32_t a, int32_t end) {
   return GP_OK;
 }
 
+/* A replica runs its own micro-batches, on its own devices. */
+static gp_status check_replica(const gp_verify *v, int32_t a, int32_t copy) {
+  const gp_schedule *s = v->s;
+  const gp_action *x = &s->actions[a];
+  const int32_t own = copy / (s->copy_count / s->replicas);
+  if (!gp_act_has_micro((gp_act)x->op) || x->op == GP_ACT_U) return GP_OK;
+  if (gp_schedule_replica_of(s, x->micro) == own) return GP_OK;
+  return gp_verify_fail(
+      v, a, "placement", "is on a device of replica %d, which runs micro-batches from %d to %d",
+      (int)own, (int)(own * s->replica_micros), (int)((own + 1) * s->replica_micros - 1));
+}
+
 static gp_status check_device(const gp_verify *v, int32_t a, int32_t device) {
   const gp_schedule *s = v->s;
   const gp_action *x = &s->actions[a];
   const int32_t *at = &s->placement[x->stage * s->copy_count];
-  if (at[0] == device || at[s->copy_count - 1] == device) return GP_OK;
+  const int32_t copy = gp_schedule_copy_on(s, x->stage, device);
+  if (copy < s->copy_count) return s->replicas > 1 ? check_replica(v, a, copy) : GP_OK;
   if (s->copy_count == 1)
     return gp_verify_fail(v, a, "placement", "is not on the device of its stage: stage %d is on %d",
                           (int)x->stage, (int)at[0]);
   return gp_verify_fail(v, a, "placement",
-                        "is not on a device of its stage: stage %d is on %d and %d", (int)x->stage,
-                        (int)at[0], (int)at[1]);
+                        s->copy_count == 2
+                            ? "is not on a device of its stage: stage %d is on %d and %d"
+                            : "is not on a device of its stage: stage %d is on %d, ... and %d",
+                        (int)x->stage, (int)at[0], (int)at[s->copy_count - 1]);
 }
 
 /* ---- tables -------------------------------------------------------------------------------- */

@@ -43,7 +43,7 @@ static gp_status check_batch(const gp_verify *v, holder h, int32_t batch) {
         (int)h.stage, (int)batch, (int)device_of(v, h), (int)h.stage, (int)batch);
   if ((reduce < 0) != (other < 0))
     return gp_verify_fail_device(v, device_of(v, h), "updates",
-                                 "the gradients of stage %d are reduced on one of its two devices "
+                                 "the gradients of stage %d are reduced on some of its devices "
                                  "only (%dREDUCE_GRAD)",
                                  (int)h.stage, (int)h.stage);
   if (update >= 0 && reduce > update)

@@ -58,10 +58,10 @@ static inline int32_t gp_verify_ending(const gp_verify *v, gp_act op, int32_t ho
   return table ? table[holder] - 1 : -1;
 }
 
-/* Counts the devices of a stage: 1 or 2. */
+/* Counts the devices of a stage. */
 static inline int32_t gp_verify_copies(const gp_schedule *s, int32_t stage) {
   const int32_t *at = &s->placement[stage * s->copy_count];
-  return at[s->copy_count - 1] == at[0] ? 1 : 2;
+  return at[s->copy_count - 1] == at[0] ? 1 : s->copy_count;
 }
 
 /* Returns an action that action a needs and that is not in the order yet, or -1. */

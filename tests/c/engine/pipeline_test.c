@@ -101,9 +101,9 @@ TEST(planning_while_a_stream_is_open_changes_nothing) {
   open_rig(&r, params, 2);
   gp_run_args args = {.inputs = &r.x, .targets = &r.y, .input_count = 1, .target_count = 1};
   CHECK_STATUS(gp_pipeline_submit(r.pipeline, r.plan, &args), GP_OK);
-  char *extras = r.pipeline->arenas[1].extras[0];
+  char *extras = r.pipeline->arenas[1].copies[0].extras;
   CHECK_STATUS(plan_tied(&r, params, 0, &tied), GP_ESTATE);
-  CHECK(r.pipeline->arenas[1].extras[0] == extras && r.pipeline->extra_count == 0);
+  CHECK(r.pipeline->arenas[1].copies[0].extras == extras && r.pipeline->extra_count == 0);
   CHECK_STATUS(gp_pipeline_drain(r.pipeline), GP_OK);
   CHECK_STATUS(plan_tied(&r, params, 0, &tied), GP_OK);
   CHECK(r.pipeline->extra_count == 1);

@@ -91,7 +91,7 @@ static slot_state *slot_of(const gp_plan *plan, const gp_task *task, const gp_ed
                            uint32_t *round) {
   const gp_channel *channel = &plan->channels[use->edge];
   int64_t turn = gp_plan_turn(plan, use->edge, task->micro);
-  CHECK(gp_plan_micro_at(plan, use->edge, turn) == task->micro);
+  CHECK(gp_plan_micro_at(plan, use->edge, 0, turn) == task->micro);
   *round = (uint32_t)(turn / channel->slots);
   return &states[use->edge][turn % channel->slots];
 }

@@ -61,6 +61,7 @@ typedef struct toy_spec {
   int stages, micros, smaller; /* smaller: how many of the micro-batches have a row less */
   bool skips, frozen;          /* frozen: the first layer is not trained */
   int share;                   /* 0: plans all devices; d + 1: plans device d */
+  int sum_group;               /* micro-batches in a leaf of the tree of sums; 0: no tree */
 } toy_spec;
 
 static inline toy toy_model(const toy_spec *spec, int64_t rows, gp_ref *loss) {
@@ -93,6 +94,7 @@ static inline void toy_plan(const toy_spec *spec, toy_planned *made) {
   toy_space_set(&made->space, layers, spec->stages);
   made->space.env.remat = spec->remat;
   made->space.env.share = spec->share;
+  made->space.env.sum_group = spec->sum_group;
   gp_schedule *schedule = toy_order_of(spec->order, spec->stages, spec->micros);
   gp_plan_spec plan = {.kind = spec->kind, .schedule = schedule};
   for (int k = 0; k < 2; k++) {

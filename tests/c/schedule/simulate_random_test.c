@@ -82,7 +82,8 @@ static gp_schedule *schedule_of_grid(const grid *g) {
   CHECK_STATUS(gp_rows_new(g->devices, &rows), GP_OK);
   for (int d = 0; d < g->devices; d++)
     for (int a = 0; a < g->count[d]; a++) CHECK(gp_rows_add(rows, d, &g->rows[d][a]) == GP_OK);
-  gp_schedule_spec spec = {rows, g->stages, g->copies, g->placement, 0, 0};
+  gp_schedule_spec spec = {
+      .rows = rows, .stage_count = g->stages, .copy_count = g->copies, .placement = g->placement};
   CHECK_STATUS(gp_schedule_new(&spec, &s, NULL), GP_OK);
   gp_rows_free(rows);
   return s;

@@ -176,7 +176,7 @@ describe("a schedule with two copies of the weights", function()
         { balance = { 4, 4 }, chunks = 4,
         schedule = name })
       assert.is_false(good)
-      assert.matches("forward writes a Buffer, and the schedule runs every stage on two devices",
+      assert.matches("forward writes a Buffer, and the schedule runs every stage on 2 devices",
         message)
     end
   end)
@@ -187,7 +187,7 @@ describe("a schedule with two copies of the weights", function()
         { balance = { 4, 4 }, chunks = 4,
         schedule = name }, { barrier = false })
       assert.is_false(good)
-      assert.matches("use: the schedule runs every stage on two devices.*it needs the barrier",
+      assert.matches("use: the schedule runs every stage on 2 devices.*it needs the barrier",
         message)
     end
   end)

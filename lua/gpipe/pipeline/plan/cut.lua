@@ -12,6 +12,7 @@ local devices = require "gpipe.pipeline.plan.devices"
 local machine = require "gpipe.machine"
 local named_balance = require "gpipe.pipeline.plan.named_balance"
 local ranks = require "gpipe.ranks"
+local replicas = require "gpipe.pipeline.plan.replicas"
 local schedule = require "gpipe.schedule"
 
 local cut = {}
@@ -100,7 +101,8 @@ end
 -- The balance by a word, or without option `balance`; the device is one to measure on.
 local function balanced(model, opts, made, device)
   return named_balance.list(opts.balance, model, made.stages, {
-    sample = opts.sample, loss = opts.loss, chunks = opts.chunks, checkpoint = opts.checkpoint,
+    sample = opts.sample, loss = opts.loss, chunks = opts.chunks * opts.replicas,
+    checkpoint = opts.checkpoint,
     precision = opts.precision, device = device,
   })
 end
@@ -111,10 +113,12 @@ end
 ---@param count integer? number of named devices
 ---@param most integer number of devices if none are named and there is no balance
 ---@return integer[] balance layers per stage
----@return gpipe.Schedule
+---@return gpipe.Schedule of all replicas
+---@return gpipe.Schedule of one of them
 function cut.arrange(model, opts, count, most)
-  local list, made = arrange(model, opts, count, most)
-  return list or balanced(model, opts, made, false), made
+  local list, made = arrange(model, opts, replicas.share(WHO, count, opts), most)
+  list = list or balanced(model, opts, made, false)
+  return list, replicas.all(WHO, made, opts), made
 end
 
 --- The same, on devices of this machine.
@@ -122,21 +126,24 @@ end
 ---@param opts table the same, and devices: integer|table|nil
 ---@return integer[] balance layers per stage
 ---@return {name: string, threads: integer}[] devices
----@return gpipe.Schedule
+---@return gpipe.Schedule of all replicas
+---@return gpipe.Schedule of one of them
 function cut.resolve(model, opts)
   local named = opts.devices or machine.configured()
   if type(named) == "number" then named = devices.spread(named) end
   local most = ranks.ranks() == 1 and #machine.gpus() or ranks.ranks()
-  local list, made = arrange(model, opts, named and #named, most)
+  most = math.max(1, most // opts.replicas)
+  local list, one = arrange(model, opts, replicas.share(WHO, named and #named, opts), most)
+  local made = replicas.all(WHO, one, opts)
   local chosen = devices.resolve(named, made.devices)
   local first = chosen[1]
   if not list then
-    list = balanced(model, opts, made, { first.device, threads = first.threads })
+    list = balanced(model, opts, one, { first.device, threads = first.threads })
     list = ranks.broadcast(list, 0) -- what one rank has measured serves all
   end
   advice.unused_devices(named, made)
-  advice.idle_devices(made)
-  return list, chosen, made
+  advice.idle_devices(one)
+  return list, chosen, made, one
 end
 
 return cut

@@ -143,11 +143,11 @@ local function check_device(device, count)
 end
 
 -- The fields that plans.specify and describe read from a pipeline.
-local function as_pipeline(model, opts, list, made, computes)
+local function as_pipeline(model, opts, list, made, one, computes)
   return setmetatable({
     model = model, balance = list, stages = #list, chunks = opts.chunks, copies = made.copies,
-    asynchronous = made.batch > 0, schedule = fields.source_of(opts, made), asked = made.asked,
-    built = made.batch == 0 and { [made.chunks] = made } or {}, schedule_name = made.name,
+    asynchronous = made.batch > 0, schedule = fields.source_of(opts, one), asked = one.asked,
+    replicas = opts.replicas, built = plans.built(made), schedule_name = made.name,
     loss = opts.loss, precision = computes, core = true, plans = {},
     deferred = opts.deferred_batch_norm,
   }, DryRun)
@@ -190,13 +190,14 @@ end
 ---@return gpipe.DryRun
 local function dry_run(model, opts)
   opts = fields.check(WHO, model, opts, RULES)
-  local list, made = cut.arrange(model, opts, count_of(opts.devices), 1)
+  local list, made, one = cut.arrange(model, opts, count_of(opts.devices), 1)
   check_device(opts.device, made.devices)
   local described, names = describe_devices(opts.devices, made.devices)
   local computes = precision.resolve(WHO, opts, made.batch > 0)
-  local dry = as_pipeline(model, opts, list, made, computes)
+  local dry = as_pipeline(model, opts, list, made, one, computes)
   local given = fields.of(model, list, opts.deferred_batch_norm)
   given.devices, given.placement, given.copies = names, made.device_list, made.copies
+  given.replicas, given.sum_group = made.replicas, opts.grouped
   given.checkpoint, given.finite, given.unfused = opts.checkpoint, "skip", not opts.fuse
   given.loss_scale = computes.scale
   local inputs = batch.list(WHO, "sample's input", opts.sample[1])

@@ -8,6 +8,7 @@ local errors = require "gpipe.errors"
 local named_balance = require "gpipe.pipeline.plan.named_balance"
 local nn = require "gpipe.nn"
 local options = require "gpipe.options"
+local replicas = require "gpipe.pipeline.plan.replicas"
 local running = require "gpipe.nn.layer.norm.running"
 local schedule = require "gpipe.schedule"
 local skips = require "gpipe.nn.skip.verify"
@@ -23,6 +24,9 @@ local COMMON = {
   loss = { type = "callable" },
   sample = { type = "table" },
   deferred_batch_norm = { type = "boolean", default = false },
+  replicas = { type = "integer", min = 1, max = 1024 },
+  sum_group = { type = "integer", min = 1 },
+  zero = replicas.zero_rule,
 }
 
 local MOST_DEVICES = 1 << 16
@@ -77,6 +81,7 @@ function fields.check(who, model, opts, rules)
   class.refuse(who, "option 'loss'", checked.loss)
   checkpoint.check_count(who, checked.checkpoint, #model)
   checked.chunks = chunks_of(checked)
+  replicas.settle(who, checked)
   return checked
 end
 

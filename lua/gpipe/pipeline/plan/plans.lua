@@ -43,18 +43,41 @@ end
 local TRAINING = { step = true, split = true }
 local WITH_LOSS = { step = true, evaluate = true }
 
--- Build the schedule of the pipeline's option for m micro-batches, once for all kinds of passes.
--- opts are further options, for a stream.
-local function resolve(pipe, m, opts)
-  if not opts and pipe.built[m] then return pipe.built[m] end
+-- A name for a schedule of m micro-batches, `each` of them on a replica.
+local function key_of_schedule(m, each) return m .. ":" .. each end
+
+--- The first entry of a pipeline's schedules; streams are built anew.
+---@param made gpipe.Schedule
+---@return table<string, gpipe.Schedule>
+function plans.built(made)
+  if made.batch > 0 then return {} end
+  return { [key_of_schedule(made.chunks, made.replica_chunks or made.chunks)] = made }
+end
+
+-- Build the schedule of one replica for m micro-batches; opts are further options, for a stream.
+local function resolve_one(pipe, m, opts)
   local made = schedule.resolve(pipe.schedule, pipe.asked, m, opts)
+  if made.chunks == m then return made end
+  errors.raise("step: the batch has rows for %d micro-batches%s, the schedule is for %d: expected "
+    .. "at least %d rows (a schedule's name fits itself)", m, pipe.replicas > 1
+    and " of a replica" or "", made.chunks, made.chunks * pipe.replicas)
+end
+
+-- Build the schedule of the pipeline's option for m micro-batches, at most `each` on a replica,
+-- once for all kinds of passes.
+local function resolve(pipe, m, each, opts)
+  local key = key_of_schedule(m, pipe.replicas > 1 and each or m)
+  if not opts and pipe.built[key] then return pipe.built[key] end
+  local made
+  if pipe.replicas == 1 then
+    made = resolve_one(pipe, m, opts)
+  else
+    local function of(count) return resolve_one(pipe, count) end
+    made = schedule.replicate(of, pipe.replicas, each, m)
+  end
   local good, report = made:verify()
   if not good then errors.raise("step: %s", report) end
-  if made.chunks ~= m then
-    errors.raise("step: the batch has rows for %d micro-batches, the schedule is for %d: expected "
-      .. "at least %d rows (a schedule's name fits itself)", m, made.chunks, made.chunks)
-  end
-  if not opts then pipe.built[m] = made end
+  if not opts then pipe.built[key] = made end
   return made
 end
 
@@ -64,7 +87,7 @@ local function stream(pipe, m)
   local batches = 4 + math.ceil(2 * pipe.stages / m)
   if schedule.is(pipe.schedule) then return pipe.schedule end
   if schedule.takes(pipe.schedule, "batches") then
-    return resolve(pipe, m, { batches = batches })
+    return resolve(pipe, m, m, { batches = batches })
   end
   local made = schedule.resolve(pipe.schedule, pipe.asked, m * batches)
   local good, report = made:verify()
@@ -88,16 +111,16 @@ end
 
 -- The schedule of a pass: for a step it is the pipeline's own. Other passes (forward only, and the
 -- forward before pipe:backward) keep its order and its devices.
-local function schedule_for(pipe, kind, m)
+local function schedule_for(pipe, kind, m, each)
   if kind == "step" then
-    return (pipe.asynchronous and stream(pipe, m) or resolve(pipe, m)).checked
+    return (pipe.asynchronous and stream(pipe, m) or resolve(pipe, m, each)).checked
   end
   if pipe.asynchronous and schedule.is(pipe.schedule) then
     return plain(pipe, m).checked:part(kind == "split")
   end
   local one = pipe.asynchronous and schedule.takes(pipe.schedule, "batches") and { batches = 1 }
     or nil
-  return resolve(pipe, m, one).checked:part(kind == "split")
+  return resolve(pipe, m, each, one).checked:part(kind == "split")
 end
 
 -- Add to messages that their shapes are those of a micro-batch, which the user never made.
@@ -108,15 +131,15 @@ local function explain(rows, total)
   end
 end
 
---- The specification of a plan for this many micro-batches, and the number of rows in the larger
---- ones.
+--- The specification of a plan for this many micro-batches on each replica, and the number of rows
+--- in the larger ones.
 local function specify(pipe, kind, inputs, targets, chunks)
-  local sizes, m = split(inputs[1].shape[1], chunks)
+  local sizes, m = split(inputs[1].shape[1], chunks * pipe.replicas)
   local request = {
     pipe = pipe, training = TRAINING[kind] or false, with_loss = WITH_LOSS[kind] or false,
     inputs = inputs, targets = targets,
   }
-  local spec = { kind = kind, schedule = schedule_for(pipe, kind, m), shapes = {} }
+  local spec = { kind = kind, schedule = schedule_for(pipe, kind, m, chunks), shapes = {} }
   for k, size in ipairs(sizes) do
     request.handler = explain(size[1], inputs[1].shape[1])
     spec.shapes[k], spec.sum_loss = tracing.run(request, size[1], size[2])

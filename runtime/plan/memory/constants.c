@@ -1,4 +1,4 @@
-/* plan/memory/replicas.c - constants that a stage reads: copies in the memory of its own device.
+/* plan/memory/constants.c - constants that a stage reads: copies in the memory of its own device.
  *
  * Constants lie on the host. A stage whose device works in memory of its own gets copies when the
  * plan is bound (engine/bind/constants.c).
@@ -66,30 +66,31 @@ static bool is_far(const gp_shaper *s, int32_t stage) {
 }
 
 static gp_status add(gp_shaper *s, gp_stage_programs *out, gp_ref value) {
-  size_t n = (size_t)out->replica_count, bytes;
-  GP_TRY(gp_resize_array(n, n + 1, sizeof(gp_replica), (void **)&out->replicas));
-  out->replicas[out->replica_count++] = (gp_replica){value, out->replica_bytes};
+  size_t n = (size_t)out->constant_count, bytes;
+  GP_TRY(gp_resize_array(n, n + 1, sizeof(gp_constant_copy), (void **)&out->constants));
+  out->constants[out->constant_count++] = (gp_constant_copy){value, out->constant_bytes};
   /* strided constants bring their whole storage */
   const gp_tensor *constant = s->graph->constants[s->graph->values[value].index];
   GP_TRY(gp_size_align(gp_tensor_bytes(constant), GP_PLACE_ALIGNMENT, &bytes));
-  return gp_size_add(out->replica_bytes, bytes, &out->replica_bytes);
+  return gp_size_add(out->constant_bytes, bytes, &out->constant_bytes);
 }
 
-gp_status gp_find_replicas(gp_shaper *s, int32_t stage) {
+gp_status gp_find_constants(gp_shaper *s, int32_t stage) {
   for (int32_t i = 0; i < s->own_count && is_far(s, stage); i++)
     if (s->graph->values[s->own[i]].kind == GP_VALUE_CONST)
       GP_TRY(add(s, &s->shape->programs[stage], s->own[i]));
   return GP_OK;
 }
 
-/* Place parameters and buffers where the stage finds them, then its replicas. */
-void gp_place_replicas(gp_shaper *s, int32_t stage) {
+/* Place parameters and buffers where the stage finds them, then its copies of constants. */
+void gp_place_constants(gp_shaper *s, int32_t stage) {
   const gp_stage_programs *own = &s->shape->programs[stage];
   for (int32_t i = 0; i < s->own_count; i++) {
     const gp_value *value = &s->graph->values[s->own[i]];
     if (value->kind == GP_VALUE_PARAM)
       s->places[s->own[i]] = gp_layout_value(s->env->layout, s->graph->params[value->index], stage);
   }
-  for (int32_t i = 0; i < own->replica_count; i++)
-    s->places[own->replicas[i].value] = (gp_place){GP_BASE_REPLICA, own->replicas[i].offset};
+  for (int32_t i = 0; i < own->constant_count; i++)
+    s->places[own->constants[i].value] =
+        (gp_place){GP_BASE_CONSTANT_COPY, own->constants[i].offset};
 }

@@ -1,0 +1,79 @@
+-- tests/spec/replicas/planner_spec.lua - gp.plan with replicas: what it tries, and that a pipeline
+-- runs its result.
+
+local gp = require "gpipe"
+local nn = gp.nn
+
+local function model()
+  gp.seed(1)
+  local layers = {}
+  for i = 1, 4 do layers[2 * i - 1], layers[2 * i] = nn.Linear(16, 16), nn.Tanh() end
+  return nn.Sequential(layers)
+end
+
+local X, Y = gp.randn({ 32, 16 }, { seed = 1 }), gp.randn({ 32, 16 }, { seed = 2 })
+
+local function options(more)
+  local all = { devices = 4, replicas = true, loss = nn.MSELoss(), repeats = 1 }
+  for key, value in pairs(more or {}) do all[key] = value end
+  return all
+end
+
+describe("gp.plan with replicas", function()
+  it("tries every schedule alone and for two and four replicas", function()
+    local plan = assert(gp.plan(model(), { X, Y }, options { schedules = { "1f1b" } }))
+    local seen = {}
+    for _, row in ipairs(plan.rows) do
+      if row.devices == 4 then seen[row.replicas] = true end
+    end
+    assert.same({ [1] = true, [2] = true, [4] = true }, seen)
+  end)
+
+  it("makes a plan that a pipeline runs as it is", function()
+    local plan = assert(gp.plan(model(), { X, Y }, options {
+      schedules = { { "1f1b", replicas = 2 } }, chunks = 4,
+    }))
+    assert.equal(2, plan.best.replicas)
+    assert.equal("1f1b replicas=2", plan.best.label)
+    local opts = plan:options()
+    assert.equal("1f1b", opts.schedule)
+    assert.equal(2, opts.replicas)
+    assert.equal(4, opts.chunks)
+    local built = model()
+    local pipe <close> = gp.pipeline(built, plan)
+    assert.equal(2, pipe.replicas)
+    assert.truthy(pipe:step(X, Y) > 0)
+  end)
+
+  it("refuses option replicas beside a plan", function()
+    local plan = assert(gp.plan(model(), { X, Y }, options { schedules = { "1f1b" } }))
+    local good, message = pcall(gp.pipeline, model(), { plan = plan, replicas = 2 })
+    assert.is_false(good)
+    assert.matches("option 'replicas' stands beside a plan", message)
+  end)
+
+  it("leaves out micro-batches that make no block of the tree", function()
+    local plan = gp.plan(model(), { X, Y }, options {
+      schedules = { { "1f1b", replicas = 2 } }, chunks = { 3, 4 },
+    })
+    for _, row in ipairs(assert(plan).rows) do assert.equal(4, row.chunks) end
+  end)
+
+  it("counts moments once and the exchange of gradients over a slow link", function()
+    local layer = { forward = 1e-3, input = 1e-3, weight = 1e-3, parameter_bytes = 1 << 20 }
+    local profile = gp.profile { layers = { layer, layer, layer, layer } }
+    local device = { "sim:0", memory = "1GiB", flops = 1e12, bandwidth = 1e12 }
+    local function seconds(link)
+      local plan = assert(gp.plan(profile, nil, {
+        devices = { device, device }, batch = 8, chunks = 4, link = link,
+        schedules = { { "1f1b", replicas = 2 } },
+      }))
+      return plan.best.seconds, plan.best.parts[1].optimizer
+    end
+    local fast, moments = seconds { latency = 0, bandwidth = 1e12 }
+    local slow = seconds { latency = 0, bandwidth = 1e8 }
+    assert.equal(2 * (4 << 20) / 2, moments) -- two of AdamW, half of the parameters
+    -- half of 4 MiB goes each way
+    assert.near((4 << 20) / 1e8 - (4 << 20) / 1e12, slow - fast, 1e-9)
+  end)
+end)
