@@ -1,9 +1,9 @@
 /* engine/run/agree.c - see agree.h.
  *
  * A rank's piece is a fixed part, then a row for each stage, a result for each micro-batch and the
- * figures of each device, then the rows of outputs and of the inputs' gradients that its devices have made. Every rank holds the
- * whole plan, so it knows how long each piece is and whose numbers count: those of the device that
- * ran the task. */
+ * figures of each device, then the rows of outputs and of the inputs' gradients that its devices
+ * have made. Every rank holds the whole plan, so it knows how long each piece is and whose numbers
+ * count: those of the device that ran the task. */
 #include "engine/run/agree.h"
 
 #include <stdio.h>

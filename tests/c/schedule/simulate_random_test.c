@@ -98,8 +98,8 @@ typedef struct event {
   double time; /* below 0: not known */
 } event;
 
-/* The events of an action: its input is there, it is computed, it is sent, the device can go on, its
- * value enters the link. */
+/* The events of an action: its input is there, it is computed, it is sent, the device can go on,
+ * its value enters the link. */
 typedef struct story {
   event received, computed, sent, left, entered;
   int device, channel; /* channel: what it sends into, or -1 */

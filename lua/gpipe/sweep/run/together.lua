@@ -39,9 +39,9 @@ function together.next(told) return from_first("sweep: the next trial", told) en
 --- Wait until all ranks are through with a trial, before rank 0 takes another.
 function together.meet() if together.is_on() then ranks.gather("sweep: end of a trial", "") end end
 
---- End if a rank is gone: then a trial has not failed by itself. In a job that the sweep has started
---- the process ends at once, so that the trial counts as that of a process that died, and is run
---- again.
+--- End if a rank is gone: then a trial has not failed by itself. In a job that the sweep has
+--- started the process ends at once, so that the trial counts as that of a process that died, and is
+--- run again.
 function together.check()
   local good, why = core.rank_check()
   if good then return end
