@@ -32,6 +32,7 @@ typedef struct process {
   pid_t id;
   bool over, stopped;
   int code; /* exit code, or 128 + signal */
+  int64_t ended_at;
   gp_relay relay;
 } process;
 
@@ -153,6 +154,7 @@ static void ask_for_prompt(char **argv) {
 }
 
 static void tell_rank(const job *j, int r) {
+  unsetenv("GPIPE_ALONE"); /* of a sweep that has started this job */
   set_number("RANK", j->first + r);
   set_number("LOCAL_RANK", r);
   set_number("LOCAL_WORLD_SIZE", j->count);
@@ -206,6 +208,7 @@ static void note_end(job *j, int r, int status) {
   process *p = &j->ranks[r];
   p->over = true;
   p->code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+  p->ended_at = now_ms();
   j->left--;
   if (!p->code || j->first_failed >= 0) return;
   j->first_failed = r;
@@ -283,11 +286,11 @@ static int code_of(const job *j, int failed) {
   return j->ranks[failed].code;
 }
 
-/* The rank that failed first; -1: none. One that was killed comes before those that have ended
- * because of it, which the kernel may have told of before. */
+/* The rank that failed first; -1: none. One that was killed comes before those that have ended at
+ * the same time because of it, which the kernel may have told of before. */
 static int find_failed(const job *j) {
-  for (int r = 0; !j->stopped_at && r < j->count; r++)
-    if (j->ranks[r].code > 128) return r;
+  for (int r = 0; r < j->count; r++)
+    if (j->ranks[r].code > 128 && j->ranks[r].ended_at - j->failed_at < 2 * TICK_MS) return r;
   return j->first_failed;
 }
 

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <lauxlib.h>
@@ -84,10 +85,11 @@ static void fill_descriptors(void) {
 }
 
 /* Rank 0 prints for all, whatever has started the ranks; errors of the others are seen. Commands
- * are no ranks: srun may start a sweep on each host. */
+ * but `links` are no ranks: srun may start a sweep on each host. */
 static void silence(char **argv, const gp_options *options) {
   gp_rank_info info;
-  if (gp_run_is_command(argv, options->script)) setenv("GPIPE_ALONE", "1", 1);
+  if (gp_run_is_command(argv, options->script) && strcmp(argv[options->script], "links"))
+    setenv("GPIPE_ALONE", "1", 1);
   if (options->log_ranks || gp_ranks_info(&info) || info.rank == 0) return;
   if (!freopen("/dev/null", "w", stdout)) fputs(GP_PROGRAM ": no /dev/null\n", stderr);
 }
