@@ -221,7 +221,7 @@ static void collect(job *j) {
   for (int r = 0; r < j->count; r++) {
     process *p = &j->ranks[r];
     if (p->over || waitpid(p->id, &status, WNOHANG | WUNTRACED | WCONTINUED) != p->id) continue;
-    p->stopped = WIFSTOPPED(status);
+    p->stopped = WIFSTOPPED(status) || (p->stopped && !WIFCONTINUED(status));
     if (WIFEXITED(status) || WIFSIGNALED(status)) note_end(j, r, status);
   }
 }
@@ -290,7 +290,9 @@ static int code_of(const job *j, int failed) {
  * the same time because of it, which the kernel may have told of before. */
 static int find_failed(const job *j) {
   for (int r = 0; r < j->count; r++)
-    if (j->ranks[r].code > 128 && j->ranks[r].ended_at - j->failed_at < 2 * TICK_MS) return r;
+    if (j->ranks[r].code > 128 && !j->ranks[r].stopped &&
+        j->ranks[r].ended_at - j->failed_at < 2 * TICK_MS)
+      return r;
   return j->first_failed;
 }
 

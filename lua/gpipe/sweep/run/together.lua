@@ -40,11 +40,7 @@ function together.next(told) return from_first("sweep: the next trial", told) en
 function together.meet() if together.is_on() then ranks.gather("sweep: end of a trial", "") end end
 
 --- End if a rank is gone: then a trial has not failed by itself. In a job that the sweep has
-<<<<<<< HEAD
---- started the process ends at once, so that the trial counts as that of a process that died, and
-=======
 --- started, the process ends at once, so that the trial counts as that of a process that died, and
->>>>>>> look
 --- is run again.
 function together.check()
   local good, why = core.rank_check()
