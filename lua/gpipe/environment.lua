@@ -14,8 +14,8 @@ local environment = {}
 --- Names, and the known values where there are only a few; "" counts as unset.
 environment.variables = {
   GPIPE_ASSIGN = { "0", "1" },          -- 0: gradients start from zeros that are added to
-  -- attention by our own kernels where cuDNN could, or by cuDNN with dropout too
-  GPIPE_ATTENTION = { "own", "cudnn" },
+  -- attention, or its backward pass, by our own kernels where cuDNN could; or by cuDNN with dropout
+  GPIPE_ATTENTION = { "own", "own-backward", "cudnn" },
   GPIPE_ATTENTION_PIECE = { "32", "64", "128", "256" }, -- MiB of scores that cuDNN keeps at once
   GPIPE_CONVOLUTION = { "own" },        -- own: convolutions by our own kernels, not by cuDNN
   GPIPE_CPU_BF16 = { "emulate", "avx512", "amx" }, -- how CPU devices multiply bf16, where it runs
@@ -28,6 +28,7 @@ environment.variables = {
   GPIPE_GEMM_PAD = true,                -- KiB of padded copies of odd operands; 0: none
   GPIPE_GPU_PROFILE = { "0", "1" },     -- 1: the profile of a step of each pipeline
   GPIPE_LINK_PLUGIN = true,             -- the file of a library of links
+  GPIPE_PEERS = { "0" },                -- 0: GPUs copy to each other by way of the host
   GPIPE_RANKS_FOLDER = true,            -- where the sockets of this job's ranks are
   GPIPE_RANKS_KEY = true,               -- the job's key
   GPIPE_SWEEP_WORKER = true,            -- the file of the sweep whose process this is
@@ -40,7 +41,7 @@ environment.variables = {
 local TOOLS = {
   "GPIPE_BUILD", "GPIPE_CUDA", "GPIPE_FUZZ", "GPIPE_GPU_ARCHITECTURES", "GPIPE_GPU_BUILD",
   "GPIPE_GPU_PACK", "GPIPE_GPU_SWITCHES", "GPIPE_LUA", "GPIPE_MODULE", "GPIPE_PACK_BUILD",
-  "GPIPE_PEERS", "GPIPE_PEER_PYTHON", "GPIPE_SANITIZE",
+  "GPIPE_PEER_FOLDER", "GPIPE_PEER_PYTHON", "GPIPE_SANITIZE",
 }
 
 local function is_of_tools(name)
