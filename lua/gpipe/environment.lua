@@ -15,8 +15,8 @@ local environment = {}
 environment.variables = {
   GPIPE_ALONE = { "0", "1" },           -- 1: no rank of a job, whatever has started the process
   GPIPE_ASSIGN = { "0", "1" },          -- 0: gradients start from zeros that are added to
-  -- attention by our own kernels where cuDNN could, or by cuDNN with dropout too
-  GPIPE_ATTENTION = { "own", "cudnn" },
+  -- attention, or its backward pass, by our own kernels where cuDNN could; or by cuDNN with dropout
+  GPIPE_ATTENTION = { "own", "own-backward", "cudnn" },
   GPIPE_ATTENTION_PIECE = { "32", "64", "128", "256" }, -- MiB of scores that cuDNN keeps at once
   GPIPE_CONVOLUTION = { "own" },        -- own: convolutions by our own kernels, not by cuDNN
   GPIPE_CPU_BF16 = { "emulate", "avx512", "amx" }, -- how CPU devices multiply bf16, where it runs
@@ -34,6 +34,7 @@ environment.variables = {
   GPIPE_JOB_KEY = true,                 -- the job's key where the launcher makes none
   GPIPE_JOIN_SECONDS = true,            -- for which ranks wait for each other at the beginning
   GPIPE_MPI_PLUGIN = true,              -- the file of the MPI plugin
+  GPIPE_PEERS = { "0" },                -- 0: GPUs copy to each other by way of the host
   GPIPE_TRANSPORT = { "unix", "tcp", "mpi" }, -- how ranks are connected
   GPIPE_RANKS_FOLDER = true,            -- where the sockets of this job's ranks are
   GPIPE_RANKS_KEY = true,               -- the job's key
@@ -48,7 +49,7 @@ environment.variables = {
 local TOOLS = {
   "GPIPE_BUILD", "GPIPE_CUDA", "GPIPE_FUZZ", "GPIPE_GPU_ARCHITECTURES", "GPIPE_GPU_BUILD",
   "GPIPE_GPU_PACK", "GPIPE_GPU_SWITCHES", "GPIPE_LUA", "GPIPE_MODULE", "GPIPE_PACK_BUILD",
-  "GPIPE_PEERS", "GPIPE_PEER_PYTHON", "GPIPE_SANITIZE",
+  "GPIPE_PEER_FOLDER", "GPIPE_PEER_PYTHON", "GPIPE_SANITIZE",
 }
 
 local function is_of_tools(name)

@@ -14,6 +14,10 @@ struct gp_space {
   char name[32];                                                    /* "cuda:0" */
   gp_status (*alloc)(gp_space *space, size_t bytes, void **memory); /* zeroed, 256-byte aligned */
   void (*free)(gp_space *space, void *memory, size_t bytes);
+  /* The same for memory that is written before it is read: its bytes are any. It need not be new,
+   * and its end need not free it. */
+  gp_status (*room)(gp_space *space, size_t bytes, void **memory);
+  void (*leave)(gp_space *space, void *memory, size_t bytes);
   gp_status (*read)(gp_space *space, void *to, const void *from, size_t bytes);  /* to the host */
   gp_status (*write)(gp_space *space, void *to, const void *from, size_t bytes); /* from the host */
   gp_status (*zero)(gp_space *space, void *to, size_t bytes);

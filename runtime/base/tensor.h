@@ -36,6 +36,10 @@ gp_status gp_tensor_wrap(const gp_meta *meta, const gp_extent *memory, gp_tensor
 /* As gp_tensor_new, in the space (NULL: on the host). */
 gp_status gp_tensor_new_at(gp_space *space, gp_dtype dtype, const gp_shape *shape,
                            gp_tensor **tensor);
+/* As gp_tensor_new_at, but the elements are any: the caller writes all of them. On the host they
+ * are zeros. */
+gp_status gp_tensor_room_at(gp_space *space, gp_dtype dtype, const gp_shape *shape,
+                            gp_tensor **tensor);
 gp_space *gp_tensor_space(const gp_tensor *tensor); /* NULL: the host */
 /* Return the values in the space (NULL: on the host): the tensor itself (retained) if it is there
  * already, else a contiguous copy. */

@@ -9,6 +9,7 @@
 
 #include "base/memory.h"
 #include "base/tensor.h"
+#include "device/room.h"
 #include "device/rows_version.h"
 
 enum { MOST_GPUS = 64 };
@@ -19,6 +20,7 @@ typedef struct gpu_space {
   gp_gpu *gpu;
   char *bounce; /* pinned: small copies pass through it, so that a step copies no pageable memory */
   pthread_mutex_t bouncing; /* the script reads through it, and so do workers of CPU devices */
+  gp_room room;             /* guarded by the lock of all GPUs */
   void *scratch;
   size_t scratch_bytes;
   int64_t blocks;
@@ -191,6 +193,26 @@ static gp_status space_zero(gp_space *space, void *to, size_t bytes) {
   return gpus.api->sync(gp_space_gpu(space), GP_STREAM_COMPUTE);
 }
 
+/* Give all kept memory back to the driver; false: there was none. */
+static bool empty_room(gpu_space *h) {
+  void *memory;
+  bool any = false;
+  do {
+    pthread_mutex_lock(&gpus.lock);
+    memory = gp_room_empty(&h->room);
+    pthread_mutex_unlock(&gpus.lock);
+    if (memory) gpus.api->free(h->gpu, memory), any = true;
+  } while (memory);
+  return any;
+}
+
+/* Allocate from the driver; where that fails, once more without the kept memory. */
+static gp_status allocate(gpu_space *h, size_t bytes, void **memory) {
+  gp_status status = gpus.api->alloc(h->gpu, bytes, memory);
+  if (status == GP_ENOMEM && empty_room(h)) status = gpus.api->alloc(h->gpu, bytes, memory);
+  return status;
+}
+
 /* Free at once: the driver waits for work that still uses the memory. */
 static void space_free(gp_space *space, void *memory, size_t bytes) {
   gpus.api->free(gp_space_gpu(space), memory);
@@ -200,12 +222,34 @@ static void space_free(gp_space *space, void *memory, size_t bytes) {
 /* A tensor without elements gets a byte, so that it has a unique address. */
 static gp_status space_alloc(gp_space *space, size_t bytes, void **memory) {
   void *made;
-  GP_TRY(gpus.api->alloc(gp_space_gpu(space), bytes ? bytes : 1, &made));
+  GP_TRY(allocate(of(space), bytes ? bytes : 1, &made));
   count(of(space), 1, (int64_t)bytes);
   gp_status status = space_zero(space, made, bytes);
   if (status) return space_free(space, made, bytes), status;
   *memory = made;
   return GP_OK;
+}
+
+/* Kept memory may still be written by work of the compute stream, behind which its next use is
+ * enqueued. A step that reads it on other streams retains its tensors. */
+static gp_status space_room(gp_space *space, size_t bytes, void **memory) {
+  gpu_space *h = of(space);
+  pthread_mutex_lock(&gpus.lock);
+  void *kept = gp_room_take(&h->room, bytes);
+  pthread_mutex_unlock(&gpus.lock);
+  if (!kept) GP_TRY(allocate(h, gp_room_size(bytes), &kept));
+  count(h, 1, (int64_t)bytes);
+  *memory = kept;
+  return GP_OK;
+}
+
+static void space_leave(gp_space *space, void *memory, size_t bytes) {
+  gpu_space *h = of(space);
+  count(h, -1, -(int64_t)bytes);
+  pthread_mutex_lock(&gpus.lock);
+  const bool kept = gp_room_keep(&h->room, memory, bytes);
+  pthread_mutex_unlock(&gpus.lock);
+  if (!kept) gpus.api->free(h->gpu, memory);
 }
 
 enum { BOUNCE = 1 << 16 };
@@ -245,7 +289,7 @@ gp_status gp_space_scratch(gp_space *space, size_t bytes, void **scratch) {
   gpu_space *h = of(space);
   if (bytes > h->scratch_bytes) {
     void *memory;
-    GP_TRY(gpus.api->alloc(h->gpu, bytes, &memory));
+    GP_TRY(allocate(h, bytes, &memory));
     if (h->scratch) gpus.api->free(h->gpu, h->scratch);
     count(h, 0, (int64_t)(bytes - h->scratch_bytes));
     h->scratch = memory;
@@ -257,6 +301,7 @@ gp_status gp_space_scratch(gp_space *space, size_t bytes, void **scratch) {
 
 /* Close a space, even one whose opening stopped half-way. */
 static void close_space(gpu_space *h) {
+  if (h->gpu) empty_room(h);
   if (h->scratch) gpus.api->free(h->gpu, h->scratch);
   if (h->bounce) gpus.api->host_free(h->bounce);
   if (h->gpu) gpus.api->close(h->gpu);
@@ -271,6 +316,8 @@ static gp_status open_space(int ordinal) {
   GP_TRY(gp_alloc(sizeof *made, (void **)&made));
   made->space = (gp_space){.alloc = space_alloc,
                            .free = space_free,
+                           .room = space_room,
+                           .leave = space_leave,
                            .read = space_read,
                            .write = space_write,
                            .zero = space_zero,

@@ -67,8 +67,10 @@ gp_status gp_lane_capture(const gp_lane *lane, gp_status (*enqueue)(void *contex
                           gp_lane_graph **graph) {
   const gp_lane_graphs *graphs = lane->graphs;
   *graph = NULL;
-  GP_TRY(graphs->begin(lane));
-  gp_status status = enqueue(context);
+  gp_status status = graphs->begin(lane);
+  if (status == GP_EUNSUPPORTED) return GP_OK;
+  GP_TRY(status);
+  status = enqueue(context);
   GP_TRY(graphs->end(lane, graph));
   if (!*graph || !status) return GP_OK;
   graphs->free(*graph); /* the work stopped half-way */

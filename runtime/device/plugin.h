@@ -103,7 +103,7 @@ typedef struct gp_gpu_api {
   gp_status (*copy_peer)(gp_gpu *gpu, gp_stream stream, void *to, const gp_gpu *source,
                          const void *from, size_t bytes);
   gp_status (*fill)(gp_gpu *gpu, gp_stream stream, void *to, int byte, size_t bytes);
-  bool (*reaches)(const gp_gpu *gpu, const gp_gpu *other);
+  bool (*reaches)(gp_gpu *gpu, const gp_gpu *other);
   bool (*same_memory)(const gp_gpu *a, const gp_gpu *b); /* logical devices of one GPU */
   gp_status (*sync)(gp_gpu *gpu, gp_stream stream);      /* waits */
 
@@ -139,8 +139,8 @@ typedef struct gp_gpu_api {
                            void *scratch);
 
   /* Graphs: work that is enqueued on the compute stream between begin and end is recorded and does
-   * not run. end returns NULL if this device cannot record it; the work is lost then: run it
-   * again. */
+   * not run. begin returns GP_EUNSUPPORTED if this device records nothing; end returns NULL if it
+   * cannot record this work, which is lost then: run it again. */
   gp_status (*capture_begin)(gp_gpu *gpu);
   gp_status (*capture_end)(gp_gpu *gpu, gp_gpu_graph **graph);
   gp_status (*launch)(gp_gpu *gpu, gp_gpu_graph *graph);

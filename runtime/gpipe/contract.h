@@ -22,7 +22,7 @@ typedef enum gp_kind {
   GP_KIND_ANY,   /* any dtype, whatever the other operands have */
   GP_KIND_WIDE,  /* the op's dtype; f32 where that is a half */
   GP_KIND_MASK,  /* bool, the op's dtype, or its wide one */
-  GP_KIND_IDS,   /* i64, i32 or u8 */
+  GP_KIND_IDS,   /* i64, i32 or u8; an output has whichever infer says */
   GP_KIND_BOOL,
   GP_KIND_COUNT, /* i64 */
   /* Outputs only. SAME: the op's dtype (its first operand's if the op has none); ASKED: the dtype

@@ -2,7 +2,7 @@
 -- f32's, and against PyTorch's autocast where a Python with PyTorch is installed.
 --
 -- Two pipelines take turns. The path of bf16 products is printed first, because the bounds are
--- those of AVX512_BF16 and AMX. PyTorch runs in GPIPE_PEER_PYTHON, with the script of GPIPE_PEERS.
+-- those of AVX512_BF16 and AMX. PyTorch runs in GPIPE_PEER_PYTHON, with the script of GPIPE_PEER_FOLDER.
 package.path = (arg[0]:match("^.*/") or "./") .. "?.lua;" .. package.path
 local core = require "gpipe.core"
 local gp = require "gpipe"
@@ -47,7 +47,7 @@ figure.print("bf16.step", figure.median(figure.ratios(times.wide, times.narrow))
 -- ---- PyTorch -----------------------------------------------------------------------------------
 
 local python = os.getenv "GPIPE_PEER_PYTHON" or "/opt/peers/bin/python"
-local folder = os.getenv "GPIPE_PEERS" or (arg[0]:match("^.*/") or "./") .. "../../../shared/peers"
+local folder = os.getenv "GPIPE_PEER_FOLDER" or (arg[0]:match("^.*/") or "./") .. "../../../shared/peers"
 local command = ("%s %s --dtype bf16 --threads %d --steps %d --layers %d --width %d --heads %d "
   .. "--ctx %d --batch %d 2>&1"):format(figure.quote(python),
   figure.quote(folder .. "/gpt_torch.py"), opt.threads, opt.rounds, opt.layers, opt.width,
@@ -55,7 +55,7 @@ local command = ("%s %s --dtype bf16 --threads %d --steps %d --layers %d --width
 local text = figure.capture(command) or ""
 local rate = tonumber(text:match "tok/s=([%d.]+)")
 if not rate then
-  print "bf16.torch skipped: no PyTorch (set GPIPE_PEER_PYTHON, GPIPE_PEERS)"
+  print "bf16.torch skipped: no PyTorch (set GPIPE_PEER_PYTHON, GPIPE_PEER_FOLDER)"
   return
 end
 -- Our bf16 runs again right after PyTorch, which it is compared with.

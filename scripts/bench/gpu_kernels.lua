@@ -32,6 +32,19 @@ function Look:forward(x) return x + self.table(self.ids) end
 -- Casts to another dtype and back: the two launches are what is measured.
 local function cast(x) return x:to(x.dtype == "f32" and "bf16" or "f32"):to(x.dtype) end
 
+local Image = nn.class("Image") -- a layer that sees rows x width as one image, channels-last
+local SIDE = 64 -- pixels of a row
+function Image:init(channels, layer) self.channels, self.layer = channels, layer end
+
+function Image:forward(x)
+  local shape = { 1, x:numel() // (SIDE * self.channels), SIDE, self.channels }
+  return self.layer(x:reshape(shape):permute(1, 4, 2, 3)):permute(1, 3, 4, 2):reshape(x.shape)
+end
+
+local function image(channels, make) return function() return Image(channels, make()) end end
+
+local WINDOW = { stride = 1, padding = 1 } -- of 3 x 3, which keeps the size
+
 -- times: how often a layer reads or writes the elements, forward and backward; bound in % of the
 -- copy. A function of the elements' bytes where another dtype comes into it.
 local KERNELS = {
@@ -45,6 +58,14 @@ local KERNELS = {
   { name = "cast", times = function(bytes) return 24 / bytes end, make = apply(cast),
     fuse = false },
   -- table to rows, sum of two, gradient read
+  -- statistics read x; forward reads, writes; sums read x, dy; dx reads both, writes
+  { name = "batch_norm_64", times = 8, make = image(64, function() return nn.BatchNorm2d(64) end) },
+  { name = "batch_norm_256", times = 8,
+    make = image(256, function() return nn.BatchNorm2d(256) end) },
+  { name = "avg_pool", times = 4, make = image(64, function() return nn.AvgPool2d(3, WINDOW) end) },
+  -- and a byte for each position, written and read
+  { name = "max_pool", times = function(bytes) return 4 + 2 / bytes end,
+    make = image(64, function() return nn.MaxPool2d(3, WINDOW) end) },
   { name = "embedding", times = 6, make = function(size) return Look(size.rows, size.width) end },
 }
 

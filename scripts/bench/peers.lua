@@ -1,7 +1,7 @@
 -- scripts/bench/peers.lua - the programs that people would use instead, doing the same work in
 -- turns.
 --
--- The peers are Python programs beside the checkout (../shared/peers, or GPIPE_PEERS) and need
+-- The peers are Python programs beside the checkout (../shared/peers, or GPIPE_PEER_FOLDER) and need
 -- PyTorch in GPIPE_PEER_PYTHON, /opt/peers/bin/python or python3; without them the figures are
 -- skipped. A round runs each of our programs right next to the one it is compared with; the median
 -- of the rounds' ratios counts.
@@ -14,7 +14,7 @@ local opt = flags.parse("Compare with PyTorch, torch.distributed.pipelining and 
   { "--only NAME", "", "eager, pipelining, torchgpipe, resnet or engine" },
 }, arg)
 local here = arg[0]:match("^.*/") or "./"
-local folder = os.getenv("GPIPE_PEERS") or here .. "../../../shared/peers"
+local folder = os.getenv("GPIPE_PEER_FOLDER") or here .. "../../../shared/peers"
 local quote = figure.quote
 
 -- ---- what is at hand -------------------------------------------------------------------------
@@ -35,7 +35,7 @@ end
 -- Why nothing can be compared here, or nil and the Python.
 local function look()
   if not succeeds("test -r " .. quote(folder .. "/gpt_torch.py")) then
-    return ("no peers in %s (set GPIPE_PEERS)"):format(folder)
+    return ("no peers in %s (set GPIPE_PEER_FOLDER)"):format(folder)
   end
   if core.machine().cores < 2 then return "this machine has one core" end
   local python, why = find_python()

@@ -8,6 +8,8 @@
 
 /* ---- more samples: sizes at which kernels go other ways -------------------------------------- */
 
+#define P3(a, b, c) V('p', 3, a, b, c)
+
 #define UNARY(op)                                                                                  \
   {GP_OP_##op, NONE, {P2(3, 0)}}, {GP_OP_##op, NONE, {P2(1, 1)}}, {                                \
     GP_OP_##op, NONE, { P2(33, 1031) }                                                             \
@@ -137,6 +139,58 @@ static const sample edges[] = {
     {GP_OP_cross_entropy_dx, NONE, {F2(3, 20011), I1(3), P2(3, 2), F1(3)}},
     {GP_OP_cross_entropy_count, {.cross_entropy_count = {.ignore = {true, 2}}}, {I1(100003)}},
     {GP_OP_cross_entropy_count, {.cross_entropy_count = {.ignore = {true, 2}}}, {I1(0)}},
+    /* lines that are sorted by radix, or cut into tiles */
+    {GP_OP_sort, {.sort = {0}}, {F1(9001)}},
+    {GP_OP_sort, {.sort = {1, true}}, {F2(3, 5001)}},
+    {GP_OP_sort, {.sort = {1}}, {F3(2, 4100, 3)}},
+    {GP_OP_scatter_sum, {.scatter_sum = {0, 5}}, {F1(9001), V('n', 1, 9001)}},
+    {GP_OP_scatter_sum, {.scatter_sum = {1, 7}}, {F3(2, 4100, 3), N3(2, 4100, 3)}},
+    {GP_OP_cumsum, {.cumsum = {0}}, {V('s', 1, 9001)}},
+    {GP_OP_cumsum, {.cumsum = {1, true}}, {V('s', 3, 2, 4100, 3)}},
+    /* parts of images that warps take: every depth, tiles, parts that end early */
+    {GP_OP_channel_stats, NONE, {F4(2, 24, 9, 13)}},
+    {GP_OP_channel_stats, NONE, {F4(2, 64, 9, 13)}},
+    {GP_OP_channel_stats, {.channel_stats = {true}}, {F4(2, 128, 7, 11)}},
+    {GP_OP_channel_stats, NONE, {F4(1, 520, 5, 29)}},
+    {GP_OP_channel_norm_sums,
+     {.channel_norm_sums = {1e-5}},
+     {F4(2, 64, 9, 13), F4(2, 64, 9, 13), F2(1, 64), P2(1, 64)}},
+    {GP_OP_channel_norm_sums,
+     {.channel_norm_sums = {1e-5}},
+     {F4(2, 40, 9, 13), F4(2, 40, 9, 13), F2(2, 10), P2(2, 10)}},
+    {GP_OP_channel_norm_sums,
+     {.channel_norm_sums = {1e-5}},
+     {F4(1, 520, 5, 13), F4(1, 520, 5, 13), F2(1, 520), P2(1, 520)}},
+    {GP_OP_channel_norm,
+     {.channel_norm = {.eps = 1e-5}},
+     {F4(3, 64, 19, 17), F2(1, 64), P2(1, 64), F1(64), F1(64)}},
+    {GP_OP_channel_norm_dx,
+     {.channel_norm_dx = {.eps = 1e-5}},
+     {F4(3, 64, 19, 17), F4(3, 64, 19, 17), F2(1, 64), P2(1, 64), F3(2, 1, 64), F1(64)}},
+    {GP_OP_channel_stats_join,
+     {.channel_stats_join = {.sets = 1, .rows = 70001}},
+     {P3(3, 1094, 5)}},
+    {GP_OP_channel_stats_join,
+     {.channel_stats_join = {.sets = 2, .rows = 33001, .groups = 2}},
+     {P3(3, 1032, 4)}},
+    /* images whose channels are moved by packs */
+    {GP_OP_resample2d,
+     {.resample2d = {.kernel = {2, {3, 3}}, .stride = {2, {1, 2}}, .padding = {4, {1, 1, 1, 0}}}},
+     {F4(2, 16, 9, 7)}},
+    {GP_OP_resample2d_dx,
+     {.resample2d_dx = {.kernel = {2, {3, 3}},
+                        .stride = {2, {1, 2}},
+                        .padding = {4, {1, 1, 1, 0}},
+                        .inside = true,
+                        .image = {2, {9, 8}}}},
+     {F4(2, 16, 9, 4)}},
+    {GP_OP_max_pool2d,
+     {.max_pool2d = {.kernel = {2, {3, 3}},
+                     .stride = {2, {2, 2}},
+                     .padding = {4, {1, 1, 1, 1}},
+                     .dilation = {2, {1, 2}}}},
+     {F4(2, 16, 9, 11)}},
+    {GP_OP_max_pool2d, {.max_pool2d = {.kernel = {2, {17, 16}}}}, {F4(1, 8, 18, 17)}},
     {GP_OP_mse, NONE, {F1(100003), F1(100003)}},
     {GP_OP_mse, NONE, {F1(0), F1(0)}},
     {GP_OP_accumulate, NONE, {F1(5003), F1(5003)}},

@@ -45,8 +45,13 @@ static struct {
 
 static pthread_mutex_t lost_lock = PTHREAD_MUTEX_INITIALIZER;
 
+/* Older toolkits have no names for these errors, which newer drivers report. */
+enum { CONTAINED = 226, TENSOR_MEMORY_LEAK = 721 };
+
 bool gp_cuda_is_sticky(cudaError_t error) {
-  switch (error) {
+  switch ((int)error) {
+  case CONTAINED:
+  case TENSOR_MEMORY_LEAK:
   case cudaErrorECCUncorrectable:
   case cudaErrorNvlinkUncorrectable:
   case cudaErrorIllegalAddress:
@@ -64,6 +69,15 @@ bool gp_cuda_is_sticky(cudaError_t error) {
   case cudaErrorExternalDevice: return true;
   default: return false;
   }
+}
+
+/* An unknown error may concern one call, or everything from now on: the next call tells. */
+static bool is_lost(cudaError_t error) {
+  size_t vacant, total;
+  if (error != cudaErrorUnknown) return gp_cuda_is_sticky(error);
+  const bool again = cudaMemGetInfo(&vacant, &total) == cudaErrorUnknown;
+  (void)cudaGetLastError();
+  return again;
 }
 
 /* The context is gone: keep the first text, and report it from now on. */
@@ -92,8 +106,7 @@ gp_status gp_cuda_check_spec(const gp_gpu_spec *spec, cudaError_t error, const c
   snprintf(what, sizeof what, "%s: %s: %s (%s)", gp_cuda_name(spec, name), doing,
            cudaGetErrorString(error), cudaGetErrorName(error));
   int ordinal = spec ? spec->ordinal : gp_cuda_current();
-  if (gp_cuda_is_sticky(error) && ordinal >= 0 && ordinal < GP_CUDA_MOST)
-    return lose(ordinal, what);
+  if (is_lost(error) && ordinal >= 0 && ordinal < GP_CUDA_MOST) return lose(ordinal, what);
   return gp_host.fail(error == cudaErrorMemoryAllocation ? GP_ENOMEM : GP_EDEVICE, what);
 }
 

@@ -4,8 +4,10 @@
  *   machine.c    which GPUs there are, or why there is none
  *   gpu.c        open and close: streams, libraries' handles
  *   partition.c  parts of a GPU: green contexts
+ *   probe.c      whether streams take events and captures
  *   memory.c     allocations
- *   copy.c       copies, peers
+ *   copy.c       copies
+ *   peers.c      which GPUs copy to each other directly
  *   event.c      events
  *   graph.c      captured work
  *   kernels.c    the table of kernels, from ops.def
@@ -41,6 +43,7 @@ struct gp_gpu {
   gp_cudnn_cache *cudnn; /* NULL until the first graph */
   gp_noted_path *paths;  /* NULL until the first note */
   bool capturing;        /* the compute stream is being captured */
+  bool spoiled;          /* what is captured must not be kept: a library refused to join */
   bool spare;            /* prepare runs for a fallback now: no report mentions it */
 };
 

@@ -12,16 +12,6 @@ struct gp_gpu_graph {
   gp_gpu_spec spec;
 };
 
-/* Thread-local mode refuses unsafe calls on this thread alone; relaxed mode would let them pass. */
-gp_status gp_cuda_capture_begin(gp_gpu *gpu) {
-  GP_GPU_TRY(gp_cuda_use(gpu));
-  cudaError_t error =
-      cudaStreamBeginCapture(gpu->streams[GP_STREAM_COMPUTE], cudaStreamCaptureModeThreadLocal);
-  GP_GPU_TRY(gp_gpu_check(gpu, error, "beginning to capture"));
-  gpu->capturing = true;
-  return GP_OK;
-}
-
 /* Is it an error that says "not this work" or "not here", after which the work can still run
  * without capture? */
 static bool is_refusal(cudaError_t error) {
@@ -35,6 +25,21 @@ static gp_status judge(const gp_gpu *gpu, cudaError_t error, const char *doing, 
   *refused = is_refusal(error);
   if (!*refused) return gp_gpu_check(gpu, error, doing);
   (void)cudaGetLastError();
+  return GP_OK;
+}
+
+/* Thread-local mode refuses unsafe calls on this thread alone; relaxed mode would let them pass. */
+gp_status gp_cuda_capture_begin(gp_gpu *gpu) {
+  bool refused;
+  GP_GPU_TRY(gp_cuda_use(gpu));
+  cudaError_t error =
+      cudaStreamBeginCapture(gpu->streams[GP_STREAM_COMPUTE], cudaStreamCaptureModeThreadLocal);
+  GP_GPU_TRY(judge(gpu, error, "beginning to capture", &refused));
+  if (refused)
+    return gp_gpu_fail(GP_EUNSUPPORTED, "cuda:%d: no capture: %s", gpu->spec.ordinal,
+                       cudaGetErrorString(error));
+  gpu->capturing = true;
+  gpu->spoiled = false;
   return GP_OK;
 }
 
@@ -96,7 +101,7 @@ gp_status gp_cuda_capture_end(gp_gpu *gpu, gp_gpu_graph **graph) {
   cudaGraph_t captured = NULL;
   cudaGraphExec_t exec;
   gp_status status = gp_cuda_use(gpu);
-  if (status == GP_OK)
+  if (status == GP_OK && !gpu->spoiled)
     status = end(gpu, &captured);
   else
     gp_cuda_capture_drop(gpu);

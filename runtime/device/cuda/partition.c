@@ -3,8 +3,9 @@
  * This uses the driver's green contexts: the multiprocessors of a GPU are split into groups, and a
  * stream made in the context of a group runs only there. Memory, events and the primary context
  * stay common, so memory and events are valid in every part. The functions come from the driver at
- * run time: nothing here links libcuda. If driver, GPU or toolkit cannot do it, parts are plain
- * streams that share all multiprocessors, and info.isolated says so.
+ * run time: nothing here links libcuda. If driver, GPU or toolkit cannot do it, or a part's streams
+ * do not take events and captures (probe.c), parts are plain streams that share all
+ * multiprocessors; info.isolated says so, and a note of paths.c why.
  *
  * Parts 0..n-1 of n come from one split, which is kept while any of them is open, because two
  * splits by the driver may not give disjoint groups. Parts of different n overlap. */
@@ -34,9 +35,19 @@ gp_status gp_cuda_streams_open(gp_gpu *gpu) {
   return GP_OK;
 }
 
+/* Open a part without multiprocessors of its own, and note why. */
+static gp_status open_shared(gp_gpu *gpu, const char *why) {
+  char name[GP_CUDA_NAME];
+  gp_gpu_note_path(gpu, "part", gp_cuda_name(&gpu->spec, name),
+                   "shares all multiprocessors with other parts", why);
+  return gp_cuda_streams_open(gpu);
+}
+
 #if CUDART_VERSION < 12050 /* streams of green contexts came with CUDA 12.5 */
 
-gp_status gp_cuda_part_open(gp_gpu *gpu) { return gp_cuda_streams_open(gpu); }
+gp_status gp_cuda_part_open(gp_gpu *gpu) {
+  return open_shared(gpu, "the plugin was built with CUDA 12.4 or older");
+}
 
 void gp_cuda_part_close(gp_gpu *gpu) { (void)gpu; }
 
@@ -211,18 +222,40 @@ static CUresult open_green(gp_gpu *gpu, split *s) {
     gpu->green = NULL;
     return result;
   }
-  gpu->info.isolated = true;
-  gpu->info.sm_count = (int)s->sms;
   return CUDA_SUCCESS;
+}
+
+/* Give the part back: first its streams, then its context. */
+static void close_green(gp_gpu *gpu, const split *s) {
+  gp_cuda_streams_close(gpu);
+  (void)s->driver.destroy(gpu->green);
+  gpu->green = NULL;
+}
+
+/* Keep the part if all works that a step needs; else its multiprocessors are shared. */
+static gp_status try_green(gp_gpu *gpu, const split *s) {
+  char why[GP_CUDA_PROBE];
+  if (gp_cuda_probe(gpu, why)) {
+    gpu->info.isolated = true;
+    gpu->info.sm_count = (int)s->sms;
+    return GP_OK;
+  }
+  close_green(gpu, s);
+  GP_GPU_TRY(gp_cuda_alive(gpu->spec.ordinal));
+  return open_shared(gpu, why);
 }
 
 gp_status gp_cuda_part_open(gp_gpu *gpu) {
   split *s;
+  gp_status status;
   GP_GPU_TRY(take_split(gpu, &s));
-  CUresult result = s->sms ? open_green(gpu, s) : CUDA_ERROR_NOT_SUPPORTED;
-  gp_status status = is_refusal(result)
-                         ? gp_cuda_streams_open(gpu)
-                         : gp_gpu_check(gpu, as_runtime(result), "opening a part of it");
+  const CUresult result = s->sms ? open_green(gpu, s) : CUDA_ERROR_NOT_SUPPORTED;
+  if (result == CUDA_SUCCESS)
+    status = try_green(gpu, s);
+  else if (is_refusal(result))
+    status = open_shared(gpu, "the driver does not split this GPU into so many parts");
+  else
+    status = gp_gpu_check(gpu, as_runtime(result), "opening a part of it");
   if (status != GP_OK) give_split(gpu);
   return status;
 }

@@ -50,6 +50,13 @@ void gp_cuda_part_close(gp_gpu *gpu);
 gp_status gp_cuda_streams_open(gp_gpu *gpu);
 void gp_cuda_streams_close(gp_gpu *gpu);
 
+/* ---- probe.c ------------------------------------------------------------------------------- */
+
+/* Do the streams take what a step gives them: events that are recorded, waited for and captured,
+ * and a graph that is replayed? If not, why receives what failed. Leaves nothing behind. */
+enum { GP_CUDA_PROBE = 160 };
+bool gp_cuda_probe(gp_gpu *gpu, char why[GP_CUDA_PROBE]);
+
 /* ---- memory.c ------------------------------------------------------------------------------ */
 
 gp_status gp_cuda_alloc(gp_gpu *gpu, size_t bytes, void **memory);
@@ -64,9 +71,12 @@ gp_status gp_cuda_copy(gp_gpu *gpu, gp_stream stream, void *to, const void *from
 gp_status gp_cuda_copy_peer(gp_gpu *gpu, gp_stream stream, void *to, const gp_gpu *source,
                             const void *from, size_t bytes);
 gp_status gp_cuda_fill(gp_gpu *gpu, gp_stream stream, void *to, int byte, size_t bytes);
-bool gp_cuda_reaches(const gp_gpu *gpu, const gp_gpu *other);
 bool gp_cuda_same_memory(const gp_gpu *a, const gp_gpu *b);
 gp_status gp_cuda_sync(gp_gpu *gpu, gp_stream stream);
+
+/* ---- peers.c ------------------------------------------------------------------------------- */
+
+bool gp_cuda_reaches(gp_gpu *gpu, const gp_gpu *other);
 
 /* ---- event.c ------------------------------------------------------------------------------- */
 

@@ -1,6 +1,7 @@
 /* ops/channels/channel_norm.cu - see channel_norm.c: channels normalised on a GPU, and the
  * gradients. */
-#include "ops/channels/channels.cuh"
+#include "ops/channels/stretches.cuh"
+#include "ops/channels/warps.cuh"
 
 /* ---- forward --------------------------------------------------------------------------------- */
 
@@ -25,13 +26,17 @@ static __global__ void __launch_bounds__(GP_COLUMNS_THREADS)
     if (a.w) scale[k] *= gp_load(a.w[c]);
     shift[k] = a.b ? gp_load(a.b[c]) : A(0);
   }
-#pragma unroll 4
-  for (int64_t row = at.first + threadIdx.y; row < at.end; row += blockDim.y) {
-    gp_pack<T> x = gp_columns_load<PACKED>(a.x + row * p.width, at.group);
+  const int ahead = 4;
+  for (int64_t row = at.first + threadIdx.y; row < at.end; row += ahead * blockDim.y) {
+    gp_pack<T> xs[ahead];
+    gp_read_ahead<PACKED, ahead>(a.x, row, at, p, xs);
 #pragma unroll
-    for (int k = 0; k < count; k++)
-      x.at[k] = gp_store<T>((gp_load(x.at[k]) - mean[k]) * scale[k] + shift[k]);
-    gp_columns_store<PACKED>(a.to + row * p.width, x, at.group);
+    for (int u = 0; u < ahead; u++) {
+#pragma unroll
+      for (int k = 0; k < count; k++)
+        xs[u].at[k] = gp_store<T>((gp_load(xs[u].at[k]) - mean[k]) * scale[k] + shift[k]);
+    }
+    gp_write_ahead<PACKED, ahead>(a.to, row, at, p, xs);
   }
 }
 
@@ -43,7 +48,7 @@ static gp_channels channels_of(const gp_call *call, int image, int mean) {
 
 template <typename T> static gp_status forward(gp_gpu *gpu, const gp_call *call) {
   const gp_channels c = channels_of(call, 0, 1);
-  const gp_columns p = gp_channels_columns(c, gp_pack<T>::count);
+  const gp_columns p = gp_channels_stretches(c, gp_pack<T>::count);
   const normal<T> a = {(const T *)call->in[0].data,
                        call->n_in > 3 ? (const T *)call->in[3].data : NULL,
                        call->n_in > 4 ? (const T *)call->in[4].data : NULL, (T *)call->out[0].data,
@@ -104,13 +109,77 @@ static __global__ void __launch_bounds__(GP_COLUMNS_THREADS)
   gp_channels_put(to + (p.outer * p.segments + at.part) * p.width, at.group, sums + count, count);
 }
 
+/* The same by a warp. */
+template <typename T> struct products {
+  typedef gp_compute<T> A;
+  static const int count = gp_few<T>::count;
+  typedef gp_sums<A, 2 * count> sums;
+  const T *dy, *x; /* the lane's channels in the first row of the part */
+  uint32_t width;
+  A mean[count];
+
+  __device__ void add(sums *s, int row) const {
+    const gp_few<T> dys = gp_few_load(dy + (uint32_t)row * width);
+    const gp_few<T> xs = gp_few_load(x + (uint32_t)row * width);
+#pragma unroll
+    for (int k = 0; k < count; k++) {
+      const A d = gp_load(dys.at[k]);
+      s->at[k] = gp_plus(s->at[k], d);
+      s->at[count + k] = gp_plus(s->at[count + k], d * (gp_load(xs.at[k]) - mean[k]));
+    }
+  }
+};
+
+/* Return where the statistics of channel c of a set lie. */
+template <typename T>
+static __device__ inline int64_t stats_at(const gp_channel_stats<T> &s, int64_t set, uint32_t c) {
+  return set * s.groups + (s.each == 1 ? c : c / (uint32_t)s.each);
+}
+
+template <typename T, int LEAVES, int ROWS>
+static __global__ void __launch_bounds__(GP_PART_WARPS *GP_WARP, GP_PART_BLOCKS)
+    warp_sums_kernel(backward<T> a, gp_compute<T> *to, gp_warps w) {
+  typedef gp_compute<T> A;
+  const int count = gp_few<T>::count;
+  const uint32_t unit = blockIdx.x * GP_PART_WARPS + threadIdx.x / GP_WARP;
+  if (unit >= w.units) return;
+  const gp_warp_place at = gp_warp_place_of<T>(w, unit);
+  const int64_t begin = at.first * w.width + at.channel;
+  const bool there = at.channel < w.width;
+  products<T> source = {a.dy + begin, a.x + begin, w.width, {}};
+#pragma unroll
+  for (int k = 0; k < count; k++)
+    source.mean[k] = there ? a.stats.mean[stats_at(a.stats, at.set, at.channel + k)] : A(0);
+  gp_sums<A, 2 *count> s = gp_warp_sums<LEAVES, ROWS>(source, w, at);
+  if (at.slot > 0 || !there) return;
+#pragma unroll
+  for (int k = 0; k < count; k++) {
+    const A variance = a.stats.variance[stats_at(a.stats, at.set, at.channel + k)];
+    s.at[count + k] *= 1 / gp_sqrt(variance + a.stats.eps);
+  }
+  const int64_t list = (int64_t)(w.units / w.tiles) * w.width;
+  to += at.part * w.width + at.channel;
+  gp_few_put<A, count>(to, s.at);
+  gp_few_put<A, count>(to + list, s.at + count);
+}
+
+template <typename T>
+static gp_status sums_by_warps(gp_gpu *gpu, const backward<T> &a, gp_compute<T> *to,
+                               const gp_warps &w) {
+  GP_LAUNCH_WARPS(gpu, warp_sums_kernel, w, a, to);
+}
+
 template <typename T> static gp_status sums(gp_gpu *gpu, const gp_call *call) {
   const gp_channels c = channels_of(call, 1, 2);
   const gp_columns p = gp_channels_columns(c, gp_pack<T>::count);
   const backward<T> a = backward_of<T>(call, c, call->attr->channel_norm_sums.eps);
   const size_t shared = 2 * gp_pack<T>::count * GP_COLUMNS_THREADS * sizeof(gp_compute<T>);
-  GP_LAUNCH_PARTS(gpu, part_sums_kernel, p, shared, gp_is_packed(a.dy) && gp_is_packed(a.x), a,
-                  (gp_compute<T> *)call->out[0].data);
+  gp_compute<T> *to = (gp_compute<T> *)call->out[0].data;
+  const bool packed = gp_is_packed(a.dy) && gp_is_packed(a.x);
+  const gp_warps w = gp_warps_of<T>(p);
+  if (w.units > 0 && gp_warps_fit(p, w, packed && gp_is_packed(to)))
+    return sums_by_warps(gpu, a, to, w);
+  GP_LAUNCH_PARTS(gpu, part_sums_kernel, p, shared, packed, a, to);
 }
 
 static gp_status run_sums(gp_gpu *gpu, const gp_gpu_call *call) {
@@ -156,21 +225,26 @@ static __global__ void __launch_bounds__(GP_COLUMNS_THREADS)
 #pragma unroll
   for (int k = 0; k < count; k++) {
     const int64_t c = at.group.at(k) < p.width ? at.group.at(k) : 0;
-    const int64_t unit = at.set * a.stats.groups + (a.stats.each == 1 ? c : c / a.stats.each);
+    const int64_t unit =
+        at.set * a.stats.groups + (a.stats.each == 1 ? c : (uint32_t)c / (uint32_t)a.stats.each);
     w[k] = a.w ? gp_load(a.w[c]) : A(1);
     mean_g[k] = a.means ? a.means[unit] : A(0);
     mean_gh[k] = a.means ? a.means[p.outer * a.stats.groups + unit] * rstd[k] : A(0);
   }
-#pragma unroll 4
-  for (int64_t row = at.first + threadIdx.y; row < at.end; row += blockDim.y) {
-    const gp_pack<T> xs = gp_columns_load<PACKED>(a.x + row * p.width, at.group);
-    gp_pack<T> dys = gp_columns_load<PACKED>(a.dy + row * p.width, at.group);
+  const int ahead = 2;
+  for (int64_t row = at.first + threadIdx.y; row < at.end; row += ahead * blockDim.y) {
+    gp_pack<T> xs[ahead], dys[ahead];
+    gp_read_ahead<PACKED, ahead>(a.x, row, at, p, xs);
+    gp_read_ahead<PACKED, ahead>(a.dy, row, at, p, dys);
 #pragma unroll
-    for (int k = 0; k < count; k++) {
-      const A h = (gp_load(xs.at[k]) - mean[k]) * mean_gh[k];
-      dys.at[k] = gp_store<T>(rstd[k] * (gp_load(dys.at[k]) * w[k] - mean_g[k] - h));
+    for (int u = 0; u < ahead; u++) {
+#pragma unroll
+      for (int k = 0; k < count; k++) {
+        const A h = (gp_load(xs[u].at[k]) - mean[k]) * mean_gh[k];
+        dys[u].at[k] = gp_store<T>(rstd[k] * (gp_load(dys[u].at[k]) * w[k] - mean_g[k] - h));
+      }
     }
-    gp_columns_store<PACKED>(a.to + row * p.width, dys, at.group);
+    gp_write_ahead<PACKED, ahead>(a.to, row, at, p, dys);
   }
 }
 
@@ -181,7 +255,7 @@ static gp_status input_gradient(gp_gpu *gpu, const gp_call *call, void *scratch)
   typedef gp_compute<T> A;
   const gp_attr_channel_norm_dx *attr = &call->attr->channel_norm_dx;
   const gp_channels c = channels_of(call, 1, 2);
-  const gp_columns p = gp_channels_columns(c, gp_pack<T>::count);
+  const gp_columns p = gp_channels_stretches(c, gp_pack<T>::count);
   const int64_t units = c.sets * c.groups;
   backward<T> a = backward_of<T>(call, c, attr->eps);
   a.to = (T *)call->out[0].data, a.means = attr->given ? NULL : (const A *)scratch;

@@ -26,8 +26,10 @@ struct gp_channel_place {
 
 template <int COUNT>
 static __device__ inline gp_channel_place gp_channel_place_of(const gp_columns &p) {
-  const int64_t tile = blockIdx.x % p.tiles, part = blockIdx.x / p.tiles, set = part / p.segments;
-  const int64_t at = part % p.segments * p.per_segment, rest = p.rows - at;
+  /* no more tiles or segments than blocks, whose number has 32 bits */
+  const uint32_t tiles = (uint32_t)p.tiles, segments = (uint32_t)p.segments;
+  const uint32_t part = blockIdx.x / tiles, tile = blockIdx.x - part * tiles, set = part / segments;
+  const int64_t at = (int64_t)(part - set * segments) * p.per_segment, rest = p.rows - at;
   const int64_t first = set * p.rows + at;
   return {set, part, first, first + (rest < p.per_segment ? rest : p.per_segment),
           gp_column_group_of<COUNT>(p, tile)};
@@ -58,7 +60,8 @@ static __device__ inline void gp_channel_stats_read(const gp_channel_stats<T> &s
   for (int k = 0; k < gp_pack<T>::count; k++) {
     const int64_t c = at.group.at(k);
     const bool there = c < at.group.width;
-    const int64_t to = at.set * s.groups + (there ? s.each == 1 ? c : c / s.each : 0);
+    const int64_t to =
+        at.set * s.groups + (there ? s.each == 1 ? c : (uint32_t)c / (uint32_t)s.each : 0);
     mean[k] = there ? s.mean[to] : A(0);
     rstd[k] = there ? 1 / gp_sqrt(s.variance[to] + s.eps) : A(0);
   }

@@ -8,7 +8,7 @@ template <typename T> struct conv2d_element {
   T *y;
 
   /* Taps outermost, then the channels of its group. */
-  __device__ void operator()(int64_t at, const gp_pixel &p) const {
+  template <int> __device__ void make(const gp_pixel &p) const {
     const int64_t channels = c.image_c / c.groups, taps = c.h.kernel * c.w.kernel;
     const int64_t group = p.c / (c.map_c / c.groups);
     const T *own = w + p.c * channels * taps;
@@ -21,7 +21,7 @@ template <typename T> struct conv2d_element {
           x + ((p.row * c.h.image + line) * c.w.image + column) * c.image_c + group * channels;
       for (int64_t i = 0; i < channels; i++) sum += gp_load(from[i]) * gp_load(own[i * taps + t]);
     }
-    y[at] = gp_store<T>(sum);
+    y[p.at] = gp_store<T>(sum);
   }
 };
 
@@ -29,7 +29,7 @@ template <typename T> static gp_status launch(gp_gpu *gpu, const gp_call *call) 
   const conv2d_element<T> f = {
       gp_conv_forward(call), (const T *)call->in[0].data, (const T *)call->in[1].data,
       call->n_in == 3 ? (const T *)call->in[2].data : NULL, (T *)call->out[0].data};
-  return gp_each_pixel(gpu, f, call->out[0].meta);
+  return gp_each_element(gpu, f, call->out[0].meta);
 }
 
 /* Plans of GPUs do not pack weights. */

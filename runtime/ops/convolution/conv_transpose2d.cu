@@ -8,7 +8,7 @@ template <typename T> struct conv_transpose2d_element {
   T *y;
 
   /* Taps outermost, then the channels of the map in its group. */
-  __device__ void operator()(int64_t at, const gp_pixel &p) const {
+  template <int> __device__ void make(const gp_pixel &p) const {
     const int64_t made = c.image_c / c.groups, read = c.map_c / c.groups;
     const int64_t taps = c.h.kernel * c.w.kernel, first = p.c / made * read;
     const T *own = w + (first * made + p.c % made) * taps;
@@ -21,7 +21,7 @@ template <typename T> struct conv_transpose2d_element {
       for (int64_t o = 0; o < read; o++)
         sum += gp_load(from[o]) * gp_load(own[o * made * taps + t]);
     }
-    y[at] = gp_store<T>(sum);
+    y[p.at] = gp_store<T>(sum);
   }
 };
 
@@ -29,7 +29,7 @@ template <typename T> static gp_status launch(gp_gpu *gpu, const gp_call *call) 
   const conv_transpose2d_element<T> f = {
       gp_conv_transposed(call), (const T *)call->in[0].data, (const T *)call->in[1].data,
       call->n_in == 3 ? (const T *)call->in[2].data : NULL, (T *)call->out[0].data};
-  return gp_each_pixel(gpu, f, call->out[0].meta);
+  return gp_each_element(gpu, f, call->out[0].meta);
 }
 
 static gp_convolution describe(const gp_call *call) {

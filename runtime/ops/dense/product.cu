@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "ops/dense/dense.cuh"
+#include "ops/dense/realign.cuh"
 
 enum {
   ALIGNED = 16, /* bytes: what loads of tensor cores want */
@@ -135,27 +136,11 @@ static copies lay_out(const gp_gpu_gemm *g, int64_t rows, void *scratch) {
 
 /* ---- copying ------------------------------------------------------------------------------- */
 
-enum { COPY_BLOCK = 256, COPY_EACH = 4 }; /* loads in flight of a thread */
-
-template <typename W>
-static __global__ void copy_rows(W *to, int64_t to_ld, const W *from, int64_t from_ld, int64_t rows,
-                                 int64_t columns) {
-  const int64_t first = (int64_t)blockIdx.x * COPY_BLOCK * COPY_EACH + threadIdx.x;
-  for (int64_t row = blockIdx.y; row < rows; row += gridDim.y)
-    for (int i = 0; i < COPY_EACH; i++) {
-      const int64_t column = first + (int64_t)i * COPY_BLOCK;
-      if (column < columns) to[row * to_ld + column] = from[row * from_ld + column];
-    }
-}
-
 template <typename W>
 static gp_status copy_words(gp_gpu *gpu, const matrix *x, void *to, int64_t to_ld, const void *from,
                             int64_t from_ld) {
-  const int64_t most = 65535, each = COPY_BLOCK * COPY_EACH;
-  const dim3 grid((unsigned)((x->columns + each - 1) / each),
-                  (unsigned)(x->rows < most ? x->rows : most));
-  return GP_LAUNCH(gpu, copy_rows<W>, grid, COPY_BLOCK, 0, (W *)to, to_ld, (const W *)from, from_ld,
-                   x->rows, x->columns);
+  return gp_realign_run(
+      gpu, gp_realign<W>{(W *)to, (const W *)from, to_ld, from_ld, x->rows, x->columns});
 }
 
 static gp_status copy(gp_gpu *gpu, const matrix *x, void *to, int64_t to_ld, const void *from,

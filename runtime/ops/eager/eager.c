@@ -25,8 +25,8 @@ static void release(gp_application *a) {
 gp_status gp_eager_new(gp_space *space, const gp_meta *meta, gp_tensor **tensor) {
   gp_tensor *flat;
   if (gp_meta_is_contiguous(meta))
-    return gp_tensor_new_at(space, meta->dtype, &meta->shape, tensor);
-  GP_TRY(gp_tensor_new_at(space, meta->dtype, &(gp_shape){1, {gp_meta_numel(meta)}}, &flat));
+    return gp_tensor_room_at(space, meta->dtype, &meta->shape, tensor);
+  GP_TRY(gp_tensor_room_at(space, meta->dtype, &(gp_shape){1, {gp_meta_numel(meta)}}, &flat));
   gp_status status = gp_tensor_view(flat, meta, tensor);
   gp_tensor_free(flat);
   return status;

@@ -1,11 +1,12 @@
 /* ops/image/max_pool2d.c - the largest element of each window of an image, and its gradient.
  *
- * The position of each largest element is kept: the gradient goes there, and the image itself
- * is not needed. */
+ * The position of each largest element is kept, in a byte where that is enough (taps.h): the
+ * gradient goes there, and the image itself is not needed. */
 #include <string.h>
 
 #include "base/tensor.h"
 #include "ops/image/infer_lines.h"
+#include "ops/image/taps.h"
 
 #define GP_REAL_SOURCE "ops/image/max_pool2d.inc"
 #include "ops/math/real.h"
@@ -30,8 +31,10 @@ static gp_status infer(gp_sig *sig) {
   GP_TRY(check_mode(a->mode));
   GP_TRY(gp_lines_check_image(sig, GP_OP_max_pool2d));
   GP_TRY(gp_lines_infer(wish, &sig->in[0]->shape, &out));
+  const gp_lines h = gp_lines_of(wish.attrs, 0, &sig->in[0]->shape, &out);
+  const gp_lines w = gp_lines_of(wish.attrs, 1, &sig->in[0]->shape, &out);
   GP_TRY(gp_infer_channels_last(sig, sig->in[0]->dtype, &out));
-  return gp_infer_channels_last(sig, GP_I64, &out);
+  return gp_infer_channels_last(sig, gp_taps_fit(&h, &w) ? GP_U8 : GP_I64, &out);
 }
 
 static gp_status vjp(gp_vjp *v) {
@@ -52,7 +55,10 @@ static gp_status vjp(gp_vjp *v) {
 }
 
 static gp_status run(const gp_call *call, gp_span span) {
-  GP_BY_REAL(call->out[0].meta->dtype, pool)(call, span);
+  if (call->out[1].meta->dtype == GP_U8)
+    GP_BY_REAL(call->out[0].meta->dtype, pool_byte)(call, span);
+  else
+    GP_BY_REAL(call->out[0].meta->dtype, pool)(call, span);
   return GP_OK;
 }
 
@@ -68,11 +74,20 @@ static gp_status infer_dx(gp_sig *sig) {
   GP_TRY(check_mode(a->mode));
   GP_TRY(gp_lines_infer_dx(sig, GP_OP_max_pool2d_dx, wish, &a->image, &out));
   GP_TRY(gp_operand_shape(sig, GP_OP_max_pool2d_dx, 1, &sig->in[0]->shape, 0));
+  const gp_lines h = gp_lines_of(wish.attrs, 0, &out, &sig->in[0]->shape);
+  const gp_lines w = gp_lines_of(wish.attrs, 1, &out, &sig->in[0]->shape);
+  const gp_dtype kept = sig->in[1]->dtype;
+  if (kept != GP_I64 && !(kept == GP_U8 && gp_taps_fit(&h, &w)))
+    return gp_fail(GP_EDTYPE, "positions are %s, expected those that max_pool2d keeps",
+                   gp_dtype_name(kept));
   return gp_infer_channels_last(sig, sig->in[0]->dtype, &out);
 }
 
 static gp_status run_dx(const gp_call *call, gp_span span) {
-  GP_BY_REAL(call->out[0].meta->dtype, pool_dx)(call, span);
+  if (call->in[1].meta->dtype == GP_U8)
+    GP_BY_REAL(call->out[0].meta->dtype, pool_dx_byte)(call, span);
+  else
+    GP_BY_REAL(call->out[0].meta->dtype, pool_dx)(call, span);
   return GP_OK;
 }
 

@@ -1,5 +1,8 @@
 /* ops/image/resample2d.cu - see resample2d.c: averages, samples and padding of images on a GPU, and
- * their gradient, element by element. */
+ * their gradient, position by position.
+ *
+ * In averages over windows of one size (WINDOW), which are the common case, a weight is a quotient
+ * for each axis. */
 #include "ops/image/lines.h"
 #include "ops/image/pixels.cuh"
 
@@ -17,34 +20,71 @@ static resample<T> resample_of(const gp_call *call, gp_lines_attrs a, const gp_s
           (const T *)call->in[0].data, (T *)call->out[0].data};
 }
 
-/* ---- forward -------------------------------------------------------------------------------- */
-
-template <typename T> static __device__ gp_compute<T> gather(const resample<T> &s, gp_pixel p) {
-  const gp_lines_range rows = gp_lines_read(&s.h, p.y), columns = gp_lines_read(&s.w, p.x);
-  gp_compute<T> sum = 0;
-  for (int64_t i = rows.first; i < rows.end; i += rows.step) {
-    const gp_compute<T> row = (gp_compute<T>)gp_lines_weight(&s.h, p.y, i);
-    const int64_t line = (p.row * s.h.image + i) * s.w.image;
-    for (int64_t j = columns.first; j < columns.end; j += columns.step)
-      sum += row * (gp_compute<T>)gp_lines_weight(&s.w, p.x, j) *
-             gp_load(s.from[(line + j) * s.channels + p.c]);
-  }
-  return sum;
+/* Return an axis whose kind of window the compiler knows. */
+template <bool WINDOW> static __device__ inline gp_lines axis_of(gp_lines l) {
+  if (WINDOW) l.mode = GP_RESAMPLE_WINDOW, l.dilation = 1;
+  return l;
 }
 
-template <typename T> struct resample2d_element {
+/* Return gp_lines_weight, in type A, of two positions that meet. A quotient of 1 and a number of 29
+ * bits is the same in f32 as in f64 rounded to f32: it is never so near the middle of two. */
+template <typename A, bool WINDOW>
+static __device__ inline A weight_of(const gp_lines &l, gp_line made, gp_line read) {
+  if (WINDOW) return 1 / (A)gp_lines_divisor(&l, made);
+  return (A)gp_lines_weight(&l, made, read);
+}
+
+/* Add the channels of a position, each times a weight. */
+template <int COUNT, typename T>
+static __device__ inline void add_channels(gp_compute<T> (&sum)[COUNT], const T *from,
+                                           gp_compute<T> weight) {
+  const gp_lane_pack<T, COUNT> x = gp_lane_load<COUNT>(from);
+#pragma unroll
+  for (int k = 0; k < COUNT; k++) sum[k] += weight * gp_load(x.at[k]);
+}
+
+template <int COUNT, typename T>
+static __device__ inline void store_channels(T *to, const gp_compute<T> (&sum)[COUNT]) {
+  gp_lane_pack<T, COUNT> x;
+#pragma unroll
+  for (int k = 0; k < COUNT; k++) x.at[k] = gp_store<T>(sum[k]);
+  gp_lane_store(to, x);
+}
+
+/* ---- forward -------------------------------------------------------------------------------- */
+
+template <typename T, bool WINDOW> struct resample2d_element {
+  typedef gp_compute<T> A;
   resample<T> s;
 
-  __device__ void operator()(int64_t at, const gp_pixel &p) const {
-    s.to[at] = gp_store<T>(gather(s, p));
+  template <int COUNT> __device__ void make(const gp_pixel &p) const {
+    const gp_lines h = axis_of<WINDOW>(s.h), w = axis_of<WINDOW>(s.w);
+    const gp_lines_range rows = gp_lines_read(&h, p.y), columns = gp_lines_read(&w, p.x);
+    const T *image = s.from + p.row * h.image * w.image * s.channels + p.c;
+    A sum[COUNT] = {};
+    for (gp_line i = rows.first; i < rows.end; i += rows.step) {
+      const A row = weight_of<A, WINDOW>(h, p.y, i);
+      for (gp_line j = columns.first; j < columns.end; j += columns.step)
+        add_channels(sum, image + ((int64_t)i * w.image + j) * s.channels,
+                     row * weight_of<A, WINDOW>(w, p.x, j));
+    }
+    store_channels(s.to + p.at, sum);
   }
 };
 
+template <typename T>
+static gp_status resample_all(gp_gpu *gpu, const resample<T> &s, const gp_meta *made) {
+  const bool packed = gp_is_packed(s.from) && gp_is_packed(s.to);
+  if (s.h.mode == GP_RESAMPLE_WINDOW)
+    return gp_each_pixel<T>(gpu, resample2d_element<T, true>{s}, made, packed);
+  return gp_each_pixel<T>(gpu, resample2d_element<T, false>{s}, made, packed);
+}
+
 template <typename T> static gp_status launch(gp_gpu *gpu, const gp_call *call) {
   const gp_lines_attrs a = GP_RESAMPLE_ATTRS(call->attr->resample2d);
-  const resample<T> s =
-      resample_of<T>(call, a, &call->in[0].meta->shape, &call->out[0].meta->shape);
-  return gp_each_pixel(gpu, resample2d_element<T>{s}, call->out[0].meta);
+  const gp_shape *image = &call->in[0].meta->shape, *result = &call->out[0].meta->shape;
+  GP_GPU_TRY(gp_lines_check_sizes(image, result));
+  return resample_all(gpu, resample_of<T>(call, a, image, result), call->out[0].meta);
 }
 
 static gp_status run(gp_gpu *gpu, const gp_gpu_call *call) {
@@ -56,42 +96,54 @@ const gp_gpu_kernel gp_gpu_resample2d = {run, NULL};
 
 /* ---- gradient ------------------------------------------------------------------------------- */
 
-/* Return what row i of the result gives. */
-template <typename T>
-static __device__ gp_compute<T> give_row(const resample<T> &s, gp_pixel p, int64_t i) {
-  const gp_lines_range made = gp_lines_made(&s.w, p.x);
-  const T *row = s.from + (p.row * s.h.result + i) * s.w.result * s.channels + p.c;
-  const int64_t before = gp_lines_mirrored(&s.w, p.x, 0), behind = gp_lines_mirrored(&s.w, p.x, 1);
-  gp_compute<T> sum = before >= 0 ? gp_load(row[before * s.channels]) : (gp_compute<T>)0;
-  for (int64_t j = made.first; j < made.end; j++)
-    sum += (gp_compute<T>)gp_lines_weight(&s.w, j, p.x) * gp_load(row[j * s.channels]);
-  return behind >= 0 ? sum + gp_load(row[behind * s.channels]) : sum;
-}
-
-template <typename T> static __device__ gp_compute<T> give(const resample<T> &s, gp_pixel p) {
-  const gp_lines_range made = gp_lines_made(&s.h, p.y);
-  const int64_t before = gp_lines_mirrored(&s.h, p.y, 0), behind = gp_lines_mirrored(&s.h, p.y, 1);
-  gp_compute<T> sum = before >= 0 ? give_row(s, p, before) : (gp_compute<T>)0;
-  for (int64_t i = made.first; i < made.end; i++) {
-    const gp_compute<T> weight = (gp_compute<T>)gp_lines_weight(&s.h, i, p.y);
-    if (weight != 0) sum += weight * give_row(s, p, i);
-  }
-  return behind >= 0 ? sum + give_row(s, p, behind) : sum;
-}
-
-template <typename T> struct resample2d_dx_element {
+template <typename T, bool WINDOW> struct resample2d_dx_element {
+  typedef gp_compute<T> A;
   resample<T> s;
 
-  __device__ void operator()(int64_t at, const gp_pixel &p) const {
-    s.to[at] = gp_store<T>(give(s, p));
+  /* Add what row i of the result gives, times a weight. */
+  template <int COUNT>
+  __device__ void give_row(A (&sum)[COUNT], const gp_pixel &p, gp_line i, A weight) const {
+    const gp_lines w = axis_of<WINDOW>(s.w);
+    const gp_lines_range made = gp_lines_made(&w, p.x);
+    const T *row = s.from + (p.row * s.h.result + i) * w.result * s.channels + p.c;
+    const gp_line before = gp_lines_mirrored(&w, p.x, 0), behind = gp_lines_mirrored(&w, p.x, 1);
+    A line[COUNT] = {};
+    if (before >= 0) add_channels(line, row + before * s.channels, A(1));
+    for (gp_line j = made.first; j < made.end; j++)
+      add_channels(line, row + j * s.channels, weight_of<A, WINDOW>(w, j, p.x));
+    if (behind >= 0) add_channels(line, row + behind * s.channels, A(1));
+#pragma unroll
+    for (int k = 0; k < COUNT; k++) sum[k] += weight * line[k];
+  }
+
+  template <int COUNT> __device__ void make(const gp_pixel &p) const {
+    const gp_lines h = axis_of<WINDOW>(s.h);
+    const gp_lines_range made = gp_lines_made(&h, p.y);
+    const gp_line before = gp_lines_mirrored(&h, p.y, 0), behind = gp_lines_mirrored(&h, p.y, 1);
+    A sum[COUNT] = {};
+    if (before >= 0) give_row(sum, p, before, A(1));
+    for (gp_line i = made.first; i < made.end; i++) {
+      const A weight = weight_of<A, WINDOW>(h, i, p.y);
+      if (weight != 0) give_row(sum, p, i, weight);
+    }
+    if (behind >= 0) give_row(sum, p, behind, A(1));
+    store_channels(s.to + p.at, sum);
   }
 };
 
+template <typename T>
+static gp_status give_all(gp_gpu *gpu, const resample<T> &s, const gp_meta *made) {
+  const bool packed = gp_is_packed(s.from) && gp_is_packed(s.to);
+  if (s.h.mode == GP_RESAMPLE_WINDOW)
+    return gp_each_pixel<T>(gpu, resample2d_dx_element<T, true>{s}, made, packed);
+  return gp_each_pixel<T>(gpu, resample2d_dx_element<T, false>{s}, made, packed);
+}
+
 template <typename T> static gp_status launch_dx(gp_gpu *gpu, const gp_call *call) {
   const gp_lines_attrs a = GP_RESAMPLE_ATTRS(call->attr->resample2d_dx);
-  const resample<T> s =
-      resample_of<T>(call, a, &call->out[0].meta->shape, &call->in[0].meta->shape);
-  return gp_each_pixel(gpu, resample2d_dx_element<T>{s}, call->out[0].meta);
+  const gp_shape *image = &call->out[0].meta->shape, *result = &call->in[0].meta->shape;
+  GP_GPU_TRY(gp_lines_check_sizes(image, result));
+  return give_all(gpu, resample_of<T>(call, a, image, result), call->out[0].meta);
 }
 
 static gp_status run_dx(gp_gpu *gpu, const gp_gpu_call *call) {

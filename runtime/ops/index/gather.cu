@@ -2,9 +2,11 @@
  *
  * A thread makes one element of the result. For a sum it goes through all positions of its line
  * and adds those that are its own, in order: nothing is atomic, and no bit depends on which
- * thread comes first. */
+ * thread comes first. Positions of long lines are sorted by the element that they add to
+ * (ops/dense/sort.cuh), so that a thread finds its own side by side, in the same order. */
+#include "ops/dense/sort.cuh"
 #include "ops/ids.cuh"
-#include "ops/index/number.cuh"
+#include "ops/index/scan.cuh"
 
 enum { THREADS = 256 };
 
@@ -94,6 +96,80 @@ template <typename T> static __global__ void scatter_kernel(scatter<T> s, int64_
   }
 }
 
+/* ---- long lines ------------------------------------------------------------------------------ */
+
+/* Make the entries of n elements of the source: to which element of the result they are added. `to`
+ * has `made` elements; those whose position is out of range come behind all. */
+template <typename T>
+static __global__ void scatter_entries(scatter<T> s, gp_entry *entries, int64_t n, int64_t made) {
+  for (int64_t at = (int64_t)blockIdx.x * THREADS + threadIdx.x; at < n;
+       at += (int64_t)gridDim.x * THREADS) {
+    const int64_t outer = at / (s.from.size * s.from.inner), j = at % s.from.inner;
+    int64_t to = made;
+    if (is_position(s.ids, s.positions, at))
+      to = (outer * s.to.size + s.positions[at] - 1) * s.to.inner + j;
+    entries[at] = (gp_entry)to << 32 | (uint32_t)at;
+  }
+}
+
+/* Return where the entries of `id` begin. */
+static __device__ inline int64_t first_entry(const gp_entry *entries, int64_t n, uint32_t id) {
+  int64_t low = 0, high = n;
+  while (low < high) {
+    const int64_t middle = (low + high) / 2;
+    if (gp_entry_id(entries[middle]) < id)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+template <typename T>
+static __global__ void scatter_sorted(scatter<T> s, const gp_entry *entries, int64_t n,
+                                      int64_t made) {
+  for (int64_t at = (int64_t)blockIdx.x * THREADS + threadIdx.x; at < made;
+       at += (int64_t)gridDim.x * THREADS) {
+    typename gp_number<T>::wide sum = 0;
+    int64_t e = first_entry(entries, n, (uint32_t)at);
+    for (; e < n && gp_entry_id(entries[e]) == (uint32_t)at; e++)
+      sum += gp_number<T>::load(s.source[(uint32_t)entries[e]]);
+    s.y[at] = gp_number<T>::store(sum);
+  }
+}
+
+template <typename T>
+static gp_status sum_long(gp_gpu *gpu, const scatter<T> &s, int64_t n, int64_t made,
+                          void *scratch) {
+  gp_entry *const arrays[2] = {(gp_entry *)scratch, (gp_entry *)scratch + n};
+  const gp_sort sort = gp_sort_plan(n, (uint64_t)made);
+  const gp_entry *sorted;
+  GP_GPU_TRY(
+      GP_LAUNCH(gpu, scatter_entries<T>, gp_blocks(n, THREADS), THREADS, 0, s, arrays[0], n, made));
+  GP_GPU_TRY(gp_sort_run(gpu, sort, arrays, (uint32_t *)(arrays[1] + n), &sorted));
+  return GP_LAUNCH(gpu, scatter_sorted<T>, gp_blocks(made, THREADS), THREADS, 0, s, sorted, n,
+                   made);
+}
+
+/* Entries have 32 bits for a place in the result, and as many for one in the source. */
+static bool is_long(const gp_call *call) {
+  const gp_axis from = gp_axis_of(&call->in[0].meta->shape, call->attr->scatter_sum.dim);
+  return from.size > GP_SCAN_LONG && gp_numel_of(call->in[0].meta) < (int64_t)UINT32_MAX &&
+         gp_numel_of(call->out[0].meta) < (int64_t)UINT32_MAX;
+}
+
+static gp_status prepare_sum(gp_gpu *gpu, const gp_call *call, size_t *scratch) {
+  const int64_t n = gp_numel_of(call->in[0].meta);
+  const gp_sort s = gp_sort_plan(n, UINT32_MAX);
+  (void)gpu;
+  *scratch = 0;
+  if (is_long(call))
+    *scratch = 2 * (size_t)n * sizeof(gp_entry) + gp_sort_counts(&s) * sizeof(uint32_t);
+  return GP_OK;
+}
+
+/* ---- launching ------------------------------------------------------------------------------- */
+
 template <typename T> static gp_status launch_sum(gp_gpu *gpu, const gp_gpu_call *call) {
   const gp_arg *in = call->op.in, *out = call->op.out;
   const int64_t dim = call->op.attr->scatter_sum.dim, n = gp_numel_of(out[0].meta);
@@ -102,7 +178,10 @@ template <typename T> static gp_status launch_sum(gp_gpu *gpu, const gp_gpu_call
                         (const int64_t *)in[1].data,         (T *)out[0].data,
                         gp_axis_of(&in[0].meta->shape, dim), to};
   if (n == 0) return GP_OK;
-  GP_GPU_TRY(GP_LAUNCH(gpu, scatter_kernel<T>, gp_blocks(n, THREADS), THREADS, 0, s, n));
+  if (is_long(&call->op))
+    GP_GPU_TRY(sum_long(gpu, s, gp_numel_of(in[0].meta), n, call->scratch));
+  else
+    GP_GPU_TRY(GP_LAUNCH(gpu, scatter_kernel<T>, gp_blocks(n, THREADS), THREADS, 0, s, n));
   return gp_ids_finish(gpu, s.ids);
 }
 
@@ -111,4 +190,4 @@ static gp_status run_sum(gp_gpu *gpu, const gp_gpu_call *call) {
   return GP_OK;
 }
 
-const gp_gpu_kernel gp_gpu_scatter_sum = {run_sum, NULL};
+const gp_gpu_kernel gp_gpu_scatter_sum = {run_sum, prepare_sum};

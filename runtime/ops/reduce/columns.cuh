@@ -106,13 +106,13 @@ static __device__ inline gp_pack<T> gp_columns_load(const T *from, const gp_colu
 template <bool PACKED, typename T>
 static __device__ inline void gp_columns_store(T *to, const gp_pack<T> &x,
                                                const gp_column_group &group) {
-  if (PACKED && group.first < group.width) {
-    *reinterpret_cast<gp_pack<T> *>(to + group.first) = x;
-    return;
-  }
+  if constexpr (PACKED) {
+    if (group.first < group.width) *reinterpret_cast<gp_pack<T> *>(to + group.first) = x;
+  } else {
 #pragma unroll
-  for (int k = 0; k < gp_pack<T>::count; k++)
-    if (group.at(k) < group.width) to[group.at(k)] = x.at[k];
+    for (int k = 0; k < gp_pack<T>::count; k++)
+      if (group.at(k) < group.width) to[group.at(k)] = x.at[k];
+  }
 }
 
 /* The same, by whichever way the address allows. */

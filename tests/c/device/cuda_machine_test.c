@@ -223,6 +223,13 @@ TEST(parts_have_multiprocessors_of_their_own_where_the_driver_can) {
       {"describe:2:999", {GP_EDEVICE, "opening a part of it", 24}},
       {"create:3:2", {GP_ENOMEM, "opening a part of it", 24}},
       {"make_stream:5:2", {GP_ENOMEM, "opening a part of it", 24}},
+      /* The streams of parts are refused what a step needs, at every step of the probe. */
+      {"cudaEventCreateWithFlags:1+:400", {GP_OK, NULL, 0}},
+      {"cudaEventRecordWithFlags:1+:400", {GP_OK, NULL, 0}},
+      {"cudaStreamWaitEvent:1+:400", {GP_OK, NULL, 0}},
+      {"cudaStreamBeginCapture:1+:801", {GP_OK, NULL, 0}},
+      {"cudaGraphInstantiate:1+:801", {GP_OK, NULL, 0}},
+      {"cudaGraphLaunch:1+:400", {GP_OK, NULL, 0}},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     char fails[64];
@@ -230,6 +237,13 @@ TEST(parts_have_multiprocessors_of_their_own_where_the_driver_can) {
     on((machine){{"GPIPE_TEST_GREEN=1", fails}}, check_parts, &cases[i].parts);
   }
   on((machine){{"GPIPE_TEST_GPUS=1"}}, check_parts, &(parts){GP_OK, NULL, 0}); /* an old driver */
+}
+
+/* Finds the note of that kind on a device; false: there is none. */
+static bool find_note(const gp_gpu *gpu, const char *kind, gp_work_path *found) {
+  for (int i = 0; api->path(gpu, i, found); i++)
+    if (strcmp(found->kind, kind) == 0) return true;
+  return false;
 }
 
 /* The first part is refused multiprocessors of its own, so it shares those of the others. */
@@ -240,7 +254,10 @@ static void check_first(const void *context) {
   CHECK_STATUS(open_all(open), GP_OK);
   for (int i = 0; i < PARTS && open[i]; i++) {
     api->info(open[i], &info);
+    gp_work_path note;
     CHECK(info.isolated == (i > 0));
+    CHECK(find_note(open[i], "part", &note) == (i == 0));
+    if (i == 0) CHECK_TEXT(note.why, "driver");
   }
   close_all(open);
 }
@@ -265,9 +282,92 @@ TEST(more_parts_than_groups_share_the_gpu) {
   on((machine){{"GPIPE_TEST_GREEN=1"}}, check_many, NULL);
 }
 
+static void check_note_of_probe(const void *context) {
+  gp_gpu *open[PARTS] = {NULL};
+  gp_work_path note;
+  (void)context;
+  CHECK_STATUS(open_all(open), GP_OK);
+  CHECK(find_note(open[0], "part", &note));
+  CHECK_TEXT(note.why, "beginning to capture on its streams: operation not supported");
+  close_all(open);
+}
+
+TEST(a_part_whose_streams_refuse_a_capture_says_so) {
+  on((machine){{"GPIPE_TEST_GREEN=1", "GPIPE_TEST_CUDA_FAIL=cudaStreamBeginCapture:1+:801"}},
+     check_note_of_probe, NULL);
+}
+
+/* ---- pairs of GPUs ------------------------------------------------------------------------- */
+
+/* Two GPUs reach each other unless the context says why not. */
+static void check_pair(const void *context) {
+  const char *why = context;
+  gp_gpu *open[2] = {NULL};
+  gp_work_path note;
+  for (int i = 0; i < 2; i++) {
+    gp_gpu_spec spec = {.ordinal = i, .parts = 1};
+    CHECK_STATUS(api->open(&spec, &open[i]), GP_OK);
+  }
+  for (int i = 0; i < 2; i++) CHECK(api->reaches(open[0], open[1]) == !why); /* asked once */
+  CHECK(find_note(open[0], "peers", &note) == (why != NULL));
+  if (why) CHECK_TEXT(note.why, why);
+  if (why) CHECK_TEXT(note.shape, "cuda:1 to cuda:0");
+  for (int i = 0; i < 2; i++) api->close(open[i]);
+}
+
+TEST(a_pair_of_gpus_is_trusted_after_a_pattern_has_arrived) {
+  static const struct {
+    const char *variable, *why;
+  } cases[] = {{"GPIPE_TEST_NOTHING=1", NULL},
+               {"GPIPE_TEST_NOPEER=1", "do not reach each other"},
+               {"GPIPE_TEST_BAD_PEER=1", "arrived with other bytes"},
+               {"GPIPE_PEERS=0", "GPIPE_PEERS=0"},
+               {"GPIPE_TEST_CUDA_FAIL=cudaMemcpyPeerAsync:1:1", "a copy between them failed"},
+               {"GPIPE_TEST_CUDA_FAIL=cudaHostAlloc:1:2", "a copy between them failed"},
+               {"GPIPE_TEST_CUDA_FAIL=cudaEventQuery:1+:600", "did not end within two seconds"}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    on((machine){{"GPIPE_TEST_GPUS=2", cases[i].variable}}, check_pair, cases[i].why);
+}
+
+/* ---- errors -------------------------------------------------------------------------------- */
+
+/* Copies fail with the error of the context; then the GPU is lost, or it is not. */
+static void check_lost(const void *context) {
+  const bool lost = *(const bool *)context;
+  gp_gpu *gpu = NULL;
+  gp_gpu_spec spec = {.parts = 1};
+  char from[8] = {0}, to[8];
+  CHECK_STATUS(api->open(&spec, &gpu), GP_OK);
+  CHECK_STATUS(api->copy(gpu, GP_STREAM_COMPUTE, to, from, sizeof to), GP_EDEVICE);
+  const gp_status next = api->copy(gpu, GP_STREAM_COMPUTE, to, from, sizeof to);
+  CHECK_STATUS(next, lost ? GP_EDEVICE : GP_OK);
+  if (lost) CHECK_TEXT(gp_error_text(), "nothing more can run on this GPU");
+  api->close(gpu);
+}
+
+TEST(a_gpu_is_lost_after_errors_that_stay) {
+  static const struct {
+    const char *fails, *also;
+    bool lost;
+  } cases[] = {{"cudaMemcpyAsync:1:700", "", true},
+               {"cudaMemcpyAsync:1:226", "", true},
+               {"cudaMemcpyAsync:1:721", "", true},
+               {"cudaMemcpyAsync:1:225", "", false},
+               {"cudaMemcpyAsync:1:999", "", false},
+               {"cudaMemcpyAsync:1:999", ",cudaMemGetInfo:1+:999", true}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char fails[96];
+    snprintf(fails, sizeof fails, "GPIPE_TEST_CUDA_FAIL=%s%s", cases[i].fails, cases[i].also);
+    on((machine){{"GPIPE_TEST_GPUS=1", fails}}, check_lost, &cases[i].lost);
+  }
+}
+
 TEST_MAIN(a_machine_without_gpus_says_why, what_the_runtime_answers_is_said_in_words,
           the_only_gpu_is_named, a_gpu_that_cannot_be_opened_can_be_later,
           what_is_free_is_left_out_where_the_gpu_does_not_say,
           access_that_there_is_already_is_access,
           parts_have_multiprocessors_of_their_own_where_the_driver_can,
-          a_part_that_is_refused_shares_the_gpu_and_says_so, more_parts_than_groups_share_the_gpu)
+          a_part_that_is_refused_shares_the_gpu_and_says_so, more_parts_than_groups_share_the_gpu,
+          a_part_whose_streams_refuse_a_capture_says_so,
+          a_pair_of_gpus_is_trusted_after_a_pattern_has_arrived,
+          a_gpu_is_lost_after_errors_that_stay)

@@ -23,13 +23,17 @@ static gp_dtype asked_dtype(gp_op op, const gp_attrs *attrs) {
   return GP_F32;
 }
 
-static gp_dtype expected(gp_op op, const gp_output *output, const gp_sig *sig) {
+/* The dtype of output k. */
+static gp_dtype expected(gp_op op, int k, const gp_sig *sig) {
+  const gp_output *output = &gp_op_contract(op)->outputs[k];
+  const gp_dtype is = sig->out[k].dtype;
   gp_dtype own = dtype_of_op(gp_op_contract(op), sig);
   switch (output->kind) {
   case GP_KIND_SAME: return own;
   case GP_KIND_WIDE: return gp_infer_wide(own);
   case GP_KIND_BOOL: return GP_BOOL;
   case GP_KIND_COUNT: return GP_I64;
+  case GP_KIND_IDS: return is == GP_U8 || is == GP_I32 ? is : GP_I64;
   case GP_KIND_SUM: return gp_dtype_is_float(own) ? own : GP_I64;
   case GP_KIND_ASKED: return asked_dtype(op, sig->attr);
   case GP_KIND_PACKED: return GP_U8;
@@ -63,7 +67,7 @@ static void check_outputs(const sample *s, gp_dtype dtype) {
   CHECK_STATUS(gp_op_infer(s->op, &sig), GP_OK);
   int count = 0;
   for (; row->outputs[count].role; count++)
-    CHECK(count < sig.n_out && sig.out[count].dtype == expected(s->op, &row->outputs[count], &sig));
+    CHECK(count < sig.n_out && sig.out[count].dtype == expected(s->op, count, &sig));
   CHECK(count == sig.n_out);
 }
 

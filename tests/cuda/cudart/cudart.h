@@ -17,6 +17,7 @@
  *   GPIPE_TEST_GREEN=1            they can be split into parts with multiprocessors of their own
  *   GPIPE_TEST_GPU_MEMORY=BYTES   of each, 8 GiB unless said
  *   GPIPE_TEST_NOPEER=1           they do not reach each other
+ *   GPIPE_TEST_BAD_PEER=1         they do, and copies arrive without their last byte
  *   GPIPE_TEST_CUDA_FAIL=NAME:N[+][:CODE],..   the N-th call of a function fails, with + every one
  *   from there on ("cudaLaunchKernel" for kernels)
  *   GPIPE_TEST_CUDA_SLOW=NAME:US  every call of a function begins with a pause of so many

@@ -148,6 +148,13 @@ cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags) {
   return gp_cudart_set(was ? cudaErrorPeerAccessAlreadyEnabled : cudaSuccess);
 }
 
+cudaError_t cudaDeviceDisablePeerAccess(int peer) {
+  GP_CUDART_ENTER();
+  if (!exists(peer)) return gp_cudart_set(cudaErrorInvalidDevice);
+  atomic_store(&enabled[current][peer], false);
+  return cudaSuccess;
+}
+
 /* ---- kernels --------------------------------------------------------------------------------- */
 
 /* Kernels that were allowed more shared memory than the default, and how much. */

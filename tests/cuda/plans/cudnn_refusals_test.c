@@ -3,6 +3,7 @@
  *
  * The library is a stand-in whose calls only count, and refuse on request; neither cuDNN nor CUDA
  * is needed. */
+#include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -21,6 +22,12 @@ gp_status gp_gpu_fail(gp_status status, const char *format, ...) { return (void)
 gp_status gp_gpu_refused(const gp_gpu *gpu, const char *doing) {
   (void)gpu, (void)doing;
   return stand_in.lost ? GP_EDEVICE : GP_OK;
+}
+
+void gp_gpu_note_path(gp_gpu *gpu, const char *kind, const char *shape, const char *path,
+                      const char *why) {
+  (void)gpu, (void)shape, (void)path, (void)why;
+  stand_in.notes += strcmp(kind, "engine") == 0;
 }
 
 gp_status gp_attention_stage_mask(gp_gpu *gpu, const gp_attention *a,
@@ -152,7 +159,13 @@ static gp_gpu fresh(void) {
 
 static void expect(call refused, int nth) {
   for (int c = 0; c < CALLS; c++) stand_in.count[c] = 0;
-  stand_in.refused = refused, stand_in.nth = nth;
+  stand_in.refused = refused, stand_in.nth = nth, stand_in.last = 0;
+}
+
+/* The N-th run is refused, and every later one: each plan has two engines. */
+static void refuse_all(int nth) {
+  expect(CALL_cudnnBackendExecute, nth);
+  stand_in.last = INT_MAX;
 }
 
 /* ---- tests --------------------------------------------------------------------------------- */
@@ -200,22 +213,54 @@ TEST(no_refusal_ends_training) {
 TEST(a_bias_lies_in_the_result_before) {
   const char *why;
   gp_gpu gpu = fresh();
-  expect(CALL_cudnnBackendExecute, 2);
+  expect(CALL_cudnnBackendExecute, 0);
   stand_in.biases = 0;
-  CHECK(train(&gpu, 2, MAP, &why) == 1 && why && stand_in.biases == 0);
+  CHECK(train(&gpu, 2, MAP, &why) == 3 && !why && stand_in.biases == 0);
   CHECK(train(&gpu, 2, MAP_BIAS, &why) == 3 && !why && stand_in.biases == 3);
-  CHECK(train(&gpu, 2, IMAGE_BIAS, &why) == 3 && !why && stand_in.biases == 6);
+  expect(CALL_cudnnBackendExecute, 2); /* the next engine adds to a bias that is written anew */
+  CHECK(train(&gpu, 2, IMAGE_BIAS, &why) == 3 && !why && stand_in.biases == 3 + 4);
   gp_cudnn_close(&gpu);
+}
+
+TEST(an_engine_that_is_refused_gives_way_to_the_next) {
+  const char *why;
+  gp_gpu gpu = fresh();
+  expect(CALL_cudnnBackendExecute, 2);
+  stand_in.notes = 0;
+  CHECK(train(&gpu, 2, FORWARD, &why) == 3 && !why && stand_in.notes == 1);
+  CHECK(stand_in.count[CALL_cudnnBackendExecute] == 4);
+  const int lists = stand_in.count[CALL_cudnnBackendFinalize];
+  CHECK(train(&gpu, 2, FORWARD, &why) == 3 && !why && stand_in.notes == 1);
+  CHECK(stand_in.count[CALL_cudnnBackendFinalize] == lists + 3); /* a variant pack per run */
+  gp_cudnn_close(&gpu);
+}
+
+TEST(a_refusal_to_be_captured_keeps_the_plan) {
+  const char *why;
+  for (int kind = 0; kind < KINDS; kind++) {
+    gp_gpu gpu = fresh();
+    bool ran;
+    refuse_all(1);
+    CHECK(prepare(&gpu, 2, kind, &why) == GP_OK && !why);
+    gpu.capturing = true;
+    CHECK(run(&gpu, 2, kind, &ran, &why) == GP_EUNSUPPORTED && !ran);
+    CHECK(gpu.spoiled && stand_in.count[CALL_cudnnBackendExecute] == 1);
+    gpu.capturing = false;
+    expect(CALL_cudnnBackendExecute, 0);
+    CHECK(train(&gpu, 2, kind, &why) == 3 && !why);
+    gp_cudnn_close(&gpu);
+  }
 }
 
 TEST(a_refusal_to_run_is_remembered_by_the_process) {
   const char *why;
   gp_gpu first = fresh(), second = first;
-  expect(CALL_cudnnBackendExecute, 2);
+  refuse_all(2);
   CHECK(train(&first, 2, false, &why) == 1 && why && strstr(why, "refused"));
-  CHECK(stand_in.count[CALL_cudnnBackendExecute] == 2);
+  const int tried = stand_in.count[CALL_cudnnBackendExecute]; /* parts are offered more engines */
+  CHECK(tried == (first.spec.parts > 1 ? 5 : 3));
   CHECK(train(&second, 2, false, &why) == 0 && why && strstr(why, "refused"));
-  CHECK(stand_in.count[CALL_cudnnBackendExecute] == 2);
+  CHECK(stand_in.count[CALL_cudnnBackendExecute] == tried);
   gp_cudnn_close(&first), gp_cudnn_close(&second);
 }
 
@@ -261,6 +306,17 @@ static void ask_for_own(const char *variable, int kind) {
 TEST(our_own_kernels_may_be_asked_for) {
   ask_for_own("GPIPE_ATTENTION", FORWARD);
   ask_for_own("GPIPE_CONVOLUTION", WEIGHT);
+}
+
+TEST(the_backward_pass_alone_may_be_ours) {
+  const char *why;
+  gp_gpu gpu = fresh();
+  expect(CALL_cudnnCreate, 0);
+  setenv("GPIPE_ATTENTION", "own-backward", 1);
+  CHECK(train(&gpu, 2, FORWARD, &why) == 3 && !why);
+  CHECK(train(&gpu, 2, BACKWARD, &why) == 0 && why && strstr(why, "own-backward"));
+  setenv("GPIPE_ATTENTION", "", 1);
+  gp_cudnn_close(&gpu);
 }
 
 TEST(a_plan_is_made_once_for_a_gpu_a_size_and_a_shape) {
@@ -316,7 +372,8 @@ TEST(threads_share_plans) {
 }
 
 TEST_MAIN(no_refusal_ends_training, a_bias_lies_in_the_result_before,
+          an_engine_that_is_refused_gives_way_to_the_next, a_refusal_to_be_captured_keeps_the_plan,
           a_refusal_to_run_is_remembered_by_the_process, a_gpu_that_is_lost_is_an_error,
           without_the_library_there_is_a_reason, our_own_kernels_may_be_asked_for,
-          a_plan_is_made_once_for_a_gpu_a_size_and_a_shape, plans_that_nobody_holds_are_bounded,
-          threads_share_plans)
+          the_backward_pass_alone_may_be_ours, a_plan_is_made_once_for_a_gpu_a_size_and_a_shape,
+          plans_that_nobody_holds_are_bounded, threads_share_plans)

@@ -44,7 +44,7 @@ describe("a benchmark", function()
 
   it("says why where there are no peers", function()
     local out, _, code = child.run({ "scripts/bench/peers.lua" },
-      { environment = { GPIPE_PEERS = "/nowhere" } })
+      { environment = { GPIPE_PEER_FOLDER = "/nowhere" } })
     assert.matches("peers%.eager skipped: no peers in /nowhere", out)
     assert.equal(0, code)
   end)

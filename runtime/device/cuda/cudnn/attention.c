@@ -42,7 +42,8 @@ static bool fits_values(const gp_attention *a) {
   return true;
 }
 
-/* GPIPE_ATTENTION compares the two ways: own or cudnn, where both could. */
+/* GPIPE_ATTENTION compares the two ways where both could: own, own-backward (what is kept of the
+ * forward pass has one format) or cudnn. */
 static bool asks_for(const char *way) {
   const char *asked = getenv("GPIPE_ATTENTION");
   return asked && strcmp(asked, way) == 0;
@@ -50,6 +51,7 @@ static bool asks_for(const char *way) {
 
 const char *gp_cudnn_attention_refusal(const gp_attention *a) {
   if (asks_for("own")) return "GPIPE_ATTENTION=own";
+  if (a->backward && asks_for("own-backward")) return "GPIPE_ATTENTION=own-backward";
   /* On an H200 a small GPT with dropout had gradients 3.3 times as far from f32's as rounding
    * explains. Until the reason is known, the library drops only where it is asked to. */
   if (a->dropout > 0 && !asks_for("cudnn")) return "dropout is left to our own kernels";

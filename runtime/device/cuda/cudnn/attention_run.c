@@ -87,7 +87,7 @@ static int list_operands(const gp_attention *a, const scalars *s, const gp_cudnn
   return n;
 }
 
-/* Run one piece. A plan without a workspace ignores its address. */
+/* Run one piece, by the engines that are left. A plan without a workspace ignores its address. */
 static gp_status run_piece(gp_gpu *gpu, const gp_cudnn_key *key, const gp_attention *piece,
                            const char **why) {
   const scalars s = {(float)piece->scale, -INFINITY, 1, (float)(1 / (1 - piece->dropout))};
@@ -95,7 +95,12 @@ static gp_status run_piece(gp_gpu *gpu, const gp_cudnn_key *key, const gp_attent
   gp_cudnn_operand list[GP_CUDNN_OPERANDS];
   const int count = list_operands(piece, &s, &at, list);
   const gp_cudnn_work work = {list, count, in_scratch(piece, at.workspace), "attention"};
-  return gp_cudnn_run(gpu, key, &work, why);
+  gp_cudnn_outcome outcome;
+  do {
+    GP_GPU_TRY(gp_cudnn_run(gpu, key, &work, &outcome));
+  } while (outcome.again);
+  *why = outcome.why;
+  return GP_OK;
 }
 
 /* Write the dropout mask of a piece: the words of its heads, one after the other. */

@@ -29,7 +29,7 @@ typedef struct gp_cudnn_answer {
 /* Find the plan, or make it. If the library is missing or refuses, the answer says so and is kept.
  * Errors: GP_ENOMEM; GP_EDEVICE if the GPU is lost. */
 gp_status gp_cudnn_prepare(gp_gpu *gpu, const gp_cudnn_request *request, gp_cudnn_answer *answer);
-/* Was a plan prepared, and did every run of it succeed? */
+/* Was a plan prepared, and has it an engine that no run was refused by? */
 bool gp_cudnn_has(const gp_gpu *gpu, const gp_cudnn_key *key);
 
 typedef struct gp_cudnn_work {
@@ -39,10 +39,15 @@ typedef struct gp_cudnn_work {
   const char *doing; /* for the text of an error */
 } gp_cudnn_work;
 
-/* Enqueue the plan of a key, which must exist, on the compute stream. *why receives NULL, or why
- * the library refused: then the plan is not used any more, and its outputs are undefined. Errors:
- * GP_EDEVICE if the GPU is lost. */
+typedef struct gp_cudnn_outcome {
+  bool again;      /* an engine refused, and the next one is chosen: write its operands anew, run */
+  const char *why; /* all engines have refused: the plan is not used any more; else NULL */
+} gp_cudnn_outcome;
+
+/* Enqueue the plan of a key, which must exist, on the compute stream. Its outputs are defined only
+ * if the outcome is all zeros. Errors: GP_EDEVICE if the GPU is lost; GP_EUNSUPPORTED if the
+ * library refused while the stream is captured: the capture is spoiled, and the plan is kept. */
 gp_status gp_cudnn_run(gp_gpu *gpu, const gp_cudnn_key *key, const gp_cudnn_work *work,
-                       const char **why);
+                       gp_cudnn_outcome *outcome);
 
 #endif

@@ -15,7 +15,7 @@
 /* An answer that this device has received. */
 typedef struct entry {
   gp_cudnn_shared *shared;
-  bool usable;   /* there is a plan, and none of its runs was refused */
+  bool usable;   /* there is a plan, and one of its engines runs */
   char why[300]; /* why it is not usable */
   struct entry *next;
 } entry;
@@ -109,8 +109,8 @@ static gp_status add(gp_gpu *gpu, const gp_cudnn_request *request) {
   if (!e) return gp_gpu_fail(GP_ENOMEM, "cuDNN: no memory on the host");
   gp_status status = gp_cudnn_shared_take(gpu, gpu->cudnn->library, request, &e->shared);
   if (status != GP_OK) return free(e), status;
-  e->usable = e->shared->plan.node && !e->shared->refused;
-  if (!e->usable) snprintf(e->why, sizeof e->why, "%s", e->shared->why);
+  gp_cudnn_shared_why(e->shared, e->why, sizeof e->why);
+  e->usable = !*e->why;
   e->next = gpu->cudnn->entries;
   gpu->cudnn->entries = e;
   return GP_OK;
@@ -124,7 +124,7 @@ gp_status gp_cudnn_prepare(gp_gpu *gpu, const gp_cudnn_request *request, gp_cudn
   if (!find(gpu->cudnn, &request->key)) GP_GPU_TRY(add(gpu, request));
   const entry *e = find(gpu->cudnn, &request->key);
   answer->why = e->usable ? NULL : e->why;
-  answer->workspace = e->usable ? e->shared->plan.workspace : 0;
+  answer->workspace = e->usable ? e->shared->workspace : 0;
   return GP_OK;
 }
 
@@ -135,30 +135,71 @@ bool gp_cudnn_has(const gp_gpu *gpu, const gp_cudnn_key *key) {
 
 /* ---- running ------------------------------------------------------------------------------- */
 
-/* Do not use this plan any more, here and on devices that are opened later; devices that use it now
- * go on as they began. */
-static void refuse(gp_gpu *gpu, entry *e, cudnnStatus_t status) {
+/* Write why the library refused, before it is asked anything else. */
+static void write_refusal(const gp_gpu *gpu, cudnnStatus_t status, char *why, size_t size) {
   const gp_cudnn_library *library = gpu->cudnn->library;
   char text[160] = "";
   library->cudnnGetLastErrorString(text, sizeof text);
   text[strcspn(text, "\n")] = 0;
-  snprintf(e->why, sizeof e->why, "cuDNN refused to run it: %s%s%s%s",
-           library->cudnnGetErrorString(status), *text ? " (" : "", text, *text ? ")" : "");
+  snprintf(why, size, "cuDNN refused to run it: %s%s%s%s", library->cudnnGetErrorString(status),
+           *text ? " (" : "", text, *text ? ")" : "");
+}
+
+/* Run the plan once. The caller holds the lock of the plan's runs. *next: the plan has taken its
+ * next engine after a refusal, as it may where nothing is captured. Errors: the GPU is lost. */
+static gp_status try_once(gp_gpu *gpu, gp_cudnn_plan *plan, const gp_cudnn_work *work,
+                          char why[300], bool *next) {
+  *why = 0, *next = false;
+  const cudnnStatus_t s =
+      gp_cudnn_plan_run(plan, gpu->cudnn->handle, work->operands, work->count, work->workspace);
+  if (s == CUDNN_STATUS_SUCCESS) return GP_OK;
+  write_refusal(gpu, s, why, 300);
+  GP_GPU_TRY(gp_gpu_refused(gpu, work->doing));
+  *next = !gpu->capturing && gp_cudnn_plan_next(plan);
+  return GP_OK;
+}
+
+/* Do not use this plan any more, here and on devices that are opened later; devices that use it now
+ * find out themselves. */
+static void give_up(entry *e, const char *why) {
+  snprintf(e->why, sizeof e->why, "%s", why);
   e->usable = false;
   gp_cudnn_shared_refuse(e->shared, e->why);
 }
 
+/* Another device may have used up the engines meanwhile. */
+static gp_status run_locked(gp_gpu *gpu, gp_cudnn_plan *plan, const gp_cudnn_work *work,
+                            char why[300], bool *next) {
+  if (plan->node) return try_once(gpu, plan, work, why, next);
+  snprintf(why, 300, "cuDNN refused to run it on another device");
+  *next = false;
+  return GP_OK;
+}
+
+/* A capture that the library refuses to join says nothing about the plan: the work runs launched
+ * from now on. */
+static gp_status spoil_capture(gp_gpu *gpu, const gp_cudnn_work *work, const char *why) {
+  gpu->spoiled = true;
+  gp_gpu_note_path(gpu, "graph", work->doing, "launched, not captured", why);
+  return gp_gpu_fail(GP_EUNSUPPORTED, "cuda:%d: %s cannot be captured", gpu->spec.ordinal,
+                     work->doing);
+}
+
 gp_status gp_cudnn_run(gp_gpu *gpu, const gp_cudnn_key *key, const gp_cudnn_work *work,
-                       const char **why) {
-  gp_cudnn_cache *cache = gpu->cudnn;
-  entry *e = find(cache, key);
+                       gp_cudnn_outcome *outcome) {
+  entry *e = find(gpu->cudnn, key);
+  char why[300];
+  bool next;
+  *outcome = (gp_cudnn_outcome){0};
   pthread_mutex_lock(&e->shared->running);
-  const cudnnStatus_t s = gp_cudnn_plan_run(&e->shared->plan, cache->handle, work->operands,
-                                            work->count, work->workspace);
+  const gp_status status = run_locked(gpu, &e->shared->plan, work, why, &next);
   pthread_mutex_unlock(&e->shared->running);
-  *why = NULL;
-  if (s == CUDNN_STATUS_SUCCESS) return GP_OK;
-  refuse(gpu, e, s);
-  *why = e->why;
-  return gp_gpu_refused(gpu, work->doing);
+  if (status != GP_OK || !*why) return status;
+  if (gpu->capturing) return spoil_capture(gpu, work, why);
+  outcome->again = next;
+  if (next)
+    gp_gpu_note_path(gpu, "engine", work->doing, "the next one that cuDNN offers", why);
+  else
+    give_up(e, why), outcome->why = e->why;
+  return GP_OK;
 }

@@ -33,9 +33,10 @@ void gp_cudnn_describe(gp_gpu_library *library);
  * *scratch receives its bytes. Errors: GP_ENOMEM. Cost: a plan takes about a second to make. */
 gp_status gp_cudnn_attention_prepare(gp_gpu *gpu, const gp_attention *a, size_t *scratch,
                                      const char **why);
-/* Enqueue the attention if there is a plan; *done says whether it was. *why: NULL, or why the
- * library refused to run the plan, which is not tried again: then *done is false, and the outputs
- * are still to be written. Errors: GP_EDEVICE if the GPU is lost. */
+/* Enqueue the attention if there is a plan; *done says whether it was. *why: NULL, or why every
+ * engine of the library refused to run the plan, which is not tried again: then *done is false, and
+ * the outputs are still to be written. Errors: GP_EDEVICE if the GPU is lost; GP_EUNSUPPORTED if
+ * the library refuses to be captured, which spoils the capture. */
 gp_status gp_cudnn_attention_run(gp_gpu *gpu, const gp_attention *a, bool *done, const char **why);
 
 /* The same for convolutions in f32, bf16 and f16. */

@@ -10,7 +10,7 @@
 
 typedef cudnnBackendDescriptor_t gp_cudnn_node;
 
-enum { GP_CUDNN_RANK = 5, GP_CUDNN_NODES = 160, GP_CUDNN_OPS = 48 };
+enum { GP_CUDNN_RANK = 5, GP_CUDNN_NODES = 256, GP_CUDNN_OPS = 48 };
 
 typedef struct gp_cudnn_graph {
   const gp_cudnn_library *library;

@@ -2,10 +2,9 @@
  *
  * The library offers engines. Whether one accepts a graph is known only when its plan is finalized,
  * so they are tried one after the other. Engines are skipped if they report that their sums have no
- * fixed order, or if they exceed the limits of the plan. */
+ * fixed order, or if they exceed the limits of the plan. The search goes on where it stopped if the
+ * library later refuses to run what it accepted. */
 #include "device/cuda/cudnn/plan.h"
-
-enum { ENGINES = 24 };
 
 /* Set the device: older versions want the handle for graphs and plans, later ones accept a
  * description of the device instead. */
@@ -40,15 +39,17 @@ static gp_cudnn_node make_heuristic(gp_cudnn_graph *g, gp_cudnn_node operations,
   return node;
 }
 
-/* list[ENGINES] receives the engines that are offered; returns their number. */
+/* list receives the engines that are offered; returns their number. */
 static int64_t list_engines(gp_cudnn_graph *g, gp_cudnn_node heuristic, gp_cudnn_node *list) {
   int64_t count = 0;
-  for (int i = 0; i < ENGINES; i++) list[i] = gp_cudnn_make(g, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
+  for (int i = 0; i < GP_CUDNN_ENGINES; i++)
+    list[i] = gp_cudnn_make(g, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
   if (g->status == CUDNN_STATUS_SUCCESS)
-    g->status =
-        g->library->cudnnBackendGetAttribute(heuristic, CUDNN_ATTR_ENGINEHEUR_RESULTS,
-                                             CUDNN_TYPE_BACKEND_DESCRIPTOR, ENGINES, &count, list);
-  return g->status == CUDNN_STATUS_SUCCESS ? (count < ENGINES ? count : ENGINES) : 0;
+    g->status = g->library->cudnnBackendGetAttribute(heuristic, CUDNN_ATTR_ENGINEHEUR_RESULTS,
+                                                     CUDNN_TYPE_BACKEND_DESCRIPTOR,
+                                                     GP_CUDNN_ENGINES, &count, list);
+  if (g->status != CUDNN_STATUS_SUCCESS) return 0;
+  return count < GP_CUDNN_ENGINES ? count : GP_CUDNN_ENGINES;
 }
 
 /* Engines report in notes how they compute. Those that add with atomics are never acceptable. */
@@ -69,11 +70,12 @@ static bool is_wanted(gp_cudnn_graph *g, gp_cudnn_node configuration, uint32_t u
   return g->status == CUDNN_STATUS_SUCCESS;
 }
 
-static bool try_engine(gp_cudnn_plan *plan, gp_cudnn_node configuration,
-                       const gp_cudnn_target *target) {
+/* most: bytes of workspace. */
+static bool try_engine(gp_cudnn_plan *plan, gp_cudnn_node configuration, size_t most) {
   gp_cudnn_graph *g = &plan->graph;
   int64_t count, bytes = 0;
   const gp_cudnn_limits *limits = &plan->limits;
+  const gp_cudnn_target *target = &plan->search.target;
   if (!is_wanted(g, configuration, limits->notes | 1u << CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC))
     return false;
   gp_cudnn_node node = gp_cudnn_make(g, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
@@ -84,58 +86,63 @@ static bool try_engine(gp_cudnn_plan *plan, gp_cudnn_node configuration,
   if (g->status == CUDNN_STATUS_SUCCESS)
     g->status = g->library->cudnnBackendGetAttribute(node, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE,
                                                      CUDNN_TYPE_INT64, 1, &count, &bytes);
-  if (limits->workspace && (size_t)bytes > limits->workspace)
-    g->status = CUDNN_STATUS_NOT_SUPPORTED;
+  if ((size_t)bytes > most) g->status = CUDNN_STATUS_NOT_SUPPORTED;
   if (g->status != CUDNN_STATUS_SUCCESS) return false;
   plan->node = node;
-  plan->workspace = (size_t)bytes;
+  if (plan->workspace < (size_t)bytes) plan->workspace = (size_t)bytes;
   return true;
 }
 
-/* Try engines in order. After a refusal the next engine starts afresh; if none accepts, the graph
- * keeps the last refusal. */
-static bool try_engines(gp_cudnn_plan *plan, gp_cudnn_node operations, cudnnBackendHeurMode_t mode,
-                        const gp_cudnn_target *target) {
+/* Ask for the next list of engines: by heuristics, then the fallbacks. Engines that compile their
+ * code (attention) accept only the number of multiprocessors of the whole GPU: for a part, ask both
+ * again without a number. False after the last list. */
+static bool ask_for_list(gp_cudnn_plan *plan) {
+  static const cudnnBackendHeurMode_t modes[] = {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK};
+  enum { MODES = 2 };
   gp_cudnn_graph *g = &plan->graph;
-  gp_cudnn_node list[ENGINES];
-  gp_cudnn_node heuristic = make_heuristic(g, operations, mode, target);
-  const int64_t count = list_engines(g, heuristic, list);
-  for (int64_t i = 0; i < count; i++) {
-    const int mark = g->n_nodes;
-    g->status = CUDNN_STATUS_SUCCESS;
-    if (try_engine(plan, list[i], target)) return true;
-    gp_cudnn_release(g, mark);
-  }
-  if (g->status == CUDNN_STATUS_SUCCESS) g->status = CUDNN_STATUS_NOT_SUPPORTED;
-  return false;
+  gp_cudnn_search *s = &plan->search;
+  if (s->asked >= MODES && s->target.sm_count == 0) return false;
+  if (s->asked == MODES) s->target.sm_count = 0, s->asked = 0;
+  gp_cudnn_release(g, s->mark);
+  g->status = CUDNN_STATUS_SUCCESS;
+  gp_cudnn_node heuristic = make_heuristic(g, s->operations, modes[s->asked++], &s->target);
+  s->at = 0;
+  s->count = list_engines(g, heuristic, s->list);
+  return true;
 }
 
 /* ---- plans --------------------------------------------------------------------------------- */
 
-static bool try_modes(gp_cudnn_plan *plan, gp_cudnn_node operations,
-                      const gp_cudnn_target *target) {
-  static const cudnnBackendHeurMode_t modes[] = {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK};
+/* Try engines in order, from where the search stopped. After a refusal the next engine starts
+ * afresh; if none accepts, the graph keeps the last refusal. */
+static bool search(gp_cudnn_plan *plan, size_t most) {
   gp_cudnn_graph *g = &plan->graph;
-  const int mark = g->n_nodes;
-  for (int i = 0; i < 2; i++) {
-    gp_cudnn_release(g, mark);
-    g->status = CUDNN_STATUS_SUCCESS;
-    if (try_engines(plan, operations, modes[i], target)) return true;
-  }
-  gp_cudnn_release(g, mark);
+  gp_cudnn_search *s = &plan->search;
+  do {
+    while (s->at < s->count) {
+      const int mark = g->n_nodes;
+      g->status = CUDNN_STATUS_SUCCESS;
+      if (try_engine(plan, s->list[s->at++], most)) return true;
+      gp_cudnn_release(g, mark);
+    }
+  } while (ask_for_list(plan));
+  gp_cudnn_release(g, s->mark);
+  if (g->status == CUDNN_STATUS_SUCCESS) g->status = CUDNN_STATUS_NOT_SUPPORTED;
   return false;
 }
 
-/* Choose an engine. Engines that compile their code (attention) accept only the number of
- * multiprocessors of the whole GPU: if none accepts that of a part, ask again without a number. */
 bool gp_cudnn_plan_build(gp_cudnn_plan *plan, const gp_cudnn_target *target) {
   gp_cudnn_graph *g = &plan->graph;
   gp_cudnn_node operations = make_operations(g, target);
+  plan->search = (gp_cudnn_search){.target = *target, .operations = operations, .mark = g->n_nodes};
   if (g->status != CUDNN_STATUS_SUCCESS) return false;
-  if (try_modes(plan, operations, target)) return true;
-  gp_cudnn_target whole = *target;
-  whole.sm_count = 0;
-  return target->sm_count > 0 && try_modes(plan, operations, &whole);
+  return search(plan, plan->limits.workspace ? plan->limits.workspace : SIZE_MAX);
+}
+
+bool gp_cudnn_plan_next(gp_cudnn_plan *plan) {
+  plan->search.mark = plan->graph.n_nodes;
+  plan->node = NULL;
+  return search(plan, plan->workspace);
 }
 
 void gp_cudnn_plan_close(gp_cudnn_plan *plan) {

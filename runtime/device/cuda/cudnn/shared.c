@@ -47,13 +47,15 @@ static void make_plan(gp_cudnn_shared *s, const gp_cudnn_library *library,
   s->plan.graph.library = library;
   s->plan.limits = request->limits;
   request->describe(&s->plan.graph, request->what);
-  if (gp_cudnn_plan_build(&s->plan, &target)) return;
+  const bool built = gp_cudnn_plan_build(&s->plan, &target);
+  s->workspace = s->plan.workspace;
+  if (built) return;
   write_refusal(s, library);
   gp_cudnn_plan_close(&s->plan);
 }
 
 static void free_shared(gp_cudnn_shared *s) {
-  if (s->plan.node) gp_cudnn_plan_close(&s->plan);
+  gp_cudnn_plan_close(&s->plan);
   pthread_mutex_destroy(&s->running);
   free(s);
 }
@@ -90,7 +92,7 @@ static gp_status add(gp_gpu *gpu, const gp_cudnn_library *library, const gp_cudn
   s->key = request->key, s->ordinal = gpu->spec.ordinal, s->sm_count = sm_count;
   pthread_mutex_init(&s->running, NULL);
   make_plan(s, library, request);
-  if (!s->plan.node) {
+  if (*s->why) {
     gp_status status = gp_gpu_refused(gpu, "planning a graph of cuDNN");
     if (status != GP_OK) return free_shared(s), status;
   }
@@ -120,7 +122,12 @@ void gp_cudnn_shared_give(gp_cudnn_shared *shared) {
 
 void gp_cudnn_shared_refuse(gp_cudnn_shared *shared, const char *why) {
   pthread_mutex_lock(&plans.lock);
-  if (!shared->refused) snprintf(shared->why, sizeof shared->why, "%s", why);
-  shared->refused = true;
+  if (!*shared->why) snprintf(shared->why, sizeof shared->why, "%s", why);
+  pthread_mutex_unlock(&plans.lock);
+}
+
+void gp_cudnn_shared_why(gp_cudnn_shared *shared, char *why, size_t size) {
+  pthread_mutex_lock(&plans.lock);
+  snprintf(why, size, "%s", shared->why);
   pthread_mutex_unlock(&plans.lock);
 }

@@ -17,8 +17,8 @@ typedef struct gp_cudnn_shared {
   int ordinal;
   int32_t sm_count; /* multiprocessors of a part of a GPU; 0: all */
   gp_cudnn_plan plan;
-  char why[300];           /* there is no plan, or its run was refused */
-  bool refused;            /* a run was refused: later devices do not get this plan */
+  size_t workspace;        /* bytes */
+  char why[300];           /* there is no plan, or all its engines were refused; else "" */
   pthread_mutex_t running; /* a plan's descriptors can serve one thread at a time */
   int users;               /* devices that hold it */
   uint64_t used;           /* when it was last taken: the oldest is dropped first */
@@ -30,7 +30,9 @@ typedef struct gp_cudnn_shared {
 gp_status gp_cudnn_shared_take(gp_gpu *gpu, const gp_cudnn_library *library,
                                const gp_cudnn_request *request, gp_cudnn_shared **taken);
 void gp_cudnn_shared_give(gp_cudnn_shared *shared);
-/* Remember that a run of this plan was refused. */
+/* Remember that runs of this plan were refused by every engine: later devices do not get it. */
 void gp_cudnn_shared_refuse(gp_cudnn_shared *shared, const char *why);
+/* Copy why the plan cannot be used; "": it can. */
+void gp_cudnn_shared_why(gp_cudnn_shared *shared, char *why, size_t size);
 
 #endif

@@ -64,7 +64,8 @@ gp_status gp_cudnn_convolution_prepare(gp_gpu *gpu, const gp_convolution *c, siz
 
 /* ---- running ------------------------------------------------------------------------------- */
 
-/* Run the plan. A plan without a workspace ignores its address. */
+/* Run the plan, by the engines that are left: each finds the bias in the result. A plan without a
+ * workspace ignores its address. */
 static gp_status run_plan(gp_gpu *gpu, const gp_cudnn_key *key, const gp_convolution *c,
                           const char **why) {
   char *scratch = c->scratch;
@@ -75,8 +76,12 @@ static gp_status run_plan(gp_gpu *gpu, const gp_cudnn_key *key, const gp_convolu
   const gp_cudnn_work work = {operands, 3, workspace, "a convolution"};
   const bool made = c->pass == GP_CONVOLUTION_WEIGHT;
   if (turns(c) && !made) GP_GPU_TRY(gp_convolution_turn(gpu, c, weight));
-  if (c->biased) GP_GPU_TRY(gp_convolution_write_bias(gpu, c));
-  GP_GPU_TRY(gp_cudnn_run(gpu, key, &work, why));
+  gp_cudnn_outcome outcome;
+  do {
+    if (c->biased) GP_GPU_TRY(gp_convolution_write_bias(gpu, c));
+    GP_GPU_TRY(gp_cudnn_run(gpu, key, &work, &outcome));
+  } while (outcome.again);
+  *why = outcome.why;
   return made && !*why ? gp_convolution_turn_back(gpu, c, weight) : GP_OK;
 }
 
