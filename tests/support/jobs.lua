@@ -51,9 +51,15 @@ function ways.hosts(n, words, variables)
   return table.concat(lines, "\n")
 end
 
+-- Open MPI has to be told that root may run it, and that there are few cores; MPICH does not ask.
+local function flags_of_mpirun()
+  local version = child.shell "mpirun --version"
+  return version:find("Open MPI", 1, true) and "--allow-run-as-root --oversubscribe" or ""
+end
+
 function ways.mpi(n, words, variables)
-  return ("exec %s OMPI_MCA_rmaps_base_oversubscribe=1 mpirun --allow-run-as-root --oversubscribe -n "
-    .. "%d %s %s"):format(environment_of(variables), n, child.quote(child.program), quoted(words))
+  return ("exec %s mpirun %s -n %d %s %s"):format(environment_of(variables), flags_of_mpirun(), n,
+    child.quote(child.program), quoted(words))
 end
 
 -- Why a way cannot be gone here; nil: it can.

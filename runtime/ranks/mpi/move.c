@@ -1,7 +1,7 @@
 /* ranks/mpi/move.c - messages that are moved by MPI.
  *
- * MPI moves bytes only inside its calls, so the net's thread asks again and again; after some
- * hundred rounds in which nothing came it sleeps between them, longer and longer, until a message
+ * MPI moves bytes only inside its calls, so the net's thread asks again and again; after a
+ * thousand rounds in which nothing came it sleeps between them, longer and longer, until a message
  * of this rank wakes it. A receive is posted for each rank at all times: for the head of a message,
  * then for its payload, in pieces that both sides cut alike. */
 #include <errno.h>
@@ -17,9 +17,10 @@
 #include "ranks/mpi/mpi.h"
 #include "ranks/transport.h"
 
-/* Rounds without news before the thread sleeps, and for how long it does: the shortest nap for some
- * time, which covers the pauses of a pipeline, then each is twice as long. In nanoseconds. */
-enum { EMPTY_ROUNDS = 400 };
+/* Rounds without news before the thread sleeps, a tenth of a millisecond: less, and it sleeps while
+ * a worker wakes up to answer. Then for how long it sleeps: the shortest nap for some time, which
+ * covers the pauses of a pipeline, then each is twice as long. In nanoseconds. */
+enum { EMPTY_ROUNDS = 1500 };
 static const int64_t NAP_LEAST = 50000, NAP_MOST = 1000000, NAP_SHORT = 20000000;
 
 /* Pieces that are under way to each rank. Several, because a large one waits for its receiver. */
