@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "base/text.h"
+#include "plan/channels.h"
 #include "plan/edge/step_edges.h"
 #include "schedule/schedule.h"
 

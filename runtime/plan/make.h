@@ -21,6 +21,7 @@
  *   sums.c            the tree by which micro-batches' gradients are added
  *   versions.c        which version of the weights a task reads, and what must be stashed
  *   ranges.c          which tasks belong to which mini-batch
+ *   channels.h        the channels of edges, numbered by replica
  *   capacity.c        how many slots an edge needs so that its maker never waits for one
  *   forward.c         the same in plans without backward passes: a few slots, and makers wait
  *   memory.c          what the plan needs on each device: areas of one block

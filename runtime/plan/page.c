@@ -5,6 +5,7 @@
  */
 #include "base/memory.h"
 #include "base/text.h"
+#include "plan/channels.h"
 #include "plan/edge/step_edges.h"
 #include "plan/touches.h"
 #include "schedule/schedule.h"

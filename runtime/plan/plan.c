@@ -3,6 +3,7 @@
  * The schedule is lowered twice if a parameter has several accumulators: that is known only once
  * the programs are built, and which programs are built depends on the lowered schedule.
  */
+#include "plan/channels.h"
 #include "plan/make.h"
 
 #include <string.h>

@@ -101,26 +101,6 @@ static inline bool gp_plan_trains(gp_plan_kind kind) {
   return kind == GP_PLAN_STEP || kind == GP_PLAN_SPLIT;
 }
 int32_t gp_plan_base_count(const gp_plan *plan); /* length of a frame */
-/* Replicas share no values of the model's edges, so each has a channel of its own for every edge.
- * Channels of step edges come behind those of all replicas. */
-static inline int32_t gp_plan_channel(const gp_plan *plan, int32_t edge, int32_t replica) {
-  if (edge < plan->edge_count) return replica * plan->edge_count + edge;
-  return (plan->replicas - 1) * plan->edge_count + edge;
-}
-/* Count the channels of the model's edges, and those of both kinds. */
-static inline int32_t gp_plan_value_channels(const gp_plan *plan) {
-  return plan->replicas * plan->edge_count;
-}
-static inline int32_t gp_plan_channel_count(const gp_plan *plan) {
-  return gp_plan_value_channels(plan) + plan->step_edge_count;
-}
-/* The edge of a channel of the model's edges, and its replica. */
-static inline int32_t gp_plan_channel_edge(const gp_plan *plan, int32_t channel) {
-  return channel % plan->edge_count;
-}
-static inline int32_t gp_plan_channel_replica(const gp_plan *plan, int32_t channel) {
-  return channel / plan->edge_count;
-}
 /* Count the copies of a stage in one replica: 1 or 2. */
 static inline int32_t gp_plan_twins(const gp_plan *plan) {
   return plan->copy_count / plan->replicas;
@@ -172,11 +152,6 @@ static inline bool gp_plan_shares(const gp_plan *plan, int32_t a, int32_t b) {
   return x->space == y->space && x->rank == y->rank;
 }
 
-/* The channel of an edge that a micro-batch's value goes through. */
-static inline const gp_channel *gp_plan_channel_of(const gp_plan *plan, int32_t edge,
-                                                   int64_t micro) {
-  return &plan->channels[gp_plan_channel(plan, edge, gp_plan_replica_of(plan, micro))];
-}
 /* The copy of a stage on one of its devices. */
 static inline int32_t gp_plan_copy_on(const gp_plan *plan, int32_t stage, int32_t device) {
   const int32_t *at = &plan->placement[gp_plan_holder(plan, stage, 0)];
@@ -187,12 +162,6 @@ static inline int32_t gp_plan_copy_on(const gp_plan *plan, int32_t stage, int32_
 /* The device that makes the values of an edge in the micro-batches that a copy runs. */
 static inline int32_t gp_plan_maker(const gp_plan *plan, int32_t edge, int32_t copy) {
   return plan->placement[gp_plan_holder(plan, gp_plan_edge(plan, edge)->from, copy)];
-}
-
-/* The same for a channel, whose replica has one copy of the stage or two. */
-static inline int32_t gp_plan_channel_maker(const gp_plan *plan, int32_t channel, int32_t twin) {
-  const int32_t first = gp_plan_channel_replica(plan, channel) * gp_plan_twins(plan);
-  return gp_plan_maker(plan, gp_plan_channel_edge(plan, channel), first + twin);
 }
 
 /* Where a task's slot lies in the work area of its device, for a micro-batch that is counted

@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "plan/channels.h"
 #include "plan/edge/step_edges.h"
 #include "ranks/ranks.h"
 

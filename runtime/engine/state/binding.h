@@ -10,7 +10,7 @@
 #include <stdatomic.h>
 
 #include "device/link/link.h"
-#include "plan/plan.h"
+#include "plan/channels.h"
 
 /* The link to one device that reads what a copy of the making stage makes. The maker's own device
  * counts as a reader. */

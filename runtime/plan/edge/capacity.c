@@ -11,6 +11,7 @@
  * slots there, of which it has a few (forward.c).
  */
 #include "base/memory.h"
+#include "plan/channels.h"
 #include "plan/edge/flow.h"
 
 enum { UNKNOWN = -1 };

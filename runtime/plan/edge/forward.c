@@ -4,6 +4,7 @@
  * readers. So every edge has the same small number of slots, and makers wait for a free one.
  */
 #include "base/memory.h"
+#include "plan/channels.h"
 #include "plan/edge/flow.h"
 
 /* One that is written, one that is read, one between them. */

@@ -1,5 +1,6 @@
 /* plan/memory/areas.c - what a plan needs of a device's memory, by what it is for. */
 #include "base/memory.h"
+#include "plan/channels.h"
 #include "plan/edge/step_edges.h"
 #include "plan/memory/work.h"
 

@@ -8,6 +8,7 @@
 
 #include "base/memory.h"
 #include "base/tensor.h"
+#include "plan/channels.h"
 #include "plan/edge/step_edges.h"
 #include "plan/memory/work.h"
 

@@ -2,6 +2,7 @@
  * ranges, slots and capacities, compared with a run by the engine's rules, one task after another.
  *
  * Models are toy towers with one layer per stage. */
+#include "plan/channels.h"
 #include "toy_plan.h"
 
 enum { DEVICES = 4, SPANS = 64 };
