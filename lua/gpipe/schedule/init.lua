@@ -13,6 +13,7 @@ local catalog = require "gpipe.schedule.catalog"
 local csv = require "gpipe.schedule.csv"
 local Schedule = require "gpipe.schedule.object"
 local namespace = require "gpipe.namespace"
+local replicate = require "gpipe.schedule.replicate"
 
 local schedule = {}
 
@@ -134,7 +135,7 @@ function schedule.build(name, opts)
     checked.chunks = count
     return build_one(name, entry, checked, p // replicas, count)
   end
-  return schedule.replicate(of, replicas, m, replicas * m)
+  return replicate(of, replicas, m, replicas * m)
 end
 
 --- Whether a value is a schedule that was built.
@@ -177,9 +178,6 @@ function schedule.takes(wanted, option)
 end
 
 schedule.parse = csv.parser(Schedule)
-
--- See replicate.lua.
-schedule.replicate = require "gpipe.schedule.replicate"
 
 schedule.compare = require "gpipe.schedule.compare"
 

@@ -8,6 +8,7 @@ local caps = require "gpipe.pipeline.plan.caps"
 local errors = require "gpipe.errors"
 local memory = require "gpipe.pipeline.memory"
 local mode = require "gpipe.nn.mode"
+local replicate = require "gpipe.schedule.replicate"
 local schedule = require "gpipe.schedule"
 local traced = require "gpipe.pipeline.plan.traced"
 local tracing = require "gpipe.pipeline.plan.tracing"
@@ -73,7 +74,7 @@ local function resolve(pipe, m, each, opts)
     made = resolve_one(pipe, m, opts)
   else
     local function of(count) return resolve_one(pipe, count) end
-    made = schedule.replicate(of, pipe.replicas, each, m)
+    made = replicate(of, pipe.replicas, each, m)
   end
   local good, report = made:verify()
   if not good then errors.raise("step: %s", report) end

@@ -6,6 +6,7 @@
 -- and on the group of micro-batches that a leaf of the tree adds one after the other.
 
 local errors = require "gpipe.errors"
+local replicate = require "gpipe.schedule.replicate"
 local schedule = require "gpipe.schedule"
 
 local replicas = {}
@@ -77,7 +78,7 @@ function replicas.all(who, made, opts)
       .. "'replicas' or 'sum_group'", who, made.name)
   end
   if opts.replicas == 1 then return made end
-  local all = schedule.replicate(function() return made end, opts.replicas, made.chunks,
+  local all = replicate(function() return made end, opts.replicas, made.chunks,
     opts.replicas * made.chunks)
   local good, report = all:verify()
   if not good then errors.raise("%s: %s", who, report) end
