@@ -42,8 +42,10 @@ local function stage_line(pipe, plan, stage, copy)
   if info.kept > 0 then
     add("%d micro-batch%s kept, %s each", info.kept, plural, sizes.text(info.kept_bytes))
   end
-  if info.recomputed > 0 then
+  if info.recomputed > 0 and info.recomputed_bytes > 0 then
     add("%d recomputed, %s", info.recomputed, sizes.text(info.recomputed_bytes))
+  elseif info.recomputed > 0 then -- R hands nothing on
+    add("recomputed within the backward pass")
   end
   if info.carried > 0 then
     add("I and W apart: %d x %s carried from one to the other", info.carried,
