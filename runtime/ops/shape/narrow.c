@@ -14,7 +14,8 @@ static gp_status infer(gp_sig *sig) {
   int64_t size = in->shape.dim[dim];
   if (start < 0 || length < 0 || start > size || length > size - start)
     return gp_fail(GP_ERANGE, "%lld elements from %lld leave dimension %lld of size %lld",
-                   (long long)length, (long long)start + 1, (long long)dim + 1, (long long)size);
+                   (long long)length, (long long)(start < INT64_MAX ? start + 1 : start),
+                   (long long)dim + 1, (long long)size);
   gp_shape shape = in->shape;
   shape.dim[dim] = length;
   GP_TRY(gp_infer_view(sig, &shape, in->stride));
