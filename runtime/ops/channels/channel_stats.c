@@ -60,10 +60,12 @@ const gp_op_def gp_def_channel_stats = {GP_OP_ROW(channel_stats), .infer = infer
 static gp_status infer_join(gp_sig *sig) {
   const gp_attr_channel_stats_join *a = &sig->attr->channel_stats_join;
   const gp_shape *parts = &sig->in[0]->shape;
-  if (a->sets < 0 || a->rows < 0)
-    return gp_fail(GP_ERANGE, "%lld sets of %lld rows, expected none or more", (long long)a->sets,
-                   (long long)a->rows);
-  const gp_shape expected = {3, {3, a->sets * gp_channel_parts(a->rows), GP_ANY_DIM}};
+  int64_t count;
+  if (a->sets < 0 || a->rows < 0 ||
+      __builtin_mul_overflow(a->sets, gp_channel_parts(a->rows), &count))
+    return gp_fail(GP_ERANGE, "%lld sets of %lld rows, expected none or more, below 2^63 in all",
+                   (long long)a->sets, (long long)a->rows);
+  const gp_shape expected = {3, {3, count, GP_ANY_DIM}};
   GP_TRY(gp_operand_shape(sig, GP_OP_channel_stats_join, 0, &expected, -1));
   const int64_t channels = parts->dim[2], groups = a->groups ? a->groups : channels;
   if (groups < 0 || (groups > 0 && channels % groups))
