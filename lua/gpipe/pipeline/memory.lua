@@ -6,6 +6,7 @@
 
 local caps = require "gpipe.pipeline.plan.caps"
 local core = require "gpipe.core"
+local ranks = require "gpipe.ranks"
 local share = require "gpipe.ranks.share"
 local sizes = require "gpipe.sizes"
 
@@ -33,7 +34,7 @@ local function state_of(pipe, d)
     or core.machine().available
   -- the memory that it takes from: with a cap it is its own
   local name = device.cap and "device " .. d
-    or pipe.spread and share.machine() .. " " .. device.memory or device.memory
+    or pipe.spread and ranks.machine() .. " " .. device.memory or device.memory
   return { name = name, free = left, shared = held.shared }
 end
 

@@ -7,6 +7,8 @@ local core = require "gpipe.core"
 
 local cores = {}
 
+local there -- cores of this machine: asked once, as a plan simulates hundreds of steps
+
 local function is_measured_cpu(device) return device.kind == "cpu" and not device.flops end
 
 --- Cores and threads, where the devices have more threads than there are cores; else nil.
@@ -15,10 +17,11 @@ local function is_measured_cpu(device) return device.kind == "cpu" and not devic
 ---@return integer? cores
 ---@return integer? threads
 function cores.shared(devices, count)
-  local threads, there = 0, core.machine().cores
+  local threads = 0
   for d = 1, math.min(count or #devices, #devices) do
     if is_measured_cpu(devices[d]) then threads = threads + devices[d].threads end
   end
+  there = there or core.machine().cores
   if threads > there then return there, threads end
 end
 
@@ -29,13 +32,13 @@ end
 ---@return number
 function cores.seconds(devices, work, replicas)
   replicas = replicas or 1
-  local there = cores.shared(devices, replicas * #work)
-  if not there then return 0 end
+  local count = cores.shared(devices, replicas * #work)
+  if not count then return 0 end
   local sum = 0
   for d, seconds in ipairs(work) do
     if is_measured_cpu(devices[d]) then sum = sum + seconds * devices[d].threads end
   end
-  return replicas * sum / there
+  return replicas * sum / count
 end
 
 --- The share of a core that each thread has where equal devices compute all the time; 1 where every
@@ -43,12 +46,12 @@ end
 ---@param devices gpipe.PlanDevice[]
 ---@return number
 function cores.share(devices)
-  local there, threads = cores.shared(devices)
-  if not there then return 1 end
+  local count, threads = cores.shared(devices)
+  if not count then return 1 end
   for _, device in ipairs(devices) do
     if device.kind ~= "cpu" or device.threads ~= devices[1].threads then return 1 end
   end
-  return there / threads
+  return count / threads
 end
 
 return cores

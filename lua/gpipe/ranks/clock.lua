@@ -40,7 +40,7 @@ end
 function clock.of_ranks()
   local found = measure()
   local all = share.by_rank("clocks", function()
-    return { host = ranks.host(), machine = share.machine(),
+    return { host = ranks.host(), machine = ranks.machine(),
       found = ranks.rank() == 0 and found or nil }
   end)
   local clocks = { { host = all[1].host, offset = 0, error = 0, measured = 0, round_trip = 0 } }

@@ -60,8 +60,9 @@ end
 
 local hosts -- of all ranks, asked once
 
--- Names this machine: two of a cluster may have the same host name.
-local function machine_name()
+--- Names this machine: two of a cluster may have the same host name.
+---@return string
+function ranks.machine()
   local file <close> = io.open "/proc/sys/kernel/random/boot_id"
   return ranks.host() .. "/" .. (file and file:read "l" or "")
 end
@@ -73,7 +74,7 @@ function ranks.hosts()
   if hosts then return hosts end
   hosts = {}
   local cores, texts = core.machine().cores, nil
-  if not own().one_host then texts = ranks.gather("hosts", ("i8"):pack(cores) .. machine_name()) end
+  if not own().one_host then texts = ranks.gather("hosts", ("i8"):pack(cores) .. ranks.machine()) end
   for r = 1, own().count do
     local text = texts and texts[r]
     hosts[r] = { machine = text and text:sub(9) or "",

@@ -22,13 +22,6 @@ local function collect(what, make)
   return list
 end
 
---- Names this machine: two of a cluster may have the same host name.
----@return string
-function share.machine()
-  local file <close> = io.open "/proc/sys/kernel/random/boot_id"
-  return ranks.host() .. "/" .. (file and file:read "l" or "")
-end
-
 --- A value of each rank, by rank from 1.
 ---@param what string the name of the call, shorter than 24 bytes
 ---@param make fun(): any

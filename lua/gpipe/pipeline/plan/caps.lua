@@ -6,6 +6,7 @@
 -- ranks each says what its own devices hold and need, so that all of them decide alike.
 
 local core = require "gpipe.core"
+local ranks = require "gpipe.ranks"
 local share = require "gpipe.ranks.share"
 local sizes = require "gpipe.sizes"
 
@@ -28,7 +29,7 @@ end
 local function machines(pipe)
   if not pipe.spread then return { { host = "", available = core.machine().available } } end
   local all, least = share.by_rank("machine", function()
-    return { host = share.machine(), available = core.machine().available }
+    return { host = ranks.machine(), available = core.machine().available }
   end), {}
   for _, one in ipairs(all) do
     least[one.host] = math.min(least[one.host] or one.available, one.available)
