@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/memory.h"
 #include "base/thread.h"
@@ -13,7 +12,6 @@
 #include "ranks/net.h"
 
 static const uint64_t PIECES = UINT64_C(1) << 63; /* a port's number for pieces: no port has it */
-static const long NAP_NS = 50000000;
 
 /* ---- waiting --------------------------------------------------------------------------------- */
 
@@ -25,15 +23,6 @@ typedef struct call {
   int64_t begin;
   gp_rank_pieces *pieces;
 } call;
-
-/* Sleep until something comes, or for a moment: Ctrl-C rings no bell. Call with the net's lock. */
-static void doze(gp_net *net) {
-  struct timespec at;
-  clock_gettime(CLOCK_REALTIME, &at);
-  at.tv_nsec += NAP_NS;
-  if (at.tv_nsec >= 1000000000) at.tv_sec++, at.tv_nsec -= 1000000000;
-  pthread_cond_timedwait(&net->came, &net->lock, &at);
-}
 
 /* Why a peer's piece will not come; GP_OK: it may. */
 static gp_status look_for_reason(const call *c, const gp_peer *peer) {
@@ -69,7 +58,7 @@ static void skip_old(const call *c, gp_peer *peer) {
 static gp_status await_piece(const call *c, gp_peer *peer) {
   for (skip_old(c, peer); !peer->first; skip_old(c, peer)) {
     GP_TRY(look_for_reason(c, peer));
-    doze(c->net);
+    gp_net_doze(&c->net->came, &c->net->lock);
   }
   gp_rank_piece *piece = peer->first;
   if (strcmp(piece->head.what, c->what) || piece->head.run != c->net->calls)
@@ -198,7 +187,8 @@ gp_status gp_ranks_listen(int from, char **text, size_t *bytes) {
   gp_peer *peer = &net->peers[from];
   gp_rank_piece *piece;
   pthread_mutex_lock(&net->lock);
-  while (!(piece = find_dictation(peer)) && peer->state == GP_PEER_OPEN) doze(net);
+  while (!(piece = find_dictation(peer)) && peer->state == GP_PEER_OPEN)
+    gp_net_doze(&net->came, &net->lock);
   gp_status status = piece ? GP_OK : gp_fail(GP_EDEVICE, "%s", peer->text);
   pthread_mutex_unlock(&net->lock);
   if (status) return status;

@@ -99,19 +99,21 @@ static void *move_messages(void *context) {
 
 /* ---- starting it ----------------------------------------------------------------------------- */
 
-static const long NAP_NS = 50000000;
+void gp_net_doze(pthread_cond_t *came, pthread_mutex_t *lock) {
+  const long nap_ns = 50000000;
+  struct timespec at;
+  clock_gettime(CLOCK_REALTIME, &at);
+  at.tv_nsec += nap_ns;
+  if (at.tv_nsec >= 1000000000) at.tv_sec++, at.tv_nsec -= 1000000000;
+  pthread_cond_timedwait(came, lock, &at);
+}
 
 /* Wait for the transport. Ctrl-C ends the wait too: MPI's library cannot be interrupted. */
 static gp_status await_opened(gp_net *n) {
   bool opened = false;
   pthread_mutex_lock(&n->lock);
-  for (bool stops = false; !n->opened && !stops; stops = gp_interrupt_pending()) {
-    struct timespec at;
-    clock_gettime(CLOCK_REALTIME, &at);
-    at.tv_nsec += NAP_NS;
-    if (at.tv_nsec >= 1000000000) at.tv_sec++, at.tv_nsec -= 1000000000;
-    pthread_cond_timedwait(&n->came, &n->lock, &at);
-  }
+  for (bool stops = false; !n->opened && !stops; stops = gp_interrupt_pending())
+    gp_net_doze(&n->came, &n->lock);
   opened = n->opened;
   pthread_mutex_unlock(&n->lock);
   if (opened && n->status) return pthread_join(n->thread, NULL), gp_fail_text(n->status, n->why);

@@ -99,6 +99,9 @@ gp_net *gp_net_place(void); /* the same, also before it is connected */
 
 /* Start the thread, and wait until it has opened the transport. */
 gp_status gp_net_start(gp_net *net);
+/* Sleep until the condition is signalled, or for a moment: Ctrl-C rings no bell. Call with the
+ * lock. */
+void gp_net_doze(pthread_cond_t *came, pthread_mutex_t *lock);
 /* Let the thread look at what is to be sent. */
 void gp_net_wake(gp_net *net);
 /* leave.c: let the end of the process call gp_ranks_leave. */

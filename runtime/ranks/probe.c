@@ -8,15 +8,13 @@
  * within half of the round trip. */
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/memory.h"
 #include "base/thread.h"
 #include "gpipe/process.h"
-#include "ranks/ranks.h"
+#include "ranks/net.h"
 
 static const int64_t MOST_NS = INT64_C(60000000000); /* for which a round may take */
-static const long NAP_NS = 50000000;                 /* Ctrl-C wakes nothing */
 
 /* One end of the way. */
 typedef struct probe {
@@ -61,14 +59,6 @@ static void gone(void *context, const char *text) {
 
 /* ---- waiting --------------------------------------------------------------------------------- */
 
-static void doze(probe *p) {
-  struct timespec at;
-  clock_gettime(CLOCK_REALTIME, &at);
-  at.tv_nsec += NAP_NS;
-  if (at.tv_nsec >= 1000000000) at.tv_sec++, at.tv_nsec -= 1000000000;
-  pthread_cond_timedwait(&p->came, &p->lock, &at);
-}
-
 static gp_status look_for_reason(const probe *p, int64_t begin) {
   if (p->gone) return gp_fail(GP_EDEVICE, "links: %s", p->text);
   if (gp_interrupt_pending()) return gp_fail(GP_EINTERRUPT, "interrupted");
@@ -85,7 +75,7 @@ static gp_status await(probe *p, int64_t count) {
   pthread_mutex_lock(&p->lock);
   while (p->arrived < count && !status) {
     status = look_for_reason(p, begin);
-    if (!status) doze(p);
+    if (!status) gp_net_doze(&p->came, &p->lock);
   }
   pthread_mutex_unlock(&p->lock);
   return status;

@@ -74,7 +74,9 @@ function ranks.hosts()
   if hosts then return hosts end
   hosts = {}
   local cores, texts = core.machine().cores, nil
-  if not own().one_host then texts = ranks.gather("hosts", ("i8"):pack(cores) .. ranks.machine()) end
+  if not own().one_host then
+    texts = ranks.gather("hosts", ("i8"):pack(cores) .. ranks.machine())
+  end
   for r = 1, own().count do
     local text = texts and texts[r]
     hosts[r] = { machine = text and text:sub(9) or "",
