@@ -63,7 +63,9 @@ static const char usage[] =
     "it\n"
     "                  can go on from a checkpoint\n"
     "  --seed N        seed of everything random: gp.seed(N) and math.randomseed(N) at the start\n"
-    "  --dry-run       plan the pipelines that the script builds, and stop before the first step\n"
+    "  --dry-run       plan the pipelines that the script builds, and stop before the first step;\n"
+    "                  with --ranks for a job of so many (and --node 0/M on M hosts), in one "
+    "process\n"
     "  --version       version, Lua, libraries and what the build may use\n"
     "  --list-devices  devices that are there, and why others are not\n"
     "  --help          this text\n";
@@ -226,7 +228,7 @@ static bool check_ranks(const gp_options *o, const char *script) {
     fault = "--node and --master start the ranks of a host, expected --ranks N with them";
   else if (o->restarts && !o->ranks)
     fault = "--restarts is for jobs, expected --ranks N with it";
-  else if (o->nodes > 1 && !o->master)
+  else if (o->nodes > 1 && !o->master && !o->dry_run)
     fault = "--node: there are several hosts, expected --master HOST:PORT, which all can reach";
   else if (o->master && !o->nodes)
     fault = "--master is for several hosts, expected --node K/M with it";

@@ -145,6 +145,10 @@ static int apply_defaults(lua_State *L) {
   }
   lua_pushboolean(L, o->dry_run);
   lua_setfield(L, -2, "dry_run");
+  lua_pushinteger(L, o->ranks);
+  lua_setfield(L, -2, "ranks"); /* of a host */
+  lua_pushinteger(L, o->nodes ? o->nodes : 1);
+  lua_setfield(L, -2, "hosts");
   if (!o->has_seed) return 0;
   lua_pushinteger(L, o->seed);
   lua_setfield(L, -2, "seed");

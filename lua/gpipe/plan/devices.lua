@@ -9,6 +9,7 @@ local core = require "gpipe.core"
 local errors = require "gpipe.errors"
 local machine = require "gpipe.machine"
 local options = require "gpipe.options"
+local ranks = require "gpipe.ranks"
 local real = require "gpipe.pipeline.plan.devices"
 
 local devices = {}
@@ -95,25 +96,41 @@ end
 
 -- ---- all of them --------------------------------------------------------------------------------
 
--- Let the real devices share the cores as in a pipeline, and ask each what memory it has.
-local function settle(list)
-  local named, at = {}, {}
+-- Let the real devices share the cores as in a pipeline: their names (with a rank, if there are
+-- several), kinds, threads and hosts.
+local function resolve(list)
+  local named, at, machines, count = {}, {}, {}, 0
   for i, d in ipairs(list) do
     if not d.sim then
       named[#named + 1], at[#at + 1] = d.threads and { d.name, threads = d.threads } or d.name, i
     end
   end
-  local found = #named > 0 and real.resolve(named) or {}
-  local hosts = 0
-  for k, one in ipairs(found) do
+  if #named == 0 then return end
+  local hosts = ranks.ranks() > 1 and ranks.hosts() or nil
+  for k, one in ipairs(real.resolve(named)) do
     local d = list[at[k]]
+    d.name, d.device, d.rank = one.name, one.device, one.rank
     d.kind, d.threads = one.kind, one.threads
-    d.given_memory, d.memory = d.memory, d.memory or memory_of(d.name, one.kind)
-    if not d.given_memory and one.kind == "cpu" then hosts = hosts + 1 end
+    if hosts then
+      local machine_name = hosts[one.rank + 1].machine
+      if not machines[machine_name] then machines[machine_name], count = count, count + 1 end
+      d.host = machines[machine_name]
+    end
   end
+end
+
+-- Ask each real device what memory it has; CPU devices of a host share its memory.
+local function settle(list)
+  local sharing = {}
+  resolve(list)
   for _, d in ipairs(list) do
     d.own = d.sim or d.kind == "cuda"
-    if not d.sim and d.kind == "cpu" and not d.given_memory then d.memory = d.memory // hosts end
+    d.given_memory = d.memory
+    if not d.sim then d.memory = d.memory or memory_of(d.device, d.kind) end
+    if not d.own and not d.given_memory then sharing[d.host] = (sharing[d.host] or 0) + 1 end
+  end
+  for _, d in ipairs(list) do
+    if not d.own and not d.given_memory then d.memory = d.memory // sharing[d.host] end
   end
   return list
 end

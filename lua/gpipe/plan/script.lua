@@ -12,6 +12,7 @@ local candidates = require "gpipe.plan.candidates"
 local cut = require "gpipe.pipeline.plan.cut"
 local errors = require "gpipe.errors"
 local fields = require "gpipe.pipeline.plan.fields"
+local machine = require "gpipe.machine"
 local object = require "gpipe.pipeline.object"
 local plan = require "gpipe.plan"
 local plan_devices = require "gpipe.plan.devices"
@@ -157,9 +158,10 @@ end
 function script.pipeline(model, given, rules)
   local where = caller()
   local opts = fields.check(WHO, model, apply.options(model, given, true), rules)
-  local count = type(opts.devices) == "table" and #opts.devices or opts.devices
-  local list, made, one = cut.arrange(model, opts, count, 1)
-  local planned, names = devices_of(opts.devices, made.devices)
+  local named = opts.devices or machine.configured()
+  local count = type(named) == "table" and #named or named
+  local list, made, one = cut.arrange(model, opts, count)
+  local planned, names = devices_of(named, made.devices)
   local of, layer_of = fields.of(model, list, opts.deferred_batch_norm)
   local pipe = {
     model = model, balance = list, stages = #list, devices = names, planned = planned,

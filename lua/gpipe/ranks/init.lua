@@ -4,6 +4,7 @@
 -- there is one rank, 0, and every function here does what it says for that one.
 
 local core = require "gpipe.core"
+local dry_mode = require "gpipe.dry_mode"
 local encode = require "gpipe.ranks.encode"
 local errors = require "gpipe.errors"
 local options = require "gpipe.options"
@@ -11,10 +12,22 @@ local options = require "gpipe.options"
 local ranks = {}
 
 local info -- of this process, read once
+local imagined -- of the job that a dry run stands for; this process is its rank 0
 
 local function own()
   info = info or core.rank_info()
-  return info
+  local per_host, hosts = dry_mode.job()
+  if not per_host then return info end
+  imagined = imagined
+    or { rank = 0, count = per_host * hosts, one_host = hosts == 1, host = info.host }
+  return imagined
+end
+
+-- What every rank of an imagined job says: the same as this one.
+local function copies(text)
+  local texts = {}
+  for r = 1, own().count do texts[r] = text end
+  return texts
 end
 
 --- The number of this process in its job, from 0.
@@ -52,7 +65,7 @@ end
 ---@param text string
 ---@return string[]
 function ranks.gather(what, text)
-  if own().count == 1 then return { text } end
+  if own().count == 1 or dry_mode.job() then return copies(text) end
   local texts = core.rank_gather(what, text)
   if not connected then report() end
   return texts
@@ -67,10 +80,20 @@ function ranks.machine()
   return ranks.host() .. "/" .. (file and file:read "l" or "")
 end
 
+-- The hosts of an imagined job are like this one.
+local function imagined_hosts()
+  local list, per_host = {}, dry_mode.job()
+  for r = 1, own().count do
+    list[r] = { machine = tostring((r - 1) // per_host), cores = core.machine().cores }
+  end
+  return list
+end
+
 --- On which machine each rank is, and how many cores it may use there. Where the launcher does not
 --- say that all are on one, every rank has to make the first call.
 ---@return {machine: string, cores: integer}[] by rank, from 1
 function ranks.hosts()
+  if dry_mode.job() then return imagined_hosts() end
   if hosts then return hosts end
   hosts = {}
   local cores, texts = core.machine().cores, nil
@@ -121,7 +144,8 @@ end
 function ranks.broadcast(value, from)
   options.argument("gp.broadcast", "from", from,
     { type = "integer", required = true, min = 0, max = own().count - 1 })
-  local text = own().rank == from and encode.write("gp.broadcast", value) or ""
+  local gives = own().rank == from or dry_mode.job()
+  local text = gives and encode.write("gp.broadcast", value) or ""
   return encode.read(ranks.gather("gp.broadcast", text)[from + 1])
 end
 

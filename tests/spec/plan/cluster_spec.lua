@@ -127,12 +127,15 @@ local function model() return nn.Sequential {nn.Linear(8, 16), nn.ReLU(), nn.Lin
 local x, y = gp.zeros {32, 8}, gp.zeros({32}, {dtype = "i64"})
 ]]
 
+-- Options of gpipe-lua come before the script.
 local function dry(text, ...)
   local path = os.tmpname()
   local file = assert(io.open(path, "w"))
   file:write(HEAD, text)
   file:close()
-  local out, err, code = child.run { "--dry-run", path, ... }
+  local words = { "--dry-run", ... }
+  words[#words + 1] = path
+  local out, err, code = child.run(words)
   os.remove(path)
   return out, err, code
 end
@@ -190,6 +193,41 @@ describe("gpipe-lua --dry-run script.lua", function()
     assert.are.same({ "", 0 }, { err, code })
     assert.matches("optimizer: Adam", out)
     assert.matches("as it is set: 1f1b, 1 stages on 1 device, 1 micro%-batch of 16 rows", out)
+  end)
+
+  it("is one process that stands for rank 0 of a job of any size", function()
+    local out, err, code = dry([[
+      print(gp.rank(), gp.ranks(), #gp.all_gather(gp.rank()), gp.broadcast("same", 63))
+      gp.barrier()
+      local layers = {}
+      for i = 1, 128 do layers[i] = nn.Linear(8, 8) end
+      local pipe = gp.pipeline(nn.Sequential(layers), {chunks = 16, loss = nn.MSELoss()})
+      pipe:step(x, gp.zeros {32, 8})]], "--ranks", "8", "--node", "0/8")
+    assert.are.same({ "", 0 }, { err, code })
+    assert.matches("^0\t64\t64\tsame\n", out)
+    assert.matches("as it is set: 1f1b, 64 stages on 64 devices", out)
+    assert.matches("\n    0/cpu:0: .*\n    1/cpu:1: ", out)
+  end)
+
+  it("knows on which rank a device is, and refuses one of a rank that is not there", function()
+    local text = [[
+      local pipe = gp.pipeline(model(), {devices = {"0/cpu:0", "2/cpu:0"}, balance = {1, 2}, chunks = 4,
+        loss = nn.CrossEntropyLoss()})
+      pipe:step(x, y)]]
+    local out, err, code = dry(text, "--ranks", "3")
+    assert.are.same({ "", 0 }, { err, code })
+    assert.matches("0/cpu:0: .*2/cpu:0: ", out)
+    local _, why, failed = dry(text, "--ranks", "2")
+    assert.are.equal(1, failed)
+    assert.matches("device '2/cpu:0' is of rank 2, expected a rank below 2", why, 1, true)
+  end)
+
+  it("takes the devices of the command line", function()
+    local out, _, code = dry([[
+      local pipe = gp.pipeline(model(), {chunks = 4, loss = nn.CrossEntropyLoss()})
+      pipe:step(x, y)]], "--devices", "cpu:0,cpu:1")
+    assert.are.equal(0, code)
+    assert.matches("as it is set: 1f1b, 2 stages on 2 devices", out)
   end)
 
   it("lets a script fail as it would", function()

@@ -107,16 +107,24 @@ local function balanced(model, opts, made, device)
   })
 end
 
+-- How many devices a replica has where none are named and there is no balance: a stage for each
+-- rank, or for each GPU.
+local function most_of(opts)
+  local most = ranks.ranks() == 1 and #machine.gpus() or ranks.ranks()
+  return math.max(1, most // opts.replicas)
+end
+
 --- Decide balance, schedule and number of devices; any of them may determine the others.
 ---@param model nn.Sequential
 ---@param opts table {balance: integer[]|string|nil, schedule, chunks, checkpoint, loss, sample}
 ---@param count integer? number of named devices
----@param most integer number of devices if none are named and there is no balance
+---@param most? integer number of devices if none are named and there is no balance; nil: as many as
+--- gp.pipeline would take here
 ---@return integer[] balance layers per stage
 ---@return gpipe.Schedule of all replicas
 ---@return gpipe.Schedule of one of them
 function cut.arrange(model, opts, count, most)
-  local list, made = arrange(model, opts, replicas.share(WHO, count, opts), most)
+  local list, made = arrange(model, opts, replicas.share(WHO, count, opts), most or most_of(opts))
   list = list or balanced(model, opts, made, false)
   return list, replicas.all(WHO, made, opts), made
 end
@@ -131,9 +139,7 @@ end
 function cut.resolve(model, opts)
   local named = opts.devices or machine.configured()
   if type(named) == "number" then named = devices.spread(named) end
-  local most = ranks.ranks() == 1 and #machine.gpus() or ranks.ranks()
-  most = math.max(1, most // opts.replicas)
-  local list, one = arrange(model, opts, replicas.share(WHO, named and #named, opts), most)
+  local list, one = arrange(model, opts, replicas.share(WHO, named and #named, opts), most_of(opts))
   local made = replicas.all(WHO, one, opts)
   local chosen = devices.resolve(named, made.devices)
   local first = chosen[1]
