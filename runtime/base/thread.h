@@ -31,6 +31,9 @@ void gp_float_mode_reset(void);
  * on Linux. */
 void gp_wait_word(_Atomic uint32_t *word, uint32_t value, int64_t timeout_ns);
 void gp_wake_word(_Atomic uint32_t *word, int count); /* INT_MAX: all threads */
+/* The same for a word in memory that processes share. */
+void gp_wait_shared_word(_Atomic uint32_t *word, uint32_t value, int64_t timeout_ns);
+void gp_wake_shared_word(_Atomic uint32_t *word, int count);
 
 int64_t gp_now_ns(void); /* CLOCK_MONOTONIC */
 

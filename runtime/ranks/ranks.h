@@ -44,7 +44,7 @@ typedef struct gp_rank_message {
  * no sense, which gp_ranks_join reports. */
 int32_t gp_ranks_own(void);
 int32_t gp_ranks_count(void);
-/* Is the rank on this host, and connected by sockets? Then both may share memory. */
+/* Is the rank on a host of this name? Then both may share memory. */
 bool gp_ranks_are_near(int32_t rank);
 /* Connect to all other ranks, unless that was done. Collective. */
 gp_status gp_ranks_join(void);

@@ -1,14 +1,24 @@
 /* device/link/credits.c - see credits.h. */
 #include "device/link/credits.h"
 
+#include <string.h>
+
 #include "base/memory.h"
 #include "ranks/ranks.h"
+
+/* A reader on this host. */
+typedef struct source {
+  struct source *next;
+  gp_near *near;
+  uint32_t taken[]; /* per slot: last uses of this run that are counted */
+} source;
 
 struct gp_credits {
   gp_credits_spec spec;
   uint32_t run;            /* runs begun; under the lock of ports, like what follows */
   uint32_t *early;         /* per slot: credits of the next run, which this rank has not begun */
   _Atomic int64_t owed[2]; /* per copy: last uses on other ranks that it still waits for */
+  _Atomic(source *) sources;
 };
 
 /* ---- the port -------------------------------------------------------------------------------- */
@@ -19,6 +29,11 @@ static void *room(void *context, int32_t from, const gp_rank_message *m, uint64_
   return NULL;
 }
 
+static void count(gp_credits *c, int32_t slot, uint32_t copy, uint32_t uses) {
+  atomic_fetch_add(&c->spec.words[slot].released, uses);
+  if (atomic_load(&c->owed[copy]) > 0) atomic_fetch_sub(&c->owed[copy], uses);
+}
+
 /* round: the copy that has made the value. A run that was given up may leave messages behind. */
 static void arrived(void *context, int32_t from, const gp_rank_message *m) {
   gp_credits *c = context;
@@ -26,8 +41,7 @@ static void arrived(void *context, int32_t from, const gp_rank_message *m) {
   if (m->kind != GP_RANK_CREDIT || m->slot < 0 || m->slot >= c->spec.slots || m->round > 1) return;
   if (m->run == c->run + 1) c->early[m->slot]++;
   if (m->run != c->run) return;
-  atomic_fetch_add(&c->spec.words[m->slot].released, 1);
-  if (atomic_load(&c->owed[m->round]) > 0) atomic_fetch_sub(&c->owed[m->round], 1);
+  count(c, m->slot, m->round, 1);
   c->spec.ring(c->spec.context);
 }
 
@@ -47,6 +61,10 @@ gp_status gp_credits_open(const gp_credits_spec *spec, gp_credits **credits) {
 void gp_credits_close(gp_credits *c) {
   if (!c) return;
   if (c->spec.ring) gp_ports_remove(c->spec.port);
+  for (source *s = atomic_load(&c->sources), *next; s; s = next) {
+    next = s->next;
+    gp_free(s);
+  }
   gp_free(c->early);
   gp_free(c);
 }
@@ -59,7 +77,34 @@ void gp_credits_begin(gp_credits *c) {
     c->early[k] = 0;
   }
   for (int copy = 0; copy < 2; copy++) atomic_store(&c->owed[copy], 0);
+  for (source *s = atomic_load(&c->sources); s; s = s->next)
+    memset(s->taken, 0, (size_t)c->spec.slots * sizeof *s->taken);
   gp_ports_unlock();
+}
+
+/* ---- readers on this host -------------------------------------------------------------------- */
+
+bool gp_credits_are_of(const gp_credits *c, int32_t rank) {
+  return c->spec.copies == 1 && c->spec.maker_count == 1 && c->spec.makers[0] == rank;
+}
+
+gp_status gp_credits_listen(gp_credits *c, gp_near *near) {
+  source *s;
+  const size_t slots = (size_t)c->spec.slots;
+  GP_TRY(gp_alloc(sizeof *s + slots * sizeof *s->taken, (void **)&s));
+  s->near = near;
+  s->next = atomic_load(&c->sources);
+  atomic_store(&c->sources, s);
+  return GP_OK;
+}
+
+void gp_credits_take(gp_credits *c) {
+  for (source *s = atomic_load(&c->sources); s; s = s->next)
+    for (int32_t k = 0; k < c->spec.slots; k++) {
+      const uint32_t released = gp_near_released(s->near, c->run, k);
+      if (released > s->taken[k]) count(c, k, 0, released - s->taken[k]);
+      if (released > s->taken[k]) s->taken[k] = released;
+    }
 }
 
 /* ---- telling and owing ----------------------------------------------------------------------- */

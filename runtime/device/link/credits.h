@@ -6,12 +6,13 @@
 #ifndef GP_DEVICE_LINK_CREDITS_H
 #define GP_DEVICE_LINK_CREDITS_H
 
-#include "device/link/link.h"
+#include "device/link/near.h"
 
 typedef struct gp_credits_spec {
   uint64_t port;       /* the same on all ranks */
   gp_link_word *words; /* per slot; borrowed */
   int32_t slots;
+  int32_t copies;    /* of the making stage */
   int32_t makers[2]; /* other ranks that make values of the edge */
   int32_t maker_count;
   void (*ring)(void *context); /* wakes the workers here that make values; NULL: none does */
@@ -24,6 +25,14 @@ void gp_credits_close(gp_credits *credits); /* NULL is fine */
 void gp_credits_begin(gp_credits *credits);
 /* Tell the makers on other ranks about a last use here of a value that the copy has made. */
 gp_status gp_credits_tell(gp_credits *credits, int32_t copy, int32_t slot);
+
+/* Has the edge one maker, on this other rank? Then a link may count last uses where it looks. */
+bool gp_credits_are_of(const gp_credits *credits, int32_t rank);
+/* Count also what readers on this host release through memory that both can reach; borrowed. Call
+ * with the lock of ports. */
+gp_status gp_credits_listen(gp_credits *credits, gp_near *near);
+/* Take in what they have released meanwhile. Threads: the only maker's worker. */
+void gp_credits_take(gp_credits *credits);
 
 /* A copy here has sent a value whose last uses are on another rank: count what is owed. */
 void gp_credits_owe(gp_credits *credits, int32_t copy, uint32_t uses);

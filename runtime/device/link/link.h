@@ -86,6 +86,7 @@ typedef struct gp_link_ops {
 
 typedef struct gp_link_pool gp_link_pool; /* pool.h */
 typedef struct gp_credits gp_credits;     /* credits.h */
+typedef struct gp_shared gp_shared;       /* shared.h */
 
 /* What workers know of a slot; reset before each run. All accesses are sequentially consistent: a
  * worker announces that it sleeps before its last look at a word, and a thread that changes a word
@@ -114,6 +115,10 @@ typedef struct gp_link_spec {
   int32_t copy;
   void (*ring)(void *context);
   void *context;
+  /* Where both are on one host: the bells of this process's workers, one for each device of all
+   * ranks, and the numbers of the two; NULL: values are sent. */
+  gp_shared *bells;
+  int32_t bell_count, from_bell, to_bell;
 } gp_link_spec;
 
 struct gp_link {
@@ -124,6 +129,7 @@ struct gp_link {
   /* Set by open. quiet: no wake-up comes when a slot gets ready, so a waiting worker asks again and
    * again. plain: the words say everything, so workers need not call the link. */
   bool quiet, plain;
+  bool tells; /* `release` tells the makers on other ranks; else gp_credits_tell does */
   void *self; /* state of this kind */
 };
 

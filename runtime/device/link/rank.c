@@ -2,40 +2,74 @@
  *
  * Each process has one end. The maker sends a value as a message straight from its slot, which
  * stays as it is until the reader's last use has come back (credits.h); the reader's end is a port
- * that takes the bytes straight into the reader's slot. Where both are on one host, and values are
- * large, these slots are memory that both can reach: the maker asks for it with the first value,
- * copies later ones into it, and its messages are heads alone. Both ends count the runs, because
- * the maker may have begun the next run when the reader has not. */
-#include <stdlib.h>
+ * that takes the bytes straight into the reader's slot. Where both are on one host, the maker asks
+ * with the first value for the memory that the reader offers (near.h); later values go that way,
+ * and no message is sent. Both ends count the runs, because the maker may have begun the next run
+ * when the reader has not. */
 #include <string.h>
 
 #include "base/memory.h"
 #include "device/link/credits.h"
-#include "device/link/shared.h"
+#include "device/link/near.h"
 #include "ranks/ranks.h"
-
-/* Smaller values are part of their message: a second way would save nothing. */
-enum { LEAST_SHARED = 16384 };
-/* What a value's message says beside the value. */
-static const char asks[] = "share?", is_shared[] = "shared";
 
 typedef struct rank_link {
   gp_link *link;
-  bool makes;            /* the maker's end */
-  uint32_t run;          /* runs begun; the reader's under the lock of ports, like `early` */
-  uint32_t *early;       /* per slot: what is published in the next run, which was not begun here */
-  gp_shared *shared;     /* NULL: values are sent */
-  bool asks;             /* nothing was asked for yet, and it may be */
-  gp_shared_offer offer; /* the maker's: what is being received */
-  _Atomic(char *) into;  /* the maker's: slot 0 of the reader; NULL: values are sent */
+  bool makes;          /* the maker's end */
+  uint32_t run;        /* runs begun; the reader's under the lock of ports, like `early` */
+  uint32_t *early;     /* per slot: what is published in the next run, which was not begun here */
+  bool asks;           /* the maker's: it has not asked yet, and may */
+  gp_near_offer offer; /* what is being received from the other end */
+  gp_near *slots;      /* the reader's; NULL: it has nothing to offer */
+  _Atomic(gp_near *) way; /* the maker's, once it is open; NULL: values are sent */
 } rank_link;
 
+static int32_t other_rank(const gp_link *link) {
+  const int32_t from = link->spec.from->rank;
+  return from == gp_ranks_own() ? link->spec.to->rank : from;
+}
+
+/* GPUs cannot reach the memory, and workers cannot copy theirs. */
 static bool may_share(const gp_link *link) {
-  const char *wish = getenv("GPIPE_RANKS_SHARED");
-  const int32_t other =
-      link->spec.from->rank == gp_ranks_own() ? link->spec.to->rank : link->spec.from->rank;
-  return link->spec.may_own && link->spec.bytes >= LEAST_SHARED && gp_ranks_are_near(other) &&
-         !(wish && !strcmp(wish, "0"));
+  const gp_link_spec *spec = &link->spec;
+  const bool host = spec->host || (!spec->from->space && !spec->to->space);
+  return spec->bells && host && gp_ranks_are_near(other_rank(link));
+}
+
+/* ---- the two ends get to know each other ----------------------------------------------------- */
+
+static void *offer_room(rank_link *own, const gp_rank_message *m, uint64_t *expected) {
+  *expected = m->kind == GP_RANK_SHARE ? sizeof own->offer : 0;
+  return m->kind == GP_RANK_SHARE ? &own->offer : NULL;
+}
+
+/* The maker has got the reader's answer. Memory that cannot be opened, as that of another
+ * container, is done without. */
+static void open_way(rank_link *own) {
+  gp_link *link = own->link;
+  gp_near *way;
+  if (atomic_load(&own->way) || gp_near_open(&link->spec, &own->offer, &way)) return;
+  if (gp_credits_listen(link->spec.credits, way))
+    gp_near_free(way);
+  else
+    atomic_store(&own->way, way);
+}
+
+/* The reader answers with what it has. */
+static void answer(rank_link *own) {
+  gp_link *link = own->link;
+  if (!own->slots || gp_near_meet(own->slots, &own->offer)) return;
+  const gp_near_offer offer = gp_near_offer_of(own->slots);
+  const gp_rank_message m = {.kind = GP_RANK_SHARE, .port = link->spec.port, .bytes = sizeof offer};
+  (void)gp_ranks_send_copy(other_rank(link), &m, &offer);
+}
+
+static gp_status ask(rank_link *own) {
+  gp_link *link = own->link;
+  const gp_near_offer offer = {.bells = gp_shared_offer_of(link->spec.bells)};
+  const gp_rank_message m = {.kind = GP_RANK_SHARE, .port = link->spec.port, .bytes = sizeof offer};
+  own->asks = false;
+  return gp_ranks_send_copy(other_rank(link), &m, &offer);
 }
 
 /* ---- the reader's port ----------------------------------------------------------------------- */
@@ -45,61 +79,40 @@ static bool is_slot(const gp_link *link, int32_t slot) {
 }
 
 static void *room(void *context, int32_t from, const gp_rank_message *m, uint64_t *expected) {
-  const rank_link *own = context;
+  rank_link *own = context;
   const gp_link *link = own->link;
   (void)from;
-  const bool is_here = !strncmp(m->what, is_shared, sizeof is_shared);
-  *expected = is_here ? 0 : link->spec.bytes;
-  if (is_here) return NULL;
+  if (own->makes || m->kind == GP_RANK_SHARE) return offer_room(own, m, expected);
+  *expected = link->spec.bytes;
   if (m->kind != GP_RANK_VALUE || !is_slot(link, m->slot)) return NULL;
   /* the values of a run that was given up are dropped */
   if (m->run != own->run && m->run != own->run + 1) return NULL;
   return link->received + (size_t)m->slot * link->spec.bytes;
 }
 
-/* The maker asks once; the descriptor is open until it has what it asked for. */
-static void share(rank_link *own, int32_t from, const gp_rank_message *m) {
-  if (!own->shared) return;
-  if (!strncmp(m->what, is_shared, sizeof is_shared)) gp_shared_seal(own->shared);
-  if (strncmp(m->what, asks, sizeof asks)) return;
-  const gp_shared_offer offer = gp_shared_offer_of(own->shared);
-  const gp_rank_message answer = {
-      .kind = GP_RANK_SHARE, .port = own->link->spec.port, .bytes = sizeof offer};
-  (void)gp_ranks_send_copy(from, &answer, &offer);
-}
-
 static void arrived(void *context, int32_t from, const gp_rank_message *m) {
   rank_link *own = context;
-  share(own, from, m);
-  if (m->kind != GP_RANK_VALUE || !is_slot(own->link, m->slot)) return;
+  (void)from;
+  if (m->kind == GP_RANK_SHARE) own->makes ? open_way(own) : answer(own);
+  if (own->makes || m->kind != GP_RANK_VALUE || !is_slot(own->link, m->slot)) return;
   if (m->run == own->run + 1) own->early[m->slot] = m->round + 1;
   if (m->run != own->run) return;
   gp_link_note_published(own->link->words, (gp_link_turn){m->slot, m->round});
   own->link->spec.ring(own->link->spec.context);
 }
 
-/* ---- the maker's port ------------------------------------------------------------------------ */
-
-static void *offer_room(void *context, int32_t from, const gp_rank_message *m, uint64_t *expected) {
-  rank_link *own = context;
-  (void)from;
-  *expected = m->kind == GP_RANK_SHARE ? sizeof own->offer : 0;
-  return m->kind == GP_RANK_SHARE ? &own->offer : NULL;
-}
-
-/* Memory that cannot be opened, as that of another container, is done without. */
-static void offer_arrived(void *context, int32_t from, const gp_rank_message *m) {
-  rank_link *own = context;
-  const size_t bytes = (size_t)own->link->spec.slots * own->link->spec.bytes;
-  (void)from;
-  if (m->kind != GP_RANK_SHARE || own->shared) return;
-  if (gp_shared_open(&own->offer, bytes, &own->shared)) return;
-  atomic_store(&own->into, gp_shared_data(own->shared));
-}
-
 /* ---- life ------------------------------------------------------------------------------------ */
 
 static bool joins(const gp_lane *from, const gp_lane *to) { return from->rank != to->rank; }
+
+/* The reader's slots are in the memory that it offers, if they may be anywhere. */
+static gp_status open_reader(rank_link *own) {
+  gp_link *link = own->link;
+  GP_TRY(gp_alloc_array((size_t)link->spec.slots, sizeof *own->early, (void **)&own->early));
+  if (!may_share(link) || gp_near_new(&link->spec, &own->slots)) return GP_OK;
+  if (link->spec.may_own) link->received = gp_near_slot(own->slots, 0);
+  return GP_OK;
+}
 
 static gp_status open_link(gp_link *link) {
   rank_link *own;
@@ -107,24 +120,17 @@ static gp_status open_link(gp_link *link) {
   link->self = own;
   own->link = link;
   own->makes = link->spec.from->rank == gp_ranks_own();
-  own->asks = may_share(link);
-  gp_port port = {.number = link->spec.port, .context = own};
-  port.room = own->makes ? offer_room : room;
-  port.arrived = own->makes ? offer_arrived : arrived;
-  if (!own->makes) {
-    const size_t slots = (size_t)link->spec.slots;
-    GP_TRY(gp_alloc_array(slots, sizeof *own->early, (void **)&own->early));
-    if (own->asks && !gp_shared_new(slots * link->spec.bytes, &own->shared))
-      link->received = gp_shared_data(own->shared);
-  }
-  return gp_ports_add(&port);
+  own->asks = own->makes && may_share(link);
+  if (!own->makes) GP_TRY(open_reader(own));
+  return gp_ports_add(
+      &(gp_port){.number = link->spec.port, .context = own, .room = room, .arrived = arrived});
 }
 
 static void close_link(gp_link *link) {
   rank_link *own = link->self;
   if (!own) return;
   gp_ports_remove(link->spec.port);
-  gp_shared_free(own->shared);
+  gp_near_free(own->makes ? atomic_load(&own->way) : own->slots);
   gp_free(own->early);
   gp_free(own);
 }
@@ -152,38 +158,60 @@ static gp_status acquire(gp_link *link, const gp_lane *lane, gp_link_turn turn, 
 static gp_status publish(gp_link *link, gp_link_turn turn) {
   rank_link *own = link->self;
   const char *value = link->spec.made + (size_t)turn.slot * link->spec.bytes;
-  char *into = atomic_load(&own->into);
-  gp_rank_message m = {.kind = GP_RANK_VALUE,
-                       .slot = turn.slot,
-                       .run = own->run,
-                       .round = turn.round,
-                       .port = link->spec.port,
-                       .bytes = into ? 0 : link->spec.bytes};
-  if (into) memcpy(into + (size_t)turn.slot * link->spec.bytes, value, link->spec.bytes);
-  if (into) memcpy(m.what, is_shared, sizeof is_shared);
-  if (!into && own->asks) memcpy(m.what, asks, sizeof asks);
-  own->asks = false;
+  gp_near *way = atomic_load(&own->way);
   gp_credits_owe(link->spec.credits, link->spec.copy, link->spec.uses);
+  if (way) {
+    gp_near_publish(way, own->run, turn, value);
+    return GP_OK;
+  }
+  if (own->asks) GP_TRY(ask(own));
+  const gp_rank_message m = {.kind = GP_RANK_VALUE,
+                             .slot = turn.slot,
+                             .run = own->run,
+                             .round = turn.round,
+                             .port = link->spec.port,
+                             .bytes = link->spec.bytes};
   return gp_ranks_send(link->spec.to->rank, &m, value);
 }
 
+/* Take over a value that lies in the memory of both. The maker has opened it, so it looks at the
+ * words of this end, too. */
+static void take_over(rank_link *own, gp_link_turn turn) {
+  gp_link *link = own->link;
+  const size_t at = (size_t)turn.slot * link->spec.bytes;
+  const char *value = gp_near_slot(own->slots, turn.slot);
+  if (link->received + at != value && link->spec.bytes)
+    memcpy(link->received + at, value, link->spec.bytes);
+  link->tells = gp_credits_are_of(link->spec.credits, link->spec.from->rank);
+  gp_near_seal(own->slots);
+  gp_link_note_published(link->words, turn);
+}
+
 static gp_status receive(gp_link *link, gp_link_turn turn, bool *ready) {
+  rank_link *own = link->self;
   *ready = gp_link_has(link, turn);
+  if (*ready || !own->slots || !gp_near_has(own->slots, own->run, turn)) return GP_OK;
+  take_over(own, turn);
+  *ready = true;
   return GP_OK;
 }
 
-/* Count the use here, for a second copy of the maker in this process; gp_credits_tell tells the
- * others. */
+/* Count the use here, for a second copy of the maker in this process, and tell the one on the other
+ * rank. */
 static gp_status release(gp_link *link, gp_link_turn turn) {
+  rank_link *own = link->self;
   gp_link_note_released(link, turn.slot);
+  if (link->tells) gp_near_release(own->slots, own->run, turn.slot);
   return GP_OK;
 }
 
-/* Messages are sent by the thread of ranks/net.c, so only credits are waited for. */
+/* Only credits are waited for: the thread of ranks/net.c sends messages. */
 static gp_status poll_end(gp_link *link, gp_link_end end, gp_link_left *left) {
-  const bool owed =
-      end == GP_LINK_MAKER && gp_credits_are_owed(link->spec.credits, link->spec.copy);
-  *left = owed ? GP_LINK_CREDITS_LEFT : GP_LINK_NOTHING_LEFT;
+  gp_credits *credits = link->spec.credits;
+  *left = GP_LINK_NOTHING_LEFT;
+  if (end != GP_LINK_MAKER || !gp_credits_are_owed(credits, link->spec.copy)) return GP_OK;
+  gp_credits_take(credits);
+  if (gp_credits_are_owed(credits, link->spec.copy)) *left = GP_LINK_CREDITS_LEFT;
   return GP_OK;
 }
 

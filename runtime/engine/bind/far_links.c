@@ -71,6 +71,7 @@ gp_status gp_links_credit(gp_binding *b, int32_t c, int32_t copies) {
   gp_credits_spec spec = {.port = b->ports + (uint64_t)c,
                           .words = channel->words,
                           .slots = step_edge_of(b->plan, c) ? 1 : b->plan->channels[c].slots,
+                          .copies = copies,
                           .context = &channel->ringing};
   channel->ringing = (gp_bound_makers){b, channel};
   for (int32_t copy = 0; copy < copies; copy++) {
@@ -90,4 +91,9 @@ void gp_links_address(gp_binding *b, int32_t c, int32_t reader, gp_link_spec *sp
   spec->credits = b->channels[c].credits;
   spec->ring = ring_reader;
   spec->context = &b->pipeline->workers[reader];
+  if (!b->pipeline->spread) return;
+  spec->bells = b->pipeline->spread->bells;
+  spec->bell_count = plan->device_count;
+  spec->from_bell = b->channels[c].makers[spec->copy];
+  spec->to_bell = reader;
 }

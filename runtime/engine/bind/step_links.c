@@ -85,6 +85,13 @@ static bool follows(const gp_binding *b, const gp_step_edge *edge, size_t r) {
   return false;
 }
 
+/* Is there such a pair of readers? */
+static bool is_common(const gp_binding *b, const gp_step_edge *edge) {
+  for (size_t r = 0; r < (size_t)edge->reader_count; r++)
+    if (follows(b, edge, r)) return true;
+  return false;
+}
+
 /* Extra accumulators may have become more since the plan was made; it sends those that it knows. */
 static size_t bytes_of(const gp_binding *b, const gp_step_edge *edge, size_t reader) {
   if (edge->value == GP_STEP_VOTE) return gp_vote_bytes(b, edge->maker);
@@ -127,6 +134,7 @@ static gp_status open_edge(gp_binding *b, int32_t e) {
                          .pool = b->pool};
     gp_bound_link *made = &channel->links[0][channel->link_count[0]];
     gp_links_address(b, number_of(b->plan, e), reader->device, &spec);
+    if (is_common(b, edge)) spec.bells = NULL; /* messages, which come in order */
     GP_TRY(gp_link_open(&spec, &made->link));
     made->reader = reader->device;
     channel->link_count[0]++;

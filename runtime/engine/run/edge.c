@@ -20,10 +20,17 @@ typedef struct wait {
   gp_link_turn turn;
 } wait;
 
-/* Is the slot free: are all last uses of the rounds before released, and do all links agree? */
+/* Are all last uses of the rounds before released? */
+static bool is_released(const wait *w) {
+  const gp_link_word *word = &w->bound->channel->words[w->turn.slot];
+  return atomic_load(&word->released) >= w->turn.round * w->bound->parties;
+}
+
+/* Is the slot free: is it released, and do all links agree? */
 static gp_status try_acquire(const wait *w, bool *ready) {
   const gp_bound_channel *channel = w->bound->channel;
-  *ready = atomic_load(&channel->words[w->turn.slot].released) >= w->turn.round * w->bound->parties;
+  if (channel->credits && !is_released(w)) gp_credits_take(channel->credits);
+  *ready = is_released(w);
   int32_t copies = gp_plan_twins(w->worker->pipeline->run.plan);
   for (int32_t copy = 0; !w->bound->plain && copy < copies; copy++)
     for (int32_t i = 0; *ready && i < channel->link_count[copy]; i++) {
@@ -131,7 +138,7 @@ gp_status gp_edges_publish(gp_worker *worker, const gp_task_run *r) {
     if (use->publish) keep(publish(worker, bound[u].channel, bound[u].copy, turn), &first);
     if (!use->release) continue;
     keep(gp_link_release(bound[u].link, turn), &first);
-    if (bound[u].channel->credits)
+    if (bound[u].channel->credits && !bound[u].link->tells)
       keep(gp_credits_tell(bound[u].channel->credits, bound[u].copy, turn.slot), &first);
     ring_makers(worker, bound[u].channel);
   }

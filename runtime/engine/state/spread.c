@@ -5,6 +5,7 @@
 #include "engine/state/spread.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -60,6 +61,19 @@ static void words(void *context, char *text, size_t size) {
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
+/* Without such memory the ranks of this host send each other messages. */
+static void make_bells(gp_spread *s) {
+  const size_t count = (size_t)s->pipeline->device_count;
+  const char *wish = getenv("GPIPE_RANKS_SHARED");
+  if (wish && !strcmp(wish, "0")) return;
+  if (gp_shared_new(count * sizeof(gp_bell), &s->bells)) return;
+  for (size_t d = 0; d < count; d++) ((gp_bell *)gp_shared_data(s->bells))[d].is_shared = true;
+}
+
+gp_bell *gp_spread_bell(const gp_spread *s, int32_t device) {
+  return s && s->bells ? (gp_bell *)gp_shared_data(s->bells) + device : NULL;
+}
+
 gp_status gp_spread_new(gp_pipeline *pipeline, gp_spread **spread) {
   gp_spread *s;
   GP_TRY(gp_ranks_join());
@@ -70,6 +84,7 @@ gp_status gp_spread_new(gp_pipeline *pipeline, gp_spread **spread) {
   s->own = gp_ranks_own();
   s->count = gp_ranks_count();
   s->port = gp_ranks_number() << 32;
+  make_bells(s);
   GP_TRY(gp_alloc_array((size_t)s->count, sizeof *s->in, (void **)&s->in));
   return gp_ports_add(&(gp_port){.number = s->port,
                                  .context = s,
@@ -82,6 +97,7 @@ gp_status gp_spread_new(gp_pipeline *pipeline, gp_spread **spread) {
 void gp_spread_free(gp_spread *s) {
   if (!s) return;
   gp_ports_remove(s->port);
+  gp_shared_free(s->bells);
   gp_free(s->in);
   gp_free(s);
 }

@@ -8,7 +8,9 @@
 
 #include <stdatomic.h>
 
+#include "base/bell.h"
 #include "base/status.h"
+#include "device/link/shared.h"
 
 typedef struct gp_run gp_run;
 typedef struct gp_pipeline gp_pipeline;
@@ -28,6 +30,7 @@ typedef struct gp_spread {
   int32_t here_count;    /* devices of this rank */
   uint64_t port;         /* for failures */
   uint64_t plan_ports;   /* the first port number of the plan that is being made */
+  gp_shared *bells;      /* per device of all ranks: its worker's; NULL: there is no such memory */
   gp_pipeline *pipeline; /* borrowed, as is its run */
   gp_run *run;
   gp_far_failure *in; /* per rank: what is being received from it */
@@ -49,6 +52,9 @@ typedef struct gp_spread {
  * rank is gone already. */
 gp_status gp_spread_new(gp_pipeline *pipeline, gp_spread **spread);
 void gp_spread_free(gp_spread *spread); /* NULL is fine */
+
+/* The bell of a device's worker, in memory that ranks of this host reach; NULL: there is none. */
+gp_bell *gp_spread_bell(const gp_spread *spread, int32_t device);
 
 /* Is a rank gone, or has one gone another way? Then the text says why; it stays. */
 const char *gp_spread_lost(gp_spread *spread); /* NULL: no */

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "base/bell.h"
 #include "device/lane.h"
 #include "gpipe/plan.h"
 
@@ -64,8 +65,8 @@ struct gp_worker {
   _Atomic uint32_t ranges_done; /* mini-batches whose range this device has run */
   gp_status job_status;
   char job_text[512];
-  _Alignas(64) _Atomic uint32_t doorbell; /* counts the rings while it slept */
-  _Atomic uint32_t sleeping;
+  gp_bell *bell; /* what it sleeps on: its own, or one that other ranks of this host reach */
+  gp_bell own_bell;
 };
 
 #endif

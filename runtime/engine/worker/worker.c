@@ -1,7 +1,7 @@
 /* engine/worker/worker.c - one thread per device, waiting for jobs and for each other.
  *
- * A waiting worker spins briefly if every thread has a core of its own, then sleeps on its
- * doorbell. A thread that changes something that a worker may be waiting for rings the bell. No
+ * A waiting worker spins briefly if every thread has a core of its own, then sleeps on its bell. A
+ * thread that changes something that a worker may be waiting for rings the bell. No
  * thread writes to the bell of a worker that is awake, so the thread that publishes and the worker
  * that spins share only the cache line of the word itself.
  */
@@ -49,14 +49,14 @@ static gp_status sleep_until(gp_worker *worker, gp_worker_question ask, void *co
   gp_status status = GP_OK;
   while (!status && !*ready) {
     int64_t pause = pause_of(worker);
-    atomic_store(&worker->sleeping, 1);
+    atomic_store(&worker->bell->sleeping, 1);
     /* read before the last question: a ring after that ends the sleep at once */
-    uint32_t bell = atomic_load(&worker->doorbell);
+    uint32_t rings = atomic_load(&worker->bell->rings);
     if (atomic_load(&p->watch.given_up)) break;
     status = ask(context, ready);
-    if (!status && !*ready) gp_wait_word(&worker->doorbell, bell, pause);
+    if (!status && !*ready) gp_bell_sleep(worker->bell, rings, pause);
   }
-  atomic_store(&worker->sleeping, 0);
+  atomic_store(&worker->bell->sleeping, 0);
   return status;
 }
 
@@ -84,13 +84,7 @@ bool gp_worker_await(gp_worker *worker, _Atomic uint32_t *at, uint32_t wanted) {
   return ready;
 }
 
-/* The change and `sleeping` are both written with sequential consistency: either this call sees
- * that the worker sleeps, or the worker sees the change before it sleeps. */
-void gp_worker_ring(gp_worker *worker) {
-  if (!atomic_load(&worker->sleeping)) return;
-  atomic_fetch_add(&worker->doorbell, 1);
-  gp_wake_word(&worker->doorbell, INT_MAX);
-}
+void gp_worker_ring(gp_worker *worker) { gp_bell_ring(worker->bell); }
 
 /* ---- jobs ---------------------------------------------------------------------------------- */
 
@@ -140,6 +134,8 @@ static gp_status open_lane(gp_worker *worker, const gp_device_spec *device, int 
   int own[64], threads = device->threads < 64 ? device->threads : 64;
   worker->threads = threads;
   worker->first_core = first;
+  worker->bell = gp_spread_bell(worker->pipeline->spread, worker->device);
+  if (!worker->bell) worker->bell = &worker->own_bell;
   worker->far = worker->pipeline->spread && device->rank != worker->pipeline->spread->own;
   if (worker->far) return gp_lane_open_far(device->name, device->rank, &worker->lane);
   gp_lane_options options = {.threads = threads,
