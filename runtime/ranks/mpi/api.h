@@ -3,7 +3,7 @@
  * The core links nothing of MPI: the library is opened when a job wants it, and imports nothing
  * from the core. One thread makes all calls. There is one communicator of our own, on which nothing
  * but these messages travels. Between two ranks messages arrive in the order in which they were
- * sent; each has the size that its receiver expects. */
+ * sent; none is larger than its receiver expects. */
 #ifndef GP_RANKS_MPI_API_H
 #define GP_RANKS_MPI_API_H
 

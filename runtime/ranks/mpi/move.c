@@ -2,8 +2,9 @@
  *
  * MPI moves bytes only inside its calls, so the net's thread asks again and again; after a
  * thousand rounds in which nothing came it sleeps between them, longer and longer, until a message
- * of this rank wakes it. A receive is posted for each rank at all times: for the head of a message,
- * then for its payload, in pieces that both sides cut alike. */
+ * of this rank wakes it. A receive is posted for each rank at all times: for the opening of a
+ * message, which is its head and as much of its payload as fits, then for the rest, in pieces that
+ * both sides cut alike. */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -26,9 +27,15 @@ static const int64_t NAP_LEAST = 50000, NAP_MOST = 1000000, NAP_SHORT = 20000000
 /* Pieces that are under way to each rank. Several, because a large one waits for its receiver. */
 enum { WINDOW = 16 };
 
+/* Small payloads travel with their heads: a second message would cost as much again. */
+typedef struct opening {
+  gp_rank_message head;
+  char payload[1024 - sizeof(gp_rank_message)];
+} opening;
+
 /* What is being sent to a rank: a ring of pieces, which end in any order. */
 typedef struct outbox {
-  gp_rank_message heads[WINDOW];   /* copies, because queues move */
+  opening openings[WINDOW];        /* copies, because queues move */
   bool over[WINDOW], ends[WINDOW]; /* the last piece of a message */
   int first, count;
   size_t posted; /* bytes of the message that was begun last; 0: it is complete */
@@ -36,7 +43,9 @@ typedef struct outbox {
 
 /* What is being received from one. */
 typedef struct inbox {
-  size_t bytes;
+  opening opening;
+  size_t taken, came; /* bytes of the opening */
+  size_t bytes;       /* of what is being received; 0: an opening is */
   bool begun, over;
 } inbox;
 
@@ -61,7 +70,7 @@ typedef struct card {
   char version[24], host[64], key[128];
 } card;
 
-enum { PROTOCOL = 1 };
+enum { PROTOCOL = 2 };
 
 static card own_card(const gp_net *net) {
   card c = {.protocol = PROTOCOL, .count = net->job.info.count, .process = (int32_t)getpid()};
@@ -150,17 +159,30 @@ static int id_of(int32_t rank, int place) {
   return gp_net_place()->job.info.count + rank * WINDOW + place;
 }
 
-/* Post the next piece of a message: its head, or some of its payload. */
+/* How much of a message its opening holds. */
+static size_t opening_bytes(const gp_rank_message *head) {
+  const size_t room = sizeof((opening *)0)->payload;
+  return sizeof *head + (head->bytes < room ? (size_t)head->bytes : room);
+}
+
+static void fill(opening *to, const gp_rank_outgoing *message) {
+  to->head = message->head;
+  if (message->head.bytes)
+    memcpy(to->payload, message->payload, opening_bytes(&to->head) - sizeof to->head);
+}
+
+/* Post the next piece of a message: its opening, or some of the rest. */
 static void post(gp_peer *peer, mover *m, const gp_rank_outgoing *message) {
   outbox *out = &m->out[peer->rank];
   const size_t head = sizeof message->head, left = head + message->head.bytes - out->posted;
   const int place = (out->first + out->count) % WINDOW;
-  const void *data = message->payload + (out->posted - head);
+  const void *data = &out->openings[place];
   size_t bytes = left < GP_MOVE_MOST ? left : GP_MOVE_MOST;
-  if (!out->posted) {
-    out->heads[place] = message->head;
-    data = &out->heads[place];
-    bytes = head;
+  if (out->posted) {
+    data = message->payload + (out->posted - head);
+  } else {
+    fill(&out->openings[place], message);
+    bytes = opening_bytes(&message->head);
     peer->out.begun++;
   }
   out->ends[place] = bytes == left;
@@ -199,16 +221,44 @@ static void end_send(gp_net *net, int32_t r, int place) {
 
 /* ---- receiving ------------------------------------------------------------------------------- */
 
+/* Take bytes of the opening that has come. */
+static ssize_t take_opening(inbox *in, char *to, size_t bytes) {
+  const size_t left = in->came - in->taken;
+  if (bytes > left) bytes = left;
+  memcpy(to, (char *)&in->opening + in->taken, bytes);
+  in->taken += bytes;
+  return (ssize_t)bytes;
+}
+
+/* Post the receive of an opening or, in the middle of a message, of bytes that go to their
+ * place. */
+static ssize_t post_receive(gp_peer *peer, mover *m, char *to, size_t bytes) {
+  inbox *in = &m->in[peer->rank];
+  const bool opens = peer->in_done == 0;
+  in->begun = true;
+  in->bytes = opens ? 0 : bytes;
+  peer->receiving = !opens;
+  if (opens) {
+    to = (char *)&in->opening;
+    bytes = sizeof in->opening;
+  }
+  if (m->api->receive(peer->rank, to, bytes, peer->rank)) m->broken = true;
+  return m->broken ? GP_MOVE_NEVER : GP_MOVE_LATER;
+}
+
 static ssize_t receive_part(gp_peer *peer, char *to, size_t bytes) {
   mover *m = of(gp_net_place());
   inbox *in = &m->in[peer->rank];
   if (m->broken) return GP_MOVE_NEVER;
   if (in->begun && !in->over) return GP_MOVE_LATER;
-  if (in->begun) return *in = (inbox){.bytes = in->bytes}, (ssize_t)in->bytes;
-  *in = (inbox){.bytes = bytes, .begun = true};
-  peer->receiving = true;
-  if (m->api->receive(peer->rank, to, bytes, peer->rank)) m->broken = true;
-  return m->broken ? GP_MOVE_NEVER : GP_MOVE_LATER;
+  const bool came = in->begun;
+  in->begun = in->over = false;
+  if (came && in->bytes) return (ssize_t)in->bytes;
+  if (came) {
+    in->taken = 0;
+    in->came = opening_bytes(&in->opening.head);
+  }
+  return in->taken < in->came ? take_opening(in, to, bytes) : post_receive(peer, m, to, bytes);
 }
 
 /* A piece has come: take it, and go on until the next receive is posted. */
