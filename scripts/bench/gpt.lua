@@ -9,6 +9,7 @@ local flags = require "gpipe.flags"
 
 local opt = flags.parse("Time a training step of a byte GPT.", {
   { "--stages N", 1, "pipeline stages" }, { "--threads N", 1, "threads per device" },
+  { "--replicas N", 1, "copies of the pipeline, which share the batch" },
   { "--chunks N", 1, "micro-batches" }, { "--steps N", 12, "timed steps" },
   { "--layers N", 6, "blocks" }, { "--width N", 384, "width" }, { "--heads N", 6, "heads" },
   { "--context N", 256, "tokens in a sequence" }, { "--batch N", 8, "sequences in a step" },
@@ -26,8 +27,8 @@ local function parse_balance(text)
 end
 
 local pipe <close> = gp.pipeline(model.gpt(opt), {
-  devices = model.devices(opt.stages, opt.threads), balance = parse_balance(opt.balance),
-  chunks = opt.chunks, schedule = opt.schedule, checkpoint = opt.checkpoint,
+  devices = model.devices(opt.stages * opt.replicas, opt.threads), replicas = opt.replicas,
+  balance = parse_balance(opt.balance), chunks = opt.chunks, schedule = opt.schedule, checkpoint = opt.checkpoint,
   loss = gp.nn.CrossEntropyLoss(),
 })
 local adam = gp.optim.AdamW(pipe:parameters(), { lr = 3e-4 })

@@ -1,17 +1,17 @@
 -- scripts/bench/peers.lua - the programs that people would use instead, doing the same work in
 -- turns.
 --
--- The peers are Python programs beside the checkout (../shared/peers, or GPIPE_PEER_FOLDER) and need
--- PyTorch in GPIPE_PEER_PYTHON, /opt/peers/bin/python or python3; without them the figures are
--- skipped. A round runs each of our programs right next to the one it is compared with; the median
--- of the rounds' ratios counts.
+-- The peers are Python programs beside the checkout (../shared/peers, or GPIPE_PEER_FOLDER; one is
+-- here, ddp_torch.py) and need PyTorch in GPIPE_PEER_PYTHON, /opt/peers/bin/python or python3;
+-- without them the figures are skipped. A round runs each of our programs right next to the one it
+-- is compared with; the median of the rounds' ratios counts.
 package.path = (arg[0]:match("^.*/") or "./") .. "?.lua;" .. package.path
 local figure = require "figure"
 local flags, core = require "gpipe.flags", require "gpipe.core"
 
 local opt = flags.parse("Compare with PyTorch, torch.distributed.pipelining and torchgpipe.", {
   { "--rounds N", 3, "turns of each" }, { "--steps N", 12, "timed steps in a turn" },
-  { "--only NAME", "", "eager, pipelining, torchgpipe, resnet or engine" },
+  { "--only NAME", "", "eager, pipelining, ranks, ddp, torchgpipe, resnet or engine" },
 }, arg)
 local here = arg[0]:match("^.*/") or "./"
 local folder = os.getenv("GPIPE_PEER_FOLDER") or here .. "../../../shared/peers"
@@ -59,15 +59,14 @@ end
 
 -- Two processes of one rank each, as torch.distributed wants them; a time limit ends one that is
 -- left alone.
-local function two_ranks(arguments)
+local function two_ranks(rank)
   local command = "export WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=%d; "
     .. "RANK=1 timeout 300 %s & RANK=0 timeout 300 %s; code=$?; wait; exit $code"
-  local rank = peer("pipe_torch.py", arguments)
   return command:format(math.random(20000, 30000), rank, rank)
 end
 
-local function ours(arguments, script)
-  return ("%s %s --steps %d %s"):format(quote(figure.interpreter()),
+local function ours(arguments, script, options)
+  return ("%s %s %s --steps %d %s"):format(quote(figure.interpreter()), options or "",
     quote(here .. (script or "gpt.lua")), opt.steps, arguments)
 end
 
@@ -85,7 +84,18 @@ local comparisons = {
   },
   {
     name = "pipelining", must = 1.5, ours = ours(STAGES),
-    theirs = function() return two_ranks "1f1b 8 gpt" end,
+    theirs = function() return two_ranks(peer("pipe_torch.py", "1f1b 8 gpt")) end,
+  },
+  {
+    name = "ranks", must = 1.5, ours = ours(STAGES, nil, "--ranks 2"),
+    theirs = function() return two_ranks(peer("pipe_torch.py", "1f1b 8 gpt")) end,
+  },
+  {
+    name = "ddp", must = 1.2,
+    ours = ours("--replicas 2 --threads 1 --checkpoint never", nil, "--ranks 2"),
+    theirs = function()
+      return two_ranks(("%s %s %d"):format(quote(python), quote(here .. "ddp_torch.py"), opt.steps))
+    end,
   },
   {
     name = "torchgpipe", must = 1.5, ours = ours(STAGES), needs = "torchgpipe",
@@ -116,7 +126,7 @@ end
 -- Measures theirs alone; ours is engine.action of scripts/bench/engine.
 local function engine()
   local times = {}
-  for round = 1, opt.rounds do times[round] = measure(two_ranks "1f1b 64 empty", "us/action") end
+  for round = 1, opt.rounds do times[round] = measure(two_ranks(peer("pipe_torch.py", "1f1b 64 empty")), "us/action") end
   figure.print("peers.engine.action.theirs", figure.median(times), "us")
 end
 
