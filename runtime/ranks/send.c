@@ -60,20 +60,24 @@ bool gp_peer_has_outgoing(gp_peer *peer) {
   return has;
 }
 
+static bool is_thread_of(const gp_net *net) { return pthread_equal(pthread_self(), net->thread); }
+
+/* The net's thread sends at once, and sees to what is left without being woken. */
 static gp_status push(gp_net *net, gp_peer *peer, const gp_rank_outgoing *out) {
   pthread_mutex_lock(&peer->lock);
   const bool broken = atomic_load(&peer->broken);
   gp_status status = broken ? GP_OK : grow(&peer->out);
-  bool left = false, first = peer->out.count == 0;
+  const bool first = peer->out.count == 0, own = is_thread_of(net);
+  bool left = false;
   if (status || broken) {
     drop_payload(out);
   } else {
     peer->out.count++;
     *gp_rank_queue_at(&peer->out, peer->out.count - 1) = *out;
-    left = first && (!net->transport->any_thread || gp_peer_flush(peer));
+    left = first && (!(own || net->transport->any_thread) || gp_peer_flush(peer));
   }
   pthread_mutex_unlock(&peer->lock);
-  if (left) gp_net_wake(net);
+  if (left && !own) gp_net_wake(net);
   return status;
 }
 

@@ -11,11 +11,13 @@
 enum { TAG = 1 };
 
 static MPI_Comm all = MPI_COMM_NULL; /* all ranks; errors return */
-/* What is under way: requests, their ids, and places of those that are over. */
+/* What is under way: requests and their ids; places and ids of those that are over. */
 static struct {
   MPI_Request *requests;
-  int *ids, *places, *over;
+  int *ids;
   int count, room;
+  int *places, *over; /* results of a poll, which are read while new moves begin */
+  int result_room;
 } moves;
 static int own_init; /* this library has called MPI_Init */
 static char failure[GP_MPI_TEXT];
@@ -82,6 +84,11 @@ static int exchange(const void *own, size_t bytes, void *blocks) {
   return code ? fail("MPI_Allgather", code) : 0;
 }
 
+static int no_memory(size_t room) {
+  snprintf(failure, sizeof failure, "out of memory: %zu requests", room);
+  return 1;
+}
+
 /* Make room for one more. */
 static int grow(void) {
   if (moves.count < moves.room) return 0;
@@ -90,13 +97,21 @@ static int grow(void) {
   if (requests) moves.requests = requests;
   void *ids = realloc(moves.ids, room * sizeof *moves.ids);
   if (ids) moves.ids = ids;
+  if (!requests || !ids) return no_memory(room);
+  moves.room = (int)room;
+  return 0;
+}
+
+/* Make room for the results of a poll. */
+static int grow_results(void) {
+  if (moves.count <= moves.result_room) return 0;
+  const size_t room = (size_t)moves.room;
   void *places = realloc(moves.places, room * sizeof *moves.places);
   if (places) moves.places = places;
   void *over = realloc(moves.over, room * sizeof *moves.over);
   if (over) moves.over = over;
-  if (!requests || !ids || !places || !over)
-    return snprintf(failure, sizeof failure, "out of memory: %zu requests", room), 1;
-  moves.room = (int)room;
+  if (!places || !over) return no_memory(room);
+  moves.result_room = (int)room;
   return 0;
 }
 
@@ -133,8 +148,9 @@ static void compact(void) {
 
 static int poll_moves(const int **over) {
   int done = 0;
-  *over = moves.over;
   if (!moves.count) return 0;
+  if (grow_results()) return -1;
+  *over = moves.over;
   int code = MPI_Testsome(moves.count, moves.requests, &done, moves.places, MPI_STATUSES_IGNORE);
   if (code) return fail("MPI_Testsome", code), -1;
   if (done <= 0) return 0; /* or MPI_UNDEFINED, which is negative */
