@@ -17,6 +17,7 @@
 #include "engine/run/run.h"
 #include "engine/run/weights.h"
 #include "engine/state/pipeline.h"
+#include "engine/update/earlier.h"
 #include "engine/watch/jobs.h"
 #include "engine/watch/report.h"
 #include "engine/watch/watchdog.h"
@@ -88,6 +89,7 @@ static gp_status prepare_run(gp_pipeline *p, const gp_plan *plan, const gp_run_a
   const bool backward_half = p->run.backward_half;
   GP_TRY(gp_run_check_args(plan, args));
   if (backward_half) GP_TRY(gp_unchanged_check(p, args));
+  if (args->accumulate && args->apart) GP_TRY(gp_earlier_take(p));
   GP_TRY(begin_run(p, plan));
   if (plan->kind == GP_PLAN_SPLIT && !backward_half) gp_unchanged_note(p, args);
   return GP_OK;
