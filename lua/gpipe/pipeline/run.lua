@@ -409,8 +409,10 @@ function methods:load_progress(t)
 end
 
 --- Stop the workers and give the model back; its parameters keep their values.
-function methods:close()
+function methods:close(failure)
   if not self.core then return end
+  -- over ranks all of them finish a stream, unless the script has failed: then only this one may
+  if self.spread and failure == nil then pcall(stream.settle, self) end
   if self.automatic then automatic().stop(self) end
   self.core:close()
   self.core, self.plans, self.pending = nil, {}, nil
