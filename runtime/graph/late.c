@@ -63,8 +63,8 @@ static gp_status refuse(const parter *p, int32_t n) {
   const gp_graph *graph = p->graph;
   return gp_fail(GP_EINVAL,
                  "%s: what it returns depends on a Buffer that forward writes, and %s: expected "
-                 "one copy of the weights, no replicas and forward passes in order, or a Buffer "
-                 "that only evaluation reads",
+                 "one copy of the weights, no replicas and forward passes in order, or a layer "
+                 "that only writes it in training",
                  graph->labels[graph->nodes[p->origin[n]].label], p->spec->why);
 }
 
