@@ -34,7 +34,7 @@ static bool input_grads_field(lua_State *L, int index, int n, gp_tensor **tensor
   return true;
 }
 
-/* The arguments of a run: {inputs, targets, outputs or out_grads with input_grads, accumulate,
+/* The arguments of a run: {inputs, targets, outputs or out_grads with input_grads, accumulate, apart,
  * hyper}. hyper has a table for each group of the optimizer in use. */
 typedef struct arguments {
   gp_tensor *inputs[GP_MAX_BATCH_TENSORS], *targets[GP_MAX_BATCH_TENSORS];
@@ -47,7 +47,8 @@ static void check_arguments(lua_State *L, int index, arguments *a) {
   luaL_checktype(L, index, LUA_TTABLE);
   a->args = (gp_run_args){.inputs = a->inputs,
                           .targets = a->targets,
-                          .accumulate = gp_lua_flag_field(L, index, "accumulate")};
+                          .accumulate = gp_lua_flag_field(L, index, "accumulate"),
+                          .apart = gp_lua_flag_field(L, index, "apart")};
   int outputs = tensors_field(L, index, "outputs", a->outputs);
   int grads = tensors_field(L, index, "out_grads", a->out_grads);
   a->args.outputs = outputs ? a->outputs : NULL;

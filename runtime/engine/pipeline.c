@@ -333,7 +333,10 @@ static void abandon(gp_pipeline *p) {
 
 static void close_pipeline(gp_pipeline *p) {
   if (p->closed) return;
-  gp_pipeline_drain(p);
+  if (p->spread)
+    gp_stream_drop(p);
+  else
+    gp_pipeline_drain(p);
   p->closed = true;
   if (p->watch.lost) {
     abandon(p);

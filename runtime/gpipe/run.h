@@ -18,6 +18,9 @@ typedef struct gp_run_args {
   gp_tensor *const *input_grads;
   const gp_optim_hyper *hyper; /* per group of the optimizer in use; NULL without one */
   bool accumulate;             /* add to the gradients that are there */
+  /* With accumulate: first add up the run's own gradients, as without, then those that were there.
+   * So the tree of sums stays whole. */
+  bool apart;
 } gp_run_args;
 
 typedef struct gp_run_result {

@@ -10,7 +10,9 @@
  * its micro is the number of the update. REDUCE to CLIP end a synchronous mini-batch, each once a
  * stage and in this order: the gradients of a stage's copies are added, then those of a
  * parameter that several layers use; the stage's part of the norm of all gradients is taken; all
- * are scaled when every part is there. A plan adds, once a device: SEND hands to other devices what
+ * are scaled when every part is there. A plan adds C, which counts what the loss is divided by, P,
+ * which prepares weights, and S, which writes buffers for a micro-batch after all forward passes;
+ * and, once a device: SEND hands to other devices what
  * they read of this one once per step; VOTE reports the device's norms and failures; DECIDE, on one
  * device, collects the votes and says whether and how all stages are updated. IDLE is an empty
  * cell. */
@@ -23,6 +25,7 @@
   X(U, "U")                                                                                        \
   X(C, "C")                                                                                        \
   X(P, "P")                                                                                        \
+  X(S, "S")                                                                                        \
   X(SEND, "SEND")                                                                                  \
   X(VOTE, "VOTE")                                                                                  \
   X(DECIDE, "DECIDE")                                                                              \

@@ -45,6 +45,8 @@ typedef struct gp_node {
   bool accumulate; /* out[0] is added into the accumulator it lies in */
   bool snapshot;   /* copy of a buffer's contents: never recomputed */
   bool master;     /* a parameter, cast to the dtype that its readers compute in: see trace.c */
+  bool late;       /* it depends on a buffer that forward writes, and is no part of F: see late.c */
+  bool records;    /* a copy of what F makes, for late nodes */
 } gp_node;
 
 typedef struct gp_graph {

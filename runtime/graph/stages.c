@@ -37,8 +37,10 @@ static gp_status find_live(cutter *c) {
   for (gp_ref r = 0; r < graph->value_count; r++) {
     const gp_value *value = &graph->values[r];
     if (value->kind != GP_VALUE_NODE) continue;
-    bool effect = gp_op_get(graph->nodes[value->node].op)->flags & GP_OP_EFFECT;
-    if (effect || graph->nodes[value->node].accumulate) roots[count++] = r;
+    const gp_node *node = &graph->nodes[value->node];
+    bool effect = gp_op_get(node->op)->flags & GP_OP_EFFECT;
+    if (node->late && c->spec->drops_late) continue;
+    if (effect || node->accumulate) roots[count++] = r;
   }
   gp_status status = gp_graph_reach(graph, roots, count, c->live);
   gp_free(roots);
@@ -72,7 +74,7 @@ static void find_invariant_node(const cutter *c, int32_t n) {
   const gp_node *node = &c->graph->nodes[n];
   unsigned moving = GP_OP_RANDOM | GP_OP_EFFECT;
   c->once[n] = c->once[n] && c->live[n] && node->phase == GP_FORWARD && node->n_in > 0 &&
-               !node->snapshot && !(gp_op_get(node->op)->flags & moving);
+               !node->snapshot && !node->records && !(gp_op_get(node->op)->flags & moving);
   for (int i = 0; i < node->n_in; i++) c->once[n] = c->once[n] && is_invariant(c, node->in[i]);
 }
 
@@ -252,6 +254,8 @@ static gp_status fill_lists(cutter *c) {
     gp_stage_nodes *stage = &c->out->stages[stage_of_node(c, node)];
     if (c->once[n]) {
       GP_TRY(append(&stage->prepare, n));
+    } else if (node->late) {
+      GP_TRY(append(&stage->late, n));
     } else if (node->phase == GP_FORWARD) {
       GP_TRY(append(&stage->forward, n));
       if (c->again[n]) GP_TRY(append(&stage->recompute, n));
@@ -306,6 +310,7 @@ void gp_stages_free(gp_stages *stages) {
   for (int32_t s = 0; stages->stages && s < stages->count; s++) {
     gp_free(stages->stages[s].prepare.nodes);
     gp_free(stages->stages[s].forward.nodes);
+    gp_free(stages->stages[s].late.nodes);
     gp_free(stages->stages[s].recompute.nodes);
     gp_free(stages->stages[s].input.nodes);
     gp_free(stages->stages[s].weight.nodes);

@@ -1,4 +1,4 @@
-/* graph/stages.h - a graph cut into stages: five node lists each, and the values that cross. */
+/* graph/stages.h - a graph cut into stages: six node lists each, and the values that cross. */
 #ifndef GP_GRAPH_STAGES_H
 #define GP_GRAPH_STAGES_H
 
@@ -13,6 +13,7 @@ typedef struct gp_node_list {
 typedef struct gp_stage_nodes {
   gp_node_list prepare;   /* P: forward nodes that depend on parameters only: once per run */
   gp_node_list forward;   /* F */
+  gp_node_list late;      /* S: what only leads to buffers, where it is parted from F (late.h) */
   gp_node_list recompute; /* R: values of F that I or W read and that were not kept */
   gp_node_list input;     /* I: ancestors of gradients that leave the stage */
   gp_node_list weight;    /* W: the rest of the backward pass */
@@ -45,6 +46,7 @@ typedef struct gp_cut_spec {
   int32_t stage_count;
   const gp_ref *exports;
   int32_t export_count;
+  bool drops_late; /* late nodes do not run */
 } gp_cut_spec;
 gp_status gp_stages_build(const gp_cut_spec *spec, gp_stages **stages);
 void gp_stages_free(gp_stages *stages);

@@ -2,11 +2,13 @@
  *
  * C counts what the loss is divided by before a mini-batch's first forward pass, while the last
  * stage waits anyway. P prepares what depends on parameters only, first of all and again after each
- * update of an asynchronous schedule. Tasks SEND, VOTE and DECIDE stand where a device hands to
+ * update of an asynchronous schedule. S writes buffers behind all forward passes, where these cannot
+ * (records.h). Tasks SEND, VOTE and DECIDE stand where a device hands to
  * others what they read once per step (edge/step_edges.h).
  */
 #include "base/memory.h"
 #include "plan/edge/step_edges.h"
+#include "plan/records.h"
 
 enum { HEAD = -1, TAIL = -2 }; /* blocks of tasks without an action of the schedule */
 
@@ -17,6 +19,7 @@ typedef struct lowerer {
   int32_t *block;   /* per task: the schedule's action that it is numbered with; HEAD or TAIL */
   int32_t *forward; /* per (stage, micro-batch): the F whose backward pass is to come + 1 */
   int32_t *last;    /* per stage: its last backward action on the device at hand; -1: none */
+  int32_t *copy;    /* per (stage, micro-batch): the copy that runs F */
   int32_t device, count;
 } lowerer;
 
@@ -46,6 +49,7 @@ static gp_program *program_of(const gp_plan *plan, const gp_task *task) {
   case GP_ACT_R: return p->recompute;
   case GP_ACT_C: return p->count;
   case GP_ACT_P: return p->prepare;
+  case GP_ACT_S: return p->late;
   default: return NULL;
   }
 }
@@ -129,6 +133,45 @@ static void append_send(lowerer *l, gp_step_phase phase, const gp_action *like, 
     append_own(l, GP_ACT_SEND, like, block)->sends = (int32_t)phase;
 }
 
+/* Find the copies that run the forward passes; only S has to know them. */
+static void find_copies(const lowerer *l) {
+  const gp_lowered *from = l->lowered;
+  for (int32_t d = 0; d < from->device_count; d++)
+    for (int32_t i = from->first[d]; i < from->first[d + 1]; i++) {
+      const gp_action *x = &from->actions[i];
+      if (x->op == GP_ACT_F && gp_plan_is_late(l->plan, x->stage))
+        l->copy[(size_t)x->stage * (size_t)l->plan->micro_count + (size_t)x->micro] =
+            gp_plan_copy_on(l->plan, x->stage, d);
+    }
+}
+
+/* Append S for each micro-batch of a stage, in order. */
+static void append_late_stage(lowerer *l, int32_t stage) {
+  const gp_plan *plan = l->plan;
+  for (int32_t i = 0; i < plan->step_micros; i++) {
+    const gp_action action = {.op = GP_ACT_S, .stage = stage, .micro = i, .version = -1};
+    gp_task *task = append(l, &action, TAIL);
+    task->from = l->copy[(size_t)stage * (size_t)plan->micro_count + (size_t)i];
+    if (!program_of(plan, task)) l->count--;
+  }
+}
+
+/* Append what comes behind the forward passes: SEND for what they have recorded, and S where the
+ * device keeps the buffers of a stage. */
+static void append_late(lowerer *l) {
+  const gp_plan *plan = l->plan;
+  bool first_held = true;
+  for (int32_t s = 0; s < plan->stage_count; s++) {
+    const gp_action first = {.stage = s, .version = -1};
+    if (!gp_schedule_holds(l->schedule, l->device, s)) continue;
+    if (first_held) append_send(l, GP_STEP_AT_LATE, &first, TAIL);
+    first_held = false;
+  }
+  for (int32_t s = 0; s < plan->stage_count; s++)
+    if (plan->placement[gp_plan_holder(plan, s, 0)] == l->device && gp_plan_is_late(plan, s))
+      append_late_stage(l, s);
+}
+
 /* Find the last actions of each stage that add to its gradients. */
 static void find_last(lowerer *l) {
   const gp_lowered *from = l->lowered;
@@ -165,10 +208,17 @@ static void append_head(lowerer *l) {
   }
 }
 
+/* Do late tasks come before an action? They end the forward half of a split plan, and come behind
+ * all passes of any other. */
+static bool is_behind(const lowerer *l, const gp_action *action, int32_t block) {
+  return l->plan->kind == GP_PLAN_SPLIT ? action->op != GP_ACT_F : block == TAIL;
+}
+
 static void lower_device(lowerer *l) {
   gp_plan *plan = l->plan;
   const gp_lowered *from = l->lowered;
   int32_t begin = l->count, step = 0;
+  bool late = !gp_plan_trains(plan->kind); /* no late tasks are to come */
   gp_act before = GP_ACT_F;
   find_last(l);
   append_head(l);
@@ -177,6 +227,10 @@ static void lower_device(lowerer *l) {
   for (int32_t i = from->first[l->device]; i < from->first[l->device + 1]; i++) {
     gp_action action = from->actions[i];
     int32_t block = from->source[i] < 0 ? TAIL : from->source[i];
+    if (!late && is_behind(l, &action, block)) {
+      append_late(l);
+      late = true;
+    }
     if (action.op != GP_ACT_F && plan->devices[l->device].half < 0)
       plan->devices[l->device].half = l->count;
     if (action.op == GP_ACT_F && action.micro / plan->step_micros == step)
@@ -191,6 +245,7 @@ static void lower_device(lowerer *l) {
       append_send(l, GP_STEP_OF_STAGE, &action, block);
     if (action.op == GP_ACT_U && plan->batch) append_prepare(l, action.stage, &action, block);
   }
+  if (!late) append_late(l);
   if (plan->devices[l->device].half < 0) plan->devices[l->device].half = l->count;
   mark_kept(l, begin);
   for (int32_t t = begin; t < l->count; t++)
@@ -205,16 +260,20 @@ static int32_t number_all(const lowerer *l, int32_t block, int32_t number) {
   return number;
 }
 
+enum { RECORDS_SENT = -1, LATE }; /* before the endings */
+
 /* The ending that a task belongs to; SEND belongs to that of the task it sends for, the next
  * one. */
 static int ending_of(const gp_task *task) {
-  return gp_act_ending(task->op == GP_ACT_SEND ? task[1].op : task->op);
+  if (task->op == GP_ACT_S) return LATE;
+  if (task->op != GP_ACT_SEND) return gp_act_ending(task->op);
+  return task->sends == GP_STEP_AT_LATE ? RECORDS_SENT : gp_act_ending(task[1].op);
 }
 
 /* Number the tasks that end a mini-batch, op by op through all devices: the order in which their
  * waits make them run. */
 static void number_ends(const lowerer *l, int32_t number) {
-  for (int ending = 1; ending <= GP_ACT_ENDINGS; ending++)
+  for (int ending = RECORDS_SENT; ending <= GP_ACT_ENDINGS; ending++)
     for (int32_t t = 0; t < l->count; t++)
       if (l->block[t] == TAIL && ending_of(&l->plan->tasks[t]) == ending)
         l->plan->tasks[t].order = number++;
@@ -265,22 +324,33 @@ static size_t lowered_count(const gp_plan *plan, const gp_lowered *lowered) {
   return count;
 }
 
+/* Count the tasks S at most. */
+static size_t late_count(const gp_plan *plan) {
+  size_t count = 0;
+  for (int32_t s = 0; s < plan->stage_count; s++)
+    if (gp_plan_is_late(plan, s)) count += (size_t)plan->step_micros;
+  return count;
+}
+
 gp_status gp_plan_add_tasks(gp_plan *plan, const gp_schedule *schedule, const gp_lowered *lowered) {
   lowerer l = {.plan = plan, .schedule = schedule, .lowered = lowered};
   size_t devices = (size_t)plan->device_count, actions = (size_t)schedule->first[devices];
-  /* the lowered actions, P and C; P again after each update; SEND, VOTE and DECIDE */
+  size_t stages = (size_t)plan->stage_count, cells = stages * (size_t)plan->micro_count;
+  /* the lowered actions, P and C; P again after each update; S; SEND, VOTE and DECIDE */
   size_t room = 3 * lowered_count(plan, lowered) +
                 2 * (size_t)(plan->copy_count * (plan->micro_count + 2 * plan->stage_count)) +
-                (size_t)(plan->copy_count * plan->stage_count) + 5 * devices + 1;
+                (size_t)(plan->copy_count * plan->stage_count) + 6 * devices + late_count(plan) + 1;
+  size_t copies = late_count(plan) ? cells : 0;
   int32_t *notes;
   GP_TRY(gp_alloc_array(room, sizeof(gp_task), (void **)&plan->tasks));
   GP_TRY(gp_alloc_array(devices + 1, sizeof(int32_t), (void **)&plan->first));
-  size_t cells = (size_t)plan->stage_count * (size_t)plan->micro_count;
-  size_t stages = (size_t)plan->stage_count;
-  GP_TRY(gp_alloc_array(room + 2 * actions + 2 + cells + stages, sizeof(int32_t), (void **)&notes));
+  GP_TRY(gp_alloc_array(room + 2 * actions + 2 + cells + copies + stages, sizeof(int32_t),
+                        (void **)&notes));
   l.block = notes;
   l.forward = notes + room + 2 * actions + 2;
-  l.last = l.forward + cells;
+  l.copy = l.forward + cells;
+  l.last = l.copy + copies;
+  if (copies) find_copies(&l);
   for (; l.device < plan->device_count; l.device++) {
     if (gp_plan_has(plan, l.device)) lower_device(&l);
     plan->first[l.device + 1] = l.count;

@@ -9,6 +9,7 @@
  *   owners.c          which copy of a stage sums and updates a parameter
  *   constants.c        constants that a device reads in memory of its own
  *   buffers.c         checks that one stage has all uses of a buffer that forward writes
+ *   records.h         what forward passes leave for buffers where another device writes these
  *   schedule/         schedule -> lowered schedule: recomputation, ascending W, reductions, updates
  *   lower.c           lowered schedule -> tasks with programs
  *   slots.c           where a task keeps values for later ones
@@ -68,9 +69,15 @@ typedef struct gp_shape_spec {
   const bool *apart; /* per stage: I and W run as programs of their own */
 } gp_shape_spec;
 
+enum { GP_WHY_LATE = 96 };
+
 gp_status gp_shape_build(const gp_shape_spec *spec, const gp_traced_shape *from,
                          gp_shape_plan *shape);
 void gp_shape_free(gp_shape_plan *shape);
+/* Why F cannot write buffers in the order of the micro-batches, so that S does (plan/buffers.c);
+ * NULL: F can, nothing can, or no buffer is written. */
+const char *gp_shape_why_late(const gp_shape_spec *spec, const gp_graph *graph,
+                              char text[GP_WHY_LATE]);
 /* Errors: GP_EINVAL where stages would share a buffer that forward writes (plan/buffers.c). */
 gp_status gp_shape_check_buffers(const gp_shape_spec *spec, const gp_graph *graph,
                                  const gp_stages *stages);

@@ -195,6 +195,7 @@ static gp_status prepare(const gp_plan_env *env, const gp_plan_spec *spec, gp_pl
   GP_TRY(gp_alloc_array(holders, sizeof(bool), (void **)&plan->opened));
   GP_TRY(gp_alloc_array(holders, sizeof(int32_t), (void **)&plan->partial_count));
   GP_TRY(gp_alloc_array(holders, sizeof(gp_area), (void **)&plan->partials));
+  GP_TRY(gp_alloc_array(holders, sizeof(gp_area), (void **)&plan->records));
   GP_TRY(gp_alloc_array(holders, sizeof(bool), (void **)&plan->active));
   GP_TRY(gp_alloc_array(holders, sizeof(size_t), (void **)&plan->owned));
   GP_TRY(gp_alloc_array(2 * holders, sizeof(gp_area), (void **)&plan->invariant));
@@ -348,6 +349,7 @@ void gp_plan_free(gp_plan *plan) {
   gp_free(plan->opened);
   gp_free(plan->partial_count);
   gp_free(plan->partials);
+  gp_free(plan->records);
   gp_free(plan->active);
   gp_free(plan->owned);
   gp_free(plan->asked);

@@ -57,6 +57,7 @@ struct gp_plan {
   int32_t sum_group;      /* micro-batches in a leaf of the tree of sums (sums.h); 0: no tree */
   int32_t *partial_count; /* per stage and copy: partial sums alive at once beside the gradients */
   gp_area *partials;      /* per stage and copy */
+  gp_area *records;       /* per stage and copy: see records.h */
   gp_versions *versions;  /* per stage */
   gp_area *invariant;     /* per (stage, copy) and shape: what P made, version after version */
   gp_area *constants;     /* per (stage, copy) and shape */

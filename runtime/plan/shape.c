@@ -7,7 +7,10 @@
 
 #include "base/memory.h"
 #include "base/tensor.h"
+#include "graph/late.h"
 #include "plan/memory/places.h"
+
+enum { MOST_EXPORTS = 2 + 2 * GP_MAX_BATCH_TENSORS };
 
 /* ---- exports and gradient ------------------------------------------------------------------ */
 
@@ -70,18 +73,37 @@ static bool same_edges(const gp_stages *a, const gp_stages *b) {
   return true;
 }
 
+/* List the values that leave the pipeline; returns how many. */
+static int list_exports(const gp_shape_plan *shape, gp_ref exports[MOST_EXPORTS]) {
+  int count = 0;
+  if (shape->loss != GP_NONE) exports[count++] = shape->loss;
+  for (int k = 0; k < shape->output_count; k++) exports[count++] = shape->outputs[k];
+  for (int k = 0; k < shape->input_grad_count; k++)
+    if (shape->input_grads[k] != GP_NONE) exports[count++] = shape->input_grads[k];
+  return count;
+}
+
+/* Part what only leads to buffers from F, where F cannot write these. */
+static gp_status part_late(const gp_shaper *s, const gp_shape_spec *spec) {
+  gp_ref exports[MOST_EXPORTS];
+  char text[GP_WHY_LATE];
+  gp_late_spec late = {.exports = exports,
+                       .export_count = list_exports(s->shape, exports),
+                       .runs = gp_plan_trains(spec->plan->kind),
+                       .why = gp_shape_why_late(spec, s->graph, text)};
+  if (s->shape->count != GP_NONE) exports[late.export_count++] = s->shape->count;
+  return late.why ? gp_graph_part_late(s->graph, &late) : GP_OK;
+}
+
 /* Cut the graph into stages; nodes that lead to an export are kept. */
-static gp_status cut_stages(gp_shaper *s) {
-  gp_ref exports[1 + 2 * GP_MAX_BATCH_TENSORS];
-  gp_cut_spec cut = {.graph = s->graph,
-                     .stage_of = s->env->stage_of,
-                     .stage_count = s->env->stage_count,
-                     .exports = exports};
-  if (s->shape->loss != GP_NONE) exports[cut.export_count++] = s->shape->loss;
-  for (int k = 0; k < s->shape->output_count; k++)
-    exports[cut.export_count++] = s->shape->outputs[k];
-  for (int k = 0; k < s->shape->input_grad_count; k++)
-    if (s->shape->input_grads[k] != GP_NONE) exports[cut.export_count++] = s->shape->input_grads[k];
+static gp_status cut_stages(gp_shaper *s, const gp_shape_spec *spec) {
+  gp_ref exports[MOST_EXPORTS];
+  const gp_cut_spec cut = {.graph = s->graph,
+                           .stage_of = s->env->stage_of,
+                           .stage_count = s->env->stage_count,
+                           .exports = exports,
+                           .export_count = list_exports(s->shape, exports),
+                           .drops_late = !gp_plan_trains(spec->plan->kind)};
   GP_TRY(gp_stages_build(&cut, &s->shape->stages));
   const gp_shape_plan *larger = s->shape->larger;
   s->shape->own_edges = larger && !same_edges(larger->stages, s->shape->stages);
@@ -145,7 +167,8 @@ gp_status gp_shape_build(const gp_shape_spec *spec, const gp_traced_shape *from,
   if (s.env->fuse && all_sum_parts(s.env)) GP_TRY(gp_graph_split_norms(s.graph));
   GP_TRY(arrange(&s));
   if (all_pack(s.env)) GP_TRY(gp_graph_pack(s.graph));
-  GP_TRY(cut_stages(&s));
+  GP_TRY(part_late(&s, spec));
+  GP_TRY(cut_stages(&s, spec));
   gp_status status = gp_shape_add_recipes(&s);
   if (!status) status = gp_shape_add_touched(&s);
   if (!status) status = gp_shape_add_crossings(&s);

@@ -22,15 +22,17 @@ typedef struct gp_stage_programs {
   gp_program *recompute;
   gp_program *count;      /* last stage: what the loss is divided by */
   gp_program *prepare;    /* what depends on parameters only */
+  gp_program *late;       /* what only leads to buffers, where it is parted from F (records.h) */
   size_t invariant_bytes; /* of what prepare makes, without packed weights, which all plans share */
   gp_constant_copy *constants;
   int32_t constant_count;
   size_t constant_bytes;
   size_t state_bytes; /* of the states of CPU kernels */
   size_t saved_bytes[GP_VARIANTS], recomputed_bytes, carried_bytes;
+  size_t record_bytes; /* of what F records for late */
 } gp_stage_programs;
 
-enum { GP_STAGE_PROGRAM_KINDS = 11 };
+enum { GP_STAGE_PROGRAM_KINDS = 12 };
 /* List the programs that a stage has; returns how many. */
 int gp_stage_programs_list(const gp_stage_programs *programs,
                            gp_program *list[GP_STAGE_PROGRAM_KINDS]);

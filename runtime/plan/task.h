@@ -29,6 +29,7 @@ typedef struct gp_task {
                     * to add to a partial sum: writes instead */
   int32_t partial; /* the partial sum that it adds to (sums.h); 0: the gradients themselves */
   int32_t sends;   /* SEND: what it publishes (gp_step_phase of edge/step_edges.h) */
+  int32_t from;    /* S: the copy that ran F of its micro-batch (records.h) */
   int32_t merges;  /* partial sums that it adds to those before them, when its program has run */
   bool stash;      /* U: a later task still reads the version that it replaces */
   bool newest;     /* it reads the version that its device made last */

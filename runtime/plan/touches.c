@@ -75,6 +75,7 @@ static gp_touched buffer_of(int32_t base) {
   case GP_BASE_BUFFER: return GP_TOUCHED_BUFFERS;
   case GP_BASE_GRAD: return GP_TOUCHED_GRADIENTS;
   case GP_BASE_EXTRA: return GP_TOUCHED_EXTRAS;
+  case GP_BASE_RECORD: return GP_TOUCHED_RECORDS;
   case GP_BASE_LOSS: return GP_TOUCHED_LOSS;
   case GP_BASE_COUNT: return GP_TOUCHED_COUNTED;
   default: return family_of(base);
@@ -86,9 +87,11 @@ static bool is_partial(const gp_task *task, int32_t base) {
   return task->partial && (base == GP_BASE_GRAD || base == GP_BASE_EXTRA);
 }
 
-/* Accumulators are named by their stage, because TIE reads those of others. */
+/* Accumulators are named by their stage, because TIE reads those of others; records by their
+ * micro-batch. */
 static int32_t instance_of(const gp_task *task, int32_t base) {
   if (base == GP_BASE_EXTRA) return task->stage;
+  if (base == GP_BASE_RECORD) return task->micro;
   return base >= GP_BASE_SAVED && base <= GP_BASE_CARRIED ? slot_of(task, base) : -1;
 }
 

@@ -27,6 +27,7 @@
   X(GRADIENTS, "gradients")      /* of the stage's copy */                                         \
   X(EXTRAS, "extra gradients")   /* accumulators of parameters that other layers own */            \
   X(PARTIALS, "partial sums")    /* of gradients, and of such accumulators */                      \
+  X(RECORDS, "records")          /* what F of a micro-batch leaves for buffers, in the plan */     \
   X(EDGE, "edge")                /* slot of a value or gradient that crosses a cut */              \
   X(STEP, "step edge")           /* what crosses devices once per step */                          \
   X(LOSS, "loss")                                                                                  \

@@ -111,6 +111,16 @@ local function go_through(pipe, x)
   say_gradients(pipe)
 end
 
+-- Gradients of three steps together.
+local function accumulate(pipe, kind)
+  for step = 1, 3 do
+    local x, y = batch(kind)
+    pipe:step(x, y, { accumulate = step > 1 })
+  end
+  say_gradients(pipe)
+  say("norm of three steps", optim.clip_grad_norm(pipe:parameters(), 1e9))
+end
+
 -- What is planned for a device is what it takes; those of other ranks show nothing.
 local function check_memory(pipe)
   for _, device in ipairs(pipe:memory()) do
@@ -135,7 +145,10 @@ local function run(kind, schedule, used)
   if used then pipe:use(opt, { clip_norm = models[kind].clip }) end
   train(pipe, opt, used, kind)
   say("evaluated", pipe:evaluate(x, y))
-  if not used then go_through(pipe, x) end
+  if not used then
+    go_through(pipe, x)
+    accumulate(pipe, kind)
+  end
   say_all("state", pipe:state_dict())
   say_all("moments", opt:state_dict())
   check_memory(pipe)

@@ -141,6 +141,14 @@ function synchronous.centred()
   }
 end
 
+--- Return a training with batch norms, whose running statistics forward writes and does not read.
+function synchronous.normed()
+  return synchronous.regression {
+    steps = 4,
+    model = tower(function(layers) layers[3], layers[6] = nn.BatchNorm1d(5), nn.BatchNorm1d(5) end),
+  }
+end
+
 --- Return a training in which nothing flows back to the first two layers.
 function synchronous.frozen()
   return synchronous.regression {

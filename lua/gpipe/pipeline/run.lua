@@ -61,6 +61,12 @@ local function quiet(pipe, who)
   stream.settle(pipe)
 end
 
+-- Do the sums of a step follow a tree of several leaves? Then they are added to earlier ones as a
+-- whole.
+local function adds_apart(pipe)
+  return pipe.sum_group ~= nil and pipe.replicas * pipe.chunks > pipe.sum_group
+end
+
 -- ---- training and evaluation -----------------------------------------------------------------
 
 --- Run forward and backward of all micro-batches; the gradients are ready afterwards. After
@@ -92,7 +98,8 @@ function methods:step(x, y, opts)
   if self.asynchronous or self.free then return stream.submit(self, inputs, targets, hyper) end
   local plan = plans.get(self, "step", inputs, targets)
   local loss = stream.note_loss(self, (self.core:run(plan.handle,
-    { inputs = inputs, targets = targets, accumulate = o.accumulate, hyper = hyper })))
+    { inputs = inputs, targets = targets, accumulate = o.accumulate, apart = adds_apart(self),
+      hyper = hyper })))
   if hyper then stream.note_skips(self) end
   return loss
 end
@@ -246,7 +253,7 @@ function methods:backward(grad, opts)
   self.pending = nil
   local input_grads = input_grads_for(self, pending.plan, pending.inputs)
   self.core:run(pending.plan.handle, { inputs = pending.inputs, out_grads = grads,
-    input_grads = input_grads, accumulate = o.accumulate })
+    input_grads = input_grads, accumulate = o.accumulate, apart = adds_apart(self) })
   for k = 1, #input_grads do input_grads[k] = input_grads[k] or nil end
   return table.unpack(input_grads, 1, #pending.inputs)
 end
@@ -402,8 +409,10 @@ function methods:load_progress(t)
 end
 
 --- Stop the workers and give the model back; its parameters keep their values.
-function methods:close()
+function methods:close(failure)
   if not self.core then return end
+  -- over ranks all of them finish a stream, unless the script has failed: then only this one may
+  if self.spread and failure == nil then pcall(stream.settle, self) end
   if self.automatic then automatic().stop(self) end
   self.core:close()
   self.core, self.plans, self.pending = nil, {}, nil

@@ -2,7 +2,6 @@
 -- must agree on.
 
 local core = require "gpipe.core"
-local errors = require "gpipe.errors"
 local nn = require "gpipe.nn"
 local random = require "gpipe.random"
 local ranks = require "gpipe.ranks"
@@ -63,10 +62,6 @@ end
 ---@return boolean
 function pipeline.agree(model, opts, made)
   if ranks.ranks() == 1 then return false end
-  if made.schedule.batch > 0 then
-    errors.raise("%s: schedule '%s' is asynchronous, expected a synchronous one over several ranks",
-      WHO, made.schedule.name)
-  end
   ranks.agree(WHO, describe(model, opts, made))
   return true
 end

@@ -63,7 +63,19 @@ static void bind_holder(gp_binding *b, int32_t h) {
     b->states[2 * h + k] = address(b, device, &plan->states[2 * h + k]);
   }
   b->partials[h] = address(b, device, &plan->partials[h]);
+  b->records[h] = address(b, device, &plan->records[h]);
   if (h % plan->copy_count == 0) b->stash[stage] = address(b, device, &plan->versions[stage].stash);
+}
+
+/* Set the address at which S finds the records of a copy, once links are there. */
+static void bind_recorded(gp_binding *b, int32_t h) {
+  const gp_plan *plan = b->plan;
+  const int32_t stage = h / plan->copy_count, copy = h % plan->copy_count;
+  const int32_t reader = plan->placement[gp_plan_holder(plan, stage, 0)];
+  const gp_step_between between = {.stage = stage, .from = copy};
+  b->recorded[h] = plan->placement[h] == reader
+                       ? b->records[h]
+                       : gp_step_copy_address(b, GP_STEP_RECORDS, &between);
 }
 
 /* Set the addresses of a stage's newest weights. */
@@ -120,6 +132,8 @@ static gp_status make_room(gp_binding *b) {
   GP_TRY(gp_alloc_array(2 * holders, sizeof(char *), (void **)&b->constant_copies));
   GP_TRY(gp_alloc_array(2 * holders, sizeof(char *), (void **)&b->states));
   GP_TRY(gp_alloc_array(holders, sizeof(char *), (void **)&b->partials));
+  GP_TRY(gp_alloc_array(holders, sizeof(char *), (void **)&b->records));
+  GP_TRY(gp_alloc_array(holders, sizeof(char *), (void **)&b->recorded));
   size_t constants = (size_t)gp_plan_constant_count(plan) + 1;
   return gp_alloc_array(constants, sizeof(char *), (void **)&b->constants);
 }
@@ -138,7 +152,10 @@ static gp_status bind(gp_binding *b) {
   GP_TRY(gp_votes_new(b));
   GP_TRY(gp_links_new(b));
   gp_votes_listen(b);
-  for (int32_t h = 0; h < plan->stage_count * plan->copy_count; h++) bind_weights(b, h);
+  for (int32_t h = 0; h < plan->stage_count * plan->copy_count; h++) {
+    bind_weights(b, h);
+    if (plan->records[h].bytes) bind_recorded(b, h);
+  }
   for (int32_t d = 0; d < plan->device_count; d++)
     if (gp_device_is_here(b->pipeline, d)) GP_TRY(gp_segments_new(b, d));
   GP_TRY(gp_intakes_new(b));
@@ -171,6 +188,8 @@ static void give_back(gp_binding *b) {
   gp_free(b->constant_copies);
   gp_free(b->states);
   gp_free(b->partials);
+  gp_free(b->records);
+  gp_free(b->recorded);
   gp_free(b->constants);
   gp_free(b);
 }

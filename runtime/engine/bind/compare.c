@@ -34,6 +34,7 @@ static void mix_task(uint64_t *hash, const gp_task *task) {
   mix(hash, task->copy);
   mix(hash, task->partial);
   mix(hash, task->merges);
+  mix(hash, task->from);
   mix(hash, task->micro);
   mix(hash, task->order);
   mix(hash, task->use_count);

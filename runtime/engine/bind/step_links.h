@@ -16,7 +16,7 @@ void gp_step_links_move(gp_binding *binding);
 char *gp_step_address(const gp_binding *binding, gp_step_value value, int32_t number,
                       int32_t device);
 
-/* The same for what one copy of a stage makes for another one: GRADS or EXTRAS. */
+/* The same for what one copy of a stage makes for another one: GRADS to RECORDS. */
 typedef struct gp_step_between {
   int32_t stage, from, to;
 } gp_step_between;

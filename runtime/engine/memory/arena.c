@@ -186,6 +186,7 @@ static void free_copy(const gp_pipeline *p, int32_t stage, int32_t copy) {
   gp_tensor_free(own->grad_memory);
   gp_tensor_free(own->buffer_memory);
   gp_pipeline_give(p, lane, own->extras, a->extra_bytes);
+  gp_pipeline_give(p, lane, own->earlier, slice_of(p, stage, copy)->grads);
   gp_pipeline_give(p, lane, own->received_grads, gp_arena_received(p, stage, copy));
   gp_pipeline_give(p, lane, own->received_extras,
                    gp_arena_received_extras(p, stage, copy, a->extra_bytes));

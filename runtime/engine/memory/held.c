@@ -31,6 +31,8 @@ static void add_copy(const gp_pipeline *p, int32_t stage, int32_t copy, size_t *
   bytes[GP_HELD_BUFFERS] += (copy ? 1 : 2) * size_of(own->buffer_memory);
   bytes[GP_HELD_GRADIENTS] += size_of(own->grad_memory);
   bytes[GP_HELD_EXTRAS] += a->extra_bytes;
+  if (own->earlier)
+    bytes[GP_HELD_GRADIENTS] += p->layout.slices[stage * p->copy_count + copy].grads;
   if (own->received_grads) bytes[GP_HELD_GRADIENTS] += gp_arena_received(p, stage, copy);
   if (own->received_extras)
     bytes[GP_HELD_EXTRAS] += gp_arena_received_extras(p, stage, copy, a->extra_bytes);

@@ -25,7 +25,8 @@ const char *gp_profile_phase_name(gp_profile_phase phase) {
  * recomputation. */
 static gp_profile_phase phase_of(const gp_task *task, const gp_node *node) {
   switch (task->op) {
-  case GP_ACT_F: return GP_PROFILE_FORWARD;
+  case GP_ACT_F:
+  case GP_ACT_S: return GP_PROFILE_FORWARD;
   case GP_ACT_R: return GP_PROFILE_RECOMPUTE;
   case GP_ACT_P: return GP_PROFILE_PREPARE;
   case GP_ACT_C: return GP_PROFILE_COUNT;

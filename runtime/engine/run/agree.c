@@ -13,6 +13,7 @@
 #include "base/tensor.h"
 #include "engine/bind/bind.h"
 #include "engine/bind/links.h"
+#include "engine/run/run.h"
 #include "engine/watch/report.h"
 #include "plan/edge/step_edges.h"
 #include "ranks/ranks.h"
@@ -40,18 +41,13 @@ typedef struct device_row {
   uint64_t peak_bytes;
 } device_row;
 
-/* What a rank says of a micro-batch. */
-typedef struct result {
-  gp_micro_result loss;
-  int64_t count;
-} result;
-
 /* A run's pieces, and the places in them. */
 typedef struct agreement {
   gp_pipeline *p;
   gp_minibatch *batch;
   int32_t *last, *first; /* per micro-batch: the rank that runs it on the last stage; the first */
-  size_t holders, micros, devices;
+  int64_t begin;         /* the micro-batch of the first result, counted through the stream */
+  size_t holders, micros, devices; /* micros: results */
 } agreement;
 
 /* ---- who has made what ---------------------------------------------------------------------- */
@@ -70,9 +66,10 @@ static void find_ranks(agreement *a) {
   for (int32_t d = 0; d < plan->device_count; d++)
     for (int32_t t = plan->first[d]; t < plan->first[d + 1]; t++) {
       const gp_task *task = &plan->tasks[t];
+      const int32_t own = task->micro % plan->step_micros;
       if (task->op == GP_ACT_F && task->stage == plan->stage_count - 1)
-        a->last[task->micro] = rank_of(a->p, d);
-      if (task->op == GP_ACT_F && task->stage == 0) a->first[task->micro] = rank_of(a->p, d);
+        a->last[own] = rank_of(a->p, d);
+      if (task->op == GP_ACT_F && task->stage == 0) a->first[own] = rank_of(a->p, d);
     }
 }
 
@@ -111,39 +108,10 @@ static void copy_in(void *at, char *rows, size_t bytes) {
   *(char **)at += bytes;
 }
 
-/* ---- the mini-batch -------------------------------------------------------------------------- */
-
-enum { HASHED = 4096 }; /* bytes at either end of a tensor: enough to tell two batches apart */
-
-/* FNV-1a over words of 8 bytes. */
-static void mix(uint64_t *hash, const char *data, size_t bytes) {
-  for (size_t at = 0; at < bytes; at += sizeof(uint64_t)) {
-    uint64_t word = 0;
-    memcpy(&word, data + at, bytes - at < sizeof word ? bytes - at : sizeof word);
-    *hash = (*hash ^ word) * UINT64_C(0x100000001b3);
-  }
-}
-
-static void mix_tensor(uint64_t *hash, const gp_rows *rows) {
-  const size_t bytes = gp_tensor_bytes(rows->tensor);
-  const size_t part = bytes < HASHED ? bytes : HASHED;
-  mix(hash, rows->data, part);
-  mix(hash, rows->data + bytes - part, part);
-}
-
-/* A script that shuffles by the clock gives each rank another batch; the stages would train on rows
- * that do not belong together. */
-static uint64_t hash_batch(const gp_minibatch *batch) {
-  uint64_t hash = UINT64_C(0xcbf29ce484222325);
-  for (int i = 0; i < batch->input_count; i++) mix_tensor(&hash, &batch->inputs[i]);
-  for (int i = 0; i < batch->target_count; i++) mix_tensor(&hash, &batch->targets[i]);
-  return hash;
-}
-
 /* ---- a piece --------------------------------------------------------------------------------- */
 
 static size_t fixed_bytes(const agreement *a) {
-  return sizeof(ending) + a->holders * sizeof(stage_row) + a->micros * sizeof(result) +
+  return sizeof(ending) + a->holders * sizeof(stage_row) + a->micros * sizeof(gp_micro_output) +
          a->devices * sizeof(device_row);
 }
 
@@ -162,7 +130,7 @@ static void write_ending(const agreement *a, ending *e) {
                 .knows = p->spread->knows,
                 .lost = p->watch.lost,
                 .overflow = p->overflow,
-                .batch = hash_batch(a->batch),
+                .batch = gp_minibatch_hash(a->batch),
                 .scaling = p->scaling,
                 .skips = p->skips};
   if (run->status) snprintf(e->failure.text, sizeof e->failure.text, "%s", run->text);
@@ -189,14 +157,14 @@ static void read_devices(const agreement *a, int32_t rank, const device_row *row
 static void write_piece(const agreement *a, char *piece) {
   const gp_run *run = &a->p->run;
   stage_row *rows = (stage_row *)(piece + sizeof(ending));
-  result *results = (result *)(rows + a->holders);
+  gp_micro_output *results = (gp_micro_output *)(rows + a->holders);
   char *tail = piece + fixed_bytes(a);
   write_ending(a, (ending *)piece);
   for (size_t s = 0; s < a->holders; s++)
     rows[s] = (stage_row){run->stages[s].updates, run->stages[s].skipped,
                           atomic_load(&run->stages[s].row), run->stages[s].torn};
   for (size_t i = 0; i < a->micros; i++)
-    results[i] = (result){a->batch->results[i], a->batch->counts[i]};
+    results[i] = gp_micro_output_of(run, a->begin + (int64_t)i);
   write_devices(a, (device_row *)(results + a->micros));
   each_row(a, a->p->spread->own, copy_out, &tail);
 }
@@ -205,7 +173,7 @@ static void write_piece(const agreement *a, char *piece) {
 static void read_piece(const agreement *a, int32_t rank, char *piece) {
   gp_run *run = &a->p->run;
   const stage_row *rows = (const stage_row *)(piece + sizeof(ending));
-  const result *results = (const result *)(rows + a->holders);
+  const gp_micro_output *results = (const gp_micro_output *)(rows + a->holders);
   const int32_t holders = (int32_t)a->holders, last = holders - a->p->copy_count;
   char *tail = piece + fixed_bytes(a);
   for (int32_t s = 0; s < holders; s++) {
@@ -216,8 +184,10 @@ static void read_piece(const agreement *a, int32_t rank, char *piece) {
     run->stages[s].torn = rows[s].torn;
   }
   for (size_t i = 0; i < a->micros; i++) {
-    if (a->last[i] == rank) a->batch->results[i] = results[i].loss;
-    if (owner_of(a->p, last) == rank) a->batch->counts[i] = results[i].count;
+    const int64_t micro = a->begin + (int64_t)i;
+    const bool loss = a->last[micro % run->plan->step_micros] == rank;
+    gp_micro_output_set(run, micro, loss ? &results[i].loss : NULL,
+                        owner_of(a->p, last) == rank ? &results[i].count : NULL);
   }
   read_devices(a, rank, (const device_row *)(results + a->micros));
   each_row(a, rank, copy_in, &tail);
@@ -294,8 +264,7 @@ static gp_status check_lengths(const agreement *a, const gp_rank_pieces *all) {
 
 /* ---- the exchange ---------------------------------------------------------------------------- */
 
-/* After the watchdog's time the others have given up, too. */
-static double patience(const gp_pipeline *p) {
+double gp_run_patience(const gp_pipeline *p) {
   const double limit = 1e-9 * (double)p->watch.limit_ns;
   return limit > 0 ? 3 * limit + 20 : 0;
 }
@@ -307,7 +276,7 @@ static gp_status exchange(const agreement *a) {
   const size_t bytes = piece_bytes(a, p->spread->own);
   GP_TRY(gp_alloc(bytes, (void **)&own));
   write_piece(a, own);
-  gp_status status = gp_ranks_gather("step", patience(p), own, bytes, &all);
+  gp_status status = gp_ranks_gather("step", gp_run_patience(p), own, bytes, &all);
   gp_free(own);
   GP_TRY(status);
   status = check_lengths(a, &all);
@@ -322,29 +291,35 @@ static gp_status exchange(const agreement *a) {
   return status;
 }
 
-/* A run whose end is not agreed upon is over for good: the ranks may have gone different ways. */
-static void lose(gp_pipeline *p, gp_status status) {
+void gp_run_lose(gp_pipeline *p, gp_status status) {
   gp_run *run = &p->run;
   const char *cause = gp_spread_lost(p->spread); /* a rank is gone: that is the reason */
+  pthread_mutex_lock(&run->failure_lock);        /* the workers of a stream go on */
   run->status = status;
   snprintf(run->text, sizeof run->text, "%s", cause ? cause : gp_error_text());
   atomic_store(&run->failed_order, -1);
+  pthread_mutex_unlock(&run->failure_lock);
   gp_spread_lose(p->spread, run->text);
 }
 
+/* A stream's losses are exchanged from the first one on that the script has not taken. */
 void gp_run_agree(gp_pipeline *p) {
-  const gp_plan *plan = p->run.plan;
+  const gp_run *run = &p->run;
+  const gp_plan *plan = run->plan;
+  const size_t micros = (size_t)plan->step_micros;
   agreement a = {.p = p,
                  .batch = &p->run.batches[0],
+                 .begin = run->told * gp_run_group(plan),
                  .holders = (size_t)(p->stage_count * p->copy_count),
-                 .micros = (size_t)plan->step_micros,
+                 .micros = micros,
                  .devices = (size_t)p->device_count};
+  if (gp_plan_streams(plan)) a.micros = (size_t)((int64_t)run->given * plan->step_micros - a.begin);
   gp_spread_end(p->spread);
-  gp_status status = gp_alloc_array(a.micros, sizeof(int32_t), (void **)&a.last);
-  if (!status) status = gp_alloc_array(a.micros, sizeof(int32_t), (void **)&a.first);
+  gp_status status = gp_alloc_array(micros, sizeof(int32_t), (void **)&a.last);
+  if (!status) status = gp_alloc_array(micros, sizeof(int32_t), (void **)&a.first);
   if (!status) find_ranks(&a);
   if (!status) status = exchange(&a);
-  if (status) lose(p, status);
+  if (status) gp_run_lose(p, status);
   gp_free(a.last);
   gp_free(a.first);
 }

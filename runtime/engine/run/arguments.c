@@ -64,11 +64,11 @@ gp_status gp_run_check_args(const gp_plan *plan, const gp_run_args *args) {
   const int count = plan->shapes[0].output_count;
   const bool backward = plan->kind == GP_PLAN_SPLIT && args->out_grads;
   gp_tensor *const *tensors = backward ? args->out_grads : args->outputs;
-  if (args->accumulate && plan->replicas > 1)
+  if (args->accumulate && !args->apart && plan->replicas > 1)
     return gp_fail(
         GP_EINVAL,
         "accumulate: the pipeline has %d replicas, which begin their sums anew: expected "
-        "all rows in one step (more chunks)",
+        "them apart",
         (int)plan->replicas);
   GP_TRY(check_inputs(plan, args));
   GP_TRY(check_input_grads(plan, args));

@@ -11,6 +11,7 @@
 #include "engine/run/frame.h"
 #include "engine/state/pipeline.h"
 #include "engine/update/sums.h"
+#include "plan/records.h"
 
 /* Set the addresses of what a micro-batch keeps for later tasks, and of the task's temporaries. */
 static void bind_slots(void **frame, const gp_binding *binding, const gp_task *task,
@@ -24,6 +25,15 @@ static void bind_slots(void **frame, const gp_binding *binding, const gp_task *t
   frame[GP_BASE_SAVED] = address[task->kept ? GP_SLOT_KEPT : GP_SLOT_DROPPED];
   frame[GP_BASE_RECOMPUTED] = address[GP_SLOT_RECOMPUTED];
   frame[GP_BASE_CARRIED] = address[GP_SLOT_CARRIED];
+}
+
+/* Where F records for S, or S finds what the copy that ran F has recorded. */
+static char *record_of(const gp_binding *binding, const gp_task *task) {
+  const gp_plan *plan = binding->plan;
+  const bool reads = task->op == GP_ACT_S;
+  const int32_t holder = gp_plan_holder(plan, task->stage, reads ? task->from : task->copy);
+  char *first = reads ? binding->recorded[holder] : binding->records[holder];
+  return first ? first + gp_plan_record_at(plan, task->stage, task->micro) : NULL;
 }
 
 /* Set the addresses of the weights that a task reads, and of the gradients that it adds to. */
@@ -54,6 +64,7 @@ static void bind_weights(gp_worker *worker, const gp_binding *binding, const gp_
   const gp_partial sum = gp_partial_of(binding, task, task->partial);
   frame[GP_BASE_GRAD] = sum.grads;
   frame[GP_BASE_EXTRA] = sum.extras;
+  frame[GP_BASE_RECORD] = record_of(binding, task);
 }
 
 /* Set the addresses of a task's edges. Those for the stored micro-batch were looked up when the

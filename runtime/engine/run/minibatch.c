@@ -167,10 +167,54 @@ void gp_minibatch_fill(gp_pipeline *p, gp_minibatch *batch, const gp_run_args *a
     const bool wanted = k < args->input_count && args->input_grads;
     batch->input_grads[k] = rows_of(run->plan, wanted ? args->input_grads[k] : NULL);
   }
-  batch->accumulate = args->accumulate;
+  batch->accumulate = args->accumulate && !args->apart;
+  batch->apart = args->accumulate && args->apart;
   if (p->optimizer && args->hyper)
     memcpy(batch->hyper, args->hyper,
            (size_t)gp_optimizer_groups(p->optimizer) * sizeof *batch->hyper);
   set_blocks(p, run, batch, run->given);
   retain(batch);
+}
+
+/* ---- what ranks tell each other of it -------------------------------------------------------- */
+
+enum { HASHED = 4096 }; /* bytes at either end of a tensor: enough to tell two batches apart */
+
+/* FNV-1a over words of 8 bytes. */
+static void mix(uint64_t *hash, const char *data, size_t bytes) {
+  for (size_t at = 0; at < bytes; at += sizeof(uint64_t)) {
+    uint64_t word = 0;
+    memcpy(&word, data + at, bytes - at < sizeof word ? bytes - at : sizeof word);
+    *hash = (*hash ^ word) * UINT64_C(0x100000001b3);
+  }
+}
+
+static void mix_tensor(uint64_t *hash, const gp_rows *rows) {
+  const size_t bytes = gp_tensor_bytes(rows->tensor);
+  const size_t part = bytes < HASHED ? bytes : HASHED;
+  mix(hash, rows->data, part);
+  mix(hash, rows->data + bytes - part, part);
+}
+
+/* A script that shuffles by the clock gives each rank another batch; the stages would train on rows
+ * that do not belong together. */
+uint64_t gp_minibatch_hash(const gp_minibatch *batch) {
+  uint64_t hash = UINT64_C(0xcbf29ce484222325);
+  for (int i = 0; i < batch->input_count; i++) mix_tensor(&hash, &batch->inputs[i]);
+  for (int i = 0; i < batch->target_count; i++) mix_tensor(&hash, &batch->targets[i]);
+  return hash;
+}
+
+gp_micro_output gp_micro_output_of(const gp_run *run, int64_t micro) {
+  const gp_minibatch *batch = gp_run_minibatch(run, micro);
+  const int64_t own = micro % run->plan->step_micros;
+  return (gp_micro_output){batch->results[own], batch->counts[own]};
+}
+
+void gp_micro_output_set(gp_run *run, int64_t micro, const gp_micro_result *loss,
+                         const int64_t *count) {
+  const gp_minibatch *batch = gp_run_minibatch(run, micro);
+  const int64_t own = micro % run->plan->step_micros;
+  if (loss) batch->results[own] = *loss;
+  if (count) batch->counts[own] = *count;
 }

@@ -16,6 +16,7 @@
 #include "engine/run/run.h"
 #include "engine/run/segment.h"
 #include "engine/state/pipeline.h"
+#include "engine/update/earlier.h"
 #include "engine/update/sums.h"
 #include "engine/update/update.h"
 #include "engine/watch/fault.h"
@@ -173,6 +174,7 @@ static gp_status begin_gradients(const gp_worker *worker, const gp_run *run, uin
   bool backward = plan->kind == GP_PLAN_STEP || run->backward_half;
   bool goes_on = gp_run_minibatch_at(run, step)->accumulate;
   if (!backward || (plan->batch && step > 0)) return GP_OK;
+  if (gp_run_minibatch_at(run, step)->apart) GP_TRY(gp_earlier_keep(worker));
   for (int32_t s = 0; s < plan->stage_count; s++)
     for (int32_t copy = 0; copy < plan->copy_count; copy++) {
       int32_t holder = gp_plan_holder(plan, s, copy);
@@ -183,6 +185,13 @@ static gp_status begin_gradients(const gp_worker *worker, const gp_run *run, uin
         GP_TRY(gp_update_zero(worker->pipeline, s, copy));
     }
   return GP_OK;
+}
+
+/* Add the gradients of earlier steps, if they were put aside and all has gone well. */
+static gp_status end_gradients(const gp_worker *worker, const gp_run *run, uint32_t step) {
+  const bool backward = run->plan->kind == GP_PLAN_STEP || run->backward_half;
+  if (!backward || !gp_run_minibatch_at(run, step)->apart || gp_run_failed(run)) return GP_OK;
+  return gp_earlier_add(worker);
 }
 
 /* Prepare what the tasks of a mini-batch find: gradients of zero, halves, its rows. */
@@ -247,7 +256,8 @@ static void run_range(gp_worker *worker, gp_run *run, uint32_t step, int64_t lim
     t = part.end;
   }
   const gp_intake *intake = gp_intake_of(worker);
-  status = intake->end ? intake->end(worker, run, &span) : GP_OK;
+  status = end_gradients(worker, run, step);
+  if (!status && intake->end) status = intake->end(worker, run, &span);
   if (!status) return;
   gp_run_spoil(run, 0);
   gp_run_fail(run, 0, status, gp_error_text());

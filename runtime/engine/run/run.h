@@ -2,6 +2,8 @@
  *
  *   minibatch.c   the ring of mini-batches under way
  *   stream.c      gives mini-batches to the workers: one and waits, or one after another
+ *   meet.c        how ranks go on with a stream together
+ *   agree.h       how a run over ranks ends
  *   run.c         the loop over tasks
  *   segment.h     tasks that are launched together, as one graph
  *   finish.c      losses, buffers and counters when it is over
@@ -27,6 +29,22 @@ void gp_minibatch_release(gp_minibatch *batch);
  * a device in host memory may have settled in them meanwhile. */
 void gp_minibatch_copy_blocks(const gp_plan *plan, const gp_minibatch *batch,
                               gp_step_block *blocks);
+
+/* A hash of its inputs and targets, to tell two mini-batches apart. */
+uint64_t gp_minibatch_hash(const gp_minibatch *batch);
+/* What a micro-batch, counted through the stream, leaves for the script. */
+typedef struct gp_micro_output {
+  gp_micro_result loss;
+  int64_t count; /* what it is divided by */
+} gp_micro_output;
+gp_micro_output gp_micro_output_of(const gp_run *run, int64_t micro);
+/* Set either; NULL leaves it as it is. */
+void gp_micro_output_set(gp_run *run, int64_t micro, const gp_micro_result *loss,
+                         const int64_t *count);
+
+/* stream.c */
+/* Break off the stream of a pipeline over ranks, if it is open, without the other ranks. */
+void gp_stream_drop(gp_pipeline *pipeline);
 
 /* run.c */
 /* Run all mini-batches of a run on one device: the job of each worker. */

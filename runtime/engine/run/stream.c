@@ -17,6 +17,7 @@
 #include "engine/run/run.h"
 #include "engine/run/weights.h"
 #include "engine/state/pipeline.h"
+#include "engine/update/earlier.h"
 #include "engine/watch/jobs.h"
 #include "engine/watch/report.h"
 #include "engine/watch/watchdog.h"
@@ -88,6 +89,7 @@ static gp_status prepare_run(gp_pipeline *p, const gp_plan *plan, const gp_run_a
   const bool backward_half = p->run.backward_half;
   GP_TRY(gp_run_check_args(plan, args));
   if (backward_half) GP_TRY(gp_unchanged_check(p, args));
+  if (args->accumulate && args->apart) GP_TRY(gp_earlier_take(p));
   GP_TRY(begin_run(p, plan));
   if (plan->kind == GP_PLAN_SPLIT && !backward_half) gp_unchanged_note(p, args);
   return GP_OK;
@@ -133,35 +135,47 @@ static void open_gate(gp_pipeline *p, uint32_t gate) {
   for (int32_t d = 0; d < p->device_count; d++) gp_worker_ring(&p->workers[d]);
 }
 
-/* Is the place in the ring that mini-batch `step` is to take free on every device? */
+/* Is the place in the ring that mini-batch `step` is to take free on every device of this
+ * process? */
 static bool is_free(const gp_pipeline *p, uint32_t step) {
   const gp_run *run = &p->run;
   int64_t over = (int64_t)step - run->batch_room + 1; /* mini-batches that must be over */
   for (int32_t d = 0; over > 0 && d < run->plan->device_count; d++)
-    if ((int64_t)atomic_load(&p->workers[d].ranges_done) < over + run->plan->ranges.lag[d])
+    if (gp_device_is_here(p, d) &&
+        (int64_t)atomic_load(&p->workers[d].ranges_done) < over + run->plan->ranges.lag[d])
       return false;
   return true;
 }
 
-/* Are the losses known that this step is to tell? In an asynchronous schedule the first stage must
- * also have taken the mini-batch in; if no gradient flows back to that stage, the two are
- * independent. */
-static bool is_taken(const gp_pipeline *p, uint32_t step) {
-  const gp_run *run = &p->run;
-  int64_t repeats, passed = run->plan->ranges.passed[gp_plan_range(run->plan, step, &repeats)];
-  bool through = atomic_load(&p->workers[run->plan->placement[0]].ranges_done) > step;
-  return (through || !run->plan->batch) &&
-         atomic_load(&run->losses) >= passed + repeats * run->plan->step_micros;
+/* Ranks have to be given the same mini-batches, so a rank waits for the place also after a failure:
+ * its workers pass through their tasks. */
+static bool is_free_or_lost(const gp_pipeline *p, uint32_t step) {
+  return is_free(p, step) || atomic_load(&((gp_pipeline *)p)->watch.given_up);
 }
 
-/* Wait until the condition holds, the stream has failed (also if the watchdog gave it up) or Ctrl-C
- * is pressed. */
-static void wait_until(gp_pipeline *p, bool (*holds)(const gp_pipeline *, uint32_t),
-                       uint32_t step) {
+/* Are the losses known that this step is to tell? In an asynchronous schedule the first stage must
+ * also have taken the mini-batch in; if no gradient flows back to that stage, the two are
+ * independent. A rank waits for the stages that it has. */
+static bool is_taken(const gp_pipeline *p, uint32_t step) {
+  const gp_run *run = &p->run;
+  const gp_plan *plan = run->plan;
+  const int32_t first = plan->placement[0], last = plan->placement[plan->stage_count - 1];
+  int64_t repeats, passed = plan->ranges.passed[gp_plan_range(plan, step, &repeats)];
+  const bool through = !plan->batch || !gp_device_is_here(p, first) ||
+                       atomic_load(&p->workers[first].ranges_done) > step;
+  return through && (!gp_device_is_here(p, last) ||
+                     atomic_load(&run->losses) >= passed + repeats * plan->step_micros);
+}
+
+/* Wait until the condition holds. Unless it has to hold, the wait ends when the stream has failed
+ * (also if the watchdog gave it up) or Ctrl-C is pressed. */
+static void wait_until(gp_pipeline *p, bool (*holds)(const gp_pipeline *, uint32_t), uint32_t step,
+                       bool has_to) {
   gp_watch_begin(p);
   for (;;) {
     uint32_t seen = atomic_load(&p->run.progress);
-    if (holds(p, step) || gp_run_failed(&p->run) || gp_interrupt_pending()) return;
+    if (holds(p, step)) return;
+    if (!has_to && (gp_run_failed(&p->run) || gp_interrupt_pending())) return;
     gp_wait_word(&p->run.progress, seen, GP_WAIT_NS);
     gp_watch_check(p);
   }
@@ -169,41 +183,76 @@ static void wait_until(gp_pipeline *p, bool (*holds)(const gp_pipeline *, uint32
 
 /* End a stream that has failed or was interrupted. After Ctrl-C all that was given runs to its end,
  * so that all stages have made the same updates. */
-static gp_status end_stream(gp_pipeline *p) {
-  bool interrupted = !gp_run_failed(&p->run) && gp_interrupt_pending();
+static gp_status end_stream(gp_pipeline *p, bool interrupted) {
   GP_TRY(gp_pipeline_drain(p));
   return interrupted ? gp_fail(GP_EINTERRUPT, "interrupted") : GP_OK;
 }
 
+static bool is_stopped(const gp_pipeline *p, bool *interrupted) {
+  const bool failed = gp_run_failed(&p->run);
+  *interrupted = !failed && gp_interrupt_pending();
+  return failed || *interrupted;
+}
+
+static gp_status open_stream(gp_pipeline *p, const gp_plan *plan) {
+  gp_run *run = &p->run;
+  open_run(p, plan, false);
+  gp_status status = begin_run(p, plan);
+  if (status) return p->spread ? gp_run_refuse(p, status) : status;
+  run->open = true;
+  gp_workers_begin(p, gp_run_device, run);
+  return GP_OK;
+}
+
+/* Put a mini-batch into its place of the ring and let the workers have it. */
+static void give(gp_pipeline *p, const gp_run_args *args, bool fills) {
+  gp_run *run = &p->run;
+  gp_minibatch *batch = gp_run_minibatch_at(run, run->given);
+  if (fills) {
+    gp_minibatch_release(batch);
+    gp_minibatch_fill(p, batch, args);
+  }
+  open_gate(p, ++run->given);
+}
+
+/* Give a mini-batch and wait until the losses of this step are known. Returns whether the stream
+ * has to end. */
+static bool submit(gp_pipeline *p, const gp_run_args *args, bool *interrupted) {
+  gp_run *run = &p->run;
+  const gp_plan *plan = run->plan;
+  const uint32_t step = run->given;
+  wait_until(p, p->spread ? is_free_or_lost : is_free, step, p->spread != NULL);
+  if (!p->spread && is_stopped(p, interrupted)) return true;
+  give(p, args, is_free(p, step));
+  wait_until(p, is_taken, step, false);
+  int64_t repeats, known = plan->ranges.known[gp_plan_range(plan, step, &repeats)];
+  known += repeats * (plan->step_micros / gp_run_group(plan));
+  const bool ends = p->spread
+                        ? gp_stream_meet(p, gp_run_minibatch_at(run, step), known, interrupted)
+                        : is_stopped(p, interrupted);
+  if (!ends) run->known = known;
+  return ends;
+}
+
 gp_status gp_pipeline_submit(gp_pipeline *p, gp_plan *plan, const gp_run_args *args) {
   gp_run *run = &p->run;
+  bool interrupted;
   GP_TRY(check_ready(p));
   if (run->open && run->plan != plan)
     return gp_fail(GP_ESTATE, "another stream is open: drain it first");
   GP_TRY(gp_run_check_args(plan, args));
-  if (!run->open) {
-    if (p->spread)
-      return gp_fail(GP_EUNSUPPORTED,
-                     "a stream over several ranks, expected a synchronous schedule "
-                     "with a barrier");
-    open_run(p, plan, false);
-    GP_TRY(begin_run(p, plan));
-    run->open = true;
-    gp_workers_begin(p, gp_run_device, run);
-  }
-  uint32_t step = run->given;
-  gp_minibatch *batch = gp_run_minibatch_at(run, step);
-  wait_until(p, is_free, step);
-  if (gp_run_failed(run) || gp_interrupt_pending()) return end_stream(p);
-  gp_minibatch_release(batch);
-  gp_minibatch_fill(p, batch, args);
-  run->given = step + 1;
-  open_gate(p, run->given);
-  wait_until(p, is_taken, step);
-  if (gp_run_failed(run) || gp_interrupt_pending()) return end_stream(p);
-  int64_t repeats, known = plan->ranges.known[gp_plan_range(plan, step, &repeats)];
-  run->known = known + repeats * (plan->step_micros / gp_run_group(plan));
+  if (!run->open) GP_TRY(open_stream(p, plan));
+  if (submit(p, args, &interrupted)) return end_stream(p, interrupted);
   return gp_skips_are_stuck(p) ? gp_pipeline_drain(p) : GP_OK;
+}
+
+/* Close the stream when the workers are done. */
+static void close_stream(gp_pipeline *p) {
+  gp_run *run = &p->run;
+  run->open = false;
+  gp_run_finish(p);
+  for (int32_t i = 0; i < run->batch_room; i++) gp_minibatch_release(&run->batches[i]);
+  gp_record_close(p);
 }
 
 gp_status gp_pipeline_drain(gp_pipeline *p) {
@@ -211,13 +260,21 @@ gp_status gp_pipeline_drain(gp_pipeline *p) {
   if (!run->open) return GP_OK;
   open_gate(p, GP_GATE_END);
   gp_status status = gp_workers_join(p);
+  if (p->spread) gp_run_agree(p);
   if (p->watch.lost) return status;
-  run->open = false;
-  gp_run_finish(p);
-  for (int32_t i = 0; i < run->batch_room; i++) gp_minibatch_release(&run->batches[i]);
-  gp_record_close(p);
+  close_stream(p);
   GP_TRY(status);
   return run->status ? gp_fail_text(run->status, run->text) : gp_skips_end_stream(p);
+}
+
+/* The other ranks may not come to the end of the stream: this script may have failed. */
+void gp_stream_drop(gp_pipeline *p) {
+  if (!p->run.open) return;
+  gp_run_fail(&p->run, -1, GP_ESTATE, "the pipeline was closed, expected pipe:flush() before");
+  gp_watch_give_up(p);
+  (void)gp_workers_join(p);
+  gp_spread_end(p->spread);
+  if (!p->watch.lost) close_stream(p);
 }
 
 const gp_plan *gp_pipeline_stream(const gp_pipeline *p) { return p->run.open ? p->run.plan : NULL; }

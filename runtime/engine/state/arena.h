@@ -20,6 +20,8 @@ typedef struct gp_arena_copy {
   char *extras;           /* accumulators beside the gradients (gp_extra_slot) */
   gp_gradients gradients; /* those that the copy owns: it sums and updates them */
   gp_gradients clipped;   /* while a script clips: those of them that it asked for */
+  char *earlier; /* gradients of earlier steps that it owns, once a step adds to them apart; or NULL
+                  * (update/earlier.h) */
   /* Where its device receives gradients that it owns, and extras, from copies that it cannot read
    * in place: one after the other (gp_arena_part). NULL if it reads all of them in place. */
   char *received_grads, *received_extras;

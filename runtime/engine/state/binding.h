@@ -87,7 +87,9 @@ typedef struct gp_binding {
   char **values, **buffers;   /* per (stage, copy): the newest, as its device sees them */
   char **invariant, **constant_copies, **states; /* per (stage, copy) and shape */
   char **partials;                               /* per (stage, copy): partial sums of gradients */
-  int64_t state_count;                           /* states of CPU kernels that are prepared */
+  char **records;               /* per (stage, copy): what F records there (plan/records.h) */
+  char **recorded;              /* the same, where the first copy's device finds it */
+  int64_t state_count;          /* states of CPU kernels that are prepared */
   char **constants;             /* of both shapes: the start of each one's storage */
   gp_vote **votes;              /* per device (engine/update/vote.h); NULL: no votes */
   const gp_vote **heard;        /* per device: its vote, as the deciding device got it */

@@ -29,7 +29,8 @@ typedef struct gp_minibatch {
   int input_count, target_count;
   gp_rows outputs[GP_MAX_BATCH_TENSORS], out_grads[GP_MAX_BATCH_TENSORS]; /* borrowed */
   gp_rows input_grads[GP_MAX_BATCH_TENSORS];                              /* borrowed */
-  bool accumulate;
+  bool accumulate;          /* its tasks add to the gradients that are there */
+  bool apart;               /* its devices do so behind their tasks (update/earlier.h) */
   gp_step_block *blocks;    /* per copy and micro-batch */
   gp_micro_result *results; /* per micro-batch */
   int64_t *counts; /* per copy and micro-batch: each device with the last stage counts for itself */

@@ -152,6 +152,11 @@ gp_status gp_sum_copies(const gp_worker *worker, const gp_plan *plan, int32_t st
   return GP_OK;
 }
 
+gp_status gp_sum_owned(const gp_worker *worker, int32_t stage, int32_t copy, const char *from) {
+  char *to = worker->pipeline->arenas[stage].copies[copy].grads;
+  return add_gradients(worker, stage, copy, to, from);
+}
+
 /* ---- layers ---------------------------------------------------------------------------------- */
 
 /* Add extra accumulator x to the main one, on the device that owns the parameter. */

@@ -21,6 +21,8 @@ gp_status gp_sum_copies(const gp_worker *worker, const gp_plan *plan, int32_t st
 /* Add the extra accumulators of those parameters that the copy owns and several layers use, in
  * layer order. */
 gp_status gp_sum_tied(const gp_worker *worker, const gp_plan *plan, int32_t stage, int32_t copy);
+/* Add to the gradients that a copy owns what lies at an address like that of its whole area. */
+gp_status gp_sum_owned(const gp_worker *worker, int32_t stage, int32_t copy, const char *from);
 /* Add the partial sums that the task's micro-batch completes, each to the one before it. */
 gp_status gp_sum_partials(const gp_worker *worker, const gp_plan *plan, const gp_task *task);
 

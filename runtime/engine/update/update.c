@@ -80,7 +80,7 @@ gp_status gp_update_open(const gp_worker *worker, const gp_task *task) {
 }
 
 /* Second copies and extra accumulators begin anew, because they have been added to the main
- * gradients. Replicas own parts of them, so no run of theirs accumulates. */
+ * gradients. Replicas own parts of them, so they add to earlier ones apart (earlier.h). */
 gp_status gp_update_resume(gp_pipeline *p, int32_t stage, int32_t copy) {
   gp_arena *a = &p->arenas[stage];
   const gp_lane *lane = gp_stage_lane(p, stage, copy);

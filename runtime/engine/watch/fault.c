@@ -70,13 +70,13 @@ static gp_status parse_count(const char *key, span value, int32_t *count) {
 
 /* Read the name of an action. Those that the engine adds itself (gp_act_is_own) have none here. */
 static gp_status parse_op(span value, int32_t *op) {
-  static const gp_act acts[] = {GP_ACT_F,      GP_ACT_B,   GP_ACT_I,    GP_ACT_W,
-                                GP_ACT_R,      GP_ACT_U,   GP_ACT_C,    GP_ACT_P,
-                                GP_ACT_REDUCE, GP_ACT_TIE, GP_ACT_NORM, GP_ACT_CLIP};
+  static const gp_act acts[] = {GP_ACT_F,   GP_ACT_B,    GP_ACT_I,   GP_ACT_W, GP_ACT_R,
+                                GP_ACT_U,   GP_ACT_C,    GP_ACT_P,   GP_ACT_S, GP_ACT_REDUCE,
+                                GP_ACT_TIE, GP_ACT_NORM, GP_ACT_CLIP};
   for (size_t i = 0; i < sizeof acts / sizeof *acts; i++)
     if (is(value, gp_act_name(acts[i]))) return *op = (int32_t)acts[i], GP_OK;
   return gp_fail(GP_EINVAL,
-                 "op '%.*s', expected one of F B I W R U C P NORM CLIP REDUCE_GRAD REDUCE_TIED",
+                 "op '%.*s', expected one of F B I W R U C P S NORM CLIP REDUCE_GRAD REDUCE_TIED",
                  value.length, value.at);
 }
 

@@ -90,6 +90,15 @@ static void each_weight(const guard *g, visit each_part, int32_t holder) {
                 plan->invariant[2 * holder + k].bytes});
 }
 
+/* Other devices read what is sent at a time that this one does not know. */
+static void each_record(const guard *g, visit each_part, int32_t holder) {
+  const gp_plan *plan = g->worker->pipeline->run.plan;
+  if (is_sent(plan, GP_STEP_RECORDS, holder / plan->copy_count, holder % plan->copy_count)) return;
+  each(g, each_part,
+       (part){GP_TOUCHED_RECORDS, holder, g->worker->pipeline->run.binding->records[holder],
+              plan->records[holder].bytes});
+}
+
 static void each_part_of(const guard *g, visit each_part) {
   const gp_binding *binding = g->worker->pipeline->run.binding;
   const gp_plan *plan = binding->plan;
@@ -98,6 +107,7 @@ static void each_part_of(const guard *g, visit each_part) {
     if (plan->placement[h] != device) continue;
     each_gradient(g, each_part, h);
     each_weight(g, each_part, h);
+    each_record(g, each_part, h);
   }
 }
 
@@ -113,7 +123,9 @@ static bool is_extra(const guard *g, const part *p, const gp_touch *touch) {
 static bool is_named(const guard *g, const part *p) {
   const gp_task *task = g->run->task;
   const gp_plan *plan = g->worker->pipeline->run.plan;
-  const bool own = p->holder < 0 || p->holder == gp_plan_holder(plan, task->stage, task->copy);
+  const int32_t copy =
+      task->op == GP_ACT_S && p->buffer == GP_TOUCHED_RECORDS ? task->from : task->copy;
+  const bool own = p->holder < 0 || p->holder == gp_plan_holder(plan, task->stage, copy);
   if (g->hidden && !strcmp(g->hidden, gp_touched_name(p->buffer))) return false;
   for (int32_t i = 0; i < g->count; i++) {
     if (g->list[i].buffer != p->buffer) continue;

@@ -82,7 +82,7 @@ static void tell(gp_pipeline *p) {
 
 /* End all waiting. The run has failed before, so that workers that stop waiting see that and skip
  * their tasks. */
-static void give_up(gp_pipeline *p) {
+void gp_watch_give_up(gp_pipeline *p) {
   tell(p);
   atomic_store(&p->run.gate, GP_GATE_END);
   atomic_store(&p->watch.given_up, 1);
@@ -106,7 +106,7 @@ static void time_out(gp_pipeline *p, int64_t quiet) {
   gp_report_write(p, p->watch.report, p->watch.report_size);
   gp_run_fail(&p->run, -1, GP_ETIMEOUT, text);
   if (knows) blame(p, text);
-  give_up(p);
+  gp_watch_give_up(p);
 }
 
 /* Give up because another rank has. If that one has waited in vain for a device of this rank, this
@@ -119,7 +119,7 @@ static void follow(gp_pipeline *p) {
     snprintf(text, sizeof text, "no progress: %s", gp_report_cause(p, cause, sizeof cause));
     blame(p, text);
   }
-  give_up(p);
+  gp_watch_give_up(p);
 }
 
 /* How long workers may be quiet, in nanoseconds. After a time-out they have as long as the watchdog
@@ -141,7 +141,7 @@ bool gp_watch_check(gp_pipeline *p) {
   }
   if (!given_up && gp_interrupt_pending()) {
     if (!w->report[0]) gp_report_write(p, w->report, w->report_size);
-    if (gp_run_interrupt(&p->run)) give_up(p);
+    if (gp_run_interrupt(&p->run)) gp_watch_give_up(p);
     if (atomic_load(&w->given_up)) return false;
   }
   uint64_t tasks = tasks_so_far(p);

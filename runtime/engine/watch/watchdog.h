@@ -19,6 +19,8 @@ void gp_watch_begin(gp_pipeline *pipeline);
  * interrupted or made no progress. Returns true if a worker did not come back after that, so that
  * waiting any longer is of no use. */
 bool gp_watch_check(gp_pipeline *pipeline);
+/* Give up a run that has failed: end all waiting, here and on other ranks. */
+void gp_watch_give_up(gp_pipeline *pipeline);
 /* Declare the pipeline lost, and keep for ever what the workers may use. */
 gp_status gp_watch_lose(gp_pipeline *pipeline);
 

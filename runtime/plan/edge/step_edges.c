@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/tensor.h"
 #include "graph/param.h"
+#include "plan/records.h"
 
 const char *gp_step_value_name(gp_step_value value) {
   static const char *const names[] = {"a shared parameter",
@@ -13,6 +14,7 @@ const char *gp_step_value_name(gp_step_value value) {
                                       "the buffers of the first copy",
                                       "the gradients of another copy",
                                       "the extra gradients of another copy",
+                                      "the records of another copy",
                                       "the gradient of a shared parameter",
                                       "the vote on the update",
                                       "the verdict on the update"};
@@ -145,10 +147,19 @@ static gp_status add_owner(builder *b, int32_t stage, int32_t copy) {
   return add_inward(b, &grads);
 }
 
+/* What F records goes to the copy that keeps the buffers. */
+static gp_status add_records(builder *b, int32_t stage) {
+  const gp_step_edge records = {
+      .value = GP_STEP_RECORDS, .stage = stage, .bytes = gp_plan_records_bytes(b->plan, stage)};
+  return add_inward(b, &records);
+}
+
 static gp_status add_copies(builder *b) {
   const gp_plan *plan = b->plan;
-  for (int32_t s = 0; plan->copy_count > 1 && s < plan->stage_count; s++)
+  for (int32_t s = 0; plan->copy_count > 1 && s < plan->stage_count; s++) {
     for (int32_t copy = 0; copy < plan->copy_count; copy++) GP_TRY(add_owner(b, s, copy));
+    if (gp_plan_trains(plan->kind)) GP_TRY(add_records(b, s));
+  }
   return GP_OK;
 }
 
@@ -209,6 +220,7 @@ static bool is_sent(const gp_step_edge *edge, gp_step_phase phase, int32_t stage
   case GP_STEP_AT_BEGIN: return edge->value <= GP_STEP_BUFFERS;
   case GP_STEP_AT_REDUCE: return sums;
   case GP_STEP_OF_STAGE: return sums && edge->stage == stage;
+  case GP_STEP_AT_LATE: return edge->value == GP_STEP_RECORDS;
   default: return edge->value == GP_STEP_TIED;
   }
 }
@@ -240,7 +252,7 @@ static bool is_owner(const gp_plan *plan, const gp_task *task, int32_t extra) {
 
 /* Does task t, of a device that reads the edge, read its value? */
 static bool is_read_by(const gp_plan *plan, const gp_step_edge *edge, const gp_task *task) {
-  const bool computes = task->op <= GP_ACT_R || task->op == GP_ACT_P || task->op == GP_ACT_C;
+  const bool computes = task->op <= GP_ACT_R || (task->op >= GP_ACT_C && task->op <= GP_ACT_S);
   switch (edge->value) {
   case GP_STEP_PARAM: return computes && reads_param(plan, task->stage, edge->number);
   case GP_STEP_VALUES:
@@ -248,6 +260,8 @@ static bool is_read_by(const gp_plan *plan, const gp_step_edge *edge, const gp_t
   case GP_STEP_GRADS:
   case GP_STEP_EXTRAS:
     return task->op == GP_ACT_REDUCE && task->copy == edge->to && task->stage == edge->stage;
+  /* the first S waits for all of them: then no copy reads the buffers any more */
+  case GP_STEP_RECORDS: return task->op == GP_ACT_S && task->stage == edge->stage;
   case GP_STEP_TIED: return task->op == GP_ACT_TIE && is_owner(plan, task, edge->number);
   case GP_STEP_VOTE: return task->op == GP_ACT_DECIDE;
   default: return task->op == GP_ACT_CLIP || task->op == GP_ACT_U;

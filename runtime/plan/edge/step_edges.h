@@ -11,6 +11,8 @@
  *   before REDUCE   GRADS     the gradients of a copy that another copy owns, for that one: of each
  *                             stage as soon as they are there, if there are replicas
  *                   EXTRAS    its accumulators beside them
+ *   before S        RECORDS   what the micro-batches of a copy leave for buffers, for the copy that
+ *                             keeps these (plan/records.h)
  *   before TIE      TIED      an accumulator of a parameter that lies with another device
  *   before CLIP, U  VOTE      a device's norms and failures, for the device that decides
  *                   VERDICT   what that has decided, for all
@@ -28,6 +30,7 @@ typedef enum gp_step_value {
   GP_STEP_BUFFERS,
   GP_STEP_GRADS,
   GP_STEP_EXTRAS,
+  GP_STEP_RECORDS,
   GP_STEP_TIED,
   GP_STEP_VOTE,
   GP_STEP_VERDICT
@@ -43,8 +46,8 @@ typedef struct gp_step_reader {
 struct gp_step_edge {
   gp_step_value value;
   int32_t stage;           /* that owns what crosses; -1 for VOTE and VERDICT */
-  int32_t copy;            /* VALUES to EXTRAS: the copy of the stage that makes it */
-  int32_t to;              /* GRADS, EXTRAS: the copy that reads it */
+  int32_t copy;            /* VALUES to RECORDS: the copy of the stage that makes it */
+  int32_t to;              /* GRADS to RECORDS: the copy that reads it */
   size_t offset;           /* VALUES, GRADS: where it begins in the area of the stage */
   int32_t number;          /* PARAM: of the parameter, TIED: of the extra, both in the layout */
   int32_t maker;           /* device */
@@ -58,6 +61,7 @@ typedef enum gp_step_phase {
   GP_STEP_AT_BEGIN,
   GP_STEP_AT_REDUCE,
   GP_STEP_OF_STAGE, /* the same for the task's stage alone, right behind its last backward pass */
+  GP_STEP_AT_LATE,
   GP_STEP_AT_TIE
 } gp_step_phase;
 

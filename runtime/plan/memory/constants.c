@@ -47,6 +47,7 @@ gp_status gp_shaper_enter(gp_shaper *s, int32_t stage) {
   s->own_count = 0;
   note_nodes(s, &nodes->prepare);
   note_nodes(s, &nodes->forward);
+  note_nodes(s, &nodes->late);
   note_nodes(s, &nodes->recompute);
   note_nodes(s, &nodes->input);
   note_nodes(s, &nodes->weight);

@@ -47,6 +47,7 @@ static gp_status note_stage(finder *f, int32_t stage) {
   const gp_stage_nodes *nodes = &f->shaper->shape->stages->stages[stage];
   GP_TRY(note_nodes(f, &nodes->prepare, stage));
   GP_TRY(note_nodes(f, &nodes->forward, stage));
+  GP_TRY(note_nodes(f, &nodes->late, stage));
   GP_TRY(note_nodes(f, &nodes->input, stage));
   return note_nodes(f, &nodes->weight, stage);
 }

@@ -11,6 +11,7 @@
 #include "plan/channels.h"
 #include "plan/edge/step_edges.h"
 #include "plan/memory/work.h"
+#include "plan/records.h"
 
 enum { ALIGNMENT = GP_PLAN_ALIGNMENT };
 
@@ -92,11 +93,12 @@ static gp_status want_channel(layout *l, int32_t c) {
   return GP_OK;
 }
 
-/* Take room for a parameter that crosses, on each device that cannot read it in place. What joins
- * copies and tied gradients has room in the pipeline. */
+/* Take room for a parameter that crosses, or for the records of another copy, on each device that
+ * cannot read it in place. What joins copies and tied gradients has room in the pipeline. */
 static gp_status want_step_edge(layout *l, int32_t e) {
   const gp_step_edge *edge = &l->plan->step_edges[e];
-  for (int32_t r = 0; edge->value == GP_STEP_PARAM && r < edge->reader_count; r++) {
+  const bool taken = edge->value == GP_STEP_PARAM || edge->value == GP_STEP_RECORDS;
+  for (int32_t r = 0; taken && r < edge->reader_count; r++) {
     gp_step_reader *reader = &edge->readers[r];
     if (!gp_plan_shares(l->plan, edge->maker, reader->device))
       GP_TRY(want(l, reader->device, 1, edge->bytes, &reader->area));
@@ -120,7 +122,7 @@ static void size_slots(gp_plan *plan, int32_t holder) {
 }
 
 /* Take what P makes, for each live version of the weights; constants and states; partial sums of
- * gradients; and the older versions of the weights themselves. */
+ * gradients; what F records; and the older versions of the weights themselves. */
 static gp_status want_weights(layout *l, int32_t holder) {
   gp_plan *plan = l->plan;
   int32_t stage = holder / plan->copy_count, device = plan->placement[holder];
@@ -136,6 +138,8 @@ static gp_status want_weights(layout *l, int32_t holder) {
   }
   GP_TRY(want(l, device, (size_t)plan->partial_count[holder], gp_plan_partial_bytes(plan, stage),
               &plan->partials[holder]));
+  if (plan->active[holder])
+    GP_TRY(want(l, device, 1, gp_plan_records_bytes(plan, stage), &plan->records[holder]));
   if (holder % plan->copy_count) return GP_OK;
   return want(l, device, (size_t)v->live - 1, v->stash_bytes, &v->stash);
 }

@@ -23,6 +23,15 @@ static gp_status place_param(gp_shaper *s, const gp_value *value, gp_place *plac
                  gp_shape_print(&value->meta.shape, (char[64]){0}, 64));
 }
 
+/* Place what F records for S: one value behind the other. */
+static gp_status place_record(gp_shaper *s, const gp_value *value, gp_place *place) {
+  const int32_t stage = s->env->stage_of[s->graph->nodes[value->node].layer];
+  size_t bytes, *end = &s->shape->programs[stage].record_bytes;
+  *place = (gp_place){GP_BASE_RECORD, *end};
+  GP_TRY(gp_size_align(gp_meta_bytes(&value->meta), GP_PLACE_ALIGNMENT, &bytes));
+  return gp_size_add(*end, bytes, end);
+}
+
 /* Place a value that has memory before any stage is looked at; base -1 for any other. */
 static gp_status place_outside(gp_shaper *s, gp_ref r, gp_place *place) {
   const gp_value *value = &s->graph->values[r];
@@ -41,6 +50,7 @@ static gp_status place_outside(gp_shaper *s, gp_ref r, gp_place *place) {
     s->shape->tied |= place->base == GP_BASE_EXTRA;
     break;
   case GP_VALUE_NODE:
+    if (s->graph->nodes[value->node].records) return place_record(s, value, place);
     if (edge >= 0) place->base = gp_base_of_edge(s->env->stage_count, s->shape->first_edge + edge);
     if (r == s->shape->loss) place->base = GP_BASE_LOSS;
     if (r == s->shape->count) place->base = GP_BASE_COUNT;

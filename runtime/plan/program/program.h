@@ -22,6 +22,7 @@ enum {
   GP_BASE_BUFFER,        /* buffers of the stage: of this copy of it */
   GP_BASE_GRAD,          /* gradients of the stage: of this copy of it */
   GP_BASE_EXTRA,         /* accumulators of parameters that another layer owns, likewise */
+  GP_BASE_RECORD,        /* what F has recorded of this micro-batch for S (plan/records.h) */
   GP_BASE_LOSS, /* of the micro-batch, for the script: the sum, and what it is divided by */
   GP_BASE_COUNT,
   GP_BASE_OUTPUT, /* + k: the k-th output of the model, this micro-batch's rows */

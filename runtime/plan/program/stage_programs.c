@@ -159,9 +159,20 @@ static gp_status build_prepare(gp_shaper *s, int32_t stage) {
   return status;
 }
 
+/* Build S, which reads nothing that F has kept. It may read no record either, but records also say
+ * that their copy reads the buffers no more, so that there is always one. */
+static gp_status build_late(gp_shaper *s, int32_t stage) {
+  gp_stage_programs *out = &s->shape->programs[stage];
+  reset_places(s, stage);
+  GP_TRY(build(s, &s->shape->stages->stages[stage].late, &out->late));
+  if (out->late && !out->record_bytes) out->record_bytes = GP_PLACE_ALIGNMENT;
+  return GP_OK;
+}
+
 /* Build both variants: except_last needs one for some micro-batches and the other for the rest. */
 static gp_status build_stage(gp_shaper *s, int32_t stage) {
   GP_TRY(build_prepare(s, stage));
+  GP_TRY(build_late(s, stage));
   GP_TRY(build_variant(s, stage, GP_KEEPS_ALL));
   return build_variant(s, stage, GP_BY_MODE);
 }
@@ -257,7 +268,7 @@ gp_status gp_shape_add_programs(gp_shaper *s) {
 int gp_stage_programs_list(const gp_stage_programs *p, gp_program *list[GP_STAGE_PROGRAM_KINDS]) {
   gp_program *const all[GP_STAGE_PROGRAM_KINDS] = {
       p->prepare,     p->count,    p->forward[0], p->forward[1], p->recompute, p->backward[0],
-      p->backward[1], p->input[0], p->input[1],   p->weight[0],  p->weight[1]};
+      p->backward[1], p->input[0], p->input[1],   p->weight[0],  p->weight[1], p->late};
   int count = 0;
   for (int i = 0; i < GP_STAGE_PROGRAM_KINDS; i++)
     if (all[i]) list[count++] = all[i];

@@ -151,6 +151,10 @@ describe("the bits of one stage under schedules of every kind", function()
     check_model(synchronous.centred(), one_copy())
   end)
 
+  it("with running statistics", function()
+    check_model(synchronous.normed(), SOME)
+  end)
+
   it("of an attention model on ids, some of which the loss ignores", function()
     check_model(synchronous.language(), SOME)
   end)
@@ -170,14 +174,14 @@ describe("the bits of one stage under schedules of every kind", function()
 end)
 
 describe("a schedule with two copies of the weights", function()
-  it("refuses a buffer that forward writes", function()
+  it("refuses a buffer that forward writes and returns", function()
     for name in pairs(COPIES) do
       local good, message = pcall(synchronous.run, synchronous.centred(),
         { balance = { 4, 4 }, chunks = 4,
         schedule = name })
       assert.is_false(good)
-      assert.matches("forward writes a Buffer, and the schedule runs every stage on 2 devices",
-        message)
+      assert.matches("depends on a Buffer that forward writes, and the schedule runs every stage on "
+        .. "2 devices: expected one copy of the weights", message)
     end
   end)
 
@@ -212,14 +216,26 @@ describe("a user's schedule in descending order", function()
     check_model(synchronous.frozen(), { { "backwards" } })
   end)
 
-  it("refuses a buffer that forward writes", function()
-    local good, message = pcall(synchronous.run, synchronous.centred(),
-      { balance = { 4, 4 }, chunks = 4,
-      schedule = "backwards" })
+  it("writes buffers in ascending order all the same", function()
+    local made = synchronous.normed()
+    local one = synchronous.run(made, { chunks = 5, schedule = "naive" })
+    for _, how in ipairs { "step", "use" } do
+      local run = synchronous.run(made, { balance = { 4, 4 }, chunks = 5, schedule = "backwards" },
+        UPDATES[how])
+      assert.is_nil(training.difference(one, run))
+    end
+  end)
+
+  it("refuses a buffer that forward writes and returns, or that it writes in a stream", function()
+    local made = { balance = { 4, 4 }, chunks = 4, schedule = "backwards" }
+    local good, message = pcall(synchronous.run, synchronous.centred(), made)
     assert.is_false(good)
-    assert.matches("Center.*: forward writes a Buffer, and the schedule runs the forward passes of "
-      .. "its stage out of "
-      .. "order: expected ascending micro%-batches", message)
+    assert.matches("Center.*: what it returns depends on a Buffer that forward writes, and the "
+      .. "schedule runs forward passes out of order", message)
+    good, message = pcall(synchronous.run, synchronous.normed(), made, UPDATES.free)
+    assert.is_false(good)
+    assert.matches("BatchNorm1d.*: forward writes a Buffer, and the schedule runs the forward passes "
+      .. "of its stage out of order: expected ascending micro%-batches", message)
   end)
 end)
 

@@ -112,13 +112,6 @@ describe("in a job", function()
     assert.truthy(out:find("[1] true", 1, true))
   end)
 
-  it("asynchronous schedules are refused for now", function()
-    local _, err = run(2, [[
-      gp.pipeline(gp.nn.Sequential { gp.nn.Linear(3, 2), gp.nn.Linear(2, 2) },
-        { schedule = "pipedream" })]])
-    assert.truthy(err:find("schedule 'pipedream' is asynchronous", 1, true))
-  end)
-
   it("state_dict has all parameters, and reading one of another rank says where it is", function()
     local out = run(2, [[
       local model = gp.nn.Sequential { gp.nn.Linear(3, 2), gp.nn.Linear(2, 2) }

@@ -15,7 +15,7 @@ local SECOND, UNIT = 1e6, 1e3 -- microseconds: a unit of cost is shown as a mill
 -- Viewers colour by name and filter by category; the words are those of a pipeline's own trace.
 local CATEGORIES = {
   F = "forward", B = "backward", I = "input gradient", W = "weight gradient", R = "recompute",
-  U = "update", P = "prepare", C = "count",
+  U = "update", P = "prepare", C = "count", S = "buffers",
 }
 
 local function time(value) return ("%.3f"):format(value) end

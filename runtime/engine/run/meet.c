@@ -1,0 +1,104 @@
+/* engine/run/meet.c - how ranks go on with a stream together.
+ *
+ * Every rank is given the same mini-batches and runs what its devices have of them. After each one
+ * they meet, on the threads of their scripts: the rank of the last stage brings the losses that
+ * have become known, and each says whether it has to end the stream. So all of them end it behind
+ * the same mini-batch, and every script sees the same losses at the same step. The workers do not
+ * wait for that. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "engine/optimizer/skips.h"
+#include "engine/run/agree.h"
+#include "engine/run/run.h"
+#include "engine/watch/watchdog.h"
+#include "gpipe/process.h"
+#include "ranks/ranks.h"
+
+/* What a rank says, before the losses. */
+typedef struct head {
+  int32_t ends, interrupted;
+  uint64_t batch; /* hash of the mini-batch that it was given */
+} head;
+
+typedef struct meeting {
+  gp_pipeline *p;
+  int64_t begin, count; /* micro-batches whose losses have become known */
+} meeting;
+
+static size_t piece_bytes(const meeting *m) {
+  return sizeof(head) + (size_t)m->count * sizeof(gp_micro_output);
+}
+
+static void write_piece(const meeting *m, const gp_minibatch *batch, char *piece) {
+  const gp_run *run = &m->p->run;
+  gp_micro_output *outputs = (gp_micro_output *)(piece + sizeof(head));
+  const bool interrupted = gp_interrupt_pending();
+  *(head *)piece = (head){.ends = gp_run_failed(run) || gp_skips_are_stuck(m->p),
+                          .interrupted = interrupted,
+                          .batch = gp_minibatch_hash(batch)};
+  for (int64_t i = 0; i < m->count; i++) outputs[i] = gp_micro_output_of(run, m->begin + i);
+}
+
+/* Take over the losses of the rank that has the last stage. */
+static void read_losses(const meeting *m, const char *piece) {
+  const gp_micro_output *outputs = (const gp_micro_output *)(piece + sizeof(head));
+  for (int64_t i = 0; i < m->count; i++)
+    gp_micro_output_set(&m->p->run, m->begin + i, &outputs[i].loss, &outputs[i].count);
+}
+
+static bool judge(const meeting *m, const gp_rank_pieces *all, bool *interrupted) {
+  const head *first = (const head *)all->data[0];
+  bool ends = false;
+  char text[128];
+  for (int32_t r = 0; r < all->count; r++) {
+    const head *one = (const head *)all->data[r];
+    ends |= one->ends || one->interrupted;
+    *interrupted |= one->interrupted;
+    if (one->batch == first->batch || gp_run_failed(&m->p->run)) continue;
+    snprintf(text, sizeof text,
+             "step: rank %d was given another batch than rank 0, expected the same on all ranks",
+             (int)r);
+    gp_run_fail_from(&m->p->run, r, -1, GP_EINVAL, text);
+    ends = true;
+  }
+  return ends;
+}
+
+static gp_status exchange(const meeting *m, const gp_minibatch *batch, gp_rank_pieces *all) {
+  char *own;
+  GP_TRY(gp_alloc(piece_bytes(m), (void **)&own));
+  write_piece(m, batch, own);
+  gp_status status = gp_ranks_gather("step", gp_run_patience(m->p), own, piece_bytes(m), all);
+  gp_free(own);
+  GP_TRY(status);
+  for (int32_t r = 0; r < all->count && !status; r++)
+    if (all->bytes[r] != piece_bytes(m))
+      status = gp_fail(GP_ESTATE,
+                       "step: rank %d has a piece of %zu bytes, expected %zu: the ranks are at "
+                       "different steps",
+                       (int)r, all->bytes[r], piece_bytes(m));
+  if (status) gp_rank_pieces_free(all);
+  return status;
+}
+
+bool gp_stream_meet(gp_pipeline *p, const gp_minibatch *batch, int64_t known, bool *interrupted) {
+  const gp_run *run = &p->run;
+  const gp_plan *plan = run->plan;
+  const int64_t size = gp_run_group(plan);
+  const int32_t last = plan->placement[gp_plan_holder(plan, plan->stage_count - 1, 0)];
+  const meeting m = {p, run->known * size, (known - run->known) * size};
+  gp_rank_pieces all;
+  *interrupted = false;
+  gp_status status = exchange(&m, batch, &all);
+  if (status) {
+    gp_run_lose(p, status);
+    gp_watch_give_up(p);
+    return true;
+  }
+  const bool ends = judge(&m, &all, interrupted);
+  if (!ends) read_losses(&m, all.data[gp_device_lane(p, last)->rank]);
+  gp_rank_pieces_free(&all);
+  return ends;
+}
