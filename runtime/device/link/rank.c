@@ -4,14 +4,16 @@
  * stays as it is until the reader's last use has come back (credits.h); the reader's end is a port
  * that takes the bytes straight into the reader's slot. Where both are on one host, and values are
  * large, these slots are memory that both can reach: the maker asks for it with the first value,
- * copies later ones into it, and its messages are heads alone. Both ends count the runs, because
- * the maker may have begun the next run when the reader has not. */
+ * copies later ones into it, and its messages are heads alone. Ends on devices with queues stage
+ * values (staged.h). Both ends count the runs, because the maker may have begun the next run when
+ * the reader has not. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "device/link/credits.h"
-#include "device/link/shared.h"
+#include "device/link/pool.h"
+#include "device/link/staged.h"
 #include "ranks/ranks.h"
 
 /* Smaller values are part of their message: a second way would save nothing. */
@@ -24,17 +26,24 @@ typedef struct rank_link {
   bool makes;            /* the maker's end */
   uint32_t run;          /* runs begun; the reader's under the lock of ports, like `early` */
   uint32_t *early;       /* per slot: what is published in the next run, which was not begun here */
+  gp_staged_end *staged; /* NULL: the device works at once, or workers themselves do */
   gp_shared *shared;     /* NULL: values are sent */
   bool asks;             /* nothing was asked for yet, and it may be */
   gp_shared_offer offer; /* the maker's: what is being received */
   _Atomic(char *) into;  /* the maker's: slot 0 of the reader; NULL: values are sent */
 } rank_link;
 
+/* Does the end's device have a queue that the value passes through? */
+static bool is_queued(const gp_link *link, const gp_lane *lane) {
+  return !link->spec.host && !lane->facts->at_once;
+}
+
 static bool may_share(const gp_link *link) {
   const char *wish = getenv("GPIPE_RANKS_SHARED");
   const int32_t other =
       link->spec.from->rank == gp_ranks_own() ? link->spec.to->rank : link->spec.from->rank;
-  return link->spec.may_own && link->spec.bytes >= LEAST_SHARED && gp_ranks_are_near(other) &&
+  const bool has_room = link->spec.may_own || is_queued(link, link->spec.to);
+  return has_room && link->spec.bytes >= LEAST_SHARED && gp_ranks_are_near(other) &&
          !(wish && !strcmp(wish, "0"));
 }
 
@@ -54,7 +63,8 @@ static void *room(void *context, int32_t from, const gp_rank_message *m, uint64_
   if (m->kind != GP_RANK_VALUE || !is_slot(link, m->slot)) return NULL;
   /* the values of a run that was given up are dropped */
   if (m->run != own->run && m->run != own->run + 1) return NULL;
-  return link->received + (size_t)m->slot * link->spec.bytes;
+  char *slots = own->staged ? gp_staged_room(own->staged) : link->received;
+  return slots + (size_t)m->slot * link->spec.bytes;
 }
 
 /* The maker asks once; the descriptor is open until it has what it asked for. */
@@ -101,6 +111,28 @@ static void offer_arrived(void *context, int32_t from, const gp_rank_message *m)
 
 static bool joins(const gp_lane *from, const gp_lane *to) { return from->rank != to->rank; }
 
+/* Make memory that the maker can reach, too, if the host has it and this end can use it. */
+static gp_status open_reader(gp_link *link) {
+  rank_link *own = link->self;
+  const size_t slots = (size_t)link->spec.slots;
+  GP_TRY(gp_alloc_array(slots, sizeof *own->early, (void **)&own->early));
+  if (own->asks) (void)gp_shared_new(slots * link->spec.bytes, &own->shared);
+  if (!is_queued(link, link->spec.to)) {
+    if (own->shared) link->received = gp_shared_data(own->shared);
+    return GP_OK;
+  }
+  GP_TRY(gp_staged_reader_new(link, own->shared, &own->staged));
+  if (!own->shared || gp_staged_room(own->staged) == gp_shared_data(own->shared)) return GP_OK;
+  gp_shared_free(own->shared);
+  own->shared = NULL;
+  return GP_OK;
+}
+
+static gp_status open_maker(gp_link *link) {
+  rank_link *own = link->self;
+  return is_queued(link, link->spec.from) ? gp_staged_maker_new(link, &own->staged) : GP_OK;
+}
+
 static gp_status open_link(gp_link *link) {
   rank_link *own;
   GP_TRY(gp_alloc(sizeof *own, (void **)&own));
@@ -111,12 +143,7 @@ static gp_status open_link(gp_link *link) {
   gp_port port = {.number = link->spec.port, .context = own};
   port.room = own->makes ? offer_room : room;
   port.arrived = own->makes ? offer_arrived : arrived;
-  if (!own->makes) {
-    const size_t slots = (size_t)link->spec.slots;
-    GP_TRY(gp_alloc_array(slots, sizeof *own->early, (void **)&own->early));
-    if (own->asks && !gp_shared_new(slots * link->spec.bytes, &own->shared))
-      link->received = gp_shared_data(own->shared);
-  }
+  GP_TRY(own->makes ? open_maker(link) : open_reader(link));
   return gp_ports_add(&port);
 }
 
@@ -124,6 +151,7 @@ static void close_link(gp_link *link) {
   rank_link *own = link->self;
   if (!own) return;
   gp_ports_remove(link->spec.port);
+  gp_staged_free(own->staged); /* it has pinned what is shared */
   gp_shared_free(own->shared);
   gp_free(own->early);
   gp_free(own);
@@ -138,53 +166,69 @@ static void begin(gp_link *link) {
     own->early[k] = 0;
   }
   gp_ports_unlock();
+  if (own->staged) gp_staged_begin(own->staged);
 }
 
 /* ---- the two ends ---------------------------------------------------------------------------- */
 
-/* The words that the maker looks at say whether the reader's last use has come back. */
+/* The words that the maker looks at say whether the reader's last use has come back. A second maker
+ * in this process also waits for the reader's queue. */
 static gp_status acquire(gp_link *link, const gp_lane *lane, gp_link_turn turn, bool *ready) {
-  (void)link, (void)lane, (void)turn;
+  const rank_link *own = link->self;
   *ready = true;
-  return GP_OK;
+  return own->staged && !own->makes ? gp_staged_acquire(own->staged, lane, turn.slot, ready)
+                                    : GP_OK;
+}
+
+/* The reader's memory, if this end may write to it. */
+static char *target_of(rank_link *own) {
+  char *into = atomic_load(&own->into);
+  return own->staged && !gp_staged_writes(own->staged, into) ? NULL : into;
 }
 
 static gp_status publish(gp_link *link, gp_link_turn turn) {
   rank_link *own = link->self;
-  const char *value = link->spec.made + (size_t)turn.slot * link->spec.bytes;
-  char *into = atomic_load(&own->into);
+  char *into = target_of(own);
   gp_rank_message m = {.kind = GP_RANK_VALUE,
                        .slot = turn.slot,
                        .run = own->run,
                        .round = turn.round,
                        .port = link->spec.port,
                        .bytes = into ? 0 : link->spec.bytes};
-  if (into) memcpy(into + (size_t)turn.slot * link->spec.bytes, value, link->spec.bytes);
   if (into) memcpy(m.what, is_shared, sizeof is_shared);
   if (!into && own->asks) memcpy(m.what, asks, sizeof asks);
   own->asks = false;
   gp_credits_owe(link->spec.credits, link->spec.copy, link->spec.uses);
+  if (own->staged) return gp_staged_send(own->staged, turn, &m, into);
+  const char *value = link->spec.made + (size_t)turn.slot * link->spec.bytes;
+  if (into) memcpy(into + (size_t)turn.slot * link->spec.bytes, value, link->spec.bytes);
   return gp_ranks_send(link->spec.to->rank, &m, value);
 }
 
 static gp_status receive(gp_link *link, gp_link_turn turn, bool *ready) {
+  const rank_link *own = link->self;
   *ready = gp_link_has(link, turn);
-  return GP_OK;
+  return *ready && own->staged ? gp_staged_bring(own->staged, turn) : GP_OK;
 }
 
 /* Count the use here, for a second copy of the maker in this process; gp_credits_tell tells the
  * others. */
 static gp_status release(gp_link *link, gp_link_turn turn) {
+  const rank_link *own = link->self;
+  const gp_status status = own->staged ? gp_staged_use(own->staged, turn.slot) : GP_OK;
   gp_link_note_released(link, turn.slot);
-  return GP_OK;
+  return status;
 }
 
-/* Messages are sent by the thread of ranks/net.c, so only credits are waited for. */
+/* Messages are sent by the thread of ranks/net.c, so only credits are waited for. A lost device is
+ * noticed here. */
 static gp_status poll_end(gp_link *link, gp_link_end end, gp_link_left *left) {
+  const rank_link *own = link->self;
+  const bool is_here = own->makes == (end == GP_LINK_MAKER);
   const bool owed =
       end == GP_LINK_MAKER && gp_credits_are_owed(link->spec.credits, link->spec.copy);
   *left = owed ? GP_LINK_CREDITS_LEFT : GP_LINK_NOTHING_LEFT;
-  return GP_OK;
+  return own->staged && is_here ? gp_staged_look(own->staged) : GP_OK;
 }
 
 static void give_up(gp_link *link, gp_link_end end) {

@@ -71,6 +71,7 @@ gp_status gp_links_credit(gp_binding *b, int32_t c, int32_t copies) {
   gp_credits_spec spec = {.port = b->ports + (uint64_t)c,
                           .words = channel->words,
                           .slots = step_edge_of(b->plan, c) ? 1 : b->plan->channels[c].slots,
+                          .pool = b->pool,
                           .context = &channel->ringing};
   channel->ringing = (gp_bound_makers){b, channel};
   for (int32_t copy = 0; copy < copies; copy++) {

@@ -107,6 +107,14 @@ local function balanced(model, opts, made, device)
   })
 end
 
+-- A device of this rank to measure on: the first, or a core where it has none.
+local function measured_on(chosen)
+  for _, device in ipairs(chosen) do
+    if device.rank == ranks.rank() then return { device.device, threads = device.threads } end
+  end
+  return { "cpu:0", threads = 1 }
+end
+
 --- Decide balance, schedule and number of devices; any of them may determine the others.
 ---@param model nn.Sequential
 ---@param opts table {balance: integer[]|string|nil, schedule, chunks, checkpoint, loss, sample}
@@ -131,17 +139,16 @@ end
 function cut.resolve(model, opts)
   local named = opts.devices or machine.configured()
   if type(named) == "number" then named = devices.spread(named) end
-  local most = ranks.ranks() == 1 and #machine.gpus() or ranks.ranks()
-  most = math.max(1, most // opts.replicas)
+  local most = named and 1 or math.max(1, devices.most() // opts.replicas)
   local list, one = arrange(model, opts, replicas.share(WHO, named and #named, opts), most)
   local made = replicas.all(WHO, one, opts)
   local chosen = devices.resolve(named, made.devices)
-  local first = chosen[1]
   if not list then
-    list = balanced(model, opts, one, { first.device, threads = first.threads })
+    list = balanced(model, opts, one, measured_on(chosen))
     list = ranks.broadcast(list, 0) -- what one rank has measured serves all
   end
   advice.unused_devices(named, made)
+  advice.shared_gpus(chosen)
   advice.idle_devices(one)
   return list, chosen, made, one
 end
