@@ -49,7 +49,9 @@ static int machine(lua_State *L) {
 }
 
 static void push_gpu(lua_State *L, const gp_gpu_info *info, const gp_gpu_use *use) {
-  lua_createtable(L, 0, 7);
+  lua_createtable(L, 0, 8);
+  lua_pushstring(L, info->id);
+  lua_setfield(L, -2, "id");
   lua_pushstring(L, info->name);
   lua_setfield(L, -2, "model");
   lua_pushfstring(L, "%d.%d", info->major, info->minor);
@@ -60,8 +62,8 @@ static void push_gpu(lua_State *L, const gp_gpu_info *info, const gp_gpu_use *us
   gp_lua_set_int(L, "peak", (int64_t)use->peak);
 }
 
-/* core.gpus(known) -> list of {model, capability, multiprocessors, memory, live, peak} | nil, why
- * not; known: nil too if no GPU has been used yet */
+/* core.gpus(known) -> list of {id, model, capability, multiprocessors, memory, live, peak} | nil,
+ * why not; id: the same in every process; known: nil too if no GPU has been used yet */
 static int gpus(lua_State *L) {
   gp_gpu_info info = {.name = ""};
   gp_gpu_use use = {0};

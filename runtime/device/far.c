@@ -5,6 +5,7 @@
  * nothing. No worker drives such a lane, so there is no table for ops. */
 #include <stdio.h>
 
+#include "device/gpus.h"
 #include "device/lane.h"
 
 static bool reaches(const gp_lane *lane, const gp_lane *other) {
@@ -63,8 +64,10 @@ static bool path(const gp_lane *lane, int i, gp_work_path *found) {
 
 static void close_lane(gp_lane *lane) { (void)lane; }
 
-/* Those of every CPU device (cpu/lane.c): plans have to be the same on all ranks. */
-static const gp_lane_facts facts = {.packs_weights = true, .at_once = true};
+/* Those of every CPU device (cpu/lane.c) and of every GPU (gpu/lane.c): plans have to be the same on
+ * all ranks. */
+static const gp_lane_facts cpu = {.packs_weights = true, .at_once = true},
+                           gpu = {.sums_parts = true, .writes_halves = true};
 static const gp_lane_memory memory = {
     .reaches = reaches, .free_bytes = free_bytes, .copy = copy, .fetch = fetch, .fill = fill};
 static const gp_lane_streams streams = {.sync = sync};
@@ -72,10 +75,20 @@ static const gp_lane_work work = {.set_precision = set_precision};
 static const gp_lane_sums sums = {.add = add, .squares = sweep, .scale = sweep, .update = update};
 static const gp_lane_reports reports = {.path = path};
 
+/* Stand for the memory of a rank's GPUs: which of its devices share one is all that is asked. */
+static gp_space *space_of(const gp_device_name *name) {
+  enum { MOST_GPUS = 64 };
+  static gp_space spaces[MOST_GPUS];
+  return name->gpu ? &spaces[name->spec.ordinal % MOST_GPUS] : NULL;
+}
+
 gp_status gp_lane_open_far(const char *name, int32_t rank, gp_lane *lane) {
+  gp_device_name parsed;
+  GP_TRY(gp_device_parse(name, &parsed));
   snprintf(lane->name, sizeof lane->name, "%d/%.20s", (int)rank, name);
   lane->rank = rank;
-  lane->facts = &facts;
+  lane->facts = parsed.gpu ? &gpu : &cpu;
+  lane->space = space_of(&parsed);
   lane->memory = &memory;
   lane->streams = &streams;
   lane->work = &work;

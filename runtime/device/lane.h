@@ -53,8 +53,8 @@ gp_status gp_lane_sync(const gp_lane *lane);
 /* The kinds. */
 gp_status gp_lane_open_cpu(const char *name, const gp_lane_options *options, gp_lane *lane);
 gp_status gp_lane_open_gpu(const char *name, const gp_lane_options *options, gp_lane *lane);
-/* A CPU device of another rank: a name that takes part in plans. Its memory is always NULL, and
- * copies from and to it do nothing. */
+/* A device of another rank: a name that takes part in plans. Its memory is always NULL, and copies
+ * from and to it do nothing. Its memory space serves for comparisons only. */
 gp_status gp_lane_open_far(const char *name, int32_t rank, gp_lane *lane);
 bool gp_lane_is_far(const gp_lane *lane);
 

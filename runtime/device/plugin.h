@@ -21,7 +21,7 @@
 extern "C" {
 #endif
 
-enum { GP_PLUGIN_VERSION = 6, GP_GPU_ALIGNMENT = 256 /* bytes, of every allocation */ };
+enum { GP_PLUGIN_VERSION = 7, GP_GPU_ALIGNMENT = 256 /* bytes, of every allocation */ };
 
 typedef struct gp_gpu gp_gpu;
 typedef struct gp_gpu_event gp_gpu_event;
@@ -88,12 +88,15 @@ typedef struct gp_gpu_api {
   void (*info)(const gp_gpu *gpu, gp_gpu_info *info);
   void (*set_math)(gp_gpu *gpu, gp_gpu_math math);
 
-  /* Memory. host_alloc returns pinned host memory that every device reaches. The free bytes are
-   * those of the whole GPU at this moment. */
+  /* Memory. host_alloc returns pinned host memory that every device reaches; host_pin pins memory
+   * that the caller has mapped, whole pages of it. The free bytes are those of the whole GPU at
+   * this moment. */
   gp_status (*alloc)(gp_gpu *gpu, size_t bytes, void **memory);
   void (*free)(gp_gpu *gpu, void *memory);
   gp_status (*host_alloc)(size_t bytes, void **memory);
   void (*host_free)(void *memory);
+  gp_status (*host_pin)(void *memory, size_t bytes);
+  void (*host_unpin)(void *memory);
   gp_status (*free_bytes)(gp_gpu *gpu, size_t *bytes);
 
   /* Streams. copy: between host and device, or within the device; host memory should be pinned,
@@ -106,6 +109,9 @@ typedef struct gp_gpu_api {
   bool (*reaches)(gp_gpu *gpu, const gp_gpu *other);
   bool (*same_memory)(const gp_gpu *a, const gp_gpu *b); /* logical devices of one GPU */
   gp_status (*sync)(gp_gpu *gpu, gp_stream stream);      /* waits */
+  /* Let a thread of the driver call a function when the stream gets there. The function must not
+   * call this table, nor wait for a GPU. If the GPU is lost before, it is never called. */
+  gp_status (*call)(gp_gpu *gpu, gp_stream stream, void (*function)(void *context), void *context);
 
   /* Events. wait: the stream waits for the work before the event's last record, on any device.
    * finish waits on the host; done asks without waiting. seconds: the time between two timed events

@@ -36,6 +36,10 @@ typedef struct gp_lane_memory {
    * NULL: any host memory serves. */
   gp_status (*host_alloc)(size_t bytes, void **memory);
   void (*host_free)(void *memory);
+  /* Let mapped memory, whole pages of it, serve as well as that of host_alloc, until host_unpin;
+   * NULL as host_alloc is. */
+  gp_status (*host_pin)(void *memory, size_t bytes);
+  void (*host_unpin)(void *memory);
   /* copy: within the lane's memory, or between it and memory of host_alloc. fetch: from the memory
    * of a lane that it reaches. */
   gp_status (*copy)(const gp_lane *lane, gp_stream stream, void *to, const void *from,
@@ -45,11 +49,15 @@ typedef struct gp_lane_memory {
   gp_status (*fill)(const gp_lane *lane, gp_stream stream, void *to, int byte, size_t bytes);
 } gp_lane_memory;
 
-/* Streams and events. record: marks what the stream has so far. wait: the stream goes on once the
+/* Streams and events. call: a thread of the device's driver calls the function when the stream gets
+ * there; the function must not call the lane. If the device is lost before, it is never called.
+ * NULL if work is over before the call returns. record: marks what the stream has so far. wait: the stream goes on once the
  * event has happened, on whichever lane it was recorded; NULL has happened. is_done asks without
  * waiting. seconds: the time between two timed events that have happened. */
 typedef struct gp_lane_streams {
   gp_status (*sync)(const gp_lane *lane, gp_stream stream); /* waits */
+  gp_status (*call)(const gp_lane *lane, gp_stream stream, void (*function)(void *context),
+                    void *context);
   gp_status (*event_new)(const gp_lane *lane, bool timed, gp_lane_event **event);
   void (*event_free)(const gp_lane *lane, gp_lane_event *event);
   gp_status (*record)(const gp_lane *lane, gp_stream stream, gp_lane_event *event);

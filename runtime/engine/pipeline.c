@@ -70,8 +70,8 @@ static gp_status ask(void *context, const gp_program *program) {
   return GP_OK;
 }
 
-/* Make a plan, which needs no device, and then ask the devices with memory of their own about its
- * ops: they choose their algorithms now and say how much scratch these need. */
+/* Make a plan, which needs no device, and then ask the devices here with memory of their own about
+ * its ops: they choose their algorithms now and say how much scratch these need. */
 static gp_status plan_with_devices(gp_pipeline *p, const gp_plan_env *env, const gp_plan_spec *spec,
                                    gp_plan **plan) {
   gp_status status = GP_OK;
@@ -79,7 +79,7 @@ static gp_status plan_with_devices(gp_pipeline *p, const gp_plan_env *env, const
   GP_TRY(gp_plan_make(env, spec, &made));
   for (int32_t d = 0; !status && d < made->device_count; d++) {
     question q = {.lane = &p->workers[d].lane};
-    if (gp_plan_on_host(made, d)) continue;
+    if (gp_plan_on_host(made, d) || !gp_device_is_here(p, d)) continue;
     status = gp_plan_each_program(made, d, ask, &q);
     if (!status) status = gp_plan_set_scratch(made, d, q.scratch);
   }

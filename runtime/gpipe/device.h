@@ -15,6 +15,7 @@ typedef struct gp_device_spec {
 /* Facts about a GPU, or about the part of one that was opened. */
 typedef struct gp_gpu_info {
   char name[96];
+  char id[64];      /* tells it from every other GPU, in any process */
   int major, minor; /* compute capability */
   int sm_count;     /* of the whole GPU, or of the part that was opened */
   size_t memory;    /* bytes of the whole GPU */

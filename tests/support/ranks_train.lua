@@ -2,10 +2,16 @@
 -- out: run by one process and by several, it has to print the same.
 --
 --   gpipe-lua [--ranks N] tests/support/ranks_train.lua DEVICES SCHEDULE...
+--
+-- DEVICES is a number, or names with their ranks: "0/cuda:0,1/cpu:0". One process leaves the ranks
+-- out.
 local gp = require "gpipe"
 local nn, optim = gp.nn, gp.optim
 
-local devices = math.tointeger(tonumber(arg[1]))
+local devices = math.tointeger(tonumber(arg[1])) or {}
+for name in type(devices) == "table" and arg[1]:gmatch "[^,]+" or function() end do
+  devices[#devices + 1] = gp.ranks() > 1 and name or name:match "/(.*)$"
+end
 
 -- ---- models ------------------------------------------------------------------------------------
 

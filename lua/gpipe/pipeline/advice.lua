@@ -41,6 +41,26 @@ function advice.unused_devices(named, made)
     made.devices == 1 and "" or "s", per)
 end
 
+-- ---- GPUs of several ranks ---------------------------------------------------------------------
+
+--- Say that ranks drive the same GPU: each is a process of its own, so they take turns.
+---@param list table[] devices
+function advice.shared_gpus(list)
+  local names, order = {}, {} -- by place
+  for _, device in ipairs(list) do
+    if (device.drivers or 0) > 1 then
+      if not names[device.place] then
+        names[device.place], order[#order + 1] = {}, device.place
+      end
+      table.insert(names[device.place], device.name)
+    end
+  end
+  for _, place in ipairs(order) do
+    say("devices %s are one GPU, which several processes drive: they share its memory and take "
+      .. "turns", table.concat(names[place], ", "))
+  end
+end
+
 -- ---- idle devices ----------------------------------------------------------------------------
 
 local HUGE = 0.8         -- share of idle time from which a hint is given

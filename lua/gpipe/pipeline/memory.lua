@@ -34,7 +34,7 @@ local function state_of(pipe, d)
     or core.machine().available
   -- the memory that it takes from: with a cap it is its own
   local name = device.cap and "device " .. d
-    or pipe.spread and ranks.machine() .. " " .. device.memory or device.memory
+    or device.place or pipe.spread and ranks.machine() .. " " .. device.memory or device.memory
   return { name = name, free = left, shared = held.shared }
 end
 

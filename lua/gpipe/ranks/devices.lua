@@ -4,6 +4,7 @@
 -- ones to rank 0, the next ones to rank 1, as evenly as possible.
 
 local errors = require "gpipe.errors"
+local gpus = require "gpipe.ranks.gpus"
 local ranks = require "gpipe.ranks"
 
 local devices = {}
@@ -36,9 +37,6 @@ local function check_rank(device)
     errors.raise("%s: device '%d/%s' is of rank %d, expected a rank below %d: gpipe-lua --ranks %d",
       WHO, device.rank, device.name, device.rank, ranks.ranks(), device.rank + 1)
   end
-  if ranks.ranks() > 1 and device.kind ~= "cpu" then
-    errors.raise("%s: device '%s' over several ranks, expected CPU devices", WHO, device.name)
-  end
 end
 
 --- The devices of each machine, and the cores that they share there.
@@ -59,7 +57,8 @@ function devices.by_machine(list)
   return groups
 end
 
---- Give each device its rank, and the name that people see.
+--- Give each device its rank, and the name that people see. Over several ranks every rank has to
+--- make the call.
 ---@param list table[] {name, rank?}
 ---@return table[] list
 function devices.assign(list)
@@ -77,6 +76,7 @@ function devices.assign(list)
     device.device = device.name
     if ranks.ranks() > 1 then device.name = ("%d/%s"):format(device.rank, device.name) end
   end
+  if ranks.ranks() > 1 then gpus.settle(WHO, list) end
   return list
 end
 

@@ -72,6 +72,7 @@ gp_status gp_cuda_done(gp_gpu_event *event, bool *done) {
   GP_GPU_TRY(use_event(event));
   cudaError_t error = cudaEventQuery(event->event);
   bool pending = error == cudaErrorNotReady;
+  if (pending) (void)cudaGetLastError(); /* else the thread's next launch would report it */
   if (!pending) GP_GPU_TRY(gp_cuda_check_spec(&event->spec, error, "asking for an event"));
   *done = !pending;
   return GP_OK;

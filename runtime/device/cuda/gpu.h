@@ -7,6 +7,7 @@
  *   probe.c      whether streams take events and captures
  *   memory.c     allocations
  *   copy.c       copies
+ *   call.c       functions of the host in the order of a stream
  *   peers.c      which GPUs copy to each other directly
  *   event.c      events
  *   graph.c      captured work

@@ -83,6 +83,15 @@ static gp_status check_ordinal(int ordinal) {
                      count - 1);
 }
 
+/* Two processes may give the same GPU different numbers. */
+static void write_id(const struct cudaDeviceProp *found, char id[64]) {
+  int used = 0;
+  for (size_t i = 0; i < sizeof found->uuid.bytes; i++)
+    used += snprintf(id + used, 64 - (size_t)used, "%02x", (unsigned char)found->uuid.bytes[i]);
+  snprintf(id + used, 64 - (size_t)used, " %x:%x:%x", (unsigned)found->pciDomainID,
+           (unsigned)found->pciBusID, (unsigned)found->pciDeviceID);
+}
+
 gp_status gp_cuda_describe(int ordinal, gp_gpu_info *info) {
   GP_GPU_TRY(check_ordinal(ordinal));
   struct cudaDeviceProp found;
@@ -94,5 +103,6 @@ gp_status gp_cuda_describe(int ordinal, gp_gpu_info *info) {
                         .sm_count = found.multiProcessorCount,
                         .memory = found.totalGlobalMem};
   snprintf(info->name, sizeof info->name, "%.95s", found.name);
+  write_id(&found, info->id);
   return GP_OK;
 }

@@ -86,3 +86,19 @@ void gp_cuda_host_free(void *memory) {
   (void)gp_cuda_switch(gp_cuda_current());
   (void)gp_gpu_check(NULL, cudaFreeHost(memory), "freeing pinned memory");
 }
+
+/* The memory is another process's, too, so a failure here is no reason to give up: the caller has
+ * other ways. */
+gp_status gp_cuda_host_pin(void *memory, size_t bytes) {
+  int ordinal = gp_cuda_current();
+  GP_GPU_TRY(gp_cuda_alive(ordinal));
+  GP_GPU_TRY(gp_cuda_switch(ordinal));
+  cudaError_t error = cudaHostRegister(memory, bytes, cudaHostRegisterPortable);
+  return gp_gpu_check(NULL, error, "pinning memory of the host");
+}
+
+void gp_cuda_host_unpin(void *memory) {
+  if (!memory) return;
+  (void)gp_cuda_switch(gp_cuda_current());
+  (void)gp_gpu_check(NULL, cudaHostUnregister(memory), "releasing pinned memory");
+}

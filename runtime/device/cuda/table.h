@@ -63,6 +63,8 @@ gp_status gp_cuda_alloc(gp_gpu *gpu, size_t bytes, void **memory);
 void gp_cuda_free(gp_gpu *gpu, void *memory);
 gp_status gp_cuda_host_alloc(size_t bytes, void **memory);
 void gp_cuda_host_free(void *memory);
+gp_status gp_cuda_host_pin(void *memory, size_t bytes);
+void gp_cuda_host_unpin(void *memory);
 gp_status gp_cuda_free_bytes(gp_gpu *gpu, size_t *bytes);
 
 /* ---- copy.c -------------------------------------------------------------------------------- */
@@ -73,6 +75,11 @@ gp_status gp_cuda_copy_peer(gp_gpu *gpu, gp_stream stream, void *to, const gp_gp
 gp_status gp_cuda_fill(gp_gpu *gpu, gp_stream stream, void *to, int byte, size_t bytes);
 bool gp_cuda_same_memory(const gp_gpu *a, const gp_gpu *b);
 gp_status gp_cuda_sync(gp_gpu *gpu, gp_stream stream);
+
+/* ---- call.c -------------------------------------------------------------------------------- */
+
+gp_status gp_cuda_call(gp_gpu *gpu, gp_stream stream, void (*function)(void *context),
+                       void *context);
 
 /* ---- peers.c ------------------------------------------------------------------------------- */
 

@@ -45,6 +45,17 @@ static void host_free(void *memory) {
   if (!gp_gpus_api(&api)) api->host_free(memory);
 }
 
+static gp_status host_pin(void *memory, size_t bytes) {
+  const gp_gpu_api *api;
+  GP_TRY(gp_gpus_api(&api));
+  return api->host_pin(memory, bytes);
+}
+
+static void host_unpin(void *memory) {
+  const gp_gpu_api *api;
+  if (!gp_gpus_api(&api)) api->host_unpin(memory);
+}
+
 /* ---- copies -------------------------------------------------------------------------------- */
 
 static gp_status copy(const gp_lane *lane, gp_stream stream, void *to, const void *from,
@@ -64,6 +75,11 @@ static gp_status fill(const gp_lane *lane, gp_stream stream, void *to, int byte,
 
 static gp_status sync(const gp_lane *lane, gp_stream stream) {
   return api_of(lane)->sync(gpu_of(lane), stream);
+}
+
+static gp_status call(const gp_lane *lane, gp_stream stream, void (*function)(void *context),
+                      void *context) {
+  return api_of(lane)->call(gpu_of(lane), stream, function, context);
 }
 
 /* ---- events -------------------------------------------------------------------------------- */
@@ -206,10 +222,13 @@ static const gp_lane_memory memory = {.reaches = reaches,
                                       .free_bytes = free_bytes,
                                       .host_alloc = host_alloc,
                                       .host_free = host_free,
+                                      .host_pin = host_pin,
+                                      .host_unpin = host_unpin,
                                       .copy = copy,
                                       .fetch = fetch,
                                       .fill = fill};
 static const gp_lane_streams streams = {.sync = sync,
+                                        .call = call,
                                         .event_new = event_new,
                                         .event_free = event_free,
                                         .record = record,

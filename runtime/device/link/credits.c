@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "device/link/pool.h"
 #include "ranks/ranks.h"
 
 /* A reader on this host. */
@@ -109,12 +110,39 @@ void gp_credits_take(gp_credits *c) {
 
 /* ---- telling and owing ----------------------------------------------------------------------- */
 
-gp_status gp_credits_tell(gp_credits *c, int32_t copy, int32_t slot) {
+/* Is a use over only when the reader's queue has got there? */
+static bool is_queued(const gp_credits *c, const gp_link_spec *link) {
+  return c->spec.maker_count > 0 && !link->host && !link->to->facts->at_once;
+}
+
+gp_status gp_credits_serve(gp_credits *c, const gp_link_spec *link) {
+  gp_outbox *outbox;
+  if (gp_lane_is_far(link->to) || !is_queued(c, link)) return GP_OK;
+  GP_TRY(gp_link_pool_outbox(c->spec.pool, link->to, &outbox));
+  return gp_outbox_reserve(outbox, (size_t)link->slots * link->uses);
+}
+
+/* A maker may write to the slot from now on, so the send stream waits for the use, and the message
+ * for the send stream. Where that fails, the use is told of at once: the run has failed. */
+static gp_status tell_later(gp_credits *c, const gp_link *link, const gp_rank_message *message) {
+  gp_outbox *outbox;
+  const gp_outbox_item item = {.ranks = c->spec.makers,
+                               .rank_count = c->spec.maker_count,
+                               .message = *message,
+                               .then = c->spec.ring,
+                               .context = c->spec.context};
+  GP_TRY(gp_link_pool_outbox(c->spec.pool, link->spec.to, &outbox));
+  const gp_status followed = gp_outbox_follow(outbox), posted = gp_outbox_post(outbox, &item);
+  return followed ? followed : posted;
+}
+
+gp_status gp_credits_tell(gp_credits *c, const gp_link *link, int32_t slot) {
   const gp_rank_message m = {.kind = GP_RANK_CREDIT,
                              .slot = slot,
                              .run = c->run,
-                             .round = (uint32_t)copy,
+                             .round = (uint32_t)link->spec.copy,
                              .port = c->spec.port};
+  if (is_queued(c, &link->spec)) return tell_later(c, link, &m);
   for (int32_t i = 0; i < c->spec.maker_count; i++)
     GP_TRY(gp_ranks_send(c->spec.makers[i], &m, NULL));
   return GP_OK;

@@ -17,14 +17,18 @@ typedef struct gp_credits_spec {
   int32_t maker_count;
   void (*ring)(void *context); /* wakes the workers here that make values; NULL: none does */
   void *context;
+  gp_link_pool *pool; /* borrowed */
 } gp_credits_spec;
 
 gp_status gp_credits_open(const gp_credits_spec *spec, gp_credits **credits);
 void gp_credits_close(gp_credits *credits); /* NULL is fine */
 /* A run begins; after all links of the edge have begun. */
 void gp_credits_begin(gp_credits *credits);
-/* Tell the makers on other ranks about a last use here of a value that the copy has made. */
-gp_status gp_credits_tell(gp_credits *credits, int32_t copy, int32_t slot);
+/* Make room for the last uses by a link's reader, if that has a queue: they are told when the queue
+ * has got there. */
+gp_status gp_credits_serve(gp_credits *credits, const gp_link_spec *link);
+/* Tell the makers on other ranks about a last use here of a value that came by the link. */
+gp_status gp_credits_tell(gp_credits *credits, const gp_link *link, int32_t slot);
 
 /* Has the edge one maker, on this other rank? Then a link may count last uses where it looks. */
 bool gp_credits_are_of(const gp_credits *credits, int32_t rank);

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "device/link/credits.h"
 #include "device/link/library.h"
 
 /* The first kind that joins the two lanes is taken. */
@@ -69,6 +70,7 @@ gp_status gp_link_open(const gp_link_spec *spec, gp_link **link) {
     status = gp_alloc_array(slots, sizeof(gp_link_word), (void **)&made->words);
   }
   if (!status) status = ops->open(made);
+  if (!status && spec->credits) status = gp_credits_serve(spec->credits, spec);
   if (status) return gp_link_close(made), status;
   *link = made;
   return GP_OK;

@@ -1,4 +1,4 @@
-/* device/link/pool.c - lanes that the links of one plan share.
+/* device/link/pool.c - lanes and outboxes that the links of one plan share.
  *
  * A device that cannot fetch from another one gets an extra lane on that device, which brings
  * values to host memory. One such courier serves all edges between the two devices, because a lane
@@ -13,9 +13,16 @@ typedef struct courier {
   gp_lane lane;
 } courier;
 
+typedef struct sender {
+  const gp_lane *lane; /* borrowed */
+  gp_outbox *outbox;
+} sender;
+
 struct gp_link_pool {
   courier **couriers;
   size_t count;
+  sender *senders;
+  size_t sender_count;
 };
 
 gp_status gp_link_pool_new(gp_link_pool **pool) { return gp_alloc(sizeof **pool, (void **)pool); }
@@ -25,7 +32,9 @@ void gp_link_pool_free(gp_link_pool *pool) {
     gp_lane_close(&pool->couriers[i]->lane);
     gp_free(pool->couriers[i]);
   }
+  for (size_t i = 0; pool && i < pool->sender_count; i++) gp_outbox_free(pool->senders[i].outbox);
   if (pool) gp_free(pool->couriers);
+  if (pool) gp_free(pool->senders);
   gp_free(pool);
 }
 
@@ -51,4 +60,27 @@ gp_status gp_link_pool_courier(gp_link_pool *pool, const gp_lane *from, const gp
   GP_TRY(add(pool, from, to));
   *lane = &pool->couriers[pool->count - 1]->lane;
   return GP_OK;
+}
+
+/* ---- outboxes -------------------------------------------------------------------------------- */
+
+static gp_outbox *find_outbox(const gp_link_pool *pool, const gp_lane *lane) {
+  for (size_t i = 0; i < pool->sender_count; i++)
+    if (pool->senders[i].lane == lane) return pool->senders[i].outbox;
+  return NULL;
+}
+
+gp_status gp_link_pool_outbox(gp_link_pool *pool, const gp_lane *lane, gp_outbox **outbox) {
+  const size_t n = pool->sender_count;
+  *outbox = find_outbox(pool, lane);
+  if (*outbox) return GP_OK;
+  GP_TRY(gp_resize_array(n, n + 1, sizeof(sender), (void **)&pool->senders));
+  GP_TRY(gp_outbox_new(lane, outbox));
+  pool->senders[pool->sender_count++] = (sender){lane, *outbox};
+  return GP_OK;
+}
+
+gp_status gp_link_pool_flush(gp_link_pool *pool, const gp_lane *lane) {
+  gp_outbox *outbox = find_outbox(pool, lane);
+  return outbox ? gp_outbox_flush(outbox) : GP_OK;
 }

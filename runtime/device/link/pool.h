@@ -1,9 +1,10 @@
-/* device/link/pool.h - couriers: lanes that fetch values for other lanes. The links of one plan
- * share them. */
+/* device/link/pool.h - what the links of one plan share: couriers, which are lanes that fetch values
+ * for other lanes, and outboxes. */
 #ifndef GP_DEVICE_LINK_POOL_H
 #define GP_DEVICE_LINK_POOL_H
 
 #include "device/link/link.h"
+#include "device/link/outbox.h"
 
 /* Make the pool before the links that take lanes from it, and free it after them. */
 gp_status gp_link_pool_new(gp_link_pool **pool);
@@ -12,5 +13,9 @@ void gp_link_pool_free(gp_link_pool *pool);
  * the first call. */
 gp_status gp_link_pool_courier(gp_link_pool *pool, const gp_lane *from, const gp_lane *to,
                                const gp_lane **courier);
+/* Get the outbox of a lane with a queue; it is made at the first call. */
+gp_status gp_link_pool_outbox(gp_link_pool *pool, const gp_lane *lane, gp_outbox **outbox);
+/* Wait until all is sent that the lane has posted. Errors: those of the device. */
+gp_status gp_link_pool_flush(gp_link_pool *pool, const gp_lane *lane);
 
 #endif

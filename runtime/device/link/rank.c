@@ -4,23 +4,29 @@
  * stays as it is until the reader's last use has come back (credits.h); the reader's end is a port
  * that takes the bytes straight into the reader's slot. Where both are on one host, the maker asks
  * with the first value for the memory that the reader offers (near.h); later values go that way,
- * and no message is sent. Both ends count the runs, because the maker may have begun the next run
- * when the reader has not. */
+ * and no message is sent. Ends on devices with queues stage values (staged.h). Both ends count the
+ * runs, because the maker may have begun the next run when the reader has not. */
 #include <string.h>
 
 #include "base/memory.h"
 #include "device/link/credits.h"
 #include "device/link/near.h"
+#include "device/link/pool.h"
+#include "device/link/staged.h"
 #include "ranks/ranks.h"
+
+/* Says beside a value that it lies in the reader's memory already: the send stream has written it. */
+static const char is_shared[] = "shared";
 
 typedef struct rank_link {
   gp_link *link;
-  bool makes;          /* the maker's end */
-  uint32_t run;        /* runs begun; the reader's under the lock of ports, like `early` */
-  uint32_t *early;     /* per slot: what is published in the next run, which was not begun here */
-  bool asks;           /* the maker's: it has not asked yet, and may */
-  gp_near_offer offer; /* what is being received from the other end */
-  gp_near *slots;      /* the reader's; NULL: it has nothing to offer */
+  bool makes;            /* the maker's end */
+  uint32_t run;          /* runs begun; the reader's under the lock of ports, like `early` */
+  uint32_t *early;       /* per slot: what is published in the next run, which was not begun here */
+  bool asks;             /* the maker's: it has not asked yet, and may */
+  gp_near_offer offer;   /* what is being received from the other end */
+  gp_near *slots;        /* the reader's; NULL: it has nothing to offer */
+  gp_staged_end *staged; /* NULL: the device works at once, or workers themselves do */
   _Atomic(gp_near *) way; /* the maker's, once it is open; NULL: values are sent */
 } rank_link;
 
@@ -29,11 +35,13 @@ static int32_t other_rank(const gp_link *link) {
   return from == gp_ranks_own() ? link->spec.to->rank : from;
 }
 
-/* GPUs cannot reach the memory, and workers cannot copy theirs. */
+/* Does the end's device have a queue that the value passes through? */
+static bool is_queued(const gp_link *link, const gp_lane *lane) {
+  return !link->spec.host && !lane->facts->at_once;
+}
+
 static bool may_share(const gp_link *link) {
-  const gp_link_spec *spec = &link->spec;
-  const bool host = spec->host || (!spec->from->space && !spec->to->space);
-  return spec->bells && host && gp_ranks_are_near(other_rank(link));
+  return link->spec.bells && gp_ranks_are_near(other_rank(link));
 }
 
 /* ---- the two ends get to know each other ----------------------------------------------------- */
@@ -83,11 +91,13 @@ static void *room(void *context, int32_t from, const gp_rank_message *m, uint64_
   const gp_link *link = own->link;
   (void)from;
   if (own->makes || m->kind == GP_RANK_SHARE) return offer_room(own, m, expected);
-  *expected = link->spec.bytes;
-  if (m->kind != GP_RANK_VALUE || !is_slot(link, m->slot)) return NULL;
+  const bool is_here = !strncmp(m->what, is_shared, sizeof is_shared);
+  *expected = is_here ? 0 : link->spec.bytes;
+  if (is_here || m->kind != GP_RANK_VALUE || !is_slot(link, m->slot)) return NULL;
   /* the values of a run that was given up are dropped */
   if (m->run != own->run && m->run != own->run + 1) return NULL;
-  return link->received + (size_t)m->slot * link->spec.bytes;
+  char *slots = own->staged ? gp_staged_room(own->staged) : link->received;
+  return slots + (size_t)m->slot * link->spec.bytes;
 }
 
 static void arrived(void *context, int32_t from, const gp_rank_message *m) {
@@ -105,13 +115,28 @@ static void arrived(void *context, int32_t from, const gp_rank_message *m) {
 
 static bool joins(const gp_lane *from, const gp_lane *to) { return from->rank != to->rank; }
 
-/* The reader's slots are in the memory that it offers, if they may be anywhere. */
+/* The reader's slots are in the memory that it offers, if they may be anywhere; a device with a queue
+ * stages values there if it can be pinned. */
 static gp_status open_reader(rank_link *own) {
   gp_link *link = own->link;
   GP_TRY(gp_alloc_array((size_t)link->spec.slots, sizeof *own->early, (void **)&own->early));
-  if (!may_share(link) || gp_near_new(&link->spec, &own->slots)) return GP_OK;
-  if (link->spec.may_own) link->received = gp_near_slot(own->slots, 0);
+  if (may_share(link)) (void)gp_near_new(&link->spec, &own->slots);
+  char *shared = own->slots ? gp_near_slot(own->slots, 0) : NULL;
+  if (!is_queued(link, link->spec.to)) {
+    if (shared && link->spec.may_own) link->received = shared;
+    return GP_OK;
+  }
+  GP_TRY(gp_staged_reader_new(link, shared, &own->staged));
+  if (!shared || gp_staged_room(own->staged) == shared) return GP_OK;
+  gp_near_free(own->slots);
+  own->slots = NULL;
   return GP_OK;
+}
+
+static gp_status open_maker(rank_link *own) {
+  gp_link *link = own->link;
+  own->asks = may_share(link);
+  return is_queued(link, link->spec.from) ? gp_staged_maker_new(link, &own->staged) : GP_OK;
 }
 
 static gp_status open_link(gp_link *link) {
@@ -120,8 +145,7 @@ static gp_status open_link(gp_link *link) {
   link->self = own;
   own->link = link;
   own->makes = link->spec.from->rank == gp_ranks_own();
-  own->asks = own->makes && may_share(link);
-  if (!own->makes) GP_TRY(open_reader(own));
+  GP_TRY(own->makes ? open_maker(own) : open_reader(own));
   return gp_ports_add(
       &(gp_port){.number = link->spec.port, .context = own, .room = room, .arrived = arrived});
 }
@@ -130,6 +154,7 @@ static void close_link(gp_link *link) {
   rank_link *own = link->self;
   if (!own) return;
   gp_ports_remove(link->spec.port);
+  gp_staged_free(own->staged); /* it has pinned what is shared */
   gp_near_free(own->makes ? atomic_load(&own->way) : own->slots);
   gp_free(own->early);
   gp_free(own);
@@ -144,75 +169,91 @@ static void begin(gp_link *link) {
     own->early[k] = 0;
   }
   gp_ports_unlock();
+  if (own->staged) gp_staged_begin(own->staged);
 }
 
 /* ---- the two ends ---------------------------------------------------------------------------- */
 
-/* The words that the maker looks at say whether the reader's last use has come back. */
+/* The words that the maker looks at say whether the reader's last use has come back. A second maker
+ * in this process also waits for the reader's queue. */
 static gp_status acquire(gp_link *link, const gp_lane *lane, gp_link_turn turn, bool *ready) {
-  (void)link, (void)lane, (void)turn;
+  const rank_link *own = link->self;
   *ready = true;
-  return GP_OK;
+  return own->staged && !own->makes ? gp_staged_acquire(own->staged, lane, turn.slot, ready)
+                                    : GP_OK;
+}
+
+/* The reader's memory, if the send stream may write to it. */
+static char *target_of(const rank_link *own, const gp_near *way) {
+  if (!own->staged || !way) return NULL;
+  char *slots = gp_near_slot(way, 0);
+  return gp_staged_writes(own->staged, slots) ? slots : NULL;
 }
 
 static gp_status publish(gp_link *link, gp_link_turn turn) {
   rank_link *own = link->self;
   const char *value = link->spec.made + (size_t)turn.slot * link->spec.bytes;
   gp_near *way = atomic_load(&own->way);
+  char *into = target_of(own, way);
   gp_credits_owe(link->spec.credits, link->spec.copy, link->spec.uses);
-  if (way) {
+  if (way && !own->staged) {
     gp_near_publish(way, own->run, turn, value);
     return GP_OK;
   }
   if (own->asks) GP_TRY(ask(own));
-  const gp_rank_message m = {.kind = GP_RANK_VALUE,
-                             .slot = turn.slot,
-                             .run = own->run,
-                             .round = turn.round,
-                             .port = link->spec.port,
-                             .bytes = link->spec.bytes};
+  gp_rank_message m = {.kind = GP_RANK_VALUE,
+                       .slot = turn.slot,
+                       .run = own->run,
+                       .round = turn.round,
+                       .port = link->spec.port,
+                       .bytes = into ? 0 : link->spec.bytes};
+  if (into) memcpy(m.what, is_shared, sizeof is_shared);
+  if (own->staged) return gp_staged_send(own->staged, turn, &m, into);
   return gp_ranks_send(link->spec.to->rank, &m, value);
 }
 
 /* Take over a value that lies in the memory of both. The maker has opened it, so it looks at the
- * words of this end, too. */
+ * words of this end, too. A staged value goes on to the device from where it is. */
 static void take_over(rank_link *own, gp_link_turn turn) {
   gp_link *link = own->link;
   const size_t at = (size_t)turn.slot * link->spec.bytes;
   const char *value = gp_near_slot(own->slots, turn.slot);
-  if (link->received + at != value && link->spec.bytes)
+  if (!own->staged && link->received + at != value && link->spec.bytes)
     memcpy(link->received + at, value, link->spec.bytes);
-  link->tells = gp_credits_are_of(link->spec.credits, link->spec.from->rank);
+  link->tells = !own->staged && gp_credits_are_of(link->spec.credits, link->spec.from->rank);
   gp_near_seal(own->slots);
   gp_link_note_published(link->words, turn);
 }
 
 static gp_status receive(gp_link *link, gp_link_turn turn, bool *ready) {
   rank_link *own = link->self;
+  if (!gp_link_has(link, turn) && own->slots && gp_near_has(own->slots, own->run, turn))
+    take_over(own, turn);
   *ready = gp_link_has(link, turn);
-  if (*ready || !own->slots || !gp_near_has(own->slots, own->run, turn)) return GP_OK;
-  take_over(own, turn);
-  *ready = true;
-  return GP_OK;
+  return *ready && own->staged ? gp_staged_bring(own->staged, turn) : GP_OK;
 }
 
 /* Count the use here, for a second copy of the maker in this process, and tell the one on the other
  * rank. */
 static gp_status release(gp_link *link, gp_link_turn turn) {
   rank_link *own = link->self;
+  const gp_status status = own->staged ? gp_staged_use(own->staged, turn.slot) : GP_OK;
   gp_link_note_released(link, turn.slot);
   if (link->tells) gp_near_release(own->slots, own->run, turn.slot);
-  return GP_OK;
+  return status;
 }
 
-/* Only credits are waited for: the thread of ranks/net.c sends messages. */
+/* Only credits are waited for: the thread of ranks/net.c sends messages. A lost device is noticed
+ * here. */
 static gp_status poll_end(gp_link *link, gp_link_end end, gp_link_left *left) {
+  const rank_link *own = link->self;
   gp_credits *credits = link->spec.credits;
-  *left = GP_LINK_NOTHING_LEFT;
-  if (end != GP_LINK_MAKER || !gp_credits_are_owed(credits, link->spec.copy)) return GP_OK;
-  gp_credits_take(credits);
-  if (gp_credits_are_owed(credits, link->spec.copy)) *left = GP_LINK_CREDITS_LEFT;
-  return GP_OK;
+  const bool is_here = own->makes == (end == GP_LINK_MAKER);
+  bool owed = end == GP_LINK_MAKER && gp_credits_are_owed(credits, link->spec.copy);
+  if (owed) gp_credits_take(credits);
+  owed = owed && gp_credits_are_owed(credits, link->spec.copy);
+  *left = owed ? GP_LINK_CREDITS_LEFT : GP_LINK_NOTHING_LEFT;
+  return own->staged && is_here ? gp_staged_look(own->staged) : GP_OK;
 }
 
 static void give_up(gp_link *link, gp_link_end end) {

@@ -72,6 +72,7 @@ gp_status gp_links_credit(gp_binding *b, int32_t c, int32_t copies) {
                           .words = channel->words,
                           .slots = step_edge_of(b->plan, c) ? 1 : b->plan->channels[c].slots,
                           .copies = copies,
+                          .pool = b->pool,
                           .context = &channel->ringing};
   channel->ringing = (gp_bound_makers){b, channel};
   for (int32_t copy = 0; copy < copies; copy++) {

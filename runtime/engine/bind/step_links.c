@@ -77,11 +77,14 @@ static char *received_of(const gp_binding *b, const gp_step_edge *edge,
 }
 
 /* Do two readers of another rank's values have the same room? Then the first one's message fills
- * it, and the other's, which comes behind on the same connection, only says that it is there. */
+ * it, and the other's, which comes behind on the same connection, only says that it is there. The
+ * queues of two readers are not in order with each other, so each brings the value. */
 static bool follows(const gp_binding *b, const gp_step_edge *edge, size_t r) {
   const bool copies = edge->value == GP_STEP_VALUES || edge->value == GP_STEP_BUFFERS;
-  const int32_t rank = gp_device_lane(b->pipeline, edge->readers[r].device)->rank;
-  if (!copies || rank == gp_device_lane(b->pipeline, edge->maker)->rank) return false;
+  const gp_lane *lane = gp_device_lane(b->pipeline, edge->readers[r].device);
+  const int32_t rank = lane->rank;
+  if (!lane->facts->at_once || !copies || rank == gp_device_lane(b->pipeline, edge->maker)->rank)
+    return false;
   for (size_t k = 0; k < r; k++)
     if (gp_plan_shares(b->plan, edge->readers[k].device, edge->readers[r].device)) return true;
   return false;

@@ -7,6 +7,7 @@
 #include "engine/run/edge.h"
 
 #include "device/link/credits.h"
+#include "device/link/pool.h"
 #include "engine/state/pipeline.h"
 #include "engine/worker/worker.h"
 
@@ -139,7 +140,7 @@ gp_status gp_edges_publish(gp_worker *worker, const gp_task_run *r) {
     if (!use->release) continue;
     keep(gp_link_release(bound[u].link, turn), &first);
     if (bound[u].channel->credits && !bound[u].link->tells)
-      keep(gp_credits_tell(bound[u].channel->credits, bound[u].copy, turn.slot), &first);
+      keep(gp_credits_tell(bound[u].channel->credits, bound[u].link, turn.slot), &first);
     ring_makers(worker, bound[u].channel);
   }
   return first;
@@ -186,7 +187,8 @@ static gp_status nothing_left(void *context, bool *ready) {
 
 gp_status gp_edges_finish(gp_worker *worker) {
   const gp_bound_device *device = ends_of(worker);
-  gp_status first = GP_OK;
+  /* other ranks wait for what the queue still has to send */
+  gp_status first = gp_link_pool_flush(worker->pipeline->run.binding->pool, &worker->lane);
   bool ready = true;
   if (device->end_count) keep(gp_worker_try(worker, nothing_left, worker, &ready), &first);
   for (int32_t i = 0; i < device->end_count; i++) {

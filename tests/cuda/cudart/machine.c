@@ -84,6 +84,7 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *found, int device) {
   if (!exists(device)) return gp_cudart_set(cudaErrorInvalidDevice);
   memset(found, 0, sizeof *found);
   snprintf(found->name, sizeof found->name, "host %d (test)", device);
+  found->pciBusID = device;
   found->totalGlobalMem = gp_cudart_capacity();
   found->major = 9;
   found->multiProcessorCount = SM_COUNT;

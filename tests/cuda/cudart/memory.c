@@ -145,6 +145,47 @@ cudaError_t cudaFreeHost(void *memory) {
   return check_capture();
 }
 
+/* Pages that are pinned already are refused, as by CUDA. */
+static struct {
+  void *memory;
+  size_t bytes;
+} pinned[256];
+
+static bool overlaps(int i, const char *memory, size_t bytes) {
+  const char *begin = pinned[i].memory;
+  return begin && memory < begin + pinned[i].bytes && begin < memory + bytes;
+}
+
+cudaError_t cudaHostRegister(void *memory, size_t bytes, unsigned flags) {
+  GP_CUDART_ENTER();
+  (void)flags;
+  int found = -1;
+  cudaError_t error = cudaSuccess;
+  pthread_mutex_lock(&lock);
+  for (int i = 0; i < (int)(sizeof pinned / sizeof *pinned); i++) {
+    if (overlaps(i, memory, bytes)) error = cudaErrorHostMemoryAlreadyRegistered;
+    if (!pinned[i].memory) found = i;
+  }
+  if (found < 0) error = cudaErrorMemoryAllocation;
+  if (error == cudaSuccess) pinned[found].memory = memory, pinned[found].bytes = bytes;
+  pthread_mutex_unlock(&lock);
+  return gp_cudart_set(error);
+}
+
+cudaError_t cudaHostUnregister(void *memory) {
+  GP_CUDART_ENTER();
+  cudaError_t error = cudaErrorHostMemoryNotRegistered;
+  gp_queue_finish_all();
+  pthread_mutex_lock(&lock);
+  for (int i = 0; i < (int)(sizeof pinned / sizeof *pinned); i++) {
+    if (pinned[i].memory != memory) continue;
+    pinned[i].memory = NULL;
+    error = cudaSuccess;
+  }
+  pthread_mutex_unlock(&lock);
+  return gp_cudart_set(error);
+}
+
 /* ---- copies ---------------------------------------------------------------------------------- */
 
 typedef struct copy {

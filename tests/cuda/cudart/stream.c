@@ -104,6 +104,27 @@ void gp_host_submit_kernel(cudaStream_t stream, const void *kernel, size_t share
   }
 }
 
+/* A function of the host in the order of a stream. */
+typedef struct call_work {
+  gp_host_work work;
+  cudaHostFn_t function;
+  void *context;
+} call_work;
+
+static cudaError_t run_call(gp_host_work *work) {
+  ((call_work *)work)->function(((call_work *)work)->context);
+  return cudaSuccess;
+}
+
+static void free_call(gp_host_work *work) { free(work); }
+
+cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void *context) {
+  GP_CUDART_ENTER();
+  call_work *made = malloc(sizeof *made);
+  if (made) *made = (call_work){{.run = run_call, .free = free_call}, function, context};
+  return gp_host_submit(stream, made ? &made->work : NULL);
+}
+
 /* ---- events ---------------------------------------------------------------------------------- */
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags) {

@@ -16,11 +16,13 @@ local ROUNDS = 8 -- halvings: the budget is found to half a per cent of the devi
 local CLOSE = 0.97 -- of the room: a plan that takes that much is good enough
 
 -- What a device may still take for plans, shared work areas not counted; nil if there is no limit.
+-- Ranks that drive the same GPU get an equal part of what it has left.
 local function room_of(pipe, d)
   local held = pipe.core:held(d - 1)
   local cap = pipe.devices[d].cap
   if cap then return cap - (held.measured - held.shared) end
   local free = pipe.core:free_bytes(d)
+  if free and pipe.devices[d].drivers then free = free // pipe.devices[d].drivers end
   return free and free + held.shared
 end
 

@@ -109,9 +109,16 @@ end
 
 -- How many devices a replica has where none are named and there is no balance: a stage for each
 -- rank, or for each GPU.
-local function most_of(opts)
-  local most = ranks.ranks() == 1 and #machine.gpus() or ranks.ranks()
-  return math.max(1, most // opts.replicas)
+local function most_of(opts, named)
+  return named and 1 or math.max(1, devices.most() // opts.replicas)
+end
+
+-- A device of this rank to measure on: the first, or a core where it has none.
+local function measured_on(chosen)
+  for _, device in ipairs(chosen) do
+    if device.rank == ranks.rank() then return { device.device, threads = device.threads } end
+  end
+  return { "cpu:0", threads = 1 }
 end
 
 --- Decide balance, schedule and number of devices; any of them may determine the others.
@@ -139,15 +146,16 @@ end
 function cut.resolve(model, opts)
   local named = opts.devices or machine.configured()
   if type(named) == "number" then named = devices.spread(named) end
-  local list, one = arrange(model, opts, replicas.share(WHO, named and #named, opts), most_of(opts))
+  local share = replicas.share(WHO, named and #named, opts)
+  local list, one = arrange(model, opts, share, most_of(opts, named))
   local made = replicas.all(WHO, one, opts)
   local chosen = devices.resolve(named, made.devices)
-  local first = chosen[1]
   if not list then
-    list = balanced(model, opts, one, { first.device, threads = first.threads })
+    list = balanced(model, opts, one, measured_on(chosen))
     list = ranks.broadcast(list, 0) -- what one rank has measured serves all
   end
   advice.unused_devices(named, made)
+  advice.shared_gpus(chosen)
   advice.idle_devices(one)
   return list, chosen, made, one
 end

@@ -10,6 +10,7 @@ local errors = require "gpipe.errors"
 local machine = require "gpipe.machine"
 local options = require "gpipe.options"
 local far = require "gpipe.ranks.devices"
+local gpus = require "gpipe.ranks.gpus"
 local ranks = require "gpipe.ranks"
 
 local devices = {}
@@ -18,16 +19,21 @@ local WHO = "gp.pipeline"
 
 local MOST_THREADS = 64 -- of a device, see gpipe/device.h
 
--- "cpu:0" or "1/cpu:0", the device of another process.
+-- "cpu:0" or "1/cpu:0", the device of another process. Over several ranks a GPU is looked for when
+-- its rank is known.
 local function check_name(name)
   local rank
   rank, name = far.split(name)
   if type(name) ~= "string" then
     errors.raise("%s: a device is %s, expected a name such as \"cpu:0\"", WHO, errors.show(name))
   end
-  local good, why = core.device_check(name)
-  if not good then errors.raise("%s: device '%s' cannot be used: %s", WHO, name, why) end
-  local device = core.device(name)
+  local device, why = core.device(name)
+  if device and ranks.ranks() == 1 then
+    local good
+    good, why = core.device_check(name)
+    device = good and device
+  end
+  if not device then errors.raise("%s: device '%s' cannot be used: %s", WHO, name, why) end
   device.rank = rank
   return device
 end
@@ -69,17 +75,30 @@ local function share_cores(list, cores)
   end
 end
 
+-- The GPUs of this process; over several ranks those of each rank, and a CPU device for a rank
+-- without. Empty if there is none. Over several ranks every rank has to make the call.
+local function all_gpus()
+  if ranks.ranks() == 1 then return machine.gpus() end
+  return gpus.deal(gpus.by_rank()) or {}
+end
+
+--- The number of devices that a pipeline has if nothing says how many.
+---@return integer
+function devices.most()
+  local count = #all_gpus()
+  return count > 0 and count or ranks.ranks()
+end
+
 --- List this many devices: those of the command line, else the GPUs. If there are too few,
---- neighbouring stages share one. If there are none, the list has CPU devices.
+--- neighbouring stages share one. If there are none, the list has CPU devices. GPUs of several
+--- ranks are taken evenly from all of them.
 ---@param wanted integer
 ---@return (string|table)[]
 function devices.spread(wanted)
   local named = machine.configured()
-  local gpus = ranks.ranks() == 1 and machine.gpus() or {}
-  local all, list = named and #named > 0 and named or gpus, {}
-  for i = 1, wanted do
-    list[i] = all[(i - 1) * math.min(#all, wanted) // wanted + 1] or "cpu:" .. i - 1
-  end
+  local all, list = named and #named > 0 and named or all_gpus(), {}
+  local count = ranks.ranks() > 1 and not named and #all or math.min(#all, wanted)
+  for i = 1, wanted do list[i] = all[(i - 1) * count // wanted + 1] or "cpu:" .. i - 1 end
   return list
 end
 

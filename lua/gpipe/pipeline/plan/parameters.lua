@@ -51,6 +51,7 @@ end
 -- The capacity of a memory: a GPU's, or the machine's for its CPU devices.
 local function capacity_of(device)
   if device.kind == "cpu" then return core.machine().memory end
+  if device.capacity then return device.capacity end -- of a rank's GPU
   local index = math.tointeger(tonumber(device.memory:match "%d+$"))
   local gpu = index and (core.gpus(true) or {})[index + 1]
   return gpu and gpu.memory
@@ -93,7 +94,7 @@ end
 
 -- The memories that a stage on a device counts in: the device's, and the device's share of it.
 local function memories_of(d, device)
-  local list = { { name = device.memory, capacity = capacity_of(device) } }
+  local list = { { name = device.place or device.memory, capacity = capacity_of(device) } }
   if device.cap then list[2] = { name = d, capacity = device.cap, is_cap = true } end
   return list
 end
@@ -149,7 +150,9 @@ local function room_of(one)
   if one.is_cap then
     return ("device %s, which may take %s (option 'memory')"):format(one.device.name, has)
   end
-  local name = one.device.kind == "cpu" and "the machine's memory" or one.device.memory
+  local device = one.device
+  local name = device.kind == "cpu" and "the machine's memory"
+    or device.place and device.name or device.memory
   return ("%s, which has %s"):format(name, has)
 end
 
