@@ -189,7 +189,7 @@ function devices.class(d)
   if d.flops then
     return ("model %.17g %.17g %.17g %s"):format(d.flops, d.bandwidth, d.efficiency, d.own)
   end
-  return ("%s %d"):format(d.kind == "cpu" and "cpu" or d.name, d.threads or 1)
+  return ("%s %d"):format(d.kind == "cpu" and "cpu" or d.device or d.name, d.threads or 1)
 end
 
 --- The latency and bandwidth between two devices.

@@ -120,7 +120,8 @@ local function taken_at(self, rows, device)
     self.counts[key] = self.counts[key] or modelled.layers(request_at(self, rows), device.own)
     return on_device(self.counts[key], device)
   end
-  local on = device.kind == "cpu" and { device.name, threads = device.threads } or device.name
+  local name = device.device or device.name -- without its rank
+  local on = device.kind == "cpu" and { name, threads = device.threads } or name
   return profile.take(request_at(self, rows, true), { device = on, repeats = self.repeats }).layers
 end
 

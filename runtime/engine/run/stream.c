@@ -30,12 +30,13 @@
 static gp_status check_ready(const gp_pipeline *p) {
   if (p->closed) return gp_fail(GP_ESTATE, "the pipeline is closed");
   if (p->watch.lost) return gp_fail(GP_ESTATE, "the pipeline is lost: %s", p->run.text);
-  if (p->spread && gp_spread_lost(p->spread))
-    return gp_fail(GP_ESTATE, "the pipeline is lost: %s", p->spread->why);
   if (p->broken)
     return gp_fail(GP_ESTATE, "an earlier failure left some stages updated and others not: load a "
                               "state (load_state_dict of the pipeline, and of an optimizer with "
                               "moments) before you go on");
+  /* last: a rank whose script ended behind the same failure is no other reason */
+  if (p->spread && gp_spread_lost(p->spread))
+    return gp_fail(GP_ESTATE, "the pipeline is lost: %s", p->spread->why);
   return GP_OK;
 }
 
