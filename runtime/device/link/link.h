@@ -105,6 +105,7 @@ typedef struct gp_link_spec {
   char *made;          /* slot 0 in the maker's memory */
   char *received;      /* slot 0 where the reader looks: `made` if it reads in place */
   bool may_own;        /* the link may have slots of its own: the reader asks it where they are */
+  bool stays;          /* `received` is the same for the life of the link */
   gp_link_word *words; /* per slot, shared by all links of the edge: the maker looks at them */
   gp_link_pool *pool;  /* borrowed */
   /* Between processes: the port of its values, the same in both; the credits of the edge, borrowed;

@@ -7,8 +7,10 @@
  * copies later ones into it, and its messages are heads alone. Ends on devices with queues stage
  * values (staged.h). Both ends count the runs, because the maker may have begun the next run when
  * the reader has not. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/memory.h"
 #include "device/link/credits.h"
@@ -19,7 +21,18 @@
 /* Smaller values are part of their message: a second way would save nothing. */
 enum { LEAST_SHARED = 16384 };
 /* What a value's message says beside the value. */
-static const char asks[] = "share?", is_shared[] = "shared";
+static const char asks[] = "share?", is_shared[] = "shared", is_on_device[] = "device",
+                  is_closed[] = "closed";
+/* How long a reader waits until the maker has closed its memory, in milliseconds. */
+enum { PATIENCE = 2000 };
+
+/* What a reader answers. */
+typedef struct offer {
+  int32_t has_shared, has_device;
+  gp_shared_offer shared;
+  gp_lane_offer device; /* memory of its GPU */
+  char why[120];        /* why it offers none */
+} offer;
 
 typedef struct rank_link {
   gp_link *link;
@@ -29,8 +42,12 @@ typedef struct rank_link {
   gp_staged_end *staged; /* NULL: the device works at once, or workers themselves do */
   gp_shared *shared;     /* NULL: values are sent */
   bool asks;             /* nothing was asked for yet, and it may be */
-  gp_shared_offer offer; /* the maker's: what is being received */
+  bool has_asked;
+  offer offer;           /* the reader's; the maker's: what is being received */
+  atomic_bool has_offer; /* the maker's: it is complete */
   _Atomic(char *) into;  /* the maker's: slot 0 of the reader; NULL: values are sent */
+  bool *came_direct;     /* the reader's, per slot: the value is in the GPU's memory */
+  atomic_bool is_lent;   /* the reader's: the maker may have opened the GPU's memory */
 } rank_link;
 
 /* Does the end's device have a queue that the value passes through? */
@@ -53,11 +70,15 @@ static bool is_slot(const gp_link *link, int32_t slot) {
   return slot >= 0 && slot < link->spec.slots;
 }
 
+static bool says(const gp_rank_message *m, const char *what) {
+  return !strncmp(m->what, what, sizeof m->what);
+}
+
 static void *room(void *context, int32_t from, const gp_rank_message *m, uint64_t *expected) {
   const rank_link *own = context;
   const gp_link *link = own->link;
   (void)from;
-  const bool is_here = !strncmp(m->what, is_shared, sizeof is_shared);
+  const bool is_here = says(m, is_shared) || says(m, is_on_device) || says(m, is_closed);
   *expected = is_here ? 0 : link->spec.bytes;
   if (is_here) return NULL;
   if (m->kind != GP_RANK_VALUE || !is_slot(link, m->slot)) return NULL;
@@ -69,23 +90,35 @@ static void *room(void *context, int32_t from, const gp_rank_message *m, uint64_
 
 /* The maker asks once; the descriptor is open until it has what it asked for. */
 static void share(rank_link *own, int32_t from, const gp_rank_message *m) {
-  if (!own->shared) return;
-  if (!strncmp(m->what, is_shared, sizeof is_shared)) gp_shared_seal(own->shared);
-  if (strncmp(m->what, asks, sizeof asks)) return;
-  const gp_shared_offer offer = gp_shared_offer_of(own->shared);
+  const bool has_opened = says(m, is_shared) || says(m, is_on_device);
+  if (own->shared && has_opened) gp_shared_seal(own->shared);
+  if (says(m, is_closed)) atomic_store(&own->is_lent, false);
+  if (!says(m, asks) || (!own->shared && !own->offer.has_device)) return;
+  if (own->shared) own->offer.shared = gp_shared_offer_of(own->shared);
+  own->offer.has_shared = own->shared != NULL;
+  if (own->offer.has_device) atomic_store(&own->is_lent, true);
   const gp_rank_message answer = {
-      .kind = GP_RANK_SHARE, .port = own->link->spec.port, .bytes = sizeof offer};
-  (void)gp_ranks_send_copy(from, &answer, &offer);
+      .kind = GP_RANK_SHARE, .port = own->link->spec.port, .bytes = sizeof own->offer};
+  (void)gp_ranks_send_copy(from, &answer, &own->offer);
 }
 
 static void arrived(void *context, int32_t from, const gp_rank_message *m) {
   rank_link *own = context;
   share(own, from, m);
   if (m->kind != GP_RANK_VALUE || !is_slot(own->link, m->slot)) return;
+  if (m->run == own->run || m->run == own->run + 1)
+    own->came_direct[m->slot] = says(m, is_on_device);
   if (m->run == own->run + 1) own->early[m->slot] = m->round + 1;
   if (m->run != own->run) return;
   gp_link_note_published(own->link->words, (gp_link_turn){m->slot, m->round});
   own->link->spec.ring(own->link->spec.context);
+}
+
+/* The maker's process frees what it had opened. */
+static void gone(void *context, const char *text) {
+  rank_link *own = context;
+  (void)text;
+  atomic_store(&own->is_lent, false);
 }
 
 /* ---- the maker's port ------------------------------------------------------------------------ */
@@ -102,25 +135,39 @@ static void offer_arrived(void *context, int32_t from, const gp_rank_message *m)
   rank_link *own = context;
   const size_t bytes = (size_t)own->link->spec.slots * own->link->spec.bytes;
   (void)from;
-  if (m->kind != GP_RANK_SHARE || own->shared) return;
-  if (gp_shared_open(&own->offer, bytes, &own->shared)) return;
-  atomic_store(&own->into, gp_shared_data(own->shared));
+  if (m->kind != GP_RANK_SHARE || atomic_load(&own->has_offer)) return;
+  own->offer.why[sizeof own->offer.why - 1] = '\0';
+  if (own->offer.has_shared && !gp_shared_open(&own->offer.shared, bytes, &own->shared))
+    atomic_store(&own->into, gp_shared_data(own->shared));
+  atomic_store(&own->has_offer, true);
 }
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
 static bool joins(const gp_lane *from, const gp_lane *to) { return from->rank != to->rank; }
 
+/* Let a maker that is a GPU write to this one's memory. */
+static void offer_device(rank_link *own) {
+  const gp_link_spec *spec = &own->link->spec;
+  if (!is_queued(own->link, spec->from) || !spec->stays || !spec->to->sharing) return;
+  if (!spec->to->sharing->offer(spec->to, spec->received, &own->offer.device))
+    own->offer.has_device = 1;
+  else
+    snprintf(own->offer.why, sizeof own->offer.why, "%s", gp_error_text());
+}
+
 /* Make memory that the maker can reach, too, if the host has it and this end can use it. */
 static gp_status open_reader(gp_link *link) {
   rank_link *own = link->self;
   const size_t slots = (size_t)link->spec.slots;
   GP_TRY(gp_alloc_array(slots, sizeof *own->early, (void **)&own->early));
+  GP_TRY(gp_alloc_array(slots, sizeof *own->came_direct, (void **)&own->came_direct));
   if (own->asks) (void)gp_shared_new(slots * link->spec.bytes, &own->shared);
   if (!is_queued(link, link->spec.to)) {
     if (own->shared) link->received = gp_shared_data(own->shared);
     return GP_OK;
   }
+  if (own->asks) offer_device(own);
   GP_TRY(gp_staged_reader_new(link, own->shared, &own->staged));
   if (!own->shared || gp_staged_room(own->staged) == gp_shared_data(own->shared)) return GP_OK;
   gp_shared_free(own->shared);
@@ -143,16 +190,39 @@ static gp_status open_link(gp_link *link) {
   gp_port port = {.number = link->spec.port, .context = own};
   port.room = own->makes ? offer_room : room;
   port.arrived = own->makes ? offer_arrived : arrived;
+  port.gone = own->makes ? NULL : gone;
   GP_TRY(own->makes ? open_maker(link) : open_reader(link));
   return gp_ports_add(&port);
+}
+
+/* Wait until the maker has closed this GPU's memory, because only then it may be freed. All ranks
+ * close their links in the same order, so none waits for a rank that waits for it. After one that
+ * did not answer none is waited for. */
+static void await_close(const rank_link *own) {
+  static atomic_int waited; /* milliseconds in all that were for nothing */
+  const struct timespec nap = {.tv_nsec = 1000000};
+  for (; atomic_load(&waited) < PATIENCE && atomic_load(&own->is_lent);
+       atomic_fetch_add(&waited, 1))
+    nanosleep(&nap, NULL);
+  if (!atomic_load(&own->is_lent)) atomic_store(&waited, 0);
+}
+
+/* An offer that comes later finds no port, so it is not opened. */
+static void tell_closed(const gp_link *link) {
+  gp_rank_message m = {.kind = GP_RANK_SHARE, .port = link->spec.port};
+  memcpy(m.what, is_closed, sizeof is_closed);
+  (void)gp_ranks_send(link->spec.to->rank, &m, NULL);
 }
 
 static void close_link(gp_link *link) {
   rank_link *own = link->self;
   if (!own) return;
+  await_close(own);
   gp_ports_remove(link->spec.port);
-  gp_staged_free(own->staged); /* it has pinned what is shared */
+  gp_staged_free(own->staged); /* it has pinned what is shared, and opened what is lent */
+  if (own->has_asked && own->staged) tell_closed(link);
   gp_shared_free(own->shared);
+  gp_free(own->came_direct);
   gp_free(own->early);
   gp_free(own);
 }
@@ -180,7 +250,15 @@ static gp_status acquire(gp_link *link, const gp_lane *lane, gp_link_turn turn, 
                                     : GP_OK;
 }
 
-/* The reader's memory, if this end may write to it. */
+/* The memory of the reader's GPU, if this end may write to it. */
+static char *device_of(rank_link *own, int32_t slot) {
+  const offer *o = &own->offer;
+  if (!own->staged || !atomic_load(&own->has_offer)) return NULL;
+  if (!o->has_device && !o->why[0]) return NULL;
+  return gp_staged_device(own->staged, &o->device, o->has_device ? NULL : o->why, slot);
+}
+
+/* The reader's memory in this process, if this end may write to it. */
 static char *target_of(rank_link *own) {
   char *into = atomic_load(&own->into);
   return own->staged && !gp_staged_writes(own->staged, into) ? NULL : into;
@@ -188,15 +266,17 @@ static char *target_of(rank_link *own) {
 
 static gp_status publish(gp_link *link, gp_link_turn turn) {
   rank_link *own = link->self;
-  char *into = target_of(own);
+  char *device = device_of(own, turn.slot), *into = device ? device : target_of(own);
   gp_rank_message m = {.kind = GP_RANK_VALUE,
                        .slot = turn.slot,
                        .run = own->run,
                        .round = turn.round,
                        .port = link->spec.port,
                        .bytes = into ? 0 : link->spec.bytes};
-  if (into) memcpy(m.what, is_shared, sizeof is_shared);
+  if (into && !device) memcpy(m.what, is_shared, sizeof is_shared);
+  if (device) memcpy(m.what, is_on_device, sizeof is_on_device);
   if (!into && own->asks) memcpy(m.what, asks, sizeof asks);
+  own->has_asked |= own->asks && !into;
   own->asks = false;
   gp_credits_owe(link->spec.credits, link->spec.copy, link->spec.uses);
   if (own->staged) return gp_staged_send(own->staged, turn, &m, into);
@@ -208,7 +288,8 @@ static gp_status publish(gp_link *link, gp_link_turn turn) {
 static gp_status receive(gp_link *link, gp_link_turn turn, bool *ready) {
   const rank_link *own = link->self;
   *ready = gp_link_has(link, turn);
-  return *ready && own->staged ? gp_staged_bring(own->staged, turn) : GP_OK;
+  const bool brings = *ready && own->staged && !own->came_direct[turn.slot];
+  return brings ? gp_staged_bring(own->staged, turn) : GP_OK;
 }
 
 /* Count the use here, for a second copy of the maker in this process; gp_credits_tell tells the
