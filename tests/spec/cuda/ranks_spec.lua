@@ -177,6 +177,21 @@ describe("large values between GPUs of two processes", function()
     assert.truthy(link_of {}:find "by way of the host; ")
   end, 2)
 
+  -- Gradients and new values of replicas, in halves too.
+  on_gpu("of replicas have the same bits, by either way", function()
+    local replicas = child.file((LARGE:gsub("devices = ", "replicas = 2, precision = arg[1], devices = ")
+      :gsub("balance = {2, 3}", "balance = {5}")))
+    for _, precision in ipairs { "f32", "bf16" } do
+      local whole = child.run { replicas, precision }:match "^(.*)maps"
+      for _, ipc in ipairs { "0", "1" } do
+        local out, err = jobs.run("unix", 2, { replicas, precision }, { GPIPE_TEST_IPC = ipc })
+        assert.equal("", err)
+        assert.truthy(whole == out:match "^(.*)maps")
+      end
+    end
+    os.remove(replicas)
+  end, 2)
+
   teardown(function() os.remove(script) end)
 end)
 
@@ -236,6 +251,16 @@ describe("a job with GPUs", function()
       print((pcall(pipe.step, pipe, bad, y)))
       print(pipe:step(x, y) == pipe:step(x, y), gp.ranks())]])
     assert.truthy(out:find "\t2\n", out)
+  end, 2)
+
+  on_gpu("refuses a plan that is larger than a GPU's cap, on all ranks", function()
+    local out = run [[
+      local capped = gp.pipeline(nn.Sequential { nn.Linear(64, 8), nn.Linear(8, 8) }, {
+        devices = {"0/cuda:0", {"1/cuda:1", memory = "20KiB"}}, balance = {1, 1}, loss = nn.MSELoss() })
+      local all = gp.all_gather(select(2, pcall(capped.step, capped, x, y)))
+      print(all[1] == all[2], all[2])]]
+    assert.truthy(out:find("device 1/cuda:1 may take 20.0 KiB", 1, true), out)
+    assert.equal("true", out:match "^%a+")
   end, 2)
 
   on_gpu("says which rank has too few GPUs, on all ranks", function()
