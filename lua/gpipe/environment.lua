@@ -31,6 +31,7 @@ environment.variables = {
   GPIPE_LINK_PLUGIN = true,             -- the file of a library of links
   GPIPE_HEARTBEAT = true,               -- seconds without a sign of life after which a rank is lost
   GPIPE_INTERFACE = true,               -- by which this host takes part: a name or an address
+  GPIPE_IPC = { "0" },                  -- 0: processes do not write to each other's GPUs
   GPIPE_JOB_KEY = true,                 -- the job's key where the launcher makes none
   GPIPE_JOIN_SECONDS = true,            -- for which ranks wait for each other at the beginning
   GPIPE_MPI_PLUGIN = true,              -- the file of the MPI plugin

@@ -66,6 +66,20 @@ typedef struct gp_gpu_call {
   uint32_t tag;        /* names this application in *fault */
 } gp_gpu_call;
 
+/* Device memory as another process of the host finds it. */
+typedef struct gp_gpu_offer {
+  char handle[64]; /* of the allocation */
+  uint64_t offset; /* of the memory in it */
+  char gpu[64];    /* gp_gpu_info.id */
+} gp_gpu_offer;
+
+/* How a process opens it: for which link, and the part that it may write to meanwhile. */
+typedef struct gp_gpu_window {
+  const char *name;    /* for reports: "cuda:0 to 1/cuda:1" */
+  const char *refused; /* why the owner offers none; NULL: it does */
+  size_t at, bytes;
+} gp_gpu_window;
+
 /* n elements of one tensor in device memory. */
 typedef struct gp_gpu_run {
   gp_dtype dtype;
@@ -98,6 +112,14 @@ typedef struct gp_gpu_api {
   gp_status (*host_pin)(void *memory, size_t bytes);
   void (*host_unpin)(void *memory);
   gp_status (*free_bytes)(gp_gpu *gpu, size_t *bytes);
+
+  /* Memory that another process writes to. offer describes it; the other process opens it, which
+   * tries a copy (waits, at most seconds), and closes it before its owner frees it. Errors:
+   * GP_EUNSUPPORTED with the reason, which paths tell, too. */
+  gp_status (*ipc_offer)(gp_gpu *gpu, const void *memory, gp_gpu_offer *offer);
+  gp_status (*ipc_open)(gp_gpu *gpu, const gp_gpu_offer *offer, const gp_gpu_window *window,
+                        void **memory);
+  void (*ipc_close)(gp_gpu *gpu, const gp_gpu_offer *offer, void *memory);
 
   /* Streams. copy: between host and device, or within the device; host memory should be pinned,
    * else it blocks. copy_peer: from another GPU; reaches says whether that works without a detour

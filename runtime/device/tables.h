@@ -49,6 +49,28 @@ typedef struct gp_lane_memory {
   gp_status (*fill)(const gp_lane *lane, gp_stream stream, void *to, int byte, size_t bytes);
 } gp_lane_memory;
 
+/* Memory of a lane as another process of the host finds it: bytes that only a lane understands. */
+typedef struct gp_lane_offer {
+  uint64_t words[24];
+} gp_lane_offer;
+
+/* How another process opens it: for which link, and the part that it may write to meanwhile. */
+typedef struct gp_lane_window {
+  const char *name;    /* for reports */
+  const char *refused; /* why the owner offers none, which open then reports; NULL: it does */
+  size_t at, bytes;
+} gp_lane_window;
+
+/* Memory that a lane of another process writes to by its copies. open tries a copy, so it may wait,
+ * at most for seconds. The owner frees the memory when it is closed. Errors: GP_EUNSUPPORTED with
+ * the reason. */
+typedef struct gp_lane_sharing {
+  gp_status (*offer)(const gp_lane *lane, const void *memory, gp_lane_offer *offer);
+  gp_status (*open)(const gp_lane *lane, const gp_lane_offer *offer, const gp_lane_window *window,
+                    void **memory);
+  void (*close)(const gp_lane *lane, const gp_lane_offer *offer, void *memory);
+} gp_lane_sharing;
+
 /* Streams and events. call: a thread of the device's driver calls the function when the stream gets
  * there; the function must not call the lane. If the device is lost before, it is never called.
  * NULL if work is over before the call returns. record: marks what the stream has so far. wait: the stream goes on once the
@@ -112,6 +134,7 @@ typedef struct gp_lane_reports {
 struct gp_lane {
   const gp_lane_facts *facts; /* NULL: the lane is not open */
   const gp_lane_memory *memory;
+  const gp_lane_sharing *sharing; /* NULL: no other process reaches its memory */
   const gp_lane_streams *streams;
   const gp_lane_work *work;
   const gp_lane_sums *sums;

@@ -52,6 +52,16 @@ list_second() {
   list_convolutions
   list_switches 2
   for number in $parts; do check parts "parts/$number" 60 bench_gpu "parts$number"; done
+  list_ranks
+}
+
+# Two processes on one GPU, and on two where there are two: by each way that values take.
+list_ranks() {
+  local which
+  for which in one two; do
+    check ranks "ranks/$which" 90 bench_ranks $which
+    check ranks "ranks/$which-staged" 90 with GPIPE_IPC=0 bench_ranks $which
+  done
 }
 
 list_third() {
@@ -164,6 +174,10 @@ small="$small --product 128 --tokens 64"
 bench_gpu() { # SECTION OPTIONS...
   local section=$1; shift
   "$program" scripts/bench/gpu.lua --only "$section" "$@" ${rehearse:+$small}
+}
+
+bench_ranks() { # one or two GPUs
+  timeout 80 "$program" --ranks 2 scripts/bench/gpu_ranks.lua "$1" ${rehearse:+0.05}
 }
 
 with() { (export "$1" && shift && "$@"); } # VARIABLE=VALUE COMMAND...

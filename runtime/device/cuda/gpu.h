@@ -8,6 +8,7 @@
  *   memory.c     allocations
  *   copy.c       copies
  *   call.c       functions of the host in the order of a stream
+ *   ipc.c        memory that other processes write to
  *   peers.c      which GPUs copy to each other directly
  *   event.c      events
  *   graph.c      captured work

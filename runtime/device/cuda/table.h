@@ -81,6 +81,13 @@ gp_status gp_cuda_sync(gp_gpu *gpu, gp_stream stream);
 gp_status gp_cuda_call(gp_gpu *gpu, gp_stream stream, void (*function)(void *context),
                        void *context);
 
+/* ---- ipc.c --------------------------------------------------------------------------------- */
+
+gp_status gp_cuda_ipc_offer(gp_gpu *gpu, const void *memory, gp_gpu_offer *offer);
+gp_status gp_cuda_ipc_open(gp_gpu *gpu, const gp_gpu_offer *offer, const gp_gpu_window *window,
+                           void **memory);
+void gp_cuda_ipc_close(gp_gpu *gpu, const gp_gpu_offer *offer, void *memory);
+
 /* ---- peers.c ------------------------------------------------------------------------------- */
 
 bool gp_cuda_reaches(gp_gpu *gpu, const gp_gpu *other);

@@ -3,6 +3,8 @@
  * Calls enqueue and return. */
 #include "device/lane.h"
 
+#include <string.h>
+
 #include "base/memory.h"
 #include "device/gpus.h"
 
@@ -54,6 +56,34 @@ static gp_status host_pin(void *memory, size_t bytes) {
 static void host_unpin(void *memory) {
   const gp_gpu_api *api;
   if (!gp_gpus_api(&api)) api->host_unpin(memory);
+}
+
+/* ---- other processes ------------------------------------------------------------------------- */
+
+static gp_status offer_memory(const gp_lane *lane, const void *memory, gp_lane_offer *offer) {
+  gp_gpu_offer made;
+  _Static_assert(sizeof made <= sizeof *offer, "gp_lane_offer has no room for it");
+  GP_TRY(api_of(lane)->ipc_offer(gpu_of(lane), memory, &made));
+  memcpy(offer, &made, sizeof made);
+  return GP_OK;
+}
+
+static gp_gpu_offer native_offer(const gp_lane_offer *offer) {
+  gp_gpu_offer found;
+  memcpy(&found, offer, sizeof found);
+  return found;
+}
+
+static gp_status open_memory(const gp_lane *lane, const gp_lane_offer *offer,
+                             const gp_lane_window *window, void **memory) {
+  const gp_gpu_offer found = native_offer(offer);
+  const gp_gpu_window part = {window->name, window->refused, window->at, window->bytes};
+  return api_of(lane)->ipc_open(gpu_of(lane), &found, &part, memory);
+}
+
+static void close_memory(const gp_lane *lane, const gp_lane_offer *offer, void *memory) {
+  const gp_gpu_offer found = native_offer(offer);
+  api_of(lane)->ipc_close(gpu_of(lane), &found, memory);
 }
 
 /* ---- copies -------------------------------------------------------------------------------- */
@@ -227,6 +257,8 @@ static const gp_lane_memory memory = {.reaches = reaches,
                                       .copy = copy,
                                       .fetch = fetch,
                                       .fill = fill};
+static const gp_lane_sharing sharing = {
+    .offer = offer_memory, .open = open_memory, .close = close_memory};
 static const gp_lane_streams streams = {.sync = sync,
                                         .call = call,
                                         .event_new = event_new,
@@ -262,6 +294,7 @@ gp_status gp_lane_open_gpu(const char *name, const gp_lane_options *options, gp_
   if (status) return gp_free(own), status;
   lane->facts = &facts;
   lane->memory = &memory;
+  lane->sharing = &sharing;
   lane->streams = &streams;
   lane->work = &work;
   lane->sums = &sums;

@@ -106,6 +106,7 @@ typedef struct gp_link_spec {
   char *made;          /* slot 0 in the maker's memory */
   char *received;      /* slot 0 where the reader looks: `made` if it reads in place */
   bool may_own;        /* the link may have slots of its own: the reader asks it where they are */
+  bool stays;          /* `received` is the same for the life of the link */
   gp_link_word *words; /* per slot, shared by all links of the edge: the maker looks at them */
   gp_link_pool *pool;  /* borrowed */
   /* Between processes: the port of its values, the same in both; the credits of the edge, borrowed;
@@ -181,6 +182,7 @@ extern const gp_link_ops gp_link_local; /* the reader reads the value where it w
 extern const gp_link_ops gp_link_peer;  /* the reader's queue copies the value */
 extern const gp_link_ops
     gp_link_host; /* a queue on the maker's device brings the value to host memory */
-extern const gp_link_ops gp_link_rank; /* a message to another process */
+extern const gp_link_ops gp_link_rank;   /* to another process */
+extern const gp_link_ops gp_link_queued; /* the same, where a device has a queue */
 
 #endif

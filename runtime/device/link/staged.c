@@ -5,6 +5,8 @@
  * staging buffer nor the slot is in use. */
 #include "device/link/staged.h"
 
+#include <stdio.h>
+
 #include "base/memory.h"
 #include "device/link/pool.h"
 
@@ -19,9 +21,12 @@ struct gp_staged_end {
   const gp_lane *lane; /* borrowed: of this end */
   gp_outbox *outbox;   /* borrowed: of the lane */
   char *staging;
-  bool is_own;    /* the staging buffer was allocated here; else it is pinned shared memory */
-  char *into;     /* the maker's: the reader's memory, pinned; NULL: not, or not yet */
-  bool was_tried; /* it was tried to pin it */
+  bool is_own;         /* the staging buffer was allocated here; else it is pinned shared memory */
+  char *into;          /* the maker's: the reader's memory, pinned; NULL: not, or not yet */
+  bool was_tried;      /* it was tried to pin it */
+  char *device;        /* the maker's: slot 0 in the memory of the reader's GPU, opened; or NULL */
+  bool was_asked;      /* it was tried to open it */
+  gp_lane_offer offer; /* by which it was opened */
   gp_lane_event *arrived; /* the reader's: on its receive stream */
   slot *slots;            /* the reader's */
 };
@@ -54,6 +59,7 @@ void gp_staged_free(gp_staged_end *end) {
   if (end->into) lane->memory->host_unpin(end->into);
   for (int32_t k = 0; end->slots && k < end->link->spec.slots; k++)
     lane->streams->event_free(lane, end->slots[k].freed);
+  if (end->device) lane->sharing->close(lane, &end->offer, end->device);
   lane->streams->event_free(lane, end->arrived);
   gp_free(end->slots);
   gp_free(end);
@@ -75,6 +81,21 @@ bool gp_staged_writes(gp_staged_end *end, char *into) {
   const size_t bytes = (size_t)end->link->spec.slots * end->link->spec.bytes;
   if (!end->lane->memory->host_pin(into, bytes)) end->into = into;
   return end->into != NULL;
+}
+
+char *gp_staged_device(gp_staged_end *end, const gp_lane_offer *offer, const char *refused,
+                       int32_t k) {
+  const gp_lane *lane = end->lane;
+  char name[80];
+  void *opened = NULL;
+  if (end->was_asked) return end->device;
+  end->was_asked = true;
+  snprintf(name, sizeof name, "%s to %s", lane->name, end->link->spec.to->name);
+  const gp_lane_window window = {
+      .name = name, .refused = refused, .at = place_of(end, k), .bytes = end->link->spec.bytes};
+  end->offer = *offer;
+  if (!lane->sharing->open(lane, offer, &window, &opened)) end->device = opened;
+  return end->device;
 }
 
 /* Copy the value on the send stream, after the maker's work. */
@@ -102,14 +123,15 @@ gp_status gp_staged_send(gp_staged_end *end, gp_link_turn turn, const gp_rank_me
 /* ---- the reader ------------------------------------------------------------------------------ */
 
 /* Use the shared memory, or pinned memory of the end's own. */
-static gp_status choose_staging(gp_staged_end *end, char *shared) {
+static gp_status choose_staging(gp_staged_end *end, const gp_shared *shared) {
   const size_t bytes = (size_t)end->link->spec.slots * end->link->spec.bytes;
-  if (!shared || end->lane->memory->host_pin(shared, bytes)) return take_staging(end);
-  end->staging = shared;
+  if (!shared || end->lane->memory->host_pin(gp_shared_data(shared), bytes))
+    return take_staging(end);
+  end->staging = gp_shared_data(shared);
   return GP_OK;
 }
 
-gp_status gp_staged_reader_new(const gp_link *link, char *shared, gp_staged_end **end) {
+gp_status gp_staged_reader_new(const gp_link *link, const gp_shared *shared, gp_staged_end **end) {
   const gp_lane *lane = link->spec.to;
   const size_t count = (size_t)link->spec.slots;
   GP_TRY(new_end(link, lane, end));

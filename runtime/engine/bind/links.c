@@ -54,6 +54,7 @@ static gp_status add_link(gp_binding *b, int32_t c, int32_t twin, int32_t device
                        .made = channel->made[twin],
                        .received = in_place ? channel->made[twin] : channel->fetched[device],
                        .may_own = true,
+                       .stays = true,
                        .words = channel->words,
                        .pool = b->pool,
                        .copy = twin};

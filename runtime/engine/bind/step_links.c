@@ -135,6 +135,7 @@ static gp_status open_edge(gp_binding *b, int32_t e) {
                          .bytes = bytes_of(b, edge, r),
                          .made = channel->made[0],
                          .received = received_of(b, edge, reader),
+                         .stays = edge->value != GP_STEP_EXTRAS, /* they may grow */
                          .words = channel->words,
                          .pool = b->pool};
     gp_bound_link *made = &channel->links[0][channel->link_count[0]];

@@ -5,6 +5,7 @@
  *   machine.c  the GPUs that it claims to have
  *   green.c    the driver's functions that split a GPU
  *   memory.c   memory of "devices", which is the host's; copies
+ *   ipc.c      memory that other processes open
  *   stream.c   streams and events
  *   queue.c    work of the streams: it runs when it is given, or as late as possible
  *   graph.c    what was enqueued while a stream was captured, run when launched
@@ -18,6 +19,7 @@
  *   GPIPE_TEST_GPU_MEMORY=BYTES   of each, 8 GiB unless said
  *   GPIPE_TEST_NOPEER=1           they do not reach each other
  *   GPIPE_TEST_BAD_PEER=1         they do, and copies arrive without their last byte
+ *   GPIPE_TEST_IPC=1              other processes can open their memory
  *   GPIPE_TEST_CUDA_FAIL=NAME:N[+][:CODE],..   the N-th call of a function fails, with + every one
  *   from there on ("cudaLaunchKernel" for kernels)
  *   GPIPE_TEST_CUDA_SLOW=NAME:US  every call of a function begins with a pause of so many
@@ -93,6 +95,22 @@ void *gp_cudart_driver(const char *name);
 
 /* The device whose memory holds all these bytes; -1: none, so the host's. */
 int gp_cudart_owner(const void *memory, size_t bytes);
+
+/* The allocation that holds an address, and its size; NULL: none does. */
+void *gp_cudart_allocation(const void *memory, size_t *bytes);
+/* The file that the address's allocation is; false: it is none. */
+bool gp_cudart_file(const void *memory, int *file, size_t *bytes);
+/* Take in what another process owns as memory of the current device; false: no memory. Forget it
+ * again; returns its bytes, or 0. */
+bool gp_cudart_adopt(void *memory, size_t bytes);
+size_t gp_cudart_abandon(void *memory);
+
+/* ---- ipc.c --------------------------------------------------------------------------------- */
+
+bool gp_cudart_shares(void); /* can other processes open memory? */
+/* Make memory that is a file; NULL: there is none. */
+void *gp_cudart_map(size_t bytes, int *file);
+void *gp_ipc_driver(const char *name); /* as gp_cudart_driver */
 
 /* ---- queue.c ------------------------------------------------------------------------------- */
 

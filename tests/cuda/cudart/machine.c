@@ -119,7 +119,8 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char *symbol, void **function
                                              unsigned long long flags,
                                              enum cudaDriverEntryPointQueryResult *result) {
   (void)version, (void)flags;
-  *function = gp_cudart_driver(symbol);
+  *function = gp_ipc_driver(symbol);
+  if (!*function) *function = gp_cudart_driver(symbol);
   if (result)
     *result = *function ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
   return cudaSuccess;

@@ -9,6 +9,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "cudart.h"
 
@@ -17,6 +19,8 @@ typedef struct piece {
   uintptr_t disguised;
   size_t bytes;
   int device;
+  int file;     /* -1: memory of this process alone (ipc.c) */
+  bool adopted; /* another process's */
 } piece;
 
 static piece *pieces;
@@ -35,11 +39,26 @@ static cudaError_t check_capture(void) {
 }
 
 static cudaError_t fill_piece(piece *made, void **memory, size_t bytes) {
+  int file = -1;
   /* CUDA aligns to 256 bytes, too. */
-  if (posix_memalign(memory, 256, bytes) != 0) return cudaErrorMemoryAllocation;
+  if (gp_cudart_shares())
+    *memory = gp_cudart_map(bytes, &file);
+  else if (posix_memalign(memory, 256, bytes) != 0)
+    *memory = NULL;
+  if (!*memory) return cudaErrorMemoryAllocation;
   memset(*memory, 255, bytes);
-  *made = (piece){.disguised = disguise(*memory), .bytes = bytes, .device = gp_cudart_device()};
+  *made = (piece){
+      .disguised = disguise(*memory), .bytes = bytes, .device = gp_cudart_device(), .file = file};
   return cudaSuccess;
+}
+
+static void release(const piece *one, void *memory) {
+  if (one->file < 0) {
+    free(memory);
+    return;
+  }
+  munmap(memory, one->bytes);
+  close(one->file);
 }
 
 /* Adds the piece to the list if the GPU has room for it. */
@@ -71,7 +90,7 @@ cudaError_t cudaMalloc(void **memory, size_t bytes) {
   if (error == cudaSuccess) {
     *memory = found;
   } else {
-    free(found);
+    if (found) release(made, found);
     free(made);
   }
   return gp_cudart_set(error);
@@ -98,9 +117,60 @@ cudaError_t cudaFree(void *memory) {
   gp_queue_finish_all(); /* as CUDA does */
   piece *found = take_piece(memory);
   if (!found) return gp_cudart_set(cudaErrorInvalidValue);
+  release(found, memory);
   free(found);
-  free(memory);
   return cudaSuccess;
+}
+
+/* ---- other processes ------------------------------------------------------------------------- */
+
+/* The piece that holds an address; the caller holds the lock. */
+static piece *find_piece(const void *memory) {
+  for (piece *one = pieces; one; one = one->next) {
+    const uintptr_t begin = ~one->disguised, at = (uintptr_t)memory;
+    if (at >= begin && at - begin < one->bytes) return one;
+  }
+  return NULL;
+}
+
+void *gp_cudart_allocation(const void *memory, size_t *bytes) {
+  pthread_mutex_lock(&lock);
+  const piece *one = find_piece(memory);
+  void *begin = one ? (void *)~one->disguised : NULL;
+  if (one) *bytes = one->bytes;
+  pthread_mutex_unlock(&lock);
+  return begin;
+}
+
+bool gp_cudart_file(const void *memory, int *file, size_t *bytes) {
+  pthread_mutex_lock(&lock);
+  const piece *one = find_piece(memory);
+  const bool has = one && one->file >= 0;
+  if (has) *file = one->file, *bytes = one->bytes;
+  pthread_mutex_unlock(&lock);
+  return has;
+}
+
+bool gp_cudart_adopt(void *memory, size_t bytes) {
+  piece *made = malloc(sizeof *made);
+  if (!made) return false;
+  pthread_mutex_lock(&lock);
+  *made = (piece){pieces, disguise(memory), bytes, gp_cudart_device(), -1, true};
+  pieces = made;
+  pthread_mutex_unlock(&lock);
+  return true;
+}
+
+size_t gp_cudart_abandon(void *memory) {
+  size_t bytes = 0;
+  pthread_mutex_lock(&lock);
+  piece **at = &pieces, *found;
+  while (*at && ((*at)->disguised != disguise(memory) || !(*at)->adopted)) at = &(*at)->next;
+  found = *at;
+  if (found) *at = found->next, bytes = found->bytes;
+  pthread_mutex_unlock(&lock);
+  free(found);
+  return bytes;
 }
 
 int gp_cudart_owner(const void *memory, size_t bytes) {

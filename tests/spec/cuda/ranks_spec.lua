@@ -123,7 +123,7 @@ describe("large values between GPUs of two processes", function()
 
   on_gpu("go through pinned memory that both reach, with the same bits", function()
     local whole = output(1)
-    local shared, maps = output(2)
+    local shared, maps = output(2, { GPIPE_IPC = "0" })
     assert.truthy(whole == shared)
     assert.truthy(maps >= 2) -- the slots that it reads, and those that it writes
   end, 2)
@@ -145,5 +145,183 @@ describe("large values between GPUs of two processes", function()
     assert.truthy(output(1) == output(2, { GPIPE_TEST_LAZY = "1" }))
   end, 2)
 
+  local IPC = { GPIPE_TEST_IPC = "1" }
+
+  -- What a pipeline says of the link between its GPUs, on rank 0.
+  local function link_of(variables)
+    local text = LARGE:gsub("local maps.*$", "print(pipe:describe())")
+    local out, err = jobs.script("unix", 2, text, variables)
+    return out:match "link cuda:0 to 1/cuda:1: [^\n]*", err
+  end
+
+  on_gpu("are copied from GPU to GPU where the driver shares memory, with the same bits", function()
+    local whole = output(1)
+    local direct, maps = output(2, IPC)
+    assert.truthy(whole == direct)
+    assert.truthy(maps >= 1) -- of memory that is there for makers without a GPU
+    assert.equal("link cuda:0 to 1/cuda:1: CUDA IPC", link_of(IPC))
+  end, 2)
+
+  on_gpu("are copied from GPU to GPU with the same bits where work runs as late as it may", function()
+    assert.truthy(output(1) == output(2, { GPIPE_TEST_IPC = "1", GPIPE_TEST_LAZY = "1" }))
+  end, 2)
+
+  on_gpu("go by way of the host where GPIPE_IPC is 0 or the driver refuses, which is said", function()
+    local off = { GPIPE_TEST_IPC = "1", GPIPE_IPC = "0" }
+    assert.truthy(output(1) == output(2, off))
+    assert.equal("link cuda:0 to 1/cuda:1: by way of the host; GPIPE_IPC=0", link_of(off))
+    if not PRETENDED then return end
+    local refused = { GPIPE_TEST_IPC = "1", GPIPE_TEST_CUDA_FAIL = "cudaIpcOpenMemHandle:1+:217" }
+    assert.truthy(output(1) == output(2, refused))
+    assert.truthy(link_of(refused):find "by way of the host; ")
+    assert.truthy(link_of {}:find "by way of the host; ")
+  end, 2)
+
+  -- Gradients and new values of replicas, in halves too.
+  on_gpu("of replicas have the same bits, by either way", function()
+    local replicas = child.file((LARGE:gsub("devices = ", "replicas = 2, precision = arg[1], devices = ")
+      :gsub("balance = {2, 3}", "balance = {5}")))
+    for _, precision in ipairs { "f32", "bf16" } do
+      local whole = child.run { replicas, precision }:match "^(.*)maps"
+      for _, ipc in ipairs { "0", "1" } do
+        local out, err = jobs.run("unix", 2, { replicas, precision }, { GPIPE_TEST_IPC = ipc })
+        assert.equal("", err)
+        assert.truthy(whole == out:match "^(.*)maps")
+      end
+    end
+    os.remove(replicas)
+  end, 2)
+
   teardown(function() os.remove(script) end)
+end)
+
+-- ---- failures -----------------------------------------------------------------------------------
+
+-- Trains for ever; `text` says what happens to rank 1.
+local FOREVER = [[
+local gp = require "gpipe"
+local nn = gp.nn
+gp.seed(4)
+local pipe <close> = gp.pipeline(nn.Sequential { nn.Linear(64, 128), nn.Tanh(), nn.Linear(128, 8) }, {
+  devices = {"0/cuda:0", "1/cuda:1"}, balance = {2, 1}, chunks = 4, loss = nn.MSELoss(), watchdog = 20 })
+pipe:use(gp.optim.SGD(pipe:parameters(), { lr = 0.01 }))
+local x, y = gp.randn { 256, 64 }, gp.randn { 256, 8 }
+]]
+
+describe("a job with GPUs", function()
+  local seconds = require("gpipe.core").seconds
+
+  local function run(text, variables)
+    local script, began = child.file(FOREVER .. text), seconds()
+    local out, err, code = jobs.run("unix", 2, { script }, variables)
+    local left = child.shell("pgrep -f " .. child.quote("[/]" .. script:sub(2)))
+    os.remove(script)
+    assert.equal("", left) -- no process of the job is left
+    assert.truthy(seconds() - began < 60)
+    return out, err, code
+  end
+
+  for _, ipc in ipairs { "0", "1" } do
+    on_gpu("ends with the name of a rank that is killed, GPIPE_TEST_IPC=" .. ipc, function()
+      local _, err, code = run([[
+        pipe:step(x, y)
+        if gp.rank() == 1 then os.execute "(sleep 0.5; kill -9 $PPID) &" end
+        while true do pipe:step(x, y) end]], { GPIPE_TEST_IPC = ipc })
+      assert.truthy(err:find "rank 1 %(process %d+%) is gone: ", err)
+      assert.truthy(code ~= 0)
+    end, 2)
+  end
+
+  -- The process of rank 1 has a GPU that is lost; the other rank waits for what it would send.
+  for _, call in ipairs { "cudaLaunchHostFunc", "cudaMemcpyAsync", "cudaStreamWaitEvent" } do
+    on_gpu("reports a GPU that is lost in " .. call .. " on all ranks", function()
+      if not PRETENDED then return pending "the driver cannot be told to refuse" end
+      local out, err = run([[
+        for step = 1, 6 do
+          local good, why = pcall(pipe.step, pipe, x, y)
+          if not good then print("failed", (tostring(why):gsub("\n.*", ""))) break end
+        end]], { GPIPE_TEST_CUDA_FAIL = call .. ":20+:700" })
+      assert.truthy(out:find "failed\t.*rank %d: .*cuda:%d: ", out .. err)
+    end, 2)
+  end
+
+  on_gpu("goes on after a rank has raised", function()
+    local out = run([[
+      local bad = gp.ones { 256, 64 } * 0 / 0
+      print((pcall(pipe.step, pipe, bad, y)))
+      print(pipe:step(x, y) == pipe:step(x, y), gp.ranks())]])
+    assert.truthy(out:find "\t2\n", out)
+  end, 2)
+
+  on_gpu("refuses a plan that is larger than a GPU's cap, on all ranks", function()
+    local out = run [[
+      local capped = gp.pipeline(nn.Sequential { nn.Linear(64, 8), nn.Linear(8, 8) }, {
+        devices = {"0/cuda:0", {"1/cuda:1", memory = "20KiB"}}, balance = {1, 1}, loss = nn.MSELoss() })
+      local all = gp.all_gather(select(2, pcall(capped.step, capped, x, y)))
+      print(all[1] == all[2], all[2])]]
+    assert.truthy(out:find("device 1/cuda:1 may take 20.0 KiB", 1, true), out)
+    assert.equal("true", out:match "^%a+")
+  end, 2)
+
+  on_gpu("says which rank has too few GPUs, on all ranks", function()
+    local out = jobs.script("unix", 2, [[
+      local gp = require "gpipe"
+      local model = gp.nn.Sequential { gp.nn.Linear(2, 2), gp.nn.Linear(2, 2) }
+      local all = gp.all_gather(select(2, pcall(gp.pipeline, model,
+        { devices = {"0/cuda:0", "1/cuda:99"}, balance = {1, 1}, loss = gp.nn.MSELoss() })))
+      print(all[1]) print(all[2])]])
+    local text = "gp.pipeline: device '1/cuda:99' cannot be used: rank 1 sees "
+    assert.equal(2, select(2, out:gsub(text:gsub("%p", "%%%0"), "")), out)
+  end)
+end)
+
+-- ---- which GPUs ---------------------------------------------------------------------------------
+
+describe("GPUs that no option names", function()
+  local deal = require("gpipe.ranks.gpus").deal
+
+  local function rank(machine, ...)
+    local list = {}
+    for i, id in ipairs { ... } do list[i] = { id = id, memory = 1 } end
+    return { machine = machine, gpus = list }
+  end
+
+  it("are shared out among ranks of one machine that see all of them", function()
+    local all = { rank("a", "p", "q", "r", "s"), rank("a", "p", "q", "r", "s") }
+    assert.same({ "0/cuda:0", "0/cuda:1", "1/cuda:2", "1/cuda:3" }, deal(all))
+  end)
+
+  it("are each rank's own where ranks see others", function()
+    assert.same({ "0/cuda:0", "1/cuda:0" }, deal { rank("a", "p"), rank("a", "q") })
+    assert.same({ "0/cuda:0", "1/cuda:0" }, deal { rank("a", "p"), rank("b", "p") })
+  end)
+
+  it("are driven by several ranks where there are fewer", function()
+    local all = { rank("a", "p", "q"), rank("a", "p", "q"), rank("a", "p", "q"), rank("a", "p", "q") }
+    assert.same({ "0/cuda:0", "1/cuda:0", "2/cuda:1", "3/cuda:1" }, deal(all))
+  end)
+
+  it("leave a core to a rank that has none", function()
+    assert.same({ "0/cuda:0", "1/cpu:0" }, deal { rank("a", "p"), rank("b") })
+    assert.is_nil(deal { rank("a"), rank("a") })
+  end)
+
+  on_gpu("are the devices of a job, and one that two ranks drive is told once", function()
+    local out, err = jobs.script("unix", 2, [[
+      local gp = require "gpipe"
+      local nn = gp.nn
+      local model = nn.Sequential { nn.Linear(2, 2), nn.Linear(2, 2) }
+      local pipe <close> = gp.pipeline(model, { loss = nn.MSELoss(), balance = {1, 1},
+        devices = {"0/cuda:0", "1/cuda:0"} })
+      pipe:step(gp.ones {4, 2}, gp.ones {4, 2})
+      local memory, timeline = pipe:memory(), pipe:timeline()
+      for d, device in ipairs(memory) do
+        print(device.name, device.planned == device.measured, #timeline[d] > 0)
+      end
+      local profile = pipe:profile(gp.ones {4, 2}, gp.ones {4, 2})
+      print(#tostring(profile) > 0)]])
+    assert.equal("0/cuda:0\ttrue\ttrue\n1/cuda:0\ttrue\ttrue\ntrue\n", out)
+    local text = "devices 0/cuda:0, 1/cuda:0 are one GPU, which several processes drive"
+    assert.equal(1, select(2, err:gsub(text, "")), err)
+  end)
 end)
