@@ -34,8 +34,8 @@ static bool input_grads_field(lua_State *L, int index, int n, gp_tensor **tensor
   return true;
 }
 
-/* The arguments of a run: {inputs, targets, outputs or out_grads with input_grads, accumulate, apart,
- * hyper}. hyper has a table for each group of the optimizer in use. */
+/* The arguments of a run: {inputs, targets, outputs or out_grads with input_grads, accumulate,
+ * apart, hyper}. hyper has a table for each group of the optimizer in use. */
 typedef struct arguments {
   gp_tensor *inputs[GP_MAX_BATCH_TENSORS], *targets[GP_MAX_BATCH_TENSORS];
   gp_tensor *outputs[GP_MAX_BATCH_TENSORS], *out_grads[GP_MAX_BATCH_TENSORS];

@@ -2,9 +2,9 @@
  *
  * C counts what the loss is divided by before a mini-batch's first forward pass, while the last
  * stage waits anyway. P prepares what depends on parameters only, first of all and again after each
- * update of an asynchronous schedule. S writes buffers behind all forward passes, where these cannot
- * (records.h). Tasks SEND, VOTE and DECIDE stand where a device hands to
- * others what they read once per step (edge/step_edges.h).
+ * update of an asynchronous schedule. S writes buffers behind all forward passes, where these
+ * cannot (records.h). Tasks SEND, VOTE and DECIDE stand where a device hands to others what they
+ * read once per step (edge/step_edges.h).
  */
 #include "base/memory.h"
 #include "plan/edge/step_edges.h"

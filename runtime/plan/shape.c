@@ -10,6 +10,7 @@
 #include "graph/late.h"
 #include "plan/memory/places.h"
 
+/* The loss, its count, outputs, and gradients of inputs. */
 enum { MOST_EXPORTS = 2 + 2 * GP_MAX_BATCH_TENSORS };
 
 /* ---- exports and gradient ------------------------------------------------------------------ */

@@ -12,7 +12,7 @@ local stages = math.tointeger(tonumber(arg[5]))
 gp.seed(5)
 local model = nn.Sequential {
   nn.Linear(6, 16), nn.Tanh(), nn.Dropout(0.2), nn.Linear(16, 16), nn.LayerNorm(16),
-  nn.Linear(16, 4),
+  nn.BatchNorm1d(16), nn.Linear(16, 4),
 }
 local pipe <close> = gp.pipeline(model, {
   devices = stages * replicas, chunks = chunks, replicas = replicas, loss = nn.CrossEntropyLoss(),

@@ -110,6 +110,19 @@ describe("a stream over ranks", function()
     has(out, "rank 1: no progress")
   end)
 
+  it("ends on the other ranks if one is killed, with its number", function()
+    local _, err, _, seconds = run [[
+      for step = 1, 1000 do
+        pipe:step(x, y)
+        if step == 20 and gp.rank() == 1 then
+          os.execute("kill -9 " .. require("gpipe.core").process())
+        end
+      end]]
+    has(err, "rank 1 (process ")
+    has(err, "is gone")
+    assert.truthy(seconds < 10)
+  end)
+
   it("is finished by pipe:close, so that all ranks keep the same model", function()
     local out = run [[
       for _ = 1, 5 do pipe:step(x, y) end
