@@ -178,6 +178,8 @@ static gp_status make_auto(const maker *m, gp_recipe *recipe) {
 static gp_status make_by_mode(const maker *m, const gp_recipe *keeps, gp_recipe *recipe) {
   const gp_remat mode = m->s->env->remat;
   if (mode == GP_REMAT_AUTO) return make_auto(m, recipe);
+  if (mode == GP_REMAT_SELECTIVE && m->s->keeps && m->s->keeps[m->spec.stage])
+    return make_named(m, GP_REMAT_NEVER, recipe);
   if (gp_remat_is_by_stage(mode)) return make_named(m, mode, recipe);
   return make_always(m, keeps, recipe);
 }

@@ -128,6 +128,7 @@ gp_status gp_shape_build(const gp_shape_spec *spec, const gp_traced_shape *from,
                  .schedule = spec->plan->schedule,
                  .apart = spec->apart,
                  .budgets = spec->plan->budgets,
+                 .keeps = spec->plan->keeps,
                  .graph = &from->trace->graph,
                  .shape = shape};
   shape->rows = from->rows;

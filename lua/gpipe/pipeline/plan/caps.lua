@@ -6,6 +6,7 @@
 -- ranks each says what its own devices hold and need, so that all of them decide alike.
 
 local core = require "gpipe.core"
+local keeps = require "gpipe.pipeline.plan.keeps"
 local ranks = require "gpipe.ranks"
 local share = require "gpipe.ranks.share"
 local sizes = require "gpipe.sizes"
@@ -87,13 +88,14 @@ local function shared_of(pipe)
   return share.by_device(pipe, "shared", function(d) return pipe.core:held(d - 1).shared end)
 end
 
--- A function that says what the plan would take on each device with given budgets, in addition to
--- all that is held but the shared work area, which never becomes smaller while plans use it.
+-- A function that says what the plan would take on each device with given budgets or with stages
+-- that keep everything, in addition to all that is held but the shared work area, which never
+-- becomes smaller while plans use it.
 local function measurer(pipe, specify)
   local held = shared_of(pipe)
-  return function(budgets)
+  return function(budgets, keep)
     local spec = specify()
-    spec.checkpoint, spec.budgets = pipe.checkpoint, budgets
+    spec.checkpoint, spec.budgets, spec.keeps = pipe.checkpoint, budgets, keep
     local kind, needs = spec.kind, caps.needs(pipe, spec)
     for d, need in ipairs(needs) do
       local shared = held[d]
@@ -216,13 +218,17 @@ end
 ---@return string? refused why the plan does not fit
 function caps.settle(pipe, specify, kind, training)
   local auto = training and pipe.checkpoint == "auto"
-  if not auto and not has_cap(pipe) then return nil end
+  local selects = training and pipe.checkpoint == "selective" and not pipe.raw
+  if not auto and not selects and not has_cap(pipe) then return nil end
   local measure = measurer(pipe, specify)
   local budgets = auto and caps.find(measure, rooms(pipe, true)) or nil
-  if not has_cap(pipe) then return budgets end
-  local room, needs = rooms(pipe, false), measure(budgets)
+  local keep = selects and keeps.find(function(flags) return measure(nil, flags) end,
+    keeps.stages(pipe.placement, pipe.copies, #pipe.devices), pipe.stages) or nil
+  if not has_cap(pipe) then return budgets, keep end
+  local room, needs = rooms(pipe, false), measure(budgets, keep)
   local d = short_of(needs, room)
-  return budgets, d and refuse(pipe, kind, d, needs[d], room[d])
+  return budgets, keep, d and refuse(pipe, kind, d, needs[d], room[d])
 end
 
 return caps
+---@return boolean[]? keep for the specification: the stages that keep everything
