@@ -16,13 +16,26 @@ local caps = {}
 local ROUNDS = 8 -- halvings: the budget is found to half a per cent of the device's room
 local CLOSE = 0.97 -- of the room: a plan that takes that much is good enough
 
--- What a device may still take for plans, shared work areas not counted; nil if there is no limit.
+-- What a device may still take for plans, shared work areas not counted; false if there is no limit.
+-- memory: that it takes from, with other devices without a cap.
 local function room_of(pipe, d)
-  local held = pipe.core:held(d - 1)
-  local cap = pipe.devices[d].cap
-  if cap then return cap - (held.measured - held.shared) end
+  local held, device = pipe.core:held(d - 1), pipe.devices[d]
+  if device.cap then return { bytes = device.cap - held.measured, own = held.shared } end
   local free = pipe.core:free_bytes(d)
-  return free and free + held.shared
+  if not free then return false end
+  local machine = pipe.spread and ranks.machine() or ""
+  return { bytes = free, own = held.shared, memory = machine .. " " .. tostring(device.memory) }
+end
+
+-- The rooms in bytes: parts of a GPU share what it has free.
+local function share_gpus(list)
+  local count = {}
+  for _, one in ipairs(list) do
+    if one and one.memory then count[one.memory] = (count[one.memory] or 0) + 1 end
+  end
+  for d, one in ipairs(list) do
+    list[d] = one and one.bytes // (one.memory and count[one.memory] or 1) + one.own
+  end
 end
 
 -- What a machine's CPU devices without a limit may take together; of each rank, where all ranks of
@@ -53,7 +66,8 @@ end
 
 -- The room of each device. For "auto" CPU devices without a cap share what the machine has left.
 local function rooms(pipe, with_machine)
-  local list = share.by_device(pipe, "rooms", function(d) return room_of(pipe, d) or false end)
+  local list = share.by_device(pipe, "rooms", function(d) return room_of(pipe, d) end)
+  share_gpus(list)
   if with_machine then share_machines(pipe, list) end
   return list
 end
@@ -216,6 +230,7 @@ end
 ---@param training boolean
 ---@return table? budgets for the specification
 ---@return string? refused why the plan does not fit
+---@return boolean[]? keep for the specification: the stages that keep everything
 function caps.settle(pipe, specify, kind, training)
   local auto = training and pipe.checkpoint == "auto"
   local selects = training and pipe.checkpoint == "selective" and not pipe.raw
@@ -231,4 +246,3 @@ function caps.settle(pipe, specify, kind, training)
 end
 
 return caps
----@return boolean[]? keep for the specification: the stages that keep everything
