@@ -11,6 +11,7 @@
  *   buffers.c         checks that one stage has all uses of a buffer that forward writes
  *   schedule/         schedule -> lowered schedule: recomputation, ascending W, reductions, updates
  *   lower.c           lowered schedule -> tasks with programs
+ *   offload.c         what goes to the host's memory between F and its backward pass
  *   slots.c           where a task keeps values for later ones
  *   touched.c         which edges the actions of a stage touch
  *   accesses.c        what a stage does with the values of its edges, and how long it holds them

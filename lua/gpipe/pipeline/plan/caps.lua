@@ -214,7 +214,8 @@ local function refuse(pipe, kind, d, need, room)
   local largest, bytes = "", 0
   for name, one in pairs(held) do
     local more = one > bytes or one == bytes and name < largest
-    if name ~= "measured" and name ~= "shared" and more then largest, bytes = name, one end
+    local own = name ~= "measured" and name ~= "shared" and name ~= "host"
+    if own and more then largest, bytes = name, one end
   end
   return ("%s: device %s may take %s (option 'memory'): %s are taken already (largest: %s, %s), "
     .. "and the plan needs %s more, %s of them for what micro-batches keep and temporaries"):format(
@@ -229,8 +230,8 @@ end
 ---@param kind string of the plan: "step"
 ---@param training boolean
 ---@return table? budgets for the specification
----@return string? refused why the plan does not fit
 ---@return boolean[]? keep for the specification: the stages that keep everything
+---@return string? refused why the plan does not fit
 function caps.settle(pipe, specify, kind, training)
   local auto = training and pipe.checkpoint == "auto"
   local selects = training and pipe.checkpoint == "selective" and not pipe.raw
