@@ -25,9 +25,9 @@ static int pipeline_stats(lua_State *L) {
   return 1;
 }
 
-/* p:held(device) -> {parameters, ..., measured, shared, host}: bytes that the pipeline holds for all
- * plans, all that it has allocated on the device, the work area that plans share, and the host's
- * memory for what the device has saved */
+/* p:held(device) -> {parameters, ..., measured, shared, host}: bytes that the pipeline holds for
+ * all plans, all that it has allocated on the device, the work area that plans share, and the
+ * host's memory for what the device has saved */
 static int pipeline_held(lua_State *L) {
 #define TEXT(name, text) text,
   static const char *const names[] = {GP_HELD_LIST(TEXT)};

@@ -1,5 +1,5 @@
--- tests/spec/plan/offload_spec.lua - checkpoint = "offload": what F saves waits in the host's memory,
--- which changes no bit.
+-- tests/spec/plan/offload_spec.lua - checkpoint = "offload": what F saves waits in the host's
+-- memory, which changes no bit.
 local gp = require "gpipe"
 local expect = require "tests.support.expect"
 local nn, optim = gp.nn, gp.optim

@@ -16,8 +16,8 @@ local caps = {}
 local ROUNDS = 8 -- halvings: the budget is found to half a per cent of the device's room
 local CLOSE = 0.97 -- of the room: a plan that takes that much is good enough
 
--- What a device may still take for plans, shared work areas not counted; false if there is no limit.
--- memory: that it takes from, with other devices without a cap.
+-- What a device may still take for plans, shared work areas not counted; false if there is no
+-- limit. memory: that it takes from, with other devices without a cap.
 local function room_of(pipe, d)
   local held, device = pipe.core:held(d - 1), pipe.devices[d]
   if device.cap then return { bytes = device.cap - held.measured, own = held.shared } end

@@ -1,10 +1,10 @@
 -- lua/gpipe/pipeline/plan/keeps.lua - the stages that keep everything although the policy is
 -- "selective".
 --
--- What a stage saves is least with "selective", but not always what it has in work: a chain of cheap
--- values that is made again lies in memory as a whole, where one that was kept shrinks as backward
--- goes along it; and what it is made from stays on its edge for longer. So the runtime is asked what
--- a plan takes either way, and no device takes more than it does with "never".
+-- What a stage saves is least with "selective", but not always what it has in work: a chain of
+-- cheap values that is made again lies in memory as a whole, where one that was kept shrinks as
+-- backward goes along it; and what it is made from stays on its edge for longer. So the runtime is
+-- asked what a plan takes either way, and no device takes more than it does with "never".
 
 local keeps = {}
 
