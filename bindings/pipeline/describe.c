@@ -96,6 +96,15 @@ static int plan_stage(lua_State *L) {
   return 1;
 }
 
+/* p:on_host(plan, device) -> bytes of the host's memory for what the device saves */
+static int plan_on_host(lua_State *L) {
+  const gp_plan *plan = gp_lua_check_plan(L, 2);
+  const int device =
+      (int)gp_lua_check_int(L, 3, "on_host: the device", 0, gp_plan_devices(plan) - 1);
+  lua_pushinteger(L, (lua_Integer)gp_plan_host_bytes(plan, device));
+  return 1;
+}
+
 /* p:areas(plan, device) -> {saved, ..., shared}: bytes of each part of a device's memory */
 static int plan_areas(lua_State *L) {
 #define TEXT(name, text) text,
@@ -195,6 +204,6 @@ static int plan_layers(lua_State *L) {
 }
 
 const luaL_Reg gp_lua_describe_methods[] = {
-    {"row", plan_row},     {"tasks", plan_tasks},   {"page", plan_page},   {"edges", plan_edges},
-    {"stage", plan_stage}, {"areas", plan_areas},   {"alive", plan_alive}, {"saved", plan_saved},
-    {"cost", plan_cost},   {"layers", plan_layers}, {NULL, NULL}};
+    {"row", plan_row},     {"tasks", plan_tasks}, {"page", plan_page},       {"edges", plan_edges},
+    {"stage", plan_stage}, {"areas", plan_areas}, {"on_host", plan_on_host}, {"alive", plan_alive},
+    {"saved", plan_saved}, {"cost", plan_cost},   {"layers", plan_layers},   {NULL, NULL}};

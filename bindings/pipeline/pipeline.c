@@ -236,6 +236,20 @@ static const size_t *budgets_field(lua_State *L, int devices) {
   return budgets;
 }
 
+/* Read field keeps: a flag per stage. The stack keeps them. */
+static const bool *keeps_field(lua_State *L, int stages) {
+  if (lua_getfield(L, 2, "keeps") != LUA_TTABLE) return NULL;
+  const int list = lua_gettop(L);
+  luaL_argcheck(L, luaL_len(L, list) >= stages, 2, "keeps: expected one per stage");
+  bool *keeps = lua_newuserdatauv(L, (size_t)stages * sizeof *keeps, 0);
+  for (int s = 0; s < stages; s++) {
+    lua_rawgeti(L, list, s + 1);
+    keeps[s] = lua_toboolean(L, -1);
+    lua_pop(L, 1);
+  }
+  return keeps;
+}
+
 /* Check the fields of argument 2, for the pipeline at argument 1 or for none. No Lua may run
  * between this and the build. */
 void gp_lua_check_plan_spec(lua_State *L, bool pipeline, gp_plan_spec *spec) {
@@ -255,10 +269,11 @@ void gp_lua_check_plan_spec(lua_State *L, bool pipeline, gp_plan_spec *spec) {
   if (pipeline) gp_lua_check_pipeline(L);
   spec->schedule = gp_lua_check_schedule(L, schedule);
   spec->budgets = budgets_field(L, gp_schedule_device_count(spec->schedule));
+  spec->keeps = keeps_field(L, gp_schedule_stage_count(spec->schedule));
   take_traces(L, shapes, spec);
 }
 
-/* p:plan{kind, schedule, shapes = {larger, smaller}, sum_loss, budgets} -> plan (a light
+/* p:plan{kind, schedule, shapes = {larger, smaller}, sum_loss, budgets, keeps} -> plan (a light
  * pointer) */
 static int pipeline_plan(lua_State *L) {
   gp_plan *plan;

@@ -25,8 +25,9 @@ static int pipeline_stats(lua_State *L) {
   return 1;
 }
 
-/* p:held(device) -> {parameters, ..., measured, shared}: bytes that the pipeline holds for all
- * plans, all that it has allocated on the device, and the work area that plans share */
+/* p:held(device) -> {parameters, ..., measured, shared, host}: bytes that the pipeline holds for
+ * all plans, all that it has allocated on the device, the work area that plans share, and the
+ * host's memory for what the device has saved */
 static int pipeline_held(lua_State *L) {
 #define TEXT(name, text) text,
   static const char *const names[] = {GP_HELD_LIST(TEXT)};
@@ -36,10 +37,11 @@ static int pipeline_held(lua_State *L) {
       (int)gp_lua_check_int(L, 2, "held: the device", 0, gp_lua_pipeline_box(L)->devices - 1);
   size_t bytes[GP_HELD_COUNT], measured;
   gp_pipeline_held(pipeline, device, bytes, &measured);
-  lua_createtable(L, 0, GP_HELD_COUNT + 1);
+  lua_createtable(L, 0, GP_HELD_COUNT + 3);
   for (int k = 0; k < GP_HELD_COUNT; k++) gp_lua_set_int(L, names[k], (int64_t)bytes[k]);
   gp_lua_set_int(L, "measured", (int64_t)measured);
   gp_lua_set_int(L, "shared", (int64_t)gp_pipeline_shared(pipeline, device));
+  gp_lua_set_int(L, "host", (int64_t)gp_pipeline_on_host(pipeline, device));
   return 1;
 }
 

@@ -49,6 +49,9 @@ typedef struct gp_plan_spec {
    * SIZE_MAX: no limit; 0: as little as mode
    * ALWAYS. NULL: none has one. Borrowed. */
   const size_t *budgets;
+  /* Per stage: it keeps everything although the mode is GP_REMAT_SELECTIVE, because it would take
+   * more memory otherwise. NULL: no stage does. Borrowed. */
+  const bool *keeps;
 } gp_plan_spec;
 
 /* Make a plan for devices that need not be there: it is data only and cannot be run. pipeline: the
@@ -62,6 +65,9 @@ void gp_plan_free(gp_plan *plan);
 /* Return the bytes of a device's memory that runs of the plan need; 0 if its share is not
  * planned. */
 size_t gp_plan_bytes(const gp_plan *plan, int device);
+/* Return the bytes of the host's memory in which what a device has saved waits for its backward
+ * pass. */
+size_t gp_plan_host_bytes(const gp_plan *plan, int device);
 /* X(NAME, text): the parts of a device's memory that a plan needs. SAVED to TRANSIENT are what is
  * alive at the worst moment, WASTE is what their layout takes beyond that. */
 #define GP_PLAN_AREA_LIST(X)                                                                       \
@@ -129,6 +135,8 @@ void gp_plan_held(const gp_plan *plan, int device, size_t bytes[GP_HELD_COUNT]);
  * too. */
 void gp_pipeline_held(const gp_pipeline *pipeline, int device, size_t bytes[GP_HELD_COUNT],
                       size_t *measured);
+/* Bytes of the host's memory that the pipeline has allocated for what a device saves. */
+size_t gp_pipeline_on_host(const gp_pipeline *pipeline, int device);
 /* Bytes of the work area that the pipeline's plans share on a device. */
 size_t gp_pipeline_shared(const gp_pipeline *pipeline, int device);
 

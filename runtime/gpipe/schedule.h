@@ -156,6 +156,7 @@ gp_status gp_schedule_steps(const gp_schedule *schedule, int32_t *step, int *ste
   X(EXCEPT_LAST, "except_last")                                                                    \
   X(ALWAYS, "always")                                                                              \
   X(AUTO, "auto")                                                                                  \
+  X(OFFLOAD, "offload")                                                                            \
   X(BY_LAYER, "by layer")
 #define GP_REMAT_ENUM(name, text) GP_REMAT_##name,
 typedef enum gp_remat { GP_REMAT_LIST(GP_REMAT_ENUM) GP_REMAT_COUNT } gp_remat;

@@ -80,7 +80,9 @@ typedef struct gp_plan_device {
   gp_area work;
   /* What is alive in the work area at the worst moment, by kind of slot, and temporaries. */
   size_t alive[GP_SLOT_KINDS + 1];
-  gp_area scratch; /* of ops, which run one after the other, if the device's memory is its own */
+  int32_t first_offload, offload_count; /* among the plan's */
+  size_t host_bytes; /* what lies in the host's memory meanwhile: no part of the block */
+  gp_area scratch;   /* of ops, which run one after the other, if the device's memory is its own */
   gp_staging staging;
   size_t bytes; /* of the block: everything that the plan needs but a shared work area */
   /* In a plan without a pipeline, what the pipeline would hold for it, by gp_held. */

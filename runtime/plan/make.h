@@ -12,6 +12,7 @@
  *   records.h         what forward passes leave for buffers where another device writes these
  *   schedule/         schedule -> lowered schedule: recomputation, ascending W, reductions, updates
  *   lower.c           lowered schedule -> tasks with programs
+ *   offload.c         what goes to the host's memory between F and its backward pass
  *   slots.c           where a task keeps values for later ones
  *   touched.c         which edges the actions of a stage touch
  *   accesses.c        what a stage does with the values of its edges, and how long it holds them

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "plan/channels.h"
 #include "plan/edge/step_edges.h"
+#include "plan/offload.h"
 #include "plan/touches.h"
 #include "schedule/schedule.h"
 
@@ -112,6 +113,20 @@ static void put_waits(page *p, int32_t device, const gp_task *task) {
   }
 }
 
+/* Print which saved values go to the host's memory and come back, by the task that makes them. */
+static void put_moves(page *p, const gp_task *task, bool behind) {
+  static const char *const texts[GP_MOVE_KINDS] = {"begins to fetch what ", "waits for what ",
+                                                   "begins to put on the host what ",
+                                                   "waits until the host has what "};
+  for (int32_t i = 0; i < task->move_count; i++) {
+    const gp_move *move = &task->moves[i];
+    if (behind != (move->kind >= GP_MOVE_PUT)) continue;
+    put_verb(p, false, texts[move->kind]);
+    put_task(p, gp_move_owner(p->plan, move));
+    gp_text_put(&p->text, " saved");
+  }
+}
+
 static gp_status put_line(page *p, int32_t device, const gp_task *task) {
   const size_t most = (size_t)gp_plan_touches_most(p->plan, task);
   gp_touch *list;
@@ -121,9 +136,11 @@ static gp_status put_line(page *p, int32_t device, const gp_task *task) {
   put_task(p, task);
   gp_text_put(&p->text, ":");
   put_waits(p, device, task);
+  put_moves(p, task, false);
   put_mode(p, task, list, count, GP_TOUCH_READ, "reads ");
   put_mode(p, task, list, count, GP_TOUCH_ADD, "adds to ");
   put_mode(p, task, list, count, GP_TOUCH_WRITE, "writes ");
+  put_moves(p, task, true);
   gp_text_put(&p->text, p->begun ? "\n" : " nothing to do\n");
   gp_free(list);
   return GP_OK;

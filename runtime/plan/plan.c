@@ -11,6 +11,7 @@
 #include "base/memory.h"
 #include "base/tensor.h"
 #include "plan/edge/step_edges.h"
+#include "plan/offload.h"
 #include "plan/sums.h"
 
 /* Edges, constants and crossings are the last bases and take turns, so the largest of their numbers
@@ -158,6 +159,10 @@ static gp_status check_numbers(const gp_plan_env *env, const gp_schedule *s, int
     return gp_fail(GP_ESCHEDULE,
                    "schedule: it is asynchronous, expected a synchronous one where one "
                    "device is planned without the others");
+  if (s->batch && env->remat == GP_REMAT_OFFLOAD)
+    return gp_fail(GP_ESCHEDULE,
+                   "schedule: it is asynchronous, expected a synchronous one where saved values go "
+                   "to the host's memory (checkpoint \"offload\")");
   bool fits = s->batch ? s->micro_count % micros == 0 : s->micro_count == micros;
   if (s->stage_count == env->stage_count && fits && s->device_count <= env->device_count)
     return GP_OK;
@@ -177,6 +182,7 @@ static gp_status prepare(const gp_plan_env *env, const gp_plan_spec *spec, gp_pl
   plan->sum_loss = spec->sum_loss;
   plan->sum_group = gp_plan_trains(spec->kind) ? env->sum_group : 0;
   plan->by_stage = gp_remat_is_by_stage(env->remat);
+  plan->offloading = env->remat == GP_REMAT_OFFLOAD;
   plan->share = env->share;
   plan->stage_count = env->stage_count;
   plan->device_count = s->device_count;
@@ -297,6 +303,7 @@ static gp_status make(const gp_plan_env *env, const gp_plan_spec *spec, gp_plan 
   GP_TRY(status);
   if (!env->added) GP_TRY(gp_plan_add_opening(plan));
   GP_TRY(gp_plan_add_sums(plan));
+  GP_TRY(gp_plan_add_offloads(plan));
   GP_TRY(gp_plan_add_slots(plan));
   GP_TRY(gp_plan_add_uses(plan));
   GP_TRY(gp_plan_add_step_uses(plan));
@@ -333,6 +340,7 @@ gp_status gp_plan_make(const gp_plan_env *env, const gp_plan_spec *spec, gp_plan
 void gp_plan_free(gp_plan *plan) {
   if (!plan) return;
   gp_free(plan->uses);
+  gp_plan_free_offloads(plan);
   gp_plan_free_step_edges(plan);
   for (int32_t c = 0; plan->channels && c < gp_plan_value_channels(plan); c++)
     gp_free(plan->channels[c].fetches);

@@ -75,7 +75,11 @@ struct gp_plan {
   bool sum_loss;
   /* Nothing in the work areas outlives a run: all such plans of a pipeline use the same memory. */
   bool shares;
-  bool by_stage; /* what runs again is said stage by stage: every micro-batch follows it */
+  bool by_stage;        /* what runs again is said stage by stage: every micro-batch follows it */
+  bool offloading;      /* what F saves goes to the host's memory (offload.h) */
+  gp_offload *offloads; /* device after device */
+  int32_t offload_count;
+  gp_move *moves; /* task after task */
 };
 
 /* Bytes of a partial sum of a stage's gradients: they, and the accumulators behind them. */

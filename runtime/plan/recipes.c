@@ -22,6 +22,7 @@ enum { MOST_LAYERS = 1024 }; /* of a stage that is cut into segments: that takes
 typedef struct maker {
   gp_shaper *s;
   gp_recipe_notes notes;
+  gp_chain_notes chain_notes;
   int32_t *first_layer, *layer_count, *in_flight; /* per stage */
   bool *named;                                    /* per stage: the schedule names its R */
   size_t *weight;         /* per stage: bytes that it would keep if it kept everything */
@@ -88,14 +89,11 @@ static gp_status make_named(const maker *m, gp_remat mode, gp_recipe *recipe) {
   return status;
 }
 
-/* Make the chain of the stage at hand; keeps: its recipe that keeps everything. */
-static gp_status make_chain(const maker *m, const gp_recipe *keeps, gp_stage_chain *chain) {
-  gp_recipe selects;
-  GP_TRY(make_named(m, GP_REMAT_SELECTIVE, &selects));
-  const gp_chain_spec spec = {&m->spec, keeps, &selects, rates_of(m->s->env)};
-  gp_status status = gp_stage_chain_new(&spec, chain);
-  gp_recipe_free(&selects);
-  return status;
+/* Make the chain of the stage at hand, from its recipes that keep everything and what is dear. */
+static gp_status make_chain(const maker *m, const gp_recipe *keeps, const gp_recipe *selects,
+                            gp_stage_chain *chain) {
+  const gp_chain_spec spec = {&m->spec, &m->chain_notes, keeps, selects, rates_of(m->s->env)};
+  return gp_stage_chain_new(&spec, chain);
 }
 
 /* The peak if all layers of a stage run again at once. */
@@ -135,7 +133,7 @@ static gp_status make_always(const maker *m, const gp_recipe *keeps, gp_recipe *
   const bool whole_only = m->spec.layer_count < 2 || m->spec.layer_count > MOST_LAYERS;
   const bool unused = m->s->env->remat == GP_REMAT_NEVER && !m->named[m->spec.stage];
   if (whole_only || unused || m->spec.ahead) return make_named(m, GP_REMAT_ALWAYS, recipe);
-  GP_TRY(make_chain(m, keeps, &chain));
+  GP_TRY(make_chain(m, keeps, keeps, &chain));
   gp_status status = peak_of_one(&chain.chain, limits.in_flight, &whole);
   if (!status) status = gp_remat_least(&chain.chain, &limits, &list);
   gp_stage_chain_free(&chain);
@@ -178,20 +176,33 @@ static gp_status make_auto(const maker *m, gp_recipe *recipe) {
 static gp_status make_by_mode(const maker *m, const gp_recipe *keeps, gp_recipe *recipe) {
   const gp_remat mode = m->s->env->remat;
   if (mode == GP_REMAT_AUTO) return make_auto(m, recipe);
+  if (mode == GP_REMAT_SELECTIVE && m->s->keeps && m->s->keeps[m->spec.stage])
+    return make_named(m, GP_REMAT_NEVER, recipe);
   if (gp_remat_is_by_stage(mode)) return make_named(m, mode, recipe);
   return make_always(m, keeps, recipe);
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
+/* Has a device a budget of bytes, which its stages share? */
+static bool has_budget(const maker *m) {
+  const size_t *budgets = m->s->budgets;
+  for (int32_t d = 0; budgets && d < m->s->schedule->device_count; d++)
+    if (budgets[d] && budgets[d] < GP_BUDGET_SELECTS) return true;
+  return false;
+}
+
 /* Make the recipes that keep everything; a budget is shared out by what these would keep. */
 static gp_status keep_everything(maker *m, int32_t stage) {
-  gp_recipe *keeps = &m->s->recipes[stage][GP_KEEPS_ALL];
+  gp_recipe *keeps = &m->s->recipes[stage][GP_KEEPS_ALL], selects;
   enter(m, stage);
   if (!is_trained(m)) return GP_OK;
   GP_TRY(make_named(m, GP_REMAT_NEVER, keeps));
-  if (m->s->env->remat != GP_REMAT_AUTO) return GP_OK;
-  GP_TRY(make_chain(m, keeps, &m->chains[stage]));
+  if (m->s->env->remat != GP_REMAT_AUTO || !has_budget(m)) return GP_OK;
+  GP_TRY(make_named(m, GP_REMAT_SELECTIVE, &selects));
+  gp_status status = make_chain(m, keeps, &selects, &m->chains[stage]);
+  gp_recipe_free(&selects);
+  GP_TRY(status);
   for (int32_t l = 0; l < m->spec.layer_count; l++)
     m->weight[stage] += (size_t)m->in_flight[stage] * m->chains[stage].options[2 * l].kept;
   return GP_OK;
@@ -200,6 +211,7 @@ static gp_status keep_everything(maker *m, int32_t stage) {
 static gp_status make_all(maker *m) {
   gp_shaper *s = m->s;
   GP_TRY(gp_recipe_notes_new(s->graph, &m->notes));
+  GP_TRY(gp_chain_notes_new(s->graph, &m->chain_notes));
   count_in_flight(m);
   find_layers(m);
   for (int32_t k = 0; k < s->env->stage_count; k++) GP_TRY(keep_everything(m, k));
@@ -230,6 +242,7 @@ gp_status gp_shape_add_recipes(gp_shaper *s) {
   gp_free(m.named);
   gp_free(m.first_layer);
   gp_recipe_notes_free(&m.notes);
+  gp_chain_notes_free(&m.chain_notes);
   return status;
 }
 

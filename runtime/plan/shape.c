@@ -130,7 +130,7 @@ static bool all_sum_parts(const gp_plan_env *env) {
 static bool selects(const gp_plan_env *env) {
   for (int32_t d = 0; env->devices && d < env->device_count; d++)
     if (env->devices[d].space) return false;
-  return gp_remat_is_by_stage(env->remat);
+  return gp_remat_is_by_stage(env->remat) && env->remat != GP_REMAT_OFFLOAD;
 }
 
 /* Choose the order in which values lie in memory; what leaves the pipeline lies row-major. */
@@ -151,6 +151,7 @@ gp_status gp_shape_build(const gp_shape_spec *spec, const gp_traced_shape *from,
                  .schedule = spec->plan->schedule,
                  .apart = spec->apart,
                  .budgets = spec->plan->budgets,
+                 .keeps = spec->plan->keeps,
                  .graph = &from->trace->graph,
                  .shape = shape};
   shape->rows = from->rows;

@@ -7,8 +7,18 @@
 #include "plan/program/program.h"
 
 /* What lies in a slot, in this order: what F keeps when the rest is recomputed, what it keeps
- * otherwise, what R makes, what I leaves for W. */
-enum { GP_SLOT_DROPPED, GP_SLOT_KEPT, GP_SLOT_RECOMPUTED, GP_SLOT_CARRIED, GP_SLOT_KINDS };
+ * otherwise, what R makes, what I leaves for W, what comes back from the host's memory. */
+enum {
+  GP_SLOT_DROPPED,
+  GP_SLOT_KEPT,
+  GP_SLOT_RECOMPUTED,
+  GP_SLOT_CARRIED,
+  GP_SLOT_FETCHED,
+  GP_SLOT_KINDS
+};
+
+typedef struct gp_offload gp_offload; /* offload.h */
+typedef struct gp_move gp_move;
 
 /* One edge as one task sees it. */
 typedef struct gp_edge_use {
@@ -39,7 +49,16 @@ typedef struct gp_task {
   size_t temp;                 /* place of the program's temporaries there */
   gp_edge_use *uses;           /* among the plan's */
   int32_t use_count;
+  int32_t away;         /* number + 1 of the offload of its micro-batch; 0: none */
+  const gp_move *moves; /* among the plan's: copies to and from the host that begin or end here */
+  int32_t move_count;
 } gp_task;
+
+/* The kind of the slot in which the task finds what F has saved, or saves it. */
+static inline int gp_task_saved_kind(const gp_task *task) {
+  if (task->kept) return GP_SLOT_KEPT;
+  return task->away && task->op != GP_ACT_F ? GP_SLOT_FETCHED : GP_SLOT_DROPPED;
+}
 
 /* Where the tasks of each mini-batch begin on a device. A synchronous schedule is one range, run
  * again and again. An asynchronous one has ranges that fill the pipeline; the last one repeats. */

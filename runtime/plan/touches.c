@@ -32,7 +32,7 @@ static void note(lister *l, gp_touched buffer, int32_t instance, unsigned modes)
 
 static int32_t slot_of(const gp_task *task, int32_t base) {
   switch (base) {
-  case GP_BASE_SAVED: return task->slot[task->kept ? GP_SLOT_KEPT : GP_SLOT_DROPPED];
+  case GP_BASE_SAVED: return task->slot[gp_task_saved_kind(task)];
   case GP_BASE_RECOMPUTED: return task->slot[GP_SLOT_RECOMPUTED];
   default: return task->slot[GP_SLOT_CARRIED];
   }

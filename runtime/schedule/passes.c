@@ -122,8 +122,9 @@ static void add_weights(walker *w, const gp_action *x, int32_t a) {
 /* Append B or I, and R before it if something may run again ahead of it. */
 static void add_gradient(walker *w, gp_act op, const gp_action *x, int32_t a) {
   size_t at = cell(w, x->stage, x->micro);
-  /* cheap values are made again within B, ahead of it only where I and W run apart */
-  const bool within = w->options->remat == GP_REMAT_SELECTIVE && !w->apart[x->stage];
+  /* cheap values are made again within B, or I and W; with OFFLOAD nothing is */
+  const bool within =
+      w->options->remat == GP_REMAT_SELECTIVE || w->options->remat == GP_REMAT_OFFLOAD;
   if (!w->kept[at] && !w->again[at] && !within) append(w, GP_ACT_R, x, a);
   append(w, op, x, a);
 }

@@ -24,7 +24,8 @@ void gp_lowered_free(gp_lowered *lowered); /* what it holds; not the struct */
 
 /* Does the mode say what runs again stage by stage, and not by which micro-batches have an R? */
 static inline bool gp_remat_is_by_stage(gp_remat remat) {
-  return remat == GP_REMAT_SELECTIVE || remat == GP_REMAT_AUTO || remat == GP_REMAT_BY_LAYER;
+  return remat == GP_REMAT_SELECTIVE || remat == GP_REMAT_AUTO || remat == GP_REMAT_OFFLOAD ||
+         remat == GP_REMAT_BY_LAYER;
 }
 
 #endif

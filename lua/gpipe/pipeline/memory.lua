@@ -17,11 +17,11 @@ local TRIES = 8 -- doublings of the number of micro-batches
 local AUTO = 'checkpoint = "auto" (as much as there is room for)'
 
 -- The modes that keep less than this one, in descending order of what they keep. What "auto" keeps
--- follows from the memory that there is.
+-- follows from the memory that there is; "offload" keeps all, but elsewhere.
 local function thriftier(mode)
   local modes, found = {}, false
   for _, name in ipairs(core.checkpoints) do -- in the order of what they keep
-    if found and name ~= "auto" then modes[#modes + 1] = name end
+    if found and name ~= "auto" and name ~= "offload" then modes[#modes + 1] = name end
     found = found or name == mode
   end
   return modes

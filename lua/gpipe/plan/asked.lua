@@ -7,6 +7,7 @@ local exact = require "gpipe.plan.exact"
 local fit = require "gpipe.plan.fit"
 local rate = require "gpipe.plan.rate"
 local sizes = require "gpipe.sizes"
+local stage_cost = require "gpipe.plan.stage_cost"
 local text = require "gpipe.plan.text"
 
 local asked = {}
@@ -30,8 +31,9 @@ function asked.row(problem, pipe)
   local shape, why = candidates.shape(pipe.schedule, pipe.devices, chunks, true)
   if not shape then return nil, why end
   shape.asked = chunks
-  local lowered = candidates.lowered(shape, pipe.checkpoint)
-  local case = fit.case(problem, shape, lowered, pipe.checkpoint)
+  -- what is said layer by layer, or lies in the host's memory, takes no less time than this
+  local policy = stage_cost.policies[pipe.checkpoint] and pipe.checkpoint or "never"
+  local case = fit.case(problem, shape, candidates.lowered(shape, policy), policy)
   local taken, ran = fit.devices(problem, case, pipe.balance), rate.run(problem, case, pipe.balance)
   local row = {
     balance = pipe.balance, schedule = shape.wanted, label = shape.label, devices = shape.devices,

@@ -44,7 +44,7 @@ local function plan(wanted, own, stages, checkpoint)
     balance = balance, devices = devices, schedule = apart(#balance),
     checkpoint = checkpoint or "never", loss = loss, precision = wanted.precision,
     sample = { wanted.inputs, wanted.targets },
-  })
+  }, true)
 end
 
 local function work_of(dry, stage)

@@ -30,7 +30,7 @@ local function plan(wanted, apart, own, o)
     balance = balance, devices = devices, schedule = "gpipe", loss = loss,
     checkpoint = o and o.checkpoint or "never",
     sample = { wanted.inputs, wanted.targets }, precision = wanted.precision,
-  })
+  }, true)
 end
 
 -- ---- figures of one stage -----------------------------------------------------------------------

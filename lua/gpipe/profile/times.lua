@@ -49,11 +49,12 @@ end
 local function open(wanted, device, checkpoint)
   local model, loss = request.own(wanted)
   local balance = balance_of(model)
-  return pipeline(model, {
+  local pipe = pipeline(model, {
     balance = balance, devices = { device }, schedule = one_device(#balance),
     checkpoint = checkpoint, loss = loss, precision = wanted.precision, finite = "ignore",
-    sample = { wanted.inputs, wanted.targets },
   })
+  object.inside(pipe).raw = true -- before there is a plan: no stage keeps what it may make again
+  return pipe
 end
 
 -- ---- a step -------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@
 #include "base/tensor.h"
 #include "engine/bind/bind.h"
 #include "engine/bind/constants.h"
+#include "engine/bind/host_area.h"
 #include "engine/bind/links.h"
 #include "engine/bind/segments.h"
 #include "engine/bind/states.h"
@@ -156,8 +157,10 @@ static gp_status bind(gp_binding *b) {
     bind_weights(b, h);
     if (plan->records[h].bytes) bind_recorded(b, h);
   }
-  for (int32_t d = 0; d < plan->device_count; d++)
+  for (int32_t d = 0; d < plan->device_count; d++) {
     if (gp_device_is_here(b->pipeline, d)) GP_TRY(gp_segments_new(b, d));
+    GP_TRY(gp_host_area_new(b, d));
+  }
   GP_TRY(gp_intakes_new(b));
   return gp_constants_load(b);
 }
@@ -170,6 +173,7 @@ static void give_back(gp_binding *b) {
   gp_links_free(b);
   gp_votes_free(b);
   gp_states_free(b);
+  for (int32_t d = 0; b->devices && d < b->plan->device_count; d++) gp_host_area_free(b, d);
   for (int32_t d = 0; b->devices && d < b->plan->device_count; d++)
     if (b->devices[d].block)
       gp_pipeline_give(b->pipeline, gp_device_lane(b->pipeline, d), b->devices[d].block,

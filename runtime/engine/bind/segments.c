@@ -7,6 +7,8 @@
  *   behind   a task that another device waits for, which should not wait for later ones as well
  *   around   a task that ends a mini-batch: the host decides what becomes of the gradients
  *   around   P, in plans that leave it out while the weights are unchanged
+ *   before   a task ahead of which values come back from the host's memory (plan/offload.h)
+ *   behind   a task behind which values go there
  *   before   a task whose rows take the host long to bring: it brings them while the device works
  *   behind   a task that leaves rows which take long to copy back
  *
@@ -16,6 +18,7 @@
 #include "base/memory.h"
 #include "engine/bind/bind.h"
 #include "engine/state/pipeline.h"
+#include "plan/offload.h"
 #include "schedule/schedule.h"
 
 /* Bytes of rows that a segment brings before it is launched, beyond those of its first task. The
@@ -87,15 +90,23 @@ static bool is_first_of_half(const cutter *c, int32_t t) {
   return plan->kind == GP_PLAN_SPLIT && t == plan->devices[c->device].half;
 }
 
+/* Do copies to or from the host's memory begin or end ahead of the task, or behind it? */
+static bool moves(const gp_task *task, bool behind) {
+  for (int32_t i = 0; i < task->move_count; i++)
+    if (behind == (task->moves[i].kind >= GP_MOVE_PUT)) return true;
+  return false;
+}
+
 static bool ends_before(const cutter *c, int32_t t) {
   const gp_task *task = &c->binding->plan->tasks[t];
-  if (waits(c, t) || is_first_of_half(c, t)) return true;
+  if (waits(c, t) || is_first_of_half(c, t) || moves(task, false)) return true;
   if (is_optional(c, task) != is_optional(c, task - 1)) return true;
   return task->micro > c->micro && c->brought + c->row_bytes > ROWS_AT_ONCE;
 }
 
 static bool ends_behind(const cutter *c, const gp_task *task) {
-  return publishes(c, task) || (c->result_bytes > ROWS_AT_ONCE && leaves_rows(c, task));
+  return publishes(c, task) || moves(task, true) ||
+         (c->result_bytes > ROWS_AT_ONCE && leaves_rows(c, task));
 }
 
 /* Does the host run the task itself, so that no segment may hold it? */

@@ -62,4 +62,6 @@ void gp_pipeline_held(const gp_pipeline *p, int device, size_t bytes[GP_HELD_COU
   bytes[GP_HELD_THREADS] = worker->scratch_bytes * (size_t)worker->threads;
 }
 
+size_t gp_pipeline_on_host(const gp_pipeline *p, int device) { return p->workers[device].on_host; }
+
 size_t gp_pipeline_shared(const gp_pipeline *p, int device) { return p->work[device].bytes; }

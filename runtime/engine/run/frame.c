@@ -22,7 +22,7 @@ static void bind_slots(void **frame, const gp_binding *binding, const gp_task *t
   for (int kind = 0; kind < GP_SLOT_KINDS; kind++)
     if (task->slot[kind] >= 0) address[kind] = area + gp_plan_slot_place(plan, task, kind, micro);
   frame[GP_BASE_TEMP] = area + task->temp;
-  frame[GP_BASE_SAVED] = address[task->kept ? GP_SLOT_KEPT : GP_SLOT_DROPPED];
+  frame[GP_BASE_SAVED] = address[gp_task_saved_kind(task)];
   frame[GP_BASE_RECOMPUTED] = address[GP_SLOT_RECOMPUTED];
   frame[GP_BASE_CARRIED] = address[GP_SLOT_CARRIED];
 }

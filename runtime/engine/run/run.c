@@ -13,6 +13,7 @@
 #include "engine/run/edge.h"
 #include "engine/run/execute.h"
 #include "engine/run/frame.h"
+#include "engine/run/moves.h"
 #include "engine/run/run.h"
 #include "engine/run/segment.h"
 #include "engine/state/pipeline.h"
@@ -140,6 +141,12 @@ static gp_status mark(gp_worker *worker, const gp_task_run *r, size_t number, in
   return r->graph ? GP_OK : gp_marks_set(worker, number, end);
 }
 
+/* Copy saved values to the host's memory and back, before the task or behind it. */
+typedef gp_status (*moves)(const gp_worker *worker, const gp_task *task, bool runs);
+static void move(gp_worker *worker, gp_run *run, const gp_task_run *r, moves some, bool ready) {
+  note_failure(run, r, some(worker, r->task, ready && !is_skipped(run, r)));
+}
+
 /* Wait for a task's edges, run the task and publish. since: when the task before it ended; returns
  * when this one has ended. */
 static int64_t step_task(gp_worker *worker, gp_run *run, const gp_task_span *span, gp_task_run *r,
@@ -151,8 +158,9 @@ static int64_t step_task(gp_worker *worker, gp_run *run, const gp_task_span *spa
   note_failure(run, r, status);
   /* a task that did not wait begins when the one before it ended, without reading the clock */
   note_time(&event->begin, edges == GP_EDGES_WERE_READY ? since : gp_now_ns());
-  note_failure(run, r, mark(worker, r, number, 0));
   bool ready = edges != GP_EDGES_GIVEN_UP;
+  if (r->task->move_count) move(worker, run, r, gp_moves_before, ready);
+  note_failure(run, r, mark(worker, r, number, 0));
   if (ready && !status) do_task(worker, run, span, r);
   note_failure(run, r, mark(worker, r, number, 1));
   int64_t end = gp_now_ns();
@@ -161,6 +169,7 @@ static int64_t step_task(gp_worker *worker, gp_run *run, const gp_task_span *spa
   /* after a run is given up nothing is published: the slot was not acquired, and readers may still
    * use it */
   if (ready || status) note_failure(run, r, gp_edges_publish(worker, r));
+  if (r->task->move_count) move(worker, run, r, gp_moves_behind, ready);
   if (gp_intake_of(worker)->at_once) gp_run_note_loss(run, r->task);
   return end;
 }

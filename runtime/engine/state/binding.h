@@ -63,6 +63,7 @@ typedef struct gp_verdict gp_verdict;
 typedef struct gp_segment gp_segment; /* segments.h */
 typedef struct gp_intake gp_intake;
 typedef struct gp_staged gp_staged;
+typedef struct gp_host_area gp_host_area; /* host_area.h */
 
 typedef struct gp_bound_device {
   char *block; /* the memory that all of the plan's areas on the device lie in */
@@ -73,6 +74,7 @@ typedef struct gp_bound_device {
   gp_bound_end *ends;
   int32_t end_count;
   bool quiet;           /* some of its links wake no worker, so its worker polls */
+  gp_host_area *host;   /* what is in the host's memory meanwhile; NULL: nothing */
   gp_segment *segments; /* tasks that are launched together */
   int32_t segment_count;
 } gp_bound_device;

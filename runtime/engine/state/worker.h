@@ -40,6 +40,7 @@ struct gp_worker {
   gp_lane lane;
   int threads, first_core;   /* of its team */
   size_t taken, most_taken;  /* bytes that the device holds for passes: now, and at most so far */
+  size_t on_host;            /* bytes of the host's memory that hold what it has saved */
   double far_busy, far_span; /* of a far device in the last run, as its rank has said */
   /* Called while the worker waits: does what must not wait for the worker, and returns how long it
    * may sleep, in nanoseconds. NULL: there is nothing to do. */

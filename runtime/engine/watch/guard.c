@@ -52,7 +52,7 @@ static bool is_sent(const gp_plan *plan, gp_step_value value, int32_t stage, int
  * and others have had them before. */
 static void each_place(const guard *g, visit each_part) {
   static const gp_touched buffers[] = {GP_TOUCHED_SAVED, GP_TOUCHED_SAVED, GP_TOUCHED_RECOMPUTED,
-                                       GP_TOUCHED_CARRIED};
+                                       GP_TOUCHED_CARRIED, GP_TOUCHED_SAVED};
   const gp_binding *binding = g->worker->pipeline->run.binding;
   const gp_plan *plan = binding->plan;
   const gp_task *task = g->run->task;

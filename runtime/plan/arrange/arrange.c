@@ -70,6 +70,16 @@ static gp_status try_others(search *s) {
   return GP_OK;
 }
 
+/* What stays first, then what is over soon. Which share of the longest life is long differs. */
+static gp_status try_stays(search *s) {
+  static const int shares[] = {4, 2, 64};
+  for (size_t k = 0; k < sizeof shares / sizeof *shares && !is_over(s); k++) {
+    GP_TRY(gp_arrangement_sort_stays(&s->items, shares[k], s->order));
+    if (gp_placer_fill(&s->placer, s->order, GP_FIT_LOWEST)) GP_TRY(keep_justified(s));
+  }
+  return GP_OK;
+}
+
 static gp_status try_all(search *s, const gp_arrange_effort *effort) {
   bool done;
   s->placer.looks = effort->looks;
@@ -81,6 +91,7 @@ static gp_status try_all(search *s, const gp_arrange_effort *effort) {
     GP_TRY(gp_place_on_shelves(&s->items));
     GP_TRY(keep_justified(s));
   }
+  GP_TRY(try_stays(s));
   GP_TRY(try_others(s));
   for (int32_t i = 0; i < s->items.count; i++) s->items.at[i].offset = s->best[i];
   s->improve.peak = s->peak;

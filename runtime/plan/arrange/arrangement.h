@@ -33,5 +33,9 @@ typedef enum gp_place_order {
 
 /* Write the numbers of the items in an order. What is equal stays in the order of time. */
 gp_status gp_arrangement_sort(const gp_arrangement *items, gp_place_order by, int32_t *order);
+/* The same, in the order of time, what lives longer than a share of the longest life (1 / share);
+ * then the others by size. So what a micro-batch keeps lies together, the next one lies as it did,
+ * and what it leaves free in its backward pass is one piece, in which large temporaries fit. */
+gp_status gp_arrangement_sort_stays(const gp_arrangement *items, int share, int32_t *order);
 
 #endif

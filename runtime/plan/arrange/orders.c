@@ -38,3 +38,21 @@ gp_status gp_arrangement_sort(const gp_arrangement *items, gp_place_order by, in
   gp_free(list);
   return GP_OK;
 }
+
+static double life_of(const gp_lifespan *b) { return (double)b->last - (double)b->first; }
+
+gp_status gp_arrangement_sort_stays(const gp_arrangement *items, int share, int32_t *order) {
+  ranked *list;
+  double longest = 0;
+  GP_TRY(gp_alloc_array((size_t)items->count + 1, sizeof *list, (void **)&list));
+  for (int32_t i = 0; i < items->count; i++)
+    if (life_of(&items->at[i]) > longest) longest = life_of(&items->at[i]);
+  for (int32_t i = 0; i < items->count; i++) {
+    const bool stays = life_of(&items->at[i]) * share > longest;
+    list[i] = (ranked){stays, stays ? 0 : items->at[i].bytes, i};
+  }
+  qsort(list, (size_t)items->count, sizeof *list, by_rank);
+  for (int32_t i = 0; i < items->count; i++) order[i] = list[i].item;
+  gp_free(list);
+  return GP_OK;
+}

@@ -51,7 +51,7 @@ static gp_status take(finder *f, gp_edge_list *list) {
 }
 
 /* B's nodes are looked at once more instead of joining the lists of I and W, which would hold some
- * edges twice. What runs again within B reads edges, too. */
+ * edges twice. What runs again within B, I or W reads edges, too. */
 static gp_status find(finder *f, int32_t stage, gp_edge_list *lists) {
   const gp_stage_nodes *nodes = &f->shaper->shape->stages->stages[stage];
   const gp_recipe *recipe = &f->shaper->recipes[stage][GP_BY_MODE];
@@ -59,9 +59,9 @@ static gp_status find(finder *f, int32_t stage, gp_edge_list *lists) {
   GP_TRY(take(f, &lists[GP_ACT_F]));
   note_nodes(f, &recipe->again);
   GP_TRY(take(f, &lists[GP_ACT_R]));
-  note_nodes(f, &nodes->input);
+  note_nodes(f, &recipe->input);
   GP_TRY(take(f, &lists[GP_ACT_I]));
-  note_nodes(f, &nodes->weight);
+  note_nodes(f, &recipe->weight);
   GP_TRY(take(f, &lists[GP_ACT_W]));
   note_nodes(f, &recipe->backward);
   return take(f, &lists[GP_ACT_B]);

@@ -7,14 +7,14 @@
  */
 #include "base/memory.h"
 #include "plan/make.h"
+#include "plan/offload.h"
 #include "schedule/access/access.h"
 
 /* What lies in the slots of each kind. */
 static const gp_buffer_class class_of[GP_SLOT_KINDS] = {
-    [GP_SLOT_DROPPED] = GP_BUFFER_INPUT,
-    [GP_SLOT_KEPT] = GP_BUFFER_SAVED,
-    [GP_SLOT_RECOMPUTED] = GP_BUFFER_RECOMPUTED,
-    [GP_SLOT_CARRIED] = GP_BUFFER_CARRIED,
+    [GP_SLOT_DROPPED] = GP_BUFFER_INPUT,         [GP_SLOT_KEPT] = GP_BUFFER_SAVED,
+    [GP_SLOT_RECOMPUTED] = GP_BUFFER_RECOMPUTED, [GP_SLOT_CARRIED] = GP_BUFFER_CARRIED,
+    [GP_SLOT_FETCHED] = GP_BUFFER_SAVED,
 };
 
 typedef struct slotter {
@@ -34,18 +34,30 @@ typedef struct slotter {
 static bool wants(const gp_task *task, int kind) {
   bool apart = task->op == GP_ACT_I || task->op == GP_ACT_W;
   switch (kind) {
-  case GP_SLOT_DROPPED: return !task->kept;
-  case GP_SLOT_KEPT: return task->kept;
+  case GP_SLOT_DROPPED:
+  case GP_SLOT_KEPT:
+  case GP_SLOT_FETCHED: return kind == gp_task_saved_kind(task);
   case GP_SLOT_RECOMPUTED: return !task->kept && task->op != GP_ACT_F;
   default: return apart;
   }
 }
 
 /* Does the task make what lies in the slot? F makes what it keeps, R what is recomputed, I what W
- * needs of it. */
+ * needs of it. What comes back from the host is there when its backward pass begins. */
 static bool makes(const gp_task *task, int kind) {
+  if (kind == GP_SLOT_FETCHED) return false;
   if (kind == GP_SLOT_RECOMPUTED) return task->op == GP_ACT_R;
   return task->op == (kind == GP_SLOT_CARRIED ? GP_ACT_I : GP_ACT_F);
+}
+
+/* A copy to the host reads until it is over, a copy back writes from when it begins. */
+static gp_status touch_moved(slotter *s, const gp_move *move) {
+  const gp_task *own = gp_move_owner(s->plan, move);
+  const int32_t first = s->buffer[own->stage];
+  if (move->kind == GP_MOVE_FETCH)
+    return gp_access_list_add(&s->list, first + GP_SLOT_FETCHED, own->micro, GP_ACCESS_WRITE);
+  if (move->kind != GP_MOVE_LEAVE) return GP_OK;
+  return gp_access_list_add(&s->list, first + GP_SLOT_DROPPED, own->micro, GP_ACCESS_READ);
 }
 
 static gp_status touch(slotter *s, const gp_task *task) {
@@ -54,6 +66,7 @@ static gp_status touch(slotter *s, const gp_task *task) {
     if (wants(task, kind))
       GP_TRY(gp_access_list_add(&s->list, s->buffer[task->stage] + kind, task->micro,
                                 makes(task, kind) ? GP_ACCESS_WRITE : GP_ACCESS_READ));
+  for (int32_t i = 0; i < task->move_count; i++) GP_TRY(touch_moved(s, &task->moves[i]));
   return GP_OK;
 }
 

@@ -10,6 +10,7 @@
 
 #include "base/memory.h"
 #include "plan/arrange/arrange.h"
+#include "plan/offload.h"
 
 enum { ALIGNMENT = GP_PLAN_ALIGNMENT, LINE = GP_SHARED_ALIGNMENT };
 
@@ -28,7 +29,8 @@ static gp_task *task_at(const worker *w, int32_t t) { return &w->plan->tasks[w->
 size_t gp_plan_slot_bytes(const gp_plan *plan, const gp_task *task, int kind) {
   const gp_stage_programs *p = &plan->shapes[task->shape].programs[task->stage];
   switch (kind) {
-  case GP_SLOT_DROPPED: return p->saved_bytes[GP_BY_MODE];
+  case GP_SLOT_DROPPED:
+  case GP_SLOT_FETCHED: return p->saved_bytes[GP_BY_MODE];
   case GP_SLOT_KEPT: return p->saved_bytes[GP_KEEPS_ALL];
   case GP_SLOT_RECOMPUTED: return p->recomputed_bytes;
   default: return p->carried_bytes;
@@ -79,19 +81,34 @@ static int32_t *life_at(const worker *w, const gp_task *task, int kind) {
   return &w->life_of[row * (size_t)w->plan->micro_count + (size_t)task->micro];
 }
 
+/* Note that task t touches what a task's micro-batch has in a slot. */
+static gp_status note_slot(worker *w, int32_t t, const gp_task *task, int kind) {
+  int32_t *number = life_at(w, task, kind);
+  if (!*number) {
+    gp_lifespan *life = &w->lives[w->life_count];
+    *number = ++w->life_count;
+    life->first = t;
+    GP_TRY(gp_size_align(gp_plan_slot_bytes(w->plan, task, kind), LINE, &life->bytes));
+  }
+  w->lives[*number - 1].last = t;
+  return GP_OK;
+}
+
+/* The kind of slot that a move begins or ends to use at its task; GP_SLOT_KINDS: none. */
+static int kind_of_move(const gp_move *move) {
+  if (move->kind == GP_MOVE_FETCH) return GP_SLOT_FETCHED;
+  return move->kind == GP_MOVE_LEAVE ? GP_SLOT_DROPPED : GP_SLOT_KINDS;
+}
+
 /* What lies in a slot lives from the first task that touches it to the last. */
 static gp_status note_slots(worker *w, int32_t t) {
   const gp_task *task = task_at(w, t);
-  for (int kind = 0; kind < GP_SLOT_KINDS; kind++) {
-    if (task->slot[kind] < 0) continue;
-    int32_t *number = life_at(w, task, kind);
-    if (!*number) {
-      gp_lifespan *life = &w->lives[w->life_count];
-      *number = ++w->life_count;
-      life->first = t;
-      GP_TRY(gp_size_align(gp_plan_slot_bytes(w->plan, task, kind), LINE, &life->bytes));
-    }
-    w->lives[*number - 1].last = t;
+  for (int kind = 0; kind < GP_SLOT_KINDS; kind++)
+    if (task->slot[kind] >= 0) GP_TRY(note_slot(w, t, task, kind));
+  for (int32_t i = 0; i < task->move_count; i++) {
+    const int kind = kind_of_move(&task->moves[i]);
+    if (kind < GP_SLOT_KINDS)
+      GP_TRY(note_slot(w, t, gp_move_owner(w->plan, &task->moves[i]), kind));
   }
   return GP_OK;
 }
@@ -121,14 +138,23 @@ static void take_places(const worker *w) {
 
 /* ---- the worst moment ------------------------------------------------------------------------ */
 
+/* Add what a slot takes if its life begins at task t, or subtract it if it ends there. */
+static void add_slot(const worker *w, int32_t t, const gp_task *task, int kind, size_t *alive,
+                     bool born) {
+  const gp_lifespan *life = &w->lives[*life_at(w, task, kind) - 1];
+  if (born && life->first == t) alive[kind] += life->bytes;
+  if (!born && life->last == t) alive[kind] -= life->bytes;
+}
+
 /* Add what slots and temporaries take, task by task, to the sums of their kinds. */
 static void add_alive(const worker *w, int32_t t, size_t alive[GP_SLOT_KINDS + 1], bool born) {
   const gp_task *task = task_at(w, t);
-  for (int kind = 0; kind < GP_SLOT_KINDS; kind++) {
-    if (task->slot[kind] < 0) continue;
-    const gp_lifespan *life = &w->lives[*life_at(w, task, kind) - 1];
-    if (born && life->first == t) alive[kind] += life->bytes;
-    if (!born && life->last == t) alive[kind] -= life->bytes;
+  for (int kind = 0; kind < GP_SLOT_KINDS; kind++)
+    if (task->slot[kind] >= 0) add_slot(w, t, task, kind, alive, born);
+  for (int32_t i = 0; i < task->move_count; i++) {
+    const int kind = kind_of_move(&task->moves[i]);
+    if (kind < GP_SLOT_KINDS)
+      add_slot(w, t, gp_move_owner(w->plan, &task->moves[i]), kind, alive, born);
   }
   alive[GP_SLOT_KINDS] = born ? w->lives[w->slot_count + t].bytes : 0;
 }

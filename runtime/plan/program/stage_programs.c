@@ -83,19 +83,20 @@ static void clear(const gp_shaper *s, bool *flags) {
   for (int32_t i = 0; i < s->own_count; i++) flags[s->own[i]] = false;
 }
 
-/* Build I and W as programs of their own: what I makes and W reads is carried from one to the
- * other. */
+/* Build I and W as programs of their own: the gradients that I makes and W reads are carried from
+ * one to the other. */
 static gp_status build_apart(gp_shaper *s, int32_t stage, int variant) {
   const gp_stage_nodes *nodes = &s->shape->stages->stages[stage];
+  const gp_recipe *recipe = &s->recipes[stage][variant];
   gp_stage_programs *out = &s->shape->programs[stage];
   if (!s->apart[stage]) return GP_OK;
   clear(s, s->later);
-  gp_mark_reads(s->graph, &nodes->weight, s->later);
+  gp_mark_reads(s->graph, &recipe->weight, s->later);
   out->carried_bytes = 0; /* the same in both variants */
   GP_TRY(keep_read(s, &nodes->input, s->later, GP_BASE_CARRIED, &out->carried_bytes));
   const gp_program_spec input = {.frees = true, .later = s->later};
-  GP_TRY(build_as(s, &nodes->input, input, &out->input[variant]));
-  return build_last(s, &nodes->weight, variant, out, &out->weight[variant]);
+  GP_TRY(build_as(s, &recipe->input, input, &out->input[variant]));
+  return build_last(s, &recipe->weight, variant, out, &out->weight[variant]);
 }
 
 /* Build the programs of a variant by its recipe. F comes first: what R makes again has no place

@@ -26,10 +26,8 @@ typedef struct counter {
   const gp_recipe_spec *stage;
   const gp_graph *graph;
   sums *layers;
-  uint8_t *saved; /* per value: bit of each option that saves it */
-  uint8_t *later; /* per value: a later layer has been seen to read it */
-  uint8_t *own;   /* per value: F makes it, and not P */
-  int32_t *last;  /* per value: place of its last reader in the list at hand + 1 */
+  uint8_t *saved, *later, *own; /* the spec's notes */
+  int32_t *last;
 } counter;
 
 static sums *layer_of(const counter *c, int32_t node) {
@@ -206,12 +204,16 @@ static void set_layer(const sums *s, const sums *before, gp_remat_option *option
                             .options = options};
 }
 
+static void mark_own(const counter *c, const gp_node_list *forward, bool own) {
+  for (int32_t i = 0; i < forward->count; i++) {
+    const gp_node *node = &c->graph->nodes[forward->nodes[i]];
+    for (gp_ref r = node->out; r < node->out + node->n_out; r++) c->own[r] = own;
+  }
+}
+
 static void count_layers(const counter *c) {
   const gp_stage_nodes *nodes = &c->stage->stages->stages[c->stage->stage];
-  for (int32_t i = 0; i < nodes->forward.count; i++) {
-    const gp_node *node = &c->graph->nodes[nodes->forward.nodes[i]];
-    for (gp_ref r = node->out; r < node->out + node->n_out; r++) c->own[r] = true;
-  }
+  mark_own(c, &nodes->forward, true);
   note_saved(c, &c->spec->keeps->saved, KEEP_ALL);
   note_saved(c, &c->spec->selects->saved, SELECT);
   find_peaks(c, &nodes->forward, 1u << KEEP_ALL, F_KEEPS);
@@ -223,21 +225,24 @@ static void count_layers(const counter *c) {
   note_backward(c, &c->spec->selects->again);
   note_backward(c, &c->spec->selects->backward);
   forget(c, &c->spec->selects->backward);
+  mark_own(c, &nodes->forward, false);
 }
 
 static gp_status make_room(counter *c, gp_stage_chain *chain) {
-  const size_t layers = (size_t)c->stage->layer_count, values = (size_t)c->graph->value_count + 1;
+  const size_t layers = (size_t)c->stage->layer_count;
   GP_TRY(gp_alloc_array(layers, sizeof *c->layers, (void **)&c->layers));
-  GP_TRY(gp_alloc_array(3 * values, sizeof *c->saved, (void **)&c->saved));
-  c->later = c->saved + values;
-  c->own = c->later + values;
-  GP_TRY(gp_alloc_array(values, sizeof *c->last, (void **)&c->last));
   GP_TRY(gp_alloc_array(layers, sizeof *chain->layers, (void **)&chain->layers));
   return gp_alloc_array(OPTIONS * layers, sizeof *chain->options, (void **)&chain->options);
 }
 
 gp_status gp_stage_chain_new(const gp_chain_spec *spec, gp_stage_chain *chain) {
-  counter c = {.spec = spec, .stage = spec->stage, .graph = spec->stage->graph};
+  counter c = {.spec = spec,
+               .stage = spec->stage,
+               .graph = spec->stage->graph,
+               .saved = spec->notes->saved,
+               .later = spec->notes->later,
+               .own = spec->notes->own,
+               .last = spec->notes->last};
   *chain = (gp_stage_chain){0};
   gp_status status = make_room(&c, chain);
   if (!status) {
@@ -250,9 +255,21 @@ gp_status gp_stage_chain_new(const gp_chain_spec *spec, gp_stage_chain *chain) {
     gp_stage_chain_free(chain);
   }
   gp_free(c.layers);
-  gp_free(c.saved);
-  gp_free(c.last);
   return status;
+}
+
+gp_status gp_chain_notes_new(const gp_graph *graph, gp_chain_notes *notes) {
+  const size_t values = (size_t)graph->value_count + 1;
+  GP_TRY(gp_alloc_array(3 * values, sizeof *notes->saved, (void **)&notes->saved));
+  notes->later = notes->saved + values;
+  notes->own = notes->later + values;
+  return gp_alloc_array(values, sizeof *notes->last, (void **)&notes->last);
+}
+
+void gp_chain_notes_free(gp_chain_notes *notes) {
+  gp_free(notes->saved);
+  gp_free(notes->last);
+  *notes = (gp_chain_notes){0};
 }
 
 void gp_stage_chain_free(gp_stage_chain *chain) {

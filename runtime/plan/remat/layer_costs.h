@@ -18,9 +18,22 @@ typedef struct gp_stage_chain {
   gp_remat_option *options; /* two per layer: keep all; make cheap values again */
 } gp_stage_chain;
 
-/* What the chain is made from: the recipes that keep everything, and what is not cheap. */
+/* Notes of the chains of a graph, all zero between two stages, so that a chain costs what the stage
+ * holds and not what the graph holds. */
+typedef struct gp_chain_notes {
+  uint8_t *saved; /* per value: bit of each option that saves it */
+  uint8_t *later; /* per value: a later layer has been seen to read it */
+  uint8_t *own;   /* per value: F makes it, and not P */
+  int32_t *last;  /* per value: place of its last reader in the list at hand + 1 */
+} gp_chain_notes;
+gp_status gp_chain_notes_new(const gp_graph *graph, gp_chain_notes *notes);
+void gp_chain_notes_free(gp_chain_notes *notes); /* what they hold; not the struct */
+
+/* What the chain is made from: the recipes that keep everything, and what is not cheap. They may be
+ * the same one; then layers have one option. */
 typedef struct gp_chain_spec {
   const gp_recipe_spec *stage;
+  const gp_chain_notes *notes;
   const gp_recipe *keeps, *selects;
   gp_remat_rates rates;
 } gp_chain_spec;

@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "plan/program/program.h"
 #include "plan/remat/selective.h"
+#include "plan/remat/weave.h"
 
 enum { BY_BACKWARD = 1, BY_AGAIN = 2 }; /* who reads a value: B, or R */
 
@@ -141,66 +142,6 @@ static gp_status list_ahead(maker *m) {
   return append_back(m, m->back.count);
 }
 
-/* ---- cheap nodes --------------------------------------------------------------------------- */
-
-/* The list with the cheap nodes in it, each before its first reader in B. */
-typedef struct weaver {
-  maker *m;
-  int32_t *first;       /* per cheap node: place of its first reader in the list; none: its end */
-  int32_t *head, *next; /* per place: the cheap nodes before it, ascending; + 1, 0: none */
-} weaver;
-
-static void note_reader(const weaver *w, const gp_node *node, int32_t place) {
-  const maker *m = w->m;
-  for (int i = 0; i < node->n_in; i++) {
-    const gp_ref base = gp_graph_base(m->graph, node->in[i]);
-    if (!gp_recipe_owns(m->spec, base)) continue;
-    const int32_t cheap = m->notes->at[m->graph->values[base].node];
-    if (cheap && w->first[cheap - 1] > place) w->first[cheap - 1] = place;
-  }
-}
-
-static gp_status weave(weaver *w) {
-  maker *m = w->m;
-  const gp_node_list before = m->list;
-  const int32_t begin = m->begin;
-  for (int32_t i = before.count - 1; i >= begin; i--)
-    note_reader(w, &m->graph->nodes[before.nodes[i]], i);
-  for (int32_t c = m->cheap.count - 1; c >= 0; c--) { /* readers come after what they read */
-    const int32_t place = w->first[c];
-    note_reader(w, &m->graph->nodes[m->cheap.nodes[c]], place);
-    w->next[c] = w->head[place];
-    w->head[place] = c + 1;
-  }
-  m->list = (gp_node_list){0};
-  m->room = 0;
-  gp_status status = GP_OK;
-  for (int32_t i = 0; !status && i < before.count; i++) {
-    for (int32_t c = w->head[i]; !status && c; c = w->next[c - 1])
-      status = append(m, m->cheap.nodes[c - 1]);
-    if (!status) status = append(m, before.nodes[i]);
-  }
-  gp_free(before.nodes);
-  return status;
-}
-
-static gp_status add_cheap(maker *m) {
-  weaver w = {.m = m};
-  const size_t cheap = (size_t)m->cheap.count, places = (size_t)m->list.count + 1;
-  if (!cheap) return GP_OK;
-  GP_TRY(gp_alloc_array(2 * cheap + places, sizeof(int32_t), (void **)&w.first));
-  w.next = w.first + cheap;
-  w.head = w.next + cheap;
-  for (int32_t c = 0; c < m->cheap.count; c++) {
-    w.first[c] = m->list.count;
-    m->notes->at[m->cheap.nodes[c]] = c + 1;
-  }
-  gp_status status = weave(&w);
-  for (int32_t c = 0; c < m->cheap.count; c++) m->notes->at[m->cheap.nodes[c]] = 0;
-  gp_free(w.first);
-  return status;
-}
-
 /* ---- what does run ------------------------------------------------------------------------- */
 
 static void want(const maker *m, const gp_node *node, uint8_t by) {
@@ -302,22 +243,61 @@ static gp_status choose_cheap(maker *m) {
   return gp_selective_nodes(&selective, &m->cheap);
 }
 
-static gp_status make(maker *m, const gp_remat_step *steps, int32_t count) {
+/* Make a recipe whose B and R are found in m->list. */
+static gp_status make_joined(maker *m) {
   int32_t kept;
-  GP_TRY(look_at_stage(m));
-  note_modes(m, steps, count);
-  GP_TRY(choose_cheap(m));
-  if (m->spec->ahead) {
-    GP_TRY(list_ahead(m));
-  } else {
-    GP_TRY(list_steps(m, steps, count));
-    GP_TRY(add_cheap(m));
-  }
   GP_TRY(prune(m, &kept));
   reverse_handed(m);
   GP_TRY(list_saved(m));
   GP_TRY(copy_part(m, kept, m->begin, &m->out->again));
   return copy_part(m, m->begin, m->list.count, &m->out->backward);
+}
+
+static gp_status copy_list(const gp_node_list *from, gp_node_list *to) {
+  GP_TRY(gp_alloc_array((size_t)from->count + 1, sizeof(int32_t), (void **)&to->nodes));
+  for (int32_t i = 0; i < from->count; i++) to->nodes[to->count++] = from->nodes[i];
+  return GP_OK;
+}
+
+/* List what a program runs: a part of the backward pass, and the cheap values that it reads. */
+static gp_status list_program(maker *m, const gp_node_list *part, gp_node_list *to) {
+  int32_t kept;
+  gp_free(m->list.nodes);
+  m->list = (gp_node_list){0};
+  m->begin = 0;
+  GP_TRY(copy_list(part, &m->list));
+  GP_TRY(gp_weave(m->spec, &m->cheap, 0, &m->list));
+  GP_TRY(prune(m, &kept));
+  return copy_part(m, kept, m->list.count, to);
+}
+
+/* Make the recipe of a stage whose I and W run apart. If whole layers run again, that is done once,
+ * in R; W may run much later than I, so cheap values are not held until then but made in both. */
+static gp_status make_apart(maker *m, bool layers) {
+  const gp_node_list *input = &m->nodes->input, *weight = &m->nodes->weight;
+  if (layers) {
+    GP_TRY(list_ahead(m));
+    GP_TRY(make_joined(m));
+    GP_TRY(copy_list(input, &m->out->input));
+    return copy_list(weight, &m->out->weight);
+  }
+  GP_TRY(gp_program_order(m->graph, m->back.nodes, m->back.count));
+  GP_TRY(list_program(m, &m->back, &m->out->backward));
+  GP_TRY(list_program(m, input, &m->out->input));
+  GP_TRY(list_program(m, weight, &m->out->weight));
+  return list_saved(m);
+}
+
+static gp_status make(maker *m, const gp_remat_step *steps, int32_t count) {
+  bool layers = false;
+  GP_TRY(look_at_stage(m));
+  note_modes(m, steps, count);
+  for (int32_t l = 0; l < m->spec->layer_count; l++) layers |= (m->modes[l] & GP_LAYER_AGAIN) != 0;
+  GP_TRY(choose_cheap(m));
+  if (m->spec->ahead) return make_apart(m, layers);
+  GP_TRY(list_steps(m, steps, count));
+  GP_TRY(gp_weave(m->spec, &m->cheap, m->begin, &m->list));
+  return make_joined(m);
 }
 
 /* Clear the notes of the stage. */
@@ -352,6 +332,8 @@ gp_status gp_recipe_make(const gp_recipe_spec *spec, const gp_remat_step *steps,
 void gp_recipe_free(gp_recipe *recipe) {
   gp_free(recipe->again.nodes);
   gp_free(recipe->backward.nodes);
+  gp_free(recipe->input.nodes);
+  gp_free(recipe->weight.nodes);
   gp_free(recipe->saved.refs);
   gp_free(recipe->handed.refs);
   *recipe = (gp_recipe){0};

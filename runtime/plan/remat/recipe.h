@@ -18,10 +18,11 @@ typedef struct gp_ref_list {
 } gp_ref_list;
 
 typedef struct gp_recipe {
-  gp_node_list again;    /* R: what runs again ahead of the backward pass */
-  gp_node_list backward; /* B: I and W as one program, and what runs again in between */
-  gp_ref_list saved;     /* what F makes and R or B reads */
-  gp_ref_list handed;    /* what R makes and B reads */
+  gp_node_list again;         /* R: what runs again ahead of the backward pass */
+  gp_node_list backward;      /* B: I and W as one program, and what runs again in between */
+  gp_node_list input, weight; /* the same for I and W, where they run apart */
+  gp_ref_list saved;          /* what F makes and R, B, I or W reads */
+  gp_ref_list handed;         /* what R makes and B, I or W reads */
 } gp_recipe;
 
 /* Notes of the recipes of a graph, all zero between two stages, so that a recipe costs what the
@@ -41,7 +42,7 @@ typedef struct gp_recipe_spec {
   const gp_stages *stages;
   gp_recipe_notes *notes;
   int32_t stage, first_layer, layer_count;
-  bool ahead; /* all that runs again belongs to R, as where I and W run apart */
+  bool ahead; /* I and W run apart, so layers that run again belong to R */
 } gp_recipe_spec;
 
 /* Make the recipe of the steps of a backward pass. Layers count from the stage's first one; each

@@ -288,10 +288,10 @@ static waste waste_of(stage_order order, bool homo) {
   return w;
 }
 
-TEST(a_stage_of_1f1b_wastes_less_than_0_7_percent_in_the_mean) {
+TEST(a_stage_of_1f1b_wastes_at_most_2_percent) {
   waste drawn = waste_of(STAGE_1F1B, false), equal = waste_of(STAGE_1F1B, true);
-  CHECK(drawn.mean <= 0.7);
-  CHECK(drawn.most <= 5); /* two of the thirty are above 3.1 */
+  CHECK(drawn.mean <= 0.25);
+  CHECK(drawn.most <= 2);
   CHECK(equal.mean <= 0.1);
   CHECK(equal.most <= 1);
 }
@@ -302,10 +302,10 @@ TEST(a_stage_of_gpipe_wastes_next_to_nothing) {
   CHECK(w.most <= 1);
 }
 
-TEST(an_interleaved_stage_wastes_at_most_3_1_percent) {
+TEST(an_interleaved_stage_wastes_at_most_3_percent) {
   waste drawn = waste_of(STAGE_INTERLEAVED, false), equal = waste_of(STAGE_INTERLEAVED, true);
-  CHECK(drawn.mean <= 0.9);
-  CHECK(drawn.most <= 3.1);
+  CHECK(drawn.mean <= 0.8);
+  CHECK(drawn.most <= 3);
   CHECK(equal.mean <= 0.1);
   CHECK(equal.most <= 1);
 }
@@ -316,6 +316,5 @@ TEST_MAIN(few_buffers_get_the_least_peak_there_is, none_one_and_empty_buffers_ar
           fixed_buffers_stay_where_they_are, fixed_buffers_that_overlap_are_refused,
           impossible_numbers_are_refused, every_failing_allocation_is_reported,
           many_thousands_of_buffers_are_arranged, a_long_list_is_placed_as_a_short_one_is,
-          without_looks_there_is_an_arrangement,
-          a_stage_of_1f1b_wastes_less_than_0_7_percent_in_the_mean,
-          a_stage_of_gpipe_wastes_next_to_nothing, an_interleaved_stage_wastes_at_most_3_1_percent)
+          without_looks_there_is_an_arrangement, a_stage_of_1f1b_wastes_at_most_2_percent,
+          a_stage_of_gpipe_wastes_next_to_nothing, an_interleaved_stage_wastes_at_most_3_percent)

@@ -28,8 +28,8 @@ describe("gp.pipeline refuses", function()
     { { chunks = 0 }, "option 'chunks' is 0, expected an integer >= 1" },
     { { chunks = -2 }, "option 'chunks' is -2, expected an integer >= 1" },
     { { checkpoint = "allways" },
-      'expected one of "never", "selective", "except_last", "always", "auto", or a list of '
-        .. '"keep", "selective", "recompute" for the layers (did you mean \'always\'?)' },
+      'expected one of "never", "selective", "except_last", "always", "auto", "offload", or a list '
+        .. 'of "keep", "selective", "recompute" for the layers (did you mean \'always\'?)' },
     { { checkpoint = { "keep", "recompte" } },
       'not "recompte" (string) for layer 2 (did you mean \'recompute\'?)' },
     { { checkpoint = { "keep" } },

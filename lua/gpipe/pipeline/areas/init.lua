@@ -10,6 +10,7 @@ local share = require "gpipe.ranks.share"
 
 local areas = {}
 
+local APART = { measured = true, shared = true, host = true } -- of held: no areas
 local WORK = { saved = true, recomputed = true, carried = true, transient = true, waste = true }
 
 -- Add the areas of a plan; the work area counts once, for the plan that needs most of it.
@@ -40,7 +41,7 @@ end
 local function areas_of(pipe, d, held)
   local sum = {}
   for name, bytes in pairs(held) do
-    if name ~= "measured" and name ~= "shared" then sum[name] = bytes end
+    if not APART[name] then sum[name] = bytes end
   end
   for _, plan in pairs(pipe.plans) do add_plan(sum, pipe.core:areas(plan.handle, d)) end
   local most = largest_work(pipe, d)
@@ -55,6 +56,14 @@ local function areas_of(pipe, d, held)
   return sum
 end
 
+-- The host's memory for what a device saves; nil if nothing goes there.
+local function host_of(pipe, d, held)
+  local planned = 0
+  for _, plan in pairs(pipe.plans) do planned = planned + pipe.core:on_host(plan.handle, d) end
+  if planned == 0 and (held.host or 0) == 0 then return nil end
+  return { planned = planned, measured = held.host }
+end
+
 -- A dry run may have planned the share of one device only.
 local function is_planned(pipe, d) return not pipe.share or pipe.share == d end
 
@@ -65,6 +74,7 @@ local function device_of(pipe, d)
   return {
     name = pipe.devices[d + 1].name, planned = planned, measured = held.measured,
     lower_bound = planned - (own.waste or 0), cap = pipe.devices[d + 1].cap, areas = own,
+    host = is_planned(pipe, d) and host_of(pipe, d, held) or nil,
   }
 end
 

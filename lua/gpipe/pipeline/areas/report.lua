@@ -23,6 +23,8 @@ local ORDER = {
 ---@field lower_bound integer bytes that no layout of the same values could do without
 ---@field cap integer|nil
 ---@field areas table<string, integer>
+---@field host {planned: integer, measured: integer?}? bytes of the host's memory, beside the
+--- device's: what checkpoint = "offload" has there
 
 ---@class gpipe.Memory
 ---@field [integer] gpipe.DeviceMemory
@@ -70,6 +72,9 @@ function Memory:__tostring()
   if any(self, "measured") then add("measured", function(one) return one.measured end) end
   add("lower bound", function(one) return one.lower_bound end)
   if any(self, "cap") then add("cap", function(one) return one.cap end) end
+  if any(self, "host") then
+    add("in host memory", function(one) return one.host and one.host.planned end)
+  end
   return columns.text(rows)
 end
 

@@ -6,6 +6,7 @@
 -- ranks each says what its own devices hold and need, so that all of them decide alike.
 
 local core = require "gpipe.core"
+local keeps = require "gpipe.pipeline.plan.keeps"
 local ranks = require "gpipe.ranks"
 local share = require "gpipe.ranks.share"
 local sizes = require "gpipe.sizes"
@@ -15,15 +16,27 @@ local caps = {}
 local ROUNDS = 8 -- halvings: the budget is found to half a per cent of the device's room
 local CLOSE = 0.97 -- of the room: a plan that takes that much is good enough
 
--- What a device may still take for plans, shared work areas not counted; nil if there is no limit.
--- Ranks that drive the same GPU get an equal part of what it has left.
+-- What a device may still take for plans, shared work areas not counted; false if there is no
+-- limit. memory: that it takes from, with other devices without a cap. Ranks that drive the same GPU
+-- get an equal part of what it has left.
 local function room_of(pipe, d)
-  local held = pipe.core:held(d - 1)
-  local cap = pipe.devices[d].cap
-  if cap then return cap - (held.measured - held.shared) end
+  local held, device = pipe.core:held(d - 1), pipe.devices[d]
+  if device.cap then return { bytes = device.cap - held.measured, own = held.shared } end
   local free = pipe.core:free_bytes(d)
-  if free and pipe.devices[d].drivers then free = free // pipe.devices[d].drivers end
-  return free and free + held.shared
+  if not free then return false end
+  local memory = ("%d %s"):format(device.rank or 0, tostring(device.memory))
+  return { bytes = free // (device.drivers or 1), own = held.shared, memory = memory }
+end
+
+-- The rooms in bytes: parts of a GPU share what it has free.
+local function share_gpus(list)
+  local count = {}
+  for _, one in ipairs(list) do
+    if one and one.memory then count[one.memory] = (count[one.memory] or 0) + 1 end
+  end
+  for d, one in ipairs(list) do
+    list[d] = one and one.bytes // (one.memory and count[one.memory] or 1) + one.own
+  end
 end
 
 -- What a machine's CPU devices without a limit may take together; of each rank, where all ranks of
@@ -54,7 +67,8 @@ end
 
 -- The room of each device. For "auto" CPU devices without a cap share what the machine has left.
 local function rooms(pipe, with_machine)
-  local list = share.by_device(pipe, "rooms", function(d) return room_of(pipe, d) or false end)
+  local list = share.by_device(pipe, "rooms", function(d) return room_of(pipe, d) end)
+  share_gpus(list)
   if with_machine then share_machines(pipe, list) end
   return list
 end
@@ -89,13 +103,14 @@ local function shared_of(pipe)
   return share.by_device(pipe, "shared", function(d) return pipe.core:held(d - 1).shared end)
 end
 
--- A function that says what the plan would take on each device with given budgets, in addition to
--- all that is held but the shared work area, which never becomes smaller while plans use it.
+-- A function that says what the plan would take on each device with given budgets or with stages
+-- that keep everything, in addition to all that is held but the shared work area, which never
+-- becomes smaller while plans use it.
 local function measurer(pipe, specify)
   local held = shared_of(pipe)
-  return function(budgets)
+  return function(budgets, keep)
     local spec = specify()
-    spec.checkpoint, spec.budgets = pipe.checkpoint, budgets
+    spec.checkpoint, spec.budgets, spec.keeps = pipe.checkpoint, budgets, keep
     local kind, needs = spec.kind, caps.needs(pipe, spec)
     for d, need in ipairs(needs) do
       local shared = held[d]
@@ -200,7 +215,8 @@ local function refuse(pipe, kind, d, need, room)
   local largest, bytes = "", 0
   for name, one in pairs(held) do
     local more = one > bytes or one == bytes and name < largest
-    if name ~= "measured" and name ~= "shared" and more then largest, bytes = name, one end
+    local own = name ~= "measured" and name ~= "shared" and name ~= "host"
+    if own and more then largest, bytes = name, one end
   end
   return ("%s: device %s may take %s (option 'memory'): %s are taken already (largest: %s, %s), "
     .. "and the plan needs %s more, %s of them for what micro-batches keep and temporaries"):format(
@@ -215,16 +231,20 @@ end
 ---@param kind string of the plan: "step"
 ---@param training boolean
 ---@return table? budgets for the specification
+---@return boolean[]? keep for the specification: the stages that keep everything
 ---@return string? refused why the plan does not fit
 function caps.settle(pipe, specify, kind, training)
   local auto = training and pipe.checkpoint == "auto"
-  if not auto and not has_cap(pipe) then return nil end
+  local selects = training and pipe.checkpoint == "selective" and not pipe.raw
+  if not auto and not selects and not has_cap(pipe) then return nil end
   local measure = measurer(pipe, specify)
   local budgets = auto and caps.find(measure, rooms(pipe, true)) or nil
-  if not has_cap(pipe) then return budgets end
-  local room, needs = rooms(pipe, false), measure(budgets)
+  local keep = selects and keeps.find(function(flags) return measure(nil, flags) end,
+    keeps.stages(pipe.placement, pipe.copies, #pipe.devices), pipe.stages) or nil
+  if not has_cap(pipe) then return budgets, keep end
+  local room, needs = rooms(pipe, false), measure(budgets, keep)
   local d = short_of(needs, room)
-  return budgets, d and refuse(pipe, kind, d, needs[d], room[d])
+  return budgets, keep, d and refuse(pipe, kind, d, needs[d], room[d])
 end
 
 return caps

@@ -13,6 +13,7 @@ local cut = require "gpipe.pipeline.plan.cut"
 local describe = require "gpipe.pipeline.describe"
 local errors = require "gpipe.errors"
 local fields = require "gpipe.pipeline.plan.fields"
+local keeps = require "gpipe.pipeline.plan.keeps"
 local options = require "gpipe.options"
 local plans = require "gpipe.pipeline.plan.plans"
 local precision = require "gpipe.pipeline.plan.precision"
@@ -149,12 +150,21 @@ local function as_pipeline(model, opts, list, made, one, computes)
     asynchronous = made.batch > 0, schedule = fields.source_of(opts, one), asked = one.asked,
     replicas = opts.replicas, built = plans.built(made), schedule_name = made.name,
     loss = opts.loss, precision = computes, core = true, plans = {},
-    deferred = opts.deferred_batch_norm,
+    deferred = opts.deferred_batch_norm, placement = made.device_list, checkpoint = opts.checkpoint,
   }, DryRun)
 end
 
+-- The stages that keep everything although the policy is "selective"; nil if none has to.
+local function keeping(dry, plan, made)
+  local function measure(flags)
+    plan(nil, flags)
+    return areas.needs(dry)
+  end
+  return keeps.find(measure, keeps.stages(made.device_list, made.copies, #dry.devices), dry.stages)
+end
+
 -- Make the plan, with budgets that fit where the policy asks for some.
-local function settle(dry, plan, auto)
+local function settle(dry, plan, auto, keep)
   local room, capped = {}, false
   for d, device in ipairs(dry.devices) do
     room[d] = device.cap or false
@@ -164,7 +174,7 @@ local function settle(dry, plan, auto)
     plan(budgets)
     return areas.needs(dry)
   end
-  if auto and capped then plan(caps.find(measure, room)) else plan() end
+  if auto and capped then plan(caps.find(measure, room)) else plan(nil, keep) end
   dry.fits = not capped or not dry:short()
 end
 
@@ -187,8 +197,9 @@ end
 --- ```
 ---@param model nn.Sequential
 ---@param opts table
+---@param raw? boolean internal: "selective" on all stages, even where it takes more than "never"
 ---@return gpipe.DryRun
-local function dry_run(model, opts)
+local function dry_run(model, opts, raw)
   opts = fields.check(WHO, model, opts, RULES)
   local list, made, one = cut.arrange(model, opts, count_of(opts.devices), 1)
   check_device(opts.device, made.devices)
@@ -204,13 +215,14 @@ local function dry_run(model, opts)
   local targets = batch.list(WHO, "sample's target", opts.sample[2])
   batch.check_rows(WHO, inputs, targets)
   dry.devices, dry.share = names, opts.device
-  local function plan(budgets)
+  local function plan(budgets, keep)
     local spec = plans.specify(dry, "step", inputs, targets, opts.chunks)
-    spec.budgets = budgets
+    spec.budgets, spec.keeps = budgets, keep
     dry.core = core.plan_new(given, spec, described, opts.device or -1)
     dry.plans[1] = { kind = "step", handle = dry.core, used = 1 }
   end
-  settle(dry, plan, opts.checkpoint == "auto")
+  local selects = opts.checkpoint == "selective" and not raw and not opts.device
+  settle(dry, plan, opts.checkpoint == "auto", selects and keeping(dry, plan, made) or nil)
   return dry
 end
 

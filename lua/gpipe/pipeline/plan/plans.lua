@@ -154,10 +154,10 @@ plans.specify = specify
 -- Make a plan; if a device has too little memory, return nothing and the error.
 local function build(pipe, kind, inputs, targets)
   local function again() return (specify(pipe, kind, inputs, targets, pipe.chunks)) end
-  local budgets, refused = caps.settle(pipe, again, kind, TRAINING[kind] or false)
+  local budgets, keep, refused = caps.settle(pipe, again, kind, TRAINING[kind] or false)
   if refused then return nil, refused end
   local spec, rows = specify(pipe, kind, inputs, targets, pipe.chunks)
-  spec.budgets = budgets
+  spec.budgets, spec.keeps = budgets, keep
   local good, handle = pcall(pipe.core.plan, pipe.core, spec)
   if good then return { handle = handle, kind = kind, rows = rows } end
   if errors.code_of(handle) ~= "memory" then error(handle, 0) end

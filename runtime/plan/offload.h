@@ -1,0 +1,57 @@
+/* plan/offload.h - what F saves lies in the host's memory until its backward pass is near.
+ *
+ * A micro-batch of a stage goes there and back: when F has run, a copy to the host begins, and the
+ * next task of the device runs beside it. When both are over, the saved values have left the
+ * device. Before the task ahead of the backward pass a copy back begins, into another place; the
+ * backward pass waits for it.
+ *
+ *   0F0     0F1           0F2  ...  0B3           0B0
+ *   | copies 0F0's values |         | copies them back
+ *   forward held                    fetch         backward
+ *
+ * All of it is data: a slot of kind DROPPED lives from `forward` to `held`, one of kind FETCHED
+ * from `fetch` to the end of the backward pass (memory/slots.c), and tasks list the moves. */
+#ifndef GP_PLAN_OFFLOAD_H
+#define GP_PLAN_OFFLOAD_H
+
+#include "plan/plan.h"
+
+/* One micro-batch of a stage that goes to the host. Tasks are numbers in the plan, ascending. */
+struct gp_offload {
+  int32_t forward, held, fetch, backward;
+  size_t bytes;
+  size_t host; /* offset in the device's area in the host's memory */
+};
+
+/* In the order in which a task does them: the first two before its program, the others behind. */
+typedef enum gp_move_kind {
+  GP_MOVE_FETCH,  /* begin a copy to the device */
+  GP_MOVE_ARRIVE, /* wait for it */
+  GP_MOVE_PUT,    /* begin a copy to the host */
+  GP_MOVE_LEAVE,  /* wait for it: the place on the device is free */
+  GP_MOVE_KINDS
+} gp_move_kind;
+
+struct gp_move {
+  gp_move_kind kind;
+  int32_t offload; /* among the plan's */
+};
+
+/* Find what goes to the host and when, and give it a place there. Micro-batches stay whose backward
+ * pass follows too soon. Errors: GP_ENOMEM. */
+gp_status gp_plan_add_offloads(gp_plan *plan);
+void gp_plan_free_offloads(gp_plan *plan);
+
+/* Where the saved values of an offload lie in the device's work area, before and after. */
+static inline size_t gp_offload_from(const gp_plan *plan, const gp_offload *o) {
+  return plan->tasks[o->forward].place[GP_SLOT_DROPPED];
+}
+static inline size_t gp_offload_to(const gp_plan *plan, const gp_offload *o) {
+  return plan->tasks[o->backward].place[GP_SLOT_FETCHED];
+}
+/* The task whose program makes the values. */
+static inline const gp_task *gp_move_owner(const gp_plan *plan, const gp_move *move) {
+  return &plan->tasks[plan->offloads[move->offload].forward];
+}
+
+#endif
