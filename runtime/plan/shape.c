@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/tensor.h"
 #include "graph/gates.h"
+#include "graph/turn.h"
 #include "plan/memory/places.h"
 
 /* ---- exports and gradient ------------------------------------------------------------------ */
@@ -160,6 +161,7 @@ gp_status gp_shape_build(const gp_shape_spec *spec, const gp_traced_shape *from,
   GP_TRY(arrange(&s));
   if (s.env->fuse) GP_TRY(gate(&s));
   if (all_pack(s.env)) GP_TRY(gp_graph_pack(s.graph));
+  if (all_gpus(s.env)) GP_TRY(gp_graph_turn(s.graph));
   GP_TRY(cut_stages(&s));
   gp_status status = gp_shape_add_recipes(&s);
   if (!status) status = gp_shape_add_touched(&s);

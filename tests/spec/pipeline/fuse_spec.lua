@@ -6,6 +6,7 @@
 local child = dofile "tests/child.lua"
 local gp = require "gpipe"
 local models = require "tests.support.models"
+local residual = require "tests.support.residual"
 local training = require "tests.support.training"
 local nn = gp.nn
 
@@ -75,43 +76,10 @@ describe("fused ops of a layer give the bits of single ops:", function()
       schedule = { "1f1b" } }))
   end)
 
-  -- A flat residual network, as gp.models.resnet makes it: the layers of a block are layers of the
-  -- model, so that a cut may fall between a norm, its sum and its ReLU.
-  local function residual(dtype)
-    return function()
-      gp.seed(6)
-      local function conv(from, to)
-        return nn.Conv2d(from, to, 3, { padding = 1, bias = false, dtype = dtype })
-      end
-      local function norm(n) return nn.BatchNorm2d(n, { dtype = dtype }) end
-      local names = { nn.namespace(), nn.namespace() }
-      local function ending(i, down)
-        local add = nn.class("Ending", nil, { pop = { "x" } })
-        function add:init() self.down = down end
-        function add:forward(x)
-          local around = self:pop "x"
-          return x + (self.down and self.down(around) or around)
-        end
-        return add():isolate(names[i])
-      end
-      return nn.Sequential {
-        conv(3, 4), norm(4), nn.ReLU(),                               -- 1 to 3
-        nn.Stash("x", { namespace = names[1] }), conv(4, 4), norm(4), -- 4 to 6
-        ending(1), nn.ReLU(),                                         -- 7, 8
-        nn.Stash("x", { namespace = names[2] }), conv(4, 5), norm(5), -- 9 to 11
-        ending(2, nn.Sequential { conv(4, 5), norm(5) }), nn.ReLU(),  -- 12, 13
-        nn.Sequential {
-          nn.GroupNorm(5, 5, { dtype = dtype }), nn.ReLU(), nn.Flatten(),
-          nn.Linear(80, 2, { dtype = dtype }),
-        },
-      }
-    end
-  end
-
   for _, dtype in ipairs { "f32", "f64" } do
     it("a residual network in " .. dtype .. ", cut anywhere", function()
       local setup = {
-        model = residual(dtype), x = gp.randn({ 7, 3, 4, 4 }, { seed = 3, dtype = dtype }),
+        model = residual(4, dtype), x = gp.randn({ 7, 3, 4, 4 }, { seed = 3, dtype = dtype }),
         y = models.rows_of(7, 2, dtype), loss = nn.MSELoss(), steps = 2,
       }
       local balance = { { 14 } }
@@ -128,7 +96,7 @@ describe("fused ops of a layer give the bits of single ops:", function()
 
   it("a residual network whose norms see whole mini-batches, or are frozen", function()
     local function frozen()
-      local model = residual "f32" ()
+      local model = residual(4)()
       model:freeze "^2%."
       model:freeze "^6%.bias"
       return model
