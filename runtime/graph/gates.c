@@ -24,11 +24,13 @@
 
 /* What becomes of a node. Numbers of nodes are 1 too large; 0: none. */
 typedef struct fate {
-  bool dropped; /* another node does its work */
-  int32_t norm; /* the norm: of a relu or of gradients that find out the sign of y */
-  int32_t sum;  /* the add before a relu or a relu_dx */
-  int32_t sums; /* the channel_norm_sums that a relu_dx makes too */
-  int32_t gate; /* the relu_dx before a channel_norm_sums or channel_norm_dx */
+  bool dropped;  /* another node does its work */
+  int32_t norm;  /* the norm: of a relu or of gradients that find out the sign of y */
+  int32_t sum;   /* the add before a relu or a relu_dx */
+  int32_t sums;  /* the channel_norm_sums that a relu_dx makes too */
+  int32_t gate;  /* the relu_dx before a channel_norm_sums or channel_norm_dx */
+  int32_t relu;  /* the relu that the node takes in: a norm, or the add behind one */
+  int32_t layer; /* where a relu_dx goes; 0: where it is */
 } fate;
 
 /* Who reads the memory of a value. Views do not count, only what reads through them. */
@@ -146,7 +148,8 @@ static void visit_relu(gates *g, int32_t n) {
     norm = find_norm(g, &g->graph->nodes[sum]);
   }
   if (norm < 0 || !turns(g, g->graph->nodes[norm].out, node->out)) return;
-  g->fates[n].norm = norm + 1, g->fates[n].sum = sum + 1;
+  g->fates[n] = (fate){.dropped = true, .norm = norm + 1, .sum = sum + 1};
+  g->fates[sum < 0 ? norm : sum].relu = n + 1;
   if (sum >= 0) drop(g, sum);
   drop(g, norm);
   g->any = true;
@@ -179,6 +182,13 @@ static bool takes_sign(gates *g, int32_t n) {
   return true;
 }
 
+/* The layer of the add before the ReLU, whose gradient goes there with it; 1 too large. */
+static int32_t layer_of_sum(const gates *g, const gp_node *relu_dx) {
+  const int32_t relu = value_of(g, base_of(g, relu_dx->in[1]))->node;
+  if (relu < 0 || !g->fates[relu].sum) return 0;
+  return g->graph->nodes[g->fates[relu].sum - 1].layer + 1;
+}
+
 static void visit_relu_dx(gates *g, int32_t n) {
   const gp_node *node = &g->graph->nodes[n];
   const int32_t sums = g->read[node->out].sums - 1;
@@ -193,6 +203,7 @@ static void visit_relu_dx(gates *g, int32_t n) {
     drop(g, sum);
   }
   g->fates[n].sums = sums + 1;
+  g->fates[n].layer = layer_of_sum(g, node);
   g->fates[sums].dropped = true; /* its result is one of the fused node's */
 }
 
@@ -245,13 +256,17 @@ static gp_status append_fused(gates *g, gp_node *node, gp_ref old) {
   gp_node view = view_beside(node, node->out, &turn);
   view.n_out = 1, view.out = old;
   g->graph->values[old].base = node->out;
+  g->graph->values[old].layer = node->layer;
   return gp_rebuild_append(&g->list, &view);
 }
 
-static gp_status emit_relu(gates *g, const gp_node *relu, const fate *f) {
+/* The op belongs to the layer of the norm, or of the sum: what crosses between layers is still one
+ * value each, so that segments which run again (plan/remat) keep no more than before. */
+static gp_status emit_relu(gates *g, const gp_node *near, int32_t relu) {
+  const fate *f = &g->fates[relu];
   const gp_node *norm = &g->graph->nodes[f->norm - 1];
   const double eps = norm->attr.channel_norm.eps;
-  gp_node node = gp_node_beside(relu, GP_OP_channel_norm_relu);
+  gp_node node = gp_node_beside(near, GP_OP_channel_norm_relu);
   node.attr.channel_norm_relu.eps = eps;
   read_all(g, &node, norm, 0, 3);
   if (f->sum) {
@@ -262,7 +277,7 @@ static gp_status emit_relu(gates *g, const gp_node *relu, const fate *f) {
     GP_TRY(read_turned(g, &node, sum->in[addend], norm->out));
   }
   read_all(g, &node, norm, 3, 5);
-  return append_fused(g, &node, relu->out);
+  return append_fused(g, &node, g->graph->nodes[relu].out);
 }
 
 /* Append the gradient of a norm that reads what comes before the ReLU's gradient. */
@@ -291,6 +306,7 @@ static gp_status emit_gate(gates *g, const gp_node *relu_dx, const fate *f) {
   const gp_node *add = f->sum ? &g->graph->nodes[f->sum - 1] : NULL;
   const gp_ref image = sums->in[0], old = sums->out;
   gp_node node = gp_node_beside(relu_dx, GP_OP_channel_norm_gate_sums);
+  if (f->layer) node.layer = f->layer - 1;
   node.attr.channel_norm_gate_sums.eps = sums->attr.channel_norm_sums.eps;
   GP_TRY(read_turned(g, &node, add ? add->in[0] : relu_dx->in[0], image));
   GP_TRY(read_turned(g, &node, relu_dx->in[1], image));
@@ -311,11 +327,11 @@ static bool is_gone(const gates *g, gp_ref ref) {
 static gp_status emit(gates *g, int32_t n) {
   const gp_node *node = &g->graph->nodes[n];
   const fate *f = &g->fates[n];
+  if (f->relu) return emit_relu(g, node, f->relu - 1);
   if (f->dropped) return GP_OK;
   if (is_view(node) && is_gone(g, node->in[0])) return GP_OK; /* its readers are gone, too */
   if (f->gate) return emit_behind(g, node, f);
   if (f->sums) return emit_gate(g, node, f);
-  if (f->norm) return emit_relu(g, node, f);
   gp_node same = *node;
   for (int i = 0; i < same.n_in; i++) same.in[i] = current(g, same.in[i]);
   return gp_rebuild_append(&g->list, &same);
