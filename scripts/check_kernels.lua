@@ -43,8 +43,15 @@ local LIMITS = {
   },
   ["runtime/ops/channels/channel_norm.cu"] = {
     { kernel = "warp_sums_kernel", registers = 100, spills = 0, divisions = 0 },
-    { kernel = "normalise_kernelI%w+Lb1E", registers = 72, spills = 0, divisions = 0 },
-    { kernel = "input_gradient_kernelI[^d]%w+Lb1E", registers = 88, spills = 0, divisions = 0 },
+    { kernel = "normalise_kernelI[%w_]+Lb1E", registers = 72, spills = 0, divisions = 0 },
+    { kernel = "input_gradient_kernelI[^d][%w_]+Lb1E", registers = 88, spills = 0, divisions = 0 },
+  },
+  ["runtime/ops/channels/channel_norm_relu.cu"] = {
+    { kernel = "warp_relu_sums_kernel", registers = 102, spills = 0, divisions = 0 },
+    { kernel = "warp_gate_sums_kernel", registers = 102, spills = 0, divisions = 0 },
+    { kernel = "warp_gate_both_kernel", registers = 102, spills = 0, divisions = 0 },
+    { kernel = "normalise_kernelI[%w_]+Lb1E", registers = 80, spills = 0, divisions = 0 },
+    { kernel = "input_gradient_kernelI[^d][%w_]+Lb1E", registers = 104, spills = 0, divisions = 0 },
   },
   ["runtime/ops/image/max_pool2d.cu"] = {
     { kernel = "gp_pixels_kernelILi%d+E%d+max_pool2d_element.*hE", registers = 40, spills = 0,

@@ -165,15 +165,49 @@ static int plan_saved(lua_State *L) {
   return status == GP_OK ? 1 : gp_lua_fail(L, status);
 }
 
+static const char *const letters[] = {"F", "B", "I", "W", "R", "U", "C", "P", NULL};
+
 /* p:cost(plan, stage, "F") -> FLOP, bytes of that action; 0, 0 if the plan does not run it */
 static int plan_cost(lua_State *L) {
-  static const char *const letters[] = {"F", "B", "I", "W", "R", "U", "C", "P", NULL};
   double flop, bytes;
   gp_plan_cost(gp_lua_check_plan(L, 2), (int)luaL_checkinteger(L, 3),
                (gp_act)luaL_checkoption(L, 4, NULL, letters), &flop, &bytes);
   lua_pushnumber(L, flop);
   lua_pushnumber(L, bytes);
   return 2;
+}
+
+/* Add a number to a field of the table at the top of the stack. */
+static void add_field(lua_State *L, const char *name, double x) {
+  lua_getfield(L, -1, name);
+  const double sum = lua_tonumber(L, -1) + x;
+  lua_pop(L, 1);
+  gp_lua_set_number(L, name, sum);
+}
+
+/* Add an op to the table of ops at the top of the stack. */
+static void add_op(void *context, const char *op, double flop, double bytes) {
+  lua_State *L = context;
+  if (lua_getfield(L, -1, op) == LUA_TNIL) {
+    lua_newtable(L);
+    lua_pushvalue(L, -1);
+    lua_setfield(L, -4, op);
+    lua_remove(L, -2);
+  }
+  add_field(L, "count", 1);
+  add_field(L, "flop", flop);
+  add_field(L, "bytes", bytes);
+  lua_pop(L, 1);
+}
+
+/* p:ops(plan, stage, "F") -> {[op] = {count, flop, bytes}, ...} of that action */
+static int plan_ops(lua_State *L) {
+  const gp_plan *plan = gp_lua_check_plan(L, 2);
+  const int stage = (int)luaL_checkinteger(L, 3);
+  const gp_act act = (gp_act)luaL_checkoption(L, 4, NULL, letters);
+  lua_newtable(L);
+  gp_plan_each_op(plan, stage, act, add_op, L);
+  return 1;
 }
 
 /* Push the table of a layer. */
@@ -203,7 +237,16 @@ static int plan_layers(lua_State *L) {
   return 1;
 }
 
-const luaL_Reg gp_lua_describe_methods[] = {
-    {"row", plan_row},     {"tasks", plan_tasks}, {"page", plan_page},       {"edges", plan_edges},
-    {"stage", plan_stage}, {"areas", plan_areas}, {"on_host", plan_on_host}, {"alive", plan_alive},
-    {"saved", plan_saved}, {"cost", plan_cost},   {"layers", plan_layers},   {NULL, NULL}};
+const luaL_Reg gp_lua_describe_methods[] = {{"row", plan_row},
+                                            {"tasks", plan_tasks},
+                                            {"page", plan_page},
+                                            {"edges", plan_edges},
+                                            {"stage", plan_stage},
+                                            {"areas", plan_areas},
+                                            {"on_host", plan_on_host},
+                                            {"alive", plan_alive},
+                                            {"saved", plan_saved},
+                                            {"cost", plan_cost},
+                                            {"ops", plan_ops},
+                                            {"layers", plan_layers},
+                                            {NULL, NULL}};

@@ -182,6 +182,10 @@ void gp_plan_stage_info(const gp_plan *plan, int stage, int copy, gp_stage_info 
 /* Count multiplications and additions, and bytes moved, of an action (F, B, I, W or R) of a stage
  * for one of the larger micro-batches; zero if the plan does not run it. */
 void gp_plan_cost(const gp_plan *plan, int stage, gp_act act, double *flop, double *bytes);
+/* Call f for each op of that task, in its order. */
+void gp_plan_each_op(const gp_plan *plan, int stage, gp_act act,
+                     void (*f)(void *context, const char *op, double flop, double bytes),
+                     void *context);
 
 /* A value that a larger micro-batch saves between F and its backward pass. Texts are borrowed from
  * the plan. */

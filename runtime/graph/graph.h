@@ -79,7 +79,8 @@ typedef enum gp_found {
   GP_FOUND_CONSTANT, /* tensor -> its value */
   GP_FOUND_SLOT,     /* (index of a parameter, layer) -> its accumulator */
   GP_FOUND_CAST,     /* (value of a parameter, layer) -> its cast */
-  GP_FOUND_PACK      /* (gp_graph_pack_key, layer) -> the packed weight */
+  GP_FOUND_PACK,     /* (gp_graph_pack_key, layer) -> the packed weight */
+  GP_FOUND_TURN      /* (value of a weight, layer) -> its channels-last copy */
 } gp_found;
 
 /* Look up a number or a pair; -1 (for values: GP_NONE) if it is not there. */

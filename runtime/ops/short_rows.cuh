@@ -97,7 +97,10 @@ template <typename A, int E> static __device__ inline A gp_lanes_max(const A (&x
 /* Run the statement with E, the elements a thread needs for a short row of n; few sizes, since each
  * is a kernel of its own. 768 is GPT-2's. */
 #define GP_BY_SHORT(n, statement)                                                                  \
-  if ((n) <= 256) {                                                                                \
+  if constexpr (sizeof(T) == sizeof(double)) {                                                     \
+    const int E = 32;                                                                              \
+    statement;                                                                                     \
+  } else if ((n) <= 256) {                                                                         \
     const int E = 8;                                                                               \
     statement;                                                                                     \
   } else if ((n) <= 768) {                                                                         \

@@ -222,33 +222,45 @@ template <typename T> struct slice {
   T *p;
   const T *g;
   T *m[GP_OPTIM_MOMENTS]; /* as many as the rule has */
-  void *half;             /* receives p as H */
-  bool packed;
+  void *half;             /* receives p as bf16 or f16; NULL: not wanted */
+  bool bf16, packed;
 };
 
-/* Stands for H in a launch that writes no halves. */
-struct nothing {};
-
-/* How a launch writes halves of the values beside them, a pack at a time. */
-template <typename H> struct beside {
-  template <typename T> static __device__ void write(void *half, int64_t i, const T *p) {
-    struct alignas(gp_pack<T>::count * sizeof(H)) group {
-      H at[gp_pack<T>::count];
-    } g;
+template <typename H, typename T>
+static __device__ inline void put_halves(void *half, int64_t i, const T *p) {
+  struct alignas(gp_pack<T>::count * sizeof(H)) group {
+    H at[gp_pack<T>::count];
+  } g;
 #pragma unroll
-    for (int k = 0; k < gp_pack<T>::count; k++) g.at[k] = gp_store<H>(p[k]);
-    *(group *)((H *)half + i) = g;
-  }
-  template <typename T> static __device__ void write_one(void *half, int64_t i, T p) {
-    ((H *)half)[i] = gp_store<H>(p);
-  }
-};
-template <> struct beside<nothing> {
-  template <typename T> static __device__ void write(void *, int64_t, const T *) {}
-  template <typename T> static __device__ void write_one(void *, int64_t, T) {}
-};
+  for (int k = 0; k < gp_pack<T>::count; k++) g.at[k] = gp_store<H>(p[k]);
+  *(group *)((H *)half + i) = g;
+}
 
-template <typename Rule, typename T, typename H>
+/* Write a pack of values as halves, too, if the launch has some. All threads of a launch take one
+ * branch; kernels of their own for each dtype would be three times as many. */
+template <typename T>
+static __device__ inline void write_halves(const slice<T> &s, int64_t i, const T *p) {
+  if constexpr (sizeof(T) == sizeof(float)) {
+    if (!s.half) return;
+    if (s.bf16)
+      put_halves<gp_bf16>(s.half, i, p);
+    else
+      put_halves<gp_f16>(s.half, i, p);
+  }
+}
+
+/* The same for one value. */
+template <typename T> static __device__ inline void write_half(const slice<T> &s, int64_t i, T p) {
+  if constexpr (sizeof(T) == sizeof(float)) {
+    if (!s.half) return;
+    if (s.bf16)
+      ((gp_bf16 *)s.half)[i] = gp_store<gp_bf16>(p);
+    else
+      ((gp_f16 *)s.half)[i] = gp_store<gp_f16>(p);
+  }
+}
+
+template <typename Rule, typename T>
 static __global__ void update_kernel(gp_batch<slice<T>> list, factors<T> f) {
   typedef gp_pack<T> pack;
   int64_t number;
@@ -272,7 +284,7 @@ static __global__ void update_kernel(gp_batch<slice<T>> list, factors<T> f) {
     *(pack *)(s.p + i) = p;
 #pragma unroll
     for (int j = 0; j < Rule::moments; j++) *(pack *)(s.m[j] + i) = m[j];
-    beside<H>::write(s.half, i, p.at);
+    write_halves(s, i, p.at);
   }
   for (int64_t i = tile.whole + threadIdx.x; i < tile.end; i += THREADS) {
     T m[GP_OPTIM_MOMENTS];
@@ -281,7 +293,7 @@ static __global__ void update_kernel(gp_batch<slice<T>> list, factors<T> f) {
     Rule::apply(f, s.p + i, s.g[i], m);
 #pragma unroll
     for (int j = 0; j < Rule::moments; j++) s.m[j][i] = m[j];
-    beside<H>::write_one(s.half, i, s.p[i]);
+    write_half(s, i, s.p[i]);
   }
 }
 
@@ -289,7 +301,8 @@ static __global__ void update_kernel(gp_batch<slice<T>> list, factors<T> f) {
 template <typename Rule, typename T> static slice<T> slice_of(const gp_optim_slice *s) {
   uintptr_t addresses = (uintptr_t)s->value | (uintptr_t)s->grad;
   if (s->half) addresses |= 2 * (uintptr_t)s->half; /* written by 8 bytes */
-  slice<T> made = {s->n, (T *)s->value, (const T *)s->grad, {}, s->half, false};
+  slice<T> made = {s->n, (T *)s->value, (const T *)s->grad, {}, s->half, s->half_dtype == GP_BF16,
+                   false};
   for (int k = 0; k < Rule::moments; k++) {
     made.m[k] = (T *)s->moments[k];
     addresses |= (uintptr_t)s->moments[k];
@@ -298,29 +311,15 @@ template <typename Rule, typename T> static slice<T> slice_of(const gp_optim_sli
   return made;
 }
 
-/* Launch over slices of one T and one H. */
-template <typename Rule, typename H, typename T>
-static gp_status launch_list(gp_gpu *gpu, const factors<T> &f, const gp_optim_slice *slices,
-                             int count) {
+/* Launch over slices of one T. */
+template <typename Rule, typename T>
+static gp_status launch_update(gp_gpu *gpu, const factors<T> &f, const gp_optim_slice *slices,
+                               int count) {
   gp_batch<slice<T>> list;
   for (int i = 0; i < count; i++)
     list.push(slice_of<Rule, T>(&slices[i]), gp_batch_tiles<T>(slices[i].n));
   if (!list.blocks()) return GP_OK;
-  return GP_LAUNCH(gpu, (update_kernel<Rule, T, H>), list.blocks(), THREADS, 0, list, f);
-}
-
-template <typename Rule>
-static gp_status launch_update(gp_gpu *gpu, const factors<double> &f, const gp_optim_slice *slices,
-                               int count) {
-  return launch_list<Rule, nothing>(gpu, f, slices, count);
-}
-
-template <typename Rule>
-static gp_status launch_update(gp_gpu *gpu, const factors<float> &f, const gp_optim_slice *slices,
-                               int count) {
-  if (!slices->half) return launch_list<Rule, nothing>(gpu, f, slices, count);
-  if (slices->half_dtype == GP_BF16) return launch_list<Rule, gp_bf16>(gpu, f, slices, count);
-  return launch_list<Rule, gp_f16>(gpu, f, slices, count);
+  return GP_LAUNCH(gpu, (update_kernel<Rule, T>), list.blocks(), THREADS, 0, list, f);
 }
 
 template <bool Moves, typename T>

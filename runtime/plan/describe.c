@@ -147,19 +147,33 @@ void gp_plan_stage_info(const gp_plan *plan, int stage, int copy, gp_stage_info 
                           .gradient_bytes = plan->asked[stage].grads};
 }
 
-/* Add up the cost of one task: the first of that kind stands for all, because micro-batches differ
- * by a row at most. */
-void gp_plan_cost(const gp_plan *plan, int stage, gp_act act, double *flop, double *bytes) {
-  *flop = *bytes = 0;
+/* The first task of that kind stands for all, because micro-batches differ by a row at most. */
+void gp_plan_each_op(const gp_plan *plan, int stage, gp_act act,
+                     void (*f)(void *context, const char *op, double flop, double bytes),
+                     void *context) {
   for (int32_t t = 0; t < plan->first[plan->device_count]; t++) {
     const gp_task *task = &plan->tasks[t];
     if (task->stage != stage || task->op != act || !task->program || task->shape != 0) continue;
     const gp_graph *graph = task->program->graph;
     for (int32_t n = 0; n < task->program->instr_count; n++) {
-      gp_cost cost = gp_node_cost(graph, &graph->nodes[task->program->instrs[n].node]);
-      *flop += cost.flop;
-      *bytes += cost.bytes;
+      const gp_node *node = &graph->nodes[task->program->instrs[n].node];
+      const gp_cost cost = gp_node_cost(graph, node);
+      f(context, gp_op_name(node->op), cost.flop, cost.bytes);
     }
     return;
   }
+}
+
+static void add_cost(void *context, const char *op, double flop, double bytes) {
+  gp_cost *sum = context;
+  (void)op;
+  sum->flop += flop;
+  sum->bytes += bytes;
+}
+
+void gp_plan_cost(const gp_plan *plan, int stage, gp_act act, double *flop, double *bytes) {
+  gp_cost sum = {0};
+  gp_plan_each_op(plan, stage, act, add_cost, &sum);
+  *flop = sum.flop;
+  *bytes = sum.bytes;
 }

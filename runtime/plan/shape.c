@@ -7,7 +7,9 @@
 
 #include "base/memory.h"
 #include "base/tensor.h"
+#include "graph/gates.h"
 #include "graph/late.h"
+#include "graph/turn.h"
 #include "plan/memory/places.h"
 
 /* The loss, its count, outputs, and gradients of inputs. */
@@ -133,6 +135,19 @@ static bool selects(const gp_plan_env *env) {
   return gp_remat_is_by_stage(env->remat) && env->remat != GP_REMAT_OFFLOAD;
 }
 
+/* Are all devices GPUs? */
+static bool all_gpus(const gp_plan_env *env) {
+  for (int32_t d = 0; env->devices && d < env->device_count; d++)
+    if (!env->devices[d].space) return false;
+  return env->devices != NULL;
+}
+
+/* A CPU computes norms of halves in f32 and rounds their results alone. */
+static gp_status gate(const gp_shaper *s) {
+  const gp_gates_spec spec = {s->env->stage_of, all_gpus(s->env)};
+  return gp_graph_gate(s->graph, &spec);
+}
+
 /* Choose the order in which values lie in memory; what leaves the pipeline lies row-major. */
 static gp_status arrange(const gp_shaper *s) {
   gp_ref fixed[2 + 2 * GP_MAX_BATCH_TENSORS] = {s->shape->loss, s->shape->count};
@@ -168,7 +183,9 @@ gp_status gp_shape_build(const gp_shape_spec *spec, const gp_traced_shape *from,
   if (s.env->fuse) GP_TRY(gp_graph_fuse(s.graph, selects(s.env)));
   if (s.env->fuse && all_sum_parts(s.env)) GP_TRY(gp_graph_split_norms(s.graph));
   GP_TRY(arrange(&s));
+  if (s.env->fuse) GP_TRY(gate(&s));
   if (all_pack(s.env)) GP_TRY(gp_graph_pack(s.graph));
+  if (all_gpus(s.env)) GP_TRY(gp_graph_turn(s.graph));
   GP_TRY(part_late(&s, spec));
   GP_TRY(cut_stages(&s, spec));
   gp_status status = gp_shape_add_recipes(&s);

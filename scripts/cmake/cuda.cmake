@@ -32,9 +32,13 @@ if(GPIPE_SANITIZE)
 endif()
 
 # Code for A100 and H100, and PTX from which a driver makes code for newer GPUs. Without this CMake
-# takes sm_75.
+# takes sm_75. Blackwell's GPUs (sm_100, sm_120) get code, too, made of the PTX of sm_90 by the
+# assembler alone: kernels use nothing that is newer, and compiling them once more for each would
+# take half as long again. So that PTX serves all newer GPUs, also those after them.
+set(GPIPE_CUDA_NEWER "")
 if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
   set(CMAKE_CUDA_ARCHITECTURES 80-real 90-real 90-virtual)
+  set(GPIPE_CUDA_NEWER "--generate-code=arch=compute_90,code=[sm_100,sm_120]")
 endif()
 
 # nvcc is often installed without being on the PATH. It is passed by the environment, so that
@@ -54,6 +58,9 @@ endif()
 enable_language(CUDA)
 if(CMAKE_CUDA_COMPILER_VERSION VERSION_LESS 12)
   gpipe_no_cuda("CUDA ${CMAKE_CUDA_COMPILER_VERSION} is too old, expected 12 or newer")
+endif()
+if(CMAKE_CUDA_COMPILER_VERSION VERSION_LESS 12.8) # does not know Blackwell
+  set(GPIPE_CUDA_NEWER "")
 endif()
 find_package(CUDAToolkit)
 if(NOT TARGET CUDA::cudart_static OR NOT TARGET CUDA::cublasLt)
@@ -103,7 +110,7 @@ set_source_files_properties(${unfused} PROPERTIES COMPILE_OPTIONS -fmad=false)
 
 # nvcc takes none of the C compiler's options, and its code for the host is not pedantic.
 get_property(c_options DIRECTORY PROPERTY COMPILE_OPTIONS)
-set(cuda_options -O3 -lineinfo -Xcompiler=-Wall,-Wextra)
+set(cuda_options -O3 -lineinfo -Xcompiler=-Wall,-Wextra ${GPIPE_CUDA_NEWER})
 if(GPIPE_WERROR)
   list(APPEND cuda_options -Werror=all-warnings -Xcompiler=-Werror)
 endif()

@@ -1,8 +1,9 @@
 /* device/cuda/convolution.h - one pass of a convolution: described for graphs of cuDNN
  * (cudnn/convolution), and for our kernels around them (ops/convolution/beside_cudnn.cu).
  *
- * Images and maps are N x H x W x C in memory, weights O x I / groups x KH x KW. At tap k of the
- * kernel, position m of the map uses position m * stride - before + k * dilation of the image. */
+ * Images and maps are N x H x W x C in memory, weights O x I / groups x KH x KW, or turned. At tap
+ * k of the kernel, position m of the map uses position m * stride - before + k * dilation of the
+ * image. */
 #ifndef GP_DEVICE_CUDA_CONVOLUTION_H
 #define GP_DEVICE_CUDA_CONVOLUTION_H
 
@@ -34,6 +35,7 @@ typedef struct gp_convolution {
   const void *bias;           /* one value for each channel of the result */
   gp_dtype weight_dtype;      /* type of the weight if it is the result */
   bool accumulate;            /* add to the weight instead of writing it */
+  bool turned;                /* the weight that is read lies O x KH x KW x I / groups */
   void *scratch;              /* device memory */
 } gp_convolution;
 

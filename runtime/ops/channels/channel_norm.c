@@ -5,14 +5,18 @@
  * channel_norm_dx gives the whole gradient of the input, and none flows into them. The backward
  * pass makes its sums by parts (channel_norm_sums): the input's gradient reads the totals of all
  * parts, and the gradients of weight and bias are sums of them. */
+#include "base/loop.h"
 #include "base/status.h"
 #include "base/tensor.h"
-#include "ops/channels/infer.h"
+#include "ops/channels/norm.h"
 #include "ops/gradient.h"
 
 /* Channels whose statistics are held at once: as many as keep rows whole and the statistics in the
  * cache (COLUMNS); and as many as registers hold (FEW). */
 enum { COLUMNS = 1024, FEW = 64 };
+
+/* Loops are compiled for each form, whose conditions then cost nothing. */
+#define INLINE inline __attribute__((always_inline))
 
 #define GP_REAL_SOURCE "ops/channels/channel_norm.inc"
 #include "ops/math/real.h"
@@ -36,28 +40,50 @@ gp_channels gp_channels_of_call(const gp_call *call, int image, int mean) {
   return gp_channels_of(&call->in[image].meta->shape, m->dim[0], m->dim[1]);
 }
 
-/* Check that operands i, .. are [C], or left out. */
-static gp_status check_columns(const gp_sig *sig, gp_op op, int i) {
-  const gp_shape column = {1, {sig->in[0]->shape.dim[1]}};
-  for (; i < sig->n_in; i++) GP_TRY(gp_operand_shape(sig, op, i, &column, 0));
+gp_status gp_norm_check_columns(const gp_sig *sig, gp_op op, int image, int i) {
+  const gp_shape column = {1, {sig->in[image]->shape.dim[1]}};
+  for (; i < sig->n_in; i++) GP_TRY(gp_operand_shape(sig, op, i, &column, image));
   return GP_OK;
 }
 
-static gp_cut cut(const gp_call *call) {
-  const gp_channels c = gp_channels_of_call(call, 0, 1);
+/* ---- kernels, for all ops of the family ------------------------------------------------------ */
+
+static gp_channels channels_of(const gp_call *call, const gp_norm_form *form) {
+  return gp_channels_of_call(call, form->image, form->mean);
+}
+
+gp_cut gp_norm_cut(const gp_call *call, int image) {
+  /* the statistics follow the image in every op */
+  const gp_channels c = gp_channels_of_call(call, image, image + 1);
   return gp_channels_cut(&c);
 }
 
-static gp_cut cut_back(const gp_call *call) {
-  const gp_channels c = gp_channels_of_call(call, 1, 2);
-  return gp_channels_cut(&c);
+gp_status gp_norm_run(const gp_call *call, gp_span span, const gp_norm_form *form) {
+  const gp_channels c = channels_of(call, form);
+  GP_BY_REAL(call->in[0].meta->dtype, normalise)(call, span, &c, form);
+  return GP_OK;
 }
+
+gp_status gp_norm_run_sums(const gp_call *call, gp_span span, const gp_norm_form *form) {
+  const gp_channels c = channels_of(call, form);
+  GP_BY_REAL(call->in[0].meta->dtype, part_sums)(call, span, &c, form);
+  return GP_OK;
+}
+
+gp_status gp_norm_run_dx(const gp_call *call, gp_span span, const gp_norm_form *form) {
+  const gp_channels c = channels_of(call, form);
+  GP_BY_REAL(call->in[0].meta->dtype, input_gradient)(call, span, &c, form);
+  return GP_OK;
+}
+
+static gp_cut cut(const gp_call *call) { return gp_norm_cut(call, 0); }
+static gp_cut cut_back(const gp_call *call) { return gp_norm_cut(call, 1); }
 
 /* ---- forward --------------------------------------------------------------------------------- */
 
 static gp_status infer(gp_sig *sig) {
   GP_TRY(gp_channels_check(sig, GP_OP_channel_norm, 0, 1));
-  GP_TRY(check_columns(sig, GP_OP_channel_norm, 3));
+  GP_TRY(gp_norm_check_columns(sig, GP_OP_channel_norm, 0, 3));
   return gp_infer_channels_last(sig, sig->in[0]->dtype, &sig->in[0]->shape);
 }
 
@@ -66,9 +92,9 @@ static gp_cost cost(const gp_sig *sig) {
 }
 
 static gp_status run(const gp_call *call, gp_span span) {
-  const gp_channels c = gp_channels_of_call(call, 0, 1);
-  GP_BY_REAL(call->in[0].meta->dtype, normalise)(call, span, &c);
-  return GP_OK;
+  const gp_norm_form form = {
+      .eps = call->attr->channel_norm.eps, .mean = 1, .weight = 3, .bias = 4};
+  return gp_norm_run(call, span, &form);
 }
 
 /* Add up the sums of all parts: [2, S P, C] -> [2, S, C]. */
@@ -115,17 +141,21 @@ const gp_op_def gp_def_channel_norm = {GP_OP_ROW(channel_norm), .infer = infer, 
 
 /* ---- sums of the backward pass --------------------------------------------------------------- */
 
-static gp_status check_gradient(const gp_sig *sig, gp_op op) {
+gp_status gp_norm_check_gradient(const gp_sig *sig, gp_op op, int image) {
   GP_TRY(gp_channels_check_image(sig, op, 0));
-  GP_TRY(gp_operand_shape(sig, op, 1, &sig->in[0]->shape, 0));
-  return gp_channels_check(sig, op, 1, 2);
+  GP_TRY(gp_operand_shape(sig, op, image, &sig->in[0]->shape, 0));
+  return gp_channels_check(sig, op, image, image + 1);
+}
+
+gp_shape gp_norm_parts_shape(const gp_sig *sig, int image) {
+  const gp_shape *mean = &sig->in[image + 1]->shape;
+  const gp_channels c = gp_channels_of(&sig->in[image]->shape, mean->dim[0], mean->dim[1]);
+  return gp_channels_parts_shape(&c, 2);
 }
 
 static gp_status infer_sums(gp_sig *sig) {
-  GP_TRY(check_gradient(sig, GP_OP_channel_norm_sums));
-  const gp_shape *mean = &sig->in[2]->shape;
-  const gp_channels c = gp_channels_of(&sig->in[1]->shape, mean->dim[0], mean->dim[1]);
-  const gp_shape parts = gp_channels_parts_shape(&c, 2);
+  GP_TRY(gp_norm_check_gradient(sig, GP_OP_channel_norm_sums, 1));
+  const gp_shape parts = gp_norm_parts_shape(sig, 1);
   return gp_infer_out(sig, gp_infer_wide(sig->in[0]->dtype), &parts);
 }
 
@@ -134,9 +164,8 @@ static gp_cost cost_sums(const gp_sig *sig) {
 }
 
 static gp_status run_sums(const gp_call *call, gp_span span) {
-  const gp_channels c = gp_channels_of_call(call, 1, 2);
-  GP_BY_REAL(call->in[0].meta->dtype, part_sums)(call, span, &c);
-  return GP_OK;
+  const gp_norm_form form = {.eps = call->attr->channel_norm_sums.eps, .image = 1, .mean = 2};
+  return gp_norm_run_sums(call, span, &form);
 }
 
 const gp_op_def gp_def_channel_norm_sums = {GP_OP_ROW(channel_norm_sums), .infer = infer_sums,
@@ -146,10 +175,10 @@ const gp_op_def gp_def_channel_norm_sums = {GP_OP_ROW(channel_norm_sums), .infer
 /* ---- gradient of the input ------------------------------------------------------------------- */
 
 static gp_status infer_dx(gp_sig *sig) {
-  GP_TRY(check_gradient(sig, GP_OP_channel_norm_dx));
+  GP_TRY(gp_norm_check_gradient(sig, GP_OP_channel_norm_dx, 1));
   const gp_shape sums = {3, {2, sig->in[2]->shape.dim[0], sig->in[1]->shape.dim[1]}};
   GP_TRY(gp_operand_shape(sig, GP_OP_channel_norm_dx, 4, &sums, 1));
-  GP_TRY(check_columns(sig, GP_OP_channel_norm_dx, 5));
+  GP_TRY(gp_norm_check_columns(sig, GP_OP_channel_norm_dx, 1, 5));
   return gp_infer_channels_last(sig, sig->in[0]->dtype, &sig->in[0]->shape);
 }
 
@@ -158,9 +187,10 @@ static gp_cost cost_dx(const gp_sig *sig) {
 }
 
 static gp_status run_dx(const gp_call *call, gp_span span) {
-  const gp_channels c = gp_channels_of_call(call, 1, 2);
-  GP_BY_REAL(call->in[0].meta->dtype, input_gradient)(call, span, &c);
-  return GP_OK;
+  const gp_attr_channel_norm_dx *a = &call->attr->channel_norm_dx;
+  const gp_norm_form form = {
+      .eps = a->eps, .given = a->given, .image = 1, .mean = 2, .sums = 4, .weight = 5};
+  return gp_norm_run_dx(call, span, &form);
 }
 
 const gp_op_def gp_def_channel_norm_dx = {GP_OP_ROW(channel_norm_dx), .infer = infer_dx,

@@ -4,6 +4,7 @@
 
 template <typename T> struct conv2d_element {
   gp_conv c;
+  gp_weight_steps steps;
   const T *x, *w, *bias;
   T *y;
 
@@ -19,16 +20,20 @@ template <typename T> struct conv2d_element {
       if (line < 0 || column < 0) continue;
       const T *from =
           x + ((p.row * c.h.image + line) * c.w.image + column) * c.image_c + group * channels;
-      for (int64_t i = 0; i < channels; i++) sum += gp_load(from[i]) * gp_load(own[i * taps + t]);
+      for (int64_t i = 0; i < channels; i++)
+        sum += gp_load(from[i]) * gp_load(own[i * steps.channel + t * steps.tap]);
     }
     y[p.at] = gp_store<T>(sum);
   }
 };
 
 template <typename T> static gp_status launch(gp_gpu *gpu, const gp_call *call) {
-  const conv2d_element<T> f = {
-      gp_conv_forward(call), (const T *)call->in[0].data, (const T *)call->in[1].data,
-      call->n_in == 3 ? (const T *)call->in[2].data : NULL, (T *)call->out[0].data};
+  const conv2d_element<T> f = {gp_conv_forward(call),
+                               gp_weight_steps_of(*call->in[1].meta),
+                               (const T *)call->in[0].data,
+                               (const T *)call->in[1].data,
+                               call->n_in == 3 ? (const T *)call->in[2].data : NULL,
+                               (T *)call->out[0].data};
   return gp_each_element(gpu, f, call->out[0].meta);
 }
 

@@ -47,13 +47,21 @@ static bool free_in_group(const layout *l, const span *s, int32_t group) {
   return s->reads == 0 || s->first == group || l->program->groups[group].count == 1;
 }
 
+/* Do the elements of two values have the same places, one dtype and one shape? */
+static bool lies_alike(const gp_meta *a, const gp_meta *b) {
+  for (int d = 0; d < a->shape.rank && d < b->shape.rank; d++)
+    if (a->shape.dim[d] != 1 && a->stride[d] != b->stride[d]) return false;
+  return gp_meta_equal(a, b);
+}
+
 /* Is the whole memory of an input free for output 0 once the instruction has read it? */
 static bool dies(const layout *l, const gp_node *node, int i, int32_t group) {
   const gp_graph *graph = l->program->graph;
   gp_ref in = node->in[i], base = gp_graph_base(graph, in);
   const gp_meta *meta = &graph->values[in].meta;
   return l->span_of[base] && l->readers[base] == 1 && meta->offset == 0 &&
-         gp_meta_is_contiguous(meta) && gp_meta_equal(meta, &graph->values[node->out].meta) &&
+         (gp_meta_is_contiguous(meta) || gp_meta_is_channels_last(meta)) &&
+         lies_alike(meta, &graph->values[node->out].meta) &&
          gp_meta_numel(meta) == gp_meta_numel(&graph->values[base].meta) &&
          free_in_group(l, &l->spans[l->span_of[base] - 1], group);
 }

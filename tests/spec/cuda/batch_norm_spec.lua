@@ -4,6 +4,7 @@
 
 local gp = require "gpipe"
 local gpu = require "tests.support.gpu"
+local residual = require "tests.support.residual"
 local training = require "tests.support.training"
 
 local nn = gp.nn
@@ -61,4 +62,29 @@ describe("batch norm on a GPU", function()
       { devices = { "cuda:0" }, balance = { 1, 4 }, schedule = "interleaved_1f1b" },
     } do assert.are.equal(nil, (training.difference(wanted, run(options)))) end
   end)
+
+  -- Widths whose channels are moved by packs, and others.
+  for _, precision in ipairs { "f32", "bf16", "f16" } do
+    on_gpu("has the bits of single ops where ReLUs and sums are fused with it in " .. precision,
+      function()
+        for _, width in ipairs { 8, 5 } do
+          local setup = {
+            model = residual(width), x = gp.randn({ 7, 3, 4, 4 }, { seed = 3 }),
+            y = gp.randn({ 7, 2 }, { seed = 4 }), loss = nn.MSELoss(), steps = 3,
+          }
+          local wanted
+          for _, options in ipairs {
+            { fuse = false }, {}, { checkpoint = "always" }, { balance = { 6, 8 } },
+            { balance = { 12, 2 }, fuse = false },
+          } do
+            options.devices = options.balance and { "cuda:0", "cuda:0" } or { "cuda:0" }
+            options.precision, options.chunks = precision, 3
+            options.loss_scale = precision == "f16" and { initial = 8 } or nil
+            local got = training.run(setup, options)
+            wanted = wanted or got
+            assert.are.equal(nil, (training.difference(wanted, got)))
+          end
+        end
+      end)
+  end
 end)

@@ -6,6 +6,7 @@
 local child = dofile "tests/child.lua"
 local gp = require "gpipe"
 local models = require "tests.support.models"
+local residual = require "tests.support.residual"
 local training = require "tests.support.training"
 local nn = gp.nn
 
@@ -73,6 +74,40 @@ describe("fused ops of a layer give the bits of single ops:", function()
       x = models.rows_of(5, 6), y = models.rows_of(5, 3), loss = nn.MSELoss(),
     }, with_and_without(training.combinations { balance = { { 4 }, { 2, 2 } },
       schedule = { "1f1b" } }))
+  end)
+
+  for _, dtype in ipairs { "f32", "f64" } do
+    it("a residual network in " .. dtype .. ", cut anywhere", function()
+      local setup = {
+        model = residual(4, dtype), x = gp.randn({ 7, 3, 4, 4 }, { seed = 3, dtype = dtype }),
+        y = models.rows_of(7, 2, dtype), loss = nn.MSELoss(), steps = 2,
+      }
+      local balance = { { 14 } }
+      for first = 1, 13 do balance[#balance + 1] = { first, 14 - first } end
+      training.check_same(setup, with_and_without(training.combinations {
+        balance = balance, schedule = { "1f1b" }, checkpoint = { "never" },
+      }))
+      training.check_same(setup, with_and_without(training.combinations {
+        balance = { { 14 }, { 6, 8 }, { 3, 4, 7 } }, schedule = { "1f1b", "zb_h1" },
+        checkpoint = { "always", "except_last", "selective" }, threads = { 2 },
+      }))
+    end)
+  end
+
+  it("a residual network whose norms see whole mini-batches, or are frozen", function()
+    local function frozen()
+      local model = residual(4)()
+      model:freeze "^2%."
+      model:freeze "^6%.bias"
+      return model
+    end
+    local list = training.combinations { balance = { { 14 }, { 7, 7 } }, schedule = { "1f1b" },
+      checkpoint = { "never", "always" } }
+    for _, options in ipairs(list) do options.deferred_batch_norm = true end
+    training.check_same({
+      model = frozen, x = gp.randn({ 7, 3, 4, 4 }, { seed = 3 }), y = models.rows_of(7, 2),
+      loss = nn.MSELoss(), steps = 3,
+    }, with_and_without(list))
   end)
 
   it("gradients that the script gives", function()

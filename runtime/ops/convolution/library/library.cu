@@ -19,6 +19,8 @@ gp_convolution gp_convolution_of(gp_convolution_pass pass, const gp_conv &c,
   made.image = v.image->data, made.map = v.map->data, made.weight = v.weight->data;
   made.bias = v.bias ? v.bias->data : NULL;
   made.weight_dtype = v.weight->meta->dtype, made.accumulate = call->accumulate;
+  const gp_weight_steps steps = gp_weight_steps_of(*v.weight->meta);
+  made.turned = pass != GP_CONVOLUTION_WEIGHT && steps.channel < steps.tap;
   return made;
 }
 

@@ -11,6 +11,16 @@ struct gp_conv_values {
   const gp_arg *image, *map, *weight, *bias;
 };
 
+/* How far apart a weight has neighbouring channels, and neighbouring taps: as O x I x KH x KW, or
+ * with the channels last (graph/turn.c). */
+struct gp_weight_steps {
+  int64_t channel, tap;
+};
+
+static inline gp_weight_steps gp_weight_steps_of(const gp_meta &w) {
+  return {w.stride[1], w.shape.dim[3] > 1 ? w.stride[3] : w.stride[2]};
+}
+
 gp_convolution gp_convolution_of(gp_convolution_pass pass, const gp_conv &c,
                                  const gp_conv_values &v, const gp_call *call);
 /* Decide whether cuDNN or our own kernels compute it, and note that for reports. */

@@ -120,6 +120,60 @@ local channel_norm = {
   },
 }
 
+-- ---- fused with a ReLU and a sum -------------------------------------------------------------
+
+-- No script calls these ops: in a pipeline the neighbours become one op (runtime/graph/gates.c).
+
+local function relu(a) return array.map(function(v) return math.max(v, 0) end, a) end
+
+local channel_norm_relu = {
+  op = "channel_norm_relu", covers = { "channel_norm_relu_sums", "channel_norm_relu_dx" },
+  tolerance = "norm", gradient = true,
+  call = function(o, ...) return normalise(o, ...):relu() end,
+  reference = function(o, ...) return relu(norms.channels(o, ...)) end,
+  cases = {
+    { x { 2, 3, 4, 5 }, x { 3 }, x { 3 } },
+    { x { 2, 3, 4, 5 } },
+    { x { 2, 3, 4, 5 }, x { 3 } },
+    { x { 7, 5, 1, 1 }, x { 5 }, x { 5 }, o = { eps = 0.1 } },
+    { x { 2, 2, 9, 15 }, x { 2 }, x { 2 } },
+    { x { 3, 70, 2, 1 }, x { 70 }, x { 70 }, o = { eps = 0.1 }, dtypes = "f32" },
+    { x { 2, 4, 3, 3 }, x { 4 }, x { 4 }, o = { samples = true } },
+    { x { 2, 6, 3, 3 }, x { 6 }, x { 6 }, o = { samples = true, groups = 2 } },
+    { x { 2, 3, 4, 5 }, x { 3 }, x { 3 }, x { 3, fixed = true }, x { 3, low = 0.5, fixed = true } },
+    { x { 2, 3, 4, 4, layout = "transposed" }, x { 3, layout = "spaced" }, x { 3 } },
+    { x { 2, 3, 4, 4, fixed = true }, x { 3 }, x { 3 } },
+    { x { 2, 3, 4, 4 }, x { 3, fixed = true }, x { 3, fixed = true } },
+    { x { 0, 3, 4, 4 }, x { 3 }, x { 3 } },
+  },
+  refuses = { { x { 2, 3, 4, 4 }, x { 4 }, error = "channel_norm: weight is 4, expected 3" } },
+}
+
+local channel_norm_add_relu = {
+  op = "channel_norm_add_relu", covers = { "channel_norm_gate_sums" }, tolerance = "norm",
+  gradient = true,
+  call = function(o, a, addend, w, b) return (normalise(o, a, w, b) + addend):relu() end,
+  reference = function(o, a, addend, w, b)
+    return relu(array.map(function(p, q) return p + q end, norms.channels(o, a, w, b), addend))
+  end,
+  cases = {
+    { x { 2, 3, 4, 5 }, x { 2, 3, 4, 5 }, x { 3 }, x { 3 } },
+    { x { 2, 3, 4, 5 }, x { 2, 3, 4, 5 } },
+    { x { 2, 3, 4, 5 }, x { 1, 3, 1, 1 }, x { 3 }, x { 3 } },
+    { x { 7, 5, 1, 1 }, x { 7, 5, 1, 1 }, x { 5 }, x { 5 }, o = { eps = 0.1 } },
+    { x { 2, 2, 9, 15 }, x { 2, 2, 9, 15 }, x { 2 }, x { 2 } },
+    { x { 3, 70, 2, 1 }, x { 3, 70, 2, 1 }, x { 70 }, x { 70 }, o = { eps = 0.1 }, dtypes = "f32" },
+    { x { 2, 6, 3, 3 }, x { 2, 6, 3, 3 }, x { 6 }, x { 6 }, o = { samples = true, groups = 2 } },
+    { x { 2, 3, 4, 4, layout = "transposed" }, x { 2, 3, 4, 4, layout = "narrowed" }, x { 3 },
+      x { 3 } },
+    { x { 2, 3, 4, 4 }, x { 2, 3, 4, 4, fixed = true }, x { 3, fixed = true }, x { 3 } },
+    { x { 2, 3, 4, 4, fixed = true }, x { 2, 3, 4, 4 }, x { 3 }, x { 3 } },
+  },
+  refuses = {
+    { x { 2, 3, 4, 4 }, x { 2, 3, 4, 5 }, error = "add: shapes 2x3x4x4 and 2x3x4x5 do not broadcast" },
+  },
+}
+
 -- ---- merge_stats -----------------------------------------------------------------------------
 
 -- Outside of a pipeline every batch is the first of its mini-batch.
@@ -147,4 +201,6 @@ local merge_stats = {
   },
 }
 
-return { rms_norm, channel_stats, channel_norm, merge_stats }
+return {
+  rms_norm, channel_stats, channel_norm, channel_norm_relu, channel_norm_add_relu, merge_stats,
+}

@@ -49,9 +49,14 @@ local function move(layer, share, mean, variance, mean_before, variance_before)
   layer.running_var:copy_(variance_before + (variance - variance_before) * share)
 end
 
+-- The mean over sets, [S, C] -> [C]. Batch norm has one set: a view, not two ops for each layer.
+local function over_sets(stats)
+  return stats.shape[1] == 1 and stats:reshape(stats.shape[2]) or stats:mean(1)
+end
+
 local function move_now(layer, mean, variance, rows)
   local batches, unbiased = layer.num_batches_tracked + 1, rows / math.max(rows - 1, 1)
-  move(layer, share_of(layer, batches), mean:mean(1), variance:mean(1) * unbiased,
+  move(layer, share_of(layer, batches), over_sets(mean), over_sets(variance) * unbiased,
     layer.running_mean, layer.running_var)
   layer.num_batches_tracked:copy_(batches)
 end

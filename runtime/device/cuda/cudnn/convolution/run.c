@@ -1,8 +1,9 @@
 /* device/cuda/cudnn/convolution/run.c - choose which convolutions cuDNN computes, and run its
  * plans.
  *
- * Before a plan, our own kernels reorder the weights as it requires and write the bias that it adds
- * to; after it they reorder the weights' gradients back. */
+ * Before a plan, our own kernels reorder the weights as it requires, unless the model's plan has
+ * done so once for all uses (graph/turn.c), and write the bias that it adds to; after it they
+ * reorder the weights' gradients back. */
 #include "device/cuda/cudnn/cache.h"
 #include "device/cuda/cudnn/convolution/graph.h"
 
@@ -37,7 +38,8 @@ static void describe(gp_cudnn_graph *graph, const void *what) {
 
 static bool turns(const gp_convolution *c) {
   const int64_t taps = c->h.kernel * c->w.kernel;
-  return c->pass == GP_CONVOLUTION_WEIGHT || (taps > 1 && c->image_c > c->groups);
+  if (c->pass == GP_CONVOLUTION_WEIGHT) return true;
+  return !c->turned && taps > 1 && c->image_c > c->groups;
 }
 
 /* The scratch holds the weight as the graph reads it, then the library's workspace. */
