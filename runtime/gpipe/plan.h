@@ -49,8 +49,8 @@ typedef struct gp_plan_spec {
    * SIZE_MAX: no limit; 0: as little as mode
    * ALWAYS. NULL: none has one. Borrowed. */
   const size_t *budgets;
-  /* Per stage: it keeps everything although the mode is GP_REMAT_SELECTIVE, because it would take
-   * more memory otherwise. NULL: no stage does. Borrowed. */
+  /* Per stage: it keeps everything although the mode is GP_REMAT_SELECTIVE or GP_REMAT_OFFLOAD,
+   * because it would take more memory otherwise. NULL: no stage does. Borrowed. */
   const bool *keeps;
 } gp_plan_spec;
 

@@ -12,6 +12,7 @@ enum { LEAST = 4 }; /* tasks from F to the backward pass: held, one more, fetch,
 
 typedef struct finder {
   gp_plan *plan;
+  const bool *keeps; /* per stage: it stays on its device; NULL: none does */
   int32_t device;
   int32_t *work;    /* the device's tasks with programs of micro-batches */
   int32_t *forward; /* per (stage, micro-batch): place of its F in work + 1; 0: none is open */
@@ -28,7 +29,8 @@ static void note(const finder *f, int32_t i, int32_t backward) {
   gp_plan *plan = f->plan;
   const int32_t forward = f->work[i];
   const size_t bytes = gp_plan_slot_bytes(plan, &plan->tasks[forward], GP_SLOT_DROPPED);
-  if (backward - i < LEAST || !bytes) return;
+  const bool stays = f->keeps && f->keeps[plan->tasks[forward].stage];
+  if (backward - i < LEAST || !bytes || stays) return;
   plan->offloads[plan->offload_count] = (gp_offload){.forward = forward,
                                                      .held = f->work[i + 1],
                                                      .fetch = f->work[backward - 1],
@@ -130,8 +132,8 @@ static gp_status add(finder *f) {
   return list_moves(plan);
 }
 
-gp_status gp_plan_add_offloads(gp_plan *plan) {
-  finder f = {.plan = plan};
+gp_status gp_plan_add_offloads(gp_plan *plan, const bool *keeps) {
+  finder f = {.plan = plan, .keeps = keeps};
   if (!plan->offloading || !gp_plan_trains(plan->kind)) return GP_OK;
   gp_status status = add(&f);
   gp_free(f.work);

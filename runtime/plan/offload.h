@@ -38,8 +38,9 @@ struct gp_move {
 };
 
 /* Find what goes to the host and when, and give it a place there. Micro-batches stay whose backward
- * pass follows too soon. Errors: GP_ENOMEM. */
-gp_status gp_plan_add_offloads(gp_plan *plan);
+ * pass follows too soon, and those of stages that keep everything (per stage; NULL: none).
+ * Errors: GP_ENOMEM. */
+gp_status gp_plan_add_offloads(gp_plan *plan, const bool *keeps);
 void gp_plan_free_offloads(gp_plan *plan);
 
 /* Where the saved values of an offload lie in the device's work area, before and after. */

@@ -303,7 +303,7 @@ static gp_status make(const gp_plan_env *env, const gp_plan_spec *spec, gp_plan 
   GP_TRY(status);
   if (!env->added) GP_TRY(gp_plan_add_opening(plan));
   GP_TRY(gp_plan_add_sums(plan));
-  GP_TRY(gp_plan_add_offloads(plan));
+  GP_TRY(gp_plan_add_offloads(plan, spec->keeps));
   GP_TRY(gp_plan_add_slots(plan));
   GP_TRY(gp_plan_add_uses(plan));
   GP_TRY(gp_plan_add_step_uses(plan));

@@ -54,7 +54,7 @@ describe("checkpoint = \"offload\" on a GPU", function()
             assert.is_true(one.planned < never[d].planned)
           end
         end
-        assert.is_truthy(memory[1].host)
+        if case[1] ~= "zb_h1" then assert.is_truthy(memory[1].host) end
       end)
   end
 end)

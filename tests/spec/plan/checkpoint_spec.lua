@@ -3,7 +3,7 @@
 local gp = require "gpipe"
 local nn, optim = gp.nn, gp.optim
 
-local MODES = { "never", "selective", "except_last", "always", "auto" }
+local MODES = { "never", "selective", "except_last", "always", "auto", "offload" }
 local LAYER_MODES = { "keep", "selective", "recompute" }
 
 local function blocks()

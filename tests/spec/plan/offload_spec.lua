@@ -94,6 +94,18 @@ describe("checkpoint = \"offload\"", function()
     assert.matches("in host memory +%d", tostring(memory))
   end)
 
+  it("leaves alone what would not make a device take less", function()
+    for _, schedule in ipairs { "1f1b", "zb_h1" } do
+      local opts = { devices = 4, balance = { 2, 2, 1, 1 } }
+      local wanted, never = train(schedule, "never", opts)
+      local got, memory = train(schedule, "offload", opts)
+      assert.is_true(got == wanted)
+      for d, one in ipairs(memory) do
+        assert.equal(one.host ~= nil, one.planned < never[d].planned, schedule)
+      end
+    end
+  end)
+
   it("keeps what a backward pass reads soon", function()
     local _, memory = train("1f1b", "offload", { chunks = 2 })
     for _, one in ipairs(memory) do assert.is_nil(one.host) end

@@ -235,12 +235,13 @@ end
 ---@return string? refused why the plan does not fit
 function caps.settle(pipe, specify, kind, training)
   local auto = training and pipe.checkpoint == "auto"
-  local selects = training and pipe.checkpoint == "selective" and not pipe.raw
-  if not auto and not selects and not has_cap(pipe) then return nil end
+  local offloads = pipe.checkpoint == "offload" and not pipe.asynchronous
+  local asks = training and not pipe.raw and (pipe.checkpoint == "selective" or offloads)
+  if not auto and not asks and not has_cap(pipe) then return nil end
   local measure = measurer(pipe, specify)
   local budgets = auto and caps.find(measure, rooms(pipe, true)) or nil
-  local keep = selects and keeps.find(function(flags) return measure(nil, flags) end,
-    keeps.stages(pipe.placement, pipe.copies, #pipe.devices), pipe.stages) or nil
+  local keep = asks and keeps.find(function(flags) return measure(nil, flags) end,
+    keeps.stages(pipe.placement, pipe.copies, #pipe.devices), pipe.stages, offloads) or nil
   if not has_cap(pipe) then return budgets, keep end
   local room, needs = rooms(pipe, false), measure(budgets, keep)
   local d = short_of(needs, room)

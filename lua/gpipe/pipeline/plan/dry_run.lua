@@ -154,13 +154,14 @@ local function as_pipeline(model, opts, list, made, one, computes)
   }, DryRun)
 end
 
--- The stages that keep everything although the policy is "selective"; nil if none has to.
+-- The stages that keep everything although the policy is another one; nil if none has to.
 local function keeping(dry, plan, made)
   local function measure(flags)
     plan(nil, flags)
     return areas.needs(dry)
   end
-  return keeps.find(measure, keeps.stages(made.device_list, made.copies, #dry.devices), dry.stages)
+  return keeps.find(measure, keeps.stages(made.device_list, made.copies, #dry.devices), dry.stages,
+    dry.checkpoint == "offload")
 end
 
 -- Make the plan, with budgets that fit where the policy asks for some.
@@ -221,8 +222,9 @@ local function dry_run(model, opts, raw)
     dry.core = core.plan_new(given, spec, described, opts.device or -1)
     dry.plans[1] = { kind = "step", handle = dry.core, used = 1 }
   end
-  local selects = opts.checkpoint == "selective" and not raw and not opts.device
-  settle(dry, plan, opts.checkpoint == "auto", selects and keeping(dry, plan, made) or nil)
+  local asks = (opts.checkpoint == "selective" or opts.checkpoint == "offload") and not raw
+    and not opts.device
+  settle(dry, plan, opts.checkpoint == "auto", asks and keeping(dry, plan, made) or nil)
   return dry
 end
 

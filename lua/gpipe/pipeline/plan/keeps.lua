@@ -1,20 +1,23 @@
--- lua/gpipe/pipeline/plan/keeps.lua - the stages that keep everything although the policy is
--- "selective".
+-- lua/gpipe/pipeline/plan/keeps.lua - the stages that keep everything on their device although the
+-- policy is "selective" or "offload".
 --
 -- What a stage saves is least with "selective", but not always what it has in work: a chain of
 -- cheap values that is made again lies in memory as a whole, where one that was kept shrinks as
 -- backward goes along it; and what it is made from stays on its edge for longer. So the runtime is
--- asked what a plan takes either way, and no device takes more than it does with "never".
+-- asked what a plan takes either way, and no device takes more than it does with "never". With
+-- "offload" copies under way may take as much as they free; then they are left out.
 
 local keeps = {}
 
 local function total(need) return need.bytes + need.grown end
 
--- The devices that take more with the first plan than with the second.
-local function worse(needs, others)
+-- The devices that take more with the first plan than with the second, or, where it has to pay,
+-- that take no less.
+local function worse(needs, others, pays)
   local list = {}
   for d, need in ipairs(needs) do
-    if total(need) > total(others[d]) then list[#list + 1] = d end
+    local more = total(need) - total(others[d])
+    if more > 0 or pays and more == 0 then list[#list + 1] = d end
   end
   return list
 end
@@ -48,19 +51,20 @@ end
 ---@param measure fun(flags: boolean[]): gpipe.PlanNeed[] what the plan would take on each device
 ---@param of integer[][] the stages of each device, from 1
 ---@param stages integer
+---@param pays? boolean a device that does not gain keeps everything, too
 ---@return boolean[]? flags per stage; nil if none has to
-function keeps.find(measure, of, stages)
+function keeps.find(measure, of, stages, pays)
   local none, all = {}, {}
   for s = 1, stages do none[s], all[s] = false, true end
   local least, needs, flags = measure(all), measure(none), none
-  local bad = worse(needs, least)
+  local bad = worse(needs, least, pays)
   if #bad == 0 then return nil end
   local k = 0
   repeat
     local most
     k = k + 1
     flags, needs, most = try_stage(measure, flags, needs, bad, of, k)
-    bad = worse(needs, least)
+    bad = worse(needs, least, pays)
   until #bad == 0 or k >= most
   for _, d in ipairs(bad) do flags = copy_with(flags, of[d]) end
   if #bad > 0 and #worse(measure(flags), least) > 0 then return all end
