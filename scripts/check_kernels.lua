@@ -48,9 +48,10 @@ local LIMITS = {
   },
   ["runtime/ops/channels/channel_norm_relu.cu"] = {
     { kernel = "warp_relu_sums_kernel", registers = 102, spills = 0, divisions = 0 },
-    { kernel = "warp_gate_sums_kernel", registers = 102, spills = 0, divisions = 0 },
-    { kernel = "warp_gate_both_kernel", registers = 102, spills = 0, divisions = 0 },
-    { kernel = "normalise_kernelI[%w_]+Lb1E", registers = 80, spills = 0, divisions = 0 },
+    { kernel = "warp_gate_%w+_kernelI[^d]", registers = 128, spills = 96, divisions = 0 },
+    { kernel = "warp_gate_%w+_kernelI[^d][%w_]+Li8ELi8E", registers = 128, spills = 8,
+      divisions = 0 }, -- 256 channels and more
+    { kernel = "normalise_kernelI[^d][%w_]+Lb1E", registers = 80, spills = 0, divisions = 0 },
     { kernel = "input_gradient_kernelI[^d][%w_]+Lb1E", registers = 104, spills = 0, divisions = 0 },
   },
   ["runtime/ops/image/max_pool2d.cu"] = {

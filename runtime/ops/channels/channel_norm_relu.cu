@@ -83,7 +83,7 @@ template <typename T> struct terms { gp_few<T> dy, y, x, second; };
 template <typename T, bool BOTH, int ROWS> struct gate_leaves {
   typedef gp_compute<T> A;
   static const int count = gp_few<T>::count;
-  static const int ahead = ROWS < 4 ? ROWS : 8 / sizeof(T) < 4 ? 2 : 4;
+  static const int ahead = ROWS == 1 ? 1 : ROWS == 8 && sizeof(T) == 2 ? 4 : 2;
   typedef gp_sums<A, 2 * count> sums;
   gp_norm_back<T> a; /* addresses: of the lane's channels in the first row of the part */
   gp_warps w;
