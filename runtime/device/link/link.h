@@ -176,6 +176,7 @@ extern const gp_link_ops gp_link_local; /* the reader reads the value where it w
 extern const gp_link_ops gp_link_peer;  /* the reader's queue copies the value */
 extern const gp_link_ops
     gp_link_host; /* a queue on the maker's device brings the value to host memory */
-extern const gp_link_ops gp_link_rank; /* a message to another process */
+extern const gp_link_ops gp_link_rank;   /* a message to another process */
+extern const gp_link_ops gp_link_queues; /* the same, between devices of which one has a queue */
 
 #endif

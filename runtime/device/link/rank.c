@@ -4,55 +4,39 @@
  * stays as it is until the reader's last use has come back (credits.h); the reader's end is a port
  * that takes the bytes straight into the reader's slot. Where both are on one host, and values are
  * large, these slots are memory that both can reach: the maker asks for it with the first value,
- * copies later ones into it, and its messages are heads alone. Ends on devices with queues stage
- * values (staged.h). Both ends count the runs, because the maker may have begun the next run when
- * the reader has not. */
-#include <stdio.h>
+ * copies later ones into it, and its messages are heads alone. Both ends count the runs, because
+ * the maker may have begun the next run when the reader has not. */
+#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/memory.h"
 #include "device/link/credits.h"
-#include "device/link/pool.h"
-#include "device/link/staged.h"
-#include "device/link/ways.h"
-#include "device/link/wired.h"
+#include "device/link/shared.h"
 #include "ranks/ranks.h"
 
+/* Smaller values are part of their message: a second way would save nothing. */
+enum { LEAST_SHARED = 16384 };
 /* What a value's message says beside the value. */
-static const char asks[] = "share?", is_shared[] = "shared", is_on_device[] = "device",
-                  is_wired[] = "wire", is_closed[] = "closed", is_over[] = "over";
-/* How a value has come. */
-enum { STAGED, DIRECT, WIRED };
-/* How long a reader waits until the maker has closed its memory, in milliseconds. */
-enum { PATIENCE = 2000 };
-
-/* What a reader answers. */
-typedef struct offer {
-  int32_t has_shared, has_device, has_wire;
-  gp_shared_offer shared;
-  gp_lane_offer device; /* memory of its GPU */
-  char why[120];        /* why it offers none */
-  unsigned char id[GP_LANE_WIRE_ID];
-  char why_no_wire[120];
-} offer;
+static const char asks[] = "share?", is_shared[] = "shared";
 
 typedef struct rank_link {
   gp_link *link;
   bool makes;            /* the maker's end */
   uint32_t run;          /* runs begun; the reader's under the lock of ports, like `early` */
   uint32_t *early;       /* per slot: what is published in the next run, which was not begun here */
-  gp_staged_end *staged; /* NULL: the device works at once, or workers themselves do */
-  gp_wired_end *wired;   /* NULL: there is no wire */
   gp_shared *shared;     /* NULL: values are sent */
   bool asks;             /* nothing was asked for yet, and it may be */
-  bool has_asked;
-  offer offer;           /* the reader's; the maker's: what is being received */
-  atomic_bool has_offer; /* the maker's: it is complete */
+  gp_shared_offer offer; /* the maker's: what is being received */
   _Atomic(char *) into;  /* the maker's: slot 0 of the reader; NULL: values are sent */
-  uint8_t *came;         /* the reader's, per slot: how */
-  atomic_bool is_lent;   /* the reader's: the maker may have opened the GPU's memory */
 } rank_link;
+
+static bool may_share(const gp_link *link) {
+  const char *wish = getenv("GPIPE_RANKS_SHARED");
+  const int32_t other =
+      link->spec.from->rank == gp_ranks_own() ? link->spec.to->rank : link->spec.from->rank;
+  return link->spec.may_own && link->spec.bytes >= LEAST_SHARED && gp_ranks_are_near(other) &&
+         !(wish && !strcmp(wish, "0"));
+}
 
 /* ---- the reader's port ----------------------------------------------------------------------- */
 
@@ -60,64 +44,38 @@ static bool is_slot(const gp_link *link, int32_t slot) {
   return slot >= 0 && slot < link->spec.slots;
 }
 
-static bool says(const gp_rank_message *m, const char *what) {
-  return !strncmp(m->what, what, sizeof m->what);
-}
-
 static void *room(void *context, int32_t from, const gp_rank_message *m, uint64_t *expected) {
   const rank_link *own = context;
   const gp_link *link = own->link;
   (void)from;
-  const bool is_here =
-      m->kind == GP_RANK_SHARE || says(m, is_shared) || says(m, is_on_device) || says(m, is_wired);
+  const bool is_here = !strncmp(m->what, is_shared, sizeof is_shared);
   *expected = is_here ? 0 : link->spec.bytes;
   if (is_here) return NULL;
   if (m->kind != GP_RANK_VALUE || !is_slot(link, m->slot)) return NULL;
   /* the values of a run that was given up are dropped */
   if (m->run != own->run && m->run != own->run + 1) return NULL;
-  char *slots = own->staged ? gp_staged_room(own->staged) : link->received;
-  return slots + (size_t)m->slot * link->spec.bytes;
+  return link->received + (size_t)m->slot * link->spec.bytes;
 }
 
 /* The maker asks once; the descriptor is open until it has what it asked for. */
 static void share(rank_link *own, int32_t from, const gp_rank_message *m) {
-  const bool has_opened = says(m, is_shared) || says(m, is_on_device);
-  if (own->shared && has_opened) gp_shared_seal(own->shared);
-  if (says(m, is_closed)) atomic_store(&own->is_lent, false);
-  if (says(m, is_over) && own->wired) gp_wired_abort(own->wired);
-  if (!says(m, asks) || (!own->shared && !own->offer.has_device && !own->wired)) return;
-  if (own->offer.has_wire) gp_wired_want(own->wired);
-  if (own->shared) own->offer.shared = gp_shared_offer_of(own->shared);
-  own->offer.has_shared = own->shared != NULL;
-  if (own->offer.has_device) atomic_store(&own->is_lent, true);
+  if (!own->shared) return;
+  if (!strncmp(m->what, is_shared, sizeof is_shared)) gp_shared_seal(own->shared);
+  if (strncmp(m->what, asks, sizeof asks)) return;
+  const gp_shared_offer offer = gp_shared_offer_of(own->shared);
   const gp_rank_message answer = {
-      .kind = GP_RANK_SHARE, .port = own->link->spec.port, .bytes = sizeof own->offer};
-  (void)gp_ranks_send_copy(from, &answer, &own->offer);
-}
-
-static void note_way(rank_link *own, const gp_rank_message *m) {
-  const bool wired = own->wired && says(m, is_wired);
-  own->came[m->slot] = wired ? WIRED : says(m, is_on_device) ? DIRECT : STAGED;
-  if (wired) gp_wired_expect(own->wired, m->slot);
+      .kind = GP_RANK_SHARE, .port = own->link->spec.port, .bytes = sizeof offer};
+  (void)gp_ranks_send_copy(from, &answer, &offer);
 }
 
 static void arrived(void *context, int32_t from, const gp_rank_message *m) {
   rank_link *own = context;
   share(own, from, m);
   if (m->kind != GP_RANK_VALUE || !is_slot(own->link, m->slot)) return;
-  if (m->run == own->run || m->run == own->run + 1) note_way(own, m);
   if (m->run == own->run + 1) own->early[m->slot] = m->round + 1;
   if (m->run != own->run) return;
   gp_link_note_published(own->link->words, (gp_link_turn){m->slot, m->round});
   own->link->spec.ring(own->link->spec.context);
-}
-
-/* A process that is gone has freed what it had opened, and sends and receives nothing more. */
-static void gone(void *context, const char *text) {
-  rank_link *own = context;
-  (void)text;
-  atomic_store(&own->is_lent, false);
-  if (own->wired) gp_wired_abort(own->wired);
 }
 
 /* ---- the maker's port ------------------------------------------------------------------------ */
@@ -134,61 +92,14 @@ static void offer_arrived(void *context, int32_t from, const gp_rank_message *m)
   rank_link *own = context;
   const size_t bytes = (size_t)own->link->spec.slots * own->link->spec.bytes;
   (void)from;
-  if (m->kind != GP_RANK_SHARE || atomic_load(&own->has_offer)) return;
-  own->offer.why[sizeof own->offer.why - 1] = '\0';
-  own->offer.why_no_wire[sizeof own->offer.why_no_wire - 1] = '\0';
-  if (own->offer.has_shared && !gp_shared_open(&own->offer.shared, bytes, &own->shared))
-    atomic_store(&own->into, gp_shared_data(own->shared));
-  atomic_store(&own->has_offer, true);
+  if (m->kind != GP_RANK_SHARE || own->shared) return;
+  if (gp_shared_open(&own->offer, bytes, &own->shared)) return;
+  atomic_store(&own->into, gp_shared_data(own->shared));
 }
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
 static bool joins(const gp_lane *from, const gp_lane *to) { return from->rank != to->rank; }
-
-/* Let a maker that is a GPU write to this one's memory. */
-static void offer_device(rank_link *own) {
-  const gp_link_spec *spec = &own->link->spec;
-  if (!gp_way_is_queued(spec, spec->from) || !spec->stays || !spec->to->sharing) return;
-  if (!spec->to->sharing->offer(spec->to, spec->received, &own->offer.device))
-    own->offer.has_device = 1;
-  else
-    snprintf(own->offer.why, sizeof own->offer.why, "%s", gp_error_text());
-}
-
-static void offer_wire(rank_link *own) {
-  const char *why;
-  const unsigned char *id = gp_wired_id(own->wired, &why);
-  own->offer.has_wire = id != NULL;
-  if (id) memcpy(own->offer.id, id, sizeof own->offer.id);
-  snprintf(own->offer.why_no_wire, sizeof own->offer.why_no_wire, "%s", why);
-}
-
-/* Make memory that the maker can reach, too, if the host has it and this end can use it. */
-static gp_status open_reader(gp_link *link) {
-  rank_link *own = link->self;
-  const size_t slots = (size_t)link->spec.slots;
-  GP_TRY(gp_alloc_array(slots, sizeof *own->early, (void **)&own->early));
-  GP_TRY(gp_alloc_array(slots, sizeof *own->came, (void **)&own->came));
-  if (own->wired) offer_wire(own);
-  if (gp_way_is_shared(&link->spec)) (void)gp_shared_new(slots * link->spec.bytes, &own->shared);
-  if (!gp_way_is_queued(&link->spec, link->spec.to)) {
-    if (own->shared) link->received = gp_shared_data(own->shared);
-    return GP_OK;
-  }
-  if (gp_way_is_shared(&link->spec)) offer_device(own);
-  GP_TRY(gp_staged_reader_new(link, own->shared, &own->staged));
-  if (!own->shared || gp_staged_room(own->staged) == gp_shared_data(own->shared)) return GP_OK;
-  gp_shared_free(own->shared);
-  own->shared = NULL;
-  return GP_OK;
-}
-
-static gp_status open_maker(gp_link *link) {
-  rank_link *own = link->self;
-  return gp_way_is_queued(&link->spec, link->spec.from) ? gp_staged_maker_new(link, &own->staged)
-                                                        : GP_OK;
-}
 
 static gp_status open_link(gp_link *link) {
   rank_link *own;
@@ -196,47 +107,24 @@ static gp_status open_link(gp_link *link) {
   link->self = own;
   own->link = link;
   own->makes = link->spec.from->rank == gp_ranks_own();
-  const bool wires = gp_way_is_wired(&link->spec);
-  own->asks = gp_way_is_shared(&link->spec) || wires;
-  if (wires) GP_TRY(gp_wired_new(link, own->makes, &own->wired));
-  link->quiet = own->wired != NULL;
+  own->asks = may_share(link);
   gp_port port = {.number = link->spec.port, .context = own};
   port.room = own->makes ? offer_room : room;
   port.arrived = own->makes ? offer_arrived : arrived;
-  port.gone = gone;
-  GP_TRY(own->makes ? open_maker(link) : open_reader(link));
+  if (!own->makes) {
+    const size_t slots = (size_t)link->spec.slots;
+    GP_TRY(gp_alloc_array(slots, sizeof *own->early, (void **)&own->early));
+    if (own->asks && !gp_shared_new(slots * link->spec.bytes, &own->shared))
+      link->received = gp_shared_data(own->shared);
+  }
   return gp_ports_add(&port);
-}
-
-/* Wait until the maker has closed this GPU's memory, because only then it may be freed. All ranks
- * close their links in the same order, so none waits for a rank that waits for it. After one that
- * did not answer none is waited for. */
-static void await_close(const rank_link *own) {
-  static atomic_int waited; /* milliseconds in all that were for nothing */
-  const struct timespec nap = {.tv_nsec = 1000000};
-  for (; atomic_load(&waited) < PATIENCE && atomic_load(&own->is_lent);
-       atomic_fetch_add(&waited, 1))
-    nanosleep(&nap, NULL);
-  if (!atomic_load(&own->is_lent)) atomic_store(&waited, 0);
-}
-
-/* An offer that comes later finds no port, so it is not opened. */
-static void tell(const gp_link *link, const char *what) {
-  gp_rank_message m = {.kind = GP_RANK_SHARE, .port = link->spec.port};
-  snprintf(m.what, sizeof m.what, "%s", what);
-  (void)gp_ranks_send(link->spec.to->rank, &m, NULL);
 }
 
 static void close_link(gp_link *link) {
   rank_link *own = link->self;
   if (!own) return;
-  await_close(own);
   gp_ports_remove(link->spec.port);
-  gp_staged_free(own->staged); /* it has pinned what is shared, and opened what is lent */
-  if (own->has_asked && own->staged) tell(link, is_closed);
   gp_shared_free(own->shared);
-  gp_wired_free(own->wired);
-  gp_free(own->came);
   gp_free(own->early);
   gp_free(own);
 }
@@ -250,118 +138,56 @@ static void begin(gp_link *link) {
     own->early[k] = 0;
   }
   gp_ports_unlock();
-  if (own->staged) gp_staged_begin(own->staged);
 }
 
 /* ---- the two ends ---------------------------------------------------------------------------- */
 
-/* The words that the maker looks at say whether the reader's last use has come back. A second maker
- * in this process also waits for the reader's queue. */
+/* The words that the maker looks at say whether the reader's last use has come back. */
 static gp_status acquire(gp_link *link, const gp_lane *lane, gp_link_turn turn, bool *ready) {
-  const rank_link *own = link->self;
+  (void)link, (void)lane, (void)turn;
   *ready = true;
-  return own->staged && !own->makes ? gp_staged_acquire(own->staged, lane, turn.slot, ready)
-                                    : GP_OK;
-}
-
-/* The memory of the reader's GPU, if this end may write to it. */
-static char *device_of(rank_link *own, int32_t slot) {
-  const offer *o = &own->offer;
-  if (!own->staged || !atomic_load(&own->has_offer)) return NULL;
-  if (!o->has_device && !o->why[0]) return NULL;
-  return gp_staged_device(own->staged, &o->device, o->has_device ? NULL : o->why, slot);
-}
-
-/* The reader's memory in this process, if this end may write to it. */
-static char *target_of(rank_link *own) {
-  char *into = atomic_load(&own->into);
-  return own->staged && !gp_staged_writes(own->staged, into) ? NULL : into;
-}
-
-/* May the value go by the wire? Until it is connected values go another way. */
-static bool is_wire_up(rank_link *own) {
-  const offer *o = &own->offer;
-  if (!own->wired || !atomic_load(&own->has_offer)) return false;
-  gp_wired_connect(own->wired, o->has_wire ? o->id : NULL, o->why_no_wire);
-  return o->has_wire && gp_wired_is_up(own->wired);
-}
-
-/* The reader posts its side when the message comes; it is told if this one fails. */
-static gp_status send_by_wire(const gp_link *link, gp_link_turn turn, gp_rank_message *m) {
-  const rank_link *own = link->self;
-  m->bytes = 0;
-  memcpy(m->what, is_wired, sizeof is_wired);
-  GP_TRY(gp_ranks_send(link->spec.to->rank, m, NULL));
-  const gp_status status = gp_wired_send(own->wired, turn.slot);
-  if (status) tell(link, is_over);
-  return status;
+  return GP_OK;
 }
 
 static gp_status publish(gp_link *link, gp_link_turn turn) {
   rank_link *own = link->self;
-  const bool wired = is_wire_up(own);
-  char *device = wired ? NULL : device_of(own, turn.slot), *into = device ? device : target_of(own);
+  const char *value = link->spec.made + (size_t)turn.slot * link->spec.bytes;
+  char *into = atomic_load(&own->into);
   gp_rank_message m = {.kind = GP_RANK_VALUE,
                        .slot = turn.slot,
                        .run = own->run,
                        .round = turn.round,
                        .port = link->spec.port,
                        .bytes = into ? 0 : link->spec.bytes};
-  if (into && !device) memcpy(m.what, is_shared, sizeof is_shared);
-  if (device) memcpy(m.what, is_on_device, sizeof is_on_device);
+  if (into) memcpy(into + (size_t)turn.slot * link->spec.bytes, value, link->spec.bytes);
+  if (into) memcpy(m.what, is_shared, sizeof is_shared);
   if (!into && own->asks) memcpy(m.what, asks, sizeof asks);
-  own->has_asked |= own->asks && !into;
   own->asks = false;
   gp_credits_owe(link->spec.credits, link->spec.copy, link->spec.uses);
-  if (wired) return send_by_wire(link, turn, &m);
-  if (own->staged) return gp_staged_send(own->staged, turn, &m, into);
-  const char *value = link->spec.made + (size_t)turn.slot * link->spec.bytes;
-  if (into) memcpy(into + (size_t)turn.slot * link->spec.bytes, value, link->spec.bytes);
   return gp_ranks_send(link->spec.to->rank, &m, value);
 }
 
 static gp_status receive(gp_link *link, gp_link_turn turn, bool *ready) {
-  const rank_link *own = link->self;
   *ready = gp_link_has(link, turn);
-  if (*ready && own->came[turn.slot] == WIRED)
-    return gp_wired_receive(own->wired, turn.slot, ready);
-  const bool brings = *ready && own->staged && own->came[turn.slot] == STAGED;
-  return brings ? gp_staged_bring(own->staged, turn) : GP_OK;
+  return GP_OK;
 }
 
 /* Count the use here, for a second copy of the maker in this process; gp_credits_tell tells the
  * others. */
 static gp_status release(gp_link *link, gp_link_turn turn) {
-  const rank_link *own = link->self;
-  const gp_status status = own->staged ? gp_staged_use(own->staged, turn.slot) : GP_OK;
   gp_link_note_released(link, turn.slot);
-  return status;
+  return GP_OK;
 }
 
-static gp_status poll_wire(const gp_link *link, gp_link_left *left) {
-  const rank_link *own = link->self;
-  bool busy;
-  const gp_status status = gp_wired_poll(own->wired, &busy);
-  if (busy && own->makes) *left = GP_LINK_MESSAGES_LEFT;
-  if (status && own->makes) tell(link, is_over);
-  return status;
-}
-
-/* Messages are sent by the thread of ranks/net.c, so only credits are waited for. A lost device is
- * noticed here. */
+/* Messages are sent by the thread of ranks/net.c, so only credits are waited for. */
 static gp_status poll_end(gp_link *link, gp_link_end end, gp_link_left *left) {
-  const rank_link *own = link->self;
-  const bool is_here = own->makes == (end == GP_LINK_MAKER);
   const bool owed =
       end == GP_LINK_MAKER && gp_credits_are_owed(link->spec.credits, link->spec.copy);
   *left = owed ? GP_LINK_CREDITS_LEFT : GP_LINK_NOTHING_LEFT;
-  if (own->wired && is_here) GP_TRY(poll_wire(link, left));
-  return own->staged && is_here ? gp_staged_look(own->staged) : GP_OK;
+  return GP_OK;
 }
 
 static void give_up(gp_link *link, gp_link_end end) {
-  const rank_link *own = link->self;
-  if (own->wired) gp_wired_abort(own->wired);
   if (end == GP_LINK_READER) return;
   gp_credits_give_up(link->spec.credits);
   gp_ranks_withdraw(link->spec.port);
