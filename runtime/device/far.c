@@ -64,8 +64,8 @@ static bool path(const gp_lane *lane, int i, gp_work_path *found) {
 
 static void close_lane(gp_lane *lane) { (void)lane; }
 
-/* Those of every CPU device (cpu/lane.c) and of every GPU (gpu/lane.c): plans have to be the same on
- * all ranks. */
+/* Those of every CPU device (cpu/lane.c) and of every GPU (gpu/lane.c): plans have to be the same
+ * on all ranks. */
 static const gp_lane_facts cpu = {.packs_weights = true, .at_once = true},
                            gpu = {.sums_parts = true, .writes_halves = true};
 static const gp_lane_memory memory = {

@@ -26,6 +26,8 @@ enum { GP_PLUGIN_VERSION = 7, GP_GPU_ALIGNMENT = 256 /* bytes, of every allocati
 typedef struct gp_gpu gp_gpu;
 typedef struct gp_gpu_event gp_gpu_event;
 typedef struct gp_gpu_graph gp_gpu_graph;
+typedef struct gp_gpu_wire gp_gpu_wire;
+enum { GP_GPU_WIRE_ID = 128 /* bytes */ };
 
 /* The functions that a plugin may call. */
 typedef struct gp_plugin_host {
@@ -145,6 +147,22 @@ typedef struct gp_gpu_api {
   gp_status (*finish)(gp_gpu_event *event);
   gp_status (*done)(gp_gpu_event *event, bool *done);
   gp_status (*seconds)(gp_gpu_event *from, gp_gpu_event *to, double *seconds);
+
+  /* Wires: bytes from the GPU of one process to that of another, in order, by NCCL. One end makes
+   * an id, both open a wire with it; none of these waits. ready: all that was asked for before is
+   * connected and enqueued; only then may be asked for more. move: sends or receives, on the wire's
+   * own stream, after an event (optional). abort ends what is under way; any thread. Errors:
+   * GP_EUNSUPPORTED with the reason why there is no NCCL. */
+  gp_status (*wire_id)(unsigned char id[GP_GPU_WIRE_ID]);
+  gp_status (*wire_open)(gp_gpu *gpu, const unsigned char id[GP_GPU_WIRE_ID], bool sends,
+                         gp_gpu_wire **wire);
+  gp_status (*wire_ready)(gp_gpu_wire *wire, bool *ready);
+  gp_status (*wire_move)(gp_gpu_wire *wire, gp_gpu_event *after, void *memory, size_t bytes);
+  gp_status (*wire_record)(gp_gpu_wire *wire, gp_gpu_event *event);
+  void (*wire_note)(gp_gpu *gpu, const char *name,
+                    const char *why); /* for paths; NULL: it is used */
+  void (*wire_abort)(gp_gpu_wire *wire);
+  void (*wire_close)(gp_gpu_wire *wire);
 
   /* Ops, on the compute stream. prepare looks up everything that run would have to (plans and
    * algorithms of libraries), and returns the scratch bytes that run needs; the call's addresses

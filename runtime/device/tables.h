@@ -71,11 +71,29 @@ typedef struct gp_lane_sharing {
   void (*close)(const gp_lane *lane, const gp_lane_offer *offer, void *memory);
 } gp_lane_sharing;
 
+/* A wire between a lane of this process and one of another, by a library of the device
+ * (device/link/wire.h): it moves bytes in order, on a stream of its own. None of these waits; what
+ * was asked for has to be ready before more is asked for. abort: any thread. */
+typedef struct gp_lane_wire gp_lane_wire;
+enum { GP_LANE_WIRE_ID = 128 /* bytes */ };
+typedef struct gp_lane_wires {
+  gp_status (*id)(unsigned char id[GP_LANE_WIRE_ID]);
+  gp_status (*open)(const gp_lane *lane, const unsigned char id[GP_LANE_WIRE_ID], bool sends,
+                    gp_lane_wire **wire);
+  gp_status (*ready)(gp_lane_wire *wire, bool *ready);
+  gp_status (*move)(gp_lane_wire *wire, gp_lane_event *after, void *memory, size_t bytes);
+  gp_status (*record)(gp_lane_wire *wire, gp_lane_event *event);
+  /* Let the lane's report say whether a link uses it; why: the reason why not, or NULL. */
+  void (*note)(const gp_lane *lane, const char *name, const char *why);
+  void (*abort)(gp_lane_wire *wire);
+  void (*close)(gp_lane_wire *wire);
+} gp_lane_wires;
+
 /* Streams and events. call: a thread of the device's driver calls the function when the stream gets
  * there; the function must not call the lane. If the device is lost before, it is never called.
- * NULL if work is over before the call returns. record: marks what the stream has so far. wait: the stream goes on once the
- * event has happened, on whichever lane it was recorded; NULL has happened. is_done asks without
- * waiting. seconds: the time between two timed events that have happened. */
+ * NULL if work is over before the call returns. record: marks what the stream has so far. wait: the
+ * stream goes on once the event has happened, on whichever lane it was recorded; NULL has happened.
+ * is_done asks without waiting. seconds: the time between two timed events that have happened. */
 typedef struct gp_lane_streams {
   gp_status (*sync)(const gp_lane *lane, gp_stream stream); /* waits */
   gp_status (*call)(const gp_lane *lane, gp_stream stream, void (*function)(void *context),
@@ -135,6 +153,7 @@ struct gp_lane {
   const gp_lane_facts *facts; /* NULL: the lane is not open */
   const gp_lane_memory *memory;
   const gp_lane_sharing *sharing; /* NULL: no other process reaches its memory */
+  const gp_lane_wires *wires;     /* NULL: there is no such library */
   const gp_lane_streams *streams;
   const gp_lane_work *work;
   const gp_lane_sums *sums;

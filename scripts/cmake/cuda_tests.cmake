@@ -64,6 +64,13 @@ add_library(gpipe_cuda_host MODULE ${HOST_KERNELS} ${PLUGIN_FILES} ${LIBRARIES} 
 gpipe_on_host(gpipe_cuda_host)
 target_link_options(gpipe_cuda_host PRIVATE -Wl,--no-undefined -Wl,-z,nodelete)
 
+# NCCL between processes of this host, for the same plugin.
+if(EXISTS ${GPIPE_CUDA_HEADERS}/nccl.h)
+  add_library(gpipe_fake_nccl MODULE tests/cuda/nccl/fake_nccl.c)
+  target_include_directories(gpipe_fake_nccl SYSTEM PRIVATE ${GPIPE_CUDA_HEADERS})
+  target_link_libraries(gpipe_fake_nccl PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
+endif()
+
 # Under the thread sanitizer a switch of fibers costs as much as one of threads, hours in all, and
 # the fibers of a block are no threads. So what runs on a fiber is compiled without it; the engine,
 # the plugin's C and the runtime's stand-in, which several threads run, are compiled with it. The

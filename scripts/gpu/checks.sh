@@ -62,6 +62,7 @@ list_ranks() {
     check ranks "ranks/$which" 90 bench_ranks $which
     check ranks "ranks/$which-staged" 90 with GPIPE_IPC=0 bench_ranks $which
   done
+  check ranks ranks/two-nccl 120 with GPIPE_NCCL=1 bench_ranks two
 }
 
 list_third() {

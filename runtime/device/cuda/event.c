@@ -55,6 +55,16 @@ gp_status gp_cuda_wait(gp_gpu *gpu, gp_stream stream, gp_gpu_event *event) {
   return gp_gpu_check(gpu, error, "letting a stream wait for an event");
 }
 
+gp_status gp_cuda_record_on(const gp_gpu *gpu, cudaStream_t stream, gp_gpu_event *event) {
+  cudaError_t error = cudaEventRecordWithFlags(event->event, stream, cudaEventRecordDefault);
+  return gp_gpu_check(gpu, error, "recording an event");
+}
+
+gp_status gp_cuda_wait_on(const gp_gpu *gpu, cudaStream_t stream, gp_gpu_event *event) {
+  cudaError_t error = cudaStreamWaitEvent(stream, event->event, cudaEventWaitDefault);
+  return gp_gpu_check(gpu, error, "letting a stream wait for an event");
+}
+
 /* ---- host ------------------------------------------------------------------------------------ */
 
 static gp_status use_event(const gp_gpu_event *event) {

@@ -17,6 +17,7 @@
  *   gemm.c       products, by cuBLASLt
  *   cudnn.c      graphs of cuDNN
  *   paths.c      which path each kind of work takes, and why
+ *   nccl/        wires between processes, by NCCL
  *   libraries.c  the libraries' versions
  *   range.c      names for profilers
  */

@@ -33,7 +33,7 @@ static void ask_runtime(gp_gpu_library *to) {
 
 bool gp_cuda_library(int i, gp_gpu_library *library) {
   static void (*const ask[])(gp_gpu_library *) = {ask_driver, ask_runtime, gp_gemm_describe,
-                                                  gp_cudnn_describe};
+                                                  gp_cudnn_describe, gp_cuda_describe_nccl};
   if (i < 0 || i >= (int)(sizeof ask / sizeof *ask)) return false;
   *library = (gp_gpu_library){.name = ""};
   ask[i](library);

@@ -92,12 +92,28 @@ void gp_cuda_ipc_close(gp_gpu *gpu, const gp_gpu_offer *offer, void *memory);
 
 bool gp_cuda_reaches(gp_gpu *gpu, const gp_gpu *other);
 
+/* ---- nccl/ --------------------------------------------------------------------------------- */
+
+gp_status gp_cuda_wire_id(unsigned char id[GP_GPU_WIRE_ID]);
+gp_status gp_cuda_wire_open(gp_gpu *gpu, const unsigned char id[GP_GPU_WIRE_ID], bool sends,
+                            gp_gpu_wire **wire);
+gp_status gp_cuda_wire_ready(gp_gpu_wire *wire, bool *ready);
+gp_status gp_cuda_wire_move(gp_gpu_wire *wire, gp_gpu_event *after, void *memory, size_t bytes);
+gp_status gp_cuda_wire_record(gp_gpu_wire *wire, gp_gpu_event *event);
+void gp_cuda_wire_note(gp_gpu *gpu, const char *name, const char *why);
+void gp_cuda_wire_abort(gp_gpu_wire *wire);
+void gp_cuda_wire_close(gp_gpu_wire *wire); /* NULL is fine */
+void gp_cuda_describe_nccl(gp_gpu_library *library);
+
 /* ---- event.c ------------------------------------------------------------------------------- */
 
 gp_status gp_cuda_event_new(gp_gpu *gpu, bool timed, gp_gpu_event **event);
 void gp_cuda_event_free(gp_gpu_event *event);
 gp_status gp_cuda_record(gp_gpu *gpu, gp_stream stream, gp_gpu_event *event);
 gp_status gp_cuda_wait(gp_gpu *gpu, gp_stream stream, gp_gpu_event *event);
+/* The same for a stream that is none of the GPU's three. */
+gp_status gp_cuda_record_on(const gp_gpu *gpu, cudaStream_t stream, gp_gpu_event *event);
+gp_status gp_cuda_wait_on(const gp_gpu *gpu, cudaStream_t stream, gp_gpu_event *event);
 gp_status gp_cuda_finish(gp_gpu_event *event);
 gp_status gp_cuda_done(gp_gpu_event *event, bool *done);
 gp_status gp_cuda_seconds(gp_gpu_event *from, gp_gpu_event *to, double *seconds);

@@ -86,6 +86,33 @@ static void close_memory(const gp_lane *lane, const gp_lane_offer *offer, void *
   api_of(lane)->ipc_close(gpu_of(lane), &found, memory);
 }
 
+static const gp_gpu_api *plugin(void) {
+  const gp_gpu_api *api;
+  return gp_gpus_api(&api) ? NULL : api; /* a wire comes from the plugin */
+}
+
+static gp_gpu_wire *native_wire(gp_lane_wire *wire) { return (gp_gpu_wire *)wire; }
+
+static gp_status wire_id(unsigned char id[GP_LANE_WIRE_ID]) { return plugin()->wire_id(id); }
+static gp_status wire_open(const gp_lane *lane, const unsigned char id[GP_LANE_WIRE_ID], bool sends,
+                           gp_lane_wire **wire) {
+  return api_of(lane)->wire_open(gpu_of(lane), id, sends, (gp_gpu_wire **)wire);
+}
+static gp_status wire_ready(gp_lane_wire *wire, bool *ready) {
+  return plugin()->wire_ready(native_wire(wire), ready);
+}
+static gp_status wire_move(gp_lane_wire *wire, gp_lane_event *after, void *memory, size_t bytes) {
+  return plugin()->wire_move(native_wire(wire), native(after), memory, bytes);
+}
+static gp_status wire_record(gp_lane_wire *wire, gp_lane_event *event) {
+  return plugin()->wire_record(native_wire(wire), native(event));
+}
+static void wire_note(const gp_lane *lane, const char *name, const char *why) {
+  api_of(lane)->wire_note(gpu_of(lane), name, why);
+}
+static void wire_abort(gp_lane_wire *wire) { plugin()->wire_abort(native_wire(wire)); }
+static void wire_close(gp_lane_wire *wire) { plugin()->wire_close(native_wire(wire)); }
+
 /* ---- copies -------------------------------------------------------------------------------- */
 
 static gp_status copy(const gp_lane *lane, gp_stream stream, void *to, const void *from,
@@ -259,6 +286,14 @@ static const gp_lane_memory memory = {.reaches = reaches,
                                       .fill = fill};
 static const gp_lane_sharing sharing = {
     .offer = offer_memory, .open = open_memory, .close = close_memory};
+static const gp_lane_wires wires = {.id = wire_id,
+                                    .open = wire_open,
+                                    .ready = wire_ready,
+                                    .move = wire_move,
+                                    .record = wire_record,
+                                    .note = wire_note,
+                                    .abort = wire_abort,
+                                    .close = wire_close};
 static const gp_lane_streams streams = {.sync = sync,
                                         .call = call,
                                         .event_new = event_new,
@@ -295,6 +330,7 @@ gp_status gp_lane_open_gpu(const char *name, const gp_lane_options *options, gp_
   lane->facts = &facts;
   lane->memory = &memory;
   lane->sharing = &sharing;
+  lane->wires = &wires;
   lane->streams = &streams;
   lane->work = &work;
   lane->sums = &sums;

@@ -2,8 +2,8 @@
  *
  * Each kind is asked whether it joins two lanes, so that there is no list of pairs of devices. The
  * order says which is best: in place, by a copy of the reader's queue, by way of the host. The
- * library of a test or a user comes before all of them. Lanes of two processes have kinds of their
- * own. */
+ * library of a test or a user comes before all of them. Lanes of two processes have two kinds, with
+ * and without queues. */
 #include "device/link/link.h"
 
 #include <dlfcn.h>
@@ -46,16 +46,11 @@ static void open_plugin(void) {
 
 /* ---- links ---------------------------------------------------------------------------------- */
 
-/* The kind between two processes. */
-static const gp_link_ops *between_ranks(const gp_link_spec *spec) {
-  const bool at_once = spec->from->facts->at_once && spec->to->facts->at_once;
-  return spec->host || at_once ? &gp_link_rank : &gp_link_queued;
-}
-
 static gp_status choose(const gp_link_spec *spec, const gp_link_ops **ops) {
   const gp_lane *from = spec->from, *to = spec->to;
   pthread_once(&plugin.once, open_plugin);
-  if (from->rank != to->rank) return *ops = between_ranks(spec), GP_OK;
+  const bool is_queued = !spec->host && gp_link_queues.joins(from, to);
+  if (from->rank != to->rank) return *ops = is_queued ? &gp_link_queues : &gp_link_rank, GP_OK;
   if (plugin.why[0]) return gp_fail_text(GP_EUNSUPPORTED, plugin.why);
   if (plugin.ops && from != to && plugin.ops->joins(from, to)) return *ops = plugin.ops, GP_OK;
   if (spec->host) return *ops = &gp_link_local, GP_OK;

@@ -183,6 +183,6 @@ extern const gp_link_ops gp_link_peer;  /* the reader's queue copies the value *
 extern const gp_link_ops
     gp_link_host; /* a queue on the maker's device brings the value to host memory */
 extern const gp_link_ops gp_link_rank;   /* to another process */
-extern const gp_link_ops gp_link_queued; /* the same, where a device has a queue */
+extern const gp_link_ops gp_link_queues; /* the same, between devices of which one has a queue */
 
 #endif

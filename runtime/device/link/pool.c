@@ -18,11 +18,18 @@ typedef struct sender {
   gp_outbox *outbox;
 } sender;
 
+typedef struct way {
+  const gp_lane *from, *to; /* borrowed */
+  gp_wire *wire;
+} way;
+
 struct gp_link_pool {
   courier **couriers;
   size_t count;
   sender *senders;
   size_t sender_count;
+  way *ways;
+  size_t way_count;
 };
 
 gp_status gp_link_pool_new(gp_link_pool **pool) { return gp_alloc(sizeof **pool, (void **)pool); }
@@ -33,6 +40,8 @@ void gp_link_pool_free(gp_link_pool *pool) {
     gp_free(pool->couriers[i]);
   }
   for (size_t i = 0; pool && i < pool->sender_count; i++) gp_outbox_free(pool->senders[i].outbox);
+  for (size_t i = 0; pool && i < pool->way_count; i++) gp_wire_free(pool->ways[i].wire);
+  if (pool) gp_free(pool->ways);
   if (pool) gp_free(pool->couriers);
   if (pool) gp_free(pool->senders);
   gp_free(pool);
@@ -59,6 +68,20 @@ gp_status gp_link_pool_courier(gp_link_pool *pool, const gp_lane *from, const gp
       return *lane = &pool->couriers[i]->lane, GP_OK;
   GP_TRY(add(pool, from, to));
   *lane = &pool->couriers[pool->count - 1]->lane;
+  return GP_OK;
+}
+
+/* ---- wires ----------------------------------------------------------------------------------- */
+
+gp_status gp_link_pool_wire(gp_link_pool *pool, const gp_lane *from, const gp_lane *to, bool sends,
+                            gp_wire **wire) {
+  const size_t n = pool->way_count;
+  for (size_t i = 0; i < n; i++)
+    if (pool->ways[i].from == from && pool->ways[i].to == to)
+      return *wire = pool->ways[i].wire, GP_OK;
+  GP_TRY(gp_resize_array(n, n + 1, sizeof(way), (void **)&pool->ways));
+  GP_TRY(gp_wire_new(sends ? from : to, sends, wire));
+  pool->ways[pool->way_count++] = (way){from, to, *wire};
   return GP_OK;
 }
 

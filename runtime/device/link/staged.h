@@ -28,9 +28,9 @@ gp_status gp_staged_look(const gp_staged_end *end);
 gp_status gp_staged_maker_new(const gp_link *link, gp_staged_end **end);
 /* May the send stream write to the reader's memory (slot 0)? It is pinned at the first call. */
 bool gp_staged_writes(gp_staged_end *end, char *into);
-/* Where the reader's slot 0 lies in the memory of its GPU, if the send stream may write there; NULL:
- * it may not. It is opened at the first call, which may write to the slot; refused: why the reader
- * does not offer it, or NULL. */
+/* Where the reader's slot 0 lies in the memory of its GPU, if the send stream may write there;
+ * NULL: it may not. It is opened at the first call, which may write to the slot; refused: why the
+ * reader does not offer it, or NULL. */
 char *gp_staged_device(gp_staged_end *end, const gp_lane_offer *offer, const char *refused,
                        int32_t slot);
 /* Copy the value to the staging buffer, or straight to `into` (slot 0; optional), and send the

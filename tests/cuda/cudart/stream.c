@@ -125,6 +125,14 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void 
   return gp_host_submit(stream, made ? &made->work : NULL);
 }
 
+/* The fake NCCL (tests/cuda/nccl) gives its work to a stream by this. */
+__attribute__((visibility("default"))) int gp_test_launch(cudaStream_t stream,
+                                                          cudaHostFn_t function, void *context);
+
+int gp_test_launch(cudaStream_t stream, cudaHostFn_t function, void *context) {
+  return (int)cudaLaunchHostFunc(stream, function, context);
+}
+
 /* ---- events ---------------------------------------------------------------------------------- */
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags) {

@@ -66,7 +66,7 @@ describe("pipe:describe()", function()
       names[i] = library.name
       assert.is_true(library.version ~= nil or library.why ~= nil)
     end
-    assert.are.same({ "CUDA driver", "CUDA runtime", "cuBLASLt", "cuDNN" }, names)
+    assert.are.same({ "CUDA driver", "CUDA runtime", "cuBLASLt", "cuDNN", "NCCL" }, names)
   end))
 
   it("names the library that makes a CPU's products", function()

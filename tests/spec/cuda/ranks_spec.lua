@@ -195,6 +195,82 @@ describe("large values between GPUs of two processes", function()
   teardown(function() os.remove(script) end)
 end)
 
+-- ---- NCCL ---------------------------------------------------------------------------------------
+
+describe("values that go by NCCL", function()
+  local folder = child.program:match "^(.*)/[^/]*$"
+  local library = folder .. "/libgpipe_fake_nccl.so"
+  local script = child.file(LARGE)
+
+  -- Runs with the fake library (tests/cuda/nccl); returns also what that has found wrong.
+  local function run(variables, text)
+    local report = os.tmpname()
+    local set = { GPIPE_NCCL = "1", GPIPE_NCCL_LIBRARY = library, FAKE_NCCL_REPORT = report,
+      GPIPE_TEST_IPC = "1" }
+    for name, value in pairs(variables or {}) do set[name] = value end
+    local out, err, code
+    if text then
+      out, err, code = jobs.script("unix", 2, text, set)
+    else
+      out, err, code = jobs.run("unix", 2, { script }, set)
+    end
+    local file = assert(io.open(report))
+    local found = file:read "a"
+    file:close()
+    child.shell("rm -f " .. report .. " " .. report .. ".*")
+    return out, err, code, found
+  end
+
+  local function on_fake(sentence, f)
+    on_gpu(sentence, function()
+      local file = PRETENDED and io.open(library, "rb")
+      if not file then return pending "this build has no libgpipe_fake_nccl.so" end
+      file:close()
+      f()
+    end, 2)
+  end
+
+  on_fake("have the bits of one process, and both sides agree on all of them", function()
+    local whole = child.run { script }
+    local out, err, code, found = run()
+    assert.equal("", err)
+    assert.equal(0, code)
+    assert.truthy(whole:match "^(.*)maps" == out:match "^(.*)maps")
+    assert.equal("", found)
+    local said = run({}, (LARGE:gsub("local maps.*$", "print(pipe:describe())")))
+    assert.truthy(said:find("link cuda:0 to 1/cuda:1: NCCL\n", 1, true), said)
+    assert.truthy(said:find("NCCL 2.", 1, true), said)
+  end)
+
+  on_fake("go by way of the host where there is no NCCL, which is said", function()
+    local none = { GPIPE_NCCL_LIBRARY = "/nowhere/libnccl.so.2", GPIPE_TEST_IPC = "0" }
+    local out = run(none, (LARGE:gsub("local maps.*$", "print(pipe:describe())")))
+    assert.truthy(out:find("link cuda:0 to 1/cuda:1: by way of the host; no NCCL: /nowhere", 1, true), out)
+    assert.truthy(child.run { script }:match "^(.*)maps" == run(none):match "^(.*)maps")
+  end)
+
+  on_fake("fail on all ranks where NCCL does, without a hang", function()
+    local began = require("gpipe.core").seconds()
+    local out, err = run({ FAKE_NCCL_FAIL = "7" }, (LARGE:gsub("for step = 1, 4 do.*$", [[
+      for step = 1, 6 do
+        local good, why = pcall(pipe.step, pipe, x, y)
+        if not good then print("failed", why) break end
+      end]])))
+    assert.truthy(out:find "failed\t.*rank %d: .*NCCL", out .. err)
+    assert.truthy(require("gpipe.core").seconds() - began < 30)
+  end)
+
+  on_fake("end with a rank that is killed", function()
+    local text = LARGE:gsub("for step = 1, 4 do.*$", [[
+      if gp.rank() == 1 then os.execute "(sleep 1; kill -9 $PPID) &" end
+      while true do pipe:step(x, y) end]])
+    local _, err = run({}, text)
+    assert.truthy(err:find "rank 1 %(process %d+%) is gone: ", err)
+  end)
+
+  teardown(function() os.remove(script) end)
+end)
+
 -- ---- failures -----------------------------------------------------------------------------------
 
 -- Trains for ever; `text` says what happens to rank 1.

@@ -1,0 +1,236 @@
+/* tests/cuda/nccl/fake_nccl.c - the few functions of NCCL that the plugin calls, between processes
+ * of one host, for the plugin that is compiled for the host.
+ *
+ * A communicator is a file beside the report: the sender appends each value with a head, the
+ * receiver reads them in order. It is strict where NCCL goes wrong silently or hangs, and says what
+ * it saw in the file that FAKE_NCCL_REPORT names, a line each:
+ *
+ *   mismatch   a value was received with another size or type than it was sent with
+ *   waits      a receive whose value did not come within ten seconds: the two sides do not agree
+ *   misuse     a call before the last one was finished, or after an abort
+ *   left       values that were sent and never received
+ *
+ * Like NCCL's calls these are in progress at first, and finished when they are asked for. Work runs
+ * in the order of its stream, by the stand-in for CUDA's runtime. FAKE_NCCL_FAIL=N lets the N-th
+ * transfer of the process fail. */
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <nccl.h>
+
+#define API __attribute__((visibility("default")))
+
+enum { MOST_MS = 10000 };
+
+struct ncclComm {
+  char path[96];
+  int rank, file;
+  off_t at;           /* where the next value begins */
+  atomic_int pending; /* times that the state is still "in progress" */
+  _Atomic int error;  /* ncclResult_t */
+  atomic_long posted, done;
+};
+
+typedef struct head {
+  uint64_t bytes;
+  int32_t type, number;
+} head;
+
+/* ---- reports --------------------------------------------------------------------------------- */
+
+static void report(const char *what, const ncclComm_t c, const char *text) {
+  const char *path = getenv("FAKE_NCCL_REPORT");
+  FILE *file = path ? fopen(path, "a") : NULL;
+  if (!file) return;
+  fprintf(file, "%s %s rank %d: %s\n", what, c->path, c->rank, text);
+  fclose(file);
+}
+
+static bool fails_now(void) {
+  static atomic_long calls;
+  const char *wish = getenv("FAKE_NCCL_FAIL");
+  return wish && atomic_fetch_add(&calls, 1) + 1 == atol(wish);
+}
+
+static void nap(void) { nanosleep(&(struct timespec){0, 200000}, NULL); }
+
+/* ---- communicators --------------------------------------------------------------------------- */
+
+API ncclResult_t ncclGetVersion(int *version) { return *version = NCCL_VERSION_CODE, ncclSuccess; }
+API const char *ncclGetErrorString(ncclResult_t r) {
+  return r == ncclInvalidUsage ? "invalid usage" : r == ncclSuccess ? "no error" : "remote error";
+}
+API const char *ncclGetLastError(ncclComm_t c) { return (void)c, "of the fake"; }
+
+API ncclResult_t ncclGetUniqueId(ncclUniqueId *id) {
+  static atomic_int made;
+  memset(id, 0, sizeof *id);
+  snprintf(id->internal, sizeof id->internal, "%.70s.%d.%d", getenv("FAKE_NCCL_REPORT"),
+           (int)getpid(), atomic_fetch_add(&made, 1));
+  return ncclSuccess;
+}
+
+/* Each side leaves a mark; the communicator is ready when both are there. */
+static void mark_of(const ncclComm_t c, int rank, char path[112]) {
+  snprintf(path, 112, "%s.%d", c->path, rank);
+}
+
+API ncclResult_t ncclCommInitRankConfig(ncclComm_t *comm, int count, ncclUniqueId id, int rank,
+                                        ncclConfig_t *config) {
+  char mark[112];
+  ncclComm_t c = calloc(1, sizeof *c);
+  if (!c || count != 2 || config->blocking != 0) return ncclInvalidArgument;
+  snprintf(c->path, sizeof c->path, "%.90s", id.internal);
+  c->rank = rank;
+  c->file = open(c->path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  mark_of(c, rank, mark);
+  const int own = open(mark, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+  if (own >= 0) close(own);
+  atomic_store(&c->pending, 1);
+  *comm = c;
+  return ncclInProgress;
+}
+
+static bool is_complete(const ncclComm_t c) {
+  char mark[112];
+  struct stat found;
+  mark_of(c, 1 - c->rank, mark);
+  return stat(mark, &found) == 0;
+}
+
+API ncclResult_t ncclCommGetAsyncError(ncclComm_t c, ncclResult_t *state) {
+  *state = (ncclResult_t)atomic_load(&c->error);
+  if (*state != ncclSuccess) return ncclSuccess;
+  if (!is_complete(c) || atomic_fetch_sub(&c->pending, 1) > 0) *state = ncclInProgress;
+  return ncclSuccess;
+}
+
+/* The receiver removes the files: the sender may be gone. */
+static void forget(ncclComm_t c) {
+  char mark[112];
+  if (c->rank == 1) {
+    for (int r = 0; r < 3; r++) mark_of(c, r, mark), unlink(mark);
+    unlink(c->path);
+  }
+  close(c->file);
+}
+
+API ncclResult_t ncclCommDestroy(ncclComm_t c) {
+  struct stat found;
+  if (c->rank == 1 && fstat(c->file, &found) == 0 && found.st_size > c->at)
+    report("left", c, "values that were sent and never received");
+  forget(c);
+  free(c);
+  return ncclSuccess;
+}
+
+/* The other side sees that the communicator has failed. */
+static void end(ncclComm_t c, ncclResult_t why) {
+  char mark[112];
+  mark_of(c, 2, mark);
+  const int file = open(mark, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+  if (file >= 0) close(file);
+  atomic_store(&c->error, why);
+}
+
+/* Work of its stream may still refer to it. */
+API ncclResult_t ncclCommAbort(ncclComm_t c) { return end(c, ncclInvalidUsage), ncclSuccess; }
+
+/* ---- transfers ------------------------------------------------------------------------------- */
+
+typedef struct transfer {
+  ncclComm_t comm;
+  void *memory;
+  head head;
+} transfer;
+
+static void send_now(void *context) {
+  transfer *t = context;
+  if (write(t->comm->file, &t->head, sizeof t->head) != (ssize_t)sizeof t->head ||
+      write(t->comm->file, t->memory, t->head.bytes) != (ssize_t)t->head.bytes)
+    report("mismatch", t->comm, "the file takes no more");
+  free(t);
+}
+
+/* Wait until so many bytes are there; false: the communicator was aborted, or time is over. */
+static bool await(const ncclComm_t c, off_t size) {
+  struct stat found;
+  char over[112];
+  mark_of(c, 2, over);
+  for (int ms = 0; ms < 5 * MOST_MS; ms++, nap()) {
+    if (fstat(c->file, &found) == 0 && found.st_size >= size) return true;
+    if (stat(over, &found) == 0) atomic_store(&c->error, ncclRemoteError);
+    if (atomic_load(&c->error) != ncclSuccess) return false;
+  }
+  report("waits", c, "a value that was to be received was not sent");
+  return false;
+}
+
+static void receive_now(void *context) {
+  transfer *t = context;
+  ncclComm_t c = t->comm;
+  head sent;
+  const off_t body = c->at + (off_t)sizeof sent;
+  if (await(c, body) && pread(c->file, &sent, sizeof sent, c->at) == (ssize_t)sizeof sent) {
+    const bool same = sent.bytes == t->head.bytes && sent.type == t->head.type;
+    if (!same) report("mismatch", c, "a value was received with another size or type");
+    if (same && await(c, body + (off_t)sent.bytes) &&
+        pread(c->file, t->memory, sent.bytes, body) == (ssize_t)sent.bytes)
+      c->at = body + (off_t)sent.bytes;
+    if (!same) atomic_store(&c->error, ncclInvalidUsage);
+  }
+  free(t);
+}
+
+/* The stand-in for CUDA's runtime is in the plugin. */
+typedef int (*launch_function)(cudaStream_t stream, void (*function)(void *), void *context);
+
+static launch_function find_launch(void) {
+  launch_function found = NULL;
+  void *plugin = dlopen(getenv("GPIPE_CUDA_PLUGIN"), RTLD_NOW | RTLD_NOLOAD);
+  void *symbol = plugin ? dlsym(plugin, "gp_test_launch") : NULL;
+  memcpy(&found, &symbol, sizeof found);
+  return found;
+}
+
+static ncclResult_t enqueue(ncclComm_t c, cudaStream_t stream, const transfer *what,
+                            void (*function)(void *)) {
+  launch_function launch = find_launch();
+  transfer *made = malloc(sizeof *made);
+  if (!made || !launch) return ncclSystemError;
+  if (atomic_load(&c->pending) > 0) report("misuse", c, "a call before the last one was finished");
+  if (atomic_load(&c->error) != ncclSuccess) report("misuse", c, "a call after an abort");
+  if (fails_now()) {
+    free(made);
+    return end(c, ncclRemoteError), ncclRemoteError;
+  }
+  *made = *what;
+  made->head.number = (int32_t)atomic_fetch_add(&c->posted, 1);
+  atomic_store(&c->pending, 1);
+  return launch(stream, function, made) ? ncclSystemError : ncclInProgress;
+}
+
+API ncclResult_t ncclSend(const void *memory, size_t count, ncclDataType_t type, int peer,
+                          ncclComm_t c, cudaStream_t stream) {
+  const transfer what = {c, (void *)memory, {.bytes = count, .type = (int32_t)type}};
+  if (peer != 1 - c->rank) return ncclInvalidArgument;
+  return enqueue(c, stream, &what, send_now);
+}
+
+API ncclResult_t ncclRecv(void *memory, size_t count, ncclDataType_t type, int peer, ncclComm_t c,
+                          cudaStream_t stream) {
+  const transfer what = {c, memory, {.bytes = count, .type = (int32_t)type}};
+  if (peer != 1 - c->rank) return ncclInvalidArgument;
+  return enqueue(c, stream, &what, receive_now);
+}
