@@ -18,7 +18,8 @@ static const int64_t LATE_NS = 2500000000;
 
 /* ---- words ----------------------------------------------------------------------------------- */
 
-/* Say what this rank does: a run that is under way before a call of all ranks. */
+/* Say what this rank does: a run that is under way before a call of all ranks; between them it is in
+ * its script. */
 static size_t write_words(gp_net *net, char words[GP_RANK_WORDS], int64_t now) {
   words[0] = '\0';
   for (size_t i = 0; i < net->port_count && !words[0]; i++)
@@ -26,6 +27,7 @@ static size_t write_words(gp_net *net, char words[GP_RANK_WORDS], int64_t now) {
   if (!words[0] && net->call)
     snprintf(words, GP_RANK_WORDS, "in '%s' for %.1f s", net->call,
              1e-9 * (double)(now - net->call_begin));
+  if (!words[0]) snprintf(words, GP_RANK_WORDS, "in its script");
   return strlen(words);
 }
 

@@ -94,7 +94,8 @@ local comparisons = {
     name = "ddp", must = 1.2,
     ours = ours("--replicas 2 --threads 1 --checkpoint never", nil, "--ranks 2"),
     theirs = function()
-      return two_ranks(("%s %s %d"):format(quote(python), quote(here .. "ddp_torch.py"), opt.steps))
+      local program = quote(here .. "ddp_torch.py")
+      return two_ranks(("%s %s %d"):format(quote(python), program, opt.steps))
     end,
   },
   {

@@ -110,7 +110,7 @@ set_source_files_properties(${unfused} PROPERTIES COMPILE_OPTIONS -fmad=false)
 
 # nvcc takes none of the C compiler's options, and its code for the host is not pedantic.
 get_property(c_options DIRECTORY PROPERTY COMPILE_OPTIONS)
-set(cuda_options -O3 -lineinfo -Xcompiler=-Wall,-Wextra ${GPIPE_CUDA_NEWER})
+set(cuda_options -O3 -lineinfo -Xfatbin=-compress-all -Xcompiler=-Wall,-Wextra ${GPIPE_CUDA_NEWER})
 if(GPIPE_WERROR)
   list(APPEND cuda_options -Werror=all-warnings -Xcompiler=-Werror)
 endif()

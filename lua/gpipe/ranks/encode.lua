@@ -91,6 +91,7 @@ end
 
 function read(text, at)
   local kind = text:sub(at, at)
+  if kind == "" then errors.raise "a value of another rank ends too soon" end
   if kind == "N" then return nil, at + 1 end
   if kind == "0" or kind == "1" then return kind == "1", at + 1 end
   if kind == "I" then return ("i8"):unpack(text, at + 1) end

@@ -1,5 +1,5 @@
-/* device/link/near.h - a link between two processes of one host: slots, their words and the bells of
- * both workers in memory that both can reach.
+/* device/link/near.h - a link between two processes of one host: slots, their words and the bells
+ * of both workers in memory that both can reach.
  *
  * The maker copies a value into the reader's slot, raises a word and rings the reader's bell; the
  * reader counts its last uses in another word and rings the maker's. No message is sent and no
@@ -25,8 +25,8 @@ gp_near_offer gp_near_offer_of(const gp_near *near);
 gp_status gp_near_meet(gp_near *near, const gp_near_offer *maker);
 /* The maker has opened everything: the descriptor is needed no longer. */
 void gp_near_seal(gp_near *near);
-/* The maker's end: open the reader's slots and bells. Errors: GP_EIO if they are not there, as those
- * of another container are not. */
+/* The maker's end: open the reader's slots and bells. Errors: GP_EIO if they are not there, as
+ * those of another container are not. */
 gp_status gp_near_open(const gp_link_spec *spec, const gp_near_offer *reader, gp_near **near);
 void gp_near_free(gp_near *near); /* NULL is fine */
 

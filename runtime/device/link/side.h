@@ -1,7 +1,8 @@
 /* device/link/side.h - one end of a link between two processes: the runs that it counts, and the
  * messages that bring values.
  *
- * Both ends count the runs, because the maker may have begun the next run when the reader has not. */
+ * Both ends count the runs, because the maker may have begun the next run when the reader has
+ * not. */
 #ifndef GP_DEVICE_LINK_END_H
 #define GP_DEVICE_LINK_END_H
 

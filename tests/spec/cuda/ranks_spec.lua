@@ -102,8 +102,11 @@ end
 for _, name in ipairs { "1.weight", "5.weight" } do
   print(("%q"):format(pipe:state_dict()[name]:to("cpu"):bytes()))
 end
-local maps = io.open("/proc/self/maps"):read "a"
-print("maps", select(2, maps:gsub("memfd:gpipe%-slots", "")))]]
+local maps = 0 -- of large values: bells, words and votes take less
+for first, last in io.open("/proc/self/maps"):read("a"):gmatch "(%x+)%-(%x+) [^\n]*memfd:gpipe%-slots" do
+  if tonumber(last, 16) - tonumber(first, 16) > 16384 then maps = maps + 1 end
+end
+print("maps", maps)]]
 
 describe("large values between GPUs of two processes", function()
   local script = child.file(LARGE)

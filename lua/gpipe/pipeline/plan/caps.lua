@@ -17,8 +17,8 @@ local ROUNDS = 8 -- halvings: the budget is found to half a per cent of the devi
 local CLOSE = 0.97 -- of the room: a plan that takes that much is good enough
 
 -- What a device may still take for plans, shared work areas not counted; false if there is no
--- limit. memory: that it takes from, with other devices without a cap. Ranks that drive the same GPU
--- get an equal part of what it has left.
+-- limit. memory: that it takes from, with other devices without a cap. Ranks that drive the same
+-- GPU get an equal part of what it has left.
 local function room_of(pipe, d)
   local held, device = pipe.core:held(d - 1), pipe.devices[d]
   if device.cap then return { bytes = device.cap - held.measured, own = held.shared } end
