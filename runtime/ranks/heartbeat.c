@@ -18,8 +18,8 @@ static const int64_t LATE_NS = 2500000000;
 
 /* ---- words ----------------------------------------------------------------------------------- */
 
-/* Say what this rank does: a run that is under way before a call of all ranks; between them it is in
- * its script. */
+/* Say what this rank does: a run that is under way before a call of all ranks; between them it is
+ * in its script. */
 static size_t write_words(gp_net *net, char words[GP_RANK_WORDS], int64_t now) {
   words[0] = '\0';
   for (size_t i = 0; i < net->port_count && !words[0]; i++)

@@ -126,8 +126,8 @@ end
 
 -- Measures theirs alone; ours is engine.action of scripts/bench/engine.
 local function engine()
-  local times = {}
-  for round = 1, opt.rounds do times[round] = measure(two_ranks(peer("pipe_torch.py", "1f1b 64 empty")), "us/action") end
+  local times, command = {}, peer("pipe_torch.py", "1f1b 64 empty")
+  for round = 1, opt.rounds do times[round] = measure(two_ranks(command), "us/action") end
   figure.print("peers.engine.action.theirs", figure.median(times), "us")
 end
 
