@@ -17,6 +17,7 @@ typedef struct words {
 struct gp_near {
   gp_link_spec spec;
   gp_shared *slots;       /* words, then values from a page on */
+  char *values;           /* slot 0, there */
   gp_shared *other_bells; /* NULL: not opened yet */
   gp_bell *other;         /* of the worker at the other end */
 };
@@ -39,9 +40,15 @@ static words *words_of(const gp_near *near, int32_t slot) {
 }
 
 char *gp_near_slot(const gp_near *near, int32_t slot) {
-  size_t at = 0;
-  (void)values_at(&near->spec, &at); /* it was right when the memory was made */
-  return gp_shared_data(near->slots) + at + (size_t)slot * near->spec.bytes;
+  return near->values + (size_t)slot * near->spec.bytes;
+}
+
+/* Note where the values begin, once the memory is there. */
+static gp_status find_values(gp_near *near) {
+  size_t at;
+  GP_TRY(values_at(&near->spec, &at));
+  near->values = gp_shared_data(near->slots) + at;
+  return GP_OK;
 }
 
 static gp_status open_bells(gp_near *near, const gp_near_offer *offer, int32_t number) {
@@ -66,6 +73,7 @@ gp_status gp_near_new(const gp_link_spec *spec, gp_near **near) {
   GP_TRY(bytes_of(spec, &bytes));
   GP_TRY(make(spec, &made));
   gp_status status = gp_shared_new(bytes, &made->slots);
+  if (!status) status = find_values(made);
   if (status) return gp_near_free(made), status;
   *near = made;
   return GP_OK;
@@ -87,6 +95,7 @@ gp_status gp_near_open(const gp_link_spec *spec, const gp_near_offer *reader, gp
   GP_TRY(bytes_of(spec, &bytes));
   GP_TRY(make(spec, &made));
   gp_status status = gp_shared_open(&reader->slots, bytes, &made->slots);
+  if (!status) status = find_values(made);
   if (!status) status = open_bells(made, reader, spec->to_bell);
   if (status) return gp_near_free(made), status;
   *near = made;
