@@ -47,7 +47,7 @@ static void add_operand(walk *w, const gp_arg *arg) {
 /* Operand 0 is the output, whose shape the others are aligned to. */
 static void plan_walk(walk *w, const gp_call *call) {
   const gp_shape *shape = &call->out[0].meta->shape;
-  *w = (walk){0};
+  w->operands = w->rank = 0; /* the rest is written before it is read; zeros would cost more */
   add_operand(w, &call->out[0]);
   for (int i = 0; i < call->n_in; i++) add_operand(w, &call->in[i]);
   for (int d = 0; d < shape->rank; d++) {
