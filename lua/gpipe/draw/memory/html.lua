@@ -6,6 +6,7 @@
 
 local escape = require "gpipe.io.escape"
 local page = require "gpipe.draw.page"
+local canvas = require "gpipe.draw.page.canvas"
 local scale = require "gpipe.draw.memory.scale"
 local sizes = require "gpipe.sizes"
 
@@ -113,8 +114,8 @@ function html.render(made, o)
     title = o.title or "memory over time", data = data_json(made),
     style = require "gpipe.draw.memory.page.style", body = require "gpipe.draw.memory.page.body",
     parts = { LEGEND = legend(made), DEVICES = devices_table(made) },
-    script = require "gpipe.draw.page.axis" .. require "gpipe.draw.memory.page.script"
-      .. require "gpipe.draw.memory.page.events",
+    script = page.enclose(require "gpipe.draw.page.axis", canvas.script,
+      require "gpipe.draw.memory.page.script", require "gpipe.draw.memory.page.events"),
   }
 end
 

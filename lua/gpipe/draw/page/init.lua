@@ -60,6 +60,11 @@ function page.render(o)
   })
 end
 
+--- Join scripts into one function, so that nothing else on the page sees their names.
+---@param ... string
+---@return string
+function page.enclose(...) return "(() => {\n" .. table.concat { ... } .. "})();\n" end
+
 --- A row of a table; its cells become text, never markup.
 ---@param tag "th"|"td"
 ---@param list string[]

@@ -8,6 +8,7 @@ local axis = require "gpipe.draw.axis"
 local colours = require "gpipe.draw.colours"
 local escape = require "gpipe.io.escape"
 local page = require "gpipe.draw.page"
+local canvas = require "gpipe.draw.page.canvas"
 local scale = require "gpipe.draw.schedule.scale"
 local timeline = require "gpipe.draw.schedule.timeline"
 
@@ -147,8 +148,8 @@ function html.render(views, opts)
     body = require "gpipe.draw.schedule.page.body",
     parts = { NOTE = xml(time.note or ""), LEGEND = legend(views, present),
       OVERVIEW = overview(views), DEVICES = devices_table(views) },
-    script = require "gpipe.draw.page.axis" .. require "gpipe.draw.schedule.page.script"
-      .. require "gpipe.draw.schedule.page.events",
+    script = page.enclose(require "gpipe.draw.page.axis", canvas.script,
+      require "gpipe.draw.schedule.page.script", require "gpipe.draw.schedule.page.events"),
   }
 end
 

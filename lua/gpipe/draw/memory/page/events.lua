@@ -91,9 +91,7 @@ stage.addEventListener("pointermove", event => {
       if (step >= 0 && level[step] > 0) lines.push(`${data.areas[area][0]}  ${bytesText(level[step])}`);
     });
     if (probe !== null) lines.push(`measured  ${bytesText(probe)}`);
-    tip.textContent = lines.join("\n");
-    tip.style.left = Math.min(place.px + 14, stage.clientWidth - tip.offsetWidth - 4) + "px";
-    tip.style.top = place.py + 16 + "px";
+    showTip(lines.join("\n"), place.px, place.py);
   }
   redraw();
 });
@@ -136,5 +134,4 @@ devices.forEach((device, d) => {
   if (device.begin.length && (best < 0 || peak > devices[best].total[devices[best].peak])) best = d;
 });
 if (best >= 0) choosePeak(best);
-})();
 ]==]

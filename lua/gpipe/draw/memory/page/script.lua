@@ -1,7 +1,7 @@
 -- lua/gpipe/draw/memory/page/script.lua - what draws memory over time in the page of html.lua.
 --
--- A pixel shows the step of its own at which most is planned, so that no peak is lost; which step
--- that is is found by bisection and a walk. The function that begins here ends in events.lua.
+-- A pixel shows the step of its own at which most is planned, so that no peak is lost; bisection
+-- and a walk find that step. The canvas is that of page/canvas.lua.
 --
 -- What the page holds as JSON, made by html.lua:
 --   from, to    of the time axis; unit "s", or "" where times count tasks from 0
@@ -14,13 +14,8 @@
 --               null, and the step of the peak
 
 return [==[
-(() => {
-const data = JSON.parse(document.getElementById("data").textContent);
-const stage = document.getElementById("stage"), canvas = document.getElementById("canvas");
-const tip = document.getElementById("tip"), context = canvas.getContext("2d");
-const devices = data.devices, dark = matchMedia("(prefers-color-scheme: dark)");
-const FONT = "Helvetica, Arial, sans-serif", HEAD = 22, AXIS = 34, LABEL = 0, AREA = 1, BEGIN = 2, END = 3, BYTES = 4;
-let from = data.from, to = data.to, left = 70, width = 800, height = 300, row = 120, queued = false;
+const devices = data.devices, HEAD = 22, AXIS = 34, LABEL = 0, AREA = 1, BEGIN = 2, END = 3, BYTES = 4;
+let from = data.from, to = data.to, left = 70, width = 800, row = 120;
 let chosen = null, hover = null; // {d, time}
 
 for (const device of devices) {
@@ -80,12 +75,6 @@ function measuredAt(device, time) {
 }
 
 // ---- layout ----
-const colours = {};
-function readColours() {
-  const style = getComputedStyle(document.documentElement);
-  for (const name of ["paper", "ink", "faint", "line", "lane", "mark"])
-    colours[name] = style.getPropertyValue("--" + name).trim();
-}
 const fillOf = area => data.areas[area][dark.matches ? 2 : 1];
 function byteTicks() {
   const unit = UNITS.find(entry => data.most >= entry[0]) || [1, "bytes"];
@@ -102,12 +91,7 @@ function layout() {
   context.font = "11px " + FONT;
   left = Math.ceil(Math.max(...byteTicks().map(tick => context.measureText(tick[1]).width))) + 12;
   width = Math.max(200, stage.clientWidth - left - 8);
-  height = top_(Math.max(0, devices.length - 1)) + row + AXIS;
-  const ratio = devicePixelRatio || 1;
-  canvas.width = Math.round(stage.clientWidth * ratio);
-  canvas.height = Math.round(height * ratio);
-  canvas.style.height = height + "px";
-  context.setTransform(ratio, 0, 0, ratio, 0, 0);
+  sizeCanvas(top_(Math.max(0, devices.length - 1)) + row + AXIS);
 }
 
 // ---- drawing ----
@@ -115,12 +99,6 @@ const x = time => left + (time - from) / (to - from) * width;
 const timeAt = at => from + (at - left) / width * (to - from);
 const y = (d, bytes) => top_(d) + row * (1 - bytes / data.most);
 
-function line(x0, y0, x1, y1) {
-  context.beginPath();
-  context.moveTo(x0, y0);
-  context.lineTo(x1, y1);
-  context.stroke();
-}
 function drawFrame(d) {
   context.fillStyle = colours.lane;
   context.fillRect(left, top_(d), width, row);
@@ -224,9 +202,7 @@ function drawAxis() {
   }
 }
 function draw() {
-  queued = false;
-  context.fillStyle = colours.paper;
-  context.fillRect(0, 0, canvas.width, canvas.height);
+  clearCanvas();
   for (let d = 0; d < devices.length; d++) {
     drawFrame(d);
     context.save();
@@ -240,9 +216,6 @@ function draw() {
     context.restore();
   }
   drawAxis();
-}
-function redraw() {
-  if (!queued) { queued = true; requestAnimationFrame(draw); }
 }
 
 ]==]

@@ -1,6 +1,6 @@
 -- lua/gpipe/draw/schedule/page/events.lua - what moves the timelines of html.lua, and tooltips.
 --
--- The second half of the function that script.lua begins: state and drawing are there.
+-- State and drawing are in script.lua.
 --
 --   wheel              zooms about the pointer; sideways, or with Shift, it moves
 --   drag, two fingers  move, zoom
@@ -63,12 +63,7 @@ function point(event) {
   const box = stage.getBoundingClientRect(), px = event.clientX - box.left, py = event.clientY - box.top;
   const found = find(px, py), changed = (found && found.micro) !== (hover && hover.micro);
   hover = found;
-  tip.hidden = !found;
-  if (found) {
-    tip.textContent = tipText(found);
-    tip.style.left = Math.max(0, Math.min(px + 14, stage.clientWidth - tip.offsetWidth - 4)) + "px";
-    tip.style.top = py + 18 + "px";
-  }
+  if (found) showTip(tipText(found), px, py); else tip.hidden = true;
   if (changed) redraw();
 }
 function leave() { hover = null; tip.hidden = true; redraw(); }
@@ -145,8 +140,7 @@ function resize() {
   draw();
 }
 addEventListener("resize", resize);
-dark.addEventListener("change", () => { readColours(); draw(); });
+dark.addEventListener("change", () => { fills.clear(); readColours(); draw(); });
 readColours();
 resize();
-})();
 ]==]

@@ -1,8 +1,7 @@
 -- lua/gpipe/draw/schedule/page/script.lua - what draws the timelines in the page of html.lua.
 --
 -- Begins of a row are ascending, so what is visible is found by bisection; actions thinner than a
--- pixel share rectangles. One frame is drawn per change, however many events. The function that
--- begins here ends in events.lua.
+-- pixel share rectangles. The canvas is that of page/canvas.lua.
 --
 -- What the page holds as JSON, made by html.lua:
 --   timelines   views, each with a name, a unit, the factor from its times to the common axis, the
@@ -10,8 +9,7 @@
 --               (op, place of the stage on the device, micro-batch, weight version, begin,
 --               duration, half: 1 and 2 for the two that run together, one above the other)
 --   ops         of each op its letter, its name, its fill by day and by night, and how far its
---               stages
---               go towards the paper
+--               stages go towards the paper
 --   extent      the end of the axis, in `unit`
 --
 -- How it draws:
@@ -21,10 +19,8 @@
 --   thinner     keeps what is owed to each colour, pixel by pixel, so that a schedule of thousands
 --               of micro-batches shows its shares and no pattern of the screen
 --   label       is the action as in the text of a schedule, "2F0@1", where there is room for that
---               in
---               most of what is visible; else the micro-batch alone in all cells, and where that
--- does
---               not fit nothing: letters never leave their cell
+--               in most of what is visible; else the micro-batch alone in all cells, and where
+--               that does not fit nothing: letters never leave their cell
 --   drawAxis    ticks at least 80 pixels apart at 1, 2 or 5 times a power of ten, in the unit that
 --               suits what is visible: zooming in leads from seconds to microseconds
 --   drawNames   names as many rows as can be read without touching each other
@@ -32,14 +28,10 @@
 --               (WCAG 2.1, relative luminance)
 
 return [==[
-(() => {
-const data = JSON.parse(document.getElementById("data").textContent);
-const stage = document.getElementById("stage"), canvas = document.getElementById("canvas");
-const tip = document.getElementById("tip"), context = canvas.getContext("2d");
 const views = data.timelines, devices = views[0].rows.length;
 const OP = 0, CHUNK = 1, MICRO = 2, VERSION = 3, BEGIN = 4, DURATION = 5, HALF = 6;
-const AXIS = 26, dark = matchMedia("(prefers-color-scheme: dark)");
-let overlay = views.length === 2, from = 0, to = data.extent, hover = null, kept = null, queued = false;
+const AXIS = 26;
+let overlay = views.length === 2, from = 0, to = data.extent, hover = null, kept = null;
 let left = 60, width = 800, height = 300, bars = [], rich = false;
 
 for (const view of views) for (const row of view.rows) {
@@ -66,13 +58,6 @@ function paint(op, chunk, count) {
   }
   return fills.get(key);
 }
-const colours = {};
-function readColours() {
-  const style = getComputedStyle(document.documentElement);
-  for (const name of ["paper", "ink", "faint", "line", "lane", "mark"])
-    colours[name] = style.getPropertyValue("--" + name).trim();
-  fills.clear();
-}
 // These count updates, not micro-batches.
 const updates = new Set(data.ops.map((op, i) => op[0] === "U" ? i : -1));
 
@@ -96,7 +81,7 @@ function layout() {
   const least = overlay ? 7 : slots <= 128 ? 13 : 5; // names of few rows do not overlap: the page scrolls
   const bar = Math.max(least, Math.min(30, Math.floor(room / slots) - 2));
   const gap = bar > 12 ? 4 : bar > 7 ? 2 : 1;
-  context.font = "12px Helvetica, Arial, sans-serif";
+  context.font = "12px " + FONT;
   const names = Math.max(...views.flatMap(v => v.names).map(n => context.measureText(n).width));
   const tagged = views.length > 1 && overlay;
   const tags = tagged ? Math.max(...views.map(v => context.measureText(v.name).width)) + 10 : 0;
@@ -117,11 +102,7 @@ function layout() {
   }
   height = y + 4;
   width = Math.max(200, stage.clientWidth - left - 2);
-  const ratio = devicePixelRatio || 1;
-  canvas.width = Math.round(stage.clientWidth * ratio);
-  canvas.height = Math.round(height * ratio);
-  canvas.style.height = height + "px";
-  context.setTransform(ratio, 0, 0, ratio, 0, 0);
+  sizeCanvas(height);
 }
 
 // ---- drawing ----
@@ -138,7 +119,7 @@ function firstAfter(row, t) {
 function drawLabel(view, bar, row, i, x0, w, y, h, ink) {
   const size = Math.min(12, h - 3);
   if (size < 6 || w < 8) return;
-  context.font = size + "px Helvetica, Arial, sans-serif";
+  context.font = size + "px " + FONT;
   const op = row[OP][i], named = row[MICRO][i] < 0 || others.has(op);
   const short = named ? data.ops[op][0] : String(row[MICRO][i]);
   const full = label(view, bar.d, row, i);
@@ -153,7 +134,7 @@ function drawLabel(view, bar, row, i, x0, w, y, h, ink) {
 function isRich() {
   const widths = [];
   let longest = 0;
-  context.font = "12px Helvetica, Arial, sans-serif";
+  context.font = "12px " + FONT;
   for (const bar of bars) {
     const row = views[bar.k].rows[bar.d];
     for (let i = firstAfter(row, from); i < row[BEGIN].length && row[BEGIN][i] < to; i++) {
@@ -244,13 +225,10 @@ function drawAxis() {
   context.strokeStyle = colours.line;
   context.fillStyle = colours.faint;
   context.lineWidth = 1;
-  context.font = "11px Helvetica, Arial, sans-serif";
+  context.font = "11px " + FONT;
   for (let n = Math.ceil(from / divisor / step - 1e-9); n * step <= to / divisor * (1 + 1e-12); n++) {
     const at = Math.round(x(n * step * divisor)) + 0.5;
-    context.beginPath();
-    context.moveTo(at, AXIS - 6);
-    context.lineTo(at, height);
-    context.stroke();
+    line(at, AXIS - 6, at, height);
     const words = parseFloat((n * step).toPrecision(9)) + (name && " " + name);
     const half = context.measureText(words).width / 2;
     context.fillText(words, Math.min(left + width - half, Math.max(left + half, at)), 14);
@@ -262,16 +240,16 @@ function drawNames() {
   for (const bar of bars) {
     const view = views[bar.k], middle = bar.y + bar.h / 2 + 4;
     if (bar.first) {
-      context.font = "bold 12px Helvetica, Arial, sans-serif";
+      context.font = "bold 12px " + FONT;
       context.fillStyle = colours.ink;
       context.fillText(view.name, 2, bar.y - 7);
     }
     if (bar.d % every) continue;
-    context.font = "12px Helvetica, Arial, sans-serif";
+    context.font = "12px " + FONT;
     context.fillStyle = colours.ink;
     if (bar.k === 0 || !overlay) context.fillText(view.names[bar.d], 4, middle);
     if (!overlay || views.length === 1 || bar.h < 9) continue;
-    context.font = Math.min(11, bar.h) + "px Helvetica, Arial, sans-serif";
+    context.font = Math.min(11, bar.h) + "px " + FONT;
     context.fillStyle = colours.faint;
     context.textAlign = "right";
     context.fillText(view.name, left - 6, middle - 0.5);
@@ -280,9 +258,7 @@ function drawNames() {
   context.textAlign = "center";
 }
 function draw() {
-  queued = false;
-  context.fillStyle = colours.paper;
-  context.fillRect(0, 0, canvas.width, canvas.height);
+  clearCanvas();
   context.textAlign = "center";
   const marked = hover && hover.micro >= 0 ? hover.micro : kept; // a micro-batch, or null
   rich = isRich();
@@ -291,9 +267,6 @@ function draw() {
   for (const bar of bars) drawBar(bar, marked);
   context.restore();
   drawNames();
-}
-function redraw() {
-  if (!queued) { queued = true; requestAnimationFrame(draw); }
 }
 
 ]==]
