@@ -94,6 +94,16 @@ static int param_holder(lua_State *L) {
   return 1;
 }
 
+/* core.param_bring(p, tensor): the value comes from the rank that holds it, and is here as well
+ * until the next pipeline says who holds it */
+static int param_bring(lua_State *L) {
+  gp_param *param = check_param(L, "param_bring");
+  gp_tensor *from = gp_lua_check_box(L, 2, "param_bring")->tensor;
+  luaL_argcheck(L, from, 2, "expected a tensor with values");
+  gp_status status = gp_param_bring(param, from);
+  return status == GP_OK ? 0 : gp_lua_fail(L, status);
+}
+
 static const luaL_Reg methods[] = {{"is_parameter", param_is_parameter},
                                    {"is_buffer", param_is_buffer},
                                    {"is_frozen", param_is_frozen},
@@ -110,5 +120,7 @@ int gp_open_param(lua_State *L) {
   lua_setfield(L, -2, "param_away");
   lua_pushcfunction(L, param_holder);
   lua_setfield(L, -2, "param_holder");
+  lua_pushcfunction(L, param_bring);
+  lua_setfield(L, -2, "param_bring");
   return 0;
 }

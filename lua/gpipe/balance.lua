@@ -72,7 +72,8 @@ local BY_TIME = {
 --- stage, forward and backward, is as fast as possible.
 ---
 --- timeout: seconds to measure for, after three steps that do not count; three steps count at
---- least. device: as in gp.profile. In place of the model a profile may be given, without a sample.
+--- least. device: as in gp.profile. Over several ranks rank 0 measures, and every rank has to call.
+--- In place of the model a profile may be given, without a sample.
 --- Errors: more stages than layers; those of the layers, when the sample does not fit.
 --- ```lua
 --- local model = nn.Sequential {nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 64)}
@@ -94,7 +95,7 @@ function balance.balance_by_time(stages, model, sample, opts)
   if object.is(model) then
     no_sample(who, sample)
   else
-    measured = profile.take(request.of(who, model, sample, { chunks = 1 }),
+    measured = profile.agree(request.of(who, model, sample, { chunks = 1 }),
       { device = o.device or profile.default_device(), timeout = o.timeout })
   end
   local costs = check_costs(who, balance.time_costs(measured.layers), "times")

@@ -35,6 +35,9 @@ gp_status gp_param_value(gp_param *param, gp_tensor **value);
 int32_t gp_param_holder(const gp_param *param);
 /* The same if that is another process; else -1. */
 int32_t gp_param_away(const gp_param *param);
+/* Take a copy of the value that another rank holds. From then on it is here as well, until the next
+ * pipeline notes who holds it. Errors: GP_ENOMEM, a tensor of another shape. */
+gp_status gp_param_bring(gp_param *param, const gp_tensor *from);
 /* Return the gradient of the last step; receives a new reference, or NULL if there is none. */
 void gp_param_grad(const gp_param *param, gp_tensor **grad);
 /* Drop the gradient, unless the parameter is in a pipeline. */

@@ -89,11 +89,10 @@ gp_status gp_param_value(gp_param *param, gp_tensor **value) {
 /* The old memory is freed with its last view. */
 gp_status gp_param_move(gp_param *param, gp_tensor *to) {
   if (param->away)
-    return gp_fail(
-        GP_ESTATE,
-        "parameter: its value stayed on rank %d when a pipeline was closed, expected the "
-        "stages on the same ranks as before",
-        (int)param->holder - 1);
+    return gp_fail(GP_ESTATE,
+                   "parameter: its value stayed on rank %d when a pipeline was closed, expected "
+                   "it here",
+                   (int)param->holder - 1);
   GP_TRY(param->value ? gp_tensor_copy(to, param->value) : draw(param, to));
   gp_tensor_free(param->value);
   param->value = gp_tensor_retain(to);
@@ -106,6 +105,17 @@ void gp_param_share(gp_param *param, int32_t rank, bool here) {
   if (here) return;
   gp_tensor_free(param->value);
   param->value = NULL;
+}
+
+gp_status gp_param_bring(gp_param *param, const gp_tensor *from) {
+  gp_tensor *made;
+  GP_TRY(gp_tensor_new(param->spec.dtype, &param->spec.shape, &made));
+  gp_status status = gp_tensor_copy(made, from);
+  if (status) return gp_tensor_free(made), status;
+  gp_tensor_free(param->value);
+  param->value = made;
+  param->away = false;
+  return GP_OK;
 }
 
 int32_t gp_param_holder(const gp_param *param) { return param->holder - 1; }

@@ -46,6 +46,10 @@ target_link_options(gpipe_socket_link PRIVATE -Wl,--no-undefined)
 set_target_properties(gpipe_socket_link PROPERTIES C_VISIBILITY_PRESET default)
 set(SOCKET_LINK "GPIPE_TEST_LINK=$<TARGET_FILE:gpipe_socket_link>")
 
+# A slow network between two namespaces, for ranks/networks_spec.
+add_executable(slow_wire tests/links/slow_wire.c)
+set(SLOW_WIRE "GPIPE_TEST_WIRE=$<TARGET_FILE:slow_wire>")
+
 find_program(BUSTED busted)
 file(GLOB_RECURSE SPECS CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR}/tests/spec tests/spec/*_spec.lua)
 if(SPECS AND NOT BUSTED)
@@ -63,7 +67,7 @@ foreach(spec ${SPECS})
   add_test(NAME spec/${name} WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}
     COMMAND gpipe-lua ${BUSTED} --ignore-lua --output=plainTerminal --defer-print tests/spec/${name}.lua)
   set_tests_properties(spec/${name} PROPERTIES TIMEOUT ${SPEC_LIMIT}
-    ENVIRONMENT "GPIPE_LUA=$<TARGET_FILE:gpipe-lua>;GPIPE_MODULE=$<TARGET_FILE:gpipe_module>;GPIPE_SANITIZE=${GPIPE_SANITIZE};${SOCKET_LINK}${hidden}")
+    ENVIRONMENT "GPIPE_LUA=$<TARGET_FILE:gpipe-lua>;GPIPE_MODULE=$<TARGET_FILE:gpipe_module>;GPIPE_SANITIZE=${GPIPE_SANITIZE};${SOCKET_LINK};${SLOW_WIRE}${hidden}")
 endforeach()
 
 # These specs compare bits, and run a second time over sockets.

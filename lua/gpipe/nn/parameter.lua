@@ -91,16 +91,21 @@ function parameter.Buffer(shape, init, opts)
   return declare("nn.Buffer", shape, init == nil and 0 or init, opts)
 end
 
---- A parameter or buffer of the same shape, dtype and values. The declaration does not count, so
---- later parameters are drawn as if there were no copy.
+local SPREAD = 0.05 -- of values that stand for those of another rank
+
+--- A parameter or buffer of the same shape, dtype and values; where another rank holds these, with
+--- values drawn near zero, which take as long. The declaration does not count, so later parameters
+--- are drawn as if there were no copy.
 ---@param box gpipe.Tensor
 ---@return gpipe.Tensor
 function parameter.copy(box)
+  local away = core.param_away(box) ~= nil
   local copy = core.parameter {
-    shape = box.shape, dtype = box.dtype, kind = "constant", buffer = box:is_buffer(),
-    frozen = box:is_frozen(),
+    shape = box.shape, dtype = box.dtype, buffer = box:is_buffer(), frozen = box:is_frozen(),
+    kind = away and box.dtype ~= "i64" and "uniform" or "constant", a = away and -SPREAD or 0,
+    b = SPREAD,
   }
-  copy:value():copy_(box:value())
+  if not away then copy:value():copy_(box:value()) end
   kinds[copy] = kinds[box]
   return copy
 end

@@ -98,6 +98,7 @@ local function pipeline(model, opts)
   parameters.check_memory(model, list, made, chosen)
   local of, layer_of = fields.of(model, list, opts.deferred_batch_norm)
   local spread = far.agree(model, opts, { balance = list, devices = chosen, schedule = made })
+  far.bring(of, made, chosen)
   local inner = core.pipeline_new {
     stages = #list, stage_of = of.stage_of, params = of.params, param_layer = of.param_layer,
     devices = far.for_runtime(chosen), spread = spread,

@@ -3,6 +3,7 @@
 
 local capacity = require "gpipe.plan.capacity"
 local errors = require "gpipe.errors"
+local measured = require "gpipe.plan.measured"
 local options = require "gpipe.options"
 
 local WHO = "gp.cluster"
@@ -24,43 +25,18 @@ local SPEC = {
 
 local NETWORK = { latency = 20e-6, bandwidth = 12.5e9 }
 
--- ---- measured links -----------------------------------------------------------------------------
-
--- The ways between ranks as a square, and the slowest of them, which stands for the network.
-local function ways_of(measured)
-  local square, slowest = {}, { latency = 0, bandwidth = math.huge }
-  for r = 1, measured.ranks do square[r] = {} end
-  for _, one in ipairs(measured.links) do
-    square[one.from + 1][one.to + 1] = { latency = one.latency, bandwidth = one.bandwidth }
-    slowest.latency = math.max(slowest.latency, one.latency)
-    slowest.bandwidth = math.min(slowest.bandwidth, one.bandwidth)
-  end
-  return square, slowest
-end
-
--- The number of each rank's host, from 0.
-local function hosts_of(measured)
-  local numbers, known, hosts = {}, {}, 0
-  for r, name in ipairs(measured.hosts) do
-    if not known[name] then known[name], hosts = hosts, hosts + 1 end
-    numbers[r] = known[name]
-  end
-  return numbers
-end
+-- ---- places -------------------------------------------------------------------------------------
 
 -- The places of devices in a job that was measured: {host, rank, links, network}.
 local function measured_places(path, given)
-  local links = require "gpipe.ranks.links"
-  local measured, why = links.read(path)
-  if not measured then errors.raise("%s: %s", WHO, why) end
+  local ways = measured.read(WHO, path)
   if given.hosts or given.network then
     errors.raise("%s: hosts or network beside links, expected links alone (%s has %d ranks)", WHO,
-      path, measured.ranks)
+      path, ways.ranks)
   end
-  local square, slowest = ways_of(measured)
   local places = {}
-  for r, host in ipairs(hosts_of(measured)) do
-    places[r] = { host = host, rank = r - 1, links = square, network = slowest }
+  for r, host in ipairs(ways.hosts) do
+    places[r] = { host = host, rank = r - 1, links = ways.square, network = ways.slowest }
   end
   return places
 end

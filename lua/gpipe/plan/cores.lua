@@ -1,44 +1,59 @@
--- lua/gpipe/plan/cores.lua - CPU devices that have more threads than the machine has cores.
+-- lua/gpipe/plan/cores.lua - CPU devices that have more threads than their machine has cores.
 --
 -- Such devices fill each other's bubbles: while one waits, another has its core. So a step takes
 -- what its schedule takes, or all work over all cores, whichever is more.
 
-local core = require "gpipe.core"
-
 local cores = {}
-
-local there -- cores of this machine: asked once, as a plan simulates hundreds of steps
 
 local function is_measured_cpu(device) return device.kind == "cpu" and not device.flops end
 
---- Cores and threads, where the devices have more threads than there are cores; else nil.
+-- The hosts whose devices have more threads than the host has cores: {cores, threads, numbers of
+-- the devices}. count: of the first devices (all).
+local function crowded(devices, count)
+  local of, short = {}, {}
+  for d = 1, math.min(count or #devices, #devices) do
+    local device = devices[d]
+    if is_measured_cpu(device) then
+      local host = of[device.host] or { cores = device.cores, threads = 0, numbers = {} }
+      of[device.host] = host
+      host.threads, host.numbers[#host.numbers + 1] = host.threads + device.threads, d
+    end
+  end
+  for _, host in pairs(of) do
+    if host.threads > host.cores then short[#short + 1] = host end
+  end
+  return short
+end
+
+--- Cores and threads of the host that has the fewest cores for its threads, where one has fewer
+--- cores than threads; else nil.
 ---@param devices gpipe.PlanDevice[]
 ---@param count? integer of the first devices (all)
 ---@return integer? cores
 ---@return integer? threads
 function cores.shared(devices, count)
-  local threads = 0
-  for d = 1, math.min(count or #devices, #devices) do
-    if is_measured_cpu(devices[d]) then threads = threads + devices[d].threads end
+  local worst
+  for _, host in ipairs(crowded(devices, count)) do
+    if not worst or host.threads * worst.cores > worst.threads * host.cores then worst = host end
   end
-  there = there or core.machine().cores
-  if threads > there then return there, threads end
+  if worst then return worst.cores, worst.threads end
 end
 
---- Seconds that the cores need for what was simulated; 0 where every thread has a core.
+--- Seconds that the cores of a host need for what was simulated; 0 where every thread has a core.
 ---@param devices gpipe.PlanDevice[]
 ---@param work number[] seconds per device
 ---@param replicas? integer that do the same work on devices of their own (1)
 ---@return number
 function cores.seconds(devices, work, replicas)
-  replicas = replicas or 1
-  local count = cores.shared(devices, replicas * #work)
-  if not count then return 0 end
-  local sum = 0
-  for d, seconds in ipairs(work) do
-    if is_measured_cpu(devices[d]) then sum = sum + seconds * devices[d].threads end
+  local most = 0
+  for _, host in ipairs(crowded(devices, (replicas or 1) * #work)) do
+    local sum = 0
+    for _, d in ipairs(host.numbers) do
+      sum = sum + work[(d - 1) % #work + 1] * devices[d].threads
+    end
+    most = math.max(most, sum / host.cores)
   end
-  return replicas * sum / count
+  return most
 end
 
 --- The share of a core that each thread has where equal devices compute all the time; 1 where every

@@ -6,17 +6,20 @@
 
 local capacity = require "gpipe.plan.capacity"
 local core = require "gpipe.core"
+local dry_mode = require "gpipe.dry_mode"
 local errors = require "gpipe.errors"
+local far = require "gpipe.ranks.devices"
 local machine = require "gpipe.machine"
 local options = require "gpipe.options"
 local ranks = require "gpipe.ranks"
 local real = require "gpipe.pipeline.plan.devices"
+local share = require "gpipe.ranks.share"
 
 local devices = {}
 
 local rate = { type = "number", above = 0, below = math.huge }
 local time = { type = "number", min = 0, below = math.huge, default = 0 }
-local share = { type = "number", above = 0, max = 1 }
+local fraction = { type = "number", above = 0, max = 1 }
 
 --- The rule of a link: seconds of latency, bytes per second.
 devices.link_spec = { latency = time, bandwidth = { type = "number", above = 0,
@@ -25,7 +28,7 @@ devices.link_spec = { latency = time, bandwidth = { type = "number", above = 0,
 local SPEC = {
   [1] = { type = "string", required = true },
   memory = { type = { "number", "string" } },
-  flops = rate, bandwidth = rate, efficiency = share,
+  flops = rate, bandwidth = rate, efficiency = fraction,
   link = { type = "table" }, network = { type = "table" },
   host = { type = "integer", min = 0, default = 0 },
   rank = { type = "integer", min = 0 }, links = { type = "table" },
@@ -50,6 +53,7 @@ devices.EFFICIENCY = 0.5
 ---@field link? {latency: number, bandwidth: number} to devices of the same host
 ---@field network? {latency: number, bandwidth: number} to other hosts
 ---@field host integer
+---@field cores? integer of a real device's machine
 ---@field rank? integer of `gpipe-lua links`
 ---@field links? {latency: number, bandwidth: number}[][] measured: from and to a rank, from 1
 ---@field threads? integer
@@ -97,36 +101,56 @@ end
 -- ---- all of them --------------------------------------------------------------------------------
 
 -- Let the real devices share the cores as in a pipeline: their names (with a rank, if there are
--- several), kinds, threads and hosts.
+-- several), kinds, threads, hosts and the cores of these.
 local function resolve(list)
-  local named, at, machines, count = {}, {}, {}, 0
+  local named, at = {}, {}
   for i, d in ipairs(list) do
     if not d.sim then
       named[#named + 1], at[#at + 1] = d.threads and { d.name, threads = d.threads } or d.name, i
     end
   end
   if #named == 0 then return end
-  local hosts = ranks.ranks() > 1 and ranks.hosts() or nil
-  for k, one in ipairs(real.resolve(named)) do
+  local made, of = real.resolve(named), {}
+  for k, one in ipairs(made) do
     local d = list[at[k]]
     d.name, d.device, d.rank = one.name, one.device, one.rank
-    d.kind, d.threads = one.kind, one.threads
-    if hosts then
-      local machine_name = hosts[one.rank + 1].machine
-      if not machines[machine_name] then machines[machine_name], count = count, count + 1 end
-      d.host = machines[machine_name]
+    d.kind, d.threads, of[one] = one.kind, one.threads, d
+  end
+  for number, group in ipairs(far.by_machine(made)) do
+    for _, one in ipairs(group.devices) do
+      local d = of[one]
+      d.cores = group.cores
+      if ranks.ranks() > 1 then d.host = number - 1 end
     end
   end
+end
+
+-- What the real devices have, by the rank that sees them.
+local function ask_memory(list)
+  local real_ones = {}
+  for i, d in ipairs(list) do
+    if not (d.sim or d.memory) then real_ones[#real_ones + 1] = i end
+  end
+  if #real_ones == 0 then return end
+  local told = share.by_rank("memory of devices", function()
+    local own = {}
+    for _, i in ipairs(real_ones) do
+      local d = list[i]
+      if dry_mode.job() or d.rank == ranks.rank() then own[i] = memory_of(d.device, d.kind) end
+    end
+    return own
+  end)
+  for _, i in ipairs(real_ones) do list[i].memory = told[list[i].rank + 1][i] end
 end
 
 -- Ask each real device what memory it has; CPU devices of a host share its memory.
 local function settle(list)
   local sharing = {}
   resolve(list)
+  for _, d in ipairs(list) do d.given_memory = d.memory end
+  ask_memory(list)
   for _, d in ipairs(list) do
     d.own = d.sim or d.kind == "cuda"
-    d.given_memory = d.memory
-    if not d.sim then d.memory = d.memory or memory_of(d.device, d.kind) end
     if not d.own and not d.given_memory then sharing[d.host] = (sharing[d.host] or 0) + 1 end
   end
   for _, d in ipairs(list) do
@@ -182,14 +206,22 @@ function devices.all_modelled(who, given)
   return list
 end
 
---- A key that is equal for devices on which layers take the same time.
+--- A key that is equal for devices of the same sort; real ones of two hosts may be of one sort, and
+--- still not be as fast.
 ---@param d gpipe.PlanDevice
 ---@return string
-function devices.class(d)
+function devices.sort(d)
   if d.flops then
     return ("model %.17g %.17g %.17g %s"):format(d.flops, d.bandwidth, d.efficiency, d.own)
   end
   return ("%s %d"):format(d.kind == "cpu" and "cpu" or d.device or d.name, d.threads or 1)
+end
+
+--- A key that is equal for devices on which layers take the same time.
+---@param d gpipe.PlanDevice
+---@return string
+function devices.class(d)
+  return d.flops and devices.sort(d) or ("%s %d"):format(devices.sort(d), d.host)
 end
 
 --- The latency and bandwidth between two devices.

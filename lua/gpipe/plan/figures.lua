@@ -4,6 +4,7 @@
 -- A model is planned (devices with given rates) or measured (others) with the smallest and the
 -- largest micro-batch in question; between them every figure is taken to be a straight line, which
 -- bytes and FLOP are. A profile is for one number of rows, and its figures grow in proportion.
+-- Over several ranks one rank of each host measures, and all plan with what these have told.
 
 local create = require "gpipe.tensor.create"
 local devices = require "gpipe.plan.devices"
@@ -11,6 +12,8 @@ local is_tensor = require "gpipe.tensor.is"
 local modelled = require "gpipe.plan.modelled"
 local profile = require "gpipe.profile"
 local profile_request = require "gpipe.profile.request"
+local ranks = require "gpipe.ranks"
+local share = require "gpipe.ranks.share"
 local sizes = require "gpipe.sizes"
 
 local figures = {}
@@ -113,6 +116,36 @@ local function request_at(self, rows, dense)
   }
 end
 
+local function measured_at(self, rows, device)
+  local name = device.device or device.name -- without its rank
+  local on = device.kind == "cpu" and { name, threads = device.threads } or name
+  return profile.take(request_at(self, rows, true), { device = on, repeats = self.repeats }).layers
+end
+
+-- The first rank of each host that has a device of this sort, by host; and the device of each.
+local function measurers(self, sort)
+  local first = {}
+  for _, d in ipairs(self.devices) do
+    local other = first[d.host]
+    if d.rank and devices.sort(d) == sort and (not other or d.rank < other.rank) then
+      first[d.host] = d
+    end
+  end
+  return first
+end
+
+-- What the ranks of a job have measured on devices like this one, at the same time on all hosts.
+local function told_at(self, rows, device)
+  local sort = devices.sort(device)
+  local key, first = rows .. " " .. sort, measurers(self, sort)
+  self.told[key] = self.told[key] or share.by_rank("gp.plan", function()
+    for _, d in pairs(first) do
+      if d.rank == ranks.rank() then return measured_at(self, rows, d) end
+    end
+  end)
+  return self.told[key][first[device.host].rank + 1]
+end
+
 -- Plan or measure; what does not depend on the rates of a device is planned once.
 local function taken_at(self, rows, device)
   if device.flops then
@@ -120,24 +153,23 @@ local function taken_at(self, rows, device)
     self.counts[key] = self.counts[key] or modelled.layers(request_at(self, rows), device.own)
     return on_device(self.counts[key], device)
   end
-  local name = device.device or device.name -- without its rank
-  local on = device.kind == "cpu" and { name, threads = device.threads } or name
-  return profile.take(request_at(self, rows, true), { device = on, repeats = self.repeats }).layers
+  if ranks.ranks() > 1 then return told_at(self, rows, device) end
+  return measured_at(self, rows, device)
 end
 
 -- ---- between two numbers of rows ----------------------------------------------------------------
 
-local function between(a, b, share)
+local function between(a, b, part)
   local layers = {}
   for i, first in ipairs(a) do
     local layer = {}
     for key, value in pairs(first) do layer[key] = value end
     for _, key in ipairs(GROWING) do
-      layer[key] = math.max(0, first[key] + (b[i][key] - first[key]) * share)
+      layer[key] = math.max(0, first[key] + (b[i][key] - first[key]) * part)
     end
     layer.selective = {}
     for key, value in pairs(first.selective) do
-      layer.selective[key] = math.max(0, value + (b[i].selective[key] - value) * share)
+      layer.selective[key] = math.max(0, value + (b[i].selective[key] - value) * part)
     end
     layers[i] = layer
   end
@@ -159,14 +191,14 @@ local function of_model(self, rows, device)
 end
 
 local function of_profile(self, rows)
-  local share, layers = rows / self.profile.rows, {}
+  local times, layers = rows / self.profile.rows, {}
   for i, given in ipairs(self.profile.layers) do
     local layer = {}
     for key, value in pairs(given) do layer[key] = value end
-    for _, key in ipairs(GROWING) do layer[key] = given[key] * share end
+    for _, key in ipairs(GROWING) do layer[key] = given[key] * times end
     layer.selective = given.selective and {
-      saved_bytes = given.selective.saved_bytes * share,
-      recompute = given.selective.recompute * share,
+      saved_bytes = given.selective.saved_bytes * times,
+      recompute = given.selective.recompute * times,
     }
     layers[i] = layer
   end
@@ -206,23 +238,26 @@ function figures.of_profile(given, sample)
   }
 end
 
---- The figures of a model; `bound` says for which numbers of rows.
+--- The figures of a model; `bound` says for which numbers of rows, and on which devices.
 ---@param wanted gpipe.ProfileRequest of the whole sample
 ---@param repeats integer steps that are measured
 function figures.of_model(wanted, repeats)
   return {
     who = wanted.who, model = wanted.model, loss = wanted.loss, precision = wanted.precision,
     sample = { wanted.inputs, wanted.targets }, count = wanted.layers, repeats = repeats,
-    made = {}, ends = {}, counts = {}, layers = layers, row_bytes = input_bytes_of(wanted.inputs),
-    fewest = wanted.rows, most = wanted.rows,
+    made = {}, ends = {}, counts = {}, told = {}, layers = layers,
+    row_bytes = input_bytes_of(wanted.inputs), fewest = wanted.rows, most = wanted.rows,
   }
 end
 
---- Say which numbers of rows will be asked for.
+--- Say which numbers of rows will be asked for, and on which devices.
 ---@param self table
 ---@param fewest integer
 ---@param most integer
-function figures.bound(self, fewest, most) self.fewest, self.most = fewest, most end
+---@param list gpipe.PlanDevice[]
+function figures.bound(self, fewest, most, list)
+  self.fewest, self.most, self.devices = fewest, most, list
+end
 
 --- Check a model and its sample, or take the profile that stands in the place of the model.
 ---@param who string

@@ -7,6 +7,7 @@ local devices = require "gpipe.plan.devices"
 local errors = require "gpipe.errors"
 local figures = require "gpipe.plan.figures"
 local is_tensor = require "gpipe.tensor.is"
+local measured = require "gpipe.plan.measured"
 local object = require "gpipe.profile.object"
 local optimizer = require "gpipe.plan.optimizer"
 local options = require "gpipe.options"
@@ -39,7 +40,7 @@ local SPEC = {
   optimizer = { type = { "string", "table" }, default = "AdamW" },
   profile = { type = "table" },
   loss = { type = "callable" },
-  link = { type = "table" },
+  link = { type = "table" }, links = { type = "string" },
   together = { type = "table" }, pinned = { type = "table" },
   replicas = { type = "boolean", default = false },
   repeats = { type = "integer", min = 1, default = 3 },
@@ -158,7 +159,7 @@ local function bound_rows(problem)
       fewest, most = math.min(fewest, rows), math.max(most, rows)
     end
   end
-  figures.bound(problem.figures, fewest, most)
+  figures.bound(problem.figures, fewest, most, problem.devices)
 end
 
 --- The optimizer that a script made last, else AdamW.
@@ -176,6 +177,7 @@ function request.read(model, sample, opts)
   local o = options.check(WHO, opts, SPEC)
   local computes = precision.resolve(WHO, { precision = o.precision }, false)
   local list = devices.read(WHO, o.devices)
+  if o.links then measured.join(WHO, list, o.links) end
   local made, profile = figures_of(model, sample, o)
   check_profile_devices(list, profile)
   local moments, name = optimizer.moments(WHO, o.optimizer)

@@ -10,8 +10,10 @@ local object = require "gpipe.profile.object"
 local options = require "gpipe.options"
 local precision = require "gpipe.pipeline.plan.precision"
 local random = require "gpipe.random"
+local ranks = require "gpipe.ranks"
 local request = require "gpipe.profile.request"
 local scope = require "gpipe.nn.scope"
+local share = require "gpipe.ranks.share"
 local sizes = require "gpipe.sizes"
 local times = require "gpipe.profile.times"
 
@@ -81,12 +83,23 @@ function profile.take(wanted, o)
     bytes.plan(wanted, profile.has_memory(o.device), rows)
     local measured = { device = o.device, repeats = o.repeats, timeout = o.timeout,
       selective = true }
-    local steps, device = times.measure(wanted, measured, rows)
+    local steps, device = ranks.alone(function() return times.measure(wanted, measured, rows) end)
     return object.new(wanted.who, {
       layers = rows, rows = wanted.rows, input_bytes = input_bytes_of(wanted), repeats = steps,
       device = device.name, threads = device.threads,
     })
   end)
+end
+
+--- The same, for a call that every rank of a job makes: rank 0 measures, because two measurements
+--- are never equal, and what is made of them has to be.
+---@param wanted gpipe.ProfileRequest
+---@param o {device: string|table, repeats: integer, timeout: number?}
+---@return gpipe.ModelProfile
+function profile.agree(wanted, o)
+  return object.new(wanted.who, share.from(0, wanted.who, function()
+    return object.fields(profile.take(wanted, o))
+  end))
 end
 
 --- Plan the bytes that layers save and that their parameters take; nothing runs.
@@ -144,7 +157,8 @@ end
 --- to a pipeline.
 ---
 --- device: what to measure on, {"cpu:0", threads = 1} for one thread; the first GPU, else cpu:0
---- with all cores. For a device that is not there, {"sim:0", memory = "8GiB", flops = 1e13,
+--- with all cores. In a job of several ranks every rank has to call; rank 0 measures, and all get
+--- its profile. For a device that is not there, {"sim:0", memory = "8GiB", flops = 1e13,
 --- bandwidth = 1e12}, the cost model says the times, and nothing runs. chunks: measure one of so
 --- many micro-batches of the sample. repeats: steps that
 --- count. loss and precision: as in gp.pipeline. The time of the loss belongs to the last layer; y
@@ -174,7 +188,7 @@ function profile.profile(model, sample, opts)
   end
   local o = options.check(WHO, opts, SPEC)
   o.device = o.device or profile.default_device()
-  return profile.take(request.of(WHO, model, sample, o), o)
+  return profile.agree(request.of(WHO, model, sample, o), o)
 end
 
 return profile

@@ -93,6 +93,15 @@ end
 --- Whether a value is a profile.
 function object.is(value) return getmetatable(value) == ModelProfile end
 
+--- The fields of a profile, as `new` takes them.
+---@param profile gpipe.ModelProfile
+---@return table
+function object.fields(profile)
+  local fields = {}
+  for key in pairs(PROFILE) do fields[key] = profile[key] end
+  return fields
+end
+
 -- ---- files --------------------------------------------------------------------------------------
 
 --- Save the profile as a JSON file, which gp.profile{path = ...} reads. The file is written whole
@@ -109,8 +118,8 @@ function object.is(value) return getmetatable(value) == ModelProfile end
 ---@return string? code "io"
 function ModelProfile:save(path)
   options.argument("save", "path", path, { type = "string", required = true })
-  local fields = { kind = KIND, version = VERSION }
-  for key in pairs(PROFILE) do fields[key] = self[key] end
+  local fields = object.fields(self)
+  fields.kind, fields.version = KIND, VERSION
   return core.file_write(path, json.line({ "kind", "version", "device", "threads", "rows" }, fields)
     .. "\n")
 end

@@ -13,9 +13,11 @@ local ranks = {}
 
 local info -- of this process, read once
 local imagined -- of the job that a dry run stands for; this process is its rank 0
+local alone -- {rank, count, ...} while this rank works by itself
 
 local function own()
   info = info or core.rank_info()
+  if alone then return alone end
   local per_host, hosts = dry_mode.job()
   if not per_host then return info end
   imagined = imagined
@@ -93,6 +95,7 @@ end
 --- say that all are on one, every rank has to make the first call.
 ---@return {machine: string, cores: integer}[] by rank, from 1
 function ranks.hosts()
+  if alone then return { { machine = "", cores = core.machine().cores } } end
   if dry_mode.job() then return imagined_hosts() end
   if hosts then return hosts end
   hosts = {}
@@ -106,6 +109,16 @@ function ranks.hosts()
       cores = text and ("i8"):unpack(text) or cores }
   end
   return hosts
+end
+
+--- Let this rank do something by itself: what it makes, such as a pipeline, is none of the job's.
+---@param work fun(): ...
+---@return any ... what it returns
+function ranks.alone(work)
+  local before = alone
+  alone = { rank = 0, count = 1, one_host = true, host = own().host }
+  local _ <close> = setmetatable({}, { __close = function() alone = before end })
+  return work()
 end
 
 --- Wait until every rank has come here.

@@ -2,9 +2,11 @@
 -- must agree on.
 
 local core = require "gpipe.core"
+local create = require "gpipe.tensor.create"
 local nn = require "gpipe.nn"
 local random = require "gpipe.random"
 local ranks = require "gpipe.ranks"
+local share = require "gpipe.ranks.share"
 
 local pipeline = {}
 
@@ -75,6 +77,41 @@ function pipeline.for_runtime(devices)
     list[i] = { name = device.device, threads = device.threads, rank = device.rank }
   end
   return list
+end
+
+-- ---- values that an earlier pipeline left with other ranks ------------------------------------
+
+-- The ranks that drive a stage, as a set.
+local function ranks_of(stage, made, devices)
+  local copies, set = #made.device_list // made.stages, {}
+  for c = 1, copies do set[devices[made.device_list[stage * copies + c] + 1].rank] = true end
+  return set
+end
+
+-- Whether some rank of a stage has no value: all but the holder have none.
+local function is_missing(holder, wanted)
+  for rank in pairs(wanted) do
+    if rank ~= holder then return true end
+  end
+  return false
+end
+
+--- Bring values that an earlier pipeline has left with a rank to those that drive their stages now.
+---@param of {params: gpipe.Tensor[], param_layer: integer[], stage_of: integer[]}
+---@param made gpipe.Schedule
+---@param devices table[]
+function pipeline.bring(of, made, devices)
+  if ranks.ranks() == 1 then return end
+  for i, box in ipairs(of.params) do
+    local holder = core.param_holder(box)
+    local wanted = holder and ranks_of(of.stage_of[of.param_layer[i] + 1], made, devices)
+    if holder and is_missing(holder, wanted) then
+      local text = share.from(holder, WHO, function() return box:value():contiguous():bytes() end)
+      if core.param_away(box) and wanted[ranks.rank()] then
+        core.param_bring(box, create.frombytes(text, box.shape, box.dtype))
+      end
+    end
+  end
 end
 
 return pipeline

@@ -31,6 +31,17 @@ function share.by_rank(what, make)
   return collect(what, make)
 end
 
+--- What one rank makes, on all ranks.
+---@param rank integer
+---@param what string the name of the call, shorter than 24 bytes
+---@param make fun(): any
+---@return any
+function share.from(rank, what, make)
+  return share.by_rank(what, function()
+    if ranks.rank() == rank then return make() end
+  end)[rank + 1]
+end
+
 --- A value for each device of a pipeline: `make` gives it on the rank that the device belongs to.
 ---@param pipe table its fields
 ---@param what string the name of the call, shorter than 24 bytes

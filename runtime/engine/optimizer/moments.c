@@ -147,9 +147,25 @@ static gp_status bring_moments(const gp_optimizer *old, const gp_optimizer *o) {
   return GP_OK;
 }
 
+/* Moments stay with the rank that has made steps with them. */
+static gp_status check_holders(gp_optimizer *o) {
+  for (int32_t i = 0; i < o->member_count; i++) {
+    gp_optimizer_member *m = &o->members[i];
+    const int32_t holder = gp_param_holder(m->param);
+    if (o->steps > 0 && m->holder >= 0 && m->holder != holder)
+      return gp_fail(GP_ESTATE,
+                     "optimizer: rank %d has the moments of a parameter whose value rank %d holds "
+                     "now, expected a new optimizer, or the stages on the same ranks as before",
+                     (int)m->holder, (int)holder);
+    m->holder = holder;
+  }
+  return GP_OK;
+}
+
 gp_status gp_moments_follow(gp_optimizer *o) {
-  gp_optimizer old = *o;
+  GP_TRY(check_holders(o));
   if (are_in_space(o)) return GP_OK;
+  gp_optimizer old = *o;
   size_t bytes = (size_t)o->member_count * sizeof(gp_optimizer_member);
   GP_TRY(gp_alloc(bytes + 1, (void **)&old.members));
   memcpy(old.members, o->members, bytes);

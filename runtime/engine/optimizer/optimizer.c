@@ -37,7 +37,8 @@ static gp_status collect(gp_optimizer *o, const gp_optim_group *groups, int grou
     for (int i = 0; i < groups[g].count; i++) {
       gp_param *param = gp_param_retain(groups[g].params[i]);
       o->listed[o->member_count] = param;
-      o->members[o->member_count++] = (gp_optimizer_member){.param = param, .group = g};
+      o->members[o->member_count++] =
+          (gp_optimizer_member){.param = param, .group = g, .holder = -1};
     }
   o->group_count = group_count;
   return GP_OK;
@@ -73,7 +74,12 @@ void gp_optimizer_free(gp_optimizer *o) {
 }
 
 int64_t gp_optimizer_steps(const gp_optimizer *o) { return o->steps; }
-void gp_optimizer_set_steps(gp_optimizer *o, int64_t steps) { o->steps = steps; }
+
+/* A state has been loaded: its moments lie where the values do now. */
+void gp_optimizer_set_steps(gp_optimizer *o, int64_t steps) {
+  o->steps = steps;
+  for (int32_t i = 0; i < o->member_count; i++) o->members[i].holder = -1;
+}
 
 /* ---- passes -------------------------------------------------------------------------------- */
 

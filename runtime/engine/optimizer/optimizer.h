@@ -16,7 +16,8 @@
 typedef struct gp_optimizer_member {
   gp_param *param;
   int32_t group, block;
-  size_t offset; /* bytes in the moments of its block */
+  int32_t holder; /* the rank that held the value in the last step; -1: none, or all do */
+  size_t offset;  /* bytes in the moments of its block */
 } gp_optimizer_member;
 
 /* Moments of the members whose values lie in the same memory space. */

@@ -119,7 +119,7 @@ local function by_time(model, stages, facts)
     errors.raise('%s: balance = "time" is measured on a device, and a dry run opens none: expected '
       .. "the list that gp.balance_by_time returns", WHO)
   end
-  local made = require("gpipe.profile").take(request_of(model, facts, "time"),
+  local made = require("gpipe.profile").agree(request_of(model, facts, "time"),
     { device = facts.device, timeout = SECONDS })
   local costs = require("gpipe.balance").time_costs(made.layers, recomputed(facts))
   return (partition.minimax(WHO, costs, stages))

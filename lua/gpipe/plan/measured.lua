@@ -1,0 +1,62 @@
+-- lua/gpipe/plan/measured.lua - the ways between the ranks of a job, from a file that
+-- `gpipe-lua links` has measured, as plans take them.
+
+local errors = require "gpipe.errors"
+
+local measured = {}
+
+---@class gpipe.MeasuredWays
+---@field ranks integer
+---@field hosts integer[] the number of each rank's host, from 0
+---@field square {latency: number, bandwidth: number}[][] from and to a rank, from 1
+---@field slowest {latency: number, bandwidth: number} which stands for the network
+
+-- The number of each rank's host, from 0.
+local function number_hosts(names)
+  local numbers, known, hosts = {}, {}, 0
+  for r, name in ipairs(names) do
+    if not known[name] then known[name], hosts = hosts, hosts + 1 end
+    numbers[r] = known[name]
+  end
+  return numbers
+end
+
+--- Read a file of `gpipe-lua links --save`. Errors: a file that is not there, or no such file.
+---@param who string
+---@param path string
+---@return gpipe.MeasuredWays
+function measured.read(who, path)
+  local file, why = require("gpipe.ranks.links").read(path)
+  if not file then errors.raise("%s: links: %s", who, why) end
+  local square, slowest = {}, { latency = 0, bandwidth = math.huge }
+  for r = 1, file.ranks do square[r] = {} end
+  for _, one in ipairs(file.links) do
+    square[one.from + 1][one.to + 1] = { latency = one.latency, bandwidth = one.bandwidth }
+    slowest.latency = math.max(slowest.latency, one.latency)
+    slowest.bandwidth = math.min(slowest.bandwidth, one.bandwidth)
+  end
+  return { ranks = file.ranks, hosts = number_hosts(file.hosts), square = square,
+    slowest = slowest }
+end
+
+--- Give devices of ranks the ways between them. Errors: a device without a rank, or with one that
+--- was not measured.
+---@param who string
+---@param list gpipe.PlanDevice[]
+---@param path string
+function measured.join(who, list, path)
+  local ways = measured.read(who, path)
+  for _, d in ipairs(list) do
+    if not d.rank then
+      errors.raise('%s: links: device "%s" has no rank, expected devices of a job of ranks, such '
+        .. 'as "0/cpu:0"', who, d.name)
+    end
+    if d.rank >= ways.ranks then
+      errors.raise('%s: links: device "%s" is of rank %d, but %s has ranks 0 to %d', who,
+        d.name, d.rank, path, ways.ranks - 1)
+    end
+    d.links = ways.square
+  end
+end
+
+return measured

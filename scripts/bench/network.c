@@ -1,0 +1,1 @@
+../../tests/links/slow_wire.c

@@ -1,0 +1,183 @@
+-- tests/spec/ranks/plans_spec.lua - what a job measures and plans: every rank gets the same.
+
+local child = dofile "tests/child.lua"
+local json = require "gpipe.io.json"
+
+local HEAD = [[
+local gp = require "gpipe"
+local nn = gp.nn
+gp.seed(1)
+local model = nn.Sequential {
+  nn.Linear(16, 64), nn.Tanh(), nn.Linear(64, 64), nn.Tanh(), nn.Linear(64, 8),
+}
+local x, y = gp.randn { 24, 16 }, gp.randn { 24, 8 }
+local function same(text)
+  local texts = gp.all_gather(text)
+  for r = 2, #texts do assert(texts[r] == texts[1], texts[1] .. "\n" .. texts[r]) end
+  return texts[1]
+end
+]]
+
+-- Runs a script in so many ranks; its output, which one rank prints.
+local function run(ranks, text, words)
+  local path = child.file(HEAD .. text)
+  local list = { "--ranks", tostring(ranks), path }
+  table.move(words or {}, 1, #(words or {}), 4, list)
+  local out, err, code = child.run(list)
+  os.remove(path)
+  return out, err, code
+end
+
+local function links_of(ranks, bandwidth)
+  local file = { format = "gpipe-lua links 1", ranks = ranks, hosts = {}, links = {} }
+  for from = 0, ranks - 1 do
+    file.hosts[from + 1] = "h"
+    for to = 0, ranks - 1 do
+      if from ~= to then
+        table.insert(file.links, { from = from, to = to, latency = 1e-6, bandwidth = bandwidth })
+      end
+    end
+  end
+  return child.file(json.encode(file))
+end
+
+describe("a job", function()
+  it("profiles a model once, for all ranks", function()
+    local out, err, code = run(2, [[
+      local p = gp.profile(model, { x, y }, { loss = nn.MSELoss(), repeats = 2 })
+      local list = {}
+      for i, layer in ipairs(p.layers) do list[i] = ("%a %a %a"):format(layer.forward, layer.input, layer.weight) end
+      assert(p.layers[1].forward > 0 and p.layers[5].weight > 0)
+      same(table.concat(list, ", "))
+      same(table.concat(gp.balance_by_time(2, model, { x }, { timeout = 0.01 }), ","))
+      print "good"]])
+    assert.same({ "good\n", 0 }, { out, code }, err)
+  end)
+
+  it("trains with the plan that it has made, and with a balance by time", function()
+    local out, err, code = run(3, [[
+      for _, options in ipairs {
+        { plan = "auto", devices = 3, sample = { x, y }, loss = nn.MSELoss() },
+        { balance = "time", devices = 2, chunks = 4, sample = { x, y }, loss = nn.MSELoss() },
+      } do
+        local pipe <close> = gp.pipeline(model, options)
+        same(tostring(pipe:step(x, y)))
+      end
+      local plan = assert(gp.plan(model, { x, y }, { devices = 2, loss = nn.MSELoss() }))
+      same(("%a %a %s"):format(plan.best.seconds, plan.lower_bound, table.concat(plan.best.balance, " ")))
+      local pipe <close> = gp.pipeline(model, plan)
+      same(tostring(pipe:step(x, y)))
+      print "good"]])
+    assert.same({ "good\n", 0 }, { out, code }, err)
+  end)
+
+  it("plans with the ways between its ranks as they were measured", function()
+    local fast, slow = links_of(2, 1e12), links_of(2, 1e5)
+    local out, err, code = run(2, [[
+      local function seconds(path)
+        local plan = assert(gp.plan(model, { x, y }, {
+          devices = { "0/cpu:0", "1/cpu:0" }, links = path, loss = nn.MSELoss(), schedules = "gpipe",
+          checkpoint = "never", chunks = 2,
+        }))
+        for _, row in ipairs(plan.rows) do
+          if row.devices == 2 then return row.seconds end
+        end
+      end
+      -- 12 x 64 values each way at the least, 8 values at the most favourable cut
+      assert(seconds(arg[2]) > seconds(arg[1]) + 12 * 8 * 4 / 1e5)
+      print "good"]], { fast, slow })
+    os.remove(fast)
+    os.remove(slow)
+    assert.same({ "good\n", 0 }, { out, code }, err)
+  end)
+
+  it("refuses links that were measured for fewer ranks", function()
+    local path = links_of(2, 1e9)
+    local _, err, code = run(3, [[
+      gp.plan(model, { x, y }, { devices = { "0/cpu:0", "2/cpu:0" }, links = arg[1], loss = nn.MSELoss() })]],
+      { path })
+    os.remove(path)
+    assert.equal(1, code)
+    local text = ('gp.plan: links: device "2/cpu:0" is of rank 2, but %s has ranks 0 to 1'):format(path)
+    assert.truthy(err:find(text, 1, true), err)
+  end)
+
+  it("names the rank on which measuring fails", function()
+    local _, err, code = run(2, [[
+      local Odd = nn.class("Odd")
+      function Odd:forward(v) if gp.rank() == 0 then error "no more paper" end return v end
+      gp.profile(nn.Sequential { nn.Linear(16, 4), Odd() }, { x })]])
+    assert.equal(1, code)
+    assert.truthy(err:find("gp.profile: rank 0: .*no more paper"), err)
+  end)
+end)
+
+local MOVES = [[
+local function train(options, adam)
+  options.loss, options.devices = nn.MSELoss(), #options.balance
+  local pipe <close> = gp.pipeline(model, options)
+  adam = adam or gp.optim.AdamW(pipe:parameters(), { lr = 1e-2 })
+  for _ = 1, 2 do
+    print(("%a"):format(pipe:step(x, y)))
+    adam:step()
+  end
+  return adam
+end
+]]
+
+describe("a model over ranks", function()
+  it("takes its values along from one pipeline to the next, whatever the cuts", function()
+    local text = MOVES .. [[
+      model[#model + 1] = nn.BatchNorm1d(8)
+      for _, balance in ipairs { { 2, 2, 2 }, { 1, 5 }, { 1, 1, 1, 3 }, { 6 }, { 3, 3 } } do
+        train { balance = balance, chunks = 3 }
+        train { balance = balance, chunks = 2, schedule = "gpipe" }
+      end
+      train { balance = { 2, 2, 2 }, chunks = 3, schedule = "zb_h1" }
+      local pipe <close> = gp.pipeline(model, { balance = { 1, 5 }, devices = 2, loss = nn.MSELoss() })
+      local state, names = pipe:state_dict(), {}
+      for name in pairs(state) do names[#names + 1] = name end
+      table.sort(names)
+      for _, name in ipairs(names) do io.write(name, " ", ("%q"):format(state[name]:contiguous():bytes()), "\n") end]]
+    local whole = run(1, text)
+    assert.truthy(#whole > 500)
+    for ranks = 2, 3 do
+      local out, err = run(ranks, text)
+      assert.equal(whole, out, err)
+    end
+  end)
+
+  it("refuses an optimizer whose moments stayed with another rank", function()
+    local _, err, code = run(2, MOVES .. [[
+      local adam = train { balance = { 4, 1 } }
+      train({ balance = { 4, 1 } }, adam)
+      train({ balance = { 1, 4 } }, adam)]])
+    assert.equal(1, code)
+    assert.truthy(err:find("optimizer: rank 0 has the moments of a parameter whose value rank 1 holds now, "
+      .. "expected a new optimizer", 1, true), err)
+  end)
+end)
+
+describe("the cores of a plan", function()
+  local cores = require "gpipe.plan.cores"
+
+  local function device(host, threads, count)
+    return { kind = "cpu", host = host, threads = threads, cores = count }
+  end
+
+  it("are those of each host by itself", function()
+    local apart = { device(0, 2, 2), device(1, 2, 2) }
+    assert.is_nil(cores.shared(apart))
+    assert.equal(0, cores.seconds(apart, { 1, 3 }))
+    local together = { device(0, 2, 2), device(0, 2, 2), device(1, 2, 8) }
+    assert.same({ 2, 4 }, { cores.shared(together) })
+    assert.equal(4.0, cores.seconds(together, { 1, 3, 100 }))
+    assert.equal(0.5, cores.share(together))
+  end)
+
+  it("are shared by replicas on one host alone", function()
+    local list = { device(0, 1, 1), device(0, 1, 1), device(1, 1, 4), device(1, 1, 4) }
+    assert.equal(3.0, cores.seconds(list, { 1, 2 }, 2))
+    assert.equal(0, cores.seconds({ list[3], list[4] }, { 1 }, 2))
+  end)
+end)
