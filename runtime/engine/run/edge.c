@@ -6,7 +6,7 @@
  * began then would be ordered after nothing. */
 #include "engine/run/edge.h"
 
-#include "device/link/credits.h"
+#include "device/link/ranks/credits.h"
 #include "device/link/pool.h"
 #include "engine/state/pipeline.h"
 #include "engine/worker/worker.h"

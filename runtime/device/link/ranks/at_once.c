@@ -1,5 +1,5 @@
-/* device/link/rank.c - values that go to another process of the job, between devices that work at
- * once.
+/* device/link/ranks/at_once.c - values that go to another process of the job, between devices that
+ * work at once.
  *
  * Each process has one end. The maker sends a value as a message straight from its slot, which
  * stays as it is until the reader's last use has come back (credits.h); the reader's end is a port
@@ -9,9 +9,9 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "device/link/credits.h"
-#include "device/link/side.h"
-#include "device/link/near.h"
+#include "device/link/ranks/credits.h"
+#include "device/link/ranks/side.h"
+#include "device/link/ranks/near.h"
 
 typedef struct rank_link {
   gp_link_side side;

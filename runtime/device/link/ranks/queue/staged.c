@@ -1,9 +1,9 @@
-/* device/link/staged.c - see staged.h.
+/* device/link/ranks/queue/staged.c - see staged.h.
  *
  * A maker sends a slot's next value only after the credit for the last use of this one. A reader
  * with a queue gives credits when its queue has got there (credits.c), so by then neither the
  * staging buffer nor the slot is in use. */
-#include "device/link/staged.h"
+#include "device/link/ranks/queue/staged.h"
 
 #include <stdio.h>
 

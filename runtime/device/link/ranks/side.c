@@ -1,8 +1,8 @@
-/* device/link/side.c - see side.h. */
-#include "device/link/side.h"
+/* device/link/ranks/side.c - see side.h. */
+#include "device/link/ranks/side.h"
 
 #include "base/memory.h"
-#include "device/link/credits.h"
+#include "device/link/ranks/credits.h"
 
 gp_status gp_link_side_open(gp_link_side *side, gp_link *link) {
   const size_t slots = (size_t)link->spec.slots;

@@ -1,4 +1,5 @@
-/* device/link/ways.h - which ways a value may take from a device of one process to one of another.
+/* device/link/ranks/ways.h - which ways a value may take from a device of one process to one of
+ * another.
  *
  * Both ends answer alike: what they ask is the same on both sides. */
 #ifndef GP_DEVICE_LINK_WAYS_H

@@ -1,5 +1,5 @@
-/* device/link/ways.c - see ways.h. */
-#include "device/link/ways.h"
+/* device/link/ranks/ways.c - see ways.h. */
+#include "device/link/ranks/ways.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* device/link/queues.c - values that go to another process of the job, if a device with a queue
- * makes or reads them.
+/* device/link/ranks/queued.c - values that go to another process of the job, if a device with a
+ * queue makes or reads them.
  *
  * As with rank.c each process has one end, a value is a message, and its slot stays as it is until
  * the reader's last use has come back (credits.h). An end on a device with a queue stages values
@@ -10,12 +10,12 @@
 #include <time.h>
 
 #include "base/memory.h"
-#include "device/link/credits.h"
+#include "device/link/ranks/credits.h"
 #include "device/link/pool.h"
-#include "device/link/side.h"
-#include "device/link/staged.h"
-#include "device/link/ways.h"
-#include "device/link/wired.h"
+#include "device/link/ranks/side.h"
+#include "device/link/ranks/queue/staged.h"
+#include "device/link/ranks/ways.h"
+#include "device/link/ranks/queue/wired.h"
 
 /* What a value's message says beside the value. */
 static const char asks[] = "share?", is_shared[] = "shared", is_on_device[] = "device",

@@ -1,5 +1,5 @@
-/* device/link/side.h - one end of a link between two processes: the runs that it counts, and the
- * messages that bring values.
+/* device/link/ranks/side.h - one end of a link between two processes: the runs that it counts, and
+ * the messages that bring values.
  *
  * Both ends count the runs, because the maker may have begun the next run when the reader has
  * not. */
