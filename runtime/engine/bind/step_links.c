@@ -140,7 +140,7 @@ static gp_status open_edge(gp_binding *b, int32_t e) {
                          .pool = b->pool};
     gp_bound_link *made = &channel->links[0][channel->link_count[0]];
     gp_links_address(b, number_of(b->plan, e), reader->device, &spec);
-    if (is_common(b, edge)) spec.bells = NULL; /* messages, which come in order */
+    spec.has_common_room = is_common(b, edge);
     GP_TRY(gp_link_open(&spec, &made->link));
     made->reader = reader->device;
     channel->link_count[0]++;
