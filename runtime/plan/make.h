@@ -18,6 +18,7 @@
  *   accesses.c        what a stage does with the values of its edges, and how long it holds them
  *   uses.c            which of them a task waits for, publishes and releases
  *   step_edges.c      what crosses devices once per mini-batch: parameters, gradients, votes
+ *   transfers.h       what GPUs of two ranks send each other, and that it comes to its end
  *   flow.c            a dry run of the lowered schedule: when each device can go on
  *   opens.c           which tasks write gradients that others add to
  *   sums.c            the tree by which micro-batches' gradients are added

@@ -1,10 +1,11 @@
 /* device/link/ranks/queued.c - values that go to another process of the job, if a device with a
  * queue makes or reads them.
  *
- * As with rank.c each process has one end, a value is a message, and its slot stays as it is until
- * the reader's last use has come back (credits.h). An end on a device with a queue stages values
- * (staged.h). On one host the maker asks with the first large value for memory of the reader that
- * it can reach; the reader answers with all that it has, and later messages are heads alone. */
+ * As with at_once.c each process has one end, a value is a message, and its slot stays as it is
+ * until the reader's last use has come back (credits.h). An end on a device with a queue stages
+ * values (staged.h). On one host the maker asks with the first large value for memory of the reader
+ * that it can reach; the reader answers with all that it has, and later messages are heads
+ * alone. */
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
