@@ -78,7 +78,7 @@ TEST(every_order_of_tasks_comes_to_its_end) {
   CHECK(proved == 7 * 4 * 3 * 2);
 }
 
-/* ---- planted faults ---------------------------------------------------------------------------- */
+/* ---- planted faults -------------------------------------------------------------------------- */
 
 static gp_status prove_and_free(gp_transfers *t, toy_planned *p) {
   const gp_status status = gp_transfers_prove(t);

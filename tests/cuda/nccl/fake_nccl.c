@@ -6,6 +6,8 @@
  * it saw in the file that FAKE_NCCL_REPORT names, a line each:
  *
  *   mismatch   a value was received with another size or type than it was sent with
+ *   deadlock   operations that wait for each other where a send blocks its stream until it is
+ *              received, with the cycle (board.h); those that hang end with an error
  *   waits      a receive whose value did not come within ten seconds: the two sides do not agree
  *   misuse     a call before the last one was finished, or after an abort
  *   left       values that were sent and never received
@@ -29,9 +31,13 @@
 
 #include <nccl.h>
 
+#include "board.h"
+
 #define API __attribute__((visibility("default")))
 
-enum { MOST_MS = 10000 };
+/* How long a receive waits for its value; after how long it looks for a cycle, and counts what the
+ * other side has not posted. */
+enum { MOST_MS = 10000, LOOK_MS = 500, HANG_MS = 3000 };
 
 struct ncclComm {
   char path[96];
@@ -98,6 +104,7 @@ API ncclResult_t ncclCommInitRankConfig(ncclComm_t *comm, int count, ncclUniqueI
   const int own = open(mark, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
   if (own >= 0) close(own);
   atomic_store(&c->pending, 1);
+  board_join(c->path, rank);
   *comm = c;
   return ncclInProgress;
 }
@@ -126,8 +133,16 @@ static void forget(ncclComm_t c) {
   close(c->file);
 }
 
+static bool report_cycle(const ncclComm_t c, bool hangs) {
+  char text[BOARD_TEXT];
+  const bool found = board_find_cycle(hangs, text);
+  if (found && text[0]) report("deadlock", c, text);
+  return found;
+}
+
 API ncclResult_t ncclCommDestroy(ncclComm_t c) {
   struct stat found;
+  report_cycle(c, false);
   if (c->rank == 1 && fstat(c->file, &found) == 0 && found.st_size > c->at)
     report("left", c, "values that were sent and never received");
   forget(c);
@@ -153,17 +168,21 @@ typedef struct transfer {
   ncclComm_t comm;
   void *memory;
   head head;
+  board_item *item;
 } transfer;
 
 static void send_now(void *context) {
   transfer *t = context;
+  board_begin(t->item);
   if (write(t->comm->file, &t->head, sizeof t->head) != (ssize_t)sizeof t->head ||
       write(t->comm->file, t->memory, t->head.bytes) != (ssize_t)t->head.bytes)
     report("mismatch", t->comm, "the file takes no more");
+  board_end(t->item);
   free(t);
 }
 
-/* Wait until so many bytes are there; false: the communicator was aborted, or time is over. */
+/* Wait until so many bytes are there; false: the communicator was aborted, they never can be, or
+ * time is over. */
 static bool await(const ncclComm_t c, off_t size) {
   struct stat found;
   char over[112];
@@ -172,15 +191,18 @@ static bool await(const ncclComm_t c, off_t size) {
     if (fstat(c->file, &found) == 0 && found.st_size >= size) return true;
     if (stat(over, &found) == 0) atomic_store(&c->error, ncclRemoteError);
     if (atomic_load(&c->error) != ncclSuccess) return false;
+    const bool looks = ms % (5 * LOOK_MS) == 5 * LOOK_MS - 1;
+    if (looks && report_cycle(c, ms >= 5 * HANG_MS)) return end(c, ncclRemoteError), false;
   }
   report("waits", c, "a value that was to be received was not sent");
-  return false;
+  return end(c, ncclRemoteError), false;
 }
 
 static void receive_now(void *context) {
   transfer *t = context;
   ncclComm_t c = t->comm;
   head sent;
+  board_begin(t->item);
   const off_t body = c->at + (off_t)sizeof sent;
   if (await(c, body) && pread(c->file, &sent, sizeof sent, c->at) == (ssize_t)sizeof sent) {
     const bool same = sent.bytes == t->head.bytes && sent.type == t->head.type;
@@ -190,6 +212,7 @@ static void receive_now(void *context) {
       c->at = body + (off_t)sent.bytes;
     if (!same) atomic_store(&c->error, ncclInvalidUsage);
   }
+  board_end(t->item);
   free(t);
 }
 
@@ -218,19 +241,22 @@ static ncclResult_t enqueue(ncclComm_t c, cudaStream_t stream, const transfer *w
   *made = *what;
   made->head.number = (int32_t)atomic_fetch_add(&c->posted, 1);
   atomic_store(&c->pending, 1);
+  made->item = board_post(stream, c->path, c->rank, made->head.number, function == send_now);
   return launch(stream, function, made) ? ncclSystemError : ncclInProgress;
 }
 
 API ncclResult_t ncclSend(const void *memory, size_t count, ncclDataType_t type, int peer,
                           ncclComm_t c, cudaStream_t stream) {
-  const transfer what = {c, (void *)memory, {.bytes = count, .type = (int32_t)type}};
+  const transfer what = {
+      .comm = c, .memory = (void *)memory, .head = {.bytes = count, .type = (int32_t)type}};
   if (peer != 1 - c->rank) return ncclInvalidArgument;
   return enqueue(c, stream, &what, send_now);
 }
 
 API ncclResult_t ncclRecv(void *memory, size_t count, ncclDataType_t type, int peer, ncclComm_t c,
                           cudaStream_t stream) {
-  const transfer what = {c, memory, {.bytes = count, .type = (int32_t)type}};
+  const transfer what = {
+      .comm = c, .memory = memory, .head = {.bytes = count, .type = (int32_t)type}};
   if (peer != 1 - c->rank) return ncclInvalidArgument;
   return enqueue(c, stream, &what, receive_now);
 }
