@@ -51,10 +51,13 @@ static bool transfer_of(const gp_transfers *t, int32_t device, int32_t edge, int
                         gp_transfer *found) {
   const int32_t made = t->maker[gp_transfers_cell(t->plan, edge, micro)] - 1;
   if (made < 0 || !is_far(t->plan, t->device[made], device)) return false;
+  const gp_task *task = &t->plan->tasks[made];
+  const int32_t use = use_of(task, edge);
   *found = (gp_transfer){.from = t->device[made],
                          .to = device,
                          .made = made,
-                         .use = use_of(&t->plan->tasks[made], edge),
+                         .use = use,
+                         .turn = task->uses[use].early ? use - task->use_count : use,
                          .behind = -1};
   return true;
 }
@@ -64,7 +67,7 @@ static int compare(const void *one, const void *other) {
   if (a->from != b->from) return a->from < b->from ? -1 : 1;
   if (a->to != b->to) return a->to < b->to ? -1 : 1;
   if (a->made != b->made) return a->made < b->made ? -1 : 1;
-  return (a->use > b->use) - (a->use < b->use);
+  return (a->turn > b->turn) - (a->turn < b->turn);
 }
 
 /* List what tasks wait for. If several stages of a device do, each has its turn here. */

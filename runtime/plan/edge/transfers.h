@@ -18,6 +18,7 @@ typedef struct gp_transfer {
   int32_t from, to; /* devices */
   int32_t made;     /* the task that publishes it, among the plan's */
   int32_t use;      /* and which of its uses does */
+  int32_t turn;     /* of that use: early ones, which are negative, come first */
   int32_t read;     /* the first task that waits for it */
   int32_t received; /* which of its pair's transfers the reader receives in this one's place */
   int32_t behind;   /* the reader's task behind which it posts what it receives; -1: at once */
