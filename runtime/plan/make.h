@@ -58,6 +58,7 @@ typedef struct gp_plan_env {
   bool finite;       /* every result is checked, so nothing is overwritten before */
   bool added;        /* gradients start from zeros; else the first micro-batch writes them */
   int32_t sum_group; /* micro-batches in a leaf of the tree of sums; 0: there is none (sums.h) */
+  size_t bucket;     /* least bytes of a bucket of gradients; 0: the default (edge/buckets.h) */
 } gp_plan_env;
 
 /* Copy what each layer does, with an entry for the loss, which keeps what it reads; *layers: NULL

@@ -5,12 +5,16 @@
  * and a most number for what a copy owns. */
 enum { LEAST_BYTES = 1 << 20, MOST_BUCKETS = 32 };
 
+static size_t least_of(const gp_layout_slice *slice) {
+  const size_t share = slice->grads / MOST_BUCKETS;
+  return share > LEAST_BYTES ? share : LEAST_BYTES;
+}
+
 /* A bucket ends where the first parameter begins that need not be in it. */
-size_t gp_bucket_bytes(const gp_layout *layout, int32_t holder, size_t begin) {
+size_t gp_bucket_bytes(const gp_layout *layout, int32_t holder, size_t begin, size_t least) {
   const gp_layout_slice *slice = &layout->slices[holder];
-  const size_t share = slice->grads / MOST_BUCKETS,
-               least = share > LEAST_BYTES ? share : LEAST_BYTES;
   size_t end = slice->begin + slice->grads;
+  if (!least) least = least_of(slice);
   if (layout->replicas == 1 || end - begin <= least) return end - begin;
   for (int32_t i = 0; i < layout->param_count; i++) {
     const gp_layout_param *at = &layout->at[i];

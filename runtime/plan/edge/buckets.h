@@ -11,9 +11,9 @@
 #include "plan/memory/layout.h"
 #include "plan/plan.h"
 
-/* The bytes of the bucket that begins at an offset of what a (stage, copy) owns. Without replicas
- * there is one for all of it. */
-size_t gp_bucket_bytes(const gp_layout *layout, int32_t holder, size_t begin);
+/* The bytes of the bucket that begins at an offset of what a (stage, copy) owns: so many at least,
+ * unless it is the last one; least 0: the default. Without replicas there is one for all of it. */
+size_t gp_bucket_bytes(const gp_layout *layout, int32_t holder, size_t begin, size_t least);
 /* How many instructions of a program have run when none is left that adds to the bucket; 0: there
  * is no program. */
 int32_t gp_bucket_end(const gp_program *program, size_t begin, size_t bytes);

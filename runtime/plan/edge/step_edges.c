@@ -29,6 +29,7 @@ int32_t gp_plan_decider(const gp_plan *plan) { return plan->placement[0]; }
 typedef struct builder {
   gp_plan *plan;
   const gp_layout *layout;
+  size_t bucket; /* least bytes; 0: the default */
   size_t room;
 } builder;
 
@@ -124,7 +125,8 @@ static gp_status add_gradients(builder *b, int32_t stage, int32_t copy) {
   const gp_layout_slice *own = &b->layout->slices[gp_plan_holder(b->plan, stage, copy)];
   const size_t end = own->begin + own->grads;
   for (grads.offset = own->begin; grads.offset < end; grads.offset += grads.bytes, grads.number++) {
-    grads.bytes = gp_bucket_bytes(b->layout, gp_plan_holder(b->plan, stage, copy), grads.offset);
+    const int32_t holder = gp_plan_holder(b->plan, stage, copy);
+    grads.bytes = gp_bucket_bytes(b->layout, holder, grads.offset, b->bucket);
     GP_TRY(add_inward(b, &grads));
   }
   return GP_OK;
@@ -208,7 +210,7 @@ static gp_status add_votes(builder *b) {
 }
 
 gp_status gp_plan_add_step_edges(gp_plan *plan, const gp_plan_env *env, bool tied) {
-  builder b = {.plan = plan, .layout = env->layout};
+  builder b = {.plan = plan, .layout = env->layout, .bucket = env->bucket};
   gp_status status = add_params(&b);
   if (!status) status = add_copies(&b);
   if (!status && tied) status = add_tied(&b);

@@ -9,8 +9,8 @@
  *                   VALUES    the values that a copy of a stage owns, for the other copies
  *                   BUFFERS   the buffers of the first copy, likewise
  *   before REDUCE   GRADS     the gradients of a copy that another copy owns, for that one, in
- *                             buckets (buckets.h): of each stage as soon as they are there, if there
- *                             are replicas
+ *                             buckets (buckets.h): of each stage as soon as they are there, if
+ *                             there are replicas
  *                   EXTRAS    its accumulators beside them
  *   before S        RECORDS   what the micro-batches of a copy leave for buffers, for the copy that
  *                             keeps these (plan/records.h)

@@ -1,5 +1,5 @@
-/* tests/cuda/nccl/board.h - what all processes of a job have given the fake NCCL, in memory that they
- * share, and who waits for whom.
+/* tests/cuda/nccl/board.h - what all processes of a job have given the fake NCCL, in memory that
+ * they share, and who waits for whom.
  *
  * NCCL may block a send until its receive is posted, so the board is judged without any room: an
  * operation is over when it and its counterpart are both the first of their streams. Operations

@@ -51,7 +51,7 @@ static bool open_library(void) {
   return true;
 }
 
-/* ---- two ranks --------------------------------------------------------------------------------- */
+/* ---- two ranks ------------------------------------------------------------------------------- */
 
 /* What a rank does, in this order: "sA0 rB1" sends by A on stream 0 and receives by B on stream
  * 1. */
@@ -126,7 +126,7 @@ static int run(job *j) {
   return failed;
 }
 
-/* ---- tests ------------------------------------------------------------------------------------- */
+/* ---- tests ----------------------------------------------------------------------------------- */
 
 TEST(a_stream_for_each_direction_is_right_in_any_order) {
   static const char *const orders[][2] = {

@@ -17,6 +17,7 @@ local keeps = require "gpipe.pipeline.plan.keeps"
 local options = require "gpipe.options"
 local plans = require "gpipe.pipeline.plan.plans"
 local precision = require "gpipe.pipeline.plan.precision"
+local replicas = require "gpipe.pipeline.plan.replicas"
 local short = require "gpipe.pipeline.areas.short"
 local sizes = require "gpipe.sizes"
 
@@ -228,6 +229,7 @@ local function dry_run(model, opts, raw)
   local given = fields.of(model, list, opts.deferred_batch_norm)
   given.devices, given.placement, given.copies = names, made.device_list, made.copies
   given.replicas, given.sum_group = made.replicas, opts.grouped
+  given.bucket = replicas.bucket()
   given.checkpoint, given.finite, given.unfused = opts.checkpoint, "skip", not opts.fuse
   given.loss_scale = computes.scale
   local inputs = batch.list(WHO, "sample's input", opts.sample[1])
