@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <nccl.h>
@@ -64,7 +65,8 @@ static ncclComm_t comms[COMMS];
 
 static bool is_good(ncclComm_t comm) {
   ncclResult_t state = ncclInProgress;
-  while (state == ncclInProgress) (void)nccl.ncclCommGetAsyncError(comm, &state);
+  for (; state == ncclInProgress; nanosleep(&(struct timespec){0, 100000}, NULL))
+    (void)nccl.ncclCommGetAsyncError(comm, &state);
   return state == ncclSuccess;
 }
 
