@@ -42,6 +42,19 @@ static int plan_page(lua_State *L) {
   return 1;
 }
 
+/* p:transfers(plan) -> what GPUs of two ranks send each other, as text: a line per pair */
+static int plan_transfers(lua_State *L) {
+  luaL_Buffer buffer;
+  size_t length;
+  gp_status status = gp_plan_transfers(gp_lua_check_plan(L, 2), NULL, 0, &length);
+  if (status) return gp_lua_fail(L, status);
+  char *text = luaL_buffinitsize(L, &buffer, length + 1);
+  status = gp_plan_transfers(gp_lua_check_plan(L, 2), text, length + 1, &length);
+  if (status) return gp_lua_fail(L, status);
+  luaL_pushresultsize(&buffer, length);
+  return 1;
+}
+
 /* Push the table of an edge. The plan's own memory is read after the tables are made, the label
  * last. */
 static void push_edge(lua_State *L, int e) {
@@ -237,16 +250,10 @@ static int plan_layers(lua_State *L) {
   return 1;
 }
 
-const luaL_Reg gp_lua_describe_methods[] = {{"row", plan_row},
-                                            {"tasks", plan_tasks},
-                                            {"page", plan_page},
-                                            {"edges", plan_edges},
-                                            {"stage", plan_stage},
-                                            {"areas", plan_areas},
-                                            {"on_host", plan_on_host},
-                                            {"alive", plan_alive},
-                                            {"saved", plan_saved},
-                                            {"cost", plan_cost},
-                                            {"ops", plan_ops},
-                                            {"layers", plan_layers},
-                                            {NULL, NULL}};
+const luaL_Reg gp_lua_describe_methods[] = {{"row", plan_row},       {"tasks", plan_tasks},
+                                            {"page", plan_page},     {"transfers", plan_transfers},
+                                            {"edges", plan_edges},   {"stage", plan_stage},
+                                            {"areas", plan_areas},   {"on_host", plan_on_host},
+                                            {"alive", plan_alive},   {"saved", plan_saved},
+                                            {"cost", plan_cost},     {"ops", plan_ops},
+                                            {"layers", plan_layers}, {NULL, NULL}};

@@ -8,7 +8,8 @@
 #include "field.h"
 
 /* The list {{own = it has a memory space of its own, halves = its updates write the weights' halves
- * too, scratch = further bytes that its libraries need}, ...}, one table per device. */
+ * too, scratch = further bytes that its libraries need, rank = of its process}, ...}, one table per
+ * device. */
 static const gp_plan_device_spec *push_devices(lua_State *L, int list, int count) {
   luaL_checktype(L, list, LUA_TTABLE);
   gp_plan_device_spec *devices = lua_newuserdatauv(L, ((size_t)count + 1) * sizeof *devices, 0);
@@ -18,8 +19,11 @@ static const gp_plan_device_spec *push_devices(lua_State *L, int list, int count
     luaL_checktype(L, device, LUA_TTABLE);
     bool own = gp_lua_flag_field(L, device, "own");
     int64_t scratch = gp_lua_int_field(L, device, "scratch", 0);
+    int64_t rank = gp_lua_int_field(L, device, "rank", 0);
     luaL_argcheck(L, scratch >= 0, list, "expected scratch of 0 bytes or more");
+    luaL_argcheck(L, rank >= 0 && rank <= INT32_MAX, list, "expected a rank of 0 or more");
     devices[d] = (gp_plan_device_spec){.space = own ? d + 1 : 0,
+                                       .rank = (int32_t)rank,
                                        .packs = !own,
                                        .parts = own,
                                        .halves = gp_lua_flag_field(L, device, "halves"),

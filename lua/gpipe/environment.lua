@@ -18,6 +18,7 @@ environment.variables = {
   -- attention, or its backward pass, by our own kernels where cuDNN could; or by cuDNN with dropout
   GPIPE_ATTENTION = { "own", "own-backward", "cudnn" },
   GPIPE_ATTENTION_PIECE = { "32", "64", "128", "256" }, -- MiB of scores that cuDNN keeps at once
+  GPIPE_BUCKET_BYTES = true,            -- gradients that replicas exchange at once, at least
   GPIPE_CONVOLUTION = { "own" },        -- own: convolutions by our own kernels, not by cuDNN
   GPIPE_CPU_BF16 = { "emulate", "avx512", "amx" }, -- how CPU devices multiply bf16, where it runs
   GPIPE_CUDA_PLUGIN = true,             -- the file of the CUDA plugin

@@ -53,6 +53,19 @@ void gp_lane_free(const gp_lane *lane, void *memory, size_t bytes) {
     gp_free(memory);
 }
 
+gp_status gp_lane_host_alloc(const gp_lane *lane, size_t bytes, void **memory) {
+  const gp_lane_memory *kind = lane->memory;
+  return kind->host_alloc ? kind->host_alloc(bytes, memory) : gp_alloc(bytes, memory);
+}
+
+void gp_lane_host_free(const gp_lane *lane, void *memory) {
+  if (!memory) return;
+  if (lane->memory->host_free)
+    lane->memory->host_free(memory);
+  else
+    gp_free(memory);
+}
+
 gp_status gp_lane_copy(const gp_lane *lane, void *to, const void *from, size_t bytes) {
   return lane->memory->copy(lane, GP_STREAM_COMPUTE, to, from, bytes);
 }

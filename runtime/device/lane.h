@@ -37,6 +37,11 @@ static inline bool gp_lane_shares(const gp_lane *a, const gp_lane *b) {
 gp_status gp_lane_alloc(const gp_lane *lane, size_t bytes, void **memory);
 void gp_lane_free(const gp_lane *lane, void *memory, size_t bytes);
 
+/* Allocate host memory that the lane copies from and to without blocking: pinned, if its kind needs
+ * that. What it holds is undefined. Threads: the script's. */
+gp_status gp_lane_host_alloc(const gp_lane *lane, size_t bytes, void **memory);
+void gp_lane_host_free(const gp_lane *lane, void *memory); /* NULL is fine */
+
 /* Copy and fill in the order of the compute stream. Both addresses are in the lane's memory. */
 gp_status gp_lane_copy(const gp_lane *lane, void *to, const void *from, size_t bytes);
 gp_status gp_lane_fill(const gp_lane *lane, void *to, int byte, size_t bytes);

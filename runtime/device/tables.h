@@ -72,8 +72,8 @@ typedef struct gp_lane_sharing {
 } gp_lane_sharing;
 
 /* A wire between a lane of this process and one of another, by a library of the device
- * (device/link/wire.h): it moves bytes in order, on a stream of its own. None of these waits; what
- * was asked for has to be ready before more is asked for. abort: any thread. */
+ * (device/link/ranks/queue/wire.h): it moves bytes in order, on a stream of its own. None of these
+ * waits; what was asked for has to be ready before more is asked for. abort: any thread. */
 typedef struct gp_lane_wire gp_lane_wire;
 enum { GP_LANE_WIRE_ID = 128 /* bytes */ };
 typedef struct gp_lane_wires {

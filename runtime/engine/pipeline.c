@@ -41,7 +41,8 @@ static gp_plan_env env_of(gp_pipeline *p) {
                        .finite = p->finite,
                        .fuse = p->fuse,
                        .added = p->added,
-                       .sum_group = p->sum_group};
+                       .sum_group = p->sum_group,
+                       .bucket = p->bucket};
 }
 
 /* A question to a device: how much scratch do the ops of its programs need? */
@@ -298,6 +299,7 @@ gp_status gp_pipeline_new(const gp_pipeline_spec *spec, gp_pipeline **pipeline) 
   p->fuse = !spec->unfused;
   p->added = spec->added;
   p->sum_group = spec->sum_group;
+  p->bucket = spec->bucket;
   p->scaling = spec->loss_scale;
   /* before what can fail, because gp_pipeline_free always destroys it */
   pthread_mutex_init(&p->run.failure_lock, NULL);

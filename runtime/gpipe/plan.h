@@ -176,6 +176,9 @@ size_t gp_plan_print(const gp_plan *plan, int device, char *text, size_t size);
 /* Print what each task of a device waits for, reads, adds to and writes, a line per task; *length:
  * as above. Errors: GP_ENOMEM. */
 gp_status gp_plan_page(const gp_plan *plan, int device, char *text, size_t size, size_t *length);
+/* Print what GPUs of two ranks send each other, in this order: a line per directed pair of devices;
+ * *length: as above. Errors: GP_ENOMEM. */
+gp_status gp_plan_transfers(const gp_plan *plan, char *text, size_t size, size_t *length);
 int gp_plan_edge_count(const gp_plan *plan);
 void gp_plan_edge_info(const gp_plan *plan, int edge, gp_edge_info *info);
 void gp_plan_stage_info(const gp_plan *plan, int stage, int copy, gp_stage_info *info);

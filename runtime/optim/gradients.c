@@ -13,22 +13,20 @@ enum { PIECE = 32768 }; /* elements that one thread looks at or scales at a time
 
 /* ---- making -------------------------------------------------------------------------------- */
 
-/* Allocate the sums. A list that lives as long as its pipeline has them in pinned memory, into
- * which a GPU copies without a staging buffer. */
+/* Allocate the sums. A list that lives as long as its pipeline has them where a GPU copies to
+ * without a staging buffer. */
 static gp_status take_sums(gp_gradients *list, size_t count, bool stays) {
-  const gp_lane_memory *memory = list->lane->memory;
-  size_t bytes = count * sizeof *list->sums;
-  if (!stays || !memory->host_alloc)
-    return gp_alloc_array(count, sizeof *list->sums, (void **)&list->sums);
-  GP_TRY(memory->host_alloc(bytes, (void **)&list->sums));
+  const size_t bytes = count * sizeof *list->sums;
+  if (!stays) return gp_alloc_array(count, sizeof *list->sums, (void **)&list->sums);
+  list->stays = true;
+  GP_TRY(gp_lane_host_alloc(list->lane, bytes, (void **)&list->sums));
   memset(list->sums, 0, bytes);
-  list->pinned = true;
   return GP_OK;
 }
 
 static void give_sums(gp_gradients *list) {
-  if (list->pinned)
-    list->lane->memory->host_free(list->sums);
+  if (list->stays)
+    gp_lane_host_free(list->lane, list->sums);
   else
     gp_free(list->sums);
 }

@@ -14,7 +14,7 @@ typedef struct gp_gradients {
   int count;
   int64_t *first; /* per tensor, and the total: pieces of the tensors before it */
   double *sums;   /* per tensor: the last result */
-  bool pinned;    /* sums is pinned memory: a GPU's copies into it block no thread */
+  bool stays;     /* sums lies in memory of gp_lane_host_alloc */
   void *scratch;  /* on a GPU: its sums and what it needs for them */
   size_t scratch_bytes;
 } gp_gradients;

@@ -84,7 +84,8 @@ static gp_status make(const gp_pipeline_spec *pipeline, const gp_plan_device_spe
                      .scaled = pipeline->loss_scale.scale > 0,
                      .finite = pipeline->finite == GP_FINITE_RAISE,
                      .fuse = !pipeline->unfused,
-                     .sum_group = pipeline->sum_group};
+                     .sum_group = pipeline->sum_group,
+                     .bucket = pipeline->bucket};
   if (!status) status = gp_layout_new(pipeline, placement, &layout);
   if (status) {
     gp_free(layers);

@@ -18,6 +18,7 @@
  *   accesses.c        what a stage does with the values of its edges, and how long it holds them
  *   uses.c            which of them a task waits for, publishes and releases
  *   step_edges.c      what crosses devices once per mini-batch: parameters, gradients, votes
+ *   transfers.h       what GPUs of two ranks send each other, and that it comes to its end
  *   flow.c            a dry run of the lowered schedule: when each device can go on
  *   opens.c           which tasks write gradients that others add to
  *   sums.c            the tree by which micro-batches' gradients are added
@@ -57,6 +58,7 @@ typedef struct gp_plan_env {
   bool finite;       /* every result is checked, so nothing is overwritten before */
   bool added;        /* gradients start from zeros; else the first micro-batch writes them */
   int32_t sum_group; /* micro-batches in a leaf of the tree of sums; 0: there is none (sums.h) */
+  size_t bucket;     /* least bytes of a bucket of gradients; 0: the default (edge/buckets.h) */
 } gp_plan_env;
 
 /* Copy what each layer does, with an entry for the loss, which keeps what it reads; *layers: NULL

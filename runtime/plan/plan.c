@@ -11,6 +11,7 @@
 #include "base/memory.h"
 #include "base/tensor.h"
 #include "plan/edge/step_edges.h"
+#include "plan/edge/transfers.h"
 #include "plan/offload.h"
 #include "plan/sums.h"
 
@@ -309,6 +310,7 @@ static gp_status make(const gp_plan_env *env, const gp_plan_spec *spec, gp_plan 
   GP_TRY(gp_plan_add_step_uses(plan));
   GP_TRY(gp_plan_add_versions(plan, env));
   GP_TRY(gp_plan_add_ranges(plan));
+  GP_TRY(gp_plan_prove_transfers(plan));
   for (int32_t s = 0; s < plan->stage_count; s++)
     if (plan->versions[s].live > 1) plan->versions[s].stash_bytes = env->layout->stages[s].values;
   return gp_plan_add_memory(plan);

@@ -27,6 +27,9 @@ typedef struct gp_edge_use {
   bool publish; /* tell the readers, after writing */
   bool wait;    /* wait until it was published */
   bool release; /* last use by this stage */
+  /* publish: when so many instructions of the program have run, while it goes on; such uses are a
+   * task's last ones, in this order. 0: behind the task. */
+  int32_t early;
 } gp_edge_use;
 
 typedef struct gp_task {
@@ -58,6 +61,13 @@ typedef struct gp_task {
 static inline int gp_task_saved_kind(const gp_task *task) {
   if (task->kept) return GP_SLOT_KEPT;
   return task->away && task->op != GP_ACT_F ? GP_SLOT_FETCHED : GP_SLOT_DROPPED;
+}
+
+/* The first of a task's early uses; its use_count: it has none. */
+static inline int32_t gp_task_first_early(const gp_task *task) {
+  int32_t u = task->use_count;
+  while (u > 0 && task->uses[u - 1].early) u--;
+  return u;
 }
 
 /* Where the tasks of each mini-batch begin on a device. A synchronous schedule is one range, run

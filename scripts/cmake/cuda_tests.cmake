@@ -66,9 +66,17 @@ target_link_options(gpipe_cuda_host PRIVATE -Wl,--no-undefined -Wl,-z,nodelete)
 
 # NCCL between processes of this host, for the same plugin.
 if(EXISTS ${GPIPE_CUDA_HEADERS}/nccl.h)
-  add_library(gpipe_fake_nccl MODULE tests/cuda/nccl/fake_nccl.c)
+  add_library(gpipe_fake_nccl MODULE tests/cuda/nccl/fake_nccl.c tests/cuda/nccl/board.c)
   target_include_directories(gpipe_fake_nccl SYSTEM PRIVATE ${GPIPE_CUDA_HEADERS})
   target_link_libraries(gpipe_fake_nccl PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
+  add_executable(cuda_fake_nccl_test tests/cuda/nccl/fake_nccl_test.c)
+  target_include_directories(cuda_fake_nccl_test PRIVATE tests/c)
+  target_include_directories(cuda_fake_nccl_test SYSTEM PRIVATE ${GPIPE_CUDA_HEADERS})
+  target_link_libraries(cuda_fake_nccl_test PRIVATE gpipe_runtime)
+  set_target_properties(cuda_fake_nccl_test PROPERTIES ENABLE_EXPORTS ON C_VISIBILITY_PRESET default)
+  add_test(NAME cuda/fake_nccl_test COMMAND cuda_fake_nccl_test WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
+  set_tests_properties(cuda/fake_nccl_test PROPERTIES TIMEOUT ${C_LIMIT}
+    ENVIRONMENT "GPIPE_NCCL_LIBRARY=$<TARGET_FILE:gpipe_fake_nccl>")
 endif()
 
 # Under the thread sanitizer a switch of fibers costs as much as one of threads, hours in all, and

@@ -15,6 +15,7 @@ local plans = require "gpipe.pipeline.plan.plans"
 local precision = require "gpipe.pipeline.plan.precision"
 local Pipeline = require "gpipe.pipeline.run"
 local random = require "gpipe.random"
+local replicas = require "gpipe.pipeline.plan.replicas"
 local watchdog = require "gpipe.pipeline.watchdog"
 
 local WHO = "gp.pipeline"
@@ -103,7 +104,8 @@ local function pipeline(model, opts)
     stages = #list, stage_of = of.stage_of, params = of.params, param_layer = of.param_layer,
     devices = far.for_runtime(chosen), spread = spread,
     placement = made.device_list, copies = made.copies, replicas = made.replicas,
-    sum_group = opts.grouped, checkpoint = opts.checkpoint, seed = opts.seed or random.current(),
+    sum_group = opts.grouped, bucket = replicas.bucket(),
+    checkpoint = opts.checkpoint, seed = opts.seed or random.current(),
     finite = opts.finite == true and "raise" or opts.finite or "skip",
     watchdog = watchdog.seconds(WHO, opts.watchdog), tf32 = computes.tf32,
     loss_scale = computes.scale,

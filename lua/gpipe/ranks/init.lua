@@ -73,6 +73,18 @@ function ranks.gather(what, text)
   return texts
 end
 
+--- Collect values by rank, from 1. Every rank has to make the same call.
+---@param what string the name of the call, shorter than 24 bytes
+---@param value any a tensor, or a plain value
+---@return any[]
+function ranks.collect(what, value)
+  local values = {}
+  for r, text in ipairs(ranks.gather(what, encode.write(what, value))) do
+    values[r] = encode.read(text)
+  end
+  return values
+end
+
 local hosts -- of all ranks, asked once
 
 --- Names this machine: two of a cluster may have the same host name.
@@ -139,12 +151,7 @@ function ranks.barrier() ranks.gather("gp.barrier", "") end
 --- ```
 ---@param value any
 ---@return any[] values element r + 1 is that of rank r
-function ranks.all_gather(value)
-  local texts = ranks.gather("gp.all_gather", encode.write("gp.all_gather", value))
-  local values = {}
-  for r, text in ipairs(texts) do values[r] = encode.read(text) end
-  return values
-end
+function ranks.all_gather(value) return ranks.collect("gp.all_gather", value) end
 
 --- Return the value that one rank has given; what the others give is not looked at.
 --- ```lua

@@ -2,7 +2,6 @@
 --
 -- All ranks get the same list, or raise the same error: one that fails tells the others.
 
-local encode = require "gpipe.ranks.encode"
 local errors = require "gpipe.errors"
 local ranks = require "gpipe.ranks"
 
@@ -12,10 +11,8 @@ local share = {}
 local function collect(what, make)
   local good, value = pcall(make)
   if not good and type(value) ~= "string" then error(value, 0) end -- an interrupt
-  local texts = ranks.gather(what, encode.write(what, { good, value }))
   local list = {}
-  for r, text in ipairs(texts) do
-    local piece = encode.read(text)
+  for r, piece in ipairs(ranks.collect(what, { good, value })) do
     if not piece[1] then errors.raise("%s: rank %d: %s", what, r - 1, piece[2]) end
     list[r] = piece[2]
   end

@@ -21,13 +21,13 @@ static gp_status open_link(gp_link *link) {
   for (int32_t k = 0; k < spec->slots; k++)
     GP_TRY(own->courier->streams->event_new(own->courier, false, &own->slots[k].brought));
   GP_TRY(gp_size_mul((size_t)spec->slots, spec->bytes, &bytes));
-  return spec->to->space && bytes ? spec->to->memory->host_alloc(bytes, (void **)&own->staging)
-                                  : GP_OK;
+  if (!spec->to->space || !bytes) return GP_OK;
+  return gp_lane_host_alloc(spec->to, bytes, (void **)&own->staging);
 }
 
 static void close_link(gp_link *link) {
   gp_link_slots *own = gp_link_slots_of(link);
-  if (own && own->staging) link->spec.to->memory->host_free(own->staging);
+  if (own) gp_lane_host_free(link->spec.to, own->staging);
   gp_link_slots_free(link);
 }
 

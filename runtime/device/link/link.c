@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "device/link/credits.h"
+#include "device/link/ranks/credits.h"
 #include "device/link/library.h"
 
 /* The first kind that joins the two lanes is taken. */

@@ -116,10 +116,12 @@ typedef struct gp_link_spec {
   int32_t copy;
   void (*ring)(void *context);
   void *context;
-  /* Where both are on one host: the bells of this process's workers, one for each device of all
-   * ranks, and the numbers of the two; NULL: values are sent. */
+  /* Where processes of one host share memory: the bells of this process's workers, one for each
+   * device of all ranks, and the numbers of the two; NULL: values are sent. */
   gp_shared *bells;
   int32_t bell_count, from_bell, to_bell;
+  /* Two readers have the same room: both values are messages, because those come in order. */
+  bool has_common_room;
 } gp_link_spec;
 
 struct gp_link {

@@ -4,8 +4,8 @@
 #define GP_DEVICE_LINK_POOL_H
 
 #include "device/link/link.h"
-#include "device/link/outbox.h"
-#include "device/link/wire.h"
+#include "device/link/ranks/queue/outbox.h"
+#include "device/link/ranks/queue/wire.h"
 
 /* Make the pool before the links that take lanes from it, and free it after them. */
 gp_status gp_link_pool_new(gp_link_pool **pool);

@@ -3,7 +3,7 @@
  *
  * Every rank binds the same plan, so it gives the same link the same number. */
 #include "base/memory.h"
-#include "device/link/credits.h"
+#include "device/link/ranks/credits.h"
 #include "engine/bind/links.h"
 #include "engine/state/pipeline.h"
 #include "engine/worker/worker.h"

@@ -11,8 +11,7 @@ static gp_status fill(gp_host_area *area, const gp_lane *lane, size_t bytes, int
   for (int32_t i = 0; i < events; i++)
     GP_TRY(lane->streams->event_new(lane, false, &area->copied[i]));
   GP_TRY(lane->streams->event_new(lane, false, &area->begun));
-  if (lane->memory->host_alloc) return lane->memory->host_alloc(bytes, (void **)&area->memory);
-  return gp_alloc(bytes, (void **)&area->memory);
+  return gp_lane_host_alloc(lane, bytes, (void **)&area->memory);
 }
 
 gp_status gp_host_area_new(gp_binding *b, int32_t d) {
@@ -34,10 +33,7 @@ void gp_host_area_free(gp_binding *b, int32_t d) {
     lane->streams->event_free(lane, area->copied[i]);
   lane->streams->event_free(lane, area->begun);
   if (area->memory) b->pipeline->workers[d].on_host -= own->host_bytes;
-  if (area->memory && lane->memory->host_free)
-    lane->memory->host_free(area->memory);
-  else
-    gp_free(area->memory);
+  gp_lane_host_free(lane, area->memory);
   gp_free(area->copied);
   gp_free(area);
   b->devices[d].host = NULL;

@@ -7,7 +7,7 @@
  * they use the same slots.
  */
 #include "base/memory.h"
-#include "device/link/credits.h"
+#include "device/link/ranks/credits.h"
 #include "device/link/pool.h"
 #include "engine/bind/links.h"
 #include "engine/bind/step_links.h"

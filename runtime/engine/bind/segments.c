@@ -6,6 +6,7 @@
  *   before   a task that waits for another device: the host must see that its input is published
  *   behind   a task that another device waits for, which should not wait for later ones as well
  *   around   a task that ends a mini-batch: the host decides what becomes of the gradients
+ *   around   a task that publishes while its program runs (plan/edge/buckets.h)
  *   around   P, in plans that leave it out while the weights are unchanged
  *   before   a task ahead of which values come back from the host's memory (plan/offload.h)
  *   behind   a task behind which values go there
@@ -109,9 +110,11 @@ static bool ends_behind(const cutter *c, const gp_task *task) {
          (c->result_bytes > ROWS_AT_ONCE && leaves_rows(c, task));
 }
 
-/* Does the host run the task itself, so that no segment may hold it? */
+/* Does the host run the task itself, or publish while its program runs, so that no segment may hold
+ * it? */
 static bool is_outside(const gp_task *task) {
-  return gp_act_ends(task->op) || gp_act_is_own(task->op);
+  const bool is_early = gp_task_first_early(task) < task->use_count;
+  return gp_act_ends(task->op) || gp_act_is_own(task->op) || is_early;
 }
 
 /* ---- making ---------------------------------------------------------------------------------- */

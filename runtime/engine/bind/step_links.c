@@ -41,6 +41,14 @@ static char *part_of(const gp_binding *b, const gp_step_edge *edge, char *receiv
   return at(received, part * edge->bytes);
 }
 
+/* The same for a bucket of such a part. */
+static char *bucket_of(const gp_binding *b, const gp_step_edge *edge, char *received) {
+  const gp_pipeline *p = b->pipeline;
+  const gp_layout_slice *own = &p->layout.slices[edge->stage * p->copy_count + edge->to];
+  const size_t part = gp_arena_part(p, edge->stage, edge->to, edge->copy);
+  return at(received, part * own->grads + (edge->offset - own->begin));
+}
+
 /* The copy of the edge's stage on a reading device. */
 static const gp_arena_copy *copy_on(const gp_binding *b, const gp_step_edge *edge, int32_t device) {
   const int32_t copy = gp_plan_copy_on(b->plan, edge->stage, device);
@@ -55,7 +63,7 @@ static char *room_of(const gp_binding *b, const gp_step_edge *edge, const gp_ste
   case GP_STEP_RECORDS: return at(b->devices[reader->device].block, reader->area.offset);
   case GP_STEP_VALUES: return at(copy_on(b, edge, reader->device)->values, edge->offset);
   case GP_STEP_BUFFERS: return copy_on(b, edge, reader->device)->buffers;
-  case GP_STEP_GRADS: return part_of(b, edge, copy_on(b, edge, reader->device)->received_grads);
+  case GP_STEP_GRADS: return bucket_of(b, edge, copy_on(b, edge, reader->device)->received_grads);
   case GP_STEP_EXTRAS: return part_of(b, edge, copy_on(b, edge, reader->device)->received_extras);
   case GP_STEP_VOTE: return (char *)b->votes[edge->maker];
   case GP_STEP_VERDICT: return (char *)&b->verdict[reader->device];
@@ -140,7 +148,7 @@ static gp_status open_edge(gp_binding *b, int32_t e) {
                          .pool = b->pool};
     gp_bound_link *made = &channel->links[0][channel->link_count[0]];
     gp_links_address(b, number_of(b->plan, e), reader->device, &spec);
-    if (is_common(b, edge)) spec.bells = NULL; /* messages, which come in order */
+    spec.has_common_room = is_common(b, edge);
     GP_TRY(gp_link_open(&spec, &made->link));
     made->reader = reader->device;
     channel->link_count[0]++;

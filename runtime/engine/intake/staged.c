@@ -385,7 +385,7 @@ static gp_status open_intake(gp_binding *b, int32_t d) {
   gp_staged *made;
   GP_TRY(gp_alloc(sizeof *made, (void **)&made));
   b->devices[d].staged = made;
-  GP_TRY(lane->memory->host_alloc(plan->devices[d].staging.area.bytes, (void **)&made->here));
+  GP_TRY(gp_lane_host_alloc(lane, plan->devices[d].staging.area.bytes, (void **)&made->here));
   GP_TRY(make_events(lane, plan->step_micros, &made->arrived));
   if (!plan->shapes[0].output_count) return GP_OK;
   return make_events(lane, plan->step_micros, &made->computed);
@@ -400,7 +400,7 @@ static void close_intake(gp_binding *b, int32_t d) {
   const gp_lane *lane = &b->pipeline->workers[d].lane;
   gp_staged *own = b->devices[d].staged;
   if (!own) return;
-  if (own->here) lane->memory->host_free(own->here);
+  gp_lane_host_free(lane, own->here);
   free_events(lane, own->arrived, b->plan->step_micros);
   free_events(lane, own->computed, b->plan->step_micros);
   gp_free(own);

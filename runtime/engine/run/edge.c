@@ -6,7 +6,7 @@
  * began then would be ordered after nothing. */
 #include "engine/run/edge.h"
 
-#include "device/link/credits.h"
+#include "device/link/ranks/credits.h"
 #include "device/link/pool.h"
 #include "engine/state/pipeline.h"
 #include "engine/worker/worker.h"
@@ -128,13 +128,28 @@ static void ring_makers(const gp_worker *worker, const gp_bound_channel *channel
     ring(worker, channel->makers[copy]);
 }
 
+const gp_edge_use *gp_edges_early(const gp_worker *worker, const gp_task *task, int32_t done) {
+  const int32_t next = gp_task_first_early(task) + worker->early;
+  const bool any = next < task->use_count && task->uses[next].early <= done;
+  return any ? &task->uses[next] : NULL;
+}
+
+gp_status gp_edges_publish_early(gp_worker *worker, const gp_task_run *r, const gp_edge_use *use) {
+  const gp_bound_use *bound = gp_binding_uses(worker->pipeline->run.binding, r->task);
+  bound += use - r->task->uses;
+  worker->early++;
+  return publish(worker, bound->channel, bound->copy, bound->turn);
+}
+
 gp_status gp_edges_publish(gp_worker *worker, const gp_task_run *r) {
   const gp_run *run = &worker->pipeline->run;
   const gp_bound_use *bound = gp_binding_uses(run->binding, r->task);
+  const int32_t early = gp_task_first_early(r->task);
   gp_status first = GP_OK;
   for (int32_t u = 0; u < r->task->use_count; u++) {
     const gp_edge_use *use = &r->task->uses[u];
-    if ((!use->publish && !use->release) || !is_used(run->plan, use, r)) continue;
+    const bool was_early = u >= early && u < early + worker->early;
+    if ((!use->publish && !use->release) || was_early || !is_used(run->plan, use, r)) continue;
     gp_link_turn turn = gp_binding_turn_of(run->plan, r->task, u, &bound[u], r->micro);
     if (use->publish) keep(publish(worker, bound[u].channel, bound[u].copy, turn), &first);
     if (!use->release) continue;

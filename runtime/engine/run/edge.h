@@ -19,6 +19,10 @@ gp_status gp_edges_acquire(gp_worker *worker, const gp_task_run *r, gp_edges_sta
 /* Tell the readers what the task made, and the makers what it has used for the last time. A task
  * that failed or was skipped does the same, or others would wait for ever; they skip their work. */
 gp_status gp_edges_publish(gp_worker *worker, const gp_task_run *r);
+/* The task's next early use, if so many instructions of its program are enough for it; and publish
+ * it. */
+const gp_edge_use *gp_edges_early(const gp_worker *worker, const gp_task *task, int32_t done);
+gp_status gp_edges_publish_early(gp_worker *worker, const gp_task_run *r, const gp_edge_use *use);
 /* Poll the links of the worker's device, which moves on what waits in them; returns the most that
  * one of them still waits for. */
 gp_link_left gp_edges_poll(gp_worker *worker);

@@ -9,12 +9,15 @@
 #include "base/memory.h"
 #include "base/tensor.h"
 #include "engine/profile/recorder.h"
+#include "engine/run/edge.h"
 #include "engine/run/execute.h"
 #include "engine/state/pipeline.h"
+#include "engine/update/sums.h"
 #include "engine/watch/tags.h"
 #include "gpipe/process.h"
 #include "ops/cut.h"
 #include "ops/half/half.h"
+#include "plan/edge/step_edges.h"
 #include "schedule/schedule.h"
 
 enum { COLUMNS_AT_ONCE = 4096 }; /* their sums, 16 KiB of f32, stay in the first cache */
@@ -22,6 +25,7 @@ enum { COLUMNS_AT_ONCE = 4096 }; /* their sums, 16 KiB of f32, stay in the first
 /* One task's program as it runs. */
 typedef struct execution {
   gp_worker *worker;
+  const gp_task_run *run;
   const gp_binding *binding;
   const gp_program *program;
   gp_call *calls;            /* its instructions with their addresses */
@@ -177,6 +181,20 @@ static void spoil_outputs(const execution *x) {
   }
 }
 
+/* ---- early uses ------------------------------------------------------------------------------ */
+
+/* Publish the buckets of gradients to which no instruction that is left adds (plan/edge/buckets.h),
+ * once the partial sums are in them. */
+static gp_status publish_early(const execution *x, int32_t done) {
+  const gp_task *task = x->run->task;
+  const gp_edge_use *use;
+  while ((use = gp_edges_early(x->worker, task, done))) {
+    GP_TRY(gp_sum_bucket(x->worker, task, gp_plan_step_edge(x->binding->plan, use->edge)));
+    GP_TRY(gp_edges_publish_early(x->worker, x->run, use));
+  }
+  return GP_OK;
+}
+
 /* ---- groups -------------------------------------------------------------------------------- */
 
 /* Run all units of one instruction on a single thread. */
@@ -232,6 +250,7 @@ static gp_status run_groups(void *context) {
     x->group = &x->program->groups[g];
     GP_TRY(run_group(x));
     GP_TRY(look_at_group(x));
+    GP_TRY(publish_early(x, x->group->first + x->group->count));
   }
   return GP_OK;
 }
@@ -252,6 +271,7 @@ static gp_status run_timed(void *context) {
     GP_TRY(run_group(x));
     GP_TRY(gp_record_end(recorder));
     GP_TRY(look_at_group(x));
+    GP_TRY(publish_early(x, alone.first + 1));
   }
   return GP_OK;
 }
@@ -297,7 +317,10 @@ static gp_status enqueue_op(const execution *x, int32_t n) {
 static gp_status enqueue(void *context) {
   const execution *x = context;
   bind_addresses(x);
-  for (int32_t n = 0; n < x->program->instr_count; n++) GP_TRY(enqueue_op(x, n));
+  for (int32_t n = 0; n < x->program->instr_count; n++) {
+    GP_TRY(enqueue_op(x, n));
+    GP_TRY(publish_early(x, n + 1));
+  }
   return GP_OK;
 }
 
@@ -318,6 +341,7 @@ gp_status gp_execute(gp_worker *worker, const gp_task_run *r) {
   const gp_task *first = &binding->plan->tasks[binding->plan->first[worker->device]];
   execution x = {
       .worker = worker,
+      .run = r,
       .binding = binding,
       .program = r->task->program,
       .calls = binding->devices[worker->device].calls,

@@ -154,6 +154,7 @@ static int64_t step_task(gp_worker *worker, gp_run *run, const gp_task_span *spa
   size_t number = atomic_load_explicit(&worker->event_count, memory_order_relaxed);
   gp_event *event = open_event(worker, run, r, since);
   gp_edges_state edges;
+  worker->early = 0;
   gp_status status = gp_edges_await(worker, r, &edges);
   note_failure(run, r, status);
   /* a task that did not wait begins when the one before it ended, without reading the clock */

@@ -10,7 +10,7 @@
 
 #include "base/bell.h"
 #include "base/status.h"
-#include "device/link/shared.h"
+#include "device/link/ranks/shared.h"
 
 typedef struct gp_run gp_run;
 typedef struct gp_pipeline gp_pipeline;

@@ -58,11 +58,12 @@ struct gp_worker {
    * then one for the begin of the range. */
   gp_lane_event **marks;
   size_t mark_count;
-  int64_t range_begin;          /* when that was, in nanoseconds of CLOCK_MONOTONIC */
-  size_t first_event;           /* the first one that is shown */
-  _Atomic uint32_t phase;       /* gp_worker_phase */
-  gp_recorder *recorder;        /* of the last profile, also after its end; or NULL */
-  bool spoil;                   /* GPIPE_FAULT: the task's results are to be NaN */
+  int64_t range_begin;    /* when that was, in nanoseconds of CLOCK_MONOTONIC */
+  size_t first_event;     /* the first one that is shown */
+  _Atomic uint32_t phase; /* gp_worker_phase */
+  gp_recorder *recorder;  /* of the last profile, also after its end; or NULL */
+  bool spoil;             /* GPIPE_FAULT: the task's results are to be NaN */
+  int32_t early; /* early uses of the task that are published already, while its program runs */
   _Atomic uint32_t ranges_done; /* mini-batches whose range this device has run */
   gp_status job_status;
   char job_text[512];

@@ -22,22 +22,55 @@ static gp_status add_span(const gp_lane *lane, const span *s, char *to, const ch
   return gp_lane_add(lane, s->dtype, n, to + s->begin, from + s->begin);
 }
 
-/* to += from for the gradients of a stage that a copy owns; copy -1: for all of them. The addresses
- * are those of the stage's whole area. Gradients of one copy lie in order of declaration. */
-static gp_status add_gradients(const gp_worker *worker, int32_t stage, int32_t copy, char *to,
+/* Which gradients of a stage are added. */
+typedef struct choice {
+  int32_t stage, copy; /* those that a copy owns; -1: all */
+  size_t begin, end;   /* that lie in this part of the stage's area; end 0: anywhere */
+  const gp_task *task; /* but for those in the early uses of it that are published; NULL: all */
+} choice;
+
+static bool is_within(const gp_plan *plan, const gp_edge_use *use, size_t offset) {
+  const gp_step_edge *edge = gp_plan_step_edge(plan, use->edge);
+  return offset >= edge->offset && offset < edge->offset + edge->bytes;
+}
+
+static bool was_early(const gp_worker *worker, const gp_task *task, size_t offset) {
+  const int32_t first = gp_task_first_early(task);
+  for (int32_t u = first; u < first + worker->early; u++)
+    if (is_within(worker->pipeline->run.plan, &task->uses[u], offset)) return true;
+  return false;
+}
+
+static bool is_chosen(const gp_worker *worker, const choice *c, const gp_layout_param *at) {
+  if (c->end && (at->offset < c->begin || at->offset >= c->end)) return false;
+  return !c->task || !worker->early || !was_early(worker, c->task, at->offset);
+}
+
+/* Add what the span has gathered, and begin another one. */
+static gp_status flush(const gp_worker *worker, span *s, gp_dtype dtype, char *to,
+                       const char *from) {
+  const gp_status status = add_span(&worker->lane, s, to, from);
+  *s = (span){.dtype = dtype};
+  return status;
+}
+
+/* to += from for these gradients. The addresses are those of the stage's whole area. Gradients of
+ * one copy lie in order of declaration, and those of the first copy come last. */
+static gp_status add_gradients(const gp_worker *worker, const choice *chosen, char *to,
                                const char *from) {
   const gp_pipeline *p = worker->pipeline;
-  const int32_t first = copy < 0 ? 0 : copy, last = copy < 0 ? p->copy_count - 1 : copy;
+  const int32_t first = chosen->copy < 0 ? 0 : chosen->copy;
+  const int32_t last = chosen->copy < 0 ? p->copy_count - 1 : chosen->copy;
   span s = {.dtype = GP_F32};
-  for (int32_t c = last; c >= first; c--) /* as they lie: the first copy's come last */
+  for (int32_t c = last; c >= first; c--)
     for (int32_t i = 0; i < p->param_count; i++) {
       const gp_layout_param *at = &p->layout.at[i];
-      if (at->stage != stage || at->owner != c || at->region != GP_REGION_TRAINABLE) continue;
+      if (at->stage != chosen->stage || at->owner != c || at->region != GP_REGION_TRAINABLE)
+        continue;
       const gp_meta *meta = gp_param_meta(p->params[i]);
-      if (meta->dtype != s.dtype) {
-        GP_TRY(add_span(&worker->lane, &s, to, from));
-        s = (span){meta->dtype, at->offset, at->offset};
-      }
+      const bool is_in = is_chosen(worker, chosen, at);
+      if (!is_in || meta->dtype != s.dtype) GP_TRY(flush(worker, &s, meta->dtype, to, from));
+      if (!is_in) continue;
       if (s.begin == s.end) s.begin = at->offset;
       s.end = at->offset + gp_meta_bytes(meta);
     }
@@ -99,7 +132,8 @@ static char *address_of(const tree *t, int32_t k) {
 
 static gp_status add_parts(const tree *t, char *to, const char *from) {
   if (t->extra >= 0) return add_extra(t->worker, t->extra, to, from);
-  return add_gradients(t->worker, t->stage, t->copy, to, from);
+  const choice chosen = {.stage = t->stage, .copy = t->copy};
+  return add_gradients(t->worker, &chosen, to, from);
 }
 
 /* Where the sum of parts begin .. end - 1 lies: with the owner if its part is among them. */
@@ -154,7 +188,8 @@ gp_status gp_sum_copies(const gp_worker *worker, const gp_plan *plan, int32_t st
 
 gp_status gp_sum_owned(const gp_worker *worker, int32_t stage, int32_t copy, const char *from) {
   char *to = worker->pipeline->arenas[stage].copies[copy].grads;
-  return add_gradients(worker, stage, copy, to, from);
+  const choice chosen = {.stage = stage, .copy = copy};
+  return add_gradients(worker, &chosen, to, from);
 }
 
 /* ---- layers ---------------------------------------------------------------------------------- */
@@ -195,16 +230,34 @@ gp_partial gp_partial_of(const gp_binding *b, const gp_task *task, int32_t parti
   return (gp_partial){grads, grads + plan->asked[task->stage].grads};
 }
 
+/* All partial sums that a task completes, each to the one before it, for these gradients. */
+static gp_status merge(const gp_worker *worker, const gp_task *task, const choice *chosen) {
+  const gp_binding *b = worker->pipeline->run.binding;
+  for (int32_t k = 0; k < task->merges; k++)
+    GP_TRY(add_gradients(worker, chosen, gp_partial_of(b, task, task->partial - k - 1).grads,
+                         gp_partial_of(b, task, task->partial - k).grads));
+  return GP_OK;
+}
+
 gp_status gp_sum_partials(const gp_worker *worker, const gp_plan *plan, const gp_task *task) {
   const gp_pipeline *p = worker->pipeline;
+  const choice chosen = {.stage = task->stage, .copy = -1, .task = task};
+  GP_TRY(merge(worker, task, &chosen));
   for (int32_t k = 0; k < task->merges; k++) {
     const gp_partial to = gp_partial_of(p->run.binding, task, task->partial - k - 1);
     const gp_partial from = gp_partial_of(p->run.binding, task, task->partial - k);
-    GP_TRY(add_gradients(worker, task->stage, -1, to.grads, from.grads));
     for (int32_t x = 0; x < plan->extra_count; x++)
       if (p->extras[x].stage == task->stage)
         GP_TRY(add_extra(worker, x, to.extras + p->extras[x].offset,
                          from.extras + p->extras[x].offset));
   }
   return GP_OK;
+}
+
+gp_status gp_sum_bucket(const gp_worker *worker, const gp_task *task, const gp_step_edge *bucket) {
+  const choice chosen = {.stage = task->stage,
+                         .copy = bucket->to,
+                         .begin = bucket->offset,
+                         .end = bucket->offset + bucket->bytes};
+  return merge(worker, task, &chosen);
 }

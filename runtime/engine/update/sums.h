@@ -23,7 +23,10 @@ gp_status gp_sum_copies(const gp_worker *worker, const gp_plan *plan, int32_t st
 gp_status gp_sum_tied(const gp_worker *worker, const gp_plan *plan, int32_t stage, int32_t copy);
 /* Add to the gradients that a copy owns what lies at an address like that of its whole area. */
 gp_status gp_sum_owned(const gp_worker *worker, int32_t stage, int32_t copy, const char *from);
-/* Add the partial sums that the task's micro-batch completes, each to the one before it. */
+/* Add the partial sums that the task's micro-batch completes, each to the one before it; but for
+ * the buckets that were published already. */
 gp_status gp_sum_partials(const gp_worker *worker, const gp_plan *plan, const gp_task *task);
+/* The same for a bucket, before it is published while the task's program runs. */
+gp_status gp_sum_bucket(const gp_worker *worker, const gp_task *task, const gp_step_edge *bucket);
 
 #endif

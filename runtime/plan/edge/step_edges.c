@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/tensor.h"
 #include "graph/param.h"
+#include "plan/edge/buckets.h"
 #include "plan/records.h"
 
 const char *gp_step_value_name(gp_step_value value) {
@@ -28,6 +29,7 @@ int32_t gp_plan_decider(const gp_plan *plan) { return plan->placement[0]; }
 typedef struct builder {
   gp_plan *plan;
   const gp_layout *layout;
+  size_t bucket; /* least bytes; 0: the default */
   size_t room;
 } builder;
 
@@ -117,6 +119,19 @@ static bool owns_extras(const gp_layout *layout, int32_t stage, int32_t copy) {
   return false;
 }
 
+/* The gradients that a copy owns, bucket by bucket, from all other copies. */
+static gp_status add_gradients(builder *b, int32_t stage, int32_t copy) {
+  gp_step_edge grads = {.value = GP_STEP_GRADS, .stage = stage, .to = copy};
+  const gp_layout_slice *own = &b->layout->slices[gp_plan_holder(b->plan, stage, copy)];
+  const size_t end = own->begin + own->grads;
+  for (grads.offset = own->begin; grads.offset < end; grads.offset += grads.bytes, grads.number++) {
+    const int32_t holder = gp_plan_holder(b->plan, stage, copy);
+    grads.bytes = gp_bucket_bytes(b->layout, holder, grads.offset, b->bucket);
+    GP_TRY(add_inward(b, &grads));
+  }
+  return GP_OK;
+}
+
 /* Each copy hands out the values that it owns, and takes in their gradients. Extra accumulators are
  * sent as one: almost all models have few. */
 static gp_status add_owner(builder *b, int32_t stage, int32_t copy) {
@@ -135,16 +150,12 @@ static gp_status add_owner(builder *b, int32_t stage, int32_t copy) {
   values.bytes = copy ? 0 : sizes->buffers;
   GP_TRY(add_outward(b, &values));
   if (!gp_plan_trains(plan->kind)) return GP_OK;
-  gp_step_edge grads = {.value = GP_STEP_GRADS,
-                        .stage = stage,
-                        .to = copy,
-                        .offset = own->begin,
-                        .bytes = own->grads};
-  GP_TRY(add_inward(b, &grads));
-  grads.value = GP_STEP_EXTRAS;
-  grads.offset = 0;
-  grads.bytes = owns_extras(b->layout, stage, copy) ? sizes->extras : 0;
-  return add_inward(b, &grads);
+  GP_TRY(add_gradients(b, stage, copy));
+  const gp_step_edge extras = {.value = GP_STEP_EXTRAS,
+                               .stage = stage,
+                               .to = copy,
+                               .bytes = owns_extras(b->layout, stage, copy) ? sizes->extras : 0};
+  return add_inward(b, &extras);
 }
 
 /* What F records goes to the copy that keeps the buffers. */
@@ -199,7 +210,7 @@ static gp_status add_votes(builder *b) {
 }
 
 gp_status gp_plan_add_step_edges(gp_plan *plan, const gp_plan_env *env, bool tied) {
-  builder b = {.plan = plan, .layout = env->layout};
+  builder b = {.plan = plan, .layout = env->layout, .bucket = env->bucket};
   gp_status status = add_params(&b);
   if (!status) status = add_copies(&b);
   if (!status && tied) status = add_tied(&b);
@@ -214,7 +225,7 @@ void gp_plan_free_step_edges(gp_plan *plan) {
 
 /* ---- what SEND publishes --------------------------------------------------------------------- */
 
-static bool is_sent(const gp_step_edge *edge, gp_step_phase phase, int32_t stage) {
+bool gp_step_is_sent(const gp_step_edge *edge, gp_step_phase phase, int32_t stage) {
   const bool sums = edge->value == GP_STEP_GRADS || edge->value == GP_STEP_EXTRAS;
   switch (phase) {
   case GP_STEP_AT_BEGIN: return edge->value <= GP_STEP_BUFFERS;
@@ -227,145 +238,7 @@ static bool is_sent(const gp_step_edge *edge, gp_step_phase phase, int32_t stage
 
 bool gp_plan_sends(const gp_plan *plan, int32_t device, gp_step_phase phase, int32_t stage) {
   for (int32_t i = 0; i < plan->step_edge_count; i++)
-    if (plan->step_edges[i].maker == device && is_sent(&plan->step_edges[i], phase, stage))
+    if (plan->step_edges[i].maker == device && gp_step_is_sent(&plan->step_edges[i], phase, stage))
       return true;
   return false;
-}
-
-/* ---- uses ---------------------------------------------------------------------------------- */
-
-/* Does a stage read the parameter? */
-static bool reads_param(const gp_plan *plan, int32_t stage, int32_t param) {
-  for (int k = 0; k < 2; k++)
-    for (int32_t i = 0; i < plan->shapes[k].crossing_count; i++) {
-      const gp_crossing *c = &plan->shapes[k].crossings[i];
-      if (c->stage == stage && c->param == param) return true;
-    }
-  return false;
-}
-
-/* Is it the task of the stage and copy that own the parameter of an extra accumulator? */
-static bool is_owner(const gp_plan *plan, const gp_task *task, int32_t extra) {
-  const gp_layout_param *param = &plan->layout.at[plan->layout.extras[extra].param];
-  return task->copy == param->owner && task->stage == param->stage;
-}
-
-/* Does task t, of a device that reads the edge, read its value? */
-static bool is_read_by(const gp_plan *plan, const gp_step_edge *edge, const gp_task *task) {
-  const bool computes = task->op <= GP_ACT_R || (task->op >= GP_ACT_C && task->op <= GP_ACT_S);
-  switch (edge->value) {
-  case GP_STEP_PARAM: return computes && reads_param(plan, task->stage, edge->number);
-  case GP_STEP_VALUES:
-  case GP_STEP_BUFFERS: return computes && task->copy != edge->copy && task->stage == edge->stage;
-  case GP_STEP_GRADS:
-  case GP_STEP_EXTRAS:
-    return task->op == GP_ACT_REDUCE && task->copy == edge->to && task->stage == edge->stage;
-  /* the first S waits for all of them: then no copy reads the buffers any more */
-  case GP_STEP_RECORDS: return task->op == GP_ACT_S && task->stage == edge->stage;
-  case GP_STEP_TIED: return task->op == GP_ACT_TIE && is_owner(plan, task, edge->number);
-  case GP_STEP_VOTE: return task->op == GP_ACT_DECIDE;
-  default: return task->op == GP_ACT_CLIP || task->op == GP_ACT_U;
-  }
-}
-
-/* Does task t publish it, on the device that makes it? */
-static bool is_made_by(const gp_plan *plan, const gp_step_edge *edge, int32_t t) {
-  const gp_task *task = &plan->tasks[t];
-  if (edge->value == GP_STEP_VOTE) return task->op == GP_ACT_VOTE;
-  if (edge->value == GP_STEP_VERDICT) return task->op == GP_ACT_DECIDE;
-  return task->op == GP_ACT_SEND && is_sent(edge, (gp_step_phase)task->sends, task->stage);
-}
-
-/* A use of a step edge that task `task` gets. */
-typedef struct step_use {
-  int32_t task;
-  gp_edge_use use;
-} step_use;
-
-typedef struct uses {
-  gp_plan *plan;
-  step_use *list; /* ascending in edges */
-  size_t count, room;
-} uses;
-
-static gp_status add_use(uses *u, int32_t task, gp_edge_use use) {
-  GP_TRY(gp_grow_array(u->count, &u->room, sizeof *u->list, (void **)&u->list));
-  u->list[u->count++] = (step_use){task, use};
-  return GP_OK;
-}
-
-static gp_status add_maker(uses *u, int32_t e) {
-  const gp_plan *plan = u->plan;
-  const gp_step_edge *edge = &plan->step_edges[e];
-  for (int32_t t = plan->first[edge->maker]; t < plan->first[edge->maker + 1]; t++)
-    if (is_made_by(plan, edge, t))
-      return add_use(u, t, (gp_edge_use){.edge = plan->edge_count + e, .publish = true});
-  return GP_OK;
-}
-
-/* The first task that reads it waits, the last one releases it: in a stream the first, because its
- * later tasks run again and again. */
-static gp_status add_reads(uses *u, int32_t e, int32_t device) {
-  const gp_plan *plan = u->plan;
-  int32_t first = -1, last = -1;
-  for (int32_t t = plan->first[device]; t < plan->first[device + 1]; t++) {
-    if (!is_read_by(plan, &plan->step_edges[e], &plan->tasks[t])) continue;
-    if (first < 0) first = t;
-    last = t;
-  }
-  if (first < 0) return GP_OK;
-  if (gp_plan_streams(plan)) last = first;
-  gp_edge_use use = {.edge = plan->edge_count + e, .wait = true, .release = first == last};
-  GP_TRY(add_use(u, first, use));
-  if (first == last) return GP_OK;
-  return add_use(u, last, (gp_edge_use){.edge = plan->edge_count + e, .release = true});
-}
-
-/* Tasks point into the array of all uses, which is made anew with the others behind each task's
- * own. more: per task, how many. */
-static gp_status merge(uses *u, int32_t *more) {
-  gp_plan *plan = u->plan;
-  const int32_t tasks = plan->first[plan->device_count];
-  size_t total = u->count + 1;
-  gp_edge_use *merged, *end;
-  for (size_t i = 0; i < u->count; i++) more[u->list[i].task]++;
-  for (int32_t t = 0; t < tasks; t++) total += (size_t)plan->tasks[t].use_count;
-  GP_TRY(gp_alloc_array(total, sizeof *merged, (void **)&merged));
-  end = merged;
-  for (int32_t t = 0; t < tasks; t++) {
-    gp_task *task = &plan->tasks[t];
-    if (task->use_count) memcpy(end, task->uses, (size_t)task->use_count * sizeof *end);
-    task->uses = end;
-    end += task->use_count + more[t];
-  }
-  for (size_t i = 0; i < u->count; i++) {
-    gp_task *task = &plan->tasks[u->list[i].task];
-    task->uses[task->use_count++] = u->list[i].use;
-  }
-  gp_free(plan->uses);
-  plan->uses = merged;
-  return GP_OK;
-}
-
-static gp_status find_uses(uses *u) {
-  for (int32_t e = 0; e < u->plan->step_edge_count; e++) {
-    const gp_step_edge *edge = &u->plan->step_edges[e];
-    GP_TRY(add_maker(u, e));
-    for (int32_t r = 0; r < edge->reader_count; r++)
-      GP_TRY(add_reads(u, e, edge->readers[r].device));
-  }
-  return GP_OK;
-}
-
-gp_status gp_plan_add_step_uses(gp_plan *plan) {
-  uses u = {.plan = plan};
-  int32_t *more = NULL;
-  if (!plan->step_edge_count) return GP_OK;
-  gp_status status =
-      gp_alloc_array((size_t)plan->first[plan->device_count] + 1, sizeof *more, (void **)&more);
-  if (!status) status = find_uses(&u);
-  if (!status) status = merge(&u, more);
-  gp_free(u.list);
-  gp_free(more);
-  return status;
 }

@@ -8,8 +8,9 @@
  *   at the begin    PARAM     a parameter or buffer that a stage on another device reads
  *                   VALUES    the values that a copy of a stage owns, for the other copies
  *                   BUFFERS   the buffers of the first copy, likewise
- *   before REDUCE   GRADS     the gradients of a copy that another copy owns, for that one: of each
- *                             stage as soon as they are there, if there are replicas
+ *   before REDUCE   GRADS     the gradients of a copy that another copy owns, for that one, in
+ *                             buckets (buckets.h): of each stage as soon as they are there, if
+ *                             there are replicas
  *                   EXTRAS    its accumulators beside them
  *   before S        RECORDS   what the micro-batches of a copy leave for buffers, for the copy that
  *                             keeps these (plan/records.h)
@@ -17,7 +18,8 @@
  *   before CLIP, U  VOTE      a device's norms and failures, for the device that decides
  *                   VERDICT   what that has decided, for all
  *
- * Each is published by a task SEND, VOTE or DECIDE of its maker. In a stream, only parameters cross
+ * Each is published by a task SEND, VOTE or DECIDE of its maker, or while the last backward pass of
+ * its stage still runs. In a stream, only parameters cross
  * (buffers, as all else is refused), once, when it begins. */
 #ifndef GP_PLAN_STEP_EDGES_H
 #define GP_PLAN_STEP_EDGES_H
@@ -45,13 +47,14 @@ typedef struct gp_step_reader {
 
 struct gp_step_edge {
   gp_step_value value;
-  int32_t stage;           /* that owns what crosses; -1 for VOTE and VERDICT */
-  int32_t copy;            /* VALUES to RECORDS: the copy of the stage that makes it */
-  int32_t to;              /* GRADS to RECORDS: the copy that reads it */
-  size_t offset;           /* VALUES, GRADS: where it begins in the area of the stage */
-  int32_t number;          /* PARAM: of the parameter, TIED: of the extra, both in the layout */
-  int32_t maker;           /* device */
-  size_t bytes;            /* PARAM: of the parameter; the engine knows the others */
+  int32_t stage;  /* that owns what crosses; -1 for VOTE and VERDICT */
+  int32_t copy;   /* VALUES to RECORDS: the copy of the stage that makes it */
+  int32_t to;     /* GRADS to RECORDS: the copy that reads it */
+  size_t offset;  /* VALUES, GRADS: where it begins in the area of the stage */
+  int32_t number; /* PARAM: of the parameter, TIED: of the extra, both in the layout; GRADS:
+                            * of the bucket */
+  int32_t maker;  /* device */
+  size_t bytes;   /* PARAM: of the parameter; the engine knows the others */
   gp_step_reader *readers; /* other devices, ascending */
   int32_t reader_count;
 };
@@ -68,6 +71,8 @@ typedef enum gp_step_phase {
 /* List the step edges, once the shapes are built. tied: accumulators are added at the end. Needs
  * plan->active and plan->decides. */
 gp_status gp_plan_add_step_edges(gp_plan *plan, const gp_plan_env *env, bool tied);
+/* Does a task SEND of that phase publish the edge? stage: read with GP_STEP_OF_STAGE. */
+bool gp_step_is_sent(const gp_step_edge *edge, gp_step_phase phase, int32_t stage);
 /* Does a device publish anything at that point? stage: read with GP_STEP_OF_STAGE. */
 bool gp_plan_sends(const gp_plan *plan, int32_t device, gp_step_phase phase, int32_t stage);
 /* The device that collects the votes. */

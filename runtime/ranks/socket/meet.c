@@ -244,6 +244,11 @@ static gp_status meet_all(gp_meeting *m) {
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
+gp_status gp_meeting_listener(gp_meeting *m, int family) {
+  m->listener = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  return m->listener < 0 ? gp_fail(GP_EIO, "ranks: no socket: %s", strerror(errno)) : GP_OK;
+}
+
 static void finish(gp_meeting *m) {
   for (int i = 0; i < GP_MOST_ANSWERS; i++)
     if (m->answers[i].socket >= 0) close(m->answers[i].socket);

@@ -105,6 +105,8 @@ struct gp_meeting {
 
 /* Connect the net's peers. */
 gp_status gp_meet(gp_net *net, const gp_finder *finder);
+/* Make m->listener, which is not bound yet. Errors: GP_EIO. */
+gp_status gp_meeting_listener(gp_meeting *m, int family);
 /* Send or receive all bytes, at most until m->end; false: the connection is of no use. */
 bool gp_socket_move_all(int socket, void *data, size_t bytes, bool sends, int64_t end);
 
@@ -132,5 +134,11 @@ ssize_t gp_stream_receive(gp_peer *peer, char *to, size_t bytes);
 void gp_stream_wake(gp_net *net);
 void gp_stream_cut(gp_net *net, gp_peer *peer);
 void gp_stream_close(gp_net *net, bool clean);
+
+/* What is the same in all transports of stream sockets. */
+#define GP_STREAM_MOVES                                                                            \
+  .any_thread = true, .serve = gp_stream_serve, .flush = gp_stream_flush,                          \
+  .receive = gp_stream_receive, .wake = gp_stream_wake, .cut = gp_stream_cut,                      \
+  .close = gp_stream_close
 
 #endif

@@ -39,8 +39,7 @@ static bool bind_in_time(const gp_meeting *m, const gp_address *at) {
 
 static gp_status bind_to(gp_meeting *m, const gp_address *at) {
   const int yes = 1;
-  m->listener = socket(at->at.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (m->listener < 0) return gp_fail(GP_EIO, "ranks: no socket: %s", strerror(errno));
+  GP_TRY(gp_meeting_listener(m, at->at.ss_family));
   /* connections of the job before may still be closing */
   setsockopt(m->listener, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
   if (!bind_in_time(m, at) || listen(m->listener, m->net->job.info.count))
@@ -136,12 +135,4 @@ static const gp_finder finder = {.listen = listen_here, .find = find, .tell = te
 
 static gp_status open_all(gp_net *net) { return gp_meet(net, &finder); }
 
-const gp_transport gp_transport_tcp = {.name = "tcp",
-                                       .any_thread = true,
-                                       .open = open_all,
-                                       .serve = gp_stream_serve,
-                                       .flush = gp_stream_flush,
-                                       .receive = gp_stream_receive,
-                                       .wake = gp_stream_wake,
-                                       .cut = gp_stream_cut,
-                                       .close = gp_stream_close};
+const gp_transport gp_transport_tcp = {.name = "tcp", .open = open_all, GP_STREAM_MOVES};

@@ -28,8 +28,7 @@ static bool find(const gp_meeting *m, int32_t rank, gp_address *address) {
 static gp_status listen_here(gp_meeting *m) {
   const gp_address at = address_of(m->net, m->net->job.info.rank);
   GP_TRY(gp_rank_job_open_folder(&m->net->job));
-  m->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (m->listener < 0) return gp_fail(GP_EIO, "ranks: no socket: %s", strerror(errno));
+  GP_TRY(gp_meeting_listener(m, AF_UNIX));
   unlink(at.text); /* of a job that was killed */
   if (bind(m->listener, (const struct sockaddr *)&at.at, at.length) ||
       listen(m->listener, m->net->job.info.count))
@@ -54,12 +53,4 @@ static const gp_finder finder = {
 
 static gp_status open_all(gp_net *net) { return gp_meet(net, &finder); }
 
-const gp_transport gp_transport_unix = {.name = "unix",
-                                        .any_thread = true,
-                                        .open = open_all,
-                                        .serve = gp_stream_serve,
-                                        .flush = gp_stream_flush,
-                                        .receive = gp_stream_receive,
-                                        .wake = gp_stream_wake,
-                                        .cut = gp_stream_cut,
-                                        .close = gp_stream_close};
+const gp_transport gp_transport_unix = {.name = "unix", .open = open_all, GP_STREAM_MOVES};

@@ -1,6 +1,6 @@
 /* tests/c/device/near_test.c - the two ends of a link in memory that processes share
- * (device/link/near.h); a second process takes the maker's part where it matters. */
-#include "device/link/near.h"
+ * (device/link/ranks/near.h); a second process takes the maker's part where it matters. */
+#include "device/link/ranks/near.h"
 
 #include <sys/wait.h>
 #include <unistd.h>

@@ -187,9 +187,12 @@ describe("large values between GPUs of two processes", function()
     for _, precision in ipairs { "f32", "bf16" } do
       local whole = child.run { replicas, precision }:match "^(.*)maps"
       for _, ipc in ipairs { "0", "1" } do
-        local out, err = jobs.run("unix", 2, { replicas, precision }, { GPIPE_TEST_IPC = ipc })
-        assert.equal("", err)
-        assert.truthy(whole == out:match "^(.*)maps")
+        for _, bucket in ipairs { "", "4096" } do -- the last pass sends them while it runs
+          local out, err = jobs.run("unix", 2, { replicas, precision },
+            { GPIPE_TEST_IPC = ipc, GPIPE_BUCKET_BYTES = bucket })
+          assert.equal("", err)
+          assert.truthy(whole == out:match "^(.*)maps")
+        end
       end
     end
     os.remove(replicas)
@@ -243,6 +246,18 @@ describe("values that go by NCCL", function()
     local said = run({}, (LARGE:gsub("local maps.*$", "print(pipe:describe())")))
     assert.truthy(said:find("link cuda:0 to 1/cuda:1: NCCL\n", 1, true), said)
     assert.truthy(said:find("NCCL 2.", 1, true), said)
+  end)
+
+  on_fake("are gradients of replicas, in buckets that the last pass sends while it runs", function()
+    local replicas = LARGE:gsub("devices = ", "replicas = 2, devices = ")
+      :gsub("balance = {2, 3}", "balance = {5}")
+    local whole = child.file(replicas)
+    local one = child.run { whole }:match "^(.*)maps"
+    os.remove(whole)
+    local out, err, _, found = run({ GPIPE_BUCKET_BYTES = "4096" }, replicas)
+    assert.equal("", err)
+    assert.truthy(one == out:match "^(.*)maps")
+    assert.equal("", found)
   end)
 
   on_fake("go by way of the host where there is no NCCL, which is said", function()

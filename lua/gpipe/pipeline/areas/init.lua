@@ -5,12 +5,12 @@
 -- keep and the temporaries, is shared by the plans of a pipeline; everything else of a plan is its
 -- own.
 
+local held_areas = require("gpipe.pipeline.areas.held").areas
 local report = require "gpipe.pipeline.areas.report"
 local share = require "gpipe.ranks.share"
 
 local areas = {}
 
-local APART = { measured = true, shared = true, host = true } -- of held: no areas
 local WORK = { saved = true, recomputed = true, carried = true, transient = true, waste = true }
 
 -- Add the areas of a plan; the work area counts once, for the plan that needs most of it.
@@ -39,10 +39,7 @@ end
 
 -- The areas of a device, without those that are empty.
 local function areas_of(pipe, d, held)
-  local sum = {}
-  for name, bytes in pairs(held) do
-    if not APART[name] then sum[name] = bytes end
-  end
+  local sum = held_areas(held)
   for _, plan in pairs(pipe.plans) do add_plan(sum, pipe.core:areas(plan.handle, d)) end
   local most = largest_work(pipe, d)
   for name in pairs(WORK) do

@@ -6,6 +6,7 @@
 -- ranks each says what its own devices hold and need, so that all of them decide alike.
 
 local core = require "gpipe.core"
+local held_areas = require("gpipe.pipeline.areas.held").areas
 local keeps = require "gpipe.pipeline.plan.keeps"
 local ranks = require "gpipe.ranks"
 local share = require "gpipe.ranks.share"
@@ -213,10 +214,9 @@ local CALLS = { step = "step", split = "forward", evaluate = "evaluate", forward
 local function refuse(pipe, kind, d, need, room)
   local held = share.by_device(pipe, "held", function(i) return pipe.core:held(i - 1) end)[d]
   local largest, bytes = "", 0
-  for name, one in pairs(held) do
+  for name, one in pairs(held_areas(held)) do
     local more = one > bytes or one == bytes and name < largest
-    local own = name ~= "measured" and name ~= "shared" and name ~= "host"
-    if own and more then largest, bytes = name, one end
+    if more then largest, bytes = name, one end
   end
   return ("%s: device %s may take %s (option 'memory'): %s are taken already (largest: %s, %s), "
     .. "and the plan needs %s more, %s of them for what micro-batches keep and temporaries"):format(

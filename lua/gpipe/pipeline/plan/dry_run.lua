@@ -17,6 +17,7 @@ local keeps = require "gpipe.pipeline.plan.keeps"
 local options = require "gpipe.options"
 local plans = require "gpipe.pipeline.plan.plans"
 local precision = require "gpipe.pipeline.plan.precision"
+local replicas = require "gpipe.pipeline.plan.replicas"
 local short = require "gpipe.pipeline.areas.short"
 local sizes = require "gpipe.sizes"
 
@@ -34,6 +35,7 @@ local RULES = fields.rules {
 
 local DEVICE = {
   own = { type = "boolean", default = true },
+  rank = { type = "integer", min = 0, default = 0 },
   scratch = { type = "integer", min = 0, default = 0 },
   memory = { type = { "number", "string" } },
 }
@@ -88,6 +90,23 @@ function DryRun:short() return short.text(areas.of(self)) end
 --- The values that cross cuts: {label, from, to, backward, slots, bytes}.
 ---@return table[]
 function DryRun:edges() return self.core:edges(self.core) end
+
+--- What GPUs of two ranks send each other by NCCL, in this order, which is proven to come to its
+--- end when the plan is made: a line for each directed pair of devices. Empty without such pairs.
+--- ```lua
+--- local dry = gp.dry_run(nn.Sequential {nn.Linear(4, 8), nn.Linear(8, 2)}, {
+---   balance = {1, 1}, loss = nn.MSELoss(), sample = {gp.ones {8, 4}, gp.ones {8, 2}},
+---   devices = {{rank = 0}, {rank = 1}}, chunks = 2,
+--- })
+--- assert(dry:transfers()[1] == "device 0 (rank 0) to 1 (rank 1): the value of 0F0, "
+---   .. "the value of 0F1")
+--- ```
+---@return string[]
+function DryRun:transfers()
+  local lines = {}
+  for line in self.core:transfers(self.core):gmatch "[^\n]+" do lines[#lines + 1] = line end
+  return lines
+end
 
 --- Print the rows, the edges, what each stage keeps and what each task touches; see pipe:lowered.
 ---@param opts? {tasks: boolean?}
@@ -182,12 +201,12 @@ end
 --- Plan a step of a model for devices that need not exist.
 ---
 --- The options are those of gp.pipeline, with these differences: `sample = {x, y}` and `loss` are
---- required. `devices` is the number of devices, or a list of descriptions {own = true,
---- scratch = 0}: whether the device has its own memory, as GPUs have, and how many bytes its
---- libraries need in addition. With memory = "8GiB" a device has a cap: checkpoint = "auto" keeps
---- what it has room for, `dry.fits` says whether all of it fits, and dry:short() what does not. No
---- cap is an error here. `device` (from 0) plans the share of one device of a synchronous
---- schedule, in the time and memory of that share.
+--- required. `devices` is the number of devices, or a list of descriptions {own = true, scratch =
+--- 0, rank = 0}: whether the device has its own memory, as GPUs have, how many bytes its libraries
+--- need in addition, and which process drives it. With memory = "8GiB" a device has a cap:
+--- checkpoint = "auto" keeps what it has room for, `dry.fits` says whether all of it fits, and
+--- dry:short() what does not. No cap is an error here. `device` (from 0) plans the share of one
+--- device of a synchronous schedule, in the time and memory of that share.
 --- ```lua
 --- local model = nn.Sequential {nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2)}
 --- local dry = gp.dry_run(model, {
@@ -210,6 +229,7 @@ local function dry_run(model, opts, raw)
   local given = fields.of(model, list, opts.deferred_batch_norm)
   given.devices, given.placement, given.copies = names, made.device_list, made.copies
   given.replicas, given.sum_group = made.replicas, opts.grouped
+  given.bucket = replicas.bucket()
   given.checkpoint, given.finite, given.unfused = opts.checkpoint, "skip", not opts.fuse
   given.loss_scale = computes.scale
   local inputs = batch.list(WHO, "sample's input", opts.sample[1])

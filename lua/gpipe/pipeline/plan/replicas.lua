@@ -54,6 +54,13 @@ function replicas.settle(who, opts)
   check_chunks(who, opts)
 end
 
+--- The least bytes of gradients that replicas exchange at once, as the environment says; 0: the
+--- default (runtime/plan/edge/buckets.c).
+---@return integer
+function replicas.bucket()
+  return math.tointeger(tonumber(os.getenv "GPIPE_BUCKET_BYTES" or 0)) or 0
+end
+
 --- The devices of one replica, where so many are named for all.
 ---@param who string
 ---@param count integer?

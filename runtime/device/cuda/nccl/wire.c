@@ -3,7 +3,7 @@
  * A wire is a communicator of two ranks that sends in one direction, on a stream of its own: rank 0
  * sends, rank 1 receives. Activations and gradients of a pair of GPUs have a wire each, so none
  * queues behind the other. NCCL matches sends and receives by their order, so both ends move the
- * same values in the same order; what is moved when is decided by device/link/wire.c.
+ * same values in the same order; what is moved when is decided by device/link/ranks/queue/wire.c.
  *
  * The communicator never blocks the caller: calls that NCCL has not finished are asked for by
  * gp_cuda_wire_ready. It moves bytes and adds nothing: NCCL's sums depend on how many ranks there

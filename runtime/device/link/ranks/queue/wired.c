@@ -1,5 +1,5 @@
-/* device/link/wired.c - see wired.h. */
-#include "device/link/wired.h"
+/* device/link/ranks/queue/wired.c - see wired.h. */
+#include "device/link/ranks/queue/wired.h"
 
 #include <stdio.h>
 

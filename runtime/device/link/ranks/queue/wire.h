@@ -1,5 +1,6 @@
-/* device/link/wire.h - values between the GPUs of two processes by a library of theirs (NCCL): one
- * wire for each making and reading device of a plan, which the links of that pair share.
+/* device/link/ranks/queue/wire.h - values between the GPUs of two processes by a library of theirs
+ * (NCCL): one wire for each making and reading device of a plan, which the links of that pair
+ * share.
  *
  * The library matches what one side sends and the other receives by their order alone. So the maker
  * decides: it posts a value, and its message, which the control plane keeps in order, tells the

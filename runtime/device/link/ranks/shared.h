@@ -1,5 +1,5 @@
-/* device/link/shared.h - memory that two processes of one host share: the slots of a link between
- * them.
+/* device/link/ranks/shared.h - memory that two processes of one host share: the slots of a link
+ * between them.
  *
  * The reader makes it and offers it; the maker opens it by the reader's process and descriptor. The
  * kernel frees it when both are gone, so a process that is killed leaves nothing behind. */

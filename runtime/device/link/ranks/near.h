@@ -1,5 +1,5 @@
-/* device/link/near.h - a link between two processes of one host: slots, their words and the bells
- * of both workers in memory that both can reach.
+/* device/link/ranks/near.h - a link between two processes of one host: slots, their words and the
+ * bells of both workers in memory that both can reach.
  *
  * The maker copies a value into the reader's slot, raises a word and rings the reader's bell; the
  * reader counts its last uses in another word and rings the maker's. No message is sent and no
@@ -9,7 +9,7 @@
 #define GP_DEVICE_LINK_NEAR_H
 
 #include "device/link/link.h"
-#include "device/link/shared.h"
+#include "device/link/ranks/shared.h"
 
 typedef struct gp_near gp_near;
 

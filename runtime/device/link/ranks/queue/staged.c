@@ -1,9 +1,9 @@
-/* device/link/staged.c - see staged.h.
+/* device/link/ranks/queue/staged.c - see staged.h.
  *
  * A maker sends a slot's next value only after the credit for the last use of this one. A reader
  * with a queue gives credits when its queue has got there (credits.c), so by then neither the
  * staging buffer nor the slot is in use. */
-#include "device/link/staged.h"
+#include "device/link/ranks/queue/staged.h"
 
 #include <stdio.h>
 
@@ -48,13 +48,13 @@ static gp_status take_staging(gp_staged_end *end) {
   size_t bytes;
   GP_TRY(gp_size_mul((size_t)end->link->spec.slots, end->link->spec.bytes, &bytes));
   end->is_own = true;
-  return bytes ? end->lane->memory->host_alloc(bytes, (void **)&end->staging) : GP_OK;
+  return bytes ? gp_lane_host_alloc(end->lane, bytes, (void **)&end->staging) : GP_OK;
 }
 
 void gp_staged_free(gp_staged_end *end) {
   if (!end) return;
   const gp_lane *lane = end->lane;
-  if (end->staging && end->is_own) lane->memory->host_free(end->staging);
+  if (end->is_own) gp_lane_host_free(lane, end->staging);
   if (end->staging && !end->is_own) lane->memory->host_unpin(end->staging);
   if (end->into) lane->memory->host_unpin(end->into);
   for (int32_t k = 0; end->slots && k < end->link->spec.slots; k++)

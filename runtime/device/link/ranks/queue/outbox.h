@@ -1,5 +1,5 @@
-/* device/link/outbox.h - messages to other ranks that wait for a device's queue: they are sent when
- * its send stream gets there.
+/* device/link/ranks/queue/outbox.h - messages to other ranks that wait for a device's queue: they
+ * are sent when its send stream gets there.
  *
  * No worker has to ask whether a copy is over: the driver calls a function that sends the message,
  * also while the worker waits for its device. Messages of one lane go out in the order in which

@@ -1,21 +1,22 @@
-/* device/link/queues.c - values that go to another process of the job, if a device with a queue
- * makes or reads them.
+/* device/link/ranks/queued.c - values that go to another process of the job, if a device with a
+ * queue makes or reads them.
  *
- * As with rank.c each process has one end, a value is a message, and its slot stays as it is until
- * the reader's last use has come back (credits.h). An end on a device with a queue stages values
- * (staged.h). On one host the maker asks with the first large value for memory of the reader that
- * it can reach; the reader answers with all that it has, and later messages are heads alone. */
+ * As with at_once.c each process has one end, a value is a message, and its slot stays as it is
+ * until the reader's last use has come back (credits.h). An end on a device with a queue stages
+ * values (staged.h). On one host the maker asks with the first large value for memory of the reader
+ * that it can reach; the reader answers with all that it has, and later messages are heads
+ * alone. */
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/memory.h"
-#include "device/link/credits.h"
+#include "device/link/ranks/credits.h"
 #include "device/link/pool.h"
-#include "device/link/side.h"
-#include "device/link/staged.h"
-#include "device/link/ways.h"
-#include "device/link/wired.h"
+#include "device/link/ranks/side.h"
+#include "device/link/ranks/queue/staged.h"
+#include "device/link/ranks/ways.h"
+#include "device/link/ranks/queue/wired.h"
 
 /* What a value's message says beside the value. */
 static const char asks[] = "share?", is_shared[] = "shared", is_on_device[] = "device",
@@ -68,7 +69,7 @@ static void *room(void *context, int32_t from, const gp_rank_message *m, uint64_
 }
 
 /* The maker asks once; the descriptor is open until it has what it asked for. */
-static void share(queues_link *own, int32_t from, const gp_rank_message *m) {
+static void share(queues_link *own, const gp_rank_message *m) {
   const bool has_opened = says(m, is_shared) || says(m, is_on_device);
   if (own->shared && has_opened) gp_shared_seal(own->shared);
   if (says(m, is_closed)) atomic_store(&own->is_lent, false);
@@ -78,9 +79,7 @@ static void share(queues_link *own, int32_t from, const gp_rank_message *m) {
   if (own->shared) own->offer.shared = gp_shared_offer_of(own->shared);
   own->offer.has_shared = own->shared != NULL;
   if (own->offer.has_device) atomic_store(&own->is_lent, true);
-  const gp_rank_message answer = {
-      .kind = GP_RANK_SHARE, .port = own->side.link->spec.port, .bytes = sizeof own->offer};
-  (void)gp_ranks_send_copy(from, &answer, &own->offer);
+  (void)gp_link_side_offer(&own->side, &own->offer, sizeof own->offer);
 }
 
 static void note_way(queues_link *own, const gp_rank_message *m) {
@@ -91,7 +90,8 @@ static void note_way(queues_link *own, const gp_rank_message *m) {
 
 static void arrived(void *context, int32_t from, const gp_rank_message *m) {
   queues_link *own = context;
-  share(own, from, m);
+  (void)from;
+  share(own, m);
   if (gp_link_side_wants(&own->side, m)) note_way(own, m);
   gp_link_side_take(&own->side, m);
 }
@@ -109,8 +109,7 @@ static void gone(void *context, const char *text) {
 static void *offer_room(void *context, int32_t from, const gp_rank_message *m, uint64_t *expected) {
   queues_link *own = context;
   (void)from;
-  *expected = m->kind == GP_RANK_SHARE ? sizeof own->offer : 0;
-  return m->kind == GP_RANK_SHARE ? &own->offer : NULL;
+  return gp_link_side_offer_room(m, &own->offer, sizeof own->offer, expected);
 }
 
 /* Memory that cannot be opened, as that of another container, is done without. */
@@ -204,20 +203,14 @@ static void await_close(const queues_link *own) {
   if (!atomic_load(&own->is_lent)) atomic_store(&waited, 0);
 }
 
-/* An offer that comes later finds no port, so it is not opened. */
-static void tell(const gp_link *link, const char *what) {
-  gp_rank_message m = {.kind = GP_RANK_SHARE, .port = link->spec.port};
-  snprintf(m.what, sizeof m.what, "%s", what);
-  (void)gp_ranks_send(link->spec.to->rank, &m, NULL);
-}
-
 static void close_link(gp_link *link) {
   queues_link *own = link->self;
   if (!own) return;
   await_close(own);
   gp_ports_remove(link->spec.port);
   gp_staged_free(own->staged); /* it has pinned what is shared, and opened what is lent */
-  if (own->has_asked && own->staged) tell(link, is_closed);
+  /* An offer that comes later finds no port, so it is not opened. */
+  if (own->has_asked && own->staged) (void)gp_link_side_say(&own->side, is_closed);
   gp_shared_free(own->shared);
   gp_wired_free(own->wired);
   gp_free(own->came);
@@ -271,7 +264,7 @@ static gp_status send_by_wire(const gp_link *link, gp_link_turn turn, gp_rank_me
   memcpy(m->what, is_wired, sizeof is_wired);
   GP_TRY(gp_ranks_send(link->spec.to->rank, m, NULL));
   const gp_status status = gp_wired_send(own->wired, turn.slot);
-  if (status) tell(link, is_over);
+  if (status) (void)gp_link_side_say(&own->side, is_over);
   return status;
 }
 
@@ -317,7 +310,7 @@ static gp_status poll_wire(const gp_link *link, gp_link_left *left) {
   bool busy;
   const gp_status status = gp_wired_poll(own->wired, &busy);
   if (busy && own->side.makes) *left = GP_LINK_MESSAGES_LEFT;
-  if (status && own->side.makes) tell(link, is_over);
+  if (status && own->side.makes) (void)gp_link_side_say(&own->side, is_over);
   return status;
 }
 

@@ -1,4 +1,5 @@
-/* device/link/credits.h - last uses of an edge's values, which the makers on other ranks are told.
+/* device/link/ranks/credits.h - last uses of an edge's values, which the makers on other ranks are
+ * told.
  *
  * In one process every reader counts a last use in the words that the makers look at. Between
  * processes a message does: it goes to each rank that makes values of the edge, because both copies
@@ -6,7 +7,7 @@
 #ifndef GP_DEVICE_LINK_CREDITS_H
 #define GP_DEVICE_LINK_CREDITS_H
 
-#include "device/link/near.h"
+#include "device/link/ranks/near.h"
 
 typedef struct gp_credits_spec {
   uint64_t port;       /* the same on all ranks */

@@ -1,8 +1,8 @@
-/* device/link/outbox.c - see outbox.h: a ring of messages that wait.
+/* device/link/ranks/queue/outbox.c - see outbox.h: a ring of messages that wait.
  *
  * The driver's thread and a flush after an error may both come to a place of the ring; the first
  * one to change its state sends the message. */
-#include "device/link/outbox.h"
+#include "device/link/ranks/queue/outbox.h"
 
 #include <stdatomic.h>
 

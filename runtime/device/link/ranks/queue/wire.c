@@ -1,5 +1,6 @@
-/* device/link/wire.c - see wire.h: a queue of transfers, of which one is with the library. */
-#include "device/link/wire.h"
+/* device/link/ranks/queue/wire.c - see wire.h: a queue of transfers, of which one is with the
+ * library. */
+#include "device/link/ranks/queue/wire.h"
 
 #include <pthread.h>
 #include <stdio.h>

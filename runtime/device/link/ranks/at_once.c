@@ -1,5 +1,5 @@
-/* device/link/rank.c - values that go to another process of the job, between devices that work at
- * once.
+/* device/link/ranks/at_once.c - values that go to another process of the job, between devices that
+ * work at once.
  *
  * Each process has one end. The maker sends a value as a message straight from its slot, which
  * stays as it is until the reader's last use has come back (credits.h); the reader's end is a port
@@ -9,9 +9,10 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "device/link/credits.h"
-#include "device/link/side.h"
-#include "device/link/near.h"
+#include "device/link/ranks/credits.h"
+#include "device/link/ranks/side.h"
+#include "device/link/ranks/near.h"
+#include "device/link/ranks/ways.h"
 
 typedef struct rank_link {
   gp_link_side side;
@@ -22,15 +23,11 @@ typedef struct rank_link {
 } rank_link;
 
 static bool may_share(const rank_link *own) {
-  return own->side.link->spec.bells && gp_ranks_are_near(gp_link_side_other(&own->side));
+  const gp_link_spec *spec = &own->side.link->spec;
+  return gp_way_is_near(spec) && !spec->has_common_room;
 }
 
 /* ---- the two ends get to know each other ----------------------------------------------------- */
-
-static void *offer_room(rank_link *own, const gp_rank_message *m, uint64_t *expected) {
-  *expected = m->kind == GP_RANK_SHARE ? sizeof own->offer : 0;
-  return m->kind == GP_RANK_SHARE ? &own->offer : NULL;
-}
 
 /* The maker has got the reader's answer. Memory that cannot be opened, as that of another
  * container, is done without. */
@@ -46,19 +43,15 @@ static void open_way(rank_link *own) {
 
 /* The reader answers with what it has. */
 static void answer(rank_link *own) {
-  gp_link *link = own->side.link;
   if (!own->slots || gp_near_meet(own->slots, &own->offer)) return;
   const gp_near_offer offer = gp_near_offer_of(own->slots);
-  const gp_rank_message m = {.kind = GP_RANK_SHARE, .port = link->spec.port, .bytes = sizeof offer};
-  (void)gp_ranks_send_copy(gp_link_side_other(&own->side), &m, &offer);
+  (void)gp_link_side_offer(&own->side, &offer, sizeof offer);
 }
 
 static gp_status ask(rank_link *own) {
-  gp_link *link = own->side.link;
-  const gp_near_offer offer = {.bells = gp_shared_offer_of(link->spec.bells)};
-  const gp_rank_message m = {.kind = GP_RANK_SHARE, .port = link->spec.port, .bytes = sizeof offer};
+  const gp_near_offer offer = {.bells = gp_shared_offer_of(own->side.link->spec.bells)};
   own->asks = false;
-  return gp_ranks_send_copy(gp_link_side_other(&own->side), &m, &offer);
+  return gp_link_side_offer(&own->side, &offer, sizeof offer);
 }
 
 /* ---- the port -------------------------------------------------------------------------------- */
@@ -67,7 +60,8 @@ static void *room(void *context, int32_t from, const gp_rank_message *m, uint64_
   rank_link *own = context;
   const gp_link *link = own->side.link;
   (void)from;
-  if (own->side.makes || m->kind == GP_RANK_SHARE) return offer_room(own, m, expected);
+  if (own->side.makes || m->kind == GP_RANK_SHARE)
+    return gp_link_side_offer_room(m, &own->offer, sizeof own->offer, expected);
   *expected = link->spec.bytes;
   return gp_link_side_wants(&own->side, m) ? link->received + (size_t)m->slot * link->spec.bytes
                                            : NULL;

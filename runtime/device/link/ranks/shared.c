@@ -1,5 +1,5 @@
-/* device/link/shared.c - see shared.h. */
-#include "device/link/shared.h"
+/* device/link/ranks/shared.c - see shared.h. */
+#include "device/link/ranks/shared.h"
 
 #include <errno.h>
 #include <fcntl.h>

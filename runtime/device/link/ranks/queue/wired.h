@@ -1,12 +1,12 @@
-/* device/link/wired.h - the end of a rank's link whose values go by a wire (wire.h), from the
- * maker's slots to the reader's.
+/* device/link/ranks/queue/wired.h - the end of a rank's link whose values go by a wire (wire.h),
+ * from the maker's slots to the reader's.
  *
  * Threads: those of the link; expect, want and abort: any. */
 #ifndef GP_DEVICE_LINK_WIRED_H
 #define GP_DEVICE_LINK_WIRED_H
 
 #include "device/link/link.h"
-#include "device/link/wire.h"
+#include "device/link/ranks/queue/wire.h"
 
 typedef struct gp_wired_end gp_wired_end;
 

@@ -1,8 +1,10 @@
-/* device/link/side.c - see side.h. */
-#include "device/link/side.h"
+/* device/link/ranks/side.c - see side.h. */
+#include "device/link/ranks/side.h"
+
+#include <stdio.h>
 
 #include "base/memory.h"
-#include "device/link/credits.h"
+#include "device/link/ranks/credits.h"
 
 gp_status gp_link_side_open(gp_link_side *side, gp_link *link) {
   const size_t slots = (size_t)link->spec.slots;
@@ -24,10 +26,12 @@ void gp_link_side_begin(gp_link_side *side) {
   gp_ports_unlock();
 }
 
-int32_t gp_link_side_other(const gp_link_side *side) {
-  const gp_link_spec *spec = &side->link->spec;
-  return side->makes ? spec->to->rank : spec->from->rank;
+int32_t gp_link_other(const gp_link_spec *spec) {
+  const int32_t from = spec->from->rank;
+  return from == gp_ranks_own() ? spec->to->rank : from;
 }
+
+/* ---- values ---------------------------------------------------------------------------------- */
 
 gp_rank_message gp_link_side_value(const gp_link_side *side, gp_link_turn turn) {
   return (gp_rank_message){.kind = GP_RANK_VALUE,
@@ -54,6 +58,30 @@ void gp_link_side_take(gp_link_side *side, const gp_rank_message *m) {
   gp_link_note_published(side->link->words, (gp_link_turn){m->slot, m->round});
   spec->ring(spec->context);
 }
+
+/* ---- offers ---------------------------------------------------------------------------------- */
+
+gp_status gp_link_side_say(const gp_link_side *side, const char *what) {
+  const gp_link_spec *spec = &side->link->spec;
+  gp_rank_message m = {.kind = GP_RANK_SHARE, .port = spec->port};
+  snprintf(m.what, sizeof m.what, "%s", what);
+  return gp_ranks_send(gp_link_other(spec), &m, NULL);
+}
+
+gp_status gp_link_side_offer(const gp_link_side *side, const void *offer, size_t bytes) {
+  const gp_link_spec *spec = &side->link->spec;
+  const gp_rank_message m = {.kind = GP_RANK_SHARE, .port = spec->port, .bytes = bytes};
+  return gp_ranks_send_copy(gp_link_other(spec), &m, offer);
+}
+
+void *gp_link_side_offer_room(const gp_rank_message *m, void *offer, size_t bytes,
+                              uint64_t *expected) {
+  const bool is_offer = m->kind == GP_RANK_SHARE;
+  *expected = is_offer ? bytes : 0;
+  return is_offer ? offer : NULL;
+}
+
+/* ---- the end of a run ------------------------------------------------------------------------ */
 
 void gp_link_side_give_up(gp_link *link, gp_link_end end) {
   if (end == GP_LINK_READER) return;

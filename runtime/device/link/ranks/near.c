@@ -1,5 +1,5 @@
-/* device/link/near.c - see near.h. */
-#include "device/link/near.h"
+/* device/link/ranks/near.c - see near.h. */
+#include "device/link/ranks/near.h"
 
 #include <string.h>
 

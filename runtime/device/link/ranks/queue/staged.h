@@ -1,5 +1,5 @@
-/* device/link/staged.h - the end of a rank's link on a device with a queue: values pass through
- * pinned memory of the host, slot after slot.
+/* device/link/ranks/queue/staged.h - the end of a rank's link on a device with a queue: values pass
+ * through pinned memory of the host, slot after slot.
  *
  *   maker    device -> staging buffer on the send stream; the message follows when that is over
  *            (outbox.h)
@@ -14,7 +14,7 @@
 #define GP_DEVICE_LINK_STAGED_H
 
 #include "device/link/link.h"
-#include "device/link/shared.h"
+#include "device/link/ranks/shared.h"
 #include "ranks/ranks.h"
 
 typedef struct gp_staged_end gp_staged_end;

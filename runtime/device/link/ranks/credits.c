@@ -1,5 +1,5 @@
-/* device/link/credits.c - see credits.h. */
-#include "device/link/credits.h"
+/* device/link/ranks/credits.c - see credits.h. */
+#include "device/link/ranks/credits.h"
 
 #include <string.h>
 

@@ -1,0 +1,127 @@
+-- scripts/bench/overlap.lua - how much of the exchange of gradients is hidden: a byte GPT of two
+-- stages, with a replica on each of two ranks that a network of a given rate joins.
+--
+-- The ranks run in network namespaces of this machine, which needs root and iproute2. Hidden is what
+-- is over when the last backward pass of any stage is; the rest is the time until the last device
+-- has what it adds up. The whole is what the bytes of one direction take at the rate of the network.
+
+package.path = (arg[0]:match("^.*/") or "./") .. "?.lua;" .. package.path
+local figure = require "figure"
+local flags = require "gpipe.flags"
+
+local opt = flags.parse("Measure how much of the exchange of gradients is hidden.", {
+  { "--rate MBIT", 1000, "of the network, in Mbit/s" },
+  { "--layers N", 8, "blocks" }, { "--width N", 384, "width" }, { "--context N", 256, "tokens" },
+  { "--batch N", 16, "sequences of both replicas" },
+  { "--chunks N", 4, "micro-batches of each replica" },
+  { "--stages N", 2, "stages, on two devices of each rank" },
+  { "--schedule NAME", "1f1b", "schedule" },
+  { "--steps N", 6, "timed steps" },
+}, arg)
+
+-- Rank 0 prints the exposed seconds of each step, then what crosses in one direction, in bytes.
+local CHILD = [[
+package.path = arg[1] .. "?.lua;" .. package.path
+local gp = require "gpipe"
+local model = require "model"
+local n = {}
+for i = 2, 7 do n[i] = tonumber(arg[i]) end
+local size = { layers = n[2], width = n[3], heads = 6, context = n[4], batch = n[5] }
+local devices = {}
+for r = 0, 1 do
+  for d = 0, 1 do devices[#devices + 1] = { r .. "/cpu:" .. d, threads = 1 } end
+end
+local balance, layers = {}, size.layers + 3
+for s = 1, n[7] do balance[s] = layers * s // n[7] - layers * (s - 1) // n[7] end
+local pipe <close> = gp.pipeline(model.gpt(size), { devices = devices, replicas = 2, chunks = n[6],
+  balance = balance, schedule = arg[9], loss = gp.nn.CrossEntropyLoss(), checkpoint = "never" })
+pipe:use(gp.optim.AdamW(pipe:parameters(), { lr = 1e-4 }))
+local ids = model.bytes(size)
+local BACKWARD = { B = true, W = true }
+for step = -1, tonumber(arg[8]) do
+  pipe:step(ids, ids)
+  local line, last, begun = pipe:timeline(), 0, 0
+  for d = 1, line.devices do
+    for _, event in ipairs(line[d]) do
+      if BACKWARD[event.op] then last = math.max(last, event.finish) end
+      if event.op == "REDUCE_GRAD" then begun = math.max(begun, event.begin) end
+    end
+  end
+  if step > 0 and gp.rank() == 0 then print(math.max(0, begun - last), line.makespan) end
+end
+local bytes = 0 -- each replica owns half of the parameters
+for _, p in pairs(pipe:state_dict()) do bytes = bytes + 2 * p:numel() end
+if gp.rank() == 0 then print("bytes", bytes) end]]
+
+local script = os.tmpname()
+do
+  local file <close> = assert(io.open(script, "w"))
+  file:write(CHILD)
+end
+
+-- ---- the network -------------------------------------------------------------------------------
+
+local id = require("gpipe.core").process() % 10000
+local hosts, links = { ("gpo%da"):format(id), ("gpo%db"):format(id) }, { "gpo0", "gpo1" }
+
+local function shell(text) return (os.execute("(" .. text .. ") >/dev/null 2>&1")) == true end
+
+local function remove()
+  for _, host in ipairs(hosts) do shell("ip netns del " .. host) end
+end
+
+local function make()
+  local lines = { "set -e", "ip netns add " .. hosts[1], "ip netns add " .. hosts[2],
+    ("ip link add %s netns %s type veth peer name %s netns %s"):format(links[1], hosts[1], links[2],
+      hosts[2]) }
+  for i = 1, 2 do
+    lines[#lines + 1] = ("ip -n %s addr add 10.78.0.%d/24 dev %s"):format(hosts[i], i, links[i])
+    lines[#lines + 1] = ("ip -n %s link set %s up"):format(hosts[i], links[i])
+    lines[#lines + 1] = ("ip -n %s link set lo up"):format(hosts[i])
+    lines[#lines + 1] = ("ip netns exec %s tc qdisc add dev %s root tbf rate %dmbit burst 256k "
+      .. "latency 100ms"):format(hosts[i], links[i], opt.rate)
+  end
+  return shell(table.concat(lines, "\n"))
+end
+
+-- ---- the figures -------------------------------------------------------------------------------
+
+local function command()
+  local words = { figure.quote(script), figure.quote(arg[0]:match "^.*/" or "./"), opt.layers,
+    opt.width, opt.context, opt.batch, opt.chunks, opt.stages, opt.steps, opt.schedule }
+  local each = ("ip netns exec %%s unshare --uts sh -c 'echo %%s >/proc/sys/kernel/hostname; "
+    .. "exec \"$@\"' sh env GPIPE_JOB_KEY=k %s --ranks 1 --node %%d/2 --master 10.78.0.1:2%04d %s"):format(
+    figure.interpreter(), id, table.concat(words, " "))
+  return each:format(hosts[2], "hostb", 1) .. " & " .. each:format(hosts[1], "hosta", 0) .. "; wait"
+end
+
+local function run()
+  local pipe, exposed, steps, bytes = assert(io.popen(command())), {}, {}, nil
+  for line in pipe:lines() do
+    local first, second = line:match "^(%S+)%s+(%S+)$"
+    if first == "bytes" then
+      bytes = tonumber(second)
+    else
+      exposed[#exposed + 1], steps[#steps + 1] = tonumber(first), tonumber(second)
+    end
+  end
+  pipe:close()
+  return exposed, steps, assert(bytes, "the ranks printed no figures")
+end
+
+if not make() then
+  print "overlap skipped: no network namespaces with a rate (needs root, iproute2 and tbf)"
+else
+  local good, exposed, steps, bytes = pcall(run)
+  if good then
+    local whole = 8 * bytes / (1e6 * opt.rate)
+    figure.print("overlap.step", 1e3 * figure.median(steps), "ms")
+    figure.print("overlap.transfer", 1e3 * whole, "ms for the gradients of one direction")
+    figure.print("overlap.exposed", 1e3 * figure.median(exposed), "ms of that after the last pass")
+    figure.print("overlap.hidden", 100 * (1 - figure.median(exposed) / whole), "%", ">=", 90)
+  else
+    print(exposed)
+  end
+end
+remove()
+os.remove(script)
