@@ -217,10 +217,10 @@ describe("option balance", function()
   end)
 
   it("gives the blocks of a GPT evenly to the stages that its embedding leaves", function()
-    local model = gp.models.gpt2 {
+    local gpt = gp.models.gpt2 {
       layers = 12, width = 16, heads = 2, context = 8, vocabulary = 5000,
     }
-    local pipe <close> = gp.pipeline(model, { devices = 8, chunks = 8 })
+    local pipe <close> = gp.pipeline(gpt, { devices = 8, chunks = 8 })
     local most = 0
     for s = 2, #pipe.balance do most = math.max(most, pipe.balance[s]) end
     assert.are.equal(8, #pipe.balance)
