@@ -182,6 +182,27 @@ static void push_text(lua_State *L, int level) {
   }
 }
 
+/* Append to the text on top how a script gets what only the prompt defines, if it lacks that. */
+static void add_advice(lua_State *L) {
+  static const char *const lines[][2] = {
+      {"gp", "local gp = require \"gpipe\""},
+      {"nn", "local nn = require(\"gpipe\").nn"},
+      {"optim", "local optim = require(\"gpipe\").optim"},
+  };
+  size_t length;
+  const char *text = lua_tolstring(L, -1, &length);
+  for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+    const char *end = lua_pushfstring(L, "a nil value (global '%s')", lines[i][0]);
+    const size_t size = strlen(end);
+    const bool lacks = length >= size && !memcmp(text + length - size, end, size);
+    lua_pop(L, 1);
+    if (!lacks) continue;
+    lua_pushfstring(L, ": a script begins with %s", lines[i][1]);
+    lua_concat(L, 2);
+    return;
+  }
+}
+
 static void set_interrupted(lua_State *L, bool interrupted) {
   lua_pushboolean(L, interrupted);
   lua_rawsetp(L, LUA_REGISTRYINDEX, &interrupted_key);
@@ -191,6 +212,7 @@ int gp_traceback(lua_State *L) {
   enum { FAILED = 1 }; /* level 0 is this function */
   set_interrupted(L, gp_lua_is_interrupt(L, 1));
   push_text(L, FAILED);
+  add_advice(L);
   lua_replace(L, 1);
   lua_settop(L, 1);
   push_frames(L, FAILED);

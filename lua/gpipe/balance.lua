@@ -8,7 +8,7 @@
 local errors = require "gpipe.errors"
 local object = require "gpipe.profile.object"
 local options = require "gpipe.options"
-local partition = require "gpipe.pipeline.plan.partition"
+local even = require "gpipe.pipeline.plan.partition.even"
 local profile = require "gpipe.profile"
 local request = require "gpipe.profile.request"
 
@@ -99,7 +99,7 @@ function balance.balance_by_time(stages, model, sample, opts)
       { device = o.device or profile.default_device(), timeout = o.timeout })
   end
   local costs = check_costs(who, balance.time_costs(measured.layers), "times")
-  return (partition.minimax(who, costs, stages))
+  return (even.cut(who, costs, stages))
 end
 
 -- ---- by size ------------------------------------------------------------------------------------
@@ -142,7 +142,7 @@ function balance.balance_by_size(stages, model, sample, opts)
     local rows = profile.sizes(wanted, o.device or profile.default_device())
     costs = balance.size_costs(rows, o.param_scale)
   end
-  return (partition.minimax(who, check_costs(who, costs, "sizes"), stages))
+  return (even.cut(who, check_costs(who, costs, "sizes"), stages))
 end
 
 return balance

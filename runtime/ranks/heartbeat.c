@@ -20,7 +20,7 @@ static const int64_t LATE_NS = 2500000000;
 
 /* Say what this rank does: a run that is under way before a call of all ranks; between them it is
  * in its script. */
-static size_t write_words(gp_net *net, char words[GP_RANK_WORDS], int64_t now) {
+static void write_words(gp_net *net, char words[GP_RANK_WORDS], int64_t now) {
   words[0] = '\0';
   for (size_t i = 0; i < net->port_count && !words[0]; i++)
     if (net->ports[i].words) net->ports[i].words(net->ports[i].context, words, GP_RANK_WORDS);
@@ -28,14 +28,15 @@ static size_t write_words(gp_net *net, char words[GP_RANK_WORDS], int64_t now) {
     snprintf(words, GP_RANK_WORDS, "in '%s' for %.1f s", net->call,
              1e-9 * (double)(now - net->call_begin));
   if (!words[0]) snprintf(words, GP_RANK_WORDS, "in its script");
-  return strlen(words);
 }
 
 /* ---- beating --------------------------------------------------------------------------------- */
 
 /* A peer whose queue does not empty gets none: the bytes that wait for it are as good. */
-static void send_all(gp_net *net, const char *words, size_t length) {
-  const gp_rank_message beat = {.kind = GP_RANK_BEAT, .bytes = length};
+static void send_all(gp_net *net, const gp_rank_pass *pass, const char *words) {
+  gp_rank_message beat = {
+      .kind = GP_RANK_BEAT, .run = pass->call, .round = pass->owner, .bytes = strlen(words)};
+  memcpy(beat.what, pass->what, sizeof beat.what);
   for (int32_t r = 0; r < net->job.info.count; r++) {
     gp_peer *peer = &net->peers[r];
     if (!peer->is_own && peer->state == GP_PEER_OPEN && !gp_peer_has_outgoing(peer))
@@ -60,11 +61,12 @@ void gp_net_beat(gp_net *net) {
   const bool was_stopped = net->beat && now - net->beat > LATE_NS;
   net->beat = now;
   pthread_mutex_lock(&net->lock);
-  const size_t length = write_words(net, words, now);
+  const gp_rank_pass pass = net->pass;
+  write_words(net, words, now);
   for (int32_t r = 0; r < net->job.info.count; r++) {
     if (was_stopped) net->peers[r].heard = now; /* their heartbeats wait to be read */
     if (net->silence_most_ns) check(net, &net->peers[r], now);
   }
   pthread_mutex_unlock(&net->lock);
-  send_all(net, words, length);
+  send_all(net, &pass, words);
 }

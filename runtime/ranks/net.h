@@ -38,6 +38,12 @@ typedef struct gp_rank_piece {
   char *data;
 } gp_rank_piece;
 
+/* A run that a rank is in before its next collective call; what is "": none. */
+typedef struct gp_rank_pass {
+  uint32_t call, owner; /* the number of that call; of whom the run is */
+  char what[GP_RANKS_WHAT];
+} gp_rank_pass;
+
 typedef enum gp_peer_state { GP_PEER_OPEN, GP_PEER_ENDED, GP_PEER_GONE } gp_peer_state;
 
 typedef struct gp_peer {
@@ -59,6 +65,7 @@ typedef struct gp_peer {
   int64_t heard;               /* when the last bytes came; gp_now_ns */
   bool has_spoken;             /* some have come */
   char words[GP_RANK_WORDS];   /* what it did when its last heartbeat came */
+  gp_rank_pass pass;           /* the same, for comparison */
   bool receiving;              /* the transport may write to in_data just now */
   /* under its own lock */
   pthread_mutex_t lock;
@@ -84,6 +91,7 @@ typedef struct gp_net {
   uint32_t calls;          /* collective calls so far */
   const char *call;        /* the one under way, for heartbeats; NULL: none */
   int64_t call_begin;      /* gp_now_ns */
+  gp_rank_pass pass;       /* the run under way, for heartbeats; under the lock */
   int64_t beat;            /* when the last heartbeats were sent */
   int64_t silence_most_ns; /* a peer that is silent for longer is lost; 0: never */
   /* how opening has ended */

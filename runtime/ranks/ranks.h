@@ -11,6 +11,7 @@
  *   ports.c      where messages for links and pipelines go
  *   probe.c      how fast is the way between two ranks?
  *   gather.c     calls that all ranks make together
+ *   stray.c      is another rank in another call?
  *   leave.c      how a process ends */
 #ifndef GP_RANKS_H
 #define GP_RANKS_H
@@ -52,6 +53,13 @@ gp_status gp_ranks_join(void);
 /* Fail on all ranks with the first rank's failure, if one of them brings one; the text names the
  * rank. text: of this rank's failure. Collective. */
 gp_status gp_ranks_agree(const char *what, gp_status status, const char *text);
+
+/* Say which run this rank is in until its next collective call, of a pipeline with this number: the
+ * others learn it by heartbeats. "": none. */
+void gp_ranks_note_pass(uint32_t owner, const char *what);
+/* Is another rank in a call or a run that is not this one's, whose next collective call is `what`?
+ * Then the text says in which. */
+bool gp_ranks_find_stray(const char *what, char *text, size_t size);
 
 /* ---- ports ---------------------------------------------------------------------------------- */
 

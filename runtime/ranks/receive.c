@@ -118,7 +118,10 @@ static void close_message(gp_net *net, gp_peer *peer) {
     add_piece(net, peer);
   } else if (peer->in.kind == GP_RANK_END) {
     end_peer(net, peer);
-  } else if (peer->in.kind != GP_RANK_BEAT) {
+  } else if (peer->in.kind == GP_RANK_BEAT) {
+    peer->pass = (gp_rank_pass){.call = peer->in.run, .owner = peer->in.round};
+    snprintf(peer->pass.what, sizeof peer->pass.what, "%.23s", peer->in.what);
+  } else {
     const gp_port *port = gp_port_find(net, peer->in.port);
     if (port && port->arrived) port->arrived(port->context, peer->rank, &peer->in);
   }

@@ -8,6 +8,7 @@
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"
 local grouping = require "gpipe.optim.group"
+local lazy = require "gpipe.optim.lazy"
 local options = require "gpipe.options"
 local params = require "gpipe.optim.params"
 local rules = require "gpipe.optim.rules"
@@ -148,7 +149,7 @@ local function boxes_of(groups)
 end
 
 -- Make the object behind the optimizer, with as many moments as any group needs.
-local function make_handle(kind, groups)
+local function make_object(kind, groups)
   local moments = 0
   if kind.rule then return whole.new(kind.who, kind.rule, groups) end
   for _, group in ipairs(groups) do moments = math.max(moments, kind.moments(group)) end
@@ -165,6 +166,7 @@ end
 
 -- Copy the moments of the previous object into the new one.
 local function take_over(f, before)
+  if not lazy.is_there(before) then return end
   local held = { groups = f.groups, moments = f.moments, handle = before }
   for _, entry in ipairs(state.entries(held)) do
     if entry.value then f.handle:moment(entry.key, entry.k):copy_(entry.value) end
@@ -195,7 +197,7 @@ function methods:add_param_group(given)
   if f.kind.check then f.kind.check(f.who, group) end
   local groups = table.move(f.groups, 1, #f.groups, 1, {})
   groups[number] = group
-  local handle = make_handle(f.kind, groups)
+  local handle = lazy.make(make_object, f.kind, groups)
   f.handle = handle
   take_over(f, before)
   f.groups[number] = group
@@ -305,7 +307,7 @@ function optimizer.new(kind, given, opts)
   newest[1] = opt
   fields[opt] = {
     who = who, spec = spec, defaults = defaults, groups = groups, moments = kind.moments,
-    handle = make_handle(kind, groups), kind = kind,
+    handle = lazy.make(make_object, kind, groups), kind = kind,
   }
   return setmetatable(opt, Optimizer)
 end

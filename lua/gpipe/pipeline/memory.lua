@@ -27,6 +27,11 @@ local function thriftier(mode)
   return modes
 end
 
+-- The modes that stand for one where plans are only measured: "auto" fits where one of these does.
+local function stand_ins(mode)
+  return mode == "auto" and { "selective", "always" } or { mode }
+end
+
 -- What a device holds and has left, from the rank that drives it.
 local function state_of(pipe, d)
   local held, device = pipe.core:held(d - 1), pipe.devices[d]
@@ -81,15 +86,18 @@ local function least_of(a, b)
   return math.min(a, b)
 end
 
--- The smallest number of micro-batches that fits with a mode, or the smallest plan that does not.
-local function more_chunks(pipe, free, specify, rows, mode)
+-- The smallest number of micro-batches that fits with one of the modes, the largest share of a
+-- device's memory then and the mode; or nil and the share of the smallest plan that does not fit.
+local function more_chunks(pipe, free, specify, rows, modes)
   local chunks, least = pipe.chunks, nil
   for _ = 1, TRIES do
     if chunks >= rows then break end
     chunks = math.min(2 * chunks, rows)
-    local largest, fits = try(pipe, free, specify, chunks, mode)
-    if fits then return chunks, largest end
-    least = least_of(least, largest)
+    for _, mode in ipairs(modes) do
+      local largest, fits = try(pipe, free, specify, chunks, mode)
+      if fits then return chunks, largest, mode end
+      least = least_of(least, largest)
+    end
   end
   return nil, least
 end
@@ -103,7 +111,10 @@ end
 ---@return string
 function memory.advise(pipe, specify, rows, training)
   local free, found = free_bytes(pipe), {}
-  local least = try(pipe, free, specify, pipe.chunks, pipe.checkpoint)
+  local own, least = stand_ins(pipe.checkpoint), nil
+  for _, mode in ipairs(own) do
+    least = least_of(least, (try(pipe, free, specify, pipe.chunks, mode)))
+  end
   local function note(largest, fits, chunks, mode)
     if fits then
       found[#found + 1] = ("%s (%s)"):format(setting(chunks, mode), sizes.text(largest))
@@ -119,11 +130,12 @@ function memory.advise(pipe, specify, rows, training)
       break
     end
   end
-  local chunks, largest = more_chunks(pipe, free, specify, rows, pipe.checkpoint)
+  local chunks, largest = more_chunks(pipe, free, specify, rows, own)
   note(largest, chunks ~= nil, chunks)
   if #found == 0 and #modes > 0 then
-    chunks, largest = more_chunks(pipe, free, specify, rows, modes[#modes])
-    note(largest, chunks ~= nil, chunks, modes[#modes])
+    local mode
+    chunks, largest, mode = more_chunks(pipe, free, specify, rows, stand_ins "auto")
+    note(largest, chunks ~= nil, chunks, mode)
   end
   if #found > 0 then return "; would fit: " .. table.concat(found, ", or ") end
   return ("; no setting of chunks and checkpoint would fit (%s at least): fewer rows, or more "

@@ -3,7 +3,7 @@
 
 local device_bytes = require "gpipe.plan.device_bytes"
 local devices = require "gpipe.plan.devices"
-local even = require "gpipe.plan.even"
+local even = require "gpipe.pipeline.plan.partition.even"
 local partition = require "gpipe.plan.partition"
 local stage_cost = require "gpipe.plan.stage_cost"
 local sums = require "gpipe.plan.sums"
@@ -114,7 +114,7 @@ local function by_bytes(problem, case)
   for i = 1, problem.figures.count do
     bytes[i] = device_bytes.least(case.memory, case.sums[1], i, i, 0) + 1
   end
-  return even.cut(problem.who, bytes, case.shape.schedule.stages)
+  return even.cut(problem.who, bytes, case.shape.schedule.stages, LARGE)
 end
 
 -- The even cut of layers with a share of recomputation. Schedules with as many stages have the same
@@ -127,7 +127,7 @@ local function even_cut(problem, s, share, stages)
     for i, layer in ipairs(s.layers) do
       costs[i] = layer.forward + layer.input + layer.weight + share * layer.recompute
     end
-    s.cuts[key] = even.cut(problem.who, costs, stages)
+    s.cuts[key] = even.cut(problem.who, costs, stages, LARGE)
   end
   return s.cuts[key]
 end

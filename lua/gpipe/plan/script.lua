@@ -26,6 +26,7 @@ local WHO = "gp.pipeline"
 
 local opened = {} ---@type table[] the fields of all pipelines, in order
 local printed = false
+local failed = false -- a pipeline would raise an error where it runs
 
 -- ---- plans --------------------------------------------------------------------------------------
 
@@ -55,6 +56,7 @@ local function print_one(i, pipe, x, y)
     return
   end
   local good, lines = pcall(say, pipe, x, y)
+  failed = failed or not good
   print(good and lines or "  " .. tostring(lines))
 end
 
@@ -75,19 +77,21 @@ function script.report(active, x, y)
   end
 end
 
---- Print what is known at the end of the script, unless it ended with a pass.
+--- Print what is known at the end of the script, unless it ended with a pass. Exits with code 1 if a
+--- pipeline cannot be planned.
 function script.finish()
   if printed then return end
   script.report()
   if #opened == 0 then
     io.stderr:write "gpipe-lua: --dry-run: the script has built no pipeline\n"
   end
+  if failed then os.exit(1, true) end
 end
 
 local function leave(pipe, x, y)
   script.report(pipe, x, y)
   print "(--dry-run: stopped before the first step)"
-  os.exit(0, true)
+  os.exit(failed and 1 or 0, true)
 end
 
 -- ---- the object ---------------------------------------------------------------------------------

@@ -32,7 +32,9 @@ function schedule.names() return catalog.names() end
 ---@param p integer
 function schedule.rows(p) return core.rows(p) end
 
---- Register a schedule of your own under a name. Its options are passed through unchecked.
+--- Register a schedule of your own under a name. Its options are passed through unchecked. The
+--- generator may also return `batch`, the micro-batches per update, and `limits`, which `verify` then
+--- holds it to: {peak_live = 4}.
 --- ```lua
 --- gp.schedule.define("mine", function(p, m)
 ---   local rows, placement = {}, {}
@@ -46,7 +48,7 @@ function schedule.rows(p) return core.rows(p) end
 --- end)
 --- ```
 ---@param name string
----@param generator fun(p: integer, m: integer, opts: table): {placement: table, rows: table}
+---@param generator fun(p: integer, m: integer, opts: table): table {placement, rows, batch?, limits?}
 function schedule.define(name, generator)
   options.argument("gp.schedule.define", "name", name, { type = "string", required = true })
   options.argument("gp.schedule.define", "generator", generator,

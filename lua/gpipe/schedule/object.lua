@@ -19,6 +19,7 @@ local screen = require "gpipe.screen"
 ---@field replicas integer of one schedule, each with devices and micro-batches of its own; 1: none
 ---@field replica_chunks integer? micro-batches of a replica
 ---@field batch integer micro-batches per update; 0: synchronous
+---@field limits table? what the generator has stated that the schedule keeps within
 ---@field checked any? the verified form, for the runtime
 ---@field last_simulation gpipe.Simulation?
 local Schedule = {}
@@ -128,6 +129,25 @@ end
 
 -- ---- making -------------------------------------------------------------------------------------
 
+-- What a generator may return; replicate.lua adds the last two.
+local RETURNED = { "placement", "rows", "batch", "limits", "replicas", "replica_chunks" }
+
+local function check_keys(who, made)
+  local known = {}
+  for _, key in ipairs(RETURNED) do known[key] = true end
+  for key in pairs(made) do
+    if not known[key] then
+      local near = type(key) == "string" and errors.suggest(key, RETURNED)
+      errors.raise("%s: the generator returned a table with %s, expected placement, rows, batch and "
+        .. "limits%s", who, errors.show(key), near and (" (did you mean '%s'?)"):format(near) or "")
+    end
+  end
+  if made.limits ~= nil and type(made.limits) ~= "table" then
+    errors.raise("%s: the generator's limits are %s, expected limits of verify such as "
+      .. "{peak_live = 4}", who, errors.show(made.limits))
+  end
+end
+
 local function check_made(who, made)
   local is = type(made) == "table"
   local lacks = is and (made.rows == nil and "rows" or made.placement == nil and "placement")
@@ -135,6 +155,7 @@ local function check_made(who, made)
     errors.raise("%s: the generator returned %s%s, expected {placement = ..., rows = ...}", who,
       errors.show(made), lacks and " without " .. lacks or "")
   end
+  check_keys(who, made)
   if type(made.placement) ~= "table" then
     errors.raise("%s: the generator's placement is %s, expected {[0] = device of stage 0, ...}",
       who,
@@ -150,7 +171,7 @@ end
 
 --- Make a schedule object from the result of a generator.
 ---@param name string
----@param made {placement: table, rows: table, batch: integer?}
+---@param made {placement: table, rows: table, batch: integer?, limits: table?}
 ---@param m integer micro-batches
 ---@return gpipe.Schedule
 function Schedule.new(name, made, m)
@@ -162,7 +183,7 @@ function Schedule.new(name, made, m)
   return setmetatable({
     name = name, devices = devices, chunks = m, stages = stages, copies = copies,
     batch = made.batch or 0, placement = made.placement, source = rows, device_list = list,
-    replicas = replicas, replica_chunks = made.replica_chunks,
+    replicas = replicas, replica_chunks = made.replica_chunks, limits = made.limits,
   }, Schedule)
 end
 

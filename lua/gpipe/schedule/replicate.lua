@@ -19,6 +19,17 @@ local function placed(entry, replicas, p)
   return list
 end
 
+-- The limits that a replica states, for the devices of all.
+local function limits_of(first, replicas)
+  local limits = {}
+  for key, value in pairs(first.limits or {}) do limits[key] = value end
+  if type(limits.peak_live) ~= "table" then return first.limits and limits end
+  local list = {}
+  for _ = 1, replicas do table.move(limits.peak_live, 1, first.devices, #list + 1, list) end
+  limits.peak_live = list
+  return limits
+end
+
 --- Repeat a schedule. `of(count)` makes that of one replica with so many micro-batches; the last
 --- replicas have fewer of them, or none, where there are fewer than replicas * m in all.
 ---@param of fun(count: integer): gpipe.Schedule
@@ -48,6 +59,7 @@ return function(of, replicas, m, total)
   end
   local all = Schedule.new(first.name, {
     placement = placement, rows = rows, replicas = replicas, replica_chunks = m,
+    limits = limits_of(first, replicas),
   }, total)
   all.asked = first.asked and replicas * first.asked
   return all

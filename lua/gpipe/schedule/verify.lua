@@ -39,8 +39,7 @@ function verify.parsed(self)
   return rows
 end
 
-local function check(self)
-  if self.checked then return self end
+local function check_lists(self)
   local rows, report = self:parsed()
   if not rows then return nil, report end
   local checked, text, name, device, position =
@@ -48,9 +47,8 @@ local function check(self)
       copies = self.copies, batch = self.batch, micros = self.batch == 0 and self.chunks or 0,
       replicas = self.replicas, replica_micros = self.replica_chunks,
     })
-  if not checked then return nil, report_of(text, name, device, position) end
-  self.checked = checked
-  return self
+  if checked then return checked end
+  return nil, report_of(text, name, device, position)
 end
 
 local LIMITS = {
@@ -76,8 +74,31 @@ local function per_device(self, limit)
   return list
 end
 
+-- Check a verified form against limits.
+local function keep_within(self, form, limits)
+  local checked = options.check("verify", limits, LIMITS)
+  checked.peak_live = per_device(self, checked.peak_live)
+  local within, text, name, device, position = form:limit(checked)
+  if within then return self end
+  return nil, report_of(text, name, device, position)
+end
+
+-- Verify once, with the limits that the generator has stated.
+local function check(self)
+  if self.checked then return self end
+  local form, report = check_lists(self)
+  if not form then return nil, report end
+  if self.limits then
+    local good, fault = keep_within(self, form, self.limits)
+    if not good then return nil, fault end
+  end
+  self.checked = form
+  return self
+end
+
 --- Check that the schedule is complete and unique, on the right devices, in a possible order and
---- without a cycle; and that it keeps within limits, if any are given.
+--- without a cycle; and that it keeps within limits, if any are given or its generator has stated
+--- some.
 ---
 --- The report's entries are {check, message, device, position}: which check failed, why, on which
 --- device (from 0) and where in its row (from 1; nil if no single action is at fault).
@@ -104,11 +125,7 @@ function verify.verify(self, limits)
   local good, report = check(self)
   if not good then return nil, report end
   if limits == nil then return self end
-  local checked = options.check("verify", limits, LIMITS)
-  checked.peak_live = per_device(self, checked.peak_live)
-  local within, text, name, device, position = self.checked:limit(checked)
-  if within then return self end
-  return nil, report_of(text, name, device, position)
+  return keep_within(self, self.checked, limits)
 end
 
 -- ---- what it takes ------------------------------------------------------------------------------

@@ -105,6 +105,7 @@ gp_status gp_pipeline_run(gp_pipeline *p, gp_plan *plan, const gp_run_args *args
   open_run(p, plan, backward_half);
   gp_status status = prepare_run(p, plan, args);
   if (status) return p->spread ? gp_run_refuse(p, status) : status;
+  if (p->spread) gp_spread_note(p->spread, gp_report_kind(run));
   bool prepares = plan->update == GP_UPDATE_NONE && !plan->batch && !backward_half;
   if (prepares) gp_prepared_begin(p);
   p->resumed = args->accumulate;

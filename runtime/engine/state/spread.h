@@ -62,6 +62,8 @@ void gp_spread_lose(gp_spread *spread, const char *why);
 
 /* Begin a run, and end it when this rank's workers are done. */
 void gp_spread_begin(gp_spread *spread);
+/* Let the other ranks know which run this is, until its end: "step", say. */
+void gp_spread_note(gp_spread *spread, const char *kind);
 void gp_spread_end(gp_spread *spread);
 /* Copy the text of the run's failure, and return its status: another rank may bring an earlier one
  * meanwhile. */

@@ -231,7 +231,7 @@ static bool find_first(const gp_pipeline *p, message *first, int32_t *reader) {
   return found;
 }
 
-static const char *kind_of(const gp_run *run) {
+const char *gp_report_kind(const gp_run *run) {
   switch (run->plan->kind) {
   case GP_PLAN_STEP: return run->open ? "the stream of steps" : "step";
   case GP_PLAN_SPLIT: return run->backward_half ? "backward" : "forward";
@@ -246,7 +246,7 @@ char *gp_report_write(gp_pipeline *p, char *text, size_t size) {
   message first;
   int32_t reader;
   gp_text_put(&w, "post-mortem of %s (training step %lld), %.1f s after its begin:\n",
-              kind_of(&p->run), (long long)p->step, 1e-9 * (double)(now - p->last_begin));
+              gp_report_kind(&p->run), (long long)p->step, 1e-9 * (double)(now - p->last_begin));
   for (int32_t d = 0; d < p->run.plan->device_count; d++) put_device(&w, p, d, now);
   if (find_first(p, &first, &reader)) {
     gp_text_put(&w, "  first missing message: ");

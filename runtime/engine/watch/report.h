@@ -9,6 +9,8 @@
 #include "gpipe/schedule.h"
 #include "plan/plan.h"
 
+typedef struct gp_run gp_run;
+
 /* record.c */
 /* Note the end of a run and choose which of its events are shown. */
 void gp_record_close(gp_pipeline *pipeline);
@@ -17,6 +19,8 @@ void gp_record_close(gp_pipeline *pipeline);
 void gp_record_sum(const gp_worker *worker, gp_device_stats *stats);
 
 /* report.c */
+/* The name of the run under way: "step", "evaluate". */
+const char *gp_report_kind(const gp_run *run);
 /* Write what every device does now, and why; returns text. */
 char *gp_report_write(gp_pipeline *pipeline, char *text, size_t size);
 /* Is a device of this rank in an action? */

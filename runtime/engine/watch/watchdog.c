@@ -14,6 +14,7 @@
 #include "engine/state/pipeline.h"
 #include "engine/watch/report.h"
 #include "engine/worker/worker.h"
+#include "ranks/ranks.h"
 
 enum { DEVICE_TEXT = 512, REPORT_TEXT = 1024 };
 static const int64_t SECOND = 1000000000;
@@ -122,6 +123,12 @@ static void follow(gp_pipeline *p) {
   gp_watch_give_up(p);
 }
 
+/* Give up because another rank is in another call: what this one waits for will not come. */
+static void turn_back(gp_pipeline *p, const char *why) {
+  gp_run_fail(&p->run, -1, GP_ESTATE, why);
+  gp_watch_give_up(p);
+}
+
 /* How long workers may be quiet, in nanoseconds. After a time-out they have as long as the watchdog
  * again, but at least one second and at most ten. After Ctrl-C they have the whole limit: a worker
  * may be in the middle of a long action that is within it. */
@@ -137,6 +144,11 @@ bool gp_watch_check(gp_pipeline *p) {
   bool given_up = atomic_load(&w->given_up);
   if (!given_up && p->spread && atomic_load(&p->spread->gives_up)) {
     follow(p);
+    return false;
+  }
+  char why[GP_SPREAD_TEXT];
+  if (!given_up && p->spread && gp_ranks_find_stray("step", why, sizeof why)) {
+    turn_back(p, why);
     return false;
   }
   if (!given_up && gp_interrupt_pending()) {

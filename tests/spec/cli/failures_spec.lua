@@ -91,6 +91,16 @@ describe("a script that is not there", function()
   end)
 end)
 
+describe("a script that takes what only the prompt defines", function()
+  it("is told the line that it lacks", function()
+    assert.matches([[global 'gp'): a script begins with local gp = require "gpipe"]],
+      fail "print(gp.ones {2})", 1, true)
+    assert.matches([[global 'nn'): a script begins with local nn = require("gpipe").nn]],
+      fail "nn.Linear(2, 2)", 1, true)
+    assert.is_nil(fail("opt.x = 1"):find "begins with")
+  end)
+end)
+
 describe("an error object", function()
   it("that is a text with a zero is printed whole, with its traceback", function()
     local err = fail "error('before\\0behind')"

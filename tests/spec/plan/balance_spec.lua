@@ -216,6 +216,20 @@ describe("option balance", function()
     assert.are.equal(cut {}, cut { balance = "parameters" })
   end)
 
+  it("gives the blocks of a GPT evenly to the stages that its embedding leaves", function()
+    local gpt = gp.models.gpt2 {
+      layers = 12, width = 16, heads = 2, context = 8, vocabulary = 5000,
+    }
+    local pipe <close> = gp.pipeline(gpt, { devices = 8, chunks = 8 })
+    local most = 0
+    for s = 2, #pipe.balance do most = math.max(most, pipe.balance[s]) end
+    assert.are.equal(8, #pipe.balance)
+    assert.are.equal(2, most) -- 13 layers over 7 stages
+    local profile = gp.profile { layers = { { forward = 9 }, { forward = 1 }, { forward = 1 },
+      { forward = 1 }, { forward = 1 } } }
+    assert.are.equal("1,2,2", join(gp.balance_by_time(3, profile)))
+  end)
+
   it("by time gives the slow layer a stage of its own", function()
     local pipe <close> = gp.pipeline(working(1, 1, 12, 1), {
       devices = 3, balance = "time", loss = nn.MSELoss(), checkpoint = "never",

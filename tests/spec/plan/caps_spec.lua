@@ -186,6 +186,19 @@ describe("option memory of a device", function()
     train(caps, { chunks = 2, schedule = "gpipe", checkpoint = "auto" })
   end)
 
+  it("offers \"auto\" more micro-batches where only \"selective\" would fit with them", function()
+    local opts = { chunks = 4, schedule = "zb_h1" } -- nothing runs again as a whole on device 1
+    local function need(chunks, mode)
+      return select(2, train(nil, { chunks = chunks, schedule = "zb_h1", checkpoint = mode }))
+    end
+    local caps = between(need(8, "selective"), need(8, "never"), 0.2)
+    opts.checkpoint = "auto"
+    local text = expect.failure(train, caps, opts)
+    local chunks = tonumber(text:match "would fit: chunks = (%d+)")
+    assert.equal(8, chunks, text)
+    train(caps, { chunks = 8, schedule = "zb_h1", checkpoint = "auto" })
+  end)
+
   it("refuses with the code of a lack of memory", function()
     local _, free = train(nil, { chunks = 1, checkpoint = "never" })
     local pipe <close> = open(squeezed(free, 0.5), { chunks = 1, checkpoint = "never" })

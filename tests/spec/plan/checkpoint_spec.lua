@@ -118,6 +118,46 @@ describe("option checkpoint", function()
     end
   end)
 
+  -- What a pipeline and a dry run keep of a micro-batch, as text.
+  local function kept(checkpoint, opts)
+    local case, text = CASES[1], {}
+    local given = {
+      balance = { 2, 4 }, chunks = 3, devices = { "cpu:0", "cpu:1" },
+      loss = nn.CrossEntropyLoss(), checkpoint = checkpoint, sample = { case[3], case[4] },
+    }
+    for key, value in pairs(opts or {}) do given[key] = value end
+    local pipe <close> = gp.pipeline(case[2](), given)
+    pipe:step(case[3], case[4])
+    for d, one in ipairs(pipe:memory()) do text[d] = one.planned end
+    given.devices = 2
+    return table.concat(text, " ") .. "; " .. table.concat(gp.dry_run(case[2](), given):bytes(), " ")
+  end
+
+  it("is said stage by stage, or by a function of layer, stage and micro-batch", function()
+    local list = { "recompute", "recompute", "keep", "keep", "keep", "keep" }
+    assert.equal(kept(list), kept { stage = { "recompute", "keep" } })
+    local calls = {}
+    assert.equal(kept(list), kept(function(layer, stage, micro)
+      calls[#calls + 1] = ("%d %d %d"):format(layer, stage, micro)
+      return stage == 0 and "recompute" or "keep"
+    end))
+    assert.equal("1 0 0,1 0 1,1 0 2,2 0 0", table.concat(calls, ",", 1, 4))
+    list[2] = "selective"
+    assert.equal(kept(list), kept(function(layer) return list[layer] end))
+  end)
+
+  it("says what is wrong with what it says of stages, and with a function's answer", function()
+    local fails_with = require("tests.support.expect").fails_with
+    fails_with("says something for 1 stages and there are 2", kept, { stage = { "keep" } })
+    fails_with([[for each stage, not "never" (string) for stage 1]], kept,
+      { stage = { "keep", "never" } })
+    fails_with("no 1 beside 'stage'", kept, { "keep", stage = { "keep", "keep" } })
+    fails_with([[returned "kep" (string) for layer 3 (stage 1, micro-batch 0), expected one of ]]
+      .. [["keep"]], kept, function(layer) return layer == 3 and "kep" or "keep" end)
+    fails_with([[in micro-batch 0 and "recompute" (string) in micro-batch 2, expected the same]],
+      kept, function(_, _, micro) return micro == 2 and "recompute" or "keep" end)
+  end)
+
   it("is said layer by layer", function()
     local model = blocks()
     local list = layers_of(6, 1)

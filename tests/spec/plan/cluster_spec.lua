@@ -235,4 +235,39 @@ describe("gpipe-lua --dry-run script.lua", function()
     assert.matches("no data", err)
     assert.are.equal(1, code)
   end)
+
+  it("ends with code 1 where the first pass would raise an error, and says which", function()
+    local wrong = "local m = nn.Sequential {nn.Linear(8, 4), nn.Linear(5, 2)}\n"
+    local out, _, code = dry(wrong .. [[
+      local pipe = gp.pipeline(m, {loss = nn.CrossEntropyLoss()})
+      pipe:step(x, y)]])
+    assert.matches("input is 1x4, expected ?x5", out, 1, true)
+    assert.are.equal(1, code)
+    local _, _, at_end = dry(wrong .. "gp.pipeline(m, {loss = nn.CrossEntropyLoss(), sample = {x, y}})")
+    assert.are.equal(1, at_end)
+  end)
+
+  it("makes the optimizer of a model that no machine could hold", function()
+    local out, err, code = dry [[
+      local m = nn.Sequential {nn.Linear(1 << 20, 1 << 20), nn.Linear(1 << 20, 2)} -- 4 TiB
+      local pipe = gp.pipeline(m, {devices = {{"sim:0", memory = "1TiB"}}, loss = nn.CrossEntropyLoss()})
+      local opt = optim.AdamW({{params = pipe:parameters "^1"}}, {lr = 0.1})
+      opt:add_param_group {params = pipe:parameters "^2", lr = 1}
+      pipe:step(gp.zeros {32, 1 << 20}, y)]]
+    assert.are.same({ "", 0 }, { err, code })
+    assert.matches("optimizer: AdamW", out)
+    assert.matches("DOES NOT FIT", out)
+  end)
+
+  it("lets a script train that uses no pipeline", function()
+    local out, _, code = dry [[
+      local m = model()
+      local opt = optim.Adam(m:parameters(), {lr = 0.1})
+      local before = m[1].weight:clone()
+      nn.CrossEntropyLoss()(m(gp.ones {32, 8}), y):backward()
+      opt:step()
+      print(gp.equal(before, m[1].weight), opt:state_dict().step:item(), tostring(opt):match "step %d")]]
+    assert.are.equal(0, code)
+    assert.matches("false\t1\tstep 1", out)
+  end)
 end)

@@ -2,7 +2,7 @@
 -- when the runtime plans them, figures that bound each other, and what is said where nothing fits.
 local gp = require "gpipe"
 local fails_with = require("tests.support.expect").fails_with
-local even = require "gpipe.plan.even"
+local even = require "gpipe.pipeline.plan.partition.even"
 local minimax = require("gpipe.pipeline.plan.partition").minimax
 local partition = require "gpipe.plan.partition"
 local nn = gp.nn

@@ -112,6 +112,35 @@ describe("in a job", function()
     assert.truthy(out:find("[1] true", 1, true))
   end)
 
+  -- Both shapes have been planned before, so no plan is compared any more.
+  local function strays(calls)
+    local out, _, code = run(2, [[
+      local model = gp.nn.Sequential { gp.nn.Linear(3, 2), gp.nn.Linear(2, 2) }
+      local pipe <close> = gp.pipeline(model, { loss = gp.nn.MSELoss() })
+      local function batch(rows) return gp.ones { rows, 3 }, gp.ones { rows, 2 } end
+      pipe:step(batch(4)) pipe:step(batch(5)) pipe:evaluate(batch(4))
+      local r = gp.rank()
+      print(select(2, pcall(function() ]] .. calls .. [[ end)))]])
+    assert.equal(0, code)
+    return out
+  end
+
+  it("a rank that waits in a step hears that another one is elsewhere", function()
+    local out = strays "if r == 0 then pipe:step(batch(4)) else gp.barrier() end"
+    assert.truthy(out:find("rank 1 is in 'gp.barrier', rank 0 in 'step'", 1, true))
+    assert.truthy(out:find("rank 0 is in 'step', rank 1 in 'gp.barrier'", 1, true))
+    out = strays "pipe:step(batch(r == 0 and 4 or 6))"
+    assert.truthy(out:find("rank 1 is in 'plan', rank 0 in 'step'", 1, true))
+  end)
+
+  it("ranks in two different runs hear of it by heartbeats", function()
+    local out = strays "pipe:step(batch(4 + r))"
+    assert.truthy(out:find("'step of 5 rows'", 1, true) and out:find("'step of 4 rows'", 1, true))
+    out = strays "if r == 0 then pipe:step(batch(4)) else pipe:evaluate(batch(4)) end"
+    assert.truthy(out:find("'evaluate of 4 rows'", 1, true))
+    assert.truthy(out:find("'step of 4 rows'", 1, true))
+  end)
+
   it("state_dict has all parameters, and reading one of another rank says where it is", function()
     local out = run(2, [[
       local model = gp.nn.Sequential { gp.nn.Linear(3, 2), gp.nn.Linear(2, 2) }

@@ -119,6 +119,8 @@ describe("gp.schedule.greedy", function()
     { "no placement", { chunks = 2 }, "'placement'" },
     { "an empty placement", with { placement = {} }, "placement[0] is nil" },
     { "a placement from 1", with { placement = { 0, 1 } }, "placement[0] is nil" },
+    { "a stage that is left out", with { placement = { [0] = 0, [2] = 1 } },
+      "placement has 2 and no stage 1" },
     { "a device that is no number", with { placement = { [0] = "cpu" } }, 'placement[0] is "cpu"' },
     { "a device far away", with { placement = { [0] = 1 << 40 } }, "has 1 stages" },
     { "no micro-batches", with { chunks = 0 }, "chunks" },

@@ -345,6 +345,60 @@ describe("the resources of a schedule", function()
   end)
 end)
 
+-- ---- limits that a schedule states --------------------------------------------------------------
+
+describe("limits that a generator returns", function()
+  local function define(limits)
+    gp.schedule.define("stating", function(p, m)
+      local made = gp.schedule.build("gpipe", { devices = p, chunks = m })
+      return { placement = made.placement, rows = made:rows(), limits = limits(p, m) }
+    end)
+  end
+
+  local function build(p, m, replicas)
+    return gp.schedule.build("stating", { devices = p, chunks = m, replicas = replicas })
+  end
+
+  it("are checked by verify, for every number of devices and micro-batches", function()
+    define(function() return { peak_live = 4 } end)
+    assert.is_truthy(build(2, 4):verify())
+    local good, report = build(2, 5):verify()
+    assert.is_nil(good)
+    assert.equal("liveness", report[1].check)
+    assert.is_truthy(report[1].message:find("5 are alive, 4 allowed", 1, true))
+    define(function(_, m) return { peak_live = { m, m - 1 } } end)
+    assert.equal(1, select(2, build(2, 4):verify())[1].device)
+  end)
+
+  it("hold for each replica", function()
+    define(function(_, m) return { peak_live = { m, m } } end)
+    assert.is_truthy(build(4, 3, 2):verify())
+    define(function(_, m) return { peak_live = { m, m - 1 } } end)
+    assert.equal(1, select(2, build(4, 3, 2):verify())[1].device)
+  end)
+
+  it("are a reason for a pipeline to refuse the schedule", function()
+    define(function() return { peak_live = 2 } end)
+    local model = gp.nn.Sequential { gp.nn.Linear(2, 2), gp.nn.Linear(2, 2) }
+    fails_with("gp.pipeline: schedule: 0F2 is the activation too many on device 0: 3 are alive, 2",
+      gp.pipeline, model, { schedule = "stating", devices = 2, chunks = 3 })
+  end)
+
+  it("are those of verify, and nothing else may be returned", function()
+    define(function() return { peak_lives = 2 } end)
+    fails_with("unknown option 'peak_lives' (did you mean 'peak_live'?)", function()
+      return build(2, 2):verify()
+    end)
+    define(function() return 3 end)
+    fails_with("the generator's limits are 3, expected limits of verify", build, 2, 2)
+    gp.schedule.define("stating", function()
+      return { placement = { [0] = 0 }, rows = { "0F0,0B0" }, limit = 3 }
+    end)
+    fails_with([[returned a table with "limit" (string), expected placement, rows, batch and limits ]]
+      .. "(did you mean 'limits'?)", build, 1, 1)
+  end)
+end)
+
 -- ---- mutations ---------------------------------------------------------------------------------
 
 -- Returns a copy of the rows with one changed.

@@ -4,7 +4,7 @@
 -- the largest stage has as few parameters as possible.
 
 local errors = require "gpipe.errors"
-local partition = require "gpipe.pipeline.plan.partition"
+local even = require "gpipe.pipeline.plan.partition.even"
 
 local balance = {}
 
@@ -32,11 +32,12 @@ function balance.weights(model)
   return weights
 end
 
---- Cut layers of given weights into stages so that the heaviest stage is as light as possible.
+--- Cut layers of given weights into stages so that the heaviest stage is as light as possible, then
+--- the second heaviest, and so on.
 ---@param weights number[]
 ---@param stages integer at most #weights
 ---@return integer[]
-function balance.cut(weights, stages) return (partition.minimax(WHO, weights, stages)) end
+function balance.cut(weights, stages) return (even.cut(WHO, weights, stages)) end
 
 -- A text is not accepted as a number, although Lua would convert it.
 local function is_count(n) return math.type(n) and math.tointeger(n) and n >= 1 end

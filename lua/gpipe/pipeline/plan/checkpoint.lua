@@ -26,8 +26,35 @@ local function hint(value, names)
   return near and (" (did you mean '%s'?)"):format(near) or ""
 end
 
+--- What was expected of a layer's mode; nil if it is one.
+---@param value any
+---@return string?
+function checkpoint.mode_fault(value)
+  if is_one_of(value, LAYER_MODES) then return nil end
+  return "one of " .. quoted(LAYER_MODES) .. hint(value, LAYER_MODES)
+end
+
+--- The modes of layers, for messages.
+function checkpoint.mode_names() return quoted(LAYER_MODES) end
+
+-- What was expected of {stage = {...}}.
+local function check_stages(value)
+  for key in pairs(value) do
+    if key ~= "stage" then return ("no %s beside 'stage'"):format(errors.show(key)) end
+  end
+  if type(value.stage) ~= "table" then return "{stage = {...}} with a mode for each stage" end
+  for s, mode in ipairs(value.stage) do
+    if not is_one_of(mode, LAYER_MODES) then
+      return ("%s for each stage, not %s for stage %d%s"):format(quoted(LAYER_MODES),
+        errors.show(mode), s - 1, hint(mode, LAYER_MODES))
+    end
+  end
+end
+
 -- What was expected, if the value is wrong.
 local function check(value)
+  if type(value) == "function" then return nil end
+  if type(value) == "table" and value.stage ~= nil then return check_stages(value) end
   if type(value) == "string" then
     if is_one_of(value, core.checkpoints) then return nil end
     return ("one of %s, or a list of %s for the layers%s"):format(quoted(core.checkpoints),
@@ -42,14 +69,16 @@ local function check(value)
 end
 
 --- The rule of the option.
-checkpoint.rule = { type = { "string", "table" }, default = "except_last", check = check }
+checkpoint.rule = {
+  type = { "string", "table", "function" }, default = "except_last", check = check,
+}
 
 --- Check that a list has an element for each layer.
 ---@param who string
 ---@param given string|string[]
 ---@param layers integer
 function checkpoint.check_count(who, given, layers)
-  if type(given) == "string" or #given == layers then return end
+  if type(given) ~= "table" or given.stage or #given == layers then return end
   errors.raise("%s: option 'checkpoint' says something for %d layers and the model has %d, "
     .. "expected one of %s for each", who, #given, layers, quoted(LAYER_MODES))
 end

@@ -9,6 +9,7 @@ local advice = require "gpipe.pipeline.advice"
 local errors = require "gpipe.errors"
 local balance = require "gpipe.pipeline.plan.balance"
 local devices = require "gpipe.pipeline.plan.devices"
+local layer_modes = require "gpipe.pipeline.plan.layer_modes"
 local machine = require "gpipe.machine"
 local named_balance = require "gpipe.pipeline.plan.named_balance"
 local ranks = require "gpipe.ranks"
@@ -113,6 +114,11 @@ local function most_of(opts, named)
   return named and 1 or math.max(1, devices.most() // opts.replicas)
 end
 
+-- What the layers are to keep is known when the stages are.
+local function settle_modes(opts, list)
+  opts.checkpoint = layer_modes.settle(WHO, opts.checkpoint, list, opts.chunks * opts.replicas)
+end
+
 -- A device of this rank to measure on: the first, or a core where it has none.
 local function measured_on(chosen)
   for _, device in ipairs(chosen) do
@@ -121,7 +127,8 @@ local function measured_on(chosen)
   return { "cpu:0", threads = 1 }
 end
 
---- Decide balance, schedule and number of devices; any of them may determine the others.
+--- Decide balance, schedule and number of devices; any of them may determine the others. What option
+--- `checkpoint` says of stages, or as a function, becomes a list of layers in `opts`.
 ---@param model nn.Sequential
 ---@param opts table {balance: integer[]|string|nil, schedule, chunks, checkpoint, loss, sample}
 ---@param count integer? number of named devices
@@ -133,6 +140,7 @@ end
 function cut.arrange(model, opts, count, most)
   local list, made = arrange(model, opts, replicas.share(WHO, count, opts), most or most_of(opts))
   list = list or balanced(model, opts, made, false)
+  settle_modes(opts, list)
   return list, replicas.all(WHO, made, opts), made
 end
 
@@ -154,6 +162,7 @@ function cut.resolve(model, opts)
     list = balanced(model, opts, one, measured_on(chosen))
     list = ranks.broadcast(list, 0) -- what one rank has measured serves all
   end
+  settle_modes(opts, list)
   advice.unused_devices(named, made)
   advice.shared_gpus(chosen)
   advice.idle_devices(one)

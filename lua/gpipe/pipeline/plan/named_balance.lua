@@ -8,7 +8,7 @@
 local balance = require "gpipe.pipeline.plan.balance"
 local class = require "gpipe.nn.class"
 local errors = require "gpipe.errors"
-local partition = require "gpipe.pipeline.plan.partition"
+local even = require "gpipe.pipeline.plan.partition.even"
 
 local named = {}
 
@@ -84,7 +84,7 @@ local function by_type(model, stages, pattern)
       .. "class (the layers are %s)", WHO, errors.name(pattern),
       errors.list(class_names(model), 20))
   end
-  return (partition.minimax(WHO, costs, stages))
+  return (even.cut(WHO, costs, stages))
 end
 
 -- ---- what is measured and planned ---------------------------------------------------------------
@@ -122,7 +122,7 @@ local function by_time(model, stages, facts)
   local made = require("gpipe.profile").agree(request_of(model, facts, "time"),
     { device = facts.device, timeout = SECONDS })
   local costs = require("gpipe.balance").time_costs(made.layers, recomputed(facts))
-  return (partition.minimax(WHO, costs, stages))
+  return (even.cut(WHO, costs, stages))
 end
 
 local PARAM_SCALE = 2 -- values and gradients; the optimizer is not known yet
@@ -131,7 +131,7 @@ local function by_memory(model, stages, facts)
   local rows = require("gpipe.profile").sizes(request_of(model, facts, "memory"),
     facts.device or "cpu:0")
   local costs = require("gpipe.balance").size_costs(rows, PARAM_SCALE)
-  return (partition.minimax(WHO, costs, stages))
+  return (even.cut(WHO, costs, stages))
 end
 
 --- The layers of each stage, by a word of option `balance`; by parameters where there is none.

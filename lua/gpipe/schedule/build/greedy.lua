@@ -41,6 +41,12 @@ local function read_placement(given)
   if stages == 0 then
     errors.raise("%s: placement[0] is nil, expected the device of stage 0", WHO)
   end
+  for key in pairs(given) do
+    if math.type(key) ~= "integer" or key < 0 or key >= stages then
+      errors.raise("%s: placement has %s and no stage %d, expected devices of stages 0, 1, ...", WHO,
+        errors.show(key), stages)
+    end
+  end
   if devices > stages then
     errors.raise("%s: placement names device %d and has %d stages, expected devices 0, 1, ... with "
       .. "a stage each", WHO, devices - 1, stages)

@@ -1,5 +1,5 @@
--- lua/gpipe/plan/even.lua - among the cuts whose most expensive stage is as cheap as possible, an
--- even one.
+-- lua/gpipe/pipeline/plan/partition/even.lua - among the cuts whose most expensive stage is as cheap
+-- as possible, an even one.
 --
 -- A single large layer decides the maximum, and then most cuts are as good. The minimax search
 -- fills the first stages up to the maximum, where schedules hold most micro-batches. Here the
@@ -10,7 +10,9 @@ local minimax = require("gpipe.pipeline.plan.partition").minimax
 
 local even = {}
 
-local LARGE = 16384 -- layers x stages: above that the first of the cheapest cuts will do
+-- Layers x stages: above that the first of the cheapest cuts will do. Below it a cut takes 0.1 s at
+-- most.
+local LARGE = 1 << 18
 
 -- The most expensive stage of a balance: of several the one with fewest layers. Returns its number
 -- and the layers before it.
@@ -43,10 +45,11 @@ end
 ---@param who string
 ---@param costs number[]
 ---@param stages integer
+---@param large? integer layers x stages above which the cut need not be even
 ---@return integer[]
 ---@return number
-function even.cut(who, costs, stages)
-  if #costs * stages > LARGE then return minimax(who, costs, stages) end
+function even.cut(who, costs, stages, large)
+  if #costs * stages > (large or LARGE) then return minimax(who, costs, stages) end
   local list = {}
   local largest = append(who, costs, 1, #costs, stages, list)
   return list, largest
