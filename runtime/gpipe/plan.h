@@ -49,8 +49,9 @@ typedef struct gp_plan_spec {
    * SIZE_MAX: no limit; 0: as little as mode
    * ALWAYS. NULL: none has one. Borrowed. */
   const size_t *budgets;
-  /* Per stage: it keeps everything although the mode is GP_REMAT_SELECTIVE or GP_REMAT_OFFLOAD,
-   * because it would take more memory otherwise. NULL: no stage does. Borrowed. */
+  /* Per stage: it keeps everything although the mode is GP_REMAT_SELECTIVE, or nothing of it goes
+   * to the host's memory, because it would take more memory otherwise. NULL: no stage does.
+   * Borrowed. */
   const bool *keeps;
 } gp_plan_spec;
 
@@ -164,6 +165,7 @@ typedef struct gp_stage_info {
   int kept, recomputed; /* micro-batches whose values are kept, or recomputed, at once */
   int carried;          /* micro-batches whose I ran and whose W did not yet */
   size_t kept_bytes, recomputed_bytes, carried_bytes; /* of one micro-batch */
+  size_t away_bytes;     /* likewise: of what waits in the host's memory; 0: nothing does */
   int partials;          /* partial sums of its gradients that are alive at once */
   size_t owned_bytes;    /* of the gradients that it sums and updates */
   size_t gradient_bytes; /* of all gradients of the stage */
@@ -194,6 +196,7 @@ typedef struct gp_saved_info {
   const char *label, *op; /* of the layer and the op that make it */
   char shape[96];         /* "f32 32x128" */
   size_t bytes;
+  bool away;                         /* it waits in the host's memory */
   const char *reader, *reader_label; /* the first op that reads it there, and its layer; or NULL */
 } gp_saved_info;
 typedef void (*gp_saved_visit)(void *context, const gp_saved_info *info);

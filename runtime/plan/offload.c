@@ -28,7 +28,7 @@ static int32_t *forward_of(const finder *f, const gp_task *task) {
 static void note(const finder *f, int32_t i, int32_t backward) {
   gp_plan *plan = f->plan;
   const int32_t forward = f->work[i];
-  const size_t bytes = gp_plan_slot_bytes(plan, &plan->tasks[forward], GP_SLOT_DROPPED);
+  const size_t bytes = gp_plan_slot_bytes(plan, &plan->tasks[forward], GP_SLOT_AWAY);
   const bool stays = f->keeps && f->keeps[plan->tasks[forward].stage];
   if (backward - i < LEAST || !bytes || stays) return;
   plan->offloads[plan->offload_count] = (gp_offload){.forward = forward,
@@ -132,9 +132,18 @@ static gp_status add(finder *f) {
   return list_moves(plan);
 }
 
+/* Does a stage save anything that goes to the host? */
+static bool goes_somewhere(const gp_plan *plan) {
+  size_t bytes = 0;
+  for (int k = 0; k < 2; k++)
+    for (int32_t s = 0; plan->shapes[k].programs && s < plan->stage_count; s++)
+      bytes += plan->shapes[k].programs[s].away_bytes;
+  return bytes && gp_plan_trains(plan->kind);
+}
+
 gp_status gp_plan_add_offloads(gp_plan *plan, const bool *keeps) {
   finder f = {.plan = plan, .keeps = keeps};
-  if (!plan->offloading || !gp_plan_trains(plan->kind)) return GP_OK;
+  if (!goes_somewhere(plan)) return GP_OK;
   gp_status status = add(&f);
   gp_free(f.work);
   return status;

@@ -29,6 +29,7 @@ typedef struct gp_stage_programs {
   size_t constant_bytes;
   size_t state_bytes; /* of the states of CPU kernels */
   size_t saved_bytes[GP_VARIANTS], recomputed_bytes, carried_bytes;
+  size_t away_bytes;   /* of what goes to the host's memory, by mode: not among saved_bytes */
   size_t record_bytes; /* of what F records for late */
 } gp_stage_programs;
 

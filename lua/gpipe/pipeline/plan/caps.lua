@@ -5,6 +5,7 @@
 -- stages keep and have in work is found by halving: the largest with which the plan fits. Over
 -- ranks each says what its own devices hold and need, so that all of them decide alike.
 
+local checkpoint = require "gpipe.pipeline.plan.checkpoint"
 local core = require "gpipe.core"
 local keeps = require "gpipe.pipeline.plan.keeps"
 local ranks = require "gpipe.ranks"
@@ -235,7 +236,7 @@ end
 ---@return string? refused why the plan does not fit
 function caps.settle(pipe, specify, kind, training)
   local auto = training and pipe.checkpoint == "auto"
-  local offloads = pipe.checkpoint == "offload" and not pipe.asynchronous
+  local offloads = checkpoint.offloads(pipe.checkpoint) and not pipe.asynchronous
   local asks = training and not pipe.raw and (pipe.checkpoint == "selective" or offloads)
   if not auto and not asks and not has_cap(pipe) then return nil end
   local measure = measurer(pipe, specify)

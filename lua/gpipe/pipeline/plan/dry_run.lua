@@ -9,6 +9,7 @@ local areas = require "gpipe.pipeline.areas"
 local batch = require "gpipe.pipeline.batch"
 local capacity = require "gpipe.plan.capacity"
 local caps = require "gpipe.pipeline.plan.caps"
+local checkpoint = require "gpipe.pipeline.plan.checkpoint"
 local cut = require "gpipe.pipeline.plan.cut"
 local describe = require "gpipe.pipeline.describe"
 local errors = require "gpipe.errors"
@@ -161,7 +162,7 @@ local function keeping(dry, plan, made)
     return areas.needs(dry)
   end
   return keeps.find(measure, keeps.stages(made.device_list, made.copies, #dry.devices), dry.stages,
-    dry.checkpoint == "offload")
+    checkpoint.offloads(dry.checkpoint))
 end
 
 -- Make the plan, with budgets that fit where the policy asks for some.
@@ -222,8 +223,8 @@ local function dry_run(model, opts, raw)
     dry.core = core.plan_new(given, spec, described, opts.device or -1)
     dry.plans[1] = { kind = "step", handle = dry.core, used = 1 }
   end
-  local asks = (opts.checkpoint == "selective" or opts.checkpoint == "offload") and not raw
-    and not opts.device
+  local asks = (opts.checkpoint == "selective" or checkpoint.offloads(opts.checkpoint))
+    and not raw and not opts.device
   settle(dry, plan, opts.checkpoint == "auto", asks and keeping(dry, plan, made) or nil)
   return dry
 end
