@@ -30,9 +30,10 @@ static void note(const finder *f, int32_t i, int32_t backward) {
   const int32_t forward = f->work[i];
   const size_t bytes = gp_plan_slot_bytes(plan, &plan->tasks[forward], GP_SLOT_AWAY);
   const bool stays = f->keeps && f->keeps[plan->tasks[forward].stage];
-  if (backward - i < LEAST || !bytes || stays) return;
+  const int32_t short_ones = plan->tasks[f->work[i + 1]].op == GP_ACT_R;
+  if (backward - i < LEAST + short_ones || !bytes || stays) return;
   plan->offloads[plan->offload_count] = (gp_offload){.forward = forward,
-                                                     .held = f->work[i + 1],
+                                                     .held = f->work[i + 1 + short_ones],
                                                      .fetch = f->work[backward - 1],
                                                      .backward = f->work[backward],
                                                      .bytes = bytes};

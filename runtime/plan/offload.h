@@ -2,9 +2,9 @@
  * near.
  *
  * Those values of a micro-batch of a stage go there and back together: when F has run, a copy to
- * the host begins, and the next task of the device runs beside it. When both are over, they have
- * left the device. Before the task ahead of the backward pass a copy back begins, into another place; the
- * backward pass waits for it.
+ * the host begins, and the next task of the device runs beside it; an R does so with the backward
+ * pass behind it. When both are over, the values have left the device. Before the task ahead of the
+ * backward pass a copy back begins, into another place; the backward pass waits for it.
  *
  *   0F0     0F1           0F2  ...  0B3           0B0
  *   | copies 0F0's values |         | copies them back
