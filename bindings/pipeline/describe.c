@@ -106,6 +106,15 @@ static int plan_on_host(lua_State *L) {
   return 1;
 }
 
+/* p:model_time(plan, device) -> seconds of one micro-batch by the cost model */
+static int plan_model_time(lua_State *L) {
+  const gp_plan *plan = gp_lua_check_plan(L, 2);
+  const int most = gp_plan_devices(plan) - 1;
+  const int device = (int)gp_lua_check_int(L, 3, "model_time: the device", 0, most);
+  lua_pushnumber(L, gp_plan_model_time(plan, device));
+  return 1;
+}
+
 /* p:areas(plan, device) -> {saved, ..., shared}: bytes of each part of a device's memory */
 static int plan_areas(lua_State *L) {
 #define TEXT(name, text) text,
@@ -240,16 +249,11 @@ static int plan_layers(lua_State *L) {
   return 1;
 }
 
-const luaL_Reg gp_lua_describe_methods[] = {{"row", plan_row},
-                                            {"tasks", plan_tasks},
-                                            {"page", plan_page},
-                                            {"edges", plan_edges},
-                                            {"stage", plan_stage},
-                                            {"areas", plan_areas},
-                                            {"on_host", plan_on_host},
-                                            {"alive", plan_alive},
-                                            {"saved", plan_saved},
-                                            {"cost", plan_cost},
-                                            {"ops", plan_ops},
-                                            {"layers", plan_layers},
-                                            {NULL, NULL}};
+const luaL_Reg gp_lua_describe_methods[] = {
+    {"row", plan_row},         {"tasks", plan_tasks},
+    {"page", plan_page},       {"edges", plan_edges},
+    {"stage", plan_stage},     {"areas", plan_areas},
+    {"on_host", plan_on_host}, {"model_time", plan_model_time},
+    {"alive", plan_alive},     {"saved", plan_saved},
+    {"cost", plan_cost},       {"ops", plan_ops},
+    {"layers", plan_layers},   {NULL, NULL}};

@@ -2,6 +2,7 @@
 #ifndef GP_PUBLIC_PLAN_H
 #define GP_PUBLIC_PLAN_H
 
+#include "gpipe/device.h"
 #include "gpipe/pipeline.h"
 #include "gpipe/trace.h"
 
@@ -23,6 +24,7 @@ typedef struct gp_plan_device_spec {
   bool parts;     /* it sums rows in parts, within kernels that read the rows anyway */
   bool halves;    /* its updates write halves of the weights beside them */
   size_t scratch; /* bytes of workspace that its libraries want for one op, at most */
+  gp_host_link host;
 } gp_plan_device_spec;
 
 /* The traced model for micro-batches of `rows` rows; there are `micros` of them. */
@@ -53,6 +55,7 @@ typedef struct gp_plan_spec {
    * to the host's memory, because it would take more memory otherwise. NULL: no stage does.
    * Borrowed. */
   const bool *keeps;
+  bool stays; /* GP_REMAT_AUTO sends nothing to the host's memory */
 } gp_plan_spec;
 
 /* Make a plan for devices that need not be there: it is data only and cannot be run. pipeline: the
@@ -69,6 +72,10 @@ size_t gp_plan_bytes(const gp_plan *plan, int device);
 /* Return the bytes of the host's memory in which what a device has saved waits for its backward
  * pass. */
 size_t gp_plan_host_bytes(const gp_plan *plan, int device);
+/* Return the seconds by the cost model in which a device's stages run one micro-batch forward and
+ * back, with what runs again and exposed copies; 0 but with GP_REMAT_AUTO and where a device says
+ * how it reaches the host's memory. */
+double gp_plan_model_time(const gp_plan *plan, int device);
 /* X(NAME, text): the parts of a device's memory that a plan needs. SAVED to TRANSIENT are what is
  * alive at the worst moment, WASTE is what their layout takes beyond that. */
 #define GP_PLAN_AREA_LIST(X)                                                                       \
@@ -111,6 +118,8 @@ typedef struct gp_plan_need {
   size_t bytes; /* all */
   size_t work;  /* what micro-batches keep, and temporaries */
   size_t grown; /* what the pipeline would hold more for it: packed weights, halves, extras */
+  size_t host;  /* of the host's memory, in which saved values wait */
+  double time;  /* seconds of one micro-batch by the cost model; 0: not known, or not asked for */
 } gp_plan_need;
 /* Compute what the runs of such a plan would need on each device, with this mode: needs[devices of
  * the pipeline]. Allocates and keeps nothing. Ownership and errors: as above. */

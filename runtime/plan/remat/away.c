@@ -56,7 +56,7 @@ static bool is_worth_it(const chooser *c, size_t *bytes) {
   *bytes = 0;
   for (int32_t l = 0; l < chain->count; l++)
     if (c->goes[l]) *bytes += away_of(&chain->layers[l]);
-  const size_t host = chain->link.host_bytes, all = *bytes * (size_t)c->limits.in_flight;
+  const size_t host = chain->link.bytes, all = *bytes * (size_t)c->limits.in_flight;
   if (*bytes >= c->limits.memory / 2 || (host && all > host)) return false;
   const int64_t least = c->table->fastest[chain->count] + gp_remat_exposed(chain, *bytes);
   return !c->best.count || least < c->best.time;

@@ -11,6 +11,7 @@
 #define GP_PLAN_REMAT_CHAIN_H
 
 #include "base/status.h"
+#include "gpipe/device.h"
 
 /* More layers would take gigabytes of tables; nested layers count as one. All sizes of a chain
  * together, times the micro-batches in flight, fit 63 bits. */
@@ -38,20 +39,13 @@ typedef struct gp_remat_layer {
   const gp_remat_option *options; /* borrowed; the first one keeps all */
 } gp_remat_layer;
 
-/* How values get to the host's memory and back. */
-typedef struct gp_remat_link {
-  double bandwidth;  /* bytes per second, each way; 0: nothing goes there */
-  double latency;    /* seconds of each copy */
-  size_t host_bytes; /* of the host's memory, for all micro-batches in flight; 0: no limit */
-} gp_remat_link;
-
 typedef struct gp_remat_chain {
   const gp_remat_layer *layers; /* borrowed */
   int32_t count;
-  gp_remat_link link;
-  const bool *goes; /* per layer: F keeps it by the option with `away`, if it keeps it; NULL: no
+  gp_host_link link; /* its bytes are for all micro-batches in flight */
+  const bool *goes;  /* per layer: F keeps it by the option with `away`, if it keeps it; NULL: no
                        layer. Borrowed. */
-  size_t input;     /* bytes of value 0 */
+  size_t input;      /* bytes of value 0 */
   size_t input_gradient; /* bytes of gradient 0; 0 on the first stage */
 } gp_remat_chain;
 

@@ -21,7 +21,7 @@ static void make_blocks(chain *c, int layers, double bandwidth) {
                                     .option_count = 1,
                                     .options = c->options[l]};
   }
-  if (bandwidth > 0) add_away(c, (gp_remat_link){.bandwidth = bandwidth});
+  if (bandwidth > 0) add_away(c, (gp_host_link){.bandwidth = bandwidth});
 }
 
 enum { BLOCKS = 12, NEVER_NS = 3000000 * BLOCKS };
@@ -57,7 +57,7 @@ TEST(a_link_of_any_speed_is_never_slower_than_none) {
     plain = c;
     plain.chain.layers = plain.layers;
     for (int l = 0; l < c.chain.count; l++) plain.layers[l].options = plain.options[l];
-    add_away(&c, (gp_remat_link){.bandwidth = 1e12 / (1 + draw(4000)), .latency = draw(20) * 1e-9});
+    add_away(&c, (gp_host_link){.bandwidth = 1e12 / (1 + draw(4000)), .latency = draw(20) * 1e-9});
     const int in_flight = 3 + i % 6;
     const gp_remat_limits limits = {.memory =
                                         full_memory(&c, in_flight) * (size_t)(20 + draw(70)) / 100,
@@ -84,7 +84,7 @@ TEST(the_memory_of_the_host_is_kept_to) {
   const gp_remat_limits limits = {.memory = 60000000, .in_flight = 8};
   for (size_t host = 8000000; host <= 96000000; host += 22000000) {
     make_blocks(&c, BLOCKS, 1e9);
-    c.chain.link.host_bytes = host;
+    c.chain.link.bytes = host;
     CHECK_STATUS(plan(&c, limits, &list), GP_OK);
     CHECK(list.away * 8 <= host);
     gp_remat_list_free(&list);

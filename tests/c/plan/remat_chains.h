@@ -60,7 +60,7 @@ static inline void draw_chain(chain *c, int layers, int options, flags needs, in
 }
 
 /* Let what each layer keeps by its first option go to the host instead. */
-static inline void add_away(chain *c, gp_remat_link link) {
+static inline void add_away(chain *c, gp_host_link link) {
   c->chain.link = link;
   for (int l = 0; l < c->chain.count; l++) {
     gp_remat_option away = c->options[l][0];

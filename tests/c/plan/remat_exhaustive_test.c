@@ -224,7 +224,7 @@ static int compare_away(int count, int layers, int options) {
   int went = 0;
   for (int i = 0; i < count; i++) {
     draw_chain(&c, layers, options, MIXED, 1);
-    add_away(&c, (gp_remat_link){.bandwidth = 1e9 / (1 + draw(4)), .latency = draw(3) * 1e-9});
+    add_away(&c, (gp_host_link){.bandwidth = 1e9 / (1 + draw(4)), .latency = draw(3) * 1e-9});
     const gp_remat_limits limits = {.memory = full_memory(&c, 3) * (size_t)(40 + draw(50)) / 100,
                                     .in_flight = 3 + i % 2};
     compare(&o, &c, &limits, &sum);
