@@ -1,14 +1,12 @@
 /* plan/offload.c - see offload.h.
  *
- * The device's memory is free between `held` and `fetch` alone, so a micro-batch goes only if a
- * task lies between these. */
+ * The device's memory is free between `held` and `fetch` alone (schedule/away.h). */
 #include "plan/offload.h"
 
 #include "base/memory.h"
 #include "plan/arrange/arrange.h"
 #include "plan/memory/work.h"
-
-enum { LEAST = 4 }; /* tasks from F to the backward pass: held, one more, fetch, and the last one */
+#include "schedule/away.h"
 
 typedef struct finder {
   gp_plan *plan;
@@ -30,11 +28,12 @@ static void note(const finder *f, int32_t i, int32_t backward) {
   const int32_t forward = f->work[i];
   const size_t bytes = gp_plan_slot_bytes(plan, &plan->tasks[forward], GP_SLOT_AWAY);
   const bool stays = f->keeps && f->keeps[plan->tasks[forward].stage];
-  const int32_t short_ones = plan->tasks[f->work[i + 1]].op == GP_ACT_R;
-  if (backward - i < LEAST + short_ones || !bytes || stays) return;
+  gp_away_span span;
+  const bool recomputes = plan->tasks[f->work[i + 1]].op == GP_ACT_R;
+  if (!gp_away_find(i, backward, recomputes, &span) || !bytes || stays) return;
   plan->offloads[plan->offload_count] = (gp_offload){.forward = forward,
-                                                     .held = f->work[i + 1 + short_ones],
-                                                     .fetch = f->work[backward - 1],
+                                                     .held = f->work[span.held],
+                                                     .fetch = f->work[span.fetch],
                                                      .backward = f->work[backward],
                                                      .bytes = bytes};
   plan->tasks[forward].away = ++plan->offload_count;
