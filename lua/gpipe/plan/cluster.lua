@@ -3,6 +3,7 @@
 
 local capacity = require "gpipe.plan.capacity"
 local errors = require "gpipe.errors"
+local host = require "gpipe.plan.host"
 local options = require "gpipe.options"
 
 local WHO = "gp.cluster"
@@ -20,6 +21,7 @@ local SPEC = {
   efficiency = { type = "number", above = 0, max = 1 },
   link = { type = "table", default = { latency = 5e-6, bandwidth = 100e9 } },
   network = { type = "table" },
+  host_link = host.SPEC.host_link, host_memory = host.SPEC.host_memory,
 }
 
 local NETWORK = { latency = 20e-6, bandwidth = 12.5e9 }
@@ -59,8 +61,8 @@ local function measured_places(path, given)
   end
   local square, slowest = ways_of(measured)
   local places = {}
-  for r, host in ipairs(hosts_of(measured)) do
-    places[r] = { host = host, rank = r - 1, links = square, network = slowest }
+  for r, number in ipairs(hosts_of(measured)) do
+    places[r] = { host = number, rank = r - 1, links = square, network = slowest }
   end
   return places
 end
@@ -68,8 +70,8 @@ end
 -- The places of devices in a cluster that is described.
 local function described_places(o)
   local places = {}
-  for host = 0, (o.hosts or 1) - 1 do
-    places[host + 1] = { host = host, network = o.network or NETWORK }
+  for number = 0, (o.hosts or 1) - 1 do
+    places[number + 1] = { host = number, network = o.network or NETWORK }
   end
   return places
 end
@@ -80,7 +82,8 @@ end
 --- memory: of a device, bytes or "80GiB". flops and bandwidth: its peak rates, in FLOP and bytes
 --- per second. efficiency: what part of them layers reach (0.5). link: between devices of a host
 --- ({latency = 5e-6, bandwidth = 100e9}), network: between hosts ({latency = 20e-6, bandwidth =
---- 12.5e9}); seconds, and bytes per second. links: a file of `gpipe-lua links --save`, in place of
+--- 12.5e9}); seconds, and bytes per second. host_link: of a device to its host's memory, and
+--- host_memory: what may wait there, as in gp.pipeline. links: a file of `gpipe-lua links --save`, in place of
 --- hosts and network: each rank has so many devices, "sim:rank/device", and the ways between them
 --- are those that were measured.
 --- Errors: a memory that is no size, a rate that is not above zero, more than 65,536 devices.
@@ -101,7 +104,8 @@ return function(opts)
       list[#list + 1] = {
         ("sim:%d/%d"):format(p - 1, device), memory = memory, flops = o.flops,
         bandwidth = o.bandwidth, efficiency = o.efficiency, link = o.link, network = place.network,
-        host = place.host, rank = place.rank, links = place.links,
+        host = place.host, rank = place.rank, links = place.links, host_link = o.host_link,
+        host_memory = o.host_memory,
       }
     end
   end

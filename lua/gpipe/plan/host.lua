@@ -1,5 +1,5 @@
--- lua/gpipe/plan/host.lua - how a device reaches the host's memory, as scripts describe it: how fast
--- copies are, and how many bytes there values may wait in.
+-- lua/gpipe/plan/host.lua - how a device reaches the host's memory, as scripts describe it: how
+-- fast copies are, and how many bytes there values may wait in.
 --
 -- Without a rate "auto" sends nothing there; without a cap any number of bytes may wait.
 

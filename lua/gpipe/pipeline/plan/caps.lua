@@ -74,7 +74,8 @@ local function host_rooms(pipe)
   end) or nil
 end
 
--- The room of each device, and field `host`. For "auto" CPU devices without a cap share what the machine has left.
+-- The room of each device, and field `host`. For "auto" CPU devices without a cap share what the
+-- machine has left.
 local function rooms(pipe, with_machine)
   local list = share.by_device(pipe, "rooms", function(d) return room_of(pipe, d) end)
   share_gpus(list)
