@@ -288,8 +288,8 @@ static int pipeline_plan(lua_State *L) {
   return 1;
 }
 
-/* p:measure{as above, and checkpoint} -> {{bytes, work, grown, host, time}, ...} in the order of the
- * devices */
+/* p:measure{as above, and checkpoint} -> {{bytes, work, grown, host, time}, ...} in the order of
+ * the devices */
 static int pipeline_measure(lua_State *L) {
   gp_lua_check_pipeline(L);
   int devices = gp_lua_pipeline_box(L)->devices;

@@ -21,8 +21,8 @@ local SHOWN = 16 -- devices
 ---@field chunks integer
 ---@field checkpoint string
 
--- The policy by which the time is estimated. What is said layer by layer takes no less than "never",
--- and so does "offload" where a device does not say how it reaches the host's memory.
+-- The policy by which the time is estimated. What is said layer by layer takes no less than
+-- "never", and so does "offload" where a device does not say how it reaches the host's memory.
 local function policy_of(problem, checkpoint)
   local policy = stage_cost.policies[checkpoint]
   if not policy then return "never" end

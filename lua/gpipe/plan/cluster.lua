@@ -83,9 +83,9 @@ end
 --- per second. efficiency: what part of them layers reach (0.5). link: between devices of a host
 --- ({latency = 5e-6, bandwidth = 100e9}), network: between hosts ({latency = 20e-6, bandwidth =
 --- 12.5e9}); seconds, and bytes per second. host_link: of a device to its host's memory, and
---- host_memory: what may wait there, as in gp.pipeline. links: a file of `gpipe-lua links --save`, in place of
---- hosts and network: each rank has so many devices, "sim:rank/device", and the ways between them
---- are those that were measured.
+--- host_memory: what may wait there, as in gp.pipeline. links: a file of `gpipe-lua links --save`,
+--- in place of hosts and network: each rank has so many devices, "sim:rank/device", and the ways
+--- between them are those that were measured.
 --- Errors: a memory that is no size, a rate that is not above zero, more than 65,536 devices.
 --- ```lua
 --- local list = gp.cluster {hosts = 2, devices = 4, memory = "80GiB", flops = 312e12,

@@ -1,5 +1,5 @@
--- lua/gpipe/pipeline/plan/budgets.lua - how many bytes the stages of each device may keep and have in
--- work with checkpoint = "auto": the most with which a plan fits its device's room.
+-- lua/gpipe/pipeline/plan/budgets.lua - how many bytes the stages of each device may keep and have
+-- in work with checkpoint = "auto": the most with which a plan fits its device's room.
 --
 -- They are found by halving, with plans that are measured and not allocated. Where a device says
 -- how it reaches the host's memory, that is done twice, with and without the use of it, and what
