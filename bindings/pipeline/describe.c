@@ -88,14 +88,14 @@ static int plan_edges(lua_State *L) {
 }
 
 /* p:stage(plan, stage, copy) -> {versions, kept, recomputed, carried, kept_bytes, recomputed_bytes,
- * carried_bytes, partials, owned_bytes, gradient_bytes} */
+ * carried_bytes, away_bytes, partials, owned_bytes, gradient_bytes} */
 static int plan_stage(lua_State *L) {
   gp_stage_info info;
   const gp_lua_pipeline *box = numbers_of(L);
   int stage = (int)gp_lua_check_int(L, 3, "stage: the stage", 0, box->stages - 1);
   int copy = (int)gp_lua_check_int(L, 4, "stage: the copy", 0, box->copies - 1);
   gp_plan_stage_info(gp_lua_check_plan(L, 2), stage, copy, &info);
-  lua_createtable(L, 0, 10);
+  lua_createtable(L, 0, 11);
   gp_lua_set_int(L, "versions", info.versions);
   gp_lua_set_int(L, "kept", info.kept);
   gp_lua_set_int(L, "recomputed", info.recomputed);
@@ -103,6 +103,7 @@ static int plan_stage(lua_State *L) {
   gp_lua_set_int(L, "kept_bytes", (int64_t)info.kept_bytes);
   gp_lua_set_int(L, "recomputed_bytes", (int64_t)info.recomputed_bytes);
   gp_lua_set_int(L, "carried_bytes", (int64_t)info.carried_bytes);
+  gp_lua_set_int(L, "away_bytes", (int64_t)info.away_bytes);
   gp_lua_set_int(L, "partials", info.partials);
   gp_lua_set_int(L, "owned_bytes", (int64_t)info.owned_bytes);
   gp_lua_set_int(L, "gradient_bytes", (int64_t)info.gradient_bytes);
@@ -115,6 +116,15 @@ static int plan_on_host(lua_State *L) {
   const int device =
       (int)gp_lua_check_int(L, 3, "on_host: the device", 0, gp_plan_devices(plan) - 1);
   lua_pushinteger(L, (lua_Integer)gp_plan_host_bytes(plan, device));
+  return 1;
+}
+
+/* p:model_time(plan, device) -> seconds of one micro-batch by the cost model */
+static int plan_model_time(lua_State *L) {
+  const gp_plan *plan = gp_lua_check_plan(L, 2);
+  const int most = gp_plan_devices(plan) - 1;
+  const int device = (int)gp_lua_check_int(L, 3, "model_time: the device", 0, most);
+  lua_pushnumber(L, gp_plan_model_time(plan, device));
   return 1;
 }
 
@@ -157,7 +167,7 @@ static int plan_alive(lua_State *L) {
 /* Push a saved value into the list at the top of the stack. */
 static void push_saved(void *context, const gp_saved_info *info) {
   lua_State *L = context;
-  lua_createtable(L, 0, 9);
+  lua_createtable(L, 0, 10);
   gp_lua_set_int(L, "stage", info->stage);
   gp_lua_set_int(L, "layer", info->layer + 1);
   gp_lua_set_int(L, "bytes", (int64_t)info->bytes);
@@ -166,10 +176,12 @@ static void push_saved(void *context, const gp_saved_info *info) {
   if (info->reader) gp_lua_set_text(L, "reader", info->reader);
   if (info->reader) gp_lua_set_text(L, "reader_name", info->reader_label);
   gp_lua_set_text(L, "shape", info->shape);
+  lua_pushboolean(L, info->away);
+  lua_setfield(L, -2, "away");
   lua_rawseti(L, -2, luaL_len(L, -2) + 1);
 }
 
-/* p:saved(plan) -> {{stage, layer, name, op, shape, bytes, reader, reader_name}, ...}: what a
+/* p:saved(plan) -> {{stage, layer, name, op, shape, bytes, away, reader, reader_name}, ...}: what a
  * micro-batch saves; layers from 1 */
 static int plan_saved(lua_State *L) {
   const gp_plan *plan = gp_lua_check_plan(L, 2);
@@ -250,10 +262,12 @@ static int plan_layers(lua_State *L) {
   return 1;
 }
 
-const luaL_Reg gp_lua_describe_methods[] = {{"row", plan_row},       {"tasks", plan_tasks},
-                                            {"page", plan_page},     {"transfers", plan_transfers},
-                                            {"edges", plan_edges},   {"stage", plan_stage},
-                                            {"areas", plan_areas},   {"on_host", plan_on_host},
-                                            {"alive", plan_alive},   {"saved", plan_saved},
-                                            {"cost", plan_cost},     {"ops", plan_ops},
-                                            {"layers", plan_layers}, {NULL, NULL}};
+const luaL_Reg gp_lua_describe_methods[] = {
+    {"row", plan_row},         {"tasks", plan_tasks},
+    {"page", plan_page},       {"transfers", plan_transfers},
+    {"edges", plan_edges},     {"stage", plan_stage},
+    {"areas", plan_areas},     {"on_host", plan_on_host},
+    {"alive", plan_alive},     {"saved", plan_saved},
+    {"cost", plan_cost},       {"ops", plan_ops},
+    {"layers", plan_layers},   {"model_time", plan_model_time},
+    {NULL, NULL}};

@@ -50,7 +50,7 @@ static void check_stages(lua_State *L, const gp_pipeline_spec *spec) {
       gp_lua_error(L, "pipeline: stage_of descends at %d, expected stages in order", i + 1);
 }
 
-/* devices = {{name, threads, rank}, ...} */
+/* devices = {{name, threads, rank, host_bandwidth, host_latency, host_memory}, ...} */
 static const gp_device_spec *devices_field(lua_State *L, int *count) {
   lua_getfield(L, 1, "devices");
   luaL_checktype(L, -1, LUA_TTABLE);
@@ -62,6 +62,7 @@ static const gp_device_spec *devices_field(lua_State *L, int *count) {
     int device = lua_gettop(L);
     devices[i].threads = gp_lua_range_field(L, device, "threads", 1, 1, MOST_THREADS);
     devices[i].rank = gp_lua_range_field(L, device, "rank", 0, 0, MOST_THREADS);
+    devices[i].host = gp_lua_host_link(L, device);
     lua_getfield(L, device, "name");
     devices[i].name = gp_lua_check_string(L, -1, "devices: a name"); /* the stack keeps it */
     lua_remove(L, device);
@@ -270,11 +271,12 @@ void gp_lua_check_plan_spec(lua_State *L, bool pipeline, gp_plan_spec *spec) {
   spec->schedule = gp_lua_check_schedule(L, schedule);
   spec->budgets = budgets_field(L, gp_schedule_device_count(spec->schedule));
   spec->keeps = keeps_field(L, gp_schedule_stage_count(spec->schedule));
+  spec->stays = gp_lua_flag_field(L, 2, "stays");
   take_traces(L, shapes, spec);
 }
 
-/* p:plan{kind, schedule, shapes = {larger, smaller}, sum_loss, budgets, keeps} -> plan (a light
- * pointer) */
+/* p:plan{kind, schedule, shapes = {larger, smaller}, sum_loss, budgets, keeps, stays} -> plan (a
+ * light pointer) */
 static int pipeline_plan(lua_State *L) {
   gp_plan *plan;
   gp_plan_spec spec;
@@ -286,7 +288,8 @@ static int pipeline_plan(lua_State *L) {
   return 1;
 }
 
-/* p:measure{as above, and checkpoint} -> {{bytes, work, grown}, ...} in the order of the devices */
+/* p:measure{as above, and checkpoint} -> {{bytes, work, grown, host, time}, ...} in the order of
+ * the devices */
 static int pipeline_measure(lua_State *L) {
   gp_lua_check_pipeline(L);
   int devices = gp_lua_pipeline_box(L)->devices;
@@ -300,10 +303,12 @@ static int pipeline_measure(lua_State *L) {
   if (status) return gp_lua_fail(L, status);
   lua_createtable(L, devices, 0);
   for (int d = 0; d < devices; d++) {
-    lua_createtable(L, 0, 2);
+    lua_createtable(L, 0, 5);
     gp_lua_set_int(L, "bytes", (int64_t)needs[d].bytes);
     gp_lua_set_int(L, "work", (int64_t)needs[d].work);
     gp_lua_set_int(L, "grown", (int64_t)needs[d].grown);
+    gp_lua_set_int(L, "host", (int64_t)needs[d].host);
+    gp_lua_set_number(L, "time", needs[d].time);
     lua_rawseti(L, -2, d + 1);
   }
   return 1;

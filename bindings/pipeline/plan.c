@@ -7,9 +7,21 @@
 
 #include "field.h"
 
+/* Fields host_bandwidth (bytes per second), host_latency (seconds) and host_memory (bytes) of a
+ * device; 0 where they are missing. */
+gp_host_link gp_lua_host_link(lua_State *L, int device) {
+  const int64_t bytes = gp_lua_int_field(L, device, "host_memory", 0);
+  lua_getfield(L, device, "host_bandwidth");
+  lua_getfield(L, device, "host_latency");
+  const gp_host_link link = {lua_tonumber(L, -2), lua_tonumber(L, -1),
+                             bytes > 0 ? (size_t)bytes : 0};
+  lua_pop(L, 2);
+  return link;
+}
+
 /* The list {{own = it has a memory space of its own, halves = its updates write the weights' halves
- * too, scratch = further bytes that its libraries need, rank = of its process}, ...}, one table per
- * device. */
+ * too, scratch = further bytes that its libraries need, rank = of its process, and the fields of
+ * gp_lua_host_link}, ...}, one table per device. */
 static const gp_plan_device_spec *push_devices(lua_State *L, int list, int count) {
   luaL_checktype(L, list, LUA_TTABLE);
   gp_plan_device_spec *devices = lua_newuserdatauv(L, ((size_t)count + 1) * sizeof *devices, 0);
@@ -27,7 +39,8 @@ static const gp_plan_device_spec *push_devices(lua_State *L, int list, int count
                                        .packs = !own,
                                        .parts = own,
                                        .halves = gp_lua_flag_field(L, device, "halves"),
-                                       .scratch = own ? (size_t)scratch : 0};
+                                       .scratch = own ? (size_t)scratch : 0,
+                                       .host = gp_lua_host_link(L, device)};
     lua_settop(L, device - 1);
   }
   return devices;

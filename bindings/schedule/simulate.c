@@ -58,6 +58,7 @@ static gp_costs push_costs(lua_State *L, int index) {
   costs.hop[1] = push_numbers(L, index, "hop_backward", stages - 1);
   costs.busy[0] = push_numbers(L, index, "busy_forward", stages - 1);
   costs.busy[1] = push_numbers(L, index, "busy_backward", stages - 1);
+  costs.away = push_numbers(L, index, "away", stages);
   costs.activation = push_numbers(L, index, "activation", stages);
   costs.after_input = push_numbers(L, index, "after_input", stages);
   costs.resident = push_numbers(L, index, "resident", stages);
@@ -178,10 +179,8 @@ static int simulation_timeline(lua_State *L) {
  * path */
 static int simulation_critical(lua_State *L) {
   static const char *const reasons[] = {
-      [GP_BY_START] = "start",
-      [GP_BY_DEVICE] = "device",
-      [GP_BY_VALUE] = "value",
-      [GP_BY_CHANNEL] = "channel",
+      [GP_BY_START] = "start",     [GP_BY_DEVICE] = "device", [GP_BY_VALUE] = "value",
+      [GP_BY_CHANNEL] = "channel", [GP_BY_COPY] = "copy",
   };
   const gp_simulation *simulation = check_simulation(L, 1);
   int length, limit = (int)gp_lua_check_int(L, 2, "simulation: the limit", 0, INT32_MAX), ignored;

@@ -146,7 +146,9 @@ gp_status gp_plan_measure(gp_pipeline *p, const gp_plan_spec *spec, gp_remat rem
                    ? (gp_plan_need){.bytes = gp_plan_total(made, d),
                                     .work = made->devices[d].work.bytes,
                                     .grown = gp_arenas_growth(p, made, d) +
-                                             gp_worker_growth(&p->workers[d], made)}
+                                             gp_worker_growth(&p->workers[d], made),
+                                    .host = gp_plan_host_bytes(made, d),
+                                    .time = gp_plan_model_time(made, d)}
                    : (gp_plan_need){0};
   gp_plan_free(made);
   return GP_OK;
@@ -247,7 +249,7 @@ static void set_up_lanes(gp_pipeline *p, bool tf32) {
 
 /* Describe the devices for plans. Devices that share memory get the number of the first of them,
  * from 1; those in host memory get 0. */
-static gp_status describe_devices(gp_pipeline *p) {
+static gp_status describe_devices(const gp_pipeline_spec *spec, gp_pipeline *p) {
   GP_TRY(gp_alloc_array((size_t)p->device_count, sizeof(gp_plan_device_spec),
                         (void **)&p->device_specs));
   for (int32_t d = 0; d < p->device_count; d++) {
@@ -259,6 +261,7 @@ static gp_status describe_devices(gp_pipeline *p) {
     p->device_specs[d].packs = lane->facts->packs_weights;
     p->device_specs[d].parts = lane->facts->sums_parts;
     p->device_specs[d].halves = lane->facts->writes_halves && gp_halves_wanted();
+    p->device_specs[d].host = spec->devices[d].host;
   }
   return GP_OK;
 }
@@ -276,7 +279,7 @@ static gp_status build(const gp_pipeline_spec *spec, gp_pipeline *p) {
   p->run.spread = p->spread;
   GP_TRY(gp_workers_new(p, spec->devices));
   set_up_lanes(p, spec->tf32);
-  GP_TRY(describe_devices(p));
+  GP_TRY(describe_devices(spec, p));
   GP_TRY(gp_alloc_array((size_t)p->device_count, sizeof *p->work, (void **)&p->work));
   const size_t holders = (size_t)p->stage_count * (size_t)p->copy_count;
   GP_TRY(gp_alloc_array(holders, sizeof(gp_stage_run), (void **)&p->run.stages));

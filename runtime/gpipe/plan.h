@@ -2,6 +2,7 @@
 #ifndef GP_PUBLIC_PLAN_H
 #define GP_PUBLIC_PLAN_H
 
+#include "gpipe/device.h"
 #include "gpipe/pipeline.h"
 #include "gpipe/trace.h"
 
@@ -23,6 +24,7 @@ typedef struct gp_plan_device_spec {
   bool parts;     /* it sums rows in parts, within kernels that read the rows anyway */
   bool halves;    /* its updates write halves of the weights beside them */
   size_t scratch; /* bytes of workspace that its libraries want for one op, at most */
+  gp_host_link host;
 } gp_plan_device_spec;
 
 /* The traced model for micro-batches of `rows` rows; there are `micros` of them. */
@@ -49,9 +51,11 @@ typedef struct gp_plan_spec {
    * SIZE_MAX: no limit; 0: as little as mode
    * ALWAYS. NULL: none has one. Borrowed. */
   const size_t *budgets;
-  /* Per stage: it keeps everything although the mode is GP_REMAT_SELECTIVE or GP_REMAT_OFFLOAD,
-   * because it would take more memory otherwise. NULL: no stage does. Borrowed. */
+  /* Per stage: it keeps everything although the mode is GP_REMAT_SELECTIVE, or nothing of it goes
+   * to the host's memory, because it would take more memory otherwise. NULL: no stage does.
+   * Borrowed. */
   const bool *keeps;
+  bool stays; /* GP_REMAT_AUTO sends nothing to the host's memory */
 } gp_plan_spec;
 
 /* Make a plan for devices that need not be there: it is data only and cannot be run. pipeline: the
@@ -68,6 +72,10 @@ size_t gp_plan_bytes(const gp_plan *plan, int device);
 /* Return the bytes of the host's memory in which what a device has saved waits for its backward
  * pass. */
 size_t gp_plan_host_bytes(const gp_plan *plan, int device);
+/* Return the seconds by the cost model in which a device's stages run one micro-batch forward and
+ * back, with what runs again and exposed copies; 0 but with GP_REMAT_AUTO and where a device says
+ * how it reaches the host's memory. */
+double gp_plan_model_time(const gp_plan *plan, int device);
 /* X(NAME, text): the parts of a device's memory that a plan needs. SAVED to TRANSIENT are what is
  * alive at the worst moment, WASTE is what their layout takes beyond that. */
 #define GP_PLAN_AREA_LIST(X)                                                                       \
@@ -110,6 +118,8 @@ typedef struct gp_plan_need {
   size_t bytes; /* all */
   size_t work;  /* what micro-batches keep, and temporaries */
   size_t grown; /* what the pipeline would hold more for it: packed weights, halves, extras */
+  size_t host;  /* of the host's memory, in which saved values wait */
+  double time;  /* seconds of one micro-batch by the cost model; 0: not known, or not asked for */
 } gp_plan_need;
 /* Compute what the runs of such a plan would need on each device, with this mode: needs[devices of
  * the pipeline]. Allocates and keeps nothing. Ownership and errors: as above. */
@@ -164,6 +174,7 @@ typedef struct gp_stage_info {
   int kept, recomputed; /* micro-batches whose values are kept, or recomputed, at once */
   int carried;          /* micro-batches whose I ran and whose W did not yet */
   size_t kept_bytes, recomputed_bytes, carried_bytes; /* of one micro-batch */
+  size_t away_bytes;     /* likewise: of what waits in the host's memory; 0: nothing does */
   int partials;          /* partial sums of its gradients that are alive at once */
   size_t owned_bytes;    /* of the gradients that it sums and updates */
   size_t gradient_bytes; /* of all gradients of the stage */
@@ -197,6 +208,7 @@ typedef struct gp_saved_info {
   const char *label, *op; /* of the layer and the op that make it */
   char shape[96];         /* "f32 32x128" */
   size_t bytes;
+  bool away;                         /* it waits in the host's memory */
   const char *reader, *reader_label; /* the first op that reads it there, and its layer; or NULL */
 } gp_saved_info;
 typedef void (*gp_saved_visit)(void *context, const gp_saved_info *info);

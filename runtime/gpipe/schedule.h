@@ -162,11 +162,13 @@ gp_status gp_schedule_steps(const gp_schedule *schedule, int32_t *step, int *ste
 typedef enum gp_remat { GP_REMAT_LIST(GP_REMAT_ENUM) GP_REMAT_COUNT } gp_remat;
 #undef GP_REMAT_ENUM
 
-/* X(NAME, text): what one layer does. RECOMPUTE keeps its input and makes all of it again. */
+/* X(NAME, text): what one layer does. RECOMPUTE keeps its input and makes all of it again; what an
+ * OFFLOAD layer saves waits in the host's memory. */
 #define GP_LAYER_REMAT_LIST(X)                                                                     \
   X(KEEP, "keep")                                                                                  \
   X(SELECTIVE, "selective")                                                                        \
-  X(RECOMPUTE, "recompute")
+  X(RECOMPUTE, "recompute")                                                                        \
+  X(OFFLOAD, "offload")
 #define GP_LAYER_REMAT_ENUM(name, text) GP_LAYER_##name,
 typedef enum gp_layer_remat {
   GP_LAYER_REMAT_LIST(GP_LAYER_REMAT_ENUM) GP_LAYER_REMAT_COUNT

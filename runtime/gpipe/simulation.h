@@ -30,6 +30,9 @@ typedef struct gp_costs {
   const double *busy[2];     /* per stage edge: for how long an activation, a gradient takes up the
                                 link of the device that sends it; others wait that long. NULL: any
                                 number travel at once */
+  const double *away;        /* per stage: the time of a copy of what F saves to the host's memory,
+                                and of one back, beside other work (schedule/away.h). Each device
+                                does one copy each way at a time. NULL or 0: nothing goes there */
   const gp_noise *noise;     /* borrowed; NULL: none */
   double joined;             /* joined actions take this times the sum of their costs */
   bool blocking;             /* a device does nothing else while it sends */
@@ -50,9 +53,15 @@ typedef struct gp_device_load {
 } gp_device_load;
 
 /* Why an action of the critical path began when it did: at the start, when the action before it on
- * its device ended, when a value (or the last gradient) was there, or when a full channel let its
- * device go. */
-typedef enum gp_reason { GP_BY_START, GP_BY_DEVICE, GP_BY_VALUE, GP_BY_CHANNEL } gp_reason;
+ * its device ended, when a value (or the last gradient) was there, when a full channel let its
+ * device go, or when a copy to the host's memory, or back, was over. */
+typedef enum gp_reason {
+  GP_BY_START,
+  GP_BY_DEVICE,
+  GP_BY_VALUE,
+  GP_BY_CHANNEL,
+  GP_BY_COPY
+} gp_reason;
 
 typedef struct gp_critical {
   int32_t device, position; /* the action, the first of joined ones */

@@ -133,7 +133,8 @@ void gp_plan_edge_info(const gp_plan *plan, int edge, gp_edge_info *info) {
  * together keep of results that may not be computed twice. */
 void gp_plan_stage_info(const gp_plan *plan, int stage, int copy, gp_stage_info *info) {
   const gp_slots *s = &plan->slots[gp_plan_holder(plan, stage, copy)];
-  size_t dropped = (size_t)s->count[GP_SLOT_DROPPED] * s->bytes[GP_SLOT_DROPPED];
+  size_t dropped = (size_t)s->count[GP_SLOT_DROPPED] * s->bytes[GP_SLOT_DROPPED] +
+                   (size_t)s->count[GP_SLOT_AWAY] * s->bytes[GP_SLOT_AWAY];
   int kept = s->count[GP_SLOT_KEPT];
   *info = (gp_stage_info){.versions = plan->versions[stage].live,
                           .kept = kept,
@@ -142,6 +143,7 @@ void gp_plan_stage_info(const gp_plan *plan, int stage, int copy, gp_stage_info 
                           .kept_bytes = kept ? s->bytes[GP_SLOT_KEPT] : dropped,
                           .recomputed_bytes = s->bytes[GP_SLOT_RECOMPUTED],
                           .carried_bytes = s->bytes[GP_SLOT_CARRIED],
+                          .away_bytes = s->count[GP_SLOT_FETCHED] ? s->bytes[GP_SLOT_AWAY] : 0,
                           .partials = plan->partial_count[gp_plan_holder(plan, stage, copy)],
                           .owned_bytes = plan->owned[gp_plan_holder(plan, stage, copy)],
                           .gradient_bytes = plan->asked[stage].grads};

@@ -61,6 +61,14 @@ typedef struct gp_plan_env {
   size_t bucket;     /* least bytes of a bucket of gradients; 0: the default (edge/buckets.h) */
 } gp_plan_env;
 
+/* Does a policy by name send saved values to the host's memory? */
+static inline bool gp_plan_env_offloads(const gp_plan_env *env) {
+  bool any = env->remat == GP_REMAT_OFFLOAD;
+  for (int32_t l = 0; env->layers && l < env->layer_count; l++)
+    any |= env->layers[l] == GP_LAYER_OFFLOAD;
+  return any;
+}
+
 /* Copy what each layer does, with an entry for the loss, which keeps what it reads; *layers: NULL
  * unless the pipeline says it layer by layer (recipes.c). */
 gp_status gp_layer_remats_copy(const gp_pipeline_spec *spec, gp_layer_remat **layers);

@@ -1,14 +1,12 @@
 /* plan/offload.c - see offload.h.
  *
- * The device's memory is free between `held` and `fetch` alone, so a micro-batch goes only if a
- * task lies between these. */
+ * The device's memory is free between `held` and `fetch` alone (schedule/away.h). */
 #include "plan/offload.h"
 
 #include "base/memory.h"
 #include "plan/arrange/arrange.h"
 #include "plan/memory/work.h"
-
-enum { LEAST = 4 }; /* tasks from F to the backward pass: held, one more, fetch, and the last one */
+#include "schedule/away.h"
 
 typedef struct finder {
   gp_plan *plan;
@@ -28,12 +26,14 @@ static int32_t *forward_of(const finder *f, const gp_task *task) {
 static void note(const finder *f, int32_t i, int32_t backward) {
   gp_plan *plan = f->plan;
   const int32_t forward = f->work[i];
-  const size_t bytes = gp_plan_slot_bytes(plan, &plan->tasks[forward], GP_SLOT_DROPPED);
+  const size_t bytes = gp_plan_slot_bytes(plan, &plan->tasks[forward], GP_SLOT_AWAY);
   const bool stays = f->keeps && f->keeps[plan->tasks[forward].stage];
-  if (backward - i < LEAST || !bytes || stays) return;
+  gp_away_span span;
+  const bool recomputes = plan->tasks[f->work[i + 1]].op == GP_ACT_R;
+  if (!gp_away_find(i, backward, recomputes, &span) || !bytes || stays) return;
   plan->offloads[plan->offload_count] = (gp_offload){.forward = forward,
-                                                     .held = f->work[i + 1],
-                                                     .fetch = f->work[backward - 1],
+                                                     .held = f->work[span.held],
+                                                     .fetch = f->work[span.fetch],
                                                      .backward = f->work[backward],
                                                      .bytes = bytes};
   plan->tasks[forward].away = ++plan->offload_count;
@@ -132,9 +132,18 @@ static gp_status add(finder *f) {
   return list_moves(plan);
 }
 
+/* Does a stage save anything that goes to the host? */
+static bool goes_somewhere(const gp_plan *plan) {
+  size_t bytes = 0;
+  for (int k = 0; k < 2; k++)
+    for (int32_t s = 0; plan->shapes[k].programs && s < plan->stage_count; s++)
+      bytes += plan->shapes[k].programs[s].away_bytes;
+  return bytes && gp_plan_trains(plan->kind);
+}
+
 gp_status gp_plan_add_offloads(gp_plan *plan, const bool *keeps) {
   finder f = {.plan = plan, .keeps = keeps};
-  if (!plan->offloading || !gp_plan_trains(plan->kind)) return GP_OK;
+  if (!goes_somewhere(plan)) return GP_OK;
   gp_status status = add(&f);
   gp_free(f.work);
   return status;
@@ -143,6 +152,14 @@ gp_status gp_plan_add_offloads(gp_plan *plan, const bool *keeps) {
 void gp_plan_free_offloads(gp_plan *plan) {
   gp_free(plan->offloads);
   gp_free(plan->moves);
+}
+
+double gp_plan_model_time(const gp_plan *plan, int device) {
+  double time = 0;
+  for (int32_t h = 0; h < plan->stage_count * plan->copy_count; h++)
+    if (plan->placement[h] == device && plan->shapes[0].programs)
+      time += 1e-9 * (double)plan->shapes[0].programs[h / plan->copy_count].model_time;
+  return time;
 }
 
 size_t gp_plan_host_bytes(const gp_plan *plan, int device) {

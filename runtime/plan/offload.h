@@ -1,15 +1,16 @@
-/* plan/offload.h - what F saves lies in the host's memory until its backward pass is near.
+/* plan/offload.h - what F saves of some layers lies in the host's memory until its backward pass is
+ * near.
  *
- * A micro-batch of a stage goes there and back: when F has run, a copy to the host begins, and the
- * next task of the device runs beside it. When both are over, the saved values have left the
- * device. Before the task ahead of the backward pass a copy back begins, into another place; the
- * backward pass waits for it.
+ * Those values of a micro-batch of a stage go there and back together: when F has run, a copy to
+ * the host begins, and the next task of the device runs beside it; an R does so with the backward
+ * pass behind it. When both are over, the values have left the device. Before the task ahead of the
+ * backward pass a copy back begins, into another place; the backward pass waits for it.
  *
  *   0F0     0F1           0F2  ...  0B3           0B0
  *   | copies 0F0's values |         | copies them back
  *   forward held                    fetch         backward
  *
- * All of it is data: a slot of kind DROPPED lives from `forward` to `held`, one of kind FETCHED
+ * All of it is data: a slot of kind AWAY lives from `forward` to `held`, one of kind FETCHED
  * from `fetch` to the end of the backward pass (memory/slots.c), and tasks list the moves. */
 #ifndef GP_PLAN_OFFLOAD_H
 #define GP_PLAN_OFFLOAD_H
@@ -45,7 +46,7 @@ void gp_plan_free_offloads(gp_plan *plan);
 
 /* Where the saved values of an offload lie in the device's work area, before and after. */
 static inline size_t gp_offload_from(const gp_plan *plan, const gp_offload *o) {
-  return plan->tasks[o->forward].place[GP_SLOT_DROPPED];
+  return plan->tasks[o->forward].place[GP_SLOT_AWAY];
 }
 static inline size_t gp_offload_to(const gp_plan *plan, const gp_offload *o) {
   return plan->tasks[o->backward].place[GP_SLOT_FETCHED];

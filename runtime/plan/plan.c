@@ -160,7 +160,7 @@ static gp_status check_numbers(const gp_plan_env *env, const gp_schedule *s, int
     return gp_fail(GP_ESCHEDULE,
                    "schedule: it is asynchronous, expected a synchronous one where one "
                    "device is planned without the others");
-  if (s->batch && env->remat == GP_REMAT_OFFLOAD)
+  if (s->batch && gp_plan_env_offloads(env))
     return gp_fail(GP_ESCHEDULE,
                    "schedule: it is asynchronous, expected a synchronous one where saved values go "
                    "to the host's memory (checkpoint \"offload\")");
@@ -183,7 +183,6 @@ static gp_status prepare(const gp_plan_env *env, const gp_plan_spec *spec, gp_pl
   plan->sum_loss = spec->sum_loss;
   plan->sum_group = gp_plan_trains(spec->kind) ? env->sum_group : 0;
   plan->by_stage = gp_remat_is_by_stage(env->remat);
-  plan->offloading = env->remat == GP_REMAT_OFFLOAD;
   plan->share = env->share;
   plan->stage_count = env->stage_count;
   plan->device_count = s->device_count;

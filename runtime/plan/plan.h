@@ -76,8 +76,7 @@ struct gp_plan {
   /* Nothing in the work areas outlives a run: all such plans of a pipeline use the same memory. */
   bool shares;
   bool by_stage;        /* what runs again is said stage by stage: every micro-batch follows it */
-  bool offloading;      /* what F saves goes to the host's memory (offload.h) */
-  gp_offload *offloads; /* device after device */
+  gp_offload *offloads; /* what goes to the host's memory, device after device (offload.h) */
   int32_t offload_count;
   gp_move *moves; /* task after task */
 };

@@ -89,10 +89,27 @@ static gp_status make_named(const maker *m, gp_remat mode, gp_recipe *recipe) {
   return status;
 }
 
+/* How the stage reaches the host's memory, if AUTO may send something there: its share is that of
+ * its device's stages. */
+static gp_host_link link_of(const maker *m, int32_t stage) {
+  const gp_plan_env *env = m->s->env;
+  const gp_schedule *schedule = m->s->schedule;
+  const int32_t device = schedule->placement[stage * schedule->copy_count];
+  size_t stages = 0;
+  if (env->remat != GP_REMAT_AUTO || !env->devices || m->s->stays || schedule->batch)
+    return (gp_host_link){0};
+  gp_host_link link = env->devices[device].host;
+  for (int32_t k = 0; k < schedule->stage_count; k++)
+    stages += gp_schedule_holds(schedule, device, k);
+  if (link.bytes) link.bytes = link.bytes / stages + !(link.bytes / stages);
+  return link;
+}
+
 /* Make the chain of the stage at hand, from its recipes that keep everything and what is dear. */
 static gp_status make_chain(const maker *m, const gp_recipe *keeps, const gp_recipe *selects,
                             gp_stage_chain *chain) {
-  const gp_chain_spec spec = {&m->spec, &m->chain_notes, keeps, selects, rates_of(m->s->env)};
+  const gp_chain_spec spec = {&m->spec, &m->chain_notes,     keeps,
+                              selects,  rates_of(m->s->env), link_of(m, m->spec.stage)};
   return gp_stage_chain_new(&spec, chain);
 }
 
@@ -112,6 +129,14 @@ static gp_status peak_of_one(const gp_remat_chain *chain, int32_t in_flight, siz
   if (!status) *peak = cost.peak;
   gp_free(list.steps);
   return status;
+}
+
+/* Name the options of backward steps as recipes do: a chain leaves out those that save nothing. */
+static void name_options(const gp_remat_chain *chain, const gp_remat_list *list) {
+  for (int32_t i = list->backward_begins; i < list->count; i++) {
+    gp_remat_step *step = &list->steps[i];
+    if (chain->layers[step->layer].options[step->option].away) step->option = GP_RECIPE_OFFLOADS;
+  }
 }
 
 static gp_status make_steps(const maker *m, gp_remat_list *list, gp_recipe *recipe) {
@@ -168,14 +193,37 @@ static gp_status make_auto(const maker *m, gp_recipe *recipe) {
     return make_named(m, GP_REMAT_NEVER, recipe);
   gp_status status = gp_remat_plan(&chain->chain, &limits, 0, &list);
   if (status == GP_ENOMEM) status = gp_remat_least(&chain->chain, &limits, &list);
-  return status ? status : make_steps(m, &list, recipe);
+  if (status) return status;
+  const int64_t time = list.time;
+  name_options(&chain->chain, &list);
+  status = make_steps(m, &list, recipe);
+  recipe->time = time;
+  return status;
+}
+
+/* The ns of a micro-batch of a stage of which AUTO makes what a policy by name does. */
+static int64_t named_time(const maker *m) {
+  const gp_remat_chain *chain = &m->chains[m->spec.stage].chain;
+  const size_t budget = budget_of(m, m->spec.stage);
+  int64_t time = 0;
+  for (int32_t l = 0; l < chain->count; l++) {
+    const gp_remat_layer *layer = &chain->layers[l];
+    const bool two = layer->option_count > 1 && !layer->options[1].away;
+    const gp_remat_option *o = &layer->options[budget == GP_BUDGET_SELECTS && two];
+    time += o->forward + o->backward + (budget ? 0 : layer->forward);
+  }
+  return time;
 }
 
 /* Make the variant that follows the pipeline's mode. Micro-batches with an R run all of their
  * forward pass again, whoever has asked for the R: the mode or the schedule. */
 static gp_status make_by_mode(const maker *m, const gp_recipe *keeps, gp_recipe *recipe) {
   const gp_remat mode = m->s->env->remat;
-  if (mode == GP_REMAT_AUTO) return make_auto(m, recipe);
+  if (mode == GP_REMAT_AUTO) {
+    GP_TRY(make_auto(m, recipe));
+    if (!recipe->time) recipe->time = named_time(m);
+    return GP_OK;
+  }
   if (mode == GP_REMAT_SELECTIVE && m->s->keeps && m->s->keeps[m->spec.stage])
     return make_named(m, GP_REMAT_NEVER, recipe);
   if (gp_remat_is_by_stage(mode)) return make_named(m, mode, recipe);
@@ -184,11 +232,14 @@ static gp_status make_by_mode(const maker *m, const gp_recipe *keeps, gp_recipe 
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-/* Has a device a budget of bytes, which its stages share? */
+/* Has a device a budget of bytes, which its stages share, or may it send to the host? Then times
+ * are compared. */
 static bool has_budget(const maker *m) {
   const size_t *budgets = m->s->budgets;
-  for (int32_t d = 0; budgets && d < m->s->schedule->device_count; d++)
-    if (budgets[d] && budgets[d] < GP_BUDGET_SELECTS) return true;
+  for (int32_t d = 0; d < m->s->schedule->device_count; d++) {
+    if (budgets && budgets[d] && budgets[d] < GP_BUDGET_SELECTS) return true;
+    if (m->s->env->devices && m->s->env->devices[d].host.bandwidth > 0) return true;
+  }
   return false;
 }
 
@@ -204,7 +255,7 @@ static gp_status keep_everything(maker *m, int32_t stage) {
   gp_recipe_free(&selects);
   GP_TRY(status);
   for (int32_t l = 0; l < m->spec.layer_count; l++)
-    m->weight[stage] += (size_t)m->in_flight[stage] * m->chains[stage].options[2 * l].kept;
+    m->weight[stage] += (size_t)m->in_flight[stage] * m->chains[stage].layers[l].options[0].kept;
   return GP_OK;
 }
 

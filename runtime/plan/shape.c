@@ -167,6 +167,7 @@ gp_status gp_shape_build(const gp_shape_spec *spec, const gp_traced_shape *from,
                  .apart = spec->apart,
                  .budgets = spec->plan->budgets,
                  .keeps = spec->plan->keeps,
+                 .stays = spec->plan->stays,
                  .graph = &from->trace->graph,
                  .shape = shape};
   shape->rows = from->rows;

@@ -6,13 +6,15 @@
 #include "gpipe/schedule.h"
 #include "plan/program/program.h"
 
-/* What lies in a slot, in this order: what F keeps when the rest is recomputed, what it keeps
- * otherwise, what R makes, what I leaves for W, what comes back from the host's memory. */
+/* What lies in a slot, in this order: what F keeps when the rest is recomputed or goes to the
+ * host's memory, what it keeps otherwise, what R makes, what I leaves for W, what goes to the
+ * host's memory, and what comes back from there. */
 enum {
   GP_SLOT_DROPPED,
   GP_SLOT_KEPT,
   GP_SLOT_RECOMPUTED,
   GP_SLOT_CARRIED,
+  GP_SLOT_AWAY,
   GP_SLOT_FETCHED,
   GP_SLOT_KINDS
 };
@@ -59,8 +61,11 @@ typedef struct gp_task {
 
 /* The kind of the slot in which the task finds what F has saved, or saves it. */
 static inline int gp_task_saved_kind(const gp_task *task) {
-  if (task->kept) return GP_SLOT_KEPT;
-  return task->away && task->op != GP_ACT_F ? GP_SLOT_FETCHED : GP_SLOT_DROPPED;
+  return task->kept ? GP_SLOT_KEPT : GP_SLOT_DROPPED;
+}
+/* The same for what goes to the host's memory; it stays where F left it if it does not go. */
+static inline int gp_task_away_kind(const gp_task *task) {
+  return task->away && task->op != GP_ACT_F ? GP_SLOT_FETCHED : GP_SLOT_AWAY;
 }
 
 /* The first of a task's early uses; its use_count: it has none. */

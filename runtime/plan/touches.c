@@ -33,6 +33,7 @@ static void note(lister *l, gp_touched buffer, int32_t instance, unsigned modes)
 static int32_t slot_of(const gp_task *task, int32_t base) {
   switch (base) {
   case GP_BASE_SAVED: return task->slot[gp_task_saved_kind(task)];
+  case GP_BASE_AWAY: return task->slot[gp_task_away_kind(task)];
   case GP_BASE_RECOMPUTED: return task->slot[GP_SLOT_RECOMPUTED];
   default: return task->slot[GP_SLOT_CARRIED];
   }
@@ -66,6 +67,7 @@ static gp_touched buffer_of(int32_t base) {
   switch (base) {
   case GP_BASE_TEMP: return GP_TOUCHED_TEMPORARY;
   case GP_BASE_SAVED: return GP_TOUCHED_SAVED;
+  case GP_BASE_AWAY: return GP_TOUCHED_AWAY;
   case GP_BASE_RECOMPUTED: return GP_TOUCHED_RECOMPUTED;
   case GP_BASE_CARRIED: return GP_TOUCHED_CARRIED;
   case GP_BASE_INVARIANT: return GP_TOUCHED_PREPARED;

@@ -15,7 +15,7 @@ Activations.__name = "gpipe.Activations"
 local function why_of(one)
   if not one.reader then return "kept, because it may be made only once" end
   local where = one.reader_name ~= one.name and " of " .. one.reader_name or ""
-  return ("read by %s%s"):format(one.reader, where)
+  return ("read by %s%s%s"):format(one.reader, where, one.away and ", waits on the host" or "")
 end
 
 -- Lines may be wider than a narrow terminal, because the reason stands at their end; in a file they
@@ -41,7 +41,7 @@ end
 --- The saved values of a plan, in the order in which they are made.
 ---@param core table the runtime's pipeline
 ---@param handle any its plan
----@return table[] {layer, stage, name, op, shape, bytes, why}
+---@return table[] {layer, stage, name, op, shape, bytes, why, away}; away: in the host's memory
 function activations.of(core, handle)
   local list = setmetatable(core:saved(handle), Activations)
   for _, one in ipairs(list) do

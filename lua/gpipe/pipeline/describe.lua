@@ -44,12 +44,11 @@ local function stage_line(pipe, plan, stage, copy)
   end
   if info.recomputed > 0 and info.recomputed_bytes > 0 then
     add("%d recomputed, %s", info.recomputed, sizes.text(info.recomputed_bytes))
-  elseif pipe.checkpoint == "offload" then
-    if pipe.core:on_host(plan.handle, pipe.placement[stage * pipe.copies + copy + 1]) > 0 then
-      add("saved values go to the host's memory")
-    end
-  elseif info.recomputed > 0 then -- R hands nothing on
+  elseif info.recomputed > 0 and pipe.checkpoint ~= "offload" then -- R hands nothing on
     add("recomputed within the backward pass")
+  end
+  if info.away_bytes > 0 then
+    add("saved values go to the host's memory, %s each", sizes.text(info.away_bytes))
   end
   if info.carried > 0 then
     add("I and W apart: %d x %s carried from one to the other", info.carried,

@@ -21,6 +21,17 @@ local SHOWN = 16 -- devices
 ---@field chunks integer
 ---@field checkpoint string
 
+-- The policy by which the time is estimated. What is said layer by layer takes no less than
+-- "never", and so does "offload" where a device does not say how it reaches the host's memory.
+local function policy_of(problem, checkpoint)
+  local policy = stage_cost.policies[checkpoint]
+  if not policy then return "never" end
+  for _, device in ipairs(problem.devices) do
+    if policy.offloads and not device.host_bandwidth then return "never" end
+  end
+  return checkpoint
+end
+
 --- The row of a pipeline as it is set; nil and why where its schedule cannot be built.
 ---@param problem gpipe.PlanProblem
 ---@param pipe gpipe.AskedPipeline
@@ -31,8 +42,7 @@ function asked.row(problem, pipe)
   local shape, why = candidates.shape(pipe.schedule, pipe.devices, chunks, true)
   if not shape then return nil, why end
   shape.asked = chunks
-  -- what is said layer by layer, or lies in the host's memory, takes no less time than this
-  local policy = stage_cost.policies[pipe.checkpoint] and pipe.checkpoint or "never"
+  local policy = policy_of(problem, pipe.checkpoint)
   local case = fit.case(problem, shape, candidates.lowered(shape, policy), policy)
   local taken, ran = fit.devices(problem, case, pipe.balance), rate.run(problem, case, pipe.balance)
   local row = {
@@ -43,8 +53,16 @@ function asked.row(problem, pipe)
     peak = {}, parts = {},
   }
   for d, one in ipairs(taken) do row.parts[d] = one.parts end
-  row.peak = exact.bytes(problem, row)
+  row.peak, row.host = exact.bytes(problem, row)
   return row
+end
+
+-- "; 3.0 GiB wait in the host's memory", and a remark where that is more than may.
+local function host_text(device, bytes)
+  if bytes == 0 then return "" end
+  local over = device.host_memory and bytes > device.host_memory
+  return ("; %s wait in the host's memory%s"):format(sizes.text(bytes), over
+    and (" of at most %s, which DOES NOT FIT"):format(sizes.text(device.host_memory)) or "")
 end
 
 -- "sim:0: 1.2 GiB of 8.0 GiB (saved 800.0 MiB, ...)", and a remark where it does not fit.
@@ -54,9 +72,9 @@ local function device_line(problem, row, d)
     local bytes = row.parts[d][name]
     if bytes >= 1 then parts[#parts + 1] = name .. " " .. sizes.text(math.floor(bytes)) end
   end
-  return ("    %s: %s of %s%s (%s)"):format(device.name, sizes.text(row.peak[d]),
+  return ("    %s: %s of %s%s (%s)%s"):format(device.name, sizes.text(row.peak[d]),
     sizes.text(device.memory), row.peak[d] > device.memory and ", which DOES NOT FIT" or "",
-    table.concat(parts, ", "))
+    table.concat(parts, ", "), host_text(device, row.host[d]))
 end
 
 --- The row as text.

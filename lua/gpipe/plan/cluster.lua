@@ -3,6 +3,7 @@
 
 local capacity = require "gpipe.plan.capacity"
 local errors = require "gpipe.errors"
+local host = require "gpipe.plan.host"
 local measured = require "gpipe.plan.measured"
 local options = require "gpipe.options"
 
@@ -21,6 +22,7 @@ local SPEC = {
   efficiency = { type = "number", above = 0, max = 1 },
   link = { type = "table", default = { latency = 5e-6, bandwidth = 100e9 } },
   network = { type = "table" },
+  host_link = host.SPEC.host_link, host_memory = host.SPEC.host_memory,
 }
 
 local NETWORK = { latency = 20e-6, bandwidth = 12.5e9 }
@@ -35,8 +37,8 @@ local function measured_places(path, given)
       path, ways.ranks)
   end
   local places = {}
-  for r, host in ipairs(ways.hosts) do
-    places[r] = { host = host, rank = r - 1, links = ways.square, network = ways.slowest }
+  for r, number in ipairs(ways.hosts) do
+    places[r] = { host = number, rank = r - 1, links = ways.square, network = ways.slowest }
   end
   return places
 end
@@ -44,8 +46,8 @@ end
 -- The places of devices in a cluster that is described.
 local function described_places(o)
   local places = {}
-  for host = 0, (o.hosts or 1) - 1 do
-    places[host + 1] = { host = host, network = o.network or NETWORK }
+  for number = 0, (o.hosts or 1) - 1 do
+    places[number + 1] = { host = number, network = o.network or NETWORK }
   end
   return places
 end
@@ -56,9 +58,10 @@ end
 --- memory: of a device, bytes or "80GiB". flops and bandwidth: its peak rates, in FLOP and bytes
 --- per second. efficiency: what part of them layers reach (0.5). link: between devices of a host
 --- ({latency = 5e-6, bandwidth = 100e9}), network: between hosts ({latency = 20e-6, bandwidth =
---- 12.5e9}); seconds, and bytes per second. links: a file of `gpipe-lua links --save`, in place of
---- hosts and network: each rank has so many devices, "sim:rank/device", and the ways between them
---- are those that were measured.
+--- 12.5e9}); seconds, and bytes per second. host_link: of a device to its host's memory, and
+--- host_memory: what may wait there, as in gp.pipeline. links: a file of `gpipe-lua links --save`,
+--- in place of hosts and network: each rank has so many devices, "sim:rank/device", and the ways
+--- between them are those that were measured.
 --- Errors: a memory that is no size, a rate that is not above zero, more than 65,536 devices.
 --- ```lua
 --- local list = gp.cluster {hosts = 2, devices = 4, memory = "80GiB", flops = 312e12,
@@ -77,7 +80,8 @@ return function(opts)
       list[#list + 1] = {
         ("sim:%d/%d"):format(p - 1, device), memory = memory, flops = o.flops,
         bandwidth = o.bandwidth, efficiency = o.efficiency, link = o.link, network = place.network,
-        host = place.host, rank = place.rank, links = place.links,
+        host = place.host, rank = place.rank, links = place.links, host_link = o.host_link,
+        host_memory = o.host_memory,
       }
     end
   end

@@ -9,6 +9,7 @@ local core = require "gpipe.core"
 local dry_mode = require "gpipe.dry_mode"
 local errors = require "gpipe.errors"
 local far = require "gpipe.ranks.devices"
+local host = require "gpipe.plan.host"
 local machine = require "gpipe.machine"
 local options = require "gpipe.options"
 local ranks = require "gpipe.ranks"
@@ -33,6 +34,7 @@ local SPEC = {
   host = { type = "integer", min = 0, default = 0 },
   rank = { type = "integer", min = 0 }, links = { type = "table" },
   threads = { type = "integer", min = 1 },
+  host_link = host.SPEC.host_link, host_memory = host.SPEC.host_memory,
 }
 
 -- Rates of devices that say only one of the two, or of `sim:` devices that say none: those of
@@ -57,6 +59,9 @@ devices.EFFICIENCY = 0.5
 ---@field rank? integer of `gpipe-lua links`
 ---@field links? {latency: number, bandwidth: number}[][] measured: from and to a rank, from 1
 ---@field threads? integer
+---@field host_bandwidth? number bytes per second to the host's memory, and back
+---@field host_latency? number seconds
+---@field host_memory? integer bytes that may wait there
 
 -- ---- one device ---------------------------------------------------------------------------------
 
@@ -86,6 +91,7 @@ local function describe(who, entry)
   local d = options.check(who, entry, SPEC)
   d.name, d.sim = d[1], is_sim(d[1])
   d.memory = d.memory and capacity.bytes(who, d.memory)
+  host.read(who, d, d)
   d.link, d.network = link_of(who .. ": link", d.link), link_of(who .. ": network", d.network)
   d.efficiency = d.efficiency or devices.EFFICIENCY
   if d.sim or d.flops or d.bandwidth then
@@ -196,6 +202,7 @@ function devices.modelled(d)
     d.name, memory = d.memory, flops = d.flops or FLOPS * threads, host = d.host,
     bandwidth = d.bandwidth or BANDWIDTH, efficiency = d.flops and d.efficiency or 1,
     link = d.link, network = d.network, threads = d.threads, rank = d.rank, links = d.links,
+    host_link = d.host_link, host_memory = d.host_memory,
   }
 end
 

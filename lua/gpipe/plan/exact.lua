@@ -22,7 +22,10 @@ local function plan(problem, row)
   local model, loss = profile_request.shared(wanted)
   local balance, described = table.move(row.balance, 1, #row.balance, 1, {}), {}
   if #model > problem.figures.count then balance[#balance] = balance[#balance] + 1 end
-  for d = 1, row.devices do described[d] = { own = problem.devices[d].own } end
+  for d = 1, row.devices do
+    local device = problem.devices[d]
+    described[d] = { own = device.own, host_link = device.host_link }
+  end
   local schedule, replicas = candidates.apart(row.schedule)
   return dry_run(model, {
     balance = balance, chunks = row.asked, schedule = schedule, checkpoint = row.checkpoint,
@@ -37,8 +40,11 @@ end
 ---@param problem gpipe.PlanProblem
 ---@param row gpipe.PlanRow
 ---@return integer[] bytes per device
+---@return integer[] host of the host's memory, in which saved values wait
 function exact.bytes(problem, row)
-  local step, list = plan(problem, row):bytes(), {}
+  local dry = plan(problem, row)
+  local step, list, host = dry:bytes(), {}, {}
+  for d = 1, row.devices do host[d] = dry.core:on_host(dry.core, d - 1) end
   for d, one in ipairs(row.taken) do
     local parts = one.parts
     -- without halves and partial sums, which are in the step's; a replica receives the gradients
@@ -47,7 +53,7 @@ function exact.bytes(problem, row)
     local received = problem.devices[d].own and (row.replicas - 1) / row.replicas or 0
     list[d] = math.ceil((2 + received) * parameters + parts.optimizer) + step[d]
   end
-  return list
+  return list, host
 end
 
 return exact

@@ -156,8 +156,27 @@ function fit.ranges(balance)
   return ranges
 end
 
+-- Bytes of the host's memory in which a device's micro-batches wait.
+local function host_bytes(case, d, ranges, stages)
+  local sum = 0
+  if not stage_cost.policies[case.policy].offloads then return 0 end
+  for _, stage in ipairs(stages) do
+    local range = ranges[stage + 1]
+    sum = sum + stage_cost.on_host(case.sums[d], range[1], range[2], case.memory.live[stage])
+  end
+  return sum
+end
+
+-- How full a device is, as a share of its memory or of what it may have of the host's; and whether
+-- that is the host's.
+local function share_of(device, one)
+  local share = one.bytes / device.memory
+  local there = device.host_memory and one.host / device.host_memory or 0
+  return math.max(share, there), there > share
+end
+
 --- What a balance takes on each device.
----@return {parts: table<string, number>, bytes: number}[]
+---@return {parts: table<string, number>, bytes: number, host: number}[]
 function fit.devices(problem, case, balance)
   local ranges, list = fit.ranges(balance), {}
   for d, stages in ipairs(case.shape.holders) do
@@ -165,7 +184,8 @@ function fit.devices(problem, case, balance)
     local parts, bytes = device_bytes.device(case.memory, case.sums[d], ranges, stages, device.own,
       device.memory - case.extra[d])
     parts.workspace = parts.workspace + case.extra[d]
-    list[d] = { parts = parts, bytes = bytes + case.extra[d] }
+    list[d] = { parts = parts, bytes = bytes + case.extra[d],
+      host = host_bytes(case, d, ranges, stages) }
   end
   return list
 end
@@ -174,7 +194,7 @@ end
 local function short_of(problem, taken)
   local worst, at = 1, nil
   for d, one in ipairs(taken) do
-    local share = one.bytes / problem.devices[d].memory
+    local share = share_of(problem.devices[d], one)
     if share > worst then worst, at = share, d end
   end
   return at
@@ -187,6 +207,7 @@ fit.short = short_of
 ---@field bytes number that it would need
 ---@field parts table<string, number>
 ---@field share number bytes / memory of that device
+---@field host? number bytes of the host's memory, if that is what is short
 
 --- How far the nearest cut of a case is from fitting.
 ---@return gpipe.PlanFault? nil where the conditions allow no cut
@@ -194,13 +215,13 @@ function fit.fault(problem, case)
   local balance = fit.is_large(problem, case) and by_bytes(problem, case)
     or by_memory(problem, case)
   if not balance then return nil end
-  local taken, worst, at = fit.devices(problem, case, balance), -1, nil
+  local taken, worst, at, there = fit.devices(problem, case, balance), -1, nil, false
   for d, one in ipairs(taken) do
-    local share = one.bytes / problem.devices[d].memory
-    if share > worst then worst, at = share, d end
+    local share, host = share_of(problem.devices[d], one)
+    if share > worst then worst, at, there = share, d, host end
   end
   return { device = problem.devices[at], bytes = taken[at].bytes, parts = taken[at].parts,
-    share = worst, balance = balance }
+    share = worst, balance = balance, host = there and taken[at].host or nil }
 end
 
 -- How much more than its even share of a device a stage may take: all first, then less.

@@ -28,16 +28,18 @@ local TRIES = 6    -- corrections of a row's bytes
 
 -- The row of a case that fits.
 local function row_of(problem, case, balance, taken, ran)
-  local shape, peak, parts = case.shape, {}, {}
-  for d, one in ipairs(taken) do peak[d], parts[d] = math.ceil(one.bytes), one.parts end
+  local shape, peak, parts, host = case.shape, {}, {}, {}
+  for d, one in ipairs(taken) do
+    peak[d], parts[d], host[d] = math.ceil(one.bytes), one.parts, math.ceil(one.host)
+  end
   return {
     balance = table.move(balance, 1, #balance, 1, {}), schedule = shape.wanted,
     replicas = shape.replicas, gradients = case.memory.gradients,
     label = shape.label, devices = shape.devices,
     chunks = math.min(shape.asked, problem.batch), asked = shape.asked, rows = case.rows,
     checkpoint = case.policy, seconds = ran.seconds, bubble = ran.bubble,
-    recompute = ran.recompute, peak = peak, parts = parts, taken = taken, exact = false,
-    case = case, simulation = ran.simulation,
+    recompute = ran.recompute, peak = peak, host = host, parts = parts, taken = taken,
+    exact = false, case = case, simulation = ran.simulation,
   }
 end
 
@@ -129,12 +131,16 @@ end
 -- fit. Returns the row; nil and the case if they never do.
 local function settle(problem, row)
   for _ = 1, TRIES do
-    local bytes, over = exact.bytes(problem, row), nil
+    local bytes, host = exact.bytes(problem, row)
+    local over, over_host = false, false
     for d, n in ipairs(bytes) do
-      if n > problem.devices[d].memory then over = over or d end
+      local device = problem.devices[d]
+      over = over or n > device.memory
+      over_host = over_host or device.host_memory and host[d] > device.host_memory
     end
+    if over_host then return nil, row.case end
     if not over then
-      row.peak, row.exact = bytes, true
+      row.peak, row.host, row.exact = bytes, host, true
       return row
     end
     local case = row.case

@@ -48,7 +48,7 @@ local function devices_of(plan, count)
   for d = 1, count do
     local one = plan.devices[d]
     list[d] = { one.name, threads = one.kind == "cpu" and one.threads or nil,
-      memory = one.given_memory }
+      memory = one.given_memory, host_link = one.host_link, host_memory = one.host_memory }
   end
   return list
 end

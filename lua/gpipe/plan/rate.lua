@@ -10,12 +10,19 @@ local cores = require "gpipe.plan.cores"
 local device_bytes = require "gpipe.plan.device_bytes"
 local devices = require "gpipe.plan.devices"
 local fit = require "gpipe.plan.fit"
+local stage_cost = require "gpipe.plan.stage_cost"
 local sums = require "gpipe.plan.sums"
 local tasks = require "gpipe.plan.tasks"
 
 local rate = {}
 
 -- ---- costs --------------------------------------------------------------------------------------
+
+-- The seconds of a copy of what a stage saves to the host's memory; 0 where nothing goes there.
+local function copied(case, stage, device, bytes)
+  if not stage_cost.goes(case.memory.live[stage - 1]) then return 0 end
+  return device.host_latency + bytes / device.host_bandwidth
+end
 
 --- The seconds of each action of each stage, on its device, as schedule:simulate takes them.
 ---@param problem gpipe.PlanProblem
@@ -26,6 +33,8 @@ function rate.costs(problem, case, balance)
   local costs = { F = {}, I = {}, W = {}, R = {}, comm = { F = {}, B = {} }, unit = "s",
     busy = { F = {}, B = {} } }
   local narrow = false -- some link takes time for a value's bytes
+  local offloads = stage_cost.policies[case.policy].offloads
+  costs.away = offloads and {} or nil
   for stage, range in ipairs(fit.ranges(balance)) do
     local i, j, d = range[1], range[2], case.on[stage][1]
     local s, share, device = case.sums[d], case.lowered.share[stage], problem.devices[d]
@@ -34,6 +43,7 @@ function rate.costs(problem, case, balance)
     costs.F[stage] = sums.range(s.forward, i, j)
     costs.I[stage], costs.W[stage] = sums.range(s.input, i, j), sums.range(s.weight, i, j)
     costs.R[stage] = share > 0 and again / share or 0
+    if offloads then costs.away[stage] = copied(case, stage, device, sums.saved(s, i, j)) end
     if stage > 1 then
       local hop, busy = tasks.hop(problem, case, i, stage)
       costs.comm.F[stage - 1], costs.comm.B[stage - 1] = hop, hop

@@ -27,6 +27,10 @@ local NAMES = {
 ---@param fault gpipe.PlanFault
 ---@return string
 function reasons.short(fault)
+  if fault.host then
+    return ("%s of the host's memory needed by %s, which may have %s there"):format(
+      sizes.text(math.floor(fault.host)), fault.device.name, sizes.text(fault.device.host_memory))
+  end
   local name, bytes = largest_of(fault.parts)
   return ("%s needed on %s, which has %s; the largest part, %s, is %s"):format(
     sizes.text(math.floor(fault.bytes)), fault.device.name, sizes.text(fault.device.memory),

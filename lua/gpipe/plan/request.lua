@@ -79,8 +79,11 @@ local function known_policy(name)
 end
 
 -- The policies that are tried: those asked for, else all that need no more than is known. A profile
--- that was made by hand need not say what selective recomputation keeps.
-local function policies_of(given, profile)
+-- that was made by hand need not say what selective recomputation keeps, and devices need not say
+-- how they reach the host's memory.
+local function policies_of(given, profile, list_of_devices)
+  local links = true
+  for _, device in ipairs(list_of_devices) do links = links and device.host_bandwidth end
   local list = given and (type(given) == "table" and given or { given }) or stage_cost.names()
   local kept = {}
   for _, name in ipairs(list) do
@@ -91,6 +94,14 @@ local function policies_of(given, profile)
     end
     local lacks = stage_cost.policies[name].needs_selective
       and profile and not profile.layers[1].selective
+    if stage_cost.policies[name].offloads and not links then
+      lacks = true
+      if given then
+        errors.raise("%s: option 'checkpoint' names %s, and not every device says how fast it "
+          .. "reaches the host's memory, expected host_link = {bandwidth = 25e9} of each", WHO,
+          errors.show(name))
+      end
+    end
     if given or not lacks then kept[#kept + 1] = name end
   end
   return kept
@@ -186,7 +197,7 @@ function request.read(model, sample, opts)
     batch = batch_of(o, made, profile, #list), chunks = o.chunks, moments = moments,
     optimizer = name, halves = computes.half ~= nil, precision = o.precision, loss = o.loss,
     link = o.link and options.check(WHO .. ": link", o.link, devices.link_spec),
-    schedules = schedules_of(o.schedules), policies = policies_of(o.checkpoint, profile),
+    schedules = schedules_of(o.schedules), policies = policies_of(o.checkpoint, profile, list),
     together = o.together, pinned = o.pinned, last_pinned = last_pinned(o.pinned),
     replicas = o.replicas, sums = {},
     counts = candidates.devices(#list), verify = o.verify and made.sample ~= nil,

@@ -24,6 +24,8 @@ local stage_cost = {}
 ---@field spares? boolean it is tried where not everything can be kept
 ---@field needs_selective? boolean it needs what profiles say of selective recomputation
 ---@field fills? boolean it keeps what there is room for: all, where `never` fits
+---@field offloads? boolean what is saved waits in the host's memory, so devices have to say how they
+--- reach it
 ---@field cost fun(s: gpipe.LayerSums, i: integer, j: integer, at: gpipe.StageSituation): number, number
 
 -- Everything is kept from F on.
@@ -40,6 +42,30 @@ local function selective(s, i, j, at)
   local kept, all = sums.range(s.selective_bytes, i, j), sums.range(s.saved_bytes, i, j)
   return at.share * sums.range(s.selective_recompute, i, j),
     at.live * kept + math.max(0, all - kept) / (j - i + 1)
+end
+
+-- With "offload" a device holds what so many micro-batches have saved: one at work, one on its way
+-- to the host, one on its way back.
+local ON_DEVICE = 3
+
+-- Nothing runs again, and what does not lie on the device waits on the host.
+local function offload(s, i, j, at)
+  return 0, math.min(at.live, ON_DEVICE) * sums.saved(s, i, j)
+end
+
+--- Whether a stage of so many live micro-batches gains by sending them to the host's memory.
+---@param live integer
+---@return boolean
+function stage_cost.goes(live) return live > ON_DEVICE end
+
+--- Bytes of the host's memory in which micro-batches of a stage wait.
+---@param s gpipe.LayerSums
+---@param i integer
+---@param j integer
+---@param live integer
+---@return number
+function stage_cost.on_host(s, i, j, live)
+  return stage_cost.goes(live) and (live - ON_DEVICE + 1) * sums.saved(s, i, j) or 0
 end
 
 -- ---- auto ---------------------------------------------------------------------------------------
@@ -64,7 +90,8 @@ end
 
 -- An approximation of what the stage DP of the runtime will find: each layer is kept or made again,
 -- those worth most being kept while there is room (a knapsack filled by density). Segments inside
--- a stage, options within a layer and offloading are not considered, so the DP can only be better.
+-- a stage, options within a layer and offloading some of the layers are not considered, so the DP
+-- can only be better.
 local function auto(s, i, j, at)
   local seconds, bytes = never(s, i, j, at)
   if bytes <= at.room then return seconds, bytes end
@@ -86,6 +113,7 @@ stage_cost.policies = {
   always = { lowered = "always", cost = again, linear = true, all = "held" },
   selective = { lowered = "always", cost = selective, linear = true,
     all = "live", kept = "selective_bytes", needs_selective = true, spares = true },
+  offload = { lowered = "never", cost = offload, linear = true, spares = true, offloads = true },
   auto = { lowered = "always", cost = auto, all = "held", linear = true, fills = true,
     spares = true },
 }

@@ -72,19 +72,26 @@ local function parts_text(row)
   return at, table.concat(names, ", ")
 end
 
-local function row_cells(row)
+-- Whether a row has values wait in the host's memory.
+local function is_away(row) return columns.largest(row.host) > 0 end
+
+local function row_cells(row, away)
   return {
     row.label, tostring(row.devices), tostring(row.chunks), row.checkpoint, text.time(row.seconds),
     percent(row.bubble), percent(row.recompute / row.seconds),
     sizes.text(columns.largest(row.peak)),
+    away and (is_away(row) and sizes.text(columns.largest(row.host)) or "") or nil,
   }
 end
 
 local function rows_text(plan)
   local lines = { { "schedule", "devices", "chunks", "checkpoint", "step", "bubble", "again",
     "peak" } }
+  local away = false
+  for i = 1, math.min(SHOWN, #plan.rows) do away = away or is_away(plan.rows[i]) end
+  if away then table.insert(lines[1], "on host") end
   for i = 1, math.min(SHOWN, #plan.rows) do
-    lines[i + 1] = row_cells(plan.rows[i])
+    lines[i + 1] = row_cells(plan.rows[i], away)
   end
   local table_text = columns.text(lines, "  ")
   if #plan.rows > SHOWN then
@@ -93,12 +100,12 @@ local function rows_text(plan)
   return table_text
 end
 
--- The devices of the best row, each with its memory.
-local function peaks_text(plan)
+-- The devices of the best row, each with its bytes.
+local function each_text(plan, bytes)
   local row, words = plan.best, {}
   for d = 1, math.min(row.devices, MOST_LIST) do
     local device = plan.devices[d]
-    words[d] = ("%s %s"):format(device.name, sizes.text(math.floor(row.peak[d])))
+    words[d] = ("%s %s"):format(device.name, sizes.text(math.floor(bytes[d])))
   end
   if row.devices > MOST_LIST then words[#words + 1] = "..." end
   return table.concat(words, ", ")
@@ -118,8 +125,11 @@ local function best_lines(plan)
     "  layers per stage: " .. text.balance(best.balance),
     ("  fullest device: %s, %s of %s (%s)"):format(full.name, sizes.text(math.floor(best.peak[at])),
       sizes.text(full.memory), parts),
-    "  peaks: " .. peaks_text(plan),
+    "  peaks: " .. each_text(plan, best.peak),
   }
+  if is_away(best) then
+    lines[#lines + 1] = "  in the host's memory: " .. each_text(plan, best.host)
+  end
   local there, threads = cores.shared(plan.devices, best.devices)
   if there then
     lines[#lines + 1] = ("  %d threads share %d core%s: a step takes all work over the cores, if "

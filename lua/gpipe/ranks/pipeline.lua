@@ -74,7 +74,11 @@ end
 function pipeline.for_runtime(devices)
   local list = {}
   for i, device in ipairs(devices) do
-    list[i] = { name = device.device, threads = device.threads, rank = device.rank }
+    list[i] = {
+      name = device.device, threads = device.threads, rank = device.rank,
+      host_bandwidth = device.host_bandwidth, host_latency = device.host_latency,
+      host_memory = device.host_memory,
+    }
   end
   return list
 end

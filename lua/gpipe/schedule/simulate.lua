@@ -26,6 +26,7 @@ local spec = {
   capacity = { type = "integer", min = 0, max = 999999 },
   barrier = { type = "boolean", default = false },
   joined = { type = "number", min = 0, below = math.huge, default = 1 },
+  away = number_or_list,
   memory = { type = "table" },
   unit = { type = "string", default = "" },
 }
@@ -170,6 +171,7 @@ local function costs_of(given, stages, devices)
   for _, op in ipairs(OPS) do
     costs[op] = list_of(op, given[op], stages, "stage")
   end
+  costs.away = list_of("away", given.away, stages, "stage")
   costs.REDUCE_GRAD = list_of("REDUCE", given.REDUCE, stages, "stage")
   costs.REDUCE_TIED = list_of("TIE", given.TIE, stages, "stage")
   for _, op in ipairs { "SEND", "RECV" } do
@@ -208,10 +210,12 @@ local simulate = {}
 --- meanwhile. `capacity`: how many values a channel (an edge in one
 --- direction) holds before its sender must wait; 0 is rendezvous; default: any number. `barrier =
 --- true`: updates wait until every gradient of the step is there. `joined`: an overlapped pair
---- takes this factor times the sum of its parts (default 1). `memory = {activation =, after_input
---- =, resident =, version =}` in bytes of a stage: held per micro-batch from F (or R) on; the part
---- of it that W still reads after I; always held (weights, gradients); each further version of the
---- weights.
+--- takes this factor times the sum of its parts (default 1). `away`: the time of a copy of what a
+--- micro-batch of a stage saves to the host's memory, and of one back: copies run beside the
+--- device's work, one at a time each way, and it waits where they are not over in time. `memory =
+--- {activation =, after_input =, resident =, version =}` in bytes of a stage: held per micro-batch
+--- from F (or R) on; the part of it that W still reads after I; always held (weights, gradients);
+--- each further version of the weights.
 ---
 --- Times that vary: `jitter` is the relative standard deviation of an action's time (log-normal,
 --- the costs are the means), or {action =, travel =}; `stragglers = {share =, slowdown =}`: the

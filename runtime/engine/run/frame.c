@@ -23,6 +23,7 @@ static void bind_slots(void **frame, const gp_binding *binding, const gp_task *t
     if (task->slot[kind] >= 0) address[kind] = area + gp_plan_slot_place(plan, task, kind, micro);
   frame[GP_BASE_TEMP] = area + task->temp;
   frame[GP_BASE_SAVED] = address[gp_task_saved_kind(task)];
+  frame[GP_BASE_AWAY] = address[gp_task_away_kind(task)];
   frame[GP_BASE_RECOMPUTED] = address[GP_SLOT_RECOMPUTED];
   frame[GP_BASE_CARRIED] = address[GP_SLOT_CARRIED];
 }

@@ -39,13 +39,18 @@ static void add_stages(const gp_plan *plan, int32_t device, size_t *bytes) {
   }
 }
 
+/* What F has saved, on the device. */
+static size_t saved_of(const size_t alive[GP_SLOT_KINDS + 1]) {
+  return alive[GP_SLOT_DROPPED] + alive[GP_SLOT_KEPT] + alive[GP_SLOT_AWAY] +
+         alive[GP_SLOT_FETCHED];
+}
+
 void gp_plan_areas(const gp_plan *plan, int device, size_t bytes[GP_PLAN_AREA_COUNT],
                    size_t *shared) {
   const gp_plan_device *own = &plan->devices[device];
   for (int area = 0; area < GP_PLAN_AREA_COUNT; area++) bytes[area] = 0;
   *shared = plan->shares ? own->work.bytes : 0;
-  bytes[GP_PLAN_SAVED] =
-      own->alive[GP_SLOT_DROPPED] + own->alive[GP_SLOT_KEPT] + own->alive[GP_SLOT_FETCHED];
+  bytes[GP_PLAN_SAVED] = saved_of(own->alive);
   bytes[GP_PLAN_RECOMPUTED] = own->alive[GP_SLOT_RECOMPUTED];
   bytes[GP_PLAN_CARRIED] = own->alive[GP_SLOT_CARRIED];
   bytes[GP_PLAN_TRANSIENT] = own->alive[GP_SLOT_KINDS];
@@ -66,7 +71,7 @@ gp_status gp_plan_alive(const gp_plan *plan, int device, size_t (*moments)[4]) {
   GP_TRY(gp_alloc_array(tasks, sizeof *kinds, (void **)&kinds));
   gp_status status = gp_plan_moments(plan, device, kinds);
   for (size_t t = 0; !status && t < tasks; t++) {
-    moments[t][0] = kinds[t][GP_SLOT_DROPPED] + kinds[t][GP_SLOT_KEPT] + kinds[t][GP_SLOT_FETCHED];
+    moments[t][0] = saved_of(kinds[t]);
     moments[t][1] = kinds[t][GP_SLOT_RECOMPUTED];
     moments[t][2] = kinds[t][GP_SLOT_CARRIED];
     moments[t][3] = kinds[t][GP_SLOT_KINDS];

@@ -118,8 +118,8 @@ static void size_slots(gp_plan *plan, int32_t holder) {
                                     [GP_SLOT_KEPT] = s->saved_bytes[GP_KEEPS_ALL],
                                     [GP_SLOT_RECOMPUTED] = s->recomputed_bytes,
                                     [GP_SLOT_CARRIED] = s->carried_bytes,
-                                    [GP_SLOT_FETCHED] =
-                                        plan->offloading ? s->saved_bytes[GP_BY_MODE] : 0};
+                                    [GP_SLOT_AWAY] = s->away_bytes,
+                                    [GP_SLOT_FETCHED] = s->away_bytes};
     for (int kind = 0; kind < GP_SLOT_KINDS; kind++)
       if (wanted[kind] > slots->bytes[kind]) slots->bytes[kind] = wanted[kind];
   }

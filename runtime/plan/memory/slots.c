@@ -6,15 +6,18 @@
  * micro-batch i takes slot i mod K.
  */
 #include "base/memory.h"
-#include "plan/make.h"
+#include "plan/memory/work.h"
 #include "plan/offload.h"
 #include "schedule/access/access.h"
 
 /* What lies in the slots of each kind. */
 static const gp_buffer_class class_of[GP_SLOT_KINDS] = {
-    [GP_SLOT_DROPPED] = GP_BUFFER_INPUT,         [GP_SLOT_KEPT] = GP_BUFFER_SAVED,
-    [GP_SLOT_RECOMPUTED] = GP_BUFFER_RECOMPUTED, [GP_SLOT_CARRIED] = GP_BUFFER_CARRIED,
-    [GP_SLOT_FETCHED] = GP_BUFFER_SAVED,
+    [GP_SLOT_DROPPED] = GP_BUFFER_INPUT,
+    [GP_SLOT_KEPT] = GP_BUFFER_SAVED,
+    [GP_SLOT_RECOMPUTED] = GP_BUFFER_RECOMPUTED,
+    [GP_SLOT_CARRIED] = GP_BUFFER_CARRIED,
+    [GP_SLOT_AWAY] = GP_BUFFER_AWAY,
+    [GP_SLOT_FETCHED] = GP_BUFFER_AWAY,
 };
 
 typedef struct slotter {
@@ -31,12 +34,14 @@ typedef struct slotter {
 /* ---- accesses ------------------------------------------------------------------------------ */
 
 /* Does the task use a slot of this kind? */
-static bool wants(const gp_task *task, int kind) {
+static bool wants(const gp_plan *plan, const gp_task *task, int kind) {
   bool apart = task->op == GP_ACT_I || task->op == GP_ACT_W;
   switch (kind) {
   case GP_SLOT_DROPPED:
-  case GP_SLOT_KEPT:
-  case GP_SLOT_FETCHED: return kind == gp_task_saved_kind(task);
+  case GP_SLOT_KEPT: return kind == gp_task_saved_kind(task);
+  case GP_SLOT_AWAY:
+  case GP_SLOT_FETCHED:
+    return !task->kept && kind == gp_task_away_kind(task) && gp_plan_slot_bytes(plan, task, kind);
   case GP_SLOT_RECOMPUTED: return !task->kept && task->op != GP_ACT_F;
   default: return apart;
   }
@@ -57,13 +62,13 @@ static gp_status touch_moved(slotter *s, const gp_move *move) {
   if (move->kind == GP_MOVE_FETCH)
     return gp_access_list_add(&s->list, first + GP_SLOT_FETCHED, own->micro, GP_ACCESS_WRITE);
   if (move->kind != GP_MOVE_LEAVE) return GP_OK;
-  return gp_access_list_add(&s->list, first + GP_SLOT_DROPPED, own->micro, GP_ACCESS_READ);
+  return gp_access_list_add(&s->list, first + GP_SLOT_AWAY, own->micro, GP_ACCESS_READ);
 }
 
 static gp_status touch(slotter *s, const gp_task *task) {
   gp_access_list_begin(&s->list, false);
   for (int kind = 0; task->op <= GP_ACT_R && kind < GP_SLOT_KINDS; kind++)
-    if (wants(task, kind))
+    if (wants(s->plan, task, kind))
       GP_TRY(gp_access_list_add(&s->list, s->buffer[task->stage] + kind, task->micro,
                                 makes(task, kind) ? GP_ACCESS_WRITE : GP_ACCESS_READ));
   for (int32_t i = 0; i < task->move_count; i++) GP_TRY(touch_moved(s, &task->moves[i]));
@@ -113,7 +118,7 @@ static void note_tasks(const slotter *s) {
   for (int32_t t = plan->first[s->device]; t < plan->first[s->device + 1]; t++) {
     gp_task *task = &plan->tasks[t];
     for (int kind = 0; task->op <= GP_ACT_R && kind < GP_SLOT_KINDS; kind++)
-      if (wants(task, kind))
+      if (wants(plan, task, kind))
         task->slot[kind] = *taken_by(s, s->buffer[task->stage] + kind, task->micro);
   }
 }

@@ -37,8 +37,7 @@ typedef struct layout {
 
 /* Is the memory of a value that another program kept free once this program has read it? */
 static bool is_freed(const layout *l, gp_ref base) {
-  const int32_t area = l->places[base].base;
-  const bool kept = area == GP_BASE_SAVED || area == GP_BASE_RECOMPUTED;
+  const bool kept = gp_base_is_kept(l->places[base].base);
   return kept && l->spec->frees && !(l->spec->later && l->spec->later[base]);
 }
 
@@ -148,22 +147,23 @@ static gp_status find_spans(layout *l) {
 /* Memory that the program may use, one after the other on a line: what dies in the slots of its
  * micro-batch leaves room there, and the temporary area lies behind. Nothing may reach from one
  * into the next, so a wall stands between them. */
-enum { SAVED, RECOMPUTED, TEMPORARY, REGIONS, WALLS = REGIONS - 1, WALL = ALIGNMENT };
+enum { SAVED, AWAY, RECOMPUTED, TEMPORARY, REGIONS, WALLS = REGIONS - 1, WALL = ALIGNMENT };
 
-static const int32_t region_bases[REGIONS] = {GP_BASE_SAVED, GP_BASE_RECOMPUTED, GP_BASE_TEMP};
+static const int32_t region_bases[REGIONS] = {GP_BASE_SAVED, GP_BASE_AWAY, GP_BASE_RECOMPUTED,
+                                              GP_BASE_TEMP};
 
 /* Where the regions begin. */
 static void find_regions(const layout *l, size_t begin[REGIONS]) {
   begin[SAVED] = 0;
-  begin[RECOMPUTED] = l->spec->room[0] + WALL;
-  begin[TEMPORARY] = begin[RECOMPUTED] + l->spec->room[1] + WALL;
+  for (int r = AWAY; r < REGIONS; r++) begin[r] = begin[r - 1] + l->spec->room[r - 1] + WALL;
 }
 
 /* Describe a span; a kept value stays where it is until it dies. */
 static gp_lifespan describe(const layout *l, const span *s, const size_t begin[REGIONS]) {
   gp_lifespan life = {.first = s->first, .last = s->last, .bytes = s->bytes};
   if (s->kept.base < 0) return life;
-  const int region = s->kept.base == GP_BASE_SAVED ? SAVED : RECOMPUTED;
+  int region = SAVED;
+  while (region_bases[region] != s->kept.base) region++;
   if (!l->spec->room[region]) return life; /* no bytes: there is no room to share */
   const size_t bytes = gp_meta_bytes(&l->program->graph->values[s->value].meta);
   life.bytes = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;

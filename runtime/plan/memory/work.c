@@ -29,8 +29,9 @@ static gp_task *task_at(const worker *w, int32_t t) { return &w->plan->tasks[w->
 size_t gp_plan_slot_bytes(const gp_plan *plan, const gp_task *task, int kind) {
   const gp_stage_programs *p = &plan->shapes[task->shape].programs[task->stage];
   switch (kind) {
-  case GP_SLOT_DROPPED:
-  case GP_SLOT_FETCHED: return p->saved_bytes[GP_BY_MODE];
+  case GP_SLOT_DROPPED: return p->saved_bytes[GP_BY_MODE];
+  case GP_SLOT_AWAY:
+  case GP_SLOT_FETCHED: return p->away_bytes;
   case GP_SLOT_KEPT: return p->saved_bytes[GP_KEEPS_ALL];
   case GP_SLOT_RECOMPUTED: return p->recomputed_bytes;
   default: return p->carried_bytes;
@@ -97,7 +98,7 @@ static gp_status note_slot(worker *w, int32_t t, const gp_task *task, int kind) 
 /* The kind of slot that a move begins or ends to use at its task; GP_SLOT_KINDS: none. */
 static int kind_of_move(const gp_move *move) {
   if (move->kind == GP_MOVE_FETCH) return GP_SLOT_FETCHED;
-  return move->kind == GP_MOVE_LEAVE ? GP_SLOT_DROPPED : GP_SLOT_KINDS;
+  return move->kind == GP_MOVE_LEAVE ? GP_SLOT_AWAY : GP_SLOT_KINDS;
 }
 
 /* What lies in a slot lives from the first task that touches it to the last. */

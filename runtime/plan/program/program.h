@@ -13,6 +13,7 @@
 enum {
   GP_BASE_TEMP,          /* temporary area of the device */
   GP_BASE_SAVED,         /* this micro-batch's slot of kept values */
+  GP_BASE_AWAY,          /* the same of values that go to the host's memory meanwhile */
   GP_BASE_RECOMPUTED,    /* slot of values that R made */
   GP_BASE_CARRIED,       /* slot of values that I made for W */
   GP_BASE_INVARIANT,     /* what P made of this version of the weights */
@@ -47,6 +48,11 @@ static inline int32_t gp_base_of_constant(int32_t stages, int32_t constant) {
 }
 static inline int32_t gp_base_of_crossing(int32_t stages, int32_t crossing) {
   return gp_base_of_edge(stages, crossing) + 2;
+}
+
+/* Is it the base of a slot that F or R fills for later tasks? */
+static inline bool gp_base_is_kept(int32_t base) {
+  return base >= GP_BASE_SAVED && base <= GP_BASE_RECOMPUTED;
 }
 
 typedef struct gp_place {
@@ -126,7 +132,7 @@ typedef struct gp_program_spec {
    * pass is its own, even where an earlier program has left the same value in a slot. */
   bool frees;
   const bool *later; /* per base value; optional: none */
-  size_t room[2];    /* bytes of the saved and recomputed slots that temporaries may use, too */
+  size_t room[3];    /* bytes of the saved, away and recomputed slots that temporaries may use */
 } gp_program_spec;
 
 /* Does an output lie in the program's temporary area? */
@@ -134,8 +140,7 @@ static inline bool gp_program_makes_temp(const gp_program_spec *spec, const gp_n
                                          gp_ref out) {
   const int32_t area = spec->places[out].base;
   if (area < 0) return true;
-  return spec->frees && node->phase == GP_FORWARD &&
-         (area == GP_BASE_SAVED || area == GP_BASE_RECOMPUTED);
+  return spec->frees && node->phase == GP_FORWARD && gp_base_is_kept(area);
 }
 
 gp_status gp_program_build(const gp_program_spec *spec, gp_program **program);

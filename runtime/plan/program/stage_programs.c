@@ -67,8 +67,10 @@ static gp_status build(gp_shaper *s, const gp_node_list *list, gp_program **prog
  * for its temporaries. */
 static gp_status build_last(gp_shaper *s, const gp_node_list *list, int variant,
                             gp_stage_programs *own, gp_program **program) {
-  const size_t recomputed = variant == GP_BY_MODE ? own->recomputed_bytes : 0;
-  const gp_program_spec spec = {.frees = true, .room = {own->saved_bytes[variant], recomputed}};
+  const bool by_mode = variant == GP_BY_MODE;
+  const gp_program_spec spec = {.frees = true,
+                                .room = {own->saved_bytes[variant], by_mode ? own->away_bytes : 0,
+                                         by_mode ? own->recomputed_bytes : 0}};
   return build_as(s, list, spec, program);
 }
 
@@ -106,8 +108,10 @@ static gp_status build_variant(gp_shaper *s, int32_t stage, int variant) {
   const gp_stage_nodes *nodes = &s->shape->stages->stages[stage];
   const gp_recipe *recipe = &s->recipes[stage][variant];
   gp_stage_programs *out = &s->shape->programs[stage];
+  if (variant == GP_BY_MODE) out->model_time = recipe->time;
   reset_places(s, stage);
   GP_TRY(keep_all(s, &recipe->saved, GP_BASE_SAVED, &out->saved_bytes[variant]));
+  GP_TRY(keep_all(s, &recipe->away, GP_BASE_AWAY, &out->away_bytes));
   GP_TRY(build(s, &nodes->forward, &out->forward[variant]));
   GP_TRY(keep_all(s, &recipe->handed, GP_BASE_RECOMPUTED, &out->recomputed_bytes));
   if (variant == GP_BY_MODE) GP_TRY(build(s, &recipe->again, &out->recompute));

@@ -23,6 +23,19 @@ int64_t gp_remat_layer_time(const gp_remat_layer *layer) {
   return least;
 }
 
+int64_t gp_remat_exposed(const gp_remat_chain *chain, size_t away) {
+  const double most = 1e15; /* eleven days */
+  int64_t forward = 0, backward = 0;
+  if (!away) return 0;
+  for (int32_t l = 0; l < chain->count; l++) {
+    forward += chain->layers[l].forward;
+    backward += chain->layers[l].options[0].backward;
+  }
+  const double copy = 1e9 * (chain->link.latency + (double)away / chain->link.bandwidth);
+  const int64_t each = (int64_t)(copy < most ? copy : most) + 1;
+  return (each > forward ? each - forward : 0) + (each > backward ? each - backward : 0);
+}
+
 /* Add to the sums of all times and all sizes; false if one does not fit. */
 static bool add(int64_t *time, size_t *bytes, int64_t more_time, size_t more_bytes) {
   return !__builtin_add_overflow(*time, more_time, time) &&
@@ -43,14 +56,14 @@ static gp_status check_layer(const gp_remat_layer *layer, int32_t l, int64_t *ti
       return gp_fail(GP_EINVAL, "remat: option %d of layer %d takes %lld ns, expected 0 or more",
                      (int)o, (int)l,
                      (long long)(option->forward < 0 ? option->forward : option->backward));
-    if (option->kept < layer->output)
+    if (option->kept + option->away < layer->output)
       return gp_fail(GP_EINVAL,
                      "remat: option %d of layer %d keeps %zu bytes, expected its output of %zu at "
                      "least",
                      (int)o, (int)l, option->kept, layer->output);
     fits = fits && add(time, bytes, option->forward, option->kept) &&
            add(time, bytes, option->backward, option->forward_extra) &&
-           add(time, bytes, 0, option->backward_extra);
+           add(time, bytes, 0, option->backward_extra) && add(time, bytes, 0, option->away);
   }
   if (fits) return GP_OK;
   return gp_fail(GP_EINVAL, "remat: the sums up to layer %d overflow, expected 63 bits", (int)l);

@@ -11,6 +11,7 @@
 #define GP_PLAN_REMAT_CHAIN_H
 
 #include "base/status.h"
+#include "gpipe/device.h"
 
 /* More layers would take gigabytes of tables; nested layers count as one. All sizes of a chain
  * together, times the micro-batches in flight, fit 63 bits. */
@@ -23,6 +24,9 @@ typedef struct gp_remat_option {
   size_t kept;               /* bytes from the forward to the backward, the layer's output included,
                                 its input not */
   size_t forward_extra, backward_extra; /* transient bytes */
+  /* Bytes that wait in the host's memory instead, beside what is kept; 0: none. Such an option is
+   * for the forward pass F alone, and the layer's last one. */
+  size_t away;
 } gp_remat_option;
 
 typedef struct gp_remat_layer {
@@ -38,7 +42,10 @@ typedef struct gp_remat_layer {
 typedef struct gp_remat_chain {
   const gp_remat_layer *layers; /* borrowed */
   int32_t count;
-  size_t input;          /* bytes of value 0 */
+  gp_host_link link; /* its bytes are for all micro-batches in flight */
+  const bool *goes;  /* per layer: F keeps it by the option with `away`, if it keeps it; NULL: no
+                       layer. Borrowed. */
+  size_t input;      /* bytes of value 0 */
   size_t input_gradient; /* bytes of gradient 0; 0 on the first stage */
 } gp_remat_chain;
 
@@ -64,14 +71,17 @@ typedef struct gp_remat_list {
   int32_t backward_begins; /* the steps before it belong to F, the others to B */
   int64_t time;            /* ns of all steps */
   size_t parked; /* bytes that live on between F and B, its input included if read again */
+  size_t away;   /* bytes that wait in the host's memory */
   size_t peak;   /* bytes at the worst moment: what the others in flight park, and what this
-                  micro-batch has alive. Exact. */
+                  micro-batch has alive. Exact, but for what goes to the host's memory: that of two
+                  micro-batches is taken to be on the device. */
 } gp_remat_list;
 
 typedef struct gp_remat_cost {
   int64_t time;
-  size_t parked, peak; /* as above */
-  size_t active;       /* bytes of the active micro-batch at its worst moment */
+  int64_t exposed;           /* ns of that: waits for copies to and from the host's memory */
+  size_t parked, away, peak; /* as above */
+  size_t active;             /* bytes of the active micro-batch at its worst moment */
 } gp_remat_cost;
 
 void gp_remat_list_free(gp_remat_list *list); /* what it holds; not the struct */
@@ -103,12 +113,19 @@ static inline gp_remat_chain gp_remat_part(const gp_remat_chain *chain, int32_t 
                                            int32_t end) {
   return (gp_remat_chain){.layers = chain->layers + first,
                           .count = end - first,
+                          .link = chain->link,
+                          .goes = chain->goes ? chain->goes + first : NULL,
                           .input = gp_remat_value(chain, first),
                           .input_gradient = gp_remat_gradient(chain, first)};
 }
 
 /* The least time that a layer's forward and backward can take. */
 int64_t gp_remat_layer_time(const gp_remat_layer *layer);
+
+/* The ns for which a stage waits if so many bytes of each micro-batch go to the host and back. One
+ * copy runs beside each F, and one beside each backward pass, which is taken to run nothing again.
+ */
+int64_t gp_remat_exposed(const gp_remat_chain *chain, size_t away);
 
 /* Add a step to a list with room for *room of them. */
 gp_status gp_remat_append(gp_remat_list *list, size_t *room, gp_remat_step step);

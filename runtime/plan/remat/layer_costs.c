@@ -4,7 +4,7 @@
 #include "base/memory.h"
 #include "base/tensor.h"
 
-enum { KEEP_ALL, SELECT, OPTIONS };
+enum { KEEP_ALL, SELECT, OPTIONS, MOST_OPTIONS };
 
 /* What is alive during a layer, beside what is saved: in F by option, in a forward pass that saves
  * nothing, and in B with cheap values made again. */
@@ -182,9 +182,9 @@ static int64_t nanoseconds(double seconds) {
 static size_t less(size_t a, size_t b) { return a > b ? a - b : 0; }
 
 /* Write down a layer. Option 1 is left out where it saves nothing. What the layer is given and what
- * it hands on are counted by the chain itself. */
-static void set_layer(const sums *s, const sums *before, gp_remat_option *options,
-                      gp_remat_layer *layer) {
+ * it hands on are counted by the chain itself. goes: it may wait in the host's memory. */
+static void set_layer(const sums *s, const sums *before, bool goes, gp_remat_layer *layer,
+                      gp_remat_option *options) {
   const size_t given = s->gradient, handed = before ? before->gradient : 0;
   for (int o = 0; o < OPTIONS; o++) {
     const size_t left = s->left[o] + (before ? before->left[o] : 0);
@@ -202,6 +202,11 @@ static void set_layer(const sums *s, const sums *before, gp_remat_option *option
                             .needs_input = s->needs_input,
                             .option_count = options[SELECT].kept < options[KEEP_ALL].kept ? 2 : 1,
                             .options = options};
+  if (!goes || !options[KEEP_ALL].kept) return;
+  gp_remat_option *away = &options[layer->option_count++];
+  *away = options[KEEP_ALL];
+  away->away = away->kept;
+  away->kept = 0;
 }
 
 static void mark_own(const counter *c, const gp_node_list *forward, bool own) {
@@ -232,7 +237,7 @@ static gp_status make_room(counter *c, gp_stage_chain *chain) {
   const size_t layers = (size_t)c->stage->layer_count;
   GP_TRY(gp_alloc_array(layers, sizeof *c->layers, (void **)&c->layers));
   GP_TRY(gp_alloc_array(layers, sizeof *chain->layers, (void **)&chain->layers));
-  return gp_alloc_array(OPTIONS * layers, sizeof *chain->options, (void **)&chain->options);
+  return gp_alloc_array(MOST_OPTIONS * layers, sizeof *chain->options, (void **)&chain->options);
 }
 
 gp_status gp_stage_chain_new(const gp_chain_spec *spec, gp_stage_chain *chain) {
@@ -248,9 +253,10 @@ gp_status gp_stage_chain_new(const gp_chain_spec *spec, gp_stage_chain *chain) {
   if (!status) {
     count_layers(&c);
     for (int32_t l = 0; l < c.stage->layer_count; l++)
-      set_layer(&c.layers[l], l ? &c.layers[l - 1] : NULL, &chain->options[OPTIONS * l],
-                &chain->layers[l]);
-    chain->chain = (gp_remat_chain){.layers = chain->layers, .count = c.stage->layer_count};
+      set_layer(&c.layers[l], l ? &c.layers[l - 1] : NULL, spec->link.bandwidth > 0,
+                &chain->layers[l], &chain->options[MOST_OPTIONS * l]);
+    chain->chain = (gp_remat_chain){
+        .layers = chain->layers, .count = c.stage->layer_count, .link = spec->link};
   } else {
     gp_stage_chain_free(chain);
   }

@@ -15,7 +15,8 @@ typedef struct gp_remat_rates {
 typedef struct gp_stage_chain {
   gp_remat_chain chain;
   gp_remat_layer *layers;
-  gp_remat_option *options; /* two per layer: keep all; make cheap values again */
+  gp_remat_option *options; /* up to three per layer: keep all; make cheap values again; let all
+                               wait in the host's memory */
 } gp_stage_chain;
 
 /* Notes of the chains of a graph, all zero between two stages, so that a chain costs what the stage
@@ -36,6 +37,7 @@ typedef struct gp_chain_spec {
   const gp_chain_notes *notes;
   const gp_recipe *keeps, *selects;
   gp_remat_rates rates;
+  gp_host_link link;
 } gp_chain_spec;
 
 /* Make the chain. What lies on edges does not count: it is there in any case. Transient bytes are

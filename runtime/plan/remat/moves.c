@@ -49,8 +49,17 @@ static void drop_layer(gp_remat_moves *m) {
   m->stop++;
 }
 
+/* Is the option one that this pass may take? Which layers go to the host is settled before, and
+ * none goes there from a backward pass. */
+static bool is_open(const gp_remat_moves *m) {
+  const gp_remat_chain *chain = m->chain;
+  const bool goes = m->whole && chain->goes && chain->goes[m->range.first];
+  return goes == (chain->layers[m->range.first].options[m->option].away > 0);
+}
+
 bool gp_remat_next_move(gp_remat_moves *m, gp_remat_move *move) {
-  if (m->option < m->chain->layers[m->range.first].option_count) {
+  for (; m->option < m->chain->layers[m->range.first].option_count; m->option++) {
+    if (!is_open(m)) continue;
     *move = keep(m);
     m->option++;
     return true;

@@ -4,7 +4,7 @@
  * All programmes of this folder are built from the same moves. A move splits the work on layers
  * first .. end - 1, which begin with value `first`:
  *   keep        layer `first` runs and keeps what an option says; the layers behind it are done
- *               while that stays parked; then its backward runs.
+ *               while that stays parked, or waits in the host's memory; then its backward runs.
  *   checkpoint  layers first .. stop - 1 run and keep nothing; the layers from `stop` on are done;
  *               then layers first .. stop - 1 are done again, from value `first`.
  *

@@ -50,6 +50,7 @@ static gp_status make(gp_remat_path *path, int32_t in_flight, bool *begins, gp_r
   GP_TRY(gp_remat_simulate(path->chain, list, in_flight, &cost));
   list->time = cost.time;
   list->parked = cost.parked;
+  list->away = cost.away;
   list->peak = cost.peak;
   return GP_OK;
 }

@@ -1,5 +1,6 @@
 /* plan/remat/plan.c - what planners call for one stage: its list, its curve, its least memory. */
 #include "base/memory.h"
+#include "plan/remat/away.h"
 #include "plan/remat/column.h"
 #include "plan/remat/once.h"
 #include "plan/remat/search.h"
@@ -77,10 +78,9 @@ static gp_status search_alone(const gp_remat_chain *chain, const gp_remat_limits
   gp_remat_table *table;
   const gp_remat_table_spec spec = {.chain = chain, .memory = limits->memory, .quanta = quanta};
   GP_TRY(gp_remat_table_new(&spec, &table));
-  const gp_remat_stage stage = {.table = table, .end = chain->count};
   gp_remat_limits within = *limits;
   if (within.memory > table->memory) within.memory = table->memory;
-  const gp_status status = gp_remat_search(&stage, &within, list);
+  const gp_status status = gp_remat_search_away(table, &within, list);
   gp_remat_table_free(table);
   return status;
 }

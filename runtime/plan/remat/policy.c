@@ -2,6 +2,7 @@
 #include "plan/remat/policy.h"
 
 #include "base/memory.h"
+#include "plan/remat/recipe.h"
 
 typedef struct writer {
   gp_remat_list *list;
@@ -15,10 +16,17 @@ static gp_status append(writer *w, gp_remat_act act, int32_t layer, int32_t opti
   return GP_OK;
 }
 
+static const int32_t option_of[GP_LAYER_REMAT_COUNT] = {
+    [GP_LAYER_KEEP] = GP_RECIPE_KEEPS,
+    [GP_LAYER_SELECTIVE] = GP_RECIPE_SELECTS,
+    [GP_LAYER_RECOMPUTE] = GP_RECIPE_KEEPS, /* of what runs again */
+    [GP_LAYER_OFFLOAD] = GP_RECIPE_OFFLOADS,
+};
+
 /* A layer that runs again does so right before its backward, from its input. */
 static gp_status append_layer(writer *w, int32_t layer, gp_layer_remat mode) {
   if (mode == GP_LAYER_RECOMPUTE) GP_TRY(append(w, GP_REMAT_KEEP, layer, 0));
-  return append(w, GP_REMAT_BACKWARD, layer, mode == GP_LAYER_SELECTIVE);
+  return append(w, GP_REMAT_BACKWARD, layer, option_of[mode]);
 }
 
 static gp_status write_layers(writer *w, gp_remat policy, const gp_layer_remat *modes,
@@ -26,6 +34,7 @@ static gp_status write_layers(writer *w, gp_remat policy, const gp_layer_remat *
   for (int32_t l = count - 1; l >= 0; l--) {
     gp_layer_remat mode = GP_LAYER_KEEP;
     if (policy == GP_REMAT_SELECTIVE) mode = GP_LAYER_SELECTIVE;
+    if (policy == GP_REMAT_OFFLOAD) mode = GP_LAYER_OFFLOAD;
     if (policy == GP_REMAT_BY_LAYER) mode = modes[l];
     GP_TRY(append_layer(w, l, mode));
   }

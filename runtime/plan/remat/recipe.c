@@ -202,13 +202,14 @@ static gp_status copy_part(const maker *m, int32_t first, int32_t end, gp_node_l
   return GP_OK;
 }
 
-/* List what F saves, in the order in which it makes it. */
+/* List what F saves, in the order in which it makes it, and apart from it what goes to the host. */
 static gp_status list_saved(const maker *m) {
   const gp_node_list *forward = &m->nodes->forward;
   for (int32_t i = 0; i < forward->count; i++) {
     const gp_node *node = &m->graph->nodes[forward->nodes[i]];
+    const bool away = m->modes[layer_of(m, forward->nodes[i])] & GP_LAYER_GOES;
     for (gp_ref r = node->out; r < node->out + node->n_out; r++)
-      if (m->notes->wanted[r]) GP_TRY(add_ref(&m->out->saved, r));
+      if (m->notes->wanted[r]) GP_TRY(add_ref(away ? &m->out->away : &m->out->saved, r));
   }
   return GP_OK;
 }
@@ -225,13 +226,15 @@ static void reverse_handed(const maker *m) {
 
 /* ---- all of it ----------------------------------------------------------------------------- */
 
-/* Which layers run again as a whole, which in part? */
+/* Note which layers run again as a whole, which in part, and whose saved values go to the host. */
 static void note_modes(const maker *m, const gp_remat_step *steps, int32_t count) {
   for (int32_t i = 0; i < count; i++) {
     if (steps[i].act != GP_REMAT_BACKWARD)
       m->modes[steps[i].layer] |= GP_LAYER_AGAIN;
-    else if (steps[i].option == 1)
+    else if (steps[i].option == GP_RECIPE_SELECTS)
       m->modes[steps[i].layer] |= GP_LAYER_SELECTS;
+    else if (steps[i].option == GP_RECIPE_OFFLOADS)
+      m->modes[steps[i].layer] |= GP_LAYER_GOES;
   }
 }
 
@@ -335,6 +338,7 @@ void gp_recipe_free(gp_recipe *recipe) {
   gp_free(recipe->input.nodes);
   gp_free(recipe->weight.nodes);
   gp_free(recipe->saved.refs);
+  gp_free(recipe->away.refs);
   gp_free(recipe->handed.refs);
   *recipe = (gp_recipe){0};
 }

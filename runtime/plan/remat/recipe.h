@@ -22,7 +22,9 @@ typedef struct gp_recipe {
   gp_node_list backward;      /* B: I and W as one program, and what runs again in between */
   gp_node_list input, weight; /* the same for I and W, where they run apart */
   gp_ref_list saved;          /* what F makes and R, B, I or W reads */
+  gp_ref_list away;           /* likewise, of layers whose saved values go to the host's memory */
   gp_ref_list handed;         /* what R makes and B, I or W reads */
+  int64_t time;               /* ns of a micro-batch by the cost model; 0: not known */
 } gp_recipe;
 
 /* Notes of the recipes of a graph, all zero between two stages, so that a recipe costs what the
@@ -45,10 +47,16 @@ typedef struct gp_recipe_spec {
   bool ahead; /* I and W run apart, so layers that run again belong to R */
 } gp_recipe_spec;
 
+/* Options of a backward step. */
+enum {
+  GP_RECIPE_KEEPS,   /* all stays */
+  GP_RECIPE_SELECTS, /* cheap values are made again, each before its first reader (selective.h) */
+  GP_RECIPE_OFFLOADS /* all goes to the host's memory */
+};
+
 /* Make the recipe of the steps of a backward pass. Layers count from the stage's first one; each
- * runs backward once, the last one first. Option 1 of a backward step makes cheap values of its
- * layer again, each just before its first reader (selective.h). Ownership: the caller frees the
- * recipe. Errors: GP_ENOMEM. */
+ * runs backward once, the last one first. The option of a backward step says what its layer does
+ * with what F saves for it. Ownership: the caller frees the recipe. Errors: GP_ENOMEM. */
 gp_status gp_recipe_make(const gp_recipe_spec *spec, const gp_remat_step *steps, int32_t count,
                          gp_recipe *recipe);
 void gp_recipe_free(gp_recipe *recipe); /* what it holds; not the struct */

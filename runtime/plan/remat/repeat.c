@@ -6,7 +6,8 @@
 
 static bool is_same_option(const gp_remat_option *a, const gp_remat_option *b) {
   return a->forward == b->forward && a->backward == b->backward && a->kept == b->kept &&
-         a->forward_extra == b->forward_extra && a->backward_extra == b->backward_extra;
+         a->forward_extra == b->forward_extra && a->backward_extra == b->backward_extra &&
+         a->away == b->away;
 }
 
 /* Are two layers equal, and the gradients that they make? The size of their inputs counts only

@@ -37,6 +37,9 @@ static int32_t count_solves(const gp_remat_column *column) {
   return solves > FEWEST_SOLVES ? (int32_t)solves : FEWEST_SOLVES;
 }
 
+/* What a list takes beside what goes to the host, which the caller has set aside. */
+static size_t peak_of(const gp_remat_cost *cost) { return cost->peak - 2 * cost->away; }
+
 static size_t left_to_active(const search *s, size_t parked) {
   return s->limits.memory - (size_t)(s->limits.in_flight - 1) * parked;
 }
@@ -56,11 +59,12 @@ static gp_status try_share(search *s, gp_remat_share share, int64_t *time, gp_re
   if (*time == GP_REMAT_IMPOSSIBLE) return GP_OK;
   gp_status status = gp_remat_column_trace(&s->column, share, &list);
   if (!status) status = gp_remat_simulate(&s->part, &list, s->limits.in_flight, cost);
-  if (status || cost->peak > s->limits.memory) return gp_remat_list_free(&list), status;
+  if (status || peak_of(cost) > s->limits.memory) return gp_remat_list_free(&list), status;
   gp_remat_list_free(&s->best);
   s->best = list;
-  s->best.time = cost->time;
+  s->best.time = cost->time - cost->exposed;
   s->best.parked = cost->parked;
+  s->best.away = cost->away;
   s->best.peak = cost->peak;
   return GP_OK;
 }
@@ -117,7 +121,8 @@ static gp_status search_caps(search *s, size_t low, size_t high) {
     gp_remat_cost cost;
     const gp_remat_share share = {.parked = i.high, .active = left_to_active(s, i.low)};
     GP_TRY(try_share(s, share, &bound, &cost));
-    if (bound == GP_REMAT_IMPOSSIBLE || cost.peak <= s->limits.memory || i.low == i.high) continue;
+    if (bound == GP_REMAT_IMPOSSIBLE || peak_of(&cost) <= s->limits.memory) continue;
+    if (i.low == i.high) continue;
     const size_t cap = i.low + (i.high - i.low) / 2;
     GP_TRY(try_cap(s, cap));
     add_interval(s, i.low, cap, bound);
@@ -154,6 +159,7 @@ gp_status gp_remat_search(const gp_remat_stage *stage, const gp_remat_limits *li
   gp_remat_column_free(&s.column);
   gp_remat_path_free(&path);
   if (status) return gp_remat_list_free(&s.best), status;
+  s.best.time += gp_remat_exposed(&s.part, s.best.away);
   *list = s.best;
   return GP_OK;
 }

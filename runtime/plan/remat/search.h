@@ -4,7 +4,8 @@
 
 #include "plan/remat/stage_dp.h"
 
-/* Find it; stage and limits are valid, and limits->once is false.
+/* Find it; stage and limits are valid, and limits->once is false. The limit is for all but what the
+ * layers that go to the host take while they are under way.
  * Errors: GP_ENOMEM saying how many bytes are the least. */
 gp_status gp_remat_search(const gp_remat_stage *stage, const gp_remat_limits *limits,
                           gp_remat_list *list);

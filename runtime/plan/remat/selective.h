@@ -13,8 +13,8 @@
 enum { GP_CHEAP_INTENSITY = 8 };
 
 /* What a layer may do: its cheap nodes may run twice; it runs again as a whole, and needs what
- * other layers give it. */
-enum { GP_LAYER_SELECTS = 1, GP_LAYER_AGAIN = 2 };
+ * other layers give it; what F saves of it goes to the host's memory. */
+enum { GP_LAYER_SELECTS = 1, GP_LAYER_AGAIN = 2, GP_LAYER_GOES = 4 };
 
 typedef struct gp_selective_spec {
   const gp_recipe_spec *recipe;

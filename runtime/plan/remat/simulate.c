@@ -14,7 +14,7 @@ typedef struct simulation {
   bool *plain;   /* per value: is it there by itself, not as part of what a layer keeps? */
   size_t bytes;  /* alive at the point that the second pass has reached */
   size_t peak;   /* of the active micro-batch */
-  size_t parked;
+  size_t parked, away;
 } simulation;
 
 /* ---- does every step find what it reads? ----------------------------------------------------- */
@@ -35,6 +35,10 @@ static gp_status check_forward(simulation *s, int32_t at) {
   if (step->act == GP_REMAT_KEEP) {
     if (step->option < 0 || step->option >= s->chain->layers[l].option_count)
       return refuse(at, l, "an option that it does not have, expected one of its own");
+    const size_t away = s->chain->layers[l].options[step->option].away;
+    if (away && at >= s->list->backward_begins)
+      return refuse(at, l, "its values go to the host in a backward pass, expected them kept");
+    s->away += away;
     s->kept[l] = step->option + 1;
   } else {
     s->plain[l + 1] = true;
@@ -141,12 +145,14 @@ static int64_t time_of(const gp_remat_chain *chain, const gp_remat_step *step) {
 static gp_status run(simulation *s, int32_t in_flight, gp_remat_cost *cost) {
   GP_TRY(check_steps(s));
   count_bytes(s);
-  *cost = (gp_remat_cost){.parked = s->parked, .active = s->peak};
+  *cost = (gp_remat_cost){.parked = s->parked, .away = s->away, .active = s->peak};
   for (int32_t at = 0; at < s->list->count; at++)
     if (__builtin_add_overflow(cost->time, time_of(s->chain, &s->list->steps[at]), &cost->time))
       return gp_fail(GP_EINVAL, "remat: the times of %d steps overflow, expected 63 bits",
                      (int)s->list->count);
-  cost->peak = (size_t)(in_flight - 1) * s->parked + s->peak;
+  cost->exposed = gp_remat_exposed(s->chain, s->away);
+  cost->time += cost->exposed;
+  cost->peak = (size_t)(in_flight - 1) * s->parked + s->peak + 2 * s->away;
   return GP_OK;
 }
 

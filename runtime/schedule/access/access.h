@@ -26,6 +26,7 @@
   X(SAVED, "what F keeps of a micro-batch that recomputes nothing")                                \
   X(RECOMPUTED, "what R makes again")                                                              \
   X(CARRIED, "what I leaves for W")                                                                \
+  X(AWAY, "what F keeps of a micro-batch and the host's memory holds meanwhile")                   \
   X(VERSION, "the weights of a stage after so many updates")                                       \
   X(EDGE_VALUE, "what F of a stage makes and other stages read")                                   \
   X(EDGE_GRADIENT, "the same of backward passes")

@@ -56,14 +56,40 @@ static gp_reason go_back(const gp_sim *r, int32_t first, int32_t last, gp_reason
   return GP_BY_CHANNEL;
 }
 
+/* Go back to the action whose end began a copy to the host, if that kept the device from going on
+ * behind the actions that begin at `before`. */
+static bool waited_behind(const gp_sim *r, int32_t before, step *at) {
+  const int32_t end = before < 0 ? before : gp_schedule_group_end(r->schedule, before);
+  for (int32_t a = before; a < end; a++) {
+    if (gp_sim_away_leaves(r, a) != at->time) continue;
+    const int32_t forward = first_of(r, r->away.behind[a]);
+    *at = (step){forward, r->result->begin[forward]};
+    return true;
+  }
+  return false;
+}
+
+/* Go back to the action with which the values of a backward action began to come back, if that
+ * waited for them. */
+static bool waited_for_values(const gp_sim *r, int32_t action, step *at) {
+  if (at->time <= 0 || gp_sim_away_arrives(r, action) != at->time) return false;
+  int32_t fetch = action - 1;
+  while (r->away.fetch[fetch] != action) fetch--;
+  fetch = first_of(r, fetch);
+  *at = (step){fetch, r->result->begin[fetch]};
+  return true;
+}
+
 /* Go back to what let this step go on, and return why it did. GP_BY_CHANNEL: the action of *at did
  * not run then, it waited. */
 static gp_reason why(const gp_sim *r, step *at) {
   int32_t before = previous(r, at->action), end = gp_schedule_group_end(r->schedule, at->action);
   if (before >= 0 && release(r, before) == at->time)
     return go_back(r, before, gp_schedule_group_end(r->schedule, before) - 1, GP_BY_DEVICE, at);
+  if (waited_behind(r, before, at)) return GP_BY_COPY;
   for (int32_t a = at->action; a < end; a++) {
     int32_t from = gp_sim_source(r, a);
+    if (waited_for_values(r, a, at)) return GP_BY_COPY;
     if (from >= 0 && gp_sim_arrival(r, from, a) == at->time)
       return go_back(r, first_of(r, from), from, GP_BY_VALUE, at);
   }

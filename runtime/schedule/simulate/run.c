@@ -55,6 +55,7 @@ gp_status gp_sim_check(const gp_schedule *s, const gp_costs *costs) {
   }
   if (costs->barrier && s->batch > 0)
     return gp_fail(GP_ERANGE, "simulate: a barrier in an asynchronous schedule, expected none");
+  GP_TRY(check_list(costs->away, s->stage_count, "the time of a copy to the host of stage"));
   if (costs->noise) GP_TRY(check_noise(s, costs->noise));
   GP_TRY(check_list(&costs->joined, 1, "the factor of joined actions"));
   const double *bytes[] = {costs->activation, costs->after_input, costs->resident, costs->version};
@@ -120,6 +121,7 @@ static bool receive(gp_sim *r, int32_t device) {
 static void compute(gp_sim *r, int32_t device) {
   gp_sim_cursor *c = &r->cursors[device];
   double sum = 0;
+  gp_sim_await_away(r, c);
   for (int32_t a = c->next; a < c->end; a++) {
     const gp_action *x = &r->schedule->actions[a];
     double cost = cost_of(r->costs, x->op, x->stage);
@@ -131,6 +133,7 @@ static void compute(gp_sim *r, int32_t device) {
     r->result->finish[a] = c->ready + sum;
   }
   c->ready += sum;
+  gp_sim_copy_away(r, device);
   for (int32_t a = c->next; a < c->end; a++) {
     if (r->schedule->copy_count > 1) wake_copy(r, a);
     if (r->joined) count_joined(r, a);
@@ -159,6 +162,8 @@ static void advance(gp_sim *r, int32_t device) {
     if (!c->ran && !receive(r, device)) return;
     if (!c->ran) compute(r, device);
     if (!send(r, c)) return;
+    for (int32_t a = c->next; a < c->end; a++)
+      if (gp_sim_away_leaves(r, a) > c->ready) c->ready = gp_sim_away_leaves(r, a);
     c->full = -1;
     c->ran = false;
     c->next = c->part = c->end;
@@ -272,6 +277,7 @@ static gp_status allocate(gp_sim *r) {
   GP_TRY(gp_alloc_array(devices, sizeof *result->loads, (void **)&result->loads));
   GP_TRY(gp_alloc_array(devices, sizeof *r->cursors, (void **)&r->cursors));
   GP_TRY(gp_turns_new(s->device_count, GP_TURNS_QUEUE, &r->turns));
+  GP_TRY(gp_sim_open_away(r, total));
   return gp_sim_open_channels(r, total);
 }
 
@@ -288,6 +294,7 @@ void gp_sim_close(gp_sim *run) {
   gp_simulation_free(run->result);
   gp_free(run->cursors);
   gp_turns_free(&run->turns);
+  gp_sim_close_away(run);
   gp_free(run->messages);
   gp_free(run->links);
   gp_free(run->queues);

@@ -3,6 +3,7 @@
  *   run.c       when does each action begin and end?
  *   link.c      what does it wait for, and when does that arrive?
  *   noise.c     by how much do times vary, and what comes of that in many runs?
+ *   away.c      when are copies to the host's memory and back over?
  *   channels.c  when may a device send into a channel that holds so many values?
  *   path.c      the critical path
  *   memory.c    activations, bytes and versions of the weights that devices hold
@@ -12,6 +13,7 @@
 
 #include "gpipe/simulation.h"
 #include "schedule/edges.h"
+#include "schedule/simulate/away.h"
 #include "schedule/turns.h"
 
 struct gp_simulation {
@@ -71,6 +73,7 @@ typedef struct gp_sim {
   gp_sim_join joins[GP_JOIN_COUNT];
   int32_t capacity;         /* of a channel; -1: any number */
   gp_sim_message *messages; /* per action; NULL where a value leaves when it is made */
+  gp_sim_away away;         /* NULL lists: nothing goes to the host's memory */
   double *links;            /* per device: until when its link is taken up; NULL: links hold all */
   gp_sim_queue *queues;     /* NULL where channels hold any number, or none */
   gp_sim_slot *slots;       /* capacity each */

@@ -59,6 +59,17 @@ static inline void draw_chain(chain *c, int layers, int options, flags needs, in
   c->chain.layers = c->layers;
 }
 
+/* Let what each layer keeps by its first option go to the host instead. */
+static inline void add_away(chain *c, gp_host_link link) {
+  c->chain.link = link;
+  for (int l = 0; l < c->chain.count; l++) {
+    gp_remat_option away = c->options[l][0];
+    away.away = away.kept;
+    away.kept = 0;
+    c->options[l][c->layers[l].option_count++] = away;
+  }
+}
+
 /* What a stage takes that keeps all with so many in flight, roughly. */
 static inline size_t full_memory(const chain *c, int in_flight) {
   size_t parked = c->chain.input, more = 0;
@@ -76,6 +87,7 @@ static inline void check_list(const gp_remat_chain *c, const gp_remat_list *list
   gp_remat_cost cost = {0};
   CHECK_STATUS(gp_remat_simulate(c, list, limits->in_flight, &cost), GP_OK);
   CHECK(cost.time == list->time && cost.peak == list->peak && cost.parked == list->parked);
+  CHECK(cost.away == list->away);
   CHECK(list->peak <= limits->memory);
 }
 

@@ -11,7 +11,7 @@ enum { MOST_LAYERS = 4, STATES = 1 << 16, HEAP = 1 << 20, NEVER = 1 << 28 };
  * is there; L + 1: F has made the output; L + 2: it has not. */
 typedef struct oracle {
   const chain *c;
-  size_t parked, active; /* limits */
+  size_t parked, active, away; /* limits; away: what goes to the host of a micro-batch */
   int time[STATES];
   struct {
     int time, state;
@@ -41,6 +41,19 @@ static size_t bytes_of(const oracle *o, int state) {
     if (kept_at(state, l)) bytes += o->c->options[l][kept_at(state, l) - 1].kept;
   if (phase_of(state) <= c->count) bytes += gp_remat_gradient(c, phase_of(state));
   return bytes;
+}
+
+static size_t away_in(const oracle *o, int state) {
+  size_t bytes = 0;
+  for (int l = 0; l < o->c->chain.count; l++)
+    if (kept_at(state, l)) bytes += o->c->options[l][kept_at(state, l) - 1].away;
+  return bytes;
+}
+
+/* May the layer be kept so? Nothing goes to the host from a backward pass. */
+static bool may_keep(const oracle *o, int state, const gp_remat_option *option) {
+  if (!option->away) return true;
+  return phase_of(state) > o->c->chain.count && away_in(o, state) + option->away <= o->away;
 }
 
 static void push(oracle *o, int state, int64_t time) {
@@ -89,7 +102,8 @@ static void push_forwards(oracle *o, int state, int time, size_t bytes) {
     if (!has_plain(state, l + 1) && bytes + layer->output + layer->forward_extra <= o->active)
       push(o, with_phase(state | 1 << (l + 1), then), time + layer->forward);
     for (int p = 0; p < layer->option_count; p++)
-      if (bytes + layer->options[p].kept + layer->options[p].forward_extra <= o->active)
+      if (bytes + layer->options[p].kept + layer->options[p].forward_extra <= o->active &&
+          may_keep(o, state, &layer->options[p]))
         push(o, with_phase(with_kept(state, l, p + 1), then), time + layer->options[p].forward);
   }
 }
@@ -126,21 +140,36 @@ static int solve_shares(oracle *o) {
   return NEVER;
 }
 
-static int solve(oracle *o, const chain *c, const gp_remat_limits *limits) {
-  const size_t waiting = (size_t)limits->in_flight - 1;
-  o->c = c;
-  o->limit = NEVER;
+static int solve_memory(oracle *o, size_t memory, size_t waiting) {
   if (waiting == 0) {
-    o->parked = o->active = limits->memory;
+    o->parked = o->active = memory;
     return solve_shares(o);
   }
-  for (size_t parked = limits->memory / (waiting + 1); parked > 0; parked--) {
-    o->parked = parked;
-    o->active = limits->memory - waiting * parked;
+  for (int parked = (int)(memory / (waiting + 1)); parked >= 0; parked--) {
+    o->parked = (size_t)parked;
+    o->active = memory - waiting * o->parked;
     const int time = solve_shares(o);
     if (time < o->limit) o->limit = time;
   }
   return o->limit;
+}
+
+/* All sums of what layers may send, each tried with the memory and the time that it leaves. */
+static int solve(oracle *o, const chain *c, const gp_remat_limits *limits) {
+  int best = NEVER;
+  o->c = c;
+  for (int set = 0; set < 1 << c->chain.count; set++) {
+    o->away = 0;
+    for (int l = 0; l < c->chain.count; l++)
+      if (set >> l & 1) o->away += c->options[l][c->layers[l].option_count - 1].away;
+    if ((set && !o->away) || 2 * o->away >= limits->memory) continue;
+    const int exposed = (int)gp_remat_exposed(&c->chain, o->away);
+    o->limit = best - exposed;
+    if (o->limit <= 0) continue;
+    const int time = solve_memory(o, limits->memory - 2 * o->away, (size_t)limits->in_flight - 1);
+    if (time + exposed < best) best = time + exposed;
+  }
+  return best;
 }
 
 typedef struct tally {
@@ -187,6 +216,36 @@ static tally compare_many(int count, int layers, int options, flags needs) {
   return sum;
 }
 
+/* Compares chains of which some layers may go to the host, over links of several speeds. */
+static int compare_away(int count, int layers, int options) {
+  static oracle o;
+  tally sum = {0};
+  chain c;
+  int went = 0;
+  for (int i = 0; i < count; i++) {
+    draw_chain(&c, layers, options, MIXED, 1);
+    add_away(&c, (gp_host_link){.bandwidth = 1e9 / (1 + draw(4)), .latency = draw(3) * 1e-9});
+    const gp_remat_limits limits = {.memory = full_memory(&c, 3) * (size_t)(40 + draw(50)) / 100,
+                                    .in_flight = 3 + i % 2};
+    compare(&o, &c, &limits, &sum);
+    gp_remat_list list = {0};
+    if (gp_remat_plan(&c.chain, &limits, 0, &list) == GP_OK) went += list.away > 0;
+    gp_remat_list_free(&list);
+  }
+  CHECK(sum.gaps < 0.005 * sum.feasible);
+  CHECK(sum.feasible >= count / 3);
+  if (layers < 3) CHECK(sum.optimal == sum.feasible);
+  return went;
+}
+
+TEST(plans_send_to_the_host_what_the_best_lists_send) {
+  chain_seed = 7;
+  int went = compare_away(40, 1, 1);
+  went += compare_away(40, 2, 2);
+  went += compare_away(30, 3, 1);
+  CHECK(went > 20);
+}
+
 TEST(plans_of_one_and_two_layers_are_the_best_lists) {
   chain_seed = 3;
   for (int layers = 1; layers <= 2; layers++) {
@@ -213,4 +272,5 @@ TEST(plans_of_four_layers_are_nearly_the_best_lists) {
 
 TEST_MAIN(plans_of_one_and_two_layers_are_the_best_lists,
           plans_of_three_layers_are_nearly_the_best_lists,
-          plans_of_four_layers_are_nearly_the_best_lists)
+          plans_of_four_layers_are_nearly_the_best_lists,
+          plans_send_to_the_host_what_the_best_lists_send)

@@ -129,8 +129,9 @@ enum { BLOCKS = 5, BLOCK_LAYERS = 2 * BLOCKS };
 /* Attention and MLP layers in turn, each with an option that keeps less. Reference section 3.7
  * gives no sizes of its layers, so its figures can't be compared, only which way is faster. */
 static void make_blocks(chain *c) {
-  static const gp_remat_option attention[] = {{4000, 8000, 168, 0, 0}, {4000, 8500, 68, 0, 0}};
-  static const gp_remat_option mlp[] = {{5000, 10000, 68, 0, 0}, {5000, 10300, 38, 0, 0}};
+  static const gp_remat_option attention[] = {{4000, 8000, 168, 0, 0, 0},
+                                              {4000, 8500, 68, 0, 0, 0}};
+  static const gp_remat_option mlp[] = {{5000, 10000, 68, 0, 0, 0}, {5000, 10300, 38, 0, 0, 0}};
   *c = (chain){.chain = {.layers = c->layers, .count = BLOCK_LAYERS, .input = 8}};
   for (int l = 0; l < BLOCK_LAYERS; l++)
     c->layers[l] = (gp_remat_layer){.forward = l % 2 ? 5000 : 4000,

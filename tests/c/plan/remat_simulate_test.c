@@ -2,8 +2,8 @@
 #include "remat_chains.h"
 
 /* Two layers with sizes that tell which of them was counted. */
-static const gp_remat_option FIRST[] = {{10, 20, 500, 3, 7}, {11, 24, 150, 5, 9}};
-static const gp_remat_option SECOND[] = {{30, 40, 3000, 13, 17}};
+static const gp_remat_option FIRST[] = {{10, 20, 500, 3, 7, 0}, {11, 24, 150, 5, 9, 0}};
+static const gp_remat_option SECOND[] = {{30, 40, 3000, 13, 17, 0}};
 static const gp_remat_layer PAIR[] = {
     {.forward = 9,
      .forward_extra = 1,

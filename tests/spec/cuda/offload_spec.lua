@@ -55,6 +55,11 @@ describe("checkpoint = \"offload\" on a GPU", function()
           end
         end
         if case[1] ~= "zb_h1" then assert.is_truthy(memory[1].host) end
+        local some
+        got, some = train(case[1], { "offload", "keep", "recompute", "offload" }, case[2])
+        assert.is_true(got == wanted)
+        assert.equal(some[1].planned, some[1].measured)
+        if case[1] == "gpipe" then assert.is_truthy(some[1].host) end
       end)
   end
 end)

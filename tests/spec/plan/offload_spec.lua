@@ -56,6 +56,59 @@ end
 
 local function saved(one) return (one.areas.saved or 0) + (one.areas.waste or 0) end
 
+-- Some layers offloaded, others not.
+local LAYERS = {
+  { "offload", "keep", "offload", "keep", "offload", "keep" },
+  { "offload", "recompute", "selective", "offload", "recompute", "keep" },
+  { "recompute", "offload", "offload", "selective", "offload", "offload" },
+}
+
+describe("checkpoint with \"offload\" for some layers", function()
+  for schedule in pairs(SCHEDULES) do
+    it("gives the bits of never, and takes what was planned: " .. schedule, function()
+      local wanted = train(schedule, "never")
+      for i, layers in ipairs(LAYERS) do
+        local got, memory = train(schedule, layers)
+        assert.is_true(got == wanted, "layers " .. i)
+        for _, one in ipairs(memory) do
+          assert.equal(one.planned, one.measured)
+          if one.host then assert.equal(one.host.planned, one.host.measured) end
+        end
+      end
+    end)
+  end
+
+  it("puts on the host what those layers save, and nothing else", function()
+    local opts = { devices = 1, balance = { 6 } }
+    local pipe <close> = open("gpipe", { "keep", "offload", "keep", "offload", "keep", "keep" }, opts)
+    pipe:step(x, y)
+    local away, layers = 0, {}
+    for _, one in ipairs(pipe:activations()) do
+      if one.away then away, layers[one.layer] = away + (one.bytes + 63) // 64 * 64, true end
+      assert.equal(one.layer == 2 or one.layer == 4, one.away)
+      assert.equal(one.away, one.why:find("waits on the host", 1, true) ~= nil)
+    end
+    assert.same({ [2] = true, [4] = true }, layers)
+    -- all micro-batches but the last one, whose backward pass follows at once
+    local host = pipe:memory()[1].host.planned
+    assert.is_true(host > 3 * away and host <= 8 * away)
+  end)
+
+  it("takes less the more layers it is said of", function()
+    local last
+    for count = 0, 6 do
+      local list = {}
+      for i = 1, 6 do list[i] = i <= count and "offload" or "keep" end
+      local _, memory = train("gpipe", list, { devices = 1, balance = { 6 } })
+      local bytes = saved(memory[1])
+      assert.is_true(not last or bytes <= last, count)
+      last = bytes
+    end
+    local _, all = train("gpipe", "offload", { devices = 1, balance = { 6 } })
+    assert.is_true(last <= 1.3 * saved(all[1])) -- the loss keeps what it reads
+  end)
+end)
+
 describe("checkpoint = \"offload\"", function()
   for schedule in pairs(SCHEDULES) do
     it("gives the bits of never, and takes what was planned: " .. schedule, function()
@@ -156,11 +209,13 @@ describe("checkpoint = \"offload\"", function()
   end)
 
   it("is refused where no list of tasks ends", function()
-    local pipe <close> = gp.pipeline(blocks(), {
-      balance = { 3, 3 }, devices = 2, chunks = 2, schedule = "pipedream", checkpoint = "offload",
-      loss = nn.CrossEntropyLoss(),
-    })
-    pipe:use(optim.SGD(pipe:parameters(), { lr = 1e-2 }))
-    expect.fails_with("expected a synchronous one where saved values go", pipe.step, pipe, x, y)
+    for _, checkpoint in ipairs { "offload", { "keep", "offload", "keep", "keep", "keep", "keep" } } do
+      local pipe <close> = gp.pipeline(blocks(), {
+        balance = { 3, 3 }, devices = 2, chunks = 2, schedule = "pipedream",
+        checkpoint = checkpoint, loss = nn.CrossEntropyLoss(),
+      })
+      pipe:use(optim.SGD(pipe:parameters(), { lr = 1e-2 }))
+      expect.fails_with("expected a synchronous one where saved values go", pipe.step, pipe, x, y)
+    end
   end)
 end)

@@ -58,7 +58,7 @@ local function host_of(pipe, d, held)
   local planned = 0
   for _, plan in pairs(pipe.plans) do planned = planned + pipe.core:on_host(plan.handle, d) end
   if planned == 0 and (held.host or 0) == 0 then return nil end
-  return { planned = planned, measured = held.host }
+  return { planned = planned, measured = held.host, cap = pipe.devices[d + 1].host_memory }
 end
 
 -- A dry run may have planned the share of one device only.
@@ -105,7 +105,8 @@ function areas.needs(pipe)
   for d = 1, #pipe.devices do
     local one, work = device_of(pipe, d - 1), 0
     for name in pairs(WORK) do work = work + (one.areas[name] or 0) end
-    needs[d] = { bytes = one.planned, work = work, grown = 0 }
+    needs[d] = { bytes = one.planned, work = work, grown = 0,
+      host = pipe.core:on_host(pipe.core, d - 1), time = pipe.core:model_time(pipe.core, d - 1) }
   end
   return needs
 end

@@ -23,8 +23,8 @@ local ORDER = {
 ---@field lower_bound integer bytes that no layout of the same values could do without
 ---@field cap integer|nil
 ---@field areas table<string, integer>
----@field host {planned: integer, measured: integer?}? bytes of the host's memory, beside the
---- device's: what checkpoint = "offload" has there
+---@field host {planned: integer, measured: integer?, cap: integer?}? bytes of the host's memory,
+--- beside the device's: what waits there between F and its backward pass
 
 ---@class gpipe.Memory
 ---@field [integer] gpipe.DeviceMemory

@@ -15,6 +15,16 @@ local function largest_of(areas)
   return largest
 end
 
+-- Whether more would wait in the host's memory than may.
+local function is_short_there(one)
+  return one.host and one.host.cap and one.host.planned > one.host.cap
+end
+
+local function host_line(one)
+  return ("%s needs %s of the host's memory and may take %s there (option 'host_memory')"):format(
+    one.name, sizes.text(one.host.planned), sizes.text(one.host.cap))
+end
+
 local function line(one)
   local largest = largest_of(one.areas)
   local work = 0
@@ -34,6 +44,7 @@ function short.text(memory)
   local lines = {}
   for _, one in ipairs(memory) do
     if one.cap and one.planned > one.cap then lines[#lines + 1] = line(one) end
+    if is_short_there(one) then lines[#lines + 1] = host_line(one) end
   end
   return lines[1] and table.concat(lines, "\n")
 end

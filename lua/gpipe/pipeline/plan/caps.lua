@@ -1,21 +1,20 @@
 -- lua/gpipe/pipeline/plan/caps.lua - the memory that a device may take: option `memory` of a
 -- device, and what checkpoint = "auto" spends of it. gp.dry_run finds its budgets here too.
 --
--- Both ask the runtime what a plan would take, without allocating it. For "auto" a budget for what
--- stages keep and have in work is found by halving: the largest with which the plan fits. Over
--- ranks each says what its own devices hold and need, so that all of them decide alike.
+-- Both ask the runtime what a plan would take, without allocating it (budgets.lua). Over ranks each
+-- says what its own devices hold and need, so that all of them decide alike.
 
+local budgets = require "gpipe.pipeline.plan.budgets"
+local checkpoint = require "gpipe.pipeline.plan.checkpoint"
 local core = require "gpipe.core"
 local held_areas = require("gpipe.pipeline.areas.held").areas
+local host = require "gpipe.plan.host"
 local keeps = require "gpipe.pipeline.plan.keeps"
 local ranks = require "gpipe.ranks"
 local share = require "gpipe.ranks.share"
 local sizes = require "gpipe.sizes"
 
 local caps = {}
-
-local ROUNDS = 8 -- halvings: the budget is found to half a per cent of the device's room
-local CLOSE = 0.97 -- of the room: a plan that takes that much is good enough
 
 -- What a device may still take for plans, shared work areas not counted; false if there is no
 -- limit. memory: that it takes from, with other devices without a cap. Ranks that drive the same
@@ -66,17 +65,29 @@ local function share_machines(pipe, list)
   end
 end
 
--- The room of each device. For "auto" CPU devices without a cap share what the machine has left.
+-- What each device may still have in the host's memory; nil where none says a limit.
+local function host_rooms(pipe)
+  local capped = false
+  for _, device in ipairs(pipe.devices) do capped = capped or device.host_memory end
+  return capped and share.by_device(pipe, "host rooms", function(d)
+    local most = pipe.devices[d].host_memory
+    return most and math.max(0, most - pipe.core:held(d - 1).host) or false
+  end) or nil
+end
+
+-- The room of each device, and field `host`. For "auto" CPU devices without a cap share what the
+-- machine has left.
 local function rooms(pipe, with_machine)
   local list = share.by_device(pipe, "rooms", function(d) return room_of(pipe, d) end)
   share_gpus(list)
   if with_machine then share_machines(pipe, list) end
+  list.host = host_rooms(pipe)
   return list
 end
 
 local function has_cap(pipe)
   for _, device in ipairs(pipe.devices) do
-    if device.cap then return true end
+    if device.cap or device.host_memory then return true end
   end
   return false
 end
@@ -104,14 +115,15 @@ local function shared_of(pipe)
   return share.by_device(pipe, "shared", function(d) return pipe.core:held(d - 1).shared end)
 end
 
--- A function that says what the plan would take on each device with given budgets or with stages
--- that keep everything, in addition to all that is held but the shared work area, which never
--- becomes smaller while plans use it.
+-- A function that says what the plan would take on each device with given budgets, with stages that
+-- keep everything, and with or without what "auto" sends to the host's memory. That is in addition
+-- to all that is held but the shared work area, which never becomes smaller while plans use it.
 local function measurer(pipe, specify)
   local held = shared_of(pipe)
-  return function(budgets, keep)
+  return function(list, keep, stays)
     local spec = specify()
-    spec.checkpoint, spec.budgets, spec.keeps = pipe.checkpoint, budgets, keep
+    spec.checkpoint, spec.budgets, spec.keeps = pipe.checkpoint, list, keep
+    spec.stays = stays
     local kind, needs = spec.kind, caps.needs(pipe, spec)
     for d, need in ipairs(needs) do
       local shared = held[d]
@@ -122,96 +134,15 @@ local function measurer(pipe, specify)
   end
 end
 
-local function total(need) return need.bytes + need.grown end
-
--- The first device that has too little room, or nil.
-local function short_of(needs, room)
-  for d, need in ipairs(needs) do
-    if room[d] and total(need) > room[d] then return d end
-  end
-end
-
--- ---- auto -------------------------------------------------------------------------------------
-
--- A range of budgets per device: what fits, and what does not.
-local function ranges_of(needs, room)
-  local ranges = {}
-  for d, need in ipairs(needs) do
-    local spare = room[d] and math.max(0, room[d] - (total(need) - need.work))
-    ranges[d] = spare and total(need) > room[d] and { low = 1, high = 2 * spare + 2 }
-  end
-  return ranges
-end
-
-local function middles(ranges)
-  local budgets = {}
-  for d, range in ipairs(ranges) do
-    budgets[d] = range and (range.fixed or (range.low + range.high) // 2)
-  end
-  return budgets
-end
-
--- Making cheap values again costs next to nothing, so devices where that is enough are done.
-local function try_selective(ranges, measured, room)
-  local budgets = {}
-  for d, range in ipairs(ranges) do budgets[d] = range and "selective" end
-  for d, need in ipairs(measured(budgets)) do
-    if ranges[d] and total(need) <= room[d] then ranges[d].fixed = "selective" end
-  end
-end
-
--- Halve the ranges by what the budgets in their middles have come to. Returns whether all are found
--- closely enough.
-local function halve(ranges, budgets, needs, room)
-  local found = true
-  for d, range in ipairs(ranges) do
-    if range and not range.fixed then
-      local taken = total(needs[d])
-      if taken <= room[d] then range.low = budgets[d] else range.high = budgets[d] end
-      found = found and taken <= room[d] and taken >= CLOSE * room[d]
-    end
-  end
-  return found
-end
-
-local function lows(ranges)
-  local budgets = {}
-  for d, range in ipairs(ranges) do budgets[d] = range and (range.fixed or range.low) end
-  return budgets
-end
-
----@class gpipe.PlanNeed what a plan would take on a device, in bytes
----@field bytes integer all of it
----@field work integer of that, what stages keep and have in work
----@field grown integer what the pipeline would hold more for it
-
---- Find budgets for what stages keep and have in work, with which a plan fits as far as there are
---- such.
----@param measure fun(budgets: (integer|false)[]?): gpipe.PlanNeed[] what it would take with these
----@param room (integer|false)[] what each device may take; false: no limit
----@return (integer|false)[]? budgets nil if it fits without
-function caps.find(measure, room)
-  local needs = measure()
-  if not short_of(needs, room) then return nil end
-  local ranges = ranges_of(needs, room)
-  try_selective(ranges, measure, room)
-  for _ = 1, ROUNDS do
-    local budgets = middles(ranges)
-    if halve(ranges, budgets, measure(budgets), room) then break end
-  end
-  local found = lows(ranges)
-  if not short_of(measure(found), room) then return found end
-  for d, range in ipairs(ranges) do -- where nothing fitted: what "always" takes
-    if range and range.low == 1 and not range.fixed then found[d] = 0 end
-  end
-  return found
-end
-
 -- ---- caps -------------------------------------------------------------------------------------
 
 local CALLS = { step = "step", split = "forward", evaluate = "evaluate", forward = "forward" }
 
 local function refuse(pipe, kind, d, need, room)
+  local at_host = pipe.devices[d].host_memory
+  if at_host and need.host > at_host then
+    return host.short(CALLS[kind], pipe.devices[d], need.host)
+  end
   local held = share.by_device(pipe, "held", function(i) return pipe.core:held(i - 1) end)[d]
   local largest, bytes = "", 0
   for name, one in pairs(held_areas(held)) do
@@ -221,7 +152,7 @@ local function refuse(pipe, kind, d, need, room)
   return ("%s: device %s may take %s (option 'memory'): %s are taken already (largest: %s, %s), "
     .. "and the plan needs %s more, %s of them for what micro-batches keep and temporaries"):format(
     CALLS[kind], pipe.devices[d].name, sizes.text(pipe.devices[d].cap or room),
-    sizes.text(held.measured), largest, sizes.text(bytes), sizes.text(total(need)),
+    sizes.text(held.measured), largest, sizes.text(bytes), sizes.text(budgets.total(need)),
     sizes.text(need.work))
 end
 
@@ -235,17 +166,18 @@ end
 ---@return string? refused why the plan does not fit
 function caps.settle(pipe, specify, kind, training)
   local auto = training and pipe.checkpoint == "auto"
-  local offloads = pipe.checkpoint == "offload" and not pipe.asynchronous
+  local offloads = checkpoint.offloads(pipe.checkpoint) and not pipe.asynchronous
   local asks = training and not pipe.raw and (pipe.checkpoint == "selective" or offloads)
   if not auto and not asks and not has_cap(pipe) then return nil end
   local measure = measurer(pipe, specify)
-  local budgets = auto and caps.find(measure, rooms(pipe, true)) or nil
+  local found = auto and budgets.find(function(list, stays) return measure(list, nil, stays) end,
+    rooms(pipe, true), budgets.links(pipe.devices)) or nil
   local keep = asks and keeps.find(function(flags) return measure(nil, flags) end,
     keeps.stages(pipe.placement, pipe.copies, #pipe.devices), pipe.stages, offloads) or nil
-  if not has_cap(pipe) then return budgets, keep end
-  local room, needs = rooms(pipe, false), measure(budgets, keep)
-  local d = short_of(needs, room)
-  return budgets, keep, d and refuse(pipe, kind, d, needs[d], room[d])
+  if not has_cap(pipe) then return found, keep end
+  local room, needs = rooms(pipe, false), measure(found, keep, found and found.stays)
+  local d = budgets.short_of(needs, room)
+  return found, keep, d and refuse(pipe, kind, d, needs[d], room[d])
 end
 
 return caps

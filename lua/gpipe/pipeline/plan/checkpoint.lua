@@ -6,7 +6,7 @@ local errors = require "gpipe.errors"
 
 local checkpoint = {}
 
-local LAYER_MODES = { "keep", "selective", "recompute" }
+local LAYER_MODES = { "keep", "selective", "recompute", "offload" }
 
 local function is_one_of(value, names)
   for _, name in ipairs(names) do
@@ -81,6 +81,13 @@ function checkpoint.check_count(who, given, layers)
   if type(given) ~= "table" or given.stage or #given == layers then return end
   errors.raise("%s: option 'checkpoint' says something for %d layers and the model has %d, "
     .. "expected one of %s for each", who, #given, layers, quoted(LAYER_MODES))
+end
+
+--- Whether the option itself sends saved values to the host's memory.
+---@param given string|string[]
+---@return boolean
+function checkpoint.offloads(given)
+  return given == "offload" or type(given) == "table" and is_one_of("offload", given)
 end
 
 --- The option as people read it.

@@ -1,12 +1,13 @@
 -- lua/gpipe/pipeline/plan/devices.lua - the devices of a pipeline: names, threads, defaults.
 --
--- A device is a name, or {name, threads = n, memory = "8GiB"}. CPU devices share the cores evenly
--- by default. A name given twice makes two devices. A number asks for that many of the available
--- devices.
+-- A device is a name, or {name, threads = n, memory = "8GiB", host_link = {bandwidth = 25e9}}. CPU
+-- devices share the cores evenly by default. A name given twice makes two devices. A number asks
+-- for that many of the available devices.
 
 local capacity = require "gpipe.plan.capacity"
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"
+local host = require "gpipe.plan.host"
 local machine = require "gpipe.machine"
 local options = require "gpipe.options"
 local far = require "gpipe.ranks.devices"
@@ -39,17 +40,20 @@ local function check_name(name)
 end
 
 -- "cpu:0" or {"cpu:0", threads = 2, memory = "8GiB"} -> {name, kind, memory, threads, cap}; the
--- last two may be nil. memory: which one it works in; cap: how much of it it may take.
+-- last two may be nil. memory: which one it works in; cap: how much of it it may take. In
+-- addition come the fields of host.read.
 local function parse(entry)
   if type(entry) ~= "table" then return check_name(entry) end
   local o = options.check(WHO .. ": a device", entry, {
     [1] = { type = "string", required = true },
     threads = { type = "integer", min = 1, max = MOST_THREADS },
     memory = { type = { "number", "string" } },
+    host_link = host.SPEC.host_link, host_memory = host.SPEC.host_memory,
   })
   local device = check_name(o[1])
   device.threads = o.threads
   device.cap = o.memory and capacity.bytes(WHO .. ": device " .. o[1], o.memory)
+  host.read(WHO .. ": device " .. o[1], o, device)
   return device
 end
 

@@ -7,12 +7,14 @@
 local core = require "gpipe.core"
 local areas = require "gpipe.pipeline.areas"
 local batch = require "gpipe.pipeline.batch"
+local budgets = require "gpipe.pipeline.plan.budgets"
 local capacity = require "gpipe.plan.capacity"
-local caps = require "gpipe.pipeline.plan.caps"
+local checkpoint = require "gpipe.pipeline.plan.checkpoint"
 local cut = require "gpipe.pipeline.plan.cut"
 local describe = require "gpipe.pipeline.describe"
 local errors = require "gpipe.errors"
 local fields = require "gpipe.pipeline.plan.fields"
+local host = require "gpipe.plan.host"
 local keeps = require "gpipe.pipeline.plan.keeps"
 local options = require "gpipe.options"
 local plans = require "gpipe.pipeline.plan.plans"
@@ -38,6 +40,7 @@ local DEVICE = {
   rank = { type = "integer", min = 0, default = 0 },
   scratch = { type = "integer", min = 0, default = 0 },
   memory = { type = { "number", "string" } },
+  host_link = host.SPEC.host_link, host_memory = host.SPEC.host_memory,
 }
 
 ---@class gpipe.DryRun
@@ -150,9 +153,12 @@ local function describe_devices(given, count)
     described[d].halves = described[d].own and os.getenv "GPIPE_UPDATE_HALVES" ~= "0"
     local kind = described[d].own and "cuda" or "cpu"
     names[d] = { name = "device " .. d - 1, threads = 1, kind = kind }
-    if one and one.memory then
-      names[d].cap = capacity.bytes(("%s: devices[%d]"):format(WHO, d), one.memory)
-    end
+    local who = ("%s: devices[%d]"):format(WHO, d)
+    if one and one.memory then names[d].cap = capacity.bytes(who, one.memory) end
+    host.read(who, described[d], names[d])
+    described[d].host_memory = names[d].host_memory
+    described[d].host_bandwidth, described[d].host_latency = names[d].host_bandwidth,
+      names[d].host_latency
   end
   return described, names
 end
@@ -180,21 +186,26 @@ local function keeping(dry, plan, made)
     return areas.needs(dry)
   end
   return keeps.find(measure, keeps.stages(made.device_list, made.copies, #dry.devices), dry.stages,
-    dry.checkpoint == "offload")
+    checkpoint.offloads(dry.checkpoint))
 end
 
 -- Make the plan, with budgets that fit where the policy asks for some.
 local function settle(dry, plan, auto, keep)
-  local room, capped = {}, false
+  local room, capped = { host = {} }, false
   for d, device in ipairs(dry.devices) do
-    room[d] = device.cap or false
-    capped = capped or room[d]
+    room[d], room.host[d] = device.cap or false, device.host_memory or false
+    capped = capped or room[d] or room.host[d]
   end
-  local function measure(budgets)
-    plan(budgets)
+  local function measure(list, stays)
+    plan(list, nil, stays)
     return areas.needs(dry)
   end
-  if auto and capped then plan(caps.find(measure, room)) else plan(nil, keep) end
+  if auto and capped then
+    local found = budgets.find(measure, room, budgets.links(dry.devices))
+    plan(found, nil, found and found.stays)
+  else
+    plan(nil, keep)
+  end
   dry.fits = not capped or not dry:short()
 end
 
@@ -205,8 +216,9 @@ end
 --- 0, rank = 0}: whether the device has its own memory, as GPUs have, how many bytes its libraries
 --- need in addition, and which process drives it. With memory = "8GiB" a device has a cap:
 --- checkpoint = "auto" keeps what it has room for, `dry.fits` says whether all of it fits, and
---- dry:short() what does not. No cap is an error here. `device` (from 0) plans the share of one
---- device of a synchronous schedule, in the time and memory of that share.
+--- dry:short() what does not. No cap is an error here. host_link = {bandwidth = 25e9} and
+--- host_memory are as in gp.pipeline. `device` (from 0) plans the share of one device of a
+--- synchronous schedule, in the time and memory of that share.
 --- ```lua
 --- local model = nn.Sequential {nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2)}
 --- local dry = gp.dry_run(model, {
@@ -236,14 +248,14 @@ local function dry_run(model, opts, raw)
   local targets = batch.list(WHO, "sample's target", opts.sample[2])
   batch.check_rows(WHO, inputs, targets)
   dry.devices, dry.share = names, opts.device
-  local function plan(budgets, keep)
+  local function plan(found, keep, stays)
     local spec = plans.specify(dry, "step", inputs, targets, opts.chunks)
-    spec.budgets, spec.keeps = budgets, keep
+    spec.budgets, spec.keeps, spec.stays = found, keep, stays
     dry.core = core.plan_new(given, spec, described, opts.device or -1)
     dry.plans[1] = { kind = "step", handle = dry.core, used = 1 }
   end
-  local asks = (opts.checkpoint == "selective" or opts.checkpoint == "offload") and not raw
-    and not opts.device
+  local asks = (opts.checkpoint == "selective" or checkpoint.offloads(opts.checkpoint))
+    and not raw and not opts.device
   settle(dry, plan, opts.checkpoint == "auto", asks and keeping(dry, plan, made) or nil)
   return dry
 end

@@ -1,5 +1,5 @@
 -- lua/gpipe/pipeline/plan/keeps.lua - the stages that keep everything on their device although the
--- policy is "selective" or "offload".
+-- policy is "selective" or "offload", or layers of theirs are offloaded.
 --
 -- What a stage saves is least with "selective", but not always what it has in work: a chain of
 -- cheap values that is made again lies in memory as a whole, where one that was kept shrinks as
