@@ -150,7 +150,8 @@ local function as_pipeline(model, opts, list, made, one, computes)
     asynchronous = made.batch > 0, schedule = fields.source_of(opts, one), asked = one.asked,
     replicas = opts.replicas, built = plans.built(made), schedule_name = made.name,
     loss = opts.loss, precision = computes, core = true, plans = {},
-    deferred = opts.deferred_batch_norm, placement = made.device_list, checkpoint = opts.checkpoint,
+    deferred = opts.deferred_batch_norm, synced = opts.synced, placement = made.device_list,
+    checkpoint = opts.checkpoint,
   }, DryRun)
 end
 

@@ -1,0 +1,316 @@
+-- tests/spec/replicas/sync_norms_spec.lua - `sync_batch_norm`: replicas normalise the micro-batches
+-- of one number together, with the same bits in every process and for every cut.
+
+local child = dofile "tests/child.lua"
+local gp = require "gpipe"
+local nn = gp.nn
+local replicas = require "gpipe.pipeline.plan.replicas"
+
+-- ---- bits --------------------------------------------------------------------------------------
+
+-- Lines of a cell {replicas, chunks}, with so many devices of a replica, over so many ranks.
+local function lines_of(ranks, cell, stages, checkpoint, schedules)
+  local words = ranks > 1 and { "--ranks", tostring(ranks) } or {}
+  for _, word in ipairs { "tests/support/sync_norms.lua", cell[1], cell[2], stages, checkpoint,
+    table.unpack(schedules) } do
+    words[#words + 1] = tostring(word)
+  end
+  local out, err, code = child.run(words)
+  assert.equal("", err:gsub("gpipe: [^\n]*\n", "")) -- remarks about the options are no errors
+  assert.equal(0, code)
+  local lines = {}
+  for line in out:gmatch "[^\n]+" do lines[#lines + 1] = line end
+  return lines
+end
+
+local one = {}
+
+-- Compare with two stages in one process that keep everything, line by line.
+local function check(cell, ranks, stages, checkpoint, schedules)
+  local key = cell[1] .. "x" .. cell[2]
+  one[key] = one[key] or lines_of(1, cell, 2, "never", { "1f1b" })
+  local wanted, got = one[key], lines_of(ranks, cell, stages, checkpoint, schedules)
+  assert.truthy(#wanted > 100)
+  for i = 1, #schedules * #wanted do
+    assert.equal(wanted[(i - 1) % #wanted + 1], got[i])
+  end
+  assert.equal(#schedules * #wanted, #got)
+end
+
+describe("replicas that normalise together", function()
+  local CELL = { 2, 4 }
+
+  it("have the same bits for every cut and every policy", function()
+    check(CELL, 1, 1, "never", { "1f1b" })
+    check(CELL, 1, 2, "always", { "1f1b" })
+    check(CELL, 1, 3, "selective", { "1f1b" })
+    check(CELL, 1, 2, "auto", { "1f1b" })
+    check(CELL, 1, 2, "except_last", { "1f1b" })
+    check(CELL, 1, 2, "offload", { "1f1b" })
+  end)
+
+  it("have them under every synchronous schedule", function()
+    check(CELL, 1, 2, "never", { "gpipe", "zb_h1", "dualpipe" })
+    check(CELL, 1, 4, "always", { "interleaved_1f1b" })
+  end)
+
+  it("have them over two, three and four processes", function()
+    check(CELL, 2, 2, "never", { "1f1b" })
+    check(CELL, 2, 1, "always", { "gpipe" })
+    check(CELL, 3, 2, "selective", { "zb_h1" })
+    check(CELL, 4, 2, "never", { "1f1b" })
+  end)
+
+  it("have them where four replicas meet", function()
+    check({ 4, 2 }, 1, 1, "always", { "1f1b" })
+    check({ 4, 2 }, 4, 2, "never", { "1f1b" })
+    check({ 8, 1 }, 2, 1, "never", { "1f1b" })
+  end)
+end)
+
+-- ---- what they compute -------------------------------------------------------------------------
+
+local R, M, B = 2, 3, 4 -- replicas, micro-batches of a replica, rows of a micro-batch
+local F64 = { dtype = "f64" }
+
+local function model()
+  gp.seed(3)
+  return nn.Sequential {
+    nn.Linear(5, 4, F64), nn.BatchNorm1d(4, { dtype = "f64", momentum = 0.3 }), nn.Tanh(),
+    nn.Linear(4, 3, F64), nn.BatchNorm1d(3, { dtype = "f64", momentum = false }),
+    nn.Linear(3, 2, F64),
+  }
+end
+
+local X = gp.randn({ R * M * B, 5 }, { seed = 1, dtype = "f64" })
+local Y = gp.randn({ R * M * B, 2 }, { seed = 2, dtype = "f64" })
+
+local function pipeline(more, made)
+  local all = { chunks = M, replicas = R, sum_group = M, loss = nn.MSELoss(), sync_batch_norm = true }
+  for key, value in pairs(more or {}) do all[key] = value or nil end
+  return gp.pipeline(made or model(), all)
+end
+
+-- The rows that one pipeline with larger micro-batches has to be given for the same micro-batches.
+local function dealt(rows)
+  local parts = {}
+  for i = 0, M - 1 do
+    for r = 0, R - 1 do parts[#parts + 1] = rows:narrow(1, (r * M + i) * B + 1, B) end
+  end
+  return gp.cat(parts, 1)
+end
+
+-- The largest difference of two tensors.
+local function apart(a, b) return (a - b):abs():max():item() end
+
+describe("sync_batch_norm", function()
+  it("computes what one pipeline with micro-batches of all replicas' rows does", function()
+    local pipe <close> = pipeline()
+    local alone <close> = pipeline { replicas = false, sync_batch_norm = false }
+    for _ = 1, 2 do
+      assert.truthy(math.abs(pipe:step(X, Y) - alone:step(dealt(X), dealt(Y))) < 1e-13)
+    end
+    local own, others = pipe:parameters(), alone:parameters()
+    for i, entry in ipairs(own) do
+      assert.truthy(apart(entry.param.grad, others[i].param.grad) < 1e-13)
+    end
+    local state = alone:state_dict()
+    for name, value in pairs(pipe:state_dict()) do
+      assert.truthy(apart(value:to "f64", state[name]:to "f64") < 1e-13)
+    end
+  end)
+
+  it("normalises by the plain mean and variance of all replicas' rows", function()
+    local norm = nn.BatchNorm1d(5, { dtype = "f64", momentum = 1, affine = false })
+    local pipe <close> = pipeline({ loss = false }, nn.Sequential { norm })
+    local y = pipe:forward(X)
+    for i = 0, M - 1 do
+      for c = 1, 5 do
+        local sum, squares, n = 0, 0, R * B
+        for r = 0, R - 1 do
+          for k = 1, B do sum = sum + X[(r * M + i) * B + k][c] end
+        end
+        for r = 0, R - 1 do
+          for k = 1, B do squares = squares + (X[(r * M + i) * B + k][c] - sum / n) ^ 2 end
+        end
+        for r = 0, R - 1 do
+          local row = (r * M + i) * B + 1
+          local wanted = (X[row][c] - sum / n) / math.sqrt(squares / n + 1e-5)
+          assert.truthy(math.abs(y[row][c] - wanted) < 1e-13)
+        end
+        if i == M - 1 then -- with a momentum of 1 the last statistics are the running ones
+          assert.truthy(math.abs(norm.running_mean:value()[c] - sum / n) < 1e-13)
+          assert.truthy(math.abs(norm.running_var:value()[c] - squares / (n - 1)) < 1e-13)
+        end
+      end
+    end
+    pipe:backward(gp.ones({ R * M * B, 5 }, F64))
+    assert.equal(M, norm.num_batches_tracked:value():item())
+  end)
+
+  it("leaves layers in evaluation to their running statistics", function()
+    local made = model()
+    made[2]:eval()
+    made[5]:eval()
+    local before = made[2].running_mean:value():contiguous():bytes()
+    local pipe <close> = pipeline(nil, made)
+    local alone <close> = pipeline({ sync_batch_norm = false }, (function()
+      local other = model()
+      other[2]:eval()
+      other[5]:eval()
+      return other
+    end)())
+    assert.equal(alone:step(X, Y), pipe:step(X, Y))
+    assert.equal(before, made[2].running_mean:value():contiguous():bytes())
+  end)
+
+  it("with one replica, or without a batch norm, is as if it were not there", function()
+    local function loss(more, layers)
+      gp.seed(3)
+      local pipe <close> = pipeline(more, layers and nn.Sequential(layers()))
+      return ("%.17g"):format(pipe:step(X, Y))
+    end
+    local function plain() return { nn.Linear(5, 4, F64), nn.Tanh(), nn.Linear(4, 2, F64) } end
+    assert.equal(loss { replicas = 1, sync_batch_norm = false }, loss { replicas = 1 })
+    pipeline { replicas = false, schedule = "pipedream_2bw", sum_group = false }:close()
+    assert.equal(loss({ sync_batch_norm = false }, plain), loss({}, plain))
+  end)
+end)
+
+-- ---- what is refused, and what is said ---------------------------------------------------------
+
+describe("sync_batch_norm", function()
+  it("needs rows for every micro-batch of every replica", function()
+    local pipe <close> = pipeline()
+    local good, message = pcall(pipe.step, pipe, X:narrow(1, 1, 5), Y:narrow(1, 1, 5))
+    assert.is_false(good)
+    assert.matches("sync_batch_norm: the batch has rows for 5 micro%-batches, expected at least 6 "
+      .. "rows: the 2 replicas normalise together", message)
+    assert.truthy(pipe:evaluate(X:narrow(1, 1, 5), Y:narrow(1, 1, 5)) > 0)
+    assert.truthy(pipe:step(X:narrow(1, 1, 6), Y:narrow(1, 1, 6)) > 0) -- one row each
+  end)
+
+  it("refuses GPUs where there is a batch norm", function()
+    local devices = { { name = "cuda:0", kind = "cuda" }, { name = "cuda:1", kind = "cuda" } }
+    local function refusal(made)
+      return select(2, pcall(replicas.check_synced, "gp.pipeline", made, { synced = 2 }, devices))
+    end
+    assert.matches("sync_batch_norm = true, and cuda:0 is a GPU.*expected CPU devices, or "
+      .. "sync_batch_norm = false %(layer 2 is the first batch norm%)", refusal(model()))
+    assert.is_nil(refusal(nn.Sequential { nn.Linear(2, 2) }))
+  end)
+
+  it("refuses asynchronous schedules, as replicas do", function()
+    local good, message = pcall(pipeline, { schedule = "pipedream_2bw" })
+    assert.is_false(good)
+    assert.matches("schedule 'pipedream_2bw' is asynchronous, expected a synchronous one", message)
+  end)
+
+  it("shows what tasks of replicas make together", function()
+    local pipe <close> = pipeline { balance = { 3, 3 } }
+    pipe:step(X, Y)
+    local lines, say = {}, print
+    _G.print = function(text) lines[#lines + 1] = text end
+    local good, message = pcall(pipe.lowered, pipe)
+    _G.print = say
+    assert(good, message)
+    local page = table.concat(lines, "\n")
+    assert.matches("0F0: joins j0 with 0F3; reads", page)
+    assert.matches("0B4: waits for e1%[%d%] from 1B4; joins j1 with 0B1; reads", page)
+    assert.matches("1B2: .*joins j3 with 1B5; reads", page)
+  end)
+end)
+
+-- ---- failures and resuming ---------------------------------------------------------------------
+
+local FAULTY = [[
+local gp = require "gpipe"
+local nn, optim = gp.nn, gp.optim
+gp.seed(3)
+local model = nn.Sequential {nn.Linear(4, 6), nn.BatchNorm1d(6), nn.Linear(6, 6), nn.BatchNorm1d(6)}
+local pipe <close> = gp.pipeline(model, {
+  balance = {2, 2}, replicas = 2, chunks = 2, loss = nn.MSELoss(), sync_batch_norm = true,
+})
+pipe:use(optim.Adam(pipe:parameters(), {lr = 0.1}))
+local x, y = gp.randn({8, 4}, {seed = 1}), gp.randn({8, 6}, {seed = 2})
+local function bytes()
+  local list = {}
+  for name, value in pairs(pipe:state_dict()) do list[#list + 1] = name .. value:bytes() end
+  table.sort(list)
+  return table.concat(list)
+end
+local before = bytes()
+local good, message = pcall(pipe.step, pipe, x, y)
+print(good, good and pipe.stats.skipped or message:match "[^\n]*$")
+print("unchanged", before == bytes())
+if good then print("goes on", pipe:step(x, y) > 0, before ~= bytes()) end
+]]
+
+-- What a child with this fault prints, on so many ranks.
+local function faulty(fault, ranks)
+  local path = child.file(FAULTY)
+  local words = ranks > 1 and { "--ranks", tostring(ranks) } or {}
+  words[#words + 1] = path
+  local out, err, code = child.run(words, { environment = { GPIPE_FAULT = fault } })
+  os.remove(path)
+  assert.equal(0, code, err)
+  return out
+end
+
+describe("a failure on one of the replicas that normalise together", function()
+  for _, ranks in ipairs { 1, 2, 4 } do
+    it(("is raised with its text and leaves both as they were (%d ranks)"):format(ranks), function()
+      for _, fault in ipairs { "device=2,op=F,micro=2", "device=1,op=F,micro=1",
+        "device=3,op=B,micro=3", "device=0,op=B,micro=1" } do
+        local out = faulty(fault .. ",step=0,action=fail", ranks)
+        assert.matches("false\t.*GPIPE_FAULT asked for this failure", out)
+        assert.matches("unchanged\ttrue", out)
+      end
+    end)
+
+    it(("skips the update of both if its values are not finite (%d ranks)"):format(ranks),
+      function()
+        -- a step that is skipped moves running statistics, as without replicas
+        assert.matches("true\t1\nunchanged\tfalse\ngoes on\ttrue\ttrue",
+          faulty("device=2,step=0,op=B,micro=2,action=nan", ranks))
+      end)
+  end
+
+  it("hands the given-up run to the watchdog if a replica hangs", function()
+    local pipe <close> = pipeline { watchdog = 0.5 }
+    assert.truthy(pipe:step(X, Y) > 0)
+    local path = child.file((FAULTY:gsub("sync_batch_norm = true,",
+      "sync_batch_norm = true, watchdog = 0.5,")))
+    local out, _, code = child.run({ path },
+      { environment = { GPIPE_FAULT = "device=2,op=F,micro=2,step=0,action=hang" } })
+    os.remove(path)
+    assert.equal(0, code)
+    assert.matches("false\t.*no progress for 0.5 seconds", out)
+  end)
+end)
+
+describe("a checkpoint of replicas that normalise together", function()
+  -- Train a step for each cell {ranks, stages}; return what each printed.
+  local function train(cells)
+    local folder, outputs = os.tmpname(), {}
+    os.remove(folder)
+    child.shell("mkdir " .. child.quote(folder))
+    for step, cell in ipairs(cells) do
+      local words = cell[1] > 1 and { "--ranks", tostring(cell[1]) } or {}
+      for _, word in ipairs { "tests/support/replicas_resume.lua", folder, step, 2, 4, cell[2],
+        "sync" } do
+        words[#words + 1] = tostring(word)
+      end
+      local out, err, code = child.run(words)
+      assert.equal("", err:gsub("gpipe: [^\n]*\n", ""))
+      assert.equal(0, code)
+      outputs[step] = out
+    end
+    child.shell("rm -rf " .. child.quote(folder))
+    return outputs
+  end
+
+  it("goes on in another number of processes, with another cut", function()
+    assert.same(train { { 1, 1 }, { 1, 1 }, { 1, 1 } }, train { { 2, 2 }, { 1, 3 }, { 2, 1 } })
+  end)
+end)
