@@ -15,6 +15,11 @@ typedef struct numberer {
   int32_t first;   /* number of the stage's first one */
 } numberer;
 
+/* Do other replicas take part? */
+static bool is_join(const gp_instr *instr) {
+  return instr->op == GP_OP_replica_gather && instr->call.attr->replica_gather.replicas > 1;
+}
+
 /* What a replica hands to the others. */
 static size_t bytes_of(const gp_instr *instr) {
   size_t bytes = 0;
@@ -34,6 +39,9 @@ static gp_status note(numberer *b, int k, int32_t stage, const gp_instr *instr) 
   gp_plan *plan = b->plan;
   const size_t bytes = bytes_of(instr);
   const int32_t j = b->first + b->count++;
+  if (instr->call.attr->replica_gather.replicas != plan->replicas)
+    return gp_fail(GP_EINVAL, "replica_gather: %lld replicas, expected those of the schedule, %d",
+                   (long long)instr->call.attr->replica_gather.replicas, (int)plan->replicas);
   b->number[instr->node] = j + 1;
   if (k && plan->shapes[0].programs)
     return j < plan->join_count && plan->joins[j].stage == stage && plan->joins[j].bytes == bytes
@@ -47,15 +55,14 @@ static gp_status note(numberer *b, int k, int32_t stage, const gp_instr *instr) 
 
 static gp_status note_all(numberer *b, int k, int32_t stage, const gp_program *program) {
   for (int32_t n = 0; program && n < program->instr_count; n++)
-    if (program->instrs[n].op == GP_OP_replica_gather)
-      GP_TRY(note(b, k, stage, &program->instrs[n]));
+    if (is_join(&program->instrs[n])) GP_TRY(note(b, k, stage, &program->instrs[n]));
   return GP_OK;
 }
 
 static void number_program(const numberer *b, gp_program *program) {
   for (int32_t n = 0; n < program->instr_count; n++) {
     gp_instr *instr = &program->instrs[n];
-    if (instr->op != GP_OP_replica_gather) continue;
+    if (!is_join(instr)) continue;
     instr->join = b->number[instr->node];
     program->join_count++;
   }

@@ -28,7 +28,7 @@ static gp_status run(const gp_call *call, gp_span span) {
   const gp_attr_replica_gather *a = &call->attr->replica_gather;
   (void)span;
   if (a->replicas != 1)
-    return gp_fail(GP_EINVAL, "%lld replicas, expected 1 outside of a pipeline",
+    return gp_fail(GP_EINVAL, "replica_gather: %lld replicas, expected 1 outside of a pipeline",
                    (long long)a->replicas);
   GP_BY_REAL(call->in[0].meta->dtype, gather)(call);
   return GP_OK;

@@ -20,8 +20,8 @@ template <typename T> static gp_status launch(gp_gpu *gpu, const gp_call *call) 
   const T *x = (const T *)call->in[0].data;
   const T *y = call->n_in > 1 ? (const T *)call->in[1].data : nullptr;
   const dim3 grid((unsigned)(n > 0 ? (n + THREADS - 1) / THREADS : 1));
-  const gp_status status = GP_LAUNCH(gpu, gather_kernel<T>, grid, THREADS, 0, x, y, split, n,
-                                     (T *)call->out[0].data);
+  const gp_status status =
+      GP_LAUNCH(gpu, gather_kernel<T>, grid, THREADS, 0, x, y, split, n, (T *)call->out[0].data);
   if (status) return status;
   return GP_LAUNCH(gpu, note_kernel<T>, dim3(1), 1, 0, (T *)call->out[1].data,
                    (int64_t *)call->out[2].data, (double)call->attr->replica_gather.rows);
@@ -29,7 +29,7 @@ template <typename T> static gp_status launch(gp_gpu *gpu, const gp_call *call) 
 
 static gp_status run(gp_gpu *gpu, const gp_gpu_call *call) {
   if (call->op.attr->replica_gather.replicas != 1)
-    return gp_gpu_fail(GP_EUNSUPPORTED, "%lld replicas, expected 1 on a GPU",
+    return gp_gpu_fail(GP_EUNSUPPORTED, "replica_gather: %lld replicas, expected 1 on a GPU",
                        (long long)call->op.attr->replica_gather.replicas);
   GP_BY_FLOAT(call->op.in[0].meta->dtype, return launch<T>(gpu, &call->op));
   return GP_OK;

@@ -99,8 +99,8 @@ static gp_status want_channel(layout *l, int32_t c) {
  * pipeline. */
 static gp_status want_step_edge(layout *l, int32_t e) {
   const gp_step_edge *edge = &l->plan->step_edges[e];
-  const bool taken = edge->value == GP_STEP_PARAM || edge->value == GP_STEP_RECORDS ||
-                     edge->value == GP_STEP_JOIN;
+  const bool taken =
+      edge->value == GP_STEP_PARAM || edge->value == GP_STEP_RECORDS || edge->value == GP_STEP_JOIN;
   for (int32_t r = 0; taken && r < edge->reader_count; r++) {
     gp_step_reader *reader = &edge->readers[r];
     if (!gp_plan_shares(l->plan, edge->maker, reader->device))

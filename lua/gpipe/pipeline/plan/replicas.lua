@@ -68,9 +68,9 @@ function replicas.check_synced(who, model, opts, devices)
   if #layers == 0 then return end
   for _, device in ipairs(devices) do
     if device.kind ~= "cpu" then
-      errors.raise("%s: sync_batch_norm = true, and %s is a GPU, whose graphs of kernels cannot wait "
-        .. "for other replicas half-way: expected CPU devices, or sync_batch_norm = false (layer %s "
-        .. "is the first batch norm)", who, device.name, layers[1].name)
+      errors.raise("%s: sync_batch_norm = true, and %s is a GPU, whose graphs of kernels cannot "
+        .. "wait for other replicas half-way: expected CPU devices, or sync_batch_norm = false "
+        .. "(layer %s is the first batch norm)", who, device.name, layers[1].name)
     end
   end
 end

@@ -209,7 +209,9 @@ local merge_stats = {
 -- Outside of a pipeline there is one replica.
 local replica_gather = {
   op = "replica_gather", gradient = false, tolerance = "exact", result = { "like", "like", "i64" },
-  call = function(_, a, b) return core.replica_gather(a, b, { rows = 7 }) end,
+  call = function(o, a, b)
+    return core.replica_gather(a, b, { rows = 7, replicas = o.replicas or 1 })
+  end,
   reference = function(_, a, b)
     local n = #a
     return array.build({ 1, n + #b }, function(i)
@@ -220,6 +222,10 @@ local replica_gather = {
     { x { 1, 3 }, x { 1, 3 } },
     { x { 2, 1, 5 }, x { 4 } },
     { x { 1, 0 }, x { 1, 0 } },
+  },
+  refuses = {
+    { x { 1, 3 }, x { 1, 3 }, o = { replicas = 0 },
+      error = "replica_gather: 0 replicas of 7 rows, expected at least 1 of 0 or more" },
   },
 }
 
@@ -281,6 +287,9 @@ local replica_sums = {
     { x { 1, 6 }, x { 1, low = 1, high = 3 } },
     { x { 3, 6 }, x { 3, low = 1, high = 3 } },
     { x { 8, 70 }, x { 8, low = 1, high = 3 } },
+  },
+  refuses = {
+    { x { 2, 6 }, x { 3 }, error = "replica_sums: rows is 3, expected 2 (all is 2x6)" },
   },
 }
 

@@ -83,8 +83,8 @@ BatchNorm1d.defers = true
 ---
 --- Shapes: [N, n] or [N, n, L], the same out. Training moves running_mean and running_var (the
 --- unbiased variance) by `momentum` towards the statistics of each batch. In a pipeline a batch is
---- each micro-batch in order or, with deferred_batch_norm, the mini-batch; with sync_batch_norm it is
---- the micro-batches of one number in all replicas.
+--- each micro-batch in order or, with deferred_batch_norm, the mini-batch; with sync_batch_norm
+--- it is the micro-batches of one number in all replicas.
 --- Errors: n that is not a positive integer; when called, another number of features, or a single
 --- value per feature in training.
 --- Source: PyTorch nn.BatchNorm1d.
