@@ -221,6 +221,48 @@ describe("sync_batch_norm", function()
   end)
 end)
 
+-- ---- predictions -------------------------------------------------------------------------------
+
+describe("the simulator", function()
+  local two = gp.schedule.build("1f1b", { devices = 4, chunks = 4, replicas = 2 })
+
+  it("lets an action end when all replicas have computed it and exchanged their parts", function()
+    local meets = { F = { 1, 0 }, B = { 2, 0 } }
+    assert.equal(15, two:simulate { F = 1, B = 2 }.makespan)
+    assert.equal(15, two:simulate({ F = 1, B = 2, meets = meets }).makespan)
+    -- the critical path is 0F0 1F0 1B0 0B0 0F2 0B1 0F3 1F3 1B3 0B3; stage 1 does not meet
+    assert.equal((3 + 2 * 6) + (3 * 1 + 3 * 2) * 0.25,
+      two:simulate({ F = 1, B = 2, meets = meets, exchange = 0.25 }).makespan)
+  end)
+
+  it("lets a slow device hold up the same device of the other replica, if they meet", function()
+    local costs = { F = 1, B = 2, slow = { [0] = 2 } }
+    assert.equal(12, two:simulate(costs).work[3])
+    costs.meets = { F = 1, B = 1 }
+    assert.equal(24, two:simulate(costs).work[3])
+  end)
+
+  it("is told by the costs of a plan how often they meet", function()
+    local function meets(schedule)
+      return gp.dry_run(model(), {
+        balance = { 3, 3 }, chunks = M, replicas = R, sum_group = M, schedule = schedule,
+        loss = nn.MSELoss(), sample = { X, Y }, sync_batch_norm = true,
+      }):costs().meets
+    end
+    assert.same({ F = { 1, 1 }, B = { 1, 1 }, I = { 1, 1 }, W = { 0, 0 } }, meets "1f1b")
+    local apart = meets "zb_h1"
+    for s = 1, 2 do assert.equal(1, apart.I[s] + apart.W[s]) end
+  end)
+
+  it("has nothing to count where replicas do not meet, and one replica meets none", function()
+    local alone = gp.schedule.build("1f1b", { devices = 2, chunks = 4 })
+    assert.equal(15, alone:simulate({ F = 1, B = 2, meets = { F = 1 }, exchange = 9 }).makespan)
+    local pipe <close> = pipeline { sync_batch_norm = false }
+    pipe:step(X, Y)
+    assert.is_nil(pipe:costs().meets)
+  end)
+end)
+
 -- ---- failures and resuming ---------------------------------------------------------------------
 
 local FAULTY = [[
