@@ -91,11 +91,12 @@ local function pipeline(more, made)
   return gp.pipeline(made or model(), all)
 end
 
--- The rows that one pipeline with larger micro-batches has to be given for the same micro-batches.
-local function dealt(rows)
-  local parts = {}
-  for i = 0, M - 1 do
-    for r = 0, R - 1 do parts[#parts + 1] = rows:narrow(1, (r * M + i) * B + 1, B) end
+-- The rows that one pipeline with larger micro-batches has to be given for the same micro-batches
+-- of `count` replicas.
+local function dealt(rows, count)
+  local micros, parts = rows.shape[1] // B // count, {}
+  for i = 0, micros - 1 do
+    for r = 0, count - 1 do parts[#parts + 1] = rows:narrow(1, (r * micros + i) * B + 1, B) end
   end
   return gp.cat(parts, 1)
 end
@@ -104,11 +105,14 @@ end
 local function apart(a, b) return (a - b):abs():max():item() end
 
 describe("sync_batch_norm", function()
-  it("computes what one pipeline with micro-batches of all replicas' rows does", function()
-    local pipe <close> = pipeline()
-    local alone <close> = pipeline { replicas = false, sync_batch_norm = false }
+  local function compare(count)
+    local micros = R * M // count
+    local pipe <close> = pipeline { replicas = count, chunks = micros, sum_group = micros }
+    local alone <close> = pipeline { replicas = false, chunks = micros, sum_group = micros,
+      sync_batch_norm = false }
     for _ = 1, 2 do
-      assert.truthy(math.abs(pipe:step(X, Y) - alone:step(dealt(X), dealt(Y))) < 1e-13)
+      local loss = alone:step(dealt(X, count), dealt(Y, count))
+      assert.truthy(math.abs(pipe:step(X, Y) - loss) < 1e-13)
     end
     local own, others = pipe:parameters(), alone:parameters()
     for i, entry in ipairs(own) do
@@ -118,6 +122,10 @@ describe("sync_batch_norm", function()
     for name, value in pairs(pipe:state_dict()) do
       assert.truthy(apart(value:to "f64", state[name]:to "f64") < 1e-13)
     end
+  end
+
+  it("computes what one pipeline with micro-batches of all replicas' rows does", function()
+    for _, count in ipairs { 2, 3, 6 } do compare(count) end
   end)
 
   it("normalises by the plain mean and variance of all replicas' rows", function()
@@ -250,8 +258,8 @@ describe("the simulator", function()
       }):costs().meets
     end
     assert.same({ F = { 1, 1 }, B = { 1, 1 }, I = { 1, 1 }, W = { 0, 0 } }, meets "1f1b")
-    local apart = meets "zb_h1"
-    for s = 1, 2 do assert.equal(1, apart.I[s] + apart.W[s]) end
+    local split = meets "zb_h1"
+    for s = 1, 2 do assert.equal(1, split.I[s] + split.W[s]) end
   end)
 
   it("has nothing to count where replicas do not meet, and one replica meets none", function()
@@ -260,99 +268,5 @@ describe("the simulator", function()
     local pipe <close> = pipeline { sync_batch_norm = false }
     pipe:step(X, Y)
     assert.is_nil(pipe:costs().meets)
-  end)
-end)
-
--- ---- failures and resuming ---------------------------------------------------------------------
-
-local FAULTY = [[
-local gp = require "gpipe"
-local nn, optim = gp.nn, gp.optim
-gp.seed(3)
-local model = nn.Sequential {nn.Linear(4, 6), nn.BatchNorm1d(6), nn.Linear(6, 6), nn.BatchNorm1d(6)}
-local pipe <close> = gp.pipeline(model, {
-  balance = {2, 2}, replicas = 2, chunks = 2, loss = nn.MSELoss(), sync_batch_norm = true,
-})
-pipe:use(optim.Adam(pipe:parameters(), {lr = 0.1}))
-local x, y = gp.randn({8, 4}, {seed = 1}), gp.randn({8, 6}, {seed = 2})
-local function bytes()
-  local list = {}
-  for name, value in pairs(pipe:state_dict()) do list[#list + 1] = name .. value:bytes() end
-  table.sort(list)
-  return table.concat(list)
-end
-local before = bytes()
-local good, message = pcall(pipe.step, pipe, x, y)
-print(good, good and pipe.stats.skipped or message:match "[^\n]*$")
-print("unchanged", before == bytes())
-if good then print("goes on", pipe:step(x, y) > 0, before ~= bytes()) end
-]]
-
--- What a child with this fault prints, on so many ranks.
-local function faulty(fault, ranks)
-  local path = child.file(FAULTY)
-  local words = ranks > 1 and { "--ranks", tostring(ranks) } or {}
-  words[#words + 1] = path
-  local out, err, code = child.run(words, { environment = { GPIPE_FAULT = fault } })
-  os.remove(path)
-  assert.equal(0, code, err)
-  return out
-end
-
-describe("a failure on one of the replicas that normalise together", function()
-  for _, ranks in ipairs { 1, 2, 4 } do
-    it(("is raised with its text and leaves both as they were (%d ranks)"):format(ranks), function()
-      for _, fault in ipairs { "device=2,op=F,micro=2", "device=1,op=F,micro=1",
-        "device=3,op=B,micro=3", "device=0,op=B,micro=1" } do
-        local out = faulty(fault .. ",step=0,action=fail", ranks)
-        assert.matches("false\t.*GPIPE_FAULT asked for this failure", out)
-        assert.matches("unchanged\ttrue", out)
-      end
-    end)
-
-    it(("skips the update of both if its values are not finite (%d ranks)"):format(ranks),
-      function()
-        -- a step that is skipped moves running statistics, as without replicas
-        assert.matches("true\t1\nunchanged\tfalse\ngoes on\ttrue\ttrue",
-          faulty("device=2,step=0,op=B,micro=2,action=nan", ranks))
-      end)
-  end
-
-  it("hands the given-up run to the watchdog if a replica hangs", function()
-    local pipe <close> = pipeline { watchdog = 0.5 }
-    assert.truthy(pipe:step(X, Y) > 0)
-    local path = child.file((FAULTY:gsub("sync_batch_norm = true,",
-      "sync_batch_norm = true, watchdog = 0.5,")))
-    local out, _, code = child.run({ path },
-      { environment = { GPIPE_FAULT = "device=2,op=F,micro=2,step=0,action=hang" } })
-    os.remove(path)
-    assert.equal(0, code)
-    assert.matches("false\t.*no progress for 0.5 seconds", out)
-  end)
-end)
-
-describe("a checkpoint of replicas that normalise together", function()
-  -- Train a step for each cell {ranks, stages}; return what each printed.
-  local function train(cells)
-    local folder, outputs = os.tmpname(), {}
-    os.remove(folder)
-    child.shell("mkdir " .. child.quote(folder))
-    for step, cell in ipairs(cells) do
-      local words = cell[1] > 1 and { "--ranks", tostring(cell[1]) } or {}
-      for _, word in ipairs { "tests/support/replicas_resume.lua", folder, step, 2, 4, cell[2],
-        "sync" } do
-        words[#words + 1] = tostring(word)
-      end
-      local out, err, code = child.run(words)
-      assert.equal("", err:gsub("gpipe: [^\n]*\n", ""))
-      assert.equal(0, code)
-      outputs[step] = out
-    end
-    child.shell("rm -rf " .. child.quote(folder))
-    return outputs
-  end
-
-  it("goes on in another number of processes, with another cut", function()
-    assert.same(train { { 1, 1 }, { 1, 1 }, { 1, 1 } }, train { { 2, 2 }, { 1, 3 }, { 2, 1 } })
   end)
 end)

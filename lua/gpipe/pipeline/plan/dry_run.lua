@@ -17,6 +17,7 @@ local keeps = require "gpipe.pipeline.plan.keeps"
 local options = require "gpipe.options"
 local plans = require "gpipe.pipeline.plan.plans"
 local precision = require "gpipe.pipeline.plan.precision"
+local replicas = require "gpipe.pipeline.plan.replicas"
 local short = require "gpipe.pipeline.areas.short"
 local sizes = require "gpipe.sizes"
 
@@ -206,6 +207,7 @@ local function dry_run(model, opts, raw)
   local list, made, one = cut.arrange(model, opts, count_of(opts.devices), 1)
   check_device(opts.device, made.devices)
   local described, names = describe_devices(opts.devices, made.devices)
+  replicas.check_synced(WHO, model, opts, names)
   local computes = precision.resolve(WHO, opts, made.batch > 0)
   local dry = as_pipeline(model, opts, list, made, one, computes)
   local given = fields.of(model, list, opts.deferred_batch_norm)
