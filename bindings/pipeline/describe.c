@@ -192,14 +192,18 @@ static int plan_saved(lua_State *L) {
 
 static const char *const letters[] = {"F", "B", "I", "W", "R", "U", "C", "P", NULL};
 
-/* p:cost(plan, stage, "F") -> FLOP, bytes of that action; 0, 0 if the plan does not run it */
+/* p:cost(plan, stage, "F") -> FLOP, bytes of that action, and how often it meets other replicas;
+ * zeros if the plan does not run it */
 static int plan_cost(lua_State *L) {
   double flop, bytes;
-  gp_plan_cost(gp_lua_check_plan(L, 2), (int)luaL_checkinteger(L, 3),
-               (gp_act)luaL_checkoption(L, 4, NULL, letters), &flop, &bytes);
+  const gp_plan *plan = gp_lua_check_plan(L, 2);
+  const int stage = (int)luaL_checkinteger(L, 3);
+  const gp_act act = (gp_act)luaL_checkoption(L, 4, NULL, letters);
+  gp_plan_cost(plan, stage, act, &flop, &bytes);
   lua_pushnumber(L, flop);
   lua_pushnumber(L, bytes);
-  return 2;
+  lua_pushinteger(L, gp_plan_meets(plan, stage, act));
+  return 3;
 }
 
 /* Add a number to a field of the table at the top of the stack. */

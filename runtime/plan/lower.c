@@ -298,6 +298,22 @@ static int32_t number_heads(const lowerer *l) {
   return plan->share ? most + plan->device_count : own;
 }
 
+/* Where tasks of replicas meet (joins.h), let the actions that are the same in all replicas follow
+ * each other: what comes before one of them comes before all. */
+static void interleave(const lowerer *l, int32_t *action_at) {
+  const gp_plan *plan = l->plan;
+  const gp_schedule *s = l->schedule;
+  const int32_t replicas = plan->replicas, total = s->first[s->device_count];
+  const int32_t own = s->first[s->device_count / replicas]; /* actions of a replica */
+  int32_t count = 0;
+  if (!plan->join_count || own * replicas != total) return;
+  for (int32_t k = 0; k < total; k++)
+    if (action_at[k] < own) action_at[count++] = action_at[k];
+  for (int32_t k = own - 1; k >= 0; k--)
+    for (int32_t r = 0, a = action_at[k]; r < replicas; r++)
+      action_at[k * replicas + r] = a + r * own;
+}
+
 /* Number all tasks in the topological order of the actions that they come from; tasks of one action
  * get consecutive numbers. next: per action, first how many tasks it has, then the number of its
  * next one. action_at: the action at each place of that order. */
@@ -305,6 +321,7 @@ static void number_tasks(const lowerer *l, int32_t *next, int32_t *action_at) {
   const gp_schedule *s = l->schedule;
   int32_t number = number_heads(l), total = s->first[s->device_count];
   for (int32_t a = 0; a < total; a++) next[a] = 0, action_at[s->order[a]] = a;
+  interleave(l, action_at);
   count_tasks(l, next);
   for (int32_t k = 0; k < total; k++) {
     int32_t *own = &next[action_at[k]], count = *own;

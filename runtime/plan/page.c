@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "plan/channels.h"
 #include "plan/edge/step_edges.h"
+#include "plan/joins.h"
 #include "plan/offload.h"
 #include "plan/touches.h"
 #include "schedule/schedule.h"
@@ -82,14 +83,20 @@ static void put_verb(page *p, bool more, const char *verb) {
   p->begun = true;
 }
 
-/* Print all that is touched in one mode, except temporaries, which tell a reader nothing. */
+/* Does the page say of each mode what a task touches there? Temporaries tell a reader nothing, and
+ * joins are said once. */
+static bool is_shown(const gp_touch *touch) {
+  return touch->buffer != GP_TOUCHED_TEMPORARY && touch->buffer != GP_TOUCHED_JOIN;
+}
+
+/* Print all that is touched in one mode. */
 static void put_mode(page *p, const gp_task *task, const gp_touch *list, int32_t count,
                      unsigned mode, const char *verb) {
   bool any = false;
   for (int32_t i = 0; i < count; i++) {
     unsigned own = list[i].modes;
     if (own & GP_TOUCH_ADD) own = GP_TOUCH_ADD;
-    if (!(own & mode) || list[i].buffer == GP_TOUCHED_TEMPORARY) continue;
+    if (!(own & mode) || !is_shown(&list[i])) continue;
     put_verb(p, any, verb);
     put_touch(p, task, &list[i]);
     any = true;
@@ -110,6 +117,26 @@ static void put_waits(page *p, int32_t device, const gp_task *task) {
     put_edge(p, task, use->edge);
     if (made) gp_text_put(&p->text, " from "), put_task(p, &p->plan->tasks[made - 1]);
     any = true;
+  }
+}
+
+/* Print what the task makes together with the same task of the other replicas: "joins j0, j1 with
+ * 0F4". */
+static void put_joins(page *p, const gp_task *task, const gp_touch *list, int32_t count) {
+  bool any = false;
+  for (int32_t i = 0; i < count; i++) {
+    if (list[i].buffer != GP_TOUCHED_JOIN) continue;
+    put_verb(p, any, "joins ");
+    gp_text_put(&p->text, "j%d", (int)list[i].instance);
+    any = true;
+  }
+  for (int32_t r = 0, own = gp_plan_replica_of(p->plan, task->micro); any && r < p->plan->replicas;
+       r++) {
+    gp_task other = *task;
+    other.micro = gp_plan_micro_in(p->plan, task->micro, r);
+    if (r == own) continue;
+    gp_text_put(&p->text, r == (own == 0) ? " with " : ", ");
+    put_task(p, &other);
   }
 }
 
@@ -137,6 +164,7 @@ static gp_status put_line(page *p, int32_t device, const gp_task *task) {
   gp_text_put(&p->text, ":");
   put_waits(p, device, task);
   put_moves(p, task, false);
+  put_joins(p, task, list, count);
   put_mode(p, task, list, count, GP_TOUCH_READ, "reads ");
   put_mode(p, task, list, count, GP_TOUCH_ADD, "adds to ");
   put_mode(p, task, list, count, GP_TOUCH_WRITE, "writes ");

@@ -12,6 +12,7 @@
 #include "base/tensor.h"
 #include "plan/edge/step_edges.h"
 #include "plan/edge/transfers.h"
+#include "plan/joins.h"
 #include "plan/offload.h"
 #include "plan/sums.h"
 
@@ -202,6 +203,7 @@ static gp_status prepare(const gp_plan_env *env, const gp_plan_spec *spec, gp_pl
   GP_TRY(gp_alloc_array(holders, sizeof(int32_t), (void **)&plan->partial_count));
   GP_TRY(gp_alloc_array(holders, sizeof(gp_area), (void **)&plan->partials));
   GP_TRY(gp_alloc_array(holders, sizeof(gp_area), (void **)&plan->records));
+  GP_TRY(gp_alloc_array(holders, sizeof(gp_area), (void **)&plan->sent));
   GP_TRY(gp_alloc_array(holders, sizeof(bool), (void **)&plan->active));
   GP_TRY(gp_alloc_array(holders, sizeof(size_t), (void **)&plan->owned));
   GP_TRY(gp_alloc_array(2 * holders, sizeof(gp_area), (void **)&plan->invariant));
@@ -294,6 +296,7 @@ static gp_status make(const gp_plan_env *env, const gp_plan_spec *spec, gp_plan 
   }
   plan->joined = options.norm;
   plan->decides = options.norm || plan->update == GP_UPDATE_BARRIER;
+  if (!status) status = gp_plan_number_joins(plan);
   if (!status) find_active(plan, &lowered);
   if (!status) status = note_asked(plan, env->layout);
   if (!status) status = gp_plan_add_step_edges(plan, env, options.tied);
@@ -301,6 +304,7 @@ static gp_status make(const gp_plan_env *env, const gp_plan_spec *spec, gp_plan 
   if (!status) status = make_channels(plan, &lowered);
   gp_lowered_free(&lowered);
   GP_TRY(status);
+  GP_TRY(gp_plan_check_joins(plan));
   if (!env->added) GP_TRY(gp_plan_add_opening(plan));
   GP_TRY(gp_plan_add_sums(plan));
   GP_TRY(gp_plan_add_offloads(plan, spec->keeps));
@@ -359,6 +363,8 @@ void gp_plan_free(gp_plan *plan) {
   gp_free(plan->partial_count);
   gp_free(plan->partials);
   gp_free(plan->records);
+  gp_free(plan->joins);
+  gp_free(plan->sent);
   gp_free(plan->active);
   gp_free(plan->owned);
   gp_free(plan->asked);

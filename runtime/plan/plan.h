@@ -28,6 +28,7 @@ typedef struct gp_plan_extra {
 } gp_plan_extra;
 
 typedef struct gp_step_edge gp_step_edge; /* edge/step_edges.h */
+typedef struct gp_plan_join gp_plan_join; /* joins.h */
 
 struct gp_plan {
   gp_plan_kind kind;
@@ -58,11 +59,14 @@ struct gp_plan {
   int32_t *partial_count; /* per stage and copy: partial sums alive at once beside the gradients */
   gp_area *partials;      /* per stage and copy */
   gp_area *records;       /* per stage and copy: see records.h */
-  gp_versions *versions;  /* per stage */
-  gp_area *invariant;     /* per (stage, copy) and shape: what P made, version after version */
-  gp_area *constants;     /* per (stage, copy) and shape */
-  gp_area *states;        /* likewise: of CPU kernels, if the device works in host memory */
-  size_t scratch_bytes;   /* per thread of a device that works in the host's memory */
+  gp_plan_join *joins;    /* stage after stage: see joins.h */
+  int32_t join_count;
+  gp_area *sent;            /* per stage and copy: its parts of them */
+  gp_versions *versions;    /* per stage */
+  gp_area *invariant;       /* per (stage, copy) and shape: what P made, version after version */
+  gp_area *constants;       /* per (stage, copy) and shape */
+  gp_area *states;          /* likewise: of CPU kernels, if the device works in host memory */
+  size_t scratch_bytes;     /* per thread of a device that works in the host's memory */
   gp_step_edge *step_edges; /* numbered behind the model's edges */
   int32_t step_edge_count;
   int32_t crossing_count, extra_count; /* of the layout when the plan was made */

@@ -29,6 +29,7 @@
   X(EXTRAS, "extra gradients")   /* accumulators of parameters that other layers own */            \
   X(PARTIALS, "partial sums")    /* of gradients, and of such accumulators */                      \
   X(RECORDS, "records")          /* what F of a micro-batch leaves for buffers, in the plan */     \
+  X(JOIN, "join")                /* parts of all replicas, in the middle of the task (joins.h) */  \
   X(EDGE, "edge")                /* slot of a value or gradient that crosses a cut */              \
   X(STEP, "step edge")           /* what crosses devices once per step */                          \
   X(LOSS, "loss")                                                                                  \
@@ -49,7 +50,7 @@ enum { GP_TOUCH_READ = 1, GP_TOUCH_WRITE = 2, GP_TOUCH_ADD = 4 };
 typedef struct gp_touch {
   gp_touched buffer;
   unsigned modes;
-  int32_t instance; /* slot, version, edge, or stage (NEIGHBOUR, EXTRAS); -1: the only one */
+  int32_t instance; /* slot, version, edge, join, or stage (NEIGHBOUR, EXTRAS); -1: the only one */
   int32_t use;      /* EDGE and STEP: number among the task's uses; else -1 */
 } gp_touch;
 

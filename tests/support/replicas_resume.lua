@@ -1,7 +1,7 @@
 -- tests/support/replicas_resume.lua - trains a step with replicas, from the checkpoint in a folder
 -- if it has one, and saves another one there.
 --
---   gpipe-lua [--ranks N] tests/support/replicas_resume.lua FOLDER STEP REPLICAS CHUNKS STAGES
+--   gpipe-lua [--ranks N] tests/support/replicas_resume.lua FOLDER STEP REPLICAS CHUNKS STAGES [sync]
 local gp = require "gpipe"
 local nn, optim = gp.nn, gp.optim
 
@@ -16,6 +16,7 @@ local model = nn.Sequential {
 }
 local pipe <close> = gp.pipeline(model, {
   devices = stages * replicas, chunks = chunks, replicas = replicas, loss = nn.CrossEntropyLoss(),
+  sync_batch_norm = arg[6] == "sync",
 })
 local opt = optim.AdamW(pipe:parameters(), { lr = 0.01 })
 pipe:use(opt, { clip_norm = 0.5 })

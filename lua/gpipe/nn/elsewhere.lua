@@ -9,8 +9,8 @@ local WAYS = {
   { "ModuleList ModuleDict ParameterList ParameterDict Container",
     "a plain table does: self.blocks = {a, b}, self.heads = {left = a}; its modules and parameters "
     .. "are found" },
-  { "SyncBatchNorm", "a pipeline has each batch norm on one device; deferred_batch_norm = true of "
-    .. "gp.pipeline takes the statistics of all micro-batches" },
+  { "SyncBatchNorm", "sync_batch_norm = true of gp.pipeline lets replicas normalise together; "
+    .. "deferred_batch_norm = true takes the running statistics of all micro-batches" },
   { "DataParallel DistributedDataParallel parallel", "gp.pipeline spreads a model over devices" },
   { "utils parametrizations parametrize weight_norm spectral_norm",
     "a class with its own parameters computes the weight in forward, w = v * (g / v:norm(2, 2, "

@@ -95,6 +95,7 @@ local function pipeline(model, opts)
   opts = fields.check(WHO, model, planned(model, opts), RULES)
   local list, chosen, made, one = cut.resolve(model, opts)
   local computes = precision.resolve(WHO, opts, made.batch > 0)
+  replicas.check_synced(WHO, model, opts, chosen)
   parameters.check_names(model)
   parameters.check_memory(model, list, made, chosen)
   local of, layer_of = fields.of(model, list, opts.deferred_batch_norm)
@@ -112,7 +113,9 @@ local function pipeline(model, opts)
     unfused = not fuses(opts.fuse), added = os.getenv "GPIPE_ASSIGN" == "0",
   }
   note_faults(inner)
-  if not opts.deferred_batch_norm then advice.batch_norm(model, opts.chunks * opts.replicas) end
+  if not opts.deferred_batch_norm then
+    advice.batch_norm(model, opts.chunks * opts.replicas // opts.synced)
+  end
   local pipe = Pipeline.new {
     core = inner, model = model, made_of = attributes.places(model),
     balance = list, devices = chosen, stages = #list,
@@ -121,7 +124,8 @@ local function pipeline(model, opts)
     schedule_name = made.name, asked = one.asked, replicas = opts.replicas,
     sum_group = opts.sum_group, built = plans.built(made),
     schedule = fields.source_of(opts, one), checkpoint = opts.checkpoint, loss = opts.loss,
-    precision = computes, deferred = opts.deferred_batch_norm, spread = spread,
+    precision = computes, deferred = opts.deferred_batch_norm, synced = opts.synced,
+    spread = spread,
   }
   if opts.sample then plan_for_sample(pipe, opts.sample) end
   return pipe

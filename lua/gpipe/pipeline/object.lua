@@ -21,7 +21,8 @@ local MAYBE = {
 local OPTIONS = {
   balance = true, devices = true, chunks = true, schedule = true, checkpoint = true, loss = true,
   sample = true, precision = true, loss_scale = true, finite = true, fuse = true, seed = true,
-  watchdog = true, deferred_batch_norm = true, replicas = true, sum_group = true, zero = true,
+  watchdog = true, deferred_batch_norm = true, sync_batch_norm = true, replicas = true,
+  sum_group = true, zero = true,
 }
 
 -- Names that belong to something else, and what to write there.

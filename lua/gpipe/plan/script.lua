@@ -174,7 +174,8 @@ function script.pipeline(model, given, rules)
     schedule = fields.source_of(opts, one), checkpoint = opts.checkpoint, loss = opts.loss,
     replicas = opts.replicas, sum_group = opts.sum_group,
     precision = precision.resolve(WHO, opts, made.batch > 0), asynchronous = made.batch > 0,
-    deferred = opts.deferred_batch_norm, sample = opts.sample, where = where, mode = "train",
+    deferred = opts.deferred_batch_norm, synced = opts.synced, sample = opts.sample,
+    where = where, mode = "train",
   }
   opened[#opened + 1] = pipe
   return wrap(pipe)

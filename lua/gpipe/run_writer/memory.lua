@@ -63,7 +63,8 @@ local function plan(pipe, x, y)
     balance = inner.balance, chunks = inner.chunks, schedule = inner.schedule,
     replicas = inner.sum_group and inner.replicas, sum_group = inner.sum_group,
     checkpoint = inner.checkpoint, loss = inner.loss, precision = inner.precision.name,
-    deferred_batch_norm = inner.deferred, devices = devices, sample = { x, y },
+    deferred_batch_norm = inner.deferred, sync_batch_norm = (inner.synced or 1) > 1,
+    devices = devices, sample = { x, y },
   })
 end
 

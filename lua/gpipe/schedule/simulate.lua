@@ -27,6 +27,8 @@ local spec = {
   barrier = { type = "boolean", default = false },
   joined = { type = "number", min = 0, below = math.huge, default = 1 },
   away = number_or_list,
+  meets = { type = "table" },
+  exchange = { type = "number", min = 0, below = math.huge },
   memory = { type = "table" },
   unit = { type = "string", default = "" },
 }
@@ -41,6 +43,9 @@ local memory_spec = {
   activation = number_or_list, after_input = number_or_list, resident = number_or_list,
   version = number_or_list,
 }
+
+local meets_spec = { F = number_or_list, B = number_or_list, I = number_or_list,
+  W = number_or_list }
 
 local link_spec = {
   latency = { type = "number", min = 0, below = math.huge, default = 0 },
@@ -161,6 +166,18 @@ local function add_memory(costs, given, stages)
   end
 end
 
+-- How often actions meet the other replicas; an exchange takes the latency of the link if its time
+-- is not given.
+local function add_meets(costs, given, stages)
+  costs.exchange = given.exchange or given.link and given.link.latency or 0
+  if not given.meets then return end
+  options.check(WHO .. ": meets", given.meets, meets_spec)
+  costs.meets = {}
+  for op, value in pairs(given.meets) do
+    costs.meets[op] = list_of("meets." .. op, value, stages, "stage")
+  end
+end
+
 -- Lists per stage, as core.simulate wants them.
 local function costs_of(given, stages, devices)
   local costs = {
@@ -181,6 +198,7 @@ local function costs_of(given, stages, devices)
   complete(costs, stages)
   add_transfers(costs, given, stages - 1)
   add_memory(costs, given, stages)
+  add_meets(costs, given, stages)
   return costs
 end
 
@@ -215,7 +233,10 @@ local simulate = {}
 --- device's work, one at a time each way, and it waits where they are not over in time. `memory =
 --- {activation =, after_input =, resident =, version =}` in bytes of a stage: held per micro-batch
 --- from F (or R) on; the part of it that W still reads after I; always held (weights, gradients);
---- each further version of the weights.
+--- each further version of the weights. `meets = {F =, B =, I =, W =}`: how often an action waits
+--- in its middle for the same action of the other replicas, in a schedule with replicas
+--- (sync_batch_norm; pipe:costs() has it): they end together, `exchange` times that number later
+--- (default: the link's latency, or 0).
 ---
 --- Times that vary: `jitter` is the relative standard deviation of an action's time (log-normal,
 --- the costs are the means), or {action =, travel =}; `stragglers = {share =, slowdown =}`: the

@@ -6,6 +6,7 @@
 #include "engine/bind/constants.h"
 #include "engine/bind/host_area.h"
 #include "engine/bind/links.h"
+#include "engine/bind/parts.h"
 #include "engine/bind/segments.h"
 #include "engine/bind/states.h"
 #include "engine/bind/step_links.h"
@@ -65,6 +66,7 @@ static void bind_holder(gp_binding *b, int32_t h) {
   }
   b->partials[h] = address(b, device, &plan->partials[h]);
   b->records[h] = address(b, device, &plan->records[h]);
+  b->sent[h] = address(b, device, &plan->sent[h]);
   if (h % plan->copy_count == 0) b->stash[stage] = address(b, device, &plan->versions[stage].stash);
 }
 
@@ -135,6 +137,7 @@ static gp_status make_room(gp_binding *b) {
   GP_TRY(gp_alloc_array(holders, sizeof(char *), (void **)&b->partials));
   GP_TRY(gp_alloc_array(holders, sizeof(char *), (void **)&b->records));
   GP_TRY(gp_alloc_array(holders, sizeof(char *), (void **)&b->recorded));
+  GP_TRY(gp_alloc_array(holders, sizeof(char *), (void **)&b->sent));
   size_t constants = (size_t)gp_plan_constant_count(plan) + 1;
   return gp_alloc_array(constants, sizeof(char *), (void **)&b->constants);
 }
@@ -152,6 +155,7 @@ static gp_status bind(gp_binding *b) {
   b->tag_bits = gp_tag_bits(plan);
   GP_TRY(gp_votes_new(b));
   GP_TRY(gp_links_new(b));
+  GP_TRY(gp_parts_new(b));
   gp_votes_listen(b);
   for (int32_t h = 0; h < plan->stage_count * plan->copy_count; h++) {
     bind_weights(b, h);
@@ -194,6 +198,8 @@ static void give_back(gp_binding *b) {
   gp_free(b->partials);
   gp_free(b->records);
   gp_free(b->recorded);
+  gp_free(b->sent);
+  gp_free(b->parts);
   gp_free(b->constants);
   gp_free(b);
 }

@@ -197,7 +197,14 @@ void gp_links_free(gp_binding *b) {
   gp_free(b->uses);
 }
 
+/* Forget the last uses of a step edge, whose maker has no link to itself: where it carries parts of
+ * joins, the maker waits for them. */
+static void forget_uses(const gp_binding *b, int32_t c) {
+  if (c >= gp_plan_value_channels(b->plan)) atomic_store(&b->channels[c].words->released, 0);
+}
+
 void gp_links_begin(const gp_binding *b) {
+  for (int32_t e = 0; e < gp_plan_channel_count(b->plan); e++) forget_uses(b, e);
   for (int32_t e = 0; e < gp_plan_channel_count(b->plan); e++)
     for (int32_t copy = 0; copy < gp_plan_twins(b->plan); copy++)
       for (int32_t i = 0; i < b->channels[e].link_count[copy]; i++)

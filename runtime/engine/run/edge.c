@@ -58,6 +58,15 @@ static gp_status wait_for(const wait *w, bool *ready) {
   return GP_OK;
 }
 
+gp_status gp_edge_await(gp_worker *worker, const gp_edge_use *use, const gp_bound_use *bound,
+                        bool *ready) {
+  wait w = {.worker = worker, .use = use, .bound = bound, .turn = bound->turn};
+  *ready = false;
+  if (atomic_load_explicit(&worker->pipeline->watch.given_up, memory_order_relaxed)) return GP_OK;
+  GP_TRY(try_use(&w, ready));
+  return *ready ? GP_OK : wait_for(&w, ready);
+}
+
 /* Does the task use the edge now? It uses a step edge only as it is stored; when a stream repeats
  * the task, the value is there already. */
 static bool is_used(const gp_plan *plan, const gp_edge_use *use, const gp_task_run *r) {
@@ -110,15 +119,15 @@ static void keep(gp_status status, gp_status *first) {
 }
 
 /* Publish a value on all links of its edge. */
-static gp_status publish(const gp_worker *worker, const gp_bound_channel *channel, int32_t copy,
-                         gp_link_turn turn) {
-  const gp_bound_link *links = channel->links[copy];
+gp_status gp_edge_publish(const gp_worker *worker, const gp_bound_use *bound, gp_link_turn turn) {
+  const gp_bound_channel *channel = bound->channel;
+  const gp_bound_link *links = channel->links[bound->copy];
+  const int32_t count = channel->link_count[bound->copy];
   gp_status first = GP_OK;
-  for (int32_t i = 0; i < channel->link_count[copy]; i++)
-    keep(gp_link_publish(links[i].link, turn), &first);
+  for (int32_t i = 0; i < count; i++) keep(gp_link_publish(links[i].link, turn), &first);
   /* after all links: a reader that saw the word earlier would wait for the round before */
   gp_link_note_published(channel->words, turn);
-  for (int32_t i = 0; i < channel->link_count[copy]; i++) ring(worker, links[i].reader);
+  for (int32_t i = 0; i < count; i++) ring(worker, links[i].reader);
   return first;
 }
 
@@ -138,7 +147,15 @@ gp_status gp_edges_publish_early(gp_worker *worker, const gp_task_run *r, const 
   const gp_bound_use *bound = gp_binding_uses(worker->pipeline->run.binding, r->task);
   bound += use - r->task->uses;
   worker->early++;
-  return publish(worker, bound->channel, bound->copy, bound->turn);
+  return gp_edge_publish(worker, bound, bound->turn);
+}
+
+gp_status gp_edge_release(const gp_worker *worker, const gp_bound_use *bound, gp_link_turn turn) {
+  gp_status first = gp_link_release(bound->link, turn);
+  if (bound->channel->credits && !bound->link->tells)
+    keep(gp_credits_tell(bound->channel->credits, bound->link, turn.slot), &first);
+  ring_makers(worker, bound->channel);
+  return first;
 }
 
 gp_status gp_edges_publish(gp_worker *worker, const gp_task_run *r) {
@@ -151,12 +168,8 @@ gp_status gp_edges_publish(gp_worker *worker, const gp_task_run *r) {
     const bool was_early = u >= early && u < early + worker->early;
     if ((!use->publish && !use->release) || was_early || !is_used(run->plan, use, r)) continue;
     gp_link_turn turn = gp_binding_turn_of(run->plan, r->task, u, &bound[u], r->micro);
-    if (use->publish) keep(publish(worker, bound[u].channel, bound[u].copy, turn), &first);
-    if (!use->release) continue;
-    keep(gp_link_release(bound[u].link, turn), &first);
-    if (bound[u].channel->credits && !bound[u].link->tells)
-      keep(gp_credits_tell(bound[u].channel->credits, bound[u].link, turn.slot), &first);
-    ring_makers(worker, bound[u].channel);
+    if (use->publish) keep(gp_edge_publish(worker, &bound[u], turn), &first);
+    if (use->release) keep(gp_edge_release(worker, &bound[u], turn), &first);
   }
   return first;
 }

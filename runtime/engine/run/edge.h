@@ -23,6 +23,12 @@ gp_status gp_edges_publish(gp_worker *worker, const gp_task_run *r);
  * it. */
 const gp_edge_use *gp_edges_early(const gp_worker *worker, const gp_task *task, int32_t done);
 gp_status gp_edges_publish_early(gp_worker *worker, const gp_task_run *r, const gp_edge_use *use);
+/* One use, apart from those of the task: wait until it is ready or the run is given up; publish;
+ * release. */
+gp_status gp_edge_await(gp_worker *worker, const gp_edge_use *use, const gp_bound_use *bound,
+                        bool *ready);
+gp_status gp_edge_publish(const gp_worker *worker, const gp_bound_use *bound, gp_link_turn turn);
+gp_status gp_edge_release(const gp_worker *worker, const gp_bound_use *bound, gp_link_turn turn);
 /* Poll the links of the worker's device, which moves on what waits in them; returns the most that
  * one of them still waits for. */
 gp_link_left gp_edges_poll(gp_worker *worker);

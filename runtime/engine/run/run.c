@@ -13,6 +13,7 @@
 #include "engine/run/edge.h"
 #include "engine/run/execute.h"
 #include "engine/run/frame.h"
+#include "engine/run/join.h"
 #include "engine/run/moves.h"
 #include "engine/run/run.h"
 #include "engine/run/segment.h"
@@ -123,6 +124,11 @@ static gp_event *open_event(gp_worker *worker, const gp_run *run, const gp_task_
   return event;
 }
 
+/* Note the status of a task, unless another task's failure has broken it off. */
+static void note_own(const gp_worker *worker, gp_run *run, const gp_task_run *r, gp_status status) {
+  if (!worker->broken) note_failure(run, r, status);
+}
+
 /* Run a task, unless it is skipped after a failure. */
 static void do_task(gp_worker *worker, gp_run *run, const gp_task_span *span, gp_task_run *r) {
   const gp_act op = r->task->op;
@@ -133,7 +139,7 @@ static void do_task(gp_worker *worker, gp_run *run, const gp_task_span *span, gp
   }
   /* the vote and the decision report failures, so they also run after one */
   if (!is_skipped(run, r) || op == GP_ACT_VOTE || op == GP_ACT_DECIDE)
-    note_failure(run, r, run_task(worker, run, r));
+    note_own(worker, run, r, run_task(worker, run, r));
 }
 
 /* Mark when the task begins (0) or ends (1) on its device; a graph does that itself. */
@@ -162,7 +168,10 @@ static int64_t step_task(gp_worker *worker, gp_run *run, const gp_task_span *spa
   bool ready = edges != GP_EDGES_GIVEN_UP;
   if (r->task->move_count) move(worker, run, r, gp_moves_before, ready);
   note_failure(run, r, mark(worker, r, number, 0));
+  worker->joined = 0;
+  worker->broken = false;
   if (ready && !status) do_task(worker, run, span, r);
+  if (ready) note_own(worker, run, r, gp_joins_pass(worker, r->task));
   note_failure(run, r, mark(worker, r, number, 1));
   int64_t end = gp_now_ns();
   note_time(&event->end, end);

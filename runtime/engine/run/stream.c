@@ -9,6 +9,7 @@
 #include "base/thread.h"
 #include "engine/bind/bind.h"
 #include "engine/bind/links.h"
+#include "engine/bind/parts.h"
 #include "engine/optimizer/optimizer.h"
 #include "engine/optimizer/skips.h"
 #include "engine/profile/recorder.h"
@@ -55,6 +56,7 @@ static void open_run(gp_pipeline *p, const gp_plan *plan, bool backward_half) {
   run->backward_half = backward_half;
   gp_run_clear_failure(run);
   if (!backward_half) gp_links_begin(run->binding);
+  if (!backward_half) gp_parts_begin(run->binding);
   if (p->spread) gp_spread_begin(p->spread);
 }
 

@@ -52,6 +52,13 @@ typedef struct gp_bound_use {
   bool plain;       /* the edge's words say everything, so no link has to be called */
 } gp_bound_use;
 
+/* The part of one replica in what replicas make together (plan/joins.h), as a copy of a stage finds
+ * it. */
+typedef struct gp_bound_part {
+  gp_bound_use use; /* its step edge; the turn is that of the next time */
+  char *address;    /* where the copy's device writes or reads it */
+} gp_bound_part;
+
 /* An end of a link that its worker has to poll, or to settle after a failure. */
 typedef struct gp_bound_end {
   gp_link *link;
@@ -89,12 +96,14 @@ typedef struct gp_binding {
   char **values, **buffers;   /* per (stage, copy): the newest, as its device sees them */
   char **invariant, **constant_copies, **states; /* per (stage, copy) and shape */
   char **partials;                               /* per (stage, copy): partial sums of gradients */
-  char **records;               /* per (stage, copy): what F records there (plan/records.h) */
-  char **recorded;              /* the same, where the first copy's device finds it */
-  int64_t state_count;          /* states of CPU kernels that are prepared */
-  char **constants;             /* of both shapes: the start of each one's storage */
-  gp_vote **votes;              /* per device (engine/update/vote.h); NULL: no votes */
-  const gp_vote **heard;        /* per device: its vote, as the deciding device got it */
+  char **records;        /* per (stage, copy): what F records there (plan/records.h) */
+  char **recorded;       /* the same, where the first copy's device finds it */
+  char **sent;           /* per (stage, copy): its parts of joins (plan/joins.h) */
+  gp_bound_part *parts;  /* per copy, join and replica; those of copies elsewhere are empty */
+  int64_t state_count;   /* states of CPU kernels that are prepared */
+  char **constants;      /* of both shapes: the start of each one's storage */
+  gp_vote **votes;       /* per device (engine/update/vote.h); NULL: no votes */
+  const gp_vote **heard; /* per device: its vote, as the deciding device got it */
   size_t *vote_bytes, *vote_at; /* per device; per (stage, copy): its first sum in the vote */
   gp_verdict *verdict; /* per device: as the deciding one made it, or as another rank got it */
   uint64_t prepared;  /* state of the weights that P's results are of (prepared.c); 0: no results */
@@ -116,6 +125,10 @@ static inline gp_link_turn gp_binding_turn(const gp_plan *plan, int32_t edge, in
 static inline gp_link_turn gp_binding_turn_of(const gp_plan *plan, const gp_task *task, int32_t u,
                                               const gp_bound_use *bound, int64_t micro) {
   return micro == task->micro ? bound->turn : gp_binding_turn(plan, task->uses[u].edge, micro);
+}
+/* The parts of a join, replica after replica, as a copy finds them. */
+static inline gp_bound_part *gp_binding_parts(const gp_binding *b, int32_t copy, int32_t join) {
+  return &b->parts[(copy * b->plan->join_count + join) * b->plan->replicas];
 }
 /* The bound uses of a task: task->use_count of them. */
 static inline const gp_bound_use *gp_binding_uses(const gp_binding *b, const gp_task *task) {

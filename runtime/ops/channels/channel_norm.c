@@ -4,7 +4,9 @@
  * The statistics are operands, so that running ones fit too. If they were computed from the input,
  * channel_norm_dx gives the whole gradient of the input, and none flows into them. The backward
  * pass makes its sums by parts (channel_norm_sums): the input's gradient reads the totals of all
- * parts, and the gradients of weight and bias are sums of them. */
+ * parts, and the gradients of weight and bias are sums of them. Where the statistics are those of
+ * the inputs of several replicas, the input's gradient reads the totals of all replicas, and the
+ * gradients of weight and bias those of the own one. */
 #include "base/loop.h"
 #include "base/status.h"
 #include "base/tensor.h"
@@ -121,15 +123,30 @@ static gp_status sum_sets(gp_vjp *v, gp_ref sums, int which, gp_ref *out) {
   return gp_vjp_op1(v, GP_OP_sum_rows_dw, list, out);
 }
 
+/* Join the totals of all replicas, as if each were the sum over the rows of this one. */
+static gp_status join_replicas(gp_vjp *v, gp_ref *sums) {
+  const int64_t replicas = v->attr->channel_norm.replicas;
+  const int64_t rows = gp_vjp_meta(v, v->in[0])->shape.dim[0];
+  const gp_attrs gather = {.replica_gather = {.replicas = replicas, .rows = rows}};
+  const gp_attrs join = {.replica_sums = {.rows = rows}};
+  gp_ref in[2];
+  if (replicas < 2 || v->attr->channel_norm.given) return GP_OK;
+  GP_TRY(gp_build(v->builder, GP_OP_replica_gather, &gather, sums, 1, &in[0]));
+  in[1] = in[0] + 1;
+  return gp_build(v->builder, GP_OP_replica_sums, &join, in, 2, sums);
+}
+
 static gp_status vjp(gp_vjp *v) {
   const gp_attr_channel_norm *a = &v->attr->channel_norm;
   const gp_attrs dx = {.channel_norm_dx = {.eps = a->eps, .given = a->given}};
   const bool weight = v->n_in > 3 && v->need[3], bias = v->n_in > 4 && v->need[4];
-  gp_ref sums;
+  gp_ref sums, joined;
   if (v->dout[0] == GP_NONE || !(v->need[0] || weight || bias)) return GP_OK;
   GP_TRY(sum_parts(v, &sums));
+  joined = sums;
+  if (v->need[0]) GP_TRY(join_replicas(v, &joined));
   const gp_ref in[6] = {v->dout[0], v->in[0], v->in[1],
-                        v->in[2],   sums,     v->n_in > 3 ? v->in[3] : GP_NONE};
+                        v->in[2],   joined,   v->n_in > 3 ? v->in[3] : GP_NONE};
   if (v->need[0])
     GP_TRY(gp_build(v->builder, GP_OP_channel_norm_dx, &dx, in, v->n_in > 3 ? 6 : 5, &v->din[0]));
   if (weight) GP_TRY(sum_sets(v, sums, 1, &v->din[3]));

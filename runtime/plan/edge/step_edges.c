@@ -7,6 +7,7 @@
 #include "base/tensor.h"
 #include "graph/param.h"
 #include "plan/edge/buckets.h"
+#include "plan/joins.h"
 #include "plan/records.h"
 
 const char *gp_step_value_name(gp_step_value value) {
@@ -16,6 +17,7 @@ const char *gp_step_value_name(gp_step_value value) {
                                       "the gradients of another copy",
                                       "the extra gradients of another copy",
                                       "the records of another copy",
+                                      "what replicas make together",
                                       "the gradient of a shared parameter",
                                       "the vote on the update",
                                       "the verdict on the update"};
@@ -165,12 +167,31 @@ static gp_status add_records(builder *b, int32_t stage) {
   return add_inward(b, &records);
 }
 
+/* A copy's part of a join goes to the same copy in all other replicas. */
+static gp_status add_join(builder *b, int32_t number) {
+  const gp_plan *plan = b->plan;
+  const gp_plan_join *join = &plan->joins[number];
+  for (int32_t copy = 0; copy < plan->copy_count; copy++)
+    for (int32_t r = 0; r < plan->replicas; r++) {
+      const int32_t reader = device_of(plan, join->stage, gp_plan_copy_in(plan, copy, r));
+      const gp_step_edge edge = {.value = GP_STEP_JOIN,
+                                 .stage = join->stage,
+                                 .copy = copy,
+                                 .number = number,
+                                 .maker = device_of(plan, join->stage, copy),
+                                 .bytes = gp_plan_join_bytes(join)};
+      GP_TRY(add_reader(b, &edge, reader));
+    }
+  return GP_OK;
+}
+
 static gp_status add_copies(builder *b) {
   const gp_plan *plan = b->plan;
   for (int32_t s = 0; plan->copy_count > 1 && s < plan->stage_count; s++) {
     for (int32_t copy = 0; copy < plan->copy_count; copy++) GP_TRY(add_owner(b, s, copy));
     if (gp_plan_trains(plan->kind)) GP_TRY(add_records(b, s));
   }
+  for (int32_t j = 0; j < plan->join_count; j++) GP_TRY(add_join(b, j));
   return GP_OK;
 }
 

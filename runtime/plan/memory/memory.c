@@ -10,6 +10,7 @@
 #include "base/tensor.h"
 #include "plan/channels.h"
 #include "plan/edge/step_edges.h"
+#include "plan/joins.h"
 #include "plan/memory/work.h"
 #include "plan/records.h"
 
@@ -93,11 +94,13 @@ static gp_status want_channel(layout *l, int32_t c) {
   return GP_OK;
 }
 
-/* Take room for a parameter that crosses, or for the records of another copy, on each device that
- * cannot read it in place. What joins copies and tied gradients has room in the pipeline. */
+/* Take room for a parameter that crosses, or for the records or parts of another copy, on each
+ * device that cannot read it in place. What joins copies and tied gradients has room in the
+ * pipeline. */
 static gp_status want_step_edge(layout *l, int32_t e) {
   const gp_step_edge *edge = &l->plan->step_edges[e];
-  const bool taken = edge->value == GP_STEP_PARAM || edge->value == GP_STEP_RECORDS;
+  const bool taken =
+      edge->value == GP_STEP_PARAM || edge->value == GP_STEP_RECORDS || edge->value == GP_STEP_JOIN;
   for (int32_t r = 0; taken && r < edge->reader_count; r++) {
     gp_step_reader *reader = &edge->readers[r];
     if (!gp_plan_shares(l->plan, edge->maker, reader->device))
@@ -126,7 +129,8 @@ static void size_slots(gp_plan *plan, int32_t holder) {
 }
 
 /* Take what P makes, for each live version of the weights; constants and states; partial sums of
- * gradients; what F records; and the older versions of the weights themselves. */
+ * gradients; what F records; what it sends to join replicas; and the older versions of the weights
+ * themselves. */
 static gp_status want_weights(layout *l, int32_t holder) {
   gp_plan *plan = l->plan;
   int32_t stage = holder / plan->copy_count, device = plan->placement[holder];
@@ -144,6 +148,7 @@ static gp_status want_weights(layout *l, int32_t holder) {
               &plan->partials[holder]));
   if (plan->active[holder])
     GP_TRY(want(l, device, 1, gp_plan_records_bytes(plan, stage), &plan->records[holder]));
+  GP_TRY(want(l, device, 1, gp_plan_joined_bytes(plan, stage), &plan->sent[holder]));
   if (holder % plan->copy_count) return GP_OK;
   return want(l, device, (size_t)v->live - 1, v->stash_bytes, &v->stash);
 }

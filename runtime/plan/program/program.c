@@ -145,11 +145,16 @@ int64_t gp_instr_pieces(const gp_instr *instr) {
   return (instr->cut.units + instr->cut.grain - 1) / instr->cut.grain;
 }
 
-/* The last group, if the instruction may join it; an instruction with phases has a group of its
- * own. */
+/* Does the instruction have a group of its own: one with phases, or one that all replicas take part
+ * in? */
+static bool is_alone(const gp_instr *instr) {
+  return instr->phases || instr->op == GP_OP_replica_gather;
+}
+
+/* The last group, if the instruction may join it. */
 static gp_group *open_group(const gp_program *p, const gp_instr *instr) {
   gp_group *last = p->group_count ? &p->groups[p->group_count - 1] : NULL;
-  return last && !instr->phases && !p->instrs[last->first].phases ? last : NULL;
+  return last && !is_alone(instr) && !is_alone(&p->instrs[last->first]) ? last : NULL;
 }
 
 /* Group the instructions greedily and in order: each joins the group before it or opens the

@@ -57,6 +57,9 @@ gp_status gp_sim_check(const gp_schedule *s, const gp_costs *costs) {
     return gp_fail(GP_ERANGE, "simulate: a barrier in an asynchronous schedule, expected none");
   GP_TRY(check_list(costs->away, s->stage_count, "the time of a copy to the host of stage"));
   if (costs->noise) GP_TRY(check_noise(s, costs->noise));
+  for (int op = 0; op < GP_ACT_COUNT; op++)
+    GP_TRY(check_list(costs->meets[op], s->stage_count, "the joins of an action of stage"));
+  GP_TRY(check_list(&costs->exchange, 1, "the time of an exchange"));
   GP_TRY(check_list(&costs->joined, 1, "the factor of joined actions"));
   const double *bytes[] = {costs->activation, costs->after_input, costs->resident, costs->version};
   for (size_t i = 0; i < sizeof bytes / sizeof *bytes; i++)
@@ -117,7 +120,7 @@ static bool receive(gp_sim *r, int32_t device) {
   return true;
 }
 
-/* Joined actions take one time together, and the values of both are there at its end. */
+/* Joined actions take one time together. */
 static void compute(gp_sim *r, int32_t device) {
   gp_sim_cursor *c = &r->cursors[device];
   double sum = 0;
@@ -128,18 +131,22 @@ static void compute(gp_sim *r, int32_t device) {
     sum += r->costs->noise ? cost * gp_sim_action_factor(r, device, a) : cost;
   }
   if (c->end - c->next > 1) sum *= r->costs->joined;
-  for (int32_t a = c->next; a < c->end; a++) {
-    r->result->begin[a] = c->ready;
-    r->result->finish[a] = c->ready + sum;
-  }
+  for (int32_t a = c->next; a < c->end; a++) r->result->begin[a] = c->ready;
   c->ready += sum;
+  c->ran = true;
+}
+
+/* The values of joined actions are all there at their end. */
+static void complete(gp_sim *r, int32_t device) {
+  gp_sim_cursor *c = &r->cursors[device];
+  for (int32_t a = c->next; a < c->end; a++) r->result->finish[a] = c->ready;
   gp_sim_copy_away(r, device);
   for (int32_t a = c->next; a < c->end; a++) {
     if (r->schedule->copy_count > 1) wake_copy(r, a);
     if (r->joined) count_joined(r, a);
   }
   c->part = c->next;
-  c->ran = true;
+  c->done = true;
 }
 
 /* Send what the actions at the cursor made. Returns false if a channel is full. */
@@ -161,11 +168,13 @@ static void advance(gp_sim *r, int32_t device) {
   while (c->next < s->first[device + 1]) {
     if (!c->ran && !receive(r, device)) return;
     if (!c->ran) compute(r, device);
+    if (!c->done && r->meets && !gp_sim_meet_replicas(r, device)) return;
+    if (!c->done) complete(r, device);
     if (!send(r, c)) return;
     for (int32_t a = c->next; a < c->end; a++)
       if (gp_sim_away_leaves(r, a) > c->ready) c->ready = gp_sim_away_leaves(r, a);
     c->full = -1;
-    c->ran = false;
+    c->ran = c->met = c->done = false;
     c->next = c->part = c->end;
     if (c->next < s->first[device + 1]) c->end = gp_schedule_group_end(s, c->next);
   }
@@ -278,6 +287,7 @@ static gp_status allocate(gp_sim *r) {
   GP_TRY(gp_alloc_array(devices, sizeof *r->cursors, (void **)&r->cursors));
   GP_TRY(gp_turns_new(s->device_count, GP_TURNS_QUEUE, &r->turns));
   GP_TRY(gp_sim_open_away(r, total));
+  GP_TRY(gp_sim_open_meets(r));
   return gp_sim_open_channels(r, total);
 }
 
@@ -299,6 +309,7 @@ void gp_sim_close(gp_sim *run) {
   gp_free(run->links);
   gp_free(run->queues);
   gp_free(run->slots);
+  gp_free(run->meets);
 }
 
 static gp_status simulate(gp_sim *r) {

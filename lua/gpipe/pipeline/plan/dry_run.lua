@@ -175,7 +175,8 @@ local function as_pipeline(model, opts, list, made, one, computes)
     asynchronous = made.batch > 0, schedule = fields.source_of(opts, one), asked = one.asked,
     replicas = opts.replicas, built = plans.built(made), schedule_name = made.name,
     loss = opts.loss, precision = computes, core = true, plans = {},
-    deferred = opts.deferred_batch_norm, placement = made.device_list, checkpoint = opts.checkpoint,
+    deferred = opts.deferred_batch_norm, synced = opts.synced, placement = made.device_list,
+    checkpoint = opts.checkpoint,
   }, DryRun)
 end
 
@@ -236,6 +237,7 @@ local function dry_run(model, opts, raw)
   local list, made, one = cut.arrange(model, opts, count_of(opts.devices), 1)
   check_device(opts.device, made.devices)
   local described, names = describe_devices(opts.devices, made.devices)
+  replicas.check_synced(WHO, model, opts, names)
   local computes = precision.resolve(WHO, opts, made.batch > 0)
   local dry = as_pipeline(model, opts, list, made, one, computes)
   local given = fields.of(model, list, opts.deferred_batch_norm)

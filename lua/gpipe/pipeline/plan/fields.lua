@@ -24,6 +24,7 @@ local COMMON = {
   loss = { type = "callable" },
   sample = { type = "table" },
   deferred_batch_norm = { type = "boolean", default = false },
+  sync_batch_norm = { type = "boolean", default = false },
   replicas = { type = "integer", min = 1, max = 1024 },
   sum_group = { type = "integer", min = 1 },
   zero = replicas.zero_rule,

@@ -1,4 +1,5 @@
--- lua/gpipe/pipeline/plan/replicas.lua - the options `replicas`, `sum_group` and `zero`.
+-- lua/gpipe/pipeline/plan/replicas.lua - the options `replicas`, `sum_group`, `zero` and
+-- `sync_batch_norm`.
 --
 -- R replicas of m micro-batches each are one pipeline with R * m micro-batches, shared out: replica
 -- r runs those from r * m on, on devices of its own. Gradients of micro-batches are added by a tree
@@ -7,6 +8,7 @@
 
 local errors = require "gpipe.errors"
 local replicate = require "gpipe.schedule.replicate"
+local running = require "gpipe.nn.layer.norm.running"
 local schedule = require "gpipe.schedule"
 
 local replicas = {}
@@ -39,13 +41,15 @@ local function check_chunks(who, opts)
 end
 
 --- Fill in the defaults and check how the options fit together. `opts.grouped` is the group of the
---- tree, 0 without one.
+--- tree, 0 without one; `opts.synced` is the number of replicas whose batch norms normalise
+--- together, 1 where each does so by itself.
 ---@param who string
 ---@param opts table checked options of a pipeline or a plan, with chunks
 function replicas.settle(who, opts)
   if opts.replicas and not opts.sum_group then opts.sum_group = 1 end
   opts.grouped = opts.sum_group or 0
   opts.replicas = opts.replicas or 1
+  opts.synced = opts.sync_batch_norm and opts.replicas or 1
   if opts.replicas == 1 then return end
   if schedule.is(opts.schedule) and opts.schedule.replicas > 1 then
     errors.raise("%s: the schedule is for %d replicas, expected that of one: option 'replicas' "
@@ -59,6 +63,23 @@ end
 ---@return integer
 function replicas.bucket()
   return math.tointeger(tonumber(os.getenv "GPIPE_BUCKET_BYTES" or 0)) or 0
+end
+
+--- Refuse devices that cannot wait for each other in the middle of a pass.
+---@param who string
+---@param model nn.Module
+---@param opts table
+---@param devices {name: string, kind: string}[]
+function replicas.check_synced(who, model, opts, devices)
+  local layers = opts.synced > 1 and running.norms(model) or {}
+  if #layers == 0 then return end
+  for _, device in ipairs(devices) do
+    if device.kind ~= "cpu" then
+      errors.raise("%s: sync_batch_norm = true, and %s is a GPU, whose graphs of kernels cannot "
+        .. "wait for other replicas half-way: expected CPU devices, or sync_batch_norm = false "
+        .. "(layer %s is the first batch norm)", who, device.name, layers[1].name)
+    end
+  end
 end
 
 --- The devices of one replica, where so many are named for all.

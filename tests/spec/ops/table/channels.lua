@@ -204,6 +204,96 @@ local merge_stats = {
   },
 }
 
+-- ---- replicas --------------------------------------------------------------------------------
+
+-- Outside of a pipeline there is one replica.
+local replica_gather = {
+  op = "replica_gather", gradient = false, tolerance = "exact", result = { "like", "like", "i64" },
+  call = function(o, a, b)
+    return core.replica_gather(a, b, { rows = 7, replicas = o.replicas or 1 })
+  end,
+  reference = function(_, a, b)
+    local n = #a
+    return array.build({ 1, n + #b }, function(i)
+      return i[2] <= n and a[i[2]] or b[i[2] - n]
+    end), array.build({ 1 }, function() return 7 end), array.scalar(1)
+  end,
+  cases = {
+    { x { 1, 3 }, x { 1, 3 } },
+    { x { 2, 1, 5 }, x { 4 } },
+    { x { 1, 0 }, x { 1, 0 } },
+  },
+  refuses = {
+    { x { 1, 3 }, x { 1, 3 }, o = { replicas = 0 },
+      error = "replica_gather: 0 replicas of 7 rows, expected at least 1 of 0 or more" },
+  },
+}
+
+-- The mean and both variances of replicas, from sums over all positions.
+local function joined(all, rows, positions)
+  local c, made = all.shape[2] // 2, { {}, {}, {} }
+  for j = 1, c do
+    local count, sum, spread = 0, 0, 0
+    for r = 0, #rows - 1 do
+      count = count + rows[r + 1] * positions
+      sum = sum + rows[r + 1] * positions * all[2 * r * c + j]
+    end
+    local mean = count > 0 and sum / count or 0
+    for r = 0, #rows - 1 do
+      local d = all[2 * r * c + j] - mean
+      spread = spread + rows[r + 1] * positions * (all[(2 * r + 1) * c + j] + d * d)
+    end
+    made[1][j], made[2][j] = mean, count > 0 and spread / count or 0
+    made[3][j] = spread / math.max(count - 1, 1)
+  end
+  return made, c
+end
+
+local replica_stats = {
+  op = "replica_stats", gradient = false, tolerance = "norm", result = { "like", "like", "like" },
+  call = function(_, all, rows) return core.replica_stats(all, rows, 4) end,
+  reference = function(_, all, rows)
+    local made, c = joined(all, rows, 4)
+    local list = {}
+    for k = 1, 3 do list[k] = array.build({ 1, c }, function(i) return made[k][i[2]] end) end
+    return table.unpack(list)
+  end,
+  cases = {
+    { x { 1, 6, low = 0.5, high = 2 }, x { 1, low = 1, high = 3 } },
+    { x { 2, 6, low = 0.5, high = 2 }, x { 2, low = 1, high = 3 } },
+    { x { 7, 66, low = 0.5, high = 2 }, x { 7, low = 1, high = 3 } },
+    { x { 3, 0 }, x { 3 } },
+  },
+  refuses = {
+    { x { 2, 5 }, x { 2 }, error = "replica_stats: all is 2x5, expected at least 1 replica, two "
+      .. "values a channel" },
+    { x { 2, 6 }, x { 3 }, error = "replica_stats: rows is 3, expected 2 (all is 2x6)" },
+  },
+}
+
+local replica_sums = {
+  op = "replica_sums", gradient = false, tolerance = "norm",
+  call = function(_, all, rows) return core.replica_sums(all, rows, 2) end,
+  reference = function(_, all, rows)
+    local total, c = 0, all.shape[2] // 2
+    for r = 1, #rows do total = total + rows[r] end
+    return array.build({ 2, 1, c }, function(i)
+      local sum = 0
+      for r = 0, #rows - 1 do sum = sum + all[(2 * r + i[1] - 1) * c + i[3]] end
+      return sum * 2 / total
+    end)
+  end,
+  cases = {
+    { x { 1, 6 }, x { 1, low = 1, high = 3 } },
+    { x { 3, 6 }, x { 3, low = 1, high = 3 } },
+    { x { 8, 70 }, x { 8, low = 1, high = 3 } },
+  },
+  refuses = {
+    { x { 2, 6 }, x { 3 }, error = "replica_sums: rows is 3, expected 2 (all is 2x6)" },
+  },
+}
+
 return {
   rms_norm, channel_stats, channel_norm, channel_norm_relu, channel_norm_add_relu, merge_stats,
+  replica_gather, replica_stats, replica_sums,
 }

@@ -12,6 +12,7 @@ local errors = require "gpipe.errors"
 local options = require "gpipe.options"
 local running = require "gpipe.nn.layer.norm.running"
 local scope = require "gpipe.nn.scope"
+local synced = require "gpipe.nn.layer.norm.synced"
 
 local batch_norm = {}
 
@@ -55,6 +56,8 @@ local function forward(self, x, image, samples)
     local mean, variance = running.get(self)
     return channels.normalise(self, x, image, mean, variance, true)
   end
+  local replicas = self:is_training() and not samples and synced.replicas() or 1
+  if replicas > 1 then return synced.forward(self, x, image, replicas) end
   local mean, variance, rows = channels.stats(image, samples, self.channels)
   if rows == 1 and self:is_training() then
     errors.raise("%s: input is %s, one value per channel, expected more than one to train on",
@@ -80,7 +83,8 @@ BatchNorm1d.defers = true
 ---
 --- Shapes: [N, n] or [N, n, L], the same out. Training moves running_mean and running_var (the
 --- unbiased variance) by `momentum` towards the statistics of each batch. In a pipeline a batch is
---- each micro-batch in order or, with deferred_batch_norm, the mini-batch.
+--- each micro-batch in order or, with deferred_batch_norm, the mini-batch; with sync_batch_norm
+--- it is the micro-batches of one number in all replicas.
 --- Errors: n that is not a positive integer; when called, another number of features, or a single
 --- value per feature in training.
 --- Source: PyTorch nn.BatchNorm1d.

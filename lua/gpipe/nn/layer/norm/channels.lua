@@ -66,10 +66,11 @@ end
 ---@param x gpipe.Tensor of the shape of the result
 ---@param image gpipe.Tensor the same as N x C x H x W
 ---@param given? boolean the statistics are constants for gradients
+---@param replicas? integer the statistics are those of the images of so many replicas
 ---@return gpipe.Tensor
-function channels.normalise(layer, x, image, mean, variance, given)
+function channels.normalise(layer, x, image, mean, variance, given, replicas)
   local y = core.channel_norm(image, mean, variance, layer.weight, layer.bias,
-    { eps = layer.eps, given = given or false })
+    { eps = layer.eps, given = given or false, replicas = replicas or 1 })
   return #x.shape == 4 and y or y:reshape(x.shape)
 end
 

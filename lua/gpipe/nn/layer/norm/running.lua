@@ -85,16 +85,51 @@ function running.note(layer, mean, variance, rows)
     rows)
 end
 
+-- Only the first replica's micro-batches move them: `first` is 1 there, else 0, and a share of 0
+-- moves nothing.
+local function move_synced(layer, mean, unbiased, first)
+  local dtype, batches = layer.running_mean.dtype, layer.num_batches_tracked + first
+  local share = first:to(dtype) * (layer.momentum or 1)
+  if not layer.momentum then share = share / batches:to(dtype) end
+  move(layer, share, over_sets(mean), over_sets(unbiased), layer.running_mean, layer.running_var)
+  layer.num_batches_tracked:copy_(batches)
+end
+
+--- The same where replicas normalise together. Deferred statistics are those of all positions of
+--- the mini-batch in any case, so the own ones are merged.
+---@param layer nn.Module
+---@param own {mean: gpipe.Tensor, variance: gpipe.Tensor, rows: integer} of this replica
+---@param mean gpipe.Tensor [1, C] of all replicas
+---@param unbiased gpipe.Tensor [1, C] the unbiased variance of all
+---@param first gpipe.Tensor scalar, i64: 1 on the first replica, else 0
+function running.note_synced(layer, own, mean, unbiased, first)
+  if deferring and layer.pending then
+    running.note(layer, own.mean, own.variance, own.rows)
+  else
+    gradient.no_grad(move_synced, layer, mean, unbiased, first)
+  end
+end
+
 -- ---- for pipelines ---------------------------------------------------------------------------
 
---- The layers of a model that keep running statistics, with their names.
+--- The batch norms of a model, with their names.
+---@param model nn.Module
+---@return {name: string, module: nn.Module}[]
+function running.norms(model)
+  local found = {}
+  for name, module in model:modules() do
+    if class.of(module).class.defers then found[#found + 1] = { name = name, module = module } end
+  end
+  return found
+end
+
+--- Those that keep running statistics.
 ---@param model nn.Module
 ---@return {name: string, module: nn.Module}[]
 function running.layers(model)
   local found = {}
-  for name, module in model:modules() do
-    local of = class.of(module).class
-    if of.defers and module.track then found[#found + 1] = { name = name, module = module } end
+  for _, layer in ipairs(running.norms(model)) do
+    if layer.module.track then found[#found + 1] = layer end
   end
   return found
 end

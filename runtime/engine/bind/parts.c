@@ -1,0 +1,51 @@
+/* engine/bind/parts.c - see parts.h. */
+#include "engine/bind/parts.h"
+
+#include "base/memory.h"
+#include "engine/bind/links.h"
+#include "engine/bind/step_links.h"
+#include "engine/state/pipeline.h"
+#include "plan/joins.h"
+
+/* Bind the part of the maker of step edge e for one device, the maker's or a reader's. */
+static void bind_part(const gp_binding *b, int32_t e, int32_t device, gp_bound_part *part) {
+  const gp_plan *plan = b->plan;
+  const int32_t c = gp_plan_value_channels(plan) + e;
+  gp_bound_channel *channel = &b->channels[c];
+  part->address = gp_step_edge_address(b, e, device);
+  part->use = (gp_bound_use){.channel = channel,
+                             .link = gp_links_find(b, c, 0, device),
+                             .parties = (uint32_t)plan->step_edges[e].reader_count};
+  bool plain = true;
+  for (int32_t i = 0; i < channel->link_count[0]; i++) plain &= channel->links[0][i].link->plain;
+  part->use.plain = plain;
+}
+
+/* Bind a copy's part for every replica that is here. */
+static void bind_join(const gp_binding *b, int32_t e) {
+  const gp_plan *plan = b->plan;
+  const gp_step_edge *edge = &plan->step_edges[e];
+  const int32_t replica = edge->copy / gp_plan_twins(plan);
+  for (int32_t r = 0; r < plan->replicas; r++) {
+    const int32_t copy = gp_plan_copy_in(plan, edge->copy, r);
+    const int32_t device = plan->placement[gp_plan_holder(plan, edge->stage, copy)];
+    if (gp_device_is_here(b->pipeline, device))
+      bind_part(b, e, device, gp_binding_parts(b, copy, edge->number) + replica);
+  }
+}
+
+gp_status gp_parts_new(gp_binding *b) {
+  const gp_plan *plan = b->plan;
+  const size_t joins = (size_t)plan->join_count, copies = (size_t)plan->copy_count;
+  if (!joins) return GP_OK;
+  GP_TRY(gp_alloc_array(copies * joins * (size_t)plan->replicas, sizeof *b->parts,
+                        (void **)&b->parts));
+  for (int32_t e = 0; e < plan->step_edge_count; e++)
+    if (plan->step_edges[e].value == GP_STEP_JOIN) bind_join(b, e);
+  return GP_OK;
+}
+
+void gp_parts_begin(const gp_binding *b) {
+  const int32_t count = b->plan->copy_count * b->plan->join_count * b->plan->replicas;
+  for (int32_t i = 0; i < count; i++) b->parts[i].use.turn = (gp_link_turn){0};
+}
