@@ -9,6 +9,7 @@
 #include "base/tensor.h"
 #include "graph/gates.h"
 #include "graph/late.h"
+#include "graph/losses.h"
 #include "graph/turn.h"
 #include "plan/memory/places.h"
 
@@ -186,6 +187,7 @@ gp_status gp_shape_build(const gp_shape_spec *spec, const gp_traced_shape *from,
   if (s.env->fuse) GP_TRY(gate(&s));
   if (all_pack(s.env)) GP_TRY(gp_graph_pack(s.graph));
   if (all_gpus(s.env)) GP_TRY(gp_graph_turn(s.graph));
+  if (s.env->fuse && all_gpus(s.env)) GP_TRY(gp_graph_join_losses(s.graph));
   GP_TRY(part_late(&s, spec));
   GP_TRY(cut_stages(&s, spec));
   gp_status status = gp_shape_add_recipes(&s);
