@@ -10,6 +10,7 @@
 #include "graph/gates.h"
 #include "graph/late.h"
 #include "graph/losses.h"
+#include "graph/pad.h"
 #include "graph/turn.h"
 #include "plan/memory/places.h"
 
@@ -149,6 +150,13 @@ static gp_status gate(const gp_shaper *s) {
   return gp_graph_gate(s->graph, &spec);
 }
 
+/* A check of all results would look at what pads rows, too. */
+static gp_status pad(const gp_shaper *s) {
+  if (s->env->finite) return GP_OK;
+  const gp_pad_spec spec = {s->env->stage_of, s->env->layer_count};
+  return gp_graph_pad(s->graph, &spec);
+}
+
 /* Choose the order in which values lie in memory; what leaves the pipeline lies row-major. */
 static gp_status arrange(const gp_shaper *s) {
   gp_ref fixed[2 + 2 * GP_MAX_BATCH_TENSORS] = {s->shape->loss, s->shape->count};
@@ -188,6 +196,7 @@ gp_status gp_shape_build(const gp_shape_spec *spec, const gp_traced_shape *from,
   if (all_pack(s.env)) GP_TRY(gp_graph_pack(s.graph));
   if (all_gpus(s.env)) GP_TRY(gp_graph_turn(s.graph));
   if (s.env->fuse && all_gpus(s.env)) GP_TRY(gp_graph_join_losses(s.graph));
+  if (s.env->fuse && all_gpus(s.env)) GP_TRY(pad(&s));
   GP_TRY(part_late(&s, spec));
   GP_TRY(cut_stages(&s, spec));
   gp_status status = gp_shape_add_recipes(&s);
