@@ -1,7 +1,8 @@
-/* graph/losses.c - a cross-entropy and the gradient of its logits become one op of the forward pass.
+/* graph/losses.c - a cross-entropy and the gradient of its logits become one op.
  *
- *   loss, stats = cross_entropy(logits, ids)                 ->  dlogits, loss =
- *   dlogits = cross_entropy_dx(logits, ids, stats, seed)         cross_entropy_both(logits, ids, seed)
+ *   loss, stats = cross_entropy(logits, ids)
+ *   dlogits = cross_entropy_dx(logits, ids, stats, seed)
+ *     -> dlogits, loss = cross_entropy_both(logits, ids, seed), in the forward pass
  *
  * Logits are the largest value of a language model; so they are read once instead of twice. What a
  * backward pass starts from depends on nothing that a model computes: it is one number, the loss

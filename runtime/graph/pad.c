@@ -1,20 +1,20 @@
 /* graph/pad.c - scores of a vocabulary in halves, and their gradient, lie in rows that begin at
  * multiples of 128 bytes.
  *
- * Three products read or write them, and tensor cores want rows that begin at multiples of 16 bytes.
- * Rows of a vocabulary of 50,257 do not, so each product would work over padded copies
- * (ops/dense/product.cu), of 1.6 GB each way where the batch is 16 x 1,024. Instead the two ops that
- * make such values make wider ones, and everything reads those through a view of the columns that
- * have a meaning:
+ * Three products read or write them, and tensor cores want rows that begin at multiples of 16
+ * bytes. Rows of a vocabulary of 50,257 do not, so each product would work over padded copies
+ * (ops/dense/product.cu), of 1.6 GB each way where the batch is 16 x 1,024. Instead the two ops
+ * that make such values make wider ones, and everything reads those through a view of the columns
+ * that have a meaning:
  *
  *   y = linear(x, w)                  -> narrow(linear(x, w; wide), V)
  *   g = cross_entropy_dx(y, ..)       -> narrow(cross_entropy_dx(y, ..; wide), V), and so
  *                                        cross_entropy_both
  *
  * The plan counts the padding, as it counts any value. Only ops that read rows at a distance may be
- * readers; otherwise the value stays as it is. Whether a value is padded must not depend on the cut,
- * because sums over padded rows have another order: so all of it lies in one layer, or in the last
- * one and the loss. */
+ * readers; otherwise the value stays as it is. Whether a value is padded must not depend on the
+ * cut, because sums over padded rows have another order: so all of it lies in one layer, or in the
+ * last one and the loss. */
 #include "graph/pad.h"
 
 #include "base/memory.h"

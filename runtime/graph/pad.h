@@ -1,4 +1,4 @@
-/* graph/pad.h - scores of a vocabulary, and their gradient, in rows that tensor cores take (pad.c). */
+/* graph/pad.h - scores of a vocabulary in rows that tensor cores take (pad.c). */
 #ifndef GP_GRAPH_PAD_H
 #define GP_GRAPH_PAD_H
 

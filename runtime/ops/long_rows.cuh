@@ -6,7 +6,8 @@
  * block's threads apart, so that a warp still reads neighbours. The choice depends on the length
  * alone, never on the address, and so do the sums: a value has the same bits wherever it lies in
  * memory. Rows that are padded to a multiple (graph/pad.c) are read like rows of such a length, and
- * what pads them does not count. A row that fits is kept in shared memory and read from the GPU's memory once. */
+ * what pads them does not count. A row that fits is kept in shared memory and read from the GPU's
+ * memory once. */
 #ifndef GP_OPS_LONG_ROWS_CUH
 #define GP_OPS_LONG_ROWS_CUH
 

@@ -9,8 +9,8 @@
 
 enum { FILL_BLOCK = 256 }; /* threads: full occupancy, since it uses hardly any registers */
 
-/* Fill y [rows, N] with bias [N]; rows lie `distance` apart, in a y of `count` elements. W is a type
- * of the elements' size: they are only moved. */
+/* Fill y [rows, N] with bias [N]; rows lie `distance` apart, in a y of `count` elements. W is a
+ * type of the elements' size: they are only moved. */
 template <typename W>
 static __global__ void fill_rows(W *y, const W *bias, int64_t n, int64_t distance, int64_t count) {
   const int64_t step = (int64_t)gridDim.x * blockDim.x;

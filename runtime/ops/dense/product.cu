@@ -5,8 +5,8 @@
  * library slow algorithms, or none. If the product is long enough to pay for it, such an operand is
  * copied to rows that begin at multiples of 128 bytes, and such a result is copied back: values and
  * gradients outside stay as they are. (Those of a language model's vocabulary lie padded already,
- * see graph/pad.c, and need no copies.) The copies are made in pieces of some rows, so that they take
- * bounded memory. The shape alone decides whether it is done, and by which pieces, so the bits
+ * see graph/pad.c, and need no copies.) The copies are made in pieces of some rows, so that they
+ * take bounded memory. The shape alone decides whether it is done, and by which pieces, so the bits
  * depend on nothing else. GPIPE_GEMM_PAD is another bound in KiB; 0 allows copies only for products
  * that the library refuses. */
 #include <stdlib.h>

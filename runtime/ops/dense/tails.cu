@@ -18,8 +18,8 @@
 #include "ops/dense/dense.cuh"
 
 static const int64_t GROUP = 8; /* halves in 16 bytes */
-/* Millions of operations from which on it pays: at a third of the speed of tensor cores so many lose
- * 20 us, and the pass costs 10. */
+/* Millions of operations from which on it pays: at a third of the speed of tensor cores so many
+ * lose 20 us, and the pass costs 10. */
 static const int64_t LEAST = 10000;
 
 static int64_t left_over(int64_t n) { return n % GROUP; }

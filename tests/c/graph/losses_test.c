@@ -1,5 +1,5 @@
-/* tests/c/graph/losses_test.c - a cross-entropy takes in the gradient of its logits, and both lie in
- * padded rows. */
+/* tests/c/graph/losses_test.c - a cross-entropy takes in the gradient of its logits, and both lie
+ * in padded rows. */
 #include "graph/losses.h"
 #include "graph/pad.h"
 #include "graph/param.h"
