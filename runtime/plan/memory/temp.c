@@ -265,6 +265,7 @@ static void resolve(const layout *l) {
     for (int k = 0; k < instr->call.n_out; k++) {
       const int32_t own = l->made[n * GP_MAX_OUTPUTS + k];
       if (own) l->span_of[node->out + k] = own;
+      if (own && l->spans[own - 1].kept.base >= 0) instr->ahead |= 1u << k;
       instr->out[k] = operand(l, node->out + k);
     }
   }
