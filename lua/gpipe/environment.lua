@@ -28,6 +28,7 @@ environment.variables = {
   GPIPE_GEMM = { "onednn", "plain" },   -- plain: matrix products without oneDNN
   GPIPE_GEMM_EPILOGUES = true,          -- which epilogues cuBLASLt is asked for
   GPIPE_GEMM_PAD = true,                -- KiB of padded copies of odd operands; 0: none
+  GPIPE_GEMM_TAILS = true,              -- millions of operations from which odd products are split
   GPIPE_GPU_PROFILE = { "0", "1" },     -- 1: the profile of a step of each pipeline
   GPIPE_LINK_PLUGIN = true,             -- the file of a library of links
   GPIPE_HEARTBEAT = true,               -- seconds without a sign of life after which a rank is lost

@@ -100,7 +100,9 @@ enum {
   GP_OP_INPLACE = 8,
   GP_OP_ACCUMULATES = 16, /* honours call->accumulate */
   GP_OP_RANDOM = 32,      /* reads attr->random, the number of the random op in the trace */
-  GP_OP_EFFECT = 64,      /* writes in[0]'s memory (accumulate, assign): never removed as dead */
+  /* Writes memory that is there: each output is the slot that the input of its number is. Never
+   * removed as dead. */
+  GP_OP_EFFECT = 64,
   /* The CPU kernel takes bf16 and f16 as they are, also eagerly; for other ops the halves are
    * converted (ops/half, ops/eager/half.c). On a GPU every op takes halves. */
   GP_OP_HALVES = 128,

@@ -102,7 +102,7 @@ static gp_status append_outputs(gp_graph *graph, const gp_sig *sig, const gp_nod
     value->node = graph->node_count;
     value->output = k;
     value->layer = node->layer;
-    if (view || effect) value->base = gp_graph_base(graph, node->in[0]);
+    if (view || effect) value->base = gp_graph_base(graph, node->in[effect ? k : 0]);
   }
   return GP_OK;
 }

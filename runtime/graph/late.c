@@ -22,20 +22,26 @@ typedef struct parter {
 
 /* ---- marking --------------------------------------------------------------------------------- */
 
-/* The parameter of a snapshot or an assignment. */
-static int32_t param_of(const gp_graph *graph, const gp_node *node) {
-  return graph->values[gp_graph_base(graph, node->in[0])].index;
+/* The parameter in whose memory input i of a node lies: a snapshot's first, or a slot. */
+static int32_t param_of(const gp_graph *graph, const gp_node *node, int i) {
+  return graph->values[gp_graph_base(graph, node->in[i])].index;
+}
+
+/* Count the buffers that a node of the forward pass writes. */
+static int slots_of(const gp_node *node) {
+  return node->phase == GP_FORWARD ? gp_op_slots(node->op) : 0;
 }
 
 static void find_written(const parter *p) {
   const gp_graph *graph = p->graph;
   for (int32_t n = 0; n < graph->node_count; n++)
-    if (graph->nodes[n].op == GP_OP_assign) p->written[param_of(graph, &graph->nodes[n])] = true;
+    for (int k = 0; k < slots_of(&graph->nodes[n]); k++)
+      p->written[param_of(graph, &graph->nodes[n], k)] = true;
 }
 
 bool gp_graph_writes_buffers(const gp_graph *graph) {
   for (int32_t n = 0; n < graph->node_count; n++)
-    if (graph->nodes[n].op == GP_OP_assign) return true;
+    if (slots_of(&graph->nodes[n])) return true;
   return false;
 }
 
@@ -50,7 +56,7 @@ static void mark(const parter *p, int32_t n) {
   const gp_graph *graph = p->graph;
   gp_node *node = &graph->nodes[n];
   p->origin[n] = n;
-  node->late = node->op == GP_OP_assign || (node->snapshot && p->written[param_of(graph, node)]);
+  node->late = slots_of(node) > 0 || (node->snapshot && p->written[param_of(graph, node, 0)]);
   for (int i = 0; i < node->n_in && !node->late; i++) {
     const int32_t maker = late_maker(graph, node->in[i]);
     if (maker < 0) continue;

@@ -136,20 +136,28 @@ gp_status gp_trace_param(gp_trace *trace, gp_param *param, gp_ref *ref) {
   return master ? cast_master(trace, ref) : GP_OK;
 }
 
-/* The buffer behind a snapshot, for assign; GP_NONE for anything else. */
+/* The buffer behind a snapshot; GP_NONE for anything else. */
 static gp_ref buffer_of(const gp_graph *graph, gp_ref ref) {
   const gp_value *value = gp_graph_at(graph, ref);
   if (value->node < 0 || !graph->nodes[value->node].snapshot) return GP_NONE;
   return graph->nodes[value->node].in[0];
 }
 
-/* Write a buffer. Later layers read the written value from a copy, never from the buffer: it may
- * lie in another stage, where the next micro-batch already writes it. */
-static gp_status assign(gp_trace *trace, const gp_ref *inputs, gp_ref *output) {
-  gp_ref in[2] = {buffer_of(&trace->graph, inputs[0]), inputs[1]};
-  if (in[0] == GP_NONE) return gp_fail(GP_EINVAL, "copy_: only a Buffer may be written in forward");
-  GP_TRY(gp_build(&trace->at, GP_OP_assign, &(gp_attrs){0}, in, 2, output));
-  return take_snapshot(trace, gp_graph_at(&trace->graph, in[0])->index, in[0]);
+/* Append an op that writes buffers. Later layers read what is written from a copy, never from the
+ * buffer: it may lie in another stage, where the next micro-batch already writes it. */
+static gp_status write(gp_trace *trace, gp_op op, const gp_attrs *attrs, gp_ref *in, int n,
+                       gp_ref *output) {
+  const int slots = gp_op_slots(op);
+  for (int k = 0; k < slots && k < n; k++) {
+    in[k] = buffer_of(&trace->graph, in[k]);
+    if (in[k] == GP_NONE)
+      return gp_fail(GP_EINVAL, "%s: only a Buffer may be written in forward",
+                     op == GP_OP_assign ? "copy_" : gp_op_name(op));
+  }
+  GP_TRY(gp_build(&trace->at, op, attrs, in, n, output));
+  for (int k = 0; k < slots; k++)
+    GP_TRY(take_snapshot(trace, gp_graph_at(&trace->graph, in[k])->index, in[k]));
+  return GP_OK;
 }
 
 /* ---- ops ----------------------------------------------------------------------------------- */
@@ -190,7 +198,8 @@ static bool is_kept_wide(const gp_graph *graph, gp_ref ref) {
 static gp_status narrow_beside_halves(gp_trace *trace, gp_op op, gp_ref *in, int n) {
   gp_attrs attrs = {.cast = {.dtype = trace->half}};
   bool half = false;
-  if (trace->half == GP_F32 || op == GP_OP_attention || op == GP_OP_assign) return GP_OK;
+  const bool writes = gp_op_get(op)->flags & GP_OP_EFFECT;
+  if (trace->half == GP_F32 || op == GP_OP_attention || writes) return GP_OK;
   for (int i = 0; i < n; i++) half |= gp_graph_at(&trace->graph, in[i])->meta.dtype == trace->half;
   for (int i = 0; half && i < n; i++)
     if (is_kept_wide(&trace->graph, in[i]) && !gp_op_takes_wide(op, i))
@@ -209,8 +218,8 @@ gp_status gp_trace_apply(gp_trace *trace, gp_op op, const gp_attrs *attrs, const
   if (gp_op_get(op)->flags & GP_OP_RANDOM) own.random = (uint32_t)graph->random_count++;
   for (int i = 0; i < n_inputs; i++) GP_TRY(across_layers(trace, inputs[i], &in[i]));
   GP_TRY(narrow_beside_halves(trace, op, in, n_inputs));
-  if (op == GP_OP_assign)
-    GP_TRY(assign(trace, in, &out));
+  if (gp_op_get(op)->flags & GP_OP_EFFECT)
+    GP_TRY(write(trace, op, &own, in, n_inputs, &out));
   else
     GP_TRY(gp_build(&trace->at, op, &own, in, n_inputs, &out));
   *n_outputs = graph->nodes[gp_graph_at(graph, out)->node].n_out;

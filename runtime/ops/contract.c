@@ -77,6 +77,13 @@ const gp_attr *gp_op_attrs(gp_op op) {
   return attributes[op]();
 }
 
+int gp_op_slots(gp_op op) {
+  const gp_contract *contract = &contracts[op];
+  int count = 0;
+  while (contract->flags & GP_OP_EFFECT && contract->outputs[count].role) count++;
+  return count;
+}
+
 /* ---- attributes ---------------------------------------------------------------------------- */
 
 void gp_attrs_default(gp_op op, gp_attrs *attrs) {

@@ -135,6 +135,12 @@ gp_status gp_operand_rank(const gp_sig *sig, gp_op op, int i, int rank) {
 
 /* ---- outputs and costs ---------------------------------------------------------------------- */
 
+gp_status gp_infer_wide_rows(int64_t wide, int64_t n) {
+  if (wide == 0 || wide >= n) return GP_OK;
+  return gp_fail(GP_ERANGE, "wide is %lld, expected 0, or %lld or more", (long long)wide,
+                 (long long)n);
+}
+
 gp_status gp_infer_out(gp_sig *sig, gp_dtype dtype, const gp_shape *shape) {
   GP_TRY(gp_meta_make(dtype, shape, &sig->out[sig->n_out]));
   sig->n_out++;

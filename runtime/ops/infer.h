@@ -60,6 +60,9 @@ gp_status gp_infer_rank(const gp_shape *shape);
 
 /* Append an opaque output of so many bytes (GP_KIND_PACKED). */
 gp_status gp_infer_packed(gp_sig *sig, size_t bytes);
+/* Check the attribute `wide`, columns of rows of which n have a meaning; 0: no padding.
+ * Errors: GP_ERANGE. */
+gp_status gp_infer_wide_rows(int64_t wide, int64_t n);
 /* Append a contiguous output. Errors: GP_ESHAPE: more elements than can be counted. */
 gp_status gp_infer_out(gp_sig *sig, gp_dtype dtype, const gp_shape *shape);
 /* Append an output of four dimensions that lies channels-last. Errors: GP_ESHAPE. */

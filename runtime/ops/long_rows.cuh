@@ -5,7 +5,9 @@
  * multiple of that, the elements of a group are neighbours; else (a vocabulary of 50257) they lie a
  * block's threads apart, so that a warp still reads neighbours. The choice depends on the length
  * alone, never on the address, and so do the sums: a value has the same bits wherever it lies in
- * memory. A row that fits is kept in shared memory and read from the GPU's memory once. */
+ * memory. Rows that are padded to a multiple (graph/pad.c) are read like rows of such a length, and
+ * what pads them does not count. A row that fits is kept in shared memory and read from the GPU's
+ * memory once. */
 #ifndef GP_OPS_LONG_ROWS_CUH
 #define GP_OPS_LONG_ROWS_CUH
 
@@ -54,6 +56,15 @@ static __device__ inline gp_long_row<T> gp_long_row_of(const T *data, int64_t n,
   return {const_cast<T *>(data), kept, n, spread, !spread && ((uintptr_t)data & 15) == 0};
 }
 
+/* The same for a row of n elements that is padded to `wide`. */
+template <typename T>
+static __device__ inline gp_long_row<T> gp_long_row_padded(const T *data, int64_t n, int64_t wide,
+                                                           gp_pack<T> *kept) {
+  gp_long_row<T> row = gp_long_row_of(data, wide, kept);
+  row.n = n;
+  return row;
+}
+
 /* Count the groups of each of this block's threads. */
 template <typename T> static __device__ inline int gp_long_count(const gp_long_row<T> &row) {
   return (int)gp_long_groups(row.n, sizeof(T), (int)blockDim.x);
@@ -84,6 +95,15 @@ static __device__ inline gp_pack<T> gp_long_read(const gp_long_row<T> &row, int 
     group.at[k] = at < row.n ? row.data[at] : rest;
   }
   return group;
+}
+
+/* Let elements past the end, read along with a group of a padded row, be `rest`. */
+template <typename T>
+static __device__ inline void gp_long_mask(const gp_long_row<T> &row, int i, gp_pack<T> *group,
+                                           T rest) {
+#pragma unroll
+  for (int k = 0; k < gp_pack<T>::count; k++)
+    if (gp_long_at(row, i, k) >= row.n) group->at[k] = rest;
 }
 
 /* Read a group for the first time, and keep it; later reads take it from there. A thread only reads

@@ -164,6 +164,8 @@ typedef struct gp_op_def {
   .name = #op, .min_in = GP_LEAST_##op, .max_in = GP_MOST_##op, .flags = GP_FLAGS_##op
 
 const gp_op_def *gp_op_get(gp_op op);
+/* Count the inputs, the first ones, that the op writes (GP_OP_EFFECT). */
+int gp_op_slots(gp_op op);
 /* Tell whether the op's output is opaque (GP_KIND_PACKED), and whether input i may
  * be such a value. */
 bool gp_op_packs(gp_op op);

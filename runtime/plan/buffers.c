@@ -31,15 +31,21 @@ static int32_t stage_of_node(const checker *c, int32_t n) {
   return c->stage_of[c->graph->nodes[n].layer];
 }
 
-/* Note node n if it is a snapshot of a buffer, or an assignment to one. */
-static void touch(const checker *c, int32_t n) {
+/* Note that node n reads or writes the buffer that its input i is. */
+static void touch_buffer(const checker *c, int32_t n, int i, bool writes) {
   const gp_node *node = &c->graph->nodes[n];
-  if (!node->snapshot && node->op != GP_OP_assign) return;
-  touches *seen = &c->seen[c->graph->values[gp_graph_base(c->graph, node->in[0])].index];
+  touches *seen = &c->seen[c->graph->values[gp_graph_base(c->graph, node->in[i])].index];
   if (seen->first < 0) seen->first = n;
   if (seen->elsewhere < 0 && stage_of_node(c, n) != stage_of_node(c, seen->first))
     seen->elsewhere = n;
-  seen->written |= node->op == GP_OP_assign;
+  seen->written |= writes;
+}
+
+/* Note node n if it is a snapshot of a buffer, or writes some. */
+static void touch(const checker *c, int32_t n) {
+  const gp_node *node = &c->graph->nodes[n];
+  if (node->snapshot) touch_buffer(c, n, 0, false);
+  for (int k = 0; k < gp_op_slots(node->op); k++) touch_buffer(c, n, k, true);
 }
 
 /* Do the forward passes of a stage that one device runs have another order than the

@@ -32,7 +32,7 @@ static gp_status add_kept(const gp_program *forward, gp_layer_info *infos, int c
       gp_ref r = node->out + k;
       size_t bytes;
       is_forward[r] = true;
-      if (node->layer >= count || instr->out[k].base != GP_BASE_SAVED) continue;
+      if (node->layer >= count || !gp_instr_keeps(instr, k)) continue;
       GP_TRY(gp_size_align(gp_meta_bytes(&graph->values[r].meta), GP_PLACE_ALIGNMENT, &bytes));
       infos[node->layer].kept_bytes += bytes;
     }

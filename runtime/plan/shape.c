@@ -9,6 +9,8 @@
 #include "base/tensor.h"
 #include "graph/gates.h"
 #include "graph/late.h"
+#include "graph/losses.h"
+#include "graph/pad.h"
 #include "graph/turn.h"
 #include "plan/memory/places.h"
 
@@ -148,6 +150,16 @@ static gp_status gate(const gp_shaper *s) {
   return gp_graph_gate(s->graph, &spec);
 }
 
+/* Put values where kernels of GPUs read them fastest. A check of all results (finite) would look at
+ * what pads rows, too. */
+static gp_status suit_gpus(const gp_shaper *s) {
+  const gp_pad_spec rows = {s->env->stage_of, s->env->layer_count};
+  GP_TRY(gp_graph_turn(s->graph));
+  if (!s->env->fuse) return GP_OK;
+  GP_TRY(gp_graph_join_losses(s->graph));
+  return s->env->finite ? GP_OK : gp_graph_pad(s->graph, &rows);
+}
+
 /* Choose the order in which values lie in memory; what leaves the pipeline lies row-major. */
 static gp_status arrange(const gp_shaper *s) {
   gp_ref fixed[2 + 2 * GP_MAX_BATCH_TENSORS] = {s->shape->loss, s->shape->count};
@@ -186,7 +198,7 @@ gp_status gp_shape_build(const gp_shape_spec *spec, const gp_traced_shape *from,
   GP_TRY(arrange(&s));
   if (s.env->fuse) GP_TRY(gate(&s));
   if (all_pack(s.env)) GP_TRY(gp_graph_pack(s.graph));
-  if (all_gpus(s.env)) GP_TRY(gp_graph_turn(s.graph));
+  if (all_gpus(s.env)) GP_TRY(suit_gpus(&s));
   GP_TRY(part_late(&s, spec));
   GP_TRY(cut_stages(&s, spec));
   gp_status status = gp_shape_add_recipes(&s);

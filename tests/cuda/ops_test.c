@@ -137,6 +137,14 @@ static const sample edges[] = {
     {GP_OP_cross_entropy, NONE, {F2(3, 20011), I1(3)}},
     {GP_OP_cross_entropy, NONE, {F2(0, 7), I1(0)}},
     {GP_OP_cross_entropy_dx, NONE, {F2(3, 20011), I1(3), P2(3, 2), F1(3)}},
+    {GP_OP_cross_entropy_both, NONE, {F2(3, 20011), I1(3), F1(3)}},
+    {GP_OP_cross_entropy_both,
+     {.cross_entropy_both = {.smoothing = 0.1}},
+     {F2(3, 1028), I1(3), F1(3)}},
+    {GP_OP_cross_entropy_both,
+     {.cross_entropy_both = {.smoothing = 0.1}},
+     {F2(9, 770), I1(9), F1(9)}},
+    {GP_OP_cross_entropy_both, NONE, {F2(0, 7), I1(0), F1(0)}},
     {GP_OP_cross_entropy_count, {.cross_entropy_count = {.ignore = {true, 2}}}, {I1(100003)}},
     {GP_OP_cross_entropy_count, {.cross_entropy_count = {.ignore = {true, 2}}}, {I1(0)}},
     /* lines that are sorted by radix, or cut into tiles */
@@ -285,7 +293,7 @@ static gp_tensor *draw(const input *in, gp_dtype dtype) {
 }
 
 static bool is_slot(const application *a, int output) {
-  return output == 0 && a->def->flags & GP_OP_EFFECT;
+  return output < gp_op_slots(a->sample->op);
 }
 
 /* Computes the op on the CPU; slots are copies of the GPU's. */
@@ -297,11 +305,11 @@ static void compute_want(application *a) {
   CHECK_STATUS(gp_op_infer(a->sample->op, &sig), GP_OK);
   call.n_out = sig.n_out;
   for (int k = 0; k < sig.n_out; k++) {
-    a->want[k] = is_slot(a, k) ? converted(in[0], sig.out[0].dtype)
+    a->want[k] = is_slot(a, k) ? converted(in[k], sig.out[k].dtype)
                                : new_tensor(sig.out[k].dtype, sig.out[k].shape);
   }
   bind_call(&call, in, a->want);
-  if (is_slot(a, 0)) call.in[0] = call.out[0];
+  for (int k = 0; is_slot(a, k); k++) call.in[k] = call.out[k];
   CHECK_STATUS(run_pieces(&call, &a->def->cpu, 0), GP_OK);
 }
 
@@ -364,7 +372,8 @@ static const double START = 1.5; /* sums are added to this value */
 
 static gpu_value make_output(const application *a, const manner *m, gpu_value *in, int k) {
   const gp_meta *meta = &a->sig.out[k];
-  if (k == 0 && (m->over >= 0 || is_slot(a, 0))) return in[m->over >= 0 ? m->over : 0];
+  if (is_slot(a, k)) return in[k];
+  if (k == 0 && m->over >= 0) return in[m->over];
   /* The plan aligns an opaque value; its elements are bytes. */
   if (!m->accumulate) return gpu_room(meta, gp_op_packs(a->sample->op) ? 0 : m->shift);
   gp_tensor *start = uniform(meta->dtype, meta->shape, START, START);
@@ -395,7 +404,7 @@ static void run_on_gpu(const application *a, const manner *m, gp_tensor **out) {
   gp_call call = {.attr = &a->sample->attrs, .n_in = a->n_in, .n_out = a->sig.n_out};
   call.accumulate = m->accumulate;
   for (int i = 0; i < a->n_in; i++) {
-    bool turned = m->turned && !(i == 0 && is_slot(a, 0));
+    bool turned = m->turned && !is_slot(a, i);
     in[i] = gpu_value_of(a->in[i], m->shift, turned);
     call.in[i] = (gp_arg){in[i].data, &in[i].meta};
   }
@@ -407,7 +416,7 @@ static void run_on_gpu(const application *a, const manner *m, gp_tensor **out) {
   for (int k = 0; k < a->sig.n_out; k++) out[k] = gpu_fetch(&made[k]);
   for (int i = 0; i < a->n_in; i++) gpu_drop(&in[i]);
   for (int k = 0; k < a->sig.n_out; k++) {
-    if (k > 0 || !(m->over >= 0 || is_slot(a, 0))) gpu_drop(&made[k]);
+    if (!is_slot(a, k) && (k > 0 || m->over < 0)) gpu_drop(&made[k]);
   }
 }
 

@@ -21,6 +21,11 @@ typedef gp_status (*gp_gemm_step)(gp_gpu *gpu, const gp_gpu_gemm *gemm);
 gp_status gp_product_prepare(gp_gpu *gpu, const gp_gpu_gemm *gemm, size_t *scratch);
 gp_status gp_product_run(gp_gpu *gpu, const gp_gpu_gemm *gemm, void *scratch);
 
+/* Work as gp_gemm_prepare and gp_gemm_run do, but in whole groups of elements and what is left over
+ * where that is faster (tails.cu). */
+gp_status gp_tails_prepare(gp_gpu *gpu, const gp_gpu_gemm *gemm);
+gp_status gp_tails_run(gp_gpu *gpu, const gp_gpu_gemm *gemm);
+
 /* While it lives, prepare another way than the first, which returned this status. If that was fine,
  * the other way is a spare for a run that is refused, and no report names it. */
 struct gp_other_way {
@@ -34,14 +39,17 @@ struct gp_other_way {
 
 /* ---- products of a linear layer ------------------------------------------------------------- */
 
-/* x [.., K], w [N, K] (packed: [K, N]), b [N] -> y [.., N]. */
+/* The products of the next three functions take logits and gradients whose rows are padded
+ * (graph/pad.c). x [.., K], w [N, K] (packed: [K, N]), b [N] -> y [.., N]. */
 static inline gp_gpu_gemm gp_linear_product(const gp_call *call) {
   const gp_arg *x = &call->in[0], *w = &call->in[1], *y = &call->out[0];
   gp_gpu_gemm g = {};
   g.type = x->meta->dtype, g.d_type = y->meta->dtype;
-  g.transpose_b = !call->attr->linear.packed;
-  g.m = gp_rows_of(x->meta), g.n = gp_width_of(y->meta), g.k = gp_width_of(x->meta);
-  g.lda = g.k, g.ldb = g.transpose_b ? g.k : g.n, g.ldd = g.n;
+  const int64_t packed = call->attr->linear.packed;
+  g.transpose_b = !packed;
+  g.m = gp_rows_of(x->meta), g.n = packed ? packed : gp_rows_of(w->meta);
+  g.k = gp_width_of(x->meta);
+  g.lda = g.k, g.ldb = g.transpose_b ? g.k : g.n, g.ldd = gp_width_of(y->meta);
   g.a = x->data, g.b = w->data, g.d = y->data;
   g.biased = call->n_in == 3;
   g.bias = g.biased ? call->in[2].data : NULL;
@@ -54,7 +62,7 @@ static inline gp_gpu_gemm gp_linear_dx_product(const gp_call *call) {
   gp_gpu_gemm g = {};
   g.type = dy->meta->dtype, g.d_type = dx->meta->dtype;
   g.m = gp_rows_of(dy->meta), g.n = gp_width_of(w->meta), g.k = gp_width_of(dy->meta);
-  g.lda = g.k, g.ldb = g.n, g.ldd = g.n;
+  g.lda = gp_row_distance(dy->meta), g.ldb = g.n, g.ldd = g.n;
   g.a = dy->data, g.b = w->data, g.d = dx->data;
   return g;
 }
@@ -66,7 +74,7 @@ static inline gp_gpu_gemm gp_linear_dw_product(const gp_call *call) {
   g.type = dy->meta->dtype, g.d_type = dw->meta->dtype;
   g.transpose_a = true;
   g.m = gp_width_of(dy->meta), g.n = gp_width_of(x->meta), g.k = gp_rows_of(dy->meta);
-  g.lda = g.m, g.ldb = g.n, g.ldd = g.n;
+  g.lda = gp_row_distance(dy->meta), g.ldb = g.n, g.ldd = g.n;
   g.a = dy->data, g.b = x->data, g.d = dw->data;
   g.accumulate = call->accumulate;
   return g;

@@ -50,8 +50,10 @@ static gp_status infer_linear(gp_sig *sig) {
   GP_TRY(packed ? check_packed(sig) : check_plain(sig));
   const gp_shape *x = &sig->in[0]->shape;
   const int64_t n = packed ? packed : sig->in[1]->shape.dim[0];
+  const int64_t wide = sig->attr->linear.wide;
   if (sig->n_in == 3) GP_TRY(gp_operand_shape(sig, GP_OP_linear, 2, &(gp_shape){1, {n}}, 1));
-  gp_shape out = gp_shape_with_last(x, n);
+  GP_TRY(gp_infer_wide_rows(wide, n));
+  gp_shape out = gp_shape_with_last(x, wide ? wide : n);
   return gp_infer_out(sig, sig->in[0]->dtype, &out);
 }
 
@@ -124,6 +126,8 @@ static factor factor_of(const gp_call *call, gp_span part) {
 
 static gp_status run_linear(const gp_call *call, gp_span span) {
   int64_t n = gp_meta_width(call->out[0].meta);
+  if (call->attr->linear.wide)
+    return gp_fail(GP_EUNSUPPORTED, "linear: its rows are padded, expected a GPU");
   if (gp_half_multiplies(call)) return gp_half_linear(call, span);
   if (is_large(call)) return gp_large_linear(call, span);
   if (call->n_in == 3) fill_rows(&call->out[0], &call->in[2], span, n);

@@ -9,18 +9,19 @@
 
 enum { FILL_BLOCK = 256 }; /* threads: full occupancy, since it uses hardly any registers */
 
-/* Fill y [rows, N] with bias [N]. W is a type of the elements' size: they are only moved. */
+/* Fill y [rows, N] with bias [N]; rows lie `distance` apart, in a y of `count` elements. W is a
+ * type of the elements' size: they are only moved. */
 template <typename W>
-static __global__ void fill_rows(W *y, const W *bias, int64_t n, int64_t count) {
+static __global__ void fill_rows(W *y, const W *bias, int64_t n, int64_t distance, int64_t count) {
   const int64_t step = (int64_t)gridDim.x * blockDim.x;
   for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < count; i += step)
-    y[i] = bias[i % n];
+    if (i % distance < n) y[i] = bias[i % distance];
 }
 
 template <typename W> static gp_status fill_words(gp_gpu *gpu, const gp_gpu_gemm *g) {
-  const int64_t count = g->m * g->n;
+  const int64_t count = g->m * g->ldd;
   return GP_LAUNCH(gpu, fill_rows<W>, gp_blocks(count, FILL_BLOCK), FILL_BLOCK, 0, (W *)g->d,
-                   (const W *)g->bias, g->n, count);
+                   (const W *)g->bias, g->n, g->ldd, count);
 }
 
 static gp_status fill(gp_gpu *gpu, const gp_gpu_gemm *g) {

@@ -4,8 +4,9 @@
  * Rows of halves that do not begin at multiples of 16 bytes (a vocabulary of 50,257) leave the
  * library slow algorithms, or none. If the product is long enough to pay for it, such an operand is
  * copied to rows that begin at multiples of 128 bytes, and such a result is copied back: values and
- * gradients outside stay as they are. The copies are made in pieces of some rows, so that they take
- * bounded memory. The shape alone decides whether it is done, and by which pieces, so the bits
+ * gradients outside stay as they are. (Those of a language model's vocabulary lie padded already,
+ * see graph/pad.c, and need no copies.) The copies are made in pieces of some rows, so that they
+ * take bounded memory. The shape alone decides whether it is done, and by which pieces, so the bits
  * depend on nothing else. GPIPE_GEMM_PAD is another bound in KiB; 0 allows copies only for products
  * that the library refuses. */
 #include <stdlib.h>
@@ -183,7 +184,7 @@ static gp_status run_piece(gp_gpu *gpu, const gp_gpu_gemm *g, int64_t at, int64_
   if (c.b_odd && first) GP_GPU_TRY(copy(gpu, &c.b, (void *)c.gemm.b, c.gemm.ldb, part.b, part.ldb));
   if (c.d_odd && part.accumulate)
     GP_GPU_TRY(copy(gpu, &c.d, c.gemm.d, c.gemm.ldd, added, part.ldd));
-  GP_GPU_TRY(gp_gemm_run(gpu, &c.gemm));
+  GP_GPU_TRY(gp_tails_run(gpu, &c.gemm));
   return c.d_odd ? copy(gpu, &c.d, part.d, part.ldd, c.gemm.d, c.gemm.ldd) : GP_OK;
 }
 
@@ -209,7 +210,7 @@ static void note(gp_gpu *gpu, const gp_gpu_gemm *g) {
 
 /* Prepare two products: all pieces but the last are alike. */
 gp_status gp_product_prepare(gp_gpu *gpu, const gp_gpu_gemm *g, size_t *scratch) {
-  if (!is_copied(gpu, g)) return gp_gemm_prepare(gpu, g);
+  if (!is_copied(gpu, g)) return gp_tails_prepare(gpu, g);
   if (is_more(g)) return refuse(g);
   const int64_t all = stored_rows(g), rows = rows_of_piece(g);
   const copies first = lay_out(g, rows, NULL), last = lay_out(g, (all - 1) % rows + 1, NULL);
@@ -217,12 +218,12 @@ gp_status gp_product_prepare(gp_gpu *gpu, const gp_gpu_gemm *g, size_t *scratch)
       (size_t)(padded_bytes(&first.a) + padded_bytes(&first.b) + padded_bytes(&first.d));
   if (*scratch < bytes) *scratch = bytes;
   if (!gpu->spare) note(gpu, g);
-  GP_GPU_TRY(gp_gemm_prepare(gpu, &first.gemm));
-  return gp_gemm_prepare(gpu, &last.gemm);
+  GP_GPU_TRY(gp_tails_prepare(gpu, &first.gemm));
+  return gp_tails_prepare(gpu, &last.gemm);
 }
 
 gp_status gp_product_run(gp_gpu *gpu, const gp_gpu_gemm *g, void *scratch) {
-  if (!is_copied(gpu, g)) return gp_gemm_run(gpu, g);
+  if (!is_copied(gpu, g)) return gp_tails_run(gpu, g);
   if (is_more(g)) return refuse(g);
   const int64_t all = stored_rows(g), rows = rows_of_piece(g);
   for (int64_t at = 0; at < all; at += rows)

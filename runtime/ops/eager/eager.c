@@ -45,9 +45,12 @@ static gp_status copy_for(gp_copy wish, const gp_tensor *from, gp_tensor **to) {
   return GP_OK;
 }
 
-/* Tell whether an op that writes in[0] would read what it has written already. */
+/* Tell whether an op that writes slots would read in input i what it has written already. */
 static bool reads_what_it_writes(const gp_application *a, const gp_tensor *const *inputs, int i) {
-  return (a->def->flags & GP_OP_EFFECT) && i > 0 && gp_tensor_overlaps(inputs[0], inputs[i]);
+  const int slots = gp_op_slots(a->op);
+  for (int k = 0; k < slots && i >= slots; k++)
+    if (gp_tensor_overlaps(inputs[k], inputs[i])) return true;
+  return false;
 }
 
 /* Find the GPU that the inputs lie on. All do, except scalars, which are copied there. */
@@ -64,6 +67,13 @@ static gp_status find_space(gp_application *a, gp_tensor *const *inputs, int n) 
   return GP_OK;
 }
 
+/* A slot is written where it lies, so a copy of it is of no use. */
+static gp_status check_slot(const gp_application *a, const gp_tensor *slot, int i) {
+  if (gp_tensor_data(a->in[i]) == gp_tensor_data(slot)) return GP_OK;
+  return gp_fail(GP_EINVAL, "%s: operand %d is written, expected it contiguous and on %s",
+                 a->def->name, i + 1, gp_space_name(a->space));
+}
+
 static gp_status take_inputs(gp_application *a, gp_tensor *const *inputs, int n) {
   if (n > GP_MAX_INPUTS)
     return gp_fail(GP_EINVAL, "%s: got %d inputs, at most %d are possible", a->def->name, n,
@@ -75,17 +85,18 @@ static gp_status take_inputs(gp_application *a, gp_tensor *const *inputs, int n)
       copy = GP_COPY_ROW_MAJOR;
     if (copy) GP_TRY(copy_for(copy, inputs[i], &a->in[i]));
     if (!copy) GP_TRY(gp_tensor_to(inputs[i], a->space, &a->in[i]));
+    if (i < gp_op_slots(a->op)) GP_TRY(check_slot(a, inputs[i], i));
     a->sig.in[i] = gp_tensor_meta(a->in[i]);
   }
   a->sig.n_in = n;
   return GP_OK;
 }
 
-/* Views and slots share the storage of in[0]; other outputs are new. */
+/* A view shares the storage of in[0], a slot that of its input; other outputs are new. */
 static gp_status make_outputs(gp_application *a) {
   if (a->def->flags & GP_OP_VIEW) return gp_tensor_view(a->in[0], &a->sig.out[0], &a->out[0]);
   int made = 0;
-  if (a->def->flags & GP_OP_EFFECT) a->out[made++] = gp_tensor_retain(a->in[0]);
+  for (; made < gp_op_slots(a->op); made++) a->out[made] = gp_tensor_retain(a->in[made]);
   for (; made < a->sig.n_out; made++) {
     GP_TRY(gp_eager_new(a->space, &a->sig.out[made], &a->out[made]));
   }

@@ -34,16 +34,15 @@ static gp_status widen(const gp_op_def *def, gp_tensor *from, bool with_values, 
   return GP_OK;
 }
 
-/* An op with an effect writes the memory of its first input. */
+/* An op with an effect writes the memory of its slots. */
 static gp_status widen_all(const gp_application *a, gp_application *wide) {
   for (int i = 0; i < a->sig.n_in; i++) {
     GP_TRY(widen(a->def, a->in[i], true, &wide->in[i]));
     wide->sig.in[i] = gp_tensor_meta(wide->in[i]);
   }
   for (int k = 0; k < a->sig.n_out; k++) {
-    bool slot = k == 0 && (a->def->flags & GP_OP_EFFECT);
-    if (slot)
-      wide->out[k] = gp_tensor_retain(wide->in[0]);
+    if (k < gp_op_slots(a->op))
+      wide->out[k] = gp_tensor_retain(wide->in[k]);
     else
       GP_TRY(widen(a->def, a->out[k], false, &wide->out[k]));
   }

@@ -17,6 +17,7 @@ typedef struct targets {
   double smoothing;
 } targets;
 
+/* The ops of this file begin with the same attributes. */
 static targets describe(const gp_call *call) {
   return (targets){.ids = gp_targets_of(call, call->attr->cross_entropy.ignore),
                    .classes = gp_meta_width(call->in[0].meta),
@@ -43,7 +44,9 @@ static gp_status infer(gp_sig *sig) {
 static gp_status vjp(gp_vjp *v) {
   GP_TRY(gp_vjp_first_output_only(v));
   if (!v->need[0] || v->dout[0] == GP_NONE) return GP_OK;
-  return gp_build(v->builder, GP_OP_cross_entropy_dx, v->attr,
+  const gp_attr_cross_entropy *a = &v->attr->cross_entropy;
+  const gp_attrs attrs = {.cross_entropy_dx = {.ignore = a->ignore, .smoothing = a->smoothing}};
+  return gp_build(v->builder, GP_OP_cross_entropy_dx, &attrs,
                   (gp_ref[]){v->in[0], v->in[1], v->out[1], v->dout[0]}, 4, &v->din[0]);
 }
 
@@ -75,6 +78,14 @@ const gp_op_def gp_def_cross_entropy = {
 
 /* ---- gradient of the logits ---------------------------------------------------------------- */
 
+/* Append the gradient of the logits, whose rows may be padded to `wide` columns. */
+static gp_status infer_dlogits(gp_sig *sig, int64_t wide) {
+  const int64_t classes = gp_meta_width(sig->in[0]);
+  GP_TRY(gp_infer_wide_rows(wide, classes));
+  const gp_shape out = gp_shape_with_last(&sig->in[0]->shape, wide ? wide : classes);
+  return gp_infer_out(sig, sig->in[0]->dtype, &out);
+}
+
 /* logits, ids, stats, gradient of each row's loss -> gradient of the logits [.., V]. */
 static gp_status infer_dx(gp_sig *sig) {
   GP_TRY(gp_operand_rank(sig, GP_OP_cross_entropy_dx, 0, 1));
@@ -82,7 +93,7 @@ static gp_status infer_dx(gp_sig *sig) {
   const gp_shape stats = stats_of(&sig->in[0]->shape);
   for (int i = 1; i < 4; i++)
     GP_TRY(gp_operand_shape(sig, GP_OP_cross_entropy_dx, i, i == 2 ? &stats : &rows, 0));
-  return gp_infer_out(sig, sig->in[0]->dtype, &sig->in[0]->shape);
+  return infer_dlogits(sig, sig->attr->cross_entropy_dx.wide);
 }
 
 static gp_status run_dx(const gp_call *call, gp_span span) {
@@ -95,6 +106,36 @@ const gp_op_def gp_def_cross_entropy_dx = {
     .infer = infer_dx,
     .cost = cost,
     .cpu = {.cut = gp_cut_whole_rows, .run = run_dx, .scratch = scratch},
+    .ids = gp_targets_role};
+
+/* ---- both ---------------------------------------------------------------------------------- */
+
+/* logits, ids, gradient of each row's loss -> gradient of the logits [.., V], losses [..]. */
+static gp_status infer_both(gp_sig *sig) {
+  GP_TRY(gp_operand_rank(sig, GP_OP_cross_entropy_both, 0, 1));
+  gp_shape rows = gp_shape_drop_last(&sig->in[0]->shape);
+  for (int i = 1; i < 3; i++) GP_TRY(gp_operand_shape(sig, GP_OP_cross_entropy_both, i, &rows, 0));
+  GP_TRY(infer_dlogits(sig, sig->attr->cross_entropy_both.wide));
+  return gp_infer_out(sig, gp_infer_wide(sig->in[0]->dtype), &rows);
+}
+
+static gp_cost cost_both(const gp_sig *sig) {
+  return gp_cost_of(sig, 26 * (double)gp_meta_numel(sig->in[0]));
+}
+
+/* A row of exponentials, and one of logits that are not adjacent in memory. */
+static size_t scratch_both(const gp_call *call) { return 2 * scratch(call); }
+
+static gp_status run_both(const gp_call *call, gp_span span) {
+  return GP_BY_REAL(call->in[0].meta->dtype, row_both)(call, span);
+}
+
+const gp_op_def gp_def_cross_entropy_both = {
+    GP_OP_ROW(cross_entropy_both),
+    .row_inputs = 7,
+    .infer = infer_both,
+    .cost = cost_both,
+    .cpu = {.cut = gp_cut_whole_rows, .run = run_both, .scratch = scratch_both},
     .ids = gp_targets_role};
 
 /* ---- count --------------------------------------------------------------------------------- */

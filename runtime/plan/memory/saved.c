@@ -70,7 +70,7 @@ static void list_stage(const lister *l, int32_t stage) {
     const gp_instr *instr = &forward->instrs[n];
     const gp_ref out = l->graph->nodes[instr->node].out;
     for (int k = 0; k < instr->call.n_out; k++)
-      if (is_saved(instr->out[k]) && l->graph->values[out + k].base == out + k)
+      if (gp_instr_keeps(instr, k) && l->graph->values[out + k].base == out + k)
         visit_value(l, stage, instr->node, out + k, away && instr->out[k].base == GP_BASE_AWAY);
   }
 }

@@ -3,7 +3,8 @@
  * Lifetimes are counted in groups, because a group's instructions run interleaved, block by block.
  * An elementwise result takes over the memory of an input that dies with it: a temporary's, or the
  * place of a value that an earlier program kept and that no later one reads (the gradient of logits
- * lies where the logits were). The rest is arranged (plan/arrange) in what kept values leave free
+ * lies where the logits were). Or it is kept itself, for a backward program: then the input is made
+ * where the result will lie. The rest is arranged (plan/arrange) in what kept values leave free
  * when they die, and in the temporary area.
  */
 #include "base/memory.h"
@@ -53,12 +54,26 @@ static bool lies_alike(const gp_meta *a, const gp_meta *b) {
   return gp_meta_equal(a, b);
 }
 
+/* The meta of the memory that a value takes over with this one: its own or, where it is all but the
+ * padding of its base (graph/pad.c), the base's. A last dimension of 1 may be broadcast. */
+static const gp_meta *whole_of(const gp_graph *graph, gp_ref ref) {
+  const gp_meta *own = &graph->values[ref].meta;
+  const gp_meta *all = &graph->values[gp_graph_base(graph, ref)].meta;
+  const int last = own->shape.rank - 1;
+  if (last < 0 || all->shape.rank != last + 1 || own->dtype != all->dtype) return own;
+  for (int d = 0; d <= last; d++)
+    if (own->stride[d] != all->stride[d] || (d < last && own->shape.dim[d] != all->shape.dim[d]))
+      return own;
+  return own->shape.dim[last] > 1 ? all : own;
+}
+
 /* Is the whole memory of an input free for output 0 once the instruction has read it? */
 static bool dies(const layout *l, const gp_node *node, int i, int32_t group) {
   const gp_graph *graph = l->program->graph;
   gp_ref in = node->in[i], base = gp_graph_base(graph, in);
-  const gp_meta *meta = &graph->values[in].meta;
-  return l->span_of[base] && l->readers[base] == 1 && meta->offset == 0 &&
+  if (graph->values[in].meta.offset != 0) return false;
+  const gp_meta *meta = whole_of(graph, in);
+  return l->span_of[base] && l->readers[base] == 1 &&
          (gp_meta_is_contiguous(meta) || gp_meta_is_channels_last(meta)) &&
          lies_alike(meta, &graph->values[node->out].meta) &&
          gp_meta_numel(meta) == gp_meta_numel(&graph->values[base].meta) &&
@@ -100,6 +115,20 @@ static void open_kept(layout *l, gp_ref base) {
   l->span_of[base] = ++l->count;
 }
 
+/* Does output 0 lie in a slot of its micro-batch, which this program fills for a later one? Nothing
+ * else uses the place then. */
+static bool is_kept(const layout *l, gp_ref out) {
+  const int32_t area = l->places[out].base;
+  return !l->spec->frees && (area == GP_BASE_SAVED || area == GP_BASE_RECOMPUTED);
+}
+
+/* Move a temporary, from its beginning, to where the kept value that takes it over lies. */
+static void move_to(span *s, gp_place kept) {
+  if (s->kept.base >= 0) return;
+  s->kept = kept;
+  s->bytes = 0;
+}
+
 static void note_read(span *s, int32_t group) {
   s->last = group;
   s->reads++;
@@ -115,6 +144,7 @@ static gp_status visit(layout *l, int32_t n, int32_t group) {
     if (!l->span_of[base] && is_freed(l, base)) open_kept(l, base);
   }
   int32_t taken = dying_input(l, instr, group);
+  if (taken && is_kept(l, node->out)) move_to(&l->spans[taken - 1], l->places[node->out]);
   for (int i = 0; i < node->n_in; i++) {
     gp_ref base = gp_graph_base(graph, node->in[i]);
     l->readers[base]--;
@@ -235,6 +265,7 @@ static void resolve(const layout *l) {
     for (int k = 0; k < instr->call.n_out; k++) {
       const int32_t own = l->made[n * GP_MAX_OUTPUTS + k];
       if (own) l->span_of[node->out + k] = own;
+      if (own && l->spans[own - 1].kept.base >= 0) instr->ahead |= 1u << k;
       instr->out[k] = operand(l, node->out + k);
     }
   }

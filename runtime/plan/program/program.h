@@ -81,12 +81,19 @@ typedef struct gp_instr {
   int32_t join; /* number + 1 of what it makes with the other replicas (plan/joins.h); 0: nothing */
   gp_instr_state state;
   gp_place in[GP_MAX_INPUTS], out[GP_MAX_OUTPUTS];
-  bool phases;  /* on CPU devices it converts its operands first (ops/half/half.h) */
-  gp_call call; /* without addresses: those of a run are the worker's (engine/run/execute.c) */
+  unsigned ahead; /* bit k: out[k] is no kept value, but lies where one will (memory/temp.c) */
+  bool phases;    /* on CPU devices it converts its operands first (ops/half/half.h) */
+  gp_call call;   /* without addresses: those of a run are the worker's (engine/run/execute.c) */
   gp_cut cut;
 } gp_instr;
 
 enum { GP_SHARED_ALIGNMENT = 64 }; /* bytes: gp_program.shared_bytes begin at a multiple */
+
+/* Does an instruction of a forward program make, as output k, a value that is kept? */
+static inline bool gp_instr_keeps(const gp_instr *instr, int k) {
+  const int32_t area = instr->out[k].base;
+  return (area == GP_BASE_SAVED || area == GP_BASE_AWAY) && !(instr->ahead >> k & 1);
+}
 
 /* Instructions handed to the threads together. Chained: a piece is a block of rows that passes
  * through all of them. Side by side: they are independent, and the pieces of each follow those of

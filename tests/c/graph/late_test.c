@@ -80,6 +80,36 @@ TEST(what_is_returned_may_not_be_late) {
   toy_free(&t);
 }
 
+/* The running statistics of a batch norm, which one op writes. */
+TEST(an_op_that_writes_several_buffers_is_late) {
+  toy t = toy_new(4);
+  gp_param_spec batches = {.dtype = GP_I64, .number = 9, .buffer = true};
+  toy_layer(&t, 0);
+  toy_linear(&t);
+  gp_param *mean = toy_param(&t, SHAPE(TOY_WIDTH), true, false);
+  gp_param *variance = toy_param(&t, SHAPE(TOY_WIDTH), true, false);
+  CHECK_STATUS(gp_param_new(&batches, &t.params[t.param_count++]), GP_OK);
+  gp_ref sum = toy_apply(&t, GP_OP_sum, &(gp_attrs){.sum = {1, true}}, 1, &t.value);
+  gp_ref in[5] = {toy_use(&t, mean), toy_use(&t, variance),
+                  toy_use(&t, t.params[t.param_count - 1]), sum, sum};
+  toy_apply(&t, GP_OP_move_stats, &(gp_attrs){.move_stats = {.rows = 4, .momentum = 0.5}}, 5, in);
+  CHECK(gp_graph_writes_buffers(toy_graph(&t)));
+  gp_ref seen = toy_use(&t, variance);
+  CHECK(seen != in[1] && toy_node(&t, toy_maker(&t, seen))->snapshot);
+  gp_ref loss = toy_loss(&t, 1);
+  CHECK_STATUS(part(&t, loss, true), GP_OK);
+  check_order(&t);
+  gp_stages *stages = cut(&t, loss, false);
+  CHECK_OPS(&t, &stages->stages[0].forward, "linear sum mse copy");
+  CHECK_OPS(&t, &stages->stages[0].late, "move_stats");
+  const gp_node *move = toy_node(&t, stages->stages[0].late.nodes[0]);
+  for (int k = 0; k < 3; k++)
+    CHECK(gp_graph_base(toy_graph(&t), move->out + k) == move->in[k] &&
+          gp_graph_at(toy_graph(&t), move->in[k])->kind == GP_VALUE_PARAM);
+  gp_stages_free(stages);
+  toy_free(&t);
+}
+
 TEST(a_graph_without_assignments_writes_no_buffer) {
   gp_ref loss;
   toy t = toy_tower(4, 1, &loss), other = toy_counter(false, &loss);
@@ -89,4 +119,5 @@ TEST(a_graph_without_assignments_writes_no_buffer) {
 }
 
 TEST_MAIN(late_nodes_read_copies_that_the_forward_pass_makes, a_plan_that_does_not_train_drops_them,
-          what_is_returned_may_not_be_late, a_graph_without_assignments_writes_no_buffer)
+          what_is_returned_may_not_be_late, an_op_that_writes_several_buffers_is_late,
+          a_graph_without_assignments_writes_no_buffer)

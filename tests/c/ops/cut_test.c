@@ -89,8 +89,8 @@ static void make_outputs(const application *a, gp_tensor **out) {
   for (int k = 0; k < a->sig.n_out; k++) {
     const gp_meta *meta = &a->sig.out[k];
     out[k] = new_tensor(meta->dtype, meta->shape);
-    bool slot = k == 0 && a->def->flags & GP_OP_EFFECT;
-    if (slot) CHECK_STATUS(gp_tensor_copy(out[k], a->in[0]), GP_OK);
+    bool slot = k < gp_op_slots(a->sample->op);
+    if (slot) CHECK_STATUS(gp_tensor_copy(out[k], a->in[k]), GP_OK);
     if (!slot && !a->call.accumulate) memset(gp_tensor_data(out[k]), SENTINEL, gp_meta_bytes(meta));
   }
 }
@@ -101,7 +101,7 @@ static void free_all(gp_tensor **out, int n) {
 
 static void run_units(application *a, gp_tensor *const *out, int64_t first, int64_t last) {
   for (int k = 0; k < a->sig.n_out; k++) a->call.out[k].data = gp_tensor_data(out[k]);
-  if (a->def->flags & GP_OP_EFFECT) a->call.in[0].data = a->call.out[0].data;
+  for (int k = 0; k < gp_op_slots(a->sample->op); k++) a->call.in[k].data = a->call.out[k].data;
   CHECK_STATUS(
       a->def->cpu.run(&a->call, (gp_span){.first = first, .last = last, .scratch = a->scratch}),
       GP_OK);
@@ -294,9 +294,9 @@ static void check_in_place_of_each(application *a) {
   for (int i = 0; i < a->n_in; i++) check_in_place(a, i);
 }
 
-/* The slot, input 0 of an op with an effect, is always contiguous. */
+/* Slots are always contiguous. */
 static void check_strided_of_each(application *a) {
-  for (int i = a->def->flags & GP_OP_EFFECT ? 1 : 0; i < a->n_in; i++) check_strided(a, i);
+  for (int i = gp_op_slots(a->sample->op); i < a->n_in; i++) check_strided(a, i);
 }
 
 TEST(every_op_has_a_sample) {

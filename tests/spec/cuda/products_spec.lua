@@ -74,6 +74,55 @@ describe("Products of odd rows", function()
   end))
 end)
 
+-- The products of 517 classes: columns of the scores, sums of dx, rows of dw.
+local TAILS = [[
+  local gp = require "gpipe"
+  local nn = gp.nn
+  gp.seed(3)
+  local model = nn.Sequential { nn.Linear(24, 64), nn.Tanh(), nn.Linear(64, 517, { bias = false }) }
+  local x, y = gp.randn({ 300, 24 }), gp.randint(0, 517, { 300 })
+  local pipe <close> = assert(gp.pipeline(model, {
+    chunks = 1, loss = nn.CrossEntropyLoss(), seed = 2, precision = "bf16", devices = { "cuda:0" },
+  }))
+  local opt = gp.optim.SGD(pipe:parameters(), { lr = 0.5 })
+  for _ = 1, 5 do
+    print(("%.17g"):format(assert(pipe:step(x, y))))
+    assert(opt:step() ~= false)
+  end
+  for _, path in ipairs(pipe:describe().devices[1].paths) do
+    if path.path:find "whole groups" then io.write(path.shape, "; ") end
+  end
+  print()
+]]
+
+describe("Products of odd sizes", function()
+  local function tails(least)
+    local out, err, code = child.run({ "-" },
+      { input = TAILS, environment = { GPIPE_GEMM_TAILS = least } })
+    assert.are.equal(0, code, err)
+    local list = {}
+    for line in out:gmatch "(.-)\n" do list[#list + 1] = line end
+    return list
+  end
+
+  it("are split into whole groups and the rest where that is asked for", on_host_form(function()
+    local whole, split = tails "0", tails "1"
+    assert.are.equal("", whole[6])
+    for _, shape in ipairs { "300x64 by 64x517", "300x517 by 517x64", "517x300 by 300x64" } do
+      assert.matches(shape, split[6], 1, true)
+    end
+    assert.are.equal(whole[1], split[1]) -- columns of scores are sums of their own
+    for step = 1, 5 do -- dx is rounded once more
+      local a, b = tonumber(whole[step]), tonumber(split[step])
+      assert(math.abs(a - b) <= 2e-3 * math.abs(a), ("step %d: %s and %s"):format(step, a, b))
+    end
+  end))
+
+  it("stay whole where they are small", on_host_form(function()
+    assert.are.equal("", tails(nil)[6])
+  end))
+end)
+
 describe("Plans of products", function()
   -- Opens three pipelines of one shape; prints which of them got a refusal.
   local PIPELINES = [[

@@ -65,6 +65,13 @@ static inline gp_strides gp_strides_of(const gp_meta *meta, int dims) {
   return list;
 }
 
+/* The elements from one row to the next: the width, or more where rows are padded (graph/pad.c). */
+static inline int64_t gp_row_distance(const gp_meta *meta) {
+  const int last = meta->shape.rank - 1;
+  const gp_strides rows = gp_strides_of(meta, last > 0 ? last : 0);
+  return rows.rank == 1 ? rows.stride[0] : gp_width_of(meta);
+}
+
 static inline bool gp_is_flat(const gp_meta *meta) {
   const gp_strides list = gp_strides_of(meta, meta->shape.rank);
   return list.rank == 0 || (list.rank == 1 && list.stride[0] == 1) || gp_numel_of(meta) == 0;

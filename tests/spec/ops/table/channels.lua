@@ -1,8 +1,11 @@
 -- tests/spec/ops/table/channels.lua - statistics of channels, and channels normalised by them;
 -- rms_norm.
 
+local assert = require "luassert"
+local gp = require "gpipe"
 local core = require "gpipe.core"
 local array = require "tests.support.array"
+local expect = require "tests.support.expect"
 local inputs = require "tests.support.inputs"
 local norms = require "tests.support.norms"
 
@@ -177,30 +180,103 @@ local channel_norm_add_relu = {
   },
 }
 
--- ---- merge_stats -----------------------------------------------------------------------------
+-- ---- running statistics ----------------------------------------------------------------------
 
--- Outside of a pipeline every batch is the first of its mini-batch.
-local merge_stats = {
-  op = "merge_stats", gradient = false, tolerance = "norm", result = { "like", "i64" },
-  call = function(_, pending, mean, variance, running_mean, running_variance)
-    return core.merge_stats(pending, mean, variance, running_mean, running_variance, 6)
-  end,
-  reference = function(_, pending, mean, variance, running_mean, running_variance)
-    local rows = { function() return 6 end, function(c) return mean[c] end,
-      function(c) return variance[c] * 6 end, function(c) return running_mean[c] end,
-      function(c) return running_variance[c] end }
-    return array.build(pending.shape, function(i) return rows[i[1]](i[2]) end), array.scalar(1)
-  end,
-  cases = {
-    { x { 5, 3 }, x { 1, 3 }, x { 1, 3, low = 0 }, x { 3 }, x { 3, low = 0 } },
-    { x { 5, 1 }, x { 1, 1 }, x { 1, 1, low = 0 }, x { 1 }, x { 1, low = 0 } },
-    { x { 5, 33 }, x { 1, 33 }, x { 1, 33, low = 0 }, x { 33 }, x { 33, low = 0 } },
+-- What single ops leave: the chain that the two ops replace, with the same roundings.
+local function chain(o, mean, variance, before)
+  local batches = before.batches + 1
+  local share = o.momentum or 1 / batches:to(mean.dtype)
+  return { before.mean + (mean - before.mean) * share,
+    before.variance + (variance - before.variance) * share, batches }
+end
+
+local function same(wanted, got, what)
+  for k, name in ipairs { "mean", "variance", "batches" } do
+    assert.is_true(gp.equal(wanted[k], got[k]), what .. ": " .. name)
+  end
+end
+
+local function options(o, rows)
+  return { rows = rows, momentum = o.momentum or 0, cumulative = not o.momentum }
+end
+
+-- Calls check(what, o, channels, dtype) for momenta, widths and types.
+local function for_each_move(check)
+  for _, dtype in ipairs { "f32", "f64" } do
+    for _, momentum in ipairs { 0.1, 0.75, 1, false } do
+      for _, channels in ipairs { 1, 3, 33, 600 } do
+        check(("%s, momentum %s, %d channels"):format(dtype, momentum, channels),
+          { momentum = momentum }, channels, dtype)
+      end
+    end
+  end
+end
+
+-- Tensors of [1, C] or [C] between 0 and 1.
+local function drawn(dtype, seed, ...)
+  return gp.rand({ ... }, { dtype = dtype, seed = seed })
+end
+
+local move_stats = {
+  op = "move_stats", gradient = false, tolerance = "exact", cases = {},
+  also = {
+    { "has the bits of the single ops that it replaces, in the buffers' own memory", function()
+      for_each_move(function(what, o, channels, dtype)
+        local mean, variance = drawn(dtype, 1, 1, channels), drawn(dtype, 2, 1, channels)
+        for rows = 1, 3 do
+          local slots = { drawn(dtype, 3, channels), drawn(dtype, 4, channels),
+            gp.tensor(6, { dtype = "i64" }) }
+          local wanted = chain(o, mean:reshape(channels),
+            variance:reshape(channels) * (rows / math.max(rows - 1, 1)),
+            { mean = slots[1]:clone(), variance = slots[2]:clone(), batches = slots[3]:clone() })
+          core.move_stats(slots[1], slots[2], slots[3], mean, variance, options(o, rows))
+          same(wanted, slots, what)
+        end
+      end)
+    end },
+    { "refuses shapes that do not fit", function()
+      local c, i = gp.zeros { 3 }, gp.tensor(0, { dtype = "i64" })
+      expect.fails_with("move_stats: running variance is 2, expected 3", core.move_stats, c,
+        gp.zeros { 2 }, i, gp.zeros { 1, 3 }, gp.zeros { 1, 3 })
+      expect.fails_with("move_stats: mean is 3, expected 1x3", core.move_stats, c, c, i, c,
+        gp.zeros { 1, 3 })
+      expect.fails_with("move_stats: momentum is 2, expected 0 to 1", core.move_stats, c, c, i,
+        gp.zeros { 1, 3 }, gp.zeros { 1, 3 }, { momentum = 2 })
+    end },
   },
-  refuses = {
-    { x { 4, 3 }, x { 1, 3 }, x { 1, 3 }, x { 3 }, x { 3 },
-      error = "merge_stats: pending is 4x3, expected 5x?" },
-    { x { 5, 3 }, x { 1, 2 }, x { 1, 3 }, x { 3 }, x { 3 },
-      error = "merge_stats: mean is 1x2, expected 1x3" },
+}
+
+-- Outside of a pipeline every batch is the first of its mini-batch. What the others do is tested in
+-- pipelines (spec/pipeline/batch_norm_spec).
+local merge_stats = {
+  op = "merge_stats", gradient = false, tolerance = "exact", cases = {},
+  also = {
+    { "has the bits of the single ops that it replaces where a mini-batch begins", function()
+      for_each_move(function(what, o, channels, dtype)
+        local mean, variance = drawn(dtype, 1, 1, channels), drawn(dtype, 2, 1, channels)
+        for rows = 1, 3 do
+          local slots = { drawn(dtype, 3, channels), drawn(dtype, 4, channels),
+            gp.tensor(6, { dtype = "i64" }), drawn(dtype, 5, 5, channels) }
+          local spread = (variance:to "f64" * rows):to(dtype):reshape(channels)
+          local before = { mean = slots[1]:clone(), variance = slots[2]:clone(),
+            batches = slots[3]:clone() }
+          local wanted = chain(o, mean:reshape(channels), spread / math.max(rows - 1, 1), before)
+          core.merge_stats(slots[1], slots[2], slots[3], slots[4], mean, variance,
+            options(o, rows))
+          same(wanted, slots, what)
+          local pending = gp.stack({ gp.full({ channels }, rows, { dtype = dtype }),
+            mean:reshape(channels), spread, before.mean, before.variance }, 1)
+          assert.is_true(gp.equal(pending, slots[4]), what .. ": pending")
+        end
+      end)
+    end },
+    { "refuses shapes that do not fit", function()
+      local c, row, i = gp.zeros { 3 }, gp.zeros { 1, 3 }, gp.tensor(0, { dtype = "i64" })
+      expect.fails_with("merge_stats: pending is 4x3, expected 5x3", core.merge_stats, c, c, i,
+        gp.zeros { 4, 3 }, row, row)
+      expect.fails_with("merge_stats: mean is 1x2, expected 1x3", core.merge_stats, c, c, i,
+        gp.zeros { 5, 3 }, gp.zeros { 1, 2 }, row)
+    end },
   },
 }
 
@@ -294,6 +370,7 @@ local replica_sums = {
 }
 
 return {
-  rms_norm, channel_stats, channel_norm, channel_norm_relu, channel_norm_add_relu, merge_stats,
+  rms_norm, channel_stats, channel_norm, channel_norm_relu, channel_norm_add_relu, move_stats,
+  merge_stats,
   replica_gather, replica_stats, replica_sums,
 }

@@ -6,6 +6,7 @@ local gp = require "gpipe"
 local core = require "gpipe.core"
 local array = require "tests.support.array"
 local elementwise = require "tests.support.elementwise"
+local expect = require "tests.support.expect"
 local inputs = require "tests.support.inputs"
 
 local nn = gp.nn
@@ -84,6 +85,40 @@ local cross_entropy = {
       error = "smoothing is 1.5, expected 0 to 1" },
     { x { 3, 5 }, ids { 3, below = 5 }, o = { ignore = 0.5 },
       error = "cross_entropy: ignore is 0.5" },
+  },
+}
+
+-- The gradient of the losses is given, as a pipeline knows it ahead.
+local both = {
+  op = "cross_entropy_both", tolerance = "softmax", gradient = false, cases = {},
+  also = {
+    { "has the bits of the losses and of the gradient that two ops make", function()
+      for _, dtype in ipairs { "f32", "f64" } do
+        for _, o in ipairs { {}, { ignore = 2 }, { smoothing = 0.1, ignore = 0 } } do
+          for _, classes in ipairs { 1, 3, 130, 1031 } do
+            local list = gp.randint(0, classes, { 70 }, { seed = 3 })
+            local a = gp.randn({ 70, classes }, { dtype = dtype, seed = 1 }):requires_grad_()
+            local g = gp.randn({ 70 }, { dtype = dtype, seed = 2 })
+            local losses = core.cross_entropy(a, list, o.ignore, o.smoothing or 0)
+            local sum = (losses * g):sum()
+            sum:backward()
+            local gradient, loss = core.cross_entropy_both(a:detach(), list, g, o)
+            assert.is_true(gp.equal(losses:detach(), loss))
+            assert.is_true(gp.equal(a.grad, gradient))
+          end
+        end
+      end
+    end },
+    { "leaves zeros behind the classes where rows are padded", function()
+      local a, list = gp.randn({ 3, 5 }, { seed = 1 }), gp.tensor({ 0, 4, 1 }, { dtype = "i64" })
+      local plain, loss = core.cross_entropy_both(a, list, gp.ones { 3 })
+      local wide, same = core.cross_entropy_both(a, list, gp.ones { 3 }, { wide = 8 })
+      assert.is_true(gp.equal(loss, same))
+      assert.is_true(gp.equal(plain, wide:narrow(2, 1, 5)))
+      assert.is_true(gp.equal(gp.zeros { 3, 3 }, wide:narrow(2, 6, 3):clone()))
+      expect.fails_with("cross_entropy_both: wide is 4, expected 0, or 5 or more",
+        core.cross_entropy_both, a, list, gp.ones { 3 }, { wide = 4 })
+    end },
   },
 }
 
@@ -287,4 +322,4 @@ local seed = {
   },
 }
 
-return { cross_entropy, count, mse, nll, bce_row, logits_row, seed }
+return { cross_entropy, both, count, mse, nll, bce_row, logits_row, seed }

@@ -2,8 +2,8 @@
 -- batches update them.
 --
 -- Forward writes buffers once for every micro-batch, in the order of the micro-batches, under any
--- schedule. Recomputation reads the values that forward read, and writes nothing (graph/trace.c). A
--- step that fails leaves the buffers as they were.
+-- schedule, by one op for all buffers of a layer (ops/channels/running_stats.c). Recomputation
+-- writes nothing. A step that fails leaves the buffers as they were.
 --
 -- A pipeline with deferred_batch_norm updates them once for every mini-batch. The statistics of
 -- its micro-batches so far are merged in a buffer of the layer that is not saved with it; the first
@@ -37,40 +37,24 @@ function running.get(layer)
   return layer.running_mean:reshape(1, layer.channels), layer.running_var:reshape(1, layer.channels)
 end
 
--- The share of the newest statistics among so many batches: a number, or a scalar tensor.
-local function share_of(layer, batches)
-  if layer.momentum then return layer.momentum end
-  return 1 / batches:to(layer.running_mean.dtype)
-end
-
--- Move both from where they were towards a batch's statistics, by `share` of the way.
-local function move(layer, share, mean, variance, mean_before, variance_before)
-  layer.running_mean:copy_(mean_before + (mean - mean_before) * share)
-  layer.running_var:copy_(variance_before + (variance - variance_before) * share)
-end
-
--- The mean over sets, [S, C] -> [C]. Batch norm has one set: a view, not two ops for each layer.
+-- The mean over sets, [S, C] -> [1, C]. Batch norm has one set.
 local function over_sets(stats)
-  return stats.shape[1] == 1 and stats:reshape(stats.shape[2]) or stats:mean(1)
+  return stats.shape[1] == 1 and stats or stats:mean(1, true)
+end
+
+-- What ops on running statistics are told: how many positions a batch has, how far to move.
+local function moves(layer, rows)
+  return { rows = rows, momentum = layer.momentum or 0, cumulative = not layer.momentum }
 end
 
 local function move_now(layer, mean, variance, rows)
-  local batches, unbiased = layer.num_batches_tracked + 1, rows / math.max(rows - 1, 1)
-  move(layer, share_of(layer, batches), over_sets(mean), over_sets(variance) * unbiased,
-    layer.running_mean, layer.running_var)
-  layer.num_batches_tracked:copy_(batches)
+  core.move_stats(layer.running_mean, layer.running_var, layer.num_batches_tracked,
+    over_sets(mean), over_sets(variance), moves(layer, rows))
 end
 
 local function move_deferred(layer, mean, variance, rows)
-  local merged, first = core.merge_stats(layer.pending, mean, variance, layer.running_mean,
-    layer.running_var, rows)
-  local batches, list = layer.num_batches_tracked + first, {}
-  for k = 1, 5 do list[k] = merged:narrow(1, k, 1):reshape(layer.channels) end
-  local count, merged_mean, spread, mean_before, variance_before = table.unpack(list)
-  layer.pending:copy_(merged)
-  move(layer, share_of(layer, batches), merged_mean, spread / (count - 1):maximum(1),
-    mean_before, variance_before)
-  layer.num_batches_tracked:copy_(batches)
+  core.merge_stats(layer.running_mean, layer.running_var, layer.num_batches_tracked,
+    layer.pending, mean, variance, moves(layer, rows))
 end
 
 local deferring = false -- whether the trace that is being made defers
@@ -91,7 +75,9 @@ local function move_synced(layer, mean, unbiased, first)
   local dtype, batches = layer.running_mean.dtype, layer.num_batches_tracked + first
   local share = first:to(dtype) * (layer.momentum or 1)
   if not layer.momentum then share = share / batches:to(dtype) end
-  move(layer, share, over_sets(mean), over_sets(unbiased), layer.running_mean, layer.running_var)
+  local function move(buffer, to) buffer:copy_(buffer + (to:reshape(layer.channels) - buffer) * share) end
+  move(layer.running_mean, mean)
+  move(layer.running_var, unbiased)
   layer.num_batches_tracked:copy_(batches)
 end
 
