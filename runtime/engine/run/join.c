@@ -90,7 +90,10 @@ static gp_status take_part(const joint *x, int32_t replica, char *to, gp_join_ne
   static const gp_edge_use use = {.wait = true};
   gp_bound_use *bound = &x->parts[replica].use;
   bool ready;
-  GP_TRY(gp_edge_await(x->worker, &use, bound, &ready));
+  atomic_store_explicit(&x->worker->meets, replica + 1, memory_order_relaxed);
+  const gp_status status = gp_edge_await(x->worker, &use, bound, &ready);
+  atomic_store_explicit(&x->worker->meets, 0, memory_order_relaxed);
+  GP_TRY(status);
   if (!ready) return given_up(x);
   const gp_join_news *news = news_of(x, replica);
   if (to && x->join->bytes) memcpy(to, x->parts[replica].address, x->join->bytes);
