@@ -62,8 +62,8 @@ struct gp_worker {
   size_t first_event;           /* the first one that is shown */
   _Atomic uint32_t phase;       /* gp_worker_phase */
   gp_recorder *recorder;        /* of the last profile, also after its end; or NULL */
-  int32_t joined;               /* joins of the running task that it is through with */
-  _Atomic int32_t meets;        /* number + 1 of the replica that it waits for in one; 0: none */
+  int32_t gathered;             /* gathers of the running task that it is through with */
+  _Atomic int32_t awaited;      /* number + 1 of the replica that it waits for in one; 0: none */
   bool broken;                  /* that task has stopped because of another one's failure */
   bool spoil;                   /* GPIPE_FAULT: the task's results are to be NaN */
   _Atomic uint32_t ranges_done; /* mini-batches whose range this device has run */
