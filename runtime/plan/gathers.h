@@ -1,5 +1,5 @@
-/* plan/gathers.h - what replicas gather from each other in the middle of their tasks: the statistics
- * of a batch norm with sync_batch_norm, and the sums of its backward pass.
+/* plan/gathers.h - what replicas gather from each other in the middle of their tasks: statistics of
+ * a batch norm with sync_batch_norm, and the sums of its backward pass.
  *
  * A program of a stage has an instruction for each of them (replica_gather). There a device hands
  * its part to the same stage of every other replica, waits for theirs, and goes on with all of them

@@ -21,7 +21,7 @@
  * (buffers, as all else is refused), once, when it begins.
  *
  * GATHER is like these in all but the times: it carries a copy's part of what all replicas gather
- * (gathers.h), once for each micro-batch, and tasks publish and read it while their programs run. */
+ * (gathers.h), once for each micro-batch, and tasks publish and read it in their programs. */
 #ifndef GP_PLAN_STEP_EDGES_H
 #define GP_PLAN_STEP_EDGES_H
 

@@ -109,7 +109,7 @@ void gp_sim_take(gp_sim *run, int32_t sender, int32_t to, double time);
 /* Send what cursor->part made to the action `to`. Returns false if the channel is full. */
 bool gp_sim_put(gp_sim *run, gp_sim_cursor *cursor, int32_t to);
 
-/* ---- replicas that gather (gathers.c) ------------------------------------------------------------ */
+/* ---- replicas that gather (gathers.c) ------------------------------------------------------ */
 
 /* Errors: GP_ESCHEDULE where replicas that have to gather run different lists. */
 gp_status gp_sim_open_gathers(gp_sim *run);
