@@ -192,7 +192,7 @@ static int plan_saved(lua_State *L) {
 
 static const char *const letters[] = {"F", "B", "I", "W", "R", "U", "C", "P", NULL};
 
-/* p:cost(plan, stage, "F") -> FLOP, bytes of that action, and how often it meets other replicas;
+/* p:cost(plan, stage, "F") -> FLOP, bytes of that action, and how often it gathers from replicas;
  * zeros if the plan does not run it */
 static int plan_cost(lua_State *L) {
   double flop, bytes;
@@ -202,7 +202,7 @@ static int plan_cost(lua_State *L) {
   gp_plan_cost(plan, stage, act, &flop, &bytes);
   lua_pushnumber(L, flop);
   lua_pushnumber(L, bytes);
-  lua_pushinteger(L, gp_plan_meets(plan, stage, act));
+  lua_pushinteger(L, gp_plan_gathers(plan, stage, act));
   return 3;
 }
 

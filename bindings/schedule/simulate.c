@@ -41,18 +41,18 @@ static const double *push_numbers(lua_State *L, int index, const char *name, siz
   return values;
 }
 
-/* Read the field `meets` of the costs: {F = {...}, ...}, how often actions meet the other
+/* Read the field `gathers` of the costs: {F = {...}, ...}, how often actions gather from the other
  * replicas. The arrays stay on the stack. */
-static void push_meets(lua_State *L, int index, const char *const *ops, gp_costs *costs) {
+static void push_gathers(lua_State *L, int index, const char *const *ops, gp_costs *costs) {
   luaL_checkstack(L, 4, "costs");
-  if (lua_getfield(L, index, "meets") == LUA_TNIL) {
+  if (lua_getfield(L, index, "gathers") == LUA_TNIL) {
     lua_pop(L, 1);
     return;
   }
   luaL_checktype(L, -1, LUA_TTABLE);
   const int at = lua_gettop(L);
   for (int op = 0; op < GP_ACT_IDLE; op++)
-    costs->meets[op] = push_numbers(L, at, ops[op], (size_t)costs->stage_count);
+    costs->gathers[op] = push_numbers(L, at, ops[op], (size_t)costs->stage_count);
 }
 
 /* The arrays are pushed, so they live until the caller returns. */
@@ -78,7 +78,7 @@ static gp_costs push_costs(lua_State *L, int index) {
   costs.after_input = push_numbers(L, index, "after_input", stages);
   costs.resident = push_numbers(L, index, "resident", stages);
   costs.version = push_numbers(L, index, "version", stages);
-  push_meets(L, index, ops, &costs);
+  push_gathers(L, index, ops, &costs);
   return costs;
 }
 

@@ -118,7 +118,7 @@ enum {
   GP_OP_CHANNELS_LAST = 4096,
   /* Its result comes from all replicas, which make it at the same place of their programs: it never
    * runs again. */
-  GP_OP_JOINS = 8192,
+  GP_OP_GATHERS = 8192,
   /* The flags that elementwise ops are made of. */
   GP_OP_MAPS = GP_OP_ROWS | GP_OP_STRIDED | GP_OP_INPLACE | GP_OP_ANY_ORDER,
   GP_OP_UNARY = GP_OP_MAPS | GP_OP_METHOD,

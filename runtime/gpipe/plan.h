@@ -197,7 +197,7 @@ void gp_plan_stage_info(const gp_plan *plan, int stage, int copy, gp_stage_info 
  * for one of the larger micro-batches; zero if the plan does not run it. */
 void gp_plan_cost(const gp_plan *plan, int stage, gp_act act, double *flop, double *bytes);
 /* Count how often such an action waits for the same action of the other replicas, in its middle. */
-int gp_plan_meets(const gp_plan *plan, int stage, gp_act act);
+int gp_plan_gathers(const gp_plan *plan, int stage, gp_act act);
 /* Call f for each op of that task, in its order. */
 void gp_plan_each_op(const gp_plan *plan, int stage, gp_act act,
                      void (*f)(void *context, const char *op, double flop, double bytes),

@@ -30,21 +30,22 @@ typedef struct gp_costs {
   const double *busy[2];  /* per stage edge: for how long an activation, a gradient takes up the
                                 link of the device that sends it; others wait that long. NULL: any
                                 number travel at once */
-  const double *away;        /* per stage: the time of a copy of what F saves to the host's memory,
-                                and of one back, beside other work (schedule/away.h). Each device
-                                does one copy each way at a time. NULL or 0: nothing goes there */
-  const gp_noise *noise;     /* borrowed; NULL: none */
-  const double *meets[GP_ACT_COUNT]; /* how often an action waits in its middle for the same action
-                                          of the other replicas; B: as act */
-  double exchange;                   /* how long what replicas hand to each other there travels */
-  double joined;                     /* joined actions take this times the sum of their costs */
-  bool blocking;                     /* a device does nothing else while it sends */
-  bool barrier;                      /* no update before all gradients of the step are there */
-  int capacity;              /* values a channel holds before its sender waits; -1: any number */
-  const double *activation;  /* bytes per micro-batch, from F or R to the last backward action */
-  const double *after_input; /* bytes of these that W reads after I; NULL: all */
-  const double *resident;    /* bytes that stay on each device of the stage */
-  const double *version;     /* bytes of each version of the weights beyond the newest */
+  const double *away;     /* per stage: the time of a copy of what F saves to the host's memory, and
+                                of one back, beside other work (schedule/away.h). Each device does
+                                one copy each way at a time. NULL or 0: nothing goes there */
+  const gp_noise *noise;  /* borrowed; NULL: none */
+  const double
+      *gathers[GP_ACT_COUNT]; /* how often an action waits in its middle for the same action
+                                         of the other replicas; B: as act */
+  double exchange;            /* how long what replicas hand to each other there travels */
+  double joined;              /* joined actions take this times the sum of their costs */
+  bool blocking;              /* a device does nothing else while it sends */
+  bool barrier;               /* no update before all gradients of the step are there */
+  int capacity;               /* values a channel holds before its sender waits; -1: any number */
+  const double *activation;   /* bytes per micro-batch, from F or R to the last backward action */
+  const double *after_input;  /* bytes of these that W reads after I; NULL: all */
+  const double *resident;     /* bytes that stay on each device of the stage */
+  const double *version;      /* bytes of each version of the weights beyond the newest */
 } gp_costs;
 
 typedef struct gp_device_load {

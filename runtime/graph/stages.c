@@ -72,7 +72,7 @@ static bool is_invariant(const cutter *c, gp_ref ref) {
 /* Visit nodes in order: the answer for inputs is known already. */
 static void find_invariant_node(const cutter *c, int32_t n) {
   const gp_node *node = &c->graph->nodes[n];
-  unsigned moving = GP_OP_RANDOM | GP_OP_EFFECT | GP_OP_JOINS;
+  unsigned moving = GP_OP_RANDOM | GP_OP_EFFECT | GP_OP_GATHERS;
   c->once[n] = c->once[n] && c->live[n] && node->phase == GP_FORWARD && node->n_in > 0 &&
                !node->snapshot && !node->records && !(gp_op_get(node->op)->flags & moving);
   for (int i = 0; i < node->n_in; i++) c->once[n] = c->once[n] && is_invariant(c, node->in[i]);
@@ -207,7 +207,7 @@ static bool repeatable(const cutter *c, const gp_node *node) {
   for (int k = 0; k < node->n_out; k++)
     if (c->out->edge_of[gp_graph_base(c->graph, node->out + k)] >= 0) return false;
   return node->phase == GP_FORWARD && !node->snapshot &&
-         !(gp_op_get(node->op)->flags & (GP_OP_EFFECT | GP_OP_JOINS));
+         !(gp_op_get(node->op)->flags & (GP_OP_EFFECT | GP_OP_GATHERS));
 }
 
 /* Mark the forward nodes behind values that a stage's backward nodes read, from last to first. A

@@ -173,11 +173,11 @@ static void add_cost(void *context, const char *op, double flop, double bytes) {
   sum->bytes += bytes;
 }
 
-int gp_plan_meets(const gp_plan *plan, int stage, gp_act act) {
+int gp_plan_gathers(const gp_plan *plan, int stage, gp_act act) {
   for (int32_t t = 0; t < plan->first[plan->device_count]; t++) {
     const gp_task *task = &plan->tasks[t];
     if (task->stage == stage && task->op == act && task->program)
-      return (int)task->program->join_count;
+      return (int)task->program->gather_count;
   }
   return 0;
 }

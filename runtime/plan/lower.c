@@ -298,15 +298,15 @@ static int32_t number_heads(const lowerer *l) {
   return plan->share ? most + plan->device_count : own;
 }
 
-/* Where tasks of replicas meet (joins.h), let the actions that are the same in all replicas follow
- * each other: what comes before one of them comes before all. */
+/* Where tasks of replicas wait for each other (gathers.h), let the actions that are the same in all
+ * replicas follow each other: what comes before one of them comes before all. */
 static void interleave(const lowerer *l, int32_t *action_at) {
   const gp_plan *plan = l->plan;
   const gp_schedule *s = l->schedule;
   const int32_t replicas = plan->replicas, total = s->first[s->device_count];
   const int32_t own = s->first[s->device_count / replicas]; /* actions of a replica */
   int32_t count = 0;
-  if (!plan->join_count || own * replicas != total) return;
+  if (!plan->gather_count || own * replicas != total) return;
   for (int32_t k = 0; k < total; k++)
     if (action_at[k] < own) action_at[count++] = action_at[k];
   for (int32_t k = own - 1; k >= 0; k--)

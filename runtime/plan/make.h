@@ -17,7 +17,7 @@
  *   touched.c         which edges the actions of a stage touch
  *   accesses.c        what a stage does with the values of its edges, and how long it holds them
  *   uses.c            which of them a task waits for, publishes and releases
- *   joins.c           what all replicas make together in the middle of their tasks
+ *   gathers.c           what all replicas make together in the middle of their tasks
  *   step_edges.c      what crosses devices once per mini-batch: parameters, gradients, votes
  *   transfers.h       what GPUs of two ranks send each other, and that it comes to its end
  *   flow.c            a dry run of the lowered schedule: when each device can go on

@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "plan/channels.h"
 #include "plan/edge/step_edges.h"
-#include "plan/joins.h"
+#include "plan/gathers.h"
 #include "plan/offload.h"
 #include "plan/touches.h"
 #include "schedule/schedule.h"
@@ -84,9 +84,9 @@ static void put_verb(page *p, bool more, const char *verb) {
 }
 
 /* Does the page say of each mode what a task touches there? Temporaries tell a reader nothing, and
- * joins are said once. */
+ * gathers are said once. */
 static bool is_shown(const gp_touch *touch) {
-  return touch->buffer != GP_TOUCHED_TEMPORARY && touch->buffer != GP_TOUCHED_JOIN;
+  return touch->buffer != GP_TOUCHED_TEMPORARY && touch->buffer != GP_TOUCHED_GATHER;
 }
 
 /* Print all that is touched in one mode. */
@@ -120,14 +120,14 @@ static void put_waits(page *p, int32_t device, const gp_task *task) {
   }
 }
 
-/* Print what the task makes together with the same task of the other replicas: "joins j0, j1 with
+/* Print what the task gathers with the same task of the other replicas: "gathers g0, g1 with
  * 0F4". */
-static void put_joins(page *p, const gp_task *task, const gp_touch *list, int32_t count) {
+static void put_gathers(page *p, const gp_task *task, const gp_touch *list, int32_t count) {
   bool any = false;
   for (int32_t i = 0; i < count; i++) {
-    if (list[i].buffer != GP_TOUCHED_JOIN) continue;
-    put_verb(p, any, "joins ");
-    gp_text_put(&p->text, "j%d", (int)list[i].instance);
+    if (list[i].buffer != GP_TOUCHED_GATHER) continue;
+    put_verb(p, any, "gathers ");
+    gp_text_put(&p->text, "g%d", (int)list[i].instance);
     any = true;
   }
   for (int32_t r = 0, own = gp_plan_replica_of(p->plan, task->micro); any && r < p->plan->replicas;
@@ -164,7 +164,7 @@ static gp_status put_line(page *p, int32_t device, const gp_task *task) {
   gp_text_put(&p->text, ":");
   put_waits(p, device, task);
   put_moves(p, task, false);
-  put_joins(p, task, list, count);
+  put_gathers(p, task, list, count);
   put_mode(p, task, list, count, GP_TOUCH_READ, "reads ");
   put_mode(p, task, list, count, GP_TOUCH_ADD, "adds to ");
   put_mode(p, task, list, count, GP_TOUCH_WRITE, "writes ");

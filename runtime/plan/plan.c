@@ -12,7 +12,7 @@
 #include "base/tensor.h"
 #include "plan/edge/step_edges.h"
 #include "plan/edge/transfers.h"
-#include "plan/joins.h"
+#include "plan/gathers.h"
 #include "plan/offload.h"
 #include "plan/sums.h"
 
@@ -296,7 +296,7 @@ static gp_status make(const gp_plan_env *env, const gp_plan_spec *spec, gp_plan 
   }
   plan->joined = options.norm;
   plan->decides = options.norm || plan->update == GP_UPDATE_BARRIER;
-  if (!status) status = gp_plan_number_joins(plan);
+  if (!status) status = gp_plan_number_gathers(plan);
   if (!status) find_active(plan, &lowered);
   if (!status) status = note_asked(plan, env->layout);
   if (!status) status = gp_plan_add_step_edges(plan, env, options.tied);
@@ -304,7 +304,7 @@ static gp_status make(const gp_plan_env *env, const gp_plan_spec *spec, gp_plan 
   if (!status) status = make_channels(plan, &lowered);
   gp_lowered_free(&lowered);
   GP_TRY(status);
-  GP_TRY(gp_plan_check_joins(plan));
+  GP_TRY(gp_plan_check_gathers(plan));
   if (!env->added) GP_TRY(gp_plan_add_opening(plan));
   GP_TRY(gp_plan_add_sums(plan));
   GP_TRY(gp_plan_add_offloads(plan, spec->keeps));
@@ -363,7 +363,7 @@ void gp_plan_free(gp_plan *plan) {
   gp_free(plan->partial_count);
   gp_free(plan->partials);
   gp_free(plan->records);
-  gp_free(plan->joins);
+  gp_free(plan->gathers);
   gp_free(plan->sent);
   gp_free(plan->active);
   gp_free(plan->owned);

@@ -27,8 +27,8 @@ typedef struct gp_plan_extra {
   int32_t copy;         /* of both that sums it: the one that owns the parameter */
 } gp_plan_extra;
 
-typedef struct gp_step_edge gp_step_edge; /* edge/step_edges.h */
-typedef struct gp_plan_join gp_plan_join; /* joins.h */
+typedef struct gp_step_edge gp_step_edge;     /* edge/step_edges.h */
+typedef struct gp_plan_gather gp_plan_gather; /* gathers.h */
 
 struct gp_plan {
   gp_plan_kind kind;
@@ -51,16 +51,16 @@ struct gp_plan {
   int32_t *first; /* per device, and the total */
   gp_plan_device *devices;
   gp_ranges ranges;
-  gp_edge_use *uses;      /* of all tasks */
-  gp_channel *channels;   /* per replica and edge: gp_plan_channel */
-  gp_slots *slots;        /* per stage and copy */
-  bool *opened;           /* per stage and copy: a task opens its gradients */
-  int32_t sum_group;      /* micro-batches in a leaf of the tree of sums (sums.h); 0: no tree */
-  int32_t *partial_count; /* per stage and copy: partial sums alive at once beside the gradients */
-  gp_area *partials;      /* per stage and copy */
-  gp_area *records;       /* per stage and copy: see records.h */
-  gp_plan_join *joins;    /* stage after stage: see joins.h */
-  int32_t join_count;
+  gp_edge_use *uses;       /* of all tasks */
+  gp_channel *channels;    /* per replica and edge: gp_plan_channel */
+  gp_slots *slots;         /* per stage and copy */
+  bool *opened;            /* per stage and copy: a task opens its gradients */
+  int32_t sum_group;       /* micro-batches in a leaf of the tree of sums (sums.h); 0: no tree */
+  int32_t *partial_count;  /* per stage and copy: partial sums alive at once beside the gradients */
+  gp_area *partials;       /* per stage and copy */
+  gp_area *records;        /* per stage and copy: see records.h */
+  gp_plan_gather *gathers; /* stage after stage: see gathers.h */
+  int32_t gather_count;
   gp_area *sent;            /* per stage and copy: its parts of them */
   gp_versions *versions;    /* per stage */
   gp_area *invariant;       /* per (stage, copy) and shape: what P made, version after version */

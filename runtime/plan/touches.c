@@ -134,7 +134,8 @@ static void note_program(lister *l, const gp_program *program) {
     unsigned out = instr->call.accumulate && !opens ? GP_TOUCH_ADD : GP_TOUCH_WRITE;
     for (int i = 0; i < instr->call.n_in; i++) note_place(l, instr->in[i], GP_TOUCH_READ);
     for (int k = 0; k < instr->call.n_out; k++) note_place(l, instr->out[k], out);
-    if (instr->join) note(l, GP_TOUCHED_JOIN, instr->join - 1, GP_TOUCH_READ | GP_TOUCH_WRITE);
+    if (instr->gather)
+      note(l, GP_TOUCHED_GATHER, instr->gather - 1, GP_TOUCH_READ | GP_TOUCH_WRITE);
   }
   if (program->shared_bytes) note(l, GP_TOUCHED_TEMPORARY, -1, GP_TOUCH_WRITE);
   if (opens) note_sum(l, l->task->partial, GP_TOUCH_WRITE);
@@ -220,8 +221,8 @@ static void note_uses(lister *l) {
 }
 
 int32_t gp_plan_touches_most(const gp_plan *plan, const gp_task *task) {
-  const int32_t joins = task->program ? task->program->join_count : 0;
-  return task->use_count + 2 * plan->stage_count + task->merges + joins + GP_TOUCHED_COUNT;
+  const int32_t gathers = task->program ? task->program->gather_count : 0;
+  return task->use_count + 2 * plan->stage_count + task->merges + gathers + GP_TOUCHED_COUNT;
 }
 
 int32_t gp_plan_touches(const gp_plan *plan, const gp_task *task, gp_touch *list) {

@@ -29,9 +29,9 @@
   X(EXTRAS, "extra gradients")   /* accumulators of parameters that other layers own */            \
   X(PARTIALS, "partial sums")    /* of gradients, and of such accumulators */                      \
   X(RECORDS, "records")          /* what F of a micro-batch leaves for buffers, in the plan */     \
-  X(JOIN, "join")                /* parts of all replicas, in the middle of the task (joins.h) */  \
-  X(EDGE, "edge")                /* slot of a value or gradient that crosses a cut */              \
-  X(STEP, "step edge")           /* what crosses devices once per step */                          \
+  X(GATHER, "gather")  /* parts of all replicas, in the middle of the task (gathers.h) */          \
+  X(EDGE, "edge")      /* slot of a value or gradient that crosses a cut */                        \
+  X(STEP, "step edge") /* what crosses devices once per step */                                    \
   X(LOSS, "loss")                                                                                  \
   X(COUNTED, "count") /* what the loss is divided by */                                            \
   X(OUTPUTS, "outputs")                                                                            \
@@ -50,8 +50,9 @@ enum { GP_TOUCH_READ = 1, GP_TOUCH_WRITE = 2, GP_TOUCH_ADD = 4 };
 typedef struct gp_touch {
   gp_touched buffer;
   unsigned modes;
-  int32_t instance; /* slot, version, edge, join, or stage (NEIGHBOUR, EXTRAS); -1: the only one */
-  int32_t use;      /* EDGE and STEP: number among the task's uses; else -1 */
+  int32_t
+      instance; /* slot, version, edge, gather, or stage (NEIGHBOUR, EXTRAS); -1: the only one */
+  int32_t use;  /* EDGE and STEP: number among the task's uses; else -1 */
 } gp_touch;
 
 /* List what a task touches in list[gp_plan_touches_most]; returns how much it is. */

@@ -4,7 +4,7 @@
 local errors = require "gpipe.errors"
 local draw = require "gpipe.draw.schedule"
 local median = require "gpipe.pipeline.median"
-local meets = require "gpipe.pipeline.meets"
+local gathers = require "gpipe.pipeline.gathers"
 local options = require "gpipe.options"
 local passes = require "gpipe.pipeline.passes"
 local readable = require "gpipe.readable"
@@ -259,7 +259,7 @@ end
 
 --- The cost of the actions of each stage, for s:simulate(pipe:costs()): lists of seconds per stage
 --- (element 1 is stage 0). They come from the last step (medians), or from the cost model: FLOP and
---- bytes of the programs divided by the device's rates. With sync_batch_norm `meets` says how often
+--- bytes of the programs divided by the device's rates. With sync_batch_norm `gathers` says how often
 --- the actions of a stage wait for those of other replicas.
 --- ```lua
 --- local pipe <close> = gp.pipeline(nn.Sequential {nn.Linear(4, 4), nn.Linear(4, 2)},
@@ -280,7 +280,7 @@ function describe.costs(pipe, opts)
     for stage = 0, pipe.stages - 1 do costs[op][stage + 1] = cost(NAMES[op] or op, stage) end
   end
   for s = 1, pipe.stages do complete(costs, s) end
-  costs.meets = meets.of(pipe, step_plan(pipe, "costs"))
+  costs.gathers = gathers.of(pipe, step_plan(pipe, "costs"))
   return costs
 end
 

@@ -27,7 +27,7 @@ local spec = {
   barrier = { type = "boolean", default = false },
   joined = { type = "number", min = 0, below = math.huge, default = 1 },
   away = number_or_list,
-  meets = { type = "table" },
+  gathers = { type = "table" },
   exchange = { type = "number", min = 0, below = math.huge },
   memory = { type = "table" },
   unit = { type = "string", default = "" },
@@ -44,7 +44,7 @@ local memory_spec = {
   version = number_or_list,
 }
 
-local meets_spec = { F = number_or_list, B = number_or_list, I = number_or_list,
+local gathers_spec = { F = number_or_list, B = number_or_list, I = number_or_list,
   W = number_or_list }
 
 local link_spec = {
@@ -166,15 +166,15 @@ local function add_memory(costs, given, stages)
   end
 end
 
--- How often actions meet the other replicas; an exchange takes the latency of the link if its time
+-- How often actions gather from the other replicas; an exchange takes the latency of the link if its time
 -- is not given.
-local function add_meets(costs, given, stages)
+local function add_gathers(costs, given, stages)
   costs.exchange = given.exchange or given.link and given.link.latency or 0
-  if not given.meets then return end
-  options.check(WHO .. ": meets", given.meets, meets_spec)
-  costs.meets = {}
-  for op, value in pairs(given.meets) do
-    costs.meets[op] = list_of("meets." .. op, value, stages, "stage")
+  if not given.gathers then return end
+  options.check(WHO .. ": gathers", given.gathers, gathers_spec)
+  costs.gathers = {}
+  for op, value in pairs(given.gathers) do
+    costs.gathers[op] = list_of("gathers." .. op, value, stages, "stage")
   end
 end
 
@@ -198,7 +198,7 @@ local function costs_of(given, stages, devices)
   complete(costs, stages)
   add_transfers(costs, given, stages - 1)
   add_memory(costs, given, stages)
-  add_meets(costs, given, stages)
+  add_gathers(costs, given, stages)
   return costs
 end
 
@@ -233,7 +233,7 @@ local simulate = {}
 --- device's work, one at a time each way, and it waits where they are not over in time. `memory =
 --- {activation =, after_input =, resident =, version =}` in bytes of a stage: held per micro-batch
 --- from F (or R) on; the part of it that W still reads after I; always held (weights, gradients);
---- each further version of the weights. `meets = {F =, B =, I =, W =}`: how often an action waits
+--- each further version of the weights. `gathers = {F =, B =, I =, W =}`: how often an action waits
 --- in its middle for the same action of the other replicas, in a schedule with replicas
 --- (sync_batch_norm; pipe:costs() has it): they end together, `exchange` times that number later
 --- (default: the link's latency, or 0).

@@ -198,7 +198,7 @@ void gp_links_free(gp_binding *b) {
 }
 
 /* Forget the last uses of a step edge, whose maker has no link to itself: where it carries parts of
- * joins, the maker waits for them. */
+ * gathers, the maker waits for them. */
 static void forget_uses(const gp_binding *b, int32_t c) {
   if (c >= gp_plan_value_channels(b->plan)) atomic_store(&b->channels[c].words->released, 0);
 }

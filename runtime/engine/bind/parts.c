@@ -5,7 +5,7 @@
 #include "engine/bind/links.h"
 #include "engine/bind/step_links.h"
 #include "engine/state/pipeline.h"
-#include "plan/joins.h"
+#include "plan/gathers.h"
 
 /* Bind the part of the maker of step edge e for one device, the maker's or a reader's. */
 static void bind_part(const gp_binding *b, int32_t e, int32_t device, gp_bound_part *part) {
@@ -22,7 +22,7 @@ static void bind_part(const gp_binding *b, int32_t e, int32_t device, gp_bound_p
 }
 
 /* Bind a copy's part for every replica that is here. */
-static void bind_join(const gp_binding *b, int32_t e) {
+static void bind_gather(const gp_binding *b, int32_t e) {
   const gp_plan *plan = b->plan;
   const gp_step_edge *edge = &plan->step_edges[e];
   const int32_t replica = edge->copy / gp_plan_twins(plan);
@@ -36,16 +36,16 @@ static void bind_join(const gp_binding *b, int32_t e) {
 
 gp_status gp_parts_new(gp_binding *b) {
   const gp_plan *plan = b->plan;
-  const size_t joins = (size_t)plan->join_count, copies = (size_t)plan->copy_count;
-  if (!joins) return GP_OK;
-  GP_TRY(gp_alloc_array(copies * joins * (size_t)plan->replicas, sizeof *b->parts,
+  const size_t gathers = (size_t)plan->gather_count, copies = (size_t)plan->copy_count;
+  if (!gathers) return GP_OK;
+  GP_TRY(gp_alloc_array(copies * gathers * (size_t)plan->replicas, sizeof *b->parts,
                         (void **)&b->parts));
   for (int32_t e = 0; e < plan->step_edge_count; e++)
-    if (plan->step_edges[e].value == GP_STEP_JOIN) bind_join(b, e);
+    if (plan->step_edges[e].value == GP_STEP_GATHER) bind_gather(b, e);
   return GP_OK;
 }
 
 void gp_parts_begin(const gp_binding *b) {
-  const int32_t count = b->plan->copy_count * b->plan->join_count * b->plan->replicas;
+  const int32_t count = b->plan->copy_count * b->plan->gather_count * b->plan->replicas;
   for (int32_t i = 0; i < count; i++) b->parts[i].use.turn = (gp_link_turn){0};
 }

@@ -1,5 +1,5 @@
 /* engine/bind/parts.h - where copies of a stage find the parts of what replicas make together
- * (plan/joins.h), looked up once the links are there. */
+ * (plan/gathers.h), looked up once the links are there. */
 #ifndef GP_ENGINE_PARTS_H
 #define GP_ENGINE_PARTS_H
 

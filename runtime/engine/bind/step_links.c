@@ -7,7 +7,7 @@
 #include "engine/bind/votes.h"
 #include "engine/memory/arena.h"
 #include "engine/state/pipeline.h"
-#include "plan/joins.h"
+#include "plan/gathers.h"
 
 /* ---- where values lie ------------------------------------------------------------------------ */
 
@@ -27,9 +27,9 @@ static char *made_of(const gp_binding *b, const gp_step_edge *edge) {
   case GP_STEP_GRADS: return at(a->copies[edge->copy].grads, edge->offset);
   case GP_STEP_EXTRAS: return a->copies[edge->copy].extras;
   case GP_STEP_RECORDS: return b->records[gp_plan_holder(b->plan, edge->stage, edge->copy)];
-  case GP_STEP_JOIN:
+  case GP_STEP_GATHER:
     return at(b->sent[gp_plan_holder(b->plan, edge->stage, edge->copy)],
-              b->plan->joins[edge->number].offset);
+              b->plan->gathers[edge->number].offset);
   case GP_STEP_TIED: {
     const gp_extra_slot *extra = &p->extras[edge->number];
     return at(a->copies[p->layout.at[extra->param].owner].extras, extra->offset);
@@ -65,7 +65,7 @@ static char *room_of(const gp_binding *b, const gp_step_edge *edge, const gp_ste
   switch (edge->value) {
   case GP_STEP_PARAM:
   case GP_STEP_RECORDS:
-  case GP_STEP_JOIN: return at(b->devices[reader->device].block, reader->area.offset);
+  case GP_STEP_GATHER: return at(b->devices[reader->device].block, reader->area.offset);
   case GP_STEP_VALUES: return at(copy_on(b, edge, reader->device)->values, edge->offset);
   case GP_STEP_BUFFERS: return copy_on(b, edge, reader->device)->buffers;
   case GP_STEP_GRADS: return bucket_of(b, edge, copy_on(b, edge, reader->device)->received_grads);

@@ -11,7 +11,7 @@
 #include "engine/profile/recorder.h"
 #include "engine/run/edge.h"
 #include "engine/run/execute.h"
-#include "engine/run/join.h"
+#include "engine/run/gather.h"
 #include "engine/state/pipeline.h"
 #include "engine/update/sums.h"
 #include "engine/watch/tags.h"
@@ -231,9 +231,9 @@ static gp_status run_phases(const execution *x, int32_t n) {
 static gp_status run_group(execution *x) {
   const gp_lane *lane = &x->worker->lane;
   const gp_op first = x->program->instrs[x->group->first].op;
-  if (x->program->instrs[x->group->first].join) {
+  if (x->program->instrs[x->group->first].gather) {
     const int32_t n = x->group->first;
-    return gp_join_run(x->worker, task_of(x), &x->program->instrs[n], &x->calls[n]);
+    return gp_gather_run(x->worker, task_of(x), &x->program->instrs[n], &x->calls[n]);
   }
   if (x->program->instrs[x->group->first].phases) return run_phases(x, x->group->first);
   if (x->worker->threads == 1 && !(gp_op_get(first)->flags & GP_OP_ROWS))

@@ -13,7 +13,7 @@
 #include "engine/run/edge.h"
 #include "engine/run/execute.h"
 #include "engine/run/frame.h"
-#include "engine/run/join.h"
+#include "engine/run/gather.h"
 #include "engine/run/moves.h"
 #include "engine/run/run.h"
 #include "engine/run/segment.h"
@@ -168,10 +168,10 @@ static int64_t step_task(gp_worker *worker, gp_run *run, const gp_task_span *spa
   bool ready = edges != GP_EDGES_GIVEN_UP;
   if (r->task->move_count) move(worker, run, r, gp_moves_before, ready);
   note_failure(run, r, mark(worker, r, number, 0));
-  worker->joined = 0;
+  worker->gathered = 0;
   worker->broken = false;
   if (ready && !status) do_task(worker, run, span, r);
-  if (ready) note_own(worker, run, r, gp_joins_pass(worker, r->task));
+  if (ready) note_own(worker, run, r, gp_gathers_pass(worker, r->task));
   note_failure(run, r, mark(worker, r, number, 1));
   int64_t end = gp_now_ns();
   note_time(&event->end, end);

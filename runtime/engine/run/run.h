@@ -11,7 +11,7 @@
  *   weights.h     what a run takes over from the one before
  *   frame.h       the addresses that a task works on
  *   edge.h        what a task does for its edges
- *   join.h        what the micro-batches of all replicas make together, within a program
+ *   gather.h      what a task gathers from all replicas in the middle of its program
  *   execute.h     one program on one device */
 #ifndef GP_ENGINE_RUN_H
 #define GP_ENGINE_RUN_H

@@ -52,7 +52,7 @@ typedef struct gp_bound_use {
   bool plain;       /* the edge's words say everything, so no link has to be called */
 } gp_bound_use;
 
-/* The part of one replica in what replicas make together (plan/joins.h), as a copy of a stage finds
+/* The part of one replica in what replicas make together (plan/gathers.h), as a copy of a stage finds
  * it. */
 typedef struct gp_bound_part {
   gp_bound_use use; /* its step edge; the turn is that of the next time */
@@ -98,8 +98,8 @@ typedef struct gp_binding {
   char **partials;                               /* per (stage, copy): partial sums of gradients */
   char **records;        /* per (stage, copy): what F records there (plan/records.h) */
   char **recorded;       /* the same, where the first copy's device finds it */
-  char **sent;           /* per (stage, copy): its parts of joins (plan/joins.h) */
-  gp_bound_part *parts;  /* per copy, join and replica; those of copies elsewhere are empty */
+  char **sent;           /* per (stage, copy): its parts of gathers (plan/gathers.h) */
+  gp_bound_part *parts;  /* per copy, gather and replica; those of copies elsewhere are empty */
   int64_t state_count;   /* states of CPU kernels that are prepared */
   char **constants;      /* of both shapes: the start of each one's storage */
   gp_vote **votes;       /* per device (engine/update/vote.h); NULL: no votes */
@@ -126,9 +126,9 @@ static inline gp_link_turn gp_binding_turn_of(const gp_plan *plan, const gp_task
                                               const gp_bound_use *bound, int64_t micro) {
   return micro == task->micro ? bound->turn : gp_binding_turn(plan, task->uses[u].edge, micro);
 }
-/* The parts of a join, replica after replica, as a copy finds them. */
-static inline gp_bound_part *gp_binding_parts(const gp_binding *b, int32_t copy, int32_t join) {
-  return &b->parts[(copy * b->plan->join_count + join) * b->plan->replicas];
+/* The parts of a gather, replica after replica, as a copy finds them. */
+static inline gp_bound_part *gp_binding_parts(const gp_binding *b, int32_t copy, int32_t gather) {
+  return &b->parts[(copy * b->plan->gather_count + gather) * b->plan->replicas];
 }
 /* The bound uses of a task: task->use_count of them. */
 static inline const gp_bound_use *gp_binding_uses(const gp_binding *b, const gp_task *task) {

@@ -58,14 +58,15 @@ struct gp_worker {
    * then one for the begin of the range. */
   gp_lane_event **marks;
   size_t mark_count;
-  int64_t range_begin;    /* when that was, in nanoseconds of CLOCK_MONOTONIC */
-  size_t first_event;     /* the first one that is shown */
-  _Atomic uint32_t phase; /* gp_worker_phase */
-  gp_recorder *recorder;  /* of the last profile, also after its end; or NULL */
-  int32_t early;  /* early uses of the task that are published already, while its program runs */
-  int32_t joined; /* joins of the running task that it is through with */
-  bool broken;    /* that task has stopped because of another one's failure */
-  bool spoil;     /* GPIPE_FAULT: the task's results are to be NaN */
+  int64_t range_begin;     /* when that was, in nanoseconds of CLOCK_MONOTONIC */
+  size_t first_event;      /* the first one that is shown */
+  _Atomic uint32_t phase;  /* gp_worker_phase */
+  gp_recorder *recorder;   /* of the last profile, also after its end; or NULL */
+  int32_t early;           /* early uses of the task that are published while its program runs */
+  int32_t gathered;        /* gathers of the running task that it is through with */
+  _Atomic int32_t awaited; /* number + 1 of the replica that it waits for in one; 0: none */
+  bool broken;             /* that task has stopped because of another one's failure */
+  bool spoil;              /* GPIPE_FAULT: the task's results are to be NaN */
   _Atomic uint32_t ranges_done; /* mini-batches whose range this device has run */
   gp_status job_status;
   char job_text[512];

@@ -10,19 +10,31 @@
 #include "engine/state/pipeline.h"
 #include "engine/watch/report.h"
 #include "plan/edge/step_edges.h"
+#include "plan/gathers.h"
 #include "schedule/schedule.h"
 
 enum { BEFORE = 4 }; /* past actions that are shown for each device */
 
 /* ---- what a device does -------------------------------------------------------------------- */
 
-typedef enum act_state { FAR_AWAY, NOT_BEGUN, AT_GATE, BETWEEN, WAITS, RUNS, IS_DONE } act_state;
+/* GATHERS: it waits for another replica in the middle of an action. */
+typedef enum act_state {
+  FAR_AWAY,
+  NOT_BEGUN,
+  AT_GATE,
+  BETWEEN,
+  WAITS,
+  GATHERS,
+  RUNS,
+  IS_DONE
+} act_state;
 
-/* task and micro are valid if the device waits or runs; since 0: not known. */
+/* task and micro are valid if the device waits, gathers or runs; since 0: not known. */
 typedef struct act {
   act_state state;
   int32_t task;
   int64_t micro, since;
+  int32_t replica; /* GATHERS: that it waits for */
 } act;
 
 /* A message that a task waits for: the value of an edge for one micro-batch. */
@@ -60,7 +72,9 @@ static act look(const gp_pipeline *p, int32_t device) {
   int32_t task = atomic_load((_Atomic int32_t *)&now->task);
   if (read_time(&now->end) || task < plan->first[device] || task >= plan->first[device + 1])
     return a;
-  return (act){begin ? RUNS : WAITS, task, read_time(&now->micro), begin ? begin : wait};
+  const int32_t replica = atomic_load(&w->awaited) - 1;
+  const act_state runs = replica >= 0 && replica < plan->replicas ? GATHERS : RUNS;
+  return (act){begin ? runs : WAITS, task, read_time(&now->micro), begin ? begin : wait, replica};
 }
 
 /* ---- what it waits for --------------------------------------------------------------------- */
@@ -170,6 +184,19 @@ static void put_wait(gp_text *w, const gp_pipeline *p, const act *a) {
   gp_text_put(w, "has everything now");
 }
 
+/* Write which task of another replica the device waits for: "0F4 from cpu:2". */
+static void put_gather(gp_text *w, const gp_pipeline *p, const act *a) {
+  const gp_plan *plan = p->run.plan;
+  gp_task other = plan->tasks[a->task];
+  const int32_t copy = gp_plan_copy_in(plan, other.copy, a->replica);
+  char text[GP_ACTION_TEXT];
+  other.micro = gp_plan_micro_in(plan, other.micro, a->replica);
+  const gp_action action = gp_task_action(plan, &other, other.micro);
+  gp_text_put(w, "needs %s from %s (a part of what all replicas gather)",
+              gp_action_print(&action, text),
+              p->workers[plan->placement[gp_plan_holder(plan, other.stage, copy)]].lane.name);
+}
+
 /* Write for how long the device has done so. */
 static void put_time(gp_text *w, const act *a, int64_t now) {
   if (a->since > 0 && a->since <= now)
@@ -199,13 +226,19 @@ static void put_device(gp_text *w, const gp_pipeline *p, int32_t device, int64_t
                                       [AT_GATE] = "waiting for the next mini-batch",
                                       [BETWEEN] = "between two actions",
                                       [WAITS] = "waiting",
+                                      [GATHERS] = "waiting in",
                                       [RUNS] = "in",
                                       [IS_DONE] = "done"};
   act a = look(p, device);
   char text[GP_ACTION_TEXT];
   gp_text_put(w, "  device %d (%s): %s", (int)device, p->workers[device].lane.name, words[a.state]);
-  if (a.state == RUNS) gp_text_put(w, " %s", action_text(p->run.plan, a.task, a.micro, text));
+  if (a.state == RUNS || a.state == GATHERS)
+    gp_text_put(w, " %s", action_text(p->run.plan, a.task, a.micro, text));
   put_time(w, &a, now);
+  if (a.state == GATHERS) {
+    gp_text_put(w, ": ");
+    put_gather(w, p, &a);
+  }
   if (a.state == WAITS) {
     gp_text_put(w, ": %s ", action_text(p->run.plan, a.task, a.micro, text));
     put_wait(w, p, &a);
@@ -282,6 +315,13 @@ char *gp_report_cause(gp_pipeline *p, char *text, size_t size) {
   if (find_first(p, &first, &reader)) {
     gp_text_put(&w, ", the first missing message is ");
     put_message(&w, p, &first, reader);
+  }
+  for (int32_t d = 0; d < p->run.plan->device_count; d++) {
+    act a = look(p, d);
+    if (a.state != GATHERS) continue;
+    gp_text_put(&w, ", device %d (%s) ", (int)d, p->workers[d].lane.name);
+    put_gather(&w, p, &a);
+    break;
   }
   return text;
 }

@@ -22,8 +22,8 @@
  * its stage still runs. In a stream, only parameters cross (buffers, as all else is refused), once,
  * when it begins.
  *
- * JOIN is like these in all but the times: it carries a copy's part of what replicas make together
- * (joins.h), once for each micro-batch, and tasks publish and read it while their programs run. */
+ * GATHER is like these in all but the times: it carries a copy's part of what all replicas gather
+ * (gathers.h), once for each micro-batch, and tasks publish and read it in their programs. */
 #ifndef GP_PLAN_STEP_EDGES_H
 #define GP_PLAN_STEP_EDGES_H
 
@@ -36,7 +36,7 @@ typedef enum gp_step_value {
   GP_STEP_GRADS,
   GP_STEP_EXTRAS,
   GP_STEP_RECORDS,
-  GP_STEP_JOIN,
+  GP_STEP_GATHER,
   GP_STEP_TIED,
   GP_STEP_VOTE,
   GP_STEP_VERDICT
@@ -52,11 +52,11 @@ typedef struct gp_step_reader {
 struct gp_step_edge {
   gp_step_value value;
   int32_t stage;  /* that owns what crosses; -1 for VOTE and VERDICT */
-  int32_t copy;   /* VALUES to JOIN: the copy of the stage that makes it */
+  int32_t copy;   /* VALUES to GATHER: the copy of the stage that makes it */
   int32_t to;     /* GRADS to RECORDS: the copy that reads it */
   size_t offset;  /* VALUES, GRADS: where it begins in the area of the stage */
   int32_t number; /* PARAM: of the parameter, TIED: of the extra, both in the layout; GRADS: of the
-                   * bucket; JOIN: of the join */
+                   * bucket; GATHER: of the gather */
   int32_t maker;  /* device */
   size_t bytes;   /* PARAM: of the parameter; the engine knows the others */
   gp_step_reader *readers; /* other devices, ascending */

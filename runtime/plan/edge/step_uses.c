@@ -38,7 +38,7 @@ static bool is_read_by(const gp_plan *plan, const gp_step_edge *edge, const gp_t
   case GP_STEP_RECORDS: return task->op == GP_ACT_S && task->stage == edge->stage;
   case GP_STEP_TIED: return task->op == GP_ACT_TIE && is_owner(plan, task, edge->number);
   case GP_STEP_VOTE: return task->op == GP_ACT_DECIDE;
-  case GP_STEP_JOIN: return false;
+  case GP_STEP_GATHER: return false;
   default: return task->op == GP_ACT_CLIP || task->op == GP_ACT_U;
   }
 }

@@ -10,7 +10,7 @@
 #include "base/tensor.h"
 #include "plan/channels.h"
 #include "plan/edge/step_edges.h"
-#include "plan/joins.h"
+#include "plan/gathers.h"
 #include "plan/memory/work.h"
 #include "plan/records.h"
 
@@ -99,8 +99,8 @@ static gp_status want_channel(layout *l, int32_t c) {
  * pipeline. */
 static gp_status want_step_edge(layout *l, int32_t e) {
   const gp_step_edge *edge = &l->plan->step_edges[e];
-  const bool taken =
-      edge->value == GP_STEP_PARAM || edge->value == GP_STEP_RECORDS || edge->value == GP_STEP_JOIN;
+  const bool taken = edge->value == GP_STEP_PARAM || edge->value == GP_STEP_RECORDS ||
+                     edge->value == GP_STEP_GATHER;
   for (int32_t r = 0; taken && r < edge->reader_count; r++) {
     gp_step_reader *reader = &edge->readers[r];
     if (!gp_plan_shares(l->plan, edge->maker, reader->device))
@@ -129,8 +129,8 @@ static void size_slots(gp_plan *plan, int32_t holder) {
 }
 
 /* Take what P makes, for each live version of the weights; constants and states; partial sums of
- * gradients; what F records; what it sends to join replicas; and the older versions of the weights
- * themselves. */
+ * gradients; what F records; what other replicas gather of it; and the older versions of the
+ * weights themselves. */
 static gp_status want_weights(layout *l, int32_t holder) {
   gp_plan *plan = l->plan;
   int32_t stage = holder / plan->copy_count, device = plan->placement[holder];
@@ -148,7 +148,7 @@ static gp_status want_weights(layout *l, int32_t holder) {
               &plan->partials[holder]));
   if (plan->active[holder])
     GP_TRY(want(l, device, 1, gp_plan_records_bytes(plan, stage), &plan->records[holder]));
-  GP_TRY(want(l, device, 1, gp_plan_joined_bytes(plan, stage), &plan->sent[holder]));
+  GP_TRY(want(l, device, 1, gp_plan_gathered_bytes(plan, stage), &plan->sent[holder]));
   if (holder % plan->copy_count) return GP_OK;
   return want(l, device, (size_t)v->live - 1, v->stash_bytes, &v->stash);
 }

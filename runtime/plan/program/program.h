@@ -76,9 +76,9 @@ typedef struct gp_gradient_part {
 
 typedef struct gp_instr {
   gp_op op;
-  int32_t node; /* in the graph */
-  bool opens;   /* first of its program to add to a gradient: may write it instead */
-  int32_t join; /* number + 1 of what it makes with the other replicas (plan/joins.h); 0: nothing */
+  int32_t node;   /* in the graph */
+  bool opens;     /* first of its program to add to a gradient: may write it instead */
+  int32_t gather; /* number + 1 of what it gathers from all replicas (plan/gathers.h); 0: nothing */
   gp_instr_state state;
   gp_place in[GP_MAX_INPUTS], out[GP_MAX_OUTPUTS];
   unsigned ahead; /* bit k: out[k] is no kept value, but lies where one will (memory/temp.c) */
@@ -112,7 +112,7 @@ typedef struct gp_program {
   int32_t group_count;
   gp_gradient_part *opened; /* what instructions that open write, by base and offset */
   int32_t opened_count;
-  int32_t join_count;   /* instructions that other replicas take part in */
+  int32_t gather_count; /* instructions that other replicas take part in */
   size_t temp_bytes;    /* size of its temporary area */
   size_t shared_bytes;  /* behind it, in the host's memory: for instructions with phases */
   size_t scratch_bytes; /* per thread */

@@ -58,7 +58,7 @@ gp_status gp_sim_check(const gp_schedule *s, const gp_costs *costs) {
   GP_TRY(check_list(costs->away, s->stage_count, "the time of a copy to the host of stage"));
   if (costs->noise) GP_TRY(check_noise(s, costs->noise));
   for (int op = 0; op < GP_ACT_COUNT; op++)
-    GP_TRY(check_list(costs->meets[op], s->stage_count, "the joins of an action of stage"));
+    GP_TRY(check_list(costs->gathers[op], s->stage_count, "the gathers of an action of stage"));
   GP_TRY(check_list(&costs->exchange, 1, "the time of an exchange"));
   GP_TRY(check_list(&costs->joined, 1, "the factor of joined actions"));
   const double *bytes[] = {costs->activation, costs->after_input, costs->resident, costs->version};
@@ -168,13 +168,13 @@ static void advance(gp_sim *r, int32_t device) {
   while (c->next < s->first[device + 1]) {
     if (!c->ran && !receive(r, device)) return;
     if (!c->ran) compute(r, device);
-    if (!c->done && r->meets && !gp_sim_meet_replicas(r, device)) return;
+    if (!c->done && r->gathers && !gp_sim_gather_all(r, device)) return;
     if (!c->done) complete(r, device);
     if (!send(r, c)) return;
     for (int32_t a = c->next; a < c->end; a++)
       if (gp_sim_away_leaves(r, a) > c->ready) c->ready = gp_sim_away_leaves(r, a);
     c->full = -1;
-    c->ran = c->met = c->done = false;
+    c->ran = c->told = c->done = false;
     c->next = c->part = c->end;
     if (c->next < s->first[device + 1]) c->end = gp_schedule_group_end(s, c->next);
   }
@@ -287,7 +287,7 @@ static gp_status allocate(gp_sim *r) {
   GP_TRY(gp_alloc_array(devices, sizeof *r->cursors, (void **)&r->cursors));
   GP_TRY(gp_turns_new(s->device_count, GP_TURNS_QUEUE, &r->turns));
   GP_TRY(gp_sim_open_away(r, total));
-  GP_TRY(gp_sim_open_meets(r));
+  GP_TRY(gp_sim_open_gathers(r));
   return gp_sim_open_channels(r, total);
 }
 
@@ -309,7 +309,7 @@ void gp_sim_close(gp_sim *run) {
   gp_free(run->links);
   gp_free(run->queues);
   gp_free(run->slots);
-  gp_free(run->meets);
+  gp_free(run->gathers);
 }
 
 static gp_status simulate(gp_sim *r) {

@@ -2,7 +2,7 @@
  *
  *   run.c       when does each action begin and end?
  *   link.c      what does it wait for, and when does that arrive?
- *   meets.c     when are replicas that wait for each other in an action through with it?
+ *   gathers.c     when are replicas that wait for each other in an action through with it?
  *   noise.c     by how much do times vary, and what comes of that in many runs?
  *   away.c      when are copies to the host's memory and back over?
  *   channels.c  when may a device send into a channel that holds so many values?
@@ -51,7 +51,7 @@ typedef struct gp_sim_cursor {
   int32_t waits; /* the action whose value it waits for; -1: none */
   int32_t full;  /* the channel in which it waits for room; -1: none */
   bool ran;      /* [next, end) are computed */
-  bool met;      /* the other replicas know of that */
+  bool told;     /* the other replicas know of that */
   bool done;     /* their values are there to be sent */
   double ready;  /* when the device can go on */
 } gp_sim_cursor;
@@ -63,11 +63,11 @@ typedef struct gp_sim_join {
   int32_t last; /* the one of them that ended last so far; -1: none is waited for */
 } gp_sim_join;
 
-/* The actions of all replicas that wait for each other (gp_costs.meets). */
-typedef struct gp_sim_meet {
+/* The actions of all replicas that wait for each other (gp_costs.gathers). */
+typedef struct gp_sim_gather {
   int32_t left;  /* replicas that have not computed it */
   double latest; /* when the last one so far had */
-} gp_sim_meet;
+} gp_sim_gather;
 
 typedef struct gp_sim {
   const gp_schedule *schedule;
@@ -80,7 +80,7 @@ typedef struct gp_sim {
   gp_turns turns;         /* devices that may be able to go on */
   bool joined;            /* an action waits for one of these */
   gp_sim_join joins[GP_JOIN_COUNT];
-  gp_sim_meet *meets;       /* per action of the first replica; NULL: no action waits like that */
+  gp_sim_gather *gathers;   /* per action of the first replica; NULL: no action waits like that */
   int32_t capacity;         /* of a channel; -1: any number */
   gp_sim_message *messages; /* per action; NULL where a value leaves when it is made */
   gp_sim_away away;         /* NULL lists: nothing goes to the host's memory */
@@ -112,12 +112,12 @@ void gp_sim_take(gp_sim *run, int32_t sender, int32_t to, double time);
 /* Send what cursor->part made to the action `to`. Returns false if the channel is full. */
 bool gp_sim_put(gp_sim *run, gp_sim_cursor *cursor, int32_t to);
 
-/* ---- replicas that meet (meets.c) ------------------------------------------------------------ */
+/* ---- replicas that gather (gathers.c) ------------------------------------------------------ */
 
-/* Errors: GP_ESCHEDULE where replicas that have to meet run different lists. */
-gp_status gp_sim_open_meets(gp_sim *run);
+/* Errors: GP_ESCHEDULE where replicas that have to gather run different lists. */
+gp_status gp_sim_open_gathers(gp_sim *run);
 /* Have all replicas computed the actions at the device's cursor? Otherwise it is woken then. */
-bool gp_sim_meet_replicas(gp_sim *run, int32_t device);
+bool gp_sim_gather_all(gp_sim *run, int32_t device);
 
 /* ---- varying times (noise.c) ----------------------------------------------------------------- */
 

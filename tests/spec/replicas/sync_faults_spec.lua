@@ -59,11 +59,13 @@ describe("a failure on one of the replicas that normalise together", function()
   it("hands the given-up run to the watchdog if a replica hangs", function()
     local path = child.file((FAULTY:gsub("sync_batch_norm = true,",
       "sync_batch_norm = true, watchdog = 0.5,")))
-    local out, _, code = child.run({ path },
+    local out, err, code = child.run({ path },
       { environment = { GPIPE_FAULT = "device=2,op=F,micro=2,step=0,action=hang" } })
     os.remove(path)
     assert.equal(0, code)
-    assert.matches("false\t.*no progress for 0.5 seconds", out)
+    assert.matches("false\t.*no progress for 0%.%d seconds: device 2 %(cpu:2%) is in 0F2 for", out)
+    assert.matches("device 0 %(cpu:0%): waiting in 0F0 for 0%.%d s: needs 0F2 from cpu:2 %(a part of "
+      .. "what all replicas gather%)", err)
   end)
 end)
 

@@ -61,7 +61,7 @@ describe("replicas that normalise together", function()
     check(CELL, 4, 2, "never", { "1f1b" })
   end)
 
-  it("have them where four replicas meet", function()
+  it("have them where four replicas gather", function()
     check({ 4, 2 }, 1, 1, "always", { "1f1b" })
     check({ 4, 2 }, 4, 2, "never", { "1f1b" })
     check({ 8, 1 }, 2, 1, "never", { "1f1b" })
@@ -223,9 +223,9 @@ describe("sync_batch_norm", function()
     _G.print = say
     assert(good, message)
     local page = table.concat(lines, "\n")
-    assert.matches("0F0: joins j0 with 0F3; reads", page)
-    assert.matches("0B4: waits for e1%[%d%] from 1B4; joins j1 with 0B1; reads", page)
-    assert.matches("1B2: .*joins j3 with 1B5; reads", page)
+    assert.matches("0F0: gathers g0 with 0F3; reads", page)
+    assert.matches("0B4: waits for e1%[%d%] from 1B4; gathers g1 with 0B1; reads", page)
+    assert.matches("1B2: .*gathers g3 with 1B5; reads", page)
   end)
 end)
 
@@ -235,38 +235,38 @@ describe("the simulator", function()
   local two = gp.schedule.build("1f1b", { devices = 4, chunks = 4, replicas = 2 })
 
   it("lets an action end when all replicas have computed it and exchanged their parts", function()
-    local meets = { F = { 1, 0 }, B = { 2, 0 } }
+    local gathers = { F = { 1, 0 }, B = { 2, 0 } }
     assert.equal(15, two:simulate { F = 1, B = 2 }.makespan)
-    assert.equal(15, two:simulate({ F = 1, B = 2, meets = meets }).makespan)
-    -- the critical path is 0F0 1F0 1B0 0B0 0F2 0B1 0F3 1F3 1B3 0B3; stage 1 does not meet
+    assert.equal(15, two:simulate({ F = 1, B = 2, gathers = gathers }).makespan)
+    -- the critical path is 0F0 1F0 1B0 0B0 0F2 0B1 0F3 1F3 1B3 0B3; stage 1 gathers nothing
     assert.equal((3 + 2 * 6) + (3 * 1 + 3 * 2) * 0.25,
-      two:simulate({ F = 1, B = 2, meets = meets, exchange = 0.25 }).makespan)
+      two:simulate({ F = 1, B = 2, gathers = gathers, exchange = 0.25 }).makespan)
   end)
 
-  it("lets a slow device hold up the same device of the other replica, if they meet", function()
+  it("lets a slow device hold up the same device of the other replica, if they gather", function()
     local costs = { F = 1, B = 2, slow = { [0] = 2 } }
     assert.equal(12, two:simulate(costs).work[3])
-    costs.meets = { F = 1, B = 1 }
+    costs.gathers = { F = 1, B = 1 }
     assert.equal(24, two:simulate(costs).work[3])
   end)
 
-  it("is told by the costs of a plan how often they meet", function()
-    local function meets(schedule)
+  it("is told by the costs of a plan how often they gather", function()
+    local function gathers(schedule)
       return gp.dry_run(model(), {
         balance = { 3, 3 }, chunks = M, replicas = R, sum_group = M, schedule = schedule,
         loss = nn.MSELoss(), sample = { X, Y }, sync_batch_norm = true,
-      }):costs().meets
+      }):costs().gathers
     end
-    assert.same({ F = { 1, 1 }, B = { 1, 1 }, I = { 1, 1 }, W = { 0, 0 } }, meets "1f1b")
-    local split = meets "zb_h1"
+    assert.same({ F = { 1, 1 }, B = { 1, 1 }, I = { 1, 1 }, W = { 0, 0 } }, gathers "1f1b")
+    local split = gathers "zb_h1"
     for s = 1, 2 do assert.equal(1, split.I[s] + split.W[s]) end
   end)
 
-  it("has nothing to count where replicas do not meet, and one replica meets none", function()
+  it("has nothing to count where replicas gather nothing, and one replica has no others", function()
     local alone = gp.schedule.build("1f1b", { devices = 2, chunks = 4 })
-    assert.equal(15, alone:simulate({ F = 1, B = 2, meets = { F = 1 }, exchange = 9 }).makespan)
+    assert.equal(15, alone:simulate({ F = 1, B = 2, gathers = { F = 1 }, exchange = 9 }).makespan)
     local pipe <close> = pipeline { sync_batch_norm = false }
     pipe:step(X, Y)
-    assert.is_nil(pipe:costs().meets)
+    assert.is_nil(pipe:costs().gathers)
   end)
 end)

@@ -134,7 +134,7 @@ end
 -- put aside meanwhile.
 local function within(trace, request, f)
   local handler, before = request.handler, running.defer(request.pipe.deferred or false)
-  local joined = synced.set(request.pipe.synced or 1)
+  local alone = synced.set(request.pipe.synced or 1)
   local _guard <close> = random.guard()
   local outer = outer_of()
   active = { trace = trace, thread = coroutine.running() }
@@ -142,7 +142,7 @@ local function within(trace, request, f)
   local good, result = xpcall(core.whole, explain_yield(handler), skips.within, f)
   active = outer
   running.defer(before)
-  synced.set(joined)
+  synced.set(alone)
   if outer then core.trace_begin(outer.trace) else core.trace_end() end
   if not good then error(result, 0) end
   return result

@@ -75,7 +75,9 @@ local function move_synced(layer, mean, unbiased, first)
   local dtype, batches = layer.running_mean.dtype, layer.num_batches_tracked + first
   local share = first:to(dtype) * (layer.momentum or 1)
   if not layer.momentum then share = share / batches:to(dtype) end
-  local function move(buffer, to) buffer:copy_(buffer + (to:reshape(layer.channels) - buffer) * share) end
+  local function move(buffer, to)
+    buffer:copy_(buffer + (to:reshape(layer.channels) - buffer) * share)
+  end
   move(layer.running_mean, mean)
   move(layer.running_var, unbiased)
   layer.num_batches_tracked:copy_(batches)

@@ -1,18 +1,18 @@
-/* schedule/simulate/meets.c - replicas that wait for each other in the middle of their actions, as
- * those whose batch norms normalise together do.
+/* schedule/simulate/gathers.c - replicas that wait for each other in the middle of their actions,
+ * as those whose batch norms normalise together do.
  *
- * Where in the action they meet is not known. So the action of every replica ends when the slowest
- * has computed it and, for each time that they meet, what they exchange has travelled. All replicas
+ * Where in the action they do is not known. So the action of every replica ends when the slowest
+ * has computed it and, for each time that they wait, what they exchange has travelled. All replicas
  * run the same lists, so an action has the same place among those of its replica. */
 #include "base/memory.h"
 #include "schedule/simulate/simulate.h"
 
-/* How often does an action of that kind meet the others? B counts as its halves, as its cost
+/* How often does an action of that kind gather from the others? B counts as its halves, as its cost
  * does. */
 static double count_of(const gp_costs *costs, int op, int32_t stage) {
-  if (op == GP_ACT_B && !costs->meets[GP_ACT_B])
+  if (op == GP_ACT_B && !costs->gathers[GP_ACT_B])
     return count_of(costs, GP_ACT_I, stage) + count_of(costs, GP_ACT_W, stage);
-  return costs->meets[op] && stage >= 0 ? costs->meets[op][stage] : 0;
+  return costs->gathers[op] && stage >= 0 ? costs->gathers[op][stage] : 0;
 }
 
 static double count_at(const gp_sim *r, int32_t action) {
@@ -25,7 +25,7 @@ static int32_t own_count(const gp_schedule *s) { return s->first[s->device_count
 
 static bool is_asked(const gp_costs *costs) {
   for (int op = 0; op < GP_ACT_COUNT; op++)
-    if (costs->meets[op]) return true;
+    if (costs->gathers[op]) return true;
   return false;
 }
 
@@ -35,7 +35,7 @@ static bool is_like(const gp_schedule *s, int32_t action) {
   return x->op == first->op && x->stage == first->stage && x->joined == first->joined;
 }
 
-gp_status gp_sim_open_meets(gp_sim *r) {
+gp_status gp_sim_open_gathers(gp_sim *r) {
   const gp_schedule *s = r->schedule;
   const int32_t total = s->first[s->device_count];
   if (s->replicas < 2 || !is_asked(r->costs)) return GP_OK;
@@ -43,10 +43,10 @@ gp_status gp_sim_open_meets(gp_sim *r) {
   bool alike = own * s->replicas == total;
   for (int32_t a = 0; alike && a < total; a++) alike = is_like(s, a);
   if (!alike)
-    return gp_fail(GP_ESCHEDULE, "simulate: replicas that meet run different lists, expected the "
+    return gp_fail(GP_ESCHEDULE, "simulate: replicas that gather run different lists, expected the "
                                  "same actions in all of them");
-  GP_TRY(gp_alloc_array((size_t)own + 1, sizeof *r->meets, (void **)&r->meets));
-  for (int32_t a = 0; a < own; a++) r->meets[a].left = s->replicas;
+  GP_TRY(gp_alloc_array((size_t)own + 1, sizeof *r->gathers, (void **)&r->gathers));
+  for (int32_t a = 0; a < own; a++) r->gathers[a].left = s->replicas;
   return GP_OK;
 }
 
@@ -54,23 +54,23 @@ gp_status gp_sim_open_meets(gp_sim *r) {
 static void tell(gp_sim *r, int32_t device, int32_t action) {
   const gp_schedule *s = r->schedule;
   const int32_t each = s->device_count / s->replicas;
-  gp_sim_meet *meet = &r->meets[action % own_count(s)];
-  if (r->cursors[device].ready > meet->latest) meet->latest = r->cursors[device].ready;
-  if (--meet->left) return;
+  gp_sim_gather *gather = &r->gathers[action % own_count(s)];
+  if (r->cursors[device].ready > gather->latest) gather->latest = r->cursors[device].ready;
+  if (--gather->left) return;
   for (int32_t k = 0; k < s->replicas; k++) gp_turns_wake(&r->turns, device % each + k * each);
 }
 
-bool gp_sim_meet_replicas(gp_sim *r, int32_t device) {
+bool gp_sim_gather_all(gp_sim *r, int32_t device) {
   gp_sim_cursor *c = &r->cursors[device];
   double ready = c->ready;
-  for (int32_t a = c->next; !c->met && a < c->end; a++)
+  for (int32_t a = c->next; !c->told && a < c->end; a++)
     if (count_at(r, a) > 0) tell(r, device, a);
-  c->met = true;
+  c->told = true;
   for (int32_t a = c->next; a < c->end; a++) {
-    const gp_sim_meet *meet = &r->meets[a % own_count(r->schedule)];
+    const gp_sim_gather *gather = &r->gathers[a % own_count(r->schedule)];
     const double count = count_at(r, a);
-    if (count > 0 && meet->left) return false;
-    const double end = meet->latest + count * r->costs->exchange;
+    if (count > 0 && gather->left) return false;
+    const double end = gather->latest + count * r->costs->exchange;
     if (count > 0 && end > ready) ready = end;
   }
   c->ready = ready;

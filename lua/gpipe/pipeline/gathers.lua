@@ -1,7 +1,7 @@
--- lua/gpipe/pipeline/meets.lua - how often the actions of a pipeline wait in their middle for those
+-- lua/gpipe/pipeline/gathers.lua - how often the actions of a pipeline wait in their middle for those
 -- of other replicas (sync_batch_norm), as schedule:simulate takes it.
 
-local meets = {}
+local gathers = {}
 
 -- The plan ran B, or I and W; the other form is computed from it.
 local function complete(made, s)
@@ -16,7 +16,7 @@ end
 ---@param pipe table
 ---@param plan {handle: any}
 ---@return {F: integer[], B: integer[], I: integer[], W: integer[]}? nil if they never do
-function meets.of(pipe, plan)
+function gathers.of(pipe, plan)
   local made, any = { F = {}, B = {}, I = {}, W = {} }, false
   for op, list in pairs(made) do
     for s = 1, pipe.stages do
@@ -28,4 +28,4 @@ function meets.of(pipe, plan)
   return any and made or nil
 end
 
-return meets
+return gathers

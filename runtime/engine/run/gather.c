@@ -1,8 +1,8 @@
-/* engine/run/join.c - see join.h.
+/* engine/run/gather.c - see gather.h.
  *
  * A part lies in one slot of its copy, which is used again when all readers have taken the part
  * before. They are soon through: they wait for it, and take it at once. */
-#include "engine/run/join.h"
+#include "engine/run/gather.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -11,12 +11,12 @@
 #include "base/tensor.h"
 #include "engine/run/edge.h"
 #include "engine/state/pipeline.h"
-#include "plan/joins.h"
+#include "plan/gathers.h"
 
 typedef struct joint {
   gp_worker *worker;
   const gp_plan *plan;
-  const gp_plan_join *join;
+  const gp_plan_gather *gather;
   gp_bound_part *parts; /* per replica */
   int32_t own;          /* this replica */
 } joint;
@@ -25,13 +25,13 @@ static joint joint_of(gp_worker *worker, const gp_task *task, const gp_instr *in
   const gp_binding *b = worker->pipeline->run.binding;
   return (joint){.worker = worker,
                  .plan = b->plan,
-                 .join = &b->plan->joins[instr->join - 1],
-                 .parts = gp_binding_parts(b, task->copy, instr->join - 1),
+                 .gather = &b->plan->gathers[instr->gather - 1],
+                 .parts = gp_binding_parts(b, task->copy, instr->gather - 1),
                  .own = gp_plan_replica_of(b->plan, task->micro)};
 }
 
-static gp_join_news *news_of(const joint *x, int32_t replica) {
-  return gp_plan_join_news(x->join, x->parts[replica].address);
+static gp_gather_news *news_of(const joint *x, int32_t replica) {
+  return gp_plan_gather_news(x->gather, x->parts[replica].address);
 }
 
 /* The run has failed before, so no one sees the text. */
@@ -65,7 +65,7 @@ static gp_status send_part(const joint *x, const gp_call *call) {
     if (bytes) memcpy(to, call->in[i].data, bytes);
     to += bytes;
   }
-  *news_of(x, x->own) = (gp_join_news){.status = GP_OK};
+  *news_of(x, x->own) = (gp_gather_news){.status = GP_OK};
   return publish(x);
 }
 
@@ -73,7 +73,7 @@ static gp_status send_part(const joint *x, const gp_call *call) {
 static gp_status send_failure(const joint *x) {
   gp_run *run = &x->worker->pipeline->run;
   GP_TRY(open_part(x));
-  gp_join_news *news = news_of(x, x->own);
+  gp_gather_news *news = news_of(x, x->own);
   pthread_mutex_lock(&run->failure_lock);
   news->order = atomic_load(&run->failed_order);
   news->status = (int32_t)run->status;
@@ -86,14 +86,17 @@ static gp_status send_failure(const joint *x) {
 /* ---- the parts of the others ----------------------------------------------------------------- */
 
 /* Take a part over, to an address or nowhere, and note the first failure. */
-static gp_status take_part(const joint *x, int32_t replica, char *to, gp_join_news *failure) {
+static gp_status take_part(const joint *x, int32_t replica, char *to, gp_gather_news *failure) {
   static const gp_edge_use use = {.wait = true};
   gp_bound_use *bound = &x->parts[replica].use;
   bool ready;
-  GP_TRY(gp_edge_await(x->worker, &use, bound, &ready));
+  atomic_store_explicit(&x->worker->awaited, replica + 1, memory_order_relaxed);
+  const gp_status status = gp_edge_await(x->worker, &use, bound, &ready);
+  atomic_store_explicit(&x->worker->awaited, 0, memory_order_relaxed);
+  GP_TRY(status);
   if (!ready) return given_up(x);
-  const gp_join_news *news = news_of(x, replica);
-  if (to && x->join->bytes) memcpy(to, x->parts[replica].address, x->join->bytes);
+  const gp_gather_news *news = news_of(x, replica);
+  if (to && x->gather->bytes) memcpy(to, x->parts[replica].address, x->gather->bytes);
   if (news->status && !failure->status) *failure = *news;
   const gp_link_turn turn = bound->turn;
   bound->turn.round++;
@@ -102,18 +105,18 @@ static gp_status take_part(const joint *x, int32_t replica, char *to, gp_join_ne
 
 /* Take the parts of all replicas, one behind the other. The failure of the first replica that has
  * one counts, so that it is the same every time. */
-static gp_status take_all(const joint *x, char *to, gp_join_news *failure) {
+static gp_status take_all(const joint *x, char *to, gp_gather_news *failure) {
   for (int32_t r = 0; r < x->plan->replicas; r++) {
-    char *at = to ? to + (size_t)r * x->join->bytes : NULL;
+    char *at = to ? to + (size_t)r * x->gather->bytes : NULL;
     if (r != x->own)
       GP_TRY(take_part(x, r, at, failure));
-    else if (at && x->join->bytes)
-      memcpy(at, x->parts[r].address, x->join->bytes);
+    else if (at && x->gather->bytes)
+      memcpy(at, x->parts[r].address, x->gather->bytes);
   }
   return GP_OK;
 }
 
-/* ---- a join ---------------------------------------------------------------------------------- */
+/* ---- a gather -------------------------------------------------------------------------------- */
 
 /* Note how many rows each replica has in these micro-batches. */
 static void note_rows(const joint *x, const gp_task *task, const gp_arg *rows) {
@@ -127,19 +130,19 @@ static void note_rows(const joint *x, const gp_task *task, const gp_arg *rows) {
   }
 }
 
-/* Note the failure of a task that this one has met, which is no failure of its own. */
-static gp_status break_off(const joint *x, const gp_join_news *failure) {
+/* Note the failure of a task that this one gathers from, which is no failure of its own. */
+static gp_status break_off(const joint *x, const gp_gather_news *failure) {
   x->worker->broken = true;
   gp_run_fail_from(&x->worker->pipeline->run, failure->rank, failure->order,
                    (gp_status)failure->status, failure->text);
   return gp_fail((gp_status)failure->status, "%s", failure->text);
 }
 
-gp_status gp_join_run(gp_worker *worker, const gp_task *task, const gp_instr *instr,
-                      const gp_call *call) {
+gp_status gp_gather_run(gp_worker *worker, const gp_task *task, const gp_instr *instr,
+                        const gp_call *call) {
   const joint x = joint_of(worker, task, instr);
-  gp_join_news failure = {.status = GP_OK};
-  worker->joined++;
+  gp_gather_news failure = {.status = GP_OK};
+  worker->gathered++;
   GP_TRY(send_part(&x, call));
   GP_TRY(take_all(&x, call->out[0].data, &failure));
   if (failure.status) return break_off(&x, &failure);
@@ -150,18 +153,18 @@ gp_status gp_join_run(gp_worker *worker, const gp_task *task, const gp_instr *in
 
 static gp_status pass(gp_worker *worker, const gp_task *task, const gp_instr *instr) {
   const joint x = joint_of(worker, task, instr);
-  gp_join_news failure = {.status = GP_OK};
+  gp_gather_news failure = {.status = GP_OK};
   GP_TRY(send_failure(&x));
   return take_all(&x, NULL, &failure);
 }
 
-gp_status gp_joins_pass(gp_worker *worker, const gp_task *task) {
+gp_status gp_gathers_pass(gp_worker *worker, const gp_task *task) {
   const gp_program *program = task->program;
   int32_t count = 0;
   gp_status status = GP_OK;
-  if (!program || !program->join_count) return GP_OK;
+  if (!program || !program->gather_count) return GP_OK;
   for (int32_t n = 0; !status && n < program->instr_count; n++) {
-    if (!program->instrs[n].join || count++ < worker->joined) continue;
+    if (!program->instrs[n].gather || count++ < worker->gathered) continue;
     status = pass(worker, task, &program->instrs[n]);
   }
   return atomic_load(&worker->pipeline->watch.given_up) ? GP_OK : status;

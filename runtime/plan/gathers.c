@@ -1,5 +1,5 @@
-/* plan/joins.c - see joins.h. */
-#include "plan/joins.h"
+/* plan/gathers.c - see gathers.h. */
+#include "plan/gathers.h"
 
 #include "base/memory.h"
 #include "base/tensor.h"
@@ -16,7 +16,7 @@ typedef struct numberer {
 } numberer;
 
 /* Do other replicas take part? */
-static bool is_join(const gp_instr *instr) {
+static bool is_gather(const gp_instr *instr) {
   return instr->op == GP_OP_replica_gather && instr->call.attr->replica_gather.replicas > 1;
 }
 
@@ -34,7 +34,7 @@ static gp_status refuse(int32_t stage) {
                  (int)stage);
 }
 
-/* Note a join of the larger micro-batches; those of the smaller ones have to be the same. */
+/* Note a gather of the larger micro-batches; those of the smaller ones have to be the same. */
 static gp_status note(numberer *b, int k, int32_t stage, const gp_instr *instr) {
   gp_plan *plan = b->plan;
   const size_t bytes = bytes_of(instr);
@@ -44,31 +44,32 @@ static gp_status note(numberer *b, int k, int32_t stage, const gp_instr *instr) 
                    (long long)instr->call.attr->replica_gather.replicas, (int)plan->replicas);
   b->number[instr->node] = j + 1;
   if (k && plan->shapes[0].programs)
-    return j < plan->join_count && plan->joins[j].stage == stage && plan->joins[j].bytes == bytes
+    return j < plan->gather_count && plan->gathers[j].stage == stage &&
+                   plan->gathers[j].bytes == bytes
                ? GP_OK
                : refuse(stage);
-  GP_TRY(gp_grow_array((size_t)plan->join_count, &b->room, sizeof *plan->joins,
-                       (void **)&plan->joins));
-  plan->joins[plan->join_count++] = (gp_plan_join){.stage = stage, .bytes = bytes};
+  GP_TRY(gp_grow_array((size_t)plan->gather_count, &b->room, sizeof *plan->gathers,
+                       (void **)&plan->gathers));
+  plan->gathers[plan->gather_count++] = (gp_plan_gather){.stage = stage, .bytes = bytes};
   return GP_OK;
 }
 
 static gp_status note_all(numberer *b, int k, int32_t stage, const gp_program *program) {
   for (int32_t n = 0; program && n < program->instr_count; n++)
-    if (is_join(&program->instrs[n])) GP_TRY(note(b, k, stage, &program->instrs[n]));
+    if (is_gather(&program->instrs[n])) GP_TRY(note(b, k, stage, &program->instrs[n]));
   return GP_OK;
 }
 
 static void number_program(const numberer *b, gp_program *program) {
   for (int32_t n = 0; n < program->instr_count; n++) {
     gp_instr *instr = &program->instrs[n];
-    if (!is_join(instr)) continue;
-    instr->join = b->number[instr->node];
-    program->join_count++;
+    if (!is_gather(instr)) continue;
+    instr->gather = b->number[instr->node];
+    program->gather_count++;
   }
 }
 
-/* The programs that keep everything have all joins of a stage: nothing of them runs again. */
+/* The programs that keep everything have all gathers of a stage: nothing of them runs again. */
 static gp_status number_stage(numberer *b, int k, int32_t stage) {
   const gp_stage_programs *own = &b->plan->shapes[k].programs[stage];
   gp_program *list[GP_STAGE_PROGRAM_KINDS];
@@ -87,23 +88,23 @@ static gp_status number_shape(numberer *b, int k) {
     b->first = first;
     GP_TRY(number_stage(b, k, s));
     first += b->count;
-    if (k && first < plan->join_count && plan->joins[first].stage == s) return refuse(s);
+    if (k && first < plan->gather_count && plan->gathers[first].stage == s) return refuse(s);
   }
   return GP_OK;
 }
 
 static void place(gp_plan *plan) {
   size_t offset = 0;
-  for (int32_t j = 0; j < plan->join_count; j++) {
-    if (j == 0 || plan->joins[j].stage != plan->joins[j - 1].stage) offset = 0;
-    plan->joins[j].offset = offset;
-    offset += gp_plan_join_bytes(&plan->joins[j]);
+  for (int32_t j = 0; j < plan->gather_count; j++) {
+    if (j == 0 || plan->gathers[j].stage != plan->gathers[j - 1].stage) offset = 0;
+    plan->gathers[j].offset = offset;
+    offset += gp_plan_gather_bytes(&plan->gathers[j]);
   }
 }
 
-gp_status gp_plan_number_joins(gp_plan *plan) {
+gp_status gp_plan_number_gathers(gp_plan *plan) {
   for (int k = 0; k < 2; k++) {
-    numberer b = {.plan = plan, .room = (size_t)plan->join_count};
+    numberer b = {.plan = plan, .room = (size_t)plan->gather_count};
     if (!plan->shapes[k].programs) continue;
     const size_t nodes = (size_t)plan->shapes[k].trace->graph.node_count;
     GP_TRY(gp_alloc_array(nodes + 1, sizeof *b.number, (void **)&b.number));
@@ -117,17 +118,17 @@ gp_status gp_plan_number_joins(gp_plan *plan) {
 
 /* ---- lists ----------------------------------------------------------------------------------- */
 
-static bool joins(const gp_task *task) { return task->program && task->program->join_count; }
+static bool gathers(const gp_task *task) { return task->program && task->program->gather_count; }
 
-/* Do two programs join in the same order? */
-static bool meet(const gp_program *a, const gp_program *b) {
+/* Do two programs gather in the same order? */
+static bool agree(const gp_program *a, const gp_program *b) {
   int32_t n = 0, m = 0;
   for (;; n++, m++) {
-    while (n < a->instr_count && !a->instrs[n].join) n++;
-    while (m < b->instr_count && !b->instrs[m].join) m++;
+    while (n < a->instr_count && !a->instrs[n].gather) n++;
+    while (m < b->instr_count && !b->instrs[m].gather) m++;
     if (n == a->instr_count || m == b->instr_count)
       return n == a->instr_count && m == b->instr_count;
-    if (a->instrs[n].join != b->instrs[m].join) return false;
+    if (a->instrs[n].gather != b->instrs[m].gather) return false;
   }
 }
 
@@ -135,11 +136,11 @@ static bool meet(const gp_program *a, const gp_program *b) {
 static bool match(const gp_plan *plan, const gp_task *a, const gp_task *b, int32_t replica) {
   return a->op == b->op && a->stage == b->stage &&
          gp_plan_micro_in(plan, a->micro, replica) == b->micro &&
-         gp_plan_copy_in(plan, a->copy, replica) == b->copy && meet(a->program, b->program);
+         gp_plan_copy_in(plan, a->copy, replica) == b->copy && agree(a->program, b->program);
 }
 
 static const gp_task *next(const gp_plan *plan, int32_t device, int32_t *t) {
-  while (*t < plan->first[device + 1] && !joins(&plan->tasks[*t])) ++*t;
+  while (*t < plan->first[device + 1] && !gathers(&plan->tasks[*t])) ++*t;
   return *t < plan->first[device + 1] ? &plan->tasks[(*t)++] : NULL;
 }
 
@@ -166,8 +167,8 @@ static gp_status check_device(const gp_plan *plan, int32_t device, int32_t repli
   }
 }
 
-gp_status gp_plan_check_joins(const gp_plan *plan) {
-  if (!plan->join_count) return GP_OK;
+gp_status gp_plan_check_gathers(const gp_plan *plan) {
+  if (!plan->gather_count) return GP_OK;
   if (plan->step_micros != plan->replicas * plan->replica_micros)
     return gp_fail(GP_EINVAL,
                    "sync_batch_norm: the batch has rows for %d micro-batches, expected at least %d "
