@@ -129,12 +129,13 @@ end
 -- fit. Returns the row; nil and the case if they never do.
 local function settle(problem, row)
   for _ = 1, TRIES do
-    local bytes, over = exact.bytes(problem, row), nil
+    local bytes, parts = exact.bytes(problem, row)
+    local over
     for d, n in ipairs(bytes) do
       if n > problem.devices[d].memory then over = over or d end
     end
     if not over then
-      row.peak, row.exact = bytes, true
+      row.peak, row.parts, row.exact = bytes, parts, true
       return row
     end
     local case = row.case
