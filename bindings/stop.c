@@ -4,8 +4,8 @@
  * to), a lost connection sends SIGHUP, a user sends SIGINT. By default SIGTERM and SIGHUP end the
  * process at once, after a line that says so. A script that asks for it (gp.on_stop, gp.run)
  * finishes its step first: the signal is only remembered, and gpipe/stop.lua checks for it between
- * steps. A second signal then has its usual effect. `timeout` and batch systems signal a process and
- * then its group, so a process may get one request twice: what comes within 50 ms is the same one. */
+ * steps. A second signal then has its usual effect. `timeout` and batch systems signal a process
+ * and then its group, so it may get one request twice: what comes within 50 ms is the same one. */
 #include "stop.h"
 
 #include <signal.h>

@@ -9,8 +9,8 @@ local device_bytes = {}
 --- The parts that are estimated.
 device_bytes.PARTS = { "parameters", "gradients", "optimizer", "versions", "edges", "saved",
   "workspace", "batch" }
---- All parts of exact bytes in the order in which they are printed: carried are values that I leaves
---- for W, packed are weights in the order that kernels want.
+--- All parts of exact bytes in the order in which they are printed: carried are values that I
+--- leaves for W, packed are weights in the order that kernels want.
 device_bytes.SHOWN = { "parameters", "gradients", "optimizer", "versions", "packed", "edges",
   "saved", "carried", "workspace" }
 

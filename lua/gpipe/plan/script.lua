@@ -77,8 +77,8 @@ function script.report(active, x, y)
   end
 end
 
---- Print what is known at the end of the script, unless it ended with a pass. Exits with code 1 if a
---- pipeline cannot be planned.
+--- Print what is known at the end of the script, unless it ended with a pass. Exits with code 1 if
+--- a pipeline cannot be planned.
 function script.finish()
   if printed then return end
   script.report()
