@@ -4,12 +4,14 @@
  * to), a lost connection sends SIGHUP, a user sends SIGINT. By default SIGTERM and SIGHUP end the
  * process at once, after a line that says so. A script that asks for it (gp.on_stop, gp.run)
  * finishes its step first: the signal is only remembered, and gpipe/stop.lua checks for it between
- * steps. A second signal then has its usual effect. */
+ * steps. A second signal then has its usual effect. `timeout` and batch systems signal a process
+ * and then its group, so it may get one request twice: what comes within 50 ms is the same one. */
 #include "stop.h"
 
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "binding.h"
@@ -21,6 +23,7 @@ static const char *const names[SIGNALS + 1] = {"SIGTERM", "SIGHUP", "SIGINT", "S
 
 /* Global, because a signal handler has no argument and can reach the requests only this way. */
 static volatile sig_atomic_t caught;         /* number of the signal that was caught */
+static struct timespec caught_at;            /* when; read by the handler of a later signal only */
 static volatile sig_atomic_t asked[SIGNALS]; /* kept for the end of a step */
 static struct sigaction before[SIGNALS];     /* the handlers before the script asked */
 
@@ -54,16 +57,28 @@ static void on_end(int number) {
   die(number);
 }
 
+static const double SAME = 0.05; /* seconds */
+
+static bool is_same_request(int number) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  const double passed =
+      (double)(now.tv_sec - caught_at.tv_sec) + 1e-9 * (double)(now.tv_nsec - caught_at.tv_nsec);
+  return number == caught && passed < SAME;
+}
+
 /* Handles a signal that the script asked for. A second signal goes to the earlier handler: Ctrl-C
  * to the program's own, which stops the script. */
 static void on_asked(int number) {
   int i = index_of(number);
   if (!caught) {
+    clock_gettime(CLOCK_MONOTONIC, &caught_at);
     caught = number;
     tell(number, number == SIGINT ? ": ends after this step (again: now)\n"
                                   : ": ends before the next step\n");
     return;
   }
+  if (is_same_request(number)) return;
   if (number != SIGINT) {
     tell(number, ": ended\n");
     die(number);

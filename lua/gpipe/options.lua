@@ -48,6 +48,7 @@ end
 
 -- "an integer >= 1 and <= 8", "one of \"always\", \"never\"".
 local function describe(rule)
+  if rule.called then return rule.called end
   if rule.choices then
     local quoted = {}
     for i, choice in ipairs(rule.choices) do quoted[i] = ('"%s"'):format(choice) end
@@ -111,6 +112,7 @@ end
 ---@class gpipe.OptionRule
 ---@field type? string|string[] any number integer string boolean table function callable tensor
 ---@field default? any the value if the option is left out (not checked, not copied)
+---@field called? string what is expected, in place of the words for the type
 ---@field required? boolean
 ---@field choices? any[] the only values allowed
 ---@field min? number smallest value

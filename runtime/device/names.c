@@ -41,6 +41,10 @@ gp_status gp_device_parse(const char *text, gp_device_name *name) {
   if (good && *at == ':') at++, good = take_number(&at, &made.spec.ordinal);
   if (good && made.gpu) good = take_part(&at, &made.spec);
   if (good && !*at) return *name = made, GP_OK;
+  if (!strncmp(text, "sim:", 4))
+    return gp_fail(GP_EINVAL,
+                   "'%s' is described and never opened, expected it in gp.plan or under --dry-run",
+                   text);
   return gp_fail(GP_EINVAL,
                  "there is no device '%s', expected cpu:0, cuda:0, or a part of a GPU such as "
                  "cuda:0/1of4",

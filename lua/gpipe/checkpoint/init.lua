@@ -7,6 +7,7 @@
 
 local contents = require "gpipe.checkpoint.contents"
 local core = require "gpipe.core"
+local dry_mode = require "gpipe.dry_mode"
 local errors = require "gpipe.errors"
 local namespace = require "gpipe.namespace"
 local nn_state = require "gpipe.nn.state"
@@ -159,6 +160,7 @@ end
 function checkpoint.save(folder, opts)
   check_folder("gp.checkpoint.save", folder)
   local of = parts_of("gp.checkpoint.save", opts, SAVE)
+  if of.pipe and dry_mode.is_on() then return true end
   local state = contents.state(of) -- waits for steps under way
   local tensors, text = tables.encode { state = state }
   local entries = contents.entries(of)
@@ -253,8 +255,10 @@ end
 function checkpoint.load(folder, opts)
   check_folder("gp.checkpoint.load", folder)
   local of = parts_of("gp.checkpoint.load", opts, LOAD)
-  local state, tensors, code = read.folder(folder, read.wanted(of))
+  local dry = of.pipe and dry_mode.is_on() -- reads the state alone, and sets nothing
+  local state, tensors, code = read.folder(folder, dry and {} or read.wanted(of))
   if not state then return nil, tensors, code end
+  if dry then return state.extra or {} end
   check_parts(folder, of, state)
   if of.opt then optimizer.check("gp.checkpoint.load", of.opt, state.optimizer) end
   if of.pipe then of.pipe:progress() end -- waits for steps under way

@@ -50,10 +50,8 @@ function asked.row(problem, pipe)
     replicas = shape.replicas, gradients = case.memory.gradients,
     chunks = chunks, asked = chunks, rows = case.rows, checkpoint = pipe.checkpoint,
     seconds = ran.seconds, bubble = ran.bubble, recompute = ran.recompute, taken = taken,
-    peak = {}, parts = {},
   }
-  for d, one in ipairs(taken) do row.parts[d] = one.parts end
-  row.peak, row.host = exact.bytes(problem, row)
+  row.peak, row.parts, row.host = exact.bytes(problem, row)
   return row
 end
 
@@ -68,8 +66,8 @@ end
 -- "sim:0: 1.2 GiB of 8.0 GiB (saved 800.0 MiB, ...)", and a remark where it does not fit.
 local function device_line(problem, row, d)
   local device, parts = problem.devices[d], {}
-  for _, name in ipairs(device_bytes.PARTS) do
-    local bytes = row.parts[d][name]
+  for _, name in ipairs(device_bytes.SHOWN) do
+    local bytes = row.parts[d][name] or 0
     if bytes >= 1 then parts[#parts + 1] = name .. " " .. sizes.text(math.floor(bytes)) end
   end
   return ("    %s: %s of %s%s (%s)%s"):format(device.name, sizes.text(row.peak[d]),

@@ -6,9 +6,13 @@ local sums = require "gpipe.plan.sums"
 
 local device_bytes = {}
 
---- The parts in the order in which they are printed.
+--- The parts that are estimated.
 device_bytes.PARTS = { "parameters", "gradients", "optimizer", "versions", "edges", "saved",
   "workspace", "batch" }
+--- All parts of exact bytes in the order in which they are printed: carried are values that I
+--- leaves for W, packed are weights in the order that kernels want.
+device_bytes.SHOWN = { "parameters", "gradients", "optimizer", "versions", "packed", "edges",
+  "saved", "carried", "workspace" }
 
 ---@class gpipe.StageMemory
 ---@field live table<integer, integer> of the shape

@@ -35,25 +35,55 @@ local function plan(problem, row)
   })
 end
 
---- The exact bytes on each device: parameters, gradients and moments as they were added up before,
---- and what the runtime plans for a step.
+-- The areas of a pipeline under the names of the planner's parts.
+local PARTS = {
+  ["extra gradients"] = "gradients", recomputed = "saved", transient = "workspace",
+  waste = "workspace", staging = "workspace", ["thread scratch"] = "workspace",
+  padding = "workspace", prepared = "packed", constants = "packed", ["kernel states"] = "packed",
+  halves = "parameters", buffers = "parameters",
+}
+
+-- The parts of a device from its areas in a plan without threads and optimizer.
+local function parts_of(problem, row, d, areas)
+  local parts, estimate, device = {}, row.taken[d].parts, problem.devices[d]
+  for name, bytes in pairs(areas) do
+    local part = PARTS[name] or name
+    if name == "thread scratch" then bytes = bytes * (device.threads or 1) end
+    parts[part] = (parts[part] or 0) + bytes
+  end
+  -- an estimate's gradients include partial sums, which are areas of the step
+  local estimated = estimate.gradients / row.gradients
+  -- moments lie as values do: a copy of a stage that shares these has none, nor have frozen values;
+  -- a replica receives the gradients that it owns from the others
+  local updated = math.min(areas.parameters or 0, areas.gradients or 0)
+  local moments = estimated > 0 and estimate.optimizer / estimated or 0
+  local received = device.own and (row.replicas - 1) / row.replicas or 0
+  parts.optimizer = math.ceil(moments * updated)
+  parts.gradients = (parts.gradients or 0) + math.ceil(received * estimated)
+  return parts
+end
+
+local function sum_of(parts)
+  local sum = 0
+  for _, bytes in pairs(parts) do sum = sum + bytes end
+  return sum
+end
+
+--- The exact bytes on each device: what the runtime plans for a step, and the moments.
 ---@param problem gpipe.PlanProblem
 ---@param row gpipe.PlanRow
 ---@return integer[] bytes per device
+---@return table<string, integer>[] parts that add up to them
 ---@return integer[] host of the host's memory, in which saved values wait
 function exact.bytes(problem, row)
   local dry = plan(problem, row)
-  local step, list, host = dry:bytes(), {}, {}
-  for d = 1, row.devices do host[d] = dry.core:on_host(dry.core, d - 1) end
-  for d, one in ipairs(row.taken) do
-    local parts = one.parts
-    -- without halves and partial sums, which are in the step's; a replica receives the gradients
-    -- that it owns from the others
-    local parameters = parts.gradients / row.gradients
-    local received = problem.devices[d].own and (row.replicas - 1) / row.replicas or 0
-    list[d] = math.ceil((2 + received) * parameters + parts.optimizer) + step[d]
+  local memory, list, parts, host = dry:memory(), {}, {}, {}
+  for d in ipairs(row.taken) do
+    parts[d] = parts_of(problem, row, d, memory[d].areas)
+    list[d] = sum_of(parts[d])
   end
-  return list, host
+  for d = 1, row.devices do host[d] = dry.core:on_host(dry.core, d - 1) end
+  return list, parts, host
 end
 
 return exact

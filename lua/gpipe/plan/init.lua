@@ -131,7 +131,7 @@ end
 -- fit. Returns the row; nil and the case if they never do.
 local function settle(problem, row)
   for _ = 1, TRIES do
-    local bytes, host = exact.bytes(problem, row)
+    local bytes, parts, host = exact.bytes(problem, row)
     local over, over_host = false, false
     for d, n in ipairs(bytes) do
       local device = problem.devices[d]
@@ -140,7 +140,7 @@ local function settle(problem, row)
     end
     if over_host then return nil, row.case end
     if not over then
-      row.peak, row.host, row.exact = bytes, host, true
+      row.peak, row.parts, row.host, row.exact = bytes, parts, host, true
       return row
     end
     local case = row.case

@@ -18,6 +18,7 @@ local plan = require "gpipe.plan"
 local plan_devices = require "gpipe.plan.devices"
 local precision = require "gpipe.pipeline.plan.precision"
 local readable = require "gpipe.readable"
+local report = require "gpipe.pipeline.areas.report"
 local text_of = require "gpipe.pipeline.text"
 
 local script = {}
@@ -77,8 +78,8 @@ function script.report(active, x, y)
   end
 end
 
---- Print what is known at the end of the script, unless it ended with a pass. Exits with code 1 if a
---- pipeline cannot be planned.
+--- Print what is known at the end of the script, unless it ended with a pass. Exits with code 1 if
+--- a pipeline cannot be planned.
 function script.finish()
   if printed then return end
   script.report()
@@ -126,10 +127,21 @@ function methods:describe() return text_of(self) end
 for _, name in ipairs { "train", "eval", "zero_grad", "load_state_dict", "load_progress" } do
   methods[name] = function(self) return self end
 end
-for _, name in ipairs { "lowered", "timeline", "costs", "draw", "svg", "html", "trace" } do
+for _, name in ipairs {
+  "activations", "lowered", "timeline", "costs", "draw", "svg", "html", "trace",
+} do
   methods[name] = function()
     errors.raise("%s: this is a dry run, no step was planned yet, expected a step before", name)
   end
+end
+
+-- What is known before a step: no bytes of any device are taken.
+function methods:memory()
+  local list = {}
+  for d, device in ipairs(self.devices) do
+    list[d] = { name = device.name, planned = 0, lower_bound = 0, areas = {} }
+  end
+  return report.new(list, nil, nil)
 end
 
 local wrap = object.class(methods, {

@@ -33,8 +33,8 @@ function schedule.names() return catalog.names() end
 function schedule.rows(p) return core.rows(p) end
 
 --- Register a schedule of your own under a name. Its options are passed through unchecked. The
---- generator may also return `batch`, the micro-batches per update, and `limits`, which `verify` then
---- holds it to: {peak_live = 4}.
+--- generator may also return `batch`, the micro-batches per update, and `limits`, which `verify`
+--- then holds it to: {peak_live = 4}.
 --- ```lua
 --- gp.schedule.define("mine", function(p, m)
 ---   local rows, placement = {}, {}

@@ -138,8 +138,9 @@ local function check_keys(who, made)
   for key in pairs(made) do
     if not known[key] then
       local near = type(key) == "string" and errors.suggest(key, RETURNED)
-      errors.raise("%s: the generator returned a table with %s, expected placement, rows, batch and "
-        .. "limits%s", who, errors.show(key), near and (" (did you mean '%s'?)"):format(near) or "")
+      errors.raise("%s: the generator returned a table with %s, expected placement, rows, batch "
+        .. "and limits%s", who, errors.show(key),
+        near and (" (did you mean '%s'?)"):format(near) or "")
     end
   end
   if made.limits ~= nil and type(made.limits) ~= "table" then

@@ -1,6 +1,7 @@
 -- lua/gpipe/train/parameters.lua - reads the parameters given to a part of gp.train: those of a
 -- pipeline, of a model, or a list.
 
+local dry_mode = require "gpipe.dry_mode"
 local errors = require "gpipe.errors"
 local object = require "gpipe.pipeline.object"
 local params = require "gpipe.optim.params"
@@ -33,6 +34,8 @@ function parameters.read(who, given)
   end
   for i, entry in ipairs(list) do params.check_entry(who, "the list", i, entry) end
   if not parameters.is_pipeline(given) then return list, function() end end
+  -- a dry run has no room for another copy of the values
+  if dry_mode.is_on() then return {}, function() end end
   local pipe = object.inside(given)
   return list, function()
     if pipe.core then stream.settle(pipe) end

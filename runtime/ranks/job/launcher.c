@@ -63,6 +63,12 @@ static const launcher launchers[] = {
      .rank = "RANK",
      .count = "WORLD_SIZE",
      .local = "LOCAL_RANK",
+     .local_count = "LOCAL_WORLD_SIZE"},
+    {.name = "torchrun", /* without a place to meet, which is reported */
+     .needs = {"RANK", "WORLD_SIZE"},
+     .rank = "RANK",
+     .count = "WORLD_SIZE",
+     .local = "LOCAL_RANK",
      .local_count = "LOCAL_WORLD_SIZE"}};
 
 /* ---- variables ------------------------------------------------------------------------------- */
@@ -161,6 +167,16 @@ static gp_status read_master(gp_rank_job *job, const launcher *l) {
   return !strcmp(l->rank, "SLURM_PROCID") ? read_slurm(job) : GP_OK;
 }
 
+/* Without this error each rank would run alone, as rank 0 of 1, and do the whole job. */
+static gp_status check_meeting(const gp_rank_job *job, const launcher *l) {
+  if (strcmp(l->name, "torchrun") || job->port) return GP_OK;
+  return gp_fail(
+      GP_EINVAL,
+      "ranks: RANK is %d, WORLD_SIZE is %d and MASTER_PORT is not set, expected also "
+      "MASTER_ADDR and MASTER_PORT, where the ranks meet (GPIPE_ALONE=1: this is no rank)",
+      job->info.rank, job->info.count);
+}
+
 /* Append a variable's value and a dot, if it is set. */
 static void add_name(gp_text *text, const char *variable) {
   const char *value = value_of(variable);
@@ -199,6 +215,7 @@ gp_status gp_rank_launcher_read(gp_rank_job *job) {
   if (job->info.count == 1) return GP_OK;
   GP_TRY(read_hosts(job, l));
   GP_TRY(read_master(job, l));
+  GP_TRY(check_meeting(job, l));
   name_job(job, l);
   return GP_OK;
 }

@@ -80,6 +80,14 @@ describe("a signal that asks the program to end", function()
     assert.equal(128 + 15, code)
   end)
 
+  it("is one request where timeout or a batch system sends it twice at once", function()
+    local twice = "Sent = io.popen 'sleep 0.3; kill -TERM $PPID; kill -TERM $PPID'"
+    local out, _, code = run(TRAIN:format("gp.on_stop(function(signal) print(signal, steps == updates) end)",
+      twice .. " gp.randn({2000, 2000}):matmul(gp.randn {2000, 2000})"))
+    assert.equal("SIGTERM\ttrue\n", out)
+    assert.equal(128 + 15, code)
+  end)
+
   it("ends the program even if the handler fails", function()
     local _, err, code = run(TRAIN:format("gp.on_stop(function() error 'full' end)",
       signals("TERM", 0.3)))

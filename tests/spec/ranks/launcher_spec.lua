@@ -137,5 +137,7 @@ describe("a job of another launcher", function()
       "WORLD_SIZE is 2 and RANK is not set, expected both")
     has(message { WORLD_SIZE = "2", RANK = "2", MASTER_ADDR = "localhost", MASTER_PORT = "1" },
       "RANK is '2', expected a number from 0 to 1")
+    has(message { WORLD_SIZE = "2", RANK = "1" },
+      "WORLD_SIZE is 2 and MASTER_PORT is not set, expected also MASTER_ADDR and MASTER_PORT")
   end)
 end)

@@ -127,8 +127,8 @@ local function measured_on(chosen)
   return { "cpu:0", threads = 1 }
 end
 
---- Decide balance, schedule and number of devices; any of them may determine the others. What option
---- `checkpoint` says of stages, or as a function, becomes a list of layers in `opts`.
+--- Decide balance, schedule and number of devices; any of them may determine the others. What
+--- option `checkpoint` says of stages, or as a function, becomes a list of layers in `opts`.
 ---@param model nn.Sequential
 ---@param opts table {balance: integer[]|string|nil, schedule, chunks, checkpoint, loss, sample}
 ---@param count integer? number of named devices

@@ -21,7 +21,7 @@ local COMMON = {
   chunks = { type = "integer", min = 1 },
   schedule = { type = { "string", "table" }, default = "1f1b" },
   checkpoint = checkpoint.rule,
-  loss = { type = "callable" },
+  loss = { type = "callable", called = "a loss such as nn.MSELoss() or a function" },
   sample = { type = "table" },
   deferred_batch_norm = { type = "boolean", default = false },
   sync_batch_norm = { type = "boolean", default = false },

@@ -34,10 +34,10 @@ local function ask(who, fn, layer, stage, chunks)
   for micro = 1, chunks - 1 do
     local mode = fn(layer, stage, micro)
     if mode ~= first then
-      errors.raise("%s: the function in option 'checkpoint' returned %s for layer %d in micro-batch "
-        .. "0 and %s in micro-batch %d, expected the same for all of them (R in the rows of a "
-        .. "schedule recomputes single ones)", who, errors.show(first), layer, errors.show(mode),
-        micro)
+      errors.raise("%s: the function in option 'checkpoint' returned %s for layer %d in "
+        .. "micro-batch 0 and %s in micro-batch %d, expected the same for all of them (R in the "
+        .. "rows of a schedule recomputes single ones)", who, errors.show(first), layer,
+        errors.show(mode), micro)
     end
   end
   return first

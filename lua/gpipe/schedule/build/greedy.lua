@@ -43,8 +43,8 @@ local function read_placement(given)
   end
   for key in pairs(given) do
     if math.type(key) ~= "integer" or key < 0 or key >= stages then
-      errors.raise("%s: placement has %s and no stage %d, expected devices of stages 0, 1, ...", WHO,
-        errors.show(key), stages)
+      errors.raise("%s: placement has %s and no stage %d, expected devices of stages 0, 1, ...",
+        WHO, errors.show(key), stages)
     end
   end
   if devices > stages then

@@ -1,5 +1,5 @@
--- lua/gpipe/pipeline/plan/partition/even.lua - among the cuts whose most expensive stage is as cheap
--- as possible, an even one.
+-- lua/gpipe/pipeline/plan/partition/even.lua - among the cuts whose most expensive stage is as
+-- cheap as possible, an even one.
 --
 -- A single large layer decides the maximum, and then most cuts are as good. The minimax search
 -- fills the first stages up to the maximum, where schedules hold most micro-batches. Here the
