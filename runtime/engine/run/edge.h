@@ -28,6 +28,8 @@ gp_status gp_edges_publish_early(gp_worker *worker, const gp_task_run *r, const 
 gp_link_left gp_edges_poll(gp_worker *worker);
 /* The same while the worker waits (gp_worker.idle). */
 int64_t gp_edges_idle(gp_worker *worker);
+/* Wait until the device's queue has copied what it sends to other ranks. */
+gp_status gp_edges_flush(gp_worker *worker);
 /* End the run for this device: wait until its links have sent everything; after a failure, until
  * what they began is over. */
 gp_status gp_edges_finish(gp_worker *worker);
