@@ -11,7 +11,7 @@ local flags = require "gpipe.flags"
 
 local opt = flags.parse("Measure how much of the exchange of gradients is hidden.", {
   { "--rate MBIT", 1000, "of the network, in Mbit/s" },
-  { "--layers N", 8, "blocks" }, { "--width N", 384, "width" }, { "--context N", 256, "tokens" },
+  { "--layers N", 16, "blocks" }, { "--width N", 256, "width" }, { "--context N", 256, "tokens" },
   { "--batch N", 16, "sequences of both replicas" },
   { "--chunks N", 4, "micro-batches of each replica" },
   { "--stages N", 2, "stages, on two devices of each rank" },
@@ -19,14 +19,15 @@ local opt = flags.parse("Measure how much of the exchange of gradients is hidden
   { "--steps N", 6, "timed steps" },
 }, arg)
 
--- Rank 0 prints the exposed seconds of each step, then what crosses in one direction, in bytes.
+-- Rank 0 prints the exposed seconds of each step, when both replicas had what their first forward
+-- pass reads, and the step's length; then what crosses in one direction, in bytes.
 local CHILD = [[
 package.path = arg[1] .. "?.lua;" .. package.path
 local gp = require "gpipe"
 local model = require "model"
 local n = {}
 for i = 2, 7 do n[i] = tonumber(arg[i]) end
-local size = { layers = n[2], width = n[3], heads = 6, context = n[4], batch = n[5] }
+local size = { layers = n[2], width = n[3], heads = math.max(1, n[3] // 64), context = n[4], batch = n[5] }
 local devices = {}
 for r = 0, 1 do
   for d = 0, 1 do devices[#devices + 1] = { r .. "/cpu:" .. d, threads = 1 } end
@@ -40,14 +41,18 @@ local ids = model.bytes(size)
 local BACKWARD = { B = true, W = true }
 for step = -1, tonumber(arg[8]) do
   pipe:step(ids, ids)
-  local line, last, begun = pipe:timeline(), 0, 0
+  local line, last, begun, ready = pipe:timeline(), 0, 0, 0
   for d = 1, line.devices do
+    local first = true
     for _, event in ipairs(line[d]) do
+      if event.op == "F" and event.stage == 0 and first then
+        ready, first = math.max(ready, event.begin), false
+      end
       if BACKWARD[event.op] then last = math.max(last, event.finish) end
       if event.op == "REDUCE_GRAD" then begun = math.max(begun, event.begin) end
     end
   end
-  if step > 0 and gp.rank() == 0 then print(math.max(0, begun - last), line.makespan) end
+  if step > 0 and gp.rank() == 0 then print(math.max(0, begun - last), ready, line.makespan) end
 end
 local bytes = 0 -- each replica owns half of the parameters
 for _, p in pairs(pipe:state_dict()) do bytes = bytes + 2 * p:numel() end
@@ -96,31 +101,34 @@ local function command()
 end
 
 local function run()
-  local pipe, exposed, steps, bytes = assert(io.popen(command())), {}, {}, nil
+  local pipe, seen = assert(io.popen(command())), { exposed = {}, ready = {}, steps = {} }
   for line in pipe:lines() do
-    local first, second = line:match "^(%S+)%s+(%S+)$"
-    if first == "bytes" then
-      bytes = tonumber(second)
-    else
-      exposed[#exposed + 1], steps[#steps + 1] = tonumber(first), tonumber(second)
+    local exposed, ready, step = line:match "^(%S+)%s+(%S+)%s+(%S+)$"
+    seen.bytes = seen.bytes or tonumber((line:match "^bytes%s+(%S+)$"))
+    if step then
+      table.insert(seen.exposed, tonumber(exposed))
+      table.insert(seen.ready, tonumber(ready))
+      table.insert(seen.steps, tonumber(step))
     end
   end
   pipe:close()
-  return exposed, steps, assert(bytes, "the ranks printed no figures")
+  return assert(seen.bytes and seen, "the ranks printed no figures")
 end
 
 if not make() then
   print "overlap skipped: no network namespaces with a rate (needs root, iproute2 and tbf)"
 else
-  local good, exposed, steps, bytes = pcall(run)
+  local good, seen = pcall(run)
   if good then
-    local whole = 8 * bytes / (1e6 * opt.rate)
-    figure.print("overlap.step", 1e3 * figure.median(steps), "ms")
+    local whole, exposed = 8 * seen.bytes / (1e6 * opt.rate), figure.median(seen.exposed)
+    figure.print("overlap.step", 1e3 * figure.median(seen.steps), "ms")
     figure.print("overlap.transfer", 1e3 * whole, "ms for the gradients of one direction")
-    figure.print("overlap.exposed", 1e3 * figure.median(exposed), "ms of that after the last pass")
-    figure.print("overlap.hidden", 100 * (1 - figure.median(exposed) / whole), "%", ">=", 90)
+    figure.print("overlap.exposed", 1e3 * exposed, "ms of that after the last pass")
+    figure.print("overlap.hidden", 100 * (1 - exposed / whole), "%", ">=", 90)
+    figure.print("overlap.values", 1e3 * figure.median(seen.ready),
+      "ms before the first passes, for values that another replica updates")
   else
-    print(exposed)
+    print(seen)
   end
 end
 remove()

@@ -213,10 +213,14 @@ static gp_status nothing_left(void *context, bool *ready) {
   return GP_OK;
 }
 
+gp_status gp_edges_flush(gp_worker *worker) {
+  return gp_link_pool_flush(worker->pipeline->run.binding->pool, &worker->lane);
+}
+
 gp_status gp_edges_finish(gp_worker *worker) {
   const gp_bound_device *device = ends_of(worker);
   /* other ranks wait for what the queue still has to send */
-  gp_status first = gp_link_pool_flush(worker->pipeline->run.binding->pool, &worker->lane);
+  gp_status first = gp_edges_flush(worker);
   bool ready = true;
   if (device->end_count) keep(gp_worker_try(worker, nothing_left, worker, &ready), &first);
   for (int32_t i = 0; i < device->end_count; i++) {

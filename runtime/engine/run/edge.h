@@ -34,6 +34,8 @@ gp_status gp_edge_release(const gp_worker *worker, const gp_bound_use *bound, gp
 gp_link_left gp_edges_poll(gp_worker *worker);
 /* The same while the worker waits (gp_worker.idle). */
 int64_t gp_edges_idle(gp_worker *worker);
+/* Wait until the device's queue has copied what it sends to other ranks. */
+gp_status gp_edges_flush(gp_worker *worker);
 /* End the run for this device: wait until its links have sent everything; after a failure, until
  * what they began is over. */
 gp_status gp_edges_finish(gp_worker *worker);

@@ -135,6 +135,8 @@ static void do_task(gp_worker *worker, gp_run *run, const gp_task_span *span, gp
   /* a device votes on what it has really done, so its queue ends first */
   if (op == GP_ACT_VOTE) {
     gp_status status = collect_before(worker, run, span, r->task);
+    /* nor is anything on its way to another rank that an update would overwrite */
+    if (!status) status = gp_edges_flush(worker);
     if (status) gp_run_fail(run, 0, status, gp_error_text());
   }
   /* the vote and the decision report failures, so they also run after one */

@@ -231,8 +231,9 @@ static void begin(gp_link *link) {
 static gp_status acquire(gp_link *link, const gp_lane *lane, gp_link_turn turn, bool *ready) {
   const queues_link *own = link->self;
   *ready = true;
-  return own->staged && !own->side.makes ? gp_staged_acquire(own->staged, lane, turn.slot, ready)
-                                         : GP_OK;
+  if (!own->staged) return GP_OK;
+  return own->side.makes ? gp_staged_follow(own->staged, lane, turn.slot)
+                         : gp_staged_acquire(own->staged, lane, turn.slot, ready);
 }
 
 /* The memory of the reader's GPU, if this end may write to it. */

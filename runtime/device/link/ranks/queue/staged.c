@@ -2,7 +2,9 @@
  *
  * A maker sends a slot's next value only after the credit for the last use of this one. A reader
  * with a queue gives credits when its queue has got there (credits.c), so by then neither the
- * staging buffer nor the slot is in use. */
+ * staging buffer nor the slot is in use. Each end tells its own queue so by an event that is over
+ * already: it costs about a microsecond, and whoever checks the order of a device's work sees it
+ * without the messages. */
 #include "device/link/ranks/queue/staged.h"
 
 #include <stdio.h>
@@ -11,7 +13,8 @@
 #include "device/link/pool.h"
 
 typedef struct slot {
-  gp_lane_event *freed; /* the reader's: on its compute stream, after the last use */
+  gp_lane_event *freed; /* the reader's: on its compute stream, after the last use; the maker's: on
+                         * its send stream, after the value was copied */
   bool is_used;         /* freed was recorded in this run */
   uint32_t brought;     /* rounds whose value was brought to the device */
 } slot;
@@ -28,7 +31,7 @@ struct gp_staged_end {
   bool was_asked;      /* it was tried to open it */
   gp_lane_offer offer; /* by which it was opened */
   gp_lane_event *arrived; /* the reader's: on its receive stream */
-  slot *slots;            /* the reader's */
+  slot *slots;
 };
 
 static size_t place_of(const gp_staged_end *end, int32_t k) {
@@ -42,6 +45,15 @@ static gp_status new_end(const gp_link *link, const gp_lane *lane, gp_staged_end
   (*end)->link = link;
   (*end)->lane = lane;
   return gp_link_pool_outbox(link->spec.pool, lane, &(*end)->outbox);
+}
+
+static gp_status make_slots(gp_staged_end *end) {
+  const gp_lane *lane = end->lane;
+  const size_t count = (size_t)end->link->spec.slots;
+  GP_TRY(gp_alloc_array(count, sizeof *end->slots, (void **)&end->slots));
+  for (size_t k = 0; k < count; k++)
+    GP_TRY(lane->streams->event_new(lane, false, &end->slots[k].freed));
+  return GP_OK;
 }
 
 static gp_status take_staging(gp_staged_end *end) {
@@ -71,6 +83,7 @@ gp_status gp_staged_look(const gp_staged_end *end) { return gp_outbox_look(end->
 
 gp_status gp_staged_maker_new(const gp_link *link, gp_staged_end **end) {
   GP_TRY(new_end(link, link->spec.from, end));
+  GP_TRY(make_slots(*end));
   GP_TRY(take_staging(*end));
   return gp_outbox_reserve((*end)->outbox, (size_t)link->spec.slots);
 }
@@ -99,13 +112,16 @@ char *gp_staged_device(gp_staged_end *end, const gp_lane_offer *offer, const cha
 }
 
 /* Copy the value on the send stream, after the maker's work. */
-static gp_status copy_out(const gp_staged_end *end, int32_t k, char *to) {
+static gp_status copy_out(gp_staged_end *end, int32_t k, char *to) {
   const gp_lane *lane = end->lane;
   const size_t at = place_of(end, k);
   GP_TRY(gp_outbox_follow(end->outbox));
   if (!end->link->spec.bytes) return GP_OK;
-  return lane->memory->copy(lane, GP_STREAM_SEND, to + at, end->link->spec.made + at,
-                            end->link->spec.bytes);
+  GP_TRY(lane->memory->copy(lane, GP_STREAM_SEND, to + at, end->link->spec.made + at,
+                            end->link->spec.bytes));
+  GP_TRY(lane->streams->record(lane, GP_STREAM_SEND, end->slots[k].freed));
+  end->slots[k].is_used = true;
+  return GP_OK;
 }
 
 gp_status gp_staged_send(gp_staged_end *end, gp_link_turn turn, const gp_rank_message *message,
@@ -118,6 +134,12 @@ gp_status gp_staged_send(gp_staged_end *end, gp_link_turn turn, const gp_rank_me
   const gp_status copied = copy_out(end, turn.slot, to);
   const gp_status posted = gp_outbox_post(end->outbox, &item);
   return copied ? copied : posted;
+}
+
+gp_status gp_staged_follow(const gp_staged_end *end, const gp_lane *lane, int32_t k) {
+  const slot *own = &end->slots[k];
+  if (!own->is_used || lane->facts->at_once) return GP_OK;
+  return lane->streams->wait(lane, GP_STREAM_COMPUTE, own->freed);
 }
 
 /* ---- the reader ------------------------------------------------------------------------------ */
@@ -133,11 +155,8 @@ static gp_status choose_staging(gp_staged_end *end, const gp_shared *shared) {
 
 gp_status gp_staged_reader_new(const gp_link *link, const gp_shared *shared, gp_staged_end **end) {
   const gp_lane *lane = link->spec.to;
-  const size_t count = (size_t)link->spec.slots;
   GP_TRY(new_end(link, lane, end));
-  GP_TRY(gp_alloc_array(count, sizeof *(*end)->slots, (void **)&(*end)->slots));
-  for (size_t k = 0; k < count; k++)
-    GP_TRY(lane->streams->event_new(lane, false, &(*end)->slots[k].freed));
+  GP_TRY(make_slots(*end));
   GP_TRY(lane->streams->event_new(lane, false, &(*end)->arrived));
   return choose_staging(*end, shared);
 }
@@ -154,7 +173,9 @@ void gp_staged_begin(gp_staged_end *end) {
 static gp_status copy_in(const gp_staged_end *end, int32_t k) {
   const gp_lane *lane = end->lane;
   const size_t at = place_of(end, k), bytes = end->link->spec.bytes;
+  const slot *own = &end->slots[k];
   if (!bytes) return GP_OK;
+  if (own->is_used) GP_TRY(lane->streams->wait(lane, GP_STREAM_RECEIVE, own->freed));
   GP_TRY(lane->memory->copy(lane, GP_STREAM_RECEIVE, end->link->received + at, end->staging + at,
                             bytes));
   GP_TRY(lane->streams->record(lane, GP_STREAM_RECEIVE, end->arrived));

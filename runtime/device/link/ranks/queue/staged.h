@@ -19,7 +19,8 @@
 
 typedef struct gp_staged_end gp_staged_end;
 
-void gp_staged_free(gp_staged_end *end); /* NULL is fine */
+void gp_staged_free(gp_staged_end *end);  /* NULL is fine */
+void gp_staged_begin(gp_staged_end *end); /* a run begins */
 /* Look for a device that is lost (gp_outbox_look). */
 gp_status gp_staged_look(const gp_staged_end *end);
 
@@ -38,13 +39,16 @@ char *gp_staged_device(gp_staged_end *end, const gp_lane_offer *offer, const cha
 gp_status gp_staged_send(gp_staged_end *end, gp_link_turn turn, const gp_rank_message *message,
                          char *into);
 
+/* Order what the lane does next, which writes the slot, behind the copy of its last value; it is
+ * over already, and the device is told so. */
+gp_status gp_staged_follow(const gp_staged_end *end, const gp_lane *lane, int32_t slot);
+
 /* ---- the reader ------------------------------------------------------------------------------ */
 
 /* shared: optional, borrowed: memory that serves as staging buffer if it can be pinned, which
  * gp_staged_room tells. */
 gp_status gp_staged_reader_new(const gp_link *link, const gp_shared *shared, gp_staged_end **end);
 char *gp_staged_room(const gp_staged_end *end); /* slot 0 of the staging buffer */
-void gp_staged_begin(gp_staged_end *end);       /* a run begins */
 /* Bring a value from the staging buffer to the device, once a round; the compute stream waits for
  * it. */
 gp_status gp_staged_bring(gp_staged_end *end, gp_link_turn turn);
