@@ -272,11 +272,12 @@ void gp_lua_check_plan_spec(lua_State *L, bool pipeline, gp_plan_spec *spec) {
   spec->budgets = budgets_field(L, gp_schedule_device_count(spec->schedule));
   spec->keeps = keeps_field(L, gp_schedule_stage_count(spec->schedule));
   spec->stays = gp_lua_flag_field(L, 2, "stays");
+  spec->whole = gp_lua_flag_field(L, 2, "whole");
   take_traces(L, shapes, spec);
 }
 
-/* p:plan{kind, schedule, shapes = {larger, smaller}, sum_loss, budgets, keeps, stays} -> plan (a
- * light pointer) */
+/* p:plan{kind, schedule, shapes = {larger, smaller}, sum_loss, budgets, keeps, stays, whole} ->
+ * plan (a light pointer) */
 static int pipeline_plan(lua_State *L) {
   gp_plan *plan;
   gp_plan_spec spec;

@@ -55,7 +55,9 @@ typedef struct gp_plan_spec {
    * to the host's memory, because it would take more memory otherwise. NULL: no stage does.
    * Borrowed. */
   const bool *keeps;
-  bool stays; /* GP_REMAT_AUTO sends nothing to the host's memory */
+  /* GP_REMAT_AUTO sends nothing to the host's memory; it makes no dear value again but with its
+   * whole layer. */
+  bool stays, whole;
 } gp_plan_spec;
 
 /* Make a plan for devices that need not be there: it is data only and cannot be run. pipeline: the

@@ -89,6 +89,20 @@ static gp_status make_named(const maker *m, gp_remat mode, gp_recipe *recipe) {
   return status;
 }
 
+/* Make the recipe of a stage that makes again what is cheap and some of what is dear. Where I and W
+ * run apart, both would make it, so it is the one of SELECTIVE there. */
+static gp_status make_more(const maker *m, gp_recipe *recipe) {
+  const int32_t layers = m->spec.layer_count;
+  const int32_t option = m->spec.ahead || m->s->whole ? GP_RECIPE_SELECTS : GP_RECIPE_SELECTS_MORE;
+  gp_remat_step *steps;
+  GP_TRY(gp_alloc_array((size_t)layers + 1, sizeof *steps, (void **)&steps));
+  for (int32_t l = 0; l < layers; l++)
+    steps[l] = (gp_remat_step){GP_REMAT_BACKWARD, layers - 1 - l, option};
+  gp_status status = gp_recipe_make(&m->spec, steps, layers, recipe);
+  gp_free(steps);
+  return status;
+}
+
 /* How the stage reaches the host's memory, if AUTO may send something there: its share is that of
  * its device's stages. */
 static gp_host_link link_of(const maker *m, int32_t stage) {
@@ -107,9 +121,14 @@ static gp_host_link link_of(const maker *m, int32_t stage) {
 
 /* Make the chain of the stage at hand, from its recipes that keep everything and what is dear. */
 static gp_status make_chain(const maker *m, const gp_recipe *keeps, const gp_recipe *selects,
-                            gp_stage_chain *chain) {
-  const gp_chain_spec spec = {&m->spec, &m->chain_notes,     keeps,
-                              selects,  rates_of(m->s->env), link_of(m, m->spec.stage)};
+                            const gp_recipe *more, gp_stage_chain *chain) {
+  const gp_chain_spec spec = {.stage = &m->spec,
+                              .notes = &m->chain_notes,
+                              .keeps = keeps,
+                              .selects = selects,
+                              .more = more,
+                              .rates = rates_of(m->s->env),
+                              .link = link_of(m, m->spec.stage)};
   return gp_stage_chain_new(&spec, chain);
 }
 
@@ -132,10 +151,11 @@ static gp_status peak_of_one(const gp_remat_chain *chain, int32_t in_flight, siz
 }
 
 /* Name the options of backward steps as recipes do: a chain leaves out those that save nothing. */
-static void name_options(const gp_remat_chain *chain, const gp_remat_list *list) {
+static void name_options(const gp_stage_chain *chain, const gp_remat_list *list) {
   for (int32_t i = list->backward_begins; i < list->count; i++) {
     gp_remat_step *step = &list->steps[i];
-    if (chain->layers[step->layer].options[step->option].away) step->option = GP_RECIPE_OFFLOADS;
+    if (step->act == GP_REMAT_BACKWARD)
+      step->option = gp_stage_chain_name(chain, step->layer, step->option);
   }
 }
 
@@ -158,7 +178,7 @@ static gp_status make_always(const maker *m, const gp_recipe *keeps, gp_recipe *
   const bool whole_only = m->spec.layer_count < 2 || m->spec.layer_count > MOST_LAYERS;
   const bool unused = m->s->env->remat == GP_REMAT_NEVER && !m->named[m->spec.stage];
   if (whole_only || unused || m->spec.ahead) return make_named(m, GP_REMAT_ALWAYS, recipe);
-  GP_TRY(make_chain(m, keeps, keeps, &chain));
+  GP_TRY(make_chain(m, keeps, keeps, keeps, &chain));
   gp_status status = peak_of_one(&chain.chain, limits.in_flight, &whole);
   if (!status) status = gp_remat_least(&chain.chain, &limits, &list);
   gp_stage_chain_free(&chain);
@@ -195,7 +215,7 @@ static gp_status make_auto(const maker *m, gp_recipe *recipe) {
   if (status == GP_ENOMEM) status = gp_remat_least(&chain->chain, &limits, &list);
   if (status) return status;
   const int64_t time = list.time;
-  name_options(&chain->chain, &list);
+  name_options(chain, &list);
   status = make_steps(m, &list, recipe);
   recipe->time = time;
   return status;
@@ -203,12 +223,13 @@ static gp_status make_auto(const maker *m, gp_recipe *recipe) {
 
 /* The ns of a micro-batch of a stage of which AUTO makes what a policy by name does. */
 static int64_t named_time(const maker *m) {
-  const gp_remat_chain *chain = &m->chains[m->spec.stage].chain;
+  const gp_stage_chain *own = &m->chains[m->spec.stage];
+  const gp_remat_chain *chain = &own->chain;
   const size_t budget = budget_of(m, m->spec.stage);
   int64_t time = 0;
   for (int32_t l = 0; l < chain->count; l++) {
     const gp_remat_layer *layer = &chain->layers[l];
-    const bool two = layer->option_count > 1 && !layer->options[1].away;
+    const bool two = layer->option_count > 1 && gp_stage_chain_name(own, l, 1) == GP_RECIPE_SELECTS;
     const gp_remat_option *o = &layer->options[budget == GP_BUDGET_SELECTS && two];
     time += o->forward + o->backward + (budget ? 0 : layer->forward);
   }
@@ -232,12 +253,12 @@ static gp_status make_by_mode(const maker *m, const gp_recipe *keeps, gp_recipe 
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-/* Has a device a budget of bytes, which its stages share, or may it send to the host? Then times
- * are compared. */
+/* Has a device a budget, which its stages share, or may it send to the host? Then times are
+ * compared. */
 static bool has_budget(const maker *m) {
   const size_t *budgets = m->s->budgets;
   for (int32_t d = 0; d < m->s->schedule->device_count; d++) {
-    if (budgets && budgets[d] && budgets[d] < GP_BUDGET_SELECTS) return true;
+    if (budgets && budgets[d] < SIZE_MAX) return true;
     if (m->s->env->devices && m->s->env->devices[d].host.bandwidth > 0) return true;
   }
   return false;
@@ -245,13 +266,15 @@ static bool has_budget(const maker *m) {
 
 /* Make the recipes that keep everything; a budget is shared out by what these would keep. */
 static gp_status keep_everything(maker *m, int32_t stage) {
-  gp_recipe *keeps = &m->s->recipes[stage][GP_KEEPS_ALL], selects;
+  gp_recipe *keeps = &m->s->recipes[stage][GP_KEEPS_ALL], selects, more = {0};
   enter(m, stage);
   if (!is_trained(m)) return GP_OK;
   GP_TRY(make_named(m, GP_REMAT_NEVER, keeps));
   if (m->s->env->remat != GP_REMAT_AUTO || !has_budget(m)) return GP_OK;
   GP_TRY(make_named(m, GP_REMAT_SELECTIVE, &selects));
-  gp_status status = make_chain(m, keeps, &selects, &m->chains[stage]);
+  gp_status status = make_more(m, &more);
+  if (!status) status = make_chain(m, keeps, &selects, &more, &m->chains[stage]);
+  gp_recipe_free(&more);
   gp_recipe_free(&selects);
   GP_TRY(status);
   for (int32_t l = 0; l < m->spec.layer_count; l++)

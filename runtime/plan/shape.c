@@ -180,6 +180,7 @@ gp_status gp_shape_build(const gp_shape_spec *spec, const gp_traced_shape *from,
                  .budgets = spec->plan->budgets,
                  .keeps = spec->plan->keeps,
                  .stays = spec->plan->stays,
+                 .whole = spec->plan->whole,
                  .graph = &from->trace->graph,
                  .shape = shape};
   shape->rows = from->rows;

@@ -13,7 +13,7 @@ typedef struct gp_shaper {
   const bool *apart;     /* per stage: I and W run as programs of their own */
   const size_t *budgets; /* per device: bytes that AUTO may keep and have in work; NULL: no limit */
   const bool *keeps;     /* per stage: see gp_plan_spec; NULL: none */
-  bool stays;            /* likewise */
+  bool stays, whole;     /* likewise */
   gp_graph *graph;
   gp_shape_plan *shape;
   gp_place *outside; /* per value: memory that is not the stage's own; base -1 otherwise */

@@ -4,19 +4,20 @@
 #include "base/memory.h"
 #include "base/tensor.h"
 
-enum { KEEP_ALL, SELECT, OPTIONS, MOST_OPTIONS };
+enum { KEEP_ALL, SELECT, MORE, OPTIONS, MOST_OPTIONS };
 
 /* What is alive during a layer, beside what is saved: in F by option, in a forward pass that saves
- * nothing, and in B with cheap values made again. */
-enum { F_KEEPS, F_SELECTS, F_ALONE, B_SELECTS, PEAKS };
+ * nothing, and in B with values made again. */
+enum { F_KEEPS, F_SELECTS, F_MORE, F_ALONE, B_SELECTS, B_MORE, PEAKS };
 
 /* Bytes of one layer, by what they are. */
 typedef struct sums {
-  double forward, backward, again; /* seconds: F, I and W, and the cheap nodes */
-  size_t saved[OPTIONS];           /* of what backward reads, by option */
-  size_t left[OPTIONS];            /* of what later layers read and the option does not save */
-  size_t output;                   /* of what later layers read */
-  size_t gradient;                 /* of what the backward is given */
+  double forward, backward; /* seconds: F, I and W */
+  double again[OPTIONS];    /* likewise: of the nodes that an option makes again */
+  size_t saved[OPTIONS];    /* of what backward reads, by option */
+  size_t left[OPTIONS];     /* of what later layers read and the option does not save */
+  size_t output;            /* of what later layers read */
+  size_t gradient;          /* of what the backward is given */
   size_t peak[PEAKS];
   bool needs_input;
 } sums;
@@ -149,13 +150,21 @@ static void note_backward(const counter *c, const gp_node_list *list) {
   for (int32_t i = 0; i < list->count; i++) {
     const gp_node *node = &c->graph->nodes[list->nodes[i]];
     sums *own = layer_of(c, list->nodes[i]);
-    if (node->phase == GP_FORWARD) { /* of the recipe that makes cheap values again */
-      own->again += seconds_of(c, node);
-      continue;
-    }
+    if (node->phase == GP_FORWARD) continue;
     own->backward += seconds_of(c, node);
     note_gradients(c, node, own);
   }
+}
+
+/* Add up what a recipe makes again. */
+static void note_again(const counter *c, const gp_recipe *recipe, int option) {
+  const gp_node_list *lists[] = {&recipe->again, &recipe->backward};
+  for (int k = 0; k < 2; k++)
+    for (int32_t i = 0; i < lists[k]->count; i++) {
+      const gp_node *node = &c->graph->nodes[lists[k]->nodes[i]];
+      if (node->phase == GP_FORWARD)
+        layer_of(c, lists[k]->nodes[i])->again[option] += seconds_of(c, node);
+    }
 }
 
 static void note_saved(const counter *c, const gp_ref_list *list, int option) {
@@ -181,32 +190,55 @@ static int64_t nanoseconds(double seconds) {
 
 static size_t less(size_t a, size_t b) { return a > b ? a - b : 0; }
 
-/* Write down a layer. Option 1 is left out where it saves nothing. What the layer is given and what
- * it hands on are counted by the chain itself. goes: it may wait in the host's memory. */
-static void set_layer(const sums *s, const sums *before, bool goes, gp_remat_layer *layer,
-                      gp_remat_option *options) {
+/* What an option of a layer costs. left: what later layers read and the option does not save. */
+static gp_remat_option option_of(const sums *s, const sums *before, int o) {
+  static const int backward_peaks[OPTIONS] = {B_SELECTS, B_SELECTS, B_MORE};
   const size_t given = s->gradient, handed = before ? before->gradient : 0;
+  const size_t left = s->left[o] + (before ? before->left[o] : 0);
+  return (gp_remat_option){.forward = nanoseconds(s->forward),
+                           .backward = nanoseconds(s->backward + s->again[o]),
+                           .kept = s->saved[o] + s->left[o],
+                           .forward_extra = less(s->peak[F_KEEPS + o], left),
+                           .backward_extra = less(s->peak[backward_peaks[o]], given + handed)};
+}
+
+/* Where the options of a layer are written. */
+typedef struct writer {
+  gp_remat_layer *layer;
+  gp_remat_option *options;
+  uint8_t *names;
+} writer;
+
+static void add_option(writer *w, gp_remat_option option, int name) {
+  w->options[w->layer->option_count] = option;
+  w->names[w->layer->option_count++] = (uint8_t)name;
+}
+
+/* Write down a layer. What it is given and what it hands on are counted by the chain itself. goes:
+ * it may wait in the host's memory. */
+static void set_layer(const sums *s, const sums *before, bool goes, writer w) {
+  static const int names[OPTIONS] = {GP_RECIPE_KEEPS, GP_RECIPE_SELECTS, GP_RECIPE_SELECTS_MORE};
+  *w.layer = (gp_remat_layer){.forward = nanoseconds(s->forward),
+                              .forward_extra =
+                                  less(s->peak[F_ALONE], s->output + (before ? before->output : 0)),
+                              .output = s->output,
+                              .gradient = s->gradient,
+                              .needs_input = s->needs_input,
+                              .options = w.options};
   for (int o = 0; o < OPTIONS; o++) {
-    const size_t left = s->left[o] + (before ? before->left[o] : 0);
-    options[o] = (gp_remat_option){.forward = nanoseconds(s->forward),
-                                   .backward = nanoseconds(s->backward + (o ? s->again : 0)),
-                                   .kept = s->saved[o] + s->left[o],
-                                   .forward_extra = less(s->peak[o], left),
-                                   .backward_extra = less(s->peak[B_SELECTS], given + handed)};
+    const gp_remat_option option = option_of(s, before, o);
+    const int32_t count = w.layer->option_count;
+    if (!count || option.kept < w.options[count - 1].kept) add_option(&w, option, names[o]);
   }
-  *layer = (gp_remat_layer){.forward = nanoseconds(s->forward),
-                            .forward_extra =
-                                less(s->peak[F_ALONE], s->output + (before ? before->output : 0)),
-                            .output = s->output,
-                            .gradient = s->gradient,
-                            .needs_input = s->needs_input,
-                            .option_count = options[SELECT].kept < options[KEEP_ALL].kept ? 2 : 1,
-                            .options = options};
-  if (!goes || !options[KEEP_ALL].kept) return;
-  gp_remat_option *away = &options[layer->option_count++];
-  *away = options[KEEP_ALL];
-  away->away = away->kept;
-  away->kept = 0;
+  if (!goes || !w.options[0].kept) return;
+  gp_remat_option away = w.options[0];
+  away.away = away.kept;
+  away.kept = 0;
+  add_option(&w, away, GP_RECIPE_OFFLOADS);
+}
+
+int32_t gp_stage_chain_name(const gp_stage_chain *chain, int32_t layer, int32_t option) {
+  return chain->names[MOST_OPTIONS * layer + option];
 }
 
 static void mark_own(const counter *c, const gp_node_list *forward, bool own) {
@@ -221,13 +253,17 @@ static void count_layers(const counter *c) {
   mark_own(c, &nodes->forward, true);
   note_saved(c, &c->spec->keeps->saved, KEEP_ALL);
   note_saved(c, &c->spec->selects->saved, SELECT);
+  note_saved(c, &c->spec->more->saved, MORE);
   find_peaks(c, &nodes->forward, 1u << KEEP_ALL, F_KEEPS);
   find_peaks(c, &nodes->forward, 1u << SELECT, F_SELECTS);
+  find_peaks(c, &nodes->forward, 1u << MORE, F_MORE);
   find_peaks(c, &nodes->forward, 0, F_ALONE);
   note_forward(c, &nodes->forward);
   forget(c, &nodes->forward);
   find_peaks(c, &c->spec->selects->backward, 0, B_SELECTS);
-  note_backward(c, &c->spec->selects->again);
+  find_peaks(c, &c->spec->more->backward, 0, B_MORE);
+  note_again(c, c->spec->selects, SELECT);
+  note_again(c, c->spec->more, MORE);
   note_backward(c, &c->spec->selects->backward);
   forget(c, &c->spec->selects->backward);
   mark_own(c, &nodes->forward, false);
@@ -237,6 +273,7 @@ static gp_status make_room(counter *c, gp_stage_chain *chain) {
   const size_t layers = (size_t)c->stage->layer_count;
   GP_TRY(gp_alloc_array(layers, sizeof *c->layers, (void **)&c->layers));
   GP_TRY(gp_alloc_array(layers, sizeof *chain->layers, (void **)&chain->layers));
+  GP_TRY(gp_alloc_array(MOST_OPTIONS * layers, sizeof *chain->names, (void **)&chain->names));
   return gp_alloc_array(MOST_OPTIONS * layers, sizeof *chain->options, (void **)&chain->options);
 }
 
@@ -254,7 +291,8 @@ gp_status gp_stage_chain_new(const gp_chain_spec *spec, gp_stage_chain *chain) {
     count_layers(&c);
     for (int32_t l = 0; l < c.stage->layer_count; l++)
       set_layer(&c.layers[l], l ? &c.layers[l - 1] : NULL, spec->link.bandwidth > 0,
-                &chain->layers[l], &chain->options[MOST_OPTIONS * l]);
+                (writer){&chain->layers[l], &chain->options[MOST_OPTIONS * l],
+                         &chain->names[MOST_OPTIONS * l]});
     chain->chain = (gp_remat_chain){
         .layers = chain->layers, .count = c.stage->layer_count, .link = spec->link};
   } else {
@@ -281,5 +319,6 @@ void gp_chain_notes_free(gp_chain_notes *notes) {
 void gp_stage_chain_free(gp_stage_chain *chain) {
   gp_free(chain->layers);
   gp_free(chain->options);
+  gp_free(chain->names);
   *chain = (gp_stage_chain){0};
 }

@@ -15,8 +15,9 @@ typedef struct gp_remat_rates {
 typedef struct gp_stage_chain {
   gp_remat_chain chain;
   gp_remat_layer *layers;
-  gp_remat_option *options; /* up to three per layer: keep all; make cheap values again; let all
-                               wait in the host's memory */
+  gp_remat_option *options; /* up to four per layer: keep all; make cheap values again; make more
+                               than these again; let all wait in the host's memory */
+  uint8_t *names;           /* of each of them, as recipes call it (GP_RECIPE_*) */
 } gp_stage_chain;
 
 /* Notes of the chains of a graph, all zero between two stages, so that a chain costs what the stage
@@ -30,12 +31,12 @@ typedef struct gp_chain_notes {
 gp_status gp_chain_notes_new(const gp_graph *graph, gp_chain_notes *notes);
 void gp_chain_notes_free(gp_chain_notes *notes); /* what they hold; not the struct */
 
-/* What the chain is made from: the recipes that keep everything, and what is not cheap. They may be
- * the same one; then layers have one option. */
+/* What the chain is made from: the recipes that keep everything, what is not cheap, and less than
+ * that. An option is left out where it keeps no less than the one before it. */
 typedef struct gp_chain_spec {
   const gp_recipe_spec *stage;
   const gp_chain_notes *notes;
-  const gp_recipe *keeps, *selects;
+  const gp_recipe *keeps, *selects, *more;
   gp_remat_rates rates;
   gp_host_link link;
 } gp_chain_spec;
@@ -44,6 +45,8 @@ typedef struct gp_chain_spec {
  * those of values that live at once, without the holes that their placement leaves. Ownership: the
  * caller frees it. Errors: GP_ENOMEM. */
 gp_status gp_stage_chain_new(const gp_chain_spec *spec, gp_stage_chain *chain);
+/* The name of an option of a layer. */
+int32_t gp_stage_chain_name(const gp_stage_chain *chain, int32_t layer, int32_t option);
 void gp_stage_chain_free(gp_stage_chain *chain); /* what it holds; not the struct */
 
 #endif

@@ -233,6 +233,8 @@ static void note_modes(const maker *m, const gp_remat_step *steps, int32_t count
       m->modes[steps[i].layer] |= GP_LAYER_AGAIN;
     else if (steps[i].option == GP_RECIPE_SELECTS)
       m->modes[steps[i].layer] |= GP_LAYER_SELECTS;
+    else if (steps[i].option == GP_RECIPE_SELECTS_MORE)
+      m->modes[steps[i].layer] |= GP_LAYER_SELECTS | GP_LAYER_SELECTS_MORE;
     else if (steps[i].option == GP_RECIPE_OFFLOADS)
       m->modes[steps[i].layer] |= GP_LAYER_GOES;
   }

@@ -51,7 +51,8 @@ typedef struct gp_recipe_spec {
 enum {
   GP_RECIPE_KEEPS,   /* all stays */
   GP_RECIPE_SELECTS, /* cheap values are made again, each before its first reader (selective.h) */
-  GP_RECIPE_OFFLOADS /* all goes to the host's memory */
+  GP_RECIPE_SELECTS_MORE, /* so are some that are dear, but less than others of the layer */
+  GP_RECIPE_OFFLOADS      /* all goes to the host's memory */
 };
 
 /* Make the recipe of the steps of a backward pass. Layers count from the stage's first one; each

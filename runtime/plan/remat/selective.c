@@ -11,11 +11,17 @@
 #include "ops/half/product.h"
 #include "plan/remat/cut.h"
 
+/* What the dear nodes of a layer take, and what they make. */
+typedef struct dear {
+  double flop, bytes;
+} dear;
+
 typedef struct chooser {
   const gp_selective_spec *spec;
   const gp_graph *graph;
   const gp_node_list *forward;
   int32_t *first; /* per node of F: the vertices of its first output */
+  dear *dear;     /* per layer of the stage */
   gp_cut_arc *arcs;
   int32_t count, vertices;
   size_t room;
@@ -30,6 +36,35 @@ static bool is_cheap(const chooser *c, const gp_node *node) {
   const gp_cost cost = gp_node_cost(c->graph, node);
   const bool product = gp_op_get(node->op)->cpu.halves == GP_HALF_PRODUCTS;
   return !product && cost.flop < GP_CHEAP_INTENSITY * cost.bytes;
+}
+
+static double bytes_made(const chooser *c, const gp_node *node) {
+  double bytes = 0;
+  for (gp_ref r = node->out; r < node->out + node->n_out; r++)
+    bytes += (double)gp_meta_bytes(&c->graph->values[r].meta);
+  return bytes;
+}
+
+static dear *dear_of(const chooser *c, const gp_node *node) {
+  return &c->dear[node->layer - c->spec->recipe->first_layer];
+}
+
+/* Add up the dear nodes of each layer. */
+static gp_status sum_dear(chooser *c) {
+  GP_TRY(gp_alloc_array((size_t)c->spec->recipe->layer_count, sizeof *c->dear, (void **)&c->dear));
+  for (int32_t i = 0; i < c->forward->count; i++) {
+    const gp_node *node = &c->graph->nodes[c->forward->nodes[i]];
+    if (is_cheap(c, node)) continue;
+    dear_of(c, node)->flop += gp_node_cost(c->graph, node).flop;
+    dear_of(c, node)->bytes += bytes_made(c, node);
+  }
+  return GP_OK;
+}
+
+/* Is the node one of the less dear ones of its layer, for the bytes that it makes? */
+static bool is_worth_it(const chooser *c, const gp_node *node) {
+  const dear *all = dear_of(c, node);
+  return gp_node_cost(c->graph, node).flop * all->bytes <= all->flop * bytes_made(c, node);
 }
 
 static gp_status add(chooser *c, int32_t from, int32_t to, int64_t capacity) {
@@ -80,8 +115,9 @@ static bool may_again(const chooser *c, int32_t i, int32_t *r) {
   const int32_t n = c->forward->nodes[i];
   const gp_node *node = &c->graph->nodes[n];
   while (*r < again->count && again->nodes[*r] < n) (*r)++;
-  return *r < again->count && again->nodes[*r] == n && mode_of(c, node) & GP_LAYER_SELECTS &&
-         is_cheap(c, node);
+  if (*r == again->count || again->nodes[*r] != n || !(mode_of(c, node) & GP_LAYER_SELECTS))
+    return false;
+  return is_cheap(c, node) || (mode_of(c, node) & GP_LAYER_SELECTS_MORE && is_worth_it(c, node));
 }
 
 static gp_status add_all(chooser *c, bool *may) {
@@ -140,11 +176,13 @@ gp_status gp_selective_nodes(const gp_selective_spec *spec, gp_node_list *list) 
   bool *may = NULL;
   list->count = 0;
   gp_status status = number(&c);
+  if (!status) status = sum_dear(&c);
   if (!status) status = gp_alloc_array(nodes, sizeof(int32_t), (void **)&list->nodes);
   if (!status) status = gp_alloc_array(nodes, sizeof *may, (void **)&may);
   if (!status) status = choose(&c, may, list);
   for (int32_t i = 0; i < c.forward->count; i++) recipe->notes->at[c.forward->nodes[i]] = 0;
   gp_free(may);
+  gp_free(c.dear);
   gp_free(c.first);
   gp_free(c.arcs);
   return status;

@@ -13,8 +13,10 @@
 enum { GP_CHEAP_INTENSITY = 8 };
 
 /* What a layer may do: its cheap nodes may run twice; it runs again as a whole, and needs what
- * other layers give it; what F saves of it goes to the host's memory. */
-enum { GP_LAYER_SELECTS = 1, GP_LAYER_AGAIN = 2, GP_LAYER_GOES = 4 };
+ * other layers give it; what F saves of it goes to the host's memory; beside its cheap nodes those
+ * may run twice that are no dearer for the bytes that they make than the dear ones of the layer are
+ * in the mean. */
+enum { GP_LAYER_SELECTS = 1, GP_LAYER_AGAIN = 2, GP_LAYER_GOES = 4, GP_LAYER_SELECTS_MORE = 8 };
 
 typedef struct gp_selective_spec {
   const gp_recipe_spec *recipe;

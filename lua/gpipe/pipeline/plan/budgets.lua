@@ -1,9 +1,9 @@
 -- lua/gpipe/pipeline/plan/budgets.lua - how many bytes the stages of each device may keep and have
 -- in work with checkpoint = "auto": the most with which a plan fits its device's room.
 --
--- They are found by halving, with plans that are measured and not allocated. Where a device says
--- how it reaches the host's memory, that is done twice, with and without the use of it, and what
--- takes less time by the cost model is taken.
+-- They are found by halving, with plans that are measured and not allocated. That is done for each of
+-- the ways that "auto" has, because what the programme takes for the bytes of a plan is not what it
+-- takes in the end; the way with the least time by the cost model is taken.
 
 local budgets = {}
 
@@ -87,21 +87,37 @@ end
 ---@field host integer of the host's memory
 ---@field time number seconds of a micro-batch by the cost model, where that is asked for
 
+-- What to try first: the middles of the ranges, or what another search has found.
+local function first_of(ranges, start)
+  local list = middles(ranges)
+  for d, range in ipairs(ranges) do
+    local given = start and start[d]
+    if range and not range.fixed and math.type(given) == "integer" and given > range.low
+      and given < range.high then list[d] = given end
+  end
+  return list
+end
+
 -- Find budgets with which a plan fits as far as there are such, from what it takes without any.
--- selects: a device is done where it is enough to make cheap values again.
-local function search(measure, room, needs, selects)
+-- Every list carries the fields of `how`. start: budgets that may be near, or nil.
+local function search(measure, room, needs, how, start)
   local ranges = ranges_of(needs, room)
-  if selects then try_selective(ranges, measure, room) end
-  for _ = 1, ROUNDS do
-    local tried = middles(ranges)
-    if halve(ranges, tried, measure(tried), room) then break end
+  local function measured(list)
+    for key, value in pairs(how) do list[key] = value end
+    return measure(list)
+  end
+  if how.stays then try_selective(ranges, measured, room) end
+  for round = 1, ROUNDS do
+    local tried = round == 1 and first_of(ranges, start) or middles(ranges)
+    if halve(ranges, tried, measured(tried), room) then break end
   end
   local found = lows(ranges)
-  if not short_of(measure(found), room) then return found end
+  local taken = measured(found)
+  if not short_of(taken, room) then return found, taken end
   for d, range in ipairs(ranges) do -- where nothing fitted: what "always" takes
     if range and range.low == 1 and not range.fixed then found[d] = 0 end
   end
-  return found
+  return found, measured(found)
 end
 
 -- What the slowest device takes for a micro-batch, by the cost model.
@@ -127,23 +143,36 @@ function budgets.links(devices)
   return false
 end
 
+-- What "auto" may do: keep, make cheap values again, or run layers again as a whole; make some dear
+-- values again, too; and send layers to the host's memory.
+local WAYS = { { stays = true, whole = true }, { stays = true }, {} }
+
+-- Whether it is enough for all devices with a budget to make cheap values again.
+local function is_selective(found)
+  for _, budget in ipairs(found) do
+    if budget and budget ~= "selective" then return false end
+  end
+  return true
+end
+
 --- Find budgets for what stages keep and have in work, with which a plan fits as far as there are
---- such.
----@param measure fun(list: (integer|false|string)[]?, stays: boolean): gpipe.PlanNeed[] what it
---- would take with these; stays: nothing goes to the host's memory
+--- such: of the ways that "auto" has, the one that takes least time by the cost model.
+---@param measure fun(list: (integer|false|string)[]?): gpipe.PlanNeed[] what it would take with
+--- these; fields `stays` and `whole` as in the specification of a plan
 ---@param room (integer|false)[] what each device may take; false: no limit
 ---@param links boolean some devices say how they reach the host's memory
----@return (integer|false|string)[]? budgets nil if it fits without; field stays: as above
+---@return (integer|false|string)[]? budgets nil if it fits without
 function budgets.find(measure, room, links)
-  local function staying(list) return measure(list, true) end
-  local function going(list) return measure(list, false) end
-  local needs = staying()
+  local needs = measure()
   if not short_of(needs, room) then return nil end
-  local found = search(staying, room, needs, true)
-  found.stays = true
-  if not links then return found end
-  local other = search(going, room, needs, false)
-  return is_better(going(other), staying(found), room) and other or found
+  local best, least = search(measure, room, needs, WAYS[1])
+  for way = 2, links and 3 or 2 do
+    if way == 3 or not is_selective(best) then
+      local other, taken = search(measure, room, needs, WAYS[way], best)
+      if is_better(taken, least, room) then best, least = other, taken end
+    end
+  end
+  return best
 end
 
 return budgets

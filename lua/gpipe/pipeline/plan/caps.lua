@@ -120,10 +120,10 @@ end
 -- to all that is held but the shared work area, which never becomes smaller while plans use it.
 local function measurer(pipe, specify)
   local held = shared_of(pipe)
-  return function(list, keep, stays)
+  return function(list, keep)
     local spec = specify()
     spec.checkpoint, spec.budgets, spec.keeps = pipe.checkpoint, list, keep
-    spec.stays = stays
+    spec.stays, spec.whole = list and list.stays, list and list.whole
     local kind, needs = spec.kind, caps.needs(pipe, spec)
     for d, need in ipairs(needs) do
       local shared = held[d]
@@ -170,12 +170,12 @@ function caps.settle(pipe, specify, kind, training)
   local asks = training and not pipe.raw and (pipe.checkpoint == "selective" or offloads)
   if not auto and not asks and not has_cap(pipe) then return nil end
   local measure = measurer(pipe, specify)
-  local found = auto and budgets.find(function(list, stays) return measure(list, nil, stays) end,
-    rooms(pipe, true), budgets.links(pipe.devices)) or nil
+  local found = auto and budgets.find(measure, rooms(pipe, true), budgets.links(pipe.devices))
+    or nil
   local keep = asks and keeps.find(function(flags) return measure(nil, flags) end,
     keeps.stages(pipe.placement, pipe.copies, #pipe.devices), pipe.stages, offloads) or nil
   if not has_cap(pipe) then return found, keep end
-  local room, needs = rooms(pipe, false), measure(found, keep, found and found.stays)
+  local room, needs = rooms(pipe, false), measure(found, keep)
   local d = budgets.short_of(needs, room)
   return found, keep, d and refuse(pipe, kind, d, needs[d], room[d])
 end

@@ -197,13 +197,12 @@ local function settle(dry, plan, auto, keep)
     room[d], room.host[d] = device.cap or false, device.host_memory or false
     capped = capped or room[d] or room.host[d]
   end
-  local function measure(list, stays)
-    plan(list, nil, stays)
+  local function measure(list)
+    plan(list)
     return areas.needs(dry)
   end
   if auto and capped then
-    local found = budgets.find(measure, room, budgets.links(dry.devices))
-    plan(found, nil, found and found.stays)
+    plan(budgets.find(measure, room, budgets.links(dry.devices)))
   else
     plan(nil, keep)
   end
@@ -250,9 +249,10 @@ local function dry_run(model, opts, raw)
   local targets = batch.list(WHO, "sample's target", opts.sample[2])
   batch.check_rows(WHO, inputs, targets)
   dry.devices, dry.share = names, opts.device
-  local function plan(found, keep, stays)
+  local function plan(found, keep)
     local spec = plans.specify(dry, "step", inputs, targets, opts.chunks)
-    spec.budgets, spec.keeps, spec.stays = found, keep, stays
+    spec.budgets, spec.keeps = found, keep
+    spec.stays, spec.whole = found and found.stays, found and found.whole
     dry.core = core.plan_new(given, spec, described, opts.device or -1)
     dry.plans[1] = { kind = "step", handle = dry.core, used = 1 }
   end

@@ -157,7 +157,8 @@ local function build(pipe, kind, inputs, targets)
   local budgets, keep, refused = caps.settle(pipe, again, kind, TRAINING[kind] or false)
   if refused then return nil, refused end
   local spec, rows = specify(pipe, kind, inputs, targets, pipe.chunks)
-  spec.budgets, spec.keeps, spec.stays = budgets, keep, budgets and budgets.stays
+  spec.budgets, spec.keeps = budgets, keep
+  spec.stays, spec.whole = budgets and budgets.stays, budgets and budgets.whole
   local good, handle = pcall(pipe.core.plan, pipe.core, spec)
   if good then return { handle = handle, kind = kind, rows = rows } end
   if errors.code_of(handle) ~= "memory" then error(handle, 0) end
