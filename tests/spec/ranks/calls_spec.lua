@@ -60,7 +60,7 @@ describe("in a job", function()
         assert(one[3].nested == (i == 2) and math.type(one.rank) == "integer")
         assert(gp.equal(one.tensor, gp.full({ 2, 1 }, i - 1, { dtype = "f64" })))
       end
-      assert(gp.all_gather(nil)[1] == nil)
+      assert(gp.all_gather(nil)[1] == nil and gp.all_gather("")[2] == "")
       print(gp.broadcast(r == 1 and "from 1" or "not this", 1))]])
     assert.equal("", err)
     assert.same({ "[1] from 1", "from 1" }, lines_of(out))
