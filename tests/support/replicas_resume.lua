@@ -1,7 +1,7 @@
 -- tests/support/replicas_resume.lua - trains a step with replicas, from the checkpoint in a folder
 -- if it has one, and saves another one there.
 --
---   gpipe-lua [--ranks N] tests/support/replicas_resume.lua FOLDER STEP REPLICAS CHUNKS STAGES [sync]
+--   gpipe-lua [--ranks N] replicas_resume.lua FOLDER STEP REPLICAS CHUNKS STAGES [sync]
 local gp = require "gpipe"
 local nn, optim = gp.nn, gp.optim
 

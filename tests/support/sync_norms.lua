@@ -2,7 +2,7 @@
 -- prints every bit that comes out: for one number of replicas and of micro-batches it has to print
 -- the same, however the model is cut and whatever runs again.
 --
---   gpipe-lua [--ranks N] tests/support/sync_norms.lua REPLICAS CHUNKS STAGES CHECKPOINT SCHEDULE...
+--   gpipe-lua [--ranks N] sync_norms.lua REPLICAS CHUNKS STAGES CHECKPOINT SCHEDULE...
 local gp = require "gpipe"
 local bits = dofile "tests/support/bits.lua"
 local nn, optim = gp.nn, gp.optim

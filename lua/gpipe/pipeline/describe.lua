@@ -259,8 +259,8 @@ end
 
 --- The cost of the actions of each stage, for s:simulate(pipe:costs()): lists of seconds per stage
 --- (element 1 is stage 0). They come from the last step (medians), or from the cost model: FLOP and
---- bytes of the programs divided by the device's rates. With sync_batch_norm `gathers` says how often
---- the actions of a stage wait for those of other replicas.
+--- bytes of the programs divided by the device's rates. With sync_batch_norm `gathers` says how
+--- often the actions of a stage wait for those of other replicas.
 --- ```lua
 --- local pipe <close> = gp.pipeline(nn.Sequential {nn.Linear(4, 4), nn.Linear(4, 2)},
 ---   {balance = {1, 1}, chunks = 2, loss = nn.MSELoss()})

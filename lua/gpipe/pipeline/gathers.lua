@@ -1,5 +1,5 @@
--- lua/gpipe/pipeline/gathers.lua - how often the actions of a pipeline wait in their middle for those
--- of other replicas (sync_batch_norm), as schedule:simulate takes it.
+-- lua/gpipe/pipeline/gathers.lua - how often the actions of a pipeline wait in their middle for
+-- those of other replicas (sync_batch_norm), as schedule:simulate takes it.
 
 local gathers = {}
 

@@ -166,8 +166,8 @@ local function add_memory(costs, given, stages)
   end
 end
 
--- How often actions gather from the other replicas; an exchange takes the latency of the link if its time
--- is not given.
+-- How often actions gather from the other replicas; an exchange takes the latency of the link if
+-- its time is not given.
 local function add_gathers(costs, given, stages)
   costs.exchange = given.exchange or given.link and given.link.latency or 0
   if not given.gathers then return end

@@ -52,8 +52,7 @@ typedef struct gp_bound_use {
   bool plain;       /* the edge's words say everything, so no link has to be called */
 } gp_bound_use;
 
-/* The part of one replica in what replicas make together (plan/gathers.h), as a copy of a stage finds
- * it. */
+/* The part of one replica in a gather (plan/gathers.h), as a copy of a stage finds it. */
 typedef struct gp_bound_part {
   gp_bound_use use; /* its step edge; the turn is that of the next time */
   char *address;    /* where the copy's device writes or reads it */

@@ -64,8 +64,8 @@ describe("a failure on one of the replicas that normalise together", function()
     os.remove(path)
     assert.equal(0, code)
     assert.matches("false\t.*no progress for 0%.%d seconds: device 2 %(cpu:2%) is in 0F2 for", out)
-    assert.matches("device 0 %(cpu:0%): waiting in 0F0 for 0%.%d s: needs 0F2 from cpu:2 %(a part of "
-      .. "what all replicas gather%)", err)
+    assert.matches("device 0 %(cpu:0%): waiting in 0F0 for 0%.%d s: needs 0F2 from cpu:2 %(a part "
+      .. "of what all replicas gather%)", err)
   end)
 end)
 

@@ -86,7 +86,8 @@ local X = gp.randn({ R * M * B, 5 }, { seed = 1, dtype = "f64" })
 local Y = gp.randn({ R * M * B, 2 }, { seed = 2, dtype = "f64" })
 
 local function pipeline(more, made)
-  local all = { chunks = M, replicas = R, sum_group = M, loss = nn.MSELoss(), sync_batch_norm = true }
+  local all = { chunks = M, replicas = R, sum_group = M, loss = nn.MSELoss() }
+  all.sync_batch_norm = true
   for key, value in pairs(more or {}) do all[key] = value or nil end
   return gp.pipeline(made or model(), all)
 end
