@@ -6,7 +6,7 @@
 #include "gpipe/status.h"
 
 typedef struct gp_host_link {
-  double bandwidth; /* bytes per second, each way; 0: not known, so no value waits there by choice */
+  double bandwidth; /* bytes per second, each way; 0: not known, so AUTO sends nothing there */
   double latency;   /* seconds of each copy */
   size_t bytes;     /* of the host's memory that the device may take; 0: no limit */
 } gp_host_link;
