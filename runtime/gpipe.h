@@ -47,6 +47,7 @@
 #include "gpipe/checkpoint.h"
 #include "gpipe/folder.h"
 #include "gpipe/device.h"
+#include "gpipe/host.h"
 #include "gpipe/process.h"
 #include "gpipe/ranks.h"
 #include "gpipe/version.h"

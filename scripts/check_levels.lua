@@ -15,7 +15,7 @@ local levels = { base = 0, ranks = 1, schedule = 2, io = 2, linalg = 2, device =
 local subjects = {
   status = "base", version = "base", tensor = "base", random = "base", process = "base", gather = "base",
   ranks = "ranks", linalg = "linalg", data = "io", items = "io", tokenizer = "io", corpus = "io", archive = "io",
-  records = "io", serve = "io", checkpoint = "io", folder = "io", device = "device",
+  records = "io", serve = "io", checkpoint = "io", folder = "io", device = "device", host = "device",
   update = "device", op = "device",
   attrs = "device", contract = "device", param = "graph", trace = "graph",
   history = "graph",

@@ -22,7 +22,7 @@ gp_pipeline *gp_lua_check_pipeline(lua_State *L) {
 
 /* Limits of the numbers that the runtime uses as indices: they come from Lua, and scripts can call
  * core directly, so they are checked here. */
-enum { MOST_STAGES = 999999, MOST_THREADS = 4096 };
+enum { MOST_STAGES = 999999 };
 
 static void check_below(lua_State *L, const char *name, const int32_t *values, int count,
                         int limit) {
@@ -48,27 +48,6 @@ static void check_stages(lua_State *L, const gp_pipeline_spec *spec) {
   for (int i = 1; i <= spec->layer_count; i++)
     if (spec->stage_of[i] < spec->stage_of[i - 1])
       gp_lua_error(L, "pipeline: stage_of descends at %d, expected stages in order", i + 1);
-}
-
-/* devices = {{name, threads, rank, host_bandwidth, host_latency, host_memory}, ...} */
-static const gp_device_spec *devices_field(lua_State *L, int *count) {
-  lua_getfield(L, 1, "devices");
-  luaL_checktype(L, -1, LUA_TTABLE);
-  int n = (int)lua_rawlen(L, -1), list = lua_gettop(L);
-  luaL_checkstack(L, n + 8, "too many devices");
-  gp_device_spec *devices = lua_newuserdatauv(L, ((size_t)n + 1) * sizeof *devices, 0);
-  for (int i = 0; i < n; i++) {
-    lua_rawgeti(L, list, i + 1);
-    int device = lua_gettop(L);
-    devices[i].threads = gp_lua_range_field(L, device, "threads", 1, 1, MOST_THREADS);
-    devices[i].rank = gp_lua_range_field(L, device, "rank", 0, 0, MOST_THREADS);
-    devices[i].host = gp_lua_host_link(L, device);
-    lua_getfield(L, device, "name");
-    devices[i].name = gp_lua_check_string(L, -1, "devices: a name"); /* the stack keeps it */
-    lua_remove(L, device);
-  }
-  *count = n;
-  return devices;
 }
 
 static gp_finite finite_field(lua_State *L) {
@@ -135,7 +114,7 @@ void gp_lua_check_pipeline_spec(lua_State *L, gp_pipeline_spec *spec) {
   spec->param_layer = gp_lua_push_ints(L, lua_gettop(L), "param_layer", &entries);
   lua_getfield(L, 1, "params");
   spec->params = gp_lua_push_params(L, lua_gettop(L), "pipeline: a parameter", &spec->param_count);
-  spec->devices = devices_field(L, &spec->device_count);
+  spec->devices = gp_lua_devices_field(L, &spec->device_count, &spec->hosts);
   spec->layer_count = layers - 1;
   checkpoint_field(L, spec);
   luaL_argcheck(L, entries == spec->param_count, 1, "expected one layer per parameter");

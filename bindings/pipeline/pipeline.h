@@ -21,7 +21,11 @@ gp_pipeline *gp_lua_check_pipeline(lua_State *L);    /* a live one */
 gp_plan *gp_lua_check_plan(lua_State *L, int index); /* of the pipeline at argument 1 */
 /* Read the specs of a pipeline and a plan from the tables at arguments 1 and 2. */
 void gp_lua_check_pipeline_spec(lua_State *L, gp_pipeline_spec *spec);
-gp_host_link gp_lua_host_link(lua_State *L, int device);
+/* Read the field `devices` of argument 1; the stack keeps them, their links to the host and their
+ * names. */
+const gp_device_spec *gp_lua_devices_field(lua_State *L, int *count, const gp_host_link **hosts);
+/* Push the devices that a list describes to a plan without a pipeline. */
+const gp_plan_device_spec *gp_lua_push_plan_devices(lua_State *L, int list, int count);
 void gp_lua_check_plan_spec(lua_State *L, bool pipeline, gp_plan_spec *spec);
 /* Add core.plan_new to the table on top. */
 void gp_lua_open_plan(lua_State *L);

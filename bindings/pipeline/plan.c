@@ -7,52 +7,13 @@
 
 #include "field.h"
 
-/* Fields host_bandwidth (bytes per second), host_latency (seconds) and host_memory (bytes) of a
- * device; 0 where they are missing. */
-gp_host_link gp_lua_host_link(lua_State *L, int device) {
-  const int64_t bytes = gp_lua_int_field(L, device, "host_memory", 0);
-  lua_getfield(L, device, "host_bandwidth");
-  lua_getfield(L, device, "host_latency");
-  const gp_host_link link = {lua_tonumber(L, -2), lua_tonumber(L, -1),
-                             bytes > 0 ? (size_t)bytes : 0};
-  lua_pop(L, 2);
-  return link;
-}
-
-/* The list {{own = it has a memory space of its own, halves = its updates write the weights' halves
- * too, scratch = further bytes that its libraries need, rank = of its process, and the fields of
- * gp_lua_host_link}, ...}, one table per device. */
-static const gp_plan_device_spec *push_devices(lua_State *L, int list, int count) {
-  luaL_checktype(L, list, LUA_TTABLE);
-  gp_plan_device_spec *devices = lua_newuserdatauv(L, ((size_t)count + 1) * sizeof *devices, 0);
-  for (int d = 0; d < count; d++) {
-    lua_rawgeti(L, list, d + 1);
-    int device = lua_gettop(L);
-    luaL_checktype(L, device, LUA_TTABLE);
-    bool own = gp_lua_flag_field(L, device, "own");
-    int64_t scratch = gp_lua_int_field(L, device, "scratch", 0);
-    int64_t rank = gp_lua_int_field(L, device, "rank", 0);
-    luaL_argcheck(L, scratch >= 0, list, "expected scratch of 0 bytes or more");
-    luaL_argcheck(L, rank >= 0 && rank <= INT32_MAX, list, "expected a rank of 0 or more");
-    devices[d] = (gp_plan_device_spec){.space = own ? d + 1 : 0,
-                                       .rank = (int32_t)rank,
-                                       .packs = !own,
-                                       .parts = own,
-                                       .halves = gp_lua_flag_field(L, device, "halves"),
-                                       .scratch = own ? (size_t)scratch : 0,
-                                       .host = gp_lua_host_link(L, device)};
-    lua_settop(L, device - 1);
-  }
-  return devices;
-}
-
 /* core.plan_new(pipeline's fields, plan's fields, devices, device from 0, or -1 for all) -> plan */
 static int plan_new(lua_State *L) {
   gp_pipeline_spec pipeline;
   gp_plan_spec spec;
   lua_settop(L, 4);
   gp_lua_check_pipeline_spec(L, &pipeline);
-  const gp_plan_device_spec *devices = push_devices(L, 3, pipeline.device_count);
+  const gp_plan_device_spec *devices = gp_lua_push_plan_devices(L, 3, pipeline.device_count);
   int device = (int)gp_lua_check_int(L, 4, "plan_new: the device", -1, pipeline.device_count - 1);
   gp_lua_pipeline *box = lua_newuserdatauv(L, sizeof *box, 0);
   *box = (gp_lua_pipeline){.devices = pipeline.device_count,

@@ -261,7 +261,7 @@ static gp_status describe_devices(const gp_pipeline_spec *spec, gp_pipeline *p) 
     p->device_specs[d].packs = lane->facts->packs_weights;
     p->device_specs[d].parts = lane->facts->sums_parts;
     p->device_specs[d].halves = lane->facts->writes_halves && gp_halves_wanted();
-    p->device_specs[d].host = spec->devices[d].host;
+    if (spec->hosts) p->device_specs[d].host = spec->hosts[d];
   }
   return GP_OK;
 }

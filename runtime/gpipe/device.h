@@ -5,20 +5,11 @@
 
 #include "gpipe/status.h"
 
-/* How a device reaches the host's memory, in which values may wait. */
-typedef struct gp_host_link {
-  double
-      bandwidth;  /* bytes per second, each way; 0: not known, so no value waits there by choice */
-  double latency; /* seconds of each copy */
-  size_t bytes;   /* of the host's memory that the device may take; 0: no limit */
-} gp_host_link;
-
 /* A device as the caller asks a pipeline for it. */
 typedef struct gp_device_spec {
   const char *name; /* "cpu:0" */
   int threads;      /* of its team, 1..64 */
   int rank;         /* of the process that drives it; 0 where there is one */
-  gp_host_link host;
 } gp_device_spec;
 
 /* Facts about a GPU, or about the part of one that was opened. */

@@ -4,6 +4,7 @@
 #define GP_PUBLIC_PIPELINE_H
 
 #include "gpipe/device.h"
+#include "gpipe/host.h"
 #include "gpipe/param.h"
 #include "gpipe/schedule.h"
 
@@ -33,6 +34,7 @@ typedef struct gp_pipeline_spec {
   const int32_t *placement; /* stage after stage: copy_count devices; NULL: stage s on device s */
   const int32_t *stage_of;  /* per layer; one entry more for the loss (the last stage) */
   const gp_device_spec *devices;
+  const gp_host_link *hosts;  /* per device; NULL: nothing is known */
   gp_param *const *params;    /* in order of declaration, buffers included; retained */
   const int32_t *param_layer; /* per parameter: the layer that owns it, from 0 */
   gp_remat remat;

@@ -2,7 +2,7 @@
 #ifndef GP_PUBLIC_PLAN_H
 #define GP_PUBLIC_PLAN_H
 
-#include "gpipe/device.h"
+#include "gpipe/host.h"
 #include "gpipe/pipeline.h"
 #include "gpipe/trace.h"
 

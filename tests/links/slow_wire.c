@@ -7,7 +7,6 @@
  * with the given probability, by random numbers with a fixed seed; packets that find a full queue are
  * lost too, as in a switch. It prints "ready", and runs until it is killed. It needs root, like the
  * qdisc netem, which does this where a kernel has it. */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/if.h>

@@ -11,7 +11,7 @@
 #define GP_PLAN_REMAT_CHAIN_H
 
 #include "base/status.h"
-#include "gpipe/device.h"
+#include "gpipe/host.h"
 
 /* More layers would take gigabytes of tables; nested layers count as one. All sizes of a chain
  * together, times the micro-batches in flight, fit 63 bits. */

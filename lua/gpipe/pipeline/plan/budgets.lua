@@ -1,9 +1,9 @@
 -- lua/gpipe/pipeline/plan/budgets.lua - how many bytes the stages of each device may keep and have
 -- in work with checkpoint = "auto": the most with which a plan fits its device's room.
 --
--- They are found by halving, with plans that are measured and not allocated. That is done for each of
--- the ways that "auto" has, because what the programme takes for the bytes of a plan is not what it
--- takes in the end; the way with the least time by the cost model is taken.
+-- They are found by halving, with plans that are measured and not allocated. That is done for each
+-- of the ways that "auto" has, because what the programme takes for the bytes of a plan is not what
+-- it takes in the end; the way with the least time by the cost model is taken.
 
 local budgets = {}
 
