@@ -29,7 +29,7 @@ describe("gp.pipeline refuses", function()
     { { chunks = -2 }, "option 'chunks' is -2, expected an integer >= 1" },
     { { checkpoint = "allways" },
       'expected one of "never", "selective", "except_last", "always", "auto", "offload", or a list '
-        .. 'of "keep", "selective", "recompute" for the layers (did you mean \'always\'?)' },
+        .. 'of "keep", "selective", "recompute", "offload" for the layers (did you mean \'always\'?)' },
     { { checkpoint = { "keep", "recompte" } },
       'not "recompte" (string) for layer 2 (did you mean \'recompute\'?)' },
     { { checkpoint = { "keep" } },
