@@ -266,12 +266,18 @@ static int plan_layers(lua_State *L) {
   return 1;
 }
 
-const luaL_Reg gp_lua_describe_methods[] = {
-    {"row", plan_row},         {"tasks", plan_tasks},
-    {"page", plan_page},       {"transfers", plan_transfers},
-    {"edges", plan_edges},     {"stage", plan_stage},
-    {"areas", plan_areas},     {"on_host", plan_on_host},
-    {"alive", plan_alive},     {"saved", plan_saved},
-    {"cost", plan_cost},       {"ops", plan_ops},
-    {"layers", plan_layers},   {"model_time", plan_model_time},
-    {NULL, NULL}};
+const luaL_Reg gp_lua_describe_methods[] = {{"row", plan_row},
+                                            {"tasks", plan_tasks},
+                                            {"page", plan_page},
+                                            {"transfers", plan_transfers},
+                                            {"edges", plan_edges},
+                                            {"stage", plan_stage},
+                                            {"areas", plan_areas},
+                                            {"on_host", plan_on_host},
+                                            {"alive", plan_alive},
+                                            {"saved", plan_saved},
+                                            {"cost", plan_cost},
+                                            {"ops", plan_ops},
+                                            {"layers", plan_layers},
+                                            {"model_time", plan_model_time},
+                                            {NULL, NULL}};
