@@ -5,8 +5,8 @@
  * In both namespaces there is a tun device DEVICE (ip tuntap add). Packets that enter one come out
  * of the other: after the ones before them have passed at the rate, and the delay. Each packet is
  * lost with the given probability, by random numbers with a fixed seed; packets that find a full
- * queue are lost too, as in a switch. It prints "ready", and runs until it is killed. It needs root,
- * like the qdisc netem, which does this where a kernel has it. */
+ * queue are lost too, as in a switch. It prints "ready", and runs until it is killed. It needs
+ * root, like the qdisc netem, which does this where a kernel has it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/if.h>
