@@ -2,7 +2,6 @@
 
 local candidates = require "gpipe.plan.candidates"
 local catalog = require "gpipe.schedule.catalog"
-local core = require "gpipe.core"
 local devices = require "gpipe.plan.devices"
 local errors = require "gpipe.errors"
 local figures = require "gpipe.plan.figures"
@@ -201,7 +200,6 @@ function request.read(model, sample, opts)
     together = o.together, pinned = o.pinned, last_pinned = last_pinned(o.pinned),
     replicas = o.replicas, sums = {},
     counts = candidates.devices(#list), verify = o.verify and made.sample ~= nil,
-    cores = core.machine().cores,
   }
   if not profile then bound_rows(problem) end
   return problem
