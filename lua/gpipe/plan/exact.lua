@@ -13,7 +13,7 @@ local profile_request = require "gpipe.profile.request"
 local exact = {}
 
 -- The plan of a step; without a loss the mean of the outputs stands for one, in a layer of its own.
-local function plan(problem, row)
+local function plan(problem, row, caps)
   local sample = figures.sample(problem.figures.sample, problem.batch)
   local wanted = {
     who = problem.who, model = problem.model, loss = problem.loss, inputs = sample[1],
@@ -24,7 +24,7 @@ local function plan(problem, row)
   if #model > problem.figures.count then balance[#balance] = balance[#balance] + 1 end
   for d = 1, row.devices do
     local device = problem.devices[d]
-    described[d] = { own = device.own, host_link = device.host_link }
+    described[d] = { own = device.own, host_link = device.host_link, memory = caps and caps[d] }
   end
   local schedule, replicas = candidates.apart(row.schedule)
   return dry_run(model, {
@@ -75,15 +75,38 @@ end
 ---@return integer[] bytes per device
 ---@return table<string, integer>[] parts that add up to them
 ---@return integer[] host of the host's memory, in which saved values wait
+---@return integer[] rest of the bytes per device: what the step's plan has not, such as moments
 function exact.bytes(problem, row)
   local dry = plan(problem, row)
-  local memory, list, parts, host = dry:memory(), {}, {}, {}
+  local memory, list, parts, host, rest = dry:memory(), {}, {}, {}, {}
   for d in ipairs(row.taken) do
     parts[d] = parts_of(problem, row, d, memory[d].areas)
     list[d] = sum_of(parts[d])
+    rest[d] = list[d] - memory[d].planned
   end
   for d = 1, row.devices do host[d] = dry.core:on_host(dry.core, d - 1) end
-  return list, parts, host
+  return list, parts, host, rest
+end
+
+-- Whether a policy that fills what memory there is finds a plan that fits; rest: as exact.bytes
+-- has it.
+local function fills_within(problem, row, rest)
+  local caps = {}
+  for d, bytes in ipairs(rest) do caps[d] = math.max(1, problem.devices[d].memory - bytes) end
+  return plan(problem, row, caps).fits
+end
+
+--- Whether the pipeline can fit such a row to its devices.
+---@param problem gpipe.PlanProblem
+---@param row gpipe.PlanRow
+---@return boolean
+function exact.fills(problem, row)
+  local least = setmetatable({ checkpoint = "always" }, { __index = row })
+  local bytes, _, _, rest = exact.bytes(problem, least)
+  for d, n in ipairs(bytes) do
+    if n > problem.devices[d].memory then return fills_within(problem, row, rest) end
+  end
+  return true
 end
 
 return exact

@@ -158,12 +158,16 @@ local function settle(problem, row)
 end
 
 -- Settle rows from the best on until one is exact and no other estimate is better. A policy that
--- fills what memory there is has no bytes of its own: the pipeline fits it to the device.
+-- fills what memory there is has no bytes of its own: the pipeline fits it to the device, where
+-- that can be done.
 local function verify(problem, rows, faults)
   while rows[1] and not rows[1].exact do
-    if stage_cost.policies[rows[1].checkpoint].fills then return end
-    local row = rows[1]
-    local settled, short = settle(problem, row)
+    local row, settled, short = rows[1], nil, nil
+    if not stage_cost.policies[row.checkpoint].fills then
+      settled, short = settle(problem, row)
+    elseif exact.fills(problem, row) then
+      return
+    end
     if settled then
       rows[1] = settled
       table.sort(rows, before)
