@@ -297,7 +297,6 @@ template <typename T, int E> static __global__ void GP_SHORT_BOUNDS(T, E) both_s
   const A top = gp_lanes_max(x);
   const A below = a.smoothing != 0 ? lanes_below<T>(x, top, (int)a.n) : A(0);
   const gp_online<A> o = {top, lanes_exponentials<T>(x, top)};
-  if (threadIdx.x == 0) put_loss(a, row, t, o, below);
   const slope<A> s = slope_of(o, d, t.id, (A)a.smoothing, a.n);
   __syncwarp(); /* every lane has read the row's hit */
   T *dx = b.dx + row * b.wide;
@@ -307,6 +306,7 @@ template <typename T, int E> static __global__ void GP_SHORT_BOUNDS(T, E) both_s
     if (at < (int)a.n) dx[at] = gradient_of(s, gp_store<T>(x[k]), at);
   }
   for (int64_t at = a.n + threadIdx.x; at < b.wide; at += GP_WARP) dx[at] = T();
+  if (threadIdx.x == 0) put_loss(a, row, t, o, below);
 }
 
 /* As losses_long and gradients_kernel: the row is read once if it is kept in shared memory. Each
@@ -323,11 +323,11 @@ template <typename T> static __global__ void both_long(both<T> b) {
   const A d = gp_row_value<A>(b.dloss, row);
   const gp_online<A> o = long_online(x); /* its barriers: all have read the row's hit */
   const A below = a.smoothing == 0 ? A(0) : long_below(x, o.top);
-  if (threadIdx.x == 0) put_loss(a, row, t, o, below);
   const slope<A> s = slope_of(o, d, t.id, (A)a.smoothing, a.n);
 #pragma unroll 2
   for (int i = 0; i < gp_long_count(dx); i++)
     gp_long_write(dx, i, gradients_of(s, x, i, gp_long_again(x, i, T())));
+  if (threadIdx.x == 0) put_loss(a, row, t, o, below);
 }
 
 /* The bytes of shared memory for a row: two blocks of a vocabulary of 50,257 halves fit a
