@@ -100,14 +100,13 @@ describe("gp.profile", function()
     local p = gp.profile(model, sample, { loss = loss, repeats = 3,
       device = { "cpu:0", threads = 1 } })
     local dry = dry_run(model, { loss = loss, sample = sample, checkpoint = "selective" }, true)
-    local kept, again = 0, 0
+    local kept = 0
     for _, layer in ipairs(p.layers) do
-      kept, again = kept + layer.selective.saved_bytes, again + layer.selective.recompute
+      kept = kept + layer.selective.saved_bytes
       assert.is_true(layer.selective.saved_bytes <= layer.saved_bytes)
     end
     assert.are.equal(dry.core:stage(dry.core, 0, 0).kept_bytes, kept)
     assert.is_true(kept < 0.8 * sum(p, "saved_bytes"))
-    assert.is_true(again > 0 and again < sum(p, "recompute"))
     assert.are.equal(0, p.layers[3].selective.recompute) -- a product is kept
     assert.is_true(p.layers[6].selective.recompute > 0) -- a norm is not
   end)
