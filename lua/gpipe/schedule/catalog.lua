@@ -56,6 +56,11 @@ end
 --- The entry of a name: {module =, options =} or {generator =}; nil where there is none.
 function catalog.find(name) return entries[name] end
 
+--- Whether a published schedule has this name.
+---@param name string
+---@return boolean
+function catalog.is_published(name) return option_specs[name] ~= nil end
+
 --- Add or replace a schedule whose options are passed through unchecked.
 function catalog.define(name, generator) entries[name] = { generator = generator } end
 

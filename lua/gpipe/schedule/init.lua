@@ -32,9 +32,14 @@ function schedule.names() return catalog.names() end
 ---@param p integer
 function schedule.rows(p) return core.rows(p) end
 
+local DEFINE = { replace = { type = "boolean", default = false } }
+
 --- Register a schedule of your own under a name. Its options are passed through unchecked. The
 --- generator may also return `batch`, the micro-batches per update, and `limits`, which `verify`
---- then holds it to: {peak_live = 4}.
+--- then holds it to: {peak_live = 4}. A name of your own may be defined again.
+---
+--- Errors: the name of a published schedule, unless `replace = true` says that it is to be another
+--- one from now on.
 --- ```lua
 --- gp.schedule.define("mine", function(p, m)
 ---   local rows, placement = {}, {}
@@ -49,10 +54,16 @@ function schedule.rows(p) return core.rows(p) end
 --- ```
 ---@param name string
 ---@param generator fun(p: integer, m: integer, opts: table): table {placement, rows, batch?, limits?}
-function schedule.define(name, generator)
+---@param opts? {replace?: boolean} replace: the name may be that of a published schedule (false)
+function schedule.define(name, generator, opts)
   options.argument("gp.schedule.define", "name", name, { type = "string", required = true })
   options.argument("gp.schedule.define", "generator", generator,
     { type = "callable", required = true })
+  local o = options.check("gp.schedule.define", opts, DEFINE)
+  if catalog.is_published(name) and not o.replace then
+    errors.raise("gp.schedule.define: schedule '%s' is a published one, expected another name, or "
+      .. "{replace = true}", name)
+  end
   catalog.define(name, generator)
 end
 

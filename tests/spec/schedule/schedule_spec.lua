@@ -131,6 +131,23 @@ describe("gp.schedule", function()
     fails_with("name is 3, expected a string", schedule.define, 3, function() end)
   end)
 
+  it("lets a script define its own name again, a published one only if it says so", function()
+    local published = schedule.build("naive", { devices = 2, chunks = 2 }):rows()
+    local function other(p, m)
+      return gp.schedule.greedy { placement = { [0] = 0, p - 1 }, chunks = m }
+    end
+    schedule.define("given", other)
+    schedule.define("given", other)
+    fails_with("schedule 'naive' is a published one, expected another name, or {replace = true}",
+      schedule.define, "naive", other)
+    assert.are.same(published, schedule.build("naive", { devices = 2, chunks = 2 }):rows())
+    fails_with("unknown option 'replaces'", schedule.define, "naive", other, { replaces = true })
+    schedule.define("naive", other, { replace = true })
+    assert.are_not.same(published, schedule.build("naive", { devices = 2, chunks = 2 }):rows())
+    local naive = require "gpipe.schedule.published.naive" -- as it was, for other specs
+    schedule.define("naive", naive, { replace = true })
+  end)
+
   it("leaves a cell empty where a generator says so", function()
     local function with(action)
       schedule.define("given", function()
