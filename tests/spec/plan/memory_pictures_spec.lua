@@ -145,11 +145,12 @@ describe("the memory of a pipeline over its tasks", function()
       assert.is_truthy(text:find(words, 1, true), words)
     end
     local path = os.tmpname()
-    assert(memory:svg(path, { force = true, title = "two stages" }))
+    assert(memory:svg(path, { title = "two stages" }))
     local svg = read(path)
     assert.is_truthy(svg:find("two stages", 1, true) and svg:find('class="measured"', 1, true)
       and svg:find('class="cap"', 1, true))
-    assert(memory:html(path, { force = true }))
+    assert(memory:html(path)) -- replaces the file, as pipe:html does
+    assert.is_nil((memory:svg(path, { force = false })))
     assert.is_truthy(read(path):find('"0F0"', 1, true))
     local none, _, code = memory:svg "/nowhere/memory.svg"
     assert.are.same({ nil, "io" }, { none, code })
@@ -198,7 +199,7 @@ describe("the memory of a dry run", function()
     assert.is_nil(memory:draw(PLAIN):find "measured")
     assert.is_true(sum_of(memory:at "1B0") <= memory[2].planned)
     local path = os.tmpname()
-    assert(memory:svg(path, { force = true }) and memory:html(path, { force = true }))
+    assert(memory:svg(path) and memory:html(path))
     os.remove(path)
   end)
 

@@ -27,7 +27,7 @@ end
 local TEXT = { title = { type = "string" } }
 for name, rule in pairs(screen.PICTURE) do TEXT[name] = rule end
 local FILE = { title = { type = "string" }, width = screen.PICTURE.width,
-  force = { type = "boolean", default = false } }
+  force = { type = "boolean", default = true } } -- as pictures of schedules and steps
 
 --- Draw memory over time as text for a terminal, a row for each device.
 --- Errors: raises for data that cannot be drawn.
@@ -52,9 +52,9 @@ local function write(render, devices, path, opts)
   return file.write("memory picture", path, o.force, function() return render(made, o) end)
 end
 
---- Write memory over time as an SVG figure.
+--- Write memory over time as an SVG figure; `force = false` keeps an existing file.
 --- Errors: raises for data that cannot be drawn; nil, message, code where the file cannot be
---- written ("io") or exists and `force` was not given ("exists").
+--- written ("io") or, with force = false, is there ("exists").
 ---@param devices gpipe.MemoryDevice|gpipe.MemoryDevice[]
 ---@param path string
 ---@param opts? {title?: string, width?: integer, force?: boolean} width: points

@@ -107,9 +107,9 @@ end
 ---@return string
 function Memory:draw(opts) return draw.text(views(self, "draw"), opts) end
 
---- Write the same picture as an SVG figure.
---- Errors: nil, message, code where the file cannot be written ("io") or exists and `force` was not
---- given ("exists").
+--- Write the same picture as an SVG figure; `force = false` keeps an existing file.
+--- Errors: nil, message, code where the file cannot be written ("io") or, with force = false, is
+--- there ("exists").
 ---@param path string
 ---@param opts? {title?: string, width?: integer, force?: boolean} width: points
 ---@return boolean? true
