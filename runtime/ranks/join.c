@@ -65,6 +65,7 @@ static gp_status read_silence(gp_net *net) {
 gp_status gp_ranks_join(void) {
   gp_net *net = gp_net_place();
   if (gp_net_get()) return GP_OK;
+  net->tried = true;
   GP_TRY(gp_rank_job_read(&net->job));
   if (net->job.info.count == 1)
     return gp_fail(GP_ESTATE, "ranks: there is one process, expected several");

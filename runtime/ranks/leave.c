@@ -12,6 +12,8 @@
 
 static const int64_t WAIT_NS = 2000000000; /* for the last words to be sent */
 
+enum { SIGNALS = 128 }; /* codes above it: 128 and the signal that has ended the script */
+
 static char reason[GP_RANK_TEXT]; /* the error that ends this process */
 
 void gp_ranks_note_failure(const char *text) {
@@ -68,9 +70,23 @@ static bool end_together(gp_net *net) {
   return true;
 }
 
+/* Join the job of a script that has failed before it did, so that the others hear why instead of
+ * waiting for this rank. A launcher of MPI ends them itself, and what a signal has ended says
+ * nothing. */
+static void join_to_say_why(int code) {
+  gp_net *net = gp_net_place();
+  gp_rank_job job;
+  if (code <= 0 || code > SIGNALS || !*reason || net->tried) return;
+  if (gp_rank_job_read(&job) || job.info.count == 1) return;
+  if (job.has_mpi || job.way == GP_RANKS_MPI) return;
+  net->hurried = true;
+  (void)gp_ranks_join(); /* the others may not come: this process ends all the same */
+}
+
 /* The peers stay as they are, because a lost worker may still send. */
 bool gp_ranks_leave(int code) {
   static _Atomic uint32_t left;
+  join_to_say_why(code);
   gp_net *net = gp_net_get();
   if (!net || atomic_exchange(&left, 1)) return false;
   say_goodbye(net, code);

@@ -94,6 +94,8 @@ typedef struct gp_net {
   gp_rank_pass pass;       /* the run under way, for heartbeats; under the lock */
   int64_t beat;            /* when the last heartbeats were sent */
   int64_t silence_most_ns; /* a peer that is silent for longer is lost; 0: never */
+  bool tried;              /* has this process begun to join? */
+  bool hurried;            /* it ends, and joins only to say why */
   /* how opening has ended */
   bool opened;
   gp_status status;

@@ -61,6 +61,21 @@ describe("a rank that fails", function()
     assert.equal(1, code)
   end)
 
+  for _, failing in ipairs { 0, 1 } do
+    it(("tells them before the job has come together: rank %d"):format(failing), function()
+      local script = child.file((
+        "local gp = require 'gpipe' if gp.rank() == %d then error 'too early' end gp.barrier()")
+        :format(failing))
+      local began = require("gpipe.core").seconds()
+      local _, err, code = child.run { "--ranks", "3", script }
+      os.remove(script)
+      has(err, failing == 0 and "too early" or "rank 1: ") -- rank 0's words are those of the job
+      has(err, "too early")
+      assert.equal(1, code)
+      assert.is_true(require("gpipe.core").seconds() - began < 4) -- no one is asked to end
+    end)
+  end
+
   it("tells the others when it ends before them", function()
     local _, err, code = run [[
       pipe:step(x, y)
