@@ -131,12 +131,13 @@ static int pipeline_stream(lua_State *L) {
 
 /* ---- updates ------------------------------------------------------------------------------- */
 
-/* p:use(optimizer, clip_norm, barrier) */
+/* p:use(optimizer, clip_norm, barrier); p:use(nil): updates are no part of the step any more */
 static int pipeline_use(lua_State *L) {
   gp_pipeline *pipeline = gp_lua_check_pipeline(L);
-  gp_optimizer *optimizer = gp_lua_check_optimizer(L, 2);
+  gp_optimizer *optimizer = lua_isnil(L, 2) ? NULL : gp_lua_check_optimizer(L, 2);
   gp_use_options options = {.clip_norm = luaL_optnumber(L, 3, 0),
                             .update = lua_toboolean(L, 4) ? GP_UPDATE_BARRIER : GP_UPDATE_FREE};
+  if (!optimizer) options.update = GP_UPDATE_NONE;
   gp_status status = gp_pipeline_use(pipeline, optimizer, &options);
   if (status) return gp_lua_fail(L, status);
   lua_settop(L, 2);

@@ -1,5 +1,6 @@
 -- lua/gpipe/pipeline/update.lua - pipe:use(opt): the update as an action of the schedule.
 
+local caps = require "gpipe.pipeline.plan.caps"
 local errors = require "gpipe.errors"
 local optimizer = require "gpipe.optim.optimizer"
 local options = require "gpipe.options"
@@ -46,6 +47,18 @@ local function check_use(pipe, o)
   return free
 end
 
+-- Use the optimizer if its moments fit the caps of the devices; else the one before, if any.
+local function use_within_caps(pipe, used)
+  local before = pipe.used
+  pipe.core:use(table.unpack(used, 1, 3))
+  local why = caps.moments(pipe)
+  if why then
+    pipe.core:use(table.unpack(before or {}, 1, 3))
+    errors.raise_as("memory", "use: %s", why)
+  end
+  pipe.used = used
+end
+
 --- Make the update an action of the schedule, U, on the device of each stage. Then step() also
 --- updates, and opt:step() is an error. Settings such as opt.lr are read at every step.
 ---
@@ -59,6 +72,9 @@ end
 ---
 --- If gradients are not finite, nothing is updated (option `finite` of gp.pipeline). Without a
 --- barrier each stage checks only its own gradients, because the others may be updated by then.
+---
+--- Errors: moments with which a device holds more than its option `memory`; the optimizer before, if
+--- any, stays in use.
 --- ```lua
 --- local pipe <close> = gp.pipeline(nn.Sequential {nn.Linear(4, 2)}, {loss = nn.MSELoss()})
 --- pipe:use(gp.optim.SGD(pipe:parameters(), {lr = 0.1}))
@@ -75,7 +91,7 @@ function update.use(pipe, opt, opts)
   local o = options.check("use", opts, USE)
   local free = check_use(pipe, o)
   plans.drop(pipe)
-  pipe.core:use(handle, o.clip_norm, not free)
+  use_within_caps(pipe, { handle, o.clip_norm, not free })
   pipe.hypers, pipe.free, pipe.pending = hypers, free, nil
   optimizer.attach(opt, function()
     if pipe.core then stream.settle(pipe) end

@@ -159,6 +159,32 @@ describe("option memory of a device", function()
     end
   end)
 
+  it("refuses moments that do not fit when they are to be used, and keeps what was used", function()
+    local opts = { chunks = 2, checkpoint = "always" }
+    local a, b, caps = x:narrow(1, 1, 2), y:narrow(1, 1, 2), {}
+    do
+      local free <close> = open(nil, opts)
+      free:evaluate(a, b)
+      free:step(a, b)
+      for d, one in ipairs(free:memory()) do
+        caps[d] = one.planned
+        assert.is_true(one.planned < 2 * one.areas.gradients + 2 * one.areas.parameters)
+      end
+    end
+    local pipe <close> = open(caps, opts)
+    local adam = optim.AdamW(pipe:parameters(), { lr = 0.1 })
+    expect.fails_with("with the optimizer's moments", pipe.use, pipe, adam)
+    expect.fails_with("cpu:0 may take " .. sizes.text(caps[1]), pipe.use, pipe, adam)
+    local before = pipe:evaluate(a, b)
+    pipe:step(a, b) -- no update is part of it
+    assert.equal(before, pipe:evaluate(a, b))
+    pipe:use(optim.SGD(pipe:parameters(), { lr = 0.01 }))
+    expect.fails_with("with the optimizer's moments", pipe.use, pipe, adam)
+    pipe:step(a, b) -- updates as before
+    assert.is_true(pipe:evaluate(a, b) < before)
+    for d, one in ipairs(pipe:memory()) do assert.is_true(one.measured <= caps[d]) end
+  end)
+
   it("refuses with the device, the numbers and what would fit, which then does", function()
     local opts = { chunks = 2, schedule = "gpipe", checkpoint = "never" }
     local _, free = train(nil, opts)

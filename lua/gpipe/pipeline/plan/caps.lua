@@ -156,6 +156,22 @@ local function refuse(pipe, kind, d, need, room)
     sizes.text(need.work))
 end
 
+--- Why the moments of the optimizer in use do not fit: they take a device over its cap.
+---@param pipe table
+---@return string? why
+function caps.moments(pipe)
+  if not has_cap(pipe) then return nil end
+  local all = share.by_device(pipe, "held", function(d) return pipe.core:held(d - 1) end)
+  for d, held in ipairs(all) do
+    local device, taken = pipe.devices[d], held.measured - held.shared -- work areas may shrink
+    if device.cap and taken > device.cap then
+      return ("device %s may take %s (option 'memory'), and takes %s with the optimizer's moments, "
+        .. "%s: expected more stages, or an optimizer that keeps less"):format(device.name,
+        sizes.text(device.cap), sizes.text(taken), sizes.text(held.optimizer or 0))
+    end
+  end
+end
+
 --- Settle how much a plan may keep, and whether it fits.
 ---@param pipe table
 ---@param specify fun(): table a fresh specification of the plan
