@@ -6,7 +6,7 @@
 local core = require "gpipe.core"
 
 for _, part in ipairs { "shape", "reduce", "choose", "order", "pad", "matrix", "find", "arithmetic",
-  "lines", "write", "arrange", "products", "special", "pieces", "bits",
+  "lines", "write", "arrange", "products", "special", "pieces", "overwrite", "bits",
   "statistics" } do
   for name, method in pairs(require("gpipe.tensor.methods." .. part)) do
     core.methods[name] = method
