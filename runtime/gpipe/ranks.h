@@ -88,8 +88,8 @@ gp_status gp_ranks_check(void);
 void gp_ranks_note_failure(const char *text);
 /* Tell the others that this process ends, with its exit code; -1: unknown. After an error that was
  * noted before this rank has joined its job it joins, for two seconds at most. Else it does nothing
- * without connections; the end of the process does the same with -1. Returns whether the process should end
- * without cleaning up (_exit), because the library that moves messages may hang. */
+ * without connections; the end of the process does the same with -1. Returns whether the process
+ * should end without cleaning up (_exit), because the library that moves messages may hang. */
 bool gp_ranks_leave(int code);
 
 #endif

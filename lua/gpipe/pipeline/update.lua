@@ -73,8 +73,8 @@ end
 --- If gradients are not finite, nothing is updated (option `finite` of gp.pipeline). Without a
 --- barrier each stage checks only its own gradients, because the others may be updated by then.
 ---
---- Errors: moments with which a device holds more than its option `memory`; the optimizer before, if
---- any, stays in use.
+--- Errors: moments with which a device holds more than its option `memory`; the optimizer before,
+--- if any, stays in use.
 --- ```lua
 --- local pipe <close> = gp.pipeline(nn.Sequential {nn.Linear(4, 2)}, {loss = nn.MSELoss()})
 --- pipe:use(gp.optim.SGD(pipe:parameters(), {lr = 0.1}))
