@@ -17,13 +17,16 @@ local command = {
   },
 }
 
+-- Refuse a file that is there, on rank 0 and before anything is measured; returns the exit code.
+local function check(values)
+  local there = values.save and not values.force and io.open(values.save, "rb")
+  if not there then return 0 end
+  there:close()
+  return words.fail(command, values.save .. " is there, expected another FILE, or --force")
+end
+
 -- Write the file on rank 0; returns the exit code.
 local function save(measured, values)
-  local there = not values.force and io.open(values.save, "rb")
-  if there then
-    there:close()
-    return words.fail(command, values.save .. " is there, expected another FILE, or --force")
-  end
   local good, message = links.save(measured, values.save)
   return good and 0 or words.fail(command, message)
 end
@@ -38,6 +41,8 @@ return function(given)
     return words.refuse(command, "there is one rank, expected two or more: gpipe-lua --ranks 2 "
       .. "links")
   end
+  local refused = ranks.broadcast(ranks.rank() == 0 and check(values) or 0, 0)
+  if refused ~= 0 then return refused end
   local measured = links.measure()
   if ranks.rank() > 0 then return ranks.broadcast(nil, 0) end
   print(measured)

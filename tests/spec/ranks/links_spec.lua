@@ -56,9 +56,10 @@ describe("gpipe-lua links", function()
     os.remove(path)
   end)
 
-  it("keeps a file that is there", function()
+  it("keeps a file that is there, and measures nothing then", function()
     local path = written "kept"
-    local _, err, code = child.run { "--ranks", "2", "links", "--save", path }
+    local out, err, code = child.run { "--ranks", "2", "links", "--save", path }
+    assert.equal("", out)
     assert.truthy(err:find("is there, expected another FILE, or --force", 1, true), err)
     assert.equal(1, code)
     os.remove(path)
