@@ -7,6 +7,7 @@
  *   behind   a task that another device waits for, which should not wait for later ones as well
  *   around   a task that ends a mini-batch: the host decides what becomes of the gradients
  *   around   a task that publishes while its program runs (plan/edge/buckets.h)
+ *   around   a task that waits for other replicas in its middle (plan/gathers.h)
  *   before   the first S of several ranks, which writes buffers that may be on their way
  *   around   P, in plans that leave it out while the weights are unchanged
  *   before   a task ahead of which values come back from the host's memory (plan/offload.h)
@@ -118,11 +119,12 @@ static bool ends_behind(const cutter *c, const gp_task *task) {
          (c->result_bytes > ROWS_AT_ONCE && leaves_rows(c, task));
 }
 
-/* Does the host run the task itself, or publish while its program runs, so that no segment may hold
- * it? */
+/* Does the host run the task itself, or publish or wait while its program runs, so that no segment
+ * may hold it? */
 static bool is_outside(const gp_task *task) {
   const bool is_early = gp_task_first_early(task) < task->use_count;
-  return gp_act_ends(task->op) || gp_act_is_own(task->op) || is_early;
+  const bool gathers = task->program && task->program->gather_count;
+  return gp_act_ends(task->op) || gp_act_is_own(task->op) || is_early || gathers;
 }
 
 /* ---- making ---------------------------------------------------------------------------------- */
