@@ -22,7 +22,8 @@ static char *made_of(const gp_binding *b, const gp_step_edge *edge) {
   const gp_pipeline *p = b->pipeline;
   const gp_arena *a = edge->stage < 0 ? NULL : &p->arenas[edge->stage];
   switch (edge->value) {
-  case GP_STEP_PARAM: return start_of(p->values[edge->number]);
+  case GP_STEP_PARAM:
+    return edge->half ? at(a->halves, edge->offset) : start_of(p->values[edge->number]);
   case GP_STEP_VALUES: return at(a->copies[edge->copy].values, edge->offset);
   case GP_STEP_BUFFERS: return a->copies[edge->copy].buffers;
   case GP_STEP_GRADS: return at(a->copies[edge->copy].grads, edge->offset);
