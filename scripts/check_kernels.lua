@@ -66,6 +66,24 @@ local LIMITS = {
     { kernel = "gp_pixels_kernelILi%d+E%d+resample2d_dx_element.*Lb1E", registers = 64, spills = 0,
       divisions = 0 },
   },
+  ["runtime/ops/channels/running_stats.cu"] = {
+    { kernel = "move_kernel", registers = 32, spills = 0, divisions = 0 },
+    { kernel = "merge_kernel", registers = 64, spills = 0, divisions = 0 },
+  },
+  -- the divisions find where the id and the statistics of a row lie
+  ["runtime/ops/loss/cross_entropy.cu"] = {
+    { kernel = "both_shortI[^d][%w_]*Li8E", registers = 48, spills = 0, divisions = 10 },
+    { kernel = "both_shortI[^d]", registers = 96, spills = 0, divisions = 10 },
+    { kernel = "both_longI", registers = 56, spills = 0, divisions = 12 },
+    { kernel = "losses_longI", registers = 40, spills = 0, divisions = 6 },
+  },
+  -- a thread keeps up to 64 blocks of replicas on its stack, which are no spills
+  ["runtime/ops/replicas/replica_stats.cu"] = {
+    { kernel = "join_kernel", registers = 48, spills = 0, divisions = 0 },
+  },
+  ["runtime/ops/replicas/replica_sums.cu"] = {
+    { kernel = "join_kernel", registers = 32, spills = 0, divisions = 0 },
+  },
   ["runtime/ops/dense/product.cu"] = {
     { kernel = "gp_realign_kernel", registers = 64, spills = 0, divisions = 0 },
   },

@@ -70,6 +70,13 @@ typedef struct gp_staging {
   gp_area area;                        /* gp_plan_batch_room mini-batches */
 } gp_staging;
 
+/* The host's memory in which a device with memory of its own gathers (gathers.h): the parts that it
+ * sends and receives, and what it makes of one gather before that is copied to the device. */
+typedef struct gp_plan_exchange {
+  size_t parts;  /* bytes of all parts, which lie first */
+  size_t result; /* bytes of the largest result; 0: the device gathers nothing */
+} gp_plan_exchange;
+
 /* One device's part of a plan. */
 typedef struct gp_plan_device {
   gp_plan_device_spec spec;
@@ -82,7 +89,8 @@ typedef struct gp_plan_device {
   size_t alive[GP_SLOT_KINDS + 1];
   int32_t first_offload, offload_count; /* among the plan's */
   size_t host_bytes; /* what lies in the host's memory meanwhile: no part of the block */
-  gp_area scratch;   /* of ops, which run one after the other, if the device's memory is its own */
+  gp_plan_exchange exchange;
+  gp_area scratch; /* of ops, which run one after the other, if the device's memory is its own */
   gp_staging staging;
   size_t bytes; /* of the block: everything that the plan needs but a shared work area */
   /* In a plan without a pipeline, what the pipeline would hold for it, by gp_held. */

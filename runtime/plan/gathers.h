@@ -10,6 +10,9 @@
  * same lists of actions, with programs that gather in the same order (gp_plan_check_gathers): take
  * one replica for all of them, and every wait is for something earlier in its own order.
  *
+ * The workers themselves write and read the parts, in the host's memory: a device with memory of
+ * its own copies its part there and waits for that copy, and copies what all have sent back.
+ *
  * Parts travel over step edges (GP_STEP_GATHER of edge/step_edges.h), whose one slot is used once
  * for each micro-batch. A failure travels with them: a task that fails, or is skipped because of an
  * earlier failure, sends that failure in the place of its part, and the tasks that gather with it
@@ -54,6 +57,23 @@ static inline size_t gp_plan_gathered_bytes(const gp_plan *plan, int32_t stage) 
   for (int32_t j = 0; j < plan->gather_count; j++)
     if (plan->gathers[j].stage == stage) bytes += gp_plan_gather_bytes(&plan->gathers[j]);
   return bytes;
+}
+/* A gather makes the parts of all replicas one behind the other, the numbers of their rows, and
+ * whether this replica is the first. Bytes before the rows, before the last word, and in all. */
+static inline size_t gp_plan_gather_rows(const gp_plan *plan, const gp_plan_gather *gather) {
+  return gp_plan_padded((size_t)plan->replicas * gather->bytes);
+}
+static inline size_t gp_plan_gather_first(const gp_plan *plan, const gp_plan_gather *gather) {
+  return gp_plan_gather_rows(plan, gather) +
+         gp_plan_padded((size_t)plan->replicas * sizeof(double));
+}
+static inline size_t gp_plan_gather_result(const gp_plan *plan, const gp_plan_gather *gather) {
+  return gp_plan_gather_first(plan, gather) + GP_PLAN_ALIGNMENT;
+}
+/* Parts lie in memory that the workers write and read: the block of a device that works in the
+ * host's memory, the exchange of any other one. Devices of the maker's rank read them in place. */
+static inline bool gp_plan_parts_in_place(const gp_plan *plan, int32_t maker, int32_t reader) {
+  return plan->devices[maker].spec.rank == plan->devices[reader].spec.rank;
 }
 /* The copy of a stage that another replica has for one of this replica's. */
 static inline int32_t gp_plan_copy_in(const gp_plan *plan, int32_t copy, int32_t replica) {

@@ -51,7 +51,7 @@ static void find_makers(page *p) {
 static void put_edge(page *p, const gp_task *task, int32_t edge) {
   const gp_step_edge *once = gp_plan_step_edge(p->plan, edge);
   if (once) {
-    gp_text_put(&p->text, "%s", gp_step_value_name(once->value));
+    gp_text_put(&p->text, "%s", gp_step_edge_name(once));
     if (once->stage >= 0) gp_text_put(&p->text, " of stage %d", (int)once->stage);
     return;
   }

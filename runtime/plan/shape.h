@@ -42,6 +42,7 @@ int gp_stage_programs_list(const gp_stage_programs *programs,
 /* A parameter that a stage reads and that lies on another device. */
 typedef struct gp_crossing {
   int32_t param, stage; /* param: in the layout */
+  bool half;            /* the stage reads its halves alone, which its owner keeps */
 } gp_crossing;
 
 /* Edges, ascending. */

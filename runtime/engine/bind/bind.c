@@ -66,7 +66,7 @@ static void bind_holder(gp_binding *b, int32_t h) {
   }
   b->partials[h] = address(b, device, &plan->partials[h]);
   b->records[h] = address(b, device, &plan->records[h]);
-  b->sent[h] = address(b, device, &plan->sent[h]);
+  b->sent[h] = gp_exchange_at(b, device, &plan->sent[h]);
   if (h % plan->copy_count == 0) b->stash[stage] = address(b, device, &plan->versions[stage].stash);
 }
 
@@ -146,6 +146,7 @@ static gp_status bind(gp_binding *b) {
   const gp_plan *plan = b->plan;
   GP_TRY(make_room(b));
   GP_TRY(take_blocks(b));
+  for (int32_t d = 0; d < plan->device_count; d++) GP_TRY(gp_exchange_new(b, d));
   for (int32_t c = 0; c < gp_plan_value_channels(plan); c++) GP_TRY(bind_channel(b, c));
   for (int32_t h = 0; h < plan->stage_count * plan->copy_count; h++) bind_holder(b, h);
   for (int32_t d = 0; d < plan->device_count; d++) bind_device(b, d);
@@ -177,7 +178,10 @@ static void give_back(gp_binding *b) {
   gp_links_free(b);
   gp_votes_free(b);
   gp_states_free(b);
-  for (int32_t d = 0; b->devices && d < b->plan->device_count; d++) gp_host_area_free(b, d);
+  for (int32_t d = 0; b->devices && d < b->plan->device_count; d++) {
+    gp_host_area_free(b, d);
+    gp_exchange_free(b, d);
+  }
   for (int32_t d = 0; b->devices && d < b->plan->device_count; d++)
     if (b->devices[d].block)
       gp_pipeline_give(b->pipeline, gp_device_lane(b->pipeline, d), b->devices[d].block,

@@ -53,6 +53,7 @@ static uint64_t hash_of(const gp_plan *plan) {
     mix(&hash, (int64_t)plan->step_edges[e].value);
     mix(&hash, plan->step_edges[e].maker);
     mix(&hash, (int64_t)plan->step_edges[e].bytes);
+    mix(&hash, plan->step_edges[e].half);
   }
   return hash;
 }

@@ -7,6 +7,28 @@
 #include "engine/state/pipeline.h"
 #include "plan/gathers.h"
 
+/* ---- the exchange of a device ---------------------------------------------------------------- */
+
+gp_status gp_exchange_new(gp_binding *b, int32_t d) {
+  const gp_plan_exchange *own = &b->plan->devices[d].exchange;
+  if (!own->result || !gp_device_is_here(b->pipeline, d)) return GP_OK;
+  return gp_lane_host_alloc(gp_device_lane(b->pipeline, d), own->parts + own->result,
+                            (void **)&b->devices[d].exchange);
+}
+
+void gp_exchange_free(gp_binding *b, int32_t d) {
+  if (b->devices[d].exchange)
+    gp_lane_host_free(gp_device_lane(b->pipeline, d), b->devices[d].exchange);
+}
+
+char *gp_exchange_at(const gp_binding *b, int32_t d, const gp_area *area) {
+  const gp_bound_device *own = &b->devices[d];
+  char *memory = own->exchange ? own->exchange : own->block;
+  return area->bytes && memory ? memory + area->offset : NULL;
+}
+
+/* ---- parts ----------------------------------------------------------------------------------- */
+
 /* Bind the part of the maker of step edge e for one device, the maker's or a reader's. */
 static void bind_part(const gp_binding *b, int32_t e, int32_t device, gp_bound_part *part) {
   const gp_plan *plan = b->plan;

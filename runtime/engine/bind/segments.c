@@ -7,6 +7,8 @@
  *   behind   a task that another device waits for, which should not wait for later ones as well
  *   around   a task that ends a mini-batch: the host decides what becomes of the gradients
  *   around   a task that publishes while its program runs (plan/edge/buckets.h)
+ *   around   a task that waits for other replicas in its middle (plan/gathers.h)
+ *   before   the first S of several ranks, which writes buffers that may be on their way
  *   around   P, in plans that leave it out while the weights are unchanged
  *   before   a task ahead of which values come back from the host's memory (plan/offload.h)
  *   behind   a task behind which values go there
@@ -86,6 +88,12 @@ static bool is_optional(const cutter *c, const gp_task *task) {
   return task->op == GP_ACT_P && c->binding->plan->update == GP_UPDATE_NONE;
 }
 
+/* Is it the first S in a job? The buffers that it writes may still be on their way to another rank,
+ * for which the worker waits. */
+static bool begins_late(const cutter *c, const gp_task *task) {
+  return c->binding->pipeline->spread && task->op == GP_ACT_S && task[-1].op != GP_ACT_S;
+}
+
 static bool is_first_of_half(const cutter *c, int32_t t) {
   const gp_plan *plan = c->binding->plan;
   return plan->kind == GP_PLAN_SPLIT && t == plan->devices[c->device].half;
@@ -102,6 +110,7 @@ static bool ends_before(const cutter *c, int32_t t) {
   const gp_task *task = &c->binding->plan->tasks[t];
   if (waits(c, t) || is_first_of_half(c, t) || moves(task, false)) return true;
   if (is_optional(c, task) != is_optional(c, task - 1)) return true;
+  if (begins_late(c, task)) return true;
   return task->micro > c->micro && c->brought + c->row_bytes > ROWS_AT_ONCE;
 }
 
@@ -110,11 +119,12 @@ static bool ends_behind(const cutter *c, const gp_task *task) {
          (c->result_bytes > ROWS_AT_ONCE && leaves_rows(c, task));
 }
 
-/* Does the host run the task itself, or publish while its program runs, so that no segment may hold
- * it? */
+/* Does the host run the task itself, or publish or wait while its program runs, so that no segment
+ * may hold it? */
 static bool is_outside(const gp_task *task) {
   const bool is_early = gp_task_first_early(task) < task->use_count;
-  return gp_act_ends(task->op) || gp_act_is_own(task->op) || is_early;
+  const bool gathers = task->program && task->program->gather_count;
+  return gp_act_ends(task->op) || gp_act_is_own(task->op) || is_early || gathers;
 }
 
 /* ---- making ---------------------------------------------------------------------------------- */

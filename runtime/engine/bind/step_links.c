@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "base/tensor.h"
 #include "engine/bind/links.h"
+#include "engine/bind/parts.h"
 #include "engine/bind/votes.h"
 #include "engine/memory/arena.h"
 #include "engine/state/pipeline.h"
@@ -21,7 +22,8 @@ static char *made_of(const gp_binding *b, const gp_step_edge *edge) {
   const gp_pipeline *p = b->pipeline;
   const gp_arena *a = edge->stage < 0 ? NULL : &p->arenas[edge->stage];
   switch (edge->value) {
-  case GP_STEP_PARAM: return start_of(p->values[edge->number]);
+  case GP_STEP_PARAM:
+    return edge->half ? at(a->halves, edge->offset) : start_of(p->values[edge->number]);
   case GP_STEP_VALUES: return at(a->copies[edge->copy].values, edge->offset);
   case GP_STEP_BUFFERS: return a->copies[edge->copy].buffers;
   case GP_STEP_GRADS: return at(a->copies[edge->copy].grads, edge->offset);
@@ -64,8 +66,8 @@ static char *room_of(const gp_binding *b, const gp_step_edge *edge, const gp_ste
   const gp_pipeline *p = b->pipeline;
   switch (edge->value) {
   case GP_STEP_PARAM:
-  case GP_STEP_RECORDS:
-  case GP_STEP_GATHER: return at(b->devices[reader->device].block, reader->area.offset);
+  case GP_STEP_RECORDS: return at(b->devices[reader->device].block, reader->area.offset);
+  case GP_STEP_GATHER: return gp_exchange_at(b, reader->device, &reader->area);
   case GP_STEP_VALUES: return at(copy_on(b, edge, reader->device)->values, edge->offset);
   case GP_STEP_BUFFERS: return copy_on(b, edge, reader->device)->buffers;
   case GP_STEP_GRADS: return bucket_of(b, edge, copy_on(b, edge, reader->device)->received_grads);
@@ -76,8 +78,10 @@ static char *room_of(const gp_binding *b, const gp_step_edge *edge, const gp_ste
   }
 }
 
-/* Does the edge carry a vote or the verdict? These lie in host memory. */
-static bool is_host(const gp_step_edge *edge) { return edge->stage < 0; }
+/* Does the edge carry a vote, the verdict, or a part of a gather? These lie in host memory. */
+static bool is_host(const gp_step_edge *edge) {
+  return edge->stage < 0 || edge->value == GP_STEP_GATHER;
+}
 
 static char *received_of(const gp_binding *b, const gp_step_edge *edge,
                          const gp_step_reader *reader) {

@@ -305,7 +305,7 @@ static gp_status enqueue_spoiling(const execution *x, int32_t n) {
   return GP_OK;
 }
 
-static gp_status enqueue_op(const execution *x, int32_t n) {
+static gp_status launch(const execution *x, int32_t n) {
   const gp_lane *lane = &x->worker->lane;
   const gp_instr *instr = &x->program->instrs[n];
   gp_lane_call call = {.op = instr->op,
@@ -314,7 +314,15 @@ static gp_status enqueue_op(const execution *x, int32_t n) {
                        .fault = x->fault,
                        .tag = gp_tag_of(x->binding, x->task, n, false)};
   gp_status status = lane->work->launch(lane, &call);
-  if (status) return gp_instr_name_failure(x->program, instr, status);
+  return status ? gp_instr_name_failure(x->program, instr, status) : GP_OK;
+}
+
+static gp_status enqueue_op(const execution *x, int32_t n) {
+  const gp_instr *instr = &x->program->instrs[n];
+  if (instr->gather)
+    GP_TRY(gp_gather_run(x->worker, task_of(x), instr, &x->calls[n]));
+  else
+    GP_TRY(launch(x, n));
   if (x->worker->spoil) GP_TRY(enqueue_spoiling(x, n));
   return x->worker->pipeline->finite ? enqueue_checks(x, n) : GP_OK;
 }

@@ -98,7 +98,8 @@ static void bind_crossings(gp_worker *worker, const gp_binding *binding) {
   for (int32_t e = 0; e < binding->plan->step_edge_count; e++) {
     const gp_step_edge *edge = &binding->plan->step_edges[e];
     if (edge->value != GP_STEP_PARAM) continue;
-    int32_t crossing = p->layout.at[edge->number].crossing - 1;
+    const gp_layout_param *at = &p->layout.at[edge->number];
+    const int32_t crossing = (edge->half ? at->half_crossing : at->crossing) - 1;
     worker->frame[gp_base_of_crossing(p->stage_count, crossing)] =
         gp_step_edge_address(binding, e, worker->device);
   }

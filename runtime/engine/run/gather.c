@@ -1,7 +1,12 @@
 /* engine/run/gather.c - see gather.h.
  *
  * A part lies in one slot of its copy, which is used again when all readers have taken the part
- * before. They are soon through: they wait for it, and take it at once. */
+ * before. They are soon through: they wait for it, and take it at once.
+ *
+ * Parts are in the host's memory. A device with memory of its own has its part copied there by its
+ * queue, and the worker waits for that copy; what all have sent it puts together in the exchange
+ * (plan/areas.h), from which the queue copies it on while the worker goes on. The next gather finds
+ * the exchange free, because its own wait covers those copies. */
 #include "engine/run/gather.h"
 
 #include <stdio.h>
@@ -19,7 +24,14 @@ typedef struct joint {
   const gp_plan_gather *gather;
   gp_bound_part *parts; /* per replica */
   int32_t own;          /* this replica */
+  char *exchange; /* where the result is put together; NULL: the device's memory is the host's */
 } joint;
+
+/* The result lies behind the parts. */
+static char *exchange_of(const gp_binding *b, int32_t device) {
+  char *memory = b->devices[device].exchange;
+  return memory ? memory + b->plan->devices[device].exchange.parts : NULL;
+}
 
 static joint joint_of(gp_worker *worker, const gp_task *task, const gp_instr *instr) {
   const gp_binding *b = worker->pipeline->run.binding;
@@ -27,7 +39,8 @@ static joint joint_of(gp_worker *worker, const gp_task *task, const gp_instr *in
                  .plan = b->plan,
                  .gather = &b->plan->gathers[instr->gather - 1],
                  .parts = gp_binding_parts(b, task->copy, instr->gather - 1),
-                 .own = gp_plan_replica_of(b->plan, task->micro)};
+                 .own = gp_plan_replica_of(b->plan, task->micro),
+                 .exchange = exchange_of(b, worker->device)};
 }
 
 static gp_gather_news *news_of(const joint *x, int32_t replica) {
@@ -57,14 +70,25 @@ static gp_status publish(const joint *x) {
   return status;
 }
 
+/* Copy between the device's memory and the host's: now, or when its queue gets there. */
+static gp_status copy(const joint *x, void *to, const void *from, size_t bytes) {
+  const gp_lane *lane = &x->worker->lane;
+  if (!bytes) return GP_OK;
+  if (x->exchange) return lane->memory->copy(lane, GP_STREAM_COMPUTE, to, from, bytes);
+  memcpy(to, from, bytes);
+  return GP_OK;
+}
+
 static gp_status send_part(const joint *x, const gp_call *call) {
+  const gp_lane *lane = &x->worker->lane;
   char *to = x->parts[x->own].address;
   GP_TRY(open_part(x));
   for (int i = 0; i < call->n_in; i++) {
     const size_t bytes = gp_meta_bytes(call->in[i].meta);
-    if (bytes) memcpy(to, call->in[i].data, bytes);
+    GP_TRY(copy(x, to, call->in[i].data, bytes));
     to += bytes;
   }
+  GP_TRY(lane->streams->sync(lane, GP_STREAM_COMPUTE));
   *news_of(x, x->own) = (gp_gather_news){.status = GP_OK};
   return publish(x);
 }
@@ -118,15 +142,37 @@ static gp_status take_all(const joint *x, char *to, gp_gather_news *failure) {
 
 /* ---- a gather -------------------------------------------------------------------------------- */
 
+/* Where the worker puts the result together. */
+typedef struct result {
+  char *all;
+  void *rows;
+  int64_t *first;
+} result;
+
+static result result_of(const joint *x, const gp_call *call) {
+  char *at = x->exchange;
+  if (!at) return (result){call->out[0].data, call->out[1].data, call->out[2].data};
+  return (result){at, at + gp_plan_gather_rows(x->plan, x->gather),
+                  (int64_t *)(void *)(at + gp_plan_gather_first(x->plan, x->gather))};
+}
+
+/* Let the queue copy the result from the exchange to the device. */
+static gp_status bring(const joint *x, const result *r, const gp_call *call) {
+  if (!x->exchange) return GP_OK;
+  GP_TRY(copy(x, call->out[0].data, r->all, gp_meta_bytes(call->out[0].meta)));
+  GP_TRY(copy(x, call->out[1].data, r->rows, gp_meta_bytes(call->out[1].meta)));
+  return copy(x, call->out[2].data, r->first, gp_meta_bytes(call->out[2].meta));
+}
+
 /* Note how many rows each replica has in these micro-batches. */
-static void note_rows(const joint *x, const gp_task *task, const gp_arg *rows) {
+static void note_rows(const joint *x, const gp_task *task, gp_dtype dtype, void *rows) {
   for (int32_t r = 0; r < x->plan->replicas; r++) {
     const int32_t micro = gp_plan_micro_in(x->plan, task->micro, r);
     const int64_t count = x->plan->shapes[gp_plan_shape_of(x->plan, micro)].rows;
-    if (rows->meta->dtype == GP_F64)
-      ((double *)rows->data)[r] = (double)count;
+    if (dtype == GP_F64)
+      ((double *)rows)[r] = (double)count;
     else
-      ((float *)rows->data)[r] = (float)count;
+      ((float *)rows)[r] = (float)count;
   }
 }
 
@@ -141,14 +187,15 @@ static gp_status break_off(const joint *x, const gp_gather_news *failure) {
 gp_status gp_gather_run(gp_worker *worker, const gp_task *task, const gp_instr *instr,
                         const gp_call *call) {
   const joint x = joint_of(worker, task, instr);
+  const result r = result_of(&x, call);
   gp_gather_news failure = {.status = GP_OK};
   worker->gathered++;
   GP_TRY(send_part(&x, call));
-  GP_TRY(take_all(&x, call->out[0].data, &failure));
+  GP_TRY(take_all(&x, r.all, &failure));
   if (failure.status) return break_off(&x, &failure);
-  note_rows(&x, task, &call->out[1]);
-  *(int64_t *)call->out[2].data = x.own == 0;
-  return GP_OK;
+  note_rows(&x, task, call->out[1].meta->dtype, r.rows);
+  *r.first = x.own == 0;
+  return bring(&x, &r, call);
 }
 
 static gp_status pass(gp_worker *worker, const gp_task *task, const gp_instr *instr) {

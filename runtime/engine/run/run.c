@@ -132,13 +132,13 @@ static void note_own(const gp_worker *worker, gp_run *run, const gp_task_run *r,
 /* Run a task, unless it is skipped after a failure. */
 static void do_task(gp_worker *worker, gp_run *run, const gp_task_span *span, gp_task_run *r) {
   const gp_act op = r->task->op;
+  gp_status status = GP_OK;
   /* a device votes on what it has really done, so its queue ends first */
-  if (op == GP_ACT_VOTE) {
-    gp_status status = collect_before(worker, run, span, r->task);
-    /* nor is anything on its way to another rank that an update would overwrite */
-    if (!status) status = gp_edges_flush(worker);
-    if (status) gp_run_fail(run, 0, status, gp_error_text());
-  }
+  if (op == GP_ACT_VOTE) status = collect_before(worker, run, span, r->task);
+  /* nor is anything on its way to another rank that an update or S would overwrite */
+  if (!status && (op == GP_ACT_VOTE || (op == GP_ACT_S && (r->first || !r->graph))))
+    status = gp_edges_flush(worker);
+  if (status) gp_run_fail(run, 0, status, gp_error_text());
   /* the vote and the decision report failures, so they also run after one */
   if (!is_skipped(run, r) || op == GP_ACT_VOTE || op == GP_ACT_DECIDE)
     note_own(worker, run, r, run_task(worker, run, r));

@@ -81,6 +81,7 @@ typedef struct gp_bound_device {
   int32_t end_count;
   bool quiet;           /* some of its links wake no worker, so its worker polls */
   gp_host_area *host;   /* what is in the host's memory meanwhile; NULL: nothing */
+  char *exchange;       /* the host's memory in which it gathers (plan/areas.h); NULL: its block */
   gp_segment *segments; /* tasks that are launched together */
   int32_t segment_count;
 } gp_bound_device;

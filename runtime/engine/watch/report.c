@@ -156,7 +156,7 @@ static void put_message(gp_text *w, const gp_pipeline *p, const message *m, int3
     gp_text_put(w, "%s from %s", action_text(plan, m->maker, m->micro, text),
                 p->workers[m->maker_device].lane.name);
   if (once) {
-    gp_text_put(w, " (%s)", gp_step_value_name(once->value));
+    gp_text_put(w, " (%s)", gp_step_edge_name(once));
     return;
   }
   const gp_edge *edge = gp_plan_edge(plan, m->use->edge);

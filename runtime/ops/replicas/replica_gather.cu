@@ -1,4 +1,4 @@
-/* ops/replicas/replica_gather.cu - see replica_gather.c: on a GPU there is one replica. */
+/* ops/replicas/replica_gather.cu - see replica_gather.c: in a pipeline the engine gathers. */
 #include "device/cuda/kernel/meta.cuh"
 
 enum { THREADS = 128 };
@@ -29,7 +29,8 @@ template <typename T> static gp_status launch(gp_gpu *gpu, const gp_call *call) 
 
 static gp_status run(gp_gpu *gpu, const gp_gpu_call *call) {
   if (call->op.attr->replica_gather.replicas != 1)
-    return gp_gpu_fail(GP_EUNSUPPORTED, "replica_gather: %lld replicas, expected 1 on a GPU",
+    return gp_gpu_fail(GP_EUNSUPPORTED,
+                       "replica_gather: %lld replicas, expected 1 outside of a pipeline",
                        (long long)call->op.attr->replica_gather.replicas);
   GP_BY_FLOAT(call->op.in[0].meta->dtype, return launch<T>(gpu, &call->op));
   return GP_OK;

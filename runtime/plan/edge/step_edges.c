@@ -10,7 +10,7 @@
 #include "plan/gathers.h"
 #include "plan/records.h"
 
-const char *gp_step_value_name(gp_step_value value) {
+const char *gp_step_edge_name(const gp_step_edge *edge) {
   static const char *const names[] = {"a shared parameter",
                                       "the parameters of another copy",
                                       "the buffers of the first copy",
@@ -21,7 +21,7 @@ const char *gp_step_value_name(gp_step_value value) {
                                       "the gradient of a shared parameter",
                                       "the vote on the update",
                                       "the verdict on the update"};
-  return names[value];
+  return edge->half ? "the halves of a shared parameter" : names[edge->value];
 }
 
 int32_t gp_plan_decider(const gp_plan *plan) { return plan->placement[0]; }
@@ -42,7 +42,8 @@ static gp_status add_reader(builder *b, const gp_step_edge *like, int32_t device
   gp_step_edge *edge = count ? &plan->step_edges[count - 1] : NULL;
   if (device == like->maker) return GP_OK;
   if (!edge || edge->value != like->value || edge->stage != like->stage ||
-      edge->number != like->number || edge->maker != like->maker || edge->to != like->to) {
+      edge->number != like->number || edge->maker != like->maker || edge->to != like->to ||
+      edge->half != like->half) {
     GP_TRY(gp_grow_array(count, &b->room, sizeof *edge, (void **)&plan->step_edges));
     edge = &plan->step_edges[plan->step_edge_count++];
     *edge = *like;
@@ -58,19 +59,23 @@ static gp_status add_reader(builder *b, const gp_step_edge *like, int32_t device
   return GP_OK;
 }
 
-/* The parameters that cross, each with all of its readers: they are few. */
-static gp_status add_param(builder *b, int32_t param) {
+/* The parameters that cross, or their halves, each with all of its readers: they are few. */
+static gp_status add_param(builder *b, int32_t param, bool half) {
   const gp_plan *plan = b->plan;
   const gp_layout_param *at = &b->layout->at[param];
+  const size_t bytes = gp_meta_bytes(gp_param_meta(b->layout->params[param]));
   const gp_step_edge edge = {.value = GP_STEP_PARAM,
                              .stage = at->stage,
                              .number = param,
                              .maker = plan->placement[gp_plan_holder(plan, at->stage, at->owner)],
-                             .bytes = gp_meta_bytes(gp_param_meta(b->layout->params[param]))};
+                             .half = half,
+                             .offset = half ? at->offset / 2 : 0,
+                             .bytes = half ? bytes / 2 : bytes};
   for (int k = 0; k < 2; k++)
     for (int32_t i = 0; i < plan->shapes[k].crossing_count; i++) {
       const gp_crossing *c = &plan->shapes[k].crossings[i];
-      for (int32_t copy = 0; c->param == param && copy < plan->copy_count; copy++) {
+      if (c->param != param || c->half != half) continue;
+      for (int32_t copy = 0; copy < plan->copy_count; copy++) {
         int32_t holder = gp_plan_holder(plan, c->stage, copy);
         if (plan->active[holder]) GP_TRY(add_reader(b, &edge, plan->placement[holder]));
       }
@@ -80,7 +85,9 @@ static gp_status add_param(builder *b, int32_t param) {
 
 static gp_status add_params(builder *b) {
   for (int32_t i = 0; b->layout->crossing_count && i < b->layout->param_count; i++)
-    if (b->layout->at[i].crossing) GP_TRY(add_param(b, i));
+    for (int half = 0; half < 2; half++)
+      if (half ? b->layout->at[i].half_crossing : b->layout->at[i].crossing)
+        GP_TRY(add_param(b, i, half));
   return GP_OK;
 }
 

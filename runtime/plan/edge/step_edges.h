@@ -5,7 +5,8 @@
  * step edges are numbered behind the model's. So no device reads the memory of another but through
  * a link, and there is no barrier, only waits for what is read.
  *
- *   at the begin    PARAM     a parameter or buffer that a stage on another device reads
+ *   at the begin    PARAM     a parameter or buffer that a stage on another device reads, or the
+ *                             halves of a parameter
  *                   VALUES    the values that a copy of a stage owns, for the other copies
  *                   BUFFERS   the buffers of the first copy, likewise
  *   before REDUCE   GRADS     the gradients of a copy that another copy owns, for that one, in
@@ -58,6 +59,7 @@ struct gp_step_edge {
   int32_t number; /* PARAM: of the parameter, TIED: of the extra, both in the layout; GRADS: of the
                    * bucket; GATHER: of the gather */
   int32_t maker;  /* device */
+  bool half;      /* PARAM: its halves, from `offset` in those of the stage */
   size_t bytes;   /* PARAM: of the parameter; the engine knows the others */
   gp_step_reader *readers; /* other devices, ascending */
   int32_t reader_count;
@@ -90,6 +92,6 @@ static inline const gp_step_edge *gp_plan_step_edge(const gp_plan *plan, int32_t
   return edge < plan->edge_count ? NULL : &plan->step_edges[edge - plan->edge_count];
 }
 /* What it carries, for people: "the vote". */
-const char *gp_step_value_name(gp_step_value value);
+const char *gp_step_edge_name(const gp_step_edge *edge);
 
 #endif

@@ -8,12 +8,12 @@
 
 /* ---- who uses an edge ------------------------------------------------------------------------ */
 
-/* Does a stage read the parameter? */
-static bool reads_param(const gp_plan *plan, int32_t stage, int32_t param) {
+/* Does a stage read the parameter, or the halves, that cross? */
+static bool reads_param(const gp_plan *plan, int32_t stage, const gp_step_edge *edge) {
   for (int k = 0; k < 2; k++)
     for (int32_t i = 0; i < plan->shapes[k].crossing_count; i++) {
       const gp_crossing *c = &plan->shapes[k].crossings[i];
-      if (c->stage == stage && c->param == param) return true;
+      if (c->stage == stage && c->param == edge->number && c->half == edge->half) return true;
     }
   return false;
 }
@@ -28,7 +28,7 @@ static bool is_owner(const gp_plan *plan, const gp_task *task, int32_t extra) {
 static bool is_read_by(const gp_plan *plan, const gp_step_edge *edge, const gp_task *task) {
   const bool computes = task->op <= GP_ACT_R || (task->op >= GP_ACT_C && task->op <= GP_ACT_S);
   switch (edge->value) {
-  case GP_STEP_PARAM: return computes && reads_param(plan, task->stage, edge->number);
+  case GP_STEP_PARAM: return computes && reads_param(plan, task->stage, edge);
   case GP_STEP_VALUES:
   case GP_STEP_BUFFERS: return computes && task->copy != edge->copy && task->stage == edge->stage;
   case GP_STEP_GRADS:

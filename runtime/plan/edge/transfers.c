@@ -165,7 +165,7 @@ static void put_value(gp_text *text, const gp_plan *plan, const gp_transfer *one
   const gp_action action = gp_task_action(plan, task, task->micro);
   const gp_step_edge *once = gp_plan_step_edge(plan, task->uses[one->use].edge);
   char name[GP_ACTION_TEXT];
-  gp_text_put(text, "%s of ", once ? gp_step_value_name(once->value) : "the value");
+  gp_text_put(text, "%s of ", once ? gp_step_edge_name(once) : "the value");
   gp_text_put(text, "%s", gp_action_print(&action, name));
 }
 

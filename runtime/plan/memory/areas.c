@@ -4,6 +4,12 @@
 #include "plan/edge/step_edges.h"
 #include "plan/memory/work.h"
 
+/* Does a reader of the step edge have its room on the device? Parts of gathers lie in the host's
+ * memory. */
+static bool is_on(const gp_plan *plan, const gp_step_edge *edge, int32_t device) {
+  return edge->value != GP_STEP_GATHER || gp_plan_on_host(plan, device);
+}
+
 /* Add up the areas of edges on a device. */
 static size_t edges_of(const gp_plan *plan, int32_t device) {
   size_t bytes = 0;
@@ -19,7 +25,8 @@ static size_t edges_of(const gp_plan *plan, int32_t device) {
   }
   for (int32_t e = 0; e < plan->step_edge_count; e++)
     for (int32_t r = 0; r < plan->step_edges[e].reader_count; r++)
-      if (plan->step_edges[e].readers[r].device == device)
+      if (plan->step_edges[e].readers[r].device == device &&
+          is_on(plan, &plan->step_edges[e], device))
         bytes += plan->step_edges[e].readers[r].area.bytes;
   return bytes;
 }
@@ -34,7 +41,7 @@ static void add_stages(const gp_plan *plan, int32_t device, size_t *bytes) {
     }
     bytes[GP_PLAN_PARTIALS] += plan->partials[h].bytes;
     bytes[GP_PLAN_EDGES] += plan->records[h].bytes; /* what S reads, in place or sent */
-    bytes[GP_PLAN_EDGES] += plan->sent[h].bytes;
+    if (gp_plan_on_host(plan, device)) bytes[GP_PLAN_EDGES] += plan->sent[h].bytes;
     if (h % plan->copy_count == 0)
       bytes[GP_PLAN_VERSIONS] += plan->versions[h / plan->copy_count].stash.bytes;
   }

@@ -164,8 +164,9 @@ bool gp_layout_crosses(const gp_layout *l, int32_t i, int32_t stage) {
   return false;
 }
 
-void gp_layout_cross(gp_layout *l, int32_t i) {
-  if (!l->at[i].crossing) l->at[i].crossing = ++l->crossing_count;
+void gp_layout_cross(gp_layout *l, int32_t i, bool half) {
+  int32_t *number = half ? &l->at[i].half_crossing : &l->at[i].crossing;
+  if (!*number) *number = ++l->crossing_count;
 }
 
 /* Buffers have bases of their own, because they have one memory whatever the version of the

@@ -23,8 +23,9 @@ typedef struct gp_layout_param {
   int32_t stage, layer; /* that own it */
   int32_t owner;        /* the copy of the stage whose device sums its gradient and updates it */
   gp_region region;
-  int32_t crossing; /* number + 1 among the parameters that cross; 0: it does not */
-  size_t offset;    /* in the stage's values (and gradients), or buffers */
+  int32_t crossing;      /* number + 1 among the parameters that cross; 0: it does not */
+  int32_t half_crossing; /* the same of its halves: a stage reads them, or all of it */
+  size_t offset;         /* in the stage's values (and gradients), or buffers */
 } gp_layout_param;
 
 /* The accumulator of (param, layer) beside the main one, in the extras of the layer's stage. */
@@ -75,8 +76,8 @@ int32_t gp_layout_find(const gp_layout *layout, const gp_param *param); /* -1: n
 /* Does a copy of a stage run on another device than the owner of parameter i, which is another
  * stage's, so that the parameter has to cross to it? */
 bool gp_layout_crosses(const gp_layout *layout, int32_t i, int32_t stage);
-/* Give parameter i a number among those that cross, unless it has one. */
-void gp_layout_cross(gp_layout *layout, int32_t i);
+/* Give parameter i, or its halves, a number among those that cross, unless it has one. */
+void gp_layout_cross(gp_layout *layout, int32_t i, bool half);
 /* Find where a stage reads a parameter: at the base of its crossing if it comes from another
  * device; base -1 if it is not the model's. */
 gp_place gp_layout_value(const gp_layout *layout, const gp_param *param, int32_t stage);

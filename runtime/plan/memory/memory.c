@@ -21,13 +21,25 @@ typedef struct layout {
   gp_plan *plan;
 } layout;
 
-/* Take the next count * bytes of a device's block. */
-static gp_status want(layout *l, int32_t device, size_t count, size_t bytes, gp_area *area) {
-  size_t total, *end = &l->plan->devices[device].bytes;
+/* Take the next count * bytes behind *end. */
+static gp_status take(size_t *end, size_t count, size_t bytes, gp_area *area) {
+  size_t total;
   GP_TRY(gp_size_mul(count, bytes, &total));
   *area = (gp_area){.offset = *end, .bytes = total};
   GP_TRY(gp_size_align(total, ALIGNMENT, &total));
   return gp_size_add(*end, total, end);
+}
+
+/* Take the next count * bytes of a device's block. */
+static gp_status want(layout *l, int32_t device, size_t count, size_t bytes, gp_area *area) {
+  return take(&l->plan->devices[device].bytes, count, bytes, area);
+}
+
+/* Take room for parts of gathers, which lie in the host's memory. */
+static gp_status want_parts(layout *l, int32_t device, size_t bytes, gp_area *area) {
+  gp_plan_device *own = &l->plan->devices[device];
+  return take(gp_plan_on_host(l->plan, device) ? &own->bytes : &own->exchange.parts, 1, bytes,
+              area);
 }
 
 /* ---- channels ------------------------------------------------------------------------------ */
@@ -99,12 +111,14 @@ static gp_status want_channel(layout *l, int32_t c) {
  * pipeline. */
 static gp_status want_step_edge(layout *l, int32_t e) {
   const gp_step_edge *edge = &l->plan->step_edges[e];
-  const bool taken = edge->value == GP_STEP_PARAM || edge->value == GP_STEP_RECORDS ||
-                     edge->value == GP_STEP_GATHER;
-  for (int32_t r = 0; taken && r < edge->reader_count; r++) {
+  const bool gathers = edge->value == GP_STEP_GATHER;
+  const bool taken = edge->value == GP_STEP_PARAM || edge->value == GP_STEP_RECORDS;
+  for (int32_t r = 0; r < edge->reader_count; r++) {
     gp_step_reader *reader = &edge->readers[r];
-    if (!gp_plan_shares(l->plan, edge->maker, reader->device))
+    if (taken && !gp_plan_shares(l->plan, edge->maker, reader->device))
       GP_TRY(want(l, reader->device, 1, edge->bytes, &reader->area));
+    if (gathers && !gp_plan_parts_in_place(l->plan, edge->maker, reader->device))
+      GP_TRY(want_parts(l, reader->device, edge->bytes, &reader->area));
   }
   return GP_OK;
 }
@@ -148,7 +162,7 @@ static gp_status want_weights(layout *l, int32_t holder) {
               &plan->partials[holder]));
   if (plan->active[holder])
     GP_TRY(want(l, device, 1, gp_plan_records_bytes(plan, stage), &plan->records[holder]));
-  GP_TRY(want(l, device, 1, gp_plan_gathered_bytes(plan, stage), &plan->sent[holder]));
+  GP_TRY(want_parts(l, device, gp_plan_gathered_bytes(plan, stage), &plan->sent[holder]));
   if (holder % plan->copy_count) return GP_OK;
   return want(l, device, (size_t)v->live - 1, v->stash_bytes, &v->stash);
 }
@@ -236,6 +250,18 @@ static gp_status want_staging(layout *l, int32_t device) {
   return want(l, device, (size_t)gp_plan_batch_room(plan), staging->bytes, &staging->area);
 }
 
+/* Make room for the largest result of a gather of the device's stages. */
+static void want_result(gp_plan *plan, int32_t holder) {
+  gp_plan_exchange *exchange = &plan->devices[plan->placement[holder]].exchange;
+  if (gp_plan_on_host(plan, plan->placement[holder])) return;
+  for (int32_t j = 0; j < plan->gather_count; j++) {
+    const gp_plan_gather *gather = &plan->gathers[j];
+    if (gather->stage != holder / plan->copy_count) continue;
+    const size_t bytes = gp_plan_gather_result(plan, gather);
+    if (bytes > exchange->result) exchange->result = bytes;
+  }
+}
+
 static gp_status want_device(layout *l, int32_t device) {
   gp_plan *plan = l->plan;
   gp_plan_device *own = &plan->devices[device];
@@ -256,6 +282,7 @@ gp_status gp_plan_add_memory(gp_plan *plan) {
   for (int32_t h = 0; h < plan->stage_count * plan->copy_count; h++) {
     size_slots(plan, h);
     GP_TRY(want_weights(&l, h));
+    want_result(plan, h);
   }
   for (int32_t d = 0; d < plan->device_count; d++) GP_TRY(want_device(&l, d));
   return GP_OK;

@@ -91,23 +91,46 @@ static gp_status place_packed(gp_shaper *s, const gp_node *node, int32_t stage) 
   return gp_layout_packed(s->env->layout, &pack, &s->outside[node->out]);
 }
 
+bool gp_keeps_halves(const gp_shaper *s, int32_t stage) {
+  const gp_schedule *schedule = s->schedule;
+  if (!s->env->devices || schedule->batch || schedule->copy_count > 1) return false;
+  return s->env->devices[schedule->placement[stage]].halves;
+}
+
+/* Find the halves of a parameter that cross to the stage. */
+static bool place_crossing(const gp_shaper *s, int32_t stage, const gp_param *param,
+                           gp_place *place) {
+  const gp_layout *layout = s->env->layout;
+  const int32_t i = gp_layout_find(layout, param);
+  for (int32_t k = 0; k < s->shape->crossing_count; k++) {
+    const gp_crossing *c = &s->shape->crossings[k];
+    if (!c->half || c->param != i || c->stage != stage) continue;
+    *place =
+        (gp_place){gp_base_of_crossing(layout->stage_count, layout->at[i].half_crossing - 1), 0};
+    return true;
+  }
+  return false;
+}
+
 /* Place weights that are read in halves. They lie in the pipeline too, where updates write them, so
  * that P makes none; when anything else has written the weights, the engine casts all of them at
  * once. Returns false for other nodes, and where weights have versions or two copies. */
 static bool place_half(const gp_shaper *s, int32_t stage, const gp_node *node, gp_place *place) {
-  const gp_schedule *schedule = s->schedule;
   const gp_value *from = &s->graph->values[node->in[0]], *to = &s->graph->values[node->out];
   bool halves = to->meta.dtype == GP_BF16 || to->meta.dtype == GP_F16;
   if (node->op != GP_OP_cast || from->kind != GP_VALUE_PARAM || !halves) return false;
-  if (!s->env->devices || schedule->batch || schedule->copy_count > 1) return false;
-  if (!s->env->devices[schedule->placement[stage]].halves) return false;
+  if (place_crossing(s, stage, s->graph->params[from->index], place)) return true;
+  if (!gp_keeps_halves(s, stage)) return false;
   if (!gp_meta_is_contiguous(&from->meta) || !gp_meta_is_contiguous(&to->meta)) return false;
   return gp_layout_half(s->env->layout, s->graph->params[from->index], stage, to->meta.dtype,
                         place);
 }
 
 bool gp_is_shared_half(const gp_shaper *s, const gp_node *node) {
-  return s->outside[node->out].base == GP_BASE_HALF;
+  const int32_t base = s->outside[node->out].base;
+  const int32_t behind = base - gp_base_of_crossing(s->env->stage_count, 0);
+  const bool crosses = node->op == GP_OP_cast && behind >= 0 && behind % 3 == 0;
+  return base == GP_BASE_HALF || crosses;
 }
 
 /* Packed weights and halves lie in the pipeline; other invariant values in memory of this shape's

@@ -62,8 +62,11 @@ gp_status gp_shape_add_programs(gp_shaper *s);
 
 /* Does the pipeline hold what the node packs, for all plans? */
 bool gp_is_shared_pack(const gp_shaper *s, const gp_node *node);
-/* Is what the node makes kept with the weights, so that no program makes it? For nodes of P that
- * have their places. */
+/* Does the device of the stage keep halves of its weights, which updates write? Not where weights
+ * have versions or two copies. */
+bool gp_keeps_halves(const gp_shaper *s, int32_t stage);
+/* Is what the node makes kept with the weights, here or where they come from, so that no program
+ * makes it? For nodes of P that have their places. */
 bool gp_is_shared_half(const gp_shaper *s, const gp_node *node);
 
 #endif

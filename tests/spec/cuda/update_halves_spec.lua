@@ -252,6 +252,59 @@ on_gpu("a weight of two stages is read as its update left it, wherever they lie"
   end
 end)
 
+-- The lines of pipe:lowered(), and what each device takes.
+local function lowered(pipe)
+  local lines, say = {}, print
+  _G.print = function(text) lines[#lines + 1] = text end
+  local good, message = pcall(pipe.lowered, pipe)
+  _G.print = say
+  assert(good, message)
+  return table.concat(lines, "\n")
+end
+
+on_gpu("a weight crosses as the halves that its owner keeps, where a stage reads nothing else", function()
+  local rows = models.rows_of(8, 64)
+  local function wide()
+    gp.seed(3)
+    local first, last = nn.Linear(64, 64), nn.Linear(64, 64)
+    last.weight = first.weight
+    return nn.Sequential { first, nn.Tanh(), last }
+  end
+  -- the bytes of the second device's edges, and the line of the task that sends the weight
+  local function edges(precision)
+    local pipe <close> = pipeline(wide,
+      { devices = { "cuda:0", "cuda:1" }, balance = { 2, 1 }, precision = precision })
+    pipe:step(rows, rows)
+    for _, device in ipairs(pipe:memory()) do assert.equal(device.planned, device.measured) end
+    return pipe:memory()[2].areas.edges, lowered(pipe):match "0SEND: ([^\n]*)"
+  end
+  local plain, sent = edges "f32"
+  assert.equal("writes a shared parameter of stage 0", sent)
+  assert.truthy(plain > 64 * 64 * 4)
+  for _, precision in ipairs { "bf16", "f16" } do
+    local halves
+    halves, sent = edges(precision)
+    assert.equal("writes the halves of a shared parameter of stage 0", sent)
+    assert.equal(plain, 2 * halves) -- activations and their gradients are halves, too
+  end
+end, 2)
+
+on_gpu("a weight crosses in f32 where a stage reads it in f32 too", function()
+  local Scaled = nn.class "Scaled"
+  function Scaled:init(linear) self.linear = linear end
+  function Scaled:forward(input)
+    return self.linear(input) * self.linear.weight:mean():to(input.dtype)
+  end
+  local function both()
+    local model = tied()
+    return nn.Sequential { model[1], model[2], model[3], model[4], Scaled(model[5]), model[6] }
+  end
+  local pipe <close> = pipeline(both, { devices = { "cuda:0", "cuda:1" }, balance = { 3, 3 } })
+  pipe:step(x, y)
+  local text = lowered(pipe)
+  assert.matches("0SEND: writes [^\n]*a shared parameter of stage 0", text)
+end, 2)
+
 -- ---- profiles ----------------------------------------------------------------------------------
 
 on_gpu("a profile counts every update where the script writes to weights in between", function()

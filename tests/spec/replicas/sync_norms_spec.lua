@@ -4,7 +4,6 @@
 local child = dofile "tests/child.lua"
 local gp = require "gpipe"
 local nn = gp.nn
-local replicas = require "gpipe.pipeline.plan.replicas"
 
 -- ---- bits --------------------------------------------------------------------------------------
 
@@ -197,16 +196,6 @@ describe("sync_batch_norm", function()
       .. "rows: the 2 replicas normalise together", message)
     assert.truthy(pipe:evaluate(X:narrow(1, 1, 5), Y:narrow(1, 1, 5)) > 0)
     assert.truthy(pipe:step(X:narrow(1, 1, 6), Y:narrow(1, 1, 6)) > 0) -- one row each
-  end)
-
-  it("refuses GPUs where there is a batch norm", function()
-    local devices = { { name = "cuda:0", kind = "cuda" }, { name = "cuda:1", kind = "cuda" } }
-    local function refusal(made)
-      return select(2, pcall(replicas.check_synced, "gp.pipeline", made, { synced = 2 }, devices))
-    end
-    assert.matches("sync_batch_norm = true, and cuda:0 is a GPU.*expected CPU devices, or "
-      .. "sync_batch_norm = false %(layer 2 is the first batch norm%)", refusal(model()))
-    assert.is_nil(refusal(nn.Sequential { nn.Linear(2, 2) }))
   end)
 
   it("refuses asynchronous schedules, as replicas do", function()

@@ -8,7 +8,6 @@
 
 local errors = require "gpipe.errors"
 local replicate = require "gpipe.schedule.replicate"
-local running = require "gpipe.nn.layer.norm.running"
 local schedule = require "gpipe.schedule"
 
 local replicas = {}
@@ -63,23 +62,6 @@ end
 ---@return integer
 function replicas.bucket()
   return math.tointeger(tonumber(os.getenv "GPIPE_BUCKET_BYTES" or 0)) or 0
-end
-
---- Refuse devices that cannot wait for each other in the middle of a pass.
----@param who string
----@param model nn.Module
----@param opts table
----@param devices {name: string, kind: string}[]
-function replicas.check_synced(who, model, opts, devices)
-  local layers = opts.synced > 1 and running.norms(model) or {}
-  if #layers == 0 then return end
-  for _, device in ipairs(devices) do
-    if device.kind ~= "cpu" then
-      errors.raise("%s: sync_batch_norm = true, and %s is a GPU, whose graphs of kernels cannot "
-        .. "wait for other replicas half-way: expected CPU devices, or sync_batch_norm = false "
-        .. "(layer %s is the first batch norm)", who, device.name, layers[1].name)
-    end
-  end
 end
 
 --- The devices of one replica, where so many are named for all.
