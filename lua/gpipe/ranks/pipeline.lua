@@ -68,6 +68,15 @@ function pipeline.agree(model, opts, made)
   return true
 end
 
+--- The most actions that a plan may have on all devices together for each rank to make the whole of
+--- it (GPIPE_WHOLE_PLAN). Larger plans are made by rank: in full for its own devices, in outline for
+--- the others (runtime/plan/outline.c). Whole plans can be looked at on any rank.
+---@return integer
+function pipeline.most_whole()
+  local given = math.tointeger(tonumber(os.getenv "GPIPE_WHOLE_PLAN" or ""))
+  return given and given >= 0 and given < 1 << 31 and given or 1000000
+end
+
 --- The devices as the runtime takes them: under their own names, with their ranks.
 ---@param devices table[]
 ---@return table[]
