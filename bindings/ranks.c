@@ -33,18 +33,34 @@ static int held_clear(lua_State *L) {
 
 #define GP_LUA_PIECES "gpipe.RankPieces"
 
+/* The flags of all ranks in a list, which the stack keeps; NULL if there is none. */
+static const bool *push_flags(lua_State *L, int list) {
+  gp_rank_info info = {.count = 1};
+  if (lua_isnoneornil(L, list)) return NULL;
+  luaL_checktype(L, list, LUA_TTABLE);
+  gp_status status = gp_ranks_info(&info);
+  if (status) gp_lua_fail(L, status);
+  bool *flags = lua_newuserdatauv(L, (size_t)info.count * sizeof *flags, 0);
+  for (int r = 0; r < info.count; r++) {
+    lua_rawgeti(L, list, r + 1);
+    flags[r] = lua_toboolean(L, -1);
+    lua_pop(L, 1);
+  }
+  return flags;
+}
+
 /* core.rank_gather(what, text, seconds) -> the texts of all ranks, by rank from 1; seconds: how
  * long to wait for them, 0 (or nothing): until they come */
-static int rank_gather(lua_State *L) {
+static int gather(lua_State *L, const bool *to, double seconds) {
   size_t bytes;
   const char *what = gp_lua_check_string(L, 1, "rank_gather: the name of the call");
   const char *text = luaL_checklstring(L, 2, &bytes);
-  const double seconds = luaL_optnumber(L, 3, 0);
   luaL_argcheck(L, strlen(what) < GP_RANKS_WHAT, 1, "expected a short name");
   held *h = lua_newuserdatauv(L, sizeof *h, 0);
   *h = (held){{0}};
   luaL_setmetatable(L, GP_LUA_PIECES);
-  gp_status status = gp_ranks_gather(what, seconds, text, bytes, &h->pieces);
+  gp_status status = to ? gp_ranks_hand(what, to, text, bytes, &h->pieces)
+                        : gp_ranks_gather(what, seconds, text, bytes, &h->pieces);
   if (status) return gp_lua_fail(L, status);
   lua_createtable(L, h->pieces.count, 0);
   for (int r = 0; r < h->pieces.count; r++) {
@@ -54,6 +70,12 @@ static int rank_gather(lua_State *L) {
   gp_rank_pieces_free(&h->pieces);
   return 1;
 }
+
+static int rank_gather(lua_State *L) { return gather(L, NULL, luaL_optnumber(L, 3, 0)); }
+
+/* core.rank_hand(what, text, to) -> the same, where only the ranks whose flag is set in list `to`
+ * get the text of this one, and others get "" */
+static int rank_hand(lua_State *L) { return gather(L, push_flags(L, 3), 0); }
 
 /* core.rank_dictate(text): tell it to all other ranks */
 static int rank_dictate(lua_State *L) {
@@ -119,12 +141,17 @@ static int rank_check(lua_State *L) {
   return 2;
 }
 
-static const luaL_Reg functions[] = {
-    {"rank_info", rank_info},           {"rank_gather", rank_gather},
-    {"rank_dictate", rank_dictate},     {"rank_listen", rank_listen},
-    {"rank_transport", rank_transport}, {"rank_remark", rank_remark},
-    {"ranks_lost", ranks_lost},         {"rank_probe", rank_probe},
-    {"rank_check", rank_check},         {NULL, NULL}};
+static const luaL_Reg functions[] = {{"rank_info", rank_info},
+                                     {"rank_gather", rank_gather},
+                                     {"rank_hand", rank_hand},
+                                     {"rank_dictate", rank_dictate},
+                                     {"rank_listen", rank_listen},
+                                     {"rank_transport", rank_transport},
+                                     {"rank_remark", rank_remark},
+                                     {"ranks_lost", ranks_lost},
+                                     {"rank_probe", rank_probe},
+                                     {"rank_check", rank_check},
+                                     {NULL, NULL}};
 
 int gp_open_ranks(lua_State *L) {
   gp_lua_push_type(L, GP_LUA_PIECES, held_clear);

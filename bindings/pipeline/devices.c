@@ -6,6 +6,9 @@
 
 enum { MOST_THREADS = 4096 };
 
+/* What callers push behind the names of devices: the other fields of a pipeline and of a plan. */
+enum { FIELDS_BEHIND = 2 * LUA_MINSTACK };
+
 /* Fields host_bandwidth (bytes per second), host_latency (seconds) and host_memory (bytes) of a
  * device; 0 where they are missing. */
 static gp_host_link read_link(lua_State *L, int device) {
@@ -23,7 +26,7 @@ const gp_device_spec *gp_lua_devices_field(lua_State *L, int *count, const gp_ho
   lua_getfield(L, 1, "devices");
   luaL_checktype(L, -1, LUA_TTABLE);
   int n = (int)lua_rawlen(L, -1), list = lua_gettop(L);
-  luaL_checkstack(L, n + 8, "too many devices");
+  luaL_checkstack(L, n + FIELDS_BEHIND, "too many devices");
   gp_device_spec *devices = lua_newuserdatauv(L, ((size_t)n + 1) * sizeof *devices, 0);
   gp_host_link *links = lua_newuserdatauv(L, ((size_t)n + 1) * sizeof *links, 0);
   for (int i = 0; i < n; i++) {

@@ -83,6 +83,7 @@ static void checkpoint_field(lua_State *L, gp_pipeline_spec *spec) {
 
 /* The fields of argument 1: stage_of (per layer and one for the loss), params, param_layer,
  * devices, stages, placement (stage after stage), copies, replicas, sum_group, bucket (bytes),
+ * most_whole (actions),
  * checkpoint, seed, finite, unfused, added, watchdog (seconds, 0: off), tf32, loss_scale = {scale,
  * growth, backoff, min, window} or nil, spread (over ranks). */
 void gp_lua_check_pipeline_spec(lua_State *L, gp_pipeline_spec *spec) {
@@ -96,6 +97,7 @@ void gp_lua_check_pipeline_spec(lua_State *L, gp_pipeline_spec *spec) {
       .replicas = gp_lua_range_field(L, 1, "replicas", 1, 1, GP_MOST_REPLICAS),
       .sum_group = gp_lua_range_field(L, 1, "sum_group", 0, 0, INT32_MAX),
       .bucket = (size_t)gp_lua_range_field(L, 1, "bucket", 0, 0, INT32_MAX),
+      .most_whole = gp_lua_range_field(L, 1, "most_whole", INT32_MAX, 0, INT32_MAX),
       .unfused = gp_lua_flag_field(L, 1, "unfused"),
       .added = gp_lua_flag_field(L, 1, "added"),
       .tf32 = gp_lua_flag_field(L, 1, "tf32"),

@@ -48,6 +48,7 @@ environment.variables = {
   GPIPE_TRACEBACK = { "full", "short" }, -- full: frames of gpipe and C too
   GPIPE_UPDATE_HALVES = { "0", "1" },   -- 0: casts of weights, not updates, write their halves
   GPIPE_WATCHDOG = true,                -- seconds without progress before a pass is given up
+  GPIPE_WHOLE_PLAN = true,              -- actions up to which every rank plans all devices
 }
 
 -- Variables of scripts/ and of the tests.

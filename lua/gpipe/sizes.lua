@@ -1,5 +1,5 @@
--- lua/gpipe/sizes.lua - writes numbers of bytes for people. (The CUDA plugin imports nothing, so it
--- writes its own in the same form.)
+-- lua/gpipe/sizes.lua - counts bytes, and writes their numbers for people. (The CUDA plugin imports
+-- nothing, so it writes its own in the same form.)
 
 local sizes = {}
 
@@ -30,5 +30,14 @@ end
 ---@param tensor gpipe.Tensor
 ---@return integer
 function sizes.of(tensor) return tensor:numel() * WIDTHS[tensor.dtype] end
+
+--- What the parts of something take together.
+---@param parts table<string, integer> bytes
+---@return integer
+function sizes.sum(parts)
+  local sum = 0
+  for _, bytes in pairs(parts) do sum = sum + bytes end
+  return sum
+end
 
 return sizes

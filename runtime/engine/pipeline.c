@@ -45,6 +45,13 @@ static gp_plan_env env_of(gp_pipeline *p) {
                        .bucket = p->bucket};
 }
 
+/* Plan this rank's devices alone where the whole would take too long. */
+static void choose_share(const gp_pipeline *p, const gp_plan_spec *spec, gp_plan_env *env) {
+  const gp_schedule *s = spec->schedule;
+  if (p->spread && s->first[s->device_count] > p->most_whole)
+    env->share = gp_plan_share_of_rank(env, spec, p->spread->own);
+}
+
 /* A question to a device: how much scratch do the ops of its programs need? */
 typedef struct question {
   const gp_lane *lane;
@@ -77,7 +84,9 @@ static gp_status plan_with_devices(gp_pipeline *p, const gp_plan_env *env, const
                                    gp_plan **plan) {
   gp_status status = GP_OK;
   gp_plan *made;
-  GP_TRY(gp_plan_make(env, spec, &made));
+  gp_plan_env own = *env;
+  choose_share(p, spec, &own);
+  GP_TRY(gp_plan_make(&own, spec, &made));
   for (int32_t d = 0; !status && d < made->device_count; d++) {
     question q = {.lane = &p->workers[d].lane};
     if (gp_plan_on_host(made, d) || !gp_device_is_here(p, d)) continue;
@@ -303,6 +312,7 @@ gp_status gp_pipeline_new(const gp_pipeline_spec *spec, gp_pipeline **pipeline) 
   p->added = spec->added;
   p->sum_group = spec->sum_group;
   p->bucket = spec->bucket;
+  p->most_whole = spec->most_whole;
   p->scaling = spec->loss_scale;
   /* before what can fail, because gp_pipeline_free always destroys it */
   pthread_mutex_init(&p->run.failure_lock, NULL);

@@ -47,7 +47,10 @@ typedef struct gp_pipeline_spec {
   int sum_group;   /* micro-batches in a leaf of the tree by which gradients are added; 0: no tree,
                   * each copy adds its own in ascending order */
   size_t bucket;   /* least bytes of gradients that replicas exchange at once; 0: the default */
-  bool tf32;       /* GPUs may round the inputs of products of f32 matrices */
+  /* Over ranks: plans of more actions than these are made by rank, each in full for its own devices
+   * and in outline for the others. */
+  int32_t most_whole;
+  bool tf32; /* GPUs may round the inputs of products of f32 matrices */
   gp_loss_scale loss_scale;
   bool spread; /* all ranks of the job make it together, each with its own devices */
 } gp_pipeline_spec;

@@ -38,6 +38,10 @@ enum { GP_RANKS_WHAT = 24 }; /* bytes of the name of a call, its end included */
  * rank makes another call, GP_EDEVICE if one has ended or is gone, GP_ETIMEOUT, GP_EINTERRUPT. */
 gp_status gp_ranks_gather(const char *what, double seconds, const void *own, size_t bytes,
                           gp_rank_pieces *pieces);
+/* The same, where only some ranks get the piece of this one: to[ranks]; the others get an empty
+ * one. */
+gp_status gp_ranks_hand(const char *what, const bool *to, const void *own, size_t bytes,
+                        gp_rank_pieces *pieces);
 void gp_rank_pieces_free(gp_rank_pieces *pieces); /* frees what it holds, not the struct */
 
 /* Tell all other ranks a text, which they get by gp_ranks_listen: what was typed at this one. The

@@ -252,6 +252,14 @@ static void lower_device(lowerer *l) {
     if (plan->tasks[t].op != GP_ACT_P) plan->tasks[t].program = program_of(plan, &plan->tasks[t]);
 }
 
+/* Count the tasks S at most. */
+static size_t late_count(const gp_plan *plan) {
+  size_t count = 0;
+  for (int32_t s = 0; s < plan->stage_count; s++)
+    if (gp_plan_is_late(plan, s)) count += (size_t)plan->step_micros;
+  return count;
+}
+
 /* ---- order --------------------------------------------------------------------------------- */
 
 static int32_t number_all(const lowerer *l, int32_t block, int32_t number) {
@@ -270,23 +278,41 @@ static int ending_of(const gp_task *task) {
   return task->sends == GP_STEP_AT_LATE ? RECORDS_SENT : gp_act_ending(task[1].op);
 }
 
+/* Give numbers to the tasks of a device that belong to an ending; returns the next number. */
+static int32_t number_ending(const lowerer *l, int32_t device, int ending, int32_t number) {
+  const gp_plan *plan = l->plan;
+  for (int32_t t = plan->first[device]; t < plan->first[device + 1]; t++)
+    if (l->block[t] == TAIL && ending_of(&plan->tasks[t]) == ending)
+      plan->tasks[t].order = number++;
+  return number;
+}
+
 /* Number the tasks that end a mini-batch, op by op through all devices: the order in which their
- * waits make them run. */
-static void number_ends(const lowerer *l, int32_t number) {
-  for (int ending = RECORDS_SENT; ending <= GP_ACT_ENDINGS; ending++)
-    for (int32_t t = 0; t < l->count; t++)
-      if (l->block[t] == TAIL && ending_of(&l->plan->tasks[t]) == ending)
-        l->plan->tasks[t].order = number++;
+ * waits make them run. A share does not know how many the others have, so that each device has the
+ * same numbers for an ending. Returns a number above them. */
+static int32_t number_ends(const lowerer *l, int32_t number) {
+  const gp_plan *plan = l->plan;
+  const int32_t room = 2 * plan->stage_count + 2 + (int32_t)late_count(plan);
+  for (int ending = RECORDS_SENT; ending <= GP_ACT_ENDINGS; ending++) {
+    int32_t end = number;
+    for (int32_t d = 0; d < plan->device_count; d++)
+      if (plan->share)
+        number_ending(l, d, ending, number);
+      else
+        end = number_ending(l, d, ending, end);
+    number = plan->share ? number + room : end;
+  }
+  return number;
 }
 
 /* Count the tasks of each action on all devices, also on those that the plan does not hold, so that
- * the numbers of shares agree. */
+ * the numbers of shares agree: there each lowered action of replicas leaves room for a SEND. */
 static void count_tasks(const lowerer *l, int32_t *counts) {
   const gp_lowered *from = l->lowered;
   for (int32_t t = 0; !l->plan->share && t < l->count; t++)
     if (l->block[t] >= 0) counts[l->block[t]]++;
   for (int32_t i = 0; l->plan->share && i < from->first[from->device_count]; i++)
-    if (from->source[i] >= 0) counts[from->source[i]]++;
+    if (from->source[i] >= 0) counts[from->source[i]] += l->plan->replicas > 1 ? 2 : 1;
 }
 
 /* Number the tasks before all actions, and return the number after them. A share only knows how
@@ -330,7 +356,7 @@ static void number_tasks(const lowerer *l, int32_t *next, int32_t *action_at) {
   }
   for (int32_t t = 0; t < l->count; t++)
     if (l->block[t] >= 0) l->plan->tasks[t].order = next[l->block[t]]++;
-  number_ends(l, number);
+  l->plan->order_end = number_ends(l, number);
 }
 
 /* Count the lowered actions of the devices that the plan holds. */
@@ -338,14 +364,6 @@ static size_t lowered_count(const gp_plan *plan, const gp_lowered *lowered) {
   size_t count = 0;
   for (int32_t d = 0; d < plan->device_count; d++)
     if (gp_plan_has(plan, d)) count += (size_t)(lowered->first[d + 1] - lowered->first[d]);
-  return count;
-}
-
-/* Count the tasks S at most. */
-static size_t late_count(const gp_plan *plan) {
-  size_t count = 0;
-  for (int32_t s = 0; s < plan->stage_count; s++)
-    if (gp_plan_is_late(plan, s)) count += (size_t)plan->step_micros;
   return count;
 }
 

@@ -12,6 +12,7 @@
  *   records.h         what forward passes leave for buffers where another device writes these
  *   schedule/         schedule -> lowered schedule: recomputation, ascending W, reductions, updates
  *   lower.c           lowered schedule -> tasks with programs
+ *   outline.c         what all shares of a plan have in common, as a hash that ranks compare
  *   offload.c         what goes to the host's memory between F and its backward pass
  *   slots.c           where a task keeps values for later ones
  *   touched.c         which edges the actions of a stage touch
@@ -49,7 +50,7 @@ typedef struct gp_plan_env {
       *devices; /* per device; NULL: all work in the host's memory and take packed weights */
   const int32_t *stage_of; /* per layer and one for the loss */
   int32_t layer_count, stage_count, device_count;
-  int32_t share; /* 0: plan all devices; d + 1: programs, tasks and memory of device d only */
+  int32_t share; /* see gp_plan: programs, tasks and memory of these devices only */
   gp_remat remat;
   const gp_layer_remat *layers; /* per layer: what it does with remat BY_LAYER */
   gp_update_mode update;
@@ -107,6 +108,14 @@ gp_status gp_plan_add_ranges(gp_plan *plan);
 gp_status gp_plan_size_channels(gp_plan *plan, const gp_lowered *lowered);
 /* Lay out everything that runs of the plan need, as areas of one block per device (memory.c). */
 gp_status gp_plan_add_memory(gp_plan *plan);
+
+/* Note what every share of the plan knows of all devices: who runs the first and the last stage,
+ * and the hash of models, placement and actions. Errors: GP_ENOMEM. */
+gp_status gp_plan_add_outline(gp_plan *plan, const gp_lowered *lowered);
+/* Choose the share for a rank: 0 if the plan has to be whole. Edges of late buffers and of gathers
+ * follow from programs, streams from the tasks of all devices, and NCCL's order of transfers from
+ * those of both ends. */
+int32_t gp_plan_share_of_rank(const gp_plan_env *env, const gp_plan_spec *spec, int32_t rank);
 
 /* Build the plan; traces are taken, also on failure. */
 gp_status gp_plan_make(const gp_plan_env *env, const gp_plan_spec *spec, gp_plan **plan);

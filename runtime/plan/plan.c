@@ -298,6 +298,7 @@ static gp_status make(const gp_plan_env *env, const gp_plan_spec *spec, gp_plan 
   plan->decides = options.norm || plan->update == GP_UPDATE_BARRIER;
   if (!status) status = gp_plan_number_gathers(plan);
   if (!status) find_active(plan, &lowered);
+  if (!status) status = gp_plan_add_outline(plan, &lowered);
   if (!status) status = note_asked(plan, env->layout);
   if (!status) status = gp_plan_add_step_edges(plan, env, options.tied);
   if (!status) status = gp_plan_add_tasks(plan, spec->schedule, &lowered);
@@ -352,6 +353,7 @@ void gp_plan_free(gp_plan *plan) {
   for (int k = 0; k < 2; k++) gp_shape_free(&plan->shapes[k]);
   gp_layout_free(&plan->layout);
   gp_free(plan->placement);
+  for (int end = 0; end < 2; end++) gp_free(plan->runners[end]);
   gp_free(plan->tasks);
   gp_free(plan->first);
   gp_free(plan->ranges.begin);

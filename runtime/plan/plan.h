@@ -41,8 +41,16 @@ struct gp_plan {
   int32_t micro_count;    /* micro-batches of all stored tasks */
   int32_t step_micros;    /* micro-batches of one mini-batch */
   gp_update_mode update;
-  int32_t share;      /* 0: all devices are planned; d + 1: device d alone */
-  int32_t *placement; /* per stage and copy */
+  /* What is planned in full: 0: all devices; d + 1: device d alone; -1 - r: those of rank r. Of the
+   * others there is an outline: actions, edges, and who makes and reads what. */
+  int32_t share;
+  uint64_t outline;     /* hash of what all shares of a plan have in common (outline.c) */
+  int32_t action_count; /* of the lowered schedule, on all devices */
+  int32_t order_end;    /* above the order of each task on any device */
+  int32_t *placement;   /* per stage and copy */
+  int32_t
+      *runners[2]; /* per micro-batch of a mini-batch: the device of F on the first stage, and on
+                        * the last */
   /* Where parameters lie, and what this plan adds to that: packed weights, halves, accumulators.
    * The engine adopts the layout together with the plan; a plan that is dropped before has added
    * nothing to the pipeline's. */
@@ -99,6 +107,7 @@ static inline int32_t gp_plan_batch_room(const gp_plan *plan) {
 }
 /* Does the plan hold the device's tasks and memory? */
 static inline bool gp_plan_has(const gp_plan *plan, int32_t device) {
+  if (plan->share < 0) return plan->devices[device].spec.rank == -1 - plan->share;
   return !plan->share || plan->share == device + 1;
 }
 /* The index of a stage's copy in arrays that are per stage and copy. */

@@ -21,6 +21,7 @@ typedef struct call {
   const char *what;
   double seconds;
   int64_t begin;
+  const bool *to; /* per rank: it gets the own piece, and not an empty one; NULL: all do */
   gp_rank_pieces *pieces;
 } call;
 
@@ -90,8 +91,10 @@ static gp_status send_own(const call *c, const void *own, size_t bytes) {
   gp_rank_message head = {
       .kind = GP_RANK_PIECE, .run = c->net->calls, .port = PIECES, .bytes = bytes};
   snprintf(head.what, sizeof head.what, "%s", c->what);
-  for (int32_t r = 0; r < c->net->job.info.count; r++)
+  for (int32_t r = 0; r < c->net->job.info.count; r++) {
+    head.bytes = !c->to || c->to[r] ? bytes : 0;
     if (r != c->net->job.info.rank) GP_TRY(gp_ranks_send(r, &head, own));
+  }
   return GP_OK;
 }
 
@@ -124,23 +127,29 @@ static void note_call(gp_net *net, const char *what, int64_t begin) {
   pthread_mutex_unlock(&net->lock);
 }
 
-gp_status gp_ranks_gather(const char *what, double seconds, const void *own, size_t bytes,
-                          gp_rank_pieces *pieces) {
-  *pieces = (gp_rank_pieces){0};
+static gp_status make_call(call *c, const void *own, size_t bytes) {
+  *c->pieces = (gp_rank_pieces){0};
   GP_TRY(gp_ranks_join());
-  call c = {.net = gp_net_get(),
-            .what = what,
-            .seconds = seconds,
-            .begin = gp_now_ns(),
-            .pieces = pieces};
-  c.net->calls++;
-  note_call(c.net, what, c.begin);
-  gp_status status = gather(&c, own, bytes);
-  note_call(c.net, NULL, 0);
+  c->net = gp_net_get();
+  c->begin = gp_now_ns();
+  c->net->calls++;
+  note_call(c->net, c->what, c->begin);
+  gp_status status = gather(c, own, bytes);
+  note_call(c->net, NULL, 0);
   /* the own piece is freed by the caller: what is not sent yet is copied */
   gp_ranks_keep(PIECES);
-  if (status) gp_rank_pieces_free(pieces);
+  if (status) gp_rank_pieces_free(c->pieces);
   return status;
+}
+
+gp_status gp_ranks_gather(const char *what, double seconds, const void *own, size_t bytes,
+                          gp_rank_pieces *pieces) {
+  return make_call(&(call){.what = what, .seconds = seconds, .pieces = pieces}, own, bytes);
+}
+
+gp_status gp_ranks_hand(const char *what, const bool *to, const void *own, size_t bytes,
+                        gp_rank_pieces *pieces) {
+  return make_call(&(call){.what = what, .to = to, .pieces = pieces}, own, bytes);
 }
 
 void gp_rank_pieces_free(gp_rank_pieces *pieces) {

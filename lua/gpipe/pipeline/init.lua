@@ -104,7 +104,7 @@ local function pipeline(model, opts)
     stages = #list, stage_of = of.stage_of, params = of.params, param_layer = of.param_layer,
     devices = far.for_runtime(chosen), spread = spread,
     placement = made.device_list, copies = made.copies, replicas = made.replicas,
-    sum_group = opts.grouped, bucket = replicas.bucket(),
+    sum_group = opts.grouped, bucket = replicas.bucket(), most_whole = far.most_whole(),
     checkpoint = opts.checkpoint, seed = opts.seed or random.current(),
     finite = opts.finite == true and "raise" or opts.finite or "skip",
     watchdog = watchdog.seconds(WHO, opts.watchdog), tf32 = computes.tf32,

@@ -9,6 +9,7 @@ local create = require "gpipe.tensor.create"
 local dry_run = require "gpipe.pipeline.plan.dry_run"
 local figures = require "gpipe.plan.figures"
 local profile_request = require "gpipe.profile.request"
+local sizes = require "gpipe.sizes"
 
 local exact = {}
 
@@ -63,12 +64,6 @@ local function parts_of(problem, row, d, areas)
   return parts
 end
 
-local function sum_of(parts)
-  local sum = 0
-  for _, bytes in pairs(parts) do sum = sum + bytes end
-  return sum
-end
-
 --- The exact bytes on each device: what the runtime plans for a step, and the moments.
 ---@param problem gpipe.PlanProblem
 ---@param row gpipe.PlanRow
@@ -81,7 +76,7 @@ function exact.bytes(problem, row)
   local memory, list, parts, host, rest = dry:memory(), {}, {}, {}, {}
   for d in ipairs(row.taken) do
     parts[d] = parts_of(problem, row, d, memory[d].areas)
-    list[d] = sum_of(parts[d])
+    list[d] = sizes.sum(parts[d])
     rest[d] = list[d] - memory[d].planned
   end
   for d = 1, row.devices do host[d] = dry.core:on_host(dry.core, d - 1) end

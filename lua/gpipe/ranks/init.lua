@@ -65,10 +65,11 @@ end
 --- Collect texts by rank, from 1. Every rank has to make the same call.
 ---@param what string the name of the call, shorter than 24 bytes
 ---@param text string
+---@param to? boolean[] by rank from 1: which of them get this one's text; the others get ""
 ---@return string[]
-function ranks.gather(what, text)
+function ranks.gather(what, text, to)
   if own().count == 1 or dry_mode.job() then return copies(text) end
-  local texts = core.rank_gather(what, text)
+  local texts = to and core.rank_hand(what, text, to) or core.rank_gather(what, text)
   if not connected then report() end
   return texts
 end

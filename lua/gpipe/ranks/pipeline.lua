@@ -68,6 +68,15 @@ function pipeline.agree(model, opts, made)
   return true
 end
 
+--- The most actions of all devices together for which each rank makes the whole plan
+--- (GPIPE_WHOLE_PLAN). Larger plans are made by rank: in full for its own devices, in outline for
+--- the others (runtime/plan/outline.c). Whole plans can be looked at on any rank.
+---@return integer
+function pipeline.most_whole()
+  local given = math.tointeger(tonumber(os.getenv "GPIPE_WHOLE_PLAN" or ""))
+  return given and given >= 0 and given < 1 << 31 and given or 1000000
+end
+
 --- The devices as the runtime takes them: under their own names, with their ranks.
 ---@param devices table[]
 ---@return table[]
@@ -110,7 +119,9 @@ function pipeline.bring(of, made, devices)
     local holder = core.param_holder(box)
     local wanted = holder and ranks_of(of.stage_of[of.param_layer[i] + 1], made, devices)
     if holder and is_missing(holder, wanted) then
-      local text = share.from(holder, WHO, function() return box:value():contiguous():bytes() end)
+      local text = share.to(holder, wanted, WHO, function()
+        return box:value():contiguous():bytes()
+      end)
       if core.param_away(box) and wanted[ranks.rank()] then
         core.param_bring(box, create.frombytes(text, box.shape, box.dtype))
       end

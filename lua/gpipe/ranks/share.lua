@@ -2,6 +2,7 @@
 --
 -- All ranks get the same list, or raise the same error: one that fails tells the others.
 
+local encode = require "gpipe.ranks.encode"
 local errors = require "gpipe.errors"
 local ranks = require "gpipe.ranks"
 
@@ -37,6 +38,27 @@ function share.from(rank, what, make)
   return share.by_rank(what, function()
     if ranks.rank() == rank then return make() end
   end)[rank + 1]
+end
+
+--- What one rank makes, on some ranks: the others take part in the call, and get nil.
+---@param rank integer
+---@param wanted table<integer, boolean> the ranks that get it
+---@param what string the name of the call, shorter than 24 bytes
+---@param make fun(): any not nil
+---@return any
+function share.to(rank, wanted, what, make)
+  local good, value, to = true, nil, nil
+  if ranks.rank() == rank then
+    good, value = pcall(make)
+    if not good and type(value) ~= "string" then error(value, 0) end -- an interrupt
+    to = {}
+    for r = 1, ranks.ranks() do to[r] = not good or wanted[r - 1] or false end
+  end
+  local text = ranks.gather(what, encode.write(what, { good, value }), to)[rank + 1]
+  if text == "" then return nil end
+  local piece = encode.read(text)
+  if not piece[1] then errors.raise("%s: rank %d: %s", what, rank, piece[2]) end
+  return piece[2]
 end
 
 --- A value for each device of a pipeline: `make` gives it on the rank that the device belongs to.

@@ -1,7 +1,8 @@
 /* engine/bind/compare.c - see compare.h.
  *
- * What a plan sends and expects follows from its sizes, its tasks and its edges. Numbers that
- * people know are compared one by one, the rest by a hash of 64 bits (FNV-1a). */
+ * What a plan sends and expects follows from its sizes, its actions and its edges. Numbers that
+ * people know are compared one by one, the rest by a hash of 64 bits (FNV-1a). A rank that plans
+ * its own devices alone knows no tasks of others, so that only whole plans compare tasks. */
 #include "engine/bind/compare.h"
 
 #include <string.h>
@@ -10,10 +11,10 @@
 #include "plan/edge/step_edges.h"
 #include "ranks/ranks.h"
 
-enum { NUMBERS = 9 };
+enum { NUMBERS = 10 };
 static const char *const names[NUMBERS] = {
-    "kind",  "devices", "stages", "micro-batches", "rows of a micro-batch",
-    "edges", "updates", "tasks",  "hash"};
+    "kind",  "devices", "stages",  "micro-batches",    "rows of a micro-batch",
+    "edges", "updates", "actions", "planning by rank", "hash"};
 
 typedef struct outline {
   uint64_t numbers[NUMBERS];
@@ -42,11 +43,11 @@ static void mix_task(uint64_t *hash, const gp_task *task) {
 }
 
 static uint64_t hash_of(const gp_plan *plan) {
-  uint64_t hash = UINT64_C(0xcbf29ce484222325);
-  for (int32_t h = 0; h < plan->stage_count * plan->copy_count; h++) mix(&hash, plan->placement[h]);
-  for (int32_t t = 0; t < plan->first[plan->device_count]; t++) mix_task(&hash, &plan->tasks[t]);
+  uint64_t hash = plan->outline;
+  for (int32_t t = 0; !plan->share && t < plan->first[plan->device_count]; t++)
+    mix_task(&hash, &plan->tasks[t]);
   for (int32_t e = 0; e < gp_plan_value_channels(plan); e++) {
-    mix(&hash, plan->channels[e].slots);
+    if (!plan->share) mix(&hash, plan->channels[e].slots);
     mix(&hash, (int64_t)plan->channels[e].bytes);
   }
   for (int32_t e = 0; e < plan->step_edge_count; e++) {
@@ -64,7 +65,7 @@ static outline outline_of(const gp_plan *plan) {
   return (outline){{(uint64_t)plan->kind, (uint64_t)plan->device_count, (uint64_t)plan->stage_count,
                     (uint64_t)plan->step_micros, (uint64_t)plan->shapes[0].rows,
                     (uint64_t)plan->edge_count, (uint64_t)plan->update,
-                    (uint64_t)plan->first[plan->device_count], hash_of(plan)}};
+                    (uint64_t)plan->action_count, plan->share != 0, hash_of(plan)}};
 }
 
 static gp_status compare(const gp_rank_pieces *all) {

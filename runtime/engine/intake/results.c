@@ -34,7 +34,7 @@ static void note_fault(const gp_worker *worker, gp_run *run, uint32_t step,
   gp_tag tag = gp_tag_read(run->binding, worker->device, (uint32_t)(fault.key >> 32));
   gp_status status = fault_text(plan, batch, &fault, tag);
   const gp_task *task = &plan->tasks[tag.task];
-  int64_t total = plan->first[plan->device_count];
+  int64_t total = plan->order_end;
   int64_t micro = (int64_t)step * plan->step_micros + task->micro % plan->step_micros;
   /* kernels have gone on with wrong values, and in a stream so have updates */
   gp_run_spoil(run, micro / gp_run_group(plan));

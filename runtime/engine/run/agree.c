@@ -2,8 +2,8 @@
  *
  * A rank's piece is a fixed part, then a row for each copy of a stage, a result for each
  * micro-batch and the figures of each device, then the rows of outputs and of the inputs' gradients
- * that its devices have made. Every rank holds the whole plan, so it knows how long each piece is
- * and whose numbers count: those of the device that ran the task. */
+ * that its devices have made. Every rank holds the plan's outline, so it knows how long each piece
+ * is and whose numbers count: those of the device that ran the task. */
 #include "engine/run/agree.h"
 
 #include <stdio.h>
@@ -63,14 +63,10 @@ static int32_t owner_of(const gp_pipeline *p, int32_t holder) {
 
 static void find_ranks(agreement *a) {
   const gp_plan *plan = a->p->run.plan;
-  for (int32_t d = 0; d < plan->device_count; d++)
-    for (int32_t t = plan->first[d]; t < plan->first[d + 1]; t++) {
-      const gp_task *task = &plan->tasks[t];
-      const int32_t own = task->micro % plan->step_micros;
-      if (task->op == GP_ACT_F && task->stage == plan->stage_count - 1)
-        a->last[own] = rank_of(a->p, d);
-      if (task->op == GP_ACT_F && task->stage == 0) a->first[own] = rank_of(a->p, d);
-    }
+  for (int32_t i = 0; i < plan->step_micros; i++) {
+    a->first[i] = rank_of(a->p, plan->runners[0][i]);
+    a->last[i] = rank_of(a->p, plan->runners[1][i]);
+  }
 }
 
 /* ---- rows of tensors ------------------------------------------------------------------------- */

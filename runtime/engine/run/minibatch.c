@@ -80,9 +80,7 @@ gp_status gp_minibatches_prepare(gp_pipeline *p, const gp_plan *plan) {
 /* ---- filling a place of the ring ------------------------------------------------------------- */
 
 /* Does the last stage count what losses are divided by? Otherwise the shapes say it. */
-static bool is_counted(const gp_plan *plan) {
-  return plan->shapes[0].programs[plan->stage_count - 1].count != NULL;
-}
+static bool is_counted(const gp_plan *plan) { return plan->shapes[0].count != GP_NONE; }
 
 static double constant_inverse(const gp_plan *plan, int32_t first, int32_t size) {
   int64_t count = 0;

@@ -243,7 +243,7 @@ gp_task_run gp_run_task_of(const gp_run *run, const gp_task_span *span, int32_t 
   const gp_plan *plan = run->plan;
   const gp_task *task = &plan->tasks[t];
   int32_t before = task->micro < plan->step_micros ? 0 : task->micro / plan->step_micros;
-  int64_t total = plan->first[plan->device_count];
+  int64_t total = plan->order_end;
   return (gp_task_run){.task = task,
                        .order = (int64_t)span->step * total + task->order,
                        .batch = gp_run_minibatch_at(run, before + span->repeats),

@@ -66,6 +66,7 @@ struct gp_pipeline {
   gp_remat remat;
   int32_t sum_group;      /* see gp_pipeline_spec */
   size_t bucket;          /* likewise */
+  int32_t most_whole;     /* likewise */
   gp_layer_remat *layers; /* per layer and for the loss; NULL but with remat BY_LAYER */
   uint64_t seed;
   /* Training passes so far, the clock of their random draws; split_step: in the last pass, whose

@@ -40,7 +40,8 @@ typedef struct act {
 /* A message that a task waits for: the value of an edge for one micro-batch. */
 typedef struct message {
   const gp_edge_use *use;
-  int32_t maker, maker_device; /* its task; -1: not found */
+  const gp_task *reader;
+  int32_t maker, maker_device; /* its task, -1: another rank planned it; its device, -1: unknown */
   int64_t micro;
 } message;
 
@@ -100,11 +101,19 @@ static bool publishes(const gp_task *task, int32_t edge) {
   return false;
 }
 
+/* The device that makes a message, from the outline of the plan. */
+static int32_t maker_device(const gp_plan *plan, int32_t edge, int32_t copy) {
+  const gp_step_edge *once = gp_plan_step_edge(plan, edge);
+  return once ? once->maker : gp_plan_maker(plan, edge, copy);
+}
+
 /* Find the task that makes a message. A stream repeats the tasks that are stored last: any task of
  * the same place in a mini-batch tells which device makes the message, and the one of this very
  * micro-batch also tells when. */
-static message message_of(const gp_plan *plan, const gp_edge_use *use, int64_t micro) {
-  message m = {.use = use, .maker = -1, .maker_device = -1, .micro = micro};
+static message message_of(const gp_plan *plan, const gp_task *reader, int32_t u, int64_t micro) {
+  const gp_edge_use *use = &reader->uses[u];
+  message m = {.use = use, .reader = reader, .maker = -1, .micro = micro};
+  m.maker_device = maker_device(plan, use->edge, reader->copy);
   for (int32_t d = 0; d < plan->device_count; d++)
     for (int32_t t = plan->first[d]; t < plan->first[d + 1]; t++) {
       int64_t moved = micro - plan->tasks[t].micro;
@@ -120,9 +129,9 @@ static message message_of(const gp_plan *plan, const gp_edge_use *use, int64_t m
 
 /* The position of a message's maker in the order of the whole stream. */
 static int64_t order_of(const gp_plan *plan, const message *m) {
-  int64_t total = plan->first[plan->device_count];
-  if (m->maker < 0) return INT64_MAX;
-  const gp_task *task = &plan->tasks[m->maker];
+  int64_t total = plan->order_end;
+  /* made on another rank: some time before its reader */
+  const gp_task *task = m->maker < 0 ? m->reader : &plan->tasks[m->maker];
   return (m->micro - task->micro) / plan->step_micros * total + task->order;
 }
 
@@ -133,7 +142,7 @@ static bool find_missing(const gp_pipeline *p, const act *a, message *m) {
   const gp_task *task = &plan->tasks[a->task];
   for (int32_t u = 0; u < task->use_count; u++)
     if (is_missing(p->run.binding, task, u, a->micro))
-      return *m = message_of(plan, &task->uses[u], a->micro), true;
+      return *m = message_of(plan, task, u, a->micro), true;
   return false;
 }
 
@@ -153,8 +162,8 @@ static void put_message(gp_text *w, const gp_pipeline *p, const message *m, int3
   if (m->maker < 0)
     gp_text_put(w, "micro-batch %lld", (long long)m->micro);
   else
-    gp_text_put(w, "%s from %s", action_text(plan, m->maker, m->micro, text),
-                p->workers[m->maker_device].lane.name);
+    gp_text_put(w, "%s", action_text(plan, m->maker, m->micro, text));
+  gp_text_put(w, " from %s", p->workers[m->maker_device].lane.name);
   if (once) {
     gp_text_put(w, " (%s)", gp_step_edge_name(once));
     return;

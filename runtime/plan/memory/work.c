@@ -194,7 +194,7 @@ static void keep_worst(void *context, int32_t t, const size_t alive[GP_SLOT_KIND
  * Devices share the effort of a search, so that large plans do not take long. */
 static gp_status choose(worker *w) {
   gp_plan_device *own = &w->plan->devices[w->device];
-  const int32_t devices = w->plan->share ? 1 : w->plan->device_count;
+  const int32_t devices = w->plan->share > 0 ? 1 : w->plan->device_count;
   const gp_arrange_effort effort = {gp_arrange_thorough.looks / devices,
                                     gp_arrange_thorough.more / devices};
   size_t largest = 0, arranged;

@@ -239,9 +239,14 @@ static void free_room(gp_shaper *s) {
   gp_program_notes_free(&s->notes);
 }
 
-/* Does the plan hold the stage? */
+/* Does the plan hold the stage, on one of its devices? */
 static bool is_planned(const gp_shaper *s, int32_t stage) {
-  return !s->env->share || gp_schedule_holds(s->schedule, s->env->share - 1, stage);
+  const int32_t share = s->env->share, copies = s->schedule->copy_count;
+  if (share >= 0) return !share || gp_schedule_holds(s->schedule, share - 1, stage);
+  for (int32_t copy = 0; copy < copies; copy++)
+    if (s->env->devices[s->schedule->placement[stage * copies + copy]].rank == -1 - share)
+      return true;
+  return false;
 }
 
 /* Build the programs of the stages that the plan holds. Prepared values get places first, because

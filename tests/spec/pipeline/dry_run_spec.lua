@@ -106,6 +106,13 @@ describe("gp.dry_run", function()
     assert.is_true(not good and message:find "sample" ~= nil)
   end)
 
+  it("plans a thousand devices, which are more than Lua's stack has room for unasked", function()
+    local dry = gp.dry_run(model_of(1024), options_of(1024, { device = 511 }))
+    assert.are.equal(0, dry:bytes()[511])
+    assert.is_true(dry:bytes()[512] > 0)
+    collectgarbage() -- would end in a heap that was written over
+  end)
+
   it("takes only rows of its own plan", function()
     local small = gp.dry_run(model_of(1), options_of(1))
     local large = gp.dry_run(model_of(3), options_of(3))

@@ -147,6 +147,40 @@ describe("a model over ranks", function()
     end
   end)
 
+  it("sends values that move to the ranks of their stage alone", function()
+    local out, err, code = run(3, [[
+      local core = require "gpipe.core"
+      local most = {} -- bytes that this rank got from each in one call of gp.pipeline
+      for _, name in ipairs { "rank_gather", "rank_hand" } do
+        local call = core[name]
+        core[name] = function(what, ...)
+          local texts = call(what, ...)
+          for r, text in ipairs(what == "gp.pipeline" and texts or {}) do
+            if r - 1 ~= gp.rank() then most[r] = math.max(most[r] or 0, #text) end
+          end
+          return texts
+        end
+      end
+      local wide = nn.Sequential { nn.Linear(64, 64), nn.Linear(64, 64), nn.Linear(64, 64) }
+      local rows = gp.ones { 4, 64 }
+      local function train(devices)
+        local pipe <close> = gp.pipeline(wide, {
+          balance = { 1, 1, 1 }, devices = devices, chunks = 2, loss = nn.MSELoss(),
+        })
+        pipe:step(rows, rows)
+      end
+      train { "0/cpu:0", "1/cpu:0", "2/cpu:0" }
+      most = {}
+      train { "1/cpu:0", "1/cpu:0", "2/cpu:0" } -- the first layer moves from rank 0 to rank 1
+      local moved = 64 * 64 * 4
+      if gp.rank() == 1 then assert(most[1] > moved, most[1]) end
+      if gp.rank() == 2 then assert(most[1] < moved, most[1]) end
+      if gp.rank() == 0 then assert(most[2] < moved and most[3] < moved) end
+      gp.barrier()
+      print "good"]])
+    assert.same({ "good\n", 0 }, { out, code }, err)
+  end)
+
   it("refuses an optimizer whose moments stayed with another rank", function()
     local _, err, code = run(2, MOVES .. [[
       local adam = train { balance = { 4, 1 } }

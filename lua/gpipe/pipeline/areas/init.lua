@@ -8,6 +8,7 @@
 local held_areas = require("gpipe.pipeline.areas.held").areas
 local report = require "gpipe.pipeline.areas.report"
 local share = require "gpipe.ranks.share"
+local sizes = require "gpipe.sizes"
 
 local areas = {}
 
@@ -29,12 +30,6 @@ local function largest_work(pipe, d)
     if own.shared > (most and most.shared or 0) then most = own end
   end
   return most
-end
-
-local function sum_of(bytes)
-  local sum = 0
-  for _, one in pairs(bytes) do sum = sum + one end
-  return sum
 end
 
 -- The areas of a device, without those that are empty.
@@ -67,7 +62,7 @@ local function is_planned(pipe, d) return not pipe.share or pipe.share == d end
 local function device_of(pipe, d)
   local held = pipe.core:held(d)
   local own = is_planned(pipe, d) and areas_of(pipe, d, held) or {}
-  local planned = sum_of(own)
+  local planned = sizes.sum(own)
   return {
     name = pipe.devices[d + 1].name, planned = planned, measured = held.measured,
     lower_bound = planned - (own.waste or 0), cap = pipe.devices[d + 1].cap, areas = own,

@@ -85,7 +85,8 @@ end
 function replicas.all(who, made, opts)
   if made.batch > 0 and opts.grouped > 0 then
     errors.raise("%s: schedule '%s' is asynchronous, expected a synchronous one with option "
-      .. "'replicas' or 'sum_group'", who, made.name)
+      .. "'replicas' or 'sum_group', which add up the gradients of a whole step before its update",
+      who, made.name)
   end
   if opts.replicas == 1 then return made end
   local all = replicate(function() return made end, opts.replicas, made.chunks,
