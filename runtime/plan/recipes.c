@@ -150,18 +150,31 @@ static gp_status peak_of_one(const gp_remat_chain *chain, int32_t in_flight, siz
   return status;
 }
 
-/* Name the options of backward steps as recipes do: a chain leaves out those that save nothing. */
-static void name_options(const gp_stage_chain *chain, const gp_remat_list *list) {
-  for (int32_t i = list->backward_begins; i < list->count; i++) {
-    gp_remat_step *step = &list->steps[i];
-    if (step->act == GP_REMAT_BACKWARD)
-      step->option = gp_stage_chain_name(chain, step->layer, step->option);
+/* Write a step of a chain as steps of its layers. Recipes call options by name: a chain leaves out
+ * those that save nothing. */
+static void write_layers(const gp_stage_chain *chain, gp_remat_step step, gp_remat_list *list) {
+  const int32_t *first = &chain->groups.first[step.layer];
+  const bool back = step.act == GP_REMAT_BACKWARD;
+  if (back) step.option = gp_stage_chain_name(chain, step.layer, step.option);
+  for (int32_t l = 0; l < first[1] - first[0]; l++) {
+    step.layer = back ? first[1] - 1 - l : first[0] + l;
+    list->steps[list->count++] = step;
   }
 }
 
-static gp_status make_steps(const maker *m, gp_remat_list *list, gp_recipe *recipe) {
-  gp_status status = gp_recipe_make(&m->spec, list->steps + list->backward_begins,
-                                    list->count - list->backward_begins, recipe);
+/* Make the recipe of a list of the chain's steps, which is freed. */
+static gp_status make_steps(const maker *m, const gp_stage_chain *chain, gp_remat_list *list,
+                            gp_recipe *recipe) {
+  const int32_t *first = chain->groups.first;
+  gp_remat_list all = {0};
+  size_t count = 0;
+  for (int32_t i = list->backward_begins; i < list->count; i++)
+    count += (size_t)(first[list->steps[i].layer + 1] - first[list->steps[i].layer]);
+  gp_status status = gp_alloc_array(count + 1, sizeof *all.steps, (void **)&all.steps);
+  for (int32_t i = list->backward_begins; !status && i < list->count; i++)
+    write_layers(chain, list->steps[i], &all);
+  if (!status) status = gp_recipe_make(&m->spec, all.steps, all.count, recipe);
+  gp_free(all.steps);
   gp_remat_list_free(list);
   return status;
 }
@@ -181,11 +194,11 @@ static gp_status make_always(const maker *m, const gp_recipe *keeps, gp_recipe *
   GP_TRY(make_chain(m, keeps, keeps, keeps, &chain));
   gp_status status = peak_of_one(&chain.chain, limits.in_flight, &whole);
   if (!status) status = gp_remat_least(&chain.chain, &limits, &list);
-  gp_stage_chain_free(&chain);
-  if (status) return status;
-  if (list.peak < whole) return make_steps(m, &list, recipe);
+  const bool in_segments = !status && list.peak < whole;
+  if (in_segments) status = make_steps(m, &chain, &list, recipe);
   gp_remat_list_free(&list);
-  return make_named(m, GP_REMAT_ALWAYS, recipe);
+  gp_stage_chain_free(&chain);
+  return status || in_segments ? status : make_named(m, GP_REMAT_ALWAYS, recipe);
 }
 
 /* The share of its device's budget that a stage gets: as much as it would keep if it kept all. */
@@ -215,8 +228,7 @@ static gp_status make_auto(const maker *m, gp_recipe *recipe) {
   if (status == GP_ENOMEM) status = gp_remat_least(&chain->chain, &limits, &list);
   if (status) return status;
   const int64_t time = list.time;
-  name_options(chain, &list);
-  status = make_steps(m, &list, recipe);
+  status = make_steps(m, chain, &list, recipe);
   recipe->time = time;
   return status;
 }
@@ -277,7 +289,7 @@ static gp_status keep_everything(maker *m, int32_t stage) {
   gp_recipe_free(&more);
   gp_recipe_free(&selects);
   GP_TRY(status);
-  for (int32_t l = 0; l < m->spec.layer_count; l++)
+  for (int32_t l = 0; l < m->chains[stage].chain.count; l++)
     m->weight[stage] += (size_t)m->in_flight[stage] * m->chains[stage].layers[l].options[0].kept;
   return GP_OK;
 }

@@ -26,13 +26,18 @@ typedef struct counter {
   const gp_chain_spec *spec;
   const gp_recipe_spec *stage;
   const gp_graph *graph;
-  sums *layers;
+  const gp_layer_groups *groups;
+  sums *layers;                 /* per group */
   uint8_t *saved, *later, *own; /* the spec's notes */
   int32_t *last;
 } counter;
 
+static int32_t group_of(const counter *c, int32_t layer) {
+  return c->groups->of[layer - c->stage->first_layer];
+}
+
 static sums *layer_of(const counter *c, int32_t node) {
-  return &c->layers[c->graph->nodes[node].layer - c->stage->first_layer];
+  return &c->layers[group_of(c, c->graph->nodes[node].layer)];
 }
 
 static size_t bytes_of(const counter *c, gp_ref r) {
@@ -112,7 +117,8 @@ static void find_peaks(const counter *c, const gp_node_list *list, unsigned mask
 /* Was the value made in the forward pass of an earlier layer of this stage? */
 static bool is_from_below(const counter *c, const gp_node *node, gp_ref base) {
   const gp_value *value = &c->graph->values[base];
-  return c->own[base] && value->layer < node->layer && c->stage->stages->edge_of[base] < 0;
+  return c->own[base] && c->stage->stages->edge_of[base] < 0 &&
+         group_of(c, value->layer) < group_of(c, node->layer);
 }
 
 static void note_forward(const counter *c, const gp_node_list *list) {
@@ -132,15 +138,20 @@ static void note_forward(const counter *c, const gp_node_list *list) {
   }
 }
 
+/* Was the value made in the backward pass of a later layer? */
+static bool is_from_above(const counter *c, const gp_node *node, gp_ref base) {
+  const gp_value *value = &c->graph->values[base];
+  return value->node >= 0 && value->layer > node->layer && c->stage->stages->edge_of[base] < 0 &&
+         c->graph->nodes[value->node].phase == GP_BACKWARD &&
+         group_of(c, value->layer) > group_of(c, node->layer);
+}
+
 /* A gradient that another layer made is what this layer's backward is given. */
 static void note_gradients(const counter *c, const gp_node *node, sums *own) {
   for (int k = 0; k < node->n_in; k++) {
     const gp_ref base = gp_graph_base(c->graph, node->in[k]);
-    const gp_value *value = &c->graph->values[base];
     if (is_from_below(c, node, base)) own->needs_input = true;
-    if (value->node < 0 || value->layer <= node->layer || c->later[base]) continue;
-    if (c->graph->nodes[value->node].phase != GP_BACKWARD || c->stage->stages->edge_of[base] >= 0)
-      continue;
+    if (c->later[base] || !is_from_above(c, node, base)) continue;
     c->later[base] = true;
     own->gradient += bytes_of(c, base);
   }
@@ -250,7 +261,6 @@ static void mark_own(const counter *c, const gp_node_list *forward, bool own) {
 
 static void count_layers(const counter *c) {
   const gp_stage_nodes *nodes = &c->stage->stages->stages[c->stage->stage];
-  mark_own(c, &nodes->forward, true);
   note_saved(c, &c->spec->keeps->saved, KEEP_ALL);
   note_saved(c, &c->spec->selects->saved, SELECT);
   note_saved(c, &c->spec->more->saved, MORE);
@@ -266,15 +276,25 @@ static void count_layers(const counter *c) {
   note_again(c, c->spec->more, MORE);
   note_backward(c, &c->spec->selects->backward);
   forget(c, &c->spec->selects->backward);
-  mark_own(c, &nodes->forward, false);
 }
 
 static gp_status make_room(counter *c, gp_stage_chain *chain) {
-  const size_t layers = (size_t)c->stage->layer_count;
-  GP_TRY(gp_alloc_array(layers, sizeof *c->layers, (void **)&c->layers));
-  GP_TRY(gp_alloc_array(layers, sizeof *chain->layers, (void **)&chain->layers));
-  GP_TRY(gp_alloc_array(MOST_OPTIONS * layers, sizeof *chain->names, (void **)&chain->names));
-  return gp_alloc_array(MOST_OPTIONS * layers, sizeof *chain->options, (void **)&chain->options);
+  GP_TRY(gp_layer_groups_new(c->stage, c->own, &chain->groups));
+  const size_t count = (size_t)chain->groups.count;
+  c->groups = &chain->groups;
+  GP_TRY(gp_alloc_array(count, sizeof *c->layers, (void **)&c->layers));
+  GP_TRY(gp_alloc_array(count, sizeof *chain->layers, (void **)&chain->layers));
+  GP_TRY(gp_alloc_array(MOST_OPTIONS * count, sizeof *chain->names, (void **)&chain->names));
+  return gp_alloc_array(MOST_OPTIONS * count, sizeof *chain->options, (void **)&chain->options);
+}
+
+static void write_chain(const counter *c, gp_stage_chain *chain) {
+  for (int32_t g = 0; g < chain->groups.count; g++)
+    set_layer(&c->layers[g], g ? &c->layers[g - 1] : NULL, c->spec->link.bandwidth > 0,
+              (writer){&chain->layers[g], &chain->options[MOST_OPTIONS * g],
+                       &chain->names[MOST_OPTIONS * g]});
+  chain->chain = (gp_remat_chain){
+      .layers = chain->layers, .count = chain->groups.count, .link = c->spec->link};
 }
 
 gp_status gp_stage_chain_new(const gp_chain_spec *spec, gp_stage_chain *chain) {
@@ -285,19 +305,17 @@ gp_status gp_stage_chain_new(const gp_chain_spec *spec, gp_stage_chain *chain) {
                .later = spec->notes->later,
                .own = spec->notes->own,
                .last = spec->notes->last};
+  const gp_node_list *forward = &c.stage->stages->stages[c.stage->stage].forward;
   *chain = (gp_stage_chain){0};
+  mark_own(&c, forward, true);
   gp_status status = make_room(&c, chain);
   if (!status) {
     count_layers(&c);
-    for (int32_t l = 0; l < c.stage->layer_count; l++)
-      set_layer(&c.layers[l], l ? &c.layers[l - 1] : NULL, spec->link.bandwidth > 0,
-                (writer){&chain->layers[l], &chain->options[MOST_OPTIONS * l],
-                         &chain->names[MOST_OPTIONS * l]});
-    chain->chain = (gp_remat_chain){
-        .layers = chain->layers, .count = c.stage->layer_count, .link = spec->link};
+    write_chain(&c, chain);
   } else {
     gp_stage_chain_free(chain);
   }
+  mark_own(&c, forward, false);
   gp_free(c.layers);
   return status;
 }
@@ -317,6 +335,7 @@ void gp_chain_notes_free(gp_chain_notes *notes) {
 }
 
 void gp_stage_chain_free(gp_stage_chain *chain) {
+  gp_layer_groups_free(&chain->groups);
   gp_free(chain->layers);
   gp_free(chain->options);
   gp_free(chain->names);

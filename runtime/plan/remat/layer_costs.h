@@ -1,9 +1,9 @@
-/* plan/remat/layer_costs.h - the layers of a stage as a chain (chain.h): what they cost and keep,
- * from the graph and by the cost model. */
+/* plan/remat/layer_costs.h - the layers of a stage as a chain (chain.h), whose layers are groups of
+ * them (groups.h): what they cost and keep, from the graph and by the cost model. */
 #ifndef GP_PLAN_REMAT_LAYER_COSTS_H
 #define GP_PLAN_REMAT_LAYER_COSTS_H
 
-#include "plan/remat/recipe.h"
+#include "plan/remat/groups.h"
 
 /* What a device is taken to do in a second. Only the ratio matters here: it says which layers are
  * dear to run again. */
@@ -14,7 +14,8 @@ typedef struct gp_remat_rates {
 /* The chain of a stage, and the memory of its options. */
 typedef struct gp_stage_chain {
   gp_remat_chain chain;
-  gp_remat_layer *layers;
+  gp_layer_groups groups;
+  gp_remat_layer *layers;   /* one per group */
   gp_remat_option *options; /* up to four per layer: keep all; make cheap values again; make more
                                than these again; let all wait in the host's memory */
   uint8_t *names;           /* of each of them, as recipes call it (GP_RECIPE_*) */
@@ -45,7 +46,7 @@ typedef struct gp_chain_spec {
  * those of values that live at once, without the holes that their placement leaves. Ownership: the
  * caller frees it. Errors: GP_ENOMEM. */
 gp_status gp_stage_chain_new(const gp_chain_spec *spec, gp_stage_chain *chain);
-/* The name of an option of a layer. */
+/* The name of an option of a layer of the chain. */
 int32_t gp_stage_chain_name(const gp_stage_chain *chain, int32_t layer, int32_t option);
 void gp_stage_chain_free(gp_stage_chain *chain); /* what it holds; not the struct */
 

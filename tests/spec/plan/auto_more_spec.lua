@@ -83,4 +83,20 @@ describe("checkpoint = \"auto\" between selective and all of a layer", function(
     end
     assert.is_true(found)
   end)
+
+  it("takes residual blocks of small layers as wholes, so that little memory is enough", function()
+    local model, sample = gp.models.resnet(18, { classes = 10 }),
+      { gp.randn { 2, 3, 32, 32 }, gp.randint(0, 10, { 2 }) }
+    local function dry(checkpoint, memory)
+      return gp.dry_run(model, {
+        devices = { { own = false, memory = memory } }, chunks = 1, checkpoint = checkpoint,
+        loss = nn.CrossEntropyLoss(), sample = sample, deferred_batch_norm = true,
+      })
+    end
+    local never = dry("never"):memory()[1]
+    local work = work_of(never)
+    local made = dry("auto", never.planned - math.floor(0.45 * work))
+    assert.is_true(made.fits)
+    assert.is_true(work_of(made:memory()[1]) <= 0.55 * work)
+  end)
 end)
