@@ -157,17 +157,29 @@ local function settle(problem, row)
   return nil
 end
 
--- Settle rows from the best on until one is exact and no other estimate is better. A policy that
--- fills what memory there is has no bytes of its own: the pipeline fits it to the device, where
--- that can be done.
+-- Have the runtime's own search fill the memory for a row whose policy does that, and simulate what
+-- it finds. Returns nil and the case where nothing fits.
+local function settle_filled(problem, row)
+  local bytes, parts, host, found = exact.filled(problem, row)
+  local case = row.case
+  if not bytes then return nil, case end
+  case.found = found
+  if found.policy and found.policy ~= "selective" then
+    case.lowered = candidates.lowered(case.shape, found.policy)
+  end
+  local ran = rate.run(problem, case, row.balance)
+  row.seconds, row.bubble, row.recompute = ran.seconds, ran.bubble, ran.recompute
+  row.simulation = ran.simulation
+  row.peak, row.parts, row.host, row.exact = bytes, parts, host, true
+  return row
+end
+
+-- Settle rows from the best on until one is exact and no other estimate is better.
 local function verify(problem, rows, faults)
   while rows[1] and not rows[1].exact do
-    local row, settled, short = rows[1], nil, nil
-    if not stage_cost.policies[row.checkpoint].fills then
-      settled, short = settle(problem, row)
-    elseif exact.fills(problem, row) then
-      return
-    end
+    local row = rows[1]
+    local fill = stage_cost.policies[row.checkpoint].fills
+    local settled, short = (fill and settle_filled or settle)(problem, row)
     if settled then
       rows[1] = settled
       table.sort(rows, before)
