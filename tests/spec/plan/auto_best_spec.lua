@@ -1,5 +1,5 @@
 -- tests/spec/plan/auto_best_spec.lua - checkpoint = "auto" is never slower by the cost model than a
--- policy by name that fits, and fits where one of them does: models, schedules, tight to loose caps.
+-- policy by name that fits, and fits where one of them does.
 local gp = require "gpipe"
 local nn = gp.nn
 

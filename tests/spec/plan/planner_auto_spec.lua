@@ -75,3 +75,31 @@ describe("gp.plan with checkpoint \"auto\"", function()
     end
   end
 end)
+
+describe("the rows that gp.plan prints", function()
+  local devices = {}
+  for d = 1, 2 do
+    devices[d] = { "sim:" .. d - 1, memory = "2MiB", flops = FLOPS, bandwidth = 1e10 }
+  end
+  local plan = assert(gp.plan(blocks(), sample, { devices = devices, chunks = 8,
+    checkpoint = { "never", "selective", "always", "except_last" }, optimizer = "SGD",
+    loss = nn.MSELoss() }))
+
+  it("have the bytes of the pipelines that they make", function()
+    for i = 1, math.min(8, #plan.rows) do
+      local row, list = plan.rows[i], {}
+      for d = 1, row.devices do list[d] = {} end
+      local dry = gp.dry_run(blocks(), { balance = row.balance, chunks = row.chunks,
+        schedule = row.schedule, checkpoint = row.checkpoint, devices = list,
+        loss = nn.MSELoss(), sample = sample })
+      assert.is_true(row.exact)
+      for d, one in ipairs(dry:memory()) do assert.equal(one.planned, row.peak[d]) end
+    end
+    assert.is_nil(tostring(plan):find("~", 1, true))
+  end)
+
+  it("are marked where their bytes are estimated", function()
+    plan.rows[math.min(8, #plan.rows)].exact = false
+    assert.matches("~: estimated", tostring(plan))
+  end)
+end)
