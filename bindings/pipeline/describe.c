@@ -119,12 +119,12 @@ static int plan_on_host(lua_State *L) {
   return 1;
 }
 
-/* p:model_time(plan, device) -> seconds of one micro-batch by the cost model */
-static int plan_model_time(lua_State *L) {
-  const gp_plan *plan = gp_lua_check_plan(L, 2);
-  const int most = gp_plan_devices(plan) - 1;
-  const int device = (int)gp_lua_check_int(L, 3, "model_time: the device", 0, most);
-  lua_pushnumber(L, gp_plan_model_time(plan, device));
+/* p:step_time(plan) -> seconds of a step by the cost model */
+static int plan_step_time(lua_State *L) {
+  double seconds = 0;
+  gp_status status = gp_plan_step_time(gp_lua_check_plan(L, 2), &seconds);
+  if (status) return gp_lua_fail(L, status);
+  lua_pushnumber(L, seconds);
   return 1;
 }
 
@@ -279,5 +279,5 @@ const luaL_Reg gp_lua_describe_methods[] = {{"row", plan_row},
                                             {"cost", plan_cost},
                                             {"ops", plan_ops},
                                             {"layers", plan_layers},
-                                            {"model_time", plan_model_time},
+                                            {"step_time", plan_step_time},
                                             {NULL, NULL}};

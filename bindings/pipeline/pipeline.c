@@ -232,6 +232,16 @@ static const bool *keeps_field(lua_State *L, int stages) {
   return keeps;
 }
 
+/* Read field policy: the mode that the plan follows in place of the pipeline's. The stack keeps
+ * it. */
+static const gp_remat *policy_field(lua_State *L) {
+  if (lua_getfield(L, 2, "policy") != LUA_TSTRING) return NULL;
+  const gp_remat named = gp_lua_check_remat(L, -1);
+  gp_remat *policy = lua_newuserdatauv(L, sizeof *policy, 0);
+  *policy = named;
+  return policy;
+}
+
 /* Check the fields of argument 2, for the pipeline at argument 1 or for none. No Lua may run
  * between this and the build. */
 void gp_lua_check_plan_spec(lua_State *L, bool pipeline, gp_plan_spec *spec) {
@@ -254,11 +264,12 @@ void gp_lua_check_plan_spec(lua_State *L, bool pipeline, gp_plan_spec *spec) {
   spec->keeps = keeps_field(L, gp_schedule_stage_count(spec->schedule));
   spec->stays = gp_lua_flag_field(L, 2, "stays");
   spec->whole = gp_lua_flag_field(L, 2, "whole");
+  spec->policy = policy_field(L);
   take_traces(L, shapes, spec);
 }
 
-/* p:plan{kind, schedule, shapes = {larger, smaller}, sum_loss, budgets, keeps, stays, whole} ->
- * plan (a light pointer) */
+/* p:plan{kind, schedule, shapes = {larger, smaller}, sum_loss, budgets, keeps, stays, whole,
+ * policy} -> plan (a light pointer) */
 static int pipeline_plan(lua_State *L) {
   gp_plan *plan;
   gp_plan_spec spec;

@@ -149,7 +149,9 @@ gp_status gp_plan_measure(gp_pipeline *p, const gp_plan_spec *spec, gp_remat rem
   gp_plan_env env = env_of(p);
   gp_plan *made;
   env.remat = remat;
+  double time = 0;
   GP_TRY(plan_with_devices(p, &env, spec, &made));
+  gp_status status = gp_plan_step_time(made, &time);
   for (int32_t d = 0; d < p->device_count; d++)
     needs[d] = d < made->device_count
                    ? (gp_plan_need){.bytes = gp_plan_total(made, d),
@@ -157,10 +159,10 @@ gp_status gp_plan_measure(gp_pipeline *p, const gp_plan_spec *spec, gp_remat rem
                                     .grown = gp_arenas_growth(p, made, d) +
                                              gp_worker_growth(&p->workers[d], made),
                                     .host = gp_plan_host_bytes(made, d),
-                                    .time = gp_plan_model_time(made, d)}
+                                    .time = time}
                    : (gp_plan_need){0};
   gp_plan_free(made);
-  return GP_OK;
+  return status;
 }
 
 gp_status gp_pipeline_free_bytes(const gp_pipeline *p, int device, size_t *bytes) {

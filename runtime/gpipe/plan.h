@@ -58,6 +58,7 @@ typedef struct gp_plan_spec {
   /* GP_REMAT_AUTO sends nothing to the host's memory; it makes no dear value again but with its
    * whole layer. */
   bool stays, whole;
+  const gp_remat *policy; /* the mode of this plan, in place of the pipeline's; NULL: that one */
 } gp_plan_spec;
 
 /* Make a plan for devices that need not be there: it is data only and cannot be run. pipeline: the
@@ -74,10 +75,10 @@ size_t gp_plan_bytes(const gp_plan *plan, int device);
 /* Return the bytes of the host's memory in which what a device has saved waits for its backward
  * pass. */
 size_t gp_plan_host_bytes(const gp_plan *plan, int device);
-/* Return the seconds by the cost model in which a device's stages run one micro-batch forward and
- * back, with what runs again and exposed copies; 0 but with GP_REMAT_AUTO and where a device says
- * how it reaches the host's memory. */
-double gp_plan_model_time(const gp_plan *plan, int device);
+/* Compute the seconds of a step by the cost model: when the last device has run its tasks, with
+ * copies to the host's memory and without what it takes to send values. Where one device's share is
+ * planned, the others take no time. Errors: GP_ENOMEM. */
+gp_status gp_plan_step_time(const gp_plan *plan, double *seconds);
 /* X(NAME, text): the parts of a device's memory that a plan needs. SAVED to TRANSIENT are what is
  * alive at the worst moment, WASTE is what their layout takes beyond that. */
 #define GP_PLAN_AREA_LIST(X)                                                                       \
@@ -121,7 +122,7 @@ typedef struct gp_plan_need {
   size_t work;  /* what micro-batches keep, and temporaries */
   size_t grown; /* what the pipeline would hold more for it: packed weights, halves, extras */
   size_t host;  /* of the host's memory, in which saved values wait */
-  double time;  /* seconds of one micro-batch by the cost model; 0: not known, or not asked for */
+  double time;  /* seconds of a step by the cost model, the same for all devices */
 } gp_plan_need;
 /* Compute what the runs of such a plan would need on each device, with this mode: needs[devices of
  * the pipeline]. Allocates and keeps nothing. Ownership and errors: as above. */

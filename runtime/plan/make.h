@@ -33,6 +33,7 @@
  *   work.c            the work area of a device: where slots and temporaries lie (arrange/)
  *   states.c          where the states of CPU kernels lie
  *   plan.c            puts them together
+ *   step_time.c       how long a step takes by the cost model
  *   areas.c, saved.c  tell what a finished plan needs: bytes by area, and what stages save
  */
 #ifndef GP_PLAN_MAKE_H

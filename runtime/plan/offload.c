@@ -154,14 +154,6 @@ void gp_plan_free_offloads(gp_plan *plan) {
   gp_free(plan->moves);
 }
 
-double gp_plan_model_time(const gp_plan *plan, int device) {
-  double time = 0;
-  for (int32_t h = 0; h < plan->stage_count * plan->copy_count; h++)
-    if (plan->placement[h] == device && plan->shapes[0].programs)
-      time += 1e-9 * (double)plan->shapes[0].programs[h / plan->copy_count].model_time;
-  return time;
-}
-
 size_t gp_plan_host_bytes(const gp_plan *plan, int device) {
   return device < plan->device_count ? plan->devices[device].host_bytes : 0;
 }

@@ -334,6 +334,7 @@ gp_status gp_plan_make(const gp_plan_env *env, const gp_plan_spec *spec, gp_plan
   if (!status) {
     gp_plan_env own = *env;
     own.layout = &made->layout;
+    if (spec->policy) own.remat = *spec->policy;
     status = make(&own, spec, made);
   }
   if (status) return gp_plan_free(made), status;

@@ -8,13 +8,8 @@
 #include "plan/remat/policy.h"
 #include "plan/remat/stage_dp.h"
 
-/* What a second is worth. A core runs chains of cheap ops from its cache, so they cost it little; a
- * GPU reads them from memory, and does products a hundred times as fast. */
-static const gp_remat_rates host = {.flop = 1e11, .bytes = 4e10},
-                            gpu = {.flop = 2e14, .bytes = 2e12};
-
 static gp_remat_rates rates_of(const gp_plan_env *env) {
-  return env->devices && env->devices[0].space ? gpu : host;
+  return gp_remat_rates_of(env->devices && env->devices[0].space);
 }
 
 enum { MOST_LAYERS = 1024 }; /* of a stage that is cut into segments: that takes about a second */
@@ -227,36 +222,14 @@ static gp_status make_auto(const maker *m, gp_recipe *recipe) {
   gp_status status = gp_remat_plan(&chain->chain, &limits, 0, &list);
   if (status == GP_ENOMEM) status = gp_remat_least(&chain->chain, &limits, &list);
   if (status) return status;
-  const int64_t time = list.time;
-  status = make_steps(m, chain, &list, recipe);
-  recipe->time = time;
-  return status;
-}
-
-/* The ns of a micro-batch of a stage of which AUTO makes what a policy by name does. */
-static int64_t named_time(const maker *m) {
-  const gp_stage_chain *own = &m->chains[m->spec.stage];
-  const gp_remat_chain *chain = &own->chain;
-  const size_t budget = budget_of(m, m->spec.stage);
-  int64_t time = 0;
-  for (int32_t l = 0; l < chain->count; l++) {
-    const gp_remat_layer *layer = &chain->layers[l];
-    const bool two = layer->option_count > 1 && gp_stage_chain_name(own, l, 1) == GP_RECIPE_SELECTS;
-    const gp_remat_option *o = &layer->options[budget == GP_BUDGET_SELECTS && two];
-    time += o->forward + o->backward + (budget ? 0 : layer->forward);
-  }
-  return time;
+  return make_steps(m, chain, &list, recipe);
 }
 
 /* Make the variant that follows the pipeline's mode. Micro-batches with an R run all of their
  * forward pass again, whoever has asked for the R: the mode or the schedule. */
 static gp_status make_by_mode(const maker *m, const gp_recipe *keeps, gp_recipe *recipe) {
   const gp_remat mode = m->s->env->remat;
-  if (mode == GP_REMAT_AUTO) {
-    GP_TRY(make_auto(m, recipe));
-    if (!recipe->time) recipe->time = named_time(m);
-    return GP_OK;
-  }
+  if (mode == GP_REMAT_AUTO) return make_auto(m, recipe);
   if (mode == GP_REMAT_SELECTIVE && m->s->keeps && m->s->keeps[m->spec.stage])
     return make_named(m, GP_REMAT_NEVER, recipe);
   if (gp_remat_is_by_stage(mode)) return make_named(m, mode, recipe);
@@ -265,14 +238,11 @@ static gp_status make_by_mode(const maker *m, const gp_recipe *keeps, gp_recipe 
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-/* Has a device a budget, which its stages share, or may it send to the host? Then times are
- * compared. */
+/* Has a device a budget, which its stages share? */
 static bool has_budget(const maker *m) {
   const size_t *budgets = m->s->budgets;
-  for (int32_t d = 0; d < m->s->schedule->device_count; d++) {
-    if (budgets && budgets[d] < SIZE_MAX) return true;
-    if (m->s->env->devices && m->s->env->devices[d].host.bandwidth > 0) return true;
-  }
+  for (int32_t d = 0; budgets && d < m->s->schedule->device_count; d++)
+    if (budgets[d] < SIZE_MAX) return true;
   return false;
 }
 

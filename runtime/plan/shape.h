@@ -31,7 +31,6 @@ typedef struct gp_stage_programs {
   size_t saved_bytes[GP_VARIANTS], recomputed_bytes, carried_bytes;
   size_t away_bytes;   /* of what goes to the host's memory, by mode: not among saved_bytes */
   size_t record_bytes; /* of what F records for late */
-  int64_t model_time;  /* ns of a micro-batch, see gp_plan_model_time */
 } gp_stage_programs;
 
 enum { GP_STAGE_PROGRAM_KINDS = 12 };

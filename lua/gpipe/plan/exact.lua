@@ -8,8 +8,11 @@ local candidates = require "gpipe.plan.candidates"
 local create = require "gpipe.tensor.create"
 local dry_run = require "gpipe.pipeline.plan.dry_run"
 local figures = require "gpipe.plan.figures"
+local fit = require "gpipe.plan.fit"
+local modelled = require "gpipe.plan.modelled"
 local profile_request = require "gpipe.profile.request"
 local sizes = require "gpipe.sizes"
+local sums = require "gpipe.plan.sums"
 
 local exact = {}
 
@@ -25,7 +28,8 @@ local function plan(problem, row, caps)
   if #model > problem.figures.count then balance[#balance] = balance[#balance] + 1 end
   for d = 1, row.devices do
     local device = problem.devices[d]
-    described[d] = { own = device.own, host_link = device.host_link, memory = caps and caps[d] }
+    described[d] = { own = device.own, host_link = device.host_link, memory = caps and caps[d],
+      host_memory = caps and device.host_memory }
   end
   local schedule, replicas = candidates.apart(row.schedule)
   return dry_run(model, {
@@ -64,15 +68,8 @@ local function parts_of(problem, row, d, areas)
   return parts
 end
 
---- The exact bytes on each device: what the runtime plans for a step, and the moments.
----@param problem gpipe.PlanProblem
----@param row gpipe.PlanRow
----@return integer[] bytes per device
----@return table<string, integer>[] parts that add up to them
----@return integer[] host of the host's memory, in which saved values wait
----@return integer[] rest of the bytes per device: what the step's plan has not, such as moments
-function exact.bytes(problem, row)
-  local dry = plan(problem, row)
+-- What a plan takes, as exact.bytes has it.
+local function bytes_of(problem, row, dry)
   local memory, list, parts, host, rest = dry:memory(), {}, {}, {}, {}
   for d in ipairs(row.taken) do
     parts[d] = parts_of(problem, row, d, memory[d].areas)
@@ -83,25 +80,74 @@ function exact.bytes(problem, row)
   return list, parts, host, rest
 end
 
--- Whether a policy that fills what memory there is finds a plan that fits; rest: as exact.bytes
--- has it.
-local function fills_within(problem, row, rest)
-  local caps = {}
-  for d, bytes in ipairs(rest) do caps[d] = math.max(1, problem.devices[d].memory - bytes) end
-  return plan(problem, row, caps).fits
-end
-
---- Whether the pipeline can fit such a row to its devices.
+--- The exact bytes on each device: what the runtime plans for a step, and the moments.
 ---@param problem gpipe.PlanProblem
 ---@param row gpipe.PlanRow
----@return boolean
-function exact.fills(problem, row)
-  local least = setmetatable({ checkpoint = "always" }, { __index = row })
-  local bytes, _, _, rest = exact.bytes(problem, least)
-  for d, n in ipairs(bytes) do
-    if n > problem.devices[d].memory then return fills_within(problem, row, rest) end
+---@return integer[] bytes per device
+---@return table<string, integer>[] parts that add up to them
+---@return integer[] host of the host's memory, in which saved values wait
+---@return integer[] rest of the bytes per device: what the step's plan has not, such as moments
+function exact.bytes(problem, row) return bytes_of(problem, row, plan(problem, row)) end
+
+-- ---- a policy that fills what memory there is ---------------------------------------------------
+
+---@class gpipe.FoundAgain what the runtime's search has found for each stage, in seconds
+---@field policy? string by name, for all stages
+---@field recompute number[] of R
+---@field input number[] what I or B makes again
+---@field weight number[] what W makes again
+---@field away number[] of a copy to the host's memory
+
+-- The seconds of an action of a stage, beyond those of the same action without recomputation. They
+-- are the cost model's for a device with rates; for one that was measured, F's seconds for as much
+-- work as F is.
+local function beyond(at, op, plain)
+  local flop, moved = at.dry.core:cost(at.dry.core, at.stage, op)
+  if plain then
+    local less, fewer = at.never.core:cost(at.never.core, at.stage, op)
+    flop, moved = math.max(0, flop - less), math.max(0, moved - fewer)
   end
-  return true
+  if at.device.flops then return modelled.seconds({ flop = flop, bytes = moved }, at.device) end
+  local all, bytes = at.dry.core:cost(at.dry.core, at.stage, "F")
+  return at.forward * (all > 0 and flop / all or bytes > 0 and moved / bytes or 0)
+end
+
+local function again_of(problem, row, dry)
+  local never = plan(problem, setmetatable({ checkpoint = "never" }, { __index = row }))
+  local found = { policy = dry.follows, recompute = {}, input = {}, weight = {}, away = {} }
+  for s, range in ipairs(fit.ranges(row.balance)) do
+    local d = row.case.on[s][1]
+    local device = problem.devices[d]
+    local at = { dry = dry, never = never, stage = s - 1, device = device,
+      forward = sums.range(row.case.sums[d].forward, range[1], range[2]) }
+    found.recompute[s], found.weight[s] = beyond(at, "R"), beyond(at, "W", true)
+    found.input[s] = beyond(at, "B", true) + beyond(at, "I", true)
+    local bytes = dry.core:stage(dry.core, s - 1, 0).away_bytes
+    found.away[s] = bytes > 0 and device.host_latency + bytes / device.host_bandwidth or 0
+  end
+  return found
+end
+
+--- What the runtime's search finds for such a row within the memory of its devices: bytes as
+--- exact.bytes has them, and what runs again; nil where nothing fits.
+---@param problem gpipe.PlanProblem
+---@param row gpipe.PlanRow
+---@return integer[]? bytes
+---@return table<string, integer>[]? parts
+---@return integer[]? host
+---@return gpipe.FoundAgain? found
+function exact.filled(problem, row)
+  local least = setmetatable({ checkpoint = "always" }, { __index = row })
+  local _, _, _, rest = exact.bytes(problem, least)
+  local caps = {}
+  for d, bytes in ipairs(rest) do caps[d] = math.max(1, problem.devices[d].memory - bytes) end
+  local dry = plan(problem, row, caps)
+  if not dry.fits then return nil end
+  local bytes, parts, host = bytes_of(problem, row, dry)
+  for d, n in ipairs(bytes) do
+    if n > problem.devices[d].memory then return nil end
+  end
+  return bytes, parts, host, again_of(problem, row, dry)
 end
 
 return exact

@@ -21,8 +21,8 @@ local stage_cost = require "gpipe.plan.stage_cost"
 
 local plan = {}
 
-local IMPROVED = 4 -- rows whose cuts are improved
-local TRIES = 6    -- corrections of a row's bytes
+local IMPROVED, TRIES = 4, 6 -- rows whose cuts are improved; corrections of a row's bytes
+local MOST_CELLS = 256 -- stages x micro-batches of rows behind the best whose bytes are planned
 
 -- ---- one candidate ------------------------------------------------------------------------------
 
@@ -154,27 +154,57 @@ local function settle(problem, row)
     row = row_of(problem, case, balance, taken, rate.run(problem, case, balance))
     row.number = number
   end
-  return nil
 end
 
--- Settle rows from the best on until one is exact and no other estimate is better. A policy that
--- fills what memory there is has no bytes of its own: the pipeline fits it to the device, where
--- that can be done.
+-- Have the runtime's own search fill the memory for a row whose policy does that, and simulate what
+-- it finds. Returns nil and the case where nothing fits.
+local function settle_filled(problem, row)
+  local bytes, parts, host, found = exact.filled(problem, row)
+  local case = row.case
+  if not bytes then return nil, case else case.found = found end
+  if found.policy and found.policy ~= "selective" then
+    case.lowered = candidates.lowered(case.shape, found.policy)
+  end
+  local ran = rate.run(problem, case, row.balance)
+  for key, value in pairs(ran) do row[key] = value end
+  row.peak, row.parts, row.host, row.exact = bytes, parts, host, true
+  return row
+end
+
+-- Settle a row in its place, or take it out and say why.
+local function replace(problem, rows, i, faults)
+  local row = table.remove(rows, i)
+  local fills = stage_cost.policies[row.checkpoint].fills
+  local settled, short = (fills and settle_filled or settle)(problem, row)
+  if settled then table.insert(rows, i, settled) end
+  if short then faults.short(("%s, checkpoint %s"):format(row.label, row.checkpoint), short) end
+end
+
+-- Settle rows from the best on until one is exact and no other estimate is better.
 local function verify(problem, rows, faults)
   while rows[1] and not rows[1].exact do
-    local row, settled, short = rows[1], nil, nil
-    if not stage_cost.policies[row.checkpoint].fills then
-      settled, short = settle(problem, row)
-    elseif exact.fills(problem, row) then
-      return
-    end
-    if settled then
-      rows[1] = settled
-      table.sort(rows, before)
-    else
-      table.remove(rows, 1)
-      if short then faults.short(("%s, checkpoint %s"):format(row.label, row.checkpoint), short) end
-    end
+    replace(problem, rows, 1, faults)
+    table.sort(rows, before)
+  end
+end
+
+-- The first of the rows that are printed whose bytes can be planned in little time: it has few
+-- actions, and its policy does not search.
+local function next_shown(rows)
+  for i = 2, math.min(object.SHOWN, #rows) do
+    local row = rows[i]
+    if not row.exact and #row.balance * row.chunks <= MOST_CELLS
+      and not stage_cost.policies[row.checkpoint].fills then return i end
+  end
+end
+
+-- Settle rows that are printed. The rest stay estimates, and the text marks them.
+local function verify_shown(problem, rows, faults)
+  local tries, i = 2 * object.SHOWN, next_shown(rows)
+  while i and tries > 0 do
+    replace(problem, rows, i, faults)
+    table.sort(rows, before)
+    tries, i = tries - 1, next_shown(rows)
   end
 end
 
@@ -215,7 +245,10 @@ function plan.solve(problem)
   local faults = reasons.collect(problem)
   local rows = search(problem, faults)
   improve(problem, rows)
-  if problem.verify then verify(problem, rows, faults) end
+  if problem.verify then
+    verify(problem, rows, faults)
+    verify_shown(problem, rows, faults)
+  end
   if #rows == 0 then return nil, reasons.nothing(problem, faults), "memory" end
   return made_of(problem, rows, faults)
 end

@@ -53,6 +53,9 @@ local function work_of(dry, stage)
     local flop, moved = dry.core:cost(dry.core, stage, op)
     work[op] = { flop = flop, bytes = moved }
   end
+  -- the first stage sends no gradient back, so lowering runs its I and W as one B
+  local flop, moved = dry.core:cost(dry.core, stage, "B")
+  work.W = { flop = work.W.flop + flop, bytes = work.W.bytes + moved }
   return work
 end
 

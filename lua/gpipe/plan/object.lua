@@ -32,7 +32,7 @@ Plan.__index = Plan
 Plan.__name = "gpipe.Plan"
 Plan.__tostring = text.of
 
-local object = {}
+local object = { SHOWN = text.SHOWN }
 
 --- Make the object.
 ---@param fields table

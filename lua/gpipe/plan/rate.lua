@@ -6,6 +6,7 @@
 -- step becomes shorter.
 
 local candidates = require "gpipe.plan.candidates"
+local columns = require "gpipe.draw.columns"
 local cores = require "gpipe.plan.cores"
 local device_bytes = require "gpipe.plan.device_bytes"
 local devices = require "gpipe.plan.devices"
@@ -22,6 +23,16 @@ local rate = {}
 local function copied(case, stage, device, bytes)
   if not stage_cost.goes(case.memory.live[stage - 1]) then return 0 end
   return device.host_latency + bytes / device.host_bandwidth
+end
+
+-- Put in the place of estimates what the runtime's search has found.
+local function set_found(costs, found)
+  for stage in ipairs(costs.F) do
+    costs.R[stage] = found.recompute[stage]
+    costs.I[stage] = costs.I[stage] + found.input[stage]
+    costs.W[stage] = costs.W[stage] + found.weight[stage]
+  end
+  costs.away = columns.largest(found.away) > 0 and found.away or nil
 end
 
 --- The seconds of each action of each stage, on its device, as schedule:simulate takes them.
@@ -53,6 +64,7 @@ function rate.costs(problem, case, balance)
   end
   if #balance == 1 then costs.comm = nil end
   if not narrow then costs.busy = nil end
+  if case.found then set_found(costs, case.found) end
   return costs
 end
 
@@ -62,7 +74,9 @@ local function recomputed(case, costs)
   for _, stages in ipairs(case.shape.holders) do
     local sum = 0
     for _, stage in ipairs(stages) do
+      local found = case.found
       sum = sum + case.lowered.share[stage + 1] * costs.R[stage + 1]
+        + (found and found.input[stage + 1] + found.weight[stage + 1] or 0)
     end
     most = math.max(most, sum * case.shape.chunks / case.shape.schedule.copies)
   end

@@ -5,9 +5,9 @@ local columns = require "gpipe.draw.columns"
 local cores = require "gpipe.plan.cores"
 local sizes = require "gpipe.sizes"
 
-local text = {}
+local text = { SHOWN = 8 } -- rows, and reasons
 
-local SHOWN = 8      -- rows, and reasons
+local SHOWN = text.SHOWN
 local MOST_LIST = 16 -- devices, and stages of a balance
 
 --- Seconds as people read them: "3.21 ms".
@@ -79,7 +79,7 @@ local function row_cells(row, away)
   return {
     row.label, tostring(row.devices), tostring(row.chunks), row.checkpoint, text.time(row.seconds),
     percent(row.bubble), percent(row.recompute / row.seconds),
-    sizes.text(columns.largest(row.peak)),
+    (row.exact and "" or "~") .. sizes.text(columns.largest(row.peak)),
     away and (is_away(row) and sizes.text(columns.largest(row.host)) or "") or nil,
   }
 end
@@ -87,13 +87,16 @@ end
 local function rows_text(plan)
   local lines = { { "schedule", "devices", "chunks", "checkpoint", "step", "bubble", "again",
     "peak" } }
-  local away = false
-  for i = 1, math.min(SHOWN, #plan.rows) do away = away or is_away(plan.rows[i]) end
+  local away, estimated = false, false
+  for i = 1, math.min(SHOWN, #plan.rows) do
+    away, estimated = away or is_away(plan.rows[i]), estimated or not plan.rows[i].exact
+  end
   if away then table.insert(lines[1], "on host") end
   for i = 1, math.min(SHOWN, #plan.rows) do
     lines[i + 1] = row_cells(plan.rows[i], away)
   end
   local table_text = columns.text(lines, "  ")
+  if estimated then table_text = table_text .. "\n  (~: estimated, not planned byte for byte)" end
   if #plan.rows > SHOWN then
     table_text = table_text .. ("\n  ... and %d more that fit"):format(#plan.rows - SHOWN)
   end

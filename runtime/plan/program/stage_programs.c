@@ -108,7 +108,6 @@ static gp_status build_variant(gp_shaper *s, int32_t stage, int variant) {
   const gp_stage_nodes *nodes = &s->shape->stages->stages[stage];
   const gp_recipe *recipe = &s->recipes[stage][variant];
   gp_stage_programs *out = &s->shape->programs[stage];
-  if (variant == GP_BY_MODE) out->model_time = recipe->time;
   reset_places(s, stage);
   GP_TRY(keep_all(s, &recipe->saved, GP_BASE_SAVED, &out->saved_bytes[variant]));
   GP_TRY(keep_all(s, &recipe->away, GP_BASE_AWAY, &out->away_bytes));

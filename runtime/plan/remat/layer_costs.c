@@ -46,9 +46,7 @@ static size_t bytes_of(const counter *c, gp_ref r) {
 }
 
 static double seconds_of(const counter *c, const gp_node *node) {
-  const gp_cost cost = gp_node_cost(c->graph, node);
-  const double flop = cost.flop / c->spec->rates.flop, bytes = cost.bytes / c->spec->rates.bytes;
-  return flop > bytes ? flop : bytes;
+  return gp_remat_seconds(c->spec->rates, gp_node_cost(c->graph, node));
 }
 
 /* ---- what is alive --------------------------------------------------------------------------- */

@@ -11,6 +11,19 @@ typedef struct gp_remat_rates {
   double flop, bytes;
 } gp_remat_rates;
 
+/* The rates of a kind of device. A core runs chains of cheap ops from its cache, so they cost it
+ * little; a GPU reads them from memory, and does products a hundred times as fast. */
+static inline gp_remat_rates gp_remat_rates_of(bool own_memory) {
+  return own_memory ? (gp_remat_rates){.flop = 2e14, .bytes = 2e12}
+                    : (gp_remat_rates){.flop = 1e11, .bytes = 4e10};
+}
+
+/* The seconds of an op: what takes longer, computing or moving. */
+static inline double gp_remat_seconds(gp_remat_rates rates, gp_cost cost) {
+  const double flop = cost.flop / rates.flop, bytes = cost.bytes / rates.bytes;
+  return flop > bytes ? flop : bytes;
+}
+
 /* The chain of a stage, and the memory of its options. */
 typedef struct gp_stage_chain {
   gp_remat_chain chain;

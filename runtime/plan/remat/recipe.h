@@ -24,7 +24,6 @@ typedef struct gp_recipe {
   gp_ref_list saved;          /* what F makes and R, B, I or W reads */
   gp_ref_list away;           /* likewise, of layers whose saved values go to the host's memory */
   gp_ref_list handed;         /* what R makes and B, I or W reads */
-  int64_t time;               /* ns of a micro-batch by the cost model; 0: not known */
 } gp_recipe;
 
 /* Notes of the recipes of a graph, all zero between two stages, so that a recipe costs what the

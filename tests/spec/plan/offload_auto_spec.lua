@@ -78,7 +78,7 @@ local function dry(share, link, more)
     balance = { LAYERS }, devices = { device }, chunks = 8, schedule = "gpipe",
     checkpoint = "auto", loss = nn.MSELoss(), sample = { x, y },
   })
-  return made, made.core:model_time(made.core, 0)
+  return made, made.core:step_time(made.core)
 end
 
 describe("checkpoint = \"auto\" with a link to the host's memory", function()

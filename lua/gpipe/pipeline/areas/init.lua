@@ -96,12 +96,12 @@ end
 ---@param pipe table
 ---@return gpipe.PlanNeed[]
 function areas.needs(pipe)
-  local needs = {}
+  local needs, time = {}, pipe.core:step_time(pipe.core)
   for d = 1, #pipe.devices do
     local one, work = device_of(pipe, d - 1), 0
     for name in pairs(WORK) do work = work + (one.areas[name] or 0) end
     needs[d] = { bytes = one.planned, work = work, grown = 0,
-      host = pipe.core:on_host(pipe.core, d - 1), time = pipe.core:model_time(pipe.core, d - 1) }
+      host = pipe.core:on_host(pipe.core, d - 1), time = time }
   end
   return needs
 end

@@ -3,7 +3,9 @@
 --
 -- They are found by halving, with plans that are measured and not allocated. That is done for each
 -- of the ways that "auto" has, because what the programme takes for the bytes of a plan is not what
--- it takes in the end; the way with the least time by the cost model is taken.
+-- it takes in the end. The programme does not see either what runs while a device waits, and it
+-- treats all micro-batches alike, so simple policies are tried last: for all devices, and for one
+-- after another. Of all these plans the one with the shortest step by the cost model is taken.
 
 local budgets = {}
 
@@ -85,7 +87,7 @@ end
 ---@field work integer of that, what stages keep and have in work
 ---@field grown integer what the pipeline would hold more for it
 ---@field host integer of the host's memory
----@field time number seconds of a micro-batch by the cost model, where that is asked for
+---@field time number seconds of a step by the cost model
 
 -- What to try first: the middles of the ranges, or what another search has found.
 local function first_of(ranges, start)
@@ -120,8 +122,8 @@ local function search(measure, room, needs, how, start)
   return found, measured(found)
 end
 
--- What the slowest device takes for a micro-batch, by the cost model.
-local function slowest(needs)
+-- The seconds of a step. Ranks tell theirs for each device: what a rank knows least of is short.
+local function step_of(needs)
   local most = 0
   for _, need in ipairs(needs) do most = math.max(most, need.time) end
   return most
@@ -130,7 +132,7 @@ end
 -- Whether the first plan is the better one: it fits, and the other one does not or is slower.
 local function is_better(needs, others, room)
   if short_of(needs, room) then return false end
-  return short_of(others, room) ~= nil or slowest(needs) < slowest(others)
+  return short_of(others, room) ~= nil or step_of(needs) < step_of(others)
 end
 
 --- Whether "auto" may send saved values of a device to the host's memory.
@@ -141,6 +143,15 @@ function budgets.links(devices)
     if device.host_bandwidth then return true end
   end
   return false
+end
+
+--- Write budgets that were found into the specification of a plan.
+---@param spec table
+---@param found? (integer|false|string)[]
+function budgets.specify(spec, found)
+  if not found then return end
+  spec.budgets, spec.stays, spec.whole = found, found.stays, found.whole
+  spec.policy = found.policy
 end
 
 -- What "auto" may do: keep, make cheap values again, or run layers again as a whole; make some dear
@@ -155,10 +166,48 @@ local function is_selective(found)
   return true
 end
 
+-- ---- simple policies ----------------------------------------------------------------------------
+
+-- Policies by name for all stages, which auto follows where they are faster.
+local NAMED = { "selective", "except_last", "always" }
+
+local MOST_DEVICES = 8 -- that are tried one after another: each is a plan
+
+-- The same budgets, but for one device.
+local function with(list, device, budget)
+  local copy = {}
+  for key, value in pairs(list) do copy[key] = value end
+  copy[device] = budget
+  return copy
+end
+
+-- Have single devices run everything again, where that is faster: their R runs while they wait.
+local function try_devices(measure, room, best, least)
+  for d = 1, #best <= MOST_DEVICES and #best or 0 do
+    if math.type(best[d]) == "integer" and best[d] > 0 then
+      local other = with(best, d, 0)
+      local taken = measure(other)
+      if is_better(taken, least, room) then best, least = other, taken end
+    end
+  end
+  return best, least
+end
+
+-- Have all stages follow a policy by name, where that is faster.
+local function try_named(measure, room, best, least)
+  for _, policy in ipairs(NAMED) do
+    local other = { policy = policy }
+    for d = 1, #best do other[d] = false end
+    local taken = measure(other)
+    if is_better(taken, least, room) then best, least = other, taken end
+  end
+  return best
+end
+
 --- Find budgets for what stages keep and have in work, with which a plan fits as far as there are
---- such: of the ways that "auto" has, the one that takes least time by the cost model.
+--- such: of the ways that "auto" has, the one whose step is the shortest by the cost model.
 ---@param measure fun(list: (integer|false|string)[]?): gpipe.PlanNeed[] what it would take with
---- these; fields `stays` and `whole` as in the specification of a plan
+--- these; fields `stays`, `whole` and `policy` as in the specification of a plan
 ---@param room (integer|false)[] what each device may take; false: no limit
 ---@param links boolean some devices say how they reach the host's memory
 ---@return (integer|false|string)[]? budgets nil if it fits without
@@ -172,7 +221,8 @@ function budgets.find(measure, room, links)
       if is_better(taken, least, room) then best, least = other, taken end
     end
   end
-  return best
+  best, least = try_devices(measure, room, best, least)
+  return try_named(measure, room, best, least)
 end
 
 return budgets

@@ -122,8 +122,8 @@ local function measurer(pipe, specify)
   local held = shared_of(pipe)
   return function(list, keep)
     local spec = specify()
-    spec.checkpoint, spec.budgets, spec.keeps = pipe.checkpoint, list, keep
-    spec.stays, spec.whole = list and list.stays, list and list.whole
+    spec.checkpoint, spec.keeps = pipe.checkpoint, keep
+    budgets.specify(spec, list)
     local kind, needs = spec.kind, caps.needs(pipe, spec)
     for d, need in ipairs(needs) do
       local shared = held[d]

@@ -49,6 +49,7 @@ local DEVICE = {
 ---@field balance integer[]
 ---@field chunks integer
 ---@field fits boolean whether every device has room for its share; true without caps
+---@field follows? string the policy by name that "auto" has found to be the fastest that fits
 local DryRun = {}
 DryRun.__index = DryRun
 DryRun.__name = "gpipe.DryRun"
@@ -202,7 +203,9 @@ local function settle(dry, plan, auto, keep)
     return areas.needs(dry)
   end
   if auto and capped then
-    plan(budgets.find(measure, room, budgets.links(dry.devices)))
+    local found = budgets.find(measure, room, budgets.links(dry.devices))
+    dry.follows = found and found.policy
+    plan(found)
   else
     plan(nil, keep)
   end
@@ -250,8 +253,8 @@ local function dry_run(model, opts, raw)
   dry.devices, dry.share = names, opts.device
   local function plan(found, keep)
     local spec = plans.specify(dry, "step", inputs, targets, opts.chunks)
-    spec.budgets, spec.keeps = found, keep
-    spec.stays, spec.whole = found and found.stays, found and found.whole
+    spec.keeps = keep
+    budgets.specify(spec, found)
     dry.core = core.plan_new(given, spec, described, opts.device or -1)
     dry.plans[1] = { kind = "step", handle = dry.core, used = 1 }
   end

@@ -4,6 +4,7 @@
 -- Plans hold memory, so only the few that were used last are kept: a training shape, the smaller
 -- last batch of an epoch, evaluation.
 
+local budgets = require "gpipe.pipeline.plan.budgets"
 local caps = require "gpipe.pipeline.plan.caps"
 local errors = require "gpipe.errors"
 local memory = require "gpipe.pipeline.memory"
@@ -154,11 +155,11 @@ plans.specify = specify
 -- Make a plan; if a device has too little memory, return nothing and the error.
 local function build(pipe, kind, inputs, targets)
   local function again() return (specify(pipe, kind, inputs, targets, pipe.chunks)) end
-  local budgets, keep, refused = caps.settle(pipe, again, kind, TRAINING[kind] or false)
+  local found, keep, refused = caps.settle(pipe, again, kind, TRAINING[kind] or false)
   if refused then return nil, refused end
   local spec, rows = specify(pipe, kind, inputs, targets, pipe.chunks)
-  spec.budgets, spec.keeps = budgets, keep
-  spec.stays, spec.whole = budgets and budgets.stays, budgets and budgets.whole
+  spec.keeps = keep
+  budgets.specify(spec, found)
   local good, handle = pcall(pipe.core.plan, pipe.core, spec)
   if good then return { handle = handle, kind = kind, rows = rows } end
   if errors.code_of(handle) ~= "memory" then error(handle, 0) end
