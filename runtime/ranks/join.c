@@ -6,6 +6,8 @@
 #include "ranks/net.h"
 #include "ranks/transport.h"
 
+static const double LEAVE_SECONDS = 5; /* as long as a launcher waits for the other ranks */
+
 /* ---- which transport ------------------------------------------------------------------------- */
 
 static gp_status refuse_hosts(const gp_rank_job *job) {
@@ -65,6 +67,7 @@ static gp_status read_silence(gp_net *net) {
 gp_status gp_ranks_join(void) {
   gp_net *net = gp_net_place();
   if (gp_net_get()) return GP_OK;
+  net->tried = true;
   GP_TRY(gp_rank_job_read(&net->job));
   if (net->job.info.count == 1)
     return gp_fail(GP_ESTATE, "ranks: there is one process, expected several");
@@ -76,6 +79,16 @@ gp_status gp_ranks_join(void) {
   if (status) gp_free(net->peers);
   if (status) net->peers = NULL;
   return status;
+}
+
+/* MPI may wait for the others without a limit, and its launcher ends them anyway. */
+void gp_ranks_join_to_leave(void) {
+  gp_net *net = gp_net_place();
+  if (gp_net_get() || net->tried || gp_ranks_count() < 2) return;
+  if (gp_rank_job_read(&net->job) || choose(&net->job, &net->transport)) return;
+  if (net->transport->ends_together) return;
+  net->join_most = LEAVE_SECONDS;
+  (void)gp_ranks_join();
 }
 
 /* ---- what all ranks know --------------------------------------------------------------------- */

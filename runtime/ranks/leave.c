@@ -12,6 +12,8 @@
 
 static const int64_t WAIT_NS = 2000000000; /* for the last words to be sent */
 
+enum { FAILED = 1 }; /* the code of a script that raises; those of stops are others */
+
 static char reason[GP_RANK_TEXT]; /* the error that ends this process */
 
 void gp_ranks_note_failure(const char *text) {
@@ -68,9 +70,11 @@ static bool end_together(gp_net *net) {
   return true;
 }
 
-/* The peers stay as they are, because a lost worker may still send. */
+/* The peers stay as they are, because a lost worker may still send. A script that fails before the
+ * job has come together joins it to say why; else the others would wait for it. */
 bool gp_ranks_leave(int code) {
   static _Atomic uint32_t left;
+  if (code == FAILED && *reason) gp_ranks_join_to_leave();
   gp_net *net = gp_net_get();
   if (!net || atomic_exchange(&left, 1)) return false;
   say_goodbye(net, code);

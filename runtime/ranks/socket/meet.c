@@ -270,6 +270,7 @@ gp_status gp_meet(gp_net *net, const gp_finder *finder) {
   m->net = net;
   m->finder = finder;
   m->listener = -1;
+  if (net->join_most > 0 && seconds > net->join_most) seconds = net->join_most;
   m->seconds = seconds;
   m->end = gp_now_ns() + (int64_t)(seconds * (double)SECOND);
   for (int i = 0; i < GP_MOST_ANSWERS; i++) m->answers[i].socket = -1;

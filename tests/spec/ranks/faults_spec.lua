@@ -61,6 +61,31 @@ describe("a rank that fails", function()
     assert.equal(1, code)
   end)
 
+  it("tells the others its error when it raises before the job has come together", function()
+    local script = child.file [[
+      local gp = require "gpipe"
+      if os.getenv "RANK" == "1" then error "there is no file x" end
+      gp.barrier()]]
+    local began = require("gpipe.core").seconds()
+    local _, err, code = child.run { "--ranks", "3", script }
+    os.remove(script)
+    assert.truthy(err:find "rank 1: [^\n]*:2: there is no file x", err)
+    assert.equal(1, code)
+    assert.is_true(require("gpipe.core").seconds() - began < 4) -- the launcher would wait for 5
+  end)
+
+  it("does not wait long for others that never come, to tell them", function()
+    local script = child.file [[error "there is no file x"]]
+    local began = require("gpipe.core").seconds()
+    local _, err, code = child.run({ script }, { environment = { GPIPE_JOB_KEY = "k",
+      RANK = "1", WORLD_SIZE = "2", LOCAL_RANK = "1", LOCAL_WORLD_SIZE = "2",
+      MASTER_ADDR = "127.0.0.1", MASTER_PORT = "19" } })
+    os.remove(script)
+    assert.truthy(err:find("there is no file x", 1, true), err)
+    assert.equal(1, code)
+    assert.is_true(require("gpipe.core").seconds() - began < 20)
+  end)
+
   it("tells the others when it ends before them", function()
     local _, err, code = run [[
       pipe:step(x, y)
