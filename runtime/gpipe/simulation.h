@@ -31,7 +31,7 @@ typedef struct gp_costs {
                                 link of the device that sends it; others wait that long. NULL: any
                                 number travel at once */
   const double *credit[2]; /* per stage edge: how long it takes until the sender of an activation,
-                                a gradient hears that its place in a full channel is free. NULL: 0 */
+                                a gradient hears that its place in a full channel is free */
   const double *away;    /* per stage: the time of a copy of what F saves to the host's memory, and
                                 of one back, beside other work (schedule/away.h). Each device does
                                 one copy each way at a time. NULL or 0: nothing goes there */

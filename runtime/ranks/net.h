@@ -114,8 +114,8 @@ gp_status gp_net_start(gp_net *net);
 void gp_net_doze(pthread_cond_t *came, pthread_mutex_t *lock);
 /* Let the thread look at what is to be sent. */
 void gp_net_wake(gp_net *net);
-/* join.c: join a job that this process has not tried to join, to say in it why it ends. Waits for the
- * others for a few seconds at most. Does nothing with MPI, and in a process that is alone. */
+/* join.c: join a job that this process has not tried to join, to say in it why it ends. Waits for
+ * the others for a few seconds at most. Does nothing with MPI, and in a process that is alone. */
 void gp_ranks_join_to_leave(void);
 /* leave.c: let the end of the process call gp_ranks_leave. */
 void gp_ranks_leave_at_exit(void);

@@ -1,9 +1,10 @@
 /* schedule/simulate/channels.c - bounded channels: when a device may send.
  *
  * A value is sent no earlier than the one that lay in its place was taken out and its sender has
- * heard of that, so places are free again in the order in which they were taken. In a channel that holds nothing both ends meet: the
- * sender waits until its reader waits too. A reader names the micro-batch that it wants; if it
- * takes a value out of turn, the place of the first one becomes free all the same.
+ * heard of that, so places are free again in the order in which they were taken. In a channel that
+ * holds nothing both ends meet: the sender waits until its reader waits too. A reader names the
+ * micro-batch that it wants; if it takes a value out of turn, the place of the first one becomes
+ * free all the same.
  */
 #include "base/memory.h"
 #include "schedule/simulate/simulate.h"
