@@ -73,6 +73,8 @@ static gp_costs push_costs(lua_State *L, int index) {
   costs.hop[1] = push_numbers(L, index, "hop_backward", stages - 1);
   costs.busy[0] = push_numbers(L, index, "busy_forward", stages - 1);
   costs.busy[1] = push_numbers(L, index, "busy_backward", stages - 1);
+  costs.credit[0] = push_numbers(L, index, "credit_forward", stages - 1);
+  costs.credit[1] = push_numbers(L, index, "credit_backward", stages - 1);
   costs.away = push_numbers(L, index, "away", stages);
   costs.activation = push_numbers(L, index, "activation", stages);
   costs.after_input = push_numbers(L, index, "after_input", stages);

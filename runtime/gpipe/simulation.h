@@ -23,17 +23,19 @@ typedef struct gp_noise {
 typedef struct gp_costs {
   int stage_count; /* numbers in a list; hop: one less */
   const double
-      *act[GP_ACT_COUNT]; /* of one action; without one for B it takes I + W; P: what each of
+      *act[GP_ACT_COUNT];  /* of one action; without one for B it takes I + W; P: what each of
                                       its devices does for the stage before its first action */
-  const double *hop[2];   /* per stage edge: how long an activation, a gradient travels
+  const double *hop[2];    /* per stage edge: how long an activation, a gradient travels
                                       between devices; edge 0 is between stages 0 and 1 */
-  const double *busy[2];  /* per stage edge: for how long an activation, a gradient takes up the
+  const double *busy[2];   /* per stage edge: for how long an activation, a gradient takes up the
                                 link of the device that sends it; others wait that long. NULL: any
                                 number travel at once */
-  const double *away;     /* per stage: the time of a copy of what F saves to the host's memory, and
+  const double *credit[2]; /* per stage edge: how long it takes until the sender of an activation,
+                                a gradient hears that its place in a full channel is free */
+  const double *away;    /* per stage: the time of a copy of what F saves to the host's memory, and
                                 of one back, beside other work (schedule/away.h). Each device does
                                 one copy each way at a time. NULL or 0: nothing goes there */
-  const gp_noise *noise;  /* borrowed; NULL: none */
+  const gp_noise *noise; /* borrowed; NULL: none */
   const double
       *gathers[GP_ACT_COUNT]; /* how often an action waits in its middle for the same action
                                          of the other replicas; B: as act */

@@ -29,6 +29,7 @@
  *   channels.h        the channels of edges, numbered by replica
  *   capacity.c        how many slots an edge needs so that its maker never waits for one
  *   forward.c         the same in plans without backward passes: a few slots, and makers wait
+ *   wire.c            some more there for values and credits that cross a network
  *   memory.c          what the plan needs on each device: areas of one block
  *   work.c            the work area of a device: where slots and temporaries lie (arrange/)
  *   states.c          where the states of CPU kernels lie
@@ -107,6 +108,11 @@ gp_status gp_plan_add_uses(gp_plan *plan);
 gp_status gp_plan_add_versions(gp_plan *plan, const gp_plan_env *env);
 gp_status gp_plan_add_ranges(gp_plan *plan);
 gp_status gp_plan_size_channels(gp_plan *plan, const gp_lowered *lowered);
+/* How many slots a channel gets for values on their way to another process, and for credits on
+ * their way back, where its maker waits for free slots; 0 in one process (edge/wire.c). */
+gp_status gp_plan_wire_slots(const gp_plan *plan, int32_t channel, int32_t *slots);
+/* The bytes of an edge's value in the micro-batches of one size; 0 where they do not use it. */
+gp_status gp_plan_edge_bytes(const gp_plan *plan, int32_t edge, int size, size_t *bytes);
 /* Lay out everything that runs of the plan need, as areas of one block per device (memory.c). */
 gp_status gp_plan_add_memory(gp_plan *plan);
 

@@ -6,7 +6,11 @@
  * of the other: after the ones before them have passed at the rate, and the delay. Each packet is
  * lost with the given probability, by random numbers with a fixed seed; packets that find a full
  * queue are lost too, as in a switch. It prints "ready", and runs until it is killed. It needs
- * root, like the qdisc netem, which does this where a kernel has it. */
+ * root, like the qdisc netem, which does this where a kernel has it.
+ *
+ * A network takes no turns with the processes that send over it. So this one runs ahead of all
+ * others if it may: among them it would hand out packets milliseconds late where the ranks fill all
+ * cores, and their step would be measured with that. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/if.h>
@@ -114,6 +118,7 @@ int main(int count, char **words) {
   nanos = 8e3 / atof(words[6]);
   for (int i = 0; i < 2; i++) ways[i].from = ways[1 - i].to = open_device(words[1 + i], words[3]);
   prctl(PR_SET_TIMERSLACK, 1);
+  (void)sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){.sched_priority = 10});
   puts("ready");
   fflush(stdout);
   for (;;) {

@@ -113,8 +113,10 @@ function rate.run(problem, case, balance)
   local steps = rate.steps(case)
   local seconds = math.max(ran.makespan,
     cores.seconds(problem.devices, ran.work, case.shape.replicas))
+  -- a stream goes on meanwhile
+  local ending = case.shape.schedule.batch > 0 and 0 or tasks.ending(problem, case)
   return {
-    seconds = seconds / steps + exchanged(problem, case, balance),
+    seconds = seconds / steps + ending + exchanged(problem, case, balance),
     bubble = candidates.bubble(ran), simulation = ran,
     recompute = recomputed(case, costs) / steps,
   }

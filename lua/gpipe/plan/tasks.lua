@@ -30,6 +30,18 @@ function tasks.hop(problem, case, i, stage)
   return link[1] + busy, busy
 end
 
+--- The seconds from a step's last action until all ranks know that it is over: makers hear from the
+--- readers of their values, and then ranks exchange how the step ended. Both cross the slowest way.
+---@return number
+function tasks.ending(problem, case)
+  local most, links = 0, links_of(problem, case)
+  for stage = 2, #case.on do
+    local from, to = problem.devices[case.on[stage - 1][1]], problem.devices[case.on[stage][1]]
+    if from.rank ~= to.rank then most = math.max(most, links[stage][1]) end
+  end
+  return 2 * most
+end
+
 --- The room of each stage, on each of its devices: from `loose` times its even share.
 function tasks.rooms(problem, case, loose)
   local rooms = {}

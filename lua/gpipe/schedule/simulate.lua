@@ -24,6 +24,7 @@ local spec = {
   contention = { type = "boolean", default = false },
   overlap = { type = "boolean", default = true },
   capacity = { type = "integer", min = 0, max = 999999 },
+  credit = number_or_list,
   barrier = { type = "boolean", default = false },
   joined = { type = "number", min = 0, below = math.huge, default = 1 },
   away = number_or_list,
@@ -138,6 +139,14 @@ local function add_busy(costs, given, edges, forward, backward)
   costs.busy_forward, costs.busy_backward = forward, backward
 end
 
+-- How long senders wait for the news that a place is free: the latency of the link, unless it is
+-- given.
+local function add_credits(costs, given, edges)
+  local credit = given.credit or given.link and given.link.latency
+  if not credit then return end
+  costs.credit_forward, costs.credit_backward = both_ways("credit", credit, edges)
+end
+
 local function add_transfers(costs, given, edges)
   if given.link and given.comm then
     errors.raise("%s: both comm and link are given, expected one of them", WHO)
@@ -197,6 +206,7 @@ local function costs_of(given, stages, devices)
   end
   complete(costs, stages)
   add_transfers(costs, given, stages - 1)
+  add_credits(costs, given, stages - 1)
   add_memory(costs, given, stages)
   add_gathers(costs, given, stages)
   return costs
@@ -225,18 +235,19 @@ local simulate = {}
 --- `link = {latency =, bandwidth =}`, and `bytes` in the same forms. `contention = true`: what a
 --- device sends passes its link one by one (`busy`: for how long each takes it up, in the forms of
 --- `comm`); without it any number travel at once. `overlap = false`: the sender's device is busy
---- meanwhile. `capacity`: how many values a channel (an edge in one
---- direction) holds before its sender must wait; 0 is rendezvous; default: any number. `barrier =
---- true`: updates wait until every gradient of the step is there. `joined`: an overlapped pair
---- takes this factor times the sum of its parts (default 1). `away`: the time of a copy of what a
---- micro-batch of a stage saves to the host's memory, and of one back: copies run beside the
---- device's work, one at a time each way, and it waits where they are not over in time. `memory =
---- {activation =, after_input =, resident =, version =}` in bytes of a stage: held per micro-batch
---- from F (or R) on; the part of it that W still reads after I; always held (weights, gradients);
---- each further version of the weights. `gathers = {F =, B =, I =, W =}`: how often an action waits
---- in its middle for the same action of the other replicas, in a schedule with replicas
---- (sync_batch_norm; pipe:costs() has it): they end together, `exchange` times that number later
---- (default: the link's latency, or 0).
+--- meanwhile. `capacity`: how many values a channel (an edge in one direction) holds before its
+--- sender must wait; 0 is rendezvous; default: any number. `credit`: how long it takes until the
+--- sender hears that a place is free, in the forms of `comm` (default: the link's latency, or 0).
+--- `barrier = true`: updates wait until every gradient of the step is there. `joined`: an
+--- overlapped pair takes this factor times the sum of its parts (default 1). `away`: the time of a
+--- copy of what a micro-batch of a stage saves to the host's memory, and of one back: copies run
+--- beside the device's work, one at a time each way, and it waits where they are not over in time.
+--- `memory = {activation =, after_input =, resident =, version =}` in bytes of a stage: held per
+--- micro-batch from F (or R) on; the part of it that W still reads after I; always held (weights,
+--- gradients); each further version of the weights. `gathers = {F =, B =, I =, W =}`: how often an
+--- action waits in its middle for the same action of the other replicas, in a schedule with
+--- replicas (sync_batch_norm; pipe:costs() has it): they end together, `exchange` times that number
+--- later (default: the link's latency, or 0).
 ---
 --- Times that vary: `jitter` is the relative standard deviation of an action's time (log-normal,
 --- the costs are the means), or {action =, travel =}; `stragglers = {share =, slowdown =}`: the

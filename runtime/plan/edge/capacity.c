@@ -7,8 +7,11 @@
  * as far as it can. Where the two differ, a run in which the party's device comes last tells the
  * exact number. So most edges cost no more than the values that they carry.
  *
+ * What a maker knows it was told by values, and a credit is sent before the value that tells of it,
+ * on the same way. So the number holds for ways of any latency: no maker waits for a credit.
+ *
  * In plans without backward passes nothing ever comes back to the maker, so it does wait for free
- * slots there, of which it has a few (forward.c).
+ * slots there, of which it has a few (forward.c), and between processes some more (wire.c).
  */
 #include "base/memory.h"
 #include "plan/channels.h"
@@ -285,13 +288,16 @@ static gp_status size_all(sizer *s) {
   return GP_OK;
 }
 
-/* All edges have the same number of slots there. */
+/* All edges have the same number of slots there, and those between processes some more. */
 static gp_status size_forward(sizer *s) {
   gp_plan *plan = s->plan;
-  int32_t slots = 0;
+  int32_t slots = 0, more = 0;
   GP_TRY(gp_flow_forward_slots(&s->flow, &slots));
-  for (int32_t c = 0; c < gp_plan_value_channels(plan); c++)
-    if (is_asked(plan, gp_plan_channel_edge(plan, c))) plan->channels[c].slots = slots;
+  for (int32_t c = 0; c < gp_plan_value_channels(plan); c++) {
+    if (!is_asked(plan, gp_plan_channel_edge(plan, c))) continue;
+    GP_TRY(gp_plan_wire_slots(plan, c, &more));
+    plan->channels[c].slots = slots + more < plan->micro_count ? slots + more : plan->micro_count;
+  }
   return GP_OK;
 }
 

@@ -44,9 +44,8 @@ static gp_status want_parts(layout *l, int32_t device, size_t bytes, gp_area *ar
 
 /* ---- channels ------------------------------------------------------------------------------ */
 
-/* Bytes of an edge's value in the micro-batches of one size; 0 where they do not use it. */
-static gp_status edge_bytes(const gp_plan *plan, int32_t edge, int k, size_t *bytes) {
-  const gp_shape_plan *shape = &plan->shapes[k];
+gp_status gp_plan_edge_bytes(const gp_plan *plan, int32_t edge, int size, size_t *bytes) {
+  const gp_shape_plan *shape = &plan->shapes[size];
   int32_t own = edge - shape->first_edge;
   *bytes = 0;
   if (!shape->stages || own < 0 || own >= shape->stages->edge_count) return GP_OK;
@@ -93,7 +92,7 @@ static gp_status want_channel(layout *l, int32_t c) {
   const gp_edge *edge = gp_plan_edge(plan, e);
   for (int k = 0; k < 2; k++) {
     size_t bytes;
-    GP_TRY(edge_bytes(plan, e, k, &bytes));
+    GP_TRY(gp_plan_edge_bytes(plan, e, k, &bytes));
     if (bytes > channel->bytes) channel->bytes = bytes;
   }
   for (int32_t twin = 0; twin < gp_plan_twins(plan); twin++) {

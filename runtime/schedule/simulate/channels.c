@@ -1,9 +1,10 @@
 /* schedule/simulate/channels.c - bounded channels: when a device may send.
  *
- * A value is sent no earlier than the one that lay in its place was taken out, so places are free
- * again in the order in which they were taken. In a channel that holds nothing both ends meet: the
- * sender waits until its reader waits too. A reader names the micro-batch that it wants; if it
- * takes a value out of turn, the place of the first one becomes free all the same.
+ * A value is sent no earlier than the one that lay in its place was taken out and its sender has
+ * heard of that, so places are free again in the order in which they were taken. In a channel that
+ * holds nothing both ends meet: the sender waits until its reader waits too. A reader names the
+ * micro-batch that it wants; if it takes a value out of turn, the place of the first one becomes
+ * free all the same.
  */
 #include "base/memory.h"
 #include "schedule/simulate/simulate.h"
@@ -66,8 +67,10 @@ bool gp_sim_put(gp_sim *r, gp_sim_cursor *c, int32_t to) {
   if (r->capacity >= 0) c->full = channel_of(r, c->part, to);
   if (room.time < 0) return false;
   if (r->capacity > 0) r->queues[c->full].sent++;
-  message->freed_by = room.time > c->ready ? room.taker : -1;
-  message->start = room.time > c->ready ? room.time : c->ready;
+  const double heard = room.taker < 0 ? 0 : room.time + gp_sim_credit(r, c->part);
+  message->freed_by = heard > c->ready ? room.taker : -1;
+  message->freed = room.time;
+  message->start = heard > c->ready ? heard : c->ready;
   message->arrival = enter_link(r, c->part, message->start) + gp_sim_delay(r, c->part);
   c->ready = r->costs->blocking ? message->arrival : message->start;
   return true;

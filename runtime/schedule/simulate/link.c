@@ -67,6 +67,10 @@ double gp_sim_delay(const gp_sim *run, int32_t action) {
   return run->costs->noise ? delay * gp_sim_travel_factor(run, action) : delay;
 }
 
+double gp_sim_credit(const gp_sim *run, int32_t action) {
+  return of_edge(run, run->costs->credit, action);
+}
+
 double gp_sim_busy(const gp_sim *run, int32_t action) {
   double busy = of_edge(run, run->costs->busy, action);
   return run->costs->noise ? busy * gp_sim_travel_factor(run, action) : busy;

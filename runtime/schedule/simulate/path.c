@@ -52,7 +52,7 @@ static gp_reason go_back(const gp_sim *r, int32_t first, int32_t last, gp_reason
     *at = (step){first, r->result->begin[first]};
     return reason;
   }
-  *at = (step){first_of(r, r->messages[held].freed_by), r->messages[held].start};
+  *at = (step){first_of(r, r->messages[held].freed_by), r->messages[held].freed};
   return GP_BY_CHANNEL;
 }
 

@@ -52,6 +52,7 @@ gp_status gp_sim_check(const gp_schedule *s, const gp_costs *costs) {
   for (int i = 0; i < 2; i++) {
     GP_TRY(check_list(costs->hop[i], s->stage_count - 1, "the delay of edge"));
     GP_TRY(check_list(costs->busy[i], s->stage_count - 1, "the time that links are taken by edge"));
+    GP_TRY(check_list(costs->credit[i], s->stage_count - 1, "the delay of a credit of edge"));
   }
   if (costs->barrier && s->batch > 0)
     return gp_fail(GP_ERANGE, "simulate: a barrier in an asynchronous schedule, expected none");

@@ -31,6 +31,7 @@ typedef struct gp_sim_message {
   double start, arrival; /* arrival: below 0 until it is sent */
   double posted;         /* when its receiver began to wait for it; below 0: not yet */
   int32_t freed_by;      /* the action whose receipt made room for it; -1: it did not wait */
+  double freed;          /* when that was, before the sender heard of it */
 } gp_sim_message;
 
 /* A channel is a bounded queue of values; there is one per cut, direction and copies of both
@@ -134,6 +135,8 @@ int32_t gp_sim_source(const gp_sim *run, int32_t action);
 int32_t gp_sim_reader(const gp_sim *run, int32_t action);
 /* Returns how long the value of an action travels to another device. */
 double gp_sim_delay(const gp_sim *run, int32_t action);
+/* Returns how long it takes until its sender hears that a place for it is free. */
+double gp_sim_credit(const gp_sim *run, int32_t action);
 /* Returns for how long it takes up the link of the device that sends it. */
 double gp_sim_busy(const gp_sim *run, int32_t action);
 /* Returns the join that actions of this op wait for; GP_JOIN_COUNT: none. */

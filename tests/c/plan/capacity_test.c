@@ -194,5 +194,34 @@ TEST(one_f_one_b_needs_few_slots) {
   toy_plan_free(&made);
 }
 
+static int slots_of(const toy_spec *spec) {
+  toy_planned made;
+  toy_plan(spec, &made);
+  CHECK_STATUS(made.status, GP_OK);
+  const int slots = made.plan ? made.plan->channels[0].slots : 0;
+  toy_plan_free(&made);
+  return slots;
+}
+
+/* A credit comes back from another process when it has crossed the network. */
+TEST(makers_that_wait_for_slots_have_more_of_them_between_processes) {
+  toy_spec spec = {.kind = GP_PLAN_EVALUATE, .order = FORWARD, .stages = 2, .micros = 64};
+  CHECK(slots_of(&spec) == 3);
+  spec.apart = true;
+  CHECK(slots_of(&spec) == 3 + 16);
+  spec.micros = 5;
+  CHECK(slots_of(&spec) == 5);
+}
+
+/* They wait for no credit, so that is true of any latency. */
+TEST(steps_have_no_more_slots_between_processes) {
+  toy_spec spec = {.order = ONE_F_ONE_B, .stages = 4, .micros = 16};
+  const int slots = slots_of(&spec);
+  spec.apart = true;
+  CHECK(slots_of(&spec) == slots);
+}
+
 TEST_MAIN(steps_have_as_many_slots_as_they_need, forward_passes_never_stop,
-          one_f_one_b_needs_few_slots)
+          one_f_one_b_needs_few_slots,
+          makers_that_wait_for_slots_have_more_of_them_between_processes,
+          steps_have_no_more_slots_between_processes)

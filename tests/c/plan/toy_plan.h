@@ -62,6 +62,7 @@ typedef struct toy_spec {
   bool skips, frozen;          /* frozen: the first layer is not trained */
   int share;                   /* 0: plans all devices; d + 1: plans device d */
   int sum_group;               /* micro-batches in a leaf of the tree of sums; 0: no tree */
+  bool apart;                  /* each device is one of a rank of its own */
 } toy_spec;
 
 static inline toy toy_model(const toy_spec *spec, int64_t rows, gp_ref *loss) {
@@ -90,8 +91,11 @@ static inline void toy_plan(const toy_spec *spec, toy_planned *made) {
   int layers[TOY_LAYERS];
   int large = spec->micros - spec->smaller;
   for (int s = 0; s < spec->stages; s++) layers[s] = 1;
+  gp_plan_device_spec devices[TOY_LAYERS];
+  for (int s = 0; s < spec->stages; s++) devices[s] = (gp_plan_device_spec){.rank = s};
   *made = (toy_planned){0};
   toy_space_set(&made->space, layers, spec->stages);
+  if (spec->apart) made->space.env.devices = devices;
   made->space.env.remat = spec->remat;
   made->space.env.share = spec->share;
   made->space.env.sum_group = spec->sum_group;
@@ -109,6 +113,7 @@ static inline void toy_plan(const toy_spec *spec, toy_planned *made) {
     toy_space_add(&made->space, &made->models[k]);
   }
   made->status = toy_space_plan(&made->space, &plan, &made->plan);
+  made->space.env.devices = NULL;
   gp_schedule_free(schedule);
 }
 

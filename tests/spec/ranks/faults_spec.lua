@@ -76,6 +76,18 @@ describe("a rank that fails", function()
     end)
   end
 
+  it("does not wait long for others that never come, to tell them", function()
+    local script = child.file [[error "there is no file x"]]
+    local began = require("gpipe.core").seconds()
+    local _, err, code = child.run({ script }, { environment = { GPIPE_JOB_KEY = "k",
+      RANK = "1", WORLD_SIZE = "2", LOCAL_RANK = "1", LOCAL_WORLD_SIZE = "2",
+      MASTER_ADDR = "127.0.0.1", MASTER_PORT = "19" } })
+    os.remove(script)
+    assert.truthy(err:find("there is no file x", 1, true), err)
+    assert.equal(1, code)
+    assert.is_true(require("gpipe.core").seconds() - began < 20)
+  end)
+
   it("tells the others when it ends before them", function()
     local _, err, code = run [[
       pipe:step(x, y)

@@ -107,6 +107,28 @@ describe("gp.cluster {links = FILE}", function()
     assert.is_true(seconds(1e8) > seconds(1e12) + 0.02)
   end)
 
+  it("adds the end of a step, of which ranks tell each other: two latencies", function()
+    local function best(latency)
+      local measured = example()
+      for _, one in ipairs(measured.links) do one.latency, one.bandwidth = latency, 1e12 end
+      local path, layers = written(measured), {}
+      for i = 1, 3 do
+        layers[i] = { forward = 1e-3, weight = 1e-3, output_bytes = 0, saved_bytes = 1 }
+      end
+      local plan = assert(gp.plan(gp.profile { layers = layers }, nil, {
+        devices = cluster { links = path }, batch = 1, chunks = 1, schedules = { "1f1b" },
+        checkpoint = "never",
+      }))
+      os.remove(path)
+      for _, row in ipairs(plan.rows) do
+        if row.devices == 3 then return row.seconds end
+      end
+    end
+    -- twice from rank 0 to 2 and back, and the end
+    assert.near(6e-3 + 4 * 1e-3 + 2 * 1e-3, best(1e-3), 1e-9)
+    assert.near(6e-3, best(0), 1e-9)
+  end)
+
   it("refuses other files, and hosts beside it", function()
     local path = written(example())
     fails_with("expected links alone", cluster, { links = path, hosts = 2 })

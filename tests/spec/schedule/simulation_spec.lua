@@ -119,6 +119,26 @@ describe("a simulation", function()
     assert.equal(14, later:timeline(0)[5].begin)
   end)
 
+  it("lets senders hear later that a place is free, as over a network", function()
+    local s = build("gpipe", 2, 4)
+    local function begins(options)
+      local list = {}
+      for i, action in ipairs(s:simulate(options):timeline(1)) do
+        if i <= 4 then list[i] = action.begin end
+      end
+      return list
+    end
+    assert.same({ 1, 2, 3, 4 }, begins { capacity = 1 })
+    assert.same({ 1, 3, 5, 7 }, begins { capacity = 1, credit = 2 })
+    assert.same({ 1, 3, 5, 7 }, begins { capacity = 1, credit = { F = 2 } })
+    assert.same({ 1, 2, 3, 4 }, begins { capacity = 1, credit = { B = 2 } })
+    assert.same({ 1, 2, 4, 5 }, begins { capacity = 2, credit = 3 })
+    -- a value takes 3 to get there, and the news that it was taken as long
+    assert.same({ 4, 10, 16, 22 }, begins { capacity = 1, link = { latency = 3 } })
+    local r = s:simulate { capacity = 1, link = { latency = 3 } }
+    assert.equal("channel", r.critical[2].after)
+  end)
+
   it("divides B where it is split, and adds I and W where it is not", function()
     assert.equal(3 * 4, build("1f1b", 1, 3):simulate { B = 3 }.makespan)
     assert.equal(3 * 4, build("zb_h1", 1, 3):simulate { B = 3 }.makespan)
