@@ -12,6 +12,7 @@ local fit = require "gpipe.plan.fit"
 local job = require "gpipe.plan.job"
 local object = require "gpipe.plan.object"
 local path = require "gpipe.plan.path"
+local possible = require "gpipe.plan.possible"
 local random = require "gpipe.random"
 local rate = require "gpipe.plan.rate"
 local reasons = require "gpipe.plan.reasons"
@@ -76,14 +77,8 @@ local function each_shape(problem, visit, faults)
           shape, why = candidates.shape(wanted, p, each, problem.schedules ~= nil)
         end
         if shape and shape.chunks > problem.batch and shape.replicas > 1 then shape = nil end
-        if shape and shape.schedule.stages > problem.figures.count then
-          shape, why = nil, ("it has %d stages, the model %d layers"):format(
-            shape.schedule.stages, problem.figures.count)
-        end
-        if shape and shape.schedule.stages <= problem.last_pinned then
-          shape, why = nil, ("it has %d stages, layers are pinned to stage %d"):format(
-            shape.schedule.stages, problem.last_pinned)
-        end
+        local fault = shape and possible.fault(problem, shape.schedule)
+        if fault then shape, why = nil, fault end
         if shape then
           shape.asked = each
           visit(shape)
