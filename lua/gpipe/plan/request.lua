@@ -198,7 +198,8 @@ function request.read(model, sample, opts)
     optimizer = name, halves = computes.half ~= nil, precision = o.precision, loss = o.loss,
     link = o.link and options.check(WHO .. ": link", o.link, devices.link_spec),
     schedules = schedules_of(o.schedules), policies = policies_of(o.checkpoint, profile, list),
-    ties = object.is(model) and {} or possible.ties(model), together = o.together, pinned = o.pinned, last_pinned = last_pinned(o.pinned),
+    ties = object.is(model) and {} or possible.ties(model), together = o.together,
+    pinned = o.pinned, last_pinned = last_pinned(o.pinned),
     replicas = o.replicas, sums = {},
     counts = candidates.devices(#list), verify = o.verify and made.sample ~= nil,
   }

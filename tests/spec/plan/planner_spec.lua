@@ -483,15 +483,15 @@ describe("a pipeline", function()
 
   it("has no stages that are updated apart where layers share a parameter", function()
     local tied = gp.models.gpt2 { layers = 2, width = 16, heads = 2, context = 8, vocabulary = 31 }
-    local ids = gp.randint(0, 31, { 4, 8 })
-    local plan = assert(gp.plan(tied, { ids, ids }, { devices = devices(2, "1GiB"),
+    local words = gp.randint(0, 31, { 4, 8 })
+    local plan = assert(gp.plan(tied, { words, words }, { devices = devices(2, "1GiB"),
       loss = nn.CrossEntropyLoss(), schedules = { "pipedream", "1f1b" } }))
     for _, row in ipairs(plan.rows) do
       assert.is_true(row.label ~= "pipedream" or #row.balance == 1)
     end
     local other = { devices = devices(2, "1GiB"), loss = nn.CrossEntropyLoss(),
       schedules = { "pipedream" }, pinned = { [1] = 0, [4] = 1 } }
-    local none, why = gp.plan(tied, { ids, ids }, other)
+    local none, why = gp.plan(tied, { words, words }, other)
     assert.is_nil(none)
     assert.truthy(why:find("layers 1, 4 share a parameter", 1, true), why)
   end)
