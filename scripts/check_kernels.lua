@@ -1,6 +1,7 @@
 -- scripts/check_kernels.lua - all kernels are launched in one way, GP_LAUNCH, which checks a launch
--- and which the host's build (tests/cuda) replaces. With --machine-code, what the compiler makes of
--- the kernels that move most bytes keeps to the limits below.
+-- and which the host's build (tests/cuda) replaces. Types of kernels have names of their own. With
+-- --machine-code, what the compiler makes of the kernels that move most bytes keeps to the limits
+-- below.
 --
 -- Run from the root of the checkout; prints each fault, exits 1. --machine-code [BUILD] compiles
 -- files for sm_90 with nvcc and ptxas, which takes a minute, and needs the generated headers of a
@@ -28,6 +29,22 @@ local function check_launches(path, code)
     local at = code:find(launch, 1, true)
     if at and path ~= LAUNCHER then
       judge.complain("%s:%d: %s, expected GP_LAUNCH", path, line_of(code, at), launch)
+    end
+  end
+end
+
+-- ---- names of types ------------------------------------------------------------------------------
+
+-- What a template makes of two types of one name is one function to the linker, which takes either,
+-- though they may differ: a launch then copies too much or too little.
+local type_at = {}
+
+local function check_types(path, code)
+  for head, name in code:gmatch "\n([^\n]-)struct ([%w_]+) {" do
+    if head == "" or head:find "^template <[^>]*> $" then
+      local other = type_at[name]
+      if other then judge.complain("%s: struct %s stands in %s, too", path, name, other) end
+      type_at[name] = path
     end
   end
 end
@@ -158,7 +175,9 @@ end
 
 local list = "find runtime -name '*.cu' -o -name '*.cuh' | sort"
 for _, path in ipairs(judge.lines_of(list)) do
-  check_launches(path, code_of(path))
+  local code = code_of(path)
+  check_launches(path, code)
+  check_types(path, code)
 end
 if arg[1] == "--machine-code" then
   local paths = {}

@@ -7,7 +7,7 @@
 
 enum { ROWS = 8 }; /* of a block */
 
-template <typename T> struct gather {
+template <typename T> struct row_gather {
   gp_ids ids;
   const T *table;
   T *to;
@@ -15,7 +15,7 @@ template <typename T> struct gather {
 };
 
 /* Rows of ids that are out of range are zero. */
-template <typename T> static __global__ void gather_kernel(gather<T> g) {
+template <typename T> static __global__ void gather_kernel(row_gather<T> g) {
   const int64_t row = (int64_t)blockIdx.x * ROWS + threadIdx.y;
   if (row >= g.rows) return;
   const int64_t id = gp_id_check(g.ids, row, threadIdx.x == 0);
@@ -32,8 +32,8 @@ template <typename T> static __global__ void gather_kernel(gather<T> g) {
 /* bytes: of a row. */
 template <typename T> static gp_status launch(gp_gpu *gpu, const gp_gpu_call *call, int64_t bytes) {
   const gp_arg *w = &call->op.in[1], *out = &call->op.out[0];
-  const gather<T> g = {gp_ids_of(call, 0, w->meta->shape.dim[0]), (const T *)w->data,
-                       (T *)out->data, gp_rows_of(out->meta), bytes / (int64_t)sizeof(T)};
+  const row_gather<T> g = {gp_ids_of(call, 0, w->meta->shape.dim[0]), (const T *)w->data,
+                           (T *)out->data, gp_rows_of(out->meta), bytes / (int64_t)sizeof(T)};
   if (g.rows == 0) return GP_OK;
   GP_GPU_TRY(GP_LAUNCH(gpu, gather_kernel<T>, dim3((unsigned)((g.rows + ROWS - 1) / ROWS)),
                        dim3(GP_WARP, ROWS), 0, g));

@@ -29,7 +29,7 @@ static __global__ void entries_kernel(gp_ids ids, gp_entry *entries, int64_t n) 
 
 /* ---- windows -------------------------------------------------------------------------------- */
 
-template <typename T> struct scatter {
+template <typename T> struct row_scatter {
   typedef gp_compute<T> A;
   const gp_entry *sorted;
   const T *dy;
@@ -47,7 +47,7 @@ template <typename T> struct step {
   bool adds; /* to what is there */
 };
 
-template <typename T> static __device__ step<T> step_of(const scatter<T> &s, int64_t at) {
+template <typename T> static __device__ step<T> step_of(const row_scatter<T> &s, int64_t at) {
   const int64_t index = at / WINDOW, begin = index * WINDOW;
   const int64_t end = begin + WINDOW < s.n ? begin + WINDOW : s.n;
   step<T> todo = {NULL, NULL, false};
@@ -106,7 +106,7 @@ static __device__ void store_sums(A *to, const A (&sum)[COUNT], const gp_column_
 
 /* Some rows are read ahead, and so are the sums that they end in, so that neither waits
  * for the other. */
-template <typename T> static __global__ void windows_kernel(scatter<T> s, gp_columns p) {
+template <typename T> static __global__ void windows_kernel(row_scatter<T> s, gp_columns p) {
   typedef gp_compute<T> A;
   const int count = gp_pack<T>::count;
   __shared__ step<T> steps[WINDOW];
@@ -143,7 +143,8 @@ template <typename T> static __global__ void windows_kernel(scatter<T> s, gp_col
 
 /* Count the windows after this one into which the run goes on that began in this one; 0 if there is
  * none. Every thread of the block gets the count. */
-template <typename T> static __device__ int64_t windows_after(const scatter<T> &s, int64_t index) {
+template <typename T>
+static __device__ int64_t windows_after(const row_scatter<T> &s, int64_t index) {
   const int64_t begin = index * WINDOW, end = begin + WINDOW;
   if (end >= s.n) return 0;
   const int64_t id = s.id(end);
@@ -159,7 +160,7 @@ template <typename T> static __device__ int64_t windows_after(const scatter<T> &
 
 /* Add the window's own sum of the run, then those of the windows after it, in the order
  * of columns.cuh. */
-template <typename T> static __global__ void join_kernel(scatter<T> s, gp_columns p) {
+template <typename T> static __global__ void join_kernel(row_scatter<T> s, gp_columns p) {
   typedef gp_compute<T> A;
   const int count = gp_pack<A>::count;
   const int64_t index = blockIdx.x / p.tiles, after = windows_after(s, index);
@@ -226,7 +227,7 @@ static gp_status zero(gp_gpu *gpu, void *data, int64_t bytes) {
                    bytes - packs * 16);
 }
 
-template <typename T> static gp_status launch_sums(gp_gpu *gpu, const scatter<T> &s) {
+template <typename T> static gp_status launch_sums(gp_gpu *gpu, const row_scatter<T> &s) {
   const int count = gp_pack<T>::count;
   gp_columns p = gp_columns_plan(1, s.n, s.width, count);
   const int64_t groups = (s.width + count - 1) / count;
@@ -249,7 +250,7 @@ template <typename T> static gp_status launch(gp_gpu *gpu, const gp_gpu_call *ca
   char *scratch = (char *)call->scratch;
   gp_entry *const arrays[2] = {(gp_entry *)scratch, (gp_entry *)(scratch + at.second)};
   const gp_ids ids = gp_ids_of(call, 1, dw->meta->shape.dim[0]);
-  scatter<T> s = {};
+  row_scatter<T> s = {};
   s.dy = (const T *)dy->data, s.dw = (A *)dw->data, s.part = (A *)(scratch + at.sums);
   s.n = sort.n, s.windows = (sort.n + WINDOW - 1) / WINDOW;
   s.width = gp_width_of(dy->meta), s.count = ids.count;

@@ -34,11 +34,11 @@ static __device__ void sum_values(A (&values)[COUNT], A (*buffer)[GP_WARP]) {
 }
 
 /* A pack as it lies in memory. Split up, it would need a register for every half. */
-struct words {
+struct raw_words {
   uint4 of;
 };
 
-template <typename T> static __device__ inline gp_pack<T> pack_of(const words &w) {
+template <typename T> static __device__ inline gp_pack<T> pack_of(const raw_words &w) {
   gp_pack<T> pack;
   memcpy(&pack, &w.of, sizeof pack);
   return pack;
@@ -46,19 +46,19 @@ template <typename T> static __device__ inline gp_pack<T> pack_of(const words &w
 
 /* The values of some rows that a thread reads. */
 template <typename T> struct row_group {
-  words dy[GP_NORM_ROWS], x[GP_NORM_ROWS], more[GP_NORM_ROWS];
+  raw_words dy[GP_NORM_ROWS], x[GP_NORM_ROWS], more[GP_NORM_ROWS];
   gp_compute<T> mean[GP_NORM_ROWS], rstd[GP_NORM_ROWS];
 };
 
 /* Read the columns of a thread: neighbours, or a block's threads apart, as gp_long_row has them. */
 template <typename T, bool PACKED>
-static __device__ inline words columns_of(const T *row, const gp_column_group &group) {
+static __device__ inline raw_words columns_of(const T *row, const gp_column_group &group) {
   if constexpr (PACKED) {
     if (group.first >= group.width) return {};
     return {*reinterpret_cast<const uint4 *>(row + group.first)};
   } else {
     const gp_pack<T> x = gp_columns_load<false>(row, group);
-    words raw;
+    raw_words raw;
     memcpy(&raw.of, &x, sizeof x);
     return raw;
   }
@@ -90,7 +90,7 @@ static __device__ void read_more(const layer<T> &a, int64_t row, int64_t end,
 
 /* Make the compiler forget what it computed from a pack: 64 more numbers would not fit the
  * registers until they are needed again. */
-static __device__ inline void forget(words *w) {
+static __device__ inline void forget(raw_words *w) {
 #ifndef GP_CUDA_ON_HOST
   asm volatile("" : "+r"(w->of.x), "+r"(w->of.y), "+r"(w->of.z), "+r"(w->of.w));
 #else

@@ -183,7 +183,7 @@ const gp_gpu_kernel gp_gpu_rms_norm_dx = {run_dx, NULL};
 /* ---- gradient of the weight ------------------------------------------------------------------ */
 
 /* Terms dy x rstd of a sum over rows. */
-template <typename T> struct weight_terms {
+template <typename T> struct rms_weight_terms {
   typedef gp_compute<T> sum;
   struct terms {
     gp_pack<T> dy, x;
@@ -213,8 +213,8 @@ static gp_columns plan_dw(const gp_call *call) {
 
 template <typename T> static gp_status weight_gradient(gp_gpu *gpu, const gp_gpu_call *call) {
   const gp_arg *in = call->op.in;
-  const weight_terms<T> source = {(const T *)in[0].data, (const T *)in[1].data,
-                                  (const gp_compute<T> *)in[2].data};
+  const rms_weight_terms<T> source = {(const T *)in[0].data, (const T *)in[1].data,
+                                      (const gp_compute<T> *)in[2].data};
   return gp_columns_run(gpu, source, plan_dw(&call->op), gp_sink_of(&call->op, 0), call->scratch);
 }
 

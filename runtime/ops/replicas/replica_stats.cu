@@ -14,14 +14,14 @@ static __device__ inline part merge(part a, part b) {
   return {count, a.mean + d * share, a.spread + b.spread + d * d * a.count * share};
 }
 
-template <typename T> struct join {
+template <typename T> struct stats_join {
   const T *all, *rows;
   T *mean, *variance, *unbiased;
   int64_t replicas, channels;
   double positions;
 };
 
-template <typename T> static __global__ void join_kernel(join<T> a) {
+template <typename T> static __global__ void join_kernel(stats_join<T> a) {
   const int64_t c = a.channels, j = (int64_t)blockIdx.x * THREADS + threadIdx.x;
   part held[GP_REPLICA_BLOCKS];
   int count = 0;
@@ -41,14 +41,14 @@ template <typename T> static __global__ void join_kernel(join<T> a) {
 
 template <typename T> static gp_status launch(gp_gpu *gpu, const gp_call *call) {
   const gp_shape *all = &call->in[0].meta->shape;
-  const join<T> a = {(const T *)call->in[0].data,
-                     (const T *)call->in[1].data,
-                     (T *)call->out[0].data,
-                     (T *)call->out[1].data,
-                     (T *)call->out[2].data,
-                     all->dim[0],
-                     all->dim[1] / 2,
-                     (double)call->attr->replica_stats.positions};
+  const stats_join<T> a = {(const T *)call->in[0].data,
+                           (const T *)call->in[1].data,
+                           (T *)call->out[0].data,
+                           (T *)call->out[1].data,
+                           (T *)call->out[2].data,
+                           all->dim[0],
+                           all->dim[1] / 2,
+                           (double)call->attr->replica_stats.positions};
   const dim3 grid((unsigned)(a.channels > 0 ? (a.channels + THREADS - 1) / THREADS : 1));
   return GP_LAUNCH(gpu, join_kernel<T>, grid, THREADS, 0, a);
 }
