@@ -8,14 +8,24 @@ local ranks = require "gpipe.ranks"
 
 local share = {}
 
--- Collect what each rank makes with `make`; a failure of one is raised on all.
-local function collect(what, make)
+-- What this rank makes, or its failure, as it is sent.
+local function attempt(make)
   local good, value = pcall(make)
   if not good and type(value) ~= "string" then error(value, 0) end -- an interrupt
+  return { good, value }
+end
+
+-- What a rank has sent; its failure is raised here, too.
+local function value_of(what, rank, piece)
+  if not piece[1] then errors.raise("%s: rank %d: %s", what, rank, piece[2]) end
+  return piece[2]
+end
+
+-- Collect what each rank makes with `make`; a failure of one is raised on all.
+local function collect(what, make)
   local list = {}
-  for r, piece in ipairs(ranks.collect(what, { good, value })) do
-    if not piece[1] then errors.raise("%s: rank %d: %s", what, r - 1, piece[2]) end
-    list[r] = piece[2]
+  for r, piece in ipairs(ranks.collect(what, attempt(make))) do
+    list[r] = value_of(what, r - 1, piece)
   end
   return list
 end
@@ -47,18 +57,14 @@ end
 ---@param make fun(): any not nil
 ---@return any
 function share.to(rank, wanted, what, make)
-  local good, value, to = true, nil, nil
+  local piece, to = {}, nil
   if ranks.rank() == rank then
-    good, value = pcall(make)
-    if not good and type(value) ~= "string" then error(value, 0) end -- an interrupt
-    to = {}
-    for r = 1, ranks.ranks() do to[r] = not good or wanted[r - 1] or false end
+    piece, to = attempt(make), {}
+    for r = 1, ranks.ranks() do to[r] = not piece[1] or wanted[r - 1] or false end
   end
-  local text = ranks.gather(what, encode.write(what, { good, value }), to)[rank + 1]
+  local text = ranks.gather(what, encode.write(what, piece), to)[rank + 1]
   if text == "" then return nil end
-  local piece = encode.read(text)
-  if not piece[1] then errors.raise("%s: rank %d: %s", what, rank, piece[2]) end
-  return piece[2]
+  return value_of(what, rank, encode.read(text))
 end
 
 --- A value for each device of a pipeline: `make` gives it on the rank that the device belongs to.
