@@ -48,9 +48,8 @@ struct gp_plan {
   int32_t action_count; /* of the lowered schedule, on all devices */
   int32_t order_end;    /* above the order of each task on any device */
   int32_t *placement;   /* per stage and copy */
-  int32_t
-      *runners[2]; /* per micro-batch of a mini-batch: the device of F on the first stage, and on
-                        * the last */
+  /* Per micro-batch of a mini-batch: the device of F on the first stage, and on the last. */
+  int32_t *runners[2];
   /* Where parameters lie, and what this plan adds to that: packed weights, halves, accumulators.
    * The engine adopts the layout together with the plan; a plan that is dropped before has added
    * nothing to the pipeline's. */

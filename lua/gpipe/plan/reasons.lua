@@ -4,6 +4,7 @@
 local candidates = require "gpipe.plan.candidates"
 local device_bytes = require "gpipe.plan.device_bytes"
 local fit = require "gpipe.plan.fit"
+local possible = require "gpipe.plan.possible"
 local sizes = require "gpipe.sizes"
 
 local reasons = {}
@@ -126,7 +127,7 @@ local function fits_with(problem, near, change)
   local other = setmetatable(change, { __index = problem })
   local policy = change.policy or near.policy
   local shape = candidates.shape(near.shape.wanted, #other.devices, change.asked, true)
-  if not shape or shape.schedule.stages > problem.figures.count then return false end
+  if not shape or possible.fault(problem, shape.schedule) then return false end
   shape.asked = change.asked
   local case = fit.case(other, shape, candidates.lowered(shape, policy), policy)
   if #other.devices == #problem.devices and shape.devices == near.shape.devices then
