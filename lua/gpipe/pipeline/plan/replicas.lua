@@ -96,4 +96,12 @@ function replicas.all(who, made, opts)
   return all
 end
 
+--- Do the sums of a step follow a tree of several leaves? Then they are added to earlier gradients
+--- as a whole.
+---@param pipe table
+---@return boolean
+function replicas.adds_apart(pipe)
+  return pipe.sum_group ~= nil and pipe.replicas * pipe.chunks > pipe.sum_group
+end
+
 return replicas
