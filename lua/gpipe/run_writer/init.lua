@@ -5,6 +5,7 @@
 -- the line of progress (measure.lua).
 
 local core = require "gpipe.core"
+local best = require "gpipe.run_writer.best"
 local contents = require "gpipe.run_writer.contents"
 local dry = require "gpipe.run_writer.dry"
 local divergence = require "gpipe.train.divergence"
@@ -12,18 +13,16 @@ local ending = require "gpipe.run_writer.ending"
 local errors = require "gpipe.errors"
 local folder = require "gpipe.run_writer.folder"
 local follower = require "gpipe.run_writer.follower"
-local json = require "gpipe.io.json"
 local measure = require "gpipe.run_writer.measure"
 local memory = require "gpipe.run_writer.memory"
 local options = require "gpipe.options"
-local object = require "gpipe.pipeline.object"
 local output = require "gpipe.run_writer.output"
-local passes = require "gpipe.pipeline.passes"
-local progress = require "gpipe.progress"
 local ranks = require "gpipe.ranks"
 local records = require "gpipe.run_writer.records"
+local resume = require "gpipe.run_writer.resume"
 local run_options = require "gpipe.run_writer.options"
 local saves = require "gpipe.run_writer.saves"
+local standing = require "gpipe.run_writer.standing"
 local steps = require "gpipe.run_writer.steps"
 
 local PAUSE = 2 -- seconds between two writes of state.json
@@ -116,106 +115,16 @@ local function new(name, opts)
   return run
 end
 
--- ---- how it stands -----------------------------------------------------------------------------
-
-local function write_state(run, reason)
-  if not run.folder or run.follows then return end
-  local pid, host = core.process()
-  run.state_at = core.seconds()
-  local loss = run.loss
-  if loss and (loss ~= loss or math.abs(loss) == math.huge) then loss = nil end
-  folder.write(run.folder, "state.json", {
-    state = run.status, step = run.step, steps = run.total, created = run.created,
-    updated = os.time(), seconds = measure.seconds(run), pid = pid, host = host, loss = loss,
-    best = run.best_last, rate = run.rate, unit = run.rate and run.unit .. "/s", reason = reason,
-  })
-end
-
 -- ---- going on ----------------------------------------------------------------------------------
-
-local function say(run, format, ...)
-  if run.quiet then return end
-  progress.say(("gpipe: %s: " .. format):format(run.folder, ...))
-end
-
--- Warn on standard error; a quiet run warns too.
-local function warn(run, format, ...)
-  progress.say(("gpipe: %s: " .. format):format(run.folder, ...))
-end
-
--- config.json stays as it was first written; report where this process has other settings.
-local function note_config(run)
-  local old = folder.read(run.folder, "config.json")
-  if not old or type(old.config) ~= "table" then
-    local own = folder.describe(run.name, run.config)
-    run.created = own.created
-    assert(folder.write(run.folder, "config.json", own))
-    return
-  end
-  run.created = old.created
-  local changes = folder.differences(old.config, run.config)
-  if #changes > 0 then warn(run, "started with other settings: %s", table.concat(changes, ", ")) end
-end
-
-local function start(run, lengths)
-  run.status = "running"
-  if run.follows then return end
-  note_config(run)
-  local warning = run.records:open(run.step, lengths)
-  if run.step == 0 then run.records:describe(json.encode(run.config)) end
-  if warning then warn(run, "%s", warning) end
-  write_state(run)
-end
-
-local function check_open(run, who)
-  if not run.closed then return end
-  errors.raise("%s: the run is %s, expected one that is open", who, run.status)
-end
-
--- Over ranks, all load the checkpoint that rank 0 finds.
-local function load(run)
-  if run.shared and not run.follows then return follower.load_first(run.saves, run.parts) end
-  return run.saves:load(run.parts)
-end
 
 --- Resume from the newest complete checkpoint: model, optimizer, random streams, place in the data,
 --- records and `run.extra` are then as they were when it was saved. run:steps calls this.
 --- Errors: raises where a checkpoint does not fit; a damaged one is named and an older one is
 --- taken.
 ---@return integer step the last one that is over; 0 for a new run
-function Run:resume()
-  check_open(self, "run:resume")
-  if self.status ~= "new" then return self.step end
-  if self.dry and not self.iterates then dry.from_data(self) end
-  self.status = "running"
-  if not self.folder then return 0 end
-  local extra, step
-  if self.saves then extra, step = load(self) end
-  if not extra and self.must_resume then
-    errors.raise("gp.run: %s has no checkpoint to resume from", self.folder)
-  end
-  if extra and (type(extra.run) ~= "table" or type(extra.parts) ~= "table") then
-    errors.raise("gp.run: the checkpoint of step %d in %s was not saved by gp.run", step,
-      self.folder)
-  end
-  start(self, extra and contents.restore(self, extra, step))
-  if extra then say(self, "goes on after step %d", step) end
-  return self.step
-end
+function Run:resume() return resume(self) end
 
 -- ---- a step ------------------------------------------------------------------------------------
-
-local function trained(run)
-  local pipe = run.parts.pipe
-  return pipe and passes.count(object.inside(pipe)) or 0
-end
-
--- The step that is under way, or the last one. In a loop of the script's own there is no begin of a
--- step: if the pipeline has trained since the last record, the next step is under way.
-local function current(run)
-  if run.under_way then return run.under_way end
-  return trained(run) > run.trained and run.step + 1 or run.step
-end
 
 -- Rows of a batch: those of its first tensor.
 local function rows_of(x)
@@ -241,28 +150,6 @@ function Run:begin_step(step, x, y)
   self.count, self.batch = rows_of(x), { x, y }
 end
 
--- Begin the run before its first write to the folder, but never over the files of another run.
-local function begin(run, who)
-  check_open(run, who)
-  if run.dry then run:resume() end
-  if run.status ~= "new" or not run.folder then return end
-  if run.before then
-    errors.raise("%s: %s holds a run at step %s, expected run:resume() first, or another name", who,
-      run.folder, errors.show(run.before.step))
-  end
-  run:resume()
-end
-
-local function check_step(run, who, step)
-  if math.type(step) ~= "integer" or step < 1 then
-    errors.raise("%s: step is %s, expected an integer >= 1", who, errors.show(step))
-  end
-  begin(run, who)
-  if step < run.step then
-    errors.raise("%s: step %d comes after step %d, expected steps in order", who, step, run.step)
-  end
-end
-
 --- Write a record: values by name, numbers or scalar tensors. In a loop without run:steps this also
 --- ends the step: checkpoints are saved here, and a stopped run ends. So call it once a step, last.
 --- Errors: raises for steps out of order and for values of other types.
@@ -271,14 +158,14 @@ end
 ---@param count? integer rows (or what `unit` says) of this step; run:steps knows those of its batch
 ---@return string? over why the loop should end, where nothing is kept
 function Run:log(step, values, count)
-  check_step(self, "run:log", step)
+  standing.check_step(self, "run:log", step)
   if type(values) ~= "table" then
     errors.raise("run:log: values is %s, expected a table", errors.show(values))
   end
   values = records.values(values)
   measure.remember(self, values)
   local new_step = step > self.step
-  self.step, self.trained = step, trained(self)
+  self.step, self.trained = step, standing.trained(self)
   local measured = measure.step(self, count or new_step and self.count or nil)
   if self.records then
     self.records:log(step, values)
@@ -319,7 +206,7 @@ function Run:end_step(step)
       self:checkpoint(step)
     end
   end
-  if core.seconds() - (self.state_at or 0) >= PAUSE then write_state(self) end
+  if core.seconds() - (self.state_at or 0) >= PAUSE then standing.write_state(self) end
 end
 
 -- ---- checkpoints -------------------------------------------------------------------------------
@@ -331,9 +218,9 @@ end
 ---@param opts? {background?: boolean} default: as gp.run was told
 ---@return boolean? true
 function Run:checkpoint(step, opts)
-  check_open(self, "run:checkpoint")
+  standing.check_open(self, "run:checkpoint")
   if not self.folder then return nil end
-  check_step(self, "run:checkpoint", step)
+  standing.check_step(self, "run:checkpoint", step)
   opts = options.check("run:checkpoint", opts, { background = { type = "boolean",
     default = self.background } })
   self.step = step
@@ -355,28 +242,7 @@ end
 ---@param value number
 ---@param mode? "min"|"max" what is better; default "min"
 ---@return boolean better
-function Run:best(name, value, mode)
-  if type(name) ~= "string" then
-    errors.raise("run:best: name is %s, expected a word", errors.show(name))
-  end
-  if type(value) ~= "number" then
-    errors.raise("run:best: value of '%s' is %s, expected a number", name, errors.show(value))
-  end
-  begin(self, "run:best")
-  mode = options.argument("run:best", "mode", mode, { choices = { "min", "max" },
-    default = "min" })
-  local old = self.best_of[name]
-  local better = value == value and (not old or mode == "max" and value > old.value
-    or mode == "min" and value < old.value)
-  if not better then return false end
-  self.best_of[name] = { name = name, value = value, step = current(self) }
-  self.best_last = self.best_of[name]
-  if self.saves then
-    self.saves:best(name, contents.of(self, "run:best"), self.background)
-    write_state(self)
-  end
-  return true
-end
+function Run:best(name, value, mode) return best(self, name, value, mode) end
 
 -- ---- the end -----------------------------------------------------------------------------------
 
@@ -403,7 +269,7 @@ function Run:close(reason)
   ending.listen(false)
   draw(self)
   if self.follows then return end
-  write_state(self, reason)
+  standing.write_state(self, reason)
   output.close(self.copy)
   self.records:close()
   self.lock:free()
