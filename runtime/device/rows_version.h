@@ -10,9 +10,9 @@
 
 #include <stdint.h>
 
+#include "base/hash.h"
 #include "device/plugin.h"
 
-/* FNV-1a. */
 static inline uint64_t gp_rows_version(void) {
   static const char *const rows[] = {
 #define GP_OP(name, operands, outputs, attributes, flags, text)                                    \
@@ -26,12 +26,9 @@ static inline uint64_t gp_rows_version(void) {
       sizeof(gp_arg),         sizeof(gp_meta),        sizeof(gp_attrs),       sizeof(gp_step_block),
       sizeof(gp_optim_hyper), sizeof(gp_optim_slice), sizeof(gp_gpu_library), sizeof(gp_work_path),
   };
-  uint64_t hash = UINT64_C(0xcbf29ce484222325);
-  for (int i = 0; i < (int)(sizeof rows / sizeof *rows); i++)
-    for (const char *at = rows[i]; *at; at++)
-      hash = (hash ^ (unsigned char)*at) * UINT64_C(0x100000001b3);
-  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-    hash = (hash ^ sizes[i]) * UINT64_C(0x100000001b3);
+  uint64_t hash = GP_HASH_START;
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) hash = gp_hash_text(hash, rows[i]);
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) hash = gp_hash_word(hash, sizes[i]);
   return hash;
 }
 

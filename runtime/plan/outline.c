@@ -8,18 +8,14 @@
  */
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/memory.h"
 #include "base/tensor.h"
 #include "plan/make.h"
 
 /* ---- the hash -------------------------------------------------------------------------------- */
 
-/* FNV-1a over 64-bit words. */
-static void mix(uint64_t *hash, uint64_t word) {
-  *hash ^= word;
-  *hash *= UINT64_C(0x100000001b3);
-  *hash ^= *hash >> 32;
-}
+static void mix(uint64_t *hash, uint64_t word) { *hash = gp_hash_fold(gp_hash_word(*hash, word)); }
 
 static void mix_graph(uint64_t *hash, const gp_graph *graph) {
   for (int32_t n = 0; n < graph->node_count; n++) {
@@ -40,7 +36,7 @@ static void mix_action(uint64_t *hash, const gp_action *action) {
 }
 
 static uint64_t hash_of(const gp_plan *plan, const gp_lowered *lowered) {
-  uint64_t hash = UINT64_C(0xcbf29ce484222325);
+  uint64_t hash = GP_HASH_START;
   for (int k = 0; k < 2; k++)
     if (plan->shapes[k].trace) mix_graph(&hash, &plan->shapes[k].trace->graph);
   for (int32_t h = 0; h < plan->stage_count * plan->copy_count; h++)

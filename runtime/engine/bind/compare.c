@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "base/hash.h"
 #include "plan/channels.h"
 #include "plan/edge/step_edges.h"
 #include "ranks/ranks.h"
@@ -23,10 +24,7 @@ typedef struct outline {
 /* ---- the hash -------------------------------------------------------------------------------- */
 
 static void mix(uint64_t *hash, int64_t number) {
-  for (int i = 0; i < 8; i++) {
-    *hash ^= (uint64_t)number >> (8 * i) & 0xff;
-    *hash *= UINT64_C(0x100000001b3);
-  }
+  *hash = gp_hash_fold(gp_hash_word(*hash, (uint64_t)number));
 }
 
 static void mix_task(uint64_t *hash, const gp_task *task) {

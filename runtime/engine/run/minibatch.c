@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/memory.h"
 #include "base/tensor.h"
 #include "engine/optimizer/optimizer.h"
@@ -178,12 +179,11 @@ void gp_minibatch_fill(gp_pipeline *p, gp_minibatch *batch, const gp_run_args *a
 
 enum { HASHED = 4096 }; /* bytes at either end of a tensor: enough to tell two batches apart */
 
-/* FNV-1a over words of 8 bytes. */
 static void mix(uint64_t *hash, const char *data, size_t bytes) {
   for (size_t at = 0; at < bytes; at += sizeof(uint64_t)) {
     uint64_t word = 0;
     memcpy(&word, data + at, bytes - at < sizeof word ? bytes - at : sizeof word);
-    *hash = (*hash ^ word) * UINT64_C(0x100000001b3);
+    *hash = gp_hash_word(*hash, word);
   }
 }
 
@@ -197,7 +197,7 @@ static void mix_tensor(uint64_t *hash, const gp_rows *rows) {
 /* A script that shuffles by the clock gives each rank another batch; the stages would train on rows
  * that do not belong together. */
 uint64_t gp_minibatch_hash(const gp_minibatch *batch) {
-  uint64_t hash = UINT64_C(0xcbf29ce484222325);
+  uint64_t hash = GP_HASH_START;
   for (int i = 0; i < batch->input_count; i++) mix_tensor(&hash, &batch->inputs[i]);
   for (int i = 0; i < batch->target_count; i++) mix_tensor(&hash, &batch->targets[i]);
   return hash;

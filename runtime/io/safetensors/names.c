@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/memory.h"
 
 enum { FIRST_SLOTS = 64, FIRST_BLOCK = 256, LARGEST_BLOCK = 64 << 10 };
@@ -18,11 +19,8 @@ typedef struct gp_names_block {
   char text[];
 } block;
 
-/* FNV-1a, its high bits folded into the low ones that choose the slot. */
 static size_t hash(const char *name) {
-  uint64_t h = 0xcbf29ce484222325u;
-  for (; *name; name++) h = (h ^ (unsigned char)*name) * 0x100000001b3u;
-  return (size_t)(h ^ (h >> 32));
+  return (size_t)gp_hash_fold(gp_hash_text(GP_HASH_START, name));
 }
 
 /* The slot that holds the name, or the free one where it belongs. */

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "device/cuda/gemm/plan.h"
 #include "device/cuda/table.h"
 
@@ -65,10 +66,9 @@ static kind kind_of(const gp_gpu *gpu, const gp_gpu_gemm *g) {
                  g->stride_b, g->stride_d, gp_gemm_alignment(g), target_of(gpu)}};
 }
 
-/* Source: Fowler, Noll and Vo, FNV-1a, over words instead of bytes. */
 static size_t bucket_of(const kind *k) {
-  uint64_t hash = 0xcbf29ce484222325u;
-  for (int i = 0; i < KIND_WORDS; i++) hash = (hash ^ (uint64_t)k->field[i]) * 0x100000001b3u;
+  uint64_t hash = GP_HASH_START;
+  for (int i = 0; i < KIND_WORDS; i++) hash = gp_hash_word(hash, (uint64_t)k->field[i]);
   return (size_t)(hash >> 32) % BUCKETS;
 }
 
