@@ -52,6 +52,7 @@ struct ncclComm {
   transfer *waiting; /* a receive whose value has not come; NULL: none */
   int64_t since;     /* when it was posted, and when a cycle was looked for: nanoseconds */
   int64_t looked;
+  ncclComm_t next; /* of those that were aborted */
 };
 
 typedef struct head {
@@ -164,8 +165,15 @@ static void end(ncclComm_t c, ncclResult_t why) {
   atomic_store(&c->error, why);
 }
 
-/* Work of its stream may still refer to it. */
-API ncclResult_t ncclCommAbort(ncclComm_t c) { return end(c, ncclInvalidUsage), ncclSuccess; }
+/* Work of its stream may still refer to it, so it is kept until the program ends. */
+API ncclResult_t ncclCommAbort(ncclComm_t c) {
+  static _Atomic(ncclComm_t) aborted;
+  end(c, ncclInvalidUsage);
+  c->next = atomic_load(&aborted);
+  while (!atomic_compare_exchange_weak(&aborted, &c->next, c)) {
+  }
+  return ncclSuccess;
+}
 
 /* ---- transfers ------------------------------------------------------------------------------- */
 
