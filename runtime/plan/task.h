@@ -68,6 +68,11 @@ static inline int gp_task_away_kind(const gp_task *task) {
   return task->away && task->op != GP_ACT_F ? GP_SLOT_FETCHED : GP_SLOT_AWAY;
 }
 
+/* Early uses come last. */
+static inline bool gp_task_has_early(const gp_task *task) {
+  return task->use_count && task->uses[task->use_count - 1].early;
+}
+
 /* The first of a task's early uses; its use_count: it has none. */
 static inline int32_t gp_task_first_early(const gp_task *task) {
   int32_t u = task->use_count;

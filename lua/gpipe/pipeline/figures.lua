@@ -95,7 +95,9 @@ local function stats(pipe)
   end
   local scale = pipe.core:loss_scale()
   figures.skipped = pipe.core:skipped()
-  if scale then figures.loss_scale, figures.skipped = scale.scale, scale.skipped + figures.skipped end
+  if scale then
+    figures.loss_scale, figures.skipped = scale.scale, scale.skipped + figures.skipped
+  end
   return figures
 end
 

@@ -189,6 +189,7 @@ static void spoil_outputs(const execution *x) {
 static gp_status publish_early(const execution *x, int32_t done) {
   const gp_task *task = x->run->task;
   const gp_edge_use *use;
+  if (!gp_task_has_early(task)) return GP_OK;
   while ((use = gp_edges_early(x->worker, task, done))) {
     GP_TRY(gp_sum_bucket(x->worker, task, gp_plan_step_edge(x->binding->plan, use->edge)));
     GP_TRY(gp_edges_publish_early(x->worker, x->run, use));
