@@ -4,8 +4,8 @@
 -- below.
 --
 -- Run from the root of the checkout; prints each fault, exits 1. --machine-code [BUILD] compiles
--- files for sm_90, by way of the PTX of sm_80 as the plugin does, which takes a minute, and needs the
--- generated headers of a build folder, by default build.
+-- files for sm_90, by way of the PTX of sm_80 as the plugin does, which takes a minute, and needs
+-- the generated headers of a build folder, by default build.
 
 package.path = "./?.lua;" .. package.path
 local judge = require "scripts.judge"
