@@ -30,13 +30,14 @@ template <typename T> struct gp_long_row {
 
 /* ---- on the host --------------------------------------------------------------------------- */
 
+/* A power of two: kernels shift where they would divide. */
 static inline int gp_long_threads(int64_t n, size_t item) {
   const int64_t groups = n * (int64_t)item / 16;
   return groups <= 512 ? 128 : groups <= 2048 ? 256 : GP_LONG_THREADS;
 }
 
 /* Count the groups of a thread; the last one may be partly or wholly past the end. */
-static inline __host__ __device__ int64_t gp_long_groups(int64_t n, size_t item, int threads) {
+static inline int64_t gp_long_groups(int64_t n, size_t item, int threads) {
   const int64_t all = (int64_t)(16 / item) * threads;
   return (n + all - 1) / all;
 }
@@ -65,9 +66,10 @@ static __device__ inline gp_long_row<T> gp_long_row_padded(const T *data, int64_
   return row;
 }
 
-/* Count the groups of each of this block's threads. */
+/* Count the groups of each of this block's threads, as gp_long_groups does. */
 template <typename T> static __device__ inline int gp_long_count(const gp_long_row<T> &row) {
-  return (int)gp_long_groups(row.n, sizeof(T), (int)blockDim.x);
+  const int all = gp_pack<T>::count * (int)blockDim.x;
+  return (int)((row.n + all - 1) >> (__ffs(all) - 1));
 }
 
 /* Return where another row of the same length is kept, behind this one. */

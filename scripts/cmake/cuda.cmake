@@ -31,15 +31,15 @@ if(GPIPE_SANITIZE)
   gpipe_no_cuda("GPIPE_SANITIZE=${GPIPE_SANITIZE}")
 endif()
 
-# Code for A100 and H100, and PTX from which a driver makes code for newer GPUs. Without this CMake
-# takes sm_75. Blackwell's GPUs (sm_100, sm_120) get code, too, made of the PTX of sm_90 by the
-# assembler alone: kernels use nothing that is newer, and compiling them once more for each would
-# take half as long again. So that PTX serves all newer GPUs, also those after them.
+# Machine code for A100, H100 and Blackwell's GPUs (sm_100, sm_120), and PTX from which a driver
+# makes code for newer ones. All of it is made of the PTX of sm_80: kernels use nothing newer, and
+# the front end takes half as long as the four assemblers together. Without this CMake takes sm_75.
 set(GPIPE_CUDA_NEWER "")
 if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
-  set(CMAKE_CUDA_ARCHITECTURES 80-real 90-real 90-virtual)
-  set(GPIPE_CUDA_NEWER "--generate-code=arch=compute_90,code=[sm_100,sm_120]")
+  set(CMAKE_CUDA_ARCHITECTURES 80-real 80-virtual)
+  set(GPIPE_CUDA_NEWER sm_90,sm_100,sm_120)
 endif()
+option(GPIPE_CUDA_LINES "kernels keep the lines of their source, for profilers and sanitizers" OFF)
 
 # nvcc is often installed without being on the PATH. It is passed by the environment, so that
 # check_language still tries it.
@@ -59,8 +59,8 @@ enable_language(CUDA)
 if(CMAKE_CUDA_COMPILER_VERSION VERSION_LESS 12)
   gpipe_no_cuda("CUDA ${CMAKE_CUDA_COMPILER_VERSION} is too old, expected 12 or newer")
 endif()
-if(CMAKE_CUDA_COMPILER_VERSION VERSION_LESS 12.8) # does not know Blackwell
-  set(GPIPE_CUDA_NEWER "")
+if(GPIPE_CUDA_NEWER AND CMAKE_CUDA_COMPILER_VERSION VERSION_LESS 12.8) # does not know Blackwell
+  set(GPIPE_CUDA_NEWER sm_90)
 endif()
 find_package(CUDAToolkit)
 if(NOT TARGET CUDA::cudart_static OR NOT TARGET CUDA::cublasLt)
@@ -78,6 +78,20 @@ if(NOT CUDNN_INCLUDE_DIR)
   list(FILTER CUDA_SOURCES EXCLUDE REGEX "/cudnn/.*\\.c$")
   list(APPEND CUDA_SOURCES runtime/device/cuda/cudnn/missing.c)
 endif()
+
+# Ops of one formula each compile in less time than the headers before them, so the files of a
+# folder are one to the compiler. Their functors have names of their own (ops/elementwise/map.cuh).
+set(FORMULAS activation arithmetic choice function)
+foreach(folder ${FORMULAS})
+  file(GLOB files CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/runtime/ops/${folder}/*.cu)
+  list(REMOVE_ITEM CUDA_SOURCES ${files})
+  list(TRANSFORM files REPLACE "(.+)" "#include \"\\1\"\n")
+  list(JOIN files "" included)
+  set(joined ${CMAKE_CURRENT_BINARY_DIR}/generated/cuda/${folder}.cu)
+  file(CONFIGURE OUTPUT ${joined} CONTENT "/* Made by scripts/cmake/cuda.cmake. */\n${included}")
+  list(APPEND CUDA_SOURCES ${joined})
+endforeach()
+
 add_library(gpipe_cuda MODULE ${CUDA_SOURCES})
 target_include_directories(gpipe_cuda PRIVATE runtime ${GPIPE_GENERATED})
 add_dependencies(gpipe_cuda gpipe_rows)
@@ -110,7 +124,13 @@ set_source_files_properties(${unfused} PROPERTIES COMPILE_OPTIONS -fmad=false)
 
 # nvcc takes none of the C compiler's options, and its code for the host is not pedantic.
 get_property(c_options DIRECTORY PROPERTY COMPILE_OPTIONS)
-set(cuda_options -O3 -lineinfo -Xfatbin=-compress-all -Xcompiler=-Wall,-Wextra ${GPIPE_CUDA_NEWER})
+set(cuda_options -O3 -Xfatbin=-compress-all -Xcompiler=-Wall,-Wextra)
+if(GPIPE_CUDA_NEWER)
+  list(APPEND cuda_options --generate-code=arch=compute_80,code=[${GPIPE_CUDA_NEWER}])
+endif()
+if(GPIPE_CUDA_LINES)
+  list(APPEND cuda_options -lineinfo)
+endif()
 if(GPIPE_WERROR)
   list(APPEND cuda_options -Werror=all-warnings -Xcompiler=-Werror)
 endif()

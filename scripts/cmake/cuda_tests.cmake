@@ -93,7 +93,7 @@ endif()
 # ---- tests ---------------------------------------------------------------------------------------
 
 # As in the C tests, the functions that test.h defines for sanitizers must be visible.
-foreach(name fibers_test beside_cudnn_test staged_mask_test)
+foreach(name fibers_test beside_cudnn_test staged_mask_test divisor_test)
   add_executable(${name} tests/cuda/${name}.cpp $<TARGET_OBJECTS:gpipe_on_host>)
   gpipe_on_host(${name})
   target_include_directories(${name} PRIVATE tests/c)

@@ -128,7 +128,7 @@ plugin() { echo "${GPIPE_CUDA_PLUGIN:-$(dirname "$program")/libgpipe_cuda.so}"; 
 build_program() {
   local cuda=ON
   [ -z "${GPIPE_CUDA_PLUGIN:-}" ] || cuda=OFF
-  cmake -S "$root" -B "$build" -G Ninja "-DGPIPE_CUDA=$cuda" "-DCMAKE_CUDA_ARCHITECTURES=$(architectures)" \
+  cmake -S "$root" -B "$build" -G Ninja "-DGPIPE_CUDA=$cuda" "-DCMAKE_CUDA_ARCHITECTURES=$(architectures)" -DGPIPE_CUDA_LINES=ON \
     ${cudnn_headers:+"-DCUDNN_INCLUDE_DIR=$cudnn_headers"} || return
   ninja -C "$build" gpipe-lua || return
   [ $cuda = OFF ] || ninja -C "$build" -k 0 gpipe_cuda || return

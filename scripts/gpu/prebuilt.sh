@@ -59,7 +59,7 @@ driver_version() { nvidia-smi 2>/dev/null | sed -n 's/.*CUDA Version: *\([0-9.]*
 make_prebuilt() { # FOLDER
   local architectures=${GPIPE_GPU_ARCHITECTURES:-90-real;90-virtual} headers
   cmake -S "$root" -B "$build" -G Ninja -DGPIPE_MARCH=x86-64-v3 -DGPIPE_CUDA=ON \
-    "-DCMAKE_CUDA_ARCHITECTURES=$architectures" || return
+    "-DCMAKE_CUDA_ARCHITECTURES=$architectures" -DGPIPE_CUDA_LINES=ON || return
   ninja -C "$build" "${prebuilt_targets[@]}" || return
   rm -rf "$work/prebuilt"
   mkdir -p "$work/prebuilt"

@@ -84,19 +84,26 @@ static __device__ inline dropout<C> dropout_of(const gp_attention &a, int64_t b,
 }
 
 /* Draw the words of the keys key + i N / 4 of a query: from one block of Philox if they lie in one,
- * which they do if the number of keys is a multiple of 64. */
+ * which they do if the number of keys is a multiple of 64, else from a block each. The loop keeps
+ * one copy of Philox, whose rounds would make up most of a kernel. */
 template <typename C, int N>
 static __device__ void draw_words(const dropout<C> &d, int64_t query, int64_t key,
                                   uint32_t word[STEP]) {
   const int span = place<N>::span;
-  const uint64_t element = d.first + (uint64_t)query * d.keys + (uint64_t)key;
-  if (span == GP_PHILOX_BLOCKS && element % GP_PHILOX_CHUNK < GP_PHILOX_BLOCKS) {
-    const uint64_t chunk = element / GP_PHILOX_CHUNK;
-    gp_philox_block(d.seed, d.step, d.random, chunk * GP_PHILOX_BLOCKS + element % GP_PHILOX_CHUNK,
-                    word);
-  } else {
-    for (int i = 0; i < STEP; i++)
-      word[i] = gp_philox_word(d.seed, d.step, d.random, element + (uint64_t)(i * span));
+  const uint64_t first = d.first + (uint64_t)query * d.keys + (uint64_t)key;
+  const bool together = span == GP_PHILOX_BLOCKS && first % GP_PHILOX_CHUNK < GP_PHILOX_BLOCKS;
+#pragma unroll 1
+  for (int i = 0; i < (together ? 1 : STEP); i++) {
+    const uint64_t element = first + (uint64_t)(i * span);
+    uint32_t drawn[GP_PHILOX_WORDS];
+    gp_philox_block(d.seed, d.step, d.random, gp_philox_block_of(element), drawn);
+    const uint32_t one = gp_philox_pick(drawn, element);
+#pragma unroll
+    for (int k = 0; k < STEP; k++)
+      if (together)
+        word[k] = drawn[k];
+      else if (k == i)
+        word[k] = one;
   }
 }
 

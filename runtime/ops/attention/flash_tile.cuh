@@ -81,6 +81,7 @@ template <typename T, int N>
 static __device__ void load_elements(tile<gp_compute<T>, N> &to, const matrix<T> &from, int64_t row,
                                      int64_t column) {
   const int threads = (N / STEP) * (N / STEP);
+#pragma unroll 2
   for (int i = threadIdx.x; i < N * N; i += threads) {
     const int r = i / N, c = i % N;
     const bool inside = row + r < from.rows && column + c < from.width;

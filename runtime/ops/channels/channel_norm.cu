@@ -54,10 +54,4 @@ static gp_status run_dx(gp_gpu *gpu, const gp_gpu_call *call) {
   return GP_OK;
 }
 
-static gp_status prepare_dx(gp_gpu *gpu, const gp_call *call, size_t *scratch) {
-  (void)gpu;
-  *scratch = gp_norm_scratch(call, 2);
-  return GP_OK;
-}
-
-const gp_gpu_kernel gp_gpu_channel_norm_dx = {run_dx, prepare_dx};
+const gp_gpu_kernel gp_gpu_channel_norm_dx = {run_dx, gp_norm_prepare_dx};

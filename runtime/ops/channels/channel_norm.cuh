@@ -288,7 +288,7 @@ static gp_norm_sums_launch<T> gp_norm_sums_of(const gp_call *call, const gp_norm
   l.shared = 2 * gp_pack<T>::count * GP_COLUMNS_THREADS * sizeof(gp_compute<T>);
   l.packed = gp_is_packed(l.a.dy) && gp_is_packed(l.a.x) && gp_is_packed(l.a.y) &&
              gp_is_packed(l.a.second) && gp_is_packed(l.a.to);
-  l.by_warps = l.w.units > 0 && gp_warps_fit(l.p, l.w, l.packed && gp_is_packed(l.to));
+  l.by_warps = l.w.units > 0 && gp_warps_fit<T>(l.p, l.w, l.packed && gp_is_packed(l.to));
   return l;
 }
 
@@ -375,10 +375,12 @@ static gp_status gp_norm_input_gradient(gp_gpu *gpu, const gp_call *call, const 
   GP_LAUNCH_NORM(gpu, input_gradient_kernel, GATE, p, 0, packed, a);
 }
 
-/* The scratch of a gradient: means [2, S, G]. */
-static inline size_t gp_norm_scratch(const gp_call *call, int mean) {
-  const gp_shape *m = &call->in[mean].meta->shape;
-  return (size_t)(2 * m->dim[0] * m->dim[1]) * gp_sum_bytes(call->in[0].meta->dtype);
+/* The prepare of a gradient whose statistics begin at input 2: scratch for means [2, S, G]. */
+static gp_status gp_norm_prepare_dx(gp_gpu *gpu, const gp_call *call, size_t *scratch) {
+  const gp_shape *m = &call->in[2].meta->shape;
+  (void)gpu;
+  *scratch = (size_t)(2 * m->dim[0] * m->dim[1]) * gp_sum_bytes(call->in[0].meta->dtype);
+  return GP_OK;
 }
 
 #endif

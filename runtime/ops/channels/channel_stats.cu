@@ -98,7 +98,7 @@ template <typename T> static gp_status launch(gp_gpu *gpu, const gp_call *call) 
   const T *x = (const T *)call->in[0].data;
   const gp_warps w = gp_warps_of<T>(p);
   const bool packed = gp_is_packed(x) && gp_is_packed(call->out[0].data);
-  if (w.units > 0 && gp_warps_fit(p, w, packed)) return launch_warps<T>(gpu, call, w);
+  if (w.units > 0 && gp_warps_fit<T>(p, w, packed)) return launch_warps<T>(gpu, call, w);
   GP_LAUNCH_PARTS(gpu, part_stats_kernel, p, shared, gp_is_packed(x), x,
                   (gp_compute<T> *)call->out[0].data);
 }

@@ -42,11 +42,13 @@ template <typename T> static inline gp_warps gp_warps_of(const gp_columns &p) {
   return w;
 }
 
-/* Do warps take these parts? Rows must be read by packs, the leaves have code, and indices fit. */
+/* Do warps take these parts? Rows must be read by packs, the leaves have code, and indices fit.
+ * There is no code for f64, which blocks add up: it is rare, and slow in any case. */
+template <typename T>
 static inline bool gp_warps_fit(const gp_columns &p, const gp_warps &w, bool packed) {
   const int64_t units = p.outer * p.segments * w.tiles;
-  return packed && !p.spread && (w.leaves == 8 || w.leaves == 16) && units <= INT32_MAX &&
-         p.width <= INT32_MAX;
+  return sizeof(T) < sizeof(double) && packed && !p.spread && (w.leaves == 8 || w.leaves == 16) &&
+         units <= INT32_MAX && p.width <= INT32_MAX;
 }
 
 /* ---- in the kernel ------------------------------------------------------------------------- */
@@ -154,15 +156,18 @@ template <typename A, int COUNT> static __device__ inline void gp_few_put(A *to,
             GP_PART_WARPS *GP_WARP, 0, __VA_ARGS__, w)
 #define GP_LAUNCH_WARPS(gpu, KERNEL, w, ...)                                                       \
   const int rows = GP_CHANNEL_ROWS / w.deep;                                                       \
-  if (rows == 8) return GP_LAUNCH_WARPS_AS(gpu, KERNEL, w, 8, 8, __VA_ARGS__);                     \
   if constexpr (sizeof(T) == 2) {                                                                  \
+    if (rows == 8) return GP_LAUNCH_WARPS_AS(gpu, KERNEL, w, 8, 8, __VA_ARGS__);                   \
     if (rows == 4) return GP_LAUNCH_WARPS_AS(gpu, KERNEL, w, 16, 4, __VA_ARGS__);                  \
     if (rows == 2) return GP_LAUNCH_WARPS_AS(gpu, KERNEL, w, 16, 2, __VA_ARGS__);                  \
     return GP_LAUNCH_WARPS_AS(gpu, KERNEL, w, 16, 1, __VA_ARGS__);                                 \
-  } else {                                                                                         \
+  } else if constexpr (sizeof(T) == 4) {                                                           \
+    if (rows == 8) return GP_LAUNCH_WARPS_AS(gpu, KERNEL, w, 8, 8, __VA_ARGS__);                   \
     if (rows == 4) return GP_LAUNCH_WARPS_AS(gpu, KERNEL, w, 8, 4, __VA_ARGS__);                   \
     if (rows == 2) return GP_LAUNCH_WARPS_AS(gpu, KERNEL, w, 8, 2, __VA_ARGS__);                   \
     return GP_LAUNCH_WARPS_AS(gpu, KERNEL, w, 8, 1, __VA_ARGS__);                                  \
+  } else { /* gp_warps_fit says so */                                                              \
+    return gp_gpu_fail(GP_EDTYPE, "channels: f64, expected f32 or halves");                        \
   }
 
 #endif

@@ -95,13 +95,6 @@ gp_walk gp_walk_halve(gp_walk *walk) {
 
 /* ---- what a kernel gets -------------------------------------------------------------------- */
 
-gp_divisor gp_divisor_make(uint32_t by) {
-  gp_divisor d = {by, 0, 0};
-  while (d.shift < 31 && (UINT32_C(1) << d.shift) < by) d.shift++;
-  d.factor = (uint32_t)((((uint64_t)1 << 32) * (((uint64_t)1 << d.shift) - by)) / by + 1);
-  return d;
-}
-
 gp_grid gp_grid_make(const gp_walk *walk) {
   gp_grid g = {};
   g.rank = walk->rank;

@@ -10,7 +10,7 @@
 #ifndef GP_OPS_ELEMENTWISE_WALK_CUH
 #define GP_OPS_ELEMENTWISE_WALK_CUH
 
-#include "device/cuda/kernel/device.cuh"
+#include "device/cuda/kernel/divisor.cuh"
 
 enum { GP_WALK_OPERANDS = 4 };
 
@@ -37,12 +37,6 @@ gp_walk gp_walk_halve(gp_walk *walk);
 
 /* ---- in the kernel ------------------------------------------------------------------------- */
 
-/* A number to divide by. Source: Granlund and Montgomery, "Division by invariant integers using
- * multiplication" (1994), figure 4.1. */
-typedef struct gp_divisor {
-  uint32_t by, factor, shift;
-} gp_divisor;
-
 /* A walk as it is passed to a kernel, by value. */
 typedef struct gp_grid {
   int rank;
@@ -56,13 +50,6 @@ typedef struct gp_grid {
 
 /* Make the grid of a walk of at most GP_WALK_MOST units. */
 gp_grid gp_grid_make(const gp_walk *walk);
-gp_divisor gp_divisor_make(uint32_t by);
-
-/* n / d for n < 2^31. */
-static __device__ inline uint32_t gp_divide(uint32_t n, const gp_divisor &d) {
-  const uint32_t high = (uint32_t)((uint64_t)n * d.factor >> 32);
-  return (high + n) >> d.shift;
-}
 
 /* at[k] receives the position of a unit's first element in operand k. Return its lanes: fewer than
  * LANES at the end of the last dim. */

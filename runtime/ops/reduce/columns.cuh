@@ -153,8 +153,10 @@ template <typename Source, bool PACKED, int SINKS>
 static __global__ void __launch_bounds__(GP_COLUMNS_THREADS)
     gp_columns_kernel(Source source, gp_columns p, gp_column_sinks<SINKS> out) {
   typedef typename Source::sum A;
-  const int64_t tile = blockIdx.x % p.tiles, rest = blockIdx.x / p.tiles;
-  const int64_t segment = rest % p.segments, outer = rest / p.segments;
+  /* no more tiles or segments than blocks, whose number has 32 bits */
+  const uint32_t tiles = (uint32_t)p.tiles, segments = (uint32_t)p.segments;
+  const uint32_t rest = blockIdx.x / tiles, tile = blockIdx.x - rest * tiles;
+  const uint32_t outer = rest / segments, segment = rest - outer * segments;
   const int64_t begin = segment * p.per_segment;
   const int64_t end = begin + p.per_segment < p.rows ? begin + p.per_segment : p.rows;
   const gp_column_group group = gp_column_group_of<Source::count>(p, tile);
@@ -174,8 +176,8 @@ static __global__ void __launch_bounds__(GP_COLUMNS_THREADS)
   }
   gp_columns_fold(sum);
   if (threadIdx.y > 0) return;
-  const int64_t each = p.outer / p.lists, list = p.lists > 1 ? outer / each : 0;
-  const int64_t to = ((outer - list * each) * p.segments + segment) * p.width;
+  const uint32_t each = (uint32_t)p.outer / (uint32_t)p.lists, list = outer / each;
+  const int64_t to = ((int64_t)(outer - list * each) * segments + segment) * p.width;
   for (int s = 0; s < Source::sums; s++)
     for (int k = 0; k < Source::count; k++)
       if (group.at(k) < p.width)

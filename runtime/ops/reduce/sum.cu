@@ -13,7 +13,7 @@ struct sum_plan {
 
 static int64_t total_of(const gp_strides *list) {
   int64_t n = 1;
-  for (int d = 0; d < list->rank; d++) n *= list->size[d];
+  for (int d = 0; d < list->rank; d++) n *= list->size[d].by;
   return n;
 }
 

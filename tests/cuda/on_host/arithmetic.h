@@ -45,6 +45,13 @@ inline double __fma_rn(double a, double b, double c) { return fma(a, b, c); }
 inline double __dsqrt_rn(double a) { return sqrt(a); }
 inline double __drcp_rn(double a) { return 1.0 / a; }
 
+/* ---- the upper word of a product ------------------------------------------------------------- */
+
+inline uint64_t __umul64hi(uint64_t a, uint64_t b) {
+  __extension__ typedef unsigned __int128 wide;
+  return (uint64_t)((wide)a * b >> 64);
+}
+
 /* ---- functions ------------------------------------------------------------------------------- */
 
 inline double rsqrt(double a) { return 1.0 / sqrt(a); }

@@ -8,6 +8,7 @@
 #define GP_DEVICE_CUDA_META_CUH
 
 #include "device/cuda/kernel/device.cuh"
+#include "device/cuda/kernel/divisor.cuh"
 
 /* ---- on the host --------------------------------------------------------------------------- */
 
@@ -43,18 +44,19 @@ static inline size_t gp_item_of(gp_dtype dtype) {
  * by value. */
 struct gp_strides {
   int rank;
-  int64_t size[GP_MAX_RANK], stride[GP_MAX_RANK];
+  gp_wide_divisor size[GP_MAX_RANK];
+  int64_t stride[GP_MAX_RANK];
 };
 
 static inline void gp_strides_push(gp_strides *list, int64_t size, int64_t stride) {
   const int last = list->rank - 1;
   if (size == 1) return;
   if (last >= 0 && list->stride[last] == size * stride) {
-    list->size[last] *= size;
+    list->size[last] = gp_wide_divisor_make(list->size[last].by * size);
     list->stride[last] = stride;
     return;
   }
-  list->size[list->rank] = size;
+  list->size[list->rank] = gp_wide_divisor_make(size);
   list->stride[list->rank++] = stride;
 }
 
@@ -77,15 +79,13 @@ static inline bool gp_is_flat(const gp_meta *meta) {
   return list.rank == 0 || (list.rank == 1 && list.stride[0] == 1) || gp_numel_of(meta) == 0;
 }
 
-/* The offset of element `index` (row-major). It divides with 32 bits if the numbers fit: that is
- * several times faster. */
+/* The offset of element `index` (row-major). */
 static __device__ inline int64_t gp_offset_of(const gp_strides &list, int64_t index) {
   int64_t offset = 0;
+#pragma unroll 1
   for (int d = list.rank - 1; d > 0; d--) {
-    const int64_t size = list.size[d];
-    const bool small = ((index | size) >> 32) == 0;
-    const int64_t rest = small ? (int64_t)((uint32_t)index / (uint32_t)size) : index / size;
-    offset += (index - rest * size) * list.stride[d];
+    const int64_t rest = gp_wide_divide(index, list.size[d]);
+    offset += (index - rest * list.size[d].by) * list.stride[d];
     index = rest;
   }
   return list.rank > 0 ? offset + index * list.stride[0] : 0;

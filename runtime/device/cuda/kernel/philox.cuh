@@ -35,16 +35,26 @@ static __device__ inline void gp_philox_block(uint64_t seed, uint32_t word2, uin
   out[3] = c3;
 }
 
+/* The block that holds an element's word. */
+static __device__ inline uint64_t gp_philox_block_of(uint64_t element) {
+  return element / GP_PHILOX_CHUNK * GP_PHILOX_BLOCKS + element % GP_PHILOX_BLOCKS;
+}
+
+/* The element's word of that block. */
+static __device__ inline uint32_t gp_philox_pick(const uint32_t words[GP_PHILOX_WORDS],
+                                                 uint64_t element) {
+  const uint32_t which = (uint32_t)(element / GP_PHILOX_BLOCKS) % GP_PHILOX_WORDS;
+  const uint32_t low = which & 1 ? words[1] : words[0], high = which & 1 ? words[3] : words[2];
+  return which & 2 ? high : low;
+}
+
 /* The word of one element. It costs four times a block's share, so use it for scattered
  * elements. */
 static __device__ inline uint32_t gp_philox_word(uint64_t seed, uint32_t word2, uint32_t word3,
                                                  uint64_t element) {
   uint32_t words[GP_PHILOX_WORDS];
-  const uint64_t block = element / GP_PHILOX_CHUNK * GP_PHILOX_BLOCKS + element % GP_PHILOX_BLOCKS;
-  gp_philox_block(seed, word2, word3, block, words);
-  const uint32_t which = (uint32_t)(element / GP_PHILOX_BLOCKS) % GP_PHILOX_WORDS;
-  const uint32_t low = which & 1 ? words[1] : words[0], high = which & 1 ? words[3] : words[2];
-  return which & 2 ? high : low;
+  gp_philox_block(seed, word2, word3, gp_philox_block_of(element), words);
+  return gp_philox_pick(words, element);
 }
 
 #endif
