@@ -6,6 +6,7 @@
 -- are improved, and for a model the runtime plans the bytes of the winner (exact.lua): where these
 -- are more than a device has, the search goes on with what was missing.
 
+local call = require "gpipe.ranks.call"
 local candidates = require "gpipe.plan.candidates"
 local exact = require "gpipe.plan.exact"
 local fit = require "gpipe.plan.fit"
@@ -287,8 +288,9 @@ plan.newest_optimizer = request.newest_optimizer
 ---@return string? message
 ---@return string? code
 function plan.plan(model, sample, opts)
+  local _ <close> = call.enter "gp.plan"
   local state = random.state() -- tracing may draw, and a parameter is declared
-  local _ <close> = setmetatable({}, { __close = function() random.restore(state) end })
+  local _1 <close> = setmetatable({}, { __close = function() random.restore(state) end })
   return plan.solve(request.read(model, sample, opts))
 end
 

@@ -160,7 +160,7 @@ function cut.resolve(model, opts)
   local chosen = devices.resolve(named, made.devices)
   if not list then
     list = balanced(model, opts, one, measured_on(chosen))
-    list = ranks.broadcast(list, 0) -- what one rank has measured serves all
+    list = ranks.tell("balance", list, 0) -- what one rank has measured serves all
   end
   settle_modes(opts, list)
   advice.unused_devices(named, made)
