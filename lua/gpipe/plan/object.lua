@@ -27,6 +27,7 @@ local text = require "gpipe.plan.text"
 ---@field lower_bound number seconds
 ---@field devices gpipe.PlanDevice[]
 ---@field batch integer
+---@field untried integer combinations that were not simulated, because a large problem has too many
 local Plan = {}
 Plan.__index = Plan
 Plan.__name = "gpipe.Plan"

@@ -181,12 +181,14 @@ end
 --- and back through all layers, whose weight gradients other devices may make meanwhile.
 ---@param problem gpipe.PlanProblem
 ---@param chunks integer
+---@param count? integer of the first devices of the list alone
 ---@return number
-function rate.bound(problem, chunks)
+function rate.bound(problem, chunks, count)
   local rows = math.ceil(problem.batch / chunks)
   local speed, largest, through = 0, math.huge, math.huge
   local seen = {}
-  for _, device in ipairs(problem.devices) do
+  for d = 1, count or #problem.devices do
+    local device = problem.devices[d]
     local class = devices.class(device)
     if not seen[class] then
       local all, most, way = 0, 0, 0

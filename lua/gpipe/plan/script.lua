@@ -182,7 +182,7 @@ function script.pipeline(model, given, rules)
   local pipe = {
     model = model, balance = list, stages = #list, devices = names, planned = planned,
     stage_of = of.stage_of, layer_of = layer_of, chunks = opts.chunks, core = true,
-    placement = made.device_list, copies = made.copies, schedule_name = made.name,
+    placement = made.device_list, copies = made.copies, schedule_name = made.name, built = one,
     schedule = fields.source_of(opts, one), checkpoint = opts.checkpoint, loss = opts.loss,
     replicas = opts.replicas, sum_group = opts.sum_group,
     precision = precision.resolve(WHO, opts, made.batch > 0), asynchronous = made.batch > 0,

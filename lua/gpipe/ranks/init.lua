@@ -100,8 +100,9 @@ end
 -- The hosts of an imagined job are like this one.
 local function imagined_hosts()
   local list, per_host = {}, dry_mode.job()
+  local cores = core.machine().cores -- read from files of the system
   for r = 1, own().count do
-    list[r] = { machine = tostring((r - 1) // per_host), cores = core.machine().cores }
+    list[r] = { machine = tostring((r - 1) // per_host), cores = cores }
   end
   return list
 end
