@@ -52,6 +52,7 @@ local function plan(problem, row, caps, shown)
   return dry_run(model, {
     balance = balance, chunks = row.asked, schedule = schedule, checkpoint = row.checkpoint,
     replicas = replicas > 1 and replicas or nil,
+    sync_batch_norm = problem.norms ~= nil and replicas > 1,
     loss = loss, precision = problem.precision, devices = described,
     sample = { wanted.inputs, wanted.targets },
   })

@@ -223,6 +223,7 @@ local function made_of(problem, rows, faults, left)
     best = best, rows = rows, rejected = faults.list(), lower_bound = bound_of(problem, rows),
     devices = problem.devices, batch = problem.batch, precision = problem.precision,
     loss = problem.loss, critical = path.text(best.simulation), untried = left,
+    synced = problem.norms ~= nil,
   }
   if problem.replicas then made.replicated = replicas.of(problem, best.rows) end
   for _, row in ipairs(rows) do
@@ -265,7 +266,8 @@ plan.newest_optimizer = request.newest_optimizer
 --- {latency =, bandwidth =} between all devices. links: a file of `gpipe-lua links --save`, which
 --- has the ways between the ranks that run this script. together: groups of layers for one stage;
 --- pinned: {[layer] = stage}. replicas: also 2, 4, ... replicas that share the devices, and
---- PipeDream's stages on several devices. repeats: measured steps (3). verify = false: leave out
+--- PipeDream's stages on several devices; sync_batch_norm as in gp.pipeline. repeats: measured
+--- steps (3). verify = false: leave out
 --- the runtime's own plan of the winner. In a job of several ranks every rank has to call: a rank
 --- of each host measures, and all get the same plan.
 ---

@@ -36,6 +36,7 @@ local function say(pipe, x, y)
   local problem = plan.problem(pipe.model, y ~= nil and { x, y } or { x }, {
     devices = pipe.planned, loss = y ~= nil and pipe.loss or nil, precision = pipe.precision.name,
     optimizer = pipe.optimizer or plan.newest_optimizer(),
+    sync_batch_norm = (pipe.synced or 1) > 1,
   })
   local lines = { ("  optimizer: %s"):format(problem.optimizer) }
   local row, why = asked.row(problem, {
