@@ -108,7 +108,7 @@ local function exchanges(problem, case, balance)
 end
 
 -- When the last device is through: it exchanges behind its last action, while others may compute.
--- Of several stages on a device the largest counts, because the others have ended before.
+-- Where a device has several stages, the largest exchange counts: the others began before.
 local function last_of(problem, case, balance, ran)
   if case.shape.replicas == 1 then return ran.makespan end
   local last, list = 0, exchanges(problem, case, balance)

@@ -42,8 +42,8 @@ function Simulation.new(schedule, run, unit)
   self.makespan, self.span = run:total()
   for d = 1, self.devices do
     local _, finish, work, live, bytes, versions = run:device(d - 1)
-    self.finish[d], self.work[d], self.peak_live[d], self.peak_bytes[d], self.versions[d] = finish, work, live,
-      bytes, versions
+    self.finish[d], self.work[d], self.versions[d] = finish, work, versions
+    self.peak_live[d], self.peak_bytes[d] = live, bytes
     self.bubble[d] = self.makespan > 0 and (self.makespan - work) / self.makespan or 0
   end
   self.critical, self.critical_length = run:critical(PATH)
