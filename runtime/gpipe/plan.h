@@ -64,8 +64,8 @@ typedef struct gp_plan_spec {
 
 /* Make a plan for devices that need not be there: it is data only and cannot be run. pipeline: the
  * pipeline that it would belong to (devices, threads and the seed are not read; placement is).
- * devices: one for each device of the pipeline. device: plan only this device's share of a
- * synchronous schedule (its programs, tasks, memory and channels), or one of the following.
+ * devices: one for each device of the pipeline. device: plan only this device's share (its
+ * programs, tasks, memory and channels), or one of the following.
  * Ownership: traces are taken, also on failure; the plan is the caller's. Errors: as
  * gp_plan_build. */
 enum {

@@ -102,9 +102,7 @@ static bool needs_programs(const gp_plan_env *env, const gp_plan_spec *spec) {
 }
 
 static bool has_shares(const gp_plan_env *env, const gp_plan_spec *spec) {
-  const gp_schedule *s = spec->schedule;
-  const bool streams = s->batch || (spec->kind == GP_PLAN_STEP && env->update == GP_UPDATE_FREE);
-  return !streams && !has_far_gpus(env) && !needs_programs(env, spec);
+  return !has_far_gpus(env) && !needs_programs(env, spec);
 }
 
 int32_t gp_plan_share_of_rank(const gp_plan_env *env, const gp_plan_spec *spec, int32_t rank) {

@@ -234,9 +234,8 @@ end
 --- need in addition, and which process drives it. With memory = "8GiB" a device has a cap:
 --- checkpoint = "auto" keeps what it has room for, `dry.fits` says whether all of it fits, and
 --- dry:short() what does not. No cap is an error here. host_link = {bandwidth = 25e9} and
---- host_memory are as in gp.pipeline. `device` (from 0) plans the share of one device of a
---- synchronous schedule, in the time and memory of that share; shown = true of some devices plans
---- theirs.
+--- host_memory are as in gp.pipeline. `device` (from 0) plans the share of one device,
+--- in the time and memory of that share; shown = true of some devices plans theirs.
 --- ```lua
 --- local model = nn.Sequential {nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2)}
 --- local dry = gp.dry_run(model, {
