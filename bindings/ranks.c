@@ -49,6 +49,12 @@ static const bool *push_flags(lua_State *L, int list) {
   return flags;
 }
 
+/* core.rank_call(name, where): what the script has called just now; "", "": nothing */
+static int rank_call(lua_State *L) {
+  gp_ranks_name_call(luaL_checkstring(L, 1), luaL_checkstring(L, 2));
+  return 0;
+}
+
 /* core.rank_gather(what, text, seconds) -> the texts of all ranks, by rank from 1; seconds: how
  * long to wait for them, 0 (or nothing): until they come */
 static int gather(lua_State *L, const bool *to, double seconds) {
@@ -141,17 +147,13 @@ static int rank_check(lua_State *L) {
   return 2;
 }
 
-static const luaL_Reg functions[] = {{"rank_info", rank_info},
-                                     {"rank_gather", rank_gather},
-                                     {"rank_hand", rank_hand},
-                                     {"rank_dictate", rank_dictate},
-                                     {"rank_listen", rank_listen},
-                                     {"rank_transport", rank_transport},
-                                     {"rank_remark", rank_remark},
-                                     {"ranks_lost", ranks_lost},
-                                     {"rank_probe", rank_probe},
-                                     {"rank_check", rank_check},
-                                     {NULL, NULL}};
+static const luaL_Reg functions[] = {
+    {"rank_info", rank_info},           {"rank_call", rank_call},
+    {"rank_gather", rank_gather},       {"rank_hand", rank_hand},
+    {"rank_dictate", rank_dictate},     {"rank_listen", rank_listen},
+    {"rank_transport", rank_transport}, {"rank_remark", rank_remark},
+    {"ranks_lost", ranks_lost},         {"rank_probe", rank_probe},
+    {"rank_check", rank_check},         {NULL, NULL}};
 
 int gp_open_ranks(lua_State *L) {
   gp_lua_push_type(L, GP_LUA_PIECES, held_clear);

@@ -26,6 +26,8 @@
 #include "cli.h"
 #include "relay.h"
 
+#include "gpipe.h"
+
 enum { GRACE_MS = 5000, KILL_MS = 3000, TICK_MS = 100 };
 
 typedef struct process {
@@ -114,6 +116,7 @@ static void close_job(const job *j) {
   for (int r = 0; r < j->count; r++) {
     snprintf(path, sizeof path, "%s/%d", j->folder, r);
     unlink(path);
+    gp_ranks_forget_end(j->folder, r);
   }
   rmdir(j->folder);
 }
@@ -155,6 +158,7 @@ static void ask_for_prompt(char **argv) {
 
 static void tell_rank(const job *j, int r) {
   unsetenv("GPIPE_ALONE"); /* of a sweep that has started this job */
+  setenv("GPIPE_RANKS_LABELLED", "1", 1);
   set_number("RANK", j->first + r);
   set_number("LOCAL_RANK", r);
   set_number("LOCAL_WORLD_SIZE", j->count);
@@ -204,12 +208,25 @@ static void send_all(const job *j, int signal) {
     if (!j->ranks[r].over && j->ranks[r].id > 0) kill(j->ranks[r].id, signal);
 }
 
+/* Those that wait for the rank to join the job look for this. After the first failure ranks end
+ * because of it. */
+static void tell_end(const job *j, int r) {
+  const int code = j->ranks[r].code;
+  char how[96];
+  if (code > 128)
+    snprintf(how, sizeof how, "was ended by signal %d (%s)", code - 128, strsignal(code - 128));
+  else
+    snprintf(how, sizeof how, "has ended with exit code %d", code);
+  if (*j->folder && j->first_failed < 0) (void)gp_ranks_note_end(j->folder, r, how);
+}
+
 static void note_end(job *j, int r, int status) {
   process *p = &j->ranks[r];
   p->over = true;
   p->code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
   p->ended_at = now_ms();
   j->left--;
+  tell_end(j, r);
   if (!p->code || j->first_failed >= 0) return;
   j->first_failed = r;
   j->failed_at = now_ms();

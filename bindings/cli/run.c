@@ -41,6 +41,15 @@ static int tell_failure(lua_State *L) {
   return code;
 }
 
+/* Errors of several ranks meet on one screen, and a launcher other than ours may not say whose line
+ * is whose. */
+static void put_rank(void) {
+  gp_rank_info info;
+  if (gp_ranks_info(&info) || info.count == 1 || getenv("GPIPE_RANKS_LABELLED")) return;
+  fprintf(stderr, "rank %d%s%s: ", info.rank, info.one_host ? "" : " on ",
+          info.one_host ? "" : info.host);
+}
+
 int gp_run_report(lua_State *L, int status) {
   if (status == LUA_OK) return GP_EXIT_OK;
   const int code = tell_failure(L);
@@ -48,6 +57,7 @@ int gp_run_report(lua_State *L, int status) {
   const char *text = lua_tolstring(L, -1, &length);
   fflush(stdout); /* show the script's output before its error */
   fputs(GP_PROGRAM ": ", stderr);
+  put_rank();
   fwrite(text ? text : "", 1, length, stderr); /* whole: it may hold zeros */
   fputs(text ? "\n" : "(error object is not a string)\n", stderr);
   gp_ranks_note_failure(text ? text : "an error object that is not a string");

@@ -64,6 +64,7 @@ const gp_plan_device_spec *gp_lua_push_plan_devices(lua_State *L, int list, int 
                                        .packs = !own,
                                        .parts = own,
                                        .halves = gp_lua_flag_field(L, device, "halves"),
+                                       .shown = gp_lua_flag_field(L, device, "shown"),
                                        .scratch = own ? (size_t)scratch : 0,
                                        .host = read_link(L, device)};
     lua_settop(L, device - 1);

@@ -7,14 +7,16 @@
 
 #include "field.h"
 
-/* core.plan_new(pipeline's fields, plan's fields, devices, device from 0, or -1 for all) -> plan */
+/* core.plan_new(pipeline's fields, plan's fields, devices, device from 0, or -1 for all, or -2 for
+ * those that are shown) -> plan */
 static int plan_new(lua_State *L) {
   gp_pipeline_spec pipeline;
   gp_plan_spec spec;
   lua_settop(L, 4);
   gp_lua_check_pipeline_spec(L, &pipeline);
   const gp_plan_device_spec *devices = gp_lua_push_plan_devices(L, 3, pipeline.device_count);
-  int device = (int)gp_lua_check_int(L, 4, "plan_new: the device", -1, pipeline.device_count - 1);
+  int device =
+      (int)gp_lua_check_int(L, 4, "plan_new: the device", GP_PLAN_SHOWN, pipeline.device_count - 1);
   gp_lua_pipeline *box = lua_newuserdatauv(L, sizeof *box, 0);
   *box = (gp_lua_pipeline){.devices = pipeline.device_count,
                            .stages = pipeline.stage_count,

@@ -46,6 +46,21 @@ static int rows_add(lua_State *L) {
   return 0;
 }
 
+/* rows:count(device, "R") -> how many actions of the device have this op */
+static int rows_count(lua_State *L) {
+  static const char *const letters[] = {"F", "B", "I", "W", "R", "U", NULL};
+  static const gp_act ops[] = {GP_ACT_F, GP_ACT_B, GP_ACT_I, GP_ACT_W, GP_ACT_R, GP_ACT_U};
+  const gp_rows *rows = gp_lua_check_rows(L, 1);
+  const int device =
+      (int)gp_lua_check_int(L, 2, "rows: the device", 0, gp_rows_device_count(rows) - 1);
+  const gp_act op = ops[luaL_checkoption(L, 3, NULL, letters)];
+  int count, found = 0;
+  const gp_action *actions = gp_rows_get(rows, device, &count);
+  for (int i = 0; i < count; i++) found += actions[i].op == op;
+  lua_pushinteger(L, found);
+  return 1;
+}
+
 /* rows:idle(device): an empty cell */
 static int rows_idle(lua_State *L) {
   gp_action action = {.op = GP_ACT_IDLE, .stage = -1, .micro = -1, .version = -1};
@@ -165,8 +180,9 @@ static int rows_free(lua_State *L) {
   return 0;
 }
 
-static const luaL_Reg methods[] = {{"idle", rows_idle}, {"join", rows_join}, {"read", rows_read},
-                                   {"take", rows_take}, {"text", rows_text}, {NULL, NULL}};
+static const luaL_Reg methods[] = {{"count", rows_count}, {"idle", rows_idle}, {"join", rows_join},
+                                   {"read", rows_read},   {"take", rows_take}, {"text", rows_text},
+                                   {NULL, NULL}};
 
 int gp_open_rows(lua_State *L) {
   static const gp_act named[] = {GP_ACT_F,      GP_ACT_B,     GP_ACT_I,      GP_ACT_W,

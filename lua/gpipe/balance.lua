@@ -5,6 +5,7 @@
 -- Source: torchgpipe/balance/__init__.py and profile.py; theirs counts the first pass, splits by a
 -- heuristic that may leave a stage empty, and measures sizes on CUDA devices only.
 
+local call = require "gpipe.ranks.call"
 local errors = require "gpipe.errors"
 local object = require "gpipe.profile.object"
 local options = require "gpipe.options"
@@ -89,6 +90,7 @@ local BY_TIME = {
 ---@return integer[] balance layers per stage
 function balance.balance_by_time(stages, model, sample, opts)
   local who = "gp.balance_by_time"
+  local _ <close> = call.enter(who)
   stages = check_stages(who, stages)
   local o = options.check(who, opts, BY_TIME)
   local measured = model

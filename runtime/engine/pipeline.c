@@ -128,7 +128,7 @@ static gp_status build_spread(gp_pipeline *p, const gp_plan_env *env, const gp_p
   gp_plan *made = NULL;
   p->spread->plan_ports = gp_ranks_number() << 32; /* counted also where the plan fails */
   gp_status status = build_plan(p, env, spec, &made);
-  status = gp_ranks_agree("plan", status, gp_error_text());
+  status = gp_ranks_agree("plan for new shapes", status, gp_error_text());
   if (!status) status = gp_plan_compare(made);
   if (status && made) gp_plan_drop(p, made);
   if (!status) *plan = made;

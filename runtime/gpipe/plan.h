@@ -23,6 +23,7 @@ typedef struct gp_plan_device_spec {
   bool packs;     /* its products take packed weights */
   bool parts;     /* it sums rows in parts, within kernels that read the rows anyway */
   bool halves;    /* its updates write halves of the weights beside them */
+  bool shown;     /* it is one of those that GP_PLAN_SHOWN plans */
   size_t scratch; /* bytes of workspace that its libraries want for one op, at most */
   gp_host_link host;
 } gp_plan_device_spec;
@@ -63,9 +64,14 @@ typedef struct gp_plan_spec {
 
 /* Make a plan for devices that need not be there: it is data only and cannot be run. pipeline: the
  * pipeline that it would belong to (devices, threads and the seed are not read; placement is).
- * devices: one for each device of the pipeline. device: plan only this device's share of a
- * synchronous schedule (its programs, tasks, memory and channels); -1: all devices. Ownership:
- * traces are taken, also on failure; the plan is the caller's. Errors: as gp_plan_build. */
+ * devices: one for each device of the pipeline. device: plan only this device's share (its
+ * programs, tasks, memory and channels), or one of the following.
+ * Ownership: traces are taken, also on failure; the plan is the caller's. Errors: as
+ * gp_plan_build. */
+enum {
+  GP_PLAN_ALL = -1,  /* all devices */
+  GP_PLAN_SHOWN = -2 /* those that are shown; all where these cannot be planned alone */
+};
 gp_status gp_plan_new(const gp_pipeline_spec *pipeline, const gp_plan_device_spec *devices,
                       int device, const gp_plan_spec *spec, gp_plan **plan);
 void gp_plan_free(gp_plan *plan);

@@ -29,7 +29,12 @@ typedef struct gp_rank_pieces {
   size_t *bytes;
 } gp_rank_pieces;
 
-enum { GP_RANKS_WHAT = 24 }; /* bytes of the name of a call, its end included */
+enum { GP_RANKS_WHAT = 32 }; /* bytes of the name of a call, its end included */
+
+/* Name what the script calls just now, and where: "pipe:step", "train.lua:12". Other ranks show it
+ * if they are elsewhere. Both are copied, and cut if they are long; "": nothing. Threads: the
+ * script's. */
+void gp_ranks_name_call(const char *name, const char *where);
 
 /* Collect a piece from every rank, also its own; connects the job if nothing has before. what: the
  * name of the call for messages, shorter than GP_RANKS_WHAT; every rank has to make the same one.
@@ -53,6 +58,11 @@ gp_status gp_ranks_dictate(const char *text, size_t bytes);
  * gone. */
 gp_status gp_ranks_listen(int from, char **text, size_t *bytes);
 void gp_rank_text_free(char *text);
+
+/* For the launcher: note in the job's folder that a rank has ended, and how ("has ended with exit
+ * code 3"), for those that still wait for it to connect; and remove the note. Errors: GP_EIO. */
+gp_status gp_ranks_note_end(const char *folder, int rank, const char *how);
+void gp_ranks_forget_end(const char *folder, int rank);
 
 /* By what the ranks are connected: "unix", "tcp", "mpi"; "" before they are. */
 const char *gp_ranks_transport(void);

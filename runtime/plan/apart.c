@@ -78,7 +78,7 @@ static gp_status make(const gp_pipeline_spec *pipeline, const gp_plan_device_spe
                      .layer_count = pipeline->layer_count,
                      .stage_count = pipeline->stage_count,
                      .device_count = pipeline->device_count,
-                     .share = device + 1,
+                     .share = device < 0 ? 0 : device + 1,
                      .remat = pipeline->remat,
                      .layers = layers,
                      .scaled = pipeline->loss_scale.scale > 0,
@@ -92,6 +92,7 @@ static gp_status make(const gp_pipeline_spec *pipeline, const gp_plan_device_spe
     for (int k = 0; k < 2; k++) gp_trace_free(spec->shapes[k].trace);
     return status;
   }
+  if (device == GP_PLAN_SHOWN) env.share = gp_plan_share_of_shown(&env, spec);
   status = gp_plan_make(&env, spec, plan);
   if (!status) note_held(placement, *plan);
   gp_layout_free(&layout);

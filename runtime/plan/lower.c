@@ -305,14 +305,31 @@ static int32_t number_ends(const lowerer *l, int32_t number) {
   return number;
 }
 
-/* Count the tasks of each action on all devices, also on those that the plan does not hold, so that
- * the numbers of shares agree: there each lowered action of replicas leaves room for a SEND. */
-static void count_tasks(const lowerer *l, int32_t *counts) {
+/* Count the most tasks that each action of a device becomes, as lower_device appends them: replicas
+ * send behind an action; in a stream both Ps stand behind an update, and the counts of a mini-batch
+ * before its first F. */
+static void count_most(const lowerer *l, int32_t device, int32_t *counts) {
+  const gp_plan *plan = l->plan;
   const gp_lowered *from = l->lowered;
+  const bool counting = gp_schedule_holds(l->schedule, device, plan->stage_count - 1);
+  int32_t step = 1;
+  for (int32_t i = from->first[device]; i < from->first[device + 1]; i++) {
+    const gp_action *action = &from->actions[i];
+    const bool begins = action->op == GP_ACT_F && action->micro / plan->step_micros == step;
+    step += begins;
+    if (from->source[i] < 0) continue;
+    counts[from->source[i]] += plan->replicas > 1 ? 2 : 1;
+    if (plan->batch && action->op == GP_ACT_U) counts[from->source[i]] += 2;
+    if (begins && counting) counts[from->source[i]] += plan->step_micros;
+  }
+}
+
+/* Count the tasks of each action on all devices, also on those that the plan does not hold, so that
+ * the numbers of shares agree. */
+static void count_tasks(const lowerer *l, int32_t *counts) {
   for (int32_t t = 0; !l->plan->share && t < l->count; t++)
     if (l->block[t] >= 0) counts[l->block[t]]++;
-  for (int32_t i = 0; l->plan->share && i < from->first[from->device_count]; i++)
-    if (from->source[i] >= 0) counts[from->source[i]] += l->plan->replicas > 1 ? 2 : 1;
+  for (int32_t d = 0; l->plan->share && d < l->plan->device_count; d++) count_most(l, d, counts);
 }
 
 /* Number the tasks before all actions, and return the number after them. A share only knows how

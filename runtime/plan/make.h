@@ -106,7 +106,7 @@ gp_status gp_plan_add_opening(gp_plan *plan);
 gp_status gp_plan_add_slots(gp_plan *plan);
 gp_status gp_plan_add_uses(gp_plan *plan);
 gp_status gp_plan_add_versions(gp_plan *plan, const gp_plan_env *env);
-gp_status gp_plan_add_ranges(gp_plan *plan);
+gp_status gp_plan_add_ranges(gp_plan *plan, const gp_lowered *lowered);
 gp_status gp_plan_size_channels(gp_plan *plan, const gp_lowered *lowered);
 /* How many slots a channel gets for values on their way to another process, and for credits on
  * their way back, where its maker waits for free slots; 0 in one process (edge/wire.c). */
@@ -119,10 +119,11 @@ gp_status gp_plan_add_memory(gp_plan *plan);
 /* Note what every share of the plan knows of all devices: who runs the first and the last stage,
  * and the hash of models, placement and actions. Errors: GP_ENOMEM. */
 gp_status gp_plan_add_outline(gp_plan *plan, const gp_lowered *lowered);
-/* Choose the share for a rank: 0 if the plan has to be whole. Edges of late buffers and of gathers
- * follow from programs, streams from the tasks of all devices, and NCCL's order of transfers from
- * those of both ends. */
+/* Choose the share for a rank, or for the devices that are shown: 0 if the plan has to be whole.
+ * Edges of late buffers and of gathers follow from programs, streams from the tasks of all devices,
+ * and NCCL's order of transfers from those of both ends. */
 int32_t gp_plan_share_of_rank(const gp_plan_env *env, const gp_plan_spec *spec, int32_t rank);
+int32_t gp_plan_share_of_shown(const gp_plan_env *env, const gp_plan_spec *spec);
 
 /* Build the plan; traces are taken, also on failure. */
 gp_status gp_plan_make(const gp_plan_env *env, const gp_plan_spec *spec, gp_plan **plan);

@@ -101,9 +101,14 @@ static bool needs_programs(const gp_plan_env *env, const gp_plan_spec *spec) {
   return false;
 }
 
+static bool has_shares(const gp_plan_env *env, const gp_plan_spec *spec) {
+  return !has_far_gpus(env) && !needs_programs(env, spec);
+}
+
 int32_t gp_plan_share_of_rank(const gp_plan_env *env, const gp_plan_spec *spec, int32_t rank) {
-  const gp_schedule *s = spec->schedule;
-  const bool streams = s->batch || (spec->kind == GP_PLAN_STEP && env->update == GP_UPDATE_FREE);
-  if (streams || has_far_gpus(env) || needs_programs(env, spec)) return 0;
-  return -1 - rank;
+  return has_shares(env, spec) ? -1 - rank : 0;
+}
+
+int32_t gp_plan_share_of_shown(const gp_plan_env *env, const gp_plan_spec *spec) {
+  return has_shares(env, spec) ? GP_SHARE_SHOWN : 0;
 }

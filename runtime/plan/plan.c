@@ -157,10 +157,6 @@ static gp_status check_numbers(const gp_plan_env *env, const gp_schedule *s, int
                    "schedule: it updates after every %d micro-batches, a step has %d: "
                    "expected a multiple",
                    (int)s->batch, (int)micros);
-  if (s->batch && env->share)
-    return gp_fail(GP_ESCHEDULE,
-                   "schedule: it is asynchronous, expected a synchronous one where one "
-                   "device is planned without the others");
   if (s->batch && gp_plan_env_offloads(env))
     return gp_fail(GP_ESCHEDULE,
                    "schedule: it is asynchronous, expected a synchronous one where saved values go "
@@ -281,6 +277,27 @@ static gp_status note_asked(gp_plan *plan, const gp_layout *layout) {
   return GP_OK;
 }
 
+/* Make what follows from programs and lowered actions. */
+static gp_status make_tasks(const gp_plan_env *env, const gp_plan_spec *spec, bool tied,
+                            const gp_lowered *lowered, gp_plan *plan) {
+  GP_TRY(gp_plan_number_gathers(plan));
+  find_active(plan, lowered);
+  GP_TRY(gp_plan_add_outline(plan, lowered));
+  GP_TRY(note_asked(plan, env->layout));
+  GP_TRY(gp_plan_add_step_edges(plan, env, tied));
+  GP_TRY(gp_plan_add_tasks(plan, spec->schedule, lowered));
+  GP_TRY(make_channels(plan, lowered));
+  GP_TRY(gp_plan_check_gathers(plan));
+  if (!env->added) GP_TRY(gp_plan_add_opening(plan));
+  GP_TRY(gp_plan_add_sums(plan));
+  GP_TRY(gp_plan_add_offloads(plan, spec->keeps));
+  GP_TRY(gp_plan_add_slots(plan));
+  GP_TRY(gp_plan_add_uses(plan));
+  GP_TRY(gp_plan_add_step_uses(plan));
+  GP_TRY(gp_plan_add_versions(plan, env));
+  return gp_plan_add_ranges(plan, lowered);
+}
+
 /* Make all parts of a plan. The order matters: capacities need the edges of stages, memory needs
  * capacities. */
 static gp_status make(const gp_plan_env *env, const gp_plan_spec *spec, gp_plan *plan) {
@@ -296,24 +313,9 @@ static gp_status make(const gp_plan_env *env, const gp_plan_spec *spec, gp_plan 
   }
   plan->joined = options.norm;
   plan->decides = options.norm || plan->update == GP_UPDATE_BARRIER;
-  if (!status) status = gp_plan_number_gathers(plan);
-  if (!status) find_active(plan, &lowered);
-  if (!status) status = gp_plan_add_outline(plan, &lowered);
-  if (!status) status = note_asked(plan, env->layout);
-  if (!status) status = gp_plan_add_step_edges(plan, env, options.tied);
-  if (!status) status = gp_plan_add_tasks(plan, spec->schedule, &lowered);
-  if (!status) status = make_channels(plan, &lowered);
+  if (!status) status = make_tasks(env, spec, options.tied, &lowered, plan);
   gp_lowered_free(&lowered);
   GP_TRY(status);
-  GP_TRY(gp_plan_check_gathers(plan));
-  if (!env->added) GP_TRY(gp_plan_add_opening(plan));
-  GP_TRY(gp_plan_add_sums(plan));
-  GP_TRY(gp_plan_add_offloads(plan, spec->keeps));
-  GP_TRY(gp_plan_add_slots(plan));
-  GP_TRY(gp_plan_add_uses(plan));
-  GP_TRY(gp_plan_add_step_uses(plan));
-  GP_TRY(gp_plan_add_versions(plan, env));
-  GP_TRY(gp_plan_add_ranges(plan));
   GP_TRY(gp_plan_prove_transfers(plan));
   for (int32_t s = 0; s < plan->stage_count; s++)
     if (plan->versions[s].live > 1) plan->versions[s].stash_bytes = env->layout->stages[s].values;

@@ -30,6 +30,8 @@ typedef struct gp_plan_extra {
 typedef struct gp_step_edge gp_step_edge;     /* edge/step_edges.h */
 typedef struct gp_plan_gather gp_plan_gather; /* gathers.h */
 
+enum { GP_SHARE_SHOWN = INT32_MIN };
+
 struct gp_plan {
   gp_plan_kind kind;
   gp_shape_plan shapes[2];
@@ -41,8 +43,9 @@ struct gp_plan {
   int32_t micro_count;    /* micro-batches of all stored tasks */
   int32_t step_micros;    /* micro-batches of one mini-batch */
   gp_update_mode update;
-  /* What is planned in full: 0: all devices; d + 1: device d alone; -1 - r: those of rank r. Of the
-   * others there is an outline: actions, edges, and who makes and reads what. */
+  /* What is planned in full: 0: all devices; d + 1: device d alone; -1 - r: those of rank r;
+   * GP_SHARE_SHOWN: those that are shown. Of the others there is an outline: actions, edges, and
+   * who makes and reads what. */
   int32_t share;
   uint64_t outline;     /* hash of what all shares of a plan have in common (outline.c) */
   int32_t action_count; /* of the lowered schedule, on all devices */
@@ -104,10 +107,15 @@ static inline bool gp_plan_streams(const gp_plan *plan) {
 static inline int32_t gp_plan_batch_room(const gp_plan *plan) {
   return gp_plan_streams(plan) ? plan->ranges.count + 2 : 1;
 }
+/* Is a device planned in full? See gp_plan.share. */
+static inline bool gp_share_has(int32_t share, const gp_plan_device_spec *spec, int32_t device) {
+  if (share == GP_SHARE_SHOWN) return spec->shown;
+  if (share < 0) return spec->rank == -1 - share;
+  return !share || share == device + 1;
+}
 /* Does the plan hold the device's tasks and memory? */
 static inline bool gp_plan_has(const gp_plan *plan, int32_t device) {
-  if (plan->share < 0) return plan->devices[device].spec.rank == -1 - plan->share;
-  return !plan->share || plan->share == device + 1;
+  return gp_share_has(plan->share, &plan->devices[device].spec, device);
 }
 /* The index of a stage's copy in arrays that are per stage and copy. */
 static inline int32_t gp_plan_holder(const gp_plan *plan, int32_t stage, int32_t copy) {

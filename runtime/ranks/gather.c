@@ -10,6 +10,7 @@
 #include "base/thread.h"
 #include "gpipe/process.h"
 #include "ranks/net.h"
+#include "ranks/place.h"
 
 static const uint64_t PIECES = UINT64_C(1) << 63; /* a port's number for pieces: no port has it */
 
@@ -23,19 +24,20 @@ typedef struct call {
   int64_t begin;
   const bool *to; /* per rank: it gets the own piece, and not an empty one; NULL: all do */
   gp_rank_pieces *pieces;
+  uint32_t owner;      /* whose run ends by this call; 0: it ends none */
+  gp_rank_place place; /* of this rank */
 } call;
 
 /* Why a peer's piece will not come; GP_OK: it may. */
 static gp_status look_for_reason(const call *c, const gp_peer *peer) {
-  if (peer->state == GP_PEER_ENDED && c->net->culprit == peer->rank)
-    return gp_fail(GP_EDEVICE, "%s: %s", c->what, peer->text);
   /* the first that went is the reason for the others */
   if (peer->state != GP_PEER_OPEN)
-    return gp_fail(GP_EDEVICE, "%s: %s", c->what, c->net->peers[c->net->culprit].text);
+    return gp_fail(GP_EDEVICE, "%s: %s", gp_rank_call_name(&c->place, c->what),
+                   c->net->peers[c->net->culprit].text);
   if (gp_interrupt_pending() && c->seconds == 0) return gp_fail(GP_EINTERRUPT, "interrupted");
   if (c->seconds > 0 && 1e-9 * (double)(gp_now_ns() - c->begin) > c->seconds)
-    return gp_fail(GP_ETIMEOUT, "%s: rank %d did not come within %g seconds", c->what,
-                   (int)peer->rank, c->seconds);
+    return gp_fail(GP_ETIMEOUT, "%s: rank %d did not come within %g seconds",
+                   gp_rank_call_name(&c->place, c->what), (int)peer->rank, c->seconds);
   return GP_OK;
 }
 
@@ -55,6 +57,19 @@ static void skip_old(const call *c, gp_peer *peer) {
   }
 }
 
+/* Ranks are waited for in order, so those below this peer are where this rank is: if rank 0 is one
+ * of them, it is named, and all who find the same rank astray say the same. */
+static gp_status say_parted(const call *c, const gp_peer *peer, const gp_rank_piece *piece) {
+  char text[GP_RANK_TEXT];
+  const int own = peer->rank > 0 ? 0 : c->net->job.info.rank;
+  gp_rank_part((gp_rank_stand){.rank = own, .place = &c->place},
+               (gp_rank_stand){.rank = (int)peer->rank,
+                               .place = &piece->head.place,
+                               .another = gp_rank_are_two(piece->head.round, c->owner)},
+               text, sizeof text);
+  return gp_fail(GP_ESTATE, "%s", text);
+}
+
 /* Wait for a peer's piece and take it. */
 static gp_status await_piece(const call *c, gp_peer *peer) {
   for (skip_old(c, peer); !peer->first; skip_old(c, peer)) {
@@ -62,11 +77,9 @@ static gp_status await_piece(const call *c, gp_peer *peer) {
     gp_net_doze(&c->net->came, &c->net->lock);
   }
   gp_rank_piece *piece = peer->first;
-  if (strcmp(piece->head.what, c->what) || piece->head.run != c->net->calls)
-    return gp_fail(GP_ESTATE,
-                   "rank %d is in '%s', rank %d in '%s': expected the same calls in the same order "
-                   "on all ranks",
-                   (int)peer->rank, piece->head.what, c->net->job.info.rank, c->what);
+  if (strcmp(piece->head.place.what, c->what) || piece->head.round != c->owner ||
+      piece->head.run != c->net->calls)
+    return say_parted(c, peer, piece);
   pop(peer);
   c->pieces->data[peer->rank] = piece->data;
   c->pieces->bytes[peer->rank] = piece->head.bytes;
@@ -88,9 +101,11 @@ static gp_status copy_own(const call *c, const void *own, size_t bytes) {
 /* Send the own piece to the others. They get it from the caller's memory, which is free again when
  * their pieces are there and nothing is left to send. */
 static gp_status send_own(const call *c, const void *own, size_t bytes) {
-  gp_rank_message head = {
-      .kind = GP_RANK_PIECE, .run = c->net->calls, .port = PIECES, .bytes = bytes};
-  snprintf(head.what, sizeof head.what, "%s", c->what);
+  gp_rank_message head = {.kind = GP_RANK_PIECE,
+                          .run = c->net->calls,
+                          .round = c->owner,
+                          .port = PIECES,
+                          .place = c->place};
   for (int32_t r = 0; r < c->net->job.info.count; r++) {
     head.bytes = !c->to || c->to[r] ? bytes : 0;
     if (r != c->net->job.info.rank) GP_TRY(gp_ranks_send(r, &head, own));
@@ -119,11 +134,21 @@ static gp_status gather(const call *c, const void *own, size_t bytes) {
   return status;
 }
 
-/* Heartbeats tell what this rank waits for. */
-static void note_call(gp_net *net, const char *what, int64_t begin) {
+/* Heartbeats tell what this rank waits for; the run under way ends by this call. */
+static void note_call(call *c) {
+  gp_net *net = c->net;
   pthread_mutex_lock(&net->lock);
-  net->call = what;
-  net->call_begin = begin;
+  net->call = c->what;
+  net->call_begin = c->begin;
+  c->owner = net->pass.owner;
+  c->place = net->place;
+  pthread_mutex_unlock(&net->lock);
+  snprintf(c->place.what, sizeof c->place.what, "%s", c->what);
+}
+
+static void note_end(gp_net *net) {
+  pthread_mutex_lock(&net->lock);
+  net->call = NULL;
   pthread_mutex_unlock(&net->lock);
 }
 
@@ -133,9 +158,9 @@ static gp_status make_call(call *c, const void *own, size_t bytes) {
   c->net = gp_net_get();
   c->begin = gp_now_ns();
   c->net->calls++;
-  note_call(c->net, c->what, c->begin);
+  note_call(c);
   gp_status status = gather(c, own, bytes);
-  note_call(c->net, NULL, 0);
+  note_end(c->net);
   /* the own piece is freed by the caller: what is not sent yet is copied */
   gp_ranks_keep(PIECES);
   if (status) gp_rank_pieces_free(c->pieces);
@@ -172,7 +197,7 @@ gp_status gp_ranks_dictate(const char *text, size_t bytes) {
   gp_net *net = gp_net_get();
   net->calls += LEAP;
   gp_rank_message head = {.kind = GP_RANK_PIECE, .run = net->calls, .port = PIECES, .bytes = bytes};
-  snprintf(head.what, sizeof head.what, "%s", DICTATION);
+  snprintf(head.place.what, sizeof head.place.what, "%s", DICTATION);
   GP_TRY(gp_ranks_check());
   for (int32_t r = 0; r < net->job.info.count; r++)
     if (r != net->job.info.rank) GP_TRY(gp_ranks_send_copy(r, &head, text));
@@ -183,7 +208,7 @@ gp_status gp_ranks_dictate(const char *text, size_t bytes) {
 static gp_rank_piece *find_dictation(gp_peer *peer) {
   while (peer->first) {
     gp_rank_piece *piece = pop(peer);
-    if (!strcmp(piece->head.what, DICTATION)) return piece;
+    if (!strcmp(piece->head.place.what, DICTATION)) return piece;
     gp_free(piece->data);
     gp_free(piece);
   }

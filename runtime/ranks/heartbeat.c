@@ -9,6 +9,7 @@
 
 #include "base/thread.h"
 #include "ranks/net.h"
+#include "ranks/place.h"
 
 static const int64_t BEAT_NS = 1000000000;
 /* A peer that has said nothing yet may still be connecting to others. */
@@ -25,8 +26,9 @@ static void write_words(gp_net *net, char words[GP_RANK_WORDS], int64_t now) {
   for (size_t i = 0; i < net->port_count && !words[0]; i++)
     if (net->ports[i].words) net->ports[i].words(net->ports[i].context, words, GP_RANK_WORDS);
   if (!words[0] && net->call)
-    snprintf(words, GP_RANK_WORDS, "in '%s' for %.1f s", net->call,
-             1e-9 * (double)(now - net->call_begin));
+    snprintf(words, GP_RANK_WORDS, "in '%s'%s%s for %.1f s",
+             gp_rank_call_name(&net->place, net->call), *net->place.where ? " at " : "",
+             net->place.where, 1e-9 * (double)(now - net->call_begin));
   if (!words[0]) snprintf(words, GP_RANK_WORDS, "in its script");
 }
 
@@ -36,7 +38,7 @@ static void write_words(gp_net *net, char words[GP_RANK_WORDS], int64_t now) {
 static void send_all(gp_net *net, const gp_rank_pass *pass, const char *words) {
   gp_rank_message beat = {
       .kind = GP_RANK_BEAT, .run = pass->call, .round = pass->owner, .bytes = strlen(words)};
-  memcpy(beat.what, pass->what, sizeof beat.what);
+  beat.place = pass->place;
   for (int32_t r = 0; r < net->job.info.count; r++) {
     gp_peer *peer = &net->peers[r];
     if (!peer->is_own && peer->state == GP_PEER_OPEN && !gp_peer_has_outgoing(peer))

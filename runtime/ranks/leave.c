@@ -30,11 +30,26 @@ static bool is_anything_left(gp_net *net) {
   return left;
 }
 
+/* The words of the rank that has ended this one, as they stand in this one's error; NULL: it ends
+ * for a reason of its own. */
+static const char *words_of_another(gp_net *net) {
+  const char *words = NULL;
+  char begin[100]; /* errors are cut */
+  pthread_mutex_lock(&net->lock);
+  if (net->culprit >= 0) words = net->peers[net->culprit].text;
+  pthread_mutex_unlock(&net->lock);
+  snprintf(begin, sizeof begin, "%.99s", words ? words : "");
+  return *begin && strstr(reason, begin) ? words : NULL;
+}
+
 static void say_goodbye(gp_net *net, int code) {
-  gp_rank_message last = {
-      .kind = GP_RANK_END, .slot = code, .bytes = code > 0 ? strlen(reason) : 0};
+  const char *another = words_of_another(net), *words = another ? another : reason;
+  gp_rank_message last = {.kind = GP_RANK_END,
+                          .slot = code,
+                          .round = another != NULL,
+                          .bytes = code > 0 ? strlen(words) : 0};
   for (int32_t r = 0; r < net->job.info.count; r++)
-    if (!net->peers[r].is_own) gp_ranks_send_copy(r, &last, reason);
+    if (!net->peers[r].is_own) gp_ranks_send_copy(r, &last, words);
   const struct timespec nap = {.tv_nsec = 1000000};
   for (int64_t end = gp_now_ns() + WAIT_NS; is_anything_left(net) && gp_now_ns() < end;)
     nanosleep(&nap, NULL);

@@ -38,10 +38,10 @@ typedef struct gp_rank_piece {
   char *data;
 } gp_rank_piece;
 
-/* A run that a rank is in before its next collective call; what is "": none. */
+/* A run that a rank is in before its next collective call; place.what is "": none. */
 typedef struct gp_rank_pass {
   uint32_t call, owner; /* the number of that call; of whom the run is */
-  char what[GP_RANKS_WHAT];
+  gp_rank_place place;
 } gp_rank_pass;
 
 typedef enum gp_peer_state { GP_PEER_OPEN, GP_PEER_ENDED, GP_PEER_GONE } gp_peer_state;
@@ -89,6 +89,7 @@ typedef struct gp_net {
   size_t port_count, port_room;
   int32_t culprit;         /* the first peer that was no longer open; -1: none */
   uint32_t calls;          /* collective calls so far */
+  gp_rank_place place;     /* what the script has called; under the lock */
   const char *call;        /* the one under way, for heartbeats; NULL: none */
   int64_t call_begin;      /* gp_now_ns */
   gp_rank_pass pass;       /* the run under way, for heartbeats; under the lock */

@@ -11,6 +11,7 @@
  *   ports.c      where messages for links and pipelines go
  *   probe.c      how fast is the way between two ranks?
  *   gather.c     calls that all ranks make together
+ *   place.c      where a rank is, in words
  *   stray.c      is another rank in another call?
  *   leave.c      how a process ends */
 #ifndef GP_RANKS_H
@@ -30,15 +31,21 @@ typedef enum gp_rank_kind {
   GP_RANK_SHARE      /* memory for values, which both can reach */
 } gp_rank_kind;
 
+/* Where a rank is: in which call of all ranks or which run, and what its script has called. */
+typedef struct gp_rank_place {
+  char what[GP_RANKS_WHAT];
+  char name[28], where[36]; /* "": not known */
+} gp_rank_place;
+
 /* The head of a message, followed by `bytes` bytes. Numbers are as they are in memory: the
  * handshake refuses machines of another byte order. */
 typedef struct gp_rank_message {
   uint32_t kind;
   int32_t slot;
   uint32_t run, round;
-  uint64_t port;  /* whom it is for */
-  uint64_t bytes; /* that follow */
-  char what[GP_RANKS_WHAT];
+  uint64_t port;       /* whom it is for */
+  uint64_t bytes;      /* that follow */
+  gp_rank_place place; /* of who sends pieces and heartbeats */
 } gp_rank_message;
 
 /* This process's rank and how many there are, without an error: 0 of 1 where the environment makes

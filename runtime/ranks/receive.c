@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/thread.h"
 #include "ranks/net.h"
+#include "ranks/place.h"
 #include "ranks/transport.h"
 
 /* The most that a collective call may bring. */
@@ -24,11 +25,16 @@ static void close_peer(gp_net *net, gp_peer *peer, gp_peer_state state, const ch
   gp_ports_tell(net, peer->text);
 }
 
+/* The peer's host, if it is another than this rank's. */
+static const char *host_of(const gp_net *net, const gp_peer *peer) {
+  return strcmp(peer->host, net->job.info.host) != 0 ? peer->host : "";
+}
+
 void gp_peer_lose(gp_net *net, gp_peer *peer, const char *why) {
   char text[GP_RANK_TEXT];
-  const bool is_far = peer->host[0] && strcmp(peer->host, net->job.info.host) != 0;
+  const char *host = host_of(net, peer);
   snprintf(text, sizeof text, "rank %d (process %ld%s%s) is gone: %s", (int)peer->rank,
-           peer->process, is_far ? " on " : "", is_far ? peer->host : "", why);
+           peer->process, *host ? " on " : "", host, why);
   atomic_store(&peer->broken, 1);
   peer->lost = peer->state == GP_PEER_OPEN;
   close_peer(net, peer, GP_PEER_GONE, text);
@@ -51,7 +57,7 @@ static const char *open_piece(gp_peer *peer) {
     return "there is no memory for what it sent";
   }
   piece->head = peer->in;
-  piece->head.what[GP_RANKS_WHAT - 1] = '\0';
+  gp_rank_place_end(&piece->head.place);
   peer->piece = piece;
   peer->in_data = piece->data;
   return NULL;
@@ -99,12 +105,17 @@ static void add_piece(gp_net *net, gp_peer *peer) {
   pthread_cond_broadcast(&net->came);
 }
 
-/* A rank that ends says with which code, if it knows, and why if that is not 0. */
+/* A rank that ends says with which code, if it knows, and why if that is not 0: in its own words,
+ * or in those that name the rank which has ended it (round). */
 static void end_peer(gp_net *net, gp_peer *peer) {
   char text[GP_RANK_TEXT];
+  const char *host = host_of(net, peer);
   peer->in_code = peer->in.slot;
-  if (peer->in.bytes)
-    snprintf(text, sizeof text, "rank %d: %.300s", (int)peer->rank, peer->text);
+  if (peer->in.bytes && peer->in.round)
+    snprintf(text, sizeof text, "%s", peer->text);
+  else if (peer->in.bytes)
+    snprintf(text, sizeof text, "rank %d%s%s: %.300s", (int)peer->rank, *host ? " on " : "", host,
+             peer->text);
   else if (peer->in.slot < 0)
     snprintf(text, sizeof text, "rank %d has ended", (int)peer->rank);
   else
@@ -119,8 +130,9 @@ static void close_message(gp_net *net, gp_peer *peer) {
   } else if (peer->in.kind == GP_RANK_END) {
     end_peer(net, peer);
   } else if (peer->in.kind == GP_RANK_BEAT) {
-    peer->pass = (gp_rank_pass){.call = peer->in.run, .owner = peer->in.round};
-    snprintf(peer->pass.what, sizeof peer->pass.what, "%.23s", peer->in.what);
+    peer->pass =
+        (gp_rank_pass){.call = peer->in.run, .owner = peer->in.round, .place = peer->in.place};
+    gp_rank_place_end(&peer->pass.place);
   } else {
     const gp_port *port = gp_port_find(net, peer->in.port);
     if (port && port->arrived) port->arrived(port->context, peer->rank, &peer->in);

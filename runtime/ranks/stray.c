@@ -8,42 +8,51 @@
 #include <string.h>
 
 #include "ranks/net.h"
+#include "ranks/place.h"
 
 void gp_ranks_note_pass(uint32_t owner, const char *what) {
   gp_net *net = gp_net_get();
   pthread_mutex_lock(&net->lock);
-  net->pass = (gp_rank_pass){.call = net->calls + 1, .owner = owner};
-  snprintf(net->pass.what, sizeof net->pass.what, "%.23s", what);
+  net->pass = (gp_rank_pass){.call = net->calls + 1, .owner = owner, .place = net->place};
+  snprintf(net->pass.place.what, sizeof net->pass.place.what, "%s", what);
   pthread_mutex_unlock(&net->lock);
 }
 
-/* The call with this number for which the rank has sent a piece, or a later one; NULL: none yet.
- * Pieces of calls that this rank has given up are older. */
-static const char *call_of(const gp_peer *peer, uint32_t number) {
-  for (const gp_rank_piece *piece = peer->first; piece; piece = piece->next)
-    if ((int32_t)(piece->head.run - number) >= 0) return piece->head.what;
-  return NULL;
+/* The piece that the rank has sent for the call with this number, or for a later one; NULL: none
+ * yet. Pieces of calls that this rank has given up are older. */
+static const gp_rank_piece *piece_of(const gp_peer *peer, uint32_t number) {
+  const gp_rank_piece *piece = peer->first;
+  while (piece && (int32_t)(piece->head.run - number) < 0) piece = piece->next;
+  return piece;
 }
 
 static bool runs_another(const gp_rank_pass *own, const gp_rank_pass *other) {
-  return own->what[0] && other->what[0] && own->call == other->call &&
-         (own->owner != other->owner || strcmp(own->what, other->what) != 0);
+  return own->place.what[0] && other->place.what[0] && own->call == other->call &&
+         (own->owner != other->owner || strcmp(own->place.what, other->place.what) != 0);
+}
+
+/* Where another rank is instead, and in whose run; NULL: it may be where this one is. */
+static const gp_rank_place *find_place(const gp_net *net, const gp_peer *peer, const char *what,
+                                       uint32_t *owner) {
+  const gp_rank_piece *piece = piece_of(peer, net->calls + 1);
+  *owner = piece ? piece->head.round : peer->pass.owner;
+  if (piece && (strcmp(piece->head.place.what, what) != 0 || *owner != net->pass.owner))
+    return &piece->head.place;
+  return !piece && runs_another(&net->pass, &peer->pass) ? &peer->pass.place : NULL;
 }
 
 static bool is_stray(const gp_net *net, const gp_peer *peer, const char *what, char *text,
                      size_t size) {
-  static const char expected[] = "expected the same calls in the same order on all ranks";
-  const int own = net->job.info.rank, other = (int)peer->rank;
-  const char *call = call_of(peer, net->calls + 1);
-  if (call && strcmp(call, what) != 0) {
-    snprintf(text, size, "rank %d is in '%s', rank %d in '%s': %s", other, call, own, what,
-             expected);
-    return true;
-  }
-  if (!runs_another(&net->pass, &peer->pass)) return false;
-  snprintf(text, size, "rank %d is in '%s'%s, rank %d in '%s': %s", other, peer->pass.what,
-           net->pass.owner == peer->pass.owner ? "" : " of another pipeline", own, net->pass.what,
-           expected);
+  uint32_t owner;
+  gp_rank_place own = net->place;
+  const gp_rank_place *other = find_place(net, peer, what, &owner);
+  if (!other) return false;
+  snprintf(own.what, sizeof own.what, "%s", what);
+  gp_rank_part((gp_rank_stand){.rank = net->job.info.rank, .place = &own},
+               (gp_rank_stand){.rank = (int)peer->rank,
+                               .place = other,
+                               .another = gp_rank_are_two(owner, net->pass.owner)},
+               text, size);
   return true;
 }
 

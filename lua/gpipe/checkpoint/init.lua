@@ -6,6 +6,7 @@
 -- complete (runtime/io/checkpoint). Over ranks each writes the files of its stages (shares.lua).
 
 local contents = require "gpipe.checkpoint.contents"
+local call = require "gpipe.ranks.call"
 local core = require "gpipe.core"
 local dry_mode = require "gpipe.dry_mode"
 local errors = require "gpipe.errors"
@@ -128,7 +129,8 @@ local function over_ranks(folder, of, text, files)
     return shares.begin(folder, text, list)
   end)
   if of.background then return good, message, code end
-  local result = ranks.broadcast({ good = not not good, message = message, code = code }, 0)
+  local result = ranks.tell("checkpoint: end",
+    { good = not not good, message = message, code = code }, 0)
   if result.good then return true end
   return nil, result.message, result.code
 end
@@ -159,6 +161,7 @@ end
 ---@return string? code
 function checkpoint.save(folder, opts)
   check_folder("gp.checkpoint.save", folder)
+  local _ <close> = call.enter "gp.checkpoint.save"
   local of = parts_of("gp.checkpoint.save", opts, SAVE)
   if of.pipe and dry_mode.is_on() then return true end
   local state = contents.state(of) -- waits for steps under way
@@ -254,6 +257,7 @@ end
 ---@return string? code
 function checkpoint.load(folder, opts)
   check_folder("gp.checkpoint.load", folder)
+  local _ <close> = call.enter "gp.checkpoint.load"
   local of = parts_of("gp.checkpoint.load", opts, LOAD)
   local dry = of.pipe and dry_mode.is_on() -- reads the state alone, and sets nothing
   local state, tensors, code = read.folder(folder, dry and {} or read.wanted(of))

@@ -65,8 +65,10 @@ end
 ---@return string? code
 function shares.begin(folder, text, files)
   local leads, writer, shared, code = ranks.rank() == 0, nil, nil, nil
+  ranks.gather("checkpoint: begin", "") -- one that is elsewhere would be waited for at the end
   if leads then writer, shared, code = core.checkpoint_save(folder, text, files, true) end
-  local told = ranks.broadcast({ folder = writer and shared, message = shared, code = code }, 0)
+  local told = ranks.tell("checkpoint: folder",
+    { folder = writer and shared, message = shared, code = code }, 0)
   if not told.folder then return nil, told.message, told.code end
   if leads then return writer end
   writer, shared, code = core.checkpoint_save(folder, "", own(files), told.folder)

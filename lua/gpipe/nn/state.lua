@@ -4,6 +4,7 @@
 -- names all faults at once. The functions work on any list of entries {name, value}, so pipelines
 -- use them too.
 
+local call = require "gpipe.ranks.call"
 local errors = require "gpipe.errors"
 local check = require "gpipe.nn.check"
 local io = require "gpipe.io"
@@ -103,7 +104,10 @@ end
 --- gp.save(os.tmpname(), model:state_dict())
 --- ```
 ---@return table<string, gpipe.Tensor> by name
-function state.get(model) return state.copy(entries_of(model)) end
+function state.get(model)
+  local _ <close> = call.enter "model:state_dict"
+  return state.copy(entries_of(model))
+end
 
 --- Copy named tensors into the parameters and buffers with these names.
 --- Errors: one text names all faults (missing, unexpected, wrong shape or dtype); nothing is
@@ -119,6 +123,7 @@ function state.get(model) return state.copy(entries_of(model)) end
 ---@param opts? {strict?: boolean} false: names that only one side has are skipped; default true
 ---@return nn.Module self
 function state.set(model, given, opts)
+  local _ <close> = call.enter "model:load_state_dict"
   state.load(entries_of(model), given, opts)
   return model
 end

@@ -1,5 +1,6 @@
 -- gpipe/optim/clip.lua - clips gradients by their joint norm, or element by element.
 
+local call = require "gpipe.ranks.call"
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"
 local options = require "gpipe.options"
@@ -32,6 +33,7 @@ end
 function clip.clip_grad_norm(list, max)
   local who = "optim.clip_grad_norm"
   max = options.argument(who, "max", max, { type = "number", above = 0, required = true })
+  local _ <close> = call.enter "gp.optim.clip_grad_norm"
   return core.clip_grad_norm(boxes_of(who, list), max)
 end
 

@@ -5,6 +5,7 @@
 -- fail because of them. The object behind the optimizer (core.optimizer_new) holds the moments and
 -- the number of steps.
 
+local call = require "gpipe.ranks.call"
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"
 local grouping = require "gpipe.optim.group"
@@ -95,6 +96,7 @@ end
 --- ```
 function methods:step()
   local f = fields[self]
+  local _ <close> = call.enter "opt:step"
   if not f.handle:step(hypers_of(f)) or f.skip_said then return end
   f.skip_said = true
   optimizer.say_skipped()
@@ -120,6 +122,7 @@ end
 --- ```
 ---@return table<string, gpipe.Tensor>
 function methods:state_dict()
+  local _ <close> = call.enter "opt:state_dict"
   settle(fields[self])
   return state.get(fields[self])
 end
@@ -133,6 +136,7 @@ end
 --- ```
 ---@param given table<string, gpipe.Tensor>
 function methods:load_state_dict(given)
+  local _ <close> = call.enter "opt:load_state_dict"
   settle(fields[self])
   state.set(fields[self], given)
 end

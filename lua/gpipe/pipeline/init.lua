@@ -5,6 +5,7 @@
 
 local advice = require "gpipe.pipeline.advice"
 local attributes = require "gpipe.nn.attributes"
+local call = require "gpipe.ranks.call"
 local core = require "gpipe.core"
 local cut = require "gpipe.pipeline.plan.cut"
 local dry_mode = require "gpipe.dry_mode"
@@ -89,6 +90,7 @@ end
 ---@param opts? table|gpipe.Plan|"auto" see docs/pipeline.md
 ---@return gpipe.Pipeline
 local function pipeline(model, opts)
+  local _ <close> = call.enter "gp.pipeline"
   if dry_mode.is_on() then
     return require("gpipe.plan.script").pipeline(model, opts, RULES)
   end

@@ -5,6 +5,7 @@
 -- fixed when it is made. So a script holds an empty table in front of the one that the methods work
 -- on. It reads through to that table, and every write is an error that says what to do instead.
 
+local call = require "gpipe.ranks.call"
 local errors = require "gpipe.errors"
 
 local object = {}
@@ -50,8 +51,10 @@ local function outward(pipe, inner, first, ...)
 end
 
 local function wrap(name, method)
+  local told = "pipe:" .. name
   return function(pipe, ...)
     local inner = inner_of(pipe, name)
+    local _ <close> = inner.spread and call.enter(told) or nil
     return outward(pipe, inner, method(inner, ...))
   end
 end

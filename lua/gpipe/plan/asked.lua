@@ -12,8 +12,6 @@ local text = require "gpipe.plan.text"
 
 local asked = {}
 
-local SHOWN = 16 -- devices
-
 ---@class gpipe.AskedPipeline
 ---@field balance integer[]
 ---@field schedule string|table
@@ -39,7 +37,7 @@ end
 ---@return string? why
 function asked.row(problem, pipe)
   local chunks = math.min(pipe.chunks, problem.batch)
-  local shape, why = candidates.shape(pipe.schedule, pipe.devices, chunks, true)
+  local shape, why = candidates.shape(pipe.schedule, pipe.devices, chunks)
   if not shape then return nil, why end
   shape.asked = chunks
   local policy = policy_of(problem, pipe.checkpoint)
@@ -75,6 +73,19 @@ local function device_line(problem, row, d)
     table.concat(parts, ", "), host_text(device, row.host[d]))
 end
 
+-- "... and 240 more devices, at most 1.2 GiB of 8.0 GiB", and how many of them do not fit.
+local function rest_line(problem, row)
+  local fullest, over = exact.SHOWN + 1, 0
+  local function full(d) return row.peak[d] / problem.devices[d].memory end
+  for d = exact.SHOWN + 1, row.devices do
+    if full(d) > full(fullest) then fullest = d end
+    over = over + (full(d) > 1 and 1 or 0)
+  end
+  return ("    ... and %d more devices, at most %s of %s%s"):format(row.devices - exact.SHOWN,
+    sizes.text(row.peak[fullest]), sizes.text(problem.devices[fullest].memory),
+    over > 0 and (": %d DO NOT FIT"):format(over) or "")
+end
+
 --- The row as text.
 ---@param problem gpipe.PlanProblem
 ---@param row gpipe.PlanRow
@@ -88,10 +99,10 @@ function asked.text(problem, row)
     ("    step %s by the cost model; bubble %.1f %%; recomputation %.1f %% of the step"):format(
       text.time(row.seconds), 100 * row.bubble, 100 * row.recompute / row.seconds),
   }
-  for d = 1, math.min(row.devices, SHOWN) do lines[#lines + 1] = device_line(problem, row, d) end
-  if row.devices > SHOWN then
-    lines[#lines + 1] = ("    ... and %d more devices"):format(row.devices - SHOWN)
+  for d = 1, math.min(row.devices, exact.SHOWN) do
+    lines[#lines + 1] = device_line(problem, row, d)
   end
+  if row.devices > exact.SHOWN then lines[#lines + 1] = rest_line(problem, row) end
   return table.concat(lines, "\n")
 end
 

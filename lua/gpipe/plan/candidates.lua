@@ -2,6 +2,7 @@
 -- tries, and how micro-batches live in each: counted from the verified schedule, not by formula.
 
 local columns = require "gpipe.draw.columns"
+local known = require "gpipe.schedule.known"
 local schedule = require "gpipe.schedule"
 local stage_cost = require "gpipe.plan.stage_cost"
 
@@ -161,20 +162,22 @@ local function reason_of(message)
   return (message:gsub("\n.*", ""):gsub("^[^%s:]+:%d+: ", ""):gsub("^gp%.schedule%.build: ", ""))
 end
 
+--- Whether a schedule is not tried with so many devices and micro-batches, unless the script names
+--- it.
+function candidates.is_left_out(wanted, devices, chunks, given)
+  return not given and SEARCHED[wanted] and devices * chunks > MOST_CELLS or false
+end
+
 --- Build a schedule; nil and the reason where these numbers do not allow it.
 ---@param wanted string|table
 ---@param devices integer
 ---@param chunks integer
----@param given boolean the script named it
 ---@return gpipe.PlanShape?
 ---@return string? why
-function candidates.shape(wanted, devices, chunks, given)
-  if not given and SEARCHED[wanted] and devices * chunks > MOST_CELLS then return nil end
+function candidates.shape(wanted, devices, chunks)
   local good, made = pcall(function()
-    local built = schedule.resolve(wanted, devices, chunks)
-    local verified, report = built:verify()
-    if not verified then error(tostring(report), 0) end
-    return built
+    local built, report = known.verified(wanted, devices, chunks)
+    return built or error(tostring(report), 0)
   end)
   if not good then return nil, reason_of(made) end
   if made.devices ~= devices then
@@ -191,10 +194,10 @@ end
 
 -- The share of its micro-batches that each device makes again.
 local function shares_of(lowered, shape)
-  local ran = lowered:simulate { F = 0, I = 0, W = 0, R = 1 }
   local shares = {}
   for d, list in ipairs(shape.holders) do
-    shares[d] = ran.work[d] / (#list * shape.chunks / shape.schedule.copies)
+    local again = lowered.source:count(d - 1, "R")
+    shares[d] = again / (#list * shape.chunks / shape.schedule.copies)
   end
   return shares
 end

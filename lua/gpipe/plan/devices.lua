@@ -139,10 +139,14 @@ local function ask_memory(list)
   end
   if #real_ones == 0 then return end
   local told = share.by_rank("memory of devices", function()
-    local own = {}
+    local own, asked = {}, {} -- files of the system say it: each device is asked once
     for _, i in ipairs(real_ones) do
       local d = list[i]
-      if dry_mode.job() or d.rank == ranks.rank() then own[i] = memory_of(d.device, d.kind) end
+      if dry_mode.job() or d.rank == ranks.rank() then
+        local name = d.kind == "cuda" and d.device or d.kind
+        asked[name] = asked[name] or memory_of(d.device, d.kind)
+        own[i] = asked[name]
+      end
     end
     return own
   end)

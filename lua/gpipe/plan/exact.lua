@@ -2,11 +2,13 @@
 -- pipeline's own plan comes from, on devices that need not be there.
 --
 -- The planner's own sums are quick and near; these are exact. What they lack goes back into the
--- search as bytes that the device does not have.
+-- search as bytes that the device does not have. Of a large plan only the devices that are printed
+-- are planned, and the one that is the fullest by those sums; the sums stand for the others.
 
 local candidates = require "gpipe.plan.candidates"
 local create = require "gpipe.tensor.create"
 local dry_run = require "gpipe.pipeline.plan.dry_run"
+local far = require "gpipe.ranks.pipeline"
 local figures = require "gpipe.plan.figures"
 local fit = require "gpipe.plan.fit"
 local modelled = require "gpipe.plan.modelled"
@@ -14,10 +16,25 @@ local profile_request = require "gpipe.profile.request"
 local sizes = require "gpipe.sizes"
 local sums = require "gpipe.plan.sums"
 
-local exact = {}
+local exact = {
+  SHOWN = 16, -- devices whose bytes are printed
+}
+
+-- The devices of a row that are planned, as a set; nil: all of them.
+local function shown_of(problem, row)
+  if 2 * #row.balance * row.chunks <= far.most_whole() then return nil end
+  local set, fullest = {}, 1
+  local function full(d) return row.taken[d].bytes / problem.devices[d].memory end
+  for d = 1, row.devices do
+    if full(d) > full(fullest) then fullest = d end
+    set[d] = d <= exact.SHOWN or nil
+  end
+  set[fullest] = true
+  return set
+end
 
 -- The plan of a step; without a loss the mean of the outputs stands for one, in a layer of its own.
-local function plan(problem, row, caps)
+local function plan(problem, row, caps, shown)
   local sample = figures.sample(problem.figures.sample, problem.batch)
   local wanted = {
     who = problem.who, model = problem.model, loss = problem.loss, inputs = sample[1],
@@ -29,12 +46,13 @@ local function plan(problem, row, caps)
   for d = 1, row.devices do
     local device = problem.devices[d]
     described[d] = { own = device.own, host_link = device.host_link, memory = caps and caps[d],
-      host_memory = caps and device.host_memory }
+      host_memory = caps and device.host_memory, shown = shown and shown[d] }
   end
   local schedule, replicas = candidates.apart(row.schedule)
   return dry_run(model, {
     balance = balance, chunks = row.asked, schedule = schedule, checkpoint = row.checkpoint,
     replicas = replicas > 1 and replicas or nil,
+    sync_batch_norm = problem.norms ~= nil and replicas > 1,
     loss = loss, precision = problem.precision, devices = described,
     sample = { wanted.inputs, wanted.targets },
   })
@@ -69,14 +87,18 @@ local function parts_of(problem, row, d, areas)
 end
 
 -- What a plan takes, as exact.bytes has it.
-local function bytes_of(problem, row, dry)
+local function bytes_of(problem, row, dry, shown)
   local memory, list, parts, host, rest = dry:memory(), {}, {}, {}, {}
-  for d in ipairs(row.taken) do
-    parts[d] = parts_of(problem, row, d, memory[d].areas)
-    list[d] = sizes.sum(parts[d])
-    rest[d] = list[d] - memory[d].planned
+  for d, taken in ipairs(row.taken) do
+    if not shown or shown[d] then
+      parts[d] = parts_of(problem, row, d, memory[d].areas)
+      list[d] = sizes.sum(parts[d])
+      rest[d] = list[d] - memory[d].planned
+      host[d] = dry.core:on_host(dry.core, d - 1)
+    else
+      parts[d], list[d], host[d], rest[d] = taken.parts, math.ceil(taken.bytes), taken.host, 0
+    end
   end
-  for d = 1, row.devices do host[d] = dry.core:on_host(dry.core, d - 1) end
   return list, parts, host, rest
 end
 
@@ -87,7 +109,10 @@ end
 ---@return table<string, integer>[] parts that add up to them
 ---@return integer[] host of the host's memory, in which saved values wait
 ---@return integer[] rest of the bytes per device: what the step's plan has not, such as moments
-function exact.bytes(problem, row) return bytes_of(problem, row, plan(problem, row)) end
+function exact.bytes(problem, row)
+  local shown = shown_of(problem, row)
+  return bytes_of(problem, row, plan(problem, row, nil, shown), shown)
+end
 
 -- ---- a policy that fills what memory there is ---------------------------------------------------
 

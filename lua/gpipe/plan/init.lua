@@ -6,6 +6,7 @@
 -- are improved, and for a model the runtime plans the bytes of the winner (exact.lua): where these
 -- are more than a device has, the search goes on with what was missing.
 
+local call = require "gpipe.ranks.call"
 local candidates = require "gpipe.plan.candidates"
 local exact = require "gpipe.plan.exact"
 local fit = require "gpipe.plan.fit"
@@ -19,6 +20,7 @@ local reasons = require "gpipe.plan.reasons"
 local replicas = require "gpipe.plan.replicas"
 local request = require "gpipe.plan.request"
 local stage_cost = require "gpipe.plan.stage_cost"
+local tried = require "gpipe.plan.tried"
 
 local plan = {}
 
@@ -65,47 +67,46 @@ local function before(a, b)
   return a.number < b.number
 end
 
--- All schedules for a number of devices and of micro-batches; those with more stages than the
--- model has layers are left out.
-local function each_shape(problem, visit, faults)
-  for _, p in ipairs(problem.counts) do
-    for _, wanted in ipairs(candidates.schedules(problem.schedules, p, problem.replicas)) do
-      for _, m in ipairs(candidates.chunks(problem.chunks, p, problem.batch)) do
-        local each = candidates.each(wanted, math.min(m, problem.batch), problem.chunks ~= nil)
-        local shape, why
-        if each then
-          shape, why = candidates.shape(wanted, p, each, problem.schedules ~= nil)
-        end
-        if shape and shape.chunks > problem.batch and shape.replicas > 1 then shape = nil end
-        local fault = shape and possible.fault(problem, shape.schedule)
-        if fault then shape, why = nil, fault end
-        if shape then
-          shape.asked = each
-          visit(shape)
-        elseif why and p == problem.counts[1] then
-          faults.impossible(candidates.label(wanted), why)
-        end
-      end
-    end
+-- The shape of what is tried; nil where these numbers do not allow it.
+local function shape_of(problem, spec, faults)
+  local shape, why = nil, spec.stages and possible.stages_fault(problem, spec.stages)
+  if not why then shape, why = candidates.shape(spec.wanted, spec.devices, spec.each) end
+  if shape and shape.chunks > problem.batch and shape.replicas > 1 then return nil end
+  local fault = shape and possible.fault(problem, shape.schedule)
+  if fault then shape, why = nil, fault end
+  if shape then
+    shape.asked = spec.each
+  elseif why and spec.devices == problem.counts[1] then
+    faults.impossible(candidates.label(spec.wanted), why)
   end
+  return shape
 end
 
+-- Add the rows of a shape, one for each policy that may be the best. Returns how many were tried.
+local function add_rows(problem, shape, faults, rows)
+  local kept, count = false, 0 -- all values, under some policy
+  for _, policy in ipairs(problem.policies) do
+    local tries = not (kept and stage_cost.policies[policy].spares)
+    local row = tries and try(problem, shape, policy, faults)
+    count = count + (tries and 1 or 0)
+    if row then
+      kept = kept or policy == "never"
+      rows[#rows + 1] = row
+      row.number = #rows
+    end
+  end
+  return count
+end
+
+-- Returns the rows that fit, and how many shapes were not tried.
 local function search(problem, faults)
   local rows = {}
-  each_shape(problem, function(shape)
-    local kept = false -- all values, under some policy
-    for _, policy in ipairs(problem.policies) do
-      local row = not (kept and stage_cost.policies[policy].spares)
-        and try(problem, shape, policy, faults)
-      if row then
-        kept = kept or policy == "never"
-        rows[#rows + 1] = row
-        row.number = #rows
-      end
-    end
-  end, faults)
+  local left = tried.each(problem, function(spec)
+    local shape = shape_of(problem, spec, faults)
+    return shape and add_rows(problem, shape, faults, rows) or 0, #rows > 0
+  end)
   table.sort(rows, before)
-  return rows
+  return rows, left
 end
 
 local function improve(problem, rows)
@@ -216,12 +217,13 @@ local function bound_of(problem, rows)
   return least
 end
 
-local function made_of(problem, rows, faults)
+local function made_of(problem, rows, faults, left)
   local best = rows[1]
   local made = {
     best = best, rows = rows, rejected = faults.list(), lower_bound = bound_of(problem, rows),
     devices = problem.devices, batch = problem.batch, precision = problem.precision,
-    loss = problem.loss, critical = path.text(best.simulation),
+    loss = problem.loss, critical = path.text(best.simulation), untried = left,
+    synced = problem.norms ~= nil,
   }
   if problem.replicas then made.replicated = replicas.of(problem, best.rows) end
   for _, row in ipairs(rows) do
@@ -238,14 +240,14 @@ end
 ---@return string? code
 function plan.solve(problem)
   local faults = reasons.collect(problem)
-  local rows = search(problem, faults)
+  local rows, left = search(problem, faults)
   improve(problem, rows)
   if problem.verify then
     verify(problem, rows, faults)
     verify_shown(problem, rows, faults)
   end
   if #rows == 0 then return nil, reasons.nothing(problem, faults), "memory" end
-  return made_of(problem, rows, faults)
+  return made_of(problem, rows, faults, left)
 end
 
 plan.problem = request.read
@@ -264,7 +266,8 @@ plan.newest_optimizer = request.newest_optimizer
 --- {latency =, bandwidth =} between all devices. links: a file of `gpipe-lua links --save`, which
 --- has the ways between the ranks that run this script. together: groups of layers for one stage;
 --- pinned: {[layer] = stage}. replicas: also 2, 4, ... replicas that share the devices, and
---- PipeDream's stages on several devices. repeats: measured steps (3). verify = false: leave out
+--- PipeDream's stages on several devices; sync_batch_norm as in gp.pipeline. repeats: measured
+--- steps (3). verify = false: leave out
 --- the runtime's own plan of the winner. In a job of several ranks every rank has to call: a rank
 --- of each host measures, and all get the same plan.
 ---
@@ -287,8 +290,9 @@ plan.newest_optimizer = request.newest_optimizer
 ---@return string? message
 ---@return string? code
 function plan.plan(model, sample, opts)
+  local _ <close> = call.enter "gp.plan"
   local state = random.state() -- tracing may draw, and a parameter is declared
-  local _ <close> = setmetatable({}, { __close = function() random.restore(state) end })
+  local _1 <close> = setmetatable({}, { __close = function() random.restore(state) end })
   return plan.solve(request.read(model, sample, opts))
 end
 

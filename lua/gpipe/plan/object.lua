@@ -27,6 +27,7 @@ local text = require "gpipe.plan.text"
 ---@field lower_bound number seconds
 ---@field devices gpipe.PlanDevice[]
 ---@field batch integer
+---@field untried integer combinations that were not simulated, because a large problem has too many
 local Plan = {}
 Plan.__index = Plan
 Plan.__name = "gpipe.Plan"
@@ -63,6 +64,7 @@ function object.options(plan, row)
   return {
     balance = table.move(row.balance, 1, #row.balance, 1, {}), schedule = schedule,
     replicas = replicas > 1 and replicas or nil,
+    sync_batch_norm = plan.synced and replicas > 1 or nil,
     chunks = row.asked, checkpoint = row.checkpoint, devices = devices_of(plan, row.devices),
     precision = plan.precision, loss = plan.loss,
   }

@@ -44,19 +44,27 @@ local function tied_fault(problem)
   end
 end
 
---- Why a schedule cannot run the model, or nil.
+--- Why no schedule of so many stages can run the model, or nil.
 ---@param problem gpipe.PlanProblem
----@param schedule gpipe.Schedule
+---@param stages integer
 ---@return string?
-function possible.fault(problem, schedule)
-  local stages = schedule.stages
+function possible.stages_fault(problem, stages)
   if stages > problem.figures.count then
     return ("it has %d stages, the model %d layers"):format(stages, problem.figures.count)
   end
   if stages <= problem.last_pinned then
     return ("it has %d stages, layers are pinned to stage %d"):format(stages, problem.last_pinned)
   end
-  return schedule.batch > 0 and stages > 1 and tied_fault(problem) or nil
+end
+
+--- Why a schedule cannot run the model, or nil.
+---@param problem gpipe.PlanProblem
+---@param schedule gpipe.Schedule
+---@return string?
+function possible.fault(problem, schedule)
+  local fault = possible.stages_fault(problem, schedule.stages)
+  if fault then return fault end
+  return schedule.batch > 0 and schedule.stages > 1 and tied_fault(problem) or nil
 end
 
 return possible

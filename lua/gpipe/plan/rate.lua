@@ -11,6 +11,7 @@ local cores = require "gpipe.plan.cores"
 local device_bytes = require "gpipe.plan.device_bytes"
 local devices = require "gpipe.plan.devices"
 local fit = require "gpipe.plan.fit"
+local norms = require "gpipe.plan.norms"
 local stage_cost = require "gpipe.plan.stage_cost"
 local sums = require "gpipe.plan.sums"
 local tasks = require "gpipe.plan.tasks"
@@ -46,7 +47,8 @@ function rate.costs(problem, case, balance)
   local narrow = false -- some link takes time for a value's bytes
   local offloads = stage_cost.policies[case.policy].offloads
   costs.away = offloads and {} or nil
-  for stage, range in ipairs(fit.ranges(balance)) do
+  local ranges = fit.ranges(balance)
+  for stage, range in ipairs(ranges) do
     local i, j, d = range[1], range[2], case.on[stage][1]
     local s, share, device = case.sums[d], case.lowered.share[stage], problem.devices[d]
     local room = (device.memory - case.extra[d]) / #case.shape.holders[d]
@@ -65,6 +67,7 @@ function rate.costs(problem, case, balance)
   if #balance == 1 then costs.comm = nil end
   if not narrow then costs.busy = nil end
   if case.found then set_found(costs, case.found) end
+  norms.add(problem, case, costs, ranges)
   return costs
 end
 
@@ -90,19 +93,31 @@ function rate.steps(case)
   return case.shape.schedule.batch > 0 and case.shape.chunks / case.shape.asked or 1
 end
 
--- The seconds in which replicas exchange gradients and values: each device receives the gradients
--- that it owns from all others, and the values that it does not own.
-local function exchanged(problem, case, balance)
-  local r, most = case.shape.replicas, 0
-  if r == 1 then return 0 end
+-- The seconds in which the replicas of each stage exchange gradients and values: each device
+-- receives the gradients that it owns from all others, and the values that it does not own.
+local function exchanges(problem, case, balance)
+  local r, list = case.shape.replicas, {}
   for stage, range in ipairs(fit.ranges(balance)) do
     local on = case.on[stage]
     local bytes = sums.range(case.sums[on[1]].parameter_bytes, range[1], range[2])
     local latency, bandwidth = devices.between(problem.devices[on[1]], problem.devices[on[#on]],
       problem.link)
-    most = math.max(most, 2 * latency + 2 * (r - 1) / r * bytes / bandwidth)
+    list[stage] = 2 * latency + 2 * (r - 1) / r * bytes / bandwidth
   end
-  return most
+  return list
+end
+
+-- When the last device is through: it exchanges behind its last action, while others may compute.
+-- Where a device has several stages, the largest exchange counts: the others began before.
+local function last_of(problem, case, balance, ran)
+  if case.shape.replicas == 1 then return ran.makespan end
+  local last, list = 0, exchanges(problem, case, balance)
+  for d, stages in ipairs(case.shape.holders) do
+    local most = 0
+    for _, stage in ipairs(stages) do most = math.max(most, list[stage + 1]) end
+    last = math.max(last, ran.finish[d] + most)
+  end
+  return last
 end
 
 --- Simulate a step.
@@ -111,12 +126,12 @@ function rate.run(problem, case, balance)
   local costs = rate.costs(problem, case, balance)
   local ran = case.lowered.schedule:simulate(costs)
   local steps = rate.steps(case)
-  local seconds = math.max(ran.makespan,
+  local seconds = math.max(last_of(problem, case, balance, ran),
     cores.seconds(problem.devices, ran.work, case.shape.replicas))
   -- a stream goes on meanwhile
   local ending = case.shape.schedule.batch > 0 and 0 or tasks.ending(problem, case)
   return {
-    seconds = seconds / steps + ending + exchanged(problem, case, balance),
+    seconds = seconds / steps + ending,
     bubble = candidates.bubble(ran), simulation = ran,
     recompute = recomputed(case, costs) / steps,
   }
@@ -181,12 +196,14 @@ end
 --- and back through all layers, whose weight gradients other devices may make meanwhile.
 ---@param problem gpipe.PlanProblem
 ---@param chunks integer
+---@param count? integer of the first devices of the list alone
 ---@return number
-function rate.bound(problem, chunks)
+function rate.bound(problem, chunks, count)
   local rows = math.ceil(problem.batch / chunks)
   local speed, largest, through = 0, math.huge, math.huge
   local seen = {}
-  for _, device in ipairs(problem.devices) do
+  for d = 1, count or #problem.devices do
+    local device = problem.devices[d]
     local class = devices.class(device)
     if not seen[class] then
       local all, most, way = 0, 0, 0

@@ -126,7 +126,7 @@ end
 local function fits_with(problem, near, change)
   local other = setmetatable(change, { __index = problem })
   local policy = change.policy or near.policy
-  local shape = candidates.shape(near.shape.wanted, #other.devices, change.asked, true)
+  local shape = candidates.shape(near.shape.wanted, #other.devices, change.asked)
   if not shape or possible.fault(problem, shape.schedule) then return false end
   shape.asked = change.asked
   local case = fit.case(other, shape, candidates.lowered(shape, policy), policy)

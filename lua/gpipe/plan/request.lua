@@ -7,6 +7,7 @@ local errors = require "gpipe.errors"
 local figures = require "gpipe.plan.figures"
 local is_tensor = require "gpipe.tensor.is"
 local measured = require "gpipe.plan.measured"
+local norms = require "gpipe.plan.norms"
 local object = require "gpipe.profile.object"
 local optimizer = require "gpipe.plan.optimizer"
 local options = require "gpipe.options"
@@ -43,6 +44,7 @@ local SPEC = {
   link = { type = "table" }, links = { type = "string" },
   together = { type = "table" }, pinned = { type = "table" },
   replicas = { type = "boolean", default = false },
+  sync_batch_norm = { type = "boolean", default = false },
   repeats = { type = "integer", min = 1, default = 3 },
   verify = { type = "boolean", default = true },
 }
@@ -201,6 +203,7 @@ function request.read(model, sample, opts)
     ties = object.is(model) and {} or possible.ties(model), together = o.together,
     pinned = o.pinned, last_pinned = last_pinned(o.pinned),
     replicas = o.replicas, sums = {},
+    norms = o.sync_batch_norm and not object.is(model) and norms.of(model) or nil,
     counts = candidates.devices(#list), verify = o.verify and made.sample ~= nil,
   }
   if not profile then bound_rows(problem) end

@@ -36,6 +36,7 @@ local function say(pipe, x, y)
   local problem = plan.problem(pipe.model, y ~= nil and { x, y } or { x }, {
     devices = pipe.planned, loss = y ~= nil and pipe.loss or nil, precision = pipe.precision.name,
     optimizer = pipe.optimizer or plan.newest_optimizer(),
+    sync_batch_norm = (pipe.synced or 1) > 1,
   })
   local lines = { ("  optimizer: %s"):format(problem.optimizer) }
   local row, why = asked.row(problem, {
@@ -182,7 +183,7 @@ function script.pipeline(model, given, rules)
   local pipe = {
     model = model, balance = list, stages = #list, devices = names, planned = planned,
     stage_of = of.stage_of, layer_of = layer_of, chunks = opts.chunks, core = true,
-    placement = made.device_list, copies = made.copies, schedule_name = made.name,
+    placement = made.device_list, copies = made.copies, schedule_name = made.name, built = one,
     schedule = fields.source_of(opts, one), checkpoint = opts.checkpoint, loss = opts.loss,
     replicas = opts.replicas, sum_group = opts.sum_group,
     precision = precision.resolve(WHO, opts, made.batch > 0), asynchronous = made.batch > 0,

@@ -100,6 +100,11 @@ local function rows_text(plan)
   if #plan.rows > SHOWN then
     table_text = table_text .. ("\n  ... and %d more that fit"):format(#plan.rows - SHOWN)
   end
+  if plan.untried > 0 then
+    table_text = table_text .. ("\n  (%d more combinations were not simulated: small copies of "
+      .. "their schedules take longer; options 'schedules' and 'chunks' ask for some)")
+      :format(plan.untried)
+  end
   return table_text
 end
 

@@ -4,6 +4,7 @@
 -- this one say how. Here the arguments are checked and the figures put together.
 
 local bytes = require "gpipe.profile.bytes"
+local call = require "gpipe.ranks.call"
 local class = require "gpipe.nn.class"
 local machine = require "gpipe.machine"
 local object = require "gpipe.profile.object"
@@ -186,6 +187,7 @@ function profile.profile(model, sample, opts)
     and not class.info(model) then
     return made_of(model)
   end
+  local _ <close> = call.enter(WHO)
   local o = options.check(WHO, opts, SPEC)
   o.device = o.device or profile.default_device()
   return profile.agree(request.of(WHO, model, sample, o), o)

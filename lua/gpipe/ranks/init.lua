@@ -3,6 +3,7 @@
 -- A job is N processes that run the same script: `gpipe-lua --ranks N script.lua`. Without one
 -- there is one rank, 0, and every function here does what it says for that one.
 
+local call = require "gpipe.ranks.call"
 local core = require "gpipe.core"
 local dry_mode = require "gpipe.dry_mode"
 local encode = require "gpipe.ranks.encode"
@@ -63,19 +64,20 @@ local function report()
 end
 
 --- Collect texts by rank, from 1. Every rank has to make the same call.
----@param what string the name of the call, shorter than 24 bytes
+---@param what string the name of the call, shorter than 32 bytes
 ---@param text string
 ---@param to? boolean[] by rank from 1: which of them get this one's text; the others get ""
 ---@return string[]
 function ranks.gather(what, text, to)
   if own().count == 1 or dry_mode.job() then return copies(text) end
+  local _ <close> = call.enter(what)
   local texts = to and core.rank_hand(what, text, to) or core.rank_gather(what, text)
   if not connected then report() end
   return texts
 end
 
 --- Collect values by rank, from 1. Every rank has to make the same call.
----@param what string the name of the call, shorter than 24 bytes
+---@param what string the name of the call, shorter than 32 bytes
 ---@param value any a tensor, or a plain value
 ---@return any[]
 function ranks.collect(what, value)
@@ -98,8 +100,9 @@ end
 -- The hosts of an imagined job are like this one.
 local function imagined_hosts()
   local list, per_host = {}, dry_mode.job()
+  local cores = core.machine().cores -- read from files of the system
   for r = 1, own().count do
-    list[r] = { machine = tostring((r - 1) // per_host), cores = core.machine().cores }
+    list[r] = { machine = tostring((r - 1) // per_host), cores = cores }
   end
   return list
 end
@@ -165,9 +168,18 @@ function ranks.all_gather(value) return ranks.collect("gp.all_gather", value) en
 function ranks.broadcast(value, from)
   options.argument("gp.broadcast", "from", from,
     { type = "integer", required = true, min = 0, max = own().count - 1 })
+  return ranks.tell("gp.broadcast", value, from)
+end
+
+--- The same for a call of our own, under its name.
+---@param what string the name of the call, shorter than 32 bytes
+---@param value any
+---@param from integer a rank
+---@return any
+function ranks.tell(what, value, from)
   local gives = own().rank == from or dry_mode.job()
-  local text = gives and encode.write("gp.broadcast", value) or ""
-  return encode.read(ranks.gather("gp.broadcast", text)[from + 1])
+  local text = gives and encode.write(what, value) or ""
+  return encode.read(ranks.gather(what, text)[from + 1])
 end
 
 -- The first line in which two texts differ, of each; a text that has ended gives "nothing".

@@ -31,7 +31,7 @@ local function collect(what, make)
 end
 
 --- A value of each rank, by rank from 1.
----@param what string the name of the call, shorter than 24 bytes
+---@param what string the name of the call, shorter than 32 bytes
 ---@param make fun(): any
 ---@return any[]
 function share.by_rank(what, make)
@@ -41,7 +41,7 @@ end
 
 --- What one rank makes, on all ranks.
 ---@param rank integer
----@param what string the name of the call, shorter than 24 bytes
+---@param what string the name of the call, shorter than 32 bytes
 ---@param make fun(): any
 ---@return any
 function share.from(rank, what, make)
@@ -53,7 +53,7 @@ end
 --- What one rank makes, on some ranks: the others take part in the call, and get nil.
 ---@param rank integer
 ---@param wanted table<integer, boolean> the ranks that get it
----@param what string the name of the call, shorter than 24 bytes
+---@param what string the name of the call, shorter than 32 bytes
 ---@param make fun(): any not nil
 ---@return any
 function share.to(rank, wanted, what, make)
@@ -69,7 +69,7 @@ end
 
 --- A value for each device of a pipeline: `make` gives it on the rank that the device belongs to.
 ---@param pipe table its fields
----@param what string the name of the call, shorter than 24 bytes
+---@param what string the name of the call, shorter than 32 bytes
 ---@param make fun(d: integer): any d: the device, from 1
 ---@return any[]
 function share.by_device(pipe, what, make)

@@ -19,7 +19,7 @@ function follower.is_shared(pipe) return pipe ~= nil and pipe.spread == true end
 ---@param reason string? of this rank
 ---@return string?
 function follower.reason(reason)
-  for _, one in ipairs(ranks.all_gather(reason or false)) do
+  for _, one in ipairs(ranks.collect("run: end of a step", reason or false)) do
     if one then return one end
   end
 end
@@ -85,7 +85,7 @@ end
 
 -- Load the checkpoint that rank 0 has loaded.
 function Saves:load(parts)
-  local step = ranks.broadcast(nil, 0)
+  local step = ranks.tell("run: checkpoint", nil, 0)
   if not step then return nil end
   local extra = assert(checkpoint.load(("%s/step-%08d"):format(self.path, step), parts))
   return extra, step
@@ -102,7 +102,7 @@ function follower.saves(path) return setmetatable({ path = path .. "/checkpoints
 ---@return integer? step
 function follower.load_first(saves, parts)
   local extra, step = saves:load(parts) -- if it raises, the others see that this rank ends
-  ranks.broadcast(step, 0)
+  ranks.tell("run: checkpoint", step, 0)
   return extra, step
 end
 

@@ -17,6 +17,7 @@ local SHOWN = 16   -- devices, and actions of the path, that a summary shows
 ---@field makespan number from the start to the end of the last action
 ---@field span number the longest time from a device's first action to its last
 ---@field work number[] per device (element 1 is device 0): sum of its actions
+---@field finish number[] per device: end of its last action
 ---@field bubble number[] per device: idle / makespan
 ---@field peak_live integer[] per device: activations of one (stage, micro-batch) held at once
 ---@field peak_bytes number[] per device
@@ -36,13 +37,13 @@ function Simulation.new(schedule, run, unit)
   local self = {
     name = schedule.name, devices = schedule.devices, chunks = schedule.chunks,
     stages = schedule.stages, unit = unit, run = run,
-    work = {}, bubble = {}, peak_live = {}, peak_bytes = {}, versions = {},
+    finish = {}, work = {}, bubble = {}, peak_live = {}, peak_bytes = {}, versions = {},
   }
   self.makespan, self.span = run:total()
   for d = 1, self.devices do
-    local _, _, work, live, bytes, versions = run:device(d - 1)
-    self.work[d], self.peak_live[d], self.peak_bytes[d], self.versions[d] = work, live, bytes,
-      versions
+    local _, finish, work, live, bytes, versions = run:device(d - 1)
+    self.finish[d], self.work[d], self.versions[d] = finish, work, versions
+    self.peak_live[d], self.peak_bytes[d] = live, bytes
     self.bubble[d] = self.makespan > 0 and (self.makespan - work) / self.makespan or 0
   end
   self.critical, self.critical_length = run:critical(PATH)

@@ -66,12 +66,27 @@ static outline outline_of(const gp_plan *plan) {
                     (uint64_t)plan->action_count, plan->share != 0, hash_of(plan)}};
 }
 
+/* One rank steps where another evaluates: numbers would say nothing. */
+static gp_status compare_kinds(uint64_t a, uint64_t b, int rank) {
+  static const char *const kinds[] = {[GP_PLAN_STEP] = "step",
+                                      [GP_PLAN_SPLIT] = "forward (and backward)",
+                                      [GP_PLAN_EVALUATE] = "evaluate",
+                                      [GP_PLAN_FORWARD] = "forward"};
+  const size_t count = sizeof kinds / sizeof *kinds;
+  if (a == b) return GP_OK;
+  return gp_fail(GP_ESTATE,
+                 "plan: rank 0 plans for '%s', rank %d for '%s': expected the same calls in the "
+                 "same order on all ranks",
+                 a < count ? kinds[a] : "?", rank, b < count ? kinds[b] : "?");
+}
+
 static gp_status compare(const gp_rank_pieces *all) {
   const outline *a = (const outline *)all->data[0];
   for (int r = 1; r < all->count; r++) {
     const outline *b = (const outline *)all->data[r];
     if (all->bytes[r] != sizeof *b || all->bytes[0] != sizeof *a)
       return gp_fail(GP_ESTATE, "plan: rank %d runs another version than rank 0", r);
+    GP_TRY(compare_kinds(a->numbers[0], b->numbers[0], r));
     for (int n = 0; n < NUMBERS; n++)
       if (a->numbers[n] != b->numbers[n])
         return gp_fail(GP_ESTATE,

@@ -272,7 +272,7 @@ static gp_status exchange(const agreement *a) {
   const size_t bytes = piece_bytes(a, p->spread->own);
   GP_TRY(gp_alloc(bytes, (void **)&own));
   write_piece(a, own);
-  gp_status status = gp_ranks_gather("step", gp_run_patience(p), own, bytes, &all);
+  gp_status status = gp_ranks_gather(p->spread->what, gp_run_patience(p), own, bytes, &all);
   gp_free(own);
   GP_TRY(status);
   status = check_lengths(a, &all);
@@ -289,8 +289,9 @@ static gp_status exchange(const agreement *a) {
 
 void gp_run_lose(gp_pipeline *p, gp_status status) {
   gp_run *run = &p->run;
-  const char *cause = gp_spread_lost(p->spread); /* a rank is gone: that is the reason */
-  pthread_mutex_lock(&run->failure_lock);        /* the workers of a stream go on */
+  /* a rank is gone: that is the reason, but if it has gone another way before */
+  const char *cause = status == GP_ESTATE ? NULL : gp_spread_lost(p->spread);
+  pthread_mutex_lock(&run->failure_lock); /* the workers of a stream go on */
   run->status = status;
   snprintf(run->text, sizeof run->text, "%s", cause ? cause : gp_error_text());
   atomic_store(&run->failed_order, -1);
@@ -315,6 +316,7 @@ void gp_run_agree(gp_pipeline *p) {
   if (!status) status = gp_alloc_array(micros, sizeof(int32_t), (void **)&a.first);
   if (!status) find_ranks(&a);
   if (!status) status = exchange(&a);
+  gp_ranks_note_pass(0, ""); /* until then the others compare it with their runs */
   if (status) gp_run_lose(p, status);
   gp_free(a.last);
   gp_free(a.first);

@@ -70,7 +70,8 @@ static gp_status exchange(const meeting *m, const gp_minibatch *batch, gp_rank_p
   char *own;
   GP_TRY(gp_alloc(piece_bytes(m), (void **)&own));
   write_piece(m, batch, own);
-  gp_status status = gp_ranks_gather("step", gp_run_patience(m->p), own, piece_bytes(m), all);
+  gp_status status =
+      gp_ranks_gather(m->p->spread->what, gp_run_patience(m->p), own, piece_bytes(m), all);
   gp_free(own);
   GP_TRY(status);
   for (int32_t r = 0; r < all->count && !status; r++)

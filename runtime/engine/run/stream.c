@@ -105,9 +105,9 @@ gp_status gp_pipeline_run(gp_pipeline *p, gp_plan *plan, const gp_run_args *args
   if (run->open) return gp_fail(GP_ESTATE, "a stream is open: drain it first");
   const bool backward_half = plan->kind == GP_PLAN_SPLIT && args->out_grads;
   open_run(p, plan, backward_half);
+  if (p->spread) gp_spread_note(p->spread, gp_report_kind(run));
   gp_status status = prepare_run(p, plan, args);
   if (status) return p->spread ? gp_run_refuse(p, status) : status;
-  if (p->spread) gp_spread_note(p->spread, gp_report_kind(run));
   bool prepares = plan->update == GP_UPDATE_NONE && !plan->batch && !backward_half;
   if (prepares) gp_prepared_begin(p);
   p->resumed = args->accumulate;

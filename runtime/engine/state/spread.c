@@ -121,6 +121,7 @@ void gp_spread_begin(gp_spread *s) {
   gp_ports_lock();
   s->runs++;
   s->is_running = true;
+  snprintf(s->what, sizeof s->what, "step"); /* of a stream, until it is noted */
   atomic_store(&s->gives_up, 0);
   s->knows = false;
   if (s->has_early) take(s, s->early_from, &s->early);
@@ -130,17 +131,15 @@ void gp_spread_begin(gp_spread *s) {
 
 void gp_spread_note(gp_spread *s, const char *kind) {
   const gp_plan *plan = s->run->plan;
-  char what[64];
   const int64_t rows = gp_plan_first_row(plan, plan->step_micros);
-  snprintf(what, sizeof what, "%.8s of %lld rows", kind, (long long)rows);
-  gp_ranks_note_pass((uint32_t)(s->port >> 32), what);
+  snprintf(s->what, sizeof s->what, "%.8s of %lld rows", kind, (long long)rows);
+  gp_ranks_note_pass((uint32_t)(s->port >> 32), s->what);
 }
 
 void gp_spread_end(gp_spread *s) {
   gp_ports_lock();
   s->is_running = false;
   gp_ports_unlock();
-  gp_ranks_note_pass(0, "");
 }
 
 gp_status gp_spread_failure(gp_spread *s, char text[GP_SPREAD_TEXT]) {

@@ -11,6 +11,7 @@
 #include "base/bell.h"
 #include "base/status.h"
 #include "device/link/ranks/shared.h"
+#include "gpipe/ranks.h"
 
 typedef struct gp_run gp_run;
 typedef struct gp_pipeline gp_pipeline;
@@ -33,7 +34,8 @@ typedef struct gp_spread {
   gp_shared *bells;      /* per device of all ranks: its worker's; NULL: there is no such memory */
   gp_pipeline *pipeline; /* borrowed, as is its run */
   gp_run *run;
-  gp_far_failure *in; /* per rank: what is being received from it */
+  gp_far_failure *in;       /* per rank: what is being received from it */
+  char what[GP_RANKS_WHAT]; /* the run as it is compared with others: "step of 4 rows" */
   /* under the lock of ports */
   uint32_t runs;   /* begun by this rank */
   bool is_running; /* the last of them is not over */

@@ -147,7 +147,7 @@ bool gp_watch_check(gp_pipeline *p) {
     return false;
   }
   char why[GP_SPREAD_TEXT];
-  if (!given_up && p->spread && gp_ranks_find_stray("step", why, sizeof why)) {
+  if (!given_up && p->spread && gp_ranks_find_stray(p->spread->what, why, sizeof why)) {
     turn_back(p, why);
     return false;
   }

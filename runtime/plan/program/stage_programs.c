@@ -242,9 +242,10 @@ static void free_room(gp_shaper *s) {
 static bool is_planned(const gp_shaper *s, int32_t stage) {
   const int32_t share = s->env->share, copies = s->schedule->copy_count;
   if (share >= 0) return !share || gp_schedule_holds(s->schedule, share - 1, stage);
-  for (int32_t copy = 0; copy < copies; copy++)
-    if (s->env->devices[s->schedule->placement[stage * copies + copy]].rank == -1 - share)
-      return true;
+  for (int32_t copy = 0; copy < copies; copy++) {
+    const int32_t device = s->schedule->placement[stage * copies + copy];
+    if (gp_share_has(share, &s->env->devices[device], device)) return true;
+  }
   return false;
 }
 

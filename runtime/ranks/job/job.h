@@ -3,7 +3,8 @@
  *   job.c        what is read from the environment, whatever the launcher
  *   launcher.c   the launchers, and their variables
  *   nodelist.c   SLURM's lists of hosts
- *   folder.c     the folder of a job on one host */
+ *   folder.c     the folder of a job on one host
+ *   ended.c      the launcher's notes there: which ranks have ended */
 #ifndef GP_RANKS_JOB_H
 #define GP_RANKS_JOB_H
 
@@ -46,5 +47,9 @@ gp_status gp_rank_first_host(const char *list, char host[GP_RANK_NAME]);
 /* folder.c: make the folder, if the launcher has not, and check that no other user can write to it.
  * Errors: GP_EIO, GP_ESTATE. */
 gp_status gp_rank_job_open_folder(const gp_rank_job *job);
+
+/* ended.c: has the launcher noted that a rank has ended? Then how[] receives how: "has ended with
+ * exit code 3". */
+bool gp_rank_job_find_end(const gp_rank_job *job, int32_t rank, char how[GP_RANK_NAME]);
 
 #endif

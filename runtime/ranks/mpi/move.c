@@ -70,7 +70,7 @@ typedef struct card {
   char version[24], host[64], key[128];
 } card;
 
-enum { PROTOCOL = 2 };
+enum { PROTOCOL = 3 };
 
 static card own_card(const gp_net *net) {
   card c = {.protocol = PROTOCOL, .count = net->job.info.count, .process = (int32_t)getpid()};

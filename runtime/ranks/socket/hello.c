@@ -13,7 +13,7 @@
 #include "gpipe/version.h"
 #include "ranks/socket/socket.h"
 
-enum { PROTOCOL = 2, BYTE_ORDER_MARK = 1 };
+enum { PROTOCOL = 3, BYTE_ORDER_MARK = 1 };
 
 static const char magic[8] = {'g', 'p', 'i', 'p', 'e', 'r', 'n', 'k'};
 

@@ -217,6 +217,18 @@ static gp_status give_up(const gp_meeting *m) {
                  rank < 0 ? 0 : (int)rank, m->seconds, m->net->job.info.count, refused);
 }
 
+/* Fail if a rank that is missing has ended: it will not come. */
+static gp_status look_for_ends(const gp_net *net) {
+  char how[GP_RANK_NAME];
+  for (int32_t r = 0; r < net->job.info.count; r++)
+    if (r != net->job.info.rank && net->peers[r].socket < 0 &&
+        gp_rank_job_find_end(&net->job, r, how))
+      return gp_fail(GP_EDEVICE,
+                     "ranks: rank %d %s before it had joined the job, expected %d ranks", (int)r,
+                     how, net->job.info.count);
+  return GP_OK;
+}
+
 /* Wait for a moment, or until a call comes or goes on. */
 static void doze(const gp_meeting *m) {
   struct pollfd fds[GP_MOST_ANSWERS + 1];
@@ -233,6 +245,7 @@ static gp_status meet_all(gp_meeting *m) {
   for (bool told = false; missing(net) >= 0 || !told;) {
     if (gp_interrupt_pending()) return gp_fail(GP_EINTERRUPT, "interrupted");
     if (gp_now_ns() > m->end) return give_up(m);
+    GP_TRY(look_for_ends(net));
     for (int32_t r = 0; r < net->job.info.rank; r++)
       if (net->peers[r].socket < 0) GP_TRY(call(m, r));
     GP_TRY(answer_all(m));

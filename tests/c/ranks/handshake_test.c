@@ -96,7 +96,7 @@ static bool is_closed(int made) {
 }
 
 static void send_piece(int made) {
-  gp_rank_message head = {.kind = GP_RANK_PIECE, .run = 1, .bytes = 3, .what = "test"};
+  gp_rank_message head = {.kind = GP_RANK_PIECE, .run = 1, .bytes = 3, .place.what = "test"};
   CHECK(send(made, &head, sizeof head, 0) == (ssize_t)sizeof head);
   CHECK(send(made, "one", 3, 0) == 3);
 }
@@ -222,7 +222,7 @@ TEST(messages_for_nothing_are_skipped) {
 }
 
 TEST(another_call_is_an_error_and_so_is_an_end) {
-  const gp_rank_message call = {.kind = GP_RANK_PIECE, .run = 1, .what = "another"};
+  const gp_rank_message call = {.kind = GP_RANK_PIECE, .run = 1, .place.what = "another"};
   const gp_rank_message end = {.kind = GP_RANK_END, .slot = 3};
   CHECK(answer_to(&call) == GP_ESTATE);
   CHECK(answer_to(&end) == GP_EDEVICE);

@@ -94,7 +94,6 @@ describe("gp.dry_run", function()
     local cases = {
       { { device = 3 }, "3", "0..2" },
       { { devices = 0 }, "devices", "0" },
-      { { device = 0, schedule = "pipedream" }, "asynchronous" },
       { { devices = { {}, {}, { memroy = 1 } } }, "memroy" },
     }
     for _, case in ipairs(cases) do
@@ -104,6 +103,24 @@ describe("gp.dry_run", function()
     end
     local good, message = pcall(gp.dry_run, model_of(3), { loss = nn.MSELoss() })
     assert.is_true(not good and message:find "sample" ~= nil)
+  end)
+
+  it("plans a device of a stream as the whole plan does", function()
+    for _, schedule in ipairs { "pipedream", "pipedream_2bw" } do
+      for _, own in ipairs { false, true } do
+        local function plan(device)
+          return gp.dry_run(model_of(3), options_of(3, { schedule = schedule, device = device,
+            chunks = 2, devices = { { own = own }, { own = own }, { own = own } } }))
+        end
+        local whole, rows = plan():memory(), plan():rows()
+        for d = 0, 2 do
+          local share = plan(d)
+          assert.are.same(whole[d + 1].areas, share:memory()[d + 1].areas)
+          assert.are.equal(rows[d + 1], share:rows()[d + 1])
+          assert.are.equal("", share:rows()[(d + 1) % 3 + 1])
+        end
+      end
+    end
   end)
 
   it("plans a thousand devices, which are more than Lua's stack has room for unasked", function()

@@ -29,6 +29,7 @@ local function check(ranks, words, least, in_ranks)
 end
 
 local TRAIN, REPLICAS = "tests/support/ranks_train.lua", "tests/support/replicas_train.lua"
+local STREAM = "tests/support/ranks_stream.lua"
 
 describe("a plan by rank", function()
   it("gives the bits of one process", function()
@@ -39,6 +40,13 @@ describe("a plan by rank", function()
   it("gives them to replicas too", function()
     check(4, { REPLICAS, "2", "4", "2", "1f1b" }, 20, true)
     check(2, { REPLICAS, "2", "4", "2", "gpipe" }, 20, true)
+  end)
+
+  it("gives them to streams, and to updates without a barrier", function()
+    check(2, { STREAM, "2", "pipedream", "pipedream_2bw", "1f1b", "gpipe" }, 100)
+    check(3, { STREAM, "3", "pipedream", "1f1b" }, 100)
+    check(2, { STREAM, "4", "pipedream_2bw", "pipedream" }, 100)
+    check(3, { STREAM, "2", "pipedream_2bw", "gpipe" }, 100) -- one rank has no device
   end)
 
   -- Prints for each rank how many forward passes it has planned of each device.
@@ -69,9 +77,21 @@ describe("a plan by rank", function()
     assert.same({ "0\t4 4 4", "1\t4 4 4", "2\t4 4 4" }, table.move(whole, 1, 3, 1, {}))
   end)
 
-  it("is whole where edges follow from the tasks of other ranks", function()
-    local text = COUNTS:gsub("chunks = 4", 'chunks = 4, schedule = "pipedream"')
-      :gsub("pipe:step", "pipe:use(gp.optim.SGD(pipe:parameters(), { lr = 0.1 }))\n%0")
+  it("has none in a stream either", function()
+    for _, use in ipairs { 'schedule = "pipedream"', 'schedule = "1f1b"' } do
+      local barrier = use:find "1f1b" and ", { barrier = false }" or ""
+      local text = COUNTS:gsub("chunks = 4", "chunks = 4, " .. use):gsub("pipe:step",
+        "pipe:use(gp.optim.SGD(pipe:parameters(), { lr = 0.1 })" .. barrier .. ")\n%0", 1)
+      local lines = lines_of(jobs.script("unix", 3, text, BY_RANK))
+      assert.truthy(lines[1]:match "^0\t[1-9]%d* 0 0$")
+      assert.truthy(lines[2]:match "^1\t0 [1-9]%d* 0$")
+      assert.truthy(lines[3]:match "^2\t0 0 [1-9]%d*$")
+    end
+  end)
+
+  it("is whole where edges follow from the programs of other ranks", function()
+    local text = COUNTS:gsub("nn.Tanh%(%)", "nn.BatchNorm1d(4)")
+      :gsub("balance = { 2, 1, 1 }", "replicas = 3, sync_batch_norm = true"):gsub("{ 8, 4 }", "{ 24, 4 }")
     local lines = lines_of(jobs.script("unix", 3, text, BY_RANK))
     for _, line in ipairs(table.move(lines, 1, 3, 1, {})) do assert.is_nil(line:find " 0") end
   end)

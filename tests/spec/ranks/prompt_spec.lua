@@ -47,7 +47,7 @@ describe("the interactive mode of a job", function()
     assert.truthy(err:find("[1] stdin:1: only at one", 1, true), err)
     assert.truthy(err:find("stdin:2: only at zero", 1, true), err)
     assert.truthy(err:find("stdin:3: attempt to index a nil value", 1, true), err)
-    assert.truthy(err:find("rank 1 is in 'gp.barrier', rank 0 in 'the prompt'", 1, true), err)
+    assert.truthy(err:find("rank 0 is in 'the prompt', rank 1 in 'gp.barrier' at stdin:5", 1, true), err)
   end)
 
   it("ends on all ranks with rank 0, also where nothing was run", function()

@@ -56,8 +56,8 @@ local function host_of(pipe, d, held)
   return { planned = planned, measured = held.host, cap = pipe.devices[d + 1].host_memory }
 end
 
--- A dry run may have planned the share of one device only.
-local function is_planned(pipe, d) return not pipe.share or pipe.share == d end
+-- A dry run may have planned the share of some devices only.
+local function is_planned(pipe, d) return not pipe.share or pipe.share[d] or false end
 
 local function device_of(pipe, d)
   local held = pipe.core:held(d)

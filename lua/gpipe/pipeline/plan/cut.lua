@@ -14,6 +14,7 @@ local machine = require "gpipe.machine"
 local named_balance = require "gpipe.pipeline.plan.named_balance"
 local ranks = require "gpipe.ranks"
 local replicas = require "gpipe.pipeline.plan.replicas"
+local known = require "gpipe.schedule.known"
 local schedule = require "gpipe.schedule"
 
 local cut = {}
@@ -22,9 +23,8 @@ local WHO = "gp.pipeline"
 
 -- Build the schedule for a number of devices, and verify it.
 local function verified(wanted, p, chunks)
-  local made = schedule.resolve(wanted, p, chunks)
-  local good, report = made:verify()
-  if not good then errors.raise("%s: %s", WHO, report) end
+  local made, report = known.verified(wanted, p, chunks)
+  if not made then errors.raise("%s: %s", WHO, report) end
   return made
 end
 
@@ -160,7 +160,7 @@ function cut.resolve(model, opts)
   local chosen = devices.resolve(named, made.devices)
   if not list then
     list = balanced(model, opts, one, measured_on(chosen))
-    list = ranks.broadcast(list, 0) -- what one rank has measured serves all
+    list = ranks.tell("balance", list, 0) -- what one rank has measured serves all
   end
   settle_modes(opts, list)
   advice.unused_devices(named, made)

@@ -24,6 +24,7 @@ local short = require "gpipe.pipeline.areas.short"
 local sizes = require "gpipe.sizes"
 
 local WHO = "gp.dry_run"
+local ALL, SHOWN = -1, -2 -- devices, as core.plan_new takes them
 
 local RULES = fields.rules {
   devices = { type = { "integer", "table" }, check = fields.check_devices },
@@ -39,6 +40,7 @@ local DEVICE = {
   own = { type = "boolean", default = true },
   rank = { type = "integer", min = 0, default = 0 },
   scratch = { type = "integer", min = 0, default = 0 },
+  shown = { type = "boolean", default = false },
   memory = { type = { "number", "string" } },
   host_link = host.SPEC.host_link, host_memory = host.SPEC.host_memory,
 }
@@ -169,6 +171,18 @@ local function check_device(device, count)
   errors.raise("%s: option 'device' is %d, expected one of 0..%d", WHO, device, count - 1)
 end
 
+-- The devices (from 0) that are to be planned, as a set; nil: all of them.
+local function shown_of(described)
+  local set
+  for d, one in ipairs(described) do
+    if one.shown then
+      set = set or {}
+      set[d - 1] = true
+    end
+  end
+  return set
+end
+
 -- The fields that plans.specify and describe read from a pipeline.
 local function as_pipeline(model, opts, list, made, one, computes)
   return setmetatable({
@@ -220,8 +234,8 @@ end
 --- need in addition, and which process drives it. With memory = "8GiB" a device has a cap:
 --- checkpoint = "auto" keeps what it has room for, `dry.fits` says whether all of it fits, and
 --- dry:short() what does not. No cap is an error here. host_link = {bandwidth = 25e9} and
---- host_memory are as in gp.pipeline. `device` (from 0) plans the share of one device of a
---- synchronous schedule, in the time and memory of that share.
+--- host_memory are as in gp.pipeline. `device` (from 0) plans the share of one device,
+--- in the time and memory of that share; shown = true of some devices plans theirs.
 --- ```lua
 --- local model = nn.Sequential {nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2)}
 --- local dry = gp.dry_run(model, {
@@ -250,12 +264,13 @@ local function dry_run(model, opts, raw)
   local inputs = batch.list(WHO, "sample's input", opts.sample[1])
   local targets = batch.list(WHO, "sample's target", opts.sample[2])
   batch.check_rows(WHO, inputs, targets)
-  dry.devices, dry.share = names, opts.device
+  local which = opts.device or shown_of(described)
+  dry.devices, dry.share = names, type(which) == "number" and { [which] = true } or which
   local function plan(found, keep)
     local spec = plans.specify(dry, "step", inputs, targets, opts.chunks)
     spec.keeps = keep
     budgets.specify(spec, found)
-    dry.core = core.plan_new(given, spec, described, opts.device or -1)
+    dry.core = core.plan_new(given, spec, described, opts.device or which and SHOWN or ALL)
     dry.plans[1] = { kind = "step", handle = dry.core, used = 1 }
   end
   local asks = (opts.checkpoint == "selective" or checkpoint.offloads(opts.checkpoint))

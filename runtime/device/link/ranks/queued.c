@@ -53,7 +53,7 @@ typedef struct queues_link {
 /* ---- the reader's port ----------------------------------------------------------------------- */
 
 static bool says(const gp_rank_message *m, const char *what) {
-  return !strncmp(m->what, what, sizeof m->what);
+  return !strncmp(m->place.what, what, sizeof m->place.what);
 }
 
 static void *room(void *context, int32_t from, const gp_rank_message *m, uint64_t *expected) {
@@ -262,7 +262,7 @@ static bool is_wire_up(queues_link *own) {
 static gp_status send_by_wire(const gp_link *link, gp_link_turn turn, gp_rank_message *m) {
   const queues_link *own = link->self;
   m->bytes = 0;
-  memcpy(m->what, is_wired, sizeof is_wired);
+  memcpy(m->place.what, is_wired, sizeof is_wired);
   GP_TRY(gp_ranks_send(link->spec.to->rank, m, NULL));
   const gp_status status = gp_wired_send(own->wired, turn.slot);
   if (status) (void)gp_link_side_say(&own->side, is_over);
@@ -275,9 +275,9 @@ static gp_status publish(gp_link *link, gp_link_turn turn) {
   char *device = wired ? NULL : device_of(own, turn.slot), *into = device ? device : target_of(own);
   gp_rank_message m = gp_link_side_value(&own->side, turn);
   if (into) m.bytes = 0;
-  if (into && !device) memcpy(m.what, is_shared, sizeof is_shared);
-  if (device) memcpy(m.what, is_on_device, sizeof is_on_device);
-  if (!into && own->asks) memcpy(m.what, asks, sizeof asks);
+  if (into && !device) memcpy(m.place.what, is_shared, sizeof is_shared);
+  if (device) memcpy(m.place.what, is_on_device, sizeof is_on_device);
+  if (!into && own->asks) memcpy(m.place.what, asks, sizeof asks);
   own->has_asked |= own->asks && !into;
   own->asks = false;
   gp_credits_owe(link->spec.credits, link->spec.copy, link->spec.uses);

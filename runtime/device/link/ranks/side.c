@@ -64,7 +64,7 @@ void gp_link_side_take(gp_link_side *side, const gp_rank_message *m) {
 gp_status gp_link_side_say(const gp_link_side *side, const char *what) {
   const gp_link_spec *spec = &side->link->spec;
   gp_rank_message m = {.kind = GP_RANK_SHARE, .port = spec->port};
-  snprintf(m.what, sizeof m.what, "%s", what);
+  snprintf(m.place.what, sizeof m.place.what, "%s", what);
   return gp_ranks_send(gp_link_other(spec), &m, NULL);
 }
 

@@ -1,0 +1,97 @@
+-- lua/gpipe/plan/tried.lua - which numbers of devices and micro-batches, and which schedules a plan
+-- tries, and in which order.
+--
+-- A schedule of thousands of devices has millions of actions. To build, verify and simulate one
+-- takes seconds, and there are a hundred. So where all of them together are too many, small copies
+-- are simulated first: the idle share of a schedule follows from the ratio of micro-batches to
+-- devices, and hardly from the numbers. The most promising ones are tried until there have been as
+-- many as are allowed, and the plan says how many were not.
+
+local candidates = require "gpipe.plan.candidates"
+local rate = require "gpipe.plan.rate"
+local schedule = require "gpipe.schedule"
+
+local tried = {
+  most = 1 << 20, -- devices x micro-batches of all that are simulated
+}
+
+local PROBED = 16 -- devices of a small copy
+
+---@class gpipe.PlanSpec
+---@field wanted string|table a schedule, as candidates name it
+---@field devices integer
+---@field chunks integer of all replicas
+---@field each integer of one replica
+---@field stages? integer where a small copy has told
+
+-- All of them, those with the most devices first.
+local function all_of(problem)
+  local list = {}
+  for _, p in ipairs(problem.counts) do
+    for _, wanted in ipairs(candidates.schedules(problem.schedules, p, problem.replicas)) do
+      for _, m in ipairs(candidates.chunks(problem.chunks, p, problem.batch)) do
+        local chunks = math.min(m, problem.batch)
+        local each = candidates.each(wanted, chunks, problem.chunks ~= nil)
+        if each and not candidates.is_left_out(wanted, p, each, problem.schedules ~= nil) then
+          list[#list + 1] = { wanted = wanted, devices = p, chunks = m, each = each }
+        end
+      end
+    end
+  end
+  return list
+end
+
+-- The idle share of a small copy of one replica, 0 where it cannot be built; it also tells how many
+-- stages there will be.
+local function idle_of(spec)
+  local one, replicas = candidates.apart(spec.wanted)
+  local devices = spec.devices // replicas
+  local small = math.min(devices, PROBED)
+  local chunks = math.max(1, spec.each * small // devices)
+  if schedule.is(one) then return 0 end
+  local shape = candidates.shape(one, small, chunks)
+  if not shape then return 0 end
+  spec.stages = shape.schedule.stages // small * devices
+  return candidates.bubble(shape.schedule:simulate { F = 1, I = 1, W = 1 })
+end
+
+-- The seconds of a step, but for what its memory and its links cost.
+local function estimate(problem, spec)
+  local chunks = math.min(spec.chunks, problem.batch)
+  return rate.bound(problem, chunks, spec.devices) / (1 - idle_of(spec))
+end
+
+local function cells_of(list)
+  local sum = 0
+  for _, spec in ipairs(list) do sum = sum + spec.devices * spec.each end
+  return sum
+end
+
+-- The most promising first.
+local function sort(problem, list)
+  for i, spec in ipairs(list) do spec.number, spec.seconds = i, estimate(problem, spec) end
+  table.sort(list, function(a, b)
+    if a.seconds ~= b.seconds then return a.seconds < b.seconds end
+    return a.number < b.number
+  end)
+end
+
+--- Visit what a plan tries. Where all of it is too much, visiting ends when enough was visited and
+--- something has fitted.
+---@param problem gpipe.PlanProblem
+---@param visit fun(spec: gpipe.PlanSpec): integer, boolean how often it was simulated; has
+--- anything fitted
+---@return integer left how many were not visited
+function tried.each(problem, visit)
+  local list, cells = all_of(problem), 0
+  local is_large = cells_of(list) > tried.most
+  if is_large then sort(problem, list) end
+  for i, spec in ipairs(list) do
+    local times, has_fitted = visit(spec)
+    cells = cells + times * spec.devices * spec.each
+    if is_large and has_fitted and cells >= tried.most then return #list - i end
+  end
+  return 0
+end
+
+return tried
