@@ -167,7 +167,7 @@ end
 -- Copy the moments of the previous object into the new one.
 local function take_over(f, before)
   if not lazy.is_there(before) then return end
-  local held = { groups = f.groups, moments = f.moments, handle = before }
+  local held = { groups = f.groups, moments = f.moments, kind = f.kind, handle = before }
   for _, entry in ipairs(state.entries(held)) do
     if entry.value then f.handle:moment(entry.key, entry.k):copy_(entry.value) end
   end
