@@ -88,7 +88,8 @@ static int plan_edges(lua_State *L) {
 }
 
 /* p:stage(plan, stage, copy) -> {versions, kept, recomputed, held, carried, kept_bytes,
- * recomputed_bytes, held_bytes, carried_bytes, away_bytes, partials, owned_bytes, gradient_bytes} */
+ * recomputed_bytes, held_bytes, carried_bytes, away_bytes, partials, owned_bytes,
+ * gradient_bytes} */
 static int plan_stage(lua_State *L) {
   gp_stage_info info;
   const gp_lua_pipeline *box = numbers_of(L);
