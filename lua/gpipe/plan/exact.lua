@@ -50,8 +50,8 @@ local PARTS = {
   halves = "parameters", buffers = "parameters",
 }
 
--- Bytes of the gradients that a device sums and updates, for which an optimizer keeps moments there:
--- of two copies of a stage, or of replicas, one does so for each parameter.
+-- Bytes of the gradients that a device sums and updates. An optimizer keeps moments there: of two
+-- copies of a stage, or of replicas, one does so for each parameter.
 local function updated_on(dry, d)
   local bytes, copies = 0, dry.copies
   for holder, device in ipairs(dry.placement) do
