@@ -71,10 +71,10 @@ end
 --- })
 --- local loss = pipe:step(gp.randn {6, 4}, gp.zeros({6}, {dtype = "i64"}))
 --- ```
---- In place of the options: a plan of gp.plan, or "auto", which plans first; {plan = "auto", sample
---- = {x, y}, ...} does so with the options of gp.plan.
+--- In place of the options: a plan of gp.plan. {plan = "auto", sample = {x, y}, ...} plans first,
+--- with the options of gp.plan.
 ---@param model nn.Sequential
----@param opts? table|gpipe.Plan|"auto" see docs/pipeline.md
+---@param opts? table|gpipe.Plan see docs/pipeline.md
 ---@return gpipe.Pipeline
 local function pipeline(model, opts)
   if dry_mode.is_on() then
