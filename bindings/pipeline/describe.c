@@ -87,21 +87,24 @@ static int plan_edges(lua_State *L) {
   return 1;
 }
 
-/* p:stage(plan, stage, copy) -> {versions, kept, recomputed, carried, kept_bytes, recomputed_bytes,
- * carried_bytes, away_bytes, partials, owned_bytes, gradient_bytes} */
+/* p:stage(plan, stage, copy) -> {versions, kept, recomputed, held, carried, kept_bytes,
+ * recomputed_bytes, held_bytes, carried_bytes, away_bytes, partials, owned_bytes,
+ * gradient_bytes} */
 static int plan_stage(lua_State *L) {
   gp_stage_info info;
   const gp_lua_pipeline *box = numbers_of(L);
   int stage = (int)gp_lua_check_int(L, 3, "stage: the stage", 0, box->stages - 1);
   int copy = (int)gp_lua_check_int(L, 4, "stage: the copy", 0, box->copies - 1);
   gp_plan_stage_info(gp_lua_check_plan(L, 2), stage, copy, &info);
-  lua_createtable(L, 0, 11);
+  lua_createtable(L, 0, 13);
   gp_lua_set_int(L, "versions", info.versions);
   gp_lua_set_int(L, "kept", info.kept);
   gp_lua_set_int(L, "recomputed", info.recomputed);
+  gp_lua_set_int(L, "held", info.held);
   gp_lua_set_int(L, "carried", info.carried);
   gp_lua_set_int(L, "kept_bytes", (int64_t)info.kept_bytes);
   gp_lua_set_int(L, "recomputed_bytes", (int64_t)info.recomputed_bytes);
+  gp_lua_set_int(L, "held_bytes", (int64_t)info.held_bytes);
   gp_lua_set_int(L, "carried_bytes", (int64_t)info.carried_bytes);
   gp_lua_set_int(L, "away_bytes", (int64_t)info.away_bytes);
   gp_lua_set_int(L, "partials", info.partials);

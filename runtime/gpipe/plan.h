@@ -181,8 +181,9 @@ typedef struct gp_edge_info {
 typedef struct gp_stage_info {
   int versions;         /* of the weights, the newest included */
   int kept, recomputed; /* micro-batches whose values are kept, or recomputed, at once */
+  int held;             /* recomputed ones of which F keeps something all the same */
   int carried;          /* micro-batches whose I ran and whose W did not yet */
-  size_t kept_bytes, recomputed_bytes, carried_bytes; /* of one micro-batch */
+  size_t kept_bytes, recomputed_bytes, held_bytes, carried_bytes; /* of one micro-batch */
   size_t away_bytes;     /* likewise: of what waits in the host's memory; 0: nothing does */
   int partials;          /* partial sums of its gradients that are alive at once */
   size_t owned_bytes;    /* of the gradients that it sums and updates */

@@ -62,11 +62,12 @@ static void note_stage(lister *l, int32_t base, unsigned modes) {
     note(l, GP_TOUCHED_WEIGHTS, version, modes);
 }
 
-/* The buffer of a base that no stage owns. */
-static gp_touched buffer_of(int32_t base) {
+/* The buffer of a base that no stage owns. What F keeps of a micro-batch that is recomputed lies in
+ * slots of its own. */
+static gp_touched buffer_of(const gp_task *task, int32_t base) {
   switch (base) {
   case GP_BASE_TEMP: return GP_TOUCHED_TEMPORARY;
-  case GP_BASE_SAVED: return GP_TOUCHED_SAVED;
+  case GP_BASE_SAVED: return task->kept ? GP_TOUCHED_SAVED : GP_TOUCHED_HELD;
   case GP_BASE_AWAY: return GP_TOUCHED_AWAY;
   case GP_BASE_RECOMPUTED: return GP_TOUCHED_RECOMPUTED;
   case GP_BASE_CARRIED: return GP_TOUCHED_CARRIED;
@@ -109,7 +110,7 @@ static void note_place(lister *l, gp_place place, unsigned modes) {
   else if (is_partial(l->task, place.base))
     note(l, GP_TOUCHED_PARTIALS, l->task->partial, modes);
   else
-    note(l, buffer_of(place.base), instance_of(l->task, place.base), modes);
+    note(l, buffer_of(l->task, place.base), instance_of(l->task, place.base), modes);
 }
 
 /* Note the gradients and accumulators of the task's stage, or one of their partial sums. */

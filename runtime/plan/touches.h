@@ -22,6 +22,7 @@
   X(HALVES, "weights in halves") /* copies in halves */                                            \
   X(PREPARED, "prepared")        /* what else P makes of the weights */                            \
   X(SAVED, "saved")              /* slot of what F keeps */                                        \
+  X(HELD, "held")                /* the same of a micro-batch whose other values R makes again */  \
   X(AWAY, "saved for the host")  /* the same of what goes to the host's memory and back */         \
   X(RECOMPUTED, "recomputed")    /* slot of what R makes again */                                  \
   X(CARRIED, "carried")          /* slot of what I leaves for W */                                 \

@@ -29,7 +29,7 @@ function contents.entries(of)
   local entries, stage_of = {}, {}
   local function add(part, stage, entry)
     entries[#entries + 1] = {
-      name = part .. "." .. entry.name, stage = stage, box = entry.box,
+      name = part .. "." .. entry.name, stage = stage, box = entry.box, shape = entry.shape,
       value = not shared.is_away(entry) and entry.value or nil,
     }
   end

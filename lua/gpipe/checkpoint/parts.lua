@@ -1,6 +1,8 @@
 -- lua/gpipe/checkpoint/parts.lua - the options that name what a checkpoint holds, with their
 -- checks.
 
+local optimizer = require "gpipe.optim.optimizer"
+
 local function has_methods(...)
   local wanted = { ... }
   return function(value)
@@ -16,7 +18,13 @@ end
 return {
   pipe = { check = has_methods("load_progress", "state_dict") },
   model = { check = has_methods("parameters", "load_state_dict") },
-  opt = { check = has_methods("state_dict", "load_state_dict") },
+  opt = {
+    check = function(value)
+      return not optimizer.moments(value) and "an optimizer of gp.optim with moments of its "
+        .. "parameters (optim.LBFGS goes into option 'state' of gp.run, or its state into 'extra')"
+        or nil
+    end,
+  },
   data = {
     check = function(value)
       return has_methods("state", "restore")(value)

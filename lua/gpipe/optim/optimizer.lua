@@ -73,10 +73,30 @@ end
 
 local optimizer = {}
 
-local newest = setmetatable({}, { __mode = "v" }) -- {the optimizer that was made last}
+local made = setmetatable({}, { __mode = "k" }) -- [optimizer] = how many were made before
+local made_count = 0
 
---- The optimizer that was made last, if it is still in use: what a dry run takes for a pipeline's.
-function optimizer.newest() return newest[1] end
+local function has_one_of(opt, boxes)
+  for _, group in ipairs(fields[opt].groups) do
+    for _, entry in ipairs(group.params) do
+      if boxes[entry.param] then return true end
+    end
+  end
+  return false
+end
+
+--- The optimizers in use that update some of these parameters, in the order in which they were
+--- made: what a dry run takes for a pipeline's.
+---@param boxes table<gpipe.Tensor, any>
+---@return gpipe.Optimizer[]
+function optimizer.all_of(boxes)
+  local list = {}
+  for opt in pairs(made) do
+    if has_one_of(opt, boxes) then list[#list + 1] = opt end
+  end
+  table.sort(list, function(a, b) return made[a] < made[b] end)
+  return list
+end
 
 --- Say that an update was skipped; the caller sees to it that this is said once.
 function optimizer.say_skipped()
@@ -171,7 +191,7 @@ end
 -- Copy the moments of the previous object into the new one.
 local function take_over(f, before)
   if not lazy.is_there(before) then return end
-  local held = { groups = f.groups, moments = f.moments, handle = before }
+  local held = { groups = f.groups, moments = f.moments, kind = f.kind, handle = before }
   for _, entry in ipairs(state.entries(held)) do
     if entry.value then f.handle:moment(entry.key, entry.k):copy_(entry.value) end
   end
@@ -308,7 +328,7 @@ function optimizer.new(kind, given, opts)
     if kind.check then kind.check(who, group) end
   end
   local opt = {}
-  newest[1] = opt
+  made[opt], made_count = made_count, made_count + 1
   fields[opt] = {
     who = who, spec = spec, defaults = defaults, groups = groups, moments = kind.moments,
     handle = lazy.make(make_object, kind, groups), kind = kind,

@@ -13,9 +13,16 @@ local create = require "gpipe.tensor.create"
 
 local state = {}
 
+-- The shape of moment k where it is not the parameter's; false if there is none.
+local function other_shape(optimizer, param, k)
+  local rule = optimizer.kind.rule
+  if not rule then return nil end
+  return rule.shape(param.shape, k) or false
+end
+
 --- The moments as entries {name, param, value}: value shares its memory with the moment; param is
 --- the parameter's name.
----@param optimizer table handle, groups, moments
+---@param optimizer table handle, groups, moments, kind
 ---@return table[]
 function state.entries(optimizer)
   local entries = {}
@@ -23,10 +30,12 @@ function state.entries(optimizer)
     for _, entry in ipairs(group.params) do
       for k = 1, optimizer.moments(group) do
         local moment = optimizer.handle:moment(entry.param, k)
-        if moment or core.param_away(entry.param) then -- another rank has its moments
+        local shape = other_shape(optimizer, entry.param, k)
+        local away = core.param_away(entry.param) and shape ~= false -- another rank has its moments
+        if moment or away then
           entries[#entries + 1] = {
             name = ("%s.moment%d"):format(entry.name, k), param = entry.name, value = moment,
-            key = entry.param, box = entry.param, k = k,
+            key = entry.param, box = entry.param, k = k, shape = shape,
           }
         end
       end

@@ -48,6 +48,9 @@ local function stage_line(pipe, plan, stage, copy)
   elseif info.recomputed > 0 and pipe.checkpoint ~= "offload" then -- R hands nothing on
     add("recomputed within the backward pass")
   end
+  if info.held > 0 and info.held_bytes > 0 then
+    add("%d x %s held of what is recomputed", info.held, sizes.text(info.held_bytes))
+  end
   if info.away_bytes > 0 then
     add("saved values go to the host's memory, %s each", sizes.text(info.away_bytes))
   end

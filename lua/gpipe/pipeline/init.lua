@@ -28,23 +28,11 @@ local RULES = fields.rules {
   },
   precision = precision.rule,
   loss_scale = precision.scale_rule,
-  finite = {
-    default = false,
-    check = function(v) return type(v) ~= "boolean" and v ~= "ignore" and 'true, false or "ignore"'
-      or nil end,
-  },
-  fuse = { type = "boolean" },
   seed = { type = "integer" },
   watchdog = watchdog.rule,
 }
 
 -- ---- options ---------------------------------------------------------------------------------
-
--- Read GPIPE_FUSE=0 from the environment for scripts that do not set the option.
-local function fuses(option)
-  if option ~= nil then return option end
-  return os.getenv "GPIPE_FUSE" ~= "0"
-end
 
 -- The options that a plan stands for; plans are loaded where they are asked for.
 local function planned(model, opts)
@@ -84,10 +72,10 @@ end
 --- })
 --- local loss = pipe:step(gp.randn {6, 4}, gp.zeros({6}, {dtype = "i64"}))
 --- ```
---- In place of the options: a plan of gp.plan, or "auto", which plans first; {plan = "auto", sample
---- = {x, y}, ...} does so with the options of gp.plan.
+--- In place of the options: a plan of gp.plan. {plan = "auto", sample = {x, y}, ...} plans first,
+--- with the options of gp.plan.
 ---@param model nn.Sequential
----@param opts? table|gpipe.Plan|"auto" see docs/pipeline.md
+---@param opts? table|gpipe.Plan see docs/pipeline.md
 ---@return gpipe.Pipeline
 local function pipeline(model, opts)
   local _ <close> = call.enter "gp.pipeline"
@@ -108,10 +96,10 @@ local function pipeline(model, opts)
     placement = made.device_list, copies = made.copies, replicas = made.replicas,
     sum_group = opts.grouped, bucket = replicas.bucket(), most_whole = far.most_whole(),
     checkpoint = opts.checkpoint, seed = opts.seed or random.current(),
-    finite = opts.finite == true and "raise" or opts.finite or "skip",
+    finite = fields.finite(opts.finite),
     watchdog = watchdog.seconds(WHO, opts.watchdog), tf32 = computes.tf32,
     loss_scale = computes.scale,
-    unfused = not fuses(opts.fuse), added = os.getenv "GPIPE_ASSIGN" == "0",
+    unfused = not fields.fuses(opts.fuse), added = os.getenv "GPIPE_ASSIGN" == "0",
   }
   note_faults(inner)
   if not opts.deferred_batch_norm then

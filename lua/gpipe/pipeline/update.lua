@@ -27,7 +27,20 @@ local USE = {
   barrier = { type = "boolean" },
 }
 
-local function check_use(pipe, o)
+--- Check what pipe:use was given.
+---@param pipe table its fields
+---@param opt any
+---@param opts? table
+---@return table? handle of optimizer.open
+---@return function hypers
+---@return table o the options
+---@return boolean free whether stages update by themselves
+function update.check_use(pipe, opt, opts)
+  local handle, hypers = optimizer.open(opt)
+  if not handle then
+    errors.raise("use: the optimizer is %s, expected one of gp.optim", errors.show(opt))
+  end
+  local o = options.check("use", opts, USE)
   local free = pipe.asynchronous or o.barrier == false
   if o.clip_norm and free then
     errors.raise("use: clip_norm needs the gradients of all stages, and stages are updated at "
@@ -44,7 +57,7 @@ local function check_use(pipe, o)
     errors.raise("use: precision 'f16' skips updates whose gradients overflow, which no stage may "
       .. "do alone: it needs the barrier")
   end
-  return free
+  return handle, hypers, o, free
 end
 
 -- Use the optimizer if its moments fit the caps of the devices; else the one before, if any.
@@ -84,12 +97,7 @@ end
 ---@param opts? {clip_norm?: number, barrier?: boolean}
 ---@return gpipe.Pipeline self
 function update.use(pipe, opt, opts)
-  local handle, hypers = optimizer.open(opt)
-  if not handle then
-    errors.raise("use: the optimizer is %s, expected one of gp.optim", errors.show(opt))
-  end
-  local o = options.check("use", opts, USE)
-  local free = check_use(pipe, o)
+  local handle, hypers, o, free = update.check_use(pipe, opt, opts)
   plans.drop(pipe)
   use_within_caps(pipe, { handle, o.clip_norm, not free })
   pipe.hypers, pipe.free, pipe.pending = hypers, free, nil

@@ -18,6 +18,9 @@ local asked = {}
 ---@field devices integer
 ---@field chunks integer
 ---@field checkpoint string
+---@field options table<string, any> other options that change what the runtime plans
+---@field moments integer of the optimizer; 0: there is none
+---@field own_moments boolean[] per device: its cap does not count them
 
 -- The policy by which the time is estimated. What is said layer by layer takes no less than
 -- "never", and so does "offload" where a device does not say how it reaches the host's memory.
@@ -30,6 +33,18 @@ local function policy_of(problem, checkpoint)
   return checkpoint
 end
 
+-- The bytes of a row; one whose policy fills the memory may find no way that fits: then it is
+-- "always", as in a pipeline.
+local function bytes_of(problem, row)
+  local policy = stage_cost.policies[row.checkpoint]
+  if policy and policy.fills then
+    local bytes, parts, host = exact.filled(problem, row)
+    if bytes then return bytes, parts, host end
+    row = setmetatable({ checkpoint = "always" }, { __index = row })
+  end
+  return exact.bytes(problem, row)
+end
+
 --- The row of a pipeline as it is set; nil and why where its schedule cannot be built.
 ---@param problem gpipe.PlanProblem
 ---@param pipe gpipe.AskedPipeline
@@ -40,6 +55,7 @@ function asked.row(problem, pipe)
   local shape, why = candidates.shape(pipe.schedule, pipe.devices, chunks)
   if not shape then return nil, why end
   shape.asked = chunks
+  problem = setmetatable({ moments = pipe.moments }, { __index = problem })
   local policy = policy_of(problem, pipe.checkpoint)
   local case = fit.case(problem, shape, candidates.lowered(shape, policy), policy)
   local taken, ran = fit.devices(problem, case, pipe.balance), rate.run(problem, case, pipe.balance)
@@ -48,8 +64,9 @@ function asked.row(problem, pipe)
     replicas = shape.replicas, gradients = case.memory.gradients,
     chunks = chunks, asked = chunks, rows = case.rows, checkpoint = pipe.checkpoint,
     seconds = ran.seconds, bubble = ran.bubble, recompute = ran.recompute, taken = taken,
+    options = pipe.options, own_moments = pipe.own_moments, case = case,
   }
-  row.peak, row.parts, row.host = exact.bytes(problem, row)
+  row.peak, row.parts, row.host = bytes_of(problem, row)
   return row
 end
 
@@ -61,6 +78,14 @@ local function host_text(device, bytes)
     and (" of at most %s, which DOES NOT FIT"):format(sizes.text(device.host_memory)) or "")
 end
 
+-- Whether a device's bytes fit, in words; nothing where they do.
+local function fit_text(device, row, d)
+  if row.peak[d] <= device.memory then return "" end
+  local counted = row.peak[d] - exact.apart(row, d, row.parts[d])
+  return counted > device.memory and ", which DOES NOT FIT"
+    or ", a cap that does not count this optimizer"
+end
+
 -- "sim:0: 1.2 GiB of 8.0 GiB (saved 800.0 MiB, ...)", and a remark where it does not fit.
 local function device_line(problem, row, d)
   local device, parts = problem.devices[d], {}
@@ -69,7 +94,7 @@ local function device_line(problem, row, d)
     if bytes >= 1 then parts[#parts + 1] = name .. " " .. sizes.text(math.floor(bytes)) end
   end
   return ("    %s: %s of %s%s (%s)%s"):format(device.name, sizes.text(row.peak[d]),
-    sizes.text(device.memory), row.peak[d] > device.memory and ", which DOES NOT FIT" or "",
+    sizes.text(device.memory), fit_text(device, row, d),
     table.concat(parts, ", "), host_text(device, row.host[d]))
 end
 
@@ -86,15 +111,20 @@ local function rest_line(problem, row)
     over > 0 and (": %d DO NOT FIT"):format(over) or "")
 end
 
+-- "1 stage", "2 stages".
+local function counted(n, word, plural)
+  return ("%d %s%s"):format(n, word, n == 1 and "" or plural or "s")
+end
+
 --- The row as text.
 ---@param problem gpipe.PlanProblem
 ---@param row gpipe.PlanRow
 ---@return string
 function asked.text(problem, row)
   local lines = {
-    ("  as it is set: %s, %d stages on %d device%s, %d micro-batch%s of %d row%s, checkpoint %s")
-      :format(row.label, #row.balance, row.devices, row.devices == 1 and "" or "s", row.chunks,
-        row.chunks == 1 and "" or "es", row.rows, row.rows == 1 and "" or "s", row.checkpoint),
+    ("  as it is set: %s, %s on %s, %s of %s, checkpoint %s"):format(row.label,
+      counted(#row.balance, "stage"), counted(row.devices, "device"),
+      counted(row.chunks, "micro-batch", "es"), counted(row.rows, "row"), row.checkpoint),
     "    layers per stage: " .. text.balance(row.balance),
     ("    step %s by the cost model; bubble %.1f %%; recomputation %.1f %% of the step"):format(
       text.time(row.seconds), 100 * row.bubble, 100 * row.recompute / row.seconds),

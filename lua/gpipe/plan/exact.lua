@@ -49,13 +49,15 @@ local function plan(problem, row, caps, shown)
       host_memory = caps and device.host_memory, shown = shown and shown[d] }
   end
   local schedule, replicas = candidates.apart(row.schedule)
-  return dry_run(model, {
+  local opts = {
     balance = balance, chunks = row.asked, schedule = schedule, checkpoint = row.checkpoint,
     replicas = replicas > 1 and replicas or nil,
     sync_batch_norm = problem.norms ~= nil and replicas > 1,
     loss = loss, precision = problem.precision, devices = described,
     sample = { wanted.inputs, wanted.targets },
-  })
+  }
+  for name, value in pairs(row.options or {}) do opts[name] = value end
+  return dry_run(model, opts)
 end
 
 -- The areas of a pipeline under the names of the planner's parts.
@@ -66,24 +68,43 @@ local PARTS = {
   halves = "parameters", buffers = "parameters",
 }
 
+-- Bytes of the gradients that a device sums and updates. An optimizer keeps moments there: of two
+-- copies of a stage, or of replicas, one does so for each parameter.
+local function updated_on(dry, d)
+  local bytes, copies = 0, dry.copies
+  for holder, device in ipairs(dry.placement) do
+    if device == d - 1 then
+      local stage, copy = (holder - 1) // copies, (holder - 1) % copies
+      bytes = bytes + dry.core:stage(dry.core, stage, copy).owned_bytes
+    end
+  end
+  return bytes
+end
+
 -- The parts of a device from its areas in a plan without threads and optimizer.
-local function parts_of(problem, row, d, areas)
+local function parts_of(problem, row, d, areas, dry)
   local parts, estimate, device = {}, row.taken[d].parts, problem.devices[d]
   for name, bytes in pairs(areas) do
     local part = PARTS[name] or name
     if name == "thread scratch" then bytes = bytes * (device.threads or 1) end
     parts[part] = (parts[part] or 0) + bytes
   end
-  -- an estimate's gradients include partial sums, which are areas of the step
+  -- an estimate's gradients include partial sums, which are areas of the step; a replica receives
+  -- the gradients that it owns from the others
   local estimated = estimate.gradients / row.gradients
-  -- moments lie as values do: a copy of a stage that shares these has none, nor have frozen values;
-  -- a replica receives the gradients that it owns from the others
-  local updated = math.min(areas.parameters or 0, areas.gradients or 0)
-  local moments = estimated > 0 and estimate.optimizer / estimated or 0
   local received = device.own and (row.replicas - 1) / row.replicas or 0
-  parts.optimizer = math.ceil(moments * updated)
+  parts.optimizer = problem.moments * updated_on(dry, d)
   parts.gradients = (parts.gradients or 0) + math.ceil(received * estimated)
   return parts
+end
+
+--- Bytes that the device's cap does not count: the moments of an optimizer that the script steps.
+---@param row gpipe.PlanRow
+---@param d integer
+---@param parts table<string, integer>
+---@return integer
+function exact.apart(row, d, parts)
+  return row.own_moments and row.own_moments[d] and parts.optimizer or 0
 end
 
 -- What a plan takes, as exact.bytes has it.
@@ -91,9 +112,9 @@ local function bytes_of(problem, row, dry, shown)
   local memory, list, parts, host, rest = dry:memory(), {}, {}, {}, {}
   for d, taken in ipairs(row.taken) do
     if not shown or shown[d] then
-      parts[d] = parts_of(problem, row, d, memory[d].areas)
+      parts[d] = parts_of(problem, row, d, memory[d].areas, dry)
       list[d] = sizes.sum(parts[d])
-      rest[d] = list[d] - memory[d].planned
+      rest[d] = list[d] - memory[d].planned - exact.apart(row, d, parts[d])
       host[d] = dry.core:on_host(dry.core, d - 1)
     else
       parts[d], list[d], host[d], rest[d] = taken.parts, math.ceil(taken.bytes), taken.host, 0
@@ -170,7 +191,7 @@ function exact.filled(problem, row)
   if not dry.fits then return nil end
   local bytes, parts, host = bytes_of(problem, row, dry)
   for d, n in ipairs(bytes) do
-    if n > problem.devices[d].memory then return nil end
+    if n - exact.apart(row, d, parts[d]) > problem.devices[d].memory then return nil end
   end
   return bytes, parts, host, again_of(problem, row, dry)
 end

@@ -251,7 +251,6 @@ function plan.solve(problem)
 end
 
 plan.problem = request.read
-plan.newest_optimizer = request.newest_optimizer
 
 --- Plan the training of a model on devices with so much memory: search over cuts, schedules,
 --- numbers of micro-batches and policies of recomputation.

@@ -175,12 +175,6 @@ local function bound_rows(problem)
   figures.bound(problem.figures, fewest, most, problem.devices)
 end
 
---- The optimizer that a script made last, else AdamW.
----@return any
-function request.newest_optimizer()
-  return require("gpipe.optim.optimizer").newest() or SPEC.optimizer.default
-end
-
 --- Read the arguments of gp.plan.
 ---@param model any
 ---@param sample any

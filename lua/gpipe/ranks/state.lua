@@ -1,7 +1,7 @@
 -- lua/gpipe/ranks/state.lua - values that lie with several ranks, brought to all of them.
 --
 -- An entry {name, value} of a state has its parameter with it: `box`. That tells which rank holds
--- the value, and what it is like where it is not here.
+-- the value, and what it is like where it is not here; a moment of another shape has `shape`, too.
 
 local core = require "gpipe.core"
 local create = require "gpipe.tensor.create"
@@ -17,9 +17,12 @@ function state.is_away(entry)
 end
 
 --- Something of the value's shape and dtype, also where another rank holds it.
----@param entry {box: gpipe.Tensor?, value: gpipe.Tensor?}
----@return gpipe.Tensor
-function state.like(entry) return state.is_away(entry) and entry.box or entry.value end
+---@param entry {box: gpipe.Tensor?, value: gpipe.Tensor?, shape: integer[]?}
+---@return gpipe.Tensor|{shape: integer[], dtype: string}
+function state.like(entry)
+  if not state.is_away(entry) then return entry.value end
+  return entry.shape and { shape = entry.shape, dtype = entry.box.dtype } or entry.box
+end
 
 -- Do several ranks hold the values? All ranks get the same answer.
 local function are_shared(entries)
@@ -30,15 +33,15 @@ local function are_shared(entries)
   return false
 end
 
--- Bring a value from the rank that holds it.
+-- Bring a value from the rank that holds it; nil if it has none there.
 local function bring(entry)
   local holder = entry.box and core.param_holder(entry.box)
   if not holder then return entry.value end
   local here = holder == ranks.rank()
-  local text = here and entry.value:contiguous():bytes() or ""
+  local text = here and entry.value and entry.value:contiguous():bytes() or ""
   local all = ranks.gather("state_dict", text)
-  if here then return entry.value end
-  return create.frombytes(all[holder + 1], entry.box.shape, entry.box.dtype)
+  if here or all[holder + 1] == "" then return entry.value end
+  return create.frombytes(all[holder + 1], entry.shape or entry.box.shape, entry.box.dtype)
 end
 
 --- The same entries with their values, on all ranks; all ranks have the same entries in the same
@@ -52,6 +55,22 @@ function state.collect(entries)
     whole[i] = { name = entry.name, stage = entry.stage, value = bring(entry) }
   end
   return whole
+end
+
+--- The value of a parameter, on all ranks, which have to call together.
+---@param box gpipe.Tensor
+---@return gpipe.Tensor
+function state.value(box)
+  local entry = { box = box }
+  if not state.is_away(entry) then entry.value = box:value() end
+  return state.collect({ entry })[1].value
+end
+
+--- The gradient of a parameter, on all ranks, which have to call together; nil if it has none.
+---@param box gpipe.Tensor
+---@return gpipe.Tensor?
+function state.gradient(box)
+  return state.collect({ { box = box, value = box.grad } })[1].value
 end
 
 return state

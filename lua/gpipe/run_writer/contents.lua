@@ -8,8 +8,10 @@ local contents = {}
 
 -- What a checkpoint carries beside the parts.
 local function extra_of(run)
-  local states = {}
-  for name, part in pairs(run.state) do states[name] = part:state() end
+  local states, names = {}, {}
+  for name in pairs(run.state) do names[#names + 1] = name end
+  table.sort(names) -- in a job, parts bring what other ranks hold: all ranks need the same order
+  for _, name in ipairs(names) do states[name] = run.state[name]:state() end
   return {
     run = {
       step = run.step, seconds = measure.seconds(run),

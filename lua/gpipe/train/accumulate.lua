@@ -9,6 +9,7 @@ local errors = require "gpipe.errors"
 local options = require "gpipe.options"
 local parameters = require "gpipe.train.parameters"
 local part = require "gpipe.train.part"
+local shared = require "gpipe.ranks.state"
 
 ---@class gpipe.Accumulate
 ---@field count integer mini-batches since the last update
@@ -18,7 +19,7 @@ local new = part.class {
   who = "gp.train.accumulate", methods = methods, call = "step", fields = {},
 }
 
--- Call fn for each gradient, on the gradient's device.
+-- Call fn for each gradient that this rank holds, on the gradient's device.
 local function each_gradient(acc, fn)
   for _, entry in ipairs(acc.entries) do
     local grad = entry.grad
@@ -50,7 +51,8 @@ function methods:step(x, y)
   return mean
 end
 
---- The state, as a plain table; within a round it includes the gradients so far.
+--- The state, as a plain table; within a round it includes the gradients so far. In a job all ranks
+--- call this together, and all get all gradients.
 --- ```lua
 --- local pipe <close> = gp.pipeline(nn.Sequential {nn.Linear(4, 2)}, {loss = nn.MSELoss()})
 --- local accumulate = gp.train.accumulate(pipe, 2)
@@ -60,8 +62,9 @@ end
 ---@return {count: integer, sum: number, gradients: table<string, gpipe.Tensor>}
 function methods:state()
   local gradients = {}
-  if self.count > 0 then
-    each_gradient(self, function(name, grad) gradients[name] = parameters.host_copy(grad) end)
+  for _, entry in ipairs(self.count > 0 and self.entries or {}) do
+    local grad = shared.gradient(entry.param)
+    gradients[entry.name] = grad and parameters.host_copy(grad)
   end
   return { count = self.count, sum = self.sum, gradients = gradients }
 end

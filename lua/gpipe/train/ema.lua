@@ -4,13 +4,15 @@
 --
 -- An average lies on the device of its parameter, in the parameter's own type (f32 or f64, whatever
 -- the precision of the pipeline), and is updated there element by element. So it has the same bits
--- for every cut of the model into stages.
+-- for every cut of the model into stages. In a job a rank keeps the averages of the parameters that
+-- it holds itself; for the others `averages` has false.
 
 local errors = require "gpipe.errors"
 local nn_state = require "gpipe.nn.state"
 local options = require "gpipe.options"
 local parameters = require "gpipe.train.parameters"
 local part = require "gpipe.train.part"
+local shared = require "gpipe.ranks.state"
 
 ---@class gpipe.Ema
 ---@field updates integer number of updates
@@ -51,6 +53,19 @@ local function average_of(ema, i, value)
   return average
 end
 
+-- Call fn for each parameter whose value this rank holds, with its average.
+local function each_here(ema, fn)
+  for i, entry in ipairs(ema.entries) do
+    if ema.averages[i] then
+      local value = entry.value
+      fn(average_of(ema, i, value), value)
+    elseif not shared.is_away(entry) then
+      errors.raise("ema: %s has come to this rank since the averages were made, expected averages "
+        .. "of the new pipeline: ema:state(), then gp.train.ema and ema:restore(state)", entry.name)
+    end
+  end
+end
+
 local function check_own(ema, name)
   if ema.swapped then
     errors.raise("ema:%s: the model has the averages, expected its own weights: call ema:swap() "
@@ -72,10 +87,7 @@ function methods:update()
   self.updates = self.updates + 1
   local n, decay = self.updates, self.decay
   if self.warmup then decay = math.min(decay, (1 + n) / (10 + n)) end
-  for i, entry in ipairs(self.entries) do
-    local value = entry.value
-    move_in_slices(average_of(self, i, value), value, 1 - decay)
-  end
+  each_here(self, function(average, value) move_in_slices(average, value, 1 - decay) end)
 end
 
 --- Exchange the weights and their averages; a second call restores every bit. Buffers, such as the
@@ -89,12 +101,11 @@ end
 --- ```
 function methods:swap()
   self.settle()
-  for i, entry in ipairs(self.entries) do
-    local value = entry.value
-    local average, own = average_of(self, i, value), value:clone()
+  each_here(self, function(average, value)
+    local own = value:clone()
     value:copy_(average)
     average:copy_(own)
-  end
+  end)
   self.swapped = not self.swapped
 end
 
@@ -118,8 +129,17 @@ function methods:apply(fn, ...)
   return fn(...)
 end
 
+-- The averages as entries of a state; those that other ranks keep have no value.
+local function entries_of(ema)
+  local entries = {}
+  for i, entry in ipairs(ema.entries) do
+    entries[i] = { name = entry.name, box = entry.param, value = ema.averages[i] or nil }
+  end
+  return entries
+end
+
 --- The averages by parameter name, as copies on the host, for gp.save and for `load_state_dict` of
---- a model without buffers.
+--- a model without buffers. In a job all ranks call this together, and all get all averages.
 --- ```lua
 --- local model = nn.Sequential {nn.Linear(4, 2)}
 --- local ema = gp.train.ema(model)
@@ -129,13 +149,14 @@ end
 function methods:state_dict()
   check_own(self, "state_dict")
   local copies = {}
-  for i, entry in ipairs(self.entries) do
-    copies[entry.name] = parameters.host_copy(self.averages[i])
+  for _, entry in ipairs(shared.collect(entries_of(self))) do
+    copies[entry.name] = parameters.host_copy(entry.value)
   end
   return copies
 end
 
---- The state, as a plain table with tensors, for checkpoints of gp.run.
+--- The state, as a plain table with tensors, for checkpoints of gp.run. In a job all ranks call
+--- this together.
 --- ```lua
 --- local ema = gp.train.ema(nn.Sequential {nn.Linear(4, 2)})
 --- ema:restore(ema:state())
@@ -157,11 +178,7 @@ function methods:restore(state)
   state = options.check("ema:restore", state,
     { updates = part.COUNT, averages = { type = "table", required = true } })
   check_own(self, "restore")
-  local entries = {}
-  for i, entry in ipairs(self.entries) do
-    entries[i] = { name = entry.name, value = self.averages[i] }
-  end
-  nn_state.load(entries, state.averages)
+  nn_state.load(entries_of(self), state.averages)
   self.updates = state.updates
   return self
 end
@@ -196,7 +213,9 @@ local function ema(of, opts)
   local entries, settle = parameters.read("gp.train.ema", of)
   settle()
   local averages = {}
-  for i, entry in ipairs(entries) do averages[i] = entry.value:clone() end
+  for i, entry in ipairs(entries) do
+    averages[i] = not shared.is_away(entry) and entry.value:clone()
+  end
   return new { entries = entries, settle = settle, averages = averages, decay = opts.decay,
     warmup = opts.warmup, updates = 0, swapped = false }
 end

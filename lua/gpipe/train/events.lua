@@ -11,6 +11,7 @@ local histogram_of = require "gpipe.train.histogram"
 local is_tensor = require "gpipe.tensor.is"
 local options = require "gpipe.options"
 local parameters = require "gpipe.train.parameters"
+local shared = require "gpipe.ranks.state"
 
 local PAUSE = 5          -- longest time in seconds that a record is buffered
 local MOST_WAITING = 200 -- records
@@ -177,7 +178,8 @@ function Events:histogram(step, name, tensor, time)
 end
 
 --- Add histograms of all parameters as `parameters/NAME` and of their gradients as
---- `gradients/NAME`. Call it now and then, between `pipe:step` and `opt:step`.
+--- `gradients/NAME`. Call it now and then, between `pipe:step` and `opt:step`. In a job all ranks
+--- call it together, because it brings what other ranks hold.
 --- Errors: as those of scalar.
 --- ```lua
 --- local pipe <close> = gp.pipeline(nn.Sequential {nn.Linear(4, 2)}, {loss = nn.MSELoss()})
@@ -195,8 +197,8 @@ function Events:parameters(step, of)
   local entries, settle = parameters.read("events:parameters", of)
   settle()
   for _, entry in ipairs(entries) do
-    local good, message, code = self:histogram(step, "parameters/" .. entry.name, entry.value)
-    local grad = entry.grad
+    local value, grad = shared.value(entry.param), shared.gradient(entry.param)
+    local good, message, code = self:histogram(step, "parameters/" .. entry.name, value)
     if good and grad then
       good, message, code = self:histogram(step, "gradients/" .. entry.name, grad)
     end

@@ -51,7 +51,7 @@ static bool is_sent(const gp_plan *plan, gp_step_value value, int32_t stage, int
 /* Visit the task's own slots and temporaries. They have their places in the work area for a time,
  * and others have had them before. */
 static void each_place(const guard *g, visit each_part) {
-  static const gp_touched buffers[GP_SLOT_KINDS] = {GP_TOUCHED_SAVED,      GP_TOUCHED_SAVED,
+  static const gp_touched buffers[GP_SLOT_KINDS] = {GP_TOUCHED_HELD,       GP_TOUCHED_SAVED,
                                                     GP_TOUCHED_RECOMPUTED, GP_TOUCHED_CARRIED,
                                                     GP_TOUCHED_AWAY,       GP_TOUCHED_AWAY};
   const gp_binding *binding = g->worker->pipeline->run.binding;

@@ -36,6 +36,7 @@ describe("gp.pipeline refuses", function()
       "option 'checkpoint' says something for 1 layers and the model has 3, expected one of" },
     -- other mistakes
     { { balance = {} }, "balance is empty, expected a number per stage" },
+    { { balance = { 1, nil, 2 } }, "balance[2] is nil, expected a positive number of layers" },
     { { balance = { 1.5, 1.5 } },
       "balance[1] is 1.5 (float), expected a positive number of layers" },
     { { balance = { "1", "2" } },

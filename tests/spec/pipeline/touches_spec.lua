@@ -32,6 +32,33 @@ local function step(pipe)
 end
 
 describe("the page of a step", function()
+  it("names what F holds of recomputed micro-batches apart from what others save", function()
+    local layers = nn.Sequential {
+      nn.Linear(4, 6), nn.LayerNorm(6), nn.Linear(6, 4), nn.GELU(), nn.Linear(4, 4), nn.LayerNorm(4),
+      nn.Linear(4, 4), nn.Tanh(),
+    }
+    local pipe <close> = gp.pipeline(layers, {
+      devices = 2, chunks = 2, loss = nn.MSELoss(), checkpoint = "except_last",
+      schedule = "looped_bfs",
+    })
+    step(pipe)
+    local slots = {} -- of each stage: which micro-batch F has filled them for
+    for _, page in ipairs(pages_of(pipe)) do
+      for _, line in ipairs(page) do
+        local stage, op, micro = line:match "^(%d+)(%u)(%d+):"
+        local reads, writes = line:match "reads ([^;]*)" or "", line:match "writes ([^;]*)" or ""
+        for slot in (op == "F" and writes or ""):gmatch "%l+%[%d%]" do slots[stage .. slot] = micro end
+        for slot in (op == "I" and reads or ""):gmatch "%l+%[%d%]" do
+          local kind = slot:match "^%l+"
+          if kind == "saved" or kind == "held" then
+            assert.equal(micro, slots[stage .. slot], line)
+          end
+        end
+      end
+    end
+    assert.truthy(next(slots))
+  end)
+
   it("is one line per task", function()
     local pipe <close> = pipeline { checkpoint = "never", schedule = "1f1b" }
     pipe:use(gp.optim.Adam(pipe:parameters(), { lr = 1e-3 }), { clip_norm = 1 })

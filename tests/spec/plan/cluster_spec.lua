@@ -192,7 +192,7 @@ describe("gpipe-lua --dry-run script.lua", function()
       print "trained"]]
     assert.are.same({ "", 0 }, { err, code })
     assert.matches("optimizer: Adam", out)
-    assert.matches("as it is set: 1f1b, 1 stages on 1 device, 1 micro%-batch of 16 rows", out)
+    assert.matches("as it is set: 1f1b, 1 stage on 1 device, 1 micro%-batch of 16 rows", out)
   end)
 
   it("is one process that stands for rank 0 of a job of any size", function()

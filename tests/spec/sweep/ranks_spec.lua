@@ -25,6 +25,10 @@ s:run(function(params, trial)
       os.execute "kill -9 $PPID"
     end
     if trial.number == 2 and step == 3 and os.getenv "FAIL" then error "trial 2 is bad" end
+    local alone = os.getenv "FAIL_ALONE"
+    if trial.number == 2 and step == 3 and alone and gp.rank() == tonumber(alone) then
+      error "trial 2 is bad here"
+    end
   end
   return { loss = loss, ranks = gp.ranks(), seen = #gp.all_gather(trial.number) }
 end)
@@ -90,6 +94,19 @@ describe("a sweep", function()
     assert.truthy(values[2]:find "^2 failed")
     assert.equal(alone[3], values[3])
   end)
+
+  for _, rank in ipairs { "0", "1" } do
+    it("goes on in a job after a trial that fails on rank " .. rank .. " alone", function()
+      local out, err, code = run { "--ranks", "2", environment = { FAIL_ALONE = rank } }
+      assert.equal("", err)
+      assert.equal(0, code)
+      local values = values_of(out)
+      assert.equal(4, #values)
+      assert.truthy(values[2]:find "^2 failed")
+      assert.equal(alone[3], values[3])
+      assert.equal(alone[4], values[4])
+    end)
+  end
 
   it("runs a trial again whose rank was killed", function()
     local out, err = run { ranks = "2", environment = { KILL = "1" } }

@@ -3,14 +3,17 @@
 -- PyTorch.
 --
 -- A vector holds all parameters one after the other, in f64 on the host. So the bits do not depend
--- on where a pipeline keeps its parameters.
+-- on where a pipeline keeps its parameters. In a job every rank has the whole vectors, and writes
+-- the parameters that it holds.
 
 local core = require "gpipe.core"
+local create = require "gpipe.tensor.create"
 local errors = require "gpipe.errors"
 local line_search = require "gpipe.optim.lbfgs.line_search"
 local options = require "gpipe.options"
 local params = require "gpipe.optim.params"
 local rules = require "gpipe.optim.rules"
+local shared = require "gpipe.ranks.state"
 local state = require "gpipe.optim.lbfgs.state"
 
 local WHO = "optim.LBFGS"
@@ -51,12 +54,14 @@ local function read(self, of)
   return core.concat(parts, 1)
 end
 
-local function values(self) return read(self, flat) end
+local function values(self)
+  return read(self, function(param) return flat(shared.value(param)) end)
+end
 
 local function gradients(self)
   return read(self, function(param)
-    local grad = param.grad
-    return grad and flat(grad) or flat(param) * 0
+    local grad = shared.gradient(param)
+    return grad and flat(grad) or create.zeros({ param:numel() }, { dtype = "f64" })
   end)
 end
 
@@ -65,7 +70,9 @@ local function write(self, line)
   for _, entry in ipairs(self.entries) do
     local param = entry.param
     local n = param:numel()
-    param:copy_(line:narrow(1, at, n):reshape(param.shape):to(param.dtype):to(param.device))
+    if not core.param_away(param) then
+      param:copy_(line:narrow(1, at, n):reshape(param.shape):to(param.dtype):to(param.device))
+    end
     at = at + n
   end
 end

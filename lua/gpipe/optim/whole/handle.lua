@@ -36,10 +36,11 @@ function Handle:steps() return self.count end
 --- Set the number of steps.
 function Handle:set_steps(n) self.count = n end
 
---- Moment k of a parameter, on the parameter's device; nil if the rule keeps none.
+--- Moment k of a parameter, on the parameter's device; nil if the rule keeps none, or another rank
+--- has it.
 function Handle:moment(param, k)
   local shape = self.rule.shape(param.shape, k)
-  if not shape then return nil end
+  if not shape or core.param_away(param) then return nil end
   local moments = self.kept[param] or {}
   local moment = moments[k]
     or create.zeros(shape, { dtype = param.dtype, device = param.device })
@@ -48,18 +49,20 @@ function Handle:moment(param, k)
   return moment
 end
 
--- The parameters that have gradients, with the settings of their groups.
+-- The parameters that have gradients here, with the settings of their groups; and all that have
+-- some on any rank.
 local function trained(self, hypers)
   local list, params = {}, {}
   for g, group in ipairs(self.groups) do
     for _, entry in ipairs(group.params) do
-      if entry.param.grad then
-        list[#list + 1] = { param = entry.param, settings = hypers[g] }
-        params[#params + 1] = entry.param
+      local param = entry.param
+      if param.grad then list[#list + 1] = { param = param, settings = hypers[g] } end
+      if param.grad or core.param_away(param) and not param:is_frozen() then
+        params[#params + 1] = param
       end
     end
   end
-  if #list == 0 then
+  if #params == 0 then
     errors.raise("%s: no parameter has a gradient, expected pipe:step() or backward() of a loss "
       .. "before", self.who)
   end

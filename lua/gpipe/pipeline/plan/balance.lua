@@ -44,11 +44,11 @@ local function is_count(n) return math.type(n) and math.tointeger(n) and n >= 1 
 
 local function check_entries(list)
   local shown = {}
-  for i, n in ipairs(list) do shown[i] = tostring(n) end
-  for i, n in ipairs(list) do
-    if not is_count(n) then
+  for i = 1, #list do shown[i] = tostring(list[i]) end -- one of them may be nil
+  for i = 1, #list do
+    if not is_count(list[i]) then
       errors.raise("%s: balance[%d] is %s, expected a positive number of layers (balance = {%s})",
-        WHO, i, errors.show(n), table.concat(shown, ", "))
+        WHO, i, errors.show(list[i]), table.concat(shown, ", "))
     end
   end
 end

@@ -32,7 +32,6 @@ local RULES = fields.rules {
   sample = { type = "table", required = true },
   precision = precision.rule,
   loss_scale = precision.scale_rule,
-  fuse = { type = "boolean", default = true },
   device = { type = "integer", min = 0 },
 }
 
@@ -259,7 +258,8 @@ local function dry_run(model, opts, raw)
   given.devices, given.placement, given.copies = names, made.device_list, made.copies
   given.replicas, given.sum_group = made.replicas, opts.grouped
   given.bucket = replicas.bucket()
-  given.checkpoint, given.finite, given.unfused = opts.checkpoint, "skip", not opts.fuse
+  given.checkpoint, given.finite = opts.checkpoint, fields.finite(opts.finite)
+  given.unfused = not fields.fuses(opts.fuse)
   given.loss_scale = computes.scale
   local inputs = batch.list(WHO, "sample's input", opts.sample[1])
   local targets = batch.list(WHO, "sample's target", opts.sample[2])

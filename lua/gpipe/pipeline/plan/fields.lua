@@ -28,7 +28,26 @@ local COMMON = {
   replicas = { type = "integer", min = 1, max = 1024 },
   sum_group = { type = "integer", min = 1 },
   zero = replicas.zero_rule,
+  finite = {
+    default = false,
+    check = function(v) return type(v) ~= "boolean" and v ~= "ignore" and 'true, false or "ignore"'
+      or nil end,
+  },
+  fuse = { type = "boolean" },
 }
+
+--- Whether ops are fused: GPIPE_FUSE=0 in the environment is for scripts that do not say.
+---@param option? boolean
+---@return boolean
+function fields.fuses(option)
+  if option ~= nil then return option end
+  return os.getenv "GPIPE_FUSE" ~= "0"
+end
+
+--- What happens to gradients that are not finite, as the runtime calls it.
+---@param option boolean|"ignore"
+---@return "raise"|"skip"|"ignore"
+function fields.finite(option) return option == true and "raise" or option or "skip" end
 
 local MOST_DEVICES = 1 << 16
 

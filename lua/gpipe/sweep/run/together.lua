@@ -36,8 +36,21 @@ end
 ---@return gpipe.ToldTrial?
 function together.next(told) return from_first("sweep: the next trial", told) end
 
---- Wait until all ranks are through with a trial, before rank 0 takes another.
-function together.meet() if together.is_on() then ranks.gather("sweep: end of a trial", "") end end
+local MOST_CALLS = 1000 -- of a trial's function that goes on after another rank's has failed
+
+--- Wait until all ranks are through with a trial, before rank 0 takes another. Where the trial has
+--- failed on this rank alone, the others are still in calls of it: each of these raises there and
+--- here, until they have come to the end, too.
+function together.meet()
+  if not together.is_on() then return end
+  local good, message
+  for _ = 1, MOST_CALLS do
+    good, message = pcall(ranks.gather, "sweep: end of a trial", "")
+    if good then return end
+    if type(message) ~= "string" or not core.rank_check() then break end
+  end
+  error(message, 0)
+end
 
 --- End if a rank is gone: then a trial has not failed by itself. In a job that the sweep has
 --- started, the process ends at once, so that the trial counts as that of a process that died, and
