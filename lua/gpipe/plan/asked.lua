@@ -101,7 +101,9 @@ end
 -- "... and 240 more devices, at most 1.2 GiB of 8.0 GiB", and how many of them do not fit.
 local function rest_line(problem, row)
   local fullest, over = exact.SHOWN + 1, 0
-  local function full(d) return row.peak[d] / problem.devices[d].memory end
+  local function full(d)
+    return (row.peak[d] - exact.apart(row, d, row.parts[d])) / problem.devices[d].memory
+  end
   for d = exact.SHOWN + 1, row.devices do
     if full(d) > full(fullest) then fullest = d end
     over = over + (full(d) > 1 and 1 or 0)
