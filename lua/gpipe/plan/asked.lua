@@ -2,6 +2,7 @@
 -- balance, schedule, micro-batches and policy, beside which the planner's table can be read.
 
 local candidates = require "gpipe.plan.candidates"
+local demand = require "gpipe.plan.demand"
 local device_bytes = require "gpipe.plan.device_bytes"
 local exact = require "gpipe.plan.exact"
 local fit = require "gpipe.plan.fit"
@@ -44,7 +45,7 @@ function asked.row(problem, pipe)
   shape.asked = chunks
   local policy = policy_of(problem, pipe.checkpoint)
   local case = fit.case(problem, shape, candidates.lowered(shape, policy), policy)
-  local taken, ran = fit.devices(problem, case, pipe.balance), rate.run(problem, case, pipe.balance)
+  local taken, ran = demand.devices(problem, case, pipe.balance), rate.run(problem, case, pipe.balance)
   local row = {
     balance = pipe.balance, schedule = shape.wanted, label = shape.label, devices = shape.devices,
     replicas = shape.replicas, gradients = case.memory.gradients,

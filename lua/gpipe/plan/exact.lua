@@ -6,9 +6,9 @@
 
 local candidates = require "gpipe.plan.candidates"
 local create = require "gpipe.tensor.create"
+local demand = require "gpipe.plan.demand"
 local dry_run = require "gpipe.pipeline.plan.dry_run"
 local figures = require "gpipe.plan.figures"
-local fit = require "gpipe.plan.fit"
 local modelled = require "gpipe.plan.modelled"
 local profile_request = require "gpipe.profile.request"
 local sizes = require "gpipe.sizes"
@@ -115,7 +115,7 @@ end
 local function again_of(problem, row, dry)
   local never = plan(problem, setmetatable({ checkpoint = "never" }, { __index = row }))
   local found = { policy = dry.follows, recompute = {}, input = {}, weight = {}, away = {} }
-  for s, range in ipairs(fit.ranges(row.balance)) do
+  for s, range in ipairs(demand.ranges(row.balance)) do
     local d = row.case.on[s][1]
     local device = problem.devices[d]
     local at = { dry = dry, never = never, stage = s - 1, device = device,

@@ -8,9 +8,9 @@
 local candidates = require "gpipe.plan.candidates"
 local columns = require "gpipe.draw.columns"
 local cores = require "gpipe.plan.cores"
+local demand = require "gpipe.plan.demand"
 local device_bytes = require "gpipe.plan.device_bytes"
 local devices = require "gpipe.plan.devices"
-local fit = require "gpipe.plan.fit"
 local stage_cost = require "gpipe.plan.stage_cost"
 local sums = require "gpipe.plan.sums"
 local tasks = require "gpipe.plan.tasks"
@@ -46,7 +46,7 @@ function rate.costs(problem, case, balance)
   local narrow = false -- some link takes time for a value's bytes
   local offloads = stage_cost.policies[case.policy].offloads
   costs.away = offloads and {} or nil
-  for stage, range in ipairs(fit.ranges(balance)) do
+  for stage, range in ipairs(demand.ranges(balance)) do
     local i, j, d = range[1], range[2], case.on[stage][1]
     local s, share, device = case.sums[d], case.lowered.share[stage], problem.devices[d]
     local room = (device.memory - case.extra[d]) / #case.shape.holders[d]
@@ -95,7 +95,7 @@ end
 local function exchanged(problem, case, balance)
   local r, most = case.shape.replicas, 0
   if r == 1 then return 0 end
-  for stage, range in ipairs(fit.ranges(balance)) do
+  for stage, range in ipairs(demand.ranges(balance)) do
     local on = case.on[stage]
     local bytes = sums.range(case.sums[on[1]].parameter_bytes, range[1], range[2])
     local latency, bandwidth = devices.between(problem.devices[on[1]], problem.devices[on[#on]],
@@ -148,8 +148,8 @@ end
 
 local function tried(problem, case, balance, best)
   if not allowed(problem, balance) then return nil end
-  local taken = fit.devices(problem, case, balance)
-  if fit.short(problem, taken) then return nil end
+  local taken = demand.devices(problem, case, balance)
+  if demand.short(problem, taken) then return nil end
   local ran = rate.run(problem, case, balance)
   return ran.seconds < best.seconds * (1 - 1e-6) and ran or nil, taken
 end
