@@ -9,6 +9,7 @@
 local candidates = require "gpipe.plan.candidates"
 local fit = require "gpipe.plan.fit"
 local job = require "gpipe.plan.job"
+local nothing = require "gpipe.plan.nothing"
 local object = require "gpipe.plan.object"
 local path = require "gpipe.plan.path"
 local possible = require "gpipe.plan.possible"
@@ -28,14 +29,13 @@ local MOST_CELLS = 256 -- stages x micro-batches of rows behind the best whose b
 -- ---- one candidate ------------------------------------------------------------------------------
 
 local function try(problem, shape, policy, faults)
-  local what = ("%s, checkpoint %s"):format(shape.label, policy)
   local case = fit.case(problem, shape, candidates.lowered(shape, policy), policy)
   local balance, taken = fit.cut(problem, case)
   if balance then
-    faults.fits(what, shape.label)
+    faults.fits(shape.label, policy)
     return settle.row(problem, case, balance, taken, rate.run(problem, case, balance))
   end
-  faults.short(what, case)
+  faults.short(case)
 end
 
 -- ---- all of them --------------------------------------------------------------------------------
@@ -110,7 +110,7 @@ local function replace(problem, rows, i, faults)
   local row = table.remove(rows, i)
   local settled, short = settle.exactly(problem, row)
   if settled then table.insert(rows, i, settled) end
-  if short then faults.short(("%s, checkpoint %s"):format(row.label, row.checkpoint), short) end
+  if short then faults.short(short) end
 end
 
 -- Settle rows from the best on until one is exact and no other estimate is better.
@@ -182,7 +182,12 @@ function plan.solve(problem)
     verify(problem, rows, faults)
     verify_shown(problem, rows, faults)
   end
-  if #rows == 0 then return nil, reasons.nothing(problem, faults), "memory" end
+  if #rows == 0 then
+    local near = nothing.nearest(problem, faults)
+    if not near or not near.fits then return nil, nothing.text(problem, faults, near), "memory" end
+    faults.fits(near.case.shape.label, near.case.policy)
+    rows[1] = near.row
+  end
   return made_of(problem, rows, faults)
 end
 

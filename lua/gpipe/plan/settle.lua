@@ -100,4 +100,40 @@ function settle.exactly(problem, row)
   return (fills(row.case) and by_filling or by_bytes)(problem, row)
 end
 
+-- ---- the nearest cut ----------------------------------------------------------------------------
+
+--- The exact row of a case at the cut whose fullest stage is least above its room, and whether it
+--- fits there; nil where the conditions allow no cut. What fills the memory and does not fit has the
+--- bytes of "always", with which it would.
+---@param problem gpipe.PlanProblem
+---@param case gpipe.PlanCase
+---@return gpipe.PlanRow? row
+---@return boolean fits
+function settle.nearest(problem, case)
+  local fresh = fit.case(problem, case.shape, case.lowered, case.policy)
+  local balance = fit.nearest(problem, fresh)
+  if not balance then return nil, false end
+  local row = row_at(problem, fresh, balance, demand.devices(problem, fresh, balance))
+  if fills(fresh) then
+    local filled = by_filling(problem, row)
+    if filled then return filled, true end
+  end
+  local planned = fills(fresh) and setmetatable({ checkpoint = "always" }, { __index = row }) or row
+  local bytes, parts, host = exact.bytes(problem, planned)
+  local over, over_host = short_of(problem, bytes, host)
+  return set_bytes(row, bytes, parts, host), not over and not over_host
+end
+
+--- The exact row of a case that fits; nil where none does.
+---@param problem gpipe.PlanProblem
+---@param case gpipe.PlanCase
+---@return gpipe.PlanRow?
+function settle.case(problem, case)
+  local balance, taken = fit.cut(problem, case)
+  local row = balance and settle.exactly(problem, row_at(problem, case, balance, taken))
+  if row then return row end
+  local near, fits = settle.nearest(problem, case)
+  return fits and near or nil
+end
+
 return settle
