@@ -105,12 +105,25 @@ end
 
 -- ---- exact bytes --------------------------------------------------------------------------------
 
+-- A row that keeps everything has fallen, so the policies that were left out beside it are tried.
+local function try_spared(problem, rows, fallen, faults)
+  for i, policy in ipairs(problem.policies) do
+    local row = stage_cost.policies[policy].spares
+      and try(problem, fallen.case.shape, policy, faults)
+    if row then
+      row.number = fallen.number + i / (#problem.policies + 1) -- of whole ones: where it would be
+      rows[#rows + 1] = row
+    end
+  end
+end
+
 -- Settle a row in its place, or take it out and say why.
 local function replace(problem, rows, i, faults)
   local row = table.remove(rows, i)
   local settled, short = settle.exactly(problem, row)
-  if settled then table.insert(rows, i, settled) end
+  if settled then return table.insert(rows, i, settled) end
   if short then faults.short(short) end
+  if row.checkpoint == "never" then try_spared(problem, rows, row, faults) end
 end
 
 -- Settle rows from the best on until one is exact and no other estimate is better.

@@ -42,7 +42,7 @@ end
 -- A case, planned exactly if it is small enough.
 local function planned(problem, case)
   if not is_exact(problem, case) then return { case = case, fault = case.fault, fits = false } end
-  local row, fits = settle.nearest(problem, case)
+  local row, fits = settle.case(problem, case)
   if not row then return nil end
   return { case = case, row = row, fits = fits,
     fault = fit.fault_of(problem, row.balance, taken_of(row)) }
@@ -86,7 +86,7 @@ local function fits_with(problem, near, change)
   if not shape or possible.fault(problem, shape.schedule) then return false end
   shape.asked = change.asked
   local case = fit.case(other, shape, candidates.lowered(shape, policy), policy)
-  if is_exact(other, case) then return settle.case(other, case) ~= nil end
+  if is_exact(other, case) then return (select(2, settle.case(other, case))) end
   return (fit.cut(other, case)) ~= nil
 end
 

@@ -124,16 +124,19 @@ function settle.nearest(problem, case)
   return set_bytes(row, bytes, parts, host), not over and not over_host
 end
 
---- The exact row of a case that fits; nil where none does.
+--- The exact row of a case and whether it fits: with the cut by time if it can be made to, else with
+--- the nearest one. What the search has learned of the case is left aside, so the same case always
+--- comes to the same end.
 ---@param problem gpipe.PlanProblem
 ---@param case gpipe.PlanCase
 ---@return gpipe.PlanRow?
+---@return boolean fits
 function settle.case(problem, case)
-  local balance, taken = fit.cut(problem, case)
-  local row = balance and settle.exactly(problem, row_at(problem, case, balance, taken))
-  if row then return row end
-  local near, fits = settle.nearest(problem, case)
-  return fits and near or nil
+  local fresh = fit.case(problem, case.shape, case.lowered, case.policy)
+  local balance, taken = fit.cut(problem, fresh)
+  local row = balance and settle.exactly(problem, row_at(problem, fresh, balance, taken))
+  if row then return row, true end
+  return settle.nearest(problem, case)
 end
 
 return settle
