@@ -45,10 +45,12 @@ function asked.row(problem, pipe)
   shape.asked = chunks
   local policy = policy_of(problem, pipe.checkpoint)
   local case = fit.case(problem, shape, candidates.lowered(shape, policy), policy)
-  local taken, ran = demand.devices(problem, case, pipe.balance), rate.run(problem, case, pipe.balance)
+  local taken = demand.devices(problem, case, pipe.balance)
+  local ran = rate.run(problem, case, pipe.balance)
   local row = {
     balance = pipe.balance, schedule = shape.wanted, label = shape.label, devices = shape.devices,
     replicas = shape.replicas, gradients = case.memory.gradients,
+    moments = case.memory.moments,
     chunks = chunks, asked = chunks, rows = case.rows, checkpoint = pipe.checkpoint,
     seconds = ran.seconds, bubble = ran.bubble, recompute = ran.recompute, taken = taken,
   }

@@ -42,8 +42,10 @@ function demand.devices(problem, case, balance)
   local ranges, list = demand.ranges(balance), {}
   for d, stages in ipairs(case.shape.holders) do
     local device = problem.devices[d]
-    local parts, bytes = device_bytes.device(case.memory, case.sums[d], ranges, stages, device.own,
-      device.memory - case.extra[d])
+    local parts, bytes = device_bytes.device(case.memory, case.sums[d], ranges, stages, {
+      own = device.own, room = device.memory - case.extra[d],
+      together = case.lowered.together[d],
+    })
     parts.workspace = parts.workspace + case.extra[d]
     list[d] = { parts = parts, bytes = bytes + case.extra[d],
       host = host_bytes(case, d, ranges, stages) }

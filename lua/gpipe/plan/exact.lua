@@ -61,9 +61,8 @@ local function parts_of(problem, row, d, areas)
   -- moments lie as values do: a copy of a stage that shares these has none, nor have frozen values;
   -- a replica receives the gradients that it owns from the others
   local updated = math.min(areas.parameters or 0, areas.gradients or 0)
-  local moments = estimated > 0 and estimate.optimizer / estimated or 0
   local received = device.own and (row.replicas - 1) / row.replicas or 0
-  parts.optimizer = math.ceil(moments * updated)
+  parts.optimizer = math.ceil(row.moments * updated)
   parts.gradients = (parts.gradients or 0) + math.ceil(received * estimated)
   return parts
 end

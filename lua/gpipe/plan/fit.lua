@@ -61,13 +61,25 @@ local function devices_of(shape)
 end
 
 -- The gradients that a device holds, as multiples of its parameters: beside its own, the partial
--- sums of the tree, and what it receives of the gradients that it owns.
+-- sums of the tree, and what it receives of the gradients that it owns from replicas or from the
+-- other copies of its stages.
 local function gradients_of(shape)
   local r = shape.replicas
-  if r == 1 then return 1 end
+  if r == 1 then return 2 - 1 / shape.schedule.copies end
   local partials = 0
   while 1 << partials + 1 <= shape.asked do partials = partials + 1 end
   return 1 + partials + (r - 1) / r
+end
+
+-- The seconds of a byte on its way to the host's memory, for each stage; false where its device
+-- does not say it.
+local function away_of(problem, on)
+  local away = {}
+  for stage, list in ipairs(on) do
+    local bandwidth = problem.devices[list[1]].host_bandwidth
+    away[stage] = bandwidth and 1 / bandwidth or false
+  end
+  return away
 end
 
 --- Put a case together.
@@ -81,14 +93,16 @@ function fit.case(problem, shape, lowered, policy)
   local case = { shape = shape, lowered = lowered, policy = policy, rows = rows, sums = {},
     on = devices_of(shape), extra = {} }
   for d = 1, shape.devices do
-    case.sums[d], case.extra[d] = sums_of(problem, rows, problem.devices[d]), 0
+    local device = problem.devices[d]
+    case.sums[d] = sums_of(problem, rows, device)
+    case.extra[d] = device.own and 0 or (device.threads or 1) * case.sums[d].scratch
   end
   case.memory = {
     live = shape.live, held = lowered.held, share = lowered.share, versions = shape.versions,
-    copies = shape.schedule.copies, moments = problem.moments / shape.replicas,
+    copies = shape.schedule.copies // shape.replicas, moments = problem.moments / shape.replicas,
     gradients = gradients_of(shape), halves = problem.halves,
     policy = policy, chunks = shape.chunks, input_bytes = rows * problem.figures.row_bytes,
-    at = {},
+    at = {}, carried = lowered.carried, away = away_of(problem, case.on),
   }
   return case
 end

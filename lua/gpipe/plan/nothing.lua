@@ -1,5 +1,5 @@
 -- lua/gpipe/plan/nothing.lua - where nothing fits by the estimates: the nearest cases are planned
--- exactly, which may show that one does fit; else these plans say what is missing and what would do.
+-- exactly, which may show that one does fit; else they say what is missing and what would do.
 --
 -- Whatever is advised has been planned byte for byte under the changed conditions, in the same way
 -- as gp.plan itself will, so it works. Only figures of very large cases, and of profiles without a

@@ -1,5 +1,5 @@
--- lua/gpipe/plan/settle.lua - plans candidates byte for byte: a row of an estimate becomes exact, or
--- falls and says by which case.
+-- lua/gpipe/plan/settle.lua - plans candidates byte for byte: a row of an estimate becomes exact,
+-- or falls and says by which case.
 
 local candidates = require "gpipe.plan.candidates"
 local demand = require "gpipe.plan.demand"
@@ -26,7 +26,7 @@ function settle.row(problem, case, balance, taken, ran)
   end
   return {
     balance = table.move(balance, 1, #balance, 1, {}), schedule = shape.wanted,
-    replicas = shape.replicas, gradients = case.memory.gradients,
+    replicas = shape.replicas, gradients = case.memory.gradients, moments = case.memory.moments,
     label = shape.label, devices = shape.devices,
     chunks = math.min(shape.asked, problem.batch), asked = shape.asked, rows = case.rows,
     checkpoint = case.policy, seconds = ran.seconds, bubble = ran.bubble,
@@ -103,8 +103,8 @@ end
 -- ---- the nearest cut ----------------------------------------------------------------------------
 
 --- The exact row of a case at the cut whose fullest stage is least above its room, and whether it
---- fits there; nil where the conditions allow no cut. What fills the memory and does not fit has the
---- bytes of "always", with which it would.
+--- fits there; nil where the conditions allow no cut. What fills the memory and does not fit has
+--- the bytes of "always", with which it would.
 ---@param problem gpipe.PlanProblem
 ---@param case gpipe.PlanCase
 ---@return gpipe.PlanRow? row
@@ -124,9 +124,9 @@ function settle.nearest(problem, case)
   return set_bytes(row, bytes, parts, host), not over and not over_host
 end
 
---- The exact row of a case and whether it fits: with the cut by time if it can be made to, else with
---- the nearest one. What the search has learned of the case is left aside, so the same case always
---- comes to the same end.
+--- The exact row of a case and whether it fits: with the cut by time if it can be made to, else
+--- with the nearest one. What the search has learned of the case is left aside, so the same case
+--- always comes to the same end.
 ---@param problem gpipe.PlanProblem
 ---@param case gpipe.PlanCase
 ---@return gpipe.PlanRow?

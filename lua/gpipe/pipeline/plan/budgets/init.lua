@@ -5,8 +5,8 @@
 -- of the ways that "auto" has, because what the programme takes for the bytes of a plan is not what
 -- it takes in the end. The programme does not see either what runs while a device waits, and it
 -- treats all micro-batches alike, so simple policies are tried last: for all devices, and for one
--- after another. Of all these plans the one with the shortest step by the cost model is taken; where
--- none fits, the one that takes least (least.lua).
+-- after another. Of all these plans the one with the shortest step by the cost model is taken;
+-- where none fits, the one that takes least (least.lua).
 
 local least_of = require "gpipe.pipeline.plan.budgets.least"
 local needs_of = require "gpipe.pipeline.plan.budgets.needs"

@@ -10,8 +10,8 @@ local total, short_of = needs_of.total, needs_of.short_of
 local ROUNDS = 8 -- halvings: the budget is found to half a per cent of the device's room
 local CLOSE = 0.97 -- of the room: a plan that takes that much is good enough
 
---- What "auto" may do: keep, make cheap values again, or run layers again as a whole; make some dear
---- values again, too; and send layers to the host's memory.
+--- What "auto" may do: keep, make cheap values again, or run layers again as a whole; make some
+--- dear values again, too; and send layers to the host's memory.
 search.WAYS = { { stays = true, whole = true }, { stays = true }, {} }
 
 --- A range of budgets per device: what fits, and what does not.
