@@ -244,8 +244,9 @@ static int plan_ops(lua_State *L) {
 
 /* Push the table of a layer. */
 static void push_layer(lua_State *L, const gp_layer_info *info) {
-  lua_createtable(L, 0, 4);
+  lua_createtable(L, 0, 5);
   gp_lua_set_int(L, "kept_bytes", (int64_t)info->kept_bytes);
+  gp_lua_set_int(L, "carried_bytes", (int64_t)info->carried_bytes);
   gp_lua_set_number(L, "flop", info->flop);
   gp_lua_set_number(L, "bytes", info->bytes);
   lua_pushboolean(L, info->reads_input);
@@ -254,8 +255,8 @@ static void push_layer(lua_State *L, const gp_layer_info *info) {
 
 enum { MOST_LAYERS = 1 << 24 };
 
-/* p:layers(plan, count) -> {{kept_bytes, flop, bytes, reads_input}, ...} of the first layers; the
- * loss is one more */
+/* p:layers(plan, count) -> {{kept_bytes, carried_bytes, flop, bytes, reads_input}, ...} of the
+ * first layers; the loss is one more */
 static int plan_layers(lua_State *L) {
   int count = (int)gp_lua_check_int(L, 3, "layers: the number", 0, MOST_LAYERS);
   gp_layer_info *infos = lua_newuserdatauv(L, ((size_t)count + 1) * sizeof *infos, 0);

@@ -57,17 +57,24 @@ static int schedule_capacity(lua_State *L) {
   return 2;
 }
 
-/* schedule:peaks() -> {per device}, {stage after stage, copy after copy} */
-static int schedule_peaks(lua_State *L) {
+typedef gp_status (*peak_finder)(const gp_schedule *, int32_t *, int32_t *);
+
+static int push_peaks(lua_State *L, peak_finder find) {
   const gp_schedule *s = gp_lua_check_schedule(L, 1);
   size_t devices = (size_t)gp_schedule_device_count(s), holders = holder_count(s);
   int32_t *device = push_memory(L, devices), *stage = push_memory(L, holders);
-  gp_status status = gp_schedule_peaks(gp_lua_check_schedule(L, 1), device, stage);
+  gp_status status = find(s, device, stage);
   if (status != GP_OK) return gp_lua_fail(L, status);
   push_list(L, device, devices);
   push_list(L, stage, holders);
   return 2;
 }
+
+/* schedule:peaks() -> {per device}, {stage after stage, copy after copy} */
+static int schedule_peaks(lua_State *L) { return push_peaks(L, gp_schedule_peaks); }
+
+/* schedule:carried() -> the same of what I leaves for W */
+static int schedule_carried(lua_State *L) { return push_peaks(L, gp_schedule_carried); }
 
 /* schedule:versions() -> {stage after stage, copy after copy} */
 static int schedule_versions(lua_State *L) {
@@ -93,6 +100,10 @@ static int schedule_slots(lua_State *L) {
   return 2;
 }
 
-const luaL_Reg gp_lua_schedule_checks[] = {
-    {"limit", schedule_limit},       {"capacity", schedule_capacity}, {"peaks", schedule_peaks},
-    {"versions", schedule_versions}, {"slots", schedule_slots},       {NULL, NULL}};
+const luaL_Reg gp_lua_schedule_checks[] = {{"limit", schedule_limit},
+                                           {"capacity", schedule_capacity},
+                                           {"peaks", schedule_peaks},
+                                           {"carried", schedule_carried},
+                                           {"versions", schedule_versions},
+                                           {"slots", schedule_slots},
+                                           {NULL, NULL}};

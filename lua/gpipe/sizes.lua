@@ -14,6 +14,16 @@ function sizes.text(bytes)
   return (unit == 1 and "%d %s" or "%.1f %s"):format(bytes, UNITS[unit])
 end
 
+--- The same, but never less than the bytes: what has so much has enough.
+---@param bytes number
+---@return string
+function sizes.at_least(bytes)
+  local unit, size = 1, 1
+  while bytes / size >= 1024 and unit < #UNITS do unit, size = unit + 1, 1024 * size end
+  local tenths = size == 1 and 10 * math.ceil(bytes) or math.ceil(10 * bytes / size)
+  return sizes.text(tenths / 10 * size)
+end
+
 local WIDTHS = { f64 = 8, i64 = 8, f32 = 4, i32 = 4, f16 = 2, bf16 = 2, u8 = 1, bool = 1 }
 
 --- The bytes of the elements of a shape in a dtype.

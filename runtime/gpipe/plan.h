@@ -230,9 +230,10 @@ gp_status gp_plan_each_saved(const gp_plan *plan, gp_saved_visit visit, void *co
 
 /* What a layer adds to its stage, for one of the larger micro-batches. */
 typedef struct gp_layer_info {
-  size_t kept_bytes;  /* of what its forward makes and a backward reads, if nothing is recomputed */
-  double flop, bytes; /* of its forward; bytes are those moved */
-  bool reads_input;   /* its backward reads what earlier layers of its stage made, or the batch */
+  size_t kept_bytes; /* of what its forward makes and a backward reads, if nothing is recomputed */
+  size_t carried_bytes; /* of what its I leaves for W, where its stage runs these apart */
+  double flop, bytes;   /* of its forward; bytes are those moved */
+  bool reads_input;     /* its backward reads what earlier layers of its stage made, or the batch */
 } gp_layer_info;
 
 /* Fill infos[count] for the layers from the first on; the loss counts as one more layer. Layers

@@ -123,6 +123,8 @@ gp_status gp_schedule_limit(const gp_schedule *schedule, const gp_schedule_limit
 gp_status gp_schedule_capacity(const gp_schedule *schedule, int *works, int *full_speed);
 /* The most activations alive at once, per device and [stage][copy]. */
 gp_status gp_schedule_peaks(const gp_schedule *schedule, int32_t *per_device, int32_t *per_stage);
+/* The same of micro-batches whose I has run and whose W has not: what one leaves for the other. */
+gp_status gp_schedule_carried(const gp_schedule *schedule, int32_t *per_device, int32_t *per_stage);
 /* Where the activations of a stage lie: slot[stage][micro], and count[stage][copy] of them. */
 gp_status gp_schedule_slots(const gp_schedule *schedule, int32_t *slot, int32_t *count);
 /* The most versions of the weights alive at once, live[stage][copy]; 1 in a synchronous

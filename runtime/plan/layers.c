@@ -40,6 +40,23 @@ static gp_status add_kept(const gp_program *forward, gp_layer_info *infos, int c
   return GP_OK;
 }
 
+/* Add up what the I of a stage leaves for W. */
+static gp_status add_carried(const gp_program *input, gp_layer_info *infos, int count) {
+  const gp_graph *graph = input->graph;
+  for (int32_t n = 0; n < input->instr_count; n++) {
+    const gp_instr *instr = &input->instrs[n];
+    const gp_node *node = &graph->nodes[instr->node];
+    for (int k = 0; node->layer < count && k < node->n_out; k++) {
+      size_t bytes;
+      if (instr->out[k].base != GP_BASE_CARRIED) continue;
+      GP_TRY(gp_size_align(gp_meta_bytes(&graph->values[node->out + k].meta), GP_PLACE_ALIGNMENT,
+                           &bytes));
+      infos[node->layer].carried_bytes += bytes;
+    }
+  }
+  return GP_OK;
+}
+
 /* Note which layers' backward reads what the layer was given: an input of the model, or what an
  * earlier layer's forward made. */
 static void note_reads(const gp_program *backward, gp_layer_info *infos, int count,
@@ -59,6 +76,7 @@ static void note_reads(const gp_program *backward, gp_layer_info *infos, int cou
 
 static gp_status add_stage(const gp_stage_programs *stage, gp_layer_info *infos, int count) {
   const gp_program *forward = stage->forward[KEPT], *backward = stage->backward[KEPT];
+  const gp_program *input = stage->input[KEPT];
   bool *is_forward;
   if (!forward) return GP_OK;
   add_costs(forward, infos, count);
@@ -66,6 +84,7 @@ static gp_status add_stage(const gp_stage_programs *stage, gp_layer_info *infos,
       gp_alloc_array((size_t)forward->graph->value_count + 1, sizeof(bool), (void **)&is_forward));
   gp_status status = add_kept(forward, infos, count, is_forward);
   if (!status && backward) note_reads(backward, infos, count, is_forward);
+  if (!status && input) status = add_carried(input, infos, count);
   gp_free(is_forward);
   return status;
 }

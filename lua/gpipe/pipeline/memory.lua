@@ -1,13 +1,13 @@
 -- lua/gpipe/pipeline/memory.lua - what to do if a device has too little memory for a plan.
 --
 -- Plans of other shapes and garbage hold memory too, so they are freed first. If that does not
--- help, the error says which number of micro-batches or which checkpoint mode would fit; both are
--- tried without allocating.
+-- help, the error says which number of micro-batches or which checkpoint mode would fit, or what
+-- the devices would have to have. All of that is planned without allocating, as a pipeline with
+-- these settings would plan it.
 
+local budgets = require "gpipe.pipeline.plan.budgets"
 local caps = require "gpipe.pipeline.plan.caps"
 local core = require "gpipe.core"
-local ranks = require "gpipe.ranks"
-local share = require "gpipe.ranks.share"
 local sizes = require "gpipe.sizes"
 
 local memory = {}
@@ -16,90 +16,93 @@ local TRIES = 8 -- doublings of the number of micro-batches
 -- Fits where another mode does, and takes less time than those that make expensive values again.
 local AUTO = 'checkpoint = "auto" (as much as there is room for)'
 
--- The modes that keep less than this one, in descending order of what they keep. What "auto" keeps
--- follows from the memory that there is; "offload" keeps all, but elsewhere.
+-- The modes that keep less than this one, in descending order of what they keep; "auto", which may
+-- keep as little as it has to, comes last. "offload" keeps all, but elsewhere.
 local function thriftier(mode)
   local modes, found = {}, false
   for _, name in ipairs(core.checkpoints) do -- in the order of what they keep
     if found and name ~= "auto" and name ~= "offload" then modes[#modes + 1] = name end
     found = found or name == mode
   end
+  if mode ~= "auto" then modes[#modes + 1] = "auto" end
   return modes
 end
 
--- The modes that stand for one where plans are only measured: "auto" fits where one of these does.
-local function stand_ins(mode)
-  return mode == "auto" and { "selective", "always" } or { mode }
-end
+-- ---- one setting --------------------------------------------------------------------------------
 
--- What a device holds and has left, from the rank that drives it.
-local function state_of(pipe, d)
-  local held, device = pipe.core:held(d - 1), pipe.devices[d]
-  local left = device.cap and device.cap - held.measured or pipe.core:free_bytes(d)
-    or core.machine().available
-  -- the memory that it takes from: with a cap it is its own
-  local name = device.cap and "device " .. d
-    or device.place or pipe.spread and ranks.machine() .. " " .. device.memory or device.memory
-  return { name = name, free = left, shared = held.shared }
-end
+---@class gpipe.MemoryTry a setting of chunks and checkpoint
+---@field chunks? integer nil: those of the pipeline
+---@field mode? string nil: that of the pipeline
+---@field needs gpipe.PlanNeed[]
+---@field room table per device, and field `host`
+---@field share number how full the fullest device would be
 
--- The free memory of each GPU, and of the machine for its CPU devices. Parts of a GPU, and devices
--- named twice, share its memory. `of` names the memory of each device.
-local function free_bytes(pipe)
-  local free, shared, of = {}, {}, {}
-  for d, one in ipairs(share.by_device(pipe, "free", function(d) return state_of(pipe, d) end)) do
-    of[d], free[one.name] = one.name, one.free
-    shared[one.name] = (shared[one.name] or 0) + one.shared -- a new plan has the use of it, too
-  end
-  for name, bytes in pairs(shared) do free[name] = free[name] + bytes end
-  return { bytes = free, of = of }
-end
-
--- The largest share of a device's memory that is needed, and whether all devices fit; nil if no
--- such plan is possible.
-local function try(pipe, free, specify, chunks, mode)
-  local good, wanted = pcall(function()
-    local spec = specify(chunks)
-    spec.checkpoint = mode
-    return caps.needs(pipe, spec)
-  end)
+-- What a setting takes; nil if no such plan is possible.
+local function try(pipe, specify, training, chunks, mode)
+  local good, needs, room = pcall(caps.try, pipe,
+    function() return specify(chunks or pipe.chunks) end, training, mode or pipe.checkpoint)
   if not good then return nil end
-  local sums, largest, fits = {}, 0, true
-  for d, need in ipairs(wanted) do
-    local name, bytes = free.of[d], need.bytes + need.grown
-    sums[name] = (sums[name] or 0) + bytes
-    largest = math.max(largest, sums[name])
-    fits = fits and (not free.bytes[name] or sums[name] <= free.bytes[name])
-  end
-  return largest, fits
+  return { chunks = chunks, mode = mode, needs = needs, room = room,
+    share = budgets.fullest(needs, room) }
 end
 
-local function setting(chunks, mode)
+-- "chunks = 8 with checkpoint = "always"".
+local function setting(one)
   local parts = {}
-  if chunks then parts[#parts + 1] = "chunks = " .. chunks end
-  if mode then parts[#parts + 1] = ("checkpoint = %q"):format(mode) end
-  return table.concat(parts, " with ")
+  if one.chunks then parts[#parts + 1] = "chunks = " .. one.chunks end
+  if one.mode then parts[#parts + 1] = ("checkpoint = %q"):format(one.mode) end
+  return parts[1] and table.concat(parts, " with ")
 end
 
-local function least_of(a, b)
-  if not a or not b then return a or b end
-  return math.min(a, b)
+-- The setting, and what it takes of the fullest device.
+local function words(one)
+  local largest = 0
+  for _, need in ipairs(one.needs) do largest = math.max(largest, budgets.total(need)) end
+  return ("%s (%s)"):format(setting(one), sizes.text(largest))
 end
 
--- The smallest number of micro-batches that fits with one of the modes, the largest share of a
--- device's memory then and the mode; or nil and the share of the smallest plan that does not fit.
-local function more_chunks(pipe, free, specify, rows, modes)
-  local chunks, least = pipe.chunks, nil
+-- What the devices that are short would have to have: "device cpu:1 would need 3.2 MiB".
+local function lacking(pipe, one)
+  local list = {}
+  for d, need in ipairs(one.needs) do
+    local device, room, there = pipe.devices[d], one.room[d], one.room.host and one.room.host[d]
+    local more = room and budgets.total(need) - room or 0
+    if more > 0 and device.cap then
+      list[#list + 1] = ("device %s would need %s (option 'memory')"):format(device.name,
+        sizes.at_least(device.cap + more))
+    elseif more > 0 then
+      list[#list + 1] = ("device %s would need %s more than there is"):format(device.name,
+        sizes.at_least(more))
+    end
+    if there and need.host > there then
+      list[#list + 1] = ("device %s would need %s of the host's memory (option 'host_memory')")
+        :format(device.name, sizes.at_least(device.host_memory + need.host - there))
+    end
+  end
+  return table.concat(list, ", ")
+end
+
+-- ---- all of them --------------------------------------------------------------------------------
+
+-- The first number of micro-batches that fits with one of the modes. See: hears of each try.
+local function more_chunks(pipe, rows, modes, see)
+  local chunks = pipe.chunks
   for _ = 1, TRIES do
     if chunks >= rows then break end
     chunks = math.min(2 * chunks, rows)
     for _, mode in ipairs(modes) do
-      local largest, fits = try(pipe, free, specify, chunks, mode)
-      if fits then return chunks, largest, mode end
-      least = least_of(least, largest)
+      local one = see(chunks, mode or nil)
+      if one and one.share <= 1 then return one end
     end
   end
-  return nil, least
+end
+
+-- The first mode that fits with as many micro-batches.
+local function other_mode(modes, see)
+  for _, mode in ipairs(modes) do
+    local one = see(nil, mode)
+    if one and one.share <= 1 then return one end
+  end
 end
 
 --- The settings that would fit, as the end of an error text.
@@ -110,37 +113,26 @@ end
 ---@param training boolean whether checkpoint modes matter
 ---@return string
 function memory.advise(pipe, specify, rows, training)
-  local free, found = free_bytes(pipe), {}
-  local own, least = stand_ins(pipe.checkpoint), nil
-  for _, mode in ipairs(own) do
-    least = least_of(least, (try(pipe, free, specify, pipe.chunks, mode)))
-  end
-  local function note(largest, fits, chunks, mode)
-    if fits then
-      found[#found + 1] = ("%s (%s)"):format(setting(chunks, mode), sizes.text(largest))
-    end
-    least = least_of(least, largest)
-    return fits
+  local found, least = {}, nil
+  local function see(chunks, mode)
+    local one = try(pipe, specify, training, chunks, mode)
+    if one and (not least or one.share < least.share) then least = one end
+    return one
   end
   local modes = training and thriftier(pipe.checkpoint) or {}
-  for _, mode in ipairs(modes) do
-    local largest, fits = try(pipe, free, specify, pipe.chunks, mode)
-    if note(largest, fits, nil, mode) then
-      if mode ~= "selective" then found[#found + 1] = AUTO end
-      break
-    end
-  end
-  local chunks, largest = more_chunks(pipe, free, specify, rows, own)
-  note(largest, chunks ~= nil, chunks)
-  if #found == 0 and #modes > 0 then
-    local mode
-    chunks, largest, mode = more_chunks(pipe, free, specify, rows, stand_ins "auto")
-    note(largest, chunks ~= nil, chunks, mode)
-  end
+  see()
+  local other = other_mode(modes, see)
+  if other and other.mode ~= "auto" then found[1] = words(other) end
+  -- "auto" follows "except_last" or "always" where nothing else fits
+  if other and other.mode ~= "selective" then found[#found + 1] = AUTO end
+  local more = more_chunks(pipe, rows, { false }, see)
+    or #found == 0 and more_chunks(pipe, rows, modes, see)
+  if more then found[#found + 1] = words(more) end
   if #found > 0 then return "; would fit: " .. table.concat(found, ", or ") end
-  return ("; no setting of chunks and checkpoint would fit (%s at least): fewer rows, or more "
-    .. "devices"):format(
-    sizes.text(least or 0))
+  if not least then return "; no other setting of chunks and checkpoint can be planned" end
+  local nearest = setting(least)
+  return ("; no setting of chunks and checkpoint would fit: %s%s; or fewer rows, or more devices")
+    :format(nearest and nearest .. " comes nearest, and " or "", lacking(pipe, least))
 end
 
 return memory

@@ -2,6 +2,7 @@
 -- balance, schedule, micro-batches and policy, beside which the planner's table can be read.
 
 local candidates = require "gpipe.plan.candidates"
+local demand = require "gpipe.plan.demand"
 local device_bytes = require "gpipe.plan.device_bytes"
 local exact = require "gpipe.plan.exact"
 local fit = require "gpipe.plan.fit"
@@ -58,10 +59,12 @@ function asked.row(problem, pipe)
   problem = setmetatable({ moments = pipe.moments }, { __index = problem })
   local policy = policy_of(problem, pipe.checkpoint)
   local case = fit.case(problem, shape, candidates.lowered(shape, policy), policy)
-  local taken, ran = fit.devices(problem, case, pipe.balance), rate.run(problem, case, pipe.balance)
+  local taken = demand.devices(problem, case, pipe.balance)
+  local ran = rate.run(problem, case, pipe.balance)
   local row = {
     balance = pipe.balance, schedule = shape.wanted, label = shape.label, devices = shape.devices,
     replicas = shape.replicas, gradients = case.memory.gradients,
+    moments = case.memory.moments,
     chunks = chunks, asked = chunks, rows = case.rows, checkpoint = pipe.checkpoint,
     seconds = ran.seconds, bubble = ran.bubble, recompute = ran.recompute, taken = taken,
     options = pipe.options, own_moments = pipe.own_moments, case = case,

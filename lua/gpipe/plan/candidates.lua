@@ -183,9 +183,10 @@ function candidates.shape(wanted, devices, chunks)
   if made.devices ~= devices then
     return nil, ("it has %d devices, not %d"):format(made.devices, devices)
   end
+  local peaks = made:peak_live()
   return {
     label = candidates.label(wanted), wanted = wanted, schedule = made, devices = made.devices,
-    chunks = made.chunks, live = made:peak_live().stages, holders = holders_of(made),
+    chunks = made.chunks, peaks = peaks, live = peaks.stages, holders = holders_of(made),
     versions = made:versions(), replicas = made.replicas,
   }
 end
@@ -202,7 +203,17 @@ local function shares_of(lowered, shape)
   return shares
 end
 
+-- Stages of a device do not hold most at the same time: the most of all as a share of the sum.
+local function at_once(most, stages, list)
+  local sum = 0
+  for _, stage in ipairs(list) do sum = sum + stages[stage] end
+  return sum > 0 and math.min(1, most / sum) or 1
+end
+
 ---@class gpipe.Lowered
+---@field carried table<integer, integer> stage -> micro-batches at once between I and W
+---@field together {live: number, held: number, carried: number}[] per device: what its stages hold
+--- at once, as shares of what each holds at most
 ---@field schedule gpipe.Schedule with R where it runs
 ---@field held table<integer, integer> stage (from 0) -> saved micro-batches at once
 ---@field share number[] element s + 1: of the micro-batches of stage s that run R
@@ -217,10 +228,18 @@ function candidates.lowered(shape, policy)
   local made = shape.lowered[word]
   if made then return made end
   local lowered = shape.schedule:lower { checkpoint = word, comms = false, update = "none" }
-  made = { schedule = lowered, held = lowered:peak_live().stages, share = {} }
+  local held, carried = lowered:peak_live(), lowered:peak_carried()
+  carried.stages[0] = 0 -- its I and W run as one B, because no gradient leaves it
+  made = { schedule = lowered, held = held.stages, carried = carried.stages, share = {},
+    together = {} }
   local shares = word ~= "never" and shares_of(lowered, shape)
   for d, list in ipairs(shape.holders) do
     for _, stage in ipairs(list) do made.share[stage + 1] = shares and shares[d] or 0 end
+    made.together[d] = {
+      live = at_once(shape.peaks.devices[d], shape.live, list),
+      held = at_once(held.devices[d], held.stages, list),
+      carried = at_once(carried.devices[d], carried.stages, list),
+    }
   end
   shape.lowered[word] = made
   return made

@@ -7,10 +7,10 @@
 
 local candidates = require "gpipe.plan.candidates"
 local create = require "gpipe.tensor.create"
+local demand = require "gpipe.plan.demand"
 local dry_run = require "gpipe.pipeline.plan.dry_run"
 local far = require "gpipe.ranks.pipeline"
 local figures = require "gpipe.plan.figures"
-local fit = require "gpipe.plan.fit"
 local modelled = require "gpipe.plan.modelled"
 local profile_request = require "gpipe.profile.request"
 local sizes = require "gpipe.sizes"
@@ -93,7 +93,7 @@ local function parts_of(problem, row, d, areas, dry)
   -- the gradients that it owns from the others
   local estimated = estimate.gradients / row.gradients
   local received = device.own and (row.replicas - 1) / row.replicas or 0
-  parts.optimizer = problem.moments * updated_on(dry, d)
+  parts.optimizer = math.ceil(row.moments * updated_on(dry, d))
   parts.gradients = (parts.gradients or 0) + math.ceil(received * estimated)
   return parts
 end
@@ -161,7 +161,7 @@ end
 local function again_of(problem, row, dry)
   local never = plan(problem, setmetatable({ checkpoint = "never" }, { __index = row }))
   local found = { policy = dry.follows, recompute = {}, input = {}, weight = {}, away = {} }
-  for s, range in ipairs(fit.ranges(row.balance)) do
+  for s, range in ipairs(demand.ranges(row.balance)) do
     local d = row.case.on[s][1]
     local device = problem.devices[d]
     local at = { dry = dry, never = never, stage = s - 1, device = device,

@@ -28,10 +28,13 @@ local figures = {}
 ---@field saved_bytes number
 ---@field parameter_bytes number
 ---@field workspace_bytes number
+---@field carried_bytes number
+---@field packed_bytes number
+---@field scratch_bytes number
 ---@field selective? {saved_bytes: number, recompute: number}
 
 local GROWING = { "forward", "input", "weight", "recompute", "output_bytes", "saved_bytes",
-  "workspace_bytes" }
+  "workspace_bytes", "carried_bytes", "packed_bytes", "scratch_bytes" }
 
 -- Measured figures are not measured with more rows than so many times the fewest.
 local MOST_TIMES = 8
@@ -80,7 +83,8 @@ local function on_device(counts, device)
       name = count.name, layer = count.layer, forward = seconds.F, input = seconds.I,
       weight = seconds.W, recompute = seconds.F, output_bytes = count.output_bytes,
       saved_bytes = count.saved_bytes, parameter_bytes = count.parameter_bytes,
-      workspace_bytes = count.workspace_bytes,
+      workspace_bytes = count.workspace_bytes, carried_bytes = count.carried_bytes,
+      packed_bytes = count.packed_bytes, scratch_bytes = count.scratch_bytes,
       selective = { saved_bytes = count.selective.saved_bytes,
         recompute = modelled.seconds(count.selective.work, device) },
     }
@@ -89,7 +93,8 @@ local function on_device(counts, device)
 end
 
 -- Bytes as whole numbers, which is what profiles have.
-local WHOLE = { "output_bytes", "saved_bytes", "parameter_bytes", "workspace_bytes" }
+local WHOLE = { "output_bytes", "saved_bytes", "parameter_bytes", "workspace_bytes",
+  "carried_bytes", "packed_bytes", "scratch_bytes" }
 
 --- The layers of a request on a device with rates, as a profile has them.
 ---@param wanted gpipe.ProfileRequest
@@ -190,12 +195,17 @@ local function of_model(self, rows, device)
   return between(ends[1], ends[2], (rows - low) / (high - low))
 end
 
+-- Bytes that are as many for any number of rows, or nearly.
+local CONSTANT = { packed_bytes = true, scratch_bytes = true }
+
 local function of_profile(self, rows)
   local times, layers = rows / self.profile.rows, {}
   for i, given in ipairs(self.profile.layers) do
     local layer = {}
     for key, value in pairs(given) do layer[key] = value end
-    for _, key in ipairs(GROWING) do layer[key] = given[key] * times end
+    for _, key in ipairs(GROWING) do
+      layer[key] = CONSTANT[key] and given[key] or given[key] * times
+    end
     layer.selective = given.selective and {
       saved_bytes = given.selective.saved_bytes * times,
       recompute = given.selective.recompute * times,

@@ -1,6 +1,7 @@
 -- lua/gpipe/plan/fit.lua - cuts the layers for one schedule and one policy: as even in time as the
 -- devices' memory allows, and if no cut fits, how far the best one is from fitting.
 
+local demand = require "gpipe.plan.demand"
 local device_bytes = require "gpipe.plan.device_bytes"
 local devices = require "gpipe.plan.devices"
 local even = require "gpipe.pipeline.plan.partition.even"
@@ -60,13 +61,25 @@ local function devices_of(shape)
 end
 
 -- The gradients that a device holds, as multiples of its parameters: beside its own, the partial
--- sums of the tree, and what it receives of the gradients that it owns.
+-- sums of the tree, and what it receives of the gradients that it owns from replicas or from the
+-- other copies of its stages.
 local function gradients_of(shape)
   local r = shape.replicas
-  if r == 1 then return 1 end
+  if r == 1 then return 2 - 1 / shape.schedule.copies end
   local partials = 0
   while 1 << partials + 1 <= shape.asked do partials = partials + 1 end
   return 1 + partials + (r - 1) / r
+end
+
+-- The seconds of a byte on its way to the host's memory, for each stage; false where its device
+-- does not say it.
+local function away_of(problem, on)
+  local away = {}
+  for stage, list in ipairs(on) do
+    local bandwidth = problem.devices[list[1]].host_bandwidth
+    away[stage] = bandwidth and 1 / bandwidth or false
+  end
+  return away
 end
 
 --- Put a case together.
@@ -80,14 +93,16 @@ function fit.case(problem, shape, lowered, policy)
   local case = { shape = shape, lowered = lowered, policy = policy, rows = rows, sums = {},
     on = devices_of(shape), extra = {} }
   for d = 1, shape.devices do
-    case.sums[d], case.extra[d] = sums_of(problem, rows, problem.devices[d]), 0
+    local device = problem.devices[d]
+    case.sums[d] = sums_of(problem, rows, device)
+    case.extra[d] = device.own and 0 or (device.threads or 1) * case.sums[d].scratch
   end
   case.memory = {
     live = shape.live, held = lowered.held, share = lowered.share, versions = shape.versions,
-    copies = shape.schedule.copies, moments = problem.moments / shape.replicas,
+    copies = shape.schedule.copies // shape.replicas, moments = problem.moments / shape.replicas,
     gradients = gradients_of(shape), halves = problem.halves,
     policy = policy, chunks = shape.chunks, input_bytes = rows * problem.figures.row_bytes,
-    at = {},
+    at = {}, carried = lowered.carried, away = away_of(problem, case.on),
   }
   return case
 end
@@ -143,64 +158,7 @@ local function evenly(problem, case)
   return balance, alike and stage_cost.policies[case.policy].linear
 end
 
--- ---- devices ------------------------------------------------------------------------------------
-
---- The ranges of layers of a balance.
----@param balance integer[]
----@return {[1]: integer, [2]: integer}[]
-function fit.ranges(balance)
-  local ranges, at = {}, 0
-  for s, count in ipairs(balance) do
-    ranges[s], at = { at + 1, at + count }, at + count
-  end
-  return ranges
-end
-
--- Bytes of the host's memory in which a device's micro-batches wait.
-local function host_bytes(case, d, ranges, stages)
-  local sum = 0
-  if not stage_cost.policies[case.policy].offloads then return 0 end
-  for _, stage in ipairs(stages) do
-    local range = ranges[stage + 1]
-    sum = sum + stage_cost.on_host(case.sums[d], range[1], range[2], case.memory.live[stage])
-  end
-  return sum
-end
-
--- How full a device is, as a share of its memory or of what it may have of the host's; and whether
--- that is the host's.
-local function share_of(device, one)
-  local share = one.bytes / device.memory
-  local there = device.host_memory and one.host / device.host_memory or 0
-  return math.max(share, there), there > share
-end
-
---- What a balance takes on each device.
----@return {parts: table<string, number>, bytes: number, host: number}[]
-function fit.devices(problem, case, balance)
-  local ranges, list = fit.ranges(balance), {}
-  for d, stages in ipairs(case.shape.holders) do
-    local device = problem.devices[d]
-    local parts, bytes = device_bytes.device(case.memory, case.sums[d], ranges, stages, device.own,
-      device.memory - case.extra[d])
-    parts.workspace = parts.workspace + case.extra[d]
-    list[d] = { parts = parts, bytes = bytes + case.extra[d],
-      host = host_bytes(case, d, ranges, stages) }
-  end
-  return list
-end
-
--- The device that lacks most; nil where all fit.
-local function short_of(problem, taken)
-  local worst, at = 1, nil
-  for d, one in ipairs(taken) do
-    local share = share_of(problem.devices[d], one)
-    if share > worst then worst, at = share, d end
-  end
-  return at
-end
-
-fit.short = short_of
+-- ---- faults ------------------------------------------------------------------------------------
 
 ---@class gpipe.PlanFault why no cut fits
 ---@field device gpipe.PlanDevice the fullest of the best cut
@@ -209,19 +167,35 @@ fit.short = short_of
 ---@field share number bytes / memory of that device
 ---@field host? number bytes of the host's memory, if that is what is short
 
---- How far the nearest cut of a case is from fitting.
----@return gpipe.PlanFault? nil where the conditions allow no cut
-function fit.fault(problem, case)
-  local balance = fit.is_large(problem, case) and by_bytes(problem, case)
-    or by_memory(problem, case)
-  if not balance then return nil end
-  local taken, worst, at, there = fit.devices(problem, case, balance), -1, nil, false
+--- The cut of a case whose fullest stage is least above its room; nil where the conditions allow
+--- none.
+---@param problem gpipe.PlanProblem
+---@param case gpipe.PlanCase
+---@return integer[]?
+function fit.nearest(problem, case)
+  return fit.is_large(problem, case) and by_bytes(problem, case) or by_memory(problem, case)
+end
+
+--- What a balance lacks on the device that is fullest with it.
+---@param problem gpipe.PlanProblem
+---@param balance integer[]
+---@param taken {parts: table<string, number>, bytes: number, host: number}[] per device
+---@return gpipe.PlanFault
+function fit.fault_of(problem, balance, taken)
+  local worst, at, there = -1, nil, false
   for d, one in ipairs(taken) do
-    local share, host = share_of(problem.devices[d], one)
+    local share, host = demand.share(problem.devices[d], one)
     if share > worst then worst, at, there = share, d, host end
   end
   return { device = problem.devices[at], bytes = taken[at].bytes, parts = taken[at].parts,
     share = worst, balance = balance, host = there and taken[at].host or nil }
+end
+
+--- How far the nearest cut of a case is from fitting, by the estimate.
+---@return gpipe.PlanFault? nil where the conditions allow no cut
+function fit.fault(problem, case)
+  local balance = fit.nearest(problem, case)
+  return balance and fit.fault_of(problem, balance, demand.devices(problem, case, balance))
 end
 
 -- How much more than its even share of a device a stage may take: all first, then less.
@@ -251,8 +225,8 @@ end
 -- that is even in bytes stands for all that are not even in time.
 local function cut_large(problem, case)
   local balance = by_bytes(problem, case)
-  local taken = fit.devices(problem, case, balance)
-  if not short_of(problem, taken) then return balance, taken end
+  local taken = demand.devices(problem, case, balance)
+  if not demand.short(problem, taken) then return balance, taken end
 end
 
 -- The fastest balance whose stages keep within their rooms.
@@ -262,8 +236,8 @@ local function within_rooms(problem, case, guess)
     local task = tasks.by_time(problem, case, loose)
     task.upper = guess and tasks.cost(task, guess)
     local balance = partition.solve(task)
-    local taken = balance and fit.devices(problem, case, balance)
-    if taken and not short_of(problem, taken) then return balance, taken end
+    local taken = balance and demand.devices(problem, case, balance)
+    if taken and not demand.short(problem, taken) then return balance, taken end
     if not balance then return nil end
   end
 end
@@ -277,8 +251,8 @@ end
 ---@return {parts: table<string, number>, bytes: number}[]? taken
 function fit.cut(problem, case)
   local guess, best = evenly(problem, case)
-  local taken = guess and fit.devices(problem, case, guess)
-  if taken and best and not short_of(problem, taken) then return guess, taken end
+  local taken = guess and demand.devices(problem, case, guess)
+  if taken and best and not demand.short(problem, taken) then return guess, taken end
   local balance
   if fit.is_large(problem, case) then return cut_large(problem, case) end
   balance, taken = within_rooms(problem, case, guess)
@@ -287,8 +261,8 @@ function fit.cut(problem, case)
     return nil
   end
   balance = by_memory(problem, case)
-  taken = balance and fit.devices(problem, case, balance)
-  if taken and not short_of(problem, taken) then return balance, taken end
+  taken = balance and demand.devices(problem, case, balance)
+  if taken and not demand.short(problem, taken) then return balance, taken end
 end
 
 return fit

@@ -3,14 +3,14 @@
 --
 -- For every number of devices and of micro-batches, schedule and policy the best cut that fits is
 -- found (fit.lua), and its step simulated with the schedule's own order (rate.lua). The best few
--- are improved, and for a model the runtime plans the bytes of the winner (exact.lua): where these
+-- are improved, and for a model the runtime plans the bytes of the winner (settle.lua): where these
 -- are more than a device has, the search goes on with what was missing.
 
 local call = require "gpipe.ranks.call"
 local candidates = require "gpipe.plan.candidates"
-local exact = require "gpipe.plan.exact"
 local fit = require "gpipe.plan.fit"
 local job = require "gpipe.plan.job"
+local nothing = require "gpipe.plan.nothing"
 local object = require "gpipe.plan.object"
 local path = require "gpipe.plan.path"
 local possible = require "gpipe.plan.possible"
@@ -19,42 +19,25 @@ local rate = require "gpipe.plan.rate"
 local reasons = require "gpipe.plan.reasons"
 local replicas = require "gpipe.plan.replicas"
 local request = require "gpipe.plan.request"
+local settle = require "gpipe.plan.settle"
 local stage_cost = require "gpipe.plan.stage_cost"
 local tried = require "gpipe.plan.tried"
 
 local plan = {}
 
-local IMPROVED, TRIES = 4, 6 -- rows whose cuts are improved; corrections of a row's bytes
+local IMPROVED = 4 -- rows whose cuts are improved
 local MOST_CELLS = 256 -- stages x micro-batches of rows behind the best whose bytes are planned
 
 -- ---- one candidate ------------------------------------------------------------------------------
 
--- The row of a case that fits.
-local function row_of(problem, case, balance, taken, ran)
-  local shape, peak, parts, host = case.shape, {}, {}, {}
-  for d, one in ipairs(taken) do
-    peak[d], parts[d], host[d] = math.ceil(one.bytes), one.parts, math.ceil(one.host)
-  end
-  return {
-    balance = table.move(balance, 1, #balance, 1, {}), schedule = shape.wanted,
-    replicas = shape.replicas, gradients = case.memory.gradients,
-    label = shape.label, devices = shape.devices,
-    chunks = math.min(shape.asked, problem.batch), asked = shape.asked, rows = case.rows,
-    checkpoint = case.policy, seconds = ran.seconds, bubble = ran.bubble,
-    recompute = ran.recompute, peak = peak, host = host, parts = parts, taken = taken,
-    exact = false, case = case, simulation = ran.simulation,
-  }
-end
-
 local function try(problem, shape, policy, faults)
-  local what = ("%s, checkpoint %s"):format(shape.label, policy)
   local case = fit.case(problem, shape, candidates.lowered(shape, policy), policy)
   local balance, taken = fit.cut(problem, case)
   if balance then
-    faults.fits(what, shape.label)
-    return row_of(problem, case, balance, taken, rate.run(problem, case, balance))
+    faults.fits(shape.label, policy)
+    return settle.row(problem, case, balance, taken, rate.run(problem, case, balance))
   end
-  faults.short(what, case)
+  faults.short(case)
 end
 
 -- ---- all of them --------------------------------------------------------------------------------
@@ -115,7 +98,7 @@ local function improve(problem, rows)
     local balance, ran, taken = rate.improve(problem, row.case, row.balance,
       { seconds = row.seconds, bubble = row.bubble, recompute = row.recompute,
         simulation = row.simulation }, row.taken)
-    local better = row_of(problem, row.case, balance, taken, ran)
+    local better = settle.row(problem, row.case, balance, taken, ran)
     better.number, rows[i] = row.number, better
   end
   table.sort(rows, before)
@@ -123,57 +106,25 @@ end
 
 -- ---- exact bytes --------------------------------------------------------------------------------
 
--- Let the runtime plan the bytes of a row, and cut again with what the estimate lacked, until they
--- fit. Returns the row; nil and the case if they never do.
-local function settle(problem, row)
-  for _ = 1, TRIES do
-    local bytes, parts, host = exact.bytes(problem, row)
-    local over, over_host = false, false
-    for d, n in ipairs(bytes) do
-      local device = problem.devices[d]
-      over = over or n > device.memory
-      over_host = over_host or device.host_memory and host[d] > device.host_memory
+-- A row that keeps everything has fallen, so the policies that were left out beside it are tried.
+local function try_spared(problem, rows, fallen, faults)
+  for i, policy in ipairs(problem.policies) do
+    local row = stage_cost.policies[policy].spares
+      and try(problem, fallen.case.shape, policy, faults)
+    if row then
+      row.number = fallen.number + i / (#problem.policies + 1) -- of whole ones: where it would be
+      rows[#rows + 1] = row
     end
-    if over_host then return nil, row.case end
-    if not over then
-      row.peak, row.parts, row.host, row.exact = bytes, parts, host, true
-      return row
-    end
-    local case = row.case
-    for d, n in ipairs(bytes) do
-      case.extra[d] = case.extra[d] + math.max(0, n - row.taken[d].bytes)
-    end
-    case.smallest = nil
-    local balance, taken = fit.cut(problem, case)
-    if not balance then return nil, case end
-    local number = row.number
-    row = row_of(problem, case, balance, taken, rate.run(problem, case, balance))
-    row.number = number
   end
-end
-
--- Have the runtime's own search fill the memory for a row whose policy does that, and simulate what
--- it finds. Returns nil and the case where nothing fits.
-local function settle_filled(problem, row)
-  local bytes, parts, host, found = exact.filled(problem, row)
-  local case = row.case
-  if not bytes then return nil, case else case.found = found end
-  if found.policy and found.policy ~= "selective" then
-    case.lowered = candidates.lowered(case.shape, found.policy)
-  end
-  local ran = rate.run(problem, case, row.balance)
-  for key, value in pairs(ran) do row[key] = value end
-  row.peak, row.parts, row.host, row.exact = bytes, parts, host, true
-  return row
 end
 
 -- Settle a row in its place, or take it out and say why.
 local function replace(problem, rows, i, faults)
   local row = table.remove(rows, i)
-  local fills = stage_cost.policies[row.checkpoint].fills
-  local settled, short = (fills and settle_filled or settle)(problem, row)
-  if settled then table.insert(rows, i, settled) end
-  if short then faults.short(("%s, checkpoint %s"):format(row.label, row.checkpoint), short) end
+  local settled, short = settle.exactly(problem, row)
+  if settled then return table.insert(rows, i, settled) end
+  if short then faults.short(short) end
+  if row.checkpoint == "never" then try_spared(problem, rows, row, faults) end
 end
 
 -- Settle rows from the best on until one is exact and no other estimate is better.
@@ -246,7 +197,12 @@ function plan.solve(problem)
     verify(problem, rows, faults)
     verify_shown(problem, rows, faults)
   end
-  if #rows == 0 then return nil, reasons.nothing(problem, faults), "memory" end
+  if #rows == 0 then
+    local near = nothing.nearest(problem, faults)
+    if not near or not near.fits then return nil, nothing.text(problem, faults, near), "memory" end
+    faults.fits(near.case.shape.label, near.case.policy)
+    rows[1] = near.row
+  end
   return made_of(problem, rows, faults, left)
 end
 

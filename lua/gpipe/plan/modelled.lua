@@ -8,7 +8,6 @@
 local bytes = require "gpipe.profile.bytes"
 local dry_run = require "gpipe.pipeline.plan.dry_run"
 local request = require "gpipe.profile.request"
-local schedule = require "gpipe.schedule"
 local scope = require "gpipe.nn.scope"
 
 local modelled = {}
@@ -21,18 +20,10 @@ local modelled = {}
 ---@field saved_bytes integer
 ---@field parameter_bytes integer
 ---@field workspace_bytes integer
+---@field carried_bytes integer
+---@field packed_bytes integer
+---@field scratch_bytes integer
 ---@field selective {saved_bytes: integer, work: {flop: number, bytes: number}} what runs again
-
--- One micro-batch through stages on devices of their own, and back with I and W apart.
-local function apart(stages)
-  local rows, placement = {}, {}
-  for s = 0, stages - 1 do
-    placement[s] = s
-    rows[s + 1] = { { op = "F", stage = s, micro = 0 }, { op = "I", stage = s, micro = 0 },
-      { op = "W", stage = s, micro = 0 } }
-  end
-  return schedule.wrap("costs", { placement = placement, rows = rows }, 1)
-end
 
 local function plan(wanted, own, stages, checkpoint)
   local model, loss = request.shared(wanted)
@@ -41,7 +32,7 @@ local function plan(wanted, own, stages, checkpoint)
     balance[s], devices[s] = stages and #model or 1, { own = own }
   end
   return dry_run(model, {
-    balance = balance, devices = devices, schedule = apart(#balance),
+    balance = balance, devices = devices, schedule = bytes.apart(#balance),
     checkpoint = checkpoint or "never", loss = loss, precision = wanted.precision,
     sample = { wanted.inputs, wanted.targets },
   }, true)
@@ -95,12 +86,15 @@ function modelled.layers(wanted, own)
   if wanted.loss then infos[n].kept_bytes = infos[n].kept_bytes + infos[n + 1].kept_bytes end
   local edges, whole = each:edges(), each:bytes()
   local crosses, slots = bytes.crossing(edges, n), bytes.slots(edges, n, own)
+  local carried, staying = bytes.carried(wanted, own), bytes.staying(each, n)
   for i = 1, n do
     rows[i] = {
       name = wanted.model:attribute_name(i), layer = scope.describe(wanted.model[i]),
       work = work_of(each, i - 1), output_bytes = crosses[i], saved_bytes = infos[i].kept_bytes,
       parameter_bytes = bytes.parameters(wanted.model, i, seen),
-      workspace_bytes = workspace_of(each, i, slots, whole),
+      workspace_bytes = math.max(0, workspace_of(each, i, slots, whole) - staying[i].counted),
+      carried_bytes = carried[i],
+      packed_bytes = staying[i].packed, scratch_bytes = staying[i].scratch,
     }
   end
   if wanted.loss then rows[n].output_bytes = 0 end

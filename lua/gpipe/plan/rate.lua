@@ -8,9 +8,9 @@
 local candidates = require "gpipe.plan.candidates"
 local columns = require "gpipe.draw.columns"
 local cores = require "gpipe.plan.cores"
+local demand = require "gpipe.plan.demand"
 local device_bytes = require "gpipe.plan.device_bytes"
 local devices = require "gpipe.plan.devices"
-local fit = require "gpipe.plan.fit"
 local norms = require "gpipe.plan.norms"
 local stage_cost = require "gpipe.plan.stage_cost"
 local sums = require "gpipe.plan.sums"
@@ -47,7 +47,7 @@ function rate.costs(problem, case, balance)
   local narrow = false -- some link takes time for a value's bytes
   local offloads = stage_cost.policies[case.policy].offloads
   costs.away = offloads and {} or nil
-  local ranges = fit.ranges(balance)
+  local ranges = demand.ranges(balance)
   for stage, range in ipairs(ranges) do
     local i, j, d = range[1], range[2], case.on[stage][1]
     local s, share, device = case.sums[d], case.lowered.share[stage], problem.devices[d]
@@ -97,7 +97,7 @@ end
 -- receives the gradients that it owns from all others, and the values that it does not own.
 local function exchanges(problem, case, balance)
   local r, list = case.shape.replicas, {}
-  for stage, range in ipairs(fit.ranges(balance)) do
+  for stage, range in ipairs(demand.ranges(balance)) do
     local on = case.on[stage]
     local bytes = sums.range(case.sums[on[1]].parameter_bytes, range[1], range[2])
     local latency, bandwidth = devices.between(problem.devices[on[1]], problem.devices[on[#on]],
@@ -163,8 +163,8 @@ end
 
 local function tried(problem, case, balance, best)
   if not allowed(problem, balance) then return nil end
-  local taken = fit.devices(problem, case, balance)
-  if fit.short(problem, taken) then return nil end
+  local taken = demand.devices(problem, case, balance)
+  if demand.short(problem, taken) then return nil end
   local ran = rate.run(problem, case, balance)
   return ran.seconds < best.seconds * (1 - 1e-6) and ran or nil, taken
 end

@@ -14,11 +14,14 @@ local stage_cost = {}
 ---@field live integer micro-batches between their forward and their backward, at most
 ---@field held integer of which saved values are held at once: after F, or after R
 ---@field share number of the micro-batches that run R
+---@field carried integer micro-batches between I and W
+---@field away number|false seconds of a byte on its way to the host's memory
 ---@field room number bytes that may be kept
 
 ---@class gpipe.RematPolicy
 ---@field lowered string the word that the schedule is lowered by
----@field all? "live"|"held" of so many micro-batches all saved (or kept) values lie there, at least
+---@field all? "live" of so many micro-batches all saved (or kept) values lie there, at least
+---@field runs_again? boolean what is saved may lie there from R on
 ---@field kept? string the sums of what is kept, if they are not those of saved_bytes
 ---@field linear? boolean seconds are the sum of the layers' recompute, or near it
 ---@field spares? boolean it is tried where not everything can be kept
@@ -31,9 +34,14 @@ local stage_cost = {}
 -- Everything is kept from F on.
 local function never(s, i, j, at) return 0, at.live * sums.saved(s, i, j) end
 
--- Layers run again as often as the lowered schedule says.
+-- Layers run again as often as the lowered schedule says: where I and W run apart all of them at
+-- once, in R; else each right before its backward, from its input.
 local function again(s, i, j, at)
-  return at.share * sums.range(s.recompute, i, j), at.held * sums.saved(s, i, j)
+  local seconds, saved = at.share * sums.range(s.recompute, i, j), sums.saved(s, i, j)
+  if at.share == 0 or at.carried > 0 then return seconds, at.held * saved end
+  local inputs, layer = sums.by_layer(s, i, j)
+  local plain = at.share < 1 and saved or 0 -- of a micro-batch that runs nothing again
+  return seconds, math.min(at.held * saved, at.live * inputs + math.max(layer, plain))
 end
 
 -- What is expensive is kept, and the rest is made again within backward, for one layer of one
@@ -48,9 +56,9 @@ end
 -- to the host, one on its way back.
 local ON_DEVICE = 3
 
--- Nothing runs again, and what does not lie on the device waits on the host.
+-- Nothing runs again, and what does not lie on the device waits on the host. What W reads stays.
 local function offload(s, i, j, at)
-  return 0, math.min(at.live, ON_DEVICE) * sums.saved(s, i, j)
+  return 0, math.min(at.live, ON_DEVICE + at.carried) * sums.saved(s, i, j)
 end
 
 --- Whether a stage of so many live micro-batches gains by sending them to the host's memory.
@@ -88,33 +96,44 @@ local function order_of(s)
   return order
 end
 
+-- What all layers on the host cost beside F and backward, by which copies run.
+local function all_away(s, i, j, at)
+  local _, bytes = offload(s, i, j, at)
+  local copy = at.away * sums.saved(s, i, j)
+  return 2 * math.max(0, copy - sums.range(s.forward, i, j)), bytes
+end
+
 -- An approximation of what the stage DP of the runtime will find: each layer is kept or made again,
--- those worth most being kept while there is room (a knapsack filled by density). Segments inside
--- a stage, options within a layer and offloading some of the layers are not considered, so the DP
--- can only be better.
+-- those worth most being kept while there is room (a knapsack filled by density); or all wait on
+-- the host. Options within a layer and offloading some of the layers are not considered.
 local function auto(s, i, j, at)
   local seconds, bytes = never(s, i, j, at)
   if bytes <= at.room then return seconds, bytes end
+  local away, there = math.huge, math.huge
+  if at.away and stage_cost.goes(at.live) then away, there = all_away(s, i, j, at) end
   seconds, bytes = again(s, i, j, at)
+  if bytes > at.room and there < bytes then return away, there end
   for _, layer in ipairs(order_of(s)) do
     local one = s.layers[layer]
-    local more = (at.live - at.held) * one.saved_bytes
-    if layer >= i and layer <= j and bytes + more <= at.room then
+    local more = at.live * one.saved_bytes
+      - (at.carried > 0 and at.held * one.saved_bytes or at.live * s.output[layer])
+    if layer >= i and layer <= j and more > 0 and bytes + more <= at.room then
       seconds, bytes = seconds - at.share * one.recompute, bytes + more
     end
   end
+  if there <= at.room and away < seconds then return away, there end
   return math.max(0, seconds), bytes
 end
 
 ---@type table<string, gpipe.RematPolicy>
 stage_cost.policies = {
   never = { lowered = "never", cost = never, linear = true, all = "live" },
-  except_last = { lowered = "except_last", cost = again, linear = true, all = "held" },
-  always = { lowered = "always", cost = again, linear = true, all = "held" },
+  except_last = { lowered = "except_last", cost = again, linear = true, runs_again = true },
+  always = { lowered = "always", cost = again, linear = true, runs_again = true },
   selective = { lowered = "always", cost = selective, linear = true,
     all = "live", kept = "selective_bytes", needs_selective = true, spares = true },
   offload = { lowered = "never", cost = offload, linear = true, spares = true, offloads = true },
-  auto = { lowered = "always", cost = auto, all = "held", linear = true, fills = true,
+  auto = { lowered = "always", cost = auto, linear = true, fills = true, runs_again = true,
     spares = true },
 }
 

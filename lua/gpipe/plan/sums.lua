@@ -3,7 +3,8 @@
 
 local sums = {}
 
-local SUMMED = { "forward", "input", "weight", "recompute", "saved_bytes", "parameter_bytes" }
+local SUMMED = { "forward", "input", "weight", "recompute", "saved_bytes", "parameter_bytes",
+  "carried_bytes", "packed_bytes", "output_bytes" }
 
 ---@class gpipe.LayerSums
 ---@field count integer
@@ -29,10 +30,10 @@ local function work_of(layers, i)
   return layers[i].workspace_bytes + 2 * (before + behind)
 end
 
--- maxima[k][i]: the largest of 2^(k-1) layers from i on.
-local function maxima_of(layers)
+-- maxima[k][i]: the largest value of 2^(k-1) layers from i on.
+local function maxima_of(layers, value)
   local maxima, width = { {} }, 1
-  for i = 1, #layers do maxima[1][i] = work_of(layers, i) end
+  for i = 1, #layers do maxima[1][i] = value(layers, i) end
   while 2 * width <= #layers do
     local below, row = maxima[#maxima], {}
     for i = 1, #layers - 2 * width + 1 do row[i] = math.max(below[i], below[i + width]) end
@@ -55,8 +56,9 @@ end
 ---@param layers gpipe.PlanLayer[]
 ---@return gpipe.LayerSums
 function sums.of(layers)
-  local made = { count = #layers, layers = layers, maxima = maxima_of(layers),
-    output = { [0] = 0 } }
+  local made = { count = #layers, layers = layers, maxima = maxima_of(layers, work_of),
+    largest = maxima_of(layers, function(_, i) return layers[i].saved_bytes end),
+    output = { [0] = 0 }, scratch = 0 }
   for _, key in ipairs(SUMMED) do made[key] = running(layers, key) end
   made.work = {}
   for i = 1, #layers + 1 do made.work[i] = made.forward[i] + made.input[i] + made.weight[i] end
@@ -65,6 +67,7 @@ function sums.of(layers)
   for i = 1, #layers do
     made.output[i] = i < #layers and layers[i].output_bytes or 0
     made.most_output = math.max(made.most_output, made.output[i])
+    made.scratch = math.max(made.scratch, layers[i].scratch_bytes)
   end
   return made
 end
@@ -85,12 +88,22 @@ function sums.saved(self, i, j)
   return self.saved_bytes[j + 1] - self.saved_bytes[i] - leaves
 end
 
---- The most that one of layers i .. j works with.
-function sums.transient(self, i, j)
+local function most_of(maxima, i, j)
   local level, width = 1, 1
   while 2 * width <= j - i + 1 do level, width = level + 1, 2 * width end
-  local row = self.maxima[level]
+  local row = maxima[level]
   return math.max(row[i], row[j - width + 1])
+end
+
+--- The most that one of layers i .. j works with.
+function sums.transient(self, i, j) return most_of(self.maxima, i, j) end
+
+--- What a micro-batch holds of layers i .. j while each is made again right before its backward:
+--- the inputs of all but the first, for as long as the micro-batch lives; and all of one layer.
+---@return number inputs
+---@return number layer
+function sums.by_layer(self, i, j)
+  return self.output_bytes[j] - self.output_bytes[i], most_of(self.largest, i, j)
 end
 
 return sums

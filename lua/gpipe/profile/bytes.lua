@@ -8,6 +8,7 @@
 
 local dry_run = require "gpipe.pipeline.plan.dry_run"
 local request = require "gpipe.profile.request"
+local schedule = require "gpipe.schedule"
 local sizes = require "gpipe.sizes"
 
 local bytes = {}
@@ -103,6 +104,67 @@ function bytes.parameters(model, i, seen)
   return sum
 end
 
+-- ---- I and W apart ------------------------------------------------------------------------------
+
+--- A schedule of one micro-batch through stages on devices of their own, and back with I and W
+--- apart.
+function bytes.apart(stages)
+  local rows, placement = {}, {}
+  for s = 0, stages - 1 do
+    placement[s] = s
+    rows[s + 1] = { { op = "F", stage = s, micro = 0 }, { op = "I", stage = s, micro = 0 },
+      { op = "W", stage = s, micro = 0 } }
+  end
+  return schedule.wrap("costs", { placement = placement, rows = rows }, 1)
+end
+
+--- What the I of each layer leaves for its W. The first stage has no I, so the first layer is one
+--- of its own.
+---@param wanted gpipe.ProfileRequest
+---@param own boolean
+---@return integer[]
+function bytes.carried(wanted, own)
+  local model, loss = request.shared(wanted)
+  local list, n = {}, wanted.layers
+  for i = 1, n do list[i] = 0 end
+  if #model == 1 then return list end
+  local dry = dry_run(model, {
+    balance = { 1, #model - 1 }, devices = { { own = own }, { own = own } },
+    schedule = bytes.apart(2), loss = loss, checkpoint = "never",
+    sample = { wanted.inputs, wanted.targets }, precision = wanted.precision,
+  }, true)
+  for i, info in ipairs(dry.core:layers(dry.core, n + 1)) do
+    local layer = math.min(i, n)
+    list[layer] = list[layer] + info.carried_bytes
+  end
+  return list
+end
+
+-- Areas that stay, and whether dry:bytes counts them too.
+local STAYS = { packed = false, buffers = false, prepared = true, constants = true,
+  ["kernel states"] = true }
+
+--- What stays on the device of each layer beside its parameters, how much of it dry:bytes counts,
+--- and the scratch of a thread: of a plan with a stage for each layer.
+---@param dry gpipe.DryRun
+---@param layers integer
+---@return {packed: integer, counted: integer, scratch: integer}[]
+function bytes.staying(dry, layers)
+  local list = {}
+  for i, one in ipairs(dry:memory()) do
+    local sum, counted = 0, 0
+    for name, is_counted in pairs(STAYS) do
+      local size = one.areas[name] or 0
+      sum, counted = sum + size, counted + (is_counted and size or 0)
+    end
+    local at = math.min(i, layers)
+    local before = list[at] or { packed = 0, counted = 0, scratch = 0 }
+    list[at] = { packed = before.packed + sum, counted = before.counted + counted,
+      scratch = math.max(before.scratch, one.areas["thread scratch"] or 0) }
+  end
+  return list
+end
+
 -- ---- all of it ----------------------------------------------------------------------------------
 
 --- Set the planned figures of each layer.
@@ -115,13 +177,18 @@ function bytes.plan(wanted, own, rows)
   local edges, whole = dry:edges(), dry:bytes()
   local out = wanted.loss and plan(wanted, true, false, { bare = true }):edges() or edges
   local crosses, slots = bytes.crossing(out, n), bytes.slots(edges, n)
+  local carried = bytes.carried(wanted, own)
+  local shared = bytes.staying(dry, n)
+  local staying = own and bytes.staying(plan(wanted, true, true), n) or shared
   local kept_some = bytes.kept(wanted, plan(wanted, false, own, { checkpoint = "selective" }))
   for i, row in ipairs(rows) do
     row.selective = { saved_bytes = kept_some[i] }
     local kept = dry.core:stage(dry.core, i - 1, 0).kept_bytes
     row.output_bytes, row.saved_bytes = crosses[i], infos[i].kept_bytes
     row.parameter_bytes = bytes.parameters(wanted.model, i, seen)
-    row.workspace_bytes = math.max(0, whole[i] - slots[i] - padded(kept))
+    row.workspace_bytes = math.max(0, whole[i] - slots[i] - padded(kept) - shared[i].counted)
+    row.carried_bytes = carried[i]
+    row.packed_bytes, row.scratch_bytes = staying[i].packed, staying[i].scratch
     row.flop, row.reads_input = infos[i].flop, infos[i].reads_input
   end
 end

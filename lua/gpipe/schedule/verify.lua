@@ -171,6 +171,18 @@ function verify.peak_live(self)
   return { devices = devices, stages = by_stage(self, stages) }
 end
 
+--- For how many micro-batches at once I has run and W has not: they hold what one leaves for the
+--- other.
+--- ```lua
+--- local carried = gp.schedule.build("zb_h1", {devices = 4, chunks = 8}):peak_carried()
+--- assert(carried.devices[4] > carried.devices[2])
+--- ```
+---@return {devices: integer[], stages: table<integer, integer>} as of peak_live
+function verify.peak_carried(self)
+  local devices, stages = checked_of(self, "peak_carried"):carried()
+  return { devices = devices, stages = by_stage(self, stages) }
+end
+
 --- How many versions of each stage's weights are alive at once, the newest included: 1 in
 --- synchronous schedules.
 --- ```lua

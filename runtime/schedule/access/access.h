@@ -73,7 +73,7 @@ gp_status gp_access_list_add(gp_access_list *list, int32_t buffer, int32_t insta
                              gp_access_mode mode);
 
 /* List the accesses that the actions of a device make to buffers of these classes (a bit for each):
- * INPUT, ACTIVATION, HEAD and VERSION. Task i is action schedule->first[device] + i. */
+ * INPUT, ACTIVATION, HEAD, CARRIED and VERSION. Task i is action schedule->first[device] + i. */
 gp_status gp_schedule_touches(const gp_schedule *schedule, int32_t device, unsigned classes,
                               gp_access_list *list);
 

@@ -43,7 +43,8 @@ static void peak_dead(void *context, const gp_lifetime *life) {
   p->stage_live[peak_holder(p, life)]--;
 }
 
-gp_status gp_schedule_peaks(const gp_schedule *s, int32_t *per_device, int32_t *per_stage) {
+static gp_status peaks_of(const gp_schedule *s, gp_buffer_class class, int32_t *per_device,
+                          int32_t *per_stage) {
   size_t devices = (size_t)s->device_count,
          holders = (size_t)s->stage_count * (size_t)s->copy_count;
   gp_access_list list;
@@ -59,11 +60,19 @@ gp_status gp_schedule_peaks(const gp_schedule *s, int32_t *per_device, int32_t *
                .peak = &per_device[d],
                .stage_live = live,
                .stage_peak = per_stage};
-    status = gp_schedule_watch(s, d, 1u << GP_BUFFER_ACTIVATION, &list,
-                               &(gp_lifetime_watch){&p, peak_born, peak_dead});
+    status =
+        gp_schedule_watch(s, d, 1u << class, &list, &(gp_lifetime_watch){&p, peak_born, peak_dead});
   }
   gp_free(live);
   return status;
+}
+
+gp_status gp_schedule_peaks(const gp_schedule *s, int32_t *per_device, int32_t *per_stage) {
+  return peaks_of(s, GP_BUFFER_ACTIVATION, per_device, per_stage);
+}
+
+gp_status gp_schedule_carried(const gp_schedule *s, int32_t *per_device, int32_t *per_stage) {
+  return peaks_of(s, GP_BUFFER_CARRIED, per_device, per_stage);
 }
 
 /* ---- slots --------------------------------------------------------------------------------- */

@@ -1,7 +1,8 @@
 /* schedule/access/touches.c - what the actions of a schedule touch.
  *
  * F makes the activation of its (stage, micro-batch), R makes it again, backward actions read it:
- * what F made lives until its last reader, or ends with F if R makes it again. An update makes the
+ * what F made lives until its last reader, or ends with F if R makes it again. What I leaves for W
+ * lives from the one to the other. An update makes the
  * next version of its stage's weights in the place of the newest one, unless that is still read.
  * Source of the versions: PipeDream (Narayanan et al. 2019), weight stashing.
  */
@@ -18,8 +19,8 @@ typedef struct toucher {
 
 /* ---- buffers ------------------------------------------------------------------------------- */
 
-static const gp_buffer_class classes_here[] = {GP_BUFFER_INPUT, GP_BUFFER_ACTIVATION,
-                                               GP_BUFFER_HEAD, GP_BUFFER_VERSION};
+static const gp_buffer_class classes_here[] = {
+    GP_BUFFER_INPUT, GP_BUFFER_ACTIVATION, GP_BUFFER_HEAD, GP_BUFFER_CARRIED, GP_BUFFER_VERSION};
 enum { CLASSES = sizeof classes_here / sizeof *classes_here };
 
 /* Number a buffer of each class for each stage of the device. */
@@ -62,7 +63,9 @@ static gp_status touch_activation(toucher *t, const gp_action *x) {
   if (x->op > GP_ACT_R) return GP_OK;
   GP_TRY(touch(t, GP_BUFFER_INPUT, x, x->op == GP_ACT_F ? GP_ACCESS_WRITE : GP_ACCESS_READ));
   GP_TRY(touch(t, GP_BUFFER_ACTIVATION, x, mode));
-  return x->op == GP_ACT_W ? GP_OK : touch(t, GP_BUFFER_HEAD, x, mode);
+  if (x->op == GP_ACT_W) return touch(t, GP_BUFFER_CARRIED, x, GP_ACCESS_READ);
+  if (x->op == GP_ACT_I) GP_TRY(touch(t, GP_BUFFER_CARRIED, x, GP_ACCESS_WRITE));
+  return touch(t, GP_BUFFER_HEAD, x, mode);
 }
 
 /* The first version is there before the first action of its stage. Actions of synchronous schedules

@@ -1,6 +1,7 @@
 -- tests/spec/plan/caps_spec.lua - caps: a device takes no more than its option `memory` says, and
 -- what does not fit is refused before anything is allocated.
 
+local capacity = require "gpipe.plan.capacity"
 local expect = require "tests.support.expect"
 local gp = require "gpipe"
 local sizes = require "gpipe.sizes"
@@ -252,6 +253,24 @@ describe("option memory of a device", function()
     assert.is_truthy(expect.failure(open, { 9000, 9000 }, {}):find("largest layer alone", 1, true))
   end)
 
+  it("names a number of stages with which they fit the smallest device, too", function()
+    for _, case in ipairs { { "1f1b", { 3, 3 }, { 35000, 15000 } },
+      { "interleaved_1f1b", { 2, 2, 1, 1 }, { 40000, 30000 } } } do
+      local schedule, balance, caps = table.unpack(case)
+      local text = expect.failure(open, caps, { schedule = schedule, balance = balance, chunks = 6 })
+      local list, devices = {}, {}
+      for n in text:match "would fit.*%(balance = {(.-)}%)":gmatch "%d+" do
+        list[#list + 1] = tonumber(n)
+      end
+      for d = 1, tonumber(text:match "would fit on (%d+) device") or #list do
+        devices[d] = { "cpu:" .. d - 1, threads = 1, memory = caps[math.min(d, #caps)] }
+      end
+      local pipe <close> = open(nil, { schedule = schedule, balance = list, devices = devices,
+        chunks = 6 })
+      assert.equal(#list, pipe.stages)
+    end
+  end)
+
   it("leaves a pipeline whose plan was refused as it was", function()
     local _, free = train(nil, { chunks = 1, checkpoint = "never" })
     local pipe <close> = open(squeezed(free, 0.6), { chunks = 1, checkpoint = "never" })
@@ -261,9 +280,58 @@ describe("option memory of a device", function()
     assert.is_true(pipe:step(x:narrow(1, 1, 24), y:narrow(1, 1, 24)) > 0)
   end)
 
-  it("says that nothing fits where nothing does", function()
-    local text = expect.failure(train, { 40000, 40000 }, { chunks = 4, checkpoint = "auto" })
-    assert.matches("no setting of chunks and checkpoint would fit %([%d.]+ %a+ at least%)", text)
+  -- What a text of bytes stands for.
+  local function bytes_of(text) return capacity.bytes("test", (text:gsub(" ", ""))) end
+
+  -- Caps with what the devices that are short would need, by the text of a refusal.
+  local function raised(caps, text)
+    local more = table.move(caps, 1, #caps, 1, {})
+    for d, bytes in text:gmatch "device cpu:(%d) would need ([%d.]+ %a+) %(option 'memory'%)" do
+      more[d + 1] = bytes_of(bytes)
+    end
+    return more
+  end
+
+  for _, schedule in ipairs { "1f1b", "zb_h1" } do
+    it("says where nothing fits what each device would need, which is enough: " .. schedule,
+      function()
+        for _, mode in ipairs { "never", "auto" } do
+          local caps = { 45000, 60000 }
+          local opts = { chunks = 4, schedule = schedule, checkpoint = mode }
+          local text = expect.failure(train, caps, opts)
+          assert.matches("no setting of chunks and checkpoint would fit: .* would need", text)
+          opts.chunks = tonumber(text:match "fit: .*chunks = (%d+)") or opts.chunks
+          opts.checkpoint = text:match 'fit: .*checkpoint = "([%a_]+)"' or opts.checkpoint
+          local more = raised(caps, text)
+          assert.are_not.same(caps, more)
+          local _, memory = train(more, opts)
+          for d, one in ipairs(memory) do
+            assert.is_true(more[d] == caps[d] or one.measured > 0.98 * more[d], "device " .. d)
+          end
+        end
+      end)
+  end
+
+  it("advises \"auto\" where no mode by name fits", function()
+    local found = 0
+    for _, share in ipairs { 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5 } do
+      -- device 0 is short of what "always" takes least of, device 1 of what "selective" does
+      local opts = { chunks = 96, schedule = "zb_h1", checkpoint = "never" }
+      local needs = {}
+      for _, mode in ipairs { "always", "selective", "except_last" } do
+        opts.checkpoint = mode
+        needs[mode] = planned(select(2, train(nil, opts)))
+      end
+      local caps = { needs.always[1] + math.floor(share * (needs.selective[1] - needs.always[1])),
+        needs.selective[2] + math.floor(share * (needs.always[2] - needs.selective[2])) }
+      opts.checkpoint = "never"
+      local text = expect.failure(train, caps, opts)
+      if text:find('would fit: checkpoint = "auto"', 1, true) then
+        found, opts.checkpoint = found + 1, "auto"
+        train(caps, opts)
+      end
+    end
+    assert.is_true(found > 0)
   end)
 
   it("is a number of bytes, or a text with a binary unit", function()

@@ -140,6 +140,25 @@ describe("gp.plan with checkpoint = \"offload\"", function()
     for _, row in ipairs(other.rows) do assert.are_not.equal("offload", row.checkpoint) end
   end)
 
+  it("does not lose \"auto\" where that fits with the link", function()
+    for _, schedule in ipairs { "gpipe", "zb_h1" } do
+      local link = { bandwidth = 1e12 }
+      local function fits(memory)
+        local one = { memory = memory, host_link = link }
+        return gp.dry_run(blocks(LAYERS), { balance = { 4, 4 }, chunks = 8, schedule = schedule,
+          checkpoint = "auto", devices = { one, one }, loss = nn.MSELoss(), sample = sample }).fits
+      end
+      local low, high = 1 << 16, 1 << 24
+      while high - low > 4096 do
+        local middle = (low + high) // 2
+        if fits(middle) then high = middle else low = middle end
+      end
+      local made, why = plan("auto", { memory = high, host_link = link }, { schedule })
+      assert.is_truthy(made, why)
+      assert.is_true(made.best.exact and made.best.peak[1] <= high)
+    end
+  end)
+
   it("is refused where a device does not say it", function()
     expect.fails_with("expected host_link = {bandwidth = 25e9} of each", gp.plan, blocks(2), sample, {
       devices = { { "sim:0", memory = "1GiB" } }, checkpoint = "offload", loss = nn.MSELoss(),

@@ -193,7 +193,7 @@ describe("gp.plan of a profile", function()
     assert.matches("no plan fits 1 device: .* needed on sim:0, which has 8.8 KiB", message)
     local count = tonumber(message:match "It would fit with (%d+) devices like these")
     assert.is_truthy(gp.plan(profile, nil, { devices = devices(count, 9000), batch = 8 }))
-    local memory = message:match "with ([%d.]+) KiB of memory on each device"
+    local memory = message:match "with about ([%d.]+) KiB of memory on each device"
     assert.is_truthy(gp.plan(profile, nil, { devices = devices(1, memory .. "KiB"), batch = 8 }))
   end)
 

@@ -94,9 +94,10 @@ end
 
 --- What the only plan of a dry run takes on each device, as the search for budgets reads it.
 ---@param pipe table
----@return gpipe.PlanNeed[]
-function areas.needs(pipe)
-  local needs, time = {}, pipe.core:step_time(pipe.core)
+---@param timed boolean simulate a step, too
+---@return gpipe.PlanNeed[] without `time` if not timed
+function areas.needs(pipe, timed)
+  local needs, time = {}, timed and pipe.core:step_time(pipe.core) or nil
   for d = 1, #pipe.devices do
     local one, work = device_of(pipe, d - 1), 0
     for name in pairs(WORK) do work = work + (one.areas[name] or 0) end

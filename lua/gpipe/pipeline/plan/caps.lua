@@ -98,11 +98,8 @@ local function shares(pipe, kind)
   return kind ~= "split" and not (pipe.asynchronous and kind == "step")
 end
 
---- What a plan would take on each device, from its specification. Nothing is allocated.
----@param pipe table
----@param spec table
----@return gpipe.PlanNeed[]
-function caps.needs(pipe, spec)
+-- What a plan would take on each device, from its specification. Nothing is allocated.
+local function needs_of(pipe, spec)
   local needs
   return share.by_device(pipe, "measure", function(d)
     needs = needs or pipe.core:measure(spec)
@@ -118,13 +115,13 @@ end
 -- A function that says what the plan would take on each device with given budgets, with stages that
 -- keep everything, and with or without what "auto" sends to the host's memory. That is in addition
 -- to all that is held but the shared work area, which never becomes smaller while plans use it.
-local function measurer(pipe, specify)
+local function measurer(pipe, specify, mode)
   local held = shared_of(pipe)
   return function(list, keep)
     local spec = specify()
-    spec.checkpoint, spec.keeps = pipe.checkpoint, keep
+    spec.checkpoint, spec.keeps = mode, keep
     budgets.specify(spec, list)
-    local kind, needs = spec.kind, caps.needs(pipe, spec)
+    local kind, needs = spec.kind, needs_of(pipe, spec)
     for d, need in ipairs(needs) do
       local shared = held[d]
       if shares(pipe, kind) then shared = math.max(0, shared - need.work) end
@@ -172,6 +169,35 @@ function caps.moments(pipe)
   end
 end
 
+-- Whether stages may have to keep everything although the option says less.
+local function asks_keeps(pipe, training, mode)
+  local offloads = checkpoint.offloads(mode) and not pipe.asynchronous
+  return training and not pipe.raw and (mode == "selective" or offloads), offloads
+end
+
+local function find_keeps(pipe, measure, offloads)
+  return keeps.find(function(flags) return measure(nil, flags) end,
+    keeps.stages(pipe.placement, pipe.copies, #pipe.devices), pipe.stages, offloads)
+end
+
+--- What a plan would take at least under some option `checkpoint`, and what there is room for.
+---@param pipe table
+---@param specify fun(): table a fresh specification of the plan
+---@param training boolean
+---@param mode string|string[]
+---@return gpipe.PlanNeed[]
+---@return table room per device, and field `host`
+function caps.try(pipe, specify, training, mode)
+  local measure, room = measurer(pipe, specify, mode), rooms(pipe, true)
+  local asks, offloads = asks_keeps(pipe, training, mode)
+  local needs = measure(nil, asks and find_keeps(pipe, measure, offloads) or nil)
+  if training and mode == "auto" and budgets.short_of(needs, room) then
+    local _
+    _, needs = budgets.least(measure, room, budgets.links(pipe.devices), needs)
+  end
+  return needs, room
+end
+
 --- Settle how much a plan may keep, and whether it fits.
 ---@param pipe table
 ---@param specify fun(): table a fresh specification of the plan
@@ -182,14 +208,12 @@ end
 ---@return string? refused why the plan does not fit
 function caps.settle(pipe, specify, kind, training)
   local auto = training and pipe.checkpoint == "auto"
-  local offloads = checkpoint.offloads(pipe.checkpoint) and not pipe.asynchronous
-  local asks = training and not pipe.raw and (pipe.checkpoint == "selective" or offloads)
+  local asks, offloads = asks_keeps(pipe, training, pipe.checkpoint)
   if not auto and not asks and not has_cap(pipe) then return nil end
-  local measure = measurer(pipe, specify)
+  local measure = measurer(pipe, specify, pipe.checkpoint)
   local found = auto and budgets.find(measure, rooms(pipe, true), budgets.links(pipe.devices))
     or nil
-  local keep = asks and keeps.find(function(flags) return measure(nil, flags) end,
-    keeps.stages(pipe.placement, pipe.copies, #pipe.devices), pipe.stages, offloads) or nil
+  local keep = asks and find_keeps(pipe, measure, offloads) or nil
   if not has_cap(pipe) then return found, keep end
   local room, needs = rooms(pipe, false), measure(found, keep)
   local d = budgets.short_of(needs, room)

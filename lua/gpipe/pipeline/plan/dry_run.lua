@@ -198,7 +198,7 @@ end
 local function keeping(dry, plan, made)
   local function measure(flags)
     plan(nil, flags)
-    return areas.needs(dry)
+    return areas.needs(dry, false)
   end
   return keeps.find(measure, keeps.stages(made.device_list, made.copies, #dry.devices), dry.stages,
     checkpoint.offloads(dry.checkpoint))
@@ -213,7 +213,7 @@ local function settle(dry, plan, auto, keep)
   end
   local function measure(list)
     plan(list)
-    return areas.needs(dry)
+    return areas.needs(dry, true)
   end
   if auto and capped then
     local found = budgets.find(measure, room, budgets.links(dry.devices))

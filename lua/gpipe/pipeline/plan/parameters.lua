@@ -65,31 +65,46 @@ local function largest_of(bytes, first, last)
   return at
 end
 
--- The smallest number of stages that each fit a memory, and their balance.
-local function fitting(bytes, capacity)
-  for stages = 1, #bytes do
+-- The smallest number of devices, each with so many stages, that fit a memory, and the balance.
+local function fitting(bytes, capacity, each)
+  for stages = each, #bytes, each do
     local list, at, fits = balance.cut(bytes, stages), 0, true
     for _, count in ipairs(list) do
       local sum = 0
       for i = at + 1, at + count do sum = sum + bytes[i] end
-      at, fits = at + count, fits and sum <= capacity
+      at, fits = at + count, fits and each * sum <= capacity
     end
-    if fits then return stages, list end
+    if fits then return stages // each, list end
   end
 end
 
--- What would help if a memory is too small.
-local function advice(bytes, one)
-  local capacity = one.capacity
+-- The least that a device of this kind of memory may take: with so much on each any stage fits.
+local function least_of(list, one)
+  local least = one.capacity
+  for _, other in ipairs(list) do
+    if other.is_cap == one.is_cap and other.capacity then
+      least = math.min(least, other.capacity)
+    end
+  end
+  return least
+end
+
+-- What would help if a memory is too small. Schedules whose stages lie on several devices, or in an
+-- order of their own, take other numbers of devices than any.
+local function advice(bytes, list, one, made)
   if one.device.kind == "cpu" and not one.is_cap then
     return "CPU devices share it, so more stages do not help: fewer parameters, or GPUs"
   end
-  local stages, list = fitting(bytes, capacity)
-  if not stages then
-    return "no number of stages would fit: the largest layer alone is too large"
+  if made.copies > 1 then return "expected more devices, or fewer parameters" end
+  local each = made.stages // made.devices
+  local devices, counts = fitting(bytes, least_of(list, one), each)
+  if not devices then
+    return ("no number of stages would fit devices that may take %s: the largest layer alone is "
+      .. "too large"):format(sizes.text(least_of(list, one)))
   end
-  local words = #list <= 16 and (" (balance = {%s})"):format(table.concat(list, ", ")) or ""
-  return ("%d stages would fit%s"):format(stages, words)
+  local words = #counts <= 16 and (" (balance = {%s})"):format(table.concat(counts, ", ")) or ""
+  local on = each > 1 and (" on %d device%s"):format(devices, devices == 1 and "" or "s") or ""
+  return ("%d stages would fit%s%s"):format(#counts, on, words)
 end
 
 -- The memories that a stage on a device counts in: the device's, and the device's share of it.
@@ -164,10 +179,12 @@ end
 ---@param chosen table[] devices
 function parameters.check_memory(model, counts, made, chosen)
   local bytes = layer_bytes(model)
-  local one, is_over = worst(fill(bytes, counts, made, chosen))
+  local list = fill(bytes, counts, made, chosen)
+  local one, is_over = worst(list)
   if not is_over then return end
   errors.raise_as("memory", "%s: parameters and gradients take %s of %s: %s; %s", WHO,
-    sizes.text(one.bytes), room_of(one), breakdown(model, bytes, one), advice(bytes, one))
+    sizes.text(one.bytes), room_of(one), breakdown(model, bytes, one),
+    advice(bytes, list, one, made))
 end
 
 return parameters

@@ -5,8 +5,8 @@
 -- long as the slowest of R of these runs. A pipeline is simulated exactly for each draw; the mean
 -- of the slowest is an estimate, and its standard error is said.
 
+local demand = require "gpipe.plan.demand"
 local errors = require "gpipe.errors"
-local fit = require "gpipe.plan.fit"
 local devices = require "gpipe.plan.devices"
 local goodput = require "gpipe.plan.goodput"
 local noise = require "gpipe.schedule.noise"
@@ -51,7 +51,7 @@ function job.remember(row, problem, case) sources[row] = { problem = problem, ca
 
 -- Bytes of the parameters of each device.
 local function parameter_bytes(case, balance)
-  local bytes, ranges = {}, fit.ranges(balance)
+  local bytes, ranges = {}, demand.ranges(balance)
   for d, stages in ipairs(case.shape.holders) do
     bytes[d] = 0
     for _, stage in ipairs(stages) do
