@@ -8,15 +8,14 @@
  */
 #include "base/memory.h"
 #include "plan/edge/step_edges.h"
+#include "plan/order.h"
 #include "plan/records.h"
-
-enum { HEAD = -1, TAIL = -2 }; /* blocks of tasks without an action of the schedule */
 
 typedef struct lowerer {
   gp_plan *plan;
   const gp_schedule *schedule;
   const gp_lowered *lowered;
-  int32_t *block;   /* per task: the schedule's action that it is numbered with; HEAD or TAIL */
+  int32_t *block;   /* per task: as gp_task_order has it */
   int32_t *forward; /* per (stage, micro-batch): the F whose backward pass is to come + 1 */
   int32_t *last;    /* per stage: its last backward action on the device at hand; -1: none */
   int32_t *copy;    /* per (stage, micro-batch): the copy that runs F */
@@ -150,7 +149,7 @@ static void append_late_stage(lowerer *l, int32_t stage) {
   const gp_plan *plan = l->plan;
   for (int32_t i = 0; i < plan->step_micros; i++) {
     const gp_action action = {.op = GP_ACT_S, .stage = stage, .micro = i, .version = -1};
-    gp_task *task = append(l, &action, TAIL);
+    gp_task *task = append(l, &action, GP_BLOCK_TAIL);
     task->from = l->copy[(size_t)stage * (size_t)plan->micro_count + (size_t)i];
     if (!program_of(plan, task)) l->count--;
   }
@@ -164,7 +163,7 @@ static void append_late(lowerer *l) {
   for (int32_t s = 0; s < plan->stage_count; s++) {
     const gp_action first = {.stage = s, .version = -1};
     if (!gp_schedule_holds(l->schedule, l->device, s)) continue;
-    if (first_held) append_send(l, GP_STEP_AT_LATE, &first, TAIL);
+    if (first_held) append_send(l, GP_STEP_AT_LATE, &first, GP_BLOCK_TAIL);
     first_held = false;
   }
   for (int32_t s = 0; s < plan->stage_count; s++)
@@ -187,11 +186,12 @@ static void append_before(lowerer *l, const gp_action *action, gp_act before) {
   const gp_plan *plan = l->plan;
   const gp_act op = (gp_act)action->op;
   if (op == before) return;
-  if (op == GP_ACT_REDUCE && plan->replicas == 1) append_send(l, GP_STEP_AT_REDUCE, action, TAIL);
-  if (op == GP_ACT_TIE) append_send(l, GP_STEP_AT_TIE, action, TAIL);
+  if (op == GP_ACT_REDUCE && plan->replicas == 1)
+    append_send(l, GP_STEP_AT_REDUCE, action, GP_BLOCK_TAIL);
+  if (op == GP_ACT_TIE) append_send(l, GP_STEP_AT_TIE, action, GP_BLOCK_TAIL);
   if (!plan->decides || before == GP_ACT_CLIP || (op != GP_ACT_CLIP && op != GP_ACT_U)) return;
-  append_own(l, GP_ACT_VOTE, action, TAIL);
-  if (l->device == gp_plan_decider(plan)) append_own(l, GP_ACT_DECIDE, action, TAIL);
+  append_own(l, GP_ACT_VOTE, action, GP_BLOCK_TAIL);
+  if (l->device == gp_plan_decider(plan)) append_own(l, GP_ACT_DECIDE, action, GP_BLOCK_TAIL);
 }
 
 /* Append what comes before everything else: SEND for the parameters that other devices read, and
@@ -202,16 +202,16 @@ static void append_head(lowerer *l) {
   for (int32_t s = 0; s < plan->stage_count; s++) {
     if (!gp_schedule_holds(l->schedule, l->device, s)) continue;
     const gp_action first = {.stage = s, .version = -1};
-    if (first_held) append_send(l, GP_STEP_AT_BEGIN, &first, HEAD);
+    if (first_held) append_send(l, GP_STEP_AT_BEGIN, &first, GP_BLOCK_HEAD);
     first_held = false;
-    append_prepare(l, s, &first, HEAD);
+    append_prepare(l, s, &first, GP_BLOCK_HEAD);
   }
 }
 
 /* Do late tasks come before an action? They end the forward half of a split plan, and come behind
  * all passes of any other. */
 static bool is_behind(const lowerer *l, const gp_action *action, int32_t block) {
-  return l->plan->kind == GP_PLAN_SPLIT ? action->op != GP_ACT_F : block == TAIL;
+  return l->plan->kind == GP_PLAN_SPLIT ? action->op != GP_ACT_F : block == GP_BLOCK_TAIL;
 }
 
 static void lower_device(lowerer *l) {
@@ -223,10 +223,10 @@ static void lower_device(lowerer *l) {
   find_last(l);
   append_head(l);
   plan->devices[l->device].half = -1;
-  append_counts(l, step++, HEAD);
+  append_counts(l, step++, GP_BLOCK_HEAD);
   for (int32_t i = from->first[l->device]; i < from->first[l->device + 1]; i++) {
     gp_action action = from->actions[i];
-    int32_t block = from->source[i] < 0 ? TAIL : from->source[i];
+    int32_t block = from->source[i] < 0 ? GP_BLOCK_TAIL : from->source[i];
     if (!late && is_behind(l, &action, block)) {
       append_late(l);
       late = true;
@@ -236,7 +236,7 @@ static void lower_device(lowerer *l) {
     if (action.op == GP_ACT_F && action.micro / plan->step_micros == step)
       append_counts(l, step++, block);
     set_update_micro(plan, &action);
-    if (block == TAIL) append_before(l, &action, before);
+    if (block == GP_BLOCK_TAIL) append_before(l, &action, before);
     before = (gp_act)action.op;
     if (plan->by_stage && action.op == GP_ACT_R && !recomputes(plan, &action)) continue;
     append(l, &action, block);
@@ -260,121 +260,7 @@ static size_t late_count(const gp_plan *plan) {
   return count;
 }
 
-/* ---- order --------------------------------------------------------------------------------- */
-
-static int32_t number_all(const lowerer *l, int32_t block, int32_t number) {
-  for (int32_t t = 0; t < l->count; t++)
-    if (l->block[t] == block) l->plan->tasks[t].order = number++;
-  return number;
-}
-
-enum { RECORDS_SENT = -1, LATE }; /* before the endings */
-
-/* The ending that a task belongs to; SEND belongs to that of the task it sends for, the next
- * one. */
-static int ending_of(const gp_task *task) {
-  if (task->op == GP_ACT_S) return LATE;
-  if (task->op != GP_ACT_SEND) return gp_act_ending(task->op);
-  return task->sends == GP_STEP_AT_LATE ? RECORDS_SENT : gp_act_ending(task[1].op);
-}
-
-/* Give numbers to the tasks of a device that belong to an ending; returns the next number. */
-static int32_t number_ending(const lowerer *l, int32_t device, int ending, int32_t number) {
-  const gp_plan *plan = l->plan;
-  for (int32_t t = plan->first[device]; t < plan->first[device + 1]; t++)
-    if (l->block[t] == TAIL && ending_of(&plan->tasks[t]) == ending)
-      plan->tasks[t].order = number++;
-  return number;
-}
-
-/* Number the tasks that end a mini-batch, op by op through all devices: the order in which their
- * waits make them run. A share does not know how many the others have, so that each device has the
- * same numbers for an ending. Returns a number above them. */
-static int32_t number_ends(const lowerer *l, int32_t number) {
-  const gp_plan *plan = l->plan;
-  const int32_t room = 2 * plan->stage_count + 2 + (int32_t)late_count(plan);
-  for (int ending = RECORDS_SENT; ending <= GP_ACT_ENDINGS; ending++) {
-    int32_t end = number;
-    for (int32_t d = 0; d < plan->device_count; d++)
-      if (plan->share)
-        number_ending(l, d, ending, number);
-      else
-        end = number_ending(l, d, ending, end);
-    number = plan->share ? number + room : end;
-  }
-  return number;
-}
-
-/* Count the most tasks that each action of a device becomes, as lower_device appends them: replicas
- * send behind an action; in a stream both Ps stand behind an update, and the counts of a mini-batch
- * before its first F. */
-static void count_most(const lowerer *l, int32_t device, int32_t *counts) {
-  const gp_plan *plan = l->plan;
-  const gp_lowered *from = l->lowered;
-  const bool counting = gp_schedule_holds(l->schedule, device, plan->stage_count - 1);
-  int32_t step = 1;
-  for (int32_t i = from->first[device]; i < from->first[device + 1]; i++) {
-    const gp_action *action = &from->actions[i];
-    const bool begins = action->op == GP_ACT_F && action->micro / plan->step_micros == step;
-    step += begins;
-    if (from->source[i] < 0) continue;
-    counts[from->source[i]] += plan->replicas > 1 ? 2 : 1;
-    if (plan->batch && action->op == GP_ACT_U) counts[from->source[i]] += 2;
-    if (begins && counting) counts[from->source[i]] += plan->step_micros;
-  }
-}
-
-/* Count the tasks of each action on all devices, also on those that the plan does not hold, so that
- * the numbers of shares agree. */
-static void count_tasks(const lowerer *l, int32_t *counts) {
-  for (int32_t t = 0; !l->plan->share && t < l->count; t++)
-    if (l->block[t] >= 0) counts[l->block[t]]++;
-  for (int32_t d = 0; l->plan->share && d < l->plan->device_count; d++) count_most(l, d, counts);
-}
-
-/* Number the tasks before all actions, and return the number after them. A share only knows how
- * many there are at most on all devices. */
-static int32_t number_heads(const lowerer *l) {
-  const gp_plan *plan = l->plan;
-  int32_t own = number_all(l, HEAD, 0);
-  int32_t most = plan->copy_count * (2 * plan->stage_count + plan->step_micros);
-  return plan->share ? most + plan->device_count : own;
-}
-
-/* Where tasks of replicas wait for each other (gathers.h), let the actions that are the same in all
- * replicas follow each other: what comes before one of them comes before all. */
-static void interleave(const lowerer *l, int32_t *action_at) {
-  const gp_plan *plan = l->plan;
-  const gp_schedule *s = l->schedule;
-  const int32_t replicas = plan->replicas, total = s->first[s->device_count];
-  const int32_t own = s->first[s->device_count / replicas]; /* actions of a replica */
-  int32_t count = 0;
-  if (!plan->gather_count || own * replicas != total) return;
-  for (int32_t k = 0; k < total; k++)
-    if (action_at[k] < own) action_at[count++] = action_at[k];
-  for (int32_t k = own - 1; k >= 0; k--)
-    for (int32_t r = 0, a = action_at[k]; r < replicas; r++)
-      action_at[k * replicas + r] = a + r * own;
-}
-
-/* Number all tasks in the topological order of the actions that they come from; tasks of one action
- * get consecutive numbers. next: per action, first how many tasks it has, then the number of its
- * next one. action_at: the action at each place of that order. */
-static void number_tasks(const lowerer *l, int32_t *next, int32_t *action_at) {
-  const gp_schedule *s = l->schedule;
-  int32_t number = number_heads(l), total = s->first[s->device_count];
-  for (int32_t a = 0; a < total; a++) next[a] = 0, action_at[s->order[a]] = a;
-  interleave(l, action_at);
-  count_tasks(l, next);
-  for (int32_t k = 0; k < total; k++) {
-    int32_t *own = &next[action_at[k]], count = *own;
-    *own = number;
-    number += count;
-  }
-  for (int32_t t = 0; t < l->count; t++)
-    if (l->block[t] >= 0) l->plan->tasks[t].order = next[l->block[t]]++;
-  l->plan->order_end = number_ends(l, number);
-}
+/* ---- all of them --------------------------------------------------------------------------- */
 
 /* Count the lowered actions of the devices that the plan holds. */
 static size_t lowered_count(const gp_plan *plan, const gp_lowered *lowered) {
@@ -407,7 +293,9 @@ gp_status gp_plan_add_tasks(gp_plan *plan, const gp_schedule *schedule, const gp
     if (gp_plan_has(plan, l.device)) lower_device(&l);
     plan->first[l.device + 1] = l.count;
   }
-  number_tasks(&l, notes + room, notes + room + actions + 1);
+  const gp_task_order order = {plan,    schedule, lowered,
+                               l.block, l.count,  (int32_t)late_count(plan)};
+  gp_plan_number_tasks(&order, notes + room, notes + room + actions + 1);
   gp_free(notes);
   return GP_OK;
 }

@@ -12,6 +12,7 @@
  *   records.h         what forward passes leave for buffers where another device writes these
  *   schedule/         schedule -> lowered schedule: recomputation, ascending W, reductions, updates
  *   lower.c           lowered schedule -> tasks with programs
+ *   order.c           the number of each task, in an order in which all can run
  *   outline.c         what all shares of a plan have in common, as a hash that ranks compare
  *   offload.c         what goes to the host's memory between F and its backward pass
  *   slots.c           where a task keeps values for later ones
