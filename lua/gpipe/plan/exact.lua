@@ -93,7 +93,7 @@ local function parts_of(problem, row, d, areas, dry)
   -- the gradients that it owns from the others
   local estimated = estimate.gradients / row.gradients
   local received = device.own and (row.replicas - 1) / row.replicas or 0
-  parts.optimizer = math.ceil(row.moments * updated_on(dry, d))
+  parts.optimizer = math.ceil(problem.moments * updated_on(dry, d))
   parts.gradients = (parts.gradients or 0) + math.ceil(received * estimated)
   return parts
 end

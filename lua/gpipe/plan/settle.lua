@@ -26,7 +26,7 @@ function settle.row(problem, case, balance, taken, ran)
   end
   return {
     balance = table.move(balance, 1, #balance, 1, {}), schedule = shape.wanted,
-    replicas = shape.replicas, gradients = case.memory.gradients, moments = case.memory.moments,
+    replicas = shape.replicas, gradients = case.memory.gradients,
     label = shape.label, devices = shape.devices,
     chunks = math.min(shape.asked, problem.batch), asked = shape.asked, rows = case.rows,
     checkpoint = case.policy, seconds = ran.seconds, bubble = ran.bubble,
