@@ -48,6 +48,13 @@ end
 
 local MOST_DEVICES = 8 -- that are tried one after another: each is a plan
 
+-- Measure other budgets; returns the better ones of these and the best so far.
+local function try(measure, room, other, best, least)
+  local taken = measure(other)
+  if is_better(taken, least, room) then return other, taken end
+  return best, least
+end
+
 -- The same budgets, but for one device.
 local function with(list, device, budget)
   local copy = {}
@@ -60,9 +67,7 @@ end
 local function try_devices(measure, room, best, least)
   for d = 1, #best <= MOST_DEVICES and #best or 0 do
     if math.type(best[d]) == "integer" and best[d] > 0 then
-      local other = with(best, d, 0)
-      local taken = measure(other)
-      if is_better(taken, least, room) then best, least = other, taken end
+      best, least = try(measure, room, with(best, d, 0), best, least)
     end
   end
   return best, least
@@ -81,9 +86,7 @@ end
 local function try_named(measure, room, best, least)
   for _, policy in ipairs(least_of.NAMED) do
     if not is_settled(best, policy) then
-      local other = least_of.named(policy, #best)
-      local taken = measure(other)
-      if is_better(taken, least, room) then best, least = other, taken end
+      best, least = try(measure, room, least_of.named(policy, #best), best, least)
     end
   end
   return best, least

@@ -84,7 +84,7 @@ function search.measurer(measure, how)
 end
 
 --- Find budgets with which a plan fits as far as there are such, from what it takes without any.
--- Every list carries the fields of `how`. start: budgets that may be near, or nil.
+--- Every list carries the fields of `how`. start: budgets that may be near, or nil.
 function search.run(measure, room, needs, how, start)
   local ranges, measured = search.ranges(needs, room), search.measurer(measure, how)
   if how.stays then search.try_selective(ranges, measured, room) end
