@@ -37,6 +37,11 @@ static void append(lua_State *L, gp_rows *rows, const gp_action *action) {
   if (status) gp_lua_fail(L, status);
 }
 
+/* By op. */
+#define NAME(name, text) #name,
+static const char *const names[] = {GP_ACT_LIST(NAME) NULL};
+#undef NAME
+
 /* rows:F(device, stage, micro, version | nil) and the other letters; upvalue 1: the op */
 static int rows_add(lua_State *L) {
   gp_rows *rows = gp_lua_check_rows(L, 1);
@@ -48,12 +53,10 @@ static int rows_add(lua_State *L) {
 
 /* rows:count(device, "R") -> how many actions of the device have this op */
 static int rows_count(lua_State *L) {
-  static const char *const letters[] = {"F", "B", "I", "W", "R", "U", NULL};
-  static const gp_act ops[] = {GP_ACT_F, GP_ACT_B, GP_ACT_I, GP_ACT_W, GP_ACT_R, GP_ACT_U};
   const gp_rows *rows = gp_lua_check_rows(L, 1);
   const int device =
       (int)gp_lua_check_int(L, 2, "rows: the device", 0, gp_rows_device_count(rows) - 1);
-  const gp_act op = ops[luaL_checkoption(L, 3, NULL, letters)];
+  const gp_act op = (gp_act)luaL_checkoption(L, 3, NULL, names);
   int count, found = 0;
   const gp_action *actions = gp_rows_get(rows, device, &count);
   for (int i = 0; i < count; i++) found += actions[i].op == op;
@@ -188,9 +191,6 @@ int gp_open_rows(lua_State *L) {
   static const gp_act named[] = {GP_ACT_F,      GP_ACT_B,     GP_ACT_I,      GP_ACT_W,
                                  GP_ACT_R,      GP_ACT_U,     GP_ACT_SEND_F, GP_ACT_RECV_F,
                                  GP_ACT_SEND_B, GP_ACT_RECV_B};
-#define NAME(name, text) #name,
-  static const char *const names[] = {GP_ACT_LIST(NAME)};
-#undef NAME
   gp_lua_push_type(L, GP_LUA_ROWS, rows_free);
   lua_pushcfunction(L, rows_length);
   lua_setfield(L, -2, "__len");
