@@ -68,6 +68,11 @@ static inline int gp_task_away_kind(const gp_task *task) {
   return task->away && task->op != GP_ACT_F ? GP_SLOT_FETCHED : GP_SLOT_AWAY;
 }
 
+/* Does its program have instructions that other replicas take part in? */
+static inline bool gp_task_gathers(const gp_task *task) {
+  return task->program && task->program->gather_count;
+}
+
 /* Early uses come last. */
 static inline bool gp_task_has_early(const gp_task *task) {
   return task->use_count && task->uses[task->use_count - 1].early;

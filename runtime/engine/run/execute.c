@@ -34,6 +34,7 @@ typedef struct execution {
   const gp_group *group;     /* the group that runs now */
   int32_t task;              /* number of the task on its device */
   bool assigns;              /* it writes gradients that others add to */
+  bool early;                /* some of its gradients leave while it runs */
   const gp_step_block *step; /* an address of the device, like fault */
   gp_lane_fault *fault;      /* NULL: kernels report errors at once */
 } execution;
@@ -189,7 +190,6 @@ static void spoil_outputs(const execution *x) {
 static gp_status publish_early(const execution *x, int32_t done) {
   const gp_task *task = x->run->task;
   const gp_edge_use *use;
-  if (!gp_task_has_early(task)) return GP_OK;
   while ((use = gp_edges_early(x->worker, task, done))) {
     GP_TRY(gp_sum_bucket(x->worker, task, gp_plan_step_edge(x->binding->plan, use->edge)));
     GP_TRY(gp_edges_publish_early(x->worker, x->run, use));
@@ -256,7 +256,7 @@ static gp_status run_groups(void *context) {
     x->group = &x->program->groups[g];
     GP_TRY(run_group(x));
     GP_TRY(look_at_group(x));
-    GP_TRY(publish_early(x, x->group->first + x->group->count));
+    if (x->early) GP_TRY(publish_early(x, x->group->first + x->group->count));
   }
   return GP_OK;
 }
@@ -277,7 +277,7 @@ static gp_status run_timed(void *context) {
     GP_TRY(run_group(x));
     GP_TRY(gp_record_end(recorder));
     GP_TRY(look_at_group(x));
-    GP_TRY(publish_early(x, alone.first + 1));
+    if (x->early) GP_TRY(publish_early(x, alone.first + 1));
   }
   return GP_OK;
 }
@@ -333,7 +333,7 @@ static gp_status enqueue(void *context) {
   bind_addresses(x);
   for (int32_t n = 0; n < x->program->instr_count; n++) {
     GP_TRY(enqueue_op(x, n));
-    GP_TRY(publish_early(x, n + 1));
+    if (x->early) GP_TRY(publish_early(x, n + 1));
   }
   return GP_OK;
 }
@@ -363,6 +363,7 @@ gp_status gp_execute(gp_worker *worker, const gp_task_run *r) {
                                 r->task->shape],
       .task = (int32_t)(r->task - first),
       .assigns = gp_task_assigns(r),
+      .early = gp_task_has_early(r->task),
       .step = r->block,
       .fault = r->fault};
   gp_lane_job job = {.context = &x,

@@ -209,7 +209,6 @@ gp_status gp_gathers_pass(gp_worker *worker, const gp_task *task) {
   const gp_program *program = task->program;
   int32_t count = 0;
   gp_status status = GP_OK;
-  if (!program || !program->gather_count) return GP_OK;
   for (int32_t n = 0; !status && n < program->instr_count; n++) {
     if (!program->instrs[n].gather || count++ < worker->gathered) continue;
     status = pass(worker, task, &program->instrs[n]);

@@ -173,7 +173,7 @@ static int64_t step_task(gp_worker *worker, gp_run *run, const gp_task_span *spa
   worker->gathered = 0;
   worker->broken = false;
   if (ready && !status) do_task(worker, run, span, r);
-  if (ready) note_own(worker, run, r, gp_gathers_pass(worker, r->task));
+  if (ready && gp_task_gathers(r->task)) note_own(worker, run, r, gp_gathers_pass(worker, r->task));
   note_failure(run, r, mark(worker, r, number, 1));
   int64_t end = gp_now_ns();
   note_time(&event->end, end);
