@@ -64,7 +64,12 @@ function methods:post_mortem()
   if self.core then return post_mortem.of(self.core:report()) end
 end
 
-for _, name in ipairs { "lowered", "timeline", "costs", "draw", "svg", "html", "trace" } do
+function methods:timeline()
+  checks.quiet(self, "timeline")
+  return describe.timeline(self)
+end
+
+for _, name in ipairs { "lowered", "costs", "draw", "svg", "html", "trace" } do
   local method = describe[name]
   methods[name] = function(self, ...)
     checks.quiet(self, name)

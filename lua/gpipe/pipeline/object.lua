@@ -32,6 +32,8 @@ local ELSEWHERE = {
   training = "pipe:train() and pipe:eval() set the mode",
   model = "gp.pipeline(model, ...) makes a pipeline of another model",
   stats = "it is made anew for every step",
+  optimizer = "an optimizer stands beside the pipeline: opt = optim.Adam(pipe:parameters(), {lr = "
+    .. "0.01}), then opt:step() after pipe:step(x, y)",
 }
 
 local function inner_of(pipe, name)
@@ -50,10 +52,24 @@ local function outward(pipe, inner, first, ...)
   return first, ...
 end
 
+-- Arguments that a method does not have would be ignored silently.
+local function refuse_more(name, most, ...)
+  for i = most + 1, select("#", ...) do
+    local more = select(i, ...)
+    if more ~= nil then
+      errors.raise("%s: argument %d is %s, but pipe:%s takes %s", name, i, errors.show(more), name,
+        most == 0 and "none" or "at most " .. most)
+    end
+  end
+end
+
 local function wrap(name, method)
   local told = "pipe:" .. name
+  local facts = debug.getinfo(method, "u")
+  local most = facts.isvararg and math.huge or facts.nparams - 1 -- the pipeline is the first one
   return function(pipe, ...)
     local inner = inner_of(pipe, name)
+    if select("#", ...) > most then refuse_more(name, most, ...) end
     local _ <close> = inner.spread and call.enter(told) or nil
     return outward(pipe, inner, method(inner, ...))
   end
@@ -88,8 +104,8 @@ local function reader(public, computed)
     local value = nil
     if key ~= "core" then value = inner[key] end -- scripts must not call the runtime's object
     if value ~= nil or MAYBE[key] or OPTIONS[key] or type(key) ~= "string" then return value end
-    local near = errors.suggest(key, names_of(public, computed))
-    local way = require("gpipe.elsewhere")[key]
+    local near = errors.suggest(key, names_of(public, computed, OPTIONS))
+    local way = ELSEWHERE[key] or require("gpipe.elsewhere")[key]
     errors.raise("pipeline: there is no '%s'%s", key,
       near and (" (did you mean '%s'?)"):format(near) or way and (" (%s)"):format(way) or "")
   end

@@ -48,6 +48,18 @@ describe("reading a pipeline", function()
     local pipe <close> = new(nn.MSELoss())
     assert.matches("did you mean 'train'", failure(function() pipe:trian() end))
     assert.matches("there is no 'fit'", failure(function() pipe:fit() end))
+    assert.matches("did you mean 'schedule'", failure(function() return pipe.shedule end))
+    assert.matches("optim.Adam%(pipe:parameters%(%)", failure(function() pipe:optimizer() end))
+  end)
+
+  it("gives methods that refuse arguments which they do not have", function()
+    local pipe <close> = new(nn.MSELoss())
+    pipe:step(gp.ones { 2, 3 }, gp.ones { 2, 3 })
+    assert.matches("timeline: argument 1 is a table, but pipe:timeline takes none",
+      failure(function() pipe:timeline { html = "a.html" } end))
+    assert.matches("zero_grad: argument 1 is true, but pipe:zero_grad takes none",
+      failure(function() pipe:zero_grad(true) end))
+    pipe:timeline(nil)
   end)
 
   it("gives methods that name the missing pipeline", function()
