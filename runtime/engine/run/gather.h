@@ -10,8 +10,8 @@
  * (worker->broken). */
 gp_status gp_gather_run(gp_worker *worker, const gp_task *task, const gp_instr *instr,
                         const gp_call *call);
-/* Take part in the gathers of a task (gp_task_gathers) that it has not come to, because it failed or was skipped: the other
- * replicas learn of the run's failure. */
+/* Take part in the gathers that a task (of gp_task_gathers) has not come to, because it failed or
+ * was skipped: the other replicas learn of the run's failure. */
 gp_status gp_gathers_pass(gp_worker *worker, const gp_task *task);
 
 #endif
