@@ -10,6 +10,7 @@ local object = require "gpipe.pipeline.object"
 local optimizer = require "gpipe.optim.optimizer"
 local progress = require "gpipe.pipeline.progress"
 local random = require "gpipe.random"
+local settings = require "gpipe.optim.settings"
 local shared = require "gpipe.ranks.state"
 
 local contents = {}
@@ -89,7 +90,7 @@ function contents.state(of)
       devices = devices_of(of.pipe),
     }
   end
-  if of.opt then state.optimizer = optimizer.settings(of.opt) end
+  if of.opt then state.optimizer = settings.get(of.opt) end
   return state
 end
 
@@ -114,7 +115,7 @@ end
 ---@param state table
 function contents.restore(of, state)
   if of.pipe then progress.set(object.inside(of.pipe), state.progress, true) end
-  if of.opt then optimizer.restore(of.opt, state.optimizer) end
+  if of.opt then settings.restore(of.opt, state.optimizer) end
   random.restore(state.random)
 end
 

@@ -18,6 +18,7 @@ local parts = require "gpipe.checkpoint.parts"
 local ranks = require "gpipe.ranks"
 local read = require "gpipe.checkpoint.read"
 local shares = require "gpipe.checkpoint.shares"
+local settings = require "gpipe.optim.settings"
 local tables = require "gpipe.io.tables"
 
 local checkpoint = {}
@@ -264,7 +265,7 @@ function checkpoint.load(folder, opts)
   if not state then return nil, tensors, code end
   if dry then return state.extra or {} end
   check_parts(folder, of, state)
-  if of.opt then optimizer.check("gp.checkpoint.load", of.opt, state.optimizer) end
+  if of.opt then settings.check("gp.checkpoint.load", of.opt, state.optimizer) end
   if of.pipe then of.pipe:progress() end -- waits for steps under way
   put(of, state, tensors)
   return state.extra or {}

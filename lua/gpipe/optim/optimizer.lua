@@ -9,6 +9,7 @@ local call = require "gpipe.ranks.call"
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"
 local grouping = require "gpipe.optim.group"
+local in_use = require "gpipe.optim.in_use"
 local lazy = require "gpipe.optim.lazy"
 local options = require "gpipe.options"
 local params = require "gpipe.optim.params"
@@ -72,31 +73,6 @@ local function settle(f)
 end
 
 local optimizer = {}
-
-local made = setmetatable({}, { __mode = "k" }) -- [optimizer] = how many were made before
-local made_count = 0
-
-local function has_one_of(opt, boxes)
-  for _, group in ipairs(fields[opt].groups) do
-    for _, entry in ipairs(group.params) do
-      if boxes[entry.param] then return true end
-    end
-  end
-  return false
-end
-
---- The optimizers in use that update some of these parameters, in the order in which they were
---- made: what a dry run takes for a pipeline's.
----@param boxes table<gpipe.Tensor, any>
----@return gpipe.Optimizer[]
-function optimizer.all_of(boxes)
-  local list = {}
-  for opt in pairs(made) do
-    if has_one_of(opt, boxes) then list[#list + 1] = opt end
-  end
-  table.sort(list, function(a, b) return made[a] < made[b] end)
-  return list
-end
 
 --- Say that an update was skipped; the caller sees to it that this is said once.
 function optimizer.say_skipped()
@@ -271,44 +247,6 @@ function optimizer.entries(opt)
   return state.entries(fields[opt])
 end
 
---- The rest of the state, beside the moments, as a plain table: the number of steps, and the
---- settings that may change while training.
----@return table
-function optimizer.settings(opt)
-  local f = fields[opt]
-  local settings = { kind = f.who, steps = f.handle:steps(), defaults = {}, groups = {} }
-  for key in pairs(grouping.MUTABLE) do settings.defaults[key] = f.defaults[key] end
-  for i, group in ipairs(f.groups) do
-    settings.groups[i] = { since = fields[group].since }
-    for key in pairs(grouping.MUTABLE) do settings.groups[i][key] = fields[group].own[key] end
-  end
-  return settings
-end
-
---- Raise if the settings are those of another optimizer.
----@param who string
----@param settings table of optimizer.settings()
-function optimizer.check(who, opt, settings)
-  local f = fields[opt]
-  if settings.kind ~= f.who or #settings.groups ~= #f.groups then
-    errors.raise("%s: the optimizer that was saved is %s with %d group(s), expected %s with %d",
-      who, settings.kind, #settings.groups, f.who, #f.groups)
-  end
-end
-
---- Restore such settings.
-function optimizer.restore(opt, settings)
-  local f = fields[opt]
-  f.handle:set_steps(settings.steps)
-  for key, value in pairs(settings.defaults) do opt[key] = value end
-  for i, own in ipairs(settings.groups) do
-    for key, value in pairs(own) do
-      if key ~= "since" then f.groups[i][key] = value end
-    end
-    fields[f.groups[i]].since = own.since or 0
-  end
-end
-
 --- Register `settle_it`, which is called before the state is read or set.
 function optimizer.attach(opt, settle_it) fields[opt].settle = settle_it end
 
@@ -328,7 +266,7 @@ function optimizer.new(kind, given, opts)
     if kind.check then kind.check(who, group) end
   end
   local opt = {}
-  made[opt], made_count = made_count, made_count + 1
+  in_use.note(opt)
   fields[opt] = {
     who = who, spec = spec, defaults = defaults, groups = groups, moments = kind.moments,
     handle = lazy.make(make_object, kind, groups), kind = kind,

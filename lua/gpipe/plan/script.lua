@@ -16,6 +16,7 @@ local dry_run = require "gpipe.pipeline.plan.dry_run"
 local errors = require "gpipe.errors"
 local fields = require "gpipe.pipeline.plan.fields"
 local machine = require "gpipe.machine"
+local in_use = require "gpipe.optim.in_use"
 local object = require "gpipe.pipeline.object"
 local optimizer = require "gpipe.optim.optimizer"
 local plan = require "gpipe.plan"
@@ -41,7 +42,7 @@ local function optimizers_of(pipe)
   if pipe.optimizer then return { pipe.optimizer } end
   local boxes = {}
   for _, entry in ipairs(pipe.model:parameters()) do boxes[entry.param] = true end
-  return optimizer.all_of(boxes)
+  return in_use.all_of(boxes)
 end
 
 -- Name optimizers, and return the one that keeps the most.
