@@ -1,5 +1,5 @@
--- lua/gpipe/optim/settings.lua - the part of an optimizer's state that is not moments: the number of
--- steps, and the settings that may change while training. Checkpoints keep it.
+-- lua/gpipe/optim/settings.lua - the part of an optimizer's state that is not moments: the number
+-- of steps, and the settings that may change while training. Checkpoints keep it.
 
 local errors = require "gpipe.errors"
 local grouping = require "gpipe.optim.group"
