@@ -2,6 +2,7 @@
 -- features.
 
 local core = require "gpipe.core"
+local counted = require "gpipe.counted"
 local errors = require "gpipe.errors"
 local options = require "gpipe.options"
 local tensors = require "gpipe.data.tensors"
@@ -177,8 +178,8 @@ function csv.open(opts)
   local features = opts.columns and columns_of(columns, opts.columns, "columns")
     or others(width, targets)
   if #features == 0 then
-    return nil, ("%s: %d column%s, expected features beside the target"):format(opts.path, width,
-      width == 1 and "" or "s"), "format"
+    return nil, ("%s: %s, expected features beside the target"):format(opts.path,
+      counted(width, "column")), "format"
   end
   local words = words_of(opts, columns, row or {}, targets)
   local several = list == opts.target

@@ -5,6 +5,7 @@
 -- tensor of bytes, often a mapped file, `width` bytes each.
 
 local core = require "gpipe.core"
+local counted = require "gpipe.counted"
 local dataset = require "gpipe.data.dataset"
 
 local windows = {}
@@ -44,8 +45,8 @@ function windows.new(spec)
   local stride = spec.stride or spec.context
   local total = spec.ids:numel() // spec.width
   if total <= spec.context then
-    return nil, ("%s: %d %s in %d file%s, expected at least context + 1 = %d"):format(spec.name,
-      total, spec.unit, spec.files, spec.files == 1 and "" or "s", spec.context + 1), "format"
+    return nil, ("%s: %d %s in %s, expected at least context + 1 = %d"):format(spec.name, total,
+      spec.unit, counted(spec.files, "file"), spec.context + 1), "format"
   end
   return dataset(setmetatable({
     ids = spec.ids, width = spec.width, context = spec.context, stride = stride, unit = spec.unit,

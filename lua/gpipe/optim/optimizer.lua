@@ -7,6 +7,7 @@
 
 local call = require "gpipe.ranks.call"
 local core = require "gpipe.core"
+local counted = require "gpipe.counted"
 local errors = require "gpipe.errors"
 local grouping = require "gpipe.optim.group"
 local in_use = require "gpipe.optim.in_use"
@@ -56,9 +57,9 @@ function Optimizer.__tostring(opt)
   local f = fields[opt]
   local count = 0
   for _, group in ipairs(f.groups) do count = count + #group.params end
-  return ("%s(%d parameters in %d group%s, lr %s, step %d)"):format(f.who:match("[^.]+$"), count,
-    #f.groups, #f.groups == 1 and "" or "s", tostring(f.defaults.lr or "per group"),
-    f.handle:steps())
+  return ("%s(%s in %s, lr %s, step %d)"):format(f.who:match("[^.]+$"),
+    counted(count, "parameter"), counted(#f.groups, "group"),
+    tostring(f.defaults.lr or "per group"), f.handle:steps())
 end
 
 local function hypers_of(f)

@@ -1,6 +1,7 @@
 -- lua/gpipe/optim/settings.lua - the part of an optimizer's state that is not moments: the number
 -- of steps, and the settings that may change while training. Checkpoints keep it.
 
+local counted = require "gpipe.counted"
 local errors = require "gpipe.errors"
 local grouping = require "gpipe.optim.group"
 
@@ -29,8 +30,8 @@ end
 function settings.check(who, opt, saved)
   local f = fields[opt]
   if saved.kind ~= f.who or #saved.groups ~= #f.groups then
-    errors.raise("%s: the optimizer that was saved is %s with %d group(s), expected %s with %d",
-      who, saved.kind, #saved.groups, f.who, #f.groups)
+    errors.raise("%s: the optimizer that was saved is %s with %s, expected %s with %d",
+      who, saved.kind, counted(#saved.groups, "group"), f.who, #f.groups)
   end
 end
 

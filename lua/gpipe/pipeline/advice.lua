@@ -4,6 +4,7 @@
 -- Hints go to standard error, each text once: a sweep makes a thousand pipelines. All ranks of a
 -- job would say the same, so rank 0 does.
 
+local counted = require "gpipe.counted"
 local ranks = require "gpipe.ranks"
 local running = require "gpipe.nn.layer.norm.running"
 
@@ -34,11 +35,9 @@ function advice.unused_devices(named, made)
     names[#names + 1] = used[name] and ("entry %d (%s)"):format(i, name) or name
   end
   local per = made.stages * made.copies // made.devices
-  say("%s %s not used: schedule '%s' places %d stage%s on %d device%s, %d on each",
-    table.concat(names, ", "),
-    #names == 1 and "is" or "are", made.name, made.stages, made.stages == 1 and "" or "s",
-    made.devices,
-    made.devices == 1 and "" or "s", per)
+  say("%s %s not used: schedule '%s' places %s on %s, %d on each", table.concat(names, ", "),
+    #names == 1 and "is" or "are", made.name, counted(made.stages, "stage"),
+    counted(made.devices, "device"), per)
 end
 
 -- ---- GPUs of several ranks ---------------------------------------------------------------------
@@ -89,9 +88,9 @@ function advice.idle_devices(made)
   local helps = ("chunks = %d would leave about %.0f %%"):format(better,
     100 * formula(made.devices, better, made.stages / made.devices))
   if made.chunks >= better then helps = "another schedule may help (gp.schedule.compare)" end
-  say("the devices will be idle for %.0f %% of the time: schedule '%s' has %d micro-batch%s for %d "
-    .. "devices; %s",
-    100 * bubble, made.name, made.chunks, made.chunks == 1 and "" or "es", made.devices, helps)
+  say("the devices will be idle for %.0f %% of the time: schedule '%s' has %s for %s; %s",
+    100 * bubble, made.name, counted(made.chunks, "micro-batch"), counted(made.devices, "device"),
+    helps)
 end
 
 -- ---- batch norm ------------------------------------------------------------------------------
@@ -102,9 +101,9 @@ end
 function advice.batch_norm(model, chunks)
   local layers = chunks > 1 and running.layers(model) or {}
   if #layers == 0 then return end
-  say("%d batch norm%s (first: layer %s) will move running statistics %d times a mini-batch, once "
-    .. "for each micro-batch; deferred_batch_norm = true moves them once, by those of all of it",
-    #layers, #layers == 1 and "" or "s", layers[1].name, chunks)
+  say("%s (first: layer %s) will move running statistics %d times a mini-batch, once for each "
+    .. "micro-batch; deferred_batch_norm = true moves them once, by those of all of it",
+    counted(#layers, "batch norm"), layers[1].name, chunks)
 end
 
 return advice

@@ -1,6 +1,7 @@
 -- lua/gpipe/pipeline/describe.lua - shows what a pipeline's plan will run and what ran: lowered
 -- schedule, timeline, costs.
 
+local counted = require "gpipe.counted"
 local errors = require "gpipe.errors"
 local draw = require "gpipe.draw.schedule"
 local median = require "gpipe.pipeline.median"
@@ -28,9 +29,9 @@ end
 
 local function edge_line(number, edge)
   local to = table.concat(edge.to, " ")
-  return ("  e%d: %s of %s: stage %d -> %s, %d slot%s of %s"):format(number,
-    edge.backward and "gradient" or "value",
-    edge.label, edge.from, to, edge.slots, edge.slots == 1 and "" or "s", sizes.text(edge.bytes))
+  return ("  e%d: %s of %s: stage %d -> %s, %s of %s"):format(number,
+    edge.backward and "gradient" or "value", edge.label, edge.from, to,
+    counted(edge.slots, "slot"), sizes.text(edge.bytes))
 end
 
 -- Describe what a stage holds beside its parameters.
@@ -59,7 +60,7 @@ local function stage_line(pipe, plan, stage, copy)
       sizes.text(info.carried_bytes))
   end
   if info.partials > 0 then
-    add("%d partial sum%s of gradients", info.partials, info.partials > 1 and "s" or "")
+    add("%s of gradients", counted(info.partials, "partial sum"))
   end
   if pipe.replicas > 1 then
     add("updates %s of %s", sizes.text(info.owned_bytes), sizes.text(info.gradient_bytes))

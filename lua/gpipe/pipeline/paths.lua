@@ -6,6 +6,7 @@
 -- nothing has none.
 
 local core = require "gpipe.core"
+local counted = require "gpipe.counted"
 local machine = require "gpipe.machine"
 
 ---@class gpipe.Path
@@ -33,8 +34,7 @@ end
 local function device_end(device)
   local graphs = device.graphs
   if graphs.count == 0 then return #device.paths == 0 and ": nothing planned yet" or ":" end
-  return (": %d graph%s for %d task%s"):format(graphs.count, graphs.count == 1 and "" or "s",
-    graphs.tasks, graphs.tasks == 1 and "" or "s")
+  return (": %s for %s"):format(counted(graphs.count, "graph"), counted(graphs.tasks, "task"))
 end
 
 local function text_of(header, description)

@@ -2,6 +2,7 @@
 -- stage.
 
 local checkpoint = require "gpipe.pipeline.plan.checkpoint"
+local counted = require "gpipe.counted"
 
 -- "stage 0 on cpu:0 (1 thread): layers 1-3, 1,234 parameters"
 local function stage_line(pipe, stage, first)
@@ -13,11 +14,11 @@ local function stage_line(pipe, stage, first)
   for r = 0, pipe.replicas - 1 do -- its first copy in each replica
     local at = (stage - 1) * pipe.copies + r * pipe.copies // pipe.replicas + 1
     local device = pipe.devices[pipe.placement[at] + 1]
-    places[r + 1] = ("%s (%d %s)"):format(device.name, device.threads,
-      device.threads == 1 and "thread" or "threads")
+    places[r + 1] = ("%s (%s)"):format(device.name, counted(device.threads, "thread"))
   end
-  return ("  stage %d on %s: layers %d-%d, %d parameters"):format(stage - 1,
-    table.concat(places, ", "), first, first + pipe.balance[stage] - 1, count)
+  return ("  stage %d on %s: layers %d-%d, %s"):format(stage - 1,
+    table.concat(places, ", "), first, first + pipe.balance[stage] - 1,
+    counted(count, "parameter"))
 end
 
 --- The printed form of a pipeline.
@@ -27,8 +28,8 @@ local function text_of(pipe)
   local name = type(pipe.schedule) == "table" and (pipe.schedule.name or pipe.schedule[1])
     or pipe.schedule
   local lines, first = {
-    ("pipeline%s: %d stages, chunks %d, schedule %s, checkpoint %s%s"):format(
-      pipe.core and "" or " (closed)", pipe.stages, pipe.chunks, name,
+    ("pipeline%s: %s, chunks %d, schedule %s, checkpoint %s%s"):format(
+      pipe.core and "" or " (closed)", counted(pipe.stages, "stage"), pipe.chunks, name,
       checkpoint.text(pipe.checkpoint),
       pipe.replicas > 1 and (", %d replicas"):format(pipe.replicas) or ""),
   }, 1

@@ -2,6 +2,7 @@
 -- balance, schedule, micro-batches and policy, beside which the planner's table can be read.
 
 local candidates = require "gpipe.plan.candidates"
+local counted = require "gpipe.counted"
 local demand = require "gpipe.plan.demand"
 local device_bytes = require "gpipe.plan.device_bytes"
 local exact = require "gpipe.plan.exact"
@@ -83,8 +84,8 @@ end
 -- Whether a device's bytes fit, in words; nothing where they do.
 local function fit_text(device, row, d)
   if row.peak[d] <= device.memory then return "" end
-  local counted = row.peak[d] - exact.apart(row, d, row.parts[d])
-  return counted > device.memory and ", which DOES NOT FIT"
+  local seen = row.peak[d] - exact.apart(row, d, row.parts[d])
+  return seen > device.memory and ", which DOES NOT FIT"
     or ", a cap that does not count this optimizer"
 end
 
@@ -115,11 +116,6 @@ local function rest_line(problem, row)
     over > 0 and (": %d DO NOT FIT"):format(over) or "")
 end
 
--- "1 stage", "2 stages".
-local function counted(n, word, plural)
-  return ("%d %s%s"):format(n, word, n == 1 and "" or plural or "s")
-end
-
 --- The row as text.
 ---@param problem gpipe.PlanProblem
 ---@param row gpipe.PlanRow
@@ -128,7 +124,7 @@ function asked.text(problem, row)
   local lines = {
     ("  as it is set: %s, %s on %s, %s of %s, checkpoint %s"):format(row.label,
       counted(#row.balance, "stage"), counted(row.devices, "device"),
-      counted(row.chunks, "micro-batch", "es"), counted(row.rows, "row"), row.checkpoint),
+      counted(row.chunks, "micro-batch"), counted(row.rows, "row"), row.checkpoint),
     "    layers per stage: " .. text.balance(row.balance),
     ("    step %s by the cost model; bubble %.1f %%; recomputation %.1f %% of the step"):format(
       text.time(row.seconds), 100 * row.bubble, 100 * row.recompute / row.seconds),

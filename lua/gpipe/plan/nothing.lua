@@ -6,6 +6,7 @@
 -- model, stay estimates, and the text says so.
 
 local candidates = require "gpipe.plan.candidates"
+local counted = require "gpipe.counted"
 local fit = require "gpipe.plan.fit"
 local possible = require "gpipe.plan.possible"
 local reasons = require "gpipe.plan.reasons"
@@ -108,7 +109,7 @@ local function more_devices(problem, near)
     local list = candidates.chunks(problem.chunks, count, problem.batch)
     for i = #list, 1, -1 do
       if enough(problem, near, count, math.min(list[i], problem.batch)) then
-        return ("%d devices like these"):format(count)
+        return counted(count, "device") .. " like these"
       end
     end
     count = 2 * count
@@ -191,11 +192,11 @@ function nothing.text(problem, faults, near)
     would[#would + 1] = find(problem, near)
   end
   would[#would + 1] = more_memory(problem, near)
-  local count, shape = #problem.devices, near.case.shape
-  return ("%s: no plan fits %d device%s: %s, even with %s, %d micro-batch%s and checkpoint %s. It "
-    .. "would fit with %s"):format(problem.who, count, count == 1 and "" or "s",
-    reasons.short(near.fault), shape.label, shape.chunks, shape.chunks == 1 and "" or "es",
-    near.case.policy, table.concat(would, ", or with "))
+  local shape = near.case.shape
+  return ("%s: no plan fits %s: %s, even with %s, %s and checkpoint %s. It would fit with "
+    .. "%s"):format(problem.who, counted(#problem.devices, "device"), reasons.short(near.fault),
+    shape.label, counted(shape.chunks, "micro-batch"), near.case.policy,
+    table.concat(would, ", or with "))
 end
 
 return nothing

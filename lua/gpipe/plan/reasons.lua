@@ -1,6 +1,7 @@
 -- lua/gpipe/plan/reasons.lua - why candidates fell, in words: one line for each schedule and
 -- policy.
 
+local counted = require "gpipe.counted"
 local fit = require "gpipe.plan.fit"
 local sizes = require "gpipe.sizes"
 
@@ -56,9 +57,8 @@ local function why_of(problem, one)
   if one.fits then return nil end
   local near = nearest_of(problem, one.cases)
   if not near then return one.why end
-  local m, p = near.shape.chunks, near.shape.devices
-  return ("%s (with %d micro-batch%s on %d device%s)"):format(reasons.short(near.fault), m,
-    m == 1 and "" or "es", p, p == 1 and "" or "s")
+  return ("%s (with %s on %s)"):format(reasons.short(near.fault),
+    counted(near.shape.chunks, "micro-batch"), counted(near.shape.devices, "device"))
 end
 
 ---@class gpipe.PlanFamilies a family is a schedule with a policy

@@ -3,6 +3,7 @@
 
 local columns = require "gpipe.draw.columns"
 local cores = require "gpipe.plan.cores"
+local counted = require "gpipe.counted"
 local sizes = require "gpipe.sizes"
 
 local text = { SHOWN = 8 } -- rows, and reasons
@@ -124,9 +125,9 @@ local function best_lines(plan)
   local at, parts = parts_text(best)
   local full = plan.devices[at]
   local lines = {
-    ("plan: %s, %d stages on %d device%s, %d micro-batch%s of %d row%s, checkpoint %s"):format(
-      best.label, #best.balance, best.devices, best.devices == 1 and "" or "s", best.chunks,
-      best.chunks == 1 and "" or "es", best.rows, best.rows == 1 and "" or "s", best.checkpoint),
+    ("plan: %s, %s on %s, %s of %s, checkpoint %s"):format(best.label,
+      counted(#best.balance, "stage"), counted(best.devices, "device"),
+      counted(best.chunks, "micro-batch"), counted(best.rows, "row"), best.checkpoint),
     ("  step %s, lower bound %s (%.2f times); bubble %s; recomputation %s of the step"):format(
       text.time(best.seconds), text.time(plan.lower_bound), best.seconds / plan.lower_bound,
       percent(best.bubble), percent(best.recompute / best.seconds)),

@@ -1,6 +1,7 @@
 -- lua/gpipe/profile/text.lua - a profile as text: a line for each layer, the sums last.
 
 local columns = require "gpipe.draw.columns"
+local counted = require "gpipe.counted"
 local sizes = require "gpipe.sizes"
 
 local text = {}
@@ -43,11 +44,10 @@ end
 
 local function title_of(profile)
   local on = profile.device and (" on %s"):format(profile.device) or ""
-  local threads = profile.threads and (" (%d thread%s)"):format(profile.threads,
-    profile.threads == 1 and "" or "s") or ""
-  return ("profile of %d layer%s%s%s, a micro-batch of %d row%s (input %s), sizes in KiB"):format(
-    #profile.layers, #profile.layers == 1 and "" or "s", on, threads, profile.rows,
-    profile.rows == 1 and "" or "s", sizes.text(profile.input_bytes))
+  local threads = profile.threads and (" (%s)"):format(counted(profile.threads, "thread")) or ""
+  return ("profile of %s%s%s, a micro-batch of %s (input %s), sizes in KiB"):format(
+    counted(#profile.layers, "layer"), on, threads, counted(profile.rows, "row"),
+    sizes.text(profile.input_bytes))
 end
 
 --- A line for each layer; F forward, I gradient of the input, W of the weights, R recomputation.

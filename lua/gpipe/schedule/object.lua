@@ -4,6 +4,7 @@
 -- hundred. Most methods are in other files (verify, simulate, lower, csv, draw); the end of this
 -- one collects them.
 
+local counted = require "gpipe.counted"
 local errors = require "gpipe.errors"
 local screen = require "gpipe.screen"
 
@@ -235,8 +236,8 @@ end
 --- readable. s:rows() has all.
 function Schedule:__tostring()
   local most_rows, most = shown_size()
-  local lines = { ("schedule %s: %d devices, %d micro-batches"):format(self.name, self.devices,
-    self.chunks) }
+  local lines = { ("schedule %s: %s, %s"):format(self.name,
+    counted(self.devices, "device"), counted(self.chunks, "micro-batch")) }
   for d = 1, math.min(self.devices, most_rows) do
     local row = is_rows(self.source) and self.source:text(d - 1) or self.source[d]
     lines[#lines + 1] = "  " .. shown(row, most)

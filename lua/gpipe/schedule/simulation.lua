@@ -4,6 +4,7 @@
 -- asked for.
 
 local columns = require "gpipe.draw.columns"
+local counted = require "gpipe.counted"
 
 local PATH = 10000 -- actions of the critical path that are kept as tables
 local SHOWN = 16   -- devices, and actions of the path, that a summary shows
@@ -106,9 +107,8 @@ end
 function Simulation:__tostring()
   local unit = self.unit ~= "" and " " .. self.unit or ""
   return table.concat({
-    ("schedule %s: %d devices, %d stages, %d micro-batches"):format(self.name, self.devices,
-      self.stages,
-      self.chunks),
+    ("schedule %s: %s, %s, %s"):format(self.name, counted(self.devices, "device"),
+      counted(self.stages, "stage"), counted(self.chunks, "micro-batch")),
     ("  makespan %s%s, span %s%s, bubble %.1f %%"):format(columns.number(self.makespan), unit,
       columns.number(self.span), unit, 100 * columns.mean(self.bubble)),
     columns.text(device_rows(self), "  "),

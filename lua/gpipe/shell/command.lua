@@ -2,13 +2,14 @@
 --
 -- The program's C code decides when to call it; this module knows what to say about devices.
 
+local counted = require "gpipe.counted"
 local sizes = require "gpipe.sizes"
 
 local command = {}
 
 local function describe(device)
   if device.why then return ("%-10s not available: %s"):format(device.name, device.why) end
-  local cores = device.cores and ("%d core%s"):format(device.cores, device.cores == 1 and "" or "s")
+  local cores = device.cores and counted(device.cores, "core")
   local memory = device.memory and sizes.text(device.memory)
   local model = device.model
     and ("%s (compute capability %s, %d multiprocessors)"):format(device.model,

@@ -254,7 +254,7 @@ describe("gp.checkpoint.load", function()
     assert(gp.checkpoint.save(folder, { pipe = pipe, opt = opt }))
     pipe:close()
     local other <close>, adam = make({}, optim.Adam)
-    fails_with("is optim.AdamW with 1 group(s), expected optim.Adam", gp.checkpoint.load, folder,
+    fails_with("is optim.AdamW with 1 group, expected optim.Adam", gp.checkpoint.load, folder,
       { pipe = other, opt = adam })
     assert(gp.checkpoint.save(folder, { pipe = other }))
     fails_with("has no optimizer, expected one for 'opt'", gp.checkpoint.load, folder,

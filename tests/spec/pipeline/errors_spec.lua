@@ -24,7 +24,7 @@ describe("gp.pipeline refuses", function()
     { { balance = { 4, -1 } },
       "balance[2] is -1, expected a positive number of layers (balance = {4, -1})" },
     { { balance = { 1, 2 }, devices = { "cpu:0" } },
-      "1 devices where the schedule wants 2: add devices or shorten balance" },
+      "1 device where the schedule wants 2: add devices or shorten balance" },
     { { chunks = 0 }, "option 'chunks' is 0, expected an integer >= 1" },
     { { chunks = -2 }, "option 'chunks' is -2, expected an integer >= 1" },
     { { checkpoint = "allways" },
@@ -92,14 +92,14 @@ describe("gp.pipeline refuses", function()
 
   it("no option that is left out: there is one stage and one chunk", function()
     local pipe <close> = gp.pipeline(model())
-    assert.truthy(tostring(pipe):find("1 stages, chunks 1, schedule 1f1b, checkpoint except_last",
+    assert.truthy(tostring(pipe):find("1 stage, chunks 1, schedule 1f1b, checkpoint except_last",
       1, true))
     local two <close> = gp.pipeline(model(), { devices = { "cpu:0", "cpu:1" } })
     assert.truthy(tostring(two):find("2 stages", 1, true))
     local number <close> = gp.pipeline(model(), { devices = 3 })
     assert.truthy(tostring(number):find("3 stages", 1, true))
     local more <close> = gp.pipeline(model(), { balance = { 3 }, devices = { "cpu:0", "cpu:1" } })
-    assert.truthy(tostring(more):find("1 stages", 1, true))
+    assert.truthy(tostring(more):find("1 stage,", 1, true))
   end)
 
   it("no sample that fits, and plans its memory", function()

@@ -99,7 +99,7 @@ describe("a pipeline", function()
   end)
 
   it("refuses fewer devices than stages, and leaves more unused", function()
-    fails_with("1 devices where the schedule wants 2", gp.pipeline, linears(1, 1, 1),
+    fails_with("1 device where the schedule wants 2", gp.pipeline, linears(1, 1, 1),
       { balance = { 1, 1 }, devices = { "cpu" } })
     local pipe <close> = gp.pipeline(linears(1, 1, 1),
       { balance = { 1, 1 }, devices = { "cpu:0", "cpu:1", "cpu:2" } })

@@ -150,7 +150,7 @@ describe("balancing refuses", function()
   it("more stages than layers", function()
     fails_with("gp.balance_by_time: 3 stages and 2 layers, expected at least a layer per stage",
       gp.balance_by_time, 3, p)
-    fails_with("gp.balance_by_size: 2 stages and 1 layers", gp.balance_by_size, 2,
+    fails_with("gp.balance_by_size: 2 stages and 1 layer", gp.balance_by_size, 2,
       nn.Sequential { nn.Linear(2, 2) }, gp.ones { 2, 2 })
   end)
 end)

@@ -167,7 +167,7 @@ end)
 describe("the partition refuses", function()
   local refused = {
     { { 1, 2 }, 3, nil, "who: 3 stages and 2 layers, expected at least a layer per stage" },
-    { {}, 1, nil, "who: 1 stages and 0 layers" },
+    { {}, 1, nil, "who: 1 stage and 0 layers" },
     { { 1 }, 0, nil, "who: the number of stages is 0, expected an integer >= 1" },
     { { 1 }, 1.5, nil, "who: the number of stages is 1.5 (float), expected an integer" },
     { { 1 }, "1", nil, 'who: the number of stages is "1" (string)' },

@@ -7,6 +7,7 @@
 local cells = require "gpipe.draw.schedule.cells"
 local axis = require "gpipe.draw.axis"
 local colours = require "gpipe.draw.colours"
+local counted = require "gpipe.counted"
 local escape = require "gpipe.io.escape"
 local raster = require "gpipe.draw.schedule.raster"
 local scale = require "gpipe.draw.schedule.scale"
@@ -95,8 +96,8 @@ local function bottom(page) return bar_top(page, #page.shown, 1) + page.row end
 local function figures(view, named)
   local peak, device = view:highest_peak()
   local list = {
-    ("%d device%s"):format(view.devices, view.devices == 1 and "" or "s"),
-    ("%d micro-batch%s"):format(view.micros, view.micros == 1 and "" or "es"),
+    counted(view.devices, "device"),
+    counted(view.micros, "micro-batch"),
     "makespan " .. axis.time(view.makespan, view.unit),
   }
   if view.makespan - view.span > 0.005 * view.makespan then

@@ -7,6 +7,7 @@
 
 local axis = require "gpipe.draw.axis"
 local colours = require "gpipe.draw.colours"
+local counted = require "gpipe.counted"
 local fit = require "gpipe.draw.schedule.fit"
 local raster = require "gpipe.draw.schedule.raster"
 local scale = require "gpipe.draw.schedule.scale"
@@ -75,8 +76,7 @@ end
 local function header(view, width, lines)
   local peak, device = view:highest_peak()
   local pieces = {
-    ("%s: %d device%s"):format(terminal.clean(view.name), view.devices,
-      view.devices == 1 and "" or "s"),
+    ("%s: %s"):format(terminal.clean(view.name), counted(view.devices, "device")),
     "makespan " .. axis.time(view.makespan, view.unit),
     "bubble " .. timeline.percent(view:mean_bubble()),
   }

@@ -9,6 +9,7 @@
 -- drawing shows are read, and they may be made on demand (by __index).
 -- A view is the checked form: nothing is copied per action.
 
+local counted = require "gpipe.counted"
 local errors = require "gpipe.errors"
 local raster = require "gpipe.draw.schedule.raster"
 
@@ -275,8 +276,7 @@ end
 ---@param count integer
 ---@return string "8 activations of one stage"
 function View:activations(count)
-  return ("%d activation%s%s"):format(count, count == 1 and "" or "s",
-    self.several and " of one stage" or "")
+  return counted(count, "activation") .. (self.several and " of one stage" or "")
 end
 
 --- The largest peak and the first device (from 0) that has it.

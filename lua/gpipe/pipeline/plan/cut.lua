@@ -6,6 +6,7 @@
 -- stages a device holds.
 
 local advice = require "gpipe.pipeline.advice"
+local counted = require "gpipe.counted"
 local errors = require "gpipe.errors"
 local balance = require "gpipe.pipeline.plan.balance"
 local devices = require "gpipe.pipeline.plan.devices"
@@ -92,9 +93,8 @@ local function arrange(model, opts, count, most)
       list and #list or made.stages, opts.chunks)
   end
   if made.stages > #model then
-    errors.raise("%s: the schedule has %d stages, the model %d layers: expected at least a layer "
-      .. "per stage",
-      WHO, made.stages, #model)
+    errors.raise("%s: the schedule has %s, the model %s: expected at least a layer per stage", WHO,
+      counted(made.stages, "stage"), counted(#model, "layer"))
   end
   return list, made
 end

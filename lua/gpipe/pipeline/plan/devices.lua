@@ -6,6 +6,7 @@
 
 local capacity = require "gpipe.plan.capacity"
 local core = require "gpipe.core"
+local counted = require "gpipe.counted"
 local errors = require "gpipe.errors"
 local host = require "gpipe.plan.host"
 local machine = require "gpipe.machine"
@@ -116,8 +117,8 @@ function devices.resolve(given, wanted)
     if #given == 0 then errors.raise("%s: devices is empty, expected at least one", WHO) end
     for i, entry in ipairs(given) do list[i] = parse(entry) end
     if wanted and #list < wanted then
-      errors.raise("%s: %d devices where the schedule wants %d: add devices or shorten balance (a "
-        .. "device may be named twice)", WHO, #list, wanted)
+      errors.raise("%s: %s where the schedule wants %d: add devices or shorten balance (a device "
+        .. "may be named twice)", WHO, counted(#list, "device"), wanted)
     end
     for i = #list, (wanted or #list) + 1, -1 do list[i] = nil end
   else

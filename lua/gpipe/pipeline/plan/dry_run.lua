@@ -10,6 +10,7 @@ local batch = require "gpipe.pipeline.batch"
 local budgets = require "gpipe.pipeline.plan.budgets"
 local capacity = require "gpipe.plan.capacity"
 local checkpoint = require "gpipe.pipeline.plan.checkpoint"
+local counted = require "gpipe.counted"
 local cut = require "gpipe.pipeline.plan.cut"
 local describe = require "gpipe.pipeline.describe"
 local errors = require "gpipe.errors"
@@ -127,8 +128,8 @@ end
 
 function DryRun:__tostring()
   local lines = {
-    ("%s: %d stages on %d devices, %d micro-batch%s"):format(self.schedule_name, self.stages,
-      #self.devices, self.chunks, self.chunks == 1 and "" or "es"),
+    ("%s: %s on %s, %s"):format(self.schedule_name, counted(self.stages, "stage"),
+      counted(#self.devices, "device"), counted(self.chunks, "micro-batch")),
   }
   for d, device in ipairs(self.devices) do
     if self.core:tasks(self.core, d - 1) > 0 then

@@ -3,6 +3,7 @@
 
 local balance = require "gpipe.pipeline.plan.balance"
 local core = require "gpipe.core"
+local counted = require "gpipe.counted"
 local errors = require "gpipe.errors"
 local nn = require "gpipe.nn"
 local sizes = require "gpipe.sizes"
@@ -103,8 +104,8 @@ local function advice(bytes, list, one, made)
       .. "too large"):format(sizes.text(least_of(list, one)))
   end
   local words = #counts <= 16 and (" (balance = {%s})"):format(table.concat(counts, ", ")) or ""
-  local on = each > 1 and (" on %d device%s"):format(devices, devices == 1 and "" or "s") or ""
-  return ("%d stages would fit%s%s"):format(#counts, on, words)
+  local on = each > 1 and " on " .. counted(devices, "device") or ""
+  return ("%s would fit%s%s"):format(counted(#counts, "stage"), on, words)
 end
 
 -- The memories that a stage on a device counts in: the device's, and the device's share of it.

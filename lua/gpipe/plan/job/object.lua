@@ -1,6 +1,7 @@
 -- lua/gpipe/plan/job/object.lua - a simulated job: its figures, and how they print.
 
 local columns = require "gpipe.draw.columns"
+local counted = require "gpipe.counted"
 local text = require "gpipe.plan.text"
 
 ---@class gpipe.Job
@@ -41,17 +42,12 @@ local function exchange_line(job)
     text.duration(job.exchange), every)
 end
 
--- "1 rank", "8 ranks"
-local function counted(number, what)
-  return ("%d %s%s"):format(number, what, number == 1 and "" or "s")
-end
-
 --- The job in words.
 function Job:__tostring()
   local lines = {
     ("job: %s, %s of %s, schedule %s, %s"):format(counted(self.ranks, "rank"),
       counted(self.replicas, "replica"), counted(self.devices, "device"), self.label,
-      self.chunks == 1 and "1 micro-batch" or self.chunks .. " micro-batches"),
+      counted(self.chunks, "micro-batch")),
     step_line(self), exchange_line(self),
   }
   if self.varies then

@@ -8,6 +8,7 @@
 --
 -- Ties: from the first stage on, each takes as many layers as the smallest maximum allows.
 
+local counted = require "gpipe.counted"
 local cuts = require "gpipe.pipeline.plan.partition.cuts"
 local errors = require "gpipe.errors"
 local probe = require "gpipe.pipeline.plan.partition.probe"
@@ -45,8 +46,8 @@ local function check_stages(who, stages, layers)
       errors.show(stages))
   end
   if number > layers then
-    errors.raise("%s: %d stages and %d layers, expected at least a layer per stage", who, number,
-      layers)
+    errors.raise("%s: %s and %s, expected at least a layer per stage", who,
+      counted(number, "stage"), counted(layers, "layer"))
   end
   return number
 end
