@@ -1,4 +1,4 @@
--- tests/spec/replicas/brought_spec.lua - values of other copies come to a memory once, however many
+-- tests/spec/cuda/brought_spec.lua - values of other copies come to a memory once, however many
 -- devices read them there: one device brings them, and the others follow it.
 
 local child = dofile "tests/child.lua"
