@@ -194,8 +194,8 @@ static void append_before(lowerer *l, const gp_action *action, gp_act before) {
   if (l->device == gp_plan_decider(plan)) append_own(l, GP_ACT_DECIDE, action, GP_BLOCK_TAIL);
 }
 
-/* Append what comes before everything else: SEND for the parameters that other devices read, and
- * P. */
+/* Append what comes before everything else: SEND for the parameters that other devices read, SEND
+ * once those are there that the device brings for others, and P. */
 static void append_head(lowerer *l) {
   const gp_plan *plan = l->plan;
   bool first_held = true;
@@ -203,6 +203,7 @@ static void append_head(lowerer *l) {
     if (!gp_schedule_holds(l->schedule, l->device, s)) continue;
     const gp_action first = {.stage = s, .version = -1};
     if (first_held) append_send(l, GP_STEP_AT_BEGIN, &first, GP_BLOCK_HEAD);
+    if (first_held) append_send(l, GP_STEP_AT_BROUGHT, &first, GP_BLOCK_HEAD);
     first_held = false;
     append_prepare(l, s, &first, GP_BLOCK_HEAD);
   }
@@ -277,7 +278,7 @@ gp_status gp_plan_add_tasks(gp_plan *plan, const gp_schedule *schedule, const gp
   /* the lowered actions, P and C; P again after each update; S; SEND, VOTE and DECIDE */
   size_t room = 3 * lowered_count(plan, lowered) +
                 2 * (size_t)(plan->copy_count * (plan->micro_count + 2 * plan->stage_count)) +
-                (size_t)(plan->copy_count * plan->stage_count) + 6 * devices + late_count(plan) + 1;
+                (size_t)(plan->copy_count * plan->stage_count) + 7 * devices + late_count(plan) + 1;
   size_t copies = late_count(plan) ? cells : 0;
   int32_t *notes;
   GP_TRY(gp_alloc_array(room, sizeof(gp_task), (void **)&plan->tasks));

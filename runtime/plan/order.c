@@ -89,7 +89,7 @@ static int32_t number_heads(const gp_task_order *l) {
   const gp_plan *plan = l->plan;
   int32_t own = number_all(l, GP_BLOCK_HEAD, 0);
   int32_t most = plan->copy_count * (2 * plan->stage_count + plan->step_micros);
-  return plan->share ? most + plan->device_count : own;
+  return plan->share ? most + 2 * plan->device_count : own;
 }
 
 /* Where tasks of replicas wait for each other (gathers.h), let the actions that are the same in all

@@ -36,7 +36,8 @@ static gp_status bring(const gp_link *link, gp_link_turn turn, const gp_link_slo
   const gp_lane *courier = gp_link_slots_of(link)->courier;
   const char *from = link->spec.made + (size_t)turn.slot * link->spec.bytes;
   if (slot->is_made) GP_TRY(courier->streams->wait(courier, GP_STREAM_COMPUTE, slot->made));
-  GP_TRY(courier->memory->copy(courier, GP_STREAM_COMPUTE, to, from, link->spec.bytes));
+  if (link->spec.bytes)
+    GP_TRY(courier->memory->copy(courier, GP_STREAM_COMPUTE, to, from, link->spec.bytes));
   return courier->streams->record(courier, GP_STREAM_COMPUTE, slot->brought);
 }
 
@@ -49,7 +50,8 @@ static gp_status take_on(const gp_link *link, gp_link_turn turn, const gp_link_s
   if (slot->is_used) GP_TRY(courier->streams->wait(courier, GP_STREAM_COMPUTE, slot->freed));
   GP_TRY(bring(link, turn, slot, staging));
   GP_TRY(to->streams->wait(to, GP_STREAM_RECEIVE, slot->brought));
-  GP_TRY(to->memory->copy(to, GP_STREAM_RECEIVE, link->received + at, staging, link->spec.bytes));
+  if (link->spec.bytes)
+    GP_TRY(to->memory->copy(to, GP_STREAM_RECEIVE, link->received + at, staging, link->spec.bytes));
   GP_TRY(to->streams->record(to, GP_STREAM_RECEIVE, slot->arrived));
   return to->streams->wait(to, GP_STREAM_COMPUTE, slot->arrived);
 }

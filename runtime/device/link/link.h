@@ -120,8 +120,6 @@ typedef struct gp_link_spec {
    * device of all ranks, and the numbers of the two; NULL: values are sent. */
   gp_shared *bells;
   int32_t bell_count, from_bell, to_bell;
-  /* Two readers have the same room: both values are messages, because those come in order. */
-  bool has_common_room;
 } gp_link_spec;
 
 struct gp_link {

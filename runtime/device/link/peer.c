@@ -12,8 +12,9 @@ static gp_status fetch(const gp_link *link, gp_link_turn turn, const gp_link_slo
   size_t bytes = link->spec.bytes, at = (size_t)turn.slot * bytes;
   if (slot->is_used) GP_TRY(to->streams->wait(to, GP_STREAM_RECEIVE, slot->freed));
   if (slot->is_made) GP_TRY(to->streams->wait(to, GP_STREAM_RECEIVE, slot->made));
-  GP_TRY(to->memory->fetch(to, GP_STREAM_RECEIVE, link->received + at, link->spec.from,
-                           link->spec.made + at, bytes));
+  if (bytes)
+    GP_TRY(to->memory->fetch(to, GP_STREAM_RECEIVE, link->received + at, link->spec.from,
+                             link->spec.made + at, bytes));
   GP_TRY(to->streams->record(to, GP_STREAM_RECEIVE, slot->arrived));
   return to->streams->wait(to, GP_STREAM_COMPUTE, slot->arrived);
 }

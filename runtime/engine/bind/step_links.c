@@ -26,6 +26,7 @@ static char *made_of(const gp_binding *b, const gp_step_edge *edge) {
     return edge->half ? at(a->halves, edge->offset) : start_of(p->values[edge->number]);
   case GP_STEP_VALUES: return at(a->copies[edge->copy].values, edge->offset);
   case GP_STEP_BUFFERS: return a->copies[edge->copy].buffers;
+  case GP_STEP_BROUGHT: return NULL; /* it has no bytes */
   case GP_STEP_GRADS: return at(a->copies[edge->copy].grads, edge->offset);
   case GP_STEP_EXTRAS: return a->copies[edge->copy].extras;
   case GP_STEP_RECORDS: return b->records[gp_plan_holder(b->plan, edge->stage, edge->copy)];
@@ -93,32 +94,11 @@ static char *received_of(const gp_binding *b, const gp_step_edge *edge,
   return in_place ? made_of(b, edge) : room_of(b, edge, reader);
 }
 
-/* Do two readers of another rank's values have the same room? Then the first one's message fills
- * it, and the other's, which comes behind on the same connection, only says that it is there. The
- * queues of two readers are not in order with each other, so each brings the value. */
-static bool follows(const gp_binding *b, const gp_step_edge *edge, size_t r) {
-  const bool copies = edge->value == GP_STEP_VALUES || edge->value == GP_STEP_BUFFERS;
-  const gp_lane *lane = gp_device_lane(b->pipeline, edge->readers[r].device);
-  const int32_t rank = lane->rank;
-  if (!lane->facts->at_once || !copies || rank == gp_device_lane(b->pipeline, edge->maker)->rank)
-    return false;
-  for (size_t k = 0; k < r; k++)
-    if (gp_plan_shares(b->plan, edge->readers[k].device, edge->readers[r].device)) return true;
-  return false;
-}
-
-/* Is there such a pair of readers? */
-static bool is_common(const gp_binding *b, const gp_step_edge *edge) {
-  for (size_t r = 0; r < (size_t)edge->reader_count; r++)
-    if (follows(b, edge, r)) return true;
-  return false;
-}
-
 /* Extra accumulators may have become more since the plan was made; it sends those that it knows. */
 static size_t bytes_of(const gp_binding *b, const gp_step_edge *edge, size_t reader) {
   if (edge->value == GP_STEP_VOTE) return gp_vote_bytes(b, edge->maker);
   if (edge->value == GP_STEP_VERDICT) return sizeof(gp_verdict);
-  return follows(b, edge, reader) ? 0 : edge->bytes;
+  return edge->readers[reader].follows ? 0 : edge->bytes;
 }
 
 /* ---- links --------------------------------------------------------------------------------- */
@@ -157,7 +137,6 @@ static gp_status open_edge(gp_binding *b, int32_t e) {
                          .pool = b->pool};
     gp_bound_link *made = &channel->links[0][channel->link_count[0]];
     gp_links_address(b, number_of(b->plan, e), reader->device, &spec);
-    spec.has_common_room = is_common(b, edge);
     GP_TRY(gp_link_open(&spec, &made->link));
     made->reader = reader->device;
     channel->link_count[0]++;

@@ -14,6 +14,7 @@ const char *gp_step_edge_name(const gp_step_edge *edge) {
   static const char *const names[] = {"a shared parameter",
                                       "the parameters of another copy",
                                       "the buffers of the first copy",
+                                      "what another device has brought",
                                       "the gradients of another copy",
                                       "the extra gradients of another copy",
                                       "the records of another copy",
@@ -31,7 +32,9 @@ int32_t gp_plan_decider(const gp_plan *plan) { return plan->placement[0]; }
 typedef struct builder {
   gp_plan *plan;
   const gp_layout *layout;
-  size_t bucket; /* least bytes; 0: the default */
+  size_t bucket;   /* least bytes; 0: the default */
+  int32_t *leader; /* per device, for the stage at hand: the first one with the same memory */
+  bool *follows;   /* per device: that one brings something for it */
   size_t room;
 } builder;
 
@@ -192,10 +195,83 @@ static gp_status add_gather(builder *b, int32_t number) {
   return GP_OK;
 }
 
+/* ---- what one device brings for others ------------------------------------------------------- */
+
+static bool is_active(const gp_plan *plan, int32_t stage, int32_t copy) {
+  return plan->active[gp_plan_holder(plan, stage, copy)];
+}
+
+/* Find, for the devices of a stage, the first one with the same memory. */
+static void find_leaders(const builder *b, int32_t stage) {
+  const gp_plan *plan = b->plan;
+  for (int32_t copy = 0; copy < plan->copy_count; copy++) {
+    const int32_t device = device_of(plan, stage, copy);
+    int32_t first = 0;
+    if (!is_active(plan, stage, copy)) continue;
+    while (!is_active(plan, stage, first) ||
+           !gp_plan_shares(plan, device_of(plan, stage, first), device))
+      first++;
+    b->leader[device] = device_of(plan, stage, first);
+    b->follows[device] = false;
+  }
+}
+
+/* Mark the readers of an edge for which another one brings the value. */
+static void mark_followers(const builder *b, const gp_step_edge *edge) {
+  for (int32_t r = 0; r < edge->reader_count; r++) {
+    gp_step_reader *reader = &edge->readers[r];
+    const bool in_place = gp_plan_shares(b->plan, edge->maker, reader->device);
+    reader->follows = !in_place && b->leader[reader->device] != reader->device;
+    b->follows[reader->device] |= reader->follows;
+  }
+}
+
+/* From a device to those for which it brings values of the stage. */
+static gp_status add_brought(builder *b, int32_t stage, int32_t leader) {
+  const gp_plan *plan = b->plan;
+  const gp_step_edge brought = {.value = GP_STEP_BROUGHT, .stage = stage, .maker = leader};
+  for (int32_t copy = 0; copy < plan->copy_count; copy++) {
+    const int32_t device = device_of(plan, stage, copy);
+    if (is_active(plan, stage, copy) && b->follows[device] && b->leader[device] == leader)
+      GP_TRY(add_reader(b, &brought, device));
+  }
+  return GP_OK;
+}
+
+/* first: the first edge of the stage that joins copies. */
+static gp_status join_readers(builder *b, int32_t stage, int32_t first) {
+  const gp_plan *plan = b->plan;
+  find_leaders(b, stage);
+  for (int32_t e = first; e < plan->step_edge_count; e++)
+    if (plan->step_edges[e].value == GP_STEP_VALUES || plan->step_edges[e].value == GP_STEP_BUFFERS)
+      mark_followers(b, &plan->step_edges[e]);
+  for (int32_t copy = 0; copy < plan->copy_count; copy++) {
+    const int32_t device = device_of(plan, stage, copy);
+    if (is_active(plan, stage, copy) && b->leader[device] == device)
+      GP_TRY(add_brought(b, stage, device));
+  }
+  return GP_OK;
+}
+
+bool gp_step_is_brought_by(const gp_plan *plan, const gp_step_edge *edge, int32_t device) {
+  if (gp_plan_shares(plan, edge->maker, device)) return false;
+  for (int32_t e = 0; e < plan->step_edge_count; e++) {
+    const gp_step_edge *brought = &plan->step_edges[e];
+    if (brought->value == GP_STEP_BROUGHT && brought->stage == edge->stage &&
+        brought->maker == device)
+      return true;
+  }
+  return false;
+}
+
+/* ---- all of them ----------------------------------------------------------------------------- */
+
 static gp_status add_copies(builder *b) {
   const gp_plan *plan = b->plan;
   for (int32_t s = 0; plan->copy_count > 1 && s < plan->stage_count; s++) {
+    const int32_t first = plan->step_edge_count;
     for (int32_t copy = 0; copy < plan->copy_count; copy++) GP_TRY(add_owner(b, s, copy));
+    GP_TRY(join_readers(b, s, first));
     if (gp_plan_trains(plan->kind)) GP_TRY(add_records(b, s));
   }
   for (int32_t j = 0; j < plan->gather_count; j++) GP_TRY(add_gather(b, j));
@@ -239,10 +315,15 @@ static gp_status add_votes(builder *b) {
 
 gp_status gp_plan_add_step_edges(gp_plan *plan, const gp_plan_env *env, bool tied) {
   builder b = {.plan = plan, .layout = env->layout, .bucket = env->bucket};
-  gp_status status = add_params(&b);
+  const size_t devices = (size_t)plan->device_count;
+  gp_status status = gp_alloc_array(devices, sizeof *b.leader, (void **)&b.leader);
+  if (!status) status = gp_alloc_array(devices, sizeof *b.follows, (void **)&b.follows);
+  if (!status) status = add_params(&b);
   if (!status) status = add_copies(&b);
   if (!status && tied) status = add_tied(&b);
   if (!status && plan->decides) status = add_votes(&b);
+  gp_free(b.leader);
+  gp_free(b.follows);
   return status;
 }
 
@@ -257,6 +338,7 @@ bool gp_step_is_sent(const gp_step_edge *edge, gp_step_phase phase, int32_t stag
   const bool sums = edge->value == GP_STEP_GRADS || edge->value == GP_STEP_EXTRAS;
   switch (phase) {
   case GP_STEP_AT_BEGIN: return edge->value <= GP_STEP_BUFFERS;
+  case GP_STEP_AT_BROUGHT: return edge->value == GP_STEP_BROUGHT;
   case GP_STEP_AT_REDUCE: return sums;
   case GP_STEP_OF_STAGE: return sums && edge->stage == stage;
   case GP_STEP_AT_LATE: return edge->value == GP_STEP_RECORDS;

@@ -9,6 +9,8 @@
  *                             halves of a parameter
  *                   VALUES    the values that a copy of a stage owns, for the other copies
  *                   BUFFERS   the buffers of the first copy, likewise
+ *   behind these    BROUGHT   nothing but the news that another device has brought the values and
+ *                             buffers of a stage to the memory of both
  *   before REDUCE   GRADS     the gradients of a copy that another copy owns, for that one, in
  *                             buckets (buckets.h): of each stage as soon as they are there, if
  *                             there are replicas
@@ -18,6 +20,13 @@
  *   before TIE      TIED      an accumulator of a parameter that lies with another device
  *   before CLIP, U  VOTE      a device's norms and failures, for the device that decides
  *                   VERDICT   what that has decided, for all
+ *
+ * Copies of a stage that share memory have one room there for values and buffers from elsewhere.
+ * The first of their devices brings these for all: it waits for them in a task SEND before any
+ * work, and publishes BROUGHT. The others follow it: they wait for BROUGHT as well as for the
+ * maker, from which they get no bytes. Their last use counts all the same, so the maker's next
+ * values come only when all have read these. A SEND that publishes values waits for nothing, so
+ * nothing waits in a circle.
  *
  * Each is published by a task SEND, VOTE or DECIDE of its maker, or while the last backward pass of
  * its stage still runs. In a stream, only parameters cross (buffers, as all else is refused), once,
@@ -34,6 +43,7 @@ typedef enum gp_step_value {
   GP_STEP_PARAM,
   GP_STEP_VALUES,
   GP_STEP_BUFFERS,
+  GP_STEP_BROUGHT,
   GP_STEP_GRADS,
   GP_STEP_EXTRAS,
   GP_STEP_RECORDS,
@@ -47,13 +57,14 @@ typedef enum gp_step_value {
  * where it is read in place or where the pipeline has the room. */
 typedef struct gp_step_reader {
   int32_t device;
+  bool follows; /* another device brings the value to the memory of both */
   gp_area area;
 } gp_step_reader;
 
 struct gp_step_edge {
   gp_step_value value;
   int32_t stage;  /* that owns what crosses; -1 for VOTE and VERDICT */
-  int32_t copy;   /* VALUES to GATHER: the copy of the stage that makes it */
+  int32_t copy;   /* VALUES to GATHER, but BROUGHT: the copy of the stage that makes it */
   int32_t to;     /* GRADS to RECORDS: the copy that reads it */
   size_t offset;  /* VALUES, GRADS: where it begins in the area of the stage */
   int32_t number; /* PARAM: of the parameter, TIED: of the extra, both in the layout; GRADS: of the
@@ -68,6 +79,7 @@ struct gp_step_edge {
 /* Which values a task SEND publishes. */
 typedef enum gp_step_phase {
   GP_STEP_AT_BEGIN,
+  GP_STEP_AT_BROUGHT, /* the device has brought values for others */
   GP_STEP_AT_REDUCE,
   GP_STEP_OF_STAGE, /* the same for the task's stage alone, right behind its last backward pass */
   GP_STEP_AT_LATE,
@@ -79,6 +91,8 @@ typedef enum gp_step_phase {
 gp_status gp_plan_add_step_edges(gp_plan *plan, const gp_plan_env *env, bool tied);
 /* Does a task SEND of that phase publish the edge? stage: read with GP_STEP_OF_STAGE. */
 bool gp_step_is_sent(const gp_step_edge *edge, gp_step_phase phase, int32_t stage);
+/* Does the device, a reader of the edge, bring the value for others? */
+bool gp_step_is_brought_by(const gp_plan *plan, const gp_step_edge *edge, int32_t device);
 /* Does a device publish anything at that point? stage: read with GP_STEP_OF_STAGE. */
 bool gp_plan_sends(const gp_plan *plan, int32_t device, gp_step_phase phase, int32_t stage);
 /* The device that collects the votes. */

@@ -24,13 +24,22 @@ static bool is_owner(const gp_plan *plan, const gp_task *task, int32_t extra) {
   return task->copy == param->owner && task->stage == param->stage;
 }
 
-/* Does task t, of a device that reads the edge, read its value? */
-static bool is_read_by(const gp_plan *plan, const gp_step_edge *edge, const gp_task *task) {
+/* Is it the task that waits for values which its device brings for others? */
+static bool brings(const gp_task *task) {
+  return task->op == GP_ACT_SEND && task->sends == GP_STEP_AT_BROUGHT;
+}
+
+/* Does a task of a device that reads the edge read its value? */
+static bool is_read_by(const gp_plan *plan, const gp_step_edge *edge, int32_t device,
+                       const gp_task *task) {
   const bool computes = task->op <= GP_ACT_R || (task->op >= GP_ACT_C && task->op <= GP_ACT_S);
   switch (edge->value) {
   case GP_STEP_PARAM: return computes && reads_param(plan, task->stage, edge);
   case GP_STEP_VALUES:
-  case GP_STEP_BUFFERS: return computes && task->copy != edge->copy && task->stage == edge->stage;
+  case GP_STEP_BUFFERS:
+    if (brings(task)) return gp_step_is_brought_by(plan, edge, device);
+    return computes && task->copy != edge->copy && task->stage == edge->stage;
+  case GP_STEP_BROUGHT: return computes && task->stage == edge->stage;
   case GP_STEP_GRADS:
   case GP_STEP_EXTRAS:
     return task->op == GP_ACT_REDUCE && task->copy == edge->to && task->stage == edge->stage;
@@ -96,7 +105,7 @@ static gp_status add_reads(uses *u, int32_t e, int32_t device) {
   const gp_plan *plan = u->plan;
   int32_t first = -1, last = -1;
   for (int32_t t = plan->first[device]; t < plan->first[device + 1]; t++) {
-    if (!is_read_by(plan, &plan->step_edges[e], &plan->tasks[t])) continue;
+    if (!is_read_by(plan, &plan->step_edges[e], device, &plan->tasks[t])) continue;
     if (first < 0) first = t;
     last = t;
   }

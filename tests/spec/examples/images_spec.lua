@@ -2,7 +2,11 @@
 -- data.
 local run = require "tests.support.example".run
 
--- Command, pattern of the last line with a number, and the least value of that number.
+-- A sanitizer checks every access of the convolutions: training did not end in 40 minutes. A few
+-- steps run the same code.
+local FEW = (os.getenv "GPIPE_SANITIZE" or "") ~= "" and " --steps 3" or nil
+
+-- Command, pattern of the last line with a number, and the least value of that number once trained.
 local EXAMPLES = {
   { "resnet101/train.lua --synthetic --size 32 --depth 18 --steps 2",
     "([%d.]+) %% of 48 held%-out images are right", 0 },
@@ -16,9 +20,10 @@ local EXAMPLES = {
 describe("with --synthetic", function()
   for _, example in ipairs(EXAMPLES) do
     it("examples/" .. example[1]:match "%S+", function()
-      local text, code = run(example[1] .. " --quiet")
+      local trains = example[3] > 0
+      local text, code = run(example[1] .. (trains and FEW or "") .. " --quiet")
       assert.are.equal(0, code, text)
-      assert.is_true(tonumber(text:match(example[2])) >= example[3], text)
+      assert.is_true(tonumber(text:match(example[2])) >= (FEW and 0 or example[3]), text)
     end)
   end
 end)

@@ -22,10 +22,7 @@ typedef struct rank_link {
   _Atomic(gp_near *) way; /* the maker's, once it is open; NULL: values are sent */
 } rank_link;
 
-static bool may_share(const rank_link *own) {
-  const gp_link_spec *spec = &own->side.link->spec;
-  return gp_way_is_near(spec) && !spec->has_common_room;
-}
+static bool may_share(const rank_link *own) { return gp_way_is_near(&own->side.link->spec); }
 
 /* ---- the two ends get to know each other ----------------------------------------------------- */
 
