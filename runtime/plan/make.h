@@ -36,7 +36,7 @@
  *   states.c          where the states of CPU kernels lie
  *   plan.c            puts them together
  *   step_time.c       how long a step takes by the cost model
- *   areas.c, saved.c  tell what a finished plan needs: bytes by area, and what stages save
+ *   areas.c, left.c   tell what a finished plan needs: bytes by area, and what tasks leave
  */
 #ifndef GP_PLAN_MAKE_H
 #define GP_PLAN_MAKE_H

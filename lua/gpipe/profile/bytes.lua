@@ -52,9 +52,9 @@ end
 function bytes.kept(wanted, dry)
   local sums = {}
   for i = 1, wanted.layers do sums[i] = 0 end
-  for _, one in ipairs(dry.core:saved(dry.core)) do
+  for _, one in ipairs(dry.core:left(dry.core)) do
     local layer = wanted.loss and math.min(one.layer, wanted.layers) or one.layer
-    if sums[layer] then sums[layer] = sums[layer] + one.bytes end
+    if one.maker == "F" and sums[layer] then sums[layer] = sums[layer] + one.bytes end
   end
   return sums
 end

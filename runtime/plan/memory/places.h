@@ -21,7 +21,8 @@ typedef struct gp_shaper {
   gp_program_notes notes;
   gp_ref *own; /* base values that the stage at hand reads or makes, ascending */
   int32_t own_count;
-  bool *seen, *later;                /* per value, for those of the stage */
+  /* Per value, for those of the stage: it is listed; W reads it; B or I reads it. */
+  bool *seen, *later, *backward;
   gp_recipe (*recipes)[GP_VARIANTS]; /* per stage */
   size_t *states;                    /* per node: see gp_place_states */
 } gp_shaper;
