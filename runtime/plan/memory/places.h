@@ -11,6 +11,7 @@ typedef struct gp_shaper {
   const gp_plan_env *env;
   const gp_schedule *schedule;
   const bool *apart;     /* per stage: I and W run as programs of their own */
+  const bool *hoisted;   /* per stage: something runs between an R and its backward pass */
   const size_t *budgets; /* per device: bytes that AUTO may keep and have in work; NULL: no limit */
   const bool *keeps;     /* per stage: see gp_plan_spec; NULL: none */
   bool stays, whole;     /* likewise */

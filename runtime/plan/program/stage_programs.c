@@ -85,7 +85,9 @@ static void reset_places(gp_shaper *s, int32_t stage) {
   gp_place_constants(s, stage);
 }
 
-/* Mark what B or I reads, and what W does. Where I and W are one program, B reads what W does. */
+/* Mark what B or I reads, and what W does. Where I and W are one program, B reads what W does. The
+ * backward pass that directly follows R may overwrite what R alone reads, so that counts as read by
+ * it, too. */
 static void mark_readers(gp_shaper *s, int32_t stage, const gp_recipe *recipe) {
   const bool apart = s->apart[stage];
   for (int32_t i = 0; i < s->own_count; i++) {
@@ -95,6 +97,7 @@ static void mark_readers(gp_shaper *s, int32_t stage, const gp_recipe *recipe) {
   gp_mark_reads(s->graph, &recipe->backward, s->backward);
   gp_mark_reads(s->graph, &recipe->input, s->backward);
   gp_mark_reads(s->graph, apart ? &recipe->weight : &recipe->backward, s->later);
+  if (!s->hoisted[stage]) gp_mark_reads(s->graph, &recipe->again, apart ? s->backward : s->later);
 }
 
 /* Build I and W as programs of their own: the gradients that I makes and W reads are carried from

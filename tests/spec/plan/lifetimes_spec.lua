@@ -6,7 +6,7 @@ local nn = gp.nn
 
 local SCHEDULES = {
   "looped_bfs", "zb_h1", "zb_h2", "zb_auto", "zbv", "v_half", "v_min", "interleaved_zero_bubble",
-  "dualpipe", "dualpipev", "1f1b", "interleaved_1f1b", "chimera",
+  "dualpipe", "dualpipev", "1f1b", "interleaved_1f1b", "chimera", "hoisted",
 }
 local POLICIES = { "never", "selective", "always" }
 local MICROS = 4
@@ -96,6 +96,15 @@ local function last_tasks(page)
   return last
 end
 
+-- When a value dies that an action reads last. What R alone reads makes room for the temporaries
+-- of the backward pass that directly follows.
+local function end_of(page, last, key, reader)
+  local at = last[key][reader]
+  local follows = reader == "R" and page[at + 1] or ""
+  local stage, micro = follows:match "^(%d+)[BI](%d+):$"
+  return stage and stage .. "." .. micro == key and at + 1 or at
+end
+
 -- Bytes that a device has to hold during each task: of what F, R and I have left.
 local function needed(page, left)
   local last, alive = last_tasks(page), {}
@@ -104,13 +113,27 @@ local function needed(page, left)
     local stage, op, micro = text:match "^(%d+)([FRI])(%d+):$"
     local made = stage and left[tonumber(stage)] and left[tonumber(stage)][op] or {}
     for reader, bytes in pairs(made) do
-      for at = t, last[stage .. "." .. micro][reader] or t do
+      for at = t, end_of(page, last, stage .. "." .. micro, reader) do
         alive[at][op] = alive[at][op] + bytes
       end
     end
   end
   return alive
 end
+
+-- All R run before the first backward pass.
+gp.schedule.define("hoisted", function(p, m)
+  local rows, placement = {}, {}
+  for d = 0, p - 1 do
+    local row = {}
+    placement[d] = d
+    for _, op in ipairs { "F", "R", "B" } do
+      for micro = 0, m - 1 do row[#row + 1] = d .. op .. micro end
+    end
+    rows[d + 1] = table.concat(row, ",")
+  end
+  return { placement = placement, rows = rows }
+end)
 
 local function check(dry, what)
   local left, mixed = left_of(dry), 0
