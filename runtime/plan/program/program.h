@@ -10,8 +10,9 @@
 #include "graph/graph.h"
 
 /* What F or R fills for later tasks has three parts, by who reads it last: W, or B where I and W
- * are one program; I, where they are two; or R. Each is given back behind its last reader. Where the backward pass
- * directly follows R it may overwrite what R alone reads, so that belongs to the other parts. */
+ * are one program; I, where they are two; or R. Each is given back behind its last reader. Where
+ * the backward pass directly follows R it may overwrite what R alone reads, so that belongs to the
+ * other parts. */
 enum { GP_PART_REST, GP_PART_HEAD, GP_PART_AGAIN, GP_PARTS };
 
 /* What an operand's offset is relative to. The frame of an action holds one address per base. */
