@@ -167,15 +167,17 @@ static int plan_alive(lua_State *L) {
   return 1;
 }
 
-/* Push a saved value into the list at the top of the stack. */
-static void push_saved(void *context, const gp_saved_info *info) {
+/* Push a value that a task leaves into the list at the top of the stack. */
+static void push_left(void *context, const gp_saved_info *info) {
   lua_State *L = context;
-  lua_createtable(L, 0, 10);
+  lua_createtable(L, 0, 12);
   gp_lua_set_int(L, "stage", info->stage);
   gp_lua_set_int(L, "layer", info->layer + 1);
   gp_lua_set_int(L, "bytes", (int64_t)info->bytes);
   gp_lua_set_text(L, "name", info->label);
   gp_lua_set_text(L, "op", info->op);
+  gp_lua_set_text(L, "maker", gp_act_name(info->maker));
+  gp_lua_set_text(L, "last", gp_act_name(info->last));
   if (info->reader) gp_lua_set_text(L, "reader", info->reader);
   if (info->reader) gp_lua_set_text(L, "reader_name", info->reader_label);
   gp_lua_set_text(L, "shape", info->shape);
@@ -184,12 +186,12 @@ static void push_saved(void *context, const gp_saved_info *info) {
   lua_rawseti(L, -2, luaL_len(L, -2) + 1);
 }
 
-/* p:saved(plan) -> {{stage, layer, name, op, shape, bytes, away, reader, reader_name}, ...}: what a
- * micro-batch saves; layers from 1 */
-static int plan_saved(lua_State *L) {
+/* p:left(plan) -> {{stage, layer, name, op, shape, bytes, maker, last, away, reader, reader_name},
+ * ...}: what the tasks of a micro-batch leave for later ones; maker, last: "F"; layers from 1 */
+static int plan_left(lua_State *L) {
   const gp_plan *plan = gp_lua_check_plan(L, 2);
   lua_newtable(L);
-  gp_status status = gp_plan_each_saved(plan, push_saved, L);
+  gp_status status = gp_plan_each_left(plan, push_left, L);
   return status == GP_OK ? 1 : gp_lua_fail(L, status);
 }
 
@@ -279,7 +281,7 @@ const luaL_Reg gp_lua_describe_methods[] = {{"row", plan_row},
                                             {"areas", plan_areas},
                                             {"on_host", plan_on_host},
                                             {"alive", plan_alive},
-                                            {"saved", plan_saved},
+                                            {"left", plan_left},
                                             {"cost", plan_cost},
                                             {"ops", plan_ops},
                                             {"layers", plan_layers},

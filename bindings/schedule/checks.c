@@ -76,6 +76,26 @@ static int schedule_peaks(lua_State *L) { return push_peaks(L, gp_schedule_peaks
 /* schedule:carried() -> the same of what I leaves for W */
 static int schedule_carried(lua_State *L) { return push_peaks(L, gp_schedule_carried); }
 
+/* schedule:moments(device, away) -> {{numbers stage after stage}, ...}: see gp_schedule_moments */
+static int schedule_moments(lua_State *L) {
+  const gp_schedule *s = gp_lua_check_schedule(L, 1);
+  const int device =
+      (int)gp_lua_check_int(L, 2, "moments: the device", 0, gp_schedule_device_count(s) - 1);
+  gp_held_moments held;
+  gp_status status = gp_schedule_moments(s, device, lua_toboolean(L, 3), &held);
+  if (status != GP_OK) {
+    gp_held_moments_free(&held);
+    return gp_lua_fail(L, status);
+  }
+  lua_createtable(L, held.count, 0);
+  for (int32_t r = 0; r < held.count; r++) {
+    push_list(L, &held.rows[r * held.width], (size_t)held.width);
+    lua_rawseti(L, -2, r + 1);
+  }
+  gp_held_moments_free(&held);
+  return 1;
+}
+
 /* schedule:versions() -> {stage after stage, copy after copy} */
 static int schedule_versions(lua_State *L) {
   size_t holders = holder_count(gp_lua_check_schedule(L, 1));
@@ -100,10 +120,8 @@ static int schedule_slots(lua_State *L) {
   return 2;
 }
 
-const luaL_Reg gp_lua_schedule_checks[] = {{"limit", schedule_limit},
-                                           {"capacity", schedule_capacity},
-                                           {"peaks", schedule_peaks},
-                                           {"carried", schedule_carried},
-                                           {"versions", schedule_versions},
-                                           {"slots", schedule_slots},
-                                           {NULL, NULL}};
+const luaL_Reg gp_lua_schedule_checks[] = {
+    {"limit", schedule_limit},     {"capacity", schedule_capacity},
+    {"peaks", schedule_peaks},     {"carried", schedule_carried},
+    {"moments", schedule_moments}, {"versions", schedule_versions},
+    {"slots", schedule_slots},     {NULL, NULL}};

@@ -213,20 +213,21 @@ void gp_plan_each_op(const gp_plan *plan, int stage, gp_act act,
                      void (*f)(void *context, const char *op, double flop, double bytes),
                      void *context);
 
-/* A value that a larger micro-batch saves between F and its backward pass. Texts are borrowed from
- * the plan. */
+/* A value that a task of a larger micro-batch leaves for later ones: what F saves, what R makes
+ * again, and what I leaves for W. Texts are borrowed from the plan. */
 typedef struct gp_saved_info {
   int stage, layer;       /* layer: from 0; the loss counts as one more */
   const char *label, *op; /* of the layer and the op that make it */
   char shape[96];         /* "f32 32x128" */
   size_t bytes;
+  gp_act maker, last;                /* F, R or I; the action that reads it last, or the maker */
   bool away;                         /* it waits in the host's memory */
   const char *reader, *reader_label; /* the first op that reads it there, and its layer; or NULL */
 } gp_saved_info;
 typedef void (*gp_saved_visit)(void *context, const gp_saved_info *info);
-/* Call visit for each value that a training plan saves, in the order in which they are made.
- * Errors: GP_ENOMEM. */
-gp_status gp_plan_each_saved(const gp_plan *plan, gp_saved_visit visit, void *context);
+/* Call visit for each such value of a training plan, stage after stage, in the order in which they
+ * are made. Errors: GP_ENOMEM. */
+gp_status gp_plan_each_left(const gp_plan *plan, gp_saved_visit visit, void *context);
 
 /* What a layer adds to its stage, for one of the larger micro-batches. */
 typedef struct gp_layer_info {

@@ -125,6 +125,19 @@ gp_status gp_schedule_capacity(const gp_schedule *schedule, int *works, int *ful
 gp_status gp_schedule_peaks(const gp_schedule *schedule, int32_t *per_device, int32_t *per_stage);
 /* The same of micro-batches whose I has run and whose W has not: what one leaves for the other. */
 gp_status gp_schedule_carried(const gp_schedule *schedule, int32_t *per_device, int32_t *per_stage);
+/* What a device's stages hold at the same time, in micro-batches: a row for each moment that is not
+ * exceeded in every number by another one. Stage after stage, those of the device alone, four
+ * numbers: what lives from F on, whatever runs again; what F or R leaves (or, away, what of it is
+ * on the device while the host's memory holds the rest); the part of it that W does not read; and
+ * what I leaves for W. */
+typedef struct gp_held_moments {
+  int32_t *rows;
+  int32_t count, width;
+} gp_held_moments;
+enum { GP_HELD_NUMBERS = 4 };
+gp_status gp_schedule_moments(const gp_schedule *schedule, int device, bool away,
+                              gp_held_moments *held);
+void gp_held_moments_free(gp_held_moments *held); /* what it holds; not the struct */
 /* Where the activations of a stage lie: slot[stage][micro], and count[stage][copy] of them. */
 gp_status gp_schedule_slots(const gp_schedule *schedule, int32_t *slot, int32_t *count);
 /* The most versions of the weights alive at once, live[stage][copy]; 1 in a synchronous

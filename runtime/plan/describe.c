@@ -129,23 +129,45 @@ void gp_plan_edge_info(const gp_plan *plan, int edge, gp_edge_info *info) {
                          .bytes = plan->channels[edge].bytes};
 }
 
-/* Slots are counted per kind. If no micro-batch keeps all its values, kept_bytes is what all slots
- * together keep of results that may not be computed twice. */
+/* Bytes of all parts of one micro-batch. */
+static size_t bytes_of_one(const gp_slots *slots, int kind) {
+  size_t bytes = 0;
+  for (int k = kind; k < kind + GP_PARTS; k++) bytes += slots->bytes[k];
+  return bytes;
+}
+
+/* The most slots of a part. */
+static int count_of(const gp_slots *slots, int kind) {
+  int count = 0;
+  for (int k = kind; k < kind + GP_PARTS; k++)
+    if (slots->count[k] > count) count = slots->count[k];
+  return count;
+}
+
+/* Bytes of all slots of a kind. */
+static size_t bytes_of_all(const gp_slots *slots, int kind) {
+  size_t bytes = 0;
+  for (int k = kind; k < kind + GP_PARTS; k++) bytes += (size_t)slots->count[k] * slots->bytes[k];
+  return bytes;
+}
+
+/* Slots are counted per kind; of some parts there are fewer. If no micro-batch keeps all its
+ * values, kept_bytes is what all slots together keep of results that may not be computed twice. */
 void gp_plan_stage_info(const gp_plan *plan, int stage, int copy, gp_stage_info *info) {
   const gp_slots *s = &plan->slots[gp_plan_holder(plan, stage, copy)];
-  size_t dropped = (size_t)s->count[GP_SLOT_DROPPED] * s->bytes[GP_SLOT_DROPPED] +
-                   (size_t)s->count[GP_SLOT_AWAY] * s->bytes[GP_SLOT_AWAY];
-  int kept = s->count[GP_SLOT_KEPT];
+  const size_t dropped = bytes_of_all(s, GP_SLOT_DROPPED) + bytes_of_all(s, GP_SLOT_AWAY);
+  const int kept = count_of(s, GP_SLOT_KEPT);
   *info = (gp_stage_info){.versions = plan->versions[stage].live,
                           .kept = kept,
-                          .recomputed = s->count[GP_SLOT_RECOMPUTED],
-                          .held = s->count[GP_SLOT_DROPPED],
+                          .recomputed = count_of(s, GP_SLOT_RECOMPUTED),
+                          .held = count_of(s, GP_SLOT_DROPPED),
                           .carried = s->count[GP_SLOT_CARRIED],
-                          .kept_bytes = kept ? s->bytes[GP_SLOT_KEPT] : dropped,
-                          .recomputed_bytes = s->bytes[GP_SLOT_RECOMPUTED],
-                          .held_bytes = s->bytes[GP_SLOT_DROPPED],
+                          .kept_bytes = kept ? bytes_of_one(s, GP_SLOT_KEPT) : dropped,
+                          .recomputed_bytes = bytes_of_one(s, GP_SLOT_RECOMPUTED),
+                          .held_bytes = bytes_of_one(s, GP_SLOT_DROPPED),
                           .carried_bytes = s->bytes[GP_SLOT_CARRIED],
-                          .away_bytes = s->count[GP_SLOT_FETCHED] ? s->bytes[GP_SLOT_AWAY] : 0,
+                          .away_bytes =
+                              count_of(s, GP_SLOT_FETCHED) ? bytes_of_one(s, GP_SLOT_AWAY) : 0,
                           .partials = plan->partial_count[gp_plan_holder(plan, stage, copy)],
                           .owned_bytes = plan->owned[gp_plan_holder(plan, stage, copy)],
                           .gradient_bytes = plan->asked[stage].grads};

@@ -31,7 +31,7 @@ static gp_task *append(lowerer *l, const gp_action *action, int32_t block) {
                     .micro = action->micro < 0 ? 0 : action->micro,
                     .version = action->version};
   task->shape = gp_plan_shape_of(l->plan, task->micro);
-  for (int kind = 0; kind < GP_SLOT_KINDS; kind++) task->slot[kind] = -1;
+  for (int slot = 0; slot < GP_SLOT_BASES; slot++) task->slot[slot] = -1;
   return task;
 }
 

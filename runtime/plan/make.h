@@ -36,7 +36,7 @@
  *   states.c          where the states of CPU kernels lie
  *   plan.c            puts them together
  *   step_time.c       how long a step takes by the cost model
- *   areas.c, saved.c  tell what a finished plan needs: bytes by area, and what stages save
+ *   areas.c, left.c   tell what a finished plan needs: bytes by area, and what tasks leave
  */
 #ifndef GP_PLAN_MAKE_H
 #define GP_PLAN_MAKE_H
@@ -82,7 +82,8 @@ gp_status gp_layer_remats_copy(const gp_pipeline_spec *spec, gp_layer_remat **la
 typedef struct gp_shape_spec {
   const gp_plan_env *env;
   const gp_plan_spec *plan;
-  const bool *apart; /* per stage: I and W run as programs of their own */
+  const bool *apart;   /* per stage: I and W run as programs of their own */
+  const bool *hoisted; /* per stage: something runs between an R and its backward pass */
 } gp_shape_spec;
 
 enum { GP_WHY_LATE = 96 };

@@ -26,16 +26,17 @@ static int32_t *forward_of(const finder *f, const gp_task *task) {
 static void note(const finder *f, int32_t i, int32_t backward) {
   gp_plan *plan = f->plan;
   const int32_t forward = f->work[i];
-  const size_t bytes = gp_plan_slot_bytes(plan, &plan->tasks[forward], GP_SLOT_AWAY);
-  const bool stays = f->keeps && f->keeps[plan->tasks[forward].stage];
+  const gp_task *own = &plan->tasks[forward];
+  gp_offload offload = {.forward = forward, .backward = f->work[backward]};
   gp_away_span span;
   const bool recomputes = plan->tasks[f->work[i + 1]].op == GP_ACT_R;
-  if (!gp_away_find(i, backward, recomputes, &span) || !bytes || stays) return;
-  plan->offloads[plan->offload_count] = (gp_offload){.forward = forward,
-                                                     .held = f->work[span.held],
-                                                     .fetch = f->work[span.fetch],
-                                                     .backward = f->work[backward],
-                                                     .bytes = bytes};
+  for (int part = 0; part < GP_PARTS; part++)
+    offload.bytes[part] = gp_plan_slot_bytes(plan, own, GP_SLOT_AWAY + part);
+  if (!gp_offload_bytes(&offload) || (f->keeps && f->keeps[own->stage])) return;
+  if (!gp_away_find(i, backward, recomputes, &span)) return;
+  offload.held = f->work[span.held];
+  offload.fetch = f->work[span.fetch];
+  plan->offloads[plan->offload_count] = offload;
   plan->tasks[forward].away = ++plan->offload_count;
   plan->devices[f->device].offload_count++;
 }
@@ -72,7 +73,7 @@ static gp_status place(gp_plan *plan, int32_t device) {
   gp_status status = GP_OK;
   for (int32_t i = 0; !status && i < own->offload_count; i++) {
     lives[i] = (gp_lifespan){.first = list[i].forward, .last = list[i].backward};
-    status = gp_size_align(list[i].bytes, GP_PLAN_ALIGNMENT, &lives[i].bytes);
+    status = gp_size_align(gp_offload_bytes(&list[i]), GP_PLAN_ALIGNMENT, &lives[i].bytes);
   }
   if (!status) status = gp_arrange(lives, own->offload_count, &gp_arrange_quick, &own->host_bytes);
   for (int32_t i = 0; !status && i < own->offload_count; i++) list[i].host = lives[i].offset;
@@ -137,7 +138,8 @@ static bool goes_somewhere(const gp_plan *plan) {
   size_t bytes = 0;
   for (int k = 0; k < 2; k++)
     for (int32_t s = 0; plan->shapes[k].programs && s < plan->stage_count; s++)
-      bytes += plan->shapes[k].programs[s].away_bytes;
+      for (int part = 0; part < GP_PARTS; part++)
+        bytes += plan->shapes[k].programs[s].away_bytes[part];
   return bytes && gp_plan_trains(plan->kind);
 }
 

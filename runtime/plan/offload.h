@@ -11,7 +11,7 @@
  *   forward held                    fetch         backward
  *
  * All of it is data: a slot of kind AWAY lives from `forward` to `held`, one of kind FETCHED
- * from `fetch` to the end of the backward pass (memory/slots.c), and tasks list the moves. */
+ * from `fetch` to its last reader (memory/slots.c), and tasks list the moves. */
 #ifndef GP_PLAN_OFFLOAD_H
 #define GP_PLAN_OFFLOAD_H
 
@@ -20,8 +20,8 @@
 /* One micro-batch of a stage that goes to the host. Tasks are numbers in the plan, ascending. */
 struct gp_offload {
   int32_t forward, held, fetch, backward;
-  size_t bytes;
-  size_t host; /* offset in the device's area in the host's memory */
+  size_t bytes[GP_PARTS];
+  size_t host; /* offset in the device's area in the host's memory, part after part */
 };
 
 /* In the order in which a task does them: the first two before its program, the others behind. */
@@ -44,12 +44,17 @@ struct gp_move {
 gp_status gp_plan_add_offloads(gp_plan *plan, const bool *keeps);
 void gp_plan_free_offloads(gp_plan *plan);
 
-/* Where the saved values of an offload lie in the device's work area, before and after. */
-static inline size_t gp_offload_from(const gp_plan *plan, const gp_offload *o) {
-  return plan->tasks[o->forward].place[GP_SLOT_AWAY];
+static inline size_t gp_offload_bytes(const gp_offload *o) {
+  size_t bytes = 0;
+  for (int part = 0; part < GP_PARTS; part++) bytes += o->bytes[part];
+  return bytes;
 }
-static inline size_t gp_offload_to(const gp_plan *plan, const gp_offload *o) {
-  return plan->tasks[o->backward].place[GP_SLOT_FETCHED];
+/* Where a part of what an offload moves lies in the device's work area, before and after. */
+static inline size_t gp_offload_from(const gp_plan *plan, const gp_offload *o, int part) {
+  return plan->tasks[o->forward].place[GP_BASE_AWAY - GP_BASE_SAVED + part];
+}
+static inline size_t gp_offload_to(const gp_plan *plan, const gp_offload *o, int part) {
+  return plan->tasks[o->backward].place[GP_BASE_AWAY - GP_BASE_SAVED + part];
 }
 /* The task whose program makes the values. */
 static inline const gp_task *gp_move_owner(const gp_plan *plan, const gp_move *move) {

@@ -66,7 +66,8 @@ static void put_touch(page *p, const gp_task *task, const gp_touch *touch) {
     put_edge(p, task, touch->instance);
     return;
   }
-  gp_text_put(&p->text, "%s", gp_touched_name(touch->buffer));
+  static const char *const until[GP_PARTS] = {"", " until I", " until R"};
+  gp_text_put(&p->text, "%s%s", gp_touched_name(touch->buffer), until[touch->part]);
   const bool own = touch->buffer == GP_TOUCHED_EXTRAS && touch->instance == task->stage;
   if (touch->instance < 0 || own) return;
   const char *format = touch->buffer == GP_TOUCHED_NEIGHBOUR ? " stage %d"

@@ -221,13 +221,32 @@ static void find_apart(const gp_lowered *lowered, bool *apart) {
       apart[lowered->actions[i].stage] = true;
 }
 
+/* The next action of a device with a program of a micro-batch; NULL behind the last one. */
+static const gp_action *next_work(const gp_lowered *lowered, int32_t device, int32_t i) {
+  while (++i < lowered->first[device + 1])
+    if (lowered->actions[i].op <= GP_ACT_R) return &lowered->actions[i];
+  return NULL;
+}
+
+/* Find the stages with an R that the backward pass of its micro-batch does not directly follow. */
+static void find_hoisted(const gp_lowered *lowered, bool *hoisted) {
+  for (int32_t d = 0; d < lowered->device_count; d++)
+    for (int32_t i = lowered->first[d]; i < lowered->first[d + 1]; i++) {
+      const gp_action *x = &lowered->actions[i];
+      const gp_action *next = x->op == GP_ACT_R ? next_work(lowered, d, i) : x;
+      if (!next || next->stage != x->stage || next->micro != x->micro) hoisted[x->stage] = true;
+    }
+}
+
 /* Build the programs that the lowered schedule runs. */
 static gp_status make_programs(const gp_plan_env *env, const gp_plan_spec *spec,
                                const gp_lowered *lowered, gp_plan *plan) {
-  bool *apart;
-  GP_TRY(gp_alloc_array((size_t)plan->stage_count, sizeof *apart, (void **)&apart));
+  bool *apart, *hoisted;
+  GP_TRY(gp_alloc_array(2 * (size_t)plan->stage_count, sizeof *apart, (void **)&apart));
+  hoisted = apart + plan->stage_count;
   find_apart(lowered, apart);
-  gp_shape_spec shapes = {.env = env, .plan = spec, .apart = apart};
+  find_hoisted(lowered, hoisted);
+  gp_shape_spec shapes = {.env = env, .plan = spec, .apart = apart, .hoisted = hoisted};
   gp_status status = build_shapes(&shapes, plan);
   gp_free(apart);
   return status;

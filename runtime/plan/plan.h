@@ -190,10 +190,11 @@ static inline int32_t gp_plan_maker(const gp_plan *plan, int32_t edge, int32_t c
 
 /* Where a task's slot lies in the work area of its device, for a micro-batch that is counted
  * through the stream: a stream takes slots in turn. */
-static inline size_t gp_plan_slot_place(const gp_plan *plan, const gp_task *task, int kind,
+static inline size_t gp_plan_slot_place(const gp_plan *plan, const gp_task *task, int slot,
                                         int64_t micro) {
   const gp_slots *slots = &plan->slots[gp_plan_holder(plan, task->stage, task->copy)];
-  if (!plan->batch) return task->place[kind];
+  const int kind = gp_task_slot_kind(task, slot);
+  if (!plan->batch) return task->place[slot];
   return slots->first[kind] + (size_t)(micro % slots->count[kind]) * slots->bytes[kind];
 }
 

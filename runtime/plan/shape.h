@@ -28,9 +28,9 @@ typedef struct gp_stage_programs {
   int32_t constant_count;
   size_t constant_bytes;
   size_t state_bytes; /* of the states of CPU kernels */
-  size_t saved_bytes[GP_VARIANTS], recomputed_bytes, carried_bytes;
-  size_t away_bytes;   /* of what goes to the host's memory, by mode: not among saved_bytes */
-  size_t record_bytes; /* of what F records for late */
+  size_t saved_bytes[GP_VARIANTS][GP_PARTS], recomputed_bytes[GP_PARTS], carried_bytes;
+  size_t away_bytes[GP_PARTS]; /* of what goes to the host, by mode: not among saved_bytes */
+  size_t record_bytes;         /* of what F records for late */
 } gp_stage_programs;
 
 enum { GP_STAGE_PROGRAM_KINDS = 12 };

@@ -86,7 +86,7 @@ static bool find_arrival(const timer *t, const gp_task *task, double *arrival) {
 static double copy_time(const timer *t, int32_t device, int32_t offload) {
   const gp_host_link *link = &t->plan->devices[device].spec.host;
   if (link->bandwidth <= 0) return 0;
-  return link->latency + (double)t->plan->offloads[offload].bytes / link->bandwidth;
+  return link->latency + (double)gp_offload_bytes(&t->plan->offloads[offload]) / link->bandwidth;
 }
 
 /* Begin a copy, or wait for one; returns when the device goes on. */

@@ -6,18 +6,23 @@
 #include "gpipe/schedule.h"
 #include "plan/program/program.h"
 
-/* What lies in a slot, in this order: what F keeps when the rest is recomputed or goes to the
- * host's memory, what it keeps otherwise, what R makes, what I leaves for W, what goes to the
- * host's memory, and what comes back from there. */
+/* Kinds of slots: of what F keeps when the rest is recomputed or goes to the host's memory, of what
+ * it keeps otherwise, of what R makes, of what goes to the host's memory, of what comes back from
+ * there, and of what I leaves for W. All but the last stand for GP_PARTS kinds: + part. */
 enum {
   GP_SLOT_DROPPED,
-  GP_SLOT_KEPT,
-  GP_SLOT_RECOMPUTED,
-  GP_SLOT_CARRIED,
-  GP_SLOT_AWAY,
-  GP_SLOT_FETCHED,
+  GP_SLOT_KEPT = GP_SLOT_DROPPED + GP_PARTS,
+  GP_SLOT_RECOMPUTED = GP_SLOT_KEPT + GP_PARTS,
+  GP_SLOT_AWAY = GP_SLOT_RECOMPUTED + GP_PARTS,
+  GP_SLOT_FETCHED = GP_SLOT_AWAY + GP_PARTS,
+  GP_SLOT_CARRIED = GP_SLOT_FETCHED + GP_PARTS,
   GP_SLOT_KINDS
 };
+
+/* The part that lies in slots of a kind. */
+static inline int gp_slot_part(int kind) {
+  return kind < GP_SLOT_CARRIED ? kind % GP_PARTS : GP_PART_REST;
+}
 
 typedef struct gp_offload gp_offload; /* offload.h */
 typedef struct gp_move gp_move;
@@ -49,8 +54,8 @@ typedef struct gp_task {
   bool stash;      /* U: a later task still reads the version that it replaces */
   bool newest;     /* it reads the version that its device made last */
   int32_t version; /* of the weights that it reads, or that U replaces */
-  int32_t slot[GP_SLOT_KINDS]; /* -1: none */
-  size_t place[GP_SLOT_KINDS]; /* of each slot, in the device's work area; not in a stream */
+  int32_t slot[GP_SLOT_BASES]; /* per base; -1: none */
+  size_t place[GP_SLOT_BASES]; /* of each slot, in the device's work area; not in a stream */
   size_t temp;                 /* place of the program's temporaries there */
   gp_edge_use *uses;           /* among the plan's */
   int32_t use_count;
@@ -59,13 +64,18 @@ typedef struct gp_task {
   int32_t move_count;
 } gp_task;
 
-/* The kind of the slot in which the task finds what F has saved, or saves it. */
-static inline int gp_task_saved_kind(const gp_task *task) {
-  return task->kept ? GP_SLOT_KEPT : GP_SLOT_DROPPED;
-}
-/* The same for what goes to the host's memory; it stays where F left it if it does not go. */
-static inline int gp_task_away_kind(const gp_task *task) {
-  return task->away && task->op != GP_ACT_F ? GP_SLOT_FETCHED : GP_SLOT_AWAY;
+/* The kind of a task's slot. What F has saved lies in slots of its own where the micro-batch
+ * follows the mode; what goes to the host's memory comes back to another slot, and stays where F
+ * left it if it does not go. */
+static inline int gp_task_slot_kind(const gp_task *task, int slot) {
+  const int part = gp_base_part(GP_BASE_SAVED + slot);
+  switch (GP_BASE_SAVED + slot - part) {
+  case GP_BASE_SAVED: return (task->kept ? GP_SLOT_KEPT : GP_SLOT_DROPPED) + part;
+  case GP_BASE_AWAY:
+    return (task->away && task->op != GP_ACT_F ? GP_SLOT_FETCHED : GP_SLOT_AWAY) + part;
+  case GP_BASE_RECOMPUTED: return GP_SLOT_RECOMPUTED + part;
+  default: return GP_SLOT_CARRIED;
+  }
 }
 
 /* Does its program have instructions that other replicas take part in? */

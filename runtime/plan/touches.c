@@ -17,25 +17,34 @@ typedef struct lister {
   int32_t count;
 } lister;
 
-/* Note an access, or join it with an earlier one to the same instance. */
-static void note(lister *l, gp_touched buffer, int32_t instance, unsigned modes) {
+/* Note an access to a part, or join it with an earlier one to the same instance. */
+static void note_part(lister *l, gp_touched buffer, int part, int32_t instance, unsigned modes) {
   for (int32_t i = 0; i < l->count; i++) {
     gp_touch *touch = &l->list[i];
-    if (touch->buffer != buffer || touch->instance != instance) continue;
+    if (touch->buffer != buffer || touch->part != part || touch->instance != instance) continue;
     touch->modes |= modes;
     return;
   }
-  l->list[l->count++] = (gp_touch){buffer, modes, instance, -1};
+  l->list[l->count++] = (gp_touch){buffer, modes, instance, -1, part};
+}
+
+static void note(lister *l, gp_touched buffer, int32_t instance, unsigned modes) {
+  note_part(l, buffer, 0, instance, modes);
 }
 
 /* ---- programs ------------------------------------------------------------------------------ */
 
-static int32_t slot_of(const gp_task *task, int32_t base) {
-  switch (base) {
-  case GP_BASE_SAVED: return task->slot[gp_task_saved_kind(task)];
-  case GP_BASE_AWAY: return task->slot[gp_task_away_kind(task)];
-  case GP_BASE_RECOMPUTED: return task->slot[GP_SLOT_RECOMPUTED];
-  default: return task->slot[GP_SLOT_CARRIED];
+static bool is_slot(int32_t base) {
+  return base >= GP_BASE_SAVED && base < GP_BASE_SAVED + GP_SLOT_BASES;
+}
+
+/* What F keeps of a micro-batch that is recomputed lies in slots of its own. */
+gp_touched gp_touched_slot(const gp_task *task, int32_t base) {
+  switch (base - gp_base_part(base)) {
+  case GP_BASE_SAVED: return task->kept ? GP_TOUCHED_SAVED : GP_TOUCHED_HELD;
+  case GP_BASE_AWAY: return GP_TOUCHED_AWAY;
+  case GP_BASE_RECOMPUTED: return GP_TOUCHED_RECOMPUTED;
+  default: return GP_TOUCHED_CARRIED;
   }
 }
 
@@ -62,15 +71,11 @@ static void note_stage(lister *l, int32_t base, unsigned modes) {
     note(l, GP_TOUCHED_WEIGHTS, version, modes);
 }
 
-/* The buffer of a base that no stage owns. What F keeps of a micro-batch that is recomputed lies in
- * slots of its own. */
+/* The buffer of a base that no stage owns. */
 static gp_touched buffer_of(const gp_task *task, int32_t base) {
+  if (is_slot(base)) return gp_touched_slot(task, base);
   switch (base) {
   case GP_BASE_TEMP: return GP_TOUCHED_TEMPORARY;
-  case GP_BASE_SAVED: return task->kept ? GP_TOUCHED_SAVED : GP_TOUCHED_HELD;
-  case GP_BASE_AWAY: return GP_TOUCHED_AWAY;
-  case GP_BASE_RECOMPUTED: return GP_TOUCHED_RECOMPUTED;
-  case GP_BASE_CARRIED: return GP_TOUCHED_CARRIED;
   case GP_BASE_INVARIANT: return GP_TOUCHED_PREPARED;
   case GP_BASE_PACKED: return GP_TOUCHED_PACKED;
   case GP_BASE_HALF: return GP_TOUCHED_HALVES;
@@ -95,7 +100,7 @@ static bool is_partial(const gp_task *task, int32_t base) {
 static int32_t instance_of(const gp_task *task, int32_t base) {
   if (base == GP_BASE_EXTRA) return task->stage;
   if (base == GP_BASE_RECORD) return task->micro;
-  return base >= GP_BASE_SAVED && base <= GP_BASE_CARRIED ? slot_of(task, base) : -1;
+  return is_slot(base) ? task->slot[base - GP_BASE_SAVED] : -1;
 }
 
 /* Note the memory of an operand. */
@@ -110,7 +115,9 @@ static void note_place(lister *l, gp_place place, unsigned modes) {
   else if (is_partial(l->task, place.base))
     note(l, GP_TOUCHED_PARTIALS, l->task->partial, modes);
   else
-    note(l, buffer_of(l->task, place.base), instance_of(l->task, place.base), modes);
+    note_part(l, buffer_of(l->task, place.base),
+              gp_base_is_kept(place.base) ? gp_base_part(place.base) : 0,
+              instance_of(l->task, place.base), modes);
 }
 
 /* Note the gradients and accumulators of the task's stage, or one of their partial sums. */
@@ -223,7 +230,8 @@ static void note_uses(lister *l) {
 
 int32_t gp_plan_touches_most(const gp_plan *plan, const gp_task *task) {
   const int32_t gathers = task->program ? task->program->gather_count : 0;
-  return task->use_count + 2 * plan->stage_count + task->merges + gathers + GP_TOUCHED_COUNT;
+  return task->use_count + 2 * plan->stage_count + task->merges + gathers + GP_TOUCHED_COUNT +
+         GP_SLOT_BASES;
 }
 
 int32_t gp_plan_touches(const gp_plan *plan, const gp_task *task, gp_touch *list) {

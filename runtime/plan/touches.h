@@ -54,11 +54,14 @@ typedef struct gp_touch {
   int32_t
       instance; /* slot, version, edge, gather, or stage (NEIGHBOUR, EXTRAS); -1: the only one */
   int32_t use;  /* EDGE and STEP: number among the task's uses; else -1 */
+  int part;     /* SAVED, HELD, AWAY and RECOMPUTED: GP_PART_* */
 } gp_touch;
 
 /* List what a task touches in list[gp_plan_touches_most]; returns how much it is. */
 int32_t gp_plan_touches(const gp_plan *plan, const gp_task *task, gp_touch *list);
 int32_t gp_plan_touches_most(const gp_plan *plan, const gp_task *task);
 const char *gp_touched_name(gp_touched buffer);
+/* The buffer of a task's slot, by its base. */
+gp_touched gp_touched_slot(const gp_task *task, int32_t base);
 
 #endif

@@ -41,12 +41,16 @@ end
 --- The saved values of a plan, in the order in which they are made.
 ---@param core table the runtime's pipeline
 ---@param handle any its plan
----@return table[] {layer, stage, name, op, shape, bytes, why, away}; away: in the host's memory
+---@return table[] {layer, stage, name, op, shape, bytes, last, why, away}; last: the action that
+--- reads it last ("W"); away: it waits in the host's memory
 function activations.of(core, handle)
-  local list = setmetatable(core:saved(handle), Activations)
-  for _, one in ipairs(list) do
-    one.why = why_of(one)
-    one.reader, one.reader_name = nil, nil
+  local list = setmetatable({}, Activations)
+  for _, one in ipairs(core:left(handle)) do
+    if one.maker == "F" then
+      one.why = why_of(one)
+      one.maker, one.reader, one.reader_name = nil, nil, nil
+      list[#list + 1] = one
+    end
   end
   return list
 end

@@ -32,7 +32,8 @@ function methods:memory()
 end
 
 --- What a micro-batch saves between its forward and its backward pass, by the plan that was used
---- last: a list of {layer, stage, name, op, shape, bytes, why}. Printed, it is a table.
+--- last: a list of {layer, stage, name, op, shape, bytes, last, why}; `last` is the action that
+--- reads it last. Printed, it is a table.
 --- ```lua
 --- local pipe <close> = gp.pipeline(nn.Sequential {nn.Linear(2, 1)}, {loss = nn.MSELoss()})
 --- pipe:step(gp.ones {4, 2}, gp.ones {4, 1})

@@ -65,6 +65,7 @@ function asked.row(problem, pipe)
   local row = {
     balance = pipe.balance, schedule = shape.wanted, label = shape.label, devices = shape.devices,
     replicas = shape.replicas, gradients = case.memory.gradients,
+    received = case.memory.received,
     chunks = chunks, asked = chunks, rows = case.rows, checkpoint = pipe.checkpoint,
     seconds = ran.seconds, bubble = ran.bubble, recompute = ran.recompute, taken = taken,
     options = pipe.options, own_moments = pipe.own_moments, case = case,

@@ -3,6 +3,7 @@
 
 local columns = require "gpipe.draw.columns"
 local known = require "gpipe.schedule.known"
+local moments = require "gpipe.plan.moments"
 local schedule = require "gpipe.schedule"
 local stage_cost = require "gpipe.plan.stage_cost"
 
@@ -203,17 +204,10 @@ local function shares_of(lowered, shape)
   return shares
 end
 
--- Stages of a device do not hold most at the same time: the most of all as a share of the sum.
-local function at_once(most, stages, list)
-  local sum = 0
-  for _, stage in ipairs(list) do sum = sum + stages[stage] end
-  return sum > 0 and math.min(1, most / sum) or 1
-end
-
 ---@class gpipe.Lowered
 ---@field carried table<integer, integer> stage -> micro-batches at once between I and W
----@field together {live: number, held: number, carried: number}[] per device: what its stages hold
---- at once, as shares of what each holds at most
+---@field moments table<integer, integer[][]> per device (from 1): what its stages hold at the same
+--- time, as schedule:moments has it
 ---@field schedule gpipe.Schedule with R where it runs
 ---@field held table<integer, integer> stage (from 0) -> saved micro-batches at once
 ---@field share number[] element s + 1: of the micro-batches of stage s that run R
@@ -224,24 +218,20 @@ end
 ---@return gpipe.Lowered
 function candidates.lowered(shape, policy)
   local word = stage_cost.policies[policy].lowered
+  local key = stage_cost.policies[policy].offloads and "away" or word
   shape.lowered = shape.lowered or {}
-  local made = shape.lowered[word]
+  local made = shape.lowered[key]
   if made then return made end
   local lowered = shape.schedule:lower { checkpoint = word, comms = false, update = "none" }
   local held, carried = lowered:peak_live(), lowered:peak_carried()
   carried.stages[0] = 0 -- its I and W run as one B, because no gradient leaves it
   made = { schedule = lowered, held = held.stages, carried = carried.stages, share = {},
-    together = {} }
+    moments = moments.of_devices(lowered, shape, stage_cost.policies[policy].offloads) }
   local shares = word ~= "never" and shares_of(lowered, shape)
   for d, list in ipairs(shape.holders) do
     for _, stage in ipairs(list) do made.share[stage + 1] = shares and shares[d] or 0 end
-    made.together[d] = {
-      live = at_once(shape.peaks.devices[d], shape.live, list),
-      held = at_once(held.devices[d], held.stages, list),
-      carried = at_once(carried.devices[d], carried.stages, list),
-    }
   end
-  shape.lowered[word] = made
+  shape.lowered[key] = made
   return made
 end
 

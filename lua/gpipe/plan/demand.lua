@@ -1,6 +1,7 @@
 -- lua/gpipe/plan/demand.lua - what a balance takes on each device, by the planner's estimate, and
 -- which device has too little.
 
+local candidates = require "gpipe.plan.candidates"
 local device_bytes = require "gpipe.plan.device_bytes"
 local stage_cost = require "gpipe.plan.stage_cost"
 
@@ -43,8 +44,9 @@ function demand.devices(problem, case, balance)
   for d, stages in ipairs(case.shape.holders) do
     local device = problem.devices[d]
     local parts, bytes = device_bytes.device(case.memory, case.sums[d], ranges, stages, {
-      own = device.own, room = device.memory - case.extra[d],
-      together = case.lowered.together[d],
+      own = device.own, room = device.memory - case.extra[d], first = case.first[d],
+      moments = case.lowered.moments[d],
+      plain = case.memory.plain and candidates.lowered(case.shape, "never").moments[d],
     })
     parts.workspace = parts.workspace + case.extra[d]
     list[d] = { parts = parts, bytes = bytes + case.extra[d],

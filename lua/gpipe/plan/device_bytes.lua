@@ -19,53 +19,57 @@ device_bytes.SHOWN = { "parameters", "gradients", "optimizer", "versions", "pack
 ---@field held table<integer, integer> of the lowered schedule
 ---@field share number[]
 ---@field carried table<integer, integer> of the lowered schedule
+---@field moments table<integer, integer[][]> stage -> what it holds at the same time, likewise
+---@field plain? table<integer, integer[][]> the same where nothing runs again
 ---@field away (number|false)[] stage + 1 -> seconds of a byte on its way to the host
 ---@field versions table<integer, integer>
 ---@field copies integer of a stage in a replica
----@field moments number a device's, as multiples of its parameters
----@field gradients number likewise
+---@field each integer micro-batches of a replica
+---@field moments_kept number a device's, as multiples of its parameters
+---@field gradients number likewise: its own, and partial sums
+---@field received number likewise: what its owner receives of others
 ---@field halves boolean
 ---@field policy string
 
--- The slots of the edges at both ends of a stage. A value lies on its maker's device, and again on
--- its reader's if that has its own memory; as many lie there as micro-batches are under way.
-local function edge_before(m, s, i, stage, own)
-  local bytes = stage > 0 and m.live[stage - 1] * s.output[i - 1] or 0
-  return own and 2 * bytes or bytes
+-- The slots of the edge behind a stage: as many as micro-batches are under way. Two copies of a
+-- stage take turns in one ring of slots, by the numbers of the micro-batches: one copy has the
+-- first half of them, so a slot is free when the other half is as far.
+local function slots_of(m, stage)
+  if m.copies == 1 then return m.live[stage] end
+  return math.min(m.each, m.live[stage] + m.each // m.copies)
 end
 
-local function edge_behind(m, s, j, stage, own)
-  local bytes = m.live[stage] * s.output[j]
-  return own and 2 * bytes or bytes
+-- The edges at both ends of a stage. A value lies on its maker's device, and again on its reader's
+-- if that has its own memory; copies that share memory have one, where the first copy is. first: 1
+-- there, 0 on the device of another copy, a part of 1 where it is not known which.
+local function edge_before(m, s, i, stage, own, first)
+  local bytes = stage > 0 and slots_of(m, stage - 1) * s.output[i - 1] or 0
+  return (own and 2 or first) * bytes
 end
 
--- The part of its parameters and moments that a device has: copies of a stage on devices with the
--- host's memory share them.
-local function part_of(m, own) return own and 1 or 1 / m.copies end
-
--- What does not depend on what is kept.
-local function fixed_of(m, s, i, j, stage, own)
-  local parameters, part = sums.range(s.parameter_bytes, i, j), part_of(m, own)
-  local half = m.halves and parameters / 2 or 0
-  return {
-    parameters = part * (parameters + half), gradients = m.gradients * parameters,
-    optimizer = part * m.moments * parameters,
-    versions = (m.versions[stage] - 1) * parameters, packed = sums.range(s.packed_bytes, i, j),
-    carried = m.carried[stage] * sums.range(s.carried_bytes, i, j),
-    edges = edge_before(m, s, i, stage, own) + edge_behind(m, s, j, stage, own),
-    workspace = sums.transient(s, i, j),
-    batch = own and stage == 0 and m.chunks * m.input_bytes or 0,
-  }
+local function edge_behind(m, s, j, stage, own, first)
+  return (own and 2 or first) * slots_of(m, stage) * s.output[j]
 end
 
--- The same as one number, without the edge before the stage, for the inner loop of the partition.
-local function fixed_sum(m, s, i, j, stage, own)
+-- What does not depend on what is kept, in the order of its parts; the edge before the stage is not
+-- among it. Copies of a stage on devices with the host's memory share its parameters. The first
+-- copy updates them, has the moments, and receives the gradients of copies elsewhere. Packed
+-- weights have the versions of what they are made of.
+local function fixed(m, s, i, j, stage, own, first)
   local parameters = sums.range(s.parameter_bytes, i, j)
-  local times = m.gradients + part_of(m, own) * (m.moments + 1 + (m.halves and 0.5 or 0))
-    + m.versions[stage] - 1
-  local batch = own and stage == 0 and m.chunks * m.input_bytes or 0
-  return times * parameters + edge_behind(m, s, j, stage, own) + sums.transient(s, i, j) + batch
-    + sums.range(s.packed_bytes, i, j) + m.carried[stage] * sums.range(s.carried_bytes, i, j)
+  local there, received = (own and 1 or first) * (m.halves and 1.5 or 1), own and m.received or 0
+  return there * parameters, (m.gradients + first * received) * parameters,
+    first * m.moments_kept * parameters, (m.versions[stage] - 1) * parameters,
+    m.versions[stage] * sums.range(s.packed_bytes, i, j),
+    edge_behind(m, s, j, stage, own, first), sums.transient(s, i, j),
+    own and stage == 0 and m.chunks * m.input_bytes or 0
+end
+local FIXED = { "parameters", "gradients", "optimizer", "versions", "packed", "edges",
+  "workspace", "batch" }
+
+local function fixed_sum(...)
+  local parameters, gradients, moments, versions, packed, edge, workspace, batch = fixed(...)
+  return parameters + gradients + moments + versions + packed + edge + workspace + batch
 end
 
 --- The seconds that run again, and all bytes, of a stage with layers i .. j.
@@ -80,13 +84,17 @@ end
 ---@return number bytes
 ---@return number least bytes that are as many at least with every further layer before i
 function device_bytes.stage(m, s, i, j, stage, own, room)
-  local fixed, before = fixed_sum(m, s, i, j, stage, own), edge_before(m, s, i, stage, own)
+  local first = 1 / m.copies
+  local stays = fixed_sum(m, s, i, j, stage, own, first)
+  local before = edge_before(m, s, i, stage, own, first)
   local at = m.at
   at.live, at.held, at.share = m.live[stage], m.held[stage], m.share[stage + 1]
   at.carried, at.away = m.carried[stage], m.away[stage + 1]
-  at.room = room - fixed - before
+  at.moments, at.plain = m.moments[stage], m.plain and m.plain[stage]
+  at.times[4] = sums.range(s.carried_bytes, i, j)
+  at.room = room - stays - before
   local again, kept = stage_cost.policies[m.policy].cost(s, i, j, at)
-  return again, fixed + before + kept, fixed + kept
+  return again, stays + before + kept, stays + kept
 end
 
 --- Bytes that a stage with layers i .. j takes at least; they grow with every layer on either side.
@@ -94,8 +102,41 @@ function device_bytes.least(m, s, i, j, stage)
   local policy = stage_cost.policies[m.policy]
   local count = m[policy.all] or {}
   local saved = sums.range(s[policy.kept or "saved_bytes"], i, j) - s.most_output
-  return (m.gradients + (1 + m.moments) / m.copies) * sums.range(s.parameter_bytes, i, j)
+    - sums.range(s[policy.head or "head_bytes"], i, j)
+  return (m.gradients + (1 + m.moments_kept) / m.copies) * sums.range(s.parameter_bytes, i, j)
     + (count[stage] or 0) * math.max(0, saved)
+end
+
+-- What the stages of a device hold at the fullest moment, of so many bytes for each number of a
+-- row: what is saved, and what I leaves for W.
+local function fullest(rows, times)
+  local saved, carried = 0, 0
+  for _, row in ipairs(rows) do
+    local own, left = 0, 0
+    for k = 1, #row, 4 do
+      own = own + row[k] * times[k] + row[k + 1] * times[k + 1] + row[k + 2] * times[k + 2]
+      left = left + row[k + 3] * times[k + 3]
+    end
+    if own + left > saved + carried then saved, carried = own, left end
+  end
+  return saved, carried
+end
+
+-- What a device's stages hold of each micro-batch, for the numbers of its rows, and once; whether
+-- the rows are those of a schedule in which nothing runs again. Where one stage makes layers again
+-- one by one and another all at once, in R, the moments of both may meet or not (in v_half they do,
+-- in dualpipev they do not), so half of what is held once counts.
+local function times_of(held)
+  local times, once, plainly, all = {}, 0, true, true
+  for _, one in ipairs(held) do plainly, all = plainly and one.plainly, all and one.once > 0 end
+  for k, one in ipairs(held) do
+    local mixed = one.plainly and not plainly -- beside stages that run again
+    local live = mixed and one[2] + one[3] or one[1]
+    times[4 * k - 3], times[4 * k - 2], times[4 * k - 1], times[4 * k] = live,
+      mixed and 0 or one[2], mixed and 0 or one[3], one[4]
+    once = math.max(once, one.once)
+  end
+  return times, all and once or once / 2, plainly
 end
 
 --- The parts of what the stages of a device take together; what its stages work with is needed by
@@ -104,27 +145,28 @@ end
 ---@param s gpipe.LayerSums
 ---@param ranges {[1]: integer, [2]: integer}[] by stage + 1
 ---@param stages integer[] of the device, from 0
----@param place {own: boolean, room: number, together: table} together: of the lowered schedule
+---@param place {own: boolean, room: number, first: table<integer, boolean>, moments: integer[][],
+--- plain: integer[][]?} first: the device has the first copy of a stage; moments: of the lowered
+--- schedule; plain: where nothing runs again
 ---@return table<string, number> parts
 ---@return number sum
 function device_bytes.device(m, s, ranges, stages, place)
-  local parts, sum, own, room = {}, 0, place.own, place.room
-  local policy, together = stage_cost.policies[m.policy], place.together
+  local parts, sum, held, at = {}, 0, {}, m.at
   for _, name in ipairs(device_bytes.PARTS) do parts[name] = 0 end
-  for _, stage in ipairs(stages) do
+  for k, stage in ipairs(stages) do
     local i, j = ranges[stage + 1][1], ranges[stage + 1][2]
-    local fixed = fixed_of(m, s, i, j, stage, own)
-    local _, bytes = device_bytes.stage(m, s, i, j, stage, own, room / #stages)
-    for _, value in pairs(fixed) do bytes = bytes - value end
-    parts.saved = parts.saved + bytes
-    for name, value in pairs(fixed) do
+    local first = place.first[stage] and 1 or 0
+    for p, value in ipairs { fixed(m, s, i, j, stage, place.own, first) } do
+      local name = FIXED[p]
       parts[name] = name == "workspace" and math.max(parts[name], value) or parts[name] + value
     end
+    parts.edges = parts.edges + edge_before(m, s, i, stage, place.own, first)
+    device_bytes.stage(m, s, i, j, stage, place.own, place.room / #stages)
+    held[k] = table.move(at.times, 1, 4, 1, { once = at.once, plainly = at.plainly })
   end
-  -- where I and W run apart, what runs again lies there from R on
-  local from_r = policy.runs_again and parts.carried > 0
-  parts.saved = parts.saved * (from_r and together.held or together.live)
-  parts.carried = parts.carried * together.carried
+  local times, once, plainly = times_of(held)
+  parts.saved, parts.carried = fullest(plainly and place.plain or place.moments, times)
+  parts.saved = parts.saved + once
   for _, name in ipairs(device_bytes.PARTS) do sum = sum + parts[name] end
   return parts, sum
 end

@@ -91,7 +91,7 @@ local function parts_of(problem, row, d, areas, dry)
   end
   -- an estimate's gradients include partial sums, which are areas of the step; a replica receives
   -- the gradients that it owns from the others
-  local estimated = estimate.gradients / row.gradients
+  local estimated = estimate.gradients / (row.gradients + (device.own and row.received or 0))
   local received = device.own and (row.replicas - 1) / row.replicas or 0
   parts.optimizer = math.ceil(problem.moments * updated_on(dry, d))
   parts.gradients = (parts.gradients or 0) + math.ceil(received * estimated)

@@ -28,13 +28,14 @@ local figures = {}
 ---@field saved_bytes number
 ---@field parameter_bytes number
 ---@field workspace_bytes number
+---@field head_bytes number
 ---@field carried_bytes number
 ---@field packed_bytes number
 ---@field scratch_bytes number
----@field selective? {saved_bytes: number, recompute: number}
+---@field selective? {saved_bytes: number, head_bytes: number, recompute: number}
 
 local GROWING = { "forward", "input", "weight", "recompute", "output_bytes", "saved_bytes",
-  "workspace_bytes", "carried_bytes", "packed_bytes", "scratch_bytes" }
+  "workspace_bytes", "head_bytes", "carried_bytes", "packed_bytes", "scratch_bytes" }
 
 -- Measured figures are not measured with more rows than so many times the fewest.
 local MOST_TIMES = 8
@@ -84,8 +85,10 @@ local function on_device(counts, device)
       weight = seconds.W, recompute = seconds.F, output_bytes = count.output_bytes,
       saved_bytes = count.saved_bytes, parameter_bytes = count.parameter_bytes,
       workspace_bytes = count.workspace_bytes, carried_bytes = count.carried_bytes,
+      head_bytes = count.head_bytes,
       packed_bytes = count.packed_bytes, scratch_bytes = count.scratch_bytes,
       selective = { saved_bytes = count.selective.saved_bytes,
+        head_bytes = count.selective.head_bytes,
         recompute = modelled.seconds(count.selective.work, device) },
     }
   end
@@ -94,7 +97,7 @@ end
 
 -- Bytes as whole numbers, which is what profiles have.
 local WHOLE = { "output_bytes", "saved_bytes", "parameter_bytes", "workspace_bytes",
-  "carried_bytes", "packed_bytes", "scratch_bytes" }
+  "head_bytes", "carried_bytes", "packed_bytes", "scratch_bytes" }
 
 --- The layers of a request on a device with rates, as a profile has them.
 ---@param wanted gpipe.ProfileRequest
@@ -107,6 +110,7 @@ function figures.modelled(wanted, device)
     for _, key in ipairs(WHOLE) do layer[key] = math.tointeger(layer[key] // 1) end
     layer.flop = counts[i].work.F.flop
     layer.selective.saved_bytes = math.tointeger(layer.selective.saved_bytes // 1)
+    layer.selective.head_bytes = math.tointeger(layer.selective.head_bytes // 1)
   end
   return layers
 end
@@ -208,6 +212,7 @@ local function of_profile(self, rows)
     end
     layer.selective = given.selective and {
       saved_bytes = given.selective.saved_bytes * times,
+      head_bytes = given.selective.head_bytes * times,
       recompute = given.selective.recompute * times,
     }
     layers[i] = layer

@@ -1,10 +1,12 @@
 -- lua/gpipe/plan/fit.lua - cuts the layers for one schedule and one policy: as even in time as the
 -- devices' memory allows, and if no cut fits, how far the best one is from fitting.
 
+local candidates = require "gpipe.plan.candidates"
 local demand = require "gpipe.plan.demand"
 local device_bytes = require "gpipe.plan.device_bytes"
 local devices = require "gpipe.plan.devices"
 local even = require "gpipe.pipeline.plan.partition.even"
+local moments = require "gpipe.plan.moments"
 local partition = require "gpipe.plan.partition"
 local stage_cost = require "gpipe.plan.stage_cost"
 local sums = require "gpipe.plan.sums"
@@ -33,6 +35,7 @@ local LARGE, LARGE_FILLED = 16384, 1024
 ---@field rows integer of a micro-batch
 ---@field memory gpipe.StageMemory
 ---@field on integer[][] element s + 1: the devices (from 1) of stage s
+---@field first table<integer, boolean>[] per device: the stages (from 0) of which it has the first copy
 ---@field sums gpipe.LayerSums[] per device
 ---@field extra number[] per device: bytes that the estimate lacks
 
@@ -60,15 +63,27 @@ local function devices_of(shape)
   return on
 end
 
--- The gradients that a device holds, as multiples of its parameters: beside its own, the partial
--- sums of the tree, and what it receives of the gradients that it owns from replicas or from the
--- other copies of its stages.
+-- The gradients that a device holds, as multiples of its parameters: its own, and the partial sums
+-- of the tree; and what it receives of the gradients that it owns from replicas or from the other
+-- copies of its stages.
 local function gradients_of(shape)
   local r = shape.replicas
-  if r == 1 then return 2 - 1 / shape.schedule.copies end
+  if r == 1 then return 1, shape.schedule.copies - 1 end
   local partials = 0
   while 1 << partials + 1 <= shape.asked do partials = partials + 1 end
-  return 1 + partials + (r - 1) / r
+  return 1 + partials, (r - 1) / r
+end
+
+-- The stages of which each device has the first copy.
+local function first_of(shape, on)
+  local first = {}
+  for d = 1, shape.devices do first[d] = {} end
+  for stage, list in ipairs(on) do
+    for copy, d in ipairs(list) do
+      first[d][stage - 1] = first[d][stage - 1] or (copy - 1) % (#list // shape.replicas) == 0
+    end
+  end
+  return first
 end
 
 -- The seconds of a byte on its way to the host's memory, for each stage; false where its device
@@ -97,12 +112,18 @@ function fit.case(problem, shape, lowered, policy)
     case.sums[d] = sums_of(problem, rows, device)
     case.extra[d] = device.own and 0 or (device.threads or 1) * case.sums[d].scratch
   end
+  local own, received = gradients_of(shape)
+  case.first = first_of(shape, case.on)
   case.memory = {
     live = shape.live, held = lowered.held, share = lowered.share, versions = shape.versions,
-    copies = shape.schedule.copies // shape.replicas, moments = problem.moments / shape.replicas,
-    gradients = gradients_of(shape), halves = problem.halves,
+    copies = shape.schedule.copies // shape.replicas,
+    moments_kept = problem.moments / shape.replicas,
+    gradients = own, received = received, halves = problem.halves,
     policy = policy, chunks = shape.chunks, input_bytes = rows * problem.figures.row_bytes,
-    at = {}, carried = lowered.carried, away = away_of(problem, case.on),
+    at = { times = {} }, carried = lowered.carried, away = away_of(problem, case.on),
+    each = shape.chunks // shape.replicas, moments = moments.of_stages(case, lowered),
+    plain = stage_cost.policies[policy].plainly
+      and moments.of_stages(case, candidates.lowered(shape, "never")) or nil,
   }
   return case
 end

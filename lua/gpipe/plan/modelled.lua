@@ -18,12 +18,13 @@ local modelled = {}
 ---@field work table<string, {flop: number, bytes: number}> of F, I and W
 ---@field output_bytes integer
 ---@field saved_bytes integer
+---@field head_bytes integer
 ---@field parameter_bytes integer
 ---@field workspace_bytes integer
 ---@field carried_bytes integer
 ---@field packed_bytes integer
 ---@field scratch_bytes integer
----@field selective {saved_bytes: integer, work: {flop: number, bytes: number}} what runs again
+---@field selective {saved_bytes: integer, head_bytes: integer, work: {flop: number, bytes: number}} what runs again
 
 local function plan(wanted, own, stages, checkpoint)
   local model, loss = request.shared(wanted)
@@ -50,11 +51,11 @@ local function work_of(dry, stage)
   return work
 end
 
--- What a layer works with, alone on a device: all its bytes but what it keeps and its edges.
-local function workspace_of(dry, i, slots, whole)
-  local info = dry.core:stage(dry.core, i - 1, 0)
-  local kept = info.kept * info.kept_bytes + info.carried * info.carried_bytes
-  return math.max(0, whole[i] - slots[i] - kept)
+-- The most that a layer works with in one of its actions, alone on a device.
+local function workspace_of(dry, i)
+  local most = 0
+  for _, alive in ipairs(dry.core:alive(dry.core, i - 1)) do most = math.max(most, alive[4]) end
+  return most
 end
 
 -- What the selective policy makes again of all layers: by how much its backward is more. Layers
@@ -67,10 +68,11 @@ local function set_selective(wanted, own, one, rows)
     all.flop, all.bytes = all.flop + flop - plain_flop, all.bytes + moved - plain_moved
   end
   local kept, dropped = bytes.kept(wanted, some), 0
+  local _, head = bytes.between(wanted, own, "selective")
   for i, row in ipairs(rows) do dropped = dropped + math.max(0, row.saved_bytes - kept[i]) end
   for i, row in ipairs(rows) do
     local share = dropped > 0 and math.max(0, row.saved_bytes - kept[i]) / dropped or 0
-    row.selective = { saved_bytes = kept[i],
+    row.selective = { saved_bytes = kept[i], head_bytes = math.min(head[i], kept[i]),
       work = { flop = math.max(0, all.flop) * share, bytes = math.max(0, all.bytes) * share } }
   end
 end
@@ -84,16 +86,16 @@ function modelled.layers(wanted, own)
   local one, each = plan(wanted, own, 1), plan(wanted, own)
   local infos = one.core:layers(one.core, n + 1)
   if wanted.loss then infos[n].kept_bytes = infos[n].kept_bytes + infos[n + 1].kept_bytes end
-  local edges, whole = each:edges(), each:bytes()
-  local crosses, slots = bytes.crossing(edges, n), bytes.slots(edges, n, own)
-  local carried, staying = bytes.carried(wanted, own), bytes.staying(each, n)
+  local crosses = bytes.crossing(each:edges(), n)
+  local carried, head = bytes.between(wanted, own)
+  local staying = bytes.staying(each, n)
   for i = 1, n do
     rows[i] = {
       name = wanted.model:attribute_name(i), layer = scope.describe(wanted.model[i]),
       work = work_of(each, i - 1), output_bytes = crosses[i], saved_bytes = infos[i].kept_bytes,
       parameter_bytes = bytes.parameters(wanted.model, i, seen),
-      workspace_bytes = math.max(0, workspace_of(each, i, slots, whole) - staying[i].counted),
-      carried_bytes = carried[i],
+      workspace_bytes = workspace_of(each, i),
+      carried_bytes = carried[i], head_bytes = math.min(head[i], infos[i].kept_bytes),
       packed_bytes = staying[i].packed, scratch_bytes = staying[i].scratch,
     }
   end

@@ -27,6 +27,7 @@ function settle.row(problem, case, balance, taken, ran)
   return {
     balance = table.move(balance, 1, #balance, 1, {}), schedule = shape.wanted,
     replicas = shape.replicas, gradients = case.memory.gradients,
+    received = case.memory.received,
     label = shape.label, devices = shape.devices,
     chunks = math.min(shape.asked, problem.batch), asked = shape.asked, rows = case.rows,
     checkpoint = case.policy, seconds = ran.seconds, bubble = ran.bubble,

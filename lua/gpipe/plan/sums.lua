@@ -4,7 +4,7 @@
 local sums = {}
 
 local SUMMED = { "forward", "input", "weight", "recompute", "saved_bytes", "parameter_bytes",
-  "carried_bytes", "packed_bytes", "output_bytes" }
+  "head_bytes", "carried_bytes", "packed_bytes", "output_bytes" }
 
 ---@class gpipe.LayerSums
 ---@field count integer
@@ -43,13 +43,14 @@ local function maxima_of(layers, value)
 end
 
 local function selective_of(layers)
-  local kept, remade = { 0 }, { 0 }
+  local kept, remade, head = { 0 }, { 0 }, { 0 }
   for i, layer in ipairs(layers) do
     local some = layer.selective
     kept[i + 1] = kept[i] + (some and some.saved_bytes or layer.saved_bytes)
     remade[i + 1] = remade[i] + (some and some.recompute or 0)
+    head[i + 1] = head[i] + (some and some.head_bytes or layer.head_bytes)
   end
-  return kept, remade
+  return kept, remade, head
 end
 
 --- The sums of a list of layers.
@@ -62,7 +63,7 @@ function sums.of(layers)
   for _, key in ipairs(SUMMED) do made[key] = running(layers, key) end
   made.work = {}
   for i = 1, #layers + 1 do made.work[i] = made.forward[i] + made.input[i] + made.weight[i] end
-  made.selective_bytes, made.selective_recompute = selective_of(layers)
+  made.selective_bytes, made.selective_recompute, made.selective_head = selective_of(layers)
   made.most_output = 0
   for i = 1, #layers do
     made.output[i] = i < #layers and layers[i].output_bytes or 0
@@ -86,6 +87,16 @@ function sums.saved(self, i, j)
   local layer = self.layers[j]
   local leaves = math.min(self.output[j], layer.saved_bytes)
   return self.saved_bytes[j + 1] - self.saved_bytes[i] - leaves
+end
+
+--- The same in two parts: what W reads, where it runs apart from I, and what it does not. Of what
+--- leaves the stage W reads as much as there is.
+---@return number rest
+---@return number head
+function sums.parts(self, i, j)
+  local saved, head = sums.saved(self, i, j), sums.range(self.head_bytes, i, j)
+  if head > saved then head = saved end
+  return saved - head, head
 end
 
 local function most_of(maxima, i, j)

@@ -52,9 +52,9 @@ end
 function bytes.kept(wanted, dry)
   local sums = {}
   for i = 1, wanted.layers do sums[i] = 0 end
-  for _, one in ipairs(dry.core:saved(dry.core)) do
+  for _, one in ipairs(dry.core:left(dry.core)) do
     local layer = wanted.loss and math.min(one.layer, wanted.layers) or one.layer
-    if sums[layer] then sums[layer] = sums[layer] + one.bytes end
+    if one.maker == "F" and sums[layer] then sums[layer] = sums[layer] + one.bytes end
   end
   return sums
 end
@@ -118,26 +118,32 @@ function bytes.apart(stages)
   return schedule.wrap("costs", { placement = placement, rows = rows }, 1)
 end
 
---- What the I of each layer leaves for its W. The first stage has no I, so the first layer is one
---- of its own.
+--- What the I of each layer leaves for its W, and what the layer saves that W does not read. The
+--- first stage has no I, so the first layer is one of its own.
 ---@param wanted gpipe.ProfileRequest
 ---@param own boolean
----@return integer[]
-function bytes.carried(wanted, own)
+---@param checkpoint? string what it saves under another policy than "never"
+---@return integer[] carried
+---@return integer[] head
+function bytes.between(wanted, own, checkpoint)
   local model, loss = request.shared(wanted)
-  local list, n = {}, wanted.layers
-  for i = 1, n do list[i] = 0 end
-  if #model == 1 then return list end
+  local list, head, n = {}, {}, wanted.layers
+  for i = 1, n do list[i], head[i] = 0, 0 end
+  if #model == 1 then return list, head end
   local dry = dry_run(model, {
     balance = { 1, #model - 1 }, devices = { { own = own }, { own = own } },
-    schedule = bytes.apart(2), loss = loss, checkpoint = "never",
+    schedule = bytes.apart(2), loss = loss, checkpoint = checkpoint or "never",
     sample = { wanted.inputs, wanted.targets }, precision = wanted.precision,
   }, true)
   for i, info in ipairs(dry.core:layers(dry.core, n + 1)) do
     local layer = math.min(i, n)
     list[layer] = list[layer] + info.carried_bytes
   end
-  return list
+  for _, one in ipairs(dry.core:left(dry.core)) do
+    local layer = math.min(one.layer, n)
+    if one.maker == "F" and one.last == "I" then head[layer] = head[layer] + one.bytes end
+  end
+  return list, head
 end
 
 -- Areas that stay, and whether dry:bytes counts them too.
@@ -177,17 +183,18 @@ function bytes.plan(wanted, own, rows)
   local edges, whole = dry:edges(), dry:bytes()
   local out = wanted.loss and plan(wanted, true, false, { bare = true }):edges() or edges
   local crosses, slots = bytes.crossing(out, n), bytes.slots(edges, n)
-  local carried = bytes.carried(wanted, own)
+  local carried, head = bytes.between(wanted, own)
   local shared = bytes.staying(dry, n)
   local staying = own and bytes.staying(plan(wanted, true, true), n) or shared
   local kept_some = bytes.kept(wanted, plan(wanted, false, own, { checkpoint = "selective" }))
+  local _, some = bytes.between(wanted, own, "selective")
   for i, row in ipairs(rows) do
-    row.selective = { saved_bytes = kept_some[i] }
+    row.selective = { saved_bytes = kept_some[i], head_bytes = math.min(some[i], kept_some[i]) }
     local kept = dry.core:stage(dry.core, i - 1, 0).kept_bytes
     row.output_bytes, row.saved_bytes = crosses[i], infos[i].kept_bytes
     row.parameter_bytes = bytes.parameters(wanted.model, i, seen)
     row.workspace_bytes = math.max(0, whole[i] - slots[i] - padded(kept) - shared[i].counted)
-    row.carried_bytes = carried[i]
+    row.carried_bytes, row.head_bytes = carried[i], math.min(head[i], row.saved_bytes)
     row.packed_bytes, row.scratch_bytes = staying[i].packed, staying[i].scratch
     row.flop, row.reads_input = infos[i].flop, infos[i].reads_input
   end

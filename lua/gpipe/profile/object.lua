@@ -20,12 +20,13 @@ local text = require "gpipe.profile.text"
 ---@field saved_bytes integer that a micro-batch keeps of it if nothing is recomputed
 ---@field parameter_bytes integer
 ---@field workspace_bytes integer temporaries while it runs
+---@field head_bytes integer the part of saved_bytes that W does not read, where it is apart from I
 ---@field carried_bytes integer that I leaves for W, where a schedule runs them apart
 ---@field packed_bytes integer packed weights, buffers and such, which stay on the device
 ---@field scratch_bytes integer of each thread while it runs
 ---@field flop number of forward
 ---@field reads_input boolean false: its backward does not read what the layer gets
----@field selective? {saved_bytes: integer, recompute: number}
+---@field selective? {saved_bytes: integer, head_bytes: integer, recompute: number}
 
 ---@class gpipe.ModelProfile
 ---@field layers gpipe.LayerProfile[]
@@ -50,11 +51,11 @@ local LAYER = {
   name = { type = "string" }, layer = { type = "string" },
   forward = amount, input = amount, weight = amount, recompute = amount, flop = amount,
   output_bytes = count, saved_bytes = count, parameter_bytes = count, workspace_bytes = count,
-  carried_bytes = count, packed_bytes = count, scratch_bytes = count,
+  head_bytes = count, carried_bytes = count, packed_bytes = count, scratch_bytes = count,
   reads_input = { type = "boolean", default = true }, selective = { type = "table" },
 }
 
-local SELECTIVE = { saved_bytes = count, recompute = amount }
+local SELECTIVE = { saved_bytes = count, head_bytes = count, recompute = amount }
 
 local PROFILE = {
   layers = { type = "table", required = true },

@@ -183,6 +183,22 @@ function verify.peak_carried(self)
   return { devices = devices, stages = by_stage(self, stages) }
 end
 
+--- What a device's stages hold at the same time, in micro-batches: a row for each moment that is
+--- not exceeded in every number by another one. A row has four numbers for each stage of the
+--- device, stage after stage: what lives from F on, whatever runs again; what F or R leaves; the part of
+--- that which W does not read; and what I leaves for W.
+--- ```lua
+--- local rows = gp.schedule.build("zb_h1", {devices = 2, chunks = 4}):moments(1)
+--- assert(rows[1][4] == 2 and rows[1][3] == 0) -- two wait for W
+--- ```
+---@param device integer from 0
+---@param away? boolean of what F leaves only what is on the device, while the rest of it waits in
+--- the host's memory
+---@return integer[][]
+function verify.moments(self, device, away)
+  return checked_of(self, "moments"):moments(device, away == true)
+end
+
 --- How many versions of each stage's weights are alive at once, the newest included: 1 in
 --- synchronous schedules.
 --- ```lua

@@ -18,14 +18,11 @@ static void bind_slots(void **frame, const gp_binding *binding, const gp_task *t
                        int64_t micro) {
   const gp_plan *plan = binding->plan;
   int32_t holder = gp_plan_holder(plan, task->stage, task->copy);
-  char *area = gp_work_area(binding, plan->placement[holder]), *address[GP_SLOT_KINDS] = {0};
-  for (int kind = 0; kind < GP_SLOT_KINDS; kind++)
-    if (task->slot[kind] >= 0) address[kind] = area + gp_plan_slot_place(plan, task, kind, micro);
+  char *area = gp_work_area(binding, plan->placement[holder]);
   frame[GP_BASE_TEMP] = area + task->temp;
-  frame[GP_BASE_SAVED] = address[gp_task_saved_kind(task)];
-  frame[GP_BASE_AWAY] = address[gp_task_away_kind(task)];
-  frame[GP_BASE_RECOMPUTED] = address[GP_SLOT_RECOMPUTED];
-  frame[GP_BASE_CARRIED] = address[GP_SLOT_CARRIED];
+  for (int slot = 0; slot < GP_SLOT_BASES; slot++)
+    frame[GP_BASE_SAVED + slot] =
+        task->slot[slot] < 0 ? NULL : area + gp_plan_slot_place(plan, task, slot, micro);
 }
 
 /* Where F records for S, or S finds what the copy that ran F has recorded. */

@@ -28,10 +28,14 @@ static gp_status begin_copy(const mover *m, int32_t offload, bool back) {
   const gp_stream stream = back ? GP_STREAM_RECEIVE : GP_STREAM_SEND;
   const gp_lane_streams *streams = m->lane->streams;
   char *work = gp_work_area(m->binding, m->worker->device), *host = m->area->memory + o->host;
-  char *own = work + (back ? gp_offload_to(plan, o) : gp_offload_from(plan, o));
   GP_TRY(streams->record(m->lane, GP_STREAM_COMPUTE, m->area->begun));
   GP_TRY(streams->wait(m->lane, stream, m->area->begun));
-  GP_TRY(m->lane->memory->copy(m->lane, stream, back ? own : host, back ? host : own, o->bytes));
+  for (int part = 0; part < GP_PARTS; host += o->bytes[part++]) {
+    char *own = work + (back ? gp_offload_to(plan, o, part) : gp_offload_from(plan, o, part));
+    if (o->bytes[part])
+      GP_TRY(m->lane->memory->copy(m->lane, stream, back ? own : host, back ? host : own,
+                                   o->bytes[part]));
+  }
   return streams->record(m->lane, stream,
                          gp_host_area_copied(m->binding, m->worker->device, offload, back));
 }

@@ -16,6 +16,7 @@
 /* A part of a device's memory. holder -1: it is the running task's own. */
 typedef struct part {
   gp_touched buffer;
+  int number; /* of what F or R fills: GP_PART_* */
   int32_t holder;
   char *memory;
   size_t bytes;
@@ -51,21 +52,22 @@ static bool is_sent(const gp_plan *plan, gp_step_value value, int32_t stage, int
 /* Visit the task's own slots and temporaries. They have their places in the work area for a time,
  * and others have had them before. */
 static void each_place(const guard *g, visit each_part) {
-  static const gp_touched buffers[GP_SLOT_KINDS] = {GP_TOUCHED_HELD,       GP_TOUCHED_SAVED,
-                                                    GP_TOUCHED_RECOMPUTED, GP_TOUCHED_CARRIED,
-                                                    GP_TOUCHED_AWAY,       GP_TOUCHED_AWAY};
   const gp_binding *binding = g->worker->pipeline->run.binding;
   const gp_plan *plan = binding->plan;
   const gp_task *task = g->run->task;
   char *area = gp_work_area(binding, g->worker->device);
-  for (int kind = 0; kind < GP_SLOT_KINDS; kind++) {
-    if (task->slot[kind] < 0) continue;
-    const size_t place = gp_plan_slot_place(plan, task, kind, g->run->micro);
+  for (int slot = 0; slot < GP_SLOT_BASES; slot++) {
+    const int32_t base = GP_BASE_SAVED + slot;
+    if (task->slot[slot] < 0) continue;
     each(g, each_part,
-         (part){buffers[kind], -1, area + place, gp_plan_slot_bytes(plan, task, kind)});
+         (part){.buffer = gp_touched_slot(task, base),
+                .number = gp_base_part(base),
+                .holder = -1,
+                .memory = area + gp_plan_slot_place(plan, task, slot, g->run->micro),
+                .bytes = gp_plan_slot_bytes(plan, task, gp_task_slot_kind(task, slot))});
   }
   const size_t bytes = gp_plan_temp_bytes(plan, task, g->worker->device);
-  each(g, each_part, (part){GP_TOUCHED_TEMPORARY, -1, area + task->temp, bytes});
+  each(g, each_part, (part){GP_TOUCHED_TEMPORARY, 0, -1, area + task->temp, bytes});
 }
 
 static void each_gradient(const guard *g, visit each_part, int32_t holder) {
@@ -74,11 +76,11 @@ static void each_gradient(const guard *g, visit each_part, int32_t holder) {
   const gp_arena *a = &g->worker->pipeline->arenas[stage];
   const gp_arena_copy *own = &a->copies[copy];
   if (!is_sent(plan, GP_STEP_GRADS, stage, copy))
-    each(g, each_part, (part){GP_TOUCHED_GRADIENTS, holder, own->grads, a->grad_bytes});
+    each(g, each_part, (part){GP_TOUCHED_GRADIENTS, 0, holder, own->grads, a->grad_bytes});
   if (!is_sent(plan, GP_STEP_TIED, stage, -1) && !is_sent(plan, GP_STEP_EXTRAS, stage, -1))
-    each(g, each_part, (part){GP_TOUCHED_EXTRAS, holder, own->extras, a->extra_bytes});
+    each(g, each_part, (part){GP_TOUCHED_EXTRAS, 0, holder, own->extras, a->extra_bytes});
   each(g, each_part,
-       (part){GP_TOUCHED_PARTIALS, holder, g->worker->pipeline->run.binding->partials[holder],
+       (part){GP_TOUCHED_PARTIALS, 0, holder, g->worker->pipeline->run.binding->partials[holder],
               plan->partials[holder].bytes});
 }
 
@@ -87,7 +89,7 @@ static void each_weight(const guard *g, visit each_part, int32_t holder) {
   const gp_plan *plan = binding->plan;
   for (int k = 0; k < 2; k++)
     each(g, each_part,
-         (part){GP_TOUCHED_PREPARED, holder, binding->invariant[2 * holder + k],
+         (part){GP_TOUCHED_PREPARED, 0, holder, binding->invariant[2 * holder + k],
                 plan->invariant[2 * holder + k].bytes});
 }
 
@@ -96,7 +98,7 @@ static void each_record(const guard *g, visit each_part, int32_t holder) {
   const gp_plan *plan = g->worker->pipeline->run.plan;
   if (is_sent(plan, GP_STEP_RECORDS, holder / plan->copy_count, holder % plan->copy_count)) return;
   each(g, each_part,
-       (part){GP_TOUCHED_RECORDS, holder, g->worker->pipeline->run.binding->records[holder],
+       (part){GP_TOUCHED_RECORDS, 0, holder, g->worker->pipeline->run.binding->records[holder],
               plan->records[holder].bytes});
 }
 
@@ -129,7 +131,7 @@ static bool is_named(const guard *g, const part *p) {
   const bool own = p->holder < 0 || p->holder == gp_plan_holder(plan, task->stage, copy);
   if (g->hidden && !strcmp(g->hidden, gp_touched_name(p->buffer))) return false;
   for (int32_t i = 0; i < g->count; i++) {
-    if (g->list[i].buffer != p->buffer) continue;
+    if (g->list[i].buffer != p->buffer || g->list[i].part != p->number) continue;
     if (p->buffer == GP_TOUCHED_EXTRAS ? is_extra(g, p, &g->list[i]) : own) return true;
   }
   return false;

@@ -49,8 +49,17 @@ static void add_stages(const gp_plan *plan, int32_t device, size_t *bytes) {
 
 /* What F has saved, on the device. */
 static size_t saved_of(const size_t alive[GP_SLOT_KINDS + 1]) {
-  return alive[GP_SLOT_DROPPED] + alive[GP_SLOT_KEPT] + alive[GP_SLOT_AWAY] +
-         alive[GP_SLOT_FETCHED];
+  size_t bytes = 0;
+  for (int part = 0; part < GP_PARTS; part++)
+    bytes += alive[GP_SLOT_DROPPED + part] + alive[GP_SLOT_KEPT + part] +
+             alive[GP_SLOT_AWAY + part] + alive[GP_SLOT_FETCHED + part];
+  return bytes;
+}
+
+static size_t recomputed_of(const size_t alive[GP_SLOT_KINDS + 1]) {
+  size_t bytes = 0;
+  for (int part = 0; part < GP_PARTS; part++) bytes += alive[GP_SLOT_RECOMPUTED + part];
+  return bytes;
 }
 
 void gp_plan_areas(const gp_plan *plan, int device, size_t bytes[GP_PLAN_AREA_COUNT],
@@ -59,7 +68,7 @@ void gp_plan_areas(const gp_plan *plan, int device, size_t bytes[GP_PLAN_AREA_CO
   for (int area = 0; area < GP_PLAN_AREA_COUNT; area++) bytes[area] = 0;
   *shared = plan->shares ? own->work.bytes : 0;
   bytes[GP_PLAN_SAVED] = saved_of(own->alive);
-  bytes[GP_PLAN_RECOMPUTED] = own->alive[GP_SLOT_RECOMPUTED];
+  bytes[GP_PLAN_RECOMPUTED] = recomputed_of(own->alive);
   bytes[GP_PLAN_CARRIED] = own->alive[GP_SLOT_CARRIED];
   bytes[GP_PLAN_TRANSIENT] = own->alive[GP_SLOT_KINDS];
   bytes[GP_PLAN_EDGES] = edges_of(plan, device);
@@ -80,7 +89,7 @@ gp_status gp_plan_alive(const gp_plan *plan, int device, size_t (*moments)[4]) {
   gp_status status = gp_plan_moments(plan, device, kinds);
   for (size_t t = 0; !status && t < tasks; t++) {
     moments[t][0] = saved_of(kinds[t]);
-    moments[t][1] = kinds[t][GP_SLOT_RECOMPUTED];
+    moments[t][1] = recomputed_of(kinds[t]);
     moments[t][2] = kinds[t][GP_SLOT_CARRIED];
     moments[t][3] = kinds[t][GP_SLOT_KINDS];
   }

@@ -130,14 +130,10 @@ static void size_slots(gp_plan *plan, int32_t holder) {
   for (int k = 0; k < 2; k++) {
     if (!plan->shapes[k].programs) continue;
     const gp_stage_programs *s = &plan->shapes[k].programs[holder / plan->copy_count];
-    size_t wanted[GP_SLOT_KINDS] = {[GP_SLOT_DROPPED] = s->saved_bytes[GP_BY_MODE],
-                                    [GP_SLOT_KEPT] = s->saved_bytes[GP_KEEPS_ALL],
-                                    [GP_SLOT_RECOMPUTED] = s->recomputed_bytes,
-                                    [GP_SLOT_CARRIED] = s->carried_bytes,
-                                    [GP_SLOT_AWAY] = s->away_bytes,
-                                    [GP_SLOT_FETCHED] = s->away_bytes};
-    for (int kind = 0; kind < GP_SLOT_KINDS; kind++)
-      if (wanted[kind] > slots->bytes[kind]) slots->bytes[kind] = wanted[kind];
+    for (int kind = 0; kind < GP_SLOT_KINDS; kind++) {
+      const size_t wanted = gp_stage_slot_bytes(s, kind);
+      if (wanted > slots->bytes[kind]) slots->bytes[kind] = wanted;
+    }
   }
 }
 

@@ -11,6 +11,7 @@ typedef struct gp_shaper {
   const gp_plan_env *env;
   const gp_schedule *schedule;
   const bool *apart;     /* per stage: I and W run as programs of their own */
+  const bool *hoisted;   /* per stage: something runs between an R and its backward pass */
   const size_t *budgets; /* per device: bytes that AUTO may keep and have in work; NULL: no limit */
   const bool *keeps;     /* per stage: see gp_plan_spec; NULL: none */
   bool stays, whole;     /* likewise */
@@ -21,7 +22,8 @@ typedef struct gp_shaper {
   gp_program_notes notes;
   gp_ref *own; /* base values that the stage at hand reads or makes, ascending */
   int32_t own_count;
-  bool *seen, *later;                /* per value, for those of the stage */
+  /* Per value, for those of the stage: it is listed; W reads it; B or I reads it. */
+  bool *seen, *later, *backward;
   gp_recipe (*recipes)[GP_VARIANTS]; /* per stage */
   size_t *states;                    /* per node: see gp_place_states */
 } gp_shaper;

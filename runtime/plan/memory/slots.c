@@ -1,5 +1,5 @@
 /* plan/memory/slots.c - slots for values of a stage that outlive an action: they are made at F, R
- * and I, and given back after B or W.
+ * and I, and given back behind their last reader: B, I or W.
  *
  * The tasks of a device list what they keep as accesses (schedule/access); lifetimes and slots come
  * from there. A synchronous schedule gets the colouring of its list; in a stream, which never ends,
@@ -10,15 +10,19 @@
 #include "plan/offload.h"
 #include "schedule/access/access.h"
 
-/* What lies in the slots of each kind. */
-static const gp_buffer_class class_of[GP_SLOT_KINDS] = {
-    [GP_SLOT_DROPPED] = GP_BUFFER_INPUT,
-    [GP_SLOT_KEPT] = GP_BUFFER_SAVED,
-    [GP_SLOT_RECOMPUTED] = GP_BUFFER_RECOMPUTED,
-    [GP_SLOT_CARRIED] = GP_BUFFER_CARRIED,
-    [GP_SLOT_AWAY] = GP_BUFFER_AWAY,
-    [GP_SLOT_FETCHED] = GP_BUFFER_AWAY,
-};
+/* What lies in the slots of each kind. The rest, which is held longest, counts as the activation of
+ * its micro-batch. */
+static gp_buffer_class class_of(int kind) {
+  const int part = gp_slot_part(kind);
+  if (part != GP_PART_REST) return GP_BUFFER_HEAD;
+  switch (kind) {
+  case GP_SLOT_DROPPED: return GP_BUFFER_INPUT;
+  case GP_SLOT_KEPT: return GP_BUFFER_SAVED;
+  case GP_SLOT_RECOMPUTED: return GP_BUFFER_RECOMPUTED;
+  case GP_SLOT_CARRIED: return GP_BUFFER_CARRIED;
+  default: return GP_BUFFER_AWAY;
+  }
+}
 
 typedef struct slotter {
   gp_plan *plan;
@@ -33,15 +37,24 @@ typedef struct slotter {
 
 /* ---- accesses ------------------------------------------------------------------------------ */
 
-/* Does the task use a slot of this kind? */
-static bool wants(const gp_plan *plan, const gp_task *task, int kind) {
-  bool apart = task->op == GP_ACT_I || task->op == GP_ACT_W;
-  switch (kind) {
+/* Does the task come before the last reader of a part, or is it that? */
+static bool comes_before_last(const gp_task *task, int part) {
+  if (part == GP_PART_REST) return true;
+  if (part == GP_PART_HEAD) return task->op != GP_ACT_W;
+  return task->op == GP_ACT_F || task->op == GP_ACT_R;
+}
+
+/* Does the task use its slot of a base? */
+static bool wants(const gp_plan *plan, const gp_task *task, int slot) {
+  const int kind = gp_task_slot_kind(task, slot), part = gp_slot_part(kind);
+  const bool apart = task->op == GP_ACT_I || task->op == GP_ACT_W;
+  const bool any = gp_plan_slot_bytes(plan, task, kind) > 0;
+  if (!comes_before_last(task, part) || (part != GP_PART_REST && !any)) return false;
+  switch (kind - part) {
   case GP_SLOT_DROPPED:
-  case GP_SLOT_KEPT: return kind == gp_task_saved_kind(task);
+  case GP_SLOT_KEPT: return true;
   case GP_SLOT_AWAY:
-  case GP_SLOT_FETCHED:
-    return !task->kept && kind == gp_task_away_kind(task) && gp_plan_slot_bytes(plan, task, kind);
+  case GP_SLOT_FETCHED: return !task->kept && any;
   case GP_SLOT_RECOMPUTED: return !task->kept && task->op != GP_ACT_F;
   default: return apart;
   }
@@ -50,27 +63,35 @@ static bool wants(const gp_plan *plan, const gp_task *task, int kind) {
 /* Does the task make what lies in the slot? F makes what it keeps, R what is recomputed, I what W
  * needs of it. What comes back from the host is there when its backward pass begins. */
 static bool makes(const gp_task *task, int kind) {
-  if (kind == GP_SLOT_FETCHED) return false;
-  if (kind == GP_SLOT_RECOMPUTED) return task->op == GP_ACT_R;
-  return task->op == (kind == GP_SLOT_CARRIED ? GP_ACT_I : GP_ACT_F);
+  switch (kind - gp_slot_part(kind)) {
+  case GP_SLOT_FETCHED: return false;
+  case GP_SLOT_RECOMPUTED: return task->op == GP_ACT_R;
+  case GP_SLOT_CARRIED: return task->op == GP_ACT_I;
+  default: return task->op == GP_ACT_F;
+  }
 }
 
 /* A copy to the host reads until it is over, a copy back writes from when it begins. */
 static gp_status touch_moved(slotter *s, const gp_move *move) {
   const gp_task *own = gp_move_owner(s->plan, move);
-  const int32_t first = s->buffer[own->stage];
-  if (move->kind == GP_MOVE_FETCH)
-    return gp_access_list_add(&s->list, first + GP_SLOT_FETCHED, own->micro, GP_ACCESS_WRITE);
-  if (move->kind != GP_MOVE_LEAVE) return GP_OK;
-  return gp_access_list_add(&s->list, first + GP_SLOT_AWAY, own->micro, GP_ACCESS_READ);
+  const bool fetches = move->kind == GP_MOVE_FETCH;
+  const int32_t first = s->buffer[own->stage] + (fetches ? GP_SLOT_FETCHED : GP_SLOT_AWAY);
+  if (!fetches && move->kind != GP_MOVE_LEAVE) return GP_OK;
+  for (int part = 0; part < GP_PARTS; part++)
+    if (s->plan->offloads[move->offload].bytes[part])
+      GP_TRY(gp_access_list_add(&s->list, first + part, own->micro,
+                                fetches ? GP_ACCESS_WRITE : GP_ACCESS_READ));
+  return GP_OK;
 }
 
 static gp_status touch(slotter *s, const gp_task *task) {
   gp_access_list_begin(&s->list, false);
-  for (int kind = 0; task->op <= GP_ACT_R && kind < GP_SLOT_KINDS; kind++)
-    if (wants(s->plan, task, kind))
+  for (int slot = 0; task->op <= GP_ACT_R && slot < GP_SLOT_BASES; slot++) {
+    const int kind = gp_task_slot_kind(task, slot);
+    if (wants(s->plan, task, slot))
       GP_TRY(gp_access_list_add(&s->list, s->buffer[task->stage] + kind, task->micro,
                                 makes(task, kind) ? GP_ACCESS_WRITE : GP_ACCESS_READ));
+  }
   for (int32_t i = 0; i < task->move_count; i++) GP_TRY(touch_moved(s, &task->moves[i]));
   return GP_OK;
 }
@@ -85,7 +106,7 @@ static int32_t number_buffers(slotter *s, gp_buffer *buffers) {
     for (int32_t copy = 0; copy < plan->copy_count; copy++)
       if (plan->placement[gp_plan_holder(plan, stage, copy)] == s->device) s->buffer[stage] = count;
     for (int kind = 0; s->buffer[stage] == count && kind < GP_SLOT_KINDS && buffers; kind++)
-      buffers[count + kind] = (gp_buffer){.class = class_of[kind], .stage = stage};
+      buffers[count + kind] = (gp_buffer){.class = class_of(kind), .stage = stage};
     if (s->buffer[stage] == count) count += GP_SLOT_KINDS;
   }
   return count;
@@ -117,9 +138,10 @@ static void note_tasks(const slotter *s) {
   }
   for (int32_t t = plan->first[s->device]; t < plan->first[s->device + 1]; t++) {
     gp_task *task = &plan->tasks[t];
-    for (int kind = 0; task->op <= GP_ACT_R && kind < GP_SLOT_KINDS; kind++)
-      if (wants(plan, task, kind))
-        task->slot[kind] = *taken_by(s, s->buffer[task->stage] + kind, task->micro);
+    for (int slot = 0; task->op <= GP_ACT_R && slot < GP_SLOT_BASES; slot++) {
+      const int32_t buffer = s->buffer[task->stage] + gp_task_slot_kind(task, slot);
+      if (wants(plan, task, slot)) task->slot[slot] = *taken_by(s, buffer, task->micro);
+    }
   }
 }
 

@@ -119,7 +119,7 @@ static void open_kept(layout *l, gp_ref base) {
  * else uses the place then. */
 static bool is_kept(const layout *l, gp_ref out) {
   const int32_t area = l->places[out].base;
-  return !l->spec->frees && (area == GP_BASE_SAVED || area == GP_BASE_RECOMPUTED);
+  return !l->spec->frees && gp_base_is_kept(area) && !gp_base_is_away(area);
 }
 
 /* Move a temporary, from its beginning, to where the kept value that takes it over lies. */
@@ -177,23 +177,19 @@ static gp_status find_spans(layout *l) {
 /* Memory that the program may use, one after the other on a line: what dies in the slots of its
  * micro-batch leaves room there, and the temporary area lies behind. Nothing may reach from one
  * into the next, so a wall stands between them. */
-enum { SAVED, AWAY, RECOMPUTED, TEMPORARY, REGIONS, WALLS = REGIONS - 1, WALL = ALIGNMENT };
+enum { TEMPORARY = GP_KEPT_BASES, REGIONS, WALLS = REGIONS - 1, WALL = ALIGNMENT };
 
-static const int32_t region_bases[REGIONS] = {GP_BASE_SAVED, GP_BASE_AWAY, GP_BASE_RECOMPUTED,
-                                              GP_BASE_TEMP};
-
-/* Where the regions begin. */
+/* Where the regions begin: one for each base of such slots, in their order. */
 static void find_regions(const layout *l, size_t begin[REGIONS]) {
-  begin[SAVED] = 0;
-  for (int r = AWAY; r < REGIONS; r++) begin[r] = begin[r - 1] + l->spec->room[r - 1] + WALL;
+  begin[0] = 0;
+  for (int r = 1; r < REGIONS; r++) begin[r] = begin[r - 1] + l->spec->room[r - 1] + WALL;
 }
 
 /* Describe a span; a kept value stays where it is until it dies. */
 static gp_lifespan describe(const layout *l, const span *s, const size_t begin[REGIONS]) {
   gp_lifespan life = {.first = s->first, .last = s->last, .bytes = s->bytes};
   if (s->kept.base < 0) return life;
-  int region = SAVED;
-  while (region_bases[region] != s->kept.base) region++;
+  const int region = s->kept.base - GP_BASE_SAVED;
   if (!l->spec->room[region]) return life; /* no bytes: there is no room to share */
   const size_t bytes = gp_meta_bytes(&l->program->graph->values[s->value].meta);
   life.bytes = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
@@ -206,7 +202,8 @@ static gp_lifespan describe(const layout *l, const span *s, const size_t begin[R
 static void take_place(span *s, size_t offset, const size_t begin[REGIONS]) {
   int region = TEMPORARY;
   while (region > 0 && offset < begin[region]) region--;
-  s->place = (gp_place){region_bases[region], offset - begin[region]};
+  const int32_t base = region == TEMPORARY ? GP_BASE_TEMP : GP_BASE_SAVED + region;
+  s->place = (gp_place){base, offset - begin[region]};
 }
 
 /* Times are inclusive: within a group everything overlaps. */

@@ -26,16 +26,20 @@ typedef struct worker {
 
 static gp_task *task_at(const worker *w, int32_t t) { return &w->plan->tasks[w->begin + t]; }
 
-size_t gp_plan_slot_bytes(const gp_plan *plan, const gp_task *task, int kind) {
-  const gp_stage_programs *p = &plan->shapes[task->shape].programs[task->stage];
-  switch (kind) {
-  case GP_SLOT_DROPPED: return p->saved_bytes[GP_BY_MODE];
+size_t gp_stage_slot_bytes(const gp_stage_programs *programs, int kind) {
+  const int part = gp_slot_part(kind);
+  switch (kind - part) {
+  case GP_SLOT_DROPPED: return programs->saved_bytes[GP_BY_MODE][part];
   case GP_SLOT_AWAY:
-  case GP_SLOT_FETCHED: return p->away_bytes;
-  case GP_SLOT_KEPT: return p->saved_bytes[GP_KEEPS_ALL];
-  case GP_SLOT_RECOMPUTED: return p->recomputed_bytes;
-  default: return p->carried_bytes;
+  case GP_SLOT_FETCHED: return programs->away_bytes[part];
+  case GP_SLOT_KEPT: return programs->saved_bytes[GP_KEEPS_ALL][part];
+  case GP_SLOT_RECOMPUTED: return programs->recomputed_bytes[part];
+  default: return programs->carried_bytes;
   }
+}
+
+size_t gp_plan_slot_bytes(const gp_plan *plan, const gp_task *task, int kind) {
+  return gp_stage_slot_bytes(&plan->shapes[task->shape].programs[task->stage], kind);
 }
 
 size_t gp_plan_temp_bytes(const gp_plan *plan, const gp_task *task, int32_t device) {
@@ -68,9 +72,11 @@ static void take_slots(const worker *w) {
   for (int32_t t = 0; t < w->count; t++) {
     gp_task *task = task_at(w, t);
     const gp_slots *slots = &w->plan->slots[gp_plan_holder(w->plan, task->stage, task->copy)];
-    for (int kind = 0; kind < GP_SLOT_KINDS; kind++)
-      if (task->slot[kind] >= 0)
-        task->place[kind] = slots->first[kind] + (size_t)task->slot[kind] * slots->bytes[kind];
+    for (int slot = 0; slot < GP_SLOT_BASES; slot++) {
+      const int kind = gp_task_slot_kind(task, slot);
+      if (task->slot[slot] >= 0)
+        task->place[slot] = slots->first[kind] + (size_t)task->slot[slot] * slots->bytes[kind];
+    }
     task->temp = w->slots_end;
   }
 }
@@ -95,22 +101,25 @@ static gp_status note_slot(worker *w, int32_t t, const gp_task *task, int kind) 
   return GP_OK;
 }
 
-/* The kind of slot that a move begins or ends to use at its task; GP_SLOT_KINDS: none. */
-static int kind_of_move(const gp_move *move) {
-  if (move->kind == GP_MOVE_FETCH) return GP_SLOT_FETCHED;
-  return move->kind == GP_MOVE_LEAVE ? GP_SLOT_AWAY : GP_SLOT_KINDS;
+/* List the kinds of slots that a move begins or ends to use at its task; returns how many. */
+static int kinds_of_move(const gp_plan *plan, const gp_move *move, int kinds[GP_PARTS]) {
+  const int first = move->kind == GP_MOVE_FETCH ? GP_SLOT_FETCHED : GP_SLOT_AWAY;
+  int count = 0;
+  if (move->kind != GP_MOVE_FETCH && move->kind != GP_MOVE_LEAVE) return 0;
+  for (int part = 0; part < GP_PARTS; part++)
+    if (plan->offloads[move->offload].bytes[part]) kinds[count++] = first + part;
+  return count;
 }
 
 /* What lies in a slot lives from the first task that touches it to the last. */
 static gp_status note_slots(worker *w, int32_t t) {
   const gp_task *task = task_at(w, t);
-  for (int kind = 0; kind < GP_SLOT_KINDS; kind++)
-    if (task->slot[kind] >= 0) GP_TRY(note_slot(w, t, task, kind));
-  for (int32_t i = 0; i < task->move_count; i++) {
-    const int kind = kind_of_move(&task->moves[i]);
-    if (kind < GP_SLOT_KINDS)
-      GP_TRY(note_slot(w, t, gp_move_owner(w->plan, &task->moves[i]), kind));
-  }
+  int kinds[GP_PARTS];
+  for (int slot = 0; slot < GP_SLOT_BASES; slot++)
+    if (task->slot[slot] >= 0) GP_TRY(note_slot(w, t, task, gp_task_slot_kind(task, slot)));
+  for (int32_t i = 0; i < task->move_count; i++)
+    for (int k = kinds_of_move(w->plan, &task->moves[i], kinds); k-- > 0;)
+      GP_TRY(note_slot(w, t, gp_move_owner(w->plan, &task->moves[i]), kinds[k]));
   return GP_OK;
 }
 
@@ -131,8 +140,9 @@ static gp_status list_lives(worker *w, size_t *largest) {
 static void take_places(const worker *w) {
   for (int32_t t = 0; t < w->count; t++) {
     gp_task *task = task_at(w, t);
-    for (int kind = 0; kind < GP_SLOT_KINDS; kind++)
-      if (task->slot[kind] >= 0) task->place[kind] = w->lives[*life_at(w, task, kind) - 1].offset;
+    for (int slot = 0; slot < GP_SLOT_BASES; slot++)
+      if (task->slot[slot] >= 0)
+        task->place[slot] = w->lives[*life_at(w, task, gp_task_slot_kind(task, slot)) - 1].offset;
     task->temp = w->lives[w->slot_count + t].offset;
   }
 }
@@ -150,13 +160,12 @@ static void add_slot(const worker *w, int32_t t, const gp_task *task, int kind, 
 /* Add what slots and temporaries take, task by task, to the sums of their kinds. */
 static void add_alive(const worker *w, int32_t t, size_t alive[GP_SLOT_KINDS + 1], bool born) {
   const gp_task *task = task_at(w, t);
-  for (int kind = 0; kind < GP_SLOT_KINDS; kind++)
-    if (task->slot[kind] >= 0) add_slot(w, t, task, kind, alive, born);
-  for (int32_t i = 0; i < task->move_count; i++) {
-    const int kind = kind_of_move(&task->moves[i]);
-    if (kind < GP_SLOT_KINDS)
-      add_slot(w, t, gp_move_owner(w->plan, &task->moves[i]), kind, alive, born);
-  }
+  int kinds[GP_PARTS];
+  for (int slot = 0; slot < GP_SLOT_BASES; slot++)
+    if (task->slot[slot] >= 0) add_slot(w, t, task, gp_task_slot_kind(task, slot), alive, born);
+  for (int32_t i = 0; i < task->move_count; i++)
+    for (int k = kinds_of_move(w->plan, &task->moves[i], kinds); k-- > 0;)
+      add_slot(w, t, gp_move_owner(w->plan, &task->moves[i]), kinds[k], alive, born);
   alive[GP_SLOT_KINDS] = born ? w->lives[w->slot_count + t].bytes : 0;
 }
 
@@ -223,7 +232,8 @@ static size_t number_stages(const worker *w) {
 static gp_status make_room(worker *w) {
   const size_t tasks = (size_t)w->count, stages = (size_t)w->plan->stage_count;
   size_t cells;
-  GP_TRY(gp_alloc_array((GP_SLOT_KINDS + 1) * tasks + 1, sizeof *w->lives, (void **)&w->lives));
+  GP_TRY(gp_alloc_array((GP_SLOT_BASES + GP_PARTS + 1) * tasks + 1, sizeof *w->lives,
+                        (void **)&w->lives));
   GP_TRY(gp_alloc_array(stages, sizeof *w->row_of, (void **)&w->row_of));
   GP_TRY(gp_size_mul(number_stages(w) * GP_SLOT_KINDS, (size_t)w->plan->micro_count, &cells));
   return gp_alloc_array(cells + 1, sizeof *w->life_of, (void **)&w->life_of);

@@ -9,14 +9,20 @@
 
 #include "graph/graph.h"
 
+/* What F or R fills for later tasks has three parts, by who reads it last: W, or B where I and W
+ * are one program; I, where they are two; or R. Each is given back behind its last reader. Where
+ * the backward pass directly follows R it may overwrite what R alone reads, so that belongs to the
+ * other parts. */
+enum { GP_PART_REST, GP_PART_HEAD, GP_PART_AGAIN, GP_PARTS };
+
 /* What an operand's offset is relative to. The frame of an action holds one address per base. */
 enum {
-  GP_BASE_TEMP,          /* temporary area of the device */
-  GP_BASE_SAVED,         /* this micro-batch's slot of kept values */
-  GP_BASE_AWAY,          /* the same of values that go to the host's memory meanwhile */
-  GP_BASE_RECOMPUTED,    /* slot of values that R made */
-  GP_BASE_CARRIED,       /* slot of values that I made for W */
-  GP_BASE_INVARIANT,     /* what P made of this version of the weights */
+  GP_BASE_TEMP,                            /* temporary area of the device */
+  GP_BASE_SAVED,                           /* this micro-batch's slots of kept values: + part */
+  GP_BASE_AWAY = GP_BASE_SAVED + GP_PARTS, /* of values that go to the host's memory: + part */
+  GP_BASE_RECOMPUTED = GP_BASE_AWAY + GP_PARTS,    /* slots of values that R made: + part */
+  GP_BASE_CARRIED = GP_BASE_RECOMPUTED + GP_PARTS, /* slot of values that I made for W */
+  GP_BASE_INVARIANT,                               /* what P made of this version of the weights */
   GP_BASE_PACKED,        /* packed weights of the stage, which all plans share */
   GP_BASE_HALF,          /* weights of the stage in halves, likewise */
   GP_BASE_CONSTANT_COPY, /* copies on the stage's device of constants, which lie on the host */
@@ -50,9 +56,25 @@ static inline int32_t gp_base_of_crossing(int32_t stages, int32_t crossing) {
   return gp_base_of_edge(stages, crossing) + 2;
 }
 
+/* Slots of a task are numbered by their bases from GP_BASE_SAVED on; F or R fills all but the last.
+ */
+enum { GP_KEPT_BASES = GP_BASE_CARRIED - GP_BASE_SAVED, GP_SLOT_BASES };
+
 /* Is it the base of a slot that F or R fills for later tasks? */
 static inline bool gp_base_is_kept(int32_t base) {
-  return base >= GP_BASE_SAVED && base <= GP_BASE_RECOMPUTED;
+  return base >= GP_BASE_SAVED && base < GP_BASE_CARRIED;
+}
+/* Does F fill it, and not R? */
+static inline bool gp_base_is_saved(int32_t base) {
+  return base >= GP_BASE_SAVED && base < GP_BASE_RECOMPUTED;
+}
+/* Does it go to the host's memory meanwhile? */
+static inline bool gp_base_is_away(int32_t base) {
+  return base >= GP_BASE_AWAY && base < GP_BASE_RECOMPUTED;
+}
+/* The part that lies at the base of a slot. */
+static inline int gp_base_part(int32_t base) {
+  return base < GP_BASE_CARRIED ? (base - GP_BASE_SAVED) % GP_PARTS : GP_PART_REST;
 }
 
 typedef struct gp_place {
@@ -91,8 +113,7 @@ enum { GP_SHARED_ALIGNMENT = 64 }; /* bytes: gp_program.shared_bytes begin at a 
 
 /* Does an instruction of a forward program make, as output k, a value that is kept? */
 static inline bool gp_instr_keeps(const gp_instr *instr, int k) {
-  const int32_t area = instr->out[k].base;
-  return (area == GP_BASE_SAVED || area == GP_BASE_AWAY) && !(instr->ahead >> k & 1);
+  return gp_base_is_saved(instr->out[k].base) && !(instr->ahead >> k & 1);
 }
 
 /* Instructions handed to the threads together. Chained: a piece is a block of rows that passes
@@ -140,8 +161,8 @@ typedef struct gp_program_spec {
    * `later`: a value that dies in this one can be overwritten. What it makes again of the forward
    * pass is its own, even where an earlier program has left the same value in a slot. */
   bool frees;
-  const bool *later; /* per base value; optional: none */
-  size_t room[3];    /* bytes of the saved, away and recomputed slots that temporaries may use */
+  const bool *later;          /* per base value; optional: none */
+  size_t room[GP_KEPT_BASES]; /* bytes of these slots that temporaries may use */
 } gp_program_spec;
 
 /* Does an output lie in the program's temporary area? */

@@ -28,8 +28,14 @@ static gp_status keep(gp_shaper *s, gp_ref r, int32_t base, size_t *bytes) {
   return gp_size_add(*bytes, size, bytes);
 }
 
-static gp_status keep_all(gp_shaper *s, const gp_ref_list *list, int32_t base, size_t *bytes) {
-  for (int32_t i = 0; i < list->count; i++) GP_TRY(keep(s, list->refs[i], base, bytes));
+/* Keep values in the parts of an area, by who reads them last. */
+static gp_status keep_all(gp_shaper *s, const gp_ref_list *list, int32_t base,
+                          size_t bytes[GP_PARTS]) {
+  for (int32_t i = 0; i < list->count; i++) {
+    const gp_ref r = list->refs[i];
+    const int part = s->later[r] ? GP_PART_REST : s->backward[r] ? GP_PART_HEAD : GP_PART_AGAIN;
+    GP_TRY(keep(s, r, base + part, &bytes[part]));
+  }
   return GP_OK;
 }
 
@@ -63,15 +69,13 @@ static gp_status build(gp_shaper *s, const gp_node_list *list, gp_program **prog
   return build_as(s, list, (gp_program_spec){0}, program);
 }
 
-/* Build the program that reads last what its micro-batch kept: as values die there, they leave room
- * for its temporaries. */
-static gp_status build_last(gp_shaper *s, const gp_node_list *list, int variant,
-                            gp_stage_programs *own, gp_program **program) {
-  const bool by_mode = variant == GP_BY_MODE;
-  const gp_program_spec spec = {.frees = true,
-                                .room = {own->saved_bytes[variant], by_mode ? own->away_bytes : 0,
-                                         by_mode ? own->recomputed_bytes : 0}};
-  return build_as(s, list, spec, program);
+/* Say how many bytes the slots of a part have, which the program is the last to read: as values die
+ * there, they leave room for its temporaries. */
+static void give_room(const gp_stage_programs *own, int variant, int part, gp_program_spec *spec) {
+  spec->room[part] = own->saved_bytes[variant][part];
+  if (variant != GP_BY_MODE) return;
+  spec->room[GP_BASE_AWAY - GP_BASE_SAVED + part] = own->away_bytes[part];
+  spec->room[GP_BASE_RECOMPUTED - GP_BASE_SAVED + part] = own->recomputed_bytes[part];
 }
 
 /* Forget what another variant kept, and place parameters and constants where this stage finds
@@ -81,8 +85,19 @@ static void reset_places(gp_shaper *s, int32_t stage) {
   gp_place_constants(s, stage);
 }
 
-static void clear(const gp_shaper *s, bool *flags) {
-  for (int32_t i = 0; i < s->own_count; i++) flags[s->own[i]] = false;
+/* Mark what B or I reads, and what W does. Where I and W are one program, B reads what W does. The
+ * backward pass that directly follows R may overwrite what R alone reads, so that counts as read by
+ * it, too. */
+static void mark_readers(gp_shaper *s, int32_t stage, const gp_recipe *recipe) {
+  const bool apart = s->apart[stage];
+  for (int32_t i = 0; i < s->own_count; i++) {
+    s->backward[s->own[i]] = false;
+    s->later[s->own[i]] = false;
+  }
+  gp_mark_reads(s->graph, &recipe->backward, s->backward);
+  gp_mark_reads(s->graph, &recipe->input, s->backward);
+  gp_mark_reads(s->graph, apart ? &recipe->weight : &recipe->backward, s->later);
+  if (!s->hoisted[stage]) gp_mark_reads(s->graph, &recipe->again, apart ? s->backward : s->later);
 }
 
 /* Build I and W as programs of their own: the gradients that I makes and W reads are carried from
@@ -92,13 +107,13 @@ static gp_status build_apart(gp_shaper *s, int32_t stage, int variant) {
   const gp_recipe *recipe = &s->recipes[stage][variant];
   gp_stage_programs *out = &s->shape->programs[stage];
   if (!s->apart[stage]) return GP_OK;
-  clear(s, s->later);
-  gp_mark_reads(s->graph, &recipe->weight, s->later);
   out->carried_bytes = 0; /* the same in both variants */
   GP_TRY(keep_read(s, &nodes->input, s->later, GP_BASE_CARRIED, &out->carried_bytes));
-  const gp_program_spec input = {.frees = true, .later = s->later};
+  gp_program_spec input = {.frees = true, .later = s->later}, weight = {.frees = true};
+  give_room(out, variant, GP_PART_HEAD, &input);
+  give_room(out, variant, GP_PART_REST, &weight);
   GP_TRY(build_as(s, &recipe->input, input, &out->input[variant]));
-  return build_last(s, &recipe->weight, variant, out, &out->weight[variant]);
+  return build_as(s, &recipe->weight, weight, &out->weight[variant]);
 }
 
 /* Build the programs of a variant by its recipe. F comes first: what R makes again has no place
@@ -108,13 +123,17 @@ static gp_status build_variant(gp_shaper *s, int32_t stage, int variant) {
   const gp_stage_nodes *nodes = &s->shape->stages->stages[stage];
   const gp_recipe *recipe = &s->recipes[stage][variant];
   gp_stage_programs *out = &s->shape->programs[stage];
+  gp_program_spec backward = {.frees = true};
   reset_places(s, stage);
-  GP_TRY(keep_all(s, &recipe->saved, GP_BASE_SAVED, &out->saved_bytes[variant]));
-  GP_TRY(keep_all(s, &recipe->away, GP_BASE_AWAY, &out->away_bytes));
+  mark_readers(s, stage, recipe);
+  GP_TRY(keep_all(s, &recipe->saved, GP_BASE_SAVED, out->saved_bytes[variant]));
+  GP_TRY(keep_all(s, &recipe->away, GP_BASE_AWAY, out->away_bytes));
   GP_TRY(build(s, &nodes->forward, &out->forward[variant]));
-  GP_TRY(keep_all(s, &recipe->handed, GP_BASE_RECOMPUTED, &out->recomputed_bytes));
+  GP_TRY(keep_all(s, &recipe->handed, GP_BASE_RECOMPUTED, out->recomputed_bytes));
   if (variant == GP_BY_MODE) GP_TRY(build(s, &recipe->again, &out->recompute));
-  GP_TRY(build_last(s, &recipe->backward, variant, out, &out->backward[variant]));
+  give_room(out, variant, GP_PART_REST, &backward);
+  give_room(out, variant, GP_PART_HEAD, &backward);
+  GP_TRY(build_as(s, &recipe->backward, backward, &out->backward[variant]));
   return build_apart(s, stage, variant);
 }
 
@@ -224,8 +243,9 @@ static gp_status make_room(gp_shaper *s) {
   GP_TRY(gp_alloc_array(values, sizeof(gp_place), (void **)&s->outside));
   GP_TRY(gp_alloc_array(values, sizeof(gp_place), (void **)&s->places));
   GP_TRY(gp_alloc_array(values, sizeof(gp_ref), (void **)&s->own));
-  GP_TRY(gp_alloc_array(2 * values, sizeof(bool), (void **)&s->seen));
+  GP_TRY(gp_alloc_array(3 * values, sizeof(bool), (void **)&s->seen));
   s->later = s->seen + values;
+  s->backward = s->later + values;
   return gp_program_notes_new(s->graph, &s->notes);
 }
 

@@ -2,9 +2,11 @@
  *
  *   list.c        a list of accesses under construction
  *   touches.c     the accesses of a schedule's actions
+ *   away.c        when what F keeps is in the host's memory
  *   lifetimes.c   from accesses to lifetimes, and a walk over what is alive
  *   slots.c       slots for instances of one size
  *   held.c        what a schedule's devices hold: peaks, slots, versions
+ *   moments.c     what a device's stages hold at the same time
  *
  * A task runs on one device, in the order of that device's list. It touches instances of buffers:
  * the activation that a stage keeps of a micro-batch, a version of its weights, the value of an
@@ -27,6 +29,7 @@
   X(RECOMPUTED, "what R makes again")                                                              \
   X(CARRIED, "what I leaves for W")                                                                \
   X(AWAY, "what F keeps of a micro-batch and the host's memory holds meanwhile")                   \
+  X(AWAY_HEAD, "the part of it that I reads and W does not")                                       \
   X(VERSION, "the weights of a stage after so many updates")                                       \
   X(EDGE_VALUE, "what F of a stage makes and other stages read")                                   \
   X(EDGE_GRADIENT, "the same of backward passes")
@@ -73,7 +76,8 @@ gp_status gp_access_list_add(gp_access_list *list, int32_t buffer, int32_t insta
                              gp_access_mode mode);
 
 /* List the accesses that the actions of a device make to buffers of these classes (a bit for each):
- * INPUT, ACTIVATION, HEAD, CARRIED and VERSION. Task i is action schedule->first[device] + i. */
+ * INPUT, ACTIVATION, HEAD, CARRIED, AWAY, AWAY_HEAD and VERSION. Task i is action
+ * schedule->first[device] + i. */
 gp_status gp_schedule_touches(const gp_schedule *schedule, int32_t device, unsigned classes,
                               gp_access_list *list);
 

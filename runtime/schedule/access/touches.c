@@ -8,6 +8,7 @@
  */
 #include "base/memory.h"
 #include "schedule/access/access.h"
+#include "schedule/access/away.h"
 #include "schedule/edges.h"
 
 typedef struct toucher {
@@ -15,12 +16,14 @@ typedef struct toucher {
   gp_access_list *list;
   int32_t *buffer[GP_BUFFER_COUNT]; /* per class that is asked for and stage: its buffer, or -1 */
   int32_t *newest;                  /* per stage: version of its weights, or -1 before the first */
+  gp_away_list away;                /* NULL: it was not asked for */
 } toucher;
 
 /* ---- buffers ------------------------------------------------------------------------------- */
 
 static const gp_buffer_class classes_here[] = {
-    GP_BUFFER_INPUT, GP_BUFFER_ACTIVATION, GP_BUFFER_HEAD, GP_BUFFER_CARRIED, GP_BUFFER_VERSION};
+    GP_BUFFER_INPUT,     GP_BUFFER_ACTIVATION, GP_BUFFER_HEAD,   GP_BUFFER_AWAY,
+    GP_BUFFER_AWAY_HEAD, GP_BUFFER_CARRIED,    GP_BUFFER_VERSION};
 enum { CLASSES = sizeof classes_here / sizeof *classes_here };
 
 /* Number a buffer of each class for each stage of the device. */
@@ -68,6 +71,24 @@ static gp_status touch_activation(toucher *t, const gp_action *x) {
   return touch(t, GP_BUFFER_HEAD, x, mode);
 }
 
+/* Touch what comes back before an action or has left behind it. */
+static gp_status touch_moved(toucher *t, const gp_action *first, int32_t forward,
+                             gp_access_mode mode) {
+  if (!forward) return GP_OK;
+  GP_TRY(touch(t, GP_BUFFER_AWAY, &first[forward - 1], mode));
+  return touch(t, GP_BUFFER_AWAY_HEAD, &first[forward - 1], mode);
+}
+
+static gp_status touch_away(toucher *t, const gp_action *first, int32_t a) {
+  const gp_action *x = &first[a];
+  const gp_access_mode mode = x->op == GP_ACT_F ? GP_ACCESS_WRITE : GP_ACCESS_READ;
+  if (!t->away.leaves || x->op > GP_ACT_R) return GP_OK;
+  GP_TRY(touch_moved(t, first, t->away.fetches[a], GP_ACCESS_WRITE));
+  GP_TRY(touch(t, GP_BUFFER_AWAY, x, mode));
+  if (x->op != GP_ACT_W) GP_TRY(touch(t, GP_BUFFER_AWAY_HEAD, x, mode));
+  return touch_moved(t, first, t->away.leaves[a], GP_ACCESS_READ);
+}
+
 /* The first version is there before the first action of its stage. Actions of synchronous schedules
  * name no version, because there is only one. */
 static gp_status touch_weights(toucher *t, const gp_action *x) {
@@ -91,6 +112,7 @@ static gp_status touch_all(toucher *t, int32_t device) {
     gp_access_list_begin(t->list, joined);
     if (s->actions[a].stage < 0) continue; /* an empty cell */
     GP_TRY(touch_activation(t, &s->actions[a]));
+    GP_TRY(touch_away(t, &s->actions[s->first[device]], a - s->first[device]));
     GP_TRY(touch_weights(t, &s->actions[a]));
   }
   return GP_OK;
@@ -114,8 +136,11 @@ gp_status gp_schedule_touches(const gp_schedule *schedule, int32_t device, unsig
   int32_t *memory = NULL;
   *list = (gp_access_list){0};
   gp_status status = make_room(&t, classes, &memory);
+  if (!status && classes & 1u << GP_BUFFER_AWAY)
+    status = gp_away_list_new(schedule, device, &t.away);
   if (!status) status = fill(&t, device);
   if (status) gp_access_list_free(list);
+  gp_away_list_free(&t.away);
   gp_free(memory);
   return status;
 }

@@ -36,15 +36,14 @@ local function open(case, opts)
 end
 
 -- Bytes that a micro-batch keeps of each stage, as the plan says: of one that keeps everything, or
--- of all that are alive at once.
+-- of one that follows the mode.
 local function kept_of(pipe)
   local own = inside(pipe)
   local _, plan = next(own.plans)
   local list = {}
   for stage = 0, own.stages - 1 do
     local info = own.core:stage(plan.handle, stage, 0)
-    local alive = info.kept > 0 and 1 or pipe.stats.peak_live[stage + 1]
-    list[stage] = info.kept_bytes // alive
+    list[stage] = info.kept > 0 and info.kept_bytes or info.held_bytes
   end
   return list
 end

@@ -56,7 +56,7 @@ local function saved_of(share)
   local never = dry("never"):memory()[1]
   local made = dry("auto", never.planned - math.floor((1 - share) * work_of(never)))
   assert.is_true(made.fits)
-  return made.core:saved(made.core)
+  return made:activations()
 end
 
 describe("checkpoint = \"auto\" between selective and all of a layer", function()

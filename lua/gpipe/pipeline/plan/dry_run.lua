@@ -5,6 +5,7 @@
 -- no worker started, no parameter drawn, and a model that a pipeline owns may be planned too.
 
 local core = require "gpipe.core"
+local activations = require "gpipe.pipeline.activations"
 local areas = require "gpipe.pipeline.areas"
 local batch = require "gpipe.pipeline.batch"
 local budgets = require "gpipe.pipeline.plan.budgets"
@@ -86,6 +87,17 @@ end
 --- ```
 ---@return gpipe.Memory
 function DryRun:memory() return areas.of(self) end
+
+--- What a micro-batch would save between its forward and its backward pass; see
+--- pipe:activations.
+--- ```lua
+--- local dry = gp.dry_run(nn.Sequential {nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 2)}, {
+---   loss = nn.MSELoss(), sample = {gp.ones {8, 4}, gp.ones {8, 2}},
+--- })
+--- assert(dry:activations()[1].op == "tanh")
+--- ```
+---@return table[] {layer, stage, name, op, shape, bytes, last, why, away}
+function DryRun:activations() return activations.of(self.core, self.core) end
 
 --- What does not fit: for each device that needs more than its option `memory` a text with the
 --- numbers and the largest part. Parameters, gradients and buffers count, moments of an optimizer

@@ -9,6 +9,8 @@
 
 local keeps = {}
 
+local SPREADS = 3 -- from stages to their neighbours
+
 local function total(need) return need.bytes + need.grown end
 
 -- The devices that take more with the first plan than with the second, or, where it has to pay,
@@ -47,6 +49,18 @@ local function try_stage(measure, flags, needs, bad, of, k)
   return some, back and measure(some) or others, most
 end
 
+-- Stages that keep everything, with their neighbours: what these make again they read from edges,
+-- whose values lie on both devices.
+local function with_neighbours(flags, bad, of, stages)
+  local more = {}
+  for _, d in ipairs(bad) do
+    for _, stage in ipairs(of[d]) do
+      for s = math.max(1, stage - 1), math.min(stages, stage + 1) do more[#more + 1] = s end
+    end
+  end
+  return copy_with(flags, more)
+end
+
 --- Find the stages that keep everything.
 ---@param measure fun(flags: boolean[]): gpipe.PlanNeed[] what the plan would take on each device
 ---@param of integer[][] the stages of each device, from 1
@@ -66,9 +80,14 @@ function keeps.find(measure, of, stages, pays)
     flags, needs, most = try_stage(measure, flags, needs, bad, of, k)
     bad = worse(needs, least, pays)
   until #bad == 0 or k >= most
+  if #bad == 0 then return flags end
   for _, d in ipairs(bad) do flags = copy_with(flags, of[d]) end
-  if #bad > 0 and #worse(measure(flags), least) > 0 then return all end
-  return flags
+  for _ = 1, SPREADS do
+    bad = worse(measure(flags), least)
+    if #bad == 0 then return flags end
+    flags = with_neighbours(flags, bad, of, stages)
+  end
+  return #worse(measure(flags), least) > 0 and all or flags
 end
 
 --- The stages of each device, from 1.
