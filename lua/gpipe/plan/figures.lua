@@ -23,6 +23,8 @@ local figures = {}
 ---@field forward number
 ---@field input number
 ---@field weight number
+---@field backward number
+---@field forward_dropped number
 ---@field recompute number
 ---@field output_bytes number
 ---@field saved_bytes number
@@ -33,8 +35,9 @@ local figures = {}
 ---@field scratch_bytes number
 ---@field selective? {saved_bytes: number, recompute: number}
 
-local GROWING = { "forward", "input", "weight", "recompute", "output_bytes", "saved_bytes",
-  "workspace_bytes", "carried_bytes", "packed_bytes", "scratch_bytes" }
+local GROWING = { "forward", "forward_dropped", "input", "weight", "backward", "recompute",
+  "output_bytes", "saved_bytes", "workspace_bytes", "carried_bytes", "packed_bytes",
+  "scratch_bytes" }
 
 -- Measured figures are not measured with more rows than so many times the fewest.
 local MOST_TIMES = 8
@@ -81,7 +84,8 @@ local function on_device(counts, device)
     for op, work in pairs(count.work) do seconds[op] = modelled.seconds(work, device) end
     layers[i] = {
       name = count.name, layer = count.layer, forward = seconds.F, input = seconds.I,
-      weight = seconds.W, recompute = seconds.F, output_bytes = count.output_bytes,
+      weight = seconds.W, backward = seconds.I + seconds.W, forward_dropped = seconds.F,
+      recompute = seconds.F, output_bytes = count.output_bytes,
       saved_bytes = count.saved_bytes, parameter_bytes = count.parameter_bytes,
       workspace_bytes = count.workspace_bytes, carried_bytes = count.carried_bytes,
       packed_bytes = count.packed_bytes, scratch_bytes = count.scratch_bytes,

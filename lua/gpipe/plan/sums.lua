@@ -3,8 +3,8 @@
 
 local sums = {}
 
-local SUMMED = { "forward", "input", "weight", "recompute", "saved_bytes", "parameter_bytes",
-  "carried_bytes", "packed_bytes", "output_bytes" }
+local SUMMED = { "forward", "forward_dropped", "input", "weight", "backward", "recompute",
+  "saved_bytes", "parameter_bytes", "carried_bytes", "packed_bytes", "output_bytes" }
 
 ---@class gpipe.LayerSums
 ---@field count integer

@@ -12,9 +12,11 @@ local text = require "gpipe.profile.text"
 ---@class gpipe.LayerProfile
 ---@field name string of the layer in the model: "3", "head"
 ---@field layer? string what it is: "Linear 64 -> 10"
----@field forward number seconds
+---@field forward number seconds, where what it makes is kept
+---@field forward_dropped number seconds, where what it makes is dropped and made again
 ---@field input number seconds of the gradient for its input
 ---@field weight number seconds of the gradients for its weights
+---@field backward number seconds of all these gradients in one action
 ---@field recompute number seconds of what runs again if its stage recomputes
 ---@field output_bytes integer that cross a cut behind it: its output, and skips that pass by
 ---@field saved_bytes integer that a micro-batch keeps of it if nothing is recomputed
@@ -56,6 +58,9 @@ local LAYER = {
 
 local SELECTIVE = { saved_bytes = count, recompute = amount }
 
+local optional = { type = "number", min = 0, below = math.huge }
+LAYER.forward_dropped, LAYER.backward = optional, optional
+
 local PROFILE = {
   layers = { type = "table", required = true },
   rows = { type = "integer", min = 1, default = 1 },
@@ -71,6 +76,8 @@ local function check_layer(who, i, given)
   end
   local layer = options.check(where, given, LAYER)
   layer.name = layer.name or tostring(i)
+  layer.forward_dropped = layer.forward_dropped or layer.forward
+  layer.backward = layer.backward or layer.input + layer.weight
   if layer.selective then
     layer.selective = options.check(where .. ": selective", layer.selective, SELECTIVE)
   end

@@ -95,6 +95,35 @@ describe("gp.profile", function()
     assert.are.equal(0, p.layers[2].weight)
   end)
 
+  it("has times of a whole backward and of a forward pass that drops what it makes", function()
+    local p = gp.profile(small(), { x() }, { repeats = 3, device = { "cpu:0", threads = 1 } })
+    for _, layer in ipairs(p.layers) do
+      assert.is_true(layer.forward_dropped > 0)
+      assert.is_true(layer.backward > 0)
+    end
+    local by_hand = gp.profile { layers = { { forward = 1, input = 2, weight = 3 } } }
+    assert.are.same({ 1, 5 }, { by_hand.layers[1].forward_dropped, by_hand.layers[1].backward })
+  end)
+
+  it("measures with recomputation alone where there is no room to keep what layers make", function()
+    local runs, times = require "gpipe.profile.runs", require "gpipe.profile.times"
+    local wanted = require("gpipe.profile.request").of("who", small(), { x() }, { chunks = 1 })
+    local opened, open = {}, runs.open
+    local rows = require("gpipe.profile").sizes(wanted, "cpu:0")
+    rows[1].saved_bytes = math.maxinteger // 2
+    runs.open = function(w, device, checkpoint, whole)
+      opened[#opened + 1] = checkpoint
+      return open(w, device, checkpoint, whole)
+    end
+    local good, why = pcall(times.measure, wanted, { device = "cpu:0", repeats = 1 }, rows)
+    runs.open = open
+    assert.is_true(good, why)
+    assert.are.same({ "always" }, opened)
+    for _, row in ipairs(rows) do
+      assert.are.same({ row.forward_dropped, row.input + row.weight }, { row.forward, row.backward })
+    end
+  end)
+
   it("has what selective recomputation keeps and makes again", function()
     local model, sample, loss = small(), { x(), y() }, nn.CrossEntropyLoss()
     local p = gp.profile(model, sample, { loss = loss, repeats = 3,
