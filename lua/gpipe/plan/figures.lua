@@ -3,12 +3,15 @@
 --
 -- A model is planned (devices with given rates) or measured (others) with the smallest and the
 -- largest micro-batch in question; between them every figure is taken to be a straight line, which
--- bytes and FLOP are. A profile is for one number of rows, and its figures grow in proportion.
+-- bytes and FLOP are. Times are not, and of two hundred plans the best is often one whose times
+-- came out too short; so what is measured is measured again with the rows of the best plan.
+-- A profile is for one number of rows, and its figures grow in proportion.
 -- Over several ranks one rank of each host measures, and all plan with what these have told.
 
 local create = require "gpipe.tensor.create"
 local devices = require "gpipe.plan.devices"
 local is_tensor = require "gpipe.tensor.is"
+local knots = require "gpipe.plan.knots"
 local modelled = require "gpipe.plan.modelled"
 local profile = require "gpipe.profile"
 local profile_request = require "gpipe.profile.request"
@@ -34,10 +37,6 @@ local figures = {}
 ---@field packed_bytes number
 ---@field scratch_bytes number
 ---@field selective? {saved_bytes: number, recompute: number}
-
-local GROWING = { "forward", "forward_dropped", "input", "weight", "backward", "recompute",
-  "output_bytes", "saved_bytes", "workspace_bytes", "carried_bytes", "packed_bytes",
-  "scratch_bytes" }
 
 -- Measured figures are not measured with more rows than so many times the fewest.
 local MOST_TIMES = 8
@@ -146,7 +145,7 @@ end
 -- What the ranks of a job have measured on devices like this one, at the same time on all hosts.
 local function told_at(self, rows, device)
   local sort = devices.sort(device)
-  local key, first = rows .. " " .. sort, measurers(self, sort)
+  local key, first = ("%d %d %s"):format(#self.confirmed, rows, sort), measurers(self, sort)
   self.told[key] = self.told[key] or share.by_rank("gp.plan", function()
     for _, d in pairs(first) do
       if d.rank == ranks.rank() then return measured_at(self, rows, d) end
@@ -166,37 +165,44 @@ local function taken_at(self, rows, device)
   return measured_at(self, rows, device)
 end
 
--- ---- between two numbers of rows ----------------------------------------------------------------
+-- ---- for any number of rows ---------------------------------------------------------------------
 
-local function between(a, b, part)
-  local layers = {}
-  for i, first in ipairs(a) do
-    local layer = {}
-    for key, value in pairs(first) do layer[key] = value end
-    for _, key in ipairs(GROWING) do
-      layer[key] = math.max(0, first[key] + (b[i][key] - first[key]) * part)
-    end
-    layer.selective = {}
-    for key, value in pairs(first.selective) do
-      layer.selective[key] = math.max(0, value + (b[i].selective[key] - value) * part)
-    end
-    layers[i] = layer
-  end
-  return layers
-end
-
-local function of_model(self, rows, device)
+-- What is known of a class of devices.
+local function knots_of(self, device)
   local low, high = self.fewest, self.most
   if not device.flops then high = math.min(high, MOST_TIMES * low) end
   local class = devices.class(device)
-  local ends = self.ends[class]
-  if not ends then
-    local first = taken_at(self, low, device)
-    ends = { first, high > low and taken_at(self, high, device) or first }
-    self.ends[class] = ends
+  local known = self.knots[class]
+  if not known then
+    known = {}
+    knots.add(known, low, taken_at(self, low, device))
+    if high > low then knots.add(known, high, taken_at(self, high, device)) end
+    self.knots[class] = known
   end
-  if rows == low or high == low then return ends[1] end
-  return between(ends[1], ends[2], (rows - low) / (high - low))
+  return known
+end
+
+local function of_model(self, rows, device) return knots.at(knots_of(self, device), rows) end
+
+--- Measure the layers once more with so many rows, on all devices that are measured. Returns
+--- whether that tells something: nothing is measured where rates or a profile say the times, and
+--- nothing twice.
+---@param self table
+---@param rows integer
+---@return boolean
+function figures.confirm(self, rows)
+  if self.profile or self.is_confirmed[rows] then return false end
+  local seen, any = {}, false
+  self.is_confirmed[rows], self.confirmed[#self.confirmed + 1] = true, rows
+  for _, device in ipairs(self.devices) do
+    local class = devices.class(device)
+    if not device.flops and self.knots[class] and not seen[class] then
+      seen[class], any = true, true
+      knots.add(self.knots[class], rows, taken_at(self, rows, device))
+    end
+  end
+  if any then self.made = {} end
+  return any
 end
 
 -- Bytes that are as many for any number of rows, or nearly.
@@ -207,7 +213,7 @@ local function of_profile(self, rows)
   for i, given in ipairs(self.profile.layers) do
     local layer = {}
     for key, value in pairs(given) do layer[key] = value end
-    for _, key in ipairs(GROWING) do
+    for _, key in ipairs(knots.GROWING) do
       layer[key] = CONSTANT[key] and given[key] or given[key] * times
     end
     layer.selective = given.selective and {
@@ -259,7 +265,8 @@ function figures.of_model(wanted, repeats)
   return {
     who = wanted.who, model = wanted.model, loss = wanted.loss, precision = wanted.precision,
     sample = { wanted.inputs, wanted.targets }, count = wanted.layers, repeats = repeats,
-    made = {}, ends = {}, counts = {}, told = {}, layers = layers,
+    made = {}, knots = {}, counts = {}, told = {}, layers = layers, confirmed = {},
+    is_confirmed = {},
     row_bytes = input_bytes_of(wanted.inputs), fewest = wanted.rows, most = wanted.rows,
   }
 end

@@ -3,11 +3,13 @@
 --
 -- For every number of devices and of micro-batches, schedule and policy the best cut that fits is
 -- found (fit.lua), and its step simulated with the schedule's own order (rate.lua). The best few
--- are improved, and for a model the runtime plans the bytes of the winner (settle.lua): where these
--- are more than a device has, the search goes on with what was missing.
+-- are improved. Layers that are measured are measured again with the micro-batches of the best
+-- row, and the search is repeated. Last, for a model the runtime plans the bytes of the winner
+-- (settle.lua): where these are more than a device has, the search goes on with what was missing.
 
 local call = require "gpipe.ranks.call"
 local candidates = require "gpipe.plan.candidates"
+local figures = require "gpipe.plan.figures"
 local fit = require "gpipe.plan.fit"
 local job = require "gpipe.plan.job"
 local nothing = require "gpipe.plan.nothing"
@@ -25,6 +27,7 @@ local tried = require "gpipe.plan.tried"
 
 local plan = {}
 
+local MOST_SEARCHES = 4 -- with what was measured again
 local IMPROVED = 4 -- rows whose cuts are improved
 local MOST_CELLS = 256 -- stages x micro-batches of rows behind the best whose bytes are planned
 
@@ -102,6 +105,20 @@ local function improve(problem, rows)
     better.number, rows[i] = row.number, better
   end
   table.sort(rows, before)
+end
+
+-- Search, measure the layers with the rows of the best plan, and search again, until a plan is best
+-- whose rows were measured for it.
+local function search_measured(problem)
+  for pass = 1, MOST_SEARCHES do
+    local faults = reasons.collect(problem)
+    local rows, left = search(problem, faults)
+    improve(problem, rows)
+    local again = pass < MOST_SEARCHES and rows[1]
+      and figures.confirm(problem.figures, rows[1].rows)
+    if not again then return rows, left, faults end
+    problem.sums = {}
+  end
 end
 
 -- ---- exact bytes --------------------------------------------------------------------------------
@@ -190,9 +207,7 @@ end
 ---@return string? message
 ---@return string? code
 function plan.solve(problem)
-  local faults = reasons.collect(problem)
-  local rows, left = search(problem, faults)
-  improve(problem, rows)
+  local rows, left, faults = search_measured(problem)
   if problem.verify then
     verify(problem, rows, faults)
     verify_shown(problem, rows, faults)

@@ -34,7 +34,8 @@ end
 local function read(simulation, devices, comm, made)
   local list = {}
   for d, events in ipairs(simulation) do
-    local device = { list = {}, next = 1, host = devices[d].host, threads = devices[d].threads or 1 }
+    local threads = devices[d].threads or 1
+    local device = { list = {}, next = 1, host = devices[d].host, threads = threads }
     for i, event in ipairs(events) do
       local joined = i > 1 and events[i - 1].joined -- joined actions take one time together
       local needs, makes, hop = links_of(event, comm)

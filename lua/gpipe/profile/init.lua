@@ -148,15 +148,15 @@ end
 --- What each layer of a model takes: measured seconds (medians, without the first steps) and the
 --- bytes that plans use, for one micro-batch.
 ---
---- `layers[i]` has `name` and `layer`; in seconds `forward`, `input` (the gradient for its input; 0
---- where none is needed), `weight` (the gradients for its weights), `backward` (both in one action),
---- `recompute` (what runs again if its stage recomputes) and `forward_dropped` (a forward pass that
---- keeps nothing for that reason); `output_bytes` (what crosses a cut behind it), `saved_bytes`
---- (what a micro-batch keeps of it), `parameter_bytes`, `workspace_bytes`, `flop` of forward,
---- `reads_input`, and `selective`: `saved_bytes` and `recompute` where checkpoint = "selective"
---- keeps products and makes what is cheap again. A copy of the model runs: values, gradients,
---- buffers, modes and random numbers of the script's own stay as they are, and the model may belong
---- to a pipeline.
+--- `layers[i]` has `name` and `layer`; in seconds `forward`, `input` (the gradient for its input;
+--- 0 where none is needed), `weight` (the gradients for its weights), `backward` (both in one
+--- action), `recompute` (what runs again if its stage recomputes) and `forward_dropped` (a forward
+--- pass that keeps nothing for that reason); `output_bytes` (what crosses a cut behind it),
+--- `saved_bytes` (what a micro-batch keeps of it), `parameter_bytes`, `workspace_bytes`, `flop` of
+--- forward, `reads_input`, and `selective`: `saved_bytes` and `recompute` where checkpoint =
+--- "selective" keeps products and makes what is cheap again. A copy of the model runs: values,
+--- gradients, buffers, modes and random numbers of the script's own stay as they are, and the model
+--- may belong to a pipeline.
 ---
 --- device: what to measure on, {"cpu:0", threads = 1} for one thread; the first GPU, else cpu:0
 --- with all cores. In a job of several ranks every rank has to call; rank 0 measures, and all get
