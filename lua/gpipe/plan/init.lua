@@ -35,10 +35,10 @@ local MOST_CELLS = 256 -- stages x micro-batches of rows behind the best whose b
 
 local function try(problem, shape, policy, faults)
   local case = fit.case(problem, shape, candidates.lowered(shape, policy), policy)
-  local balance, taken = fit.cut(problem, case)
+  local balance, taken, bent = fit.cut(problem, case)
   if balance then
     faults.fits(shape.label, policy)
-    return settle.row(problem, case, balance, taken, rate.run(problem, case, balance))
+    return settle.row(problem, case, balance, taken, rate.run(problem, case, balance)), bent
   end
   faults.short(case)
 end
@@ -68,15 +68,18 @@ local function shape_of(problem, spec, faults)
   return shape
 end
 
--- Add the rows of a shape, one for each policy that may be the best. Returns how many were tried.
+-- Add the rows of a shape, one for each policy that may be the best. Where all values can be kept
+-- with the cut that is best in time, nothing else is faster; where memory bends the cut, a policy
+-- that spares memory may be. Returns how many were tried.
 local function add_rows(problem, shape, faults, rows)
-  local kept, count = false, 0 -- all values, under some policy
+  local kept, count = false, 0
   for _, policy in ipairs(problem.policies) do
     local tries = not (kept and stage_cost.policies[policy].spares)
-    local row = tries and try(problem, shape, policy, faults)
+    local row, bent
+    if tries then row, bent = try(problem, shape, policy, faults) end
     count = count + (tries and 1 or 0)
     if row then
-      kept = kept or policy == "never"
+      kept = kept or policy == "never" and not bent
       rows[#rows + 1] = row
       row.number = #rows
     end

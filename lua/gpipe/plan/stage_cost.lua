@@ -25,7 +25,7 @@ local stage_cost = {}
 ---@field drops? boolean F keeps nothing of micro-batches that run again
 ---@field kept? string the sums of what is kept, if they are not those of saved_bytes
 ---@field linear? boolean seconds are the sum of the layers' recompute, or near it
----@field spares? boolean it is tried where not everything can be kept
+---@field spares? boolean it is tried where not everything can be kept with the best cut
 ---@field needs_selective? boolean it needs what profiles say of selective recomputation
 ---@field fills? boolean it keeps what there is room for: all, where `never` fits
 ---@field offloads? boolean what is saved waits in the host's memory, so devices have to say how they
