@@ -10,12 +10,14 @@
 
 local create = require "gpipe.tensor.create"
 local devices = require "gpipe.plan.devices"
+local host = require "gpipe.plan.host"
 local is_tensor = require "gpipe.tensor.is"
 local knots = require "gpipe.plan.knots"
 local modelled = require "gpipe.plan.modelled"
 local profile = require "gpipe.profile"
 local profile_request = require "gpipe.profile.request"
 local ranks = require "gpipe.ranks"
+local samples = require "gpipe.plan.samples"
 local share = require "gpipe.ranks.share"
 local sizes = require "gpipe.sizes"
 
@@ -40,38 +42,6 @@ local figures = {}
 
 -- Measured figures are not measured with more rows than so many times the fewest.
 local MOST_TIMES = 8
-
--- ---- samples ------------------------------------------------------------------------------------
-
--- Tensors with another number of rows: for plans the first row seen again and again, which takes
--- no memory; for runs the rows of the sample in turn.
-local function with_rows(tensors, rows, dense)
-  local list = {}
-  for i, t in ipairs(tensors) do
-    local shape = t.shape
-    local have = shape[1]
-    if rows <= have then
-      list[i] = t:narrow(1, 1, rows)
-    elseif dense then
-      local parts = {}
-      for first = 1, rows, have do
-        parts[#parts + 1] = t:narrow(1, 1, math.min(have, rows - first + 1))
-      end
-      list[i] = require("gpipe.core").concat(parts, 1)
-    else
-      shape[1] = rows
-      list[i] = t:narrow(1, 1, 1):expand(shape)
-    end
-  end
-  return list
-end
-
---- The sample with so many rows, of which only the shapes may be read.
----@param sample {[1]: gpipe.Tensor[], [2]: gpipe.Tensor[]}
----@param rows integer
-function figures.sample(sample, rows)
-  return { with_rows(sample[1], rows), with_rows(sample[2], rows) }
-end
 
 -- ---- at one number of rows ----------------------------------------------------------------------
 
@@ -116,8 +86,9 @@ end
 
 local function request_at(self, rows, dense)
   local sample = self.sample
-  local inputs = with_rows(sample[1], rows, dense)
-  local targets = self.loss and with_rows(sample[2], rows, dense) or { create.zeros { rows } }
+  local inputs = samples.with_rows(sample[1], rows, dense)
+  local targets = self.loss and samples.with_rows(sample[2], rows, dense)
+    or { create.zeros { rows } }
   return {
     who = self.who, model = self.model, layers = #self.model, loss = self.loss, rows = rows,
     precision = self.precision, inputs = inputs, targets = targets,
@@ -127,7 +98,8 @@ end
 local function measured_at(self, rows, device)
   local name = device.device or device.name -- without its rank
   local on = device.kind == "cpu" and { name, threads = device.threads } or name
-  return profile.take(request_at(self, rows, true), { device = on, repeats = self.repeats }).layers
+  local taken = profile.take(request_at(self, rows, true), { device = on, repeats = self.repeats })
+  return { layers = taken.layers, host_link = taken.host_link }
 end
 
 -- The first rank of each host that has a device of this sort, by host; and the device of each.
@@ -161,8 +133,10 @@ local function taken_at(self, rows, device)
     self.counts[key] = self.counts[key] or modelled.layers(request_at(self, rows), device.own)
     return on_device(self.counts[key], device)
   end
-  if ranks.ranks() > 1 then return told_at(self, rows, device) end
-  return measured_at(self, rows, device)
+  local told = ranks.ranks() > 1 and told_at(self, rows, device) or measured_at(self, rows, device)
+  local class = devices.class(device)
+  self.host_links[class] = self.host_links[class] or told.host_link
+  return told.layers
 end
 
 -- ---- for any number of rows ---------------------------------------------------------------------
@@ -183,6 +157,23 @@ local function knots_of(self, device)
 end
 
 local function of_model(self, rows, device) return knots.at(knots_of(self, device), rows) end
+
+--- Give each device its measured way to the host's memory, if it has memory of its own and does not
+--- say how it reaches the host's.
+---@param self table
+---@param list gpipe.PlanDevice[]
+function figures.link_hosts(self, list)
+  for _, device in ipairs(list) do
+    if device.own and not device.sim and not device.flops then
+      local link = self.profile and self.profile.host_link
+      if not self.profile then
+        knots_of(self, device)
+        link = self.host_links[devices.class(device)]
+      end
+      host.measured(device, link)
+    end
+  end
+end
 
 --- Measure the layers once more with so many rows, on all devices that are measured. Returns
 --- whether that tells something: nothing is measured where rates or a profile say the times, and
@@ -266,7 +257,7 @@ function figures.of_model(wanted, repeats)
     who = wanted.who, model = wanted.model, loss = wanted.loss, precision = wanted.precision,
     sample = { wanted.inputs, wanted.targets }, count = wanted.layers, repeats = repeats,
     made = {}, knots = {}, counts = {}, told = {}, layers = layers, confirmed = {},
-    is_confirmed = {},
+    is_confirmed = {}, host_links = {},
     row_bytes = input_bytes_of(wanted.inputs), fewest = wanted.rows, most = wanted.rows,
   }
 end

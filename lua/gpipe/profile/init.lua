@@ -69,7 +69,7 @@ local function modelled(wanted, device)
   local one = require("gpipe.plan.devices").read(wanted.who, { device })[1]
   return object.new(wanted.who, {
     layers = require("gpipe.plan.figures").modelled(wanted, one), rows = wanted.rows,
-    input_bytes = input_bytes_of(wanted), device = one.name,
+    input_bytes = input_bytes_of(wanted), device = one.name, host_link = one.host_link,
   })
 end
 
@@ -87,7 +87,7 @@ function profile.take(wanted, o)
     local steps, device = ranks.alone(function() return times.measure(wanted, measured, rows) end)
     return object.new(wanted.who, {
       layers = rows, rows = wanted.rows, input_bytes = input_bytes_of(wanted), repeats = steps,
-      device = device.name, threads = device.threads,
+      device = device.name, threads = device.threads, host_link = device.host_link,
     })
   end)
 end
@@ -156,7 +156,8 @@ end
 --- forward, `reads_input`, and `selective`: `saved_bytes` and `recompute` where checkpoint =
 --- "selective" keeps products and makes what is cheap again. A copy of the model runs: values,
 --- gradients, buffers, modes and random numbers of the script's own stay as they are, and the model
---- may belong to a pipeline.
+--- may belong to a pipeline. Of a GPU the profile also has `host_link`: {bandwidth =, latency =} of
+--- copies to the host's memory and back, measured, with which gp.plan offers to offload.
 ---
 --- device: what to measure on, {"cpu:0", threads = 1} for one thread; the first GPU, else cpu:0
 --- with all cores. In a job of several ranks every rank has to call; rank 0 measures, and all get

@@ -5,6 +5,7 @@
 
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"
+local host = require "gpipe.plan.host"
 local json = require "gpipe.io.json"
 local options = require "gpipe.options"
 local text = require "gpipe.profile.text"
@@ -36,6 +37,7 @@ local text = require "gpipe.profile.text"
 ---@field device? string
 ---@field threads? integer of that device
 ---@field repeats? integer steps that were measured
+---@field host_link? {bandwidth: number, latency: number} of copies to the host's memory and back
 local ModelProfile = {}
 ModelProfile.__index = ModelProfile
 ModelProfile.__name = "gpipe.ModelProfile"
@@ -67,6 +69,7 @@ local PROFILE = {
   input_bytes = count,
   device = { type = "string" }, threads = { type = "integer", min = 1 },
   repeats = { type = "integer", min = 1 },
+  host_link = { type = "table" },
 }
 
 local function check_layer(who, i, given)
@@ -92,6 +95,7 @@ local object = {}
 ---@return gpipe.ModelProfile
 function object.new(who, fields)
   local profile = options.check(who, fields, PROFILE)
+  host.link(who, profile.host_link)
   if #profile.layers == 0 then
     errors.raise("%s: there are no layers, expected at least one", who)
   end

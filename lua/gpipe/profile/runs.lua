@@ -113,6 +113,11 @@ function Run.scales(entries, actions)
   return scales
 end
 
+--- The latency and the bandwidth of copies to the host's memory and back; nil for a device that
+--- computes there.
+---@return {latency: number, bandwidth: number}?
+function Run:host_link() return object.inside(self.pipe).core:host_link(0) end
+
 function Run:__close() self.pipe:close() end
 
 -- ---- layers -------------------------------------------------------------------------------------

@@ -82,14 +82,16 @@ local function measure(run, o, rows, layer_of, fields)
 end
 
 -- Measure with recomputation. Returns how many steps counted, the instructions of the last one, and
--- the device.
+-- the device with its way to the host's memory.
 local function measure_dropped(wanted, o, rows, layer_of)
   local run <close> = runs.open(wanted, o.device, "always")
   local steps, entries = measure(run, o, rows, layer_of, DROPPED)
   -- What the last layer of the first stage makes lies on an edge here, so it was not made again.
   local edge = run.pipe.stages > 1 and rows[run.pipe.balance[1]]
   if edge then edge.recompute = edge.forward_dropped end
-  return steps, entries, run.pipe.devices[1]
+  local device = run.pipe.devices[1]
+  return steps, entries,
+    { name = device.name, threads = device.threads, host_link = run:host_link() }
 end
 
 -- Measure without recomputation.
@@ -124,7 +126,7 @@ end
 --- selective: also what that policy makes again
 ---@param rows table[] one per layer, with names; without saved_bytes there is room for them
 ---@return integer steps that counted
----@return table device {name, threads}
+---@return table device {name, threads, host_link}
 function times.measure(wanted, o, rows)
   local _pause <close> = dry_mode.pause()
   local layer_of = runs.finder(rows, wanted.loss and #rows)

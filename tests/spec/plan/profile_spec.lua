@@ -105,6 +105,27 @@ describe("gp.profile", function()
     assert.are.same({ 1, 5 }, { by_hand.layers[1].forward_dropped, by_hand.layers[1].backward })
   end)
 
+  it("has a way to the host's memory where it is said, and not in older files", function()
+    local link = { bandwidth = 25e9, latency = 1e-5 }
+    local path = os.tmpname()
+    for _, one in ipairs { link, false } do
+      local p = gp.profile { layers = { { forward = 1 } }, host_link = one or nil }
+      assert(p:save(path))
+      assert.are.same(one or nil, assert(gp.profile { path = path }).host_link)
+      assert.are.equal(one ~= false, tostring(p):find("25 GB/s, and 10 us each", 1, true) ~= nil)
+    end
+    local file <close> = assert(io.open(path, "w"))
+    file:write [[{"kind":"gpipe profile","version":1,"layers":[{"forward":1,"input":2,"weight":3}]}]]
+    file:close()
+    local old = assert(gp.profile { path = path })
+    os.remove(path)
+    assert.are.same({ 1, 5 }, { old.layers[1].forward_dropped, old.layers[1].backward })
+    assert.is_nil(old.host_link)
+    fails_with("host_link", gp.profile, { layers = { {} }, host_link = { bandwidth = 0 } })
+    local sim = { "sim:0", memory = "1GiB", flops = 1e12, bandwidth = 1e11, host_link = link }
+    assert.are.same(link, gp.profile(small(), { x() }, { device = sim }).host_link)
+  end)
+
   it("measures with recomputation alone where there is no room to keep what layers make", function()
     local runs, times = require "gpipe.profile.runs", require "gpipe.profile.times"
     local wanted = require("gpipe.profile.request").of("who", small(), { x() }, { chunks = 1 })
