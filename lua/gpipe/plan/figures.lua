@@ -9,6 +9,7 @@
 -- Over several ranks one rank of each host measures, and all plan with what these have told.
 
 local create = require "gpipe.tensor.create"
+local crossing = require "gpipe.plan.crossing"
 local devices = require "gpipe.plan.devices"
 local host = require "gpipe.plan.host"
 local is_tensor = require "gpipe.tensor.is"
@@ -45,45 +46,6 @@ local MOST_TIMES = 8
 
 -- ---- at one number of rows ----------------------------------------------------------------------
 
--- Layers of the cost model, with the seconds of a device.
-local function on_device(counts, device)
-  local layers = {}
-  for i, count in ipairs(counts) do
-    local seconds = {}
-    for op, work in pairs(count.work) do seconds[op] = modelled.seconds(work, device) end
-    layers[i] = {
-      name = count.name, layer = count.layer, forward = seconds.F, input = seconds.I,
-      weight = seconds.W, backward = seconds.I + seconds.W, forward_dropped = seconds.F,
-      recompute = seconds.F, output_bytes = count.output_bytes,
-      saved_bytes = count.saved_bytes, parameter_bytes = count.parameter_bytes,
-      workspace_bytes = count.workspace_bytes, carried_bytes = count.carried_bytes,
-      packed_bytes = count.packed_bytes, scratch_bytes = count.scratch_bytes,
-      selective = { saved_bytes = count.selective.saved_bytes,
-        recompute = modelled.seconds(count.selective.work, device) },
-    }
-  end
-  return layers
-end
-
--- Bytes as whole numbers, which is what profiles have.
-local WHOLE = { "output_bytes", "saved_bytes", "parameter_bytes", "workspace_bytes",
-  "carried_bytes", "packed_bytes", "scratch_bytes" }
-
---- The layers of a request on a device with rates, as a profile has them.
----@param wanted gpipe.ProfileRequest
----@param device gpipe.PlanDevice
----@return table[]
-function figures.modelled(wanted, device)
-  local counts = modelled.layers(wanted, device.own)
-  local layers = on_device(counts, device)
-  for i, layer in ipairs(layers) do
-    for _, key in ipairs(WHOLE) do layer[key] = math.tointeger(layer[key] // 1) end
-    layer.flop = counts[i].work.F.flop
-    layer.selective.saved_bytes = math.tointeger(layer.selective.saved_bytes // 1)
-  end
-  return layers
-end
-
 local function request_at(self, rows, dense)
   local sample = self.sample
   local inputs = samples.with_rows(sample[1], rows, dense)
@@ -95,10 +57,15 @@ local function request_at(self, rows, dense)
   }
 end
 
-local function measured_at(self, rows, device)
+-- How gp.profile measures on a device.
+local function how(self, device)
   local name = device.device or device.name -- without its rank
-  local on = device.kind == "cpu" and { name, threads = device.threads } or name
-  local taken = profile.take(request_at(self, rows, true), { device = on, repeats = self.repeats })
+  return { repeats = self.repeats,
+    device = device.kind == "cpu" and { name, threads = device.threads } or name }
+end
+
+local function measured_at(self, rows, device)
+  local taken = profile.take(request_at(self, rows, true), how(self, device))
   return { layers = taken.layers, host_link = taken.host_link }
 end
 
@@ -131,7 +98,7 @@ local function taken_at(self, rows, device)
   if device.flops then
     local key = ("%d %s"):format(rows, device.own)
     self.counts[key] = self.counts[key] or modelled.layers(request_at(self, rows), device.own)
-    return on_device(self.counts[key], device)
+    return modelled.on_device(self.counts[key], device)
   end
   local told = ranks.ranks() > 1 and told_at(self, rows, device) or measured_at(self, rows, device)
   local class = devices.class(device)
@@ -175,25 +142,54 @@ function figures.link_hosts(self, list)
   end
 end
 
---- Measure the layers once more with so many rows, on all devices that are measured. Returns
---- whether that tells something: nothing is measured where rates or a profile say the times, and
---- nothing twice.
----@param self table
----@param rows integer
----@return boolean
-function figures.confirm(self, rows)
-  if self.profile or self.is_confirmed[rows] then return false end
-  local seen, any = {}, false
-  self.is_confirmed[rows], self.confirmed[#self.confirmed + 1] = true, rows
+-- Call f with each device that is measured, one of each class.
+local function each_measured(self, f)
+  local seen = {}
   for _, device in ipairs(self.devices) do
     local class = devices.class(device)
     if not device.flops and self.knots[class] and not seen[class] then
-      seen[class], any = true, true
-      knots.add(self.knots[class], rows, taken_at(self, rows, device))
+      seen[class] = true
+      f(device, class)
     end
   end
-  if any then self.made = {} end
-  return any
+end
+
+-- Measure the stages of a cut; a job of several ranks does without.
+local function confirm_cut(self, rows, balance)
+  local key = rows .. " " .. table.concat(balance, ",")
+  if self.is_confirmed[key] or #balance == 1 or ranks.ranks() > 1 then return false end
+  local told = false
+  self.is_confirmed[key] = true
+  each_measured(self, function(device, class)
+    local layers = of_model(self, rows, device)
+    local stages = profile.cut(request_at(self, rows, true), how(self, device), balance, layers)
+    if not stages then return end
+    self.crossings[class], told = self.crossings[class] or crossing.new(), true
+    crossing.note(self.crossings[class], balance, stages, layers)
+  end)
+  return told
+end
+
+--- Measure the layers once more with so many rows, and the stages of a cut, on all devices that are
+--- measured. Returns whether that tells something: nothing is measured where rates or a profile say
+--- the times, and nothing twice.
+---@param self table
+---@param rows integer
+---@param balance integer[]
+---@return boolean
+function figures.confirm(self, rows, balance)
+  if self.profile then return false end
+  local told = false
+  if not self.is_confirmed[rows] then
+    self.is_confirmed[rows], self.confirmed[#self.confirmed + 1] = true, rows
+    each_measured(self, function(device, class)
+      told = true
+      knots.add(self.knots[class], rows, taken_at(self, rows, device))
+    end)
+  end
+  told = confirm_cut(self, rows, balance) or told
+  if told then self.made = {} end
+  return told
 end
 
 -- Bytes that are as many for any number of rows, or nearly.
@@ -225,6 +221,9 @@ local function layers(self, rows, device)
   local made = self.made[key]
   if not made then
     made = self.profile and of_profile(self, rows) or of_model(self, rows, device)
+    if not self.profile then
+      made.crossing = crossing.seconds(self.crossings[devices.class(device)], made)
+    end
     self.made[key] = made
   end
   return made
@@ -257,7 +256,7 @@ function figures.of_model(wanted, repeats)
     who = wanted.who, model = wanted.model, loss = wanted.loss, precision = wanted.precision,
     sample = { wanted.inputs, wanted.targets }, count = wanted.layers, repeats = repeats,
     made = {}, knots = {}, counts = {}, told = {}, layers = layers, confirmed = {},
-    is_confirmed = {}, host_links = {},
+    is_confirmed = {}, host_links = {}, crossings = {},
     row_bytes = input_bytes_of(wanted.inputs), fewest = wanted.rows, most = wanted.rows,
   }
 end

@@ -110,15 +110,15 @@ local function improve(problem, rows)
   table.sort(rows, before)
 end
 
--- Search, measure the layers with the rows of the best plan, and search again, until a plan is best
--- whose rows were measured for it.
+-- Search, measure the layers with the rows of the best plan and the stages of its cut, and search
+-- again, until a plan is best that was measured.
 local function search_measured(problem)
   for pass = 1, MOST_SEARCHES do
     local faults = reasons.collect(problem)
     local rows, left = search(problem, faults)
     improve(problem, rows)
     local again = pass < MOST_SEARCHES and rows[1]
-      and figures.confirm(problem.figures, rows[1].rows)
+      and figures.confirm(problem.figures, rows[1].rows, rows[1].balance)
     if not again then return rows, left, faults end
     problem.sums = {}
   end

@@ -8,6 +8,7 @@
 local candidates = require "gpipe.plan.candidates"
 local columns = require "gpipe.draw.columns"
 local cores = require "gpipe.plan.cores"
+local crossing = require "gpipe.plan.crossing"
 local demand = require "gpipe.plan.demand"
 local device_bytes = require "gpipe.plan.device_bytes"
 local devices = require "gpipe.plan.devices"
@@ -45,6 +46,17 @@ local function forward_of(case, s, i, j, share)
   return kept + share * (sums.range(s.forward_dropped, i, j) - kept)
 end
 
+-- Add what the cuts around a stage cost; no more than half of a time is ever gained by a cut.
+local function add_crossing(costs, s, i, j, stage)
+  local forward, backward = crossing.of(s.crossing, i, j, s.count)
+  local function add(op, seconds)
+    costs[op][stage] = math.max(costs[op][stage] / 2, costs[op][stage] + seconds)
+  end
+  add("F", forward)
+  add("B", backward)
+  add("I", backward)
+end
+
 --- The seconds of each action of each stage, on its device, as schedule:simulate takes them.
 ---@param problem gpipe.PlanProblem
 ---@param case gpipe.PlanCase
@@ -65,6 +77,7 @@ function rate.costs(problem, case, balance)
     costs.F[stage] = forward_of(case, s, i, j, share)
     costs.I[stage], costs.W[stage] = sums.range(s.input, i, j), sums.range(s.weight, i, j)
     costs.B[stage] = sums.range(s.backward, i, j)
+    add_crossing(costs, s, i, j, stage)
     costs.R[stage] = share > 0 and again / share or 0
     if offloads then costs.away[stage] = copied(case, stage, device, sums.saved(s, i, j)) end
     if stage > 1 then

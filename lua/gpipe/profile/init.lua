@@ -6,6 +6,7 @@
 local bytes = require "gpipe.profile.bytes"
 local call = require "gpipe.ranks.call"
 local class = require "gpipe.nn.class"
+local cut = require "gpipe.profile.cut"
 local machine = require "gpipe.machine"
 local object = require "gpipe.profile.object"
 local options = require "gpipe.options"
@@ -68,7 +69,7 @@ end
 local function modelled(wanted, device)
   local one = require("gpipe.plan.devices").read(wanted.who, { device })[1]
   return object.new(wanted.who, {
-    layers = require("gpipe.plan.figures").modelled(wanted, one), rows = wanted.rows,
+    layers = require("gpipe.plan.modelled").profile(wanted, one), rows = wanted.rows,
     input_bytes = input_bytes_of(wanted), device = one.name, host_link = one.host_link,
   })
 end
@@ -92,8 +93,19 @@ function profile.take(wanted, o)
   end)
 end
 
---- The same, for a call that every rank of a job makes: rank 0 measures, because two measurements
---- are never equal, and what is made of them has to be.
+--- Measure the stages of a cut, whose layers were measured before.
+---@param wanted gpipe.ProfileRequest
+---@param o {device: string|table, repeats: integer}
+---@param balance integer[]
+---@param layers {saved_bytes: number}[]
+---@return {F: number[], B: number[]}? nil where a micro-batch cannot be kept
+function profile.cut(wanted, o, balance, layers)
+  if not times.has_room(o, layers) then return nil end
+  return without_drawing(function() return cut.measure(wanted, o, balance) end)
+end
+
+--- profile.take for a call that every rank of a job makes: rank 0 measures, because two
+--- measurements are never equal, and what is made of them has to be.
 ---@param wanted gpipe.ProfileRequest
 ---@param o {device: string|table, repeats: integer, timeout: number?}
 ---@return gpipe.ModelProfile

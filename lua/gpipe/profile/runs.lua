@@ -49,15 +49,25 @@ end
 local Run = {}
 Run.__index = Run
 
+-- A balance of the user's layers for a model that may have one more.
+local function with_last(balance, count)
+  local list, sum = table.move(balance, 1, #balance, 1, {}), 0
+  for _, n in ipairs(list) do sum = sum + n end
+  list[#list] = list[#list] + count - sum
+  return list
+end
+
 --- Open a run.
 ---@param wanted gpipe.ProfileRequest
 ---@param device string|table
 ---@param checkpoint string
----@param whole? boolean backward is one action B; else I and W run apart
+---@param o? {whole: boolean?, balance: integer[]?} whole: backward is one action B; else I and W
+--- run apart. balance: of the user's layers
 ---@return gpipe.ProfileRun
-function runs.open(wanted, device, checkpoint, whole)
+function runs.open(wanted, device, checkpoint, o)
   local model, loss = request.own(wanted)
-  local balance = balance_of(model)
+  local whole, balance = o and o.whole, o and o.balance
+  balance = balance and with_last(balance, #model) or balance_of(model)
   local pipe = pipeline(model, {
     balance = balance, devices = { device }, schedule = one_device(#balance, whole),
     checkpoint = checkpoint, loss = loss, precision = wanted.precision, finite = "ignore",

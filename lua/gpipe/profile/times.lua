@@ -97,15 +97,18 @@ end
 -- Measure without recomputation.
 local function measure_kept(wanted, o, rows, layer_of)
   for whole, fields in pairs { [false] = KEPT, [true] = WHOLE } do
-    local run <close> = runs.open(wanted, o.device, "never", whole)
+    local run <close> = runs.open(wanted, o.device, "never", { whole = whole })
     measure(run, o, rows, layer_of, fields)
   end
 end
 
 -- ---- all of it ----------------------------------------------------------------------------------
 
--- Whether a device has room for what a micro-batch keeps; half of its memory may have other uses.
-local function has_room(o, rows)
+--- Whether a device has room for what a micro-batch keeps; half of its memory may have other uses.
+---@param o {device: string|table}
+---@param rows {saved_bytes: number?}[]
+---@return boolean
+function times.has_room(o, rows)
   local kept = 0
   for _, row in ipairs(rows) do kept = kept + (row.saved_bytes or 0) end
   return kept <= runs.memory(o.device) / 2
@@ -131,7 +134,7 @@ function times.measure(wanted, o, rows)
   local _pause <close> = dry_mode.pause()
   local layer_of = runs.finder(rows, wanted.loss and #rows)
   local steps, entries, device = measure_dropped(wanted, o, rows, layer_of)
-  if has_room(o, rows) then
+  if times.has_room(o, rows) then
     measure_kept(wanted, o, rows, layer_of)
   else
     set_kept(rows)

@@ -47,8 +47,8 @@ end)
 local function confirmed(devices, opts)
   local model = nn.Sequential { nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU() }
   local confirm, asked = figures.confirm, {}
-  figures.confirm = function(self, rows)
-    asked[#asked + 1] = { rows = rows, told = confirm(self, rows) }
+  figures.confirm = function(self, rows, balance)
+    asked[#asked + 1] = { rows = rows, told = confirm(self, rows, balance) }
     return asked[#asked].told
   end
   local good, plan = pcall(gp.plan, model, { gp.ones { 32, 64 } },
