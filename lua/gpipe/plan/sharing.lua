@@ -7,7 +7,9 @@
 -- spread over the cores without a gap. The schedule's own simulation says in which order and for
 -- how long actions run; here they run again, at the speed that there is.
 
-local sharing = {}
+local sharing = {
+  most = 1 << 19, -- devices times actions; beyond that the work is spread without gaps
+}
 
 local AFTER = { F = "F", B = "B", I = "B" } -- the actions that wait for a neighbour, and its kind
 
@@ -31,9 +33,9 @@ local function links_of(event, comm)
 end
 
 -- The actions of each device; those that make something are noted in `made`, as not there yet.
-local function read(simulation, devices, comm, made)
+local function read(timelines, devices, comm, made)
   local list = {}
-  for d, events in ipairs(simulation) do
+  for d, events in ipairs(timelines) do
     local threads = devices[d].threads or 1
     local device = { list = {}, next = 1, host = devices[d].host, threads = threads }
     for i, event in ipairs(events) do
@@ -104,6 +106,25 @@ local function advance(list, made, now, arrival, hosts)
   return over
 end
 
+-- The seconds of a step without gaps: all work of a host over its cores, or the schedule's own.
+local function without_gaps(simulation, devices, hosts)
+  local work, most = {}, simulation.makespan
+  for d, seconds in ipairs(simulation.work) do
+    local host = devices[d].host
+    work[host] = (work[host] or 0) + seconds * (devices[d].threads or 1)
+  end
+  for host, seconds in pairs(work) do
+    if hosts[host] then most = math.max(most, seconds / hosts[host]) end
+  end
+  return most
+end
+
+local function count_of(events)
+  local count = 0
+  for _, list in ipairs(events) do count = count + #list end
+  return count
+end
+
 --- Seconds of a simulated step whose devices share cores.
 ---@param simulation gpipe.Simulation
 ---@param devices gpipe.PlanDevice[]
@@ -113,6 +134,9 @@ end
 function sharing.seconds(simulation, devices, hosts, comm)
   local made, events = {}, {}
   for d = 1, #simulation.work do events[d] = simulation:timeline(d - 1) end
+  if #events * count_of(events) > sharing.most then
+    return without_gaps(simulation, devices, hosts)
+  end
   local list, now = read(events, devices, comm, made), 0
   while true do
     local later = advance(list, made, now, begin(list, made, now), hosts)

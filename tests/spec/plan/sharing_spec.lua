@@ -58,6 +58,17 @@ describe("a step on shared cores", function()
     assert.is_true(seconds(run, 4, 2, comm) >= seconds(run, 4, 2))
   end)
 
+  it("is spread over the cores without gaps where there are too many actions", function()
+    local run = simulated("gpipe", 4, 8)
+    local exact, most, work = seconds(run, 4, 2), sharing.most, 0
+    sharing.most = 1
+    local spread = seconds(run, 4, 2)
+    sharing.most = most
+    for _, one in ipairs(run.work) do work = work + one end
+    assert.equal(math.max(run.makespan, work / 2), spread)
+    assert.is_true(spread <= exact)
+  end)
+
   it("takes one core's time for one micro-batch, which is at one device at a time", function()
     local run = simulated("gpipe", 4, 1, { checkpoint = "never" })
     assert.is_true(near(run.makespan, seconds(run, 4, 1)))
