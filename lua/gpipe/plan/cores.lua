@@ -39,18 +39,24 @@ function cores.shared(devices, count)
 end
 
 --- The cores that the devices of one replica have on each host that has too few for all threads;
---- nil where every thread has a core.
+--- nil where each of its threads has a core.
 ---@param devices gpipe.PlanDevice[]
 ---@param count integer devices of a replica
 ---@param replicas? integer that do the same work on devices of their own (1)
+---@param replica? integer of these, from 0 (0)
 ---@return table<integer, number>? cores by host
-function cores.hosts(devices, count, replicas)
+function cores.hosts(devices, count, replicas, replica)
   local hosts
+  local before = (replica or 0) * count
   for _, host in ipairs(crowded(devices, count * (replicas or 1))) do
     local own = 0
-    for _, d in ipairs(host.numbers) do own = own + (d <= count and devices[d].threads or 0) end
-    hosts = hosts or {}
-    hosts[devices[host.numbers[1]].host] = host.cores * own / host.threads
+    for _, d in ipairs(host.numbers) do
+      own = own + (d > before and d <= before + count and devices[d].threads or 0)
+    end
+    if own > 0 then
+      hosts = hosts or {}
+      hosts[devices[host.numbers[1]].host] = host.cores * own / host.threads
+    end
   end
   return hosts
 end

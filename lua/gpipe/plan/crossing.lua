@@ -26,10 +26,10 @@ local function sum_of(layers, field, first, last)
   return sum
 end
 
---- Note what the stages of a cut took.
+--- Note what the stages of a cut took, as parts of all layers without a cut.
 ---@param known gpipe.Crossings
 ---@param balance integer[]
----@param stages table<string, number[]> F and B: seconds per stage
+---@param stages table<string, number[]> F and B of each stage, of profile.cut
 ---@param layers gpipe.PlanLayer[] with as many rows
 function crossing.note(known, balance, stages, layers)
   local first = 1
@@ -38,7 +38,8 @@ function crossing.note(known, balance, stages, layers)
     local cut = stage == 1 and last or first - 1
     local side, bytes = stage == 1 and known.behind or known.before, layers[cut].output_bytes
     for op, field in pairs(FIELDS) do
-      local beyond = stages[op][stage] - sum_of(layers, field, first, last)
+      local seconds = stages[op][stage] * sum_of(layers, field, 1, #layers)
+      local beyond = seconds - sum_of(layers, field, first, last)
       side[op][cut] = bytes > 0 and beyond / bytes or 0
     end
     first = last + 1

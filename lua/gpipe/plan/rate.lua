@@ -143,17 +143,27 @@ local function last_of(problem, case, balance, ran)
   return last
 end
 
+-- The seconds of the slowest replica where threads share cores; 0 where every thread has one.
+local function on_shared_cores(problem, case, ran, comm)
+  local most, count, replicas = 0, #ran.work, case.shape.replicas
+  for k = 0, replicas - 1 do
+    local hosts = cores.hosts(problem.devices, count, replicas, k)
+    if hosts then
+      local own = table.move(problem.devices, k * count + 1, (k + 1) * count, 1, {})
+      most = math.max(most, sharing.seconds(ran, own, hosts, comm))
+    end
+  end
+  return most
+end
+
 --- Simulate a step.
 ---@return {seconds: number, bubble: number, recompute: number, simulation: gpipe.Simulation}
 function rate.run(problem, case, balance)
   local costs = rate.costs(problem, case, balance)
   local ran = case.lowered.schedule:simulate(costs)
   local steps = rate.steps(case)
-  local hosts = cores.hosts(problem.devices, #ran.work, case.shape.replicas)
-  local seconds = last_of(problem, case, balance, ran)
-  if hosts then
-    seconds = math.max(seconds, sharing.seconds(ran, problem.devices, hosts, costs.comm))
-  end
+  local seconds = math.max(last_of(problem, case, balance, ran),
+    on_shared_cores(problem, case, ran, costs.comm))
   -- a stream goes on meanwhile
   local ending = case.shape.schedule.batch > 0 and 0 or tasks.ending(problem, case)
   return {

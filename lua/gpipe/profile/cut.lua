@@ -1,4 +1,7 @@
 -- lua/gpipe/profile/cut.lua - the measured times of whole stages: what a cut makes of its layers.
+--
+-- A machine is not as fast now as it was when the layers were measured. So steps of the model that
+-- is cut and of the one that is not take turns, and the stages are shares of the second.
 
 local dry_mode = require "gpipe.dry_mode"
 local median = require "gpipe.pipeline.median"
@@ -6,7 +9,7 @@ local runs = require "gpipe.profile.runs"
 
 local cut = {}
 
-local WARM_UP = 3 -- steps
+local WARM_UP, AT_LEAST = 3, 5 -- steps
 
 -- The seconds of each action, such as "F0", in one step.
 local function actions_of(run)
@@ -20,8 +23,27 @@ local function actions_of(run)
   return seconds
 end
 
---- The seconds of F and B of each stage, medians: one micro-batch through all stages on one device
---- that keeps everything.
+-- The seconds of F or of B in all stages.
+local function sum_of(seconds, op)
+  local sum = 0
+  for key, one in pairs(seconds) do sum = sum + (key:sub(1, 1) == op and one or 0) end
+  return sum
+end
+
+-- Run a step of each and add the shares of the stages to the lists.
+local function note(run, whole, lists, count)
+  local mine, theirs = actions_of(run), actions_of(whole)
+  for op, list in pairs(lists) do
+    local all = sum_of(theirs, op)
+    for s = 1, count do
+      list[s] = list[s] or {}
+      table.insert(list[s], all > 0 and (mine[op .. s - 1] or 0) / all or 0)
+    end
+  end
+end
+
+--- What F and B of each stage take, as parts of F and B of the model without cuts: medians of one
+--- micro-batch through all stages on one device that keeps everything.
 ---@param wanted gpipe.ProfileRequest
 ---@param o {device: string|table, repeats: integer}
 ---@param balance integer[]
@@ -29,17 +51,13 @@ end
 function cut.measure(wanted, o, balance)
   local _pause <close> = dry_mode.pause()
   local run <close> = runs.open(wanted, o.device, "never", { whole = true, balance = balance })
+  local whole <close> = runs.open(wanted, o.device, "never", { whole = true })
   local lists, stages = { F = {}, B = {} }, { F = {}, B = {} }
-  for _ = 1, WARM_UP do actions_of(run) end
-  for step = 1, o.repeats do
-    local seconds = actions_of(run)
-    for op, list in pairs(lists) do
-      for s = 1, #balance do
-        list[s] = list[s] or {}
-        list[s][step] = seconds[op .. s - 1] or 0
-      end
-    end
+  for _ = 1, WARM_UP do
+    actions_of(run)
+    actions_of(whole)
   end
+  for _ = 1, math.max(AT_LEAST, o.repeats) do note(run, whole, lists, #balance) end
   for op, list in pairs(lists) do
     for s = 1, #balance do stages[op][s] = median(list[s]) end
   end

@@ -93,7 +93,7 @@ function profile.take(wanted, o)
   end)
 end
 
---- Measure the stages of a cut, whose layers were measured before.
+--- Measure the stages of a cut, whose layers were measured before: parts of all layers together.
 ---@param wanted gpipe.ProfileRequest
 ---@param o {device: string|table, repeats: integer}
 ---@param balance integer[]
