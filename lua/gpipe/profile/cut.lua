@@ -4,7 +4,6 @@
 -- is cut and of the one that is not take turns, and the stages are shares of the second.
 
 local dry_mode = require "gpipe.dry_mode"
-local median = require "gpipe.pipeline.median"
 local runs = require "gpipe.profile.runs"
 
 local cut = {}
@@ -23,6 +22,13 @@ local function actions_of(run)
   return seconds
 end
 
+-- Run a step and keep the least seconds of each action so far.
+local function note(run, least)
+  for key, seconds in pairs(actions_of(run)) do
+    least[key] = math.min(least[key] or seconds, seconds)
+  end
+end
+
 -- The seconds of F or of B in all stages.
 local function sum_of(seconds, op)
   local sum = 0
@@ -30,20 +36,9 @@ local function sum_of(seconds, op)
   return sum
 end
 
--- Run a step of each and add the shares of the stages to the lists.
-local function note(run, whole, lists, count)
-  local mine, theirs = actions_of(run), actions_of(whole)
-  for op, list in pairs(lists) do
-    local all = sum_of(theirs, op)
-    for s = 1, count do
-      list[s] = list[s] or {}
-      table.insert(list[s], all > 0 and (mine[op .. s - 1] or 0) / all or 0)
-    end
-  end
-end
-
---- What F and B of each stage take, as parts of F and B of the model without cuts: medians of one
---- micro-batch through all stages on one device that keeps everything.
+--- What F and B of each stage take, as parts of F and B of the model without cuts, with one
+--- micro-batch through all stages on one device that keeps everything. Disturbances only make a
+--- step slower, so the least of a few counts.
 ---@param wanted gpipe.ProfileRequest
 ---@param o {device: string|table, repeats: integer}
 ---@param balance integer[]
@@ -52,14 +47,18 @@ function cut.measure(wanted, o, balance)
   local _pause <close> = dry_mode.pause()
   local run <close> = runs.open(wanted, o.device, "never", { whole = true, balance = balance })
   local whole <close> = runs.open(wanted, o.device, "never", { whole = true })
-  local lists, stages = { F = {}, B = {} }, { F = {}, B = {} }
+  local mine, theirs, stages = {}, {}, { F = {}, B = {} }
   for _ = 1, WARM_UP do
     actions_of(run)
     actions_of(whole)
   end
-  for _ = 1, math.max(AT_LEAST, o.repeats) do note(run, whole, lists, #balance) end
-  for op, list in pairs(lists) do
-    for s = 1, #balance do stages[op][s] = median(list[s]) end
+  for _ = 1, math.max(AT_LEAST, o.repeats) do
+    note(run, mine)
+    note(whole, theirs)
+  end
+  for op, list in pairs(stages) do
+    local all = sum_of(theirs, op)
+    for s = 1, #balance do list[s] = all > 0 and (mine[op .. s - 1] or 0) / all or 0 end
   end
   return stages
 end
