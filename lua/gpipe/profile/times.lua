@@ -81,8 +81,8 @@ local function measure(run, o, rows, layer_of, fields)
   return steps, entries
 end
 
--- Measure with recomputation. Returns how many steps counted, the instructions of the last one, and
--- the device with its way to the host's memory.
+-- Measure with recomputation. Returns how many steps counted, the instructions of the last one,
+-- and the device with its way to the host's memory.
 local function measure_dropped(wanted, o, rows, layer_of)
   local run <close> = runs.open(wanted, o.device, "always")
   local steps, entries = measure(run, o, rows, layer_of, DROPPED)
@@ -95,11 +95,9 @@ local function measure_dropped(wanted, o, rows, layer_of)
 end
 
 -- Measure without recomputation.
-local function measure_kept(wanted, o, rows, layer_of)
-  for whole, fields in pairs { [false] = KEPT, [true] = WHOLE } do
-    local run <close> = runs.open(wanted, o.device, "never", { whole = whole })
-    measure(run, o, rows, layer_of, fields)
-  end
+local function measure_kept(wanted, o, rows, layer_of, fields)
+  local run <close> = runs.open(wanted, o.device, "never", { whole = fields == WHOLE })
+  measure(run, o, rows, layer_of, fields)
 end
 
 -- ---- all of it ----------------------------------------------------------------------------------
@@ -135,7 +133,8 @@ function times.measure(wanted, o, rows)
   local layer_of = runs.finder(rows, wanted.loss and #rows)
   local steps, entries, device = measure_dropped(wanted, o, rows, layer_of)
   if times.has_room(o, rows) then
-    measure_kept(wanted, o, rows, layer_of)
+    measure_kept(wanted, o, rows, layer_of, KEPT)
+    measure_kept(wanted, o, rows, layer_of, WHOLE)
   else
     set_kept(rows)
   end
