@@ -82,6 +82,24 @@ static int ceiling(lua_State *L) {
   return 1;
 }
 
+/* p:host_link(device) -> {latency =, bandwidth =} of copies to the host's memory and back; nil if
+ * the device computes there, or has no room to measure */
+static int host_link(lua_State *L) {
+  gp_host_link link;
+  gp_pipeline *pipeline = gp_lua_check_pipeline(L);
+  int last = gp_lua_pipeline_box(L)->devices - 1;
+  int device = (int)gp_lua_check_int(L, 2, "host_link: the device", 0, last);
+  gp_status status = gp_pipeline_host_link(pipeline, device, &link);
+  if (status) return gp_lua_fail(L, status);
+  if (link.bandwidth <= 0) return 0;
+  lua_createtable(L, 0, 2);
+  lua_pushnumber(L, link.latency);
+  lua_setfield(L, -2, "latency");
+  lua_pushnumber(L, link.bandwidth);
+  lua_setfield(L, -2, "bandwidth");
+  return 1;
+}
+
 /* p:ran_warm() -> was the last run an ordinary one, of a plan that had run before? */
 static int ran_warm(lua_State *L) {
   lua_pushboolean(L, gp_pipeline_ran_warm(gp_lua_check_pipeline(L)));
@@ -93,5 +111,6 @@ const luaL_Reg gp_lua_profile_methods[] = {{"profile_begin", profile_begin},
                                            {"profile_entries", profile_entries},
                                            {"profile_drop", profile_drop},
                                            {"ceiling", ceiling},
+                                           {"host_link", host_link},
                                            {"ran_warm", ran_warm},
                                            {NULL, NULL}};

@@ -3,6 +3,7 @@
 #ifndef GP_PUBLIC_PROFILE_H
 #define GP_PUBLIC_PROFILE_H
 
+#include "gpipe/host.h"
 #include "gpipe/pipeline.h"
 #include "gpipe/run.h"
 #include "gpipe/tensor.h"
@@ -65,6 +66,11 @@ void gp_pipeline_profile_drop(gp_pipeline *pipeline);
  * Errors: GP_ESTATE while a profile or a stream is open. */
 gp_status gp_pipeline_ceiling(gp_pipeline *pipeline, int device, const gp_dtype *product,
                               double *per_second);
+/* Measure now how fast copies between a device and the host's memory are, the slower way of both;
+ * *link receives no cap, and no bandwidth if the device computes in the host's memory or has no
+ * room to measure. Errors: GP_ESTATE while a profile or a stream is open; what allocating fails
+ * with. */
+gp_status gp_pipeline_host_link(gp_pipeline *pipeline, int device, gp_host_link *link);
 /* Tell whether the last run went as runs do from the third of their plan on (replayed, if the
  * device replays), so that its actions say what ops cost together. */
 bool gp_pipeline_ran_warm(const gp_pipeline *pipeline);

@@ -1,7 +1,6 @@
 -- lua/gpipe/plan/cores.lua - CPU devices that have more threads than their machine has cores.
 --
--- Such devices fill each other's bubbles: while one waits, another has its core. So a step takes
--- what its schedule takes, or all work over all cores, whichever is more.
+-- Such devices fill each other's bubbles: while one waits, another has its core (sharing.lua).
 
 local cores = {}
 
@@ -39,21 +38,27 @@ function cores.shared(devices, count)
   if worst then return worst.cores, worst.threads end
 end
 
---- Seconds that the cores of a host need for what was simulated; 0 where every thread has a core.
+--- The cores that the devices of one replica have on each host that has too few for all threads;
+--- nil where each of its threads has a core.
 ---@param devices gpipe.PlanDevice[]
----@param work number[] seconds per device
+---@param count integer devices of a replica
 ---@param replicas? integer that do the same work on devices of their own (1)
----@return number
-function cores.seconds(devices, work, replicas)
-  local most = 0
-  for _, host in ipairs(crowded(devices, (replicas or 1) * #work)) do
-    local sum = 0
+---@param replica? integer of these, from 0 (0)
+---@return table<integer, number>? cores by host
+function cores.hosts(devices, count, replicas, replica)
+  local hosts
+  local before = (replica or 0) * count
+  for _, host in ipairs(crowded(devices, count * (replicas or 1))) do
+    local own = 0
     for _, d in ipairs(host.numbers) do
-      sum = sum + work[(d - 1) % #work + 1] * devices[d].threads
+      own = own + (d > before and d <= before + count and devices[d].threads or 0)
     end
-    most = math.max(most, sum / host.cores)
+    if own > 0 then
+      hosts = hosts or {}
+      hosts[devices[host.numbers[1]].host] = host.cores * own / host.threads
+    end
   end
-  return most
+  return hosts
 end
 
 --- The share of a core that each thread has where equal devices compute all the time; 1 where every

@@ -10,9 +10,9 @@ local create = require "gpipe.tensor.create"
 local demand = require "gpipe.plan.demand"
 local dry_run = require "gpipe.pipeline.plan.dry_run"
 local far = require "gpipe.ranks.pipeline"
-local figures = require "gpipe.plan.figures"
 local modelled = require "gpipe.plan.modelled"
 local profile_request = require "gpipe.profile.request"
+local samples = require "gpipe.plan.samples"
 local sizes = require "gpipe.sizes"
 local sums = require "gpipe.plan.sums"
 
@@ -35,7 +35,7 @@ end
 
 -- The plan of a step; without a loss the mean of the outputs stands for one, in a layer of its own.
 local function plan(problem, row, caps, shown)
-  local sample = figures.sample(problem.figures.sample, problem.batch)
+  local sample = samples.batch(problem.figures.sample, problem.batch)
   local wanted = {
     who = problem.who, model = problem.model, loss = problem.loss, inputs = sample[1],
     targets = problem.loss and sample[2] or { create.zeros { problem.batch } },

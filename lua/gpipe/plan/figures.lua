@@ -3,16 +3,22 @@
 --
 -- A model is planned (devices with given rates) or measured (others) with the smallest and the
 -- largest micro-batch in question; between them every figure is taken to be a straight line, which
--- bytes and FLOP are. A profile is for one number of rows, and its figures grow in proportion.
+-- bytes and FLOP are. Times are not, and of two hundred plans the best is often one whose times
+-- came out too short; so what is measured is measured again with the rows of the best plan.
+-- A profile is for one number of rows, and its figures grow in proportion.
 -- Over several ranks one rank of each host measures, and all plan with what these have told.
 
 local create = require "gpipe.tensor.create"
+local crossing = require "gpipe.plan.crossing"
 local devices = require "gpipe.plan.devices"
+local host = require "gpipe.plan.host"
 local is_tensor = require "gpipe.tensor.is"
+local knots = require "gpipe.plan.knots"
 local modelled = require "gpipe.plan.modelled"
 local profile = require "gpipe.profile"
 local profile_request = require "gpipe.profile.request"
 local ranks = require "gpipe.ranks"
+local samples = require "gpipe.plan.samples"
 local share = require "gpipe.ranks.share"
 local sizes = require "gpipe.sizes"
 
@@ -23,6 +29,8 @@ local figures = {}
 ---@field forward number
 ---@field input number
 ---@field weight number
+---@field backward number
+---@field forward_dropped number
 ---@field recompute number
 ---@field output_bytes number
 ---@field saved_bytes number
@@ -34,101 +42,32 @@ local figures = {}
 ---@field scratch_bytes number
 ---@field selective? {saved_bytes: number, head_bytes: number, recompute: number}
 
-local GROWING = { "forward", "input", "weight", "recompute", "output_bytes", "saved_bytes",
-  "workspace_bytes", "head_bytes", "carried_bytes", "packed_bytes", "scratch_bytes" }
-
 -- Measured figures are not measured with more rows than so many times the fewest.
 local MOST_TIMES = 8
 
--- ---- samples ------------------------------------------------------------------------------------
-
--- Tensors with another number of rows: for plans the first row seen again and again, which takes
--- no memory; for runs the rows of the sample in turn.
-local function with_rows(tensors, rows, dense)
-  local list = {}
-  for i, t in ipairs(tensors) do
-    local shape = t.shape
-    local have = shape[1]
-    if rows <= have then
-      list[i] = t:narrow(1, 1, rows)
-    elseif dense then
-      local parts = {}
-      for first = 1, rows, have do
-        parts[#parts + 1] = t:narrow(1, 1, math.min(have, rows - first + 1))
-      end
-      list[i] = require("gpipe.core").concat(parts, 1)
-    else
-      shape[1] = rows
-      list[i] = t:narrow(1, 1, 1):expand(shape)
-    end
-  end
-  return list
-end
-
---- The sample with so many rows, of which only the shapes may be read.
----@param sample {[1]: gpipe.Tensor[], [2]: gpipe.Tensor[]}
----@param rows integer
-function figures.sample(sample, rows)
-  return { with_rows(sample[1], rows), with_rows(sample[2], rows) }
-end
-
 -- ---- at one number of rows ----------------------------------------------------------------------
-
--- Layers of the cost model, with the seconds of a device.
-local function on_device(counts, device)
-  local layers = {}
-  for i, count in ipairs(counts) do
-    local seconds = {}
-    for op, work in pairs(count.work) do seconds[op] = modelled.seconds(work, device) end
-    layers[i] = {
-      name = count.name, layer = count.layer, forward = seconds.F, input = seconds.I,
-      weight = seconds.W, recompute = seconds.F, output_bytes = count.output_bytes,
-      saved_bytes = count.saved_bytes, parameter_bytes = count.parameter_bytes,
-      workspace_bytes = count.workspace_bytes, carried_bytes = count.carried_bytes,
-      head_bytes = count.head_bytes,
-      packed_bytes = count.packed_bytes, scratch_bytes = count.scratch_bytes,
-      selective = { saved_bytes = count.selective.saved_bytes,
-        head_bytes = count.selective.head_bytes,
-        recompute = modelled.seconds(count.selective.work, device) },
-    }
-  end
-  return layers
-end
-
--- Bytes as whole numbers, which is what profiles have.
-local WHOLE = { "output_bytes", "saved_bytes", "parameter_bytes", "workspace_bytes",
-  "head_bytes", "carried_bytes", "packed_bytes", "scratch_bytes" }
-
---- The layers of a request on a device with rates, as a profile has them.
----@param wanted gpipe.ProfileRequest
----@param device gpipe.PlanDevice
----@return table[]
-function figures.modelled(wanted, device)
-  local counts = modelled.layers(wanted, device.own)
-  local layers = on_device(counts, device)
-  for i, layer in ipairs(layers) do
-    for _, key in ipairs(WHOLE) do layer[key] = math.tointeger(layer[key] // 1) end
-    layer.flop = counts[i].work.F.flop
-    layer.selective.saved_bytes = math.tointeger(layer.selective.saved_bytes // 1)
-    layer.selective.head_bytes = math.tointeger(layer.selective.head_bytes // 1)
-  end
-  return layers
-end
 
 local function request_at(self, rows, dense)
   local sample = self.sample
-  local inputs = with_rows(sample[1], rows, dense)
-  local targets = self.loss and with_rows(sample[2], rows, dense) or { create.zeros { rows } }
+  local inputs = samples.with_rows(sample[1], rows, dense)
+  local targets = self.loss and samples.with_rows(sample[2], rows, dense)
+    or { create.zeros { rows } }
   return {
     who = self.who, model = self.model, layers = #self.model, loss = self.loss, rows = rows,
     precision = self.precision, inputs = inputs, targets = targets,
   }
 end
 
-local function measured_at(self, rows, device)
+-- How gp.profile measures on a device.
+local function how(self, device)
   local name = device.device or device.name -- without its rank
-  local on = device.kind == "cpu" and { name, threads = device.threads } or name
-  return profile.take(request_at(self, rows, true), { device = on, repeats = self.repeats }).layers
+  return { repeats = self.repeats,
+    device = device.kind == "cpu" and { name, threads = device.threads } or name }
+end
+
+local function measured_at(self, rows, device)
+  local taken = profile.take(request_at(self, rows, true), how(self, device))
+  return { layers = taken.layers, host_link = taken.host_link }
 end
 
 -- The first rank of each host that has a device of this sort, by host; and the device of each.
@@ -146,7 +85,7 @@ end
 -- What the ranks of a job have measured on devices like this one, at the same time on all hosts.
 local function told_at(self, rows, device)
   local sort = devices.sort(device)
-  local key, first = rows .. " " .. sort, measurers(self, sort)
+  local key, first = ("%d %d %s"):format(#self.confirmed, rows, sort), measurers(self, sort)
   self.told[key] = self.told[key] or share.by_rank("gp.plan", function()
     for _, d in pairs(first) do
       if d.rank == ranks.rank() then return measured_at(self, rows, d) end
@@ -160,43 +99,98 @@ local function taken_at(self, rows, device)
   if device.flops then
     local key = ("%d %s"):format(rows, device.own)
     self.counts[key] = self.counts[key] or modelled.layers(request_at(self, rows), device.own)
-    return on_device(self.counts[key], device)
+    return modelled.on_device(self.counts[key], device)
   end
-  if ranks.ranks() > 1 then return told_at(self, rows, device) end
-  return measured_at(self, rows, device)
+  local told = ranks.ranks() > 1 and told_at(self, rows, device) or measured_at(self, rows, device)
+  local class = devices.class(device)
+  self.host_links[class] = self.host_links[class] or told.host_link
+  return told.layers
 end
 
--- ---- between two numbers of rows ----------------------------------------------------------------
+-- ---- for any number of rows ---------------------------------------------------------------------
 
-local function between(a, b, part)
-  local layers = {}
-  for i, first in ipairs(a) do
-    local layer = {}
-    for key, value in pairs(first) do layer[key] = value end
-    for _, key in ipairs(GROWING) do
-      layer[key] = math.max(0, first[key] + (b[i][key] - first[key]) * part)
-    end
-    layer.selective = {}
-    for key, value in pairs(first.selective) do
-      layer.selective[key] = math.max(0, value + (b[i].selective[key] - value) * part)
-    end
-    layers[i] = layer
-  end
-  return layers
-end
-
-local function of_model(self, rows, device)
+-- What is known of a class of devices.
+local function knots_of(self, device)
   local low, high = self.fewest, self.most
   if not device.flops then high = math.min(high, MOST_TIMES * low) end
   local class = devices.class(device)
-  local ends = self.ends[class]
-  if not ends then
-    local first = taken_at(self, low, device)
-    ends = { first, high > low and taken_at(self, high, device) or first }
-    self.ends[class] = ends
+  local known = self.knots[class]
+  if not known then
+    known = {}
+    knots.add(known, low, taken_at(self, low, device))
+    if high > low then knots.add(known, high, taken_at(self, high, device)) end
+    self.knots[class] = known
   end
-  if rows == low or high == low then return ends[1] end
-  return between(ends[1], ends[2], (rows - low) / (high - low))
+  return known
+end
+
+local function of_model(self, rows, device) return knots.at(knots_of(self, device), rows) end
+
+--- Give each device its measured way to the host's memory, if it has memory of its own and does not
+--- say how it reaches the host's.
+---@param self table
+---@param list gpipe.PlanDevice[]
+function figures.link_hosts(self, list)
+  for _, device in ipairs(list) do
+    if device.own and not device.sim and not device.flops then
+      local link = self.profile and self.profile.host_link
+      if not self.profile then
+        knots_of(self, device)
+        link = self.host_links[devices.class(device)]
+      end
+      host.measured(device, link)
+    end
+  end
+end
+
+-- Call f with each device that is measured, one of each class.
+local function each_measured(self, f)
+  local seen = {}
+  for _, device in ipairs(self.devices) do
+    local class = devices.class(device)
+    if not device.flops and self.knots[class] and not seen[class] then
+      seen[class] = true
+      f(device, class)
+    end
+  end
+end
+
+-- Measure the stages of a cut; a job of several ranks does without.
+local function confirm_cut(self, rows, balance)
+  local key = rows .. " " .. table.concat(balance, ",")
+  if self.is_confirmed[key] or #balance == 1 or ranks.ranks() > 1 then return false end
+  local told = false
+  self.is_confirmed[key] = true
+  each_measured(self, function(device, class)
+    local layers = of_model(self, rows, device)
+    local stages = profile.cut(request_at(self, rows, true), how(self, device), balance, layers)
+    if not stages then return end
+    self.crossings[class], told = self.crossings[class] or crossing.new(), true
+    crossing.note(self.crossings[class], balance, stages, layers)
+  end)
+  return told
+end
+
+--- Measure the layers once more with so many rows, and the stages of a cut, on all devices that are
+--- measured. Returns whether that tells something: nothing is measured where rates or a profile say
+--- the times, and nothing twice.
+---@param self table
+---@param rows integer
+---@param balance integer[]
+---@return boolean
+function figures.confirm(self, rows, balance)
+  if self.profile then return false end
+  local told = false
+  if not self.is_confirmed[rows] then
+    self.is_confirmed[rows], self.confirmed[#self.confirmed + 1] = true, rows
+    each_measured(self, function(device, class)
+      told = true
+      knots.add(self.knots[class], rows, taken_at(self, rows, device))
+    end)
+  end
+  told = confirm_cut(self, rows, balance) or told
+  if told then self.made = {} end
+  return told
 end
 
 -- Bytes that are as many for any number of rows, or nearly.
@@ -207,7 +201,7 @@ local function of_profile(self, rows)
   for i, given in ipairs(self.profile.layers) do
     local layer = {}
     for key, value in pairs(given) do layer[key] = value end
-    for _, key in ipairs(GROWING) do
+    for _, key in ipairs(knots.GROWING) do
       layer[key] = CONSTANT[key] and given[key] or given[key] * times
     end
     layer.selective = given.selective and {
@@ -229,6 +223,9 @@ local function layers(self, rows, device)
   local made = self.made[key]
   if not made then
     made = self.profile and of_profile(self, rows) or of_model(self, rows, device)
+    if not self.profile then
+      made.crossing = crossing.seconds(self.crossings[devices.class(device)], made)
+    end
     self.made[key] = made
   end
   return made
@@ -260,7 +257,8 @@ function figures.of_model(wanted, repeats)
   return {
     who = wanted.who, model = wanted.model, loss = wanted.loss, precision = wanted.precision,
     sample = { wanted.inputs, wanted.targets }, count = wanted.layers, repeats = repeats,
-    made = {}, ends = {}, counts = {}, told = {}, layers = layers,
+    made = {}, knots = {}, counts = {}, told = {}, layers = layers, confirmed = {},
+    is_confirmed = {}, host_links = {}, crossings = {},
     row_bytes = input_bytes_of(wanted.inputs), fewest = wanted.rows, most = wanted.rows,
   }
 end

@@ -16,6 +16,7 @@ local fit = {}
 
 -- Layers x stages; for policies that fill the memory each look at a stage goes over its layers.
 local LARGE, LARGE_FILLED = 16384, 1024
+local NEAR = 1.01 -- a cut this near to the least possible cost has nothing to gain
 
 ---@class gpipe.PlanProblem what does not change from one candidate to the next
 ---@field who string
@@ -263,6 +264,15 @@ local function within_rooms(problem, case, guess)
   end
 end
 
+-- Whether a cut may be more expensive than it would be with memory without end: it is, if it is
+-- not the most even one although no other would be cheaper, and it is not, if it comes near what
+-- no cut can be cheaper than.
+local function is_bent(problem, case, balance, best)
+  if best then return true end
+  local task = tasks.by_time(problem, case, 1)
+  return (tasks.cost(task, balance) or math.huge) > NEAR * partition.floor(task)
+end
+
 --- The fastest balance that fits, and what it takes on each device; nil where none fits. Devices
 --- with several stages share their memory among them, so where no cut keeps every stage within its
 --- room the one that takes least memory may still fit.
@@ -270,20 +280,24 @@ end
 ---@param case gpipe.PlanCase
 ---@return integer[]? balance
 ---@return {parts: table<string, number>, bytes: number}[]? taken
+---@return boolean? bent memory keeps the layers from being cut as evenly in time as they could be
 function fit.cut(problem, case)
   local guess, best = evenly(problem, case)
   local taken = guess and demand.devices(problem, case, guess)
-  if taken and best and not demand.short(problem, taken) then return guess, taken end
+  if taken and best and not demand.short(problem, taken) then return guess, taken, false end
   local balance
-  if fit.is_large(problem, case) then return cut_large(problem, case) end
+  if fit.is_large(problem, case) then
+    balance, taken = cut_large(problem, case)
+    return balance, taken, true
+  end
   balance, taken = within_rooms(problem, case, guess)
-  if balance then return balance, taken end
+  if balance then return balance, taken, is_bent(problem, case, balance, best) end
   if #case.shape.holders[1] == 1 or is_hopeless(problem, case, #case.shape.holders[1]) then
     return nil
   end
   balance = by_memory(problem, case)
   taken = balance and demand.devices(problem, case, balance)
-  if taken and not demand.short(problem, taken) then return balance, taken end
+  if taken and not demand.short(problem, taken) then return balance, taken, true end
 end
 
 return fit

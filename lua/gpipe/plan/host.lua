@@ -20,6 +20,22 @@ local LINK = {
   latency = { type = "number", min = 0, below = math.huge, default = 0 },
 }
 
+--- Check a way to the host's memory; nil stays nil.
+---@param who string
+---@param given table?
+---@return {bandwidth: number, latency: number}?
+function host.link(who, given)
+  return given and options.check(who .. ": host_link", given, LINK)
+end
+
+--- Give a device a way that was measured, unless its description says one.
+---@param device gpipe.PlanDevice
+---@param link {bandwidth: number, latency: number}?
+function host.measured(device, link)
+  if not link or device.host_link then return end
+  device.host_link, device.host_bandwidth, device.host_latency = link, link.bandwidth, link.latency
+end
+
 --- Read these fields of a checked description into plain numbers: host_bandwidth (bytes per second,
 --- each way), host_latency (seconds of a copy), host_memory (bytes).
 --- Errors: a rate that is no rate, a memory that is no size.
@@ -27,8 +43,8 @@ local LINK = {
 ---@param given table
 ---@param to table receives the fields
 function host.read(who, given, to)
-  if given.host_link then
-    local link = options.check(who .. ": host_link", given.host_link, LINK)
+  local link = host.link(who, given.host_link)
+  if link then
     to.host_bandwidth, to.host_latency = link.bandwidth, link.latency
   end
   to.host_memory = given.host_memory and capacity.bytes(who .. ": host_memory", given.host_memory)

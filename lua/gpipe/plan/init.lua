@@ -3,11 +3,13 @@
 --
 -- For every number of devices and of micro-batches, schedule and policy the best cut that fits is
 -- found (fit.lua), and its step simulated with the schedule's own order (rate.lua). The best few
--- are improved, and for a model the runtime plans the bytes of the winner (settle.lua): where these
--- are more than a device has, the search goes on with what was missing.
+-- are improved. Layers that are measured are measured again with the micro-batches of the best
+-- row, and the search is repeated. Last, for a model the runtime plans the bytes of the winner
+-- (settle.lua): where these are more than a device has, the search goes on with what was missing.
 
 local call = require "gpipe.ranks.call"
 local candidates = require "gpipe.plan.candidates"
+local figures = require "gpipe.plan.figures"
 local fit = require "gpipe.plan.fit"
 local job = require "gpipe.plan.job"
 local nothing = require "gpipe.plan.nothing"
@@ -25,6 +27,7 @@ local tried = require "gpipe.plan.tried"
 
 local plan = {}
 
+local MOST_SEARCHES = 4 -- with what was measured again
 local IMPROVED = 4 -- rows whose cuts are improved
 local MOST_CELLS = 256 -- stages x micro-batches of rows behind the best whose bytes are planned
 
@@ -32,10 +35,10 @@ local MOST_CELLS = 256 -- stages x micro-batches of rows behind the best whose b
 
 local function try(problem, shape, policy, faults)
   local case = fit.case(problem, shape, candidates.lowered(shape, policy), policy)
-  local balance, taken = fit.cut(problem, case)
+  local balance, taken, bent = fit.cut(problem, case)
   if balance then
     faults.fits(shape.label, policy)
-    return settle.row(problem, case, balance, taken, rate.run(problem, case, balance))
+    return settle.row(problem, case, balance, taken, rate.run(problem, case, balance)), bent
   end
   faults.short(case)
 end
@@ -65,15 +68,18 @@ local function shape_of(problem, spec, faults)
   return shape
 end
 
--- Add the rows of a shape, one for each policy that may be the best. Returns how many were tried.
+-- Add the rows of a shape, one for each policy that may be the best. Where all values can be kept
+-- with the cut that is best in time, nothing else is faster; where memory bends the cut, a policy
+-- that spares memory may be. Returns how many were tried.
 local function add_rows(problem, shape, faults, rows)
-  local kept, count = false, 0 -- all values, under some policy
+  local kept, count = false, 0
   for _, policy in ipairs(problem.policies) do
     local tries = not (kept and stage_cost.policies[policy].spares)
-    local row = tries and try(problem, shape, policy, faults)
+    local row, bent
+    if tries then row, bent = try(problem, shape, policy, faults) end
     count = count + (tries and 1 or 0)
     if row then
-      kept = kept or policy == "never"
+      kept = kept or policy == "never" and not bent
       rows[#rows + 1] = row
       row.number = #rows
     end
@@ -102,6 +108,20 @@ local function improve(problem, rows)
     better.number, rows[i] = row.number, better
   end
   table.sort(rows, before)
+end
+
+-- Search, measure the layers with the rows of the best plan and the stages of its cut, and search
+-- again, until a plan is best that was measured.
+local function search_measured(problem)
+  for pass = 1, MOST_SEARCHES do
+    local faults = reasons.collect(problem)
+    local rows, left = search(problem, faults)
+    improve(problem, rows)
+    local again = pass < MOST_SEARCHES and rows[1]
+      and figures.confirm(problem.figures, rows[1].rows, rows[1].balance)
+    if not again then return rows, left, faults end
+    problem.sums = {}
+  end
 end
 
 -- ---- exact bytes --------------------------------------------------------------------------------
@@ -190,9 +210,7 @@ end
 ---@return string? message
 ---@return string? code
 function plan.solve(problem)
-  local faults = reasons.collect(problem)
-  local rows, left = search(problem, faults)
-  improve(problem, rows)
+  local rows, left, faults = search_measured(problem)
   if problem.verify then
     verify(problem, rows, faults)
     verify_shown(problem, rows, faults)

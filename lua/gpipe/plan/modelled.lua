@@ -113,4 +113,51 @@ function modelled.seconds(work, device)
   return math.max(work.flop / (rate * device.flops), work.bytes / (rate * device.bandwidth))
 end
 
+-- ---- on a device -------------------------------------------------------------------------------
+
+--- Layers of the cost model, with the seconds of a device.
+---@param counts gpipe.LayerCounts[]
+---@param device gpipe.PlanDevice
+---@return table[]
+function modelled.on_device(counts, device)
+  local layers = {}
+  for i, count in ipairs(counts) do
+    local seconds = {}
+    for op, work in pairs(count.work) do seconds[op] = modelled.seconds(work, device) end
+    layers[i] = {
+      name = count.name, layer = count.layer, forward = seconds.F, input = seconds.I,
+      weight = seconds.W, backward = seconds.I + seconds.W, forward_dropped = seconds.F,
+      recompute = seconds.F, output_bytes = count.output_bytes,
+      saved_bytes = count.saved_bytes, parameter_bytes = count.parameter_bytes,
+      workspace_bytes = count.workspace_bytes, carried_bytes = count.carried_bytes,
+      head_bytes = count.head_bytes, packed_bytes = count.packed_bytes,
+      scratch_bytes = count.scratch_bytes,
+      selective = { saved_bytes = count.selective.saved_bytes,
+        head_bytes = count.selective.head_bytes,
+        recompute = modelled.seconds(count.selective.work, device) },
+    }
+  end
+  return layers
+end
+
+-- Bytes as whole numbers, which is what profiles have.
+local WHOLE = { "output_bytes", "saved_bytes", "parameter_bytes", "workspace_bytes",
+  "head_bytes", "carried_bytes", "packed_bytes", "scratch_bytes" }
+
+--- The layers of a request on a device with rates, as a profile has them.
+---@param wanted gpipe.ProfileRequest
+---@param device gpipe.PlanDevice
+---@return table[]
+function modelled.profile(wanted, device)
+  local counts = modelled.layers(wanted, device.own)
+  local layers = modelled.on_device(counts, device)
+  for i, layer in ipairs(layers) do
+    for _, key in ipairs(WHOLE) do layer[key] = math.tointeger(layer[key] // 1) end
+    layer.flop = counts[i].work.F.flop
+    layer.selective.saved_bytes = math.tointeger(layer.selective.saved_bytes // 1)
+    layer.selective.head_bytes = math.tointeger(layer.selective.head_bytes // 1)
+  end
+  return layers
+end
+
 return modelled

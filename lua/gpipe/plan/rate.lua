@@ -8,10 +8,12 @@
 local candidates = require "gpipe.plan.candidates"
 local columns = require "gpipe.draw.columns"
 local cores = require "gpipe.plan.cores"
+local crossing = require "gpipe.plan.crossing"
 local demand = require "gpipe.plan.demand"
 local device_bytes = require "gpipe.plan.device_bytes"
 local devices = require "gpipe.plan.devices"
 local norms = require "gpipe.plan.norms"
+local sharing = require "gpipe.plan.sharing"
 local stage_cost = require "gpipe.plan.stage_cost"
 local sums = require "gpipe.plan.sums"
 local tasks = require "gpipe.plan.tasks"
@@ -32,8 +34,27 @@ local function set_found(costs, found)
     costs.R[stage] = found.recompute[stage]
     costs.I[stage] = costs.I[stage] + found.input[stage]
     costs.W[stage] = costs.W[stage] + found.weight[stage]
+    costs.B[stage] = costs.B[stage] + found.input[stage] + found.weight[stage]
   end
   costs.away = columns.largest(found.away) > 0 and found.away or nil
+end
+
+-- The seconds of F in the mean: micro-batches that run again keep nothing.
+local function forward_of(case, s, i, j, share)
+  local kept = sums.range(s.forward, i, j)
+  if not stage_cost.policies[case.policy].drops then return kept end
+  return kept + share * (sums.range(s.forward_dropped, i, j) - kept)
+end
+
+-- Add what the cuts around a stage cost; no more than half of a time is ever gained by a cut.
+local function add_crossing(costs, s, i, j, stage)
+  local forward, backward = crossing.of(s.crossing, i, j, s.count)
+  local function add(op, seconds)
+    costs[op][stage] = math.max(costs[op][stage] / 2, costs[op][stage] + seconds)
+  end
+  add("F", forward)
+  add("B", backward)
+  add("I", backward)
 end
 
 --- The seconds of each action of each stage, on its device, as schedule:simulate takes them.
@@ -42,7 +63,7 @@ end
 ---@param balance integer[]
 ---@return table
 function rate.costs(problem, case, balance)
-  local costs = { F = {}, I = {}, W = {}, R = {}, comm = { F = {}, B = {} }, unit = "s",
+  local costs = { F = {}, I = {}, W = {}, B = {}, R = {}, comm = { F = {}, B = {} }, unit = "s",
     busy = { F = {}, B = {} } }
   local narrow = false -- some link takes time for a value's bytes
   local offloads = stage_cost.policies[case.policy].offloads
@@ -53,8 +74,10 @@ function rate.costs(problem, case, balance)
     local s, share, device = case.sums[d], case.lowered.share[stage], problem.devices[d]
     local room = (device.memory - case.extra[d]) / #case.shape.holders[d]
     local again = device_bytes.stage(case.memory, s, i, j, stage - 1, device.own, room)
-    costs.F[stage] = sums.range(s.forward, i, j)
+    costs.F[stage] = forward_of(case, s, i, j, share)
     costs.I[stage], costs.W[stage] = sums.range(s.input, i, j), sums.range(s.weight, i, j)
+    costs.B[stage] = sums.range(s.backward, i, j)
+    add_crossing(costs, s, i, j, stage)
     costs.R[stage] = share > 0 and again / share or 0
     if offloads then costs.away[stage] = copied(case, stage, device, sums.saved(s, i, j)) end
     if stage > 1 then
@@ -120,6 +143,19 @@ local function last_of(problem, case, balance, ran)
   return last
 end
 
+-- The seconds of the slowest replica where threads share cores; 0 where every thread has one.
+local function on_shared_cores(problem, case, ran, comm)
+  local most, count, replicas = 0, #ran.work, case.shape.replicas
+  for k = 0, replicas - 1 do
+    local hosts = cores.hosts(problem.devices, count, replicas, k)
+    if hosts then
+      local own = table.move(problem.devices, k * count + 1, (k + 1) * count, 1, {})
+      most = math.max(most, sharing.seconds(ran, own, hosts, comm))
+    end
+  end
+  return most
+end
+
 --- Simulate a step.
 ---@return {seconds: number, bubble: number, recompute: number, simulation: gpipe.Simulation}
 function rate.run(problem, case, balance)
@@ -127,7 +163,7 @@ function rate.run(problem, case, balance)
   local ran = case.lowered.schedule:simulate(costs)
   local steps = rate.steps(case)
   local seconds = math.max(last_of(problem, case, balance, ran),
-    cores.seconds(problem.devices, ran.work, case.shape.replicas))
+    on_shared_cores(problem, case, ran, costs.comm))
   -- a stream goes on meanwhile
   local ending = case.shape.schedule.batch > 0 and 0 or tasks.ending(problem, case)
   return {
@@ -208,8 +244,9 @@ function rate.bound(problem, chunks, count)
     if not seen[class] then
       local all, most, way = 0, 0, 0
       for _, layer in ipairs(problem.figures:layers(rows, device)) do
-        local both = layer.forward + layer.input
-        local seconds = both + layer.weight
+        local forward = math.min(layer.forward, layer.forward_dropped)
+        local both = forward + math.min(layer.input, layer.backward)
+        local seconds = forward + math.min(layer.input + layer.weight, layer.backward)
         all, most, way = all + seconds, math.max(most, seconds), way + both
       end
       seen[class], largest, through = all, math.min(largest, most), math.min(through, way)

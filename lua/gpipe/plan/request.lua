@@ -193,7 +193,7 @@ function request.read(model, sample, opts)
     batch = batch_of(o, made, profile, #list), chunks = o.chunks, moments = moments,
     optimizer = name, halves = computes.half ~= nil, precision = o.precision, loss = o.loss,
     link = o.link and options.check(WHO .. ": link", o.link, devices.link_spec),
-    schedules = schedules_of(o.schedules), policies = policies_of(o.checkpoint, profile, list),
+    schedules = schedules_of(o.schedules),
     ties = object.is(model) and {} or possible.ties(model), together = o.together,
     pinned = o.pinned, last_pinned = last_pinned(o.pinned),
     replicas = o.replicas, sums = {},
@@ -201,6 +201,8 @@ function request.read(model, sample, opts)
     counts = candidates.devices(#list), verify = o.verify and made.sample ~= nil,
   }
   if not profile then bound_rows(problem) end
+  figures.link_hosts(made, list)
+  problem.policies = policies_of(o.checkpoint, profile, list)
   return problem
 end
 

@@ -27,11 +27,12 @@ local stage_cost = {}
 ---@field lowered string the word that the schedule is lowered by
 ---@field all? "live" of so many micro-batches all saved (or kept) values lie there, at least
 ---@field runs_again? boolean what is saved may lie there from R on
+---@field drops? boolean F keeps nothing of micro-batches that run again
 ---@field kept? string the sums of what is kept, if they are not those of saved_bytes
 ---@field head? string likewise of what of it W does not read
 ---@field plainly? boolean it asks what is held where nothing runs again ahead of backward
 ---@field linear? boolean seconds are the sum of the layers' recompute, or near it
----@field spares? boolean it is tried where not everything can be kept
+---@field spares? boolean it is tried where not everything can be kept with the best cut
 ---@field needs_selective? boolean it needs what profiles say of selective recomputation
 ---@field fills? boolean it keeps what there is room for: all, where `never` fits
 ---@field offloads? boolean what is saved waits in the host's memory, so devices have to say how they
@@ -189,8 +190,9 @@ end
 ---@type table<string, gpipe.RematPolicy>
 stage_cost.policies = {
   never = { lowered = "never", cost = never, linear = true, all = "live" },
-  except_last = { lowered = "except_last", cost = again, linear = true, runs_again = true },
-  always = { lowered = "always", cost = again, linear = true, runs_again = true },
+  except_last = { lowered = "except_last", cost = again, linear = true, runs_again = true,
+    drops = true },
+  always = { lowered = "always", cost = again, linear = true, runs_again = true, drops = true },
   selective = { lowered = "always", cost = selective, linear = true,
     all = "live", kept = "selective_bytes", head = "selective_head", plainly = true,
     needs_selective = true, spares = true },

@@ -3,14 +3,15 @@
 
 local sums = {}
 
-local SUMMED = { "forward", "input", "weight", "recompute", "saved_bytes", "parameter_bytes",
-  "head_bytes", "carried_bytes", "packed_bytes", "output_bytes" }
+local SUMMED = { "forward", "forward_dropped", "input", "weight", "backward", "recompute",
+  "saved_bytes", "parameter_bytes", "head_bytes", "carried_bytes", "packed_bytes", "output_bytes" }
 
 ---@class gpipe.LayerSums
 ---@field count integer
 ---@field layers gpipe.PlanLayer[]
 ---@field forward number[] element i + 1: the first i layers together
 ---@field work number[] the same of forward and backward
+---@field crossing? table what cuts cost, of crossing.seconds
 ---@field output number[] bytes that cross a cut behind layer i; 0 before the first, behind the last
 
 local function running(layers, key)
@@ -59,7 +60,7 @@ end
 function sums.of(layers)
   local made = { count = #layers, layers = layers, maxima = maxima_of(layers, work_of),
     largest = maxima_of(layers, function(_, i) return layers[i].saved_bytes end),
-    output = { [0] = 0 }, scratch = 0 }
+    output = { [0] = 0 }, scratch = 0, crossing = layers.crossing }
   for _, key in ipairs(SUMMED) do made[key] = running(layers, key) end
   made.work = {}
   for i = 1, #layers + 1 do made.work[i] = made.forward[i] + made.input[i] + made.weight[i] end

@@ -6,6 +6,7 @@
 local bytes = require "gpipe.profile.bytes"
 local call = require "gpipe.ranks.call"
 local class = require "gpipe.nn.class"
+local cut = require "gpipe.profile.cut"
 local machine = require "gpipe.machine"
 local object = require "gpipe.profile.object"
 local options = require "gpipe.options"
@@ -68,8 +69,8 @@ end
 local function modelled(wanted, device)
   local one = require("gpipe.plan.devices").read(wanted.who, { device })[1]
   return object.new(wanted.who, {
-    layers = require("gpipe.plan.figures").modelled(wanted, one), rows = wanted.rows,
-    input_bytes = input_bytes_of(wanted), device = one.name,
+    layers = require("gpipe.plan.modelled").profile(wanted, one), rows = wanted.rows,
+    input_bytes = input_bytes_of(wanted), device = one.name, host_link = one.host_link,
   })
 end
 
@@ -87,13 +88,24 @@ function profile.take(wanted, o)
     local steps, device = ranks.alone(function() return times.measure(wanted, measured, rows) end)
     return object.new(wanted.who, {
       layers = rows, rows = wanted.rows, input_bytes = input_bytes_of(wanted), repeats = steps,
-      device = device.name, threads = device.threads,
+      device = device.name, threads = device.threads, host_link = device.host_link,
     })
   end)
 end
 
---- The same, for a call that every rank of a job makes: rank 0 measures, because two measurements
---- are never equal, and what is made of them has to be.
+--- Measure the stages of a cut, whose layers were measured before: parts of all layers together.
+---@param wanted gpipe.ProfileRequest
+---@param o {device: string|table, repeats: integer}
+---@param balance integer[]
+---@param layers {saved_bytes: number}[]
+---@return {F: number[], B: number[]}? nil where a micro-batch cannot be kept
+function profile.cut(wanted, o, balance, layers)
+  if not times.has_room(o, layers) then return nil end
+  return without_drawing(function() return cut.measure(wanted, o, balance) end)
+end
+
+--- profile.take for a call that every rank of a job makes: rank 0 measures, because two
+--- measurements are never equal, and what is made of them has to be.
 ---@param wanted gpipe.ProfileRequest
 ---@param o {device: string|table, repeats: integer, timeout: number?}
 ---@return gpipe.ModelProfile
@@ -148,14 +160,16 @@ end
 --- What each layer of a model takes: measured seconds (medians, without the first steps) and the
 --- bytes that plans use, for one micro-batch.
 ---
---- `layers[i]` has `name` and `layer`; in seconds `forward`, `input` (the gradient for its input; 0
---- where none is needed), `weight` (the gradients for its weights) and `recompute` (what runs again
---- if its stage recomputes); `output_bytes` (what crosses a cut behind it), `saved_bytes` (what a
---- micro-batch keeps of it), `parameter_bytes`, `workspace_bytes`, `flop` of forward,
---- `reads_input`, and `selective`: `saved_bytes` and `recompute` where checkpoint = "selective"
---- keeps products and makes what is cheap again. A copy of the model runs: values, gradients,
---- buffers, modes and random numbers of the script's own stay as they are, and the model may belong
---- to a pipeline.
+--- `layers[i]` has `name` and `layer`; in seconds `forward`, `input` (the gradient for its input;
+--- 0 where none is needed), `weight` (the gradients for its weights), `backward` (both in one
+--- action), `recompute` (what runs again if its stage recomputes) and `forward_dropped` (a forward
+--- pass that keeps nothing for that reason); `output_bytes` (what crosses a cut behind it),
+--- `saved_bytes` (what a micro-batch keeps of it), `parameter_bytes`, `workspace_bytes`, `flop` of
+--- forward, `reads_input`, and `selective`: `saved_bytes` and `recompute` where checkpoint =
+--- "selective" keeps products and makes what is cheap again. A copy of the model runs: values,
+--- gradients, buffers, modes and random numbers of the script's own stay as they are, and the model
+--- may belong to a pipeline. Of a GPU the profile also has `host_link`: {bandwidth =, latency =} of
+--- copies to the host's memory and back, measured, with which gp.plan offers to offload.
 ---
 --- device: what to measure on, {"cpu:0", threads = 1} for one thread; the first GPU, else cpu:0
 --- with all cores. In a job of several ranks every rank has to call; rank 0 measures, and all get

@@ -5,6 +5,7 @@
 
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"
+local host = require "gpipe.plan.host"
 local json = require "gpipe.io.json"
 local options = require "gpipe.options"
 local text = require "gpipe.profile.text"
@@ -12,9 +13,11 @@ local text = require "gpipe.profile.text"
 ---@class gpipe.LayerProfile
 ---@field name string of the layer in the model: "3", "head"
 ---@field layer? string what it is: "Linear 64 -> 10"
----@field forward number seconds
+---@field forward number seconds, where what it makes is kept
+---@field forward_dropped number seconds, where what it makes is dropped and made again
 ---@field input number seconds of the gradient for its input
 ---@field weight number seconds of the gradients for its weights
+---@field backward number seconds of all these gradients in one action
 ---@field recompute number seconds of what runs again if its stage recomputes
 ---@field output_bytes integer that cross a cut behind it: its output, and skips that pass by
 ---@field saved_bytes integer that a micro-batch keeps of it if nothing is recomputed
@@ -35,6 +38,7 @@ local text = require "gpipe.profile.text"
 ---@field device? string
 ---@field threads? integer of that device
 ---@field repeats? integer steps that were measured
+---@field host_link? {bandwidth: number, latency: number} of copies to the host's memory and back
 local ModelProfile = {}
 ModelProfile.__index = ModelProfile
 ModelProfile.__name = "gpipe.ModelProfile"
@@ -57,12 +61,16 @@ local LAYER = {
 
 local SELECTIVE = { saved_bytes = count, head_bytes = count, recompute = amount }
 
+local optional = { type = "number", min = 0, below = math.huge }
+LAYER.forward_dropped, LAYER.backward = optional, optional
+
 local PROFILE = {
   layers = { type = "table", required = true },
   rows = { type = "integer", min = 1, default = 1 },
   input_bytes = count,
   device = { type = "string" }, threads = { type = "integer", min = 1 },
   repeats = { type = "integer", min = 1 },
+  host_link = { type = "table" },
 }
 
 local function check_layer(who, i, given)
@@ -72,6 +80,8 @@ local function check_layer(who, i, given)
   end
   local layer = options.check(where, given, LAYER)
   layer.name = layer.name or tostring(i)
+  layer.forward_dropped = layer.forward_dropped or layer.forward
+  layer.backward = layer.backward or layer.input + layer.weight
   if layer.selective then
     layer.selective = options.check(where .. ": selective", layer.selective, SELECTIVE)
   end
@@ -86,6 +96,7 @@ local object = {}
 ---@return gpipe.ModelProfile
 function object.new(who, fields)
   local profile = options.check(who, fields, PROFILE)
+  host.link(who, profile.host_link)
   if #profile.layers == 0 then
     errors.raise("%s: there are no layers, expected at least one", who)
   end

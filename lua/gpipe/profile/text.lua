@@ -59,7 +59,10 @@ function text.of(profile)
     rows[i + 1] = cells_of(name, layer)
   end
   rows[#rows + 1] = cells_of("total", total_of(profile.layers))
-  return title_of(profile) .. "\n" .. columns.text(rows, "  ")
+  local link = profile.host_link
+  local copies = link and ("\n  copies to the host's memory and back: %.3g GB/s, and %.3g us each")
+    :format(1e-9 * link.bandwidth, 1e6 * link.latency) or ""
+  return title_of(profile) .. "\n" .. columns.text(rows, "  ") .. copies
 end
 
 return text

@@ -4,6 +4,7 @@
  *   works.c      a lane's tables with a record around every call that does work
  *   profile.c    all devices of a pipeline; what an instruction is called and costs
  *   ceilings.c   what a device reaches at best
+ *   host_link.c  how fast it reaches the host's memory
  *
  * A recorder replaces the lane's tables of functions. So a pipeline that is not profiled calls the
  * same functions as ever, and the engine need not know of profiles, except for one branch in

@@ -119,6 +119,31 @@ describe("gp.plan with checkpoint = \"offload\"", function()
     assert.equal("never", assert(plan(all)).best.checkpoint)
   end)
 
+  -- Layers that take the same time, of which the first two save most.
+  local function uneven(host_link, policies)
+    local layers = {}
+    for i = 1, 4 do
+      layers[i] = { forward = 1e-3, input = 1e-3, weight = 1e-3, recompute = 1e-3,
+        output_bytes = 1e3, saved_bytes = i <= 2 and 1e6 or 1e3 }
+    end
+    local one = { "sim:0", memory = 12000000, flops = 1e12, bandwidth = 1e12,
+      host_link = host_link }
+    return assert(gp.plan(gp.profile { layers = layers, rows = 1, input_bytes = 1000 }, nil, {
+      devices = { one, one }, batch = 8, chunks = 8, schedules = { "gpipe" },
+      checkpoint = policies }))
+  end
+
+  it("wins where everything fits only with a cut that is slower", function()
+    local without, with = uneven(nil, "never"), uneven({ bandwidth = 1e12 }, { "never", "always", "offload" })
+    assert.same({ 1, 3 }, without.best.balance)
+    assert.same({ "offload", 2, 2 }, { with.best.checkpoint, table.unpack(with.best.balance) })
+    local fits = {}
+    for _, row in ipairs(with.rows) do fits[row.checkpoint] = row end
+    assert.same({ 1, 3 }, fits.never.balance) -- another row fits
+    assert.is_true(with.best.seconds < 0.85 * fits.never.seconds)
+    assert.are_not.equal("offload", uneven({ bandwidth = 1e7 }).best.checkpoint)
+  end)
+
   it("keeps to the memory of the host, and says what would be needed", function()
     local made, why = plan("offload", { host_memory = "64KiB" })
     assert.is_nil(made)

@@ -384,21 +384,6 @@ describe("gp.plan of a model", function()
     assert.is_true(shown.selective and not shown.never)
   end)
 
-  it("counts the work of threads that share a core", function()
-    local cores, there = require "gpipe.plan.cores", require("gpipe.core").machine().cores
-    local own = { kind = "cpu", threads = 1, host = 0, cores = there }
-    local crowd = {}
-    for d = 1, 2 * there do crowd[d] = { kind = "cpu", threads = 2, host = 0, cores = there } end
-    assert.equal(0, cores.seconds({ own }, { 3 }))
-    assert.equal(1, cores.share { own })
-    local work = {}
-    for d = 1, #crowd do work[d] = 3 end
-    assert.equal(12, cores.seconds(crowd, work)) -- 2 n devices x 2 threads x 3 seconds, n cores
-    assert.equal(1 / 4, cores.share(crowd))
-    crowd[1] = { kind = "cpu", threads = 2, flops = 1e9, host = 0 } -- described: it is not on this machine
-    assert.equal(3 * 2 * (#crowd - 1) / there, cores.seconds(crowd, work))
-  end)
-
   it("plans a 96-layer GPT over 64 devices", function() -- scripts/bench/plan times it
     local model = gp.models.gpt2 { layers = 96, width = 1024, heads = 16, context = 512 }
     local x = gp.zeros({ 1, 512 }, { dtype = "i64" })

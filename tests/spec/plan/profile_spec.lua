@@ -95,6 +95,56 @@ describe("gp.profile", function()
     assert.are.equal(0, p.layers[2].weight)
   end)
 
+  it("has times of a whole backward and of a forward pass that drops what it makes", function()
+    local p = gp.profile(small(), { x() }, { repeats = 3, device = { "cpu:0", threads = 1 } })
+    for _, layer in ipairs(p.layers) do
+      assert.is_true(layer.forward_dropped > 0)
+      assert.is_true(layer.backward > 0)
+    end
+    local by_hand = gp.profile { layers = { { forward = 1, input = 2, weight = 3 } } }
+    assert.are.same({ 1, 5 }, { by_hand.layers[1].forward_dropped, by_hand.layers[1].backward })
+  end)
+
+  it("has a way to the host's memory where it is said, and not in older files", function()
+    local link = { bandwidth = 25e9, latency = 1e-5 }
+    local path = os.tmpname()
+    for _, one in ipairs { link, false } do
+      local p = gp.profile { layers = { { forward = 1 } }, host_link = one or nil }
+      assert(p:save(path))
+      assert.are.same(one or nil, assert(gp.profile { path = path }).host_link)
+      assert.are.equal(one ~= false, tostring(p):find("25 GB/s, and 10 us each", 1, true) ~= nil)
+    end
+    local file <close> = assert(io.open(path, "w"))
+    file:write [[{"kind":"gpipe profile","version":1,"layers":[{"forward":1,"input":2,"weight":3}]}]]
+    file:close()
+    local old = assert(gp.profile { path = path })
+    os.remove(path)
+    assert.are.same({ 1, 5 }, { old.layers[1].forward_dropped, old.layers[1].backward })
+    assert.is_nil(old.host_link)
+    fails_with("host_link", gp.profile, { layers = { {} }, host_link = { bandwidth = 0 } })
+    local sim = { "sim:0", memory = "1GiB", flops = 1e12, bandwidth = 1e11, host_link = link }
+    assert.are.same(link, gp.profile(small(), { x() }, { device = sim }).host_link)
+  end)
+
+  it("measures with recomputation alone where there is no room to keep what layers make", function()
+    local runs, times = require "gpipe.profile.runs", require "gpipe.profile.times"
+    local wanted = require("gpipe.profile.request").of("who", small(), { x() }, { chunks = 1 })
+    local opened, open = {}, runs.open
+    local rows = require("gpipe.profile").sizes(wanted, "cpu:0")
+    rows[1].saved_bytes = math.maxinteger // 2
+    runs.open = function(w, device, checkpoint, whole)
+      opened[#opened + 1] = checkpoint
+      return open(w, device, checkpoint, whole)
+    end
+    local good, why = pcall(times.measure, wanted, { device = "cpu:0", repeats = 1 }, rows)
+    runs.open = open
+    assert.is_true(good, why)
+    assert.are.same({ "always" }, opened)
+    for _, row in ipairs(rows) do
+      assert.are.same({ row.forward_dropped, row.input + row.weight }, { row.forward, row.backward })
+    end
+  end)
+
   it("has what selective recomputation keeps and makes again", function()
     local model, sample, loss = small(), { x(), y() }, nn.CrossEntropyLoss()
     local p = gp.profile(model, sample, { loss = loss, repeats = 3,

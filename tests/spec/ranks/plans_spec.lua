@@ -202,16 +202,18 @@ describe("the cores of a plan", function()
   it("are those of each host by itself", function()
     local apart = { device(0, 2, 2), device(1, 2, 2) }
     assert.is_nil(cores.shared(apart))
-    assert.equal(0, cores.seconds(apart, { 1, 3 }))
+    assert.is_nil(cores.hosts(apart, 2))
     local together = { device(0, 2, 2), device(0, 2, 2), device(1, 2, 8) }
     assert.same({ 2, 4 }, { cores.shared(together) })
-    assert.equal(4.0, cores.seconds(together, { 1, 3, 100 }))
+    assert.same({ [0] = 2 }, cores.hosts(together, 3))
     assert.equal(0.5, cores.share(together))
   end)
 
   it("are shared by replicas on one host alone", function()
     local list = { device(0, 1, 1), device(0, 1, 1), device(1, 1, 4), device(1, 1, 4) }
-    assert.equal(3.0, cores.seconds(list, { 1, 2 }, 2))
-    assert.equal(0, cores.seconds({ list[3], list[4] }, { 1 }, 2))
+    assert.same({ [0] = 1 }, cores.hosts(list, 2, 2, 0))
+    assert.is_nil(cores.hosts(list, 2, 2, 1))
+    assert.same({ [0] = 0.5 }, cores.hosts(list, 1, 4, 1)) -- of one core, with another replica
+    assert.is_nil(cores.hosts({ list[3], list[4] }, 1, 2))
   end)
 end)

@@ -1,0 +1,64 @@
+-- lua/gpipe/plan/knots.lua - the figures of layers at some numbers of rows, and straight lines
+-- between them and beyond.
+--
+-- A list of knots is {{rows =, layers =}, ...} in the order of the rows, for devices of one sort.
+
+local knots = {}
+
+--- The figures of a layer that grow with the rows of a micro-batch.
+knots.GROWING = { "forward", "forward_dropped", "input", "weight", "backward", "recompute",
+  "output_bytes", "saved_bytes", "workspace_bytes", "head_bytes", "carried_bytes",
+  "packed_bytes", "scratch_bytes" }
+
+-- The layers at a part of the way from a to b.
+local function between(a, b, part)
+  local layers = {}
+  for i, first in ipairs(a) do
+    local layer = {}
+    for key, value in pairs(first) do layer[key] = value end
+    for _, key in ipairs(knots.GROWING) do
+      layer[key] = math.max(0, first[key] + (b[i][key] - first[key]) * part)
+    end
+    layer.selective = {}
+    for key, value in pairs(first.selective) do
+      layer.selective[key] = math.max(0, value + (b[i].selective[key] - value) * part)
+    end
+    layers[i] = layer
+  end
+  return layers
+end
+
+-- The place of the first knot with at least so many rows; behind the last one there is none.
+local function place_of(list, rows)
+  local at = 1
+  while list[at] and list[at].rows < rows do at = at + 1 end
+  return at
+end
+
+--- The layers for so many rows.
+---@param list {rows: integer, layers: gpipe.PlanLayer[]}[] one at least
+---@param rows integer
+---@return gpipe.PlanLayer[]
+function knots.at(list, rows)
+  local at = place_of(list, rows)
+  if #list == 1 then return list[1].layers end
+  if list[at] and list[at].rows == rows then return list[at].layers end
+  at = math.min(math.max(at, 2), #list)
+  local a, b = list[at - 1], list[at]
+  return between(a.layers, b.layers, (rows - a.rows) / (b.rows - a.rows))
+end
+
+--- Add what was measured with so many rows; of two measurements the mean counts.
+---@param list {rows: integer, layers: gpipe.PlanLayer[]}[]
+---@param rows integer
+---@param layers gpipe.PlanLayer[]
+function knots.add(list, rows, layers)
+  local at = place_of(list, rows)
+  if list[at] and list[at].rows == rows then
+    list[at].layers = between(list[at].layers, layers, 1 / 2)
+  else
+    table.insert(list, at, { rows = rows, layers = layers })
+  end
+end
+
+return knots
