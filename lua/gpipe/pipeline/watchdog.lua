@@ -13,14 +13,14 @@ local watchdog = {}
 --- The rule of the option: seconds, or false for none.
 watchdog.rule = limit.rule
 
---- Seconds without progress after which a pass is given up, and a rank whose script does not come
---- to a call; 0: never.
+--- Seconds without progress after which a pass is given up; 0: never. Where the script sets them,
+--- they are also the limit for ranks whose script does not come to a call.
 ---@param who string
 ---@param option number|boolean|nil
 ---@return number
 function watchdog.seconds(who, option)
   local seconds = limit.seconds(who, option)
-  limit.set(seconds)
+  if option ~= nil then limit.set(seconds) end -- profiles make pipelines of their own
   return seconds
 end
 

@@ -147,8 +147,8 @@ end
 --- gp.barrier(3600)
 --- ```
 ---@param seconds? number|boolean how long the script of a rank may stay away; false: for ever; by
---- default as long as the watchdog waits: the option of the last pipeline, else GPIPE_WATCHDOG,
---- else 300
+--- default as long as the watchdog waits: option `watchdog` of the last pipeline that has one, else
+--- GPIPE_WATCHDOG, else 300
 function ranks.barrier(seconds)
   options.argument("gp.barrier", "seconds", seconds, limit.rule)
   local own_limit = seconds ~= nil and limit.seconds("gp.barrier", seconds)

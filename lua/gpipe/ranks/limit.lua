@@ -1,7 +1,7 @@
 -- lua/gpipe/ranks/limit.lua - how long a rank waits for the script of another one.
 --
 -- A rank whose script hangs is alive, so the others would wait for it for ever. The limit is that
--- of the watchdog: of the last pipeline, else GPIPE_WATCHDOG, else the default.
+-- of the watchdog: of the last pipeline with that option, else GPIPE_WATCHDOG, else the default.
 
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"

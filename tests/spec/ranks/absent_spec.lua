@@ -176,6 +176,9 @@ describe("a rank that is slow", function()
       (run("unix", 2, SLOW .. "pipe:step(x, y) print 'here'", { LIMIT = "0" })))
     local _, err = run("unix", 2, SLOW .. "gp.barrier(0.5)", { LIMIT = "40" })
     has(err, "has not come to 'gp.barrier'")
+    assert.equal("here\n", (run("unix", 2, [[
+      gp.pipeline(gp.nn.Sequential { gp.nn.Linear(2, 2), gp.nn.ReLU() }, {}):close() -- sets none
+      ]] .. SLOW .. "gp.barrier() print 'here'", { LIMIT = "40", GPIPE_WATCHDOG = "1" })))
   end)
 
   it("may not be waited for a negative time", function()
