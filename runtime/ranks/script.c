@@ -58,9 +58,14 @@ static void write_script(const gp_net *net, char words[GP_RANK_WORDS], int64_t n
   put_seconds(words, at, ", %.1f s before", now - s->last_end);
 }
 
-/* A run that is under way comes before a call of all ranks. */
+/* A run that is under way comes before a call of all ranks. A stream is under way between steps,
+ * too: where the script is, is what another rank has asked. */
 void gp_net_write_words(gp_net *net, char words[GP_RANK_WORDS], int64_t now) {
   words[0] = '\0';
+  if (net->script.asked && gp_net_doing(net) == GP_RANK_SCRIPTS) {
+    write_script(net, words, now);
+    return;
+  }
   for (size_t i = 0; i < net->port_count && !words[0]; i++)
     if (net->ports[i].words) net->ports[i].words(net->ports[i].context, words, GP_RANK_WORDS);
   if (words[0]) return;

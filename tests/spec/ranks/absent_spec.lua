@@ -81,6 +81,20 @@ describe("a rank whose script stays away", function()
     assert.equal(1, code)
   end)
 
+  it("is named between two steps of a stream", function()
+    local _, err, code, _, script = run("unix", 2, [[
+      pipe:close()
+      local stream <close> = gp.pipeline(gp.nn.Sequential { gp.nn.Linear(8, 8), gp.nn.Linear(8, 4) },
+        { chunks = 4, schedule = "pipedream_2bw", loss = gp.nn.CrossEntropyLoss(), watchdog = LIMIT })
+      stream:use(gp.optim.SGD(stream:parameters(), { lr = 0.1 }))
+      for step = 1, 8 do
+        stream:step(x, y)
+        if step == 4 then stuck(1) end
+      end]])
+    names(err, 1, "pipe:step", script)
+    assert.equal(1, code)
+  end)
+
   for _, way in ipairs { "tcp", "hosts", "mpi" } do
     it("is named, and is ended with its job, over " .. way, function()
       local missing = jobs.missing(way)
