@@ -59,6 +59,8 @@ lua_State *gp_lua_interrupt_watch(lua_State *L) {
   return before;
 }
 
+lua_State *gp_lua_interrupt_current(void) { return interrupt.current; }
+
 /* The signal handler calls this: it uses only lua_sethook, stores and time, which are safe
  * there. */
 int gp_lua_interrupt_request(void) {

@@ -17,6 +17,8 @@ bool gp_lua_is_interrupt(lua_State *L, int index);
 
 /* Say which coroutine runs from now on (NULL: none); returns the one that ran before. */
 lua_State *gp_lua_interrupt_watch(lua_State *L);
+/* The one that runs now. Async-signal-safe on the script's thread. */
+lua_State *gp_lua_interrupt_current(void);
 /* Ask the running code to stop; returns how many presses there were in this row. Async-signal-safe
  * to the degree that lua_sethook is (a comment in ldebug.c). */
 int gp_lua_interrupt_request(void);

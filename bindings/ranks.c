@@ -55,6 +55,15 @@ static int rank_call(lua_State *L) {
   return 0;
 }
 
+/* core.rank_limit(seconds) -> for how long the script of another rank might stay away so far */
+static int rank_limit(lua_State *L) {
+  double before;
+  gp_status status = gp_ranks_set_limit(luaL_checknumber(L, 1), &before);
+  if (status) return gp_lua_fail(L, status);
+  lua_pushnumber(L, before);
+  return 1;
+}
+
 /* core.rank_gather(what, text, seconds) -> the texts of all ranks, by rank from 1; seconds: how
  * long to wait for them, 0 (or nothing): until they come */
 static int gather(lua_State *L, const bool *to, double seconds) {
@@ -147,13 +156,19 @@ static int rank_check(lua_State *L) {
   return 2;
 }
 
-static const luaL_Reg functions[] = {
-    {"rank_info", rank_info},           {"rank_call", rank_call},
-    {"rank_gather", rank_gather},       {"rank_hand", rank_hand},
-    {"rank_dictate", rank_dictate},     {"rank_listen", rank_listen},
-    {"rank_transport", rank_transport}, {"rank_remark", rank_remark},
-    {"ranks_lost", ranks_lost},         {"rank_probe", rank_probe},
-    {"rank_check", rank_check},         {NULL, NULL}};
+static const luaL_Reg functions[] = {{"rank_info", rank_info},
+                                     {"rank_call", rank_call},
+                                     {"rank_gather", rank_gather},
+                                     {"rank_hand", rank_hand},
+                                     {"rank_dictate", rank_dictate},
+                                     {"rank_listen", rank_listen},
+                                     {"rank_transport", rank_transport},
+                                     {"rank_remark", rank_remark},
+                                     {"ranks_lost", ranks_lost},
+                                     {"rank_probe", rank_probe},
+                                     {"rank_check", rank_check},
+                                     {"rank_limit", rank_limit},
+                                     {NULL, NULL}};
 
 int gp_open_ranks(lua_State *L) {
   gp_lua_push_type(L, GP_LUA_PIECES, held_clear);

@@ -94,6 +94,8 @@ void gp_output_install(void);
 void gp_warning_install(lua_State *L);
 /* sigint.c: catch Ctrl-C, and track coroutines so that it reaches the running one. */
 void gp_sigint_install(lua_State *L);
+/* whereabouts.c: let other ranks of the job learn where the script is. */
+void gp_whereabouts_install(void);
 /* terminal.c: module "gpipe.terminal" for gpipe/shell/repl.lua. */
 void gp_terminal_install(lua_State *L);
 /* version.c: --version, -v, --list-devices. */

@@ -47,6 +47,7 @@ static int program(lua_State *L) {
   gp_warning_install(L);
   gp_sigint_install(L);
   gp_stop_install();
+  gp_whereabouts_install();
   signal(SIGXFSZ, SIG_IGN); /* write returns an error at a file's size limit */
   gp_loaders_install(L);
   gp_lua_install(L);

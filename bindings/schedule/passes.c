@@ -35,7 +35,7 @@ void gp_lua_push_remats(lua_State *L) {
 }
 
 /* schedule:lowered(checkpoint, update, {tied, norm, clip}) -> rows with recomputation, ascending W,
- * reductions, norms, updates */
+ * reductions, norms, updates; nil: the schedule's own are as they would be */
 static int schedule_lowered(lua_State *L) {
   static const char *const updates[] = {"none", "barrier", "free", NULL};
   gp_lower_options options = {.remat = gp_lua_check_remat(L, 2),
@@ -46,7 +46,9 @@ static int schedule_lowered(lua_State *L) {
   options.clip = gp_lua_flag_field(L, 4, "clip");
   gp_rows **box = gp_lua_new_rows(L);
   gp_status status = gp_schedule_lowered(gp_lua_check_schedule(L, 1), &options, box);
-  return status == GP_OK ? 1 : gp_lua_fail(L, status);
+  if (status != GP_OK) return gp_lua_fail(L, status);
+  if (!*box) lua_pushnil(L);
+  return 1;
 }
 
 /* schedule:steps() -> the number of steps, in which each device runs one action */

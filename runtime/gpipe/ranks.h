@@ -29,7 +29,8 @@ typedef struct gp_rank_pieces {
   size_t *bytes;
 } gp_rank_pieces;
 
-enum { GP_RANKS_WHAT = 32 }; /* bytes of the name of a call, its end included */
+/* Bytes of the name of a call, and of a position in a script, their ends included. */
+enum { GP_RANKS_WHAT = 32, GP_RANKS_WHERE = 36 };
 
 /* Name what the script calls just now, and where: "pipe:step", "train.lua:12". Other ranks show it
  * if they are elsewhere. Both are copied, and cut if they are long; "": nothing. Threads: the
@@ -38,9 +39,10 @@ void gp_ranks_name_call(const char *name, const char *where);
 
 /* Collect a piece from every rank, also its own; connects the job if nothing has before. what: the
  * name of the call for messages, shorter than GP_RANKS_WHAT; every rank has to make the same one.
- * seconds: how long to wait for the others, also after Ctrl-C; 0: until they come, or Ctrl-C.
- * Collective. Errors: GP_ESTATE if a
- * rank makes another call, GP_EDEVICE if one has ended or is gone, GP_ETIMEOUT, GP_EINTERRUPT. */
+ * seconds: how long to wait for the others, also after Ctrl-C; 0: until they come, or Ctrl-C, or
+ * the script of one has stayed away for the limit (gp_ranks_set_limit). Collective. Errors:
+ * GP_ESTATE if a rank makes another call, GP_EDEVICE if one has ended, is gone or stays away,
+ * GP_ETIMEOUT, GP_EINTERRUPT. */
 gp_status gp_ranks_gather(const char *what, double seconds, const void *own, size_t bytes,
                           gp_rank_pieces *pieces);
 /* The same, where only some ranks get the piece of this one: to[ranks]; the others get an empty
@@ -48,6 +50,21 @@ gp_status gp_ranks_gather(const char *what, double seconds, const void *own, siz
 gp_status gp_ranks_hand(const char *what, const bool *to, const void *own, size_t bytes,
                         gp_rank_pieces *pieces);
 void gp_rank_pieces_free(gp_rank_pieces *pieces); /* frees what it holds, not the struct */
+
+/* For how many seconds the script of another rank may stay away from a call that this one is in; 0:
+ * for ever, as before the first call. A rank that is in another call of all ranks, and works, has
+ * twice as long. Returns what it was. Errors: GP_ERANGE. */
+gp_status gp_ranks_set_limit(double seconds, double *before);
+
+/* How the thread of the messages reaches the script's. It calls these, and they must not wait. */
+typedef struct gp_rank_script {
+  void (*locate)(void);          /* have the script's line noted by gp_ranks_note_line */
+  void (*stop)(const char *why); /* raise this as an error in the script; kept */
+  void (*end)(const char *why);  /* end the process: its script does not stop */
+} gp_rank_script;
+void gp_ranks_set_script(const gp_rank_script *script); /* borrowed for ever */
+/* The line is copied, and cut if it is long. Threads: the script's. */
+void gp_ranks_note_line(const char *line);
 
 /* Tell all other ranks a text, which they get by gp_ranks_listen: what was typed at this one. The
  * calls before it are over, also those that only some ranks have made. Errors: GP_EDEVICE if a rank

@@ -205,7 +205,8 @@ typedef struct gp_lower_options {
 } gp_lower_options;
 
 /* Rows (new, the caller's) with what lowering adds for every model: recomputation, weight gradients
- * in ascending order, reductions, norms and scales of gradients, updates. */
+ * in ascending order, reductions, norms and scales of gradients, updates; NULL: the schedule's own
+ * are as they would be. */
 gp_status gp_schedule_lowered(const gp_schedule *schedule, const gp_lower_options *options,
                               gp_rows **rows);
 

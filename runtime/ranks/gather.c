@@ -21,17 +21,28 @@ typedef struct call {
   gp_net *net;
   const char *what;
   double seconds;
-  int64_t begin;
-  const bool *to; /* per rank: it gets the own piece, and not an empty one; NULL: all do */
+  int64_t begin, stood; /* how long the process had been stopped by then */
+  const bool *to;       /* per rank: it gets the own piece, and not an empty one; NULL: all do */
   gp_rank_pieces *pieces;
   uint32_t owner;      /* whose run ends by this call; 0: it ends none */
   gp_rank_place place; /* of this rank */
 } call;
 
+/* Has this rank waited for longer than the limit, and is the script of another one elsewhere? The
+ * time for which the process was stopped does not count. */
+static bool finds_absent(const call *c) {
+  gp_net *net = c->net;
+  const int64_t limit = net->absentees.limit_ns;
+  const int64_t waited = gp_now_ns() - c->begin - (net->stood - c->stood);
+  return limit && waited >= limit &&
+         gp_net_find_absent(net, net->calls, c->what, waited, waited >= 2 * limit) ==
+             GP_RANK_ABSENT;
+}
+
 /* Why a peer's piece will not come; GP_OK: it may. */
 static gp_status look_for_reason(const call *c, const gp_peer *peer) {
   /* the first that went is the reason for the others */
-  if (peer->state != GP_PEER_OPEN)
+  if (peer->state != GP_PEER_OPEN || finds_absent(c))
     return gp_fail(GP_EDEVICE, "%s: %s", gp_rank_call_name(&c->place, c->what),
                    c->net->peers[c->net->culprit].text);
   if (gp_interrupt_pending() && c->seconds == 0) return gp_fail(GP_EINTERRUPT, "interrupted");
@@ -140,6 +151,8 @@ static void note_call(call *c) {
   pthread_mutex_lock(&net->lock);
   net->call = c->what;
   net->call_begin = c->begin;
+  net->absentees.asked = 0;
+  c->stood = net->stood;
   c->owner = net->pass.owner;
   c->place = net->place;
   pthread_mutex_unlock(&net->lock);

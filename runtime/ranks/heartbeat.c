@@ -9,40 +9,43 @@
 
 #include "base/thread.h"
 #include "ranks/net.h"
-#include "ranks/place.h"
 
 static const int64_t BEAT_NS = 1000000000;
+/* A rank that was asked where its script is looks for the answer as often. */
+static const int64_t ASKED_NS = 50000000;
 /* A peer that has said nothing yet may still be connecting to others. */
 static const int64_t START_NS = 60000000000;
 /* A thread that comes this late was stopped itself, with its process or the whole machine. */
 static const int64_t LATE_NS = 2500000000;
 
-/* ---- words ----------------------------------------------------------------------------------- */
+/* A heartbeat is taken when it is time, and sent without the net's lock. */
+typedef struct beat {
+  gp_rank_message head;
+  char words[GP_RANK_WORDS];
+} beat;
 
-/* Say what this rank does: a run that is under way before a call of all ranks; between them it is
- * in its script. */
-static void write_words(gp_net *net, char words[GP_RANK_WORDS], int64_t now) {
-  words[0] = '\0';
-  for (size_t i = 0; i < net->port_count && !words[0]; i++)
-    if (net->ports[i].words) net->ports[i].words(net->ports[i].context, words, GP_RANK_WORDS);
-  if (!words[0] && net->call)
-    snprintf(words, GP_RANK_WORDS, "in '%s'%s%s for %.1f s",
-             gp_rank_call_name(&net->place, net->call), *net->place.where ? " at " : "",
-             net->place.where, 1e-9 * (double)(now - net->call_begin));
-  if (!words[0]) snprintf(words, GP_RANK_WORDS, "in its script");
+/* Call with the net's lock. */
+static void take(gp_net *net, int64_t now, beat *b) {
+  const bool answers = gp_net_has_answer(net, now);
+  b->head = (gp_rank_message){.kind = GP_RANK_BEAT,
+                              .slot = (int32_t)gp_net_doing(net),
+                              .run = net->pass.call,
+                              .round = net->pass.owner,
+                              .port = answers ? GP_RANK_ANSWER : 0,
+                              .place = net->pass.place};
+  gp_net_write_words(net, b->words, now);
+  b->head.bytes = strlen(b->words);
+  if (!answers) return;
+  net->script.asked = 0;
+  atomic_store(&net->asked, 0);
 }
 
-/* ---- beating --------------------------------------------------------------------------------- */
-
 /* A peer whose queue does not empty gets none: the bytes that wait for it are as good. */
-static void send_all(gp_net *net, const gp_rank_pass *pass, const char *words) {
-  gp_rank_message beat = {
-      .kind = GP_RANK_BEAT, .run = pass->call, .round = pass->owner, .bytes = strlen(words)};
-  beat.place = pass->place;
+static void send_all(gp_net *net, const beat *b) {
   for (int32_t r = 0; r < net->job.info.count; r++) {
     gp_peer *peer = &net->peers[r];
     if (!peer->is_own && peer->state == GP_PEER_OPEN && !gp_peer_has_outgoing(peer))
-      (void)gp_ranks_send_copy(r, &beat, words);
+      (void)gp_ranks_send_copy(r, &b->head, b->words);
   }
 }
 
@@ -56,19 +59,26 @@ static void check(gp_net *net, gp_peer *peer, int64_t now) {
   gp_peer_lose(net, peer, why);
 }
 
-void gp_net_beat(gp_net *net) {
-  const int64_t now = gp_now_ns();
-  char words[GP_RANK_WORDS];
-  if (now - net->beat < BEAT_NS) return;
+/* Look for peers that are silent. Call with the net's lock, once for each heartbeat. */
+static void look(gp_net *net, int64_t now) {
   const bool was_stopped = net->beat && now - net->beat > LATE_NS;
+  if (was_stopped) net->stood += now - net->beat;
   net->beat = now;
-  pthread_mutex_lock(&net->lock);
-  const gp_rank_pass pass = net->pass;
-  write_words(net, words, now);
   for (int32_t r = 0; r < net->job.info.count; r++) {
     if (was_stopped) net->peers[r].heard = now; /* their heartbeats wait to be read */
     if (net->silence_most_ns) check(net, &net->peers[r], now);
   }
+}
+
+int64_t gp_net_beat(gp_net *net) {
+  const int64_t now = gp_now_ns();
+  beat b;
+  pthread_mutex_lock(&net->lock);
+  const bool is_time = now - net->beat >= BEAT_NS, beats = is_time || gp_net_has_answer(net, now);
+  if (beats) take(net, now, &b);
+  if (is_time) look(net, now);
+  gp_net_end_script(net, now);
   pthread_mutex_unlock(&net->lock);
-  send_all(net, &pass, words);
+  if (beats) send_all(net, &b);
+  return atomic_load(&net->asked) ? ASKED_NS : BEAT_NS;
 }

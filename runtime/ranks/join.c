@@ -73,7 +73,8 @@ gp_status gp_ranks_join(void) {
   GP_TRY(read_silence(net));
   GP_TRY(make_peers(net));
   gp_status status = gp_net_start(net);
-  if (status == GP_EINTERRUPT) return status; /* the thread may still use the peers */
+  /* the thread may still use the peers */
+  if (status == GP_EINTERRUPT || (status && !net->opened)) return status;
   if (status) gp_free(net->peers);
   if (status) net->peers = NULL;
   return status;

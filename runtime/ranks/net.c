@@ -39,11 +39,12 @@ gp_status gp_ranks_check(void) {
   return status;
 }
 
-/* A rank that ends because another one is lost says so by its code, which may come first. */
+/* A rank that ends because another one is lost says so by its code, which may come first. One that
+ * was given up is lost for the others. */
 bool gp_ranks_are_lost(void) {
-  bool lost = false;
   if (!gp_net_get()) return false;
   pthread_mutex_lock(&net.lock);
+  bool lost = net.script.given_up != 0;
   for (int32_t r = 0; r < net.job.info.count; r++)
     lost = lost || net.peers[r].lost || net.peers[r].in_code == GP_RANKS_AGAIN;
   pthread_mutex_unlock(&net.lock);
@@ -59,8 +60,6 @@ const char *gp_ranks_remark(void) { return net.remark; }
 const char *gp_ranks_transport(void) { return gp_net_get() ? net.transport->name : ""; }
 
 /* ---- the thread ------------------------------------------------------------------------------ */
-
-static const int64_t BEAT_NS = 1000000000;
 
 void gp_net_wake(gp_net *n) { n->transport->wake(n); }
 
@@ -89,9 +88,10 @@ static void *move_messages(void *context) {
   const int64_t now = gp_now_ns();
   for (int32_t r = 0; r < n->job.info.count; r++) n->peers[r].heard = now;
   note_opened(n, status);
+  int64_t nap = 0; /* ns until the next heartbeat, about */
   while (!status && !atomic_load(&n->ends)) {
-    n->transport->serve(n, BEAT_NS);
-    gp_net_beat(n);
+    n->transport->serve(n, nap);
+    nap = gp_net_beat(n);
   }
   n->transport->close(n, !status && ends_cleanly(n));
   return NULL;
@@ -108,16 +108,40 @@ void gp_net_doze(pthread_cond_t *came, pthread_mutex_t *lock) {
   pthread_cond_timedwait(came, lock, &at);
 }
 
+/* For how long to wait for the transport, in ns; 0: until it gives up by itself. MPI's library
+ * waits for ever, so there the limit for scripts that stay away counts. */
+static gp_status patience(const gp_net *n, int64_t *ns) {
+  double seconds;
+  GP_TRY(gp_rank_job_join_seconds(&seconds));
+  *ns = (int64_t)(1e9 * seconds);
+  if (*ns < n->absentees.limit_ns) *ns = n->absentees.limit_ns;
+  if (n->transport->gives_up || !n->absentees.limit_ns) *ns = 0;
+  return GP_OK;
+}
+
+static gp_status fail_to_open(const gp_net *n, int64_t most_ns) {
+  if (gp_interrupt_pending()) return gp_fail(GP_EINTERRUPT, "interrupted");
+  return gp_fail(GP_ETIMEOUT,
+                 "ranks: MPI did not connect %d ranks within %g seconds: one of them has not made "
+                 "its first call of all ranks",
+                 n->job.info.count, 1e-9 * (double)most_ns);
+}
+
 /* Wait for the transport. Ctrl-C ends the wait too: MPI's library cannot be interrupted. */
 static gp_status await_opened(gp_net *n) {
+  int64_t most_ns;
   bool opened = false;
+  GP_TRY(patience(n, &most_ns));
+  const int64_t begin = gp_now_ns();
   pthread_mutex_lock(&n->lock);
-  for (bool stops = false; !n->opened && !stops; stops = gp_interrupt_pending())
+  for (bool stops = false; !n->opened && !stops;) {
     gp_net_doze(&n->came, &n->lock);
+    stops = gp_interrupt_pending() || (most_ns && gp_now_ns() - begin > most_ns);
+  }
   opened = n->opened;
   pthread_mutex_unlock(&n->lock);
   if (opened && n->status) return pthread_join(n->thread, NULL), gp_fail_text(n->status, n->why);
-  return opened ? GP_OK : gp_fail(GP_EINTERRUPT, "interrupted");
+  return opened ? GP_OK : fail_to_open(n, most_ns);
 }
 
 gp_status gp_net_start(gp_net *n) {

@@ -11,10 +11,9 @@
 
 #include "ranks/job/job.h"
 #include "ranks/ranks.h"
+#include "ranks/script.h"
 
 typedef struct gp_transport gp_transport;
-
-enum { GP_RANK_TEXT = 400, GP_RANK_WORDS = 200 };
 
 /* A message to be sent. */
 typedef struct gp_rank_outgoing {
@@ -66,7 +65,8 @@ typedef struct gp_peer {
   bool has_spoken;             /* some have come */
   char words[GP_RANK_WORDS];   /* what it did when its last heartbeat came */
   gp_rank_pass pass;           /* the same, for comparison */
-  bool receiving;              /* the transport may write to in_data just now */
+  gp_rank_news news;
+  bool receiving; /* the transport may write to in_data just now */
   /* under its own lock */
   pthread_mutex_t lock;
   pthread_cond_t sent; /* one of those that were begun is over */
@@ -87,13 +87,17 @@ typedef struct gp_net {
   pthread_cond_t came; /* a piece has come, or a peer is no longer open, or the transport is */
   gp_port *ports;      /* ascending by number */
   size_t port_count, port_room;
-  int32_t culprit;         /* the first peer that was no longer open; -1: none */
-  uint32_t calls;          /* collective calls so far */
-  gp_rank_place place;     /* what the script has called; under the lock */
-  const char *call;        /* the one under way, for heartbeats; NULL: none */
-  int64_t call_begin;      /* gp_now_ns */
-  gp_rank_pass pass;       /* the run under way, for heartbeats; under the lock */
+  int32_t culprit;     /* the first peer that was no longer open; -1: none */
+  uint32_t calls;      /* collective calls so far */
+  gp_rank_place place; /* what the script has called; under the lock */
+  const char *call;    /* the one under way, for heartbeats; NULL: none */
+  int64_t call_begin;  /* gp_now_ns */
+  gp_rank_pass pass;   /* the run under way, for heartbeats; under the lock */
+  gp_rank_own_script script;
+  _Atomic uint32_t asked; /* another rank waits for an answer: heartbeats are looked at often */
+  gp_rank_absentees absentees;
   int64_t beat;            /* when the last heartbeats were sent */
+  int64_t stood;           /* for how long the process has been stopped so far, in ns */
   int64_t silence_most_ns; /* a peer that is silent for longer is lost; 0: never */
   bool tried;              /* has this process begun to join? */
   bool hurried;            /* it ends, and joins only to say why */
@@ -133,8 +137,13 @@ void gp_peer_receive(gp_net *net, gp_peer *peer);
 /* Note that a peer is gone, and why; tell everything that may wait for it. Call with the net's
  * lock. */
 void gp_peer_lose(gp_net *net, gp_peer *peer, const char *why);
-/* heartbeat.c: send heartbeats if it is time, and look for peers that send none. */
-void gp_net_beat(gp_net *net);
+/* Note that a peer is lost although its connection stands. Call with the net's lock. */
+void gp_peer_give_up(gp_net *net, gp_peer *peer, const char *text);
+/* stray.c: the piece that a rank has sent for the call with this number or a later one, or NULL. */
+const gp_rank_piece *gp_peer_piece_of(const gp_peer *peer, uint32_t number);
+/* heartbeat.c: send heartbeats if it is time, and look for peers that send none. Returns for how
+ * many ns the thread may sleep. */
+int64_t gp_net_beat(gp_net *net);
 /* ports.c: the port with this number, or NULL; and tell all ports that a peer is no longer open.
  * Call with the net's lock. */
 gp_port *gp_port_find(gp_net *net, uint64_t number);

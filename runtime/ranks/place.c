@@ -7,11 +7,16 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/thread.h"
 #include "ranks/net.h"
 
 void gp_ranks_name_call(const char *name, const char *where) {
   gp_net *net = gp_net_place();
   pthread_mutex_lock(&net->lock);
+  if (!*name && *net->place.name) {
+    net->script.last = net->place;
+    net->script.last_end = gp_now_ns();
+  }
   snprintf(net->place.name, sizeof net->place.name, "%s", name);
   snprintf(net->place.where, sizeof net->place.where, "%s", where);
   pthread_mutex_unlock(&net->lock);

@@ -49,8 +49,9 @@ gp_status gp_ports_add(const gp_port *port) {
 
 static bool receives_for(const gp_peer *peer, uint64_t number) {
   const uint32_t kind = peer->in.kind;
-  return peer->in_done >= sizeof peer->in && peer->in.port == number && kind != GP_RANK_PIECE &&
-         kind != GP_RANK_END && kind != GP_RANK_BEAT;
+  return peer->in_done >= sizeof peer->in && peer->in.port == number &&
+         (kind == GP_RANK_VALUE || kind == GP_RANK_CREDIT || kind == GP_RANK_SHARE ||
+          kind == GP_RANK_FAILURE);
 }
 
 /* Let the rest of a message that is being received for the port go nowhere. What a library writes

@@ -13,6 +13,8 @@
  *   gather.c     calls that all ranks make together
  *   place.c      where a rank is, in words
  *   stray.c      is another rank in another call?
+ *   script.c     what the script of this rank does, while the others wait for it
+ *   absent.c     whose script does not come to a call?
  *   leave.c      how a process ends */
 #ifndef GP_RANKS_H
 #define GP_RANKS_H
@@ -28,13 +30,15 @@ typedef enum gp_rank_kind {
   GP_RANK_FAILURE,   /* a run has failed */
   GP_RANK_END,       /* the rank ends */
   GP_RANK_BEAT,      /* it is alive; what it does */
-  GP_RANK_SHARE      /* memory for values, which both can reach */
+  GP_RANK_SHARE,     /* memory for values, which both can reach */
+  GP_RANK_ASK,       /* where is your script? The answer is a heartbeat */
+  GP_RANK_GIVE_UP    /* your script has not come for too long: the job goes on without you */
 } gp_rank_kind;
 
 /* Where a rank is: in which call of all ranks or which run, and what its script has called. */
 typedef struct gp_rank_place {
   char what[GP_RANKS_WHAT];
-  char name[28], where[36]; /* "": not known */
+  char name[28], where[GP_RANKS_WHERE]; /* "": not known */
 } gp_rank_place;
 
 /* The head of a message, followed by `bytes` bytes. Numbers are as they are in memory: the
@@ -67,6 +71,16 @@ void gp_ranks_note_pass(uint32_t owner, const char *what);
 /* Is another rank in a call or a run that is not this one's, whose next collective call is `what`?
  * Then the text says in which. */
 bool gp_ranks_find_stray(const char *what, char *text, size_t size);
+
+typedef enum gp_rank_absence {
+  GP_RANK_ALL_COME, /* each of them waits, or runs what this rank runs */
+  GP_RANK_ASKED,    /* not known yet: ask again */
+  GP_RANK_ABSENT    /* one was given up: it counts as gone */
+} gp_rank_absence;
+
+/* Does another rank's script stay away from the run that this one is in, whose next collective call
+ * is `what`? To be asked when nothing has moved for so long. */
+gp_rank_absence gp_ranks_find_absent(const char *what, int64_t quiet_ns);
 
 /* ---- ports ---------------------------------------------------------------------------------- */
 

@@ -45,6 +45,11 @@ void gp_peer_lose(gp_net *net, gp_peer *peer, const char *why) {
   pthread_mutex_unlock(&peer->lock);
 }
 
+void gp_peer_give_up(gp_net *net, gp_peer *peer, const char *text) {
+  peer->lost = peer->state == GP_PEER_OPEN;
+  close_peer(net, peer, GP_PEER_GONE, text);
+}
+
 /* ---- what a message is for ------------------------------------------------------------------- */
 
 /* Take a piece in; it is noted when it is complete. Returns why it cannot be, or NULL. */
@@ -81,8 +86,11 @@ static const char *open_message(gp_net *net, gp_peer *peer) {
   case GP_RANK_CREDIT:
   case GP_RANK_SHARE:
   case GP_RANK_FAILURE: return open_port(net, peer);
+  case GP_RANK_ASK: return peer->in.bytes ? "it sent a question that is too long" : NULL;
   case GP_RANK_END:
+  case GP_RANK_GIVE_UP:
     if (peer->in.bytes >= sizeof peer->text) return "it sent a text that is too long";
+    if (peer->state != GP_PEER_OPEN) return NULL; /* its text is known */
     memset(peer->text, 0, sizeof peer->text);
     peer->in_data = peer->text;
     return NULL;
@@ -124,15 +132,34 @@ static void end_peer(gp_net *net, gp_peer *peer) {
   close_peer(net, peer, GP_PEER_ENDED, text);
 }
 
+static void take_beat(gp_peer *peer) {
+  peer->pass =
+      (gp_rank_pass){.call = peer->in.run, .owner = peer->in.round, .place = peer->in.place};
+  gp_rank_place_end(&peer->pass.place);
+  peer->news.doing = (gp_rank_doing)peer->in.slot;
+  if (peer->in.port == GP_RANK_ANSWER) peer->news.answered = gp_now_ns();
+}
+
+/* The peer goes on without this rank, so that it counts as ended here. */
+static void part_from(gp_net *net, gp_peer *peer) {
+  char text[GP_RANK_TEXT];
+  snprintf(text, sizeof text, "rank %d goes on without this rank: %.340s", (int)peer->rank,
+           peer->text);
+  gp_net_note_given_up(net, text);
+  close_peer(net, peer, GP_PEER_ENDED, text);
+}
+
 static void close_message(gp_net *net, gp_peer *peer) {
   if (peer->in.kind == GP_RANK_PIECE) {
     add_piece(net, peer);
   } else if (peer->in.kind == GP_RANK_END) {
     end_peer(net, peer);
   } else if (peer->in.kind == GP_RANK_BEAT) {
-    peer->pass =
-        (gp_rank_pass){.call = peer->in.run, .owner = peer->in.round, .place = peer->in.place};
-    gp_rank_place_end(&peer->pass.place);
+    take_beat(peer);
+  } else if (peer->in.kind == GP_RANK_ASK) {
+    gp_net_ask_script(net);
+  } else if (peer->in.kind == GP_RANK_GIVE_UP) {
+    part_from(net, peer);
   } else {
     const gp_port *port = gp_port_find(net, peer->in.port);
     if (port && port->arrived) port->arrived(port->context, peer->rank, &peer->in);

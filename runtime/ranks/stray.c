@@ -15,12 +15,13 @@ void gp_ranks_note_pass(uint32_t owner, const char *what) {
   pthread_mutex_lock(&net->lock);
   net->pass = (gp_rank_pass){.call = net->calls + 1, .owner = owner, .place = net->place};
   snprintf(net->pass.place.what, sizeof net->pass.place.what, "%s", what);
+  net->absentees.asked = 0;
   pthread_mutex_unlock(&net->lock);
 }
 
 /* The piece that the rank has sent for the call with this number, or for a later one; NULL: none
  * yet. Pieces of calls that this rank has given up are older. */
-static const gp_rank_piece *piece_of(const gp_peer *peer, uint32_t number) {
+const gp_rank_piece *gp_peer_piece_of(const gp_peer *peer, uint32_t number) {
   const gp_rank_piece *piece = peer->first;
   while (piece && (int32_t)(piece->head.run - number) < 0) piece = piece->next;
   return piece;
@@ -34,7 +35,7 @@ static bool runs_another(const gp_rank_pass *own, const gp_rank_pass *other) {
 /* Where another rank is instead, and in whose run; NULL: it may be where this one is. */
 static const gp_rank_place *find_place(const gp_net *net, const gp_peer *peer, const char *what,
                                        uint32_t *owner) {
-  const gp_rank_piece *piece = piece_of(peer, net->calls + 1);
+  const gp_rank_piece *piece = gp_peer_piece_of(peer, net->calls + 1);
   *owner = piece ? piece->head.round : peer->pass.owner;
   if (piece && (strcmp(piece->head.place.what, what) != 0 || *owner != net->pass.owner))
     return &piece->head.place;

@@ -23,6 +23,7 @@ enum { GP_MOVE_MOST = 1 << 20 };
 struct gp_transport {
   const char *name;
   bool any_thread;    /* messages are sent by the thread that has them */
+  bool gives_up;      /* opening ends by itself if a rank does not come */
   bool ends_together; /* a process may end when all have said that they do */
   /* Connect to all other ranks and shake hands with them. Collective. */
   gp_status (*open)(gp_net *net);

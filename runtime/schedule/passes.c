@@ -260,16 +260,36 @@ gp_status gp_schedule_lower(const gp_schedule *schedule, const gp_lower_options 
   return status;
 }
 
+static bool is_same(const gp_action *x, const gp_action *y) {
+  return x->op == y->op && x->stage == y->stage && x->micro == y->micro &&
+         x->version == y->version && x->joined == y->joined;
+}
+
+/* Has lowering changed nothing? */
+static bool is_unchanged(const gp_schedule *s, const gp_lowered *lowered) {
+  const int32_t count = s->first[s->device_count];
+  bool same = lowered->first[s->device_count] == count;
+  for (int32_t a = 0; same && a < count; a++) same = is_same(&s->actions[a], &lowered->actions[a]);
+  return same;
+}
+
 /* These lists can be printed and verified. A plan starts from the same ones. */
 gp_status gp_schedule_lowered(const gp_schedule *schedule, const gp_lower_options *options,
                               gp_rows **rows) {
   gp_lowered lowered;
-  GP_TRY(gp_schedule_lower(schedule, options, &lowered));
-  gp_status status = gp_rows_new(schedule->device_count, rows);
-  for (int32_t d = 0; !status && d < schedule->device_count; d++)
-    for (int32_t i = lowered.first[d]; !status && i < lowered.first[d + 1]; i++)
-      status = gp_rows_add(*rows, d, &lowered.actions[i]);
+  gp_rows *made = NULL;
+  gp_status status = gp_schedule_lower(schedule, options, &lowered);
+  if (!status && !is_unchanged(schedule, &lowered)) {
+    status = gp_rows_new(schedule->device_count, &made);
+    for (int32_t d = 0; !status && d < schedule->device_count; d++)
+      status = gp_rows_append(made, d, &lowered.actions[lowered.first[d]],
+                              lowered.first[d + 1] - lowered.first[d]);
+  }
   gp_lowered_free(&lowered);
+  if (status)
+    gp_rows_free(made);
+  else
+    *rows = made;
   return status;
 }
 

@@ -3,6 +3,8 @@
  * A schedule of a thousand devices has millions of actions; here each costs 16 bytes, where a Lua
  * table would cost a hundred.
  */
+#include <string.h>
+
 #include "base/memory.h"
 #include "schedule/schedule.h"
 
@@ -56,6 +58,19 @@ gp_status gp_rows_add(gp_rows *rows, int device, const gp_action *action) {
   row *r = &rows->rows[device];
   if ((size_t)r->count == r->room) GP_TRY(grow(r));
   r->actions[r->count++] = *action;
+  return GP_OK;
+}
+
+gp_status gp_rows_append(gp_rows *rows, int device, const gp_action *actions, int32_t count) {
+  row *r = &rows->rows[device];
+  const size_t room = (size_t)r->count + (size_t)count;
+  if (room > INT32_MAX) return gp_fail(GP_ERANGE, "schedule: too many actions for a device");
+  if (room > r->room) {
+    GP_TRY(gp_resize_array(r->room, room, sizeof(gp_action), (void **)&r->actions));
+    r->room = room;
+  }
+  if (count) memcpy(&r->actions[r->count], actions, (size_t)count * sizeof *actions);
+  r->count += count;
   return GP_OK;
 }
 

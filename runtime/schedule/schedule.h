@@ -83,4 +83,7 @@ static inline int32_t gp_schedule_group_end(const struct gp_schedule *s, int32_t
  * marked. */
 gp_status gp_schedule_check(struct gp_schedule *schedule);
 
+/* Append actions to the list of a device that is there. Errors: GP_ERANGE, GP_ENOMEM. */
+gp_status gp_rows_append(gp_rows *rows, int device, const gp_action *actions, int32_t count);
+
 #endif

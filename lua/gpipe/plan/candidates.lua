@@ -223,7 +223,8 @@ function candidates.lowered(shape, policy)
   local made = shape.lowered[key]
   if made then return made end
   local lowered = shape.schedule:lower { checkpoint = word, comms = false, update = "none" }
-  local held, carried = lowered:peak_live(), lowered:peak_carried()
+  local held = lowered.checked == shape.schedule.checked and shape.peaks or lowered:peak_live()
+  local carried = lowered:peak_carried()
   carried.stages[0] = 0 -- its I and W run as one B, because no gradient leaves it
   made = { schedule = lowered, held = held.stages, carried = carried.stages, share = {},
     moments = moments.of_devices(lowered, shape, stage_cost.policies[policy].offloads) }

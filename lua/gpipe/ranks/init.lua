@@ -8,6 +8,7 @@ local core = require "gpipe.core"
 local dry_mode = require "gpipe.dry_mode"
 local encode = require "gpipe.ranks.encode"
 local errors = require "gpipe.errors"
+local limit = require "gpipe.ranks.limit"
 local options = require "gpipe.options"
 
 local ranks = {}
@@ -70,6 +71,7 @@ end
 ---@return string[]
 function ranks.gather(what, text, to)
   if own().count == 1 or dry_mode.job() then return copies(text) end
+  limit.begin(what)
   local _ <close> = call.enter(what)
   local texts = to and core.rank_hand(what, text, to) or core.rank_gather(what, text)
   if not connected then report() end
@@ -139,11 +141,20 @@ end
 
 --- Wait until every rank has come here.
 ---
---- Errors: a rank that has ended, is gone or is in another call.
+--- Errors: a rank that has ended, is gone, is in another call, or does not come in time.
 --- ```lua
---- gp.barrier()
+--- if gp.rank() == 0 then prepared = "what only one rank has to do" end
+--- gp.barrier(3600)
 --- ```
-function ranks.barrier() ranks.gather("gp.barrier", "") end
+---@param seconds? number|boolean how long the script of a rank may stay away; false: for ever; by
+--- default as long as the watchdog waits: option `watchdog` of the last pipeline that has one, else
+--- GPIPE_WATCHDOG, else 300
+function ranks.barrier(seconds)
+  options.argument("gp.barrier", "seconds", seconds, limit.rule)
+  local own_limit = seconds ~= nil and limit.seconds("gp.barrier", seconds)
+  local _ <close> = own_limit and limit.within("gp.barrier", own_limit) or nil
+  ranks.gather("gp.barrier", "")
+end
 
 --- Collect a value from every rank: a tensor, or a plain value.
 ---

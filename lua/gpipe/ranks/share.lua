@@ -2,6 +2,7 @@
 --
 -- All ranks get the same list, or raise the same error: one that fails tells the others.
 
+local dry_mode = require "gpipe.dry_mode"
 local encode = require "gpipe.ranks.encode"
 local errors = require "gpipe.errors"
 local ranks = require "gpipe.ranks"
@@ -21,9 +22,15 @@ local function value_of(what, rank, piece)
   return piece[2]
 end
 
--- Collect what each rank makes with `make`; a failure of one is raised on all.
+-- Collect what each rank makes with `make`; a failure of one is raised on all. The ranks of an
+-- imagined job make the same.
 local function collect(what, make)
   local list = {}
+  if dry_mode.job() then
+    local value = make()
+    for r = 1, ranks.ranks() do list[r] = value end
+    return list
+  end
   for r, piece in ipairs(ranks.collect(what, attempt(make))) do
     list[r] = value_of(what, r - 1, piece)
   end

@@ -17,13 +17,14 @@ local SPEC = {
   comms = { type = "boolean", default = true },
 }
 
--- A schedule with these rows and the placement of another one.
+-- A schedule with these rows and the placement of another one; nil: with the same rows.
 local function like(schedule, rows)
   local Schedule = getmetatable(schedule)
   local made = Schedule.new(schedule.name, {
-    placement = schedule.placement, rows = rows, batch = schedule.batch,
+    placement = schedule.placement, rows = rows or schedule:parsed(), batch = schedule.batch,
     replicas = schedule.replicas, replica_chunks = schedule.replica_chunks,
   }, schedule.chunks)
+  if not rows then made.checked = schedule.checked end -- of thousands of devices that is long work
   local good, report = made:verify()
   if not good then errors.raise("lower: %s", report) end
   return made

@@ -34,7 +34,8 @@ typedef struct gp_faults {
 
 typedef struct gp_watch {
   int64_t limit_ns; /* the longest time without progress; 0: no limit */
-  int64_t since;    /* time of the last progress */
+  int64_t since;    /* time of the last progress; the time the process was stopped is added */
+  int64_t looked;   /* when it was last looked for */
   uint64_t seen;    /* tasks begun and ended by then */
   bool timed_out;   /* this run was given up by the watchdog */
   bool lost;        /* a worker never came back: nothing may be run or freed any more */

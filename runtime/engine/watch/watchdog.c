@@ -18,6 +18,8 @@
 
 enum { DEVICE_TEXT = 512, REPORT_TEXT = 1024 };
 static const int64_t SECOND = 1000000000;
+/* A thread that looks this late was stopped, with its process or the whole machine. */
+static const int64_t LATE_NS = 2500000000;
 
 gp_status gp_watch_new(gp_pipeline *p, double seconds) {
   size_t size = REPORT_TEXT + (size_t)p->device_count * DEVICE_TEXT;
@@ -57,7 +59,7 @@ static uint64_t tasks_so_far(const gp_pipeline *p) {
 }
 
 void gp_watch_begin(gp_pipeline *p) {
-  p->watch.since = gp_now_ns();
+  p->watch.since = p->watch.looked = gp_now_ns();
   p->watch.seen = tasks_so_far(p);
 }
 
@@ -138,6 +140,12 @@ static int64_t patience(const gp_watch *w) {
   return w->limit_ns < 10 * SECOND ? w->limit_ns : 10 * SECOND;
 }
 
+/* Is the script of another rank to blame, or may it be? A rank that is given up counts as gone, so
+ * that this rank follows when it looks the next time. */
+static bool is_kept_waiting(gp_pipeline *p, int64_t quiet) {
+  return p->spread && gp_ranks_find_absent(p->spread->what, quiet) != GP_RANK_ALL_COME;
+}
+
 bool gp_watch_check(gp_pipeline *p) {
   gp_watch *w = &p->watch;
   if (p->job_context != &p->run) return false; /* only runs are watched: other jobs are short */
@@ -157,12 +165,15 @@ bool gp_watch_check(gp_pipeline *p) {
     if (atomic_load(&w->given_up)) return false;
   }
   uint64_t tasks = tasks_so_far(p);
-  int64_t now = gp_now_ns(), quiet = now - w->since;
+  int64_t now = gp_now_ns();
+  if (now - w->looked > LATE_NS) w->since += now - w->looked;
+  w->looked = now;
+  const int64_t quiet = now - w->since;
   if (tasks != w->seen)
     w->seen = tasks, w->since = now;
   else if (w->limit_ns && quiet >= patience(w)) {
     if (given_up) return true;
-    time_out(p, quiet);
+    if (!is_kept_waiting(p, quiet)) time_out(p, quiet);
   }
   return false;
 }

@@ -60,6 +60,10 @@ gp_status gp_rank_job_seconds(const char *name, double otherwise, double *second
   return gp_fail(GP_EINVAL, "ranks: %s is '%s', expected seconds from 0 to 1e6", name, text);
 }
 
+gp_status gp_rank_job_join_seconds(double *seconds) {
+  return gp_rank_job_seconds("GPIPE_JOIN_SECONDS", 60, seconds);
+}
+
 gp_status gp_ranks_info(gp_rank_info *info) {
   gp_rank_job job;
   GP_TRY(gp_rank_job_read(&job));

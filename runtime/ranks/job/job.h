@@ -31,6 +31,8 @@ typedef struct gp_rank_job {
 gp_status gp_rank_job_read(gp_rank_job *job);
 /* The seconds for which a variable asks, or a default. Errors: GP_EINVAL. */
 gp_status gp_rank_job_seconds(const char *name, double otherwise, double *seconds);
+/* For how long the ranks wait for each other at the beginning. Errors: GP_EINVAL. */
+gp_status gp_rank_job_join_seconds(double *seconds);
 /* The word by which GPIPE_TRANSPORT names a way. */
 const char *gp_rank_way_name(gp_rank_way way);
 

@@ -326,11 +326,16 @@ static void nap(gp_net *net, int64_t ns) {
   if (read(net->news, &news, sizeof news) < 0) return; /* there was no news */
 }
 
+/* Is it time for the net's heartbeats? */
+static bool is_over(const gp_net *net, int64_t end) {
+  return atomic_load(&net->ends) || atomic_load(&net->asked) || gp_now_ns() >= end;
+}
+
 /* It looks at the clock now and then: that takes as long as a round. */
 static void serve(gp_net *net, int64_t most_ns) {
   mover *m = of(net);
   const int64_t end = gp_now_ns() + most_ns;
-  for (int i = 1; !atomic_load(&net->ends) && (i % 64 || gp_now_ns() < end); i++) {
+  for (int i = 1; i % 64 || !is_over(net, end); i++) {
     if (move_round(net)) {
       m->empty = 0;
       m->nap = NAP_LEAST;

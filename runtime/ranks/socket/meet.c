@@ -18,8 +18,7 @@
 enum { NAP_MS = 20 };
 static const int64_t SECOND = 1000000000;
 static const int64_t ANSWER_NS = 5000000000; /* that a call may take */
-static const double JOIN_SECONDS = 60;
-static const double HURRIED_SECONDS = 2; /* for a process that has failed */
+static const double HURRIED_SECONDS = 2;     /* for a process that has failed */
 
 /* ---- moving bytes ---------------------------------------------------------------------------- */
 
@@ -279,7 +278,7 @@ static void finish(gp_meeting *m) {
 gp_status gp_meet(gp_net *net, const gp_finder *finder) {
   gp_meeting *m;
   double seconds;
-  GP_TRY(gp_rank_job_seconds("GPIPE_JOIN_SECONDS", JOIN_SECONDS, &seconds));
+  GP_TRY(gp_rank_job_join_seconds(&seconds));
   if (net->hurried && seconds > HURRIED_SECONDS) seconds = HURRIED_SECONDS;
   GP_TRY(gp_alloc(sizeof *m, (void **)&m));
   m->net = net;

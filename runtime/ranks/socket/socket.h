@@ -137,7 +137,7 @@ void gp_stream_close(gp_net *net, bool clean);
 
 /* What is the same in all transports of stream sockets. */
 #define GP_STREAM_MOVES                                                                            \
-  .any_thread = true, .serve = gp_stream_serve, .flush = gp_stream_flush,                          \
+  .any_thread = true, .gives_up = true, .serve = gp_stream_serve, .flush = gp_stream_flush,        \
   .receive = gp_stream_receive, .wake = gp_stream_wake, .cut = gp_stream_cut,                      \
   .close = gp_stream_close
 

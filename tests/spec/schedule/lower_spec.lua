@@ -36,6 +36,16 @@ describe("lower", function()
       row:match "0REDUCE_GRAD.*$")
   end)
 
+  it("keeps the rows of a schedule that needs nothing more, as another schedule", function()
+    local s = build "1f1b"
+    local lowered = s:lower { comms = false, update = "none" }
+    assert.same(s:rows(), lowered:rows())
+    assert.is_true(rawequal(s.checked, lowered.checked)) -- it is not verified again
+    lowered:simulate { F = 1, B = 2 }
+    assert.is_nil(s.last_simulation)
+    assert.is_false(rawequal(s.checked, s:lower({ checkpoint = "always" }).checked))
+  end)
+
   it("makes schedules that every published name verifies", function()
     for _, name in ipairs { "gpipe", "1f1b", "zb_h1", "zbv", "dualpipev", "chimera" } do
       assert(build(name):lower { clip = true, tied = true }:verify())

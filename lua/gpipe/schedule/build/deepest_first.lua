@@ -11,19 +11,26 @@ local passes = {
   { op = "I", chunk = 1, from = -1 }, { op = "I", chunk = 0, from = 1 },
 }
 
--- The furthest pass of device d whose input is there at `time`; nil where there is none.
-local function furthest(state, d, time)
+-- The furthest pass of a device whose input is there at `time`; nil where there is none.
+local function furthest(device, m, time)
+  local count, inputs = device.count, device.inputs
   for i = #passes, 1, -1 do
-    local k = state[d].count[i]
-    local sender = state[d + passes[i].from]
-    local input = 0
-    if sender then
-      input = sender.ended[i][k]
-    elseif i > 1 then
-      input = state[d].ended[i - 1][k]
+    local k, ended = count[i], inputs[i]
+    if k < m then
+      local input = not ended and 0 or ended[k]
+      if input and input <= time then return i end
     end
-    if k < state.m and input and input <= time then return i end
   end
+end
+
+-- When the inputs of a device's passes have ended, per pass and micro-batch; false: it needs none.
+local function inputs_of(state, d)
+  local inputs = {}
+  for i, pass in ipairs(passes) do
+    local sender = state[d + pass.from]
+    inputs[i] = sender and sender.ended[i] or i > 1 and state[d].ended[i - 1]
+  end
+  return inputs
 end
 
 -- Run W of the second stage before W of the first; returns whether there was one.
@@ -45,13 +52,14 @@ end
 
 --- Append the lists of p devices for m micro-batches to rows.
 return function(rows, p, m)
-  local state, left, time = { p = p, m = m }, 6 * p * m, 0
+  local state, left, time = { p = p }, 6 * p * m, 0
   for d = 0, p - 1 do
     state[d] = { count = { 0, 0, 0, 0 }, w = { [0] = 0, 0 }, ended = { {}, {}, {}, {} } }
   end
+  for d = 0, p - 1 do state[d].inputs = inputs_of(state, d) end
   while left > 0 do
     for d = 0, p - 1 do
-      local i = furthest(state, d, time)
+      local i = furthest(state[d], m, time)
       if i then run_pass(rows, state, d, i, time) end
       if i or run_w(rows, state, d) then left = left - 1 end
     end

@@ -6,6 +6,7 @@
 local core = require "gpipe.core"
 local encode = require "gpipe.ranks.encode"
 local errors = require "gpipe.errors"
+local limit = require "gpipe.ranks.limit"
 local ranks = require "gpipe.ranks"
 
 local together = {}
@@ -34,7 +35,10 @@ end
 --- Tell which trial is next, or learn it; nil: there are no more.
 ---@param told? gpipe.ToldTrial on rank 0
 ---@return gpipe.ToldTrial?
-function together.next(told) return from_first("sweep: the next trial", told) end
+function together.next(told)
+  local _ <close> = limit.within("gp.sweep", 0) -- rank 0 may wait for trials of other processes
+  return from_first("sweep: the next trial", told)
+end
 
 local MOST_CALLS = 1000 -- of a trial's function that goes on after another rank's has failed
 
