@@ -100,6 +100,7 @@ list_convolutions() {
   for precision in bf16 tf32; do
     check conv "conv/resnet-$precision" 90 bench_gpu resnet --precision "$precision" --images 256
   done
+  check conv conv/resnet-bf16-timed 180 with GPIPE_CONVOLUTION=timed bench_gpu resnet --precision bf16 --images 256
   check conv conv/resnet-f32 90 bench_gpu resnet --precision f32 --images 64
   check conv conv/resnet-bf16-own 180 with GPIPE_CONVOLUTION=own bench_gpu resnet --precision bf16 --steps 2
 }
