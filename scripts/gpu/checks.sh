@@ -52,6 +52,7 @@ list_second() {
   list_convolutions
   list_switches 2
   for number in $parts; do check parts "parts/$number" 60 bench_gpu "parts$number"; done
+  check parts parts/pairs 60 bench_gpu pairs
   list_ranks
 }
 
