@@ -4,7 +4,6 @@
  * The library is a stand-in with three engines in each of its two lists, and the clock shows what a
  * test says. A process keeps its choices, so each case is a process of its own, which tells by its
  * exit status which engine ran. */
-#include <pthread.h>
 #include <sys/wait.h>
 
 #include "folder.h"
