@@ -19,7 +19,8 @@ environment.variables = {
   GPIPE_ATTENTION = { "own", "own-backward", "cudnn" },
   GPIPE_ATTENTION_PIECE = { "32", "64", "128", "256" }, -- MiB of scores that cuDNN keeps at once
   GPIPE_BUCKET_BYTES = true,            -- gradients that replicas exchange at once, at least
-  GPIPE_CONVOLUTION = { "own" },        -- own: convolutions by our own kernels, not by cuDNN
+  -- convolutions by our own kernels, not by cuDNN; or by its fastest engine instead of its first
+  GPIPE_CONVOLUTION = { "own", "timed" },
   GPIPE_CPU_BF16 = { "emulate", "avx512", "amx" }, -- how CPU devices multiply bf16, where it runs
   GPIPE_CUDA_PLUGIN = true,             -- the file of the CUDA plugin
   GPIPE_FAULT = true,                   -- failures on request, for tests

@@ -13,7 +13,7 @@ local errors, flags = require "gpipe.errors", require "gpipe.flags"
 local opt = flags.parse("Measure a GPU.", {
   { "--only NAME", "",
     "a section: ceilings, replay, shapes, attention, convolution, gpt, fused, resnet, kernels, "
-      .. "parts2, parts4, parts8, model (GPT-2 as the product has it); once takes a "
+      .. "parts2, parts4, parts8, pairs, model (GPT-2 as the product has it); once takes a "
       .. "step and prints nothing, losses makes a line of gpu_losses.lua, on a CPU" },
   { "--layers N", 12, "blocks of the GPT" }, { "--width N", 768, "width" },
   { "--heads N", 12, "heads" },
@@ -73,12 +73,15 @@ section("gpt", function() require("gpu_gpt").run(opt, precision) end)
 section("model", function() require("gpu_gpt").run_model(opt, precision) end)
 section("fused", function() require("gpu_gpt").compare_fused(opt, precision) end)
 section("kernels", function() require("gpu_kernels").run(kernels) end)
+local stages = {
+  width = opt.width, heads = opt.heads, context = opt.context, rows = 1, steps = 3,
+  rounds = opt.rounds,
+}
 for _, p in ipairs { 2, 4, 8 } do
   section(("parts%d"):format(p), function()
-    require("gpu_parts").run({
-      width = opt.width, heads = opt.heads, context = opt.context, rows = 1, steps = 3,
-      rounds = opt.rounds,
-    }, precision, p)
+    local parts = require "gpu_parts"
+    parts.run(stages, precision, parts.of_gpu(p), ("gpu.parts%d"):format(p))
   end)
 end
+section("pairs", function() require("gpu_pairs").run(opt, stages, precision) end)
 os.exit(status, true)

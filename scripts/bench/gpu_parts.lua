@@ -1,4 +1,5 @@
--- scripts/bench/gpu_parts.lua - pipelines of parts of one GPU against one such part.
+-- scripts/bench/gpu_parts.lua - pipelines of parts of one GPU, or of several GPUs, against one of
+-- them.
 --
 -- A GPU cut into p parts (green contexts) runs a pipeline of p equal stages with m micro-batches;
 -- one part runs the same model alone. Without bubbles the pipeline would be p times as fast, with
@@ -42,13 +43,23 @@ local function turn(train, steps)
   return figure.median(times)
 end
 
---- Run pipelines of p parts, and print their share of what their schedule allows.
+--- The names of all parts of the first GPU.
+---@param p integer
+---@return string[]
+function parts.of_gpu(p)
+  local devices = {}
+  for i = 0, p - 1 do devices[i + 1] = ("cuda:0/%dof%d"):format(i, p) end
+  return devices
+end
+
+--- Run a pipeline of these devices, and print its share of what its schedule allows.
 ---@param size {width: integer, heads: integer, context: integer, rows: integer, steps: integer, rounds: integer}
 ---@param precision string
----@param p integer
-function parts.run(size, precision, p)
-  local m, devices = 4 * p, {}
-  for i = 0, p - 1 do devices[i + 1] = ("cuda:0/%dof%d"):format(i, p) end
+---@param devices string[]
+---@param name string of the figures
+function parts.run(size, precision, devices, name)
+  local p = #devices
+  local m = 4 * p
   local one, _alone <close> = trainer(size, precision, 8, { devices[1] }, m)
   local many, _pipe <close> = trainer(size, precision, 8, devices, m)
   for _ = 1, 3 do one() many() end -- planned, captured, replayed
@@ -57,9 +68,8 @@ function parts.run(size, precision, p)
     many = function() return turn(many, size.steps) end,
   }, { "one", "many" })
   local speedup = figure.median(figure.ratios(times.one, times.many))
-  figure.print(("gpu.parts%d.speedup"):format(p), speedup, "x one part")
-  figure.print(("gpu.parts%d.share"):format(p), 100 * speedup * (m + p - 1) / (m * p),
-    "% of m p / (m + p - 1)",
+  figure.print(name .. ".speedup", speedup, "x " .. devices[1])
+  figure.print(name .. ".share", 100 * speedup * (m + p - 1) / (m * p), "% of m p / (m + p - 1)",
     ">=", 90)
 end
 

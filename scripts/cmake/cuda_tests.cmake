@@ -64,6 +64,30 @@ add_library(gpipe_cuda_host MODULE ${HOST_KERNELS} ${PLUGIN_FILES} ${LIBRARIES} 
 gpipe_on_host(gpipe_cuda_host)
 target_link_options(gpipe_cuda_host PRIVATE -Wl,--no-undefined -Wl,-z,nodelete)
 
+# The same plugin, which counts the bytes that kernels of images and losses read and write
+# (tests/cuda/bytes.cpp): scripts/bench/bytes.lua. Their objects come first, so that functions that
+# several files have are those that count.
+if(NOT GPIPE_SANITIZE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  set(COUNTED channels/channel_norm channels/channel_norm_relu channels/channel_stats image/max_pool2d
+    image/resample2d loss/cross_entropy)
+  set(COUNTED_KERNELS "")
+  foreach(kernel ${COUNTED})
+    list(APPEND COUNTED_KERNELS ${CMAKE_CURRENT_BINARY_DIR}/generated/cuda_host/runtime/ops/${kernel}.cu.cpp)
+  endforeach()
+  list(JOIN COUNTED "|" COUNTED)
+  add_library(gpipe_cuda_counted OBJECT ${COUNTED_KERNELS})
+  gpipe_on_host(gpipe_cuda_counted)
+  target_compile_options(gpipe_cuda_counted PRIVATE -fsanitize=thread)
+  add_library(gpipe_cuda_counting MODULE $<TARGET_OBJECTS:gpipe_cuda_counted> tests/cuda/bytes.cpp
+    $<TARGET_OBJECTS:gpipe_on_host> "$<FILTER:$<TARGET_OBJECTS:gpipe_cuda_host>,EXCLUDE,/(${COUNTED})[.]cu>")
+  gpipe_on_host(gpipe_cuda_counting)
+  target_link_options(gpipe_cuda_counting PRIVATE -Wl,--no-undefined -Wl,-z,nodelete)
+  add_test(NAME cuda/bytes WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}
+    COMMAND gpipe-lua scripts/bench/bytes.lua)
+  set_tests_properties(cuda/bytes PROPERTIES TIMEOUT ${SPEC_LIMIT}
+    ENVIRONMENT "GPIPE_CUDA_PLUGIN=$<TARGET_FILE:gpipe_cuda_counting>")
+endif()
+
 # NCCL between processes of this host, for the same plugin.
 if(EXISTS ${GPIPE_CUDA_HEADERS}/nccl.h)
   add_library(gpipe_fake_nccl MODULE tests/cuda/nccl/fake_nccl.c tests/cuda/nccl/board.c)

@@ -1,7 +1,8 @@
-# scripts/cmake/cudnn_tests.cmake - two tests of cuDNN: what the plugin does when a stand-in of it
-# refuses, and whether the real one, asked without a GPU, accepts our graphs.
+# scripts/cmake/cudnn_tests.cmake - tests of cuDNN: what the plugin does when a stand-in of it
+# refuses, which engines it takes by the clock, and whether the real one, asked without a GPU,
+# accepts our graphs.
 #
-# The first needs cuDNN's headers, the second the library too and the toolkit's stub of the driver;
+# The first two need cuDNN's headers, the last the library too and the toolkit's stub of the driver;
 # where one is missing there is no such test. Included after tests.cmake.
 
 find_path(GPIPE_CUDNN_HEADERS cudnn.h HINTS ${CUDAToolkit_INCLUDE_DIRS} ENV CUDNN_HOME ENV CUDA_HOME
@@ -12,19 +13,21 @@ find_file(GPIPE_DRIVER_STUB libcuda.so HINTS ENV CUDA_HOME PATHS /usr/local/cuda
 mark_as_advanced(GPIPE_CUDNN_HEADERS GPIPE_CUDNN_LIBRARY GPIPE_DRIVER_STUB)
 set(PLANS ${CMAKE_CURRENT_SOURCE_DIR}/tests/cuda/plans)
 
-# ---- refusals ----------------------------------------------------------------------------------
+# ---- a stand-in --------------------------------------------------------------------------------
 
 # The stand-in takes the place of library.c, and of what needs a runtime of CUDA.
 if(GPIPE_CUDNN_HEADERS)
   file(GLOB_RECURSE REFUSED CONFIGURE_DEPENDS runtime/device/cuda/cudnn/*.c)
   list(FILTER REFUSED EXCLUDE REGEX "/library\\.c$")
-  add_executable(cudnn_refusals_test ${PLANS}/cudnn_refusals_test.c ${REFUSED})
-  target_compile_definitions(cudnn_refusals_test PRIVATE GP_HAVE_CUDNN=1)
-  target_include_directories(cudnn_refusals_test PRIVATE runtime tests/c ${GPIPE_GENERATED})
-  target_include_directories(cudnn_refusals_test SYSTEM PRIVATE ${GPIPE_CUDNN_HEADERS})
-  target_link_libraries(cudnn_refusals_test PRIVATE gpipe_runtime Threads::Threads m)
-  add_test(NAME cuda/cudnn_refusals_test COMMAND cudnn_refusals_test WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
-  set_tests_properties(cuda/cudnn_refusals_test PROPERTIES TIMEOUT ${C_LIMIT})
+  foreach(name cudnn_refusals_test cudnn_timing_test)
+    add_executable(${name} ${PLANS}/${name}.c ${REFUSED})
+    target_compile_definitions(${name} PRIVATE GP_HAVE_CUDNN=1)
+    target_include_directories(${name} PRIVATE runtime tests/c ${GPIPE_GENERATED})
+    target_include_directories(${name} SYSTEM PRIVATE ${GPIPE_CUDNN_HEADERS})
+    target_link_libraries(${name} PRIVATE gpipe_runtime Threads::Threads m)
+    add_test(NAME cuda/${name} COMMAND ${name} WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
+    set_tests_properties(cuda/${name} PROPERTIES TIMEOUT ${C_LIMIT})
+  endforeach()
 endif()
 
 # ---- plans of the real library -----------------------------------------------------------------

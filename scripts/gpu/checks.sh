@@ -52,6 +52,7 @@ list_second() {
   list_convolutions
   list_switches 2
   for number in $parts; do check parts "parts/$number" 60 bench_gpu "parts$number"; done
+  check parts parts/pairs 60 bench_gpu pairs
   list_ranks
 }
 
@@ -100,6 +101,7 @@ list_convolutions() {
   for precision in bf16 tf32; do
     check conv "conv/resnet-$precision" 90 bench_gpu resnet --precision "$precision" --images 256
   done
+  check conv conv/resnet-bf16-timed 180 with GPIPE_CONVOLUTION=timed bench_gpu resnet --precision bf16 --images 256
   check conv conv/resnet-f32 90 bench_gpu resnet --precision f32 --images 64
   check conv conv/resnet-bf16-own 180 with GPIPE_CONVOLUTION=own bench_gpu resnet --precision bf16 --steps 2
 }

@@ -131,6 +131,8 @@ static bool is_possible(const gp_host_geometry &g) {
 
 /* ---- what other files call ----------------------------------------------------------------- */
 
+void (*gp_host_watch)(const gp_host_kernel &kernel);
+
 cudaError_t gp_host_run(const gp_host_kernel &kernel, const gp_host_geometry &geometry) {
   if (!is_possible(geometry) || gp_host_now) {
     const dim3 g = geometry.grid, b = geometry.block;
@@ -142,6 +144,7 @@ cudaError_t gp_host_run(const gp_host_kernel &kernel, const gp_host_geometry &ge
     return cudaErrorInvalidConfiguration;
   }
   if (!gp_host_fibers) gp_host_fibers.reset(new Fibers);
+  if (gp_host_watch) gp_host_watch(kernel);
   return gp_host_fibers->run_grid(kernel, geometry);
 }
 

@@ -30,7 +30,7 @@ struct gp_host_geometry {
 };
 
 struct gp_host_kernel {
-  const char *name;
+  const char *name, *types;           /* types: of the parameters, in the compiler's own writing */
   void (*run)(const void *arguments); /* runs one thread of the kernel */
   const void *arguments;
 };
@@ -39,6 +39,8 @@ struct gp_host_kernel {
  * go first. Errors: cudaErrorInvalidConfiguration for a geometry that no GPU takes;
  * cudaErrorUnknown where threads do not meet. gp_host_fault says more. */
 cudaError_t gp_host_run(const gp_host_kernel &kernel, const gp_host_geometry &geometry);
+/* Called before a kernel runs; NULL, as it is unless bytes are counted: nothing is (bytes.cpp). */
+extern void (*gp_host_watch)(const gp_host_kernel &kernel);
 /* Return the text of the calling thread's last error, "kernel k, block (0, 0, 0): ..."; "" before
  * the first. */
 extern "C" const char *gp_host_fault(void);

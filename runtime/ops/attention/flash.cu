@@ -188,8 +188,11 @@ template <typename T, int CHUNKS> static gp_status launch(gp_gpu *gpu, const gp_
 /* Choose how many columns of the output to make at once: as many as the registers hold. */
 template <typename T> static gp_status launch_by_width(gp_gpu *gpu, const gp_attention *a) {
   const int n = side_of<T>::rows;
-  if (a->width <= n) return launch<T, 1>(gpu, a);
-  return a->width <= 2 * n ? launch<T, 2>(gpu, a) : launch<T, 4>(gpu, a);
+  if constexpr (has_fewer<T>()) {
+    if (a->width <= n) return launch<T, 1>(gpu, a);
+    if (a->width <= 2 * n) return launch<T, 2>(gpu, a);
+  }
+  return launch<T, most_columns<T>()>(gpu, a);
 }
 
 gp_status gp_flash_forward(gp_gpu *gpu, const gp_attention *a) {

@@ -216,10 +216,15 @@ template <typename T, int CHUNKS> static gp_status launch_dq(gp_gpu *gpu, const 
  * the forward pass. */
 template <typename T> static gp_status launch_all(gp_gpu *gpu, const gp_attention *a) {
   const int n = side_of<T>::rows;
-  const bool narrow = a->width <= n;
-  GP_GPU_TRY(narrow ? (launch_dk_dv<T, 1>(gpu, a)) : (launch_dk_dv<T, 2>(gpu, a)));
-  if (narrow) return launch_dq<T, 1>(gpu, a);
-  return a->width <= 2 * n ? launch_dq<T, 2>(gpu, a) : launch_dq<T, 4>(gpu, a);
+  if constexpr (has_fewer<T>())
+    if (a->width <= n) {
+      GP_GPU_TRY((launch_dk_dv<T, 1>(gpu, a)));
+      return launch_dq<T, 1>(gpu, a);
+    }
+  GP_GPU_TRY((launch_dk_dv<T, 2>(gpu, a)));
+  if constexpr (has_fewer<T>())
+    if (a->width <= 2 * n) return launch_dq<T, 2>(gpu, a);
+  return launch_dq<T, most_columns<T>()>(gpu, a);
 }
 
 size_t gp_flash_scratch(const gp_attention *a) {

@@ -21,6 +21,12 @@ template <> struct side_of<double> { static const int rows = 32; };
  * them. */
 template <typename T> static constexpr int resident(int outputs) { return outputs <= 2 ? 2 : 1; }
 template <> constexpr int resident<double>(int) { return 4; }
+/* The most tiles of columns that a kernel makes at once; wider heads are cut into groups of them.
+ * Only f32 has kernels for fewer as well: halves come here where heads are wide, since narrow ones
+ * go to the tensor cores, and f64 is rare. The compiler is spared the others. */
+template <typename T> static constexpr int most_columns() { return sizeof(T) == 8 ? 2 : 4; }
+template <typename T> static constexpr bool has_fewer() { return sizeof(T) == 4; }
+
 template <typename T> static constexpr int threads_of() {
   return (side_of<T>::rows / STEP) * (side_of<T>::rows / STEP);
 }

@@ -32,7 +32,7 @@ template <typename T> static gp_status sums(gp_gpu *gpu, const gp_call *call) {
   form.eps = call->attr->channel_norm_sums.eps, form.image = 1, form.mean = 2;
   const gp_norm_sums_launch<T> l = gp_norm_sums_of<T>(call, form);
   if (l.by_warps) return sums_by_warps(gpu, l);
-  GP_LAUNCH_NORM(gpu, part_sums_kernel, GP_GATE_NONE, l.p, l.shared, l.packed, l.a, l.to);
+  GP_LAUNCH_PARTS(gpu, (part_sums_kernel<T, GP_GATE_NONE>), l.p, l.shared, l.a, l.to);
 }
 
 static gp_status run_sums(gp_gpu *gpu, const gp_gpu_call *call) {

@@ -40,14 +40,13 @@ static inline gp_channels gp_norm_channels(const gp_call *call, const gp_norm_fo
 }
 
 /* Launch KERNEL<T, HOW, PACKED> for all parts of an image; `packed` if every row can be moved by
- * packs. */
-#define GP_LAUNCH_NORM(gpu, KERNEL, HOW, p, shared, packed, ...)                                   \
-  const int64_t blocks = (p).outer * (p).segments * (p).tiles;                                     \
-  if (blocks == 0) return GP_OK;                                                                   \
-  const dim3 grid((unsigned)blocks), block((p).wide, (p).deep);                                    \
-  if (!(p).spread && (packed))                                                                     \
-    return GP_LAUNCH(gpu, (KERNEL<T, HOW, true>), grid, block, shared, __VA_ARGS__, p);            \
-  return GP_LAUNCH(gpu, (KERNEL<T, HOW, false>), grid, block, shared, __VA_ARGS__, p);
+ * packs. f64 is rare: its elements are moved one by one. */
+#define GP_LAUNCH_NORM(gpu, KERNEL, HOW, p, packed, ...)                                           \
+  if constexpr (sizeof(T) < sizeof(double))                                                        \
+    if (!(p).spread && (packed)) {                                                                 \
+      GP_LAUNCH_PARTS(gpu, (KERNEL<T, HOW, true>), p, 0, __VA_ARGS__);                             \
+    }                                                                                              \
+  GP_LAUNCH_PARTS(gpu, (KERNEL<T, HOW, false>), p, 0, __VA_ARGS__);
 
 /* ---- forward --------------------------------------------------------------------------------- */
 
@@ -103,7 +102,7 @@ static gp_status gp_norm_forward(gp_gpu *gpu, const gp_call *call, const gp_norm
                           (T *)call->out[0].data,
                           gp_channel_stats_of<T>(call->in + form.mean, form.eps, c)};
   const bool packed = gp_is_packed(a.x) && gp_is_packed(a.to) && gp_is_packed(a.addend);
-  GP_LAUNCH_NORM(gpu, normalise_kernel, TAIL, p, 0, packed, a);
+  GP_LAUNCH_NORM(gpu, normalise_kernel, TAIL, p, packed, a);
 }
 
 /* ---- sums of the backward pass --------------------------------------------------------------- */
@@ -151,7 +150,8 @@ static __device__ inline gp_compute<T> gp_gated(T dy, T second, bool both, T y) 
   return gp_load(y) <= A(0) ? A(0) : all;
 }
 
-template <typename T, gp_norm_gate GATE, bool PACKED>
+/* Warps take most images whose rows can be moved by packs; here elements are moved one by one. */
+template <typename T, gp_norm_gate GATE>
 static __global__ void __launch_bounds__(GP_COLUMNS_THREADS)
     part_sums_kernel(gp_norm_back<T> a, gp_compute<T> *to, gp_columns p) {
   typedef gp_compute<T> A;
@@ -166,11 +166,11 @@ static __global__ void __launch_bounds__(GP_COLUMNS_THREADS)
       again.read(a, k, at.group.at(k) < p.width ? at.group.at(k) : 0, rstd[k]);
 #pragma unroll 4
   for (int64_t row = at.first + threadIdx.y; row < last; row += blockDim.y) {
-    gp_pack<T> dys = gp_columns_load<PACKED>(a.dy + row * p.width, at.group), ys = {}, seconds = {};
-    const gp_pack<T> xs = gp_columns_load<PACKED>(a.x + row * p.width, at.group);
+    gp_pack<T> dys = gp_columns_load<false>(a.dy + row * p.width, at.group), ys = {}, seconds = {};
+    const gp_pack<T> xs = gp_columns_load<false>(a.x + row * p.width, at.group);
     if constexpr (GATE == GP_GATE_BY_Y) {
-      ys = gp_columns_load<PACKED>(a.y + row * p.width, at.group);
-      if (a.second) seconds = gp_columns_load<PACKED>(a.second + row * p.width, at.group);
+      ys = gp_columns_load<false>(a.y + row * p.width, at.group);
+      if (a.second) seconds = gp_columns_load<false>(a.second + row * p.width, at.group);
     }
 #pragma unroll
     for (int k = 0; k < count; k++) {
@@ -185,7 +185,7 @@ static __global__ void __launch_bounds__(GP_COLUMNS_THREADS)
       sums[count + k] = gp_plus(sums[count + k], dy * h);
     }
     if constexpr (GATE == GP_GATE_BY_Y)
-      gp_columns_store<PACKED>(a.to + row * p.width, dys, at.group);
+      gp_columns_store<false>(a.to + row * p.width, dys, at.group);
   }
   gp_columns_fold(sums);
   if (threadIdx.y > 0) return;
@@ -273,7 +273,7 @@ template <typename T> struct gp_norm_sums_launch {
   gp_norm_back<T> a;
   gp_compute<T> *to;
   size_t shared; /* of blocks */
-  bool packed, by_warps;
+  bool by_warps;
 };
 
 template <typename T>
@@ -286,9 +286,9 @@ static gp_norm_sums_launch<T> gp_norm_sums_of(const gp_call *call, const gp_norm
   l.a.to = form.gate ? (T *)call->out[0].data : NULL;
   l.to = (gp_compute<T> *)call->out[form.gate ? 1 : 0].data;
   l.shared = 2 * gp_pack<T>::count * GP_COLUMNS_THREADS * sizeof(gp_compute<T>);
-  l.packed = gp_is_packed(l.a.dy) && gp_is_packed(l.a.x) && gp_is_packed(l.a.y) &&
-             gp_is_packed(l.a.second) && gp_is_packed(l.a.to);
-  l.by_warps = l.w.units > 0 && gp_warps_fit<T>(l.p, l.w, l.packed && gp_is_packed(l.to));
+  const bool packed = gp_is_packed(l.a.dy) && gp_is_packed(l.a.x) && gp_is_packed(l.a.y) &&
+                      gp_is_packed(l.a.second) && gp_is_packed(l.a.to) && gp_is_packed(l.to);
+  l.by_warps = l.w.units > 0 && gp_warps_fit<T>(l.p, l.w, packed);
   return l;
 }
 
@@ -372,7 +372,7 @@ static gp_status gp_norm_input_gradient(gp_gpu *gpu, const gp_call *call, const 
                          dim3(GP_WARP, GP_MEANS_WARPS), 0, (const A *)call->in[form.sums].data, a.w,
                          c, (A *)scratch));
   const bool packed = gp_is_packed(a.dy) && gp_is_packed(a.x) && gp_is_packed(a.to);
-  GP_LAUNCH_NORM(gpu, input_gradient_kernel, GATE, p, 0, packed, a);
+  GP_LAUNCH_NORM(gpu, input_gradient_kernel, GATE, p, packed, a);
 }
 
 /* The prepare of a gradient whose statistics begin at input 2: scratch for means [2, S, G]. */

@@ -43,7 +43,7 @@ template <typename T> static gp_status sums(gp_gpu *gpu, const gp_call *call) {
   form.image = 1, form.mean = 2, form.weight = 4, form.bias = 5;
   const gp_norm_sums_launch<T> l = gp_norm_sums_of<T>(call, form);
   if (l.by_warps) return sums_by_warps(gpu, l);
-  GP_LAUNCH_NORM(gpu, part_sums_kernel, GP_GATE_AGAIN, l.p, l.shared, l.packed, l.a, l.to);
+  GP_LAUNCH_PARTS(gpu, (part_sums_kernel<T, GP_GATE_AGAIN>), l.p, l.shared, l.a, l.to);
 }
 
 static gp_status run_sums(gp_gpu *gpu, const gp_gpu_call *call) {
@@ -166,7 +166,7 @@ template <typename T> static gp_status gate(gp_gpu *gpu, const gp_call *call) {
   form.image = 2, form.mean = 3, form.gate = 1, form.second = 5;
   const gp_norm_sums_launch<T> l = gp_norm_sums_of<T>(call, form);
   if (l.by_warps) return l.a.second ? both_by_warps(gpu, l) : gate_by_warps(gpu, l);
-  GP_LAUNCH_NORM(gpu, part_sums_kernel, GP_GATE_BY_Y, l.p, l.shared, l.packed, l.a, l.to);
+  GP_LAUNCH_PARTS(gpu, (part_sums_kernel<T, GP_GATE_BY_Y>), l.p, l.shared, l.a, l.to);
 }
 
 static gp_status run_gate(gp_gpu *gpu, const gp_gpu_call *call) {

@@ -3,8 +3,9 @@
 
 /* ---- of parts -------------------------------------------------------------------------------- */
 
-/* Add up distances from the first row of the part, and their squares. */
-template <typename T, bool PACKED>
+/* Add up distances from the first row of the part, and their squares. Warps take most images whose
+ * rows can be moved by packs, so here elements are moved one by one. */
+template <typename T>
 static __global__ void __launch_bounds__(GP_COLUMNS_THREADS)
     part_stats_kernel(const T *x, gp_compute<T> *to, gp_columns p) {
   typedef gp_compute<T> A;
@@ -14,10 +15,10 @@ static __global__ void __launch_bounds__(GP_COLUMNS_THREADS)
   const int64_t last = there ? at.end : at.first;
   gp_pack<T> zero = {};
   A sums[2 * count] = {};
-  if (there) zero = gp_columns_load<PACKED>(x + at.first * p.width, at.group);
+  if (there) zero = gp_columns_load<false>(x + at.first * p.width, at.group);
 #pragma unroll 4
   for (int64_t row = at.first + threadIdx.y; row < last; row += blockDim.y) {
-    const gp_pack<T> xs = gp_columns_load<PACKED>(x + row * p.width, at.group);
+    const gp_pack<T> xs = gp_columns_load<false>(x + row * p.width, at.group);
 #pragma unroll
     for (int k = 0; k < count; k++) {
       const A d = gp_load(xs.at[k]) - gp_load(zero.at[k]);
@@ -99,8 +100,7 @@ template <typename T> static gp_status launch(gp_gpu *gpu, const gp_call *call) 
   const gp_warps w = gp_warps_of<T>(p);
   const bool packed = gp_is_packed(x) && gp_is_packed(call->out[0].data);
   if (w.units > 0 && gp_warps_fit<T>(p, w, packed)) return launch_warps<T>(gpu, call, w);
-  GP_LAUNCH_PARTS(gpu, part_stats_kernel, p, shared, gp_is_packed(x), x,
-                  (gp_compute<T> *)call->out[0].data);
+  GP_LAUNCH_PARTS(gpu, part_stats_kernel<T>, p, shared, x, (gp_compute<T> *)call->out[0].data);
 }
 
 static gp_status run(gp_gpu *gpu, const gp_gpu_call *call) {

@@ -67,15 +67,12 @@ static __device__ inline void gp_channel_stats_read(const gp_channel_stats<T> &s
   }
 }
 
-/* Launch KERNEL<T, PACKED> for all parts of an image; `packed` if every row can be moved by
- * packs. */
-#define GP_LAUNCH_PARTS(gpu, KERNEL, p, shared, packed, ...)                                       \
+/* Launch a kernel for all parts of an image. */
+#define GP_LAUNCH_PARTS(gpu, KERNEL, p, shared, ...)                                               \
   const int64_t blocks = (p).outer * (p).segments * (p).tiles;                                     \
   if (blocks == 0) return GP_OK;                                                                   \
   const dim3 grid((unsigned)blocks), block((p).wide, (p).deep);                                    \
-  if (!(p).spread && (packed))                                                                     \
-    return GP_LAUNCH(gpu, (KERNEL<T, true>), grid, block, shared, __VA_ARGS__, p);                 \
-  return GP_LAUNCH(gpu, (KERNEL<T, false>), grid, block, shared, __VA_ARGS__, p);
+  return GP_LAUNCH(gpu, KERNEL, grid, block, shared, __VA_ARGS__, p);
 
 /* Write a thread's results to [.., C]. */
 template <typename A, typename V>

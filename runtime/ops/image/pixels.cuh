@@ -97,13 +97,14 @@ static gp_status gp_pixels_launch(gp_gpu *gpu, const F &f, const int64_t *dim) {
 }
 
 /* Call f.make for each position of the result, [N, C, H, W] of T that lies channels-last; `packed`
- * if all addresses allow packs. */
+ * if all addresses allow packs. f64 is rare: its elements are made one by one. */
 template <typename T, typename F>
 static gp_status gp_each_pixel(gp_gpu *gpu, const F &f, const gp_meta *made, bool packed) {
   const int64_t *dim = made->shape.dim;
   if (gp_numel_of(made) == 0) return GP_OK;
-  if (packed && dim[1] % gp_pack<T>::count == 0)
-    return gp_pixels_launch<gp_pack<T>::count>(gpu, f, dim);
+  if constexpr (sizeof(T) < sizeof(double))
+    if (packed && dim[1] % gp_pack<T>::count == 0)
+      return gp_pixels_launch<gp_pack<T>::count>(gpu, f, dim);
   return gp_pixels_launch<1>(gpu, f, dim);
 }
 

@@ -7,6 +7,7 @@
 
 #include <new>
 #include <tuple>
+#include <typeinfo>
 #include <utility>
 
 #include "../fibers.h"
@@ -32,7 +33,7 @@ template <typename... P> struct gp_host_launch : gp_host_work {
 
   static cudaError_t run_grid(gp_host_work *work) {
     const gp_host_launch *self = static_cast<gp_host_launch *>(work);
-    return gp_host_run({self->name, run_thread, self}, self->geometry);
+    return gp_host_run({self->name, typeid(void(P...)).name(), run_thread, self}, self->geometry);
   }
 };
 

@@ -12,45 +12,9 @@
 
 #include "device/cuda/cudnn/cudnn.h"
 #include "device/cuda/table.h"
+#include "rest_of_plugin.h"
 #include "stand_in.h"
 #include "test.h"
-
-/* ---- the rest of the plugin ---------------------------------------------------------------- */
-
-gp_status gp_gpu_fail(gp_status status, const char *format, ...) { return (void)format, status; }
-
-gp_status gp_gpu_refused(const gp_gpu *gpu, const char *doing) {
-  (void)gpu, (void)doing;
-  return stand_in.lost ? GP_EDEVICE : GP_OK;
-}
-
-void gp_gpu_note_path(gp_gpu *gpu, const char *kind, const char *shape, const char *path,
-                      const char *why) {
-  (void)gpu, (void)shape, (void)path, (void)why;
-  stand_in.notes += strcmp(kind, "engine") == 0;
-}
-
-gp_status gp_attention_stage_mask(gp_gpu *gpu, const gp_attention *a,
-                                  const gp_attention_value *to) {
-  return (void)gpu, (void)a, (void)to, GP_OK;
-}
-gp_status gp_attention_write_kept(gp_gpu *gpu, const gp_attention *a,
-                                  const gp_attention_words *words, void *to) {
-  return (void)gpu, (void)a, (void)words, (void)to, GP_OK;
-}
-gp_status gp_attention_clear_rows(gp_gpu *gpu, const gp_attention *a) {
-  return (void)gpu, (void)a, GP_OK;
-}
-
-gp_status gp_convolution_turn(gp_gpu *gpu, const gp_convolution *c, void *to) {
-  return (void)gpu, (void)c, (void)to, GP_OK;
-}
-gp_status gp_convolution_turn_back(gp_gpu *gpu, const gp_convolution *c, const void *from) {
-  return (void)gpu, (void)c, (void)from, GP_OK;
-}
-gp_status gp_convolution_write_bias(gp_gpu *gpu, const gp_convolution *c) {
-  return (void)gpu, (void)c, stand_in.biases++, GP_OK;
-}
 
 /* ---- training ------------------------------------------------------------------------------ */
 
@@ -79,28 +43,6 @@ static gp_attention attention_of(int64_t batches, bool backward) {
                         .d_v = v,
                         .lse = {data, 4 * 32, 32, 1, 0},
                         .scratch = data};
-}
-
-/* Makes a convolution of B x 8 channels of 9 x 9, with windows of 3 x 3. */
-static gp_convolution convolution_of(int64_t rows, gp_convolution_pass pass, bool biased) {
-  static char memory[64];
-  void *data = (void *)(((uintptr_t)memory + 15) / 16 * 16);
-  const gp_convolution_axis axis = {9, 9, 3, 1, 1, 1};
-  return (gp_convolution){.pass = pass,
-                          .dtype = GP_BF16,
-                          .biased = biased,
-                          .rows = rows,
-                          .groups = 1,
-                          .image_c = 8,
-                          .map_c = 16,
-                          .h = axis,
-                          .w = axis,
-                          .image = data,
-                          .map = data,
-                          .weight = data,
-                          .bias = biased ? data : NULL,
-                          .weight_dtype = GP_F32,
-                          .scratch = data};
 }
 
 /* The computations: attention and its gradient, the passes of a convolution, and the first two of

@@ -42,7 +42,7 @@ gp_status gp_cudnn_attention_prepare(gp_gpu *gpu, const gp_attention *a, size_t 
   if (*why) return GP_OK;
   const gp_attention piece = gp_cudnn_first_piece(a);
   const gp_cudnn_scratch at = gp_cudnn_lay_out(&piece);
-  const gp_cudnn_request request = {key_of(&piece), describe, &piece, {0}};
+  const gp_cudnn_request request = {.key = key_of(&piece), .describe = describe, .what = &piece};
   gp_cudnn_answer answer;
   GP_GPU_TRY(gp_cudnn_prepare(gpu, &request, &answer));
   *why = answer.why;

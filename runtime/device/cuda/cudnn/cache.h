@@ -13,12 +13,20 @@ typedef struct gp_cudnn_key {
   int64_t field[GP_CUDNN_KEY];
 } gp_cudnn_key;
 
+/* A value in memory. */
+typedef struct gp_cudnn_value {
+  int64_t id;
+  size_t bytes;
+} gp_cudnn_value;
+
 /* What to plan: `describe` adds the operations of `what`. */
 typedef struct gp_cudnn_request {
   gp_cudnn_key key;
   void (*describe)(gp_cudnn_graph *graph, const void *what);
   const void *what;
   gp_cudnn_limits limits;
+  gp_cudnn_value values[GP_CUDNN_OPERANDS]; /* for engines by the clock; none: never timed */
+  int n_values;
 } gp_cudnn_request;
 
 typedef struct gp_cudnn_answer {

@@ -21,8 +21,7 @@ typedef struct entry {
 } entry;
 
 struct gp_cudnn_cache {
-  const gp_cudnn_library *library; /* NULL: there is no library */
-  cudnnHandle_t handle;            /* NULL: there is no handle, and `missing` says why */
+  gp_cudnn_device device; /* NULL in it: there is no library, or no handle; `missing` says why */
   char missing[300];
   entry *entries;
 };
@@ -33,13 +32,13 @@ struct gp_cudnn_cache {
  * part of a GPU; no other stream would keep to the part. */
 static cudnnStatus_t make_handle(gp_gpu *gpu, gp_cudnn_cache *cache, const char **call) {
   *call = "cudnnCreate";
-  cudnnStatus_t s = cache->library->cudnnCreate(&cache->handle);
-  if (s != CUDNN_STATUS_SUCCESS) return cache->handle = NULL, s;
+  cudnnStatus_t s = cache->device.library->cudnnCreate(&cache->device.handle);
+  if (s != CUDNN_STATUS_SUCCESS) return cache->device.handle = NULL, s;
   *call = "cudnnSetStream";
-  s = cache->library->cudnnSetStream(cache->handle, gp_gpu_stream(gpu));
+  s = cache->device.library->cudnnSetStream(cache->device.handle, gp_gpu_stream(gpu));
   if (s == CUDNN_STATUS_SUCCESS) return s;
-  cache->library->cudnnDestroy(cache->handle);
-  cache->handle = NULL;
+  cache->device.library->cudnnDestroy(cache->device.handle);
+  cache->device.handle = NULL;
   return s;
 }
 
@@ -47,20 +46,20 @@ static cudnnStatus_t make_handle(gp_gpu *gpu, gp_cudnn_cache *cache, const char 
  * lost. */
 static gp_status open_handle(gp_gpu *gpu, gp_cudnn_cache *cache) {
   const char *why, *call;
-  cache->library = gp_cudnn_library_get(&why);
-  if (!cache->library) {
+  cache->device.library = gp_cudnn_library_get(&why);
+  if (!cache->device.library) {
     snprintf(cache->missing, sizeof cache->missing, "no cuDNN: %s", why);
     return GP_OK;
   }
   const cudnnStatus_t s = make_handle(gpu, cache, &call);
   if (s == CUDNN_STATUS_SUCCESS) return GP_OK;
   snprintf(cache->missing, sizeof cache->missing, "%s%s: %s", call,
-           gpu->green ? " for a part of a GPU" : "", cache->library->cudnnGetErrorString(s));
+           gpu->green ? " for a part of a GPU" : "", cache->device.library->cudnnGetErrorString(s));
   return gp_gpu_refused(gpu, call);
 }
 
-/* Open the cache; gpu->cudnn->handle is NULL if cuDNN cannot be used. Errors: GP_ENOMEM; the GPU is
- * lost. */
+/* Open the cache; gpu->cudnn->device.handle is NULL if cuDNN cannot be used. Errors: GP_ENOMEM; the
+ * GPU is lost. */
 static gp_status open_library(gp_gpu *gpu) {
   if (gpu->cudnn) return GP_OK;
   gpu->cudnn = calloc(1, sizeof *gpu->cudnn);
@@ -90,7 +89,7 @@ void gp_cudnn_close(gp_gpu *gpu) {
     gp_cudnn_shared_give(e->shared);
     free(e);
   }
-  if (cache->handle) cache->library->cudnnDestroy(cache->handle);
+  if (cache->device.handle) cache->device.library->cudnnDestroy(cache->device.handle);
   free(cache);
   gpu->cudnn = NULL;
 }
@@ -107,8 +106,9 @@ static entry *find(const gp_cudnn_cache *cache, const gp_cudnn_key *key) {
 static gp_status add(gp_gpu *gpu, const gp_cudnn_request *request) {
   entry *e = calloc(1, sizeof *e);
   if (!e) return gp_gpu_fail(GP_ENOMEM, "cuDNN: no memory on the host");
-  gp_status status = gp_cudnn_shared_take(gpu, gpu->cudnn->library, request, &e->shared);
+  gp_status status = gp_cudnn_shared_take(gpu, &gpu->cudnn->device, request, &e->shared);
   if (status != GP_OK) return free(e), status;
+  if (*e->shared->judge) gp_gpu_note_path(gpu, "engine", "a convolution", e->shared->judge, NULL);
   gp_cudnn_shared_why(e->shared, e->why, sizeof e->why);
   e->usable = !*e->why;
   e->next = gpu->cudnn->entries;
@@ -120,7 +120,7 @@ gp_status gp_cudnn_prepare(gp_gpu *gpu, const gp_cudnn_request *request, gp_cudn
   *answer = (gp_cudnn_answer){0};
   GP_GPU_TRY(open_library(gpu));
   answer->why = gpu->cudnn->missing;
-  if (!gpu->cudnn->handle) return GP_OK;
+  if (!gpu->cudnn->device.handle) return GP_OK;
   if (!find(gpu->cudnn, &request->key)) GP_GPU_TRY(add(gpu, request));
   const entry *e = find(gpu->cudnn, &request->key);
   answer->why = e->usable ? NULL : e->why;
@@ -137,7 +137,7 @@ bool gp_cudnn_has(const gp_gpu *gpu, const gp_cudnn_key *key) {
 
 /* Write why the library refused, before it is asked anything else. */
 static void write_refusal(const gp_gpu *gpu, cudnnStatus_t status, char *why, size_t size) {
-  const gp_cudnn_library *library = gpu->cudnn->library;
+  const gp_cudnn_library *library = gpu->cudnn->device.library;
   char text[160] = "";
   library->cudnnGetLastErrorString(text, sizeof text);
   text[strcspn(text, "\n")] = 0;
@@ -150,8 +150,8 @@ static void write_refusal(const gp_gpu *gpu, cudnnStatus_t status, char *why, si
 static gp_status try_once(gp_gpu *gpu, gp_cudnn_plan *plan, const gp_cudnn_work *work,
                           char why[300], bool *next) {
   *why = 0, *next = false;
-  const cudnnStatus_t s =
-      gp_cudnn_plan_run(plan, gpu->cudnn->handle, work->operands, work->count, work->workspace);
+  const cudnnStatus_t s = gp_cudnn_plan_run(plan, gpu->cudnn->device.handle, work->operands,
+                                            work->count, work->workspace);
   if (s == CUDNN_STATUS_SUCCESS) return GP_OK;
   write_refusal(gpu, s, why, 300);
   GP_GPU_TRY(gp_gpu_refused(gpu, work->doing));

@@ -6,6 +6,8 @@
  *   library.c          the library's functions
  *   graph.c            graphs of operations
  *   plan.c             an engine for a graph, and running it
+ *   tune.c             engines by the clock, on request
+ *   choices.c          which engines it chose, between processes
  *   shared.c           the plans of the process
  *   cudnn.c            the plans that a device uses
  *   attention.c        graphs of attention

@@ -3,7 +3,10 @@
  * The library offers engines. Whether one accepts a graph is known only when its plan is finalized,
  * so they are tried one after the other. Engines are skipped if they report that their sums have no
  * fixed order, or if they exceed the limits of the plan. The search goes on where it stopped if the
- * library later refuses to run what it accepted. */
+ * library later refuses to run what it accepted.
+ *
+ * An engine's number is its place in the library's lists, of which every search makes the same. So
+ * an engine that was chosen by the clock (tune.c) is found again. */
 #include "device/cuda/cudnn/plan.h"
 
 /* Set the device: older versions want the handle for graphs and plans, later ones accept a
@@ -52,15 +55,20 @@ static int64_t list_engines(gp_cudnn_graph *g, gp_cudnn_node heuristic, gp_cudnn
   return count < GP_CUDNN_ENGINES ? count : GP_CUDNN_ENGINES;
 }
 
-/* Engines report in notes how they compute. Those that add with atomics are never acceptable. */
-static bool is_wanted(gp_cudnn_graph *g, gp_cudnn_node configuration, uint32_t unwanted) {
-  cudnnBackendNumericalNote_t notes[CUDNN_NUMERICAL_NOTE_TYPE_COUNT];
+static gp_cudnn_node engine_of(gp_cudnn_graph *g, gp_cudnn_node configuration) {
   int64_t count = 0;
   gp_cudnn_node engine = gp_cudnn_make(g, CUDNN_BACKEND_ENGINE_DESCRIPTOR);
   if (g->status == CUDNN_STATUS_SUCCESS)
     g->status =
         g->library->cudnnBackendGetAttribute(configuration, CUDNN_ATTR_ENGINECFG_ENGINE,
                                              CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &count, &engine);
+  return engine;
+}
+
+/* Engines report in notes how they compute. Those that add with atomics are never acceptable. */
+static bool is_wanted(gp_cudnn_graph *g, gp_cudnn_node engine, uint32_t unwanted) {
+  cudnnBackendNumericalNote_t notes[CUDNN_NUMERICAL_NOTE_TYPE_COUNT];
+  int64_t count = 0;
   if (g->status == CUDNN_STATUS_SUCCESS)
     g->status = g->library->cudnnBackendGetAttribute(
         engine, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE,
@@ -70,13 +78,22 @@ static bool is_wanted(gp_cudnn_graph *g, gp_cudnn_node configuration, uint32_t u
   return g->status == CUDNN_STATUS_SUCCESS;
 }
 
+/* The library's own number for a kind of engine; -1 where it tells none. */
+static int64_t index_of(const gp_cudnn_graph *g, gp_cudnn_node engine) {
+  int64_t count, index = -1;
+  const cudnnStatus_t status = g->library->cudnnBackendGetAttribute(
+      engine, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, 1, &count, &index);
+  return status == CUDNN_STATUS_SUCCESS ? index : -1;
+}
+
 /* most: bytes of workspace. */
 static bool try_engine(gp_cudnn_plan *plan, gp_cudnn_node configuration, size_t most) {
   gp_cudnn_graph *g = &plan->graph;
   int64_t count, bytes = 0;
   const gp_cudnn_limits *limits = &plan->limits;
   const gp_cudnn_target *target = &plan->search.target;
-  if (!is_wanted(g, configuration, limits->notes | 1u << CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC))
+  gp_cudnn_node engine = engine_of(g, configuration);
+  if (!is_wanted(g, engine, limits->notes | 1u << CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC))
     return false;
   gp_cudnn_node node = gp_cudnn_make(g, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
   set_target(g, node, CUDNN_ATTR_EXECUTION_PLAN_HANDLE, target);
@@ -89,6 +106,7 @@ static bool try_engine(gp_cudnn_plan *plan, gp_cudnn_node configuration, size_t 
   if ((size_t)bytes > most) g->status = CUDNN_STATUS_NOT_SUPPORTED;
   if (g->status != CUDNN_STATUS_SUCCESS) return false;
   plan->node = node;
+  plan->engine = (gp_cudnn_engine){plan->search.number - 1, index_of(g, engine)};
   if (plan->workspace < (size_t)bytes) plan->workspace = (size_t)bytes;
   return true;
 }
@@ -113,16 +131,19 @@ static bool ask_for_list(gp_cudnn_plan *plan) {
 
 /* ---- plans --------------------------------------------------------------------------------- */
 
-/* Try engines in order, from where the search stopped. After a refusal the next engine starts
- * afresh; if none accepts, the graph keeps the last refusal. */
+/* Try engines in order, from where the search stopped, but for those that it leaves out. After a
+ * refusal the next engine starts afresh; if none accepts, the graph keeps the last refusal. */
 static bool search(gp_cudnn_plan *plan, size_t most) {
   gp_cudnn_graph *g = &plan->graph;
   gp_cudnn_search *s = &plan->search;
   do {
     while (s->at < s->count) {
-      const int mark = g->n_nodes;
+      const int mark = g->n_nodes, number = s->number++;
+      gp_cudnn_node configuration = s->list[s->at++];
+      plan->own = mark;
+      if (number < s->first || number == s->used) continue;
       g->status = CUDNN_STATUS_SUCCESS;
-      if (try_engine(plan, s->list[s->at++], most)) return true;
+      if (try_engine(plan, configuration, most)) return true;
       gp_cudnn_release(g, mark);
     }
   } while (ask_for_list(plan));
@@ -131,12 +152,47 @@ static bool search(gp_cudnn_plan *plan, size_t most) {
   return false;
 }
 
+static size_t most_workspace(const gp_cudnn_plan *plan) {
+  return plan->limits.workspace ? plan->limits.workspace : SIZE_MAX;
+}
+
+/* A search for a graph that is finalized, of which the first descriptors are kept. */
+static gp_cudnn_search new_search(const gp_cudnn_target *target, gp_cudnn_node operations,
+                                  int kept) {
+  return (gp_cudnn_search){.whole = *target,
+                           .target = *target,
+                           .operations = operations,
+                           .begin = kept,
+                           .mark = kept,
+                           .used = -1};
+}
+
 bool gp_cudnn_plan_build(gp_cudnn_plan *plan, const gp_cudnn_target *target) {
   gp_cudnn_graph *g = &plan->graph;
   gp_cudnn_node operations = make_operations(g, target);
-  plan->search = (gp_cudnn_search){.target = *target, .operations = operations, .mark = g->n_nodes};
-  if (g->status != CUDNN_STATUS_SUCCESS) return false;
-  return search(plan, plan->limits.workspace ? plan->limits.workspace : SIZE_MAX);
+  plan->search = new_search(target, operations, g->n_nodes);
+  return g->status == CUDNN_STATUS_SUCCESS && search(plan, most_workspace(plan));
+}
+
+bool gp_cudnn_plan_other(gp_cudnn_plan *plan) {
+  gp_cudnn_release(&plan->graph, plan->own);
+  plan->node = NULL, plan->workspace = 0;
+  return search(plan, most_workspace(plan));
+}
+
+bool gp_cudnn_plan_from(gp_cudnn_plan *plan, int number) {
+  gp_cudnn_search *s = &plan->search;
+  const gp_cudnn_target whole = s->whole;
+  gp_cudnn_release(&plan->graph, s->begin);
+  *s = new_search(&whole, s->operations, s->begin);
+  s->first = number;
+  plan->node = NULL, plan->workspace = 0;
+  const bool found = search(plan, most_workspace(plan));
+  if (!found) return false;
+  const int kept = s->begin;
+  *s = new_search(&whole, s->operations, plan->graph.n_nodes);
+  s->begin = kept, s->used = plan->engine.number;
+  return true;
 }
 
 bool gp_cudnn_plan_next(gp_cudnn_plan *plan) {

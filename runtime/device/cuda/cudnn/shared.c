@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device/cuda/cudnn/tune.h"
 #include "device/cuda/table.h"
 
 /* How many plans without users are kept for the next pipeline: ResNet-50 has 68 kinds of
@@ -31,27 +32,32 @@ static void write_refusal(gp_cudnn_shared *s, const gp_cudnn_library *library) {
            *text ? ")" : "");
 }
 
-/* Make the plan; a graph for which there is none is released. */
-static void make_plan(gp_cudnn_shared *s, const gp_cudnn_library *library,
-                      const gp_cudnn_request *request) {
+/* The handle that makes the plans of a GPU; NULL if there is none, and s->why says why. */
+static cudnnHandle_t maker_of(gp_cudnn_shared *s, const gp_cudnn_library *library) {
   cudnnHandle_t *maker = &plans.makers[s->ordinal];
-  if (!*maker) {
-    const cudnnStatus_t made = library->cudnnCreate(maker);
-    if (made != CUDNN_STATUS_SUCCESS) {
-      *maker = NULL;
-      snprintf(s->why, sizeof s->why, "cudnnCreate: %s", library->cudnnGetErrorString(made));
-      return;
-    }
-  }
-  const gp_cudnn_target target = {.handle = *maker, .sm_count = s->sm_count};
-  s->plan.graph.library = library;
+  if (*maker) return *maker;
+  const cudnnStatus_t made = library->cudnnCreate(maker);
+  if (made == CUDNN_STATUS_SUCCESS) return *maker;
+  snprintf(s->why, sizeof s->why, "cudnnCreate: %s", library->cudnnGetErrorString(made));
+  return *maker = NULL;
+}
+
+/* Make the plan; a graph for which there is none is released. Errors: the GPU is lost. */
+static gp_status make_plan(gp_gpu *gpu, gp_cudnn_shared *s, const gp_cudnn_device *device,
+                           const gp_cudnn_request *request) {
+  const gp_cudnn_target target = {.handle = maker_of(s, device->library), .sm_count = s->sm_count};
+  gp_status status = GP_OK;
+  if (!target.handle) return GP_OK;
+  s->plan.graph.library = device->library;
   s->plan.limits = request->limits;
   request->describe(&s->plan.graph, request->what);
-  const bool built = gp_cudnn_plan_build(&s->plan, &target);
+  if (gp_cudnn_plan_build(&s->plan, &target) && gp_cudnn_tunes(request))
+    status = gp_cudnn_tune(gpu, device->handle, request, &s->plan, s->judge);
   s->workspace = s->plan.workspace;
-  if (built) return;
-  write_refusal(s, library);
+  if (s->plan.node) return status;
+  write_refusal(s, device->library);
   gp_cudnn_plan_close(&s->plan);
+  return status;
 }
 
 static void free_shared(gp_cudnn_shared *s) {
@@ -85,29 +91,27 @@ static gp_cudnn_shared *find(int ordinal, int32_t sm_count, const gp_cudnn_key *
 }
 
 /* The caller holds the lock. Do not keep a refusal if its cause is that the GPU was lost. */
-static gp_status add(gp_gpu *gpu, const gp_cudnn_library *library, const gp_cudnn_request *request,
+static gp_status add(gp_gpu *gpu, const gp_cudnn_device *device, const gp_cudnn_request *request,
                      int32_t sm_count, gp_cudnn_shared **added) {
   gp_cudnn_shared *s = calloc(1, sizeof *s);
   if (!s) return gp_gpu_fail(GP_ENOMEM, "cuDNN: no memory on the host");
   s->key = request->key, s->ordinal = gpu->spec.ordinal, s->sm_count = sm_count;
   pthread_mutex_init(&s->running, NULL);
-  make_plan(s, library, request);
-  if (*s->why) {
-    gp_status status = gp_gpu_refused(gpu, "planning a graph of cuDNN");
-    if (status != GP_OK) return free_shared(s), status;
-  }
+  gp_status status = make_plan(gpu, s, device, request);
+  if (status == GP_OK && *s->why) status = gp_gpu_refused(gpu, "planning a graph of cuDNN");
+  if (status != GP_OK) return free_shared(s), status;
   s->next = plans.first;
   plans.first = *added = s;
   return GP_OK;
 }
 
-gp_status gp_cudnn_shared_take(gp_gpu *gpu, const gp_cudnn_library *library,
+gp_status gp_cudnn_shared_take(gp_gpu *gpu, const gp_cudnn_device *device,
                                const gp_cudnn_request *request, gp_cudnn_shared **taken) {
   const int32_t sm_count = gpu->spec.parts > 1 ? gpu->info.sm_count : 0;
   gp_status status = GP_OK;
   pthread_mutex_lock(&plans.lock);
   gp_cudnn_shared *s = find(gpu->spec.ordinal, sm_count, &request->key);
-  if (!s) status = add(gpu, library, request, sm_count, &s);
+  if (!s) status = add(gpu, device, request, sm_count, &s);
   if (status == GP_OK) s->users++, s->used = ++plans.clock, *taken = s;
   pthread_mutex_unlock(&plans.lock);
   return status;

@@ -34,6 +34,29 @@ static void describe(gp_cudnn_graph *graph, const void *what) {
   gp_cudnn_convolution_describe(graph, what);
 }
 
+/* ---- values in memory ---------------------------------------------------------------------- */
+
+static size_t element_bytes(const gp_convolution *c) { return c->dtype == GP_F32 ? 4 : 2; }
+
+static int64_t weight_elements(const gp_convolution *c) {
+  return c->map_c * (c->image_c / c->groups) * c->h.kernel * c->w.kernel;
+}
+
+/* A request, with the sizes of the values that the graph reads and writes. */
+static gp_cudnn_request request_of(const gp_gpu *gpu, const gp_convolution *c) {
+  const size_t element = element_bytes(c);
+  return (gp_cudnn_request){
+      .key = key_of(gpu, c),
+      .describe = describe,
+      .what = c,
+      .limits = gp_cudnn_convolution_limits(c, is_tf32(gpu, c)),
+      .values = {{GP_CUDNN_IMAGE,
+                  (size_t)(c->rows * c->image_c * c->h.image * c->w.image) * element},
+                 {GP_CUDNN_MAP, (size_t)(c->rows * c->map_c * c->h.map * c->w.map) * element},
+                 {GP_CUDNN_WEIGHT, (size_t)weight_elements(c) * element}},
+      .n_values = 3};
+}
+
 /* ---- scratch ------------------------------------------------------------------------------- */
 
 static bool turns(const gp_convolution *c) {
@@ -44,8 +67,7 @@ static bool turns(const gp_convolution *c) {
 
 /* The scratch holds the weight as the graph reads it, then the library's workspace. */
 static size_t weight_bytes(const gp_convolution *c) {
-  const int64_t elements = c->map_c * (c->image_c / c->groups) * c->h.kernel * c->w.kernel;
-  const size_t bytes = (size_t)elements * (c->dtype == GP_F32 ? 4 : 2);
+  const size_t bytes = (size_t)weight_elements(c) * element_bytes(c);
   return turns(c) ? (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT : 0;
 }
 
@@ -56,8 +78,7 @@ gp_status gp_cudnn_convolution_prepare(gp_gpu *gpu, const gp_convolution *c, siz
   gp_cudnn_answer answer;
   *why = gp_cudnn_convolution_refusal(c);
   if (*why) return GP_OK;
-  const gp_cudnn_request request = {key_of(gpu, c), describe, c,
-                                    gp_cudnn_convolution_limits(c, is_tf32(gpu, c))};
+  const gp_cudnn_request request = request_of(gpu, c);
   GP_GPU_TRY(gp_cudnn_prepare(gpu, &request, &answer));
   *why = answer.why;
   *scratch = weight_bytes(c) + answer.workspace;
