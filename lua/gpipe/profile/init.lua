@@ -151,8 +151,9 @@ end
 --- `layers[i]` has `name` and `layer`; in seconds `forward`, `input` (the gradient for its input; 0
 --- where none is needed), `weight` (the gradients for its weights) and `recompute` (what runs again
 --- if its stage recomputes); `output_bytes` (what crosses a cut behind it), `saved_bytes` (what a
---- micro-batch keeps of it), `parameter_bytes`, `workspace_bytes`, `flop` of forward,
---- `reads_input`, and `selective`: `saved_bytes` and `recompute` where checkpoint = "selective"
+--- micro-batch keeps of it), `head_bytes` (what of that W does not read), `parameter_bytes`,
+--- `workspace_bytes`, `flop` of forward, `reads_input`, and `selective`: `saved_bytes`,
+--- `head_bytes` and `recompute` where checkpoint = "selective"
 --- keeps products and makes what is cheap again. A copy of the model runs: values, gradients,
 --- buffers, modes and random numbers of the script's own stay as they are, and the model may belong
 --- to a pipeline.
