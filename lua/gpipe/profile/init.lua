@@ -164,12 +164,13 @@ end
 --- 0 where none is needed), `weight` (the gradients for its weights), `backward` (both in one
 --- action), `recompute` (what runs again if its stage recomputes) and `forward_dropped` (a forward
 --- pass that keeps nothing for that reason); `output_bytes` (what crosses a cut behind it),
---- `saved_bytes` (what a micro-batch keeps of it), `parameter_bytes`, `workspace_bytes`, `flop` of
---- forward, `reads_input`, and `selective`: `saved_bytes` and `recompute` where checkpoint =
---- "selective" keeps products and makes what is cheap again. A copy of the model runs: values,
---- gradients, buffers, modes and random numbers of the script's own stay as they are, and the model
---- may belong to a pipeline. Of a GPU the profile also has `host_link`: {bandwidth =, latency =} of
---- copies to the host's memory and back, measured, with which gp.plan offers to offload.
+--- `saved_bytes` (what a micro-batch keeps of it), `head_bytes` (what of that W does not read),
+--- `parameter_bytes`, `workspace_bytes`, `flop` of forward, `reads_input`, and `selective`:
+--- `saved_bytes`, `head_bytes` and `recompute` where checkpoint = "selective" keeps products and
+--- makes what is cheap again. A copy of the model runs: values, gradients, buffers, modes and
+--- random numbers of the script's own stay as they are, and the model may belong to a pipeline. Of
+--- a GPU the profile also has `host_link`: {bandwidth =, latency =} of copies to the host's memory
+--- and back, measured, with which gp.plan offers to offload.
 ---
 --- device: what to measure on, {"cpu:0", threads = 1} for one thread; the first GPU, else cpu:0
 --- with all cores. In a job of several ranks every rank has to call; rank 0 measures, and all get

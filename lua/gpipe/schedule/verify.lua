@@ -185,8 +185,8 @@ end
 
 --- What a device's stages hold at the same time, in micro-batches: a row for each moment that is
 --- not exceeded in every number by another one. A row has four numbers for each stage of the
---- device, stage after stage: what lives from F on, whatever runs again; what F or R leaves; the part of
---- that which W does not read; and what I leaves for W.
+--- device, stage after stage: what lives from F on, whatever runs again; what F or R leaves; the
+--- part of that which W does not read; and what I leaves for W.
 --- ```lua
 --- local rows = gp.schedule.build("zb_h1", {devices = 2, chunks = 4}):moments(1)
 --- assert(rows[1][4] == 2 and rows[1][3] == 0) -- two wait for W

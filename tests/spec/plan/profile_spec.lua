@@ -346,7 +346,7 @@ describe("a saved profile", function()
 
   it("is read as it was", function()
     local p = gp.profile(small(), { x() }, { repeats = 2 })
-    p.layers[1].selective = { saved_bytes = 1, recompute = 0.1 }
+    p.layers[1].selective = { saved_bytes = 1, head_bytes = 1, recompute = 0.1 }
     assert.is_true(p:save(path))
     local q = assert(gp.profile { path = path })
     assert.are.same(p, q)
