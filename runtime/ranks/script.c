@@ -26,10 +26,21 @@ void gp_ranks_set_script(const gp_rank_script *script) {
 
 /* ---- what it does ---------------------------------------------------------------------------- */
 
+/* What the ports say of a run under way. */
+static void ask_ports(const gp_net *net, char words[GP_RANK_WORDS]) {
+  words[0] = '\0';
+  for (size_t i = 0; i < net->port_count && !words[0]; i++)
+    if (net->ports[i].words) net->ports[i].words(net->ports[i].context, words, GP_RANK_WORDS);
+}
+
+/* A call while a run is under way, such as a step of a stream, watches it. */
 gp_rank_doing gp_net_doing(const gp_net *net) {
+  char words[GP_RANK_WORDS];
   if (net->call) return GP_RANK_WAITS;
   if (!*net->place.name) return GP_RANK_SCRIPTS;
-  return *net->pass.place.what ? GP_RANK_WAITS : GP_RANK_WORKS;
+  if (*net->pass.place.what) return GP_RANK_WAITS;
+  ask_ports(net, words);
+  return words[0] ? GP_RANK_WAITS : GP_RANK_WORKS;
 }
 
 static const char *before(const char *position) { return *position ? " at " : ""; }
@@ -61,13 +72,11 @@ static void write_script(const gp_net *net, char words[GP_RANK_WORDS], int64_t n
 /* A run that is under way comes before a call of all ranks. A stream is under way between steps,
  * too: where the script is, is what another rank has asked. */
 void gp_net_write_words(gp_net *net, char words[GP_RANK_WORDS], int64_t now) {
-  words[0] = '\0';
   if (net->script.asked && gp_net_doing(net) == GP_RANK_SCRIPTS) {
     write_script(net, words, now);
     return;
   }
-  for (size_t i = 0; i < net->port_count && !words[0]; i++)
-    if (net->ports[i].words) net->ports[i].words(net->ports[i].context, words, GP_RANK_WORDS);
+  ask_ports(net, words);
   if (words[0]) return;
   const char *name = net->call ? gp_rank_call_name(&net->place, net->call) : net->place.name;
   if (!*name) {
