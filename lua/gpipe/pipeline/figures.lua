@@ -65,6 +65,15 @@ function methods:post_mortem()
   if self.core then return post_mortem.of(self.core:report()) end
 end
 
+--- When each action of the last training pass began and ended (of the last pass, if none trained):
+--- {name, devices, makespan, unit = "s", [1 ... devices] = list of {op, stage, micro, version,
+--- wait, begin, finish}}, element 1 for device 0. wait is when the device began to wait for the
+--- action. Drawing functions take this form.
+---
+--- Over ranks every rank has to call, and gets the devices of all. Time is that of rank 0's clock;
+--- `clock_error` says to within how many seconds the others' are known: 0 on one host, where all
+--- processes have the same.
+---@return table
 function methods:timeline()
   checks.quiet(self, "timeline")
   return describe.timeline(self)

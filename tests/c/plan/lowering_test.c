@@ -58,7 +58,7 @@ TEST(forward_passes_alone_keep_nothing) {
   check_tasks(&spec, "P0 F0 F1", "P0 F0 F1");
   toy_plan(&spec, &p);
   for (int32_t t = 0; t < toy_tasks(p.plan); t++)
-    for (int kind = 0; kind < GP_SLOT_KINDS; kind++) CHECK(p.plan->tasks[t].slot[kind] < 0);
+    for (int slot = 0; slot < GP_SLOT_BASES; slot++) CHECK(p.plan->tasks[t].slot[slot] < 0);
   for (int32_t s = 0; s < 2; s++) CHECK(!p.plan->slots[s].bytes[GP_SLOT_KEPT]);
   toy_plan_free(&p);
 }
@@ -109,10 +109,11 @@ typedef struct span {
   int32_t first, last;
 } span;
 
-static size_t offset_of(const gp_plan *plan, const gp_task *task, int kind) {
+static size_t offset_of(const gp_plan *plan, const gp_task *task, int slot) {
   const gp_slots *slots = &plan->slots[gp_plan_holder(plan, task->stage, task->copy)];
-  if (!plan->batch) return task->place[kind];
-  return slots->first[kind] + (size_t)task->slot[kind] * slots->bytes[kind];
+  const int kind = gp_task_slot_kind(task, slot);
+  if (!plan->batch) return task->place[slot];
+  return slots->first[kind] + (size_t)task->slot[slot] * slots->bytes[kind];
 }
 
 /* Adds the temporaries of a stage's tasks: each holds them while it runs. */
@@ -125,6 +126,13 @@ static int temps_of(const gp_plan *plan, int32_t stage, span *spans, int count) 
   return count;
 }
 
+/* The task's slot of a kind; -1: it has none. */
+static int slot_of_kind(const gp_task *task, int kind) {
+  for (int slot = 0; slot < GP_SLOT_BASES; slot++)
+    if (task->slot[slot] >= 0 && gp_task_slot_kind(task, slot) == kind) return slot;
+  return -1;
+}
+
 static int spans_of(const gp_plan *plan, int32_t stage, span *spans) {
   int count = 0;
   for (int32_t m = 0; m < plan->micro_count; m++)
@@ -132,11 +140,12 @@ static int spans_of(const gp_plan *plan, int32_t stage, span *spans) {
       span s = {.first = -1};
       for (int32_t t = 0; t < toy_tasks(plan); t++) {
         const gp_task *task = &plan->tasks[t];
-        if (task->stage != stage || task->micro != m || task->slot[kind] < 0) continue;
-        if (s.first < 0) s.first = t, s.from = offset_of(plan, task, kind);
+        const int slot = slot_of_kind(task, kind);
+        if (task->stage != stage || task->micro != m || slot < 0) continue;
+        if (s.first < 0) s.first = t, s.from = offset_of(plan, task, slot);
         s.bytes = gp_plan_slot_bytes(plan, task, kind);
         CHECK(s.from ==
-              offset_of(plan, task, kind)); /* the memory is the same from the first to the last */
+              offset_of(plan, task, slot)); /* the memory is the same from the first to the last */
         s.last = t;
       }
       if (s.first >= 0 && s.bytes) spans[count++] = s;

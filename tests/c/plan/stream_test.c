@@ -189,16 +189,24 @@ static void use_edges(runner *r, const gp_task *task, int64_t micro) {
   }
 }
 
+/* Is the task the last one that may read a part of what its micro-batch keeps? */
+static bool is_last_reader(const gp_task *task, int part) {
+  if (task->op == GP_ACT_B || task->op == GP_ACT_W) return true;
+  if (part == GP_PART_HEAD) return task->op == GP_ACT_I;
+  return part != GP_PART_REST && task->op == GP_ACT_R;
+}
+
 /* Checks that no other micro-batch's values lie where this one keeps its own. */
 static void use_slots(runner *r, const gp_task *task, int64_t micro) {
   int32_t h = gp_plan_holder(r->plan, task->stage, task->copy);
-  for (int kind = 0; kind < GP_SLOT_KINDS; kind++) {
-    int64_t at = task->slot[kind];
+  for (int own = 0; own < GP_SLOT_BASES; own++) {
+    const int kind = gp_task_slot_kind(task, own);
+    int64_t at = task->slot[own];
     if (at < 0) continue;
     if (r->plan->batch) at = micro % r->plan->slots[h].count[kind];
     int64_t *holder = &r->holder[h][kind][at];
     CHECK(!*holder || *holder == micro + 1);
-    *holder = task->op == GP_ACT_B || task->op == GP_ACT_W ? 0 : micro + 1;
+    *holder = is_last_reader(task, gp_slot_part(kind)) ? 0 : micro + 1;
   }
 }
 
