@@ -189,7 +189,7 @@ end
 --- part of that which W does not read; and what I leaves for W.
 --- ```lua
 --- local rows = gp.schedule.build("zb_h1", {devices = 2, chunks = 4}):moments(1)
---- assert(rows[1][4] == 2 and rows[1][3] == 0) -- two wait for W
+--- assert(rows[1][4] == 2 and rows[1][3] == 1) -- W of two is left, while I of one runs
 --- ```
 ---@param device integer from 0
 ---@param away? boolean of what F leaves only what is on the device, while the rest of it waits in
