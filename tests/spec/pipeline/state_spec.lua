@@ -158,10 +158,11 @@ describe("close", function()
     pipe:step(x, y)
     pipe:close()
     pipe:close()
-    for _, name in ipairs { "step", "evaluate", "forward", "backward", "zero_grad",
-      "load_state_dict", "trace" } do
+    for _, name in ipairs { "step", "evaluate", "forward", "backward", "load_state_dict",
+      "trace" } do
       fails_with(name .. ": the pipeline is closed", pipe[name], pipe, x, y)
     end
+    fails_with("zero_grad: the pipeline is closed", pipe.zero_grad, pipe)
     fails_with("stats: the pipeline is closed", function() return pipe.stats end)
     assert.truthy(tostring(pipe):find("pipeline (closed): ", 1, true))
     assert.equal(4, #pipe:parameters())
