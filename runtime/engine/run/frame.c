@@ -21,8 +21,8 @@ static void bind_slots(void **frame, const gp_binding *binding, const gp_task *t
   char *area = gp_work_area(binding, plan->placement[holder]);
   frame[GP_BASE_TEMP] = area + task->temp;
   for (int slot = 0; slot < GP_SLOT_BASES; slot++)
-    frame[GP_BASE_SAVED + slot] =
-        task->slot[slot] < 0 ? NULL : area + gp_plan_slot_place(plan, task, slot, micro);
+    if (task->slot[slot] >= 0)
+      frame[GP_BASE_SAVED + slot] = area + gp_plan_slot_place(plan, task, slot, micro);
 }
 
 /* Where F records for S, or S finds what the copy that ran F has recorded. */
@@ -59,7 +59,8 @@ static void bind_weights(gp_worker *worker, const gp_binding *binding, const gp_
   frame[GP_BASE_HALF] = own->halves;
   frame[GP_BASE_CONSTANT_COPY] = binding->constant_copies[2 * holder + task->shape];
   frame[GP_BASE_BUFFER] = binding->buffers[holder];
-  const gp_partial sum = gp_partial_of(binding, task, task->partial);
+  gp_partial sum = {own->copies[task->copy].grads, own->copies[task->copy].extras};
+  if (task->partial) sum = gp_partial_of(binding, task, task->partial);
   frame[GP_BASE_GRAD] = sum.grads;
   frame[GP_BASE_EXTRA] = sum.extras;
   frame[GP_BASE_RECORD] = record_of(binding, task);
