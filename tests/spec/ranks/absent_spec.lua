@@ -7,6 +7,9 @@ local seconds = require("gpipe.core").seconds
 
 local LIMIT = 1 -- seconds of the watchdog
 
+-- The thread sanitizer holds back the signal that finds the line until the program blocks.
+local finds_lines = os.getenv "GPIPE_SANITIZE" ~= "thread"
+
 local TRAIN = [[
 local gp = require "gpipe"
 gp.seed(1)
@@ -54,7 +57,8 @@ local function names(err, rank, name, script)
   local text = err:match(("rank %d %%(process %%d+%%) has not come to '%s' at [^ ]*"):format(rank,
     name:gsub("%p", "%%%0")) .. " within [%d.]+ s: it is alive, ([^\n]*)")
   assert.truthy(text, err)
-  has(text, ("in its script at %s:%d; its last call was 'pipe:step' at "):format(script, LINE))
+  has(text, finds_lines and ("in its script at %s:%d; "):format(script, LINE) or "in its script")
+  has(text, "; its last call was 'pipe:step' at ")
 end
 
 describe("a rank whose script stays away", function()
