@@ -86,6 +86,8 @@ int gp_launch(char **argv, const gp_options *options);
 /* traceback.c: the message handler, which makes the text and traceback of the error object. */
 int gp_traceback(lua_State *L);
 void gp_traceback_forget(lua_State *L); /* nothing has failed yet */
+/* Is it a function of the user's: neither C nor gpipe's own? The frame has "S" of lua_getinfo. */
+bool gp_traceback_is_users(const lua_Debug *frame);
 /* loaders.c: make require, dofile and loadfile accept source text only. */
 void gp_loaders_install(lua_State *L);
 /* output.c: report output that cannot be written. */

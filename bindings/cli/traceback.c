@@ -30,7 +30,7 @@ static bool show_all(void) {
   return wish && strcmp(wish, "full") == 0;
 }
 
-static bool is_users(const lua_Debug *ar) {
+bool gp_traceback_is_users(const lua_Debug *ar) {
   return *ar->what != 'C' && !gp_lua_is_embedded(ar->source);
 }
 
@@ -85,7 +85,7 @@ static int next_level(const window *w, int level) {
 static bool get_frame(lua_State *L, int level, bool all, lua_Debug *ar) {
   if (!lua_getstack(L, level, ar)) return false;
   lua_getinfo(L, "Slnt", ar);
-  return all || is_users(ar);
+  return all || gp_traceback_is_users(ar);
 }
 
 static int count_frames(lua_State *L, const window *w, bool all) {

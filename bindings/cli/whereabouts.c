@@ -29,17 +29,13 @@ static struct {
 
 /* ---- on the script's thread ------------------------------------------------------------------ */
 
-static bool is_ours(const lua_Debug *frame) {
-  return *frame->what == 'C' || !strncmp(frame->source, "@gpipe/", 7);
-}
-
 /* Note the line of the innermost function that is the user's. */
 static void note_line(lua_State *L) {
   lua_Debug frame;
   char line[LUA_IDSIZE + 16];
   for (int level = 0; lua_getstack(L, level, &frame); level++) {
     lua_getinfo(L, "Sl", &frame);
-    if (is_ours(&frame)) continue;
+    if (!gp_traceback_is_users(&frame)) continue;
     const char *slash = strrchr(frame.short_src, '/');
     snprintf(line, sizeof line, "%s:%d", slash ? slash + 1 : frame.short_src, frame.currentline);
     gp_ranks_note_line(line);

@@ -93,10 +93,8 @@ static int host_link(lua_State *L) {
   if (status) return gp_lua_fail(L, status);
   if (link.bandwidth <= 0) return 0;
   lua_createtable(L, 0, 2);
-  lua_pushnumber(L, link.latency);
-  lua_setfield(L, -2, "latency");
-  lua_pushnumber(L, link.bandwidth);
-  lua_setfield(L, -2, "bandwidth");
+  gp_lua_set_number(L, "latency", link.latency);
+  gp_lua_set_number(L, "bandwidth", link.bandwidth);
   return 1;
 }
 

@@ -131,9 +131,7 @@ void gp_plan_edge_info(const gp_plan *plan, int edge, gp_edge_info *info) {
 
 /* Bytes of all parts of one micro-batch. */
 static size_t bytes_of_one(const gp_slots *slots, int kind) {
-  size_t bytes = 0;
-  for (int k = kind; k < kind + GP_PARTS; k++) bytes += slots->bytes[k];
-  return bytes;
+  return gp_parts_sum(&slots->bytes[kind]);
 }
 
 /* The most slots of a part. */

@@ -44,11 +44,7 @@ struct gp_move {
 gp_status gp_plan_add_offloads(gp_plan *plan, const bool *keeps);
 void gp_plan_free_offloads(gp_plan *plan);
 
-static inline size_t gp_offload_bytes(const gp_offload *o) {
-  size_t bytes = 0;
-  for (int part = 0; part < GP_PARTS; part++) bytes += o->bytes[part];
-  return bytes;
-}
+static inline size_t gp_offload_bytes(const gp_offload *o) { return gp_parts_sum(o->bytes); }
 /* Where a part of what an offload moves lies in the device's work area, before and after. */
 static inline size_t gp_offload_from(const gp_plan *plan, const gp_offload *o, int part) {
   return plan->tasks[o->forward].place[GP_BASE_AWAY - GP_BASE_SAVED + part];

@@ -5,9 +5,7 @@
  * around each copy; the median of a few turns counts, after one that warms up. A copy of a few
  * bytes says what any copy takes; what larger ones take beyond that says the bytes per second, and
  * the median of their sizes counts. */
-#include <stdlib.h>
-
-#include "base/memory.h"
+#include "engine/profile/recorder.h"
 #include "engine/state/pipeline.h"
 #include "engine/watch/jobs.h"
 #include "gpipe/profile.h"
@@ -23,16 +21,6 @@ typedef struct probe {
   gp_lane_event *events[2];
   double latency[2], rate[2]; /* out and in: seconds, bytes per second */
 } probe;
-
-static int ascending(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
-static double median_of(double *numbers, size_t count) {
-  qsort(numbers, count, sizeof *numbers, ascending);
-  return numbers[count / 2];
-}
 
 /* ---- copies -------------------------------------------------------------------------------- */
 
@@ -52,7 +40,7 @@ static gp_status time_size(const gp_lane *lane, const probe *p, bool in, size_t 
   double turns[TURNS];
   GP_TRY(time_copy(lane, p, in, bytes, &turns[0]));
   for (int i = 0; i < TURNS; i++) GP_TRY(time_copy(lane, p, in, bytes, &turns[i]));
-  *seconds = median_of(turns, TURNS);
+  *seconds = gp_profile_median(turns, TURNS);
   return GP_OK;
 }
 
@@ -66,7 +54,7 @@ static gp_status measure_way(const gp_lane *lane, probe *p, bool in) {
     if (beyond > 0) rates[count++] = (double)(large[i] - SMALL) / beyond;
     if (seconds >= ENOUGH) break;
   }
-  p->rate[in] = count ? median_of(rates, count) : 0;
+  p->rate[in] = count ? gp_profile_median(rates, count) : 0;
   return GP_OK;
 }
 

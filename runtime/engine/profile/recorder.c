@@ -70,6 +70,11 @@ static int ascending(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
+double gp_profile_median(double *numbers, size_t count) {
+  qsort(numbers, count, sizeof *numbers, ascending);
+  return numbers[count / 2];
+}
+
 /* Measure the time between two events with nothing between them, on an idle stream: the median of a
  * few. */
 static gp_status calibrate(gp_recorder *r) {
@@ -81,8 +86,7 @@ static gp_status calibrate(gp_recorder *r) {
   for (size_t i = 0; i < PAIRS; i++)
     GP_TRY(
         r->plain.streams->seconds(lane_of(r), r->marks[2 * i], r->marks[2 * i + 1], &seconds[i]));
-  qsort(seconds, PAIRS, sizeof *seconds, ascending);
-  r->overhead = seconds[PAIRS / 2];
+  r->overhead = gp_profile_median(seconds, PAIRS);
   return GP_OK;
 }
 

@@ -49,17 +49,12 @@ static void add_stages(const gp_plan *plan, int32_t device, size_t *bytes) {
 
 /* What F has saved, on the device. */
 static size_t saved_of(const size_t alive[GP_SLOT_KINDS + 1]) {
-  size_t bytes = 0;
-  for (int part = 0; part < GP_PARTS; part++)
-    bytes += alive[GP_SLOT_DROPPED + part] + alive[GP_SLOT_KEPT + part] +
-             alive[GP_SLOT_AWAY + part] + alive[GP_SLOT_FETCHED + part];
-  return bytes;
+  return gp_parts_sum(&alive[GP_SLOT_DROPPED]) + gp_parts_sum(&alive[GP_SLOT_KEPT]) +
+         gp_parts_sum(&alive[GP_SLOT_AWAY]) + gp_parts_sum(&alive[GP_SLOT_FETCHED]);
 }
 
 static size_t recomputed_of(const size_t alive[GP_SLOT_KINDS + 1]) {
-  size_t bytes = 0;
-  for (int part = 0; part < GP_PARTS; part++) bytes += alive[GP_SLOT_RECOMPUTED + part];
-  return bytes;
+  return gp_parts_sum(&alive[GP_SLOT_RECOMPUTED]);
 }
 
 void gp_plan_areas(const gp_plan *plan, int device, size_t bytes[GP_PLAN_AREA_COUNT],

@@ -77,6 +77,13 @@ static inline int gp_base_part(int32_t base) {
   return base < GP_BASE_CARRIED ? (base - GP_BASE_SAVED) % GP_PARTS : GP_PART_REST;
 }
 
+/* The sum of the parts of what F or R fills, one behind the other. */
+static inline size_t gp_parts_sum(const size_t parts[GP_PARTS]) {
+  size_t sum = 0;
+  for (int part = 0; part < GP_PARTS; part++) sum += parts[part];
+  return sum;
+}
+
 typedef struct gp_place {
   int32_t base; /* -1: not placed, local to a program */
   size_t offset;
