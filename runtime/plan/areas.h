@@ -17,17 +17,27 @@ typedef struct gp_fetch {
   gp_area area;
 } gp_fetch;
 
-/* Where the values of an edge lie, in one replica. A reader that shares memory with the maker reads
- * in place; every other device fetches them into slots of its own, because two readers, parts of
- * one GPU for example, must not write one slot. */
+/* Where the values of an edge lie that one copy of its stage makes. A reader that shares memory
+ * with the maker reads in place; every other device fetches them into slots of its own, because two
+ * readers, parts of one GPU for example, must not write one slot. */
 typedef struct gp_channel {
   int32_t slots, parties; /* parties: stages that release a slot before it is reused */
   size_t bytes;           /* of one slot */
-  gp_area made[2]; /* per copy of the making stage in the channel's replica; copies that share
-                           * memory have one */
+  /* So many of its first slots lie where the second copy of the stage has its last ones; negative:
+   * so many of its last ones where that has its first. */
+  int32_t overlap;
+  int32_t home; /* the device whose block has the slots: the maker, or, if the makers of both copies
+                 * share memory, the first one's */
+  gp_area made;
   gp_fetch *fetches;
   int32_t fetch_count;
 } gp_channel;
+
+/* The copy of a stage that runs a micro-batch, and how many it has run before by their numbers: of
+ * the same size, if each size has edges of its own. */
+typedef struct gp_copy_turn {
+  int32_t copy, turn;
+} gp_copy_turn;
 
 /* Slots for values of one stage on one device that outlive an action. */
 typedef struct gp_slots {

@@ -104,11 +104,11 @@ size_t gp_plan_print(const gp_plan *plan, int device, char *text, size_t size) {
 
 int gp_plan_edge_count(const gp_plan *plan) { return plan->edge_count; }
 
-/* Replicas may need different numbers of slots. */
+/* Copies may need different numbers of slots. */
 static int most_slots(const gp_plan *plan, int edge) {
   int most = 0;
-  for (int32_t r = 0; r < plan->replicas; r++) {
-    const int slots = plan->channels[gp_plan_channel(plan, edge, r)].slots;
+  for (int32_t copy = 0; copy < plan->copy_count; copy++) {
+    const int slots = plan->channels[gp_plan_channel(plan, edge, copy)].slots;
     if (slots > most) most = slots;
   }
   return most;
@@ -116,8 +116,7 @@ static int most_slots(const gp_plan *plan, int edge) {
 
 void gp_plan_edge_info(const gp_plan *plan, int edge, gp_edge_info *info) {
   const gp_edge *e = gp_plan_edge(plan, edge);
-  const gp_shape_plan *shape =
-      &plan->shapes[gp_plan_shape_of(plan, gp_plan_micro_at(plan, edge, 0, 0))];
+  const gp_shape_plan *shape = &plan->shapes[gp_plan_edge_is_small(plan, edge)];
   const gp_graph *graph = &shape->trace->graph;
   int32_t node = graph->values[e->value].node;
   *info = (gp_edge_info){.label = node < 0 ? "input" : graph->labels[graph->nodes[node].label],

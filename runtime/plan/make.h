@@ -27,7 +27,9 @@
  *   sums.c            the tree by which micro-batches' gradients are added
  *   versions.c        which version of the weights a task reads, and what must be stashed
  *   ranges.c          which tasks belong to which mini-batch
- *   channels.h        the channels of edges, numbered by replica
+ *   channels.h        the channels of edges, numbered by copy
+ *   turns.c           which copy of a stage runs a micro-batch, and in which turn
+ *   overlap.c         how many slots the two copies of a stage can have in common
  *   capacity.c        how many slots an edge needs so that its maker never waits for one
  *   forward.c         the same in plans without backward passes: a few slots, and makers wait
  *   wire.c            some more there for values and credits that cross a network
@@ -109,6 +111,7 @@ gp_status gp_plan_add_slots(gp_plan *plan);
 gp_status gp_plan_add_uses(gp_plan *plan);
 gp_status gp_plan_add_versions(gp_plan *plan, const gp_plan_env *env);
 gp_status gp_plan_add_ranges(gp_plan *plan, const gp_lowered *lowered);
+gp_status gp_plan_find_turns(gp_plan *plan, const gp_lowered *lowered);
 gp_status gp_plan_size_channels(gp_plan *plan, const gp_lowered *lowered);
 /* How many slots a channel gets for values on their way to another process, and for credits on
  * their way back, where its maker waits for free slots; 0 in one process (edge/wire.c). */

@@ -40,45 +40,10 @@ const gp_tensor *gp_plan_constant(const gp_plan *plan, int32_t constant) {
 
 /* ---- shapes -------------------------------------------------------------------------------- */
 
-/* Does the edge belong to the smaller micro-batches alone? Their own edges, if they have any, come
- * behind those of the larger ones. */
-static bool is_own_edge(const gp_plan *plan, int32_t edge) {
-  return plan->shapes[1].own_edges && edge >= plan->shapes[1].first_edge;
-}
-
 /* Edges are numbered through both sizes of micro-batches. */
 const gp_edge *gp_plan_edge(const gp_plan *plan, int32_t edge) {
-  const gp_shape_plan *shape = &plan->shapes[is_own_edge(plan, edge)];
+  const gp_shape_plan *shape = &plan->shapes[gp_plan_edge_is_small(plan, edge)];
   return &shape->stages->edges[edge - shape->first_edge];
-}
-
-/* Count the micro-batches of a mini-batch that use an edge; *first: the first of them. */
-static int32_t users_of(const gp_plan *plan, int32_t edge, int32_t *first) {
-  bool own = is_own_edge(plan, edge);
-  *first = own ? plan->shapes[0].micros : 0;
-  if (!plan->shapes[1].own_edges) return plan->step_micros;
-  return plan->shapes[own].micros;
-}
-
-/* The first micro-batch of a replica that uses the edge. Only synchronous plans have replicas. */
-static int32_t first_of(const gp_plan *plan, int32_t replica, int32_t first) {
-  const int32_t begin = replica * plan->replica_micros;
-  return begin > first ? begin : first;
-}
-
-/* Turns of an edge are counted over the micro-batches that use it. */
-int64_t gp_plan_own_turn(const gp_plan *plan, int32_t edge, int64_t micro) {
-  int32_t first, users = users_of(plan, edge, &first);
-  if (plan->replicas > 1) return micro - first_of(plan, gp_plan_replica_of(plan, micro), first);
-  return micro / plan->step_micros * users + micro % plan->step_micros - first;
-}
-
-int64_t gp_plan_micro_at(const gp_plan *plan, int32_t edge, int32_t replica, int64_t turn) {
-  int32_t first, users = users_of(plan, edge, &first);
-  if (plan->replicas == 1) return turn / users * plan->step_micros + turn % users + first;
-  const int64_t micro = first_of(plan, replica, first) + turn;
-  const bool runs = micro < first + users && micro < (int64_t)(replica + 1) * plan->replica_micros;
-  return runs ? micro : plan->micro_count;
 }
 
 /* Check that the first dimension of output k follows the rows: micro-batches are put together along
@@ -301,6 +266,7 @@ static gp_status make_tasks(const gp_plan_env *env, const gp_plan_spec *spec, bo
                             const gp_lowered *lowered, gp_plan *plan) {
   GP_TRY(gp_plan_number_gathers(plan));
   find_active(plan, lowered);
+  GP_TRY(gp_plan_find_turns(plan, lowered));
   GP_TRY(gp_plan_add_outline(plan, lowered));
   GP_TRY(note_asked(plan, env->layout));
   GP_TRY(gp_plan_add_step_edges(plan, env, tied));
@@ -382,6 +348,7 @@ void gp_plan_free(gp_plan *plan) {
   gp_free(plan->versions);
   gp_free(plan->invariant);
   gp_free(plan->channels);
+  gp_free(plan->turns);
   gp_free(plan->slots);
   gp_free(plan->opened);
   gp_free(plan->partial_count);

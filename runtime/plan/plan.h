@@ -62,7 +62,8 @@ struct gp_plan {
   gp_plan_device *devices;
   gp_ranges ranges;
   gp_edge_use *uses;       /* of all tasks */
-  gp_channel *channels;    /* per replica and edge: gp_plan_channel */
+  gp_channel *channels;    /* per copy and edge: gp_plan_channel */
+  gp_copy_turn *turns;     /* per stage and micro-batch; NULL: one copy of a stage in a replica */
   gp_slots *slots;         /* per stage and copy */
   bool *opened;            /* per stage and copy: a task opens its gradients */
   int32_t sum_group;       /* micro-batches in a leaf of the tree of sums (sums.h); 0: no tree */
@@ -140,6 +141,11 @@ const gp_tensor *gp_plan_constant(const gp_plan *plan, int32_t constant);
 /* If the model branches on the number of rows, the two sizes of micro-batches cross the cuts with
  * different values, and each has edges of its own; otherwise they share them. */
 const gp_edge *gp_plan_edge(const gp_plan *plan, int32_t edge);
+/* Does the edge belong to the smaller micro-batches alone? Their own edges, if they have any, come
+ * behind those of the larger ones. */
+static inline bool gp_plan_edge_is_small(const gp_plan *plan, int32_t edge) {
+  return plan->shapes[1].own_edges && edge >= plan->shapes[1].first_edge;
+}
 /* The shape of a micro-batch: numbers run on through the mini-batches of a stream, shapes
  * repeat. */
 static inline int32_t gp_plan_shape_of(const gp_plan *plan, int64_t micro) {
@@ -151,14 +157,6 @@ static inline int64_t gp_plan_first_row(const gp_plan *plan, int64_t micro) {
   if (micro < large) return micro * plan->shapes[0].rows;
   return large * plan->shapes[0].rows + (micro - large) * plan->shapes[1].rows;
 }
-/* Count the micro-batches before this one, of the same replica, that use the edge: its turn.
- * gp_plan_micro_at is the inverse; it returns plan->micro_count behind a replica's last one. */
-int64_t gp_plan_own_turn(const gp_plan *plan, int32_t edge, int64_t micro);
-static inline int64_t gp_plan_turn(const gp_plan *plan, int32_t edge, int64_t micro) {
-  const bool plain = !plan->shapes[1].own_edges && plan->replicas == 1;
-  return plain ? micro : gp_plan_own_turn(plan, edge, micro);
-}
-int64_t gp_plan_micro_at(const gp_plan *plan, int32_t edge, int32_t replica, int64_t turn);
 /* Find the stored range that a step runs. The last one stands for all later steps; *repeats: by how
  * many mini-batches its numbers are moved on. */
 static inline int32_t gp_plan_range(const gp_plan *plan, uint32_t step, int64_t *repeats) {

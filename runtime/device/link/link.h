@@ -110,10 +110,9 @@ typedef struct gp_link_spec {
   gp_link_word *words; /* per slot, shared by all links of the edge: the maker looks at them */
   gp_link_pool *pool;  /* borrowed */
   /* Between processes: the port of its values, the same in both; the credits of the edge, borrowed;
-   * the copy of the making stage; what wakes the reader's worker. */
+   * what wakes the reader's worker. */
   uint64_t port;
   gp_credits *credits;
-  int32_t copy;
   void (*ring)(void *context);
   void *context;
   /* Where processes of one host share memory: the bells of this process's workers, one for each

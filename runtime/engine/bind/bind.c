@@ -43,12 +43,8 @@ static gp_status bind_channel(gp_binding *b, int32_t c) {
   gp_bound_channel *to = &b->channels[c];
   GP_TRY(gp_alloc_array((size_t)plan->device_count, sizeof(char *), (void **)&to->fetched));
   GP_TRY(gp_alloc_array((size_t)from->slots, sizeof(gp_link_word), (void **)&to->words));
-  for (int32_t copy = 0; copy < gp_plan_twins(plan); copy++) {
-    int32_t maker = to->makers[copy] = gp_plan_channel_maker(plan, c, copy);
-    /* both copies make values in the same slots if their devices share memory */
-    bool own = copy == 0 || !gp_plan_shares(plan, to->makers[0], maker);
-    to->made[copy] = own ? address(b, maker, &from->made[copy]) : to->made[0];
-  }
+  to->maker = gp_plan_channel_maker(plan, c);
+  to->made = address(b, from->home, &from->made);
   for (int32_t i = 0; i < from->fetch_count; i++)
     to->fetched[from->fetches[i].device] =
         address(b, from->fetches[i].device, &from->fetches[i].area);

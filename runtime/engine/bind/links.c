@@ -2,9 +2,7 @@
  * device).
  *
  * The maker's device is a reader too, whether its stages use the values or not: its own last use
- * counts like those of others. With two copies of the weights in a replica, each copy has its own
- * maker and links. Both copies count last uses in the same words, because on devices of one memory
- * they use the same slots.
+ * counts like those of others.
  */
 #include "base/memory.h"
 #include "device/link/ranks/credits.h"
@@ -14,55 +12,56 @@
 #include "engine/state/pipeline.h"
 
 /* A linear search: an edge has few readers. */
-gp_link *gp_links_find(const gp_binding *b, int32_t c, int32_t copy, int32_t device) {
+gp_link *gp_links_find(const gp_binding *b, int32_t c, int32_t device) {
   const gp_bound_channel *channel = &b->channels[c];
-  for (int32_t i = 0; i < channel->link_count[copy]; i++)
-    if (channel->links[copy][i].reader == device) return channel->links[copy][i].link;
+  for (int32_t i = 0; i < channel->link_count; i++)
+    if (channel->links[i].reader == device) return channel->links[i].link;
   return NULL;
 }
 
 /* ---- making -------------------------------------------------------------------------------- */
 
-/* The device of a stage's copy in the channel's replica. */
-static int32_t device_of(const gp_plan *plan, int32_t c, int32_t stage, int32_t twin) {
-  const int32_t first = gp_plan_channel_replica(plan, c) * gp_plan_twins(plan);
-  return plan->placement[gp_plan_holder(plan, stage, first + twin)];
+/* Does a copy of a stage on the device take the channel's values? */
+static bool is_read_on(const gp_plan *plan, int32_t c, int32_t stage, int32_t device) {
+  for (int32_t copy = 0; copy < plan->copy_count; copy++)
+    if (plan->placement[gp_plan_holder(plan, stage, copy)] == device &&
+        gp_plan_channel_leads_to(plan, c, stage, copy))
+      return true;
+  return false;
 }
 
-/* Count the edge's stages that lie on the device, the making stage among them. */
-static uint32_t uses_of(const gp_plan *plan, int32_t c, int32_t twin, int32_t device) {
+/* Count the channel's stages that lie on the device, the making stage among them. */
+static uint32_t uses_of(const gp_plan *plan, int32_t c, int32_t device) {
   const gp_edge *edge = gp_plan_edge(plan, gp_plan_channel_edge(plan, c));
-  uint32_t uses = gp_plan_channel_maker(plan, c, twin) == device;
-  for (int32_t i = 0; i < edge->to_count; i++)
-    uses += device_of(plan, c, edge->to[i], twin) == device;
+  uint32_t uses = gp_plan_channel_maker(plan, c) == device;
+  for (int32_t i = 0; i < edge->to_count; i++) uses += is_read_on(plan, c, edge->to[i], device);
   return uses;
 }
 
 /* Open the link to a device, unless it is open. There is room for all readers; link_count goes up
  * last, so that it counts open links only. */
-static gp_status add_link(gp_binding *b, int32_t c, int32_t twin, int32_t device) {
+static gp_status add_link(gp_binding *b, int32_t c, int32_t device) {
   const gp_channel *from = &b->plan->channels[c];
   gp_bound_channel *channel = &b->channels[c];
-  int32_t maker = gp_plan_channel_maker(b->plan, c, twin);
+  int32_t maker = channel->maker;
   bool in_place = gp_plan_shares(b->plan, maker, device);
-  if (gp_links_find(b, c, twin, device) || !gp_link_is_here(b, maker, device)) return GP_OK;
+  if (gp_links_find(b, c, device) || !gp_link_is_here(b, maker, device)) return GP_OK;
   gp_link_spec spec = {.from = gp_device_lane(b->pipeline, maker),
                        .to = gp_device_lane(b->pipeline, device),
                        .slots = from->slots,
-                       .uses = uses_of(b->plan, c, twin, device),
+                       .uses = uses_of(b->plan, c, device),
                        .bytes = from->bytes,
-                       .made = channel->made[twin],
-                       .received = in_place ? channel->made[twin] : channel->fetched[device],
+                       .made = channel->made,
+                       .received = in_place ? channel->made : channel->fetched[device],
                        .may_own = true,
                        .stays = true,
                        .words = channel->words,
-                       .pool = b->pool,
-                       .copy = twin};
+                       .pool = b->pool};
   gp_links_address(b, c, device, &spec);
-  gp_bound_link *made = &channel->links[twin][channel->link_count[twin]];
+  gp_bound_link *made = &channel->links[channel->link_count];
   GP_TRY(gp_link_open(&spec, &made->link));
   made->reader = device;
-  channel->link_count[twin]++;
+  channel->link_count++;
   return GP_OK;
 }
 
@@ -70,14 +69,14 @@ static gp_status link_channel(gp_binding *b, int32_t c) {
   const gp_plan *plan = b->plan;
   const gp_edge *edge = gp_plan_edge(plan, gp_plan_channel_edge(plan, c));
   gp_bound_channel *channel = &b->channels[c];
-  GP_TRY(gp_links_credit(b, c, gp_plan_twins(plan)));
-  for (int32_t twin = 0; twin < gp_plan_twins(plan); twin++) {
-    GP_TRY(gp_alloc_array((size_t)edge->to_count + 1, sizeof(gp_bound_link),
-                          (void **)&channel->links[twin]));
-    GP_TRY(add_link(b, c, twin, gp_plan_channel_maker(plan, c, twin)));
+  const size_t readers = (size_t)edge->to_count * (size_t)gp_plan_twins(plan);
+  GP_TRY(gp_links_credit(b, c));
+  GP_TRY(gp_alloc_array(readers + 1, sizeof(gp_bound_link), (void **)&channel->links));
+  GP_TRY(add_link(b, c, channel->maker));
+  for (int32_t copy = 0; copy < plan->copy_count; copy++)
     for (int32_t i = 0; i < edge->to_count; i++)
-      GP_TRY(add_link(b, c, twin, device_of(plan, c, edge->to[i], twin)));
-  }
+      if (gp_plan_channel_leads_to(plan, c, edge->to[i], copy))
+        GP_TRY(add_link(b, c, plan->placement[gp_plan_holder(plan, edge->to[i], copy)]));
   return GP_OK;
 }
 
@@ -95,13 +94,12 @@ static void note_end(gp_binding *b, int32_t d, gp_bound_end end, bool count) {
 }
 
 static void note_ends(gp_binding *b, bool count) {
-  for (int32_t e = 0; e < gp_plan_channel_count(b->plan); e++)
-    for (int32_t copy = 0; copy < gp_plan_twins(b->plan); copy++)
-      for (int32_t i = 0; i < b->channels[e].link_count[copy]; i++) {
-        const gp_bound_link *one = &b->channels[e].links[copy][i];
-        note_end(b, b->channels[e].makers[copy], (gp_bound_end){one->link, GP_LINK_MAKER}, count);
-        note_end(b, one->reader, (gp_bound_end){one->link, GP_LINK_READER}, count);
-      }
+  for (int32_t c = 0; c < gp_plan_channel_count(b->plan); c++)
+    for (int32_t i = 0; i < b->channels[c].link_count; i++) {
+      const gp_bound_link *one = &b->channels[c].links[i];
+      note_end(b, b->channels[c].maker, (gp_bound_end){one->link, GP_LINK_MAKER}, count);
+      note_end(b, one->reader, (gp_bound_end){one->link, GP_LINK_READER}, count);
+    }
 }
 
 static gp_status list_ends(gp_binding *b) {
@@ -120,10 +118,9 @@ static gp_status list_ends(gp_binding *b) {
 
 /* Are all links of the edge plain? A slot is acquired from all of them, so that one link that has
  * to be called decides for the edge. */
-static bool is_plain(const gp_bound_channel *channel, int32_t copies) {
-  for (int32_t copy = 0; copy < copies; copy++)
-    for (int32_t i = 0; i < channel->link_count[copy]; i++)
-      if (!channel->links[copy][i].link->plain) return false;
+static bool is_plain(const gp_bound_channel *channel) {
+  for (int32_t i = 0; i < channel->link_count; i++)
+    if (!channel->links[i].link->plain) return false;
   return true;
 }
 
@@ -133,14 +130,13 @@ static gp_bound_use bind_use(const gp_binding *b, const gp_task *task, int32_t e
                              int32_t device) {
   const gp_plan *plan = b->plan;
   const bool once = edge >= plan->edge_count;
-  const int32_t c = gp_plan_channel(plan, edge, gp_plan_replica_of(plan, task->micro));
+  const int32_t c = gp_plan_channel_at(plan, edge, task->micro);
   const gp_channel *from = once ? NULL : &plan->channels[c];
   gp_bound_use use = {.channel = &b->channels[c],
-                      .copy = once ? 0 : task->copy % gp_plan_twins(plan),
+                      .link = gp_links_find(b, c, device),
                       .turn = gp_binding_turn(plan, edge, task->micro),
                       .parties = once ? 0 : (uint32_t)from->parties,
-                      .plain = is_plain(&b->channels[c], gp_plan_twins(plan))};
-  use.link = gp_links_find(b, c, use.copy, device);
+                      .plain = is_plain(&b->channels[c])};
   if (use.link && use.link->received)
     use.address = use.link->received + (once ? 0 : (size_t)use.turn.slot * from->bytes);
   return use;
@@ -184,14 +180,13 @@ gp_status gp_links_new(gp_binding *b) {
 }
 
 void gp_links_free(gp_binding *b) {
-  for (int32_t e = 0; b->channels && e < gp_plan_channel_count(b->plan); e++)
-    for (int32_t copy = 0; copy < gp_plan_twins(b->plan); copy++) {
-      for (int32_t i = 0; i < b->channels[e].link_count[copy]; i++)
-        gp_link_close(b->channels[e].links[copy][i].link);
-      gp_free(b->channels[e].links[copy]);
-    }
-  for (int32_t e = 0; b->channels && e < gp_plan_channel_count(b->plan); e++)
-    gp_credits_close(b->channels[e].credits);
+  for (int32_t c = 0; b->channels && c < gp_plan_channel_count(b->plan); c++) {
+    for (int32_t i = 0; i < b->channels[c].link_count; i++)
+      gp_link_close(b->channels[c].links[i].link);
+    gp_free(b->channels[c].links);
+  }
+  for (int32_t c = 0; b->channels && c < gp_plan_channel_count(b->plan); c++)
+    gp_credits_close(b->channels[c].credits);
   for (int32_t d = 0; b->devices && d < b->plan->device_count; d++) gp_free(b->devices[d].ends);
   gp_link_pool_free(b->pool);
   gp_free(b->uses);
@@ -204,11 +199,10 @@ static void forget_uses(const gp_binding *b, int32_t c) {
 }
 
 void gp_links_begin(const gp_binding *b) {
-  for (int32_t e = 0; e < gp_plan_channel_count(b->plan); e++) forget_uses(b, e);
-  for (int32_t e = 0; e < gp_plan_channel_count(b->plan); e++)
-    for (int32_t copy = 0; copy < gp_plan_twins(b->plan); copy++)
-      for (int32_t i = 0; i < b->channels[e].link_count[copy]; i++)
-        gp_link_begin(b->channels[e].links[copy][i].link);
-  for (int32_t e = 0; e < gp_plan_channel_count(b->plan); e++)
-    if (b->channels[e].credits) gp_credits_begin(b->channels[e].credits);
+  for (int32_t c = 0; c < gp_plan_channel_count(b->plan); c++) forget_uses(b, c);
+  for (int32_t c = 0; c < gp_plan_channel_count(b->plan); c++)
+    for (int32_t i = 0; i < b->channels[c].link_count; i++)
+      gp_link_begin(b->channels[c].links[i].link);
+  for (int32_t c = 0; c < gp_plan_channel_count(b->plan); c++)
+    if (b->channels[c].credits) gp_credits_begin(b->channels[c].credits);
 }

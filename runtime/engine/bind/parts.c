@@ -36,10 +36,10 @@ static void bind_part(const gp_binding *b, int32_t e, int32_t device, gp_bound_p
   gp_bound_channel *channel = &b->channels[c];
   part->address = gp_step_edge_address(b, e, device);
   part->use = (gp_bound_use){.channel = channel,
-                             .link = gp_links_find(b, c, 0, device),
+                             .link = gp_links_find(b, c, device),
                              .parties = (uint32_t)plan->step_edges[e].reader_count};
   bool plain = true;
-  for (int32_t i = 0; i < channel->link_count[0]; i++) plain &= channel->links[0][i].link->plain;
+  for (int32_t i = 0; i < channel->link_count; i++) plain &= channel->links[i].link->plain;
   part->use.plain = plain;
 }
 

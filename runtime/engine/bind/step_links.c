@@ -111,16 +111,16 @@ static gp_bound_channel *channel_of(const gp_binding *b, int32_t e) {
   return &b->channels[number_of(b->plan, e)];
 }
 
-/* Open the links of a step edge. It has one slot and one maker, whatever the copy. */
+/* Open the links of a step edge, which has one slot. */
 static gp_status open_edge(gp_binding *b, int32_t e) {
   const gp_step_edge *edge = &b->plan->step_edges[e];
   gp_bound_channel *channel = channel_of(b, e);
   size_t readers = (size_t)edge->reader_count;
-  channel->makers[0] = channel->makers[1] = edge->maker;
-  channel->made[0] = channel->made[1] = made_of(b, edge);
+  channel->maker = edge->maker;
+  channel->made = made_of(b, edge);
   GP_TRY(gp_alloc_array(1, sizeof(gp_link_word), (void **)&channel->words));
-  GP_TRY(gp_alloc_array(readers, sizeof(gp_bound_link), (void **)&channel->links[0]));
-  GP_TRY(gp_links_credit(b, number_of(b->plan, e), 1));
+  GP_TRY(gp_alloc_array(readers, sizeof(gp_bound_link), (void **)&channel->links));
+  GP_TRY(gp_links_credit(b, number_of(b->plan, e)));
   for (size_t r = 0; r < readers; r++) {
     const gp_step_reader *reader = &edge->readers[r];
     if (!gp_link_is_here(b, edge->maker, reader->device)) continue;
@@ -130,16 +130,16 @@ static gp_status open_edge(gp_binding *b, int32_t e) {
                          .slots = 1,
                          .uses = 1,
                          .bytes = bytes_of(b, edge, r),
-                         .made = channel->made[0],
+                         .made = channel->made,
                          .received = received_of(b, edge, reader),
                          .stays = edge->value != GP_STEP_EXTRAS, /* they may grow */
                          .words = channel->words,
                          .pool = b->pool};
-    gp_bound_link *made = &channel->links[0][channel->link_count[0]];
+    gp_bound_link *made = &channel->links[channel->link_count];
     gp_links_address(b, number_of(b->plan, e), reader->device, &spec);
     GP_TRY(gp_link_open(&spec, &made->link));
     made->reader = reader->device;
-    channel->link_count[0]++;
+    channel->link_count++;
   }
   return GP_OK;
 }
@@ -153,10 +153,10 @@ void gp_step_links_move(gp_binding *b) {
   for (int32_t e = 0; e < b->plan->step_edge_count; e++) {
     const gp_step_edge *edge = &b->plan->step_edges[e];
     gp_bound_channel *channel = channel_of(b, e);
-    channel->made[0] = channel->made[1] = made_of(b, edge);
+    channel->made = made_of(b, edge);
     for (int32_t r = 0; r < edge->reader_count; r++) {
-      gp_link *link = gp_links_find(b, number_of(b->plan, e), 0, edge->readers[r].device);
-      if (link) gp_link_move(link, channel->made[0], received_of(b, edge, &edge->readers[r]));
+      gp_link *link = gp_links_find(b, number_of(b->plan, e), edge->readers[r].device);
+      if (link) gp_link_move(link, channel->made, received_of(b, edge, &edge->readers[r]));
     }
   }
 }
@@ -164,8 +164,8 @@ void gp_step_links_move(gp_binding *b) {
 /* ---- looking up ------------------------------------------------------------------------------ */
 
 char *gp_step_edge_address(const gp_binding *b, int32_t e, int32_t device) {
-  if (b->plan->step_edges[e].maker == device) return channel_of(b, e)->made[0];
-  const gp_link *link = gp_links_find(b, number_of(b->plan, e), 0, device);
+  if (b->plan->step_edges[e].maker == device) return channel_of(b, e)->made;
+  const gp_link *link = gp_links_find(b, number_of(b->plan, e), device);
   return link ? link->received : NULL;
 }
 

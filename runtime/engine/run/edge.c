@@ -32,12 +32,8 @@ static gp_status try_acquire(const wait *w, bool *ready) {
   const gp_bound_channel *channel = w->bound->channel;
   if (channel->credits && !is_released(w)) gp_credits_take(channel->credits);
   *ready = is_released(w);
-  int32_t copies = gp_plan_twins(w->worker->pipeline->run.plan);
-  for (int32_t copy = 0; !w->bound->plain && copy < copies; copy++)
-    for (int32_t i = 0; *ready && i < channel->link_count[copy]; i++) {
-      gp_link *link = channel->links[copy][i].link;
-      GP_TRY(gp_link_acquire(link, &w->worker->lane, w->turn, ready));
-    }
+  for (int32_t i = 0; !w->bound->plain && *ready && i < channel->link_count; i++)
+    GP_TRY(gp_link_acquire(channel->links[i].link, &w->worker->lane, w->turn, ready));
   return GP_OK;
 }
 
@@ -121,20 +117,14 @@ static void keep(gp_status status, gp_status *first) {
 /* Publish a value on all links of its edge. */
 gp_status gp_edge_publish(const gp_worker *worker, const gp_bound_use *bound, gp_link_turn turn) {
   const gp_bound_channel *channel = bound->channel;
-  const gp_bound_link *links = channel->links[bound->copy];
-  const int32_t count = channel->link_count[bound->copy];
+  const gp_bound_link *links = channel->links;
+  const int32_t count = channel->link_count;
   gp_status first = GP_OK;
   for (int32_t i = 0; i < count; i++) keep(gp_link_publish(links[i].link, turn), &first);
   /* after all links: a reader that saw the word earlier would wait for the round before */
   gp_link_note_published(channel->words, turn);
   for (int32_t i = 0; i < count; i++) ring(worker, links[i].reader);
   return first;
-}
-
-/* Wake the makers of all copies: any of them may make the next value of the slot. */
-static void ring_makers(const gp_worker *worker, const gp_bound_channel *channel) {
-  for (int32_t copy = 0; copy < gp_plan_twins(worker->pipeline->run.plan); copy++)
-    ring(worker, channel->makers[copy]);
 }
 
 const gp_edge_use *gp_edges_early(const gp_worker *worker, const gp_task *task, int32_t done) {
@@ -154,7 +144,7 @@ gp_status gp_edge_release(const gp_worker *worker, const gp_bound_use *bound, gp
   gp_status first = gp_link_release(bound->link, turn);
   if (bound->channel->credits && !bound->link->tells)
     keep(gp_credits_tell(bound->channel->credits, bound->link, turn.slot), &first);
-  ring_makers(worker, bound->channel);
+  ring(worker, bound->channel->maker);
   return first;
 }
 

@@ -12,7 +12,7 @@
 #include "device/link/link.h"
 #include "plan/channels.h"
 
-/* The link to one device that reads what a copy of the making stage makes. The maker's own device
+/* The link to one device that reads what the maker of a channel makes. The maker's own device
  * counts as a reader. */
 typedef struct gp_bound_link {
   gp_link *link;
@@ -21,21 +21,14 @@ typedef struct gp_bound_link {
 
 typedef struct gp_bound_channel gp_bound_channel;
 
-/* Whom credits from other ranks wake: the makers of a channel. */
-typedef struct gp_bound_makers {
-  const struct gp_binding *binding;
-  const gp_bound_channel *channel;
-} gp_bound_makers;
-
 struct gp_bound_channel {
-  char *made[2];           /* per copy of the making stage in its replica: slot 0 */
-  int32_t makers[2];       /* per copy: its device */
-  char **fetched;          /* per device: its own slot 0; NULL if it reads in place, or nothing */
-  gp_bound_link *links[2]; /* per copy */
-  int32_t link_count[2];
+  char *made;     /* slot 0 in the maker's memory */
+  int32_t maker;  /* device */
+  char **fetched; /* per device: its own slot 0; NULL if it reads in place, or nothing */
+  gp_bound_link *links;
+  int32_t link_count;
   gp_link_word *words; /* per slot */
   gp_credits *credits; /* if ranks share the channel; else NULL */
-  gp_bound_makers ringing;
 };
 
 /* An edge as one task uses it (gp_edge_use), looked up once. */
@@ -47,8 +40,6 @@ typedef struct gp_bound_use {
   gp_link_turn turn;
   char *address;    /* the slot on the device; NULL if the device has none */
   uint32_t parties; /* last uses after which a slot is free for the next round */
-  int32_t copy;     /* index of the channel's links: the task's copy in its replica; 0 for a step
-                     * edge */
   bool plain;       /* the edge's words say everything, so no link has to be called */
 } gp_bound_use;
 

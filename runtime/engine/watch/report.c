@@ -102,9 +102,9 @@ static bool publishes(const gp_task *task, int32_t edge) {
 }
 
 /* The device that makes a message, from the outline of the plan. */
-static int32_t maker_device(const gp_plan *plan, int32_t edge, int32_t copy) {
+static int32_t maker_device(const gp_plan *plan, int32_t edge, int64_t micro) {
   const gp_step_edge *once = gp_plan_step_edge(plan, edge);
-  return once ? once->maker : gp_plan_maker(plan, edge, copy);
+  return once ? once->maker : gp_plan_channel_maker(plan, gp_plan_channel_at(plan, edge, micro));
 }
 
 /* Find the task that makes a message. A stream repeats the tasks that are stored last: any task of
@@ -113,7 +113,7 @@ static int32_t maker_device(const gp_plan *plan, int32_t edge, int32_t copy) {
 static message message_of(const gp_plan *plan, const gp_task *reader, int32_t u, int64_t micro) {
   const gp_edge_use *use = &reader->uses[u];
   message m = {.use = use, .reader = reader, .maker = -1, .micro = micro};
-  m.maker_device = maker_device(plan, use->edge, reader->copy);
+  m.maker_device = maker_device(plan, use->edge, micro);
   for (int32_t d = 0; d < plan->device_count; d++)
     for (int32_t t = plan->first[d]; t < plan->first[d + 1]; t++) {
       int64_t moved = micro - plan->tasks[t].micro;

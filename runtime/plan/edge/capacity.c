@@ -7,6 +7,9 @@
  * as far as it can. Where the two differ, a run in which the party's device comes last tells the
  * exact number. So most edges cost no more than the values that they carry.
  *
+ * The two copies of a stage have slots of their own. In one memory some of these may be the same,
+ * where by the same two numbers one copy is through with a slot before the other begins.
+ *
  * What a maker knows it was told by values, and a credit is sent before the value that tells of it,
  * on the same way. So the number holds for ways of any latency: no maker waits for a credit.
  *
@@ -16,8 +19,7 @@
 #include "base/memory.h"
 #include "plan/channels.h"
 #include "plan/edge/flow.h"
-
-enum { UNKNOWN = -1 };
+#include "plan/edge/overlap.h"
 
 /* A stage on one of its devices that makes or reads the values of an edge. Numbers are counts of
  * actions of its device, per micro-batch. */
@@ -44,6 +46,7 @@ typedef struct sizer {
   int32_t *told;   /* per device: actions that the maker at hand knows to be over */
   int32_t *marks;  /* per edge: see gp_edge_lives_find */
   int32_t *sized;  /* per stage: 1 if it is a party */
+  int32_t *micros; /* of the channel at hand */
 } sizer;
 
 /* ---- parties ------------------------------------------------------------------------------- */
@@ -86,7 +89,7 @@ static gp_status add_parties(sizer *s, int32_t edge, int32_t **memory) {
 static gp_status make_room(sizer *s) {
   gp_plan *plan = s->plan;
   size_t cells = 0, devices = (size_t)plan->device_count, edges = (size_t)plan->edge_count;
-  size_t lists = 2 * devices + edges + (size_t)plan->stage_count;
+  size_t lists = 2 * devices + edges + (size_t)plan->stage_count + (size_t)plan->micro_count;
   for (int32_t e = 0; e < plan->edge_count; e++)
     if (is_asked(plan, e)) cells += (size_t)party_count(plan, e);
   GP_TRY(gp_size_mul(cells, 3 * (size_t)plan->micro_count, &cells));
@@ -96,6 +99,7 @@ static gp_status make_room(sizer *s) {
   s->told = s->order + devices;
   s->marks = s->told + devices;
   s->sized = s->marks + edges;
+  s->micros = s->sized + plan->stage_count;
   int32_t *memory = s->memory;
   for (int32_t e = 0; e < plan->edge_count; e++)
     if (is_asked(plan, e)) GP_TRY(add_parties(s, e, &memory));
@@ -234,40 +238,42 @@ static void hear_all(sizer *s) {
 
 /* ---- slots --------------------------------------------------------------------------------- */
 
-static int64_t micro_at(const gp_plan *plan, int32_t channel, int64_t turn) {
-  if (plan->replicas == 1 && !plan->shapes[1].own_edges) return turn;
-  return gp_plan_micro_at(plan, gp_plan_channel_edge(plan, channel),
-                          gp_plan_channel_replica(plan, channel), turn);
-}
-
-/* With this many slots, is the earlier user of each slot known to be through with it? Returns 0 or
- * 1, or UNKNOWN and the device that it depends on. The i-th micro-batch of a channel takes slot
- * i mod slots. */
-static int enough(const sizer *s, int32_t channel, int32_t slots, int32_t *device) {
-  const int32_t edge = gp_plan_channel_edge(s->plan, channel);
+/* Are all parties known to be through with the value of one micro-batch when that of another is
+ * made? Returns 0 or 1, or GP_UNKNOWN and the device that it depends on. */
+static int is_over(const sizer *s, int32_t edge, int32_t before, int32_t micro, int32_t *device) {
   const parties *own = &s->edges[edge];
   int known = 1;
-  for (int64_t turn = slots;; turn++) {
-    int64_t micro = micro_at(s->plan, channel, turn);
-    if (micro >= s->plan->micro_count) return known;
-    int64_t before = micro_at(s->plan, channel, turn - slots);
-    if (!s->flow.made[gp_flow_cell(&s->flow, edge, (int32_t)micro)]) continue;
-    for (int32_t k = 0; k < own->count; k++) {
-      const party *p = &own->list[k];
-      if (p->through[before] <= p->low[micro]) continue;
-      if (p->through[before] > p->high[micro]) return 0;
-      known = UNKNOWN;
-      *device = p->device;
-    }
+  if (!s->flow.made[gp_flow_cell(&s->flow, edge, micro)]) return 1;
+  for (int32_t k = 0; k < own->count; k++) {
+    const party *p = &own->list[k];
+    if (p->through[before] <= p->low[micro]) continue;
+    if (p->through[before] > p->high[micro]) return 0;
+    known = GP_UNKNOWN;
+    *device = p->device;
   }
+  return known;
+}
+
+/* With this many slots, is the earlier user of each slot known to be through with it? Returns the
+ * same. Of the channel's `count` micro-batches the i-th takes slot i mod slots. */
+static int enough(const sizer *s, int32_t edge, int32_t count, int32_t slots, int32_t *device) {
+  int known = 1;
+  for (int32_t turn = slots; turn < count; turn++) {
+    const int over = is_over(s, edge, s->micros[turn - slots], s->micros[turn], device);
+    if (!over) return 0;
+    if (over == GP_UNKNOWN) known = GP_UNKNOWN;
+  }
+  return known;
 }
 
 /* The smallest number that is enough, as an edge takes slots times bytes of memory. */
 static int32_t slots_of(sizer *s, int32_t channel) {
-  int32_t slots = 1, device = -1;
-  while (slots < s->plan->micro_count) {
-    int known = enough(s, channel, slots, &device);
-    if (known == UNKNOWN)
+  const int32_t edge = gp_plan_channel_edge(s->plan, channel);
+  const int32_t count = gp_plan_channel_micros(s->plan, channel, s->micros);
+  int32_t slots = count > 0, device = -1;
+  while (slots < count) {
+    int known = enough(s, edge, count, slots, &device);
+    if (known == GP_UNKNOWN)
       run_again(s, device);
     else if (known)
       break;
@@ -277,6 +283,48 @@ static int32_t slots_of(sizer *s, int32_t channel) {
   return slots;
 }
 
+/* ---- slots of two copies --------------------------------------------------------------------- */
+
+static int ask(const void *context, int32_t edge, int32_t before, int32_t micro, int32_t *device) {
+  return is_over(context, edge, before, micro, device);
+}
+
+static void learn(void *context, int32_t device) { run_again(context, device); }
+
+/* What is known of a value's last use is known of queues only if these work at once. */
+static bool all_on_host(const sizer *s, int32_t edge) {
+  const parties *own = &s->edges[edge];
+  for (int32_t k = 0; k < own->count; k++)
+    if (!gp_plan_on_host(s->plan, own->list[k].device)) return false;
+  return true;
+}
+
+/* Let the channel of a first copy share slots with the one of the second, if both lie in one
+ * memory. Values may get through one ring before the other begins, so both ends are tried. */
+static void overlap(sizer *s, int32_t channel) {
+  gp_plan *plan = s->plan;
+  const int32_t edge = gp_plan_channel_edge(plan, channel), twin = channel + plan->edge_count;
+  if (!all_on_host(s, edge) || !gp_plan_shares(plan, gp_plan_channel_maker(plan, channel),
+                                               gp_plan_channel_maker(plan, twin)))
+    return;
+  gp_channel *first = &plan->channels[channel];
+  const gp_overlap_asker asker = {s, edge, ask, learn};
+  gp_ring a = {s->micros, gp_plan_channel_micros(plan, channel, s->micros), first->slots};
+  gp_ring b = {s->micros + a.count, 0, plan->channels[twin].slots};
+  b.count = gp_plan_channel_micros(plan, twin, s->micros + a.count);
+  const int32_t begin = gp_rings_overlap(&asker, &a, &b), end = gp_rings_overlap(&asker, &b, &a);
+  first->overlap = begin >= end ? begin : -end;
+}
+
+static void overlap_all(sizer *s) {
+  const gp_plan *plan = s->plan;
+  for (int32_t c = 0; c < gp_plan_value_channels(plan); c++)
+    if (gp_plan_channel_copy(plan, c) % 2 == 0 && s->edges[gp_plan_channel_edge(plan, c)].list)
+      overlap(s, c);
+}
+
+/* ---- all of them ----------------------------------------------------------------------------- */
+
 static gp_status size_all(sizer *s) {
   gp_plan *plan = s->plan;
   GP_TRY(make_room(s));
@@ -285,6 +333,7 @@ static gp_status size_all(sizer *s) {
   hear_all(s);
   for (int32_t c = 0; c < gp_plan_value_channels(plan); c++)
     if (s->edges[gp_plan_channel_edge(plan, c)].list) plan->channels[c].slots = slots_of(s, c);
+  if (gp_plan_twins(plan) > 1) overlap_all(s);
   return GP_OK;
 }
 
@@ -295,8 +344,9 @@ static gp_status size_forward(sizer *s) {
   GP_TRY(gp_flow_forward_slots(&s->flow, &slots));
   for (int32_t c = 0; c < gp_plan_value_channels(plan); c++) {
     if (!is_asked(plan, gp_plan_channel_edge(plan, c))) continue;
+    const int32_t most = gp_plan_channel_micros(plan, c, NULL);
     GP_TRY(gp_plan_wire_slots(plan, c, &more));
-    plan->channels[c].slots = slots + more < plan->micro_count ? slots + more : plan->micro_count;
+    plan->channels[c].slots = slots + more < most ? slots + more : most;
   }
   return GP_OK;
 }

@@ -21,8 +21,7 @@ typedef struct trial {
 static int32_t *slot_at(const trial *t, const gp_flow_use *use, int64_t *round) {
   int64_t turn = gp_plan_turn(t->plan, use->edge, use->micro);
   *round = turn / t->slots;
-  const int32_t replica = gp_plan_replica_of(t->plan, use->micro);
-  const size_t channel = (size_t)gp_plan_channel(t->plan, use->edge, replica);
+  const size_t channel = (size_t)gp_plan_channel_at(t->plan, use->edge, use->micro);
   return &t->used[channel * (size_t)t->slots + (size_t)(turn % t->slots)];
 }
 

@@ -47,10 +47,8 @@ static bool has_earlier(const proof *p, int32_t task, int32_t edge, size_t *cell
   const int32_t micro = plan->tasks[task].micro;
   if (edge >= plan->edge_count) return false;
   const int32_t slots = gp_plan_channel_of(plan, edge, micro)->slots;
-  const int64_t turn = gp_plan_turn(plan, edge, micro) - slots;
-  if (!slots || turn < 0) return false;
-  const int64_t before = gp_plan_micro_at(plan, edge, gp_plan_replica_of(plan, micro), turn);
-  if (before >= plan->micro_count) return false;
+  const int64_t before = slots ? gp_plan_micro_before(plan, edge, micro, slots) : -1;
+  if (before < 0) return false;
   *cell = gp_transfers_cell(plan, edge, (int32_t)before);
   return true;
 }

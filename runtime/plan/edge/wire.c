@@ -15,13 +15,13 @@ enum { WIRE_BYTES = 2097152, WIRE_SLOTS = 16 };
 /* Does a value of the channel go to a device of another process? */
 static bool crosses(const gp_plan *plan, int32_t channel) {
   const gp_edge *e = gp_plan_edge(plan, gp_plan_channel_edge(plan, channel));
-  const int32_t twins = gp_plan_twins(plan);
-  const int32_t first = gp_plan_channel_replica(plan, channel) * twins;
-  for (int32_t i = 0; i < twins * twins * e->to_count; i++) {
-    const int32_t maker = gp_plan_channel_maker(plan, channel, i % twins);
-    const int32_t stage = e->to[i / twins / twins], copy = first + i / twins % twins;
+  const int32_t maker = gp_plan_channel_maker(plan, channel);
+  for (int32_t i = 0; i < e->to_count * plan->copy_count; i++) {
+    const int32_t stage = e->to[i / plan->copy_count], copy = i % plan->copy_count;
     const int32_t reader = plan->placement[gp_plan_holder(plan, stage, copy)];
-    if (plan->devices[maker].spec.rank != plan->devices[reader].spec.rank) return true;
+    if (plan->devices[maker].spec.rank != plan->devices[reader].spec.rank &&
+        gp_plan_channel_leads_to(plan, channel, stage, copy))
+      return true;
   }
   return false;
 }

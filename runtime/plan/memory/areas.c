@@ -1,4 +1,6 @@
 /* plan/memory/areas.c - what a plan needs of a device's memory, by what it is for. */
+#include <stdlib.h>
+
 #include "base/memory.h"
 #include "plan/channels.h"
 #include "plan/edge/step_edges.h"
@@ -15,11 +17,8 @@ static size_t edges_of(const gp_plan *plan, int32_t device) {
   size_t bytes = 0;
   for (int32_t c = 0; c < gp_plan_value_channels(plan); c++) {
     const gp_channel *channel = &plan->channels[c];
-    for (int32_t twin = 0; twin < gp_plan_twins(plan); twin++) {
-      const int32_t maker = gp_plan_channel_maker(plan, c, twin);
-      const bool again = twin && gp_plan_shares(plan, gp_plan_channel_maker(plan, c, 0), maker);
-      if (maker == device && !again) bytes += channel->made[twin].bytes;
-    }
+    if (channel->home == device)
+      bytes += channel->made.bytes - (size_t)abs(channel->overlap) * channel->bytes;
     for (int32_t f = 0; f < channel->fetch_count; f++)
       if (channel->fetches[f].device == device) bytes += channel->fetches[f].area.bytes;
   }

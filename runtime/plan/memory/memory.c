@@ -4,6 +4,7 @@
  * Every part takes the next offset of its device's block; the engine asks each device once for the
  * whole block. So the prediction equals the allocation, to the byte.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -57,11 +58,6 @@ static gp_status want_slots(layout *l, const gp_channel *channel, int32_t device
   return want(l, device, (size_t)channel->slots, channel->bytes, area);
 }
 
-/* Can both copies of the making stage use the same memory? */
-static bool makers_share(const gp_plan *plan, int32_t c) {
-  return gp_plan_shares(plan, gp_plan_channel_maker(plan, c, 0), gp_plan_channel_maker(plan, c, 1));
-}
-
 static bool is_fetched(const gp_channel *channel, int32_t device) {
   for (int32_t i = 0; i < channel->fetch_count; i++)
     if (channel->fetches[i].device == device) return true;
@@ -70,12 +66,12 @@ static bool is_fetched(const gp_channel *channel, int32_t device) {
 
 /* Take slots for one copy of a stage that reads the edge. A device fetches a value once, for all
  * stages that read it there. */
-static gp_status want_fetch(layout *l, int32_t c, int32_t stage, int32_t twin) {
+static gp_status want_fetch(layout *l, int32_t c, int32_t stage, int32_t copy) {
   gp_channel *channel = &l->plan->channels[c];
-  const int32_t copy = gp_plan_channel_replica(l->plan, c) * gp_plan_twins(l->plan) + twin;
   int32_t device = l->plan->placement[gp_plan_holder(l->plan, stage, copy)];
   size_t n = (size_t)channel->fetch_count;
-  if (gp_plan_shares(l->plan, gp_plan_channel_maker(l->plan, c, twin), device)) return GP_OK;
+  if (!gp_plan_channel_leads_to(l->plan, c, stage, copy)) return GP_OK;
+  if (gp_plan_shares(l->plan, gp_plan_channel_maker(l->plan, c), device)) return GP_OK;
   if (is_fetched(channel, device)) return GP_OK;
   GP_TRY(gp_resize_array(n, n + 1, sizeof(gp_fetch), (void **)&channel->fetches));
   gp_fetch *fetch = &channel->fetches[channel->fetch_count++];
@@ -83,8 +79,41 @@ static gp_status want_fetch(layout *l, int32_t c, int32_t stage, int32_t twin) {
   return want_slots(l, channel, device, &fetch->area);
 }
 
-/* Take the slots of an edge in one replica, on its maker's device and on each device that cannot
- * read them there; they fit both sizes of micro-batches. */
+/* Do the two copies whose first one makes the channel's values make them in one memory? */
+static bool is_twin_near(const gp_plan *plan, int32_t c) {
+  return gp_plan_twins(plan) > 1 &&
+         gp_plan_shares(plan, gp_plan_channel_maker(plan, c),
+                        gp_plan_channel_maker(plan, c + plan->edge_count));
+}
+
+/* Take the slots of two copies, of which some may be the same, in the block of the first one's
+ * device. */
+static gp_status want_twins(layout *l, gp_channel *one, gp_channel *other) {
+  const size_t slots = (size_t)one->slots, more = (size_t)other->slots;
+  const size_t both = (size_t)abs(one->overlap), bytes = one->bytes;
+  const bool begins = one->overlap > 0; /* with slots of the other */
+  gp_area all;
+  GP_TRY(want(l, one->home, slots + more - both, bytes, &all));
+  one->made = (gp_area){all.offset + (begins ? (more - both) * bytes : 0), slots * bytes};
+  other->made = (gp_area){all.offset + (begins ? 0 : (slots - both) * bytes), more * bytes};
+  other->home = one->home;
+  return GP_OK;
+}
+
+/* Take the slots that the maker writes. */
+static gp_status want_made(layout *l, int32_t c) {
+  const gp_plan *plan = l->plan;
+  gp_channel *channel = &plan->channels[c];
+  const bool is_second = gp_plan_channel_copy(plan, c) % gp_plan_twins(plan) > 0;
+  if (is_second && is_twin_near(plan, c - plan->edge_count)) return GP_OK; /* they are taken */
+  channel->home = gp_plan_channel_maker(plan, c);
+  if (is_second || !is_twin_near(plan, c))
+    return want_slots(l, channel, channel->home, &channel->made);
+  return want_twins(l, channel, channel + plan->edge_count);
+}
+
+/* Take the slots of a channel, on its maker's device and on each device that cannot read them
+ * there; they fit both sizes of micro-batches. */
 static gp_status want_channel(layout *l, int32_t c) {
   gp_plan *plan = l->plan;
   gp_channel *channel = &plan->channels[c];
@@ -95,13 +124,9 @@ static gp_status want_channel(layout *l, int32_t c) {
     GP_TRY(gp_plan_edge_bytes(plan, e, k, &bytes));
     if (bytes > channel->bytes) channel->bytes = bytes;
   }
-  for (int32_t twin = 0; twin < gp_plan_twins(plan); twin++) {
-    if (twin && makers_share(plan, c))
-      channel->made[1] = channel->made[0];
-    else
-      GP_TRY(want_slots(l, channel, gp_plan_channel_maker(plan, c, twin), &channel->made[twin]));
-    for (int32_t r = 0; r < edge->to_count; r++) GP_TRY(want_fetch(l, c, edge->to[r], twin));
-  }
+  GP_TRY(want_made(l, c));
+  for (int32_t copy = 0; copy < plan->copy_count; copy++)
+    for (int32_t r = 0; r < edge->to_count; r++) GP_TRY(want_fetch(l, c, edge->to[r], copy));
   return GP_OK;
 }
 

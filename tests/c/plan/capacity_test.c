@@ -5,6 +5,7 @@
  * the tasks before it on its device, and those that published the values it waits for. */
 #include <stdlib.h>
 
+#include "plan/channels.h"
 #include "toy_plan.h"
 
 enum { TASKS = 512 };
@@ -15,11 +16,14 @@ typedef struct past {
   bool seen[TASKS];
 } past;
 
+/* A step edge has one value in a step. */
 static int32_t maker_of(const gp_plan *plan, int32_t edge, int32_t micro) {
+  const bool once = edge >= plan->edge_count;
   for (int32_t t = 0; t < toy_tasks(plan); t++)
     for (int32_t u = 0; u < plan->tasks[t].use_count; u++) {
       const gp_edge_use *use = &plan->tasks[t].uses[u];
-      if (use->publish && use->edge == edge && plan->tasks[t].micro == micro) return t;
+      const bool mine = use->edge == edge && (once || plan->tasks[t].micro == micro);
+      if (mine && use->publish) return t;
     }
   return -1;
 }
@@ -43,19 +47,46 @@ static void visit(past *p, int32_t t) {
   }
 }
 
-/* With this many slots, is every use of a slot over before it is written again? */
-static bool enough(const past *p, int32_t edge, int32_t slots) {
+/* Is every use of a value over before the value of another micro-batch is written? */
+static bool is_over(const past *p, int32_t edge, int32_t before, int32_t micro) {
   const gp_plan *plan = p->plan;
-  for (int32_t i = slots; i < plan->micro_count; i++) {
-    int32_t maker = maker_of(plan, edge, i);
-    for (int32_t t = 0; t < toy_tasks(plan); t++)
-      for (int32_t u = 0; u < plan->tasks[t].use_count; u++) {
-        const gp_edge_use *use = &plan->tasks[t].uses[u];
-        bool mine = use->release && use->edge == edge && plan->tasks[t].micro == i - slots;
-        if (mine && !p->known[maker][t]) return false;
-      }
-  }
+  int32_t maker = maker_of(plan, edge, micro);
+  for (int32_t t = 0; t < toy_tasks(plan); t++)
+    for (int32_t u = 0; u < plan->tasks[t].use_count; u++) {
+      const gp_edge_use *use = &plan->tasks[t].uses[u];
+      bool mine = use->release && use->edge == edge && plan->tasks[t].micro == before;
+      if (mine && !p->known[maker][t]) return false;
+    }
   return true;
+}
+
+/* With this many slots, is every use of a slot over before it is written again? */
+static bool enough(const past *p, int32_t channel, int32_t slots) {
+  int32_t micros[16], count = gp_plan_channel_micros(p->plan, channel, micros);
+  for (int32_t i = slots; i < count; i++)
+    if (!is_over(p, gp_plan_channel_edge(p->plan, channel), micros[i - slots], micros[i]))
+      return false;
+  return true;
+}
+
+/* Where a value lies in the block of its channel's device. */
+static size_t place_of(const gp_plan *plan, int32_t edge, int32_t micro) {
+  const gp_channel *own = gp_plan_channel_of(plan, edge, micro);
+  const int64_t slot = gp_plan_turn(plan, edge, micro) % own->slots;
+  return own->made.offset + (size_t)slot * own->bytes;
+}
+
+/* No two values of an edge lie in the same place at the same time, whichever copy makes them. */
+static void check_places(const past *p, int32_t edge) {
+  const gp_plan *plan = p->plan;
+  for (int32_t i = 0; i < plan->micro_count; i++)
+    for (int32_t k = 0; k < i; k++) {
+      const bool both = maker_of(plan, edge, i) >= 0 && maker_of(plan, edge, k) >= 0;
+      const int32_t homes[] = {gp_plan_channel_of(plan, edge, i)->home,
+                               gp_plan_channel_of(plan, edge, k)->home};
+      if (both && homes[0] == homes[1] && place_of(plan, edge, i) == place_of(plan, edge, k))
+        CHECK(is_over(p, edge, i, k) || is_over(p, edge, k, i));
+    }
 }
 
 static void check_capacities(const gp_plan *plan) {
@@ -63,10 +94,11 @@ static void check_capacities(const gp_plan *plan) {
   p->plan = plan;
   CHECK(toy_tasks(plan) <= TASKS);
   for (int32_t t = 0; t < toy_tasks(plan); t++) visit(p, t);
-  for (int32_t e = 0; e < plan->edge_count; e++) {
-    CHECK(enough(p, e, plan->channels[e].slots));
-    CHECK(plan->channels[e].slots == 1 || !enough(p, e, plan->channels[e].slots - 1));
+  for (int32_t c = 0; c < gp_plan_value_channels(plan); c++) {
+    CHECK(enough(p, c, plan->channels[c].slots));
+    CHECK(plan->channels[c].slots <= 1 || !enough(p, c, plan->channels[c].slots - 1));
   }
+  for (int32_t e = 0; e < plan->edge_count; e++) check_places(p, e);
   free(p);
 }
 
@@ -79,7 +111,7 @@ static uint32_t draw(uint32_t below) {
   return (state >> 8) % below;
 }
 
-/* Rounds published and last uses so far, per edge and slot. */
+/* Rounds published and last uses so far, per channel and slot. */
 typedef struct slot_state {
   uint32_t published, released;
 } slot_state;
@@ -89,11 +121,16 @@ static slot_state states[64][16];
 /* Returns the slot of a use, and how often it was used before. */
 static slot_state *slot_of(const gp_plan *plan, const gp_task *task, const gp_edge_use *use,
                            uint32_t *round) {
-  const gp_channel *channel = &plan->channels[use->edge];
+  const int32_t c = gp_plan_channel_at(plan, use->edge, task->micro);
+  const gp_channel *channel = &plan->channels[c];
+  *round = 0;
+  if (use->edge >= plan->edge_count) return &states[c][0];
   int64_t turn = gp_plan_turn(plan, use->edge, task->micro);
-  CHECK(gp_plan_micro_at(plan, use->edge, 0, turn) == task->micro);
+  int64_t first = gp_plan_micro_before(plan, use->edge, task->micro, turn);
+  CHECK(gp_plan_turn(plan, use->edge, first) == 0);
+  CHECK(gp_plan_micro_before(plan, use->edge, task->micro, turn + 1) == -1);
   *round = (uint32_t)(turn / channel->slots);
-  return &states[use->edge][turn % channel->slots];
+  return &states[c][turn % channel->slots];
 }
 
 static bool waits_met(const gp_plan *plan, const gp_task *task) {
@@ -110,8 +147,9 @@ static bool slots_free(const gp_plan *plan, const gp_task *task) {
   for (int32_t u = 0; u < task->use_count; u++) {
     const gp_edge_use *use = &task->uses[u];
     const slot_state *slot = slot_of(plan, task, use, &round);
-    uint32_t parties = (uint32_t)plan->channels[use->edge].parties;
-    if (use->acquire && slot->released < round * parties) return false;
+    if (!use->acquire || !round) continue;
+    uint32_t parties = (uint32_t)gp_plan_channel_of(plan, use->edge, task->micro)->parties;
+    if (slot->released < round * parties) return false;
   }
   return true;
 }
@@ -131,7 +169,8 @@ static void check_timing(const gp_plan *plan) {
   int32_t next[TOY_LAYERS], left = toy_tasks(plan);
   bool forward = plan->kind == GP_PLAN_EVALUATE;
   memset(states, 0, sizeof states);
-  for (int32_t e = 0; e < plan->edge_count; e++) CHECK(e < 64 && plan->channels[e].slots <= 16);
+  CHECK(gp_plan_channel_count(plan) <= 64);
+  for (int32_t c = 0; c < gp_plan_value_channels(plan); c++) CHECK(plan->channels[c].slots <= 16);
   for (int32_t d = 0; d < plan->device_count; d++) next[d] = plan->first[d];
   for (int32_t tries = 0; left > 0 && tries < 100000; tries++) {
     int32_t d = (int32_t)draw((uint32_t)plan->device_count);
@@ -169,6 +208,32 @@ TEST(steps_have_as_many_slots_as_they_need) {
                             .smaller = micros / 2,
                             .skips = kind == 1,
                             .frozen = kind == 2});
+}
+
+/* Neither copy of a stage needs room for the values of the other. */
+TEST(two_copies_have_as_many_slots_as_they_need) {
+  for (int stages = 2; stages <= 4; stages += 2)
+    for (int micros = 1; micros <= 13; micros += 2)
+      for (int kind = 0; kind < 4; kind++)
+        check(&(toy_spec){.kind = GP_PLAN_STEP,
+                          .order = BOTH_WAYS,
+                          .stages = stages,
+                          .micros = micros,
+                          .smaller = micros / 3,
+                          .skips = kind == 1,
+                          .frozen = kind == 2,
+                          .apart = kind == 3});
+}
+
+/* Values of one copy lie where those of the other were: as many slots as one ring for both took. */
+TEST(copies_in_one_memory_share_slots) {
+  toy_planned made;
+  toy_plan(&(toy_spec){.order = BOTH_WAYS, .stages = 2, .micros = 2}, &made);
+  CHECK_STATUS(made.status, GP_OK);
+  const gp_plan *plan = made.plan;
+  const gp_channel *down = &plan->channels[0], *up = &plan->channels[plan->edge_count];
+  CHECK(down->slots == 1 && up->slots == 1 && down->home == up->home);
+  toy_plan_free(&made);
 }
 
 TEST(forward_passes_never_stop) {
@@ -221,7 +286,7 @@ TEST(steps_have_no_more_slots_between_processes) {
   CHECK(slots_of(&spec) == slots);
 }
 
-TEST_MAIN(steps_have_as_many_slots_as_they_need, forward_passes_never_stop,
-          one_f_one_b_needs_few_slots,
+TEST_MAIN(steps_have_as_many_slots_as_they_need, two_copies_have_as_many_slots_as_they_need,
+          copies_in_one_memory_share_slots, forward_passes_never_stop, one_f_one_b_needs_few_slots,
           makers_that_wait_for_slots_have_more_of_them_between_processes,
           steps_have_no_more_slots_between_processes)

@@ -158,10 +158,11 @@ typedef struct runner {
 static slot *slot_of(runner *r, int32_t edge, int64_t micro, int64_t *round) {
   CHECK(gp_plan_channel_count(r->plan) <= 64);
   *round = micro / r->plan->step_micros;
-  if (edge >= r->plan->edge_count) return &r->slots[edge][0];
-  int64_t turn = gp_plan_turn(r->plan, edge, micro), slots = r->plan->channels[edge].slots;
+  if (edge >= r->plan->edge_count) return &r->slots[gp_plan_channel_at(r->plan, edge, micro)][0];
+  int64_t turn = gp_plan_turn(r->plan, edge, micro);
+  int64_t slots = gp_plan_channel_of(r->plan, edge, micro)->slots;
   *round = turn / slots;
-  return &r->slots[edge][turn % slots];
+  return &r->slots[gp_plan_channel_at(r->plan, edge, micro)][turn % slots];
 }
 
 /* Would the task wait for a value, or for a free slot? It may wait for a slot only where nothing
@@ -172,7 +173,8 @@ static bool must_wait(runner *r, const gp_task *task, int64_t micro) {
     slot *at = slot_of(r, task->uses[u].edge, micro, &round);
     if (task->uses[u].wait && at->published <= round) return true;
     if (!task->uses[u].acquire) continue;
-    bool free = at->released >= round * r->plan->channels[task->uses[u].edge].parties;
+    const int32_t parties = gp_plan_channel_of(r->plan, task->uses[u].edge, micro)->parties;
+    bool free = at->released >= round * parties;
     CHECK(free || r->one_way);
     if (!free) return true;
   }

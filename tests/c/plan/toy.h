@@ -199,18 +199,24 @@ static inline gp_status toy_space_plan(toy_space *space, const gp_plan_spec *spe
 }
 
 /* Parses rows that are given as one text, devices separated by blanks; stage s is on device s. */
-static inline gp_schedule *toy_schedule(const char *text, int stages) {
+/* With two copies stage s is on device s, and again on device stages - 1 - s. */
+static inline gp_schedule *toy_schedule_of(const char *text, int stages, int copies) {
   char copy[8192], *rows[16], *save = NULL;
-  int32_t placement[16];
+  int32_t placement[2 * 16];
   gp_schedule *schedule = NULL;
   snprintf(copy, sizeof copy, "%s", text);
   for (int s = 0; s < stages; s++) {
     rows[s] = strtok_r(s ? NULL : copy, " ", &save);
-    placement[s] = s;
+    placement[s * copies] = s;
+    if (copies > 1) placement[s * copies + 1] = stages - 1 - s;
   }
-  gp_schedule_spec spec = {.stage_count = stages, .placement = placement};
+  gp_schedule_spec spec = {.stage_count = stages, .placement = placement, .copy_count = copies};
   CHECK_STATUS(schedule_of_rows(&spec, (const char *const *)rows, stages, &schedule, NULL), GP_OK);
   return schedule;
+}
+
+static inline gp_schedule *toy_schedule(const char *text, int stages) {
+  return toy_schedule_of(text, stages, 1);
 }
 
 #endif

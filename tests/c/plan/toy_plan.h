@@ -6,7 +6,8 @@
 #include "toy.h"
 
 /* Published orders, and three that a user might write: backward passes last first, all Ws at the
- * end last first, each W after its I. FORWARD has no backward passes. */
+ * end last first, each W after its I. FORWARD has no backward passes. BOTH_WAYS is Chimera's, with
+ * two copies of each stage. */
 typedef enum toy_order {
   NAIVE,
   GPIPE,
@@ -15,7 +16,8 @@ typedef enum toy_order {
   WEIGHTS_LAST,
   NAIVE_APART,
   TOY_ORDERS,
-  FORWARD
+  FORWARD,
+  BOTH_WAYS
 } toy_order;
 
 typedef struct toy_text {
@@ -43,13 +45,34 @@ static inline void toy_row(toy_text *t, toy_order order, int stages, int r, int 
   for (int i = m - 1; order == WEIGHTS_LAST && i >= 0; i--) toy_write(t, 'W', r, i);
 }
 
+/* Writes what a device that is `at` devices from where the micro-batches of one direction begin
+ * runs of them at a time; lua/gpipe/schedule/published/chimera.lua has the formula. */
+static inline void toy_write_at(toy_text *t, int time, int at, int p, const int range[2]) {
+  for (int q = 0; q < range[1] - range[0]; q++) {
+    const int k = q % (p / 2) + p * (q / (p / 2));
+    if (time == 2 * k + at) toy_write(t, 'F', at, range[0] + q);
+    if (time == 2 * k + 2 * p - 1 - at) toy_write(t, 'B', at, range[0] + q);
+  }
+}
+
+static inline void toy_both_row(toy_text *t, int stages, int r, int m) {
+  const int down[] = {0, (m + 1) / 2}, up[] = {(m + 1) / 2, m};
+  for (int time = 0; time < 4 * (m + stages); time++) {
+    toy_write_at(t, time, r, stages, down);
+    toy_write_at(t, time, stages - 1 - r, stages, up);
+  }
+}
+
 static inline gp_schedule *toy_order_of(toy_order order, int stages, int micros) {
   toy_text t = {.used = 0};
   for (int r = 0; r < stages; r++) {
-    toy_row(&t, order, stages, r, micros);
+    if (order == BOTH_WAYS)
+      toy_both_row(&t, stages, r, micros);
+    else
+      toy_row(&t, order, stages, r, micros);
     t.used += (size_t)snprintf(t.text + t.used, sizeof t.text - t.used, " ");
   }
-  return toy_schedule(t.text, stages);
+  return toy_schedule_of(t.text, stages, order == BOTH_WAYS ? 2 : 1);
 }
 
 /* What to plan: a tower of one layer a stage; `skips` adds the first layer's value to every later

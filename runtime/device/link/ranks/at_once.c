@@ -117,7 +117,7 @@ static gp_status publish(gp_link *link, gp_link_turn turn) {
   rank_link *own = link->self;
   const char *value = link->spec.made + (size_t)turn.slot * link->spec.bytes;
   gp_near *way = atomic_load(&own->way);
-  gp_credits_owe(link->spec.credits, link->spec.copy, link->spec.uses);
+  gp_credits_owe(link->spec.credits, link->spec.uses);
   if (way) {
     gp_near_publish(way, own->side.run, turn, value);
     return GP_OK;
@@ -135,7 +135,7 @@ static void take_over(rank_link *own, gp_link_turn turn) {
   const char *value = gp_near_slot(own->slots, turn.slot);
   if (link->received + at != value && link->spec.bytes)
     memcpy(link->received + at, value, link->spec.bytes);
-  link->tells = gp_credits_are_of(link->spec.credits, link->spec.from->rank);
+  link->tells = true;
   gp_near_seal(own->slots);
   gp_link_note_published(link->words, turn);
 }
@@ -149,11 +149,9 @@ static gp_status receive(gp_link *link, gp_link_turn turn, bool *ready) {
   return GP_OK;
 }
 
-/* Count the use here, for a second copy of the maker in this process, and tell the one on the other
- * rank. */
+/* Count the use where the maker looks, if the value lies there; else gp_credits_tell tells it. */
 static gp_status release(gp_link *link, gp_link_turn turn) {
   rank_link *own = link->self;
-  gp_link_note_released(link, turn.slot);
   if (link->tells) gp_near_release(own->slots, own->side.run, turn.slot);
   return GP_OK;
 }
@@ -162,9 +160,9 @@ static gp_status release(gp_link *link, gp_link_turn turn) {
 static gp_status poll_end(gp_link *link, gp_link_end end, gp_link_left *left) {
   gp_credits *credits = link->spec.credits;
   *left = GP_LINK_NOTHING_LEFT;
-  if (end != GP_LINK_MAKER || !gp_credits_are_owed(credits, link->spec.copy)) return GP_OK;
+  if (end != GP_LINK_MAKER || !gp_credits_are_owed(credits)) return GP_OK;
   gp_credits_take(credits);
-  if (gp_credits_are_owed(credits, link->spec.copy)) *left = GP_LINK_CREDITS_LEFT;
+  if (gp_credits_are_owed(credits)) *left = GP_LINK_CREDITS_LEFT;
   return GP_OK;
 }
 

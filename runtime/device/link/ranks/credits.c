@@ -16,9 +16,9 @@ typedef struct source {
 
 struct gp_credits {
   gp_credits_spec spec;
-  uint32_t run;            /* runs begun; under the lock of ports, like what follows */
-  uint32_t *early;         /* per slot: credits of the next run, which this rank has not begun */
-  _Atomic int64_t owed[2]; /* per copy: last uses on other ranks that it still waits for */
+  uint32_t run;         /* runs begun; under the lock of ports, like what follows */
+  uint32_t *early;      /* per slot: credits of the next run, which this rank has not begun */
+  _Atomic int64_t owed; /* last uses on other ranks that the maker still waits for */
   _Atomic(source *) sources;
 };
 
@@ -30,19 +30,19 @@ static void *room(void *context, int32_t from, const gp_rank_message *m, uint64_
   return NULL;
 }
 
-static void count(gp_credits *c, int32_t slot, uint32_t copy, uint32_t uses) {
+static void count(gp_credits *c, int32_t slot, uint32_t uses) {
   atomic_fetch_add(&c->spec.words[slot].released, uses);
-  if (atomic_load(&c->owed[copy]) > 0) atomic_fetch_sub(&c->owed[copy], uses);
+  if (atomic_load(&c->owed) > 0) atomic_fetch_sub(&c->owed, uses);
 }
 
-/* round: the copy that has made the value. A run that was given up may leave messages behind. */
+/* A run that was given up may leave messages behind. */
 static void arrived(void *context, int32_t from, const gp_rank_message *m) {
   gp_credits *c = context;
   (void)from;
-  if (m->kind != GP_RANK_CREDIT || m->slot < 0 || m->slot >= c->spec.slots || m->round > 1) return;
+  if (m->kind != GP_RANK_CREDIT || m->slot < 0 || m->slot >= c->spec.slots) return;
   if (m->run == c->run + 1) c->early[m->slot]++;
   if (m->run != c->run) return;
-  count(c, m->slot, m->round, 1);
+  count(c, m->slot, 1);
   c->spec.ring(c->spec.context);
 }
 
@@ -77,17 +77,13 @@ void gp_credits_begin(gp_credits *c) {
     if (c->early[k]) atomic_fetch_add(&c->spec.words[k].released, c->early[k]);
     c->early[k] = 0;
   }
-  for (int copy = 0; copy < 2; copy++) atomic_store(&c->owed[copy], 0);
+  atomic_store(&c->owed, 0);
   for (source *s = atomic_load(&c->sources); s; s = s->next)
     memset(s->taken, 0, (size_t)c->spec.slots * sizeof *s->taken);
   gp_ports_unlock();
 }
 
 /* ---- readers on this host -------------------------------------------------------------------- */
-
-bool gp_credits_are_of(const gp_credits *c, int32_t rank) {
-  return c->spec.copies == 1 && c->spec.maker_count == 1 && c->spec.makers[0] == rank;
-}
 
 gp_status gp_credits_listen(gp_credits *c, gp_near *near) {
   source *s;
@@ -103,7 +99,7 @@ void gp_credits_take(gp_credits *c) {
   for (source *s = atomic_load(&c->sources); s; s = s->next)
     for (int32_t k = 0; k < c->spec.slots; k++) {
       const uint32_t released = gp_near_released(s->near, c->run, k);
-      if (released > s->taken[k]) count(c, k, 0, released - s->taken[k]);
+      if (released > s->taken[k]) count(c, k, released - s->taken[k]);
       if (released > s->taken[k]) s->taken[k] = released;
     }
 }
@@ -112,7 +108,7 @@ void gp_credits_take(gp_credits *c) {
 
 /* Is a use over only when the reader's queue has got there? */
 static bool is_queued(const gp_credits *c, const gp_link_spec *link) {
-  return c->spec.maker_count > 0 && !link->host && !link->to->facts->at_once;
+  return !c->spec.ring && !link->host && !link->to->facts->at_once;
 }
 
 gp_status gp_credits_serve(gp_credits *c, const gp_link_spec *link) {
@@ -126,36 +122,21 @@ gp_status gp_credits_serve(gp_credits *c, const gp_link_spec *link) {
  * for the send stream. Where that fails, the use is told of at once: the run has failed. */
 static gp_status tell_later(gp_credits *c, const gp_link *link, const gp_rank_message *message) {
   gp_outbox *outbox;
-  const gp_outbox_item item = {.ranks = c->spec.makers,
-                               .rank_count = c->spec.maker_count,
-                               .message = *message,
-                               .then = c->spec.ring,
-                               .context = c->spec.context};
+  const gp_outbox_item item = {.rank = c->spec.maker, .message = *message};
   GP_TRY(gp_link_pool_outbox(c->spec.pool, link->spec.to, &outbox));
   const gp_status followed = gp_outbox_follow(outbox), posted = gp_outbox_post(outbox, &item);
   return followed ? followed : posted;
 }
 
 gp_status gp_credits_tell(gp_credits *c, const gp_link *link, int32_t slot) {
-  const gp_rank_message m = {.kind = GP_RANK_CREDIT,
-                             .slot = slot,
-                             .run = c->run,
-                             .round = (uint32_t)link->spec.copy,
-                             .port = c->spec.port};
+  const gp_rank_message m = {
+      .kind = GP_RANK_CREDIT, .slot = slot, .run = c->run, .port = c->spec.port};
   if (is_queued(c, &link->spec)) return tell_later(c, link, &m);
-  for (int32_t i = 0; i < c->spec.maker_count; i++)
-    GP_TRY(gp_ranks_send(c->spec.makers[i], &m, NULL));
-  return GP_OK;
+  return c->spec.ring ? GP_OK : gp_ranks_send(c->spec.maker, &m, NULL);
 }
 
-void gp_credits_owe(gp_credits *c, int32_t copy, uint32_t uses) {
-  atomic_fetch_add(&c->owed[copy], uses);
-}
+void gp_credits_owe(gp_credits *c, uint32_t uses) { atomic_fetch_add(&c->owed, uses); }
 
-bool gp_credits_are_owed(const gp_credits *c, int32_t copy) {
-  return atomic_load(&((gp_credits *)c)->owed[copy]) > 0;
-}
+bool gp_credits_are_owed(const gp_credits *c) { return atomic_load(&((gp_credits *)c)->owed) > 0; }
 
-void gp_credits_give_up(gp_credits *c) {
-  for (int copy = 0; copy < 2; copy++) atomic_store(&c->owed[copy], 0);
-}
+void gp_credits_give_up(gp_credits *c) { atomic_store(&c->owed, 0); }

@@ -280,7 +280,7 @@ static gp_status publish(gp_link *link, gp_link_turn turn) {
   if (!into && own->asks) memcpy(m.place.what, asks, sizeof asks);
   own->has_asked |= own->asks && !into;
   own->asks = false;
-  gp_credits_owe(link->spec.credits, link->spec.copy, link->spec.uses);
+  gp_credits_owe(link->spec.credits, link->spec.uses);
   if (wired) return send_by_wire(link, turn, &m);
   if (own->staged) return gp_staged_send(own->staged, turn, &m, into);
   const char *value = link->spec.made + (size_t)turn.slot * link->spec.bytes;
@@ -297,13 +297,10 @@ static gp_status receive(gp_link *link, gp_link_turn turn, bool *ready) {
   return brings ? gp_staged_bring(own->staged, turn) : GP_OK;
 }
 
-/* Count the use here, for a second copy of the maker in this process; gp_credits_tell tells the
- * others. */
+/* gp_credits_tell tells the maker. */
 static gp_status release(gp_link *link, gp_link_turn turn) {
   const queues_link *own = link->self;
-  const gp_status status = own->staged ? gp_staged_use(own->staged, turn.slot) : GP_OK;
-  gp_link_note_released(link, turn.slot);
-  return status;
+  return own->staged ? gp_staged_use(own->staged, turn.slot) : GP_OK;
 }
 
 static gp_status poll_wire(const gp_link *link, gp_link_left *left) {
@@ -320,8 +317,7 @@ static gp_status poll_wire(const gp_link *link, gp_link_left *left) {
 static gp_status poll_end(gp_link *link, gp_link_end end, gp_link_left *left) {
   const queues_link *own = link->self;
   const bool is_here = own->side.makes == (end == GP_LINK_MAKER);
-  const bool owed =
-      end == GP_LINK_MAKER && gp_credits_are_owed(link->spec.credits, link->spec.copy);
+  const bool owed = end == GP_LINK_MAKER && gp_credits_are_owed(link->spec.credits);
   *left = owed ? GP_LINK_CREDITS_LEFT : GP_LINK_NOTHING_LEFT;
   if (own->wired && is_here) GP_TRY(poll_wire(link, left));
   return own->staged && is_here ? gp_staged_look(own->staged) : GP_OK;

@@ -63,9 +63,7 @@ gp_status gp_outbox_reserve(gp_outbox *o, size_t count) {
 /* A message that cannot be queued for want of memory is lost; the watchdog of the rank that waits
  * for it says so. */
 static void send_now(const gp_outbox_item *item) {
-  for (int32_t i = 0; i < item->rank_count; i++)
-    (void)gp_ranks_send(item->ranks[i], &item->message, item->payload);
-  if (item->then) item->then(item->context);
+  (void)gp_ranks_send(item->rank, &item->message, item->payload);
 }
 
 /* Send what waits in a place, unless that was done. */

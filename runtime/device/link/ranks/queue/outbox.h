@@ -18,12 +18,9 @@ typedef struct gp_outbox gp_outbox;
 
 /* A message, and whom it goes to. */
 typedef struct gp_outbox_item {
-  const int32_t *ranks; /* borrowed, like payload */
-  int32_t rank_count;
+  int32_t rank;
   gp_rank_message message;
-  const void *payload;
-  void (*then)(void *context); /* called when it is sent; NULL: nothing is */
-  void *context;
+  const void *payload; /* borrowed */
 } gp_outbox_item;
 
 gp_status gp_outbox_new(const gp_lane *lane, gp_outbox **outbox);

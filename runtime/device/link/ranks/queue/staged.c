@@ -127,8 +127,7 @@ static gp_status copy_out(gp_staged_end *end, int32_t k, char *to) {
 gp_status gp_staged_send(gp_staged_end *end, gp_link_turn turn, const gp_rank_message *message,
                          char *into) {
   char *to = into ? into : end->staging;
-  const gp_outbox_item item = {.ranks = &end->link->spec.to->rank,
-                               .rank_count = 1,
+  const gp_outbox_item item = {.rank = end->link->spec.to->rank,
                                .message = *message,
                                .payload = to ? to + place_of(end, turn.slot) : NULL};
   const gp_status copied = copy_out(end, turn.slot, to);

@@ -1,0 +1,104 @@
+/* plan/edge/turns.c - which micro-batches use a channel, and in which turns.
+ *
+ * With one copy of a stage in a replica the numbers of micro-batches say it. Where a replica has
+ * two copies, the schedule deals the micro-batches to them as it likes, so a table is made.
+ */
+#include "base/memory.h"
+#include "plan/channels.h"
+#include "plan/make.h"
+
+/* ---- the table ------------------------------------------------------------------------------- */
+
+/* Let the copies of a stage count their micro-batches. */
+static void count_turns(const gp_plan *plan, gp_copy_turn *own, int32_t *next) {
+  for (int32_t micro = 0; micro < plan->micro_count; micro++) {
+    const bool again = plan->shapes[1].own_edges && micro == plan->shapes[0].micros;
+    for (int32_t copy = 0; (!micro || again) && copy < plan->copy_count; copy++) next[copy] = 0;
+    own[micro].turn = next[own[micro].copy]++;
+  }
+}
+
+gp_status gp_plan_find_turns(gp_plan *plan, const gp_lowered *lowered) {
+  size_t cells;
+  int32_t *next;
+  const size_t micros = (size_t)plan->micro_count;
+  if (gp_plan_twins(plan) == 1) return GP_OK;
+  GP_TRY(gp_size_mul((size_t)plan->stage_count, micros, &cells));
+  GP_TRY(gp_alloc_array(cells, sizeof *plan->turns, (void **)&plan->turns));
+  for (int32_t d = 0; d < plan->device_count; d++)
+    for (int32_t i = lowered->first[d]; i < lowered->first[d + 1]; i++) {
+      const gp_action *a = &lowered->actions[i];
+      if (a->op == GP_ACT_F)
+        plan->turns[(size_t)a->stage * micros + (size_t)a->micro].copy =
+            gp_plan_copy_on(plan, a->stage, d);
+    }
+  GP_TRY(gp_alloc_array((size_t)plan->copy_count, sizeof *next, (void **)&next));
+  for (int32_t s = 0; s < plan->stage_count; s++)
+    count_turns(plan, &plan->turns[(size_t)s * micros], next);
+  gp_free(next);
+  return GP_OK;
+}
+
+/* ---- turns ----------------------------------------------------------------------------------- */
+
+/* Count the micro-batches of a mini-batch that use an edge; *first: the first of them. */
+static int32_t users_of(const gp_plan *plan, int32_t edge, int32_t *first) {
+  const bool small = gp_plan_edge_is_small(plan, edge);
+  *first = small ? plan->shapes[0].micros : 0;
+  if (!plan->shapes[1].own_edges) return plan->step_micros;
+  return plan->shapes[small].micros;
+}
+
+/* The first micro-batch of a replica that uses the edge. Only synchronous plans have replicas. */
+static int32_t first_of(const gp_plan *plan, int32_t replica, int32_t first) {
+  const int32_t begin = replica * plan->replica_micros;
+  return begin > first ? begin : first;
+}
+
+/* Turns are counted over the micro-batches that use the edge. */
+int64_t gp_plan_own_turn(const gp_plan *plan, int32_t edge, int64_t micro) {
+  const int64_t stage = gp_plan_edge(plan, edge)->from;
+  if (plan->turns) return plan->turns[stage * plan->micro_count + micro].turn;
+  int32_t first, users = users_of(plan, edge, &first);
+  if (plan->replicas > 1) return micro - first_of(plan, gp_plan_replica_of(plan, micro), first);
+  return micro / plan->step_micros * users + micro % plan->step_micros - first;
+}
+
+/* Does a micro-batch use the edge? */
+static bool is_user(const gp_plan *plan, int32_t edge, int64_t micro) {
+  return !plan->shapes[1].own_edges ||
+         gp_plan_edge_is_small(plan, edge) == (gp_plan_shape_of(plan, micro) == 1);
+}
+
+int64_t gp_plan_micro_before(const gp_plan *plan, int32_t edge, int64_t micro, int64_t turns) {
+  const int32_t channel = gp_plan_channel_at(plan, edge, micro);
+  if (gp_plan_turn(plan, edge, micro) < turns) return -1;
+  while (turns > 0)
+    if (is_user(plan, edge, --micro) && gp_plan_channel_at(plan, edge, micro) == channel) turns--;
+  return micro;
+}
+
+int32_t gp_plan_channel_micros(const gp_plan *plan, int32_t channel, int32_t *micros) {
+  const int32_t edge = gp_plan_channel_edge(plan, channel);
+  int32_t count = 0;
+  for (int32_t micro = 0; micro < plan->micro_count; micro++) {
+    if (!is_user(plan, edge, micro) || gp_plan_channel_at(plan, edge, micro) != channel) continue;
+    if (micros) micros[count] = micro;
+    count++;
+  }
+  return count;
+}
+
+/* ---- readers --------------------------------------------------------------------------------- */
+
+/* A schedule may run the stages of a micro-batch in different copies. */
+bool gp_plan_channel_leads_to(const gp_plan *plan, int32_t channel, int32_t stage, int32_t copy) {
+  const int32_t maker = gp_plan_channel_copy(plan, channel);
+  const int64_t from = gp_plan_edge(plan, gp_plan_channel_edge(plan, channel))->from;
+  if (!plan->turns) return copy == maker;
+  for (int32_t micro = 0; micro < plan->micro_count; micro++)
+    if (gp_plan_copy_of(plan, (int32_t)from, micro) == maker &&
+        gp_plan_copy_of(plan, stage, micro) == copy)
+      return true;
+  return false;
+}
