@@ -24,31 +24,38 @@ device_bytes.SHOWN = { "parameters", "gradients", "optimizer", "versions", "pack
 ---@field away (number|false)[] stage + 1 -> seconds of a byte on its way to the host
 ---@field versions table<integer, integer>
 ---@field copies integer of a stage in a replica
----@field each integer micro-batches of a replica
+---@field turns table<integer, boolean> stage -> the stage behind it is on the same device
 ---@field moments_kept number a device's, as multiples of its parameters
 ---@field gradients number likewise: its own, and partial sums
 ---@field received number likewise: what its owner receives of others
 ---@field halves boolean
 ---@field policy string
 
--- The slots of the edge behind a stage: as many as micro-batches are under way. Two copies of a
--- stage take turns in one ring of slots, by the numbers of the micro-batches: one copy has the
--- first half of them, so a slot is free when the other half is as far.
-local function slots_of(m, stage)
-  if m.copies == 1 then return m.live[stage] end
-  return math.min(m.each, m.live[stage] + m.each // m.copies)
+--- The stages behind which a schedule turns back: the next one is on the same devices.
+---@param on integer[][] stage + 1 -> its devices
+---@return table<integer, boolean>
+function device_bytes.turns(on)
+  local turns = {}
+  for stage = 0, #on - 2 do
+    local same = true
+    for copy, d in ipairs(on[stage + 1]) do same = same and on[stage + 2][copy] == d end
+    turns[stage] = same
+  end
+  return turns
 end
 
--- The edges at both ends of a stage. A value lies on its maker's device, and again on its reader's
--- if that has its own memory; copies that share memory have one, where the first copy is. first: 1
--- there, 0 on the device of another copy, a part of 1 where it is not known which.
+-- The bytes of the edge behind a stage on one of its ends: a copy has as many slots as there are
+-- micro-batches under way. A value lies on its maker's device, and again on its reader's if that
+-- has its own memory. What copies in one memory make lies where the first copy is. first: 1 there,
+-- 0 on the device of another copy, a part of 1 where it is not known which.
+local function edge_bytes(m, s, j, stage, own, first)
+  local times = first * m.copies
+  if own then times = m.turns[stage] and 1 or 2 end
+  return times * m.live[stage] * s.output[j]
+end
+
 local function edge_before(m, s, i, stage, own, first)
-  local bytes = stage > 0 and slots_of(m, stage - 1) * s.output[i - 1] or 0
-  return (own and 2 or first) * bytes
-end
-
-local function edge_behind(m, s, j, stage, own, first)
-  return (own and 2 or first) * slots_of(m, stage) * s.output[j]
+  return stage > 0 and edge_bytes(m, s, i - 1, stage - 1, own, first) or 0
 end
 
 -- What does not depend on what is kept, in the order of its parts; the edge before the stage is not
@@ -61,7 +68,7 @@ local function fixed(m, s, i, j, stage, own, first)
   return there * parameters, (m.gradients + first * received) * parameters,
     first * m.moments_kept * parameters, (m.versions[stage] - 1) * parameters,
     m.versions[stage] * sums.range(s.packed_bytes, i, j),
-    edge_behind(m, s, j, stage, own, first), sums.transient(s, i, j),
+    edge_bytes(m, s, j, stage, own, first), sums.transient(s, i, j),
     own and stage == 0 and m.chunks * m.input_bytes or 0
 end
 local FIXED = { "parameters", "gradients", "optimizer", "versions", "packed", "edges",

@@ -41,16 +41,22 @@ local function problem_of(name, kind, policy)
   return problems[key]
 end
 
--- How far the estimates of a schedule and a policy are from the exact bytes: least and most.
-local function shares(name, kind, schedule, policy)
+-- What a schedule takes of each device under a policy: estimated, exact, and the parts of these.
+local function taken_by(name, kind, schedule, policy)
   local problem = problem_of(name, kind, policy)
   local shape = assert(candidates.shape(schedule, DEVICES, CHUNKS))
   shape.asked = CHUNKS
   local case = fit.case(problem, shape, candidates.lowered(shape, policy), policy)
   local balance, taken = fit.cut(problem, case)
   local row = settle.row(problem, case, balance, taken, rate.run(problem, case, balance))
+  return taken, exact.bytes(problem, row)
+end
+
+-- How far the estimates of a schedule and a policy are from the exact bytes: least and most.
+local function shares(name, kind, schedule, policy)
+  local taken, list = taken_by(name, kind, schedule, policy)
   local low, high = math.huge, 0
-  for d, bytes in ipairs((exact.bytes(problem, row))) do
+  for d, bytes in ipairs(list) do
     low, high = math.min(low, taken[d].bytes / bytes), math.max(high, taken[d].bytes / bytes)
   end
   return low, high
@@ -84,6 +90,26 @@ describe("the planner's estimate of bytes", function()
       check("a ResNet", "sim", schedule, schedule == "pipedream" and EVERYWHERE or SOMEWHERE_ELSE)
     end)
   end
+
+  -- Rings of both copies as one of twice the length made this 2.8 and 3.
+  it("gives each copy of a stage edges of its own", function()
+    for _, schedule in ipairs { "dualpipe", "chimera" } do
+      for _, kind in ipairs { "cpu", "sim" } do
+        local taken, _, parts = taken_by("a GPT", kind, schedule, "never")
+        local estimated, planned = 0, 0
+        for d, one in ipairs(parts) do
+          estimated, planned = estimated + taken[d].parts.edges, planned + one.edges
+        end
+        local share = estimated / planned
+        assert.is_true(share > 0.9 and share < 1.2, ("%s, %s: %g"):format(schedule, kind, share))
+      end
+    end
+  end)
+
+  it("counts values that stay on a device once, where a schedule turns back", function()
+    local taken, _, parts = taken_by("a GPT", "sim", "zbv", "never")
+    assert.is_true(taken[4].parts.edges < 1.6 * parts[4].edges)
+  end)
 
   it("counts what I leaves for W by the schedule", function()
     local function carried(name)
