@@ -10,6 +10,7 @@
 
 #include "base/numbers/convert.h"
 #include "base/tensor.h"
+#include "base/turn.h"
 
 enum { TILE = 32 }; /* lines x elements of a transposed tile: 32 cache lines on either side */
 
@@ -111,58 +112,40 @@ static void copy_tiles(const walk *w, char *to, const char *from) {
     }
 }
 
-/* ---- transposing words of four bytes: for weights, once in every step ---------------------- */
+/* ---- transposing elements of two and four bytes: weights, once in every step, and images ----- */
 
 /* The side of a tile, and the pitch of its rows in the buffer: not a power of two. */
 enum { SIDE = 64, PITCH = SIDE + 16 };
 
-typedef uint32_t words __attribute__((vector_size(16)));
-
-/* Transpose four lines of four words. */
-static void turn_4x4(const uint32_t *from, int64_t pitch, uint32_t *to) {
-  words a, b, c, d;
-  memcpy(&a, from, sizeof a);
-  memcpy(&b, from + pitch, sizeof b);
-  memcpy(&c, from + 2 * pitch, sizeof c);
-  memcpy(&d, from + 3 * pitch, sizeof d);
-  words ab = __builtin_shufflevector(a, b, 0, 4, 1, 5);
-  words cd = __builtin_shufflevector(c, d, 0, 4, 1, 5);
-  words ef = __builtin_shufflevector(a, b, 2, 6, 3, 7);
-  words gh = __builtin_shufflevector(c, d, 2, 6, 3, 7);
-  words rows[4] = {
-      __builtin_shufflevector(ab, cd, 0, 1, 4, 5), __builtin_shufflevector(ab, cd, 2, 3, 6, 7),
-      __builtin_shufflevector(ef, gh, 0, 1, 4, 5), __builtin_shufflevector(ef, gh, 2, 3, 6, 7)};
-  for (int r = 0; r < 4; r++) memcpy(to + r * PITCH, &rows[r], sizeof rows[r]);
-}
-
-/* Transpose a tile: height lines of the destination, width words each; buffer[r][c] =
- * from[c][r]. */
-static void turn_tile(const uint32_t *from, int64_t pitch, int64_t height, int64_t width,
-                      uint32_t *buffer) {
-  int64_t r4 = height / 4 * 4, c4 = width / 4 * 4;
-  for (int64_t c = 0; c < c4; c += 4)
-    for (int64_t r = 0; r < r4; r += 4)
-      turn_4x4(from + c * pitch + r, pitch, buffer + r * PITCH + c);
-  for (int64_t c = 0; c < width; c++)
-    for (int64_t r = c < c4 ? r4 : 0; r < height; r++) buffer[r * PITCH + c] = from[c * pitch + r];
-}
-
-static void copy_words(const walk *w, char *to, const char *from) {
-  _Alignas(64) uint32_t buffer[SIDE * PITCH];
-  axis rows = w->axis[w->rank - 2], line = w->axis[w->rank - 1];
+/* Copy the last two axes, tile by tile, without a conversion. The size is a constant where this is
+ * called. */
+__attribute__((always_inline)) static inline void copy_sized(const walk *w, int64_t size, char *to,
+                                                             const char *from) {
+  _Alignas(64) char buffer[SIDE * PITCH * 4];
+  const axis rows = w->axis[w->rank - 2], line = w->axis[w->rank - 1];
+  gp_turn tile = {.size = (size_t)size, .from_pitch = line.from, .to = buffer, .to_pitch = PITCH};
   for (int64_t r = 0; r < rows.dim; r += SIDE)
     for (int64_t c = 0; c < line.dim; c += SIDE) {
-      int64_t height = r + SIDE < rows.dim ? SIDE : rows.dim - r;
-      int64_t width = c + SIDE < line.dim ? SIDE : line.dim - c;
-      turn_tile((const uint32_t *)(const void *)from + r + c * line.from, line.from, height, width,
-                buffer);
-      for (int64_t k = 0; k < height; k++)
-        memcpy(to + ((r + k) * rows.to + c) * 4, buffer + k * PITCH, (size_t)width * 4);
+      tile.lines = r + SIDE < rows.dim ? SIDE : rows.dim - r;
+      tile.width = c + SIDE < line.dim ? SIDE : line.dim - c;
+      tile.from = from + (r + c * line.from) * size;
+      gp_turn_tile(&tile);
+      for (int64_t k = 0; k < tile.lines; k++)
+        memcpy(to + ((r + k) * rows.to + c) * size, buffer + k * PITCH * size,
+               (size_t)(tile.width * size));
     }
 }
 
-static bool are_words(const walk *w) {
-  return w->to_dtype == w->from_dtype && w->to_size == 4 && w->axis[w->rank - 1].to == 1;
+static void copy_turned(const walk *w, char *to, const char *from) {
+  if (w->to_size == 4)
+    copy_sized(w, 4, to, from);
+  else
+    copy_sized(w, 2, to, from);
+}
+
+static bool is_turned(const walk *w) {
+  return w->to_dtype == w->from_dtype && (w->to_size == 4 || w->to_size == 2) &&
+         w->axis[w->rank - 1].to == 1;
 }
 
 /* ---- walking --------------------------------------------------------------------------------- */
@@ -176,7 +159,7 @@ static void copy_level(const walk *w, int level, char *to, const char *from) {
   if (level == w->rank - 1) {
     copy_line(w, a->dim, to, from);
   } else if (is_transposition(w, level)) {
-    (are_words(w) ? copy_words : copy_tiles)(w, to, from);
+    (is_turned(w) ? copy_turned : copy_tiles)(w, to, from);
   } else {
     for (int64_t i = 0; i < a->dim; i++)
       copy_level(w, level + 1, to + i * a->to * w->to_size, from + i * a->from * w->from_size);

@@ -2,8 +2,15 @@
  *
  * A walk depends on shapes and strides alone. Contiguous operands of one shape are one run, which
  * is quickly recognised. If operands are broadcast or strided, the walk is an instruction's state:
- * a plan computes it once, and not for every piece of every micro-batch. */
+ * a plan computes it once, and not for every piece of every micro-batch.
+ *
+ * Where a stage works channels-last on a value that crossed a cut row-major, operands lie in two
+ * orders. A line of one is then a column of the other: its elements lie in as many lines of the
+ * cache and pages of memory. So such operands are turned tile by tile, as copies of them are,
+ * which is two to three times as fast (8 x 256 x 14 x 14: relu 0.28 -> 0.09 ms, relu_dx 0.25 ->
+ * 0.11). Halves are not, because strips gather what they widen, at the same speed. */
 #include "base/tensor.h"
+#include "base/turn.h"
 #include "ops/elementwise/loops.h"
 #include "ops/half/half.h"
 
@@ -145,21 +152,119 @@ static bool has_halves(const gp_call *call) {
   return any;
 }
 
+/* ---- tiles ---------------------------------------------------------------------------------- */
+
+/* A piece of rows (GP_ROW_BLOCK) is a line of tiles, so each line of the cache is read once. Tiles
+ * of 32 lines were no faster than long steps. */
+enum { TILE_LINES = 64, TILE_WIDTH = 64, TILE = TILE_LINES * TILE_WIDTH };
+
+/* Fewer lines are not worth it: a line of the cache holds no more of them. */
+enum { FEW_LINES = 8 };
+
+/* A tile of the last two dims: `at` is the flat position of its first element. */
+typedef struct tile {
+  int64_t at, lines, width;
+  char *out;
+  const char *in[GP_MAP_INPUTS];
+} tile;
+
+/* Does input k - 1 lie along the dim before the last? Outputs are row-major. */
+static bool is_crossed(const walk *w, int k) {
+  return k > 0 && w->rank > 1 && w->stride[k][w->rank - 2] == 1 && w->stride[k][w->rank - 1] > 1;
+}
+
+static bool has_crossed(const walk *w) {
+  bool any = false;
+  for (int k = 1; k < w->operands; k++) any |= is_crossed(w, k);
+  return any;
+}
+
+/* Turn a crossed input's tile into lines. */
+static void turn(const walk *w, int k, const tile *t, char *buffer) {
+  gp_turn_tile(&(gp_turn){.size = (size_t)w->size[k],
+                          .from = t->in[k - 1],
+                          .from_pitch = w->stride[k][w->rank - 1],
+                          .to = buffer,
+                          .to_pitch = TILE_WIDTH,
+                          .lines = t->lines,
+                          .width = t->width});
+}
+
+static void run_tile(const walk *w, gp_row_run run, tile *t, gp_loop loop) {
+  _Alignas(64) char buffers[GP_MAP_INPUTS][TILE * 4];
+  int64_t pitch[OPERANDS]; /* bytes from line to line */
+  for (int k = 0; k < w->operands; k++) {
+    const bool crossed = is_crossed(w, k);
+    pitch[k] = (crossed ? TILE_WIDTH : w->stride[k][w->rank - 2]) * w->size[k];
+    if (!crossed) continue;
+    turn(w, k, t, buffers[k - 1]);
+    t->in[k - 1] = buffers[k - 1];
+    run.step[k - 1] = 1;
+  }
+  run.n = t->width;
+  for (int64_t line = 0; line < t->lines; line++) {
+    run.at = t->at + line * w->dim[w->rank - 1];
+    run.out = t->out + line * pitch[0];
+    for (int k = 1; k < w->operands; k++) run.in[k - 1] = t->in[k - 1] + line * pitch[k];
+    loop(&run);
+  }
+}
+
+/* Has an operand elements of eight bytes? */
+static bool has_long(const walk *w) {
+  bool any = false;
+  for (int k = 0; k < w->operands; k++) any |= w->size[k] > 4;
+  return any;
+}
+
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/* Run over so many whole lines, which begin where the run is. */
+__attribute__((noinline)) static void run_lines(const walk *w, const gp_row_run *run, int64_t lines,
+                                                gp_loop loop) {
+  const int a = w->rank - 1, b = w->rank - 2;
+  const int64_t most = has_long(w) ? TILE_LINES / 2 : TILE_LINES;
+  for (int64_t i = 0; i < lines; i += most)
+    for (int64_t c = 0; c < w->dim[a]; c += TILE_WIDTH) {
+      tile t = {.at = run->at + i * w->dim[a] + c,
+                .lines = least(lines - i, most),
+                .width = least(w->dim[a] - c, TILE_WIDTH),
+                .out = (char *)run->out + (i * w->stride[0][b] + c * w->stride[0][a]) * w->size[0]};
+      for (int k = 1; k < w->operands; k++)
+        t.in[k - 1] =
+            (const char *)run->in[k - 1] + (i * w->stride[k][b] + c * w->stride[k][a]) * w->size[k];
+      run_tile(w, *run, &t, loop);
+    }
+}
+
 /* ---- runs ----------------------------------------------------------------------------------- */
+
+/* How many whole lines of a block begin at the index, within so many elements. */
+static int64_t lines_at(const walk *w, const int64_t *index, int64_t elements) {
+  const int a = w->rank - 1, b = w->rank - 2;
+  return index[a] ? 0 : least(elements / w->dim[a], w->dim[b] - index[b]);
+}
 
 /* Run over elements [first, last) in flat order: the rest of a line, whole lines, the
  * beginning of one. */
 static void run_range(const walk *w, gp_row_run *run, int64_t first, int64_t last, gp_loop loop,
                       bool strips) {
   int64_t index[GP_MAX_RANK];
+  const bool crossed = !strips && has_crossed(w);
   split_index(w, first, index);
   while (first < last) {
-    int64_t left = w->dim[w->rank - 1] - index[w->rank - 1];
+    const int64_t lines = crossed ? lines_at(w, index, last - first) : 0;
     run->at = first;
-    run->n = left < last - first ? left : last - first;
+    run->n = least(w->dim[w->rank - 1] - index[w->rank - 1], last - first);
     set_run(w, index, run);
-    strips ? run_strips(run, loop) : loop(run);
-    first += run->n;
+    if (lines >= FEW_LINES) {
+      run_lines(w, run, lines, loop);
+      first += lines * w->dim[w->rank - 1];
+      index[w->rank - 2] += lines - 1;
+    } else {
+      strips ? run_strips(run, loop) : loop(run);
+      first += run->n;
+    }
     next_index(w, index);
   }
 }
