@@ -47,6 +47,12 @@ describe("the bits of one process with GPUs", function()
     check("unix", 2, { TRAIN, "0/cuda:0,1/cuda:1", "dualpipe" })
   end, 2)
 
+  on_gpu("are those of two processes with two copies of every stage, on two GPUs each", function()
+    local devices = "0/cuda:0,0/cuda:1,1/cuda:0,1/cuda:1"
+    check("unix", 2, { TRAIN, devices, "dualpipe" })
+    check("unix", 2, { TRAIN, devices, "chimera" }, { GPIPE_TEST_LAZY = "1" })
+  end, 2)
+
   on_gpu("are those of two processes with several stages on each GPU", function()
     check("unix", 2, { TRAIN, "0/cuda:0,1/cuda:1", "interleaved_1f1b" })
   end, 2)
@@ -246,6 +252,19 @@ describe("values that go by NCCL", function()
     local said = run({}, (LARGE:gsub("local maps.*$", "print(pipe:describe())")))
     assert.truthy(said:find("link cuda:0 to 1/cuda:1: NCCL\n", 1, true), said)
     assert.truthy(said:find("NCCL 2.", 1, true), said)
+  end)
+
+  on_fake("are those of both copies of a stage, each in its own order", function()
+    for _, schedule in ipairs { "dualpipe", "chimera" } do
+      local text = LARGE:gsub("devices = ", ("schedule = %q, devices = "):format(schedule), 1)
+      local whole = child.file(text)
+      local one = child.run { whole }:match "^(.*)maps"
+      os.remove(whole)
+      local out, err, _, found = run({}, text)
+      assert.equal("", err)
+      assert.truthy(one == out:match "^(.*)maps", schedule)
+      assert.equal("", found)
+    end
   end)
 
   on_fake("are gradients of replicas, in buckets that the last pass sends while it runs", function()
