@@ -38,7 +38,8 @@
 #define gridDim   (gp_host_now->grid_size)
 constexpr int warpSize = 32;
 
-/* This is the macro of device.cuh for the host. */
+/* These are the macros of device.cuh for the host. */
+#define GP_CALLED          inline
 #define GP_SHARED(T, name) T *name = reinterpret_cast<T *>(gp_host_now->shared)
 
 #include "on_host/arithmetic.h"

@@ -150,9 +150,9 @@ static __global__ void __launch_bounds__(threads_of<T>(), resident<T>(CHUNKS))
   GP_SHARED(shared, t);
   const work w = work_of<N>(a, {a.heads, a.queries, CHUNKS * N}, a.causal);
   const int64_t group = w.head / sharers(a);
-  const matrix<T> q = head_of<T>(a.q, w.batch, w.head, a.queries, a.width);
-  const matrix<T> k = head_of<T>(a.k, w.batch, group, a.keys, a.width);
-  const matrix<T> v = head_of<T>(a.v, w.batch, group, a.keys, a.width);
+  const matrix<T> q = value_of<T>(a, a.q, w.batch, w.head, a.queries);
+  const matrix<T> k = value_of<T>(a, a.k, w.batch, group, a.keys);
+  const matrix<T> v = value_of<T>(a, a.v, w.batch, group, a.keys);
   const char *mask = mask_of<T>(a, w.batch, w.head);
   const dropout<C> d = dropout_of<C>(a, w.batch, w.head);
   forward_state<T, N, CHUNKS> state;
@@ -166,7 +166,7 @@ static __global__ void __launch_bounds__(threads_of<T>(), resident<T>(CHUNKS))
     state.add_values(*t, v, key, w.column);
   }
   write_lse<C, N>(a, w, state.rows);
-  state.finish(head_of<T>(a.o, w.batch, w.head, a.queries, a.width), w.row, w.column);
+  state.finish(value_of<T>(a, a.o, w.batch, w.head, a.queries), w.row, w.column);
 }
 
 /* ---- launching ----------------------------------------------------------------------------- */
@@ -197,6 +197,5 @@ template <typename T> static gp_status launch_by_width(gp_gpu *gpu, const gp_att
 
 gp_status gp_flash_forward(gp_gpu *gpu, const gp_attention *a) {
   if (a->batches * a->heads == 0 || a->queries == 0) return GP_OK;
-  GP_BY_FLOAT(a->dtype, return launch_by_width<T>(gpu, a));
-  return GP_OK;
+  GP_BY_ELEMENT(a->dtype, return launch_by_width<T>(gpu, a));
 }

@@ -47,10 +47,10 @@ static __device__ head<T> open_head(const gp_attention &a, int64_t b, int64_t h)
   typedef gp_compute<T> C;
   const int64_t group = h / sharers(a);
   head<T> x;
-  x.q = head_of<T>(a.q, b, h, a.queries, a.width);
-  x.k = head_of<T>(a.k, b, group, a.keys, a.width);
-  x.v = head_of<T>(a.v, b, group, a.keys, a.width);
-  x.d_o = head_of<T>(a.d_o, b, h, a.queries, a.width);
+  x.q = value_of<T>(a, a.q, b, h, a.queries);
+  x.k = value_of<T>(a, a.k, b, group, a.keys);
+  x.v = value_of<T>(a, a.v, b, group, a.keys);
+  x.d_o = value_of<T>(a, a.d_o, b, h, a.queries);
   x.lse = head_of<C>(a.lse, b, h, a.queries, 1);
   x.delta = (const C *)a.scratch + (b * a.heads + h) * a.queries;
   x.mask = mask_of<T>(a, b, h);
@@ -152,7 +152,7 @@ static __global__ void __launch_bounds__(threads_of<T>(), resident<T>(CHUNKS))
     gradients<T, N, false>(a, x, w.row, key, s, ds);
     add_rows<T, N, CHUNKS>(out, *t, ds, x.k, key, w.column);
   }
-  write_rows<T, N, CHUNKS>(head_of<T>(a.d_q, w.batch, w.head, a.queries, a.width), w, out, a.scale);
+  write_rows<T, N, CHUNKS>(value_of<T>(a, a.d_q, w.batch, w.head, a.queries), w, out, a.scale);
 }
 
 /* ---- dk and dv ----------------------------------------------------------------------------- */
@@ -179,8 +179,8 @@ static __global__ void __launch_bounds__(threads_of<T>(), resident<T>(2 * CHUNKS
       add_rows<T, N, CHUNKS>(dk, *t, ds, x.q, query, w.column);
     }
   }
-  write_rows<T, N, CHUNKS>(head_of<T>(a.d_v, w.batch, w.head, a.keys, a.width), w, dv, 1);
-  write_rows<T, N, CHUNKS>(head_of<T>(a.d_k, w.batch, w.head, a.keys, a.width), w, dk, a.scale);
+  write_rows<T, N, CHUNKS>(value_of<T>(a, a.d_v, w.batch, w.head, a.keys), w, dv, 1);
+  write_rows<T, N, CHUNKS>(value_of<T>(a, a.d_k, w.batch, w.head, a.keys), w, dk, a.scale);
 }
 
 /* ---- launching ----------------------------------------------------------------------------- */
@@ -239,6 +239,5 @@ gp_status gp_flash_delta(gp_gpu *gpu, const gp_attention *a) {
 
 gp_status gp_flash_backward(gp_gpu *gpu, const gp_attention *a) {
   if (a->batches * a->heads == 0) return GP_OK;
-  GP_BY_FLOAT(a->dtype, return launch_all<T>(gpu, a));
-  return GP_OK;
+  GP_BY_ELEMENT(a->dtype, return launch_all<T>(gpu, a));
 }

@@ -41,7 +41,8 @@ static __device__ inline gp_compute<T> bias_of(const gp_attention &a, const char
   const int64_t i = query * a.mask.row + key * a.mask.column;
   if (a.mask_dtype == GP_BOOL) return mask[i] ? C(0) : -C(INFINITY);
   const bool single = a.mask_dtype == GP_F32;
-  const C bias = single ? C(((const float *)mask)[i]) : gp_load(((const T *)mask)[i]);
+  const C bias =
+      single ? C(((const float *)mask)[i]) : element_load(((const T *)mask)[i], a.mask_dtype);
   return bias <= C(GP_MASK_HIDDEN) ? -C(INFINITY) : bias;
 }
 

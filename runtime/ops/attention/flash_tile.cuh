@@ -7,10 +7,56 @@
 #ifndef GP_OPS_ATTENTION_FLASH_TILE_CUH
 #define GP_OPS_ATTENTION_FLASH_TILE_CUH
 
+#include <string.h>
+
 #include "device/cuda/attention.h"
 #include "device/cuda/kernel/device.cuh"
 
 enum { STEP = 4 };
+
+/* ---- elements ------------------------------------------------------------------------------ */
+
+/* A half whose dtype is told at run time. Halves come to these kernels where heads are wide, which
+ * is rare: bf16 and f16 share one copy of each. */
+struct some_half {
+  uint16_t bits;
+};
+
+template <typename T> static __device__ inline gp_compute<T> element_load(T x, gp_dtype) {
+  return gp_load(x);
+}
+static __device__ inline float element_load(some_half x, gp_dtype dtype) {
+  gp_bf16 b;
+  gp_f16 h;
+  memcpy(&b, &x, sizeof b), memcpy(&h, &x, sizeof h);
+  return dtype == GP_BF16 ? gp_load(b) : gp_load(h);
+}
+
+template <typename T>
+static __device__ inline void element_store(T *to, gp_compute<T> x, gp_dtype) {
+  *to = gp_store<T>(x);
+}
+static __device__ inline void element_store(some_half *to, float x, gp_dtype dtype) {
+  if (dtype == GP_BF16)
+    *reinterpret_cast<gp_bf16 *>(to) = gp_store<gp_bf16>(x);
+  else
+    *reinterpret_cast<gp_f16 *>(to) = gp_store<gp_f16>(x);
+}
+
+/* Run the statement with T as the element type of a dtype. */
+#define GP_BY_ELEMENT(dtype, statement)                                                            \
+  if (dtype == GP_F32) {                                                                           \
+    typedef float T;                                                                               \
+    statement;                                                                                     \
+  } else if (dtype == GP_F64) {                                                                    \
+    typedef double T;                                                                              \
+    statement;                                                                                     \
+  } else {                                                                                         \
+    typedef some_half T;                                                                           \
+    statement;                                                                                     \
+  }
+
+/* ---- tiles --------------------------------------------------------------------------------- */
 
 /* Rows of a tile: as many as fit the registers and shared memory of sm_80 twice. */
 template <typename T> struct side_of { static const int rows = 64; };
@@ -22,8 +68,8 @@ template <> struct side_of<double> { static const int rows = 32; };
 template <typename T> static constexpr int resident(int outputs) { return outputs <= 2 ? 2 : 1; }
 template <> constexpr int resident<double>(int) { return 4; }
 /* The most tiles of columns that a kernel makes at once; wider heads are cut into groups of them.
- * Only f32 has kernels for fewer as well: halves come here where heads are wide, since narrow ones
- * go to the tensor cores, and f64 is rare. The compiler is spared the others. */
+ * Only f32 has kernels for fewer as well: narrow heads of halves go to the tensor cores, and f64 is
+ * rare. The compiler is spared the others. */
 template <typename T> static constexpr int most_columns() { return sizeof(T) == 8 ? 2 : 4; }
 template <typename T> static constexpr bool has_fewer() { return sizeof(T) == 4; }
 
@@ -54,6 +100,7 @@ template <typename T> struct matrix {
   T *at;
   int64_t row, column, rows, width;
   bool packed;
+  gp_dtype dtype; /* of some_half */
 };
 
 template <typename T> static __device__ inline bool is_packed(const matrix<T> &m) {
@@ -64,8 +111,18 @@ template <typename T> static __device__ inline bool is_packed(const matrix<T> &m
 template <typename T>
 static __device__ inline matrix<T> head_of(const gp_attention_value &v, int64_t b, int64_t h,
                                            int64_t rows, int64_t width) {
-  matrix<T> m = {(T *)v.data + b * v.batch + h * v.head, v.row, v.column, rows, width, false};
+  matrix<T> m = {
+      (T *)v.data + b * v.batch + h * v.head, v.row, v.column, rows, width, false, GP_F32};
   m.packed = is_packed(m);
+  return m;
+}
+
+/* The same of one of the values with the attention's dtype and width. */
+template <typename T>
+static __device__ inline matrix<T> value_of(const gp_attention &a, const gp_attention_value &v,
+                                            int64_t b, int64_t h, int64_t rows) {
+  matrix<T> m = head_of<T>(v, b, h, rows, a.width);
+  m.dtype = a.dtype;
   return m;
 }
 
@@ -79,7 +136,7 @@ static __device__ void load_packs(tile<gp_compute<T>, N> &to, const matrix<T> &f
     if (row + r < from.rows && column + c < from.width)
       pack = *reinterpret_cast<const gp_pack<T> *>(from.at + (row + r) * from.row + column + c);
 #pragma unroll
-    for (int e = 0; e < count; e++) to.at[r][c + e] = gp_load(pack.at[e]);
+    for (int e = 0; e < count; e++) to.at[r][c + e] = element_load(pack.at[e], from.dtype);
   }
 }
 
@@ -92,7 +149,7 @@ static __device__ void load_elements(tile<gp_compute<T>, N> &to, const matrix<T>
     const int r = i / N, c = i % N;
     const bool inside = row + r < from.rows && column + c < from.width;
     const T *at = from.at + (row + r) * from.row + (column + c) * from.column;
-    to.at[r][c] = inside ? gp_load(*at) : gp_compute<T>(0);
+    to.at[r][c] = inside ? element_load(*at, from.dtype) : gp_compute<T>(0);
   }
 }
 
@@ -170,7 +227,8 @@ static __device__ void write(const matrix<T> &to, int64_t row, int64_t column,
 #pragma unroll
     for (int j = 0; j < STEP; j++) {
       const int64_t r = row + at.y + i * place<N>::span, c = column + STEP * at.x + j;
-      if (r < to.rows && c < to.width) to.at[r * to.row + c * to.column] = gp_store<T>(o[i][j]);
+      if (r < to.rows && c < to.width)
+        element_store(&to.at[r * to.row + c * to.column], o[i][j], to.dtype);
     }
 }
 

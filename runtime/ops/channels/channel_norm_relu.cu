@@ -78,21 +78,22 @@ template <typename T, bool BOTH, int ROWS> struct gate_leaves {
   typedef gp_compute<T> A;
   static const int count = gp_few<T>::count;
   static const int ahead = ROWS == 1 ? 1 : ROWS == 8 && sizeof(T) == 2 ? 4 : 2;
+  static const int rows = ROWS;
   typedef gp_sums<A, 2 * count> sums;
   gp_norm_back<T> a; /* addresses: of the lane's channels in the first row of the part */
   gp_warps w;
-  int slot, rows; /* rows: 0 in a lane without channels */
+  int slot, there; /* there: rows of the part, 0 in a lane without channels */
   A mean[count];
 
   __device__ terms<T> read(int row) const {
-    const uint32_t at = (uint32_t)(row < rows ? row : 0) * w.width;
+    const uint32_t at = (uint32_t)(row < there ? row : 0) * w.width;
     terms<T> t = {};
     t.dy = gp_few_load(a.dy + at), t.y = gp_few_load(a.y + at), t.x = gp_few_load(a.x + at);
     if constexpr (BOTH) t.second = gp_few_load(a.second + at);
     return t;
   }
   __device__ void add(sums *s, const terms<T> &t, int row) const {
-    if (row >= rows) return;
+    if (row >= there) return;
     gp_few<T> g;
 #pragma unroll
     for (int k = 0; k < count; k++) {

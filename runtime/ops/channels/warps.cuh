@@ -12,6 +12,8 @@
 #include "ops/channels/channels.cuh"
 
 enum { GP_PART_WARPS = 4, GP_PART_BLOCKS = 5 }; /* of a block; and blocks of a multiprocessor */
+/* Of a lane's tree: leaves, and rows of them, that are written out at most. */
+enum { GP_WARP_LEAVES = 4, GP_WARP_ROWS = 16 };
 
 /* Neighbouring channels of a lane: one access. */
 template <typename T> struct alignas(sizeof(T) == 2 ? 8 : 16) gp_few {
@@ -85,11 +87,21 @@ static __device__ inline gp_sums<A, SUMS> gp_sums_plus(const gp_sums<A, SUMS> &a
   return c;
 }
 
-/* Add up leaves v, v + STEP, .. of LEAVES: F makes one. */
+/* Add up leaves v, v + STEP, .. of LEAVES: F makes one, of F::rows rows. The levels above some
+ * leaves are loops over their two branches: a tree that is written out whole takes the compiler a
+ * minute, and more registers. */
 template <int LEAVES, int STEP, typename F>
 static __device__ inline typename F::sums gp_warp_tree(const F &f, int v) {
   if constexpr (STEP == LEAVES) {
     return f.leaf(v);
+  } else if constexpr (LEAVES / STEP > GP_WARP_LEAVES || LEAVES / STEP * F::rows > GP_WARP_ROWS) {
+    typename F::sums s;
+#pragma unroll 1
+    for (int branch = 0; branch < 2; branch++) {
+      const typename F::sums b = gp_warp_tree<LEAVES, 2 * STEP>(f, v + STEP * branch);
+      s = branch == 0 ? b : gp_sums_plus(s, b);
+    }
+    return s;
   } else {
     const typename F::sums a = gp_warp_tree<LEAVES, 2 * STEP>(f, v);
     return gp_sums_plus(a, gp_warp_tree<LEAVES, 2 * STEP>(f, v + STEP));
@@ -109,15 +121,16 @@ static __device__ inline void gp_warp_fold(gp_sums<A, SUMS> *s, const gp_warps &
  * A Source has add(sums, row): what it reads of a row, counted from the part's first. */
 template <int ROWS, typename Source> struct gp_warp_leaves {
   typedef typename Source::sums sums;
+  static const int rows = ROWS;
   const Source &source;
-  int slot, slots, deep, rows;
+  int slot, slots, deep, there; /* there: rows of the part, 0 in a lane without channels */
 
   __device__ sums leaf(int v) const {
     sums s = {};
 #pragma unroll
     for (int k = 0; k < ROWS; k++) {
       const int row = slot + slots * v + deep * k;
-      if (row < rows) source.add(&s, row);
+      if (row < there) source.add(&s, row);
     }
     return s;
   }

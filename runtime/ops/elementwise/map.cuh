@@ -7,8 +7,8 @@
  *   const gp_gpu_kernel gp_gpu_add = {gp_map_number<2, plus>, NULL};
  *
  * A thread takes a unit of the walk: as many neighbouring elements as fill 16 bytes of the widest
- * operand (or one element, if operands are not aligned for that). An element's bits never depend on
- * its unit. All of a unit's inputs are read before its outputs are written, so the output may be an
+ * operand, or one element, if operands are not aligned for that. One kernel does both. An element's
+ * bits never depend on its unit, and each is read before it is written, so the output may be an
  * input's memory. Functors of all files share one namespace, so their names must differ. */
 #ifndef GP_OPS_ELEMENTWISE_MAP_CUH
 #define GP_OPS_ELEMENTWISE_MAP_CUH
@@ -27,15 +27,14 @@ enum { GP_MAP_THREADS = 256 };
 /* Neighbouring elements that move at once. */
 template <typename T, int LANES> struct alignas(LANES * sizeof(T)) gp_lanes { T at[LANES]; };
 
-/* Read the first `count` of LANES elements that lie `step` apart: side by side (1), all the same
- * one (0), or neither. */
+/* Read LANES elements that lie side by side (step 1), or one that stands for all (0). */
 template <typename T, int LANES>
-static __device__ inline gp_lanes<T, LANES> gp_read_lanes(const T *from, int64_t step, int count) {
-  if (step == 1 && count == LANES) return *reinterpret_cast<const gp_lanes<T, LANES> *>(from);
+static __device__ inline gp_lanes<T, LANES> gp_read_lanes(const T *from, int64_t step) {
+  if (step == 1) return *reinterpret_cast<const gp_lanes<T, LANES> *>(from);
   gp_lanes<T, LANES> x;
   const T first = *from;
 #pragma unroll
-  for (int i = 0; i < LANES; i++) x.at[i] = step == 0 || i >= count ? first : from[i * step];
+  for (int i = 0; i < LANES; i++) x.at[i] = first;
   return x;
 }
 
@@ -52,18 +51,6 @@ static __device__ inline void gp_write_whole(T *to, const gp_lanes<T, LANES> &x)
   }
 }
 
-template <typename T, int LANES>
-static __device__ inline void gp_write_lanes(T *to, int64_t step, int count,
-                                             const gp_lanes<T, LANES> &x) {
-  if (step == 1 && count == LANES) {
-    gp_write_whole(to, x);
-    return;
-  }
-#pragma unroll
-  for (int i = 0; i < LANES; i++)
-    if (i < count) to[i * step] = x.at[i];
-}
-
 template <int LANES, typename Out, typename F, typename... In>
 static __device__ inline gp_lanes<Out, LANES> gp_apply_lanes(const F &f,
                                                              const gp_lanes<In, LANES> &...x) {
@@ -75,16 +62,25 @@ static __device__ inline gp_lanes<Out, LANES> gp_apply_lanes(const F &f,
 
 /* ---- the kernel ---------------------------------------------------------------------------- */
 
-/* K counts the inputs: input k is operand k + 1. */
+/* K counts the inputs: input k is operand k + 1. Single elements, and those of a unit that the end
+ * of a row cuts short, go through one copy of f. */
 template <int LANES, typename F, typename Out, typename... In, size_t... K>
 static __device__ inline void gp_map_unit(const F &f, const gp_grid &grid, uint32_t unit,
                                           std::index_sequence<K...>) {
   int64_t at[1 + sizeof...(In)];
-  const int count = gp_grid_locate<LANES>(grid, unit, at);
-  const gp_lanes<Out, LANES> y = gp_apply_lanes<LANES, Out>(
-      f, gp_read_lanes<In, LANES>(static_cast<const In *>(grid.data[K + 1]) + at[K + 1],
-                                  grid.step[K + 1], count)...);
-  gp_write_lanes(static_cast<Out *>(grid.data[0]) + at[0], grid.step[0], count, y);
+  const int count = gp_grid_locate(grid, unit, at);
+  Out *to = static_cast<Out *>(grid.data[0]) + at[0];
+  if (count == LANES) {
+    gp_write_whole(
+        to, gp_apply_lanes<LANES, Out>(
+                f, gp_read_lanes<In, LANES>(static_cast<const In *>(grid.data[K + 1]) + at[K + 1],
+                                            grid.step[K + 1])...));
+    return;
+  }
+#pragma unroll 1
+  for (int i = 0; i < count; i++)
+    to[i * grid.step[0]] =
+        f(static_cast<const In *>(grid.data[K + 1])[at[K + 1] + i * grid.step[K + 1]]...);
 }
 
 template <int LANES, typename F, typename Out, typename... In>
@@ -122,9 +118,8 @@ static gp_status gp_map(gp_gpu *gpu, F f, const gp_arg *out, const gp_arg *in) {
   const gp_arg *args[1 + GP_WALK_OPERANDS] = {out};
   static_assert(count < GP_WALK_OPERANDS, "a walk has room for three inputs");
   for (int k = 0; k < count; k++) args[1 + k] = &in[k];
-  const gp_walk walk = gp_walk_make(args, sizes, 1 + count, lanes);
-  if (walk.lanes == lanes) return gp_map_walk<lanes, F, Out, In...>(gpu, f, walk);
-  return gp_map_walk<1, F, Out, In...>(gpu, f, walk);
+  static_assert(lanes > 1, "single elements go another way than units");
+  return gp_map_walk<lanes, F, Out, In...>(gpu, f, gp_walk_make(args, sizes, 1 + count, lanes));
 }
 
 /* ---- ops whose N inputs and output have one type ------------------------------------------- */

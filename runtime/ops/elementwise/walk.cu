@@ -30,11 +30,12 @@ static void append_dim(gp_walk *w, int64_t size, const int64_t *stride) {
 
 /* ---- units --------------------------------------------------------------------------------- */
 
-/* Tell whether operand k can give `lanes` neighbours of the last dim. It gives them by one
- * access if they lie side by side, which then must be aligned in every row; one by one if they
- * are apart or the same. */
+/* Tell whether operand k can give `lanes` neighbours of the last dim by one access: they are the
+ * same element, or lie side by side, aligned in every row. */
 static bool gives_lanes(const gp_walk *w, int k, int lanes) {
-  if (w->stride[w->rank - 1][k] != 1) return true;
+  const int64_t step = w->stride[w->rank - 1][k];
+  if (step == 0 && k > 0) return true;
+  if (step != 1) return false;
   if ((uintptr_t)w->data[k] % (uintptr_t)(lanes * w->size[k]) != 0) return false;
   for (int d = 0; d < w->rank - 1; d++)
     if (w->stride[d][k] % lanes != 0) return false;
@@ -97,7 +98,7 @@ gp_walk gp_walk_halve(gp_walk *walk) {
 
 gp_grid gp_grid_make(const gp_walk *walk) {
   gp_grid g = {};
-  g.rank = walk->rank;
+  g.rank = walk->rank, g.lanes = walk->lanes;
   g.units = (uint32_t)gp_walk_units(walk);
   g.last = walk->dim[walk->rank - 1];
   for (int d = 0; d < walk->rank; d++) {

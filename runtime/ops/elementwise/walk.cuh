@@ -39,7 +39,7 @@ gp_walk gp_walk_halve(gp_walk *walk);
 
 /* A walk as it is passed to a kernel, by value. */
 typedef struct gp_grid {
-  int rank;
+  int rank, lanes;
   uint32_t units;
   int64_t last;                                  /* elements of the last dim */
   gp_divisor dim[GP_MAX_RANK];                   /* units */
@@ -52,8 +52,8 @@ typedef struct gp_grid {
 gp_grid gp_grid_make(const gp_walk *walk);
 
 /* at[k] receives the position of a unit's first element in operand k. Return its lanes: fewer than
- * LANES at the end of the last dim. */
-template <int LANES, int OPERANDS>
+ * those of the grid at the end of the last dim. */
+template <int OPERANDS>
 static __device__ inline int gp_grid_locate(const gp_grid &grid, uint32_t unit,
                                             int64_t (&at)[OPERANDS]) {
   for (int k = 0; k < OPERANDS; k++) at[k] = 0;
@@ -66,8 +66,8 @@ static __device__ inline int gp_grid_locate(const gp_grid &grid, uint32_t unit,
     unit = before;
   }
   for (int k = 0; k < OPERANDS; k++) at[k] += unit * grid.stride[0][k];
-  const int64_t left = grid.last - (int64_t)last * LANES;
-  return left < LANES ? (int)left : LANES;
+  const int64_t left = grid.last - (int64_t)last * grid.lanes;
+  return left < grid.lanes ? (int)left : grid.lanes;
 }
 
 #endif

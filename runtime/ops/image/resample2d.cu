@@ -96,37 +96,47 @@ const gp_gpu_kernel gp_gpu_resample2d = {run, NULL};
 
 /* ---- gradient ------------------------------------------------------------------------------- */
 
+/* The lines of the result that read a line of the image, in the order of their sum: the one that
+ * mirrors it before the image, those whose windows hold it, the one that mirrors it behind. Numbers
+ * count them from begin to end, so that there is one loop for all of them. Windows have no
+ * mirrors. */
+template <typename A, bool WINDOW> struct readers {
+  gp_lines axis;
+  gp_line read, first, last, begin, end, before, behind;
+
+  __device__ readers(const gp_lines &l, gp_line at) : axis(axis_of<WINDOW>(l)), read(at) {
+    const gp_lines_range made = gp_lines_made(&axis, at);
+    before = gp_lines_mirrored(&axis, at, 0), behind = gp_lines_mirrored(&axis, at, 1);
+    first = made.first, last = made.end > made.first ? made.end : made.first;
+    begin = before >= 0 ? first - 1 : first, end = behind >= 0 ? last + 1 : last;
+  }
+  __device__ gp_line line(gp_line n) const {
+    return WINDOW ? n : n < first ? before : n < last ? n : behind;
+  }
+  __device__ A weight(gp_line n) const {
+    const bool mirrors = !WINDOW && (n < first || n >= last);
+    return mirrors ? A(1) : weight_of<A, WINDOW>(axis, n, read);
+  }
+};
+
 template <typename T, bool WINDOW> struct resample2d_dx_element {
   typedef gp_compute<T> A;
   resample<T> s;
 
-  /* Add what row i of the result gives, times a weight. */
-  template <int COUNT>
-  __device__ void give_row(A (&sum)[COUNT], const gp_pixel &p, gp_line i, A weight) const {
-    const gp_lines w = axis_of<WINDOW>(s.w);
-    const gp_lines_range made = gp_lines_made(&w, p.x);
-    const T *row = s.from + (p.row * s.h.result + i) * w.result * s.channels + p.c;
-    const gp_line before = gp_lines_mirrored(&w, p.x, 0), behind = gp_lines_mirrored(&w, p.x, 1);
-    A line[COUNT] = {};
-    if (before >= 0) add_channels(line, row + before * s.channels, A(1));
-    for (gp_line j = made.first; j < made.end; j++)
-      add_channels(line, row + j * s.channels, weight_of<A, WINDOW>(w, j, p.x));
-    if (behind >= 0) add_channels(line, row + behind * s.channels, A(1));
-#pragma unroll
-    for (int k = 0; k < COUNT; k++) sum[k] += weight * line[k];
-  }
-
   template <int COUNT> __device__ void make(const gp_pixel &p) const {
-    const gp_lines h = axis_of<WINDOW>(s.h);
-    const gp_lines_range made = gp_lines_made(&h, p.y);
-    const gp_line before = gp_lines_mirrored(&h, p.y, 0), behind = gp_lines_mirrored(&h, p.y, 1);
+    const readers<A, WINDOW> rows(s.h, p.y), columns(s.w, p.x);
+    const T *image = s.from + p.row * s.h.result * s.w.result * s.channels + p.c;
     A sum[COUNT] = {};
-    if (before >= 0) give_row(sum, p, before, A(1));
-    for (gp_line i = made.first; i < made.end; i++) {
-      const A weight = weight_of<A, WINDOW>(h, i, p.y);
-      if (weight != 0) give_row(sum, p, i, weight);
+    for (gp_line i = rows.begin; i < rows.end; i++) {
+      const A weight = rows.weight(i);
+      const T *row = image + rows.line(i) * s.w.result * s.channels;
+      if (!WINDOW && weight == 0) continue;
+      A line[COUNT] = {};
+      for (gp_line j = columns.begin; j < columns.end; j++)
+        add_channels(line, row + columns.line(j) * s.channels, columns.weight(j));
+#pragma unroll
+      for (int k = 0; k < COUNT; k++) sum[k] += weight * line[k];
     }
-    if (behind >= 0) give_row(sum, p, behind, A(1));
     store_channels(s.to + p.at, sum);
   }
 };

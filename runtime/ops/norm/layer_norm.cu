@@ -289,5 +289,20 @@ template <int SUMS> static gp_status prepare_dw(gp_gpu *gpu, const gp_call *call
   return GP_OK;
 }
 
+template <typename T>
+gp_status gp_layer_norm_columns(gp_gpu *gpu, const layer<T> &a, const gp_columns &p,
+                                const gp_column_sinks<2> &out) {
+  const weight_terms<T, 2> source = {a.dy, a.x, a.mean, a.rstd, a.stats};
+  return gp_columns_launch(gpu, source, p, out);
+}
+
+#define COLUMNS_OF(T)                                                                              \
+  template gp_status gp_layer_norm_columns<T>(gp_gpu *, const layer<T> &, const gp_columns &,      \
+                                              const gp_column_sinks<2> &);
+COLUMNS_OF(float)
+COLUMNS_OF(double)
+COLUMNS_OF(gp_bf16)
+COLUMNS_OF(gp_f16)
+
 const gp_gpu_kernel gp_gpu_layer_norm_dw = {run_dw<1>, prepare_dw<1>};
 const gp_gpu_kernel gp_gpu_layer_norm_bias_dw = {run_dw<2>, prepare_dw<2>};

@@ -61,4 +61,10 @@ template <typename T, int SUMS> struct weight_terms {
   }
 };
 
+/* Run the first pass of both sums, as a plan of their columns says: the plan's parts go to `out`.
+ * layer_norm.cu has it for each T. */
+template <typename T>
+gp_status gp_layer_norm_columns(gp_gpu *gpu, const layer<T> &a, const gp_columns &p,
+                                const gp_column_sinks<2> &out);
+
 #endif

@@ -174,13 +174,12 @@ static __global__ void __launch_bounds__(GP_PARTS_THREADS)
 template <typename T>
 static gp_status in_two_passes(gp_gpu *gpu, const gp_gpu_call *call, const layer<T> &a,
                                const part_sums<T> &parts) {
-  const weight_terms<T, 2> source = {a.dy, a.x, a.mean, a.rstd, a.stats};
   const gp_dtype dtype = gp_sum_dtype(gp_compute<T>());
   gp_columns p = gp_columns_plan(1, a.rows, a.n, gp_pack<T>::count);
   p.segments = gp_norm_parts(a.rows), p.per_segment = parts.rows;
   GP_GPU_TRY(gp_gpu_layer_norm_dx.run(gpu, call));
-  return gp_columns_launch(
-      gpu, source, p, gp_column_sinks<2>{{{parts.dw, dtype, false}, {parts.db, dtype, false}}});
+  return gp_layer_norm_columns(
+      gpu, a, p, gp_column_sinks<2>{{{parts.dw, dtype, false}, {parts.db, dtype, false}}});
 }
 
 template <typename T> static gp_status launch(gp_gpu *gpu, const gp_gpu_call *call) {
@@ -215,8 +214,7 @@ template <typename T> static gp_status join(gp_gpu *gpu, const gp_gpu_call *call
 }
 
 static gp_status run_dw(gp_gpu *gpu, const gp_gpu_call *call) {
-  GP_BY_FLOAT(call->op.in[0].meta->dtype, return join<T>(gpu, call));
-  return GP_OK;
+  return call->op.in[0].meta->dtype == GP_F64 ? join<double>(gpu, call) : join<float>(gpu, call);
 }
 
 const gp_gpu_kernel gp_gpu_layer_norm_parts_dw = {run_dw, NULL};

@@ -60,7 +60,7 @@ static __device__ inline void drop_unit(const dropper<T> &d, const draw &stream,
 #pragma unroll
   for (int w = 0; w < GP_PHILOX_WORDS; w++)
     if (LANES > 1 || d.is_inside(i + w * GP_PHILOX_BLOCKS))
-      v[w] = gp_read_lanes<T, LANES>(d.x + i + w * GP_PHILOX_BLOCKS, 1, LANES);
+      v[w] = gp_read_lanes<T, LANES>(d.x + i + w * GP_PHILOX_BLOCKS, 1);
 #pragma unroll
   for (int k = 0; k < LANES; k++)
     gp_philox_block(stream.seed, stream.step, d.r.number, block + k, words[k]);

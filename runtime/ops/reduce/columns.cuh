@@ -141,6 +141,24 @@ template <typename A, int COUNT> static __device__ inline void gp_columns_fold(A
 /* Where the sums of a column go. */
 template <int SUMS> struct gp_column_sinks { gp_sink of[SUMS]; };
 
+/* Write the sums of a thread of depth 0. They pass through its places in shared memory, which no
+ * other thread reads, where a loop can count them: a sink knows several dtypes, and its code for
+ * each of sixteen registers would be most of a kernel. */
+template <int COUNT, typename A, int SUMS>
+static __device__ inline void gp_columns_put(const A (&sum)[SUMS], const gp_column_group &group,
+                                             const gp_sink *out, int64_t to) {
+  GP_SHARED(A, part);
+  const int threads = blockDim.x * blockDim.y;
+#pragma unroll
+  for (int k = 0; k < SUMS; k++) part[k * threads + (int)threadIdx.x] = sum[k];
+#pragma unroll 1
+  for (int k = 0; k < SUMS; k++) {
+    const int64_t column = group.at(k % COUNT);
+    if (column < group.width)
+      gp_sink_put(out[k / COUNT], to + column, part[k * threads + (int)threadIdx.x]);
+  }
+}
+
 /* A source has
  *   - sum: the type of sums; count: columns of a group; sums: sums of each column, where those of a
  *     group stand behind one another; terms: what it reads of a row;
@@ -160,7 +178,7 @@ static __global__ void __launch_bounds__(GP_COLUMNS_THREADS)
   const int64_t begin = segment * p.per_segment;
   const int64_t end = begin + p.per_segment < p.rows ? begin + p.per_segment : p.rows;
   const gp_column_group group = gp_column_group_of<Source::count>(p, tile);
-  const int ahead = Source::ahead;
+  const int ahead = PACKED ? Source::ahead : 2; /* rows; their elements are read one by one */
   A sum[Source::sums * Source::count] = {};
   const int64_t first = group.first < p.width ? begin : end; /* none past the last column */
   for (int64_t row = first + threadIdx.y; row < end; row += ahead * blockDim.y) {
@@ -178,10 +196,7 @@ static __global__ void __launch_bounds__(GP_COLUMNS_THREADS)
   if (threadIdx.y > 0) return;
   const uint32_t each = (uint32_t)p.outer / (uint32_t)p.lists, list = outer / each;
   const int64_t to = ((int64_t)(outer - list * each) * segments + segment) * p.width;
-  for (int s = 0; s < Source::sums; s++)
-    for (int k = 0; k < Source::count; k++)
-      if (group.at(k) < p.width)
-        gp_sink_put(out.of[list + s], to + group.at(k), sum[s * Source::count + k]);
+  gp_columns_put<Source::count>(sum, group, out.of + list, to);
 }
 
 /* ---- sums of elements ------------------------------------------------------------------------ */

@@ -45,7 +45,7 @@ template <int SIDE> static __device__ inline corner locate_tile(const tiling &t,
   const uint32_t a = gp_divide(tile, t.along), outer = gp_divide(a, t.across);
   const int64_t along = (int64_t)(tile - a * t.along.by) * SIDE;
   const int64_t across = (int64_t)(a - outer * t.across.by) * SIDE;
-  gp_grid_locate<1>(t.outer, outer, at);
+  gp_grid_locate(t.outer, outer, at);
   return {at[0] + across * t.to_stride + along, at[1] + along * t.from_stride + across,
           t.across_size - across, t.along_size - along};
 }

@@ -40,6 +40,9 @@ static inline void gp_launch(const gp_gpu *gpu, void (*kernel)(P...), dim3 grid,
     return gp_gpu_launched(gpu, #kernel);                                                          \
   }())
 
+/* A function of a kernel that is called and not copied into its callers. */
+#define GP_CALLED inline __device__ __noinline__
+
 /* Shared memory whose size the launch sets: `T *name`, aligned to 16 bytes. */
 #define GP_SHARED(T, name)                                                                         \
   extern __shared__ __align__(16) unsigned char gp_shared_bytes[];                                 \

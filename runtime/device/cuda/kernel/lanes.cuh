@@ -31,10 +31,11 @@ template <typename T> static __device__ inline gp_compute<T> gp_exp_of(gp_comput
   return exp2f(x * 1.4426950408889634f);
 }
 template <> __device__ inline float gp_exp_of<float>(float x) { return expf(x); }
-template <> __device__ inline double gp_exp_of<double>(double x) { return exp(x); }
+/* Functions of f64 are long and rare, so kernels call one copy. */
+template <> GP_CALLED double gp_exp_of<double>(double x) { return exp(x); }
 
 static __device__ inline float gp_log(float x) { return logf(x); }
-static __device__ inline double gp_log(double x) { return log(x); }
+static GP_CALLED double gp_log(double x) { return log(x); }
 static __device__ inline float gp_sqrt(float x) { return sqrtf(x); }
 static __device__ inline double gp_sqrt(double x) { return sqrt(x); }
 
