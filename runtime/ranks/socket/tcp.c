@@ -20,13 +20,13 @@
  * how many may be lost. */
 enum { PROBE_AFTER = 15, PROBE_EVERY = 5, PROBES = 4 };
 
-/* Options of Linux 6.15 that older headers do not name: the least time until a packet is sent again,
- * and the most for which an acknowledgement may wait. */
+/* Options of Linux 6.15 that older headers do not name: the least time until a packet is sent
+ * again, and the most for which an acknowledgement may wait. */
 enum { RTO_MIN_US = 45, DELACK_MAX_US = 46 };
 
-/* Both in microseconds. Linux waits 200 ms for the acknowledgement of a packet behind which no other
- * one comes, as that of a short message, however near the other host is. Few jiffies are the least
- * that it takes. */
+/* Both in microseconds. Linux waits 200 ms for the acknowledgement of a packet behind which no
+ * other one comes, as that of a short message, however near the other host is. It takes no less
+ * than two of its ticks. */
 enum { AGAIN_AFTER_US = 10000 };
 
 static const int64_t BIND_NS = 3000000000;
@@ -129,8 +129,9 @@ static gp_status tell(gp_meeting *m, bool *done) {
 
 /* ---- connections ----------------------------------------------------------------------------- */
 
-/* Messages go out at once, and what is lost is sent again soon where the kernel can. Buffers stay as the system makes them: it fits them to the bandwidth and
- * the delay, unless a program has set them. */
+/* Messages go out at once, and what is lost is sent again soon where the kernel can. Buffers stay
+ * as the system makes them: it fits them to the bandwidth and the delay, unless a program has set
+ * them. */
 static void tune(int socket) {
   const int again = AGAIN_AFTER_US, yes = 1, after = PROBE_AFTER, every = PROBE_EVERY,
             probes = PROBES;
