@@ -129,7 +129,8 @@ function modelled.on_device(counts, device)
     layers[i] = {
       name = count.name, layer = count.layer, forward = seconds.F, input = seconds.I,
       weight = seconds.W, backward = seconds.I + seconds.W, forward_dropped = seconds.F,
-      recompute = seconds.F, output_bytes = count.output_bytes, gradient_bytes = count.gradient_bytes,
+      recompute = seconds.F, output_bytes = count.output_bytes,
+      gradient_bytes = count.gradient_bytes,
       saved_bytes = count.saved_bytes, parameter_bytes = count.parameter_bytes,
       workspace_bytes = count.workspace_bytes, carried_bytes = count.carried_bytes,
       head_bytes = count.head_bytes, packed_bytes = count.packed_bytes,
@@ -143,8 +144,8 @@ function modelled.on_device(counts, device)
 end
 
 -- Bytes as whole numbers, which is what profiles have.
-local WHOLE = { "output_bytes", "gradient_bytes", "saved_bytes", "parameter_bytes", "workspace_bytes",
-  "head_bytes", "carried_bytes", "packed_bytes", "scratch_bytes" }
+local WHOLE = { "output_bytes", "gradient_bytes", "saved_bytes", "parameter_bytes",
+  "workspace_bytes", "head_bytes", "carried_bytes", "packed_bytes", "scratch_bytes" }
 
 --- The layers of a request on a device with rates, as a profile has them.
 ---@param wanted gpipe.ProfileRequest
