@@ -130,8 +130,8 @@ static int ranks_lost(lua_State *L) {
   return 1;
 }
 
-/* core.rank_probe(from, to, bytes, burst, rounds, precision?, most?) -> seconds, offset, mean; zeros
- * on all ranks but `from` */
+/* core.rank_probe(from, to, bytes, burst, rounds, precision?, most?) -> seconds, offset, mean; all
+ * are 0 on all ranks but `from` */
 static int rank_probe(lua_State *L) {
   enum { MOST_RANKS = 1 << 20, MOST_BYTES = 1 << 30, MOST_ROUNDS = 1 << 20 };
   const gp_rank_probe_spec spec = {
