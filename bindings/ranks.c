@@ -130,8 +130,8 @@ static int ranks_lost(lua_State *L) {
   return 1;
 }
 
-/* core.rank_probe(from, to, bytes, burst, rounds) -> seconds, offset; 0, 0 on all ranks but `from`
- * */
+/* core.rank_probe(from, to, bytes, burst, rounds, precision?, most?) -> seconds, offset, mean; all
+ * are 0 on all ranks but `from` */
 static int rank_probe(lua_State *L) {
   enum { MOST_RANKS = 1 << 20, MOST_BYTES = 1 << 30, MOST_ROUNDS = 1 << 20 };
   const gp_rank_probe_spec spec = {
@@ -139,13 +139,16 @@ static int rank_probe(lua_State *L) {
       .to = (int)gp_lua_check_int(L, 2, "rank_probe: to", 0, MOST_RANKS),
       .bytes = (size_t)gp_lua_check_int(L, 3, "rank_probe: the bytes", 1, MOST_BYTES),
       .burst = (int)gp_lua_check_int(L, 4, "rank_probe: the burst", 1, MOST_ROUNDS),
-      .rounds = (int)gp_lua_check_int(L, 5, "rank_probe: the rounds", 1, MOST_ROUNDS)};
+      .rounds = (int)gp_lua_check_int(L, 5, "rank_probe: the rounds", 1, MOST_ROUNDS),
+      .precision = luaL_optnumber(L, 6, 0),
+      .most = luaL_optnumber(L, 7, 0)};
   gp_rank_probe probe;
   gp_status status = gp_ranks_probe(&spec, &probe);
   if (status) return gp_lua_fail(L, status);
   lua_pushnumber(L, probe.seconds);
   lua_pushnumber(L, probe.offset);
-  return 2;
+  lua_pushnumber(L, probe.mean);
+  return 3;
 }
 
 /* core.rank_check() -> true | nil, which rank has ended or is gone */

@@ -100,12 +100,15 @@ typedef struct gp_rank_probe_spec {
   int from, to; /* ranks */
   size_t bytes; /* of a message */
   int burst, rounds;
+  double precision; /* of the mean: rounds end once its standard error is this part of it; 0: all */
+  double most;      /* seconds; then they end as well, where a precision is asked for */
 } gp_rank_probe_spec;
 
 typedef struct gp_rank_probe {
   double seconds; /* the shortest round: from the first message to the answer */
   double offset;  /* how many seconds the clock of `to` is ahead of that of `from`, to within half
                      of that round */
+  double mean;    /* seconds of a round: lost packets and other delays count */
 } gp_rank_probe;
 
 /* Measure the way from one rank to another; *probe receives the figures on rank `from`, zeros on

@@ -6,6 +6,7 @@
  * carries the other rank's clock. Source of the offset: Cristian 1989, "Probabilistic clock
  * synchronization": the answer was written between sending and receiving, so the clock is known to
  * within half of the round trip. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -26,6 +27,7 @@ typedef struct probe {
   uint64_t bytes;   /* of each message that comes */
   char *room, *out; /* where it goes, and what is sent */
   int64_t arrived;  /* messages so far; under the lock, like what follows */
+  bool last;        /* the round is the last one, says the end that asks */
   bool gone;
   char text[256];
 } probe;
@@ -44,6 +46,7 @@ static void arrived(void *context, int32_t from, const gp_rank_message *m) {
   if (from != p->peer || m->kind != GP_RANK_VALUE) return;
   pthread_mutex_lock(&p->lock);
   p->arrived++;
+  p->last = m->slot != 0;
   pthread_cond_signal(&p->came);
   pthread_mutex_unlock(&p->lock);
 }
@@ -68,8 +71,9 @@ static gp_status look_for_reason(const probe *p, int64_t begin) {
   return GP_OK;
 }
 
-/* Wait until so many messages have come, counted from the first round on. */
-static gp_status await(probe *p, int64_t count) {
+/* Wait until so many messages have come, counted from the first round on. *last receives what the
+ * last of them says. */
+static gp_status await(probe *p, int64_t count, bool *last) {
   const int64_t begin = gp_now_ns();
   gp_status status = GP_OK;
   pthread_mutex_lock(&p->lock);
@@ -77,35 +81,67 @@ static gp_status await(probe *p, int64_t count) {
     status = look_for_reason(p, begin);
     if (!status) gp_net_doze(&p->came, &p->lock);
   }
+  *last = p->last;
   pthread_mutex_unlock(&p->lock);
   return status;
 }
 
 /* ---- rounds ---------------------------------------------------------------------------------- */
 
-/* The end that begins. The payload stays as it is until the answer is there. */
-static gp_status ask(probe *p, gp_rank_probe *best) {
-  const gp_rank_message m = {.kind = GP_RANK_VALUE, .port = p->port, .bytes = p->spec->bytes};
-  for (int round = 0; round < p->spec->rounds; round++) {
-    const int64_t begin = gp_now_ns();
-    for (int i = 0; i < p->spec->burst; i++) GP_TRY(gp_ranks_send(p->peer, &m, p->out));
-    GP_TRY(await(p, round + 1));
-    const int64_t end = gp_now_ns();
-    const double seconds = 1e-9 * (double)(end - begin);
-    int64_t clock;
-    memcpy(&clock, p->room, sizeof clock);
-    if (round > 0 && seconds >= best->seconds) continue;
-    *best = (gp_rank_probe){.seconds = seconds,
-                            .offset = 1e-9 * ((double)(clock - begin) - 0.5e9 * seconds)};
-  }
+/* What the rounds so far took. */
+typedef struct tally {
+  int rounds;
+  double sum, squares; /* of the seconds of a round */
+} tally;
+
+/* Is the mean known well enough, or its time over? A mean of fewer rounds may have missed all
+ * losses. */
+static bool is_enough(const gp_rank_probe_spec *spec, const tally *t) {
+  enum { LEAST = 8, FOR_MEAN = 32 };
+  if (t->rounds < LEAST || spec->precision <= 0) return false;
+  const double n = t->rounds, mean = t->sum / n;
+  const double variance = fmax(t->squares / n - mean * mean, 0);
+  return t->sum >= spec->most ||
+         (t->rounds >= FOR_MEAN && sqrt(variance / n) <= spec->precision * mean);
+}
+
+/* Send a burst and wait for its answer. The payload stays as it is until then. */
+static gp_status ask_once(probe *p, int round, bool last, gp_rank_probe *taken) {
+  const gp_rank_message m = {
+      .kind = GP_RANK_VALUE, .port = p->port, .bytes = p->spec->bytes, .slot = last};
+  int64_t clock;
+  bool ignored;
+  const int64_t begin = gp_now_ns();
+  for (int i = 0; i < p->spec->burst; i++) GP_TRY(gp_ranks_send(p->peer, &m, p->out));
+  GP_TRY(await(p, round + 1, &ignored));
+  taken->seconds = 1e-9 * (double)(gp_now_ns() - begin);
+  memcpy(&clock, p->room, sizeof clock);
+  taken->offset = 1e-9 * ((double)(clock - begin) - 0.5e9 * taken->seconds);
   return GP_OK;
 }
 
-/* The end that answers. */
+/* The end that begins, and says which round is the last one. */
+static gp_status ask(probe *p, gp_rank_probe *best) {
+  tally t = {0};
+  for (bool last = false; !last;) {
+    gp_rank_probe taken = {0};
+    last = t.rounds + 1 == p->spec->rounds || is_enough(p->spec, &t);
+    GP_TRY(ask_once(p, t.rounds, last, &taken));
+    t.sum += taken.seconds;
+    t.squares += taken.seconds * taken.seconds;
+    if (t.rounds++ == 0 || taken.seconds < best->seconds) *best = taken;
+  }
+  best->mean = t.sum / t.rounds;
+  return GP_OK;
+}
+
+/* The end that answers. It looks whether the round is the last one before it answers: the next
+ * message may come at once. */
 static gp_status answer(probe *p) {
   const gp_rank_message m = {.kind = GP_RANK_VALUE, .port = p->port, .bytes = sizeof(int64_t)};
-  for (int round = 0; round < p->spec->rounds; round++) {
-    GP_TRY(await(p, (int64_t)p->spec->burst * (round + 1)));
+  bool last = false;
+  for (int round = 0; !last; round++) {
+    GP_TRY(await(p, (int64_t)p->spec->burst * (round + 1), &last));
     const int64_t clock = gp_now_ns();
     GP_TRY(gp_ranks_send_copy(p->peer, &m, &clock));
   }

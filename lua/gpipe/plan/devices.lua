@@ -57,7 +57,7 @@ devices.EFFICIENCY = 0.5
 ---@field host integer
 ---@field cores? integer of a real device's machine
 ---@field rank? integer of `gpipe-lua links`
----@field links? {latency: number, bandwidth: number}[][] measured: from and to a rank, from 1
+---@field links? gpipe.PlanWay[][] measured: from and to a rank, from 1
 ---@field threads? integer
 ---@field host_bandwidth? number bytes per second to the host's memory, and back
 ---@field host_latency? number seconds
@@ -241,12 +241,13 @@ end
 ---@param all? {latency: number, bandwidth: number} the same for every two devices
 ---@return number latency
 ---@return number bandwidth
+---@return number[][]? times {bytes, seconds} of messages, where they were measured
 function devices.between(a, b, all)
   if a == b then return 0, math.huge end
   if all then return all.latency, all.bandwidth end
   if a.links and b.rank and a.rank ~= b.rank then
     local way = a.links[a.rank + 1][b.rank + 1]
-    return way.latency, way.bandwidth
+    return way.latency, way.bandwidth, way.times
   end
   local which = a.host == b.host and "link" or "network"
   local first, second = a[which] or a.link, b[which] or b.link

@@ -33,6 +33,7 @@ local figures = {}
 ---@field forward_dropped number
 ---@field recompute number
 ---@field output_bytes number
+---@field gradient_bytes number
 ---@field saved_bytes number
 ---@field parameter_bytes number
 ---@field workspace_bytes number

@@ -7,7 +7,7 @@ local knots = {}
 
 --- The figures of a layer that grow with the rows of a micro-batch.
 knots.GROWING = { "forward", "forward_dropped", "input", "weight", "backward", "recompute",
-  "output_bytes", "saved_bytes", "workspace_bytes", "head_bytes", "carried_bytes",
+  "output_bytes", "gradient_bytes", "saved_bytes", "workspace_bytes", "head_bytes", "carried_bytes",
   "packed_bytes", "scratch_bytes" }
 
 -- The layers at a part of the way from a to b.

@@ -2,13 +2,14 @@
 -- `gpipe-lua links` has measured, as plans take them.
 
 local errors = require "gpipe.errors"
+local way = require "gpipe.plan.way"
 
 local measured = {}
 
 ---@class gpipe.MeasuredWays
 ---@field ranks integer
 ---@field hosts integer[] the number of each rank's host, from 0
----@field square {latency: number, bandwidth: number}[][] from and to a rank, from 1
+---@field square gpipe.PlanWay[][] from and to a rank, from 1
 ---@field slowest {latency: number, bandwidth: number} which stands for the network
 
 -- The number of each rank's host, from 0.
@@ -31,7 +32,7 @@ function measured.read(who, path)
   local square, slowest = {}, { latency = 0, bandwidth = math.huge }
   for r = 1, file.ranks do square[r] = {} end
   for _, one in ipairs(file.links) do
-    square[one.from + 1][one.to + 1] = { latency = one.latency, bandwidth = one.bandwidth }
+    square[one.from + 1][one.to + 1] = way.new(one.latency, one.bandwidth, one.times)
     slowest.latency = math.max(slowest.latency, one.latency)
     slowest.bandwidth = math.min(slowest.bandwidth, one.bandwidth)
   end

@@ -17,6 +17,7 @@ local modelled = {}
 ---@field layer string
 ---@field work table<string, {flop: number, bytes: number}> of F, I and W
 ---@field output_bytes integer
+---@field gradient_bytes integer
 ---@field saved_bytes integer
 ---@field head_bytes integer
 ---@field parameter_bytes integer
@@ -86,20 +87,21 @@ function modelled.layers(wanted, own)
   local one, each = plan(wanted, own, 1), plan(wanted, own)
   local infos = one.core:layers(one.core, n + 1)
   if wanted.loss then infos[n].kept_bytes = infos[n].kept_bytes + infos[n + 1].kept_bytes end
-  local crosses = bytes.crossing(each:edges(), n)
+  local crosses, back = bytes.crossing(each:edges(), n)
   local carried, head = bytes.between(wanted, own)
   local staying = bytes.staying(each, n)
   for i = 1, n do
     rows[i] = {
       name = wanted.model:attribute_name(i), layer = scope.describe(wanted.model[i]),
-      work = work_of(each, i - 1), output_bytes = crosses[i], saved_bytes = infos[i].kept_bytes,
+      work = work_of(each, i - 1), output_bytes = crosses[i], gradient_bytes = back[i],
+      saved_bytes = infos[i].kept_bytes,
       parameter_bytes = bytes.parameters(wanted.model, i, seen),
       workspace_bytes = workspace_of(each, i),
       carried_bytes = carried[i], head_bytes = math.min(head[i], infos[i].kept_bytes),
       packed_bytes = staying[i].packed, scratch_bytes = staying[i].scratch,
     }
   end
-  if wanted.loss then rows[n].output_bytes = 0 end
+  if wanted.loss then rows[n].output_bytes, rows[n].gradient_bytes = 0, 0 end
   set_selective(wanted, own, one, rows)
   return rows
 end
@@ -128,6 +130,7 @@ function modelled.on_device(counts, device)
       name = count.name, layer = count.layer, forward = seconds.F, input = seconds.I,
       weight = seconds.W, backward = seconds.I + seconds.W, forward_dropped = seconds.F,
       recompute = seconds.F, output_bytes = count.output_bytes,
+      gradient_bytes = count.gradient_bytes,
       saved_bytes = count.saved_bytes, parameter_bytes = count.parameter_bytes,
       workspace_bytes = count.workspace_bytes, carried_bytes = count.carried_bytes,
       head_bytes = count.head_bytes, packed_bytes = count.packed_bytes,
@@ -141,8 +144,8 @@ function modelled.on_device(counts, device)
 end
 
 -- Bytes as whole numbers, which is what profiles have.
-local WHOLE = { "output_bytes", "saved_bytes", "parameter_bytes", "workspace_bytes",
-  "head_bytes", "carried_bytes", "packed_bytes", "scratch_bytes" }
+local WHOLE = { "output_bytes", "gradient_bytes", "saved_bytes", "parameter_bytes",
+  "workspace_bytes", "head_bytes", "carried_bytes", "packed_bytes", "scratch_bytes" }
 
 --- The layers of a request on a device with rates, as a profile has them.
 ---@param wanted gpipe.ProfileRequest

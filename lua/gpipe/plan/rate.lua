@@ -17,8 +17,11 @@ local sharing = require "gpipe.plan.sharing"
 local stage_cost = require "gpipe.plan.stage_cost"
 local sums = require "gpipe.plan.sums"
 local tasks = require "gpipe.plan.tasks"
+local way = require "gpipe.plan.way"
 
 local rate = {}
+
+local CROSSES = { F = "output", B = "gradient" } -- what is sent behind an action, of LayerSums
 
 -- ---- costs --------------------------------------------------------------------------------------
 
@@ -57,6 +60,17 @@ local function add_crossing(costs, s, i, j, stage)
   add("I", backward)
 end
 
+-- Add the ways before a stage that begins with layer i. Returns whether they take time for bytes.
+local function add_hops(problem, case, costs, i, stage)
+  local narrow = false
+  for op, which in pairs(CROSSES) do
+    local hop, busy = tasks.hop(problem, case, i, stage, which)
+    costs.comm[op][stage - 1], costs.busy[op][stage - 1] = hop, busy
+    narrow = narrow or busy > 0
+  end
+  return narrow
+end
+
 --- The seconds of each action of each stage, on its device, as schedule:simulate takes them.
 ---@param problem gpipe.PlanProblem
 ---@param case gpipe.PlanCase
@@ -81,10 +95,7 @@ function rate.costs(problem, case, balance)
     costs.R[stage] = share > 0 and again / share or 0
     if offloads then costs.away[stage] = copied(case, stage, device, sums.saved(s, i, j)) end
     if stage > 1 then
-      local hop, busy = tasks.hop(problem, case, i, stage)
-      costs.comm.F[stage - 1], costs.comm.B[stage - 1] = hop, hop
-      costs.busy.F[stage - 1], costs.busy.B[stage - 1] = busy, busy
-      narrow = narrow or busy > 0
+      narrow = add_hops(problem, case, costs, i, stage) or narrow
     end
   end
   if #balance == 1 then costs.comm = nil end
@@ -123,9 +134,9 @@ local function exchanges(problem, case, balance)
   for stage, range in ipairs(demand.ranges(balance)) do
     local on = case.on[stage]
     local bytes = sums.range(case.sums[on[1]].parameter_bytes, range[1], range[2])
-    local latency, bandwidth = devices.between(problem.devices[on[1]], problem.devices[on[#on]],
-      problem.link)
-    list[stage] = 2 * latency + 2 * (r - 1) / r * bytes / bandwidth
+    local link = way.new(devices.between(problem.devices[on[1]], problem.devices[on[#on]],
+      problem.link))
+    list[stage] = 2 * way.seconds(link, (r - 1) / r * bytes)
   end
   return list
 end
@@ -214,8 +225,8 @@ function rate.improve(problem, case, balance, ran, taken)
   for _ = 1, 4 do
     local before = ran.seconds
     for s = 1, #balance - 1 do
-      for _, way in ipairs { { s, s + 1 }, { s + 1, s } } do
-        local other = moved(balance, way[1], way[2])
+      for _, move in ipairs { { s, s + 1 }, { s + 1, s } } do
+        local other = moved(balance, move[1], move[2])
         local better, now = tried(problem, case, other, ran)
         if better then balance, ran, taken = other, better, now end
       end
@@ -242,14 +253,14 @@ function rate.bound(problem, chunks, count)
     local device = problem.devices[d]
     local class = devices.class(device)
     if not seen[class] then
-      local all, most, way = 0, 0, 0
+      local all, most, once = 0, 0, 0
       for _, layer in ipairs(problem.figures:layers(rows, device)) do
         local forward = math.min(layer.forward, layer.forward_dropped)
         local both = forward + math.min(layer.input, layer.backward)
         local seconds = forward + math.min(layer.input + layer.weight, layer.backward)
-        all, most, way = all + seconds, math.max(most, seconds), way + both
+        all, most, once = all + seconds, math.max(most, seconds), once + both
       end
-      seen[class], largest, through = all, math.min(largest, most), math.min(through, way)
+      seen[class], largest, through = all, math.min(largest, most), math.min(through, once)
     end
     speed = speed + (seen[class] > 0 and 1 / seen[class] or math.huge)
   end

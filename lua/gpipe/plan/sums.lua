@@ -13,6 +13,7 @@ local SUMMED = { "forward", "forward_dropped", "input", "weight", "backward", "r
 ---@field work number[] the same of forward and backward
 ---@field crossing? table what cuts cost, of crossing.seconds
 ---@field output number[] bytes that cross a cut behind layer i; 0 before the first, behind the last
+---@field gradient number[] the same of gradients, which cross it backward
 
 local function running(layers, key)
   local list, sum = { 0 }, 0.0
@@ -60,7 +61,7 @@ end
 function sums.of(layers)
   local made = { count = #layers, layers = layers, maxima = maxima_of(layers, work_of),
     largest = maxima_of(layers, function(_, i) return layers[i].saved_bytes end),
-    output = { [0] = 0 }, scratch = 0, crossing = layers.crossing }
+    output = { [0] = 0 }, gradient = { [0] = 0 }, scratch = 0, crossing = layers.crossing }
   for _, key in ipairs(SUMMED) do made[key] = running(layers, key) end
   made.work = {}
   for i = 1, #layers + 1 do made.work[i] = made.forward[i] + made.input[i] + made.weight[i] end
@@ -68,6 +69,7 @@ function sums.of(layers)
   made.most_output = 0
   for i = 1, #layers do
     made.output[i] = i < #layers and layers[i].output_bytes or 0
+    made.gradient[i] = i < #layers and layers[i].gradient_bytes or 0
     made.most_output = math.max(made.most_output, made.output[i])
     made.scratch = math.max(made.scratch, layers[i].scratch_bytes)
   end

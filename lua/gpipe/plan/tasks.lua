@@ -4,16 +4,17 @@
 local device_bytes = require "gpipe.plan.device_bytes"
 local devices = require "gpipe.plan.devices"
 local sums = require "gpipe.plan.sums"
+local way = require "gpipe.plan.way"
 
 local tasks = {}
 
--- The link before each stage: {latency, bandwidth}, none before the first.
+-- The way to each stage from the one before it; the first one has none.
 local function links_of(problem, case)
   if case.links then return case.links end
-  local links = { { 0, math.huge } }
+  local links = { way.new(0, math.huge) }
   for stage = 2, #case.on do
     local a, b = problem.devices[case.on[stage - 1][1]], problem.devices[case.on[stage][1]]
-    links[stage] = { devices.between(a, b, problem.link) }
+    links[stage] = way.new(devices.between(a, b, problem.link))
   end
   case.links = links
   return links
@@ -22,12 +23,13 @@ end
 --- The seconds in which the edge before layer i is crossed once, and for how many of them the link
 --- of the device that sends is taken up.
 ---@param stage integer from 1
+---@param which "output"|"gradient" values on their way forward, or gradients on their way back
 ---@return number seconds
 ---@return number busy
-function tasks.hop(problem, case, i, stage)
+function tasks.hop(problem, case, i, stage, which)
   local link = links_of(problem, case)[stage]
-  local busy = case.sums[case.on[stage][1]].output[i - 1] / link[2]
-  return link[1] + busy, busy
+  local bytes = case.sums[case.on[stage][1]][which][i - 1]
+  return way.seconds(link, bytes), way.busy(link, bytes)
 end
 
 --- The seconds from a step's last action until all ranks know that it is over: makers hear from the
@@ -37,7 +39,7 @@ function tasks.ending(problem, case)
   local most, links = 0, links_of(problem, case)
   for stage = 2, #case.on do
     local from, to = problem.devices[case.on[stage - 1][1]], problem.devices[case.on[stage][1]]
-    if from.rank ~= to.rank then most = math.max(most, links[stage][1]) end
+    if from.rank ~= to.rank then most = math.max(most, way.seconds(links[stage], 0)) end
   end
   return 2 * most
 end
@@ -78,8 +80,7 @@ function tasks.by_time(problem, case, loose)
       if bytes > room then return nil, more > room end
       most = math.max(most, compute(s, i, j) + again)
     end
-    local link = links[stage]
-    return math.max(most, link[1] + all[on[stage][1]].output[i - 1] / link[2])
+    return math.max(most, way.seconds(links[stage], all[on[stage][1]].output[i - 1]))
   end)
 end
 

@@ -61,18 +61,20 @@ end
 
 -- ---- figures of a stage for each layer ----------------------------------------------------------
 
---- The bytes that cross a cut after each layer: its output, and skips that pass by.
+--- The bytes that cross a cut after each layer: its output, and skips that pass by; and those of
+--- the gradients that come back, one for each layer behind the cut that reads a value.
+---@return integer[] forward
+---@return integer[] backward
 function bytes.crossing(edges, layers)
-  local sums = {}
-  for i = 1, layers do sums[i] = 0 end
+  local forward, backward = {}, {}
+  for i = 1, layers do forward[i], backward[i] = 0, 0 end
   for _, edge in ipairs(edges) do
-    local last = edge.from
-    for _, to in ipairs(edge.to) do last = math.max(last, to) end
-    for i = edge.from + 1, edge.backward and 0 or math.min(last, layers) do
-      sums[i] = sums[i] + edge.bytes
-    end
+    local sums = edge.backward and backward or forward
+    local first, last = edge.from, edge.from
+    for _, to in ipairs(edge.to) do first, last = math.min(first, to), math.max(last, to) end
+    for i = first + 1, math.min(last, layers) do sums[i] = sums[i] + edge.bytes end
   end
-  return sums
+  return forward, backward
 end
 
 --- The bytes of the slots of edges on each stage's device: of those that it makes and, on devices
@@ -183,6 +185,7 @@ function bytes.plan(wanted, own, rows)
   local edges, whole = dry:edges(), dry:bytes()
   local out = wanted.loss and plan(wanted, true, false, { bare = true }):edges() or edges
   local crosses, slots = bytes.crossing(out, n), bytes.slots(edges, n)
+  local _, back = bytes.crossing(edges, n)
   local carried, head = bytes.between(wanted, own)
   local shared = bytes.staying(dry, n)
   local staying = own and bytes.staying(plan(wanted, true, true), n) or shared
@@ -192,6 +195,7 @@ function bytes.plan(wanted, own, rows)
     row.selective = { saved_bytes = kept_some[i], head_bytes = math.min(some[i], kept_some[i]) }
     local kept = dry.core:stage(dry.core, i - 1, 0).kept_bytes
     row.output_bytes, row.saved_bytes = crosses[i], infos[i].kept_bytes
+    row.gradient_bytes = back[i]
     row.parameter_bytes = bytes.parameters(wanted.model, i, seen)
     row.workspace_bytes = math.max(0, whole[i] - slots[i] - padded(kept) - shared[i].counted)
     row.carried_bytes, row.head_bytes = carried[i], math.min(head[i], row.saved_bytes)

@@ -164,6 +164,7 @@ end
 --- 0 where none is needed), `weight` (the gradients for its weights), `backward` (both in one
 --- action), `recompute` (what runs again if its stage recomputes) and `forward_dropped` (a forward
 --- pass that keeps nothing for that reason); `output_bytes` (what crosses a cut behind it),
+--- `gradient_bytes` (what comes back over it),
 --- `saved_bytes` (what a micro-batch keeps of it), `head_bytes` (what of that W does not read),
 --- `parameter_bytes`, `workspace_bytes`, `flop` of forward, `reads_input`, and `selective`:
 --- `saved_bytes`, `head_bytes` and `recompute` where checkpoint = "selective" keeps products and

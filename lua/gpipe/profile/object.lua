@@ -20,6 +20,7 @@ local text = require "gpipe.profile.text"
 ---@field backward number seconds of all these gradients in one action
 ---@field recompute number seconds of what runs again if its stage recomputes
 ---@field output_bytes integer that cross a cut behind it: its output, and skips that pass by
+---@field gradient_bytes integer of the gradients that cross it backward; else output_bytes
 ---@field saved_bytes integer that a micro-batch keeps of it if nothing is recomputed
 ---@field parameter_bytes integer
 ---@field workspace_bytes integer temporaries while it runs
@@ -63,6 +64,7 @@ local SELECTIVE = { saved_bytes = count, head_bytes = count, recompute = amount 
 
 local optional = { type = "number", min = 0, below = math.huge }
 LAYER.forward_dropped, LAYER.backward = optional, optional
+LAYER.gradient_bytes = { type = "integer", min = 0 }
 
 local PROFILE = {
   layers = { type = "table", required = true },
@@ -81,6 +83,7 @@ local function check_layer(who, i, given)
   local layer = options.check(where, given, LAYER)
   layer.name = layer.name or tostring(i)
   layer.forward_dropped = layer.forward_dropped or layer.forward
+  layer.gradient_bytes = layer.gradient_bytes or layer.output_bytes
   layer.backward = layer.backward or layer.input + layer.weight
   if layer.selective then
     layer.selective = options.check(where .. ": selective", layer.selective, SELECTIVE)

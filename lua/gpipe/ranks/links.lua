@@ -16,8 +16,14 @@ local FORMAT = "gpipe-lua links 1"
 
 -- Messages of 8 bytes one by one, for the latency; then bursts, for the bandwidth.
 local PINGS = 200
-local SIZES = { { bytes = 1 << 20, burst = 32 }, { bytes = 16 << 20, burst = 4 } }
+local BURSTS = { { bytes = 1 << 20, burst = 32 }, { bytes = 16 << 20, burst = 4 } }
 local ROUNDS = 5
+
+-- Messages one by one, as a pipeline sends its values, for the mean that a plan counts with. There
+-- are more of them the more their times differ: lost packets have to be among them. A job of many
+-- ranks gives each pair less time, so that all of them take two minutes.
+local SIZES = { 8, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20 }
+local MEAN = { rounds = 2000, precision = 0.02, seconds = 2.0, all = 120.0 }
 
 ---@class gpipe.MeasuredLink
 ---@field from integer rank
@@ -25,6 +31,7 @@ local ROUNDS = 5
 ---@field latency number seconds: half of the shortest round trip of 8 bytes
 ---@field bandwidth number bytes per second: the most of all sizes
 ---@field rates number[] bytes per second, for messages of 1 MiB and of 16 MiB
+---@field times number[][] {bytes, seconds}: the mean time of a message, smallest first
 
 ---@class gpipe.Links
 ---@field ranks integer
@@ -32,10 +39,23 @@ local ROUNDS = 5
 ---@field links gpipe.MeasuredLink[]
 local Links = { __name = "gpipe.Links" }
 
+-- The mean times of messages by their size. The answer is a message of 8 bytes.
+local function measure_times(from, to)
+  local count, times, back = ranks.ranks(), {}, 0
+  local most = math.min(MEAN.seconds, MEAN.all / (count * (count - 1) * #SIZES))
+  for i, bytes in ipairs(SIZES) do
+    local _, _, mean = core.rank_probe(from, to, bytes, 1, MEAN.rounds, MEAN.precision, most)
+    back = i == 1 and mean / 2 or back
+    times[i] = { bytes, math.max(mean - back, i > 1 and times[i - 1][2] or 0) }
+  end
+  return times
+end
+
 local function measure_pair(from, to)
   local round = core.rank_probe(from, to, 8, 1, PINGS)
   local one = { from = from, to = to, latency = round / 2, bandwidth = 0, rates = {} }
-  for i, size in ipairs(SIZES) do
+  one.times = measure_times(from, to) -- first: bursts change what TCP thinks of the way
+  for i, size in ipairs(BURSTS) do
     local seconds = core.rank_probe(from, to, size.bytes, size.burst, ROUNDS)
     -- rank `from` knows; the others get it below
     local moving = math.max(seconds - round / 2, 1e-9)
@@ -73,14 +93,20 @@ local function rate_text(rate)
   return rate >= 1e9 and ("%.2f GB/s"):format(rate / 1e9) or ("%.1f MB/s"):format(rate / 1e6)
 end
 
+local function time_text(seconds)
+  return seconds < 1e-3 and ("%.0f us"):format(1e6 * seconds) or ("%.2f ms"):format(1e3 * seconds)
+end
+
 --- The table: a line for each pair and direction.
 function Links:__tostring()
-  local rows = { { "from", "to", "latency", "1 MiB", "16 MiB", "hosts" } }
+  local rows = { { "from", "to", "latency", "1 MiB", "16 MiB", "mean of 64 KiB", "of 1 MiB",
+    "hosts" } }
   for _, one in ipairs(self.links) do
     local a, b = self.hosts[one.from + 1], self.hosts[one.to + 1]
     rows[#rows + 1] = {
       ("rank %d"):format(one.from), ("rank %d"):format(one.to),
       ("%.1f us"):format(1e6 * one.latency), rate_text(one.rates[1]), rate_text(one.rates[2]),
+      time_text(one.times[3][2]), time_text(one.times[5][2]),
       a == b and a or a .. " -> " .. b,
     }
   end
@@ -107,10 +133,23 @@ local function is_rank(value, count)
   return math.type(value) == "integer" and value >= 0 and value < count
 end
 
+-- Files of earlier versions have no times.
+local function are_times(times)
+  if times == nil then return true end
+  local good = type(times) == "table" and #times >= 2
+  for i = 1, good and #times or 0 do
+    local bytes, seconds = table.unpack(type(times[i]) == "table" and times[i] or {})
+    good = good and math.type(bytes) == "integer" and type(seconds) == "number"
+      and seconds >= 0 and seconds < math.huge and bytes > (i > 1 and times[i - 1][1] or 0)
+  end
+  return good
+end
+
 local function is_link(one, count)
   return type(one) == "table" and is_rank(one.from, count) and is_rank(one.to, count)
     and type(one.latency) == "number" and one.latency >= 0 and one.latency < math.huge
     and type(one.bandwidth) == "number" and one.bandwidth > 0 and one.bandwidth < math.huge
+    and are_times(one.times)
 end
 
 -- What is wrong with the contents of a file, or nil.

@@ -188,6 +188,19 @@ describe("gp.profile", function()
     assert.are.equal(2 * 128, p.layers[1].output_bytes)
   end)
 
+  it("counts what comes back over a cut: a gradient for each layer behind it that reads a value", function()
+    local skip = nn.Sequential { nn.Linear(4, 4), nn.Stash "a", nn.Linear(4, 4), nn.Pop "a",
+      nn.Linear(4, 2) }
+    local p = gp.profile(skip, { gp.ones { 8, 4 }, gp.ones { 8, 2 } }, { loss = nn.MSELoss(), repeats = 1 })
+    local forward, backward = {}, {}
+    for i, layer in ipairs(p.layers) do
+      forward[i], backward[i] = layer.output_bytes // 128, layer.gradient_bytes // 128
+    end
+    -- The gradient of a sum is one value, which goes to both of its terms.
+    assert.are.same({ 1, 1, 2, 1, 0 }, forward)
+    assert.are.same({ 2, 2, 1, 1, 0 }, backward)
+  end)
+
   it("plans and measures halves", function()
     local p = gp.profile(small(), { x() }, { precision = "bf16", repeats = 1 })
     assert.are.equal(ROWS * 128 * 2, p.layers[2].saved_bytes)

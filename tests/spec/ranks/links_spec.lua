@@ -49,6 +49,10 @@ describe("gpipe-lua links", function()
     for _, one in ipairs(read.links) do
       assert.is_true(one.latency > 0 and one.latency < 1)
       assert.is_true(one.bandwidth > 1e6 and one.bandwidth < 1e12)
+      assert.equal(6, #one.times)
+      for i, time in ipairs(one.times) do
+        assert.is_true(time[2] >= (i > 1 and one.times[i - 1][2] or one.latency))
+      end
     end
     local list = cluster { links = path, devices = 2 }
     assert.equal(6, #list)
@@ -108,9 +112,11 @@ describe("gp.cluster {links = FILE}", function()
   end)
 
   it("adds the end of a step, of which ranks tell each other: two latencies", function()
-    local function best(latency)
+    local function best(latency, times)
       local measured = example()
-      for _, one in ipairs(measured.links) do one.latency, one.bandwidth = latency, 1e12 end
+      for _, one in ipairs(measured.links) do
+        one.latency, one.bandwidth, one.times = latency, 1e12, times
+      end
       local path, layers = written(measured), {}
       for i = 1, 3 do
         layers[i] = { forward = 1e-3, weight = 1e-3, output_bytes = 0, saved_bytes = 1 }
@@ -127,6 +133,8 @@ describe("gp.cluster {links = FILE}", function()
     -- twice from rank 0 to 2 and back, and the end
     assert.near(6e-3 + 4 * 1e-3 + 2 * 1e-3, best(1e-3), 1e-9)
     assert.near(6e-3, best(0), 1e-9)
+    -- where the mean was measured, it counts
+    assert.near(6e-3 + 6 * 2e-3, best(1e-3, { { 8, 2e-3 }, { 16, 3e-3 } }), 1e-9)
   end)
 
   it("refuses other files, and hosts beside it", function()
@@ -134,7 +142,9 @@ describe("gp.cluster {links = FILE}", function()
     fails_with("expected links alone", cluster, { links = path, hosts = 2 })
     os.remove(path)
     local short = json.encode { format = "gpipe-lua links 1", ranks = 2, hosts = { "a" }, links = {} }
-    for _, broken in ipairs { "no JSON", "{}", short } do
+    local unsorted = example()
+    unsorted.links[1].times = { { 16, 1e-3 }, { 8, 2e-3 } }
+    for _, broken in ipairs { "no JSON", "{}", short, json.encode(unsorted) } do
       path = written(broken)
       fails_with("gp.cluster: ", cluster, { links = path })
       os.remove(path)
