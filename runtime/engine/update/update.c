@@ -25,7 +25,7 @@ gp_status gp_update_zero(gp_pipeline *p, int32_t stage, int32_t copy) {
   const gp_arena_copy *own = &a->copies[copy];
   const gp_lane *lane = gp_stage_lane(p, stage, copy);
   if (own->grads) GP_TRY(gp_lane_fill(lane, own->grads, 0, a->grad_bytes));
-  return a->extra_bytes ? gp_lane_fill(lane, own->extras, 0, a->extra_bytes) : GP_OK;
+  return own->extras ? gp_lane_fill(lane, own->extras, 0, a->extra_bytes) : GP_OK;
 }
 
 /* Zero gradients in host memory. After Ctrl-C this must not take as long as writing all of them:
@@ -33,7 +33,7 @@ gp_status gp_update_zero(gp_pipeline *p, int32_t stage, int32_t copy) {
 static void clear_host(const gp_arena *a, int32_t copy) {
   const gp_arena_copy *own = &a->copies[copy];
   if (own->grads) gp_memory_clear(own->grads, a->grad_bytes);
-  if (a->extra_bytes) gp_memory_clear(own->extras, a->extra_bytes);
+  if (own->extras) gp_memory_clear(own->extras, a->extra_bytes);
 }
 
 /* Runs on the script's thread, while the workers rest. In a step, each worker zeroes the gradients
