@@ -224,7 +224,7 @@ static void note_uses(lister *l) {
     const gp_edge_use *use = &l->task->uses[u];
     const bool once = use->edge >= l->plan->edge_count;
     note(l, once ? GP_TOUCHED_STEP : GP_TOUCHED_EDGE, use->edge,
-         use->publish ? GP_TOUCH_WRITE : GP_TOUCH_READ);
+         use->publish || (once && use->acquire) ? GP_TOUCH_WRITE : GP_TOUCH_READ);
     l->list[l->count - 1].use = u;
   }
 }
