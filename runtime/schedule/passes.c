@@ -279,6 +279,13 @@ static bool is_unchanged(const gp_schedule *s, const gp_lowered *lowered) {
   return same;
 }
 
+/* Reductions of a stream carry the number of their update, which a plan needs and texts have not:
+ * the n-th one of a stage is that of update n. */
+static void drop_numbers(const gp_lowered *lowered) {
+  for (int32_t a = 0; a < lowered->first[lowered->device_count]; a++)
+    if (!gp_act_has_micro((gp_act)lowered->actions[a].op)) lowered->actions[a].micro = -1;
+}
+
 /* These lists can be printed and verified. A plan starts from the same ones. */
 gp_status gp_schedule_lowered(const gp_schedule *schedule, const gp_lower_options *options,
                               gp_rows **rows) {
@@ -286,6 +293,7 @@ gp_status gp_schedule_lowered(const gp_schedule *schedule, const gp_lower_option
   gp_rows *made = NULL;
   gp_status status = gp_schedule_lower(schedule, options, &lowered);
   if (!status && !is_unchanged(schedule, &lowered)) {
+    drop_numbers(&lowered);
     status = gp_rows_new(schedule->device_count, &made);
     for (int32_t d = 0; !status && d < schedule->device_count; d++)
       status = gp_rows_append(made, d, &lowered.actions[lowered.first[d]],

@@ -129,7 +129,8 @@ static gp_status make_room(gp_binding *b) {
   GP_TRY(gp_alloc_array(devices, sizeof(gp_bound_device), (void **)&b->devices));
   GP_TRY(gp_alloc_array(edges + 1, sizeof(gp_bound_channel), (void **)&b->channels));
   GP_TRY(gp_alloc_array(holders, sizeof(char *), (void **)&b->stash));
-  GP_TRY(gp_alloc_array(holders, sizeof(gp_step_check), (void **)&b->checks));
+  if (plan->checks)
+    GP_TRY(gp_alloc_array(devices * holders, sizeof(gp_step_check), (void **)&b->checks));
   GP_TRY(gp_alloc_array(holders, sizeof(char *), (void **)&b->values));
   GP_TRY(gp_alloc_array(holders, sizeof(char *), (void **)&b->buffers));
   GP_TRY(gp_alloc_array(2 * holders, sizeof(char *), (void **)&b->invariant));

@@ -17,9 +17,11 @@ static char *start_of(const gp_tensor *value) { return value ? gp_tensor_data(va
 
 static char *at(char *area, size_t offset) { return area ? area + offset : NULL; }
 
-/* Every rank has room for the checks of all copies. */
-static char *check_of(const gp_binding *b, const gp_step_edge *edge) {
-  return (char *)&b->checks[gp_plan_holder(b->plan, edge->stage, edge->copy)];
+/* Every rank has room for the checks of all copies, as each device makes or receives them. */
+static char *check_of(const gp_binding *b, const gp_step_edge *edge, int32_t device) {
+  const int32_t holders = b->plan->stage_count * b->plan->copy_count;
+  const int32_t holder = gp_plan_holder(b->plan, edge->stage, edge->copy);
+  return (char *)&b->checks[(size_t)device * (size_t)holders + (size_t)holder];
 }
 
 /* Where the value lies in the maker's memory. */
@@ -35,7 +37,7 @@ static char *made_of(const gp_binding *b, const gp_step_edge *edge) {
   case GP_STEP_GRADS: return at(a->copies[edge->copy].grads, edge->offset);
   case GP_STEP_EXTRAS: return a->copies[edge->copy].extras;
   case GP_STEP_RECORDS: return b->records[gp_plan_holder(b->plan, edge->stage, edge->copy)];
-  case GP_STEP_CHECK: return check_of(b, edge);
+  case GP_STEP_CHECK: return check_of(b, edge, edge->maker);
   case GP_STEP_GATHER:
     return at(b->sent[gp_plan_holder(b->plan, edge->stage, edge->copy)],
               b->plan->gathers[edge->number].offset);
@@ -81,7 +83,7 @@ static char *room_of(const gp_binding *b, const gp_step_edge *edge, const gp_ste
   case GP_STEP_BUFFERS: return copy_on(b, edge, reader->device)->buffers;
   case GP_STEP_GRADS: return bucket_of(b, edge, copy_on(b, edge, reader->device)->received_grads);
   case GP_STEP_EXTRAS: return part_of(b, edge, copy_on(b, edge, reader->device)->received_extras);
-  case GP_STEP_CHECK: return check_of(b, edge);
+  case GP_STEP_CHECK: return check_of(b, edge, reader->device);
   case GP_STEP_VOTE: return (char *)b->votes[edge->maker];
   case GP_STEP_VERDICT: return (char *)&b->verdict[reader->device];
   default: return p->extras[edge->number].received;

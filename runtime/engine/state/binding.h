@@ -94,8 +94,8 @@ typedef struct gp_binding {
   gp_bound_channel *channels; /* as the plan numbers them: gp_plan_channel */
   gp_bound_use *uses;         /* one for each of the plan's uses, in the same order */
   char **stash;               /* per (stage, copy): older versions of the weights */
-  gp_step_check *checks; /* likewise: of the gradients that it owns, as it or its rank tells it */
-  char **values, **buffers; /* per (stage, copy): the newest, as its device sees them */
+  gp_step_check *checks;      /* per device and (stage, copy): as it makes or receives them */
+  char **values, **buffers;   /* per (stage, copy): the newest, as its device sees them */
   char **invariant, **constant_copies, **states; /* per (stage, copy) and shape */
   char **partials;                               /* per (stage, copy): partial sums of gradients */
   char **records;        /* per (stage, copy): what F records there (plan/records.h) */

@@ -8,6 +8,7 @@
 
 #include "base/memory.h"
 #include "base/tensor.h"
+#include "engine/bind/step_links.h"
 #include "engine/bind/votes.h"
 #include "engine/memory/halves.h"
 #include "engine/optimizer/optimizer.h"
@@ -102,24 +103,38 @@ static gp_status look(const gp_pipeline *p, const gp_task *task, bool *finite) {
   return GP_OK;
 }
 
-/* Are those of all copies finite, as NORM of each has found? */
-static bool is_agreed(const gp_run *run, int32_t stage) {
-  const gp_plan *plan = run->plan;
+/* What NORM of a copy of the stage has found, as a device made or received it; NULL: that copy owns
+ * no gradients. */
+static gp_step_check *check_of(const gp_binding *b, int32_t stage, int32_t copy, int32_t device) {
+  const gp_plan *plan = b->plan;
+  for (int32_t e = 0; e < plan->step_edge_count; e++) {
+    const gp_step_edge *edge = &plan->step_edges[e];
+    if (edge->value == GP_STEP_CHECK && edge->stage == stage && edge->copy == copy)
+      return (gp_step_check *)(void *)gp_step_edge_address(b, e, device);
+  }
+  return NULL;
+}
+
+/* Are the gradients of all copies finite? */
+static bool is_agreed(const gp_worker *worker, int32_t stage) {
+  const gp_binding *b = worker->pipeline->run.binding;
   bool finite = true;
-  for (int32_t copy = 0; copy < plan->copy_count; copy++) {
-    const int32_t holder = gp_plan_holder(plan, stage, copy);
-    if (plan->owned[holder]) finite = finite && run->binding->checks[holder].finite;
+  for (int32_t copy = 0; copy < b->plan->copy_count; copy++) {
+    const gp_step_check *check = check_of(b, stage, copy, worker->device);
+    if (check) finite = finite && check->finite;
   }
   return finite;
 }
 
 /* Decide on the update of a stage in a plan in which no stage waits for another. */
-static gp_status judge(gp_pipeline *p, const gp_plan *plan, const gp_task *task, bool *skip) {
+static gp_status judge(const gp_worker *worker, const gp_plan *plan, const gp_task *task,
+                       bool *skip) {
+  gp_pipeline *p = worker->pipeline;
   gp_stage_run *made = &p->run.stages[gp_plan_holder(plan, task->stage, task->copy)];
   bool finite = true;
   if (p->check == GP_FINITE_IGNORE) return GP_OK;
   if (plan->checks)
-    finite = is_agreed(&p->run, task->stage);
+    finite = is_agreed(worker, task->stage);
   else
     GP_TRY(look(p, task, &finite));
   if (!finite && p->check == GP_FINITE_RAISE) return gp_skips_count(p, false);
@@ -134,7 +149,7 @@ static gp_status judge(gp_pipeline *p, const gp_plan *plan, const gp_task *task,
 static gp_status prepare_alone(gp_worker *worker, const gp_plan *plan, const gp_task *task,
                                bool *skip) {
   if (plan->replicas == 1) GP_TRY(gp_sum_tied(worker, plan, task->stage, 0));
-  return judge(worker->pipeline, plan, task, skip);
+  return judge(worker, plan, task, skip);
 }
 
 /* Update the values that a copy of a stage owns by their gradients. */
@@ -200,12 +215,14 @@ static gp_status reduce(const gp_worker *worker, const gp_plan *plan, const gp_t
 }
 
 /* Take a copy's part of the norm of all gradients; in a stream, look whether it is finite. */
-static gp_status take_norm(gp_pipeline *p, const gp_plan *plan, const gp_task *task) {
+static gp_status take_norm(gp_worker *worker, const gp_plan *plan, const gp_task *task) {
+  gp_pipeline *p = worker->pipeline;
   if (!plan->checks) return gp_norm_stage(p, task->stage, task->copy);
+  gp_step_check *check = check_of(p->run.binding, task->stage, task->copy, worker->device);
   bool finite;
+  if (!check) return GP_OK;
   GP_TRY(look(p, task, &finite));
-  const int32_t holder = gp_plan_holder(plan, task->stage, task->copy);
-  p->run.binding->checks[holder].finite = finite;
+  check->finite = finite;
   return GP_OK;
 }
 
@@ -216,7 +233,7 @@ gp_status gp_update_task(gp_worker *worker, gp_run *run, const gp_task *task, in
   switch (task->op) {
   case GP_ACT_REDUCE: return reduce(worker, run->plan, task);
   case GP_ACT_TIE: return gp_sum_tied(worker, run->plan, task->stage, task->copy);
-  case GP_ACT_NORM: return take_norm(p, run->plan, task);
+  case GP_ACT_NORM: return take_norm(worker, run->plan, task);
   case GP_ACT_CLIP:
     return gp_norm_clip(&p->arenas[task->stage].copies[task->copy].gradients,
                         gp_vote_verdict(run->binding, worker->device));

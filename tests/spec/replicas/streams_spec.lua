@@ -192,8 +192,78 @@ describe("what a script sees of 2BW does not depend on the replicas", function()
     assert.truthy(one == follow({ 2, 4 }, 2, steady(4, 16), { devices = devices }))
   end)
 
-  it("three replicas, and one update that is skipped", function()
+  it("three replicas", function()
     local one = follow({ 1, 12 }, 2, steady(4, 24))
     assert.truthy(one == follow({ 3, 4 }, 2, steady(4, 24)))
+  end)
+end)
+-- ---- other streams -------------------------------------------------------------------------------
+
+-- PipeDream's weight stashing with updates after `batch` micro-batches: stage s uses the version
+-- that is p - 1 - s updates old.
+gp.schedule.define("stashing", function(p, m, opts)
+  local rows, placement, b = gp.schedule.rows(p), {}, opts.batch
+  for s = 0, p - 1 do
+    local function version(i) return math.max(0, i // b - (p - 1 - s)) end
+    local ahead = math.min((p - 1 - s) * b, m)
+    placement[s] = s
+    for i = 0, ahead - 1 do rows:F(s, s, i, version(i)) end
+    for i = 0, m - 1 do
+      if ahead + i < m then rows:F(s, s, ahead + i, version(ahead + i)) end
+      rows:B(s, s, i, version(i))
+      if i % b == b - 1 then rows:U(s, s, i // b) end
+    end
+  end
+  return { placement = placement, rows = rows, batch = b }
+end)
+
+describe("replicas of other streams", function()
+  local function stashing(batch) return { schedule = { "stashing", batch = batch } } end
+
+  it("give the bits of one: a schedule of a script with more versions", function()
+    for _, stages in ipairs { 1, 2, 4 } do
+      local one = follow({ 1, 8 }, stages, steady(6, 16), stashing(8))
+      for _, cell in ipairs { { 2, 4 }, { 4, 2 } } do
+        assert.truthy(one == follow(cell, stages, steady(6, 16), stashing(cell[2])))
+      end
+    end
+  end)
+
+  it("give those of one: PipeDream, where each runs one micro-batch of an update", function()
+    for _, stages in ipairs { 1, 2, 4 } do
+      local one = follow({ 1, 4 }, stages, steady(6, 16), stashing(4))
+      assert.truthy(one == follow({ 4, 1 }, stages, steady(6, 16), { schedule = "pipedream" }))
+    end
+    assert.truthy(follow({ 1, 1 }, 4, steady(6, 16), { schedule = "pipedream" })
+      == follow({ 1, 1 }, 4, steady(6, 16), stashing(1)))
+  end)
+
+  it("may not update more often than once for the micro-batches of a replica", function()
+    local function refusal(more)
+      local good, message = pcall(gp.pipeline, tower(), options({ 2, 4 }, 2, more))
+      assert.is_false(good)
+      return message
+    end
+    assert.matches("schedule 'stashing' updates after every 2 micro-batches, and 2 replicas",
+      refusal(stashing(2)), 1, true)
+    assert.matches("schedule 'pipedream' updates after every micro-batch, and 2 replicas",
+      refusal { schedule = "pipedream" }, 1, true)
+  end)
+
+  it("refuse layers that write buffers in forward, and take them in evaluation", function()
+    local function train(norm)
+      gp.seed(3)
+      local model = nn.Sequential { nn.Linear(6, 6), norm, nn.Linear(6, 6), nn.Tanh() }
+      local pipe <close> = gp.pipeline(model, { replicas = 2, chunks = 2, balance = { 2, 2 },
+        loss = nn.MSELoss(), schedule = "pipedream_2bw" })
+      pipe:use(optim.SGD(pipe:parameters(), { lr = 0.1 }))
+      local x, y = batch(1, 16)
+      return #pipe:step(x, y) + #pipe:flush()
+    end
+    local good, message = pcall(train, nn.BatchNorm1d(6))
+    assert.is_false(good)
+    assert.matches("BatchNorm1d.*forward writes a Buffer, and replicas of an asynchronous schedule "
+      .. "run at different times", message)
+    assert.equal(1, train(nn.BatchNorm1d(6):eval()))
   end)
 end)

@@ -83,13 +83,17 @@ local function resolve(pipe, m, each, opts)
   return made
 end
 
--- Build so many mini-batches of m micro-batches of one replica's stream.
+-- Build so many mini-batches of m micro-batches of one replica's stream. A schedule may be known to
+-- have two versions; of any other one the pipeline may take as many updates as stages to fill.
 local function stream_of(pipe, m, batches)
   if schedule.is(pipe.schedule) then return pipe.schedule end
   if schedule.takes(pipe.schedule, "batches") then
     return resolve_one(pipe, m, { batches = batches })
   end
-  return schedule.resolve(pipe.schedule, pipe.asked, m * batches)
+  local made = schedule.resolve(pipe.schedule, pipe.asked, m * batches)
+  local least = math.ceil((4 + 2 * pipe.stages) * made.batch / m)
+  if batches >= least then return made end
+  return schedule.resolve(pipe.schedule, pipe.asked, m * least)
 end
 
 -- Build a stream of an asynchronous schedule that is long enough to repeat itself: several
