@@ -171,9 +171,10 @@ static gp_status apply(gp_worker *worker, const gp_run *run, const gp_task *task
   return gp_lane_fill(&worker->lane, values, 0xff, own->values);
 }
 
-/* Begin the next batch's gradients, where no task opens them. */
+/* Begin the next batch's gradients, where tasks add to them and none opens them. */
 static gp_status begin_next(gp_pipeline *p, const gp_plan *plan, const gp_task *task) {
-  bool opened = plan->opened[gp_plan_holder(plan, task->stage, task->copy)];
+  const int32_t holder = gp_plan_holder(plan, task->stage, task->copy);
+  const bool opened = !plan->active[holder] || plan->opened[holder];
   return plan->batch && !opened ? gp_update_zero(p, task->stage, task->copy) : GP_OK;
 }
 

@@ -185,6 +185,17 @@ static void put_message(gp_text *w, const gp_pipeline *p, const message *m, int3
               (int)edge->from, (int)reader);
 }
 
+/* Write that the readers of an edge are not through with what a task wants to overwrite. */
+static void put_taken(gp_text *w, const gp_plan *plan, const gp_task *task, int32_t edge) {
+  const gp_step_edge *once = gp_plan_step_edge(plan, edge);
+  if (once)
+    gp_text_put(w, "needs others to be through with what it handed out before (%s)",
+                gp_step_edge_name(once));
+  else
+    gp_text_put(w, "needs a free one of %d slots for what stage %d sends",
+                (int)gp_plan_channel_of(plan, edge, task->micro)->slots, (int)task->stage);
+}
+
 /* Write what a waiting task needs: a message and where it comes from, or a free slot. */
 static void put_wait(gp_text *w, const gp_pipeline *p, const act *a) {
   const gp_plan *plan = p->run.plan;
@@ -197,9 +208,7 @@ static void put_wait(gp_text *w, const gp_pipeline *p, const act *a) {
   }
   for (int32_t u = 0; u < task->use_count; u++)
     if (is_taken(p->run.binding, task, u, a->micro)) {
-      gp_text_put(w, "needs a free one of %d slots for what stage %d sends",
-                  (int)gp_plan_channel_of(plan, task->uses[u].edge, task->micro)->slots,
-                  (int)task->stage);
+      put_taken(w, plan, task, task->uses[u].edge);
       return;
     }
   gp_text_put(w, "has everything now");

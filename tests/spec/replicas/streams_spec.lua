@@ -91,7 +91,7 @@ local function options(cell, stages, more)
   return all
 end
 
-local function batch(t, rows)
+local function batch_of(t, rows)
   return gp.randn({ rows, 6 }, { seed = 10 * t + 1 }), gp.randn({ rows, 6 }, { seed = 10 * t + 2 })
 end
 
@@ -115,7 +115,7 @@ local function follow(cell, stages, script, more, prepare)
   local seen, losses = {}, {}
   local function note(list) table.move(list, 1, #list, #losses + 1, losses) end
   for t, step in ipairs(script) do
-    local x, y = batch(t, step.rows)
+    local x, y = batch_of(t, step.rows)
     opt.lr = step.lr or opt.lr
     note(pipe:step(x, y))
     if step.then_ == "flush" then note(pipe:flush()) end
@@ -202,7 +202,7 @@ end)
 -- PipeDream's weight stashing with updates after `batch` micro-batches: stage s uses the version
 -- that is p - 1 - s updates old.
 gp.schedule.define("stashing", function(p, m, opts)
-  local rows, placement, b = gp.schedule.rows(p), {}, opts.batch
+  local rows, placement, b = gp.schedule.rows(p), {}, opts.batch -- micro-batches of an update
   for s = 0, p - 1 do
     local function version(i) return math.max(0, i // b - (p - 1 - s)) end
     local ahead = math.min((p - 1 - s) * b, m)
@@ -257,7 +257,7 @@ describe("replicas of other streams", function()
       local pipe <close> = gp.pipeline(model, { replicas = 2, chunks = 2, balance = { 2, 2 },
         loss = nn.MSELoss(), schedule = "pipedream_2bw" })
       pipe:use(optim.SGD(pipe:parameters(), { lr = 0.1 }))
-      local x, y = batch(1, 16)
+      local x, y = batch_of(1, 16)
       return #pipe:step(x, y) + #pipe:flush()
     end
     local good, message = pcall(train, nn.BatchNorm1d(6))
