@@ -133,7 +133,7 @@ describe("in a stream that replicas share", function()
   it("a device whose gradients are not added yet waits for that, and says so", function()
     local _, err = stream("device=1,step=2,op=REDUCE_GRAD,action=hang", 1, 2, 2, "ignore")
     assert.matches("device 3 (cpu:3): waiting for 4", err, 1, true)
-    assert.matches("1B10@2 needs others to be through with what it handed out before (the gradients "
+    assert.matches("1B14@2 needs others to be through with what it handed out before (the gradients "
       .. "of another copy)", err, 1, true)
   end)
 end)
