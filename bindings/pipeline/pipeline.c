@@ -82,10 +82,9 @@ static void checkpoint_field(lua_State *L, gp_pipeline_spec *spec) {
 }
 
 /* The fields of argument 1: stage_of (per layer and one for the loss), params, param_layer,
- * devices, stages, placement (stage after stage), copies, replicas, sum_group, bucket (bytes),
- * most_whole (actions), checkpoint, seed, finite, unfused, added, watchdog (seconds, 0: off), tf32,
- * loss_scale = {scale, growth, backoff, min, window} or nil, streams (the schedule is
- * asynchronous), spread (over ranks). */
+ * devices, stages, placement (stage after stage), copies, replicas, streams, sum_group, bucket
+ * (bytes), most_whole (actions), checkpoint, seed, finite, unfused, added, watchdog (seconds, 0:
+ * off), tf32, loss_scale = {scale, growth, backoff, min, window} or nil, spread (over ranks). */
 void gp_lua_check_pipeline_spec(lua_State *L, gp_pipeline_spec *spec) {
   luaL_checktype(L, 1, LUA_TTABLE);
   int entries, layers;

@@ -28,6 +28,7 @@
  *   versions.c        which version of the weights a task reads, and what must be stashed
  *   ranges.c          which tasks belong to which mini-batch
  *   channels.h        the channels of edges, numbered by replica
+ *   turns.c           which micro-batch takes which turn of an edge
  *   capacity.c        how many slots an edge needs so that its maker never waits for one
  *   forward.c         the same in plans without backward passes: a few slots, and makers wait
  *   wire.c            some more there for values and credits that cross a network
