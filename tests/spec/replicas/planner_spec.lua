@@ -60,8 +60,11 @@ describe("gp.plan with replicas", function()
   end)
 
   it("tries asynchronous schedules, and a pipeline runs such a plan", function()
+    local layers = {}
+    for i = 1, 8 do layers[i] = { forward = 1e-3, input = 1e-3, weight = 1e-3 } end
     local plan = assert(gp.plan(model(), { X, Y }, options {
       schedules = { { "pipedream_2bw", replicas = 2 } }, chunks = 4,
+      profile = gp.profile { layers = layers }, batch = 32,
     }))
     assert.equal("pipedream_2bw replicas=2", plan.best.label)
     local pipe <close> = gp.pipeline(model(), plan)
