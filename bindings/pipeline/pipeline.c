@@ -82,10 +82,9 @@ static void checkpoint_field(lua_State *L, gp_pipeline_spec *spec) {
 }
 
 /* The fields of argument 1: stage_of (per layer and one for the loss), params, param_layer,
- * devices, stages, placement (stage after stage), copies, replicas, sum_group, bucket (bytes),
- * most_whole (actions),
- * checkpoint, seed, finite, unfused, added, watchdog (seconds, 0: off), tf32, loss_scale = {scale,
- * growth, backoff, min, window} or nil, spread (over ranks). */
+ * devices, stages, placement (stage after stage), copies, replicas, streams, sum_group, bucket
+ * (bytes), most_whole (actions), checkpoint, seed, finite, unfused, added, watchdog (seconds, 0:
+ * off), tf32, loss_scale = {scale, growth, backoff, min, window} or nil, spread (over ranks). */
 void gp_lua_check_pipeline_spec(lua_State *L, gp_pipeline_spec *spec) {
   luaL_checktype(L, 1, LUA_TTABLE);
   int entries, layers;
@@ -101,6 +100,7 @@ void gp_lua_check_pipeline_spec(lua_State *L, gp_pipeline_spec *spec) {
       .unfused = gp_lua_flag_field(L, 1, "unfused"),
       .added = gp_lua_flag_field(L, 1, "added"),
       .tf32 = gp_lua_flag_field(L, 1, "tf32"),
+      .streams = gp_lua_flag_field(L, 1, "streams"),
       .spread = gp_lua_flag_field(L, 1, "spread")};
   if (lua_getfield(L, 1, "loss_scale") == LUA_TTABLE)
     spec->loss_scale = gp_lua_scale_fields(L, lua_gettop(L));

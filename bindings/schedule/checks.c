@@ -120,8 +120,13 @@ static int schedule_slots(lua_State *L) {
   return 2;
 }
 
+/* schedule:micros() -> how many micro-batches its lists have, those of all mini-batches */
+static int schedule_micros(lua_State *L) {
+  lua_pushinteger(L, gp_schedule_micro_count(gp_lua_check_schedule(L, 1)));
+  return 1;
+}
+
 const luaL_Reg gp_lua_schedule_checks[] = {
-    {"limit", schedule_limit},     {"capacity", schedule_capacity},
-    {"peaks", schedule_peaks},     {"carried", schedule_carried},
-    {"moments", schedule_moments}, {"versions", schedule_versions},
-    {"slots", schedule_slots},     {NULL, NULL}};
+    {"limit", schedule_limit},     {"capacity", schedule_capacity}, {"peaks", schedule_peaks},
+    {"carried", schedule_carried}, {"moments", schedule_moments},   {"versions", schedule_versions},
+    {"slots", schedule_slots},     {"micros", schedule_micros},     {NULL, NULL}};

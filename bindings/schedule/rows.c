@@ -104,21 +104,45 @@ static int rows_read(lua_State *L) {
   return 3;
 }
 
-/* rows:take(other, device, micros): append the lists of `other`, the first one to that device, with
- * micro-batches counted from `micros` on. Updates keep their numbers. */
+/* rows:take(other, device, micros, own, all): append the lists of `other`, the first one to that
+ * device, with micro-batches counted from `micros` on. Updates keep their numbers. own: micro-
+ * batches of `other` in a mini-batch of `all`; both are 0 where there is one mini-batch. */
 static int rows_take(lua_State *L) {
   gp_rows *rows = gp_lua_check_rows(L, 1);
   const gp_rows *other = gp_lua_check_rows(L, 2);
   const int32_t first = check_number(L, 3, "rows: the device", false);
   const int32_t micros = check_number(L, 4, "rows: the micro-batch", false);
+  const int32_t own = check_number(L, 5, "rows: the micro-batches of a replica", false);
+  const int32_t all = check_number(L, 6, "rows: the micro-batches of all", false);
   luaL_argcheck(L, other != rows, 2, "the same rows");
   for (int d = 0; d < gp_rows_device_count(other); d++) {
     int count;
     const gp_action *actions = gp_rows_get(other, d, &count);
     for (int i = 0; i < count; i++) {
       gp_action moved = actions[i];
-      if (moved.micro >= 0 && moved.op != GP_ACT_U) moved.micro += micros;
+      const bool counts = moved.micro >= 0 && moved.op != GP_ACT_U;
+      if (counts && own) moved.micro = moved.micro / own * all + moved.micro % own;
+      if (counts) moved.micro += micros;
       gp_status status = gp_rows_add(rows, first + d, &moved);
+      if (status) gp_lua_fail(L, status);
+    }
+  }
+  return 0;
+}
+
+/* rows:take_updates(other, device): append the updates of `other` alone, those of the first list to
+ * that device. */
+static int rows_take_updates(lua_State *L) {
+  gp_rows *rows = gp_lua_check_rows(L, 1);
+  const gp_rows *other = gp_lua_check_rows(L, 2);
+  const int32_t first = check_number(L, 3, "rows: the device", false);
+  luaL_argcheck(L, other != rows, 2, "the same rows");
+  for (int d = 0; d < gp_rows_device_count(other); d++) {
+    int count;
+    const gp_action *actions = gp_rows_get(other, d, &count);
+    for (int i = 0; i < count; i++) {
+      gp_status status = GP_OK;
+      if (actions[i].op == GP_ACT_U) status = gp_rows_add(rows, first + d, &actions[i]);
       if (status) gp_lua_fail(L, status);
     }
   }
@@ -183,8 +207,13 @@ static int rows_free(lua_State *L) {
   return 0;
 }
 
-static const luaL_Reg methods[] = {{"count", rows_count}, {"idle", rows_idle}, {"join", rows_join},
-                                   {"read", rows_read},   {"take", rows_take}, {"text", rows_text},
+static const luaL_Reg methods[] = {{"count", rows_count},
+                                   {"idle", rows_idle},
+                                   {"join", rows_join},
+                                   {"read", rows_read},
+                                   {"take", rows_take},
+                                   {"text", rows_text},
+                                   {"take_updates", rows_take_updates},
                                    {NULL, NULL}};
 
 int gp_open_rows(lua_State *L) {

@@ -63,6 +63,7 @@ static gp_status lay_out(gp_pipeline *p) {
   gp_pipeline_spec own = {.stage_count = p->stage_count,
                           .copy_count = p->copy_count,
                           .replicas = p->replicas,
+                          .streams = p->streams,
                           .param_count = p->param_count,
                           .stage_of = p->stage_of,
                           .params = p->params,
@@ -126,6 +127,7 @@ gp_status gp_pipeline_new(const gp_pipeline_spec *spec, gp_pipeline **pipeline) 
   p->device_count = spec->device_count;
   p->copy_count = spec->copy_count ? spec->copy_count : 1;
   p->replicas = spec->replicas ? spec->replicas : 1;
+  p->streams = spec->streams;
   p->remat = spec->remat;
   p->seed = spec->seed;
   p->check = spec->finite;

@@ -31,6 +31,8 @@ typedef struct gp_pipeline_spec {
   int stage_count, layer_count, device_count, param_count;
   int copy_count;           /* devices per stage: 1 or 2 for each replica; 0 is 1 */
   int replicas;             /* of one schedule, each with devices of its own; 0 is 1 */
+  bool streams;             /* the schedule is asynchronous: replicas share no values, because they
+                             * are at different updates at a time */
   const int32_t *placement; /* stage after stage: copy_count devices; NULL: stage s on device s */
   const int32_t *stage_of;  /* per layer; one entry more for the loss (the last stage) */
   const gp_device_spec *devices;

@@ -80,8 +80,8 @@ typedef struct gp_schedule_spec {
   const gp_rows *rows;
   int stage_count, copy_count; /* copy_count: devices per stage: 1 or 2 for each replica */
   /* Replicas of one schedule, each with devices of its own: replica r has the copies from r *
-   * copy_count / replicas on, and runs the micro-batches from r * replica_micros on. 0 or 1: no
-   * replicas, and replica_micros is not read. */
+   * copy_count / replicas on, and runs the micro-batches from r * replica_micros on, of each batch
+   * where there is one. 0 or 1: no replicas, and replica_micros is not read. */
   int replicas, replica_micros;
   const int32_t *placement; /* stage after stage: copy_count devices each */
   int batch;                /* micro-batches per update; 0: synchronous */
@@ -197,7 +197,8 @@ typedef enum gp_update_mode { GP_UPDATE_NONE, GP_UPDATE_BARRIER, GP_UPDATE_FREE 
 /* tied: a parameter is used by layers of several stages, or by several of one. norm: updates wait
  * for the norm of all gradients, or for its being finite. clip: they are scaled when it is known.
  * All three concern the end of a synchronous mini-batch of all stages together: without a barrier
- * none of them is added. */
+ * none of them is added, but norm to the updates of a stream with replicas, which check together
+ * what each stage has. */
 typedef struct gp_lower_options {
   gp_remat remat;
   gp_update_mode update;

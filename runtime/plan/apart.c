@@ -22,7 +22,8 @@ static bool share_memory(const gp_plan *plan, int32_t stage, int32_t a, int32_t 
                         plan->placement[gp_plan_holder(plan, stage, b)]);
 }
 
-/* Is no copy before this one in the same memory? Then its values and buffers are its own. */
+/* Is no copy before this one in the same memory? Then its values and buffers are its own; in a
+ * stream with replicas the values of all are. */
 static bool leads(const gp_plan *plan, int32_t stage, int32_t copy) {
   for (int32_t other = 0; other < copy; other++)
     if (share_memory(plan, stage, other, copy)) return false;
@@ -43,7 +44,7 @@ static void add_copy(const gp_plan *plan, int32_t stage, int32_t copy, size_t *h
   size_t apart = 0; /* copies from which it receives what it owns */
   for (int32_t other = 0; other < plan->copy_count; other++)
     apart += !share_memory(plan, stage, other, copy);
-  if (leads(plan, stage, copy)) held[GP_HELD_PARAMETERS] += sizes->values;
+  if (plan->layout.apart || leads(plan, stage, copy)) held[GP_HELD_PARAMETERS] += sizes->values;
   if (leads(plan, stage, copy)) held[GP_HELD_BUFFERS] += (copy ? 1 : 2) * sizes->buffers;
   held[GP_HELD_GRADIENTS] += sizes->grads + apart * own->grads;
   held[GP_HELD_EXTRAS] += sizes->extras;

@@ -154,7 +154,7 @@ void gp_plan_stage_info(const gp_plan *plan, int stage, int copy, gp_stage_info 
   const gp_slots *s = &plan->slots[gp_plan_holder(plan, stage, copy)];
   const size_t dropped = bytes_of_all(s, GP_SLOT_DROPPED) + bytes_of_all(s, GP_SLOT_AWAY);
   const int kept = count_of(s, GP_SLOT_KEPT);
-  *info = (gp_stage_info){.versions = plan->versions[stage].live,
+  *info = (gp_stage_info){.versions = plan->versions[gp_plan_holder(plan, stage, copy)].live,
                           .kept = kept,
                           .recomputed = count_of(s, GP_SLOT_RECOMPUTED),
                           .held = count_of(s, GP_SLOT_DROPPED),

@@ -4,7 +4,9 @@
  * stage waits anyway. P prepares what depends on parameters only, first of all and again after each
  * update of an asynchronous schedule. S writes buffers behind all forward passes, where these
  * cannot (records.h). Tasks SEND, VOTE and DECIDE stand where a device hands to others what they
- * read once per step (edge/step_edges.h).
+ * read once per step (edge/step_edges.h), UNSHARD where it takes over values that other replicas
+ * own. In a stream that is right before the first F that reads these values, or before they are
+ * stashed by the next update, so that they are under way meanwhile.
  */
 #include "base/memory.h"
 #include "plan/edge/step_edges.h"
@@ -19,6 +21,8 @@ typedef struct lowerer {
   int32_t *forward; /* per (stage, micro-batch): the F whose backward pass is to come + 1 */
   int32_t *last;    /* per stage: its last backward action on the device at hand; -1: none */
   int32_t *copy;    /* per (stage, micro-batch): the copy that runs F */
+  int32_t *news;    /* per stage: the update whose values are not taken over yet + 1; 0: none */
+  int32_t *newest;  /* per stage: the newest version on the device at hand */
   int32_t device, count;
 } lowerer;
 
@@ -132,6 +136,33 @@ static void append_send(lowerer *l, gp_step_phase phase, const gp_action *like, 
     append_own(l, GP_ACT_SEND, like, block)->sends = (int32_t)phase;
 }
 
+/* Append UNSHARD if the device takes over values of the stage, and P, which reads them. */
+static void append_news(lowerer *l, int32_t stage, const gp_action *after, int32_t block) {
+  if (gp_plan_takes(l->plan, l->device, stage)) {
+    gp_action action = *after;
+    action.op = GP_ACT_UNSHARD;
+    append(l, &action, block);
+  }
+  append_prepare(l, stage, after, block);
+}
+
+/* Note an update of a stream, whose new values are taken over before they are needed. */
+static void note_news(lowerer *l, const gp_action *update, int32_t i) {
+  l->newest[update->stage]++;
+  l->news[update->stage] = i + 1;
+}
+
+/* Take over the values of the last update if the action is the first to need them. */
+static void append_due_news(lowerer *l, const gp_action *action, int32_t block) {
+  const int32_t stage = action->stage, update = l->news[stage] - 1;
+  const bool reads = action->op == GP_ACT_F && action->version == l->newest[stage];
+  if (update < 0 || (!reads && action->op != GP_ACT_REDUCE)) return;
+  gp_action after = l->lowered->actions[update];
+  set_update_micro(l->plan, &after);
+  append_news(l, stage, &after, block);
+  l->news[stage] = 0;
+}
+
 /* Find the copies that run the forward passes; only S has to know them. */
 static void find_copies(const lowerer *l) {
   const gp_lowered *from = l->lowered;
@@ -171,13 +202,31 @@ static void append_late(lowerer *l) {
       append_late_stage(l, s);
 }
 
-/* Find the last actions of each stage that add to its gradients. */
+/* Find the last actions of each stage that add to its gradients, and forget the device before. */
 static void find_last(lowerer *l) {
   const gp_lowered *from = l->lowered;
-  for (int32_t s = 0; s < l->plan->stage_count; s++) l->last[s] = -1;
+  for (int32_t s = 0; s < l->plan->stage_count; s++) {
+    l->last[s] = -1;
+    l->news[s] = l->newest[s] = 0;
+  }
   for (int32_t i = from->first[l->device]; i < from->first[l->device + 1]; i++)
     if (from->actions[i].op == GP_ACT_B || from->actions[i].op == GP_ACT_W)
       l->last[from->actions[i].stage] = i;
+}
+
+/* Is it the last action that adds to the gradients of its stage in its mini-batch? In a stream a
+ * reduction follows. */
+static bool is_last(const lowerer *l, int32_t i) {
+  const gp_lowered *from = l->lowered;
+  const int32_t stage = from->actions[i].stage;
+  if (!l->plan->batch) return l->last[stage] == i;
+  if (from->actions[i].op != GP_ACT_B && from->actions[i].op != GP_ACT_W) return false;
+  for (int32_t k = i + 1; k < from->first[l->device + 1]; k++) {
+    const gp_action *next = &from->actions[k];
+    if (next->stage == stage && next->op == GP_ACT_REDUCE) return true;
+    if (next->stage == stage && (next->op == GP_ACT_B || next->op == GP_ACT_W)) return false;
+  }
+  return false;
 }
 
 /* Append what a device does before the first action of a kind: hand out gradients before others add
@@ -195,7 +244,7 @@ static void append_before(lowerer *l, const gp_action *action, gp_act before) {
 }
 
 /* Append what comes before everything else: SEND for the parameters that other devices read, SEND
- * once those are there that the device brings for others, and P. */
+ * once those are there that the device brings for others, UNSHARD and P. */
 static void append_head(lowerer *l) {
   const gp_plan *plan = l->plan;
   bool first_held = true;
@@ -205,7 +254,7 @@ static void append_head(lowerer *l) {
     if (first_held) append_send(l, GP_STEP_AT_BEGIN, &first, GP_BLOCK_HEAD);
     if (first_held) append_send(l, GP_STEP_AT_BROUGHT, &first, GP_BLOCK_HEAD);
     first_held = false;
-    append_prepare(l, s, &first, GP_BLOCK_HEAD);
+    append_news(l, s, &first, GP_BLOCK_HEAD);
   }
 }
 
@@ -240,11 +289,15 @@ static void lower_device(lowerer *l) {
     if (block == GP_BLOCK_TAIL) append_before(l, &action, before);
     before = (gp_act)action.op;
     if (plan->by_stage && action.op == GP_ACT_R && !recomputes(plan, &action)) continue;
+    if (gp_plan_shares_updates(plan)) append_due_news(l, &action, block);
     append(l, &action, block);
     /* replicas: while the device goes on with other stages, gradients are under way */
-    if (plan->replicas > 1 && l->last[action.stage] == i)
-      append_send(l, GP_STEP_OF_STAGE, &action, block);
-    if (action.op == GP_ACT_U && plan->batch) append_prepare(l, action.stage, &action, block);
+    if (plan->replicas > 1 && is_last(l, i)) append_send(l, GP_STEP_OF_STAGE, &action, block);
+    if (action.op != GP_ACT_U || !plan->batch) continue;
+    if (gp_plan_shares_updates(plan))
+      note_news(l, &from->actions[i], i);
+    else
+      append_prepare(l, action.stage, &action, block);
   }
   if (!late) append_late(l);
   if (plan->devices[l->device].half < 0) plan->devices[l->device].half = l->count;
@@ -275,20 +328,23 @@ gp_status gp_plan_add_tasks(gp_plan *plan, const gp_schedule *schedule, const gp
   lowerer l = {.plan = plan, .schedule = schedule, .lowered = lowered};
   size_t devices = (size_t)plan->device_count, actions = (size_t)schedule->first[devices];
   size_t stages = (size_t)plan->stage_count, cells = stages * (size_t)plan->micro_count;
-  /* the lowered actions, P and C; P again after each update; S; SEND, VOTE and DECIDE */
+  /* the lowered actions, P and C; P again after each update; S; SEND, UNSHARD, VOTE and DECIDE */
   size_t room = 3 * lowered_count(plan, lowered) +
                 2 * (size_t)(plan->copy_count * (plan->micro_count + 2 * plan->stage_count)) +
-                (size_t)(plan->copy_count * plan->stage_count) + 7 * devices + late_count(plan) + 1;
+                2 * (size_t)(plan->copy_count * plan->stage_count) + 7 * devices +
+                late_count(plan) + 1;
   size_t copies = late_count(plan) ? cells : 0;
   int32_t *notes;
   GP_TRY(gp_alloc_array(room, sizeof(gp_task), (void **)&plan->tasks));
   GP_TRY(gp_alloc_array(devices + 1, sizeof(int32_t), (void **)&plan->first));
-  GP_TRY(gp_alloc_array(room + 2 * actions + 2 + cells + copies + stages, sizeof(int32_t),
+  GP_TRY(gp_alloc_array(room + 2 * actions + 2 + cells + copies + 3 * stages, sizeof(int32_t),
                         (void **)&notes));
   l.block = notes;
   l.forward = notes + room + 2 * actions + 2;
   l.copy = l.forward + cells;
   l.last = l.copy + copies;
+  l.news = l.last + stages;
+  l.newest = l.news + stages;
   if (copies) find_copies(&l);
   for (; l.device < plan->device_count; l.device++) {
     if (gp_plan_has(plan, l.device)) lower_device(&l);

@@ -49,8 +49,8 @@ static int32_t number_ends(const gp_task_order *l, int32_t number) {
 }
 
 /* Count the most tasks that each action of a device becomes, as lower.c appends them: replicas
- * send behind an action; in a stream both Ps stand behind an update, and the counts of a mini-batch
- * before its first F. */
+ * send behind an action; in a stream both Ps stand behind an update (with replicas, and behind
+ * UNSHARD, before an F or a reduction), and the counts of a mini-batch before its first F. */
 static void count_most(const gp_task_order *l, int32_t device, int32_t *counts) {
   const gp_plan *plan = l->plan;
   const gp_lowered *from = l->lowered;
@@ -62,7 +62,8 @@ static void count_most(const gp_task_order *l, int32_t device, int32_t *counts) 
     step += begins;
     if (from->source[i] < 0) continue;
     counts[from->source[i]] += plan->replicas > 1 ? 2 : 1;
-    if (plan->batch && action->op == GP_ACT_U) counts[from->source[i]] += 2;
+    if (plan->batch && action->op == GP_ACT_U) counts[from->source[i]] += 3;
+    if (gp_plan_shares_updates(plan) && action->op == GP_ACT_F) counts[from->source[i]] += 3;
     if (begins && counting) counts[from->source[i]] += plan->step_micros;
   }
 }
@@ -88,7 +89,7 @@ static int32_t number_all(const gp_task_order *l, int32_t block, int32_t number)
 static int32_t number_heads(const gp_task_order *l) {
   const gp_plan *plan = l->plan;
   int32_t own = number_all(l, GP_BLOCK_HEAD, 0);
-  int32_t most = plan->copy_count * (2 * plan->stage_count + plan->step_micros);
+  int32_t most = plan->copy_count * (3 * plan->stage_count + plan->step_micros);
   return plan->share ? most + 2 * plan->device_count : own;
 }
 

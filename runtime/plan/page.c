@@ -14,7 +14,8 @@
 
 typedef struct page {
   const gp_plan *plan;
-  int32_t *made; /* per edge and micro-batch: the task that publishes it + 1; 0: none here */
+  /* Per edge and micro-batch, or turn of a step edge: the task that publishes it + 1; 0: none. */
+  int32_t *made;
   gp_text text;
   bool begun; /* the line has a verb */
 } page;
@@ -30,8 +31,15 @@ static void put_task(page *p, const gp_task *task) {
   gp_text_put(&p->text, "%s", gp_action_print(&action, text));
 }
 
-static size_t cell_of(const page *p, int32_t edge, int32_t micro) {
-  return (size_t)edge * (size_t)p->plan->micro_count + (size_t)micro;
+/* There are no more turns than micro-batches, and one for what is there before. */
+static size_t columns_of(const gp_plan *plan) { return (size_t)plan->micro_count + 1; }
+
+/* The place of what a task publishes or waits for. */
+static size_t cell_of(const page *p, const gp_task *task, int32_t edge) {
+  const gp_step_edge *once = gp_plan_step_edge(p->plan, edge);
+  int64_t column = once ? 0 : task->micro;
+  if (once && gp_step_turns(p->plan, once)) column = gp_step_turn(p->plan, once, task, task->micro);
+  return (size_t)edge * columns_of(p->plan) + (size_t)column;
 }
 
 /* Find the task that publishes each value, on all devices that the plan holds. */
@@ -40,8 +48,7 @@ static void find_makers(page *p) {
   for (int32_t t = 0; t < plan->first[plan->device_count]; t++)
     for (int32_t u = 0; u < plan->tasks[t].use_count; u++) {
       const gp_edge_use *use = &plan->tasks[t].uses[u];
-      const bool once = use->edge >= plan->edge_count;
-      if (use->publish) p->made[cell_of(p, use->edge, once ? 0 : plan->tasks[t].micro)] = t + 1;
+      if (use->publish) p->made[cell_of(p, &plan->tasks[t], use->edge)] = t + 1;
     }
 }
 
@@ -110,9 +117,8 @@ static void put_waits(page *p, int32_t device, const gp_task *task) {
   bool any = false;
   for (int32_t u = 0; u < task->use_count; u++) {
     const gp_edge_use *use = &task->uses[u];
-    const bool once = use->edge >= p->plan->edge_count;
     if (!use->wait) continue;
-    int32_t made = p->made[cell_of(p, use->edge, once ? 0 : task->micro)];
+    int32_t made = p->made[cell_of(p, task, use->edge)];
     if (made > p->plan->first[device] && made <= p->plan->first[device + 1]) continue;
     put_verb(p, any, "waits for ");
     put_edge(p, task, use->edge);
@@ -180,7 +186,7 @@ gp_status gp_plan_page(const gp_plan *plan, int device, char *text, size_t size,
   size_t cells;
   *length = 0;
   if (device >= plan->device_count) return GP_OK;
-  GP_TRY(gp_size_mul((size_t)gp_plan_channel_count(plan), (size_t)plan->micro_count, &cells));
+  GP_TRY(gp_size_mul((size_t)gp_plan_channel_count(plan), columns_of(plan), &cells));
   GP_TRY(gp_alloc_array(cells + 1, sizeof *p.made, (void **)&p.made));
   find_makers(&p);
   gp_status status = GP_OK;

@@ -113,10 +113,15 @@ static gp_status build_shapes(const gp_shape_spec *spec, gp_plan *plan) {
 /* Check that the schedule's numbers fit the pipeline's, before anything is built on them. An
  * asynchronous schedule lists several mini-batches: enough for it to repeat itself. */
 static gp_status check_numbers(const gp_plan_env *env, const gp_schedule *s, int32_t micros) {
-  if (s->batch && s->copy_count > 1)
+  if (s->batch && s->copy_count > s->replicas)
     return gp_fail(GP_ESCHEDULE,
                    "schedule: it is asynchronous and runs a stage on two devices, whose "
                    "weights would differ: expected one device for each stage");
+  if (s->batch && s->replicas > 1 && s->batch != micros)
+    return gp_fail(GP_ESCHEDULE,
+                   "schedule: it updates after every %d micro-batches of all replicas, a step has "
+                   "%d: expected one update a step",
+                   (int)s->batch, (int)micros);
   if (s->batch && micros % s->batch)
     return gp_fail(GP_ESCHEDULE,
                    "schedule: it updates after every %d micro-batches, a step has %d: "
@@ -168,7 +173,7 @@ static gp_status prepare(const gp_plan_env *env, const gp_plan_spec *spec, gp_pl
   GP_TRY(gp_alloc_array(holders, sizeof(bool), (void **)&plan->active));
   GP_TRY(gp_alloc_array(holders, sizeof(size_t), (void **)&plan->owned));
   GP_TRY(gp_alloc_array(2 * holders, sizeof(gp_area), (void **)&plan->invariant));
-  GP_TRY(gp_alloc_array(stages, sizeof(gp_versions), (void **)&plan->versions));
+  GP_TRY(gp_alloc_array(holders, sizeof(gp_versions), (void **)&plan->versions));
   GP_TRY(gp_alloc_array(stages, sizeof(gp_stage_asked), (void **)&plan->asked));
   GP_TRY(gp_alloc_array(2 * holders, sizeof(gp_area), (void **)&plan->constants));
   GP_TRY(gp_alloc_array(2 * holders, sizeof(gp_area), (void **)&plan->states));
@@ -217,12 +222,14 @@ static gp_status make_programs(const gp_plan_env *env, const gp_plan_spec *spec,
   return status;
 }
 
-/* Choose the options of lowering. In a stream every stage decides for itself when it updates. */
+/* Choose the options of lowering. In a stream every stage decides for itself when it updates, and
+ * its replicas decide together. */
 static gp_lower_options options_of(const gp_plan_env *env, const gp_plan *plan) {
   bool joined = plan->update == GP_UPDATE_BARRIER, scaled = env->scaled && !gp_plan_streams(plan);
+  bool shared = gp_plan_shares_updates(plan) && plan->update != GP_UPDATE_NONE;
   return (gp_lower_options){.remat = env->remat,
                             .update = plan->update,
-                            .norm = (joined && env->norm) || scaled,
+                            .norm = ((joined || shared) && env->norm) || scaled,
                             .clip = (joined && env->clip) || scaled};
 }
 
@@ -296,14 +303,16 @@ static gp_status make(const gp_plan_env *env, const gp_plan_spec *spec, gp_plan 
     options.tied = true;
     status = gp_schedule_lower(spec->schedule, &options, &lowered);
   }
-  plan->joined = options.norm;
-  plan->decides = options.norm || plan->update == GP_UPDATE_BARRIER;
+  plan->joined = options.norm && !plan->batch;
+  plan->checks = options.norm && plan->batch;
+  plan->decides = plan->joined || plan->update == GP_UPDATE_BARRIER;
   if (!status) status = make_tasks(env, spec, options.tied, &lowered, plan);
   gp_lowered_free(&lowered);
   GP_TRY(status);
   GP_TRY(gp_plan_prove_transfers(plan));
-  for (int32_t s = 0; s < plan->stage_count; s++)
-    if (plan->versions[s].live > 1) plan->versions[s].stash_bytes = env->layout->stages[s].values;
+  for (int32_t h = 0; h < plan->stage_count * plan->copy_count; h++)
+    if (plan->versions[h].live > 1)
+      plan->versions[h].stash_bytes = env->layout->stages[h / plan->copy_count].values;
   return gp_plan_add_memory(plan);
 }
 

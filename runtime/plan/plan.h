@@ -38,7 +38,7 @@ struct gp_plan {
   int32_t device_count, stage_count, edge_count;
   int32_t copy_count; /* devices per stage, those of all replicas */
   int32_t replicas;   /* of the schedule, each with devices and micro-batches of its own; or 1 */
-  int32_t replica_micros; /* replica r runs the micro-batches from r * replica_micros on */
+  int32_t replica_micros; /* replica r runs those of a mini-batch from r * replica_micros on */
   int32_t batch;          /* micro-batches per update of an asynchronous schedule; 0: synchronous */
   int32_t micro_count;    /* micro-batches of all stored tasks */
   int32_t step_micros;    /* micro-batches of one mini-batch */
@@ -73,7 +73,7 @@ struct gp_plan {
   gp_plan_gather *gathers; /* stage after stage: see gathers.h */
   int32_t gather_count;
   gp_area *sent;            /* per stage and copy: its parts of them */
-  gp_versions *versions;    /* per stage */
+  gp_versions *versions;    /* per stage and copy */
   gp_area *invariant;       /* per (stage, copy) and shape: what P made, version after version */
   gp_area *constants;       /* per (stage, copy) and shape */
   gp_area *states;          /* likewise: of CPU kernels, if the device works in host memory */
@@ -87,6 +87,7 @@ struct gp_plan {
   size_t *owned; /* per (stage, copy): bytes of the gradients that it sums and updates */
   bool decides;  /* all devices vote before gradients are scaled or stages updated */
   bool joined;   /* its updates depend on the norms of all stages */
+  bool checks;   /* its replicas update in a stream, and agree on which gradients are finite */
   bool sum_loss;
   /* Nothing in the work areas outlives a run: all such plans of a pipeline use the same memory. */
   bool shares;
@@ -130,9 +131,26 @@ int32_t gp_plan_base_count(const gp_plan *plan); /* length of a frame */
 static inline int32_t gp_plan_twins(const gp_plan *plan) {
   return plan->copy_count / plan->replicas;
 }
-/* The replica that runs a micro-batch. */
+/* The replica that runs a micro-batch. In a stream with replicas a step is one mini-batch. */
 static inline int32_t gp_plan_replica_of(const gp_plan *plan, int64_t micro) {
-  return plan->replicas > 1 ? (int32_t)(micro / plan->replica_micros) : 0;
+  return plan->replicas > 1 ? (int32_t)(micro % plan->step_micros / plan->replica_micros) : 0;
+}
+/* Count the micro-batches of a mini-batch that a replica runs: the last replicas may have fewer. */
+static inline int32_t gp_plan_micros_of(const gp_plan *plan, int32_t replica) {
+  const int32_t left = plan->step_micros - replica * plan->replica_micros;
+  if (plan->replicas == 1) return plan->step_micros;
+  return left < 0 ? 0 : left < plan->replica_micros ? left : plan->replica_micros;
+}
+/* The number of a micro-batch among those that its replica runs, counted through the stream. */
+static inline int64_t gp_plan_own_micro(const gp_plan *plan, int64_t micro) {
+  const int32_t replica = gp_plan_replica_of(plan, micro);
+  if (plan->replicas == 1) return micro;
+  return micro / plan->step_micros * gp_plan_micros_of(plan, replica) + micro % plan->step_micros -
+         replica * plan->replica_micros;
+}
+/* Do replicas update in a stream, so that each keeps values and versions of its own? */
+static inline bool gp_plan_shares_updates(const gp_plan *plan) {
+  return plan->batch && plan->replicas > 1;
 }
 /* Constants are numbered through both sizes of micro-batches. The tensor is borrowed; its storage
  * is what a program finds at the constant's base. */
@@ -193,7 +211,8 @@ static inline size_t gp_plan_slot_place(const gp_plan *plan, const gp_task *task
   const gp_slots *slots = &plan->slots[gp_plan_holder(plan, task->stage, task->copy)];
   const int kind = gp_task_slot_kind(task, slot);
   if (!plan->batch) return task->place[slot];
-  return slots->first[kind] + (size_t)(micro % slots->count[kind]) * slots->bytes[kind];
+  const int64_t own = gp_plan_own_micro(plan, micro);
+  return slots->first[kind] + (size_t)(own % slots->count[kind]) * slots->bytes[kind];
 }
 
 /* Bytes that the plan needs on a device, a shared work area included. */

@@ -17,6 +17,7 @@
  * end of the list. */
 typedef struct begins {
   int32_t *tasks, *actions; /* [device][steps + 1] */
+  int32_t *late;            /* per device that only updates: by so many ranges; else -1 */
   int32_t steps;
   const gp_lowered *lowered; /* borrowed */
 } begins;
@@ -30,27 +31,68 @@ static size_t begins_at(const begins *b, int32_t device) {
 static void find_begins(const gp_plan *plan, int32_t device, begins *b) {
   int32_t *at = &b->tasks[begins_at(b, device)], step = 1;
   int32_t t = plan->first[device], end = plan->first[device + 1];
+  const int32_t late = b->late[device];
   at[0] = t;
   for (; t < end; t++) {
     const gp_task *task = &plan->tasks[t];
-    if (task->op != GP_ACT_F && task->op != GP_ACT_C) continue;
-    for (int32_t own = task->micro / plan->step_micros; step <= own; step++) at[step] = t;
+    const bool takes = task->op == GP_ACT_F || task->op == GP_ACT_C;
+    if (late < 0 ? !takes : !gp_act_ends(task->op)) continue;
+    const int32_t own = task->micro / plan->step_micros + (late < 0 ? 0 : late);
+    for (; step <= own && step <= b->steps; step++) at[step] = t;
   }
   for (; step <= b->steps; step++) at[step] = end;
 }
 
-/* The same among the lowered actions. */
+/* The same among the lowered actions. Updates, and what belongs to them, have the number of an
+ * update. */
 static void find_action_begins(const gp_plan *plan, int32_t device, begins *b) {
   int32_t *at = &b->actions[begins_at(b, device)], step = 1;
   int32_t i = b->lowered->first[device], end = b->lowered->first[device + 1];
+  const int32_t late = b->late[device];
   at[0] = i;
   for (; i < end; i++) {
     const gp_action *action = &b->lowered->actions[i];
-    if (action->op != GP_ACT_F) continue;
-    for (int32_t own = action->micro / plan->step_micros; step <= own; step++) at[step] = i;
+    const bool ends = gp_act_ends((gp_act)action->op);
+    if (late < 0 ? action->op != GP_ACT_F : !ends) continue;
+    const int32_t own = late < 0 ? action->micro / plan->step_micros : action->micro + late;
+    for (; step <= own && step <= b->steps; step++) at[step] = i;
   }
   for (; step <= b->steps; step++) at[step] = end;
 }
+
+/* ---- replicas -------------------------------------------------------------------------------- */
+
+/* The range in which a device makes its first update of a stage, by its forward passes. */
+static int32_t first_update(const gp_plan *plan, const begins *b, int32_t device, int32_t stage) {
+  int32_t range = 0;
+  for (int32_t i = b->lowered->first[device]; i < b->lowered->first[device + 1]; i++) {
+    const gp_action *action = &b->lowered->actions[i];
+    if (action->op == GP_ACT_F) range = action->micro / plan->step_micros;
+    if (action->op == GP_ACT_U && action->stage == stage) return range;
+  }
+  return range;
+}
+
+/* Replicas wait for each other at an update, and a script is told of the losses of all of them: so
+ * all make it in the same range. Those without micro-batches only update. */
+static gp_status find_late(const gp_plan *plan, begins *b) {
+  for (int32_t d = 0; d < plan->device_count; d++) b->late[d] = -1;
+  for (int32_t h = 0; h < plan->stage_count * plan->copy_count; h++) {
+    const int32_t stage = h / plan->copy_count, device = plan->placement[h];
+    const int32_t first = plan->placement[gp_plan_holder(plan, stage, 0)];
+    const int32_t range = first_update(plan, b, first, stage);
+    if (!plan->active[h])
+      b->late[device] = range;
+    else if (first_update(plan, b, device, stage) != range)
+      return gp_fail(GP_ESCHEDULE,
+                     "schedule: stage %d has its first update on device %d before micro-batches of "
+                     "another mini-batch than on device %d, expected replicas that go in step",
+                     (int)stage, (int)device, (int)first);
+  }
+  return GP_OK;
+}
+
+/* ---- when it repeats itself ------------------------------------------------------------------ */
 
 /* Are the actions of step + 1 those of step, with all numbers moved on by one mini-batch? */
 static bool actions_repeat(const gp_plan *plan, const begins *b, int32_t device, int32_t step) {
@@ -61,7 +103,7 @@ static bool actions_repeat(const gp_plan *plan, const begins *b, int32_t device,
   if (begin[step + 2] - begin[step + 1] != count) return false;
   for (int32_t i = 0; i < count; i++, x++, y++)
     if (x->op != y->op || x->stage != y->stage ||
-        x->micro + (x->op == GP_ACT_U ? versions : micros) != y->micro ||
+        x->micro + (gp_act_ends((gp_act)x->op) ? versions : micros) != y->micro ||
         (x->version >= 0 && x->version + versions != y->version))
       return false;
   return true;
@@ -109,46 +151,71 @@ static int32_t lag_of(const gp_plan *plan, int32_t device) {
   return lag;
 }
 
-/* Per micro-batch of a stream. back: the action of the first device with which it is back at the
- * first stage. passes: forward passes of the last stage until this micro-batch and all before it
- * have run there. */
+/* Per micro-batch of a stream. back: the action of a first device with which it is back at the
+ * first stage. passes: forward passes of its replica's last stage until this micro-batch and all
+ * before it have run there. */
 typedef struct milestones {
   int32_t *back, *passes;
 } milestones;
 
-static void find_milestones(const gp_plan *plan, const gp_lowered *lowered, milestones *m) {
-  int32_t device = plan->placement[0], last = plan->stage_count - 1, passes = 0;
-  for (int32_t i = 0; i < plan->micro_count; i++) m->back[i] = INT32_MAX;
+static void find_back(const gp_lowered *lowered, int32_t device, milestones *m) {
   for (int32_t i = lowered->first[device + 1]; i-- > lowered->first[device];) {
     const gp_action *action = &lowered->actions[i];
     if (action->stage == 0 && (action->op == GP_ACT_B || action->op == GP_ACT_I))
       m->back[action->micro] = i;
   }
-  device = plan->placement[gp_plan_holder(plan, last, 0)];
+}
+
+static void find_passes(const gp_plan *plan, const gp_lowered *lowered, int32_t replica,
+                        milestones *m) {
+  const int32_t last = plan->stage_count - 1, twins = gp_plan_twins(plan);
+  const int32_t device = plan->placement[gp_plan_holder(plan, last, replica * twins)];
+  int32_t passes = 0, before = 0;
   for (int32_t i = lowered->first[device]; i < lowered->first[device + 1]; i++) {
     const gp_action *action = &lowered->actions[i];
     if (action->stage == last && action->op == GP_ACT_F) m->passes[action->micro] = ++passes;
   }
-  for (int32_t i = 1; i < plan->micro_count; i++)
-    if (m->passes[i] < m->passes[i - 1]) m->passes[i] = m->passes[i - 1];
+  for (int32_t i = 0; i < plan->micro_count; i++) {
+    if (gp_plan_replica_of(plan, i) != replica) continue;
+    if (m->passes[i] < before) m->passes[i] = before;
+    before = m->passes[i];
+  }
+}
+
+static void find_milestones(const gp_plan *plan, const gp_lowered *lowered, milestones *m) {
+  const int32_t twins = gp_plan_twins(plan);
+  for (int32_t i = 0; i < plan->micro_count; i++) m->back[i] = INT32_MAX;
+  for (int32_t r = 0; r < plan->replicas; r++) {
+    find_back(lowered, plan->placement[r * twins], m);
+    find_passes(plan, lowered, r, m);
+  }
+}
+
+/* Is a micro-batch back at the first stage when the first device of its replica has run a range? In
+ * a synchronous schedule all of them are. */
+static bool is_back(const gp_plan *plan, const begins *b, const milestones *m, int32_t micro,
+                    int32_t range) {
+  const int32_t copy = gp_plan_replica_of(plan, micro) * gp_plan_twins(plan);
+  if (!plan->batch) return true;
+  return m->back[micro] < b->actions[begins_at(b, plan->placement[copy]) + (size_t)range + 1];
 }
 
 /* Find which losses are known after each range. They are told when their mini-batch is back at the
- * first stage: a rule that does not depend on the speed of the devices. In a synchronous schedule,
- * without a barrier too, a step waits for its own loss. */
+ * first stage of every replica: a rule that does not depend on the speed of the devices. In a
+ * synchronous schedule, without a barrier too, a step waits for its own loss. */
 static gp_status find_known(gp_plan *plan, const begins *b) {
   gp_ranges *r = &plan->ranges;
   int32_t micro = 0, group = plan->batch ? plan->batch : plan->step_micros;
-  const int32_t *begin = plan->batch ? &b->actions[begins_at(b, plan->placement[0])] : NULL;
   size_t micros = (size_t)plan->micro_count;
   milestones m;
   GP_TRY(gp_alloc_array(2 * micros, sizeof(int32_t), (void **)&m.back));
   m.passes = m.back + micros;
   find_milestones(plan, b->lowered, &m);
   for (int32_t j = 0; j < r->count; j++) {
-    while (micro < plan->micro_count && (!plan->batch || m.back[micro] < begin[j + 1])) micro++;
+    while (micro < plan->micro_count && is_back(plan, b, &m, micro, j)) micro++;
     r->known[j] = micro / group;
-    r->passed[j] = r->known[j] ? m.passes[r->known[j] * group - 1] : 0;
+    for (int32_t i = 0; i < r->known[j] * group; i++)
+      r->passed[j * plan->replicas + gp_plan_replica_of(plan, i)] = m.passes[i];
   }
   gp_free(m.back);
   return GP_OK;
@@ -158,9 +225,11 @@ static gp_status find_known(gp_plan *plan, const begins *b) {
 
 static gp_status make_room(gp_plan *plan, int32_t count) {
   gp_ranges *r = &plan->ranges;
-  size_t devices = (size_t)plan->device_count, ranges = (size_t)count;
+  size_t devices = (size_t)plan->device_count, ranges = (size_t)count,
+         passed = ranges * (size_t)plan->replicas;
   r->count = count;
-  GP_TRY(gp_alloc_array(devices * (ranges + 2) + 2 * ranges, sizeof(int32_t), (void **)&r->begin));
+  GP_TRY(gp_alloc_array(devices * (ranges + 2) + ranges + passed, sizeof(int32_t),
+                        (void **)&r->begin));
   r->lag = r->begin + devices * (ranges + 1);
   r->known = r->lag + devices;
   r->passed = r->known + ranges;
@@ -182,8 +251,10 @@ static gp_status add(gp_plan *plan, begins *b) {
   int32_t steady = 0;
   if (plan->batch) {
     size_t devices = (size_t)plan->device_count, columns = (size_t)b->steps + 1;
-    GP_TRY(gp_alloc_array(2 * devices * columns, sizeof(int32_t), (void **)&b->tasks));
+    GP_TRY(gp_alloc_array(2 * devices * columns + devices, sizeof(int32_t), (void **)&b->tasks));
     b->actions = b->tasks + devices * columns;
+    b->late = b->actions + devices * columns;
+    GP_TRY(find_late(plan, b));
     for (int32_t d = 0; d < plan->device_count; d++) find_begins(plan, d, b);
     for (int32_t d = 0; d < plan->device_count; d++) find_action_begins(plan, d, b);
     steady = steady_step(plan, b);

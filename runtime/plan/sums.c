@@ -5,10 +5,11 @@
 
 /* ---- who adds what --------------------------------------------------------------------------- */
 
-/* The micro-batches that a copy of a stage runs. */
+/* The micro-batches of a mini-batch that a copy of a stage runs: in a stream the same ones of
+ * each. */
 typedef struct walk {
   int32_t begin, count; /* neighbouring ones */
-  int32_t seen;         /* those of them that the tasks so far have added */
+  int32_t seen;         /* those of them that the tasks of the mini-batch so far have added */
 } walk;
 
 static bool makes_gradients(const gp_plan *plan, int32_t stage) {
@@ -19,11 +20,12 @@ static bool adds(const gp_plan *plan, const gp_task *task) {
   return (task->op == GP_ACT_B || task->op == GP_ACT_W) && makes_gradients(plan, task->stage);
 }
 
-/* Count the micro-batches of each holder; W runs ascending. */
+/* Count the micro-batches of each holder; W runs ascending, also in the later mini-batches of a
+ * stream. */
 static gp_status find_walks(const gp_plan *plan, walk *walks) {
   for (int32_t t = 0; t < plan->first[plan->device_count]; t++) {
     const gp_task *task = &plan->tasks[t];
-    if (!adds(plan, task)) continue;
+    if (!adds(plan, task) || (plan->batch && task->micro >= plan->batch)) continue;
     walk *own = &walks[gp_plan_holder(plan, task->stage, task->copy)];
     if (!own->count) own->begin = task->micro;
     if (task->micro != own->begin + own->count)
@@ -98,7 +100,7 @@ static void place(gp_plan *plan, gp_task *task, walk *w) {
   if (ends) task->merges = last ? task->partial : trailing_ones(leaf);
   if (task->partial > plan->partial_count[holder]) plan->partial_count[holder] = task->partial;
   plan->opened[holder] = true;
-  w->seen++;
+  w->seen = last ? 0 : w->seen + 1;
 }
 
 static gp_status add(gp_plan *plan, walk *walks) {
@@ -115,9 +117,6 @@ static gp_status add(gp_plan *plan, walk *walks) {
 gp_status gp_plan_add_sums(gp_plan *plan) {
   walk *walks;
   if (!plan->sum_group) return GP_OK;
-  if (plan->batch)
-    return gp_fail(GP_ESCHEDULE, "sum_group: the schedule is asynchronous, expected a synchronous "
-                                 "one");
   const size_t holders = (size_t)(plan->stage_count * plan->copy_count);
   GP_TRY(gp_alloc_array(holders, sizeof *walks, (void **)&walks));
   gp_status status = add(plan, walks);

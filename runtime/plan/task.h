@@ -102,7 +102,7 @@ typedef struct gp_ranges {
   int32_t *begin;  /* device after device: count + 1 numbers of tasks; owns the other arrays */
   int32_t *lag;    /* per device: ranges from taking a mini-batch in to the one that ends it */
   int32_t *known;  /* per range: losses that are known when the first stage has run it */
-  int32_t *passed; /* per range: forward passes of the last stage that these losses need */
+  int32_t *passed; /* per range and replica: forward passes of its last stage that they need */
 } gp_ranges;
 
 #endif

@@ -201,6 +201,7 @@ static void note_ending(lister *l) {
   case GP_ACT_REDUCE:
     note(l, GP_TOUCHED_GRADIENTS, -1, GP_TOUCH_ADD);
     if (has_extras(l)) note(l, GP_TOUCHED_EXTRAS, l->task->stage, GP_TOUCH_ADD);
+    if (l->plan->batch) note_tied(l);
     break;
   case GP_ACT_TIE:
     note(l, GP_TOUCHED_GRADIENTS, -1, GP_TOUCH_ADD);
@@ -223,7 +224,7 @@ static void note_uses(lister *l) {
     const gp_edge_use *use = &l->task->uses[u];
     const bool once = use->edge >= l->plan->edge_count;
     note(l, once ? GP_TOUCHED_STEP : GP_TOUCHED_EDGE, use->edge,
-         use->publish ? GP_TOUCH_WRITE : GP_TOUCH_READ);
+         use->publish || (once && use->acquire) ? GP_TOUCH_WRITE : GP_TOUCH_READ);
     l->list[l->count - 1].use = u;
   }
 }
@@ -239,5 +240,6 @@ int32_t gp_plan_touches(const gp_plan *plan, const gp_task *task, gp_touch *list
   note_uses(&l);
   if (task->program) note_program(&l, task->program);
   if (gp_act_ends(task->op)) note_ending(&l);
+  if (task->op == GP_ACT_UNSHARD) note(&l, GP_TOUCHED_WEIGHTS, -1, GP_TOUCH_WRITE);
   return l.count;
 }

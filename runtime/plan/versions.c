@@ -3,7 +3,8 @@
  * The newest version of a stage lies in its arena, where scripts see it. U changes it in place; if
  * a later task still reads it or an older one, a copy goes to the stash first. Version v lies in
  * stash slot v mod (live - 1): the versions there are consecutive, so no two meet. (A plan stores a
- * part of a stream; by this rule the part repeats itself up to the last mini-batches.)
+ * part of a stream; by this rule the part repeats itself up to the last mini-batches.) Each replica
+ * has all of that for itself.
  * Source: weight stashing of PipeDream (Narayanan et al. 2019); two versions: PipeDream-2BW (2021).
  */
 #include "base/memory.h"
@@ -14,10 +15,10 @@ static bool reads_weights(const gp_task *task) { return task->op <= GP_ACT_R; }
 
 /* ---- accesses ------------------------------------------------------------------------------ */
 
-/* One stage on its device. */
+/* A copy of a stage on its device. */
 typedef struct stage_versions {
   gp_plan *plan;
-  int32_t stage, begin, end; /* tasks of its device */
+  int32_t stage, holder, begin, end; /* tasks of its device */
   int32_t alive;
   gp_access_list list;
 } stage_versions;
@@ -57,7 +58,7 @@ static gp_status list_accesses(stage_versions *v) {
 static gp_status born(void *context, const gp_lifetime *life) {
   stage_versions *v = context;
   gp_task *task = &v->plan->tasks[v->begin + life->task];
-  gp_versions *versions = &v->plan->versions[v->stage];
+  gp_versions *versions = &v->plan->versions[v->holder];
   const bool made = task->op == GP_ACT_U && life->instance == task->version + 1;
   task->stash |= made && life->replaces < 0;
   if (++v->alive > versions->live) versions->live = v->alive;
@@ -69,10 +70,13 @@ static void dead(void *context, const gp_lifetime *life) {
   ((stage_versions *)context)->alive--;
 }
 
-static gp_status count_versions(gp_plan *plan, int32_t stage) {
-  int32_t device = plan->placement[gp_plan_holder(plan, stage, 0)];
-  stage_versions v = {
-      .plan = plan, .stage = stage, .begin = plan->first[device], .end = plan->first[device + 1]};
+static gp_status count_versions(gp_plan *plan, int32_t holder) {
+  int32_t device = plan->placement[holder];
+  stage_versions v = {.plan = plan,
+                      .stage = holder / plan->copy_count,
+                      .holder = holder,
+                      .begin = plan->first[device],
+                      .end = plan->first[device + 1]};
   gp_status status = list_accesses(&v);
   if (!status) status = gp_access_watch(&v.list, &(gp_lifetime_watch){&v, born, dead});
   gp_access_list_free(&v.list);
@@ -120,8 +124,9 @@ static gp_status check_ties(const gp_plan *plan, const gp_plan_env *env) {
 }
 
 gp_status gp_plan_add_versions(gp_plan *plan, const gp_plan_env *env) {
-  for (int32_t s = 0; s < plan->stage_count; s++) plan->versions[s].live = 1;
+  const int32_t holders = plan->stage_count * plan->copy_count;
+  for (int32_t h = 0; h < holders; h++) plan->versions[h].live = 1;
   if (gp_plan_streams(plan)) GP_TRY(check_ties(plan, env));
-  for (int32_t s = 0; plan->batch && s < plan->stage_count; s++) GP_TRY(count_versions(plan, s));
+  for (int32_t h = 0; plan->batch && h < holders; h++) GP_TRY(count_versions(plan, h));
   return GP_OK;
 }

@@ -3,10 +3,10 @@
  * Weight gradients are added in ascending order of micro-batches, whatever the order of a
  * schedule's backward passes, so that the bits do not depend on the schedule. Where backward passes
  * do not ascend, B is split: I runs at once, W when its turn has come. W also waits for the updates
- * of all earlier mini-batches. Recomputation stands right before the backward pass that needs it,
- * so it runs before the device waits for the incoming gradient. I and W that follow each other on
- * the first stage become B: no gradient leaves that stage, so splitting lets no device start
- * earlier.
+ * of all earlier mini-batches. Replicas of a stream add up their gradients right before each
+ * update. Recomputation stands right before the backward pass that needs it, so it runs before the
+ * device waits for the incoming gradient. I and W that follow each other on the first stage become
+ * B: no gradient leaves that stage, so splitting lets no device start earlier.
  */
 #include "schedule/passes.h"
 
@@ -155,6 +155,15 @@ static void add_to_stages(walker *w, gp_act op, int32_t micro) {
   }
 }
 
+/* Append an update of a stream, and ahead of it what its replicas do together. */
+static void add_update(walker *w, const gp_action *x, int32_t a) {
+  if (w->s->copy_count > 1) append(w, GP_ACT_REDUCE, x, a);
+  if (w->s->copy_count > 1 && w->options->norm) append(w, GP_ACT_NORM, x, a);
+  append(w, GP_ACT_U, x, a);
+  w->updates[x->stage]++;
+  add_due(w, x->stage, a);
+}
+
 /* Append what joins the gradients of all stages, then updates, behind the last action of a
  * device. */
 static void add_ends(walker *w) {
@@ -182,10 +191,7 @@ static void walk_action(walker *w, int32_t a, int32_t end) {
     break;
   case GP_ACT_R: append(w, GP_ACT_R, x, a); break;
   case GP_ACT_U:
-    if (!w->s->batch) break;
-    append(w, GP_ACT_U, x, a);
-    w->updates[x->stage]++;
-    add_due(w, x->stage, a);
+    if (w->s->batch) add_update(w, x, a);
     break;
   case GP_ACT_B:
   case GP_ACT_I:
@@ -273,6 +279,13 @@ static bool is_unchanged(const gp_schedule *s, const gp_lowered *lowered) {
   return same;
 }
 
+/* Reductions of a stream carry the number of their update, which a plan needs and texts have not:
+ * the n-th one of a stage is that of update n. */
+static void drop_numbers(const gp_lowered *lowered) {
+  for (int32_t a = 0; a < lowered->first[lowered->device_count]; a++)
+    if (!gp_act_has_micro((gp_act)lowered->actions[a].op)) lowered->actions[a].micro = -1;
+}
+
 /* These lists can be printed and verified. A plan starts from the same ones. */
 gp_status gp_schedule_lowered(const gp_schedule *schedule, const gp_lower_options *options,
                               gp_rows **rows) {
@@ -280,6 +293,7 @@ gp_status gp_schedule_lowered(const gp_schedule *schedule, const gp_lower_option
   gp_rows *made = NULL;
   gp_status status = gp_schedule_lower(schedule, options, &lowered);
   if (!status && !is_unchanged(schedule, &lowered)) {
+    drop_numbers(&lowered);
     status = gp_rows_new(schedule->device_count, &made);
     for (int32_t d = 0; !status && d < schedule->device_count; d++)
       status = gp_rows_append(made, d, &lowered.actions[lowered.first[d]],

@@ -100,10 +100,12 @@ static gp_status check_spec(const gp_schedule_spec *spec) {
                    "schedule: %d devices a stage in %d replicas, expected 1 or 2 in each; %d "
                    "micro-batches an update",
                    spec->copy_count, replicas, spec->batch);
-  if (replicas == 1 || (spec->replica_micros > 0 && !spec->batch)) return GP_OK;
+  if (replicas == 1) return GP_OK;
+  if (spec->replica_micros > 0 && spec->batch <= (int64_t)replicas * spec->replica_micros)
+    return GP_OK;
   return gp_fail(GP_EINVAL,
                  "schedule: %d replicas of %d micro-batches, %d an update: expected at least one "
-                 "micro-batch each, and a synchronous schedule",
+                 "micro-batch each, and no update of more than all of them",
                  replicas, spec->replica_micros, spec->batch);
 }
 

@@ -26,7 +26,8 @@ char *gp_action_print(const gp_action *action, char text[GP_ACTION_TEXT]);
 struct gp_schedule {
   int32_t device_count, stage_count, micro_count, copy_count;
   int32_t replicas;        /* of one schedule, with copy_count / replicas copies each; 1: none */
-  int32_t replica_micros;  /* replica r runs those from r * replica_micros on; 0: no replicas */
+  int32_t replica_micros;  /* replica r runs those from r * replica_micros on, of each batch if the
+                            * schedule is asynchronous; 0: no replicas */
   int32_t batch;           /* micro-batches per update; 0: synchronous */
   bool micros_given;       /* micro_count was asked for, not counted */
   int32_t *placement;      /* per stage and copy: its device */
@@ -66,7 +67,8 @@ bool gp_schedule_holds(const gp_schedule *schedule, int32_t device, int32_t stag
 int32_t gp_schedule_copy_on(const gp_schedule *schedule, int32_t stage, int32_t device);
 /* The replica that runs a micro-batch, and the one that a copy belongs to. */
 static inline int32_t gp_schedule_replica_of(const struct gp_schedule *s, int32_t micro) {
-  return s->replicas > 1 ? micro / s->replica_micros : 0;
+  if (s->replicas <= 1) return 0;
+  return (s->batch ? micro % s->batch : micro) / s->replica_micros;
 }
 
 /* The position behind the joined actions that begin at a. */

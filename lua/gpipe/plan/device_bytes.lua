@@ -25,6 +25,7 @@ device_bytes.SHOWN = { "parameters", "gradients", "optimizer", "versions", "pack
 ---@field versions table<integer, integer>
 ---@field copies integer of a stage in a replica
 ---@field turns table<integer, boolean> stage -> the stage behind it is on the same device
+---@field streamed boolean it is a replica of an asynchronous schedule
 ---@field moments_kept number a device's, as multiples of its parameters
 ---@field gradients number likewise: its own, and partial sums
 ---@field received number likewise: what its owner receives of others
@@ -59,16 +60,19 @@ local function edge_before(m, s, i, stage, own, first)
 end
 
 -- What does not depend on what is kept, in the order of its parts; the edge before the stage is not
--- among it. Copies of a stage on devices with the host's memory share its parameters. The first
--- copy updates them, has the moments, and receives the gradients of copies elsewhere. Packed
--- weights have the versions of what they are made of.
+-- among it. Copies of a stage on devices with the host's memory share its parameters, unless they
+-- are replicas of a stream (m.streamed), which have room for new values beside them. The first copy
+-- updates them, has the moments, and receives the gradients of copies elsewhere. Packed weights
+-- have the versions of what they are made of.
 local function fixed(m, s, i, j, stage, own, first)
   local parameters = sums.range(s.parameter_bytes, i, j)
   local there, received = (own and 1 or first) * (m.halves and 1.5 or 1), own and m.received or 0
+  if m.streamed then there = 1 end
+  local room = m.streamed and received * parameters or 0
   return there * parameters, (m.gradients + first * received) * parameters,
     first * m.moments_kept * parameters, (m.versions[stage] - 1) * parameters,
     m.versions[stage] * sums.range(s.packed_bytes, i, j),
-    edge_bytes(m, s, j, stage, own, first), sums.transient(s, i, j),
+    edge_bytes(m, s, j, stage, own, first) + room, sums.transient(s, i, j),
     own and stage == 0 and m.chunks * m.input_bytes or 0
 end
 local FIXED = { "parameters", "gradients", "optimizer", "versions", "packed", "edges",

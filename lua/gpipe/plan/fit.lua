@@ -122,6 +122,7 @@ function fit.case(problem, shape, lowered, policy)
     gradients = own, received = received, halves = problem.halves,
     policy = policy, chunks = shape.chunks, input_bytes = rows * problem.figures.row_bytes,
     at = { times = {} }, carried = lowered.carried, away = away_of(problem, case.on),
+    streamed = shape.replicas > 1 and shape.schedule.batch > 0,
     turns = device_bytes.turns(case.on), moments = moments.of_stages(case, lowered),
     plain = stage_cost.policies[policy].plainly
       and moments.of_stages(case, candidates.lowered(shape, "never")) or nil,

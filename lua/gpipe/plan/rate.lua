@@ -105,7 +105,14 @@ function rate.costs(problem, case, balance)
   return costs
 end
 
--- The most that a device spends with recomputation in a step.
+-- The micro-batches of a run, of all replicas: those of a step, but for asynchronous schedules,
+-- which run as a stream.
+local function micros_of(case)
+  local made = case.shape.schedule
+  return made.batch > 0 and made.checked:micros() or case.shape.chunks
+end
+
+-- The most that a device spends with recomputation in a run.
 local function recomputed(case, costs)
   local most = 0
   for _, stages in ipairs(case.shape.holders) do
@@ -115,41 +122,45 @@ local function recomputed(case, costs)
       sum = sum + case.lowered.share[stage + 1] * costs.R[stage + 1]
         + (found and found.input[stage + 1] + found.weight[stage + 1] or 0)
     end
-    most = math.max(most, sum * case.shape.chunks / case.shape.schedule.copies)
+    most = math.max(most, sum * micros_of(case) / case.shape.schedule.copies)
   end
   return most
 end
 
---- The mini-batches of a run: one, but for asynchronous schedules, which run as a stream.
+--- The steps of a run: one, but for asynchronous schedules, which run as a stream.
 ---@param case gpipe.PlanCase
 ---@return number
 function rate.steps(case)
-  return case.shape.schedule.batch > 0 and case.shape.chunks / case.shape.asked or 1
+  if case.shape.schedule.batch == 0 then return 1 end
+  return micros_of(case) / (case.shape.asked * case.shape.replicas)
 end
 
 -- The seconds in which the replicas of each stage exchange gradients and values: each device
--- receives the gradients that it owns from all others, and the values that it does not own.
+-- receives the gradients that it owns from all others, and the values that it does not own. In a
+-- stream the values are under way while it goes on with the version before.
 local function exchanges(problem, case, balance)
   local r, list = case.shape.replicas, {}
+  local ways = case.shape.schedule.batch > 0 and 1 or 2
   for stage, range in ipairs(demand.ranges(balance)) do
     local on = case.on[stage]
     local bytes = sums.range(case.sums[on[1]].parameter_bytes, range[1], range[2])
     local link = way.new(devices.between(problem.devices[on[1]], problem.devices[on[#on]],
       problem.link))
-    list[stage] = 2 * way.seconds(link, (r - 1) / r * bytes)
+    list[stage] = ways * way.seconds(link, (r - 1) / r * bytes)
   end
   return list
 end
 
--- When the last device is through: it exchanges behind its last action, while others may compute.
--- Where a device has several stages, the largest exchange counts: the others began before.
+-- When the last device is through: it exchanges behind its last action, while others may compute;
+-- in a stream before every update. Where a device has several stages, the largest exchange counts:
+-- the others began before.
 local function last_of(problem, case, balance, ran)
   if case.shape.replicas == 1 then return ran.makespan end
   local last, list = 0, exchanges(problem, case, balance)
   for d, stages in ipairs(case.shape.holders) do
     local most = 0
     for _, stage in ipairs(stages) do most = math.max(most, list[stage + 1]) end
-    last = math.max(last, ran.finish[d] + most)
+    last = math.max(last, ran.finish[d] + rate.steps(case) * most)
   end
   return last
 end

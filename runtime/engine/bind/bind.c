@@ -54,7 +54,7 @@ static gp_status bind_channel(gp_binding *b, int32_t c) {
 /* Set the addresses of one copy of a stage. */
 static void bind_holder(gp_binding *b, int32_t h) {
   const gp_plan *plan = b->plan;
-  int32_t device = plan->placement[h], stage = h / plan->copy_count;
+  int32_t device = plan->placement[h];
   for (int k = 0; k < 2; k++) {
     b->invariant[2 * h + k] = address(b, device, &plan->invariant[2 * h + k]);
     b->constant_copies[2 * h + k] = address(b, device, &plan->constants[2 * h + k]);
@@ -63,7 +63,7 @@ static void bind_holder(gp_binding *b, int32_t h) {
   b->partials[h] = address(b, device, &plan->partials[h]);
   b->records[h] = address(b, device, &plan->records[h]);
   b->sent[h] = gp_exchange_at(b, device, &plan->sent[h]);
-  if (h % plan->copy_count == 0) b->stash[stage] = address(b, device, &plan->versions[stage].stash);
+  b->stash[h] = address(b, device, &plan->versions[h].stash);
 }
 
 /* Set the address at which S finds the records of a copy, once links are there. */
@@ -124,7 +124,9 @@ static gp_status make_room(gp_binding *b) {
          edges = (size_t)gp_plan_channel_count(plan), holders = stages * (size_t)plan->copy_count;
   GP_TRY(gp_alloc_array(devices, sizeof(gp_bound_device), (void **)&b->devices));
   GP_TRY(gp_alloc_array(edges + 1, sizeof(gp_bound_channel), (void **)&b->channels));
-  GP_TRY(gp_alloc_array(stages, sizeof(char *), (void **)&b->stash));
+  GP_TRY(gp_alloc_array(holders, sizeof(char *), (void **)&b->stash));
+  if (plan->checks)
+    GP_TRY(gp_alloc_array(devices * holders, sizeof(gp_step_check), (void **)&b->checks));
   GP_TRY(gp_alloc_array(holders, sizeof(char *), (void **)&b->values));
   GP_TRY(gp_alloc_array(holders, sizeof(char *), (void **)&b->buffers));
   GP_TRY(gp_alloc_array(2 * holders, sizeof(char *), (void **)&b->invariant));
@@ -190,6 +192,7 @@ static void give_back(gp_binding *b) {
   gp_free(b->devices);
   gp_free(b->channels);
   gp_free(b->stash);
+  gp_free(b->checks);
   gp_free(b->values);
   gp_free(b->buffers);
   gp_free(b->invariant);

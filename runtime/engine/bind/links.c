@@ -132,11 +132,12 @@ static gp_bound_use bind_use(const gp_binding *b, const gp_task *task, int32_t e
   const bool once = edge >= plan->edge_count;
   const int32_t c = gp_plan_channel_at(plan, edge, task->micro);
   const gp_channel *from = once ? NULL : &plan->channels[c];
-  gp_bound_use use = {.channel = &b->channels[c],
-                      .link = gp_links_find(b, c, device),
-                      .turn = gp_binding_turn(plan, edge, task->micro),
-                      .parties = once ? 0 : (uint32_t)from->parties,
-                      .plain = is_plain(&b->channels[c])};
+  gp_bound_use use = {
+      .channel = &b->channels[c],
+      .link = gp_links_find(b, c, device),
+      .turn = gp_binding_task_turn(plan, task, edge, task->micro),
+      .parties = (uint32_t)(once ? gp_plan_step_edge(plan, edge)->reader_count : from->parties),
+      .plain = is_plain(&b->channels[c])};
   if (use.link && use.link->received)
     use.address = use.link->received + (once ? 0 : (size_t)use.turn.slot * from->bytes);
   return use;

@@ -17,6 +17,13 @@ static char *start_of(const gp_tensor *value) { return value ? gp_tensor_data(va
 
 static char *at(char *area, size_t offset) { return area ? area + offset : NULL; }
 
+/* Every rank has room for the checks of all copies, as each device makes or receives them. */
+static char *check_of(const gp_binding *b, const gp_step_edge *edge, int32_t device) {
+  const int32_t holders = b->plan->stage_count * b->plan->copy_count;
+  const int32_t holder = gp_plan_holder(b->plan, edge->stage, edge->copy);
+  return (char *)&b->checks[(size_t)device * (size_t)holders + (size_t)holder];
+}
+
 /* Where the value lies in the maker's memory. */
 static char *made_of(const gp_binding *b, const gp_step_edge *edge) {
   const gp_pipeline *p = b->pipeline;
@@ -30,6 +37,7 @@ static char *made_of(const gp_binding *b, const gp_step_edge *edge) {
   case GP_STEP_GRADS: return at(a->copies[edge->copy].grads, edge->offset);
   case GP_STEP_EXTRAS: return a->copies[edge->copy].extras;
   case GP_STEP_RECORDS: return b->records[gp_plan_holder(b->plan, edge->stage, edge->copy)];
+  case GP_STEP_CHECK: return check_of(b, edge, edge->maker);
   case GP_STEP_GATHER:
     return at(b->sent[gp_plan_holder(b->plan, edge->stage, edge->copy)],
               b->plan->gathers[edge->number].offset);
@@ -69,19 +77,23 @@ static char *room_of(const gp_binding *b, const gp_step_edge *edge, const gp_ste
   case GP_STEP_PARAM:
   case GP_STEP_RECORDS: return at(b->devices[reader->device].block, reader->area.offset);
   case GP_STEP_GATHER: return gp_exchange_at(b, reader->device, &reader->area);
-  case GP_STEP_VALUES: return at(copy_on(b, edge, reader->device)->values, edge->offset);
+  case GP_STEP_VALUES:
+    if (reader->area.bytes) return at(b->devices[reader->device].block, reader->area.offset);
+    return at(copy_on(b, edge, reader->device)->values, edge->offset);
   case GP_STEP_BUFFERS: return copy_on(b, edge, reader->device)->buffers;
   case GP_STEP_GRADS: return bucket_of(b, edge, copy_on(b, edge, reader->device)->received_grads);
   case GP_STEP_EXTRAS: return part_of(b, edge, copy_on(b, edge, reader->device)->received_extras);
+  case GP_STEP_CHECK: return check_of(b, edge, reader->device);
   case GP_STEP_VOTE: return (char *)b->votes[edge->maker];
   case GP_STEP_VERDICT: return (char *)&b->verdict[reader->device];
   default: return p->extras[edge->number].received;
   }
 }
 
-/* Does the edge carry a vote, the verdict, or a part of a gather? These lie in host memory. */
+/* Does the edge carry a vote, the verdict, a check, or a part of a gather? These lie in host
+ * memory. */
 static bool is_host(const gp_step_edge *edge) {
-  return edge->stage < 0 || edge->value == GP_STEP_GATHER;
+  return edge->stage < 0 || edge->value == GP_STEP_GATHER || edge->value == GP_STEP_CHECK;
 }
 
 static char *received_of(const gp_binding *b, const gp_step_edge *edge,

@@ -168,7 +168,7 @@ static gp_status end(gp_worker *worker, gp_run *run, const gp_task_span *span) {
   if (!status) status = gp_marks_settle(worker, span->first_event);
   for (int32_t t = span->first; t < span->end; t++)
     if (plan->tasks[t].micro + span->repeats * plan->step_micros < span->limit)
-      gp_run_note_loss(run, &plan->tasks[t]);
+      gp_run_note_loss(worker, run, &plan->tasks[t]);
   return status;
 }
 

@@ -21,11 +21,16 @@ static bool shares(const gp_pipeline *p, int32_t stage, int32_t a, int32_t b) {
   return gp_lane_shares(gp_stage_lane(p, stage, a), gp_stage_lane(p, stage, b));
 }
 
-/* The first of the copies that share memory with this one: its values are theirs. */
+/* The first of the copies that share memory with this one: its buffers are theirs. */
 static int32_t leader_of(const gp_pipeline *p, int32_t stage, int32_t copy) {
   int32_t first = 0;
   while (!shares(p, stage, first, copy)) first++;
   return first;
+}
+
+/* The copy whose values are this one's, too. */
+static int32_t holder_of(const gp_pipeline *p, int32_t stage, int32_t copy) {
+  return p->layout.apart ? copy : leader_of(p, stage, copy);
 }
 
 /* How many copies lie apart from this one, among the first `end`? */
@@ -78,7 +83,8 @@ static gp_status move_in(gp_pipeline *p, int32_t i) {
   if (!is_here(p, stage, owner)) return gp_param_share(param, lane->rank, false), GP_OK;
   const gp_arena_copy *own = &p->arenas[stage].copies[owner];
   const gp_arena_copy *leader = &p->arenas[stage].copies[leader_of(p, stage, owner)];
-  gp_tensor *memory = region == GP_REGION_BUFFER ? leader->buffer_memory : leader->value_memory;
+  const gp_arena_copy *holder = &p->arenas[stage].copies[holder_of(p, stage, owner)];
+  gp_tensor *memory = region == GP_REGION_BUFFER ? leader->buffer_memory : holder->value_memory;
   GP_TRY(gp_block_view(memory, at, param, &p->values[i]));
   GP_TRY(gp_param_move(param, p->values[i]));
   if (p->spread) gp_param_share(param, lane->rank, true);
@@ -104,16 +110,16 @@ static gp_status make_copy(const gp_pipeline *p, int32_t stage, int32_t copy) {
   const gp_arena *a = &p->arenas[stage];
   gp_arena_copy *own = &a->copies[copy];
   const gp_lane *lane = gp_stage_lane(p, stage, copy);
-  const int32_t leader = leader_of(p, stage, copy);
+  const int32_t leader = leader_of(p, stage, copy), holder = holder_of(p, stage, copy);
   if (is_here(p, stage, copy)) {
-    if (leader == copy) GP_TRY(new_block(p, lane, a->value_bytes, &own->value_memory));
+    if (holder == copy) GP_TRY(new_block(p, lane, a->value_bytes, &own->value_memory));
     if (p->copy_count > 1)
       GP_TRY(new_block(p, lane, a->grad_bytes, &own->grad_memory));
     else
       GP_TRY(gp_block_new(lane->space, a->grad_bytes, &own->grad_memory));
     if (leader == copy) GP_TRY(new_block(p, lane, a->buffer_bytes, &own->buffer_memory));
   }
-  own->values = leader == copy ? start_of(own->value_memory) : a->copies[leader].values;
+  own->values = holder == copy ? start_of(own->value_memory) : a->copies[holder].values;
   own->buffers = leader == copy ? start_of(own->buffer_memory) : a->copies[leader].buffers;
   own->grads = start_of(own->grad_memory);
   const size_t received = gp_arena_received(p, stage, copy);

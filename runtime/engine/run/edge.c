@@ -63,10 +63,11 @@ gp_status gp_edge_await(gp_worker *worker, const gp_edge_use *use, const gp_boun
   return *ready ? GP_OK : wait_for(&w, ready);
 }
 
-/* Does the task use the edge now? It uses a step edge only as it is stored; when a stream repeats
- * the task, the value is there already. */
+/* Does the task use the edge now? A step edge that does not turn it uses only as it is stored; when
+ * a stream repeats the task, the value is there already. */
 static bool is_used(const gp_plan *plan, const gp_edge_use *use, const gp_task_run *r) {
-  return use->edge < plan->edge_count || r->micro == r->task->micro;
+  const gp_step_edge *once = gp_plan_step_edge(plan, use->edge);
+  return !once || r->micro == r->task->micro || gp_step_turns(plan, once);
 }
 
 /* Wait for a task's uses. early: only for slots, and only if a link has to be called. */
@@ -134,10 +135,11 @@ const gp_edge_use *gp_edges_early(const gp_worker *worker, const gp_task *task, 
 }
 
 gp_status gp_edges_publish_early(gp_worker *worker, const gp_task_run *r, const gp_edge_use *use) {
-  const gp_bound_use *bound = gp_binding_uses(worker->pipeline->run.binding, r->task);
-  bound += use - r->task->uses;
+  const gp_run *run = &worker->pipeline->run;
+  const int32_t u = (int32_t)(use - r->task->uses);
+  const gp_bound_use *bound = gp_binding_uses(run->binding, r->task) + u;
   worker->early++;
-  return gp_edge_publish(worker, bound, bound->turn);
+  return gp_edge_publish(worker, bound, gp_binding_turn_of(run->plan, r->task, u, bound, r->micro));
 }
 
 gp_status gp_edge_release(const gp_worker *worker, const gp_bound_use *bound, gp_link_turn turn) {

@@ -41,8 +41,8 @@ static void bind_weights(gp_worker *worker, const gp_binding *binding, const gp_
   const gp_pipeline *p = binding->pipeline;
   const gp_plan *plan = binding->plan;
   const gp_arena *own = &p->arenas[task->stage];
-  const gp_versions *v = &plan->versions[task->stage];
   int32_t holder = gp_plan_holder(plan, task->stage, task->copy);
+  const gp_versions *v = &plan->versions[holder];
   size_t bytes = plan->shapes[task->shape].programs[task->stage].invariant_bytes, version = 0;
   char *invariant = binding->invariant[2 * holder + task->shape];
   /* tasks of other stages see the first copy's newest values: so again for the task before */
@@ -53,7 +53,7 @@ static void bind_weights(gp_worker *worker, const gp_binding *binding, const gp_
   /* the newest version lies in the arena, older ones in the stash */
   if (plan->batch && !task->newest)
     frame[GP_BASE_VALUE + task->stage] =
-        binding->stash[task->stage] + version % (size_t)(v->live - 1) * v->stash_bytes;
+        binding->stash[holder] + version % (size_t)(v->live - 1) * v->stash_bytes;
   frame[GP_BASE_INVARIANT] = invariant ? invariant + version % (size_t)v->live * bytes : NULL;
   frame[GP_BASE_PACKED] = own->packed;
   frame[GP_BASE_HALF] = own->halves;

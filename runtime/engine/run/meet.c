@@ -1,7 +1,7 @@
 /* engine/run/meet.c - how ranks go on with a stream together.
  *
  * Every rank is given the same mini-batches and runs what its devices have of them. After each one
- * they meet, on the threads of their scripts: the rank of the last stage brings the losses that
+ * they meet, on the threads of their scripts: the ranks of the last stage bring the losses that
  * have become known, and each says whether it has to end the stream. So all of them end it behind
  * the same mini-batch, and every script sees the same losses at the same step. The workers do not
  * wait for that. */
@@ -41,11 +41,24 @@ static void write_piece(const meeting *m, const gp_minibatch *batch, char *piece
   for (int64_t i = 0; i < m->count; i++) outputs[i] = gp_micro_output_of(run, m->begin + i);
 }
 
-/* Take over the losses of the rank that has the last stage. */
-static void read_losses(const meeting *m, const char *piece) {
-  const gp_micro_output *outputs = (const gp_micro_output *)(piece + sizeof(head));
-  for (int64_t i = 0; i < m->count; i++)
-    gp_micro_output_set(&m->p->run, m->begin + i, &outputs[i].loss, &outputs[i].count);
+/* The i-th of the outputs that the rank of a device has sent. */
+static const gp_micro_output *output_of(const meeting *m, const gp_rank_pieces *all, int32_t device,
+                                        int64_t i) {
+  const char *piece = all->data[gp_device_lane(m->p, device)->rank];
+  return (const gp_micro_output *)(piece + sizeof(head)) + i;
+}
+
+/* Take over the losses of the ranks that have run the last stage, and what the first copy of that
+ * stage has counted. */
+static void read_losses(const meeting *m, const gp_rank_pieces *all) {
+  const gp_plan *plan = m->p->run.plan;
+  const int32_t counting = plan->placement[gp_plan_holder(plan, plan->stage_count - 1, 0)];
+  for (int64_t i = 0; i < m->count; i++) {
+    const int64_t micro = m->begin + i;
+    const int32_t device = plan->runners[1][micro % plan->step_micros];
+    gp_micro_output_set(&m->p->run, micro, &output_of(m, all, device, i)->loss,
+                        &output_of(m, all, counting, i)->count);
+  }
 }
 
 static bool judge(const meeting *m, const gp_rank_pieces *all, bool *interrupted) {
@@ -88,7 +101,6 @@ bool gp_stream_meet(gp_pipeline *p, const gp_minibatch *batch, int64_t known, bo
   const gp_run *run = &p->run;
   const gp_plan *plan = run->plan;
   const int64_t size = gp_run_group(plan);
-  const int32_t last = plan->placement[gp_plan_holder(plan, plan->stage_count - 1, 0)];
   const meeting m = {p, run->known * size, (known - run->known) * size};
   gp_rank_pieces all;
   *interrupted = false;
@@ -99,7 +111,7 @@ bool gp_stream_meet(gp_pipeline *p, const gp_minibatch *batch, int64_t known, bo
     return true;
   }
   const bool ends = judge(&m, &all, interrupted);
-  if (!ends) read_losses(&m, all.data[gp_device_lane(p, last)->rank]);
+  if (!ends) read_losses(&m, &all);
   gp_rank_pieces_free(&all);
   return ends;
 }

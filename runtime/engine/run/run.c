@@ -21,6 +21,7 @@
 #include "engine/update/earlier.h"
 #include "engine/update/sums.h"
 #include "engine/update/update.h"
+#include "engine/update/values.h"
 #include "engine/watch/fault.h"
 #include "engine/watch/guard.h"
 #include "engine/worker/marks.h"
@@ -70,6 +71,12 @@ static bool is_skipped(gp_run *run, const gp_task_run *r) {
   return r->order > atomic_load_explicit(&run->failed_order, memory_order_acquire);
 }
 
+static gp_status work(gp_worker *worker, gp_run *run, gp_task_run *r) {
+  if (r->task->op == GP_ACT_UNSHARD) return gp_values_take(worker, r->task);
+  return gp_act_ends(r->task->op) ? gp_update_task(worker, run, r->task, r->micro)
+                                  : compute(worker, run, r);
+}
+
 /* Run a task, with the fault that GPIPE_FAULT asks for. */
 static gp_status run_task(gp_worker *worker, gp_run *run, gp_task_run *r) {
   const bool strikes = worker->pipeline->faults.count && !gp_act_is_own(r->task->op);
@@ -78,17 +85,15 @@ static gp_status run_task(gp_worker *worker, gp_run *run, gp_task_run *r) {
   if (status == GP_EINTERRUPT) status = is_skipped(run, r) ? status : GP_OK;
   if (status) return status;
   status = gp_guard_begin(worker, r);
-  if (!status)
-    status = gp_act_ends(r->task->op) ? gp_update_task(worker, run, r->task, r->micro)
-                                      : compute(worker, run, r);
+  if (!status) status = work(worker, run, r);
   gp_guard_end(worker, r);
   return status;
 }
 
-void gp_run_note_loss(gp_run *run, const gp_task *task) {
+void gp_run_note_loss(gp_worker *worker, gp_run *run, const gp_task *task) {
   /* the script waits for losses during a run only if the run is a stream */
   if (!run->open || task->op != GP_ACT_F || task->stage != run->plan->stage_count - 1) return;
-  atomic_fetch_add(&run->losses, 1);
+  atomic_fetch_add(&worker->losses, 1);
   gp_run_progress(run);
 }
 
@@ -182,7 +187,7 @@ static int64_t step_task(gp_worker *worker, gp_run *run, const gp_task_span *spa
    * use it */
   if (ready || status) note_failure(run, r, gp_edges_publish(worker, r));
   if (r->task->move_count) move(worker, run, r, gp_moves_behind, ready);
-  if (gp_intake_of(worker)->at_once) gp_run_note_loss(run, r->task);
+  if (gp_intake_of(worker)->at_once) gp_run_note_loss(worker, run, r->task);
   return end;
 }
 

@@ -54,7 +54,7 @@ gp_status gp_run_device(gp_worker *worker, void *run);
  * for it. */
 gp_status gp_run_program(gp_worker *worker, gp_task_run *r);
 /* Count a forward pass of the last stage: the script may be waiting for its loss. */
-void gp_run_note_loss(gp_run *run, const gp_task *task);
+void gp_run_note_loss(gp_worker *worker, gp_run *run, const gp_task *task);
 
 /* finish.c */
 /* The loss of the group-th mini-batch of the stream, and what it was divided by. */

@@ -68,14 +68,16 @@ static gp_status begin_run(gp_pipeline *p, const gp_plan *plan) {
   run->known = run->told = 0;
   run->first_step = clock_of(p, plan);
   run->first_update = p->optimizer ? gp_optimizer_steps(p->optimizer) : 0;
-  for (int32_t d = 0; d < p->device_count; d++) atomic_store(&p->workers[d].ranges_done, 0);
+  for (int32_t d = 0; d < p->device_count; d++) {
+    atomic_store(&p->workers[d].ranges_done, 0);
+    atomic_store(&p->workers[d].losses, 0);
+  }
   for (int32_t h = 0; h < p->stage_count * p->copy_count; h++) {
     p->run.stages[h].updates = 0;
     p->run.stages[h].skipped = 0;
     p->run.stages[h].torn = false;
   }
   atomic_store(&run->gate, 0);
-  atomic_store(&run->losses, 0);
   run->spoilt = INT64_MAX;
   run->committed = gp_plan_streams(plan);
   gp_watch_reset(p);
@@ -157,18 +159,28 @@ static bool is_free_or_lost(const gp_pipeline *p, uint32_t step) {
   return is_free(p, step) || atomic_load(&((gp_pipeline *)p)->watch.given_up);
 }
 
+/* Has a replica run what is_taken waits for? */
+static bool is_taken_by(const gp_pipeline *p, int32_t replica, uint32_t step) {
+  const gp_plan *plan = p->run.plan;
+  const int32_t copy = replica * gp_plan_twins(plan), stages = plan->stage_count;
+  const int32_t first = plan->placement[gp_plan_holder(plan, 0, copy)];
+  const int32_t last = plan->placement[gp_plan_holder(plan, stages - 1, copy)];
+  int64_t repeats, range = gp_plan_range(plan, step, &repeats);
+  const int64_t passed = plan->ranges.passed[range * plan->replicas + replica];
+  const bool through = !plan->batch || !gp_device_is_here(p, first) ||
+                       atomic_load(&p->workers[first].ranges_done) > step;
+  return through &&
+         (!gp_device_is_here(p, last) || atomic_load(&p->workers[last].losses) >=
+                                             passed + repeats * gp_plan_micros_of(plan, replica));
+}
+
 /* Are the losses known that this step is to tell? In an asynchronous schedule the first stage must
  * also have taken the mini-batch in; if no gradient flows back to that stage, the two are
  * independent. A rank waits for the stages that it has. */
 static bool is_taken(const gp_pipeline *p, uint32_t step) {
-  const gp_run *run = &p->run;
-  const gp_plan *plan = run->plan;
-  const int32_t first = plan->placement[0], last = plan->placement[plan->stage_count - 1];
-  int64_t repeats, passed = plan->ranges.passed[gp_plan_range(plan, step, &repeats)];
-  const bool through = !plan->batch || !gp_device_is_here(p, first) ||
-                       atomic_load(&p->workers[first].ranges_done) > step;
-  return through && (!gp_device_is_here(p, last) ||
-                     atomic_load(&run->losses) >= passed + repeats * plan->step_micros);
+  for (int32_t r = 0; r < p->run.plan->replicas; r++)
+    if (!is_taken_by(p, r, step)) return false;
+  return true;
 }
 
 /* Wait until the condition holds. Unless it has to hold, the wait ends when the stream has failed

@@ -11,6 +11,7 @@
 
 #include "device/link/link.h"
 #include "plan/channels.h"
+#include "plan/edge/step_edges.h"
 
 /* The link to one device that reads what the maker of a channel makes. The maker's own device
  * counts as a reader. */
@@ -83,7 +84,8 @@ typedef struct gp_binding {
   gp_bound_device *devices;
   gp_bound_channel *channels; /* as the plan numbers them: gp_plan_channel */
   gp_bound_use *uses;         /* one for each of the plan's uses, in the same order */
-  char **stash;               /* per stage: older versions of the weights */
+  char **stash;               /* per (stage, copy): older versions of the weights */
+  gp_step_check *checks;      /* per device and (stage, copy): as it makes or receives them */
   char **values, **buffers;   /* per (stage, copy): the newest, as its device sees them */
   char **invariant, **constant_copies, **states; /* per (stage, copy) and shape */
   char **partials;                               /* per (stage, copy): partial sums of gradients */
@@ -104,18 +106,26 @@ typedef struct gp_binding {
   int32_t tag_bits;   /* bits of a tag below the task's number (watch/tags.h) */
 } gp_binding;
 
-/* The slot that a micro-batch takes on an edge, and how often it was used before. A step edge is
- * used once in a run. */
+/* The slot that a micro-batch takes on an edge of the model, and how often it was used before. */
 static inline gp_link_turn gp_binding_turn(const gp_plan *plan, int32_t edge, int64_t micro) {
-  if (edge >= plan->edge_count) return (gp_link_turn){0};
   int64_t turn = gp_plan_turn(plan, edge, micro),
           slots = gp_plan_channel_of(plan, edge, micro)->slots;
   return (gp_link_turn){(int32_t)(turn % slots), (uint32_t)(turn / slots)};
 }
+/* The same of any edge that a task uses. A step edge has one slot, which is used once in a run
+ * unless it turns. */
+static inline gp_link_turn gp_binding_task_turn(const gp_plan *plan, const gp_task *task,
+                                                int32_t edge, int64_t micro) {
+  const gp_step_edge *once = gp_plan_step_edge(plan, edge);
+  if (!once) return gp_binding_turn(plan, edge, micro);
+  if (!gp_step_turns(plan, once)) return (gp_link_turn){0};
+  return (gp_link_turn){0, (uint32_t)gp_step_turn(plan, once, task, micro)};
+}
 /* The same for use u of a task: `bound` knows it, except for later micro-batches of a stream. */
 static inline gp_link_turn gp_binding_turn_of(const gp_plan *plan, const gp_task *task, int32_t u,
                                               const gp_bound_use *bound, int64_t micro) {
-  return micro == task->micro ? bound->turn : gp_binding_turn(plan, task->uses[u].edge, micro);
+  if (micro == task->micro) return bound->turn;
+  return gp_binding_task_turn(plan, task, task->uses[u].edge, micro);
 }
 /* The parts of a gather, replica after replica, as a copy finds them. */
 static inline gp_bound_part *gp_binding_parts(const gp_binding *b, int32_t copy, int32_t gather) {

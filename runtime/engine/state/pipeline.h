@@ -64,7 +64,8 @@ struct gp_pipeline {
   gp_extra_slot *extras;
   int32_t extra_count;
   gp_remat remat;
-  int32_t sum_group;      /* see gp_pipeline_spec */
+  bool streams;           /* see gp_pipeline_spec */
+  int32_t sum_group;      /* likewise */
   size_t bucket;          /* likewise */
   int32_t most_whole;     /* likewise */
   gp_layer_remat *layers; /* per layer and for the loss; NULL but with remat BY_LAYER */

@@ -70,10 +70,9 @@ struct gp_run {
   char text[512];
   int32_t failed_by; /* the rank that the failure comes from */
   gp_spread *spread; /* the pipeline's; NULL: one process has all of it */
-  /* Workers write these while they run, and read what is above before every task: so these have a
-   * cache line of their own. */
-  _Alignas(64) _Atomic int64_t losses; /* of a stream: forward passes of the last stage so far */
-  _Atomic uint32_t progress;           /* counts what the script's thread may be waiting for */
+  /* Workers write this while they run, and read what is above before every task: so this has a
+   * cache line of its own. It counts what the script's thread may be waiting for. */
+  _Alignas(64) _Atomic uint32_t progress;
 };
 
 enum { GP_GATE_END = 1u << 30 };

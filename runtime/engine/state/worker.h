@@ -68,6 +68,7 @@ struct gp_worker {
   bool broken;             /* that task has stopped because of another one's failure */
   bool spoil;              /* GPIPE_FAULT: the task's results are to be NaN */
   _Atomic uint32_t ranges_done; /* mini-batches whose range this device has run */
+  _Atomic int64_t losses;       /* in a stream: its forward passes of the last stage so far */
   gp_status job_status;
   char job_text[512];
   gp_bell *bell; /* what it sleeps on: its own, or one that other ranks of this host reach */

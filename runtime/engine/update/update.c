@@ -8,6 +8,7 @@
 
 #include "base/memory.h"
 #include "base/tensor.h"
+#include "engine/bind/step_links.h"
 #include "engine/bind/votes.h"
 #include "engine/memory/halves.h"
 #include "engine/optimizer/optimizer.h"
@@ -25,7 +26,7 @@ gp_status gp_update_zero(gp_pipeline *p, int32_t stage, int32_t copy) {
   const gp_arena_copy *own = &a->copies[copy];
   const gp_lane *lane = gp_stage_lane(p, stage, copy);
   if (own->grads) GP_TRY(gp_lane_fill(lane, own->grads, 0, a->grad_bytes));
-  return a->extra_bytes ? gp_lane_fill(lane, own->extras, 0, a->extra_bytes) : GP_OK;
+  return own->extras ? gp_lane_fill(lane, own->extras, 0, a->extra_bytes) : GP_OK;
 }
 
 /* Zero gradients in host memory. After Ctrl-C this must not take as long as writing all of them:
@@ -33,7 +34,7 @@ gp_status gp_update_zero(gp_pipeline *p, int32_t stage, int32_t copy) {
 static void clear_host(const gp_arena *a, int32_t copy) {
   const gp_arena_copy *own = &a->copies[copy];
   if (own->grads) gp_memory_clear(own->grads, a->grad_bytes);
-  if (a->extra_bytes) gp_memory_clear(own->extras, a->extra_bytes);
+  if (own->extras) gp_memory_clear(own->extras, a->extra_bytes);
 }
 
 /* Runs on the script's thread, while the workers rest. In a step, each worker zeroes the gradients
@@ -92,25 +93,63 @@ gp_status gp_update_resume(gp_pipeline *p, int32_t stage, int32_t copy) {
 
 /* ---- updates ------------------------------------------------------------------------------- */
 
-/* Check a stage's own gradients, in a plan in which no stage waits for another. */
-static gp_status look(gp_worker *worker, int32_t stage, bool *skip) {
-  gp_pipeline *p = worker->pipeline;
-  gp_gradients *list = &p->arenas[stage].copies[0].gradients;
-  gp_stage_run *made = &p->run.stages[stage];
-  *skip = false;
-  if (p->check == GP_FINITE_IGNORE) return GP_OK;
+/* Are the gradients that a copy of a stage owns finite? */
+static gp_status look(const gp_pipeline *p, const gp_task *task, bool *finite) {
+  gp_gradients *list = &p->arenas[task->stage].copies[task->copy].gradients;
+  *finite = true;
+  if (!list->count) return GP_OK;
   GP_TRY(gp_gradients_look(list));
-  *skip = !gp_gradients_are_finite(list);
-  if (*skip && p->check == GP_FINITE_RAISE) return gp_skips_count(p, false);
-  made->row = *skip ? made->row + 1 : 0;
-  made->skipped += *skip;
+  *finite = gp_gradients_are_finite(list);
   return GP_OK;
 }
 
-/* Complete a stage's gradients in a stream, and decide on its update without other stages. */
-static gp_status prepare_alone(gp_worker *worker, const gp_plan *plan, int32_t stage, bool *skip) {
-  GP_TRY(gp_sum_tied(worker, plan, stage, 0));
-  return look(worker, stage, skip);
+/* What NORM of a copy of the stage has found, as a device made or received it; NULL: that copy owns
+ * no gradients. */
+static gp_step_check *check_of(const gp_binding *b, int32_t stage, int32_t copy, int32_t device) {
+  const gp_plan *plan = b->plan;
+  for (int32_t e = 0; e < plan->step_edge_count; e++) {
+    const gp_step_edge *edge = &plan->step_edges[e];
+    if (edge->value == GP_STEP_CHECK && edge->stage == stage && edge->copy == copy)
+      return (gp_step_check *)(void *)gp_step_edge_address(b, e, device);
+  }
+  return NULL;
+}
+
+/* Are the gradients of all copies finite? */
+static bool is_agreed(const gp_worker *worker, int32_t stage) {
+  const gp_binding *b = worker->pipeline->run.binding;
+  bool finite = true;
+  for (int32_t copy = 0; copy < b->plan->copy_count; copy++) {
+    const gp_step_check *check = check_of(b, stage, copy, worker->device);
+    if (check) finite = finite && check->finite;
+  }
+  return finite;
+}
+
+/* Decide on the update of a stage in a plan in which no stage waits for another. */
+static gp_status judge(const gp_worker *worker, const gp_plan *plan, const gp_task *task,
+                       bool *skip) {
+  gp_pipeline *p = worker->pipeline;
+  gp_stage_run *made = &p->run.stages[gp_plan_holder(plan, task->stage, task->copy)];
+  bool finite = true;
+  if (p->check == GP_FINITE_IGNORE) return GP_OK;
+  if (plan->checks)
+    finite = is_agreed(worker, task->stage);
+  else
+    GP_TRY(look(p, task, &finite));
+  if (!finite && p->check == GP_FINITE_RAISE) return gp_skips_count(p, false);
+  made->row = finite ? 0 : made->row + 1;
+  made->skipped += !finite;
+  *skip = !finite;
+  return GP_OK;
+}
+
+/* Complete a stage's gradients in a stream, and decide on its update without other stages. Replicas
+ * have completed theirs before (REDUCE). */
+static gp_status prepare_alone(gp_worker *worker, const gp_plan *plan, const gp_task *task,
+                               bool *skip) {
+  if (plan->replicas == 1) GP_TRY(gp_sum_tied(worker, plan, task->stage, 0));
+  return judge(worker, plan, task, skip);
 }
 
 /* Update the values that a copy of a stage owns by their gradients. */
@@ -132,9 +171,10 @@ static gp_status apply(gp_worker *worker, const gp_run *run, const gp_task *task
   return gp_lane_fill(&worker->lane, values, 0xff, own->values);
 }
 
-/* Begin the next batch's gradients, where no task opens them. */
+/* Begin the next batch's gradients, where tasks add to them and none opens them. */
 static gp_status begin_next(gp_pipeline *p, const gp_plan *plan, const gp_task *task) {
-  bool opened = plan->opened[gp_plan_holder(plan, task->stage, task->copy)];
+  const int32_t holder = gp_plan_holder(plan, task->stage, task->copy);
+  const bool opened = !plan->active[holder] || plan->opened[holder];
   return plan->batch && !opened ? gp_update_zero(p, task->stage, task->copy) : GP_OK;
 }
 
@@ -143,17 +183,17 @@ static gp_status stash(const gp_worker *worker, const gp_run *run, const gp_task
                        int64_t micro) {
   const gp_plan *plan = run->plan;
   const gp_arena *arena = &worker->pipeline->arenas[task->stage];
-  const gp_versions *v = &plan->versions[task->stage];
+  const int32_t holder = gp_plan_holder(plan, task->stage, task->copy);
+  const gp_versions *v = &plan->versions[holder];
   size_t replaced = (size_t)(task->version + (micro - task->micro) / gp_run_group(plan));
   if (!task->stash || !arena->value_bytes) return GP_OK;
   return gp_lane_copy(&worker->lane,
-                      run->binding->stash[task->stage] +
+                      run->binding->stash[holder] +
                           replaced % (size_t)(v->live - 1) * v->stash_bytes,
-                      arena->copies[0].values, arena->value_bytes);
+                      arena->copies[task->copy].values, arena->value_bytes);
 }
 
-/* Update a stage: stash what is still read, update, begin the next batch's gradients. Copies share
- * their values on devices that share memory: the first one's device updates them. */
+/* Update a stage: stash what is still read, update, begin the next batch's gradients. */
 static gp_status update_stage(gp_worker *worker, const gp_run *run, const gp_task *task,
                               int64_t micro) {
   gp_pipeline *p = worker->pipeline;
@@ -162,10 +202,29 @@ static gp_status update_stage(gp_worker *worker, const gp_run *run, const gp_tas
   bool skip = verdict && verdict->overflow;
   if (!p->optimizer || (verdict && !verdict->goes)) return GP_OK;
   GP_TRY(stash(worker, run, task, micro));
-  if (gp_plan_streams(plan)) GP_TRY(prepare_alone(worker, plan, task->stage, &skip));
+  if (gp_plan_streams(plan)) GP_TRY(prepare_alone(worker, plan, task, &skip));
   if (!skip) GP_TRY(apply(worker, run, task, micro));
   p->run.stages[gp_plan_holder(plan, task->stage, task->copy)].updates++;
   return begin_next(p, plan, task);
+}
+
+/* Add up the gradients that a copy of a stage owns. In a stream each stage adds those of its layers
+ * then, too. */
+static gp_status reduce(const gp_worker *worker, const gp_plan *plan, const gp_task *task) {
+  GP_TRY(gp_sum_copies(worker, plan, task->stage, task->copy));
+  return plan->batch ? gp_sum_tied(worker, plan, task->stage, task->copy) : GP_OK;
+}
+
+/* Take a copy's part of the norm of all gradients; in a stream, look whether it is finite. */
+static gp_status take_norm(gp_worker *worker, const gp_plan *plan, const gp_task *task) {
+  gp_pipeline *p = worker->pipeline;
+  if (!plan->checks) return gp_norm_stage(p, task->stage, task->copy);
+  gp_step_check *check = check_of(p->run.binding, task->stage, task->copy, worker->device);
+  bool finite;
+  if (!check) return GP_OK;
+  GP_TRY(look(p, task, &finite));
+  check->finite = finite;
+  return GP_OK;
 }
 
 gp_status gp_update_task(gp_worker *worker, gp_run *run, const gp_task *task, int64_t micro) {
@@ -173,9 +232,9 @@ gp_status gp_update_task(gp_worker *worker, gp_run *run, const gp_task *task, in
   if (task->op == GP_ACT_VOTE) return gp_vote_cast(worker, run);
   if (task->op == GP_ACT_DECIDE) return gp_vote_decide(worker, run);
   switch (task->op) {
-  case GP_ACT_REDUCE: return gp_sum_copies(worker, run->plan, task->stage, task->copy);
+  case GP_ACT_REDUCE: return reduce(worker, run->plan, task);
   case GP_ACT_TIE: return gp_sum_tied(worker, run->plan, task->stage, task->copy);
-  case GP_ACT_NORM: return gp_norm_stage(p, task->stage, task->copy);
+  case GP_ACT_NORM: return take_norm(worker, run->plan, task);
   case GP_ACT_CLIP:
     return gp_norm_clip(&p->arenas[task->stage].copies[task->copy].gradients,
                         gp_vote_verdict(run->binding, worker->device));

@@ -3,6 +3,7 @@
  *   update.c      updates as actions of the schedule
  *   sums.h        sums of gradients over copies, layers and micro-batches
  *   vote.h        whether all stages are updated
+ *   values.h      replicas of a stream take over the values that others have updated
  *   norm.c        the norm of all gradients, and whether they are finite
  *   scaling.h     the loss scale of f16 */
 #ifndef GP_ENGINE_UPDATE_H

@@ -107,6 +107,17 @@ static int32_t maker_device(const gp_plan *plan, int32_t edge, int64_t micro) {
   return once ? once->maker : gp_plan_channel_maker(plan, gp_plan_channel_at(plan, edge, micro));
 }
 
+/* By how many mini-batches a task that publishes an edge is moved on where it makes a message;
+ * below 0: it makes an earlier one. */
+static int64_t moved_by(const gp_plan *plan, const gp_task *task, const message *m) {
+  const gp_step_edge *once = gp_plan_step_edge(plan, m->use->edge);
+  const int64_t moved = m->micro - task->micro;
+  if (!once) return moved % plan->step_micros ? -1 : moved / plan->step_micros;
+  if (!gp_step_turns(plan, once)) return 0;
+  return gp_step_turn(plan, once, m->reader, m->micro) -
+         gp_step_turn(plan, once, task, task->micro);
+}
+
 /* Find the task that makes a message. A stream repeats the tasks that are stored last: any task of
  * the same place in a mini-batch tells which device makes the message, and the one of this very
  * micro-batch also tells when. */
@@ -116,12 +127,13 @@ static message message_of(const gp_plan *plan, const gp_task *reader, int32_t u,
   m.maker_device = maker_device(plan, use->edge, micro);
   for (int32_t d = 0; d < plan->device_count; d++)
     for (int32_t t = plan->first[d]; t < plan->first[d + 1]; t++) {
-      int64_t moved = micro - plan->tasks[t].micro;
       if (!publishes(&plan->tasks[t], use->edge)) continue;
-      if (gp_plan_step_edge(plan, use->edge)) moved = 0;
-      if (moved < 0 || moved % plan->step_micros) continue;
+      const int64_t moved =
+          moved_by(plan, &plan->tasks[t], &(message){use, reader, .micro = micro});
+      if (moved < 0) continue;
       m.maker = t;
       m.maker_device = d;
+      m.micro = plan->tasks[t].micro + moved * plan->step_micros;
       if (!moved) return m;
     }
   return m;
@@ -173,6 +185,17 @@ static void put_message(gp_text *w, const gp_pipeline *p, const message *m, int3
               (int)edge->from, (int)reader);
 }
 
+/* Write that the readers of an edge are not through with what a task wants to overwrite. */
+static void put_taken(gp_text *w, const gp_plan *plan, const gp_task *task, int32_t edge) {
+  const gp_step_edge *once = gp_plan_step_edge(plan, edge);
+  if (once)
+    gp_text_put(w, "needs others to be through with what it handed out before (%s)",
+                gp_step_edge_name(once));
+  else
+    gp_text_put(w, "needs a free one of %d slots for what stage %d sends",
+                (int)gp_plan_channel_of(plan, edge, task->micro)->slots, (int)task->stage);
+}
+
 /* Write what a waiting task needs: a message and where it comes from, or a free slot. */
 static void put_wait(gp_text *w, const gp_pipeline *p, const act *a) {
   const gp_plan *plan = p->run.plan;
@@ -185,9 +208,7 @@ static void put_wait(gp_text *w, const gp_pipeline *p, const act *a) {
   }
   for (int32_t u = 0; u < task->use_count; u++)
     if (is_taken(p->run.binding, task, u, a->micro)) {
-      gp_text_put(w, "needs a free one of %d slots for what stage %d sends",
-                  (int)gp_plan_channel_of(plan, task->uses[u].edge, task->micro)->slots,
-                  (int)task->stage);
+      put_taken(w, plan, task, task->uses[u].edge);
       return;
     }
   gp_text_put(w, "has everything now");

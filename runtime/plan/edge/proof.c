@@ -35,21 +35,26 @@ static int32_t receive_at(const proof *p, int32_t place) { return p->tasks + p->
 
 /* The position that brings the value of a use to the task's device, or -1. */
 static int32_t source_of(const proof *p, int32_t task, const gp_edge_use *use) {
-  const int32_t micro = p->plan->tasks[task].micro, device = p->t->device[task];
-  const int32_t transfer = gp_transfers_find(p->t, use->edge, micro, device);
+  const gp_task *own = &p->plan->tasks[task];
+  const int32_t transfer = gp_transfers_find(p->t, own, use->edge, p->t->device[task]);
   if (transfer >= 0) return receive_at(p, p->places[transfer]);
-  return p->t->maker[gp_transfers_cell(p->plan, use->edge, micro)] - 1;
+  return p->t->maker[gp_transfers_cell_of(p->plan, own, use->edge)] - 1;
 }
 
 /* The value that was in the slot before, which is to be given back; false: there was none. */
 static bool has_earlier(const proof *p, int32_t task, int32_t edge, size_t *cell) {
   const gp_plan *plan = p->plan;
   const int32_t micro = plan->tasks[task].micro;
-  if (edge >= plan->edge_count) return false;
+  if (edge >= plan->edge_count) {
+    const int64_t column = gp_transfers_column(plan, &plan->tasks[task], edge);
+    /* of the turns of a step edge, each takes the place of the one before */
+    if (column > 0) *cell = gp_transfers_cell(plan, edge, column - 1);
+    return column > 0;
+  }
   const int32_t slots = gp_plan_channel_of(plan, edge, micro)->slots;
   const int64_t before = slots ? gp_plan_micro_before(plan, edge, micro, slots) : -1;
   if (before < 0) return false;
-  *cell = gp_transfers_cell(plan, edge, (int32_t)before);
+  *cell = gp_transfers_cell(plan, edge, before);
   return true;
 }
 
@@ -103,7 +108,9 @@ static int32_t lacks(void *context, int32_t queue, int32_t position) {
 /* Any copy of the stage may make the next value of the slot. */
 static void wake_makers(proof *p, int32_t edge) {
   const gp_plan *plan = p->plan;
-  for (int32_t copy = 0; copy < plan->copy_count; copy++)
+  const gp_step_edge *once = gp_plan_step_edge(plan, edge);
+  if (once) gp_runner_wake(&p->runner, once->maker);
+  for (int32_t copy = 0; !once && copy < plan->copy_count; copy++)
     gp_runner_wake(&p->runner, gp_plan_maker(plan, edge, copy));
 }
 
@@ -114,9 +121,8 @@ static gp_status ran(void *context, int32_t queue, int32_t begin, int32_t end) {
   const gp_task *task = &p->plan->tasks[begin];
   for (int32_t u = 0; u < task->use_count; u++) {
     const gp_edge_use *use = &task->uses[u];
-    if (!use->release || use->edge >= p->plan->edge_count) continue;
-    if (--p->left[gp_transfers_cell(p->plan, use->edge, task->micro)] == 0)
-      wake_makers(p, use->edge);
+    if (!use->release) continue;
+    if (--p->left[gp_transfers_cell_of(p->plan, task, use->edge)] == 0) wake_makers(p, use->edge);
   }
   return GP_OK;
 }
@@ -175,7 +181,7 @@ static int32_t missing_release(const proof *p, int32_t task) {
       for (int32_t k = 0; !is_done(p, t) && k < p->plan->tasks[t].use_count; k++) {
         const gp_edge_use *use = &p->plan->tasks[t].uses[k];
         if (use->release && use->edge == edge &&
-            gp_transfers_cell(p->plan, edge, p->plan->tasks[t].micro) == cell)
+            gp_transfers_cell_of(p->plan, &p->plan->tasks[t], edge) == cell)
           return t;
       }
   }
@@ -243,7 +249,7 @@ static void count_releases(proof *p) {
   for (int32_t t = 0; t < p->tasks; t++)
     for (int32_t u = 0; u < plan->tasks[t].use_count; u++) {
       const gp_edge_use *use = &plan->tasks[t].uses[u];
-      if (use->release) p->left[gp_transfers_cell(plan, use->edge, plan->tasks[t].micro)]++;
+      if (use->release) p->left[gp_transfers_cell_of(plan, &plan->tasks[t], use->edge)]++;
     }
 }
 
@@ -251,12 +257,11 @@ static gp_status run(proof *p) {
   const gp_transfers *t = p->t;
   const size_t positions = (size_t)p->tasks + 2 * (size_t)t->count;
   const size_t queues = (size_t)p->runner.device_count;
-  const size_t cells = gp_transfers_cell(p->plan, p->plan->edge_count, 0);
+
   GP_TRY(gp_alloc_array(positions + 1, sizeof *p->actions, (void **)&p->actions));
   GP_TRY(gp_alloc_array(positions + 1, sizeof *p->order, (void **)&p->order));
   GP_TRY(gp_alloc_array(queues + 1, sizeof *p->first, (void **)&p->first));
-  GP_TRY(gp_alloc_array(cells + (size_t)p->plan->step_edge_count + 1, sizeof *p->left,
-                        (void **)&p->left));
+  GP_TRY(gp_alloc_array(gp_transfers_cells(p->plan) + 1, sizeof *p->left, (void **)&p->left));
   GP_TRY(gp_alloc_array((size_t)t->count + 1, sizeof *p->places, (void **)&p->places));
   for (int32_t i = 0; i < t->count; i++) p->places[t->list[i].received] = i;
   part_queues(p);

@@ -18,6 +18,7 @@ const char *gp_step_edge_name(const gp_step_edge *edge) {
                                       "the gradients of another copy",
                                       "the extra gradients of another copy",
                                       "the records of another copy",
+                                      "the check of gradients that another copy owns",
                                       "what all replicas gather",
                                       "the gradient of a shared parameter",
                                       "the vote on the update",
@@ -170,6 +171,24 @@ static gp_status add_owner(builder *b, int32_t stage, int32_t copy) {
   return add_inward(b, &extras);
 }
 
+/* In a stream all copies skip an update whose gradients are not finite: those that own gradients
+ * tell the others. */
+static gp_status add_checks(builder *b, int32_t stage) {
+  const gp_plan *plan = b->plan;
+  for (int32_t copy = 0; plan->checks && copy < plan->copy_count; copy++) {
+    const gp_step_edge check = {.value = GP_STEP_CHECK,
+                                .stage = stage,
+                                .copy = copy,
+                                .number = copy,
+                                .maker = device_of(plan, stage, copy),
+                                .bytes = sizeof(gp_step_check)};
+    if (!b->layout->slices[gp_plan_holder(plan, stage, copy)].grads) continue;
+    for (int32_t other = 0; other < plan->copy_count; other++)
+      GP_TRY(add_reader(b, &check, device_of(plan, stage, other)));
+  }
+  return GP_OK;
+}
+
 /* What F records goes to the copy that keeps the buffers. */
 static gp_status add_records(builder *b, int32_t stage) {
   const gp_step_edge records = {
@@ -238,19 +257,33 @@ static gp_status add_brought(builder *b, int32_t stage, int32_t leader) {
   return GP_OK;
 }
 
+/* Do copies of a stage in one memory share the room for what crosses? */
+static bool has_one_room(const gp_plan *plan, const gp_step_edge *edge) {
+  return edge->value == GP_STEP_BUFFERS || (edge->value == GP_STEP_VALUES && !plan->layout.apart);
+}
+
 /* first: the first edge of the stage that joins copies. */
 static gp_status join_readers(builder *b, int32_t stage, int32_t first) {
   const gp_plan *plan = b->plan;
   find_leaders(b, stage);
   for (int32_t e = first; e < plan->step_edge_count; e++)
-    if (plan->step_edges[e].value == GP_STEP_VALUES || plan->step_edges[e].value == GP_STEP_BUFFERS)
-      mark_followers(b, &plan->step_edges[e]);
+    if (has_one_room(plan, &plan->step_edges[e])) mark_followers(b, &plan->step_edges[e]);
   for (int32_t copy = 0; copy < plan->copy_count; copy++) {
     const int32_t device = device_of(plan, stage, copy);
     if (is_active(plan, stage, copy) && b->leader[device] == device)
       GP_TRY(add_brought(b, stage, device));
   }
   return GP_OK;
+}
+
+bool gp_plan_takes(const gp_plan *plan, int32_t device, int32_t stage) {
+  for (int32_t e = 0; plan->layout.apart && e < plan->step_edge_count; e++) {
+    const gp_step_edge *edge = &plan->step_edges[e];
+    if (edge->value != GP_STEP_VALUES || edge->stage != stage) continue;
+    for (int32_t r = 0; r < edge->reader_count; r++)
+      if (edge->readers[r].device == device) return true;
+  }
+  return false;
 }
 
 bool gp_step_is_brought_by(const gp_plan *plan, const gp_step_edge *edge, int32_t device) {
@@ -273,6 +306,7 @@ static gp_status add_copies(builder *b) {
     for (int32_t copy = 0; copy < plan->copy_count; copy++) GP_TRY(add_owner(b, s, copy));
     GP_TRY(join_readers(b, s, first));
     if (gp_plan_trains(plan->kind)) GP_TRY(add_records(b, s));
+    GP_TRY(add_checks(b, s));
   }
   for (int32_t j = 0; j < plan->gather_count; j++) GP_TRY(add_gather(b, j));
   return GP_OK;

@@ -17,6 +17,7 @@
  *                   EXTRAS    its accumulators beside them
  *   before S        RECORDS   what the micro-batches of a copy leave for buffers, for the copy that
  *                             keeps these (plan/records.h)
+ *   before U        CHECK     in a stream: whether the gradients that a copy owns are finite
  *   before TIE      TIED      an accumulator of a parameter that lies with another device
  *   before CLIP, U  VOTE      a device's norms and failures, for the device that decides
  *                   VERDICT   what that has decided, for all
@@ -29,8 +30,18 @@
  * nothing waits in a circle.
  *
  * Each is published by a task SEND, VOTE or DECIDE of its maker, or while the last backward pass of
- * its stage still runs. In a stream, only parameters cross (buffers, as all else is refused), once,
- * when it begins.
+ * its stage still runs.
+ *
+ * In a stream, parameters (buffers, as all else is refused) cross once, when it begins. Its
+ * replicas update together, so what joins them crosses with every mini-batch. All of that has one
+ * slot whose turns are the mini-batches, and the maker waits until the readers are through with the
+ * turn before: the first task that writes gradients again for their sums (REDUCE), an update for
+ * the values of the one before to be taken over (UNSHARD), a check for the last update. Nobody has
+ * to wait for long, as replicas go in step. Replicas have values of their own there, also in one
+ * memory (gp_layout.apart), because the one that owns a parameter updates it while others still
+ * read the version before. So they are taken over from the owner's memory, or from the room where
+ * they have come in, before the first task that reads them. A turn of VALUES is a version: SEND
+ * publishes the first one, U of mini-batch t the one behind it.
  *
  * GATHER is like these in all but the times: it carries a copy's part of what all replicas gather
  * (gathers.h), once for each micro-batch, and tasks publish and read it in their programs. */
@@ -47,6 +58,7 @@ typedef enum gp_step_value {
   GP_STEP_GRADS,
   GP_STEP_EXTRAS,
   GP_STEP_RECORDS,
+  GP_STEP_CHECK,
   GP_STEP_GATHER,
   GP_STEP_TIED,
   GP_STEP_VOTE,
@@ -65,7 +77,7 @@ struct gp_step_edge {
   gp_step_value value;
   int32_t stage;  /* that owns what crosses; -1 for VOTE and VERDICT */
   int32_t copy;   /* VALUES to GATHER, but BROUGHT: the copy of the stage that makes it */
-  int32_t to;     /* GRADS to RECORDS: the copy that reads it */
+  int32_t to;     /* GRADS to RECORDS: the copy that reads it; CHECK: all copies do */
   size_t offset;  /* VALUES, GRADS: where it begins in the area of the stage */
   int32_t number; /* PARAM: of the parameter, TIED: of the extra, both in the layout; GRADS: of the
                    * bucket; GATHER: of the gather */
@@ -95,6 +107,22 @@ bool gp_step_is_sent(const gp_step_edge *edge, gp_step_phase phase, int32_t stag
 bool gp_step_is_brought_by(const gp_plan *plan, const gp_step_edge *edge, int32_t device);
 /* Does a device publish anything at that point? stage: read with GP_STEP_OF_STAGE. */
 bool gp_plan_sends(const gp_plan *plan, int32_t device, gp_step_phase phase, int32_t stage);
+/* Does the edge carry something with every mini-batch of a stream? */
+static inline bool gp_step_turns(const gp_plan *plan, const gp_step_edge *edge) {
+  return gp_plan_shares_updates(plan) &&
+         (edge->value == GP_STEP_VALUES || edge->value == GP_STEP_GRADS ||
+          edge->value == GP_STEP_EXTRAS || edge->value == GP_STEP_CHECK);
+}
+/* The turn of such an edge that a task uses when it runs for a micro-batch. */
+static inline int64_t gp_step_turn(const gp_plan *plan, const gp_step_edge *edge,
+                                   const gp_task *task, int64_t micro) {
+  const int64_t step = micro / plan->step_micros;
+  if (edge->value != GP_STEP_VALUES || task->op == GP_ACT_SEND) return step;
+  if (task->op == GP_ACT_U) return step + 1;
+  return task->version + (micro - task->micro) / plan->batch;
+}
+/* Does the device take over values of the stage that other copies own (UNSHARD)? */
+bool gp_plan_takes(const gp_plan *plan, int32_t device, int32_t stage);
 /* The device that collects the votes. */
 int32_t gp_plan_decider(const gp_plan *plan);
 /* Add the uses of step edges to those of the model's edges, once tasks have these. */
@@ -105,6 +133,10 @@ void gp_plan_free_step_edges(gp_plan *plan);
 static inline const gp_step_edge *gp_plan_step_edge(const gp_plan *plan, int32_t edge) {
   return edge < plan->edge_count ? NULL : &plan->step_edges[edge - plan->edge_count];
 }
+/* What CHECK carries. */
+typedef struct gp_step_check {
+  int64_t finite;
+} gp_step_check;
 /* What it carries, for people: "the vote". */
 const char *gp_step_edge_name(const gp_step_edge *edge);
 

@@ -36,6 +36,9 @@ static bool is_read_by(const gp_plan *plan, const gp_step_edge *edge, int32_t de
   switch (edge->value) {
   case GP_STEP_PARAM: return computes && reads_param(plan, task->stage, edge);
   case GP_STEP_VALUES:
+    if (plan->layout.apart)
+      return task->op == GP_ACT_UNSHARD && task->copy != edge->copy && task->stage == edge->stage;
+  /* fall through */
   case GP_STEP_BUFFERS:
     if (brings(task)) return gp_step_is_brought_by(plan, edge, device);
     return computes && task->copy != edge->copy && task->stage == edge->stage;
@@ -46,6 +49,8 @@ static bool is_read_by(const gp_plan *plan, const gp_step_edge *edge, int32_t de
   /* the first S waits for all of them: then no copy reads the buffers any more */
   case GP_STEP_RECORDS: return task->op == GP_ACT_S && task->stage == edge->stage;
   case GP_STEP_TIED: return task->op == GP_ACT_TIE && is_owner(plan, task, edge->number);
+  case GP_STEP_CHECK:
+    return task->op == GP_ACT_U && task->copy != edge->copy && task->stage == edge->stage;
   case GP_STEP_VOTE: return task->op == GP_ACT_DECIDE;
   case GP_STEP_GATHER: return false;
   default: return task->op == GP_ACT_CLIP || task->op == GP_ACT_U;
@@ -86,6 +91,57 @@ static int32_t early_end(const gp_plan *plan, const gp_step_edge *edge, int32_t 
   const int32_t end = gp_bucket_end(task->program, edge->offset, edge->bytes);
   return end && end < task->program->instr_count ? end : 0;
 }
+
+/* ---- with every mini-batch ------------------------------------------------------------------- */
+
+/* Is it the task of the copy and stage that makes the edge? */
+static bool is_of_maker(const gp_step_edge *edge, const gp_task *task) {
+  return task->stage == edge->stage && task->copy == edge->copy;
+}
+
+/* Does the task write what readers of the turn before may still read? */
+static bool overwrites(const gp_step_edge *edge, const gp_task *task) {
+  if (!is_of_maker(edge, task)) return false;
+  switch (edge->value) {
+  case GP_STEP_VALUES: return task->op == GP_ACT_U;
+  case GP_STEP_CHECK: return task->op == GP_ACT_NORM;
+  default: return task->opens && !task->partial;
+  }
+}
+
+/* Does the task publish a turn at its end? */
+static bool makes_turn(const gp_plan *plan, const gp_step_edge *edge, int32_t t) {
+  const gp_task *task = &plan->tasks[t];
+  if (edge->value == GP_STEP_CHECK) return overwrites(edge, task);
+  return is_made_by(plan, edge, t) || (edge->value == GP_STEP_VALUES && overwrites(edge, task));
+}
+
+static gp_status add_turns(uses *u, int32_t e) {
+  const gp_plan *plan = u->plan;
+  const gp_step_edge *edge = &plan->step_edges[e];
+  for (int32_t t = plan->first[edge->maker]; t < plan->first[edge->maker + 1]; t++) {
+    gp_edge_use use = {.edge = plan->edge_count + e, .acquire = overwrites(edge, &plan->tasks[t])};
+    const bool makes = makes_turn(plan, edge, t);
+    const int32_t end = makes ? early_end(plan, edge, t) : 0;
+    use.publish = makes && !end;
+    if (use.acquire || use.publish) GP_TRY(add_use(u, t, use));
+    if (!end) continue;
+    use = (gp_edge_use){.edge = plan->edge_count + e, .publish = true, .early = end};
+    GP_TRY(add_use(u, t - 1, use));
+  }
+  return GP_OK;
+}
+
+/* A task that reads a turn is through with it at its end. */
+static gp_status add_turn_reads(uses *u, int32_t e, int32_t device) {
+  const gp_plan *plan = u->plan;
+  const gp_edge_use use = {.edge = plan->edge_count + e, .wait = true, .release = true};
+  for (int32_t t = plan->first[device]; t < plan->first[device + 1]; t++)
+    if (is_read_by(plan, &plan->step_edges[e], device, &plan->tasks[t])) GP_TRY(add_use(u, t, use));
+  return GP_OK;
+}
+
+/* ---- once in a run -------------------------------------------------------------------------- */
 
 static gp_status add_maker(uses *u, int32_t e) {
   const gp_plan *plan = u->plan;
@@ -153,9 +209,12 @@ static gp_status merge(uses *u, int32_t *more) {
 static gp_status find_uses(uses *u) {
   for (int32_t e = 0; e < u->plan->step_edge_count; e++) {
     const gp_step_edge *edge = &u->plan->step_edges[e];
-    GP_TRY(add_maker(u, e));
-    for (int32_t r = 0; r < edge->reader_count; r++)
-      GP_TRY(add_reads(u, e, edge->readers[r].device));
+    const bool turns = gp_step_turns(u->plan, edge);
+    GP_TRY(turns ? add_turns(u, e) : add_maker(u, e));
+    for (int32_t r = 0; r < edge->reader_count; r++) {
+      const int32_t device = edge->readers[r].device;
+      GP_TRY(turns ? add_turn_reads(u, e, device) : add_reads(u, e, device));
+    }
   }
   return GP_OK;
 }

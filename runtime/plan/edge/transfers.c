@@ -36,20 +36,20 @@ static void find_makers(gp_transfers *t) {
       t->device[k] = d;
       for (int32_t u = 0; u < task->use_count; u++)
         if (task->uses[u].publish)
-          t->maker[gp_transfers_cell(plan, task->uses[u].edge, task->micro)] = k + 1;
+          t->maker[gp_transfers_cell_of(plan, task, task->uses[u].edge)] = k + 1;
     }
 }
 
 static int32_t use_of(const gp_task *task, int32_t edge) {
   int32_t u = 0;
-  while (task->uses[u].edge != edge) u++;
+  while (task->uses[u].edge != edge || !task->uses[u].publish) u++;
   return u;
 }
 
-/* The transfer of a value that task k of a device waits for; false: none brings it. */
-static bool transfer_of(const gp_transfers *t, int32_t device, int32_t edge, int32_t micro,
+/* The transfer of a value that a task of a device waits for; false: none brings it. */
+static bool transfer_of(const gp_transfers *t, int32_t device, int32_t edge, const gp_task *reader,
                         gp_transfer *found) {
-  const int32_t made = t->maker[gp_transfers_cell(t->plan, edge, micro)] - 1;
+  const int32_t made = t->maker[gp_transfers_cell_of(t->plan, reader, edge)] - 1;
   if (made < 0 || !is_far(t->plan, t->device[made], device)) return false;
   const gp_task *task = &t->plan->tasks[made];
   const int32_t use = use_of(task, edge);
@@ -78,8 +78,7 @@ static gp_status list_waits(gp_transfers *t) {
     for (int32_t u = 0; u < plan->tasks[k].use_count; u++) {
       const gp_edge_use *use = &plan->tasks[k].uses[u];
       gp_transfer found;
-      if (!use->wait || !transfer_of(t, t->device[k], use->edge, plan->tasks[k].micro, &found))
-        continue;
+      if (!use->wait || !transfer_of(t, t->device[k], use->edge, &plan->tasks[k], &found)) continue;
       found.read = k;
       GP_TRY(gp_grow_array((size_t)t->count, &room, sizeof *t->list, (void **)&t->list));
       t->list[t->count++] = found;
@@ -115,7 +114,7 @@ static void part_pairs(gp_transfers *t) {
 static gp_status find(gp_transfers *t) {
   const gp_plan *plan = t->plan;
   const size_t tasks = (size_t)plan->first[plan->device_count];
-  const size_t cells = gp_transfers_cell(plan, plan->edge_count, 0) + (size_t)plan->step_edge_count;
+  const size_t cells = gp_transfers_cells(plan);
   GP_TRY(gp_alloc_array(tasks + 1, sizeof *t->device, (void **)&t->device));
   GP_TRY(gp_alloc_array(cells + 1, sizeof *t->maker, (void **)&t->maker));
   find_makers(t);
@@ -142,9 +141,10 @@ void gp_transfers_free(gp_transfers *t) {
   *t = (gp_transfers){0};
 }
 
-int32_t gp_transfers_find(const gp_transfers *t, int32_t edge, int32_t micro, int32_t device) {
+int32_t gp_transfers_find(const gp_transfers *t, const gp_task *task, int32_t edge,
+                          int32_t device) {
   gp_transfer key;
-  if (!t->count || !transfer_of(t, device, edge, micro, &key)) return -1;
+  if (!t->count || !transfer_of(t, device, edge, task, &key)) return -1;
   const gp_transfer *found = bsearch(&key, t->list, (size_t)t->count, sizeof key, compare);
   return found ? (int32_t)(found - t->list) : -1;
 }

@@ -11,7 +11,7 @@
 #ifndef GP_PLAN_TRANSFERS_H
 #define GP_PLAN_TRANSFERS_H
 
-#include "plan/plan.h"
+#include "plan/edge/step_edges.h"
 
 /* A value that crosses, once for each device that reads it. */
 typedef struct gp_transfer {
@@ -38,14 +38,33 @@ typedef struct gp_transfers {
 gp_status gp_transfers_new(const gp_plan *plan, gp_transfers *transfers);
 void gp_transfers_free(gp_transfers *transfers); /* what it holds; not the struct */
 
-/* The transfer that brings the value of a use to a device, or -1. */
-int32_t gp_transfers_find(const gp_transfers *transfers, int32_t edge, int32_t micro,
+/* The transfer that brings the value of an edge, for which a task waits, to its device, or -1. */
+int32_t gp_transfers_find(const gp_transfers *transfers, const gp_task *task, int32_t edge,
                           int32_t device);
-/* Where the value of an edge in a micro-batch stands in `maker`; step edges have one value. */
-static inline size_t gp_transfers_cell(const gp_plan *plan, int32_t edge, int32_t micro) {
+/* Values of a step edge: one, or where it turns one for each mini-batch and what is there before;
+ * there are no more mini-batches than micro-batches. */
+static inline size_t gp_transfers_turns(const gp_plan *plan) {
+  return gp_plan_shares_updates(plan) ? (size_t)plan->micro_count + 1 : 1;
+}
+/* Count the values of all edges. */
+static inline size_t gp_transfers_cells(const gp_plan *plan) {
+  return (size_t)plan->edge_count * (size_t)plan->micro_count +
+         (size_t)plan->step_edge_count * gp_transfers_turns(plan);
+}
+/* Where the value of an edge stands in `maker`: that of a micro-batch, or of a turn. */
+static inline size_t gp_transfers_cell(const gp_plan *plan, int32_t edge, int64_t column) {
   const size_t values = (size_t)plan->edge_count * (size_t)plan->micro_count;
-  if (edge >= plan->edge_count) return values + (size_t)(edge - plan->edge_count);
-  return (size_t)edge * (size_t)plan->micro_count + (size_t)micro;
+  if (edge < plan->edge_count) return (size_t)edge * (size_t)plan->micro_count + (size_t)column;
+  return values + (size_t)(edge - plan->edge_count) * gp_transfers_turns(plan) + (size_t)column;
+}
+/* The column of what a task publishes, waits for or releases. */
+static inline int64_t gp_transfers_column(const gp_plan *plan, const gp_task *task, int32_t edge) {
+  const gp_step_edge *once = gp_plan_step_edge(plan, edge);
+  if (!once) return task->micro;
+  return gp_step_turns(plan, once) ? gp_step_turn(plan, once, task, task->micro) : 0;
+}
+static inline size_t gp_transfers_cell_of(const gp_plan *plan, const gp_task *task, int32_t edge) {
+  return gp_transfers_cell(plan, edge, gp_transfers_column(plan, task, edge));
 }
 
 /* Check that both sides of each pair have the same order, and that everything comes to its end.

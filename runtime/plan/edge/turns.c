@@ -49,18 +49,21 @@ static int32_t users_of(const gp_plan *plan, int32_t edge, int32_t *first) {
   return plan->shapes[small].micros;
 }
 
-/* The first micro-batch of a replica that uses the edge. Only synchronous plans have replicas. */
-static int32_t first_of(const gp_plan *plan, int32_t replica, int32_t first) {
+/* The same of those that a replica runs. */
+static int32_t own_users(const gp_plan *plan, int32_t edge, int32_t replica, int32_t *first) {
   const int32_t begin = replica * plan->replica_micros;
-  return begin > first ? begin : first;
+  const int32_t end = begin + gp_plan_micros_of(plan, replica);
+  const int32_t users = users_of(plan, edge, first), behind = *first + users;
+  if (*first < begin) *first = begin;
+  const int32_t last = end < behind ? end : behind;
+  return last > *first ? last - *first : 0;
 }
 
-/* Turns are counted over the micro-batches that use the edge. */
+/* Turns are counted over the micro-batches of the channel that use the edge. */
 int64_t gp_plan_own_turn(const gp_plan *plan, int32_t edge, int64_t micro) {
   const int64_t stage = gp_plan_edge(plan, edge)->from;
   if (plan->turns) return plan->turns[stage * plan->micro_count + micro].turn;
-  int32_t first, users = users_of(plan, edge, &first);
-  if (plan->replicas > 1) return micro - first_of(plan, gp_plan_replica_of(plan, micro), first);
+  int32_t first, users = own_users(plan, edge, gp_plan_replica_of(plan, micro), &first);
   return micro / plan->step_micros * users + micro % plan->step_micros - first;
 }
 

@@ -41,8 +41,7 @@ static void add_stages(const gp_plan *plan, int32_t device, size_t *bytes) {
     bytes[GP_PLAN_PARTIALS] += plan->partials[h].bytes;
     bytes[GP_PLAN_EDGES] += plan->records[h].bytes; /* what S reads, in place or sent */
     if (gp_plan_on_host(plan, device)) bytes[GP_PLAN_EDGES] += plan->sent[h].bytes;
-    if (h % plan->copy_count == 0)
-      bytes[GP_PLAN_VERSIONS] += plan->versions[h / plan->copy_count].stash.bytes;
+    bytes[GP_PLAN_VERSIONS] += plan->versions[h].stash.bytes;
   }
 }
 

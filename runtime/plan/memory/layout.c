@@ -96,6 +96,7 @@ gp_status gp_layout_new(const gp_pipeline_spec *spec, const int32_t *placement, 
                         .copy_count = spec->copy_count ? spec->copy_count : 1,
                         .param_count = spec->param_count,
                         .replicas = spec->replicas ? spec->replicas : 1,
+                        .apart = spec->streams && spec->replicas > 1,
                         .stage_of = spec->stage_of,
                         .placement = placement,
                         .params = spec->params};

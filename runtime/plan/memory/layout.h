@@ -51,6 +51,9 @@ typedef struct gp_layout_stage {
 typedef struct gp_layout {
   int32_t stage_count, copy_count, param_count;
   int32_t replicas; /* the copies that own something are the first ones of each replica */
+  /* Copies have values of their own, also in one memory: replicas of a stream are at different
+   * updates at a time. Otherwise copies in one memory share the values. */
+  bool apart;
   const int32_t *stage_of, *placement; /* borrowed: per layer; per stage and copy */
   gp_param *const *params;             /* borrowed */
   gp_layout_param *at;                 /* per parameter */

@@ -131,12 +131,14 @@ static gp_status want_channel(layout *l, int32_t c) {
 }
 
 /* Take room for a parameter that crosses, or for the records or parts of another copy, on each
- * device that cannot read it in place. What joins copies and tied gradients has room in the
+ * device that cannot read it in place; in a stream also for new values, which the device takes over
+ * when it has stashed the old ones. What else joins copies and tied gradients has room in the
  * pipeline. */
 static gp_status want_step_edge(layout *l, int32_t e) {
   const gp_step_edge *edge = &l->plan->step_edges[e];
   const bool gathers = edge->value == GP_STEP_GATHER;
-  const bool taken = edge->value == GP_STEP_PARAM || edge->value == GP_STEP_RECORDS;
+  const bool taken = edge->value == GP_STEP_PARAM || edge->value == GP_STEP_RECORDS ||
+                     (edge->value == GP_STEP_VALUES && gp_plan_shares_updates(l->plan));
   for (int32_t r = 0; r < edge->reader_count; r++) {
     gp_step_reader *reader = &edge->readers[r];
     if (taken && !gp_plan_shares(l->plan, edge->maker, reader->device))
@@ -168,7 +170,7 @@ static void size_slots(gp_plan *plan, int32_t holder) {
 static gp_status want_weights(layout *l, int32_t holder) {
   gp_plan *plan = l->plan;
   int32_t stage = holder / plan->copy_count, device = plan->placement[holder];
-  gp_versions *v = &plan->versions[stage];
+  gp_versions *v = &plan->versions[holder];
   for (int k = 0; k < 2; k++) {
     const gp_stage_programs *programs = plan->shapes[k].programs;
     if (!programs) continue;
@@ -183,7 +185,6 @@ static gp_status want_weights(layout *l, int32_t holder) {
   if (plan->active[holder])
     GP_TRY(want(l, device, 1, gp_plan_records_bytes(plan, stage), &plan->records[holder]));
   GP_TRY(want_parts(l, device, gp_plan_gathered_bytes(plan, stage), &plan->sent[holder]));
-  if (holder % plan->copy_count) return GP_OK;
   return want(l, device, (size_t)v->live - 1, v->stash_bytes, &v->stash);
 }
 

@@ -3,7 +3,7 @@
  *
  * The tasks of a device list what they keep as accesses (schedule/access); lifetimes and slots come
  * from there. A synchronous schedule gets the colouring of its list; in a stream, which never ends,
- * micro-batch i takes slot i mod K.
+ * the i-th micro-batch of a replica takes slot i mod K.
  */
 #include "base/memory.h"
 #include "plan/memory/work.h"
@@ -71,6 +71,10 @@ static bool makes(const gp_task *task, int kind) {
   }
 }
 
+static int32_t instance_of(const slotter *s, const gp_task *task) {
+  return (int32_t)gp_plan_own_micro(s->plan, task->micro);
+}
+
 /* A copy to the host reads until it is over, a copy back writes from when it begins. */
 static gp_status touch_moved(slotter *s, const gp_move *move) {
   const gp_task *own = gp_move_owner(s->plan, move);
@@ -79,7 +83,7 @@ static gp_status touch_moved(slotter *s, const gp_move *move) {
   if (!fetches && move->kind != GP_MOVE_LEAVE) return GP_OK;
   for (int part = 0; part < GP_PARTS; part++)
     if (s->plan->offloads[move->offload].bytes[part])
-      GP_TRY(gp_access_list_add(&s->list, first + part, own->micro,
+      GP_TRY(gp_access_list_add(&s->list, first + part, instance_of(s, own),
                                 fetches ? GP_ACCESS_WRITE : GP_ACCESS_READ));
   return GP_OK;
 }
@@ -89,7 +93,7 @@ static gp_status touch(slotter *s, const gp_task *task) {
   for (int slot = 0; task->op <= GP_ACT_R && slot < GP_SLOT_BASES; slot++) {
     const int kind = gp_task_slot_kind(task, slot);
     if (wants(s->plan, task, slot))
-      GP_TRY(gp_access_list_add(&s->list, s->buffer[task->stage] + kind, task->micro,
+      GP_TRY(gp_access_list_add(&s->list, s->buffer[task->stage] + kind, instance_of(s, task),
                                 makes(task, kind) ? GP_ACCESS_WRITE : GP_ACCESS_READ));
   }
   for (int32_t i = 0; i < task->move_count; i++) GP_TRY(touch_moved(s, &task->moves[i]));
@@ -140,7 +144,7 @@ static void note_tasks(const slotter *s) {
     gp_task *task = &plan->tasks[t];
     for (int slot = 0; task->op <= GP_ACT_R && slot < GP_SLOT_BASES; slot++) {
       const int32_t buffer = s->buffer[task->stage] + gp_task_slot_kind(task, slot);
-      if (wants(plan, task, slot)) task->slot[slot] = *taken_by(s, buffer, task->micro);
+      if (wants(plan, task, slot)) task->slot[slot] = *taken_by(s, buffer, instance_of(s, task));
     }
   }
 }

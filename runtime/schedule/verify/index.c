@@ -43,8 +43,9 @@ static gp_status check_replica(const gp_verify *v, int32_t a, int32_t copy) {
   if (!gp_act_has_micro((gp_act)x->op) || x->op == GP_ACT_U) return GP_OK;
   if (gp_schedule_replica_of(s, x->micro) == own) return GP_OK;
   return gp_verify_fail(
-      v, a, "placement", "is on a device of replica %d, which runs micro-batches from %d to %d",
-      (int)own, (int)(own * s->replica_micros), (int)((own + 1) * s->replica_micros - 1));
+      v, a, "placement", "is on a device of replica %d, which runs micro-batches from %d to %d%s",
+      (int)own, (int)(own * s->replica_micros), (int)((own + 1) * s->replica_micros - 1),
+      s->batch ? " of every batch" : "");
 }
 
 static gp_status check_device(const gp_verify *v, int32_t a, int32_t device) {

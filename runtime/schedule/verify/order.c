@@ -1,7 +1,8 @@
 /* schedule/verify/order.c - find an order in which everything can run, or the actions that wait for
  * each other.
  *
- *   F         needs the F of the stage before
+ *   F         needs the F of the stage before; where replicas share the updates of a stage, also
+ *             those that made its version of the weights
  *   B or I    its own F, its R if there is one, and the B or I of the stage after
  *   W         its I
  *   U         the gradients of its batch
@@ -60,6 +61,18 @@ static int32_t missing_here(const gp_verify *v, const gp_action *x) {
   return is_done(v, forward) ? other : forward;
 }
 
+/* Returns an update, of any replica, that the version of an F needs and that is not done, or -1. */
+static int32_t missing_update(const gp_verify *v, const gp_action *x) {
+  const int32_t copies = v->s->copy_count, batch = x->version - 1;
+  if (v->s->replicas <= 1 || !v->update || batch < 0 || batch >= v->batch_count) return -1;
+  for (int32_t copy = 0; copy < copies; copy++) {
+    const size_t row = (size_t)x->stage * (size_t)copies + (size_t)copy;
+    const int32_t update = v->update[row * (size_t)v->batch_count + (size_t)batch] - 1;
+    if (!is_done(v, update)) return update;
+  }
+  return -1;
+}
+
 int32_t gp_verify_blocker(const gp_verify *v, int32_t a) {
   const gp_action *x = &v->s->actions[a];
   int32_t need = -1;
@@ -83,6 +96,7 @@ int32_t gp_verify_blocker(const gp_verify *v, int32_t a) {
     if (x->op != GP_ACT_F) need = missing_here(v, x);
     if (is_done(v, need)) need = gp_edges_at(&v->edges, receive, x->stage, x->micro);
     if (need < 0) need = gp_edges_source(&v->edges, a);
+    if (x->op == GP_ACT_F && is_done(v, need)) need = missing_update(v, x);
     break;
   default: need = missing_here(v, x);
   }

@@ -1,8 +1,10 @@
 /* tests/c/plan/stream_test.c - plans of asynchronous, looped and bidirectional schedules: versions,
- * ranges, slots and capacities, compared with a run by the engine's rules, one task after another.
+ * ranges, slots and capacities, and what replicas hand to each other, compared with a run by the
+ * engine's rules, one task after another.
  *
  * Models are toy towers with one layer per stage. */
 #include "plan/channels.h"
+#include "plan/edge/transfers.h"
 #include "toy_plan.h"
 
 enum { DEVICES = 4, SPANS = 64 };
@@ -20,14 +22,26 @@ typedef enum stream_order {
 
 typedef struct stream_spec {
   stream_order order;
-  int devices, micros; /* micros: per mini-batch that step is given */
-  int smaller;         /* how many of them have a row less */
+  int devices, micros; /* of a replica; micros: per mini-batch that step is given */
+  int replicas;        /* of TWO_BW; 0: one */
+  int last;            /* micro-batches of the last replica; 0: as many; -1: none */
+  int smaller;         /* how many micro-batches have a row less */
   gp_remat remat;
   bool skips, frozen, free; /* free: steps follow each other without a barrier */
+  bool far;                 /* each device has memory of its own */
 } stream_spec;
 
 static bool is_async(const stream_spec *s) { return s->order <= LAST_ASYNC; }
 static int batch_of(const stream_spec *s) { return s->order == TWO_BW ? s->micros : 1; }
+static int replicas_of(const stream_spec *s) { return s->replicas ? s->replicas : 1; }
+/* The micro-batches of a replica, and of all, in a mini-batch. */
+static int own_of(const stream_spec *s, int replica) {
+  const bool fewer = s->last && replica == replicas_of(s) - 1;
+  return !fewer ? s->micros : s->last < 0 ? 0 : s->last;
+}
+static int all_of(const stream_spec *s) {
+  return (replicas_of(s) - 1) * s->micros + own_of(s, replicas_of(s) - 1);
+}
 static int stages_of(const stream_spec *s) {
   return s->order == LOOPED ? 2 * s->devices : s->devices;
 }
@@ -35,6 +49,7 @@ static int stages_of(const stream_spec *s) {
 /* Returns how many micro-batches the lists show: several mini-batches where the stream goes on. */
 static int stored(const stream_spec *s) {
   if (!is_async(s)) return s->micros;
+  if (s->replicas) return s->micros * (4 + 2 * s->devices);
   return s->micros * (4 + (2 * s->devices + s->micros - 1) / s->micros);
 }
 
@@ -51,6 +66,26 @@ static void write(toy_text *t, const stream_spec *s, char op, int stage, int mic
   if (is_async(s) && op != 'U')
     t->used += (size_t)snprintf(t->text + t->used, sizeof t->text - t->used, "@%d",
                                 version_of(s, stage, micro));
+}
+
+/* Writes an action of a replica, whose micro-batches are numbered through those of all. */
+static void write_own(toy_text *t, const stream_spec *s, char op, int stage, int replica, int i) {
+  const int own = own_of(s, replica), version = i / own - 1;
+  toy_write(t, op, stage, i / own * all_of(s) + replica * s->micros + i % own);
+  t->used += (size_t)snprintf(t->text + t->used, sizeof t->text - t->used, "@%d",
+                              version < 0 ? 0 : version);
+}
+
+static void replica_row(toy_text *t, const stream_spec *s, int replica, int d) {
+  const int own = own_of(s, replica), batches = stored(s) / s->micros, n = batches * own;
+  const int ahead = s->devices - 1 - d > own ? own : s->devices - 1 - d;
+  for (int k = 0; k < batches && !own; k++) toy_write(t, 'U', d, k);
+  for (int i = 0; i < ahead; i++) write_own(t, s, 'F', d, replica, i);
+  for (int i = 0; i < n; i++) {
+    if (ahead + i < n) write_own(t, s, 'F', d, replica, ahead + i);
+    write_own(t, s, 'B', d, replica, i);
+    if (i % own == own - 1) toy_write(t, 'U', d, i / own);
+  }
 }
 
 static void async_row(toy_text *t, const stream_spec *s, int d) {
@@ -85,9 +120,13 @@ static gp_schedule *schedule_of(const stream_spec *s) {
   int32_t placement[2 * DEVICES];
   gp_schedule *schedule = NULL;
   bool both = s->order == CHIMERA;
-  for (int d = 0; d < s->devices; d++) {
+  const int replicas = replicas_of(s);
+  for (int d = 0; d < s->devices * replicas; d++) {
     texts[d] = (toy_text){.used = 0};
-    if (is_async(s)) async_row(&texts[d], s, d);
+    if (s->replicas)
+      replica_row(&texts[d], s, d / s->devices, d % s->devices);
+    else if (is_async(s))
+      async_row(&texts[d], s, d);
     if (s->order == LOOPED) looped_row(&texts[d], s, d);
     if (both) both_row(&texts[d], s, d);
     rows[d] = texts[d].text;
@@ -96,11 +135,17 @@ static gp_schedule *schedule_of(const stream_spec *s) {
     placement[both ? 2 * i : i] = i % s->devices;
     if (both) placement[2 * i + 1] = s->devices - 1 - i;
   }
+  for (int h = 0; h < s->devices * s->replicas; h++)
+    placement[h] = h % replicas * s->devices + h / replicas;
   gp_schedule_spec spec = {.stage_count = stages_of(s),
                            .placement = placement,
-                           .copy_count = both ? 2 : 1,
-                           .batch = is_async(s) ? batch_of(s) : 0};
-  CHECK_STATUS(schedule_of_rows(&spec, rows, s->devices, &schedule, NULL), GP_OK);
+                           .copy_count = both ? 2 : replicas,
+                           .replicas = replicas,
+                           .replica_micros = s->micros,
+                           .batch = s->replicas   ? all_of(s)
+                                    : is_async(s) ? batch_of(s)
+                                                  : 0};
+  CHECK_STATUS(schedule_of_rows(&spec, rows, s->devices * replicas, &schedule, NULL), GP_OK);
   return schedule;
 }
 
@@ -113,7 +158,15 @@ static void make(const stream_spec *s, toy_planned *made, uint64_t n) {
   for (int i = 0; i < model.stages; i++) layers[i] = 1;
   *made = (toy_planned){0};
   toy_space_set(&made->space, layers, model.stages);
-  made->space.env.device_count = s->devices;
+  gp_plan_device_spec devices[DEVICES];
+  for (int d = 0; d < DEVICES; d++) devices[d] = (gp_plan_device_spec){.rank = d};
+  made->space.env.device_count = s->devices * replicas_of(s);
+  made->space.env.devices = s->far ? devices : NULL;
+  made->space.env.norm = s->replicas > 0;
+  made->space.env.sum_group = s->replicas > 0;
+  made->space.replicas = s->replicas;
+  for (int h = 0; h < s->devices * s->replicas; h++)
+    made->space.placement[h] = h % s->replicas * s->devices + h / s->replicas;
   made->space.env.remat = s->remat;
   made->space.env.update = is_async(s) || s->free ? GP_UPDATE_FREE : GP_UPDATE_BARRIER;
   gp_schedule *schedule = schedule_of(s);
@@ -121,7 +174,7 @@ static void make(const stream_spec *s, toy_planned *made, uint64_t n) {
   for (int k = 0; k < 2; k++) {
     gp_traced_shape *shape = &plan.shapes[k];
     *shape = (gp_traced_shape){.rows = 3 - k,
-                               .micros = k ? s->smaller : s->micros - s->smaller,
+                               .micros = k ? s->smaller : all_of(s) - s->smaller,
                                .loss_count = GP_NONE,
                                .constant_count = 3 - k};
     if (!shape->micros) continue;
@@ -132,6 +185,7 @@ static void make(const stream_spec *s, toy_planned *made, uint64_t n) {
   gp_memory_fail_at(n);
   made->status = toy_space_plan(&made->space, &plan, &made->plan);
   gp_memory_fail_at(0);
+  made->space.env.devices = NULL;
   gp_schedule_free(schedule);
 }
 
@@ -146,7 +200,8 @@ typedef struct runner {
   const gp_plan *plan;
   slot slots[64][SPANS];
   int64_t holder[2 * DEVICES][GP_SLOT_KINDS][SPANS]; /* micro-batch + 1 that holds the slot */
-  int64_t version[2 * DEVICES];                      /* newest, per stage */
+  int64_t version[2 * DEVICES];                      /* newest, per stage and copy */
+  int64_t taken[2 * DEVICES];                        /* likewise: of what other copies own */
   int64_t stash[2 * DEVICES][SPANS];                 /* version + 1 in each place */
   uint32_t step[DEVICES];
   int32_t task[DEVICES];
@@ -154,28 +209,35 @@ typedef struct runner {
   bool one_way; /* readers of a frozen stage, or of the step before, send nothing back */
 } runner;
 
-/* Step edges have one slot, and a round a step. */
-static slot *slot_of(runner *r, int32_t edge, int64_t micro, int64_t *round) {
+/* Step edges have one slot, and a round a step or a turn. */
+static slot *slot_of(runner *r, const gp_task *task, int32_t edge, int64_t micro, int64_t *round) {
+  const gp_step_edge *once = gp_plan_step_edge(r->plan, edge);
+  const int32_t c = gp_plan_channel_at(r->plan, edge, micro);
   CHECK(gp_plan_channel_count(r->plan) <= 64);
   *round = micro / r->plan->step_micros;
-  if (edge >= r->plan->edge_count) return &r->slots[gp_plan_channel_at(r->plan, edge, micro)][0];
-  int64_t turn = gp_plan_turn(r->plan, edge, micro);
-  int64_t slots = gp_plan_channel_of(r->plan, edge, micro)->slots;
+  if (once && gp_step_turns(r->plan, once)) *round = gp_step_turn(r->plan, once, task, micro);
+  if (once) return &r->slots[c][0];
+  int64_t turn = gp_plan_turn(r->plan, edge, micro), slots = r->plan->channels[c].slots;
   *round = turn / slots;
-  return &r->slots[gp_plan_channel_at(r->plan, edge, micro)][turn % slots];
+  return &r->slots[c][turn % slots];
+}
+
+static int32_t parties_of(const gp_plan *plan, int32_t edge, int64_t micro) {
+  const gp_step_edge *once = gp_plan_step_edge(plan, edge);
+  return once ? once->reader_count : gp_plan_channel_of(plan, edge, micro)->parties;
 }
 
 /* Would the task wait for a value, or for a free slot? It may wait for a slot only where nothing
- * flows back. */
+ * flows back, or of a step edge. */
 static bool must_wait(runner *r, const gp_task *task, int64_t micro) {
   for (int32_t u = 0; u < task->use_count; u++) {
     int64_t round;
-    slot *at = slot_of(r, task->uses[u].edge, micro, &round);
+    const int32_t edge = task->uses[u].edge;
+    slot *at = slot_of(r, task, edge, micro, &round);
     if (task->uses[u].wait && at->published <= round) return true;
     if (!task->uses[u].acquire) continue;
-    const int32_t parties = gp_plan_channel_of(r->plan, task->uses[u].edge, micro)->parties;
-    bool free = at->released >= round * parties;
-    CHECK(free || r->one_way);
+    bool free = at->released >= round * parties_of(r->plan, edge, micro);
+    CHECK(free || r->one_way || gp_plan_step_edge(r->plan, edge));
     if (!free) return true;
   }
   return false;
@@ -184,8 +246,9 @@ static bool must_wait(runner *r, const gp_task *task, int64_t micro) {
 static void use_edges(runner *r, const gp_task *task, int64_t micro) {
   for (int32_t u = 0; u < task->use_count; u++) {
     int64_t round;
-    slot *at = slot_of(r, task->uses[u].edge, micro, &round);
-    CHECK(task->uses[u].publish || at->published == round + 1); /* not a later round */
+    slot *at = slot_of(r, task, task->uses[u].edge, micro, &round);
+    const bool made = task->uses[u].wait || task->uses[u].release;
+    if (made && !task->uses[u].publish) CHECK(at->published == round + 1); /* not a later round */
     if (task->uses[u].publish) CHECK(at->published == round), at->published++;
     at->released += task->uses[u].release;
   }
@@ -205,26 +268,32 @@ static void use_slots(runner *r, const gp_task *task, int64_t micro) {
     const int kind = gp_task_slot_kind(task, own);
     int64_t at = task->slot[own];
     if (at < 0) continue;
-    if (r->plan->batch) at = micro % r->plan->slots[h].count[kind];
+    if (r->plan->batch) at = gp_plan_own_micro(r->plan, micro) % r->plan->slots[h].count[kind];
     int64_t *holder = &r->holder[h][kind][at];
     CHECK(!*holder || *holder == micro + 1);
     *holder = is_last_reader(task, gp_slot_part(kind)) ? 0 : micro + 1;
   }
 }
 
-/* Checks that the task finds the version of the weights that it needs. */
+/* Checks that the task finds the version of the weights that it needs, and that its copy has taken
+ * over what others own of it. */
 static void use_version(runner *r, const gp_task *task, int64_t micro) {
   const gp_plan *plan = r->plan;
+  const int32_t h = gp_plan_holder(plan, task->stage, task->copy), device = plan->placement[h];
   int64_t version = task->version + (micro - task->micro) / plan->batch;
-  int32_t s = task->stage, older = plan->versions[s].live - 1;
+  int32_t older = plan->versions[h].live - 1;
+  const bool reads = task->op <= GP_ACT_R || task->op == GP_ACT_P || task->op == GP_ACT_U;
+  if (task->op == GP_ACT_UNSHARD) r->taken[h] = version + 1;
+  if (reads && task->newest && gp_plan_takes(plan, device, task->stage))
+    CHECK(r->taken[h] == version + 1);
   if (task->op == GP_ACT_U) {
-    CHECK(version == r->version[s]);
-    if (task->stash) r->stash[s][version % older] = version + 1;
-    r->version[s]++;
+    CHECK(version == r->version[h]);
+    if (task->stash) r->stash[h][version % older] = version + 1;
+    r->version[h]++;
   } else if (task->op != GP_ACT_C && task->newest) {
-    CHECK(version == r->version[s]);
+    CHECK(version == r->version[h]);
   } else if (task->op != GP_ACT_C) {
-    CHECK(older > 0 && r->stash[s][version % older] == version + 1);
+    CHECK(older > 0 && r->stash[h][version % older] == version + 1);
   }
 }
 
@@ -275,8 +344,8 @@ static void run(const gp_plan *plan, const stream_spec *spec, uint32_t steps, ui
     int64_t micro;
     CHECK(!head(&r, d, &micro));
   }
-  for (int32_t s = 0; plan->batch && s < plan->stage_count; s++)
-    CHECK(r.version[s] == (int64_t)steps * plan->step_micros / plan->batch);
+  for (int32_t h = 0; plan->batch && h < plan->stage_count * plan->copy_count; h++)
+    CHECK(r.version[h] == (int64_t)steps * plan->step_micros / plan->batch);
 }
 
 TEST(every_interleaving_finds_its_values_slots_and_versions) {
@@ -298,6 +367,46 @@ TEST(every_interleaving_finds_its_values_slots_and_versions) {
           CHECK_STATUS(p.status, GP_OK);
           if (p.status) continue;
           for (uint32_t seed = 1; seed <= 3; seed++) run(p.plan, &spec, 12, seed);
+          toy_plan_free(&p);
+        }
+}
+
+/* Lets each device be the GPU of a rank of its own: what they send each other comes to its end. */
+static void prove(gp_plan *plan, bool any) {
+  gp_transfers transfers;
+  for (int32_t d = 0; d < plan->device_count; d++)
+    plan->devices[d].spec = (gp_plan_device_spec){.space = d + 1, .rank = d};
+  CHECK_STATUS(gp_transfers_new(plan, &transfers), GP_OK);
+  CHECK(!any || transfers.count > 0);
+  CHECK_STATUS(gp_transfers_prove(&transfers), GP_OK);
+  gp_transfers_free(&transfers);
+}
+
+/* All replicas update the same number of times, read the same versions, and take over what others
+ * own before they read it. No task waits in a circle. */
+TEST(every_interleaving_of_replicas_finds_them_too) {
+  for (int replicas = 2; replicas <= DEVICES; replicas++)
+    for (int devices = 1; devices * replicas <= DEVICES; devices++)
+      for (int micros = 1; micros <= 4; micros *= 2)
+        for (int kind = 0; kind < 12; kind++) {
+          stream_spec spec = {.order = TWO_BW,
+                              .devices = devices,
+                              .micros = micros,
+                              .replicas = replicas,
+                              .last = kind % 3 == 0   ? 0
+                                      : kind % 3 == 1 ? -1
+                                                      : micros / 2,
+                              .smaller = kind % 2 ? micros / 2 : 0,
+                              .remat = (gp_remat)(kind % 3),
+                              .skips = kind / 3 == 1,
+                              .frozen = kind / 3 == 2,
+                              .far = kind % 2};
+          toy_planned p;
+          make(&spec, &p, 0);
+          CHECK_STATUS(p.status, GP_OK);
+          if (p.status) continue;
+          for (uint32_t seed = 1; seed <= 3; seed++) run(p.plan, &spec, 12, seed);
+          prove(p.plan, !spec.frozen);
           toy_plan_free(&p);
         }
 }
@@ -361,6 +470,7 @@ TEST(no_failed_allocation_leaks) {
       {.order = TWO_BW, .devices = 2, .micros = 2, .remat = GP_REMAT_ALWAYS},
       {.order = CHIMERA, .devices = 2, .micros = 3, .smaller = 1},
       {.order = LOOPED, .devices = 2, .micros = 2},
+      {.order = TWO_BW, .devices = 2, .micros = 2, .replicas = 2, .far = true},
   };
   for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
     size_t live = gp_memory().live;
@@ -379,5 +489,6 @@ TEST(no_failed_allocation_leaks) {
 }
 
 TEST_MAIN(every_interleaving_finds_its_values_slots_and_versions,
-          live_versions_are_those_of_the_papers, ranges_repeat_when_the_pipeline_is_full,
+          every_interleaving_of_replicas_finds_them_too, live_versions_are_those_of_the_papers,
+          ranges_repeat_when_the_pipeline_is_full,
           a_stream_needs_as_many_slots_as_the_pipeline_is_deep, no_failed_allocation_leaks)

@@ -160,6 +160,7 @@ typedef struct toy_space {
   gp_param *params[2 * TOY_PARAMS];
   int32_t layers[2 * TOY_PARAMS];
   int param_count;
+  int replicas; /* of a stream, with a copy of each stage; 0: one, with what `placement` says */
 } toy_space;
 
 /* layers[s]: how many layers stage s has; stages devices. */
@@ -189,6 +190,9 @@ static inline void toy_space_add(toy_space *space, const toy *t) {
 static inline gp_status toy_space_plan(toy_space *space, const gp_plan_spec *spec, gp_plan **plan) {
   gp_pipeline_spec model = {.stage_count = space->env.stage_count,
                             .param_count = space->param_count,
+                            .copy_count = space->replicas,
+                            .replicas = space->replicas,
+                            .streams = space->replicas > 1,
                             .stage_of = space->stage_of,
                             .params = space->params,
                             .param_layer = space->layers};

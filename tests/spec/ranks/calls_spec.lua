@@ -49,6 +49,23 @@ describe("in a job", function()
     assert.same({ "[1] true", "true" }, lines_of(out))
   end)
 
+  it("zero_grad leaves the gradients of layers that other ranks run alone", function()
+    local out, err = run(2, [[
+      local Head = gp.nn.class "Head" -- the embedding's weights once more, in the same stage
+      function Head:init(embedding) self.embedding = embedding end
+      function Head:forward(v) return v:matmul(self.embedding.weight:transpose(1, 2)) end
+      local embedding = gp.nn.Embedding(20, 8)
+      local model = gp.nn.Sequential { embedding, Head(embedding), gp.nn.Linear(20, 4) }
+      local pipe <close> = gp.pipeline(model, {
+        balance = { 2, 1 }, devices = 2, loss = gp.nn.CrossEntropyLoss(),
+      })
+      pipe:step(gp.randint(0, 20, { 8 }), gp.randint(0, 4, { 8 }))
+      pipe:zero_grad()
+      print(pipe:parameters()[gp.rank() + 1].param.grad:abs():sum():item())]])
+    assert.equal("", err)
+    assert.same({ "0.0", "[1] 0.0" }, lines_of(out))
+  end)
+
   it("all_gather brings every kind of value to all ranks", function()
     local out, err = run(2, [[
       local r = gp.rank()

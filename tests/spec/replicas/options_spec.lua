@@ -52,9 +52,11 @@ describe("replicas", function()
     assert.truthy(pipe:step(X, Y) > 0)
   end)
 
-  it("refuse schedules that are asynchronous, and those of several replicas", function()
-    assert.matches("schedule 'pipedream_2bw' is asynchronous, expected a synchronous one with "
-      .. "option 'replicas'", refusal { replicas = 2, schedule = "pipedream_2bw" })
+  it("refuse schedules that update within a mini-batch, and those of several replicas", function()
+    assert.matches("schedule 'pipedream' updates after every micro%-batch, and 2 replicas add up "
+      .. "the gradients of a whole mini%-batch before its one update: expected an update after 4 "
+      .. "micro%-batches of a replica %(chunks%), as in 'pipedream_2bw'",
+      refusal { replicas = 2, schedule = "pipedream" })
     local built = gp.schedule.build("1f1b", { devices = 4, chunks = 4, replicas = 2 })
     assert.matches("the schedule is for 2 replicas, expected that of one",
       refusal { replicas = 2, schedule = built })
@@ -173,10 +175,5 @@ describe("sum_group", function()
     -- the mean of a half is divided by half as many rows
     local whole = pipe:parameters()[1].param.grad * 2
     assert.equal(whole:contiguous():bytes(), halves({ chunks = 2, replicas = 2 }):bytes())
-  end)
-
-  it("refuses an asynchronous schedule", function()
-    assert.matches("is asynchronous, expected a synchronous one with option",
-      refusal { sum_group = 1, schedule = "pipedream_2bw" })
   end)
 end)

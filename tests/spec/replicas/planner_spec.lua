@@ -59,6 +59,50 @@ describe("gp.plan with replicas", function()
     for _, row in ipairs(assert(plan).rows) do assert.equal(4, row.chunks) end
   end)
 
+  it("tries asynchronous schedules, and a pipeline runs such a plan", function()
+    local layers = {}
+    for i = 1, 8 do layers[i] = { forward = 1e-3, input = 1e-3, weight = 1e-3 } end
+    local plan = assert(gp.plan(model(), { X, Y }, options {
+      schedules = { { "pipedream_2bw", replicas = 2 } }, chunks = 4,
+      profile = gp.profile { layers = layers }, batch = 32,
+    }))
+    assert.equal("pipedream_2bw replicas=2", plan.best.label)
+    local pipe <close> = gp.pipeline(model(), plan)
+    assert.equal(2, pipe.replicas)
+    pipe:use(gp.optim.SGD(pipe:parameters(), { lr = 0.1 }))
+    assert.equal(1, #pipe:step(X, Y) + #pipe:flush())
+  end)
+
+  -- The best row of a schedule, for four layers of 1 ms for each of three passes.
+  local function rated(schedule, count, link)
+    local layer = { forward = 1e-3, input = 1e-3, weight = 1e-3, parameter_bytes = 1 << 20 }
+    local profile = gp.profile { layers = { layer, layer, layer, layer } }
+    local devices = {}
+    for d = 1, count do
+      devices[d] = { "sim:0", memory = "1GiB", flops = 1e12, bandwidth = 1e12 }
+    end
+    return assert(gp.plan(profile, nil, {
+      devices = devices, batch = 8, chunks = 4, link = link, schedules = { schedule },
+    })).best
+  end
+
+  it("rates a step of a stream, however many mini-batches its rows show", function()
+    local one = rated("1f1b", 1).seconds
+    for _, batches in ipairs { 1, 3, 8 } do
+      assert.near(one, rated({ "pipedream_2bw", batches = batches }, 1).seconds, 1e-9)
+    end
+  end)
+
+  it("lets replicas of a stream exchange gradients before every update", function()
+    local wanted = { "pipedream_2bw", replicas = 2 }
+    local fast = rated(wanted, 2, { latency = 0, bandwidth = 1e12 })
+    local slow = rated(wanted, 2, { latency = 0, bandwidth = 1e8 })
+    -- half of 4 MiB goes each way; the values go meanwhile
+    assert.near((4 << 20) / 2 / 1e8 - (4 << 20) / 2 / 1e12, slow.seconds - fast.seconds, 1e-9)
+    assert.equal(4 << 20, slow.parts[1].parameters)
+    assert.equal(4 << 20, slow.parts[1].versions)
+  end)
+
   it("counts moments once and the exchange of gradients over a slow link", function()
     local layer = { forward = 1e-3, input = 1e-3, weight = 1e-3, parameter_bytes = 1 << 20 }
     local profile = gp.profile { layers = { layer, layer, layer, layer } }

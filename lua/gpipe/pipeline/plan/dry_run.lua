@@ -270,7 +270,7 @@ local function dry_run(model, opts, raw)
   local given = fields.of(model, list, opts.deferred_batch_norm)
   given.devices, given.placement, given.copies = names, made.device_list, made.copies
   given.replicas, given.sum_group = made.replicas, opts.grouped
-  given.bucket = replicas.bucket()
+  given.bucket, given.streams = replicas.bucket(), made.batch > 0
   given.checkpoint, given.finite = opts.checkpoint, fields.finite(opts.finite)
   given.unfused = not fields.fuses(opts.fuse)
   given.loss_scale = computes.scale

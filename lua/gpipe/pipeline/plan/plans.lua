@@ -74,7 +74,7 @@ local function resolve(pipe, m, each, opts)
   if pipe.replicas == 1 then
     made = resolve_one(pipe, m, opts)
   else
-    local function of(count) return resolve_one(pipe, count) end
+    local function of(count) return resolve_one(pipe, count, opts) end
     made = replicate(of, pipe.replicas, each, m)
   end
   local good, report = made:verify()
@@ -83,42 +83,61 @@ local function resolve(pipe, m, each, opts)
   return made
 end
 
--- Build a stream of an asynchronous schedule that is long enough to repeat itself: several
--- mini-batches of m.
-local function stream(pipe, m)
-  local batches = 4 + math.ceil(2 * pipe.stages / m)
+-- Build so many mini-batches of m micro-batches of one replica's stream. A schedule may be known to
+-- have two versions; of any other one the pipeline may take as many updates as stages to fill.
+local function stream_of(pipe, m, batches)
   if schedule.is(pipe.schedule) then return pipe.schedule end
   if schedule.takes(pipe.schedule, "batches") then
-    return resolve(pipe, m, m, { batches = batches })
+    return resolve_one(pipe, m, { batches = batches })
   end
   local made = schedule.resolve(pipe.schedule, pipe.asked, m * batches)
+  local least = math.ceil((4 + 2 * pipe.stages) * made.batch / m)
+  if batches >= least then return made end
+  return schedule.resolve(pipe.schedule, pipe.asked, m * least)
+end
+
+-- Build a stream of an asynchronous schedule that is long enough to repeat itself: several
+-- mini-batches of m, at most `each` of them on a replica.
+local function stream(pipe, m, each)
+  local least = pipe.replicas > 1 and m % each > 0 and m % each or math.min(m, each)
+  local batches = 4 + math.ceil(2 * pipe.stages / least)
+  local made
+  if pipe.replicas == 1 then
+    made = stream_of(pipe, m, batches)
+  else
+    local function of(count) return stream_of(pipe, count, batches) end
+    made = replicate(of, pipe.replicas, each, m)
+  end
   local good, report = made:verify()
   if not good then errors.raise("step: %s", report) end
   return made
 end
 
--- Build a schedule that runs one micro-batch after the other through all stages on their devices,
--- for passes that a stream does not contain.
-local function plain(pipe, m)
+-- Build a schedule that runs one micro-batch of a replica after the other through all stages on
+-- their devices, for passes that a stream does not contain.
+local function plain(pipe, m, each)
   local made = pipe.schedule
-  local rows = schedule.rows(made.devices)
-  for i = 0, m - 1 do
-    for s = 0, made.stages - 1 do rows:F(made.placement[s], s, i) end
+  local function of(count)
+    local rows = schedule.rows(made.devices)
+    for i = 0, count - 1 do
+      for s = 0, made.stages - 1 do rows:F(made.placement[s], s, i) end
+    end
+    for i = 0, count - 1 do
+      for s = made.stages - 1, 0, -1 do rows:B(made.placement[s], s, i) end
+    end
+    return schedule.wrap(made.name, { placement = made.placement, rows = rows }, count)
   end
-  for i = 0, m - 1 do
-    for s = made.stages - 1, 0, -1 do rows:B(made.placement[s], s, i) end
-  end
-  return assert(schedule.wrap(made.name, { placement = made.placement, rows = rows }, m):verify())
+  return assert((pipe.replicas > 1 and replicate(of, pipe.replicas, each, m) or of(m)):verify())
 end
 
 -- The schedule of a pass: for a step it is the pipeline's own. Other passes (forward only, and the
 -- forward before pipe:backward) keep its order and its devices.
 local function schedule_for(pipe, kind, m, each)
   if kind == "step" then
-    return (pipe.asynchronous and stream(pipe, m) or resolve(pipe, m, each)).checked
+    return (pipe.asynchronous and stream(pipe, m, each) or resolve(pipe, m, each)).checked
   end
   if pipe.asynchronous and schedule.is(pipe.schedule) then
-    return plain(pipe, m).checked:part(kind == "split")
+    return plain(pipe, m, each).checked:part(kind == "split")
   end
   local one = pipe.asynchronous and schedule.takes(pipe.schedule, "batches") and { batches = 1 }
     or nil

@@ -83,14 +83,9 @@ end
 ---@param opts table
 ---@return gpipe.Schedule
 function replicas.all(who, made, opts)
-  if made.batch > 0 and opts.grouped > 0 then
-    errors.raise("%s: schedule '%s' is asynchronous, expected a synchronous one with option "
-      .. "'replicas' or 'sum_group', which add up the gradients of a whole step before its update",
-      who, made.name)
-  end
   if opts.replicas == 1 then return made end
-  local all = replicate(function() return made end, opts.replicas, made.chunks,
-    opts.replicas * made.chunks)
+  local each = made.batch > 0 and opts.chunks or made.chunks
+  local all = replicate(function() return made end, opts.replicas, each, opts.replicas * each)
   local good, report = all:verify()
   if not good then errors.raise("%s: %s", who, report) end
   return all
