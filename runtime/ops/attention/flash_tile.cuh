@@ -7,8 +7,6 @@
 #ifndef GP_OPS_ATTENTION_FLASH_TILE_CUH
 #define GP_OPS_ATTENTION_FLASH_TILE_CUH
 
-#include <string.h>
-
 #include "device/cuda/attention.h"
 #include "device/cuda/kernel/device.cuh"
 
@@ -26,10 +24,8 @@ template <typename T> static __device__ inline gp_compute<T> element_load(T x, g
   return gp_load(x);
 }
 static __device__ inline float element_load(some_half x, gp_dtype dtype) {
-  gp_bf16 b;
-  gp_f16 h;
-  memcpy(&b, &x, sizeof b), memcpy(&h, &x, sizeof h);
-  return dtype == GP_BF16 ? gp_load(b) : gp_load(h);
+  if (dtype == GP_BF16) return gp_load(__ushort_as_bfloat16(x.bits));
+  return gp_load(__ushort_as_half(x.bits));
 }
 
 template <typename T>
