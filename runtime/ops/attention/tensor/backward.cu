@@ -11,7 +11,7 @@
 
 /* Return rowsum(do * o) of a head's queries. */
 static __device__ inline matrix<float> deltas_of(const gp_attention &a, int64_t b, int64_t h) {
-  return {(float *)a.scratch + (b * a.heads + h) * a.queries, 1, 1, a.queries, 1, false};
+  return {(float *)a.scratch + (b * a.heads + h) * a.queries, 1, 1, a.queries, 1, false, GP_F32};
 }
 
 /* Turn a score and do v^T into what dv, and dq and dk, are products of; lse is times log2(e). */
