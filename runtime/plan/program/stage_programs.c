@@ -116,6 +116,15 @@ static gp_status build_apart(gp_shaper *s, int32_t stage, int variant) {
   return build_as(s, &recipe->weight, weight, &out->weight[variant]);
 }
 
+/* Build F or R. The slots that it fills, from `base` on, have room for its temporaries until it
+ * does. */
+static gp_status build_filling(gp_shaper *s, const gp_node_list *list, int32_t base,
+                               const size_t bytes[GP_PARTS], gp_program **program) {
+  gp_program_spec spec = {0};
+  for (int part = 0; part < GP_PARTS; part++) spec.room[base - GP_BASE_SAVED + part] = bytes[part];
+  return build_as(s, list, spec, program);
+}
+
 /* Build the programs of a variant by its recipe. F comes first: what R makes again has no place
  * yet, so F drops it. The values that a recipe saves and those that R hands on are never the
  * same. */
@@ -128,9 +137,12 @@ static gp_status build_variant(gp_shaper *s, int32_t stage, int variant) {
   mark_readers(s, stage, recipe);
   GP_TRY(keep_all(s, &recipe->saved, GP_BASE_SAVED, out->saved_bytes[variant]));
   GP_TRY(keep_all(s, &recipe->away, GP_BASE_AWAY, out->away_bytes));
-  GP_TRY(build(s, &nodes->forward, &out->forward[variant]));
+  GP_TRY(build_filling(s, &nodes->forward, GP_BASE_SAVED, out->saved_bytes[variant],
+                       &out->forward[variant]));
   GP_TRY(keep_all(s, &recipe->handed, GP_BASE_RECOMPUTED, out->recomputed_bytes));
-  if (variant == GP_BY_MODE) GP_TRY(build(s, &recipe->again, &out->recompute));
+  if (variant == GP_BY_MODE)
+    GP_TRY(build_filling(s, &recipe->again, GP_BASE_RECOMPUTED, out->recomputed_bytes,
+                         &out->recompute));
   give_room(out, variant, GP_PART_REST, &backward);
   give_room(out, variant, GP_PART_HEAD, &backward);
   GP_TRY(build_as(s, &recipe->backward, backward, &out->backward[variant]));
