@@ -123,7 +123,6 @@ static void open_kept(layout *l, gp_ref base) {
   l->span_of[base] = ++l->count;
 }
 
-
 /* Reserve the place of a kept output to the end of the program. A temporary that it takes over
  * (taken: number + 1 of its span) is moved, from its beginning, to that place. */
 static void make_kept(layout *l, gp_ref out, int32_t taken, int32_t group) {
