@@ -7,7 +7,7 @@ local search = {}
 
 local total, short_of = needs_of.total, needs_of.short_of
 
-local ROUNDS = 6 -- halvings: the budget is found to two per cent of the device's room
+local ROUNDS = 8 -- halvings: the budget is found to half a per cent of the device's room
 local CLOSE = 0.97 -- of the room: a plan that takes that much is good enough
 
 --- What "auto" may do: keep, make cheap values again, or run layers again as a whole; make some
@@ -104,7 +104,7 @@ function search.run(measure, room, needs, how, start)
     if are_equal(lows(ranges), tried) then best, least = tried, taken end
     if done then break end
   end
-  local found = lows(ranges)
+  local found = search.with(lows(ranges), how)
   local taken = are_equal(found, best) and least or measured(found)
   if not short_of(taken, room) then return found, taken end
   for d, range in ipairs(ranges) do -- where nothing fitted: what "always" takes
