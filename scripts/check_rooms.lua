@@ -13,7 +13,7 @@ local MOST = 8
 local FOLDERS = {
   engine = { ".", "run", "update", "bind", "intake", "optimizer", "profile", "watch", "memory",
     "worker", "state" },
-  plan = { "edge", "memory", ".", "remat", "program", "arrange" },
+  plan = { "edge", "refine", "memory", ".", "remat", "program", "arrange" },
 }
 
 local function room_of(folder, path)

@@ -264,12 +264,13 @@ void gp_lua_check_plan_spec(lua_State *L, bool pipeline, gp_plan_spec *spec) {
   spec->keeps = keeps_field(L, gp_schedule_stage_count(spec->schedule));
   spec->stays = gp_lua_flag_field(L, 2, "stays");
   spec->whole = gp_lua_flag_field(L, 2, "whole");
+  spec->refine = gp_lua_flag_field(L, 2, "refine");
   spec->policy = policy_field(L);
   take_traces(L, shapes, spec);
 }
 
 /* p:plan{kind, schedule, shapes = {larger, smaller}, sum_loss, budgets, keeps, stays, whole,
- * policy} -> plan (a light pointer) */
+ * refine, policy} -> plan (a light pointer) */
 static int pipeline_plan(lua_State *L) {
   gp_plan *plan;
   gp_plan_spec spec;

@@ -57,8 +57,8 @@ typedef struct gp_plan_spec {
    * Borrowed. */
   const bool *keeps;
   /* GP_REMAT_AUTO sends nothing to the host's memory; it makes no dear value again but with its
-   * whole layer. */
-  bool stays, whole;
+   * whole layer; it plans lists around its answer exactly and takes the best (plan/refine). */
+  bool stays, whole, refine;
   const gp_remat *policy; /* the mode of this plan, in place of the pipeline's; NULL: that one */
 } gp_plan_spec;
 

@@ -1,8 +1,8 @@
 /* plan/make.h - how a plan is made: what it is made for, and the steps, each in its file.
  *
  *   shape.c           traced model -> gradient -> stages, for one number of rows
- *   recipes.c         what a stage runs, keeps and runs again, by the mode (remat/)
- *   stage_programs.c  stages -> programs, with values kept or made again (program/)
+ *   recipes.c         what a stage runs, keeps and runs again, by the mode (remat/, refine/)
+ *   stage_programs.c  stages -> programs, with values kept or made again (program/, variant.c)
  *   temp.c            where the values lie that belong to one program (arrange/)
  *   places.c          where the values lie that belong to no single program
  *   crossings.c       parameters of other devices that a stage reads
@@ -84,6 +84,7 @@ gp_status gp_layer_remats_copy(const gp_pipeline_spec *spec, gp_layer_remat **la
 typedef struct gp_shape_spec {
   const gp_plan_env *env;
   const gp_plan_spec *plan;
+  const gp_lowered *lowered;
   const bool *apart;   /* per stage: I and W run as programs of their own */
   const bool *hoisted; /* per stage: something runs between an R and its backward pass */
 } gp_shape_spec;

@@ -216,7 +216,8 @@ static gp_status make_programs(const gp_plan_env *env, const gp_plan_spec *spec,
   hoisted = apart + plan->stage_count;
   find_apart(lowered, apart);
   find_hoisted(lowered, hoisted);
-  gp_shape_spec shapes = {.env = env, .plan = spec, .apart = apart, .hoisted = hoisted};
+  gp_shape_spec shapes = {
+      .env = env, .plan = spec, .lowered = lowered, .apart = apart, .hoisted = hoisted};
   gp_status status = build_shapes(&shapes, plan);
   gp_free(apart);
   return status;

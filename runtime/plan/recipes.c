@@ -4,9 +4,9 @@
  * how long it holds them, depends on what it runs again and where. */
 #include "base/memory.h"
 #include "plan/memory/places.h"
-#include "plan/remat/layer_costs.h"
+#include "plan/refine/stage.h"
+#include "plan/remat/expand.h"
 #include "plan/remat/policy.h"
-#include "plan/remat/stage_dp.h"
 
 static gp_remat_rates rates_of(const gp_plan_env *env) {
   return gp_remat_rates_of(env->devices && env->devices[0].space);
@@ -145,31 +145,13 @@ static gp_status peak_of_one(const gp_remat_chain *chain, int32_t in_flight, siz
   return status;
 }
 
-/* Write a step of a chain as steps of its layers. Recipes call options by name: a chain leaves out
- * those that save nothing. */
-static void write_layers(const gp_stage_chain *chain, gp_remat_step step, gp_remat_list *list) {
-  const int32_t *first = &chain->groups.first[step.layer];
-  const bool back = step.act == GP_REMAT_BACKWARD;
-  if (back) step.option = gp_stage_chain_name(chain, step.layer, step.option);
-  for (int32_t l = 0; l < first[1] - first[0]; l++) {
-    step.layer = back ? first[1] - 1 - l : first[0] + l;
-    list->steps[list->count++] = step;
-  }
-}
-
 /* Make the recipe of a list of the chain's steps, which is freed. */
 static gp_status make_steps(const maker *m, const gp_stage_chain *chain, gp_remat_list *list,
                             gp_recipe *recipe) {
-  const int32_t *first = chain->groups.first;
-  gp_remat_list all = {0};
-  size_t count = 0;
-  for (int32_t i = list->backward_begins; i < list->count; i++)
-    count += (size_t)(first[list->steps[i].layer + 1] - first[list->steps[i].layer]);
-  gp_status status = gp_alloc_array(count + 1, sizeof *all.steps, (void **)&all.steps);
-  for (int32_t i = list->backward_begins; !status && i < list->count; i++)
-    write_layers(chain, list->steps[i], &all);
+  gp_remat_list all;
+  gp_status status = gp_remat_expand(chain, list, &all);
   if (!status) status = gp_recipe_make(&m->spec, all.steps, all.count, recipe);
-  gp_free(all.steps);
+  gp_remat_list_free(&all);
   gp_remat_list_free(list);
   return status;
 }
@@ -208,6 +190,18 @@ static size_t budget_of(const maker *m, int32_t stage) {
   return all > 0 ? (size_t)((double)budget * ((double)m->weight[stage] / all)) : budget;
 }
 
+/* Refine what the programme says, if the stage is small enough for that. */
+static gp_status make_refined(const maker *m, const gp_remat_limits *limits, bool *made,
+                              gp_recipe *recipe) {
+  const gp_refine_stage_spec spec = {.shaper = m->s,
+                                     .stage = &m->spec,
+                                     .chain = &m->chains[m->spec.stage],
+                                     .limits = *limits,
+                                     .rates = rates_of(m->s->env)};
+  *made = false;
+  return m->s->refine ? gp_refine_stage(&spec, made, recipe) : GP_OK;
+}
+
 /* Keep what the stage's budget allows, so that the time is least; where nothing fits, what comes
  * nearest. */
 static gp_status make_auto(const maker *m, gp_recipe *recipe) {
@@ -215,10 +209,13 @@ static gp_status make_auto(const maker *m, gp_recipe *recipe) {
   gp_remat_limits limits = {.memory = budget_of(m, m->spec.stage),
                             .in_flight = m->in_flight[m->spec.stage]};
   gp_remat_list list;
+  bool refined;
   if (limits.memory == GP_BUDGET_SELECTS) return make_named(m, GP_REMAT_SELECTIVE, recipe);
   if (!limits.memory) return make_always(m, &m->s->recipes[m->spec.stage][GP_KEEPS_ALL], recipe);
   if (limits.memory == SIZE_MAX || m->spec.layer_count > GP_REMAT_LAYERS)
     return make_named(m, GP_REMAT_NEVER, recipe);
+  GP_TRY(make_refined(m, &limits, &refined, recipe));
+  if (refined) return GP_OK;
   gp_status status = gp_remat_plan(&chain->chain, &limits, 0, &list);
   if (status == GP_ENOMEM) status = gp_remat_least(&chain->chain, &limits, &list);
   if (status) return status;

@@ -182,6 +182,8 @@ gp_status gp_shape_build(const gp_shape_spec *spec, const gp_traced_shape *from,
                  .keeps = spec->plan->keeps,
                  .stays = spec->plan->stays,
                  .whole = spec->plan->whole,
+                 .refine = spec->plan->refine,
+                 .lowered = spec->lowered,
                  .graph = &from->trace->graph,
                  .shape = shape};
   shape->rows = from->rows;

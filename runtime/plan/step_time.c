@@ -7,7 +7,7 @@
  * to another at once. Tasks that join stages at the end of a step are not waited for. */
 #include "base/memory.h"
 #include "plan/offload.h"
-#include "plan/remat/layer_costs.h"
+#include "plan/refine/appraise.h"
 
 typedef struct timer {
   const gp_plan *plan;
@@ -25,9 +25,9 @@ static gp_remat_rates rates_on(const gp_plan *plan, int32_t device) {
   return gp_remat_rates_of(!gp_plan_on_host(plan, device));
 }
 
-static double cost_of(const gp_program *program, gp_remat_rates rates) {
+double gp_program_seconds(const gp_program *program, gp_remat_rates rates) {
   double seconds = 0;
-  for (int32_t i = 0; i < program->instr_count; i++) {
+  for (int32_t i = 0; program && i < program->instr_count; i++) {
     const gp_node *node = &program->graph->nodes[program->instrs[i].node];
     seconds += gp_remat_seconds(rates, gp_node_cost(program->graph, node));
   }
@@ -47,7 +47,7 @@ static void find_costs(const timer *t) {
       const int32_t device = plan->placement[s * plan->copy_count];
       const int count = gp_stage_programs_list(&plan->shapes[shape].programs[s], list);
       for (int k = 0; k < count; k++)
-        *cost_at(t, shape, s, k) = list[k] ? cost_of(list[k], rates_on(plan, device)) : 0;
+        *cost_at(t, shape, s, k) = gp_program_seconds(list[k], rates_on(plan, device));
     }
 }
 

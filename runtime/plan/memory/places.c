@@ -32,6 +32,24 @@ static gp_status place_record(gp_shaper *s, const gp_value *value, gp_place *pla
   return gp_size_add(*end, bytes, end);
 }
 
+/* Find the place of a value that leaves the pipeline; base -1 for any other. */
+static gp_place export_of(const gp_shape_plan *shape, gp_ref r) {
+  gp_place place = {.base = -1};
+  if (r == shape->loss) place.base = GP_BASE_LOSS;
+  if (r == shape->count) place.base = GP_BASE_COUNT;
+  for (int k = 0; k < shape->output_count; k++)
+    if (r == shape->outputs[k]) place.base = GP_BASE_OUTPUT + k;
+  for (int k = 0; k < shape->input_grad_count; k++)
+    if (r == shape->input_grads[k]) place.base = GP_BASE_INPUT_GRAD + k;
+  return place;
+}
+
+bool gp_is_outside(const gp_shaper *s, gp_ref r) {
+  const gp_value *value = &s->graph->values[r];
+  return value->kind != GP_VALUE_NODE || s->graph->nodes[value->node].records ||
+         s->shape->stages->edge_of[r] >= 0 || export_of(s->shape, r).base >= 0;
+}
+
 /* Place a value that has memory before any stage is looked at; base -1 for any other. */
 static gp_status place_outside(gp_shaper *s, gp_ref r, gp_place *place) {
   const gp_value *value = &s->graph->values[r];
@@ -51,13 +69,9 @@ static gp_status place_outside(gp_shaper *s, gp_ref r, gp_place *place) {
     break;
   case GP_VALUE_NODE:
     if (s->graph->nodes[value->node].records) return place_record(s, value, place);
-    if (edge >= 0) place->base = gp_base_of_edge(s->env->stage_count, s->shape->first_edge + edge);
-    if (r == s->shape->loss) place->base = GP_BASE_LOSS;
-    if (r == s->shape->count) place->base = GP_BASE_COUNT;
-    for (int k = 0; k < s->shape->output_count; k++)
-      if (r == s->shape->outputs[k]) place->base = GP_BASE_OUTPUT + k;
-    for (int k = 0; k < s->shape->input_grad_count; k++)
-      if (r == s->shape->input_grads[k]) place->base = GP_BASE_INPUT_GRAD + k;
+    *place = export_of(s->shape, r);
+    if (edge >= 0 && place->base < 0)
+      place->base = gp_base_of_edge(s->env->stage_count, s->shape->first_edge + edge);
     break;
   }
   return GP_OK;

@@ -14,7 +14,8 @@ typedef struct gp_shaper {
   const bool *hoisted;   /* per stage: something runs between an R and its backward pass */
   const size_t *budgets; /* per device: bytes that AUTO may keep and have in work; NULL: no limit */
   const bool *keeps;     /* per stage: see gp_plan_spec; NULL: none */
-  bool stays, whole;     /* likewise */
+  bool stays, whole, refine; /* likewise */
+  const gp_lowered *lowered; /* the schedule's actions, with an R wherever the mode has one */
   gp_graph *graph;
   gp_shape_plan *shape;
   gp_place *outside; /* per value: memory that is not the stage's own; base -1 otherwise */
@@ -32,6 +33,8 @@ typedef struct gp_shaper {
  * costs what the stage holds. */
 gp_status gp_shaper_enter(gp_shaper *s, int32_t stage);
 
+/* Has the value memory that is not the stage's own? */
+bool gp_is_outside(const gp_shaper *s, gp_ref r);
 /* Fill in outside[] for every base value whose memory is not a stage's own. */
 gp_status gp_place_outside(gp_shaper *s);
 /* Fill in outside[] for what P makes on a stage, and measure the memory that it needs. */
@@ -61,6 +64,18 @@ void gp_shape_free_touched(gp_shape_plan *shape);
 
 /* Build the programs of the stages that the plan holds (stage_programs.c). */
 gp_status gp_shape_add_programs(gp_shaper *s);
+
+/* Allocate the arrays of a shaper that are as long as the graph's values or nodes (variant.c). Also
+ * on failure the caller frees them. */
+gp_status gp_shaper_room_new(gp_shaper *s);
+void gp_shaper_room_free(gp_shaper *s);
+/* Build the programs of a variant by its recipe, for the stage that was entered last and whose
+ * outside values have their places. */
+gp_status gp_build_variant(gp_shaper *s, int32_t stage, int variant);
+/* Build a program that keeps nothing; *program stays NULL if the list is empty. */
+gp_status gp_shaper_build(gp_shaper *s, const gp_node_list *list, gp_program **program);
+/* Forget what a variant kept, and place parameters and constants where the stage finds them. */
+void gp_reset_places(gp_shaper *s, int32_t stage);
 
 /* Does the pipeline hold what the node packs, for all plans? */
 bool gp_is_shared_pack(const gp_shaper *s, const gp_node *node);

@@ -4,8 +4,9 @@
  * An elementwise result takes over the memory of an input that dies with it: a temporary's, or the
  * place of a value that an earlier program kept and that no later one reads (the gradient of logits
  * lies where the logits were). Or it is kept itself, for a backward program: then the input is made
- * where the result will lie. The rest is arranged (plan/arrange) in what kept values leave free
- * when they die, and in the temporary area.
+ * where the result will lie. The rest is arranged (plan/arrange) in the temporary area and in what
+ * kept values leave free: once they have died, in a backward program, and until they are made, in
+ * the program that makes them.
  */
 #include "base/memory.h"
 #include "base/tensor.h"
@@ -17,7 +18,7 @@ enum { ALIGNMENT = 64 };
 /* One piece of memory: a value and those that took it over. */
 typedef struct span {
   gp_ref value;
-  gp_place kept;       /* of a value that another program made; base -1: a temporary */
+  gp_place kept;       /* of a value that another program made or will read; base -1: a temporary */
   int32_t first, last; /* groups */
   int32_t reads;       /* so far */
   size_t bytes;
@@ -40,6 +41,13 @@ typedef struct layout {
 static bool is_freed(const layout *l, gp_ref base) {
   const bool kept = gp_base_is_kept(l->places[base].base);
   return kept && l->spec->frees && !(l->spec->later && l->spec->later[base]);
+}
+
+/* Does the value lie in a slot of its micro-batch, which this program fills for a later one? Until
+ * it is made, the place is free. */
+static bool is_kept(const layout *l, gp_ref base) {
+  const int32_t area = l->places[base].base;
+  return !l->spec->frees && gp_base_is_kept(area) && !gp_base_is_away(area);
 }
 
 /* Is it certain that every other instruction of this group reads the span row by row? */
@@ -73,7 +81,7 @@ static bool dies(const layout *l, const gp_node *node, int i, int32_t group) {
   gp_ref in = node->in[i], base = gp_graph_base(graph, in);
   if (graph->values[in].meta.offset != 0) return false;
   const gp_meta *meta = whole_of(graph, in);
-  return l->span_of[base] && l->readers[base] == 1 &&
+  return l->span_of[base] && !is_kept(l, base) && l->readers[base] == 1 &&
          (gp_meta_is_contiguous(meta) || gp_meta_is_channels_last(meta)) &&
          lies_alike(meta, &graph->values[node->out].meta) &&
          gp_meta_numel(meta) == gp_meta_numel(&graph->values[base].meta) &&
@@ -115,22 +123,21 @@ static void open_kept(layout *l, gp_ref base) {
   l->span_of[base] = ++l->count;
 }
 
-/* Does output 0 lie in a slot of its micro-batch, which this program fills for a later one? Nothing
- * else uses the place then. */
-static bool is_kept(const layout *l, gp_ref out) {
-  const int32_t area = l->places[out].base;
-  return !l->spec->frees && gp_base_is_kept(area) && !gp_base_is_away(area);
-}
-
-/* Move a temporary, from its beginning, to where the kept value that takes it over lies. */
-static void move_to(span *s, gp_place kept) {
-  if (s->kept.base >= 0) return;
-  s->kept = kept;
+/* Reserve the place of a kept output to the end of the program. A temporary that it takes over
+ * (taken: number + 1 of its span) is moved, from its beginning, to that place. */
+static void make_kept(layout *l, gp_ref out, int32_t taken, int32_t group) {
+  if (l->span_of[out]) return; /* R makes it again */
+  l->span_of[out] = taken ? taken : ++l->count;
+  span *s = &l->spans[l->span_of[out] - 1];
+  if (!taken) s->first = group;
+  s->last = l->program->group_count;
+  s->value = out;
+  s->kept = l->places[out];
   s->bytes = 0;
 }
 
 static void note_read(span *s, int32_t group) {
-  s->last = group;
+  if (group > s->last) s->last = group;
   s->reads++;
 }
 
@@ -144,7 +151,6 @@ static gp_status visit(layout *l, int32_t n, int32_t group) {
     if (!l->span_of[base] && is_freed(l, base)) open_kept(l, base);
   }
   int32_t taken = dying_input(l, instr, group);
-  if (taken && is_kept(l, node->out)) move_to(&l->spans[taken - 1], l->places[node->out]);
   for (int i = 0; i < node->n_in; i++) {
     gp_ref base = gp_graph_base(graph, node->in[i]);
     l->readers[base]--;
@@ -152,7 +158,9 @@ static gp_status visit(layout *l, int32_t n, int32_t group) {
   }
   for (int k = 0; k < instr->call.n_out; k++) {
     gp_ref out = node->out + k;
-    if (gp_graph_base(graph, out) != out || !gp_program_makes_temp(l->spec, node, out)) continue;
+    if (gp_graph_base(graph, out) != out) continue;
+    if (is_kept(l, out)) make_kept(l, out, k ? 0 : taken, group);
+    if (!gp_program_makes_temp(l->spec, node, out)) continue;
     l->readers[out] = l->reads[n * GP_MAX_OUTPUTS + k];
     if (k == 0 && taken)
       l->span_of[out] = taken;
@@ -262,8 +270,8 @@ static void resolve(const layout *l) {
     for (int k = 0; k < instr->call.n_out; k++) {
       const int32_t own = l->made[n * GP_MAX_OUTPUTS + k];
       if (own) l->span_of[node->out + k] = own;
-      if (own && l->spans[own - 1].kept.base >= 0) instr->ahead |= 1u << k;
       instr->out[k] = operand(l, node->out + k);
+      if (own && gp_base_is_kept(instr->out[k].base)) instr->ahead |= 1u << k;
     }
   }
 }

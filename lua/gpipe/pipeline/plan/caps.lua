@@ -211,8 +211,8 @@ function caps.settle(pipe, specify, kind, training)
   local asks, offloads = asks_keeps(pipe, training, pipe.checkpoint)
   if not auto and not asks and not has_cap(pipe) then return nil end
   local measure = measurer(pipe, specify, pipe.checkpoint)
-  local found = auto and budgets.find(measure, rooms(pipe, true), budgets.links(pipe.devices))
-    or nil
+  local found = auto and budgets.find(measure, rooms(pipe, true), budgets.links(pipe.devices),
+    keeps.stages(pipe.placement, pipe.copies, #pipe.devices)) or nil
   local keep = asks and find_keeps(pipe, measure, offloads) or nil
   if not has_cap(pipe) then return found, keep end
   local room, needs = rooms(pipe, false), measure(found, keep)

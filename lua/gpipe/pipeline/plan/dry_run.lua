@@ -229,7 +229,8 @@ local function settle(dry, plan, auto, keep)
     return areas.needs(dry, true)
   end
   if auto and capped then
-    local found = budgets.find(measure, room, budgets.links(dry.devices))
+    local found = budgets.find(measure, room, budgets.links(dry.devices),
+      keeps.stages(dry.placement, dry.copies, #dry.devices))
     dry.follows = found and found.policy
     plan(found)
   else

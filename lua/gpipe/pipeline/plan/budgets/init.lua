@@ -4,12 +4,14 @@
 -- They are found by halving, with plans that are measured and not allocated. That is done for each
 -- of the ways that "auto" has, because what the programme takes for the bytes of a plan is not what
 -- it takes in the end. The programme does not see either what runs while a device waits, and it
--- treats all micro-batches alike, so simple policies are tried last: for all devices, and for one
--- after another. Of all these plans the one with the shortest step by the cost model is taken;
--- where none fits, the one that takes least (least.lua).
+-- treats all micro-batches alike, so simple policies are tried next: for all devices, and for one
+-- after another. In the end the stages are refined: what their layers do is changed layer by layer,
+-- by exact bytes (refined.lua). Of all these plans the one with the shortest step by the cost model
+-- is taken; where none fits, the one that takes least (least.lua).
 
 local least_of = require "gpipe.pipeline.plan.budgets.least"
 local needs_of = require "gpipe.pipeline.plan.budgets.needs"
+local refined = require "gpipe.pipeline.plan.budgets.refined"
 local search = require "gpipe.pipeline.plan.budgets.search"
 
 local budgets = { total = needs_of.total, short_of = needs_of.short_of, fullest = needs_of.fullest,
@@ -32,8 +34,8 @@ end
 ---@param found? (integer|false|string)[]
 function budgets.specify(spec, found)
   if not found then return end
-  spec.budgets, spec.stays, spec.whole = found, found.stays, found.whole
-  spec.policy = found.policy
+  spec.budgets, spec.policy = found, found.policy
+  spec.stays, spec.whole, spec.refine = found.stays, found.whole, found.refine
 end
 
 -- Whether it is enough for all devices with a budget to make cheap values again.
@@ -98,8 +100,9 @@ end
 --- these; fields `stays`, `whole` and `policy` as in the specification of a plan
 ---@param room (integer|false)[] what each device may take; false: no limit
 ---@param links boolean some devices say how they reach the host's memory
+---@param stages integer[][] of each device
 ---@return (integer|false|string)[]? budgets nil if it fits without
-function budgets.find(measure, room, links)
+function budgets.find(measure, room, links, stages)
   local needs = measure()
   if not short_of(needs, room) then return nil end
   local best, least = search.run(measure, room, needs, search.WAYS[1])
@@ -111,6 +114,8 @@ function budgets.find(measure, room, links)
   end
   best, least = try_devices(measure, room, best, least)
   best, least = try_named(measure, room, best, least)
+  local other, taken = refined.run(measure, room, needs, stages)
+  if is_better(taken, least, room) then best, least = other, taken end
   if not short_of(least, room) then return best end
   return (least_of.find(measure, room, links, needs))
 end

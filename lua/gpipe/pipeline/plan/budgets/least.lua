@@ -16,6 +16,13 @@ function least.named(policy, devices)
   return list
 end
 
+-- The smallest budgets, refined: every stage takes as little as it can.
+local function smallest(needs, room, how)
+  local list = {}
+  for d in ipairs(needs) do list[d] = room[d] and 1 end
+  return search.with(list, how)
+end
+
 -- The budgets that take least: for each way the smallest ones, where making cheap values again is
 -- not enough, and what "always" takes; and policies by name.
 local function thriftiest(measure, room, needs, links)
@@ -30,6 +37,7 @@ local function thriftiest(measure, room, needs, links)
       list[#list + 1] = search.with(one, how)
     end
   end
+  list[#list + 1] = smallest(needs, room, { stays = true, refine = true })
   for _, policy in ipairs(least.NAMED) do list[#list + 1] = least.named(policy, #needs) end
   return list
 end

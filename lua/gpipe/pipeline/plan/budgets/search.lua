@@ -49,7 +49,8 @@ local function halve(ranges, tried, needs, room)
     if range and not range.fixed then
       local taken = total(needs[d])
       if taken <= room[d] then range.low = tried[d] else range.high = tried[d] end
-      found = found and taken <= room[d] and taken >= CLOSE * room[d]
+      local spare = room[d] - (taken - needs[d].work)
+      found = found and taken <= room[d] and needs[d].work >= CLOSE * spare
     end
   end
   return found
@@ -83,17 +84,28 @@ function search.measurer(measure, how)
   return function(list) return measure(search.with(list, how)) end
 end
 
+local function are_equal(list, other)
+  for d, budget in ipairs(list) do
+    if other[d] ~= budget then return false end
+  end
+  return true
+end
+
 --- Find budgets with which a plan fits as far as there are such, from what it takes without any.
 --- Every list carries the fields of `how`. start: budgets that may be near, or nil.
 function search.run(measure, room, needs, how, start)
   local ranges, measured = search.ranges(needs, room), search.measurer(measure, how)
   if how.stays then search.try_selective(ranges, measured, room) end
+  local best, least = {}, nil -- what was tried last of what turned out to be the lows
   for round = 1, ROUNDS do
     local tried = round == 1 and first_of(ranges, start) or middles(ranges)
-    if halve(ranges, tried, measured(tried), room) then break end
+    local taken = measured(tried)
+    local done = halve(ranges, tried, taken, room)
+    if are_equal(lows(ranges), tried) then best, least = tried, taken end
+    if done then break end
   end
-  local found = lows(ranges)
-  local taken = measured(found)
+  local found = search.with(lows(ranges), how)
+  local taken = are_equal(found, best) and least or measured(found)
   if not short_of(taken, room) then return found, taken end
   for d, range in ipairs(ranges) do -- where nothing fitted: what "always" takes
     if range and range.low == 1 and not range.fixed then found[d] = 0 end
