@@ -12,7 +12,7 @@
 #include "ops/channels/channels.cuh"
 
 enum { GP_PART_WARPS = 4, GP_PART_BLOCKS = 5 }; /* of a block; and blocks of a multiprocessor */
-/* Of a lane's tree: leaves, and rows of them, that are written out at most. */
+/* Leaves of a lane's tree, and rows of them, that are written out at most. */
 enum { GP_WARP_LEAVES = 4, GP_WARP_ROWS = 16 };
 
 /* Neighbouring channels of a lane: one access. */
