@@ -64,10 +64,8 @@ local LIMITS = {
     { kernel = "input_gradient_kernelI[^d][%w_]+Lb1E", registers = 88, spills = 0, divisions = 0 },
   },
   ["runtime/ops/channels/channel_norm_relu.cu"] = {
-    { kernel = "warp_relu_sums_kernel", registers = 102, spills = 0, divisions = 0 },
-    { kernel = "warp_gate_%w+_kernelI[^d]", registers = 128, spills = 96, divisions = 0 },
-    { kernel = "warp_gate_%w+_kernelI[^d][%w_]+Li8ELi8E", registers = 128, spills = 8,
-      divisions = 0 }, -- 256 channels and more
+    { kernel = "warp_relu_sums_kernel", registers = 88, spills = 0, divisions = 0 },
+    { kernel = "warp_gate_%w+_kernelI[^d]", registers = 108, spills = 0, divisions = 0 },
     { kernel = "normalise_kernelI[^d][%w_]+Lb1E", registers = 80, spills = 0, divisions = 0 },
     { kernel = "input_gradient_kernelI[^d][%w_]+Lb1E", registers = 104, spills = 0, divisions = 0 },
   },
