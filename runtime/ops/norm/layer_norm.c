@@ -203,9 +203,6 @@ static gp_status infer_join(gp_sig *sig) {
   if (parts->rank != 3 || parts->dim[0] != 2)
     return gp_fail(GP_ESHAPE, "parts is %s, expected 2 lists of rows",
                    gp_shape_print(parts, (char[64]){0}, 64));
-  if (sig->in[0]->dtype != GP_F32 && sig->in[0]->dtype != GP_F64)
-    return gp_fail(GP_EDTYPE, "parts are %s, expected f32 or f64",
-                   gp_dtype_name(sig->in[0]->dtype));
   const gp_shape column = {1, {parts->dim[2]}};
   GP_TRY(gp_infer_out(sig, sig->in[0]->dtype, &column));
   return gp_infer_out(sig, sig->in[0]->dtype, &column);
