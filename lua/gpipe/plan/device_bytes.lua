@@ -78,8 +78,9 @@ end
 local FIXED = { "parameters", "gradients", "optimizer", "versions", "packed", "edges",
   "workspace", "batch" }
 
-local function fixed_sum(...)
-  local parameters, gradients, moments, versions, packed, edge, workspace, batch = fixed(...)
+local function fixed_sum(m, s, i, j, stage, own, first)
+  local parameters, gradients, moments, versions, packed, edge, workspace, batch =
+    fixed(m, s, i, j, stage, own, first)
   return parameters + gradients + moments + versions + packed + edge + workspace + batch
 end
 

@@ -27,14 +27,30 @@ function moments.of_devices(lowered, shape, away)
   end })
 end
 
--- Add a moment of a stage, unless another one holds as much of everything.
-local function add(list, row, first)
-  for _, other in ipairs(list) do
-    local within = true
-    for k = 1, NUMBERS do within = within and row[first + k] <= other[k] end
-    if within then return end
+-- Does a moment hold no more of anything than another one?
+local function is_within(row, other)
+  for k = 1, NUMBERS do
+    if row[k] > other[k] then return false end
   end
-  list[#list + 1] = table.move(row, first + 1, first + NUMBERS, 1, {})
+  return true
+end
+
+-- Add a moment of a stage, unless another one holds as much of everything; it takes the place of
+-- those of which it does.
+local function add(list, row, first)
+  local own, kept = table.move(row, first + 1, first + NUMBERS, 1, {}), 0
+  for _, other in ipairs(list) do
+    if is_within(own, other) then return end
+  end
+  for k = 1, #list do
+    local other = list[k]
+    list[k] = nil
+    if not is_within(other, own) then
+      kept = kept + 1
+      list[kept] = other
+    end
+  end
+  list[kept + 1] = own
 end
 
 --- What each stage (from 0) holds at the same time, of the moments of its first device.

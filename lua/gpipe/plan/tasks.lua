@@ -98,8 +98,10 @@ end
 --- The task of a cut by memory, whose costs are shares of the stages' room.
 function tasks.by_memory(problem, case)
   local rooms = tasks.rooms(problem, case, 1)
+  local first, last, at, most, least -- the layers and the stage asked for last, and their shares
   local function shares(i, j, stage)
-    local most, least = 0, 0
+    if i == first and j == last and stage == at then return most, least end
+    first, last, at, most, least = i, j, stage, 0, 0
     for copy, d in ipairs(case.on[stage]) do
       local room = rooms[stage][copy]
       local _, bytes, less = device_bytes.stage(case.memory, case.sums[d], i, j, stage - 1,
