@@ -65,20 +65,22 @@ local function resolve_one(pipe, m, opts)
     and " of a replica" or "", made.chunks, made.chunks * pipe.replicas)
 end
 
+-- Make the schedule of all replicas, of m micro-batches and at most `each` on a replica, and verify
+-- it. of(count) makes that of one replica.
+local function of_replicas(pipe, of, m, each)
+  local made = pipe.replicas == 1 and of(m) or replicate(of, pipe.replicas, each, m)
+  local good, report = made:verify()
+  if not good then errors.raise("step: %s", report) end
+  return made
+end
+
 -- Build the schedule of the pipeline's option for m micro-batches, at most `each` on a replica,
 -- once for all kinds of passes.
 local function resolve(pipe, m, each, opts)
   local key = key_of_schedule(m, pipe.replicas > 1 and each or m)
   if not opts and pipe.built[key] then return pipe.built[key] end
-  local made
-  if pipe.replicas == 1 then
-    made = resolve_one(pipe, m, opts)
-  else
-    local function of(count) return resolve_one(pipe, count, opts) end
-    made = replicate(of, pipe.replicas, each, m)
-  end
-  local good, report = made:verify()
-  if not good then errors.raise("step: %s", report) end
+  local function of(count) return resolve_one(pipe, count, opts) end
+  local made = of_replicas(pipe, of, m, each)
   if not opts then pipe.built[key] = made end
   return made
 end
@@ -101,16 +103,7 @@ end
 local function stream(pipe, m, each)
   local least = pipe.replicas > 1 and m % each > 0 and m % each or math.min(m, each)
   local batches = 4 + math.ceil(2 * pipe.stages / least)
-  local made
-  if pipe.replicas == 1 then
-    made = stream_of(pipe, m, batches)
-  else
-    local function of(count) return stream_of(pipe, count, batches) end
-    made = replicate(of, pipe.replicas, each, m)
-  end
-  local good, report = made:verify()
-  if not good then errors.raise("step: %s", report) end
-  return made
+  return of_replicas(pipe, function(count) return stream_of(pipe, count, batches) end, m, each)
 end
 
 -- Build a schedule that runs one micro-batch of a replica after the other through all stages on
@@ -127,7 +120,7 @@ local function plain(pipe, m, each)
     end
     return schedule.wrap(made.name, { placement = made.placement, rows = rows }, count)
   end
-  return assert((pipe.replicas > 1 and replicate(of, pipe.replicas, each, m) or of(m)):verify())
+  return of_replicas(pipe, of, m, each)
 end
 
 -- The schedule of a pass: for a step it is the pipeline's own. Other passes (forward only, and the
