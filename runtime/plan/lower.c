@@ -44,17 +44,7 @@ static gp_task *append(lowerer *l, const gp_action *action, int32_t block) {
 /* Choose the program of a task among those of its stage. */
 static gp_program *program_of(const gp_plan *plan, const gp_task *task) {
   const gp_stage_programs *p = &plan->shapes[task->shape].programs[task->stage];
-  switch (task->op) {
-  case GP_ACT_F: return p->forward[task->kept];
-  case GP_ACT_B: return p->backward[task->kept];
-  case GP_ACT_I: return p->input[task->kept];
-  case GP_ACT_W: return p->weight[task->kept];
-  case GP_ACT_R: return p->recompute;
-  case GP_ACT_C: return p->count;
-  case GP_ACT_P: return p->prepare;
-  case GP_ACT_S: return p->late;
-  default: return NULL;
-  }
+  return gp_stage_program_of(p, (gp_act)task->op, task->kept);
 }
 
 /* Does the stage run anything again ahead of its backward pass? */

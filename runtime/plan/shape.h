@@ -37,6 +37,8 @@ enum { GP_STAGE_PROGRAM_KINDS = 12 };
 /* List the programs that a stage has; returns how many. */
 int gp_stage_programs_list(const gp_stage_programs *programs,
                            gp_program *list[GP_STAGE_PROGRAM_KINDS]);
+/* The program of an action, by what is kept (GP_BY_MODE ..); NULL: the stage has none. */
+gp_program *gp_stage_program_of(const gp_stage_programs *programs, gp_act op, int kept);
 
 /* A parameter that a stage reads and that lies on another device. */
 typedef struct gp_crossing {

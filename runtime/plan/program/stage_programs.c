@@ -150,3 +150,17 @@ int gp_stage_programs_list(const gp_stage_programs *p, gp_program *list[GP_STAGE
     if (all[i]) list[count++] = all[i];
   return count;
 }
+
+gp_program *gp_stage_program_of(const gp_stage_programs *p, gp_act op, int kept) {
+  switch (op) {
+  case GP_ACT_F: return p->forward[kept];
+  case GP_ACT_B: return p->backward[kept];
+  case GP_ACT_I: return p->input[kept];
+  case GP_ACT_W: return p->weight[kept];
+  case GP_ACT_R: return p->recompute;
+  case GP_ACT_C: return p->count;
+  case GP_ACT_P: return p->prepare;
+  case GP_ACT_S: return p->late;
+  default: return NULL;
+  }
+}

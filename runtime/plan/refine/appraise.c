@@ -56,20 +56,10 @@ static size_t padded(size_t bytes) {
   return (bytes + GP_PLACE_ALIGNMENT - 1) / GP_PLACE_ALIGNMENT * GP_PLACE_ALIGNMENT;
 }
 
-static const gp_program *program_of(const gp_stage_programs *p, gp_act op) {
-  switch (op) {
-  case GP_ACT_F: return p->forward[GP_BY_MODE];
-  case GP_ACT_R: return p->recompute;
-  case GP_ACT_I: return p->input[GP_BY_MODE];
-  case GP_ACT_W: return p->weight[GP_BY_MODE];
-  default: return p->backward[GP_BY_MODE];
-  }
-}
-
 /* The bytes of a moment. Padding is that of the work area (memory/work.c). */
 static size_t bytes_at(const gp_appraiser *a, const gp_held_moment *moment) {
   const gp_stage_programs *p = &a->shape.programs[a->stage];
-  const gp_program *program = program_of(p, moment->op);
+  const gp_program *program = gp_stage_program_of(p, moment->op, GP_BY_MODE);
   const size_t *made = p->recomputed_bytes, *saved = p->saved_bytes[GP_BY_MODE];
   size_t bytes = (size_t)moment->slots[GP_HELD_CARRIED] * padded(p->carried_bytes);
   for (int part = 0; part < GP_PARTS; part++) {
@@ -109,7 +99,8 @@ static double seconds_of(const gp_appraiser *a) {
   const gp_act back[] = {apart ? GP_ACT_I : GP_ACT_B, GP_ACT_W};
   double seconds = gp_program_seconds(p->forward[GP_BY_MODE], a->rates) +
                    gp_program_seconds(p->recompute, a->rates);
-  for (int k = 0; k <= apart; k++) seconds += gp_program_seconds(program_of(p, back[k]), a->rates);
+  for (int k = 0; k <= apart; k++)
+    seconds += gp_program_seconds(gp_stage_program_of(p, back[k], GP_BY_MODE), a->rates);
   return seconds;
 }
 
