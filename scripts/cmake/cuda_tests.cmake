@@ -40,7 +40,7 @@ file(GLOB MACHINE CONFIGURE_DEPENDS tests/cuda/context.c tests/cuda/fibers.cpp t
 
 # These are the options of the C files, except some that mean nothing to C++. nvcc checks the
 # kernels for warnings. Loops of a GPU's thread gain little from vectors, and gcc 12 makes wrong ones
-# of conditional sums of pairs of integers (-O2 -ftree-vectorize with AVX-512): sum.cu has them.
+# of conditional sums of pairs of integers (-O2 -ftree-vectorize from AVX2 on): sum.cu has them.
 get_property(HOST_C_OPTIONS DIRECTORY PROPERTY COMPILE_OPTIONS)
 set(HOST_CXX_OPTIONS ${HOST_C_OPTIONS})
 list(REMOVE_ITEM HOST_CXX_OPTIONS -ftree-vectorize -Wstrict-prototypes -Wmissing-prototypes -Wconversion -Wshadow -pedantic)

@@ -27,10 +27,10 @@ function moments.of_devices(lowered, shape, away)
   end })
 end
 
--- Does a moment hold no more of anything than another one?
-local function is_within(row, other)
+-- Do the numbers behind place `first` of a row nowhere exceed those behind place `at` of another?
+local function is_within(row, first, other, at)
   for k = 1, NUMBERS do
-    if row[k] > other[k] then return false end
+    if row[first + k] > other[at + k] then return false end
   end
   return true
 end
@@ -38,19 +38,19 @@ end
 -- Add a moment of a stage, unless another one holds as much of everything; it takes the place of
 -- those of which it does.
 local function add(list, row, first)
-  local own, kept = table.move(row, first + 1, first + NUMBERS, 1, {}), 0
   for _, other in ipairs(list) do
-    if is_within(own, other) then return end
+    if is_within(row, first, other, 0) then return end
   end
+  local kept = 0
   for k = 1, #list do
     local other = list[k]
     list[k] = nil
-    if not is_within(other, own) then
+    if not is_within(other, 0, row, first) then
       kept = kept + 1
       list[kept] = other
     end
   end
-  list[kept + 1] = own
+  list[kept + 1] = table.move(row, first + 1, first + NUMBERS, 1, {})
 end
 
 --- What each stage (from 0) holds at the same time, of the moments of its first device.
