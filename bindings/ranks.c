@@ -130,9 +130,8 @@ static int ranks_lost(lua_State *L) {
   return 1;
 }
 
-/* core.rank_probe(from, to, bytes, burst, rounds, precision?, most?) -> seconds, offset, mean; all
- * are 0 on all ranks but `from` */
-static int rank_probe(lua_State *L) {
+static int measured(lua_State *L,
+                    gp_status (*probe_with)(const gp_rank_probe_spec *, gp_rank_probe *)) {
   enum { MOST_RANKS = 1 << 20, MOST_BYTES = 1 << 30, MOST_ROUNDS = 1 << 20 };
   const gp_rank_probe_spec spec = {
       .from = (int)gp_lua_check_int(L, 1, "rank_probe: from", 0, MOST_RANKS),
@@ -143,13 +142,20 @@ static int rank_probe(lua_State *L) {
       .precision = luaL_optnumber(L, 6, 0),
       .most = luaL_optnumber(L, 7, 0)};
   gp_rank_probe probe;
-  gp_status status = gp_ranks_probe(&spec, &probe);
+  gp_status status = probe_with(&spec, &probe);
   if (status) return gp_lua_fail(L, status);
   lua_pushnumber(L, probe.seconds);
   lua_pushnumber(L, probe.offset);
   lua_pushnumber(L, probe.mean);
   return 3;
 }
+
+/* core.rank_probe(from, to, bytes, burst, rounds, precision?, most?) -> seconds, offset, mean of
+ * messages; all are 0 on all ranks but `from` */
+static int rank_probe(lua_State *L) { return measured(L, gp_ranks_probe); }
+
+/* core.link_probe: the same of values between CPU devices; the offset is 0 within a host */
+static int link_probe(lua_State *L) { return measured(L, gp_link_probe); }
 
 /* core.rank_check() -> true | nil, which rank has ended or is gone */
 static int rank_check(lua_State *L) {
@@ -159,19 +165,14 @@ static int rank_check(lua_State *L) {
   return 2;
 }
 
-static const luaL_Reg functions[] = {{"rank_info", rank_info},
-                                     {"rank_call", rank_call},
-                                     {"rank_gather", rank_gather},
-                                     {"rank_hand", rank_hand},
-                                     {"rank_dictate", rank_dictate},
-                                     {"rank_listen", rank_listen},
-                                     {"rank_transport", rank_transport},
-                                     {"rank_remark", rank_remark},
-                                     {"ranks_lost", ranks_lost},
-                                     {"rank_probe", rank_probe},
-                                     {"rank_check", rank_check},
-                                     {"rank_limit", rank_limit},
-                                     {NULL, NULL}};
+static const luaL_Reg functions[] = {
+    {"rank_info", rank_info},           {"rank_call", rank_call},
+    {"rank_gather", rank_gather},       {"rank_hand", rank_hand},
+    {"rank_dictate", rank_dictate},     {"rank_listen", rank_listen},
+    {"rank_transport", rank_transport}, {"rank_remark", rank_remark},
+    {"ranks_lost", ranks_lost},         {"rank_probe", rank_probe},
+    {"link_probe", link_probe},         {"rank_check", rank_check},
+    {"rank_limit", rank_limit},         {NULL, NULL}};
 
 int gp_open_ranks(lua_State *L) {
   gp_lua_push_type(L, GP_LUA_PIECES, held_clear);

@@ -111,9 +111,13 @@ typedef struct gp_rank_probe {
   double mean;    /* seconds of a round: lost packets and other delays count */
 } gp_rank_probe;
 
-/* Measure the way from one rank to another; *probe receives the figures on rank `from`, zeros on
- * the others. Collective. Errors: as gp_ranks_gather; GP_EINVAL for ranks that are none. */
+/* Measure the way of messages from one rank to another; *probe receives the figures on rank
+ * `from`, zeros on the others. Collective. Errors: as gp_ranks_gather; GP_EINVAL for ranks that
+ * are none. */
 gp_status gp_ranks_probe(const gp_rank_probe_spec *spec, gp_rank_probe *probe);
+/* The same for the way that values of a pipeline take between CPU devices: the memory that two
+ * ranks of one host share, and messages elsewhere (device/link/ranks/probe.c). */
+gp_status gp_link_probe(const gp_rank_probe_spec *spec, gp_rank_probe *probe);
 
 /* Fails if a rank has ended or is gone. Threads: any. Errors: GP_EDEVICE with its name. */
 gp_status gp_ranks_check(void);

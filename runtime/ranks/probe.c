@@ -6,6 +6,8 @@
  * carries the other rank's clock. Source of the offset: Cristian 1989, "Probabilistic clock
  * synchronization": the answer was written between sending and receiving, so the clock is known to
  * within half of the round trip. */
+#include "ranks/probe.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -62,13 +64,16 @@ static void gone(void *context, const char *text) {
 
 /* ---- waiting --------------------------------------------------------------------------------- */
 
-static gp_status look_for_reason(const probe *p, int64_t begin) {
-  if (p->gone) return gp_fail(GP_EDEVICE, "links: %s", p->text);
+gp_status gp_probe_look(int32_t peer, int64_t begin) {
   if (gp_interrupt_pending()) return gp_fail(GP_EINTERRUPT, "interrupted");
   if (gp_now_ns() - begin > MOST_NS)
-    return gp_fail(GP_ETIMEOUT, "links: rank %d did not answer within %g seconds", (int)p->peer,
+    return gp_fail(GP_ETIMEOUT, "links: rank %d did not answer within %g seconds", (int)peer,
                    1e-9 * (double)MOST_NS);
   return GP_OK;
+}
+
+static gp_status look_for_reason(const probe *p, int64_t begin) {
+  return p->gone ? gp_fail(GP_EDEVICE, "links: %s", p->text) : gp_probe_look(p->peer, begin);
 }
 
 /* Wait until so many messages have come, counted from the first round on. *last receives what the
@@ -106,7 +111,8 @@ static bool is_enough(const gp_rank_probe_spec *spec, const tally *t) {
 }
 
 /* Send a burst and wait for its answer. The payload stays as it is until then. */
-static gp_status ask_once(probe *p, int round, bool last, gp_rank_probe *taken) {
+static gp_status ask_once(void *context, int64_t round, bool last, gp_rank_probe *taken) {
+  probe *p = context;
   const gp_rank_message m = {
       .kind = GP_RANK_VALUE, .port = p->port, .bytes = p->spec->bytes, .slot = last};
   int64_t clock;
@@ -120,13 +126,13 @@ static gp_status ask_once(probe *p, int round, bool last, gp_rank_probe *taken) 
   return GP_OK;
 }
 
-/* The end that begins, and says which round is the last one. */
-static gp_status ask(probe *p, gp_rank_probe *best) {
+gp_status gp_probe_rounds(const gp_rank_probe_spec *spec, gp_probe_round *once, void *context,
+                          gp_rank_probe *best) {
   tally t = {0};
   for (bool last = false; !last;) {
     gp_rank_probe taken = {0};
-    last = t.rounds + 1 == p->spec->rounds || is_enough(p->spec, &t);
-    GP_TRY(ask_once(p, t.rounds, last, &taken));
+    last = t.rounds + 1 == spec->rounds || is_enough(spec, &t);
+    GP_TRY(once(context, t.rounds, last, &taken));
     t.sum += taken.seconds;
     t.squares += taken.seconds * taken.seconds;
     if (t.rounds++ == 0 || taken.seconds < best->seconds) *best = taken;
@@ -150,7 +156,7 @@ static gp_status answer(probe *p) {
 
 /* ---- the call -------------------------------------------------------------------------------- */
 
-static gp_status check(const gp_rank_probe_spec *spec) {
+gp_status gp_probe_check(const gp_rank_probe_spec *spec) {
   const int count = (int)gp_ranks_count();
   if (spec->from < 0 || spec->from >= count || spec->to < 0 || spec->to >= count ||
       spec->from == spec->to)
@@ -169,28 +175,38 @@ static gp_status make_room(probe *p, bool asks) {
   return gp_alloc(p->spec->bytes, (void **)&p->out);
 }
 
-/* Messages may come as soon as both ends have their port: the gathering in between sees to it.
- * Every rank makes it, so that no other traffic disturbs. */
+/* Come together with all ranks: so that no other traffic disturbs. */
+static gp_status meet(void) {
+  gp_rank_pieces all;
+  GP_TRY(gp_ranks_gather("links", 0, "", 0, &all));
+  gp_rank_pieces_free(&all);
+  return GP_OK;
+}
+
+/* The other end may send as soon as both have their port. The last answer has to be out before the
+ * port is removed, which drops what waits there; what this end sends next comes after it. */
+static gp_status measure(probe *p, bool asks, bool takes_part, gp_rank_probe *result) {
+  GP_TRY(meet());
+  if (takes_part) GP_TRY(asks ? gp_probe_rounds(p->spec, ask_once, p, result) : answer(p));
+  return meet();
+}
+
 gp_status gp_ranks_probe(const gp_rank_probe_spec *spec, gp_rank_probe *result) {
   const int32_t own = gp_ranks_own();
   const bool asks = own == spec->from, takes_part = asks || own == spec->to;
   probe p = {.spec = spec, .peer = asks ? spec->to : spec->from};
-  const gp_port port = {.context = &p, .room = room, .arrived = arrived, .gone = gone};
-  gp_rank_pieces all;
   *result = (gp_rank_probe){0};
-  GP_TRY(check(spec));
+  GP_TRY(gp_probe_check(spec));
   GP_TRY(gp_ranks_join());
   p.port = gp_ranks_number();
   pthread_mutex_init(&p.lock, NULL);
   pthread_cond_init(&p.came, NULL);
-  gp_port numbered = port;
-  numbered.number = p.port;
   gp_status status = takes_part ? make_room(&p, asks) : GP_OK;
-  const bool added = !status && takes_part && !(status = gp_ports_add(&numbered));
-  if (!status) status = gp_ranks_gather("links", 0, "", 0, &all);
-  if (!status) gp_rank_pieces_free(&all);
-  if (!status && takes_part) status = asks ? ask(&p, result) : answer(&p);
-  if (added) gp_ports_remove(p.port);
+  if (!status && takes_part)
+    status = gp_ports_add(&(gp_port){
+        .number = p.port, .context = &p, .room = room, .arrived = arrived, .gone = gone});
+  if (!status) status = measure(&p, asks, takes_part, result);
+  gp_ports_remove(p.port);
   gp_free(p.room);
   gp_free(p.out);
   pthread_cond_destroy(&p.came);

@@ -1,8 +1,8 @@
 -- lua/gpipe/ranks/links.lua - how fast every rank reaches every other: measured, as a table for
 -- people, and as a file for gp.cluster.
 --
--- Messages go the way of a pipeline's values, one pair of ranks after the other, so that pairs do
--- not disturb each other.
+-- Messages go the way of a pipeline's values, through memory within a host and over the network
+-- elsewhere, one pair of ranks after the other, so that pairs do not disturb each other.
 
 local columns = require "gpipe.draw.columns"
 local core = require "gpipe.core"
@@ -44,7 +44,7 @@ local function measure_times(from, to)
   local count, times, back = ranks.ranks(), {}, 0
   local most = math.min(MEAN.seconds, MEAN.all / (count * (count - 1) * #SIZES))
   for i, bytes in ipairs(SIZES) do
-    local _, _, mean = core.rank_probe(from, to, bytes, 1, MEAN.rounds, MEAN.precision, most)
+    local _, _, mean = core.link_probe(from, to, bytes, 1, MEAN.rounds, MEAN.precision, most)
     back = i == 1 and mean / 2 or back
     times[i] = { bytes, math.max(mean - back, i > 1 and times[i - 1][2] or 0) }
   end
@@ -52,11 +52,12 @@ local function measure_times(from, to)
 end
 
 local function measure_pair(from, to)
-  local round = core.rank_probe(from, to, 8, 1, PINGS)
+  local round = core.link_probe(from, to, 8, 1, PINGS)
   local one = { from = from, to = to, latency = round / 2, bandwidth = 0, rates = {} }
   one.times = measure_times(from, to) -- first: bursts change what TCP thinks of the way
+  one.latency = math.min(one.latency, one.times[1][2])
   for i, size in ipairs(BURSTS) do
-    local seconds = core.rank_probe(from, to, size.bytes, size.burst, ROUNDS)
+    local seconds = core.link_probe(from, to, size.bytes, size.burst, ROUNDS)
     -- rank `from` knows; the others get it below
     local moving = math.max(seconds - round / 2, 1e-9)
     one.rates[i] = seconds > 0 and size.bytes * size.burst / moving or 0

@@ -4,6 +4,7 @@
 local child = dofile "tests/child.lua"
 local gp = require "gpipe"
 local fails_with = require("tests.support.expect").fails_with
+local jobs = require "tests.support.jobs"
 local json = require "gpipe.io.json"
 
 local RATES = { memory = "8GiB", flops = 1e13, bandwidth = 3e11 }
@@ -60,6 +61,19 @@ describe("gpipe-lua links", function()
     os.remove(path)
   end)
 
+  for _, way in ipairs { "tcp", "hosts", "mpi" } do
+    it("measures ranks that are connected by " .. way, function()
+      local missing = jobs.missing(way)
+      if missing then return pending(missing) end
+      local path = os.tmpname()
+      local _, err, code = jobs.run(way, 2, { "links", "--force", "--save", path })
+      assert.equal("", err)
+      assert.equal(0, code)
+      assert.equal(2, #assert(json.read(path)).links)
+      os.remove(path)
+    end)
+  end
+
   it("keeps a file that is there, and measures nothing then", function()
     local path = written "kept"
     local out, err, code = child.run { "--ranks", "2", "links", "--save", path }
@@ -74,6 +88,31 @@ describe("gpipe-lua links", function()
     assert.truthy(err:find("there is one rank, expected two or more", 1, true))
     assert.equal(2, code)
   end)
+end)
+
+describe("a probe between two ranks", function()
+  -- over MPI the last answer may still be in a queue when the end that answers is done
+  for _, way in ipairs { "unix", "mpi" } do
+    it("gets every answer over " .. way, function()
+      local missing = jobs.missing(way)
+      if missing then return pending(missing) end
+      local out, err, code = jobs.script(way, 2, [[
+        local core, rank, sum = require "gpipe.core", require("gpipe").rank(), 0
+        for i = 1, 40 do
+          for _, probe in ipairs { core.rank_probe, core.link_probe } do
+            local from, bytes = i % 2, i % 3 == 0 and 40000 or 8
+            local seconds, _, mean = probe(from, 1 - from, bytes, 1 + i % 6, 3)
+            assert((seconds > 0) == (from == rank) and mean >= seconds)
+            sum = sum + (seconds > 0 and 1 or 0)
+          end
+        end
+        assert(sum == 40)
+        print "all"]])
+      assert.equal("", err)
+      assert.equal("all\n", out)
+      assert.equal(0, code)
+    end)
+  end
 end)
 
 describe("gp.cluster {links = FILE}", function()
