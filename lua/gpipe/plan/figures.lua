@@ -83,16 +83,26 @@ local function measurers(self, sort)
   return first
 end
 
--- What the ranks of a job have measured on devices like this one, at the same time on all hosts.
-local function told_at(self, rows, device)
+-- What a device like this one has measured. In a job one rank of each host measures its own device,
+-- at the same time on all hosts, and tells the others.
+local function told(self, key, device, measure)
+  if ranks.ranks() == 1 then return measure(device) end
   local sort = devices.sort(device)
-  local key, first = ("%d %d %s"):format(#self.confirmed, rows, sort), measurers(self, sort)
+  local first = measurers(self, sort)
+  key = key .. " " .. sort
   self.told[key] = self.told[key] or share.by_rank("gp.plan", function()
     for _, d in pairs(first) do
-      if d.rank == ranks.rank() then return measured_at(self, rows, d) end
+      if d.rank == ranks.rank() then return measure(d) end
     end
   end)
   return self.told[key][first[device.host].rank + 1]
+end
+
+-- The layers with so many rows, and the way to the host's memory.
+local function told_at(self, rows, device)
+  return told(self, ("%d %d"):format(#self.confirmed, rows), device, function(d)
+    return measured_at(self, rows, d)
+  end)
 end
 
 -- Plan or measure; what does not depend on the rates of a device is planned once.
@@ -102,10 +112,9 @@ local function taken_at(self, rows, device)
     self.counts[key] = self.counts[key] or modelled.layers(request_at(self, rows), device.own)
     return modelled.on_device(self.counts[key], device)
   end
-  local told = ranks.ranks() > 1 and told_at(self, rows, device) or measured_at(self, rows, device)
-  local class = devices.class(device)
-  self.host_links[class] = self.host_links[class] or told.host_link
-  return told.layers
+  local found, class = told_at(self, rows, device), devices.class(device)
+  self.host_links[class] = self.host_links[class] or found.host_link
+  return found.layers
 end
 
 -- ---- for any number of rows ---------------------------------------------------------------------
@@ -156,20 +165,21 @@ local function each_measured(self, f)
   end
 end
 
--- Measure the stages of a cut; a job of several ranks does without.
+-- Measure the stages of a cut. Returns whether that tells something.
 local function confirm_cut(self, rows, balance)
   local key = rows .. " " .. table.concat(balance, ",")
-  if self.is_confirmed[key] or #balance == 1 or ranks.ranks() > 1 then return false end
-  local told = false
+  if self.is_confirmed[key] or #balance == 1 then return false end
+  local news = false
   self.is_confirmed[key] = true
   each_measured(self, function(device, class)
-    local layers = of_model(self, rows, device)
-    local stages = profile.cut(request_at(self, rows, true), how(self, device), balance, layers)
+    local stages = told(self, key, device, function(d)
+      return profile.cut(request_at(self, rows, true), how(self, d), balance, of_model(self, rows, d))
+    end)
     if not stages then return end
-    self.crossings[class], told = self.crossings[class] or crossing.new(), true
-    crossing.note(self.crossings[class], balance, stages, layers)
+    self.crossings[class], news = self.crossings[class] or crossing.new(), true
+    crossing.note(self.crossings[class], balance, stages, of_model(self, rows, device))
   end)
-  return told
+  return news
 end
 
 --- Measure the layers once more with so many rows, and the stages of a cut, on all devices that are
@@ -181,17 +191,17 @@ end
 ---@return boolean
 function figures.confirm(self, rows, balance)
   if self.profile then return false end
-  local told = false
+  local news = false
   if not self.is_confirmed[rows] then
     self.is_confirmed[rows], self.confirmed[#self.confirmed + 1] = true, rows
     each_measured(self, function(device, class)
-      told = true
+      news = true
       knots.add(self.knots[class], rows, taken_at(self, rows, device))
     end)
   end
-  told = confirm_cut(self, rows, balance) or told
-  if told then self.made = {} end
-  return told
+  news = confirm_cut(self, rows, balance) or news
+  if news then self.made = {} end
+  return news
 end
 
 -- Bytes that are as many for any number of rows, or nearly.

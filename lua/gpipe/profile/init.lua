@@ -101,7 +101,9 @@ end
 ---@return {F: number[], B: number[]}? nil where a micro-batch cannot be kept
 function profile.cut(wanted, o, balance, layers)
   if not times.has_room(o, layers) then return nil end
-  return without_drawing(function() return cut.measure(wanted, o, balance) end)
+  return without_drawing(function()
+    return ranks.alone(function() return cut.measure(wanted, o, balance) end)
+  end)
 end
 
 --- profile.take for a call that every rank of a job makes: rank 0 measures, because two
