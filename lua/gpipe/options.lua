@@ -109,6 +109,19 @@ local function check_value(who, key, value, rule)
   return kept
 end
 
+-- What is wrong with a key that no rule is for: most often a model or a pipeline stands where the
+-- options are expected.
+local function refuse(who, opts, key, spec)
+  local names = names_of(spec)
+  local shown = errors.show(opts)
+  if shown ~= "a table" then
+    errors.raise("%s: the options are %s, expected a table (options are %s)", who, shown,
+      table.concat(names, ", "))
+  end
+  shown = type(key) == "string" and errors.name(key) or errors.show(key)
+  errors.raise("%s: unknown option '%s'%s", who, shown, errors.hint(key, names, "options"))
+end
+
 ---@class gpipe.OptionRule
 ---@field type? string|string[] any number integer string boolean table function callable tensor
 ---@field default? any the value if the option is left out (not checked, not copied)
@@ -137,11 +150,7 @@ function options.check(who, opts, spec)
   local checked = {}
   for key, value in pairs(opts or checked) do
     local rule = spec[key] or (math.type(key) == "integer" and spec["..."])
-    if not rule or key == "..." then
-      local shown = type(key) == "string" and errors.name(key) or errors.show(key)
-      errors.raise("%s: unknown option '%s'%s", who, shown,
-        errors.hint(key, names_of(spec), "options"))
-    end
+    if not rule or key == "..." then refuse(who, opts, key, spec) end
     checked[key] = check_value(who, key, value, rule)
   end
   for key, rule in pairs(spec) do

@@ -43,6 +43,8 @@ describe("options.check", function()
     { { mode = "sane" }, "expected one of \"same\", \"valid\" (did you mean 'same'?)" },
     { { stride = true }, "option 'stride' is true, expected an integer or a table" },
     { "x", "the options are \"x\" (string), expected a table" },
+    { setmetatable({ 1 }, { __name = "nn.Linear" }),
+      "the options are a nn.Linear, expected a table (options are bias, kernel, lr, mode, stride)" },
   }
   for _, case in ipairs(cases) do
     it("says: " .. case[2], function() assert.truthy(message(case[1]):find(case[2], 1, true)) end)
