@@ -147,11 +147,12 @@ static int measured(lua_State *L,
   lua_pushnumber(L, probe.seconds);
   lua_pushnumber(L, probe.offset);
   lua_pushnumber(L, probe.mean);
-  return 3;
+  lua_pushnumber(L, probe.work);
+  return 4;
 }
 
-/* core.rank_probe(from, to, bytes, burst, rounds, precision?, most?) -> seconds, offset, mean of
- * messages; all are 0 on all ranks but `from` */
+/* core.rank_probe(from, to, bytes, burst, rounds, precision?, most?) -> seconds, offset, mean, work
+ * of messages; all are 0 on all ranks but `from`, and work but at both ends */
 static int rank_probe(lua_State *L) { return measured(L, gp_ranks_probe); }
 
 /* core.link_probe: the same of values between CPU devices; the offset is 0 within a host */

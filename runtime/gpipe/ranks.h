@@ -109,11 +109,13 @@ typedef struct gp_rank_probe {
   double offset;  /* how many seconds the clock of `to` is ahead of that of `from`, to within half
                      of that round */
   double mean;    /* seconds of a round: lost packets and other delays count */
+  double work;    /* seconds of this process's cores in a round, at both ends; 0 where a thread that
+                     waits for messages asks again and again */
 } gp_rank_probe;
 
 /* Measure the way of messages from one rank to another; *probe receives the figures on rank
- * `from`, zeros on the others. Collective. Errors: as gp_ranks_gather; GP_EINVAL for ranks that
- * are none. */
+ * `from`, zeros on the others, but for `work`. Collective. Errors: as gp_ranks_gather; GP_EINVAL
+ * for ranks that are none. */
 gp_status gp_ranks_probe(const gp_rank_probe_spec *spec, gp_rank_probe *probe);
 /* The same for the way that values of a pipeline take between CPU devices: the memory that two
  * ranks of one host share, and messages elsewhere (device/link/ranks/probe.c). */

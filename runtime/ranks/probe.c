@@ -11,11 +11,13 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/memory.h"
 #include "base/thread.h"
 #include "gpipe/process.h"
 #include "ranks/net.h"
+#include "ranks/transport.h"
 
 static const int64_t MOST_NS = INT64_C(60000000000); /* for which a round may take */
 
@@ -110,6 +112,13 @@ static bool is_enough(const gp_rank_probe_spec *spec, const tally *t) {
          (t->rounds >= FOR_MEAN && sqrt(variance / n) <= spec->precision * mean);
 }
 
+/* The seconds that this process's cores have worked so far. */
+static double processor_seconds(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
 /* Send a burst and wait for its answer. The payload stays as it is until then. */
 static gp_status ask_once(void *context, int64_t round, bool last, gp_rank_probe *taken) {
   probe *p = context;
@@ -129,6 +138,7 @@ static gp_status ask_once(void *context, int64_t round, bool last, gp_rank_probe
 gp_status gp_probe_rounds(const gp_rank_probe_spec *spec, gp_probe_round *once, void *context,
                           gp_rank_probe *best) {
   tally t = {0};
+  const double begin = processor_seconds();
   for (bool last = false; !last;) {
     gp_rank_probe taken = {0};
     last = t.rounds + 1 == spec->rounds || is_enough(spec, &t);
@@ -138,19 +148,22 @@ gp_status gp_probe_rounds(const gp_rank_probe_spec *spec, gp_probe_round *once, 
     if (t.rounds++ == 0 || taken.seconds < best->seconds) *best = taken;
   }
   best->mean = t.sum / t.rounds;
+  best->work = (processor_seconds() - begin) / t.rounds;
   return GP_OK;
 }
 
 /* The end that answers. It looks whether the round is the last one before it answers: the next
  * message may come at once. */
-static gp_status answer(probe *p) {
+static gp_status answer(probe *p, double *work) {
   const gp_rank_message m = {.kind = GP_RANK_VALUE, .port = p->port, .bytes = sizeof(int64_t)};
-  bool last = false;
-  for (int round = 0; !last; round++) {
-    GP_TRY(await(p, (int64_t)p->spec->burst * (round + 1), &last));
+  const double begin = processor_seconds();
+  int rounds = 0;
+  for (bool last = false; !last;) {
+    GP_TRY(await(p, (int64_t)p->spec->burst * ++rounds, &last));
     const int64_t clock = gp_now_ns();
     GP_TRY(gp_ranks_send_copy(p->peer, &m, &clock));
   }
+  *work = (processor_seconds() - begin) / rounds;
   return GP_OK;
 }
 
@@ -187,7 +200,9 @@ static gp_status meet(void) {
  * port is removed, which drops what waits there; what this end sends next comes after it. */
 static gp_status measure(probe *p, bool asks, bool takes_part, gp_rank_probe *result) {
   GP_TRY(meet());
-  if (takes_part) GP_TRY(asks ? gp_probe_rounds(p->spec, ask_once, p, result) : answer(p));
+  if (takes_part)
+    GP_TRY(asks ? gp_probe_rounds(p->spec, ask_once, p, result) : answer(p, &result->work));
+  if (!gp_net_place()->transport->any_thread) result->work = 0; /* its thread never sleeps */
   return meet();
 }
 

@@ -1,6 +1,7 @@
 -- scripts/bench/network.lua - the step that gp.plan foresees for two hosts with a slow network
 -- between them, against the step that then runs. The hosts are namespaces of this machine, joined by
--- a wire of 1 ms, 1 % loss and 1 Gbit/s; the plan has the links as `gpipe-lua links` measures them.
+-- a wire of 1 ms, 1 % loss and 1 Gbit/s, each with a core of its own; the plan has the links as
+-- `gpipe-lua links` measures them.
 --
 -- Beside the whole forecast (`off`) stands the network's part of it (`wire`): the step against the
 -- one that its own actions would take with the measured links (replay.lua).
@@ -75,7 +76,7 @@ local port = 21000 + require("gpipe.core").process() % 4000
 local function job(words)
   port = port + 1
   local pipe <close> = assert(io.popen(network.command { program = figure.interpreter(),
-    words = words, master = network.SLOW_MASTER, port = port }))
+    words = words, master = network.SLOW_MASTER, port = port, pinned = true }))
   return pipe:read "a"
 end
 

@@ -74,17 +74,22 @@ function network.wire(program, o)
 end
 
 --- The shell text that runs gpipe-lua with these words as one rank on each host; its output and
---- exit code are those of rank 0. between: shell text that runs beside them.
----@param o {program: string, words: string[], master: string, port: integer, variables?: string, between?: string}
+--- exit code are those of rank 0. between: shell text that runs beside them. pinned: each host has
+--- one core.
+---@param o {program: string, words: string[], master: string, port: integer, variables?: string,
+--- between?: string, pinned?: boolean}
 function network.command(o)
   local list = {}
   for i, word in ipairs(o.words) do list[i] = quote(word) end
-  local each = ("ip netns exec %%s unshare --uts sh -c 'echo %%s >/proc/sys/kernel/hostname; exec \"$@\"' "
-    .. "sh env GPIPE_JOB_KEY=k GPIPE_JOIN_SECONDS=20 %s %s --ranks 1 --node %%d/2 --master %s:%d %s"):format(
-    o.variables or "", quote(o.program), o.master, o.port, table.concat(list, " "))
-  return each:format(network.hosts[2], "hostb", 1) .. " & "
+  local function on(host, name, node)
+    return ("ip netns exec %s unshare --uts sh -c 'echo %s >/proc/sys/kernel/hostname; exec \"$@\"' "
+      .. "sh env GPIPE_JOB_KEY=k GPIPE_JOIN_SECONDS=20 %s %s %s --ranks 1 --node %d/2 --master %s:%d %s"):format(
+      host, name, o.variables or "", o.pinned and "taskset -c " .. node or "", quote(o.program), node,
+      o.master, o.port, table.concat(list, " "))
+  end
+  return on(network.hosts[2], "hostb", 1) .. " & "
     .. (o.between and "(" .. o.between .. ") & " or "")
-    .. each:format(network.hosts[1], "hosta", 0) .. "; c=$?; wait; exit $c"
+    .. on(network.hosts[1], "hosta", 0) .. "; c=$?; wait; exit $c"
 end
 
 return network

@@ -4,7 +4,10 @@
 
 local cores = {}
 
-local function is_measured_cpu(device) return device.kind == "cpu" and not device.flops end
+--- Whether a device is the processor of a machine that is here.
+---@param device gpipe.PlanDevice
+---@return boolean
+function cores.is_measured(device) return device.kind == "cpu" and not device.flops end
 
 -- The hosts whose devices have more threads than the host has cores: {cores, threads, numbers of
 -- the devices}. count: of the first devices (all).
@@ -12,7 +15,7 @@ local function crowded(devices, count)
   local of, short = {}, {}
   for d = 1, math.min(count or #devices, #devices) do
     local device = devices[d]
-    if is_measured_cpu(device) then
+    if cores.is_measured(device) then
       local host = of[device.host] or { cores = device.cores, threads = 0, numbers = {} }
       of[device.host] = host
       host.threads, host.numbers[#host.numbers + 1] = host.threads + device.threads, d
@@ -22,6 +25,18 @@ local function crowded(devices, count)
     if host.threads > host.cores then short[#short + 1] = host end
   end
   return short
+end
+
+--- Whether the devices on the host of this one have a thread for each of its cores, or more.
+---@param devices gpipe.PlanDevice[]
+---@param device gpipe.PlanDevice of a machine that is here
+---@return boolean
+function cores.are_taken(devices, device)
+  local threads = 0
+  for _, d in ipairs(devices) do
+    if cores.is_measured(d) and d.host == device.host then threads = threads + d.threads end
+  end
+  return threads >= device.cores
 end
 
 --- Cores and threads of the host that has the fewest cores for its threads, where one has fewer

@@ -60,6 +60,14 @@ local function add_crossing(costs, s, i, j, stage)
   add("I", backward)
 end
 
+-- Let the actions at both ends of an edge take longer by what sending and receiving take.
+local function add_work(costs, op, stage, before, behind)
+  for _, one in ipairs(op == "F" and { "F" } or { "B", "I" }) do
+    costs[one][stage - 1] = costs[one][stage - 1] + before
+    costs[one][stage] = costs[one][stage] + behind
+  end
+end
+
 -- Add the ways before a stage that begins with layer i. Returns whether they take time for bytes.
 local function add_hops(problem, case, costs, i, stage)
   local narrow = false
@@ -67,6 +75,7 @@ local function add_hops(problem, case, costs, i, stage)
     local hop, busy = tasks.hop(problem, case, i, stage, which)
     costs.comm[op][stage - 1], costs.busy[op][stage - 1] = hop, busy
     narrow = narrow or busy > 0
+    add_work(costs, op, stage, tasks.work(problem, case, i, stage, which))
   end
   return narrow
 end

@@ -1,6 +1,7 @@
 -- lua/gpipe/plan/tasks.lua - a case as a task of the partition: what a stage of some layers costs,
 -- in seconds or in shares of its device's memory, and whether it fits there.
 
+local cores = require "gpipe.plan.cores"
 local device_bytes = require "gpipe.plan.device_bytes"
 local devices = require "gpipe.plan.devices"
 local sums = require "gpipe.plan.sums"
@@ -30,6 +31,26 @@ function tasks.hop(problem, case, i, stage, which)
   local link = links_of(problem, case)[stage]
   local bytes = case.sums[case.on[stage][1]][which][i - 1]
   return way.seconds(link, bytes), way.busy(link, bytes)
+end
+
+--- The seconds that the devices at the two ends of this edge work to send a value and to receive it.
+--- A worker sends itself; another thread receives, which takes from the worker where its host has no
+--- core to spare.
+---@param stage integer from 1
+---@param which "output"|"gradient"
+---@return number before of the device with the stage before
+---@return number behind of the device with this stage
+function tasks.work(problem, case, i, stage, which)
+  local link = links_of(problem, case)[stage]
+  local send, receive = way.work(link, case.sums[case.on[stage][1]][which][i - 1])
+  if send == 0 and receive == 0 then return 0, 0 end
+  local function on(device, sends)
+    if not cores.is_measured(device) then return 0 end
+    return sends and send or cores.are_taken(problem.devices, device) and receive or 0
+  end
+  local before, behind = problem.devices[case.on[stage - 1][1]], problem.devices[case.on[stage][1]]
+  local forward = which == "output"
+  return on(before, forward), on(behind, not forward)
 end
 
 --- The seconds from a step's last action until all ranks know that it is over: makers hear from the

@@ -31,7 +31,8 @@ local MEAN = { rounds = 2000, precision = 0.02, seconds = 2.0, all = 120.0 }
 ---@field latency number seconds: half of the shortest round trip of 8 bytes
 ---@field bandwidth number bytes per second: the most of all sizes
 ---@field rates number[] bytes per second, for messages of 1 MiB and of 16 MiB
----@field times number[][] {bytes, seconds}: the mean time of a message, smallest first
+---@field times number[][] {bytes, seconds, send, receive}: the mean time of a message, smallest
+--- first, and for how long the cores of both ends work for it
 
 ---@class gpipe.Links
 ---@field ranks integer
@@ -39,14 +40,16 @@ local MEAN = { rounds = 2000, precision = 0.02, seconds = 2.0, all = 120.0 }
 ---@field links gpipe.MeasuredLink[]
 local Links = { __name = "gpipe.Links" }
 
--- The mean times of messages by their size. The answer is a message of 8 bytes.
+-- What messages take by their size: at the end that begins mean times and work for each, at the
+-- other one work alone. The answer is a message of 8 bytes, of whose work each end has one half.
 local function measure_times(from, to)
-  local count, times, back = ranks.ranks(), {}, 0
+  local count, times, back, half = ranks.ranks(), {}, 0, 0
   local most = math.min(MEAN.seconds, MEAN.all / (count * (count - 1) * #SIZES))
   for i, bytes in ipairs(SIZES) do
-    local _, _, mean = core.link_probe(from, to, bytes, 1, MEAN.rounds, MEAN.precision, most)
-    back = i == 1 and mean / 2 or back
-    times[i] = { bytes, math.max(mean - back, i > 1 and times[i - 1][2] or 0) }
+    local _, _, mean, work = core.link_probe(from, to, bytes, 1, MEAN.rounds, MEAN.precision, most)
+    if i == 1 then back, half = mean / 2, work / 2 end
+    local before = times[i - 1] or { 0, 0, 0 }
+    times[i] = { bytes, math.max(mean - back, before[2]), math.max(work - half, before[3]) }
   end
   return times
 end
@@ -66,26 +69,38 @@ local function measure_pair(from, to)
   return one
 end
 
+-- The links that the ranks have begun, with the work of the ends that received.
+local function put_together(pieces)
+  local made, received = {}, {}
+  for r, piece in ipairs(pieces) do
+    table.move(piece.begun, 1, #piece.begun, #made + 1, made)
+    for _, one in ipairs(piece.ended) do received[one.from * #pieces + r] = one.times end
+  end
+  for _, one in ipairs(made) do
+    for i, time in ipairs(one.times) do
+      time[4] = received[one.from * #pieces + one.to + 1][i][3]
+    end
+  end
+  return made
+end
+
 --- Measure every pair of ranks in both directions. Every rank has to call, and gets the same.
 ---@return gpipe.Links
 function links.measure()
-  local own, count = {}, ranks.ranks()
+  local piece, count = { host = ranks.host(), begun = {}, ended = {} }, ranks.ranks()
   for from = 0, count - 1 do
     for to = 0, count - 1 do
       if from ~= to then
         local one = measure_pair(from, to)
-        if from == ranks.rank() then own[#own + 1] = one end
+        if from == ranks.rank() then piece.begun[#piece.begun + 1] = one end
+        if to == ranks.rank() then piece.ended[#piece.ended + 1] = one end
       end
     end
   end
-  local made = { format = FORMAT, ranks = count, hosts = {}, links = {} }
-  for r, piece in ipairs(share.by_rank("links", function()
-    return { host = ranks.host(), links = own }
-  end)) do
-    made.hosts[r] = piece.host
-    table.move(piece.links, 1, #piece.links, #made.links + 1, made.links)
-  end
-  return setmetatable(made, Links)
+  local pieces, hosts = share.by_rank("links", function() return piece end), {}
+  for r, one in ipairs(pieces) do hosts[r] = one.host end
+  return setmetatable({ format = FORMAT, ranks = count, hosts = hosts,
+    links = put_together(pieces) }, Links)
 end
 
 -- ---- text ---------------------------------------------------------------------------------------
@@ -134,21 +149,25 @@ local function is_rank(value, count)
   return math.type(value) == "integer" and value >= 0 and value < count
 end
 
--- Files of earlier versions have no times.
+local function is_time(value)
+  return type(value) == "number" and value >= 0 and value < math.huge
+end
+
+-- Files of earlier versions have no times, or no work.
 local function are_times(times)
   if times == nil then return true end
   local good = type(times) == "table" and #times >= 2
   for i = 1, good and #times or 0 do
-    local bytes, seconds = table.unpack(type(times[i]) == "table" and times[i] or {})
-    good = good and math.type(bytes) == "integer" and type(seconds) == "number"
-      and seconds >= 0 and seconds < math.huge and bytes > (i > 1 and times[i - 1][1] or 0)
+    local bytes, seconds, send, receive = table.unpack(type(times[i]) == "table" and times[i] or {})
+    good = good and math.type(bytes) == "integer" and bytes > (i > 1 and times[i - 1][1] or 0)
+      and is_time(seconds) and is_time(send or 0) and is_time(receive or 0)
   end
   return good
 end
 
 local function is_link(one, count)
   return type(one) == "table" and is_rank(one.from, count) and is_rank(one.to, count)
-    and type(one.latency) == "number" and one.latency >= 0 and one.latency < math.huge
+    and is_time(one.latency)
     and type(one.bandwidth) == "number" and one.bandwidth > 0 and one.bandwidth < math.huge
     and are_times(one.times)
 end

@@ -5,10 +5,9 @@
 #include "engine/state/spread.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/memory.h"
+#include "device/link/ranks/near.h"
 #include "engine/state/pipeline.h"
 #include "engine/watch/report.h"
 #include "ranks/ranks.h"
@@ -61,15 +60,6 @@ static void words(void *context, char *text, size_t size) {
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-/* Without such memory the ranks of this host send each other messages. */
-static void make_bells(gp_spread *s) {
-  const size_t count = (size_t)s->pipeline->device_count;
-  const char *wish = getenv("GPIPE_RANKS_SHARED");
-  if (wish && !strcmp(wish, "0")) return;
-  if (gp_shared_new(count * sizeof(gp_bell), &s->bells)) return;
-  for (size_t d = 0; d < count; d++) ((gp_bell *)gp_shared_data(s->bells))[d].is_shared = true;
-}
-
 gp_bell *gp_spread_bell(const gp_spread *s, int32_t device) {
   return s && s->bells ? (gp_bell *)gp_shared_data(s->bells) + device : NULL;
 }
@@ -84,7 +74,8 @@ gp_status gp_spread_new(gp_pipeline *pipeline, gp_spread **spread) {
   s->own = gp_ranks_own();
   s->count = gp_ranks_count();
   s->port = gp_ranks_number() << 32;
-  make_bells(s);
+  /* without such memory the ranks of this host send each other messages */
+  (void)gp_near_make_bells(pipeline->device_count, &s->bells);
   GP_TRY(gp_alloc_array((size_t)s->count, sizeof *s->in, (void **)&s->in));
   return gp_ports_add(&(gp_port){.number = s->port,
                                  .context = s,

@@ -84,6 +84,15 @@ describe("the cores of devices", function()
     assert.equal(1 / 2, cores.share(devices(4, 1, 2)))
   end)
 
+  it("are all taken where each has a thread: then messages are received at a device's cost", function()
+    local list = devices(3, 1, 4)
+    assert.is_false(cores.are_taken(list, list[1]))
+    list[2].threads = 2
+    assert.is_true(cores.are_taken(list, list[1]))
+    list[2].host = 1
+    assert.is_false(cores.are_taken(list, list[1]))
+  end)
+
   it("are shared by replicas", function()
     assert.same({ [0] = 1 }, cores.hosts(devices(4, 1, 2), 2, 2))
   end)

@@ -53,6 +53,7 @@ describe("gpipe-lua links", function()
       assert.equal(6, #one.times)
       for i, time in ipairs(one.times) do
         assert.is_true(time[2] >= (i > 1 and one.times[i - 1][2] or one.latency))
+        assert.same({ 0, 0 }, { time[3], time[4] }) -- through memory: most of it is waiting
       end
     end
     local list = cluster { links = path, devices = 2 }
@@ -69,10 +70,26 @@ describe("gpipe-lua links", function()
       local _, err, code = jobs.run(way, 2, { "links", "--force", "--save", path })
       assert.equal("", err)
       assert.equal(0, code)
-      assert.equal(2, #assert(json.read(path)).links)
+      local links = assert(json.read(path)).links
+      assert.equal(2, #links)
+      for _, one in ipairs(links) do
+        for _, time in ipairs(one.times) do
+          assert.is_true(time[3] >= 0 and time[3] < 1 and time[4] >= 0 and time[4] < 1)
+        end
+      end
       os.remove(path)
     end)
   end
+
+  it("sends where GPIPE_RANKS_SHARED is 0: then both ends work", function()
+    local path = os.tmpname()
+    local _, err, code = jobs.run("unix", 2, { "links", "--force", "--save", path },
+      { GPIPE_RANKS_SHARED = "0" })
+    assert.same({ "", 0 }, { err, code })
+    local last = assert(json.read(path)).links[1].times[6]
+    os.remove(path)
+    assert.is_true(last[3] > 0 and last[4] > 0)
+  end)
 
   it("keeps a file that is there, and measures nothing then", function()
     local path = written "kept"
@@ -183,7 +200,9 @@ describe("gp.cluster {links = FILE}", function()
     local short = json.encode { format = "gpipe-lua links 1", ranks = 2, hosts = { "a" }, links = {} }
     local unsorted = example()
     unsorted.links[1].times = { { 16, 1e-3 }, { 8, 2e-3 } }
-    for _, broken in ipairs { "no JSON", "{}", short, json.encode(unsorted) } do
+    local idle = example()
+    idle.links[1].times = { { 8, 1e-3, -1e-6, 0 }, { 16, 2e-3, 0, 0 } }
+    for _, broken in ipairs { "no JSON", "{}", short, json.encode(unsorted), json.encode(idle) } do
       path = written(broken)
       fails_with("gp.cluster: ", cluster, { links = path })
       os.remove(path)

@@ -28,13 +28,14 @@ local function run(ranks, text, words)
   return out, err, code
 end
 
-local function links_of(ranks, bandwidth)
+local function links_of(ranks, bandwidth, times)
   local file = { format = "gpipe-lua links 1", ranks = ranks, hosts = {}, links = {} }
   for from = 0, ranks - 1 do
     file.hosts[from + 1] = "h"
     for to = 0, ranks - 1 do
       if from ~= to then
-        table.insert(file.links, { from = from, to = to, latency = 1e-6, bandwidth = bandwidth })
+        table.insert(file.links,
+          { from = from, to = to, latency = 1e-6, bandwidth = bandwidth, times = times })
       end
     end
   end
@@ -71,23 +72,40 @@ describe("a job", function()
     assert.same({ "good\n", 0 }, { out, code }, err)
   end)
 
-  it("plans with the ways between its ranks as they were measured", function()
-    local fast, slow = links_of(2, 1e12), links_of(2, 1e5)
-    local out, err, code = run(2, [[
+  local SECONDS = [[
       local function seconds(path)
         local plan = assert(gp.plan(model, { x, y }, {
-          devices = { "0/cpu:0", "1/cpu:0" }, links = path, loss = nn.MSELoss(), schedules = "gpipe",
-          checkpoint = "never", chunks = 2,
+          devices = { { "0/cpu:0", threads = 1 }, { "1/cpu:0", threads = 1 } }, links = path,
+          loss = nn.MSELoss(), schedules = "gpipe", checkpoint = "never", chunks = 2,
         }))
         for _, row in ipairs(plan.rows) do
           if row.devices == 2 then return row.seconds end
         end
       end
+]]
+
+  it("plans with the ways between its ranks as they were measured", function()
+    local fast, slow = links_of(2, 1e12), links_of(2, 1e5)
+    local out, err, code = run(2, SECONDS .. [[
       -- 12 x 64 values each way at the least, 8 values at the most favourable cut
       assert(seconds(arg[2]) > seconds(arg[1]) + 12 * 8 * 4 / 1e5)
       print "good"]], { fast, slow })
     os.remove(fast)
     os.remove(slow)
+    assert.same({ "good\n", 0 }, { out, code }, err)
+  end)
+
+  it("lets actions take longer by the work of sending a value", function()
+    local idle = links_of(2, 1e12, { { 8, 1e-6, 0, 0 }, { 1 << 20, 1e-6, 0, 0 } })
+    local busy = links_of(2, 1e12, { { 8, 1e-6, 0.5, 0 }, { 1 << 20, 1e-6, 0.5, 0 } })
+    local out, err, code = run(2, SECONDS .. [[
+      local more = seconds(arg[2]) - seconds(arg[1])
+      -- each device sends two values: the first one forward and the last one back are waited for,
+      -- and the second one forward
+      assert(more > 1.4 and more < 2.1, more)
+      print "good"]], { idle, busy })
+    os.remove(idle)
+    os.remove(busy)
     assert.same({ "good\n", 0 }, { out, code }, err)
   end)
 

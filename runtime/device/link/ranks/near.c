@@ -1,6 +1,7 @@
 /* device/link/ranks/near.c - see near.h. */
 #include "device/link/ranks/near.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/bell.h"
@@ -60,6 +61,15 @@ static gp_status open_bells(gp_near *near, const gp_near_offer *offer, int32_t n
 }
 
 /* ---- life ------------------------------------------------------------------------------------ */
+
+gp_status gp_near_make_bells(int32_t count, gp_shared **bells) {
+  const char *wish = getenv("GPIPE_RANKS_SHARED");
+  if (wish && !strcmp(wish, "0"))
+    return gp_fail(GP_EUNSUPPORTED, "ranks share no memory with GPIPE_RANKS_SHARED=0");
+  GP_TRY(gp_shared_new((size_t)count * sizeof(gp_bell), bells));
+  for (int32_t i = 0; i < count; i++) ((gp_bell *)gp_shared_data(*bells))[i].is_shared = true;
+  return GP_OK;
+}
 
 static gp_status make(const gp_link_spec *spec, gp_near **near) {
   GP_TRY(gp_alloc(sizeof **near, (void **)near));

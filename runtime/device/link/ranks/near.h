@@ -18,6 +18,9 @@ typedef struct gp_near_offer {
   gp_shared_offer bells, slots;
 } gp_near_offer;
 
+/* Make the bells of this process, which it offers to the others of its host. Errors: GP_EIO,
+ * GP_ENOMEM; GP_EUNSUPPORTED with GPIPE_RANKS_SHARED=0, by which ranks share no memory. */
+gp_status gp_near_make_bells(int32_t count, gp_shared **bells);
 /* The reader's end: make the slots of a link. Errors: GP_EIO, GP_ENOMEM. */
 gp_status gp_near_new(const gp_link_spec *spec, gp_near **near);
 gp_near_offer gp_near_offer_of(const gp_near *near);

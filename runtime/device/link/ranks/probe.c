@@ -1,5 +1,5 @@
-/* device/link/ranks/probe.c - measures the way that values of a pipeline take between CPU devices of
- * two ranks: the memory that both share (near.h) where they are on one host, else messages
+/* device/link/ranks/probe.c - measures the way that values of a pipeline take between CPU devices
+ * of two ranks: the memory that both share (near.h) where they are on one host, else messages
  * (ranks/probe.h).
  *
  * A round is a burst of values one way and a small one back. As in a pipeline the maker copies a
@@ -48,8 +48,7 @@ static gp_link_spec way_from(const probe *p, int from) {
 static gp_status make(probe *p) {
   GP_TRY(gp_alloc(bytes_of(p, p->own), (void **)&p->value));
   memset(p->value, 1, bytes_of(p, p->own));
-  GP_TRY(gp_shared_new(ENDS * sizeof(gp_bell), &p->bells));
-  for (int i = 0; i < ENDS; i++) ((gp_bell *)gp_shared_data(p->bells))[i].is_shared = true;
+  GP_TRY(gp_near_make_bells(ENDS, &p->bells));
   const gp_link_spec in = way_from(p, ENDS - 1 - p->own);
   return gp_near_new(&in, &p->reads);
 }
@@ -179,6 +178,7 @@ gp_status gp_link_probe(const gp_rank_probe_spec *spec, gp_rank_probe *result) {
   gp_status status = meet(&p, takes_part, &met);
   if (!status && met && takes_part)
     status = asks ? gp_probe_rounds(spec, ask_once, &p, result) : answer(&p);
+  result->work = 0; /* most of it is waiting */
   free_all(&p);
   return status || met ? status : gp_ranks_probe(spec, result);
 }
