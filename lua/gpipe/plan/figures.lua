@@ -173,7 +173,8 @@ local function confirm_cut(self, rows, balance)
   self.is_confirmed[key] = true
   each_measured(self, function(device, class)
     local stages = told(self, key, device, function(d)
-      return profile.cut(request_at(self, rows, true), how(self, d), balance, of_model(self, rows, d))
+      local known = of_model(self, rows, d)
+      return profile.cut(request_at(self, rows, true), how(self, d), balance, known)
     end)
     if not stages then return end
     self.crossings[class], news = self.crossings[class] or crossing.new(), true

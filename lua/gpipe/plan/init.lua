@@ -237,12 +237,12 @@ plan.problem = request.read
 --- checkpoint: a policy, or a list of them. optimizer: "AdamW", {"SGD", momentum = 0.9}, or an
 --- optimizer: what it keeps. precision and loss: as in gp.pipeline. profile: measured before. link:
 --- {latency =, bandwidth =} between all devices. links: a file of `gpipe-lua links --save`, which
---- has the ways between the ranks that run this script. together: groups of layers for one stage;
---- pinned: {[layer] = stage}. replicas: also 2, 4, ... replicas that share the devices, and
---- PipeDream's stages on several devices; sync_batch_norm as in gp.pipeline. repeats: measured
---- steps (3). verify = false: leave out
---- the runtime's own plan of the winner. In a job of several ranks every rank has to call: a rank
---- of each host measures, and all get the same plan.
+--- has the ways between the ranks that run this script, or "measure": do so now. together: groups
+--- of layers for one stage; pinned: {[layer] = stage}. replicas: also 2, 4, ... replicas that share
+--- the devices, and PipeDream's stages on several devices; sync_batch_norm as in gp.pipeline.
+--- repeats: measured steps (3). verify = false: leave out the runtime's own plan of the winner. In
+--- a job of several ranks every rank has to call: a rank of each host measures, and all get the
+--- same plan.
 ---
 --- Returns nil, message, "memory" where nothing fits: what is largest, and what would fit.
 --- Errors: a model that is none, devices that are not there, bad options.

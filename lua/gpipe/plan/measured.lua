@@ -1,6 +1,7 @@
 -- lua/gpipe/plan/measured.lua - the ways between the ranks of a job, from a file that
--- `gpipe-lua links` has measured, as plans take them.
+-- `gpipe-lua links` has measured, or measured just now, as plans take them.
 
+local dry_mode = require "gpipe.dry_mode"
 local errors = require "gpipe.errors"
 local way = require "gpipe.plan.way"
 
@@ -22,13 +23,8 @@ local function number_hosts(names)
   return numbers
 end
 
---- Read a file of `gpipe-lua links --save`. Errors: a file that is not there, or no such file.
----@param who string
----@param path string
----@return gpipe.MeasuredWays
-function measured.read(who, path)
-  local file, why = require("gpipe.ranks.links").read(path)
-  if not file then errors.raise("%s: links: %s", who, why) end
+-- What was measured, as plans take it.
+local function ways_of(file)
   local square, slowest = {}, { latency = 0, bandwidth = math.huge }
   for r = 1, file.ranks do square[r] = {} end
   for _, one in ipairs(file.links) do
@@ -40,18 +36,39 @@ function measured.read(who, path)
     slowest = slowest }
 end
 
+--- Read a file of `gpipe-lua links --save`. Errors: a file that is not there, or no such file.
+---@param who string
+---@param path string
+---@return gpipe.MeasuredWays
+function measured.read(who, path)
+  local file, why = require("gpipe.ranks.links").read(path)
+  if not file then errors.raise("%s: links: %s", who, why) end
+  return ways_of(file)
+end
+
+-- Measure the job that runs this script, whose every rank is here.
+local function measure(who)
+  if dry_mode.job() then
+    errors.raise('%s: links = "measure" sends messages, and a dry run has no ranks, expected a '
+      .. "file of 'gpipe-lua links --save'", who)
+  end
+  return ways_of(require("gpipe.ranks.links").measure())
+end
+
 --- Give devices of ranks the ways between them. Errors: a device without a rank, or with one that
 --- was not measured.
 ---@param who string
 ---@param list gpipe.PlanDevice[]
----@param path string
+---@param path string a file, or "measure"
 function measured.join(who, list, path)
-  local ways = measured.read(who, path)
   for _, d in ipairs(list) do
     if not d.rank then
       errors.raise('%s: links: device "%s" has no rank, expected devices of a job of ranks, such '
         .. 'as "0/cpu:0"', who, d.name)
     end
+  end
+  local ways = path == "measure" and measure(who) or measured.read(who, path)
+  for _, d in ipairs(list) do
     if d.rank >= ways.ranks then
       errors.raise('%s: links: device "%s" is of rank %d, but %s has ranks 0 to %d', who,
         d.name, d.rank, path, ways.ranks - 1)

@@ -33,9 +33,9 @@ function tasks.hop(problem, case, i, stage, which)
   return way.seconds(link, bytes), way.busy(link, bytes)
 end
 
---- The seconds that the devices at the two ends of this edge work to send a value and to receive it.
---- A worker sends itself; another thread receives, which takes from the worker where its host has no
---- core to spare.
+--- The seconds that the devices at the two ends of this edge work to send a value and to receive
+--- it. A worker sends itself; another thread receives, which takes from the worker where its host
+--- has no core to spare.
 ---@param stage integer from 1
 ---@param which "output"|"gradient"
 ---@return number before of the device with the stage before

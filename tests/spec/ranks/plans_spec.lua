@@ -95,6 +95,19 @@ describe("a job", function()
     assert.same({ "good\n", 0 }, { out, code }, err)
   end)
 
+  it("measures the ways itself where it is told to", function()
+    local out, err, code = run(2, SECONDS .. [[
+      same(("%a"):format(seconds "measure"))
+      print "good"]])
+    assert.same({ "good\n", 0 }, { out, code }, err)
+    _, err, code = run(1, [[
+      gp.plan(model, { x, y }, { devices = { "cpu:0" }, links = "measure", loss = nn.MSELoss() })]])
+    assert.same({ "", 0 }, { err, code }) -- a job of one rank has no ways
+    _, err = run(2, [[
+      gp.plan(model, { x, y }, { devices = 2, links = "measured", loss = nn.MSELoss() })]])
+    assert.truthy(err:find("gp.plan: links: measured: No such file", 1, true), err)
+  end)
+
   it("lets actions take longer by the work of sending a value", function()
     local idle = links_of(2, 1e12, { { 8, 1e-6, 0, 0 }, { 1 << 20, 1e-6, 0, 0 } })
     local busy = links_of(2, 1e12, { { 8, 1e-6, 0.5, 0 }, { 1 << 20, 1e-6, 0.5, 0 } })
