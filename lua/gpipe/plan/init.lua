@@ -192,9 +192,9 @@ local function made_of(problem, rows, faults, left)
   local best = rows[1]
   local made = {
     best = best, rows = rows, rejected = faults.list(), lower_bound = bound_of(problem, rows),
-    devices = problem.devices, batch = problem.batch, precision = problem.precision,
-    loss = problem.loss, critical = path.text(best.simulation), untried = left,
-    synced = problem.norms ~= nil,
+    devices = problem.devices, link = problem.link, batch = problem.batch,
+    precision = problem.precision, loss = problem.loss, critical = path.text(best.simulation),
+    untried = left, synced = problem.norms ~= nil,
   }
   if problem.replicas then made.replicated = replicas.of(problem, best.rows) end
   for _, row in ipairs(rows) do

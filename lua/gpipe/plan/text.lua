@@ -4,6 +4,7 @@
 local columns = require "gpipe.draw.columns"
 local cores = require "gpipe.plan.cores"
 local counted = require "gpipe.counted"
+local devices = require "gpipe.plan.devices"
 local sizes = require "gpipe.sizes"
 
 local text = { SHOWN = 8 } -- rows, and reasons
@@ -120,6 +121,19 @@ local function each_text(plan, bytes)
   return table.concat(words, ", ")
 end
 
+-- Whether nothing is known of the way between two hosts of a job that the best plan uses.
+local function is_network_free(plan)
+  local first = plan.devices[1]
+  for d = 2, plan.best.devices do
+    local other = plan.devices[d]
+    if first.rank and other.rank and first.host ~= other.host then
+      local latency, bandwidth = devices.between(first, other, plan.link)
+      if latency == 0 and bandwidth == math.huge then return true end
+    end
+  end
+  return false
+end
+
 local function best_lines(plan)
   local best = plan.best
   local at, parts = parts_text(best)
@@ -143,6 +157,9 @@ local function best_lines(plan)
   if there then
     lines[#lines + 1] = ("  %d threads share %d core%s: a step takes all work over the cores, if "
       .. "that is more than the schedule takes"):format(threads, there, there == 1 and "" or "s")
+  end
+  if is_network_free(plan) then
+    lines[#lines + 1] = '  the way between hosts takes no time here: links = "measure" lets it'
   end
   if plan.critical then lines[#lines + 1] = "  critical path: " .. plan.critical end
   if plan.replicated then lines[#lines + 1] = "  with replicas: " .. tostring(plan.replicated) end

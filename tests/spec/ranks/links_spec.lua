@@ -193,6 +193,25 @@ describe("gp.cluster {links = FILE}", function()
     assert.near(6e-3 + 6 * 2e-3, best(1e-3, { { 8, 2e-3 }, { 16, 3e-3 } }), 1e-9)
   end)
 
+  it("is missed in a plan for ranks of two hosts, and in no other", function()
+    local function text(opts)
+      local layers, list = {}, {}
+      for i = 1, 4 do layers[i] = { forward = 1e-3, weight = 1e-3, saved_bytes = 1 } end
+      for r = 0, 1 do
+        list[r + 1] = { "sim:" .. r, rank = r, host = opts.hosts == 2 and r or 0, network = opts.network }
+        for key, value in pairs(RATES) do list[r + 1][key] = value end
+      end
+      return tostring(assert(gp.plan(gp.profile { layers = layers }, nil, { devices = list,
+        link = opts.link, batch = 4, schedules = "gpipe" })))
+    end
+    local hint = 'the way between hosts takes no time here: links = "measure" lets it'
+    local way = { latency = 1e-9, bandwidth = 1e12 }
+    assert.truthy(text { hosts = 2 }:find(hint, 1, true))
+    for _, opts in ipairs { { hosts = 1 }, { hosts = 2, link = way }, { hosts = 2, network = way } } do
+      assert.falsy(text(opts):find(hint, 1, true))
+    end
+  end)
+
   it("refuses other files, and hosts beside it", function()
     local path = written(example())
     fails_with("expected links alone", cluster, { links = path, hosts = 2 })

@@ -100,6 +100,7 @@ describe("a job", function()
       same(("%a"):format(seconds "measure"))
       print "good"]])
     assert.same({ "good\n", 0 }, { out, code }, err)
+    local _
     _, err, code = run(1, [[
       gp.plan(model, { x, y }, { devices = { "cpu:0" }, links = "measure", loss = nn.MSELoss() })]])
     assert.same({ "", 0 }, { err, code }) -- a job of one rank has no ways
