@@ -14,6 +14,7 @@
 #include "plan/edge/transfers.h"
 #include "plan/gathers.h"
 #include "plan/offload.h"
+#include "plan/records.h"
 #include "plan/sums.h"
 
 /* Edges, constants and crossings are the last bases and take turns, so the largest of their numbers
@@ -174,6 +175,7 @@ static gp_status prepare(const gp_plan_env *env, const gp_plan_spec *spec, gp_pl
   GP_TRY(gp_alloc_array(holders, sizeof(size_t), (void **)&plan->owned));
   GP_TRY(gp_alloc_array(2 * holders, sizeof(gp_area), (void **)&plan->invariant));
   GP_TRY(gp_alloc_array(holders, sizeof(gp_versions), (void **)&plan->versions));
+  GP_TRY(gp_alloc_array(stages, sizeof(int32_t), (void **)&plan->record_rounds));
   GP_TRY(gp_alloc_array(stages, sizeof(gp_stage_asked), (void **)&plan->asked));
   GP_TRY(gp_alloc_array(2 * holders, sizeof(gp_area), (void **)&plan->constants));
   GP_TRY(gp_alloc_array(2 * holders, sizeof(gp_area), (void **)&plan->states));
@@ -279,6 +281,7 @@ static gp_status make_tasks(const gp_plan_env *env, const gp_plan_spec *spec, bo
   GP_TRY(note_asked(plan, env->layout));
   GP_TRY(gp_plan_add_step_edges(plan, env, tied));
   GP_TRY(gp_plan_add_tasks(plan, spec->schedule, lowered));
+  gp_plan_count_records(plan);
   GP_TRY(make_channels(plan, lowered));
   GP_TRY(gp_plan_check_gathers(plan));
   if (!env->added) GP_TRY(gp_plan_add_opening(plan));
@@ -364,6 +367,7 @@ void gp_plan_free(gp_plan *plan) {
   gp_free(plan->partial_count);
   gp_free(plan->partials);
   gp_free(plan->records);
+  gp_free(plan->record_rounds);
   gp_free(plan->gathers);
   gp_free(plan->sent);
   gp_free(plan->active);

@@ -84,10 +84,6 @@ end
 ---@return gpipe.Schedule
 function replicas.all(who, made, opts)
   if opts.replicas == 1 then return made end
-  if made.batch > 0 and opts.sync_batch_norm then
-    errors.raise("%s: schedule '%s' is asynchronous, expected a synchronous one with option "
-      .. "'sync_batch_norm': replicas run the same micro-batch at different times", who, made.name)
-  end
   local each = made.batch > 0 and opts.chunks or made.chunks
   local all = replicate(function() return made end, opts.replicas, each, opts.replicas * each)
   local good, report = all:verify()
