@@ -3,6 +3,9 @@
 -- replicas together it has to print the same.
 --
 --   gpipe-lua [--ranks N] tests/support/replicas_stream.lua REPLICAS CHUNKS STAGES KIND...
+--
+-- With "KIND+sync" replicas normalise together, with "KIND+POLICY" values run again; both may stand
+-- there.
 local gp = require "gpipe"
 local bits = dofile "tests/support/bits.lua"
 local nn, optim = gp.nn, gp.optim
@@ -64,7 +67,7 @@ local models = {
     model:freeze "bias$"
     return model
   end },
-  -- batch norms around a skip, one of them without momentum; none of the first stage has a gradient
+  -- batch norms around a skip, one of them without momentum
   norms = { rows = 30, shape = IMAGE, momentum = true, make = function()
     return nn.Sequential {
       nn.Conv2d(2, 4, 3, { padding = 1 }), nn.BatchNorm2d(4, { momentum = 0.3 }), nn.ReLU(),
@@ -149,7 +152,8 @@ local function train(pipe, opt, kind)
   end
 end
 
-local function run(kind)
+local function run(kind, more)
+  local synced, policy = more:find "sync" ~= nil, more:gsub("%+?sync", ""):match "%w[%w_]*"
   gp.seed(5)
   print("----", kind)
   local _, _, loss = batch(kind, 8, 1)
@@ -158,6 +162,7 @@ local function run(kind)
   local pipe <close> = gp.pipeline(models[kind].make(), {
     balance = balance, devices = stages * replicas, chunks = chunks, replicas = replicas, loss = loss,
     schedule = "pipedream_2bw", precision = models[kind].precision, deferred_batch_norm = models[kind].deferred,
+    sync_batch_norm = synced, checkpoint = policy,
   })
   local opt = models[kind].momentum
     and optim.SGD(pipe:parameters(), { lr = 0.05, momentum = 0.9, nesterov = true })
@@ -169,4 +174,4 @@ local function run(kind)
   check_memory(pipe)
 end
 
-for i = 4, #arg do run(arg[i]) end
+for i = 4, #arg do run(arg[i]:match "^(%w+)(.*)$") end
