@@ -3,10 +3,11 @@
  * C counts what the loss is divided by before a mini-batch's first forward pass, while the last
  * stage waits anyway. P prepares what depends on parameters only, first of all and again after each
  * update of an asynchronous schedule. S writes buffers behind all forward passes, where these
- * cannot (records.h), in a stream before the stage's reduction. Tasks SEND, VOTE and DECIDE stand where a device hands to others what they
- * read once per step (edge/step_edges.h), UNSHARD where it takes over values that other replicas
- * own. In a stream that is right before the first F that reads these values, or before they are
- * stashed by the next update, so that they are under way meanwhile.
+ * cannot (records.h), in a stream before the reduction of their stage. Tasks SEND, VOTE and DECIDE
+ * stand where a device hands to others what they read once per step (edge/step_edges.h), UNSHARD
+ * where it takes over values that other replicas own. In a stream that is right before the first F
+ * that reads these values, or before they are stashed by the next update, so that they are under
+ * way meanwhile.
  */
 #include "base/memory.h"
 #include "plan/edge/step_edges.h"
