@@ -4,7 +4,8 @@
 -- The ranks run in network namespaces of this machine, which needs root and iproute2. Hidden is what
 -- is over when the last backward pass of any stage is; the rest is the time until the last device
 -- has what it adds up. The whole is what the bytes of one direction take at the rate of the network.
--- In a stream (pipedream_2bw) that is asked for each stage and update, and the stages are added up.
+-- In a stream (pipedream_2bw) hidden is what is over when both replicas come to the sums of a stage,
+-- and nothing but gradients is missing; the stages are added up.
 
 package.path = (arg[0]:match("^.*/") or "./") .. "?.lua;" .. package.path
 local figure = require "figure"
@@ -65,19 +66,18 @@ local function step_by_step()
   end
 end
 
--- Note, for each stage and its updates, when the last replica was through with its passes, when the
--- last one had all gradients, and how long one waited for values.
+-- Note, for each stage and its updates, when the last replica had nothing else to do, when the last
+-- one had all gradients, and how long one waited for values.
 local function note(list, seen)
-  local done, count = {}, {}
+  local count = {}
   for _, event in ipairs(list) do
     local s = event.stage
-    if BACKWARD[event.op] then done[s] = event.finish end
     if event.op == "REDUCE_GRAD" then
       count[s] = (count[s] or 0) + 1
       seen[s] = seen[s] or {}
       local one = seen[s][count[s]] or { last = 0, begun = 0, waited = 0 }
       seen[s][count[s]] = one
-      one.last, one.begun = math.max(one.last, done[s]), math.max(one.begun, event.begin)
+      one.last, one.begun = math.max(one.last, event.wait), math.max(one.begun, event.begin)
     elseif event.op == "UNSHARD" and count[s] then
       local one = seen[s][count[s]]
       one.waited = math.max(one.waited, event.begin - event.wait)
@@ -171,7 +171,7 @@ local function show(name, schedule, bound)
   local hidden = 100 * (1 - exposed / whole)
   figure.print(name .. ".step", 1e3 * figure.median(seen.steps), "ms")
   figure.print(name .. ".transfer", 1e3 * whole, "ms for the gradients of one direction")
-  figure.print(name .. ".exposed", 1e3 * exposed, "ms of that after the last pass")
+  figure.print(name .. ".exposed", 1e3 * exposed, "ms of that for which devices wait")
   figure.print(name .. ".hidden", hidden, "%", bound and ">=", bound)
   figure.print(name .. ".values", 1e3 * figure.median(seen.ready),
     "ms before the passes that read them, for values that another replica updates")
