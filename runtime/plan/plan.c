@@ -129,10 +129,11 @@ static gp_status check_numbers(const gp_plan_env *env, const gp_schedule *s, int
                    "expected a multiple",
                    (int)s->batch, (int)micros);
   if (s->batch && gp_plan_env_offloads(env))
-    return gp_fail(GP_ESCHEDULE,
-                   "schedule: mini-batches follow each other in a stream, expected a synchronous "
-                   "schedule, behind a barrier where it has replicas, if saved values go to the "
-                   "host's memory (checkpoint \"offload\")");
+    return gp_fail(
+        GP_ESCHEDULE,
+        "schedule: it is a stream of mini-batches, expected a synchronous one where "
+        "saved values go to the host's memory (checkpoint \"offload\"), with the barrier "
+        "if it has replicas");
   bool fits = s->batch ? s->micro_count % micros == 0 : s->micro_count == micros;
   if (s->stage_count == env->stage_count && fits && s->device_count <= env->device_count)
     return GP_OK;

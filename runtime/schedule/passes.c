@@ -5,9 +5,10 @@
  * do not ascend, B is split: I runs at once, W when its turn has come. W also waits for the updates
  * of all earlier mini-batches. Replicas of a stream add up their gradients right before each
  * update. Both come behind forward passes and recomputation that follow the update in the schedule
- * and do not need it, because gradients are under way meanwhile. Recomputation stands right before the backward pass that needs it, so it runs before the
- * device waits for the incoming gradient. I and W that follow each other on the first stage become
- * B: no gradient leaves that stage, so splitting lets no device start earlier.
+ * and do not need it, because gradients are under way meanwhile. Recomputation stands right before
+ * the backward pass that needs it, so it runs before the device waits for the incoming gradient. I
+ * and W that follow each other on the first stage become B: no gradient leaves that stage, so
+ * splitting lets no device start earlier.
  */
 #include "schedule/passes.h"
 
@@ -121,7 +122,7 @@ static void add_weights(walker *w, const gp_action *x, int32_t a) {
   add_due(w, x->stage, a);
 }
 
-/* ---- updates ---------------------------------------------------------------------------------- */
+/* ---- updates ------------------------------------------------------------------------------- */
 
 /* Append an update of a stream, and ahead of it what its replicas do together. */
 static void add_update(walker *w, const gp_action *x, int32_t a) {
@@ -155,7 +156,7 @@ static bool needs_held(const walker *w, const gp_action *x) {
   return w->held[x->stage] && x->version > w->updates[x->stage];
 }
 
-/* ---- actions ---------------------------------------------------------------------------------- */
+/* ---- actions ------------------------------------------------------------------------------- */
 
 /* Append B or I, and R before it if something may run again ahead of it. */
 static void add_gradient(walker *w, gp_act op, const gp_action *x, int32_t a) {

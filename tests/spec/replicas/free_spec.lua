@@ -202,6 +202,16 @@ describe("replicas that update without a barrier", function()
       refusal { barrier = false }, 1, true)
   end)
 
+  it("are refused where saved values go to the host's memory", function()
+    local pipe <close> = gp.pipeline(tower(), streams.options({ 2, 4 }, 2,
+      { schedule = "1f1b", barrier = false, checkpoint = "offload" }))
+    pipe:use(optim.SGD(pipe:parameters(), { lr = 0.1 }))
+    local good, message = pcall(pipe.step, pipe, gp.ones { 16, 6 }, gp.ones { 16, 6 })
+    assert.is_false(good)
+    assert.matches("saved values go to the host's memory (checkpoint \"offload\"), with the barrier "
+      .. "if it has replicas", message, 1, true)
+  end)
+
   it("are planned before they run, to the byte", function()
     local options = streams.options({ 2, 4 }, 2, { schedule = "1f1b", barrier = false })
     options.sample, options.devices = { gp.ones { 16, 6 }, gp.ones { 16, 6 } }, 4
