@@ -149,8 +149,8 @@ static int rows_take_updates(lua_State *L) {
   return 0;
 }
 
-/* rows:repeated(other, micros, steps): append the lists of `other`, those of a mini-batch of so many
- * micro-batches, once for each of `steps` mini-batches of a stream, with updates. */
+/* rows:repeated(other, micros, steps): append the lists of `other`, those of a mini-batch of as
+ * many micro-batches, once for each of `steps` mini-batches of a stream, with updates. */
 static int rows_repeated(lua_State *L) {
   gp_rows *rows = gp_lua_check_rows(L, 1);
   const gp_rows *other = gp_lua_check_rows(L, 2);
