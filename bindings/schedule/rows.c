@@ -149,6 +149,19 @@ static int rows_take_updates(lua_State *L) {
   return 0;
 }
 
+/* rows:repeated(other, micros, steps): append the lists of `other`, those of a mini-batch of as
+ * many micro-batches, once for each of `steps` mini-batches of a stream, with updates. */
+static int rows_repeated(lua_State *L) {
+  gp_rows *rows = gp_lua_check_rows(L, 1);
+  const gp_rows *other = gp_lua_check_rows(L, 2);
+  const int32_t micros = check_number(L, 3, "rows: the micro-batches of a mini-batch", false);
+  const int32_t steps = check_number(L, 4, "rows: the mini-batches", false);
+  luaL_argcheck(L, other != rows, 2, "the same rows");
+  luaL_argcheck(L, gp_rows_device_count(other) == gp_rows_device_count(rows), 2, "other devices");
+  const gp_status status = gp_rows_repeat(rows, other, micros, steps);
+  return status ? gp_lua_fail(L, status) : 0;
+}
+
 /* #rows: the number of devices */
 static int rows_length(lua_State *L) {
   lua_pushinteger(L, gp_rows_device_count(gp_lua_check_rows(L, 1)));
@@ -211,6 +224,7 @@ static const luaL_Reg methods[] = {{"count", rows_count},
                                    {"idle", rows_idle},
                                    {"join", rows_join},
                                    {"read", rows_read},
+                                   {"repeated", rows_repeated},
                                    {"take", rows_take},
                                    {"text", rows_text},
                                    {"take_updates", rows_take_updates},

@@ -65,6 +65,10 @@ gp_status gp_rows_add(gp_rows *rows, int device, const gp_action *action);
 /* Append what a text holds, "0F0,0F1,(0F2;3B0)OVERLAP_F_B,,0B1,2F5@3". Errors: GP_ESCHEDULE, with
  * the number of actions before the faulty one in *position (optional). */
 gp_status gp_rows_read(gp_rows *rows, int device, const char *text, int *position);
+/* Append the lists of one mini-batch of so many micro-batches once for each of `steps` mini-batches
+ * of a stream, with an update of each stage behind the last of its gradients. rows: as many devices
+ * as `of`, another object. Errors: GP_ERANGE; GP_ENOMEM. */
+gp_status gp_rows_repeat(gp_rows *rows, const gp_rows *of, int micros, int steps);
 /* Actions of a device, valid until the next change. */
 const gp_action *gp_rows_get(const gp_rows *rows, int device, int *count);
 /* Write the text of actions[count] into text[size]; returns the length it needs without the end. */

@@ -11,6 +11,7 @@
 #include "graph/late.h"
 
 #include "base/memory.h"
+#include "gpipe/param.h"
 
 typedef struct parter {
   gp_graph *graph;
@@ -87,10 +88,12 @@ static gp_status check(const parter *p) {
 
 /* ---- recording ------------------------------------------------------------------------------- */
 
-/* May a late node read the value where it lies? Parameters and constants are everywhere. */
-static bool stays(const gp_graph *graph, gp_ref ref) {
-  const gp_value_kind kind = graph->values[gp_graph_base(graph, ref)].kind;
-  return kind == GP_VALUE_PARAM || kind == GP_VALUE_CONST;
+/* May a late node read the value where it lies? Buffers and constants are everywhere; parameters
+ * are, too, but in a stream it would see another version of them than F. */
+static bool stays(const parter *p, gp_ref ref) {
+  const gp_value *value = &p->graph->values[gp_graph_base(p->graph, ref)];
+  if (value->kind != GP_VALUE_PARAM) return value->kind == GP_VALUE_CONST;
+  return !p->spec->updates || gp_param_is_buffer(p->graph->params[value->index]);
 }
 
 /* Append the copy of input i of node n, in the layer that reads it; readers in a layer share it. */
@@ -114,7 +117,7 @@ static gp_status record_all(const parter *p) {
   for (int32_t n = 0; n < count; n++)
     for (int i = 0; graph->nodes[n].late && i < graph->nodes[n].n_in; i++) {
       const gp_ref in = graph->nodes[n].in[i];
-      if (late_maker(graph, in) < 0 && !stays(graph, in)) GP_TRY(record(p, n, i));
+      if (late_maker(graph, in) < 0 && !stays(p, in)) GP_TRY(record(p, n, i));
     }
   return GP_OK;
 }

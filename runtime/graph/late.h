@@ -8,6 +8,7 @@ typedef struct gp_late_spec {
   const gp_ref *exports; /* values that leave the graph */
   int export_count;
   bool runs;       /* late nodes run; otherwise they are marked, and nothing is recorded */
+  bool updates;    /* parameters may have been updated by then, so they are recorded, too */
   const char *why; /* for the error: why F cannot write buffers */
 } gp_late_spec;
 

@@ -64,12 +64,6 @@ static bool is_shuffled(const gp_schedule *s, int32_t stage) {
 
 static gp_status judge(const checker *c, const touches *seen) {
   const gp_node *nodes = c->graph->nodes;
-  if (seen->written && c->late && c->schedule->batch)
-    return gp_fail(GP_EINVAL,
-                   "%s: forward writes a Buffer, and replicas of an asynchronous schedule run at "
-                   "different times: expected the layer in evaluation (layer:eval()), a norm that "
-                   "keeps no statistics (nn.LayerNorm, nn.GroupNorm), or a synchronous schedule",
-                   c->graph->labels[nodes[seen->first].label]);
   if (seen->written && !c->late && is_shuffled(c->schedule, stage_of_node(c, seen->first)))
     return gp_fail(GP_EINVAL,
                    "%s: forward writes a Buffer, and the schedule runs the forward passes of its "
@@ -104,7 +98,7 @@ static gp_status check_late(const checker *c, const gp_node_list *late) {
   return GP_OK;
 }
 
-/* A stream has no end behind which late nodes could run. */
+/* A stream of one copy has no end behind which late nodes could run; replicas update together. */
 const char *gp_shape_why_late(const gp_shape_spec *spec, const gp_graph *graph,
                               char text[GP_WHY_LATE]) {
   const gp_schedule *s = spec->plan->schedule;

@@ -82,7 +82,8 @@ static inline int32_t gp_plan_copy_in(const gp_plan *plan, int32_t copy, int32_t
 }
 /* The micro-batch of another replica that has the same number there. */
 static inline int32_t gp_plan_micro_in(const gp_plan *plan, int32_t micro, int32_t replica) {
-  return replica * plan->replica_micros + micro % plan->replica_micros;
+  const int32_t first = micro - micro % plan->step_micros; /* of its mini-batch */
+  return first + replica * plan->replica_micros + micro % plan->replica_micros;
 }
 
 #endif

@@ -3,10 +3,11 @@
  * C counts what the loss is divided by before a mini-batch's first forward pass, while the last
  * stage waits anyway. P prepares what depends on parameters only, first of all and again after each
  * update of an asynchronous schedule. S writes buffers behind all forward passes, where these
- * cannot (records.h). Tasks SEND, VOTE and DECIDE stand where a device hands to others what they
- * read once per step (edge/step_edges.h), UNSHARD where it takes over values that other replicas
- * own. In a stream that is right before the first F that reads these values, or before they are
- * stashed by the next update, so that they are under way meanwhile.
+ * cannot (records.h), in a stream before the reduction of their stage. Tasks SEND, VOTE and DECIDE
+ * stand where a device hands to others what they read once per step (edge/step_edges.h), UNSHARD
+ * where it takes over values that other replicas own. In a stream that is right before the first F
+ * that reads these values, or before they are stashed by the next update, so that they are under
+ * way meanwhile.
  */
 #include "base/memory.h"
 #include "plan/edge/step_edges.h"
@@ -165,12 +166,15 @@ static void find_copies(const lowerer *l) {
     }
 }
 
-/* Append S for each micro-batch of a stage, in order. */
-static void append_late_stage(lowerer *l, int32_t stage) {
+/* Append S for each micro-batch of a mini-batch, in order, if the device keeps the buffers of the
+ * stage. */
+static void append_late_stage(lowerer *l, int32_t stage, int32_t step, int32_t block) {
   const gp_plan *plan = l->plan;
-  for (int32_t i = 0; i < plan->step_micros; i++) {
+  const int32_t keeper = plan->placement[gp_plan_holder(plan, stage, 0)];
+  if (keeper != l->device || !gp_plan_is_late(plan, stage)) return;
+  for (int32_t i = step * plan->step_micros; i < (step + 1) * plan->step_micros; i++) {
     const gp_action action = {.op = GP_ACT_S, .stage = stage, .micro = i, .version = -1};
-    gp_task *task = append(l, &action, GP_BLOCK_TAIL);
+    gp_task *task = append(l, &action, block);
     task->from = l->copy[(size_t)stage * (size_t)plan->micro_count + (size_t)i];
     if (!program_of(plan, task)) l->count--;
   }
@@ -187,9 +191,7 @@ static void append_late(lowerer *l) {
     if (first_held) append_send(l, GP_STEP_AT_LATE, &first, GP_BLOCK_TAIL);
     first_held = false;
   }
-  for (int32_t s = 0; s < plan->stage_count; s++)
-    if (plan->placement[gp_plan_holder(plan, s, 0)] == l->device && gp_plan_is_late(plan, s))
-      append_late_stage(l, s);
+  for (int32_t s = 0; s < plan->stage_count; s++) append_late_stage(l, s, 0, GP_BLOCK_TAIL);
 }
 
 /* Find the last actions of each stage that add to its gradients, and forget the device before. */
@@ -258,7 +260,8 @@ static void lower_device(lowerer *l) {
   gp_plan *plan = l->plan;
   const gp_lowered *from = l->lowered;
   int32_t begin = l->count, step = 0;
-  bool late = !gp_plan_trains(plan->kind); /* no late tasks are to come */
+  const bool shares = gp_plan_shares_updates(plan);
+  bool late = !gp_plan_trains(plan->kind) || shares; /* no late tasks are to come behind all */
   gp_act before = GP_ACT_F;
   find_last(l);
   append_head(l);
@@ -279,12 +282,14 @@ static void lower_device(lowerer *l) {
     if (block == GP_BLOCK_TAIL) append_before(l, &action, before);
     before = (gp_act)action.op;
     if (plan->by_stage && action.op == GP_ACT_R && !recomputes(plan, &action)) continue;
-    if (gp_plan_shares_updates(plan)) append_due_news(l, &action, block);
+    if (shares) append_due_news(l, &action, block);
+    if (shares && action.op == GP_ACT_REDUCE)
+      append_late_stage(l, action.stage, action.micro / plan->step_micros, block);
     append(l, &action, block);
     /* replicas: while the device goes on with other stages, gradients are under way */
     if (plan->replicas > 1 && is_last(l, i)) append_send(l, GP_STEP_OF_STAGE, &action, block);
     if (action.op != GP_ACT_U || !plan->batch) continue;
-    if (gp_plan_shares_updates(plan))
+    if (shares)
       note_news(l, &from->actions[i], i);
     else
       append_prepare(l, action.stage, &action, block);
@@ -300,7 +305,7 @@ static void lower_device(lowerer *l) {
 static size_t late_count(const gp_plan *plan) {
   size_t count = 0;
   for (int32_t s = 0; s < plan->stage_count; s++)
-    if (gp_plan_is_late(plan, s)) count += (size_t)plan->step_micros;
+    if (gp_plan_is_late(plan, s)) count += (size_t)plan->micro_count;
   return count;
 }
 

@@ -14,6 +14,7 @@
 #include "plan/edge/transfers.h"
 #include "plan/gathers.h"
 #include "plan/offload.h"
+#include "plan/records.h"
 #include "plan/sums.h"
 
 /* Edges, constants and crossings are the last bases and take turns, so the largest of their numbers
@@ -128,9 +129,11 @@ static gp_status check_numbers(const gp_plan_env *env, const gp_schedule *s, int
                    "expected a multiple",
                    (int)s->batch, (int)micros);
   if (s->batch && gp_plan_env_offloads(env))
-    return gp_fail(GP_ESCHEDULE,
-                   "schedule: it is asynchronous, expected a synchronous one where saved values go "
-                   "to the host's memory (checkpoint \"offload\")");
+    return gp_fail(
+        GP_ESCHEDULE,
+        "schedule: it is a stream of mini-batches, expected a synchronous one where "
+        "saved values go to the host's memory (checkpoint \"offload\"), with the barrier "
+        "if it has replicas");
   bool fits = s->batch ? s->micro_count % micros == 0 : s->micro_count == micros;
   if (s->stage_count == env->stage_count && fits && s->device_count <= env->device_count)
     return GP_OK;
@@ -174,6 +177,7 @@ static gp_status prepare(const gp_plan_env *env, const gp_plan_spec *spec, gp_pl
   GP_TRY(gp_alloc_array(holders, sizeof(size_t), (void **)&plan->owned));
   GP_TRY(gp_alloc_array(2 * holders, sizeof(gp_area), (void **)&plan->invariant));
   GP_TRY(gp_alloc_array(holders, sizeof(gp_versions), (void **)&plan->versions));
+  GP_TRY(gp_alloc_array(stages, sizeof(int32_t), (void **)&plan->record_rounds));
   GP_TRY(gp_alloc_array(stages, sizeof(gp_stage_asked), (void **)&plan->asked));
   GP_TRY(gp_alloc_array(2 * holders, sizeof(gp_area), (void **)&plan->constants));
   GP_TRY(gp_alloc_array(2 * holders, sizeof(gp_area), (void **)&plan->states));
@@ -279,6 +283,7 @@ static gp_status make_tasks(const gp_plan_env *env, const gp_plan_spec *spec, bo
   GP_TRY(note_asked(plan, env->layout));
   GP_TRY(gp_plan_add_step_edges(plan, env, tied));
   GP_TRY(gp_plan_add_tasks(plan, spec->schedule, lowered));
+  gp_plan_count_records(plan);
   GP_TRY(make_channels(plan, lowered));
   GP_TRY(gp_plan_check_gathers(plan));
   if (!env->added) GP_TRY(gp_plan_add_opening(plan));
@@ -364,6 +369,7 @@ void gp_plan_free(gp_plan *plan) {
   gp_free(plan->partial_count);
   gp_free(plan->partials);
   gp_free(plan->records);
+  gp_free(plan->record_rounds);
   gp_free(plan->gathers);
   gp_free(plan->sent);
   gp_free(plan->active);

@@ -70,6 +70,7 @@ struct gp_plan {
   int32_t *partial_count;  /* per stage and copy: partial sums alive at once beside the gradients */
   gp_area *partials;       /* per stage and copy */
   gp_area *records;        /* per stage and copy: see records.h */
+  int32_t *record_rounds;  /* per stage: mini-batches that a copy's records are of at once */
   gp_plan_gather *gathers; /* stage after stage: see gathers.h */
   int32_t gather_count;
   gp_area *sent;            /* per stage and copy: its parts of them */

@@ -95,6 +95,7 @@ static gp_status part_late(const gp_shaper *s, const gp_shape_spec *spec) {
   gp_late_spec late = {.exports = exports,
                        .export_count = list_exports(s->shape, exports),
                        .runs = gp_plan_trains(spec->plan->kind),
+                       .updates = spec->plan->schedule->batch > 0,
                        .why = gp_shape_why_late(spec, s->graph, text)};
   if (s->shape->count != GP_NONE) exports[late.export_count++] = s->shape->count;
   return late.why ? gp_graph_part_late(s->graph, &late) : GP_OK;

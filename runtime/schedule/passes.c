@@ -4,9 +4,11 @@
  * schedule's backward passes, so that the bits do not depend on the schedule. Where backward passes
  * do not ascend, B is split: I runs at once, W when its turn has come. W also waits for the updates
  * of all earlier mini-batches. Replicas of a stream add up their gradients right before each
- * update. Recomputation stands right before the backward pass that needs it, so it runs before the
- * device waits for the incoming gradient. I and W that follow each other on the first stage become
- * B: no gradient leaves that stage, so splitting lets no device start earlier.
+ * update. Both come behind forward passes and recomputation that follow the update in the schedule
+ * and do not need it, because gradients are under way meanwhile. Recomputation stands right before
+ * the backward pass that needs it, so it runs before the device waits for the incoming gradient. I
+ * and W that follow each other on the first stage become B: no gradient leaves that stage, so
+ * splitting lets no device start earlier.
  */
 #include "schedule/passes.h"
 
@@ -25,6 +27,7 @@ typedef struct walker {
   int32_t *next;      /* per stage: micro-batch of the next W on this device */
   int32_t *last;      /* per stage: its last backward action on this device */
   int32_t *updates;   /* per stage: updates on this device so far, in asynchronous schedules */
+  int32_t *held;      /* per stage: the update that is still to be appended + 1; 0: none */
 } walker;
 
 static size_t cell(const walker *w, int32_t stage, int32_t micro) {
@@ -101,7 +104,7 @@ static bool keeps(const walker *w, int32_t a, int32_t end) {
   }
 }
 
-/* ---- actions ------------------------------------------------------------------------------- */
+/* ---- weight gradients ------------------------------------------------------------------------ */
 
 /* Append the Ws whose turn has come with action a. */
 static void add_due(walker *w, int32_t stage, int32_t a) {
@@ -119,6 +122,42 @@ static void add_weights(walker *w, const gp_action *x, int32_t a) {
   add_due(w, x->stage, a);
 }
 
+/* ---- updates ------------------------------------------------------------------------------- */
+
+/* Append an update of a stream, and ahead of it what its replicas do together. */
+static void add_update(walker *w, const gp_action *x, int32_t a) {
+  if (w->s->copy_count > 1) append(w, GP_ACT_REDUCE, x, a);
+  if (w->s->copy_count > 1 && w->options->norm) append(w, GP_ACT_NORM, x, a);
+  append(w, GP_ACT_U, x, a);
+  w->updates[x->stage]++;
+  add_due(w, x->stage, a);
+}
+
+/* Append the updates that replicas have put off, with action a. */
+static void add_held(walker *w, int32_t a) {
+  for (int32_t s = 0; s < w->s->stage_count; s++) {
+    const int32_t held = w->held[s] - 1;
+    w->held[s] = 0;
+    if (held >= 0) add_update(w, &w->s->actions[held], a);
+  }
+}
+
+/* Put an update of replicas off, or append it. */
+static void hold_update(walker *w, int32_t a) {
+  const gp_action *x = &w->s->actions[a];
+  if (w->s->copy_count > 1)
+    w->held[x->stage] = a + 1;
+  else
+    add_update(w, x, a);
+}
+
+/* Does the action read what an update has made that is put off? */
+static bool needs_held(const walker *w, const gp_action *x) {
+  return w->held[x->stage] && x->version > w->updates[x->stage];
+}
+
+/* ---- actions ------------------------------------------------------------------------------- */
+
 /* Append B or I, and R before it if something may run again ahead of it. */
 static void add_gradient(walker *w, gp_act op, const gp_action *x, int32_t a) {
   size_t at = cell(w, x->stage, x->micro);
@@ -126,11 +165,13 @@ static void add_gradient(walker *w, gp_act op, const gp_action *x, int32_t a) {
   const bool within =
       w->options->remat == GP_REMAT_SELECTIVE || w->options->remat == GP_REMAT_OFFLOAD;
   if (!w->kept[at] && !w->again[at] && !within) append(w, GP_ACT_R, x, a);
+  add_held(w, a);
   append(w, op, x, a);
 }
 
 /* Append B, or I and the Ws that may run after it. */
 static void add_backward(walker *w, const gp_action *x, int32_t a) {
+  if (x->op == GP_ACT_W) add_held(w, a);
   if (x->op != GP_ACT_W) add_gradient(w, w->apart[x->stage] ? GP_ACT_I : GP_ACT_B, x, a);
   if (w->apart[x->stage] && x->op != GP_ACT_I) add_weights(w, x, a);
 }
@@ -155,15 +196,6 @@ static void add_to_stages(walker *w, gp_act op, int32_t micro) {
   }
 }
 
-/* Append an update of a stream, and ahead of it what its replicas do together. */
-static void add_update(walker *w, const gp_action *x, int32_t a) {
-  if (w->s->copy_count > 1) append(w, GP_ACT_REDUCE, x, a);
-  if (w->s->copy_count > 1 && w->options->norm) append(w, GP_ACT_NORM, x, a);
-  append(w, GP_ACT_U, x, a);
-  w->updates[x->stage]++;
-  add_due(w, x->stage, a);
-}
-
 /* Append what joins the gradients of all stages, then updates, behind the last action of a
  * device. */
 static void add_ends(walker *w) {
@@ -184,6 +216,7 @@ static bool is_last_of_stage(const walker *w, int32_t a) {
 
 static void walk_action(walker *w, int32_t a, int32_t end) {
   const gp_action *x = &w->s->actions[a];
+  if ((x->op == GP_ACT_F && needs_held(w, x)) || x->op == GP_ACT_U) add_held(w, a);
   switch (x->op) {
   case GP_ACT_F:
     w->kept[cell(w, x->stage, x->micro)] = keeps(w, a, end);
@@ -191,7 +224,7 @@ static void walk_action(walker *w, int32_t a, int32_t end) {
     break;
   case GP_ACT_R: append(w, GP_ACT_R, x, a); break;
   case GP_ACT_U:
-    if (w->s->batch) add_update(w, x, a);
+    if (w->s->batch) hold_update(w, a);
     break;
   case GP_ACT_B:
   case GP_ACT_I:
@@ -212,6 +245,7 @@ static void walk_device(walker *w) {
     gp_action update = {.stage = w->s->actions[a].stage, .version = -1};
     append(w, GP_ACT_U, &update, a);
   }
+  add_held(w, end - 1);
   if (!free_updates) add_ends(w);
   w->out->first[w->device + 1] = w->count;
 }
@@ -238,13 +272,14 @@ static gp_status make_room(walker *w, int32_t **ints, bool **flags) {
   GP_TRY(gp_alloc_array(room, sizeof(gp_action), (void **)&w->out->actions));
   GP_TRY(gp_alloc_array(room, sizeof(int32_t), (void **)&w->out->source));
   GP_TRY(gp_alloc_array((size_t)s->device_count + 1, sizeof(int32_t), (void **)&w->out->first));
-  GP_TRY(gp_alloc_array(2 * cells + 3 * stages + 1, sizeof(int32_t), (void **)ints));
+  GP_TRY(gp_alloc_array(2 * cells + 4 * stages + 1, sizeof(int32_t), (void **)ints));
   GP_TRY(gp_alloc_array(2 * cells + stages + 1, sizeof(bool), (void **)flags));
   w->where = *ints;
   w->next = w->where + cells;
   w->updates = w->next + stages;
   w->last = w->updates + stages;
-  w->due = w->last + stages;
+  w->held = w->last + stages;
+  w->due = w->held + stages;
   w->kept = *flags;
   w->again = w->kept + cells;
   w->apart = w->again + cells;

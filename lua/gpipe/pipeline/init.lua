@@ -85,6 +85,7 @@ local function pipeline(model, opts)
   opts = fields.check(WHO, model, planned(model, opts), RULES)
   local list, chosen, made, one = cut.resolve(model, opts)
   local computes = precision.resolve(WHO, opts, made.batch > 0)
+  local apart = replicas.are_free(WHO, made, opts)
   parameters.check_names(model)
   parameters.check_memory(model, list, made, chosen)
   local of, layer_of = fields.of(model, list, opts.deferred_batch_norm)
@@ -94,7 +95,7 @@ local function pipeline(model, opts)
     stages = #list, stage_of = of.stage_of, params = of.params, param_layer = of.param_layer,
     devices = far.for_runtime(chosen), spread = spread,
     placement = made.device_list, copies = made.copies, replicas = made.replicas,
-    streams = made.batch > 0, sum_group = opts.grouped, bucket = replicas.bucket(),
+    streams = made.batch > 0 or apart, sum_group = opts.grouped, bucket = replicas.bucket(),
     most_whole = far.most_whole(),
     checkpoint = opts.checkpoint, seed = opts.seed or random.current(),
     finite = fields.finite(opts.finite),
@@ -115,7 +116,7 @@ local function pipeline(model, opts)
     sum_group = opts.sum_group, built = plans.built(made),
     schedule = fields.source_of(opts, one), checkpoint = opts.checkpoint, loss = opts.loss,
     precision = computes, deferred = opts.deferred_batch_norm, synced = opts.synced,
-    spread = spread,
+    spread = spread, barrier = opts.barrier, apart = apart,
   }
   if opts.sample then plan_for_sample(pipe, opts.sample) end
   return pipe

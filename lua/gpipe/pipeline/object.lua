@@ -15,7 +15,7 @@ local INNER = {} -- private key of the table that the methods work on
 -- Fields that may be nil: reading them is not an error.
 local MAYBE = {
   loss = true, pending = true, kept = true, trained = true, spread = true,
-  hypers = true, free = true, warned = true, sum_group = true,
+  hypers = true, free = true, warned = true, sum_group = true, barrier = true,
 }
 
 -- The fields that gp.pipeline decides: the options, and what follows from them.
@@ -23,7 +23,7 @@ local OPTIONS = {
   balance = true, devices = true, chunks = true, schedule = true, checkpoint = true, loss = true,
   sample = true, precision = true, loss_scale = true, finite = true, fuse = true, seed = true,
   watchdog = true, deferred_batch_norm = true, sync_batch_norm = true, replicas = true,
-  sum_group = true, zero = true,
+  sum_group = true, zero = true, barrier = true,
 }
 
 -- Names that belong to something else, and what to write there.

@@ -41,6 +41,7 @@ function update.check_use(pipe, opt, opts)
     errors.raise("use: the optimizer is %s, expected one of gp.optim", errors.show(opt))
   end
   local o = options.check("use", opts, USE)
+  if o.barrier == nil then o.barrier = pipe.barrier end
   local free = pipe.asynchronous or o.barrier == false
   if o.clip_norm and free then
     errors.raise("use: clip_norm needs the gradients of all stages, and stages are updated at "
@@ -49,9 +50,14 @@ function update.check_use(pipe, opt, opts)
   if pipe.asynchronous and o.barrier then
     errors.raise("use: an asynchronous schedule has no barrier: leave the option out")
   end
-  if pipe.copies > 1 and o.barrier == false then
+  if pipe.copies > pipe.replicas and o.barrier == false then
     errors.raise("use: the schedule runs every stage on %d devices, whose gradients are added "
       .. "before the update: it needs the barrier", pipe.copies)
+  end
+  if pipe.replicas > 1 and o.barrier == false and not pipe.apart then
+    errors.raise("use: %d replicas that update without a barrier have values of their own: "
+      .. "expected option 'barrier' = false of gp.pipeline, which plans their memory",
+      pipe.replicas)
   end
   if pipe.precision.scale and free then
     errors.raise("use: precision 'f16' skips updates whose gradients overflow, which no stage may "

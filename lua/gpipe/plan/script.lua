@@ -284,7 +284,7 @@ function script.pipeline(model, given, rules)
     precision = precision.resolve(WHO, opts, made.batch > 0), asynchronous = made.batch > 0,
     deferred = opts.deferred_batch_norm, synced = opts.synced, sample = opts.sample,
     where = where, mode = "train", capped = capped, options = {
-      sum_group = opts.sum_group, finite = opts.finite, fuse = opts.fuse,
+      sum_group = opts.sum_group, finite = opts.finite, fuse = opts.fuse, barrier = opts.barrier,
       deferred_batch_norm = opts.deferred_batch_norm, sync_batch_norm = opts.sync_batch_norm,
     },
   }

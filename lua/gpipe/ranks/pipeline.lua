@@ -36,7 +36,7 @@ end
 
 local OPTIONS = {
   "chunks", "replicas", "sum_group", "checkpoint", "precision", "finite", "fuse", "watchdog",
-  "deferred_batch_norm", "sync_batch_norm",
+  "deferred_batch_norm", "sync_batch_norm", "barrier",
 }
 
 -- One line for each fact, so that the first one that differs can be shown.

@@ -64,7 +64,7 @@ local function plan(pipe, x, y)
     replicas = inner.sum_group and inner.replicas, sum_group = inner.sum_group,
     checkpoint = inner.checkpoint, loss = inner.loss, precision = inner.precision.name,
     deferred_batch_norm = inner.deferred, sync_batch_norm = (inner.synced or 1) > 1,
-    devices = devices, sample = { x, y },
+    barrier = inner.barrier, devices = devices, sample = { x, y },
   })
 end
 

@@ -51,10 +51,11 @@ static bool is_shared(const gp_binding *b, int32_t c) {
 
 gp_status gp_links_credit(gp_binding *b, int32_t c) {
   gp_bound_channel *channel = &b->channels[c];
+  const gp_step_edge *step = step_edge_of(b->plan, c);
   if (!b->pipeline->spread || !is_shared(b, c)) return GP_OK;
   gp_credits_spec spec = {.port = b->ports + (uint64_t)c,
                           .words = channel->words,
-                          .slots = step_edge_of(b->plan, c) ? 1 : b->plan->channels[c].slots,
+                          .slots = step ? gp_step_slots(b->plan, step) : b->plan->channels[c].slots,
                           .maker = rank_of(b, channel->maker),
                           .pool = b->pool,
                           .context = &b->pipeline->workers[channel->maker]};

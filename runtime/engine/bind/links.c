@@ -196,7 +196,10 @@ void gp_links_free(gp_binding *b) {
 /* Forget the last uses of a step edge, whose maker has no link to itself: where it carries parts of
  * gathers, the maker waits for them. */
 static void forget_uses(const gp_binding *b, int32_t c) {
-  if (c >= gp_plan_value_channels(b->plan)) atomic_store(&b->channels[c].words->released, 0);
+  const int32_t e = c - gp_plan_value_channels(b->plan);
+  if (e < 0) return;
+  const int32_t slots = gp_step_slots(b->plan, &b->plan->step_edges[e]);
+  for (int32_t i = 0; i < slots; i++) atomic_store(&b->channels[c].words[i].released, 0);
 }
 
 void gp_links_begin(const gp_binding *b) {

@@ -123,14 +123,15 @@ static gp_bound_channel *channel_of(const gp_binding *b, int32_t e) {
   return &b->channels[number_of(b->plan, e)];
 }
 
-/* Open the links of a step edge, which has one slot. */
+/* Open the links of a step edge. */
 static gp_status open_edge(gp_binding *b, int32_t e) {
   const gp_step_edge *edge = &b->plan->step_edges[e];
   gp_bound_channel *channel = channel_of(b, e);
-  size_t readers = (size_t)edge->reader_count;
+  const size_t readers = (size_t)edge->reader_count;
+  const int32_t slots = gp_step_slots(b->plan, edge);
   channel->maker = edge->maker;
   channel->made = made_of(b, edge);
-  GP_TRY(gp_alloc_array(1, sizeof(gp_link_word), (void **)&channel->words));
+  GP_TRY(gp_alloc_array((size_t)slots, sizeof(gp_link_word), (void **)&channel->words));
   GP_TRY(gp_alloc_array(readers, sizeof(gp_bound_link), (void **)&channel->links));
   GP_TRY(gp_links_credit(b, number_of(b->plan, e)));
   for (size_t r = 0; r < readers; r++) {
@@ -139,7 +140,7 @@ static gp_status open_edge(gp_binding *b, int32_t e) {
     gp_link_spec spec = {.from = gp_device_lane(b->pipeline, edge->maker),
                          .to = gp_device_lane(b->pipeline, reader->device),
                          .host = is_host(edge),
-                         .slots = 1,
+                         .slots = slots,
                          .uses = 1,
                          .bytes = bytes_of(b, edge, r),
                          .made = channel->made,

@@ -26,12 +26,12 @@ static void bind_slots(void **frame, const gp_binding *binding, const gp_task *t
 }
 
 /* Where F records for S, or S finds what the copy that ran F has recorded. */
-static char *record_of(const gp_binding *binding, const gp_task *task) {
+static char *record_of(const gp_binding *binding, const gp_task *task, int64_t micro) {
   const gp_plan *plan = binding->plan;
   const bool reads = task->op == GP_ACT_S;
   const int32_t holder = gp_plan_holder(plan, task->stage, reads ? task->from : task->copy);
   char *first = reads ? binding->recorded[holder] : binding->records[holder];
-  return first ? first + gp_plan_record_at(plan, task->stage, task->micro) : NULL;
+  return first ? first + gp_plan_record_at(plan, task->stage, micro) : NULL;
 }
 
 /* Set the addresses of the weights that a task reads, and of the gradients that it adds to. */
@@ -63,7 +63,7 @@ static void bind_weights(gp_worker *worker, const gp_binding *binding, const gp_
   if (task->partial) sum = gp_partial_of(binding, task, task->partial);
   frame[GP_BASE_GRAD] = sum.grads;
   frame[GP_BASE_EXTRA] = sum.extras;
-  frame[GP_BASE_RECORD] = record_of(binding, task);
+  frame[GP_BASE_RECORD] = record_of(binding, task, micro);
 }
 
 /* Set the addresses of a task's edges. Those for the stored micro-batch were looked up when the

@@ -167,15 +167,18 @@ static bool is_taken_by(const gp_pipeline *p, int32_t replica, uint32_t step) {
   const int32_t last = plan->placement[gp_plan_holder(plan, stages - 1, copy)];
   int64_t repeats, range = gp_plan_range(plan, step, &repeats);
   const int64_t passed = plan->ranges.passed[range * plan->replicas + replica];
-  const bool through = !plan->batch || !gp_device_is_here(p, first) ||
-                       atomic_load(&p->workers[first].ranges_done) > step;
+  const int64_t told =
+      plan->ranges.known[range] + repeats * (plan->step_micros / gp_run_group(plan));
+  const bool own = told * gp_run_group(plan) > (int64_t)step * plan->step_micros;
+  const bool through =
+      own || !gp_device_is_here(p, first) || atomic_load(&p->workers[first].ranges_done) > step;
   return through &&
          (!gp_device_is_here(p, last) || atomic_load(&p->workers[last].losses) >=
                                              passed + repeats * gp_plan_micros_of(plan, replica));
 }
 
-/* Are the losses known that this step is to tell? In an asynchronous schedule the first stage must
- * also have taken the mini-batch in; if no gradient flows back to that stage, the two are
+/* Are the losses known that this step is to tell? Unless its own is among them, the first stage
+ * must also have taken the mini-batch in; if no gradient flows back to that stage, the two are
  * independent. A rank waits for the stages that it has. */
 static bool is_taken(const gp_pipeline *p, uint32_t step) {
   for (int32_t r = 0; r < p->run.plan->replicas; r++)

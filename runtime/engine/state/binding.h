@@ -112,14 +112,14 @@ static inline gp_link_turn gp_binding_turn(const gp_plan *plan, int32_t edge, in
           slots = gp_plan_channel_of(plan, edge, micro)->slots;
   return (gp_link_turn){(int32_t)(turn % slots), (uint32_t)(turn / slots)};
 }
-/* The same of any edge that a task uses. A step edge has one slot, which is used once in a run
- * unless it turns. */
+/* The same of any edge that a task uses. A step edge is used once in a run unless it turns. */
 static inline gp_link_turn gp_binding_task_turn(const gp_plan *plan, const gp_task *task,
                                                 int32_t edge, int64_t micro) {
   const gp_step_edge *once = gp_plan_step_edge(plan, edge);
   if (!once) return gp_binding_turn(plan, edge, micro);
   if (!gp_step_turns(plan, once)) return (gp_link_turn){0};
-  return (gp_link_turn){0, (uint32_t)gp_step_turn(plan, once, task, micro)};
+  const int64_t turn = gp_step_turn(plan, once, task, micro), slots = gp_step_slots(plan, once);
+  return (gp_link_turn){(int32_t)(turn % slots), (uint32_t)(turn / slots)};
 }
 /* The same for use u of a task: `bound` knows it, except for later micro-batches of a stream. */
 static inline gp_link_turn gp_binding_turn_of(const gp_plan *plan, const gp_task *task, int32_t u,

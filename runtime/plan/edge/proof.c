@@ -46,10 +46,10 @@ static bool has_earlier(const proof *p, int32_t task, int32_t edge, size_t *cell
   const gp_plan *plan = p->plan;
   const int32_t micro = plan->tasks[task].micro;
   if (edge >= plan->edge_count) {
-    const int64_t column = gp_transfers_column(plan, &plan->tasks[task], edge);
-    /* of the turns of a step edge, each takes the place of the one before */
-    if (column > 0) *cell = gp_transfers_cell(plan, edge, column - 1);
-    return column > 0;
+    const int64_t slots = gp_step_slots(plan, gp_plan_step_edge(plan, edge));
+    const int64_t column = gp_transfers_column(plan, &plan->tasks[task], edge) - slots;
+    if (column >= 0) *cell = gp_transfers_cell(plan, edge, column);
+    return column >= 0;
   }
   const int32_t slots = gp_plan_channel_of(plan, edge, micro)->slots;
   const int64_t before = slots ? gp_plan_micro_before(plan, edge, micro, slots) : -1;

@@ -368,21 +368,24 @@ void gp_plan_free_step_edges(gp_plan *plan) {
 
 /* ---- what SEND publishes --------------------------------------------------------------------- */
 
-bool gp_step_is_sent(const gp_step_edge *edge, gp_step_phase phase, int32_t stage) {
+bool gp_step_is_sent(const gp_plan *plan, const gp_step_edge *edge, gp_step_phase phase,
+                     int32_t stage) {
   const bool sums = edge->value == GP_STEP_GRADS || edge->value == GP_STEP_EXTRAS;
+  const bool records = edge->value == GP_STEP_RECORDS, turns = gp_step_turns(plan, edge);
   switch (phase) {
   case GP_STEP_AT_BEGIN: return edge->value <= GP_STEP_BUFFERS;
   case GP_STEP_AT_BROUGHT: return edge->value == GP_STEP_BROUGHT;
   case GP_STEP_AT_REDUCE: return sums;
-  case GP_STEP_OF_STAGE: return sums && edge->stage == stage;
-  case GP_STEP_AT_LATE: return edge->value == GP_STEP_RECORDS;
+  case GP_STEP_OF_STAGE: return (sums || (records && turns)) && edge->stage == stage;
+  case GP_STEP_AT_LATE: return records && !turns;
   default: return edge->value == GP_STEP_TIED;
   }
 }
 
 bool gp_plan_sends(const gp_plan *plan, int32_t device, gp_step_phase phase, int32_t stage) {
-  for (int32_t i = 0; i < plan->step_edge_count; i++)
-    if (plan->step_edges[i].maker == device && gp_step_is_sent(&plan->step_edges[i], phase, stage))
-      return true;
+  for (int32_t i = 0; i < plan->step_edge_count; i++) {
+    const gp_step_edge *edge = &plan->step_edges[i];
+    if (edge->maker == device && gp_step_is_sent(plan, edge, phase, stage)) return true;
+  }
   return false;
 }

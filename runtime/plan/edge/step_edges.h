@@ -36,8 +36,10 @@
  * replicas update together, so what joins them crosses with every mini-batch. All of that has one
  * slot whose turns are the mini-batches, and the maker waits until the readers are through with the
  * turn before: the first task that writes gradients again for their sums (REDUCE), an update for
- * the values of the one before to be taken over (UNSHARD), a check for the last update. Nobody has
- * to wait for long, as replicas go in step. Replicas have values of their own there, also in one
+ * the values of the one before to be taken over (UNSHARD), a check for the last update. RECORDS has
+ * a slot for each mini-batch whose forward passes begin before the update of the first of them:
+ * behind that update the first of these passes writes its slot again. Nobody has to wait for long,
+ * as replicas go in step. Replicas have values of their own there, also in one
  * memory (gp_layout.apart), because the one that owns a parameter updates it while others still
  * read the version before. So they are taken over from the owner's memory, or from the room where
  * they have come in, before the first task that reads them. A turn of VALUES is a version: SEND
@@ -102,7 +104,8 @@ typedef enum gp_step_phase {
  * plan->active and plan->decides. */
 gp_status gp_plan_add_step_edges(gp_plan *plan, const gp_plan_env *env, bool tied);
 /* Does a task SEND of that phase publish the edge? stage: read with GP_STEP_OF_STAGE. */
-bool gp_step_is_sent(const gp_step_edge *edge, gp_step_phase phase, int32_t stage);
+bool gp_step_is_sent(const gp_plan *plan, const gp_step_edge *edge, gp_step_phase phase,
+                     int32_t stage);
 /* Does the device, a reader of the edge, bring the value for others? */
 bool gp_step_is_brought_by(const gp_plan *plan, const gp_step_edge *edge, int32_t device);
 /* Does a device publish anything at that point? stage: read with GP_STEP_OF_STAGE. */
@@ -111,7 +114,12 @@ bool gp_plan_sends(const gp_plan *plan, int32_t device, gp_step_phase phase, int
 static inline bool gp_step_turns(const gp_plan *plan, const gp_step_edge *edge) {
   return gp_plan_shares_updates(plan) &&
          (edge->value == GP_STEP_VALUES || edge->value == GP_STEP_GRADS ||
-          edge->value == GP_STEP_EXTRAS || edge->value == GP_STEP_CHECK);
+          edge->value == GP_STEP_EXTRAS || edge->value == GP_STEP_CHECK ||
+          edge->value == GP_STEP_RECORDS);
+}
+/* Count the turns that such an edge has room for at once. */
+static inline int32_t gp_step_slots(const gp_plan *plan, const gp_step_edge *edge) {
+  return edge->value == GP_STEP_RECORDS ? plan->record_rounds[edge->stage] : 1;
 }
 /* The turn of such an edge that a task uses when it runs for a micro-batch. */
 static inline int64_t gp_step_turn(const gp_plan *plan, const gp_step_edge *edge,

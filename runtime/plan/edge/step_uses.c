@@ -62,7 +62,8 @@ static bool is_made_by(const gp_plan *plan, const gp_step_edge *edge, int32_t t)
   const gp_task *task = &plan->tasks[t];
   if (edge->value == GP_STEP_VOTE) return task->op == GP_ACT_VOTE;
   if (edge->value == GP_STEP_VERDICT) return task->op == GP_ACT_DECIDE;
-  return task->op == GP_ACT_SEND && gp_step_is_sent(edge, (gp_step_phase)task->sends, task->stage);
+  return task->op == GP_ACT_SEND &&
+         gp_step_is_sent(plan, edge, (gp_step_phase)task->sends, task->stage);
 }
 
 /* A use of a step edge that task `task` gets. */
@@ -99,28 +100,42 @@ static bool is_of_maker(const gp_step_edge *edge, const gp_task *task) {
   return task->stage == edge->stage && task->copy == edge->copy;
 }
 
-/* Does the task write what readers of the turn before may still read? */
-static bool overwrites(const gp_step_edge *edge, const gp_task *task) {
+/* Is it the first forward pass of its stage in its mini-batch? */
+static bool is_first_pass(const gp_plan *plan, int32_t t) {
+  const gp_task *task = &plan->tasks[t];
+  if (task->op != GP_ACT_F) return false;
+  for (int32_t k = t - 1; k >= 0 && plan->tasks[k].copy == task->copy; k--) {
+    const gp_task *before = &plan->tasks[k];
+    if (before->op == GP_ACT_F && before->stage == task->stage &&
+        before->micro / plan->step_micros == task->micro / plan->step_micros)
+      return false;
+  }
+  return true;
+}
+
+/* Does task t write what readers of an earlier turn may still read? */
+static bool overwrites(const gp_plan *plan, const gp_step_edge *edge, int32_t t) {
+  const gp_task *task = &plan->tasks[t];
   if (!is_of_maker(edge, task)) return false;
   switch (edge->value) {
   case GP_STEP_VALUES: return task->op == GP_ACT_U;
   case GP_STEP_CHECK: return task->op == GP_ACT_NORM;
+  case GP_STEP_RECORDS: return is_first_pass(plan, t);
   default: return task->opens && !task->partial;
   }
 }
 
 /* Does the task publish a turn at its end? */
 static bool makes_turn(const gp_plan *plan, const gp_step_edge *edge, int32_t t) {
-  const gp_task *task = &plan->tasks[t];
-  if (edge->value == GP_STEP_CHECK) return overwrites(edge, task);
-  return is_made_by(plan, edge, t) || (edge->value == GP_STEP_VALUES && overwrites(edge, task));
+  if (edge->value == GP_STEP_CHECK) return overwrites(plan, edge, t);
+  return is_made_by(plan, edge, t) || (edge->value == GP_STEP_VALUES && overwrites(plan, edge, t));
 }
 
 static gp_status add_turns(uses *u, int32_t e) {
   const gp_plan *plan = u->plan;
   const gp_step_edge *edge = &plan->step_edges[e];
   for (int32_t t = plan->first[edge->maker]; t < plan->first[edge->maker + 1]; t++) {
-    gp_edge_use use = {.edge = plan->edge_count + e, .acquire = overwrites(edge, &plan->tasks[t])};
+    gp_edge_use use = {.edge = plan->edge_count + e, .acquire = overwrites(plan, edge, t)};
     const bool makes = makes_turn(plan, edge, t);
     const int32_t end = makes ? early_end(plan, edge, t) : 0;
     use.publish = makes && !end;
@@ -132,12 +147,34 @@ static gp_status add_turns(uses *u, int32_t e) {
   return GP_OK;
 }
 
-/* A task that reads a turn is through with it at its end. */
+/* The next task of the device behind t that reads the edge; its end: there is none. */
+static int32_t next_read(const gp_plan *plan, int32_t e, int32_t device, int32_t t) {
+  do t++;
+  while (t < plan->first[device + 1] &&
+         !is_read_by(plan, &plan->step_edges[e], device, &plan->tasks[t]));
+  return t;
+}
+
+/* Do two tasks that read the edge read the same turn? Several do only where S reads records. */
+static bool read_one_turn(const gp_plan *plan, int32_t e, int32_t a, int32_t b) {
+  return plan->step_edges[e].value == GP_STEP_RECORDS &&
+         plan->tasks[a].micro / plan->step_micros == plan->tasks[b].micro / plan->step_micros;
+}
+
+/* The first task that reads a turn waits for it, and at the end of the last one the device is
+ * through with it. */
 static gp_status add_turn_reads(uses *u, int32_t e, int32_t device) {
   const gp_plan *plan = u->plan;
-  const gp_edge_use use = {.edge = plan->edge_count + e, .wait = true, .release = true};
-  for (int32_t t = plan->first[device]; t < plan->first[device + 1]; t++)
-    if (is_read_by(plan, &plan->step_edges[e], device, &plan->tasks[t])) GP_TRY(add_use(u, t, use));
+  const int32_t end = plan->first[device + 1];
+  bool goes_on = false; /* the task before has read the turn */
+  for (int32_t t = next_read(plan, e, device, plan->first[device] - 1); t < end;) {
+    const int32_t next = next_read(plan, e, device, t);
+    gp_edge_use use = {.edge = plan->edge_count + e, .wait = !goes_on};
+    goes_on = next < end && read_one_turn(plan, e, t, next);
+    use.release = !goes_on;
+    if (use.wait || use.release) GP_TRY(add_use(u, t, use));
+    t = next;
+  }
   return GP_OK;
 }
 

@@ -142,7 +142,8 @@ static gp_status want_step_edge(layout *l, int32_t e) {
   for (int32_t r = 0; r < edge->reader_count; r++) {
     gp_step_reader *reader = &edge->readers[r];
     if (taken && !gp_plan_shares(l->plan, edge->maker, reader->device))
-      GP_TRY(want(l, reader->device, 1, edge->bytes, &reader->area));
+      GP_TRY(want(l, reader->device, (size_t)gp_step_slots(l->plan, edge), edge->bytes,
+                  &reader->area));
     if (gathers && !gp_plan_parts_in_place(l->plan, edge->maker, reader->device))
       GP_TRY(want_parts(l, reader->device, edge->bytes, &reader->area));
   }
@@ -183,7 +184,8 @@ static gp_status want_weights(layout *l, int32_t holder) {
   GP_TRY(want(l, device, (size_t)plan->partial_count[holder], gp_plan_partial_bytes(plan, stage),
               &plan->partials[holder]));
   if (plan->active[holder])
-    GP_TRY(want(l, device, 1, gp_plan_records_bytes(plan, stage), &plan->records[holder]));
+    GP_TRY(want(l, device, (size_t)plan->record_rounds[stage], gp_plan_records_bytes(plan, stage),
+                &plan->records[holder]));
   GP_TRY(want_parts(l, device, gp_plan_gathered_bytes(plan, stage), &plan->sent[holder]));
   return want(l, device, (size_t)v->live - 1, v->stash_bytes, &v->stash);
 }

@@ -209,13 +209,17 @@ typedef struct runner {
   bool one_way; /* readers of a frozen stage, or of the step before, send nothing back */
 } runner;
 
-/* Step edges have one slot, and a round a step or a turn. */
+/* Step edges have a round a step or, slot by slot, a turn. */
 static slot *slot_of(runner *r, const gp_task *task, int32_t edge, int64_t micro, int64_t *round) {
   const gp_step_edge *once = gp_plan_step_edge(r->plan, edge);
   const int32_t c = gp_plan_channel_at(r->plan, edge, micro);
   CHECK(gp_plan_channel_count(r->plan) <= 64);
   *round = micro / r->plan->step_micros;
-  if (once && gp_step_turns(r->plan, once)) *round = gp_step_turn(r->plan, once, task, micro);
+  if (once && gp_step_turns(r->plan, once)) {
+    const int64_t own = gp_step_turn(r->plan, once, task, micro);
+    *round = own / gp_step_slots(r->plan, once);
+    return &r->slots[c][own % gp_step_slots(r->plan, once)];
+  }
   if (once) return &r->slots[c][0];
   int64_t turn = gp_plan_turn(r->plan, edge, micro), slots = r->plan->channels[c].slots;
   *round = turn / slots;

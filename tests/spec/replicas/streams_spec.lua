@@ -4,7 +4,8 @@
 local gp = require "gpipe"
 local child = dofile "tests/child.lua"
 local jobs = dofile "tests/support/jobs.lua"
-local nn, optim = gp.nn, gp.optim
+local streams = dofile "tests/support/streams.lua"
+local nn = gp.nn
 
 local TRAIN = "tests/support/replicas_stream.lua"
 local KINDS = { "dropout", "tied", "skip", "few" }
@@ -82,57 +83,9 @@ local function tower()
   return nn.Sequential(layers)
 end
 
-local function options(cell, stages, more)
-  local balance = {}
-  for s = 1, stages do balance[s] = 8 // stages end
-  local all = { replicas = cell[1], chunks = cell[2], balance = balance, loss = nn.MSELoss(),
-    schedule = "pipedream_2bw", seed = 5 }
-  for key, value in pairs(more or {}) do all[key] = value end
-  return all
-end
-
-local function batch_of(t, rows)
-  return gp.randn({ rows, 6 }, { seed = 10 * t + 1 }), gp.randn({ rows, 6 }, { seed = 10 * t + 2 })
-end
-
-local function text_of(dict)
-  local names, parts = {}, {}
-  for name in pairs(dict) do names[#names + 1] = name end
-  table.sort(names)
-  for _, name in ipairs(names) do
-    parts[#parts + 1] = name .. dict[name]:contiguous():bytes()
-  end
-  return table.concat(parts)
-end
-
--- Everything that a script of {rows =, lr =, then_ = ...} sees, as one string. prepare(pipe) may
--- change the pipeline.
 local function follow(cell, stages, script, more, prepare)
-  local pipe <close> = gp.pipeline(tower(), options(cell, stages, more))
-  local opt = optim.AdamW(pipe:parameters(), { lr = 0.01, weight_decay = 0.1 })
-  pipe:use(opt)
-  if prepare then prepare(pipe) end
-  local seen, losses = {}, {}
-  local function note(list) table.move(list, 1, #list, #losses + 1, losses) end
-  for t, step in ipairs(script) do
-    local x, y = batch_of(t, step.rows)
-    opt.lr = step.lr or opt.lr
-    note(pipe:step(x, y))
-    if step.then_ == "flush" then note(pipe:flush()) end
-    if step.then_ == "evaluate" then seen[#seen + 1] = ("%.17g"):format(pipe:evaluate(x, y)) end
-    if step.then_ == "state" then seen[#seen + 1] = text_of(pipe:state_dict()) end
-    if step.then_ == "load" then
-      local dict = pipe:state_dict()
-      for name, value in pairs(dict) do dict[name] = value * 0.5 end
-      pipe:load_state_dict(dict)
-    end
-  end
-  note(pipe:flush())
-  for i, loss in ipairs(losses) do losses[i] = ("%.17g"):format(loss) end
-  assert.equal(#script, #losses)
-  for _, device in ipairs(pipe:memory()) do assert.equal(device.planned, device.measured) end
-  return table.concat(seen) .. table.concat(losses, " ") .. text_of(pipe:state_dict())
-    .. text_of(opt:state_dict()), pipe.stats
+  return streams.follow { tower = tower, cell = cell, stages = stages, script = script, more = more,
+    prepare = prepare }
 end
 
 local function same(script, more, prepare, cells)
@@ -145,11 +98,7 @@ local function same(script, more, prepare, cells)
   end
 end
 
-local function steady(n, rows)
-  local script = {}
-  for t = 1, n do script[t] = { rows = rows, lr = 0.02 / t } end
-  return script
-end
+local steady = streams.steady
 
 describe("what a script sees of 2BW does not depend on the replicas", function()
   local scripts = {
@@ -197,28 +146,11 @@ describe("what a script sees of 2BW does not depend on the replicas", function()
     assert.truthy(one == follow({ 3, 4 }, 2, steady(4, 24)))
   end)
 end)
+
 -- ---- other streams -------------------------------------------------------------------------------
 
--- PipeDream's weight stashing with updates after `batch` micro-batches: stage s uses the version
--- that is p - 1 - s updates old.
-gp.schedule.define("stashing", function(p, m, opts)
-  local rows, placement, b = gp.schedule.rows(p), {}, opts.batch -- micro-batches of an update
-  for s = 0, p - 1 do
-    local function version(i) return math.max(0, i // b - (p - 1 - s)) end
-    local ahead = math.min((p - 1 - s) * b, m)
-    placement[s] = s
-    for i = 0, ahead - 1 do rows:F(s, s, i, version(i)) end
-    for i = 0, m - 1 do
-      if ahead + i < m then rows:F(s, s, ahead + i, version(ahead + i)) end
-      rows:B(s, s, i, version(i))
-      if i % b == b - 1 then rows:U(s, s, i // b) end
-    end
-  end
-  return { placement = placement, rows = rows, batch = b }
-end)
-
 describe("replicas of other streams", function()
-  local function stashing(batch) return { schedule = { "stashing", batch = batch } } end
+  local stashing = streams.stashing
 
   it("give the bits of one: a schedule of a script with more versions", function()
     for _, stages in ipairs { 1, 2, 4 } do
@@ -240,7 +172,7 @@ describe("replicas of other streams", function()
 
   it("may not update more often than once for the micro-batches of a replica", function()
     local function refusal(more)
-      local good, message = pcall(gp.pipeline, tower(), options({ 2, 4 }, 2, more))
+      local good, message = pcall(gp.pipeline, tower(), streams.options({ 2, 4 }, 2, more))
       assert.is_false(good)
       return message
     end
@@ -248,22 +180,5 @@ describe("replicas of other streams", function()
       refusal(stashing(2)), 1, true)
     assert.matches("schedule 'pipedream' updates after every micro-batch, and 2 replicas",
       refusal { schedule = "pipedream" }, 1, true)
-  end)
-
-  it("refuse layers that write buffers in forward, and take them in evaluation", function()
-    local function train(norm)
-      gp.seed(3)
-      local model = nn.Sequential { nn.Linear(6, 6), norm, nn.Linear(6, 6), nn.Tanh() }
-      local pipe <close> = gp.pipeline(model, { replicas = 2, chunks = 2, balance = { 2, 2 },
-        loss = nn.MSELoss(), schedule = "pipedream_2bw" })
-      pipe:use(optim.SGD(pipe:parameters(), { lr = 0.1 }))
-      local x, y = batch_of(1, 16)
-      return #pipe:step(x, y) + #pipe:flush()
-    end
-    local good, message = pcall(train, nn.BatchNorm1d(6))
-    assert.is_false(good)
-    assert.matches("BatchNorm1d.*forward writes a Buffer, and replicas of an asynchronous schedule "
-      .. "run at different times", message)
-    assert.equal(1, train(nn.BatchNorm1d(6):eval()))
   end)
 end)

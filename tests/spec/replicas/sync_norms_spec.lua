@@ -198,12 +198,6 @@ describe("sync_batch_norm", function()
     assert.truthy(pipe:step(X:narrow(1, 1, 6), Y:narrow(1, 1, 6)) > 0) -- one row each
   end)
 
-  it("refuses asynchronous schedules", function()
-    local good, message = pcall(pipeline, { schedule = "pipedream_2bw" })
-    assert.is_false(good)
-    assert.matches("schedule 'pipedream_2bw' is asynchronous, expected a synchronous one", message)
-  end)
-
   it("shows what tasks of replicas make together", function()
     local pipe <close> = pipeline { balance = { 3, 3 } }
     pipe:step(X, Y)

@@ -95,7 +95,8 @@ end
 -- Does a plan use the work area that plans share? The backward pass of a forward pass is still to
 -- come when other plans run, and a stream never ends, so these have one of their own.
 local function shares(pipe, kind)
-  return kind ~= "split" and not (pipe.asynchronous and kind == "step")
+  local streams = pipe.asynchronous or pipe.apart and pipe.free
+  return kind ~= "split" and not (streams and kind == "step")
 end
 
 -- What a plan would take on each device, from its specification. Nothing is allocated.

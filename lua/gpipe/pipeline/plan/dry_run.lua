@@ -203,7 +203,8 @@ local function as_pipeline(model, opts, list, made, one, computes)
     replicas = opts.replicas, built = plans.built(made), schedule_name = made.name,
     loss = opts.loss, precision = computes, core = true, plans = {},
     deferred = opts.deferred_batch_norm, synced = opts.synced, placement = made.device_list,
-    checkpoint = opts.checkpoint,
+    checkpoint = opts.checkpoint, apart = replicas.are_free(WHO, made, opts),
+    free = opts.barrier == false,
   }, DryRun)
 end
 
@@ -271,7 +272,7 @@ local function dry_run(model, opts, raw)
   local given = fields.of(model, list, opts.deferred_batch_norm)
   given.devices, given.placement, given.copies = names, made.device_list, made.copies
   given.replicas, given.sum_group = made.replicas, opts.grouped
-  given.bucket, given.streams = replicas.bucket(), made.batch > 0
+  given.bucket, given.streams = replicas.bucket(), made.batch > 0 or dry.apart
   given.checkpoint, given.finite = opts.checkpoint, fields.finite(opts.finite)
   given.unfused = not fields.fuses(opts.fuse)
   given.loss_scale = computes.scale

@@ -26,6 +26,7 @@ local COMMON = {
   deferred_batch_norm = { type = "boolean", default = false },
   sync_batch_norm = { type = "boolean", default = false },
   replicas = { type = "integer", min = 1, max = 1024 },
+  barrier = { type = "boolean" },
   sum_group = { type = "integer", min = 1 },
   zero = replicas.zero_rule,
   finite = {

@@ -6,6 +6,7 @@
 
 local budgets = require "gpipe.pipeline.plan.budgets"
 local caps = require "gpipe.pipeline.plan.caps"
+local core = require "gpipe.core"
 local errors = require "gpipe.errors"
 local memory = require "gpipe.pipeline.memory"
 local mode = require "gpipe.nn.mode"
@@ -106,6 +107,21 @@ local function stream(pipe, m, each)
   return of_replicas(pipe, function(count) return stream_of(pipe, count, batches) end, m, each)
 end
 
+-- Build a stream of a synchronous schedule whose replicas update without a barrier. Mini-batches do
+-- not overlap on a device, so four are enough for it to repeat itself.
+local function repeated(pipe, m, each)
+  return of_replicas(pipe, function(count)
+    local one = resolve_one(pipe, count)
+    local rows = core.rows(one.devices)
+    rows:repeated(one:parsed(), count, 4)
+    return schedule.wrap(one.name, { placement = one.placement, rows = rows, batch = count },
+      4 * count)
+  end, m, each)
+end
+
+-- Whether a step of the pipeline is a part of a stream of replicas.
+local function is_free(pipe) return pipe.apart and pipe.free end
+
 -- Build a schedule that runs one micro-batch of a replica after the other through all stages on
 -- their devices, for passes that a stream does not contain.
 local function plain(pipe, m, each)
@@ -126,6 +142,7 @@ end
 -- The schedule of a pass: for a step it is the pipeline's own. Other passes (forward only, and the
 -- forward before pipe:backward) keep its order and its devices.
 local function schedule_for(pipe, kind, m, each)
+  if kind == "step" and is_free(pipe) then return repeated(pipe, m, each).checked end
   if kind == "step" then
     return (pipe.asynchronous and stream(pipe, m, each) or resolve(pipe, m, each)).checked
   end

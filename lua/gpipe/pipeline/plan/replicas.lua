@@ -84,15 +84,28 @@ end
 ---@return gpipe.Schedule
 function replicas.all(who, made, opts)
   if opts.replicas == 1 then return made end
-  if made.batch > 0 and opts.sync_batch_norm then
-    errors.raise("%s: schedule '%s' is asynchronous, expected a synchronous one with option "
-      .. "'sync_batch_norm': replicas run the same micro-batch at different times", who, made.name)
+  if made.copies > 1 and opts.barrier == false then
+    errors.raise("%s: schedule '%s' runs every stage on %d devices of a replica, whose gradients "
+      .. "are added before the update: it needs the barrier", who, made.name, made.copies)
   end
   local each = made.batch > 0 and opts.chunks or made.chunks
   local all = replicate(function() return made end, opts.replicas, each, opts.replicas * each)
   local good, report = all:verify()
   if not good then errors.raise("%s: %s", who, report) end
   return all
+end
+
+--- Do replicas of a synchronous schedule update without a barrier? Each then has values of its own,
+--- as those of an asynchronous one have.
+---@param who string
+---@param made gpipe.Schedule of all replicas
+---@param opts table
+---@return boolean
+function replicas.are_free(who, made, opts)
+  if made.batch > 0 and opts.barrier ~= nil then
+    errors.raise("%s: an asynchronous schedule has no barrier: leave option 'barrier' out", who)
+  end
+  return opts.barrier == false and opts.replicas > 1
 end
 
 --- Do the sums of a step follow a tree of several leaves? Then they are added to earlier gradients
