@@ -4,6 +4,7 @@
 local child = dofile "tests/child.lua"
 local gp = require "gpipe"
 local fails_with = require("tests.support.expect").fails_with
+local jobs = dofile "tests/support/jobs.lua"
 local json = require "gpipe.io.json"
 
 local RATES = { memory = "8GiB", flops = 1e13, bandwidth = 3e11 }
@@ -68,6 +69,17 @@ describe("gpipe-lua links", function()
     assert.equal(1, code)
     os.remove(path)
   end)
+
+  for _, way in ipairs { "tcp", "mpi" } do
+    it("measures ranks that are connected by " .. way, function()
+      if jobs.missing(way) then return pending(jobs.missing(way)) end
+      local out, err, code = jobs.run(way, 2, { "links" })
+      assert.equal("", err)
+      assert.equal(0, code)
+      assert.truthy(out:find "rank 0 +rank 1 +%d+%.%d us")
+      assert.truthy(out:find "rank 1 +rank 0 +%d+%.%d us")
+    end)
+  end
 
   it("wants two ranks", function()
     local _, err, code = child.run { "links" }
