@@ -16,6 +16,7 @@
 #include "cli.h"
 #include "embed.h"
 #include "isa.h"
+#include "said.h"
 #include "stop.h"
 
 #include "gpipe.h"
@@ -101,6 +102,7 @@ int main(int argc, char **argv) {
   fill_descriptors();
   const char *missing = gp_isa_missing();
   if (missing) return refuse_processor(missing);
+  gp_said_take();
   gp_output_install();
   gp_options options;
   int code = gp_options_parse(argv, &options);

@@ -12,6 +12,7 @@ local errors = require "gpipe.errors"
 local line_search = require "gpipe.optim.lbfgs.line_search"
 local options = require "gpipe.options"
 local params = require "gpipe.optim.params"
+local remark = require "gpipe.ranks.remark"
 local rules = require "gpipe.optim.rules"
 local shared = require "gpipe.ranks.state"
 local state = require "gpipe.optim.lbfgs.state"
@@ -94,8 +95,8 @@ local function is_finite(loss, gradient)
 end
 
 local function say_skipped()
-  io.stderr:write("gpipe: a loss or gradient of optim.LBFGS is not finite, so the parameters stay "
-    .. "where they were; further such steps are not reported (opt.skipped counts them)\n")
+  remark("a loss or gradient of optim.LBFGS is not finite, so the parameters stay where they were; "
+    .. "further such steps are not reported (opt.skipped counts them)")
 end
 
 -- Put the parameters back to the last finite point.
