@@ -111,7 +111,8 @@ int main(int argc, char **argv) {
   if (options.run == GP_SWITCH_VERSION) gp_version_print();
   if (options.run == GP_SWITCH_HELP || options.run == GP_SWITCH_VERSION) return GP_EXIT_OK;
   /* a dry run of a job is one process */
-  if (options.ranks && !options.dry_run) return gp_launch(argv, &options);
+  if (options.ranks && !options.dry_run && options.run == GP_SWITCH_END)
+    return gp_launch(argv, &options);
   silence(argv, &options);
   return run(argv, &options);
 }

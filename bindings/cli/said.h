@@ -1,7 +1,7 @@
-/* bindings/cli/said.h - the error that ended rank 0, as far as the launcher of its job must know it.
+/* bindings/cli/said.h - the error that ended rank 0, for the launcher of its job.
  *
- * Rank 0 writes to the terminal by itself. A rank that fails first with the same error, as a mistake
- * in the script does on all ranks, would show it a second time. */
+ * Rank 0 writes to the terminal by itself. Another rank that fails first with the same error, as a
+ * mistake in the script makes all ranks fail, would show it a second time. */
 #ifndef GP_BINDINGS_SAID_H
 #define GP_BINDINGS_SAID_H
 

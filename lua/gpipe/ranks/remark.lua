@@ -1,5 +1,5 @@
--- lua/gpipe/ranks/remark.lua - a remark on standard error that all ranks of a job would make: rank 0
--- makes it. Launchers other than ours show what every rank writes there.
+-- lua/gpipe/ranks/remark.lua - a remark on standard error that all ranks of a job would make:
+-- rank 0 makes it. Launchers other than ours show what every rank writes there.
 
 local ranks = require "gpipe.ranks"
 

@@ -203,6 +203,15 @@ uint64_t gp_minibatch_hash(const gp_minibatch *batch) {
   return hash;
 }
 
+/* The same for what is done with its gradients. */
+uint64_t gp_minibatch_settings(const gp_pipeline *p, const gp_minibatch *batch) {
+  uint64_t hash = gp_hash_word(GP_HASH_START, (uint64_t)(batch->accumulate | batch->apart));
+  if (!p->optimizer || !p->run.plan->update) return hash;
+  const gp_update_settings own = gp_optimizer_settings(p->optimizer, p, batch->hyper);
+  mix(&hash, (const char *)&p->use.clip_norm, sizeof p->use.clip_norm);
+  return gp_hash_word(hash, own.hash);
+}
+
 gp_micro_output gp_micro_output_of(const gp_run *run, int64_t micro) {
   const gp_minibatch *batch = gp_run_minibatch(run, micro);
   const int64_t own = micro % run->plan->step_micros;
