@@ -240,8 +240,9 @@ bool gp_run_parts(gp_pipeline *p, int32_t rank, bool same_batch, bool same_updat
   const char *what = "updates with another optimizer, lr, clip_norm or accumulate";
   char text[160];
   if (same_batch && same_update) return false;
-  snprintf(text, sizeof text, "step: rank %d %s than rank 0, expected the same on all ranks",
-           (int)rank, same_batch ? what : "was given another batch");
+  snprintf(text, sizeof text, "%.*s: rank %d %s than rank 0, expected the same on all ranks",
+           (int)strcspn(p->spread->what, " "), p->spread->what, (int)rank,
+           same_batch ? what : "was given another batch");
   gp_run_fail_from(&p->run, rank, -1, GP_EINVAL, text);
   return true;
 }

@@ -200,6 +200,8 @@ uint64_t gp_minibatch_hash(const gp_minibatch *batch) {
   uint64_t hash = GP_HASH_START;
   for (int i = 0; i < batch->input_count; i++) mix_tensor(&hash, &batch->inputs[i]);
   for (int i = 0; i < batch->target_count; i++) mix_tensor(&hash, &batch->targets[i]);
+  for (int k = 0; k < GP_MAX_BATCH_TENSORS; k++)
+    if (batch->out_grads[k].tensor) mix_tensor(&hash, &batch->out_grads[k]);
   return hash;
 }
 

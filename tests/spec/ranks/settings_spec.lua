@@ -79,6 +79,11 @@ local CASES = {
       for _ = 1, 4 do pipe:step(x, y) end
       pipe:flush()]],
     "step: rank 1 updates with another optimizer, lr, clip_norm or accumulate than rank 0" },
+  { "the gradient that backward is given", [[
+      local pipe = gp.pipeline(model, {chunks = 2})
+      local out = pipe:forward(x)
+      pipe:backward(R == 0 and out or 2 * out)]],
+    "backward: rank 1 was given another batch than rank 0" },
   { "the loss", [[pipeline {loss = R == 0 and nn.MSELoss() or nn.L1Loss()}]],
     "rank 0 has loss MSELoss, rank 1 has loss L1Loss" },
   { "a loss that is a function", [[
