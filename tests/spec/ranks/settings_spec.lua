@@ -45,6 +45,16 @@ local CASES = {
       opt:load_state_dict(state)
       pipe:step(x, y)
       opt:step()]], "opt:step: it makes update 2 on rank 0 and 5 on rank 1" },
+  { "the rate of an optimizer of matrices", [[
+      local pipe = pipeline {}
+      local opt = optim.Muon(pipe:parameters "weight", {lr = 0.1 + R})
+      pipe:step(x, y)
+      opt:step()]], "opt:step: the ranks differ: rank 0 has group 1 lr 0.1, rank 1 has group 1 lr 1.1" },
+  { "the rate of L-BFGS", [[
+      local pipe = pipeline {}
+      local opt = optim.LBFGS(pipe:parameters(), {lr = 0.1 + R})
+      opt:step(function() return pipe:step(x, y) end)]],
+    "opt:step: the ranks differ: rank 0 has group 1 lr 0.1, rank 1 has group 1 lr 1.1" },
   { "the norm that gradients are clipped to", [[
       local pipe = pipeline {}
       pipe:step(x, y)

@@ -6,6 +6,7 @@
 -- on where a pipeline keeps its parameters. In a job every rank has the whole vectors, and writes
 -- the parameters that it holds.
 
+local common = require "gpipe.ranks.settings"
 local core = require "gpipe.core"
 local create = require "gpipe.tensor.create"
 local errors = require "gpipe.errors"
@@ -187,7 +188,9 @@ end
 ---@return number loss at the start of the step
 function LBFGS:step(closure)
   options.argument("opt:step", "closure", closure, { type = "callable", required = true })
-  local o = self.settings
+  local o, all = self.settings, {}
+  for i, entry in ipairs(self.entries) do all[i] = entry.param end
+  common.agree("opt:step", all, self.iterations, { o })
   local loss, gradient = evaluate(self, closure)
   local first, evaluations = loss, 1
   if not is_finite(loss, gradient) then

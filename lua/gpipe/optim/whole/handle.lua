@@ -11,6 +11,7 @@ local create = require "gpipe.tensor.create"
 local errors = require "gpipe.errors"
 local no_grad = require("gpipe.gradient").no_grad
 local remark = require "gpipe.ranks.remark"
+local shared = require "gpipe.ranks.settings"
 
 ---@class gpipe.WholeRule
 ---@field moments integer how many a parameter may have
@@ -80,6 +81,7 @@ end
 ---@return boolean false: the caller need not report anything
 function Handle:step(hypers)
   local list, params = trained(self, hypers)
+  shared.agree("opt:step", params, self.count, hypers)
   -- The norm is finite only if all gradients are.
   local length = core.clip_grad_norm(params, math.huge)
   if length - length ~= 0 then
