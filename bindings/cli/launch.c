@@ -45,12 +45,12 @@ typedef struct job {
   int first, total;              /* the first one's number in the job, and how many that has */
   int first_failed;              /* rank; -1: none */
   int signals;                   /* signalfd */
-  int said;                      /* said.h */
   int64_t failed_at, stopped_at; /* milliseconds; 0: not yet */
   char folder[64], key[33];
   bool shows;
   bool prompts; /* there is no script */
   bool stops;   /* a signal was passed on, which ends the ranks */
+  int said;     /* said.h */
 } job;
 
 static int64_t now_ms(void) {
