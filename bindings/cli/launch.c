@@ -318,11 +318,14 @@ static int find_failed(const job *j) {
   return j->first_failed;
 }
 
-/* Has rank 0 said the same? Then it has ended with the same error, or its run was stopped, too. */
+/* Has rank 0 said the same? Then it has ended with the same error, or its run was stopped, too, or
+ * it has found the same fault in the command line. */
 static bool is_said(const job *j, int r) {
   const gp_relay *relay = &j->ranks[r].relay;
-  const bool stopped = j->ranks[r].code == GP_EXIT_AGAIN && j->ranks[0].code == GP_EXIT_AGAIN;
-  return !j->first && (stopped || gp_said_is_in(j->said, relay->kept, relay->kept_length));
+  const int code = j->ranks[r].code;
+  if (j->first) return false;
+  if (code == GP_EXIT_AGAIN || code == GP_EXIT_USAGE) return j->ranks[0].code == code;
+  return gp_said_is_in(j->said, relay->kept, relay->kept_length);
 }
 
 /* Say which rank failed first, unless it was rank 0, which has said so itself, or a signal ended

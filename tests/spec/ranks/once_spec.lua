@@ -64,6 +64,14 @@ describe("what all ranks have to say", function()
     assert.equal(1, times(err, "stack traceback"))
   end)
 
+  it("is a fault of the command line", function()
+    for _ = 1, 5 do -- any rank may be the first
+      local _, err, code = child.run { "--ranks", "2", "links", "--bogus" }
+      assert.equal(2, code)
+      assert.equal(1, times(err, "unknown option '--bogus'"))
+    end
+  end)
+
   it("is no error of one rank alone, whose own traceback is shown, too", function()
     local _, err, code = jobs.script("unix", 2, [[
       local gp = require "gpipe"
