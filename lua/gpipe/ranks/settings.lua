@@ -1,5 +1,5 @@
--- lua/gpipe/ranks/settings.lua - the settings of an optimizer that runs in Lua, which the ranks of a
--- job must share. Those that run in C compare theirs with the message of each update.
+-- lua/gpipe/ranks/settings.lua - the settings of an optimizer that runs in Lua, which the ranks of
+-- a job must share. Those that run in C compare theirs with the message of each update.
 
 local core = require "gpipe.core"
 local ranks = require "gpipe.ranks"
