@@ -163,7 +163,7 @@ describe("gp.cluster {links = FILE}", function()
     end
     fails_with("gp.cluster: ", cluster, { links = "/nowhere/links.json" })
     for text, why in pairs { ["no JSON"] = "JSON byte 0: found", null = "it holds null" } do
-      local path = written(text)
+      path = written(text)
       fails_with(("gp.cluster: links: %s: %s"):format(path, why), cluster, { links = path })
       os.remove(path)
     end
