@@ -25,6 +25,7 @@
 
 #include "cli.h"
 #include "relay.h"
+#include "said.h"
 
 #include "gpipe.h"
 
@@ -49,6 +50,7 @@ typedef struct job {
   bool shows;
   bool prompts; /* there is no script */
   bool stops;   /* a signal was passed on, which ends the ranks */
+  int said;     /* said.h */
 } job;
 
 static int64_t now_ms(void) {
@@ -178,7 +180,10 @@ static _Noreturn void run_rank(const job *j, int r, pid_t launcher, char **argv)
   if (getppid() != launcher) _exit(GP_EXIT_ERROR); /* it died before the line above */
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, NULL);
-  if (has_relay(j, r)) gp_relay_attach(&j->ranks[r].relay);
+  if (has_relay(j, r))
+    gp_relay_attach(&j->ranks[r].relay);
+  else
+    gp_said_pass(j->said);
   tell_rank(j, r);
   drop_switches(argv);
   if (j->prompts) ask_for_prompt(argv);
@@ -313,6 +318,16 @@ static int find_failed(const job *j) {
   return j->first_failed;
 }
 
+/* Has rank 0 said the same? Then it has ended with the same error, or its run was stopped, too, or
+ * it has found the same fault in the command line. */
+static bool is_said(const job *j, int r) {
+  const gp_relay *relay = &j->ranks[r].relay;
+  const int code = j->ranks[r].code;
+  if (j->first) return false;
+  if (code == GP_EXIT_AGAIN || code == GP_EXIT_USAGE) return j->ranks[0].code == code;
+  return gp_said_is_in(j->said, relay->kept, relay->kept_length);
+}
+
 /* Say which rank failed first, unless it was rank 0, which has said so itself, or a signal ended
  * all. */
 static int report(const job *j) {
@@ -320,7 +335,7 @@ static int report(const job *j) {
   if (r < 0) return GP_EXIT_OK;
   const process *p = &j->ranks[r];
   if (j->stops) return p->code;
-  if (has_relay(j, r)) gp_relay_show_errors(&p->relay);
+  if (has_relay(j, r) && !is_said(j, r)) gp_relay_show_errors(&p->relay);
   if (p->code > 128)
     fprintf(stderr, GP_PROGRAM ": rank %d was ended by signal %d (%s)\n", j->first + r,
             p->code - 128, strsignal(p->code - 128));
@@ -335,6 +350,7 @@ static int run_job(char **argv, const gp_options *options, int signals, bool *st
            .total = options->ranks * hosts,
            .first_failed = -1,
            .signals = signals,
+           .said = gp_said_open(),
            .shows = options->log_ranks,
            .prompts = !argv[options->script] && !options->execute && !options->interactive};
   j.ranks = calloc((size_t)j.count, sizeof *j.ranks);
@@ -346,6 +362,7 @@ static int run_job(char **argv, const gp_options *options, int signals, bool *st
   const int code = good ? report(&j) : GP_EXIT_ERROR;
   for (int r = 0; r < j.count; r++) gp_relay_close(&j.ranks[r].relay);
   close_job(&j);
+  if (j.said >= 0) close(j.said);
   free(j.ranks);
   *stops = j.stops;
   return code;

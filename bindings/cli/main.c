@@ -16,6 +16,7 @@
 #include "cli.h"
 #include "embed.h"
 #include "isa.h"
+#include "said.h"
 #include "stop.h"
 
 #include "gpipe.h"
@@ -101,6 +102,7 @@ int main(int argc, char **argv) {
   fill_descriptors();
   const char *missing = gp_isa_missing();
   if (missing) return refuse_processor(missing);
+  gp_said_take();
   gp_output_install();
   gp_options options;
   int code = gp_options_parse(argv, &options);
@@ -109,7 +111,8 @@ int main(int argc, char **argv) {
   if (options.run == GP_SWITCH_VERSION) gp_version_print();
   if (options.run == GP_SWITCH_HELP || options.run == GP_SWITCH_VERSION) return GP_EXIT_OK;
   /* a dry run of a job is one process */
-  if (options.ranks && !options.dry_run) return gp_launch(argv, &options);
+  if (options.ranks && !options.dry_run && options.run == GP_SWITCH_END)
+    return gp_launch(argv, &options);
   silence(argv, &options);
   return run(argv, &options);
 }

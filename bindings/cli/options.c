@@ -266,8 +266,9 @@ int gp_options_parse(char **argv, gp_options *options) {
   while ((kind = gp_switch_next(argv, &at, &value)) != GP_SWITCH_END)
     if (!apply(options, kind, value)) return GP_EXIT_USAGE;
   options->script = at;
+  if (options->run != GP_SWITCH_END) return GP_EXIT_OK; /* nothing is started */
   if (!check_ranks(options, argv[at])) return GP_EXIT_USAGE;
-  if (!options->dry_run || argv[at]) return GP_EXIT_OK;
+  if (!options->dry_run || (argv[at] && !gp_run_is_command(argv, at))) return GP_EXIT_OK;
   fputs(GP_PROGRAM ": --dry-run plans the pipelines of a script, expected one: " GP_PROGRAM
                    " --dry-run train.lua\n",
         stderr);

@@ -13,6 +13,7 @@
 #include "interrupt.h"
 #include "load.h"
 #include "nearest.h"
+#include "said.h"
 
 /* ---- calling and reporting ------------------------------------------------------------------ */
 
@@ -60,6 +61,7 @@ int gp_run_report(lua_State *L, int status) {
   put_rank();
   fwrite(text ? text : "", 1, length, stderr); /* whole: it may hold zeros */
   fputs(text ? "\n" : "(error object is not a string)\n", stderr);
+  gp_said_note(text ? text : "(error object is not a string)");
   gp_ranks_note_failure(text ? text : "an error object that is not a string");
   lua_pop(L, 1);
   return gp_run_interrupted(L) ? GP_EXIT_INTERRUPT : code;

@@ -188,22 +188,16 @@ static gp_status make_room(probe *p, bool asks) {
   return gp_alloc(p->spec->bytes, (void **)&p->out);
 }
 
-/* Come together with all ranks: so that no other traffic disturbs. */
-static gp_status meet(void) {
+/* Messages may come as soon as both ends have their port: the gathering sees to it. Every rank
+ * makes it, so that no other traffic disturbs. */
+static gp_status measure(probe *p, bool asks, bool takes_part, gp_rank_probe *result) {
   gp_rank_pieces all;
   GP_TRY(gp_ranks_gather("links", 0, "", 0, &all));
   gp_rank_pieces_free(&all);
-  return GP_OK;
-}
-
-/* The other end may send as soon as both have their port. The last answer has to be out before the
- * port is removed, which drops what waits there; what this end sends next comes after it. */
-static gp_status measure(probe *p, bool asks, bool takes_part, gp_rank_probe *result) {
-  GP_TRY(meet());
   if (takes_part)
     GP_TRY(asks ? gp_probe_rounds(p->spec, ask_once, p, result) : answer(p, &result->work));
   if (!gp_net_place()->transport->any_thread) result->work = 0; /* its thread never sleeps */
-  return meet();
+  return GP_OK;
 }
 
 gp_status gp_ranks_probe(const gp_rank_probe_spec *spec, gp_rank_probe *result) {
@@ -221,7 +215,11 @@ gp_status gp_ranks_probe(const gp_rank_probe_spec *spec, gp_rank_probe *result) 
     status = gp_ports_add(&(gp_port){
         .number = p.port, .context = &p, .room = room, .arrived = arrived, .gone = gone});
   if (!status) status = measure(&p, asks, takes_part, result);
-  gp_ports_remove(p.port);
+  /* the last answer may still wait for the net's thread */
+  if (status || asks)
+    gp_ports_remove(p.port);
+  else
+    gp_ports_close(p.port);
   gp_free(p.room);
   gp_free(p.out);
   pthread_cond_destroy(&p.came);

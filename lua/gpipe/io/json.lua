@@ -4,7 +4,6 @@
 -- reads back as the same number. A number that is not finite is written as null.
 
 local core = require "gpipe.core"
-local errors = require "gpipe.errors"
 local escape = require "gpipe.io.escape"
 
 local json = {}
@@ -98,7 +97,9 @@ function json.read(path)
   local text = file:read "a"
   file:close()
   local value, reason = core.json_decode(text or "")
-  if value == nil then return nil, ("%s: %s"):format(path, errors.show(reason)) end
+  if value == nil then
+    return nil, ("%s: %s"):format(path, reason or "it holds null, expected a value")
+  end
   return value
 end
 

@@ -14,6 +14,7 @@ local in_use = require "gpipe.optim.in_use"
 local lazy = require "gpipe.optim.lazy"
 local options = require "gpipe.options"
 local params = require "gpipe.optim.params"
+local remark = require "gpipe.ranks.remark"
 local rules = require "gpipe.optim.rules"
 local state = require "gpipe.optim.state"
 local whole = require "gpipe.optim.whole.handle"
@@ -77,8 +78,8 @@ local optimizer = {}
 
 --- Say that an update was skipped; the caller sees to it that this is said once.
 function optimizer.say_skipped()
-  io.stderr:write("gpipe: the gradients of this step are not finite, so nothing was updated "
-    .. "(reported once; pipe.stats.skipped counts such steps, finite = true names the layer)\n")
+  remark("the gradients of this step are not finite, so nothing was updated (reported once; "
+    .. "pipe.stats.skipped counts such steps, finite = true names the layer)")
 end
 
 --- Update all parameters from their gradients. If these are not finite, nothing is updated, which

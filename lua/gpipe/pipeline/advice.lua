@@ -5,7 +5,7 @@
 -- job would say the same, so rank 0 does.
 
 local counted = require "gpipe.counted"
-local ranks = require "gpipe.ranks"
+local remark = require "gpipe.ranks.remark"
 local running = require "gpipe.nn.layer.norm.running"
 
 local advice = {}
@@ -14,9 +14,9 @@ local said = {}
 
 local function say(format, ...)
   local text = format:format(...)
-  if said[text] or ranks.rank() > 0 then return end
+  if said[text] then return end
   said[text] = true
-  io.stderr:write("gpipe: " .. text .. "\n")
+  remark("%s", text)
 end
 
 -- ---- devices without a stage -----------------------------------------------------------------

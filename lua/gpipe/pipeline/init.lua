@@ -16,6 +16,7 @@ local plans = require "gpipe.pipeline.plan.plans"
 local precision = require "gpipe.pipeline.plan.precision"
 local Pipeline = require "gpipe.pipeline.run"
 local random = require "gpipe.random"
+local remark = require "gpipe.ranks.remark"
 local replicas = require "gpipe.pipeline.plan.replicas"
 local watchdog = require "gpipe.pipeline.watchdog"
 
@@ -49,7 +50,7 @@ local checked_faults = false
 local function note_faults(inner)
   local fault = not checked_faults and inner:check_faults()
   checked_faults = true
-  if fault then io.stderr:write("gpipe: ", fault, "\n") end
+  if fault then remark("%s", fault) end
 end
 
 -- Plan for the sample. If that fails, close the pipeline, so that it does not keep the model.

@@ -8,6 +8,7 @@
 local core = require "gpipe.core"
 local counted = require "gpipe.counted"
 local machine = require "gpipe.machine"
+local ranks = require "gpipe.ranks"
 
 ---@class gpipe.Path
 ---@field kind string "attention", "product", "convolution"
@@ -22,7 +23,7 @@ local machine = require "gpipe.machine"
 
 ---@class gpipe.Description
 ---@field text string all of it, as tostring gives it
----@field devices {name: string, paths: gpipe.Path[], graphs: gpipe.Graphs}[]
+---@field devices {name: string, rank?: integer, paths: gpipe.Path[], graphs: gpipe.Graphs}[]
 ---@field libraries gpipe.Library[] the libraries of GPUs; empty if the pipeline is on CPUs only
 
 local function path_line(path)
@@ -33,6 +34,9 @@ end
 -- Returns ": 3 graphs for 17 tasks", or what stands in its place.
 local function device_end(device)
   local graphs = device.graphs
+  if device.rank and device.rank ~= ranks.rank() then
+    return (": described by rank %d, which drives it"):format(device.rank)
+  end
   if graphs.count == 0 then return #device.paths == 0 and ": nothing planned yet" or ":" end
   return (": %s for %s"):format(counted(graphs.count, "graph"), counted(graphs.tasks, "task"))
 end
@@ -83,7 +87,9 @@ local function describe(pipe, header)
   for d, device in ipairs(pipe.devices) do
     local paths = paths_of(pipe, d)
     local graphs = pipe.core:graphs(d - 1)
-    description.devices[d] = { name = device.name, paths = paths, graphs = graphs }
+    description.devices[d] = {
+      name = device.name, rank = device.rank, paths = paths, graphs = graphs,
+    }
     on_gpu = on_gpu or device.kind == "cuda"
   end
   if on_gpu then description.libraries = machine.libraries() end

@@ -7,6 +7,7 @@
 
 local optimizer = require "gpipe.optim.optimizer"
 local plans = require "gpipe.pipeline.plan.plans"
+local remark = require "gpipe.ranks.remark"
 
 local stream = {}
 
@@ -16,9 +17,8 @@ local function is_finite(x) return x == x and x ~= math.huge and x ~= -math.huge
 function stream.note_loss(pipe, loss)
   if not is_finite(loss) and not pipe.warned then
     pipe.warned = true
-    io.stderr:write(("gpipe: the loss is %s at step %d (reported once; finite = true names the "
-      .. "layer)\n")
-      :format(loss ~= loss and "nan" or loss, pipe.core:steps()))
+    remark("the loss is %s at step %d (reported once; finite = true names the layer)",
+      loss ~= loss and "nan" or loss, pipe.core:steps())
   end
   return loss
 end

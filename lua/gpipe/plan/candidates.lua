@@ -42,16 +42,16 @@ end
 --- option says.
 ---@param given? integer|integer[]
 ---@param devices integer
----@param batch integer rows
+---@param most integer into how many micro-batches the rows can be cut
 ---@return integer[]
-function candidates.chunks(given, devices, batch)
+function candidates.chunks(given, devices, most)
   if type(given) == "table" then return given end
   if given then return { given } end
   local list, set = {}, {}
-  add(set, list, devices == 1 and 1 or math.max(1, devices // 2), batch)
-  for _, times in ipairs { 1, 2, 4, 8 } do add(set, list, times * devices, batch) end
-  add(set, list, batch, math.max(batch <= 64 * devices and batch or 1, 1))
-  if #list == 0 then add(set, list, batch, batch) end
+  add(set, list, devices == 1 and 1 or math.max(1, devices // 2), most)
+  for _, times in ipairs { 1, 2, 4, 8 } do add(set, list, times * devices, most) end
+  add(set, list, most, math.max(most <= 64 * devices and most or 1, 1))
+  if #list == 0 then add(set, list, most, most) end
   table.sort(list)
   return list
 end

@@ -59,6 +59,16 @@ local function request_at(self, rows, dense)
   }
 end
 
+--- Whether all layers train with so many rows in a micro-batch.
+---@param self table
+---@param rows integer
+---@return boolean
+function figures.train_with(self, rows)
+  local good, message = pcall(modelled.plan, request_at(self.planned or self, rows), false, 1)
+  if not good and type(message) ~= "string" then error(message, 0) end -- an interrupt
+  return good
+end
+
 -- How gp.profile measures on a device.
 local function how(self, device)
   local name = device.device or device.name -- without its rank
@@ -253,10 +263,10 @@ end
 
 --- The figures of a profile; with the sample of its model the runtime can plan exact bytes.
 ---@param given gpipe.ModelProfile
----@param sample? {[1]: gpipe.Tensor[], [2]: gpipe.Tensor[]}
-function figures.of_profile(given, sample)
+---@param planned? table figures of that model
+function figures.of_profile(given, planned)
   return {
-    sample = sample,
+    planned = planned, sample = planned and planned.sample,
     profile = given, count = #given.layers, made = {}, layers = layers,
     row_bytes = given.input_bytes / given.rows,
   }

@@ -23,6 +23,7 @@ local NEAR = 1.01 -- a cut this near to the least possible cost has nothing to g
 ---@field figures table
 ---@field devices gpipe.PlanDevice[]
 ---@field batch integer rows
+---@field pieces integer into how many micro-batches they can be cut
 ---@field moments integer
 ---@field halves boolean
 ---@field link? {latency: number, bandwidth: number}

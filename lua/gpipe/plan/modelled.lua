@@ -27,7 +27,12 @@ local modelled = {}
 ---@field scratch_bytes integer
 ---@field selective {saved_bytes: integer, head_bytes: integer, work: {flop: number, bytes: number}} what runs again
 
-local function plan(wanted, own, stages, checkpoint)
+--- Plan a micro-batch: all layers in one stage, or a stage for each. Errors: as a step raises them.
+---@param wanted gpipe.ProfileRequest
+---@param own boolean for devices with their own memory
+---@param stages? integer 1
+---@param checkpoint? string
+function modelled.plan(wanted, own, stages, checkpoint)
   local model, loss = request.shared(wanted)
   local balance, devices = {}, {}
   for s = 1, stages or #model do
@@ -62,7 +67,7 @@ end
 -- What the selective policy makes again of all layers: by how much its backward is more. Layers
 -- have their shares of it by the bytes that they no longer keep.
 local function set_selective(wanted, own, one, rows)
-  local some, all = plan(wanted, own, 1, "selective"), { flop = 0, bytes = 0 }
+  local some, all = modelled.plan(wanted, own, 1, "selective"), { flop = 0, bytes = 0 }
   for _, op in ipairs { "B", "I", "W", "R" } do
     local flop, moved = some.core:cost(some.core, 0, op)
     local plain_flop, plain_moved = one.core:cost(one.core, 0, op)
@@ -84,7 +89,7 @@ end
 ---@return gpipe.LayerCounts[]
 function modelled.layers(wanted, own)
   local n, seen, rows = wanted.layers, {}, {}
-  local one, each = plan(wanted, own, 1), plan(wanted, own)
+  local one, each = modelled.plan(wanted, own, 1), modelled.plan(wanted, own)
   local infos = one.core:layers(one.core, n + 1)
   if wanted.loss then infos[n].kept_bytes = infos[n].kept_bytes + infos[n + 1].kept_bytes end
   local crosses, back = bytes.crossing(each:edges(), n)

@@ -106,7 +106,7 @@ end
 local function more_devices(problem, near)
   local count = 2 * #problem.devices
   while count <= math.min(MOST_DEVICES, problem.figures.count) do
-    local list = candidates.chunks(problem.chunks, count, problem.batch)
+    local list = candidates.chunks(problem.chunks, count, problem.pieces)
     for i = #list, 1, -1 do
       if enough(problem, near, count, math.min(list[i], problem.batch)) then
         return counted(count, "device") .. " like these"
@@ -119,7 +119,7 @@ end
 -- More micro-batches than the option allowed.
 local function more_chunks(problem, near)
   local chunks = problem.chunks and 2 * near.case.shape.asked or math.huge
-  while chunks <= problem.batch do
+  while chunks <= problem.pieces do
     if fits_with(problem, near, { devices = problem.devices, asked = chunks }) then
       return ("chunks = %d"):format(chunks)
     end

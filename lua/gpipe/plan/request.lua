@@ -6,6 +6,7 @@ local devices = require "gpipe.plan.devices"
 local errors = require "gpipe.errors"
 local figures = require "gpipe.plan.figures"
 local is_tensor = require "gpipe.tensor.is"
+local least = require "gpipe.plan.least"
 local measured = require "gpipe.plan.measured"
 local norms = require "gpipe.plan.norms"
 local object = require "gpipe.profile.object"
@@ -126,7 +127,7 @@ local function figures_of(model, sample, o)
         #given.layers, #model)
     end
     local both = given ~= model and sample ~= nil and figures.of(WHO, model, sample, o)
-    return figures.of_profile(given, both and both.sample or nil), given
+    return figures.of_profile(given, both or nil), given
   end
   local list = is_tensor(sample) and { sample } or sample
   if type(list) == "table" and o.loss and list[2] == nil then
@@ -167,7 +168,7 @@ end
 local function bound_rows(problem)
   local fewest, most = math.huge, 1
   for _, p in ipairs(problem.counts) do
-    for _, m in ipairs(candidates.chunks(problem.chunks, p, problem.batch)) do
+    for _, m in ipairs(candidates.chunks(problem.chunks, p, problem.pieces)) do
       local rows = math.ceil(problem.batch / math.min(m, problem.batch))
       fewest, most = math.min(fewest, rows), math.max(most, rows)
     end
@@ -200,6 +201,8 @@ function request.read(model, sample, opts)
     norms = o.sync_batch_norm and not object.is(model) and norms.of(model) or nil,
     counts = candidates.devices(#list), verify = o.verify and made.sample ~= nil,
   }
+  local fewest = problem.model and least.rows(model, made) or 1
+  problem.pieces = math.max(1, problem.batch // fewest)
   if not profile then bound_rows(problem) end
   figures.link_hosts(made, list)
   problem.policies = policies_of(o.checkpoint, profile, list)

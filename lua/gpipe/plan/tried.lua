@@ -29,7 +29,7 @@ local function all_of(problem)
   local list = {}
   for _, p in ipairs(problem.counts) do
     for _, wanted in ipairs(candidates.schedules(problem.schedules, p, problem.replicas)) do
-      for _, m in ipairs(candidates.chunks(problem.chunks, p, problem.batch)) do
+      for _, m in ipairs(candidates.chunks(problem.chunks, p, problem.pieces)) do
         local chunks = math.min(m, problem.batch)
         local each = candidates.each(wanted, chunks, problem.chunks ~= nil)
         if each and not candidates.is_left_out(wanted, p, each, problem.schedules ~= nil) then

@@ -35,7 +35,10 @@ local function write_table(who, value, parts, depth)
 end
 
 function write(who, value, parts, depth)
-  if depth > MOST_DEPTH then errors.raise("%s: tables are nested too deeply", who) end
+  if depth > MOST_DEPTH then
+    errors.raise("%s: tables are nested more than %d deep, expected fewer (or no cycle)", who,
+      MOST_DEPTH)
+  end
   local kind = math.type(value) or type(value)
   if kind == "nil" then
     parts[#parts + 1] = "N"

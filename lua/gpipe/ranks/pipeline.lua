@@ -1,6 +1,7 @@
 -- lua/gpipe/ranks/pipeline.lua - a pipeline whose stages lie with several ranks: what the ranks
 -- must agree on.
 
+local class = require "gpipe.nn.class"
 local core = require "gpipe.core"
 local create = require "gpipe.tensor.create"
 local nn = require "gpipe.nn"
@@ -27,6 +28,10 @@ local function device_text(devices)
   return table.concat(words, " ")
 end
 
+local function loss_text(loss)
+  return loss == nil and "none" or class.of(loss) and nn.describe(loss) or "a function"
+end
+
 local function option_text(value)
   if type(value) == "table" then
     return value.name and tostring(value.name) or #value > 0 and list_text(value) or "a table"
@@ -44,14 +49,14 @@ local function describe(model, opts, made)
   local lines = {
     "version " .. core.version, "seed " .. tostring(opts.seed or random.current()),
     "balance " .. list_text(made.balance), "devices " .. device_text(made.devices),
-    "schedule " .. tostring(made.schedule.name), "loss " .. (opts.loss and "given" or "none"),
+    "schedule " .. tostring(made.schedule.name), "loss " .. loss_text(opts.loss),
   }
   for _, name in ipairs(OPTIONS) do lines[#lines + 1] = name .. " " .. option_text(opts[name]) end
   for i = 1, #model do lines[#lines + 1] = ("layer %d %s"):format(i, nn.describe(model[i])) end
   for _, list in ipairs { model:parameters(), model:buffers() } do
     for _, entry in ipairs(list) do
-      lines[#lines + 1] = ("parameter %s %s %s"):format(entry.name, entry.param.dtype,
-        list_text(entry.param.shape))
+      lines[#lines + 1] = ("parameter %s %s %s%s"):format(entry.name, entry.param.dtype,
+        list_text(entry.param.shape), entry.param:is_frozen() and " frozen" or "")
     end
   end
   return table.concat(lines, "\n")

@@ -4,6 +4,7 @@
 -- of the step; a second one acts at once. In the interactive mode Ctrl-C belongs to the prompt.
 
 local core = require "gpipe.core"
+local remark = require "gpipe.ranks.remark"
 
 local ending = {}
 
@@ -36,12 +37,13 @@ function ending.reason(deadline, margin)
   if deadline and core.seconds() + margin >= deadline then return "the time is over" end
 end
 
---- Flush all output and end the process; in the interactive mode raise instead.
+--- Flush all output and end the process, as all ranks do at this step; in the interactive mode
+--- raise instead.
 ---@param text string for people
 function ending.leave(text)
   if is_interactive() then error(text, 0) end
   io.stdout:flush()
-  io.stderr:write("gpipe: ", text, "\n")
+  remark("%s", text)
   os.exit(ending.AGAIN, true)
 end
 

@@ -94,7 +94,7 @@ typedef struct clip {
   gp_param *const *params;
   int count;
   double factor;
-  double *sums; /* per parameter: of squares, by all ranks; NULL where one process has all */
+  double *sums; /* per parameter: of squares, by all ranks, then the limit; NULL: one process */
 } clip;
 typedef gp_status (*clip_step)(gp_pipeline *p, clip *c);
 
@@ -140,22 +140,40 @@ static bool is_spread(const clip *c) {
   return false;
 }
 
+/* Do all ranks clip as many parameters, and to the same norm? The limit follows the sums. */
+static gp_status compare_calls(const gp_rank_pieces *all) {
+  const size_t count = all->bytes[0] / sizeof(double);
+  const double limit = ((const double *)all->data[0])[count - 1];
+  for (int r = 1; r < all->count; r++) {
+    const size_t other = all->bytes[r] / sizeof(double);
+    const double *sums = (const double *)all->data[r];
+    if (other != count)
+      return gp_fail(GP_ESTATE,
+                     "clip_grad_norm: rank 0 clips %zu parameters and rank %d clips %zu, expected "
+                     "the same on all ranks",
+                     count - 1, r, other - 1);
+    if (sums[count - 1] != limit)
+      return gp_fail(GP_ESTATE,
+                     "clip_grad_norm: the norm may be %g on rank 0 and %g on rank %d, expected the "
+                     "same on all ranks",
+                     limit, sums[count - 1], r);
+  }
+  return GP_OK;
+}
+
 /* Collect the sums of all ranks: for each parameter, that of the rank which holds it. */
-static gp_status share_sums(clip *c) {
+static gp_status share_sums(clip *c, double max) {
   gp_rank_pieces all;
-  const size_t bytes = (size_t)c->count * sizeof *c->sums;
+  const size_t count = (size_t)c->count + 1;
   if (!is_spread(c)) return GP_OK;
-  GP_TRY(gp_alloc_array((size_t)c->count, sizeof *c->sums, (void **)&c->sums));
+  GP_TRY(gp_alloc_array(count, sizeof *c->sums, (void **)&c->sums));
   for (int k = 0; k < c->count; k++) c->sums[k] = own_sum(c, k);
-  GP_TRY(gp_ranks_gather("clip_grad_norm", 0, c->sums, bytes, &all));
-  gp_status status = GP_OK;
+  c->sums[c->count] = max;
+  GP_TRY(gp_ranks_gather("clip_grad_norm", 0, c->sums, count * sizeof *c->sums, &all));
+  gp_status status = compare_calls(&all);
   for (int k = 0; k < c->count && !status; k++) {
     const int32_t rank = gp_param_away(c->params[k]);
-    if (rank < 0) continue;
-    if (all.bytes[rank] != bytes)
-      status = gp_fail(GP_ESTATE, "clip_grad_norm: rank %d clips other parameters", (int)rank);
-    else
-      c->sums[k] = ((const double *)all.data[rank])[k];
+    if (rank >= 0) c->sums[k] = ((const double *)all.data[rank])[k];
   }
   gp_rank_pieces_free(&all);
   return status;
@@ -164,7 +182,7 @@ static gp_status share_sums(clip *c) {
 static gp_status clip_all(clip *c, double max, double *norm) {
   double sum = 0;
   GP_TRY(for_owners(c, find_squares));
-  GP_TRY(share_sums(c));
+  GP_TRY(share_sums(c, max));
   for (int k = 0; k < c->count; k++) sum += c->sums ? c->sums[k] : own_sum(c, k);
   *norm = sqrt(sum);
   c->factor = max / (*norm + 1e-6);

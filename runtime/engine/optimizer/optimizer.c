@@ -233,22 +233,39 @@ static gp_status update_device(gp_worker *worker, void *context) {
 
 static gp_status look_device(gp_worker *worker, void *context) { return look(worker, context); }
 
-/* Ask all ranks whether their gradients are finite, before any of them updates. */
-static gp_status look_on_ranks(update *u) {
-  const char bad = atomic_load(&u->bad);
-  gp_rank_pieces all;
-  GP_TRY(gp_ranks_gather("opt:step", 0, &bad, 1, &all));
-  for (int r = 0; r < all.count; r++)
-    if (all.bytes[r] == 1 && all.data[r][0]) atomic_store(&u->bad, true);
-  gp_rank_pieces_free(&all);
+/* What a rank says before any of them updates. */
+typedef struct intent {
+  gp_update_settings settings;
+  int64_t bad; /* its gradients are not finite */
+} intent;
+
+static gp_status compare_intents(update *u, const gp_rank_pieces *all) {
+  const intent *first = (const intent *)all->data[0];
+  for (int r = 0; r < all->count; r++) {
+    const intent *one = (const intent *)all->data[r];
+    if (all->bytes[r] != sizeof *one || all->bytes[0] != sizeof *one)
+      return gp_fail(GP_ESTATE, "opt:step: rank %d runs another version than rank 0", r);
+    GP_TRY(gp_update_settings_compare("opt:step", &first->settings, &one->settings, r));
+    if (one->bad) atomic_store(&u->bad, true);
+  }
   return GP_OK;
+}
+
+/* Ask all ranks whether their gradients are finite, and whether they mean the same update. */
+static gp_status ask_ranks(const gp_pipeline *p, update *u) {
+  const intent own = {gp_optimizer_settings(u->optimizer, p, u->hyper), atomic_load(&u->bad)};
+  gp_rank_pieces all;
+  GP_TRY(gp_ranks_gather("opt:step", 0, &own, sizeof own, &all));
+  gp_status status = compare_intents(u, &all);
+  gp_rank_pieces_free(&all);
+  return status;
 }
 
 /* Update on the devices of this rank, once all ranks have looked at their gradients. */
 static gp_status update_spread(gp_pipeline *p, update *u) {
   gp_status status = u->looks ? gp_workers_run(p, look_device, u) : GP_OK;
   GP_TRY(gp_ranks_agree("opt:step", status, gp_error_text()));
-  if (u->looks) GP_TRY(look_on_ranks(u));
+  GP_TRY(ask_ranks(p, u));
   if (atomic_load(&u->bad)) return GP_OK;
   u->looks = false;
   return gp_workers_run(p, update_device, u);

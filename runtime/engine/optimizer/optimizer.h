@@ -69,6 +69,18 @@ gp_status gp_optimizer_step_alone(gp_optimizer *optimizer, const gp_optim_hyper 
 double gp_alone_squares(const gp_param *param);
 void gp_alone_scale(const gp_param *param, double factor);
 
+/* What an update is made with. */
+typedef struct gp_update_settings {
+  double lr; /* of the first group */
+  int64_t step;
+  uint64_t hash; /* of the hyper-parameters, and of which parameter is in which group */
+} gp_update_settings;
+gp_update_settings gp_optimizer_settings(const gp_optimizer *optimizer, const gp_pipeline *owner,
+                                         const gp_optim_hyper *hyper);
+/* Fail if rank 0 and another rank would make different updates; who: the call, for the text. */
+gp_status gp_update_settings_compare(const char *who, const gp_update_settings *first,
+                                     const gp_update_settings *other, int rank);
+
 /* Prepare the updates of a step: move the moments, and merge neighbours into passes. */
 gp_status gp_optimizer_begin(gp_optimizer *optimizer);
 /* Add a reference: a pipeline holds one until its workers are done, and for ever if it loses one of

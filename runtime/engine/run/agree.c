@@ -25,7 +25,7 @@ typedef struct ending {
   int32_t knows;          /* a device of this rank was in an action when time was over */
   int32_t lost;           /* a device of this rank never came back */
   int32_t overflow;
-  uint64_t batch; /* hash of the mini-batch that it was given */
+  uint64_t batch, settings; /* hashes of the mini-batch that it was given, and of its update's */
   gp_loss_scale scaling;
   gp_skips skips;
 } ending;
@@ -44,7 +44,7 @@ typedef struct device_row {
 /* A run's pieces, and the places in them. */
 typedef struct agreement {
   gp_pipeline *p;
-  gp_minibatch *batch;
+  gp_minibatch *batch;   /* of a stream: any; what it was given is compared on the way (meet.c) */
   int32_t *last, *first; /* per micro-batch: the rank that runs it on the last stage; the first */
   int64_t begin;         /* the micro-batch of the first result, counted through the stream */
   size_t holders, micros, devices; /* micros: results */
@@ -127,6 +127,7 @@ static void write_ending(const agreement *a, ending *e) {
                 .lost = p->watch.lost,
                 .overflow = p->overflow,
                 .batch = gp_minibatch_hash(a->batch),
+                .settings = gp_plan_streams(run->plan) ? 0 : gp_minibatch_settings(p, a->batch),
                 .scaling = p->scaling,
                 .skips = p->skips};
   if (run->status) snprintf(e->failure.text, sizeof e->failure.text, "%s", run->text);
@@ -235,16 +236,23 @@ static void settle_counters(gp_pipeline *p, const gp_rank_pieces *all) {
   p->skips = e->skips;
 }
 
-/* Fail on all ranks if they were given different batches. */
+bool gp_run_parts(gp_pipeline *p, int32_t rank, bool same_batch, bool same_update) {
+  const char *what = "updates with another optimizer, lr, clip_norm or accumulate";
+  char text[160];
+  if (same_batch && same_update) return false;
+  snprintf(text, sizeof text, "%.*s: rank %d %s than rank 0, expected the same on all ranks",
+           (int)strcspn(p->spread->what, " "), p->spread->what, (int)rank,
+           same_batch ? what : "was given another batch");
+  gp_run_fail_from(&p->run, rank, -1, GP_EINVAL, text);
+  return true;
+}
+
+/* Fail on all ranks if they were given different batches, or do something else with them. */
 static void check_batches(gp_pipeline *p, const gp_rank_pieces *all) {
   const ending *first = (const ending *)all->data[0];
-  char text[128];
   for (int32_t r = 1; r < all->count && !p->run.status; r++) {
-    if (((const ending *)all->data[r])->batch == first->batch) continue;
-    snprintf(text, sizeof text,
-             "step: rank %d was given another batch than rank 0, expected the same on all ranks",
-             (int)r);
-    gp_run_fail_from(&p->run, r, -1, GP_EINVAL, text);
+    const ending *one = (const ending *)all->data[r];
+    gp_run_parts(p, r, one->batch == first->batch, one->settings == first->settings);
   }
 }
 

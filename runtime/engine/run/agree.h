@@ -13,6 +13,9 @@ void gp_run_agree(gp_pipeline *pipeline);
  * one was interrupted. Errors: only through the run, which has failed then. */
 bool gp_stream_meet(gp_pipeline *pipeline, const gp_minibatch *batch, int64_t known,
                     bool *interrupted);
+/* Fail the run unless a rank has been given the same mini-batch as rank 0, and updates as it does.
+ * Returns whether it has failed. */
+bool gp_run_parts(gp_pipeline *pipeline, int32_t rank, bool same_batch, bool same_update);
 /* Seconds to wait for the others: after the watchdog's time they have given up, too. */
 double gp_run_patience(const gp_pipeline *pipeline);
 /* A run whose end is not agreed upon is over for good: the ranks may have gone different ways. */

@@ -200,7 +200,18 @@ uint64_t gp_minibatch_hash(const gp_minibatch *batch) {
   uint64_t hash = GP_HASH_START;
   for (int i = 0; i < batch->input_count; i++) mix_tensor(&hash, &batch->inputs[i]);
   for (int i = 0; i < batch->target_count; i++) mix_tensor(&hash, &batch->targets[i]);
+  for (int k = 0; k < GP_MAX_BATCH_TENSORS; k++)
+    if (batch->out_grads[k].tensor) mix_tensor(&hash, &batch->out_grads[k]);
   return hash;
+}
+
+/* The same for what is done with its gradients. */
+uint64_t gp_minibatch_settings(const gp_pipeline *p, const gp_minibatch *batch) {
+  uint64_t hash = gp_hash_word(GP_HASH_START, (uint64_t)(batch->accumulate | batch->apart));
+  if (!p->optimizer || !p->run.plan->update) return hash;
+  const gp_update_settings own = gp_optimizer_settings(p->optimizer, p, batch->hyper);
+  mix(&hash, (const char *)&p->use.clip_norm, sizeof p->use.clip_norm);
+  return gp_hash_word(hash, own.hash);
 }
 
 gp_micro_output gp_micro_output_of(const gp_run *run, int64_t micro) {

@@ -33,6 +33,7 @@ void gp_minibatch_copy_blocks(const gp_plan *plan, const gp_minibatch *batch,
 
 /* A hash of its inputs and targets, to tell two mini-batches apart. */
 uint64_t gp_minibatch_hash(const gp_minibatch *batch);
+uint64_t gp_minibatch_settings(const gp_pipeline *pipeline, const gp_minibatch *batch);
 /* What a micro-batch, counted through the stream, leaves for the script. */
 typedef struct gp_micro_output {
   gp_micro_result loss;

@@ -171,12 +171,11 @@ static gp_status reply(gp_meeting *m, gp_answer *a) {
   }
   drop(m, a, verdict == GP_HELLO_GOOD ? "its connection was closed" : gp_verdict_text(verdict));
   if (verdict != GP_HELLO_VERSION && verdict != GP_HELLO_SIZE) return GP_OK;
-  return gp_fail(
-      GP_ESTATE,
-      "ranks: a process at %s says that it is rank %d of %d, version %.23s: %s, expected "
-      "another than rank %d of %d, version %s",
-      a->from, (int)a->hello.rank, (int)a->hello.count, a->hello.version, gp_verdict_text(verdict),
-      m->net->job.info.rank, m->net->job.info.count, own.version);
+  return gp_fail(GP_ESTATE,
+                 "ranks: a caller (%s) says that it is rank %d of %d, version %.23s, expected "
+                 "another rank than %d of %d, version %s",
+                 a->from, (int)a->hello.rank, (int)a->hello.count, a->hello.version,
+                 m->net->job.info.rank, m->net->job.info.count, own.version);
 }
 
 static gp_status go_on(gp_meeting *m, gp_answer *a) {

@@ -25,9 +25,24 @@ static bool find(const gp_meeting *m, int32_t rank, gp_address *address) {
   return true;
 }
 
+/* Does a process listen there? A socket that a killed job has left refuses calls. */
+static bool is_taken(const gp_address *at) {
+  const int made = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  const bool answers = made >= 0 && (!connect(made, (const struct sockaddr *)&at->at, at->length) ||
+                                     errno == EAGAIN); /* many calls wait already */
+  if (made >= 0) close(made);
+  return answers;
+}
+
+/* Two jobs that a script has started with one port would take each other's ranks. */
 static gp_status listen_here(gp_meeting *m) {
   const gp_address at = address_of(m->net, m->net->job.info.rank);
   GP_TRY(gp_rank_job_open_folder(&m->net->job));
+  if (is_taken(&at))
+    return gp_fail(GP_ESTATE,
+                   "ranks: another process of this host is rank %d of the job at %s, expected a "
+                   "MASTER_PORT of its own for each job, and each rank once",
+                   m->net->job.info.rank, m->net->job.folder);
   GP_TRY(gp_meeting_listener(m, AF_UNIX));
   unlink(at.text); /* of a job that was killed */
   if (bind(m->listener, (const struct sockaddr *)&at.at, at.length) ||

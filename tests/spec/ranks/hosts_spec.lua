@@ -53,6 +53,22 @@ describe("a job at an address", function()
     assert.equal(0, code)
   end)
 
+  it("of one host is left alone by another one that was given the same port", function()
+    local port = jobs.port()
+    local function start(r)
+      return ("env RANK=%d LOCAL_RANK=%d LOCAL_WORLD_SIZE=2 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 "
+        .. "MASTER_PORT=%d %s %s"):format(r, r, port, child.quote(child.program), script)
+    end
+    local folder = "/tmp/gpipe-ranks-" .. child.shell("id -u"):match "%d+" .. "-" .. port
+    local _, err, code = child.shell(start(0) .. (" & until [ -S %s/0 ]; do sleep 0.01; done; "):format(folder)
+      .. start(0) .. "; echo second $? >&2; " .. start(1) .. "; c=$?; wait; exit $c")
+    has(err, "another process of this host is rank 0 of the job at " .. folder)
+    has(err, "second 1\n")
+    has(err, "0 of 2, unix, ")
+    has(err, "1 of 2, unix, ")
+    assert.equal(0, code)
+  end)
+
   it("may have several ranks on each host", function()
     local port, text = jobs.port(), child.file 'print(#require("gpipe").all_gather(1))'
     local each = ("%s --ranks 2 --node %%d/2 --master localhost:%d %s"):format(

@@ -227,5 +227,10 @@ describe("gp.cluster {links = FILE}", function()
       os.remove(path)
     end
     fails_with("gp.cluster: ", cluster, { links = "/nowhere/links.json" })
+    for text, why in pairs { ["no JSON"] = "JSON byte 0: found", null = "it holds null" } do
+      path = written(text)
+      fails_with(("gp.cluster: links: %s: %s"):format(path, why), cluster, { links = path })
+      os.remove(path)
+    end
   end)
 end)

@@ -6,12 +6,14 @@
 -- on where a pipeline keeps its parameters. In a job every rank has the whole vectors, and writes
 -- the parameters that it holds.
 
+local common = require "gpipe.ranks.settings"
 local core = require "gpipe.core"
 local create = require "gpipe.tensor.create"
 local errors = require "gpipe.errors"
 local line_search = require "gpipe.optim.lbfgs.line_search"
 local options = require "gpipe.options"
 local params = require "gpipe.optim.params"
+local remark = require "gpipe.ranks.remark"
 local rules = require "gpipe.optim.rules"
 local shared = require "gpipe.ranks.state"
 local state = require "gpipe.optim.lbfgs.state"
@@ -94,8 +96,8 @@ local function is_finite(loss, gradient)
 end
 
 local function say_skipped()
-  io.stderr:write("gpipe: a loss or gradient of optim.LBFGS is not finite, so the parameters stay "
-    .. "where they were; further such steps are not reported (opt.skipped counts them)\n")
+  remark("a loss or gradient of optim.LBFGS is not finite, so the parameters stay where they were; "
+    .. "further such steps are not reported (opt.skipped counts them)")
 end
 
 -- Put the parameters back to the last finite point.
@@ -186,7 +188,9 @@ end
 ---@return number loss at the start of the step
 function LBFGS:step(closure)
   options.argument("opt:step", "closure", closure, { type = "callable", required = true })
-  local o = self.settings
+  local o, all = self.settings, {}
+  for i, entry in ipairs(self.entries) do all[i] = entry.param end
+  common.agree("opt:step", all, self.iterations, { o })
   local loss, gradient = evaluate(self, closure)
   local first, evaluations = loss, 1
   if not is_finite(loss, gradient) then

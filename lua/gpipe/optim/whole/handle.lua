@@ -10,6 +10,8 @@ local core = require "gpipe.core"
 local create = require "gpipe.tensor.create"
 local errors = require "gpipe.errors"
 local no_grad = require("gpipe.gradient").no_grad
+local remark = require "gpipe.ranks.remark"
+local shared = require "gpipe.ranks.settings"
 
 ---@class gpipe.WholeRule
 ---@field moments integer how many a parameter may have
@@ -70,8 +72,8 @@ local function trained(self, hypers)
 end
 
 local function say_skipped(who)
-  io.stderr:write(("gpipe: the gradients of this step of %s are not finite, so nothing was updated "
-    .. "(reported once)\n"):format(who))
+  remark("the gradients of this step of %s are not finite, so nothing was updated (reported once)",
+    who)
 end
 
 --- Update all parameters. If gradients are not finite, nothing is updated, which is said once.
@@ -79,6 +81,7 @@ end
 ---@return boolean false: the caller need not report anything
 function Handle:step(hypers)
   local list, params = trained(self, hypers)
+  shared.agree("opt:step", params, self.count, hypers)
   -- The norm is finite only if all gradients are.
   local length = core.clip_grad_norm(params, math.huge)
   if length - length ~= 0 then

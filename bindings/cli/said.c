@@ -1,0 +1,47 @@
+/* bindings/cli/said.c - see said.h. */
+#include "said.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "cli.h"
+#include "relay.h"
+
+static const char VARIABLE[] = "GPIPE_RANKS_SAID";
+
+static int taken = -1;
+
+int gp_said_open(void) { return memfd_create("gpipe said", MFD_CLOEXEC); }
+
+void gp_said_pass(int file) {
+  char number[16];
+  if (file < 0 || fcntl(file, F_SETFD, 0)) return;
+  snprintf(number, sizeof number, "%d", file);
+  setenv(VARIABLE, number, 1);
+}
+
+/* Programs that the script starts get neither the file nor the word of it. */
+void gp_said_take(void) {
+  const char *number = getenv(VARIABLE);
+  if (!number) return;
+  taken = (int)strtol(number, NULL, 10);
+  if (fcntl(taken, F_SETFD, FD_CLOEXEC)) taken = -1;
+  unsetenv(VARIABLE);
+}
+
+/* The last error counts. */
+void gp_said_note(const char *text) {
+  if (taken < 0 || ftruncate(taken, 0) || lseek(taken, 0, SEEK_SET) < 0) return;
+  dprintf(taken, GP_PROGRAM ": %s\n", text);
+}
+
+/* A longer text than relays keep cannot be found. */
+bool gp_said_is_in(int file, const char *output, size_t length) {
+  char text[GP_RELAY_KEPT];
+  const ssize_t n = file < 0 ? -1 : pread(file, text, sizeof text, 0);
+  return n > 0 && memmem(output, length, text, (size_t)n);
+}
