@@ -62,7 +62,7 @@ static void stop_receiving(gp_net *net, gp_peer *peer, uint64_t number) {
   if (receives_for(peer, number)) peer->in_data = NULL;
 }
 
-void gp_ports_remove(uint64_t number) {
+void gp_ports_close(uint64_t number) {
   gp_net *net = gp_net_get();
   if (!net) return;
   pthread_mutex_lock(&net->lock);
@@ -73,6 +73,10 @@ void gp_ports_remove(uint64_t number) {
   }
   for (int32_t r = 0; r < net->job.info.count; r++) stop_receiving(net, &net->peers[r], number);
   pthread_mutex_unlock(&net->lock);
+}
+
+void gp_ports_remove(uint64_t number) {
+  gp_ports_close(number);
   gp_ranks_withdraw(number);
 }
 

@@ -190,7 +190,11 @@ gp_status gp_ranks_probe(const gp_rank_probe_spec *spec, gp_rank_probe *result) 
   if (!status) status = gp_ranks_gather("links", 0, "", 0, &all);
   if (!status) gp_rank_pieces_free(&all);
   if (!status && takes_part) status = asks ? ask(&p, result) : answer(&p);
-  if (added) gp_ports_remove(p.port);
+  /* the last answer may still wait for the net's thread */
+  if (added && status == GP_OK && !asks)
+    gp_ports_close(p.port);
+  else if (added)
+    gp_ports_remove(p.port);
   gp_free(p.room);
   gp_free(p.out);
   pthread_cond_destroy(&p.came);
