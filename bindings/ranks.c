@@ -124,10 +124,16 @@ static int rank_remark(lua_State *L) {
   return 1;
 }
 
-/* core.ranks_lost() -> is a rank gone that has not said that it ends? */
+/* core.ranks_lost() -> is a rank gone that has not said that it ends, or does one hang? */
 static int ranks_lost(lua_State *L) {
   lua_pushboolean(L, gp_ranks_are_lost());
   return 1;
+}
+
+/* core.rank_goes_on(there): can the job go on from a checkpoint? */
+static int rank_goes_on(lua_State *L) {
+  gp_ranks_note_checkpoint(lua_toboolean(L, 1));
+  return 0;
 }
 
 static int measured(lua_State *L,
@@ -166,14 +172,21 @@ static int rank_check(lua_State *L) {
   return 2;
 }
 
-static const luaL_Reg functions[] = {
-    {"rank_info", rank_info},           {"rank_call", rank_call},
-    {"rank_gather", rank_gather},       {"rank_hand", rank_hand},
-    {"rank_dictate", rank_dictate},     {"rank_listen", rank_listen},
-    {"rank_transport", rank_transport}, {"rank_remark", rank_remark},
-    {"ranks_lost", ranks_lost},         {"rank_probe", rank_probe},
-    {"link_probe", link_probe},         {"rank_check", rank_check},
-    {"rank_limit", rank_limit},         {NULL, NULL}};
+static const luaL_Reg functions[] = {{"rank_info", rank_info},
+                                     {"rank_call", rank_call},
+                                     {"rank_gather", rank_gather},
+                                     {"rank_hand", rank_hand},
+                                     {"rank_dictate", rank_dictate},
+                                     {"rank_listen", rank_listen},
+                                     {"rank_transport", rank_transport},
+                                     {"rank_remark", rank_remark},
+                                     {"ranks_lost", ranks_lost},
+                                     {"rank_goes_on", rank_goes_on},
+                                     {"rank_probe", rank_probe},
+                                     {"link_probe", link_probe},
+                                     {"rank_check", rank_check},
+                                     {"rank_limit", rank_limit},
+                                     {NULL, NULL}};
 
 int gp_open_ranks(lua_State *L) {
   gp_lua_push_type(L, GP_LUA_PIECES, held_clear);

@@ -34,7 +34,8 @@ enum { GRACE_MS = 5000, KILL_MS = 3000, TICK_MS = 100 };
 typedef struct process {
   pid_t id;
   bool over, stopped;
-  int code; /* exit code, or 128 + signal */
+  bool goes_on; /* it has said that the job can, from a checkpoint */
+  int code;     /* exit code, or 128 + signal */
   int64_t ended_at;
   gp_relay relay;
 } process;
@@ -45,6 +46,7 @@ typedef struct job {
   int first, total;              /* the first one's number in the job, and how many that has */
   int first_failed;              /* rank; -1: none */
   int signals;                   /* signalfd */
+  int notes[2];                  /* sockets: what ranks write to the second one is read here */
   int64_t failed_at, stopped_at; /* milliseconds; 0: not yet */
   char folder[64], key[33];
   bool shows;
@@ -100,6 +102,10 @@ static void meet_at(const char *master) {
  * neither in common. */
 static bool open_job(job *j, const gp_options *options) {
   unsigned char bytes[16];
+  if (socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, j->notes)) {
+    fprintf(stderr, GP_PROGRAM ": --ranks: no sockets: %s\n", strerror(errno));
+    return false;
+  }
   if (options->nodes > 1) return meet_at(options->master), true;
   meet_at_loopback();
   snprintf(j->folder, sizeof j->folder, "/tmp/gpipe-ranks-XXXXXX");
@@ -114,6 +120,8 @@ static bool open_job(job *j, const gp_options *options) {
 
 static void close_job(const job *j) {
   char path[96];
+  close(j->notes[0]);
+  close(j->notes[1]);
   if (!*j->folder) return;
   for (int r = 0; r < j->count; r++) {
     snprintf(path, sizeof path, "%s/%d", j->folder, r);
@@ -161,6 +169,8 @@ static void ask_for_prompt(char **argv) {
 static void tell_rank(const job *j, int r) {
   unsetenv("GPIPE_ALONE"); /* of a sweep that has started this job */
   setenv("GPIPE_RANKS_LABELLED", "1", 1);
+  fcntl(j->notes[1], F_SETFD, 0);
+  set_number(GP_RANKS_NOTES, j->notes[1]);
   set_number("RANK", j->first + r);
   set_number("LOCAL_RANK", r);
   set_number("LOCAL_WORLD_SIZE", j->count);
@@ -258,6 +268,14 @@ static void take_signals(job *j) {
   }
 }
 
+/* Hear which ranks can go on from a checkpoint. */
+static void take_notes(job *j) {
+  gp_rank_note note;
+  while (recv(j->notes[0], &note, sizeof note, 0) == (ssize_t)sizeof note)
+    if (note.rank >= j->first && note.rank < j->first + j->count)
+      j->ranks[note.rank - j->first].goes_on = note.goes_on != 0;
+}
+
 /* Stop what goes on after a rank has failed: first it is asked, then it is killed. */
 static void press(job *j) {
   if (!j->failed_at || !j->left) return;
@@ -281,6 +299,7 @@ static void watch(job *j) {
     take_signals(j);
     for (int r = 0; r < j->count; r++) gp_relay_read(&j->ranks[r].relay);
     collect(j);
+    take_notes(j);
     press(j);
   }
   for (int r = 0; r < j->count; r++) gp_relay_read(&j->ranks[r].relay);
@@ -301,10 +320,11 @@ static int catch_signals(void) {
 }
 
 /* A rank that was lost leaves a code that says how it died; the others know whether the job can go
- * on from a checkpoint. */
+ * on from a checkpoint. If none is left to say it, what it has said before counts. */
 static int code_of(const job *j, int failed) {
+  const bool lost = j->ranks[failed].code > 128;
   for (int r = 0; r < j->count; r++)
-    if (j->ranks[r].code == GP_EXIT_AGAIN) return GP_EXIT_AGAIN;
+    if (j->ranks[r].code == GP_EXIT_AGAIN || (lost && j->ranks[r].goes_on)) return GP_EXIT_AGAIN;
   return j->ranks[failed].code;
 }
 

@@ -88,11 +88,14 @@ static void stop(const char *why) {
 
 /* Streams may be locked by the script's thread, so nothing is flushed. */
 static void end(const char *why) {
-  char text[600];
-  const int length = snprintf(text, sizeof text, GP_PROGRAM ": %s; its script did not stop\n", why);
+  char text[700];
+  const bool goes_on = gp_ranks_can_go_on();
+  const int length =
+      snprintf(text, sizeof text, GP_PROGRAM ": %s; its script did not stop%s\n", why,
+               goes_on ? "; the same command goes on from the last checkpoint" : "");
   const ssize_t written = write(STDERR_FILENO, text, (size_t)length);
   (void)written;
-  _exit(GP_EXIT_ERROR);
+  _exit(goes_on ? GP_EXIT_AGAIN : GP_EXIT_ERROR);
 }
 
 /* ---- installing ------------------------------------------------------------------------------ */

@@ -45,6 +45,7 @@ environment.variables = {
   GPIPE_RANKS_FOLDER = true,            -- where the sockets of this job's ranks are
   GPIPE_RANKS_KEY = true,               -- the job's key
   GPIPE_RANKS_LABELLED = { "1" },       -- the launcher puts ranks before their lines
+  GPIPE_RANKS_NOTES = true,             -- the socket by which ranks tell their launcher something
   GPIPE_RANKS_SHARED = { "0", "1" },    -- 0: ranks of one host share no memory
   GPIPE_SWEEP_WORKER = true,            -- the file of the sweep whose process this is
   GPIPE_TRACEBACK = { "full", "short" }, -- full: frames of gpipe and C too

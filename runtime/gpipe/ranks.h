@@ -89,8 +89,19 @@ bool gp_ranks_find_mpi(char *path, size_t size);
 const char *gp_ranks_remark(void);
 /* The exit code of a run that wants to be started again (EX_TEMPFAIL). */
 enum { GP_RANKS_AGAIN = 75 };
-/* Is a rank gone that had not said that it ends: was it killed, stopped, or cut off? */
+/* Is a rank gone that had not said that it ends: was it killed, stopped, or cut off? Or was the
+ * last run given up because a device of one of them hangs? */
 bool gp_ranks_are_lost(void);
+/* Say whether there is a checkpoint from which the job can go on. The launcher hears it, too: a
+ * rank that is killed cannot end with GP_RANKS_AGAIN. Threads: the script's. */
+void gp_ranks_note_checkpoint(bool there);
+bool gp_ranks_can_go_on(void);
+/* What the launcher hears of each rank, from a socket whose other end has the number in this
+ * variable. */
+#define GP_RANKS_NOTES "GPIPE_RANKS_NOTES"
+typedef struct gp_rank_note {
+  int32_t rank, goes_on;
+} gp_rank_note;
 /* A number that is the same on all ranks of a job, and another for the next one where the launcher
  * tells jobs apart; 0 without a job. */
 uint64_t gp_ranks_seed(void);

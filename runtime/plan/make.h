@@ -113,6 +113,8 @@ gp_status gp_plan_add_uses(gp_plan *plan);
 gp_status gp_plan_add_versions(gp_plan *plan, const gp_plan_env *env);
 gp_status gp_plan_add_ranges(gp_plan *plan, const gp_lowered *lowered);
 gp_status gp_plan_find_turns(gp_plan *plan, const gp_lowered *lowered);
+/* Errors: GP_ESCHEDULE where two copies of a stage would share out the values of a link. */
+gp_status gp_plan_check_turns(const gp_plan *plan);
 gp_status gp_plan_size_channels(gp_plan *plan, const gp_lowered *lowered);
 /* How many slots a channel gets for values on their way to another process, and for credits on
  * their way back, where its maker waits for free slots; 0 in one process (edge/wire.c). */

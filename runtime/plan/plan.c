@@ -284,6 +284,7 @@ static gp_status make_tasks(const gp_plan_env *env, const gp_plan_spec *spec, bo
   GP_TRY(gp_plan_add_step_edges(plan, env, tied));
   GP_TRY(gp_plan_add_tasks(plan, spec->schedule, lowered));
   gp_plan_count_records(plan);
+  GP_TRY(gp_plan_check_turns(plan));
   GP_TRY(make_channels(plan, lowered));
   GP_TRY(gp_plan_check_gathers(plan));
   if (!env->added) GP_TRY(gp_plan_add_opening(plan));

@@ -47,7 +47,8 @@ static void give_up(gp_net *net, gp_peer *peer, const char *what, int64_t waited
   const gp_rank_place *own = &net->place;
   const bool same = !strcmp(peer->host, net->job.info.host);
   snprintf(text, sizeof text,
-           "rank %d (process %ld%s%s) has not come to '%s'%s%s within %.1f s: it is alive, %s",
+           "rank %d (process %ld%s%s) has not come to '%s'%s%s within %.1f s: it is alive, %.150s; "
+           "gp.barrier(seconds) waits longer",
            (int)peer->rank, peer->process, same ? "" : " on ", same ? "" : peer->host,
            gp_rank_call_name(own, what), *own->where ? " at " : "", own->where,
            1e-9 * (double)waited, peer->words);

@@ -40,11 +40,11 @@ gp_status gp_ranks_check(void) {
 }
 
 /* A rank that ends because another one is lost says so by its code, which may come first. One that
- * was given up is lost for the others. */
+ * was given up is lost for the others, and one that hangs is as good as lost. */
 bool gp_ranks_are_lost(void) {
   if (!gp_net_get()) return false;
   pthread_mutex_lock(&net.lock);
-  bool lost = net.script.given_up != 0;
+  bool lost = net.script.given_up != 0 || atomic_load(&net.script.hung);
   for (int32_t r = 0; r < net.job.info.count; r++)
     lost = lost || net.peers[r].lost || net.peers[r].in_code == GP_RANKS_AGAIN;
   pthread_mutex_unlock(&net.lock);

@@ -55,6 +55,8 @@ typedef struct gp_rank_message {
 /* This process's rank and how many there are, without an error: 0 of 1 where the environment makes
  * no sense, which gp_ranks_join reports. */
 int32_t gp_ranks_own(void);
+/* Note whether the watchdog has given up the last run, on the rank that all of them blame. */
+void gp_ranks_note_hang(bool hangs);
 int32_t gp_ranks_count(void);
 /* Is the rank on a host of this name? Then both may share memory. */
 bool gp_ranks_are_near(int32_t rank);

@@ -38,6 +38,8 @@ typedef struct gp_rank_own_script {
   int64_t given_up;            /* when another rank has given this one up; 0: never */
   char why[GP_RANK_TEXT];
   bool was_stopped;
+  _Atomic uint32_t goes_on; /* the job can, from a checkpoint */
+  _Atomic uint32_t hung;    /* the watchdog has given up the last run */
 } gp_rank_own_script;
 
 /* How this rank waits for others. */

@@ -39,16 +39,19 @@ function ways.tcp(n, words, variables)
   return "GPIPE_TRANSPORT=tcp; export GPIPE_TRANSPORT; " .. launch(n, words, variables)
 end
 
--- A launcher for each rank, as on hosts of their own.
-function ways.hosts(n, words, variables)
-  local lines, port = { "export GPIPE_JOB_KEY=secret" }, jobs.port()
-  for k = n - 1, 0, -1 do
-    lines[#lines + 1] = ("%s %s --ranks 1 --node %d/%d --master 127.0.0.1:%d %s%s"):format(
-      environment_of(variables), child.quote(child.program), k, n, port, quoted(words),
-      k > 0 and " &" or "")
+-- A launcher for each rank, as on hosts of their own; shell text by rank.
+local function each_host(n, words, variables)
+  local lines, port = {}, jobs.port()
+  for k = 0, n - 1 do
+    lines[k] = ("GPIPE_JOB_KEY=secret %s %s --ranks 1 --node %d/%d --master 127.0.0.1:%d %s"):format(
+      environment_of(variables), child.quote(child.program), k, n, port, quoted(words))
   end
-  lines[#lines + 1] = "code=$?; wait; exit $code"
-  return table.concat(lines, "\n")
+  return lines
+end
+
+function ways.hosts(n, words, variables)
+  local lines = each_host(n, words, variables)
+  return ("%s &\n%s\ncode=$?; wait; exit $code"):format(table.concat(lines, " &\n"), lines[0])
 end
 
 -- Open MPI has to be told that root may run it, and that there are few cores; MPICH does not ask.
@@ -76,6 +79,16 @@ end
 -- 0 writes to standard output.
 function jobs.run(way, n, words, variables)
   return child.shell(ways[way](n, words, variables))
+end
+
+-- Runs a script by a launcher for each rank; returns their exit codes, in order: "75 137", and what
+-- they have written to standard error.
+function jobs.codes(n, words, variables)
+  local lines, place = each_host(n, words, variables), os.tmpname()
+  for k = 0, n - 1 do lines[k] = ("{ %s; echo $? >%s%d; } &"):format(lines[k], place, k) end
+  local _, err = child.shell(("%s\n%s\nwait"):format(lines[0], table.concat(lines, "\n")))
+  local codes = child.shell(("cat %s?*; rm %s*"):format(place, place))
+  return codes:gsub("\n", " "):sub(1, -2), err
 end
 
 -- The same with the text of a script.

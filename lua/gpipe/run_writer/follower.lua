@@ -31,7 +31,18 @@ local shared = {} ---@type table<gpipe.Run, true>
 --- Note a run over several ranks, or that it is over.
 ---@param run gpipe.Run
 ---@param is_open boolean
-function follower.note(run, is_open) shared[run] = is_open or nil end
+function follower.note(run, is_open)
+  shared[run] = is_open or nil
+  if not is_open then core.rank_goes_on(false) end
+end
+
+--- Tell the launcher, too, that the job can go on from a checkpoint, if the last one is written: on
+--- another rank than the first, its own files of it.
+---@param run gpipe.Run
+function follower.note_checkpoint(run)
+  if not run.shared or run.saved == 0 or run.saves.pending then return end
+  if (run.saves.failed or 0) == 0 then core.rank_goes_on(true) end
+end
 
 -- A run that is a `<close>` variable has failed before its script has.
 local function has_checkpoint(run)
@@ -76,11 +87,13 @@ function Saves:best(name, parts, background)
   return save(self, "best-" .. name, parts, background)
 end
 
--- Wait until this rank's files are written. Rank 0 knows how the whole save has ended.
+-- Take the result of the save in the background, or wait for it: of this rank's files. Rank 0 knows
+-- how the whole save has ended.
 function Saves:settle(wait)
-  if not wait or not self.pending then return end
-  self.pending:finish()
+  local pending = self.pending
+  if not pending or not (wait or pending:done()) then return end
   self.pending = nil
+  pending:finish()
 end
 
 -- Load the checkpoint that rank 0 has loaded.

@@ -205,6 +205,7 @@ function Run:end_step(step)
     if self.every > 0 and step // self.every > self.saved // self.every then
       self:checkpoint(step)
     end
+    follower.note_checkpoint(self)
   end
   if core.seconds() - (self.state_at or 0) >= PAUSE then standing.write_state(self) end
 end

@@ -69,6 +69,7 @@ return function(run)
       run.folder)
   end
   start(run, extra and contents.restore(run, extra, step))
+  if extra then follower.note_checkpoint(run) end
   if extra then say(run, "goes on after step %d", step) end
   return run.step
 end

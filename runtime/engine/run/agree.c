@@ -326,6 +326,7 @@ void gp_run_agree(gp_pipeline *p) {
   if (!status) status = exchange(&a);
   gp_ranks_note_pass(0, ""); /* until then the others compare it with their runs */
   if (status) gp_run_lose(p, status);
+  gp_ranks_note_hang(run->status == GP_ETIMEOUT);
   gp_free(a.last);
   gp_free(a.first);
 }

@@ -13,6 +13,7 @@ typedef enum gp_fault_kind {
   GP_FAULT_FAIL,
   GP_FAULT_HANG,
   GP_FAULT_SLEEP,
+  GP_FAULT_INTERRUPT,
   GP_FAULT_NAN
 } gp_fault_kind;
 

@@ -6,8 +6,10 @@
 #include "engine/watch/fault.h"
 
 #include <math.h>
+#include <signal.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h> /* getpid */
 #if defined(__linux__)
 #include <sys/prctl.h>
 #endif
@@ -87,12 +89,14 @@ static gp_status parse_action(span value, gp_fault *fault) {
     fault->kind = GP_FAULT_FAIL;
   else if (is(value, "hang"))
     fault->kind = GP_FAULT_HANG;
+  else if (is(value, "interrupt"))
+    fault->kind = GP_FAULT_INTERRUPT;
   else if (is(value, "nan"))
     fault->kind = GP_FAULT_NAN;
   else if (sleeps && read_number((span){value.at + 6, value.length - 6}, MOST_SECONDS, &seconds))
     fault->kind = GP_FAULT_SLEEP, fault->ns = (int64_t)(1e9 * seconds);
   else
-    return gp_fail(GP_EINVAL, "action '%.*s', expected fail, hang, nan or sleep:SECONDS",
+    return gp_fail(GP_EINVAL, "action '%.*s', expected fail, hang, interrupt, nan or sleep:SECONDS",
                    value.length, value.at);
   return GP_OK;
 }
@@ -124,8 +128,8 @@ static gp_status parse_rule(span rule, gp_fault *fault) {
     GP_TRY(parse_field(key, trim(value), fault, &acts));
   }
   if (!acts)
-    return gp_fail(GP_EINVAL,
-                   "there is no action, expected action=fail, hang, nan or sleep:SECONDS");
+    return gp_fail(GP_EINVAL, "there is no action, expected action=fail, hang, interrupt, nan or "
+                              "sleep:SECONDS");
   return GP_OK;
 }
 
@@ -225,6 +229,7 @@ gp_status gp_faults_strike(const gp_faults *faults, const gp_fault_place *here,
     if (fault->kind == GP_FAULT_FAIL)
       return gp_fail(GP_EINJECTED, "GPIPE_FAULT asked for this failure");
     if (fault->kind == GP_FAULT_HANG) return hang(given_up);
+    if (fault->kind == GP_FAULT_INTERRUPT) kill(getpid(), SIGINT);
     if (fault->kind == GP_FAULT_SLEEP) GP_TRY(rest(fault->ns));
     if (fault->kind == GP_FAULT_NAN) *nan = true;
   }

@@ -11,6 +11,7 @@
  *   action=fail      the action fails
  *   action=hang      it hangs until the step is given up (Ctrl-C, or the watchdog)
  *   action=sleep:S   it takes S seconds longer; Ctrl-C ends that, the watchdog does not
+ *   action=interrupt Ctrl-C is pressed: the process gets SIGINT, and the action goes on
  *   action=nan       every float that leaves the action is not a number
  */
 #ifndef GP_ENGINE_FAULT_H

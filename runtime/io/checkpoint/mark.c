@@ -15,9 +15,11 @@
 #include "io/file/writer.h"
 
 static const int64_t NAP_NS = 10000000;
-/* For how long is a mark waited for: if a process is gone, and if none is. The other may still
- * write gigabytes when this one is done. */
-static const int64_t GRACE_NS = INT64_C(5000000000), PATIENCE_NS = INT64_C(1800000000000);
+/* For how long is a mark waited for: if a process is gone, and if none is. What a process has
+ * placed before it went is there at once, or after a moment where the folder is on another host;
+ * the launcher gives this process 5 seconds to end. The other may still write gigabytes when this
+ * one is done. */
+static const int64_t GRACE_NS = INT64_C(2000000000), PATIENCE_NS = INT64_C(1800000000000);
 
 enum { MOST = 600 }; /* bytes of a mark */
 

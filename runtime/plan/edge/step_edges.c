@@ -39,7 +39,8 @@ typedef struct builder {
   size_t room;
 } builder;
 
-/* Append an edge that is given; it counts once it has a reader. */
+/* Append an edge that is given; it counts once it has a reader. A device runs one copy of a stage,
+ * so that the maker tells which. */
 static gp_status add_reader(builder *b, const gp_step_edge *like, int32_t device) {
   gp_plan *plan = b->plan;
   size_t count = (size_t)plan->step_edge_count;

@@ -94,14 +94,55 @@ int32_t gp_plan_channel_micros(const gp_plan *plan, int32_t channel, int32_t *mi
 
 /* ---- readers --------------------------------------------------------------------------------- */
 
+/* The first micro-batch whose value goes through the channel to a copy of a stage, where the plan
+ * has turns; -1: none does. */
+static int32_t first_to(const gp_plan *plan, int32_t channel, int32_t stage, int32_t copy) {
+  const int32_t maker = gp_plan_channel_copy(plan, channel);
+  const int32_t from = gp_plan_edge(plan, gp_plan_channel_edge(plan, channel))->from;
+  for (int32_t micro = 0; micro < plan->micro_count; micro++)
+    if (gp_plan_copy_of(plan, from, micro) == maker && gp_plan_copy_of(plan, stage, micro) == copy)
+      return micro;
+  return -1;
+}
+
 /* A schedule may run the stages of a micro-batch in different copies. */
 bool gp_plan_channel_leads_to(const gp_plan *plan, int32_t channel, int32_t stage, int32_t copy) {
-  const int32_t maker = gp_plan_channel_copy(plan, channel);
-  const int64_t from = gp_plan_edge(plan, gp_plan_channel_edge(plan, channel))->from;
-  if (!plan->turns) return copy == maker;
-  for (int32_t micro = 0; micro < plan->micro_count; micro++)
-    if (gp_plan_copy_of(plan, (int32_t)from, micro) == maker &&
-        gp_plan_copy_of(plan, stage, micro) == copy)
-      return true;
-  return false;
+  if (!plan->turns) return copy == gp_plan_channel_copy(plan, channel);
+  return first_to(plan, channel, stage, copy) >= 0;
+}
+
+/* ---- what links can carry -------------------------------------------------------------------- */
+
+/* Refuse two copies of a stage that share out the values of a channel, where they would have to be
+ * sent. */
+static gp_status check_reader(const gp_plan *plan, int32_t channel, int32_t stage) {
+  const int32_t maker = gp_plan_channel_maker(plan, channel);
+  int32_t micro = -1, device = -1;
+  bool sends = false;
+  for (int32_t copy = 0; copy < plan->copy_count; copy++) {
+    const int32_t reader = plan->placement[gp_plan_holder(plan, stage, copy)];
+    const int32_t other = first_to(plan, channel, stage, copy);
+    if (other < 0) continue;
+    sends = sends || !gp_plan_shares(plan, maker, reader);
+    if (micro >= 0 && sends)
+      return gp_fail(GP_ESCHEDULE,
+                     "plan: what stage %d makes on device %d goes to device %d for micro-batch %d "
+                     "and to device %d for micro-batch %d, both for stage %d: expected one device "
+                     "for all of them, because these devices do not share memory",
+                     (int)gp_plan_edge(plan, gp_plan_channel_edge(plan, channel))->from, (int)maker,
+                     (int)device, (int)micro, (int)reader, (int)other, (int)stage);
+    micro = other;
+    device = reader;
+  }
+  return GP_OK;
+}
+
+/* A link between two memories carries every value of its channel, in turn. Published schedules keep
+ * to that, because their copies are pipelines of their own. */
+gp_status gp_plan_check_turns(const gp_plan *plan) {
+  for (int32_t c = 0; plan->turns && c < gp_plan_value_channels(plan); c++) {
+    const gp_edge *edge = gp_plan_edge(plan, gp_plan_channel_edge(plan, c));
+    for (int32_t i = 0; i < edge->to_count; i++) GP_TRY(check_reader(plan, c, edge->to[i]));
+  }
+  return GP_OK;
 }

@@ -209,10 +209,14 @@ static gp_status give_up(const gp_meeting *m) {
     snprintf(refused, sizeof refused, "; refused %d connection%s, the last from %s",
              (int)m->refused, m->refused == 1 ? "" : "s", m->last_refused);
   if (rank >= 0 && rank < m->net->job.info.rank && m->last_fault[0])
-    return gp_fail(GP_ETIMEOUT, "ranks: rank %d cannot reach rank %d within %g seconds: %s%s",
-                   m->net->job.info.rank, (int)rank, m->seconds, m->last_fault, refused);
-  return gp_fail(GP_ETIMEOUT, "ranks: rank %d did not come within %g seconds, expected %d ranks%s",
-                 rank < 0 ? 0 : (int)rank, m->seconds, m->net->job.info.count, refused);
+    return gp_fail(
+        GP_ETIMEOUT,
+        "ranks: rank %d cannot reach rank %d within %g seconds (GPIPE_JOIN_SECONDS): %s%s",
+        m->net->job.info.rank, (int)rank, m->seconds, m->last_fault, refused);
+  return gp_fail(
+      GP_ETIMEOUT,
+      "ranks: rank %d did not come within %g seconds (GPIPE_JOIN_SECONDS), expected %d ranks%s",
+      rank < 0 ? 0 : (int)rank, m->seconds, m->net->job.info.count, refused);
 }
 
 /* Fail if a rank that is missing has ended: it will not come. */

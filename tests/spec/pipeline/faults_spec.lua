@@ -95,7 +95,7 @@ describe("an action that fails", function()
   it("is refused where it is misspelt", function()
     for fault, wanted in pairs {
       ["stage=1,action=explode"] =
-        "GPIPE_FAULT: action 'explode', expected fail, hang, nan or sleep:SECONDS",
+        "GPIPE_FAULT: action 'explode', expected fail, hang, interrupt, nan or sleep:SECONDS",
       ["stag=1,action=fail"] = "GPIPE_FAULT: unknown field 'stag'",
       ["stage"] = "GPIPE_FAULT: 'stage' has no '=', expected key=value",
       ["action=nan; micro=1x,action=fail"] =

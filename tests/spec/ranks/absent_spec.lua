@@ -59,6 +59,7 @@ local function names(err, rank, name, script)
   assert.truthy(text, err)
   has(text, finds_lines and ("in its script at %s:%d; "):format(script, LINE) or "in its script")
   has(text, "; its last call was 'pipe:step' at ")
+  has(text, "; gp.barrier(seconds) waits longer")
 end
 
 describe("a rank whose script stays away", function()

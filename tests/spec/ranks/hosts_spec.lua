@@ -113,13 +113,14 @@ describe("a job at an address", function()
   it("waits so long for a master that does not answer, and says where", function()
     local port = jobs.port()
     local _, err, code = child.shell(rank(1, port, script, "GPIPE_JOIN_SECONDS=1"))
-    has(err, ("ranks: rank 1 cannot reach rank 0 within 1 seconds: 127.0.0.1:%d: Connection refused"):format(port))
+    has(err, ("ranks: rank 1 cannot reach rank 0 within 1 seconds (GPIPE_JOIN_SECONDS): "
+      .. "127.0.0.1:%d: Connection refused"):format(port))
     assert.equal(1, code)
   end)
 
   it("waits so long for a rank that does not come, and names it", function()
     local _, err, code = child.shell(rank(0, jobs.port(), script, "GPIPE_JOIN_SECONDS=1"))
-    has(err, "ranks: rank 1 did not come within 1 seconds, expected 2 ranks")
+    has(err, "ranks: rank 1 did not come within 1 seconds (GPIPE_JOIN_SECONDS), expected 2 ranks")
     assert.equal(1, code)
   end)
 
@@ -154,7 +155,8 @@ describe("a job at an address", function()
     local _, err = child.shell(rank(1, port, script, "GPIPE_JOB_KEY=b") .. " & "
       .. rank(0, port, script, "GPIPE_JOB_KEY=a") .. "; wait")
     has(err, "has another job key, expected the same GPIPE_JOB_KEY")
-    has(err, "rank 1 did not come within 3 seconds, expected 2 ranks; refused 1 connection, the last from "
+    has(err, "rank 1 did not come within 3 seconds (GPIPE_JOIN_SECONDS), expected 2 ranks; "
+      .. "refused 1 connection, the last from "
       .. "127.0.0.1 port ")
     has(err, "it does not know the key of this job")
   end)
