@@ -25,7 +25,8 @@ end
 
 -- ---- verify -------------------------------------------------------------------------------------
 
--- The lists of actions as core.rows, or nil and a report where a text cannot be read.
+-- The lists of actions as core.rows, or nil and a report where a text cannot be read. The source of
+-- a schedule that lowering made is its verified form: nothing asks for its rows.
 function verify.parsed(self)
   if type(self.source) == "userdata" then return self.source end
   local rows = core.rows(self.devices)

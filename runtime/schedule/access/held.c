@@ -159,8 +159,9 @@ gp_status gp_schedule_versions(const gp_schedule *s, int32_t *live) {
   for (int32_t h = 0; h < s->stage_count * s->copy_count; h++) live[h] = 1;
   for (int32_t d = 0; !status && d < s->device_count; d++) {
     status = gp_held_versions(s, d, INT32_MAX, most, &over);
-    for (int32_t stage = 0; !status && stage < s->stage_count; stage++)
-      if (gp_schedule_holds(s, d, stage)) live[holder_on(s, stage, d)] = most[stage];
+    const gp_stage_list held = gp_schedule_stages(s, d);
+    for (int32_t i = 0; !status && i < held.count; i++)
+      live[holder_on(s, held.stages[i], d)] = most[held.stages[i]];
   }
   gp_free(most);
   return status;

@@ -14,7 +14,7 @@
 typedef struct toucher {
   const gp_schedule *s;
   gp_access_list *list;
-  int32_t *buffer[GP_BUFFER_COUNT]; /* per class that is asked for and stage: its buffer, or -1 */
+  int32_t *buffer[GP_BUFFER_COUNT]; /* per class that is asked for and stage held: its buffer */
   int32_t *newest;                  /* per stage: version of its weights, or -1 before the first */
   gp_away_list away;                /* NULL: it was not asked for */
 } toucher;
@@ -28,15 +28,14 @@ enum { CLASSES = sizeof classes_here / sizeof *classes_here };
 
 /* Number a buffer of each class for each stage of the device. */
 static int32_t number_buffers(toucher *t, int32_t device, gp_buffer *buffers) {
+  const gp_stage_list held = gp_schedule_stages(t->s, device);
   int32_t count = 0;
-  for (int32_t stage = 0; stage < t->s->stage_count; stage++)
+  for (int32_t i = 0; i < held.count; i++)
     for (int k = 0; k < CLASSES; k++) {
       const gp_buffer_class class = classes_here[k];
       if (!t->buffer[class]) continue;
-      const bool held = gp_schedule_holds(t->s, device, stage);
-      t->buffer[class][stage] = held ? count : -1;
-      if (!held) continue;
-      if (buffers) buffers[count] = (gp_buffer){.class = class, .stage = stage};
+      t->buffer[class][held.stages[i]] = count;
+      if (buffers) buffers[count] = (gp_buffer){.class = class, .stage = held.stages[i]};
       count++;
     }
   return count;

@@ -29,7 +29,7 @@ static void wake_sender(gp_sim *r, int32_t sender, int32_t channel) {
  * time below 0: not yet. If the channel holds nothing, the reader must be waiting. */
 static gp_sim_slot room_for(const gp_sim *r, int32_t sender, int32_t to) {
   if (r->capacity < 0) return (gp_sim_slot){0, -1};
-  if (r->capacity == 0) return (gp_sim_slot){r->messages[to].posted, to};
+  if (r->capacity == 0) return (gp_sim_slot){r->places[to].posted, to};
   int32_t channel = channel_of(r, sender, to);
   const gp_sim_queue *queue = &r->queues[channel];
   if (queue->sent < r->capacity) return (gp_sim_slot){0, -1};
@@ -38,8 +38,8 @@ static gp_sim_slot room_for(const gp_sim *r, int32_t sender, int32_t to) {
 }
 
 void gp_sim_post(gp_sim *r, int32_t sender, int32_t to, double time) {
-  if (r->capacity != 0 || r->messages[to].posted >= 0) return;
-  r->messages[to].posted = time;
+  if (r->capacity != 0 || r->places[to].posted >= 0) return;
+  r->places[to].posted = time;
   wake_sender(r, sender, channel_of(r, sender, to));
 }
 
@@ -68,8 +68,10 @@ bool gp_sim_put(gp_sim *r, gp_sim_cursor *c, int32_t to) {
   if (room.time < 0) return false;
   if (r->capacity > 0) r->queues[c->full].sent++;
   const double heard = room.taker < 0 ? 0 : room.time + gp_sim_credit(r, c->part);
-  message->freed_by = heard > c->ready ? room.taker : -1;
-  message->freed = room.time;
+  if (r->places) {
+    r->places[c->part].freed_by = heard > c->ready ? room.taker : -1;
+    r->places[c->part].freed = room.time;
+  }
   message->start = heard > c->ready ? heard : c->ready;
   message->arrival = enter_link(r, c->part, message->start) + gp_sim_delay(r, c->part);
   c->ready = r->costs->blocking ? message->arrival : message->start;
@@ -83,8 +85,10 @@ gp_status gp_sim_open_channels(gp_sim *r, size_t total) {
   if (takes) GP_TRY(gp_alloc_array((size_t)s->device_count, sizeof *r->links, (void **)&r->links));
   if (r->capacity < 0 && !r->costs->blocking && !takes) return GP_OK;
   GP_TRY(gp_alloc_array(total, sizeof *r->messages, (void **)&r->messages));
-  for (size_t a = 0; a < total; a++)
-    r->messages[a] = (gp_sim_message){.arrival = -1, .posted = -1, .freed_by = -1};
+  for (size_t a = 0; a < total; a++) r->messages[a].arrival = -1;
+  if (r->capacity < 0) return GP_OK;
+  GP_TRY(gp_alloc_array(total, sizeof *r->places, (void **)&r->places));
+  for (size_t a = 0; a < total; a++) r->places[a] = (gp_sim_place){.posted = -1, .freed_by = -1};
   if (r->capacity < 1) return GP_OK;
   GP_TRY(gp_size_mul(channels, (size_t)r->capacity, &slots));
   GP_TRY(gp_alloc_array(channels, sizeof *r->queues, (void **)&r->queues));

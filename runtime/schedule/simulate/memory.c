@@ -70,8 +70,9 @@ static gp_status reside(const gp_sim *r, int32_t device, int32_t *most) {
   int32_t over;
   load->versions = 1;
   if (s->batch > 0) GP_TRY(gp_held_versions(s, device, INT32_MAX, most, &over));
-  for (int32_t stage = 0; stage < s->stage_count; stage++) {
-    if (!gp_schedule_holds(s, device, stage)) continue;
+  const gp_stage_list own_stages = gp_schedule_stages(s, device);
+  for (int32_t i = 0; i < own_stages.count; i++) {
+    const int32_t stage = own_stages.stages[i];
     int32_t own = s->batch > 0 ? most[stage] : 1;
     if (own > load->versions) load->versions = own;
     load->peak_bytes += bytes_of(r->costs->resident, stage);

@@ -40,8 +40,8 @@ static double release(const gp_sim *r, int32_t first) {
 
 /* Returns the last of the parts first..last that waited until a channel had room, or -1. */
 static int32_t held_up(const gp_sim *r, int32_t first, int32_t last) {
-  for (int32_t a = last; r->messages && a >= first; a--)
-    if (r->messages[a].freed_by >= 0) return a;
+  for (int32_t a = last; r->places && a >= first; a--)
+    if (r->places[a].freed_by >= 0) return a;
   return -1;
 }
 
@@ -52,7 +52,7 @@ static gp_reason go_back(const gp_sim *r, int32_t first, int32_t last, gp_reason
     *at = (step){first, r->result->begin[first]};
     return reason;
   }
-  *at = (step){first_of(r, r->messages[held].freed_by), r->messages[held].freed};
+  *at = (step){first_of(r, r->places[held].freed_by), r->places[held].freed};
   return GP_BY_CHANNEL;
 }
 

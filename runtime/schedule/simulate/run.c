@@ -227,8 +227,8 @@ static void find_joins(gp_sim *r) {
 static double prepared(const gp_sim *r, int32_t device) {
   const double *cost = r->costs->act[GP_ACT_P];
   double sum = 0;
-  for (int32_t stage = 0; cost && stage < r->schedule->stage_count; stage++)
-    if (gp_schedule_holds(r->schedule, device, stage)) sum += cost[stage];
+  const gp_stage_list held = gp_schedule_stages(r->schedule, device);
+  for (int32_t i = 0; cost && i < held.count; i++) sum += cost[held.stages[i]];
   return sum;
 }
 
@@ -307,6 +307,7 @@ void gp_sim_close(gp_sim *run) {
   gp_turns_free(&run->turns);
   gp_sim_close_away(run);
   gp_free(run->messages);
+  gp_free(run->places);
   gp_free(run->links);
   gp_free(run->queues);
   gp_free(run->slots);

@@ -29,10 +29,14 @@ struct gp_simulation {
 /* The value that an action hands to another device, where sending it may take the sender's time. */
 typedef struct gp_sim_message {
   double start, arrival; /* arrival: below 0 until it is sent */
-  double posted;         /* when its receiver began to wait for it; below 0: not yet */
-  int32_t freed_by;      /* the action whose receipt made room for it; -1: it did not wait */
-  double freed;          /* when that was, before the sender heard of it */
 } gp_sim_message;
+
+/* What there is to it where channels are bounded. */
+typedef struct gp_sim_place {
+  double posted;    /* when its receiver began to wait for it; below 0: not yet */
+  int32_t freed_by; /* the action whose receipt made room for it; -1: it did not wait */
+  double freed;     /* when that was, before the sender heard of it */
+} gp_sim_place;
 
 /* A channel is a bounded queue of values; there is one per cut, direction and copies of both
  * stages. */
@@ -84,6 +88,7 @@ typedef struct gp_sim {
   gp_sim_gather *gathers;   /* per action of the first replica; NULL: no action waits like that */
   int32_t capacity;         /* of a channel; -1: any number */
   gp_sim_message *messages; /* per action; NULL where a value leaves when it is made */
+  gp_sim_place *places;     /* per action; NULL where channels hold any number */
   gp_sim_away away;         /* NULL lists: nothing goes to the host's memory */
   double *links;            /* per device: until when its link is taken up; NULL: links hold all */
   gp_sim_queue *queues;     /* NULL where channels hold any number, or none */
