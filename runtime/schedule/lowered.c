@@ -57,7 +57,7 @@ gp_status gp_schedule_lowered(const gp_schedule *schedule, const gp_lower_option
                               gp_schedule **made) {
   gp_lowered lowered;
   gp_schedule *own = NULL;
-  GP_TRY(gp_schedule_lower(schedule, options, &lowered));
+  GP_TRY(gp_schedule_lower_actions(schedule, options, &lowered));
   gp_status status = GP_OK;
   if (!is_unchanged(schedule, &lowered)) status = make(schedule, &lowered, &own);
   gp_lowered_free(&lowered);

@@ -17,6 +17,7 @@ typedef struct walker {
   const gp_lower_options *options;
   gp_lowered *out;
   int32_t device, count;
+  bool with_sources;  /* the caller asks for out->source */
   bool trains;        /* there are backward passes */
   bool *kept, *again; /* per (stage, micro-batch): F keeps; the schedule names R itself */
   int32_t *due;       /* per (stage, micro-batch): the action that W is made of, + 1; 0: not yet */
@@ -32,7 +33,7 @@ static size_t cell(const walker *w, int32_t stage, int32_t micro) {
 }
 
 static void append(walker *w, gp_act op, const gp_action *like, int32_t source) {
-  w->out->source[w->count] = source;
+  if (w->out->source) w->out->source[w->count] = source;
   w->out->actions[w->count] = *like;
   w->out->actions[w->count].joined = false;
   w->out->actions[w->count++].op = (uint8_t)op;
@@ -238,7 +239,7 @@ static gp_status make_room(walker *w, int32_t **ints, bool **flags) {
   size_t ends = (size_t)s->copy_count * (GP_ACT_CLIP - GP_ACT_REDUCE + 2); /* of a stage */
   size_t room = 3 * (size_t)s->first[s->device_count] + ends * stages + 1;
   GP_TRY(gp_alloc_array(room, sizeof(gp_action), (void **)&w->out->actions));
-  GP_TRY(gp_alloc_array(room, sizeof(int32_t), (void **)&w->out->source));
+  if (w->with_sources) GP_TRY(gp_alloc_array(room, sizeof(int32_t), (void **)&w->out->source));
   GP_TRY(gp_alloc_array((size_t)s->device_count + 1, sizeof(int32_t), (void **)&w->out->first));
   GP_TRY(gp_alloc_array(2 * cells + 3 * stages + 1, sizeof(int32_t), (void **)ints));
   GP_TRY(gp_alloc_array(2 * cells + stages + 1, sizeof(bool), (void **)flags));
@@ -253,19 +254,29 @@ static gp_status make_room(walker *w, int32_t **ints, bool **flags) {
   return GP_OK;
 }
 
-gp_status gp_schedule_lower(const gp_schedule *schedule, const gp_lower_options *options,
-                            gp_lowered *lowered) {
-  walker w = {.s = schedule, .options = options, .out = lowered};
+static gp_status lower(walker *w) {
   int32_t *ints = NULL;
   bool *flags = NULL;
-  *lowered = (gp_lowered){.device_count = schedule->device_count};
-  gp_status status = make_room(&w, &ints, &flags);
-  if (!status) look_around(&w);
-  for (; !status && w.device < schedule->device_count; w.device++) walk_device(&w);
+  *w->out = (gp_lowered){.device_count = w->s->device_count};
+  gp_status status = make_room(w, &ints, &flags);
+  if (!status) look_around(w);
+  for (; !status && w->device < w->s->device_count; w->device++) walk_device(w);
   gp_free(ints);
   gp_free(flags);
-  if (status) gp_lowered_free(lowered);
+  if (status) gp_lowered_free(w->out);
   return status;
+}
+
+gp_status gp_schedule_lower(const gp_schedule *schedule, const gp_lower_options *options,
+                            gp_lowered *lowered) {
+  walker w = {.s = schedule, .options = options, .out = lowered, .with_sources = true};
+  return lower(&w);
+}
+
+gp_status gp_schedule_lower_actions(const gp_schedule *schedule, const gp_lower_options *options,
+                                    gp_lowered *lowered) {
+  walker w = {.s = schedule, .options = options, .out = lowered};
+  return lower(&w);
 }
 
 void gp_lowered_free(gp_lowered *lowered) {

@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "schedule/access/access.h"
 #include "schedule/access/away.h"
+#include "schedule/access/tally.h"
 #include "schedule/edges.h"
 
 typedef struct toucher {
@@ -60,14 +61,15 @@ static gp_status touch(toucher *t, gp_buffer_class class, const gp_action *x, gp
 }
 
 static gp_status touch_activation(toucher *t, const gp_action *x) {
-  const bool makes = x->op == GP_ACT_F || x->op == GP_ACT_R;
-  const gp_access_mode mode = makes ? GP_ACCESS_WRITE : GP_ACCESS_READ;
-  if (x->op > GP_ACT_R) return GP_OK;
-  GP_TRY(touch(t, GP_BUFFER_INPUT, x, x->op == GP_ACT_F ? GP_ACCESS_WRITE : GP_ACCESS_READ));
-  GP_TRY(touch(t, GP_BUFFER_ACTIVATION, x, mode));
-  if (x->op == GP_ACT_W) return touch(t, GP_BUFFER_CARRIED, x, GP_ACCESS_READ);
-  if (x->op == GP_ACT_I) GP_TRY(touch(t, GP_BUFFER_CARRIED, x, GP_ACCESS_WRITE));
-  return touch(t, GP_BUFFER_HEAD, x, mode);
+  static const gp_buffer_class kept[] = {GP_BUFFER_INPUT, GP_BUFFER_ACTIVATION, GP_BUFFER_CARRIED,
+                                         GP_BUFFER_HEAD};
+  const gp_tally_use use = gp_tally_use_of((gp_act)x->op);
+  for (size_t k = 0; k < sizeof kept / sizeof *kept; k++) {
+    const bool makes = use.makes & 1u << kept[k];
+    if (makes || use.reads & 1u << kept[k])
+      GP_TRY(touch(t, kept[k], x, makes ? GP_ACCESS_WRITE : GP_ACCESS_READ));
+  }
+  return GP_OK;
 }
 
 /* Touch what comes back before an action or has left behind it. */

@@ -62,19 +62,21 @@ static double enter_link(gp_sim *r, int32_t sender, double time) {
 }
 
 bool gp_sim_put(gp_sim *r, gp_sim_cursor *c, int32_t to) {
-  gp_sim_message *message = &r->messages[c->part];
+  double *arrival = &r->arrivals[c->part];
   gp_sim_slot room = room_for(r, c->part, to);
   if (r->capacity >= 0) c->full = channel_of(r, c->part, to);
   if (room.time < 0) return false;
   if (r->capacity > 0) r->queues[c->full].sent++;
   const double heard = room.taker < 0 ? 0 : room.time + gp_sim_credit(r, c->part);
+  const double start = heard > c->ready ? heard : c->ready;
   if (r->places) {
-    r->places[c->part].freed_by = heard > c->ready ? room.taker : -1;
-    r->places[c->part].freed = room.time;
+    gp_sim_place *place = &r->places[c->part];
+    place->freed_by = heard > c->ready ? room.taker : -1;
+    place->freed = room.time;
+    place->start = start;
   }
-  message->start = heard > c->ready ? heard : c->ready;
-  message->arrival = enter_link(r, c->part, message->start) + gp_sim_delay(r, c->part);
-  c->ready = r->costs->blocking ? message->arrival : message->start;
+  *arrival = enter_link(r, c->part, start) + gp_sim_delay(r, c->part);
+  c->ready = r->costs->blocking ? *arrival : start;
   return true;
 }
 
@@ -84,8 +86,8 @@ gp_status gp_sim_open_channels(gp_sim *r, size_t total) {
   bool takes = r->costs->busy[0] || r->costs->busy[1];
   if (takes) GP_TRY(gp_alloc_array((size_t)s->device_count, sizeof *r->links, (void **)&r->links));
   if (r->capacity < 0 && !r->costs->blocking && !takes) return GP_OK;
-  GP_TRY(gp_alloc_array(total, sizeof *r->messages, (void **)&r->messages));
-  for (size_t a = 0; a < total; a++) r->messages[a].arrival = -1;
+  GP_TRY(gp_alloc_array(total, sizeof *r->arrivals, (void **)&r->arrivals));
+  for (size_t a = 0; a < total; a++) r->arrivals[a] = -1;
   if (r->capacity < 0) return GP_OK;
   GP_TRY(gp_alloc_array(total, sizeof *r->places, (void **)&r->places));
   for (size_t a = 0; a < total; a++) r->places[a] = (gp_sim_place){.posted = -1, .freed_by = -1};

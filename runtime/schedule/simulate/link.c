@@ -84,5 +84,5 @@ double gp_sim_arrival(const gp_sim *run, int32_t action, int32_t reader) {
   if (join < GP_JOIN_COUNT && run->joins[join].left > 0) return -1;
   if (finish < 0 || ends) return finish;
   if (gp_action_device(s, action) == gp_action_device(s, reader)) return finish;
-  return run->messages ? run->messages[action].arrival : finish + gp_sim_delay(run, action);
+  return run->arrivals ? run->arrivals[action] : finish + gp_sim_delay(run, action);
 }

@@ -32,9 +32,9 @@ static int32_t first_of(const gp_sim *r, int32_t action) {
 /* Returns when the device was through with the actions that begin at `first`, sending included. */
 static double release(const gp_sim *r, int32_t first) {
   double time = r->result->finish[first];
-  for (int32_t a = first; r->messages && a < gp_schedule_group_end(r->schedule, first); a++)
-    if (r->messages[a].arrival >= 0)
-      time = r->costs->blocking ? r->messages[a].arrival : r->messages[a].start;
+  for (int32_t a = first; r->arrivals && a < gp_schedule_group_end(r->schedule, first); a++)
+    if (r->arrivals[a] >= 0 && (r->costs->blocking || r->places))
+      time = r->costs->blocking ? r->arrivals[a] : r->places[a].start;
   return time;
 }
 

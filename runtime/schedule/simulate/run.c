@@ -155,7 +155,7 @@ static bool send(gp_sim *r, gp_sim_cursor *c) {
   for (; c->part < c->end; c->part++) {
     int32_t to = gp_sim_reader(r, c->part);
     if (to < 0) continue;
-    if (r->messages && !gp_sim_put(r, c, to)) return false;
+    if (r->arrivals && !gp_sim_put(r, c, to)) return false;
     wake_reader(r, to, c->part);
   }
   return true;
@@ -306,7 +306,7 @@ void gp_sim_close(gp_sim *run) {
   gp_free(run->cursors);
   gp_turns_free(&run->turns);
   gp_sim_close_away(run);
-  gp_free(run->messages);
+  gp_free(run->arrivals);
   gp_free(run->places);
   gp_free(run->links);
   gp_free(run->queues);

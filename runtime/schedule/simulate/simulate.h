@@ -26,13 +26,9 @@ struct gp_simulation {
   int path_count;
 };
 
-/* The value that an action hands to another device, where sending it may take the sender's time. */
-typedef struct gp_sim_message {
-  double start, arrival; /* arrival: below 0 until it is sent */
-} gp_sim_message;
-
-/* What there is to it where channels are bounded. */
+/* The value that an action hands to another device, where channels are bounded. */
 typedef struct gp_sim_place {
+  double start;     /* when it began to travel: elsewhere that is when the action ended */
   double posted;    /* when its receiver began to wait for it; below 0: not yet */
   int32_t freed_by; /* the action whose receipt made room for it; -1: it did not wait */
   double freed;     /* when that was, before the sender heard of it */
@@ -85,14 +81,15 @@ typedef struct gp_sim {
   gp_turns turns;         /* devices that may be able to go on */
   bool joined;            /* an action waits for one of these */
   gp_sim_join joins[GP_JOIN_COUNT];
-  gp_sim_gather *gathers;   /* per action of the first replica; NULL: no action waits like that */
-  int32_t capacity;         /* of a channel; -1: any number */
-  gp_sim_message *messages; /* per action; NULL where a value leaves when it is made */
-  gp_sim_place *places;     /* per action; NULL where channels hold any number */
-  gp_sim_away away;         /* NULL lists: nothing goes to the host's memory */
-  double *links;            /* per device: until when its link is taken up; NULL: links hold all */
-  gp_sim_queue *queues;     /* NULL where channels hold any number, or none */
-  gp_sim_slot *slots;       /* capacity each */
+  gp_sim_gather *gathers; /* per action of the first replica; NULL: no action waits like that */
+  int32_t capacity;       /* of a channel; -1: any number */
+  double *arrivals;       /* per action: when its value is there, below 0 until it is sent; NULL
+                             * where it travels for its delay and nothing more */
+  gp_sim_place *places;   /* per action; NULL where channels hold any number */
+  gp_sim_away away;       /* NULL lists: nothing goes to the host's memory */
+  double *links;          /* per device: until when its link is taken up; NULL: links hold all */
+  gp_sim_queue *queues;   /* NULL where channels hold any number, or none */
+  gp_sim_slot *slots;     /* capacity each */
 } gp_sim;
 
 /* ---- the run (run.c) ------------------------------------------------------------------------- */
