@@ -13,6 +13,7 @@ gp_schedule *gp_lua_check_schedule(lua_State *L, int index) {
 }
 
 gp_schedule **gp_lua_new_schedule(lua_State *L) {
+  gp_lua_collect_when_due(L);
   gp_schedule **box = lua_newuserdatauv(L, sizeof *box, 0);
   *box = NULL;
   luaL_setmetatable(L, GP_LUA_SCHEDULE);
@@ -97,14 +98,30 @@ static int schedule_count(lua_State *L) {
   return 1;
 }
 
+/* schedule:rows() -> its lists as core.rows, to append to */
+static int schedule_rows(lua_State *L) {
+  const gp_schedule *s = gp_lua_check_schedule(L, 1);
+  gp_rows **box = gp_lua_new_rows(L);
+  gp_status status = gp_rows_new(gp_schedule_device_count(s), box);
+  for (int d = 0; !status && d < gp_schedule_device_count(s); d++) {
+    int count;
+    const gp_action *actions = gp_schedule_get(s, d, &count);
+    for (int i = 0; !status && i < count; i++) status = gp_rows_add(*box, d, &actions[i]);
+  }
+  return status ? gp_lua_fail(L, status) : 1;
+}
+
 /* #schedule: the number of devices */
 static int schedule_length(lua_State *L) {
   lua_pushinteger(L, gp_schedule_device_count(gp_lua_check_schedule(L, 1)));
   return 1;
 }
 
-static const luaL_Reg methods[] = {
-    {"part", schedule_part}, {"text", schedule_text}, {"count", schedule_count}, {NULL, NULL}};
+static const luaL_Reg methods[] = {{"part", schedule_part},
+                                   {"text", schedule_text},
+                                   {"rows", schedule_rows},
+                                   {"count", schedule_count},
+                                   {NULL, NULL}};
 
 int gp_open_schedule(lua_State *L) {
   gp_lua_push_type(L, GP_LUA_SCHEDULE, schedule_free);

@@ -180,6 +180,7 @@ static int simulation_timeline(lua_State *L) {
   const gp_action *actions = gp_schedule_get(schedule, device, &count);
   const double *begin, *finish;
   gp_simulation_times(simulation, device, &begin, &finish);
+  if (!begin) gp_lua_error(L, "timeline: the times of a planner's simulation are not kept");
   lua_createtable(L, count, 0);
   for (int i = 0, shown = 0; i < count; i++) {
     if (actions[i].op == GP_ACT_IDLE) continue;
@@ -191,6 +192,13 @@ static int simulation_timeline(lua_State *L) {
     lua_rawseti(L, -2, ++shown);
   }
   return 1;
+}
+
+/* simulation:shed() forgets the times of single actions */
+static int simulation_shed(lua_State *L) {
+  gp_simulation **box = luaL_checkudata(L, 1, GP_LUA_SIMULATION);
+  if (*box) gp_simulation_shed(*box);
+  return 0;
 }
 
 /* simulation:critical(limit) -> list of {op, ..., device, after}, length of the whole critical
@@ -207,11 +215,8 @@ static int simulation_critical(lua_State *L) {
   const gp_critical *path = gp_simulation_critical(simulation, &length);
   lua_createtable(L, length < limit ? length : limit, 0);
   for (int i = 0; i < length && i < limit; i++) {
-    const double *begin, *finish;
     const gp_action *actions = gp_schedule_get(schedule, path[i].device, &ignored);
-    int32_t at = path[i].position;
-    gp_simulation_times(simulation, path[i].device, &begin, &finish);
-    gp_lua_push_timed(L, &actions[at], begin[at], finish[at]);
+    gp_lua_push_timed(L, &actions[path[i].position], path[i].begin, path[i].finish);
     gp_lua_set_int(L, "device", path[i].device);
     lua_pushstring(L, reasons[path[i].reason]);
     lua_setfield(L, -2, "after");
@@ -230,11 +235,10 @@ static int simulation_free(lua_State *L) {
   return 0;
 }
 
-static const luaL_Reg methods[] = {{"total", simulation_total},
-                                   {"device", simulation_device},
-                                   {"timeline", simulation_timeline},
-                                   {"critical", simulation_critical},
-                                   {NULL, NULL}};
+static const luaL_Reg methods[] = {
+    {"total", simulation_total},       {"device", simulation_device},
+    {"timeline", simulation_timeline}, {"critical", simulation_critical},
+    {"shed", simulation_shed},         {NULL, NULL}};
 
 int gp_open_simulation(lua_State *L) {
   gp_lua_push_type(L, GP_LUA_SIMULATION, simulation_free);

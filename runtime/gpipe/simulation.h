@@ -72,6 +72,7 @@ typedef enum gp_reason {
 typedef struct gp_critical {
   int32_t device, position; /* the action, the first of joined ones */
   gp_reason reason;
+  double begin, finish;
 } gp_critical;
 
 /* A schedule run with costs instead of devices. It borrows the schedule. */
@@ -85,6 +86,8 @@ typedef struct gp_simulation gp_simulation;
 gp_status gp_simulation_new(const gp_schedule *schedule, const gp_costs *costs,
                             gp_simulation **simulation);
 void gp_simulation_free(gp_simulation *simulation);
+/* Forget when each action began and ended: what is left is small. */
+void gp_simulation_shed(gp_simulation *simulation);
 /* Run a schedule `count` times with the noise of the costs, for the draws from noise->draw on, and
  * keep of each run only its end: ends[count] receives when the last device is done with its list
  * and with what `tails` adds behind it (per device; NULL: nothing). Errors: as
@@ -97,6 +100,7 @@ double gp_simulation_makespan(const gp_simulation *simulation);
 double gp_simulation_span(const gp_simulation *simulation);
 const gp_device_load *gp_simulation_device(const gp_simulation *simulation, int device);
 /* Begin and end of the actions of a device, in the order of gp_schedule_get. */
+/* NULL: they were shed. */
 void gp_simulation_times(const gp_simulation *simulation, int device, const double **begin,
                          const double **finish);
 /* Actions from the start to the end of the step that no other could have shortened alone. */

@@ -62,6 +62,7 @@ static gp_status take_turn(gp_runner *r, int32_t device) {
     if (r->order) finish(r, a);
   if (r->ran) GP_TRY(r->ran(r->context, device, begin, end));
   r->at[device].next = end;
+  __builtin_prefetch(&r->actions[end]); /* other devices have their turns first */
   wake_unless_over(r, device);
   return GP_OK;
 }

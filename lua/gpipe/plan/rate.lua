@@ -186,6 +186,7 @@ function rate.run(problem, case, balance)
   local steps = rate.steps(case)
   local seconds = math.max(last_of(problem, case, balance, ran),
     on_shared_cores(problem, case, ran, costs.comm))
+  ran.run:shed() -- of hundreds of rows that fit these would be gigabytes
   -- a stream goes on meanwhile
   local ending = case.shape.schedule.batch > 0 and 0 or tasks.ending(problem, case)
   return {

@@ -102,7 +102,10 @@ static gp_status append(const gp_sim *r, int32_t action, size_t *room) {
   GP_TRY(gp_grow_array((size_t)result->path_count, room, sizeof *result->path,
                        (void **)&result->path));
   result->path[result->path_count++] =
-      (gp_critical){.device = device, .position = action - r->schedule->first[device]};
+      (gp_critical){.device = device,
+                    .position = action - r->schedule->first[device],
+                    .begin = result->begin[action],
+                    .finish = result->finish[action]};
   return GP_OK;
 }
 

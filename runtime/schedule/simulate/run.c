@@ -339,11 +339,16 @@ gp_status gp_simulation_new(const gp_schedule *schedule, const gp_costs *costs,
   return status;
 }
 
+void gp_simulation_shed(gp_simulation *simulation) {
+  gp_free(simulation->begin);
+  gp_free(simulation->finish);
+  simulation->begin = simulation->finish = NULL;
+}
+
 /* The simulation may be one whose run failed half-way. */
 void gp_simulation_free(gp_simulation *simulation) {
   if (!simulation) return;
-  gp_free(simulation->begin);
-  gp_free(simulation->finish);
+  gp_simulation_shed(simulation);
   gp_free(simulation->loads);
   gp_free(simulation->path);
   gp_free(simulation);
