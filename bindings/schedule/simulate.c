@@ -76,6 +76,8 @@ static gp_costs push_costs(lua_State *L, int index) {
   costs.credit[0] = push_numbers(L, index, "credit_forward", stages - 1);
   costs.credit[1] = push_numbers(L, index, "credit_backward", stages - 1);
   costs.away = push_numbers(L, index, "away", stages);
+  costs.sums = push_numbers(L, index, "sums", stages);
+  costs.values = push_numbers(L, index, "values", stages);
   costs.activation = push_numbers(L, index, "activation", stages);
   costs.after_input = push_numbers(L, index, "after_input", stages);
   costs.resident = push_numbers(L, index, "resident", stages);

@@ -8,9 +8,12 @@ local core = require "gpipe.core"
 local errors = require "gpipe.errors"
 local noise = require "gpipe.schedule.noise"
 local options = require "gpipe.options"
+local per_stage = require "gpipe.schedule.per_stage"
 local Simulation = require "gpipe.schedule.simulation"
 
 local WHO = "schedule:simulate"
+
+local function list_of(key, value, count, what) return per_stage(WHO, key, value, count, what) end
 
 -- ---- options ------------------------------------------------------------------------------------
 
@@ -28,6 +31,8 @@ local spec = {
   barrier = { type = "boolean", default = false },
   joined = { type = "number", min = 0, below = math.huge, default = 1 },
   away = number_or_list,
+  sums = number_or_list,
+  values = number_or_list,
   gathers = { type = "table" },
   exchange = { type = "number", min = 0, below = math.huge },
   memory = { type = "table" },
@@ -54,26 +59,6 @@ local link_spec = {
 }
 
 -- ---- lists --------------------------------------------------------------------------------------
-
-local function check_number(key, value)
-  if type(value) ~= "number" or not (value >= 0 and value < math.huge) then
-    errors.raise("%s: %s is %s, expected a number >= 0", WHO, key, errors.show(value))
-  end
-  return value
-end
-
--- A list of `count` numbers from one number for all, or from a list; nil stays nil.
-local function list_of(key, value, count, what)
-  if value == nil then return nil end
-  local list = {}
-  if type(value) == "table" and #value ~= count then
-    errors.raise("%s: %s has %d numbers, expected %d (one per %s)", WHO, key, #value, count, what)
-  end
-  for i = 1, count do
-    list[i] = check_number(key, type(value) == "table" and value[i] or value)
-  end
-  return list
-end
 
 -- a[i] - b[i], which must not be negative.
 local function rest(all, part, name)
@@ -197,7 +182,9 @@ local function costs_of(given, stages, devices)
   for _, op in ipairs(OPS) do
     costs[op] = list_of(op, given[op], stages, "stage")
   end
-  costs.away = list_of("away", given.away, stages, "stage")
+  for _, key in ipairs { "away", "sums", "values" } do
+    costs[key] = list_of(key, given[key], stages, "stage")
+  end
   costs.REDUCE_GRAD = list_of("REDUCE", given.REDUCE, stages, "stage")
   costs.REDUCE_TIED = list_of("TIE", given.TIE, stages, "stage")
   for _, op in ipairs { "SEND", "RECV" } do
@@ -242,6 +229,9 @@ local simulate = {}
 --- overlapped pair takes this factor times the sum of its parts (default 1). `away`: the time of a
 --- copy of what a micro-batch of a stage saves to the host's memory, and of one back: copies run
 --- beside the device's work, one at a time each way, and it waits where they are not over in time.
+--- `sums` and `values`, in an asynchronous schedule with replicas: how long the gradients of a
+--- mini-batch travel to the other replicas, behind the last action that adds to them, and new
+--- values behind an update; REDUCE_GRAD waits for the one, the first F of a version for the other.
 --- `memory = {activation =, after_input =, resident =, version =}` in bytes of a stage: held per
 --- micro-batch from F (or R) on; the part of it that W still reads after I; always held (weights,
 --- gradients); each further version of the weights. `gathers = {F =, B =, I =, W =}`: how often an

@@ -41,7 +41,7 @@ static int32_t joined_source(const gp_sim *r, int32_t action) {
 int32_t gp_sim_source(const gp_sim *run, int32_t action) {
   gp_act op = (gp_act)run->schedule->actions[action].op;
   if (!gp_act_ends(op)) return gp_edges_source(run->edges, action);
-  return run->messages_only ? -1 : joined_source(run, action);
+  return run->messages_only || run->meets ? -1 : joined_source(run, action);
 }
 
 bool gp_sim_is_message(const gp_sim *run, int32_t action) {

@@ -80,6 +80,18 @@ static bool waited_for_values(const gp_sim *r, int32_t action, step *at) {
   return true;
 }
 
+/* Go back to the last action of the other replicas of a stream that this one waited for. */
+static bool waited_for_replicas(const gp_sim *r, int32_t action, step *at, gp_reason *reason) {
+  gp_sim_wait waits[GP_MEET_COUNT];
+  const int count = gp_sim_waits(r, action, waits);
+  for (int i = 0; i < count; i++) {
+    if (waits[i].from == action || waits[i].arrival != at->time) continue;
+    *reason = go_back(r, first_of(r, waits[i].from), waits[i].from, GP_BY_VALUE, at);
+    return true;
+  }
+  return false;
+}
+
 /* Go back to what let this step go on, and return why it did. GP_BY_CHANNEL: the action of *at did
  * not run then, it waited. */
 static gp_reason why(const gp_sim *r, step *at) {
@@ -89,6 +101,8 @@ static gp_reason why(const gp_sim *r, step *at) {
   if (waited_behind(r, before, at)) return GP_BY_COPY;
   for (int32_t a = at->action; a < end; a++) {
     int32_t from = gp_sim_source(r, a);
+    gp_reason reason;
+    if (waited_for_replicas(r, a, at, &reason)) return reason;
     if (waited_for_values(r, a, at)) return GP_BY_COPY;
     if (from >= 0 && gp_sim_arrival(r, from, a) == at->time)
       return go_back(r, first_of(r, from), from, GP_BY_VALUE, at);

@@ -56,6 +56,8 @@ gp_status gp_sim_check(const gp_schedule *s, const gp_costs *costs) {
   }
   if (costs->barrier && s->batch > 0)
     return gp_fail(GP_ERANGE, "simulate: a barrier in an asynchronous schedule, expected none");
+  GP_TRY(check_list(costs->sums, s->stage_count, "the way of the gradients of stage"));
+  GP_TRY(check_list(costs->values, s->stage_count, "the way of the values of stage"));
   GP_TRY(check_list(costs->away, s->stage_count, "the time of a copy to the host of stage"));
   if (costs->noise) GP_TRY(check_noise(s, costs->noise));
   for (int op = 0; op < GP_ACT_COUNT; op++)
@@ -121,6 +123,20 @@ static bool receive(gp_sim *r, int32_t device) {
   return true;
 }
 
+/* Wait for the other replicas of a stream, likewise. */
+static bool meet_all(gp_sim *r, int32_t device) {
+  gp_sim_cursor *c = &r->cursors[device];
+  gp_sim_wait waits[GP_MEET_COUNT];
+  for (int32_t a = c->next; a < c->end; a++) {
+    const int count = gp_sim_waits(r, a, waits);
+    for (int i = 0; i < count; i++) {
+      if (waits[i].arrival < 0) return c->part = a, c->waits = waits[i].from, false;
+      if (waits[i].arrival > c->ready) c->ready = waits[i].arrival;
+    }
+  }
+  return true;
+}
+
 /* Joined actions take one time together. */
 static void compute(gp_sim *r, int32_t device) {
   gp_sim_cursor *c = &r->cursors[device];
@@ -145,6 +161,7 @@ static void complete(gp_sim *r, int32_t device) {
   for (int32_t a = c->next; a < c->end; a++) {
     if (r->schedule->copy_count > 1) wake_copy(r, a);
     if (r->joined) count_joined(r, a);
+    if (r->meets) gp_sim_note_met(r, a);
   }
   c->part = c->next;
   c->done = true;
@@ -168,6 +185,7 @@ static void advance(gp_sim *r, int32_t device) {
   c->waits = c->full = -1;
   while (c->next < s->first[device + 1]) {
     if (!c->ran && !receive(r, device)) return;
+    if (!c->ran && r->meets && !meet_all(r, device)) return;
     if (!c->ran) compute(r, device);
     if (!c->done && r->gathers && !gp_sim_gather_all(r, device)) return;
     if (!c->done) complete(r, device);
@@ -289,6 +307,7 @@ static gp_status allocate(gp_sim *r) {
   GP_TRY(gp_turns_new(s->device_count, GP_TURNS_QUEUE, &r->turns));
   GP_TRY(gp_sim_open_away(r, total));
   GP_TRY(gp_sim_open_gathers(r));
+  GP_TRY(gp_sim_open_meets(r));
   return gp_sim_open_channels(r, total);
 }
 
@@ -312,6 +331,7 @@ void gp_sim_close(gp_sim *run) {
   gp_free(run->queues);
   gp_free(run->slots);
   gp_free(run->gathers);
+  gp_free(run->meets);
 }
 
 static gp_status simulate(gp_sim *r) {
