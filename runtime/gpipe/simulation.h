@@ -35,9 +35,10 @@ typedef struct gp_costs {
   const double *away;    /* per stage: the time of a copy of what F saves to the host's memory, and
                                 of one back, beside other work (schedule/away.h). Each device does
                                 one copy each way at a time. NULL or 0: nothing goes there */
-  const double *sums;    /* per stage: how long the gradients of a mini-batch of a stream travel to
-                            the other replicas, behind the last action that adds to them */
-  const double *values;  /* per stage: how long new values travel to them, behind an update */
+  const double *sums;    /* per stage: how long a device sends the gradients of a mini-batch of a
+                            stream to the other replicas, behind the last action that adds to them;
+                            then they travel for `exchange` */
+  const double *values;  /* per stage: likewise new values, behind an update */
   const gp_noise *noise; /* borrowed; NULL: none */
   const double
       *gathers[GP_ACT_COUNT]; /* how often an action waits in its middle for the same action

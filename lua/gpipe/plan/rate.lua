@@ -76,19 +76,21 @@ local function streams(case)
   return case.shape.schedule.batch > 0 and case.shape.replicas > 1
 end
 
--- The seconds for which the gradients of each stage travel between its replicas, and likewise its
--- values: each device receives the gradients that it owns from all others, and the values that it
--- does not own.
+-- The seconds in which the gradients of each stage get from its replicas to each other, and likewise
+-- its values: each device receives the gradients that it owns from all others, and the values that
+-- it does not own. Also for how long a device sends them, and the longest way behind that.
 local function exchanges(problem, case, ranges)
-  local r, list = case.shape.replicas, {}
+  local r, list, sent, latency = case.shape.replicas, {}, {}, 0
   for stage, range in ipairs(ranges) do
     local on = case.on[stage]
     local bytes = sums.range(case.sums[on[1]].parameter_bytes, range[1], range[2])
     local link = way.new(devices.between(problem.devices[on[1]], problem.devices[on[#on]],
       problem.link))
     list[stage] = way.seconds(link, (r - 1) / r * bytes)
+    sent[stage] = way.busy(link, (r - 1) / r * bytes)
+    latency = math.max(latency, list[stage] - sent[stage])
   end
-  return list
+  return list, sent, latency
 end
 
 --- The seconds of each action of each stage, on its device, as schedule:simulate takes them.
@@ -119,8 +121,8 @@ function rate.costs(problem, case, balance)
     end
   end
   if streams(case) then
-    costs.sums = exchanges(problem, case, ranges)
-    costs.values = costs.sums
+    local _, sent, latency = exchanges(problem, case, ranges)
+    costs.sums, costs.values, costs.exchange = sent, sent, latency
   end
   if #balance == 1 then costs.comm = nil end
   if not narrow then costs.busy = nil end

@@ -229,9 +229,10 @@ local simulate = {}
 --- overlapped pair takes this factor times the sum of its parts (default 1). `away`: the time of a
 --- copy of what a micro-batch of a stage saves to the host's memory, and of one back: copies run
 --- beside the device's work, one at a time each way, and it waits where they are not over in time.
---- `sums` and `values`, in an asynchronous schedule with replicas: how long the gradients of a
---- mini-batch travel to the other replicas, behind the last action that adds to them, and new
---- values behind an update; REDUCE_GRAD waits for the one, the first F of a version for the other.
+--- `sums` and `values`, in an asynchronous schedule with replicas: how long a device sends the
+--- gradients of a mini-batch to the other replicas, behind the last action that adds to them, and
+--- new values behind an update, one after another; they travel for `exchange`. REDUCE_GRAD waits
+--- for the one, the first F of a version for the other.
 --- `memory = {activation =, after_input =, resident =, version =}` in bytes of a stage: held per
 --- micro-batch from F (or R) on; the part of it that W still reads after I; always held (weights,
 --- gradients); each further version of the weights. `gathers = {F =, B =, I =, W =}`: how often an

@@ -331,7 +331,7 @@ void gp_sim_close(gp_sim *run) {
   gp_free(run->queues);
   gp_free(run->slots);
   gp_free(run->gathers);
-  gp_free(run->meets);
+  gp_sim_close_meets(run);
 }
 
 static gp_status simulate(gp_sim *r) {

@@ -66,6 +66,8 @@ typedef struct gp_sim {
   bool joined;            /* an action waits for one of these */
   gp_sim_join joins[GP_JOIN_COUNT];
   gp_sim_meet *meets;     /* [part][stage][mini-batch]; NULL: it is no stream with replicas */
+  int32_t *adding;        /* [stage][mini-batch][copy]: gradients that are to come */
+  double *exits;          /* per device: until when it sends to other replicas */
   int32_t batch_count;    /* mini-batches of a stream */
   gp_sim_gather *gathers; /* per action of the first replica; NULL: no action waits like that */
   int32_t capacity;       /* of a channel; -1: any number */

@@ -118,6 +118,21 @@ describe("simulated replicas of a stream", function()
     end
   end)
 
+  it("send gradients behind the values before them", function()
+    -- one stage: a mini-batch takes 12, its values take 20 to leave, so its gradients wait for them
+    local s = gp.schedule.build("pipedream_2bw", { devices = 2, chunks = 4, replicas = 2,
+      batches = 6 }):lower { comms = false, update = "none" }
+    local ran = s:simulate { F = 1, B = 2, sums = 5, values = 20, exchange = 3 }
+    local list, own = reductions(ran:timeline(0)), ran:timeline(1)
+    assert.equal(12 + 5 + 3, list[1].begin)
+    for k = 2, #list do
+      local update = find(own, "U", k - 2).finish
+      assert.equal(update + 20 + 5 + 3, list[k].begin)
+    end
+    local wide = s:simulate { F = 1, B = 2, sums = 5, values = 7, exchange = 3 }
+    assert.equal(6 * (12 + 5 + 3), wide.makespan) -- the values have left when gradients are there
+  end)
+
   it("lie on the critical path where all wait for one", function()
     local _, s = both(2)
     local ran = s:simulate { F = 1, B = 2, sums = 50 }

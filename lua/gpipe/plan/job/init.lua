@@ -249,8 +249,8 @@ function job.simulate(plan, opts)
   if case.shape.schedule.batch > 0 and o.replicas > 1 then
     check_stream(o, row)
     local self = stream.of(row, case)
-    local travel = stream.travel(case, row.balance, network, self.own * o.replicas)
-    stream.add_times(made, o, self, costs, travel)
+    local sent = stream.sent(case, row.balance, network, self.own * o.replicas)
+    stream.add_times(made, o, self, costs, { sent = sent, latency = network.latency })
   else
     add_times(made, o, case, costs, exchange_of(bytes, network, o.replicas))
   end

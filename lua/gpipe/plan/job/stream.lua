@@ -59,18 +59,18 @@ end
 
 -- ---- costs --------------------------------------------------------------------------------------
 
---- Seconds for which the gradients of a stage, or its new values, travel between so many replicas:
---- each sends (R - 1) / R of them, its own share to every other.
+--- Seconds for which a device sends the gradients of a stage, or its new values, to the others of so
+--- many replicas: (R - 1) / R of them, to each its share.
 ---@param case gpipe.PlanCase
 ---@param balance integer[]
 ---@param network {latency: number, bandwidth: number}
 ---@param replicas integer
 ---@return number[] per stage
-function stream.travel(case, balance, network, replicas)
+function stream.sent(case, balance, network, replicas)
   local list = {}
   for stage, range in ipairs(demand.ranges(balance)) do
     local bytes = sums.range(case.sums[case.on[stage][1]].parameter_bytes, range[1], range[2])
-    list[stage] = network.latency + (replicas - 1) / replicas * bytes / network.bandwidth
+    list[stage] = (replicas - 1) / replicas * bytes / network.bandwidth
   end
   return list
 end
@@ -119,13 +119,13 @@ end
 ---@param o table options of plan:simulate
 ---@param self table of stream.of
 ---@param costs table of rate.costs
----@param travel number[] of stream.travel
-function stream.add_times(made, o, self, costs, travel)
+---@param exchange {sent: number[], latency: number} seconds of stream.sent, and then on the way
+function stream.add_times(made, o, self, costs, exchange)
   local quiet = { seed = o.seed, slow = o.slow }
   local few = self.own * math.min(2, o.replicas)
-  costs.sums, costs.values = nil, nil
+  costs.sums, costs.values, costs.exchange = nil, nil, nil
   made.pipeline = times_of(self, few, costs, quiet, 1)[1]
-  costs.sums, costs.values = travel, travel
+  costs.sums, costs.values, costs.exchange = exchange.sent, exchange.sent, exchange.latency
   made.quiet = times_of(self, few, costs, quiet, 1)[1]
   made.exchange = made.quiet - made.pipeline
   made.step, made.samples = made.quiet, 1
