@@ -76,9 +76,9 @@ local function streams(case)
   return case.shape.schedule.batch > 0 and case.shape.replicas > 1
 end
 
--- The seconds in which the gradients of each stage get from its replicas to each other, and likewise
--- its values: each device receives the gradients that it owns from all others, and the values that
--- it does not own. Also for how long a device sends them, and the longest way behind that.
+-- The seconds in which the gradients of each stage get from its replicas to each other, and its
+-- values likewise: each device receives the gradients that it owns from all others, and the values
+-- that it does not own. Also for how long a device sends them, and the longest way behind that.
 local function exchanges(problem, case, ranges)
   local r, list, sent, latency = case.shape.replicas, {}, {}, 0
   for stage, range in ipairs(ranges) do
