@@ -65,6 +65,7 @@ static gp_costs push_costs(lua_State *L, int index) {
                     .exchange = gp_lua_number_field(L, index, "exchange"),
                     .blocking = gp_lua_flag_field(L, index, "blocking"),
                     .barrier = gp_lua_flag_field(L, index, "barrier"),
+                    .times_only = gp_lua_flag_field(L, index, "times_only"),
                     .capacity = (int)gp_lua_int_field(L, index, "capacity", -1)};
   luaL_argcheck(L, costs.stage_count > 0, index, "costs.stages is missing");
   size_t stages = (size_t)costs.stage_count;

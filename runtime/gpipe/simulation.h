@@ -47,6 +47,7 @@ typedef struct gp_costs {
   double joined;              /* joined actions take this times the sum of their costs */
   bool blocking;              /* a device does nothing else while it sends */
   bool barrier;               /* no update before all gradients of the step are there */
+  bool times_only;            /* what devices hold is not asked for: loads have 0 */
   int capacity;               /* values a channel holds before its sender waits; -1: any number */
   const double *activation;   /* bytes per micro-batch, from F or R to the last backward action */
   const double *after_input;  /* bytes of these that W reads after I; NULL: all */

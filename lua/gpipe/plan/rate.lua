@@ -100,7 +100,7 @@ end
 ---@return table
 function rate.costs(problem, case, balance)
   local costs = { F = {}, I = {}, W = {}, B = {}, R = {}, comm = { F = {}, B = {} }, unit = "s",
-    busy = { F = {}, B = {} } }
+    memory = false, busy = { F = {}, B = {} } }
   local narrow = false -- some link takes time for a value's bytes
   local offloads = stage_cost.policies[case.policy].offloads
   costs.away = offloads and {} or nil

@@ -35,7 +35,7 @@ local spec = {
   values = number_or_list,
   gathers = { type = "table" },
   exchange = { type = "number", min = 0, below = math.huge },
-  memory = { type = "table" },
+  memory = { type = { "table", "boolean" } },
   unit = { type = "string", default = "" },
 }
 local OPS = { "F", "B", "I", "W", "R", "U", "P", "NORM", "CLIP" }
@@ -156,7 +156,7 @@ end
 
 local function add_memory(costs, given, stages)
   for key in pairs(memory_spec) do
-    costs[key] = given.memory and list_of("memory." .. key, given.memory[key], stages, "stage")
+    costs[key] = list_of("memory." .. key, (given.memory or {})[key], stages, "stage")
   end
 end
 
@@ -177,7 +177,7 @@ local function costs_of(given, stages, devices)
   local costs = {
     noise = noise.of(WHO, given, devices),
     stages = stages, joined = given.joined, blocking = not given.overlap, capacity = given.capacity,
-    barrier = given.barrier,
+    barrier = given.barrier, times_only = given.memory == false,
   }
   for _, op in ipairs(OPS) do
     costs[op] = list_of(op, given[op], stages, "stage")
@@ -202,6 +202,9 @@ end
 -- The checked options, and the costs of a verified schedule.
 local function prepare(self, opts, own_spec)
   local given = options.check(WHO, opts, own_spec)
+  if given.memory == true then
+    errors.raise("%s: memory is true, expected bytes, or false: what devices hold is left out", WHO)
+  end
   if given.memory then options.check(WHO .. ": memory", given.memory, memory_spec) end
   local good, report = self:verify()
   if not good then errors.raise("%s: this is no schedule: %s", WHO, tostring(report)) end
@@ -235,7 +238,8 @@ local simulate = {}
 --- for the one, the first F of a version for the other.
 --- `memory = {activation =, after_input =, resident =, version =}` in bytes of a stage: held per
 --- micro-batch from F (or R) on; the part of it that W still reads after I; always held (weights,
---- gradients); each further version of the weights. `gathers = {F =, B =, I =, W =}`: how often an
+--- gradients); each further version of the weights; false: what devices hold is not counted, which
+--- saves time. `gathers = {F =, B =, I =, W =}`: how often an
 --- action waits in its middle for the same action of the other replicas, in a schedule with
 --- replicas (sync_batch_norm; pipe:costs() has it): they end together, `exchange` times that number
 --- later (default: the link's latency, or 0).

@@ -339,7 +339,7 @@ static gp_status simulate(gp_sim *r) {
   GP_TRY(gp_sim_run(r));
   GP_TRY(gp_sim_check_ended(r));
   for (int32_t d = 0; d < r->schedule->device_count; d++) sum_up(r, d);
-  GP_TRY(gp_sim_memory(r));
+  if (!r->costs->times_only) GP_TRY(gp_sim_memory(r));
   return gp_sim_path(r);
 }
 

@@ -59,8 +59,8 @@ end
 
 -- ---- costs --------------------------------------------------------------------------------------
 
---- Seconds for which a device sends the gradients of a stage, or its new values, to the others of so
---- many replicas: (R - 1) / R of them, to each its share.
+--- Seconds for which a device sends the gradients of a stage, or its new values, to the others of
+--- so many replicas: (R - 1) / R of them, to each its share.
 ---@param case gpipe.PlanCase
 ---@param balance integer[]
 ---@param network {latency: number, bandwidth: number}
@@ -119,7 +119,7 @@ end
 ---@param o table options of plan:simulate
 ---@param self table of stream.of
 ---@param costs table of rate.costs
----@param exchange {sent: number[], latency: number} seconds of stream.sent, then on the way
+---@param exchange {sent: number[], latency: number} seconds of stream.sent, and on the way
 function stream.add_times(made, o, self, costs, exchange)
   local quiet = { seed = o.seed, slow = o.slow }
   local few = self.own * math.min(2, o.replicas)
