@@ -150,11 +150,13 @@ gp_status gp_held_versions(const gp_schedule *s, int32_t device, int32_t limit, 
   return status;
 }
 
+/* Actions of a synchronous schedule name no version, because there is only one. */
 gp_status gp_schedule_versions(const gp_schedule *s, int32_t *live) {
   int32_t *most, over;
+  for (int32_t h = 0; h < s->stage_count * s->copy_count; h++) live[h] = 1;
+  if (!s->batch) return GP_OK;
   GP_TRY(gp_alloc_array((size_t)s->stage_count, sizeof *most, (void **)&most));
   gp_status status = GP_OK;
-  for (int32_t h = 0; h < s->stage_count * s->copy_count; h++) live[h] = 1;
   for (int32_t d = 0; !status && d < s->device_count; d++) {
     status = gp_held_versions(s, d, INT32_MAX, most, &over);
     const gp_stage_list held = gp_schedule_stages(s, d);
