@@ -34,8 +34,9 @@ void gp_lua_push_remats(lua_State *L) {
   }
 }
 
-/* schedule:lowered(checkpoint, update, {tied, norm, clip}) -> rows with recomputation, ascending W,
- * reductions, norms, updates; nil: the schedule's own are as they would be */
+/* schedule:lowered(checkpoint, update, {tied, norm, clip}) -> a schedule with recomputation,
+ * ascending W, reductions, norms, updates; nil: its own actions are as they would be; nil and a
+ * text: it cannot be lowered */
 static int schedule_lowered(lua_State *L) {
   static const char *const updates[] = {"none", "barrier", "free", NULL};
   gp_lower_options options = {.remat = gp_lua_check_remat(L, 2),
@@ -44,11 +45,13 @@ static int schedule_lowered(lua_State *L) {
   options.tied = gp_lua_flag_field(L, 4, "tied");
   options.norm = gp_lua_flag_field(L, 4, "norm");
   options.clip = gp_lua_flag_field(L, 4, "clip");
-  gp_rows **box = gp_lua_new_rows(L);
+  gp_schedule **box = gp_lua_new_schedule(L);
   gp_status status = gp_schedule_lowered(gp_lua_check_schedule(L, 1), &options, box);
-  if (status != GP_OK) return gp_lua_fail(L, status);
+  if (status != GP_OK && status != GP_ESCHEDULE) return gp_lua_fail(L, status);
   if (!*box) lua_pushnil(L);
-  return 1;
+  if (status == GP_OK) return 1;
+  lua_pushstring(L, gp_error_text());
+  return 2;
 }
 
 /* schedule:steps() -> the number of steps, in which each device runs one action */

@@ -15,12 +15,14 @@ gp_rows *gp_lua_check_rows(lua_State *L, int index) {
   return *box;
 }
 
+enum { MOST_NUMBER = 999999 };
+
 /* A number from 0 on; -1 if it is missing and optional. */
 static int32_t check_number(lua_State *L, int index, const char *what, bool optional) {
   int whole;
   lua_Integer n = lua_tointegerx(L, index, &whole);
   if (optional && lua_isnoneornil(L, index)) return -1;
-  if (!whole || n < 0 || n > 999999) gp_lua_bad_value(L, index, what, "an integer, 0..999999");
+  if (!whole || n < 0 || n > MOST_NUMBER) gp_lua_bad_value(L, index, what, "an integer, 0..999999");
   return (int32_t)n;
 }
 
@@ -51,16 +53,50 @@ static int rows_add(lua_State *L) {
   return 0;
 }
 
+/* Append the actions so many times, each time with the micro-batches behind the last ones. */
+static void append_series(lua_State *L, gp_action *actions, int kinds, int32_t times) {
+  gp_rows *rows = gp_lua_check_rows(L, 1);
+  for (int32_t i = 0; i < times; i++)
+    for (int k = 0; k < kinds; k++) {
+      append(L, rows, &actions[k]);
+      actions[k].micro++;
+    }
+}
+
+/* rows:series(device, times, "F", stage, micro, ...): append these actions so many times, each time
+ * with the micro-batches behind the last ones. One call in the place of thousands. */
+static int rows_series(lua_State *L) {
+  enum { MOST = 3, FIRST = 4, EACH = 3 };
+  static const char *const letters[] = {"F", "B", "I", "W", NULL};
+  gp_action actions[MOST];
+  const int kinds = (lua_gettop(L) - FIRST + 1) / EACH;
+  const int32_t times = check_number(L, 3, "rows: the times", false);
+  luaL_argcheck(L, kinds >= 1 && kinds <= MOST && lua_gettop(L) == FIRST + EACH * kinds - 1, FIRST,
+                "expected one to three actions: an op, a stage and a micro-batch each");
+  for (int k = 0; k < kinds; k++) {
+    const int at = FIRST + EACH * k;
+    actions[k] = check_action(L, at + 1, luaL_checkoption(L, at, NULL, letters));
+    if (actions[k].micro > MOST_NUMBER + 1 - times)
+      gp_lua_bad_value(L, at + 2, "rows: the micro-batch", "the last one to be at most 999999");
+  }
+  append_series(L, actions, kinds, times);
+  return 0;
+}
+
+void gp_lua_push_count(lua_State *L, int index, const gp_action *actions, int count) {
+  const gp_act op = (gp_act)luaL_checkoption(L, index, NULL, names);
+  int found = 0;
+  for (int i = 0; i < count; i++) found += actions[i].op == op;
+  lua_pushinteger(L, found);
+}
+
 /* rows:count(device, "R") -> how many actions of the device have this op */
 static int rows_count(lua_State *L) {
   const gp_rows *rows = gp_lua_check_rows(L, 1);
-  const int device =
-      (int)gp_lua_check_int(L, 2, "rows: the device", 0, gp_rows_device_count(rows) - 1);
-  const gp_act op = (gp_act)luaL_checkoption(L, 3, NULL, names);
-  int count, found = 0;
+  int count,
+      device = (int)gp_lua_check_int(L, 2, "rows: the device", 0, gp_rows_device_count(rows) - 1);
   const gp_action *actions = gp_rows_get(rows, device, &count);
-  for (int i = 0; i < count; i++) found += actions[i].op == op;
-  lua_pushinteger(L, found);
+  gp_lua_push_count(L, 3, actions, count);
   return 1;
 }
 
@@ -168,7 +204,7 @@ static int rows_length(lua_State *L) {
   return 1;
 }
 
-static void push_actions(lua_State *L, const gp_action *actions, int count) {
+void gp_lua_push_actions(lua_State *L, const gp_action *actions, int count) {
   luaL_Buffer buffer;
   size_t length = gp_rows_print(actions, count, NULL, 0);
   gp_rows_print(actions, count, luaL_buffinitsize(L, &buffer, length + 1), length + 1);
@@ -192,7 +228,7 @@ static int rows_text(lua_State *L) {
   int count, device = check_number(L, 2, "rows: the device", false);
   luaL_argcheck(L, device < gp_rows_device_count(rows), 2, "no such device");
   const gp_action *actions = gp_rows_get(rows, device, &count);
-  push_actions(L, actions, count);
+  gp_lua_push_actions(L, actions, count);
   return 1;
 }
 
@@ -225,6 +261,7 @@ static const luaL_Reg methods[] = {{"count", rows_count},
                                    {"join", rows_join},
                                    {"read", rows_read},
                                    {"repeated", rows_repeated},
+                                   {"series", rows_series},
                                    {"take", rows_take},
                                    {"text", rows_text},
                                    {"take_updates", rows_take_updates},

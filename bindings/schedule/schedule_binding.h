@@ -15,6 +15,11 @@ gp_rows *gp_lua_check_rows(lua_State *L, int index);
 gp_rows **gp_lua_new_rows(lua_State *L);
 /* Push {op, stage, micro, version, begin, finish}, without the numbers that the action lacks. */
 void gp_lua_push_timed(lua_State *L, const gp_action *action, double begin, double finish);
+/* Push the text of a device's list, or count the actions of the op that is named at index. */
+void gp_lua_push_actions(lua_State *L, const gp_action *actions, int count);
+void gp_lua_push_count(lua_State *L, int index, const gp_action *actions, int count);
+/* Push a box for a verified schedule, still empty. */
+gp_schedule **gp_lua_new_schedule(lua_State *L);
 /* The verified schedule at index, borrowed. */
 gp_schedule *gp_lua_check_schedule(lua_State *L, int index);
 /* Push nil, text, check, device and position (from 1; nil: none) of a fault; returns 5. */

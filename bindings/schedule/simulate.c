@@ -65,6 +65,7 @@ static gp_costs push_costs(lua_State *L, int index) {
                     .exchange = gp_lua_number_field(L, index, "exchange"),
                     .blocking = gp_lua_flag_field(L, index, "blocking"),
                     .barrier = gp_lua_flag_field(L, index, "barrier"),
+                    .times_only = gp_lua_flag_field(L, index, "times_only"),
                     .capacity = (int)gp_lua_int_field(L, index, "capacity", -1)};
   luaL_argcheck(L, costs.stage_count > 0, index, "costs.stages is missing");
   size_t stages = (size_t)costs.stage_count;
@@ -76,6 +77,8 @@ static gp_costs push_costs(lua_State *L, int index) {
   costs.credit[0] = push_numbers(L, index, "credit_forward", stages - 1);
   costs.credit[1] = push_numbers(L, index, "credit_backward", stages - 1);
   costs.away = push_numbers(L, index, "away", stages);
+  costs.sums = push_numbers(L, index, "sums", stages);
+  costs.values = push_numbers(L, index, "values", stages);
   costs.activation = push_numbers(L, index, "activation", stages);
   costs.after_input = push_numbers(L, index, "after_input", stages);
   costs.resident = push_numbers(L, index, "resident", stages);
@@ -180,6 +183,7 @@ static int simulation_timeline(lua_State *L) {
   const gp_action *actions = gp_schedule_get(schedule, device, &count);
   const double *begin, *finish;
   gp_simulation_times(simulation, device, &begin, &finish);
+  if (!begin) gp_lua_error(L, "timeline: the times of a planner's simulation are not kept");
   lua_createtable(L, count, 0);
   for (int i = 0, shown = 0; i < count; i++) {
     if (actions[i].op == GP_ACT_IDLE) continue;
@@ -191,6 +195,13 @@ static int simulation_timeline(lua_State *L) {
     lua_rawseti(L, -2, ++shown);
   }
   return 1;
+}
+
+/* simulation:shed() forgets the times of single actions */
+static int simulation_shed(lua_State *L) {
+  gp_simulation **box = luaL_checkudata(L, 1, GP_LUA_SIMULATION);
+  if (*box) gp_simulation_shed(*box);
+  return 0;
 }
 
 /* simulation:critical(limit) -> list of {op, ..., device, after}, length of the whole critical
@@ -207,11 +218,8 @@ static int simulation_critical(lua_State *L) {
   const gp_critical *path = gp_simulation_critical(simulation, &length);
   lua_createtable(L, length < limit ? length : limit, 0);
   for (int i = 0; i < length && i < limit; i++) {
-    const double *begin, *finish;
     const gp_action *actions = gp_schedule_get(schedule, path[i].device, &ignored);
-    int32_t at = path[i].position;
-    gp_simulation_times(simulation, path[i].device, &begin, &finish);
-    gp_lua_push_timed(L, &actions[at], begin[at], finish[at]);
+    gp_lua_push_timed(L, &actions[path[i].position], path[i].begin, path[i].finish);
     gp_lua_set_int(L, "device", path[i].device);
     lua_pushstring(L, reasons[path[i].reason]);
     lua_setfield(L, -2, "after");
@@ -230,11 +238,10 @@ static int simulation_free(lua_State *L) {
   return 0;
 }
 
-static const luaL_Reg methods[] = {{"total", simulation_total},
-                                   {"device", simulation_device},
-                                   {"timeline", simulation_timeline},
-                                   {"critical", simulation_critical},
-                                   {NULL, NULL}};
+static const luaL_Reg methods[] = {
+    {"total", simulation_total},       {"device", simulation_device},
+    {"timeline", simulation_timeline}, {"critical", simulation_critical},
+    {"shed", simulation_shed},         {NULL, NULL}};
 
 int gp_open_simulation(lua_State *L) {
   gp_lua_push_type(L, GP_LUA_SIMULATION, simulation_free);

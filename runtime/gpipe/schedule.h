@@ -209,10 +209,11 @@ typedef struct gp_lower_options {
   bool tied, norm, clip;
 } gp_lower_options;
 
-/* Rows (new, the caller's) with what lowering adds for every model: recomputation, weight gradients
- * in ascending order, reductions, norms and scales of gradients, updates; NULL: the schedule's own
- * are as they would be. */
+/* A schedule (new, the caller's) with what lowering adds for every model: recomputation, weight
+ * gradients in ascending order, reductions, norms and scales of gradients, updates; NULL: the
+ * schedule's own actions are as they would be. Errors: GP_ESCHEDULE where weight gradients cannot
+ * be added in ascending order. */
 gp_status gp_schedule_lowered(const gp_schedule *schedule, const gp_lower_options *options,
-                              gp_rows **rows);
+                              gp_schedule **made);
 
 #endif

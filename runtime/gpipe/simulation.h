@@ -35,6 +35,10 @@ typedef struct gp_costs {
   const double *away;    /* per stage: the time of a copy of what F saves to the host's memory, and
                                 of one back, beside other work (schedule/away.h). Each device does
                                 one copy each way at a time. NULL or 0: nothing goes there */
+  const double *sums;    /* per stage: how long a device sends the gradients of a mini-batch of a
+                            stream to the other replicas, behind the last action that adds to them;
+                            then they travel for `exchange` */
+  const double *values;  /* per stage: likewise new values, behind an update */
   const gp_noise *noise; /* borrowed; NULL: none */
   const double
       *gathers[GP_ACT_COUNT]; /* how often an action waits in its middle for the same action
@@ -43,6 +47,7 @@ typedef struct gp_costs {
   double joined;              /* joined actions take this times the sum of their costs */
   bool blocking;              /* a device does nothing else while it sends */
   bool barrier;               /* no update before all gradients of the step are there */
+  bool times_only;            /* what devices hold is not asked for: loads have 0 */
   int capacity;               /* values a channel holds before its sender waits; -1: any number */
   const double *activation;   /* bytes per micro-batch, from F or R to the last backward action */
   const double *after_input;  /* bytes of these that W reads after I; NULL: all */
@@ -72,6 +77,7 @@ typedef enum gp_reason {
 typedef struct gp_critical {
   int32_t device, position; /* the action, the first of joined ones */
   gp_reason reason;
+  double begin, finish;
 } gp_critical;
 
 /* A schedule run with costs instead of devices. It borrows the schedule. */
@@ -85,6 +91,8 @@ typedef struct gp_simulation gp_simulation;
 gp_status gp_simulation_new(const gp_schedule *schedule, const gp_costs *costs,
                             gp_simulation **simulation);
 void gp_simulation_free(gp_simulation *simulation);
+/* Forget when each action began and ended: what is left is small. */
+void gp_simulation_shed(gp_simulation *simulation);
 /* Run a schedule `count` times with the noise of the costs, for the draws from noise->draw on, and
  * keep of each run only its end: ends[count] receives when the last device is done with its list
  * and with what `tails` adds behind it (per device; NULL: nothing). Errors: as
@@ -97,6 +105,7 @@ double gp_simulation_makespan(const gp_simulation *simulation);
 double gp_simulation_span(const gp_simulation *simulation);
 const gp_device_load *gp_simulation_device(const gp_simulation *simulation, int device);
 /* Begin and end of the actions of a device, in the order of gp_schedule_get. */
+/* NULL: they were shed. */
 void gp_simulation_times(const gp_simulation *simulation, int device, const double **begin,
                          const double **finish);
 /* Actions from the start to the end of the step that no other could have shortened alone. */

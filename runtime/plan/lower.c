@@ -319,6 +319,23 @@ static size_t lowered_count(const gp_plan *plan, const gp_lowered *lowered) {
   return count;
 }
 
+/* Number the tasks. A schedule that lowering made does not know the order of its actions. */
+static gp_status number_tasks(const lowerer *l, int32_t *next, int32_t *action_at) {
+  const gp_schedule *s = l->schedule;
+  gp_task_order order = {
+      l->plan, s, l->lowered, l->block, s->order, l->count, (int32_t)late_count(l->plan)};
+  int32_t *own = NULL;
+  gp_status status = GP_OK;
+  if (!s->order) {
+    GP_TRY(gp_alloc_array((size_t)s->first[s->device_count] + 1, sizeof *own, (void **)&own));
+    status = gp_schedule_find_order(s, own);
+    order.order = own;
+  }
+  if (!status) gp_plan_number_tasks(&order, next, action_at);
+  gp_free(own);
+  return status;
+}
+
 gp_status gp_plan_add_tasks(gp_plan *plan, const gp_schedule *schedule, const gp_lowered *lowered) {
   lowerer l = {.plan = plan, .schedule = schedule, .lowered = lowered};
   size_t devices = (size_t)plan->device_count, actions = (size_t)schedule->first[devices];
@@ -345,9 +362,7 @@ gp_status gp_plan_add_tasks(gp_plan *plan, const gp_schedule *schedule, const gp
     if (gp_plan_has(plan, l.device)) lower_device(&l);
     plan->first[l.device + 1] = l.count;
   }
-  const gp_task_order order = {plan,    schedule, lowered,
-                               l.block, l.count,  (int32_t)late_count(plan)};
-  gp_plan_number_tasks(&order, notes + room, notes + room + actions + 1);
+  const gp_status status = number_tasks(&l, notes + room, notes + room + actions + 1);
   gp_free(notes);
-  return GP_OK;
+  return status;
 }

@@ -112,7 +112,7 @@ static void interleave(const gp_task_order *l, int32_t *action_at) {
 void gp_plan_number_tasks(const gp_task_order *l, int32_t *next, int32_t *action_at) {
   const gp_schedule *s = l->schedule;
   int32_t number = number_heads(l), total = s->first[s->device_count];
-  for (int32_t a = 0; a < total; a++) next[a] = 0, action_at[s->order[a]] = a;
+  for (int32_t a = 0; a < total; a++) next[a] = 0, action_at[l->order[a]] = a;
   interleave(l, action_at);
   count_tasks(l, next);
   for (int32_t k = 0; k < total; k++) {

@@ -12,6 +12,7 @@ typedef struct gp_task_order {
   const gp_schedule *schedule;
   const gp_lowered *lowered;
   const int32_t *block; /* per task: the schedule's action that it is numbered with, or a block */
+  const int32_t *order; /* per action of the schedule: its place in the topological order */
   int32_t count, late;  /* tasks; those that write buffers behind all forward passes (records.h) */
 } gp_task_order;
 

@@ -19,6 +19,7 @@ typedef struct walker {
   const gp_lower_options *options;
   gp_lowered *out;
   int32_t device, count;
+  bool with_sources;  /* the caller asks for out->source */
   bool trains;        /* there are backward passes */
   bool *kept, *again; /* per (stage, micro-batch): F keeps; the schedule names R itself */
   int32_t *due;       /* per (stage, micro-batch): the action that W is made of, + 1; 0: not yet */
@@ -35,7 +36,7 @@ static size_t cell(const walker *w, int32_t stage, int32_t micro) {
 }
 
 static void append(walker *w, gp_act op, const gp_action *like, int32_t source) {
-  w->out->source[w->count] = source;
+  if (w->out->source) w->out->source[w->count] = source;
   w->out->actions[w->count] = *like;
   w->out->actions[w->count].joined = false;
   w->out->actions[w->count++].op = (uint8_t)op;
@@ -61,17 +62,18 @@ static bool is_open(const walker *w, int32_t stage, int32_t micro) {
 
 /* Begin to count the micro-batches and updates of the device's stages. */
 static void begin_stages(walker *w) {
-  for (int32_t s = 0; s < w->s->stage_count; s++) {
-    if (!gp_schedule_holds(w->s, w->device, s)) continue;
-    w->next[s] = own_micro(w, s, 0);
-    w->updates[s] = 0;
+  const gp_stage_list held = gp_schedule_stages(w->s, w->device);
+  for (int32_t i = 0; i < held.count; i++) {
+    w->next[held.stages[i]] = own_micro(w, held.stages[i], 0);
+    w->updates[held.stages[i]] = 0;
   }
 }
 
 /* Find the stages whose I and W must be actions of their own: because the schedule splits them, or
  * because it runs backward passes in an order in which weight gradients may not be added. */
 static void find_apart(walker *w, int32_t begin, int32_t end) {
-  for (int32_t s = 0; s < w->s->stage_count; s++) w->apart[s] = false;
+  const gp_stage_list held = gp_schedule_stages(w->s, w->device);
+  for (int32_t i = 0; i < held.count; i++) w->apart[held.stages[i]] = false;
   begin_stages(w);
   for (int32_t a = begin; a < end; a++) {
     const gp_action *x = &w->s->actions[a];
@@ -190,9 +192,10 @@ static bool add_merged(walker *w, int32_t a, int32_t end) {
 
 /* Append an op for each stage of the device. */
 static void add_to_stages(walker *w, gp_act op, int32_t micro) {
-  for (int32_t stage = 0; stage < w->s->stage_count; stage++) {
-    gp_action x = {.stage = stage, .micro = micro, .version = -1};
-    if (gp_schedule_holds(w->s, w->device, stage)) append(w, op, &x, -1);
+  const gp_stage_list held = gp_schedule_stages(w->s, w->device);
+  for (int32_t i = 0; i < held.count; i++) {
+    gp_action x = {.stage = held.stages[i], .micro = micro, .version = -1};
+    append(w, op, &x, -1);
   }
 }
 
@@ -270,7 +273,7 @@ static gp_status make_room(walker *w, int32_t **ints, bool **flags) {
   size_t ends = (size_t)s->copy_count * (GP_ACT_CLIP - GP_ACT_REDUCE + 2); /* of a stage */
   size_t room = 3 * (size_t)s->first[s->device_count] + ends * stages + 1;
   GP_TRY(gp_alloc_array(room, sizeof(gp_action), (void **)&w->out->actions));
-  GP_TRY(gp_alloc_array(room, sizeof(int32_t), (void **)&w->out->source));
+  if (w->with_sources) GP_TRY(gp_alloc_array(room, sizeof(int32_t), (void **)&w->out->source));
   GP_TRY(gp_alloc_array((size_t)s->device_count + 1, sizeof(int32_t), (void **)&w->out->first));
   GP_TRY(gp_alloc_array(2 * cells + 4 * stages + 1, sizeof(int32_t), (void **)ints));
   GP_TRY(gp_alloc_array(2 * cells + stages + 1, sizeof(bool), (void **)flags));
@@ -286,60 +289,29 @@ static gp_status make_room(walker *w, int32_t **ints, bool **flags) {
   return GP_OK;
 }
 
-gp_status gp_schedule_lower(const gp_schedule *schedule, const gp_lower_options *options,
-                            gp_lowered *lowered) {
-  walker w = {.s = schedule, .options = options, .out = lowered};
+static gp_status lower(walker *w) {
   int32_t *ints = NULL;
   bool *flags = NULL;
-  *lowered = (gp_lowered){.device_count = schedule->device_count};
-  gp_status status = make_room(&w, &ints, &flags);
-  if (!status) look_around(&w);
-  for (; !status && w.device < schedule->device_count; w.device++) walk_device(&w);
+  *w->out = (gp_lowered){.device_count = w->s->device_count};
+  gp_status status = make_room(w, &ints, &flags);
+  if (!status) look_around(w);
+  for (; !status && w->device < w->s->device_count; w->device++) walk_device(w);
   gp_free(ints);
   gp_free(flags);
-  if (status) gp_lowered_free(lowered);
+  if (status) gp_lowered_free(w->out);
   return status;
 }
 
-static bool is_same(const gp_action *x, const gp_action *y) {
-  return x->op == y->op && x->stage == y->stage && x->micro == y->micro &&
-         x->version == y->version && x->joined == y->joined;
+gp_status gp_schedule_lower(const gp_schedule *schedule, const gp_lower_options *options,
+                            gp_lowered *lowered) {
+  walker w = {.s = schedule, .options = options, .out = lowered, .with_sources = true};
+  return lower(&w);
 }
 
-/* Has lowering changed nothing? */
-static bool is_unchanged(const gp_schedule *s, const gp_lowered *lowered) {
-  const int32_t count = s->first[s->device_count];
-  bool same = lowered->first[s->device_count] == count;
-  for (int32_t a = 0; same && a < count; a++) same = is_same(&s->actions[a], &lowered->actions[a]);
-  return same;
-}
-
-/* Reductions of a stream carry the number of their update, which a plan needs and texts have not:
- * the n-th one of a stage is that of update n. */
-static void drop_numbers(const gp_lowered *lowered) {
-  for (int32_t a = 0; a < lowered->first[lowered->device_count]; a++)
-    if (!gp_act_has_micro((gp_act)lowered->actions[a].op)) lowered->actions[a].micro = -1;
-}
-
-/* These lists can be printed and verified. A plan starts from the same ones. */
-gp_status gp_schedule_lowered(const gp_schedule *schedule, const gp_lower_options *options,
-                              gp_rows **rows) {
-  gp_lowered lowered;
-  gp_rows *made = NULL;
-  gp_status status = gp_schedule_lower(schedule, options, &lowered);
-  if (!status && !is_unchanged(schedule, &lowered)) {
-    drop_numbers(&lowered);
-    status = gp_rows_new(schedule->device_count, &made);
-    for (int32_t d = 0; !status && d < schedule->device_count; d++)
-      status = gp_rows_append(made, d, &lowered.actions[lowered.first[d]],
-                              lowered.first[d + 1] - lowered.first[d]);
-  }
-  gp_lowered_free(&lowered);
-  if (status)
-    gp_rows_free(made);
-  else
-    *rows = made;
-  return status;
+gp_status gp_schedule_lower_actions(const gp_schedule *schedule, const gp_lower_options *options,
+                                    gp_lowered *lowered) {
+  walker w = {.s = schedule, .options = options, .out = lowered};
+  return lower(&w);
 }
 
 void gp_lowered_free(gp_lowered *lowered) {

@@ -20,6 +20,9 @@ typedef struct gp_lowered {
 /* Errors: GP_ENOMEM; GP_ESCHEDULE where weight gradients cannot be added in ascending order. */
 gp_status gp_schedule_lower(const gp_schedule *schedule, const gp_lower_options *options,
                             gp_lowered *lowered);
+/* The same without `source`, which stays NULL. */
+gp_status gp_schedule_lower_actions(const gp_schedule *schedule, const gp_lower_options *options,
+                                    gp_lowered *lowered);
 void gp_lowered_free(gp_lowered *lowered); /* what it holds; not the struct */
 
 /* Does the mode say what runs again stage by stage, and not by which micro-batches have an R? */

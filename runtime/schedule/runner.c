@@ -34,9 +34,9 @@ static void skip_empty(gp_runner *r, gp_runner_place *at) {
   for (; at->next < at->end && r->actions[at->next].op == GP_ACT_IDLE; at->next++) r->left--;
 }
 
-static void wake_unless_over(gp_runner *r, int32_t device) {
+static bool is_over(gp_runner *r, int32_t device) {
   if (r->skip_empty) skip_empty(r, &r->at[device]);
-  if (r->at[device].next < r->at[device].end) gp_runner_wake(r, device);
+  return r->at[device].next == r->at[device].end;
 }
 
 /* Joined actions have not run while they are looked at, so one that needs another one of them waits
@@ -49,20 +49,24 @@ static int32_t lack_of(const gp_runner *r, int32_t device, int32_t begin, int32_
   return GP_LACKS_NOTHING;
 }
 
-/* The next action of a device, or joined ones, if it may go on. */
+/* The next action of a device, or joined ones, if it may go on; and then all those behind it, as
+ * long as it would have the next turn. */
 static gp_status take_turn(gp_runner *r, int32_t device) {
-  const int32_t begin = r->at[device].next;
-  if (begin == r->at[device].end) return GP_OK; /* it was woken behind its end */
-  const int32_t end = gp_action_group_end(r->actions, begin);
-  const int32_t lack = lack_of(r, device, begin, end);
-  if (lack >= 0) wait_for(r, device, lack);
-  if (lack == GP_LACKS_SWEEP) gp_runner_wake(r, device);
-  if (lack != GP_LACKS_NOTHING) return GP_OK;
-  for (int32_t a = begin; a < end; a++, r->left--)
-    if (r->order) finish(r, a);
-  if (r->ran) GP_TRY(r->ran(r->context, device, begin, end));
-  r->at[device].next = end;
-  wake_unless_over(r, device);
+  if (r->at[device].next == r->at[device].end) return GP_OK; /* it was woken behind its end */
+  for (bool more = true; more;) {
+    const int32_t begin = r->at[device].next, end = gp_action_group_end(r->actions, begin);
+    const int32_t lack = lack_of(r, device, begin, end);
+    if (lack >= 0) wait_for(r, device, lack);
+    if (lack == GP_LACKS_SWEEP) gp_runner_wake(r, device);
+    if (lack != GP_LACKS_NOTHING) return GP_OK;
+    for (int32_t a = begin; a < end; a++, r->left--)
+      if (r->order) finish(r, a);
+    if (r->ran) GP_TRY(r->ran(r->context, device, begin, end));
+    r->at[device].next = end;
+    if (is_over(r, device)) return GP_OK;
+    more = gp_turns_would_return(&r->turns, device);
+  }
+  gp_runner_wake(r, device);
   return GP_OK;
 }
 
@@ -72,7 +76,8 @@ gp_status gp_runner_run(gp_runner *r, const int32_t *places) {
   for (int32_t a = 0; r->order && a < r->left; a++) r->order[a] = -1;
   for (int32_t d = 0; d < r->device_count; d++)
     r->at[d] = (gp_runner_place){r->first[d], r->first[d + 1], GP_RUNNER_AWAITS_NONE};
-  for (int32_t d = 0; d < r->device_count; d++) wake_unless_over(r, d);
+  for (int32_t d = 0; d < r->device_count; d++)
+    if (!is_over(r, d)) gp_runner_wake(r, d);
   for (int32_t d; (d = gp_turns_next(&r->turns)) >= 0;) GP_TRY(take_turn(r, d));
   return GP_OK;
 }

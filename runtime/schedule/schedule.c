@@ -42,6 +42,25 @@ static gp_status copy_placement(const gp_schedule_spec *spec, gp_schedule *s) {
   return GP_OK;
 }
 
+/* List the stages of each device. Of two copies on one device the second adds nothing. */
+static gp_status list_stages(gp_schedule *s) {
+  const size_t devices = (size_t)s->device_count,
+               holders = (size_t)s->stage_count * (size_t)s->copy_count;
+  GP_TRY(gp_alloc_array(devices + 2, sizeof(int32_t), (void **)&s->held_first));
+  GP_TRY(gp_alloc_array(holders + 1, sizeof(int32_t), (void **)&s->held));
+  int32_t *next = s->held_first + 1; /* of a device; its first one once all are counted */
+  for (int pass = 0; pass < 2; pass++) {
+    for (int32_t h = 0; h < (int32_t)holders; h++) {
+      const int32_t stage = h / s->copy_count, device = s->placement[h];
+      if (gp_schedule_copy_on(s, stage, device) != h % s->copy_count) continue;
+      if (pass) s->held[next[device]] = stage;
+      next[pass ? device : device + 1]++;
+    }
+    for (int32_t d = 0; !pass && d < s->device_count; d++) next[d + 1] += next[d];
+  }
+  return GP_OK;
+}
+
 /* The largest number of a stage, micro-batch or update, so that indices made of them stay far from
  * overflow. */
 enum { LARGEST = 9999999 };
@@ -123,11 +142,31 @@ gp_status gp_schedule_new(const gp_schedule_spec *spec, gp_schedule **schedule,
   made->micro_count = spec->micro_count;
   made->micros_given = spec->micro_count > 0;
   gp_status status = copy_placement(spec, made);
+  if (!status) status = list_stages(made);
   if (!status) status = copy_rows(spec->rows, made);
   if (!status) status = gp_schedule_check(made);
   if (status && fault) *fault = made->fault;
   if (status) return gp_schedule_free(made), status;
   *schedule = made;
+  return GP_OK;
+}
+
+gp_status gp_schedule_like(const gp_schedule *schedule, gp_schedule **like) {
+  const size_t holders = (size_t)schedule->stage_count * (size_t)schedule->copy_count;
+  gp_schedule *made;
+  GP_TRY(gp_alloc(sizeof *made, (void **)&made));
+  *made = *schedule;
+  made->micros_given = true;
+  made->placement = made->first = made->order = made->held_first = made->held = NULL;
+  made->actions = NULL;
+  gp_status status =
+      gp_alloc_array(holders + 1, sizeof *made->placement, (void **)&made->placement);
+  if (!status) {
+    memcpy(made->placement, schedule->placement, holders * sizeof *made->placement);
+    status = list_stages(made);
+  }
+  if (status) return gp_schedule_free(made), status;
+  *like = made;
   return GP_OK;
 }
 
@@ -138,5 +177,7 @@ void gp_schedule_free(gp_schedule *schedule) {
   gp_free(schedule->actions);
   gp_free(schedule->first);
   gp_free(schedule->order);
+  gp_free(schedule->held_first);
+  gp_free(schedule->held);
   gp_free(schedule);
 }

@@ -7,7 +7,7 @@
  *   verify/      is it one?
  *   access/      what its actions touch, and how long it is held
  *   simulate/    what would it cost?
- *   passes.c     what is added to it before it runs, whatever the model
+ *   passes.c     what is added to it before it runs, whatever the model; lowered.c: as a schedule
  *   turns.c      which device goes next when lists run without work; runner.c: they run
  *   messages.c   what is sent from where to where, and in which order
  *   comms.c      sends and receives, where torch puts them; steps.c: torch's dry run
@@ -33,7 +33,10 @@ struct gp_schedule {
   int32_t *placement;      /* per stage and copy: its device */
   gp_action *actions;      /* device after device */
   int32_t *first;          /* per device: its first action; first[device_count] is the total */
-  int32_t *order;          /* per action: position in the verified topological order; NULL before */
+  int32_t *order;          /* per action: position in the verified topological order; NULL before,
+                            * and where lowering made the schedule (gp_schedule_find_order) */
+  int32_t *held_first;     /* per device: the first of its stages in `held`, and their number */
+  int32_t *held;           /* device after device: its stages, ascending */
   gp_schedule_fault fault; /* why the schedule was refused */
 };
 
@@ -62,6 +65,16 @@ static inline bool gp_act_ends(gp_act act) { return gp_act_ending(act) > 0; }
 /* Does this device hold the stage, or one of its copies? */
 bool gp_schedule_holds(const gp_schedule *schedule, int32_t device, int32_t stage);
 
+/* The stages that a device holds, ascending, each once. */
+typedef struct gp_stage_list {
+  const int32_t *stages;
+  int32_t count;
+} gp_stage_list;
+static inline gp_stage_list gp_schedule_stages(const struct gp_schedule *s, int32_t device) {
+  const int32_t first = s->held_first[device];
+  return (gp_stage_list){&s->held[first], s->held_first[device + 1] - first};
+}
+
 /* The copy of a stage on one of its devices, the first one if two of them are the same device;
  * copy_count on any other device. */
 int32_t gp_schedule_copy_on(const gp_schedule *schedule, int32_t stage, int32_t device);
@@ -84,6 +97,10 @@ static inline int32_t gp_schedule_group_end(const struct gp_schedule *s, int32_t
  * of cycles; fill in `order`. Errors: GP_ESCHEDULE; the text shows the grid with the fault
  * marked. */
 gp_status gp_schedule_check(struct gp_schedule *schedule);
+/* Fill order[actions] for a schedule that is known to be right. */
+gp_status gp_schedule_find_order(const gp_schedule *schedule, int32_t *order);
+/* Make a schedule with the same numbers and placement, still without actions. */
+gp_status gp_schedule_like(const gp_schedule *schedule, gp_schedule **like);
 
 /* Append actions to the list of a device that is there. Errors: GP_ERANGE, GP_ENOMEM. */
 gp_status gp_rows_append(gp_rows *rows, int device, const gp_action *actions, int32_t count);

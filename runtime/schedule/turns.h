@@ -33,5 +33,9 @@ void gp_turns_begin(gp_turns *turns, const int32_t *order);
 void gp_turns_wake(gp_turns *turns, int32_t device);
 /* Take the device that has the next turn; -1: all sleep. */
 int32_t gp_turns_next(gp_turns *turns);
+/* Would the device that has its turn have the next one, too, if it were woken? Only FIRST says. */
+static inline bool gp_turns_would_return(const gp_turns *turns, int32_t device) {
+  return turns->rule == GP_TURNS_FIRST && turns->at == turns->place[device];
+}
 
 #endif

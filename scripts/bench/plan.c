@@ -91,10 +91,10 @@ static gp_schedule *make_schedule(order *o, int32_t *placement) {
 /* Times lowering alone, with each update right behind the last gradient of its stage. */
 static int lower_only(const gp_schedule *schedule, double begin, double made) {
   gp_lower_options options = {.remat = GP_REMAT_NEVER, .update = GP_UPDATE_FREE};
-  gp_rows *rows;
-  must(gp_schedule_lowered(schedule, &options, &rows));
+  gp_schedule *lowered;
+  must(gp_schedule_lowered(schedule, &options, &lowered));
   printf("%.4f %.4f 0\n", made - begin, now() - made);
-  gp_rows_free(rows);
+  gp_schedule_free(lowered);
   return 0;
 }
 

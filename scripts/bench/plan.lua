@@ -51,6 +51,39 @@ figure.print("plan.2bw.192x768.memory", whole_2bw.memory, "MiB")
 figure.print("plan.2bw.growth", whole_2bw.plan / half.plan, "x", "<=", 3)
 figure.print("plan.lower.64x8192", run("lower", 64, 8192, -1, 1, 0).plan, "s", "<=", 0.5)
 
+-- A dry run of all ranks, which builds, verifies and simulates the schedule, plans bytes, and asks
+-- gp.plan what it would choose. It ends at the first step, and then tells what it took.
+local DRY = [[
+local gp = require "gpipe"
+local nn, layers, devices, balance = gp.nn, {}, {}, {}
+for i = 1, 1024 do
+  layers[i], balance[i] = nn.Linear(16, 16), 1
+  devices[i] = { "sim:" .. i - 1, memory = "1GiB", flops = 1e12, bandwidth = 1e11 }
+end
+local leave = os.exit
+os.exit = function(...)
+  local file <close> = assert(io.open "/proc/self/status")
+  print("TOOK", os.clock(), file:read("a"):match "VmHWM:%s*(%d+)" // 1024)
+  leave(...)
+end
+local pipe = gp.pipeline(nn.Sequential(layers), { balance = balance, devices = devices,
+  chunks = 4096, schedule = "1f1b", loss = nn.MSELoss() })
+pipe:step(gp.zeros { 4096, 16 }, gp.zeros { 4096, 16 })]]
+local script = os.tmpname()
+do
+  local file <close> = assert(io.open(script, "w"))
+  file:write(DRY)
+end
+local took, memory
+for _ = 1, opt.rounds do
+  local text = assert(figure.capture(("%s --dry-run %s"):format(figure.interpreter(), script)))
+  local seconds, peak = text:match "TOOK%s+(%S+)%s+(%S+)"
+  took, memory = math.min(took or math.huge, tonumber(seconds)), tonumber(peak)
+end
+os.remove(script)
+figure.print("plan.dry_run.1024x4096", took, "s", "<=", 10)
+figure.print("plan.dry_run.1024x4096.memory", memory, "MiB", "<=", 2048)
+
 -- The planner on a model and a cluster that are not here.
 local gp = require "gpipe"
 local model = gp.models.gpt2 { layers = 96, width = 1024, heads = 16, context = 512 }

@@ -70,6 +70,7 @@ function asked.row(problem, pipe)
     seconds = ran.seconds, bubble = ran.bubble, recompute = ran.recompute, taken = taken,
     options = pipe.options, own_moments = pipe.own_moments, case = case,
   }
+  case.lowered, shape.lowered = nil, nil -- the exact plan of a large one needs the room
   row.peak, row.parts, row.host = bytes_of(problem, row)
   return row
 end

@@ -80,6 +80,28 @@ local function add_hops(problem, case, costs, i, stage)
   return narrow
 end
 
+-- Do replicas exchange what they have before every update?
+local function streams(case)
+  return case.shape.schedule.batch > 0 and case.shape.replicas > 1
+end
+
+-- The seconds in which the gradients of each stage get from its replicas to each other, and its
+-- values likewise: each device receives the gradients that it owns from all others, and the values
+-- that it does not own. Also for how long a device sends them, and the longest way behind that.
+local function exchanges(problem, case, ranges)
+  local r, list, sent, latency = case.shape.replicas, {}, {}, 0
+  for stage, range in ipairs(ranges) do
+    local on = case.on[stage]
+    local bytes = sums.range(case.sums[on[1]].parameter_bytes, range[1], range[2])
+    local link = way.new(devices.between(problem.devices[on[1]], problem.devices[on[#on]],
+      problem.link))
+    list[stage] = way.seconds(link, (r - 1) / r * bytes)
+    sent[stage] = way.busy(link, (r - 1) / r * bytes)
+    latency = math.max(latency, list[stage] - sent[stage])
+  end
+  return list, sent, latency
+end
+
 --- The seconds of each action of each stage, on its device, as schedule:simulate takes them.
 ---@param problem gpipe.PlanProblem
 ---@param case gpipe.PlanCase
@@ -87,7 +109,7 @@ end
 ---@return table
 function rate.costs(problem, case, balance)
   local costs = { F = {}, I = {}, W = {}, B = {}, R = {}, comm = { F = {}, B = {} }, unit = "s",
-    busy = { F = {}, B = {} } }
+    memory = false, busy = { F = {}, B = {} } }
   local narrow = false -- some link takes time for a value's bytes
   local offloads = stage_cost.policies[case.policy].offloads
   costs.away = offloads and {} or nil
@@ -106,6 +128,10 @@ function rate.costs(problem, case, balance)
     if stage > 1 then
       narrow = add_hops(problem, case, costs, i, stage) or narrow
     end
+  end
+  if streams(case) then
+    local _, sent, latency = exchanges(problem, case, ranges)
+    costs.sums, costs.values, costs.exchange = sent, sent, latency
   end
   if #balance == 1 then costs.comm = nil end
   if not narrow then costs.busy = nil end
@@ -144,32 +170,16 @@ function rate.steps(case)
   return micros_of(case) / (case.shape.asked * case.shape.replicas)
 end
 
--- The seconds in which the replicas of each stage exchange gradients and values: each device
--- receives the gradients that it owns from all others, and the values that it does not own. In a
--- stream the values are under way while it goes on with the version before.
-local function exchanges(problem, case, balance)
-  local r, list = case.shape.replicas, {}
-  local ways = case.shape.schedule.batch > 0 and 1 or 2
-  for stage, range in ipairs(demand.ranges(balance)) do
-    local on = case.on[stage]
-    local bytes = sums.range(case.sums[on[1]].parameter_bytes, range[1], range[2])
-    local link = way.new(devices.between(problem.devices[on[1]], problem.devices[on[#on]],
-      problem.link))
-    list[stage] = ways * way.seconds(link, (r - 1) / r * bytes)
-  end
-  return list
-end
-
--- When the last device is through: it exchanges behind its last action, while others may compute;
--- in a stream before every update. Where a device has several stages, the largest exchange counts:
--- the others began before.
+-- When the last device is through: it exchanges gradients and values behind its last action, while
+-- others may compute. Where a device has several stages, the largest exchange counts: the others
+-- began before. In a stream the simulation has the exchanges.
 local function last_of(problem, case, balance, ran)
-  if case.shape.replicas == 1 then return ran.makespan end
-  local last, list = 0, exchanges(problem, case, balance)
+  if case.shape.replicas == 1 or streams(case) then return ran.makespan end
+  local last, list = 0, exchanges(problem, case, demand.ranges(balance))
   for d, stages in ipairs(case.shape.holders) do
     local most = 0
     for _, stage in ipairs(stages) do most = math.max(most, list[stage + 1]) end
-    last = math.max(last, ran.finish[d] + rate.steps(case) * most)
+    last = math.max(last, ran.finish[d] + 2 * most)
   end
   return last
 end
@@ -195,6 +205,7 @@ function rate.run(problem, case, balance)
   local steps = rate.steps(case)
   local seconds = math.max(last_of(problem, case, balance, ran),
     on_shared_cores(problem, case, ran, costs.comm))
+  ran.run:shed() -- of hundreds of rows that fit these would be gigabytes
   -- a stream goes on meanwhile
   local ending = case.shape.schedule.batch > 0 and 0 or tasks.ending(problem, case)
   return {

@@ -27,7 +27,8 @@ function schedule.names() return catalog.names() end
 --- Make empty lists of actions for p devices. A generator appends to them: `rows:F(device, stage,
 --- micro)`, and likewise B, I, W and U (a version of the weights may follow); `rows:idle(device)`
 --- leaves a cell empty; `rows:join(device, "F", stage, micro, "B", stage, micro)` appends an
---- overlapped pair.
+--- overlapped pair; `rows:series(device, times, "F", stage, micro, ...)` appends one to three
+--- actions so many times, each time with the next micro-batches.
 --- Cost: 16 bytes an action; a generator may return rows of text instead.
 ---@param p integer
 function schedule.rows(p) return core.rows(p) end

@@ -17,14 +17,27 @@ local SPEC = {
   comms = { type = "boolean", default = true },
 }
 
--- A schedule with these rows and the placement of another one; nil: with the same rows.
+-- A schedule with these rows and the placement of another one.
 local function like(schedule, rows)
-  local Schedule = getmetatable(schedule)
-  local made = Schedule.new(schedule.name, {
-    placement = schedule.placement, rows = rows or schedule:parsed(), batch = schedule.batch,
+  return getmetatable(schedule).new(schedule.name, {
+    placement = schedule.placement, rows = rows, batch = schedule.batch,
     replicas = schedule.replicas, replica_chunks = schedule.replica_chunks,
   }, schedule.chunks)
-  if not rows then made.checked = schedule.checked end -- of thousands of devices that is long work
+end
+
+-- The schedule with what lowering adds. It is as right as the one that it was made of: verifying
+-- thousands of devices once more would be long work.
+local function lowered_of(schedule, o)
+  local checked, text = schedule.checked:lowered(o.checkpoint, o.update, o)
+  if text then errors.raise("lower: %s", text) end
+  local lowered = like(schedule, checked or schedule.source)
+  lowered.checked = checked or schedule.checked
+  return lowered
+end
+
+-- The schedule with sends and receives.
+local function with_comms(schedule)
+  local made = like(schedule, schedule.checked:comms())
   local good, report = made:verify()
   if not good then errors.raise("lower: %s", report) end
   return made
@@ -55,7 +68,6 @@ return function(schedule, opts)
   if (o.norm or o.clip or o.tied) and (schedule.batch > 0 or o.update == "free") then
     o.norm, o.clip, o.tied = false, false, false -- each stage updates alone: nothing joins them
   end
-  local lowered = like(schedule, schedule.checked:lowered(o.checkpoint, o.update, o))
-  if not o.comms then return lowered end
-  return like(schedule, lowered.checked:comms())
+  local lowered = lowered_of(schedule, o)
+  return o.comms and with_comms(lowered) or lowered
 end

@@ -8,9 +8,12 @@ local core = require "gpipe.core"
 local errors = require "gpipe.errors"
 local noise = require "gpipe.schedule.noise"
 local options = require "gpipe.options"
+local per_stage = require "gpipe.schedule.per_stage"
 local Simulation = require "gpipe.schedule.simulation"
 
 local WHO = "schedule:simulate"
+
+local function list_of(key, value, count, what) return per_stage(WHO, key, value, count, what) end
 
 -- ---- options ------------------------------------------------------------------------------------
 
@@ -28,9 +31,11 @@ local spec = {
   barrier = { type = "boolean", default = false },
   joined = { type = "number", min = 0, below = math.huge, default = 1 },
   away = number_or_list,
+  sums = number_or_list,
+  values = number_or_list,
   gathers = { type = "table" },
   exchange = { type = "number", min = 0, below = math.huge },
-  memory = { type = "table" },
+  memory = { type = { "table", "boolean" } },
   unit = { type = "string", default = "" },
 }
 local OPS = { "F", "B", "I", "W", "R", "U", "P", "NORM", "CLIP" }
@@ -54,26 +59,6 @@ local link_spec = {
 }
 
 -- ---- lists --------------------------------------------------------------------------------------
-
-local function check_number(key, value)
-  if type(value) ~= "number" or not (value >= 0 and value < math.huge) then
-    errors.raise("%s: %s is %s, expected a number >= 0", WHO, key, errors.show(value))
-  end
-  return value
-end
-
--- A list of `count` numbers from one number for all, or from a list; nil stays nil.
-local function list_of(key, value, count, what)
-  if value == nil then return nil end
-  local list = {}
-  if type(value) == "table" and #value ~= count then
-    errors.raise("%s: %s has %d numbers, expected %d (one per %s)", WHO, key, #value, count, what)
-  end
-  for i = 1, count do
-    list[i] = check_number(key, type(value) == "table" and value[i] or value)
-  end
-  return list
-end
 
 -- a[i] - b[i], which must not be negative.
 local function rest(all, part, name)
@@ -171,7 +156,7 @@ end
 
 local function add_memory(costs, given, stages)
   for key in pairs(memory_spec) do
-    costs[key] = given.memory and list_of("memory." .. key, given.memory[key], stages, "stage")
+    costs[key] = list_of("memory." .. key, (given.memory or {})[key], stages, "stage")
   end
 end
 
@@ -192,12 +177,14 @@ local function costs_of(given, stages, devices)
   local costs = {
     noise = noise.of(WHO, given, devices),
     stages = stages, joined = given.joined, blocking = not given.overlap, capacity = given.capacity,
-    barrier = given.barrier,
+    barrier = given.barrier, times_only = given.memory == false,
   }
   for _, op in ipairs(OPS) do
     costs[op] = list_of(op, given[op], stages, "stage")
   end
-  costs.away = list_of("away", given.away, stages, "stage")
+  for _, key in ipairs { "away", "sums", "values" } do
+    costs[key] = list_of(key, given[key], stages, "stage")
+  end
   costs.REDUCE_GRAD = list_of("REDUCE", given.REDUCE, stages, "stage")
   costs.REDUCE_TIED = list_of("TIE", given.TIE, stages, "stage")
   for _, op in ipairs { "SEND", "RECV" } do
@@ -215,6 +202,9 @@ end
 -- The checked options, and the costs of a verified schedule.
 local function prepare(self, opts, own_spec)
   local given = options.check(WHO, opts, own_spec)
+  if given.memory == true then
+    errors.raise("%s: memory is true, expected bytes, or false: what devices hold is left out", WHO)
+  end
   if given.memory then options.check(WHO .. ": memory", given.memory, memory_spec) end
   local good, report = self:verify()
   if not good then errors.raise("%s: this is no schedule: %s", WHO, tostring(report)) end
@@ -242,9 +232,14 @@ local simulate = {}
 --- overlapped pair takes this factor times the sum of its parts (default 1). `away`: the time of a
 --- copy of what a micro-batch of a stage saves to the host's memory, and of one back: copies run
 --- beside the device's work, one at a time each way, and it waits where they are not over in time.
+--- `sums` and `values`, in an asynchronous schedule with replicas: how long a device sends the
+--- gradients of a mini-batch to the other replicas, behind the last action that adds to them, and
+--- new values behind an update, one after another; they travel for `exchange`. REDUCE_GRAD waits
+--- for the one, the first F of a version for the other.
 --- `memory = {activation =, after_input =, resident =, version =}` in bytes of a stage: held per
 --- micro-batch from F (or R) on; the part of it that W still reads after I; always held (weights,
---- gradients); each further version of the weights. `gathers = {F =, B =, I =, W =}`: how often an
+--- gradients); each further version of the weights; false: what devices hold is not counted, which
+--- saves time. `gathers = {F =, B =, I =, W =}`: how often an
 --- action waits in its middle for the same action of the other replicas, in a schedule with
 --- replicas (sync_batch_norm; pipe:costs() has it): they end together, `exchange` times that number
 --- later (default: the link's latency, or 0).

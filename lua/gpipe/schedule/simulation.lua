@@ -26,8 +26,17 @@ local SHOWN = 16   -- devices, and actions of the path, that a summary shows
 ---@field critical table[] actions {op, stage, micro, device, begin, finish, after}
 ---@field critical_length integer actions of the whole path; `critical` may have only the first ones
 local Simulation = {}
-Simulation.__index = Simulation
 Simulation.__name = "gpipe.Simulation"
+
+-- The critical path becomes tables when it is asked for: a planner simulates thousands of schedules
+-- and looks at the path of one.
+function Simulation:__index(key)
+  if key == "critical" or key == "critical_length" then
+    self.critical, self.critical_length = self.run:critical(PATH)
+    return rawget(self, key)
+  end
+  return Simulation[key]
+end
 
 --- Read the figures of a run.
 ---@param schedule gpipe.Schedule
@@ -47,7 +56,6 @@ function Simulation.new(schedule, run, unit)
     self.peak_live[d], self.peak_bytes[d] = live, bytes
     self.bubble[d] = self.makespan > 0 and (self.makespan - work) / self.makespan or 0
   end
-  self.critical, self.critical_length = run:critical(PATH)
   return setmetatable(self, Simulation)
 end
 

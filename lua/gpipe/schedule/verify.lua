@@ -27,6 +27,7 @@ end
 
 -- The lists of actions as core.rows, or nil and a report where a text cannot be read.
 function verify.parsed(self)
+  if self.source == self.checked then return self.checked:rows() end
   if type(self.source) == "userdata" then return self.source end
   local rows = core.rows(self.devices)
   for d, text in ipairs(self.source) do
@@ -93,6 +94,8 @@ local function check(self)
     if not good then return nil, fault end
   end
   self.checked = form
+  -- it has all that rows have, and of thousands of devices the lists are large
+  if type(self.source) == "userdata" then self.source = form end
   return self
 end
 

@@ -3,6 +3,7 @@
  *   list.c        a list of accesses under construction
  *   touches.c     the accesses of a schedule's actions
  *   away.c        when what F keeps is in the host's memory
+ *   tally.c       what of a micro-batch is alive, without such a list
  *   lifetimes.c   from accesses to lifetimes, and a walk over what is alive
  *   slots.c       slots for instances of one size
  *   held.c        what a schedule's devices hold: peaks, slots, versions

@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "schedule/access/held.h"
+#include "schedule/access/tally.h"
 #include "schedule/edges.h"
 
 /* The index [stage][copy] of a stage on one of its devices. */
@@ -15,8 +16,8 @@ static int32_t holder_on(const gp_schedule *s, int32_t stage, int32_t device) {
 
 typedef struct peaks {
   const gp_schedule *s;
-  const gp_access_list *list;
   int32_t device, live;
+  gp_stage_list stages;             /* of the device */
   int32_t *peak;                    /* of the device */
   int32_t *stage_live, *stage_peak; /* [stage][copy] */
 } peaks;
@@ -25,29 +26,27 @@ static void up(int32_t *live, int32_t *peak) {
   if (++*live > *peak) *peak = *live;
 }
 
-static int32_t peak_holder(const peaks *p, const gp_lifetime *life) {
-  return holder_on(p->s, p->list->buffers[life->buffer].stage, p->device);
+static int32_t peak_holder(const peaks *p, gp_tally_lives lives) {
+  return holder_on(p->s, p->stages.stages[lives.place], p->device);
 }
 
-static gp_status peak_born(void *context, const gp_lifetime *life) {
+static void peak_born(void *context, gp_tally_lives lives) {
   peaks *p = context;
-  const int32_t holder = peak_holder(p, life);
+  const int32_t holder = peak_holder(p, lives);
   up(&p->live, p->peak);
   up(&p->stage_live[holder], &p->stage_peak[holder]);
-  return GP_OK;
 }
 
-static void peak_dead(void *context, const gp_lifetime *life) {
+static void peak_dead(void *context, gp_tally_lives lives) {
   peaks *p = context;
   p->live--;
-  p->stage_live[peak_holder(p, life)]--;
+  p->stage_live[peak_holder(p, lives)]--;
 }
 
-static gp_status peaks_of(const gp_schedule *s, gp_buffer_class class, int32_t *per_device,
+static gp_status peaks_of(const gp_schedule *s, uint8_t class, int32_t *per_device,
                           int32_t *per_stage) {
   size_t devices = (size_t)s->device_count,
          holders = (size_t)s->stage_count * (size_t)s->copy_count;
-  gp_access_list list;
   int32_t *live;
   memset(per_device, 0, devices * sizeof *per_device);
   memset(per_stage, 0, holders * sizeof *per_stage);
@@ -55,24 +54,23 @@ static gp_status peaks_of(const gp_schedule *s, gp_buffer_class class, int32_t *
   gp_status status = GP_OK;
   for (int32_t d = 0; !status && d < s->device_count; d++) {
     peaks p = {.s = s,
-               .list = &list,
                .device = d,
+               .stages = gp_schedule_stages(s, d),
                .peak = &per_device[d],
                .stage_live = live,
                .stage_peak = per_stage};
-    status =
-        gp_schedule_watch(s, d, 1u << class, &list, &(gp_lifetime_watch){&p, peak_born, peak_dead});
+    status = gp_schedule_tally(s, d, &(gp_tally_watch){&p, class, peak_born, peak_dead});
   }
   gp_free(live);
   return status;
 }
 
 gp_status gp_schedule_peaks(const gp_schedule *s, int32_t *per_device, int32_t *per_stage) {
-  return peaks_of(s, GP_BUFFER_ACTIVATION, per_device, per_stage);
+  return peaks_of(s, GP_TALLY_ACTIVATION, per_device, per_stage);
 }
 
 gp_status gp_schedule_carried(const gp_schedule *s, int32_t *per_device, int32_t *per_stage) {
-  return peaks_of(s, GP_BUFFER_CARRIED, per_device, per_stage);
+  return peaks_of(s, GP_TALLY_CARRIED, per_device, per_stage);
 }
 
 /* ---- slots --------------------------------------------------------------------------------- */
@@ -152,15 +150,18 @@ gp_status gp_held_versions(const gp_schedule *s, int32_t device, int32_t limit, 
   return status;
 }
 
+/* Actions of a synchronous schedule name no version, because there is only one. */
 gp_status gp_schedule_versions(const gp_schedule *s, int32_t *live) {
   int32_t *most, over;
+  for (int32_t h = 0; h < s->stage_count * s->copy_count; h++) live[h] = 1;
+  if (!s->batch) return GP_OK;
   GP_TRY(gp_alloc_array((size_t)s->stage_count, sizeof *most, (void **)&most));
   gp_status status = GP_OK;
-  for (int32_t h = 0; h < s->stage_count * s->copy_count; h++) live[h] = 1;
   for (int32_t d = 0; !status && d < s->device_count; d++) {
     status = gp_held_versions(s, d, INT32_MAX, most, &over);
-    for (int32_t stage = 0; !status && stage < s->stage_count; stage++)
-      if (gp_schedule_holds(s, d, stage)) live[holder_on(s, stage, d)] = most[stage];
+    const gp_stage_list held = gp_schedule_stages(s, d);
+    for (int32_t i = 0; !status && i < held.count; i++)
+      live[holder_on(s, held.stages[i], d)] = most[held.stages[i]];
   }
   gp_free(most);
   return status;

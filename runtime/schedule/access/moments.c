@@ -8,6 +8,7 @@
 
 #include "base/memory.h"
 #include "schedule/access/held.h"
+#include "schedule/access/tally.h"
 
 /* More moments than these are not told apart: of what is left out others hold as much in all. */
 enum { MOST = 16 };
@@ -65,6 +66,37 @@ static void keep(moments *m) {
   if (m->out->count > MOST) drop_least(m);
 }
 
+/* ---- what is here -------------------------------------------------------------------------- */
+
+/* A stage has four numbers, in this order. */
+enum { CLASSES = 4 };
+static const uint8_t classes[CLASSES] = {GP_TALLY_INPUT, GP_TALLY_ACTIVATION, GP_TALLY_HEAD,
+                                         GP_TALLY_CARRIED};
+
+static void count(const moments *m, gp_tally_lives lives, int32_t by) {
+  int32_t *now = &m->now[CLASSES * lives.place];
+  for (int k = 0; k < CLASSES; k++)
+    if (lives.classes & classes[k]) now[k] += by;
+}
+
+static void begin(void *context, gp_tally_lives lives) {
+  moments *m = context;
+  count(m, lives, 1);
+  m->risen = true;
+}
+
+static void end(void *context, gp_tally_lives lives) {
+  keep(context);
+  count(context, lives, -1);
+}
+
+static gp_status walk_here(const gp_schedule *s, int32_t device, moments *m) {
+  const uint8_t all = GP_TALLY_INPUT | GP_TALLY_KEPT | GP_TALLY_CARRIED;
+  return gp_schedule_tally(s, device, &(gp_tally_watch){m, all, begin, end});
+}
+
+/* ---- what is here while the rest is away --------------------------------------------------- */
+
 static gp_status born(void *context, const gp_lifetime *life) {
   moments *m = context;
   m->now[life->buffer]++;
@@ -79,29 +111,28 @@ static void dead(void *context, const gp_lifetime *life) {
 }
 
 /* Buffers are numbered stage after stage, class after class. */
-static gp_status walk(const gp_schedule *s, int32_t device, unsigned classes, moments *m) {
+static gp_status walk_away(const gp_schedule *s, int32_t device, moments *m) {
+  const unsigned asked = 1u << GP_BUFFER_INPUT | 1u << GP_BUFFER_AWAY | 1u << GP_BUFFER_AWAY_HEAD |
+                         1u << GP_BUFFER_CARRIED;
   gp_access_list list;
-  GP_TRY(gp_schedule_touches(s, device, classes, &list));
-  m->out->width = list.buffer_count;
-  const size_t width = (size_t)list.buffer_count;
-  gp_status status =
-      gp_alloc_array((MOST + 2) * width + 1, sizeof *m->out->rows, (void **)&m->out->rows);
-  if (!status) {
-    m->now = m->out->rows + (MOST + 1) * width;
-    status = gp_access_watch(&list, &(gp_lifetime_watch){m, born, dead});
-  }
-  gp_access_list_free(&list);
-  return status;
+  return gp_schedule_watch(s, device, asked, &list, &(gp_lifetime_watch){m, born, dead});
+}
+
+/* ---- the call ------------------------------------------------------------------------------ */
+
+static gp_status walk(const gp_schedule *s, int32_t device, bool away, moments *m) {
+  const size_t width = CLASSES * (size_t)gp_schedule_stages(s, device).count;
+  m->out->width = (int32_t)width;
+  GP_TRY(gp_alloc_array((MOST + 2) * width + 1, sizeof *m->out->rows, (void **)&m->out->rows));
+  m->now = m->out->rows + (MOST + 1) * width;
+  return away ? walk_away(s, device, m) : walk_here(s, device, m);
 }
 
 gp_status gp_schedule_moments(const gp_schedule *schedule, int device, bool away,
                               gp_held_moments *held) {
-  const unsigned there = 1u << GP_BUFFER_AWAY | 1u << GP_BUFFER_AWAY_HEAD;
-  const unsigned here = 1u << GP_BUFFER_ACTIVATION | 1u << GP_BUFFER_HEAD;
   moments m = {.out = held};
   *held = (gp_held_moments){0};
-  return walk(schedule, device,
-              1u << GP_BUFFER_INPUT | 1u << GP_BUFFER_CARRIED | (away ? there : here), &m);
+  return walk(schedule, device, away, &m);
 }
 
 void gp_held_moments_free(gp_held_moments *held) { gp_free(held->rows); }

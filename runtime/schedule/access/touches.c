@@ -9,12 +9,13 @@
 #include "base/memory.h"
 #include "schedule/access/access.h"
 #include "schedule/access/away.h"
+#include "schedule/access/tally.h"
 #include "schedule/edges.h"
 
 typedef struct toucher {
   const gp_schedule *s;
   gp_access_list *list;
-  int32_t *buffer[GP_BUFFER_COUNT]; /* per class that is asked for and stage: its buffer, or -1 */
+  int32_t *buffer[GP_BUFFER_COUNT]; /* per class that is asked for and stage held: its buffer */
   int32_t *newest;                  /* per stage: version of its weights, or -1 before the first */
   gp_away_list away;                /* NULL: it was not asked for */
 } toucher;
@@ -28,15 +29,14 @@ enum { CLASSES = sizeof classes_here / sizeof *classes_here };
 
 /* Number a buffer of each class for each stage of the device. */
 static int32_t number_buffers(toucher *t, int32_t device, gp_buffer *buffers) {
+  const gp_stage_list held = gp_schedule_stages(t->s, device);
   int32_t count = 0;
-  for (int32_t stage = 0; stage < t->s->stage_count; stage++)
+  for (int32_t i = 0; i < held.count; i++)
     for (int k = 0; k < CLASSES; k++) {
       const gp_buffer_class class = classes_here[k];
       if (!t->buffer[class]) continue;
-      const bool held = gp_schedule_holds(t->s, device, stage);
-      t->buffer[class][stage] = held ? count : -1;
-      if (!held) continue;
-      if (buffers) buffers[count] = (gp_buffer){.class = class, .stage = stage};
+      t->buffer[class][held.stages[i]] = count;
+      if (buffers) buffers[count] = (gp_buffer){.class = class, .stage = held.stages[i]};
       count++;
     }
   return count;
@@ -61,14 +61,15 @@ static gp_status touch(toucher *t, gp_buffer_class class, const gp_action *x, gp
 }
 
 static gp_status touch_activation(toucher *t, const gp_action *x) {
-  const bool makes = x->op == GP_ACT_F || x->op == GP_ACT_R;
-  const gp_access_mode mode = makes ? GP_ACCESS_WRITE : GP_ACCESS_READ;
-  if (x->op > GP_ACT_R) return GP_OK;
-  GP_TRY(touch(t, GP_BUFFER_INPUT, x, x->op == GP_ACT_F ? GP_ACCESS_WRITE : GP_ACCESS_READ));
-  GP_TRY(touch(t, GP_BUFFER_ACTIVATION, x, mode));
-  if (x->op == GP_ACT_W) return touch(t, GP_BUFFER_CARRIED, x, GP_ACCESS_READ);
-  if (x->op == GP_ACT_I) GP_TRY(touch(t, GP_BUFFER_CARRIED, x, GP_ACCESS_WRITE));
-  return touch(t, GP_BUFFER_HEAD, x, mode);
+  static const gp_buffer_class kept[] = {GP_BUFFER_INPUT, GP_BUFFER_ACTIVATION, GP_BUFFER_CARRIED,
+                                         GP_BUFFER_HEAD};
+  const gp_tally_use use = gp_tally_use_of((gp_act)x->op);
+  for (size_t k = 0; k < sizeof kept / sizeof *kept; k++) {
+    const bool makes = use.makes & 1u << kept[k];
+    if (makes || use.reads & 1u << kept[k])
+      GP_TRY(touch(t, kept[k], x, makes ? GP_ACCESS_WRITE : GP_ACCESS_READ));
+  }
+  return GP_OK;
 }
 
 /* Touch what comes back before an action or has left behind it. */

@@ -29,7 +29,7 @@ static void wake_sender(gp_sim *r, int32_t sender, int32_t channel) {
  * time below 0: not yet. If the channel holds nothing, the reader must be waiting. */
 static gp_sim_slot room_for(const gp_sim *r, int32_t sender, int32_t to) {
   if (r->capacity < 0) return (gp_sim_slot){0, -1};
-  if (r->capacity == 0) return (gp_sim_slot){r->messages[to].posted, to};
+  if (r->capacity == 0) return (gp_sim_slot){r->places[to].posted, to};
   int32_t channel = channel_of(r, sender, to);
   const gp_sim_queue *queue = &r->queues[channel];
   if (queue->sent < r->capacity) return (gp_sim_slot){0, -1};
@@ -38,8 +38,8 @@ static gp_sim_slot room_for(const gp_sim *r, int32_t sender, int32_t to) {
 }
 
 void gp_sim_post(gp_sim *r, int32_t sender, int32_t to, double time) {
-  if (r->capacity != 0 || r->messages[to].posted >= 0) return;
-  r->messages[to].posted = time;
+  if (r->capacity != 0 || r->places[to].posted >= 0) return;
+  r->places[to].posted = time;
   wake_sender(r, sender, channel_of(r, sender, to));
 }
 
@@ -62,17 +62,21 @@ static double enter_link(gp_sim *r, int32_t sender, double time) {
 }
 
 bool gp_sim_put(gp_sim *r, gp_sim_cursor *c, int32_t to) {
-  gp_sim_message *message = &r->messages[c->part];
+  double *arrival = &r->arrivals[c->part];
   gp_sim_slot room = room_for(r, c->part, to);
   if (r->capacity >= 0) c->full = channel_of(r, c->part, to);
   if (room.time < 0) return false;
   if (r->capacity > 0) r->queues[c->full].sent++;
   const double heard = room.taker < 0 ? 0 : room.time + gp_sim_credit(r, c->part);
-  message->freed_by = heard > c->ready ? room.taker : -1;
-  message->freed = room.time;
-  message->start = heard > c->ready ? heard : c->ready;
-  message->arrival = enter_link(r, c->part, message->start) + gp_sim_delay(r, c->part);
-  c->ready = r->costs->blocking ? message->arrival : message->start;
+  const double start = heard > c->ready ? heard : c->ready;
+  if (r->places) {
+    gp_sim_place *place = &r->places[c->part];
+    place->freed_by = heard > c->ready ? room.taker : -1;
+    place->freed = room.time;
+    place->start = start;
+  }
+  *arrival = enter_link(r, c->part, start) + gp_sim_delay(r, c->part);
+  c->ready = r->costs->blocking ? *arrival : start;
   return true;
 }
 
@@ -82,9 +86,11 @@ gp_status gp_sim_open_channels(gp_sim *r, size_t total) {
   bool takes = r->costs->busy[0] || r->costs->busy[1];
   if (takes) GP_TRY(gp_alloc_array((size_t)s->device_count, sizeof *r->links, (void **)&r->links));
   if (r->capacity < 0 && !r->costs->blocking && !takes) return GP_OK;
-  GP_TRY(gp_alloc_array(total, sizeof *r->messages, (void **)&r->messages));
-  for (size_t a = 0; a < total; a++)
-    r->messages[a] = (gp_sim_message){.arrival = -1, .posted = -1, .freed_by = -1};
+  GP_TRY(gp_alloc_array(total, sizeof *r->arrivals, (void **)&r->arrivals));
+  for (size_t a = 0; a < total; a++) r->arrivals[a] = -1;
+  if (r->capacity < 0) return GP_OK;
+  GP_TRY(gp_alloc_array(total, sizeof *r->places, (void **)&r->places));
+  for (size_t a = 0; a < total; a++) r->places[a] = (gp_sim_place){.posted = -1, .freed_by = -1};
   if (r->capacity < 1) return GP_OK;
   GP_TRY(gp_size_mul(channels, (size_t)r->capacity, &slots));
   GP_TRY(gp_alloc_array(channels, sizeof *r->queues, (void **)&r->queues));

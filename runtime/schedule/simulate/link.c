@@ -41,7 +41,7 @@ static int32_t joined_source(const gp_sim *r, int32_t action) {
 int32_t gp_sim_source(const gp_sim *run, int32_t action) {
   gp_act op = (gp_act)run->schedule->actions[action].op;
   if (!gp_act_ends(op)) return gp_edges_source(run->edges, action);
-  return run->messages_only ? -1 : joined_source(run, action);
+  return run->messages_only || run->meets ? -1 : joined_source(run, action);
 }
 
 bool gp_sim_is_message(const gp_sim *run, int32_t action) {
@@ -84,5 +84,5 @@ double gp_sim_arrival(const gp_sim *run, int32_t action, int32_t reader) {
   if (join < GP_JOIN_COUNT && run->joins[join].left > 0) return -1;
   if (finish < 0 || ends) return finish;
   if (gp_action_device(s, action) == gp_action_device(s, reader)) return finish;
-  return run->messages ? run->messages[action].arrival : finish + gp_sim_delay(run, action);
+  return run->arrivals ? run->arrivals[action] : finish + gp_sim_delay(run, action);
 }

@@ -7,6 +7,7 @@
  */
 #include "base/memory.h"
 #include "schedule/access/held.h"
+#include "schedule/access/tally.h"
 #include "schedule/simulate/simulate.h"
 
 static double bytes_of(const double *list, int32_t stage) { return list ? list[stage] : 0; }
@@ -16,7 +17,7 @@ static double bytes_of(const double *list, int32_t stage) { return list ? list[s
 /* One device while its list is followed. */
 typedef struct held {
   const gp_costs *costs;
-  const gp_access_list *list;
+  const int32_t *stages; /* of the device */
   gp_device_load *load;
   int32_t live;
   double bytes;
@@ -29,36 +30,39 @@ static double head_bytes(const gp_costs *costs, int32_t stage) {
   return all - costs->after_input[stage];
 }
 
-static double life_bytes(const held *h, const gp_lifetime *life) {
-  const gp_buffer *buffer = &h->list->buffers[life->buffer];
-  const double head = head_bytes(h->costs, buffer->stage);
-  if (buffer->class == GP_BUFFER_HEAD) return head;
-  return bytes_of(h->costs->activation, buffer->stage) - head;
+static bool has_activation(gp_tally_lives lives) { return lives.classes & GP_TALLY_ACTIVATION; }
+
+static double bytes_kept(const held *h, gp_tally_lives lives) {
+  const int32_t stage = h->stages[lives.place];
+  const double all = bytes_of(h->costs->activation, stage), head = head_bytes(h->costs, stage);
+  double bytes = 0;
+  if (has_activation(lives)) bytes += all - head;
+  if (lives.classes & GP_TALLY_HEAD) bytes += head;
+  return bytes;
 }
 
-static gp_status born(void *context, const gp_lifetime *life) {
+static void born(void *context, gp_tally_lives lives) {
   held *h = context;
-  h->live += h->list->buffers[life->buffer].class == GP_BUFFER_ACTIVATION;
-  h->bytes += life_bytes(h, life);
+  h->live += has_activation(lives);
+  h->bytes += bytes_kept(h, lives);
   if (h->live > h->load->peak_live) h->load->peak_live = h->live;
   if (h->bytes > h->load->peak_bytes) h->load->peak_bytes = h->bytes;
-  return GP_OK;
 }
 
-static void dead(void *context, const gp_lifetime *life) {
+static void dead(void *context, gp_tally_lives lives) {
   held *h = context;
-  h->live -= h->list->buffers[life->buffer].class == GP_BUFFER_ACTIVATION;
-  h->bytes -= life_bytes(h, life);
+  h->live -= has_activation(lives);
+  h->bytes -= bytes_kept(h, lives);
 }
 
 static gp_status follow(const gp_sim *r, int32_t device) {
-  gp_access_list list;
   gp_device_load *load = &r->result->loads[device];
-  held h = {.costs = r->costs, .list = &list, .load = load, .bytes = load->peak_bytes};
-  unsigned classes = 1u << GP_BUFFER_ACTIVATION;
-  if (r->costs->after_input) classes |= 1u << GP_BUFFER_HEAD;
-  return gp_schedule_watch(r->schedule, device, classes, &list,
-                           &(gp_lifetime_watch){&h, born, dead});
+  held h = {.costs = r->costs,
+            .stages = gp_schedule_stages(r->schedule, device).stages,
+            .load = load,
+            .bytes = load->peak_bytes};
+  const uint8_t classes = r->costs->after_input ? GP_TALLY_KEPT : GP_TALLY_ACTIVATION;
+  return gp_schedule_tally(r->schedule, device, &(gp_tally_watch){&h, classes, born, dead});
 }
 
 /* ---- versions of the weights --------------------------------------------------------------- */
@@ -70,8 +74,9 @@ static gp_status reside(const gp_sim *r, int32_t device, int32_t *most) {
   int32_t over;
   load->versions = 1;
   if (s->batch > 0) GP_TRY(gp_held_versions(s, device, INT32_MAX, most, &over));
-  for (int32_t stage = 0; stage < s->stage_count; stage++) {
-    if (!gp_schedule_holds(s, device, stage)) continue;
+  const gp_stage_list own_stages = gp_schedule_stages(s, device);
+  for (int32_t i = 0; i < own_stages.count; i++) {
+    const int32_t stage = own_stages.stages[i];
     int32_t own = s->batch > 0 ? most[stage] : 1;
     if (own > load->versions) load->versions = own;
     load->peak_bytes += bytes_of(r->costs->resident, stage);

@@ -32,16 +32,16 @@ static int32_t first_of(const gp_sim *r, int32_t action) {
 /* Returns when the device was through with the actions that begin at `first`, sending included. */
 static double release(const gp_sim *r, int32_t first) {
   double time = r->result->finish[first];
-  for (int32_t a = first; r->messages && a < gp_schedule_group_end(r->schedule, first); a++)
-    if (r->messages[a].arrival >= 0)
-      time = r->costs->blocking ? r->messages[a].arrival : r->messages[a].start;
+  for (int32_t a = first; r->arrivals && a < gp_schedule_group_end(r->schedule, first); a++)
+    if (r->arrivals[a] >= 0 && (r->costs->blocking || r->places))
+      time = r->costs->blocking ? r->arrivals[a] : r->places[a].start;
   return time;
 }
 
 /* Returns the last of the parts first..last that waited until a channel had room, or -1. */
 static int32_t held_up(const gp_sim *r, int32_t first, int32_t last) {
-  for (int32_t a = last; r->messages && a >= first; a--)
-    if (r->messages[a].freed_by >= 0) return a;
+  for (int32_t a = last; r->places && a >= first; a--)
+    if (r->places[a].freed_by >= 0) return a;
   return -1;
 }
 
@@ -52,7 +52,7 @@ static gp_reason go_back(const gp_sim *r, int32_t first, int32_t last, gp_reason
     *at = (step){first, r->result->begin[first]};
     return reason;
   }
-  *at = (step){first_of(r, r->messages[held].freed_by), r->messages[held].freed};
+  *at = (step){first_of(r, r->places[held].freed_by), r->places[held].freed};
   return GP_BY_CHANNEL;
 }
 
@@ -80,6 +80,18 @@ static bool waited_for_values(const gp_sim *r, int32_t action, step *at) {
   return true;
 }
 
+/* Go back to the last action of the other replicas of a stream that this one waited for. */
+static bool waited_for_replicas(const gp_sim *r, int32_t action, step *at, gp_reason *reason) {
+  gp_sim_wait waits[GP_MEET_COUNT];
+  const int count = gp_sim_waits(r, action, waits);
+  for (int i = 0; i < count; i++) {
+    if (waits[i].from == action || waits[i].arrival != at->time) continue;
+    *reason = go_back(r, first_of(r, waits[i].from), waits[i].from, GP_BY_VALUE, at);
+    return true;
+  }
+  return false;
+}
+
 /* Go back to what let this step go on, and return why it did. GP_BY_CHANNEL: the action of *at did
  * not run then, it waited. */
 static gp_reason why(const gp_sim *r, step *at) {
@@ -89,6 +101,8 @@ static gp_reason why(const gp_sim *r, step *at) {
   if (waited_behind(r, before, at)) return GP_BY_COPY;
   for (int32_t a = at->action; a < end; a++) {
     int32_t from = gp_sim_source(r, a);
+    gp_reason reason;
+    if (waited_for_replicas(r, a, at, &reason)) return reason;
     if (waited_for_values(r, a, at)) return GP_BY_COPY;
     if (from >= 0 && gp_sim_arrival(r, from, a) == at->time)
       return go_back(r, first_of(r, from), from, GP_BY_VALUE, at);
@@ -102,7 +116,10 @@ static gp_status append(const gp_sim *r, int32_t action, size_t *room) {
   GP_TRY(gp_grow_array((size_t)result->path_count, room, sizeof *result->path,
                        (void **)&result->path));
   result->path[result->path_count++] =
-      (gp_critical){.device = device, .position = action - r->schedule->first[device]};
+      (gp_critical){.device = device,
+                    .position = action - r->schedule->first[device],
+                    .begin = result->begin[action],
+                    .finish = result->finish[action]};
   return GP_OK;
 }
 

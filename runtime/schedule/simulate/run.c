@@ -56,6 +56,8 @@ gp_status gp_sim_check(const gp_schedule *s, const gp_costs *costs) {
   }
   if (costs->barrier && s->batch > 0)
     return gp_fail(GP_ERANGE, "simulate: a barrier in an asynchronous schedule, expected none");
+  GP_TRY(check_list(costs->sums, s->stage_count, "the way of the gradients of stage"));
+  GP_TRY(check_list(costs->values, s->stage_count, "the way of the values of stage"));
   GP_TRY(check_list(costs->away, s->stage_count, "the time of a copy to the host of stage"));
   if (costs->noise) GP_TRY(check_noise(s, costs->noise));
   for (int op = 0; op < GP_ACT_COUNT; op++)
@@ -121,6 +123,20 @@ static bool receive(gp_sim *r, int32_t device) {
   return true;
 }
 
+/* Wait for the other replicas of a stream, likewise. */
+static bool meet_all(gp_sim *r, int32_t device) {
+  gp_sim_cursor *c = &r->cursors[device];
+  gp_sim_wait waits[GP_MEET_COUNT];
+  for (int32_t a = c->next; a < c->end; a++) {
+    const int count = gp_sim_waits(r, a, waits);
+    for (int i = 0; i < count; i++) {
+      if (waits[i].arrival < 0) return c->part = a, c->waits = waits[i].from, false;
+      if (waits[i].arrival > c->ready) c->ready = waits[i].arrival;
+    }
+  }
+  return true;
+}
+
 /* Joined actions take one time together. */
 static void compute(gp_sim *r, int32_t device) {
   gp_sim_cursor *c = &r->cursors[device];
@@ -145,6 +161,7 @@ static void complete(gp_sim *r, int32_t device) {
   for (int32_t a = c->next; a < c->end; a++) {
     if (r->schedule->copy_count > 1) wake_copy(r, a);
     if (r->joined) count_joined(r, a);
+    if (r->meets) gp_sim_note_met(r, a);
   }
   c->part = c->next;
   c->done = true;
@@ -155,7 +172,7 @@ static bool send(gp_sim *r, gp_sim_cursor *c) {
   for (; c->part < c->end; c->part++) {
     int32_t to = gp_sim_reader(r, c->part);
     if (to < 0) continue;
-    if (r->messages && !gp_sim_put(r, c, to)) return false;
+    if (r->arrivals && !gp_sim_put(r, c, to)) return false;
     wake_reader(r, to, c->part);
   }
   return true;
@@ -168,6 +185,7 @@ static void advance(gp_sim *r, int32_t device) {
   c->waits = c->full = -1;
   while (c->next < s->first[device + 1]) {
     if (!c->ran && !receive(r, device)) return;
+    if (!c->ran && r->meets && !meet_all(r, device)) return;
     if (!c->ran) compute(r, device);
     if (!c->done && r->gathers && !gp_sim_gather_all(r, device)) return;
     if (!c->done) complete(r, device);
@@ -227,8 +245,8 @@ static void find_joins(gp_sim *r) {
 static double prepared(const gp_sim *r, int32_t device) {
   const double *cost = r->costs->act[GP_ACT_P];
   double sum = 0;
-  for (int32_t stage = 0; cost && stage < r->schedule->stage_count; stage++)
-    if (gp_schedule_holds(r->schedule, device, stage)) sum += cost[stage];
+  const gp_stage_list held = gp_schedule_stages(r->schedule, device);
+  for (int32_t i = 0; cost && i < held.count; i++) sum += cost[held.stages[i]];
   return sum;
 }
 
@@ -289,6 +307,7 @@ static gp_status allocate(gp_sim *r) {
   GP_TRY(gp_turns_new(s->device_count, GP_TURNS_QUEUE, &r->turns));
   GP_TRY(gp_sim_open_away(r, total));
   GP_TRY(gp_sim_open_gathers(r));
+  GP_TRY(gp_sim_open_meets(r));
   return gp_sim_open_channels(r, total);
 }
 
@@ -306,11 +325,13 @@ void gp_sim_close(gp_sim *run) {
   gp_free(run->cursors);
   gp_turns_free(&run->turns);
   gp_sim_close_away(run);
-  gp_free(run->messages);
+  gp_free(run->arrivals);
+  gp_free(run->places);
   gp_free(run->links);
   gp_free(run->queues);
   gp_free(run->slots);
   gp_free(run->gathers);
+  gp_sim_close_meets(run);
 }
 
 static gp_status simulate(gp_sim *r) {
@@ -318,7 +339,7 @@ static gp_status simulate(gp_sim *r) {
   GP_TRY(gp_sim_run(r));
   GP_TRY(gp_sim_check_ended(r));
   for (int32_t d = 0; d < r->schedule->device_count; d++) sum_up(r, d);
-  GP_TRY(gp_sim_memory(r));
+  if (!r->costs->times_only) GP_TRY(gp_sim_memory(r));
   return gp_sim_path(r);
 }
 
@@ -338,11 +359,16 @@ gp_status gp_simulation_new(const gp_schedule *schedule, const gp_costs *costs,
   return status;
 }
 
+void gp_simulation_shed(gp_simulation *simulation) {
+  gp_free(simulation->begin);
+  gp_free(simulation->finish);
+  simulation->begin = simulation->finish = NULL;
+}
+
 /* The simulation may be one whose run failed half-way. */
 void gp_simulation_free(gp_simulation *simulation) {
   if (!simulation) return;
-  gp_free(simulation->begin);
-  gp_free(simulation->finish);
+  gp_simulation_shed(simulation);
   gp_free(simulation->loads);
   gp_free(simulation->path);
   gp_free(simulation);

@@ -2,6 +2,7 @@
  *
  *   run.c       when does each action begin and end?
  *   link.c      what does it wait for, and when does that arrive?
+ *   meets.c     what do replicas of a stream wait for before and after each update?
  *   gathers.c     when are replicas that wait for each other in an action through with it?
  *   noise.c     by how much do times vary, and what comes of that in many runs?
  *   away.c      when are copies to the host's memory and back over?
@@ -15,6 +16,8 @@
 #include "gpipe/simulation.h"
 #include "schedule/edges.h"
 #include "schedule/simulate/away.h"
+#include "schedule/simulate/channels.h"
+#include "schedule/simulate/meets.h"
 #include "schedule/turns.h"
 
 struct gp_simulation {
@@ -25,25 +28,6 @@ struct gp_simulation {
   gp_critical *path;
   int path_count;
 };
-
-/* The value that an action hands to another device, where sending it may take the sender's time. */
-typedef struct gp_sim_message {
-  double start, arrival; /* arrival: below 0 until it is sent */
-  double posted;         /* when its receiver began to wait for it; below 0: not yet */
-  int32_t freed_by;      /* the action whose receipt made room for it; -1: it did not wait */
-  double freed;          /* when that was, before the sender heard of it */
-} gp_sim_message;
-
-/* A channel is a bounded queue of values; there is one per cut, direction and copies of both
- * stages. */
-typedef struct gp_sim_queue {
-  int32_t sent, received;
-} gp_sim_queue;
-
-typedef struct gp_sim_slot {
-  double time;   /* when it became free */
-  int32_t taker; /* the action that took the value out */
-} gp_sim_slot;
 
 /* Where in its list a device is. Joined actions [next, end) are one. */
 typedef struct gp_sim_cursor {
@@ -81,13 +65,19 @@ typedef struct gp_sim {
   gp_turns turns;         /* devices that may be able to go on */
   bool joined;            /* an action waits for one of these */
   gp_sim_join joins[GP_JOIN_COUNT];
-  gp_sim_gather *gathers;   /* per action of the first replica; NULL: no action waits like that */
-  int32_t capacity;         /* of a channel; -1: any number */
-  gp_sim_message *messages; /* per action; NULL where a value leaves when it is made */
-  gp_sim_away away;         /* NULL lists: nothing goes to the host's memory */
-  double *links;            /* per device: until when its link is taken up; NULL: links hold all */
-  gp_sim_queue *queues;     /* NULL where channels hold any number, or none */
-  gp_sim_slot *slots;       /* capacity each */
+  gp_sim_meet *meets;     /* [part][stage][mini-batch]; NULL: it is no stream with replicas */
+  int32_t *adding;        /* [stage][mini-batch][copy]: gradients that are to come */
+  double *exits;          /* per device: until when it sends to other replicas */
+  int32_t batch_count;    /* mini-batches of a stream */
+  gp_sim_gather *gathers; /* per action of the first replica; NULL: no action waits like that */
+  int32_t capacity;       /* of a channel; -1: any number */
+  double *arrivals;       /* per action: when its value is there, below 0 until it is sent; NULL
+                             * where it travels for its delay and nothing more */
+  gp_sim_place *places;   /* per action; NULL where channels hold any number */
+  gp_sim_away away;       /* NULL lists: nothing goes to the host's memory */
+  double *links;          /* per device: until when its link is taken up; NULL: links hold all */
+  gp_sim_queue *queues;   /* NULL where channels hold any number, or none */
+  gp_sim_slot *slots;     /* capacity each */
 } gp_sim;
 
 /* ---- the run (run.c) ------------------------------------------------------------------------- */
@@ -103,15 +93,6 @@ void gp_sim_close(gp_sim *run);
 /* After the run, has the device not come to its end? Then it cannot send what `part` made (if it
  * `ran`), or waits for the value of the action `waits`. */
 bool gp_sim_is_stuck(const gp_sim *run, int32_t device);
-
-/* ---- bounded channels (channels.c) ----------------------------------------------------------- */
-
-gp_status gp_sim_open_channels(gp_sim *run, size_t actions);
-/* The reader `to` has come to where it needs the value of `sender`: it waits, or takes it. */
-void gp_sim_post(gp_sim *run, int32_t sender, int32_t to, double time);
-void gp_sim_take(gp_sim *run, int32_t sender, int32_t to, double time);
-/* Send what cursor->part made to the action `to`. Returns false if the channel is full. */
-bool gp_sim_put(gp_sim *run, gp_sim_cursor *cursor, int32_t to);
 
 /* ---- replicas that gather (gathers.c) ------------------------------------------------------ */
 

@@ -15,6 +15,14 @@ static gp_status check(gp_verify *v) {
   return gp_verify_order(v);
 }
 
+gp_status gp_schedule_find_order(const gp_schedule *schedule, int32_t *order) {
+  gp_schedule_fault fault;
+  gp_verify v = {.s = schedule, .fault = &fault, .order = order};
+  gp_status status = check(&v);
+  gp_verify_free(&v);
+  return status;
+}
+
 /* Cost: linear in the number of actions. */
 gp_status gp_schedule_check(struct gp_schedule *s) {
   if (s->stage_count < 1 || s->micro_count < 1) {

@@ -46,6 +46,53 @@ describe("lower", function()
     assert.is_false(rawequal(s.checked, s:lower({ checkpoint = "always" }).checked))
   end)
 
+  -- Lowering does not verify what it makes, so that it is done here.
+  local function is_right(s, opts)
+    local lowered = s:lower(opts)
+    return gp.schedule.wrap(s.name, { placement = s.placement, rows = lowered:rows(),
+      batch = s.batch, replicas = s.replicas, replica_chunks = s.replica_chunks },
+      s.chunks):verify()
+  end
+  for _, name in ipairs(gp.schedule.names()) do
+    it("makes right schedules of " .. name, function()
+      for _, checkpoint in ipairs { "never", "except_last", "always", "selective" } do
+        for _, update in ipairs { "barrier", "free", "none" } do
+          for _, replicas in ipairs { 1, 2 } do
+            if name ~= "pipedream" or replicas == 1 then
+              local s = gp.schedule.build(name, { devices = 4 * replicas, chunks = 8,
+                replicas = replicas })
+              assert(is_right(s, { checkpoint = checkpoint, update = update, comms = false,
+                clip = update == "barrier", tied = update == "barrier" }))
+            end
+          end
+        end
+      end
+    end)
+  end
+
+  it("makes schedules that a pipeline may run", function()
+    local x, y = gp.ones { 4, 3 }, gp.ones { 4, 2 }
+    local function loss_of(schedule)
+      gp.seed(5)
+      local model = gp.nn.Sequential { gp.nn.Linear(3, 4), gp.nn.Linear(4, 2) }
+      local pipe <close> = gp.pipeline(model, { balance = { 1, 1 }, devices = 2, chunks = 2,
+        schedule = schedule, loss = gp.nn.MSELoss() })
+      return pipe:step(x, y)
+    end
+    local s = build "1f1b"
+    local lowered = s:lower { checkpoint = "always", comms = false, update = "none" }
+    assert.equal(loss_of(s), loss_of(lowered))
+  end)
+
+  it("lets weight gradients of a stream wait for the update before them", function()
+    local s = gp.schedule.wrap("late", { placement = { [0] = 0 }, batch = 2,
+      rows = { "0F0@0,0F1@0,0F2@0,0F3@0,0B2@0,0B0@0,0B1@0,0U0,0B3@0,0U1" } }, 4)
+    assert(is_right(s, { update = "none", comms = false }))
+    assert.equal("0F0@0,0F1@0,0F2@0,0F3@0,0I2@0,0I0@0,0W0@0,0I1@0,0W1@0,0U0,0W2@0,0I3@0,0W3@0,"
+      .. "0U1",
+      s:lower({ update = "none", comms = false }):rows()[1])
+  end)
+
   it("makes schedules that every published name verifies", function()
     for _, name in ipairs { "gpipe", "1f1b", "zb_h1", "zbv", "dualpipev", "chimera" } do
       assert(build(name):lower { clip = true, tied = true }:verify())

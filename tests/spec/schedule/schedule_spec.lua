@@ -51,6 +51,35 @@ local golden = {
   { "gpipe", 1, 1, [[ 0F0,0B0 ]] },
 }
 
+describe("rows:series", function()
+  it("appends what single calls append, each time with the next micro-batches", function()
+    local one, many = gp.schedule.rows(2), gp.schedule.rows(2)
+    for i = 0, 4 do
+      one:F(1, 3, 2 + i)
+      one:B(1, 0, i)
+      one:W(1, 3, 7 + i)
+    end
+    many:series(1, 5, "F", 3, 2, "B", 0, 0, "W", 3, 7)
+    assert.equal(one:text(1), many:text(1))
+    many:series(0, 0, "F", 0, 0)
+    assert.equal("", many:text(0))
+    many:series(0, 2, "I", 1, 999998)
+    assert.equal("1I999998,1I999999", many:text(0))
+  end)
+
+  it("refuses what is no series", function()
+    local made = gp.schedule.rows(1)
+    for _, call in ipairs {
+      { 0, 1 }, { 0, 1, "F", 0 }, { 0, 1, "U", 0, 0 }, { 0, -1, "F", 0, 0 },
+      { 0, 2, "F", 0, 999999 }, { 1, 1, "F", 0, 0 },
+      { 0, 1, "F", 0, 0, "F", 0, 0, "F", 0, 0, "F", 0, 0 },
+    } do
+      assert.is_false(pcall(made.series, made, table.unpack(call)))
+    end
+    assert.equal("", made:text(0))
+  end)
+end)
+
 describe("the order of actions", function()
   for _, case in ipairs(golden) do
     local name, devices, chunks, text, options = table.unpack(case)

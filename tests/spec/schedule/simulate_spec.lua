@@ -95,6 +95,25 @@ local capacities = {
 
 local sizes = { { 4, 8 }, { 8, 16 } }
 
+describe("simulate {memory = false}", function()
+  it("has the same times, and nothing of what devices hold", function()
+    local s = gp.schedule.build("zb_h1", { devices = 3, chunks = 5 })
+    local all, times = s:simulate { F = 2, comm = 1 }, s:simulate { F = 2, comm = 1, memory = false }
+    assert.equal(all.makespan, times.makespan)
+    assert.same(all.finish, times.finish)
+    assert.same(all.critical, times.critical)
+    assert.is_true(all.peak_live[1] > 0)
+    assert.same({ 0, 0, 0 }, times.peak_live)
+  end)
+
+  it("is the only boolean that the option takes", function()
+    local s = gp.schedule.build("gpipe", { devices = 2, chunks = 2 })
+    local good, message = pcall(s.simulate, s, { memory = true })
+    assert.is_false(good)
+    assert.matches("memory is true, expected bytes, or false", message)
+  end)
+end)
+
 describe("unit-cost makespans", function()
   for _, case in ipairs(unit_costs) do
     it("of " .. title(case), function()

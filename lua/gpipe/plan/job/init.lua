@@ -14,6 +14,7 @@ local object = require "gpipe.plan.job.object"
 local options = require "gpipe.options"
 local rate = require "gpipe.plan.rate"
 local slowest = require "gpipe.schedule.slowest"
+local stream = require "gpipe.plan.job.stream"
 local sums = require "gpipe.plan.sums"
 
 local job = {}
@@ -175,6 +176,12 @@ local function check_row(plan, row)
     errors.show(row), #plan.rows)
 end
 
+local function check_stream(o, row)
+  if o.local_steps == 1 then return end
+  errors.raise("%s: local_steps is %d, and replicas of schedule '%s' add up their gradients before "
+    .. "every update, expected 1", WHO, o.local_steps, row.label)
+end
+
 local function fields_of(o, row, problem)
   local count = row.devices
   return {
@@ -217,7 +224,10 @@ end
 --- Exact: a pipeline's time for given costs, and the share of lost time for failures without
 --- memory. Sampled: the mean of the slowest replica; `error` is its standard error. Not in it: the
 --- update, work that is shared by several jobs, exchanges that overlap with the backward pass.
---- Errors: bad options; an asynchronous schedule with several replicas.
+--- Replicas of an asynchronous schedule meet at each update of each stage, so they are simulated
+--- together: all, or as many as take seconds.
+--- Errors: bad options; replicas of a schedule that updates more often than once for the
+--- micro-batches of a step, as in gp.pipeline; local_steps in an asynchronous schedule.
 --- ```lua
 --- local profile = gp.profile {layers = {{forward = 1, weight = 2}, {forward = 1, weight = 2}}}
 --- local device = {"sim:0", memory = "1GiB", flops = 1e12, bandwidth = 1e12}
@@ -233,21 +243,25 @@ end
 function job.simulate(plan, opts)
   local o = options.check(WHO, opts or {}, SPEC)
   local row, problem, case = check_row(plan, o.row or plan.best)
-  if case.shape.schedule.batch > 0 and o.replicas > 1 then
-    errors.raise("%s: schedule '%s' is asynchronous, expected a synchronous one for %d replicas",
-      WHO, row.label, o.replicas)
-  end
   local made = fields_of(o, row, problem)
   local bytes = parameter_bytes(case, row.balance)
-  add_times(made, o, case, rate.costs(problem, case, row.balance),
-    exchange_of(bytes, network_of(o.network, problem), o.replicas))
+  local costs, network = rate.costs(problem, case, row.balance), network_of(o.network, problem)
+  if case.shape.schedule.batch > 0 and o.replicas > 1 then
+    check_stream(o, row)
+    local self = stream.of(row, case)
+    local sent = stream.sent(case, row.balance, network, self.own * o.replicas)
+    stream.add_times(made, o, self, costs, { sent = sent, latency = network.latency })
+  else
+    add_times(made, o, case, costs, exchange_of(bytes, network, o.replicas))
+  end
   made.failures = goodput_of(o, problem, made, bytes)
   made.goodput = made.failures and made.failures.goodput or 1
   made.rate = made.rows / made.step * made.goodput
   return object.new(made)
 end
 
---- Simulate the best row of each schedule in the same way: which one suffers least. Prints a table.
+--- Simulate the best row of each schedule in the same way: which one suffers least. Prints a table,
+--- and which schedules have no replicas.
 --- ```lua
 --- local profile = gp.profile {layers = {{forward = 1, weight = 2}, {forward = 1, weight = 2}}}
 --- local device = {"sim:0", memory = "1GiB", flops = 1e12, bandwidth = 1e12}
@@ -259,17 +273,21 @@ end
 ---@param opts? table those of plan:simulate
 ---@return gpipe.Job[] the one with the most rows a second first
 function job.compare(plan, opts)
-  local jobs, seen = {}, {}
+  local o = options.check(WHO, opts or {}, SPEC)
+  local jobs, seen, left = {}, {}, {}
   for _, row in ipairs(plan.rows) do
     local key = row.label .. " " .. row.devices
     if not seen[key] and row.devices == plan.best.devices then
-      local own = { row = row }
-      for name, value in pairs(opts or {}) do own[name] = value end
-      seen[key], jobs[#jobs + 1] = true, job.simulate(plan, own)
+      seen[key], o.row = true, row
+      if stream.refuses(sources[row].case, o.replicas) then
+        left[#left + 1] = row.label
+      else
+        jobs[#jobs + 1] = job.simulate(plan, o)
+      end
     end
   end
   table.sort(jobs, function(a, b) return a.rate > b.rate end)
-  print(object.table(jobs))
+  print(object.table(jobs, left))
   return jobs
 end
 

@@ -12,13 +12,14 @@ local text = require "gpipe.plan.text"
 ---@field hosts integer
 ---@field rows integer of a step, over all replicas
 ---@field pipeline number seconds of a replica's step, where nothing varies
----@field exchange number seconds that adding up the gradients takes behind it
+---@field exchange number seconds that adding up the gradients takes behind it, or adds to a stream
 ---@field quiet number seconds of a step of all, where nothing varies
 ---@field step number seconds: the mean of the slowest replica
 ---@field error number? standard error of `step`
 ---@field late number? seconds that one step in a hundred takes or more
 ---@field short boolean? fewer samples than replicas: `step` is a lower estimate
----@field samples integer simulated runs of a replica
+---@field samples integer simulated runs of a replica, or of several
+---@field together integer? replicas of an asynchronous schedule that are simulated together
 ---@field failures gpipe.Goodput?
 ---@field goodput number share of the time that is spent on steps that last
 ---@field rate number rows a second that last
@@ -51,8 +52,10 @@ function Job:__tostring()
     step_line(self), exchange_line(self),
   }
   if self.varies then
-    lines[#lines + 1] = ("  %d sampled runs of a replica%s"):format(self.samples,
-      self.short and ", fewer than replicas: the step is a lower estimate" or "")
+    lines[#lines + 1] = ("  %d sampled runs of %s%s"):format(self.samples,
+      self.together and self.together .. " replicas together" or "a replica", self.short
+      and (", fewer than %s: the step is a lower estimate"):format(
+        self.together and "there are" or "replicas") or "")
   end
   if self.failures then lines[#lines + 1] = "  " .. tostring(self.failures) end
   lines[#lines + 1] = ("  %.4g rows a second that last"):format(self.rate)
@@ -61,8 +64,9 @@ end
 
 --- Several jobs as one table.
 ---@param jobs gpipe.Job[]
+---@param left string[] schedules that replicas cannot run
 ---@return string
-function object.table(jobs)
+function object.table(jobs, left)
   local rows = { { "schedule", "chunks", "checkpoint", "quiet", "step", "times", "goodput",
     "rows/s" } }
   for i, job in ipairs(jobs) do
@@ -72,7 +76,9 @@ function object.table(jobs)
       ("%.2f %%"):format(100 * job.goodput), columns.number(job.rate),
     }
   end
-  return columns.text(rows)
+  if #left == 0 then return columns.text(rows) end
+  return ("%s\n(left out: %s, which replicas cannot run, because it updates before all of a step's "
+    .. "micro-batches are through)"):format(columns.text(rows), table.concat(left, ", "))
 end
 
 --- Make the object.

@@ -11,13 +11,15 @@ local passes = {
   { op = "I", chunk = 1, from = -1 }, { op = "I", chunk = 0, from = 1 },
 }
 
+local LAST = #passes
+
 -- The furthest pass of a device whose input is there at `time`; nil where there is none.
-local function furthest(device, m, time)
-  local count, inputs = device.count, device.inputs
-  for i = #passes, 1, -1 do
+local function furthest(count, inputs, m, time)
+  for i = LAST, 1, -1 do
     local k, ended = count[i], inputs[i]
     if k < m then
-      local input = not ended and 0 or ended[k]
+      if not ended then return i end
+      local input = ended[k]
       if input and input <= time then return i end
     end
   end
@@ -34,19 +36,19 @@ local function inputs_of(state, d)
 end
 
 -- Run W of the second stage before W of the first; returns whether there was one.
-local function run_w(rows, state, d)
-  local count, w = state[d].count, state[d].w
+local function run_w(rows, device, d)
+  local count, w = device.count, device.w
   local chunk = w[1] < count[3] and 1 or 0
-  if w[chunk] >= count[chunk == 1 and 3 or 4] then return false end
-  rows:W(d, chunk == 1 and 2 * state.p - 1 - d or d, w[chunk])
-  w[chunk] = w[chunk] + 1
+  local k = w[chunk]
+  if k >= count[chunk == 1 and 3 or 4] then return false end
+  rows:W(d, device.stage[chunk], k)
+  w[chunk] = k + 1
   return true
 end
 
-local function run_pass(rows, state, d, i, time)
-  local device, pass = state[d], passes[i]
-  local k = device.count[i]
-  rows[pass.op](rows, d, pass.chunk == 1 and 2 * state.p - 1 - d or d, k)
+local function run_pass(rows, device, d, i, time)
+  local pass, k = passes[i], device.count[i]
+  rows[pass.op](rows, d, device.stage[pass.chunk], k)
   device.ended[i][k], device.count[i] = time + 1, k + 1
 end
 
@@ -54,14 +56,16 @@ end
 return function(rows, p, m)
   local state, left, time = { p = p }, 6 * p * m, 0
   for d = 0, p - 1 do
-    state[d] = { count = { 0, 0, 0, 0 }, w = { [0] = 0, 0 }, ended = { {}, {}, {}, {} } }
+    state[d] = { count = { 0, 0, 0, 0 }, w = { [0] = 0, 0 }, ended = { {}, {}, {}, {} },
+      stage = { [0] = d, 2 * p - 1 - d } }
   end
   for d = 0, p - 1 do state[d].inputs = inputs_of(state, d) end
   while left > 0 do
     for d = 0, p - 1 do
-      local i = furthest(state[d], m, time)
-      if i then run_pass(rows, state, d, i, time) end
-      if i or run_w(rows, state, d) then left = left - 1 end
+      local device = state[d]
+      local i = furthest(device.count, device.inputs, m, time)
+      if i then run_pass(rows, device, d, i, time) end
+      if i or run_w(rows, device, d) then left = left - 1 end
     end
     time = time + 1
   end

@@ -13,12 +13,9 @@ return function(p, m, opts)
   local rows = new_rows(p)
   for r = 0, p - 1 do
     local w = math.min(opts.warmup * (p - 1 - r), m)
-    for i = 0, w - 1 do rows:F(r, r, i) end
-    for i = 0, m - w - 1 do
-      rows:F(r, r, w + i)
-      rows:B(r, r, i)
-    end
-    for i = m - w, m - 1 do rows:B(r, r, i) end
+    rows:series(r, w, "F", r, 0)
+    rows:series(r, m - w, "F", r, w, "B", r, 0)
+    rows:series(r, w, "B", r, m - w)
   end
   return { placement = placement.line(p), rows = rows }
 end

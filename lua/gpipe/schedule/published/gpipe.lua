@@ -11,8 +11,12 @@ local placement = require "gpipe.schedule.build.placement"
 return function(p, m, opts)
   local rows = new_rows(p)
   for r = 0, p - 1 do
-    for i = 0, m - 1 do rows:F(r, r, i) end
-    for i = 0, m - 1 do rows:B(r, r, opts.backward == "lifo" and m - 1 - i or i) end
+    rows:series(r, m, "F", r, 0)
+    if opts.backward == "lifo" then
+      for i = m - 1, 0, -1 do rows:B(r, r, i) end
+    else
+      rows:series(r, m, "B", r, 0)
+    end
   end
   return { placement = placement.line(p), rows = rows }
 end

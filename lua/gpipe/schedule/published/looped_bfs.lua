@@ -13,9 +13,7 @@ local placement = require "gpipe.schedule.build.placement"
 return function(p, m, opts)
   local v, rows = opts.stages_per_device, new_rows(p)
   for r = 0, p - 1 do
-    for c = 0, v - 1 do
-      for i = 0, m - 1 do rows:F(r, c * p + r, i) end
-    end
+    for c = 0, v - 1 do rows:series(r, m, "F", c * p + r, 0) end
     for c = v - 1, 0, -1 do
       for i = m - 1, 0, -1 do rows:B(r, c * p + r, i) end
     end
