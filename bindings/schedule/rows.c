@@ -256,16 +256,11 @@ static int rows_free(lua_State *L) {
   return 0;
 }
 
-static const luaL_Reg methods[] = {{"count", rows_count},
-                                   {"idle", rows_idle},
-                                   {"join", rows_join},
-                                   {"read", rows_read},
-                                   {"repeated", rows_repeated},
-                                   {"series", rows_series},
-                                   {"take", rows_take},
-                                   {"text", rows_text},
-                                   {"take_updates", rows_take_updates},
-                                   {NULL, NULL}};
+static const luaL_Reg methods[] = {
+    {"count", rows_count}, {"idle", rows_idle},         {"join", rows_join},
+    {"read", rows_read},   {"repeated", rows_repeated}, {"series", rows_series},
+    {"take", rows_take},   {"text", rows_text},         {"take_updates", rows_take_updates},
+    {NULL, NULL}};
 
 int gp_open_rows(lua_State *L) {
   static const gp_act named[] = {GP_ACT_F,      GP_ACT_B,     GP_ACT_I,      GP_ACT_W,
