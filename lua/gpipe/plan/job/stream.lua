@@ -4,8 +4,9 @@
 -- In a synchronous schedule replicas meet at the end of a step, and draws of one stand for all. In
 -- a stream they meet at every update of every stage, and who is late there changes what follows.
 -- So the schedule of several replicas is simulated as a pipeline runs it: the gradients of a mini-
--- batch travel when the last backward pass has added to them, the device waits for those of the
--- others in REDUCE_GRAD, and new values travel while it goes on with the version before.
+-- batch travel when the last backward pass has added to them, while the device runs the next
+-- forward pass. It waits for those of the others in REDUCE_GRAD, behind that. New values travel
+-- while it goes on with the version before.
 
 local candidates = require "gpipe.plan.candidates"
 local demand = require "gpipe.plan.demand"
