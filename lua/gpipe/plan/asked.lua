@@ -2,11 +2,11 @@
 -- balance, schedule, micro-batches and policy, beside which the planner's table can be read.
 
 local candidates = require "gpipe.plan.candidates"
+local case_of = require "gpipe.plan.case"
 local counted = require "gpipe.counted"
 local demand = require "gpipe.plan.demand"
 local device_bytes = require "gpipe.plan.device_bytes"
 local exact = require "gpipe.plan.exact"
-local fit = require "gpipe.plan.fit"
 local rate = require "gpipe.plan.rate"
 local sizes = require "gpipe.sizes"
 local stage_cost = require "gpipe.plan.stage_cost"
@@ -59,7 +59,7 @@ function asked.row(problem, pipe)
   shape.asked = chunks
   problem = setmetatable({ moments = pipe.moments }, { __index = problem })
   local policy = policy_of(problem, pipe.checkpoint)
-  local case = fit.case(problem, shape, candidates.lowered(shape, policy), policy)
+  local case = case_of(problem, shape, candidates.lowered(shape, policy), policy)
   local taken = demand.devices(problem, case, pipe.balance)
   local ran = rate.run(problem, case, pipe.balance)
   local row = {

@@ -6,7 +6,7 @@
 -- bytes and FLOP are. Times are not, and of two hundred plans the best is often one whose times
 -- came out too short; so what is measured is measured again with the rows of the best plan.
 -- A profile is for one number of rows, and its figures grow in proportion.
--- Over several ranks one rank of each host measures, and all plan with what these have told.
+-- Over several ranks one rank of each host measures (told.lua).
 
 local create = require "gpipe.tensor.create"
 local crossing = require "gpipe.plan.crossing"
@@ -17,10 +17,9 @@ local knots = require "gpipe.plan.knots"
 local modelled = require "gpipe.plan.modelled"
 local profile = require "gpipe.profile"
 local profile_request = require "gpipe.profile.request"
-local ranks = require "gpipe.ranks"
 local samples = require "gpipe.plan.samples"
-local share = require "gpipe.ranks.share"
 local sizes = require "gpipe.sizes"
+local told = require "gpipe.plan.told"
 
 local figures = {}
 
@@ -79,33 +78,6 @@ end
 local function measured_at(self, rows, device)
   local taken = profile.take(request_at(self, rows, true), how(self, device))
   return { layers = taken.layers, host_link = taken.host_link }
-end
-
--- The first rank of each host that has a device of this sort, by host; and the device of each.
-local function measurers(self, sort)
-  local first = {}
-  for _, d in ipairs(self.devices) do
-    local other = first[d.host]
-    if d.rank and devices.sort(d) == sort and (not other or d.rank < other.rank) then
-      first[d.host] = d
-    end
-  end
-  return first
-end
-
--- What a device like this one has measured. In a job one rank of each host measures its own device,
--- at the same time on all hosts, and tells the others.
-local function told(self, key, device, measure)
-  if ranks.ranks() == 1 then return measure(device) end
-  local sort = devices.sort(device)
-  local first = measurers(self, sort)
-  key = key .. " " .. sort
-  self.told[key] = self.told[key] or share.by_rank("gp.plan", function()
-    for _, d in pairs(first) do
-      if d.rank == ranks.rank() then return measure(d) end
-    end
-  end)
-  return self.told[key][first[device.host].rank + 1]
 end
 
 -- The layers with so many rows, and the way to the host's memory.

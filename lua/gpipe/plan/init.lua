@@ -9,6 +9,7 @@
 
 local call = require "gpipe.ranks.call"
 local candidates = require "gpipe.plan.candidates"
+local case_of = require "gpipe.plan.case"
 local figures = require "gpipe.plan.figures"
 local fit = require "gpipe.plan.fit"
 local job = require "gpipe.plan.job"
@@ -34,7 +35,7 @@ local MOST_CELLS = 256 -- stages x micro-batches of rows behind the best whose b
 -- ---- one candidate ------------------------------------------------------------------------------
 
 local function try(problem, shape, policy, faults)
-  local case = fit.case(problem, shape, candidates.lowered(shape, policy), policy)
+  local case = case_of(problem, shape, candidates.lowered(shape, policy), policy)
   local balance, taken, bent = fit.cut(problem, case)
   if balance then
     faults.fits(shape.label, policy)

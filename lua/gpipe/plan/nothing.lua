@@ -6,6 +6,7 @@
 -- model, stay estimates, and the text says so.
 
 local candidates = require "gpipe.plan.candidates"
+local case_of = require "gpipe.plan.case"
 local counted = require "gpipe.counted"
 local fit = require "gpipe.plan.fit"
 local possible = require "gpipe.plan.possible"
@@ -86,7 +87,7 @@ local function fits_with(problem, near, change)
   local shape = candidates.shape(near.case.shape.wanted, #other.devices, change.asked, true)
   if not shape or possible.fault(problem, shape.schedule) then return false end
   shape.asked = change.asked
-  local case = fit.case(other, shape, candidates.lowered(shape, policy), policy)
+  local case = case_of(other, shape, candidates.lowered(shape, policy), policy)
   if is_exact(other, case) then return (select(2, settle.case(other, case))) end
   return (fit.cut(other, case)) ~= nil
 end

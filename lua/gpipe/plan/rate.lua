@@ -12,16 +12,14 @@ local crossing = require "gpipe.plan.crossing"
 local demand = require "gpipe.plan.demand"
 local device_bytes = require "gpipe.plan.device_bytes"
 local devices = require "gpipe.plan.devices"
+local hops = require "gpipe.plan.hops"
 local norms = require "gpipe.plan.norms"
 local sharing = require "gpipe.plan.sharing"
 local stage_cost = require "gpipe.plan.stage_cost"
 local sums = require "gpipe.plan.sums"
-local tasks = require "gpipe.plan.tasks"
 local way = require "gpipe.plan.way"
 
 local rate = {}
-
-local CROSSES = { F = "output", B = "gradient" } -- what is sent behind an action, of LayerSums
 
 -- ---- costs --------------------------------------------------------------------------------------
 
@@ -58,26 +56,6 @@ local function add_crossing(costs, s, i, j, stage)
   add("F", forward)
   add("B", backward)
   add("I", backward)
-end
-
--- Let the actions at both ends of an edge take longer by what sending and receiving take.
-local function add_work(costs, op, stage, before, behind)
-  for _, one in ipairs(op == "F" and { "F" } or { "B", "I" }) do
-    costs[one][stage - 1] = costs[one][stage - 1] + before
-    costs[one][stage] = costs[one][stage] + behind
-  end
-end
-
--- Add the ways before a stage that begins with layer i. Returns whether they take time for bytes.
-local function add_hops(problem, case, costs, i, stage)
-  local narrow = false
-  for op, which in pairs(CROSSES) do
-    local hop, busy = tasks.hop(problem, case, i, stage, which)
-    costs.comm[op][stage - 1], costs.busy[op][stage - 1] = hop, busy
-    narrow = narrow or busy > 0
-    add_work(costs, op, stage, tasks.work(problem, case, i, stage, which))
-  end
-  return narrow
 end
 
 -- Do replicas exchange what they have before every update?
@@ -126,7 +104,7 @@ function rate.costs(problem, case, balance)
     costs.R[stage] = share > 0 and again / share or 0
     if offloads then costs.away[stage] = copied(case, stage, device, sums.saved(s, i, j)) end
     if stage > 1 then
-      narrow = add_hops(problem, case, costs, i, stage) or narrow
+      narrow = hops.add(problem, case, costs, i, stage) or narrow
     end
   end
   if streams(case) then
@@ -207,7 +185,7 @@ function rate.run(problem, case, balance)
     on_shared_cores(problem, case, ran, costs.comm))
   ran.run:shed() -- of hundreds of rows that fit these would be gigabytes
   -- a stream goes on meanwhile
-  local ending = case.shape.schedule.batch > 0 and 0 or tasks.ending(problem, case)
+  local ending = case.shape.schedule.batch > 0 and 0 or hops.ending(problem, case)
   return {
     seconds = seconds / steps + ending,
     bubble = candidates.bubble(ran), simulation = ran,

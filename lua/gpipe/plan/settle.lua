@@ -2,6 +2,7 @@
 -- or falls and says by which case.
 
 local candidates = require "gpipe.plan.candidates"
+local case_of = require "gpipe.plan.case"
 local demand = require "gpipe.plan.demand"
 local exact = require "gpipe.plan.exact"
 local fit = require "gpipe.plan.fit"
@@ -111,7 +112,7 @@ end
 ---@return gpipe.PlanRow? row
 ---@return boolean fits
 function settle.nearest(problem, case)
-  local fresh = fit.case(problem, case.shape, case.lowered, case.policy)
+  local fresh = case_of(problem, case.shape, case.lowered, case.policy)
   local balance = fit.nearest(problem, fresh)
   if not balance then return nil, false end
   local row = row_at(problem, fresh, balance, demand.devices(problem, fresh, balance))
@@ -133,7 +134,7 @@ end
 ---@return gpipe.PlanRow?
 ---@return boolean fits
 function settle.case(problem, case)
-  local fresh = fit.case(problem, case.shape, case.lowered, case.policy)
+  local fresh = case_of(problem, case.shape, case.lowered, case.policy)
   local balance, taken = fit.cut(problem, fresh)
   local row = balance and settle.exactly(problem, row_at(problem, fresh, balance, taken))
   if row then return row, true end

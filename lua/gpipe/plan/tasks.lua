@@ -1,69 +1,12 @@
 -- lua/gpipe/plan/tasks.lua - a case as a task of the partition: what a stage of some layers costs,
 -- in seconds or in shares of its device's memory, and whether it fits there.
 
-local cores = require "gpipe.plan.cores"
 local device_bytes = require "gpipe.plan.device_bytes"
-local devices = require "gpipe.plan.devices"
+local hops = require "gpipe.plan.hops"
 local sums = require "gpipe.plan.sums"
 local way = require "gpipe.plan.way"
 
 local tasks = {}
-
--- The way to each stage from the one before it; the first one has none.
-local function links_of(problem, case)
-  if case.links then return case.links end
-  local links = { way.new(0, math.huge) }
-  for stage = 2, #case.on do
-    local a, b = problem.devices[case.on[stage - 1][1]], problem.devices[case.on[stage][1]]
-    links[stage] = way.new(devices.between(a, b, problem.link))
-  end
-  case.links = links
-  return links
-end
-
---- The seconds in which the edge before layer i is crossed once, and for how many of them the link
---- of the device that sends is taken up.
----@param stage integer from 1
----@param which "output"|"gradient" values on their way forward, or gradients on their way back
----@return number seconds
----@return number busy
-function tasks.hop(problem, case, i, stage, which)
-  local link = links_of(problem, case)[stage]
-  local bytes = case.sums[case.on[stage][1]][which][i - 1]
-  return way.seconds(link, bytes), way.busy(link, bytes)
-end
-
---- The seconds that the devices at the two ends of this edge work to send a value and to receive
---- it. A worker sends itself; another thread receives, which takes from the worker where its host
---- has no core to spare.
----@param stage integer from 1
----@param which "output"|"gradient"
----@return number before of the device with the stage before
----@return number behind of the device with this stage
-function tasks.work(problem, case, i, stage, which)
-  local link = links_of(problem, case)[stage]
-  local send, receive = way.work(link, case.sums[case.on[stage][1]][which][i - 1])
-  if send == 0 and receive == 0 then return 0, 0 end
-  local function on(device, sends)
-    if not cores.is_measured(device) then return 0 end
-    return sends and send or cores.are_taken(problem.devices, device) and receive or 0
-  end
-  local before, behind = problem.devices[case.on[stage - 1][1]], problem.devices[case.on[stage][1]]
-  local forward = which == "output"
-  return on(before, forward), on(behind, not forward)
-end
-
---- The seconds from a step's last action until all ranks know that it is over: makers hear from the
---- readers of their values, and then ranks exchange how the step ended. Both cross the slowest way.
----@return number
-function tasks.ending(problem, case)
-  local most, links = 0, links_of(problem, case)
-  for stage = 2, #case.on do
-    local from, to = problem.devices[case.on[stage - 1][1]], problem.devices[case.on[stage][1]]
-    if from.rank ~= to.rank then most = math.max(most, way.seconds(links[stage], 0)) end
-  end
-  return 2 * most
-end
 
 --- The room of each stage, on each of its devices: from `loose` times its even share.
 function tasks.rooms(problem, case, loose)
@@ -88,7 +31,7 @@ end
 
 --- The task of a cut by time, with so much room for each stage.
 function tasks.by_time(problem, case, loose)
-  local rooms, links = tasks.rooms(problem, case, loose), links_of(problem, case)
+  local rooms, links = tasks.rooms(problem, case, loose), hops.links(problem, case)
   local memory, on, all = case.memory, case.on, case.sums
   local stage_bytes, compute = device_bytes.stage, sums.compute
   local function least(i, j, stage) return compute(all[on[stage][1]], i, j) end

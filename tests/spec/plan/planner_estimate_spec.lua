@@ -1,5 +1,6 @@
 -- tests/spec/plan/planner_estimate_spec.lua - the planner's estimate of a device's bytes is near what
 -- the runtime plans, also where I and W run apart.
+local case_of = require "gpipe.plan.case"
 local gp = require "gpipe"
 local candidates = require "gpipe.plan.candidates"
 local exact = require "gpipe.plan.exact"
@@ -46,7 +47,7 @@ local function taken_by(name, kind, schedule, policy)
   local problem = problem_of(name, kind, policy)
   local shape = assert(candidates.shape(schedule, DEVICES, CHUNKS))
   shape.asked = CHUNKS
-  local case = fit.case(problem, shape, candidates.lowered(shape, policy), policy)
+  local case = case_of(problem, shape, candidates.lowered(shape, policy), policy)
   local balance, taken = fit.cut(problem, case)
   local row = settle.row(problem, case, balance, taken, rate.run(problem, case, balance))
   return taken, exact.bytes(problem, row)

@@ -1,6 +1,7 @@
 -- tests/spec/plan/planner_norms_spec.lua - gp.plan with sync_batch_norm: how often replicas wait for
 -- each other is what the runtime plans, and the simulated step contains it.
 
+local case_of = require "gpipe.plan.case"
 local gp = require "gpipe"
 local norms = require "gpipe.plan.norms"
 local nn = gp.nn
@@ -72,8 +73,7 @@ describe("gp.plan with replicas", function()
     local rate = require "gpipe.plan.rate"
     local request = require "gpipe.plan.request"
     local candidates = require "gpipe.plan.candidates"
-    local fit = require "gpipe.plan.fit"
-    local layers, list = {}, {}
+        local layers, list = {}, {}
     for i = 1, 2 do layers[i] = nn.Linear(64, 64) end
     for d = 1, 4 do
       list[d] = { "sim:" .. d - 1, memory = "1GiB", flops = 1e12, bandwidth = 1e11,
@@ -83,7 +83,7 @@ describe("gp.plan with replicas", function()
       { devices = list, loss = nn.MSELoss(), optimizer = "SGD", chunks = 4 })
     local shape = assert(candidates.shape({ "gpipe", replicas = 2 }, 4, 4))
     shape.asked = 4
-    local case = fit.case(problem, shape, candidates.lowered(shape, "never"), "never")
+    local case = case_of(problem, shape, candidates.lowered(shape, "never"), "never")
     local ran = rate.run(problem, case, { 1, 1 })
     local exchange = 2e-5 + 2 * (64 * 64 + 64) * 4 / 2 / 1e9 -- bytes there and back, half of each
     local finish, last = ran.simulation.finish, 0
