@@ -55,7 +55,7 @@ TEST(what_is_wrong_is_named) {
   CHECK(refused("op=FF,action=fail", "op 'FF'"));
   CHECK(refused("op=,action=fail", "op ''"));
   CHECK(refused("action=", "action ''"));
-  CHECK(refused("action=sleep", "action 'sleep', expected fail, hang, nan or sleep:SECONDS"));
+  CHECK(refused("action=sleep", "action 'sleep', expected fail, hang, interrupt, nan or sleep:S"));
   CHECK(refused("action=sleep:", "action 'sleep:'"));
   CHECK(refused("action=sleep:-1", "action 'sleep:-1'"));
   CHECK(refused("action=sleep:1s", "action 'sleep:1s'"));
