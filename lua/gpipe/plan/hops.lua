@@ -1,5 +1,5 @@
--- lua/gpipe/plan/hops.lua - what it takes to get values and gradients from one stage to the next: the
--- time on the way, and the work of both devices.
+-- lua/gpipe/plan/hops.lua - what it takes to get values and gradients from one stage to the next:
+-- the time on the way, and the work of both devices.
 
 local cores = require "gpipe.plan.cores"
 local devices = require "gpipe.plan.devices"
@@ -22,8 +22,8 @@ function hops.links(problem, case)
   return links
 end
 
--- The seconds in which the edge before layer i is crossed once, and for how many of them the link of
--- the device that sends is taken up. which: "output" for values on their way forward, "gradient"
+-- The seconds in which the edge before layer i is crossed once, and for how many of them the link
+-- of the device that sends is taken up. which: "output" for values on their way forward, "gradient"
 local function seconds_of(problem, case, i, stage, which)
   local link = hops.links(problem, case)[stage]
   local bytes = case.sums[case.on[stage][1]][which][i - 1]

