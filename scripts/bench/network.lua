@@ -4,7 +4,8 @@
 -- `gpipe-lua links` measures them.
 --
 -- Beside the whole forecast (`off`) stands the network's part of it (`wire`): the step against the
--- one that its own actions would take with the measured links (replay.lua).
+-- one that its own actions would take with the measured links (replay.lua); and the fastest of ten
+-- steps against the forecast (`fastest`), which tells how much of `off` comes from disturbances.
 --
 -- It needs root, iproute2 and /dev/net/tun. A machine that others use needs priority over them, too,
 -- which nice alone does not give where the kernel groups sessions:
@@ -54,7 +55,8 @@ for i = -2, 10 do
     wire[i] = times[i] / again:seconds(events)
   end
 end
-print(plan.best.seconds, figure.median(times), figure.median(wire))]==]
+table.sort(times)
+print(plan.best.seconds, figure.median(times), figure.median(wire), times[1])]==]
 
 local network = dofile(here .. "../../tests/support/network.lua")
 local made, why = network.make()
@@ -83,16 +85,18 @@ end
 print((job { "links", "--save", links, "--force" }))
 for _, name in ipairs { "gpt", "resnet" } do
   if opt.only ~= "" and opt.only ~= name then goto continue end
-  local ratios, wires, foreseen, taken = {}, {}, nil, nil
+  local ratios, wires, fastest, foreseen, taken = {}, {}, {}, nil, nil
   for round = 1, opt.rounds do
     local text = job { script, here, links, name }
-    local beside
-    foreseen, taken, beside = text:match "(%S+)%s+(%S+)%s+(%S+)%s*$"
+    local beside, least
+    foreseen, taken, beside, least = text:match "(%S+)%s+(%S+)%s+(%S+)%s+(%S+)%s*$"
     assert(foreseen, "the job printed no times:\n" .. text)
     ratios[round], wires[round] = taken / foreseen, tonumber(beside)
+    fastest[round] = least / foreseen
   end
   figure.print("network." .. name .. ".foreseen", 1e3 * foreseen, "ms")
   figure.print("network." .. name .. ".taken", 1e3 * taken, "ms")
+  figure.print("network." .. name .. ".fastest", figure.median(fastest), "x")
   for which, list in pairs { off = ratios, wire = wires } do
     local ratio = figure.median(list)
     figure.print(("network.%s.%s"):format(name, which), math.max(ratio, 1 / ratio), "x", "<=", BOUND)
