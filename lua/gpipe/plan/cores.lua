@@ -9,19 +9,25 @@ local cores = {}
 ---@return boolean
 function cores.is_measured(device) return device.kind == "cpu" and not device.flops end
 
--- The hosts whose devices have more threads than the host has cores: {cores, threads, numbers of
--- the devices}. count: of the first devices (all).
-local function crowded(devices, count)
-  local of, short = {}, {}
+-- The hosts of measured devices, by number: {cores, threads, numbers of the devices}. count: of the
+-- first devices (all).
+local function hosts_of(devices, count)
+  local hosts = {}
   for d = 1, math.min(count or #devices, #devices) do
     local device = devices[d]
     if cores.is_measured(device) then
-      local host = of[device.host] or { cores = device.cores, threads = 0, numbers = {} }
-      of[device.host] = host
+      local host = hosts[device.host] or { cores = device.cores, threads = 0, numbers = {} }
+      hosts[device.host] = host
       host.threads, host.numbers[#host.numbers + 1] = host.threads + device.threads, d
     end
   end
-  for _, host in pairs(of) do
+  return hosts
+end
+
+-- Those whose devices have more threads than the host has cores.
+local function crowded(devices, count)
+  local short = {}
+  for _, host in pairs(hosts_of(devices, count)) do
     if host.threads > host.cores then short[#short + 1] = host end
   end
   return short
@@ -32,11 +38,8 @@ end
 ---@param device gpipe.PlanDevice of a machine that is here
 ---@return boolean
 function cores.are_taken(devices, device)
-  local threads = 0
-  for _, d in ipairs(devices) do
-    if cores.is_measured(d) and d.host == device.host then threads = threads + d.threads end
-  end
-  return threads >= device.cores
+  local host = hosts_of(devices)[device.host]
+  return host.threads >= host.cores
 end
 
 --- Cores and threads of the host that has the fewest cores for its threads, where one has fewer

@@ -9,14 +9,21 @@ local hops = {}
 
 local CROSSES = { F = "output", B = "gradient" } -- what is sent behind an action, of LayerSums
 
+--- The way between two devices of a plan.
+---@param from integer
+---@param to integer
+---@return gpipe.PlanWay
+function hops.between(problem, from, to)
+  return way.new(devices.between(problem.devices[from], problem.devices[to], problem.link))
+end
+
 --- The way to each stage from the one before it; the first one has none.
 ---@return gpipe.PlanWay[]
 function hops.links(problem, case)
   if case.links then return case.links end
   local links = { way.new(0, math.huge) }
   for stage = 2, #case.on do
-    local a, b = problem.devices[case.on[stage - 1][1]], problem.devices[case.on[stage][1]]
-    links[stage] = way.new(devices.between(a, b, problem.link))
+    links[stage] = hops.between(problem, case.on[stage - 1][1], case.on[stage][1])
   end
   case.links = links
   return links

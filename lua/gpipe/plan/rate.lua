@@ -71,8 +71,7 @@ local function exchanges(problem, case, ranges)
   for stage, range in ipairs(ranges) do
     local on = case.on[stage]
     local bytes = sums.range(case.sums[on[1]].parameter_bytes, range[1], range[2])
-    local link = way.new(devices.between(problem.devices[on[1]], problem.devices[on[#on]],
-      problem.link))
+    local link = hops.between(problem, on[1], on[#on])
     list[stage] = way.seconds(link, (r - 1) / r * bytes)
     sent[stage] = way.busy(link, (r - 1) / r * bytes)
     latency = math.max(latency, list[stage] - sent[stage])
