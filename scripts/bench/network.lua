@@ -64,7 +64,7 @@ if not made then return figure.skip("network", why) end
 local _ <close> = setmetatable({}, { __close = network.remove })
 local wire = figure.interpreter():match "^(.*/)[^/]*$" .. "bench_network"
 local cut, reason = network.wire(wire,
-  { ms = opt.ms, loss = opt.loss, mbit = opt.mbit, minutes = 20 })
+  { ms = opt.ms, loss = opt.loss, mbit = opt.mbit, minutes = 20, pinned = true })
 if not cut then return figure.skip("network", reason) end
 local _ <close> = setmetatable({}, { __close = cut })
 

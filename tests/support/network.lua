@@ -54,7 +54,8 @@ end
 --- Join the hosts by a wire as well, for at most so many minutes. Returns a function that ends it;
 --- or false and why it cannot be.
 ---@param program string slow_wire
----@param o {ms: number, loss: number, mbit: number, minutes: number} loss: per cent
+---@param o {ms: number, loss: number, mbit: number, minutes: number, pinned: boolean?} loss: per
+--- cent. pinned: each host receives on the core that `command` gives it
 function network.wire(program, o)
   for i, host in ipairs(network.hosts) do
     local made = shell(("set -e; ip -n %s tuntap add dev %s mode tun; ip -n %s addr add 10.78.0.%d/24 dev %s; "
@@ -62,8 +63,8 @@ function network.wire(program, o)
     if not made then return false, "no tun devices" end
   end
   local path = os.tmpname()
-  local line = ("timeout %d %s %s %s %s %g %g %g >%s 2>&1 </dev/null & echo $!"):format(60 * o.minutes,
-    quote(program), network.hosts[1], network.hosts[2], WIRE, o.ms, o.loss, o.mbit, path)
+  local line = ("timeout %d %s %s %s %s %g %g %g %s >%s 2>&1 </dev/null & echo $!"):format(60 * o.minutes,
+    quote(program), network.hosts[1], network.hosts[2], WIRE, o.ms, o.loss, o.mbit, o.pinned and "0 1" or "", path)
   local pipe = assert(io.popen(line))
   local process = pipe:read "n"
   pipe:close()
