@@ -146,7 +146,8 @@ static int measured(lua_State *L,
       .burst = (int)gp_lua_check_int(L, 4, "rank_probe: the burst", 1, MOST_ROUNDS),
       .rounds = (int)gp_lua_check_int(L, 5, "rank_probe: the rounds", 1, MOST_ROUNDS),
       .precision = luaL_optnumber(L, 6, 0),
-      .most = luaL_optnumber(L, 7, 0)};
+      .most = luaL_optnumber(L, 7, 0),
+      .work = luaL_optnumber(L, 8, 0)};
   gp_rank_probe probe;
   gp_status status = probe_with(&spec, &probe);
   if (status) return gp_lua_fail(L, status);
@@ -157,8 +158,8 @@ static int measured(lua_State *L,
   return 4;
 }
 
-/* core.rank_probe(from, to, bytes, burst, rounds, precision?, most?) -> seconds, offset, mean, work
- * of messages; all are 0 on all ranks but `from`, and work but at both ends */
+/* core.rank_probe(from, to, bytes, burst, rounds, precision?, most?, work?) -> seconds, offset,
+ * mean, work of messages; all are 0 on all ranks but `from`, and work but at both ends */
 static int rank_probe(lua_State *L) { return measured(L, gp_ranks_probe); }
 
 /* core.link_probe: the same of values between CPU devices; the offset is 0 within a host */

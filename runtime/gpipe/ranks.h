@@ -113,6 +113,7 @@ typedef struct gp_rank_probe_spec {
   int burst, rounds;
   double precision; /* of the mean: rounds end once its standard error is this part of it; 0: all */
   double most;      /* seconds; then they end as well, where a precision is asked for */
+  double work;      /* seconds of more rounds, beside threads that compute; 0: none */
 } gp_rank_probe_spec;
 
 typedef struct gp_rank_probe {
@@ -120,8 +121,10 @@ typedef struct gp_rank_probe {
   double offset;  /* how many seconds the clock of `to` is ahead of that of `from`, to within half
                      of that round */
   double mean;    /* seconds of a round: lost packets and other delays count */
-  double work;    /* seconds of this process's cores in a round, at both ends; 0 where a thread that
-                     waits for messages asks again and again */
+  double work;    /* seconds of a round, at both ends: that it takes from threads that compute on
+                     the cores of this process; without such rounds those that the process works, or
+                     0 where a thread that waits for messages asks again and again. 0 through
+                     memory */
 } gp_rank_probe;
 
 /* Measure the way of messages from one rank to another; *probe receives the figures on rank

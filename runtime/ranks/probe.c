@@ -3,9 +3,10 @@
  *
  * The messages go the way that values of pipelines go, through a port and the thread of net.c, so
  * what is measured is what a pipeline gets. A round is a burst of messages and one answer, which
- * carries the other rank's clock. Source of the offset: Cristian 1989, "Probabilistic clock
- * synchronization": the answer was written between sending and receiving, so the clock is known to
- * within half of the round trip. */
+ * carries the other rank's clock. What a round takes from threads that compute (spare.h) is
+ * measured apart: such threads make messages slower. Source of the offset: Cristian 1989,
+ * "Probabilistic clock synchronization": the answer was written between sending and receiving, so
+ * the clock is known to within half of the round trip. */
 #include "ranks/probe.h"
 
 #include <math.h>
@@ -17,9 +18,14 @@
 #include "base/thread.h"
 #include "gpipe/process.h"
 #include "ranks/net.h"
+#include "ranks/spare.h"
 #include "ranks/transport.h"
 
 static const int64_t MOST_NS = INT64_C(60000000000); /* for which a round may take */
+
+/* What the end that asks says of a round: none follows; or it is the one before busy ones, one of
+ * these, or the last of these before a rest. */
+typedef enum place { ANY, LAST, BEFORE_BUSY, BUSY, BEFORE_REST } place;
 
 /* One end of the way. */
 typedef struct probe {
@@ -31,9 +37,11 @@ typedef struct probe {
   uint64_t bytes;   /* of each message that comes */
   char *room, *out; /* where it goes, and what is sent */
   int64_t arrived;  /* messages so far; under the lock, like what follows */
-  bool last;        /* the round is the last one, says the end that asks */
+  place said;       /* of the last one */
   bool gone;
   char text[256];
+  int64_t rounds;  /* so far */
+  gp_spare *spare; /* once there are busy rounds */
 } probe;
 
 /* ---- the port -------------------------------------------------------------------------------- */
@@ -50,7 +58,7 @@ static void arrived(void *context, int32_t from, const gp_rank_message *m) {
   if (from != p->peer || m->kind != GP_RANK_VALUE) return;
   pthread_mutex_lock(&p->lock);
   p->arrived++;
-  p->last = m->slot != 0;
+  p->said = (place)m->slot;
   pthread_cond_signal(&p->came);
   pthread_mutex_unlock(&p->lock);
 }
@@ -78,9 +86,9 @@ static gp_status look_for_reason(const probe *p, int64_t begin) {
   return p->gone ? gp_fail(GP_EDEVICE, "links: %s", p->text) : gp_probe_look(p->peer, begin);
 }
 
-/* Wait until so many messages have come, counted from the first round on. *last receives what the
+/* Wait until so many messages have come, counted from the first round on. *said receives what the
  * last of them says. */
-static gp_status await(probe *p, int64_t count, bool *last) {
+static gp_status await(probe *p, int64_t count, place *said) {
   const int64_t begin = gp_now_ns();
   gp_status status = GP_OK;
   pthread_mutex_lock(&p->lock);
@@ -88,7 +96,7 @@ static gp_status await(probe *p, int64_t count, bool *last) {
     status = look_for_reason(p, begin);
     if (!status) gp_net_doze(&p->came, &p->lock);
   }
-  *last = p->last;
+  *said = p->said;
   pthread_mutex_unlock(&p->lock);
   return status;
 }
@@ -120,15 +128,20 @@ static double processor_seconds(void) {
 }
 
 /* Send a burst and wait for its answer. The payload stays as it is until then. */
+static gp_status ask(probe *p, place here) {
+  const gp_rank_message m = {
+      .kind = GP_RANK_VALUE, .port = p->port, .bytes = p->spec->bytes, .slot = (int32_t)here};
+  place ignored;
+  for (int i = 0; i < p->spec->burst; i++) GP_TRY(gp_ranks_send(p->peer, &m, p->out));
+  return await(p, ++p->rounds, &ignored);
+}
+
 static gp_status ask_once(void *context, int64_t round, bool last, gp_rank_probe *taken) {
   probe *p = context;
-  const gp_rank_message m = {
-      .kind = GP_RANK_VALUE, .port = p->port, .bytes = p->spec->bytes, .slot = last};
   int64_t clock;
-  bool ignored;
   const int64_t begin = gp_now_ns();
-  for (int i = 0; i < p->spec->burst; i++) GP_TRY(gp_ranks_send(p->peer, &m, p->out));
-  GP_TRY(await(p, round + 1, &ignored));
+  (void)round;
+  GP_TRY(ask(p, last && p->spec->work <= 0 ? LAST : ANY));
   taken->seconds = 1e-9 * (double)(gp_now_ns() - begin);
   memcpy(&clock, p->room, sizeof clock);
   taken->offset = 1e-9 * ((double)(clock - begin) - 0.5e9 * taken->seconds);
@@ -152,18 +165,57 @@ gp_status gp_probe_rounds(const gp_rank_probe_spec *spec, gp_probe_round *once, 
   return GP_OK;
 }
 
-/* The end that answers. It looks whether the round is the last one before it answers: the next
- * message may come at once. */
-static gp_status answer(probe *p, double *work) {
+/* ---- work ------------------------------------------------------------------------------------ */
+
+enum { TURNS = 16 }; /* of busy rounds and rests */
+
+/* The first busy rounds begin, or the next ones, behind a rest. */
+static gp_status end_rest(probe *p) {
+  return p->spare ? gp_spare_note(p->spare, 0) : gp_spare_start(&p->spare);
+}
+
+/* Ask for a part of the time, and rest for as long. */
+static gp_status take_turn(probe *p, bool last) {
+  const int64_t part = (int64_t)(1e9 * p->spec->work) / (2 * TURNS);
+  int count = 1;
+  GP_TRY(ask(p, BEFORE_BUSY));
+  GP_TRY(end_rest(p));
+  for (const int64_t end = gp_now_ns() + part; gp_now_ns() < end; count++) GP_TRY(ask(p, BUSY));
+  GP_TRY(ask(p, last ? LAST : BEFORE_REST));
+  GP_TRY(gp_spare_note(p->spare, count));
+  if (!last) nanosleep(&(struct timespec){part / 1000000000, part % 1000000000}, NULL);
+  return GP_OK;
+}
+
+static gp_status ask_busily(probe *p) {
+  const int turns = p->spec->work > 0 ? TURNS : 0;
+  for (int i = 1; i <= turns; i++) GP_TRY(take_turn(p, i == turns));
+  return GP_OK;
+}
+
+/* Answer a round, and note what is said of it. */
+static gp_status answer_once(probe *p, int *busy, place *said) {
   const gp_rank_message m = {.kind = GP_RANK_VALUE, .port = p->port, .bytes = sizeof(int64_t)};
+  /* first: the next message may come as soon as this one is answered */
+  GP_TRY(await(p, (int64_t)p->spec->burst * ++p->rounds, said));
+  const bool ends = p->spare && (*said == BEFORE_REST || *said == LAST);
+  if (*said == BEFORE_BUSY) GP_TRY(end_rest(p));
+  *busy = *said == BEFORE_BUSY ? 0 : *busy + 1;
+  const int64_t clock = gp_now_ns();
+  GP_TRY(gp_ranks_send_copy(p->peer, &m, &clock));
+  return ends ? gp_spare_note(p->spare, *busy) : GP_OK;
+}
+
+static gp_status ask_all(probe *p, gp_rank_probe *result) {
+  GP_TRY(gp_probe_rounds(p->spec, ask_once, p, result));
+  return ask_busily(p);
+}
+
+static gp_status answer_all(probe *p, double *work) {
   const double begin = processor_seconds();
-  int rounds = 0;
-  for (bool last = false; !last;) {
-    GP_TRY(await(p, (int64_t)p->spec->burst * ++rounds, &last));
-    const int64_t clock = gp_now_ns();
-    GP_TRY(gp_ranks_send_copy(p->peer, &m, &clock));
-  }
-  *work = (processor_seconds() - begin) / rounds;
+  int busy = 0;
+  for (place said = ANY; said != LAST;) GP_TRY(answer_once(p, &busy, &said));
+  *work = (processor_seconds() - begin) / (double)p->rounds;
   return GP_OK;
 }
 
@@ -194,9 +246,9 @@ static gp_status measure(probe *p, bool asks, bool takes_part, gp_rank_probe *re
   gp_rank_pieces all;
   GP_TRY(gp_ranks_gather("links", 0, "", 0, &all));
   gp_rank_pieces_free(&all);
-  if (takes_part)
-    GP_TRY(asks ? gp_probe_rounds(p->spec, ask_once, p, result) : answer(p, &result->work));
+  if (takes_part) GP_TRY(asks ? ask_all(p, result) : answer_all(p, &result->work));
   if (!gp_net_place()->transport->any_thread) result->work = 0; /* its thread never sleeps */
+  if (p->spare) result->work = gp_spare_lost(p->spare);
   return GP_OK;
 }
 
@@ -220,6 +272,7 @@ gp_status gp_ranks_probe(const gp_rank_probe_spec *spec, gp_rank_probe *result) 
     gp_ports_remove(p.port);
   else
     gp_ports_close(p.port);
+  gp_spare_stop(p.spare);
   gp_free(p.room);
   gp_free(p.out);
   pthread_cond_destroy(&p.came);

@@ -21,9 +21,12 @@ local ROUNDS = 5
 
 -- Messages one by one, as a pipeline sends its values, for the mean that a plan counts with. There
 -- are more of them the more their times differ: lost packets have to be among them. A job of many
--- ranks gives each pair less time, so that all of them take two minutes.
+-- ranks gives each pair less time, so that all of them take two minutes. A quarter of it goes to
+-- more rounds, which say what messages take from threads that compute; without them it is what the
+-- process itself works, which tells less.
 local SIZES = { 8, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20 }
-local MEAN = { rounds = 2000, precision = 0.02, seconds = 2.0, all = 120.0 }
+local MEAN = { rounds = 2000, precision = 0.02, seconds = 2.4, all = 120.0 }
+local WORK = { share = 1 / 4, least = 0.1 } -- seconds
 
 ---@class gpipe.MeasuredLink
 ---@field from integer rank
@@ -45,8 +48,10 @@ local Links = { __name = "gpipe.Links" }
 local function measure_times(from, to)
   local count, times, back, half = ranks.ranks(), {}, 0, 0
   local most = math.min(MEAN.seconds, MEAN.all / (count * (count - 1) * #SIZES))
+  local busy = WORK.share * most >= WORK.least and WORK.share * most or 0
   for i, bytes in ipairs(SIZES) do
-    local _, _, mean, work = core.link_probe(from, to, bytes, 1, MEAN.rounds, MEAN.precision, most)
+    local _, _, mean, work = core.link_probe(from, to, bytes, 1, MEAN.rounds, MEAN.precision,
+      most - busy, busy)
     if i == 1 then back, half = mean / 2, work / 2 end
     local before = times[i - 1] or { 0, 0, 0 }
     times[i] = { bytes, math.max(mean - back, before[2]), math.max(work - half, before[3]) }

@@ -129,7 +129,37 @@ describe("a probe between two ranks", function()
       assert.equal("all\n", out)
       assert.equal(0, code)
     end)
+
+    it("tells what messages take from threads that compute, over " .. way, function()
+      local missing = jobs.missing(way)
+      if missing then return pending(missing) end
+      local out, err, code = jobs.script(way, 2, [[
+        local core, rank = require "gpipe.core", require("gpipe").rank()
+        for i = 1, 6 do
+          local from, bytes, burst = i % 2, i % 3 == 0 and 1 << 20 or 8, 1 + i % 2
+          local seconds, _, _, work = core.rank_probe(from, 1 - from, bytes, burst, 5, 0, 0, 0.1)
+          assert((seconds > 0) == (from == rank))
+          assert(work >= 0 and work < 1, work)
+          local _, _, _, none = core.link_probe(from, 1 - from, bytes, burst, 5, 0, 0, 0.1)
+          assert(none == 0)
+        end
+        print "all"]])
+      assert.same({ "", "all\n", 0 }, { err, out, code })
+    end)
   end
+
+  it("ends with the rank that leaves in the middle of it", function()
+    local _, err, code = jobs.script("unix", 2, [[
+      local core, rank = require "gpipe.core", require("gpipe").rank()
+      if rank == 1 then
+        core.rank_probe(0, 1, 8, 1, 3)
+        error "enough"
+      end
+      core.rank_probe(0, 1, 8, 1, 3)
+      core.rank_probe(0, 1, 8, 1, 3, 0, 0, 10)]])
+    assert.truthy(err:find("enough", 1, true), err)
+    assert.equal(1, code)
+  end)
 end)
 
 describe("gp.cluster {links = FILE}", function()
