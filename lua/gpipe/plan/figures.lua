@@ -4,7 +4,8 @@
 -- A model is planned (devices with given rates) or measured (others) with the smallest and the
 -- largest micro-batch in question; between them every figure is taken to be a straight line, which
 -- bytes and FLOP are. Times are not, and of two hundred plans the best is often one whose times
--- came out too short; so what is measured is measured again with the rows of the best plan.
+-- came out too short; so what is measured is measured again with the rows of the best plan, and
+-- once more where it stays the best.
 -- A profile is for one number of rows, and its figures grow in proportion.
 -- Over several ranks one rank of each host measures (told.lua).
 
@@ -44,6 +45,7 @@ local figures = {}
 
 -- Measured figures are not measured with more rows than so many times the fewest.
 local MOST_TIMES = 8
+local WINS = 2 -- how often a plan is measured again as the best
 
 -- ---- at one number of rows ----------------------------------------------------------------------
 
@@ -82,7 +84,7 @@ end
 
 -- The layers with so many rows, and the way to the host's memory.
 local function told_at(self, rows, device)
-  return told(self, ("%d %d"):format(#self.confirmed, rows), device, function(d)
+  return told(self, ("%d %d"):format(self.confirmed, rows), device, function(d)
     return measured_at(self, rows, d)
   end)
 end
@@ -149,12 +151,10 @@ end
 
 -- Measure the stages of a cut. Returns whether that tells something.
 local function confirm_cut(self, rows, balance)
-  local key = rows .. " " .. table.concat(balance, ",")
-  if self.is_confirmed[key] or #balance == 1 then return false end
+  if #balance == 1 then return false end
   local news = false
-  self.is_confirmed[key] = true
   each_measured(self, function(device, class)
-    local stages = told(self, key, device, function(d)
+    local stages = told(self, self.confirmed .. " cut", device, function(d)
       local known = of_model(self, rows, d)
       return profile.cut(request_at(self, rows, true), how(self, d), balance, known)
     end)
@@ -167,21 +167,21 @@ end
 
 --- Measure the layers once more with so many rows, and the stages of a cut, on all devices that are
 --- measured. Returns whether that tells something: nothing is measured where rates or a profile say
---- the times, and nothing twice.
+--- the times, and nothing more often than twice.
 ---@param self table
 ---@param rows integer
 ---@param balance integer[]
 ---@return boolean
 function figures.confirm(self, rows, balance)
   if self.profile then return false end
-  local news = false
-  if not self.is_confirmed[rows] then
-    self.is_confirmed[rows], self.confirmed[#self.confirmed + 1] = true, rows
-    each_measured(self, function(device, class)
-      news = true
-      knots.add(self.knots[class], rows, taken_at(self, rows, device))
-    end)
-  end
+  local key, news = rows .. " " .. table.concat(balance, ","), false
+  local wins = (self.wins[key] or 0) + 1
+  if wins > WINS then return false end
+  self.wins[key], self.confirmed = wins, self.confirmed + 1
+  each_measured(self, function(device, class)
+    news = true
+    knots.add(self.knots[class], rows, taken_at(self, rows, device))
+  end)
   news = confirm_cut(self, rows, balance) or news
   if news then self.made = {} end
   return news
@@ -251,8 +251,8 @@ function figures.of_model(wanted, repeats)
   return {
     who = wanted.who, model = wanted.model, loss = wanted.loss, precision = wanted.precision,
     sample = { wanted.inputs, wanted.targets }, count = wanted.layers, repeats = repeats,
-    made = {}, knots = {}, counts = {}, told = {}, layers = layers, confirmed = {},
-    is_confirmed = {}, host_links = {}, crossings = {},
+    made = {}, knots = {}, counts = {}, told = {}, layers = layers, confirmed = 0, wins = {},
+    host_links = {}, crossings = {},
     row_bytes = input_bytes_of(wanted.inputs), fewest = wanted.rows, most = wanted.rows,
   }
 end

@@ -28,7 +28,7 @@ local tried = require "gpipe.plan.tried"
 
 local plan = {}
 
-local MOST_SEARCHES = 4 -- with what was measured again
+local MOST_SEARCHES = 8 -- with what was measured again
 local IMPROVED = 4 -- rows whose cuts are improved
 local MOST_CELLS = 256 -- stages x micro-batches of rows behind the best whose bytes are planned
 

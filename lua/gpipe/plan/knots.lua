@@ -1,7 +1,10 @@
 -- lua/gpipe/plan/knots.lua - the figures of layers at some numbers of rows, and straight lines
 -- between them and beyond.
 --
--- A list of knots is {{rows =, layers =}, ...} in the order of the rows, for devices of one sort.
+-- A list of knots is {{rows =, layers =, measured =}, ...} in the order of the rows, for devices of
+-- one sort.
+
+local median = require "gpipe.pipeline.median"
 
 local knots = {}
 
@@ -35,6 +38,25 @@ local function place_of(list, rows)
   return at
 end
 
+-- The middle of what was measured several times.
+local function middle(measured)
+  local layers = {}
+  local function of(i, key, within)
+    local list = {}
+    for n, one in ipairs(measured) do list[n] = (within and one[i][within] or one[i])[key] end
+    return median(list)
+  end
+  for i, first in ipairs(measured[1]) do
+    local layer = {}
+    for key, value in pairs(first) do layer[key] = value end
+    for _, key in ipairs(knots.GROWING) do layer[key] = of(i, key) end
+    layer.selective = {}
+    for key in pairs(first.selective) do layer.selective[key] = of(i, key, "selective") end
+    layers[i] = layer
+  end
+  return layers
+end
+
 --- The layers for so many rows.
 ---@param list {rows: integer, layers: gpipe.PlanLayer[]}[] one at least
 ---@param rows integer
@@ -48,16 +70,18 @@ function knots.at(list, rows)
   return between(a.layers, b.layers, (rows - a.rows) / (b.rows - a.rows))
 end
 
---- Add what was measured with so many rows; of two measurements the mean counts.
----@param list {rows: integer, layers: gpipe.PlanLayer[]}[]
+--- Add what was measured with so many rows; of several measurements the middle counts.
+---@param list {rows: integer, layers: gpipe.PlanLayer[], measured: gpipe.PlanLayer[][]}[]
 ---@param rows integer
 ---@param layers gpipe.PlanLayer[]
 function knots.add(list, rows, layers)
   local at = place_of(list, rows)
-  if list[at] and list[at].rows == rows then
-    list[at].layers = between(list[at].layers, layers, 1 / 2)
+  local known = list[at]
+  if known and known.rows == rows then
+    known.measured[#known.measured + 1] = layers
+    known.layers = middle(known.measured)
   else
-    table.insert(list, at, { rows = rows, layers = layers })
+    table.insert(list, at, { rows = rows, layers = layers, measured = { layers } })
   end
 end
 

@@ -31,7 +31,7 @@ describe("figures of layers", function()
     assert.equal(0, (knots.at({ list[2], { rows = 7, layers = layers(90) } }, 1)[1].forward))
   end)
 
-  it("bend where there is a third one, and are means where one was repeated", function()
+  it("bend where there is a third one, and are the middle where one was repeated", function()
     local list = {}
     for _, one in ipairs { { 8, 40 }, { 2, 10 }, { 4, 30 } } do
       knots.add(list, one[1], layers(one[2]))
@@ -40,6 +40,8 @@ describe("figures of layers", function()
       at(list, 10) })
     knots.add(list, 4, layers(20))
     assert.equal(25, at(list, 4))
+    knots.add(list, 4, layers(100))
+    assert.same({ 20, 30, 35 }, { at(list, 3), at(list, 4), at(list, 6) })
   end)
 end)
 
@@ -62,10 +64,12 @@ describe("gp.plan", function()
   it("measures layers again with the rows of the best plan, until it has been measured", function()
     local one = { "cpu:0", threads = 1 }
     local plan, asked = confirmed { one, { "cpu:1", threads = 1 } }
-    assert.is_true(asked[1].told and #asked <= 3)
-    local rows = {}
-    for _, one_asked in ipairs(asked) do rows[one_asked.rows] = true end
-    assert.is_true(rows[plan.best.rows] or #asked == 3)
+    assert.is_true(asked[1].told and #asked <= 7)
+    local times = {}
+    for _, one_asked in ipairs(asked) do
+      times[one_asked.rows] = (times[one_asked.rows] or 0) + (one_asked.told and 1 or 0)
+    end
+    assert.is_true((times[plan.best.rows] or 0) >= 2 or #asked == 7)
   end)
 
   it("measures nothing again where rates say the times", function()
