@@ -14,8 +14,8 @@ void gp_spare_stop(gp_spare *spare); /* NULL: nothing */
 /* End an interval in which there were so many messages, and begin the next one. Intervals with
  * messages and without take turns. Errors: GP_ENOMEM. */
 gp_status gp_spare_note(gp_spare *spare, int messages);
-/* The seconds of a core that a message has taken from the threads; 0 where that is not known yet, or
- * for NULL. */
+/* The seconds of a core that a message has taken from the threads; 0 where that is not known yet,
+ * or for NULL. */
 double gp_spare_lost(const gp_spare *spare);
 
 #endif
