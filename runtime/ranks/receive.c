@@ -194,20 +194,27 @@ static const char *take(gp_net *net, gp_peer *peer, size_t n) {
   return wrong;
 }
 
-/* Read for a moment only: others wait for the lock. */
-void gp_peer_receive(gp_net *net, gp_peer *peer) {
+/* Read for a moment only: others wait for the lock. Returns whether a peer that has not ended has
+ * said something. */
+static bool read_on(gp_net *net, gp_peer *peer) {
+  bool heard = false;
   for (size_t sum = 0; sum < GP_MOVE_MOST && peer->state != GP_PEER_GONE;) {
     const bool ended = peer->state == GP_PEER_ENDED;
     ssize_t n = read_some(net, peer);
-    if (n == GP_MOVE_LATER) return;
+    if (n == GP_MOVE_LATER) break;
     const char *wrong =
         n == GP_MOVE_NEVER ? "its connection was closed" : take(net, peer, (size_t)n);
     if (wrong) {
       gp_peer_lose(net, peer, wrong);
-      return;
+      break;
     }
-    if (!ended) peer->heard = gp_now_ns();
+    heard = heard || !ended;
     peer->has_spoken = true;
     sum += (size_t)n;
   }
+  return heard;
+}
+
+void gp_peer_receive(gp_net *net, gp_peer *peer) {
+  if (read_on(net, peer)) peer->heard = gp_now_ns(); /* behind it: a message may have an answer */
 }

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SMALL = 8, LARGE = 1 << 20, WINDOW = 16, WARM = 200, PINGS = 4000, ROUNDS = 40 };
+enum { SMALL = 8, LARGE = 1 << 20, WINDOW = 16, WARM = 1000, PINGS = 200000, ROUNDS = 200 };
 
 static char incoming[LARGE], outgoing[LARGE];
 static int own, other;
@@ -45,7 +45,7 @@ int main(int argc, char **argv) {
   memset(outgoing, 2, sizeof outgoing);
   ping(WARM);
   const double latency = ping(PINGS);
-  flood(4);
+  flood(8);
   const double rate = flood(ROUNDS);
   if (!own) printf("mpi %.2f %.3f\n", latency, rate);
   MPI_Finalize();

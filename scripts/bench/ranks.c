@@ -14,7 +14,15 @@
 #include "base/thread.h"
 #include "ranks/ranks.h"
 
-enum { SMALL = 8, LARGE = 1 << 20, WINDOW = 16, WARM = 200, PINGS = 4000, ROUNDS = 40 };
+enum {
+  SMALL = 8,
+  LARGE = 1 << 20,
+  WINDOW = 16,
+  WARM = 1000,
+  PINGS = 200000,
+  WAKES = 4000,
+  ROUNDS = 200
+};
 
 static char incoming[LARGE], outgoing[LARGE];
 static sem_t came;
@@ -35,12 +43,18 @@ static void *room(void *context, int32_t from, const gp_rank_message *m, uint64_
   return incoming;
 }
 
-/* Answers, counts, wakes. */
+static void send_window(void) {
+  for (int i = 0; i < WINDOW; i++) send_value(LARGE);
+}
+
+/* Answer, and wake the thread that waits for all of them. */
 static void arrived(void *context, int32_t from, const gp_rank_message *m) {
-  (void)context, (void)from;
+  (void)context, (void)from, (void)m;
   const int64_t n = atomic_fetch_add(&count, 1) + 1;
-  if (mode == PING && !worker && (own || n < limit)) send_value(m->bytes);
-  if (worker || (mode == PING ? n >= limit : mode == ACK || n % WINDOW == 0)) sem_post(&came);
+  if (mode == PING && !worker && (own || n < limit)) send_value(SMALL);
+  if (mode == ACK && n < limit) send_window();
+  if (mode == FLOOD && n % WINDOW == 0) send_value(SMALL);
+  if (worker || n >= limit) sem_post(&came);
 }
 
 /* Both wait, so that no message comes before its time. */
@@ -68,18 +82,16 @@ static double ping(int times) {
   return 1e-3 * (double)(gp_now_ns() - begin) / times / 2;
 }
 
-/* Rank 0 sends a window of messages and waits until rank 1 has them. */
+/* Rank 0 sends a window of messages, and the next one when rank 1 has them. */
 static double flood(int rounds) {
   worker = false;
   mode = own ? FLOOD : ACK;
+  limit = own ? (int64_t)rounds * WINDOW : rounds;
   atomic_store(&count, 0);
   meet("flood");
   const int64_t begin = gp_now_ns();
-  for (int i = 0; i < rounds; i++) {
-    for (int k = 0; !own && k < WINDOW; k++) send_value(LARGE);
-    sem_wait(&came);
-    if (own) send_value(SMALL);
-  }
+  if (!own) send_window();
+  sem_wait(&came);
   return (double)rounds * WINDOW * LARGE / (double)(gp_now_ns() - begin);
 }
 
@@ -95,8 +107,8 @@ int main(void) {
   ping(WARM);
   const double direct = ping(PINGS);
   worker = true;
-  const double woken = ping(PINGS);
-  flood(4);
+  const double woken = ping(WAKES);
+  flood(8);
   const double rate = flood(ROUNDS);
   meet("end");
   if (!own) printf("%s %.2f %.2f %.3f\n", gp_ranks_transport(), direct, woken, rate);

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #define GP_MPI_ENTRY "gp_mpi_open"
-enum { GP_MPI_VERSION = 1, GP_MPI_TEXT = 256 };
+enum { GP_MPI_VERSION = 2, GP_MPI_TEXT = 256 };
 
 /* Functions that return int return 0, or fail with a text. */
 typedef struct gp_mpi_api {
@@ -22,8 +22,9 @@ typedef struct gp_mpi_api {
   int (*join)(int *rank, int *count);
   /* Exchange blocks of the same size; all has one for each rank. Collective. */
   int (*exchange)(const void *own, size_t bytes, void *all);
-  /* Begin to send, and to receive; id comes back when it is over. bytes < 2^31. */
-  int (*send)(int to, const void *data, size_t bytes, int id);
+  /* Begin to send, and to receive; id comes back when it is over. bytes < 2^31. *over: it is over
+   * already, and id does not come back. */
+  int (*send)(int to, const void *data, size_t bytes, int id, int *over);
   int (*receive)(int from, void *data, size_t bytes, int id);
   /* List what is over by its ids, until the next call. Returns how many, or -1. */
   int (*poll)(const int **over);

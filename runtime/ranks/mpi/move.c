@@ -18,10 +18,11 @@
 #include "ranks/mpi/mpi.h"
 #include "ranks/transport.h"
 
-/* Rounds without news before the thread sleeps, a tenth of a millisecond: less, and it sleeps while
- * a worker wakes up to answer. Then for how long it sleeps: the shortest nap for some time, which
+/* Rounds without news before the thread gives way to another thread of its core (the first few come
+ * while an answer is on its way), and before it sleeps, a tenth of a millisecond: less, and it
+ * sleeps while a worker wakes up to answer. Then for how long it sleeps: the shortest nap for some time, which
  * covers the pauses of a pipeline, then each is twice as long. In nanoseconds. */
-enum { EMPTY_ROUNDS = 1500 };
+enum { SHARP_ROUNDS = 256, EMPTY_ROUNDS = 1500 };
 static const int64_t NAP_LEAST = 50000, NAP_MOST = 1000000, NAP_SHORT = 20000000;
 
 /* Pieces that are under way to each rank. Several, because a large one waits for its receiver. */
@@ -189,31 +190,41 @@ static void post(gp_peer *peer, mover *m, const gp_rank_outgoing *message) {
   out->over[place] = false;
   out->count++;
   out->posted = out->ends[place] ? 0 : out->posted + bytes;
-  if (!m->api->send(peer->rank, data, bytes, id_of(peer->rank, place))) return;
-  m->broken = true;
-  atomic_store(&peer->broken, 1);
+  int over = 0;
+  if (m->api->send(peer->rank, data, bytes, id_of(peer->rank, place), &over)) {
+    m->broken = true;
+    atomic_store(&peer->broken, 1);
+  }
+  out->over[place] = over != 0;
 }
 
-static void flush(gp_peer *peer) {
-  mover *m = of(gp_net_place());
-  const outbox *out = &m->out[peer->rank];
-  gp_rank_queue *q = &peer->out;
-  while (!m->broken && out->count < WINDOW && (out->posted || q->begun < q->count))
-    post(peer, m, gp_rank_queue_at(q, out->posted ? q->begun - 1 : q->begun));
-}
-
-/* A piece is sent; messages leave the queue in order. */
-static void end_send(gp_net *net, int32_t r, int place) {
-  gp_peer *peer = &net->peers[r];
-  outbox *out = &of(net)->out[r];
-  pthread_mutex_lock(&peer->lock);
-  for (out->over[place] = true; out->count && out->over[out->first]; out->count--) {
+/* Messages whose pieces are all sent leave the queue, in order. */
+static void drop_sent(gp_peer *peer, outbox *out) {
+  for (; out->count && out->over[out->first]; out->count--) {
     if (out->ends[out->first] && peer->out.begun) {
       gp_rank_queue_pop(&peer->out);
       peer->out.begun--;
     }
     out->first = (out->first + 1) % WINDOW;
   }
+}
+
+static void flush(gp_peer *peer) {
+  mover *m = of(gp_net_place());
+  outbox *out = &m->out[peer->rank];
+  gp_rank_queue *q = &peer->out;
+  while (!m->broken && out->count < WINDOW && (out->posted || q->begun < q->count)) {
+    post(peer, m, gp_rank_queue_at(q, out->posted ? q->begun - 1 : q->begun));
+    drop_sent(peer, out);
+  }
+}
+
+static void end_send(gp_net *net, int32_t r, int place) {
+  gp_peer *peer = &net->peers[r];
+  outbox *out = &of(net)->out[r];
+  pthread_mutex_lock(&peer->lock);
+  out->over[place] = true;
+  drop_sent(peer, out);
   gp_peer_flush(peer);
   pthread_cond_broadcast(&peer->sent);
   pthread_mutex_unlock(&peer->lock);
@@ -343,7 +354,7 @@ static void serve(gp_net *net, int64_t most_ns) {
       continue;
     }
     if (++m->empty < EMPTY_ROUNDS) {
-      gp_pause();
+      if (m->empty > SHARP_ROUNDS) gp_pause();
       continue;
     }
     nap(net, m->nap);
