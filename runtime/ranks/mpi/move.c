@@ -18,11 +18,12 @@
 #include "ranks/mpi/mpi.h"
 #include "ranks/transport.h"
 
-/* Rounds without news before the thread gives way to another thread of its core (the first few come
- * while an answer is on its way), and before it sleeps, a tenth of a millisecond: less, and it
- * sleeps while a worker wakes up to answer. Then for how long it sleeps: the shortest nap for some time, which
- * covers the pauses of a pipeline, then each is twice as long. In nanoseconds. */
+/* Rounds without news before the thread gives way to another one of its core (the first few come
+ * while an answer is on its way), and before it sleeps, after a tenth of a millisecond: less, and
+ * it would sleep while a worker wakes up to answer. */
 enum { SHARP_ROUNDS = 256, EMPTY_ROUNDS = 1500 };
+/* Then for how long it sleeps, in nanoseconds: the shortest nap for some time, which covers the
+ * pauses of a pipeline, then each is twice as long. */
 static const int64_t NAP_LEAST = 50000, NAP_MOST = 1000000, NAP_SHORT = 20000000;
 
 /* Pieces that are under way to each rank. Several, because a large one waits for its receiver. */

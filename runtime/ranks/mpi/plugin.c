@@ -148,7 +148,7 @@ static void compact(void) {
   moves.count = kept;
 }
 
-/* Of a single move MPI_Test knows at once that it is over, MPI_Testsome only when it is called
+/* Look whether the only move is over: MPI_Test knows it at once, MPI_Testsome when it is called
  * again. */
 static int poll_single(void) {
   int is_over = 0;
