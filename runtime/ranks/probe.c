@@ -230,6 +230,9 @@ gp_status gp_probe_check(const gp_rank_probe_spec *spec) {
   if (spec->bytes < 1 || spec->burst < 1 || spec->rounds < 1)
     return gp_fail(GP_EINVAL, "links: %d rounds of %d messages of %zu bytes, expected 1 or more",
                    spec->rounds, spec->burst, spec->bytes);
+  if (!(spec->work >= 0 && spec->work <= 1e-9 * (double)MOST_NS))
+    return gp_fail(GP_EINVAL, "links: %g seconds of rounds, expected 0 to %g", spec->work,
+                   1e-9 * (double)MOST_NS);
   return GP_OK;
 }
 
