@@ -136,11 +136,10 @@ static gp_status ask(probe *p, place here) {
   return await(p, ++p->rounds, &ignored);
 }
 
-static gp_status ask_once(void *context, int64_t round, bool last, gp_rank_probe *taken) {
+static gp_status ask_once(void *context, bool last, gp_rank_probe *taken) {
   probe *p = context;
   int64_t clock;
   const int64_t begin = gp_now_ns();
-  (void)round;
   GP_TRY(ask(p, last && p->spec->work <= 0 ? LAST : ANY));
   taken->seconds = 1e-9 * (double)(gp_now_ns() - begin);
   memcpy(&clock, p->room, sizeof clock);
@@ -155,7 +154,7 @@ gp_status gp_probe_rounds(const gp_rank_probe_spec *spec, gp_probe_round *once, 
   for (bool last = false; !last;) {
     gp_rank_probe taken = {0};
     last = t.rounds + 1 == spec->rounds || is_enough(spec, &t);
-    GP_TRY(once(context, t.rounds, last, &taken));
+    GP_TRY(once(context, last, &taken));
     t.sum += taken.seconds;
     t.squares += taken.seconds * taken.seconds;
     if (t.rounds++ == 0 || taken.seconds < best->seconds) *best = taken;

@@ -5,7 +5,7 @@
 #include "gpipe/ranks.h"
 
 /* Send one burst and wait for its answer. last: the other end is told that no round follows. */
-typedef gp_status gp_probe_round(void *context, int64_t round, bool last, gp_rank_probe *taken);
+typedef gp_status gp_probe_round(void *context, bool last, gp_rank_probe *taken);
 
 /* Errors: GP_EINVAL for ranks, bytes or rounds that are none. */
 gp_status gp_probe_check(const gp_rank_probe_spec *spec);

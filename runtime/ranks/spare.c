@@ -11,8 +11,8 @@
 #include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 
+#include "base/median.h"
 #include "base/memory.h"
 #include "base/thread.h"
 #include "gpipe/process.h"
@@ -60,11 +60,6 @@ gp_status gp_spare_note(gp_spare *spare, int messages) {
   return GP_OK;
 }
 
-static int compare(const void *a, const void *b) {
-  const double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
 /* The middle one of a figure of the intervals with messages, or of those without: seconds of a
  * block, or seconds that a message takes where a block takes so many. NAN: there are none. */
 static double middle(const gp_spare *s, bool with, double block) {
@@ -77,8 +72,7 @@ static double middle(const gp_spare *s, bool with, double block) {
     list[count++] =
         with ? (one->seconds - block * one->blocks) / one->messages : one->seconds / one->blocks;
   }
-  qsort(list, count, sizeof *list, compare);
-  if (count > 0) result = list[count / 2];
+  if (count > 0) result = gp_median(list, count);
   gp_free(list);
   return result;
 }

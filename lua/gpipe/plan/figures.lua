@@ -167,7 +167,7 @@ end
 
 --- Measure the layers once more with so many rows, and the stages of a cut, on all devices that are
 --- measured. Returns whether that tells something: nothing is measured where rates or a profile say
---- the times, and nothing more often than twice.
+--- the times, and no plan more often than twice.
 ---@param self table
 ---@param rows integer
 ---@param balance integer[]

@@ -13,40 +13,18 @@ knots.GROWING = { "forward", "forward_dropped", "input", "weight", "backward", "
   "output_bytes", "gradient_bytes", "saved_bytes", "workspace_bytes", "head_bytes", "carried_bytes",
   "packed_bytes", "scratch_bytes" }
 
--- The layers at a part of the way from a to b.
-local function between(a, b, part)
-  local layers = {}
-  for i, first in ipairs(a) do
-    local layer = {}
-    for key, value in pairs(first) do layer[key] = value end
-    for _, key in ipairs(knots.GROWING) do
-      layer[key] = math.max(0, first[key] + (b[i][key] - first[key]) * part)
-    end
-    layer.selective = {}
-    for key, value in pairs(first.selective) do
-      layer.selective[key] = math.max(0, value + (b[i].selective[key] - value) * part)
-    end
-    layers[i] = layer
-  end
-  return layers
-end
-
--- The place of the first knot with at least so many rows; behind the last one there is none.
-local function place_of(list, rows)
-  local at = 1
-  while list[at] and list[at].rows < rows do at = at + 1 end
-  return at
-end
-
--- The middle of what was measured several times.
-local function middle(measured)
+-- Layers with figures that f makes of the lists of the same figure in all of these.
+local function combined(lists, f)
   local layers = {}
   local function of(i, key, within)
-    local list = {}
-    for n, one in ipairs(measured) do list[n] = (within and one[i][within] or one[i])[key] end
-    return median(list)
+    local values = {}
+    for n, list in ipairs(lists) do
+      local layer = list[i]
+      values[n] = (within and layer[within] or layer)[key]
+    end
+    return f(values)
   end
-  for i, first in ipairs(measured[1]) do
+  for i, first in ipairs(lists[1]) do
     local layer = {}
     for key, value in pairs(first) do layer[key] = value end
     for _, key in ipairs(knots.GROWING) do layer[key] = of(i, key) end
@@ -55,6 +33,18 @@ local function middle(measured)
     layers[i] = layer
   end
   return layers
+end
+
+-- The layers at a part of the way from a to b.
+local function between(a, b, part)
+  return combined({ a, b }, function(v) return math.max(0, v[1] + (v[2] - v[1]) * part) end)
+end
+
+-- The place of the first knot with at least so many rows; behind the last one there is none.
+local function place_of(list, rows)
+  local at = 1
+  while list[at] and list[at].rows < rows do at = at + 1 end
+  return at
 end
 
 --- The layers for so many rows.
@@ -79,7 +69,7 @@ function knots.add(list, rows, layers)
   local known = list[at]
   if known and known.rows == rows then
     known.measured[#known.measured + 1] = layers
-    known.layers = middle(known.measured)
+    known.layers = combined(known.measured, median)
   else
     table.insert(list, at, { rows = rows, layers = layers, measured = { layers } })
   end

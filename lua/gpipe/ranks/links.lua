@@ -35,7 +35,7 @@ local WORK = { share = 1 / 4, least = 0.1 } -- seconds
 ---@field bandwidth number bytes per second: the most of all sizes
 ---@field rates number[] bytes per second, for messages of 1 MiB and of 16 MiB
 ---@field times number[][] {bytes, seconds, send, receive}: the mean time of a message, smallest
---- first, and for how long the cores of both ends work for it
+--- first, and what it takes from computing on the cores of both ends
 
 ---@class gpipe.Links
 ---@field ranks integer

@@ -5,6 +5,7 @@
  * around each copy; the median of a few turns counts, after one that warms up. A copy of a few
  * bytes says what any copy takes; what larger ones take beyond that says the bytes per second, and
  * the median of their sizes counts. */
+#include "base/median.h"
 #include "engine/profile/recorder.h"
 #include "engine/state/pipeline.h"
 #include "engine/watch/jobs.h"
@@ -40,7 +41,7 @@ static gp_status time_size(const gp_lane *lane, const probe *p, bool in, size_t 
   double turns[TURNS];
   GP_TRY(time_copy(lane, p, in, bytes, &turns[0]));
   for (int i = 0; i < TURNS; i++) GP_TRY(time_copy(lane, p, in, bytes, &turns[i]));
-  *seconds = gp_profile_median(turns, TURNS);
+  *seconds = gp_median(turns, TURNS);
   return GP_OK;
 }
 
@@ -54,7 +55,7 @@ static gp_status measure_way(const gp_lane *lane, probe *p, bool in) {
     if (beyond > 0) rates[count++] = (double)(large[i] - SMALL) / beyond;
     if (seconds >= ENOUGH) break;
   }
-  p->rate[in] = count ? gp_profile_median(rates, count) : 0;
+  p->rate[in] = count ? gp_median(rates, count) : 0;
   return GP_OK;
 }
 

@@ -6,8 +6,7 @@
  * nothing between them is measured first and subtracted. */
 #include "engine/profile/recorder.h"
 
-#include <stdlib.h>
-
+#include "base/median.h"
 #include "base/memory.h"
 #include "base/thread.h"
 
@@ -65,16 +64,6 @@ gp_status gp_recorder_keep(gp_recorder *r, gp_lane_graph *graph) {
 
 /* ---- times --------------------------------------------------------------------------------- */
 
-static int ascending(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
-double gp_profile_median(double *numbers, size_t count) {
-  qsort(numbers, count, sizeof *numbers, ascending);
-  return numbers[count / 2];
-}
-
 /* Measure the time between two events with nothing between them, on an idle stream: the median of a
  * few. */
 static gp_status calibrate(gp_recorder *r) {
@@ -86,7 +75,7 @@ static gp_status calibrate(gp_recorder *r) {
   for (size_t i = 0; i < PAIRS; i++)
     GP_TRY(
         r->plain.streams->seconds(lane_of(r), r->marks[2 * i], r->marks[2 * i + 1], &seconds[i]));
-  r->overhead = gp_profile_median(seconds, PAIRS);
+  r->overhead = gp_median(seconds, PAIRS);
   return GP_OK;
 }
 

@@ -40,8 +40,6 @@ struct gp_recorder {
 };
 
 /* recorder.c */
-/* The median, in the middle of what it sorts; of an even count the upper one. */
-double gp_profile_median(double *numbers, size_t count);
 gp_status gp_recorder_new(gp_worker *worker, bool eager);
 /* Give the lane its own tables back, wait, and settle the times; records stay. The tables come
  * first: what fails afterwards leaves an empty list. */

@@ -188,7 +188,6 @@ static void post(gp_peer *peer, mover *m, const gp_rank_outgoing *message) {
     peer->out.begun++;
   }
   out->ends[place] = bytes == left;
-  out->over[place] = false;
   out->count++;
   out->posted = out->ends[place] ? 0 : out->posted + bytes;
   int over = 0;

@@ -144,11 +144,10 @@ static gp_status take(probe *p, bool *last) {
   return GP_OK;
 }
 
-static gp_status ask_once(void *context, int64_t round, bool last, gp_rank_probe *taken) {
+static gp_status ask_once(void *context, bool last, gp_rank_probe *taken) {
   probe *p = context;
   bool ignored;
   const int64_t begin = gp_now_ns();
-  (void)round;
   for (int i = 0; i < p->spec->burst; i++) GP_TRY(send(p, last));
   GP_TRY(take(p, &ignored));
   taken->seconds = 1e-9 * (double)(gp_now_ns() - begin);
