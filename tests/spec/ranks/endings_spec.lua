@@ -70,6 +70,8 @@ end]]
 
 local HANG = { GPIPE_FAULT = "device=1,step=9,op=B,micro=2,action=hang" }
 local NEVER_BACK = { GPIPE_FAULT = "device=1,step=9,op=B,micro=2,action=sleep:1000" }
+-- The address sanitizer would take the signal of a crash and end the rank with 1.
+local UNCAUGHT = { ASAN_OPTIONS = (os.getenv "ASAN_OPTIONS" or "") .. ":handle_segv=0" }
 
 -- What happens, the way of the job, its exit code with checkpoints, and without (if that is a case
 -- of its own). With a launcher for each rank: their codes, in order.
@@ -80,7 +82,7 @@ local CASES = {
   { "killed", "mpi", 137 }, -- mpirun ends the others before they can say more
   { "rank 0 killed", "unix", 75, 137 },
   { "all killed", "unix", 75, 137 },
-  { "crash", "unix", 75, 139 },
+  { "crash", "unix", 75, 139, variables = UNCAUGHT },
   { "stopped", "unix", 75, 1 },
   { "stopped", "mpi", 75, 1 },
   { "error in Lua", "unix", 1 },
