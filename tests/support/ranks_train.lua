@@ -6,6 +6,7 @@
 -- DEVICES is a number, or names with their ranks: "0/cuda:0,1/cpu:0". One process leaves the ranks
 -- out.
 local gp = require "gpipe"
+local bits = dofile "tests/support/bits.lua"
 local nn, optim = gp.nn, gp.optim
 
 local devices = math.tointeger(tonumber(arg[1])) or {}
@@ -52,35 +53,15 @@ function models.batch_norm()
   }, gp.randn { 30, 6 }, gp.randn { 30, 4 }, nn.MSELoss()
 end
 
--- ---- bits --------------------------------------------------------------------------------------
-
-local function hash(bytes)
-  local h = 0xcbf29ce484222325
-  for i = 1, #bytes do h = (h ~ bytes:byte(i)) * 0x100000001b3 end
-  return ("%016x"):format(h)
-end
-
-local function say(what, value)
-  local text = math.type(value) and ("%.17g"):format(value) or hash(value:contiguous():bytes())
-  print(what, text)
-end
-
-local function say_all(what, tensors)
-  local names = {}
-  for name in pairs(tensors) do names[#names + 1] = name end
-  table.sort(names)
-  for _, name in ipairs(names) do say(what .. " " .. name, tensors[name]) end
-end
-
 -- ---- training ----------------------------------------------------------------------------------
 
 -- The update in the schedule, with clipping; or by the script.
 local function train(pipe, opt, used, x, y)
   local params = pipe:parameters()
   for step = 1, 3 do
-    say("loss " .. step, pipe:step(x, y))
+    bits.say("loss " .. step, pipe:step(x, y))
     if not used then
-      say("norm " .. step, optim.clip_grad_norm(params, 0.5))
+      bits.say("norm " .. step, optim.clip_grad_norm(params, 0.5))
       opt:step()
     end
   end
@@ -89,9 +70,9 @@ end
 -- Forward and backward by the script, with rows of outputs and gradients from several ranks.
 local function go_through(pipe, x)
   local output = pipe:forward(x)
-  say("output", output)
+  bits.say("output", output)
   local grad = pipe:backward(gp.ones(output.shape))
-  if grad then say("gradient", grad) end
+  if grad then bits.say("gradient", grad) end
 end
 
 local function run(kind, schedule, used)
@@ -105,10 +86,10 @@ local function run(kind, schedule, used)
   local opt = optim.AdamW(pipe:parameters(), { lr = 0.01 })
   if used then pipe:use(opt, { clip_norm = 0.5 }) end
   train(pipe, opt, used, x, y)
-  say("evaluated", pipe:evaluate(x, y))
+  bits.say("evaluated", pipe:evaluate(x, y))
   if not used then go_through(pipe, x) end
-  say_all("state", pipe:state_dict())
-  say_all("moments", opt:state_dict())
+  bits.say_all("state", pipe:state_dict())
+  bits.say_all("moments", opt:state_dict())
 end
 
 for i = 2, #arg do

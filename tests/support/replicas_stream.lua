@@ -8,30 +8,8 @@
 -- there.
 local gp = require "gpipe"
 local bits = dofile "tests/support/bits.lua"
-local nn, optim = gp.nn, gp.optim
-
-local replicas = math.tointeger(tonumber(arg[1]))
-local chunks = math.tointeger(tonumber(arg[2]))
-local stages = math.tointeger(tonumber(arg[3]))
-
-local Head = nn.class "Head" -- the embedding's weights once more, in the same stage
-function Head:init(embedding) self.embedding = embedding end
-function Head:forward(v) return v:matmul(self.embedding.weight:transpose(1, 2)) end
-
--- A moving mean of inputs and of a weight, and a count of micro-batches, for the script to read.
-local Watch = nn.class "Watch"
-function Watch:init(n)
-  self.linear = nn.Linear(n, n)
-  self.seen = nn.Buffer({ n }, 0)
-  self.drift = nn.Buffer({ n, n }, 0)
-  self.count = nn.Buffer({}, 0, { dtype = "i64" })
-end
-function Watch:forward(x)
-  self.seen:copy_(self.seen * 0.75 + x:mean(1):to("f32") * 0.25)
-  self.drift:copy_(self.drift * 0.5 + self.linear.weight:to("f32"))
-  self.count:add_(1)
-  return self.linear(x)
-end
+local runs = dofile "tests/support/replica_runs.lua"
+local nn, optim, Head, Watch = gp.nn, gp.optim, runs.Head, runs.Watch
 
 local IMAGE = { 2, 4, 4 }
 
@@ -67,15 +45,7 @@ local models = {
     model:freeze "bias$"
     return model
   end },
-  -- batch norms around a skip, one of them without momentum
-  norms = { rows = 30, shape = IMAGE, momentum = true, make = function()
-    return nn.Sequential {
-      nn.Conv2d(2, 4, 3, { padding = 1 }), nn.BatchNorm2d(4, { momentum = 0.3 }), nn.ReLU(),
-      nn.Sequential { nn.Stash "a", nn.Conv2d(4, 4, 3, { padding = 1, bias = false }) },
-      nn.BatchNorm2d(4, { momentum = false }), nn.Sequential { nn.Pop("a", "add"), nn.ReLU() },
-      nn.Sequential { nn.Flatten(), nn.Linear(64, 8), nn.BatchNorm1d(8) }, nn.Linear(8, 4),
-    }
-  end },
+  norms = { rows = 30, shape = IMAGE, momentum = true, make = runs.residual },
   -- statistics of whole mini-batches, which do not divide; a stage without parameters to train
   deferred = { rows = 29, deferred = true, make = function()
     local model = nn.Sequential {
@@ -119,15 +89,6 @@ local function say_losses(what, losses)
   for i, loss in ipairs(losses) do bits.say(("%s, loss %d"):format(what, i), loss) end
 end
 
--- What is planned for a device is what it takes; those of other ranks show nothing.
-local function check_memory(pipe)
-  for _, device in ipairs(pipe:memory()) do
-    if gp.ranks() == 1 or device.name:match "^%d+" == tostring(gp.rank()) then
-      assert(device.planned == device.measured, device.name)
-    end
-  end
-end
-
 -- Losses become known at other steps for other numbers of micro-batches of a replica, so they are
 -- counted through.
 local function train(pipe, opt, kind)
@@ -156,22 +117,20 @@ local function run(kind, more)
   local synced, policy = more:find "sync" ~= nil, more:gsub("%+?sync", ""):match "%w[%w_]*"
   gp.seed(5)
   print("----", kind)
-  local _, _, loss = batch(kind, 8, 1)
-  local balance = {}
-  for s = 1, stages do balance[s] = 8 // stages end
-  local pipe <close> = gp.pipeline(models[kind].make(), {
-    balance = balance, devices = stages * replicas, chunks = chunks, replicas = replicas, loss = loss,
-    schedule = "pipedream_2bw", precision = models[kind].precision, deferred_batch_norm = models[kind].deferred,
-    sync_batch_norm = synced, checkpoint = policy,
-  })
-  local opt = models[kind].momentum
+  local of, _, _, loss = models[kind], batch(kind, 8, 1)
+  local options = runs.options(of, "pipedream_2bw", loss)
+  options.balance = {}
+  for s = 1, runs.stages do options.balance[s] = 8 // runs.stages end
+  options.sync_batch_norm, options.checkpoint = synced, policy
+  local pipe <close> = gp.pipeline(of.make(), options)
+  local opt = of.momentum
     and optim.SGD(pipe:parameters(), { lr = 0.05, momentum = 0.9, nesterov = true })
     or optim.AdamW(pipe:parameters(), { lr = 0.01 })
   pipe:use(opt)
   train(pipe, opt, kind)
-  local x = batch(kind, models[kind].rows, 78)
+  local x = batch(kind, of.rows, 78)
   bits.say("output", pipe:forward(x))
-  check_memory(pipe)
+  runs.check_memory(pipe)
 end
 
 for i = 4, #arg do run(arg[i]:match "^(%w+)(.*)$") end

@@ -4,17 +4,11 @@
 --
 --   gpipe-lua [--ranks N] tests/support/replicas_train.lua REPLICAS CHUNKS STAGES SCHEDULE...
 local gp = require "gpipe"
-local nn, optim = gp.nn, gp.optim
-
-local replicas = math.tointeger(tonumber(arg[1]))
-local chunks = math.tointeger(tonumber(arg[2]))
-local stages = math.tointeger(tonumber(arg[3]))
+local bits = dofile "tests/support/bits.lua"
+local runs = dofile "tests/support/replica_runs.lua"
+local nn, optim, Head = gp.nn, gp.optim, runs.Head
 
 -- ---- models ------------------------------------------------------------------------------------
-
-local Head = nn.class("Head") -- the embedding's weights once more
-function Head:init(embedding) self.embedding = embedding end
-function Head:forward(v) return v:matmul(self.embedding.weight:transpose(1, 2)) end
 
 -- Eight layers each, with the options of its training: a precision, whether gradients are clipped,
 -- and rows that do not divide.
@@ -59,44 +53,24 @@ local function batch(kind)
   return gp.randn { n, 6 }, gp.randint(0, 4, { n }), nn.CrossEntropyLoss()
 end
 
--- ---- bits --------------------------------------------------------------------------------------
-
-local function hash(bytes)
-  local h = 0xcbf29ce484222325
-  for i = 1, #bytes do h = (h ~ bytes:byte(i)) * 0x100000001b3 end
-  return ("%016x"):format(h)
-end
-
-local function say(what, value)
-  local text = math.type(value) and ("%.17g"):format(value) or hash(value:contiguous():bytes())
-  print(what, text)
-end
-
-local function say_all(what, tensors)
-  local names = {}
-  for name in pairs(tensors) do names[#names + 1] = name end
-  table.sort(names)
-  for _, name in ipairs(names) do say(what .. " " .. name, tensors[name]) end
-end
+-- ---- training ----------------------------------------------------------------------------------
 
 -- Gradients that lie with another rank cannot be read.
 local function say_gradients(pipe)
   if gp.ranks() > 1 then return end
   for _, entry in ipairs(pipe:parameters()) do
-    if entry.param.grad then say("gradient of " .. entry.name, entry.param.grad) end
+    if entry.param.grad then bits.say("gradient of " .. entry.name, entry.param.grad) end
   end
 end
-
--- ---- training ----------------------------------------------------------------------------------
 
 local function train(pipe, opt, used, kind)
   local params = pipe:parameters()
   for step = 1, 3 do
     local x, y = batch(kind)
-    say("loss " .. step, pipe:step(x, y))
+    bits.say("loss " .. step, pipe:step(x, y))
     if not used then
       say_gradients(pipe)
-      say("norm " .. step, optim.clip_grad_norm(params, 0.5))
+      bits.say("norm " .. step, optim.clip_grad_norm(params, 0.5))
       opt:step()
     end
   end
@@ -105,9 +79,9 @@ end
 -- Forward and backward by the script, with rows of outputs and gradients from several replicas.
 local function go_through(pipe, x)
   local output = pipe:forward(x)
-  say("output", output)
+  bits.say("output", output)
   local grad = pipe:backward(gp.ones(output.shape))
-  if grad then say("gradient", grad) end
+  if grad then bits.say("gradient", grad) end
   say_gradients(pipe)
 end
 
@@ -118,40 +92,26 @@ local function accumulate(pipe, kind)
     pipe:step(x, y, { accumulate = step > 1 })
   end
   say_gradients(pipe)
-  say("norm of three steps", optim.clip_grad_norm(pipe:parameters(), 1e9))
-end
-
--- What is planned for a device is what it takes; those of other ranks show nothing.
-local function check_memory(pipe)
-  for _, device in ipairs(pipe:memory()) do
-    if gp.ranks() == 1 or device.name:match "^%d+" == tostring(gp.rank()) then
-      assert(device.planned == device.measured, device.name)
-    end
-  end
+  bits.say("norm of three steps", optim.clip_grad_norm(pipe:parameters(), 1e9))
 end
 
 local function run(kind, schedule, used)
   gp.seed(5)
-  local model = models[kind].make()
-  local x, y, loss = batch(kind)
-  local v = schedule == "interleaved_1f1b" and 2 or 1
+  local of, x, y, loss = models[kind], batch(kind)
   print("----", kind, schedule, used)
-  local pipe <close> = gp.pipeline(model, {
-    devices = stages * replicas // v, chunks = chunks, replicas = replicas, schedule = schedule,
-    loss = loss, precision = models[kind].precision,
-  })
+  local pipe <close> = gp.pipeline(of.make(), runs.options(of, schedule, loss))
   local opt = used and optim.AdamW(pipe:parameters(), { lr = 0.01 })
     or optim.SGD(pipe:parameters(), { lr = 0.05, momentum = 0.9 })
-  if used then pipe:use(opt, { clip_norm = models[kind].clip }) end
+  if used then pipe:use(opt, { clip_norm = of.clip }) end
   train(pipe, opt, used, kind)
-  say("evaluated", pipe:evaluate(x, y))
+  bits.say("evaluated", pipe:evaluate(x, y))
   if not used then
     go_through(pipe, x)
     accumulate(pipe, kind)
   end
-  say_all("state", pipe:state_dict())
-  say_all("moments", opt:state_dict())
-  check_memory(pipe)
+  bits.say_all("state", pipe:state_dict())
+  bits.say_all("moments", opt:state_dict())
+  runs.check_memory(pipe)
 end
 
 for i = 4, #arg do
