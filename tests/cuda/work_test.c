@@ -2,6 +2,7 @@
  *
  * Results are compared with the functions of optim/optim.h, and with formulas of one line. */
 #include "gpu_memory.h"
+#include "optim/hypers.h"
 #include "optim/optim.h"
 
 static const int64_t sizes[] = {0, 1, 3, 64, 1000, 100003};
@@ -24,86 +25,6 @@ static int64_t first_difference(const gp_tensor *a, const gp_tensor *b) {
 }
 
 /* ---- updates --------------------------------------------------------------------------------- */
-
-static const gp_optim_hyper hypers[] = {
-    {.kind = GP_OPTIM_SGD, .lr = 0.1},
-    {.kind = GP_OPTIM_SGD, .lr = 0.1, .weight_decay = 0.01, .momentum = 0.9},
-    {.kind = GP_OPTIM_SGD, .lr = 0.1, .momentum = 0.9, .nesterov = true},
-    {.kind = GP_OPTIM_ADAM,
-     .lr = 0.01,
-     .beta1 = 0.9,
-     .beta2 = 0.99,
-     .eps = 1e-8,
-     .weight_decay = 0.1},
-    {.kind = GP_OPTIM_ADAMW,
-     .lr = 0.01,
-     .beta1 = 0.9,
-     .beta2 = 0.99,
-     .eps = 1e-8,
-     .weight_decay = 0.1},
-    {.kind = GP_OPTIM_ADAMW, .lr = 0.01, .beta1 = 0.9, .beta2 = 0.99, .eps = 1e-8},
-    {.kind = GP_OPTIM_RMSPROP, .lr = 0.01, .beta1 = 0.9, .beta2 = 0.9, .eps = 1e-8},
-    {.kind = GP_OPTIM_RMSPROP,
-     .lr = 0.01,
-     .beta1 = 0.9,
-     .beta2 = 0.9,
-     .eps = 1e-3,
-     .momentum = 0.9,
-     .weight_decay = 0.1},
-    {.kind = GP_OPTIM_RMSPROP,
-     .lr = 0.01,
-     .beta1 = 0.9,
-     .beta2 = 0.9,
-     .eps = 0.1,
-     .centered = true},
-    {.kind = GP_OPTIM_RMSPROP,
-     .lr = 0.01,
-     .beta1 = 0.4,
-     .beta2 = 0.4,
-     .eps = 0.1,
-     .momentum = 0.9,
-     .centered = true},
-    {.kind = GP_OPTIM_ADAGRAD, .lr = 0.1, .eps = 1e-3, .lr_decay = 0.1, .weight_decay = 0.1},
-    {.kind = GP_OPTIM_LION, .lr = 0.01, .beta1 = 0.9, .beta2 = 0.99, .weight_decay = 0.1},
-    {.kind = GP_OPTIM_ADAMAX, .lr = 0.01, .beta1 = 0.9, .beta2 = 0.99, .eps = 1e-8},
-    {.kind = GP_OPTIM_ADADELTA, .lr = 0.5, .beta1 = 0.9, .beta2 = 0.9, .eps = 1e-3},
-    {.kind = GP_OPTIM_NADAM,
-     .lr = 0.01,
-     .beta1 = 0.9,
-     .beta2 = 0.99,
-     .eps = 1e-8,
-     .momentum_decay = 0.004,
-     .weight_decay = 0.1},
-    {.kind = GP_OPTIM_NADAM,
-     .lr = 0.01,
-     .beta1 = 0.4,
-     .beta2 = 0.99,
-     .eps = 1e-8,
-     .weight_decay = 0.1,
-     .decoupled = true},
-    {.kind = GP_OPTIM_ADAMW,
-     .lr = 0.01,
-     .beta1 = 0.9,
-     .beta2 = 0.5,
-     .eps = 1e-8,
-     .weight_decay = 0.1,
-     .amsgrad = true},
-    {.kind = GP_OPTIM_RADAM,
-     .lr = 0.01,
-     .beta1 = 0.9,
-     .beta2 = 0.8,
-     .eps = 1e-8,
-     .weight_decay = 0.1},
-    {.kind = GP_OPTIM_RADAM,
-     .lr = 0.01,
-     .beta1 = 0.4,
-     .beta2 = 0.99,
-     .eps = 1e-8,
-     .weight_decay = 0.1,
-     .decoupled = true},
-    {.kind = GP_OPTIM_RPROP, .lr = 0.01, .shrink = 0.5, .grow = 1.2, .least = 1e-6, .most = 50},
-    {.kind = GP_OPTIM_SGD, .lr = 0.1, .momentum = 0.9, .dampening = 0.3},
-};
 
 enum { VALUE, GRAD, MOMENT1, MOMENT2, MOMENT3, ARENAS };
 
@@ -145,7 +66,7 @@ static void check_update(const gp_optim_hyper *hyper, gp_dtype dtype, int64_t n,
 
 TEST(updates_are_those_of_the_cpu) {
   if (!open_gpu()) return;
-  for (size_t h = 0; h < sizeof hypers / sizeof *hypers; h++) {
+  for (size_t h = 0; h < HYPERS; h++) {
     for (int i = 0; i < SIZES; i++) {
       for (int shift = 0; shift < 2; shift++) {
         check_update(&hypers[h], GP_F32, sizes[i], shift);
@@ -288,13 +209,13 @@ TEST(many_updates_are_those_of_the_cpu) {
     }
     slices[i] = there_slice(there[i], dtype_of(i), length_of(i));
   }
-  CHECK_STATUS(api->update(gpu, &hypers[4], 1, slices, MANY), GP_OK);
+  CHECK_STATUS(api->update(gpu, &hypers[ADAMW], 1, slices, MANY), GP_OK);
   for (int i = 0; i < MANY; i++) {
     gp_optim_slice cpu = slices[i];
     cpu.value = gp_tensor_data(here[i][VALUE]), cpu.grad = gp_tensor_data(here[i][GRAD]);
     for (int k = 0; k < GP_OPTIM_MOMENTS; k++)
       cpu.moments[k] = gp_tensor_data(here[i][MOMENT1 + k]);
-    CHECK_STATUS(gp_optim_update(&hypers[4], 1, &cpu, 0, cpu.n), GP_OK);
+    CHECK_STATUS(gp_optim_update(&hypers[ADAMW], 1, &cpu, 0, cpu.n), GP_OK);
     for (int k = 0; k < ARENAS; k++) {
       gp_tensor *got = gpu_fetch(&there[i][k]);
       CHECK(first_difference(got, here[i][k]) == -1);
@@ -321,7 +242,7 @@ TEST(halves_are_the_new_values_rounded) {
     if (i / 4 % 3) slices[i].half = halves[i].data;
     gp_tensor_free(room);
   }
-  CHECK_STATUS(api->update(gpu, &hypers[4], 1, slices, MANY), GP_OK);
+  CHECK_STATUS(api->update(gpu, &hypers[ADAMW], 1, slices, MANY), GP_OK);
   for (int i = 0; i < MANY; i++) {
     gp_tensor *values = gpu_fetch(&there[i][VALUE]), *got = gpu_fetch(&halves[i]);
     gp_tensor *want = line(slices[i].half_dtype, length_of(i), 0, 0);

@@ -3,6 +3,7 @@
 #include <float.h>
 #include <stdlib.h>
 
+#include "optim/hypers.h"
 #include "optim/optim.h"
 #include "test.h"
 
@@ -158,92 +159,6 @@ static gp_optim_slice slice_of(gp_dtype dtype, arenas *a, int moments) {
   return slice;
 }
 
-static const gp_optim_hyper hypers[] = {
-    {.kind = GP_OPTIM_SGD, .lr = 0.1},
-    {.kind = GP_OPTIM_SGD, .lr = 0.1, .weight_decay = 0.01},
-    {.kind = GP_OPTIM_SGD, .lr = 0.1, .momentum = 0.9},
-    {.kind = GP_OPTIM_SGD, .lr = 0.1, .momentum = 0.9, .weight_decay = 0.01, .nesterov = true},
-    {.kind = GP_OPTIM_ADAM, .lr = 1e-2, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8},
-    {.kind = GP_OPTIM_ADAM,
-     .lr = 1e-2,
-     .beta1 = 0.9,
-     .beta2 = 0.95,
-     .eps = 1e-8,
-     .weight_decay = 0.1},
-    {.kind = GP_OPTIM_ADAM, .lr = 1e-2, .beta1 = 0.3, .beta2 = 0.99, .eps = 1e-6},
-    {.kind = GP_OPTIM_ADAMW,
-     .lr = 1e-2,
-     .beta1 = 0.9,
-     .beta2 = 0.999,
-     .eps = 1e-8,
-     .weight_decay = 0.1},
-    {.kind = GP_OPTIM_ADAMW, .lr = 1e-2, .beta1 = 0, .beta2 = 0, .eps = 1e-8},
-    {.kind = GP_OPTIM_RMSPROP, .lr = 1e-2, .beta1 = 0.9, .beta2 = 0.9, .eps = 1e-8},
-    {.kind = GP_OPTIM_RMSPROP,
-     .lr = 1e-3,
-     .beta1 = 0.9,
-     .beta2 = 0.9,
-     .eps = 1e-3,
-     .momentum = 0.9,
-     .weight_decay = 0.1},
-    {.kind = GP_OPTIM_RMSPROP,
-     .lr = 1e-3,
-     .beta1 = 0.9,
-     .beta2 = 0.9,
-     .eps = 0.1,
-     .centered = true},
-    {.kind = GP_OPTIM_RMSPROP,
-     .lr = 1e-3,
-     .beta1 = 0.4,
-     .beta2 = 0.4,
-     .eps = 0.1,
-     .momentum = 0.5,
-     .centered = true},
-    {.kind = GP_OPTIM_ADAGRAD, .lr = 0.1, .eps = 1e-10},
-    {.kind = GP_OPTIM_ADAGRAD, .lr = 0.1, .eps = 1e-3, .lr_decay = 0.1, .weight_decay = 0.1},
-    {.kind = GP_OPTIM_LION, .lr = 0.01, .beta1 = 0.9, .beta2 = 0.99},
-    {.kind = GP_OPTIM_LION, .lr = 0.01, .beta1 = 0.5, .beta2 = 0.7, .weight_decay = 0.1},
-    {.kind = GP_OPTIM_ADAMAX, .lr = 0.01, .beta1 = 0.9, .beta2 = 0.99, .eps = 1e-8},
-    {.kind = GP_OPTIM_ADADELTA, .lr = 0.5, .beta1 = 0.9, .beta2 = 0.9, .eps = 1e-3},
-    {.kind = GP_OPTIM_NADAM,
-     .lr = 0.01,
-     .beta1 = 0.9,
-     .beta2 = 0.99,
-     .eps = 1e-8,
-     .momentum_decay = 0.004,
-     .weight_decay = 0.1},
-    {.kind = GP_OPTIM_NADAM,
-     .lr = 0.01,
-     .beta1 = 0.4,
-     .beta2 = 0.99,
-     .eps = 1e-8,
-     .weight_decay = 0.1,
-     .decoupled = true},
-    {.kind = GP_OPTIM_ADAMW,
-     .lr = 0.01,
-     .beta1 = 0.9,
-     .beta2 = 0.5,
-     .eps = 1e-8,
-     .weight_decay = 0.1,
-     .amsgrad = true},
-    {.kind = GP_OPTIM_RADAM,
-     .lr = 0.01,
-     .beta1 = 0.9,
-     .beta2 = 0.8,
-     .eps = 1e-8,
-     .weight_decay = 0.1},
-    {.kind = GP_OPTIM_RADAM,
-     .lr = 0.01,
-     .beta1 = 0.4,
-     .beta2 = 0.99,
-     .eps = 1e-8,
-     .weight_decay = 0.1,
-     .decoupled = true},
-    {.kind = GP_OPTIM_RPROP, .lr = 0.01, .shrink = 0.5, .grow = 1.2, .least = 1e-6, .most = 50},
-    {.kind = GP_OPTIM_SGD, .lr = 0.1, .momentum = 0.9, .dampening = 0.3},
-};
-enum { HYPERS = sizeof hypers / sizeof *hypers };
-
 static void compare(gp_dtype dtype, const gp_optim_hyper *h, double tolerance) {
   static arenas a;
   static element e[N];
@@ -302,7 +217,7 @@ TEST(the_cut_changes_no_bit) {
 
 TEST(wrong_calls_are_refused) {
   static arenas a;
-  gp_optim_hyper h = hypers[7];
+  gp_optim_hyper h = hypers[ADAMW];
   gp_optim_slice slice = slice_of(GP_F32, &a, 2);
   CHECK_STATUS(gp_optim_update(&h, 0, &slice, 0, N), GP_ERANGE);
   CHECK_STATUS(gp_optim_update(&h, 1, &slice, 0, N + 1), GP_ERANGE);
@@ -313,7 +228,7 @@ TEST(wrong_calls_are_refused) {
   slice = slice_of(GP_F32, &a, 2);
   h.lr = NAN;
   CHECK_STATUS(gp_optim_update(&h, 1, &slice, 0, N), GP_EINVAL);
-  h = hypers[7];
+  h = hypers[ADAMW];
   h.beta2 = 1;
   CHECK_STATUS(gp_optim_update(&h, 1, &slice, 0, N), GP_EINVAL);
   h = (gp_optim_hyper){.kind = GP_OPTIM_SGD, .lr = 1, .nesterov = true};
