@@ -76,7 +76,7 @@ bool gp_run_is_command(char **argv, int at);
 /* Do what the command line says; returns the exit code. */
 int gp_run_options(lua_State *L, char **argv, const gp_options *options);
 
-/* ---- launch.c ------------------------------------------------------------------------------- */
+/* ---- launch/ -------------------------------------------------------------------------------- */
 
 /* Start the ranks of a job and wait for them; returns the exit code of the first that failed. */
 int gp_launch(char **argv, const gp_options *options);

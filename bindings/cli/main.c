@@ -14,9 +14,9 @@
 #include <lualib.h>
 
 #include "cli.h"
+#include "cli/launch/said.h"
 #include "embed.h"
 #include "isa.h"
-#include "said.h"
 #include "stop.h"
 
 #include "gpipe.h"

@@ -10,10 +10,10 @@
 
 #include "binding.h"
 #include "cli.h"
+#include "cli/launch/said.h"
 #include "interrupt.h"
 #include "load.h"
 #include "nearest.h"
-#include "said.h"
 
 /* ---- calling and reporting ------------------------------------------------------------------ */
 

@@ -1,4 +1,4 @@
-/* bindings/cli/relay.h - the output of a rank other than 0, which has no terminal of its own.
+/* bindings/cli/launch/relay.h - the output of a rank other than 0, which has no terminal.
  *
  * It is shown line by line behind the rank's number, or dropped but for the end of its errors,
  * which is shown if the rank fails first. */

@@ -1,5 +1,5 @@
-/* bindings/cli/relay.c - see relay.h. */
-#include "relay.h"
+/* bindings/cli/launch/relay.c - see relay.h. */
+#include "cli/launch/relay.h"
 
 #include <fcntl.h>
 #include <stdio.h>

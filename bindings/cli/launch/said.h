@@ -1,4 +1,4 @@
-/* bindings/cli/said.h - the error that ended rank 0, for the launcher of its job.
+/* bindings/cli/launch/said.h - the error that ended rank 0, for the launcher of its job.
  *
  * Rank 0 writes to the terminal by itself. Another rank that fails first with the same error, as a
  * mistake in the script makes all ranks fail, would show it a second time. */

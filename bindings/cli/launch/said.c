@@ -1,5 +1,5 @@
-/* bindings/cli/said.c - see said.h. */
-#include "said.h"
+/* bindings/cli/launch/said.c - see said.h. */
+#include "cli/launch/said.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -8,8 +8,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "cli.h"
-#include "relay.h"
+#include "cli/cli.h"
+#include "cli/launch/relay.h"
 
 static const char VARIABLE[] = "GPIPE_RANKS_SAID";
 
