@@ -188,7 +188,7 @@ static void mix(uint64_t *hash, const char *data, size_t bytes) {
 }
 
 static void mix_tensor(uint64_t *hash, const gp_rows *rows) {
-  const size_t bytes = gp_tensor_bytes(rows->tensor);
+  const size_t bytes = gp_meta_bytes(gp_tensor_meta(rows->tensor));
   const size_t part = bytes < HASHED ? bytes : HASHED;
   mix(hash, rows->data, part);
   mix(hash, rows->data + bytes - part, part);

@@ -116,6 +116,25 @@ describe("in a job", function()
     assert.truthy(err:find("plan: rows of a micro-batch is 4 on rank 0 and 6 on rank 1", 1, true))
   end)
 
+  it("takes batches that are views, also of the end of a large tensor", function()
+    local text = [[
+      local gp = require "gpipe"
+      local nn = gp.nn
+      gp.seed(1)
+      local pipe <close> = gp.pipeline(nn.Sequential { nn.Linear(1024, 8), nn.Linear(8, 2) }, {
+        balance = { 1, 1 }, chunks = 2, loss = nn.MSELoss() })
+      local opt = gp.optim.SGD(pipe:parameters(), { lr = 0.1 })
+      local x, y = gp.randn({ 5000, 1024 }, { seed = 1 }), gp.randn({ 5000, 2 }, { seed = 2 })
+      x[20] = gp.rank() -- a row that no batch has
+      for _, first in ipairs { 1, 9, 4993 } do
+        print(("%a"):format(pipe:step(x:narrow(1, first, 8), y:narrow(1, first, 8))))
+        opt:step()
+      end]]
+    local one, several = run(1, text), run(2, text)
+    assert.equal(3, select(2, one:gsub("\n", "")))
+    assert.equal(one, (several:gsub("%[1%][^\n]*\n", "")))
+  end)
+
   it("a batch of other values is an error on all ranks", function()
     local out = run(2, [[
       local model = gp.nn.Sequential { gp.nn.Linear(3, 2), gp.nn.Linear(2, 2) }
