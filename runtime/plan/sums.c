@@ -10,14 +10,34 @@
 typedef struct walk {
   int32_t begin, count; /* neighbouring ones */
   int32_t seen;         /* those of them that the tasks of the mini-batch so far have added */
+  bool idle;            /* none of its parameters gets a gradient: there is nothing to add */
 } walk;
 
 static bool makes_gradients(const gp_plan *plan, int32_t stage) {
   return gp_plan_partial_bytes(plan, stage) > 0;
 }
 
-static bool adds(const gp_plan *plan, const gp_task *task) {
+static walk *walk_of(const gp_plan *plan, walk *walks, const gp_task *task) {
+  return &walks[gp_plan_holder(plan, task->stage, task->copy)];
+}
+
+/* Could the task add to gradients, as far as its action and the stage's parameters say? */
+static bool may_add(const gp_plan *plan, const gp_task *task) {
   return (task->op == GP_ACT_B || task->op == GP_ACT_W) && makes_gradients(plan, task->stage);
+}
+
+/* W has nothing to run where the loss depends on no parameter of the stage. */
+static void find_idle(const gp_plan *plan, walk *walks) {
+  for (int32_t t = 0; t < plan->first[plan->device_count]; t++) {
+    const gp_task *task = &plan->tasks[t];
+    if (may_add(plan, task) && !task->program) walk_of(plan, walks, task)->idle = true;
+  }
+}
+
+/* Returns where the task adds; NULL: it does not. */
+static walk *adds_to(const gp_plan *plan, walk *walks, const gp_task *task) {
+  walk *own = may_add(plan, task) ? walk_of(plan, walks, task) : NULL;
+  return own && !own->idle ? own : NULL;
 }
 
 /* Count the micro-batches of each holder; W runs ascending, also in the later mini-batches of a
@@ -25,19 +45,14 @@ static bool adds(const gp_plan *plan, const gp_task *task) {
 static gp_status find_walks(const gp_plan *plan, walk *walks) {
   for (int32_t t = 0; t < plan->first[plan->device_count]; t++) {
     const gp_task *task = &plan->tasks[t];
-    if (!adds(plan, task) || (plan->batch && task->micro >= plan->batch)) continue;
-    walk *own = &walks[gp_plan_holder(plan, task->stage, task->copy)];
+    walk *own = adds_to(plan, walks, task);
+    if (!own || (plan->batch && task->micro >= plan->batch)) continue;
     if (!own->count) own->begin = task->micro;
     if (task->micro != own->begin + own->count)
       return gp_fail(GP_ESCHEDULE,
                      "sum_group: a device adds micro-batch %d of stage %d after %d, expected "
                      "neighbouring ones on each device",
                      (int)task->micro, (int)task->stage, (int)(own->begin + own->count - 1));
-    if (!task->program)
-      return gp_fail(GP_ESCHEDULE,
-                     "sum_group: stage %d makes no gradients in micro-batch %d, expected "
-                     "some in all of them",
-                     (int)task->stage, (int)task->micro);
     own->count++;
   }
   return GP_OK;
@@ -69,10 +84,11 @@ static gp_status check_walk(const gp_plan *plan, int32_t holder, const walk *w) 
   if (w->begin == place * block && w->count <= block && is_block(plan, block)) return GP_OK;
   return gp_fail(
       GP_ESCHEDULE,
-      "sum_group: a copy of stage %d runs micro-batches %d to %d, expected for each copy "
-      "as many neighbouring ones: %d (sum_group) times a power of two",
+      "sum_group: a copy of stage %d runs micro-batches %d to %d of %d, expected for each copy as "
+      "many neighbouring ones: %d (sum_group) times a power of two (a mini-batch with fewer rows "
+      "has fewer micro-batches: drop_last leaves such a one at the end of an epoch out)",
       (int)(holder / plan->copy_count), (int)w->begin, (int)(w->begin + w->count - 1),
-      (int)plan->sum_group);
+      (int)plan->step_micros, (int)plan->sum_group);
 }
 
 /* ---- the binary counter ---------------------------------------------------------------------- */
@@ -104,12 +120,14 @@ static void place(gp_plan *plan, gp_task *task, walk *w) {
 }
 
 static gp_status add(gp_plan *plan, walk *walks) {
+  find_idle(plan, walks);
   GP_TRY(find_walks(plan, walks));
   for (int32_t h = 0; h < plan->stage_count * plan->copy_count; h++)
     GP_TRY(check_walk(plan, h, &walks[h]));
   for (int32_t t = 0; t < plan->first[plan->device_count]; t++) {
     gp_task *task = &plan->tasks[t];
-    if (adds(plan, task)) place(plan, task, &walks[gp_plan_holder(plan, task->stage, task->copy)]);
+    walk *own = adds_to(plan, walks, task);
+    if (own) place(plan, task, own);
   }
   return GP_OK;
 }

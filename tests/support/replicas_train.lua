@@ -10,6 +10,11 @@ local nn, optim, Head = gp.nn, gp.optim, runs.Head
 
 -- ---- models ------------------------------------------------------------------------------------
 
+-- Its parameter gets no gradient.
+local Idle = nn.class "Idle"
+function Idle:init(n) self.weight = nn.Parameter({ n }, nn.init.ones()) end
+function Idle:forward(x) return x:tanh() end
+
 -- Eight layers each, with the options of its training: a precision, whether gradients are clipped,
 -- and rows that do not divide.
 local models = {
@@ -40,6 +45,13 @@ local models = {
     }
     model:freeze "bias$"
     return model
+  end },
+  -- the third of four stages adds to no gradients
+  idle = { rows = 24, clip = 0.5, make = function()
+    return nn.Sequential {
+      nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 8), nn.Tanh(), Idle(8), nn.Tanh(), nn.Linear(8, 8),
+      nn.Linear(8, 4),
+    }
   end },
 }
 
@@ -115,7 +127,7 @@ local function run(kind, schedule, used)
 end
 
 for i = 4, #arg do
-  for _, kind in ipairs { "dropout", "tied", "skip", "few" } do
+  for _, kind in ipairs { "dropout", "tied", "skip", "few", "idle" } do
     run(kind, arg[i], true)
     run(kind, arg[i], false)
   end

@@ -54,7 +54,7 @@ describe("the bits of one pipeline with eight micro-batches", function()
 
   it("are those of replicas of one stage, and of four", function()
     check(1, { "1f1b" }, { { 2, 4 }, { 8, 1 } })
-    check(4, { "1f1b", "interleaved_1f1b" }, { { 2, 4 } })
+    check(4, { "1f1b", "interleaved_1f1b", "zb_h1" }, { { 2, 4 } })
   end)
 
   it("are those of two processes with replicas", function()
