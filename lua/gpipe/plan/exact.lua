@@ -45,7 +45,8 @@ local function plan(problem, row, caps, shown)
   if #model > problem.figures.count then balance[#balance] = balance[#balance] + 1 end
   for d = 1, row.devices do
     local device = problem.devices[d]
-    described[d] = { own = device.own, host_link = device.host_link, memory = caps and caps[d],
+    described[d] = { own = device.own, rank = device.rank or device.host,
+      host_link = device.host_link, memory = caps and caps[d],
       host_memory = caps and device.host_memory, shown = shown and shown[d] }
   end
   local schedule, replicas = candidates.apart(row.schedule)

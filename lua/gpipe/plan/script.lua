@@ -202,7 +202,9 @@ local function of_sample(pipe)
   if not (pipe.sample and pipe.loss) then return nil end
   if pipe.dry then return pipe.dry end
   local described = {}
-  for d, device in ipairs(pipe.planned) do described[d] = { own = device.own or false } end
+  for d, device in ipairs(pipe.planned) do
+    described[d] = { own = device.own or false, rank = device.rank or device.host }
+  end
   local opts = {
     balance = pipe.balance, chunks = pipe.chunks, schedule = pipe.schedule, loss = pipe.loss,
     checkpoint = pipe.checkpoint, replicas = pipe.replicas > 1 and pipe.replicas or nil,

@@ -18,11 +18,12 @@ local function same(text)
 end
 ]]
 
--- Runs a script in so many ranks; its output, which one rank prints.
-local function run(ranks, text, words)
+-- Runs a script in so many ranks, or dry; its output, which one rank prints.
+local function run(ranks, text, words, dry)
   local path = child.file(HEAD .. text)
-  local list = { "--ranks", tostring(ranks), path }
-  table.move(words or {}, 1, #(words or {}), 4, list)
+  local list = { "--ranks", tostring(ranks), dry and "--dry-run" or "-", path }
+  if not dry then table.remove(list, 3) end
+  table.move(words or {}, 1, #(words or {}), #list + 1, list)
   local out, err, code = child.run(list)
   os.remove(path)
   return out, err, code
@@ -83,6 +84,51 @@ describe("a job", function()
         end
       end
 ]]
+
+  -- Values that cross ranks have other slots than within one process.
+  it("takes to the byte what was planned, by gp.plan and by a dry run", function()
+    local text = [[
+      local layers = {}
+      for i = 1, 8 do
+        layers[i] = nn.Sequential { nn.Conv2d(i == 1 and 3 or 6, 6, 3, { padding = 1 }), nn.ReLU() }
+      end
+      layers[9] = nn.Sequential { nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(6, 4) }
+      local model, loss = nn.Sequential(layers), nn.CrossEntropyLoss()
+      local x, y = gp.randn { 24, 3, 6, 6 }, gp.randint(0, 4, { 24 })
+      local function take(options, planned, say)
+        local pipe <close> = gp.pipeline(model, options)
+        pipe:use(gp.optim.AdamW(pipe:parameters(), { lr = 1e-3 }))
+        pipe:step(x, y)
+        for d, device in ipairs(pipe:memory()) do
+          if planned then assert(device.measured == planned[d], device.name) end
+          if say then print(device.name, device.measured / 1024) end
+        end
+      end
+      if arg[1] == "plan" then
+        for _, schedule in ipairs { "looped_bfs", "1f1b", "zbv" } do
+          local plan = gp.plan(model, { x, y }, { loss = loss, optimizer = "AdamW", repeats = 1,
+            devices = { { "0/cpu:0", memory = "64MiB" }, { "1/cpu:0", memory = "64MiB" } },
+            schedules = { schedule }, chunks = 24, checkpoint = "never" })
+          assert(plan.best.exact)
+          take(plan, plan.best.peak)
+        end
+        print "good"
+        return
+      end
+      take({ devices = 2, chunks = 4, schedule = arg[1], loss = loss }, nil, true)]]
+    local out, err, code = run(2, text, { "plan" })
+    assert.same({ "good\n", 0 }, { out, code }, err)
+    for _, schedule in ipairs { "interleaved_1f1b", "chimera" } do
+      local foreseen, measured = run(2, text, { schedule }, true), run(2, text, { schedule })
+      local devices = 0
+      for name, kib in measured:gmatch "(%S+)\t(%S+)" do
+        local line = ("\n    %s: %.1f KiB of "):format(name, tonumber(kib))
+        assert.truthy(foreseen:find(line, 1, true), line .. foreseen)
+        devices = devices + 1
+      end
+      assert.equal(2, devices)
+    end
+  end)
 
   it("plans with the ways between its ranks as they were measured", function()
     local fast, slow = links_of(2, 1e12), links_of(2, 1e5)
