@@ -113,6 +113,8 @@ struct gp_trace {
 };
 
 void gp_graph_free(gp_graph *graph); /* frees its contents, not the struct */
+/* Mix what the graph computes into a hash: ops, attributes, shapes, constants. */
+uint64_t gp_graph_hash(const gp_graph *graph, uint64_t hash);
 /* Append a value that no node makes; its base is itself. */
 gp_status gp_graph_value(gp_graph *graph, gp_value_kind kind, const gp_meta *meta, int32_t index,
                          gp_ref *ref);

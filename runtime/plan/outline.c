@@ -10,25 +10,12 @@
 
 #include "base/hash.h"
 #include "base/memory.h"
-#include "base/tensor.h"
+#include "graph/graph.h"
 #include "plan/make.h"
 
 /* ---- the hash -------------------------------------------------------------------------------- */
 
 static void mix(uint64_t *hash, uint64_t word) { *hash = gp_hash_fold(gp_hash_word(*hash, word)); }
-
-static void mix_graph(uint64_t *hash, const gp_graph *graph) {
-  for (int32_t n = 0; n < graph->node_count; n++) {
-    const gp_node *node = &graph->nodes[n];
-    mix(hash, (uint64_t)node->op << 32 | (uint32_t)node->layer);
-    for (int i = 0; i < node->n_in; i++) mix(hash, (uint64_t)node->in[i]);
-    for (int k = 0; k < node->n_out; k++) {
-      const gp_meta *meta = &graph->values[node->out + k].meta;
-      mix(hash, (uint64_t)meta->dtype);
-      for (int i = 0; i < meta->shape.rank; i++) mix(hash, (uint64_t)meta->shape.dim[i]);
-    }
-  }
-}
 
 static void mix_action(uint64_t *hash, const gp_action *action) {
   mix(hash, (uint64_t)action->op << 56 ^ (uint64_t)(uint32_t)action->stage << 32 ^
@@ -38,7 +25,7 @@ static void mix_action(uint64_t *hash, const gp_action *action) {
 static uint64_t hash_of(const gp_plan *plan, const gp_lowered *lowered) {
   uint64_t hash = GP_HASH_START;
   for (int k = 0; k < 2; k++)
-    if (plan->shapes[k].trace) mix_graph(&hash, &plan->shapes[k].trace->graph);
+    if (plan->shapes[k].trace) hash = gp_graph_hash(&plan->shapes[k].trace->graph, hash);
   for (int32_t h = 0; h < plan->stage_count * plan->copy_count; h++)
     mix(&hash, (uint64_t)plan->placement[h]);
   for (int32_t d = 0; d < lowered->device_count; d++)

@@ -177,31 +177,15 @@ void gp_minibatch_fill(gp_pipeline *p, gp_minibatch *batch, const gp_run_args *a
 
 /* ---- what ranks tell each other of it -------------------------------------------------------- */
 
-enum { HASHED = 4096 }; /* bytes at either end of a tensor: enough to tell two batches apart */
-
-static void mix(uint64_t *hash, const char *data, size_t bytes) {
-  for (size_t at = 0; at < bytes; at += sizeof(uint64_t)) {
-    uint64_t word = 0;
-    memcpy(&word, data + at, bytes - at < sizeof word ? bytes - at : sizeof word);
-    *hash = gp_hash_word(*hash, word);
-  }
-}
-
-static void mix_tensor(uint64_t *hash, const gp_rows *rows) {
-  const size_t bytes = gp_meta_bytes(gp_tensor_meta(rows->tensor));
-  const size_t part = bytes < HASHED ? bytes : HASHED;
-  mix(hash, rows->data, part);
-  mix(hash, rows->data + bytes - part, part);
-}
-
 /* A script that shuffles by the clock gives each rank another batch; the stages would train on rows
  * that do not belong together. */
 uint64_t gp_minibatch_hash(const gp_minibatch *batch) {
   uint64_t hash = GP_HASH_START;
-  for (int i = 0; i < batch->input_count; i++) mix_tensor(&hash, &batch->inputs[i]);
-  for (int i = 0; i < batch->target_count; i++) mix_tensor(&hash, &batch->targets[i]);
+  for (int i = 0; i < batch->input_count; i++) hash = gp_tensor_hash(batch->inputs[i].tensor, hash);
+  for (int i = 0; i < batch->target_count; i++)
+    hash = gp_tensor_hash(batch->targets[i].tensor, hash);
   for (int k = 0; k < GP_MAX_BATCH_TENSORS; k++)
-    if (batch->out_grads[k].tensor) mix_tensor(&hash, &batch->out_grads[k]);
+    if (batch->out_grads[k].tensor) hash = gp_tensor_hash(batch->out_grads[k].tensor, hash);
   return hash;
 }
 
@@ -210,8 +194,9 @@ uint64_t gp_minibatch_settings(const gp_pipeline *p, const gp_minibatch *batch) 
   uint64_t hash = gp_hash_word(GP_HASH_START, (uint64_t)(batch->accumulate | batch->apart));
   if (!p->optimizer || !p->run.plan->update) return hash;
   const gp_update_settings own = gp_optimizer_settings(p->optimizer, p, batch->hyper);
-  mix(&hash, (const char *)&p->use.clip_norm, sizeof p->use.clip_norm);
-  return gp_hash_word(hash, own.hash);
+  uint64_t clip_norm;
+  memcpy(&clip_norm, &p->use.clip_norm, sizeof clip_norm);
+  return gp_hash_word(gp_hash_word(hash, clip_norm), own.hash);
 }
 
 gp_micro_output gp_micro_output_of(const gp_run *run, int64_t micro) {

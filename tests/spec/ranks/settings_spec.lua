@@ -99,6 +99,18 @@ local CASES = {
   { "a loss that is a function", [[
       local pipe = pipeline {loss = function(a, b) return R == 0 and (a - b):abs():mean() or (a - b):mean() end}
       pipe:step(x, y)]], "plan: rank 1 computes something else than rank 0 in its layers or its loss" },
+  { "a number in a loss", [[
+      local pipe = pipeline {loss = nn.HuberLoss {delta = 1 + R}}
+      pipe:step(x, y)]], "plan: rank 1 computes something else than rank 0 in its layers or its loss" },
+  { "a number in a layer", [[
+      model = nn.Sequential {nn.Linear(4, 8), nn.LayerNorm(8, {eps = 1e-5 * (1 + R)})}
+      local pipe = pipeline {loss = function(a) return (a * a):mean() end}
+      pipe:step(x, y)]], "plan: rank 1 computes something else than rank 0 in its layers or its loss" },
+  { "a tensor that a layer has captured", [[
+      local mask = R == 0 and gp.ones {8} or gp.zeros {8}
+      model = nn.Sequential {nn.Linear(4, 8), nn.Lambda(function(v) return v * mask end)}
+      local pipe = pipeline {loss = function(a) return (a * a):mean() end}
+      pipe:step(x, y)]], "plan: rank 1 computes something else than rank 0 in its layers or its loss" },
   { "what is frozen", [[
       if R == 1 then model:freeze "^1%.bias" end
       pipeline {}]], "rank 1 has parameter 1.bias f32 8 frozen" },
