@@ -3,18 +3,20 @@
 local errors = require "gpipe.errors"
 local is_tensor = require "gpipe.tensor.is"
 
+local IDS = { i64 = true, i32 = true, u8 = true }
+
 local function describe(t)
   return is_tensor(t) and t.dtype .. " " .. table.concat(t.shape, "x") or errors.show(t)
 end
 
 local function check(scores, targets)
-  if is_tensor(targets) and (targets.dtype == "i64" or targets.dtype == "i32") then
+  if is_tensor(targets) and IDS[targets.dtype] then
     local have, want = targets.shape, scores.shape
     table.remove(want)
     if #want > 0 and table.concat(have, "x") == table.concat(want, "x") then return end
   end
   errors.raise("accuracy: the targets are %s and the scores %s, expected scores [.., classes] and "
-    .. "ids (from 0) of their shape without the last dimension", describe(targets),
+    .. "ids (i64, i32 or u8, from 0) of their shape without the last dimension", describe(targets),
     describe(scores))
 end
 

@@ -116,6 +116,14 @@ describe("pipe:accuracy", function()
     assert.same({ 2 / 3, 2, 3 }, { pipe:accuracy(given, ids) })
   end)
 
+  it("takes ids of every dtype that losses take", function()
+    local pipe <close> = scores()
+    for _, dtype in ipairs { "i64", "i32", "u8" } do
+      local ids = gp.tensor({ 1, 2 }, { dtype = dtype })
+      assert.same({ 0.5, 1, 2 }, { pipe:accuracy(gp.tensor { { 1, 5, 1 }, { 5, 1, 1 } }, ids) })
+    end
+  end)
+
   it("refuses targets that are not ids of the scores' classes", function()
     local pipe <close> = scores()
     local given = gp.ones { 2, 3 }
