@@ -96,8 +96,8 @@ end
 --- all mini-batches have the same number of rows (for a loss with an ignore index: of tokens that
 --- count). If n is a power of two they have the same bits as those of one mini-batch of all rows
 --- with n times the micro-batches (with options `replicas` or `sum_group` if n is 2); for other n
---- the last bits differ. Batch norms still see one micro-batch, and dropout draws anew for each
---- mini-batch.
+--- the last bits differ, and for weights that several layers share. Batch norms still see one
+--- micro-batch, and dropout draws anew for each mini-batch.
 --- Errors: a pipeline that updates by itself (pipe:use), or an asynchronous one: pipe:step raises.
 --- ```lua
 --- local pipe <close> = gp.pipeline(nn.Sequential {nn.Linear(4, 2)}, {loss = nn.MSELoss()})

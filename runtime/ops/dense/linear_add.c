@@ -1,7 +1,8 @@
 /* ops/dense/linear_add.c - the output of a linear layer plus a value that bypasses it (a residual).
  *
  * The sum is made where the product is written, in the CPU's cache or the GPU's registers. On a CPU
- * it is the sum of the two rounded values, as the two ops give it. */
+ * it is the sum of the two rounded values, as the two ops give it; in f16, which CPUs compute in
+ * f32, the product is not rounded before. */
 #include "ops/dense/dense.h"
 
 /* Leave out the addend, which stands before the bias. */
