@@ -109,13 +109,21 @@ static gp_status build_plan(gp_pipeline *p, const gp_plan_env *env, const gp_pla
   return GP_OK;
 }
 
+static gp_status refuse(const gp_plan_spec *spec, gp_status status) {
+  for (int k = 0; k < 2; k++) gp_trace_free(spec->shapes[k].trace);
+  return status;
+}
+
 /* The ranks compare their plans before the first run: afterwards all of them are bound, so that a
- * message finds its link. */
+ * message finds its link. The number is taken also where the plan fails. */
 static gp_status build_spread(gp_pipeline *p, const gp_plan_env *env, const gp_plan_spec *spec,
                               gp_plan **plan) {
   gp_plan *made = NULL;
-  p->spread->plan_ports = gp_ranks_number() << 32; /* counted also where the plan fails */
-  gp_status status = build_plan(p, env, spec, &made);
+  uint64_t number;
+  gp_status status = gp_ranks_number("plan for new shapes", &number);
+  if (status) return refuse(spec, status);
+  p->spread->plan_ports = number << 32;
+  status = build_plan(p, env, spec, &made);
   status = gp_ranks_agree("plan for new shapes", status, gp_error_text());
   if (!status) status = gp_plan_compare(made);
   if (status && made) gp_plan_drop(p, made);
@@ -125,10 +133,8 @@ static gp_status build_spread(gp_pipeline *p, const gp_plan_env *env, const gp_p
 
 gp_status gp_plan_build(gp_pipeline *p, const gp_plan_spec *spec, gp_plan **plan) {
   gp_plan_env env = env_of(p);
-  if (p->run.open) { /* checked first: planning may move memory that the workers write to */
-    for (int k = 0; k < 2; k++) gp_trace_free(spec->shapes[k].trace);
-    return gp_fail(GP_ESTATE, "plan: a stream is open, expected it to be drained");
-  }
+  if (p->run.open) /* checked first: planning may move memory that the workers write to */
+    return refuse(spec, gp_fail(GP_ESTATE, "plan: a stream is open, expected it to be drained"));
   return p->spread ? build_spread(p, &env, spec, plan) : build_plan(p, &env, spec, plan);
 }
 

@@ -68,6 +68,12 @@ static void skip_old(const call *c, gp_peer *peer) {
   }
 }
 
+/* The rank is in a run that this one is not in, which it will give up: so does this one. */
+static void lose_run(gp_net *net, uint32_t owner, const char *text) {
+  const gp_port *port = owner ? gp_port_find(net, (uint64_t)owner << 32) : NULL;
+  if (port && port->gone) port->gone(port->context, text);
+}
+
 /* Ranks are waited for in order, so those below this peer are where this rank is: if rank 0 is one
  * of them, it is named, and all who find the same rank astray say the same. */
 static gp_status say_parted(const call *c, const gp_peer *peer, const gp_rank_piece *piece) {
@@ -78,6 +84,7 @@ static gp_status say_parted(const call *c, const gp_peer *peer, const gp_rank_pi
                                .place = &piece->head.place,
                                .another = gp_rank_are_two(piece->head.round, c->owner)},
                text, sizeof text);
+  if (piece->head.round != c->owner) lose_run(c->net, piece->head.round, text);
   return gp_fail(GP_ESTATE, "%s", text);
 }
 

@@ -80,7 +80,18 @@ void gp_ports_remove(uint64_t number) {
   gp_ranks_withdraw(number);
 }
 
-uint64_t gp_ranks_number(void) {
-  static _Atomic uint32_t last;
-  return atomic_fetch_add(&last, 1) + 1;
+/* A rank that has gone another way may have taken more numbers than the others, so all take the one
+ * behind the largest. */
+gp_status gp_ranks_number(const char *what, uint64_t *number) {
+  static uint32_t last; /* collective calls are made by one thread */
+  gp_rank_pieces all;
+  GP_TRY(gp_ranks_gather(what, 0, &last, sizeof last, &all));
+  for (int r = 0; r < all.count; r++) {
+    uint32_t theirs = 0;
+    if (all.bytes[r] == sizeof theirs) memcpy(&theirs, all.data[r], sizeof theirs);
+    if (theirs > last) last = theirs;
+  }
+  gp_rank_pieces_free(&all);
+  *number = ++last;
+  return GP_OK;
 }

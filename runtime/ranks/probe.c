@@ -261,7 +261,7 @@ gp_status gp_ranks_probe(const gp_rank_probe_spec *spec, gp_rank_probe *result) 
   *result = (gp_rank_probe){0};
   GP_TRY(gp_probe_check(spec));
   GP_TRY(gp_ranks_join());
-  p.port = gp_ranks_number();
+  GP_TRY(gp_ranks_number("links", &p.port));
   pthread_mutex_init(&p.lock, NULL);
   pthread_cond_init(&p.came, NULL);
   gp_status status = takes_part ? make_room(&p, asks) : GP_OK;

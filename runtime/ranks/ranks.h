@@ -102,14 +102,15 @@ typedef struct gp_port {
 } gp_port;
 
 /* Add a port (copied). The number must be new; gp_ranks_number makes numbers that are the same on
- * all ranks if these call it in the same order. */
+ * all ranks. */
 gp_status gp_ports_add(const gp_port *port);
 /* Remove it: nothing is written to its room any more, and nothing more is read for it. Its messages
  * that are not under way yet are dropped. */
 void gp_ports_remove(uint64_t number);
 /* The same, but its messages are still sent: all of them are copies (gp_ranks_send_copy). */
 void gp_ports_close(uint64_t number);
-uint64_t gp_ranks_number(void); /* below 2^32, never 0 */
+/* Make a number below 2^32, never 0. Collective, under the name `what`. */
+gp_status gp_ranks_number(const char *what, uint64_t *number);
 
 /* Keep the thread of net.c from calling ports meanwhile. */
 void gp_ports_lock(void);

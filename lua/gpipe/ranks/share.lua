@@ -46,6 +46,21 @@ function share.by_rank(what, make)
   return collect(what, make)
 end
 
+--- Let every rank do something. Where it fails on some, all raise the first one's error; where it
+--- fails on all, each raises its own.
+---@param what string the name of the call, shorter than 32 bytes
+---@param act fun()
+function share.together(what, act)
+  local own, failed, first = attempt(act), 0, nil
+  for r, piece in ipairs(ranks.collect(what, { own[1], not own[1] and own[2] or nil })) do
+    if not piece[1] then
+      failed, first = failed + 1, first or { r - 1, piece[2] }
+    end
+  end
+  if failed == ranks.ranks() then error(own[2], 0) end
+  if first then errors.raise("%s: rank %d: %s", what, first[1], first[2]) end
+end
+
 --- What one rank makes, on all ranks.
 ---@param rank integer
 ---@param what string the name of the call, shorter than 32 bytes

@@ -73,7 +73,8 @@ gp_status gp_spread_new(gp_pipeline *pipeline, gp_spread **spread) {
   s->run = &pipeline->run;
   s->own = gp_ranks_own();
   s->count = gp_ranks_count();
-  s->port = gp_ranks_number() << 32;
+  GP_TRY(gp_ranks_number("gp.pipeline", &s->port));
+  s->port <<= 32;
   /* without such memory the ranks of this host send each other messages */
   (void)gp_near_make_bells(pipeline->device_count, &s->bells);
   GP_TRY(gp_alloc_array((size_t)s->count, sizeof *s->in, (void **)&s->in));

@@ -171,6 +171,76 @@ describe("in a job", function()
     assert.equal(2, count)
   end)
 
+  -- Results of calls, the same on both ranks: true, or the error.
+  local function tries(text)
+    local out = run(2, [[
+      local nn = gp.nn
+      local model = nn.Sequential { nn.Linear(4, 8), nn.Linear(8, 2) }
+      local x, y, r = gp.ones { 8, 4 }, gp.ones { 8, 2 }, gp.rank()
+      local function open(loss)
+        return gp.pipeline(model, { chunks = 2, loss = loss or nn.MSELoss() })
+      end
+      local results = {}
+      local function try(f, ...)
+        local good, message = pcall(f, ...)
+        results[#results + 1] = good and "true" or message:gsub("^[^ ]*: ", "", 1)
+      end
+    ]] .. text .. " io.write(table.concat(results, '\\n'), '\\n')")
+    local lists = { {}, {} }
+    for line in out:gmatch "[^\n]+" do
+      local list = lists[line:find "^%[1%] " and 2 or 1]
+      list[#list + 1] = line:gsub("^%[1%] ", "")
+    end
+    assert.same(lists[1], lists[2])
+    return lists[1]
+  end
+
+  it("ranks that have parted go on with a new pipeline, and with the same one if it has not run",
+    function()
+      for alone = 0, 1 do
+        local list = tries(([[
+          local pipe = open()
+          try(r == %d and pipe.step or gp.barrier, r == %d and pipe or nil, x, y)
+          try(gp.barrier)
+          try(pipe.step, pipe, x, y)
+          pipe:close()
+          pipe = open()
+          try(pipe.step, pipe, x, y)]]):format(alone, alone))
+        assert.matches("expected the same calls", list[1])
+        assert.same({ "true", "true", "true" }, { table.unpack(list, 2) })
+      end
+    end)
+
+  it("a pipeline whose run one rank has left is lost on all of them", function()
+    local list = tries [[
+      local pipe = open()
+      try(pipe.step, pipe, x, y)
+      if r == 1 then try(pipe.step, pipe, x, y) else try(gp.barrier) end
+      try(gp.barrier)
+      try(pipe.step, pipe, x, y)
+      pipe:close()
+      pipe = open()
+      try(pipe.step, pipe, x, y)]]
+    assert.matches("expected the same calls", list[2])
+    assert.matches("the pipeline is lost: rank 0 is in 'gp.barrier'", list[4])
+    assert.same({ "true", "true", "true" }, { list[1], list[3], list[5] })
+  end)
+
+  it("a loss or a layer that raises on one rank raises on all, and the pipeline goes on", function()
+    local list = tries [[
+      local bad = r == 1
+      local pipe = open(function(a, b)
+        if bad then error "not this one" end
+        return (a - b):square():mean()
+      end)
+      for _ = 1, 2 do
+        try(pipe.step, pipe, x, y)
+        bad = false
+      end]]
+    assert.matches("^plan for new shapes: rank 1: .*not this one", list[1])
+    assert.equal("true", list[2])
+  end)
+
   it("ranks in two different runs hear of it by heartbeats", function()
     local out = strays "pipe:step(batch(4 + r))"
     local _, count = out:gsub("%(step of 4 rows%), rank 1 in 'pipe:step' at [^ ]* %(step of 5 rows%)",

@@ -12,6 +12,7 @@ local memory = require "gpipe.pipeline.memory"
 local mode = require "gpipe.nn.mode"
 local replicate = require "gpipe.schedule.replicate"
 local schedule = require "gpipe.schedule"
+local share = require "gpipe.ranks.share"
 local traced = require "gpipe.pipeline.plan.traced"
 local tracing = require "gpipe.pipeline.plan.tracing"
 
@@ -181,12 +182,26 @@ end
 
 plans.specify = specify
 
+-- The specification with the pipeline's micro-batches. The model's functions run here: over ranks,
+-- one that fails on some of them fails on all.
+local function specify_together(pipe, kind, inputs, targets)
+  local spec, rows
+  local function make() spec, rows = specify(pipe, kind, inputs, targets, pipe.chunks) end
+  if pipe.spread then share.together("plan for new shapes", make) else make() end
+  return spec, rows
+end
+
 -- Make a plan; if a device has too little memory, return nothing and the error.
 local function build(pipe, kind, inputs, targets)
-  local function again() return (specify(pipe, kind, inputs, targets, pipe.chunks)) end
+  local first, rows = specify_together(pipe, kind, inputs, targets)
+  local function again()
+    local spec = first or specify(pipe, kind, inputs, targets, pipe.chunks)
+    first = nil
+    return spec
+  end
   local found, keep, refused = caps.settle(pipe, again, kind, TRAINING[kind] or false)
   if refused then return nil, refused end
-  local spec, rows = specify(pipe, kind, inputs, targets, pipe.chunks)
+  local spec = again()
   spec.keeps = keep
   budgets.specify(spec, found)
   local good, handle = pcall(pipe.core.plan, pipe.core, spec)
