@@ -192,7 +192,7 @@ for _, name in ipairs { "train", "eval", "zero_grad", "load_state_dict", "load_p
   methods[name] = function(self) return self end
 end
 for _, name in ipairs { "activations", "timeline", "draw", "svg", "html", "trace" } do
-  methods[name] = function()
+  methods[name] = function(...) -- luacheck: ignore 212
     errors.raise("%s: this is a dry run, no step was planned yet, expected a step before", name)
   end
 end
@@ -244,12 +244,12 @@ local wrap = object.class(methods, {
   stats = function() return readable { seconds = 0, skipped = 0 } end,
 }, text_of)
 
--- The devices of the pipeline, all with rates: nothing is measured. Those that are there and have
--- option `memory` are capped.
+-- The devices of the pipeline, the first ones of those given, all with rates: nothing is measured.
+-- Those that are there and have option `memory` are capped.
 local function devices_of(given, count)
   local list = plan_devices.read(WHO, given or count)
   local described, names, capped = {}, {}, {}
-  for d, one in ipairs(list) do
+  for d, one in ipairs(table.move(list, 1, count, 1, {})) do
     local threads, said = one.threads or 1, type(given) == "table" and given[d]
     described[d] = plan_devices.modelled(one)
     names[d] = { name = one.name, kind = one.kind or "cpu", threads = threads }

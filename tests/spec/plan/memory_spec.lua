@@ -149,4 +149,23 @@ describe("pipe:memory()", function()
     end
     assert.is_nil(text:find("cap", 1, true))
   end)
+
+  it("has a row for every area of every device", function()
+    local summed = false
+    for _, options in ipairs { { sum_group = 1 }, { schedule = "dualpipe" }, { replicas = 2 } } do
+      options.chunks = 4
+      local case = CASES[1]
+      local pipe <close> = open(case, options)
+      pipe:step(case[3], case[4])
+      local memory = pipe:memory()
+      local text = tostring(memory)
+      for _, device in ipairs(memory) do
+        for name in pairs(device.areas) do
+          assert.is_truthy(("\n" .. text):find("\n" .. name .. "  ", 1, true), name)
+        end
+      end
+      summed = summed or memory[1].areas["partial sums"] ~= nil
+    end
+    assert.is_true(summed)
+  end)
 end)

@@ -64,6 +64,20 @@ describe("gpipe-lua --dry-run", function()
     it("foresees the bytes of a pipeline with " .. options, function() check(train(options)) end)
   end
 
+  it("leaves out devices that have no stage, and says of pictures that there was no step", function()
+    local out, err, code = run([[
+      local gp = require "gpipe"
+      local nn = gp.nn
+      local pipe = gp.pipeline(nn.Sequential { nn.Linear(4, 4), nn.Linear(4, 4) }, {
+        loss = nn.MSELoss(), devices = 3 })
+      print(select(2, pcall(pipe.svg, pipe, "picture.svg", { width = 300 })))
+      pipe:step(gp.ones { 8, 4 }, gp.ones { 8, 4 })]], "--dry-run")
+    assert.equal(0, code, err)
+    assert.matches("svg: this is a dry run, no step was planned yet", out)
+    assert.matches("as it is set: 1f1b, 2 stages on 2 devices", out)
+    assert.is_nil(out:match "attempt to")
+  end)
+
   it("takes no optimizer where the script has none", function()
     check "local pipe = gp.pipeline(model(), {chunks = 4, loss = nn.CrossEntropyLoss()}) pipe:step(x, y)"
   end)

@@ -21,6 +21,7 @@ local KNOWN = {
   { name = "optimizer", day = "#4b2a57", night = "#86386f", letter = "o" },
   { name = "state", day = "#9aa0a6", night = "#848b93", letter = "s" },
   { name = "buffers" }, { name = "extra gradients" },
+  { name = "partial sums", day = "#a8842c", night = "#8c6d1f", letter = "+" },
   { name = "packed", day = "#8db4dc", night = "#35618f", letter = "k" },
   { name = "halves" }, { name = "prepared" }, { name = "constants" }, { name = "kernel states" },
   { name = "versions" },

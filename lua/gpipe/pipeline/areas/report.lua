@@ -9,9 +9,10 @@ local sizes = require "gpipe.sizes"
 
 local report = {}
 
--- The order in which areas are shown.
+-- The order in which areas are shown; others come behind them.
 local ORDER = {
-  "parameters", "gradients", "optimizer", "buffers", "extra gradients", "packed", "halves",
+  "parameters", "gradients", "optimizer", "buffers", "extra gradients", "partial sums", "packed",
+  "halves",
   "prepared", "constants", "kernel states", "versions", "edges", "saved", "recomputed", "carried",
   "transient", "waste", "staging", "workspace", "thread scratch", "padding",
 }
@@ -40,16 +41,18 @@ local sources = setmetatable({}, { __mode = "k" })
 
 -- The areas that any device has, in order.
 local function shown(list)
-  local names = {}
-  for _, name in ipairs(ORDER) do
-    for _, one in ipairs(list) do
-      if one.areas[name] then
-        names[#names + 1] = name
-        break
-      end
-    end
+  local there, names = {}, {}
+  for _, one in ipairs(list) do
+    for name in pairs(one.areas) do there[name] = true end
   end
-  return names
+  for _, name in ipairs(ORDER) do
+    if there[name] then names[#names + 1] = name end
+    there[name] = nil
+  end
+  local others = {}
+  for name in pairs(there) do others[#others + 1] = name end
+  table.sort(others)
+  return table.move(others, 1, #others, #names + 1, names)
 end
 
 local function any(list, field)
