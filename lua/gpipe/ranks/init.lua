@@ -179,7 +179,18 @@ function ranks.all_gather(value) return ranks.collect("gp.all_gather", value) en
 function ranks.broadcast(value, from)
   options.argument("gp.broadcast", "from", from,
     { type = "integer", required = true, min = 0, max = own().count - 1 })
-  return ranks.tell("gp.broadcast", value, from)
+  local gives = own().rank == from or dry_mode.job()
+  local given = gives and encode.write("gp.broadcast", value) or ""
+  local texts = ranks.gather("gp.broadcast", ("%d %s"):format(from, given))
+  local first = tonumber(texts[1]:match "^%d+")
+  for r, text in ipairs(texts) do
+    local other = tonumber(text:match "^%d+")
+    if other ~= first then
+      errors.raise("gp.broadcast: rank 0 wants the value of rank %d, rank %d that of rank %d, "
+        .. "expected the same on all ranks", first, r - 1, other)
+    end
+  end
+  return encode.read(texts[from + 1]:sub(#tostring(from) + 2))
 end
 
 --- The same for a call of our own, under its name.

@@ -83,6 +83,12 @@ describe("in a job", function()
     assert.same({ "[1] from 1", "from 1" }, lines_of(out))
   end)
 
+  it("broadcast refuses ranks that want the values of different ones", function()
+    local out = run(2, "print(select(2, pcall(gp.broadcast, 1, gp.rank())))")
+    local _, count = out:gsub("rank 0 wants the value of rank 0, rank 1 that of rank 1", "")
+    assert.equal(2, count)
+  end)
+
   it("all_gather refuses what cannot be sent, before anything is", function()
     local out = run(2, [[
       print(select(2, pcall(gp.all_gather, print)))

@@ -35,6 +35,7 @@ end)
 for _, t in ipairs(s.trials) do
   print(t.number, t.state, ("%.17g"):format(t.value or 0 / 0), t.values and t.values.ranks,
     t.values and t.values.seen)
+  if t.error then print((t.error:match "^[^\n]*")) end
 end]]
 
 local script = child.file(SWEEP)
@@ -103,6 +104,7 @@ describe("a sweep", function()
       local values = values_of(out)
       assert.equal(4, #values)
       assert.truthy(values[2]:find "^2 failed")
+      assert.matches((rank == "1" and "\nrank 1: " or "\n") .. "[^ ]* trial 2 is bad here\n", out)
       assert.equal(alone[3], values[3])
       assert.equal(alone[4], values[4])
     end)

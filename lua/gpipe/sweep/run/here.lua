@@ -32,7 +32,6 @@ function here.run(sweep, f, wait, see)
     local number = store:claim(most, retries, sweep.rule)
     if number then
       see(one.run(sweep, number, f))
-      together.meet()
       pause = WAIT
     else
       local left, running = store:left(most, retries)

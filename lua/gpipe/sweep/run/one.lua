@@ -84,6 +84,10 @@ function one.run(sweep, number, f)
   result = nil -- luacheck: ignore
   if interrupt then error(interrupt, 0) end
   if not good and together.is_on() then together.check() end
+  local reason = together.meet(not good and outcome.error or nil)
+  if reason and (good or outcome.state == "failed") then
+    outcome = { state = "failed", error = reason }
+  end
   outcome.seconds, outcome.step = core.seconds() - began, self.step
   store:finish(number, outcome)
   self = nil -- luacheck: ignore
@@ -91,10 +95,11 @@ function one.run(sweep, number, f)
   return store:refresh()[number]
 end
 
---- Run a trial that rank 0 has taken; it also writes how the trial ended.
+--- Run a trial that rank 0 has taken; that writes how the trial ended, on all ranks.
 ---@param sweep gpipe.Sweep
 ---@param told gpipe.ToldTrial
 ---@param f fun(params: table, trial: gpipe.Trial): any
+---@return string? text of this rank's error
 function one.follow(sweep, told, f)
   local self = trial.new(sweep, told, told.params)
   self.budget = told.budget
@@ -103,8 +108,10 @@ function one.follow(sweep, told, f)
   local good, result = call(f, self)
   random.restore(before)
   if not good and is_interrupt(result.object) then error(result.object, 0) end
+  local text = not good and result.text or nil
   self, result = nil, nil -- luacheck: ignore
   collect(live)
+  return text
 end
 
 return one

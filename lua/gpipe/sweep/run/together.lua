@@ -42,18 +42,36 @@ end
 
 local MOST_CALLS = 1000 -- of a trial's function that goes on after another rank's has failed
 
+local END = "sweep: end of a trial"
+
+-- The error with which a trial has begun to fail: ranks that fail because another one has come to
+-- the end before say so.
+local function reason_in(texts)
+  local reason
+  for r, text in ipairs(texts) do
+    local follows = text:find(END, 1, true)
+    if text ~= "" and not follows then
+      return r == 1 and text or ("rank %d: %s"):format(r - 1, text)
+    end
+    reason = reason or text ~= "" and text or nil
+  end
+  return reason
+end
+
 --- Wait until all ranks are through with a trial, before rank 0 takes another. Where the trial has
 --- failed on this rank alone, the others are still in calls of it: each of these raises there and
 --- here, until they have come to the end, too.
-function together.meet()
-  if not together.is_on() then return end
-  local good, message
+---@param text? string this rank's error
+---@return string? reason why the trial has failed, on whichever rank
+function together.meet(text)
+  if not together.is_on() then return text end
+  local good, result
   for _ = 1, MOST_CALLS do
-    good, message = pcall(ranks.gather, "sweep: end of a trial", "")
-    if good then return end
-    if type(message) ~= "string" or not core.rank_check() then break end
+    good, result = pcall(ranks.gather, END, text or "")
+    if good then return reason_in(result) end
+    if type(result) ~= "string" or not core.rank_check() then break end
   end
-  error(message, 0)
+  error(result, 0)
 end
 
 --- End if a rank is gone: then a trial has not failed by itself. In a job that the sweep has
@@ -79,8 +97,7 @@ function together.stops(stops) return from_first("trial:report", stops) end
 function together.follow(sweep, f)
   local one = require "gpipe.sweep.run.one" -- not at the top: it requires this file
   for told in together.next do
-    one.follow(sweep, told, f)
-    together.meet()
+    together.meet(one.follow(sweep, told, f))
   end
   sweep.store:refresh()
 end
