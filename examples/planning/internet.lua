@@ -32,10 +32,10 @@ for _, entry in ipairs(model:parameters()) do count = count + entry.param:numel(
 local ids = gp.zeros({ 1, opt.context }, { dtype = "i64" })
 
 -- The best plans for homes with such a link.
-local function plan_for(network, schedules)
+local function plan_for(network, schedules, homes)
   return assert(gp.plan(model, { ids, ids }, {
     devices = gp.cluster {
-      hosts = opt.homes, devices = 1, memory = opt.memory, flops = opt.flops, bandwidth = 1e12,
+      hosts = homes, devices = 1, memory = opt.memory, flops = opt.flops, bandwidth = 1e12,
       efficiency = 0.4, network = network,
     },
     batch = opt.batch, chunks = { opt.batch // 4, opt.batch }, precision = "bf16",
@@ -43,15 +43,14 @@ local function plan_for(network, schedules)
   }))
 end
 
--- The fastest row for each number of homes, most homes first.
+-- The fastest row with as many homes as possible, and with fewer where that is faster.
 local function by_homes(plan)
-  local list, seen = {}, {}
+  local most, list = 0, {}
+  for _, row in ipairs(plan.rows) do most = math.max(most, row.devices) end
   for _, row in ipairs(plan.rows) do
-    if not seen[row.devices] then
-      seen[row.devices], list[#list + 1] = true, row
-    end
+    if row.devices == most then list[1] = list[1] or row end
   end
-  table.sort(list, function(a, b) return a.devices > b.devices end)
+  if plan.best ~= list[1] then list[2] = plan.best end
   return list
 end
 
@@ -62,8 +61,9 @@ end
 
 local network = { latency = opt.latency / 1e3, bandwidth = opt.mbit * 1e6 / 8 }
 local SCHEDULES = { "1f1b", "gpipe", "zb_h1", { "interleaved_1f1b", stages_per_device = 2 } }
-local near = plan_for({ latency = 20e-6, bandwidth = 12.5e9 }, SCHEDULES)
-local far = plan_for(network, SCHEDULES)
+local ROOM = { latency = 20e-6, bandwidth = 12.5e9 }
+local near = plan_for(ROOM, SCHEDULES, opt.homes)
+local far = plan_for(network, SCHEDULES, opt.homes)
 local work = near.lower_bound * opt.homes -- seconds of one GPU for a step
 local tokens = opt.batch * opt.context
 
@@ -74,12 +74,8 @@ print(("a row between two stages: %.1f MB, %.2f s on the way; its work in one of
     network.latency + opt.context * opt.width * 2 / network.bandwidth, opt.homes,
     work / opt.homes / opt.batch))
 
--- Seconds of a step with so many GPUs in one room.
-local room = {}
-for _, row in ipairs(by_homes(near)) do room[row.devices] = row.seconds end
-
 local function say(label, row)
-  local share = room[row.devices] / row.seconds
+  local share = plan_for(ROOM, SCHEDULES, row.devices).best.seconds / row.seconds
   print(("  %s, %2d homes: %s, step %.1f s, %.0f tokens/s, %.0f %% of one room: %s"):format(label,
     row.devices, row.label, row.seconds, tokens / row.seconds, 100 * share, verdict(share)))
 end
@@ -87,7 +83,8 @@ end
 print "\n1. One pipeline over homes, beside the same GPUs in one room (100 Gbit/s)"
 for _, row in ipairs(by_homes(far)) do say(("%g Mbit/s"):format(opt.mbit), row) end
 for _, mbit in ipairs { 300, 1000, 3000 } do
-  local other = plan_for({ latency = network.latency, bandwidth = mbit * 1e6 / 8 }, SCHEDULES)
+  local other = plan_for({ latency = network.latency, bandwidth = mbit * 1e6 / 8 }, SCHEDULES,
+    opt.homes)
   say(("%d Mbit/s"):format(mbit), other.best)
 end
 

@@ -56,16 +56,34 @@ function candidates.chunks(given, devices, most)
   return list
 end
 
---- The numbers of devices to try: all, and fewer where the work may be too small for all.
+local FEW = 16 -- devices, up to which every number is tried
+
+--- The numbers of devices to try: as many as there are layers for, and fewer where the work may be
+--- too small for these; then the numbers between, which are tried where they may be better than
+--- what was found with the first: all up to 16, then 24, 32, 48, 64, 96, ...
 ---@param most integer
----@return integer[]
-function candidates.devices(most)
-  local list, p = {}, most
-  while p >= 1 and #list < (most > 16 and 2 or 4) do
-    list[#list + 1] = p
-    p = p // 2
+---@param layers integer
+---@param beyond boolean some schedule may have a use for more devices than there are layers
+---@return integer[] first
+---@return integer[] between
+function candidates.devices(most, layers, beyond)
+  local first, between, set, useful = {}, {}, {}, math.min(most, layers)
+  local function halve(p)
+    for _ = 1, p > FEW and 2 or 4 do
+      add(set, first, p, most)
+      p = p // 2
+    end
   end
-  return list
+  if beyond then halve(most) end
+  halve(useful)
+  for p = math.min(useful, FEW), 1, -1 do add(set, between, p, useful) end
+  local p = FEW + FEW // 2
+  while p <= useful do
+    add(set, between, p, useful)
+    add(set, between, p // 3 * 4, useful)
+    p = 2 * p
+  end
+  return first, between
 end
 
 -- ---- schedules ----------------------------------------------------------------------------------

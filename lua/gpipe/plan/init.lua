@@ -71,9 +71,9 @@ end
 
 -- Add the rows of a shape, one for each policy that may be the best. Where all values can be kept
 -- with the cut that is best in time, nothing else is faster; where memory bends the cut, a policy
--- that spares memory may be. Returns how many were tried.
+-- that spares memory may be. Returns how many were tried, and the least seconds.
 local function add_rows(problem, shape, faults, rows)
-  local kept, count = false, 0
+  local kept, count, best = false, 0, math.huge
   for _, policy in ipairs(problem.policies) do
     local tries = not (kept and stage_cost.policies[policy].spares)
     local row, bent
@@ -82,10 +82,10 @@ local function add_rows(problem, shape, faults, rows)
     if row then
       kept = kept or policy == "never" and not bent
       rows[#rows + 1] = row
-      row.number = #rows
+      row.number, best = #rows, math.min(best, row.seconds)
     end
   end
-  return count
+  return count, best
 end
 
 -- Returns the rows that fit, and how many shapes were not tried.
@@ -93,7 +93,8 @@ local function search(problem, faults)
   local rows = {}
   local left = tried.each(problem, function(spec)
     local shape = shape_of(problem, spec, faults)
-    return shape and add_rows(problem, shape, faults, rows) or 0, #rows > 0
+    if not shape then return 0, math.huge end
+    return add_rows(problem, shape, faults, rows)
   end)
   table.sort(rows, before)
   return rows, left

@@ -246,18 +246,12 @@ end
 
 -- ---- the least that any plan takes --------------------------------------------------------------
 
---- Seconds below which no plan can come: all work without recomputation, spread over all devices
---- (or cores) without a bubble; the largest layer for every micro-batch; one micro-batch forward
---- and back through all layers, whose weight gradients other devices may make meanwhile.
----@param problem gpipe.PlanProblem
----@param chunks integer
----@param count? integer of the first devices of the list alone
----@return number
-function rate.bound(problem, chunks, count)
+-- The two bounds of a step on the first devices: by the work, and by the way of one micro-batch.
+local function bounds(problem, chunks, count)
   local rows = math.ceil(problem.batch / chunks)
   local speed, largest, through = 0, math.huge, math.huge
   local seen = {}
-  for d = 1, count or #problem.devices do
+  for d = 1, count do
     local device = problem.devices[d]
     local class = devices.class(device)
     if not seen[class] then
@@ -273,7 +267,25 @@ function rate.bound(problem, chunks, count)
     speed = speed + (seen[class] > 0 and 1 / seen[class] or math.huge)
   end
   local full = problem.batch / rows -- micro-batches, if all had the rows of the larger ones
-  return math.max(full / (speed * cores.share(problem.devices)), full * largest, through)
+  return math.max(full / (speed * cores.share(problem.devices)), full * largest), through
 end
+
+--- Seconds below which no plan can come: all work without recomputation, spread over all devices
+--- (or cores) without a bubble; the largest layer for every micro-batch; one micro-batch forward
+--- and back through all layers, whose weight gradients other devices may make meanwhile.
+---@param problem gpipe.PlanProblem
+---@param chunks integer
+---@param count? integer of the first devices of the list alone
+---@return number
+function rate.bound(problem, chunks, count)
+  return math.max(bounds(problem, chunks, count or #problem.devices))
+end
+
+--- The same without the way of one micro-batch, which a stream does not wait for.
+---@param problem gpipe.PlanProblem
+---@param chunks integer
+---@param count integer of the first devices of the list alone
+---@return number
+function rate.work(problem, chunks, count) return (bounds(problem, chunks, count)) end
 
 return rate

@@ -199,8 +199,10 @@ function request.read(model, sample, opts)
     pinned = o.pinned, last_pinned = last_pinned(o.pinned),
     replicas = o.replicas, sums = {},
     norms = o.sync_batch_norm and not object.is(model) and norms.of(model) or nil,
-    counts = candidates.devices(#list), verify = o.verify and made.sample ~= nil,
+    verify = o.verify and made.sample ~= nil,
   }
+  problem.counts, problem.between = candidates.devices(#list, made.count,
+    o.replicas or o.schedules ~= nil)
   local fewest = problem.model and least.rows(model, made) or 1
   problem.pieces = math.max(1, problem.batch // fewest)
   if not profile then bound_rows(problem) end

@@ -24,10 +24,10 @@ local PROBED = 16 -- devices of a small copy
 ---@field each integer of one replica
 ---@field stages? integer where a small copy has told
 
--- All of them, those with the most devices first.
-local function all_of(problem)
+-- All of them with these numbers of devices.
+local function all_of(problem, counts)
   local list = {}
-  for _, p in ipairs(problem.counts) do
+  for _, p in ipairs(counts) do
     for _, wanted in ipairs(candidates.schedules(problem.schedules, p, problem.replicas)) do
       for _, m in ipairs(candidates.chunks(problem.chunks, p, problem.pieces)) do
         local chunks = math.min(m, problem.batch)
@@ -76,21 +76,34 @@ local function sort(problem, list)
   end)
 end
 
+-- Visit the numbers of devices between the first ones, but for what cannot come below the best step
+-- so far.
+local function visit_between(problem, visit, best)
+  for _, spec in ipairs(all_of(problem, problem.between)) do
+    local chunks = math.min(spec.chunks, problem.batch)
+    if rate.work(problem, chunks, spec.devices) < best then
+      best = math.min(best, select(2, visit(spec)))
+    end
+  end
+end
+
 --- Visit what a plan tries. Where all of it is too much, visiting ends when enough was visited and
---- something has fitted.
+--- something has fitted, and no numbers of devices between the first ones are tried.
 ---@param problem gpipe.PlanProblem
----@param visit fun(spec: gpipe.PlanSpec): integer, boolean how often it was simulated; has
---- anything fitted
+---@param visit fun(spec: gpipe.PlanSpec): integer, number how often it was simulated; seconds of
+--- its best step that fits, without end if there is none
 ---@return integer left how many were not visited
 function tried.each(problem, visit)
-  local list, cells = all_of(problem), 0
+  local list, cells, best = all_of(problem, problem.counts), 0, math.huge
   local is_large = cells_of(list) > tried.most
   if is_large then sort(problem, list) end
   for i, spec in ipairs(list) do
-    local times, has_fitted = visit(spec)
+    local times, seconds = visit(spec)
+    best = math.min(best, seconds)
     cells = cells + times * spec.devices * spec.each
-    if is_large and has_fitted and cells >= tried.most then return #list - i end
+    if is_large and best < math.huge and cells >= tried.most then return #list - i end
   end
+  if not is_large then visit_between(problem, visit, best) end
   return 0
 end
 
